@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collector.h - the collector that skepd and `skep run` share: plugins, process
+ * table, runs, batches, sinks.  Everything on the loop thread of the loop it is given.
+ */
+#ifndef SKEP_CORE_COLLECTOR_H
+#define SKEP_CORE_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "core/config.h"
+#include "core/diag.h"
+#include "core/outstreams.h"
+
+struct collector;
+
+struct collector_options {
+	/*
+	 * true: only what a run contains (`skep run`): every pid is excluded in the
+	 * verdict map, each run's root is let in, children inherit.
+	 * false: the whole host; runs are found by session (skepd).
+	 */
+	bool runs_only;
+	uint64_t batch_age_ns; /* a batch leaves after this at the latest; 0: 1 s */
+};
+
+int collector_new(uv_loop_t *, const struct config *, const struct collector_options *, struct diag *, struct collector **ret);
+/* Load, check options, open(): what `skepd -t` runs. 0 or -errno with errors added. */
+int collector_open(struct collector *, struct diag *);
+/*
+ * start() of sinks, then probes, then the first sweep.  A probe that fails is
+ * reported as a warning unless required: then 0 is not returned.  -EPERM when a
+ * required one lacks a privilege.
+ */
+int collector_start(struct collector *, struct diag *);
+
+struct run_spec {
+	const char *id;       /* unique; see run_id_new */
+	const char *name;     /* for people */
+	const char *pipeline; /* what is run again and again */
+	const char *const *argv;
+	const char *cwd;
+	pid_t root;           /* alive, has not exec'd yet */
+};
+#define RUN_ID_SIZE 24
+void run_id_new(char ret[RUN_ID_SIZE]); /* "20261121T034815-a1b2c3", sorts by time */
+
+/* All copied. The root's descendants belong to the run, whatever becomes of their parents. */
+int collector_run_begin(struct collector *, const struct run_spec *);
+/*
+ * The root is gone and reaped (wait4's status and rusage).  Waits (bounded, 3 s)
+ * until every dead process of the run has its final counters, closes the records
+ * of those still alive as "running", emits the run's end, and calls done when
+ * every sink has acknowledged or given up.
+ */
+void collector_run_end(struct collector *, const char *id, int wait_status, const struct rusage *, void (*done)(void *arg), void *arg);
+
+/* For the live line; figures of the last sample and the events since. */
+struct collector_live {
+	uint64_t elapsed_ns;
+	uint64_t processes_alive, processes_total;
+	double cores_busy;
+	uint64_t rss_bytes;
+	double read_bytes_per_s, write_bytes_per_s;
+	char busiest[128]; /* tool with the most CPU in the last interval; "" none */
+	double busiest_cores;
+	uint64_t lost; /* records, all places */
+};
+int collector_live(const struct collector *, const char *run_id, struct collector_live *ret);
+
+/* The identity seen = delivered + filtered + lost, per stream that leaves the core. */
+struct collector_stream_stats {
+	const char *stream;
+	uint64_t seen, delivered, filtered;
+	uint64_t lost[5]; /* by enum skep_loss */
+	uint64_t pending; /* batched or in flight */
+};
+size_t collector_stats(const struct collector *, struct collector_stream_stats *ret, size_t room);
+/* Records lost before they reached the core (rings), all probes. */
+uint64_t collector_lost_kernel(const struct collector *);
+/* Processes in the table now. */
+size_t collector_processes(const struct collector *);
+
+struct skep_instance;
+/* Instances in order, probes first; NULL ends. For status output. */
+const struct skep_instance *collector_instances(const struct collector *);
+
+void collector_flush(struct collector *); /* SIGUSR1: probes drain, batches leave now */
+/* Stop probes, offer what is left to the sinks for at most drain_ns, stop sinks, then done. */
+void collector_stop(struct collector *, uint64_t drain_ns, void (*done)(void *arg), void *arg);
+/* After done, and after the loop has run until nothing is left. Returns NULL. */
+struct collector *collector_free(struct collector *);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/diag.h - what is wrong with an input, for people: every error of a file, not
+ * only the first.  Library code adds, the front end that gives up prints once.
+ */
+#ifndef SKEP_CORE_DIAG_H
+#define SKEP_CORE_DIAG_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum diag_severity { DIAG_ERROR, DIAG_WARNING };
+
+struct diag_entry {
+	enum diag_severity severity;
+	char *file; /* NULL: not about a file */
+	int line;   /* 1-based, 0: the file as a whole */
+	int column; /* 1-based, 0: the line as a whole */
+	char *text; /* what is wrong, the value, the remedy; no newline at its end */
+};
+
+struct diag {
+	struct diag_entry *entries;
+	size_t n, room;
+	size_t n_errors;
+};
+
+void diag_init(struct diag *);
+void diag_clear(struct diag *); /* frees what it holds; usable again */
+/* Copies its strings. Running out of memory loses the text but still counts the error. */
+void diag_add(struct diag *, enum diag_severity, const char *file, int line, int column, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
+/* One line an entry: "file:line:column: error: text". */
+void diag_print(const struct diag *, FILE *);
+
+#endif

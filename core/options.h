@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/options.h - a plugin's option table applied: validation, defaults, unknown keys
+ * with a suggestion, help text.  One table serves them all.
+ */
+#ifndef SKEP_CORE_OPTIONS_H
+#define SKEP_CORE_OPTIONS_H
+
+#include <skep/plugin.h>
+#include <stdio.h>
+
+#include "core/config.h"
+#include "core/diag.h"
+
+/* What options_apply allocated for strings in a state. */
+struct options_memory;
+
+/*
+ * Fill `state` from defaults and from the entry's options.  Adds an error per
+ * unknown key, wrong type or value out of bounds ("probes[0] (proc): ...").
+ * 0, or -EINVAL after adding errors.  *ret_memory is to be freed when the state goes.
+ */
+int options_apply(const struct skep_plugin *, const struct config *, const struct config_plugin *, void *state,
+		  struct options_memory **ret_memory, struct diag *);
+struct options_memory *options_memory_free(struct options_memory *);
+/* A table for people: name, type, default, help. */
+void options_print(const struct skep_plugin *, FILE *);
+
+#endif

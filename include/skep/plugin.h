@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/plugin.h - the plugin ABI, and the only header a plugin needs.
+ *
+ * A plugin is one shared object.  It carries its identity in an ELF note, which
+ * the host reads before it loads anything, and exports one function, which
+ * returns a constant descriptor.  The host hands a table of functions to it and
+ * exports no symbol of its own.
+ *
+ * Rules for every plugin
+ *   - Every callback runs on the host's loop thread (except the work callback of
+ *     skep_host.work) and is measured against a budget; long work goes to work().
+ *   - Never set process-wide state: signals, locale, umask, rlimits,
+ *     libbpf_set_print, curl_global_init are the host's.
+ *   - Structs that cross the border start with their size and only grow at the
+ *     end.  A plugin never allocates, copies or sizeofs a struct skep_host.
+ *   - Functions return 0 or a negative errno.  Where a callback fails it says why
+ *     by host->fail(); it does not log as well.
+ *
+ * Changes
+ *   1.0  first version
+ */
+#ifndef SKEP_PLUGIN_H
+#define SKEP_PLUGIN_H
+
+#include <errno.h>
+#include <skep/record.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SKEP_ABI_MAJOR 1
+#define SKEP_ABI_MINOR 0
+#define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
+#define SKEP_NOTE_TYPE 1u
+#define SKEP_NOTE_OWNER "skep"
+#define SKEP_NOTE_SECTION ".note.skep.plugin"
+#define SKEP_ENTRY_SYMBOL "skep_plugin_entry"
+
+enum skep_kind {
+	SKEP_KIND_PROBE = 1,
+	SKEP_KIND_SINK = 2,
+};
+
+/* The note's description (n_type SKEP_NOTE_TYPE, owner "skep"). */
+struct skep_plugin_note {
+	uint32_t magic;
+	uint16_t abi_major, abi_minor;
+	uint32_t kind;     /* enum skep_kind */
+	char name[32];     /* NUL-terminated */
+	char version[32];  /* NUL-terminated */
+};
+
+struct skep_instance; /* the host's: one configured use of a plugin */
+struct skep_watch;
+struct skep_timer;
+struct skep_counter;
+
+/* ---- options ------------------------------------------------------------- */
+
+enum skep_option_type {
+	SKEP_O_BOOL = 1, /* bool */
+	SKEP_O_INT,      /* int64_t */
+	SKEP_O_SIZE,     /* uint64_t, bytes; written 4096, "64MiB" */
+	SKEP_O_TIME,     /* uint64_t, ns; written "5s", "250ms" */
+	SKEP_O_STR,      /* const char *, owned by the host, NULL when not set */
+	SKEP_O_STRV,     /* const char **, NULL-terminated, owned by the host, NULL when not set */
+};
+#define SKEP_OPT_RELOADABLE 1u /* may change by reload() */
+#define SKEP_OPT_SECRET 2u     /* never printed */
+#define SKEP_OPT_REQUIRED 4u
+
+struct skep_option {
+	const char *name;
+	uint32_t type;      /* enum skep_option_type */
+	uint32_t flags;     /* SKEP_OPT_* */
+	uint32_t offset;    /* into the plugin's state */
+	uint32_t reserved;
+	const char *default_value; /* as written in a config; NULL: zero */
+	int64_t min, max;   /* numbers: inclusive bounds when min < max */
+	const char *help;
+};
+
+/* ---- what the host offers ------------------------------------------------- */
+
+enum skep_log_level { SKEP_LOG_ERROR = 3, SKEP_LOG_WARNING = 4, SKEP_LOG_NOTICE = 5, SKEP_LOG_INFO = 6, SKEP_LOG_DEBUG = 7 };
+
+#define SKEP_READABLE 1u
+#define SKEP_WRITABLE 2u
+
+/* Where a record died.  seen = delivered + filtered + the sum of these. */
+enum skep_loss {
+	SKEP_LOSS_KERNEL = 1, /* a ring or map was full, or a program was skipped */
+	SKEP_LOSS_QUEUE,
+	SKEP_LOSS_SPOOL,
+	SKEP_LOSS_SINK,
+};
+
+enum skep_batch_result {
+	SKEP_BATCH_ACK = 1, /* durable at the receiver */
+	SKEP_BATCH_RETRY,   /* not now; the host offers it again, with backoff */
+	SKEP_BATCH_REJECT,  /* never; counted as lost at the sink, the reason logged */
+};
+
+typedef void (*skep_watch_cb)(struct skep_instance *, void *arg, unsigned events);
+typedef void (*skep_timer_cb)(struct skep_instance *, void *arg);
+typedef void (*skep_work_cb)(void *arg);
+typedef void (*skep_done_cb)(struct skep_instance *, void *arg);
+
+/*
+ * Owned by the host, valid from open() until close() returns.  Loop thread only,
+ * except where it says "any thread".  Check optional ones of later minors with
+ * SKEP_HAS(host, field).
+ */
+struct skep_host {
+	uint32_t size;
+	uint32_t abi_minor;
+	const char *boot_id;  /* 36 characters, /proc/sys/kernel/random/boot_id */
+	uint64_t interval_ns; /* how often sample() is called */
+	/*
+	 * 1 byte per pid, in one element of a BPF array (mmap-able); -1 where the
+	 * host could not make one.  Index: tgid.  0: collect.  255: excluded, emit
+	 * nothing.  Children inherit: the probe that owns the fork hook copies the
+	 * parent's byte.  BPF code reads it before anything else (kernel side: by
+	 * bpf_map__reuse_fd on a map of max_entries 1 and value size verdict_pids).
+	 */
+	int verdict_fd;
+	uint32_t verdict_pids;  /* bytes in that element: pid_max */
+	uint32_t live_wants_details; /* 1: fill exe, cwd, cgroup, argv of process.live for processes not seen before */
+	uint32_t reserved;
+
+	/* Any thread.  A line without a newline at its end.  Rate-limited by the host. */
+	void (*log)(struct skep_instance *, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+	/* Remember why this callback fails; returns err (a negative errno), to be returned. */
+	int (*fail)(struct skep_instance *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+	/* The fd stays the plugin's; close the watch before the fd.  events: SKEP_READABLE | SKEP_WRITABLE. */
+	int (*watch_fd)(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg, struct skep_watch **ret);
+	void (*watch_close)(struct skep_watch *); /* NULL is fine; no callback after it */
+	int (*timer)(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg, struct skep_timer **ret);
+	void (*timer_close)(struct skep_timer *); /* NULL is fine; no callback after it */
+	/* work(arg) on a pool thread, then done(arg) on the loop; stop() is not called while one is under way. */
+	int (*work)(struct skep_instance *, skep_work_cb work, skep_done_cb done, void *arg);
+
+	/*
+	 * A record of the plugin's stream number `stream` (index in skep_plugin.streams).
+	 * The host copies what it keeps: rec and its strings are the plugin's again when
+	 * it returns.  who NULL: not about a process.  Never fails for the caller: what
+	 * cannot be kept is counted.
+	 */
+	void (*emit)(struct skep_instance *, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec);
+	/* Every fact about processes that happened up to time_ns has been emitted. Facet probes and life-cycle probes only. */
+	void (*drained)(struct skep_instance *, uint64_t time_ns);
+	/* Life-cycle probes: a pass over all live processes begins (its time) and ends. */
+	void (*sweep_begin)(struct skep_instance *, uint64_t time_ns);
+	void (*sweep_end)(struct skep_instance *, bool complete);
+	/* n records of that stream were lost at `where`. */
+	void (*lost)(struct skep_instance *, unsigned stream, enum skep_loss where, uint64_t n);
+
+	/* A named self-metric; the host owns it, it lives as long as the instance. */
+	struct skep_counter *(*counter)(struct skep_instance *, const char *name, const char *help);
+	void (*counter_add)(struct skep_counter *, uint64_t n); /* any thread */
+	void (*counter_set)(struct skep_counter *, uint64_t n); /* any thread */
+
+	/*
+	 * Blank out secrets in an argument list ("a\0b\0", *len bytes), in place: it
+	 * never grows.  exe: basename-bearing path of the program, for rules that are
+	 * about one program (mysql -p...).  Returns how many were blanked.
+	 */
+	unsigned (*redact)(struct skep_instance *, const char *exe, char *argv, uint32_t *len);
+	/* True when the host has the path of this cgroup already; `path` (may be NULL) teaches it. */
+	bool (*cgroup_known)(struct skep_instance *, uint64_t cgroup_id, const struct skep_str *path);
+
+	/* Sinks: the batch's fate.  May be called from inside submit(). why: NULL or a reason for people. */
+	void (*batch_done)(struct skep_instance *, const struct skep_batch *, enum skep_batch_result, const char *why);
+};
+
+/* ---- what a plugin is ------------------------------------------------------ */
+
+struct skep_sink_ops {
+	uint32_t size;
+	uint32_t max_in_flight; /* batches submitted and not done; 0 counts as 1 */
+	/*
+	 * Borrowed until batch_done().  0, or a negative errno: the same as RETRY.
+	 */
+	int (*submit)(struct skep_instance *, void *state, const struct skep_batch *);
+};
+
+struct skep_plugin {
+	uint32_t magic; /* SKEP_NOTE_MAGIC */
+	uint16_t abi_major, abi_minor;
+	uint32_t size;
+	uint32_t kind;
+	const char *name, *version, *summary, *license;
+	const struct skep_option *options; /* ends with a NULL name; NULL: none */
+	uint32_t option_size;              /* sizeof(struct skep_option) */
+	uint32_t n_streams;
+	const struct skep_stream *const *streams;
+	uint64_t state_size; /* the host allocates it zeroed, fills in options, frees it after close() */
+
+	/* Check and allocate; nothing outside the process changes. */
+	int (*open)(struct skep_instance *, void *state, const struct skep_host *);
+	/* Load, attach, connect. */
+	int (*start)(struct skep_instance *, void *state);
+	/* Each interval. Optional. */
+	void (*sample)(struct skep_instance *, void *state);
+	/* next: a state with only its options filled in. 0: applied. -ENOTSUP: restart me. Optional. */
+	int (*reload)(struct skep_instance *, void *state, const void *next);
+	/* Detach, and emit what is still to be had. No callback may be pending afterwards. */
+	void (*stop)(struct skep_instance *, void *state);
+	/* Free; must accept a state whose open() failed half-way. */
+	void (*close)(struct skep_instance *, void *state);
+	const struct skep_sink_ops *sink; /* sinks only */
+	/*
+	 * Emit at once whatever has happened up to now, then host->drained().
+	 * Called when somebody waits for an answer (end of a run, flush). Optional.
+	 */
+	void (*flush)(struct skep_instance *, void *state);
+};
+
+typedef const struct skep_plugin *(*skep_plugin_entry_fn)(const struct skep_host *);
+
+/* True when p (size-first struct) is new enough to have `field` and, for pointers, it is set. */
+#define SKEP_HAS(p, field) \
+	((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field) && (p)->field)
+
+#define SKEP_EXPORT __attribute__((visibility("default")))
+
+/*
+ * SKEP_PLUGIN(descriptor, kind, "name", "version"): the note and the entry
+ * function.  `retain`-like: `used` keeps the note through --gc-sections because
+ * SHT_NOTE sections are kept by GNU ld and lld.
+ */
+#define SKEP_PLUGIN(desc_, kind_, name_, version_)                                                        \
+	static const struct {                                                                             \
+		uint32_t namesz, descsz, type;                                                            \
+		char owner[8];                                                                            \
+		struct skep_plugin_note note;                                                             \
+	} skep_plugin_note_ __attribute__((section(SKEP_NOTE_SECTION), used, aligned(4))) = {             \
+		sizeof(SKEP_NOTE_OWNER),                                                                  \
+		sizeof(struct skep_plugin_note),                                                          \
+		SKEP_NOTE_TYPE,                                                                           \
+		SKEP_NOTE_OWNER,                                                                          \
+		{ SKEP_NOTE_MAGIC, SKEP_ABI_MAJOR, SKEP_ABI_MINOR, kind_, name_, version_ },              \
+	};                                                                                                \
+	SKEP_EXPORT const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);            \
+	SKEP_EXPORT const struct skep_plugin *skep_plugin_entry(const struct skep_host *host)             \
+	{                                                                                                 \
+		(void)host;                                                                               \
+		return &(desc_);                                                                          \
+	}
+
+/* Designated initialisers for tables. */
+#define SKEP_FIELD(struct_, member_, name_, type_, sem_, unit_, help_) \
+	{ .name = (name_), .unit = (unit_), .type = (type_), .semantics = (sem_), .offset = offsetof(struct_, member_), .help = (help_) }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/record.h - what a record is: value types, field tables, streams, and the
+ * process life-cycle records that the process table understands.
+ *
+ * A plugin describes its own C struct by a table of fields and hands over
+ * pointers to that struct.  Nothing is turned into key/value form before a sink
+ * encodes it.  Included by plugin.h; BPF code does not include this file.
+ *
+ * Times are CLOCK_BOOTTIME nanoseconds (the clock of task_struct.start_boottime
+ * and bpf_ktime_get_boot_ns), 0 where a time is not known.
+ */
+#ifndef SKEP_RECORD_H
+#define SKEP_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Identity of a process.  (boot, pid, start) is unique: the kernel cannot reuse
+ * a pid within one nanosecond of start time.  The boot id is the host's
+ * (skep_host.boot_id) and is not repeated in every record.  exec keeps it, also
+ * from a thread that is not the leader: de_thread() hands the leader's pid and
+ * start_boottime to the thread that execs.  pid == 0: no process.
+ */
+struct skep_upid {
+	uint64_t start_ns; /* task_struct.start_boottime of the leader */
+	uint32_t pid;      /* tgid in the initial pid namespace */
+	uint32_t reserved; /* 0 */
+};
+
+/*
+ * A string or, for SKEP_T_STRV, a list of NUL-terminated strings back to back.
+ * ptr need not be NUL-terminated for SKEP_T_STR.  total is the length before it
+ * was cut: total > len means "cut".  ptr may be NULL when len is 0.
+ */
+struct skep_str {
+	const char *ptr;
+	uint32_t len;
+	uint32_t total;
+};
+
+enum skep_type {
+	SKEP_T_U64 = 1, /* uint64_t */
+	SKEP_T_I64,     /* int64_t */
+	SKEP_T_F64,     /* double */
+	SKEP_T_BOOL,    /* uint8_t, 0 or 1 */
+	SKEP_T_TIME,    /* uint64_t, boot time in ns, 0 = not known */
+	SKEP_T_STR,     /* struct skep_str */
+	SKEP_T_STRV,    /* struct skep_str holding "a\0b\0" */
+	SKEP_T_UPID,    /* struct skep_upid */
+	SKEP_T_HASH,    /* uint8_t[16] */
+	SKEP_T_IP,      /* uint8_t[16], IPv4 as ::ffff:a.b.c.d */
+};
+
+enum skep_semantics {
+	SKEP_S_ATTRIBUTE = 1, /* describes; never added up */
+	SKEP_S_GAUGE,         /* a level at one time; facets keep the largest */
+	SKEP_S_DELTA,         /* since the previous record; facets add up */
+	SKEP_S_CUMULATIVE,    /* since the process started; facets keep the last */
+};
+
+struct skep_field {
+	const char *name;  /* OpenTelemetry semantic convention where there is one */
+	const char *unit;  /* UCUM: "ns" "By" "1" "{fault}"; "" for attributes */
+	uint32_t type;     /* enum skep_type */
+	uint32_t semantics; /* enum skep_semantics */
+	uint32_t offset;   /* in the record */
+	uint32_t reserved; /* 0 */
+	const char *help;  /* one line */
+};
+
+/* What the host does with a stream's records besides passing them on. */
+enum skep_role {
+	SKEP_ROLE_NONE = 0,   /* passed on, enriched with the process's context if it has a upid */
+	SKEP_ROLE_FACET,      /* numbers about a process: joined by upid into its record, not passed on */
+	SKEP_ROLE_PROC_FORK,  /* struct skep_process_fork */
+	SKEP_ROLE_PROC_EXEC,  /* struct skep_process_exec */
+	SKEP_ROLE_PROC_EXIT,  /* struct skep_process_exit */
+	SKEP_ROLE_PROC_FINAL, /* struct skep_process_final */
+	SKEP_ROLE_PROC_LIVE,  /* struct skep_process_live */
+	SKEP_ROLE_PROC_OOM,   /* struct skep_process_oom */
+};
+
+struct skep_stream {
+	uint32_t size;        /* sizeof(struct skep_stream) where the plugin was built */
+	uint32_t field_size;  /* sizeof(struct skep_field) there: the table's stride */
+	const char *name;     /* "process.exec" */
+	const char *help;
+	uint32_t role;        /* enum skep_role */
+	uint32_t record_size; /* sizeof the plugin's struct; for PROC roles at least that of the struct below */
+	uint32_t n_fields;
+	uint32_t flags;       /* SKEP_STREAM_* */
+	const struct skep_field *fields;
+};
+#define SKEP_STREAM_SAMPLE 1u /* may be shed first when space runs out */
+
+/*
+ * What the kernel has counted for a process since it started: all threads, dead
+ * ones included, as signal_struct and task_struct keep it.  Cumulative over all
+ * images of the process.
+ *
+ * utime/stime are the kernel's raw halves (sampled by the tick on
+ * CONFIG_TICK_CPU_ACCOUNTING); cpu is exact.  The host scales the halves to cpu
+ * as the kernel does for getrusage (cputime_adjust, kernel/sched/cputime.c).
+ */
+struct skep_counters {
+	uint64_t cpu_ns;
+	uint64_t utime_ns;
+	uint64_t stime_ns;
+	uint64_t run_delay_ns; /* runnable but waiting for a CPU */
+	uint64_t run_count;    /* times put on a CPU */
+	uint64_t voluntary_switches;
+	uint64_t involuntary_switches;
+	uint64_t minor_faults;
+	uint64_t major_faults;
+	uint64_t rchar_bytes; /* by read-like system calls, caches and pipes included */
+	uint64_t wchar_bytes;
+	uint64_t read_calls;
+	uint64_t write_calls;
+	uint64_t read_bytes; /* from storage */
+	uint64_t write_bytes; /* to storage, charged to whoever dirtied the page */
+	uint64_t cancelled_write_bytes;
+};
+
+/* A new process (never a thread). */
+struct skep_process_fork {
+	struct skep_upid parent; /* the real parent at that time */
+	uint64_t cgroup_id;
+	uint32_t uid, gid;
+	uint32_t session; /* sid, initial pid namespace */
+	uint32_t ns_pid;  /* its pid in its own pid namespace */
+	struct skep_str comm;
+};
+
+#define SKEP_EXEC_ARGV_UNREADABLE 1u /* the argument pages could not be read: argv is empty, not "no arguments" */
+
+/* A successful exec: a new image begins, the one before ends. */
+struct skep_process_exec {
+	struct skep_upid parent;
+	struct skep_counters counters; /* at the exec; off by the slice that is running (not yet booked by the scheduler) */
+	uint64_t rss_peak_bytes;       /* of the image that ends; 0 = not known */
+	uint64_t maxrss_bytes;         /* signal->maxrss after the exec: what getrusage carries on */
+	uint64_t cgroup_id;
+	uint64_t mount_ns, pid_ns;     /* inode numbers */
+	uint32_t uid, gid;
+	uint32_t session;
+	uint32_t tid;    /* the thread that called exec */
+	uint32_t ns_pid;
+	uint32_t flags;  /* SKEP_EXEC_* */
+	struct skep_str comm;
+	struct skep_str filename; /* as given to execve: the script for a script */
+	struct skep_str exe;      /* resolved path of the binary: the interpreter for a script */
+	struct skep_str cwd;
+	struct skep_str cgroup;   /* path in its hierarchy; empty when the probe knows that the host has it by id */
+	struct skep_str argv;     /* list; secrets already redacted */
+};
+
+/* The last thread is gone; the process may stay a zombie for long. */
+struct skep_process_exit {
+	uint32_t status; /* as waitpid gives it: signal in the low 7 bits, 0x80 core, exit code << 8 */
+	uint32_t threads_peak;   /* 0 = not known */
+	uint64_t rss_peak_bytes; /* of the last image, from its mm; 0 = not known (mm already gone, kernels before 6.16) */
+	uint64_t maxrss_bytes;   /* signal->maxrss at that time */
+	uint64_t cgroup_id;
+};
+
+#define SKEP_FINAL_NO_EXIT    1u /* the probe knows that the exit record was lost */
+#define SKEP_FINAL_DELAYED    2u /* came by way of the kernel map for what the ring could not take */
+#define SKEP_FINAL_RUN_DELAY_PARTIAL 4u /* run_delay/run_count of some dead threads are missing */
+
+/* The kernel has let the process go (reaped): the counters are final and exact. */
+struct skep_process_final {
+	struct skep_counters counters;
+	uint64_t maxrss_bytes; /* what wait4 reports as ru_maxrss */
+	uint32_t status;
+	uint32_t flags; /* SKEP_FINAL_* */
+	uint64_t cgroup_id;
+};
+
+#define SKEP_LIVE_ZOMBIE 1u /* counters are final, the parent has not reaped it */
+#define SKEP_LIVE_STATE_RUNNING 2u /* some thread is on a CPU or waits for one */
+#define SKEP_LIVE_STATE_BLOCKED 4u /* some thread is in uninterruptible sleep */
+
+/* A live process, seen by an iterator: start-up snapshot, samples, resync. */
+struct skep_process_live {
+	struct skep_upid parent;
+	struct skep_counters counters;
+	uint64_t rss_bytes;
+	uint64_t rss_peak_bytes; /* of the current image */
+	uint64_t maxrss_bytes;
+	uint64_t cgroup_id;
+	uint32_t uid, gid;
+	uint32_t session;
+	uint32_t ns_pid;
+	uint32_t threads;
+	uint32_t flags; /* SKEP_LIVE_* */
+	struct skep_str comm;
+	/* filled only when the host asked for details (skep_host.live_wants_details), else empty */
+	struct skep_str exe;
+	struct skep_str cwd;
+	struct skep_str cgroup;
+	struct skep_str argv;
+};
+
+/* The out-of-memory killer has chosen this process (the victim, not the allocator). */
+struct skep_process_oom {
+	uint64_t cgroup_id;   /* whose limit was hit; 0 = the host itself ran out */
+	uint64_t limit_bytes; /* 0 = no cgroup limit */
+	uint64_t usage_bytes;
+	uint64_t peak_bytes;
+	struct skep_str cgroup;
+};
+
+/* What the host knows about the process of a record; empty strings where unknown. */
+struct skep_context {
+	uint32_t size; /* sizeof(struct skep_context) in this host */
+	uint32_t reserved;
+	struct skep_str run;
+	struct skep_str pipeline;
+	struct skep_str task;
+	struct skep_str tool;
+	struct skep_str container;
+};
+
+/* One record as a sink sees it.  Borrowed: valid until the batch is done. */
+struct skep_record {
+	uint32_t size; /* sizeof(struct skep_record) in this host */
+	uint32_t reserved;
+	const struct skep_stream *stream; /* the same pointer for every record of a stream while the host runs */
+	struct skep_upid upid;            /* pid 0: not about a process */
+	uint64_t time_ns;
+	const void *data;                 /* stream->record_size bytes, strings point into the batch */
+	const struct skep_context *context; /* NULL: none */
+};
+
+/*
+ * A batch: its boundaries are fixed once and never cut again, so that key (host,
+ * epoch, id) names the same records on every retry: receivers use it to make
+ * delivery exactly-once.
+ */
+struct skep_batch {
+	uint32_t size; /* sizeof(struct skep_batch) in this host */
+	uint32_t n;
+	uint64_t id;
+	const char *key;
+	int64_t realtime_offset_ns; /* CLOCK_REALTIME = boot time + this */
+	const struct skep_record *const *records;
+};
+
+#endif

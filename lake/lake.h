@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lake/lake.h - questions to a lake: a folder of SQLite files, one a month (a run is
+ * kept whole in the month it began), written by the sink of the same name.  Readers
+ * open read-only and never block the writer.  Any thread, one lake per thread.
+ *
+ * All times are CLOCK_REALTIME ns since 1970, 0 = not known / not ended.
+ * Objects returned belong to the caller and are freed by the named function; their
+ * strings live as long as they.  Strings are never NULL ("" where unknown).
+ */
+#ifndef SKEP_LAKE_H
+#define SKEP_LAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lake;
+
+/* 0; -ENOENT: no such folder or no lake in it; else -errno. why: for people, never empty on failure. */
+int lake_open(const char *path, struct lake **ret, char *why, size_t why_size);
+struct lake *lake_close(struct lake *);
+
+struct lake_totals {
+	uint64_t processes; /* tgids */
+	uint64_t images;    /* begun by exec, plus forks that run on */
+	uint64_t threads;   /* largest number of threads of any one process; 0 = not known */
+	uint64_t cpu_ns, user_ns, system_ns, run_delay_ns;
+	uint64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
+	uint64_t rss_peak_bytes;
+	uint64_t rchar_bytes, wchar_bytes, read_bytes, write_bytes, cancelled_write_bytes;
+};
+
+struct lake_run {
+	const char *id, *name, *pipeline, *host, *boot_id, *kernel, *version, *state, *cwd;
+	const char *const *argv; /* NULL-terminated */
+	const char *root_upid;
+	uint64_t uid;
+	uint64_t start_ns, end_ns;
+	int64_t exit_code; /* -1: none */
+	uint64_t signal;
+	uint64_t cpus, interval_ns, rss_peak_bytes, processes_seen, rusage_cpu_ns;
+	uint64_t lost_kernel, lost_queue, lost_spool, lost_sink;
+	struct lake_totals totals; /* lake_runs fills in processes, images, cpu_ns, read/write bytes at least */
+	uint64_t failures; /* images with a non-zero exit or a signal */
+};
+
+struct lake_tool {
+	const char *tool;
+	uint64_t calls;    /* images begun by exec that are not wrappers, or forks that ran on when there were no execs */
+	uint64_t failures;
+	uint64_t first_start_ns, last_end_ns;
+	uint64_t wall_ns;  /* union of its images' times: the time during which it ran at all */
+	uint64_t wall_sum_ns; /* sum over its images, wrappers left out */
+	double cores_avg;  /* cpu / wall */
+	double cores_peak; /* largest sample; at least cores_avg */
+	uint64_t longest_ns;
+	struct lake_totals totals; /* rss_peak_bytes: the largest image */
+};
+
+struct lake_process { /* one per image */
+	const char *upid, *parent_upid;
+	uint64_t image, pid, ppid;
+	const char *task, *tool, *container, *state, *comm, *exe, *filename, *cwd, *cgroup;
+	const char *const *argv; /* NULL-terminated */
+	bool argv_cut;
+	bool wrapper, execed, last, core_dumped, oom_killed;
+	uint64_t uid, gid, session;
+	uint64_t start_ns, end_ns;
+	int64_t exit_code;
+	uint64_t signal, approx;
+	const char *oom_cgroup;
+	uint64_t oom_limit_bytes, oom_usage_bytes, oom_peak_bytes;
+	uint64_t maxrss_bytes, threads_peak, read_calls, write_calls, run_count;
+	struct lake_totals totals;
+	size_t n_facets;
+	const struct lake_facet { const char *name; double value; } *facets;
+};
+
+struct lake_sample {
+	const char *tool;
+	uint64_t start_ns, interval_ns, cpu_ns, run_delay_ns, read_bytes, write_bytes, rss_bytes, processes, started;
+};
+
+struct lake_loss { const char *instance, *stream, *where; uint64_t count; };
+
+struct lake_runs { size_t n; struct lake_run *runs; };
+/* Newest first, at most limit (0: all). */
+int lake_runs(struct lake *, size_t limit, struct lake_runs **ret, char *why, size_t why_size);
+struct lake_runs *lake_runs_free(struct lake_runs *);
+
+struct lake_report {
+	struct lake_run run;
+	size_t n_tools;
+	struct lake_tool *tools;          /* most CPU first */
+	size_t n_processes;
+	struct lake_process *processes;   /* by start, then image */
+	size_t n_samples;
+	struct lake_sample *samples;      /* by time */
+	size_t n_losses;
+	struct lake_loss *losses;
+};
+/*
+ * which: a run id, the beginning of one (unique), a run's name (its newest), or
+ * "last".  -ENOENT: none; -EEXIST: the beginning fits several (why lists them).
+ */
+int lake_report(struct lake *, const char *which, struct lake_report **ret, char *why, size_t why_size);
+struct lake_report *lake_report_free(struct lake_report *);
+
+#endif
