@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/skep.h - the subcommands of `skep`: one descriptor and one function each.
+ */
+#ifndef SKEP_CLI_SKEP_H
+#define SKEP_CLI_SKEP_H
+
+#include <stddef.h>
+
+/* Exit codes a script may rely on. */
+enum skep_exit {
+	SKEP_EXIT_OK = 0,
+	SKEP_EXIT_RUNTIME = 1,
+	SKEP_EXIT_USAGE = 2,
+	SKEP_EXIT_CONFIG = 3,
+	SKEP_EXIT_PRIVILEGE = 4, /* privilege or kernel */
+	SKEP_EXIT_ABI = 5,       /* a plugin's ABI */
+};
+
+struct skep_command {
+	const char *name;
+	const char *usage;   /* what follows the name: "[--limit N] [--json]" */
+	const char *summary; /* one line for `skep --help` */
+	const char *help;    /* the options and what else `skep help NAME` says; ends in a newline */
+	/* argv[0] is the subcommand's name. Returns the process's exit status. */
+	int (*run)(int argc, char **argv);
+};
+
+/* The table ends with an entry whose name is NULL. */
+extern const struct skep_command skep_commands[];
+const struct skep_command *skep_command_find(const char *name);
+
+int cmd_run(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_runs(int argc, char **argv);
+/* Help texts live beside their command. */
+extern const char cmd_run_help[];
+extern const char cmd_show_help[];
+extern const char cmd_runs_help[];
+
+/*
+ * For wrong usage: "skep NAME: message" and a hint to stderr; returns
+ * SKEP_EXIT_USAGE, so that a command can `return skep_usage("run", ...)`.
+ */
+int skep_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * The option that stood at argv[optind - 1] is unknown or lacks its value: what
+ * getopt_long returned '?' or ':' for (call it with opterr = 0 and an optstring that
+ * begins with "+:").  longs: the same table, for a suggestion.
+ */
+struct option;
+int skep_usage_option(const char *command, int got, char **argv, const struct option *longs);
+/* For failures at run time: "skep NAME: message" to stderr; returns status. */
+int skep_fail(const char *command, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* `skep help NAME` and `skep NAME --help`: to stdout; returns SKEP_EXIT_OK. */
+int skep_help(const char *command);
+
+#endif
