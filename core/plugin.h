@@ -19,6 +19,7 @@ struct plugin {
 	char *path;
 	struct skep_plugin_note note;
 	const struct skep_plugin *desc;
+	uint64_t dev, ino; /* of the file that was loaded */
 	struct plugin *next;
 };
 
@@ -30,7 +31,17 @@ struct plugin {
  * -ENOENT not found, -EPERM ownership, -ENOEXEC ABI.
  */
 int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct diag *, struct plugin **ret);
-/* Every plugin file of dirs by its note alone; calls back once a file, why != NULL for what would be refused. */
+/*
+ * Is the descriptor what the note promised, and sound: callbacks set, field tables
+ * within their records, names unique?  path is for messages only.  0, or -ENOEXEC
+ * with the reason in why.  plugin_load calls it; separate for its tests.
+ */
+int plugin_check_descriptor(const struct skep_plugin *, const struct skep_plugin_note *, const char *path, char *why,
+			    size_t why_size);
+/*
+ * Every plugin file (*.so) of dirs by its note alone, in order of name; calls back once
+ * a file, why != NULL for what would be refused, note NULL where it could not be read.
+ */
 void plugin_list(const char *const *dirs,
 		 void (*cb)(const char *path, const struct skep_plugin_note *, const char *why, void *arg), void *arg);
 
@@ -58,7 +69,7 @@ struct skep_instance {
 	char *name;
 	bool required;
 	enum instance_state state;
-	char *reason; /* why it failed; NULL otherwise */
+	char *reason; /* why it FAILED, or why a sink's last submit() failed; NULL otherwise */
 	void *data;   /* the plugin's state, desc->state_size bytes */
 	struct options_memory *memory;
 	struct skep_host host; /* the table this instance sees */
@@ -71,26 +82,67 @@ struct skep_instance {
 	unsigned working; /* work() under way */
 	unsigned closing; /* uv handles whose close callback is still to come */
 	struct skep_counter *counters;
-	uint64_t budget_ns;      /* a callback that takes longer is an overrun */
+	uint64_t budget_ns;      /* a callback that takes longer is an overrun; open, start, stop, close are exempt */
 	uint64_t overruns;       /* callbacks over budget */
-	uint64_t busy_ns;        /* time spent in callbacks */
-	uint64_t worst_ns;
+	uint64_t busy_ns;        /* time spent in all callbacks, what they called in the host included */
+	uint64_t worst_ns;       /* the longest of those that have a budget */
 	struct skep_instance *next;
+	/* instance.c's and instance_loop.c's own from here */
+	void *pristine;          /* data as it was after its options were applied, for a retry */
+	char *failing;           /* what host->fail said in the callback under way */
+	unsigned depth;          /* callbacks under way, nested */
+	bool opened, started;    /* close(), stop() is due */
+	bool ending;             /* stop() and close() wait for working == 0 and depth == 0 */
+	bool stop_wanted;        /* the state afterwards is STOPPED, not FAILED */
+	uint64_t warned_ns;      /* when an overrun was last logged */
+	uint64_t warned_overruns;
 };
 
 /* host_proto: everything of struct skep_host that is not a function. 0 or -errno with errors added. */
 int instance_new(uv_loop_t *, struct plugin *, const struct config *, const struct config_plugin *,
 		 const struct skep_host *host_proto, const struct instance_ops *, void *owner, struct diag *,
 		 struct skep_instance **ret);
-/* Life cycle. Each measures the callback and keeps state and reason; 0 or the plugin's -errno. */
+/*
+ * Life cycle. Each measures the callback and keeps state and reason; 0 or the plugin's -errno.
+ * One that fails leaves the instance FAILED: close() has been called (stop() has not), what
+ * the plugin left open is closed.  Where work() is under way, close() waits for it.
+ */
 int instance_open(struct skep_instance *);
 int instance_start(struct skep_instance *);
+/*
+ * A FAILED instance once more from the beginning: a fresh state with the same
+ * options, open(), start().  When to try is the caller's business.  0 or the
+ * plugin's -errno; -EBUSY while the failed attempt's work() is still under way
+ * (try again later); -EINVAL when it is not FAILED.
+ */
+int instance_retry(struct skep_instance *);
 void instance_sample(struct skep_instance *);
 void instance_flush(struct skep_instance *);
-int instance_submit(struct skep_instance *, const struct skep_batch *); /* sinks */
-/* stop + close callbacks, closes watches and timers that the plugin left open (logged). Idempotent. */
+/* Sinks. 0 or -errno (offer it again later): the plugin's, -ESHUTDOWN when it is not running. */
+int instance_submit(struct skep_instance *, const struct skep_batch *);
+/*
+ * Ask for the end.  Runs stop() and close() and closes the watches and timers that the
+ * plugin left open (logged), at once if it can.  It cannot while work() is under way, nor
+ * when called from inside one of the instance's own callbacks: then they run from the
+ * loop as soon as that is over, and nothing but done callbacks, watches and timers reaches
+ * the plugin meanwhile (new work() is refused with -ESHUTDOWN).  So the caller keeps the loop
+ * running until instance_stopped().  stop() may still emit; nothing comes after it.  Idempotent.
+ */
 void instance_stop(struct skep_instance *);
-/* After instance_stop and after the loop ran until closing == 0 and working == 0. Returns NULL. */
+/* state STOPPED, working == 0, closing == 0: may be freed. */
+bool instance_stopped(const struct skep_instance *);
+/* After instance_stopped(). An instance that was never opened, or FAILED and is idle, may be freed as it is. Returns NULL. */
 struct skep_instance *instance_free(struct skep_instance *);
+
+/* instance_loop.c, for instance.c: */
+/* Everything of the host table that is a function. */
+void instance_host_fill(struct skep_host *);
+/* Around every callback; what: its name for messages. */
+uint64_t instance_enter(struct skep_instance *);
+void instance_leave(struct skep_instance *, uint64_t entered, const char *what, bool has_budget);
+/* Close what the plugin left open. Returns how many were still active. */
+unsigned instance_close_leftovers(struct skep_instance *);
+/* instance.c, for instance_loop.c: run a pending end if nothing is in its way. */
+void instance_end_if_due(struct skep_instance *);
 
 #endif
