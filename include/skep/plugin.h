@@ -132,15 +132,22 @@ struct skep_host {
 
 	/* Any thread.  A line without a newline at its end.  Rate-limited by the host. */
 	void (*log)(struct skep_instance *, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-	/* Remember why this callback fails; returns err (a negative errno), to be returned. */
+	/* Remember why this callback fails; returns err (a negative errno), to be returned. In one that returns nothing: a warning. */
 	int (*fail)(struct skep_instance *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-	/* The fd stays the plugin's; close the watch before the fd.  events: SKEP_READABLE | SKEP_WRITABLE. */
+	/*
+	 * The fd stays the plugin's, and becomes non-blocking; close the watch before the fd.  events:
+	 * SKEP_READABLE | SKEP_WRITABLE.  An error on the fd is reported as all events that were asked
+	 * for, so that reading or writing meets it.  -EEXIST: watched already; -EPERM: a regular file.
+	 */
 	int (*watch_fd)(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg, struct skep_watch **ret);
 	void (*watch_close)(struct skep_watch *); /* NULL is fine; no callback after it */
 	int (*timer)(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg, struct skep_timer **ret);
 	void (*timer_close)(struct skep_timer *); /* NULL is fine; no callback after it */
-	/* work(arg) on a pool thread, then done(arg) on the loop; stop() is not called while one is under way. */
+	/*
+	 * work(arg) on a pool thread, then done(arg), which may be NULL, on the loop; stop() is not called while
+	 * one is under way.  -ESHUTDOWN when the instance is about to stop: neither is called.
+	 */
 	int (*work)(struct skep_instance *, skep_work_cb work, skep_done_cb done, void *arg);
 
 	/*
@@ -201,7 +208,7 @@ struct skep_plugin {
 
 	/* Check and allocate; nothing outside the process changes. */
 	int (*open)(struct skep_instance *, void *state, const struct skep_host *);
-	/* Load, attach, connect. */
+	/* Load, attach, connect.  When it fails close() follows, stop() does not; a retry begins with open() and a fresh state. */
 	int (*start)(struct skep_instance *, void *state);
 	/* Each interval. Optional. */
 	void (*sample)(struct skep_instance *, void *state);
@@ -209,7 +216,7 @@ struct skep_plugin {
 	int (*reload)(struct skep_instance *, void *state, const void *next);
 	/* Detach, and emit what is still to be had. No callback may be pending afterwards. */
 	void (*stop)(struct skep_instance *, void *state);
-	/* Free; must accept a state whose open() failed half-way. */
+	/* Free, and detach what is still attached; must accept a state whose open() or start() failed half-way. */
 	void (*close)(struct skep_instance *, void *state);
 	const struct skep_sink_ops *sink; /* sinks only */
 	/*
