@@ -56,6 +56,7 @@ struct instance_ops {
 	unsigned (*redact)(struct skep_instance *, const char *exe, char *argv, uint32_t *len);
 	bool (*cgroup_known)(struct skep_instance *, uint64_t cgroup_id, const struct skep_str *path);
 	void (*batch_done)(struct skep_instance *, const struct skep_batch *, enum skep_batch_result, const char *why);
+	bool (*process_known)(struct skep_instance *, const struct skep_upid *);
 };
 
 struct skep_counter {

@@ -181,6 +181,9 @@ struct skep_host {
 
 	/* Sinks: the batch's fate.  May be called from inside submit(). why: NULL or a reason for people. */
 	void (*batch_done)(struct skep_instance *, const struct skep_batch *, enum skep_batch_result, const char *why);
+
+	/* Life-cycle probes: does the process table have this process already? */
+	bool (*process_known)(struct skep_instance *, const struct skep_upid *);
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */

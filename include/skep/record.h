@@ -177,6 +177,7 @@ struct skep_process_final {
 	uint32_t status;
 	uint32_t flags; /* SKEP_FINAL_* */
 	uint64_t cgroup_id;
+	uint64_t threads; /* it has had in all its life, the leader included; 0 = not known */
 };
 
 #define SKEP_LIVE_ZOMBIE 1u /* counters are final, the parent has not reaped it */

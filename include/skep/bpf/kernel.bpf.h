@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * skep/bpf/kernel.bpf.h - the kernel's types as far as our BPF programs read them.
+ *
+ * Only the fields that are used, in any order: preserve_access_index makes clang
+ * record each access by name, and libbpf puts in the running kernel's offsets
+ * (CO-RE).  A field that some kernels lack, or have under another name or type,
+ * lives in a flavour of its own (name___what) and is asked for with
+ * bpf_core_field_exists() first.
+ */
+#ifndef SKEP_BPF_KERNEL_H
+#define SKEP_BPF_KERNEL_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#ifndef BPF_NO_PRESERVE_ACCESS_INDEX
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+typedef struct {
+	__u32 val;
+} kgid_t;
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+enum pid_type {
+	PIDTYPE_PID,
+	PIDTYPE_TGID,
+	PIDTYPE_PGID,
+	PIDTYPE_SID,
+	PIDTYPE_MAX,
+};
+
+struct task_io_accounting {
+	__u64 rchar;
+	__u64 wchar;
+	__u64 syscr;
+	__u64 syscw;
+	__u64 read_bytes;
+	__u64 write_bytes;
+	__u64 cancelled_write_bytes;
+};
+
+struct signal_struct {
+	refcount_t sigcnt;
+	atomic_t live;
+	int nr_threads;
+	int group_exit_code;
+	unsigned int flags;
+	struct pid *pids[PIDTYPE_MAX];
+	__u64 utime;
+	__u64 stime;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	unsigned long maxrss;
+	struct task_io_accounting ioac;
+	unsigned long long sum_sched_runtime;
+};
+#define SIGNAL_GROUP_EXIT 0x00000004 /* include/linux/sched/signal.h, since 2.6 */
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
+struct sched_info {
+	unsigned long pcount;
+	unsigned long long run_delay;
+};
+
+struct cred {
+	kuid_t uid;
+	kgid_t gid;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	struct path f_path;
+};
+
+struct fs_struct {
+	struct path root;
+	struct path pwd;
+};
+
+struct mm_struct {
+	unsigned long hiwater_rss;
+	unsigned long arg_start;
+	unsigned long arg_end;
+	struct file *exe_file;
+};
+
+/* before 6.2: three atomics; from 6.2: per-CPU counters, of which `count` is the shared part */
+struct mm_rss_stat___atomic {
+	atomic_long_t count[4];
+};
+struct mm_struct___atomic {
+	struct mm_rss_stat___atomic rss_stat;
+};
+struct percpu_counter {
+	__s64 count;
+};
+struct mm_struct___percpu {
+	struct percpu_counter rss_stat[4];
+};
+
+struct kernfs_node {
+	const char *name;
+	__u64 id;
+};
+/* kernfs_node.parent became __parent (RCU) in 6.15 */
+struct kernfs_node___parent {
+	struct kernfs_node *parent;
+};
+struct kernfs_node___rcu {
+	struct kernfs_node *__parent;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+enum cgroup_subsys_id {
+	memory_cgrp_id = 3, /* its value differs by configuration: always by bpf_core_enum_value */
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16];
+	struct cgroup *dfl_cgrp;
+};
+
+struct page_counter {
+	atomic_long_t usage;
+	unsigned long max;
+	unsigned long watermark;
+	struct page_counter *parent;
+};
+
+struct mem_cgroup {
+	struct cgroup_subsys_state css;
+	struct page_counter memory;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+	struct pid_namespace *pid_ns_for_children;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int exit_state;
+	int exit_code;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	__u64 utime;
+	__u64 stime;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	__u64 start_boottime;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	const struct cred *real_cred;
+	char comm[16];
+	struct fs_struct *fs;
+	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+	struct mm_struct *mm;
+	struct css_set *cgroups;
+	struct task_io_accounting ioac;
+};
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h, since 2.6.27 */
+
+/* task_struct.state became __state in 5.14 */
+struct task_struct___old_state {
+	long state;
+};
+struct task_struct___new_state {
+	unsigned int __state;
+};
+
+struct linux_binprm {
+	struct file *file;
+	const char *filename;
+	const char *interp;
+	int argc;
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#ifndef BPF_NO_PRESERVE_ACCESS_INDEX
+#pragma clang attribute pop
+#endif
+
+#endif

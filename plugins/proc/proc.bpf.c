@@ -1,0 +1,798 @@
+// SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
+/*
+ * plugins/proc/proc.bpf.c - the life of processes, and their final exact totals.
+ *
+ * Nothing here is on a hot path: fork, exec, exit and free of processes, and an
+ * iterator that user space runs when it wants samples.  All hooks are tp_btf: classic
+ * tracepoints share one per-CPU guard and are skipped when they interrupt another BPF
+ * program.
+ *
+ * The totals are read when the kernel frees the task (sched_process_free): at exit the
+ * scheduler has not booked the last slice yet, and a short process would read as zero.
+ * By the leader's free, __exit_signal() has folded every thread into signal_struct.
+ */
+#include <skep/bpf/kernel.bpf.h>
+
+#include "proc.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by user space before the load. */
+const volatile __u32 verdict_pids = 8;       /* bytes in the verdict map's element */
+const volatile __u32 cpus = 1;               /* elements of counters and buffers */
+const volatile __u32 exit_has_group_dead;    /* sched_process_exit(task, group_dead): since 6.16 */
+const volatile __u32 cgroup_v1_memory;       /* 1: take the cgroup of the v1 memory controller, 0: of cgroup v2 */
+const volatile __u64 wake_at = 1 << 20;      /* bytes waiting in the ring before the consumer is woken */
+const volatile __u32 page_shift = 12;
+
+#define VERDICT_EXCLUDED 255
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64); /* user space sets the real size: one byte a pid */
+} verdict SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set by user space */
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by user space: one a CPU */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct proc_counters);
+} counters SEC(".maps");
+
+/*
+ * Where an exec record is put together.  One a CPU by index and not a PERCPU_ARRAY: a
+ * per-CPU value cannot pass 32 KiB (PCPU_MIN_UNIT_SIZE).  Raw tracepoints run with
+ * preemption off, and the same program never nests (bpf_prog.active), so an element has
+ * one user at a time.
+ */
+#define HEAD_ROOM 16384u
+struct walk {
+	__u64 dentry, mnt, root_dentry, root_mnt;
+	__u32 off, limit, cut, reserved;
+};
+struct buffer {
+	struct walk walk;
+	struct proc_exec exec;
+	char data[HEAD_ROOM + PROC_ARGV_MAX];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by user space: one a CPU */
+	__type(key, __u32);
+	__type(value, struct buffer);
+} buffers SEC(".maps");
+
+struct oom_buffer {
+	struct walk walk;
+	struct proc_oom oom;
+	char data[8192];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct oom_buffer);
+} oom_buffers SEC(".maps");
+
+/* Totals that the ring could not take: drained later by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct proc_unsent_key);
+	__type(value, struct proc_final);
+} unsent SEC(".maps");
+
+/* Run-queue delay of threads that are gone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct proc_threads_key);
+	__type(value, struct proc_threads);
+} threads SEC(".maps");
+
+/* Cgroups whose path user space has been told. Full: paths are sent more often than needed, nothing is lost. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+} cgroups_told SEC(".maps");
+
+static __always_inline struct proc_counters *my_counters(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&counters, &cpu);
+}
+
+#define COUNT(field_)                                      \
+	do {                                               \
+		struct proc_counters *c_ = my_counters();  \
+		if (c_)                                    \
+			__sync_fetch_and_add(&c_->field_, 1); \
+	} while (0)
+
+static __always_inline __u8 *verdicts(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&verdict, &zero);
+}
+
+static __always_inline int excluded(__u32 pid)
+{
+	__u8 *v = verdicts();
+
+	if (!v || pid >= verdict_pids)
+		return 0;
+	return v[pid] == VERDICT_EXCLUDED;
+}
+
+/* Wake-ups cost more than everything else together: only when the ring fills up; else a timer drains it. */
+static __always_inline __u64 wake_flag(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline int send(void *rec, __u32 len, __u32 type)
+{
+	int err = bpf_ringbuf_output(&ring, rec, len, wake_flag());
+	struct proc_counters *c = my_counters();
+
+	if (c && type < PROC_TYPES)
+		__sync_fetch_and_add(err ? &c->dropped[type] : &c->sent[type], 1);
+	return err;
+}
+
+static __always_inline void head(struct proc_head *h, __u32 type, struct task_struct *leader)
+{
+	h->type = type;
+	h->pid = leader->tgid;
+	h->start_ns = leader->start_boottime;
+	h->time_ns = bpf_ktime_get_boot_ns();
+}
+
+static __always_inline struct kernfs_node *cgroup_node(struct task_struct *p)
+{
+	if (cgroup_v1_memory) {
+		int memory = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
+		struct cgroup_subsys_state *css = NULL;
+		struct css_set *set = p->cgroups;
+
+		bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
+		return BPF_CORE_READ(css, cgroup, kn);
+	}
+	return BPF_CORE_READ(p, cgroups, dfl_cgrp, kn);
+}
+
+static __always_inline __u64 node_id(struct kernfs_node *kn)
+{
+	return BPF_CORE_READ(kn, id);
+}
+
+static __always_inline __u32 session_of(struct task_struct *p)
+{
+	struct signal_struct *sig = p->signal;
+	struct pid *sid = NULL;
+
+	bpf_core_read(&sid, sizeof(sid), &sig->pids[PIDTYPE_SID]);
+	return BPF_CORE_READ(sid, numbers[0].nr);
+}
+
+static __always_inline __u32 ns_pid_of(struct task_struct *p)
+{
+	struct pid *pid = BPF_CORE_READ(p, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	int nr = 0;
+
+	/* numbers[] ends the struct and is as long as the namespaces are deep: at most 32 (MAX_PID_NS_LEVEL) */
+	if (level > 32)
+		return 0;
+	bpf_core_read(&nr, sizeof(nr), &pid->numbers[level].nr);
+	return nr;
+}
+
+/* The whole process: what signal_struct holds of the dead, and `own` of one thread that lives. */
+static __always_inline void sums_of_dead(struct proc_sums *s, struct signal_struct *sig)
+{
+	s->cpu_ns = sig->sum_sched_runtime;
+	s->utime_ns = sig->utime;
+	s->stime_ns = sig->stime;
+	s->run_delay_ns = 0;
+	s->run_count = 0;
+	s->nvcsw = sig->nvcsw;
+	s->nivcsw = sig->nivcsw;
+	s->min_flt = sig->min_flt;
+	s->maj_flt = sig->maj_flt;
+	s->rchar = sig->ioac.rchar;
+	s->wchar = sig->ioac.wchar;
+	s->syscr = sig->ioac.syscr;
+	s->syscw = sig->ioac.syscw;
+	s->read_bytes = sig->ioac.read_bytes;
+	s->write_bytes = sig->ioac.write_bytes;
+	s->cancelled_write_bytes = sig->ioac.cancelled_write_bytes;
+}
+
+static __always_inline void sums_add_own(struct proc_sums *s, struct task_struct *t)
+{
+	s->cpu_ns += t->se.sum_exec_runtime;
+	s->utime_ns += t->utime;
+	s->stime_ns += t->stime;
+	s->run_delay_ns += t->sched_info.run_delay;
+	s->run_count += t->sched_info.pcount;
+	s->nvcsw += t->nvcsw;
+	s->nivcsw += t->nivcsw;
+	s->min_flt += t->min_flt;
+	s->maj_flt += t->maj_flt;
+	s->rchar += t->ioac.rchar;
+	s->wchar += t->ioac.wchar;
+	s->syscr += t->ioac.syscr;
+	s->syscw += t->ioac.syscw;
+	s->read_bytes += t->ioac.read_bytes;
+	s->write_bytes += t->ioac.write_bytes;
+	s->cancelled_write_bytes += t->ioac.cancelled_write_bytes;
+}
+
+static __always_inline void sums_add_gone_threads(struct proc_sums *s, struct signal_struct *sig, __u32 pid)
+{
+	struct proc_threads_key key = { .signal = (__u64)sig, .pid = pid };
+	struct proc_threads *t = bpf_map_lookup_elem(&threads, &key);
+
+	if (t) {
+		s->run_delay_ns += t->run_delay_ns;
+		s->run_count += t->run_count;
+	}
+}
+
+/* What wait4 gives for the process (kernel/exit.c, wait_task_zombie). */
+static __always_inline __u32 wait_status(struct task_struct *leader, struct signal_struct *sig)
+{
+	return sig->flags & SIGNAL_GROUP_EXIT ? sig->group_exit_code : leader->exit_code;
+}
+
+/* ---- fork ------------------------------------------------------------------ */
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct task_struct *real_parent, *parent_leader;
+	const struct cred *cred;
+	struct proc_fork rec = {};
+	__u32 pid = child->pid;
+	__u8 *v;
+
+	if (pid != child->tgid || child->flags & PF_KTHREAD)
+		return 0;
+	v = verdicts();
+	if (v) {
+		__u32 from = parent->tgid;
+		__u8 byte = from < verdict_pids ? v[from] : 0;
+
+		/* also clears what an earlier owner of this pid left behind */
+		if (pid < verdict_pids)
+			v[pid] = byte;
+		if (byte == VERDICT_EXCLUDED)
+			return 0;
+	}
+	real_parent = child->real_parent;
+	parent_leader = real_parent->group_leader;
+	cred = child->real_cred;
+	head(&rec.h, PROC_FORK, child);
+	rec.parent_pid = real_parent->tgid;
+	rec.parent_start_ns = parent_leader->start_boottime;
+	rec.cgroup_id = node_id(cgroup_node(child));
+	rec.uid = cred->uid.val;
+	rec.gid = cred->gid.val;
+	rec.session = session_of(child);
+	rec.ns_pid = ns_pid_of(child);
+	__builtin_memcpy(rec.comm, child->comm, sizeof(rec.comm));
+	send(&rec, sizeof(rec), PROC_FORK);
+	return 0;
+}
+
+/* ---- exec ------------------------------------------------------------------ */
+
+/*
+ * The components of a path, leaf first, each NUL-terminated; user space turns them
+ * round.  bpf_d_path is refused in tp_btf programs, and would not say where it gave up.
+ * Follows what prepend_path (fs/d_path.c) does: up to the process's root, through mounts.
+ *
+ * The state of the walk lives in the map and not in registers: so every step looks the
+ * same to the verifier, and two ways through one step do not become four through two
+ * (with the state in registers 64 steps pass its limit of a million instructions).
+ */
+static __always_inline int walk_step(struct buffer *b)
+{
+	struct walk *w = &b->walk;
+	struct dentry *dentry = (void *)w->dentry, *parent, *mnt_root;
+	struct vfsmount *mnt = (void *)w->mnt;
+	__u32 off = w->off;
+	long n;
+
+	if (w->dentry == w->root_dentry && w->mnt == w->root_mnt) {
+		w->cut = 0;
+		return 1;
+	}
+	parent = BPF_CORE_READ(dentry, d_parent);
+	mnt_root = BPF_CORE_READ(mnt, mnt_root);
+	if (dentry == mnt_root) {
+		struct mount *m = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
+		struct mount *up = BPF_CORE_READ(m, mnt_parent);
+
+		if (up == m) {
+			w->cut = 0; /* the top of what there is: outside the process's root, or not mounted (memfd) */
+			return 1;
+		}
+		w->dentry = (__u64)BPF_CORE_READ(m, mnt_mountpoint);
+		w->mnt = (__u64)up + bpf_core_field_offset(struct mount, mnt);
+		return 0;
+	}
+	if (dentry == parent) {
+		w->cut = 0;
+		return 1;
+	}
+	if (off > w->limit)
+		return 1;
+	n = bpf_probe_read_kernel_str(b->data + (off & (HEAD_ROOM - 1)), PROC_NAME_MAX, BPF_CORE_READ(dentry, d_name.name));
+	if (n <= 0)
+		return 1;
+	w->off = off + n;
+	w->dentry = (__u64)parent;
+	return 0;
+}
+
+static __always_inline void put_path(struct buffer *b, struct path *path, struct path *root)
+{
+	struct walk *w = &b->walk;
+
+	w->dentry = (__u64)BPF_CORE_READ(path, dentry);
+	w->mnt = (__u64)BPF_CORE_READ(path, mnt);
+	w->root_dentry = (__u64)BPF_CORE_READ(root, dentry);
+	w->root_mnt = (__u64)BPF_CORE_READ(root, mnt);
+	w->limit = w->off + PROC_PATH_MAX - PROC_NAME_MAX;
+	w->cut = 1;
+	for (int i = 0; i < PROC_PATH_DEPTH; i++)
+		if (walk_step(b))
+			break;
+}
+
+static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
+{
+	struct kernfs_node___rcu *after = (void *)kn;
+	struct kernfs_node___parent *before = (void *)kn;
+
+	if (bpf_core_field_exists(after->__parent))
+		return BPF_CORE_READ(after, __parent);
+	return BPF_CORE_READ(before, parent);
+}
+
+/* A cgroup's path below its hierarchy's root, the same way; `room` a power of two. */
+static __always_inline int cgroup_step(struct walk *w, char *data, __u32 room)
+{
+	struct kernfs_node *kn = (void *)w->dentry, *up = node_parent(kn);
+	__u32 off = w->off;
+	long n;
+
+	if (!up || off > room - PROC_NAME_MAX)
+		return 1;
+	n = bpf_probe_read_kernel_str(data + (off & (room - 1)), PROC_NAME_MAX, BPF_CORE_READ(kn, name));
+	if (n <= 0)
+		return 1;
+	w->off = off + n;
+	w->dentry = (__u64)up;
+	return 0;
+}
+
+static __always_inline void put_cgroup(struct walk *w, char *data, __u32 room, struct kernfs_node *kn)
+{
+	w->dentry = (__u64)kn;
+	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)
+		if (cgroup_step(w, data, room))
+			break;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), pid = p->tgid, off, next, flags = 0;
+	struct task_struct *real_parent, *parent_leader;
+	unsigned long arg_start, arg_end;
+	struct signal_struct *sig;
+	struct kernfs_node *node;
+	const struct cred *cred;
+	struct proc_exec *rec;
+	struct fs_struct *fs;
+	struct mm_struct *mm;
+	struct buffer *b;
+	__u64 cgroup_id;
+	long n;
+
+	if (excluded(pid))
+		return 0;
+	b = bpf_map_lookup_elem(&buffers, &cpu);
+	if (!b) {
+		COUNT(no_buffer);
+		return 0;
+	}
+	rec = &b->exec;
+	sig = p->signal;
+	mm = p->mm;
+	fs = p->fs;
+	cred = p->real_cred;
+	real_parent = p->real_parent;
+	parent_leader = real_parent->group_leader;
+
+	head(&rec->h, PROC_EXEC, p);
+	rec->parent_pid = real_parent->tgid;
+	rec->parent_start_ns = parent_leader->start_boottime;
+	sums_of_dead(&rec->sums, sig);
+	if (rec->sums.cpu_ns) /* some thread has died in it */
+		sums_add_gone_threads(&rec->sums, sig, pid);
+	sums_add_own(&rec->sums, p);
+	rec->maxrss_pages = sig->maxrss;
+	rec->uid = cred->uid.val;
+	rec->gid = cred->gid.val;
+	rec->session = session_of(p);
+	rec->tid = old_pid;
+	rec->ns_pid = ns_pid_of(p);
+	rec->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
+	rec->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);
+	rec->reserved = 0;
+	__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
+
+	n = bpf_probe_read_kernel_str(b->data, PROC_PATH_MAX, BPF_CORE_READ(bprm, filename));
+	off = n > 0 ? n : 0;
+	rec->filename_len = off;
+
+	b->walk.off = off;
+	put_path(b, __builtin_preserve_access_index(&mm->exe_file->f_path), __builtin_preserve_access_index(&fs->root));
+	rec->exe_len = b->walk.off - off;
+	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
+	off = b->walk.off;
+
+	put_path(b, __builtin_preserve_access_index(&fs->pwd), __builtin_preserve_access_index(&fs->root));
+	rec->cwd_len = b->walk.off - off;
+	flags |= b->walk.cut ? PROC_EXEC_CWD_CUT : 0;
+	off = b->walk.off;
+
+	node = cgroup_node(p);
+	cgroup_id = node_id(node);
+	rec->cgroup_id = cgroup_id;
+	rec->cgroup_len = 0;
+	if (!bpf_map_lookup_elem(&cgroups_told, &cgroup_id)) {
+		put_cgroup(&b->walk, b->data, HEAD_ROOM, node);
+		rec->cgroup_len = b->walk.off - off;
+		off = b->walk.off;
+	}
+
+	/* resident: exec has just written them; after swap-out a page may be missing */
+	arg_start = mm->arg_start;
+	arg_end = mm->arg_end;
+	next = 0;
+	rec->argv_total = 0;
+	if (arg_end > arg_start) {
+		__u64 total = arg_end - arg_start;
+
+		rec->argv_total = total > 0xffffffffu ? 0xffffffffu : total;
+		next = total > PROC_ARGV_MAX ? PROC_ARGV_MAX : total;
+		off &= HEAD_ROOM - 1;
+		/* the verifier wants the bound where it is used */
+		asm volatile("" : "+r"(next));
+		if (next > PROC_ARGV_MAX)
+			next = PROC_ARGV_MAX;
+		if (bpf_probe_read_user(b->data + off, next, (void *)arg_start)) {
+			next = 0;
+			flags |= PROC_EXEC_ARGV_FAULT;
+			COUNT(argv_faults);
+		}
+	}
+	rec->argv_len = next;
+	rec->flags = flags;
+	off = (off & (HEAD_ROOM - 1)) + next + sizeof(*rec);
+	asm volatile("" : "+r"(off));
+	if (off > sizeof(*rec) + sizeof(b->data))
+		off = sizeof(*rec) + sizeof(b->data);
+	if (!send(rec, off, PROC_EXEC) && rec->cgroup_len) {
+		__u8 told = 1;
+
+		bpf_map_update_elem(&cgroups_told, &cgroup_id, &told, BPF_ANY);
+	}
+	return 0;
+}
+
+/* ---- exit ------------------------------------------------------------------ */
+
+static __always_inline __u64 rss_pages(struct mm_struct *mm)
+{
+	struct mm_struct___percpu *after = (void *)mm;
+	struct mm_struct___atomic *before = (void *)mm;
+	__s64 sum = 0, file = 0, anon = 0, shmem = 0;
+
+	/* MM_FILEPAGES 0, MM_ANONPAGES 1, MM_SHMEMPAGES 3 (include/linux/mm_types_task.h, since 4.5) */
+	if (bpf_core_type_exists(struct percpu_counter) && bpf_core_field_size(after->rss_stat) >= 4 * sizeof(struct percpu_counter)) {
+		file = BPF_CORE_READ(after, rss_stat[0].count);
+		anon = BPF_CORE_READ(after, rss_stat[1].count);
+		shmem = BPF_CORE_READ(after, rss_stat[3].count);
+	} else if (bpf_core_field_exists(before->rss_stat.count)) {
+		file = BPF_CORE_READ(before, rss_stat.count[0].counter);
+		anon = BPF_CORE_READ(before, rss_stat.count[1].counter);
+		shmem = BPF_CORE_READ(before, rss_stat.count[3].counter);
+	}
+	sum += file > 0 ? file : 0;
+	sum += anon > 0 ? anon : 0;
+	sum += shmem > 0 ? shmem : 0;
+	return sum;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct proc_exit rec = {};
+	struct signal_struct *sig;
+	struct task_struct *leader;
+	struct mm_struct *mm;
+
+	if (p->flags & PF_KTHREAD)
+		return 0;
+	sig = p->signal;
+	/*
+	 * The group ends with its last thread, which need not be the leader.  Before 6.16
+	 * two threads that exit together can both read 0: user space takes the first.
+	 */
+	if (exit_has_group_dead) {
+		if (!(ctx[1] & 1))
+			return 0;
+	} else if (sig->live.counter) {
+		return 0;
+	}
+	if (excluded(p->tgid))
+		return 0;
+	leader = p->group_leader;
+	head(&rec.h, PROC_EXIT, leader);
+	rec.status = wait_status(leader, sig);
+	rec.maxrss_pages = sig->maxrss;
+	rec.cgroup_id = node_id(cgroup_node(p));
+	mm = p->mm;
+	if (mm) {
+		__u64 peak = mm->hiwater_rss, now = rss_pages(mm);
+
+		rec.rss_peak_pages = peak > now ? peak : now;
+	}
+	send(&rec, sizeof(rec), PROC_EXIT);
+	return 0;
+}
+
+/* ---- free: the truth ------------------------------------------------------- */
+
+static __always_inline void thread_free(struct task_struct *t, __u32 pid)
+{
+	struct proc_threads_key key = { .signal = (__u64)t->signal, .pid = pid };
+	struct proc_threads zero = {}, *sum = bpf_map_lookup_elem(&threads, &key);
+
+	if (!sum) {
+		if (bpf_map_update_elem(&threads, &key, &zero, BPF_NOEXIST) < 0) {
+			/* full, or another CPU was first */
+		}
+		sum = bpf_map_lookup_elem(&threads, &key);
+		if (!sum) {
+			COUNT(threads_full);
+			return;
+		}
+	}
+	__sync_fetch_and_add(&sum->run_delay_ns, t->sched_info.run_delay);
+	__sync_fetch_and_add(&sum->run_count, t->sched_info.pcount);
+	__sync_fetch_and_add(&sum->n, 1);
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *p)
+{
+	struct proc_unsent_key key = {};
+	struct proc_final rec = {};
+	struct signal_struct *sig;
+	__u32 pid = p->tgid;
+
+	if (p->flags & PF_KTHREAD || excluded(pid))
+		return 0;
+	if (p->pid != pid) {
+		thread_free(p, pid);
+		return 0;
+	}
+	sig = p->signal;
+	head(&rec.h, PROC_FINAL, p);
+	sums_of_dead(&rec.sums, sig);
+	rec.sums.run_delay_ns = p->sched_info.run_delay;
+	rec.sums.run_count = p->sched_info.pcount;
+	/*
+	 * Threads' frees come by RCU in any order.  The ones so far are in the map; each
+	 * task_struct holds a reference on signal_struct, so a count over 1 (ours) tells
+	 * that others may still be on their way.
+	 */
+	if (rec.sums.cpu_ns != p->se.sum_exec_runtime || rec.sums.nvcsw != p->nvcsw || sig->sigcnt.refs.counter > 1)
+		rec.flags |= PROC_FINAL_THREADS;
+	rec.maxrss_pages = sig->maxrss;
+	rec.cgroup_id = node_id(cgroup_node(p));
+	rec.signal = (__u64)sig;
+	rec.status = wait_status(p, sig);
+	if (!send(&rec, sizeof(rec), PROC_FINAL))
+		return 0;
+	rec.flags |= PROC_FINAL_DELAYED;
+	key.start_ns = rec.h.start_ns;
+	key.pid = pid;
+	if (bpf_map_update_elem(&unsent, &key, &rec, BPF_ANY))
+		COUNT(unsent_full);
+	else
+		COUNT(delayed);
+	return 0;
+}
+
+/* ---- out of memory --------------------------------------------------------- */
+
+/*
+ * Which limit was hit: the first level on the way up that is full.  The victim's own
+ * memory cgroup is below it (mm/memcontrol.c, mem_cgroup_oom_synchronize), so the walk
+ * from the victim passes it.
+ */
+static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start_ns)
+{
+	int memory = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
+	struct cgroup_subsys_state *css = NULL;
+	struct page_counter *pc;
+	struct oom_buffer *b;
+	struct css_set *set;
+	__u32 zero = 0, len;
+
+	b = bpf_map_lookup_elem(&oom_buffers, &zero);
+	if (!b) {
+		COUNT(no_buffer);
+		return;
+	}
+	__builtin_memset(&b->oom, 0, sizeof(b->oom));
+	b->oom.h.type = PROC_OOM;
+	b->oom.h.pid = pid;
+	b->oom.h.start_ns = start_ns;
+	b->oom.h.time_ns = bpf_ktime_get_boot_ns();
+
+	set = BPF_CORE_READ(task, cgroups);
+	bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
+	pc = css ? (void *)css - bpf_core_field_offset(struct mem_cgroup, css) + bpf_core_field_offset(struct mem_cgroup, memory) : NULL;
+	for (int i = 0; i < 24 && pc; i++) {
+		unsigned long max = BPF_CORE_READ(pc, max);
+		long usage = BPF_CORE_READ(pc, usage.counter);
+
+		/* charges come in batches of up to 64 pages (MEMCG_CHARGE_BATCH), so full means "less than that is left" */
+		if (max < (~0ul >> 1) >> page_shift && usage + 64 >= (long)max) {
+			struct mem_cgroup *memcg = (void *)pc - bpf_core_field_offset(struct mem_cgroup, memory);
+			struct kernfs_node *kn = BPF_CORE_READ(memcg, css.cgroup, kn);
+
+			b->oom.limit_pages = max;
+			b->oom.usage_pages = usage;
+			b->oom.peak_pages = BPF_CORE_READ(pc, watermark);
+			b->oom.cgroup_id = node_id(kn);
+			b->walk.off = 0;
+			put_cgroup(&b->walk, b->data, 4096, kn);
+			b->oom.cgroup_len = b->walk.off;
+			break;
+		}
+		pc = BPF_CORE_READ(pc, parent);
+	}
+	len = b->oom.cgroup_len;
+	if (len > sizeof(b->data))
+		len = sizeof(b->data);
+	send(&b->oom, sizeof(b->oom) + len, PROC_OOM);
+}
+
+/* mark_victim(task, uid): since 6.9 */
+SEC("tp_btf/mark_victim")
+int BPF_PROG(on_victim_task, struct task_struct *task)
+{
+	struct task_struct *leader = task->group_leader;
+
+	if (!excluded(task->tgid))
+		oom(task, task->tgid, leader->start_boottime);
+	return 0;
+}
+
+/*
+ * mark_victim(int pid): before 6.9.  The pid may be a thread's; user space finds the
+ * process.  The cgroup is taken from the allocating task: it is below the same limit.
+ */
+SEC("tp_btf/mark_victim")
+int on_victim_pid(__u64 *ctx)
+{
+	oom((void *)bpf_get_current_task(), (__u32)ctx[0], 0);
+	return 0;
+}
+
+/* ---- live processes -------------------------------------------------------- */
+
+static __always_inline __u32 live_flags(struct task_struct *t)
+{
+	struct task_struct___new_state *after = (void *)t;
+	struct task_struct___old_state *before = (void *)t;
+	unsigned int state;
+
+	if (t->exit_state)
+		return PROC_LIVE_ZOMBIE;
+	if (bpf_core_field_exists(after->__state))
+		state = BPF_CORE_READ(after, __state);
+	else
+		state = BPF_CORE_READ(before, state);
+	if (state == 0)
+		return PROC_LIVE_RUNNING;
+	/* TASK_UNINTERRUPTIBLE without TASK_NOLOAD (idle) */
+	return (state & 0x402) == 2 ? PROC_LIVE_BLOCKED : 0;
+}
+
+SEC("iter/task")
+int on_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *p = ctx->task, *real_parent, *leader;
+	struct seq_file *seq = ctx->meta->seq;
+	struct proc_leader rec = {};
+	struct signal_struct *sig;
+	const struct cred *cred;
+	struct mm_struct *mm;
+	__u32 pid;
+
+	if (!p || p->flags & PF_KTHREAD)
+		return 0;
+	pid = p->tgid;
+	if (excluded(pid))
+		return 0;
+	if (p->pid != pid) {
+		struct proc_thread t = {};
+
+		if (p->exit_state) /* already in signal_struct, or about to be: its leader was read before */
+			return 0;
+		t.h.type = PROC_THREAD;
+		t.h.pid = pid;
+		t.h.start_ns = p->start_boottime;
+		t.flags = live_flags(p);
+		sums_add_own(&t.sums, p);
+		bpf_seq_write(seq, &t, sizeof(t));
+		return 0;
+	}
+	sig = p->signal;
+	cred = p->real_cred;
+	real_parent = p->real_parent;
+	leader = real_parent->group_leader;
+	head(&rec.h, PROC_LEADER, p);
+	sums_of_dead(&rec.sums, sig);
+	if (rec.sums.cpu_ns)
+		sums_add_gone_threads(&rec.sums, sig, pid);
+	sums_add_own(&rec.sums, p);
+	rec.parent_pid = real_parent->tgid;
+	rec.parent_start_ns = leader->start_boottime;
+	rec.cgroup_id = node_id(cgroup_node(p));
+	rec.maxrss_pages = sig->maxrss;
+	rec.uid = cred->uid.val;
+	rec.gid = cred->gid.val;
+	rec.session = session_of(p);
+	rec.ns_pid = ns_pid_of(p);
+	rec.threads = sig->nr_threads;
+	rec.flags = live_flags(p);
+	/* a dead leader whose threads live on is no zombie to be reaped */
+	if (rec.flags & PROC_LIVE_ZOMBIE && sig->live.counter > 0)
+		rec.flags &= ~PROC_LIVE_ZOMBIE;
+	mm = p->mm;
+	if (mm) {
+		rec.rss_pages = rss_pages(mm);
+		rec.rss_peak_pages = mm->hiwater_rss;
+		if (rec.rss_peak_pages < rec.rss_pages)
+			rec.rss_peak_pages = rec.rss_pages;
+	}
+	__builtin_memcpy(rec.comm, p->comm, sizeof(rec.comm));
+	bpf_seq_write(seq, &rec, sizeof(rec));
+	return 0;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/proc.h - what the kernel side and the user side of the probe share:
+ * records in the ring, records of the iterator, counters.
+ *
+ * Every record is 8-byte aligned and begins with struct proc_head.  The two sides
+ * are built together, so there is no version: a stale pair cannot exist.
+ */
+#ifndef SKEP_PROC_H
+#define SKEP_PROC_H
+
+#ifndef __bpf__
+#include <stdint.h>
+typedef uint64_t __u64;
+typedef uint32_t __u32;
+typedef uint16_t __u16;
+typedef uint8_t __u8;
+typedef int64_t __s64;
+#endif
+
+/*
+ * Bounds of what one exec may carry.  argv is whole up to PROC_ARGV_MAX bytes in
+ * total; the length before the cut travels along.  32 KiB keeps the buffer that each
+ * CPU needs under 64 KiB.
+ */
+#define PROC_ARGV_MAX 32768u
+#define PROC_PATH_MAX 4096u
+#define PROC_PATH_DEPTH 64   /* components of a path, mounts crossed included */
+#define PROC_CGROUP_DEPTH 24
+#define PROC_NAME_MAX 256u   /* one component, NUL included (NAME_MAX is 255) */
+#define PROC_COMM 16
+
+enum proc_type {
+	PROC_FORK = 0,
+	PROC_EXEC,
+	PROC_EXIT,
+	PROC_FINAL,
+	PROC_OOM,
+	PROC_TYPES,
+	/* iterator only */
+	PROC_LEADER = 16,
+	PROC_THREAD,
+};
+
+struct proc_head {
+	__u32 type;
+	__u32 pid;      /* tgid */
+	__u64 start_ns; /* of the leader; for PROC_THREAD of the thread */
+	__u64 time_ns;
+};
+
+struct proc_sums { /* as struct skep_counters, same order */
+	__u64 cpu_ns, utime_ns, stime_ns, run_delay_ns, run_count;
+	__u64 nvcsw, nivcsw, min_flt, maj_flt;
+	__u64 rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes;
+};
+
+struct proc_fork {
+	struct proc_head h;
+	__u64 parent_start_ns;
+	__u64 cgroup_id;
+	__u32 parent_pid;
+	__u32 uid, gid;
+	__u32 session;
+	__u32 ns_pid;
+	__u32 reserved;
+	char comm[PROC_COMM];
+};
+
+#define PROC_EXEC_ARGV_FAULT 1u
+#define PROC_EXEC_EXE_CUT 2u
+#define PROC_EXEC_CWD_CUT 4u
+
+struct proc_exec {
+	struct proc_head h;
+	__u64 parent_start_ns;
+	__u64 cgroup_id;
+	struct proc_sums sums;
+	__u64 maxrss_pages;
+	__u32 mount_ns, pid_ns;
+	__u32 parent_pid;
+	__u32 uid, gid;
+	__u32 session;
+	__u32 tid;
+	__u32 ns_pid;
+	__u32 flags;
+	__u32 argv_total;
+	/* lengths of what follows the struct, in this order; paths as components, leaf first, each NUL-terminated */
+	__u32 filename_len, exe_len, cwd_len, cgroup_len, argv_len;
+	__u32 reserved;
+	char comm[PROC_COMM];
+};
+
+struct proc_exit {
+	struct proc_head h;
+	__u64 rss_peak_pages; /* 0: the mm has gone (before 6.16) */
+	__u64 maxrss_pages;
+	__u64 cgroup_id;
+	__u32 status;
+	__u32 reserved;
+};
+
+#define PROC_FINAL_DELAYED 1u /* came by the map `unsent` */
+#define PROC_FINAL_THREADS 2u /* some threads of it may not have been let go yet: look into `threads` later */
+
+struct proc_final {
+	struct proc_head h;
+	struct proc_sums sums;
+	__u64 maxrss_pages;
+	__u64 cgroup_id;
+	__u64 signal; /* key into `threads` */
+	__u32 status;
+	__u32 flags;
+};
+
+struct proc_oom {
+	struct proc_head h;
+	__u64 cgroup_id;
+	__u64 limit_pages; /* 0: no cgroup on the way up is at its limit: the host ran out */
+	__u64 usage_pages;
+	__u64 peak_pages;
+	__u32 cgroup_len;
+	__u32 reserved;
+};
+
+#define PROC_LIVE_ZOMBIE 1u
+#define PROC_LIVE_RUNNING 2u
+#define PROC_LIVE_BLOCKED 4u
+
+struct proc_thread {
+	struct proc_head h; /* pid: the tgid it belongs to */
+	struct proc_sums sums;
+	__u32 flags;
+	__u32 reserved;
+};
+
+struct proc_leader {
+	struct proc_head h;
+	struct proc_sums sums; /* own plus all dead threads */
+	__u64 parent_start_ns;
+	__u64 cgroup_id;
+	__u64 rss_pages, rss_peak_pages, maxrss_pages;
+	__u32 parent_pid;
+	__u32 uid, gid;
+	__u32 session;
+	__u32 ns_pid;
+	__u32 threads;
+	__u32 flags;
+	__u32 reserved;
+	char comm[PROC_COMM];
+};
+
+/* What dead threads waited for a CPU: signal_struct does not add it up. */
+struct proc_threads_key {
+	__u64 signal;
+	__u32 pid;
+	__u32 reserved;
+};
+struct proc_threads {
+	__u64 run_delay_ns, run_count;
+	__u64 n; /* threads let go */
+};
+
+struct proc_unsent_key {
+	__u64 start_ns;
+	__u32 pid;
+	__u32 reserved;
+};
+
+/* One element a CPU, read through mmap. */
+struct proc_counters {
+	__u64 sent[PROC_TYPES];
+	__u64 dropped[PROC_TYPES];  /* the ring was full */
+	__u64 delayed;              /* finals put into `unsent` */
+	__u64 unsent_full;          /* finals lost: `unsent` was full too */
+	__u64 threads_full;         /* a thread's run delay lost: `threads` was full */
+	__u64 argv_faults;          /* argument pages not readable */
+	__u64 no_buffer;            /* cannot happen; counted all the same */
+	__u64 pad[1];
+};
+
+#endif
