@@ -94,6 +94,7 @@ struct skep_instance {
 	unsigned depth;          /* callbacks under way, nested */
 	bool opened, started;    /* close(), stop() is due */
 	bool ending;             /* stop() and close() wait for working == 0 and depth == 0 */
+	bool in_end;             /* that is under way: its own callbacks do not begin it again */
 	bool stop_wanted;        /* the state afterwards is STOPPED, not FAILED */
 	uint64_t warned_ns;      /* when an overrun was last logged */
 	uint64_t warned_overruns;

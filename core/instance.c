@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/instance.c - one configured use of a plugin: its life cycle.
+ *
+ *   NEW --open--> OPEN --start--> RUNNING --stop--> STOPPED
+ *    ^              \________________\_ fails _/
+ *    |                                  v
+ *    '------------- retry ---------- FAILED
+ *
+ * The end (stop() where start() succeeded, closing of what was left open, close())
+ * is one function, instance_end_if_due, which waits until no work() is under way and
+ * no callback of this instance is on the stack.
+ */
+#include "core/plugin.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+
+/* 5 ms: a tenth of what a person notices, and a ring of 4 MiB survives 20 times as long at 4,000 execs/s. */
+#define INSTANCE_BUDGET_NS 5000000ull
+
+int instance_new(uv_loop_t *loop, struct plugin *plugin, const struct config *config, const struct config_plugin *entry,
+		 const struct skep_host *host_proto, const struct instance_ops *ops, void *owner, struct diag *diag,
+		 struct skep_instance **ret)
+{
+	const struct skep_plugin *desc = plugin->desc;
+	/* calloc(0) may give NULL, which would look like running out of memory. */
+	size_t state_size = desc->state_size ? desc->state_size : 1;
+	struct skep_instance *inst;
+	int err;
+
+	inst = calloc(1, sizeof(*inst));
+	if (!inst) {
+		err = -ENOMEM;
+		goto out_memory;
+	}
+	inst->plugin = plugin;
+	inst->loop = loop;
+	inst->ops = ops;
+	inst->owner = owner;
+	inst->required = entry->required;
+	inst->budget_ns = INSTANCE_BUDGET_NS;
+	inst->host = *host_proto;
+	instance_host_fill(&inst->host);
+	inst->name = strdup(entry->name ? entry->name : plugin->note.name);
+	inst->data = calloc(1, state_size);
+	inst->pristine = malloc(state_size);
+	if (!inst->name || !inst->data || !inst->pristine) {
+		err = -ENOMEM;
+		goto out_memory;
+	}
+	err = options_apply(desc, config, entry, inst->data, &inst->memory, diag);
+	if (err < 0)
+		goto out;
+	memcpy(inst->pristine, inst->data, state_size);
+	*ret = inst;
+	return 0;
+out_memory:
+	diag_add(diag, DIAG_ERROR, NULL, 0, 0, "instance of plugin \"%s\": out of memory", plugin->note.name);
+out:
+	instance_free(inst);
+	return err;
+}
+
+static void instance_reason(struct skep_instance *inst, int err)
+{
+	free(inst->reason);
+	inst->reason = inst->failing ? inst->failing : strdup(strerror(-err));
+	inst->failing = NULL;
+}
+
+void instance_end_if_due(struct skep_instance *inst)
+{
+	const struct skep_plugin *desc = inst->plugin->desc;
+	unsigned left = 0;
+	uint64_t entered;
+
+	if (!inst->ending || inst->in_end || inst->working > 0 || inst->depth > 0)
+		return;
+	inst->in_end = true;
+	if (inst->started) {
+		inst->started = false;
+		entered = instance_enter(inst);
+		desc->stop(inst, inst->data);
+		instance_leave(inst, entered, "stop", false);
+		/*
+		 * Closed before close() runs, so that none can fire into a freed state; their memory
+		 * stays until the loop's next turn, so a late watch_close() in close() does no harm.
+		 */
+		left = instance_close_leftovers(inst);
+	}
+	if (inst->opened) {
+		inst->opened = false;
+		entered = instance_enter(inst);
+		desc->close(inst, inst->data);
+		instance_leave(inst, entered, "close", false);
+	}
+	left += instance_close_leftovers(inst);
+	if (left > 0)
+		log_at(SKEP_LOG_WARNING, inst->name, "left %u watches or timers open when it stopped; closed them for it (a defect of the plugin)",
+		       left);
+	inst->in_end = false;
+	inst->ending = false;
+	inst->state = inst->stop_wanted ? INSTANCE_STOPPED : INSTANCE_FAILED;
+}
+
+/* open() or start() gave err: whatever it did half-way is undone by close(). */
+static void instance_failed(struct skep_instance *inst, int err)
+{
+	instance_reason(inst, err);
+	inst->state = INSTANCE_FAILED;
+	inst->ending = true;
+	instance_end_if_due(inst);
+}
+
+/* A plugin that returns something above 0 did not mean success; errno values end below 4096. */
+static int instance_errno(int err)
+{
+	return err > 0 || err < -4095 ? -EINVAL : err;
+}
+
+int instance_open(struct skep_instance *inst)
+{
+	uint64_t entered;
+	int err;
+
+	if (inst->state != INSTANCE_NEW)
+		return -EINVAL;
+	inst->opened = true;
+	entered = instance_enter(inst);
+	err = instance_errno(inst->plugin->desc->open(inst, inst->data, &inst->host));
+	if (err == 0)
+		inst->state = INSTANCE_OPEN;
+	else
+		instance_failed(inst, err);
+	instance_leave(inst, entered, "open", false);
+	return err;
+}
+
+int instance_start(struct skep_instance *inst)
+{
+	uint64_t entered;
+	int err;
+
+	if (inst->state != INSTANCE_OPEN || inst->ending)
+		return -EINVAL;
+	entered = instance_enter(inst);
+	err = instance_errno(inst->plugin->desc->start(inst, inst->data));
+	if (err == 0) {
+		inst->started = true;
+		inst->state = INSTANCE_RUNNING;
+	} else {
+		instance_failed(inst, err);
+	}
+	instance_leave(inst, entered, "start", false);
+	return err;
+}
+
+int instance_retry(struct skep_instance *inst)
+{
+	int err;
+
+	if (inst->state != INSTANCE_FAILED || inst->stop_wanted)
+		return -EINVAL;
+	if (inst->ending || inst->working > 0 || inst->depth > 0)
+		return -EBUSY;
+	memcpy(inst->data, inst->pristine, inst->plugin->desc->state_size);
+	inst->state = INSTANCE_NEW;
+	err = instance_open(inst);
+	if (err == 0)
+		err = instance_start(inst);
+	if (err == 0) {
+		free(inst->reason);
+		inst->reason = NULL;
+	}
+	return err;
+}
+
+void instance_sample(struct skep_instance *inst)
+{
+	uint64_t entered;
+
+	if (inst->state != INSTANCE_RUNNING || inst->ending || !SKEP_HAS(inst->plugin->desc, sample))
+		return;
+	entered = instance_enter(inst);
+	inst->plugin->desc->sample(inst, inst->data);
+	instance_leave(inst, entered, "sample", true);
+}
+
+void instance_flush(struct skep_instance *inst)
+{
+	uint64_t entered;
+
+	if (inst->state != INSTANCE_RUNNING || inst->ending || !SKEP_HAS(inst->plugin->desc, flush))
+		return;
+	entered = instance_enter(inst);
+	inst->plugin->desc->flush(inst, inst->data);
+	instance_leave(inst, entered, "flush", true);
+}
+
+int instance_submit(struct skep_instance *inst, const struct skep_batch *batch)
+{
+	uint64_t entered;
+	int err;
+
+	if (inst->state != INSTANCE_RUNNING || inst->ending || !inst->plugin->desc->sink)
+		return -ESHUTDOWN;
+	entered = instance_enter(inst);
+	err = instance_errno(inst->plugin->desc->sink->submit(inst, inst->data, batch));
+	if (err < 0) {
+		instance_reason(inst, err);
+	} else {
+		free(inst->reason);
+		inst->reason = NULL;
+	}
+	instance_leave(inst, entered, "submit", true);
+	return err;
+}
+
+void instance_stop(struct skep_instance *inst)
+{
+	if (inst->stop_wanted)
+		return;
+	inst->stop_wanted = true;
+	inst->ending = true;
+	instance_end_if_due(inst);
+}
+
+bool instance_stopped(const struct skep_instance *inst)
+{
+	return inst->state == INSTANCE_STOPPED && inst->working == 0 && inst->closing == 0;
+}
+
+struct skep_instance *instance_free(struct skep_instance *inst)
+{
+	struct skep_counter *counter;
+
+	if (!inst)
+		return NULL;
+	if (inst->opened || inst->working > 0 || inst->closing > 0 || inst->depth > 0) {
+		/* The caller's mistake. Memory that callbacks still point to is better lost than used after free. */
+		log_at(SKEP_LOG_ERROR, inst->name, "freed before it had stopped (%u at work, %u closing); not freed", inst->working,
+		       inst->closing);
+		return NULL;
+	}
+	while ((counter = inst->counters)) {
+		inst->counters = counter->next;
+		free(counter);
+	}
+	options_memory_free(inst->memory);
+	free(inst->pristine);
+	free(inst->data);
+	free(inst->failing);
+	free(inst->reason);
+	free(inst->name);
+	free(inst);
+	return NULL;
+}
