@@ -446,6 +446,11 @@ static void loop_batch_done(struct skep_instance *inst, const struct skep_batch 
 		inst->ops->batch_done(inst, batch, result, why);
 }
 
+static bool loop_process_known(struct skep_instance *inst, const struct skep_upid *who)
+{
+	return inst->ops->process_known && inst->ops->process_known(inst, who);
+}
+
 void instance_host_fill(struct skep_host *host)
 {
 	host->size = sizeof(*host);
@@ -468,4 +473,5 @@ void instance_host_fill(struct skep_host *host)
 	host->redact = loop_redact;
 	host->cgroup_known = loop_cgroup_known;
 	host->batch_done = loop_batch_done;
+	host->process_known = loop_process_known;
 }
