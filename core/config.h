@@ -18,21 +18,26 @@ struct config_plugin {
 	bool required;
 	int line;        /* of the entry's opening brace */
 	json_t *options; /* object: every key but plugin, name, required */
-	/* Line of the option's key, for messages; 0 when not there. */
 };
+
+struct config_pos;
 
 struct config {
 	char *file; /* name used in messages */
 	json_t *labels; /* object of strings, "host.labels"; NULL: none */
 	uint64_t interval_ns;
-	char **plugin_dirs; /* NULL-terminated */
+	/*
+	 * NULL-terminated.  Where the file names none: $SKEP_PLUGIN_DIRS (a colon list;
+	 * not in a program that has gained privileges by its file), else built in.
+	 */
+	char **plugin_dirs;
 	struct config_plugin *probes;
 	size_t n_probes;
 	struct config_plugin *sinks;
 	size_t n_sinks;
 	char **tools;  /* more tool tables (files or folders), NULL-terminated */
 	char **redact; /* more redaction tables, NULL-terminated */
-	void *positions; /* config.c: where each key stands */
+	struct config_pos *positions; /* where each key stands, core/config_pos.h */
 };
 
 /* Both return NULL after adding at least one error to the diag. `name` is used in messages. */
@@ -43,6 +48,12 @@ struct config *config_free(struct config *); /* NULL is fine; returns NULL */
 /* Line of option `key` of that entry (1-based; the entry's own line where the key is not there). */
 int config_option_line(const struct config *, const struct config_plugin *, const char *key);
 
+/* The same with the column; column 0 where only the line is known. */
+void config_option_position(const struct config *, const struct config_plugin *, const char *key, int *ret_line,
+			    int *ret_column);
+/* "probes[0] (proc)", for the beginning of a message about an entry; cut where it does not fit. */
+void config_entry_name(const struct config *, const struct config_plugin *, char *ret, size_t size);
+
 /*
  * JSON with comments for any other file of ours (tool tables, redaction tables):
  * comments blanked in place of equal length, so jansson's positions stay right.
@@ -50,10 +61,28 @@ int config_option_line(const struct config *, const struct config_plugin *, cons
  */
 json_t *config_json(const char *text, size_t len, const char *name, struct diag *);
 json_t *config_json_file(const char *file, struct diag *);
+/* The same, and where everything stands (core/config_pos.h; config_pos_free). */
+json_t *config_json_positions(const char *text, size_t len, const char *name, struct diag *,
+			      struct config_pos **ret_positions);
+/* A whole file, NUL-terminated behind its length. 0, or -errno after adding an error. To be freed. */
+int config_read_file(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len);
 
 /* "64MiB" "5s" "250ms": 0 or -EINVAL / -ERANGE. Sizes: B KiB MiB GiB TiB kB MB GB TB. Times: ns us ms s m h d. */
 int config_size(const char *text, uint64_t *ret_bytes);
 int config_time(const char *text, uint64_t *ret_ns);
+/* The other way, exact, in the largest unit that divides: "64MiB", "1500ms". */
+#define CONFIG_UNITS_SIZE 32
+void config_size_format(uint64_t bytes, char ret[CONFIG_UNITS_SIZE]);
+void config_time_format(uint64_t ns, char ret[CONFIG_UNITS_SIZE]);
+
+/*
+ * For messages, never more than size bytes, cut as "abc..." at a character:
+ * text in quotes, control characters escaped; a value in words ("the integer 5",
+ * "the string \"abc\"", "an array", "null").  size is at least 32.
+ */
+#define CONFIG_QUOTE_SIZE 96
+void config_quote(const char *text, char *ret, size_t size);
+void config_describe(const json_t *value, char *ret, size_t size);
 
 /* The candidate nearest to word (edit distance), or NULL when none is near. Borrowed. */
 const char *config_suggest(const char *word, const char *const *candidates);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/diag.c - a list of what is wrong with an input, kept until somebody prints it.
+ */
+#include "core/diag.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void diag_init(struct diag *diag)
+{
+	memset(diag, 0, sizeof(*diag));
+}
+
+void diag_clear(struct diag *diag)
+{
+	for (size_t i = 0; i < diag->n; i++) {
+		free(diag->entries[i].file);
+		free(diag->entries[i].text);
+	}
+	free(diag->entries);
+	diag_init(diag);
+}
+
+static struct diag_entry *diag_room(struct diag *diag)
+{
+	if (diag->n == diag->room) {
+		size_t room = diag->room ? diag->room * 2 : 8;
+		struct diag_entry *entries = reallocarray(diag->entries, room, sizeof(*entries));
+
+		if (!entries)
+			return NULL;
+		diag->entries = entries;
+		diag->room = room;
+	}
+	return &diag->entries[diag->n];
+}
+
+void diag_add(struct diag *diag, enum diag_severity severity, const char *file, int line, int column, const char *fmt,
+	      ...)
+{
+	struct diag_entry *entry;
+	char *name = NULL, *text = NULL;
+	va_list ap;
+	int n;
+
+	/* Counted first: whoever looks only at n_errors must see the error even when there is no memory for its text. */
+	if (severity == DIAG_ERROR)
+		diag->n_errors++;
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	if (file) {
+		name = strdup(file);
+		if (!name)
+			goto out;
+	}
+	entry = diag_room(diag);
+	if (!entry)
+		goto out;
+	*entry = (struct diag_entry){
+		.severity = severity,
+		.file = name,
+		.line = line,
+		.column = column,
+		.text = text,
+	};
+	diag->n++;
+	return;
+out:
+	free(name);
+	free(text);
+}
+
+void diag_print(const struct diag *diag, FILE *out)
+{
+	size_t printed_errors = 0;
+
+	for (size_t i = 0; i < diag->n; i++) {
+		const struct diag_entry *entry = &diag->entries[i];
+
+		if (entry->severity == DIAG_ERROR)
+			printed_errors++;
+		if (entry->file) {
+			fprintf(out, "%s:", entry->file);
+			if (entry->line > 0)
+				fprintf(out, "%d:", entry->line);
+			if (entry->line > 0 && entry->column > 0)
+				fprintf(out, "%d:", entry->column);
+			fputc(' ', out);
+		}
+		fprintf(out, "%s: %s\n", entry->severity == DIAG_ERROR ? "error" : "warning", entry->text);
+	}
+	if (printed_errors < diag->n_errors)
+		fprintf(out, "error: out of memory: the text of %zu errors is lost\n", diag->n_errors - printed_errors);
+}
