@@ -9,14 +9,7 @@
 #ifndef SKEP_PROC_H
 #define SKEP_PROC_H
 
-#ifndef __bpf__
-#include <stdint.h>
-typedef uint64_t __u64;
-typedef uint32_t __u32;
-typedef uint16_t __u16;
-typedef uint8_t __u8;
-typedef int64_t __s64;
-#endif
+#include <linux/types.h>
 
 /*
  * Bounds of what one exec may carry.  argv is whole up to PROC_ARGV_MAX bytes in
@@ -109,6 +102,7 @@ struct proc_final {
 	__u64 maxrss_pages;
 	__u64 cgroup_id;
 	__u64 signal; /* key into `threads` */
+	__u64 threads; /* set by user space: threads it has had */
 	__u32 status;
 	__u32 flags;
 };

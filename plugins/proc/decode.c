@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/proc/decode.c - records of the ring into records of the host.
+ *
+ * The kernel side is ours, but a length is checked all the same: this is where bytes
+ * become pointers, and the fuzzer feeds it.
+ */
+#include <string.h>
+
+#include "state.h"
+
+_Static_assert(sizeof(struct proc_sums) == sizeof(struct skep_counters), "one is copied into the other");
+
+static struct skep_counters counters_of(const struct proc_sums *s)
+{
+	return (struct skep_counters){
+		.cpu_ns = s->cpu_ns,
+		.utime_ns = s->utime_ns,
+		.stime_ns = s->stime_ns,
+		.run_delay_ns = s->run_delay_ns,
+		.run_count = s->run_count,
+		.voluntary_switches = s->nvcsw,
+		.involuntary_switches = s->nivcsw,
+		.minor_faults = s->min_flt,
+		.major_faults = s->maj_flt,
+		.rchar_bytes = s->rchar,
+		.wchar_bytes = s->wchar,
+		.read_calls = s->syscr,
+		.write_calls = s->syscw,
+		.read_bytes = s->read_bytes,
+		.write_bytes = s->write_bytes,
+		.cancelled_write_bytes = s->cancelled_write_bytes,
+	};
+}
+
+static struct skep_str text(const char *ptr, size_t len)
+{
+	return (struct skep_str){ .ptr = ptr, .len = (uint32_t)len, .total = (uint32_t)len };
+}
+
+static struct skep_str comm_of(struct proc_state *st, const char comm[PROC_COMM])
+{
+	memcpy(st->scratch.comm, comm, PROC_COMM);
+	st->scratch.comm[PROC_COMM] = '\0';
+	return text(st->scratch.comm, strlen(st->scratch.comm));
+}
+
+size_t proc_path_join(const char *components, size_t len, bool cut, char *ret, size_t room)
+{
+	size_t out = 0, end = len;
+
+	if (cut) {
+		if (room < 4)
+			return 0;
+		memcpy(ret, "...", 3);
+		out = 3;
+	}
+	if (len && components[len - 1] != '\0')
+		return 0;
+	while (end > 0) {
+		size_t begin = end - 1; /* on the component's NUL */
+
+		while (begin > 0 && components[begin - 1] != '\0')
+			begin--;
+		if (room - out < end - begin + 1)
+			return 0;
+		ret[out++] = '/';
+		memcpy(ret + out, components + begin, end - 1 - begin);
+		out += end - 1 - begin;
+		end = begin;
+	}
+	if (out == 0 && room > 1)
+		ret[out++] = '/';
+	ret[out] = '\0';
+	return out;
+}
+
+static int decode_fork(struct skep_instance *inst, struct proc_state *st, const struct proc_fork *r)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	struct skep_process_fork rec = {
+		.parent = { .pid = r->parent_pid, .start_ns = r->parent_start_ns },
+		.cgroup_id = r->cgroup_id,
+		.uid = r->uid,
+		.gid = r->gid,
+		.session = r->session,
+		.ns_pid = r->ns_pid,
+		.comm = comm_of(st, r->comm),
+	};
+
+	st->host->emit(inst, STREAM_FORK, &who, r->h.time_ns, &rec);
+	return 0;
+}
+
+static int decode_exec(struct skep_instance *inst, struct proc_state *st, const struct proc_exec *r, size_t size)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	const char *at = (const char *)(r + 1);
+	struct scratch *s = &st->scratch;
+	uint64_t sum = sizeof(*r);
+	struct skep_process_exec rec = {
+		.parent = { .pid = r->parent_pid, .start_ns = r->parent_start_ns },
+		.counters = counters_of(&r->sums),
+		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
+		.cgroup_id = r->cgroup_id,
+		.mount_ns = r->mount_ns,
+		.pid_ns = r->pid_ns,
+		.uid = r->uid,
+		.gid = r->gid,
+		.session = r->session,
+		.tid = r->tid,
+		.ns_pid = r->ns_pid,
+		.flags = r->flags & PROC_EXEC_ARGV_FAULT ? SKEP_EXEC_ARGV_UNREADABLE : 0,
+		.comm = comm_of(st, r->comm),
+	};
+	uint32_t len;
+
+	sum += (uint64_t)r->filename_len + r->exe_len + r->cwd_len + r->cgroup_len + r->argv_len;
+	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX)
+		return -EBADMSG;
+
+	len = r->filename_len;
+	memcpy(s->filename, at, len);
+	s->filename[len] = '\0';
+	rec.filename = text(s->filename, strlen(s->filename));
+	at += len;
+	len = (uint32_t)proc_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
+	rec.exe = text(s->exe, len);
+	at += r->exe_len;
+	len = (uint32_t)proc_path_join(at, r->cwd_len, r->flags & PROC_EXEC_CWD_CUT, s->cwd, sizeof(s->cwd));
+	rec.cwd = text(s->cwd, len);
+	at += r->cwd_len;
+	if (r->cgroup_len) {
+		len = (uint32_t)proc_path_join(at, r->cgroup_len, false, s->cgroup, sizeof(s->cgroup));
+		rec.cgroup = text(s->cgroup, len);
+		if (SKEP_HAS(st->host, cgroup_known))
+			st->host->cgroup_known(inst, r->cgroup_id, &rec.cgroup);
+		at += r->cgroup_len;
+	}
+	len = r->argv_len;
+	memcpy(s->argv, at, len);
+	s->argv[len] = '\0';
+	rec.argv = text(s->argv, len);
+	rec.argv.total = r->argv_total > len ? r->argv_total : len;
+	if (len)
+		st->host->redact(inst, rec.exe.len ? s->exe : s->filename, s->argv, &rec.argv.len);
+	/* what redaction saved is not "cut" */
+	if (r->argv_total == len)
+		rec.argv.total = rec.argv.len;
+	st->host->emit(inst, STREAM_EXEC, &who, r->h.time_ns, &rec);
+	return 0;
+}
+
+static int decode_exit(struct skep_instance *inst, struct proc_state *st, const struct proc_exit *r)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	struct skep_process_exit rec = {
+		.status = r->status,
+		.rss_peak_bytes = PAGE_BYTES(r->rss_peak_pages),
+		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
+		.cgroup_id = r->cgroup_id,
+	};
+
+	st->host->emit(inst, STREAM_EXIT, &who, r->h.time_ns, &rec);
+	return 0;
+}
+
+static int decode_oom(struct skep_instance *inst, struct proc_state *st, const struct proc_oom *r, size_t size)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	struct skep_process_oom rec = {
+		.cgroup_id = r->cgroup_id,
+		.limit_bytes = PAGE_BYTES(r->limit_pages),
+		.usage_bytes = PAGE_BYTES(r->usage_pages),
+		.peak_bytes = PAGE_BYTES(r->peak_pages),
+	};
+
+	if (sizeof(*r) + (uint64_t)r->cgroup_len > size)
+		return -EBADMSG;
+	if (r->cgroup_id) {
+		size_t len = proc_path_join((const char *)(r + 1), r->cgroup_len, false, st->scratch.cgroup, sizeof(st->scratch.cgroup));
+
+		rec.cgroup = text(st->scratch.cgroup, len);
+	}
+	st->host->emit(inst, STREAM_OOM, &who, r->h.time_ns, &rec);
+	return 0;
+}
+
+void proc_emit_final(struct skep_instance *inst, struct proc_state *st, const struct proc_final *r)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	struct skep_process_final rec = {
+		.counters = counters_of(&r->sums),
+		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
+		.status = r->status,
+		.flags = r->flags & PROC_FINAL_DELAYED ? SKEP_FINAL_DELAYED : 0,
+		.cgroup_id = r->cgroup_id,
+		.threads = r->threads,
+	};
+
+	st->host->emit(inst, STREAM_FINAL, &who, r->h.time_ns, &rec);
+}
+
+void proc_emit_live(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r,
+		    const struct proc_sums *sums, uint32_t flags)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	struct skep_process_live rec = {
+		.parent = { .pid = r->parent_pid, .start_ns = r->parent_start_ns },
+		.counters = counters_of(sums),
+		.rss_bytes = PAGE_BYTES(r->rss_pages),
+		.rss_peak_bytes = PAGE_BYTES(r->rss_peak_pages),
+		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
+		.cgroup_id = r->cgroup_id,
+		.uid = r->uid,
+		.gid = r->gid,
+		.session = r->session,
+		.ns_pid = r->ns_pid,
+		.threads = r->threads,
+		.flags = (flags & PROC_LIVE_ZOMBIE ? SKEP_LIVE_ZOMBIE : 0) |
+			 (flags & PROC_LIVE_RUNNING ? SKEP_LIVE_STATE_RUNNING : 0) |
+			 (flags & PROC_LIVE_BLOCKED ? SKEP_LIVE_STATE_BLOCKED : 0),
+		.comm = comm_of(st, r->comm),
+	};
+
+	if (!(flags & PROC_LIVE_ZOMBIE) && SKEP_HAS(st->host, process_known) && !st->host->process_known(inst, &who))
+		proc_details(inst, st, r->h.pid, r->h.start_ns, &rec);
+	st->host->emit(inst, STREAM_LIVE, &who, r->h.time_ns, &rec);
+}
+
+#define MINIMUM(type_) ((size < sizeof(type_)) ? -EBADMSG : 0)
+
+int proc_decode_ring(struct skep_instance *inst, struct proc_state *st, const void *data, size_t size)
+{
+	const struct proc_head *h = data;
+
+	if (size < sizeof(*h))
+		return -EBADMSG;
+	switch (h->type) {
+	case PROC_FORK:
+		return MINIMUM(struct proc_fork) ?: decode_fork(inst, st, data);
+	case PROC_EXEC:
+		return MINIMUM(struct proc_exec) ?: decode_exec(inst, st, data, size);
+	case PROC_EXIT:
+		return MINIMUM(struct proc_exit) ?: decode_exit(inst, st, data);
+	case PROC_FINAL:
+		return MINIMUM(struct proc_final) ?: proc_pending_add(inst, st, data);
+	case PROC_OOM:
+		return MINIMUM(struct proc_oom) ?: decode_oom(inst, st, data, size);
+	default:
+		return -EBADMSG;
+	}
+}

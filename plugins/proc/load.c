@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/proc/load.c - puts the kernel side in place: asks the kernel's BTF which
+ * variant of a hook it has, sizes the maps, loads and attaches, and takes it all down.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "proc.skel.h"
+#include "state.h"
+
+/* Arguments of a raw tracepoint, or -ENOENT. *first_is_pointer: of the first. */
+static int tracepoint_args(const struct btf *btf, const char *name, bool *first_is_pointer)
+{
+	char type[128];
+	const struct btf_type *t;
+	int id;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return -ENOENT;
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type); /* pointer */
+	t = btf__type_by_id(btf, t->type);                                  /* function */
+	if (!btf_is_func_proto(t) || btf_vlen(t) < 1)
+		return -ENOENT;
+	if (first_is_pointer)
+		*first_is_pointer = btf_vlen(t) > 1 && btf_is_ptr(btf__type_by_id(btf, btf_params(t)[1].type));
+	return btf_vlen(t) - 1; /* the first is the tracepoint's own void * */
+}
+
+/*
+ * Which hierarchy names a process's cgroup: v2 where it has the controllers, else the v1
+ * memory controller (also in the hybrid layout, where v2 is mounted but empty of controllers).
+ */
+static bool memory_is_v1(void)
+{
+	char line[256];
+	bool v1 = false;
+	FILE *f = fopen("/proc/cgroups", "re");
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned hierarchy, cgroups, enabled;
+
+		if (sscanf(line, "memory %u %u %u", &hierarchy, &cgroups, &enabled) == 3)
+			v1 = enabled && hierarchy != 0;
+	}
+	fclose(f);
+	return v1;
+}
+
+static uint32_t ring_size(uint64_t wanted)
+{
+	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (size < wanted && size < 1u << 30)
+		size <<= 1;
+	return (uint32_t)size;
+}
+
+/* What a failed load or attach means, and what to do about it. */
+static int refuse(struct skep_instance *inst, struct proc_state *st, int err, const char *what)
+{
+	if (err == -EPERM || err == -EACCES)
+		return st->host->fail(inst, -EPERM,
+				      "%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
+				      "CAP_SYS_RESOURCE), and a kernel that is not locked down", what);
+	return st->host->fail(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
+}
+
+static int prepare(struct skep_instance *inst, struct proc_state *st)
+{
+	static const char *const needed[] = { "sched_process_fork", "sched_process_exec", "sched_process_exit", "sched_process_free" };
+	struct btf *btf = btf__load_vmlinux_btf();
+	struct proc_bpf *bpf = st->bpf;
+	uint32_t ring = ring_size(st->opt_ring_bytes);
+	bool victim_is_task = false;
+	int victim, err = 0;
+
+	if (!btf)
+		return st->host->fail(inst, -EOPNOTSUPP,
+				      "the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
+				      "which distributions have had since 5.8");
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		if (tracepoint_args(btf, needed[i], NULL) >= 0)
+			continue;
+		err = st->host->fail(inst, -EOPNOTSUPP, "the kernel has no tracepoint %s", needed[i]);
+		goto out;
+	}
+	bpf->rodata->exit_has_group_dead = tracepoint_args(btf, "sched_process_exit", NULL) >= 2;
+	victim = tracepoint_args(btf, "mark_victim", &victim_is_task);
+	bpf_program__set_autoload(bpf->progs.on_victim_task, victim >= 0 && victim_is_task);
+	bpf_program__set_autoload(bpf->progs.on_victim_pid, victim >= 0 && !victim_is_task);
+
+	bpf->rodata->cpus = st->n_cpus;
+	bpf->rodata->cgroup_v1_memory = memory_is_v1();
+	bpf->rodata->wake_at = ring / 4;
+	bpf->rodata->page_shift = (uint32_t)__builtin_ctzl(st->page_size);
+	bpf_map__set_max_entries(bpf->maps.ring, ring);
+	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
+	bpf_map__set_max_entries(bpf->maps.buffers, st->n_cpus);
+	if (st->host->verdict_fd >= 0) {
+		bpf->rodata->verdict_pids = st->host->verdict_pids;
+		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
+		if (err)
+			err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
+	}
+out:
+	btf__free(btf);
+	return err;
+}
+
+int proc_load(struct skep_instance *inst, struct proc_state *st)
+{
+	int cpus = libbpf_num_possible_cpus();
+	int err;
+
+	if (cpus < 0)
+		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+	st->n_cpus = (unsigned)cpus;
+	st->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+	st->bpf = proc_bpf__open();
+	if (!st->bpf) {
+		err = -errno;
+		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+	}
+	err = prepare(inst, st);
+	if (err)
+		goto out;
+	err = proc_bpf__load(st->bpf);
+	if (err) {
+		err = refuse(inst, st, err, "loading the BPF programs");
+		goto out;
+	}
+	st->counters_size = st->n_cpus * sizeof(struct proc_counters);
+	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
+	if (st->counters == MAP_FAILED) {
+		err = -errno;
+		st->counters = NULL;
+		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
+		goto out;
+	}
+	memset(&st->seen, 0, sizeof(st->seen));
+	memset(st->seen_misses, 0, sizeof(st->seen_misses));
+	err = proc_bpf__attach(st->bpf);
+	if (err) {
+		err = refuse(inst, st, err, "attaching the BPF programs");
+		goto out;
+	}
+	return 0;
+out:
+	proc_unload(st);
+	return err;
+}
+
+void proc_detach(struct proc_state *st)
+{
+	proc_bpf__detach(st->bpf);
+}
+
+void proc_unload(struct proc_state *st)
+{
+	ring_buffer__free(st->ring);
+	st->ring = NULL;
+	if (st->counters)
+		munmap((void *)st->counters, st->counters_size);
+	st->counters = NULL;
+	proc_bpf__destroy(st->bpf);
+	st->bpf = NULL;
+}
+
+uint64_t proc_program_misses(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (!bpf_program__autoload(prog) || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+		return 0;
+	return info.recursion_misses; /* 0 before 5.12 */
+}

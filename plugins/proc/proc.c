@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/proc/proc.c - the probe "proc": drains the ring by timer, counts what was
+ * lost, and sweeps over live processes each interval.  load.c puts the kernel side in place.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proc.skel.h"
+#include "state.h"
+
+/*
+ * How long the final of a process with threads waits for their frees.  They all come
+ * within one RCU grace period of each other: 12-26 ms from death to free on 6.18, and a
+ * busy host may take ten times that.
+ */
+#define THREADS_AGE_NS 400000000u
+#define THREADS_AGE_FLUSH_NS 80000000u /* somebody waits: a run has ended */
+#define SWEEP_SLICE_NS 2000000u
+
+uint64_t proc_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- losses ---------------------------------------------------------------- */
+
+static const unsigned stream_of[PROC_TYPES] = {
+	[PROC_FORK] = STREAM_FORK,
+	[PROC_EXEC] = STREAM_EXEC,
+	[PROC_EXIT] = STREAM_EXIT,
+	[PROC_FINAL] = STREAM_FINAL,
+	[PROC_OOM] = STREAM_OOM,
+};
+
+static void sum_counters(const struct proc_state *st, struct proc_counters *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
+		const __u64 *from = (const __u64 *)&st->counters[cpu];
+		__u64 *to = (__u64 *)ret;
+
+		for (size_t i = 0; i < sizeof(*ret) / sizeof(*to); i++)
+			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	}
+}
+
+/* Report what was dropped since the last time. A final that went to `unsent` is not lost. */
+static void check_losses(struct skep_instance *inst, struct proc_state *st)
+{
+	struct proc_counters now;
+
+	sum_counters(st, &now);
+	for (unsigned t = 0; t < PROC_TYPES; t++) {
+		uint64_t dropped = now.dropped[t] - st->seen.dropped[t];
+
+		if (!dropped)
+			continue;
+		st->resync = true;
+		if (t != PROC_FINAL)
+			st->host->lost(inst, stream_of[t], SKEP_LOSS_KERNEL, dropped);
+	}
+	if (now.unsent_full != st->seen.unsent_full)
+		st->host->lost(inst, STREAM_FINAL, SKEP_LOSS_KERNEL, now.unsent_full - st->seen.unsent_full);
+	if (now.no_buffer != st->seen.no_buffer)
+		st->host->lost(inst, STREAM_EXEC, SKEP_LOSS_KERNEL, now.no_buffer - st->seen.no_buffer);
+	st->host->counter_add(st->c_threads_lost, now.threads_full - st->seen.threads_full);
+	st->host->counter_add(st->c_argv_faults, now.argv_faults - st->seen.argv_faults);
+	if (now.delayed != st->seen.delayed)
+		proc_unsent_drain(inst, st);
+	st->seen = now;
+}
+
+/* A program that is skipped because it is already running on that CPU says so since 5.12. */
+static void check_misses(struct skep_instance *inst, struct proc_state *st)
+{
+	const struct {
+		struct bpf_program *prog;
+		unsigned stream;
+	} progs[] = {
+		{ st->bpf->progs.on_fork, STREAM_FORK },
+		{ st->bpf->progs.on_exec, STREAM_EXEC },
+		{ st->bpf->progs.on_exit, STREAM_EXIT },
+		{ st->bpf->progs.on_free, STREAM_FINAL },
+	};
+
+	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
+		uint64_t misses = proc_program_misses(progs[i].prog), new = misses - st->seen_misses[i];
+
+		if (!new)
+			continue;
+		st->seen_misses[i] = misses;
+		st->resync = true;
+		st->host->counter_add(st->c_misses, new);
+		st->host->lost(inst, progs[i].stream, SKEP_LOSS_KERNEL, new);
+	}
+}
+
+/* ---- draining -------------------------------------------------------------- */
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct proc_state *st = ctx;
+
+	if (proc_decode_ring(st->inst, st, data, size))
+		st->host->counter_add(st->c_bad, 1);
+	return 0;
+}
+
+void proc_drain(struct skep_instance *inst, struct proc_state *st)
+{
+	/* looked at before the ring is: what happens meanwhile is not promised */
+	uint64_t now = proc_now();
+
+	ring_buffer__consume(st->ring);
+	check_losses(inst, st);
+	proc_pending_run(inst, st, THREADS_AGE_NS);
+	st->host->drained(inst, st->pending ? st->pending->final.h.time_ns - 1 : now);
+}
+
+static void sweep_slice(struct skep_instance *inst, struct proc_state *st)
+{
+	if (!proc_sweep_step(inst, st, SWEEP_SLICE_NS)) {
+		st->host->timer_close(st->sweep_timer);
+		st->sweep_timer = NULL;
+	}
+}
+
+static void on_sweep_timer(struct skep_instance *inst, void *arg)
+{
+	sweep_slice(inst, arg);
+}
+
+static void sweep(struct skep_instance *inst, struct proc_state *st)
+{
+	int err;
+
+	if (st->iter_fd >= 0)
+		return;
+	err = proc_sweep_begin(inst, st);
+	if (err) {
+		st->host->log(inst, SKEP_LOG_WARNING, "no pass over live processes: %s; samples are missing", strerror(-err));
+		return;
+	}
+	if (proc_sweep_step(inst, st, SWEEP_SLICE_NS) &&
+	    st->host->timer(inst, 1, 1, on_sweep_timer, st, &st->sweep_timer))
+		proc_sweep_step(inst, st, 0);
+}
+
+static void on_drain_timer(struct skep_instance *inst, void *arg)
+{
+	struct proc_state *st = arg;
+
+	proc_drain(inst, st);
+	if (st->resync)
+		sweep(inst, st);
+}
+
+static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
+{
+	(void)events;
+	proc_drain(inst, arg);
+}
+
+static void proc_sample(struct skep_instance *inst, void *state)
+{
+	struct proc_state *st = state;
+
+	check_misses(inst, st);
+	sweep(inst, st);
+	proc_threads_clean(st);
+}
+
+static void proc_flush(struct skep_instance *inst, void *state)
+{
+	struct proc_state *st = state;
+
+	proc_drain(inst, st);
+	proc_pending_run(inst, st, THREADS_AGE_FLUSH_NS);
+	if (st->resync)
+		sweep(inst, st);
+}
+
+/* ---- life ------------------------------------------------------------------ */
+
+static int proc_open(struct skep_instance *inst, void *state, const struct skep_host *host)
+{
+	struct proc_state *st = state;
+
+	st->host = host;
+	st->inst = inst;
+	st->iter_fd = -1;
+	st->pending_end = &st->pending;
+	st->c_misses = host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
+	st->c_threads_lost = host->counter(inst, "threads_run_delay_lost", "dead threads whose run-queue delay is in no total");
+	st->c_argv_faults = host->counter(inst, "argv_faults", "execs whose arguments could not be read");
+	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
+	return 0;
+}
+
+static int proc_start(struct skep_instance *inst, void *state)
+{
+	struct proc_state *st = state;
+	int err = proc_load(inst, st);
+
+	if (err)
+		return err;
+	st->ring = ring_buffer__new(bpf_map__fd(st->bpf->maps.ring), on_record, st, NULL);
+	if (!st->ring) {
+		err = -errno;
+		err = st->host->fail(inst, err, "cannot map the ring: %s", strerror(-err));
+		goto out;
+	}
+	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(st->ring), SKEP_READABLE, on_ring, st, &st->ring_watch);
+	if (err)
+		goto out;
+	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st, &st->drain_timer);
+	if (err)
+		goto out;
+	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
+	return 0;
+out:
+	proc_unload(st);
+	return err;
+}
+
+static void proc_stop(struct skep_instance *inst, void *state)
+{
+	struct proc_state *st = state;
+
+	if (!st->bpf)
+		return;
+	proc_sweep_end(inst, st, false);
+	proc_detach(st);
+	proc_drain(inst, st);
+	proc_pending_run(inst, st, 0);
+	st->host->timer_close(st->sweep_timer);
+	st->host->timer_close(st->drain_timer);
+	st->host->watch_close(st->ring_watch);
+	st->sweep_timer = st->drain_timer = NULL;
+	st->ring_watch = NULL;
+	proc_unload(st);
+}
+
+static void proc_close(struct skep_instance *inst, void *state)
+{
+	struct proc_state *st = state;
+
+	(void)inst;
+	proc_pending_free(st);
+	free(st->sweep_buffer);
+	st->sweep_buffer = NULL;
+}
+
+static const struct skep_option options[] = {
+	{ .name = "ring", .type = SKEP_O_SIZE, .offset = offsetof(struct proc_state, opt_ring_bytes), .default_value = "4MiB",
+	  .min = 64 << 10, .max = 1 << 30,
+	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a process takes about 800 bytes of it" },
+	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct proc_state, opt_drain_ns), .default_value = "100ms",
+	  .min = 1000000, .max = 5000000000,
+	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
+	{ 0 },
+};
+
+static const struct skep_plugin proc_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_PROBE,
+	.name = "proc",
+	.version = PACKAGE_VERSION,
+	.summary = "processes: what ran, and the exact totals that the kernel keeps of it",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(options[0]),
+	.streams = proc_streams,
+	.n_streams = N_STREAMS,
+	.state_size = sizeof(struct proc_state),
+	.open = proc_open,
+	.start = proc_start,
+	.sample = proc_sample,
+	.stop = proc_stop,
+	.close = proc_close,
+	.flush = proc_flush,
+};
+SKEP_PLUGIN(proc_plugin, SKEP_KIND_PROBE, "proc", PACKAGE_VERSION)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/proc/state.h - the probe's state in user space, and what its files offer each other.
+ */
+#ifndef SKEP_PROC_STATE_H
+#define SKEP_PROC_STATE_H
+
+#include <skep/plugin.h>
+
+#include "proc.h"
+
+/* Index in the plugin's table of streams. */
+enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, N_STREAMS };
+extern const struct skep_stream *const proc_streams[N_STREAMS];
+
+#define PAGE_BYTES(pages_) ((uint64_t)(pages_)*st->page_size)
+
+/* Scratch for the strings of one record; the ring's pages are read-only. */
+struct scratch {
+	char argv[PROC_ARGV_MAX + 1];
+	char filename[PROC_PATH_MAX + 1];
+	char exe[PROC_PATH_MAX * 2];
+	char cwd[PROC_PATH_MAX * 2];
+	char cgroup[PROC_PATH_MAX * 2];
+	char comm[PROC_COMM + 1];
+};
+
+/* A final that waits until RCU has let all threads of its process go. */
+struct pending {
+	struct pending *next;
+	struct proc_final final;
+};
+
+/* Sums over the threads of one process during a sweep; only processes with more than one thread need it. */
+struct group {
+	uint32_t pid;
+	bool has_leader;
+	struct proc_leader leader;
+	struct proc_sums threads;
+	uint32_t thread_flags;
+};
+
+struct proc_state {
+	/* options */
+	uint64_t opt_ring_bytes;
+	uint64_t opt_drain_ns;
+
+	const struct skep_host *host;
+	struct skep_instance *inst; /* for the ring's callback */
+	struct proc_bpf *bpf;
+	struct ring_buffer *ring;
+	struct skep_watch *ring_watch;
+	struct skep_timer *drain_timer;
+	uint64_t page_size;
+	unsigned n_cpus;
+
+	const struct proc_counters *counters; /* mmap of the counters map */
+	size_t counters_size;
+	struct proc_counters seen;            /* what has been reported of them */
+	uint64_t seen_misses[4];
+	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_bad;
+	bool resync;                          /* something was dropped: sweep as soon as possible */
+
+	struct pending *pending, **pending_end;
+	uint64_t cleaned_ns; /* proc_threads_clean last ran */
+
+	/* a sweep under way */
+	int iter_fd; /* -1: none */
+	struct skep_timer *sweep_timer;
+	char *sweep_buffer;
+	size_t sweep_held; /* bytes of a record cut by the end of a read */
+	struct group *groups; /* open addressing by pid */
+	size_t n_groups, groups_room;
+	struct scratch scratch;
+};
+
+/* decode.c: bytes of the ring or of the iterator into records; never trusts a length. */
+/* 0, or -EBADMSG with a reason. Emits through the host table in st. */
+int proc_decode_ring(struct skep_instance *, struct proc_state *st, const void *data, size_t size);
+/* Turns "leaf\0dir\0" into "/dir/leaf"; cut: "..." leads. Returns the length, or 0 when it does not fit. */
+size_t proc_path_join(const char *components, size_t len, bool cut, char *ret, size_t room);
+void proc_emit_final(struct skep_instance *, struct proc_state *st, const struct proc_final *);
+void proc_emit_live(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *,
+		    uint32_t flags);
+
+/* pending.c: finals that wait for their threads, and those that the ring could not take. */
+int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct proc_final *);
+/* Emits those that are at least min_age_ns old. */
+void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
+void proc_pending_free(struct proc_state *st);
+void proc_unsent_drain(struct skep_instance *, struct proc_state *st);
+/* Entries of `threads` that nobody will ask for: threads that were let go after their process's final was closed. */
+void proc_threads_clean(struct proc_state *st);
+
+/* sweep.c */
+int proc_sweep_begin(struct skep_instance *, struct proc_state *st);
+/* One slice of at most budget_ns (0: to the end). true: more is to come. */
+bool proc_sweep_step(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
+void proc_sweep_end(struct skep_instance *, struct proc_state *st, bool complete);
+
+/* procfs.c: what the iterator does not give, for a process that was there before us. */
+void proc_details(struct skep_instance *, struct proc_state *st, uint32_t pid, uint64_t start_ns, struct skep_process_live *);
+
+/* load.c */
+struct bpf_program;
+int proc_load(struct skep_instance *, struct proc_state *st); /* 0 or what host->fail returned; nothing is left behind then */
+void proc_detach(struct proc_state *st);                      /* hooks off, maps stay */
+void proc_unload(struct proc_state *st);
+uint64_t proc_program_misses(const struct bpf_program *);
+
+/* proc.c */
+void proc_drain(struct skep_instance *, struct proc_state *st);
+uint64_t proc_now(void); /* boot time, ns */
+
+#endif

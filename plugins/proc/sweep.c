@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/proc/sweep.c - a pass of the task iterator over everything that lives: the
+ * start-up snapshot, samples, and the healing of the table after a loss.
+ *
+ * The iterator gives tasks, the host wants processes: a process with one thread goes
+ * on at once, the others are added up by tgid until the pass ends.  The pass is cut into
+ * slices, so that 20,000 tasks do not hold the loop.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc.skel.h"
+#include "state.h"
+
+#define BUFFER (64 * 1024) /* twice what the kernel fills at a time (8 pages, kernel/bpf/bpf_iter.c) */
+
+static void sums_add(struct proc_sums *to, const struct proc_sums *from)
+{
+	__u64 *a = (__u64 *)to;
+	const __u64 *b = (const __u64 *)from;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*a); i++)
+		a[i] += b[i];
+}
+
+static int groups_grow(struct proc_state *st)
+{
+	size_t room = st->groups_room ? st->groups_room * 2 : 64;
+	struct group *bigger = calloc(room, sizeof(*bigger));
+
+	if (!bigger)
+		return -ENOMEM;
+	for (size_t i = 0; i < st->groups_room; i++) {
+		size_t at = st->groups[i].pid & (room - 1);
+
+		if (st->groups[i].pid == 0)
+			continue;
+		while (bigger[at].pid)
+			at = (at + 1) & (room - 1);
+		bigger[at] = st->groups[i];
+	}
+	free(st->groups);
+	st->groups = bigger;
+	st->groups_room = room;
+	return 0;
+}
+
+/* NULL: no memory. */
+static struct group *group_of(struct proc_state *st, uint32_t pid)
+{
+	size_t at;
+
+	if (st->n_groups * 4 >= st->groups_room * 3 && groups_grow(st))
+		return NULL;
+	at = pid & (st->groups_room - 1);
+	while (st->groups[at].pid && st->groups[at].pid != pid)
+		at = (at + 1) & (st->groups_room - 1);
+	if (!st->groups[at].pid) {
+		st->groups[at].pid = pid;
+		st->n_groups++;
+	}
+	return &st->groups[at];
+}
+
+/* Bytes used, or 0 for a record that is not whole yet. A record of a type that cannot be is -EBADMSG. */
+static ssize_t take(struct skep_instance *inst, struct proc_state *st, const char *at, size_t size)
+{
+	const struct proc_head *h = (const void *)at;
+	struct group *g;
+
+	if (size < sizeof(*h))
+		return 0;
+	if (h->type == PROC_LEADER) {
+		const struct proc_leader *leader = (const void *)at;
+
+		if (size < sizeof(*leader))
+			return 0;
+		g = leader->threads > 1 && leader->h.pid ? group_of(st, leader->h.pid) : NULL;
+		if (g) {
+			g->leader = *leader;
+			g->has_leader = true;
+		} else {
+			proc_emit_live(inst, st, leader, &leader->sums, leader->flags);
+		}
+		return sizeof(*leader);
+	}
+	if (h->type == PROC_THREAD) {
+		const struct proc_thread *thread = (const void *)at;
+
+		if (size < sizeof(*thread))
+			return 0;
+		g = h->pid ? group_of(st, h->pid) : NULL;
+		if (g) {
+			sums_add(&g->threads, &thread->sums);
+			g->thread_flags |= thread->flags;
+		}
+		return sizeof(*thread);
+	}
+	return -EBADMSG;
+}
+
+static void emit_groups(struct skep_instance *inst, struct proc_state *st)
+{
+	for (size_t i = 0; i < st->groups_room; i++) {
+		struct group *g = &st->groups[i];
+
+		if (!g->pid || !g->has_leader) /* a thread whose process went meanwhile */
+			continue;
+		sums_add(&g->threads, &g->leader.sums);
+		proc_emit_live(inst, st, &g->leader, &g->threads, g->leader.flags | (g->thread_flags & ~PROC_LIVE_ZOMBIE));
+	}
+}
+
+int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
+{
+	if (st->iter_fd >= 0)
+		return 0;
+	if (!st->sweep_buffer) {
+		st->sweep_buffer = malloc(BUFFER);
+		if (!st->sweep_buffer)
+			return -ENOMEM;
+	}
+	/* what happened before must be known before: drain, then begin */
+	proc_drain(inst, st);
+	st->iter_fd = bpf_iter_create(bpf_link__fd(st->bpf->links.on_task));
+	if (st->iter_fd < 0) {
+		int err = -errno;
+
+		st->iter_fd = -1;
+		return err;
+	}
+	st->sweep_held = 0;
+	st->resync = false;
+	st->host->sweep_begin(inst, proc_now());
+	return 0;
+}
+
+void proc_sweep_end(struct skep_instance *inst, struct proc_state *st, bool complete)
+{
+	if (st->iter_fd < 0)
+		return;
+	close(st->iter_fd);
+	st->iter_fd = -1;
+	if (complete)
+		emit_groups(inst, st);
+	free(st->groups);
+	st->groups = NULL;
+	st->groups_room = st->n_groups = 0;
+	st->host->sweep_end(inst, complete);
+}
+
+bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
+{
+	uint64_t begin = proc_now();
+
+	while (st->iter_fd >= 0) {
+		size_t used = 0, have;
+		ssize_t n;
+
+		proc_drain(inst, st);
+		n = read(st->iter_fd, st->sweep_buffer + st->sweep_held, BUFFER - st->sweep_held);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) /* EAGAIN: the iterator's own limit on one read */
+			continue;
+		if (n <= 0) {
+			proc_sweep_end(inst, st, n == 0 && st->sweep_held == 0);
+			return false;
+		}
+		have = st->sweep_held + (size_t)n;
+		while (used < have) {
+			ssize_t took = take(inst, st, st->sweep_buffer + used, have - used);
+
+			if (took < 0) {
+				st->host->counter_add(st->c_bad, 1);
+				proc_sweep_end(inst, st, false);
+				return false;
+			}
+			if (took == 0)
+				break;
+			used += (size_t)took;
+		}
+		st->sweep_held = have - used;
+		memmove(st->sweep_buffer, st->sweep_buffer + used, st->sweep_held);
+		if (budget_ns && proc_now() - begin > budget_ns)
+			return true;
+	}
+	return false;
+}
