@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A record's values by its field table.  Every access copies: nothing says that a
+ * plugin's struct is aligned for its types.
+ */
+#include "sinks/common/fields.h"
+
+#include <string.h>
+
+static const uint32_t type_size[] = {
+	[SKEP_T_U64] = 8,
+	[SKEP_T_I64] = 8,
+	[SKEP_T_F64] = 8,
+	[SKEP_T_BOOL] = 1,
+	[SKEP_T_TIME] = 8,
+	[SKEP_T_STR] = sizeof(struct skep_str),
+	[SKEP_T_STRV] = sizeof(struct skep_str),
+	[SKEP_T_UPID] = sizeof(struct skep_upid),
+	[SKEP_T_HASH] = 16,
+	[SKEP_T_IP] = 16,
+};
+
+uint32_t fields_count(const struct skep_stream *s)
+{
+	/* the members that this code reads end with offset */
+	if (!s || !SKEP_HAS(s, fields) || s->field_size < offsetof(struct skep_field, reserved))
+		return 0;
+	return s->n_fields;
+}
+
+const struct skep_field *fields_at(const struct skep_stream *s, uint32_t i)
+{
+	const struct skep_field *f;
+
+	if (i >= fields_count(s))
+		return NULL;
+	/* the stride is the plugin's: an older or newer struct skep_field than ours */
+	f = (const void *)((const char *)s->fields + (size_t)i * s->field_size);
+	if (!f->name || !*f->name || f->type >= sizeof(type_size) / sizeof(type_size[0]) || !type_size[f->type])
+		return NULL;
+	if ((uint64_t)f->offset + type_size[f->type] > s->record_size)
+		return NULL;
+	return f;
+}
+
+bool field_is_number(const struct skep_field *f)
+{
+	switch (f->type) {
+	case SKEP_T_U64:
+	case SKEP_T_I64:
+	case SKEP_T_F64:
+	case SKEP_T_BOOL:
+	case SKEP_T_TIME:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int64_t field_i64(const struct skep_field *f, const void *data)
+{
+	const char *at = (const char *)data + f->offset;
+	uint64_t u;
+	double d;
+
+	if (f->type == SKEP_T_BOOL)
+		return *(const uint8_t *)at != 0;
+	if (f->type == SKEP_T_F64) {
+		memcpy(&d, at, sizeof(d));
+		if (!(d > -9.2e18))
+			return d <= -9.2e18 ? INT64_MIN : 0; /* NaN: 0 */
+		return d < 9.2e18 ? (int64_t)d : INT64_MAX;
+	}
+	memcpy(&u, at, sizeof(u));
+	if (f->type != SKEP_T_I64 && u > INT64_MAX)
+		return INT64_MAX;
+	return (int64_t)u;
+}
+
+double field_f64(const struct skep_field *f, const void *data)
+{
+	uint64_t u;
+	double d;
+
+	if (f->type == SKEP_T_F64) {
+		memcpy(&d, (const char *)data + f->offset, sizeof(d));
+		return d;
+	}
+	if (f->type == SKEP_T_U64 || f->type == SKEP_T_TIME) {
+		memcpy(&u, (const char *)data + f->offset, sizeof(u));
+		return (double)u;
+	}
+	return (double)field_i64(f, data);
+}
+
+struct skep_str field_str(const struct skep_field *f, const void *data)
+{
+	struct skep_str s;
+
+	memcpy(&s, (const char *)data + f->offset, sizeof(s));
+	if (!s.ptr) {
+		s.ptr = "";
+		s.len = 0;
+	}
+	if (s.total < s.len)
+		s.total = s.len;
+	return s;
+}
+
+struct skep_upid field_upid(const struct skep_field *f, const void *data)
+{
+	struct skep_upid u;
+
+	memcpy(&u, (const char *)data + f->offset, sizeof(u));
+	return u;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any record of any stream as one JSON object, by its field table.
+ */
+#include "sinks/common/record_json.h"
+
+#include <arpa/inet.h>
+#include <skep/upid.h>
+#include <string.h>
+
+#include "sinks/common/fields.h"
+
+static void write_time(struct json *j, uint64_t boot_ns, int64_t offset)
+{
+	int64_t ns;
+
+	if (!boot_ns || boot_ns > INT64_MAX || __builtin_add_overflow((int64_t)boot_ns, offset, &ns))
+		json_lit(j, "null");
+	else
+		json_time(j, ns);
+}
+
+static void write_upid(struct json *j, const struct skep_upid *upid, const char *boot_id)
+{
+	char text[SKEP_UPID_TEXT];
+
+	skep_upid_text(boot_id, upid, text);
+	if (*text)
+		json_string(j, text, strlen(text));
+	else
+		json_lit(j, "null");
+}
+
+static void write_list(struct json *j, struct skep_str s)
+{
+	const char *p = s.ptr, *end = s.ptr + s.len;
+
+	json_lit(j, "[");
+	while (p < end) {
+		size_t n = strnlen(p, (size_t)(end - p));
+
+		if (p > s.ptr)
+			json_lit(j, ",");
+		json_string(j, p, n);
+		p += n + 1; /* may step one beyond end when the last one was cut: only compared */
+	}
+	json_lit(j, "]");
+}
+
+static void write_hash(struct json *j, const unsigned char *p)
+{
+	static const char hex[] = "0123456789abcdef";
+	char text[32];
+
+	for (int i = 0; i < 16; i++) {
+		text[2 * i] = hex[p[i] >> 4];
+		text[2 * i + 1] = hex[p[i] & 15];
+	}
+	json_string(j, text, sizeof(text));
+}
+
+static void write_ip(struct json *j, const unsigned char *p)
+{
+	static const unsigned char v4[12] = { [10] = 0xff, [11] = 0xff };
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (memcmp(p, v4, sizeof(v4)) == 0)
+		inet_ntop(AF_INET, p + 12, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, p, text, sizeof(text));
+	json_string(j, text, strlen(text));
+}
+
+void record_json_value(struct json *j, const struct skep_field *f, const void *data, const char *boot_id, int64_t offset)
+{
+	const unsigned char *at = (const unsigned char *)data + f->offset;
+	struct skep_str s;
+	struct skep_upid upid;
+	uint64_t u;
+
+	switch (f->type) {
+	case SKEP_T_U64:
+		memcpy(&u, at, sizeof(u));
+		json_u64(j, u);
+		break;
+	case SKEP_T_I64:
+		json_i64(j, field_i64(f, data));
+		break;
+	case SKEP_T_F64:
+		json_f64(j, field_f64(f, data));
+		break;
+	case SKEP_T_BOOL:
+		json_raw(j, *at ? "true" : "false", *at ? 4 : 5);
+		break;
+	case SKEP_T_TIME:
+		memcpy(&u, at, sizeof(u));
+		write_time(j, u, offset);
+		break;
+	case SKEP_T_STR:
+		s = field_str(f, data);
+		json_string(j, s.ptr, s.len);
+		break;
+	case SKEP_T_STRV:
+		write_list(j, field_str(f, data));
+		break;
+	case SKEP_T_UPID:
+		upid = field_upid(f, data);
+		write_upid(j, &upid, boot_id);
+		break;
+	case SKEP_T_HASH:
+		write_hash(j, at);
+		break;
+	case SKEP_T_IP:
+		write_ip(j, at);
+		break;
+	default:
+		json_lit(j, "null"); /* fields_at lets no other type through */
+	}
+}
+
+static void write_key(struct json *j, const char *prefix, const char *name, const char *suffix)
+{
+	if (j->len && j->buf[j->len - 1] != '{')
+		json_lit(j, ",");
+	json_lit(j, "\"");
+	if (prefix) {
+		json_string_part(j, prefix, strlen(prefix));
+		json_lit(j, ".");
+	}
+	json_string_part(j, name, strlen(name));
+	json_string_part(j, suffix, strlen(suffix));
+	json_lit(j, "\":");
+}
+
+static bool has_field(const struct skep_stream *s, const char *name)
+{
+	for (uint32_t i = 0, n = fields_count(s); i < n; i++) {
+		const struct skep_field *f = fields_at(s, i);
+
+		if (f && strcmp(f->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void write_fields(struct json *j, const struct skep_record *r, const char *boot_id, int64_t offset)
+{
+	const struct skep_stream *s = r->stream;
+
+	for (uint32_t i = 0, n = r->data ? fields_count(s) : 0; i < n; i++) {
+		const struct skep_field *f = fields_at(s, i);
+		const char *prefix = NULL;
+
+		if (!f)
+			continue;
+		if (strcmp(f->name, "upid") == 0 && f->type == SKEP_T_UPID) {
+			struct skep_upid u = field_upid(f, r->data);
+
+			if (u.pid == r->upid.pid && u.start_ns == r->upid.start_ns)
+				continue;
+		}
+		if (strcmp(f->name, "stream") == 0 || strcmp(f->name, "time") == 0 || strcmp(f->name, "upid") == 0)
+			prefix = s->name;
+		write_key(j, prefix, f->name, "");
+		record_json_value(j, f, r->data, boot_id, offset);
+		if (f->type == SKEP_T_STR || f->type == SKEP_T_STRV) {
+			struct skep_str v = field_str(f, r->data);
+
+			if (v.total > v.len) {
+				write_key(j, prefix, f->name, "_total");
+				json_u64(j, v.total);
+			}
+		}
+	}
+}
+
+static void write_context(struct json *j, const struct skep_record *r)
+{
+	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
+	static const struct {
+		const char *name;
+		size_t offset;
+	} members[] = {
+		{ "run", offsetof(struct skep_context, run) },
+		{ "pipeline", offsetof(struct skep_context, pipeline) },
+		{ "task", offsetof(struct skep_context, task) },
+		{ "tool", offsetof(struct skep_context, tool) },
+		{ "container", offsetof(struct skep_context, container) },
+	};
+
+	for (size_t i = 0; c && i < sizeof(members) / sizeof(members[0]); i++) {
+		struct skep_str s;
+
+		if (c->size < members[i].offset + sizeof(s))
+			break; /* an older host's */
+		memcpy(&s, (const char *)c + members[i].offset, sizeof(s));
+		if (!s.ptr || !s.len || has_field(r->stream, members[i].name))
+			continue;
+		write_key(j, NULL, members[i].name, "");
+		json_string(j, s.ptr, s.len);
+	}
+}
+
+void record_json(struct json *j, const struct skep_record *r, const char *boot_id, int64_t offset, unsigned flags)
+{
+	const char *name = r->stream && r->stream->name ? r->stream->name : "";
+
+	json_lit(j, "{");
+	if (flags & RECORD_JSON_ENVELOPE) {
+		write_key(j, NULL, "stream", "");
+		json_string(j, name, strlen(name));
+		write_key(j, NULL, "time", "");
+		write_time(j, r->time_ns, offset);
+		write_key(j, NULL, "upid", "");
+		write_upid(j, &r->upid, boot_id);
+	}
+	write_fields(j, r, boot_id, offset);
+	write_context(j, r);
+	json_lit(j, "}");
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One month's file, open for writing.
+ */
+#include "sinks/lake/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lake/schema_sql.h"
+#include "sinks/lake/columns.h"
+
+/* Keys that are kept: the host offers a batch again soon or, after a crash, first of all. */
+#define SEEN_KEPT 20000
+
+#define ROLLUP_SUMS "processes, images, calls, forks, failures, cpu_ns, wall_ns, run_delay_ns, rchar_bytes, wchar_bytes, " \
+		    "read_bytes, write_bytes, rss_max_bytes"
+#define ADD(c) #c " = " #c " + excluded." #c ", "
+#define ROLLUP(table, k1, k2, k3)                                                                                 \
+	"INSERT INTO " table " (" k1 ", " k2 ", " k3 ", " ROLLUP_SUMS ") "                                        \
+	"VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16) "                                        \
+	"ON CONFLICT (" k1 ", " k2 ", " k3 ") DO UPDATE SET " ADD(processes) ADD(images) ADD(calls) ADD(forks)    \
+	ADD(failures) ADD(cpu_ns) ADD(wall_ns) ADD(run_delay_ns) ADD(rchar_bytes) ADD(wchar_bytes)                \
+	ADD(read_bytes) ADD(write_bytes) "rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)"
+
+static const char *const statement_text[DB_STATEMENTS] = {
+	[DB_BEGIN] = "BEGIN IMMEDIATE",
+	[DB_COMMIT] = "COMMIT",
+	[DB_DICT_FIND] = "SELECT id FROM dict WHERE s = ?1",
+	[DB_DICT_ADD] = "INSERT INTO dict (s) VALUES (?1)",
+	[DB_RUN_FIND] = "SELECT id FROM run WHERE run = ?1",
+	[DB_RUN_STUB] = "INSERT INTO run (run, start_ns) VALUES (?1, ?2)",
+	[DB_SEEN_FIND] = "SELECT 1 FROM batch_seen WHERE key = ?1",
+	[DB_SEEN_ADD] = "INSERT INTO batch_seen (key, time_ns) VALUES (?1, ?2)",
+	[DB_SEEN_PRUNE] = "DELETE FROM batch_seen WHERE rowid <= ?1",
+	[DB_FACET_ADD] = "INSERT OR REPLACE INTO proc_facet (proc, name, value) VALUES (?1, ?2, ?3)",
+	[DB_RECORD_ADD] = "INSERT INTO record (time_ns, stream, run, upid, fields) VALUES (?1, ?2, ?3, ?4, ?5)",
+	[DB_ROLLUP_RUN] = ROLLUP("rollup_run_tool", "run", "task", "tool"),
+	[DB_ROLLUP_DAY] = ROLLUP("rollup_day", "day", "pipeline", "tool"),
+};
+
+/* migration[v] leads from version v to v + 1; a file is always brought to DB_SCHEMA_VERSION in one transaction. */
+static const char *const migration[DB_SCHEMA_VERSION] = {
+	[0] = NULL, /* version 0 never left a development tree */
+};
+
+static int db_errno(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_INTERRUPT:
+		return -EAGAIN;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_SCHEMA:
+	case SQLITE_ERROR: /* our statements are right: the tables are not what the version says */
+		return -EUCLEAN;
+	case SQLITE_CONSTRAINT:
+	case SQLITE_TOOBIG:
+	case SQLITE_MISMATCH:
+	case SQLITE_RANGE:
+	case SQLITE_MISUSE:
+		return -EINVAL;
+	default: /* IOERR CANTOPEN READONLY PERM AUTH PROTOCOL NOLFS */
+		return -EIO;
+	}
+}
+
+static void db_say(struct db *db, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void db_say(struct db *db, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(db->why->text, sizeof(db->why->text), fmt, ap);
+	va_end(ap);
+}
+
+int db_error(struct db *db, int rc, const char *what)
+{
+	int err = db_errno(rc);
+	int os = db->sql ? sqlite3_system_errno(db->sql) : 0;
+
+	if (err == -EAGAIN)
+		db_say(db, "%s: %s: locked by another program", db->path, what);
+	else if (err == -EIO && os)
+		db_say(db, "%s: %s: %s (%s)", db->path, what, sqlite3_errstr(rc), strerror(os));
+	else
+		db_say(db, "%s: %s: %s", db->path, what, db->sql ? sqlite3_errmsg(db->sql) : sqlite3_errstr(rc));
+	return err;
+}
+
+static int db_exec(struct db *db, const char *text, const char *what)
+{
+	int rc = sqlite3_exec(db->sql, text, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : db_error(db, rc, what);
+}
+
+/* The single number that a query answers with. */
+static int db_number(struct db *db, const char *text, int64_t *ret)
+{
+	sqlite3_stmt *s = NULL;
+	int rc, err = 0;
+
+	rc = sqlite3_prepare_v2(db->sql, text, -1, &s, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	if (rc == SQLITE_ROW)
+		*ret = sqlite3_column_int64(s, 0);
+	else
+		err = db_error(db, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc, "reading its header");
+	sqlite3_finalize(s);
+	return err;
+}
+
+/* Inside a transaction: tables made or brought up to date. */
+static int db_migrate(struct db *db)
+{
+	int64_t version, app, objects;
+	char text[128];
+	int err;
+
+	err = db_number(db, "PRAGMA user_version", &version);
+	if (!err)
+		err = db_number(db, "PRAGMA application_id", &app);
+	if (!err)
+		err = db_number(db, "SELECT count(*) FROM sqlite_schema", &objects);
+	if (err)
+		return err;
+	if (objects == 0) {
+		err = db_exec(db, schema_sql, "creating its tables");
+		goto stamp;
+	}
+	if (app != DB_APPLICATION_ID) {
+		db_say(db, "%s: is a SQLite file of another program; move it away or give the sink another path", db->path);
+		return -ENOTSUP;
+	}
+	if (version == DB_SCHEMA_VERSION)
+		return 0;
+	if (version > DB_SCHEMA_VERSION) {
+		db_say(db, "%s: has schema version %lld, this skep writes version %d; upgrade skep or give the sink another path",
+		       db->path, (long long)version, DB_SCHEMA_VERSION);
+		return -ENOTSUP;
+	}
+	for (int64_t v = version; v < DB_SCHEMA_VERSION; v++) {
+		if (v < 0 || !migration[v]) {
+			db_say(db, "%s: has schema version %lld, from which there is no way to version %d; move it away", db->path,
+			       (long long)version, DB_SCHEMA_VERSION);
+			return -ENOTSUP;
+		}
+		err = db_exec(db, migration[v], "bringing its tables up to date");
+		if (err)
+			return err;
+	}
+	snprintf(text, sizeof(text), "UPDATE meta SET value = '%d' WHERE key = 'schema_version'", DB_SCHEMA_VERSION);
+	err = db_exec(db, text, "noting its version");
+stamp:
+	snprintf(text, sizeof(text), "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+	return err ? err : db_exec(db, text, "noting its version");
+}
+
+static int db_set_up(struct db *db, const struct db_options *o)
+{
+	int64_t version = 0;
+	int err;
+
+	sqlite3_extended_result_codes(db->sql, 1);
+	sqlite3_busy_timeout(db->sql, o->busy_ms);
+	/* The first read: what is not a database is found out here, before anything is written. */
+	err = db_number(db, "PRAGMA user_version", &version);
+	if (err)
+		return err;
+	/*
+	 * page_size matters only before the first table.  The WAL is cut back to the limit
+	 * once no reader holds it; sui#5815 has one that grew to 170 GB without.
+	 */
+	err = db_exec(db,
+		      "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864;"
+		      "PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -8192",
+		      "setting it up");
+	if (!err)
+		err = db_exec(db, o->full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "setting it up");
+	if (!err)
+		err = db_begin(db);
+	if (err)
+		return err;
+	err = db_migrate(db);
+	if (!err)
+		err = db_commit(db);
+	if (err)
+		db_rollback(db);
+	return err;
+}
+
+int db_open(const char *path, const struct db_options *o, bool create, struct db_why *why, struct db **ret)
+{
+	struct db *db = calloc(1, sizeof(*db));
+	struct stat st;
+	int rc, fd, err = -ENOMEM;
+
+	snprintf(why->text, sizeof(why->text), "%s: out of memory", path);
+	if (!db)
+		return -ENOMEM;
+	db->why = why;
+	db->path = strdup(path);
+	db->dict = idcache_new();
+	db->runs = idcache_new();
+	if (!db->path || !db->dict || !db->runs)
+		goto out;
+	if (create) {
+		/*
+		 * Command lines are for the group at most; SQLite gives -wal and -shm the
+		 * mode of the file.  Only a file that is new is opened by us: closing a
+		 * descriptor would drop the locks of this process's other connections.
+		 */
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+		if (fd >= 0) {
+			close(fd);
+		} else if (errno != EEXIST) {
+			err = errno == ENOSPC ? -ENOSPC : -EIO;
+			db_say(db, "%s: %s", path, strerror(errno));
+			goto out;
+		}
+	} else if (access(path, F_OK) != 0) {
+		err = errno == ENOENT ? -ENOENT : -EIO;
+		db_say(db, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	rc = sqlite3_open_v2(path, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc != SQLITE_OK) {
+		err = db_error(db, rc, "opening it");
+		goto out;
+	}
+	err = db_set_up(db, o);
+	if (err)
+		goto out;
+	if (stat(path, &st) != 0) {
+		err = -EIO;
+		db_say(db, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	db->dev = st.st_dev;
+	db->ino = st.st_ino;
+	why->text[0] = '\0';
+	*ret = db;
+	return 0;
+out:
+	db_close(db);
+	return err;
+}
+
+struct db *db_close(struct db *db)
+{
+	if (!db)
+		return NULL;
+	for (size_t i = 0; i < DB_STATEMENTS; i++)
+		sqlite3_finalize(db->statement[i]);
+	sqlite3_close_v2(db->sql);
+	idcache_free(db->dict);
+	idcache_free(db->runs);
+	free(db->path);
+	free(db);
+	return NULL;
+}
+
+bool db_in_place(const struct db *db)
+{
+	struct stat st;
+
+	return stat(db->path, &st) == 0 && st.st_dev == db->dev && st.st_ino == db->ino;
+}
+
+int db_statement(struct db *db, enum db_statement which, sqlite3_stmt **ret)
+{
+	const char *text = statement_text[which];
+	char *made = NULL;
+	int rc;
+
+	if (db->statement[which]) {
+		*ret = db->statement[which];
+		return 0;
+	}
+	for (size_t i = 0; !text && i < tables_n; i++)
+		if (tables[i].statement == which)
+			text = made = columns_insert(&tables[i]);
+	if (!text)
+		return db_error(db, SQLITE_NOMEM, "preparing");
+	rc = sqlite3_prepare_v3(db->sql, text, -1, SQLITE_PREPARE_PERSISTENT, &db->statement[which], NULL);
+	sqlite3_free(made);
+	if (rc != SQLITE_OK)
+		return db_error(db, rc, "preparing a statement");
+	*ret = db->statement[which];
+	return 0;
+}
+
+int db_run_statement(struct db *db, sqlite3_stmt *s, const char *what)
+{
+	int rc = sqlite3_step(s), err = 0;
+
+	if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+		err = db_error(db, rc, what);
+	sqlite3_reset(s);
+	return err;
+}
+
+static int db_simple(struct db *db, enum db_statement which, const char *what)
+{
+	sqlite3_stmt *s;
+	int err = db_statement(db, which, &s);
+
+	return err ? err : db_run_statement(db, s, what);
+}
+
+int db_begin(struct db *db)
+{
+	return db_simple(db, DB_BEGIN, "beginning to write");
+}
+
+int db_commit(struct db *db)
+{
+	return db_simple(db, DB_COMMIT, "committing");
+}
+
+void db_rollback(struct db *db)
+{
+	/* SQLite has rolled back by itself after some errors (full disk, I/O) */
+	if (!sqlite3_get_autocommit(db->sql))
+		sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
+	/* they may know numbers that were given in the transaction */
+	idcache_clear(db->dict);
+	idcache_clear(db->runs);
+}
+
+/* The number that a statement finds for a text; -ENOENT: none. */
+static int db_find(struct db *db, enum db_statement which, const char *s, size_t n, int64_t *ret)
+{
+	sqlite3_stmt *st;
+	int rc, err;
+
+	err = db_statement(db, which, &st);
+	if (err)
+		return err;
+	sqlite3_bind_text64(st, 1, s, n, SQLITE_STATIC, SQLITE_UTF8);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*ret = sqlite3_column_int64(st, 0);
+	else
+		err = rc == SQLITE_DONE ? -ENOENT : db_error(db, rc, "looking up a name");
+	sqlite3_reset(st);
+	return err;
+}
+
+int db_seen(struct db *db, const char *key, bool *ret_seen)
+{
+	int64_t one;
+	int err = db_find(db, DB_SEEN_FIND, key, strlen(key), &one);
+
+	if (err && err != -ENOENT)
+		return err;
+	*ret_seen = !err;
+	return 0;
+}
+
+int db_seen_add(struct db *db, const char *key, int64_t time_ns)
+{
+	sqlite3_stmt *s;
+	int64_t row;
+	int err;
+
+	err = db_statement(db, DB_SEEN_ADD, &s);
+	if (err)
+		return err;
+	sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 2, time_ns);
+	err = db_run_statement(db, s, "noting the batch");
+	if (err)
+		return err;
+	row = sqlite3_last_insert_rowid(db->sql);
+	if (row % 256 || row <= SEEN_KEPT)
+		return 0;
+	err = db_statement(db, DB_SEEN_PRUNE, &s);
+	if (err)
+		return err;
+	sqlite3_bind_int64(s, 1, row - SEEN_KEPT);
+	return db_run_statement(db, s, "forgetting old batches");
+}
+
+int db_dict(struct db *db, const char *s, size_t n, int64_t *ret_id)
+{
+	sqlite3_stmt *st;
+	int err;
+
+	if (!n) {
+		*ret_id = 0;
+		return 0;
+	}
+	if (idcache_get(db->dict, s, n, ret_id))
+		return 0;
+	err = db_find(db, DB_DICT_FIND, s, n, ret_id);
+	if (err == -ENOENT) {
+		err = db_statement(db, DB_DICT_ADD, &st);
+		if (err)
+			return err;
+		sqlite3_bind_text64(st, 1, s, n, SQLITE_STATIC, SQLITE_UTF8);
+		err = db_run_statement(db, st, "adding a name");
+		if (!err)
+			*ret_id = sqlite3_last_insert_rowid(db->sql);
+	}
+	if (!err)
+		idcache_put(db->dict, s, n, *ret_id);
+	return err;
+}
+
+int db_run_find(struct db *db, const char *s, size_t n, int64_t *ret_id)
+{
+	int err;
+
+	if (idcache_get(db->runs, s, n, ret_id))
+		return 0;
+	err = db_find(db, DB_RUN_FIND, s, n, ret_id);
+	if (!err)
+		idcache_put(db->runs, s, n, *ret_id);
+	return err;
+}
+
+int db_run(struct db *db, const char *s, size_t n, int64_t start_ns, int64_t *ret_id)
+{
+	sqlite3_stmt *st;
+	int err;
+
+	if (!n) {
+		*ret_id = 0;
+		return 0;
+	}
+	err = db_run_find(db, s, n, ret_id);
+	if (err != -ENOENT)
+		return err;
+	err = db_statement(db, DB_RUN_STUB, &st);
+	if (err)
+		return err;
+	sqlite3_bind_text64(st, 1, s, n, SQLITE_STATIC, SQLITE_UTF8);
+	sqlite3_bind_int64(st, 2, start_ns);
+	err = db_run_statement(db, st, "adding a run");
+	if (err)
+		return err;
+	*ret_id = sqlite3_last_insert_rowid(db->sql);
+	idcache_put(db->runs, s, n, *ret_id);
+	return 0;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records into rows, by the column tables.
+ */
+#include "sinks/lake/ingest.h"
+
+#include <errno.h>
+#include <skep/upid.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/common/fields.h"
+#include "sinks/common/record_json.h"
+
+#define DAY_NS (86400 * INT64_C(1000000000))
+
+int ingest_init(struct ingest *in, const char *boot_id)
+{
+	*in = (struct ingest){
+		.boot_id = boot_id,
+		.by_run = rollup_new(DB_ROLLUP_RUN),
+		.by_day = rollup_new(DB_ROLLUP_DAY),
+	};
+	return in->by_run && in->by_day ? 0 : -ENOMEM;
+}
+
+void ingest_free(struct ingest *in)
+{
+	for (size_t i = 0; i < in->n_bindings; i++)
+		binding_free(in->bindings[i]);
+	free(in->bindings);
+	rollup_free(in->by_run);
+	rollup_free(in->by_day);
+	json_free(&in->json);
+	*in = (struct ingest){ 0 };
+}
+
+const struct binding *ingest_binding(struct ingest *in, const struct skep_stream *s)
+{
+	struct binding **grown;
+
+	/* a host has a few dozen streams at most, and one or two make up nearly all records */
+	for (size_t i = 0; i < in->n_bindings; i++) {
+		struct binding *b = in->bindings[i];
+
+		if (b->stream != s)
+			continue;
+		if (i) {
+			in->bindings[i] = in->bindings[i - 1];
+			in->bindings[i - 1] = b;
+		}
+		return b;
+	}
+	grown = realloc(in->bindings, (in->n_bindings + 1) * sizeof(struct binding *));
+	if (!grown)
+		return NULL;
+	in->bindings = grown;
+	if (binding_new(s, &grown[in->n_bindings]) != 0)
+		return NULL;
+	return grown[in->n_bindings++];
+}
+
+/* A string of the record's context, by name. */
+static struct skep_str context_str(const struct skep_record *r, const char *name)
+{
+	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
+	struct skep_str s = { 0 };
+	size_t at;
+
+	if (strcmp(name, "run") == 0)
+		at = offsetof(struct skep_context, run);
+	else if (strcmp(name, "pipeline") == 0)
+		at = offsetof(struct skep_context, pipeline);
+	else if (strcmp(name, "task") == 0)
+		at = offsetof(struct skep_context, task);
+	else if (strcmp(name, "tool") == 0)
+		at = offsetof(struct skep_context, tool);
+	else if (strcmp(name, "container") == 0)
+		at = offsetof(struct skep_context, container);
+	else
+		return s;
+	if (c && c->size >= at + sizeof(s))
+		memcpy(&s, (const char *)c + at, sizeof(s));
+	if (!s.ptr)
+		s.len = 0;
+	return s;
+}
+
+struct skep_str ingest_run(const struct binding *b, const struct skep_record *r)
+{
+	struct skep_str s = { 0 };
+
+	if (b->run && r->data)
+		s = field_str(b->run, r->data);
+	return s.len ? s : context_str(r, "run");
+}
+
+int64_t ingest_time(const struct ingest *in, uint64_t boot_ns)
+{
+	int64_t ns;
+
+	if (!boot_ns || boot_ns > INT64_MAX || __builtin_add_overflow((int64_t)boot_ns, in->offset, &ns))
+		return 0;
+	return ns;
+}
+
+static int bind_dict(struct db *db, sqlite3_stmt *s, int at, struct skep_str v, int64_t *ret_id)
+{
+	int err = db_dict(db, v.ptr, v.len, ret_id);
+
+	if (!err)
+		sqlite3_bind_int64(s, at, *ret_id);
+	return err;
+}
+
+/* Numbers that a row has been given, as the rollups need them. */
+struct row {
+	int64_t run, task, tool;
+};
+
+static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const struct binding *b, size_t i,
+		       const struct skep_record *r, struct row *row)
+{
+	const struct column *c = &b->table->columns[i];
+	const struct skep_field *f = r->data ? b->field[i] : NULL;
+	int at = (int)i + 1, err;
+	struct skep_str v = { 0 };
+	int64_t id;
+
+	switch (c->how) {
+	case COL_NUMBER:
+		if (!f)
+			break;
+		if (f->type == SKEP_T_F64)
+			sqlite3_bind_double(s, at, field_f64(f, r->data));
+		else
+			sqlite3_bind_int64(s, at, field_i64(f, r->data));
+		return 0;
+	case COL_TIME:
+		if (!f)
+			break;
+		sqlite3_bind_int64(s, at, ingest_time(in, (uint64_t)field_i64(f, r->data)));
+		return 0;
+	case COL_RECORD_TIME:
+		sqlite3_bind_int64(s, at, ingest_time(in, r->time_ns));
+		return 0;
+	case COL_TEXT:
+		v = f ? field_str(f, r->data) : v;
+		sqlite3_bind_text64(s, at, v.len ? v.ptr : "", v.len, SQLITE_STATIC, SQLITE_UTF8);
+		return 0;
+	case COL_DICT:
+		v = f ? field_str(f, r->data) : v;
+		if (!v.len)
+			v = context_str(r, c->name);
+		err = bind_dict(db, s, at, v, &id);
+		if (err)
+			return err;
+		if (strcmp(c->name, "task") == 0)
+			row->task = id;
+		else if (strcmp(c->name, "tool") == 0)
+			row->tool = id;
+		return 0;
+	case COL_LIST:
+		v = f ? field_str(f, r->data) : v;
+		if (!v.len)
+			break;
+		sqlite3_bind_blob64(s, at, v.ptr, v.len, SQLITE_STATIC);
+		return 0;
+	case COL_TOTAL:
+		if (!f)
+			break;
+		sqlite3_bind_int64(s, at, field_str(f, r->data).total);
+		return 0;
+	case COL_UPID_PID:
+		if (!f)
+			break;
+		sqlite3_bind_int64(s, at, field_upid(f, r->data).pid);
+		return 0;
+	case COL_UPID_START:
+		if (!f)
+			break;
+		sqlite3_bind_int64(s, at, (int64_t)field_upid(f, r->data).start_ns);
+		return 0;
+	case COL_RECORD_PID:
+		sqlite3_bind_int64(s, at, r->upid.pid);
+		return 0;
+	case COL_RECORD_START:
+		sqlite3_bind_int64(s, at, (int64_t)r->upid.start_ns);
+		return 0;
+	case COL_BOOT:
+		v = (struct skep_str){ .ptr = in->boot_id, .len = (uint32_t)strlen(in->boot_id) };
+		return bind_dict(db, s, at, v, &id);
+	case COL_RUN:
+		sqlite3_bind_int64(s, at, row->run);
+		return 0;
+	case COL_NOWHERE:
+		return 0;
+	}
+	sqlite3_bind_null(s, at);
+	return 0;
+}
+
+static int64_t number_of(const struct binding *b, const struct skep_record *r, enum rolled which)
+{
+	return b->rolled[which] && r->data ? field_i64(b->rolled[which], r->data) : 0;
+}
+
+static struct skep_str str_of(const struct skep_field *f, const struct skep_record *r)
+{
+	return f && r->data ? field_str(f, r->data) : (struct skep_str){ 0 };
+}
+
+static bool str_is(struct skep_str s, const char *text)
+{
+	return s.len == strlen(text) && memcmp(s.ptr, text, s.len) == 0;
+}
+
+static int roll_up(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, const struct row *row)
+{
+	int64_t sum[ROLLUP_SUMS] = { 0 }, pipeline, start, end, when;
+	bool wrapper = number_of(b, r, ROLLED_WRAPPER), execed = number_of(b, r, ROLLED_EXECED);
+	bool replaced = str_is(str_of(b->state, r), "replaced");
+	struct skep_str p = str_of(b->pipeline, r);
+	int err;
+
+	if (!p.len)
+		p = context_str(r, "pipeline");
+	err = db_dict(db, p.ptr, p.len, &pipeline);
+	if (err)
+		return err;
+	start = number_of(b, r, ROLLED_START);
+	end = number_of(b, r, ROLLED_END);
+	sum[ROLLUP_PROCESSES] = number_of(b, r, ROLLED_LAST) != 0;
+	sum[ROLLUP_IMAGES] = execed || !replaced; /* a fork that execs is only on its way to an image */
+	sum[ROLLUP_CALLS] = execed && !wrapper;
+	sum[ROLLUP_FORKS] = !execed && !replaced;
+	sum[ROLLUP_FAILURES] = number_of(b, r, ROLLED_EXIT_CODE) > 0 || number_of(b, r, ROLLED_SIGNAL) != 0;
+	sum[ROLLUP_CPU] = number_of(b, r, ROLLED_CPU);
+	sum[ROLLUP_WALL] = !wrapper && start && end > start ? end - start : 0;
+	sum[ROLLUP_RUN_DELAY] = number_of(b, r, ROLLED_RUN_DELAY);
+	sum[ROLLUP_RCHAR] = number_of(b, r, ROLLED_RCHAR);
+	sum[ROLLUP_WCHAR] = number_of(b, r, ROLLED_WCHAR);
+	sum[ROLLUP_READ] = number_of(b, r, ROLLED_READ);
+	sum[ROLLUP_WRITE] = number_of(b, r, ROLLED_WRITE);
+	sum[ROLLUP_RSS_MAX] = number_of(b, r, ROLLED_RSS_PEAK);
+	when = ingest_time(in, start ? (uint64_t)start : r->time_ns);
+	err = rollup_add(in->by_run, db, (int64_t[]){ row->run, row->task, row->tool }, sum);
+	if (err)
+		return err;
+	return rollup_add(in->by_day, db, (int64_t[]){ when > 0 ? when / DAY_NS : 0, pipeline, row->tool }, sum);
+}
+
+static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char *name, const struct skep_field *f,
+		     const struct skep_record *r, int64_t total)
+{
+	struct skep_str v;
+	sqlite3_stmt *s;
+	int64_t id;
+	int err;
+
+	err = db_statement(db, DB_FACET_ADD, &s);
+	if (!err)
+		err = db_dict(db, name, strlen(name), &id);
+	if (err)
+		return err;
+	sqlite3_bind_int64(s, 1, proc);
+	sqlite3_bind_int64(s, 2, id);
+	if (!f) {
+		sqlite3_bind_int64(s, 3, total);
+	} else if (f->type == SKEP_T_F64) {
+		sqlite3_bind_double(s, 3, field_f64(f, r->data));
+	} else if (f->type == SKEP_T_TIME) {
+		sqlite3_bind_int64(s, 3, ingest_time(in, (uint64_t)field_i64(f, r->data)));
+	} else if (field_is_number(f)) {
+		sqlite3_bind_int64(s, 3, field_i64(f, r->data));
+	} else if (f->type == SKEP_T_STR) {
+		v = field_str(f, r->data);
+		sqlite3_bind_text64(s, 3, v.ptr, v.len, SQLITE_STATIC, SQLITE_UTF8);
+	} else {
+		json_reset(&in->json);
+		record_json_value(&in->json, f, r->data, in->boot_id, in->offset);
+		if (in->json.err)
+			return db_error(db, SQLITE_NOMEM, "keeping a facet");
+		sqlite3_bind_text64(s, 3, in->json.buf, in->json.len, SQLITE_STATIC, SQLITE_UTF8);
+	}
+	return db_run_statement(db, s, "keeping a facet");
+}
+
+/* Zero and empty ones have no row: hosts hand over every facet of every process, and most are 0. */
+static bool facet_is_empty(const struct skep_field *f, const void *data)
+{
+	static const char zero[sizeof(struct skep_upid)];
+
+	if (f->type == SKEP_T_STR || f->type == SKEP_T_STRV)
+		return field_str(f, data).len == 0;
+	if (f->type == SKEP_T_F64)
+		return field_f64(f, data) == 0;
+	if (field_is_number(f))
+		return field_i64(f, data) == 0;
+	return memcmp((const char *)data + f->offset, zero, sizeof(zero)) == 0; /* upid, hash and ip: 16 bytes each */
+}
+
+static int add_facets(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, int64_t proc)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && r->data && i < b->n_extra; i++)
+		if (!facet_is_empty(b->extra[i], r->data))
+			err = add_facet(in, db, proc, b->extra[i]->name, b->extra[i], r, 0);
+	/* how long a string was that was cut; argv has a column for that */
+	for (size_t i = 0; !err && r->data && i < b->table->n; i++) {
+		const struct skep_field *f = b->field[i];
+		struct skep_str v;
+
+		if (!f || b->table->columns[i].how != COL_DICT)
+			continue;
+		v = field_str(f, r->data);
+		if (v.total <= v.len)
+			continue;
+		json_reset(&in->json);
+		json_raw(&in->json, f->name, strlen(f->name));
+		json_lit(&in->json, "_total\0");
+		if (in->json.err)
+			return db_error(db, SQLITE_NOMEM, "keeping a facet");
+		err = add_facet(in, db, proc, in->json.buf, NULL, r, v.total);
+	}
+	return err;
+}
+
+static int add_row(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, int64_t run)
+{
+	struct row row = { .run = run };
+	sqlite3_stmt *s;
+	int64_t proc;
+	int err;
+
+	err = db_statement(db, b->table->statement, &s);
+	for (size_t i = 0; !err && i < b->table->n; i++)
+		err = bind_column(in, db, s, b, i, r, &row);
+	if (!err)
+		err = db_run_statement(db, s, "adding a row");
+	if (err || b->table->statement != DB_PROC_ADD)
+		return err;
+	proc = sqlite3_last_insert_rowid(db->sql);
+	err = add_facets(in, db, b, r, proc);
+	return err ? err : roll_up(in, db, b, r, &row);
+}
+
+static int add_json(struct ingest *in, struct db *db, const struct skep_record *r, int64_t run)
+{
+	const char *name = r->stream->name ? r->stream->name : "";
+	char upid[SKEP_UPID_TEXT];
+	sqlite3_stmt *s;
+	int64_t stream;
+	int err;
+
+	err = db_statement(db, DB_RECORD_ADD, &s);
+	if (!err)
+		err = db_dict(db, name, strlen(name), &stream);
+	if (err)
+		return err;
+	json_reset(&in->json);
+	record_json(&in->json, r, in->boot_id, in->offset, 0);
+	if (in->json.err)
+		return db_error(db, SQLITE_NOMEM, "keeping a record");
+	skep_upid_text(in->boot_id, &r->upid, upid);
+	sqlite3_bind_int64(s, 1, ingest_time(in, r->time_ns));
+	sqlite3_bind_int64(s, 2, stream);
+	sqlite3_bind_int64(s, 3, run);
+	sqlite3_bind_text(s, 4, upid, -1, SQLITE_STATIC);
+	sqlite3_bind_text64(s, 5, in->json.buf, in->json.len, SQLITE_STATIC, SQLITE_UTF8);
+	return db_run_statement(db, s, "keeping a record");
+}
+
+int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
+{
+	const struct binding *b = ingest_binding(in, r->stream);
+	struct skep_str run;
+	int64_t id = 0, when;
+	int err = 0;
+
+	if (!b)
+		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
+	run = ingest_run(b, r);
+	if (b->table && b->table->statement == DB_RUN_PUT) {
+		if (run.len && b->run && r->data) {
+			err = add_row(in, db, b, r, 0);
+			if (err || !b->n_extra)
+				return err;
+		}
+	} else if (run.len) {
+		when = b->start && r->data ? field_i64(b->start, r->data) : 0;
+		err = db_run(db, run.ptr, run.len, ingest_time(in, when ? (uint64_t)when : r->time_ns), &id);
+		if (err)
+			return err;
+	}
+	if (b->table && b->table->statement != DB_RUN_PUT) {
+		err = add_row(in, db, b, r, id);
+		if (err || b->table->statement == DB_PROC_ADD || !b->n_extra)
+			return err;
+	}
+	/* a stream without a table, or with fields that its table has no column for */
+	if (b->table && b->table->statement == DB_RUN_PUT && run.len)
+		err = db_run(db, run.ptr, run.len, ingest_time(in, r->time_ns), &id);
+	return err ? err : add_json(in, db, r, id);
+}
+
+int ingest_finish(struct ingest *in, struct db *db)
+{
+	int err = rollup_flush(in->by_run, db);
+
+	return err ? err : rollup_flush(in->by_day, db);
+}
+
+void ingest_abort(struct ingest *in)
+{
+	rollup_clear(in->by_run);
+	rollup_clear(in->by_day);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lake - the sink that keeps records in the local lake: month files of SQLite in a
+ * folder.  Here: the plugin's descriptor and the queue between the loop and the worker.
+ */
+#include <skep/plugin.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/lake/store.h"
+
+/*
+ * One is written while the next one waits, so that the worker starts at once: more
+ * gains nothing (README.md has the figures), because one worker writes at a time.
+ */
+#define IN_FLIGHT 2
+
+struct job {
+	const struct skep_batch *batch;
+	int err;
+	struct db_why why;
+};
+
+struct lake_sink {
+	const char *path;
+	const char *synchronous;
+	uint64_t busy_timeout;
+
+	const struct skep_host *host;
+	struct store *store;
+	struct skep_instance *instance;
+	const struct skep_batch *queue[IN_FLIGHT]; /* loop thread */
+	unsigned queued;
+	bool working;
+	struct job job; /* the worker's while working */
+};
+
+static const struct skep_option options[] = {
+	{
+		.name = "path",
+		.type = SKEP_O_STR,
+		.flags = SKEP_OPT_REQUIRED,
+		.offset = offsetof(struct lake_sink, path),
+		.help = "folder of the lake; made when it is missing",
+	},
+	{
+		.name = "synchronous",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct lake_sink, synchronous),
+		.default_value = "normal",
+		.help = "normal: safe against crashes, a power cut may take the last batches; full: against power cuts too, slower",
+	},
+	{
+		.name = "busy_timeout",
+		.type = SKEP_O_TIME,
+		.offset = offsetof(struct lake_sink, busy_timeout),
+		.default_value = "5s",
+		.min = 0,
+		.max = 600000000000,
+		.help = "how long to wait for another program that locks the lake before the batch is tried again later",
+	},
+	{ 0 },
+};
+
+static int lake_open(struct skep_instance *i, void *state, const struct skep_host *host)
+{
+	struct lake_sink *l = state;
+
+	l->host = host;
+	l->instance = i;
+	if (!l->path || !*l->path)
+		return host->fail(i, -EINVAL, "path is empty; give it a folder, for example /var/lib/skep/lake");
+	if (l->synchronous && strcmp(l->synchronous, "normal") != 0 && strcmp(l->synchronous, "full") != 0)
+		return host->fail(i, -EINVAL, "synchronous is \"%s\"; it can be \"normal\" or \"full\"", l->synchronous);
+	return 0;
+}
+
+static int lake_start(struct skep_instance *i, void *state)
+{
+	struct lake_sink *l = state;
+	struct store_options o = {
+		.path = l->path,
+		.db = {
+			.full_sync = l->synchronous && strcmp(l->synchronous, "full") == 0,
+			.busy_ms = (int)(l->busy_timeout / 1000000),
+		},
+		.boot_id = l->host->boot_id,
+		.instance = i,
+		.host = l->host,
+		.rows = l->host->counter(i, "rows", "records written to the lake"),
+		.again = l->host->counter(i, "batches_seen", "batches that came again and were in the lake already"),
+		.aside = l->host->counter(i, "files_set_aside", "damaged lake files that were renamed"),
+	};
+	struct db_why why;
+	int err;
+
+	err = store_open(&o, &why, &l->store);
+	return err ? l->host->fail(i, err, "%s", why.text) : 0;
+}
+
+static void lake_work(void *arg)
+{
+	struct lake_sink *l = arg;
+
+	l->job.err = store_apply(l->store, l->job.batch, &l->job.why);
+}
+
+static int lake_next(struct lake_sink *l);
+
+static void lake_done(struct skep_instance *i, void *arg)
+{
+	struct lake_sink *l = arg;
+	struct job *job = &l->job;
+	const struct skep_batch *batch = job->batch;
+	enum skep_batch_result result = SKEP_BATCH_ACK;
+
+	if (job->err)
+		result = job->err == -EINVAL ? SKEP_BATCH_REJECT : SKEP_BATCH_RETRY;
+	/* still "working": a submit from inside batch_done only queues, and job stays as it is */
+	l->host->batch_done(i, batch, result, job->err ? job->why.text : NULL);
+	l->working = false;
+	lake_next(l);
+}
+
+/* The first of the queue to the worker; what cannot be handed over is offered again later. */
+static int lake_next(struct lake_sink *l)
+{
+	int err;
+
+	while (l->queued && !l->working) {
+		l->job.batch = l->queue[0];
+		l->queued--;
+		memmove(&l->queue[0], &l->queue[1], l->queued * sizeof(l->queue[0]));
+		l->working = true;
+		err = l->host->work(l->instance, lake_work, lake_done, l);
+		if (err) {
+			l->working = false;
+			l->host->batch_done(l->instance, l->job.batch, SKEP_BATCH_RETRY, "no worker thread to be had");
+		}
+	}
+	return 0;
+}
+
+static int lake_submit(struct skep_instance *i, void *state, const struct skep_batch *batch)
+{
+	struct lake_sink *l = state;
+
+	if (l->queued == IN_FLIGHT)
+		return l->host->fail(i, -EAGAIN, "%d batches are in flight already", IN_FLIGHT);
+	l->queue[l->queued++] = batch;
+	return lake_next(l);
+}
+
+static void lake_stop(struct skep_instance *i, void *state)
+{
+	struct lake_sink *l = state;
+
+	while (l->queued)
+		l->host->batch_done(i, l->queue[--l->queued], SKEP_BATCH_RETRY, "stopping");
+	l->store = store_close(l->store);
+}
+
+static void lake_close(struct skep_instance *i, void *state)
+{
+	struct lake_sink *l = state;
+
+	(void)i;
+	l->store = store_close(l->store);
+}
+
+static const struct skep_sink_ops sink_ops = {
+	.size = sizeof(struct skep_sink_ops),
+	.max_in_flight = IN_FLIGHT,
+	.submit = lake_submit,
+};
+
+static const struct skep_plugin lake_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_SINK,
+	.name = "lake",
+	.version = "1.0",
+	.summary = "keeps every record in a local lake of SQLite files, one a month",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(struct skep_option),
+	.state_size = sizeof(struct lake_sink),
+	.open = lake_open,
+	.start = lake_start,
+	.stop = lake_stop,
+	.close = lake_close,
+	.sink = &sink_ops,
+};
+
+SKEP_PLUGIN(lake_plugin, SKEP_KIND_SINK, "lake", "1.0")

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/lake/rollup.h - sums per (run, task, tool) and per (day, pipeline, tool),
+ * gathered over a batch so that a group costs one statement a batch and not one a row.
+ */
+#ifndef SKEP_SINKS_LAKE_ROLLUP_H
+#define SKEP_SINKS_LAKE_ROLLUP_H
+
+#include "sinks/lake/db.h"
+
+/* In the order of the statements' parameters 4..16. */
+enum rollup_sum {
+	ROLLUP_PROCESSES,
+	ROLLUP_IMAGES,
+	ROLLUP_CALLS,
+	ROLLUP_FORKS,
+	ROLLUP_FAILURES,
+	ROLLUP_CPU,
+	ROLLUP_WALL,
+	ROLLUP_RUN_DELAY,
+	ROLLUP_RCHAR,
+	ROLLUP_WCHAR,
+	ROLLUP_READ,
+	ROLLUP_WRITE,
+	ROLLUP_RSS_MAX, /* the largest, not a sum */
+	ROLLUP_SUMS,
+};
+
+struct rollup;
+
+/* which: DB_ROLLUP_RUN or DB_ROLLUP_DAY */
+struct rollup *rollup_new(enum db_statement which); /* NULL: no memory */
+struct rollup *rollup_free(struct rollup *);
+void rollup_clear(struct rollup *);
+/* May write groups out when there are many. */
+int rollup_add(struct rollup *, struct db *, const int64_t key[3], const int64_t sum[ROLLUP_SUMS]);
+int rollup_flush(struct rollup *, struct db *);
+
+#endif
