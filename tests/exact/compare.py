@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""compare.py TRUTH REPORT [--table]: what drive.c wrote down against skep's report.
+
+Bounds: CPU total within 0.1 % or 20 us; peak RSS, bytes, calls and faults equal; status
+equal; every process there, once, under the right parent.  Prints one line a difference,
+then "N of M equal"; exit 1 on any difference.  --table prints a table for the docs.
+"""
+import json
+import sys
+
+PAGE = 4096
+
+
+def by_process(report):
+    """upid -> its images in order"""
+    found = {}
+    for image in report["processes"]:
+        found.setdefault(image["upid"], []).append(image)
+    for images in found.values():
+        images.sort(key=lambda i: i["image"])
+    return found
+
+
+def total(images, key):
+    return sum(i[key] for i in images)
+
+
+def main():
+    truth = [json.loads(line) for line in open(sys.argv[1])]
+    report = json.load(open(sys.argv[2]))
+    table = "--table" in sys.argv
+    processes = by_process(report)
+    by_pid = {}
+    for upid, images in processes.items():
+        by_pid.setdefault(images[0]["pid"], []).append(upid)
+    differences, worst_us, worst_ratio, rows = [], 0.0, 0.0, []
+
+    def differ(case, what, ours, theirs):
+        differences.append(f"{case}: {what}: skep {ours}, kernel {theirs}")
+
+    driver = [u for u, i in processes.items() if any("drive" in (x["argv"][0] if x["argv"] else "") for x in i)]
+    for t in truth:
+        upids = by_pid.get(t["pid"], [])
+        if len(upids) != 1:
+            differ(t["case"], "processes with its pid", len(upids), 1)
+            continue
+        images = processes[upids[0]]
+        last = images[-1]
+        # rusage cuts user and system time to whole microseconds each: up to 2 us less than the truth
+        cpu_us, rusage_us = total(images, "cpu_ns") / 1000, t["utime_us"] + t["stime_us"]
+        off = max(0.0, abs(cpu_us - 1 - rusage_us) - 1)
+        if off > 20 and off > rusage_us * 0.001:
+            differ(t["case"], "cpu_us", cpu_us, rusage_us)
+        worst_us = max(worst_us, off)
+        if rusage_us >= 20000:
+            worst_ratio = max(worst_ratio, off / rusage_us)
+        if last["maxrss_bytes"] != t["maxrss_kib"] * 1024:
+            differ(t["case"], "maxrss_bytes", last["maxrss_bytes"], t["maxrss_kib"] * 1024)
+        for ours, theirs in (("rchar_bytes", "rchar"), ("wchar_bytes", "wchar"), ("read_bytes", "read_bytes"),
+                             ("write_bytes", "write_bytes"), ("read_calls", "syscr"), ("write_calls", "syscw"),
+                             ("minor_faults", "minflt"), ("major_faults", "majflt")):
+            if total(images, ours) != t[theirs]:
+                differ(t["case"], ours, total(images, ours), t[theirs])
+        # the last switch of a dead task comes after its parent was told
+        for ours, theirs in (("voluntary_switches", "nvcsw"), ("involuntary_switches", "nivcsw")):
+            if not 0 <= total(images, ours) - t[theirs] <= 1:
+                differ(t["case"], ours, total(images, ours), t[theirs])
+        signal, code = t["status"] & 0x7f, t["status"] >> 8
+        if (last["signal"] or 0) != signal or (not signal and last["exit_code"] != code):
+            differ(t["case"], "status", (last["exit_code"], last["signal"]), t["status"])
+        if driver and images[0]["parent_upid"] != driver[0]:
+            differ(t["case"], "parent", images[0]["parent_upid"], driver[0])
+        for a, b in zip(images, images[1:]):
+            if a["state"] != "replaced" or b["image"] != a["image"] + 1:
+                differ(t["case"], "images", [i["image"] for i in images], "in a row")
+        rows.append((t["case"], cpu_us, rusage_us, last["maxrss_bytes"], t["maxrss_kib"] * 1024,
+                     total(images, "wchar_bytes"), t["wchar"], total(images, "write_bytes"), t["write_bytes"]))
+
+    # children that the driver did not start itself
+    def count(argv, **want):
+        n = 0
+        for images in processes.values():
+            last = images[-1]
+            if argv in " ".join(last["argv"] or []) and all(last[k] == v for k, v in want.items()):
+                n += 1
+        return n
+
+    for argv, expected in (("fork 10 5", 6), ("daemon 20", 3), ("zombie 20", 2)):
+        if any(t["case"].startswith(argv) for t in truth) and count(argv) != expected:
+            differ(argv, "processes", count(argv), expected)
+    loss = sum(v for v in report["loss"].values() if isinstance(v, int))
+    if loss:
+        differ("run", "loss", report["loss"], 0)
+    if table:
+        print("| case | CPU, skep (us) | CPU, wait4 (us) | peak RSS, skep | wait4 | wchar, skep | kernel | written, skep | kernel |")
+        print("| --- | --: | --: | --: | --: | --: | --: | --: | --: |")
+        for r in rows:
+            print(f"| {r[0]} | {r[1]:.1f} | {r[2]} | {r[3]} | {r[4]} | {r[5]} | {r[6]} | {r[7]} | {r[8]} |")
+    for line in differences:
+        print(f"differs - {line}")
+    print(f"{len(truth)} processes, {len(differences)} differences; CPU off by at most {worst_us:.1f} us, "
+          f"{worst_ratio * 100:.4f} % where it is 20 ms or more")
+    return 1 if differences else 0
+
+
+sys.exit(main())
