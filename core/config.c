@@ -17,7 +17,8 @@
 #endif
 #define SITE_PLUGIN_DIR "/usr/local/lib/skep/plugins"
 #define FILE_MAX (4u << 20)
-#define NAME_MAX_LENGTH 63u
+#define INSTANCE_NAME_MAX 63u
+#define PLUGIN_NAME_MAX 31u /* what a plugin's note has room for */
 
 #define NS_PER_MS 1000000ull
 #define INTERVAL_DEFAULT (5000 * NS_PER_MS)
@@ -223,12 +224,19 @@ static void read_redact(struct reader *r, const struct config_pos *at, const jso
 	r->config->redact = read_strings(r, at, value, false);
 }
 
-/* Plugin and instance names end up in file names, log lines, metrics and labels: letters, digits, '_', '-', '.'. */
-static bool name_is_good(const char *name)
+/*
+ * Plugin and instance names end up in file names, log lines, metrics and labels, so
+ * their letters are few.  A plugin's name is as core/plugin.c takes it, said here with its line.
+ */
+static bool name_is_good(const char *name, bool plugin)
 {
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+	size_t n = strspn(name, letters);
 
-	return n > 0 && n <= NAME_MAX_LENGTH && name[n] == '\0' && name[0] != '.';
+	if (plugin && memchr(name, '.', n))
+		return false;
+	return n > 0 && n <= (plugin ? PLUGIN_NAME_MAX : INSTANCE_NAME_MAX) && name[n] == '\0' && name[0] != '.' &&
+	       name[0] != '-';
 }
 
 /* A name of an entry: "plugin" or "name". NULL after an error. */
@@ -244,15 +252,16 @@ static char *read_name(struct reader *r, const struct config_pos *at, const char
 		fail_type(r, at->key_line, at->key_column, where, "a name", value);
 		return NULL;
 	}
-	if (!name_is_good(name)) {
+	if (!name_is_good(name, plugin)) {
 		config_quote(name, quoted, sizeof(quoted));
 		if (plugin && strchr(name, '/'))
 			fail_at(r, at->key_line, at->key_column,
 				"%s: %s is a path: write the bare name, and its directory into plugin_dirs", where, quoted);
 		else
 			fail_at(r, at->key_line, at->key_column,
-				"%s: %s is not a name: 1 to %u letters, digits, '_', '-' and '.', not '.' first", where,
-				quoted, NAME_MAX_LENGTH);
+				"%s: %s is not a name: 1 to %u letters, digits, '_'%s, beginning with a letter, digit or '_'",
+				where, quoted, plugin ? PLUGIN_NAME_MAX : INSTANCE_NAME_MAX,
+				plugin ? " and '-'" : ", '-' and '.'");
 		return NULL;
 	}
 	copy = strdup(name);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/options.c - a plugin's option table applied to its state.  The table comes from
- * a foreign object file: it is checked, never trusted.  It may be older than ours
- * (shorter entries) or newer (longer ones): desc->option_size is the stride.
+ * core/options.c - a plugin's option table applied to its state: defaults, checks,
+ * secrets, unknown keys.
  */
 #include "core/options.h"
 
@@ -455,43 +454,6 @@ static void apply_option(struct apply *a, const struct skep_option *option)
 	free(key);
 }
 
-/* The table itself: what a plugin may get wrong must not become a wild write of ours. */
-static bool check_table(struct apply *a)
-{
-	const struct skep_plugin *desc = a->desc;
-	size_t n_errors = a->diag->n_errors;
-	struct skep_option option, other;
-	size_t i;
-
-	if (desc->options && desc->option_size < OPTION_SIZE_1_0) {
-		fail_line(a, a->entry->line, 0,
-			  "%s: the plugin's option table has entries of %u bytes, at least %zu are needed: rebuild it",
-			  a->where, desc->option_size, (size_t)OPTION_SIZE_1_0);
-		return false;
-	}
-	for (i = 0; option_get(desc, i, &option); i++) {
-		size_t size = type_size(option.type);
-
-		if (!type_name(option.type))
-			fail_line(a, a->entry->line, 0, "%s: the plugin's option \"%s\" has the unknown type %u: rebuild it",
-				  a->where, option.name, option.type);
-		else if (desc->state_size < size || option.offset > desc->state_size - size || option.offset % size)
-			fail_line(a, a->entry->line, 0,
-				  "%s: the plugin's option \"%s\" lies outside of its state or is not aligned: "
-				  "report it to its author",
-				  a->where, option.name);
-		for (size_t j = 0; j < i && option_get(desc, j, &other); j++)
-			if (strcmp(other.name, option.name) == 0)
-				fail_line(a, a->entry->line, 0,
-					  "%s: the plugin has two options \"%s\": report it to its author", a->where,
-					  option.name);
-	}
-	if (i == OPTIONS_MAX)
-		fail_line(a, a->entry->line, 0, "%s: the plugin's option table has no end within %u entries", a->where,
-			  OPTIONS_MAX);
-	return a->diag->n_errors == n_errors;
-}
-
 /* Every key that may stand in an entry, for suggestions: the plugin's, their _file, and the host's three. */
 static const char **known_keys(const struct skep_plugin *desc, struct options_memory *memory)
 {
@@ -579,8 +541,6 @@ int options_apply(const struct skep_plugin *desc, const struct config *config, c
 		fail_line(&a, entry->line, 0, "%s: out of memory", a.where);
 		return -EINVAL;
 	}
-	if (!check_table(&a))
-		goto out;
 	for (size_t i = 0; option_get(desc, i, &option); i++)
 		apply_option(&a, &option);
 	check_unknown(&a);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/skepd.c - the daemon's main(): its command line, and what belongs to the process
+ * as a whole (descriptors 0 to 2, umask, SIGPIPE, libbpf's messages).
+ */
+#include "core/skepd.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS };
+
+struct arguments {
+	const char *config; /* NULL: the default one */
+	enum action action;
+	enum skepd_mode mode;
+	const char *plugin; /* of --options */
+	int verbose;
+};
+
+enum { OPT_TRYLOAD = 256, OPT_LIST, OPT_OPTIONS, OPT_VERSION };
+
+static const struct option long_options[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "foreground", no_argument, NULL, 'f' },
+	{ "test", no_argument, NULL, 't' },
+	{ "tryload", no_argument, NULL, OPT_TRYLOAD },
+	{ "list-plugins", no_argument, NULL, OPT_LIST },
+	{ "options", required_argument, NULL, OPT_OPTIONS },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* log_vat takes any length: the verifier's log is larger than any buffer that one would choose. */
+__attribute__((format(printf, 2, 0))) static int libbpf_line(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	log_vat(SKEP_LOG_DEBUG, "libbpf", fmt, ap);
+	return 0;
+}
+
+/* Started with one of them closed, the first file or map that we open would become stderr. */
+static int open_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0)
+			return -errno;
+	return 0;
+}
+
+static void log_verbosity(int verbose)
+{
+	static const int levels[] = { SKEP_LOG_ERROR, SKEP_LOG_WARNING, SKEP_LOG_NOTICE, SKEP_LOG_INFO, SKEP_LOG_DEBUG };
+	int i = verbose + 2;
+
+	log_level(levels[i < 0 ? 0 : i > 4 ? 4 : i]);
+}
+
+static enum skepd_exit usage(const char *what, const char *value)
+{
+	fprintf(stderr, "skepd: %s%s%s\nTry \"skepd --help\".\n", what, value ? ": " : "", value ? value : "");
+	return SKEPD_USAGE;
+}
+
+/* True: go on; false: *ret_exit is the answer. */
+static bool parse_arguments(int argc, char **argv, struct arguments *ret, enum skepd_exit *ret_exit)
+{
+	int c;
+
+	*ret_exit = SKEPD_OK;
+	while ((c = getopt_long(argc, argv, "c:ftvqh", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			ret->config = optarg;
+			break;
+		case 'f':
+			break;
+		case 't':
+			ret->mode = SKEPD_TEST;
+			break;
+		case OPT_TRYLOAD:
+			ret->mode = SKEPD_TRYLOAD;
+			break;
+		case OPT_LIST:
+			ret->action = ACTION_LIST;
+			break;
+		case OPT_OPTIONS:
+			ret->action = ACTION_OPTIONS;
+			ret->plugin = optarg;
+			break;
+		case 'v':
+			ret->verbose++;
+			break;
+		case 'q':
+			ret->verbose--;
+			break;
+		case OPT_VERSION:
+			skepd_version();
+			return false;
+		case 'h':
+			skepd_help();
+			return false;
+		default:
+			/* getopt has said what is wrong. */
+			fputs("Try \"skepd --help\".\n", stderr);
+			*ret_exit = SKEPD_USAGE;
+			return false;
+		}
+	}
+	if (optind < argc) {
+		*ret_exit = usage("unexpected argument", argv[optind]);
+		return false;
+	}
+	return true;
+}
+
+/* Only questions about plugins can do without a file: they need its plugin_dirs, or the default ones. */
+static struct config *load_config(const struct arguments *args, struct diag *diag)
+{
+	static const char nothing[] = "{}";
+
+	if (!args->config && args->action != ACTION_COLLECT && access(SKEPD_CONFIG_FILE, F_OK) != 0)
+		return config_parse(nothing, sizeof(nothing) - 1, "defaults", diag);
+	return config_load(args->config ? args->config : SKEPD_CONFIG_FILE, diag);
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments args = { .action = ACTION_COLLECT, .mode = SKEPD_RUN };
+	struct config *config;
+	enum skepd_exit result;
+	struct diag diag;
+
+	if (open_standard_fds())
+		return SKEPD_RUNTIME;
+	/* The records tell what everybody runs, with arguments: not for everybody's eyes. */
+	umask(umask(0) | 0027);
+	/* A receiver that hangs up is an errno of that sink's, not our death. */
+	signal(SIGPIPE, SIG_IGN);
+	log_program("skepd");
+	libbpf_set_print(libbpf_line);
+	if (!parse_arguments(argc, argv, &args, &result))
+		return fflush(stdout) == 0 ? result : SKEPD_RUNTIME;
+	log_verbosity(args.verbose);
+
+	diag_init(&diag);
+	config = load_config(&args, &diag);
+	diag_print(&diag, stderr);
+	diag_clear(&diag);
+	if (!config) {
+		if (!args.config && access(SKEPD_CONFIG_FILE, F_OK) != 0)
+			fputs("Give another file with --config.\n", stderr);
+		return SKEPD_CONFIG;
+	}
+	switch (args.action) {
+	case ACTION_LIST:
+		skepd_list(config, args.verbose > 0);
+		result = SKEPD_OK;
+		break;
+	case ACTION_OPTIONS:
+		result = skepd_options(config, args.plugin);
+		break;
+	case ACTION_COLLECT:
+		result = skepd_collect(config, args.mode, args.verbose > 0);
+		break;
+	}
+	log_flush();
+	config_free(config);
+	/* A full disk or a closed pipe must not pass for "configuration ok". */
+	if (fflush(stdout) != 0 && result == SKEPD_OK)
+		result = SKEPD_RUNTIME;
+	return result;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/skepd.h - the parts of the daemon's program: what it tells about itself, and
+ * the collector from start to end.
+ */
+#ifndef SKEP_CORE_SKEPD_H
+#define SKEP_CORE_SKEPD_H
+
+#include "core/config.h"
+
+/* What scripts rely on: docs/config.md, skepd --help. */
+enum skepd_exit {
+	SKEPD_OK = 0,
+	SKEPD_RUNTIME = 1,
+	SKEPD_USAGE = 2,
+	SKEPD_CONFIG = 3,
+	SKEPD_PRIVILEGE = 4, /* or the kernel */
+	SKEPD_ABI = 5,
+};
+
+enum skepd_mode {
+	SKEPD_RUN,
+	SKEPD_TEST,    /* up to open() */
+	SKEPD_TRYLOAD, /* up to start(), then stop */
+};
+
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc"
+#endif
+#define SKEPD_CONFIG_FILE SYSCONFDIR "/skep/skepd.conf"
+
+void skepd_help(void);
+void skepd_version(void);
+/* By their notes alone: not one line of a plugin runs. */
+void skepd_list(const struct config *, bool verbose);
+/* Loads that plugin and prints its option table. */
+enum skepd_exit skepd_options(const struct config *, const char *plugin);
+
+/* The whole life of a collector; blocks. verbose: say what was loaded. */
+enum skepd_exit skepd_collect(const struct config *, enum skepd_mode, bool verbose);
+
+#endif

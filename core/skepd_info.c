@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/skepd_info.c - what skepd tells about itself and about the plugins that it
+ * would load: --help, --version, --list-plugins, --options.
+ */
+#include <bpf/libbpf.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#include "core/plugin.h"
+#include "core/skepd.h"
+
+void skepd_help(void)
+{
+	fputs("Usage: skepd [OPTION]...\n"
+	      "Collect what the processes of this host do, by plugins, until told to stop.\n"
+	      "\n"
+	      "  -c, --config FILE    read FILE instead of " SKEPD_CONFIG_FILE "\n"
+	      "  -f, --foreground     stay in the foreground (the default, accepted for clarity)\n"
+	      "  -t, --test           check the configuration: load every plugin, check every\n"
+	      "                       option, open() each, start none; print all errors\n"
+	      "      --tryload        the same, then also start every plugin (attach to the\n"
+	      "                       kernel, connect) and stop again\n"
+	      "      --list-plugins   list the plugins found, without running any of their\n"
+	      "                       code, and why one would be refused; -v: with paths\n"
+	      "      --options NAME   list the options of plugin NAME\n"
+	      "  -v, --verbose        more messages; twice: libbpf's and everything else\n"
+	      "  -q, --quiet          only warnings and errors; twice: only errors\n"
+	      "      --version        print versions, also of the libraries in use\n"
+	      "  -h, --help           print this\n"
+	      "\n"
+	      "skepd never puts itself into the background. A service manager (systemd, runit, a\n"
+	      "container) must see the process itself: its exit code, its messages on stderr and\n"
+	      "its death. For a background process in a shell use \"skepd &\".\n"
+	      "\n"
+	      "Signals: TERM or INT stops: probes stop, what is left goes to the sinks for at\n"
+	      "most 5 s; a second one exits at once with 1 and drops the rest. USR1 flushes now.\n"
+	      "HUP changes nothing: the configuration is read only at start.\n"
+	      "\n"
+	      "Environment: SKEP_PLUGIN_DIRS, a colon list, where the file has no plugin_dirs.\n"
+	      "\n"
+	      "Exit codes: 0 ok, 1 runtime error, 2 usage, 3 configuration, 4 missing privilege\n"
+	      "or kernel feature, 5 plugin built for another ABI or not loadable.\n",
+	      stdout);
+}
+
+void skepd_version(void)
+{
+	struct utsname kernel;
+
+	printf("skepd " PACKAGE_VERSION "\n"
+	       "plugin ABI: provides %d.%d, accepts %d.0 to %d.%d\n",
+	       SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR, SKEP_ABI_MAJOR, SKEP_ABI_MINOR);
+	printf("libbpf %u.%u (%s)\n", libbpf_major_version(), libbpf_minor_version(), libbpf_version_string());
+	printf("libuv %s\n", uv_version_string());
+#if JANSSON_VERSION_HEX >= 0x020d00
+	printf("jansson %s\n", jansson_version_str());
+#else
+	printf("jansson " JANSSON_VERSION " (at build time)\n"); /* cannot say its own before 2.13 */
+#endif
+	printf("glibc %s\n", gnu_get_libc_version());
+	printf("compiler " __VERSION__ "\n");
+	if (uname(&kernel) == 0)
+		printf("kernel %s %s %s\n", kernel.sysname, kernel.release, kernel.machine);
+	printf("configuration " SKEPD_CONFIG_FILE "\n");
+}
+
+struct list {
+	bool verbose;
+	bool any;
+};
+
+static const char *kind_name(uint32_t kind)
+{
+	switch (kind) {
+	case SKEP_KIND_PROBE:
+		return "probe";
+	case SKEP_KIND_SINK:
+		return "sink";
+	default:
+		return "?";
+	}
+}
+
+static void list_one(const char *path, const struct skep_plugin_note *note, const char *why, void *arg)
+{
+	struct list *list = arg;
+
+	list->any = true;
+	/* A refusal's reason begins with the path. */
+	if (note)
+		printf("%-16s %-6s %-12s ABI %u.%u", note->name, kind_name(note->kind), note->version, note->abi_major,
+		       note->abi_minor);
+	else
+		printf("%-16s %-6s %-12s %-7s", "?", "?", "?", "?");
+	if (why)
+		printf("  refused: %s\n", why);
+	else if (list->verbose)
+		printf("  %s\n", path);
+	else
+		printf("\n");
+}
+
+void skepd_list(const struct config *config, bool verbose)
+{
+	struct list list = { .verbose = verbose };
+
+	plugin_list((const char *const *)config->plugin_dirs, list_one, &list);
+	if (list.any)
+		return;
+	printf("no plugins in");
+	for (char **dir = config->plugin_dirs; *dir; dir++)
+		printf(" %s", *dir);
+	printf("\n");
+}
+
+enum skepd_exit skepd_options(const struct config *config, const char *name)
+{
+	struct plugin *plugin;
+	struct diag diag;
+	int err;
+
+	diag_init(&diag);
+	err = plugin_load((const char *const *)config->plugin_dirs, name, 0, &diag, &plugin);
+	diag_print(&diag, stderr);
+	diag_clear(&diag);
+	if (err)
+		return err == -ENOEXEC ? SKEPD_ABI : SKEPD_CONFIG;
+	printf("%s %s, a %s: %s\n", plugin->desc->name, plugin->desc->version, kind_name(plugin->desc->kind),
+	       plugin->desc->summary);
+	printf("Every entry also takes \"name\" (of this instance) and \"required\" (true: without it skepd does not start).\n\n");
+	options_print(plugin->desc, stdout);
+	return SKEPD_OK;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/skepd_run.c - the collector from start to end under skepd: signals, the order of
+ * stopping, and which exit code an error becomes.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/collector.h"
+#include "core/log.h"
+#include "core/plugin.h"
+#include "core/skepd.h"
+
+#define NS_PER_S 1000000000ull
+#define DRAIN_NS (5 * NS_PER_S)
+#define LOG_FLUSH_MS 10000
+
+enum { ON_TERM, ON_INT, ON_USR1, ON_HUP, N_SIGNALS };
+static const int signal_numbers[N_SIGNALS] = {
+	[ON_TERM] = SIGTERM,
+	[ON_INT] = SIGINT,
+	[ON_USR1] = SIGUSR1,
+	[ON_HUP] = SIGHUP,
+};
+
+struct skepd {
+	const struct config *config;
+	enum skepd_mode mode;
+	bool verbose;
+	uv_loop_t loop;
+	struct collector *collector;
+	uv_signal_t signals[N_SIGNALS];
+	uv_timer_t log_timer;
+	bool handles; /* signals and timer are set up */
+	bool stopping, stopped;
+};
+
+/* Errors as they are, each; mere warnings of a daemon that goes on are log lines like others. */
+static void report(const struct skepd *d, struct diag *diag)
+{
+	if (d->mode != SKEPD_RUN || diag->n_errors > 0) {
+		diag_print(diag, stderr);
+	} else {
+		for (size_t i = 0; i < diag->n; i++) {
+			const struct diag_entry *e = &diag->entries[i];
+
+			if (e->file)
+				log_warning("%s:%d: %s", e->file, e->line, e->text);
+			else
+				log_warning("%s", e->text);
+		}
+	}
+	diag_clear(diag);
+}
+
+static void on_stopped(void *arg)
+{
+	struct skepd *d = arg;
+
+	d->stopped = true;
+	uv_stop(&d->loop);
+}
+
+static void stop(struct skepd *d, uint64_t drain_ns)
+{
+	if (d->stopping)
+		return;
+	d->stopping = true;
+	collector_stop(d->collector, drain_ns, on_stopped, d);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct skepd *d = handle->data;
+
+	switch (number) {
+	case SIGUSR1:
+		log_info("SIGUSR1: flushing");
+		collector_flush(d->collector);
+		break;
+	case SIGHUP:
+		log_notice("SIGHUP: nothing changes: this version reads its configuration only at start; restart it for that");
+		break;
+	default:
+		if (d->stopping) {
+			log_warning("%s again: leaving at once; records not yet delivered are lost",
+				    number == SIGINT ? "SIGINT" : "SIGTERM");
+			log_flush();
+			_exit(SKEPD_RUNTIME);
+		}
+		log_notice("%s: stopping", number == SIGINT ? "SIGINT" : "SIGTERM");
+		stop(d, DRAIN_NS);
+		break;
+	}
+}
+
+static void on_log_timer(uv_timer_t *timer)
+{
+	(void)timer;
+	log_flush();
+}
+
+/* Before anything attaches: a signal that comes meanwhile stops in order, it does not kill half-way. */
+static int handles_init(struct skepd *d)
+{
+	int err;
+
+	for (int i = 0; i < N_SIGNALS; i++) {
+		/* Cannot fail on a loop that is set up; uv_signal_start can. */
+		uv_signal_init(&d->loop, &d->signals[i]);
+		d->signals[i].data = d;
+	}
+	uv_timer_init(&d->loop, &d->log_timer);
+	d->handles = true;
+	for (int i = 0; i < N_SIGNALS; i++) {
+		err = uv_signal_start(&d->signals[i], on_signal, signal_numbers[i]);
+		if (err)
+			return err;
+	}
+	return uv_timer_start(&d->log_timer, on_log_timer, LOG_FLUSH_MS, LOG_FLUSH_MS);
+}
+
+static void handles_close(struct skepd *d)
+{
+	if (!d->handles)
+		return;
+	for (int i = 0; i < N_SIGNALS; i++)
+		uv_close((uv_handle_t *)&d->signals[i], NULL);
+	uv_close((uv_handle_t *)&d->log_timer, NULL);
+	d->handles = false;
+}
+
+/* What a failed start is for a script. */
+static enum skepd_exit start_exit(const struct skepd *d, int err)
+{
+	switch (-err) {
+	case ENOEXEC:
+		return SKEPD_ABI;
+	case EPERM:
+	case EACCES:
+	case ENOSYS:
+	case EOPNOTSUPP:
+		return SKEPD_PRIVILEGE;
+	default:
+		return d->mode == SKEPD_TRYLOAD ? SKEPD_PRIVILEGE : SKEPD_RUNTIME;
+	}
+}
+
+static void say_instances(const struct skepd *d)
+{
+	for (const struct skep_instance *i = collector_instances(d->collector); i; i = i->next)
+		printf("%s: %s %s, %s%s\n", i->name, i->plugin->note.kind == SKEP_KIND_PROBE ? "probe" : "sink",
+		       i->plugin->note.version, i->plugin->path, i->required ? ", required" : "");
+}
+
+/* --tryload is asked whether all of it works here; one that is not required may fail in a daemon, not unnoticed here. */
+static enum skepd_exit tryload_result(const struct skepd *d)
+{
+	enum skepd_exit result = SKEPD_OK;
+
+	for (const struct skep_instance *i = collector_instances(d->collector); i; i = i->next) {
+		if (i->state != INSTANCE_FAILED)
+			continue;
+		fprintf(stderr, "error: %s does not start here: %s\n", i->name, i->reason ? i->reason : "it gave no reason");
+		result = SKEPD_PRIVILEGE;
+	}
+	if (result == SKEPD_OK)
+		puts("every plugin starts here");
+	return result;
+}
+
+static enum skepd_exit collect(struct skepd *d, struct diag *diag)
+{
+	struct collector_options options = { .runs_only = false };
+	int err;
+
+	err = collector_new(&d->loop, d->config, &options, diag, &d->collector);
+	if (!err)
+		err = collector_open(d->collector, diag);
+	report(d, diag);
+	if (err)
+		return err == -ENOEXEC ? SKEPD_ABI : SKEPD_CONFIG;
+	if (d->mode != SKEPD_RUN && d->verbose)
+		say_instances(d);
+	if (d->mode == SKEPD_TEST) {
+		puts("configuration ok");
+		return SKEPD_OK;
+	}
+	if (d->config->n_probes == 0)
+		log_warning("%s: no probes: nothing will be collected", d->config->file);
+	err = handles_init(d);
+	if (err) {
+		log_error("cannot take signals: %s", uv_strerror(err));
+		return SKEPD_RUNTIME;
+	}
+	err = collector_start(d->collector, diag);
+	report(d, diag);
+	if (err)
+		return start_exit(d, err);
+	if (d->mode == SKEPD_TRYLOAD)
+		return tryload_result(d);
+	log_notice(PACKAGE_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
+		   d->config->file);
+	uv_run(&d->loop, UV_RUN_DEFAULT); /* until on_stopped */
+	return SKEPD_OK;
+}
+
+static void collect_end(struct skepd *d)
+{
+	if (d->collector) {
+		stop(d, d->mode == SKEPD_TEST ? 0 : DRAIN_NS);
+		while (!d->stopped && uv_run(&d->loop, UV_RUN_ONCE) != 0)
+			;
+	}
+	handles_close(d);
+	uv_run(&d->loop, UV_RUN_DEFAULT);
+	collector_free(d->collector);
+}
+
+enum skepd_exit skepd_collect(const struct config *config, enum skepd_mode mode, bool verbose)
+{
+	struct skepd d = { .config = config, .mode = mode, .verbose = verbose };
+	enum skepd_exit result;
+	struct diag diag;
+	int err;
+
+	diag_init(&diag);
+	err = uv_loop_init(&d.loop);
+	if (err) {
+		log_error("cannot make an event loop: %s", uv_strerror(err));
+		return SKEPD_RUNTIME;
+	}
+	result = collect(&d, &diag);
+	collect_end(&d);
+	/* Whoever left a handle open has a bug that would be a use after free some day. */
+	err = uv_loop_close(&d.loop);
+	if (err)
+		log_warning("event loop: %s at the end: something was left open", uv_strerror(err));
+	if (mode == SKEPD_RUN && result == SKEPD_OK)
+		log_notice("stopped");
+	diag_clear(&diag);
+	return result;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "Did you mean": slips find their word, other words find none.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "core/config.h"
+
+static const char *const keys[] = { "host", "interval", "plugin_dirs", "probes", "sinks", "tools", "redact", NULL };
+
+static void test_slips(void **state)
+{
+	(void)state;
+	assert_string_equal(config_suggest("intervall", keys), "interval");
+	assert_string_equal(config_suggest("interva", keys), "interval");
+	assert_string_equal(config_suggest("intreval", keys), "interval"); /* neighbours swapped */
+	assert_string_equal(config_suggest("INTERVAL", keys), "interval");
+	assert_string_equal(config_suggest("plugin-dirs", keys), "plugin_dirs");
+	assert_string_equal(config_suggest("pluginsdir", keys), "plugin_dirs");
+	assert_string_equal(config_suggest("probe", keys), "probes");
+	assert_string_equal(config_suggest("tool", keys), "tools");
+}
+
+static void test_other_words(void **state)
+{
+	static const char *const none[] = { NULL };
+	static const char *const odd[] = { "", "x", NULL };
+	char longest[64], longer[65], huge[4000];
+
+	(void)state;
+	assert_null(config_suggest("control", keys));
+	assert_null(config_suggest("", keys));
+	assert_null(config_suggest("h", keys));
+	assert_null(config_suggest("path", keys));
+	assert_null(config_suggest("x", none));
+	assert_string_equal(config_suggest("X", odd), "x");
+	/* The longest that fits the rows, one more, and far more. */
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	memset(longer, 'a', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	memset(huge, 'a', sizeof(huge) - 1);
+	huge[sizeof(huge) - 1] = '\0';
+	assert_ptr_equal(config_suggest(longest, (const char *const[]){ longer, longest, NULL }), longest);
+	assert_null(config_suggest(longer, (const char *const[]){ longer, NULL }));
+	assert_null(config_suggest(huge, keys));
+}
+
+static void test_nearest_wins(void **state)
+{
+	static const char *const near[] = { "ring_sizes", "ring_size", "ring_side", NULL };
+
+	(void)state;
+	assert_string_equal(config_suggest("ring_sise", near), "ring_size");
+	assert_string_equal(config_suggest("ring_sizess", near), "ring_sizes");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slips),
+		cmocka_unit_test(test_other_words),
+		cmocka_unit_test(test_nearest_wins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
