@@ -26,7 +26,6 @@ enum mode { MODE_ACK, MODE_RETRY_N, MODE_REJECT, MODE_SLOW };
 
 struct pending {
 	struct fakesink *sink;
-	struct skep_instance *inst;
 	const struct skep_batch *batch;
 	struct skep_timer *timer;
 	struct pending *next, **link;
@@ -312,7 +311,6 @@ static int fakesink_submit(struct skep_instance *inst, void *state, const struct
 		return sink->host->fail(inst, err, "no timer: %s", strerror(-err));
 	}
 	pending->sink = sink;
-	pending->inst = inst;
 	pending->batch = batch;
 	pending->next = sink->pending;
 	pending->link = &sink->pending;
