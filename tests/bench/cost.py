@@ -1,0 +1,196 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests/bench/cost.py - what collecting costs, A/B interleaved in one run.
+
+  cost.py [--rounds N] [--loads compile,exec,switch,threads] [--tools none,skep,execsnoop,bpftrace] [--quick]
+
+Environment: SKEPD (the daemon), SKEP_PLUGIN_DIRS, BENCH_BIN (where storm, tiny, switch,
+threads are).  Root.  Each round runs every load under every tool, in turn; medians of
+the differences to "none" of the same round are printed:
+
+  load CPU   user + system of the load and all its children (wait4), against none
+  tool CPU   of the tool's own processes (schedstat, exact), as a share of the load's CPU
+  host busy  CPUs x wall - idle while the load ran, against none: the sum of everything
+  BPF        run time of the tool's BPF programs, from one further round with bpf_stats
+             on (which adds about 50 ns a run, so it is not on in the others)
+
+Peers do less than skep here: execsnoop+exitsnoop (libbpf-tools) and bpftrace print a line
+an exec and an exit, keep no totals and store nothing.
+"""
+import argparse
+import glob
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN = os.environ.get("BENCH_BIN", ".")
+WORK = tempfile.mkdtemp(prefix="skep-cost.")
+BPFTRACE = "tracepoint:sched:sched_process_exec { printf(\"%d %s\\n\", pid, comm); } tracepoint:sched:sched_process_exit { printf(\"%d\\n\", pid); }"
+
+
+def idle_seconds():
+    with open("/proc/stat") as f:
+        return sum(int(line.split()[4]) for line in f if line[:3] == "cpu" and line[3] != " ") / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of(pids):
+    total = 0
+    for pid in pids:
+        for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+            try:
+                total += int(open(path).read().split()[0])
+            except (OSError, ValueError):
+                pass
+    return total / 1e9
+
+
+def bpf_runtime():
+    out = subprocess.run(["bpftool", "-j", "prog", "list"], capture_output=True, text=True).stdout
+    return sum(p.get("run_time_ns", 0) for p in json.loads(out or "[]")) / 1e9, \
+        sum(p.get("run_cnt", 0) for p in json.loads(out or "[]"))
+
+
+class Tool:
+    def __init__(self, name):
+        self.name, self.children = name, []
+
+    def start(self):
+        null = open(os.path.join(WORK, f"{self.name}.out"), "w")
+        if self.name == "skep":
+            conf = os.path.join(WORK, "skepd.conf")
+            shutil.rmtree(os.path.join(WORK, "lake"), ignore_errors=True)
+            with open(conf, "w") as f:
+                json.dump({"interval": "5s", "probes": [{"plugin": "proc", "required": True}, {"plugin": "sched"}],
+                           "sinks": [{"plugin": "lake", "path": os.path.join(WORK, "lake")}]}, f)
+            commands = [[os.environ["SKEPD"], "-f", "-c", conf]]
+        elif self.name == "execsnoop":
+            commands = [["/usr/sbin/execsnoop"], ["/usr/sbin/exitsnoop"]]
+        elif self.name == "bpftrace":
+            commands = [["bpftrace", "-e", BPFTRACE]]
+        else:
+            commands = []
+        for c in commands:
+            self.children.append(subprocess.Popen(c, stdout=null, stderr=null, stdin=subprocess.DEVNULL))
+        time.sleep(3 if self.name == "bpftrace" else 1.5 if commands else 0.2)
+        for c in self.children:
+            if c.poll() is not None:
+                sys.exit(f"{self.name} did not start: see {null.name}:\n{open(null.name).read()}")
+
+    def cpu(self):
+        return cpu_of([c.pid for c in self.children])
+
+    def stop(self):
+        for c in self.children:
+            c.send_signal(signal.SIGINT if self.name != "skep" else signal.SIGTERM)
+        for c in self.children:
+            c.wait()
+        self.children = []
+
+
+def compile_sources():
+    folder = os.path.join(WORK, "src")
+    os.makedirs(folder, exist_ok=True)
+    for i in range(30):
+        with open(os.path.join(folder, f"f{i}.c"), "w") as f:
+            f.write("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n")
+            for k in range(40):
+                f.write(f"int f{i}_{k}(int a, char *s) {{ int x = a; for (int i = 0; i < {k + 3}; i++) x += s[i] * (a ^ i);"
+                        f" if (x > {k}) printf(\"%d %s\\n\", x, s); return x; }}\n")
+    with open(os.path.join(folder, "Makefile"), "w") as f:
+        f.write("all: $(patsubst %.c,%.o,$(wildcard *.c))\n%.o: %.c\n\tgcc -O1 -c -o $@ $<\nclean:\n\trm -f *.o\n")
+    return folder
+
+
+def loads(quick):
+    src = compile_sources()
+    n = 3 if quick else 10
+    return {
+        "compile": ["sh", "-c", f"make -s -C {src} clean && make -s -j2 -C {src}"],
+        "exec": [f"{BIN}/storm", f"{BIN}/tiny", "0", "1" if quick else "3"],
+        "switch": [f"{BIN}/switch", str(30000 * n)],
+        "threads": [f"{BIN}/threads", str(6000 * n)],
+    }
+
+
+def measure(command, tool):
+    idle, wall, cpu = idle_seconds(), time.monotonic(), tool.cpu()
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    out = child.stdout.read()
+    _, status, ru = os.wait4(child.pid, 0)
+    child.returncode = status
+    wall = time.monotonic() - wall
+    time.sleep(0.3)  # what the tool has still to do about it belongs to it
+    if status:
+        sys.exit(f"{command}: status {status}")
+    r = {"cpu": ru.ru_utime + ru.ru_stime, "wall": wall, "tool": tool.cpu() - cpu,
+         "busy": os.cpu_count() * (wall + 0.3) - (idle_seconds() - idle), "n": 1}
+    if out.startswith(b"{"):  # storm: per process
+        r["n"] = json.loads(out)["processes"]
+    return r
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--rounds", type=int, default=7)
+    ap.add_argument("--loads", default="compile,exec,switch,threads")
+    ap.add_argument("--tools", default="none,skep,execsnoop,bpftrace")
+    ap.add_argument("--quick", action="store_true")
+    args = ap.parse_args()
+    commands = {k: v for k, v in loads(args.quick).items() if k in args.loads.split(",")}
+    tools = args.tools.split(",")
+    results = {}
+    for round_ in range(args.rounds):
+        for t in tools if round_ % 2 == 0 else tools[:1] + tools[:0:-1]:
+            tool = Tool(t)
+            tool.start()
+            for load, command in commands.items():
+                results.setdefault((load, t), []).append(measure(command, tool))
+            tool.stop()
+        print(f"round {round_ + 1} of {args.rounds}", file=sys.stderr, flush=True)
+    bpf = {}
+    was = open("/proc/sys/kernel/bpf_stats_enabled").read()
+    open("/proc/sys/kernel/bpf_stats_enabled", "w").write("1")
+    try:
+        for t in tools:
+            if t == "none":
+                continue
+            tool = Tool(t)
+            tool.start()
+            for load, command in commands.items():
+                before = bpf_runtime()
+                r = measure(command, tool)
+                after = bpf_runtime()
+                bpf[load, t] = ((after[0] - before[0] - 48e-9 * (after[1] - before[1])) / r["cpu"], (after[1] - before[1]) / r["n"])
+            tool.stop()
+    finally:
+        open("/proc/sys/kernel/bpf_stats_enabled", "w").write(was)
+    print("| load | tool | load CPU | tool CPU | BPF run time | host busy | CPU of tool a process |")
+    print("| --- | --- | --: | --: | --: | --: | --: |")
+    for load in commands:
+        base = results[load, "none"]
+        for t in tools:
+            rs = results[load, t]
+            # per unit: the exec storm does as many as it can in its time
+            per = lambda r, k: r[k] / r["n"]
+            d = statistics.median(per(r, "cpu") / per(b, "cpu") - 1 for r, b in zip(rs, base))
+            busy = statistics.median(per(r, "busy") / per(b, "busy") - 1 for r, b in zip(rs, base))
+            share = statistics.median(r["tool"] / r["cpu"] for r in rs)
+            each = statistics.median(r["tool"] / r["n"] * 1e6 for r in rs)
+            spread = max(per(b, "cpu") for b in base) / min(per(b, "cpu") for b in base) - 1
+            if t == "none":
+                print(f"| {load} | none | (spread of {len(base)} runs: {spread * 100:.1f} %) | | | | |")
+                continue
+            print(f"| {load} | {t} | {d * 100:+.1f} % | {share * 100:.2f} % | {bpf[load, t][0] * 100:.2f} % | {busy * 100:+.1f} % | "
+                  f"{f'{each:.2f} us' if load == 'exec' else ''} |")
+
+
+try:
+    main()
+finally:
+    shutil.rmtree(WORK, ignore_errors=True)
