@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/spawn.c - the gated start of a command.
+ *
+ * The child forks off, blocks on a pipe, and execs when skep has written down who it
+ * is.  A second pipe, closed by a successful exec, carries the errno of one that
+ * fails; it is read after the child was reaped, so nothing ever waits for an exec
+ * that hangs on a dead file server.  Should skep die while the child waits, the
+ * gate's end of file sends the child away; once released it depends on skep no more.
+ */
+#include "cli/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int spawn_inherit(struct spawn_inherited *ret)
+{
+	signals_inherit(&ret->signals);
+	if (getrlimit(RLIMIT_MEMLOCK, &ret->memlock) < 0)
+		return -errno;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		/* open() takes the lowest free number, which is this one */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) != fd)
+			return errno ? -errno : -EBADF;
+	}
+	return 0;
+}
+
+/* All of a small file of /proc. */
+static int read_whole(const char *path, char **ret_text, size_t *ret_len)
+{
+	size_t len = 0, room = 16384;
+	char *text = malloc(room), *more;
+	int fd, err = 0;
+	ssize_t n;
+
+	if (!text)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		err = -errno;
+		goto out;
+	}
+	while ((n = read(fd, text + len, room - len)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			err = -errno;
+			goto out;
+		}
+		len += (size_t)n;
+		if (len < room)
+			continue;
+		more = realloc(text, room * 2);
+		if (!more) {
+			err = -ENOMEM;
+			goto out;
+		}
+		text = more;
+		room *= 2;
+	}
+	*ret_text = text;
+	*ret_len = len;
+	text = NULL;
+out:
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return err;
+}
+
+/*
+ * A program with file capabilities runs in secure mode: ld.so takes LD_LIBRARY_PATH
+ * and its like out of environ, and the command would miss them.  The kernel still has
+ * the environment as it was given, behind a file that only a dumpable process may
+ * open (the flag is for that moment only; what ptrace may do to a process with more
+ * capabilities than the caller's is refused regardless, cap_ptrace_access_check()).
+ */
+static int original_environment(char **ret_text, size_t *ret_len)
+{
+	int err;
+
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	err = read_whole("/proc/self/environ", ret_text, ret_len);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return err;
+}
+
+static int flat_environment(char **ret_text, size_t *ret_len)
+{
+	size_t len = 0;
+	char *text;
+
+	for (char **entry = environ; entry && *entry; entry++)
+		len += strlen(*entry) + 1;
+	text = malloc(len ? len : 1);
+	if (!text)
+		return -ENOMEM;
+	len = 0;
+	for (char **entry = environ; entry && *entry; entry++) {
+		size_t n = strlen(*entry) + 1;
+
+		memcpy(text + len, *entry, n);
+		len += n;
+	}
+	*ret_text = text;
+	*ret_len = len;
+	return 0;
+}
+
+int spawn_environment(const char *name, const char *value, char ***ret)
+{
+	size_t len = 0, count = 2, name_len = strlen(name), value_len = strlen(value);
+	char *text = NULL, *at, **array, **next;
+	int err = -EACCES;
+
+	if (getauxval(AT_SECURE))
+		err = original_environment(&text, &len);
+	if (err < 0)
+		err = flat_environment(&text, &len);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < len; i++)
+		count += text[i] == '\0';
+	array = malloc(count * sizeof(*array) + len + 1 + name_len + 1 + value_len + 1);
+	if (!array) {
+		err = -ENOMEM;
+		goto out;
+	}
+	at = (char *)(array + count);
+	memcpy(at, text, len);
+	if (len > 0 && at[len - 1] != '\0')
+		at[len++] = '\0';
+	next = array;
+	for (char *end = at + len, *entry = at; entry < end; entry += strlen(entry) + 1)
+		if (strncmp(entry, name, name_len) != 0 || entry[name_len] != '=')
+			*next++ = entry;
+	at += len;
+	*next++ = at;
+	*next = NULL;
+	memcpy(at, name, name_len);
+	at[name_len] = '=';
+	memcpy(at + name_len + 1, value, value_len + 1);
+	*ret = array;
+out:
+	free(text);
+	return err;
+}
+
+/*
+ * Between fork and exec of a process that may have threads: system calls only.
+ * execvpe is one in all but name: glibc 2.24 and later builds its paths on the stack.
+ */
+static void __attribute__((noreturn)) child(const struct spawn_inherited *inherited, char *const argv[],
+					    char *const envp[], int gate, int report)
+{
+	ssize_t n;
+	char byte;
+	int err;
+
+	do
+		n = read(gate, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(EXIT_FAILURE);
+	(void)setrlimit(RLIMIT_MEMLOCK, &inherited->memlock);
+	signals_give_back(&inherited->signals);
+	execvpe(argv[0], argv, envp);
+	err = errno;
+	n = write(report, &err, sizeof(err));
+	(void)n; /* the exit status says it as well */
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+int spawn_start(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], struct spawn *ret)
+{
+	struct spawn spawn = { .pidfd = -1, .gate = -1, .report = -1 };
+	int gate[2] = { -1, -1 }, report[2] = { -1, -1 };
+	int err = 0;
+
+	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
+		err = -errno;
+		goto out;
+	}
+	spawn.pid = fork();
+	if (spawn.pid < 0) {
+		err = -errno;
+		spawn.pid = 0;
+		goto out;
+	}
+	if (spawn.pid == 0) {
+		close(gate[1]); /* or the end of file would never come */
+		child(inherited, argv, envp, gate[0], report[1]);
+	}
+	spawn.gate = gate[1];
+	spawn.report = report[0];
+	gate[1] = report[0] = -1;
+	spawn.pidfd = pidfd_open(spawn.pid, 0);
+	if (spawn.pidfd < 0) {
+		err = -errno;
+		goto out;
+	}
+	*ret = spawn;
+out:
+	for (int i = 0; i < 2; i++) {
+		close_fd(&gate[i]);
+		close_fd(&report[i]);
+	}
+	if (err)
+		spawn_close(&spawn);
+	return err;
+}
+
+int spawn_release(struct spawn *spawn)
+{
+	ssize_t n;
+
+	do
+		n = write(spawn->gate, "", 1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	close_fd(&spawn->gate);
+	return 0;
+}
+
+int spawn_wait(struct spawn *spawn, int *ret_status, struct rusage *ret_usage, int *ret_exec_error)
+{
+	struct rusage usage;
+	int status, exec_error;
+	pid_t pid;
+
+	do
+		pid = wait4(spawn->pid, &status, 0, &usage);
+	while (pid < 0 && errno == EINTR);
+	if (pid < 0)
+		return -errno;
+	spawn->pid = 0;
+	/* Nothing in the pipe: exec closed it, or a signal ended the child before. */
+	if (read(spawn->report, &exec_error, sizeof(exec_error)) != sizeof(exec_error))
+		exec_error = 0;
+	*ret_status = status;
+	*ret_usage = usage;
+	*ret_exec_error = exec_error;
+	return 0;
+}
+
+void spawn_close(struct spawn *spawn)
+{
+	bool waits = spawn->gate >= 0;
+
+	close_fd(&spawn->gate);
+	close_fd(&spawn->report);
+	close_fd(&spawn->pidfd);
+	if (waits && spawn->pid > 0)
+		while (waitpid(spawn->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	spawn->pid = 0;
+}
+
+int spawn_exit_code(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
