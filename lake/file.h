@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lake/file.h - one month's file open for reading, and what is common to all questions.
+ * Internal to lake/.
+ */
+#ifndef SKEP_LAKE_FILE_H
+#define SKEP_LAKE_FILE_H
+
+#include <sqlite3.h>
+
+#include "lake/arena.h"
+#include "lake/lake.h"
+
+#define LAKE_SCHEMA_VERSION 1
+#define LAKE_APPLICATION_ID 0x534b4550 /* "SKEP" */
+
+struct lake {
+	char *path;
+	size_t n_months;
+	unsigned *months; /* year * 12 + month (0..11), newest first */
+};
+
+/* Where a failure is told. */
+struct lake_why {
+	char *text;
+	size_t size;
+};
+
+void lake_say(struct lake_why *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+unsigned lake_month(int64_t realtime_ns);
+
+struct lake_file {
+	sqlite3 *sql;
+	char *path;
+	struct lake_why *why; /* borrowed */
+};
+
+/* Open, and inside a read transaction: everything asked is of one moment. */
+int lake_file_open(const struct lake *, unsigned month, struct lake_why *, struct lake_file *ret);
+void lake_file_close(struct lake_file *);
+int lake_file_error(struct lake_file *, int rc); /* remembers the reason; returns -errno */
+int lake_file_prepare(struct lake_file *, const char *sql, sqlite3_stmt **ret);
+
+/* The run columns in the order that lake_run_read reads them. */
+#define LAKE_RUN_COLUMNS                                                                                            \
+	"r.id, r.run, r.name, r.pipeline, r.host, r.boot_id, r.kernel, r.version, r.state, r.cwd, r.argv, "         \
+	"r.root_pid, r.root_start_boot_ns, r.uid, r.start_ns, r.end_ns, coalesce(r.exit_code, -1), r.signal, "      \
+	"r.cpus, r.interval_ns, r.rss_peak_bytes, r.processes_seen, r.rusage_cpu_ns, r.lost_kernel, r.lost_queue, " \
+	"r.lost_spool, r.lost_sink"
+/* 0 or -ENOMEM. */
+int lake_run_read(struct lake_file *, sqlite3_stmt *, struct arena *, int64_t *ret_row, struct lake_run *ret);
+/* Sums from the rollup of the run in this row. */
+int lake_run_sums(struct lake_file *, int64_t row, struct lake_run *);
+/* Fills in months and row of the run that `which` means; see lake_report. */
+int lake_run_find(struct lake *, const char *which, struct lake_why *, unsigned *ret_month, int64_t *ret_row);
+
+/* A text column, in the arena; "" for NULL. NULL: no memory. */
+const char *lake_text(sqlite3_stmt *, int column, struct arena *);
+/* "a\0b\0" in a column as a NULL-terminated list. NULL: no memory. */
+const char *const *lake_list(sqlite3_stmt *, int column, struct arena *);
+const char *lake_upid(struct arena *, const char *boot_id, uint64_t pid, uint64_t start_boot_ns);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Realistic records of the core's streams, made from a number.
+ */
+#include "tests/unit/lake_records.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RING 1024
+
+static const char *const tools[] = {
+	"samtools sort", "samtools view", "samtools index", "bwa mem", "bcftools call", "bcftools mpileup", "fastqc", "gzip",
+	"bash", "python", "align.py", "Rscript", "plot.R", "picard MarkDuplicates", "awk", "sed", "grep", "sort", "cut", "cat",
+	"tee", "mkdir", "rm", "ls", "snakemake", "gatk HaplotypeCaller", "multiqc", "zcat", "perl", "java",
+};
+
+struct texts {
+	char task[32], argv[512], cwd[128], cgroup[160], exe[64], pipeline[32];
+};
+static struct texts ring[RING];
+
+static struct skep_str str(const char *s)
+{
+	return mock_str(s);
+}
+
+void records_process(uint64_t n, const char *run, struct out_process *p)
+{
+	struct texts *t = &ring[n % RING];
+	const char *tool = tools[n % (sizeof(tools) / sizeof(tools[0]))];
+	unsigned task = (unsigned)(n / 7 % 40);
+	uint64_t start = 1000 * SECOND + n * 20000000;
+	char cwd[sizeof(t->cwd)];
+	int len = 0;
+
+	snprintf(t->task, sizeof(t->task), "align_sample_%02u", task);
+	snprintf(t->pipeline, sizeof(t->pipeline), "variants");
+	snprintf(t->exe, sizeof(t->exe), "/opt/conda/envs/ngs/bin/%.*s", (int)strcspn(tool, " "), tool);
+	snprintf(cwd, sizeof(cwd), "/data/projects/cohort7/work/%02x/%08x", task, task * 2654435761u);
+	memcpy(t->cwd, cwd, sizeof(cwd));
+	snprintf(t->cgroup, sizeof(t->cgroup), "/system.slice/slurmstepd.scope/job_%u/step_0/user/task_%u", 4000 + task, task);
+	/* "tool\0--threads\08\0..." */
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s", tool) + 1;
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "--threads") + 1;
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "8") + 1;
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "-o") + 1;
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s/out/sample_%06u.sorted.bam", cwd, (unsigned)(n % 1000000)) + 1;
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s/in/sample_%06u.unsorted.part.bam", cwd, (unsigned)(n % 1000000)) + 1;
+	*p = (struct out_process){
+		.upid = { .start_ns = start, .pid = 1000 + (uint32_t)(n % 60000) },
+		.parent_upid = { .start_ns = 999 * SECOND, .pid = 999 },
+		.image = 1,
+		.pid = 1000 + n % 60000,
+		.ppid = 999,
+		.run = str(run),
+		.pipeline = str(t->pipeline),
+		.task = str(t->task),
+		.tool = str(tool),
+		.container = str(""),
+		.execed = 1,
+		.last = 1,
+		.state = str("exited"),
+		.comm = str(strrchr(t->exe, '/') + 1),
+		.exe = str(t->exe),
+		.filename = str(t->exe),
+		.argv = { .ptr = t->argv, .len = (uint32_t)len, .total = (uint32_t)len },
+		.cwd = str(t->cwd),
+		.cgroup = str(t->cgroup),
+		.uid = 1000,
+		.gid = 1000,
+		.session = 999,
+		.start_ns = start,
+		.end_ns = start + 50000000 + n % 1000 * 1000000,
+		.exit_code = n % 97 == 0,
+		.cpu_ns = 40000000 + n % 1000 * 900000,
+		.user_ns = 30000000 + n % 1000 * 700000,
+		.system_ns = 10000000 + n % 1000 * 200000,
+		.run_delay_ns = n % 5000 * 1000,
+		.run_count = 100 + n % 50,
+		.voluntary_switches = 90,
+		.involuntary_switches = 10 + n % 50,
+		.minor_faults = 1200 + n % 3000,
+		.major_faults = n % 3,
+		.rss_peak_bytes = (8 + n % 512) << 20,
+		.maxrss_bytes = (8 + n % 512) << 20,
+		.rchar_bytes = 123456 + n * 7,
+		.wchar_bytes = 65432 + n * 3,
+		.read_calls = 120,
+		.write_calls = 80,
+		.read_bytes = n % 100 * 4096,
+		.write_bytes = n % 50 * 4096,
+		.threads_peak = 1 + n % 8,
+	};
+}
+
+void records_run(const char *run, const char *state, uint64_t start_ns, struct out_run *r)
+{
+	bool ended = strcmp(state, "ended") == 0;
+
+	*r = (struct out_run){
+		.run = str(run),
+		.name = str("nightly"),
+		.pipeline = str("variants"),
+		.host = str("node7"),
+		.boot_id = str(MOCK_BOOT_ID),
+		.kernel = str("6.1.0-30-amd64"),
+		.version = str("0.1"),
+		.state = str(state),
+		.argv = MOCK_STRV("snakemake\0-j\0" "8"),
+		.cwd = str("/data/projects/cohort7"),
+		.root_upid = { .start_ns = start_ns, .pid = 999 },
+		.uid = 1000,
+		.start_ns = start_ns,
+		.end_ns = ended ? start_ns + 600 * SECOND : 0,
+		.exit_code = ended ? 0 : -1,
+		.cpus = 16,
+		.interval_ns = SECOND,
+		.rss_peak_bytes = UINT64_C(5) << 30,
+		.processes_seen = 42,
+		.rusage_cpu_ns = 77 * SECOND,
+	};
+}
+
+void records_add_process(struct mock_batch *b, const struct out_process *p)
+{
+	mock_batch_add(b, &out_stream_process, &p->upid, p->end_ns, p, NULL);
+}
+
+void records_add_run(struct mock_batch *b, const struct out_run *r)
+{
+	mock_batch_add(b, &out_stream_run, &r->root_upid, r->end_ns ? r->end_ns : r->start_ns, r, NULL);
+}

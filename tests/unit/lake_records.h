@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/lake_records.h - realistic records of the core's streams for tests and
+ * measurements of the lake: deterministic, made from a number.
+ */
+#ifndef SKEP_TESTS_LAKE_RECORDS_H
+#define SKEP_TESTS_LAKE_RECORDS_H
+
+#include "core/outstreams.h"
+#include "tests/unit/mock_host.h"
+
+/* 2026-11-10T00:00:00Z at boot time 0. */
+#define RECORDS_OFFSET INT64_C(1794268800000000000)
+#define SECOND UINT64_C(1000000000)
+
+/* Process number n of a run of tasks x tools; strings live until the next 1,024 calls. */
+void records_process(uint64_t n, const char *run, struct out_process *ret);
+/* state "running" or "ended" */
+void records_run(const char *run, const char *state, uint64_t start_ns, struct out_run *ret);
+void records_add_process(struct mock_batch *, const struct out_process *);
+void records_add_run(struct mock_batch *, const struct out_run *);
+
+#endif
