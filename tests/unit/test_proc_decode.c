@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_proc_decode.c - the probe "proc": bytes of its kernel side into records,
+ * without a kernel side.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "plugins/proc/state.h"
+
+static struct proc_state st;
+static struct {
+	unsigned n, stream;
+	struct skep_upid who;
+	union {
+		struct skep_process_exec exec;
+		struct skep_process_final final;
+		struct skep_process_live live;
+		struct skep_process_oom oom;
+	};
+	char exe[8192], cwd[8192], filename[8192], argv[65536], cgroup[8192], comm[32];
+} got;
+static unsigned sweeps_ended;
+static bool sweep_complete;
+static uint64_t taught_id;
+static char taught[256];
+
+static void keep(char *to, const struct skep_str *s)
+{
+	memcpy(to, s->ptr, s->len);
+	to[s->len] = '\0';
+}
+
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+{
+	(void)inst;
+	(void)time_ns;
+	got.n++;
+	got.stream = stream;
+	got.who = *who;
+	if (stream == STREAM_EXEC) {
+		got.exec = *(const struct skep_process_exec *)rec;
+		keep(got.exe, &got.exec.exe);
+		keep(got.cwd, &got.exec.cwd);
+		keep(got.filename, &got.exec.filename);
+		keep(got.argv, &got.exec.argv);
+		keep(got.comm, &got.exec.comm);
+	} else if (stream == STREAM_FINAL) {
+		got.final = *(const struct skep_process_final *)rec;
+	} else if (stream == STREAM_LIVE) {
+		got.live = *(const struct skep_process_live *)rec;
+	} else if (stream == STREAM_OOM) {
+		got.oom = *(const struct skep_process_oom *)rec;
+		keep(got.cgroup, &got.oom.cgroup);
+	}
+}
+
+static unsigned redact(struct skep_instance *inst, const char *exe, char *argv, uint32_t *len)
+{
+	(void)inst;
+	(void)exe;
+	if (*len >= 6 && !memcmp(argv + *len - 7, "secret", 6)) {
+		memcpy(argv + *len - 7, "***", 4);
+		*len -= 3;
+		return 1;
+	}
+	return 0;
+}
+
+static bool known(struct skep_instance *inst, uint64_t id, const struct skep_str *path)
+{
+	(void)inst;
+	taught_id = id;
+	if (path)
+		keep(taught, path);
+	return true;
+}
+
+static void sweep_end(struct skep_instance *inst, bool complete)
+{
+	(void)inst;
+	sweeps_ended++;
+	sweep_complete = complete;
+}
+
+static void counter_add(struct skep_counter *c, uint64_t n)
+{
+	(void)c;
+	(void)n;
+}
+
+int proc_pending_add(struct skep_instance *inst, struct proc_state *state, const struct proc_final *f)
+{
+	proc_emit_final(inst, state, f);
+	return 0;
+}
+
+void proc_details(struct skep_instance *inst, struct proc_state *state, uint32_t pid, uint64_t start_ns, struct skep_process_live *rec)
+{
+	(void)inst;
+	(void)state;
+	(void)pid;
+	(void)start_ns;
+	(void)rec;
+	fail(); /* the host below knows every process */
+}
+
+void proc_drain(struct skep_instance *inst, struct proc_state *state)
+{
+	(void)inst;
+	(void)state;
+}
+
+uint64_t proc_now(void)
+{
+	return 0;
+}
+
+static const struct skep_host host = {
+	.size = sizeof(host),
+	.emit = emit,
+	.redact = redact,
+	.cgroup_known = known,
+	.sweep_end = sweep_end,
+	.counter_add = counter_add,
+};
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&st, 0, sizeof(st));
+	memset(&got, 0, sizeof(got));
+	st.host = &host;
+	st.page_size = 4096;
+	st.iter_fd = -1;
+	sweeps_ended = 0;
+	return 0;
+}
+
+static void paths_are_turned_round(void **state)
+{
+	char path[64];
+
+	(void)state;
+	assert_int_equal(proc_path_join("bash\0bin\0usr\0", 13, false, path, sizeof(path)), 13);
+	assert_string_equal(path, "/usr/bin/bash");
+	assert_int_equal(proc_path_join("", 0, false, path, sizeof(path)), 1);
+	assert_string_equal(path, "/");
+	assert_int_equal(proc_path_join("b\0a\0", 4, true, path, sizeof(path)), 7);
+	assert_string_equal(path, ".../a/b");
+	assert_int_equal(proc_path_join("bash\0bin", 8, false, path, sizeof(path)), 0); /* no NUL at its end */
+	assert_int_equal(proc_path_join("bash\0bin\0usr\0", 13, false, path, 13), 0);    /* no room for the NUL */
+}
+
+/* An exec record as the kernel side lays it out. */
+static void *exec_record(size_t *ret_size)
+{
+	static const char filename[] = "x.sh", exe[] = "bash\0bin", cwd[] = "me\0home", cgroup[] = "job_1\0slurm", argv[] = "x.sh\0--password\0secret";
+	size_t size = sizeof(struct proc_exec) + sizeof(filename) + sizeof(exe) + sizeof(cwd) + sizeof(cgroup) + sizeof(argv);
+	struct proc_exec *r = calloc(1, size);
+	char *at = (char *)(r + 1);
+
+	assert_non_null(r);
+	r->h = (struct proc_head){ .type = PROC_EXEC, .pid = 77, .start_ns = 1234, .time_ns = 5678 };
+	r->parent_pid = 70;
+	r->sums.cpu_ns = 11;
+	r->sums.cancelled_write_bytes = 16;
+	r->maxrss_pages = 3;
+	r->cgroup_id = 99;
+	memcpy(r->comm, "0123456789abcdef", PROC_COMM); /* the kernel ends it with a NUL; do not rely on it */
+	r->filename_len = sizeof(filename);
+	r->exe_len = sizeof(exe);
+	r->cwd_len = sizeof(cwd);
+	r->cgroup_len = sizeof(cgroup);
+	r->argv_len = r->argv_total = sizeof(argv);
+	at = mempcpy(at, filename, sizeof(filename));
+	at = mempcpy(at, exe, sizeof(exe));
+	at = mempcpy(at, cwd, sizeof(cwd));
+	at = mempcpy(at, cgroup, sizeof(cgroup));
+	memcpy(at, argv, sizeof(argv));
+	*ret_size = size;
+	return r;
+}
+
+static void exec_is_decoded(void **state)
+{
+	size_t size;
+	void *r = exec_record(&size);
+
+	(void)state;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size), 0);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.who.pid, 77);
+	assert_int_equal(got.who.start_ns, 1234);
+	assert_int_equal(got.exec.parent.pid, 70);
+	assert_int_equal(got.exec.counters.cpu_ns, 11);
+	assert_int_equal(got.exec.counters.cancelled_write_bytes, 16);
+	assert_int_equal(got.exec.maxrss_bytes, 3 * 4096);
+	assert_string_equal(got.filename, "x.sh");
+	assert_string_equal(got.exe, "/bin/bash");
+	assert_string_equal(got.cwd, "/home/me");
+	assert_string_equal(got.comm, "0123456789abcdef");
+	assert_string_equal(taught, "/slurm/job_1");
+	assert_int_equal(taught_id, 99);
+	/* redacted before it left, and not called cut for it */
+	assert_memory_equal(got.argv, "x.sh\0--password\0***", 20);
+	assert_int_equal(got.exec.argv.total, got.exec.argv.len);
+	free(r);
+}
+
+static void cut_arguments_say_so(void **state)
+{
+	size_t size;
+	struct proc_exec *r = exec_record(&size);
+
+	(void)state;
+	r->argv_total = 100000;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size), 0);
+	assert_int_equal(got.exec.argv.total, 100000);
+	assert_true(got.exec.argv.len < 100000);
+	free(r);
+}
+
+static void short_records_are_refused(void **state)
+{
+	size_t size;
+	struct proc_exec *r = exec_record(&size);
+
+	(void)state;
+	for (size_t n = 0; n < size; n++)
+		assert_int_equal(proc_decode_ring(NULL, &st, r, n), -EBADMSG);
+	r->argv_len = 0xffffffff;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size), -EBADMSG);
+	r->h.type = 12345;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size), -EBADMSG);
+	assert_int_equal(got.n, 0);
+	free(r);
+}
+
+static void oom_names_the_cgroup(void **state)
+{
+	struct {
+		struct proc_oom oom;
+		char path[8];
+	} r = { .oom = { .h = { .type = PROC_OOM, .pid = 5, .start_ns = 6 }, .cgroup_id = 9, .limit_pages = 2, .peak_pages = 3, .cgroup_len = 4 },
+		.path = "b\0a" };
+
+	(void)state;
+	assert_int_equal(proc_decode_ring(NULL, &st, &r, sizeof(r)), 0);
+	assert_string_equal(got.cgroup, "/a/b");
+	assert_int_equal(got.oom.limit_bytes, 8192);
+	r.oom.cgroup_len = 4000;
+	assert_int_equal(proc_decode_ring(NULL, &st, &r, sizeof(r)), -EBADMSG);
+}
+
+/* Threads before and after their leader, and one whose leader is not there. */
+static void sweep_adds_threads_up(void **state)
+{
+	struct proc_thread t = { .h = { .type = PROC_THREAD, .pid = 10 }, .sums = { .cpu_ns = 5, .run_delay_ns = 1 }, .flags = PROC_LIVE_RUNNING };
+	struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = 10, .start_ns = 3 }, .sums = { .cpu_ns = 100 }, .threads = 3 };
+	struct proc_thread orphan = { .h = { .type = PROC_THREAD, .pid = 11 }, .sums = { .cpu_ns = 7 } };
+	int fd = memfd_create("sweep", MFD_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, &t, sizeof(t)), sizeof(t));
+	assert_int_equal(write(fd, &l, sizeof(l)), sizeof(l));
+	assert_int_equal(write(fd, &orphan, sizeof(orphan)), sizeof(orphan));
+	assert_int_equal(write(fd, &t, sizeof(t)), sizeof(t));
+	lseek(fd, 0, SEEK_SET);
+	st.sweep_buffer = malloc(64 * 1024);
+	st.iter_fd = fd;
+	assert_false(proc_sweep_step(NULL, &st, 0));
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.live.counters.cpu_ns, 110);
+	assert_int_equal(got.live.counters.run_delay_ns, 2);
+	assert_true(got.live.flags & SKEP_LIVE_STATE_RUNNING);
+	assert_int_equal(sweeps_ended, 1);
+	assert_true(sweep_complete);
+	free(st.sweep_buffer);
+}
+
+static void sweep_cut_short_is_not_complete(void **state)
+{
+	struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = 10, .start_ns = 3 }, .threads = 1 };
+	int fd = memfd_create("sweep", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(write(fd, &l, sizeof(l)), sizeof(l));
+	assert_int_equal(write(fd, &l, sizeof(l) / 2), sizeof(l) / 2);
+	lseek(fd, 0, SEEK_SET);
+	st.sweep_buffer = malloc(64 * 1024);
+	st.iter_fd = fd;
+	assert_false(proc_sweep_step(NULL, &st, 0));
+	assert_int_equal(got.n, 1);
+	assert_int_equal(sweeps_ended, 1);
+	assert_false(sweep_complete);
+	free(st.sweep_buffer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(paths_are_turned_round, setup),
+		cmocka_unit_test_setup(exec_is_decoded, setup),
+		cmocka_unit_test_setup(cut_arguments_say_so, setup),
+		cmocka_unit_test_setup(short_records_are_refused, setup),
+		cmocka_unit_test_setup(oom_names_the_cgroup, setup),
+		cmocka_unit_test_setup(sweep_adds_threads_up, setup),
+		cmocka_unit_test_setup(sweep_cut_short_is_not_complete, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
