@@ -84,10 +84,10 @@ void support_write(const char *path, const void *bytes, size_t size, unsigned mo
 
 char *support_plugin_bytes(const char *name, size_t *ret_size)
 {
-	const char *dir = getenv("SKEP_TEST_PLUGINS");
+	const char *dir = getenv("SKEP_TEST_PLUGIN_DIRS");
 	char *path, *bytes;
 
-	assert_true(asprintf(&path, "%s/%s.so", dir ? dir : "tests/plugins-run", name) > 0);
+	assert_true(asprintf(&path, "%s/%s.so", dir ? dir : "plugins-test", name) > 0);
 	bytes = support_read(path, ret_size);
 	free(path);
 	return bytes;
