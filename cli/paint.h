@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/paint.h - how a report is drawn: stream, width, character set, colour.
+ */
+#ifndef SKEP_CLI_PAINT_H
+#define SKEP_CLI_PAINT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/report.h"
+
+enum ink { INK_NONE, INK_BOLD, INK_DIM, INK_RED, INK_GREEN, INK_YELLOW, INK_CYAN };
+
+struct paint {
+	FILE *out;
+	unsigned width;
+	bool unicode, colour;
+};
+
+/* style: NULL for defaults. */
+void paint_init(struct paint *, FILE *, const struct report_style *);
+/* Text in an ink, which ends with it. */
+void paint(const struct paint *, enum ink, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The first where the locale is UTF-8, else the second. */
+const char *paint_glyph(const struct paint *, const char *unicode, const char *ascii);
+/* HUMAN_* for this charset. */
+unsigned paint_units(const struct paint *);
+/* A section's title line. note: dim, behind it; "" none. */
+void paint_title(const struct paint *, const char *title, const char *note);
+/* Text of any length as lines of at most width columns, the first after `first`, the others after `rest`; breaks at blanks. */
+void paint_wrapped(const struct paint *, enum ink, const char *first, const char *rest, const char *text);
+
+#endif

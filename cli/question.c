@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/question.c - opens the lake for a question.
+ */
+#include "cli/question.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/lakepath.h"
+#include "cli/skep.h"
+
+int question_open(const char *command, const char *path, struct lake **ret)
+{
+	char why[512] = "", *found = NULL;
+	int rc, status = SKEP_EXIT_OK;
+
+	if (!path) {
+		rc = lake_default_path(&found);
+		if (rc)
+			return skep_fail(command, SKEP_EXIT_RUNTIME, "where is the lake? %s: set SKEP_LAKE, or use --lake PATH",
+					 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
+		path = found;
+	}
+	rc = lake_open(path, ret, why, sizeof(why));
+	if (rc == -ENOENT)
+		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s; `skep run -- CMD` makes one, --lake PATH names another", why);
+	else if (rc)
+		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s", why);
+	free(found);
+	return status;
+}
+
+int question_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret)
+{
+	unsigned long n;
+	char *end;
+
+	if (!*text || text[strspn(text, "0123456789")]) /* strtoul takes signs and blanks */
+		return -EINVAL;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || n < min || n > max)
+		return -EINVAL;
+	*ret = n;
+	return 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/report_head.c - the head of a report: what ran, where, how it ended, and what it
+ * cost altogether.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/human.h"
+#include "cli/reason.h"
+#include "cli/report_parts.h"
+#include "cli/text.h"
+
+#define COMMAND_LINES 3
+#define VALUE_COLUMNS 10
+
+/* ---- what ran ------------------------------------------------------------- */
+
+static enum ink outcome_ink(const struct lake_run *run)
+{
+	if (run->signal || run->exit_code > 0)
+		return INK_RED;
+	return run->exit_code == 0 ? INK_GREEN : INK_YELLOW;
+}
+
+static int print_outcome(const struct report *r)
+{
+	const struct lake_run *run = &r->lake->run;
+	const struct paint *p = &r->paint;
+	enum ink ink = outcome_ink(run);
+	const char *mark = ink == INK_RED ? paint_glyph(p, "✘ ", "") : ink == INK_GREEN ? paint_glyph(p, "✔ ", "") : "";
+	const char *when = ink == INK_GREEN ? "in" : run->end_ns ? "after" : "so far:";
+	char elapsed[HUMAN_SIZE], *outcome = reason_run(run), *cut = NULL;
+	int rc = -ENOMEM;
+	char *name = text_safe(*run->name ? run->name : run->id, p->unicode);
+
+	if (name)
+		cut = text_cut(name, p->width / 2, p->unicode);
+	if (outcome && cut) {
+		paint(p, INK_BOLD, "%s", cut);
+		fputs("  ", p->out);
+		paint(p, ink, "%s%s", mark, outcome);
+		fprintf(p->out, " %s %s\n", when, human_time(r->end_ns - run->start_ns, paint_units(p), elapsed));
+		rc = 0;
+	}
+	free(name);
+	free(outcome);
+	free(cut);
+	return rc;
+}
+
+static int print_command(const struct report *r)
+{
+	const struct paint *p = &r->paint;
+	char *argv = text_argv(r->lake->run.argv, false, p->unicode, 4096), *cut = NULL;
+
+	if (argv)
+		cut = text_cut(argv, (size_t)(p->width - 8) * COMMAND_LINES, p->unicode);
+	free(argv);
+	if (!cut)
+		return -ENOMEM;
+	if (*cut)
+		paint_wrapped(p, INK_NONE, "  ", "    ", cut);
+	free(cut);
+	return 0;
+}
+
+/* "2026-11-21 03:48:15 to 04:00:18 CET": the day once where it is the same. */
+static char *times_text(const struct lake_run *run)
+{
+	char begin[HUMAN_SIZE], begin_day[HUMAN_SIZE], end[HUMAN_SIZE], end_day[HUMAN_SIZE];
+
+	if (!run->end_ns)
+		return text_format("since %s", human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK | HUMAN_ZONE, begin));
+	human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK, begin);
+	human_date(run->start_ns, HUMAN_DATE, begin_day);
+	human_date(run->end_ns, HUMAN_DATE, end_day);
+	human_date(run->end_ns, HUMAN_CLOCK | HUMAN_ZONE | (strcmp(begin_day, end_day) == 0 ? 0 : HUMAN_DATE), end);
+	return text_format("%s to %s", begin, end);
+}
+
+static int print_facts(const struct report *r)
+{
+	const struct lake_run *run = &r->lake->run;
+	const struct paint *p = &r->paint;
+	const char *dot = paint_glyph(p, " · ", ", ");
+	char *times = times_text(run), *host = text_safe(run->host, p->unicode), *kernel = text_safe(run->kernel, p->unicode);
+	char *id = text_safe(run->id, p->unicode), *text = NULL, cpus[HUMAN_SIZE];
+	int rc = -ENOMEM;
+
+	human_count(run->cpus, cpus);
+	if (times && host && kernel && id)
+		text = text_format("%s%s%s%s%s%s%s%s%s%srun %s", times, *host ? dot : "", host, *kernel ? dot : "",
+				   *kernel ? "Linux " : "", kernel, run->cpus ? dot : "", run->cpus ? cpus : "",
+				   run->cpus == 1 ? " CPU" : run->cpus ? " CPUs" : "", dot, id);
+	if (text) {
+		paint_wrapped(p, INK_DIM, "  ", "  ", text);
+		rc = 0;
+	}
+	free(times);
+	free(host);
+	free(kernel);
+	free(id);
+	free(text);
+	return rc;
+}
+
+int report_head(const struct report *r)
+{
+	int rc = print_outcome(r);
+
+	if (rc == 0)
+		rc = print_command(r);
+	return rc ? rc : print_facts(r);
+}
+
+/* ---- what it cost --------------------------------------------------------- */
+
+/* Prints one line and frees the note; NULL: memory had run out. */
+static int total_line(const struct paint *p, const char *label, const char *value, char *note)
+{
+	size_t width = text_width(value);
+
+	if (!note)
+		return -ENOMEM;
+	fputs("  ", p->out);
+	paint(p, INK_DIM, "%-10s", label);
+	fprintf(p->out, "%*s", width < VALUE_COLUMNS ? (int)(VALUE_COLUMNS - width) : 0, "");
+	paint(p, INK_BOLD, "%s", value);
+	fprintf(p->out, "%s%s\n", *note ? "  " : "", note);
+	free(note);
+	return 0;
+}
+
+static int print_processes(const struct report *r)
+{
+	const struct lake_totals *t = &r->lake->run.totals;
+	char n[HUMAN_SIZE], images[HUMAN_SIZE], threads[HUMAN_SIZE];
+
+	human_count(t->threads, threads);
+	return total_line(&r->paint, "processes", human_count(t->processes, n),
+			  text_format("%s program start%s%s%s%s", human_count(t->images, images), t->images == 1 ? "" : "s",
+				      t->threads > 1 ? "; up to " : "", t->threads > 1 ? threads : "",
+				      t->threads > 1 ? " threads in one" : ""));
+}
+
+static int print_cpu(const struct report *r)
+{
+	const struct lake_totals *t = &r->lake->run.totals;
+	uint64_t cpus = r->lake->run.cpus, elapsed = r->end_ns - r->lake->run.start_ns;
+	double cores = elapsed ? (double)t->cpu_ns / (double)elapsed : 0;
+	unsigned units = paint_units(&r->paint);
+	char cpu[HUMAN_SIZE], busy[HUMAN_SIZE], of[HUMAN_SIZE], share[HUMAN_SIZE], user[HUMAN_SIZE], system[HUMAN_SIZE];
+
+	human_cores(cores, busy);
+	human_count(cpus, of);
+	human_percent(cpus ? cores / (double)cpus : 0, share);
+	human_time(t->user_ns, units, user);
+	human_time(t->system_ns, units, system);
+	return total_line(&r->paint, "CPU", human_time(t->cpu_ns, units, cpu),
+			  cpus ? text_format("= %s of %s core%s on average (%s); user %s, system %s", busy, of, cpus == 1 ? "" : "s",
+					     share, user, system) :
+				 text_format("= %s cores on average; user %s, system %s", busy, user, system));
+}
+
+static int print_memory(const struct report *r)
+{
+	const struct lake_run *run = &r->lake->run;
+	const struct lake_process *most = NULL;
+	uint64_t faults = run->totals.major_faults;
+	uint64_t peak = run->rss_peak_bytes > run->totals.rss_peak_bytes ? run->rss_peak_bytes : run->totals.rss_peak_bytes;
+	char value[HUMAN_SIZE], own[HUMAN_SIZE], number[HUMAN_SIZE], *name, *cut = NULL, *note = NULL;
+
+	for (size_t i = 0; i < r->lake->n_processes; i++) {
+		if (!most || r->lake->processes[i].totals.rss_peak_bytes > most->totals.rss_peak_bytes)
+			most = &r->lake->processes[i];
+	}
+	human_bytes(most ? most->totals.rss_peak_bytes : 0, 0, own);
+	human_count(faults, number);
+	name = text_safe(most ? reason_name(most) : "", r->paint.unicode);
+	if (name)
+		cut = text_cut(name, 24, r->paint.unicode);
+	if (cut)
+		note = text_format("RSS peak%s%s%s%s%s%s%s%s", most ? "; largest process " : "", most ? own : "", most ? " (" : "",
+				   cut, most ? ")" : "", faults ? "; " : "", faults ? number : "",
+				   faults == 1 ? " major fault" : faults ? " major faults" : "");
+	free(name);
+	free(cut);
+	return total_line(&r->paint, "memory", human_bytes(peak, 0, value), note);
+}
+
+static int print_bytes(const struct report *r)
+{
+	const struct lake_totals *t = &r->lake->run.totals;
+	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE];
+
+	human_bytes(t->write_bytes, 0, b);
+	human_bytes(t->rchar_bytes, 0, c);
+	human_bytes(t->wchar_bytes, 0, d);
+	return total_line(&r->paint, "storage", human_bytes(t->read_bytes, 0, a),
+			  text_format("read, %s written; through calls %s read, %s written", b, c, d));
+}
+
+static int print_queue(const struct report *r)
+{
+	const struct lake_totals *t = &r->lake->run.totals;
+	double could = (double)t->run_delay_ns + (double)t->cpu_ns;
+	char value[HUMAN_SIZE], share[HUMAN_SIZE];
+
+	human_percent(could > 0 ? (double)t->run_delay_ns / could : 0, share);
+	return total_line(&r->paint, "run queue", human_time(t->run_delay_ns, paint_units(&r->paint), value),
+			  text_format("ready but waiting for a CPU (%s of the time to run)", share));
+}
+
+int report_totals(const struct report *r)
+{
+	int rc;
+
+	fputc('\n', r->paint.out);
+	rc = print_processes(r);
+	if (rc == 0)
+		rc = print_cpu(r);
+	if (rc == 0)
+		rc = print_memory(r);
+	if (rc == 0)
+		rc = print_bytes(r);
+	return rc ? rc : print_queue(r);
+}

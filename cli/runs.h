@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/runs.h - the list of runs as text and as JSON.
+ */
+#ifndef SKEP_CLI_RUNS_H
+#define SKEP_CLI_RUNS_H
+
+#include "cli/report.h"
+
+/* 0 or -ENOMEM. */
+int runs_print(const struct lake_runs *, FILE *, const struct report_style *);
+/* A new reference; NULL when memory runs out. */
+json_t *runs_json(const struct lake_runs *);
+
+#endif
