@@ -12,9 +12,6 @@
 
 #include "core/config_pos.h"
 
-#ifndef SKEP_PLUGIN_DIR
-#define SKEP_PLUGIN_DIR "/usr/lib/skep/plugins"
-#endif
 #define SITE_PLUGIN_DIR "/usr/local/lib/skep/plugins"
 #define FILE_MAX (4u << 20)
 #define INSTANCE_NAME_MAX 63u

@@ -37,11 +37,43 @@ static struct diag_entry *diag_room(struct diag *diag)
 	return &diag->entries[diag->n];
 }
 
+/*
+ * A copy in one line without control characters: texts carry pieces of the input (jansson's
+ * "near '...'" is raw), and input must not move a terminal's cursor or fake a line.
+ */
+static char *diag_clean(const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t n = 0;
+	char *copy;
+
+	for (const char *p = text; *p; p++)
+		n += (unsigned char)*p < 0x20 || *p == 0x7f ? 4 : 1;
+	copy = malloc(n + 1);
+	if (!copy)
+		return NULL;
+	n = 0;
+	for (const char *p = text; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c < 0x20 || c == 0x7f) {
+			copy[n++] = '\\';
+			copy[n++] = 'x';
+			copy[n++] = hex[c >> 4];
+			copy[n++] = hex[c & 15];
+		} else {
+			copy[n++] = *p;
+		}
+	}
+	copy[n] = '\0';
+	return copy;
+}
+
 void diag_add(struct diag *diag, enum diag_severity severity, const char *file, int line, int column, const char *fmt,
 	      ...)
 {
 	struct diag_entry *entry;
-	char *name = NULL, *text = NULL;
+	char *name = NULL, *text = NULL, *raw = NULL;
 	va_list ap;
 	int n;
 
@@ -49,12 +81,16 @@ void diag_add(struct diag *diag, enum diag_severity severity, const char *file, 
 	if (severity == DIAG_ERROR)
 		diag->n_errors++;
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	n = vasprintf(&raw, fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		return;
+	text = diag_clean(raw);
+	free(raw);
+	if (!text)
+		return;
 	if (file) {
-		name = strdup(file);
+		name = diag_clean(file);
 		if (!name)
 			goto out;
 	}

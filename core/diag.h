@@ -27,7 +27,7 @@ struct diag {
 
 void diag_init(struct diag *);
 void diag_clear(struct diag *); /* frees what it holds; usable again */
-/* Copies its strings. Running out of memory loses the text but still counts the error. */
+/* Copies its strings, control characters as "\xNN". Running out of memory loses the text but still counts the error. */
 void diag_add(struct diag *, enum diag_severity, const char *file, int line, int column, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
 /* One line an entry: "file:line:column: error: text". */

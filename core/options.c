@@ -6,15 +6,13 @@
 #include "core/options.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/option_table.h"
+
 #define SECRET_MAX (64u << 10)
-#define OPTIONS_MAX 256u /* no plugin has as many: a table without an end is meant */
-/* What every version of the table has. */
-#define OPTION_SIZE_1_0 (offsetof(struct skep_option, help) + sizeof(const char *))
 
 struct options_memory {
 	void **blocks;
@@ -59,88 +57,6 @@ static void *memory_take(struct options_memory *memory, void *block)
 	return block;
 }
 
-/* Entry i of the table; false: the end. Fields that this table does not have yet are zero. */
-static bool option_get(const struct skep_plugin *desc, size_t i, struct skep_option *ret)
-{
-	size_t size = desc->option_size < sizeof(*ret) ? desc->option_size : sizeof(*ret);
-
-	if (!desc->options || i >= OPTIONS_MAX)
-		return false;
-	memset(ret, 0, sizeof(*ret));
-	memcpy(ret, (const char *)desc->options + i * desc->option_size, size);
-	return ret->name != NULL;
-}
-
-static bool option_find(const struct skep_plugin *desc, const char *name, size_t n, struct skep_option *ret)
-{
-	for (size_t i = 0; option_get(desc, i, ret); i++)
-		if (strncmp(ret->name, name, n) == 0 && ret->name[n] == '\0')
-			return true;
-	return false;
-}
-
-static const char *type_name(uint32_t type)
-{
-	switch (type) {
-	case SKEP_O_BOOL:
-		return "bool";
-	case SKEP_O_INT:
-		return "int";
-	case SKEP_O_SIZE:
-		return "size";
-	case SKEP_O_TIME:
-		return "time";
-	case SKEP_O_STR:
-		return "string";
-	case SKEP_O_STRV:
-		return "strings";
-	default:
-		return NULL;
-	}
-}
-
-static const char *type_expected(uint32_t type)
-{
-	switch (type) {
-	case SKEP_O_BOOL:
-		return "true or false";
-	case SKEP_O_INT:
-		return "an integer";
-	case SKEP_O_SIZE:
-		return "a size such as 4096 or \"64MiB\" (units: B kB KiB MB MiB GB GiB TB TiB)";
-	case SKEP_O_TIME:
-		return "a time such as \"5s\" (units: ns us ms s m h d)";
-	case SKEP_O_STR:
-		return "a string";
-	default:
-		return "an array of strings";
-	}
-}
-
-static size_t type_size(uint32_t type)
-{
-	switch (type) {
-	case SKEP_O_BOOL:
-		return sizeof(bool);
-	case SKEP_O_STR:
-	case SKEP_O_STRV:
-		return sizeof(char *);
-	default:
-		return sizeof(uint64_t);
-	}
-}
-
-static void print_bound(const struct skep_option *option, int64_t bound, char ret[CONFIG_UNITS_SIZE])
-{
-	/* A negative bound of an unsigned type bounds nothing from below. */
-	if (option->type == SKEP_O_SIZE)
-		config_size_format(bound < 0 ? 0 : (uint64_t)bound, ret);
-	else if (option->type == SKEP_O_TIME)
-		config_time_format(bound < 0 ? 0 : (uint64_t)bound, ret);
-	else
-		snprintf(ret, CONFIG_UNITS_SIZE, "%" PRId64, bound);
-}
-
 #define fail_line(a, line, column, ...) \
 	diag_add((a)->diag, DIAG_ERROR, (a)->config->file, line, column, __VA_ARGS__)
 
@@ -174,7 +90,7 @@ static void fail_type(struct apply *a, const struct skep_option *option, const j
 	char words[CONFIG_QUOTE_SIZE];
 
 	describe(option, value, words, sizeof(words));
-	fail_key(a, option->name, "expected %s, found %s", type_expected(option->type), words);
+	fail_key(a, option->name, "expected %s, found %s", option_type_expected(option->type), words);
 }
 
 static void fail_bounds(struct apply *a, const struct skep_option *option, const json_t *value)
@@ -183,24 +99,12 @@ static void fail_bounds(struct apply *a, const struct skep_option *option, const
 
 	describe(option, value, words, sizeof(words));
 	if (option->min < option->max) {
-		print_bound(option, option->min, min);
-		print_bound(option, option->max, max);
+		option_bound_format(option, option->min, min);
+		option_bound_format(option, option->max, max);
 		fail_key(a, option->name, "%s is out of bounds: from %s to %s", words, min, max);
 	} else {
 		fail_key(a, option->name, "%s is out of bounds: too large", words);
 	}
-}
-
-static bool in_bounds(const struct skep_option *option, int64_t value)
-{
-	return option->min >= option->max || (value >= option->min && value <= option->max);
-}
-
-static bool in_bounds_unsigned(const struct skep_option *option, uint64_t value)
-{
-	if (option->min >= option->max)
-		return true;
-	return value <= INT64_MAX && in_bounds(option, (int64_t)value);
 }
 
 /* SIZE and TIME. 0, -EINVAL: not one; -ERANGE: does not fit 64 bits. */
@@ -300,7 +204,7 @@ static void read_value(struct apply *a, const struct skep_option *option, const 
 			return;
 		}
 		integer = json_integer_value(value);
-		if (in_bounds(option, integer))
+		if (option_in_bounds(option, integer))
 			memcpy(to, &integer, sizeof(integer));
 		else
 			fail_bounds(a, option, value);
@@ -310,7 +214,7 @@ static void read_value(struct apply *a, const struct skep_option *option, const 
 		err = read_quantity(option, value, &quantity);
 		if (err == -EINVAL)
 			fail_type(a, option, value);
-		else if (err || !in_bounds_unsigned(option, quantity))
+		else if (err || !option_in_bounds_unsigned(option, quantity))
 			fail_bounds(a, option, value);
 		else
 			memcpy(to, &quantity, sizeof(quantity));
@@ -412,30 +316,13 @@ static void apply_default(struct apply *a, const struct skep_option *option)
 		read_value(a, option, value);
 	else
 		fail_key(a, option->name, "the plugin's own default \"%s\" is no %s: report it to its author",
-			 option->default_value, type_name(option->type));
+			 option->default_value, option_type_name(option->type));
 	json_decref(value);
-}
-
-/* Only for secrets, and only where the plugin has no such option of its own. NULL: none. To be freed. */
-static char *file_key(const struct skep_plugin *desc, const struct skep_option *option)
-{
-	struct skep_option own;
-	char *key;
-
-	if (!(option->flags & SKEP_OPT_SECRET) || option->type != SKEP_O_STR)
-		return NULL;
-	if (asprintf(&key, "%s_file", option->name) < 0)
-		return NULL;
-	if (option_find(desc, key, strlen(key), &own)) {
-		free(key);
-		return NULL;
-	}
-	return key;
 }
 
 static void apply_option(struct apply *a, const struct skep_option *option)
 {
-	char *key = file_key(a->desc, option);
+	char *key = option_file_key(a->desc, option);
 	const json_t *value = json_object_get(a->entry->options, option->name);
 	const json_t *file = key ? json_object_get(a->entry->options, key) : NULL;
 
@@ -469,7 +356,7 @@ static const char **known_keys(const struct skep_plugin *desc, struct options_me
 		return NULL;
 	n = 0;
 	for (size_t i = 0; option_get(desc, i, &option); i++) {
-		char *file = file_key(desc, &option);
+		char *file = option_file_key(desc, &option);
 
 		keys[n++] = option.name;
 		file = memory_take(memory, file);
@@ -525,7 +412,7 @@ static void clear_options(struct apply *a)
 	struct skep_option option;
 
 	for (size_t i = 0; option_get(a->desc, i, &option); i++)
-		memset(a->state + option.offset, 0, type_size(option.type));
+		memset(a->state + option.offset, 0, option_type_size(option.type));
 }
 
 int options_apply(const struct skep_plugin *desc, const struct config *config, const struct config_plugin *entry,
@@ -553,41 +440,4 @@ int options_apply(const struct skep_plugin *desc, const struct config *config, c
 out:
 	options_memory_free(a.memory);
 	return -EINVAL;
-}
-
-void options_print(const struct skep_plugin *desc, FILE *out)
-{
-	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE];
-	struct skep_option option;
-	int name_width = 6, type_width = 7, default_width = 7;
-
-	if (desc->options && desc->option_size < OPTION_SIZE_1_0)
-		return;
-	if (!option_get(desc, 0, &option)) {
-		fprintf(out, "%s has no options\n", desc->name);
-		return;
-	}
-	for (size_t i = 0; option_get(desc, i, &option); i++) {
-		int n = (int)strlen(option.name), d = option.default_value ? (int)strlen(option.default_value) : 0;
-
-		name_width = n > name_width ? n : name_width;
-		default_width = d > default_width ? d : default_width;
-	}
-	fprintf(out, "%-*s  %-*s  %-*s  %s\n", name_width, "option", type_width, "type", default_width, "default", "");
-	for (size_t i = 0; option_get(desc, i, &option); i++) {
-		const char *type = type_name(option.type);
-
-		fprintf(out, "%-*s  %-*s  %-*s  %s", name_width, option.name, type_width, type ? type : "?", default_width,
-			option.default_value ? option.default_value : "-", option.help ? option.help : "");
-		if (option.min < option.max) {
-			print_bound(&option, option.min, min);
-			print_bound(&option, option.max, max);
-			fprintf(out, " (%s to %s)", min, max);
-		}
-		if (option.flags & SKEP_OPT_REQUIRED)
-			fprintf(out, " (required)");
-		if (option.flags & SKEP_OPT_SECRET)
-			fprintf(out, " (secret: also \"env:NAME\", or %s_file)", option.name);
-		fputc('\n', out);
-	}
 }

@@ -16,9 +16,13 @@
 struct options_memory;
 
 /*
- * Fill `state` from defaults and from the entry's options.  Adds an error per
+ * Fill `state` from defaults and from the entry's options.  The table has passed
+ * plugin_check_descriptor().  Defaults are as written in a config: "64MiB", "true", a
+ * list as JSON ("[ \"a\" ]") or as its only element.  Secret strings: "env:NAME", or
+ * <option>_file beside them; nothing of a secret gets into a message.  Adds an error per
  * unknown key, wrong type or value out of bounds ("probes[0] (proc): ...").
- * 0, or -EINVAL after adding errors.  *ret_memory is to be freed when the state goes.
+ * 0, or -EINVAL after adding errors; the state's options are zero then.
+ * *ret_memory is to be freed when the state goes.
  */
 int options_apply(const struct skep_plugin *, const struct config *, const struct config_plugin *, void *state,
 		  struct options_memory **ret_memory, struct diag *);

@@ -24,10 +24,7 @@ enum skepd_mode {
 	SKEPD_TRYLOAD, /* up to start(), then stop */
 };
 
-#ifndef SYSCONFDIR
-#define SYSCONFDIR "/etc"
-#endif
-#define SKEPD_CONFIG_FILE SYSCONFDIR "/skep/skepd.conf"
+#define SKEPD_CONFIG_FILE SKEP_SYSCONF_DIR "/skepd.conf"
 
 void skepd_help(void);
 void skepd_version(void);

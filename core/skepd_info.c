@@ -49,7 +49,7 @@ void skepd_version(void)
 {
 	struct utsname kernel;
 
-	printf("skepd " PACKAGE_VERSION "\n"
+	printf("skepd " SKEP_VERSION "\n"
 	       "plugin ABI: provides %d.%d, accepts %d.0 to %d.%d\n",
 	       SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR, SKEP_ABI_MAJOR, SKEP_ABI_MINOR);
 	printf("libbpf %u.%u (%s)\n", libbpf_major_version(), libbpf_minor_version(), libbpf_version_string());

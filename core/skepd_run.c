@@ -201,7 +201,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		return start_exit(d, err);
 	if (d->mode == SKEPD_TRYLOAD)
 		return tryload_result(d);
-	log_notice(PACKAGE_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
+	log_notice(SKEP_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
 		   d->config->file);
 	uv_run(&d->loop, UV_RUN_DEFAULT); /* until on_stopped */
 	return SKEPD_OK;

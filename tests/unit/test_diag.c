@@ -75,6 +75,20 @@ static void test_many_and_reuse(void **state)
 	diag_clear(&diag);
 }
 
+static void test_control_characters(void **state)
+{
+	struct diag diag;
+	char *text;
+
+	(void)state;
+	diag_init(&diag);
+	diag_add(&diag, DIAG_ERROR, "a\nb", 1, 1, "near '%s' \xc3\xa4", "\x1b[31m\n\x7f");
+	text = printed(&diag);
+	assert_string_equal(text, "a\\x0ab:1:1: error: near '\\x1b[31m\\x0a\\x7f' \xc3\xa4\n");
+	free(text);
+	diag_clear(&diag);
+}
+
 static void test_lost_text_is_told(void **state)
 {
 	struct diag diag;
@@ -95,6 +109,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_many_and_reuse),
+		cmocka_unit_test(test_control_characters),
 		cmocka_unit_test(test_lost_text_is_told),
 	};
 
