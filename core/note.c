@@ -145,8 +145,11 @@ static int note_walk(const struct note_why *why, const char *bytes, size_t size,
 		memcpy(&header, bytes + at, sizeof(header));
 		at += sizeof(header);
 		name = bytes + at;
-		/* Both sizes are 32 bits, so neither the padding nor the sum can wrap a 64-bit size_t. */
-		name_room = ((size_t)header.n_namesz + align - 1) & ~(align - 1);
+		/*
+		 * The description begins at a multiple of align from the header's beginning (binutils'
+		 * ELF_NOTE_DESC_OFFSET).  Sizes are 32 bits: no sum can wrap a 64-bit size_t.
+		 */
+		name_room = ((sizeof(header) + header.n_namesz + align - 1) & ~(align - 1)) - sizeof(header);
 		if (header.n_namesz > size - at)
 			goto truncated;
 		if (name_room > size - at)
@@ -193,12 +196,6 @@ static const char *note_chunk(Elf *elf, uint64_t offset, uint64_t size, uint64_t
 	return data && data->d_buf && data->d_size == size ? data->d_buf : NULL;
 }
 
-static size_t note_align(uint64_t align)
-{
-	/* gABI says 8 for ELFCLASS64, everybody writes 4; 8 occurs (.note.gnu.property) and says so. */
-	return align == 8 ? 8 : 4;
-}
-
 /* By section name; *found stays 0 when there is no such section, or no section table at all. */
 static int note_by_section(const struct note_why *why, Elf *elf, uint64_t file_size, struct skep_plugin_note *note,
 			   unsigned *found)
@@ -231,7 +228,8 @@ static int note_by_section(const struct note_why *why, Elf *elf, uint64_t file_s
 					 "lie within the file's %llu bytes; rebuild the plugin",
 					 (unsigned long long)section.sh_size, (unsigned long long)section.sh_offset,
 					 (unsigned long long)file_size);
-		err = note_walk(why, bytes, section.sh_size, note_align(section.sh_addralign), true, note, found);
+		/* SKEP_PLUGIN() pads to 4 whatever the section is aligned to. */
+		err = note_walk(why, bytes, section.sh_size, 4, true, note, found);
 		if (err < 0)
 			return err;
 	}
@@ -256,7 +254,8 @@ static int note_by_segment(const struct note_why *why, Elf *elf, uint64_t file_s
 		bytes = note_chunk(elf, segment.p_offset, segment.p_filesz, file_size);
 		if (!bytes)
 			continue;
-		err = note_walk(why, bytes, segment.p_filesz, note_align(segment.p_align), false, note, found);
+		/* gABI says 8 for ELFCLASS64, everybody writes 4; 8 occurs (.note.gnu.property) and says so. */
+		err = note_walk(why, bytes, segment.p_filesz, segment.p_align == 8 ? 8 : 4, false, note, found);
 		if (err < 0)
 			return err;
 	}
