@@ -28,6 +28,7 @@ struct collector_options {
 	uint64_t batch_age_ns; /* a batch leaves after this at the latest; 0: 1 s */
 };
 
+/* The config is borrowed until collector_free. */
 int collector_new(uv_loop_t *, const struct config *, const struct collector_options *, struct diag *, struct collector **ret);
 /* Load, check options, open(): what `skepd -t` runs. 0 or -errno with errors added. */
 int collector_open(struct collector *, struct diag *);
@@ -72,9 +73,10 @@ struct collector_live {
 };
 int collector_live(const struct collector *, const char *run_id, struct collector_live *ret);
 
-/* The identity seen = delivered + filtered + lost, per stream that leaves the core. */
+/* The identity seen = delivered + filtered + lost + pending, per stream that leaves the core and sink. */
 struct collector_stream_stats {
 	const char *stream;
+	const char *sink; /* instance name */
 	uint64_t seen, delivered, filtered;
 	uint64_t lost[5]; /* by enum skep_loss */
 	uint64_t pending; /* batched or in flight */
@@ -82,6 +84,18 @@ struct collector_stream_stats {
 size_t collector_stats(const struct collector *, struct collector_stream_stats *ret, size_t room);
 /* Records lost before they reached the core (rings), all probes. */
 uint64_t collector_lost_kernel(const struct collector *);
+/* What the collector had to cope with, for status output. */
+struct collector_self {
+	uint64_t records;        /* life-cycle records taken */
+	uint64_t invalid;        /* about no process */
+	uint64_t late;           /* about a process that had been closed, or told twice */
+	uint64_t clamped;        /* counters that would have gone backwards */
+	uint64_t processes_lost; /* closed without final counters */
+	uint64_t facets_late;    /* closed without waiting longer for a facet probe */
+	uint64_t no_memory;
+	uint64_t queue_bytes;    /* in the sinks' queues now */
+};
+void collector_self(const struct collector *, struct collector_self *ret);
 /* Processes in the table now. */
 size_t collector_processes(const struct collector *);
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/batch.c - batches: an arena of chunks that records and strings are copied into.
+ */
+#include "core/batch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (32u << 10)
+
+struct batch_chunk {
+	struct batch_chunk *next;
+	size_t used, size;
+	_Alignas(16) char bytes[];
+};
+
+struct batch *batch_new(const char *key_prefix, uint64_t id, uint64_t now_ns)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	if (asprintf(&b->key, "%s:%" PRIu64, key_prefix, id) < 0) {
+		free(b);
+		return NULL;
+	}
+	b->refs = 1;
+	b->bytes = sizeof(*b) + strlen(b->key) + 1;
+	b->born_ns = now_ns;
+	b->pub = (struct skep_batch){ .size = sizeof(b->pub), .id = id, .key = b->key, .records = b->records };
+	return b;
+}
+
+struct batch *batch_ref(struct batch *b)
+{
+	b->refs++;
+	return b;
+}
+
+void batch_unref(struct batch *b)
+{
+	if (!b || --b->refs > 0)
+		return;
+	while (b->chunks) {
+		struct batch_chunk *next = b->chunks->next;
+
+		free(b->chunks);
+		b->chunks = next;
+	}
+	free(b->key);
+	free(b);
+}
+
+/* Room for n more bytes in one piece, so that what follows cannot fail half-way. */
+static char *reserve(struct batch *b, size_t n)
+{
+	struct batch_chunk *c = b->chunks;
+	size_t size;
+
+	if (c && c->size - c->used >= n)
+		return c->bytes + c->used;
+	size = n > CHUNK_BYTES - sizeof(*c) ? n : CHUNK_BYTES - sizeof(*c);
+	c = malloc(sizeof(*c) + size);
+	if (!c)
+		return NULL;
+	c->used = 0;
+	c->size = size;
+	c->next = b->chunks;
+	b->chunks = c;
+	b->bytes += sizeof(*c) + size;
+	return c->bytes;
+}
+
+static size_t aligned(size_t n)
+{
+	return (n + 7) / 8 * 8;
+}
+
+static bool is_string(const struct skep_field *f)
+{
+	return f->type == SKEP_T_STR || f->type == SKEP_T_STRV;
+}
+
+static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i)
+{
+	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
+}
+
+static char *copy_string(struct skep_str *str, char *to)
+{
+	if (str->len == 0 || !str->ptr) {
+		str->ptr = "";
+		str->len = 0;
+		return to;
+	}
+	memcpy(to, str->ptr, str->len);
+	to[str->len] = '\0'; /* not promised to sinks, but a forgotten length then shows a name, not the neighbour's memory */
+	str->ptr = to;
+	if (str->total < str->len)
+		str->total = str->len;
+	return to + str->len + 1;
+}
+
+static bool same_string(const struct skep_str *a, const struct skep_str *b)
+{
+	return a->len == b->len && (a->len == 0 || memcmp(a->ptr, b->ptr, a->len) == 0);
+}
+
+static bool same_context(const struct skep_context *a, const struct skep_context *b)
+{
+	return same_string(&a->run, &b->run) && same_string(&a->pipeline, &b->pipeline) && same_string(&a->task, &b->task) &&
+	       same_string(&a->tool, &b->tool) && same_string(&a->container, &b->container);
+}
+
+int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream *s, const struct skep_upid *upid,
+	      uint64_t time_ns, const void *rec, const struct skep_context *context)
+{
+	bool copy_context = context && !(b->context && same_context(b->context, context));
+	size_t need = aligned(sizeof(struct skep_record)) + aligned(s->record_size);
+	struct skep_context *c = NULL;
+	struct skep_record *r;
+	char *at, *data;
+
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		struct skep_str str;
+
+		if (!is_string(field_at(s, i)))
+			continue;
+		memcpy(&str, (const char *)rec + field_at(s, i)->offset, sizeof(str));
+		need += (size_t)str.len + 1;
+	}
+	if (copy_context)
+		need += aligned(sizeof(*c)) + (size_t)context->run.len + context->pipeline.len + context->task.len +
+			context->tool.len + context->container.len + 5;
+	need = aligned(need);
+	at = reserve(b, need);
+	if (!at)
+		return -ENOMEM;
+	b->chunks->used += need;
+
+	r = (struct skep_record *)(void *)at;
+	data = at + aligned(sizeof(*r));
+	at = data + aligned(s->record_size);
+	if (copy_context) {
+		c = (struct skep_context *)(void *)at;
+		at += aligned(sizeof(*c));
+	}
+	memcpy(data, rec, s->record_size);
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		struct skep_str str;
+
+		if (!is_string(field_at(s, i)))
+			continue;
+		memcpy(&str, data + field_at(s, i)->offset, sizeof(str));
+		at = copy_string(&str, at);
+		memcpy(data + field_at(s, i)->offset, &str, sizeof(str));
+	}
+	if (c) {
+		*c = *context;
+		c->size = sizeof(*c);
+		at = copy_string(&c->run, at);
+		at = copy_string(&c->pipeline, at);
+		at = copy_string(&c->task, at);
+		at = copy_string(&c->tool, at);
+		at = copy_string(&c->container, at);
+		b->context = c;
+	}
+	*r = (struct skep_record){
+		.size = sizeof(*r),
+		.stream = s,
+		.time_ns = time_ns,
+		.data = data,
+		.context = context ? b->context : NULL,
+	};
+	if (upid)
+		r->upid = *upid;
+	b->streams[b->pub.n] = stream_number;
+	b->records[b->pub.n++] = r;
+	return 0;
+}

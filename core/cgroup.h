@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/cgroup.h - cgroup id -> path: what probes teach, and for the rest the inode numbers
+ * of the mounted hierarchy, which are the ids.  Bounded: what was not asked for the
+ * longest goes first.
+ */
+#ifndef SKEP_CORE_CGROUP_H
+#define SKEP_CORE_CGROUP_H
+
+#include <skep/record.h>
+
+#define CGROUP_MAX 16384u
+
+struct cgroups;
+
+/* mountinfo: the file that says where hierarchies are mounted, NULL: /proc/self/mountinfo. */
+struct cgroups *cgroups_new(const char *mountinfo);
+struct cgroups *cgroups_free(struct cgroups *);
+
+bool cgroups_known(struct cgroups *, uint64_t id, const struct skep_str *path); /* path may be NULL; else learnt */
+/*
+ * The path, borrowed until the next call; empty where unknown.  An unknown id causes a
+ * walk over the hierarchy, at most one a second.
+ */
+struct skep_str cgroups_path(struct cgroups *, uint64_t id, uint64_t now_ns);
+size_t cgroups_count(const struct cgroups *);
+
+#endif

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collector.c - the collector's life: made from a configuration, opened, started,
+ * kept going (samples, retries of what failed), freed.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/collector_priv.h"
+#include "core/log.h"
+
+#define TICK_MS 250u
+#define MS_NS 1000000u
+#define RETRY_FIRST_NS 1000000000ull
+#define RETRY_MOST_NS 300000000000ull
+#define INTERVAL_DEFAULT_NS 5000000000ull
+#define BATCH_AGE_NS 1000000000ull
+
+/* ---- timers ------------------------------------------------------------------- */
+
+static void on_pump(uv_timer_t *timer)
+{
+	struct collector *c = timer->data;
+	uint64_t now_ns = clock_boot_ns(), next_ns;
+
+	out_tick(c->out, now_ns);
+	next_ns = out_next_ns(c->out);
+	if (next_ns == UINT64_MAX || uv_is_closing((uv_handle_t *)timer))
+		return;
+	/* At least a millisecond: "at once" was just now, and what is still due waits for the sink's answer. */
+	uv_timer_start(timer, on_pump, next_ns > now_ns ? (next_ns - now_ns) / MS_NS + 1 : 1, 0);
+}
+
+/* Something changed on the way out: offer it from the loop, never from inside a probe's callback. */
+static void on_wake(void *arg)
+{
+	struct collector *c = arg;
+	uint64_t now_ns = clock_boot_ns(), next_ns = out_next_ns(c->out);
+
+	if (next_ns != UINT64_MAX && !uv_is_closing((uv_handle_t *)&c->pump))
+		uv_timer_start(&c->pump, on_pump, next_ns > now_ns ? (next_ns - now_ns) / MS_NS + 1 : 0, 0);
+}
+
+static void schedule_retry(struct part *part)
+{
+	uint64_t wait = RETRY_FIRST_NS;
+
+	for (unsigned i = 0; i < part->retries && wait < RETRY_MOST_NS; i++)
+		wait *= 2;
+	part->retry_ns = clock_boot_ns() + (wait < RETRY_MOST_NS ? wait : RETRY_MOST_NS);
+	part->retries++;
+}
+
+static void retry(struct collector *c, struct part *part)
+{
+	int err = instance_retry(part->inst);
+
+	if (err == -EBUSY)
+		return; /* the next tick asks again */
+	if (err < 0) {
+		schedule_retry(part);
+		log_at(SKEP_LOG_WARNING, part->inst->name, "still fails: %s", part->inst->reason ? part->inst->reason : strerror(-err));
+		return;
+	}
+	part->retries = 0;
+	log_at(SKEP_LOG_NOTICE, part->inst->name, "runs again");
+	if (part->sink)
+		out_sink_kick(part->sink);
+	collector_facets_drained(c);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct collector *c = timer->data;
+	uint64_t now_ns = clock_boot_ns();
+
+	if (c->running)
+		for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+			struct part *part = inst->extra;
+
+			if (inst->state == INSTANCE_FAILED && part->retry_ns == 0)
+				schedule_retry(part); /* failed while it ran */
+			else if (inst->state == INSTANCE_FAILED && now_ns >= part->retry_ns)
+				retry(c, part);
+			if (inst->state == INSTANCE_RUNNING)
+				part->retry_ns = 0;
+			else
+				part->sweeping = false;
+		}
+	collector_facets_drained(c);
+	track_tick(c->track, clock_boot_ns());
+}
+
+static void on_sample(uv_timer_t *timer)
+{
+	struct collector *c = timer->data;
+	bool sweeping = false;
+
+	if (c->sample_due) /* a sweep that never ended must not stop the samples */
+		collector_sample_out(c);
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		struct part *part = inst->extra;
+
+		if (part->probe && inst->state == INSTANCE_RUNNING)
+			instance_sample(inst);
+		sweeping |= part->sweeping;
+	}
+	/* Figures of live processes come with the sweep; it may take several turns of the loop. */
+	if (sweeping)
+		c->sample_due = true;
+	else
+		collector_sample_out(c);
+}
+
+/* ---- made and freed -------------------------------------------------------------- */
+
+static int __attribute__((format(printf, 2, 0)))
+on_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	int ours = level == LIBBPF_WARN ? SKEP_LOG_INFO : SKEP_LOG_DEBUG;
+	char *line = NULL;
+	size_t len;
+
+	/* Plugins say what failed in their own words; libbpf's are for those who look into it. */
+	if (vasprintf(&line, fmt, args) < 0)
+		return 0;
+	len = strlen(line);
+	if (len > 0 && line[len - 1] == '\n')
+		line[len - 1] = '\0';
+	log_at(ours, "libbpf", "%s", line);
+	free(line);
+	return 0;
+}
+
+static int host_facts(struct collector *c)
+{
+	struct utsname name;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (uname(&name) < 0)
+		return -errno;
+	c->host_name = strdup(name.nodename);
+	c->kernel = strdup(name.release);
+	c->cpus = cpus > 0 ? (uint64_t)cpus : 1;
+	return c->host_name && c->kernel ? 0 : -ENOMEM;
+}
+
+static void destroy(struct collector *c)
+{
+	while (c->endings) {
+		struct ending *next = c->endings->next;
+
+		free(c->endings);
+		c->endings = next;
+	}
+	c->track = track_free(c->track);
+	c->out = out_free(c->out);
+	while (c->instances) {
+		struct skep_instance *inst = c->instances;
+		struct part *part = inst->extra;
+
+		c->instances = inst->next;
+		free(part->streams);
+		free(part->lost);
+		free(part->told);
+		free(part);
+		instance_free(inst);
+	}
+	facets_free(c->facets);
+	cgroups_free(c->cgroups);
+	tools_free(c->tools);
+	redact_free(c->redact);
+	verdict_close(&c->verdict);
+	free(c->told);
+	free(c->host_name);
+	free(c->kernel);
+	free(c);
+}
+
+int collector_new(uv_loop_t *loop, const struct config *config, const struct collector_options *options, struct diag *diag,
+		  struct collector **ret)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+	uv_timer_t *timers[4];
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	libbpf_set_print(on_libbpf);
+	c->loop = loop;
+	c->config = config;
+	c->options = *options;
+	if (c->options.batch_age_ns == 0)
+		c->options.batch_age_ns = BATCH_AGE_NS;
+	c->interval_ns = config->interval_ns ? config->interval_ns : INTERVAL_DEFAULT_NS;
+	c->start_ns = clock_boot_ns();
+	c->sampled_ns = c->start_ns;
+	c->verdict.fd = -1;
+	err = clock_boot_id(c->boot_id);
+	if (err == 0)
+		err = host_facts(c);
+	if (err < 0) {
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "cannot read what this host is (/proc mounted?): %s", strerror(-err));
+		goto out;
+	}
+	err = -EINVAL;
+	c->tools = tools_new((const char *const *)config->tools, diag);
+	c->redact = redact_new((const char *const *)config->redact, diag);
+	if (!c->tools || !c->redact)
+		goto out;
+	err = -ENOMEM;
+	c->cgroups = cgroups_new(NULL);
+	c->facets = facets_new();
+	if (!c->cgroups || !c->facets)
+		goto out;
+	/* Before any probe starts: with runs only nobody is let in until a run begins. */
+	verdict_open(&c->verdict, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
+	if (c->verdict.fd < 0)
+		log_info("no verdict map (%s): probes see every process", strerror(-c->verdict.error));
+
+	timers[0] = &c->pump;
+	timers[1] = &c->tick;
+	timers[2] = &c->sample;
+	timers[3] = &c->fast;
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+		uv_timer_init(loop, timers[i]); /* cannot fail */
+		timers[i]->data = c;
+		c->handles++;
+	}
+	*ret = c;
+	return 0;
+out:
+	destroy(c);
+	return err;
+}
+
+struct collector *collector_free(struct collector *c)
+{
+	if (c)
+		destroy(c);
+	return NULL;
+}
+
+/* ---- opened ---------------------------------------------------------------------- */
+
+static bool is_lifecycle(uint32_t role)
+{
+	return role >= SKEP_ROLE_PROC_FORK && role <= SKEP_ROLE_PROC_OOM;
+}
+
+static int part_new(struct skep_instance *inst)
+{
+	const struct skep_plugin *desc = inst->plugin->desc;
+	struct part *part = calloc(1, sizeof(*part));
+
+	if (!part)
+		return -ENOMEM;
+	inst->extra = part;
+	part->inst = inst;
+	part->probe = desc->kind == SKEP_KIND_PROBE;
+	part->streams = calloc(desc->n_streams + 1u, sizeof(*part->streams));
+	part->lost = calloc(desc->n_streams + 1u, sizeof(*part->lost));
+	part->told = calloc(desc->n_streams + 1u, sizeof(*part->told));
+	if (!part->streams || !part->lost || !part->told)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < desc->n_streams; i++) {
+		part->streams[i] = -1;
+		part->facet |= desc->streams[i]->role == SKEP_ROLE_FACET;
+		part->lifecycle |= is_lifecycle(desc->streams[i]->role);
+	}
+	return 0;
+}
+
+static int load_entry(struct collector *c, const struct config_plugin *entry, uint32_t kind, const struct skep_host *proto,
+		      struct diag *diag, struct skep_instance ***end)
+{
+	struct skep_instance *inst;
+	struct plugin *plugin;
+	int err;
+
+	err = plugin_load((const char *const *)c->config->plugin_dirs, entry->plugin, kind, diag, &plugin);
+	if (err < 0)
+		return err;
+	err = instance_new(c->loop, plugin, c->config, entry, proto, &collector_ops, c, diag, &inst);
+	if (err < 0)
+		return err;
+	err = part_new(inst);
+	if (err < 0) {
+		struct part *part = inst->extra;
+
+		if (part) {
+			free(part->streams);
+			free(part->lost);
+			free(part->told);
+			free(part);
+		}
+		instance_free(inst);
+		return err;
+	}
+	**end = inst;
+	*end = &inst->next;
+	return 0;
+}
+
+static int load(struct collector *c, struct diag *diag)
+{
+	struct skep_host proto = {
+		.size = sizeof(proto),
+		.abi_minor = SKEP_ABI_MINOR,
+		.boot_id = c->boot_id,
+		.interval_ns = c->interval_ns,
+		.verdict_fd = c->verdict.fd,
+		.verdict_pids = c->verdict.pids,
+		.live_wants_details = 1,
+	};
+	struct skep_instance **end = &c->instances;
+	int first = 0, err;
+
+	/* Every entry, so that every error is told at once. */
+	for (size_t i = 0; i < c->config->n_probes; i++) {
+		err = load_entry(c, &c->config->probes[i], SKEP_KIND_PROBE, &proto, diag, &end);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	for (size_t i = 0; i < c->config->n_sinks; i++) {
+		err = load_entry(c, &c->config->sinks[i], SKEP_KIND_SINK, &proto, diag, &end);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	return first;
+}
+
+static int add_streams(struct collector *c, struct skep_instance *inst, struct diag *diag)
+{
+	const struct skep_plugin *desc = inst->plugin->desc;
+	struct part *part = inst->extra;
+	int err = 0;
+
+	for (uint32_t i = 0; i < desc->n_streams && err >= 0; i++) {
+		const struct skep_stream *s = desc->streams[i];
+
+		if (s->role == SKEP_ROLE_FACET) {
+			err = facets_add(c->facets, s);
+			if (err == -EEXIST) {
+				diag_add(diag, DIAG_WARNING, NULL, 0, 0,
+					 "%s: another plugin has a stream \"%s\" already; this one's figures are left out", inst->name, s->name);
+				err = 0;
+			}
+		} else if (s->role == SKEP_ROLE_NONE) {
+			err = out_stream_add(c->out, s);
+			part->streams[i] = err;
+		}
+	}
+	return err < 0 ? err : 0;
+}
+
+static int add_sink(struct collector *c, struct skep_instance *inst)
+{
+	const struct skep_sink_ops *ops = inst->plugin->desc->sink;
+	struct part *part = inst->extra;
+
+	return out_sink_add(c->out, inst->name, ops ? ops->max_in_flight : 1, collector_submit, inst, &part->sink);
+}
+
+/* What lies between the instances: the way out, its streams, the tracker. */
+static int connect_all(struct collector *c, struct diag *diag)
+{
+	struct track_env env = {
+		.tools = c->tools,
+		.cgroups = c->cgroups,
+		.runs_only = c->options.runs_only,
+		.start_ns = c->start_ns,
+		.run_found = collector_run_found,
+		.run_over = collector_run_over,
+		.arg = c,
+	};
+	const struct skep_stream *process;
+	char *prefix = NULL;
+	int err = -ENOMEM;
+
+	if (asprintf(&prefix, "%s:%llu", c->boot_id, (unsigned long long)c->start_ns) < 0)
+		return -ENOMEM;
+	c->out = out_new(prefix, c->options.batch_age_ns, OUT_MAX_BYTES, on_wake, c);
+	free(prefix);
+	if (!c->out)
+		return -ENOMEM;
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		err = ((struct part *)inst->extra)->probe ? add_streams(c, inst, diag) : add_sink(c, inst);
+		if (err < 0)
+			return err;
+	}
+	err = facets_build(c->facets, &out_stream_process, &process);
+	if (err < 0)
+		return err;
+	c->stream_process = out_stream_add(c->out, process);
+	c->stream_run = out_stream_add(c->out, &out_stream_run);
+	c->stream_sample = out_stream_add(c->out, &out_stream_tool_sample);
+	c->stream_loss = out_stream_add(c->out, &out_stream_loss);
+	if (c->stream_process < 0 || c->stream_run < 0 || c->stream_sample < 0 || c->stream_loss < 0)
+		return -ENOMEM;
+	env.facets = c->facets;
+	env.out = c->out;
+	env.process_stream = c->stream_process;
+	env.process_size = process->record_size;
+	return track_new(&env, &c->track);
+}
+
+static bool must_run(const struct collector *c, const struct skep_instance *inst)
+{
+	/* Without its life cycle a run's report would be empty, and look like a quiet run. */
+	return inst->required || (c->options.runs_only && ((struct part *)inst->extra)->lifecycle);
+}
+
+/* An instance has failed to open or to start. Returns err when that is fatal. */
+static int failed(struct collector *c, struct skep_instance *inst, const char *doing, int err, struct diag *diag)
+{
+	struct part *part = inst->extra;
+	bool fatal = must_run(c, inst);
+
+	diag_add(diag, fatal ? DIAG_ERROR : DIAG_WARNING, NULL, 0, 0, "%s %s does not %s: %s%s", part->probe ? "probe" : "sink", inst->name,
+		 doing, inst->reason ? inst->reason : strerror(-err), fatal ? "" : "; going on without it, trying again later");
+	schedule_retry(part);
+	return fatal ? err : 0;
+}
+
+int collector_open(struct collector *c, struct diag *diag)
+{
+	int err, first = 0;
+
+	err = load(c, diag);
+	if (err < 0)
+		return err;
+	err = connect_all(c, diag);
+	if (err < 0) {
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "cannot set up the collector: %s", strerror(-err));
+		return err;
+	}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		err = instance_open(inst);
+		if (err < 0)
+			err = failed(c, inst, "open", err, diag);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	return first;
+}
+
+/* ---- started --------------------------------------------------------------------- */
+
+static int start_kind(struct collector *c, bool probes, struct diag *diag)
+{
+	int err, first = 0;
+
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		if (((struct part *)inst->extra)->probe != probes || inst->state != INSTANCE_OPEN)
+			continue;
+		err = instance_start(inst);
+		if (err < 0)
+			err = failed(c, inst, "start", err, diag);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	return first;
+}
+
+int collector_start(struct collector *c, struct diag *diag)
+{
+	uint64_t interval_ms = c->interval_ns / MS_NS ? c->interval_ns / MS_NS : 1;
+	int err;
+
+	if (!c->track)
+		return -EINVAL;
+	/* Sinks first: what probes emit at once has somewhere to go. */
+	err = start_kind(c, false, diag);
+	if (err < 0)
+		return err;
+	collector_facets_drained(c);
+	err = start_kind(c, true, diag);
+	if (err < 0)
+		return err;
+	collector_facets_drained(c);
+	c->running = true;
+	c->sampled_ns = clock_boot_ns();
+	uv_timer_start(&c->tick, on_tick, TICK_MS, TICK_MS);
+	uv_timer_start(&c->sample, on_sample, interval_ms, interval_ms);
+	return 0;
+}
+
+void collector_flush(struct collector *c)
+{
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((struct part *)inst->extra)->probe && inst->state == INSTANCE_RUNNING)
+			instance_flush(inst);
+	if (c->out)
+		out_flush(c->out);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collector_end.c - runs that begin and end by name, and the collector's own end.
+ * Ends wait, so they are small state machines on one fast timer.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/collector_priv.h"
+#include "core/log.h"
+
+#define FAST_MS 5u
+#define MS_NS 1000000u
+/*
+ * The final record comes after a grace period of RCU, 12 to 30 ms after the reap: until
+ * then a sweep would only say what is known.
+ */
+#define SWEEP_FIRST_NS (30u * MS_NS)
+#define SWEEP_EVERY_NS (100u * MS_NS)
+/* A zombie that its parent is about to reap is not worth calling one. */
+#define ZOMBIES_NS (200u * MS_NS)
+#define FINALS_NS (3000ull * MS_NS)
+#define SINKS_NS (10000ull * MS_NS)
+
+static void fast(struct collector *c)
+{
+	if (!uv_is_active((uv_handle_t *)&c->fast) && !uv_is_closing((uv_handle_t *)&c->fast))
+		uv_timer_start(&c->fast, collector_on_fast, 0, FAST_MS);
+}
+
+int collector_run_begin(struct collector *c, const struct run_spec *spec)
+{
+	uint64_t now_ns = clock_boot_ns();
+	struct run *run;
+	int err;
+
+	if (!c->track)
+		return -EINVAL;
+	err = run_new(&c->track->runs, spec, now_ns, &run);
+	if (err < 0)
+		return err;
+	redact_argv(c->redact, spec->argv ? spec->argv[0] : NULL, run->argv, &run->argv_len);
+	collector_lost_now(c, run->lost_begin);
+	err = track_run_root(c->track, run, now_ns);
+	if (err < 0) {
+		run_free(&c->track->runs, run);
+		return err;
+	}
+	if (c->options.runs_only)
+		verdict_set(&c->verdict, spec->root, VERDICT_COLLECT);
+	collector_run_out(c, run);
+	return 0;
+}
+
+void collector_run_end(struct collector *c, const char *id, int wait_status, const struct rusage *rusage, void (*done)(void *arg), void *arg)
+{
+	struct run *run = c->track ? run_find(&c->track->runs, id) : NULL;
+	struct ending *e = calloc(1, sizeof(*e));
+
+	if (run && run->ended)
+		run = NULL;
+	if (run) {
+		run->status = wait_status;
+		if (rusage)
+			run->rusage_cpu_ns = ((uint64_t)rusage->ru_utime.tv_sec + (uint64_t)rusage->ru_stime.tv_sec) * 1000000000u +
+					     ((uint64_t)rusage->ru_utime.tv_usec + (uint64_t)rusage->ru_stime.tv_usec) * 1000u;
+	}
+	if (!e) {
+		log_error("no memory to wait for the end of run %s: its record is missing", id);
+		done(arg);
+		return;
+	}
+	*e = (struct ending){ .next = c->endings, .run = run, .began_ns = clock_boot_ns(), .done = done, .arg = arg };
+	e->closed = !run;
+	if (run && run->end_ns == 0)
+		run->end_ns = e->began_ns;
+	c->endings = e;
+	fast(c);
+}
+
+/* Is there any process of the run whose figures are still to come? */
+static bool run_settled(struct collector *c, struct ending *e, uint64_t now_ns)
+{
+	uint64_t elapsed = now_ns - e->began_ns;
+	size_t pending;
+	bool sweeping = false;
+
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		struct part *part = inst->extra;
+
+		if (part->probe && inst->state == INSTANCE_RUNNING)
+			instance_flush(inst);
+		sweeping |= part->sweeping;
+	}
+	pending = track_run_pending(c->track, e->run, elapsed >= ZOMBIES_NS, e->began_ns);
+	if (pending == 0 || elapsed >= FINALS_NS)
+		return true;
+	if (elapsed >= SWEEP_FIRST_NS && now_ns - e->asked_ns >= SWEEP_EVERY_NS && !sweeping) {
+		e->asked_ns = now_ns;
+		for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+			if (((struct part *)inst->extra)->lifecycle && inst->state == INSTANCE_RUNNING)
+				instance_sample(inst);
+	}
+	return false;
+}
+
+static void run_close(struct collector *c, struct ending *e)
+{
+	struct run *run = e->run;
+
+	track_run_close(c->track, run, clock_boot_ns());
+	collector_run_sample_out(c, run);
+	run_sampled(run);
+	collector_loss_out(c);
+	run->ended = true;
+	collector_run_out(c, run);
+	out_flush(c->out);
+	e->last_id = out_last_id(c->out);
+	e->run = NULL; /* may be freed from now on */
+	e->closed = true;
+	e->began_ns = clock_boot_ns();
+}
+
+static bool sinks_settled(const struct collector *c, uint64_t id)
+{
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		const struct part *part = inst->extra;
+
+		/* One that does not run now cannot be waited for; what it does not get is counted when all ends. */
+		if (part->sink && inst->state == INSTANCE_RUNNING && !out_sink_settled(part->sink, id))
+			return false;
+	}
+	return true;
+}
+
+static void step_endings(struct collector *c, bool hurry)
+{
+	struct ending **at = &c->endings;
+
+	while (*at) {
+		struct ending *e = *at;
+		uint64_t now_ns = clock_boot_ns();
+
+		if (!e->closed && (hurry || run_settled(c, e, now_ns)))
+			run_close(c, e);
+		if (e->closed && (hurry || sinks_settled(c, e->last_id) || now_ns - e->began_ns >= SINKS_NS)) {
+			void (*done)(void *) = e->done;
+			void *arg = e->arg;
+
+			if (!hurry && !sinks_settled(c, e->last_id))
+				log_warning("a run has ended, but some of its records have not been taken by every sink yet");
+			*at = e->next;
+			free(e);
+			done(arg);
+			at = &c->endings; /* it may have begun or ended others */
+			continue;
+		}
+		at = &e->next;
+	}
+}
+
+/* ---- the collector's own end ---------------------------------------------------- */
+
+void collector_stop(struct collector *c, uint64_t drain_ns, void (*done)(void *arg), void *arg)
+{
+	if (c->stop != STOP_NOT)
+		return;
+	c->stop = STOP_PROBES;
+	c->running = false;
+	c->drain_ns = drain_ns;
+	c->stop_done = done;
+	c->stop_arg = arg;
+	uv_timer_stop(&c->sample);
+	fast(c);
+}
+
+static bool stop_kind(struct collector *c, bool probes)
+{
+	bool all = true;
+
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		if (((struct part *)inst->extra)->probe != probes)
+			continue;
+		instance_stop(inst);
+		all &= instance_stopped(inst);
+	}
+	return all;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct collector *c = handle->data;
+
+	if (--c->handles == 0)
+		c->stop_done(c->stop_arg);
+}
+
+static void close_handles(struct collector *c)
+{
+	uv_timer_t *timers[] = { &c->pump, &c->tick, &c->sample, &c->fast };
+
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+		uv_close((uv_handle_t *)timers[i], on_closed);
+}
+
+static void step_stop(struct collector *c)
+{
+	uint64_t now_ns = clock_boot_ns();
+
+	switch (c->stop) {
+	case STOP_NOT:
+	case STOP_CLOSE:
+		return;
+	case STOP_PROBES:
+		if (c->endings) { /* somebody waits for a run's end: now or never */
+			step_endings(c, true);
+			now_ns = clock_boot_ns();
+		}
+		if (!stop_kind(c, true))
+			return;
+		if (c->track) {
+			track_drained(c->track, UINT64_MAX, now_ns); /* nobody is left to wait for */
+			collector_sample_out(c);
+			out_flush(c->out);
+		}
+		c->stop_ns = clock_boot_ns();
+		c->stop = STOP_DRAIN;
+		/* fall through */
+	case STOP_DRAIN:
+		if (c->out)
+			out_tick(c->out, now_ns);
+		if (c->out && !sinks_settled(c, out_last_id(c->out)) && now_ns < c->stop_ns + c->drain_ns)
+			return;
+		c->stop = STOP_SINKS;
+		/* fall through */
+	case STOP_SINKS:
+		if (!stop_kind(c, false))
+			return;
+		for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+			struct part *part = inst->extra;
+
+			if (part->sink)
+				out_sink_abandon(part->sink);
+		}
+		c->stop = STOP_CLOSE;
+		close_handles(c);
+		return;
+	}
+}
+
+void collector_on_fast(uv_timer_t *timer)
+{
+	struct collector *c = timer->data;
+
+	step_endings(c, false);
+	if (c->stop != STOP_NOT)
+		step_stop(c);
+	else if (!c->endings)
+		uv_timer_stop(&c->fast);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collector_host.c - what plugins call that is the collector's: records, losses,
+ * sweeps, secrets, cgroups, the fate of batches.
+ */
+#include "core/collector_priv.h"
+#include "core/log.h"
+
+static void host_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+{
+	struct collector *c = inst->owner;
+	struct part *part = inst->extra;
+	const struct skep_plugin *desc = inst->plugin->desc;
+	uint64_t now_ns = clock_boot_ns();
+	struct skep_context context;
+	const struct skep_stream *s;
+
+	if (stream >= desc->n_streams || !rec || !c->track) {
+		log_at(SKEP_LOG_ERROR, inst->name, "emitted a record of stream %u, but has only %u: a bug in the plugin", stream,
+		       desc->n_streams);
+		return;
+	}
+	s = desc->streams[stream];
+	if (who && who->pid == 0)
+		who = NULL;
+	switch (s->role) {
+	case SKEP_ROLE_PROC_FORK:
+	case SKEP_ROLE_PROC_EXEC:
+	case SKEP_ROLE_PROC_EXIT:
+	case SKEP_ROLE_PROC_FINAL:
+	case SKEP_ROLE_PROC_LIVE:
+	case SKEP_ROLE_PROC_OOM:
+		track_record(c->track, (enum skep_role)s->role, who, time_ns, rec, now_ns);
+		break;
+	case SKEP_ROLE_FACET:
+		track_facet(c->track, s, who, rec, now_ns);
+		break;
+	default:
+		if (who)
+			track_context(c->track, who, &context);
+		out_emit(c->out, part->streams[stream], who, time_ns ? time_ns : now_ns, rec, who ? &context : NULL);
+		break;
+	}
+}
+
+void collector_facets_drained(struct collector *c)
+{
+	uint64_t least = UINT64_MAX;
+
+	if (!c->track)
+		return;
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		const struct part *part = inst->extra;
+
+		/* One that has failed or stopped has nothing more to say: nobody waits for it. */
+		if (part->facet && inst->state == INSTANCE_RUNNING && part->drained_ns < least)
+			least = part->drained_ns;
+	}
+	track_drained(c->track, least, clock_boot_ns());
+}
+
+static void host_drained(struct skep_instance *inst, uint64_t time_ns)
+{
+	struct part *part = inst->extra;
+
+	if (!part->facet || time_ns <= part->drained_ns)
+		return;
+	part->drained_ns = time_ns;
+	collector_facets_drained(inst->owner);
+}
+
+static void host_sweep_begin(struct skep_instance *inst, uint64_t time_ns)
+{
+	struct collector *c = inst->owner;
+	struct part *part = inst->extra;
+
+	if (!part->lifecycle || !c->track)
+		return;
+	part->sweeping = true;
+	track_sweep_begin(c->track, time_ns, clock_boot_ns());
+}
+
+static void host_sweep_end(struct skep_instance *inst, bool complete)
+{
+	struct collector *c = inst->owner;
+	struct part *part = inst->extra;
+
+	if (!part->sweeping)
+		return;
+	part->sweeping = false;
+	track_sweep_end(c->track, complete, clock_boot_ns());
+	if (c->sample_due)
+		collector_sample_out(c);
+}
+
+static void host_lost(struct skep_instance *inst, unsigned stream, enum skep_loss where, uint64_t n)
+{
+	struct collector *c = inst->owner;
+	struct part *part = inst->extra;
+
+	if (stream >= inst->plugin->desc->n_streams || where < SKEP_LOSS_KERNEL || where > SKEP_LOSS_SINK) {
+		log_at(SKEP_LOG_ERROR, inst->name, "reported a loss of stream %u at place %d: a bug in the plugin", stream, (int)where);
+		return;
+	}
+	part->lost[stream][where] += n;
+	if (part->streams[stream] >= 0)
+		out_lost(c->out, part->streams[stream], where, n);
+}
+
+static unsigned host_redact(struct skep_instance *inst, const char *exe, char *argv, uint32_t *len)
+{
+	const struct collector *c = inst->owner;
+
+	return redact_argv(c->redact, exe, argv, len);
+}
+
+static bool host_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, const struct skep_str *path)
+{
+	struct collector *c = inst->owner;
+
+	return cgroups_known(c->cgroups, cgroup_id, path);
+}
+
+static void host_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+{
+	struct collector *c = inst->owner;
+	struct part *part = inst->extra;
+	uint64_t id = batch->id;
+	uint32_t n = batch->n;
+
+	/* The batch may be gone after this. */
+	if (!part->sink || out_done(c->out, part->sink, batch, result, clock_boot_ns()) < 0) {
+		log_at(SKEP_LOG_ERROR, inst->name, "answered for a batch that it does not have: a bug in the plugin");
+		return;
+	}
+	if (result == SKEP_BATCH_REJECT)
+		log_at(SKEP_LOG_WARNING, inst->name, "refused batch %llu for good, %u records are lost there: %s", (unsigned long long)id, n,
+		       why ? why : "it gave no reason");
+	else if (result == SKEP_BATCH_RETRY)
+		log_at(SKEP_LOG_INFO, inst->name, "cannot take batch %llu now: %s", (unsigned long long)id, why ? why : "it gave no reason");
+}
+
+static bool host_process_known(struct skep_instance *inst, const struct skep_upid *who)
+{
+	const struct collector *c = inst->owner;
+
+	return c->track && track_known(c->track, who);
+}
+
+const struct instance_ops collector_ops = {
+	.emit = host_emit,
+	.drained = host_drained,
+	.sweep_begin = host_sweep_begin,
+	.sweep_end = host_sweep_end,
+	.lost = host_lost,
+	.redact = host_redact,
+	.cgroup_known = host_cgroup_known,
+	.batch_done = host_batch_done,
+	.process_known = host_process_known,
+};
+
+int collector_submit(void *inst, const struct skep_batch *batch)
+{
+	return instance_submit(inst, batch);
+}

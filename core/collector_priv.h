@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collector_priv.h - between the collector's files: collector.c (its life),
+ * collector_host.c (what plugins call), collector_out.c (runs, samples and losses as
+ * records, figures), collector_end.c (the ends of runs and its own).
+ */
+#ifndef SKEP_CORE_COLLECTOR_PRIV_H
+#define SKEP_CORE_COLLECTOR_PRIV_H
+
+#include "core/clock.h"
+#include "core/collector.h"
+#include "core/plugin.h"
+#include "core/redact.h"
+#include "core/track.h"
+#include "core/verdict.h"
+
+/* What the collector keeps of an instance (skep_instance.extra). */
+struct part {
+	struct skep_instance *inst;
+	struct out_sink *sink;   /* sinks */
+	bool probe, facet, lifecycle;
+	bool sweeping;
+	int *streams;            /* by the plugin's number: that in the way out, or -1: does not leave */
+	uint64_t (*lost)[OUT_LOSSES]; /* by the plugin's stream number */
+	uint64_t (*told)[OUT_LOSSES]; /* of that in loss records already */
+	uint64_t drained_ns;
+	uint64_t retry_ns;       /* FAILED: when to try again */
+	unsigned retries;
+};
+
+/* A run whose end is under way. */
+struct ending {
+	struct ending *next;
+	struct run *run;         /* NULL: there is no such run, or its record is out */
+	uint64_t began_ns, asked_ns; /* asked: when a sweep was last asked for */
+	uint64_t last_id;        /* batch that must be settled */
+	bool closed;             /* the record is out; the sinks are waited for */
+	void (*done)(void *arg);
+	void *arg;
+};
+
+enum stop_phase { STOP_NOT, STOP_PROBES, STOP_DRAIN, STOP_SINKS, STOP_CLOSE };
+
+struct collector {
+	uv_loop_t *loop;
+	const struct config *config; /* borrowed */
+	struct collector_options options;
+	uint64_t start_ns, interval_ns;
+	char boot_id[CLOCK_BOOT_ID_SIZE];
+	char *host_name, *kernel;
+	uint64_t cpus;
+	struct verdict verdict;
+	struct tools *tools;
+	struct redact *redact;
+	struct cgroups *cgroups;
+	struct facets *facets;
+	struct out *out;
+	struct track *track; /* NULL until opened */
+	struct skep_instance *instances; /* probes, then sinks */
+	int stream_process, stream_run, stream_sample, stream_loss;
+	bool running;
+	uv_timer_t pump;   /* what the way out waits for */
+	uv_timer_t tick;   /* housekeeping, a few times a second */
+	uv_timer_t sample; /* each interval */
+	uv_timer_t fast;   /* while a run or the collector ends */
+	unsigned handles;  /* not closed yet */
+	uint64_t sampled_ns;
+	bool sample_due;   /* waits for a sweep's end */
+	uint64_t *told;    /* of the way out's losses in loss records already: [n_counts][OUT_LOSSES] */
+	size_t n_told;
+	struct ending *endings;
+	enum stop_phase stop;
+	uint64_t stop_ns, drain_ns;
+	void (*stop_done)(void *arg);
+	void *stop_arg;
+};
+
+/* collector_host.c */
+extern const struct instance_ops collector_ops;
+void collector_facets_drained(struct collector *); /* some probe has come to another time, or state */
+int collector_submit(void *inst, const struct skep_batch *);
+
+/* collector_out.c */
+void collector_run_out(struct collector *, struct run *); /* its record, as it is now */
+void collector_sample_out(struct collector *);            /* all tools, losses; begins the next interval */
+void collector_run_sample_out(struct collector *, struct run *); /* the last, partial interval of a run */
+void collector_loss_out(struct collector *);
+void collector_lost_now(const struct collector *, uint64_t ret[OUT_LOSSES]);
+void collector_run_found(void *c, struct run *);
+void collector_run_over(void *c, struct run *);
+
+/* collector_end.c */
+void collector_on_fast(uv_timer_t *);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/facet.c - columns of facet streams, and their values per process.  Which image a
+ * number belongs to is decided by when it arrives: a probe's counter has no notion of
+ * exec, so the split between images is approximate and the sum over them exact.
+ */
+#include "core/facet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+union number {
+	uint64_t u;
+	int64_t i;
+	double f;
+};
+
+struct column {
+	const struct skep_stream *stream;
+	uint32_t type, semantics, offset;
+	char *name;
+};
+
+struct facets {
+	struct column *columns;
+	uint32_t n, room;
+	uint32_t base_size; /* where the columns begin in the record */
+	struct skep_stream stream;
+	struct skep_field *fields;
+};
+
+struct facet_value {
+	union number now;  /* sum, last or largest, by semantics */
+	union number base; /* cumulative ones: what earlier images were given */
+};
+
+struct facet_values {
+	uint32_t n;
+	struct facet_value v[];
+};
+
+struct facets *facets_new(void)
+{
+	return calloc(1, sizeof(struct facets));
+}
+
+struct facets *facets_free(struct facets *f)
+{
+	if (!f)
+		return NULL;
+	for (uint32_t i = 0; i < f->n; i++)
+		free(f->columns[i].name);
+	free(f->columns);
+	free(f->fields);
+	free(f);
+	return NULL;
+}
+
+static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i)
+{
+	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
+}
+
+static bool is_number(const struct skep_field *field)
+{
+	return field->semantics != SKEP_S_ATTRIBUTE &&
+	       (field->type == SKEP_T_U64 || field->type == SKEP_T_I64 || field->type == SKEP_T_F64);
+}
+
+int facets_add(struct facets *f, const struct skep_stream *s)
+{
+	for (uint32_t i = 0; i < f->n; i++) {
+		if (f->columns[i].stream == s)
+			return 0;
+		if (strcmp(f->columns[i].stream->name, s->name) == 0)
+			return -EEXIST;
+	}
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		const struct skep_field *field = field_at(s, i);
+		struct column *c;
+
+		if (!is_number(field))
+			continue;
+		if (f->n == f->room) {
+			uint32_t room = f->room ? f->room * 2 : 16;
+
+			c = realloc(f->columns, room * sizeof(*c));
+			if (!c)
+				return -ENOMEM;
+			f->columns = c;
+			f->room = room;
+		}
+		c = &f->columns[f->n];
+		*c = (struct column){ s, field->type, field->semantics, field->offset, NULL };
+		if (asprintf(&c->name, "%s.%s", s->name, field->name) < 0)
+			return -ENOMEM;
+		f->n++;
+	}
+	return 0;
+}
+
+int facets_build(struct facets *f, const struct skep_stream *base, const struct skep_stream **ret)
+{
+	struct skep_field *fields = calloc((size_t)base->n_fields + f->n, sizeof(*fields));
+
+	if (!fields)
+		return -ENOMEM;
+	f->base_size = (base->record_size + 7) / 8 * 8;
+	for (uint32_t i = 0; i < base->n_fields; i++)
+		fields[i] = *field_at(base, i);
+	for (uint32_t i = 0, n = 0; i < f->n; i++, n++) {
+		const struct column *c = &f->columns[i];
+		const struct skep_field *from = NULL;
+
+		for (uint32_t k = 0; k < c->stream->n_fields && !from; k++)
+			if (is_number(field_at(c->stream, k)) && field_at(c->stream, k)->offset == c->offset)
+				from = field_at(c->stream, k);
+		fields[base->n_fields + n] = (struct skep_field){
+			.name = c->name,
+			.unit = from ? from->unit : "1",
+			.type = c->type,
+			/* In a record about one image a counter is what that image used. */
+			.semantics = c->semantics == SKEP_S_GAUGE ? SKEP_S_GAUGE : SKEP_S_DELTA,
+			.offset = f->base_size + 8 * i,
+			.help = from ? from->help : "",
+		};
+	}
+	free(f->fields);
+	f->fields = fields;
+	f->stream = *base;
+	f->stream.size = sizeof(struct skep_stream);
+	f->stream.field_size = sizeof(struct skep_field);
+	f->stream.record_size = f->base_size + 8 * f->n;
+	f->stream.n_fields = base->n_fields + f->n;
+	f->stream.fields = fields;
+	*ret = &f->stream;
+	return 0;
+}
+
+static bool less(uint32_t type, union number a, union number b)
+{
+	return type == SKEP_T_F64 ? a.f < b.f : type == SKEP_T_I64 ? a.i < b.i : a.u < b.u;
+}
+
+static union number add(uint32_t type, union number a, union number b)
+{
+	if (type == SKEP_T_F64)
+		a.f += b.f;
+	else
+		a.u += b.u; /* two's complement serves the signed ones as well, without overflow that is undefined */
+	return a;
+}
+
+static union number subtract(uint32_t type, union number a, union number b)
+{
+	if (less(type, a, b))
+		return (union number){ .u = 0 };
+	if (type == SKEP_T_F64)
+		a.f -= b.f;
+	else
+		a.u -= b.u;
+	return a;
+}
+
+int facets_record(const struct facets *f, const struct skep_stream *s, const void *rec, struct facet_values **values)
+{
+	struct facet_values *v = *values;
+	bool found = false;
+
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct column *c = &f->columns[i];
+		union number x;
+
+		if (c->stream != s)
+			continue;
+		found = true;
+		if (!v) {
+			v = calloc(1, sizeof(*v) + f->n * sizeof(v->v[0]));
+			if (!v)
+				return -ENOMEM;
+			v->n = f->n;
+			*values = v;
+		}
+		memcpy(&x, (const char *)rec + c->offset, sizeof(x));
+		if (c->semantics == SKEP_S_DELTA)
+			v->v[i].now = add(c->type, v->v[i].now, x);
+		else if (less(c->type, v->v[i].now, x))
+			v->v[i].now = x; /* gauges keep the largest; what is cumulative never goes backwards */
+	}
+	return found ? 0 : -ENOENT;
+}
+
+void facets_take(const struct facets *f, struct facet_values *v, void *record)
+{
+	char *to = (char *)record + f->base_size;
+
+	for (uint32_t i = 0; i < f->n; i++, to += 8) {
+		const struct column *c = &f->columns[i];
+		union number x = { .u = 0 };
+
+		if (v && i < v->n) {
+			if (c->semantics == SKEP_S_CUMULATIVE) {
+				x = subtract(c->type, v->v[i].now, v->v[i].base);
+				v->v[i].base = v->v[i].now;
+			} else {
+				x = v->v[i].now;
+				v->v[i].now = (union number){ .u = 0 };
+			}
+		}
+		memcpy(to, &x, sizeof(x));
+	}
+}
+
+struct facet_values *facet_values_free(struct facet_values *v)
+{
+	free(v);
+	return NULL;
+}

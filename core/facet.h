@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/facet.h - what other probes know of a process: their numbers, gathered by their
+ * semantics and appended to the process record as "<stream>.<field>".
+ */
+#ifndef SKEP_CORE_FACET_H
+#define SKEP_CORE_FACET_H
+
+#include <skep/record.h>
+
+struct facets;       /* which there are; fixed once built */
+struct facet_values; /* those of one process */
+
+struct facets *facets_new(void);
+struct facets *facets_free(struct facets *); /* and the stream that facets_build made */
+
+/* Before facets_build: every stream of role FACET, once. 0, -EEXIST (another stream of that name), -ENOMEM. */
+int facets_add(struct facets *, const struct skep_stream *);
+/* base's fields and then the facets'. Owned by the facets. 0 or -ENOMEM. */
+int facets_build(struct facets *, const struct skep_stream *base, const struct skep_stream **ret);
+
+/* One record; allocates *values at the process's first. 0, -ENOMEM, or -ENOENT: not a stream that was added. */
+int facets_record(const struct facets *, const struct skep_stream *, const void *rec, struct facet_values **values);
+/*
+ * What came since the last call, written into a record of the built stream: images of
+ * one process add up to its total.  values NULL: zeroes.
+ */
+void facets_take(const struct facets *, struct facet_values *values, void *record);
+struct facet_values *facet_values_free(struct facet_values *);
+
+#endif

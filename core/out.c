@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/out.c - the open batch, the sinks' queues, the bound over all of them, the books.
+ */
+#include "core/out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/batch.h"
+#include "core/clock.h"
+#include "core/sinkq.h"
+
+struct out_sink {
+	struct out *out;
+	const char *name;
+	struct sinkq queue;
+	struct out_count *counts; /* by stream number */
+	struct out_sink *next;
+};
+
+struct out {
+	char *key_prefix;
+	uint64_t age_ns;
+	size_t max_bytes, bytes; /* of closed batches, each counted once however many queues have it */
+	void (*wake)(void *);
+	void *arg;
+	const struct skep_stream **streams;
+	int n_streams;
+	struct out_sink *sinks, **last_sink;
+	struct batch *open;
+	uint64_t next_id;
+};
+
+struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg)
+{
+	struct out *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->key_prefix = strdup(key_prefix);
+	if (!o->key_prefix) {
+		free(o);
+		return NULL;
+	}
+	o->age_ns = batch_age_ns;
+	o->max_bytes = max_bytes;
+	o->wake = wake;
+	o->arg = arg;
+	o->next_id = 1;
+	o->last_sink = &o->sinks;
+	return o;
+}
+
+struct out *out_free(struct out *o)
+{
+	if (!o)
+		return NULL;
+	while (o->sinks) {
+		struct out_sink *s = o->sinks;
+
+		sinkq_abandon(&s->queue);
+		o->sinks = s->next;
+		free(s->counts);
+		free(s);
+	}
+	batch_unref(o->open);
+	free(o->streams);
+	free(o->key_prefix);
+	free(o);
+	return NULL;
+}
+
+static void settled(void *arg, const struct batch *b, unsigned fate)
+{
+	struct out_sink *s = arg;
+
+	for (uint32_t i = 0; i < b->pub.n; i++) {
+		struct out_count *c = &s->counts[b->streams[i]];
+
+		c->pending--;
+		if (fate == SINKQ_DELIVERED)
+			c->delivered++;
+		else
+			c->lost[fate]++;
+	}
+	if (b->refs == 1) /* the last queue that had it */
+		s->out->bytes -= b->bytes;
+}
+
+static int counts_resize(struct out_sink *s, int n)
+{
+	struct out_count *counts = realloc(s->counts, (size_t)n * sizeof(*counts));
+
+	if (!counts)
+		return -ENOMEM;
+	s->counts = counts;
+	return 0;
+}
+
+int out_sink_add(struct out *o, const char *name, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *),
+		 void *arg, struct out_sink **ret)
+{
+	struct out_sink *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->out = o;
+	s->name = name;
+	sinkq_init(&s->queue, max_in_flight, submit, arg, settled, s);
+	if (counts_resize(s, o->n_streams + 1) < 0) {
+		free(s);
+		return -ENOMEM;
+	}
+	for (int i = 0; i < o->n_streams; i++)
+		s->counts[i] = (struct out_count){ .stream = o->streams[i], .sink = name };
+	*o->last_sink = s;
+	o->last_sink = &s->next;
+	*ret = s;
+	return 0;
+}
+
+int out_stream_add(struct out *o, const struct skep_stream *stream)
+{
+	const struct skep_stream **streams;
+
+	for (int i = 0; i < o->n_streams; i++)
+		if (o->streams[i] == stream)
+			return i;
+	if (o->n_streams >= UINT16_MAX)
+		return -E2BIG;
+	streams = realloc(o->streams, (size_t)(o->n_streams + 1) * sizeof(*streams));
+	if (!streams)
+		return -ENOMEM;
+	o->streams = streams;
+	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		if (counts_resize(s, o->n_streams + 1) < 0)
+			return -ENOMEM;
+		s->counts[o->n_streams] = (struct out_count){ .stream = stream, .sink = s->name };
+	}
+	streams[o->n_streams] = stream;
+	return o->n_streams++;
+}
+
+/* Over the bound the oldest batch of the fullest queue goes: the one that is stuck pays, not its neighbours. */
+static void keep_bound(struct out *o)
+{
+	while (o->bytes > o->max_bytes) {
+		struct out_sink *fullest = NULL;
+
+		for (struct out_sink *s = o->sinks; s; s = s->next)
+			if (s->queue.n > s->queue.in_flight && (!fullest || s->queue.bytes > fullest->queue.bytes))
+				fullest = s;
+		if (!fullest || !sinkq_drop_oldest(&fullest->queue))
+			return; /* all that is left is in flight, which is bounded by the sinks */
+	}
+}
+
+static void count_lost(struct out_sink *s, const struct batch *b, enum skep_loss where)
+{
+	for (uint32_t i = 0; i < b->pub.n; i++) {
+		s->counts[b->streams[i]].pending--;
+		s->counts[b->streams[i]].lost[where]++;
+	}
+}
+
+static void close_batch(struct out *o)
+{
+	struct batch *b = o->open;
+
+	if (!b)
+		return;
+	o->open = NULL;
+	if (b->pub.n == 0) { /* no memory for its first record */
+		batch_unref(b);
+		return;
+	}
+	o->next_id = b->pub.id + 1;
+	b->pub.realtime_offset_ns = clock_realtime_offset_ns();
+	o->bytes += b->bytes;
+	for (struct out_sink *s = o->sinks; s; s = s->next)
+		if (sinkq_push(&s->queue, b) < 0)
+			count_lost(s, b, SKEP_LOSS_QUEUE);
+	if (b->refs == 1) /* nobody took it */
+		o->bytes -= b->bytes;
+	batch_unref(b);
+	keep_bound(o);
+	o->wake(o->arg);
+}
+
+void out_emit(struct out *o, int stream, const struct skep_upid *upid, uint64_t time_ns, const void *rec,
+	      const struct skep_context *context)
+{
+	bool first = !o->open, kept;
+
+	if (!o->sinks)
+		return;
+	if (first)
+		o->open = batch_new(o->key_prefix, o->next_id, clock_boot_ns());
+	kept = o->open && batch_add(o->open, (uint16_t)stream, o->streams[stream], upid, time_ns, rec, context) == 0;
+	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		s->counts[stream].seen++;
+		if (kept)
+			s->counts[stream].pending++;
+		else
+			s->counts[stream].lost[SKEP_LOSS_QUEUE]++;
+	}
+	if (o->open && batch_full(o->open))
+		close_batch(o);
+	else if (first)
+		o->wake(o->arg);
+}
+
+void out_lost(struct out *o, int stream, enum skep_loss where, uint64_t n)
+{
+	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		s->counts[stream].seen += n;
+		s->counts[stream].lost[where] += n;
+	}
+}
+
+int out_done(struct out *o, struct out_sink *s, const struct skep_batch *b, enum skep_batch_result result, uint64_t now_ns)
+{
+	int err = sinkq_done(&s->queue, b, result, now_ns);
+
+	o->wake(o->arg);
+	return err;
+}
+
+void out_sink_kick(struct out_sink *s)
+{
+	sinkq_kick(&s->queue);
+	s->out->wake(s->out->arg);
+}
+
+void out_sink_abandon(struct out_sink *s)
+{
+	sinkq_abandon(&s->queue);
+}
+
+void out_flush(struct out *o)
+{
+	close_batch(o);
+}
+
+void out_tick(struct out *o, uint64_t now_ns)
+{
+	if (o->open && now_ns >= o->open->born_ns + o->age_ns)
+		close_batch(o);
+	for (struct out_sink *s = o->sinks; s; s = s->next)
+		sinkq_pump(&s->queue, now_ns);
+}
+
+uint64_t out_next_ns(const struct out *o)
+{
+	uint64_t next = o->open ? o->open->born_ns + o->age_ns : UINT64_MAX;
+
+	for (const struct out_sink *s = o->sinks; s; s = s->next)
+		if (sinkq_next_ns(&s->queue) < next)
+			next = sinkq_next_ns(&s->queue);
+	return next;
+}
+
+uint64_t out_last_id(const struct out *o)
+{
+	return o->next_id - 1;
+}
+
+bool out_sink_settled(const struct out_sink *s, uint64_t id)
+{
+	return sinkq_oldest_id(&s->queue) > id;
+}
+
+uint64_t out_lost_total(const struct out *o, enum skep_loss where)
+{
+	uint64_t n = 0;
+
+	for (const struct out_sink *s = o->sinks; s; s = s->next)
+		for (int i = 0; i < o->n_streams; i++)
+			n += s->counts[i].lost[where];
+	return n;
+}
+
+size_t out_bytes(const struct out *o)
+{
+	return o->bytes;
+}
+
+size_t out_counts(const struct out *o, struct out_count *ret, size_t room)
+{
+	size_t n = 0;
+
+	for (const struct out_sink *s = o->sinks; s; s = s->next)
+		for (int i = 0; i < o->n_streams; i++, n++)
+			if (n < room)
+				ret[n] = s->counts[i];
+	return n;
+}

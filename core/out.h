@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/out.h - the way out: records are gathered into batches, each batch is offered to
+ * every sink by a queue of its own, and every record is accounted for:
+ * seen = delivered + filtered + lost + pending, per stream and sink.
+ */
+#ifndef SKEP_CORE_OUT_H
+#define SKEP_CORE_OUT_H
+
+#include <skep/plugin.h>
+
+#define OUT_MAX_BYTES (64u << 20) /* over all queues */
+#define OUT_LOSSES 5              /* enum skep_loss + 1 */
+
+struct out;
+struct out_sink;
+
+struct out_count {
+	const struct skep_stream *stream;
+	const char *sink; /* borrowed */
+	uint64_t seen, delivered, filtered, lost[OUT_LOSSES], pending;
+};
+
+/*
+ * key_prefix is copied.  wake: there is something to do before the time that out_next_ns
+ * gave last; it may be called from inside any of these functions.
+ */
+struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg);
+struct out *out_free(struct out *);
+
+/* Before the first record. name: borrowed. 0 or -ENOMEM. */
+int out_sink_add(struct out *, const char *name, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *),
+		 void *arg, struct out_sink **ret);
+/* The stream's number, the same for the same pointer; or -ENOMEM, -E2BIG. */
+int out_stream_add(struct out *, const struct skep_stream *);
+
+/* Copies. What cannot be kept is counted. */
+void out_emit(struct out *, int stream, const struct skep_upid *, uint64_t time_ns, const void *rec,
+	      const struct skep_context *);
+/* n records of that stream did not even get here. */
+void out_lost(struct out *, int stream, enum skep_loss where, uint64_t n);
+
+/* A sink's answer. -ENOENT: it does not have that batch. */
+int out_done(struct out *, struct out_sink *, const struct skep_batch *, enum skep_batch_result, uint64_t now_ns);
+void out_sink_kick(struct out_sink *);    /* it runs again */
+void out_sink_abandon(struct out_sink *); /* it has stopped: what it has not taken is lost(sink) */
+
+void out_flush(struct out *);                  /* close the open batch */
+void out_tick(struct out *, uint64_t now_ns);  /* close what is old, offer what is due */
+uint64_t out_next_ns(const struct out *);      /* when to call out_tick; UINT64_MAX: nothing waits for a time */
+
+uint64_t out_last_id(const struct out *); /* of the last batch closed; 0: none */
+/* True when this sink has settled every batch up to that one. */
+bool out_sink_settled(const struct out_sink *, uint64_t id);
+uint64_t out_lost_total(const struct out *, enum skep_loss where);
+size_t out_bytes(const struct out *);
+size_t out_counts(const struct out *, struct out_count *ret, size_t room); /* how many there are */
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/run.c - the list of runs.
+ */
+#include "core/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "core/collector.h"
+
+void run_id_new(char ret[RUN_ID_SIZE])
+{
+	struct timespec now = { 0 };
+	uint32_t random = 0;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (!gmtime_r(&now.tv_sec, &tm))
+		memset(&tm, 0, sizeof(tm));
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+		random = (uint32_t)now.tv_nsec;
+	if (strftime(ret, RUN_ID_SIZE, "%Y%m%dT%H%M%S", &tm) != 15) /* no year of four digits */
+		memcpy(ret, "00000000T000000", 16);
+	snprintf(ret + 15, RUN_ID_SIZE - 15, "-%06x", (unsigned)(random & 0xffffff));
+}
+
+static int copy_argv(struct run *r, const char *const *argv)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; argv && argv[i]; i++)
+		len += strlen(argv[i]) + 1;
+	if (len > UINT32_MAX)
+		return -E2BIG;
+	r->argv = malloc(len + 1);
+	if (!r->argv)
+		return -ENOMEM;
+	len = 0;
+	for (size_t i = 0; argv && argv[i]; i++) {
+		size_t n = strlen(argv[i]) + 1;
+
+		memcpy(r->argv + len, argv[i], n);
+		len += n;
+	}
+	r->argv_len = (uint32_t)len;
+	return 0;
+}
+
+static void destroy(struct run *r)
+{
+	free(r->id);
+	free(r->name);
+	free(r->pipeline);
+	free(r->cwd);
+	free(r->argv);
+	free(r);
+}
+
+int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, struct run **ret)
+{
+	struct run *r;
+	int err;
+
+	if (!spec->id || !*spec->id)
+		return -EINVAL;
+	if (run_find(runs, spec->id))
+		return -EEXIST;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->id = strdup(spec->id);
+	r->name = strdup(spec->name ? spec->name : "");
+	r->pipeline = strdup(spec->pipeline ? spec->pipeline : "");
+	r->cwd = strdup(spec->cwd ? spec->cwd : "");
+	err = copy_argv(r, spec->argv);
+	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd))
+		err = -ENOMEM;
+	if (err < 0) {
+		destroy(r);
+		return err;
+	}
+	r->root_pid = spec->root;
+	r->start_ns = now_ns;
+	r->status = -1;
+	r->next = runs->first;
+	runs->first = r;
+	runs->n++;
+	*ret = r;
+	return 0;
+}
+
+void run_free(struct runs *runs, struct run *r)
+{
+	for (struct run **at = &runs->first; *at; at = &(*at)->next)
+		if (*at == r) {
+			*at = r->next;
+			runs->n--;
+			break;
+		}
+	destroy(r);
+}
+
+struct run *run_find(const struct runs *runs, const char *id)
+{
+	struct run *r = runs->first;
+
+	while (r && strcmp(r->id, id) != 0)
+		r = r->next;
+	return r;
+}
+
+struct run *run_by_root(const struct runs *runs, const struct skep_upid *root)
+{
+	struct run *r = runs->first;
+
+	while (r && !(r->root.pid == root->pid && r->root.start_ns == root->start_ns))
+		r = r->next;
+	return r;
+}
+
+struct run *run_only(const struct runs *runs)
+{
+	struct run *only = NULL;
+
+	for (struct run *r = runs->first; r; r = r->next) {
+		if (r->ended)
+			continue;
+		if (only)
+			return NULL;
+		only = r;
+	}
+	return only;
+}
+
+static struct skep_str text(const char *s)
+{
+	return (struct skep_str){ s, (uint32_t)strlen(s), (uint32_t)strlen(s) };
+}
+
+void run_decode_status(uint32_t status, int64_t *ret_code, uint64_t *ret_signal, bool *ret_core)
+{
+	*ret_signal = status & 0x7f;
+	*ret_core = (status & 0x80) != 0;
+	*ret_code = *ret_signal ? -1 : (int64_t)(status >> 8 & 0xff);
+}
+
+void run_record(const struct run *r, struct out_run *ret)
+{
+	bool core;
+
+	*ret = (struct out_run){
+		.run = text(r->id),
+		.name = text(r->name),
+		.pipeline = text(r->pipeline),
+		.state = text(r->ended ? "ended" : "running"),
+		.argv = { r->argv, r->argv_len, r->argv_len },
+		.cwd = text(r->cwd),
+		.root_upid = r->root,
+		.uid = r->uid,
+		.start_ns = r->start_ns,
+		.end_ns = r->ended ? r->end_ns : 0,
+		.exit_code = -1,
+		.rss_peak_bytes = r->rss_peak_bytes,
+		.processes_seen = r->seen,
+		.rusage_cpu_ns = r->rusage_cpu_ns,
+	};
+	if (r->status >= 0)
+		run_decode_status((uint32_t)r->status, &ret->exit_code, &ret->signal, &core);
+}
+
+void run_sampled(struct run *r)
+{
+	if (r->rss_bytes > r->rss_peak_bytes)
+		r->rss_peak_bytes = r->rss_bytes;
+}

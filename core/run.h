@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/run.h - runs: who they are, what is counted for each, their record.  Which process
+ * belongs to which run is the tracker's business.
+ */
+#ifndef SKEP_CORE_RUN_H
+#define SKEP_CORE_RUN_H
+
+#include <sys/types.h>
+
+#include "core/intern.h"
+#include "core/outstreams.h"
+
+struct run_spec;
+
+struct run {
+	struct run *next;
+	char *id, *name, *pipeline, *cwd;
+	char *argv; /* "a\0b\0" */
+	uint32_t argv_len;
+	bool found; /* by session, not begun by collector_run_begin */
+	bool ended; /* its end has been emitted */
+	pid_t root_pid;
+	struct skep_upid root; /* pid 0 until the root's first record */
+	uint32_t uid;
+	uint64_t start_ns, end_ns;
+	int status; /* of the root, as waitpid gives it; -1: not known */
+	uint64_t rusage_cpu_ns;
+	uint64_t seen;    /* processes */
+	uint64_t members; /* entries of the table that point here */
+	uint64_t alive;
+	uint64_t rss_bytes, rss_peak_bytes; /* sum now; its largest at a sample, or the largest process */
+	uint64_t lost_begin[5];             /* by enum skep_loss: the collector's totals when it began */
+	/* of the last sample, for the live line */
+	uint64_t sample_interval_ns, sample_cpu_ns, sample_read_bytes, sample_write_bytes;
+	uint64_t busiest_cpu_ns;
+	char busiest[128];
+};
+
+struct runs {
+	struct run *first;
+	size_t n;
+};
+
+/* Copies all. 0, -EEXIST (that id is there), -EINVAL (no id), -ENOMEM. */
+int run_new(struct runs *, const struct run_spec *, uint64_t now_ns, struct run **ret);
+void run_free(struct runs *, struct run *); /* out of the list and gone */
+struct run *run_find(const struct runs *, const char *id);
+struct run *run_by_root(const struct runs *, const struct skep_upid *root);
+/* The one run there is that has not ended, when there is exactly one. */
+struct run *run_only(const struct runs *);
+/* Everything but host, boot_id, kernel, version, cpus, interval and losses. Strings borrowed from the run. */
+void run_record(const struct run *, struct out_run *ret);
+/* At each sample. */
+void run_sampled(struct run *);
+
+/* wait status -> exit code (-1: none), signal, core. */
+void run_decode_status(uint32_t status, int64_t *ret_code, uint64_t *ret_signal, bool *ret_core);
+
+#endif

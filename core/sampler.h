@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/sampler.h - what each tool of each run used since the last sample: cells that the
+ * process table adds to whenever it learns a counter, so that an interval costs one step
+ * per tool and not one per process.
+ */
+#ifndef SKEP_CORE_SAMPLER_H
+#define SKEP_CORE_SAMPLER_H
+
+#include "core/intern.h"
+#include "core/outstreams.h"
+
+struct run;
+struct sampler;
+
+struct cell {
+	struct cell *next;
+	struct run *run;            /* borrowed: a run outlives its cells. NULL: outside of any */
+	const struct interned *tool; /* NULL: not known */
+	uint32_t refs;
+	uint64_t alive, rss_bytes; /* now */
+	uint64_t cpu_ns, run_delay_ns, read_bytes, write_bytes, started; /* since the last sample */
+};
+
+struct sampler *sampler_new(struct intern *);
+struct sampler *sampler_free(struct sampler *);
+
+/* A reference to the cell, made when it is not there. NULL: no memory. */
+struct cell *sampler_cell(struct sampler *, struct run *, const struct interned *tool);
+void sampler_unref(struct cell *); /* NULL is fine; the cell goes after its last sample */
+/*
+ * Call back once for each cell that has something to say and begin its next interval;
+ * only: the cells of `run` (all false), or of every run (all true).
+ */
+void sampler_take(struct sampler *, bool all, const struct run *run, void (*cb)(const struct cell *, void *arg), void *arg);
+/* No cell of this run is left. */
+bool sampler_idle(const struct sampler *, const struct run *run);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/track.c - the tracker's entries: found, made, counted, let go.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/counters.h"
+#include "core/track_priv.h"
+
+int track_new(const struct track_env *env, struct track **ret)
+{
+	struct track *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->env = *env;
+	t->drained_ns = UINT64_MAX;
+	t->intern = intern_new();
+	t->table = proctab_new();
+	t->sampler = t->intern ? sampler_new(t->intern) : NULL;
+	t->record = calloc(1, env->process_size);
+	if (!t->intern || !t->table || !t->sampler || !t->record) {
+		track_free(t);
+		return -ENOMEM;
+	}
+	*ret = t;
+	return 0;
+}
+
+static void drop(struct proc *p, void *arg)
+{
+	track_forget(arg, p);
+}
+
+struct track *track_free(struct track *t)
+{
+	if (!t)
+		return NULL;
+	proctab_free(t->table, drop, t);
+	sampler_free(t->sampler);
+	while (t->runs.first)
+		run_free(&t->runs, t->runs.first);
+	intern_free(t->intern);
+	free(t->chain);
+	free(t->record);
+	free(t);
+	return NULL;
+}
+
+struct proc *track_find(struct track *t, const struct skep_upid *upid)
+{
+	struct proc *p = proctab_find(t->table, upid);
+	struct skep_upid root = { .pid = upid->pid };
+
+	if (p || upid->start_ns == 0)
+		return p;
+	/* A run's root whose fork was not recorded: the first record about its pid says when it started. */
+	p = proctab_find(t->table, &root);
+	if (!p)
+		return NULL;
+	p->upid.start_ns = upid->start_ns; /* the table is keyed by pid alone */
+	p->image_start_ns = upid->start_ns;
+	if (p->run && (p->flags & PROC_ROOT))
+		p->run->root = p->upid;
+	return p;
+}
+
+bool track_known(const struct track *t, const struct skep_upid *upid)
+{
+	const struct proc *p = proctab_find(t->table, upid);
+	struct skep_upid root = { .pid = upid->pid };
+
+	if (!p)
+		p = proctab_find(t->table, &root);
+	return p && (p->flags & PROC_CONFIRMED) && p->program && !((p->approx & OUT_APPROX_EXEC) && !p->program->exe);
+}
+
+struct proc *track_get(struct track *t, const struct skep_upid *upid, bool *ret_new)
+{
+	struct proc *p = track_find(t, upid);
+
+	*ret_new = false;
+	if (p)
+		return p;
+	if (proctab_closed(t->table, upid)) {
+		t->stats.late++;
+		return NULL;
+	}
+	p = proctab_add(t->table, upid);
+	if (!p) {
+		t->stats.no_memory++;
+		return NULL;
+	}
+	p->image_start_ns = upid->start_ns;
+	p->sweep = t->sweep;
+	*ret_new = true;
+	return p;
+}
+
+void track_forget(struct track *t, struct proc *p)
+{
+	track_uncount(p);
+	sampler_unref(p->cell);
+	p->cell = NULL;
+	if (p->run)
+		p->run->members--;
+	p->run = NULL;
+	program_unref(t->intern, p->program);
+	p->program = NULL;
+	intern_unref(t->intern, p->comm);
+	intern_unref(t->intern, p->cwd);
+	intern_unref(t->intern, p->cgroup);
+	p->comm = p->cwd = p->cgroup = NULL;
+	p->facets = facet_values_free(p->facets);
+	if (p->oom)
+		intern_unref(t->intern, p->oom->cgroup);
+	free(p->oom);
+	p->oom = NULL;
+}
+
+void track_remove(struct track *t, struct proc *p)
+{
+	if (p->flags & PROC_FINAL) {
+		if (p->held_prev)
+			p->held_prev->held_next = p->held_next;
+		else if (t->held_first == p)
+			t->held_first = p->held_next;
+		if (p->held_next)
+			p->held_next->held_prev = p->held_prev;
+		else if (t->held_last == p)
+			t->held_last = p->held_prev;
+	}
+	if (p->missing_ns)
+		t->missing--;
+	track_forget(t, p);
+	proctab_remove(t->table, p);
+}
+
+void track_touch(struct track *t, struct proc *p, uint64_t time_ns)
+{
+	if (time_ns > p->event_ns)
+		p->event_ns = time_ns;
+	if (p->missing_ns) {
+		p->missing_ns = 0;
+		t->missing--;
+	}
+}
+
+void track_text(struct track *t, const struct interned **to, const struct skep_str *text)
+{
+	const struct interned *s = *to;
+
+	if (text->len == 0 || !text->ptr)
+		return;
+	if (s && s->len == text->len && memcmp(s->text, text->ptr, s->len) == 0)
+		return;
+	s = intern_get(t->intern, text);
+	if (!s)
+		return; /* no memory: the older text is better than none */
+	intern_unref(t->intern, *to);
+	*to = s;
+}
+
+void track_program(struct track *t, struct proc *p, const struct skep_str *exe, const struct skep_str *filename,
+		   const struct skep_str *argv, const struct skep_str *comm)
+{
+	struct tool_name tool;
+	struct program *program;
+
+	tools_recognize(t->env.tools, exe, filename, argv, comm, &tool);
+	program = program_new(t->intern, exe, filename, argv, tool.name, tool.wrapper);
+	if (!program) {
+		t->stats.no_memory++;
+		return;
+	}
+	program_unref(t->intern, p->program);
+	p->program = program;
+}
+
+void track_recell(struct track *t, struct proc *p)
+{
+	const struct interned *tool = p->program ? p->program->tool : NULL;
+	bool counted = p->flags & PROC_COUNTED;
+	uint64_t rss = p->rss_bytes;
+	struct cell *cell;
+
+	if (p->flags & PROC_MUTED) /* it has left the books */
+		return;
+	if (p->cell && p->cell->run == p->run && p->cell->tool == tool)
+		return;
+	track_uncount(p);
+	sampler_unref(p->cell);
+	cell = sampler_cell(t->sampler, p->run, tool);
+	if (!cell)
+		t->stats.no_memory++;
+	p->cell = cell;
+	if (counted) {
+		track_count_alive(p);
+		track_set_rss(p, rss);
+	}
+}
+
+void track_count_alive(struct proc *p)
+{
+	if (p->flags & PROC_COUNTED)
+		return;
+	p->flags |= PROC_COUNTED;
+	p->rss_bytes = 0;
+	if (p->cell)
+		p->cell->alive++;
+	if (p->run)
+		p->run->alive++;
+}
+
+void track_set_rss(struct proc *p, uint64_t rss_bytes)
+{
+	if (!(p->flags & PROC_COUNTED))
+		return;
+	/* Sums of unsigned differences: exact however they wrap, because each part is taken out as it was put in. */
+	if (p->cell)
+		p->cell->rss_bytes += rss_bytes - p->rss_bytes;
+	if (p->run)
+		p->run->rss_bytes += rss_bytes - p->rss_bytes;
+	p->rss_bytes = rss_bytes;
+}
+
+void track_uncount(struct proc *p)
+{
+	if (!(p->flags & PROC_COUNTED))
+		return;
+	track_set_rss(p, 0);
+	p->flags &= ~PROC_COUNTED;
+	if (p->cell)
+		p->cell->alive--;
+	if (p->run)
+		p->run->alive--;
+}
+
+static void add_to_cell(struct proc *p, const struct skep_counters *before)
+{
+	struct skep_counters d;
+
+	if (!p->cell)
+		return;
+	counters_sub(&p->last, before, &d);
+	p->cell->cpu_ns += d.cpu_ns;
+	p->cell->run_delay_ns += d.run_delay_ns;
+	p->cell->read_bytes += d.read_bytes;
+	p->cell->write_bytes += d.write_bytes;
+}
+
+unsigned track_advance(struct proc *p, const struct skep_counters *c)
+{
+	struct skep_counters before = p->last;
+	unsigned behind = counters_raise(&p->last, c);
+
+	add_to_cell(p, &before);
+	return behind;
+}
+
+void track_settle(struct track *t, struct proc *p, const struct skep_counters *c, bool run_delay_partial)
+{
+	struct skep_counters before = p->last, exact = *c, floor = p->base;
+
+	if (run_delay_partial) { /* what was seen while all threads lived may be more */
+		if (exact.run_delay_ns < before.run_delay_ns)
+			exact.run_delay_ns = before.run_delay_ns;
+		if (exact.run_count < before.run_count)
+			exact.run_count = before.run_count;
+	}
+	t->stats.clamped += counters_raise(&floor, &exact); /* earlier images have been reported: not below them */
+	p->last = floor;
+	add_to_cell(p, &before);
+}

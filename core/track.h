@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/track.h - the tracker: life-cycle records in, one record per image of a process out.
+ * Keeps the process table, decides which run a process belongs to, and survives records
+ * that are missing, doubled, late or absurd.  Knows no plugin and no loop; the caller says
+ * what time it is.
+ */
+#ifndef SKEP_CORE_TRACK_H
+#define SKEP_CORE_TRACK_H
+
+#include "core/cgroup.h"
+#include "core/out.h"
+#include "core/proctab.h"
+#include "core/tool.h"
+
+#define TRACK_PATIENCE_NS 2000000000u /* for facets, and for the final record of a process that sweeps miss */
+
+/* What the tracker works with; all borrowed. */
+struct track_env {
+	const struct tools *tools;
+	const struct facets *facets;
+	struct cgroups *cgroups;
+	struct out *out;
+	int process_stream;        /* its number there */
+	uint32_t process_size;     /* its record's size, facets included */
+	bool runs_only;
+	uint64_t start_ns;         /* the collector's */
+	/* A run was found by its session; its root has come to its end (status, end_ns are set). */
+	void (*run_found)(void *arg, struct run *);
+	void (*run_over)(void *arg, struct run *);
+	void *arg;
+};
+
+struct track_stats {
+	uint64_t records;     /* taken */
+	uint64_t invalid;     /* about no process */
+	uint64_t late;        /* about a process that was closed already, or told twice */
+	uint64_t clamped;     /* counters that would have gone backwards */
+	uint64_t lost;        /* processes closed without final counters */
+	uint64_t facet_late;  /* closed without waiting longer for a facet probe */
+	uint64_t no_memory;   /* records not taken for want of memory */
+};
+
+struct track {
+	struct track_env env;
+	struct intern *intern;
+	struct proctab *table;
+	struct sampler *sampler;
+	struct runs runs;
+	struct track_stats stats;
+	void *record;            /* process_size bytes, where out records are put together */
+	struct proc *held_first, *held_last;
+	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
+	uint64_t now_ns;
+	size_t missing;          /* entries with missing_ns */
+	uint32_t sweep;          /* number of the sweep under way or of the last one */
+	bool sweeping;
+	uint64_t sweep_begin_ns;
+	uint64_t swept_ns;       /* begin of the last complete sweep */
+	struct proc **chain;     /* scratch of track_place_all */
+	size_t chain_room;
+};
+
+/* 0 or -ENOMEM */
+int track_new(const struct track_env *, struct track **ret);
+struct track *track_free(struct track *);
+
+/* role: any SKEP_ROLE_PROC_*. The record is read only during the call. */
+void track_record(struct track *, enum skep_role, const struct skep_upid *, uint64_t time_ns, const void *rec, uint64_t now_ns);
+void track_facet(struct track *, const struct skep_stream *, const struct skep_upid *, const void *rec, uint64_t now_ns);
+void track_sweep_begin(struct track *, uint64_t time_ns, uint64_t now_ns);
+void track_sweep_end(struct track *, bool complete, uint64_t now_ns);
+/* All facet probes have emitted everything up to that time. UINT64_MAX: there is none to wait for. */
+void track_drained(struct track *, uint64_t time_ns, uint64_t now_ns);
+void track_tick(struct track *, uint64_t now_ns); /* a few times a second: those that waited long enough */
+
+/* What is known of a process, for records that are passed on. Borrowed until the next call. */
+void track_context(const struct track *, const struct skep_upid *, struct skep_context *ret);
+
+/* Is it in the table, with what it runs? If not an iterator's details are welcome. */
+bool track_known(const struct track *, const struct skep_upid *);
+
+/* `skep run`: this live process is the root of the run. 0 or -ENOMEM. */
+int track_run_root(struct track *, struct run *, uint64_t now_ns);
+/*
+ * How many members are still to be waited for: dead without final counters (zombies not
+ * counted when zombies_ok), held for facets, or not seen by a complete sweep since `since`.
+ */
+size_t track_run_pending(const struct track *, const struct run *, bool zombies_ok, uint64_t since_ns);
+/* Emit what is known of the members that are left and let go of them. status: the root's, as waitpid gave it. */
+void track_run_close(struct track *, struct run *, uint64_t now_ns);
+/* Free runs that have ended and that nothing points to any more. */
+void track_runs_reap(struct track *);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/track_event.c - what each life-cycle record does to the table.  A record may come
+ * first, late, twice or not at all: whichever comes first makes the entry, and what only a
+ * lost one could have told is marked as missing (OUT_APPROX_*).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/counters.h"
+#include "core/track_priv.h"
+
+static const struct skep_str nothing = { "", 0, 0 };
+
+static void raise_u64(uint64_t *to, uint64_t x)
+{
+	if (x > *to)
+		*to = x;
+}
+
+/* The first life-cycle record about it. Its program is known by now; started: an image began just now. */
+static void confirm(struct track *t, struct proc *p, bool started)
+{
+	p->flags |= PROC_CONFIRMED;
+	if (!(p->flags & (PROC_EXITED | PROC_FINAL)))
+		track_count_alive(p);
+	track_place(t, p);
+	track_recell(t, p);
+	if (started && p->cell)
+		p->cell->started++;
+}
+
+/* What it runs is what its parent runs. */
+static bool inherit(struct track *t, struct proc *p, const struct skep_upid *parent_upid)
+{
+	struct proc *parent = parent_upid->pid != 0 ? track_find(t, parent_upid) : NULL;
+
+	if (!parent || parent == p || !parent->program)
+		return false;
+	program_unref(t->intern, p->program);
+	p->program = program_ref(parent->program);
+	if (!p->comm)
+		p->comm = intern_ref(parent->comm);
+	if (!p->cwd)
+		p->cwd = intern_ref(parent->cwd);
+	if (!p->cgroup && p->cgroup_id == parent->cgroup_id)
+		p->cgroup = intern_ref(parent->cgroup);
+	return true;
+}
+
+/* An entry that no record has begun properly: its fork, or more, was lost, or it is older than we are. */
+static void stub(struct track *t, struct proc *p, const struct skep_upid *parent, const struct skep_counters *first)
+{
+	if (parent && parent->pid != 0)
+		p->parent = *parent;
+	p->approx |= OUT_APPROX_EXEC;
+	if (p->upid.start_ns < t->env.start_ns && !(p->flags & PROC_ROOT)) {
+		p->approx |= OUT_APPROX_START;
+		if (first) /* what it used before is not this interval's */
+			p->last = *first;
+	}
+	if (!p->program && !inherit(t, p, &p->parent))
+		track_program(t, p, &nothing, &nothing, &nothing, &nothing);
+	confirm(t, p, false);
+}
+
+static void set_cgroup(struct track *t, struct proc *p, uint64_t id, const struct skep_str *path)
+{
+	if (id == 0)
+		return;
+	if (path && path->len > 0)
+		cgroups_known(t->env.cgroups, id, path);
+	if (id != p->cgroup_id) {
+		intern_unref(t->intern, p->cgroup);
+		p->cgroup = NULL;
+		p->cgroup_id = id;
+	}
+	if (path)
+		track_text(t, &p->cgroup, path);
+}
+
+static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_fork *rec)
+{
+	bool first = !(p->flags & PROC_CONFIRMED);
+
+	(void)time_ns;
+	if (p->parent.pid == 0) {
+		p->parent.pid = rec->parent.pid;
+		p->parent.start_ns = rec->parent.start_ns;
+	}
+	if (first) {
+		p->uid = rec->uid;
+		p->gid = rec->gid;
+		p->session = rec->session;
+		set_cgroup(t, p, rec->cgroup_id, NULL);
+		track_text(t, &p->comm, &rec->comm);
+	}
+	if (p->image == 0 && (first || (p->approx & OUT_APPROX_EXEC))) {
+		if (inherit(t, p, &p->parent)) {
+			p->approx &= ~OUT_APPROX_EXEC;
+			p->flags &= ~PROC_EXECED; /* an iterator that was ahead of the ring guessed otherwise */
+		} else if (first) {
+			p->approx |= OUT_APPROX_EXEC;
+			track_program(t, p, &nothing, &nothing, &nothing, &rec->comm);
+		}
+	}
+	if (first) {
+		confirm(t, p, true);
+		return;
+	}
+	/* Later records made the entry; now its parent is known, and with it perhaps the run. */
+	if (!p->run && !(p->flags & PROC_MUTED)) {
+		p->flags &= ~PROC_PLACED;
+		track_place(t, p);
+	}
+	track_recell(t, p);
+}
+
+static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_exec *rec)
+{
+	struct skep_counters cut;
+	struct skep_str argv = rec->argv;
+
+	if (p->flags & (PROC_EXITED | PROC_FINAL)) {
+		t->stats.late++;
+		return;
+	}
+	if (!(p->flags & PROC_CONFIRMED))
+		stub(t, p, &rec->parent, &rec->counters);
+	if (p->parent.pid == 0)
+		p->parent = rec->parent;
+
+	/*
+	 * The image ends at the exec's reading even where an iterator, which is read by another
+	 * way than the ring, has told a later one already: that belongs to the next image.
+	 */
+	cut = p->base;
+	t->stats.clamped += counters_raise(&cut, &rec->counters);
+	track_advance(p, &rec->counters);
+	track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
+	p->approx |= OUT_APPROX_SPLIT;
+	if (!(p->flags & PROC_MUTED))
+		track_image_out(t, p, "replaced", &cut, time_ns, false);
+
+	raise_u64(&p->image_start_ns, time_ns);
+	p->image++;
+	p->base = cut;
+	raise_u64(&p->maxrss_base_bytes, rec->maxrss_bytes);
+	raise_u64(&p->maxrss_bytes, rec->maxrss_bytes);
+	p->rss_peak_bytes = 0;
+	p->threads_peak = 0;
+	p->approx = OUT_APPROX_SPLIT;
+	p->flags = (p->flags | PROC_EXECED) & ~PROC_RSS_KNOWN;
+	p->uid = rec->uid;
+	p->gid = rec->gid;
+	p->session = rec->session;
+	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
+	track_text(t, &p->comm, &rec->comm);
+	track_text(t, &p->cwd, &rec->cwd);
+	/* Unreadable is not empty: "cut" says that there was more than what is shown. */
+	if ((rec->flags & SKEP_EXEC_ARGV_UNREADABLE) && argv.total <= argv.len)
+		argv.total = argv.len + 1;
+	track_program(t, p, &rec->exe, &rec->filename, &argv, &rec->comm);
+	track_set_rss(p, 0);
+	if (p->flags & PROC_PLACED)
+		track_leader(t, p);
+	else
+		track_place(t, p);
+	if (p->run && (p->flags & PROC_ROOT))
+		p->run->uid = p->uid;
+	track_recell(t, p);
+	if (p->cell && !(p->flags & PROC_MUTED))
+		p->cell->started++;
+}
+
+static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_exit *rec)
+{
+	/* Two threads that exit together can both see themselves as the last one (kernels before 6.16). */
+	if (p->flags & (PROC_EXITED | PROC_FINAL)) {
+		t->stats.late++;
+		return;
+	}
+	if (!(p->flags & PROC_CONFIRMED))
+		stub(t, p, NULL, NULL);
+	set_cgroup(t, p, rec->cgroup_id, NULL);
+	p->status = rec->status;
+	p->end_ns = time_ns;
+	if (rec->threads_peak > p->threads_peak)
+		p->threads_peak = rec->threads_peak;
+	raise_u64(&p->maxrss_bytes, rec->maxrss_bytes);
+	if (rec->rss_peak_bytes > 0 || rec->maxrss_bytes > 0)
+		track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
+	p->flags |= PROC_EXITED;
+	track_uncount(p);
+}
+
+static void event_final(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_final *rec)
+{
+	if (p->flags & PROC_FINAL) {
+		t->stats.late++;
+		return;
+	}
+	if (!(p->flags & PROC_CONFIRMED))
+		stub(t, p, NULL, &rec->counters);
+	set_cgroup(t, p, rec->cgroup_id, NULL);
+	track_settle(t, p, &rec->counters, rec->flags & SKEP_FINAL_RUN_DELAY_PARTIAL);
+	if (rec->flags & SKEP_FINAL_RUN_DELAY_PARTIAL)
+		p->approx |= OUT_APPROX_RUN_DELAY;
+	raise_u64(&p->maxrss_bytes, rec->maxrss_bytes);
+	if (!(p->flags & PROC_RSS_KNOWN) && rec->maxrss_bytes > 0)
+		track_image_rss(p, 0, rec->maxrss_bytes);
+	/* Never sampled with several threads: as many as it had in all its life, which for most is their peak. */
+	if (p->threads_peak <= 1 && rec->threads > p->threads_peak)
+		p->threads_peak = rec->threads < UINT32_MAX ? (uint32_t)rec->threads : UINT32_MAX;
+	if (!(p->flags & PROC_EXITED)) {
+		p->approx |= OUT_APPROX_END;
+		p->status = rec->status;
+		p->end_ns = time_ns;
+	}
+	track_uncount(p);
+	p->flags |= PROC_EXITED | PROC_FINAL;
+	track_hold(t, p);
+}
+
+/* exe, argv, cwd as an iterator read them; of a process whose exec nobody saw. */
+static void take_details(struct track *t, struct proc *p, const struct skep_process_live *rec)
+{
+	const struct proc *parent;
+
+	track_text(t, &p->cwd, &rec->cwd);
+	if (rec->exe.len == 0)
+		return;
+	track_program(t, p, &rec->exe, &nothing, &rec->argv, &rec->comm);
+	/* It has execed if it does not run what its parent runs; that is all that can still be known. */
+	parent = p->parent.pid != 0 ? proctab_find(t->table, &p->parent) : NULL;
+	if (!parent || !parent->program || !p->program || parent->program->exe != p->program->exe)
+		p->flags |= PROC_EXECED;
+	if (p->approx & OUT_APPROX_START)
+		p->approx &= ~OUT_APPROX_EXEC;
+}
+
+static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_live *rec)
+{
+	bool newest = time_ns >= p->event_ns, first = !(p->flags & PROC_CONFIRMED);
+
+	p->sweep = t->sweep;
+	if (p->flags & PROC_FINAL)
+		return;
+	if (first) {
+		p->maxrss_base_bytes = rec->maxrss_bytes;
+		track_text(t, &p->comm, &rec->comm);
+		p->session = rec->session;
+		p->uid = rec->uid;
+		p->gid = rec->gid;
+		set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
+		if (rec->exe.len == 0)
+			track_program(t, p, &nothing, &nothing, &nothing, &rec->comm);
+		stub(t, p, &rec->parent, &rec->counters);
+		if (!(p->approx & OUT_APPROX_START) && p->cell)
+			p->cell->started++;
+	} else if (p->parent.pid == 0) {
+		p->parent = rec->parent;
+	}
+	if (p->image == 0 && (p->approx & OUT_APPROX_EXEC)) {
+		take_details(t, p, rec);
+		track_recell(t, p);
+	}
+	if (track_advance(p, &rec->counters) && newest)
+		t->stats.clamped++;
+	if (p->flags & PROC_EXITED)
+		return;
+	if (rec->flags & SKEP_LIVE_ZOMBIE) {
+		p->flags |= PROC_ZOMBIE;
+		track_uncount(p);
+		return;
+	}
+	/* Older than the exec that is known: about the image before. */
+	if (time_ns < p->image_start_ns)
+		return;
+	if (!(p->flags & PROC_MUTED)) {
+		track_count_alive(p);
+		track_set_rss(p, rec->rss_bytes);
+	}
+	raise_u64(&p->rss_peak_bytes, rec->rss_peak_bytes);
+	raise_u64(&p->maxrss_bytes, rec->maxrss_bytes);
+	if (rec->threads > p->threads_peak)
+		p->threads_peak = rec->threads;
+	if (!newest)
+		return;
+	p->uid = rec->uid;
+	p->gid = rec->gid;
+	p->session = rec->session;
+	track_text(t, &p->comm, &rec->comm);
+	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
+	if (p->flags & PROC_PLACED)
+		track_leader(t, p);
+}
+
+static void event_oom(struct track *t, struct proc *p, const struct skep_process_oom *rec)
+{
+	struct skep_str path = rec->cgroup;
+
+	if (p->oom || (p->flags & PROC_MUTED))
+		return; /* the kernel may mark one victim again and again until it is gone */
+	if (!(p->flags & PROC_CONFIRMED))
+		stub(t, p, NULL, NULL);
+	p->flags |= PROC_OOM;
+	p->oom = calloc(1, sizeof(*p->oom));
+	if (!p->oom) {
+		t->stats.no_memory++;
+		return;
+	}
+	if (path.len == 0)
+		path = cgroups_path(t->env.cgroups, rec->cgroup_id, t->now_ns);
+	p->oom->cgroup = intern_get(t->intern, &path);
+	p->oom->limit_bytes = rec->limit_bytes;
+	p->oom->usage_bytes = rec->usage_bytes;
+	p->oom->peak_bytes = rec->peak_bytes;
+}
+
+void track_record(struct track *t, enum skep_role role, const struct skep_upid *upid, uint64_t time_ns, const void *rec, uint64_t now_ns)
+{
+	struct proc *p;
+	bool is_new;
+
+	t->now_ns = now_ns;
+	t->stats.records++;
+	if (!upid || upid->pid == 0) {
+		t->stats.invalid++;
+		return;
+	}
+	if (time_ns == 0)
+		time_ns = now_ns;
+	p = track_get(t, upid, &is_new);
+	if (!p)
+		return;
+	if (role != SKEP_ROLE_PROC_LIVE) /* event_live compares its time with the newest before */
+		track_touch(t, p, time_ns);
+	switch (role) {
+	case SKEP_ROLE_PROC_FORK:
+		event_fork(t, p, time_ns, rec);
+		break;
+	case SKEP_ROLE_PROC_EXEC:
+		event_exec(t, p, time_ns, rec);
+		break;
+	case SKEP_ROLE_PROC_EXIT:
+		event_exit(t, p, time_ns, rec);
+		break;
+	case SKEP_ROLE_PROC_FINAL:
+		event_final(t, p, time_ns, rec); /* p may be gone */
+		break;
+	case SKEP_ROLE_PROC_LIVE:
+		event_live(t, p, time_ns, rec);
+		track_touch(t, p, time_ns);
+		break;
+	case SKEP_ROLE_PROC_OOM:
+		event_oom(t, p, rec);
+		break;
+	case SKEP_ROLE_NONE:
+	case SKEP_ROLE_FACET:
+		break;
+	}
+}
+
+void track_facet(struct track *t, const struct skep_stream *stream, const struct skep_upid *upid, const void *rec, uint64_t now_ns)
+{
+	struct proc *p;
+	bool is_new;
+
+	t->now_ns = now_ns;
+	if (!upid || upid->pid == 0) {
+		t->stats.invalid++;
+		return;
+	}
+	/* Its probe may be ahead of the one that tells of forks: then the entry begins with the facet. */
+	p = track_get(t, upid, &is_new);
+	if (!p || (p->flags & PROC_MUTED))
+		return;
+	if (is_new)
+		p->event_ns = now_ns;
+	if (facets_record(t->env.facets, stream, rec, &p->facets) == -ENOMEM)
+		t->stats.no_memory++;
+}

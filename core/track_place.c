@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/track_place.c - which run a process belongs to: its parent's, decided at fork and
+ * never changed by what becomes of the parent.  Outside of runs begun by name, a session
+ * whose leader is not init's child is a run.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/collector.h"
+#include "core/counters.h"
+#include "core/track_priv.h"
+
+void track_join(struct track *t, struct proc *p, struct run *run)
+{
+	bool counted = p->flags & PROC_COUNTED;
+	uint64_t rss = p->rss_bytes;
+	struct skep_counters d;
+
+	if (p->run == run)
+		return;
+	track_uncount(p);
+	if (p->run)
+		p->run->members--;
+	p->run = run;
+	run->members++;
+	run->seen++;
+	track_recell(t, p);
+	if (counted) {
+		track_count_alive(p);
+		track_set_rss(p, rss);
+	}
+	/* What its image used before it was placed is the run's as well: samples add up to records. */
+	if (p->cell && !(p->approx & OUT_APPROX_START)) {
+		counters_sub(&p->last, &p->base, &d);
+		p->cell->cpu_ns += d.cpu_ns;
+		p->cell->run_delay_ns += d.run_delay_ns;
+		p->cell->read_bytes += d.read_bytes;
+		p->cell->write_bytes += d.write_bytes;
+	}
+}
+
+void track_leader(struct track *t, struct proc *p)
+{
+	const struct interned *tool = p->program ? p->program->tool : NULL;
+	char id[RUN_ID_SIZE];
+	struct run_spec spec = {
+		.id = id,
+		.name = tool ? tool->text : "",
+		.cwd = p->cwd ? p->cwd->text : "",
+		.root = (pid_t)p->upid.pid,
+	};
+	struct run *run;
+	int err;
+
+	if (t->env.runs_only || p->run || p->session != p->upid.pid || p->parent.pid <= 1 ||
+	    (p->flags & (PROC_MUTED | PROC_EXITED | PROC_FINAL)) || !(p->flags & PROC_CONFIRMED))
+		return;
+	for (int tries = 0; tries < 8; tries++) {
+		run_id_new(id);
+		err = run_new(&t->runs, &spec, p->upid.start_ns, &run);
+		if (err != -EEXIST)
+			break;
+	}
+	if (err < 0) {
+		t->stats.no_memory++;
+		return;
+	}
+	run->found = true;
+	run->root = p->upid;
+	run->uid = p->uid;
+	if (p->program && p->program->argv_len > 0) {
+		char *argv = malloc(p->program->argv_len);
+
+		if (argv) {
+			memcpy(argv, p->program->argv, p->program->argv_len);
+			free(run->argv);
+			run->argv = argv;
+			run->argv_len = p->program->argv_len;
+		}
+	}
+	p->flags |= PROC_ROOT;
+	track_join(t, p, run);
+	t->env.run_found(t->env.arg, run);
+}
+
+static void place_under(struct track *t, struct proc *p, const struct proc *parent)
+{
+	struct run *run = parent ? parent->run : NULL;
+
+	p->flags |= PROC_PLACED;
+	/* With one run and nothing else let in, whatever comes belongs to it even when its fork was lost. */
+	if (t->env.runs_only && parent && (parent->flags & PROC_MUTED)) {
+		track_uncount(p);
+		p->flags |= PROC_MUTED; /* the run that its parent was left over from has been reported */
+		return;
+	}
+	if (!run && t->env.runs_only)
+		run = run_only(&t->runs);
+	if (run)
+		track_join(t, p, run);
+	else
+		track_leader(t, p);
+}
+
+void track_place(struct track *t, struct proc *p)
+{
+	struct proc *parent;
+
+	if (p->flags & PROC_PLACED)
+		return;
+	parent = p->parent.pid != 0 ? track_find(t, &p->parent) : NULL;
+	if (parent == p)
+		parent = NULL;
+	/* A parent that a snapshot has not come to yet, or whose fork was lost, or without a place: the next sweep tells. */
+	if (!t->env.runs_only && p->parent.pid != 0 && (!parent || !(parent->flags & PROC_PLACED)))
+		return;
+	place_under(t, p, parent);
+}
+
+void track_place_last(struct track *t, struct proc *p)
+{
+	struct proc *parent;
+
+	if (p->flags & PROC_PLACED)
+		return;
+	parent = p->parent.pid != 0 ? proctab_find(t->table, &p->parent) : NULL;
+	if (parent && parent != p && (parent->flags & PROC_PLACED))
+		place_under(t, p, parent);
+}
+
+void track_place_all(struct track *t)
+{
+	for (struct proc *p = proctab_first(t->table); p; p = p->next) {
+		size_t n = 0;
+
+		/* Up to the first ancestor that has a place, then down again. */
+		for (struct proc *q = p; q && !(q->flags & PROC_PLACED) && (q->flags & PROC_CONFIRMED);) {
+			if (n == t->chain_room) {
+				size_t room = t->chain_room ? t->chain_room * 2 : 64;
+				struct proc **chain = realloc(t->chain, room * sizeof(struct proc *));
+
+				if (!chain) {
+					t->stats.no_memory++;
+					break;
+				}
+				t->chain = chain;
+				t->chain_room = room;
+			}
+			t->chain[n++] = q;
+			if (n > proctab_count(t->table))
+				break; /* parents in a circle, which only a broken probe says */
+			q = q->parent.pid != 0 ? proctab_find(t->table, &q->parent) : NULL;
+		}
+		while (n-- > 0) {
+			struct proc *q = t->chain[n];
+			struct proc *parent = q->parent.pid != 0 ? proctab_find(t->table, &q->parent) : NULL;
+
+			if (!(q->flags & PROC_PLACED))
+				place_under(t, q, parent == q ? NULL : parent);
+		}
+	}
+}
+
+static void read_root(struct track *t, struct proc *p)
+{
+	char link[64], *exe = NULL;
+	size_t room = 256;
+	ssize_t n = -1;
+	struct skep_str none = { "", 0, 0 }, path = none;
+
+	/* No exec of it will tell what it runs now: the program that starts the run. */
+	snprintf(link, sizeof(link), "/proc/%u/exe", p->upid.pid);
+	for (;; room *= 2) {
+		char *more = realloc(exe, room);
+
+		if (!more)
+			break;
+		exe = more;
+		n = readlink(link, exe, room);
+		if (n < 0 || (size_t)n < room || room > (64u << 10))
+			break;
+	}
+	if (n > 0)
+		path = (struct skep_str){ exe, (uint32_t)n, (uint32_t)n };
+	track_program(t, p, &path, &none, &none, &none);
+	free(exe);
+}
+
+int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
+{
+	struct proc *p = proctab_holder(t->table, (uint32_t)run->root_pid);
+	struct skep_upid upid = { .pid = (uint32_t)run->root_pid };
+	struct skep_str cwd = { run->cwd, (uint32_t)strlen(run->cwd), 0 };
+
+	t->now_ns = now_ns;
+	if (p && p->run)
+		return -EBUSY; /* it belongs to another run */
+	if (!p) {
+		/*
+		 * Its fork was not recorded (excluded until now), and /proc has its start only in
+		 * clock ticks: it takes the identity of the first record about this pid.
+		 */
+		p = proctab_add(t->table, &upid);
+		if (!p)
+			return -ENOMEM;
+		p->image_start_ns = now_ns;
+		p->event_ns = now_ns;
+		p->uid = getuid();
+		p->gid = getgid();
+		p->sweep = t->sweep;
+	}
+	if (!p->program)
+		read_root(t, p);
+	if (!p->cwd)
+		track_text(t, &p->cwd, &cwd);
+	p->flags |= PROC_ROOT | PROC_PLACED | PROC_CONFIRMED;
+	p->approx &= ~OUT_APPROX_START; /* it is the run's from its first instruction on */
+	run->root = p->upid.start_ns ? p->upid : (struct skep_upid){ 0 };
+	run->uid = p->uid;
+	if (!(p->flags & PROC_COUNTED))
+		track_count_alive(p);
+	track_join(t, p, run);
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/track_priv.h - between the tracker's files: track.c (entries and their figures),
+ * track_place.c (runs), track_image.c (records out), track_event.c (records in),
+ * track_wait.c (sweeps and waiting).
+ */
+#ifndef SKEP_CORE_TRACK_PRIV_H
+#define SKEP_CORE_TRACK_PRIV_H
+
+#include "core/track.h"
+
+/* track.c */
+/* The entry of that identity, or NULL; a root of which only the pid was known becomes it. */
+struct proc *track_find(struct track *, const struct skep_upid *);
+/* The same, or a new entry; NULL: closed already (counted), or no memory (counted). */
+struct proc *track_get(struct track *, const struct skep_upid *, bool *ret_new);
+void track_remove(struct track *, struct proc *); /* out of the table, nothing emitted */
+void track_forget(struct track *, struct proc *); /* its references only */
+void track_touch(struct track *, struct proc *, uint64_t time_ns);
+/* Program from what is known; keeps the old one when memory runs out. */
+void track_program(struct track *, struct proc *, const struct skep_str *exe, const struct skep_str *filename,
+		   const struct skep_str *argv, const struct skep_str *comm);
+/* The cell follows run and program: call after either has changed. */
+void track_recell(struct track *, struct proc *);
+void track_count_alive(struct proc *);
+void track_uncount(struct proc *);
+void track_set_rss(struct proc *, uint64_t rss_bytes);
+/* A newer reading; counters never go backwards. Returns how many of the new ones were behind. */
+unsigned track_advance(struct proc *, const struct skep_counters *);
+/* The exact, last reading: replaces estimates even where they were larger. */
+void track_settle(struct track *, struct proc *, const struct skep_counters *, bool run_delay_partial);
+/* Replace a reference to an interned string when the text differs. */
+void track_text(struct track *, const struct interned **, const struct skep_str *);
+
+/* track_place.c */
+void track_place(struct track *, struct proc *); /* by its parent, if that can be decided now */
+void track_place_last(struct track *, struct proc *); /* the same for one that goes: no later moment will know more */
+void track_place_all(struct track *);            /* after a sweep: those that are left, parents first */
+void track_join(struct track *, struct proc *, struct run *);
+void track_leader(struct track *, struct proc *); /* begins a run if it leads a session outside of any */
+
+/* track_image.c */
+/* Emit the current image as ended at end_ns with these counters. last: the process ends as well. */
+void track_image_out(struct track *, struct proc *, const char *state, const struct skep_counters *end, uint64_t end_ns, bool last);
+/* Peak of the image that ends, from what the kernel said: exact peak (0: unknown), signal->maxrss. */
+void track_image_rss(struct proc *, uint64_t peak_bytes, uint64_t maxrss_bytes);
+/* Emit the last image, remember the identity as closed, and remove the entry. */
+void track_close(struct track *, struct proc *, const char *state);
+
+/* track_wait.c */
+void track_hold(struct track *, struct proc *); /* final is known: close now, or when facets are there */
+
+#endif

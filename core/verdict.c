@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/verdict.c - creates and maps the verdict array.
+ */
+#include "core/verdict.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* PID_MAX_LIMIT on 64 bits (include/linux/threads.h). */
+#define PID_LIMIT (4u << 20)
+
+static uint32_t pid_max(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
+	unsigned n = 0;
+
+	if (f) {
+		if (fscanf(f, "%u", &n) != 1)
+			n = 0;
+		fclose(f);
+	}
+	/* Unreadable: the largest that a kernel can have wastes address space, too small would read past the end. */
+	return n > 0 && n <= PID_LIMIT ? n : PID_LIMIT;
+}
+
+void verdict_open(struct verdict *v, uint8_t all)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	void *bytes;
+
+	v->bytes = NULL;
+	v->error = 0;
+	v->pids = (pid_max() + 7) / 8 * 8;
+	v->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "skep_verdict", sizeof(uint32_t), v->pids, 1, &opts);
+	if (v->fd < 0) {
+		v->error = -errno;
+		v->fd = -1;
+		return;
+	}
+	bytes = mmap(NULL, v->pids, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+	if (bytes == MAP_FAILED) {
+		v->error = -errno;
+		close(v->fd);
+		v->fd = -1;
+		return;
+	}
+	v->bytes = bytes;
+	if (all != 0)
+		memset(v->bytes, all, v->pids);
+}
+
+void verdict_close(struct verdict *v)
+{
+	if (v->bytes)
+		munmap(v->bytes, v->pids);
+	if (v->fd >= 0)
+		close(v->fd);
+	v->bytes = NULL;
+	v->fd = -1;
+}
+
+void verdict_set(struct verdict *v, pid_t pid, uint8_t byte)
+{
+	if (v->bytes && pid > 0 && (uint32_t)pid < v->pids)
+		__atomic_store_n(&v->bytes[pid], byte, __ATOMIC_RELAXED);
+}

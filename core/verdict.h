@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/verdict.h - one byte per pid, shared with BPF code by a mapped array: 0 collect,
+ * 255 excluded.  Works without the map too (no privilege): then it excludes nothing.
+ */
+#ifndef SKEP_CORE_VERDICT_H
+#define SKEP_CORE_VERDICT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define VERDICT_COLLECT 0
+#define VERDICT_EXCLUDED 255
+
+struct verdict {
+	int fd;         /* -1: no map */
+	uint32_t pids;  /* bytes in its one element */
+	uint8_t *bytes; /* NULL: no map */
+	int error;      /* why there is no map: -errno */
+};
+
+void verdict_open(struct verdict *, uint8_t all); /* every pid gets `all` */
+void verdict_close(struct verdict *);
+void verdict_set(struct verdict *, pid_t, uint8_t);
+
+#endif
