@@ -1,0 +1,195 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What skepd says and how it exits when its configuration is right, and when it is wrong.
+# Needs: $SKEPD (the program), $SKEP_PLUGIN_DIRS (with proc and lake). Works in a folder of its own.
+set -u
+
+: "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?folder of the plugins}"
+dir=$(mktemp -d "${TMPDIR:-/tmp}/skepd_config.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM
+conf=$dir/skepd.conf
+
+fail() {
+	echo "not ok - $1"
+	sed 's/^/# stdout: /' "$dir/out"
+	sed 's/^/# stderr: /' "$dir/err"
+	exit 1
+}
+
+# run STATUS NAME ARGUMENT...: skepd exits with that status.
+run() {
+	want=$1
+	name=$2
+	shift 2
+	"$SKEPD" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	got=$?
+	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
+}
+
+# test_config STATUS NAME: skepd -t of what comes on standard input.
+test_config() {
+	cat >"$conf"
+	run "$1" "$2" -t -c "$conf"
+}
+
+# says TEXT: standard error has that text, letter by letter.
+says() {
+	grep -qF -- "$1" "$dir/err" || fail "$name: does not say: $1"
+}
+
+test_config 0 "a good configuration" <<END
+// comment
+{ "interval": "1s", /* another */
+  "probes": [ { "plugin": "proc" } ],
+  "sinks": [ { "plugin": "lake", "path": "$dir/lake" } ] }
+END
+[ "$(cat "$dir/out")" = "configuration ok" ] || fail "$name: does not say: configuration ok"
+[ ! -s "$dir/err" ] || fail "$name: complains"
+[ ! -e "$dir/lake" ] || fail "$name: -t has made the lake"
+echo "ok - a good configuration"
+
+test_config 3 "an unknown key" <<END
+{
+  "intervall": "1s"
+}
+END
+says "$conf:2:3: error: unknown key \"intervall\": did you mean \"interval\"?"
+echo "ok - $name"
+
+test_config 3 "a wrong type" <<END
+{ "interval": 5,
+  "probes": "proc" }
+END
+says "$conf:1:3: error: interval: expected a time such as \"5s\""
+says "$conf:2:3: error: probes: expected an array of objects, found the string \"proc\""
+echo "ok - $name: all of them are told"
+
+test_config 3 "a comment without an end" <<END
+{
+  /* }
+END
+says "$conf:2:3: error: this comment has no end"
+echo "ok - $name"
+
+test_config 3 "a syntax error" <<END
+{ "probes": [ { "plugin": "proc" },
+  ] }
+END
+says "$conf:2:3: error: not valid JSON"
+says "remove the comma before it"
+echo "ok - $name"
+
+test_config 3 "a missing plugin" <<END
+{ "probes": [
+  { "plugin": "proc" },
+  { "plugin": "nosuch" } ] }
+END
+says "nosuch"
+says "$SKEP_PLUGIN_DIRS"
+echo "ok - $name"
+
+test_config 3 "a probe where a sink is needed" <<END
+{ "sinks": [ { "plugin": "nosuch", "name": "a" } ], "probes": [ { "plugin": "nosuch", "name": "b" } ] }
+END
+[ "$(grep -c 'error: .*nosuch' "$dir/err")" -eq 2 ] || fail "two missing plugins: not both are told"
+echo "ok - two missing plugins: both are told"
+
+test_config 3 "an unknown option" <<END
+{ "probes": [ { "plugin": "proc",
+    "rign": "8MiB" } ] }
+END
+says "$conf:2:5: error: probes[0] (proc): unknown option \"rign\": did you mean \"ring\"?"
+echo "ok - $name"
+
+test_config 3 "options of wrong type and out of bounds" <<END
+{ "probes": [ { "plugin": "proc",
+    "drain": 5,
+    "ring": "1B" } ] }
+END
+says "$conf:2:5: error: probes[0] (proc): drain: expected a time such as \"5s\""
+says "$conf:3:5: error: probes[0] (proc): ring: the string \"1B\" is out of bounds: from 64KiB to 1GiB"
+echo "ok - $name"
+
+test_config 3 "a missing option" <<END
+{ "sinks": [ { "plugin": "lake" } ] }
+END
+says "$conf:1: error: sinks[0] (lake): option \"path\" is missing"
+echo "ok - $name"
+
+test_config 3 "two instances of one name" <<END
+{ "probes": [
+  { "plugin": "proc" },
+  { "plugin": "proc" } ] }
+END
+says "$conf:3: error: two instances are named \"proc\", here and in line 2"
+echo "ok - $name"
+
+run 3 "a missing file" -t -c "$dir/nosuch.conf"
+says "$dir/nosuch.conf: error: cannot read: No such file or directory"
+run 3 "a bad configuration in the foreground" -f -c "$conf"
+says "two instances are named"
+echo "ok - the same errors without -t"
+
+mkdir "$dir/plugins"
+echo "no ELF file" >"$dir/plugins/broken.so"
+test_config 5 "a file that is no plugin" <<END
+{ "plugin_dirs": [ "$dir/plugins" ], "probes": [ { "plugin": "broken" } ] }
+END
+says "broken.so"
+run 0 "the list of plugins with a broken one" --list-plugins -c "$conf"
+grep -q 'refused: .*broken.so' "$dir/out" || fail "$name: does not say why it is refused"
+echo "ok - a file that is no plugin: refused, listed with its reason"
+
+echo '{ "sinks": [ { "plugin": "lake" } ] }' >"$conf"
+run 0 "the list of plugins" --list-plugins -v -c "$conf"
+grep -Eq '^proc +probe .*ABI 1\.[0-9]+ .*/proc\.so$' "$dir/out" || fail "$name: has no proc"
+grep -Eq '^lake +sink .*ABI 1\.[0-9]+ .*/lake\.so$' "$dir/out" || fail "$name: has no lake"
+echo "ok - $name, although an option is missing"
+
+run 0 "the options of a plugin" --options proc -c "$conf"
+grep -Eq '^ring +size +4MiB ' "$dir/out" || fail "$name: has no ring"
+echo "ok - $name"
+
+run 2 "an unknown argument" --nosuch
+run 2 "an argument too many" -t extra
+says "unexpected argument: extra"
+run 0 "help" --help
+grep -q 'never puts itself into the background' "$dir/out" || fail "$name: does not say why it stays in the foreground"
+run 0 "version" --version
+for what in '^skepd [0-9]' '^plugin ABI: provides 1\.' '^libbpf [0-9]' '^libuv [0-9]' '^jansson [0-9]'; do
+	grep -Eq "$what" "$dir/out" || fail "$name: has no $what"
+done
+echo "ok - usage, help, version"
+
+# -f takes signals: a daemon without probes needs no privilege.
+cat >"$conf" <<END
+{ "sinks": [ { "plugin": "lake", "path": "$dir/lake" } ] }
+END
+for signal in TERM INT; do
+	# A shell gives its background jobs an ignored SIGINT, which a handler of skepd's replaces.
+	"$SKEPD" -f -v -c "$conf" >"$dir/out" 2>"$dir/err" </dev/null &
+	pid=$!
+	tries=0
+	until grep -q ' collects: ' "$dir/err"; do
+		tries=$((tries + 1))
+		if [ $tries -gt 100 ] || ! kill -0 $pid 2>/dev/null; then
+			kill $pid 2>/dev/null
+			wait $pid
+			fail "skepd -f does not start ($?)"
+		fi
+		sleep 0.1
+	done
+	kill -HUP $pid
+	kill -USR1 $pid
+	sleep 0.3
+	kill -$signal $pid
+	wait $pid
+	got=$?
+	[ $got -eq 0 ] || fail "SIG$signal: exit $got, not 0"
+	grep -q 'SIGHUP: nothing changes' "$dir/err" || fail "SIGHUP is not answered"
+	grep -q 'SIGUSR1: flushing' "$dir/err" || fail "SIGUSR1 is not answered"
+	grep -q "SIG$signal: stopping" "$dir/err" || fail "SIG$signal is not told"
+	[ -d "$dir/lake" ] || fail "the lake was not made"
+	echo "ok - skepd -f: HUP, USR1, $signal"
+done
