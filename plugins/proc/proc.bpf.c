@@ -308,9 +308,11 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
  *
  * The state of the walk lives in the map and not in registers: so every step looks the
  * same to the verifier, and two ways through one step do not become four through two
- * (with the state in registers 64 steps pass its limit of a million instructions).
+ * (with the state in registers 64 steps pass its limit of a million instructions).  A
+ * function of its own, so that the loop around it has its back-edge at a jump: up to 6.1
+ * the verifier takes no other (check_cfg), and clang likes to let inlined bodies fall through.
  */
-static __always_inline int walk_step(struct buffer *b)
+static __noinline int walk_step(struct buffer *b)
 {
 	struct walk *w = &b->walk;
 	struct dentry *dentry = (void *)w->dentry, *parent, *mnt_root;
@@ -376,7 +378,7 @@ static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
 }
 
 /* A cgroup's path below its hierarchy's root, the same way; `room` a power of two. */
-static __always_inline int cgroup_step(struct walk *w, char *data, __u32 room)
+static __noinline int cgroup_step(struct walk *w, char *data, __u32 room)
 {
 	struct kernfs_node *kn = (void *)w->dentry, *up = node_parent(kn);
 	__u32 off = w->off;
@@ -518,14 +520,14 @@ static __always_inline __u64 rss_pages(struct mm_struct *mm)
 	__s64 sum = 0, file = 0, anon = 0, shmem = 0;
 
 	/* MM_FILEPAGES 0, MM_ANONPAGES 1, MM_SHMEMPAGES 3 (include/linux/mm_types_task.h, since 4.5) */
-	if (bpf_core_type_exists(struct percpu_counter) && bpf_core_field_size(after->rss_stat) >= 4 * sizeof(struct percpu_counter)) {
-		file = BPF_CORE_READ(after, rss_stat[0].count);
-		anon = BPF_CORE_READ(after, rss_stat[1].count);
-		shmem = BPF_CORE_READ(after, rss_stat[3].count);
-	} else if (bpf_core_field_exists(before->rss_stat.count)) {
+	if (bpf_core_type_exists(struct mm_rss_stat___atomic)) {
 		file = BPF_CORE_READ(before, rss_stat.count[0].counter);
 		anon = BPF_CORE_READ(before, rss_stat.count[1].counter);
 		shmem = BPF_CORE_READ(before, rss_stat.count[3].counter);
+	} else if (bpf_core_field_exists(after->rss_stat)) {
+		file = BPF_CORE_READ(after, rss_stat[0].count);
+		anon = BPF_CORE_READ(after, rss_stat[1].count);
+		shmem = BPF_CORE_READ(after, rss_stat[3].count);
 	}
 	sum += file > 0 ? file : 0;
 	sum += anon > 0 ? anon : 0;
