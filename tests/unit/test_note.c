@@ -51,7 +51,7 @@ static const struct {
 	{ "big-endian", -ENOEXEC, "the other byte order" },
 	{ "executable", -ENOEXEC, "not a shared object" },
 	{ "other-owner", -ENOEXEC, "not a skep plugin" },
-	{ "empty-note", -ENOEXEC, "no .note.skep.plugin note" },
+	{ "empty-note", -ENOEXEC, "(0 bytes at 120) does not lie within" },
 	{ "archive", -ENOEXEC, "not an ELF file" },
 	{ "text", -ENOEXEC, "not an ELF file" },
 };
