@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/glob.c - shell patterns.  A mismatch goes back to the last '*' only: what an
+ * earlier one could take, the last one can take, too.
+ */
+#include "core/glob.h"
+
+#include <string.h>
+
+/* p is behind the '['. Returns the end of the set (behind its ']'), or NULL when it has none. */
+static const char *set_match(const char *p, unsigned char c, bool *ret_in)
+{
+	bool negated = *p == '!' || *p == '^', in = false, first = true;
+
+	if (negated)
+		p++;
+	for (; *p && (first || *p != ']'); first = false) {
+		unsigned char from, to;
+
+		if (*p == '\\' && p[1])
+			p++;
+		from = to = (unsigned char)*p++;
+		if (*p == '-' && p[1] && p[1] != ']') {
+			p++;
+			if (*p == '\\' && p[1])
+				p++;
+			to = (unsigned char)*p++;
+		}
+		if (c >= from && c <= to)
+			in = true;
+	}
+	if (*p != ']')
+		return NULL;
+	*ret_in = in != negated;
+	return p + 1;
+}
+
+/* One character of the text against one element of the pattern. Returns behind that element, or NULL: no match. */
+static const char *element_match(const char *p, unsigned char c)
+{
+	bool in;
+
+	switch (*p) {
+	case '\0':
+		return NULL;
+	case '?':
+		return p + 1;
+	case '[':
+		p = set_match(p + 1, c, &in);
+		return p && in ? p : NULL;
+	case '\\':
+		if (p[1])
+			p++;
+		break;
+	default:
+		break;
+	}
+	return (unsigned char)*p == c ? p + 1 : NULL;
+}
+
+bool glob_match(const char *pattern, const char *text, size_t len)
+{
+	const char *p = pattern, *star = NULL, *next;
+	size_t i = 0, star_at = 0;
+
+	while (i < len) {
+		if (*p == '*') {
+			star = ++p;
+			star_at = i;
+			continue;
+		}
+		next = element_match(p, (unsigned char)text[i]);
+		if (next) {
+			p = next;
+			i++;
+		} else if (star) {
+			p = star;
+			i = ++star_at;
+		} else {
+			return false;
+		}
+	}
+	while (*p == '*')
+		p++;
+	return *p == '\0';
+}
+
+bool glob_literal(const char *pattern)
+{
+	return pattern[strcspn(pattern, "*?[\\")] == '\0';
+}
+
+const char *glob_error(const char *pattern)
+{
+	bool in;
+
+	if (*pattern == '\0')
+		return "an empty pattern matches nothing";
+	for (const char *p = pattern; *p; p++) {
+		if (*p == '\\') {
+			if (!p[1])
+				return "a backslash at the end of a pattern";
+			p++;
+		} else if (*p == '[') {
+			p = set_match(p + 1, 'x', &in);
+			if (!p)
+				return "a '[' without its ']' (write \\\\[ for the character itself)";
+			p--;
+		}
+	}
+	return NULL;
+}
