@@ -111,6 +111,21 @@ out:
 	free(text);
 }
 
+void diag_place(struct diag *diag, size_t from, const char *file, int line, int column)
+{
+	for (size_t i = from; i < diag->n; i++) {
+		struct diag_entry *entry = &diag->entries[i];
+
+		if (entry->file)
+			continue;
+		entry->file = diag_clean(file);
+		if (!entry->file)
+			continue;
+		entry->line = line;
+		entry->column = column;
+	}
+}
+
 void diag_print(const struct diag *diag, FILE *out)
 {
 	size_t printed_errors = 0;

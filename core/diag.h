@@ -30,6 +30,8 @@ void diag_clear(struct diag *); /* frees what it holds; usable again */
 /* Copies its strings, control characters as "\xNN". Running out of memory loses the text but still counts the error. */
 void diag_add(struct diag *, enum diag_severity, const char *file, int line, int column, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
+/* Gives the entries from number `from` on that are not about a file this place: whoever knows it adds it. */
+void diag_place(struct diag *, size_t from, const char *file, int line, int column);
 /* One line an entry: "file:line:column: error: text". */
 void diag_print(const struct diag *, FILE *);
 

@@ -155,20 +155,22 @@ static void say_instances(const struct skepd *d)
 		       i->plugin->note.version, i->plugin->path, i->required ? ", required" : "");
 }
 
-/* --tryload is asked whether all of it works here; one that is not required may fail in a daemon, not unnoticed here. */
-static enum skepd_exit tryload_result(const struct skepd *d)
+/*
+ * -t and --tryload are asked whether all of it works here.  A daemon goes on without a
+ * plugin that is not required; a check that passes without it would check nothing.
+ */
+static bool any_failed(const struct skepd *d, const char *doing)
 {
-	enum skepd_exit result = SKEPD_OK;
+	bool any = false;
 
 	for (const struct skep_instance *i = collector_instances(d->collector); i; i = i->next) {
 		if (i->state != INSTANCE_FAILED)
 			continue;
-		fprintf(stderr, "error: %s does not start here: %s\n", i->name, i->reason ? i->reason : "it gave no reason");
-		result = SKEPD_PRIVILEGE;
+		fprintf(stderr, "error: %s does not %s here: %s\n", i->name, doing,
+			i->reason ? i->reason : "it gave no reason");
+		any = true;
 	}
-	if (result == SKEPD_OK)
-		puts("every plugin starts here");
-	return result;
+	return any;
 }
 
 static enum skepd_exit collect(struct skepd *d, struct diag *diag)
@@ -184,6 +186,8 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		return err == -ENOEXEC ? SKEPD_ABI : SKEPD_CONFIG;
 	if (d->mode != SKEPD_RUN && d->verbose)
 		say_instances(d);
+	if (d->mode != SKEPD_RUN && any_failed(d, "open"))
+		return SKEPD_CONFIG;
 	if (d->mode == SKEPD_TEST) {
 		puts("configuration ok");
 		return SKEPD_OK;
@@ -199,8 +203,12 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 	report(d, diag);
 	if (err)
 		return start_exit(d, err);
-	if (d->mode == SKEPD_TRYLOAD)
-		return tryload_result(d);
+	if (d->mode == SKEPD_TRYLOAD) {
+		if (any_failed(d, "start"))
+			return SKEPD_PRIVILEGE;
+		puts("every plugin starts here");
+		return SKEPD_OK;
+	}
 	log_notice(SKEP_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
 		   d->config->file);
 	uv_run(&d->loop, UV_RUN_DEFAULT); /* until on_stopped */

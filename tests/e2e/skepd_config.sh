@@ -117,6 +117,12 @@ END
 says "$conf:1: error: sinks[0] (lake): option \"path\" is missing"
 echo "ok - $name"
 
+test_config 3 "a plugin that does not open" <<END
+{ "sinks": [ { "plugin": "lake", "path": "$dir/lake", "synchronous": "often" } ] }
+END
+says 'synchronous is "often"'
+echo "ok - $name"
+
 test_config 3 "two instances of one name" <<END
 { "probes": [
   { "plugin": "proc" },

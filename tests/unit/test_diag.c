@@ -89,6 +89,23 @@ static void test_control_characters(void **state)
 	diag_clear(&diag);
 }
 
+static void test_place(void **state)
+{
+	struct diag diag;
+	char *text;
+
+	(void)state;
+	diag_init(&diag);
+	diag_add(&diag, DIAG_ERROR, NULL, 0, 0, "before");
+	diag_add(&diag, DIAG_WARNING, NULL, 0, 0, "no place");
+	diag_add(&diag, DIAG_ERROR, "g", 1, 2, "has one");
+	diag_place(&diag, 1, "f", 7, 8);
+	text = printed(&diag);
+	assert_string_equal(text, "error: before\nf:7:8: warning: no place\ng:1:2: error: has one\n");
+	free(text);
+	diag_clear(&diag);
+}
+
 static void test_lost_text_is_told(void **state)
 {
 	struct diag diag;
@@ -110,6 +127,7 @@ int main(void)
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_many_and_reuse),
 		cmocka_unit_test(test_control_characters),
+		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_lost_text_is_told),
 	};
 
