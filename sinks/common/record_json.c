@@ -10,44 +10,44 @@
 
 #include "sinks/common/fields.h"
 
-static void write_time(struct json *j, uint64_t boot_ns, int64_t offset)
+static void write_time(struct jsonw *j, uint64_t boot_ns, int64_t offset)
 {
 	int64_t ns;
 
 	if (!boot_ns || boot_ns > INT64_MAX || __builtin_add_overflow((int64_t)boot_ns, offset, &ns))
-		json_lit(j, "null");
+		jsonw_lit(j, "null");
 	else
-		json_time(j, ns);
+		jsonw_time(j, ns);
 }
 
-static void write_upid(struct json *j, const struct skep_upid *upid, const char *boot_id)
+static void write_upid(struct jsonw *j, const struct skep_upid *upid, const char *boot_id)
 {
 	char text[SKEP_UPID_TEXT];
 
 	skep_upid_text(boot_id, upid, text);
 	if (*text)
-		json_string(j, text, strlen(text));
+		jsonw_string(j, text, strlen(text));
 	else
-		json_lit(j, "null");
+		jsonw_lit(j, "null");
 }
 
-static void write_list(struct json *j, struct skep_str s)
+static void write_list(struct jsonw *j, struct skep_str s)
 {
 	const char *p = s.ptr, *end = s.ptr + s.len;
 
-	json_lit(j, "[");
+	jsonw_lit(j, "[");
 	while (p < end) {
 		size_t n = strnlen(p, (size_t)(end - p));
 
 		if (p > s.ptr)
-			json_lit(j, ",");
-		json_string(j, p, n);
+			jsonw_lit(j, ",");
+		jsonw_string(j, p, n);
 		p += n + 1; /* may step one beyond end when the last one was cut: only compared */
 	}
-	json_lit(j, "]");
+	jsonw_lit(j, "]");
 }
 
-static void write_hash(struct json *j, const unsigned char *p)
+static void write_hash(struct jsonw *j, const unsigned char *p)
 {
 	static const char hex[] = "0123456789abcdef";
 	char text[32];
@@ -56,10 +56,10 @@ static void write_hash(struct json *j, const unsigned char *p)
 		text[2 * i] = hex[p[i] >> 4];
 		text[2 * i + 1] = hex[p[i] & 15];
 	}
-	json_string(j, text, sizeof(text));
+	jsonw_string(j, text, sizeof(text));
 }
 
-static void write_ip(struct json *j, const unsigned char *p)
+static void write_ip(struct jsonw *j, const unsigned char *p)
 {
 	static const unsigned char v4[12] = { [10] = 0xff, [11] = 0xff };
 	char text[INET6_ADDRSTRLEN] = "";
@@ -68,10 +68,10 @@ static void write_ip(struct json *j, const unsigned char *p)
 		inet_ntop(AF_INET, p + 12, text, sizeof(text));
 	else
 		inet_ntop(AF_INET6, p, text, sizeof(text));
-	json_string(j, text, strlen(text));
+	jsonw_string(j, text, strlen(text));
 }
 
-void record_json_value(struct json *j, const struct skep_field *f, const void *data, const char *boot_id, int64_t offset)
+void record_json_value(struct jsonw *j, const struct skep_field *f, const void *data, const char *boot_id, int64_t offset)
 {
 	const unsigned char *at = (const unsigned char *)data + f->offset;
 	struct skep_str s;
@@ -81,16 +81,16 @@ void record_json_value(struct json *j, const struct skep_field *f, const void *d
 	switch (f->type) {
 	case SKEP_T_U64:
 		memcpy(&u, at, sizeof(u));
-		json_u64(j, u);
+		jsonw_u64(j, u);
 		break;
 	case SKEP_T_I64:
-		json_i64(j, field_i64(f, data));
+		jsonw_i64(j, field_i64(f, data));
 		break;
 	case SKEP_T_F64:
-		json_f64(j, field_f64(f, data));
+		jsonw_f64(j, field_f64(f, data));
 		break;
 	case SKEP_T_BOOL:
-		json_raw(j, *at ? "true" : "false", *at ? 4 : 5);
+		jsonw_raw(j, *at ? "true" : "false", *at ? 4 : 5);
 		break;
 	case SKEP_T_TIME:
 		memcpy(&u, at, sizeof(u));
@@ -98,7 +98,7 @@ void record_json_value(struct json *j, const struct skep_field *f, const void *d
 		break;
 	case SKEP_T_STR:
 		s = field_str(f, data);
-		json_string(j, s.ptr, s.len);
+		jsonw_string(j, s.ptr, s.len);
 		break;
 	case SKEP_T_STRV:
 		write_list(j, field_str(f, data));
@@ -114,22 +114,22 @@ void record_json_value(struct json *j, const struct skep_field *f, const void *d
 		write_ip(j, at);
 		break;
 	default:
-		json_lit(j, "null"); /* fields_at lets no other type through */
+		jsonw_lit(j, "null"); /* fields_at lets no other type through */
 	}
 }
 
-static void write_key(struct json *j, const char *prefix, const char *name, const char *suffix)
+static void write_key(struct jsonw *j, const char *prefix, const char *name, const char *suffix)
 {
 	if (j->len && j->buf[j->len - 1] != '{')
-		json_lit(j, ",");
-	json_lit(j, "\"");
+		jsonw_lit(j, ",");
+	jsonw_lit(j, "\"");
 	if (prefix) {
-		json_string_part(j, prefix, strlen(prefix));
-		json_lit(j, ".");
+		jsonw_string_part(j, prefix, strlen(prefix));
+		jsonw_lit(j, ".");
 	}
-	json_string_part(j, name, strlen(name));
-	json_string_part(j, suffix, strlen(suffix));
-	json_lit(j, "\":");
+	jsonw_string_part(j, name, strlen(name));
+	jsonw_string_part(j, suffix, strlen(suffix));
+	jsonw_lit(j, "\":");
 }
 
 static bool has_field(const struct skep_stream *s, const char *name)
@@ -143,7 +143,7 @@ static bool has_field(const struct skep_stream *s, const char *name)
 	return false;
 }
 
-static void write_fields(struct json *j, const struct skep_record *r, const char *boot_id, int64_t offset)
+static void write_fields(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset)
 {
 	const struct skep_stream *s = r->stream;
 
@@ -168,13 +168,13 @@ static void write_fields(struct json *j, const struct skep_record *r, const char
 
 			if (v.total > v.len) {
 				write_key(j, prefix, f->name, "_total");
-				json_u64(j, v.total);
+				jsonw_u64(j, v.total);
 			}
 		}
 	}
 }
 
-static void write_context(struct json *j, const struct skep_record *r)
+static void write_context(struct jsonw *j, const struct skep_record *r)
 {
 	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
 	static const struct {
@@ -197,18 +197,18 @@ static void write_context(struct json *j, const struct skep_record *r)
 		if (!s.ptr || !s.len || has_field(r->stream, members[i].name))
 			continue;
 		write_key(j, NULL, members[i].name, "");
-		json_string(j, s.ptr, s.len);
+		jsonw_string(j, s.ptr, s.len);
 	}
 }
 
-void record_json(struct json *j, const struct skep_record *r, const char *boot_id, int64_t offset, unsigned flags)
+void record_json(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset, unsigned flags)
 {
 	const char *name = r->stream && r->stream->name ? r->stream->name : "";
 
-	json_lit(j, "{");
+	jsonw_lit(j, "{");
 	if (flags & RECORD_JSON_ENVELOPE) {
 		write_key(j, NULL, "stream", "");
-		json_string(j, name, strlen(name));
+		jsonw_string(j, name, strlen(name));
 		write_key(j, NULL, "time", "");
 		write_time(j, r->time_ns, offset);
 		write_key(j, NULL, "upid", "");
@@ -216,5 +216,5 @@ void record_json(struct json *j, const struct skep_record *r, const char *boot_i
 	}
 	write_fields(j, r, boot_id, offset);
 	write_context(j, r);
-	json_lit(j, "}");
+	jsonw_lit(j, "}");
 }

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lake/schema_sql.h"
+#include "schema_sql.h"
 #include "sinks/lake/columns.h"
 
 /* Keys that are kept: the host offers a batch again soon or, after a crash, first of all. */

@@ -31,7 +31,7 @@ void ingest_free(struct ingest *in)
 	free(in->bindings);
 	rollup_free(in->by_run);
 	rollup_free(in->by_day);
-	json_free(&in->json);
+	jsonw_free(&in->json);
 	*in = (struct ingest){ 0 };
 }
 
@@ -277,7 +277,7 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 		v = field_str(f, r->data);
 		sqlite3_bind_text64(s, 3, v.ptr, v.len, SQLITE_STATIC, SQLITE_UTF8);
 	} else {
-		json_reset(&in->json);
+		jsonw_reset(&in->json);
 		record_json_value(&in->json, f, r->data, in->boot_id, in->offset);
 		if (in->json.err)
 			return db_error(db, SQLITE_NOMEM, "keeping a facet");
@@ -317,9 +317,9 @@ static int add_facets(struct ingest *in, struct db *db, const struct binding *b,
 		v = field_str(f, r->data);
 		if (v.total <= v.len)
 			continue;
-		json_reset(&in->json);
-		json_raw(&in->json, f->name, strlen(f->name));
-		json_lit(&in->json, "_total\0");
+		jsonw_reset(&in->json);
+		jsonw_raw(&in->json, f->name, strlen(f->name));
+		jsonw_lit(&in->json, "_total\0");
 		if (in->json.err)
 			return db_error(db, SQLITE_NOMEM, "keeping a facet");
 		err = add_facet(in, db, proc, in->json.buf, NULL, r, v.total);
@@ -359,7 +359,7 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 		err = db_dict(db, name, strlen(name), &stream);
 	if (err)
 		return err;
-	json_reset(&in->json);
+	jsonw_reset(&in->json);
 	record_json(&in->json, r, in->boot_id, in->offset, 0);
 	if (in->json.err)
 		return db_error(db, SQLITE_NOMEM, "keeping a record");

@@ -6,7 +6,7 @@
 #ifndef SKEP_SINKS_LAKE_INGEST_H
 #define SKEP_SINKS_LAKE_INGEST_H
 
-#include "sinks/common/json.h"
+#include "sinks/common/jsonw.h"
 #include "sinks/lake/columns.h"
 #include "sinks/lake/rollup.h"
 
@@ -14,7 +14,7 @@ struct ingest {
 	const char *boot_id; /* borrowed */
 	int64_t offset;      /* realtime = boot time + this */
 	struct rollup *by_run, *by_day;
-	struct json json;
+	struct jsonw json;
 	size_t n_bindings;
 	struct binding **bindings;
 };

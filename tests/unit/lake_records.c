@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RING 1024
+#define RING 4096
 
 static const char *const tools[] = {
 	"samtools sort", "samtools view", "samtools index", "bwa mem", "bcftools call", "bcftools mpileup", "fastqc", "gzip",

@@ -13,7 +13,7 @@
 #define RECORDS_OFFSET INT64_C(1794268800000000000)
 #define SECOND UINT64_C(1000000000)
 
-/* Process number n of a run of tasks x tools; strings live until the next 1,024 calls. */
+/* Process number n of a run of tasks x tools; strings live until the next 4,096 calls. */
 void records_process(uint64_t n, const char *run, struct out_process *ret);
 /* state "running" or "ended" */
 void records_run(const char *run, const char *state, uint64_t start_ns, struct out_run *ret);

@@ -3,7 +3,7 @@
  * A JSON writer into one growing buffer.  No allocation per value; independent of the
  * locale, because the host's locale is not a plugin's to know.
  */
-#include "sinks/common/json.h"
+#include "sinks/common/jsonw.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,20 +12,20 @@
 #include <string.h>
 #include <time.h>
 
-void json_free(struct json *j)
+void jsonw_free(struct jsonw *j)
 {
 	free(j->buf);
-	*j = (struct json){ 0 };
+	*j = (struct jsonw){ 0 };
 }
 
-void json_reset(struct json *j)
+void jsonw_reset(struct jsonw *j)
 {
 	j->len = 0;
 	j->err = 0;
 }
 
 /* Room for n more bytes, or NULL. */
-static char *json_room(struct json *j, size_t n)
+static char *jsonw_room(struct jsonw *j, size_t n)
 {
 	size_t cap = j->cap ? j->cap : 4096;
 	char *buf;
@@ -50,9 +50,9 @@ nomem:
 	return NULL;
 }
 
-void json_raw(struct json *j, const char *s, size_t n)
+void jsonw_raw(struct jsonw *j, const char *s, size_t n)
 {
-	char *at = json_room(j, n);
+	char *at = jsonw_room(j, n);
 
 	if (!at || !n)
 		return;
@@ -92,7 +92,7 @@ static int utf8_length(const unsigned char *s, size_t n)
 	return want;
 }
 
-void json_string_part(struct json *j, const char *s, size_t n)
+void jsonw_string_part(struct jsonw *j, const char *s, size_t n)
 {
 	static const char hex[] = "0123456789abcdef";
 	const unsigned char *p = (const unsigned char *)s, *end = p + n;
@@ -104,51 +104,51 @@ void json_string_part(struct json *j, const char *s, size_t n)
 
 		while (p < end && *p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\')
 			p++;
-		json_raw(j, (const char *)plain, (size_t)(p - plain));
+		jsonw_raw(j, (const char *)plain, (size_t)(p - plain));
 		if (p == end)
 			break;
 		if (*p >= 0x80) {
 			len = utf8_length(p, (size_t)(end - p));
 			if (len > 0)
-				json_raw(j, (const char *)p, (size_t)len);
+				jsonw_raw(j, (const char *)p, (size_t)len);
 			else
-				json_lit(j, "\xef\xbf\xbd");
+				jsonw_lit(j, "\xef\xbf\xbd");
 			p += len > 0 ? len : -len;
 			continue;
 		}
 		switch (*p) {
 		case '"':
-			json_lit(j, "\\\"");
+			jsonw_lit(j, "\\\"");
 			break;
 		case '\\':
-			json_lit(j, "\\\\");
+			jsonw_lit(j, "\\\\");
 			break;
 		case '\n':
-			json_lit(j, "\\n");
+			jsonw_lit(j, "\\n");
 			break;
 		case '\t':
-			json_lit(j, "\\t");
+			jsonw_lit(j, "\\t");
 			break;
 		case '\r':
-			json_lit(j, "\\r");
+			jsonw_lit(j, "\\r");
 			break;
 		default:
 			esc[4] = hex[*p >> 4];
 			esc[5] = hex[*p & 15];
-			json_raw(j, esc, sizeof(esc));
+			jsonw_raw(j, esc, sizeof(esc));
 		}
 		p++;
 	}
 }
 
-void json_string(struct json *j, const char *s, size_t n)
+void jsonw_string(struct jsonw *j, const char *s, size_t n)
 {
-	json_lit(j, "\"");
-	json_string_part(j, s, n);
-	json_lit(j, "\"");
+	jsonw_lit(j, "\"");
+	jsonw_string_part(j, s, n);
+	jsonw_lit(j, "\"");
 }
 
-void json_u64(struct json *j, uint64_t v)
+void jsonw_u64(struct jsonw *j, uint64_t v)
 {
 	char text[20];
 	size_t at = sizeof(text);
@@ -157,23 +157,23 @@ void json_u64(struct json *j, uint64_t v)
 		text[--at] = (char)('0' + v % 10);
 		v /= 10;
 	} while (v);
-	json_raw(j, text + at, sizeof(text) - at);
+	jsonw_raw(j, text + at, sizeof(text) - at);
 }
 
-void json_i64(struct json *j, int64_t v)
+void jsonw_i64(struct jsonw *j, int64_t v)
 {
 	if (v < 0)
-		json_lit(j, "-");
-	json_u64(j, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+		jsonw_lit(j, "-");
+	jsonw_u64(j, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-void json_f64(struct json *j, double v)
+void jsonw_f64(struct jsonw *j, double v)
 {
 	char text[40];
 	int digits, n;
 
 	if (!isfinite(v)) {
-		json_lit(j, "null");
+		jsonw_lit(j, "null");
 		return;
 	}
 	for (digits = 15; digits <= 17; digits++) {
@@ -184,10 +184,10 @@ void json_f64(struct json *j, double v)
 	for (int i = 0; i < n; i++)
 		if (!strchr("0123456789+-e", text[i]))
 			text[i] = '.'; /* whatever the locale's decimal point is: one byte in every glibc locale we met */
-	json_raw(j, text, (size_t)n);
+	jsonw_raw(j, text, (size_t)n);
 }
 
-void json_time(struct json *j, int64_t ns)
+void jsonw_time(struct jsonw *j, int64_t ns)
 {
 	int64_t sec = ns / 1000000000, frac = ns % 1000000000;
 	struct tm tm;
@@ -199,10 +199,10 @@ void json_time(struct json *j, int64_t ns)
 		sec--;
 	}
 	if (!gmtime_r(&(time_t){ sec }, &tm)) {
-		json_lit(j, "null");
+		jsonw_lit(j, "null");
 		return;
 	}
 	n = snprintf(text, sizeof(text), "\"%04d-%02d-%02dT%02d:%02d:%02d.%09dZ\"", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
 		     tm.tm_hour, tm.tm_min, tm.tm_sec, (int)frac);
-	json_raw(j, text, (size_t)n);
+	jsonw_raw(j, text, (size_t)n);
 }

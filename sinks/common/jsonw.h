@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/common/jsonw.h - a JSON writer into one growing buffer.  It knows no nesting:
+ * the caller writes braces and keys.  An allocation that fails is remembered in err
+ * and everything after it is ignored, so that only the end has to look.
+ */
+#ifndef SKEP_SINKS_JSONW_H
+#define SKEP_SINKS_JSONW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct jsonw {
+	char *buf; /* not NUL-terminated */
+	size_t len, cap;
+	int err; /* 0 or -ENOMEM */
+};
+
+void jsonw_free(struct jsonw *); /* the buffer; the struct may be used again */
+void jsonw_reset(struct jsonw *); /* empty, buffer kept, err forgotten */
+
+void jsonw_raw(struct jsonw *, const char *s, size_t n);
+#define jsonw_lit(j, s) jsonw_raw((j), "" s, sizeof(s) - 1)
+/* Quoted and escaped; what is not UTF-8 becomes U+FFFD. */
+void jsonw_string(struct jsonw *, const char *s, size_t n);
+/* The same without quotes, to put a string together from parts. */
+void jsonw_string_part(struct jsonw *, const char *s, size_t n);
+void jsonw_u64(struct jsonw *, uint64_t);
+void jsonw_i64(struct jsonw *, int64_t);
+void jsonw_f64(struct jsonw *, double); /* null for what JSON has no number for */
+void jsonw_time(struct jsonw *, int64_t realtime_ns); /* "2026-11-21T03:57:52.000000001Z" */
+
+#endif

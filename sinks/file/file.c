@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file - the sink that writes every record as a line of JSON, to a file or to stdout.
+ * Here: the plugin's descriptor and a batch's way to its lines.
+ */
+#include <skep/plugin.h>
+#include <string.h>
+
+#include "sinks/common/record_json.h"
+#include "sinks/file/output.h"
+
+struct file_sink {
+	const char *path;
+	const char **streams;
+	bool fsync;
+
+	const struct skep_host *host;
+	struct skep_counter *lines;
+	const struct skep_batch *batch; /* in flight */
+	int err;
+	struct jsonw json;    /* worker only while a batch is in flight */
+	struct output output; /* the same */
+};
+
+static const struct skep_option options[] = {
+	{
+		.name = "path",
+		.type = SKEP_O_STR,
+		.flags = SKEP_OPT_REQUIRED,
+		.offset = offsetof(struct file_sink, path),
+		.help = "file that lines are appended to, or \"-\" for standard output",
+	},
+	{
+		.name = "streams",
+		.type = SKEP_O_STRV,
+		.offset = offsetof(struct file_sink, streams),
+		.help = "names of the streams to write, for example [\"process.exit\", \"run\"]; not set: all",
+	},
+	{
+		.name = "fsync",
+		.type = SKEP_O_BOOL,
+		.offset = offsetof(struct file_sink, fsync),
+		.default_value = "false",
+		.help = "wait after each batch until the disk has it",
+	},
+	{ 0 },
+};
+
+static int file_open(struct skep_instance *i, void *state, const struct skep_host *host)
+{
+	struct file_sink *f = state;
+
+	f->host = host;
+	output_init(&f->output, f->path, f->fsync);
+	if (!f->path || !*f->path)
+		return host->fail(i, -EINVAL, "path is empty; give it a file, or \"-\" for standard output");
+	return 0;
+}
+
+static int file_start(struct skep_instance *i, void *state)
+{
+	struct file_sink *f = state;
+	int err;
+
+	f->lines = f->host->counter(i, "lines", "records written as lines");
+	err = output_open(&f->output);
+	return err ? f->host->fail(i, err, "%s", f->output.why) : 0;
+}
+
+static bool is_wanted(const struct file_sink *f, const struct skep_record *r)
+{
+	if (!r || !r->stream)
+		return false;
+	if (!f->streams)
+		return true;
+	for (const char **s = f->streams; *s; s++)
+		if (r->stream->name && strcmp(*s, r->stream->name) == 0)
+			return true;
+	return false;
+}
+
+static void file_work(void *arg)
+{
+	struct file_sink *f = arg;
+	const struct skep_batch *b = f->batch;
+	uint64_t lines = 0;
+
+	jsonw_reset(&f->json);
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (!is_wanted(f, b->records[i]))
+			continue;
+		record_json(&f->json, b->records[i], f->host->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+		jsonw_lit(&f->json, "\n");
+		lines++;
+	}
+	f->err = f->json.err;
+	if (f->err)
+		strcpy(f->output.why, "out of memory");
+	else
+		f->err = output_write(&f->output, b->id, f->json.buf, f->json.len);
+	if (!f->err && f->lines)
+		f->host->counter_add(f->lines, lines);
+}
+
+static void file_done(struct skep_instance *i, void *arg)
+{
+	struct file_sink *f = arg;
+	const struct skep_batch *b = f->batch;
+	int err = f->err;
+
+	f->batch = NULL; /* first: batch_done may submit the next one at once */
+	f->host->batch_done(i, b, err ? SKEP_BATCH_RETRY : SKEP_BATCH_ACK, err ? f->output.why : NULL);
+}
+
+static int file_submit(struct skep_instance *i, void *state, const struct skep_batch *batch)
+{
+	struct file_sink *f = state;
+	int err;
+
+	if (f->batch)
+		return f->host->fail(i, -EAGAIN, "a batch is in flight already");
+	f->batch = batch;
+	err = f->host->work(i, file_work, file_done, f);
+	if (err) {
+		f->batch = NULL;
+		return f->host->fail(i, err, "no worker thread to be had");
+	}
+	return 0;
+}
+
+static void file_stop(struct skep_instance *i, void *state)
+{
+	struct file_sink *f = state;
+
+	(void)i;
+	output_close(&f->output);
+}
+
+static void file_close(struct skep_instance *i, void *state)
+{
+	struct file_sink *f = state;
+
+	(void)i;
+	if (f->host) /* else open() was never called, and fd 0 is not ours */
+		output_close(&f->output);
+	jsonw_free(&f->json);
+}
+
+static const struct skep_sink_ops sink_ops = {
+	.size = sizeof(struct skep_sink_ops),
+	.max_in_flight = 1, /* lines stay in the order of the batches */
+	.submit = file_submit,
+};
+
+static const struct skep_plugin file_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_SINK,
+	.name = "file",
+	.version = "1.0",
+	.summary = "writes every record as a line of JSON, to a file or to standard output",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(struct skep_option),
+	.state_size = sizeof(struct file_sink),
+	.open = file_open,
+	.start = file_start,
+	.stop = file_stop,
+	.close = file_close,
+	.sink = &sink_ops,
+};
+
+SKEP_PLUGIN(file_plugin, SKEP_KIND_SINK, "file", "1.0")

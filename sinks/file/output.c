@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the lines go.
+ */
+#include "sinks/file/output.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STREAM_WAIT_MS 2000 /* for a reader that is slow; then the batch is offered again later */
+
+static int output_say(struct output *o, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int output_say(struct output *o, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(o->why, sizeof(o->why), fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+void output_init(struct output *o, const char *path, bool fsync)
+{
+	*o = (struct output){ .path = path, .fsync = fsync, .fd = -1, .cut = -1 };
+}
+
+void output_close(struct output *o)
+{
+	if (o->fd > STDERR_FILENO)
+		close(o->fd);
+	o->fd = -1;
+}
+
+/* write(2) without SIGPIPE: the signal is the process's, not ours to ignore for good. */
+static ssize_t write_quiet(int fd, const char *data, size_t n)
+{
+	sigset_t pipe, old, pending;
+	bool was_pending;
+	ssize_t done;
+	int err;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigpending(&pending);
+	was_pending = sigismember(&pending, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, &old);
+	done = write(fd, data, n);
+	err = errno;
+	if (done < 0 && err == EPIPE && !was_pending)
+		while (sigtimedwait(&pipe, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = err;
+	return done;
+}
+
+/* A crash may have left half a line: it is ended, so that the next one begins at a line's begin. */
+static int end_half_line(struct output *o, off_t size)
+{
+	char path[32], last;
+	ssize_t n;
+	int fd;
+
+	/* our own descriptor is write-only: a log file may be so to us as well */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", o->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* cannot be known */
+	n = pread(fd, &last, 1, size - 1);
+	close(fd);
+	if (n != 1 || last == '\n')
+		return 0;
+	if (write(o->fd, "\n", 1) != 1)
+		return output_say(o, -errno, "%s: %s", o->path, strerror(errno));
+	return 0;
+}
+
+int output_open(struct output *o)
+{
+	struct stat st;
+	int err;
+
+	if (o->fd >= 0) {
+		if (!o->regular || (stat(o->path, &st) == 0 && st.st_dev == o->dev && st.st_ino == o->ino))
+			return 0;
+		output_close(o); /* rotated: what was half written went with it */
+		o->cut = -1;
+	}
+	if (strcmp(o->path, "-") == 0) {
+		o->fd = STDOUT_FILENO;
+	} else {
+		/* O_NONBLOCK: a fifo that nobody reads must not hold the daemon's start */
+		o->fd = open(o->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
+		if (o->fd < 0)
+			return output_say(o, -errno, "%s: %s%s", o->path, strerror(errno),
+					  errno == ENOENT ? " (its folder must exist)" :
+					  errno == ENXIO  ? " (nobody reads this fifo)" :
+							    "");
+	}
+	if (fstat(o->fd, &st) != 0) {
+		err = output_say(o, -errno, "%s: %s", o->path, strerror(errno));
+		goto out;
+	}
+	o->dev = st.st_dev;
+	o->ino = st.st_ino;
+	/* stdout may be a file that others write as well ("> log 2>&1"): it is never cut */
+	o->regular = S_ISREG(st.st_mode) && o->fd != STDOUT_FILENO;
+	if (!o->regular)
+		return 0;
+	if (flock(o->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+		err = output_say(o, -EBUSY, "%s: another program writes it; give this sink a file of its own", o->path);
+		goto out;
+	}
+	err = st.st_size > 0 ? end_half_line(o, st.st_size) : 0;
+	if (!err)
+		return 0;
+out:
+	output_close(o);
+	return err;
+}
+
+static int write_all(struct output *o, const char *data, size_t n, size_t *ret_done)
+{
+	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
+	size_t done = 0;
+	int err = 0;
+
+	while (!err && done < n) {
+		ssize_t part = write_quiet(o->fd, data + done, n - done);
+
+		if (part >= 0)
+			done += (size_t)part;
+		else if (errno == EAGAIN)
+			err = poll(&p, 1, STREAM_WAIT_MS) == 0 ? -EAGAIN : 0;
+		else if (errno != EINTR)
+			err = -errno;
+	}
+	*ret_done = done;
+	return err;
+}
+
+/* The file is as long again as it was before the batch. */
+static int cut_back(struct output *o)
+{
+	if (o->cut < 0)
+		return 0;
+	if (ftruncate(o->fd, o->cut) != 0)
+		return output_say(o, -errno, "%s: cannot cut off half a batch: %s", o->path, strerror(errno));
+	o->cut = -1;
+	return 0;
+}
+
+static int write_file(struct output *o, const char *data, size_t n)
+{
+	struct stat st;
+	size_t done;
+	int err;
+
+	err = cut_back(o); /* an earlier attempt could not */
+	if (err)
+		return err;
+	if (fstat(o->fd, &st) != 0)
+		return output_say(o, -errno, "%s: %s", o->path, strerror(errno));
+	o->cut = st.st_size;
+	err = write_all(o, data, n, &done);
+	if (!err && o->fsync && fdatasync(o->fd) != 0)
+		err = -errno;
+	if (!err) {
+		o->cut = -1;
+		return 0;
+	}
+	output_say(o, err, "%s: %s", o->path, strerror(-err));
+	if (ftruncate(o->fd, o->cut) == 0)
+		o->cut = -1;
+	return err;
+}
+
+static int write_stream(struct output *o, uint64_t id, const char *data, size_t n)
+{
+	size_t skip = o->partial_len && o->partial_id == id && o->partial_len < n ? o->partial_len : 0, done;
+	int err;
+
+	if (o->partial_len && !skip) {
+		/* another batch than the one that was begun: that one was given up */
+		err = write_all(o, "\n", 1, &done);
+		if (err)
+			return output_say(o, err, "%s: %s", o->path, strerror(-err));
+		o->partial_len = 0;
+	}
+	err = write_all(o, data + skip, n - skip, &done);
+	o->partial_id = id;
+	o->partial_len = err ? skip + done : 0;
+	if (err == -EAGAIN)
+		return output_say(o, err, "%s: its reader does not keep up", o->path);
+	return err ? output_say(o, err, "%s: %s", o->path, strerror(-err)) : 0;
+}
+
+int output_write(struct output *o, uint64_t id, const char *data, size_t n)
+{
+	int err = output_open(o);
+
+	if (err || !n)
+		return err;
+	return o->regular ? write_file(o, data, n) : write_stream(o, id, data, n);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/file/output.h - where the lines go: a file that is only ever appended to, or
+ * a stream (stdout, a pipe) that cannot be taken back.
+ *
+ * A batch is written whole or not at all.  In a file, half a batch is cut off again.
+ * In a stream it is remembered how much of which batch is out, and the next attempt
+ * goes on from there.
+ */
+#ifndef SKEP_SINKS_FILE_OUTPUT_H
+#define SKEP_SINKS_FILE_OUTPUT_H
+
+#include <skep/plugin.h>
+#include <sys/types.h>
+
+struct output {
+	const char *path; /* "-": stdout */
+	bool fsync;
+	int fd;           /* -1: not open */
+	bool regular;
+	dev_t dev;
+	ino_t ino;
+	off_t cut;        /* the file has to be cut back to this before anything is written; -1: no */
+	uint64_t partial_id; /* a stream has taken partial_len bytes of this batch; 0 bytes: of none */
+	size_t partial_len;
+	char why[512];
+};
+
+void output_init(struct output *, const char *path, bool fsync);
+/* Open, or open anew when the name leads to another file by now (rotation). 0 or -errno, why says why. */
+int output_open(struct output *);
+/* All of it, or -errno: nothing of it is there, or what is will not be written again. */
+int output_write(struct output *, uint64_t batch_id, const char *data, size_t n);
+void output_close(struct output *);
+
+#endif

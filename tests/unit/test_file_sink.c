@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/file through its plugin entry: the lines as a JSON parser reads them, and what
+ * happens to a batch when the file is full, half written, rotated or somebody else's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sinks/common/jsonw.h"
+#include "tests/unit/lake_records.h"
+
+const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
+
+static char folder[] = "/tmp/test_file_sink.XXXXXX";
+static char path[256];
+static unsigned paths;
+
+static int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(p);
+}
+
+static int set_up_all(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down_all(void **state)
+{
+	(void)state;
+	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "%s/f%u.json", folder, ++paths);
+	return 0;
+}
+
+static void begin(struct mock *m)
+{
+	mock_init(m, skep_plugin_entry(NULL));
+	m->quiet = true;
+	assert_true(mock_option(m, "path", path));
+	if (mock_start(m) != 0)
+		fail_msg("start: %s", m->why);
+}
+
+/* The whole file; free() it. */
+static char *slurp(const char *p, size_t *ret_n)
+{
+	FILE *f = fopen(p, "r");
+	char *text = NULL;
+	size_t room = 0;
+
+	assert_non_null(f);
+	if (getdelim(&text, &room, EOF, f) < 0 && text)
+		text[0] = '\0';
+	fclose(f);
+	assert_non_null(text);
+	if (ret_n)
+		*ret_n = strlen(text);
+	return text;
+}
+
+static unsigned lines_of(const char *p)
+{
+	char *text = slurp(p, NULL);
+	unsigned n = 0;
+
+	for (char *c = text; *c; c++)
+		n += *c == '\n';
+	free(text);
+	return n;
+}
+
+/* Line number n (from 0) as an object; json_decref() it. */
+static json_t *line(const char *p, unsigned n)
+{
+	char *text = slurp(p, NULL), *at = text, *end;
+	json_error_t e;
+	json_t *o;
+
+	while (n--) {
+		at = strchr(at, '\n');
+		assert_non_null(at);
+		at++;
+	}
+	end = strchr(at, '\n');
+	assert_non_null(end);
+	/* duplicate keys are refused: a record has none */
+	o = json_loadb(at, (size_t)(end - at), JSON_REJECT_DUPLICATES, &e);
+	if (!o)
+		fail_msg("line is no JSON: %s: %.*s", e.text, (int)(end - at), at);
+	free(text);
+	return o;
+}
+
+static const char *text_of(json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "(no string)";
+}
+
+static struct mock_batch *batch_of(uint64_t id, uint64_t rows)
+{
+	struct mock_batch *b = mock_batch_new(id, RECORDS_OFFSET);
+	struct out_process p;
+
+	for (uint64_t i = 0; i < rows; i++) {
+		records_process(id * 1000 + i, "r", &p);
+		records_add_process(b, &p);
+	}
+	return b;
+}
+
+static void send(struct mock *m, struct mock_batch *b)
+{
+	unsigned acks = m->acks;
+
+	assert_int_equal(mock_submit(m, &b->batch), 0);
+	mock_wait(m);
+	if (m->acks != acks + 1)
+		fail_msg("not acknowledged: %s", m->why);
+	mock_batch_free(b);
+}
+
+static void test_process_line(void **state)
+{
+	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct out_process p;
+	const char *key;
+	struct mock m;
+	json_t *o, *v;
+	unsigned at = 0;
+
+	(void)state;
+	begin(&m);
+	records_process(0, "run1", &p);
+	p.exe.total = 9999;
+	records_add_process(b, &p);
+	send(&m, b);
+	o = line(path, 0);
+	/* the envelope, then the fields in table order */
+	static const char *const first[] = { "stream", "time", "upid", "parent_upid", "image", "pid", "ppid", "run", "pipeline", "task", "tool" };
+	json_object_foreach(o, key, v) {
+		if (at < sizeof(first) / sizeof(first[0]))
+			assert_string_equal(key, first[at]);
+		at++;
+	}
+	assert_int_equal(at, out_stream_process.n_fields + 2 + 1); /* upid is both; exe_total is more */
+	assert_string_equal(text_of(o, "stream"), "process.exit");
+	assert_string_equal(text_of(o, "time"), "2026-11-10T00:16:40.050000000Z");
+	assert_string_equal(text_of(o, "start_ns"), "2026-11-10T00:16:40.000000000Z");
+	assert_string_equal(text_of(o, "upid"), "01234567-1000-e8d4a51000");
+	assert_string_equal(text_of(o, "parent_upid"), "01234567-999-e8990a4600");
+	assert_string_equal(text_of(o, "tool"), "samtools sort");
+	assert_true(json_is_true(json_object_get(o, "execed")));
+	assert_true(json_is_false(json_object_get(o, "oom_killed")));
+	assert_int_equal(json_integer_value(json_object_get(o, "exe_total")), 9999);
+	v = json_object_get(o, "argv");
+	assert_int_equal(json_array_size(v), 6);
+	assert_string_equal(json_string_value(json_array_get(v, 1)), "--threads");
+	assert_int_equal(json_integer_value(json_object_get(o, "cpu_ns")), p.cpu_ns);
+	json_decref(o);
+	mock_end(&m);
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+}
+
+struct all_types {
+	uint64_t u;
+	int64_t i;
+	double f, nan;
+	uint8_t b;
+	uint64_t t, t0;
+	struct skep_str s, v, empty_list;
+	struct skep_upid who, nobody;
+	uint8_t hash[16], v4[16], v6[16];
+	struct skep_str stream, run;
+};
+#define A(member, type) SKEP_FIELD(struct all_types, member, #member, type, SKEP_S_GAUGE, "", "")
+static const struct skep_field all_fields[] = {
+	A(u, SKEP_T_U64),
+	A(i, SKEP_T_I64),
+	A(f, SKEP_T_F64),
+	A(nan, SKEP_T_F64),
+	A(b, SKEP_T_BOOL),
+	A(t, SKEP_T_TIME),
+	A(t0, SKEP_T_TIME),
+	A(s, SKEP_T_STR),
+	A(v, SKEP_T_STRV),
+	A(empty_list, SKEP_T_STRV),
+	A(who, SKEP_T_UPID),
+	A(nobody, SKEP_T_UPID),
+	A(hash, SKEP_T_HASH),
+	A(v4, SKEP_T_IP),
+	A(v6, SKEP_T_IP),
+	A(stream, SKEP_T_STR),
+	A(run, SKEP_T_STR),
+};
+static const struct skep_stream all_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "site.\"all\"",
+	.record_size = sizeof(struct all_types),
+	.n_fields = sizeof(all_fields) / sizeof(all_fields[0]),
+	.fields = all_fields,
+};
+
+static void test_every_type(void **state)
+{
+	static const char bad[] = "a\xc3\xa4\xff\xe2\x82z\"\\\n\x01\xed\xa0\x80\xf0\x9f\x90\x9d";
+	static const char list[] = "x\0\0y"; /* the last one has no NUL: it was cut */
+	struct all_types a = {
+		.u = UINT64_C(9007199254740993),
+		.i = INT64_MIN,
+		.f = 0.1,
+		.nan = 0.0 / 0.0,
+		.b = 1,
+		.t = SECOND + 1,
+		.s = { .ptr = bad, .len = sizeof(bad) - 1, .total = sizeof(bad) - 1 },
+		.v = { .ptr = list, .len = 4, .total = 40 },
+		.who = { .start_ns = 255, .pid = 3 },
+		.hash = { 0xde, 0xad },
+		.v4 = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7 },
+		.v6 = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },
+		.stream = mock_str("shadow"),
+		.run = mock_str("mine"),
+	};
+	const struct skep_context c = {
+		.size = sizeof(c), .run = mock_str("other"), .tool = mock_str("bwa mem"), .task = { .ptr = NULL, .len = 4 },
+	};
+	struct mock_batch *b = mock_batch_new(1, -2500000000); /* before 1970: a clock that was never set */
+	struct mock m;
+	json_t *o;
+
+	(void)state;
+	begin(&m);
+	mock_batch_add(b, &all_stream, NULL, 2 * SECOND, &a, &c);
+	send(&m, b);
+	o = line(path, 0);
+	assert_string_equal(text_of(o, "stream"), "site.\"all\"");
+	assert_string_equal(text_of(o, "time"), "1969-12-31T23:59:59.500000000Z");
+	assert_true(json_is_null(json_object_get(o, "upid")));
+	assert_int_equal(json_integer_value(json_object_get(o, "u")), INT64_C(9007199254740993));
+	assert_true(json_integer_value(json_object_get(o, "i")) == INT64_MIN);
+	assert_true(json_real_value(json_object_get(o, "f")) == 0.1);
+	assert_true(json_is_null(json_object_get(o, "nan")));
+	assert_true(json_is_true(json_object_get(o, "b")));
+	assert_string_equal(text_of(o, "t"), "1969-12-31T23:59:58.500000001Z");
+	assert_true(json_is_null(json_object_get(o, "t0")));
+	assert_string_equal(text_of(o, "s"), "a\xc3\xa4\xef\xbf\xbd\xef\xbf\xbdz\"\\\n\x01\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x90\x9d");
+	assert_null(json_object_get(o, "s_total"));
+	assert_int_equal(json_array_size(json_object_get(o, "v")), 3);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(o, "v"), 2)), "y");
+	assert_int_equal(json_integer_value(json_object_get(o, "v_total")), 40);
+	assert_int_equal(json_array_size(json_object_get(o, "empty_list")), 0);
+	assert_string_equal(text_of(o, "who"), "01234567-3-ff");
+	assert_true(json_is_null(json_object_get(o, "nobody")));
+	assert_string_equal(text_of(o, "hash"), "dead0000000000000000000000000000");
+	assert_string_equal(text_of(o, "v4"), "10.0.0.7");
+	assert_string_equal(text_of(o, "v6"), "2001:db8::1");
+	assert_string_equal(text_of(o, "site.\"all\".stream"), "shadow");
+	assert_string_equal(text_of(o, "run"), "mine"); /* the record's own, not the context's */
+	assert_string_equal(text_of(o, "tool"), "bwa mem");
+	assert_null(json_object_get(o, "task"));
+	json_decref(o);
+	mock_end(&m);
+}
+
+static void test_streams(void **state)
+{
+	struct mock_batch *b = batch_of(1, 3);
+	struct out_run r;
+	struct mock m;
+	json_t *o;
+
+	(void)state;
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", path);
+	mock_option(&m, "fsync", "true");
+	mock_option_strv(&m, "streams", (const char *[]){ "loss", "run", NULL });
+	assert_int_equal(mock_start(&m), 0);
+	records_run("r", "ended", 5 * SECOND, &r);
+	records_add_run(b, &r);
+	send(&m, b);
+	send(&m, batch_of(2, 5)); /* nothing of it is wanted */
+	assert_int_equal(lines_of(path), 1);
+	o = line(path, 0);
+	assert_string_equal(text_of(o, "stream"), "run");
+	json_decref(o);
+	assert_int_equal(mock_counter(&m, "lines"), 1);
+	mock_end(&m);
+}
+
+static void test_half_line(void **state)
+{
+	struct mock m;
+	FILE *f;
+	json_t *o;
+
+	(void)state;
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("{\"a\":1}\n{\"half\":", f);
+	fclose(f);
+	begin(&m);
+	send(&m, batch_of(1, 2));
+	mock_end(&m);
+	assert_int_equal(lines_of(path), 4);
+	o = line(path, 2);
+	assert_string_equal(text_of(o, "stream"), "process.exit");
+	json_decref(o);
+	begin(&m); /* whole lines are left as they are */
+	mock_end(&m);
+	assert_int_equal(lines_of(path), 4);
+}
+
+static void test_rotation_and_lock(void **state)
+{
+	struct mock m, second;
+	char moved[300];
+
+	(void)state;
+	begin(&m);
+	send(&m, batch_of(1, 2));
+	mock_init(&second, skep_plugin_entry(NULL));
+	mock_option(&second, "path", path);
+	assert_int_equal(mock_start(&second), -EBUSY);
+	assert_non_null(strstr(second.why, "another program writes it"));
+	mock_end(&second);
+	snprintf(moved, sizeof(moved), "%s.1", path);
+	assert_int_equal(rename(path, moved), 0);
+	send(&m, batch_of(2, 3));
+	mock_end(&m);
+	assert_int_equal(lines_of(moved), 2);
+	assert_int_equal(lines_of(path), 3);
+}
+
+static void test_bad_paths(void **state)
+{
+	struct mock m;
+
+	(void)state;
+	mock_init(&m, skep_plugin_entry(NULL));
+	assert_int_equal(mock_open(&m), -EINVAL);
+	mock_end(&m);
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", "/nonexistent/folder/x.json");
+	assert_int_equal(mock_start(&m), -ENOENT);
+	assert_non_null(strstr(m.why, "folder must exist"));
+	mock_end(&m);
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", folder);
+	assert_int_equal(mock_start(&m), -EISDIR);
+	mock_end(&m);
+}
+
+/* RLIMIT_FSIZE stands in for a full disk where nothing can be mounted: write(2) takes a part, then fails. */
+static void test_half_batch_is_cut_off(void **state)
+{
+	struct mock_batch *b = batch_of(2, 500);
+	struct rlimit old, small;
+	struct mock m;
+	size_t before, n;
+
+	(void)state;
+	begin(&m);
+	send(&m, batch_of(1, 10));
+	free(slurp(path, &before));
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = old;
+	small.rlim_cur = before + 10000;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.retries, 1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	free(slurp(path, &n));
+	assert_int_equal(n, before);
+	send(&m, b);
+	mock_end(&m);
+	assert_int_equal(lines_of(path), 510);
+}
+
+static void test_full_disk(void **state)
+{
+	char dir[200];
+	struct mock_batch *b = NULL;
+	unsigned lines = 0;
+	uint64_t id;
+	struct mock m;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/tmpfs", folder);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	if (mount("tmpfs", dir, "tmpfs", 0, "size=1m") != 0) {
+		print_message("test_full_disk: skipped: cannot mount a tmpfs (%s)\n", strerror(errno));
+		skip();
+	}
+	snprintf(path, sizeof(path), "%s/out.json", dir);
+	begin(&m);
+	for (id = 1; id < 100; id++) {
+		b = batch_of(id, 100);
+		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		if (m.retries)
+			break;
+		b = mock_batch_free(b);
+		lines += 100;
+	}
+	assert_true(lines > 0 && id < 100);
+	assert_non_null(strstr(m.why, strerror(ENOSPC)));
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.retries, 2);
+	assert_int_equal(lines_of(path), lines);
+	assert_int_equal(mount("tmpfs", dir, "tmpfs", MS_REMOUNT, "size=8m"), 0);
+	send(&m, b);
+	assert_int_equal(lines_of(path), lines + 100);
+	for (unsigned i = 0; i < lines + 100; i += 50)
+		json_decref(line(path, i));
+	mock_end(&m);
+	assert_int_equal(umount(dir), 0);
+}
+
+/* A reader that stops reading, then goes on: the batch is finished where it was left, not written again. */
+static void test_slow_stream(void **state)
+{
+	struct mock_batch *b = batch_of(1, 300);
+	static char got[2000000];
+	size_t n = 0, lines = 0;
+	int reader, before;
+	struct mock m;
+	ssize_t part;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", path);
+	assert_int_equal(mock_start(&m), -ENXIO);
+	mock_end(&m);
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	assert_true(reader >= 0);
+	begin(&m);
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.retries, 1);
+	assert_non_null(strstr(m.why, "does not keep up"));
+	before = (int)m.retries;
+	for (int tries = 0; !m.acks && tries < 50; tries++) {
+		while ((part = read(reader, got + n, sizeof(got) - n)) > 0)
+			n += (size_t)part;
+		assert_int_equal(mock_submit(&m, &b->batch), 0);
+	}
+	while ((part = read(reader, got + n, sizeof(got) - n)) > 0)
+		n += (size_t)part;
+	assert_int_equal(m.acks, 1);
+	assert_true((int)m.retries >= before);
+	for (size_t at = 0; at < n; lines++) {
+		char *end = memchr(got + at, '\n', n - at);
+		json_t *o;
+
+		assert_non_null(end);
+		o = json_loadb(got + at, (size_t)(end - got) - at, JSON_REJECT_DUPLICATES, NULL);
+		assert_non_null(o);
+		json_decref(o);
+		at = (size_t)(end - got) + 1;
+	}
+	assert_int_equal(lines, 300);
+	/* the reader is gone: no SIGPIPE, the batch comes again later */
+	close(reader);
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_non_null(strstr(m.why, strerror(EPIPE)));
+	mock_batch_free(b);
+	mock_end(&m);
+}
+
+static void test_json_numbers(void **state)
+{
+	static const struct {
+		double v;
+		const char *text;
+	} f64[] = {
+		{ 0, "0" }, { -0.5, "-0.5" }, { 1e300, "1e+300" }, { 1.0 / 3, "0.3333333333333333" }, { 123456789012345680.0, "1.2345678901234568e+17" },
+	};
+	struct jsonw j = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(f64) / sizeof(f64[0]); i++) {
+		jsonw_reset(&j);
+		jsonw_f64(&j, f64[i].v);
+		jsonw_raw(&j, "", 1);
+		assert_string_equal(j.buf, f64[i].text);
+	}
+	jsonw_reset(&j);
+	jsonw_i64(&j, INT64_MIN);
+	jsonw_lit(&j, " ");
+	jsonw_u64(&j, UINT64_MAX);
+	jsonw_raw(&j, "", 1);
+	assert_string_equal(j.buf, "-9223372036854775808 18446744073709551615");
+	jsonw_free(&j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_process_line, set_up),
+		cmocka_unit_test_setup(test_every_type, set_up),
+		cmocka_unit_test_setup(test_streams, set_up),
+		cmocka_unit_test_setup(test_half_line, set_up),
+		cmocka_unit_test_setup(test_rotation_and_lock, set_up),
+		cmocka_unit_test_setup(test_bad_paths, set_up),
+		cmocka_unit_test_setup(test_half_batch_is_cut_off, set_up),
+		cmocka_unit_test_setup(test_full_disk, set_up),
+		cmocka_unit_test_setup(test_slow_stream, set_up),
+		cmocka_unit_test_setup(test_json_numbers, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}

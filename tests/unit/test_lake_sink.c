@@ -1,0 +1,793 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/lake through its plugin entry: rows, months, retries, damage, readers, kill -9,
+ * full disk.  What is in the lake is checked with plain SQL.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/lake_records.h"
+
+const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
+
+static char folder[] = "/tmp/test_lake_sink.XXXXXX";
+static char lake[256]; /* of the test at hand */
+static unsigned lakes;
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int set_up_all(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down_all(void **state)
+{
+	(void)state;
+	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	snprintf(lake, sizeof(lake), "%s/lake%u", folder, ++lakes);
+	return 0;
+}
+
+static void begin(struct mock *m)
+{
+	mock_init(m, skep_plugin_entry(NULL));
+	m->quiet = true;
+	assert_true(mock_option(m, "path", lake));
+	if (mock_start(m) != 0)
+		fail_msg("start: %s", m->why);
+}
+
+static const char *month_file(const char *month)
+{
+	static char path[400];
+
+	snprintf(path, sizeof(path), "%s/lake-%s.db", lake, month);
+	return path;
+}
+#define NOVEMBER month_file("2026-11")
+
+static const char *wal_file(void)
+{
+	static char path[400];
+
+	snprintf(path, sizeof(path), "%s/lake-2026-11.db-wal", lake);
+	return path;
+}
+
+/* The first column of the first row, as text; "" for NULL or no row. */
+static const char *ask(const char *path, const char *sql)
+{
+	static char answer[4][512];
+	static unsigned turn;
+	char *ret = answer[turn++ % 4];
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	const char *text;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+		fail_msg("%s: %s: %s", path, sql, sqlite3_errmsg(db));
+	ret[0] = '\0';
+	if (sqlite3_step(s) == SQLITE_ROW) {
+		text = (const char *)sqlite3_column_text(s, 0);
+		snprintf(ret, sizeof(answer[0]), "%s", text ? text : "");
+	}
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return ret;
+}
+
+static long long count(const char *path, const char *sql)
+{
+	return atoll(ask(path, sql));
+}
+
+/* A batch with rows n..n+rows-1 of a run. */
+static struct mock_batch *batch_of(uint64_t id, uint64_t n, uint64_t rows, const char *run)
+{
+	struct mock_batch *b = mock_batch_new(id, RECORDS_OFFSET);
+	struct out_process p;
+
+	for (uint64_t i = 0; i < rows; i++) {
+		records_process(n + i, run, &p);
+		records_add_process(b, &p);
+	}
+	return b;
+}
+
+static void send(struct mock *m, struct mock_batch *b)
+{
+	unsigned acks = m->acks;
+
+	assert_int_equal(mock_submit(m, &b->batch), 0);
+	mock_wait(m);
+	if (m->acks != acks + 1)
+		fail_msg("not acknowledged: %s", m->why);
+	mock_batch_free(b);
+}
+
+static void test_rows(void **state)
+{
+	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct out_tool_sample sample;
+	struct out_loss loss;
+	struct out_process p;
+	struct out_run r;
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	records_run("run1", "running", 1000 * SECOND, &r);
+	records_add_run(b, &r);
+	records_process(97, "run1", &p); /* exit_code 1 */
+	records_add_process(b, &p);
+	sample = (struct out_tool_sample){
+		.run = mock_str("run1"), .tool = mock_str("fastqc"), .start_ns = 1001 * SECOND, .interval_ns = SECOND, .cpu_ns = SECOND / 2,
+		.rss_bytes = 7, .processes = 2,
+	};
+	mock_batch_add(b, &out_stream_tool_sample, NULL, 1002 * SECOND, &sample, NULL);
+	loss = (struct out_loss){ .instance = mock_str("proc"), .stream = mock_str("process.exit"), .where = mock_str("kernel"), .count = 3 };
+	mock_batch_add(b, &out_stream_loss, NULL, 1003 * SECOND, &loss, NULL);
+	records_run("run1", "ended", 1000 * SECOND, &r);
+	records_add_run(b, &r);
+	records_run("run1", "running", 1000 * SECOND, &r); /* sent again, late */
+	records_add_run(b, &r);
+	send(&m, b);
+	assert_string_equal(ask(NOVEMBER, "SELECT state || ' ' || name || ' ' || exit_code || ' ' || root_pid FROM run WHERE run = 'run1'"),
+			    "ended nightly 0 999");
+	assert_int_equal(count(NOVEMBER, "SELECT end_ns - start_ns FROM run"), 600 * SECOND);
+	assert_int_equal(count(NOVEMBER, "SELECT start_ns FROM run"), RECORDS_OFFSET + (int64_t)(1000 * SECOND));
+	assert_string_equal(ask(NOVEMBER, "SELECT t.s || '|' || k.s || '|' || e.s || '|' || s.s || '|' || b.s FROM proc p JOIN dict t ON t.id = tool "
+					  "JOIN dict k ON k.id = task JOIN dict e ON e.id = exe JOIN dict s ON s.id = state JOIN dict b ON "
+					  "b.id = boot"),
+			    "gzip|align_sample_13|/opt/conda/envs/ngs/bin/gzip|exited|" MOCK_BOOT_ID);
+	records_process(97, "run1", &p);
+	assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM proc"), p.cpu_ns);
+	assert_int_equal(count(NOVEMBER, "SELECT start_boot_ns FROM proc"), p.upid.start_ns);
+	assert_int_equal(count(NOVEMBER, "SELECT start_ns FROM proc"), RECORDS_OFFSET + (int64_t)p.start_ns);
+	assert_int_equal(count(NOVEMBER, "SELECT length(argv) FROM proc"), p.argv.len);
+	assert_int_equal(count(NOVEMBER, "SELECT argv_total FROM proc"), p.argv.total);
+	assert_int_equal(count(NOVEMBER, "SELECT run = (SELECT id FROM run) FROM sample"), 1);
+	assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM sample"), SECOND / 2);
+	assert_string_equal(ask(NOVEMBER, "SELECT s || ' ' || count FROM loss JOIN dict ON dict.id = place"), "kernel 3");
+	assert_string_equal(ask(NOVEMBER, "SELECT calls || ' ' || failures || ' ' || cpu_ns || ' ' || processes FROM rollup_run_tool"),
+			    "1 1 127300000 1");
+	assert_string_equal(ask(NOVEMBER, "SELECT date(day * 86400, 'unixepoch') || ' ' || p.s || ' ' || calls FROM rollup_day JOIN dict p ON p.id "
+					  "= pipeline"),
+			    "2026-11-10 variants 1");
+	assert_string_equal(ask(NOVEMBER, "PRAGMA page_size"), "8192");
+	assert_string_equal(ask(NOVEMBER, "PRAGMA journal_mode"), "wal");
+	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), count(NOVEMBER, "SELECT value FROM meta WHERE key = 'schema_version'"));
+	assert_int_equal(mock_counter(&m, "rows"), 6);
+	mock_end(&m);
+	/* what is left: nobody but the group reads it, and the last writer leaves no -wal */
+	struct stat st;
+	assert_int_equal(stat(NOVEMBER, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(access(wal_file(), F_OK), -1);
+}
+
+static void test_rollups_add_up(void **state)
+{
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	for (uint64_t id = 1; id <= 6; id++)
+		send(&m, batch_of(id, id * 500, 500, id % 2 ? "odd" : "even"));
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 3000);
+	static const char *const sums[][2] = {
+		{ "SELECT sum(cpu_ns) FROM proc", "sum(cpu_ns)" },
+		{ "SELECT count(*) FROM proc", "sum(calls)" },
+		{ "SELECT sum(exit_code > 0) FROM proc", "sum(failures)" },
+		{ "SELECT sum(end_ns - start_ns) FROM proc", "sum(wall_ns)" },
+		{ "SELECT sum(read_bytes) FROM proc", "sum(read_bytes)" },
+		{ "SELECT max(rss_peak_bytes) FROM proc", "max(rss_max_bytes)" },
+	};
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		char sql[200];
+
+		snprintf(sql, sizeof(sql), "SELECT %s FROM rollup_run_tool", sums[i][1]);
+		assert_int_equal(count(NOVEMBER, sql), count(NOVEMBER, sums[i][0]));
+		snprintf(sql, sizeof(sql), "SELECT %s FROM rollup_day", sums[i][1]);
+		assert_int_equal(count(NOVEMBER, sql), count(NOVEMBER, sums[i][0]));
+	}
+	assert_int_equal(count(NOVEMBER, "SELECT count(DISTINCT run) FROM rollup_run_tool"), 2);
+	mock_end(&m);
+}
+
+static void test_applied_once(void **state)
+{
+	struct mock_batch *b = batch_of(7, 0, 50, "r");
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.acks, 3);
+	mock_end(&m);
+	begin(&m); /* after a restart as well */
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(mock_counter(&m, "batches_seen"), 1);
+	mock_end(&m);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 50);
+	assert_int_equal(count(NOVEMBER, "SELECT sum(calls) FROM rollup_day"), 50);
+	mock_batch_free(b);
+}
+
+static void test_process_before_its_run(void **state)
+{
+	struct mock_batch *b = batch_of(1, 0, 3, "early");
+	struct out_run r;
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	send(&m, b);
+	assert_string_equal(ask(NOVEMBER, "SELECT '<' || state || '>' FROM run WHERE run = 'early'"), "<>");
+	b = mock_batch_new(2, RECORDS_OFFSET);
+	records_run("early", "running", 900 * SECOND, &r);
+	records_add_run(b, &r);
+	send(&m, b);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM run"), 1);
+	assert_string_equal(ask(NOVEMBER, "SELECT state FROM run"), "running");
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc WHERE run = (SELECT id FROM run WHERE run = 'early')"), 3);
+	mock_end(&m);
+}
+
+#define DAY (86400 * SECOND)
+
+static void add_process_at(struct mock_batch *b, const char *run, uint64_t start)
+{
+	struct out_process p;
+
+	records_process(1, run, &p);
+	p.start_ns = start;
+	p.end_ns = start + SECOND;
+	records_add_process(b, &p);
+}
+
+static void test_months(void **state)
+{
+	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct out_run r;
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	records_run("long", "running", 10 * DAY, &r); /* 20 November */
+	records_add_run(b, &r);
+	send(&m, b);
+	mock_end(&m);
+	begin(&m); /* nothing remembered: the run is found in its file */
+	b = mock_batch_new(2, RECORDS_OFFSET);
+	add_process_at(b, "long", 40 * DAY); /* December, by its own time */
+	add_process_at(b, "", 40 * DAY);
+	add_process_at(b, "", 70 * DAY);  /* January */
+	add_process_at(b, "", 100 * DAY); /* February: more files than are kept open */
+	add_process_at(b, "", 130 * DAY);
+	add_process_at(b, "new", 130 * DAY);
+	add_process_at(b, "long", 41 * DAY);
+	/* twice: a retry finds it in every file */
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	send(&m, b);
+	assert_int_equal(m.acks, 2);
+	b = mock_batch_new(3, RECORDS_OFFSET);
+	records_run("long", "ended", 10 * DAY, &r);
+	records_add_run(b, &r);
+	records_run("new", "running", 130 * DAY, &r);
+	records_add_run(b, &r);
+	send(&m, b);
+	mock_end(&m);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 2);
+	assert_string_equal(ask(NOVEMBER, "SELECT state FROM run WHERE run = 'long'"), "ended");
+	assert_int_equal(count(month_file("2026-12"), "SELECT count(*) FROM proc"), 1);
+	assert_int_equal(count(month_file("2026-12"), "SELECT count(*) FROM run"), 0);
+	assert_int_equal(count(month_file("2027-01"), "SELECT count(*) FROM proc"), 1);
+	assert_int_equal(count(month_file("2027-02"), "SELECT count(*) FROM proc"), 1);
+	assert_int_equal(count(month_file("2027-03"), "SELECT count(*) FROM proc"), 2);
+	assert_string_equal(ask(month_file("2027-03"), "SELECT state FROM run WHERE run = 'new'"), "running");
+}
+
+/* A stream whose table this code has never seen, made by another version of the header. */
+struct wide_field {
+	struct skep_field field;
+	uint64_t later;
+};
+struct odd_record {
+	uint64_t cpu_ns;
+	struct skep_str exe;
+	struct skep_str run;
+	double net_rtt;
+	uint64_t net_bytes;
+	struct skep_str label;
+	uint8_t hash[16];
+	struct skep_str exit_code; /* known name, other type */
+};
+#define WIDE(member, type) { SKEP_FIELD(struct odd_record, member, #member, type, SKEP_S_DELTA, "1", ""), 1 }
+static const struct wide_field odd_fields[] = {
+	WIDE(cpu_ns, SKEP_T_U64),
+	WIDE(exe, SKEP_T_STR),
+	WIDE(run, SKEP_T_STR),
+	WIDE(net_rtt, SKEP_T_F64),
+	WIDE(net_bytes, SKEP_T_U64),
+	WIDE(label, SKEP_T_STR),
+	WIDE(hash, SKEP_T_HASH),
+	WIDE(exit_code, SKEP_T_STR),
+	{ { .name = "beyond", .type = SKEP_T_U64, .offset = sizeof(struct odd_record) - 4 }, 1 },
+	{ { .name = "unknown_type", .type = 99, .offset = 0 }, 1 },
+	{ { .name = NULL, .type = SKEP_T_U64, .offset = 0 }, 1 },
+};
+#define ODD(stream_name)                                                                              \
+	{                                                                                             \
+		.size = sizeof(struct skep_stream), .field_size = sizeof(struct wide_field), .name = (stream_name), \
+		.record_size = sizeof(struct odd_record), .n_fields = sizeof(odd_fields) / sizeof(odd_fields[0]),   \
+		.fields = &odd_fields[0].field,                                                       \
+	}
+static const struct skep_stream odd_process = ODD("process.exit");
+static const struct skep_stream odd_other = ODD("net.connect");
+static const struct skep_stream odd_loss = ODD("loss");
+static const struct skep_stream no_name = { .size = sizeof(struct skep_stream), .record_size = 8 };
+static const struct skep_stream short_stream = { .size = offsetof(struct skep_stream, fields), .name = "short", .record_size = 8 };
+
+static void test_unknown_fields_and_streams(void **state)
+{
+	static const char bad[] = "\xff\xfe\0bin";
+	struct odd_record o = {
+		.cpu_ns = UINT64_MAX, /* more than SQL's integer */
+		.exe = { .ptr = bad, .len = sizeof(bad) - 1, .total = 5000 },
+		.run = mock_str("r"),
+		.net_rtt = 0.25,
+		.net_bytes = 12,
+		.label = mock_str("blue"),
+		.hash = { 0xab },
+		.exit_code = mock_str("nine"),
+	};
+	const struct skep_context context = { .size = offsetof(struct skep_context, task), .run = mock_str("other"), .task = mock_str("not read") };
+	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_upid who = { .start_ns = 5, .pid = 77 };
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	mock_batch_add(b, &odd_process, &who, SECOND, &o, NULL);
+	mock_batch_add(b, &odd_other, &who, SECOND, &o, &context);
+	mock_batch_add(b, &odd_loss, NULL, SECOND, &o, NULL);
+	o = (struct odd_record){ .label = { .ptr = NULL, .len = 9, .total = 9 } };
+	mock_batch_add(b, &odd_process, NULL, 0, &o, &context);
+	mock_batch_add(b, &no_name, NULL, UINT64_MAX, "12345678", NULL);
+	mock_batch_add(b, &short_stream, NULL, SECOND, "12345678", NULL);
+	mock_batch_add(b, &odd_other, NULL, SECOND, &o, NULL);
+	free((void *)b->records[6]->data);
+	b->records[6]->data = NULL;
+	mock_batch_add(b, &odd_other, NULL, SECOND, &o, NULL);
+	b->records[7]->stream = NULL;
+	send(&m, b);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 1);
+	assert_string_equal(ask(NOVEMBER, "SELECT cpu_ns FROM proc WHERE pid = 77"), "9223372036854775807");
+	assert_string_equal(ask(NOVEMBER, "SELECT coalesce(end_ns, 'missing') FROM proc WHERE pid = 77"), "missing");
+	assert_string_equal(ask(NOVEMBER, "SELECT hex(s) FROM proc JOIN dict ON dict.id = exe WHERE pid = 77"), "FFFE0062696E");
+	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(s || '=' || value, ' ') FROM (SELECT s, value FROM proc_facet JOIN dict ON dict.id = "
+					  "name ORDER BY s)"),
+			    "exe_total=5000 exit_code=nine hash=\"ab000000000000000000000000000000\" label=blue net_bytes=12 net_rtt=0.25");
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'net.connect'"), 2);
+	assert_string_equal(ask(NOVEMBER, "SELECT upid FROM record JOIN dict ON dict.id = stream WHERE s = 'net.connect'"), "01234567-77-5");
+	assert_string_equal(ask(NOVEMBER, "SELECT json_extract(fields, '$.net_rtt') FROM record JOIN dict ON dict.id = stream "
+					  "WHERE s = 'net.connect'"),
+			    "0.25");
+	/* a stream with a table and fields that have no column: row and record */
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM loss"), 1);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'loss'"), 1);
+	/* without a time: the first month there is; without data it is kept all the same */
+	assert_int_equal(count(month_file("1970-01"), "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'other'"), 1);
+	assert_int_equal(count(month_file("1970-01"), "SELECT count(*) FROM record"), 1);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record"), 4);
+	mock_end(&m);
+}
+
+static void spoil(const char *path, off_t at, size_t n)
+{
+	char junk[4096];
+	int fd = open(path, O_WRONLY);
+
+	memset(junk, 0x5a, sizeof(junk));
+	assert_true(fd >= 0);
+	for (; n; n -= n < sizeof(junk) ? n : sizeof(junk), at += sizeof(junk))
+		assert_true(pwrite(fd, junk, n < sizeof(junk) ? n : sizeof(junk), at) > 0);
+	close(fd);
+}
+
+static unsigned files_like(const char *part)
+{
+	char command[600], line[64] = "";
+	FILE *f;
+
+	snprintf(command, sizeof(command), "ls %s | grep -c -- '%s'", lake, part);
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	pclose(f);
+	return (unsigned)atoi(line);
+}
+
+static void test_damaged_header(void **state)
+{
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	send(&m, batch_of(1, 0, 100, "r"));
+	mock_end(&m);
+	spoil(NOVEMBER, 0, 4096);
+	begin(&m);
+	struct mock_batch *b = batch_of(2, 100, 100, "r");
+	for (int i = 0; i < 3 && !m.acks; i++)
+		assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(m.rejects, 0);
+	assert_true(m.errors_logged >= 1);
+	assert_non_null(strstr(m.logged, ".corrupt-"));
+	assert_int_equal(mock_counter(&m, "files_set_aside"), 1);
+	mock_batch_free(b);
+	mock_end(&m);
+	assert_int_equal(files_like("2026-11.db.corrupt-"), 1);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 100);
+	assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
+}
+
+static void test_damaged_middle(void **state)
+{
+	struct mock_batch *b;
+	struct mock m;
+	struct stat st;
+
+	(void)state;
+	begin(&m);
+	for (uint64_t id = 1; id <= 10; id++)
+		send(&m, batch_of(id, id * 500, 500, "r"));
+	mock_end(&m);
+	assert_int_equal(stat(NOVEMBER, &st), 0);
+	spoil(NOVEMBER, 8192, (size_t)st.st_size - 8192); /* every page but the first */
+	begin(&m);
+	b = batch_of(11, 0, 500, "r");
+	for (int i = 0; i < 3 && !m.acks; i++)
+		assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(m.rejects, 0);
+	mock_batch_free(b);
+	mock_end(&m);
+	assert_int_equal(files_like("2026-11.db.corrupt-"), 1);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500);
+}
+
+static void run_sql(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* This month's file: what start() opens. */
+static const char *this_month(void)
+{
+	char month[16];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	assert_true(gmtime_r(&now, &tm) && strftime(month, sizeof(month), "%Y-%m", &tm));
+	return month_file(month);
+}
+
+static void test_refused_files(void **state)
+{
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	mock_end(&m);
+	run_sql(this_month(), "PRAGMA user_version = 2");
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", lake);
+	assert_int_equal(mock_start(&m), -ENOTSUP);
+	assert_non_null(strstr(m.why, "schema version 2"));
+	assert_non_null(strstr(m.why, "upgrade skep"));
+	mock_end(&m);
+	run_sql(this_month(), "PRAGMA user_version = 0");
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", lake);
+	assert_int_equal(mock_start(&m), -ENOTSUP);
+	assert_non_null(strstr(m.why, "no way to version 1"));
+	mock_end(&m);
+	run_sql(this_month(), "PRAGMA user_version = 1; PRAGMA application_id = 3");
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", lake);
+	assert_int_equal(mock_start(&m), -ENOTSUP);
+	assert_non_null(strstr(m.why, "another program"));
+	mock_end(&m);
+	assert_int_equal(count(this_month(), "SELECT count(*) FROM dict"), 1); /* untouched */
+}
+
+static void test_options(void **state)
+{
+	struct mock m;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	mock_init(&m, skep_plugin_entry(NULL));
+	assert_int_equal(mock_open(&m), -EINVAL);
+	assert_non_null(strstr(m.why, "path"));
+	mock_end(&m);
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", lake);
+	mock_option(&m, "synchronous", "sometimes");
+	assert_int_equal(mock_open(&m), -EINVAL);
+	assert_non_null(strstr(m.why, "\"sometimes\""));
+	mock_end(&m);
+	fd = open(lake, O_CREAT | O_WRONLY, 0600); /* a file where the folder should be */
+	assert_true(fd >= 0);
+	close(fd);
+	mock_init(&m, skep_plugin_entry(NULL));
+	mock_option(&m, "path", lake);
+	assert_int_equal(mock_start(&m), -ENOTDIR);
+	assert_non_null(strstr(m.why, "not a folder"));
+	mock_end(&m);
+	unlink(lake);
+	strcat(lake, "/a/b");
+	begin(&m);
+	assert_int_equal(stat(lake, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0750);
+	mock_end(&m);
+}
+
+static void test_busy_and_removed(void **state)
+{
+	struct mock_batch *b = batch_of(2, 50, 50, "r");
+	sqlite3 *other = NULL;
+	struct mock m;
+
+	(void)state;
+	mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	mock_option(&m, "path", lake);
+	mock_option(&m, "busy_timeout", "50ms");
+	assert_int_equal(mock_start(&m), 0);
+	send(&m, batch_of(1, 0, 50, "r"));
+	assert_int_equal(sqlite3_open(NOVEMBER, &other), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.retries, 1);
+	assert_non_null(strstr(m.why, "locked by another program"));
+	assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(other);
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.acks, 2);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 100);
+	/* retention by hand: the file goes while it is open */
+	assert_int_equal(unlink(NOVEMBER), 0);
+	send(&m, batch_of(3, 100, 20, "r"));
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 20);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM run"), 1);
+	mock_batch_free(b);
+	mock_end(&m);
+}
+
+static void test_threads(void **state)
+{
+	struct mock_batch *b[4];
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	m.threads = true;
+	assert_true(m.plugin->sink->max_in_flight >= 1 && m.plugin->sink->max_in_flight <= 4);
+	for (uint64_t i = 0; i < 4; i++)
+		b[i] = batch_of(i + 1, i * 200, 200, "r");
+	for (uint64_t i = 0; i < 4; i += m.plugin->sink->max_in_flight) {
+		for (uint64_t k = i; k < 4 && k < i + m.plugin->sink->max_in_flight; k++)
+			assert_int_equal(mock_submit(&m, &b[k]->batch), 0);
+		mock_wait(&m);
+	}
+	assert_int_equal(m.acks, 4);
+	m.fail_work = -ENOMEM;
+	mock_submit(&m, &b[0]->batch);
+	assert_int_equal(m.retries, 1);
+	for (int i = 0; i < 4; i++)
+		mock_batch_free(b[i]);
+	mock_end(&m);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 800);
+}
+
+static off_t wal_size(void)
+{
+	struct stat st;
+
+	return stat(wal_file(), &st) == 0 ? st.st_size : 0;
+}
+
+/* A reader in the middle of a long transaction: the writer goes on, and afterwards the WAL is cut back. */
+static void test_reader_does_not_block(void **state)
+{
+	sqlite3_stmt *s = NULL;
+	sqlite3 *reader = NULL;
+	off_t held, after;
+	uint64_t id = 1;
+	struct mock m;
+
+	(void)state;
+	begin(&m);
+	send(&m, batch_of(id++, 0, 500, "r"));
+	assert_int_equal(sqlite3_open_v2(NOVEMBER, &reader, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(reader, "SELECT count(*) FROM proc", -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(reader, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	assert_int_equal(sqlite3_column_int(s, 0), 500);
+	sqlite3_reset(s);
+	for (int i = 0; i < 100; i++, id++)
+		send(&m, batch_of(id, id * 2000, 2000, "r"));
+	assert_int_equal(m.retries, 0);
+	/* still the moment at which it began */
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	assert_int_equal(sqlite3_column_int(s, 0), 500);
+	sqlite3_finalize(s);
+	held = wal_size();
+	assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	for (int i = 0; i < 3; i++, id++)
+		send(&m, batch_of(id, id * 2000, 2000, "r"));
+	after = wal_size();
+	/* pinned, the WAL grew with every batch; now it was begun again and cut back to the limit */
+	print_message("WAL with a reader %lld, after it %lld bytes\n", (long long)held, (long long)after);
+	assert_true(held > 64 << 20);
+	assert_true(after <= 64 << 20);
+	sqlite3_close(reader);
+	mock_end(&m);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500 + 2000 * (int)(id - 2));
+}
+
+#define KILL_BATCHES 400
+#define KILL_ROWS 60
+
+static void write_until_killed(void)
+{
+	struct mock m;
+
+	begin(&m);
+	for (uint64_t id = 1; id <= KILL_BATCHES; id++) {
+		struct mock_batch *b = batch_of(id, id * KILL_ROWS, KILL_ROWS, "r");
+
+		mock_submit(&m, &b->batch);
+		mock_batch_free(b);
+	}
+	_exit(m.acks == KILL_BATCHES ? 0 : 1);
+}
+
+static void test_kill_9(void **state)
+{
+	unsigned killed = 0;
+	struct mock m;
+
+	(void)state;
+	for (unsigned round = 0; round < 6; round++) {
+		struct timespec pause = { 0, 8000000 + round * 17000000 };
+		int status;
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (!pid)
+			write_until_killed();
+		nanosleep(&pause, NULL);
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		killed += WIFSIGNALED(status);
+		if (access(NOVEMBER, F_OK) != 0)
+			continue; /* it had not come that far */
+		/* whole batches only; before its tables are there the file is empty */
+		if (count(NOVEMBER, "SELECT count(*) FROM sqlite_schema") == 0)
+			continue;
+		assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
+		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), KILL_ROWS * count(NOVEMBER, "SELECT count(*) FROM batch_seen"));
+	}
+	assert_true(killed > 0);
+	begin(&m); /* all of them again, as a host does that never had the acknowledgements */
+	for (uint64_t id = 1; id <= KILL_BATCHES; id++)
+		send(&m, batch_of(id, id * KILL_ROWS, KILL_ROWS, "r"));
+	mock_end(&m);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), KILL_BATCHES * KILL_ROWS);
+	assert_int_equal(count(NOVEMBER, "SELECT count(DISTINCT start_boot_ns) FROM proc"), KILL_BATCHES * KILL_ROWS);
+	assert_int_equal(count(NOVEMBER, "SELECT sum(calls) FROM rollup_run_tool"), KILL_BATCHES * KILL_ROWS);
+	assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
+}
+
+static void test_full_disk(void **state)
+{
+	struct mock_batch *b = NULL;
+	uint64_t id;
+	struct mock m;
+
+	(void)state;
+	assert_int_equal(mkdir(lake, 0750), 0);
+	if (mount("tmpfs", lake, "tmpfs", 0, "size=6m") != 0) {
+		print_message("test_full_disk: skipped: cannot mount a tmpfs (%s)\n", strerror(errno));
+		skip();
+	}
+	begin(&m);
+	for (id = 1; id < 200; id++) {
+		b = batch_of(id, id * 500, 500, "r");
+		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		if (m.acks != id)
+			break;
+		b = mock_batch_free(b);
+	}
+	assert_true(id > 1 && id < 200);
+	assert_int_equal(m.retries, 1);
+	assert_non_null(strstr(m.why, lake));
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.retries, 2);
+	assert_int_equal(m.rejects, 0);
+	assert_int_equal(files_like("corrupt"), 0);
+	/* room again: the same batch, once */
+	assert_int_equal(mount("tmpfs", lake, "tmpfs", MS_REMOUNT, "size=64m"), 0);
+	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.acks, id);
+	mock_batch_free(b);
+	mock_end(&m);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500 * (int)id);
+	assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
+	assert_int_equal(umount(lake), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_rows, set_up),
+		cmocka_unit_test_setup(test_rollups_add_up, set_up),
+		cmocka_unit_test_setup(test_applied_once, set_up),
+		cmocka_unit_test_setup(test_process_before_its_run, set_up),
+		cmocka_unit_test_setup(test_months, set_up),
+		cmocka_unit_test_setup(test_unknown_fields_and_streams, set_up),
+		cmocka_unit_test_setup(test_damaged_header, set_up),
+		cmocka_unit_test_setup(test_damaged_middle, set_up),
+		cmocka_unit_test_setup(test_refused_files, set_up),
+		cmocka_unit_test_setup(test_options, set_up),
+		cmocka_unit_test_setup(test_busy_and_removed, set_up),
+		cmocka_unit_test_setup(test_threads, set_up),
+		cmocka_unit_test_setup(test_reader_does_not_block, set_up),
+		cmocka_unit_test_setup(test_kill_9, set_up),
+		cmocka_unit_test_setup(test_full_disk, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}
