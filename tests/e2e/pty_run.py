@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""pty_run.py - `skep run` on a terminal, started as a shell with job control starts a job.
+
+Environment: SKEP, SKEP_PLUGIN_DIRS. Argument: a folder to work in. Prints a line per check.
+"""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+SKEP = os.environ["SKEP"]
+WORK = sys.argv[1]
+ROWS, COLUMNS = 24, 100
+# What skep itself writes while CMD runs, and nothing else: see cli/live.c
+DRAW = re.compile(rb"(?:\x1bD\x1b\[A)?\x1b7\x1b\[1;\d+r\x1b\[\d+;1H\x1b\[0;7m[^\x1b]*\x1b\[0m\x1b\[K\x1b8")
+ERASE = re.compile(rb"\x1b7\x1b\[r\x1b\[\d+;1H\x1b\[2K\x1b8")
+RESET = re.compile(rb"\x1b7\x1b\[r\x1b8")
+failures = 0
+
+
+def check(good, what, detail=""):
+    global failures
+    if good:
+        print("ok -", what, flush=True)
+    else:
+        failures += 1
+        print("FAIL -", what, detail, flush=True)
+    return good
+
+
+class Job:
+    """A command in a process group of its own in the foreground of a new terminal.
+
+    Between us and it stands a session leader that does what a shell does: gives it the
+    terminal, waits (also for stops), tells us by a pipe. Without one, its process group
+    would be an orphaned one, in which Ctrl-Z has no effect.
+    """
+
+    def __init__(self, argv, rows=ROWS, columns=COLUMNS, env=None):
+        tell, told = os.pipe()
+        obey, order = os.pipe()
+        self.shell, self.terminal = pty.fork()
+        if self.shell == 0:
+            try:
+                os.close(tell)
+                os.close(order)
+                self._shell(argv, rows, columns, env or {}, told, obey)
+            finally:
+                os._exit(99)
+        os.close(told)
+        os.close(obey)
+        self.told, self.order = os.fdopen(tell, "rb"), order
+        self.output = b""
+        self.pid = int(self.told.readline())
+
+    @staticmethod
+    def _shell(argv, rows, columns, env, told, obey):
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        ready, go = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.setpgid(0, 0)
+            os.read(ready, 1)
+            signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # python ignores them
+                signal.signal(number, signal.SIG_DFL)
+            os.execvpe(argv[0], argv, {**os.environ, "TERM": "xterm", **env})
+        try:
+            os.setpgid(pid, pid)
+        except PermissionError:
+            pass
+        os.tcsetpgrp(0, pid)
+        os.write(told, b"%d\n" % pid)
+        os.write(go, b"x")
+        while True:
+            _, status = os.waitpid(pid, os.WUNTRACED)
+            if os.WIFSTOPPED(status):
+                os.tcsetpgrp(0, os.getpgrp())
+                os.write(told, b"stopped %d\n" % os.WSTOPSIG(status))
+                how = os.read(obey, 1)
+                if how == b"f":  # fg
+                    os.tcsetpgrp(0, pid)
+                os.killpg(pid, signal.SIGCONT)
+                continue
+            code = os.waitstatus_to_exitcode(status)
+            # as a shell: the prompt's turn. What is still in the terminal is read by the test first.
+            os.write(told, b"ended %d\n" % code)
+            os.read(obey, 1)
+            os._exit(0)
+
+    def read(self, seconds=None, until=None):
+        """Reads what is written for so long, or until the pattern is in the output (then returns its match)."""
+        deadline = time.monotonic() + (20 if seconds is None else seconds)
+        while True:
+            found = until and re.search(until, self.output)
+            left = deadline - time.monotonic()
+            if found or left <= 0:
+                return found
+            ready, _, _ = select.select([self.terminal], [], [], min(left, 0.1))
+            if ready:
+                try:
+                    self.output += os.read(self.terminal, 65536)
+                except OSError:
+                    return until and re.search(until, self.output)
+
+    def event(self):
+        """Reads the terminal until the job has stopped or ended: (what, number)."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            self.read(0.05)
+            if select.select([self.told], [], [], 0)[0]:
+                self.read(0.2)
+                what, number = self.told.readline().split()
+                return what.decode(), int(number)
+        return "nothing within 30 s", -1
+
+    def type(self, data):
+        os.write(self.terminal, data)
+
+    def proceed(self, how):
+        os.write(self.order, how)
+
+    def children(self):
+        return [int(p) for p in subprocess.run(["pgrep", "-P", str(self.pid)], capture_output=True, text=True).stdout.split()]
+
+    def close(self):
+        try:
+            self.proceed(b"x")
+        except OSError:
+            pass
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        os.close(self.terminal)
+        os.waitpid(self.shell, 0)
+        self.told.close()
+        os.close(self.order)
+
+
+def skep(*argv, options=("--no-report",)):
+    return [SKEP, "run", "--lake", WORK + "/lake", "--interval", "200ms", *options, "--", *argv]
+
+
+def python(text):
+    return ["python3", "-c", text]
+
+
+def without_ours(output):
+    for pattern in (DRAW, ERASE, RESET):
+        output = pattern.sub(b"", output)
+    return output
+
+
+def output_is_untouched():
+    text = b"".join(b"%05d some text \x1b[31mred\x1b[0m \xc3\xa4\n" % i for i in range(3000))
+    with open(WORK + "/text", "wb") as file:
+        file.write(text)
+    script = f"for i in 1 2 3 4 5 6; do cat {WORK}/text; sleep 0.15; done; printf 'no newline'"
+    want = (text * 6).replace(b"\n", b"\r\n") + b"no newline"
+    job = Job(skep("sh", "-c", script, options=("--no-report", "--no-live")))
+    check(job.event() == ("ended", 0), "terminal: a command ends")
+    check(job.output == want, "--no-live: output is exactly CMD's", f"{len(job.output)} bytes, wanted {len(want)}")
+    job.close()
+    job = Job(skep("sh", "-c", script))
+    check(job.event() == ("ended", 0), "live: a command ends")
+    drawn = len(DRAW.findall(job.output))
+    check(drawn >= 3, "live: the line was drawn", f"{drawn} times")
+    check(without_ours(job.output) == want, "live: beside the line, output is exactly CMD's, in order")
+    region_given_back(job, "live: at the end")
+    job.close()
+
+
+def region_given_back(job, what):
+    drawn = [m.end() for m in DRAW.finditer(job.output)]
+    given = [m.end() for p in (ERASE, RESET) for m in p.finditer(job.output)]
+    check(drawn and given and max(given) > max(drawn), f"{what}: the screen is given back whole")
+
+
+def no_line_where_it_would_disturb():
+    for what, rows, env, options in (("TERM=dumb", ROWS, {"TERM": "dumb"}, ()), ("9 rows", 9, {}, ()),
+                                     ("--no-live", ROWS, {}, ("--no-live",))):
+        job = Job(skep("sh", "-c", "sleep 1; echo done", options=("--no-report", *options)), rows=rows, env=env)
+        job.event()
+        check(job.output == b"done\r\n", f"no live line: {what}", repr(job.output))
+        job.close()
+
+
+def interrupt():
+    job = Job(skep("sh", "-c", "echo ready; exec sleep 60", options=("--json", WORK + "/int.json")))
+    job.read(until=rb"ready")
+    job.read(0.5)
+    job.type(b"\x03")
+    check(job.event() == ("ended", 130), "Ctrl-C: exit status 130")
+    run = json.load(open(WORK + "/int.json"))["run"]
+    check((run["exit_code"], run["signal"]) == (None, 2), "Ctrl-C: the report says SIGINT", repr(run))
+    check(b"SIGINT" in job.output, "Ctrl-C: in words", repr(job.output[-2000:]))
+    check(b"once more" not in job.output, "Ctrl-C: no word about hurry")
+    region_given_back(job, "Ctrl-C")
+    job.close()
+    job = Job(skep("sh", "-c", "trap 'echo caught; exit 9' QUIT; echo ready; while :; do sleep 0.1; done"))
+    job.read(until=rb"ready")
+    job.type(b"\x1c")
+    check(job.event() == ("ended", 9), "Ctrl-\\: CMD catches SIGQUIT and decides")
+    check(job.output.count(b"caught") == 1, "Ctrl-\\: CMD gets it once")
+    job.close()
+    count = ("import signal, time\nn = 0\ndef on(*a):\n  global n; n += 1\nsignal.signal(signal.SIGINT, on)\n"
+             "print('ready', flush=True)\nend = time.time() + 1.5\nwhile time.time() < end: time.sleep(0.05)\nprint('got', n)")
+    job = Job(skep(*python(count)))
+    job.read(until=rb"ready")
+    job.type(b"\x03")
+    check(job.event() == ("ended", 0), "Ctrl-C: skep waits for a CMD that goes on")
+    check(b"got 1\r\n" in job.output, "Ctrl-C: CMD gets it once, not twice", repr(job.output))
+    job.close()
+
+
+def interrupt_before_it_starts():
+    late = 0
+    for delay in (0, 0.01, 0.03, 0.06, 0.1, 0.15):
+        job = Job(skep("sh", "-c", f"echo x >> {WORK}/started; sleep 60"))
+        time.sleep(delay)
+        job.type(b"\x03")
+        what = job.event()
+        late += what not in (("ended", 130), ("ended", -2))  # -2: before skep ran a line of its own
+        job.close()
+    check(late == 0, "Ctrl-C at any moment of the start ends both", f"{late} of 6 went on")
+
+
+def stop_and_continue():
+    script = "echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo done; exit 6"
+    job = Job(skep("sh", "-c", script))
+    job.read(until=DRAW)
+    job.type(b"\x1a")
+    check(job.event() == ("stopped", signal.SIGTSTP), "Ctrl-Z: the job stops")
+    region_given_back(job, "Ctrl-Z")
+    before = len(job.output)
+    job.read(0.6)
+    check(len(job.output) == before, "Ctrl-Z: nothing is written meanwhile")
+    states = [open(f"/proc/{p}/stat").read().rsplit(")", 1)[1].split()[0] for p in [job.pid, *job.children()]]
+    check(states and set(states) == {"T"}, "Ctrl-Z: skep and CMD have both stopped", repr(states))
+    job.proceed(b"f")
+    check(job.event() == ("ended", 6), "fg: goes on to its end")
+    check(len(DRAW.findall(job.output[before:])) >= 1, "fg: the line comes back")
+    region_given_back(job, "fg")
+    job.close()
+    job = Job(skep("sh", "-c", script))
+    job.read(until=DRAW)
+    job.type(b"\x1a")
+    job.event()
+    before = len(job.output)
+    job.proceed(b"b")
+    check(job.event() == ("ended", 6), "bg: goes on to its end")
+    check(not DRAW.findall(job.output[before:]), "bg: no line in somebody else's foreground")
+    job.close()
+
+
+def command_alone_stops():
+    job = Job(skep("sh", "-c", "echo ready; sleep 0.5; exit 5"))
+    job.read(until=rb"ready")
+    (child,) = job.children()
+    os.kill(child, signal.SIGSTOP)
+    job.read(1.0)
+    check(job.children() == [child], "CMD alone stopped: skep keeps waiting")
+    os.kill(child, signal.SIGCONT)
+    check(job.event() == ("ended", 5), "CMD continued: its status")
+    job.close()
+
+
+EDITOR = """
+import sys, termios, time, tty
+out = sys.stdout.buffer
+def say(x): out.write(x); out.flush()
+say(b'before\\n'); time.sleep(0.8)
+old = termios.tcgetattr(0); tty.setraw(0)
+say(b'\\x1b[?1049hEDITING'); time.sleep(1.2); key = sys.stdin.buffer.read(1); say(b'KEY=' + key + b'LEAVING\\x1b[?1049l')
+termios.tcsetattr(0, termios.TCSADRAIN, old); time.sleep(0.8); say(b'after\\n')
+"""
+
+
+def editor():
+    job = Job(skep(*python(EDITOR)))
+    job.read(until=rb"EDITING")
+    job.read(1.4)
+    job.type(b"\x03")  # raw: a key like any other
+    check(job.event() == ("ended", 0), "raw mode: the program gets every key", repr(job.output[-300:]))
+    check(b"KEY=\x03" in job.output, "raw mode: Ctrl-C is a key")
+    before, rest = job.output.split(b"EDITING", 1)
+    during, after = rest.split(b"LEAVING", 1)
+    check(DRAW.search(before), "raw mode: the line stands before")
+    check(not DRAW.search(during), "raw mode: no line while it is on")
+    check(RESET.search(during), "raw mode: the whole screen is given to the program")
+    check(without_ours(during) == b"KEY=\x03", "raw mode: nothing else is written", repr(during))
+    check(DRAW.search(after), "raw mode: the line comes back after")
+    region_given_back(job, "raw mode")
+    job.close()
+
+
+def terminal_is_its_own():
+    ask = ("import os\nprint(os.getsid(0) == os.getsid(os.getppid()), os.getpgrp() == os.getpgid(os.getppid()),"
+           " os.tcgetpgrp(0) == os.getpgrp(), os.ttyname(0) == os.ttyname(2))\nprint('said', input('name? '))")
+    job = Job(skep(*python(ask)))
+    job.read(until=rb"name\? ")
+    job.type(b"skep\n")
+    check(job.event() == ("ended", 0), "terminal: CMD reads from it")
+    check(b"True True True True" in job.output, "terminal: session, process group and foreground are CMD's", repr(job.output))
+    check(b"said skep\r\n" in job.output, "terminal: what is typed arrives")
+    job.close()
+
+
+def size_changes():
+    job = Job(skep("sh", "-c", "sleep 2.5"))
+    job.read(until=DRAW)
+    fcntl.ioctl(job.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
+    job.event()
+    check(b"\x1b[1;23r" in job.output and b"\x1b[1;39r" in job.output, "window size: the line moves to the new last row")
+    region_given_back(job, "window size")
+    job.close()
+
+
+def shell_inside():
+    if not os.path.exists("/bin/bash"):
+        return
+    job = Job(skep("bash", "--norc", "-i"), env={"PS1": "PROMPT> "})
+    job.read(until=rb"PROMPT> ")
+    job.type(b"sleep 60\n")
+    job.read(0.8)
+    job.type(b"\x03")
+    job.read(0.5)
+    job.type(b"echo status $?\n")
+    check(job.read(until=rb"status 130\r\n"), "a shell inside: its job control works", repr(job.output))
+    job.type(b"exit 4\n")
+    check(job.event() == ("ended", 4), "a shell inside: its status")
+    job.close()
+
+
+for test in (output_is_untouched, no_line_where_it_would_disturb, interrupt, interrupt_before_it_starts, stop_and_continue,
+             command_alone_stops, editor, terminal_is_its_own, size_changes, shell_inside):
+    test()
+sys.exit(failures != 0)

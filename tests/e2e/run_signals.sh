@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/run_signals.sh - signals sent to skep alone reach CMD, once; skep waits for
+# CMD whatever happens; on a terminal: pty_run.py.
+. "$(dirname "$0")/run_lib.sh"
+fixture listen
+
+# start: skep run listen in the background; waits until it listens
+start() {
+	: >"$work/heard"
+	"$SKEP" run --lake "$lake" --no-report "$work/listen" "$work/heard" "$@" 2>"$work/err" &
+	skep=$!
+	for _ in $(seq 200); do grep -q ready "$work/heard" && return; sleep 0.05; done
+	fail "did not start: $(cat "$work/err")"
+}
+heard() { # until it has heard so many
+	for _ in $(seq 100); do [ "$(grep -vc ready "$work/heard")" -ge "$1" ] && break; sleep 0.05; done
+	sleep 0.2
+	grep -v ready "$work/heard" | tr '\n' ' '
+}
+
+start
+want=
+n=0
+for signal in 1 2 3 10 12 14 15 16 34 64; do
+	kill -$signal "$skep"
+	n=$((n + 1))
+	want="$want$signal "
+	heard $n >/dev/null
+done
+same "signals to skep alone: each arrives once" "$want" "$(heard $n)"
+if kill -0 "$skep"; then ok "skep is still there"; else fail "skep died of a signal that CMD was to decide about"; fi
+python3 -c 'import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.sigqueue.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
+sys.exit(libc.sigqueue(int(sys.argv[1]), 35, 4711))' "$skep"
+same "a queued signal arrives with its value" "${want}35:4711 " "$(heard $((n + 1)))"
+child=$(pgrep -P "$skep")
+kill -STOP "$child"
+sleep 0.5
+if kill -0 "$skep"; then ok "CMD stopped: skep keeps waiting"; else fail "skep left a stopped CMD"; fi
+kill -CONT "$child"
+kill -KILL "$child"
+wait "$skep"
+same "CMD killed: status" 137 "$?"
+
+start
+kill -TERM "$skep" && heard 1 >/dev/null
+kill -USR1 "$(pgrep -P "$skep")" # listen: now die of the next one
+heard 2 >/dev/null
+start_of_end=$(date +%s%N)
+kill -TERM "$(pgrep -P "$skep")"
+wait "$skep"
+same "ended by SIGTERM: status" 143 "$?"
+[ $(($(date +%s%N) - start_of_end)) -lt 5000000000 ] && ok "the end takes less than 5 s" || fail "the end takes 5 s and more"
+
+# CMD signals its whole group: skep is in it, and must not send that on
+setsid "$SKEP" run --lake "$lake" --no-report "$work/listen" "$work/heard2" group 2>/dev/null
+same "kill 0 by CMD: it gets it once" "ready 12 " "$(tr '\n' ' ' <"$work/heard2")"
+
+# in hurry: signals after CMD's end. A lake that somebody holds makes the end last.
+"$SKEP" run --lake "$lake" --no-report true
+db=$(ls "$lake"/*.db | head -1)
+cat >"$work/hold.py" <<'PY'
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], timeout=30)
+db.execute("begin immediate")
+open(sys.argv[2], "w").close()
+time.sleep(25)
+PY
+python3 "$work/hold.py" "$db" "$work/held" &
+holder=$!
+for _ in $(seq 100); do [ -e "$work/held" ] && break; sleep 0.05; done
+"$SKEP" run --lake "$lake" --no-report sh -c "exit 21" 2>"$work/err" &
+skep=$!
+sleep 2
+if kill -0 "$skep" 2>/dev/null; then
+	kill -TERM "$skep"
+	sleep 0.3
+	if kill -0 "$skep" 2>/dev/null; then ok "the first SIGTERM at the end: skep finishes"; else fail "the first SIGTERM at the end made it leave"; fi
+	start_of_end=$(date +%s%N)
+	kill -TERM "$skep"
+	wait "$skep"
+	same "the second SIGTERM: leaves, with CMD's status" 21 "$?"
+	[ $(($(date +%s%N) - start_of_end)) -lt 1000000000 ] && ok "the second SIGTERM: at once" || fail "not at once"
+	contains "the second SIGTERM: said" "$work/err" "left before the report"
+else
+	wait "$skep"
+	fail "a locked lake did not hold the end up: status $?"
+fi
+kill "$holder" 2>/dev/null
+wait "$holder" 2>/dev/null
+
+python3 "$here/pty_run.py" "$work" || failures=$((failures + 1))
+finish

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/run_trace.sh - `skep run` leaves nothing in the kernel: BPF programs, maps,
+# links, pinned objects; neither after a run nor after a kill -9 of skep, which CMD outlives.
+. "$(dirname "$0")/run_lib.sh"
+command -v bpftool >/dev/null || skip "needs bpftool"
+bpftool prog list >/dev/null 2>&1 || skip "bpftool does not work here"
+
+objects() {
+	for kind in prog map link; do
+		bpftool -j "$kind" list | python3 -c 'import json, sys
+for o in json.load(sys.stdin): print(sys.argv[1], o["id"], o.get("name", o.get("type")))' "$kind"
+	done | sort
+	find /sys/fs/bpf -mindepth 1 2>/dev/null | sort
+}
+# Freed after an RCU grace period or two; other programs of this machine may come and go meanwhile.
+gone() { # WHAT: nothing that was not there before is left
+	local left
+	for _ in $(seq 100); do
+		objects >"$work/after"
+		left=$(comm -13 "$work/before" "$work/after")
+		[ -n "$left" ] || { ok "$1"; return; }
+		sleep 0.1
+	done
+	fail "$1: left over: $left"
+}
+objects >"$work/before"
+sed -i '/^$/d' "$work/before"
+
+run sh -c 'sleep 0.2; exit 3'
+same "a run" 3 "$?"
+gone "nothing is left after a run"
+
+# While it runs there must be something, or the check above proves nothing.
+run sleep 30 &
+skep=$!
+for _ in $(seq 100); do
+	child=$(pgrep -P "$skep" -x sleep) && break
+	sleep 0.1
+done
+objects >"$work/during"
+[ -n "$(comm -13 "$work/before" "$work/during")" ] && ok "while it runs there are programs" || fail "no program while it runs"
+same "nothing is pinned while it runs" "$(grep -c ^/sys/fs/bpf "$work/before")" "$(grep -c ^/sys/fs/bpf "$work/during")"
+kill -KILL "$skep"
+wait "$skep" 2>/dev/null
+gone "nothing is left after kill -9"
+if [ -n "$child" ] && kill -0 "$child"; then ok "CMD outlives kill -9 of skep"; else fail "CMD died with skep"; fi
+kill "$child"
+
+# A start that fails half-way
+"$SKEP" run --lake "$lake" --no-report no-such-command-here 2>/dev/null
+gone "nothing is left after a command that is not found"
+finish
