@@ -355,7 +355,7 @@ static int parse_line(struct reader *r, char *text, struct fake_line **ret)
 {
 	struct fake_line *line = NULL;
 	bool start_given = false;
-	uint64_t when_ns;
+	uint64_t when_ns = 0;
 	char *word;
 	size_t len, what;
 	int err;
