@@ -240,6 +240,9 @@ struct skep_instance *instance_free(struct skep_instance *inst)
 
 	if (!inst)
 		return NULL;
+	/* A check of the configuration opens and goes: close() is still due. */
+	if (inst->opened)
+		instance_stop(inst);
 	if (inst->opened || inst->working > 0 || inst->closing > 0 || inst->depth > 0) {
 		/* The caller's mistake. Memory that callbacks still point to is better lost than used after free. */
 		log_at(SKEP_LOG_ERROR, inst->name, "freed before it had stopped (%u at work, %u closing); not freed", inst->working,

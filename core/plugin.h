@@ -133,7 +133,10 @@ int instance_submit(struct skep_instance *, const struct skep_batch *);
 void instance_stop(struct skep_instance *);
 /* state STOPPED, working == 0, closing == 0: may be freed. */
 bool instance_stopped(const struct skep_instance *);
-/* After instance_stopped(). An instance that was never opened, or FAILED and is idle, may be freed as it is. Returns NULL. */
+/*
+ * After instance_stopped().  What has nothing in the loop may be freed as it is: never opened, only
+ * opened (close() is called), FAILED.  Otherwise it logs an error and frees nothing.  Returns NULL.
+ */
 struct skep_instance *instance_free(struct skep_instance *);
 
 /* instance_loop.c, for instance.c: */

@@ -423,6 +423,12 @@ static void test_ends_early(void **state)
 	instance_stop(inst);
 	assert_string_equal(t.diary, "oc");
 	instance_free(inst);
+	/* The same without a word, as a check of the configuration does. */
+	memset(t.diary, 0, sizeof(t.diary));
+	inst = told();
+	assert_int_equal(instance_open(inst), 0);
+	assert_null(instance_free(inst));
+	assert_string_equal(t.diary, "oc");
 }
 
 static void test_watch(void **state)
