@@ -269,14 +269,16 @@ static void print_sum(const struct paint *p, const struct chart *c, size_t label
 
 	snprintf(name, sizeof(name), "busy of %" PRIu64 " CPU%s", cpus, cpus == 1 ? "" : "s");
 	paint(p, INK_DIM, "%-*s", (int)label, name);
+	paint_begin(p, INK_GREEN);
 	for (size_t i = 0; i < c->slices; i++) {
 		double ratio = c->rows[0].cpu_ns[i] / (c->slice_ns * (double)cpus);
 		size_t level = ratio >= 1 ? 8 : (size_t)(ratio * 8 + 0.5);
 
 		if (level == 0 && ratio > 0.002)
 			level = 1;
-		paint(p, INK_GREEN, "%s", paint_glyph(p, blocks[level], ascii[level]));
+		fputs(paint_glyph(p, blocks[level], ascii[level]), p->out);
 	}
+	paint_end(p, INK_GREEN);
 	fputc('\n', p->out);
 }
 
@@ -296,6 +298,7 @@ static int print_row(const struct paint *p, const struct chart *c, const struct 
 	static const char *const shades[] = {"░", "▒", "▓", "█"};
 	static const char *const ascii[] = {".", ":", "=", "#"};
 	char *name = text_safe(row->tool, p->unicode), *cut = NULL;
+	enum ink ink = INK_NONE;
 	size_t end = c->slices;
 
 	if (name)
@@ -309,14 +312,20 @@ static int print_row(const struct paint *p, const struct chart *c, const struct 
 		end--;
 	for (size_t i = 0; i < end; i++) {
 		int level = shade(c, row->cpu_ns[i]);
+		enum ink want = row->failed[i] ? INK_RED : !row->present[i] ? INK_NONE : level ? INK_CYAN : INK_DIM;
 
-		if (row->failed[i])
-			paint(p, INK_RED, "%s", paint_glyph(p, "✘", "X"));
-		else if (row->present[i])
-			paint(p, level ? INK_CYAN : INK_DIM, "%s", paint_glyph(p, shades[level], ascii[level]));
-		else
-			fputc(' ', p->out);
+		/* One sequence for a stretch of cells: a chart is read over slow lines, too. */
+		if (want != ink) {
+			paint_end(p, ink);
+			paint_begin(p, want);
+			ink = want;
+		}
+		fputs(row->failed[i]  ? paint_glyph(p, "✘", "X") :
+		      row->present[i] ? paint_glyph(p, shades[level], ascii[level]) :
+					" ",
+		      p->out);
 	}
+	paint_end(p, ink);
 	fputc('\n', p->out);
 	return 0;
 }
@@ -324,15 +333,14 @@ static int print_row(const struct paint *p, const struct chart *c, const struct 
 static void print_legend(const struct paint *p, const struct chart *c)
 {
 	uint64_t cpus = c->report->run.cpus ? c->report->run.cpus : 1;
-	char most[HUMAN_SIZE], *text;
+	char *text;
 
-	human_cores((double)cpus * 0.75, most);
-	if (asprintf(&text, "%s under half a core  %s%s%s%s%s %s or more of %" PRIu64 " CPU%s%s", paint_glyph(p, "░", "."),
+	if (asprintf(&text, "%s under half a core  %s%s%s%s%s %g or more of %" PRIu64 " CPU%s%s", paint_glyph(p, "░", "."),
 		     cpus > 1 ? paint_glyph(p, "▒", ":") : "", cpus > 1 ? " about one  " : "",
-		     cpus > 2 ? paint_glyph(p, "▓", "=") : "", cpus > 2 ? " several  " : "", paint_glyph(p, "█", "#"), most, cpus,
-		     cpus == 1 ? "" : "s", c->sampled ? "" : "; each process's CPU is spread evenly over its life") < 0)
+		     cpus > 2 ? paint_glyph(p, "▓", "=") : "", cpus > 2 ? " several  " : "", paint_glyph(p, "█", "#"), (double)cpus * 0.75, cpus,
+		     cpus == 1 ? "" : "s", c->sampled ? "" : "; CPU spread evenly over each process's life") < 0)
 		return; /* the chart can do without */
-	paint_wrapped(p, INK_DIM, "", "", text);
+	paint_wrapped(p, INK_DIM, "", 0, text);
 	free(text);
 }
 

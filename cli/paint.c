@@ -66,18 +66,27 @@ static const char *ink_begin(enum ink ink)
 	return "";
 }
 
+void paint_begin(const struct paint *p, enum ink ink)
+{
+	if (p->colour)
+		fputs(ink_begin(ink), p->out);
+}
+
+void paint_end(const struct paint *p, enum ink ink)
+{
+	if (p->colour && ink != INK_NONE)
+		fputs("\033[0m", p->out);
+}
+
 void paint(const struct paint *p, enum ink ink, const char *fmt, ...)
 {
-	bool coloured = p->colour && ink != INK_NONE;
 	va_list ap;
 
-	if (coloured)
-		fputs(ink_begin(ink), p->out);
+	paint_begin(p, ink);
 	va_start(ap, fmt);
 	vfprintf(p->out, fmt, ap);
 	va_end(ap);
-	if (coloured)
-		fputs("\033[0m", p->out);
+	paint_end(p, ink);
 }
 
 const char *paint_glyph(const struct paint *p, const char *unicode, const char *ascii)
@@ -99,40 +108,60 @@ void paint_title(const struct paint *p, const char *title, const char *note)
 	fputc('\n', p->out);
 }
 
-void paint_wrapped(const struct paint *p, enum ink ink, const char *first, const char *rest, const char *text)
+/* Is what follows the blank a unit, which must stay with its number? */
+static bool is_unit(const char *s)
 {
-	const char *lead = first;
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ns", "us", "µs", "ms", "s", "%"};
 
-	for (;;) {
-		size_t indent = text_width(lead), room = p->width > indent + 20 ? p->width - indent : 20;
-		size_t at = 0, columns = 0, end = 0, n;
-		uint32_t code;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		size_t n = strlen(units[i]);
 
-		/* The longest piece that fits; a word longer than a line is broken where the line ends. */
-		while (text[at]) {
-			char one[8];
+		if (strncmp(s, units[i], n) == 0 && (s[n] == '\0' || strchr(" ,;:.)", s[n])))
+			return true;
+	}
+	return false;
+}
 
-			n = text_decode(text + at, &code);
-			n = n ? n : 1;
-			memcpy(one, text + at, n);
-			one[n] = '\0';
-			if (columns + text_width(one) > room)
-				break;
-			columns += text_width(one);
-			at += n;
-			if (text[at] == ' ' || text[at] == '\0')
-				end = at;
-		}
-		if (end == 0)
+/* How many bytes of text go on a line of so many columns: to a blank; a word longer than the line is broken. */
+static size_t line_length(const char *text, size_t columns)
+{
+	size_t at = 0, used = 0, end = 0, n;
+	uint32_t code;
+	char one[8];
+
+	while (text[at]) {
+		n = text_decode(text + at, &code);
+		n = n ? n : 1;
+		memcpy(one, text + at, n);
+		one[n] = '\0';
+		used += text_width(one);
+		if (used > columns)
+			return end ? end : at ? at : n;
+		at += n;
+		if (text[at] == ' ' && !(text[at - 1] >= '0' && text[at - 1] <= '9' && is_unit(text + at + 1)))
 			end = at;
-		fputs(lead, p->out);
-		paint(p, ink, "%.*s", (int)end, text);
+	}
+	return at;
+}
+
+void paint_flow(const struct paint *p, enum ink ink, size_t column, size_t indent, const char *text)
+{
+	for (;;) {
+		size_t room = p->width > column + 20 ? p->width - column : 20, n = line_length(text, room);
+
+		paint(p, ink, "%.*s", (int)n, text);
 		fputc('\n', p->out);
-		text += end;
-		while (*text == ' ')
-			text++;
+		text += n;
+		text += strspn(text, " ");
 		if (!*text)
 			return;
-		lead = rest;
+		fprintf(p->out, "%*s", (int)indent, "");
+		column = indent;
 	}
+}
+
+void paint_wrapped(const struct paint *p, enum ink ink, const char *first, size_t indent, const char *text)
+{
+	fputs(first, p->out);
+	paint_flow(p, ink, text_width(first), indent, text);
 }

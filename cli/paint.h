@@ -28,7 +28,15 @@ const char *paint_glyph(const struct paint *, const char *unicode, const char *a
 unsigned paint_units(const struct paint *);
 /* A section's title line. note: dim, behind it; "" none. */
 void paint_title(const struct paint *, const char *title, const char *note);
-/* Text of any length as lines of at most width columns, the first after `first`, the others after `rest`; breaks at blanks. */
-void paint_wrapped(const struct paint *, enum ink, const char *first, const char *rest, const char *text);
+/* The same in two halves, for text that comes in pieces. */
+void paint_begin(const struct paint *, enum ink);
+void paint_end(const struct paint *, enum ink);
+/*
+ * Text of any length as lines of at most width columns, broken at blanks, never between
+ * a number and its unit.  The cursor stands at `column`; further lines are indented.
+ */
+void paint_flow(const struct paint *, enum ink, size_t column, size_t indent, const char *text);
+/* The same behind `first`, on a line of its own. */
+void paint_wrapped(const struct paint *, enum ink, const char *first, size_t indent, const char *text);
 
 #endif

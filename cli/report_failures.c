@@ -95,15 +95,15 @@ static int print_failure(const struct report *r, const struct failure *failure)
 		text = text_format("%s (pid %u): %s", subject, (unsigned)first->pid, reason);
 	if (!text)
 		goto out;
-	paint_wrapped(p, inks[failure->severity], mark_of(p, failure->severity), "    ", text);
+	paint_wrapped(p, inks[failure->severity], mark_of(p, failure->severity), 4, text);
 	rc = 0;
 	if (failure->severity == FAILURE_INFO) /* one line is enough */
 		goto out;
 	rc = print_command(r, first);
 	if (*chain)
-		paint_wrapped(p, INK_DIM, "    ", "    ", chain);
+		paint_wrapped(p, INK_DIM, "    ", 4, chain);
 	if (failure->severity == FAILURE_ERROR)
-		paint_wrapped(p, INK_NONE, paint_glyph(p, "    → ", "    > "), "      ", advice);
+		paint_wrapped(p, INK_NONE, paint_glyph(p, "    → ", "    > "), 6, advice);
 out:
 	free(subject);
 	free(reason);

@@ -13,7 +13,8 @@
 #include "cli/text.h"
 
 #define COMMAND_LINES 3
-#define VALUE_COLUMNS 10
+#define LABEL_COLUMNS 10
+#define VALUE_COLUMNS 8
 
 /* ---- what ran ------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ static int print_outcome(const struct report *r)
 	const struct paint *p = &r->paint;
 	enum ink ink = outcome_ink(run);
 	const char *mark = ink == INK_RED ? paint_glyph(p, "✘ ", "") : ink == INK_GREEN ? paint_glyph(p, "✔ ", "") : "";
-	const char *when = ink == INK_GREEN ? "in" : run->end_ns ? "after" : "so far:";
+	const char *when = ink == INK_GREEN ? "in" : "after";
 	char elapsed[HUMAN_SIZE], *outcome = reason_run(run), *cut = NULL;
 	int rc = -ENOMEM;
 	char *name = text_safe(*run->name ? run->name : run->id, p->unicode);
@@ -61,7 +62,7 @@ static int print_command(const struct report *r)
 	if (!cut)
 		return -ENOMEM;
 	if (*cut)
-		paint_wrapped(p, INK_NONE, "  ", "    ", cut);
+		paint_wrapped(p, INK_NONE, "  ", 4, cut);
 	free(cut);
 	return 0;
 }
@@ -80,29 +81,59 @@ static char *times_text(const struct lake_run *run)
 	return text_format("%s to %s", begin, end);
 }
 
+/* Separated by dots; what does not fit goes to the next line as a whole. "" is left out. */
+static void print_pieces(const struct paint *p, char *const *pieces, size_t n)
+{
+	const char *dot = paint_glyph(p, " · ", ", ");
+	size_t column = 2;
+
+	fputs("  ", p->out);
+	paint_begin(p, INK_DIM);
+	for (size_t i = 0; i < n; i++) {
+		size_t width = text_width(pieces[i]);
+
+		if (!width)
+			continue;
+		if (column > 2 && column + text_width(dot) + width > p->width) {
+			fputs("\n  ", p->out);
+			column = 2;
+		} else if (column > 2) {
+			fputs(dot, p->out);
+			column += text_width(dot);
+		}
+		fputs(pieces[i], p->out);
+		column += width;
+	}
+	paint_end(p, INK_DIM);
+	fputc('\n', p->out);
+}
+
 static int print_facts(const struct report *r)
 {
 	const struct lake_run *run = &r->lake->run;
-	const struct paint *p = &r->paint;
-	const char *dot = paint_glyph(p, " · ", ", ");
-	char *times = times_text(run), *host = text_safe(run->host, p->unicode), *kernel = text_safe(run->kernel, p->unicode);
-	char *id = text_safe(run->id, p->unicode), *text = NULL, cpus[HUMAN_SIZE];
-	int rc = -ENOMEM;
+	bool unicode = r->paint.unicode;
+	char *kernel = text_safe(run->kernel, unicode), *id = text_safe(run->id, unicode), cpus[HUMAN_SIZE];
+	char *pieces[] = {
+		times_text(run),
+		text_safe(run->host, unicode),
+		kernel ? text_format("%s%s", *kernel ? "Linux " : "", kernel) : NULL,
+		text_format("%s%s", run->cpus ? human_count(run->cpus, cpus) : "",
+			    run->cpus == 1 ? " CPU" : run->cpus ? " CPUs" : ""),
+		id ? text_format("run %s", id) : NULL,
+	};
+	size_t n = sizeof(pieces) / sizeof(*pieces);
+	int rc = 0;
 
-	human_count(run->cpus, cpus);
-	if (times && host && kernel && id)
-		text = text_format("%s%s%s%s%s%s%s%s%s%srun %s", times, *host ? dot : "", host, *kernel ? dot : "",
-				   *kernel ? "Linux " : "", kernel, run->cpus ? dot : "", run->cpus ? cpus : "",
-				   run->cpus == 1 ? " CPU" : run->cpus ? " CPUs" : "", dot, id);
-	if (text) {
-		paint_wrapped(p, INK_DIM, "  ", "  ", text);
-		rc = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!pieces[i])
+			rc = -ENOMEM;
 	}
-	free(times);
-	free(host);
+	if (rc == 0)
+		print_pieces(&r->paint, pieces, n);
+	for (size_t i = 0; i < n; i++)
+		free(pieces[i]);
 	free(kernel);
 	free(id);
-	free(text);
 	return rc;
 }
 
@@ -120,15 +151,16 @@ int report_head(const struct report *r)
 /* Prints one line and frees the note; NULL: memory had run out. */
 static int total_line(const struct paint *p, const char *label, const char *value, char *note)
 {
-	size_t width = text_width(value);
+	size_t width = text_width(value), column = 2 + LABEL_COLUMNS + VALUE_COLUMNS + 2;
 
 	if (!note)
 		return -ENOMEM;
 	fputs("  ", p->out);
-	paint(p, INK_DIM, "%-10s", label);
+	paint(p, INK_DIM, "%-*s", LABEL_COLUMNS, label);
 	fprintf(p->out, "%*s", width < VALUE_COLUMNS ? (int)(VALUE_COLUMNS - width) : 0, "");
 	paint(p, INK_BOLD, "%s", value);
-	fprintf(p->out, "%s%s\n", *note ? "  " : "", note);
+	fputs("  ", p->out);
+	paint_flow(p, INK_NONE, column, column, note);
 	free(note);
 	return 0;
 }
@@ -136,11 +168,19 @@ static int total_line(const struct paint *p, const char *label, const char *valu
 static int print_processes(const struct report *r)
 {
 	const struct lake_totals *t = &r->lake->run.totals;
-	char n[HUMAN_SIZE], images[HUMAN_SIZE], threads[HUMAN_SIZE];
+	uint64_t programs = 0, forks = 0;
+	char n[HUMAN_SIZE], execs[HUMAN_SIZE], alone[HUMAN_SIZE], threads[HUMAN_SIZE];
 
+	for (size_t i = 0; i < r->lake->n_processes; i++) {
+		programs += r->lake->processes[i].execed;
+		forks += !r->lake->processes[i].execed;
+	}
+	human_count(forks, alone);
 	human_count(t->threads, threads);
 	return total_line(&r->paint, "processes", human_count(t->processes, n),
-			  text_format("%s program start%s%s%s%s", human_count(t->images, images), t->images == 1 ? "" : "s",
+			  text_format("%s program%s started%s%s%s%s%s%s", human_count(programs, execs), programs == 1 ? "" : "s",
+				      forks ? ", " : "", forks ? alone : "",
+				      forks == 1 ? " fork without exec" : forks ? " forks without exec" : "",
 				      t->threads > 1 ? "; up to " : "", t->threads > 1 ? threads : "",
 				      t->threads > 1 ? " threads in one" : ""));
 }
@@ -159,9 +199,9 @@ static int print_cpu(const struct report *r)
 	human_time(t->user_ns, units, user);
 	human_time(t->system_ns, units, system);
 	return total_line(&r->paint, "CPU", human_time(t->cpu_ns, units, cpu),
-			  cpus ? text_format("= %s of %s core%s on average (%s); user %s, system %s", busy, of, cpus == 1 ? "" : "s",
+			  cpus ? text_format("= %s of %s core%s (%s); user %s, system %s", busy, of, cpus == 1 ? "" : "s",
 					     share, user, system) :
-				 text_format("= %s cores on average; user %s, system %s", busy, user, system));
+				 text_format("= %s cores; user %s, system %s", busy, user, system));
 }
 
 static int print_memory(const struct report *r)
@@ -199,7 +239,7 @@ static int print_bytes(const struct report *r)
 	human_bytes(t->rchar_bytes, 0, c);
 	human_bytes(t->wchar_bytes, 0, d);
 	return total_line(&r->paint, "storage", human_bytes(t->read_bytes, 0, a),
-			  text_format("read, %s written; through calls %s read, %s written", b, c, d));
+			  text_format("read, %s written; calls: %s in, %s out", b, c, d));
 }
 
 static int print_queue(const struct report *r)
@@ -210,7 +250,7 @@ static int print_queue(const struct report *r)
 
 	human_percent(could > 0 ? (double)t->run_delay_ns / could : 0, share);
 	return total_line(&r->paint, "run queue", human_time(t->run_delay_ns, paint_units(&r->paint), value),
-			  text_format("ready but waiting for a CPU (%s of the time to run)", share));
+			  text_format("waiting for a CPU, %s of the time ready to run", share));
 }
 
 int report_totals(const struct report *r)
@@ -218,6 +258,10 @@ int report_totals(const struct report *r)
 	int rc;
 
 	fputc('\n', r->paint.out);
+	if (r->lake->n_processes == 0) {
+		fputs(r->lake->run.end_ns ? "  No process was recorded.\n" : "  No process has been recorded yet.\n", r->paint.out);
+		return 0;
+	}
 	rc = print_processes(r);
 	if (rc == 0)
 		rc = print_cpu(r);

@@ -17,14 +17,14 @@
 #define WAIT4_GRAIN_NS 20000
 
 /* Prints and frees the text; NULL: memory had run out. */
-static int print_taken(const struct paint *p, enum ink ink, const char *first, const char *rest, char *text)
+static int print_taken(const struct paint *p, enum ink ink, const char *first, size_t indent, char *text)
 {
 	char *safe = text ? text_safe(text, p->unicode) : NULL;
 
 	free(text);
 	if (!safe)
 		return -ENOMEM;
-	paint_wrapped(p, ink, first, rest, safe);
+	paint_wrapped(p, ink, first, indent, safe);
 	free(safe);
 	return 0;
 }
@@ -36,7 +36,7 @@ static const char *where_words(const char *where)
 	static const struct {
 		const char *where, *words;
 	} known[] = {
-		{"kernel", "in the kernel, its buffer was full"},
+		{"kernel", "in the kernel, where its buffer was full"},
 		{"queue", "in the collector's queue"},
 		{"spool", "in the spool"},
 		{"sink", "on the way to a sink"},
@@ -65,7 +65,7 @@ static int print_loss(const struct report *r, size_t which)
 	}
 	if (!count)
 		return 0;
-	return print_taken(&r->paint, INK_NONE, "    ", "      ",
+	return print_taken(&r->paint, INK_NONE, "    ", 6,
 			   text_format("%s %s%srecord%s of %s, %s", human_count(count, number), l->stream, *l->stream ? " " : "",
 				       count == 1 ? "" : "s", *l->instance ? l->instance : "the collector", where_words(l->where)));
 }
@@ -87,7 +87,7 @@ static int print_loss_totals(const struct report *r)
 
 	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals) && rc == 0; i++) {
 		if (totals[i].n)
-			rc = print_taken(&r->paint, INK_NONE, "    ", "      ",
+			rc = print_taken(&r->paint, INK_NONE, "    ", 6,
 					 text_format("%s record%s, %s", human_count(totals[i].n, number), totals[i].n == 1 ? "" : "s",
 						     where_words(totals[i].where)));
 	}
@@ -119,7 +119,7 @@ int report_losses(const struct report *r)
 	if (!missing)
 		return -ENOMEM;
 	fputc('\n', p->out);
-	rc = print_taken(p, INK_RED, paint_glyph(p, "⚠ ", "! "), "  ",
+	rc = print_taken(p, INK_RED, paint_glyph(p, "⚠ ", "! "), 2,
 			 text_format("Not everything is here: %s. Figures below may be too small.", missing));
 	free(missing);
 	for (size_t i = 0; i < r->lake->n_losses && rc == 0; i++)
@@ -160,7 +160,7 @@ static int print_state(const struct report *r, const char *state, const char *on
 	}
 	text = text_format("%s %s: %s", human_count(n, number), n == 1 ? one : many, names);
 	free(names);
-	return print_taken(&r->paint, INK_YELLOW, "  ", "    ", text);
+	return print_taken(&r->paint, INK_YELLOW, "  ", 4, text);
 }
 
 int report_unended(const struct report *r)
@@ -203,6 +203,8 @@ static char *wait4_text(const struct paint *p, const struct accuracy *a)
 		human_time(a->wait4_difference_ns, paint_units(p), difference);
 	else
 		human_percent((double)a->wait4_difference_ns / (double)a->wait4_cpu_ns, difference);
+	if (a->wait4_difference_ns == 0)
+		return text_format("; agrees with wait4 (%s) exactly", cpu);
 	return text_format("; %s wait4 (%s) %s %s", agrees ? "agrees with" : "differs from", cpu, agrees ? "to" : "by", difference);
 }
 
@@ -219,5 +221,5 @@ int report_accuracy(const struct report *r)
 	free(missing);
 	free(wait4);
 	fputc('\n', r->paint.out);
-	return print_taken(&r->paint, lost ? INK_RED : a->cpu_exact == a->processes ? INK_GREEN : INK_YELLOW, "", "  ", text);
+	return print_taken(&r->paint, lost ? INK_RED : a->cpu_exact == a->processes ? INK_GREEN : INK_YELLOW, "", 2, text);
 }

@@ -96,7 +96,7 @@ int report_tools_select(const struct lake_report *report, size_t rows, size_t **
 	for (size_t i = 0; i < n_all; i++)
 		candidates[i] = (struct candidate){.tool = i, .importance = importance(&report->tools[i], &scale)};
 	qsort(candidates, n_all, sizeof(*candidates), by_importance);
-	while (n < n_all && n < rows && (n < ALWAYS_SHOWN || candidates[n].importance >= 0.01)) {
+	while (n < n_all && n < rows && (n < ALWAYS_SHOWN || candidates[n].importance >= 0.005)) {
 		tools[n] = candidates[n].tool;
 		n++;
 	}

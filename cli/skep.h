@@ -52,6 +52,8 @@ struct option;
 int skep_usage_option(const char *command, int got, char **argv, const struct option *longs);
 /* For failures at run time: "skep NAME: message" to stderr; returns status. */
 int skep_fail(const char *command, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* There is no such subcommand: says so, with the nearest name if any is near; returns SKEP_EXIT_USAGE. */
+int skep_unknown(const char *name);
 /* `skep help NAME` and `skep NAME --help`: to stdout; returns SKEP_EXIT_OK. */
 int skep_help(const char *command);
 

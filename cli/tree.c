@@ -50,7 +50,7 @@ static char *branches(const struct paint *p, const struct family *f, size_t memb
 			levels[n++] = f->members[a].sibling == FAMILY_NONE ? "   " : paint_glyph(p, "│  ", "|  ");
 	}
 	if (skipped)
-		fprintf(stream, "%s%zu ", paint_glyph(p, "…", "..."), skipped);
+		fprintf(stream, "%s%-4zu", paint_glyph(p, "…", "+"), skipped);
 	while (n)
 		fputs(levels[--n], stream);
 	if (again)
