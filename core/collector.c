@@ -278,13 +278,17 @@ static int part_new(struct skep_instance *inst)
 static int load_entry(struct collector *c, const struct config_plugin *entry, uint32_t kind, const struct skep_host *proto,
 		      struct diag *diag, struct skep_instance ***end)
 {
+	size_t n_before = diag->n;
 	struct skep_instance *inst;
 	struct plugin *plugin;
-	int err;
+	int err, line, column;
 
 	err = plugin_load((const char *const *)c->config->plugin_dirs, entry->plugin, kind, diag, &plugin);
-	if (err < 0)
+	if (err < 0) {
+		config_option_position(c->config, entry, "plugin", &line, &column);
+		diag_place(diag, n_before, c->config->file, line, column);
 		return err;
+	}
 	err = instance_new(c->loop, plugin, c->config, entry, proto, &collector_ops, c, diag, &inst);
 	if (err < 0)
 		return err;
