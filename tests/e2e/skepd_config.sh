@@ -85,7 +85,7 @@ test_config 3 "a missing plugin" <<END
   { "plugin": "proc" },
   { "plugin": "nosuch" } ] }
 END
-says "nosuch"
+says "$conf:3:5: error: no plugin \"nosuch\""
 says "$SKEP_PLUGIN_DIRS"
 echo "ok - $name"
 
@@ -140,8 +140,10 @@ echo "ok - the same errors without -t"
 mkdir "$dir/plugins"
 echo "no ELF file" >"$dir/plugins/broken.so"
 test_config 5 "a file that is no plugin" <<END
-{ "plugin_dirs": [ "$dir/plugins" ], "probes": [ { "plugin": "broken" } ] }
+{ "plugin_dirs": [ "$dir/plugins" ],
+  "probes": [ { "plugin": "broken" } ] }
 END
+says "$conf:2:17: error: "
 says "broken.so"
 run 0 "the list of plugins with a broken one" --list-plugins -c "$conf"
 grep -q 'refused: .*broken.so' "$dir/out" || fail "$name: does not say why it is refused"
@@ -168,6 +170,20 @@ for what in '^skepd [0-9]' '^plugin ABI: provides 1\.' '^libbpf [0-9]' '^libuv [
 done
 echo "ok - usage, help, version"
 
+# until_file TEXT FILE: skepd has written that; not for ever.
+until_file() {
+	tries=0
+	until grep -q -- "$1" "$2" 2>/dev/null; do
+		tries=$((tries + 1))
+		if [ $tries -gt 100 ] || ! kill -0 $pid 2>/dev/null; then
+			kill -KILL $pid 2>/dev/null
+			wait $pid
+			fail "skepd -f ends, or hangs, without \"$1\" in $2 ($?)"
+		fi
+		sleep 0.1
+	done
+}
+
 # -f takes signals: a daemon without probes needs no privilege.
 cat >"$conf" <<END
 { "sinks": [ { "plugin": "lake", "path": "$dir/lake" } ] }
@@ -176,16 +192,7 @@ for signal in TERM INT; do
 	# A shell gives its background jobs an ignored SIGINT, which a handler of skepd's replaces.
 	"$SKEPD" -f -v -c "$conf" >"$dir/out" 2>"$dir/err" </dev/null &
 	pid=$!
-	tries=0
-	until grep -q ' collects: ' "$dir/err"; do
-		tries=$((tries + 1))
-		if [ $tries -gt 100 ] || ! kill -0 $pid 2>/dev/null; then
-			kill $pid 2>/dev/null
-			wait $pid
-			fail "skepd -f does not start ($?)"
-		fi
-		sleep 0.1
-	done
+	until_file ' collects: ' "$dir/err"
 	kill -HUP $pid
 	kill -USR1 $pid
 	sleep 0.3
@@ -199,3 +206,40 @@ for signal in TERM INT; do
 	[ -d "$dir/lake" ] || fail "the lake was not made"
 	echo "ok - skepd -f: HUP, USR1, $signal"
 done
+
+if [ -z "${SKEP_TEST_PLUGIN_DIRS:-}" ]; then
+	echo "skipped - a sink that hangs: SKEP_TEST_PLUGIN_DIRS (with fake and fakesink) is not set"
+	exit 0
+fi
+# A receiver that does not answer: TERM gives up after 5 s, a second TERM at once.
+cat >"$conf" <<END
+{ "plugin_dirs": [ "$SKEP_TEST_PLUGIN_DIRS" ],
+  "probes": [ { "plugin": "fake", "script": "$dir/script" } ],
+  "sinks": [ { "plugin": "fakesink", "path": "$dir/records", "delay": "1h" } ] }
+END
+echo '0 event text=hello' >"$dir/script"
+for terms in 1 2; do
+	"$SKEPD" -f -c "$conf" >"$dir/out" 2>"$dir/err" </dev/null &
+	pid=$!
+	until_file ' collects: ' "$dir/err"
+	sleep 2 # a batch leaves after 1 s; the sink keeps it for an hour
+	begin=$(date +%s)
+	kill $pid
+	until_file 'SIGTERM: stopping' "$dir/err"
+	[ $terms -eq 1 ] || kill $pid
+	wait $pid
+	got=$?
+	took=$(($(date +%s) - begin))
+	case $terms in
+	1)
+		[ $got -eq 0 ] || fail "TERM with a sink that hangs: exit $got, not 0"
+		{ [ $took -ge 4 ] && [ $took -le 15 ]; } || fail "TERM with a sink that hangs: $took s, not 5"
+		;;
+	2)
+		[ $got -eq 1 ] || fail "a second TERM: exit $got, not 1"
+		[ $took -le 3 ] || fail "a second TERM: still $took s"
+		grep -q 'SIGTERM again: leaving at once' "$dir/err" || fail "a second TERM is not told"
+		;;
+	esac
+done
+echo "ok - a sink that hangs: TERM drains for 5 s, a second TERM leaves at once"
