@@ -54,7 +54,7 @@ void collector_run_out(struct collector *c, struct run *run)
 	rec.host = text(c->host_name);
 	rec.boot_id = text(c->boot_id);
 	rec.kernel = text(c->kernel);
-	rec.version = text(PACKAGE_VERSION);
+	rec.version = text(SKEP_VERSION);
 	rec.cpus = c->cpus;
 	rec.interval_ns = c->interval_ns;
 	rec.lost_kernel = lost[SKEP_LOSS_KERNEL] - run->lost_begin[SKEP_LOSS_KERNEL];

@@ -267,13 +267,12 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	}
 	if (track_advance(p, &rec->counters) && newest)
 		t->stats.clamped++;
-	if (p->flags & PROC_EXITED)
-		return;
 	if (rec->flags & SKEP_LIVE_ZOMBIE) {
 		p->flags |= PROC_ZOMBIE;
 		track_uncount(p);
-		return;
 	}
+	if (p->flags & (PROC_EXITED | PROC_ZOMBIE))
+		return;
 	/* Older than the exec that is known: about the image before. */
 	if (time_ns < p->image_start_ns)
 		return;

@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_track.c - the tracker: the ordinary life of a process, and every way in
+ * which its records can be missing, late, double or absurd.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/collector.h"
+#include "tests/unit/track_fixture.h"
+
+#define T0 (100 * SECOND)
+#define MIB (1ull << 20)
+
+static struct fixture f;
+
+static int open_host(void **state)
+{
+	(void)state;
+	fixture_open(&f, false, T0);
+	return 0;
+}
+
+static int open_runs(void **state)
+{
+	(void)state;
+	fixture_open(&f, true, T0);
+	return 0;
+}
+
+static int close_it(void **state)
+{
+	(void)state;
+	fixture_close(&f);
+	return 0;
+}
+
+static struct run *begin_run(const char *id, pid_t root)
+{
+	const char *argv[] = { "make", "all", NULL };
+	struct run_spec spec = { .id = id, .name = "n", .pipeline = "p", .argv = argv, .cwd = "/", .root = root };
+	struct run *run = NULL;
+
+	assert_int_equal(run_new(&f.track->runs, &spec, f.now_ns, &run), 0);
+	assert_int_equal(track_run_root(f.track, run, f.now_ns), 0);
+	return run;
+}
+
+static void fork_exec_exit_final(void **state)
+{
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exec(&f, T0 + 2, 10, T0 + 1, "/opt/first", 100, 4 * MIB);
+	tell_exec(&f, T0 + 3, 10, T0 + 1, "/opt/second", 350, 9 * MIB);
+	tell_exit(&f, T0 + 9, 10, T0 + 1, 3 << 8);
+	tell_final(&f, T0 + 10, 10, T0 + 1, 3 << 8, 1000, 9 * MIB);
+	assert_int_equal(proctab_count(f.track->table), 0);
+
+	p = fixture_image(&f, 10, 0);
+	assert_string_equal(p->state, "replaced");
+	assert_int_equal(p->r.execed, 0);
+	assert_int_equal(p->r.last, 0);
+	assert_int_equal(p->r.cpu_ns, 100);
+	assert_int_equal(p->r.start_ns, T0 + 1);
+	assert_int_equal(p->r.end_ns, T0 + 2);
+	assert_int_equal(p->r.exit_code, -1);
+	assert_int_equal(p->r.rss_peak_bytes, 4 * MIB);
+	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT | OUT_APPROX_EXEC); /* its parent is not known */
+	assert_int_equal(p->r.ppid, 5);
+	assert_int_equal(p->r.parent_upid.start_ns, 7);
+
+	p = fixture_image(&f, 10, 1);
+	assert_string_equal(p->state, "replaced");
+	assert_string_equal(p->exe, "/opt/first");
+	assert_string_equal(p->tool, "first");
+	assert_string_equal(p->cwd, "/work dir");
+	assert_string_equal(p->argv0, "/opt/first");
+	assert_int_equal(p->r.execed, 1);
+	assert_int_equal(p->r.cpu_ns, 250);
+	assert_int_equal(p->r.rss_peak_bytes, 9 * MIB); /* maxrss grew while it ran */
+	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT);
+	assert_int_equal(p->r.maxrss_bytes, 0);
+
+	p = fixture_image(&f, 10, 2);
+	assert_string_equal(p->state, "exited");
+	assert_int_equal(p->r.last, 1);
+	assert_int_equal(p->r.cpu_ns, 650);
+	assert_int_equal(p->r.user_ns + p->r.system_ns, 650);
+	assert_int_equal(p->r.exit_code, 3);
+	assert_int_equal(p->r.signal, 0);
+	assert_int_equal(p->r.end_ns, T0 + 9);
+	assert_int_equal(p->r.uid, 1000);
+	/* maxrss stayed where the image before had left it: no more than a bound. */
+	assert_int_equal(p->r.rss_peak_bytes, 9 * MIB);
+	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT | OUT_APPROX_RSS_PEAK);
+	assert_int_equal(p->r.maxrss_bytes, 9 * MIB);
+}
+
+static void fork_shares_its_parents_program(void **state)
+{
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exec(&f, T0 + 2, 10, T0 + 1, "/opt/server", 0, MIB);
+	for (uint32_t pid = 20; pid < 24; pid++) {
+		tell_fork(&f, T0 + pid, pid, T0 + pid, 10, T0 + 1);
+		tell_exit(&f, T0 + 50, pid, T0 + pid, 9); /* killed */
+		tell_final(&f, T0 + 60, pid, T0 + pid, 9, pid, MIB);
+	}
+	assert_int_equal(proctab_count(f.track->table), 1);
+	p = fixture_image(&f, 21, 0);
+	assert_string_equal(p->exe, "/opt/server");
+	assert_string_equal(p->tool, "server");
+	assert_string_equal(p->argv0, "/opt/server");
+	assert_string_equal(p->cwd, "/work dir");
+	assert_string_equal(p->comm, "forked");
+	assert_int_equal(p->r.execed, 0);
+	assert_int_equal(p->r.approx, 0);
+	assert_int_equal(p->r.cpu_ns, 21);
+	assert_int_equal(p->r.exit_code, -1);
+	assert_int_equal(p->r.signal, 9);
+	assert_int_equal(p->r.core_dumped, 0);
+}
+
+static void core_and_threads(void **state)
+{
+	struct skep_process_exit exit = { .status = 11 | 0x80, .threads_peak = 8, .rss_peak_bytes = 5 * MIB, .maxrss_bytes = 7 * MIB };
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell(&f, SKEP_ROLE_PROC_EXIT, T0 + 5, 10, T0 + 1, &exit);
+	/* Two threads that go together both see themselves as the last. */
+	exit.status = 0;
+	tell(&f, SKEP_ROLE_PROC_EXIT, T0 + 6, 10, T0 + 1, &exit);
+	tell_final(&f, T0 + 9, 10, T0 + 1, 0, 5, 8 * MIB);
+	p = fixture_image(&f, 10, 0);
+	assert_int_equal(p->r.signal, 11);
+	assert_int_equal(p->r.core_dumped, 1);
+	assert_int_equal(p->r.end_ns, T0 + 5);
+	assert_int_equal(p->r.threads_peak, 8);
+	assert_int_equal(p->r.rss_peak_bytes, 5 * MIB); /* what its mm says, not maxrss */
+	assert_int_equal(p->r.maxrss_bytes, 8 * MIB);
+	assert_int_equal(f.track->stats.late, 1);
+}
+
+static void lost_records(void **state)
+{
+	const struct seen_process *p;
+
+	(void)state;
+	/* final alone */
+	tell_final(&f, T0 + 10, 10, T0 + 1, 7 << 8, 123, MIB);
+	p = fixture_image(&f, 10, 0);
+	assert_string_equal(p->state, "exited");
+	assert_int_equal(p->r.approx, OUT_APPROX_EXEC | OUT_APPROX_END);
+	assert_int_equal(p->r.exit_code, 7);
+	assert_int_equal(p->r.cpu_ns, 123);
+	assert_int_equal(p->r.last, 1);
+	/* exit, then final */
+	tell_exit(&f, T0 + 10, 11, T0 + 1, 0);
+	tell_final(&f, T0 + 11, 11, T0 + 1, 0, 5, MIB);
+	assert_int_equal(fixture_image(&f, 11, 0)->r.approx, OUT_APPROX_EXEC);
+	/* an exec of an unknown one: what came before is its image 0 */
+	tell_exec(&f, T0 + 12, 12, T0 + 1, "/bin/x", 40, MIB);
+	tell_final(&f, T0 + 13, 12, T0 + 1, 0, 100, MIB);
+	assert_int_equal(fixture_image(&f, 12, 0)->r.cpu_ns, 40);
+	assert_int_equal(fixture_image(&f, 12, 1)->r.cpu_ns, 60);
+	assert_int_equal(fixture_image(&f, 12, 1)->r.approx & OUT_APPROX_END, OUT_APPROX_END);
+	/* all of it again, and more: closed is closed */
+	tell_final(&f, T0 + 20, 12, T0 + 1, 0, 100, MIB);
+	tell_fork(&f, T0 + 20, 12, T0 + 1, 1, 1);
+	tell_exec(&f, T0 + 20, 12, T0 + 1, "/bin/x", 40, MIB);
+	tell_live(&f, T0 + 20, 12, T0 + 1, 1, 1, 100, 0);
+	assert_int_equal(f.track->stats.late, 4);
+	assert_int_equal(proctab_count(f.track->table), 0);
+	fixture_settle(&f);
+	assert_int_equal(fixture_images(&f, 12), 2);
+}
+
+static void exit_before_fork(void **state)
+{
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exec(&f, T0 + 1, 10, T0 + 1, "/opt/server", 0, MIB);
+	tell_exit(&f, T0 + 5, 20, T0 + 3, 0);
+	tell_fork(&f, T0 + 3, 20, T0 + 3, 10, T0 + 1);
+	tell_final(&f, T0 + 6, 20, T0 + 3, 0, 9, MIB);
+	p = fixture_image(&f, 20, 0);
+	assert_string_equal(p->tool, "server");
+	assert_int_equal(p->r.approx, 0);
+	assert_int_equal(p->r.ppid, 10);
+	assert_int_equal(p->r.end_ns, T0 + 5);
+}
+
+static void counters_never_go_backwards(void **state)
+{
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_live(&f, T0 + 2, 10, T0 + 1, 5, 7, 500, 0);
+	tell_live(&f, T0 + 3, 10, T0 + 1, 5, 7, 400, 0);
+	assert_int_equal(f.track->stats.clamped, 1); /* records, not fields */
+	tell_exec(&f, T0 + 4, 10, T0 + 1, "/bin/a", 600, MIB);
+	tell_exec(&f, T0 + 5, 10, T0 + 1, "/bin/b", 100, MIB);
+	tell_final(&f, T0 + 6, 10, T0 + 1, 0, 300, MIB);
+	assert_int_equal(fixture_image(&f, 10, 0)->r.cpu_ns, 600);
+	p = fixture_image(&f, 10, 1);
+	assert_int_equal(p->r.cpu_ns, 0);
+	assert_int_equal(fixture_image(&f, 10, 2)->r.cpu_ns, 0);
+	assert_true(f.track->stats.clamped > 1);
+}
+
+static void a_sample_ahead_of_the_ring(void **state)
+{
+	(void)state;
+	/* The iterator has read counters of after an exec that is still in the ring. */
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_live(&f, T0 + 9, 10, T0 + 1, 5, 7, 900, 0);
+	tell_exec(&f, T0 + 5, 10, T0 + 1, "/bin/a", 200, MIB);
+	tell_final(&f, T0 + 20, 10, T0 + 1, 0, 1000, MIB);
+	assert_int_equal(fixture_image(&f, 10, 0)->r.cpu_ns, 200);
+	assert_int_equal(fixture_image(&f, 10, 1)->r.cpu_ns, 800);
+}
+
+static void hostile(void **state)
+{
+	size_t n = 64u << 10;
+	char *huge = malloc(n);
+	struct skep_process_exec exec = { .comm = { huge, 60000, 70000 } };
+	struct skep_upid nobody = { 0 }, self = { .pid = 50, .start_ns = T0 };
+	struct skep_process_oom oom = { 0 };
+	const struct seen_process *p;
+
+	(void)state;
+	assert_non_null(huge);
+	memset(huge, 'x', n);
+	exec.exe = exec.filename = exec.cwd = exec.cgroup = exec.argv = (struct skep_str){ huge, (uint32_t)n, (uint32_t)n };
+	exec.parent = self; /* its own parent */
+	exec.counters.cpu_ns = exec.counters.utime_ns = exec.counters.stime_ns = UINT64_MAX;
+	exec.cgroup_id = 77;
+	track_record(f.track, SKEP_ROLE_PROC_FORK, NULL, 0, &exec, T0);
+	track_record(f.track, SKEP_ROLE_PROC_EXEC, &nobody, 0, &exec, T0);
+	assert_int_equal(f.track->stats.invalid, 2);
+	tell(&f, SKEP_ROLE_PROC_EXEC, UINT64_MAX, 50, T0, &exec);
+	tell(&f, SKEP_ROLE_PROC_EXEC, 1, 50, T0, &exec);
+	tell(&f, SKEP_ROLE_PROC_OOM, 1, 50, T0, &oom);
+	f.now_ns = T0;
+	track_sweep_begin(f.track, T0, T0);
+	track_sweep_end(f.track, true, T0);
+	tell_final(&f, 0, 50, T0, 0xffffffff, 1, 0);
+	p = fixture_image(&f, 50, 2);
+	assert_int_equal(p->r.signal, 0x7f);
+	assert_int_equal(p->r.oom_killed, 1);
+	assert_int_equal(p->r.user_ns + p->r.system_ns, p->r.cpu_ns);
+	assert_true(p->r.end_ns >= p->r.start_ns);
+	/* two that are each other's parent */
+	tell_live(&f, T0, 60, T0, 61, T0, 1, 0);
+	tell_live(&f, T0, 61, T0, 60, T0, 1, 0);
+	track_sweep_begin(f.track, T0, T0);
+	track_sweep_end(f.track, true, T0);
+	free(huge);
+}
+
+static void oom_is_the_victims(void **state)
+{
+	struct skep_process_oom oom = { .cgroup_id = 9, .limit_bytes = 64 * MIB, .usage_bytes = 63 * MIB, .peak_bytes = 64 * MIB, .cgroup = str("/box") };
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exec(&f, T0 + 2, 10, T0 + 1, "/bin/eats", 1, MIB);
+	tell(&f, SKEP_ROLE_PROC_OOM, T0 + 3, 10, T0 + 1, &oom);
+	tell_exit(&f, T0 + 4, 10, T0 + 1, 9);
+	tell_final(&f, T0 + 5, 10, T0 + 1, 9, 5, 64 * MIB);
+	p = fixture_image(&f, 10, 1);
+	assert_int_equal(p->r.oom_killed, 1);
+	assert_int_equal(p->r.oom_limit_bytes, 64 * MIB);
+	assert_int_equal(p->r.oom_usage_bytes, 63 * MIB);
+	assert_string_equal(p->oom_cgroup, "/box");
+	assert_int_equal(fixture_image(&f, 10, 0)->r.oom_killed, 0);
+}
+
+static void facets_are_waited_for(void **state)
+{
+	struct fixture_facet facet = { .widgets = 3, .heat = 20.5 };
+	struct skep_upid who = { .pid = 10, .start_ns = T0 + 1 };
+	const struct seen_process *p;
+
+	(void)state;
+	track_drained(f.track, T0, T0); /* there is a facet probe */
+	/* It may be ahead of the one that tells of forks. */
+	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 1);
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exec(&f, T0 + 3, 10, T0 + 1, "/bin/a", 1, MIB);
+	tell_exit(&f, T0 + 6, 10, T0 + 1, 0);
+	tell_final(&f, T0 + 9, 10, T0 + 1, 0, 5, MIB);
+	assert_int_equal(proctab_count(f.track->table), 1);
+	facet.widgets = 4;
+	facet.heat = 10;
+	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 9);
+	facet.heat = 30;
+	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 9);
+	track_drained(f.track, T0 + 8, T0 + 10);
+	assert_int_equal(proctab_count(f.track->table), 1);
+	track_drained(f.track, T0 + 9, T0 + 10);
+	assert_int_equal(proctab_count(f.track->table), 0);
+	p = fixture_image(&f, 10, 0);
+	assert_int_equal(p->widgets, 3);
+	p = fixture_image(&f, 10, 1);
+	assert_int_equal(p->widgets, 8);
+	assert_true(p->heat > 29 && p->heat < 31);
+	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT | OUT_APPROX_RSS_PEAK);
+
+	/* A probe that says nothing more holds nobody for longer than patience lasts. */
+	tell_final(&f, T0 + 20, 11, T0 + 1, 0, 5, MIB);
+	track_tick(f.track, T0 + SECOND);
+	assert_int_equal(proctab_count(f.track->table), 1);
+	track_tick(f.track, T0 + 20 + TRACK_PATIENCE_NS);
+	assert_int_equal(proctab_count(f.track->table), 0);
+	assert_int_equal(f.track->stats.facet_late, 1);
+	/* A facet of a process that nobody tells of leaves nothing behind. */
+	who.pid = 12;
+	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 21);
+	f.now_ns = T0 + 10 * SECOND;
+	track_sweep_begin(f.track, f.now_ns, f.now_ns);
+	track_sweep_end(f.track, true, f.now_ns);
+	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS);
+	assert_int_equal(proctab_count(f.track->table), 0);
+	fixture_settle(&f);
+	assert_int_equal(fixture_images(&f, 12), 0);
+}
+
+static void sweeps_find_the_lost(void **state)
+{
+	const struct seen_process *p;
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_fork(&f, T0 + 1, 11, T0 + 1, 5, 7);
+	tell_fork(&f, T0 + 1, 12, T0 + 1, 5, 7);
+	tell_exit(&f, T0 + 2, 12, T0 + 1, 0);
+	tell_live(&f, T0 + 5, 10, T0 + 1, 5, 7, 777, 0);
+	/* 11 is seen, 10 is not, 12 has ended; one that is forked meanwhile is younger than the sweep */
+	f.now_ns = T0 + SECOND;
+	track_sweep_begin(f.track, T0 + SECOND, f.now_ns);
+	tell_live(&f, T0 + SECOND + 1, 11, T0 + 1, 5, 7, 5, 0);
+	tell_fork(&f, T0 + SECOND + 2, 13, T0 + SECOND + 2, 5, 7);
+	track_sweep_end(f.track, true, f.now_ns);
+	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS - 1);
+	assert_int_equal(proctab_count(f.track->table), 4);
+	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS);
+	assert_int_equal(proctab_count(f.track->table), 2);
+	p = fixture_image(&f, 10, 0);
+	assert_string_equal(p->state, "lost");
+	assert_int_equal(p->r.cpu_ns, 777);
+	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
+	assert_true(p->r.approx & OUT_APPROX_END);
+	assert_int_equal(p->r.end_ns, T0 + 5);
+	assert_int_equal(p->r.exit_code, -1);
+	p = fixture_image(&f, 12, 0);
+	assert_string_equal(p->state, "exited");
+	assert_int_equal(p->r.approx & (OUT_APPROX_COUNTERS | OUT_APPROX_END), OUT_APPROX_COUNTERS);
+	assert_int_equal(f.track->stats.lost, 2);
+	/* An incomplete sweep proves nothing. */
+	f.now_ns = T0 + 20 * SECOND;
+	track_sweep_begin(f.track, f.now_ns, f.now_ns);
+	track_sweep_end(f.track, false, f.now_ns);
+	track_tick(f.track, f.now_ns + 10 * SECOND);
+	assert_int_equal(proctab_count(f.track->table), 2);
+}
+
+static void there_before_us(void **state)
+{
+	struct skep_process_live rec = {
+		.parent = { .pid = 1, .start_ns = 1 },
+		.counters = { .cpu_ns = 5000 },
+		.exe = str("/usr/sbin/sshd"),
+		.comm = str("sshd"),
+		.argv = { "sshd\0-D", 8, 8 },
+	};
+	const struct seen_process *p;
+
+	(void)state;
+	track_sweep_begin(f.track, T0 + 1, T0 + 1);
+	tell(&f, SKEP_ROLE_PROC_LIVE, T0 + 2, 10, 55, &rec);
+	track_sweep_end(f.track, true, T0 + 3);
+	assert_true(track_known(f.track, &(struct skep_upid){ .pid = 10, .start_ns = 55 }));
+	assert_false(track_known(f.track, &(struct skep_upid){ .pid = 10, .start_ns = 56 }));
+	fixture_sample(&f);
+	assert_int_equal(f.n_samples, 1);
+	assert_int_equal(f.samples[0].r.cpu_ns, 0); /* used before us, not in our interval */
+	assert_int_equal(f.samples[0].r.processes, 1);
+	tell_final(&f, T0 + 9, 10, 55, 0, 6000, MIB);
+	fixture_sample(&f);
+	assert_int_equal(f.samples[1].r.cpu_ns, 1000);
+	p = fixture_image(&f, 10, 0);
+	assert_int_equal(p->r.cpu_ns, 6000);
+	assert_string_equal(p->exe, "/usr/sbin/sshd");
+	assert_true(p->r.approx & OUT_APPROX_START);
+	assert_false(p->r.approx & OUT_APPROX_EXEC);
+}
+
+static void pid_reuse(void **state)
+{
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exit(&f, T0 + 2, 10, T0 + 1, 0);
+	/* The pid has a new holder before the final record of the old one. */
+	tell_fork(&f, T0 + 3, 10, T0 + 3, 5, 7);
+	tell_exit(&f, T0 + 4, 10, T0 + 3, 1 << 8);
+	tell_final(&f, T0 + 5, 10, T0 + 1, 0, 11, MIB);
+	tell_final(&f, T0 + 6, 10, T0 + 3, 1 << 8, 22, MIB);
+	fixture_settle(&f);
+	assert_int_equal(fixture_images(&f, 10), 2);
+	assert_int_equal(f.processes[0].r.cpu_ns, 11);
+	assert_int_equal(f.processes[0].r.exit_code, 0);
+	assert_int_equal(f.processes[1].r.cpu_ns, 22);
+	assert_int_equal(f.processes[1].r.exit_code, 1);
+}
+
+/* ---- runs ------------------------------------------------------------------------ */
+
+static void a_run_with_its_subtree(void **state)
+{
+	struct run *run = begin_run("r1", 10);
+	const struct seen_process *p;
+	uint64_t cpu = 0, sampled = 0;
+
+	(void)state;
+	assert_int_equal(run->alive, 1);
+	/* The root's fork was not recorded: its first record says who it is. */
+	tell_exec(&f, T0 + 5, 10, T0 - 3, "/bin/sh", 70, MIB);
+	assert_int_equal(run->root.start_ns, T0 - 3);
+	tell_fork(&f, T0 + 6, 11, T0 + 6, 10, T0 - 3);
+	tell_fork(&f, T0 + 7, 12, T0 + 7, 11, T0 + 6);
+	tell_exec(&f, T0 + 8, 12, T0 + 7, "/opt/daemon", 5, MIB);
+	tell_exit(&f, T0 + 9, 11, T0 + 6, 0);
+	fixture_sample(&f);
+	tell_final(&f, T0 + 10, 11, T0 + 6, 0, 50, MIB);
+	/* 12 has init for a parent now, and forks on: still of the run */
+	tell_live(&f, T0 + 11, 12, T0 + 7, 1, 1, 300, 0);
+	tell_fork(&f, T0 + 12, 13, T0 + 12, 12, T0 + 7);
+	tell_exit(&f, T0 + 13, 13, T0 + 12, 0);
+	tell_final(&f, T0 + 13, 13, T0 + 12, 0, 8, 3 * MIB);
+	tell_exit(&f, T0 + 20, 10, T0 - 3, 2 << 8);
+	assert_int_equal(run->seen, 4);
+	assert_int_equal(run->alive, 1);
+	/* its fork was lost: nothing else is let in, so it is the run's */
+	tell_final(&f, T0 + 21, 14, T0 + 12, 0, 1000, MIB);
+
+	run->status = 2 << 8;
+	f.now_ns = T0 + 30;
+	assert_int_equal(track_run_pending(f.track, run, false, T0 + 29), 2); /* root's final; 12 not seen since */
+	tell_final(&f, T0 + 31, 10, T0 - 3, 2 << 8, 90, MIB);
+	track_sweep_begin(f.track, T0 + 32, T0 + 32);
+	tell_live(&f, T0 + 33, 12, T0 + 7, 1, 1, 400, 0);
+	track_sweep_end(f.track, true, T0 + 34);
+	assert_int_equal(track_run_pending(f.track, run, false, T0 + 29), 0);
+	track_run_close(f.track, run, T0 + 35);
+	fixture_sample(&f);
+	assert_int_equal(run->members, 0);
+	assert_int_equal(run->alive, 0);
+	assert_int_equal(run->rss_bytes, 0);
+	assert_int_equal(run->end_ns, T0 + 20);
+
+	p = fixture_image(&f, 12, 1);
+	assert_string_equal(p->state, "running");
+	assert_int_equal(p->r.cpu_ns, 395);
+	assert_int_equal(p->r.last, 1);
+	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
+	assert_int_equal(p->r.ppid, 11); /* who started it, not who inherited it */
+	p = fixture_image(&f, 10, 1);
+	assert_int_equal(p->r.exit_code, 2);
+	assert_string_equal(p->run, "r1");
+	assert_int_equal(fixture_image(&f, 10, 0)->r.approx & OUT_APPROX_START, 0);
+	for (size_t i = 0; i < f.n_processes; i++) {
+		assert_string_equal(f.processes[i].run, "r1");
+		cpu += f.processes[i].r.cpu_ns;
+	}
+	for (size_t i = 0; i < f.n_samples; i++)
+		sampled += strcmp(f.samples[i].run, "r1") == 0 ? f.samples[i].r.cpu_ns : 0;
+	assert_int_equal(cpu, 90 + 50 + 400 + 8 + 1000);
+	assert_int_equal(sampled, cpu);
+
+	/* What is left over goes on in silence, with its children. */
+	tell_fork(&f, T0 + 40, 15, T0 + 40, 12, T0 + 7);
+	tell_exit(&f, T0 + 41, 12, T0 + 7, 0);
+	tell_final(&f, T0 + 42, 12, T0 + 7, 0, 500, MIB);
+	tell_final(&f, T0 + 43, 15, T0 + 40, 0, 500, MIB);
+	fixture_settle(&f);
+	assert_int_equal(fixture_images(&f, 12), 2);
+	assert_int_equal(fixture_images(&f, 15), 0);
+	assert_int_equal(proctab_count(f.track->table), 0);
+	run->ended = true;
+	fixture_sample(&f);
+	track_runs_reap(f.track);
+	assert_null(f.track->runs.first);
+}
+
+static void zombies_at_the_end(void **state)
+{
+	struct run *run = begin_run("r1", 10);
+	const struct seen_process *p;
+
+	(void)state;
+	tell_exec(&f, T0 + 5, 10, T0 - 3, "/bin/sh", 70, MIB);
+	tell_fork(&f, T0 + 6, 11, T0 + 6, 10, T0 - 3);
+	tell_exit(&f, T0 + 7, 11, T0 + 6, 0);
+	tell_final(&f, T0 + 8, 10, T0 - 3, 0, 90, MIB);
+	run->status = 0;
+	assert_int_equal(track_run_pending(f.track, run, true, T0 + 9), 1);
+	track_sweep_begin(f.track, T0 + 10, T0 + 10);
+	tell_live(&f, T0 + 11, 11, T0 + 6, 1, 1, 33, SKEP_LIVE_ZOMBIE);
+	track_sweep_end(f.track, true, T0 + 12);
+	assert_int_equal(track_run_pending(f.track, run, false, T0 + 9), 1); /* may be reaped any moment */
+	assert_int_equal(track_run_pending(f.track, run, true, T0 + 9), 0);
+	track_run_close(f.track, run, T0 + 13);
+	p = fixture_image(&f, 11, 0);
+	assert_string_equal(p->state, "zombie");
+	assert_int_equal(p->r.cpu_ns, 33);
+	assert_int_equal(p->r.exit_code, 0);
+	assert_int_equal(p->r.approx & OUT_APPROX_COUNTERS, 0);
+	assert_int_equal(p->r.end_ns, T0 + 7);
+}
+
+static void a_root_that_nothing_tells_of(void **state)
+{
+	struct run *run = begin_run("r1", 10);
+	const struct seen_process *p;
+
+	(void)state;
+	run->status = 9;
+	run->end_ns = T0 + 7;
+	f.now_ns = T0 + 8;
+	track_run_close(f.track, run, T0 + 8);
+	p = fixture_image(&f, 10, 0);
+	assert_string_equal(p->state, "exited");
+	assert_int_equal(p->r.signal, 9);
+	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
+	assert_int_equal(p->r.end_ns, T0 + 7);
+}
+
+static void concurrent_runs_never_merge(void **state)
+{
+	struct run *a = begin_run("a", 10), *b = begin_run("b", 20);
+	struct run_spec again = { .id = "a", .root = 30 };
+	struct run *c;
+
+	(void)state;
+	assert_int_equal(run_new(&f.track->runs, &again, 0, &c), -EEXIST);
+	tell_exec(&f, T0 + 5, 10, T0 - 3, "/bin/sh", 0, MIB);
+	tell_exec(&f, T0 + 5, 20, T0 - 2, "/bin/sh", 0, MIB);
+	tell_fork(&f, T0 + 6, 11, T0 + 6, 10, T0 - 3);
+	tell_fork(&f, T0 + 6, 21, T0 + 6, 20, T0 - 2);
+	assert_int_equal(a->seen, 2);
+	assert_int_equal(b->seen, 2);
+	/* no telling whose it is */
+	tell_final(&f, T0 + 7, 99, T0 + 6, 0, 1, MIB);
+	assert_string_equal(fixture_image(&f, 99, 0)->run, "");
+}
+
+static void live_session(uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart, uint32_t session)
+{
+	struct skep_process_live rec = { .parent = { .pid = ppid, .start_ns = pstart }, .session = session, .exe = str("/bin/bash"), .comm = str("bash") };
+
+	tell(&f, SKEP_ROLE_PROC_LIVE, t, pid, start, &rec);
+}
+
+static void runs_by_session(void **state)
+{
+	struct skep_process_exec exec = { .session = 40, .exe = str("/usr/bin/nextflow"), .filename = str("/usr/bin/nextflow"), .comm = str("nextflow") };
+	const char *id;
+
+	(void)state;
+	/* A snapshot in order of pid, where a child may come before its parent. */
+	track_sweep_begin(f.track, T0 + 1, T0 + 1);
+	live_session(T0 + 2, 1, 1, 0, 0, 1);         /* init leads a session: no run */
+	live_session(T0 + 2, 2, 90, 30, 20, 30);     /* child of the shell below */
+	live_session(T0 + 2, 20, 10, 1, 1, 20);      /* a service of init's: no run */
+	live_session(T0 + 2, 30, 20, 20, 10, 30);    /* its login session: a run */
+	live_session(T0 + 2, 31, 25, 30, 20, 31);    /* leads a session inside of the run */
+	track_sweep_end(f.track, true, T0 + 3);
+	assert_int_equal(f.n_runs, 1);
+	assert_string_equal(f.runs[0].name, "bash");
+	assert_int_equal(f.track->runs.first->seen, 3);
+
+	/* Another one from the service: setsid(), then exec. */
+	tell_fork(&f, T0 + 10, 40, T0 + 10, 20, 10);
+	assert_int_equal(f.n_runs, 1);
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 11, 40, T0 + 10, &exec);
+	assert_int_equal(f.n_runs, 2);
+	assert_string_equal(f.runs[1].name, "nextflow");
+	assert_string_not_equal(f.runs[0].id, f.runs[1].id);
+	id = f.runs[1].id;
+	tell_fork(&f, T0 + 12, 41, T0 + 12, 40, T0 + 10);
+	/* It ends with its root, however long others go on. */
+	tell_exit(&f, T0 + 13, 40, T0 + 10, 1 << 8);
+	assert_false(f.runs[1].over);
+	tell_final(&f, T0 + 14, 40, T0 + 10, 1 << 8, 5, MIB);
+	assert_true(f.runs[1].over);
+	assert_int_equal(f.runs[1].status, 1 << 8);
+	assert_int_equal(f.runs[1].seen, 2);
+	fixture_sample(&f);
+	assert_non_null(run_find(&f.track->runs, id)); /* 41 is still there */
+	tell_final(&f, T0 + 15, 41, T0 + 12, 0, 7, MIB);
+	assert_string_equal(fixture_image(&f, 41, 0)->run, id);
+	fixture_sample(&f);
+	fixture_sample(&f);
+	assert_null(run_find(&f.track->runs, id));
+	assert_false(f.runs[0].over);
+	/* Its own end of image 0, before it was a run's, was nobody's. */
+	assert_string_equal(fixture_image(&f, 40, 0)->run, "");
+	assert_string_equal(fixture_image(&f, 40, 1)->run, id);
+}
+
+int main(void)
+{
+#define HOST(test) cmocka_unit_test_setup_teardown(test, open_host, close_it)
+#define RUNS(test) cmocka_unit_test_setup_teardown(test, open_runs, close_it)
+	const struct CMUnitTest tests[] = {
+		HOST(fork_exec_exit_final),
+		HOST(fork_shares_its_parents_program),
+		HOST(core_and_threads),
+		HOST(lost_records),
+		HOST(exit_before_fork),
+		HOST(counters_never_go_backwards),
+		HOST(a_sample_ahead_of_the_ring),
+		HOST(hostile),
+		HOST(oom_is_the_victims),
+		HOST(facets_are_waited_for),
+		HOST(sweeps_find_the_lost),
+		HOST(there_before_us),
+		HOST(pid_reuse),
+		RUNS(a_run_with_its_subtree),
+		RUNS(zombies_at_the_end),
+		RUNS(a_root_that_nothing_tells_of),
+		RUNS(concurrent_runs_never_merge),
+		HOST(runs_by_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_track_random.c - properties of the tracker over random forests of
+ * processes whose records are lost at random (final ones never are): every process comes
+ * out exactly once as the last image, its images add up to its final counters to the
+ * last nanosecond, samples add up to records, and nothing is left in the table.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/collector.h"
+#include "tests/unit/track_fixture.h"
+
+#define T0 (100 * SECOND)
+#define N_PROCESSES 600
+#define ROUNDS 60
+
+static uint64_t random_state;
+
+static uint64_t rnd(uint64_t below)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (random_state >> 33) % below;
+}
+
+struct model {
+	struct skep_upid upid, parent;
+	struct skep_counters now; /* true counters; final ones once it is over */
+	uint64_t exit_t;
+	unsigned execs, exited, over;
+	uint64_t facets;
+};
+
+static struct model models[N_PROCESSES];
+static size_t n_models;
+
+static void work(struct model *m)
+{
+	uint64_t *v = (uint64_t *)(void *)&m->now;
+
+	for (size_t i = 0; i < sizeof(m->now) / sizeof(*v); i++)
+		v[i] += rnd(4) == 0 ? rnd(1u << 30) : rnd(1000);
+	/* the halves are sampled by ticks: anything between nothing and more than the whole */
+}
+
+static void deliver(struct fixture *f, const struct model *m, enum skep_role role, unsigned loss_percent, uint64_t t, const void *rec)
+{
+	if (rnd(100) < loss_percent)
+		return;
+	if (role == SKEP_ROLE_NONE) {
+		track_facet(f->track, &fixture_facet, &m->upid, rec, f->now_ns);
+		return;
+	}
+	track_record(f->track, role, &m->upid, t, rec, f->now_ns);
+	if (rnd(50) == 0) /* told twice */
+		track_record(f->track, role, &m->upid, t, rec, f->now_ns);
+}
+
+static void step(struct fixture *f, struct model *m, unsigned loss, uint64_t t)
+{
+	switch (rnd(5)) {
+	case 0: {
+		struct skep_process_exec rec = { .parent = m->parent, .comm = str("c"), .exe = str("/bin/tool") };
+		char exe[32];
+
+		work(m);
+		snprintf(exe, sizeof(exe), "/bin/tool%u", (unsigned)rnd(7));
+		rec.exe = rec.filename = str(exe);
+		rec.counters = m->now;
+		rec.maxrss_bytes = rnd(1u << 20);
+		m->execs++;
+		deliver(f, m, SKEP_ROLE_PROC_EXEC, loss, t, &rec);
+		break;
+	}
+	case 1: {
+		struct skep_process_live rec = { .parent = m->parent, .comm = str("c"), .rss_bytes = rnd(1u << 20), .threads = 2 };
+
+		work(m);
+		rec.counters = m->now;
+		deliver(f, m, SKEP_ROLE_PROC_LIVE, loss, t, &rec);
+		break;
+	}
+	case 2: {
+		struct fixture_facet rec = { .widgets = rnd(10), .heat = 1 };
+
+		m->facets += rec.widgets;
+		deliver(f, m, SKEP_ROLE_NONE, 0, t, &rec);
+		break;
+	}
+	default:
+		work(m);
+	}
+}
+
+static void finish(struct fixture *f, struct model *m, unsigned loss, uint64_t t)
+{
+	struct skep_process_exit exit = { .status = 0 };
+	struct skep_process_final final = { .status = 1 << 8, .maxrss_bytes = 4096 };
+
+	work(m);
+	if (!m->exited) {
+		m->exited = 1;
+		m->exit_t = t;
+		deliver(f, m, SKEP_ROLE_PROC_EXIT, loss, t, &exit);
+		return;
+	}
+	final.counters = m->now;
+	m->over = 1;
+	deliver(f, m, SKEP_ROLE_PROC_FINAL, 0, t, &final);
+}
+
+static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain)
+{
+	struct fixture f;
+	const char *argv[] = { "x", NULL };
+	struct run_spec spec = { .id = "r", .argv = argv, .cwd = "/", .root = 1000 };
+	struct run *run = NULL;
+	uint64_t t = T0 + 1, cpu = 0, sampled = 0, delay = 0, delay_sampled = 0;
+	size_t alive;
+
+	random_state = seed;
+	fixture_open(&f, runs_only, T0);
+	if (drain)
+		track_drained(f.track, T0, T0);
+	if (runs_only) {
+		assert_int_equal(run_new(&f.track->runs, &spec, T0, &run), 0);
+		assert_int_equal(track_run_root(f.track, run, T0), 0);
+	}
+	memset(models, 0, sizeof(models));
+	models[0].upid = (struct skep_upid){ .pid = 1000, .start_ns = T0 - 5 * (uint64_t)runs_only + 1 };
+	n_models = 1;
+	alive = 1;
+	while (alive > 0) {
+		struct model *m = &models[rnd(n_models)];
+
+		t += rnd(1000);
+		f.now_ns = t;
+		if (m->over)
+			m = &models[n_models - 1 - rnd(n_models < 20 ? n_models : 20)];
+		if (m->over)
+			for (m = models; m->over; m++)
+				;
+		if (!m->exited && n_models < N_PROCESSES && rnd(3) == 0) {
+			struct model *child = &models[n_models++];
+			struct skep_process_fork rec = { .parent = m->upid, .comm = str("f") };
+
+			/* pids are used again and again */
+			child->upid = (struct skep_upid){ .pid = 2000 + (uint32_t)rnd(200), .start_ns = t };
+			child->parent = m->upid;
+			t++;
+			f.now_ns = t;
+			alive++;
+			deliver(&f, child, SKEP_ROLE_PROC_FORK, loss, child->upid.start_ns, &rec);
+		} else if (m->exited || (rnd(8) == 0 && (m != models || n_models == N_PROCESSES))) {
+			finish(&f, m, loss, t);
+			alive -= m->over;
+		} else {
+			step(&f, m, loss, t);
+		}
+		if (rnd(40) == 0)
+			fixture_sample(&f);
+		if (rnd(30) == 0) {
+			track_sweep_begin(f.track, t, t);
+			track_sweep_end(f.track, false, t); /* a complete one would call those lost whose records we lose */
+			track_tick(f.track, t);
+		}
+		if (drain && rnd(10) == 0)
+			track_drained(f.track, t - rnd(2000), t);
+	}
+	if (drain)
+		track_drained(f.track, t, t);
+	fixture_sample(&f);
+
+	/* A facet can come when everything else of its process was told: then nothing of the table is left. */
+	assert_int_equal(proctab_count(f.track->table), 0);
+	for (size_t i = 0; i < n_models; i++) {
+		const struct model *m = &models[i];
+		struct skep_counters sum = { 0 };
+		uint64_t halves = 0, widgets = 0, images = 0, last_image = 0;
+		unsigned last = 0;
+
+		for (size_t k = 0; k < f.n_processes; k++) {
+			const struct seen_process *p = &f.processes[k];
+
+			if (p->r.upid.pid != m->upid.pid || p->r.upid.start_ns != m->upid.start_ns)
+				continue;
+			assert_int_equal(p->r.image, images); /* in order, none missing */
+			images++;
+			last += p->r.last;
+			last_image = p->r.image;
+			sum.cpu_ns += p->r.cpu_ns;
+			sum.run_delay_ns += p->r.run_delay_ns;
+			sum.run_count += p->r.run_count;
+			sum.voluntary_switches += p->r.voluntary_switches;
+			sum.involuntary_switches += p->r.involuntary_switches;
+			sum.minor_faults += p->r.minor_faults;
+			sum.major_faults += p->r.major_faults;
+			sum.rchar_bytes += p->r.rchar_bytes;
+			sum.wchar_bytes += p->r.wchar_bytes;
+			sum.read_calls += p->r.read_calls;
+			sum.write_calls += p->r.write_calls;
+			sum.read_bytes += p->r.read_bytes;
+			sum.write_bytes += p->r.write_bytes;
+			sum.cancelled_write_bytes += p->r.cancelled_write_bytes;
+			assert_int_equal(p->r.user_ns + p->r.system_ns, p->r.cpu_ns);
+			halves += p->r.user_ns + p->r.system_ns;
+			widgets += p->widgets;
+			assert_true(p->r.end_ns >= p->r.start_ns);
+			assert_string_equal(p->run, runs_only ? "r" : "");
+		}
+		assert_int_equal(last, 1);
+		assert_true(last_image <= m->execs * 2); /* doubles of an exec count as images; none are invented */
+		sum.utime_ns = m->now.utime_ns;
+		sum.stime_ns = m->now.stime_ns;
+		if (memcmp(&sum, &m->now, sizeof(sum)) != 0)
+			print_error("seed %" PRIu64 ": process %zu of %zu does not add up\n", seed, i, n_models);
+		assert_memory_equal(&sum, &m->now, sizeof(sum));
+		assert_int_equal(halves, m->now.cpu_ns);
+		assert_int_equal(widgets, m->facets);
+		cpu += sum.cpu_ns;
+		delay += sum.run_delay_ns;
+	}
+	for (size_t i = 0; i < f.n_samples; i++) {
+		sampled += f.samples[i].r.cpu_ns;
+		delay_sampled += f.samples[i].r.run_delay_ns;
+	}
+	assert_int_equal(sampled, cpu);
+	assert_int_equal(delay_sampled, delay);
+	assert_int_equal(f.track->stats.no_memory, 0);
+	if (run) {
+		assert_int_equal(run->members, 0);
+		assert_int_equal(run->alive, 0);
+		assert_int_equal(run->rss_bytes, 0);
+		assert_int_equal(run->seen, n_models);
+	}
+	fixture_close(&f);
+}
+
+static void nothing_lost(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS / 4; seed++)
+		one_round(seed, seed % 2, 0, seed % 3 == 0);
+}
+
+static void much_lost(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++)
+		one_round(seed * 7919, seed % 2, (unsigned)(seed % 4) * 25, seed % 3 == 0);
+}
+
+static void all_but_finals_lost(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++)
+		one_round(seed * 104729, true, 100, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_lost),
+		cmocka_unit_test(much_lost),
+		cmocka_unit_test(all_but_finals_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

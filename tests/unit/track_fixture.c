@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/track_fixture.c - see the header.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/track_fixture.h"
+
+/* cmocka's assertions need its setjmp; the fixture serves a benchmark too, so it has its own. */
+#define MUST(x)                                                                                  \
+	do {                                                                                     \
+		if (!(x)) {                                                                      \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #x);          \
+			abort();                                                                 \
+		}                                                                                \
+	} while (0)
+
+static const struct skep_field facet_fields[] = {
+	SKEP_FIELD(struct fixture_facet, widgets, "widgets", SKEP_T_U64, SKEP_S_DELTA, "1", "things made"),
+	SKEP_FIELD(struct fixture_facet, heat, "heat", SKEP_T_F64, SKEP_S_GAUGE, "Cel", "largest temperature"),
+};
+const struct skep_stream fixture_facet = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "work",
+	.help = "",
+	.role = SKEP_ROLE_FACET,
+	.record_size = sizeof(struct fixture_facet),
+	.n_fields = 2,
+	.fields = facet_fields,
+};
+
+static void copy(char *to, size_t room, struct skep_str s)
+{
+	snprintf(to, room, "%.*s", (int)s.len, s.len ? s.ptr : "");
+}
+
+static void see_process(struct fixture *f, const struct skep_record *rec)
+{
+	const struct out_process *r = rec->data;
+	struct seen_process *p;
+
+	if (f->n_processes == f->room) {
+		f->room = f->room ? f->room * 2 : 64;
+		f->processes = realloc(f->processes, f->room * sizeof(*f->processes));
+		MUST(f->processes);
+	}
+	p = &f->processes[f->n_processes++];
+	memset(p, 0, sizeof(*p));
+	p->r = *r;
+	copy(p->state, sizeof(p->state), r->state);
+	copy(p->tool, sizeof(p->tool), r->tool);
+	copy(p->run, sizeof(p->run), r->run);
+	copy(p->comm, sizeof(p->comm), r->comm);
+	copy(p->exe, sizeof(p->exe), r->exe);
+	copy(p->cwd, sizeof(p->cwd), r->cwd);
+	copy(p->cgroup, sizeof(p->cgroup), r->cgroup);
+	copy(p->oom_cgroup, sizeof(p->oom_cgroup), r->oom_cgroup);
+	copy(p->argv0, sizeof(p->argv0), r->argv);
+	memcpy(&p->widgets, (const char *)rec->data + sizeof(struct out_process), 8);
+	memcpy(&p->heat, (const char *)rec->data + sizeof(struct out_process) + 8, 8);
+	MUST(rec->upid.pid == r->upid.pid && rec->upid.start_ns == r->upid.start_ns);
+	MUST(rec->context && rec->context->run.len == r->run.len);
+}
+
+static void see_sample(struct fixture *f, const struct out_tool_sample *r)
+{
+	struct seen_sample *s;
+
+	if (f->n_samples == f->samples_room) {
+		f->samples_room = f->samples_room ? f->samples_room * 2 : 64;
+		f->samples = realloc(f->samples, f->samples_room * sizeof(*f->samples));
+		MUST(f->samples);
+	}
+	s = &f->samples[f->n_samples++];
+	s->r = *r;
+	copy(s->run, sizeof(s->run), r->run);
+	copy(s->tool, sizeof(s->tool), r->tool);
+}
+
+static int submit(void *arg, const struct skep_batch *b)
+{
+	struct fixture *f = arg;
+
+	f->n_records += b->n;
+	for (uint32_t i = 0; i < b->n && !f->discard; i++) {
+		const struct skep_record *rec = b->records[i];
+
+		if (strcmp(rec->stream->name, "process.exit") == 0) {
+			see_process(f, rec);
+		} else {
+			see_sample(f, rec->data);
+		}
+	}
+	MUST(out_done(f->out, f->sink, b, SKEP_BATCH_ACK, f->now_ns) == 0);
+	return 0;
+}
+
+static void wake(void *arg)
+{
+	(void)arg;
+}
+
+static struct seen_run *run_slot(struct fixture *f, const struct run *run)
+{
+	for (size_t i = 0; i < f->n_runs; i++)
+		if (strcmp(f->runs[i].id, run->id) == 0)
+			return &f->runs[i];
+	MUST(f->n_runs < sizeof(f->runs) / sizeof(f->runs[0]));
+	snprintf(f->runs[f->n_runs].id, sizeof(f->runs[0].id), "%s", run->id);
+	snprintf(f->runs[f->n_runs].name, sizeof(f->runs[0].name), "%s", run->name);
+	return &f->runs[f->n_runs++];
+}
+
+static void run_found(void *arg, struct run *run)
+{
+	run_slot(arg, run);
+}
+
+static void run_over(void *arg, struct run *run)
+{
+	struct seen_run *r = run_slot(arg, run);
+
+	r->over = true;
+	r->status = run->status;
+	r->seen = run->seen;
+	run->ended = true;
+}
+
+void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
+{
+	struct track_env env = { .runs_only = runs_only, .start_ns = start_ns, .run_found = run_found, .run_over = run_over, .arg = f };
+	const struct skep_stream *process;
+	struct diag diag;
+
+	memset(f, 0, sizeof(*f));
+	diag_init(&diag);
+	f->start_ns = f->now_ns = start_ns;
+	f->tools = tools_new(NULL, &diag);
+	f->facets = facets_new();
+	f->cgroups = cgroups_new("/nonexistent");
+	f->out = out_new("boot:1", SECOND, 64u << 20, wake, f);
+	MUST(f->tools && f->facets && f->cgroups && f->out);
+	MUST(out_sink_add(f->out, "seen", 4, submit, f, &f->sink) == 0);
+	MUST(facets_add(f->facets, &fixture_facet) == 0);
+	MUST(facets_build(f->facets, &out_stream_process, &process) == 0);
+	env.process_stream = out_stream_add(f->out, process);
+	f->sample_stream = out_stream_add(f->out, &out_stream_tool_sample);
+	MUST(env.process_stream >= 0 && f->sample_stream >= 0);
+	env.process_size = process->record_size;
+	env.tools = f->tools;
+	env.facets = f->facets;
+	env.cgroups = f->cgroups;
+	env.out = f->out;
+	MUST(track_new(&env, &f->track) == 0);
+	diag_clear(&diag);
+}
+
+void fixture_close(struct fixture *f)
+{
+	track_free(f->track);
+	out_free(f->out);
+	facets_free(f->facets);
+	cgroups_free(f->cgroups);
+	tools_free(f->tools);
+	free(f->processes);
+	free(f->samples);
+}
+
+void fixture_settle(struct fixture *f)
+{
+	struct out_count counts[8];
+	size_t n;
+
+	out_flush(f->out);
+	out_tick(f->out, f->now_ns);
+	n = out_counts(f->out, counts, 8);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t lost = 0;
+
+		for (int where = 0; where < OUT_LOSSES; where++)
+			lost += counts[i].lost[where];
+		MUST(counts[i].pending == 0);
+		MUST(counts[i].seen == counts[i].delivered + counts[i].filtered + lost + counts[i].pending);
+	}
+}
+
+static void cell_out(const struct cell *cell, void *arg)
+{
+	struct fixture *f = arg;
+	struct out_tool_sample rec = {
+		.run = str(cell->run ? cell->run->id : ""),
+		.tool = intern_str(cell->tool),
+		.cpu_ns = cell->cpu_ns,
+		.run_delay_ns = cell->run_delay_ns,
+		.read_bytes = cell->read_bytes,
+		.write_bytes = cell->write_bytes,
+		.rss_bytes = cell->rss_bytes,
+		.processes = cell->alive,
+		.started = cell->started,
+	};
+
+	out_emit(f->out, f->sample_stream, NULL, f->now_ns, &rec, NULL);
+}
+
+void fixture_sample(struct fixture *f)
+{
+	sampler_take(f->track->sampler, true, NULL, cell_out, f);
+	track_runs_reap(f->track);
+	fixture_settle(f);
+}
+
+size_t fixture_images(const struct fixture *f, uint32_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_processes; i++)
+		n += f->processes[i].r.upid.pid == pid;
+	return n;
+}
+
+const struct seen_process *fixture_image(struct fixture *f, uint32_t pid, uint64_t image)
+{
+	const struct seen_process *found = NULL;
+
+	fixture_settle(f);
+	for (size_t i = 0; i < f->n_processes; i++)
+		if (f->processes[i].r.upid.pid == pid && f->processes[i].r.image == image) {
+			if (found)
+				fprintf(stderr, "pid %u image %llu came twice\n", pid, (unsigned long long)image);
+			MUST(!found);
+			found = &f->processes[i];
+		}
+	if (!found)
+		fprintf(stderr, "pid %u image %llu did not come\n", pid, (unsigned long long)image);
+	MUST(found);
+	return found;
+}
+
+struct skep_str str(const char *text)
+{
+	return (struct skep_str){ text, (uint32_t)strlen(text), (uint32_t)strlen(text) };
+}
+
+void tell(struct fixture *f, enum skep_role role, uint64_t t, uint32_t pid, uint64_t start, const void *rec)
+{
+	struct skep_upid who = { .pid = pid, .start_ns = start };
+
+	if (t > f->now_ns)
+		f->now_ns = t;
+	track_record(f->track, role, &who, t, rec, f->now_ns);
+}
+
+void tell_fork(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart)
+{
+	struct skep_process_fork rec = { .parent = { .pid = ppid, .start_ns = pstart }, .uid = 1000, .gid = 100, .comm = str("forked") };
+
+	tell(f, SKEP_ROLE_PROC_FORK, t, pid, start, &rec);
+}
+
+void tell_exec(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, const char *exe, uint64_t cpu_ns, uint64_t maxrss)
+{
+	struct skep_process_exec rec = {
+		.counters = { .cpu_ns = cpu_ns, .utime_ns = cpu_ns / 4, .stime_ns = cpu_ns / 4 },
+		.maxrss_bytes = maxrss,
+		.uid = 1000,
+		.gid = 100,
+		.comm = str("execed"),
+		.exe = str(exe),
+		.filename = str(exe),
+		.argv = { exe, (uint32_t)strlen(exe) + 1, (uint32_t)strlen(exe) + 1 },
+		.cwd = str("/work dir"),
+	};
+
+	tell(f, SKEP_ROLE_PROC_EXEC, t, pid, start, &rec);
+}
+
+void tell_exit(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t status)
+{
+	struct skep_process_exit rec = { .status = status, .threads_peak = 1 };
+
+	tell(f, SKEP_ROLE_PROC_EXIT, t, pid, start, &rec);
+}
+
+void tell_final(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint64_t cpu_ns, uint64_t maxrss)
+{
+	struct skep_process_final rec = {
+		.counters = { .cpu_ns = cpu_ns, .utime_ns = cpu_ns / 4, .stime_ns = cpu_ns / 4 },
+		.maxrss_bytes = maxrss,
+		.status = status,
+	};
+
+	tell(f, SKEP_ROLE_PROC_FINAL, t, pid, start, &rec);
+}
+
+void tell_live(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart, uint64_t cpu_ns, uint32_t flags)
+{
+	struct skep_process_live rec = {
+		.parent = { .pid = ppid, .start_ns = pstart },
+		.counters = { .cpu_ns = cpu_ns, .utime_ns = cpu_ns / 4, .stime_ns = cpu_ns / 4 },
+		.rss_bytes = 1u << 20,
+		.rss_peak_bytes = 2u << 20,
+		.threads = 3,
+		.flags = flags,
+		.comm = str("alive"),
+	};
+
+	tell(f, SKEP_ROLE_PROC_LIVE, t, pid, start, &rec);
+}

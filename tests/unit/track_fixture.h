@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/track_fixture.h - a tracker with everything around it and no plugin: records
+ * are fed to it directly, what comes out is kept.  Time is a number that the test sets.
+ */
+#ifndef SKEP_TESTS_TRACK_FIXTURE_H
+#define SKEP_TESTS_TRACK_FIXTURE_H
+
+#include "core/track.h"
+
+#define SECOND 1000000000ull
+#define MS 1000000ull
+
+struct seen_process {
+	struct out_process r; /* its strings are gone; these are copies: */
+	char state[16], tool[64], run[32], comm[32], exe[64], cwd[64], cgroup[64], oom_cgroup[64];
+	char argv0[64];
+	uint64_t widgets; /* first facet */
+	double heat;
+};
+
+struct seen_sample {
+	struct out_tool_sample r;
+	char run[32], tool[64];
+};
+
+struct seen_run {
+	char id[32], name[64];
+	bool over;
+	int status;
+	uint64_t seen;
+};
+
+struct fixture {
+	struct track *track;
+	struct out *out;
+	struct out_sink *sink;
+	struct tools *tools;
+	struct facets *facets;
+	struct cgroups *cgroups;
+	int sample_stream;
+	uint64_t now_ns, start_ns;
+	bool discard; /* count only: for benchmarks */
+	size_t n_records;
+	struct seen_process *processes;
+	size_t n_processes, room;
+	struct seen_sample *samples;
+	size_t n_samples, samples_room;
+	struct seen_run runs[16];
+	size_t n_runs;
+};
+
+extern const struct skep_stream fixture_facet;
+struct fixture_facet {
+	uint64_t widgets;
+	double heat;
+};
+
+/* start_ns: when the collector began. Aborts when it cannot. */
+void fixture_open(struct fixture *, bool runs_only, uint64_t start_ns);
+void fixture_close(struct fixture *);
+/* Everything emitted so far reaches the lists; asserts that the books balance with nothing pending. */
+void fixture_settle(struct fixture *);
+/* An interval ends now. */
+void fixture_sample(struct fixture *);
+/* The only record of that pid and image; fails the test when there is none or more than one. */
+const struct seen_process *fixture_image(struct fixture *, uint32_t pid, uint64_t image);
+size_t fixture_images(const struct fixture *, uint32_t pid);
+
+struct skep_str str(const char *text); /* of static text */
+
+/* Records; start is the process's start time. */
+void tell_fork(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart);
+void tell_exec(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, const char *exe, uint64_t cpu_ns, uint64_t maxrss);
+void tell_exit(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t status);
+void tell_final(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint64_t cpu_ns, uint64_t maxrss);
+void tell_live(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart, uint64_t cpu_ns, uint32_t flags);
+void tell(struct fixture *, enum skep_role, uint64_t t, uint32_t pid, uint64_t start, const void *rec);
+
+#endif
