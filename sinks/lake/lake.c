@@ -10,8 +10,9 @@
 #include "sinks/lake/store.h"
 
 /*
- * One is written while the next one waits, so that the worker starts at once: more
- * gains nothing (README.md has the figures), because one worker writes at a time.
+ * One is written while the next one waits, so that the worker goes on without a round
+ * trip through the host.  More gains nothing: one worker writes at a time, and a batch
+ * takes it milliseconds (README.md).
  */
 #define IN_FLIGHT 2
 
