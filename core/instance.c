@@ -100,7 +100,8 @@ void instance_end_if_due(struct skep_instance *inst)
 	}
 	left += instance_close_leftovers(inst);
 	if (left > 0)
-		log_at(SKEP_LOG_WARNING, inst->name, "left %u watches or timers open when it stopped; closed them for it (a defect of the plugin)",
+		log_at(SKEP_LOG_WARNING, inst->name,
+		       "left %u watches or timers open when it stopped; closed them for it (a defect of the plugin)",
 		       left);
 	inst->in_end = false;
 	inst->ending = false;
@@ -245,8 +246,8 @@ struct skep_instance *instance_free(struct skep_instance *inst)
 		instance_stop(inst);
 	if (inst->opened || inst->working > 0 || inst->closing > 0 || inst->depth > 0) {
 		/* The caller's mistake. Memory that callbacks still point to is better lost than used after free. */
-		log_at(SKEP_LOG_ERROR, inst->name, "freed before it had stopped (%u at work, %u closing); not freed", inst->working,
-		       inst->closing);
+		log_at(SKEP_LOG_ERROR, inst->name, "freed before it had stopped (%u at work, %u closing); not freed",
+		       inst->working, inst->closing);
 		return NULL;
 	}
 	while ((counter = inst->counters)) {

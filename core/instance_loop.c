@@ -20,7 +20,7 @@
 
 #define LOOP_WARN_EVERY_NS 60000000000ull
 /* Errors on one fd, one after the other, after which its plugin is taken not to handle them. */
-#define LOOP_ERRORS_MAX 100u
+#define LOOP_ERRORS_MAX    100u
 
 struct skep_watch {
 	uv_poll_t poll;
@@ -64,8 +64,10 @@ static void loop_overrun(struct skep_instance *inst, const char *what, uint64_t 
 	inst->overruns++;
 	if (inst->warned_ns != 0 && now - inst->warned_ns < LOOP_WARN_EVERY_NS)
 		return;
-	log_at(SKEP_LOG_WARNING, inst->name, "%s took %.1f ms, its budget is %.1f ms (%llu such callbacks since the last such line, "
-	       "%llu in all): it delays everything else", what, (double)took / 1e6, (double)inst->budget_ns / 1e6,
+	log_at(SKEP_LOG_WARNING, inst->name,
+	       "%s took %.1f ms, its budget is %.1f ms (%llu such callbacks since the last such line, "
+	       "%llu in all): it delays everything else",
+	       what, (double)took / 1e6, (double)inst->budget_ns / 1e6,
 	       (unsigned long long)(inst->overruns - inst->warned_overruns), (unsigned long long)inst->overruns);
 	inst->warned_ns = now;
 	inst->warned_overruns = inst->overruns;
@@ -196,7 +198,8 @@ static void loop_watch_event(uv_poll_t *poll, int status, int uv_events)
 		 */
 		events = watch->events;
 		if (++watch->errors > LOOP_ERRORS_MAX || uv_poll_start(poll, watch->uv_events, loop_watch_event) < 0) {
-			log_at(SKEP_LOG_WARNING, inst->name, "fd watch closed: %u errors one after the other and nobody handles them (%s)",
+			log_at(SKEP_LOG_WARNING, inst->name,
+			       "fd watch closed: %u errors one after the other and nobody handles them (%s)",
 			       watch->errors, uv_strerror(status));
 			loop_watch_close(watch);
 			return;
@@ -214,12 +217,14 @@ static void loop_watch_event(uv_poll_t *poll, int status, int uv_events)
 	instance_leave(inst, entered, "watch callback", true);
 }
 
-static int loop_watch_fd(struct skep_instance *inst, int fd, unsigned events, skep_watch_cb cb, void *arg, struct skep_watch **ret)
+static int loop_watch_fd(struct skep_instance *inst, int fd, unsigned events, skep_watch_cb cb, void *arg,
+			 struct skep_watch **ret)
 {
 	struct skep_watch *watch;
 	int err;
 
-	if (fd < 0 || !cb || (events & (SKEP_READABLE | SKEP_WRITABLE)) == 0 || (events & ~(SKEP_READABLE | SKEP_WRITABLE)) != 0)
+	if (fd < 0 || !cb || (events & (SKEP_READABLE | SKEP_WRITABLE)) == 0 ||
+	    (events & ~(SKEP_READABLE | SKEP_WRITABLE)) != 0)
 		return -EINVAL;
 	watch = calloc(1, sizeof(*watch));
 	if (!watch)
@@ -391,12 +396,13 @@ static bool loop_stream_ok(struct skep_instance *inst, unsigned stream)
 {
 	if (stream < inst->plugin->desc->n_streams)
 		return true;
-	loop_log(inst, SKEP_LOG_ERROR, "a record of stream number %u, of which there are %u (a defect of the plugin)", stream,
-		 inst->plugin->desc->n_streams);
+	loop_log(inst, SKEP_LOG_ERROR, "a record of stream number %u, of which there are %u (a defect of the plugin)",
+		 stream, inst->plugin->desc->n_streams);
 	return false;
 }
 
-static void loop_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void loop_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		      const void *rec)
 {
 	if (loop_stream_ok(inst, stream) && rec && inst->ops->emit)
 		inst->ops->emit(inst, stream, who, time_ns, rec);
@@ -422,7 +428,8 @@ static void loop_sweep_end(struct skep_instance *inst, bool complete)
 
 static void loop_lost(struct skep_instance *inst, unsigned stream, enum skep_loss where, uint64_t n)
 {
-	if (loop_stream_ok(inst, stream) && where >= SKEP_LOSS_KERNEL && where <= SKEP_LOSS_SINK && n > 0 && inst->ops->lost)
+	if (loop_stream_ok(inst, stream) && where >= SKEP_LOSS_KERNEL && where <= SKEP_LOSS_SINK && n > 0 &&
+	    inst->ops->lost)
 		inst->ops->lost(inst, stream, where, n);
 }
 
@@ -440,7 +447,8 @@ static bool loop_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, co
 	return inst->ops->cgroup_known && inst->ops->cgroup_known(inst, cgroup_id, path);
 }
 
-static void loop_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+static void loop_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result,
+			    const char *why)
 {
 	if (inst->ops->batch_done)
 		inst->ops->batch_done(inst, batch, result, why);

@@ -70,8 +70,8 @@ static const char *note_machine_name(unsigned machine)
 		unsigned machine;
 		const char *name;
 	} names[] = {
-		{ EM_386, "32-bit x86" }, { EM_X86_64, "x86-64" }, { EM_ARM, "32-bit ARM" }, { EM_AARCH64, "AArch64" },
-		{ EM_PPC64, "PowerPC64" }, { EM_S390, "s390x" }, { EM_RISCV, "RISC-V" }, { EM_BPF, "BPF" },
+		{ EM_386, "32-bit x86" },  { EM_X86_64, "x86-64" }, { EM_ARM, "32-bit ARM" }, { EM_AARCH64, "AArch64" },
+		{ EM_PPC64, "PowerPC64" }, { EM_S390, "s390x" },    { EM_RISCV, "RISC-V" },   { EM_BPF, "BPF" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -99,12 +99,15 @@ static int note_check_form(const struct note_why *why, const char *desc, size_t 
 	struct skep_plugin_note note = { 0 };
 
 	if (desc_size < header)
-		return note_fail(why, -ENOEXEC, "truncated plugin note: %zu bytes where at least %zu belong; rebuild the plugin",
+		return note_fail(why, -ENOEXEC,
+				 "truncated plugin note: %zu bytes where at least %zu belong; rebuild the plugin",
 				 desc_size, header);
 	memcpy(&note, desc, header);
 	if (note.magic != SKEP_NOTE_MAGIC)
-		return note_fail(why, -ENOEXEC, "bad magic 0x%08x in the plugin note, expected 0x%08x; "
-				 "the file is damaged or no skep plugin", note.magic, SKEP_NOTE_MAGIC);
+		return note_fail(why, -ENOEXEC,
+				 "bad magic 0x%08x in the plugin note, expected 0x%08x; "
+				 "the file is damaged or no skep plugin",
+				 note.magic, SKEP_NOTE_MAGIC);
 	if (note.abi_major == SKEP_ABI_MAJOR && desc_size < sizeof(note))
 		return note_fail(why, -ENOEXEC, "truncated plugin note: %zu bytes where %zu belong; rebuild the plugin",
 				 desc_size, sizeof(note));
@@ -116,11 +119,15 @@ static int note_check_form(const struct note_why *why, const char *desc, size_t 
 		if (!note_text_ok(note.version, sizeof(note.version)))
 			memset(note.version, 0, sizeof(note.version));
 	} else if (!note_text_ok(note.name, sizeof(note.name))) {
-		return note_fail(why, -ENOEXEC, "the plugin note's name is empty, not terminated within %zu bytes, or not "
-				 "plain text; rebuild the plugin", sizeof(note.name));
+		return note_fail(why, -ENOEXEC,
+				 "the plugin note's name is empty, not terminated within %zu bytes, or not "
+				 "plain text; rebuild the plugin",
+				 sizeof(note.name));
 	} else if (!note_text_ok(note.version, sizeof(note.version))) {
-		return note_fail(why, -ENOEXEC, "the plugin note's version is empty, not terminated within %zu bytes, or not "
-				 "plain text; rebuild the plugin", sizeof(note.version));
+		return note_fail(why, -ENOEXEC,
+				 "the plugin note's version is empty, not terminated within %zu bytes, or not "
+				 "plain text; rebuild the plugin",
+				 sizeof(note.version));
 	}
 	*ret = note;
 	return 0;
@@ -157,10 +164,11 @@ static int note_walk(const struct note_why *why, const char *bytes, size_t size,
 		at += name_room;
 		if (header.n_descsz > size - at)
 			goto truncated;
-		if (header.n_namesz == sizeof(SKEP_NOTE_OWNER) && memcmp(name, SKEP_NOTE_OWNER, sizeof(SKEP_NOTE_OWNER)) == 0 &&
-		    header.n_type == SKEP_NOTE_TYPE) {
+		if (header.n_namesz == sizeof(SKEP_NOTE_OWNER) &&
+		    memcmp(name, SKEP_NOTE_OWNER, sizeof(SKEP_NOTE_OWNER)) == 0 && header.n_type == SKEP_NOTE_TYPE) {
 			if (++*found > 1)
-				return note_fail(why, -ENOEXEC, "more than one plugin note; one file is one plugin: link them apart");
+				return note_fail(why, -ENOEXEC,
+						 "more than one plugin note; one file is one plugin: link them apart");
 			err = note_check_form(why, bytes + at, header.n_descsz, note);
 			if (err < 0)
 				return err;
@@ -168,15 +176,20 @@ static int note_walk(const struct note_why *why, const char *bytes, size_t size,
 		desc_room = ((size_t)header.n_descsz + align - 1) & ~(align - 1);
 		at += desc_room > size - at ? size - at : desc_room;
 		continue;
-truncated:
+	truncated:
 		if (!strict)
 			return 0;
-		return note_fail(why, -ENOEXEC, "truncated plugin note: it claims %u + %u bytes, of which %zu are there; "
-				 "rebuild the plugin", header.n_namesz, header.n_descsz, size - at);
+		return note_fail(why, -ENOEXEC,
+				 "truncated plugin note: it claims %u + %u bytes, of which %zu are there; "
+				 "rebuild the plugin",
+				 header.n_namesz, header.n_descsz, size - at);
 	}
 	if (strict && *found == 0)
-		return note_fail(why, -ENOEXEC, "truncated plugin note: section " SKEP_NOTE_SECTION " has %zu bytes and holds no whole "
-				 "note of \"" SKEP_NOTE_OWNER "\"; rebuild the plugin", size);
+		return note_fail(why, -ENOEXEC,
+				 "truncated plugin note: section " SKEP_NOTE_SECTION
+				 " has %zu bytes and holds no whole "
+				 "note of \"" SKEP_NOTE_OWNER "\"; rebuild the plugin",
+				 size);
 	return 0;
 }
 
@@ -220,11 +233,15 @@ static int note_by_section(const struct note_why *why, Elf *elf, uint64_t file_s
 		if (!bytes || memcmp(bytes, SKEP_NOTE_SECTION, sizeof(SKEP_NOTE_SECTION)) != 0)
 			continue;
 		if (section.sh_size > NOTE_SECTION_MAX)
-			return note_fail(why, -ENOEXEC, "section " SKEP_NOTE_SECTION " claims %llu bytes, more than the %d that are "
-					 "accepted; the file is damaged", (unsigned long long)section.sh_size, NOTE_SECTION_MAX);
+			return note_fail(why, -ENOEXEC,
+					 "section " SKEP_NOTE_SECTION " claims %llu bytes, more than the %d that are "
+					 "accepted; the file is damaged",
+					 (unsigned long long)section.sh_size, NOTE_SECTION_MAX);
 		bytes = note_chunk(elf, section.sh_offset, section.sh_size, file_size);
 		if (!bytes)
-			return note_fail(why, -ENOEXEC, "truncated plugin note: section " SKEP_NOTE_SECTION " (%llu bytes at %llu) does not "
+			return note_fail(why, -ENOEXEC,
+					 "truncated plugin note: section " SKEP_NOTE_SECTION
+					 " (%llu bytes at %llu) does not "
 					 "lie within the file's %llu bytes; rebuild the plugin",
 					 (unsigned long long)section.sh_size, (unsigned long long)section.sh_offset,
 					 (unsigned long long)file_size);
@@ -249,7 +266,8 @@ static int note_by_segment(const struct note_why *why, Elf *elf, uint64_t file_s
 	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
 		const char *bytes;
 
-		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_NOTE || segment.p_filesz > NOTE_SECTION_MAX)
+		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_NOTE ||
+		    segment.p_filesz > NOTE_SECTION_MAX)
 			continue;
 		bytes = note_chunk(elf, segment.p_offset, segment.p_filesz, file_size);
 		if (!bytes)
@@ -274,17 +292,20 @@ static int note_from_elf(const struct note_why *why, Elf *elf, uint64_t file_siz
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr))
 		return note_fail(why, -ENOEXEC, "not an ELF file; a plugin is a shared object");
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64)
-		return note_fail(why, -ENOEXEC, "a 32-bit ELF file, this skepd needs 64-bit ones; rebuild the plugin for %s",
+		return note_fail(why, -ENOEXEC,
+				 "a 32-bit ELF file, this skepd needs 64-bit ones; rebuild the plugin for %s",
 				 note_machine_name(NOTE_MACHINE));
 	if (ehdr.e_ident[EI_DATA] != NOTE_DATA)
 		return note_fail(why, -ENOEXEC, "built for the other byte order; rebuild the plugin for %s",
 				 note_machine_name(NOTE_MACHINE));
 	if (ehdr.e_machine != NOTE_MACHINE)
-		return note_fail(why, -ENOEXEC, "built for %s (ELF machine %u), this skepd runs on %s (%u); rebuild the plugin for it",
-				 note_machine_name(ehdr.e_machine), ehdr.e_machine, note_machine_name(NOTE_MACHINE), NOTE_MACHINE);
+		return note_fail(why, -ENOEXEC,
+				 "built for %s (ELF machine %u), this skepd runs on %s (%u); rebuild the plugin for it",
+				 note_machine_name(ehdr.e_machine), ehdr.e_machine, note_machine_name(NOTE_MACHINE),
+				 NOTE_MACHINE);
 	if (ehdr.e_type != ET_DYN)
-		return note_fail(why, -ENOEXEC, "ELF type %u, not a shared object (%u); link the plugin with -shared", ehdr.e_type,
-				 ET_DYN);
+		return note_fail(why, -ENOEXEC, "ELF type %u, not a shared object (%u); link the plugin with -shared",
+				 ehdr.e_type, ET_DYN);
 	err = note_by_section(why, elf, file_size, &note, &found);
 	if (err < 0)
 		return err;
@@ -294,7 +315,9 @@ static int note_from_elf(const struct note_why *why, Elf *elf, uint64_t file_siz
 			return err;
 	}
 	if (found == 0)
-		return note_fail(why, -ENOEXEC, "no " SKEP_NOTE_SECTION " note: not a skep plugin (or SKEP_PLUGIN() is missing in it)");
+		return note_fail(why, -ENOEXEC,
+				 "no " SKEP_NOTE_SECTION
+				 " note: not a skep plugin (or SKEP_PLUGIN() is missing in it)");
 	*ret_note = note;
 	return 0;
 }
@@ -364,23 +387,30 @@ static const char *note_kind_name(uint32_t kind)
 	}
 }
 
-int note_compatible(const struct skep_plugin_note *note, const char *path, uint32_t kind, char *why_text, size_t why_size)
+int note_compatible(const struct skep_plugin_note *note, const char *path, uint32_t kind, char *why_text,
+		    size_t why_size)
 {
 	const struct note_why why = { path, why_text, why_size };
 
 	if (note->abi_major != SKEP_ABI_MAJOR)
-		return note_fail(&why, -ENOEXEC, "built for plugin ABI %u.%u, this skepd provides %d.%d (accepts %d.0-%d.%d); "
-				 "rebuild it against skep %d.x headers", note->abi_major, note->abi_minor, SKEP_ABI_MAJOR,
-				 SKEP_ABI_MINOR, SKEP_ABI_MAJOR, SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR);
+		return note_fail(&why, -ENOEXEC,
+				 "built for plugin ABI %u.%u, this skepd provides %d.%d (accepts %d.0-%d.%d); "
+				 "rebuild it against skep %d.x headers",
+				 note->abi_major, note->abi_minor, SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR,
+				 SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR);
 	if (note->abi_minor > SKEP_ABI_MINOR)
-		return note_fail(&why, -ENOEXEC, "built for plugin ABI %u.%u, this skepd provides %d.%d (accepts %d.0-%d.%d); "
-				 "upgrade skep, or rebuild the plugin against this version's headers", note->abi_major,
-				 note->abi_minor, SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR, SKEP_ABI_MAJOR, SKEP_ABI_MINOR);
+		return note_fail(&why, -ENOEXEC,
+				 "built for plugin ABI %u.%u, this skepd provides %d.%d (accepts %d.0-%d.%d); "
+				 "upgrade skep, or rebuild the plugin against this version's headers",
+				 note->abi_major, note->abi_minor, SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR,
+				 SKEP_ABI_MAJOR, SKEP_ABI_MINOR);
 	if (note->kind != SKEP_KIND_PROBE && note->kind != SKEP_KIND_SINK)
-		return note_fail(&why, -ENOEXEC, "a plugin of kind %u, which this skepd does not know (probe %d, sink %d)", note->kind,
+		return note_fail(&why, -ENOEXEC,
+				 "a plugin of kind %u, which this skepd does not know (probe %d, sink %d)", note->kind,
 				 SKEP_KIND_PROBE, SKEP_KIND_SINK);
 	if (kind != 0 && note->kind != kind)
-		return note_fail(&why, -ENOEXEC, "plugin \"%s\" is a %s, not a %s; name it under \"%ss\" in the configuration",
-				 note->name, note_kind_name(note->kind), note_kind_name(kind), note_kind_name(note->kind));
+		return note_fail(
+			&why, -ENOEXEC, "plugin \"%s\" is a %s, not a %s; name it under \"%ss\" in the configuration",
+			note->name, note_kind_name(note->kind), note_kind_name(kind), note_kind_name(note->kind));
 	return 0;
 }

@@ -50,13 +50,15 @@ static void plugin_file_close(struct plugin_file *file)
 static int plugin_check_owner(const struct stat *st, const char *path, const char *what, char *why, size_t why_size)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid()) {
-		snprintf(why, why_size, "%s: %s is owned by uid %u, not by root%s; chown root it, or remove it", path, what,
-			 (unsigned)st->st_uid, geteuid() != 0 ? " or by who runs this" : "");
+		snprintf(why, why_size, "%s: %s is owned by uid %u, not by root%s; chown root it, or remove it", path,
+			 what, (unsigned)st->st_uid, geteuid() != 0 ? " or by who runs this" : "");
 		return -EPERM;
 	}
 	if (st->st_mode & (S_IWGRP | S_IWOTH)) {
-		snprintf(why, why_size, "%s: %s is writable by %s (mode %04o); whoever can write it runs code as this daemon: "
-			 "chmod go-w it", path, what, st->st_mode & S_IWOTH ? "everybody" : "its group",
+		snprintf(why, why_size,
+			 "%s: %s is writable by %s (mode %04o); whoever can write it runs code as this daemon: "
+			 "chmod go-w it",
+			 path, what, st->st_mode & S_IWOTH ? "everybody" : "its group",
 			 (unsigned)(st->st_mode & 07777));
 		return -EPERM;
 	}
@@ -107,7 +109,9 @@ static int plugin_file_open(const char *dir, const char *file_name, struct plugi
 		err = -errno;
 		if (err == -ELOOP) {
 			err = -EPERM;
-			snprintf(why, why_size, "%s: a symbolic link; plugins must be regular files: copy the file itself there", file.path);
+			snprintf(why, why_size,
+				 "%s: a symbolic link; plugins must be regular files: copy the file itself there",
+				 file.path);
 		} else if (err != -ENOENT) {
 			snprintf(why, why_size, "%s: cannot be opened: %s", file.path, strerror(-err));
 		}
@@ -130,7 +134,7 @@ static int plugin_file_open(const char *dir, const char *file_name, struct plugi
 	if (err < 0)
 		goto out;
 	*ret = file;
-	file = (struct plugin_file){ .fd = -1 };
+	file = (struct plugin_file) { .fd = -1 };
 out:
 	if (dir_fd >= 0)
 		close(dir_fd);
@@ -140,8 +144,8 @@ out:
 }
 
 /* The note of an open file, its kind (0 = any) and that NAME.so carries the name NAME. */
-static int plugin_file_note(const struct plugin_file *file, const char *file_name, uint32_t kind, struct skep_plugin_note *ret_note,
-			    bool *ret_read, char *why, size_t why_size)
+static int plugin_file_note(const struct plugin_file *file, const char *file_name, uint32_t kind,
+			    struct skep_plugin_note *ret_note, bool *ret_read, char *why, size_t why_size)
 {
 	size_t stem = strlen(file_name) - strlen(".so");
 	int err;
@@ -155,7 +159,8 @@ static int plugin_file_note(const struct plugin_file *file, const char *file_nam
 	if (err < 0)
 		return err;
 	if (strlen(ret_note->name) != stem || memcmp(ret_note->name, file_name, stem) != 0) {
-		snprintf(why, why_size, "%s: carries the plugin \"%s\"; name the file %s.so", file->path, ret_note->name, ret_note->name);
+		snprintf(why, why_size, "%s: carries the plugin \"%s\"; name the file %s.so", file->path,
+			 ret_note->name, ret_note->name);
 		return -ENOEXEC;
 	}
 	return 0;
@@ -186,7 +191,8 @@ static struct plugin *plugin_free(struct plugin *plugin)
 }
 
 /* dlopen and the entry function: from here on the plugin's code runs. */
-static int plugin_file_load(const struct plugin_file *file, const struct skep_plugin_note *note, struct diag *diag, struct plugin **ret)
+static int plugin_file_load(const struct plugin_file *file, const struct skep_plugin_note *note, struct diag *diag,
+			    struct plugin **ret)
 {
 	struct plugin *plugin = NULL;
 	skep_plugin_entry_fn entry;
@@ -210,16 +216,18 @@ static int plugin_file_load(const struct plugin_file *file, const struct skep_pl
 	}
 	if (stat(file->path, &st) < 0 || !plugin_unchanged(&file->st, &st)) {
 		err = -EPERM;
-		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "%s: the file changed while it was loaded; restart once nobody replaces it",
-			 file->path);
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0,
+			 "%s: the file changed while it was loaded; restart once nobody replaces it", file->path);
 		goto out;
 	}
 	/* ISO C has no cast from void * to a function pointer; POSIX says that this is how. */
 	*(void **)&entry = dlsym(handle, SKEP_ENTRY_SYMBOL);
 	if (!entry) {
 		err = -ENOEXEC;
-		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "%s: does not export " SKEP_ENTRY_SYMBOL "(); use SKEP_PLUGIN() once, and link "
-			 "with that symbol visible", file->path);
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0,
+			 "%s: does not export " SKEP_ENTRY_SYMBOL "(); use SKEP_PLUGIN() once, and link "
+			 "with that symbol visible",
+			 file->path);
 		goto out;
 	}
 	/* No instance exists yet, so no table does either; 1.x entry functions do not look at it. */
@@ -253,8 +261,10 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
 	int err = -ENOENT;
 
 	if (!plugin_name_ok(name)) {
-		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "plugin name \"%s\": 1 to %zu letters, digits, _ and - are accepted; "
-			 "directories go into plugin_dirs", name, sizeof(note.name) - 1);
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0,
+			 "plugin name \"%s\": 1 to %zu letters, digits, _ and - are accepted; "
+			 "directories go into plugin_dirs",
+			 name, sizeof(note.name) - 1);
 		return -EINVAL;
 	}
 	if (asprintf(&file_name, "%s.so", name) < 0) {
@@ -279,7 +289,8 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
 		if (strcmp(plugin->path, file.path) != 0)
 			continue;
 		if (plugin->dev != file.st.st_dev || plugin->ino != file.st.st_ino)
-			log_notice("%s: the file was replaced; what was loaded before is used until a restart", file.path);
+			log_notice("%s: the file was replaced; what was loaded before is used until a restart",
+				   file.path);
 		err = note_compatible(&plugin->note, file.path, kind, why, sizeof(why));
 		if (err < 0)
 			diag_add(diag, DIAG_ERROR, NULL, 0, 0, "%s", why);
@@ -311,8 +322,8 @@ static int plugin_is_so(const struct dirent *entry)
 	return len > 3 && strcmp(entry->d_name + len - 3, ".so") == 0;
 }
 
-void plugin_list(const char *const *dirs, void (*cb)(const char *path, const struct skep_plugin_note *, const char *why, void *arg),
-		 void *arg)
+void plugin_list(const char *const *dirs,
+		 void (*cb)(const char *path, const struct skep_plugin_note *, const char *why, void *arg), void *arg)
 {
 	for (size_t i = 0; dirs[i]; i++) {
 		struct dirent **entries;
@@ -327,12 +338,16 @@ void plugin_list(const char *const *dirs, void (*cb)(const char *path, const str
 			int err = plugin_file_open(dirs[i], entries[k]->d_name, &file, why, sizeof(why));
 
 			if (err == 0)
-				err = plugin_file_note(&file, entries[k]->d_name, 0, &note, &was_read, why, sizeof(why));
+				err = plugin_file_note(&file, entries[k]->d_name, 0, &note, &was_read, why,
+						       sizeof(why));
 			else if (err == -ENOENT)
 				snprintf(why, sizeof(why), "%s/%s: gone meanwhile", dirs[i], entries[k]->d_name);
 			if (!file.path && asprintf(&path, "%s/%s", dirs[i], entries[k]->d_name) < 0)
 				path = NULL;
-			cb(file.path ? file.path : path ? path : entries[k]->d_name, was_read ? &note : NULL, err < 0 ? why : NULL, arg);
+			cb(file.path ? file.path
+			   : path    ? path
+				     : entries[k]->d_name,
+			   was_read ? &note : NULL, err < 0 ? why : NULL, arg);
 			free(path);
 			plugin_file_close(&file);
 			free(entries[k]);
@@ -387,7 +402,8 @@ static void plugin_add_not_found(const char *const *dirs, const char *name, stru
 		}
 	}
 	diag_add(diag, DIAG_ERROR, NULL, 0, 0, "no plugin \"%s\": there is no %s.so in %s%s%s%s", name, name,
-		 where && where[0] ? where : "plugin_dirs", near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+		 where && where[0] ? where : "plugin_dirs", near ? "; did you mean \"" : "", near ? near : "",
+		 near ? "\"?" : "");
 	for (size_t i = 0; i < names.n; i++)
 		free(names.names[i]);
 	free(names.names);

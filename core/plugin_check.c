@@ -12,18 +12,18 @@
 #include <string.h>
 
 /* Descriptors are append-only: what ends before this was never version 1.0. */
-#define PLUGIN_SIZE_1_0 (offsetof(struct skep_plugin, flush) + sizeof(((struct skep_plugin *)NULL)->flush))
+#define PLUGIN_SIZE_1_0   (offsetof(struct skep_plugin, flush) + sizeof(((struct skep_plugin *)NULL)->flush))
 #define SINK_OPS_SIZE_1_0 (offsetof(struct skep_sink_ops, submit) + sizeof(((struct skep_sink_ops *)NULL)->submit))
-#define STREAM_SIZE_1_0 (offsetof(struct skep_stream, fields) + sizeof(((struct skep_stream *)NULL)->fields))
-#define FIELD_SIZE_1_0 (offsetof(struct skep_field, help) + sizeof(((struct skep_field *)NULL)->help))
-#define OPTION_SIZE_1_0 (offsetof(struct skep_option, help) + sizeof(((struct skep_option *)NULL)->help))
+#define STREAM_SIZE_1_0   (offsetof(struct skep_stream, fields) + sizeof(((struct skep_stream *)NULL)->fields))
+#define FIELD_SIZE_1_0    (offsetof(struct skep_field, help) + sizeof(((struct skep_field *)NULL)->help))
+#define OPTION_SIZE_1_0   (offsetof(struct skep_option, help) + sizeof(((struct skep_option *)NULL)->help))
 
-#define STATE_SIZE_MAX (16u << 20)
+#define STATE_SIZE_MAX    (16u << 20)
 /* Far above any real table: an uninitialised count must not become a long walk. */
-#define STREAMS_MAX 256u
-#define FIELDS_MAX 1024u
-#define OPTIONS_MAX 1024u
-#define RECORD_SIZE_MAX (1u << 20)
+#define STREAMS_MAX       256u
+#define FIELDS_MAX        1024u
+#define OPTIONS_MAX       1024u
+#define RECORD_SIZE_MAX   (1u << 20)
 
 struct check {
 	const char *path;
@@ -116,17 +116,22 @@ static int check_field(const struct check *c, const struct skep_stream *stream, 
 		if (strcmp(check_field_at(stream, k)->name, field->name) == 0)
 			return check_fail(c, "stream \"%s\": two fields are named \"%s\"", stream->name, field->name);
 	if (!field->unit || !field->help)
-		return check_fail(c, "stream \"%s\", field \"%s\": unit and help must be set (\"\" for no unit)", stream->name, field->name);
+		return check_fail(c, "stream \"%s\", field \"%s\": unit and help must be set (\"\" for no unit)",
+				  stream->name, field->name);
 	if (!check_type(field->type, &size, &align))
-		return check_fail(c, "stream \"%s\", field \"%s\": type %u is not known", stream->name, field->name, field->type);
+		return check_fail(c, "stream \"%s\", field \"%s\": type %u is not known", stream->name, field->name,
+				  field->type);
 	if (field->semantics < SKEP_S_ATTRIBUTE || field->semantics > SKEP_S_CUMULATIVE)
-		return check_fail(c, "stream \"%s\", field \"%s\": semantics %u are not known", stream->name, field->name,
-				  field->semantics);
+		return check_fail(c, "stream \"%s\", field \"%s\": semantics %u are not known", stream->name,
+				  field->name, field->semantics);
 	if (field->offset > stream->record_size || stream->record_size - field->offset < size)
-		return check_fail(c, "stream \"%s\", field \"%s\": %zu bytes at offset %u do not lie within the record's %u bytes",
-				  stream->name, field->name, size, field->offset, stream->record_size);
+		return check_fail(
+			c,
+			"stream \"%s\", field \"%s\": %zu bytes at offset %u do not lie within the record's %u bytes",
+			stream->name, field->name, size, field->offset, stream->record_size);
 	if (field->offset % align != 0)
-		return check_fail(c, "stream \"%s\", field \"%s\": offset %u is not a multiple of %zu, as its type needs",
+		return check_fail(c,
+				  "stream \"%s\", field \"%s\": offset %u is not a multiple of %zu, as its type needs",
 				  stream->name, field->name, field->offset, align);
 	return 0;
 }
@@ -137,8 +142,9 @@ static int check_stream(const struct check *c, const struct skep_plugin *desc, u
 	int err;
 
 	if (!stream || stream->size < STREAM_SIZE_1_0)
-		return check_fail(c, "stream number %u: its descriptor is missing or shorter than in ABI 1.0 (%zu bytes)", i,
-				  STREAM_SIZE_1_0);
+		return check_fail(c,
+				  "stream number %u: its descriptor is missing or shorter than in ABI 1.0 (%zu bytes)",
+				  i, STREAM_SIZE_1_0);
 	if (!stream->name || stream->name[0] == '\0' || !stream->help)
 		return check_fail(c, "stream number %u has no name or no help", i);
 	for (uint32_t k = 0; k < i; k++)
@@ -147,16 +153,19 @@ static int check_stream(const struct check *c, const struct skep_plugin *desc, u
 	if (stream->role > SKEP_ROLE_PROC_OOM)
 		return check_fail(c, "stream \"%s\": role %u is not known", stream->name, stream->role);
 	if (stream->record_size == 0 || stream->record_size > RECORD_SIZE_MAX)
-		return check_fail(c, "stream \"%s\": a record of %u bytes (1 to %u are accepted)", stream->name, stream->record_size,
-				  RECORD_SIZE_MAX);
+		return check_fail(c, "stream \"%s\": a record of %u bytes (1 to %u are accepted)", stream->name,
+				  stream->record_size, RECORD_SIZE_MAX);
 	if (stream->record_size < check_role_size(stream->role))
-		return check_fail(c, "stream \"%s\": a record of %u bytes, but its role needs %zu", stream->name, stream->record_size,
-				  check_role_size(stream->role));
+		return check_fail(c, "stream \"%s\": a record of %u bytes, but its role needs %zu", stream->name,
+				  stream->record_size, check_role_size(stream->role));
 	if (stream->n_fields > FIELDS_MAX || (stream->n_fields > 0 && !stream->fields))
-		return check_fail(c, "stream \"%s\": %u fields, but no table or more than %u", stream->name, stream->n_fields, FIELDS_MAX);
-	if (stream->n_fields > 0 && (stream->field_size < FIELD_SIZE_1_0 || stream->field_size % _Alignof(struct skep_field) != 0))
-		return check_fail(c, "stream \"%s\": field_size %u, expected sizeof(struct skep_field) (%zu in ABI 1.0)", stream->name,
-				  stream->field_size, FIELD_SIZE_1_0);
+		return check_fail(c, "stream \"%s\": %u fields, but no table or more than %u", stream->name,
+				  stream->n_fields, FIELDS_MAX);
+	if (stream->n_fields > 0 &&
+	    (stream->field_size < FIELD_SIZE_1_0 || stream->field_size % _Alignof(struct skep_field) != 0))
+		return check_fail(c,
+				  "stream \"%s\": field_size %u, expected sizeof(struct skep_field) (%zu in ABI 1.0)",
+				  stream->name, stream->field_size, FIELD_SIZE_1_0);
 	for (uint32_t k = 0; k < stream->n_fields; k++) {
 		err = check_field(c, stream, k);
 		if (err < 0)
@@ -189,8 +198,8 @@ static int check_options(const struct check *c, const struct skep_plugin *desc)
 	if (!desc->options)
 		return 0;
 	if (desc->option_size < OPTION_SIZE_1_0 || desc->option_size % _Alignof(struct skep_option) != 0)
-		return check_fail(c, "option_size %u, expected sizeof(struct skep_option) (%zu in ABI 1.0)", desc->option_size,
-				  OPTION_SIZE_1_0);
+		return check_fail(c, "option_size %u, expected sizeof(struct skep_option) (%zu in ABI 1.0)",
+				  desc->option_size, OPTION_SIZE_1_0);
 	for (uint32_t i = 0;; i++) {
 		option = (const void *)((const char *)desc->options + (size_t)i * desc->option_size);
 		if (!option->name)
@@ -200,25 +209,31 @@ static int check_options(const struct check *c, const struct skep_plugin *desc)
 		if (option->name[0] == '\0' || !option->help)
 			return check_fail(c, "option number %u has no name or no help", i);
 		for (uint32_t k = 0; k < i; k++) {
-			const struct skep_option *other = (const void *)((const char *)desc->options + (size_t)k * desc->option_size);
+			const struct skep_option *other =
+				(const void *)((const char *)desc->options + (size_t)k * desc->option_size);
 
 			if (strcmp(other->name, option->name) == 0)
 				return check_fail(c, "two options are named \"%s\"", option->name);
 		}
 		/* These keys are the host's in every entry of "probes" and "sinks". */
-		if (strcmp(option->name, "plugin") == 0 || strcmp(option->name, "name") == 0 || strcmp(option->name, "required") == 0)
-			return check_fail(c, "option \"%s\" has a name that is the host's; call it otherwise", option->name);
+		if (strcmp(option->name, "plugin") == 0 || strcmp(option->name, "name") == 0 ||
+		    strcmp(option->name, "required") == 0)
+			return check_fail(c, "option \"%s\" has a name that is the host's; call it otherwise",
+					  option->name);
 		if (check_option_size(option->type) == 0)
 			return check_fail(c, "option \"%s\": type %u is not known", option->name, option->type);
-		if (option->offset > desc->state_size || desc->state_size - option->offset < check_option_size(option->type) ||
+		if (option->offset > desc->state_size ||
+		    desc->state_size - option->offset < check_option_size(option->type) ||
 		    option->offset % check_option_size(option->type) != 0)
-			return check_fail(c, "option \"%s\": offset %u does not fit into the state's %llu bytes, or is not aligned",
-					  option->name, option->offset, (unsigned long long)desc->state_size);
+			return check_fail(
+				c,
+				"option \"%s\": offset %u does not fit into the state's %llu bytes, or is not aligned",
+				option->name, option->offset, (unsigned long long)desc->state_size);
 	}
 }
 
-int plugin_check_descriptor(const struct skep_plugin *desc, const struct skep_plugin_note *note, const char *path, char *why,
-			    size_t why_size)
+int plugin_check_descriptor(const struct skep_plugin *desc, const struct skep_plugin_note *note, const char *path,
+			    char *why, size_t why_size)
 {
 	const struct check c = { path, why, why_size };
 	int err;
@@ -226,20 +241,26 @@ int plugin_check_descriptor(const struct skep_plugin *desc, const struct skep_pl
 	if (!desc)
 		return check_fail(&c, SKEP_ENTRY_SYMBOL "() returned no descriptor");
 	if (desc->magic != SKEP_NOTE_MAGIC)
-		return check_fail(&c, "bad magic 0x%08x in the descriptor, expected 0x%08x", desc->magic, SKEP_NOTE_MAGIC);
+		return check_fail(&c, "bad magic 0x%08x in the descriptor, expected 0x%08x", desc->magic,
+				  SKEP_NOTE_MAGIC);
 	if (desc->abi_major != note->abi_major || desc->abi_minor != note->abi_minor)
-		return check_fail(&c, "descriptor and note disagree: ABI %u.%u and %u.%u; build the plugin from one set of headers",
-				  desc->abi_major, desc->abi_minor, note->abi_major, note->abi_minor);
+		return check_fail(
+			&c,
+			"descriptor and note disagree: ABI %u.%u and %u.%u; build the plugin from one set of headers",
+			desc->abi_major, desc->abi_minor, note->abi_major, note->abi_minor);
 	if (desc->size < PLUGIN_SIZE_1_0)
-		return check_fail(&c, "a descriptor of %u bytes, at least %zu are needed for ABI 1.0; set .size = sizeof(struct skep_plugin)",
+		return check_fail(&c,
+				  "a descriptor of %u bytes, at least %zu are needed for ABI 1.0; set .size = "
+				  "sizeof(struct skep_plugin)",
 				  desc->size, PLUGIN_SIZE_1_0);
 	if (desc->kind != note->kind)
 		return check_fail(&c, "descriptor and note disagree: kind %u and %u", desc->kind, note->kind);
 	if (!desc->name || strcmp(desc->name, note->name) != 0)
-		return check_fail(&c, "descriptor and note disagree: name \"%s\" and \"%s\"", desc->name ? desc->name : "", note->name);
+		return check_fail(&c, "descriptor and note disagree: name \"%s\" and \"%s\"",
+				  desc->name ? desc->name : "", note->name);
 	if (!desc->version || strcmp(desc->version, note->version) != 0)
-		return check_fail(&c, "descriptor and note disagree: version \"%s\" and \"%s\"", desc->version ? desc->version : "",
-				  note->version);
+		return check_fail(&c, "descriptor and note disagree: version \"%s\" and \"%s\"",
+				  desc->version ? desc->version : "", note->version);
 	if (!desc->summary || !desc->license)
 		return check_fail(&c, "the descriptor's summary and license must be set");
 	if (desc->state_size > STATE_SIZE_MAX)
@@ -247,8 +268,12 @@ int plugin_check_descriptor(const struct skep_plugin *desc, const struct skep_pl
 				  (unsigned long long)desc->state_size, STATE_SIZE_MAX);
 	if (!desc->open || !desc->start || !desc->stop || !desc->close)
 		return check_fail(&c, "the descriptor lacks %s(); open, start, stop and close must be set",
-				  !desc->open ? "open" : !desc->start ? "start" : !desc->stop ? "stop" : "close");
-	if (desc->kind == SKEP_KIND_SINK && (!desc->sink || desc->sink->size < SINK_OPS_SIZE_1_0 || !desc->sink->submit))
+				  !desc->open    ? "open"
+				  : !desc->start ? "start"
+				  : !desc->stop  ? "stop"
+						 : "close");
+	if (desc->kind == SKEP_KIND_SINK &&
+	    (!desc->sink || desc->sink->size < SINK_OPS_SIZE_1_0 || !desc->sink->submit))
 		return check_fail(&c, "a sink without submit(): set .sink, with its size");
 	err = check_options(&c, desc);
 	if (err < 0)

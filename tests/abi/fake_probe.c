@@ -60,13 +60,24 @@ struct fake {
 };
 
 static const struct skep_option fake_options[] = {
-	{ .name = "script", .type = SKEP_O_STR, .flags = SKEP_OPT_REQUIRED, .offset = offsetof(struct fake, script),
+	{ .name = "script",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_REQUIRED,
+	  .offset = offsetof(struct fake, script),
 	  .help = "file that says what to emit when" },
-	{ .name = "base", .type = SKEP_O_TIME, .offset = offsetof(struct fake, base_ns), .default_value = "0s",
+	{ .name = "base",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct fake, base_ns),
+	  .default_value = "0s",
 	  .help = "boot time at which the script begins; 0: when the probe starts" },
-	{ .name = "auto_drained", .type = SKEP_O_BOOL, .offset = offsetof(struct fake, auto_drained), .default_value = "true",
+	{ .name = "auto_drained",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct fake, auto_drained),
+	  .default_value = "true",
 	  .help = "after each turn say that everything up to then was emitted" },
-	{ .name = "fail_while", .type = SKEP_O_STR, .offset = offsetof(struct fake, fail_while),
+	{ .name = "fail_while",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct fake, fail_while),
 	  .help = "start() fails as long as this file is there" },
 	{ .name = NULL },
 };
@@ -122,7 +133,8 @@ static void fake_play_line(struct skep_instance *inst, struct fake *fake, struct
 		fake_redact(inst, fake, line->record);
 		/* fall through */
 	default:
-		host->emit(inst, line->what, line->who.pid != 0 ? &line->who : NULL, fake->base_ns + line->when_ns, line->record);
+		host->emit(inst, line->what, line->who.pid != 0 ? &line->who : NULL, fake->base_ns + line->when_ns,
+			   line->record);
 		host->counter_add(fake->played, 1);
 		break;
 	}

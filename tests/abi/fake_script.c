@@ -19,55 +19,89 @@ struct key {
 	size_t offset;
 };
 
-#define K(struct_, member_, type_) { #member_, type_, offsetof(struct struct_, member_) }
-#define KC(struct_, member_) { #member_, KEY_U64, offsetof(struct struct_, counters.member_) }
-#define KEYS_COUNTERS(s_)                                                                                           \
-	KC(s_, cpu_ns), KC(s_, utime_ns), KC(s_, stime_ns), KC(s_, run_delay_ns), KC(s_, run_count),                \
-	KC(s_, voluntary_switches), KC(s_, involuntary_switches), KC(s_, minor_faults), KC(s_, major_faults),       \
-	KC(s_, rchar_bytes), KC(s_, wchar_bytes), KC(s_, read_calls), KC(s_, write_calls), KC(s_, read_bytes),      \
-	KC(s_, write_bytes), KC(s_, cancelled_write_bytes)
+#define K(struct_, member_, type_)                                 \
+	{                                                          \
+#member_, type_, offsetof(struct struct_, member_) \
+	}
+#define KC(struct_, member_)                                                  \
+	{                                                                     \
+#member_, KEY_U64, offsetof(struct struct_, counters.member_) \
+	}
+#define KEYS_COUNTERS(s_)                                                                                              \
+	KC(s_, cpu_ns), KC(s_, utime_ns), KC(s_, stime_ns), KC(s_, run_delay_ns), KC(s_, run_count),                   \
+		KC(s_, voluntary_switches), KC(s_, involuntary_switches), KC(s_, minor_faults), KC(s_, major_faults),  \
+		KC(s_, rchar_bytes), KC(s_, wchar_bytes), KC(s_, read_calls), KC(s_, write_calls), KC(s_, read_bytes), \
+		KC(s_, write_bytes), KC(s_, cancelled_write_bytes)
 
 static const struct key fork_keys[] = {
-	K(skep_process_fork, parent, KEY_UPID), K(skep_process_fork, cgroup_id, KEY_U64), K(skep_process_fork, uid, KEY_U32),
-	K(skep_process_fork, gid, KEY_U32), K(skep_process_fork, session, KEY_U32), K(skep_process_fork, ns_pid, KEY_U32),
-	K(skep_process_fork, comm, KEY_STR), { NULL, 0, 0 },
+	K(skep_process_fork, parent, KEY_UPID), K(skep_process_fork, cgroup_id, KEY_U64),
+	K(skep_process_fork, uid, KEY_U32),     K(skep_process_fork, gid, KEY_U32),
+	K(skep_process_fork, session, KEY_U32), K(skep_process_fork, ns_pid, KEY_U32),
+	K(skep_process_fork, comm, KEY_STR),    { NULL, 0, 0 },
 };
 static const struct key exec_keys[] = {
-	K(skep_process_exec, parent, KEY_UPID), KEYS_COUNTERS(skep_process_exec), K(skep_process_exec, rss_peak_bytes, KEY_U64),
-	K(skep_process_exec, maxrss_bytes, KEY_U64), K(skep_process_exec, cgroup_id, KEY_U64),
-	K(skep_process_exec, mount_ns, KEY_U64), K(skep_process_exec, pid_ns, KEY_U64), K(skep_process_exec, uid, KEY_U32),
-	K(skep_process_exec, gid, KEY_U32), K(skep_process_exec, session, KEY_U32), K(skep_process_exec, tid, KEY_U32),
-	K(skep_process_exec, ns_pid, KEY_U32), K(skep_process_exec, flags, KEY_U32), K(skep_process_exec, comm, KEY_STR),
-	K(skep_process_exec, filename, KEY_STR), K(skep_process_exec, exe, KEY_STR), K(skep_process_exec, cwd, KEY_STR),
-	K(skep_process_exec, cgroup, KEY_STR), K(skep_process_exec, argv, KEY_STRV), { NULL, 0, 0 },
-};
-static const struct key exit_keys[] = {
-	K(skep_process_exit, status, KEY_U32), { "code", KEY_CODE, offsetof(struct skep_process_exit, status) },
-	{ "signal", KEY_SIGNAL, offsetof(struct skep_process_exit, status) }, K(skep_process_exit, threads_peak, KEY_U32),
-	K(skep_process_exit, rss_peak_bytes, KEY_U64), K(skep_process_exit, maxrss_bytes, KEY_U64),
-	K(skep_process_exit, cgroup_id, KEY_U64), { NULL, 0, 0 },
-};
-static const struct key final_keys[] = {
-	KEYS_COUNTERS(skep_process_final), K(skep_process_final, maxrss_bytes, KEY_U64), K(skep_process_final, status, KEY_U32),
-	{ "code", KEY_CODE, offsetof(struct skep_process_final, status) },
-	{ "signal", KEY_SIGNAL, offsetof(struct skep_process_final, status) }, K(skep_process_final, flags, KEY_U32),
-	K(skep_process_final, cgroup_id, KEY_U64), K(skep_process_final, threads, KEY_U64), { NULL, 0, 0 },
-};
-static const struct key live_keys[] = {
-	K(skep_process_live, parent, KEY_UPID), KEYS_COUNTERS(skep_process_live), K(skep_process_live, rss_bytes, KEY_U64),
-	K(skep_process_live, rss_peak_bytes, KEY_U64), K(skep_process_live, maxrss_bytes, KEY_U64),
-	K(skep_process_live, cgroup_id, KEY_U64), K(skep_process_live, uid, KEY_U32), K(skep_process_live, gid, KEY_U32),
-	K(skep_process_live, session, KEY_U32), K(skep_process_live, ns_pid, KEY_U32), K(skep_process_live, threads, KEY_U32),
-	K(skep_process_live, flags, KEY_U32), K(skep_process_live, comm, KEY_STR), K(skep_process_live, exe, KEY_STR),
-	K(skep_process_live, cwd, KEY_STR), K(skep_process_live, cgroup, KEY_STR), K(skep_process_live, argv, KEY_STRV),
+	K(skep_process_exec, parent, KEY_UPID),
+	KEYS_COUNTERS(skep_process_exec),
+	K(skep_process_exec, rss_peak_bytes, KEY_U64),
+	K(skep_process_exec, maxrss_bytes, KEY_U64),
+	K(skep_process_exec, cgroup_id, KEY_U64),
+	K(skep_process_exec, mount_ns, KEY_U64),
+	K(skep_process_exec, pid_ns, KEY_U64),
+	K(skep_process_exec, uid, KEY_U32),
+	K(skep_process_exec, gid, KEY_U32),
+	K(skep_process_exec, session, KEY_U32),
+	K(skep_process_exec, tid, KEY_U32),
+	K(skep_process_exec, ns_pid, KEY_U32),
+	K(skep_process_exec, flags, KEY_U32),
+	K(skep_process_exec, comm, KEY_STR),
+	K(skep_process_exec, filename, KEY_STR),
+	K(skep_process_exec, exe, KEY_STR),
+	K(skep_process_exec, cwd, KEY_STR),
+	K(skep_process_exec, cgroup, KEY_STR),
+	K(skep_process_exec, argv, KEY_STRV),
 	{ NULL, 0, 0 },
 };
+static const struct key exit_keys[] = {
+	K(skep_process_exit, status, KEY_U32),
+	{ "code", KEY_CODE, offsetof(struct skep_process_exit, status) },
+	{ "signal", KEY_SIGNAL, offsetof(struct skep_process_exit, status) },
+	K(skep_process_exit, threads_peak, KEY_U32),
+	K(skep_process_exit, rss_peak_bytes, KEY_U64),
+	K(skep_process_exit, maxrss_bytes, KEY_U64),
+	K(skep_process_exit, cgroup_id, KEY_U64),
+	{ NULL, 0, 0 },
+};
+static const struct key final_keys[] = {
+	KEYS_COUNTERS(skep_process_final),
+	K(skep_process_final, maxrss_bytes, KEY_U64),
+	K(skep_process_final, status, KEY_U32),
+	{ "code", KEY_CODE, offsetof(struct skep_process_final, status) },
+	{ "signal", KEY_SIGNAL, offsetof(struct skep_process_final, status) },
+	K(skep_process_final, flags, KEY_U32),
+	K(skep_process_final, cgroup_id, KEY_U64),
+	K(skep_process_final, threads, KEY_U64),
+	{ NULL, 0, 0 },
+};
+static const struct key live_keys[] = {
+	K(skep_process_live, parent, KEY_UPID),      KEYS_COUNTERS(skep_process_live),
+	K(skep_process_live, rss_bytes, KEY_U64),    K(skep_process_live, rss_peak_bytes, KEY_U64),
+	K(skep_process_live, maxrss_bytes, KEY_U64), K(skep_process_live, cgroup_id, KEY_U64),
+	K(skep_process_live, uid, KEY_U32),          K(skep_process_live, gid, KEY_U32),
+	K(skep_process_live, session, KEY_U32),      K(skep_process_live, ns_pid, KEY_U32),
+	K(skep_process_live, threads, KEY_U32),      K(skep_process_live, flags, KEY_U32),
+	K(skep_process_live, comm, KEY_STR),         K(skep_process_live, exe, KEY_STR),
+	K(skep_process_live, cwd, KEY_STR),          K(skep_process_live, cgroup, KEY_STR),
+	K(skep_process_live, argv, KEY_STRV),        { NULL, 0, 0 },
+};
 static const struct key oom_keys[] = {
-	K(skep_process_oom, cgroup_id, KEY_U64), K(skep_process_oom, limit_bytes, KEY_U64), K(skep_process_oom, usage_bytes, KEY_U64),
-	K(skep_process_oom, peak_bytes, KEY_U64), K(skep_process_oom, cgroup, KEY_STR), { NULL, 0, 0 },
+	K(skep_process_oom, cgroup_id, KEY_U64),   K(skep_process_oom, limit_bytes, KEY_U64),
+	K(skep_process_oom, usage_bytes, KEY_U64), K(skep_process_oom, peak_bytes, KEY_U64),
+	K(skep_process_oom, cgroup, KEY_STR),      { NULL, 0, 0 },
 };
 static const struct key facet_keys[] = {
-	K(fake_facet, widgets, KEY_U64), K(fake_facet, temperature, KEY_F64), { NULL, 0, 0 },
+	K(fake_facet, widgets, KEY_U64),
+	K(fake_facet, temperature, KEY_F64),
+	{ NULL, 0, 0 },
 };
 static const struct key event_keys[] = { K(fake_event, text, KEY_STR), { NULL, 0, 0 } };
 static const struct key no_keys[] = { { NULL, 0, 0 } };
@@ -75,7 +109,10 @@ static const struct key sweep_end_keys[] = { K(fake_order, complete, KEY_U32), {
 static const struct key drained_keys[] = { { "at", KEY_U64, offsetof(struct fake_order, at_ns) }, { NULL, 0, 0 } };
 static const struct key sleep_keys[] = { { "for", KEY_U64, offsetof(struct fake_order, for_ns) }, { NULL, 0, 0 } };
 static const struct key lost_keys[] = {
-	K(fake_order, stream, KEY_STREAM), K(fake_order, where, KEY_WHERE), K(fake_order, n, KEY_U64), { NULL, 0, 0 },
+	K(fake_order, stream, KEY_STREAM),
+	K(fake_order, where, KEY_WHERE),
+	K(fake_order, n, KEY_U64),
+	{ NULL, 0, 0 },
 };
 
 static const struct {
@@ -84,11 +121,14 @@ static const struct {
 	size_t size;
 	int parent; /* offset, -1: none */
 } whats[FAKE_N_WHATS] = {
-	[FAKE_FORK] = { "fork", fork_keys, sizeof(struct skep_process_fork), offsetof(struct skep_process_fork, parent) },
-	[FAKE_EXEC] = { "exec", exec_keys, sizeof(struct skep_process_exec), offsetof(struct skep_process_exec, parent) },
+	[FAKE_FORK] = { "fork", fork_keys, sizeof(struct skep_process_fork),
+			offsetof(struct skep_process_fork, parent) },
+	[FAKE_EXEC] = { "exec", exec_keys, sizeof(struct skep_process_exec),
+			offsetof(struct skep_process_exec, parent) },
 	[FAKE_EXIT] = { "exit", exit_keys, sizeof(struct skep_process_exit), -1 },
 	[FAKE_FINAL] = { "final", final_keys, sizeof(struct skep_process_final), -1 },
-	[FAKE_LIVE] = { "live", live_keys, sizeof(struct skep_process_live), offsetof(struct skep_process_live, parent) },
+	[FAKE_LIVE] = { "live", live_keys, sizeof(struct skep_process_live),
+			offsetof(struct skep_process_live, parent) },
 	[FAKE_OOM] = { "oom", oom_keys, sizeof(struct skep_process_oom), -1 },
 	[FAKE_FACET] = { "facet", facet_keys, sizeof(struct fake_facet), -1 },
 	[FAKE_EVENT] = { "event", event_keys, sizeof(struct fake_event), -1 },
@@ -145,7 +185,7 @@ static int seen_add(struct reader *r, uint32_t pid, uint64_t start_ns)
 	if (!more)
 		return reader_fail(r, -ENOMEM, "out of memory");
 	r->seen = more;
-	more[r->n_seen++] = (struct seen){ pid, start_ns };
+	more[r->n_seen++] = (struct seen) { pid, start_ns };
 	return 0;
 }
 
@@ -156,8 +196,9 @@ static int parse_u64(const char *text, uint64_t *ret)
 		const char *suffix;
 		uint64_t factor;
 	} suffixes[] = {
-		{ "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { "m", 60000000000 },
-		{ "B", 1 }, { "KiB", 1u << 10 }, { "MiB", 1u << 20 }, { "GiB", 1u << 30 },
+		{ "", 1 },           { "ns", 1 },          { "us", 1000 }, { "ms", 1000000 },
+		{ "s", 1000000000 }, { "m", 60000000000 }, { "B", 1 },     { "KiB", 1u << 10 },
+		{ "MiB", 1u << 20 }, { "GiB", 1u << 30 },
 	};
 	unsigned long long n;
 	char *end;
@@ -238,7 +279,7 @@ static int set_string(struct reader *r, struct fake_line *line, void *where, boo
 	/* A list's last string needs its NUL as well. */
 	if (list && len > 0 && copy[len - 1] != '\0')
 		len++;
-	*str = (struct skep_str){ .ptr = copy, .len = (uint32_t)len, .total = (uint32_t)len };
+	*str = (struct skep_str) { .ptr = copy, .len = (uint32_t)len, .total = (uint32_t)len };
 	return 0;
 }
 
@@ -277,7 +318,8 @@ static int set_key(struct reader *r, struct fake_line *line, const struct key *k
 		break;
 	}
 	if (parse_u64(value, &n) < 0)
-		return reader_fail(r, -EINVAL, "%s=%s is no number (suffixes: ns us ms s m B KiB MiB GiB)", key->name, value);
+		return reader_fail(r, -EINVAL, "%s=%s is no number (suffixes: ns us ms s m B KiB MiB GiB)", key->name,
+				   value);
 	if (key->type == KEY_CODE)
 		n <<= 8;
 	if (key->type == KEY_U64) {
@@ -374,7 +416,8 @@ static int parse_line(struct reader *r, char *text, struct fake_line **ret)
 		if (err > 0 && strcmp(whats[what].name, word) == 0)
 			break;
 	if (what == FAKE_N_WHATS)
-		return reader_fail(r, -EINVAL, "after the time comes what happens: fork exec exit final live oom facet event "
+		return reader_fail(r, -EINVAL,
+				   "after the time comes what happens: fork exec exit final live oom facet event "
 				   "sweep_begin sweep_end drained lost sleep");
 	line = calloc(1, sizeof(*line));
 	if (!line || !(line->record = calloc(1, whats[what].size))) {
@@ -388,7 +431,7 @@ static int parse_line(struct reader *r, char *text, struct fake_line **ret)
 	if (what >= FAKE_N_STREAMS) {
 		struct fake_order *order = line->record;
 
-		*order = (struct fake_order){ .at_ns = when_ns, .n = 1, .complete = 1, .where = SKEP_LOSS_KERNEL };
+		*order = (struct fake_order) { .at_ns = when_ns, .n = 1, .complete = 1, .where = SKEP_LOSS_KERNEL };
 	}
 	while ((err = next_word(r, &text, &word, &len)) > 0) {
 		err = parse_pair(r, line, word, len, &start_given);

@@ -46,10 +46,10 @@ struct fake_order {
 struct fake_line {
 	uint64_t when_ns; /* since the script's beginning */
 	enum fake_what what;
-	struct skep_upid who;      /* start_ns since the beginning, until fake_script_base */
-	struct skep_upid *parent;  /* in the record; NULL: this record has none */
-	void *record;              /* the stream's struct, or a struct fake_order */
-	char **strings;            /* what its strings point to */
+	struct skep_upid who;     /* start_ns since the beginning, until fake_script_base */
+	struct skep_upid *parent; /* in the record; NULL: this record has none */
+	void *record;             /* the stream's struct, or a struct fake_order */
+	char **strings;           /* what its strings point to */
 	size_t n_strings;
 	struct fake_line *next;
 };

@@ -16,11 +16,11 @@
  */
 #include <arpa/inet.h>
 #include <math.h>
+#include <skep/plugin.h>
+#include <skep/upid.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <skep/plugin.h>
-#include <skep/upid.h>
 
 enum mode { MODE_ACK, MODE_RETRY_N, MODE_REJECT, MODE_SLOW };
 
@@ -46,13 +46,27 @@ struct fakesink {
 };
 
 static const struct skep_option fakesink_options[] = {
-	{ .name = "path", .type = SKEP_O_STR, .flags = SKEP_OPT_REQUIRED, .offset = offsetof(struct fakesink, path),
+	{ .name = "path",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_REQUIRED,
+	  .offset = offsetof(struct fakesink, path),
 	  .help = "file to append to" },
-	{ .name = "mode", .type = SKEP_O_STR, .offset = offsetof(struct fakesink, mode_name), .default_value = "ack",
+	{ .name = "mode",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct fakesink, mode_name),
+	  .default_value = "ack",
 	  .help = "ack, retry_n, reject or slow" },
-	{ .name = "delay", .type = SKEP_O_TIME, .offset = offsetof(struct fakesink, delay_ns), .default_value = "0s",
+	{ .name = "delay",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct fakesink, delay_ns),
+	  .default_value = "0s",
 	  .help = "before a batch's fate is told" },
-	{ .name = "n", .type = SKEP_O_INT, .offset = offsetof(struct fakesink, n), .default_value = "1", .min = 0, .max = 1000000,
+	{ .name = "n",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct fakesink, n),
+	  .default_value = "1",
+	  .min = 0,
+	  .max = 1000000,
 	  .help = "retry_n: offers that are put off" },
 	{ .name = NULL },
 };
@@ -60,7 +74,11 @@ static const struct skep_option fakesink_options[] = {
 /* Length of the UTF-8 sequence at p (shortest form, no surrogates, up to U+10FFFF); 0: not one. */
 static size_t utf8_length(const unsigned char *p, size_t room)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+	size_t n = p[0] < 0x80                   ? 1
+		   : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+		   : (p[0] & 0xf0) == 0xe0       ? 3
+		   : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+						 : 0;
 
 	if (n == 0 || n > room)
 		return 0;
@@ -210,7 +228,8 @@ static void json_context(FILE *out, const struct skep_context *context)
 	putc('}', out);
 }
 
-static void json_record(FILE *out, const struct fakesink *sink, const struct skep_batch *batch, const struct skep_record *record)
+static void json_record(FILE *out, const struct fakesink *sink, const struct skep_batch *batch,
+			const struct skep_record *record)
 {
 	const struct skep_stream *stream = record->stream;
 
@@ -227,7 +246,8 @@ static void json_record(FILE *out, const struct fakesink *sink, const struct ske
 		json_context(out, record->context);
 	fputs(",\"fields\":{", out);
 	for (uint32_t i = 0; i < stream->n_fields; i++) {
-		const struct skep_field *field = (const void *)((const char *)stream->fields + (size_t)i * stream->field_size);
+		const struct skep_field *field =
+			(const void *)((const char *)stream->fields + (size_t)i * stream->field_size);
 
 		if (i > 0)
 			putc(',', out);

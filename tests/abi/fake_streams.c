@@ -18,7 +18,8 @@
 	}
 
 static const struct skep_field fork_fields[] = {
-	SKEP_FIELD(struct skep_process_fork, parent, "parent_upid", SKEP_T_UPID, SKEP_S_ATTRIBUTE, "", "the real parent"),
+	SKEP_FIELD(struct skep_process_fork, parent, "parent_upid", SKEP_T_UPID, SKEP_S_ATTRIBUTE, "",
+		   "the real parent"),
 	SKEP_FIELD(struct skep_process_fork, comm, "comm", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "name"),
 };
 static const struct skep_field exec_fields[] = {
@@ -26,13 +27,16 @@ static const struct skep_field exec_fields[] = {
 	SKEP_FIELD(struct skep_process_exec, argv, "argv", SKEP_T_STRV, SKEP_S_ATTRIBUTE, "", "arguments"),
 };
 static const struct skep_field exit_fields[] = {
-	SKEP_FIELD(struct skep_process_exit, maxrss_bytes, "maxrss_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", "peak memory"),
+	SKEP_FIELD(struct skep_process_exit, maxrss_bytes, "maxrss_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By",
+		   "peak memory"),
 };
 static const struct skep_field final_fields[] = {
-	SKEP_FIELD(struct skep_process_final, counters.cpu_ns, "cpu_ns", SKEP_T_U64, SKEP_S_CUMULATIVE, "ns", "CPU time"),
+	SKEP_FIELD(struct skep_process_final, counters.cpu_ns, "cpu_ns", SKEP_T_U64, SKEP_S_CUMULATIVE, "ns",
+		   "CPU time"),
 };
 static const struct skep_field live_fields[] = {
-	SKEP_FIELD(struct skep_process_live, counters.cpu_ns, "cpu_ns", SKEP_T_U64, SKEP_S_CUMULATIVE, "ns", "CPU time"),
+	SKEP_FIELD(struct skep_process_live, counters.cpu_ns, "cpu_ns", SKEP_T_U64, SKEP_S_CUMULATIVE, "ns",
+		   "CPU time"),
 	SKEP_FIELD(struct skep_process_live, rss_bytes, "rss_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", "memory"),
 };
 static const struct skep_field oom_fields[] = {
@@ -57,12 +61,7 @@ STREAM(facet, "fake.facet", SKEP_ROLE_FACET, fake_facet, facet_fields, 0);
 STREAM(event, "fake.event", SKEP_ROLE_NONE, fake_event, event_fields, 0);
 
 const struct skep_stream *const fake_streams[FAKE_N_STREAMS] = {
-	[FAKE_FORK] = &fork_stream,
-	[FAKE_EXEC] = &exec_stream,
-	[FAKE_EXIT] = &exit_stream,
-	[FAKE_FINAL] = &final_stream,
-	[FAKE_LIVE] = &live_stream,
-	[FAKE_OOM] = &oom_stream,
-	[FAKE_FACET] = &facet_stream,
-	[FAKE_EVENT] = &event_stream,
+	[FAKE_FORK] = &fork_stream,   [FAKE_EXEC] = &exec_stream,   [FAKE_EXIT] = &exit_stream,
+	[FAKE_FINAL] = &final_stream, [FAKE_LIVE] = &live_stream,   [FAKE_OOM] = &oom_stream,
+	[FAKE_FACET] = &facet_stream, [FAKE_EVENT] = &event_stream,
 };

@@ -9,9 +9,9 @@
  *   MANGLED_NO_ENTRY  "noentry": a note, but no entry function
  *   MANGLED_UNDEFINED "undefined": needs a function that no library has
  */
+#include <skep/plugin.h>
 #include <stdlib.h>
 #include <string.h>
-#include <skep/plugin.h>
 
 #if defined(MANGLED_TRAP)
 #define NAME "trap"

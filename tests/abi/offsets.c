@@ -8,10 +8,11 @@
  */
 #include <skep/plugin.h>
 
-#define AT(struct_, member_, offset_) \
-	_Static_assert(offsetof(struct struct_, member_) == (offset_), "struct " #struct_ ": " #member_ " moved: the ABI is broken")
+#define AT(struct_, member_, offset_)                                  \
+	_Static_assert(offsetof(struct struct_, member_) == (offset_), \
+		       "struct " #struct_ ": " #member_ " moved: the ABI is broken")
 #define SIZE(struct_, size_) _Static_assert(sizeof(struct struct_) == (size_), "struct " #struct_ ": its size changed")
-#define IS(name_, value_) _Static_assert((name_) == (value_), #name_ " changed: the ABI is broken")
+#define IS(name_, value_)    _Static_assert((name_) == (value_), #name_ " changed: the ABI is broken")
 
 /* Numbers below are those of every 64-bit Linux; there is no 32-bit skep. */
 _Static_assert(sizeof(void *) == 8 && sizeof(long) == 8 && _Alignof(uint64_t) == 8, "a 64-bit ABI");
@@ -305,7 +306,8 @@ IS(SKEP_READABLE, 1u);
 IS(SKEP_WRITABLE, 2u);
 
 /* How old plugins find the host: by these strings. */
-_Static_assert(sizeof(SKEP_NOTE_OWNER) == 5 && sizeof(SKEP_NOTE_SECTION) == 18 && sizeof(SKEP_ENTRY_SYMBOL) == 18, "names changed");
+_Static_assert(sizeof(SKEP_NOTE_OWNER) == 5 && sizeof(SKEP_NOTE_SECTION) == 18 && sizeof(SKEP_ENTRY_SYMBOL) == 18,
+	       "names changed");
 
 int main(void)
 {

@@ -111,8 +111,8 @@ const char *support_error(const struct diag *diag)
 	return diag->entries[0].text;
 }
 
-struct skep_instance *support_instance(uv_loop_t *loop, struct plugin *plugin, const char *json, const struct instance_ops *ops,
-				       void *owner)
+struct skep_instance *support_instance(uv_loop_t *loop, struct plugin *plugin, const char *json,
+				       const struct instance_ops *ops, void *owner)
 {
 	const struct skep_host proto = {
 		.boot_id = "01234567-89ab-cdef-0123-456789abcdef",
@@ -129,14 +129,15 @@ struct skep_instance *support_instance(uv_loop_t *loop, struct plugin *plugin, c
 
 	while (*rest == ' ')
 		rest++;
-	assert_true(asprintf(&text, "{ \"%s\": [ { \"plugin\": \"%s\"%s %s ] }", list, plugin->note.name, *rest == '}' ? "" : ",", rest) > 0);
+	assert_true(asprintf(&text, "{ \"%s\": [ { \"plugin\": \"%s\"%s %s ] }", list, plugin->note.name,
+			     *rest == '}' ? "" : ",", rest) > 0);
 	diag_init(&diag);
 	config = config_parse(text, strlen(text), "test", &diag);
 	if (!config)
 		diag_print(&diag, stderr);
 	assert_non_null(config);
-	err = instance_new(loop, plugin, config, plugin->desc->kind == SKEP_KIND_SINK ? config->sinks : config->probes, &proto, ops, owner,
-			   &diag, &inst);
+	err = instance_new(loop, plugin, config, plugin->desc->kind == SKEP_KIND_SINK ? config->sinks : config->probes,
+			   &proto, ops, owner, &diag, &inst);
 	if (err < 0)
 		diag_print(&diag, stderr);
 	assert_int_equal(err, 0);

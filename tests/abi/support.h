@@ -27,8 +27,8 @@ void support_plugin_copy(const char *name, const char *dir);
 const char *support_error(const struct diag *diag);
 
 /* An instance with the options of `json`, an object without "plugin": "{ \"path\": \"/x\" }". Options must be right. */
-struct skep_instance *support_instance(uv_loop_t *loop, struct plugin *plugin, const char *json, const struct instance_ops *ops,
-				       void *owner);
+struct skep_instance *support_instance(uv_loop_t *loop, struct plugin *plugin, const char *json,
+				       const struct instance_ops *ops, void *owner);
 /* stop, run the loop until it has stopped, free. Returns NULL. */
 struct skep_instance *support_instance_end(struct skep_instance *inst);
 /* Runs the loop until *flag, at most 10 s. */

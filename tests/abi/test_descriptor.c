@@ -65,14 +65,22 @@ static int plugin_submit(struct skep_instance *inst, void *data, const struct sk
 
 static void make_sound(void)
 {
-	options[0] = (struct skep_option){ .name = "number", .type = SKEP_O_INT, .offset = offsetof(struct state, number), .help = "n" };
-	options[1] = (struct skep_option){ .name = "yes", .type = SKEP_O_BOOL, .offset = offsetof(struct state, yes), .help = "y" };
-	options[2] = (struct skep_option){ .name = NULL };
-	fields[0] = (struct skep_field)SKEP_FIELD(struct record, count, "count", SKEP_T_U64, SKEP_S_DELTA, "1", "how many");
-	fields[1] = (struct skep_field)SKEP_FIELD(struct record, text, "text", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "what");
-	fields[2] = (struct skep_field)SKEP_FIELD(struct record, bytes, "bytes", SKEP_T_HASH, SKEP_S_ATTRIBUTE, "", "which");
-	fields[3] = (struct skep_field)SKEP_FIELD(struct record, flag, "flag", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "whether");
-	stream = (struct skep_stream){
+	options[0] = (struct skep_option) {
+		.name = "number", .type = SKEP_O_INT, .offset = offsetof(struct state, number), .help = "n"
+	};
+	options[1] = (struct skep_option) {
+		.name = "yes", .type = SKEP_O_BOOL, .offset = offsetof(struct state, yes), .help = "y"
+	};
+	options[2] = (struct skep_option) { .name = NULL };
+	fields[0] =
+		(struct skep_field)SKEP_FIELD(struct record, count, "count", SKEP_T_U64, SKEP_S_DELTA, "1", "how many");
+	fields[1] =
+		(struct skep_field)SKEP_FIELD(struct record, text, "text", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "what");
+	fields[2] = (struct skep_field)SKEP_FIELD(struct record, bytes, "bytes", SKEP_T_HASH, SKEP_S_ATTRIBUTE, "",
+						  "which");
+	fields[3] = (struct skep_field)SKEP_FIELD(struct record, flag, "flag", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "",
+						  "whether");
+	stream = (struct skep_stream) {
 		.size = sizeof(stream),
 		.field_size = sizeof(fields[0]),
 		.name = "a.stream",
@@ -85,8 +93,8 @@ static void make_sound(void)
 	other_stream.name = "other.stream";
 	streams[0] = &stream;
 	streams[1] = &other_stream;
-	sink_ops = (struct skep_sink_ops){ .size = sizeof(sink_ops), .submit = plugin_submit };
-	plugin = (struct skep_plugin){
+	sink_ops = (struct skep_sink_ops) { .size = sizeof(sink_ops), .submit = plugin_submit };
+	plugin = (struct skep_plugin) {
 		.magic = SKEP_NOTE_MAGIC,
 		.abi_major = SKEP_ABI_MAJOR,
 		.abi_minor = SKEP_ABI_MINOR,
@@ -106,7 +114,7 @@ static void make_sound(void)
 		.stop = plugin_end,
 		.close = plugin_end,
 	};
-	note = (struct skep_plugin_note){
+	note = (struct skep_plugin_note) {
 		.magic = SKEP_NOTE_MAGIC,
 		.abi_major = SKEP_ABI_MAJOR,
 		.abi_minor = SKEP_ABI_MINOR,
@@ -116,10 +124,22 @@ static void make_sound(void)
 	};
 }
 
-static void no_summary(void) { plugin.summary = NULL; }
-static void no_name(void) { plugin.name = NULL; }
-static void no_stop(void) { plugin.stop = NULL; }
-static void sink_without_ops(void) { plugin.kind = note.kind = SKEP_KIND_SINK; }
+static void no_summary(void)
+{
+	plugin.summary = NULL;
+}
+static void no_name(void)
+{
+	plugin.name = NULL;
+}
+static void no_stop(void)
+{
+	plugin.stop = NULL;
+}
+static void sink_without_ops(void)
+{
+	plugin.kind = note.kind = SKEP_KIND_SINK;
+}
 static void sink_ops_short(void)
 {
 	sink_without_ops();
@@ -132,35 +152,122 @@ static void sink_no_submit(void)
 	plugin.sink = &sink_ops;
 	sink_ops.submit = NULL;
 }
-static void option_stride(void) { plugin.option_size = 12; }
-static void option_twice(void) { options[1].name = "number"; }
-static void option_reserved(void) { options[1].name = "required"; }
-static void option_type(void) { options[1].type = 99; }
-static void option_outside(void) { options[0].offset = sizeof(struct state) - 4; }
-static void option_unaligned(void) { options[0].offset = 4; }
-static void option_nameless(void) { options[1].name = ""; }
-static void too_many_streams(void) { plugin.n_streams = 0x10000; }
-static void no_stream_table(void) { plugin.streams = NULL; }
-static void stream_missing(void) { streams[1] = NULL; }
-static void stream_short(void) { stream.size = 8; }
-static void stream_nameless(void) { stream.name = ""; }
-static void stream_twice(void) { other_stream.name = "a.stream"; }
-static void stream_role(void) { stream.role = 42; }
-static void record_empty(void) { stream.record_size = 0; }
-static void record_huge(void) { stream.record_size = 1u << 30; }
-static void record_below_role(void) { stream.role = SKEP_ROLE_PROC_EXEC; }
-static void field_table_missing(void) { stream.fields = NULL; }
-static void field_count(void) { stream.n_fields = 0xffffffff; }
-static void field_stride(void) { stream.field_size = 39; }
-static void field_nameless(void) { fields[1].name = NULL; }
-static void field_twice(void) { fields[3].name = "count"; }
-static void field_unitless(void) { fields[0].unit = NULL; }
-static void field_type(void) { fields[0].type = 0; }
-static void field_semantics(void) { fields[0].semantics = 9; }
-static void field_outside(void) { fields[0].offset = sizeof(struct record); }
-static void field_wraps(void) { fields[0].offset = 0xfffffffc; }
-static void field_half_outside(void) { fields[1].offset = sizeof(struct record) - 8; }
-static void field_unaligned(void) { fields[0].offset = 4; }
+static void option_stride(void)
+{
+	plugin.option_size = 12;
+}
+static void option_twice(void)
+{
+	options[1].name = "number";
+}
+static void option_reserved(void)
+{
+	options[1].name = "required";
+}
+static void option_type(void)
+{
+	options[1].type = 99;
+}
+static void option_outside(void)
+{
+	options[0].offset = sizeof(struct state) - 4;
+}
+static void option_unaligned(void)
+{
+	options[0].offset = 4;
+}
+static void option_nameless(void)
+{
+	options[1].name = "";
+}
+static void too_many_streams(void)
+{
+	plugin.n_streams = 0x10000;
+}
+static void no_stream_table(void)
+{
+	plugin.streams = NULL;
+}
+static void stream_missing(void)
+{
+	streams[1] = NULL;
+}
+static void stream_short(void)
+{
+	stream.size = 8;
+}
+static void stream_nameless(void)
+{
+	stream.name = "";
+}
+static void stream_twice(void)
+{
+	other_stream.name = "a.stream";
+}
+static void stream_role(void)
+{
+	stream.role = 42;
+}
+static void record_empty(void)
+{
+	stream.record_size = 0;
+}
+static void record_huge(void)
+{
+	stream.record_size = 1u << 30;
+}
+static void record_below_role(void)
+{
+	stream.role = SKEP_ROLE_PROC_EXEC;
+}
+static void field_table_missing(void)
+{
+	stream.fields = NULL;
+}
+static void field_count(void)
+{
+	stream.n_fields = 0xffffffff;
+}
+static void field_stride(void)
+{
+	stream.field_size = 39;
+}
+static void field_nameless(void)
+{
+	fields[1].name = NULL;
+}
+static void field_twice(void)
+{
+	fields[3].name = "count";
+}
+static void field_unitless(void)
+{
+	fields[0].unit = NULL;
+}
+static void field_type(void)
+{
+	fields[0].type = 0;
+}
+static void field_semantics(void)
+{
+	fields[0].semantics = 9;
+}
+static void field_outside(void)
+{
+	fields[0].offset = sizeof(struct record);
+}
+static void field_wraps(void)
+{
+	fields[0].offset = 0xfffffffc;
+}
+static void field_half_outside(void)
+{
+	fields[1].offset = sizeof(struct record) - 8;
+}
+static void field_unaligned(void)
+{
+	fields[0].offset = 4;
+}
 
 static const struct {
 	void (*spoil)(void);

@@ -191,7 +191,11 @@ static void probe_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option probe_options[] = {
-	{ .name = "number", .type = SKEP_O_INT, .offset = offsetof(struct probe, number), .default_value = "3", .help = "a number" },
+	{ .name = "number",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct probe, number),
+	  .default_value = "3",
+	  .help = "a number" },
 	{ .name = NULL },
 };
 
@@ -255,7 +259,8 @@ static struct {
 	char why[64];
 } got;
 
-static void ops_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void ops_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		     const void *rec)
 {
 	(void)inst;
 	got.n[stream]++;
@@ -329,7 +334,8 @@ static unsigned ops_redact(struct skep_instance *inst, const char *exe, char *ar
 	return 1;
 }
 
-static void ops_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+static void ops_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result,
+			   const char *why)
 {
 	(void)inst;
 	(void)batch;
@@ -805,22 +811,23 @@ static void test_fake_probe(void **state)
 {
 	char *dir = support_dir_new();
 	struct skep_instance *inst = fake(dir,
-		"# the whole repertoire\n"
-		"0    sweep_begin\n"
-		"0    live  pid=1 start=0 exe=/sbin/init rss_bytes=4MiB\n"
-		"0    sweep_end\n"
-		"0    sweep_begin\n"
-		"0    sweep_end complete=0\n"
-		"\n"
-		"1ms  fork  pid=100 parent=1 comm=sh # a comment\n"
-		"+1ms exec  pid=100 parent=1 exe=/usr/bin/tool argv=\"tool\\0a b\\0xy\"\n"
-		"+0   facet pid=100 widgets=3 temperature=36.5\n"
-		"+0   event text=\"said \\\"hello\\\"\"\n"
-		"+0   oom   pid=100 limit_bytes=1GiB\n"
-		"+1ms exit  pid=100 code=3\n"
-		"+0   lost  stream=exec n=5 where=kernel\n"
-		"+0   final pid=100 code=3 cpu_ns=1500ms\n"
-		"1h   drained\n", ", \"base\": \"1s\"");
+					  "# the whole repertoire\n"
+					  "0    sweep_begin\n"
+					  "0    live  pid=1 start=0 exe=/sbin/init rss_bytes=4MiB\n"
+					  "0    sweep_end\n"
+					  "0    sweep_begin\n"
+					  "0    sweep_end complete=0\n"
+					  "\n"
+					  "1ms  fork  pid=100 parent=1 comm=sh # a comment\n"
+					  "+1ms exec  pid=100 parent=1 exe=/usr/bin/tool argv=\"tool\\0a b\\0xy\"\n"
+					  "+0   facet pid=100 widgets=3 temperature=36.5\n"
+					  "+0   event text=\"said \\\"hello\\\"\"\n"
+					  "+0   oom   pid=100 limit_bytes=1GiB\n"
+					  "+1ms exit  pid=100 code=3\n"
+					  "+0   lost  stream=exec n=5 where=kernel\n"
+					  "+0   final pid=100 code=3 cpu_ns=1500ms\n"
+					  "1h   drained\n",
+					  ", \"base\": \"1s\"");
 
 	(void)state;
 	/* "1h" is no number of ours: said with file and line, and nothing runs. */
@@ -829,21 +836,22 @@ static void test_fake_probe(void **state)
 	support_instance_end(inst);
 
 	inst = fake(dir,
-		"0    sweep_begin\n"
-		"0    live  pid=1 start=0 exe=/sbin/init rss_bytes=4MiB\n"
-		"0    sweep_end\n"
-		"0    sweep_begin\n"
-		"0    sweep_end complete=0\n"
-		"1ms  fork  pid=100 parent=1 comm=sh # a comment\n"
-		"+1ms exec  pid=100 parent=1 exe=/usr/bin/tool argv=\"tool\\0a b\\0xy\"\n"
-		"+0   facet pid=100 widgets=3 temperature=36.5\n"
-		"+0   event text=\"said \\\"hello\\\"\"\n"
-		"+0   oom   pid=100 limit_bytes=1GiB\n"
-		"+1ms exit  pid=100 code=3\n"
-		"+0   lost  stream=exec n=5 where=kernel\n"
-		"+0   final pid=100 code=3 cpu_ns=1500ms\n"
-		"60m  drained\n"
-		"+1s  event text=late\n", ", \"base\": \"1s\"");
+		    "0    sweep_begin\n"
+		    "0    live  pid=1 start=0 exe=/sbin/init rss_bytes=4MiB\n"
+		    "0    sweep_end\n"
+		    "0    sweep_begin\n"
+		    "0    sweep_end complete=0\n"
+		    "1ms  fork  pid=100 parent=1 comm=sh # a comment\n"
+		    "+1ms exec  pid=100 parent=1 exe=/usr/bin/tool argv=\"tool\\0a b\\0xy\"\n"
+		    "+0   facet pid=100 widgets=3 temperature=36.5\n"
+		    "+0   event text=\"said \\\"hello\\\"\"\n"
+		    "+0   oom   pid=100 limit_bytes=1GiB\n"
+		    "+1ms exit  pid=100 code=3\n"
+		    "+0   lost  stream=exec n=5 where=kernel\n"
+		    "+0   final pid=100 code=3 cpu_ns=1500ms\n"
+		    "60m  drained\n"
+		    "+1s  event text=late\n",
+		    ", \"base\": \"1s\"");
 	assert_int_equal(instance_open(inst), 0);
 	assert_int_equal(instance_start(inst), 0);
 	assert_int_equal(got.n[4], 0);
@@ -947,7 +955,8 @@ static void test_fake_probe_bad_scripts(void **state)
 		struct skep_instance *inst = fake(dir, bad_scripts[i][0], "");
 
 		if (instance_open(inst) >= 0 || !strstr(inst->reason, bad_scripts[i][1]))
-			fail_msg("script %zu: \"%s\" lacks \"%s\"", i, inst->reason ? inst->reason : "", bad_scripts[i][1]);
+			fail_msg("script %zu: \"%s\" lacks \"%s\"", i, inst->reason ? inst->reason : "",
+				 bad_scripts[i][1]);
 		support_instance_end(inst);
 	}
 	support_dir_remove(dir);
@@ -966,9 +975,12 @@ struct every {
 
 #define E(m_, t_) SKEP_FIELD(struct every, m_, #m_, t_, SKEP_S_ATTRIBUTE, "", "x")
 static const struct skep_field every_fields[] = {
-	E(u, SKEP_T_U64), E(time, SKEP_T_TIME), E(i, SKEP_T_I64), E(f, SKEP_T_F64), E(not_a_number, SKEP_T_F64), E(str, SKEP_T_STR),
-	E(cut, SKEP_T_STR), E(bad_utf8, SKEP_T_STR), E(list, SKEP_T_STRV), E(nothing, SKEP_T_STR), E(upid, SKEP_T_UPID),
-	E(nobody, SKEP_T_UPID), E(hash, SKEP_T_HASH), E(ip4, SKEP_T_IP), E(ip6, SKEP_T_IP), E(yes, SKEP_T_BOOL),
+	E(u, SKEP_T_U64),       E(time, SKEP_T_TIME),        E(i, SKEP_T_I64),
+	E(f, SKEP_T_F64),       E(not_a_number, SKEP_T_F64), E(str, SKEP_T_STR),
+	E(cut, SKEP_T_STR),     E(bad_utf8, SKEP_T_STR),     E(list, SKEP_T_STRV),
+	E(nothing, SKEP_T_STR), E(upid, SKEP_T_UPID),        E(nobody, SKEP_T_UPID),
+	E(hash, SKEP_T_HASH),   E(ip4, SKEP_T_IP),           E(ip6, SKEP_T_IP),
+	E(yes, SKEP_T_BOOL),
 };
 static const struct skep_stream every_stream = {
 	.size = sizeof(struct skep_stream),
@@ -980,7 +992,10 @@ static const struct skep_stream every_stream = {
 	.fields = every_fields,
 };
 
-#define STR(text_) { .ptr = (text_), .len = sizeof(text_) - 1, .total = sizeof(text_) - 1 }
+#define STR(text_)                                                                   \
+	{                                                                            \
+		.ptr = (text_), .len = sizeof(text_) - 1, .total = sizeof(text_) - 1 \
+	}
 static const struct every every_record = {
 	.u = UINT64_MAX,
 	.time = 5,
@@ -997,7 +1012,9 @@ static const struct every every_record = {
 	.ip6 = { [15] = 1 },
 	.yes = 1,
 };
-static const struct skep_context every_context = { .size = sizeof(every_context), .run = STR("r1"), .tool = STR("sort") };
+static const struct skep_context every_context = { .size = sizeof(every_context),
+						   .run = STR("r1"),
+						   .tool = STR("sort") };
 static const struct skep_record record = {
 	.size = sizeof(record),
 	.stream = &every_stream,
@@ -1007,7 +1024,9 @@ static const struct skep_record record = {
 	.context = &every_context,
 };
 static const struct skep_record *const records[] = { &record };
-static const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .id = 1, .key = "host/1/1", .records = records };
+static const struct skep_batch batch = {
+	.size = sizeof(batch), .n = 1, .id = 1, .key = "host/1/1", .records = records
+};
 
 static struct skep_instance *fakesink(const char *dir, const char *more)
 {
@@ -1036,11 +1055,13 @@ static void test_fakesink_writes(void **state)
 	assert_int_equal(got.acked, 1);
 	assert_int_equal(inst->counters->value, 1);
 	text = support_read(path, &size);
-	assert_string_equal(text,
+	assert_string_equal(
+		text,
 		"{\"stream\":\"every\",\"batch\":\"host/1/1\",\"upid\":\"01234567-42-1234\",\"time_ns\":99,"
 		"\"context\":{\"run\":\"r1\",\"pipeline\":\"\",\"task\":\"\",\"tool\":\"sort\",\"container\":\"\"},"
 		"\"fields\":{\"u\":18446744073709551615,\"time\":5,\"i\":-7,\"f\":0.5,\"not_a_number\":null,"
-		"\"str\":\"a \\\"b\\\" \\\\ \\u000a\\u0001 \303\244\",\"cut\":\"cut\342\200\246\",\"bad_utf8\":\"\357\277\275\357\277\275\","
+		"\"str\":\"a \\\"b\\\" \\\\ \\u000a\\u0001 "
+		"\303\244\",\"cut\":\"cut\342\200\246\",\"bad_utf8\":\"\357\277\275\357\277\275\","
 		"\"list\":[\"one\",\"\",\"three\"],\"nothing\":\"\",\"upid\":\"01234567-42-1234\",\"nobody\":\"\","
 		"\"hash\":\"dead0000000000000000000000000000\",\"ip4\":\"127.0.0.1\",\"ip6\":\"::1\",\"yes\":true}}\n");
 	/* And another reader of JSON agrees that it is JSON (2^64 - 1 is above what jansson takes for an integer). */

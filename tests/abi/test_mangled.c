@@ -75,29 +75,80 @@ static Elf64_Shdr *section_of(struct image *image)
 
 /* ---- what is done to the file ---------------------------------------------------------- */
 
-static void bad_magic(struct image *image) { note_of(image)->magic = 0xdeadbeef; }
-static void other_major(struct image *image) { note_of(image)->abi_major = 2; }
+static void bad_magic(struct image *image)
+{
+	note_of(image)->magic = 0xdeadbeef;
+}
+static void other_major(struct image *image)
+{
+	note_of(image)->abi_major = 2;
+}
 /* Of another major nothing is understood but its version: not even that a name is to end. */
 static void other_layout(struct image *image)
 {
 	note_of(image)->abi_major = 7;
 	memset(note_of(image)->name, 0xff, sizeof(note_of(image)->name) + sizeof(note_of(image)->version));
 }
-static void newer_minor(struct image *image) { note_of(image)->abi_minor = 99; }
-static void unknown_kind(struct image *image) { note_of(image)->kind = 77; }
-static void name_unterminated(struct image *image) { memset(note_of(image)->name, 'a', sizeof(note_of(image)->name)); }
-static void name_empty(struct image *image) { memset(note_of(image)->name, 0, sizeof(note_of(image)->name)); }
-static void name_unprintable(struct image *image) { memcpy(note_of(image)->name, "\033[2J", 5); }
-static void version_unterminated(struct image *image) { memset(note_of(image)->version, '1', sizeof(note_of(image)->version)); }
-static void other_name(struct image *image) { memcpy(note_of(image)->name, "trek", 5); }
-static void description_short(struct image *image) { *(uint32_t *)(image->bytes + note_at(image) - 16) = 20; }
-static void description_tiny(struct image *image) { *(uint32_t *)(image->bytes + note_at(image) - 16) = 3; }
-static void description_long(struct image *image) { *(uint32_t *)(image->bytes + note_at(image) - 16) = 0xfffffff0; }
-static void owner_long(struct image *image) { *(uint32_t *)(image->bytes + note_at(image) - 20) = 0xffffffff; }
-static void section_short(struct image *image) { section_of(image)->sh_size = 30; }
-static void section_tiny(struct image *image) { section_of(image)->sh_size = 5; }
-static void section_beyond(struct image *image) { section_of(image)->sh_offset = 0x7fffffffffffff00; }
-static void section_huge(struct image *image) { section_of(image)->sh_size = 0xffffffffffffffff; }
+static void newer_minor(struct image *image)
+{
+	note_of(image)->abi_minor = 99;
+}
+static void unknown_kind(struct image *image)
+{
+	note_of(image)->kind = 77;
+}
+static void name_unterminated(struct image *image)
+{
+	memset(note_of(image)->name, 'a', sizeof(note_of(image)->name));
+}
+static void name_empty(struct image *image)
+{
+	memset(note_of(image)->name, 0, sizeof(note_of(image)->name));
+}
+static void name_unprintable(struct image *image)
+{
+	memcpy(note_of(image)->name, "\033[2J", 5);
+}
+static void version_unterminated(struct image *image)
+{
+	memset(note_of(image)->version, '1', sizeof(note_of(image)->version));
+}
+static void other_name(struct image *image)
+{
+	memcpy(note_of(image)->name, "trek", 5);
+}
+static void description_short(struct image *image)
+{
+	*(uint32_t *)(image->bytes + note_at(image) - 16) = 20;
+}
+static void description_tiny(struct image *image)
+{
+	*(uint32_t *)(image->bytes + note_at(image) - 16) = 3;
+}
+static void description_long(struct image *image)
+{
+	*(uint32_t *)(image->bytes + note_at(image) - 16) = 0xfffffff0;
+}
+static void owner_long(struct image *image)
+{
+	*(uint32_t *)(image->bytes + note_at(image) - 20) = 0xffffffff;
+}
+static void section_short(struct image *image)
+{
+	section_of(image)->sh_size = 30;
+}
+static void section_tiny(struct image *image)
+{
+	section_of(image)->sh_size = 5;
+}
+static void section_beyond(struct image *image)
+{
+	section_of(image)->sh_offset = 0x7fffffffffffff00;
+}
+static void section_huge(struct image *image)
+{
+	section_of(image)->sh_size = 0xffffffffffffffff;
+}
 static void other_owner(struct image *image)
 {
 	image->bytes[note_at(image) - 8] = 'S';
@@ -112,15 +163,30 @@ static void other_machine(struct image *image)
 {
 	ehdr_of(image)->e_machine = ehdr_of(image)->e_machine == EM_AARCH64 ? EM_X86_64 : EM_AARCH64;
 }
-static void class_32(struct image *image) { image->bytes[EI_CLASS] = ELFCLASS32; }
+static void class_32(struct image *image)
+{
+	image->bytes[EI_CLASS] = ELFCLASS32;
+}
 static void other_order(struct image *image)
 {
 	image->bytes[EI_DATA] = image->bytes[EI_DATA] == ELFDATA2LSB ? ELFDATA2MSB : ELFDATA2LSB;
 }
-static void executable(struct image *image) { ehdr_of(image)->e_type = ET_EXEC; }
-static void not_elf(struct image *image) { memcpy(image->bytes, "#!/bin/sh\n", 10); }
-static void empty(struct image *image) { image->size = 0; }
-static void cut_header(struct image *image) { image->size = 40; }
+static void executable(struct image *image)
+{
+	ehdr_of(image)->e_type = ET_EXEC;
+}
+static void not_elf(struct image *image)
+{
+	memcpy(image->bytes, "#!/bin/sh\n", 10);
+}
+static void empty(struct image *image)
+{
+	image->size = 0;
+}
+static void cut_header(struct image *image)
+{
+	image->size = 40;
+}
 static void cut_half(struct image *image)
 {
 	image->size /= 2;
@@ -135,9 +201,11 @@ static const struct refusal {
 	const char *expect; /* in the message */
 } refusals[] = {
 	{ bad_magic, SKEP_KIND_PROBE, "bad magic 0xdeadbeef in the plugin note, expected 0x70656b73" },
-	{ other_major, SKEP_KIND_PROBE, "built for plugin ABI 2.0, this skepd provides 1.0 (accepts 1.0-1.0); rebuild it against skep 1.x" },
+	{ other_major, SKEP_KIND_PROBE,
+	  "built for plugin ABI 2.0, this skepd provides 1.0 (accepts 1.0-1.0); rebuild it against skep 1.x" },
 	{ other_layout, SKEP_KIND_PROBE, "built for plugin ABI 7.0, this skepd provides 1.0" },
-	{ newer_minor, SKEP_KIND_PROBE, "built for plugin ABI 1.99, this skepd provides 1.0 (accepts 1.0-1.0); upgrade skep" },
+	{ newer_minor, SKEP_KIND_PROBE,
+	  "built for plugin ABI 1.99, this skepd provides 1.0 (accepts 1.0-1.0); upgrade skep" },
 	{ unknown_kind, SKEP_KIND_PROBE, "of kind 77" },
 	{ NULL, SKEP_KIND_SINK, "\"trap\" is a probe, not a sink; name it under \"probes\"" },
 	{ name_unterminated, SKEP_KIND_PROBE, "name is empty, not terminated within 32 bytes" },
@@ -191,8 +259,10 @@ static void test_refused_before_it_runs(void **state)
 		support_write(path, image.bytes, image.size, 0644);
 		diag_init(&diag);
 		err = load(dir, "trap", refusals[i].kind, &diag);
-		if (err != -ENOEXEC || !strstr(support_error(&diag), refusals[i].expect) || !strstr(support_error(&diag), path))
-			fail_msg("case %zu: %d, \"%s\" lacks \"%s\" or the path", i, err, support_error(&diag), refusals[i].expect);
+		if (err != -ENOEXEC || !strstr(support_error(&diag), refusals[i].expect) ||
+		    !strstr(support_error(&diag), path))
+			fail_msg("case %zu: %d, \"%s\" lacks \"%s\" or the path", i, err, support_error(&diag),
+				 refusals[i].expect);
 		diag_clear(&diag);
 		free(image.bytes);
 		free(path);
@@ -490,8 +560,8 @@ static void list_one(const char *path, const struct skep_plugin_note *note, cons
 	struct listing *listing = arg;
 	size_t at = strlen(listing->text);
 
-	snprintf(listing->text + at, sizeof(listing->text) - at, "%s %s %s;", strrchr(path, '/') + 1, note ? note->name : "-",
-		 why ? "refused" : "ok");
+	snprintf(listing->text + at, sizeof(listing->text) - at, "%s %s %s;", strrchr(path, '/') + 1,
+		 note ? note->name : "-", why ? "refused" : "ok");
 }
 
 static void test_list(void **state)

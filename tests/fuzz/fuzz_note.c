@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(memcmp(&note, &other, sizeof(note)) == 0, "file and memory give different notes");
 	if (err < 0) {
 		must(memcmp(&note, &untouched, sizeof(note)) == 0, "a refused note was written");
-		must(strnlen(why, sizeof(why)) > strlen("plugin image: ") && strnlen(why, sizeof(why)) < sizeof(why), "no reason");
+		must(strnlen(why, sizeof(why)) > strlen("plugin image: ") && strnlen(why, sizeof(why)) < sizeof(why),
+		     "no reason");
 		/* However little room there is for the reason. */
 		for (size_t room = 0; room < 20; room++)
 			must(note_read_memory(data, size, &note, why, room) == err, "another answer");

@@ -16,13 +16,13 @@
 #include "core/note.h"
 
 #if defined(__x86_64__)
-#define MACHINE EM_X86_64
+#define MACHINE       EM_X86_64
 #define OTHER_MACHINE EM_AARCH64
 #elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
+#define MACHINE       EM_AARCH64
 #define OTHER_MACHINE EM_X86_64
 #else
-#define MACHINE 0 /* the seeds' machine cannot be ours: test_note_seeds skips */
+#define MACHINE       0 /* the seeds' machine cannot be ours: test_note_seeds skips */
 #define OTHER_MACHINE 0
 #endif
 
@@ -63,7 +63,8 @@ static size_t read_seed(const char *name, char *ret_bytes, size_t room)
 	size_t n;
 	FILE *f;
 
-	assert_true(snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/fuzz_note/%s", srcdir ? srcdir : ".", name) < (int)sizeof(path));
+	assert_true(snprintf(path, sizeof(path), "%s/tests/fuzz/corpus/fuzz_note/%s", srcdir ? srcdir : ".", name) <
+		    (int)sizeof(path));
 	f = fopen(path, "re");
 	if (!f)
 		fail_msg("%s: %s", path, strerror(errno));
@@ -87,7 +88,8 @@ static void test_note_seeds(void **state)
 
 		/* The seeds are of one machine, the test runs on any. */
 		if (n >= sizeof(Elf64_Ehdr) && memcmp(bytes, ELFMAG, SELFMAG) == 0)
-			((Elf64_Ehdr *)(void *)bytes)->e_machine = strcmp(seeds[i].seed, "other-machine") == 0 ? OTHER_MACHINE : MACHINE;
+			((Elf64_Ehdr *)(void *)bytes)->e_machine =
+				strcmp(seeds[i].seed, "other-machine") == 0 ? OTHER_MACHINE : MACHINE;
 		err = note_read_memory(bytes, n, &note, why, sizeof(why));
 		if (err != seeds[i].err)
 			fail_msg("%s: %d (%s), expected %d", seeds[i].seed, err, why, seeds[i].err);
@@ -113,19 +115,23 @@ static void test_compatible(void **state)
 	(void)state;
 	expect_compatible(&note, SKEP_KIND_PROBE, 0, "");
 	expect_compatible(&note, 0, 0, "");
-	expect_compatible(&note, SKEP_KIND_SINK, -ENOEXEC,
-			  "sched.so: plugin \"sched\" is a probe, not a sink; name it under \"probes\" in the configuration");
+	expect_compatible(
+		&note, SKEP_KIND_SINK, -ENOEXEC,
+		"sched.so: plugin \"sched\" is a probe, not a sink; name it under \"probes\" in the configuration");
 	note.abi_minor = 1;
 	expect_compatible(&note, 0, -ENOEXEC,
-			  "sched.so: built for plugin ABI 1.1, this skepd provides 1.0 (accepts 1.0-1.0); upgrade skep, or rebuild the "
+			  "sched.so: built for plugin ABI 1.1, this skepd provides 1.0 (accepts 1.0-1.0); upgrade "
+			  "skep, or rebuild the "
 			  "plugin against this version's headers");
 	note.abi_major = 2;
 	note.abi_minor = 0;
 	expect_compatible(&note, 0, -ENOEXEC,
-			  "sched.so: built for plugin ABI 2.0, this skepd provides 1.0 (accepts 1.0-1.0); rebuild it against skep 1.x headers");
+			  "sched.so: built for plugin ABI 2.0, this skepd provides 1.0 (accepts 1.0-1.0); rebuild it "
+			  "against skep 1.x headers");
 	note.abi_major = 1;
 	note.kind = 3;
-	expect_compatible(&note, 0, -ENOEXEC, "sched.so: a plugin of kind 3, which this skepd does not know (probe 1, sink 2)");
+	expect_compatible(&note, 0, -ENOEXEC,
+			  "sched.so: a plugin of kind 3, which this skepd does not know (probe 1, sink 2)");
 }
 
 int main(void)
