@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#define SECOND UINT64_C(1000000000)
+
 /* value < 999.5, with three significant digits, never more than four characters. */
 static int digits(double value, char buf[HUMAN_SIZE])
 {
@@ -25,11 +27,14 @@ static const char *with_unit(double value, const char *unit, unsigned flags, cha
 	return buf;
 }
 
+static uint64_t rounded(uint64_t ns, uint64_t unit)
+{
+	return ns / unit + (ns % unit >= unit / 2);
+}
+
 const char *human_time(uint64_t ns, unsigned flags, char buf[HUMAN_SIZE])
 {
-	uint64_t s = ns / 1000000000 + (ns % 1000000000 >= 500000000);
-	uint64_t min = s / 60 + (s % 60 >= 30);
-	uint64_t h = min / 60 + (min % 60 >= 30);
+	uint64_t s = rounded(ns, SECOND), min = rounded(ns, 60 * SECOND), h = rounded(ns, 3600 * SECOND);
 	double v = (double)ns;
 
 	if (ns == 0)

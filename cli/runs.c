@@ -33,10 +33,12 @@ const char cmd_runs_help[] =
 
 /* ---- for people ----------------------------------------------------------- */
 
-static int add_run(struct table *t, const struct paint *p, const struct lake_run *run, unsigned units)
+/* Where the line is short, bytes are left to `skep show`, and the year to the id. */
+static int add_run(struct table *t, const struct paint *p, const struct lake_run *run, bool wide)
 {
 	bool failed = run->signal || run->exit_code > 0;
 	enum ink ink = failed ? INK_RED : run->exit_code == 0 ? INK_GREEN : INK_YELLOW;
+	unsigned units = paint_units(p) | HUMAN_SHORT;
 	char buf[HUMAN_SIZE], signal[REASON_SIGNAL_SIZE];
 	char *id = text_safe(run->id, p->unicode), *name = text_safe(run->name, p->unicode);
 	int rc = -ENOMEM;
@@ -44,7 +46,11 @@ static int add_run(struct table *t, const struct paint *p, const struct lake_run
 	if (!id || !name)
 		goto out;
 	table_cell(t, INK_BOLD, "%s", id);
-	table_cell(t, INK_DIM, "%s", human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK, buf));
+	human_date(run->start_ns, HUMAN_DATE | HUMAN_CLOCK, buf);
+	if (wide)
+		table_cell(t, INK_DIM, "%s", buf);
+	else
+		table_cell(t, INK_DIM, "%.11s", strlen(buf) > 5 ? buf + 5 : buf); /* 11-21 03:48 */
 	table_cell(t, INK_NONE, "%s", run->end_ns > run->start_ns ? human_time(run->end_ns - run->start_ns, units, buf) : "-");
 	if (run->signal)
 		table_cell(t, ink, "%s", reason_signal(run->signal, signal));
@@ -55,8 +61,10 @@ static int add_run(struct table *t, const struct paint *p, const struct lake_run
 	table_cell(t, INK_NONE, "%s", human_count(run->totals.processes, buf));
 	table_cell(t, INK_NONE, "%s", human_time(run->totals.cpu_ns, units, buf));
 	table_cell(t, INK_NONE, "%s", human_bytes(run->rss_peak_bytes, units, buf));
-	table_cell(t, INK_NONE, "%s", human_bytes(run->totals.read_bytes, units, buf));
-	table_cell(t, INK_NONE, "%s", human_bytes(run->totals.write_bytes, units, buf));
+	if (wide) {
+		table_cell(t, INK_NONE, "%s", human_bytes(run->totals.read_bytes, units, buf));
+		table_cell(t, INK_NONE, "%s", human_bytes(run->totals.write_bytes, units, buf));
+	}
 	table_cell(t, INK_NONE, "%s", name);
 	rc = 0;
 out:
@@ -67,30 +75,50 @@ out:
 
 int runs_print(const struct lake_runs *runs, FILE *out, const struct report_style *style)
 {
-	static const struct table_column columns[] = {
+	static const struct table_column wide[] = {
 		{.title = "run", .left = true},
 		{.title = "started", .left = true},
 		{.title = "elapsed"},
 		{.title = "exit", .left = true},
 		{.title = "procs"},
 		{.title = "CPU"},
-		{.title = "RSS peak"},
+		{.title = "RSS"},
 		{.title = "read"},
 		{.title = "written"},
 		{.title = "name", .left = true, .flex = true},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	static const struct table_column narrow[] = {
+		{.title = "run", .left = true},
+		{.title = "started", .left = true},
+		{.title = "elapsed"},
+		{.title = "exit", .left = true},
+		{.title = "procs"},
+		{.title = "CPU"},
+		{.title = "RSS"},
+		{.title = "name", .left = true, .flex = true},
+	};
 	struct paint p;
 	int rc = 0;
 
-	if (!t)
-		return -ENOMEM;
 	paint_init(&p, out, style);
-	for (size_t i = 0; i < runs->n && rc == 0; i++)
-		rc = add_run(t, &p, &runs->runs[i], paint_units(&p) | HUMAN_SHORT);
-	if (rc == 0)
-		rc = table_print(t, &p, 0, table_width(t, 2, 20) <= p.width ? 2 : 1);
-	table_free(t);
+	for (int look = 0; look < 2 && rc == 0; look++) {
+		struct table *t = look == 0 ? table_new(wide, sizeof(wide) / sizeof(*wide)) :
+					      table_new(narrow, sizeof(narrow) / sizeof(*narrow));
+		bool fits;
+
+		if (!t)
+			return -ENOMEM;
+		for (size_t i = 0; i < runs->n && rc == 0; i++)
+			rc = add_run(t, &p, &runs->runs[i], look == 0);
+		fits = look == 1 || table_width(t, 1, 16) <= p.width;
+		if (fits && rc == 0)
+			rc = table_print(t, &p, 0, table_width(t, 2, 24) <= p.width ? 2 : 1);
+		table_free(t);
+		if (fits)
+			break;
+	}
+	if (rc == 0 && (fflush(out) != 0 || ferror(out)))
+		rc = errno ? -errno : -EIO;
 	return rc;
 }
 

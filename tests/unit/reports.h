@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/reports.h - reports made by hand, for the tests of what prints them.
+ */
+#ifndef SKEP_TESTS_REPORTS_H
+#define SKEP_TESTS_REPORTS_H
+
+#include "lake/lake.h"
+
+/* 2026-11-21 03:48:15 UTC */
+#define REPORTS_START UINT64_C(1795232895123456789)
+#define REPORTS_MS UINT64_C(1000000)
+#define REPORTS_S UINT64_C(1000000000)
+
+struct reports {
+	struct lake_report report; /* what the test is about */
+	size_t room;
+	char **strings;
+	size_t n_strings, strings_room;
+};
+
+/* A run of name and command (split at blanks) that began at REPORTS_START; its root is process 0 with that argv. */
+struct reports *reports_new(const char *name, const char *command, uint64_t cpus);
+/*
+ * A process that was there from start_ms to end_ms (0: still) of the run, with so much
+ * CPU, and exited 0.  Its pid is 4000 + its index; parent: an index.  Valid until the next call.
+ */
+struct lake_process *reports_add(struct reports *, size_t parent, const char *tool, const char *command, uint64_t start_ms,
+				 uint64_t end_ms, uint64_t cpu_ms);
+/* A new image of process `of`, from at_ms on, ending as it would have. */
+struct lake_process *reports_exec(struct reports *, size_t of, const char *tool, const char *command, uint64_t at_ms);
+void reports_sample(struct reports *, const char *tool, uint64_t start_ms, uint64_t interval_ms, uint64_t cpu_ms);
+void reports_loss(struct reports *, const char *instance, const char *stream, const char *where, uint64_t count);
+/* Ends the run and works out totals and tools as a lake does: by CPU. end_ms 0: it still runs. */
+void reports_finish(struct reports *, uint64_t end_ms, int64_t exit_code, uint64_t signal);
+const char *reports_string(struct reports *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct reports *reports_free(struct reports *);
+
+/* The named situation; NULL: no such name. */
+struct reports *reports_situation(const char *name);
+extern const char *const reports_situations[]; /* NULL-terminated */
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/situations.c - what can become of a run, one function each.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "core/outstreams.h"
+#include "tests/unit/reports.h"
+
+static void io(struct lake_process *p, uint64_t read_mib, uint64_t write_mib, uint64_t rss_mib)
+{
+	p->totals.read_bytes = read_mib << 20;
+	p->totals.write_bytes = write_mib << 20;
+	p->totals.rchar_bytes = (read_mib << 20) * 3 + 4096;
+	p->totals.wchar_bytes = (write_mib << 20) + 4096;
+	p->totals.rss_peak_bytes = rss_mib << 20;
+}
+
+/* Reads to variants on eight CPUs, with a grep that finds nothing. */
+static struct reports *success(void)
+{
+	struct reports *r = reports_new("variants-nightly", "./pipeline.sh --threads 8 NA12878 /data/reads", 8);
+
+	reports_add(r, 0, "pipeline.sh", "bash ./pipeline.sh --threads 8 NA12878 /data/reads", 0, 723000, 240);
+	for (unsigned i = 0; i < 4; i++)
+		io(reports_add(r, 0, "fastqc", "fastqc -t 2 sample.fq.gz", 1000 + i * 100, 92000 + i * 3000, 150000), 900, 1, 412);
+	io(reports_add(r, 0, "bwa mem", "bwa mem -t 8 ref.fa r1.fq.gz r2.fq.gz", 95000, 395000, 2250000), 3500, 0, 5432);
+	r->report.processes[5].threads_peak = 9;
+	io(reports_add(r, 0, "samtools sort", "samtools sort -@ 2 -o out.bam -", 95010, 420000, 310000), 2, 2100, 1640);
+	io(reports_add(r, 0, "samtools index", "samtools index out.bam", 420500, 436000, 15200), 0, 6, 44);
+	reports_add(r, 0, "grep", "grep -q chrM regions.bed", 436100, 436104, 3)->exit_code = 1;
+	io(reports_add(r, 0, "bcftools mpileup", "bcftools mpileup -f ref.fa out.bam", 437000, 711000, 265000), 40, 0, 210);
+	io(reports_add(r, 0, "bcftools call", "bcftools call -mv -Oz -o calls.vcf.gz", 437010, 712000, 61000), 0, 88, 96);
+	io(reports_add(r, 0, "md5sum", "md5sum out.bam calls.vcf.gz", 713000, 722000, 8300), 2150, 0, 3);
+	for (unsigned i = 0; i < 30; i++)
+		reports_add(r, 0, i % 3 ? i % 2 ? "mkdir" : "basename" : "date", "date", 500 + i, 502 + i, 1);
+	for (unsigned i = 0; i < 723; i++) {
+		if (i < 92)
+			reports_sample(r, "fastqc", i * 1000, 1000, 6600);
+		if (i >= 95 && i < 395)
+			reports_sample(r, "bwa mem", i * 1000, 1000, i % 60 < 50 ? 7900 : 5000);
+		if (i >= 95 && i < 420)
+			reports_sample(r, "samtools sort", i * 1000, 1000, i < 395 ? 300 : 1960);
+		if (i >= 420 && i < 436)
+			reports_sample(r, "samtools index", i * 1000, 1000, 980);
+		if (i >= 437 && i < 711)
+			reports_sample(r, "bcftools mpileup", i * 1000, 1000, 967);
+		if (i >= 437 && i < 711)
+			reports_sample(r, "bcftools call", i * 1000, 1000, 222);
+		if (i >= 713 && i < 722)
+			reports_sample(r, "md5sum", i * 1000, 1000, 920);
+	}
+	r->report.run.interval_ns = REPORTS_S;
+	reports_finish(r, 723000, 0, 0);
+	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns - 41000;
+	return r;
+}
+
+/* make: one of many compilers fails, make gives up, the shell hands it on. */
+static struct reports *failure(void)
+{
+	struct reports *r = reports_new("build", "sh -c make", 4);
+
+	reports_add(r, 0, "sh", "sh -c make", 0, 5300, 3);
+	reports_add(r, 0, "make", "make", 5, 5290, 210);
+	for (unsigned i = 0; i < 12; i++)
+		io(reports_add(r, 1, "cc1", "cc1 -O2 file.c", 100 + i * 350, 1500 + i * 330, 1200), 0, 1, 120);
+	reports_add(r, 1, "cc1", "cc1 -O2 broken.c", 4600, 5250, 400)->exit_code = 1;
+	r->report.processes[1].exit_code = 2;
+	r->report.processes[0].exit_code = 2;
+	reports_finish(r, 5300, 2, 0);
+	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns;
+	return r;
+}
+
+/* The out-of-memory killer takes one step, the script exits 137. */
+static struct reports *oom(void)
+{
+	struct reports *r = reports_new("rnaseq", "./rnaseq.sh", 16);
+	struct lake_process *p;
+
+	reports_add(r, 0, "rnaseq.sh", "bash ./rnaseq.sh", 0, 200400, 30);
+	io(reports_add(r, 0, "fastp", "fastp -i a.fq -o b.fq", 100, 40000, 120000), 400, 380, 900);
+	p = reports_add(r, 0, "STAR", "STAR --runThreadN 16 --genomeDir /ref/star --readFilesIn b.fq", 40100, 200300, 900000);
+	io(p, 12000, 40, 2010);
+	p->state = "exited";
+	p->exit_code = -1;
+	p->signal = SIGKILL;
+	p->oom_killed = true;
+	p->oom_cgroup = "/slurm/job_4711/step_0";
+	p->oom_limit_bytes = UINT64_C(2) << 30;
+	p->oom_usage_bytes = UINT64_C(2) << 30;
+	p->oom_peak_bytes = UINT64_C(2) << 30;
+	p->threads_peak = 17;
+	p = reports_add(r, 0, "pigz", "pigz -p 4 b.fq", 40200, 61000, 70000);
+	p->exit_code = -1;
+	p->signal = SIGSEGV;
+	p->core_dumped = true;
+	r->report.processes[0].exit_code = 137;
+	reports_finish(r, 200400, 137, 0);
+	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns;
+	return r;
+}
+
+/* Ctrl-C: everybody in the foreground gets it. */
+static struct reports *interrupted(void)
+{
+	struct reports *r = reports_new("align", "bash align.sh", 2);
+
+	reports_add(r, 0, "align.sh", "bash align.sh", 0, 7420, 12);
+	reports_add(r, 0, "bwa mem", "bwa mem -t 2 ref.fa r.fq", 20, 7410, 14100);
+	reports_add(r, 0, "samtools view", "samtools view -b -", 21, 7411, 150);
+	for (size_t i = 0; i < 3; i++) {
+		r->report.processes[i].exit_code = -1;
+		r->report.processes[i].signal = SIGINT;
+	}
+	reports_finish(r, 7420, -1, SIGINT);
+	return r;
+}
+
+/* The run has not ended: what is known so far. */
+static struct reports *running(void)
+{
+	struct reports *r = reports_new("train", "python3 train.py --epochs 10", 4);
+
+	reports_add(r, 0, "train.py", "python3 train.py --epochs 10", 0, 0, 171000);
+	for (unsigned i = 0; i < 7; i++)
+		reports_add(r, 0, "loader.py", "python3 loader.py", 900 + i, 0, 20000);
+	reports_add(r, 0, "nvidia-smi", "nvidia-smi -L", 300, 340, 25);
+	for (unsigned i = 0; i < 95; i++) {
+		reports_sample(r, "train.py", i * 1000, 1000, 1800);
+		reports_sample(r, "loader.py", i * 1000, 1000, 1470);
+	}
+	reports_finish(r, 0, -1, 0);
+	return r;
+}
+
+/* The run ended, a daemon and a zombie did not; one end was not seen; records were lost. */
+static struct reports *losses(void)
+{
+	struct reports *r = reports_new("storm", "./storm", 2);
+	struct lake_process *p;
+
+	reports_add(r, 0, "storm", "./storm", 0, 12000, 4200);
+	for (unsigned i = 0; i < 40; i++)
+		reports_add(r, 0, "true", "true", 100 + i * 200, 101 + i * 200, 1);
+	p = reports_add(r, 0, "sshd", "sshd -D", 300, 0, 20);
+	p->approx = OUT_APPROX_COUNTERS;
+	p = reports_add(r, 0, "worker", "worker --one", 400, 9000, 510);
+	p->state = "zombie";
+	p = reports_add(r, 0, "worker", "worker --two", 420, 9100, 510);
+	p->state = "lost";
+	p->exit_code = -1;
+	p->approx = OUT_APPROX_COUNTERS | OUT_APPROX_END;
+	reports_loss(r, "proc", "process.exec", "kernel", 1200);
+	reports_loss(r, "proc", "process.exec", "kernel", 30);
+	reports_loss(r, "lake", "tool.sample", "sink", 1);
+	reports_finish(r, 12000, 0, 0);
+	r->report.run.lost_kernel = 1230;
+	r->report.run.lost_sink = 1;
+	r->report.run.processes_seen += 3;
+	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns;
+	return r;
+}
+
+static struct reports *empty(void)
+{
+	struct reports *r = reports_new("", "", 0);
+
+	r->report.run.host = "";
+	r->report.run.kernel = "";
+	reports_finish(r, 0, -1, 0);
+	return r;
+}
+
+static struct reports *single(void)
+{
+	struct reports *r = reports_new("true", "true", 1);
+
+	reports_add(r, 0, "true", "true", 0, 1, 0)->totals.cpu_ns = 812345;
+	r->report.processes[0].totals.user_ns = 312345;
+	r->report.processes[0].totals.system_ns = 500000;
+	r->report.processes[0].totals.run_delay_ns = 4200;
+	reports_finish(r, 1, 0, 0);
+	r->report.run.rusage_cpu_ns = 812000;
+	return r;
+}
+
+/* A configure script: 5,000 processes of 60 tools, many of which fail as they should. */
+static struct reports *many(void)
+{
+	static const char *const tools[] = {"conftest", "cc1", "as", "ld", "sed", "grep", "cat", "rm", "expr", "mv"};
+	struct reports *r = reports_new("configure", "./configure --prefix=/usr", 2);
+
+	reports_add(r, 0, "configure", "sh ./configure --prefix=/usr", 0, 62000, 4100);
+	for (unsigned i = 1; i < 5000; i++) {
+		const char *tool = i % 50 ? tools[i % 10] : reports_string(r, "helper-%u", i / 50 % 50);
+		struct lake_process *p = reports_add(r, 0, tool, tool, 10 + i * 12, 21 + i * 12, strcmp(tool, "cc1") ? 1 : 9);
+
+		if (strcmp(tool, "conftest") == 0 && i % 3 == 0)
+			p->exit_code = 1 + i % 5;
+		if (strcmp(tool, "grep") == 0 && i % 2)
+			p->exit_code = 1;
+		if (i == 2222) {
+			p->exit_code = -1;
+			p->signal = SIGABRT;
+		}
+	}
+	reports_finish(r, 62000, 0, 0);
+	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns - 1000000;
+	return r;
+}
+
+/* Names longer than a line, of wide letters, of bytes that are no text, and of what a terminal obeys. */
+static struct reports *names(void)
+{
+	struct reports *r = reports_new(
+		"a-run-with-a-name-that-somebody-made-out-of-all-the-parameters-it-had-k21-k33-k55-k77-k99-k127-careful",
+		"./run \033]0;owned\a \xff\xfe.txt it's --empty= a\tb \xe2\x80\xae"
+		"cod.exe",
+		8);
+	char argument[600];
+
+	memset(argument, 'x', sizeof(argument) - 1);
+	argument[sizeof(argument) - 1] = '\0';
+	reports_add(r, 0, "run", "run", 0, 9000, 20);
+	reports_add(r, 0, "\xe5\xa1\xa9\xe5\x9f\xba\xe9\x85\x8d\xe5\x88\x97\xe6\xaf\x94\xe8\xbc\x83\xe3\x83\x84\xe3\x83\xbc\xe3\x83\xab",
+		    "tool", 100, 3000, 2000);
+	reports_add(r, 0, "caf\xe9-latin1\033[31m", reports_string(r, "tool %s", argument), 200, 8000, 7000)->exit_code = 3;
+	reports_add(r, 0, "org.example.genomics.tools.VeryLongJavaClassNameThatGoesOnAndOn MarkDuplicatesWithMateCigarAndMore",
+		    "java -jar x.jar", 300, 8900, 30000);
+	reports_finish(r, 9000, 0, 0);
+	return r;
+}
+
+/* exec chains, forks that never exec, a daemon's double fork. */
+static struct reports *tree(void)
+{
+	struct reports *r = reports_new("tree", "env A=1 nice ./job.sh", 4);
+	struct lake_process *p;
+	size_t parent;
+
+	p = reports_add(r, 0, "job.sh", "env A=1 nice ./job.sh", 0, 4000, 1);
+	p->wrapper = true;
+	p = reports_exec(r, 0, "job.sh", "nice ./job.sh", 2);
+	p->wrapper = true;
+	reports_exec(r, 1, "job.sh", "bash ./job.sh", 4);
+	r->report.processes[2].totals.cpu_ns = 40 * REPORTS_MS;
+	p = reports_add(r, 2, "job.sh", "bash ./job.sh", 100, 3800, 5);
+	p->execed = false;
+	reports_add(r, 3, "sort", "sort -n in.txt", 110, 2000, 1800);
+	reports_add(r, 3, "uniq", "uniq -c", 111, 2010, 90);
+	p = reports_add(r, 2, "false", "false", 3900, 3902, 1);
+	p->exit_code = 1;
+	parent = 6;
+	for (unsigned i = 0; i < 20; i++) {
+		reports_add(r, parent, "sh", "sh -c deeper", 3901, 3902, 0);
+		parent = r->report.n_processes - 1;
+	}
+	reports_finish(r, 4000, 0, 0);
+	return r;
+}
+
+static const struct {
+	const char *name;
+	struct reports *(*make)(void);
+} situations[] = {
+	{"success", success}, {"failure", failure}, {"oom", oom},       {"interrupted", interrupted}, {"running", running},
+	{"losses", losses},   {"empty", empty},     {"single", single}, {"many", many},               {"names", names},
+	{"tree", tree},
+};
+#define N_SITUATIONS (sizeof(situations) / sizeof(*situations))
+
+const char *const reports_situations[N_SITUATIONS + 1] = {
+	"success", "failure", "oom", "interrupted", "running", "losses", "empty", "single", "many", "names", "tree", NULL,
+};
+
+struct reports *reports_situation(const char *name)
+{
+	for (size_t i = 0; i < N_SITUATIONS; i++) {
+		if (strcmp(situations[i].name, name) == 0)
+			return situations[i].make();
+	}
+	return NULL;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_reason.c - every way to end, in words.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/reason.h"
+#include "tests/unit/reports.h"
+
+static struct reports *r;
+static struct lake_process *p;
+
+static int setup(void **state)
+{
+	(void)state;
+	r = reports_new("test", "test", 1);
+	p = reports_add(r, 0, "tool", "tool -x", 0, 100, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	r = reports_free(r);
+	return 0;
+}
+
+static void check(const char *text, const char *brief, bool failed)
+{
+	char *got = reason_text(p, true), *got_brief = reason_short(p), *advice = reason_advice(p, true);
+
+	assert_string_equal(got, text);
+	assert_string_equal(got_brief, brief);
+	assert_int_equal(reason_failed(p), failed);
+	assert_non_null(advice);
+	assert_true(strlen(advice) > 20);
+	free(got);
+	free(got_brief);
+	free(advice);
+}
+
+static void exits(void **state)
+{
+	(void)state;
+	check("exit 0", "0", false);
+	p->exit_code = 2;
+	check("exit 2", "exit 2", true);
+	/* 126, 127 and 128 + n mean something only where the shell's convention holds */
+	p->exit_code = 127;
+	check("exit 127", "exit 127", true);
+	p->exit_code = 137;
+	check("exit 137", "exit 137", true);
+	p->exe = "/bin/bash";
+	check("exit 137 (128 + SIGKILL)", "exit 137", true);
+	p->exit_code = 127;
+	check("exit 127 (command not found)", "exit 127", true);
+	p->exit_code = 126;
+	check("exit 126 (found, but cannot be executed)", "exit 126", true);
+	p->exit_code = 128;
+	check("exit 128", "exit 128", true);
+	p->exit_code = 255;
+	check("exit 255", "exit 255", true);
+}
+
+static void killed(void **state)
+{
+	(void)state;
+	p->exit_code = -1;
+	p->signal = SIGSEGV;
+	check("killed by SIGSEGV", "SIGSEGV", true);
+	p->core_dumped = true;
+	check("killed by SIGSEGV (core dumped)", "SIGSEGV core", true);
+	p->signal = SIGABRT;
+	check("killed by SIGABRT (aborted itself, core dumped)", "SIGABRT core", true);
+	p->core_dumped = false;
+	p->signal = SIGINT;
+	check("killed by SIGINT (interrupted)", "SIGINT", true);
+	p->signal = SIGKILL;
+	check("killed by SIGKILL", "SIGKILL", true);
+	p->signal = 42;
+	check("killed by signal 42", "signal 42", true);
+	p->signal = UINT32_MAX;
+	check("killed by signal 4294967295", "signal 4294967295", true);
+}
+
+static void out_of_memory(void **state)
+{
+	(void)state;
+	p->exit_code = -1;
+	p->signal = SIGKILL;
+	p->oom_killed = true;
+	check("killed by SIGKILL: the host ran out of memory", "OOM", true);
+	p->oom_cgroup = "/batch/job\n7";
+	p->oom_limit_bytes = UINT64_C(1) << 30;
+	p->oom_peak_bytes = UINT64_C(1) << 30;
+	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB, peak 1.00 GiB", "OOM", true);
+	p->oom_peak_bytes = 0;
+	p->oom_usage_bytes = UINT64_C(1023) << 20;
+	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB, in use 1.00 GiB", "OOM", true);
+	p->oom_usage_bytes = 0;
+	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB", "OOM", true);
+}
+
+static void not_ended(void **state)
+{
+	(void)state;
+	p->exit_code = -1;
+	p->state = "running";
+	check("still running", "running", false);
+	p->state = "replaced";
+	check("replaced by its next image", "exec", false);
+	p->state = "lost";
+	check("its end was not seen", "lost", false);
+	p->state = "zombie";
+	check("zombie", "zombie", false);
+	p->exit_code = 3; /* its status is known: it only has not been waited for */
+	check("exit 3", "zombie", true);
+}
+
+static void check_run(const char *want)
+{
+	char *text = reason_run(&r->report.run);
+
+	assert_string_equal(text, want);
+	free(text);
+}
+
+static void runs(void **state)
+{
+	(void)state;
+	check_run("still running");
+	reports_finish(r, 100, 0, 0);
+	check_run("succeeded");
+	r->report.run.exit_code = 2;
+	check_run("failed with exit 2");
+	r->report.run.exit_code = -1;
+	r->report.run.signal = SIGINT;
+	check_run("killed by SIGINT (interrupted)");
+	r->report.run.signal = 0;
+	check_run("ended, how is not known");
+}
+
+static void names(void **state)
+{
+	(void)state;
+	assert_string_equal(reason_name(p), "tool");
+	p->wrapper = true; /* tool is what it wraps */
+	p->exe = "/usr/bin/nice";
+	assert_string_equal(reason_name(p), "nice");
+	p->exe = "";
+	p->comm = "nice";
+	assert_string_equal(reason_name(p), "nice");
+	p->comm = "";
+	p->tool = "";
+	assert_string_equal(reason_name(p), "(unknown)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(exits, setup, teardown),
+		cmocka_unit_test_setup_teardown(killed, setup, teardown),
+		cmocka_unit_test_setup_teardown(out_of_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(not_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(runs, setup, teardown),
+		cmocka_unit_test_setup_teardown(names, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_report_json.c - the JSON report: its keys, their order, their types,
+ * and that it says the same as the report it was made from.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/report.h"
+#include "cli/report_json.h"
+#include "core/outstreams.h"
+#include "tests/unit/reports.h"
+
+static json_t *json_of(const char *situation)
+{
+	struct reports *r = reports_situation(situation);
+	json_t *json = report_json(&r->report);
+
+	assert_non_null(json);
+	reports_free(r);
+	return json;
+}
+
+/* A value by its path: "run.exit_code", "findings.0.evidence.oom". */
+static json_t *at(json_t *json, const char *path)
+{
+	char *copy = strdup(path), *save = NULL;
+
+	assert_non_null(copy);
+	for (char *key = strtok_r(copy, ".", &save); key; key = strtok_r(NULL, ".", &save))
+		json = json_is_array(json) ? json_array_get(json, strtoul(key, NULL, 10)) : json_object_get(json, key);
+	free(copy);
+	if (!json)
+		fail_msg("no %s", path);
+	return json;
+}
+
+static json_int_t integer(json_t *json, const char *path)
+{
+	assert_true(json_is_integer(at(json, path)));
+	return json_integer_value(at(json, path));
+}
+
+static const char *string(json_t *json, const char *path)
+{
+	assert_true(json_is_string(at(json, path)));
+	return json_string_value(at(json, path));
+}
+
+/* The object begins with these keys, in this order. */
+static void check_keys(json_t *object, const char *const *keys)
+{
+	void *iter = json_object_iter(object);
+
+	for (size_t i = 0; keys[i]; i++) {
+		assert_non_null(iter);
+		assert_string_equal(json_object_iter_key(iter), keys[i]);
+		iter = json_object_iter_next(object, iter);
+	}
+}
+
+static void keys(void **state)
+{
+	json_t *json = json_of("oom");
+
+	(void)state;
+	check_keys(json, (const char *const[]){"run", "totals", "tasks", "tools", "processes", "findings", "loss", "accuracy", NULL});
+	assert_int_equal(json_object_size(json), 8);
+	check_keys(at(json, "run"), (const char *const[]){"id", "name", "pipeline", "host", "start", "end", "exit_code", NULL});
+	check_keys(at(json, "totals"),
+		   (const char *const[]){"processes", "images", "threads", "cpu_ns", "user_ns", "system_ns", "run_delay_ns",
+					 "rss_peak_bytes", "read_bytes", "write_bytes", "cancelled_write_bytes", "rchar_bytes",
+					 "wchar_bytes", "major_faults", NULL});
+	check_keys(at(json, "tools.0"), (const char *const[]){"tool", "calls", "failures", "start", "end", "wall_ns", NULL});
+	check_keys(at(json, "processes.0"),
+		   (const char *const[]){"upid", "image", "pid", "ppid", "parent_upid", "tool", "exe", "argv", "cwd", "uid", "start",
+					 "end", "exit_code", "signal", "signal_name", "oom_killed", NULL});
+	check_keys(at(json, "findings.0"), (const char *const[]){"kind", "severity", "subject", "evidence", "advice", NULL});
+	check_keys(at(json, "loss"), (const char *const[]){"kernel", "queue", "spool", "sink", NULL});
+	json_decref(json);
+}
+
+/* Every object of one kind has the same keys, whatever has become of it: a script needs no "if there". */
+static void same_keys(void **state)
+{
+	static const char *const lists[] = {"tools", "processes", "findings"};
+
+	(void)state;
+	for (size_t l = 0; l < 3; l++) {
+		char *first = NULL;
+
+		for (size_t i = 0; reports_situations[i]; i++) {
+			json_t *json = json_of(reports_situations[i]), *element;
+			size_t k;
+
+			json_array_foreach(at(json, lists[l]), k, element)
+			{
+				char *all = NULL;
+				size_t size;
+				FILE *f = open_memstream(&all, &size);
+				const char *key;
+				json_t *value;
+
+				json_object_foreach(element, key, value)
+					fprintf(f, "%s ", key);
+				fclose(f);
+				if (!first)
+					first = all;
+				assert_string_equal(all, first);
+				if (all != first)
+					free(all);
+			}
+			json_decref(json);
+		}
+		assert_non_null(first);
+		free(first);
+	}
+}
+
+/* A name that ends in its unit is a number; nothing ends in _ns that is a moment. */
+static void check_units(json_t *value, const char *key)
+{
+	const char *inner;
+	json_t *element;
+	size_t n = strlen(key), i;
+
+	if ((n > 3 && strcmp(key + n - 3, "_ns") == 0) || (n > 6 && strcmp(key + n - 6, "_bytes") == 0)) {
+		assert_true(json_is_integer(value) || json_is_null(value));
+		assert_true(json_is_null(value) || json_integer_value(value) >= 0);
+		assert_true(json_is_null(value) || json_integer_value(value) < (json_int_t)REPORTS_START);
+	}
+	if (strcmp(key, "start") == 0 || strcmp(key, "end") == 0) {
+		assert_true(json_is_string(value) || json_is_null(value));
+		if (json_is_string(value)) {
+			assert_int_equal(json_string_length(value), strlen("2026-11-21T03:48:15.123456789Z"));
+			assert_memory_equal(json_string_value(value), "2026-11-21T0", 12);
+		}
+	}
+	json_object_foreach(value, inner, element)
+		check_units(element, inner);
+	json_array_foreach(value, i, element)
+		check_units(element, "");
+}
+
+static void units(void **state)
+{
+	(void)state;
+	for (size_t i = 0; reports_situations[i]; i++) {
+		json_t *json = json_of(reports_situations[i]);
+
+		check_units(json, "");
+		json_decref(json);
+	}
+}
+
+static void success(void **state)
+{
+	struct reports *r = reports_situation("success");
+	json_t *json = report_json(&r->report);
+	uint64_t cpu = 0;
+
+	(void)state;
+	assert_string_equal(string(json, "run.id"), "20261121T034815-a1b2c3");
+	assert_string_equal(string(json, "run.start"), "2026-11-21T03:48:15.123456789Z");
+	assert_string_equal(string(json, "run.end"), "2026-11-21T04:00:18.123456789Z");
+	assert_true(json_is_null(at(json, "run.pipeline")));
+	assert_int_equal(integer(json, "run.exit_code"), 0);
+	assert_true(json_is_null(at(json, "run.signal")));
+	assert_int_equal(integer(json, "run.wall_ns"), 723 * REPORTS_S);
+	assert_string_equal(string(json, "run.argv.2"), "8");
+	assert_int_equal(integer(json, "totals.processes"), 42);
+	assert_int_equal(integer(json, "totals.cpu_ns"), r->report.run.totals.cpu_ns);
+	/* of all together, not of the largest */
+	assert_int_equal(integer(json, "totals.rss_peak_bytes"), r->report.run.rss_peak_bytes);
+	assert_int_equal(integer(json, "tools.0.rss_peak_bytes"), UINT64_C(5432) << 20);
+	assert_int_equal(json_array_size(at(json, "tasks")), 0);
+	assert_int_equal(json_array_size(at(json, "tools")), r->report.n_tools);
+	assert_string_equal(string(json, "tools.0.tool"), "bwa mem");
+	assert_int_equal(json_array_size(at(json, "processes")), 42);
+	for (size_t i = 0; i < json_array_size(at(json, "processes")); i++)
+		cpu += (uint64_t)integer(json_array_get(at(json, "processes"), i), "cpu_ns");
+	assert_int_equal(cpu, integer(json, "totals.cpu_ns"));
+	assert_int_equal(json_array_size(at(json, "findings")), 1);
+	assert_string_equal(string(json, "findings.0.severity"), "info");
+	assert_true(json_is_true(at(json, "accuracy.wait4_comparable")));
+	assert_int_equal(integer(json, "accuracy.wait4_difference_ns"), 41000);
+	json_decref(json);
+	reports_free(r);
+}
+
+static void killed(void **state)
+{
+	json_t *json = json_of("oom");
+
+	(void)state;
+	assert_int_equal(integer(json, "run.exit_code"), 137);
+	assert_string_equal(string(json, "findings.0.kind"), "failure");
+	assert_string_equal(string(json, "findings.0.severity"), "error");
+	assert_string_equal(string(json, "findings.0.subject"), "STAR");
+	assert_string_equal(string(json, "findings.0.evidence.reason"), "killed by SIGKILL: out of memory in cgroup "
+									 "/slurm/job_4711/step_0, limit 2.00 GiB, peak 2.00 GiB");
+	assert_true(json_is_null(at(json, "findings.0.evidence.exit_code")));
+	assert_int_equal(integer(json, "findings.0.evidence.signal"), SIGKILL);
+	assert_string_equal(string(json, "findings.0.evidence.signal_name"), "SIGKILL");
+	assert_int_equal(integer(json, "findings.0.evidence.oom.limit_bytes"), UINT64_C(2) << 30);
+	assert_string_equal(string(json, "findings.0.evidence.passed_on_by.0.name"), "rnaseq.sh");
+	assert_true(json_is_true(at(json, "findings.0.evidence.ended_run")));
+	assert_string_equal(string(json, "findings.1.subject"), "pigz");
+	assert_true(json_is_true(at(json, "findings.1.evidence.core_dumped")));
+	assert_true(json_is_null(at(json, "findings.1.evidence.oom")));
+	assert_true(json_is_true(at(json, "processes.2.oom_killed")));
+	json_decref(json);
+}
+
+static void unended(void **state)
+{
+	json_t *json = json_of("running");
+
+	(void)state;
+	assert_true(json_is_null(at(json, "run.end")));
+	assert_true(json_is_null(at(json, "run.exit_code")));
+	assert_true(json_is_null(at(json, "run.wall_ns")));
+	assert_string_equal(string(json, "run.state"), "running");
+	assert_true(json_is_null(at(json, "processes.0.end")));
+	assert_true(json_is_null(at(json, "processes.0.wall_ns")));
+	assert_string_equal(string(json, "processes.0.state"), "running");
+	json_decref(json);
+}
+
+static void losses(void **state)
+{
+	json_t *json = json_of("losses");
+
+	(void)state;
+	assert_int_equal(integer(json, "loss.kernel"), 1230);
+	assert_int_equal(integer(json, "loss.queue"), 0);
+	assert_int_equal(integer(json, "loss.sink"), 1);
+	assert_int_equal(json_array_size(at(json, "loss.streams")), 3);
+	assert_string_equal(string(json, "loss.streams.0.stream"), "process.exec");
+	assert_int_equal(integer(json, "accuracy.missing_processes"), 3);
+	assert_int_equal(integer(json, "accuracy.cpu_exact_processes"), 42);
+	assert_false(json_is_true(at(json, "accuracy.wait4_comparable")));
+	json_decref(json);
+}
+
+static void tasks(void **state)
+{
+	struct reports *r = reports_new("tasks", "run", 4);
+	json_t *json;
+
+	(void)state;
+	reports_add(r, 0, "run", "run", 0, 1000, 10);
+	reports_add(r, 0, "b", "b", 100, 400, 20)->task = "SORT (2)";
+	reports_add(r, 0, "a", "a", 110, 300, 30)->task = "ALIGN (1)";
+	reports_add(r, 0, "c", "c", 120, 900, 40)->task = "ALIGN (1)";
+	reports_add(r, 0, "d", "d", 130, 0, 40)->task = "SORT (2)";
+	r->report.processes[3].exit_code = 1;
+	reports_finish(r, 1000, 0, 0);
+	json = report_json(&r->report);
+	assert_int_equal(json_array_size(at(json, "tasks")), 2);
+	assert_string_equal(string(json, "tasks.0.task"), "ALIGN (1)");
+	assert_int_equal(integer(json, "tasks.0.processes"), 2);
+	assert_int_equal(integer(json, "tasks.0.cpu_ns"), 70 * REPORTS_MS);
+	assert_int_equal(integer(json, "tasks.0.wall_ns"), 790 * REPORTS_MS);
+	assert_int_equal(integer(json, "tasks.0.failures"), 1);
+	assert_string_equal(string(json, "tasks.1.task"), "SORT (2)");
+	assert_true(json_is_null(at(json, "tasks.1.end"))); /* one still runs */
+	assert_string_equal(string(json, "processes.1.task"), "SORT (2)");
+	assert_true(json_is_null(at(json, "processes.0.task")));
+	json_decref(json);
+	reports_free(r);
+}
+
+static void approx(void **state)
+{
+	static const struct lake_facet facets[] = {{"sched.running_ns", 12.5}, {"net.rx_bytes", 1e15}};
+	struct reports *r = reports_new("approx", "run", 4);
+	struct lake_process *p = reports_add(r, 0, "run", "run", 0, 1000, 10);
+	json_t *json;
+
+	(void)state;
+	p->approx = OUT_APPROX_SPLIT | OUT_APPROX_COUNTERS | OUT_APPROX_END | OUT_APPROX_RSS_PEAK | OUT_APPROX_RUN_DELAY |
+		    OUT_APPROX_START | OUT_APPROX_EXEC;
+	p->facets = facets;
+	p->n_facets = 2;
+	reports_finish(r, 1000, 0, 0);
+	json = report_json(&r->report);
+	assert_int_equal(json_array_size(at(json, "processes.0.approx")), 7);
+	assert_string_equal(string(json, "processes.0.approx.0"), "split");
+	assert_string_equal(string(json, "processes.0.approx.6"), "exec");
+	assert_float_equal(json_real_value(json_object_get(at(json, "processes.0.facets"), "sched.running_ns")), 12.5, 1e-9);
+	json_decref(json);
+	reports_free(r);
+}
+
+/* Bytes that are no UTF-8 cannot be in JSON: one U+FFFD each, everything else stays. */
+static void bytes(void **state)
+{
+	json_t *value = report_json_string("caf\xe9 \xe5\xa1\xa9 \xff\xfe\n");
+	json_t *json = json_of("names");
+	char *text = json_dumps(json, 0);
+	json_error_t error;
+	json_t *again = json_loads(text, 0, &error);
+
+	(void)state;
+	assert_string_equal(json_string_value(value), "caf\xef\xbf\xbd \xe5\xa1\xa9 \xef\xbf\xbd\xef\xbf\xbd\n");
+	assert_non_null(again);
+	assert_true(json_equal(json, again));
+	json_decref(value);
+	json_decref(json);
+	json_decref(again);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys),	   cmocka_unit_test(same_keys), cmocka_unit_test(units),
+		cmocka_unit_test(success), cmocka_unit_test(killed),    cmocka_unit_test(unended),
+		cmocka_unit_test(losses),  cmocka_unit_test(tasks),     cmocka_unit_test(approx),
+		cmocka_unit_test(bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
