@@ -127,7 +127,8 @@ int lake_file_error(struct lake_file *f, int rc)
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 	case SQLITE_READONLY:
-		lake_say(f->why, "%s: cannot be opened for reading (%s); its -wal and -shm files must be readable too", f->path, text);
+		lake_say(f->why, "%s: cannot be opened for reading (%s); its -wal and -shm files must be readable too",
+			 f->path, text);
 		return -EACCES;
 	default:
 		lake_say(f->why, "%s: %s", f->path, text);
@@ -145,7 +146,8 @@ int lake_file_prepare(struct lake_file *f, const char *sql, sqlite3_stmt **ret)
 /* The first read of the file: begins the transaction, and tells whether it can be read at all. */
 static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app)
 {
-	static const char *const pragma[] = { "PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_schema" };
+	static const char *const pragma[] = { "PRAGMA user_version", "PRAGMA application_id",
+					      "SELECT count(*) FROM sqlite_schema" };
 	int64_t value[3] = { 0 };
 	int rc;
 
@@ -243,7 +245,8 @@ int lake_file_open(const struct lake *l, unsigned month, struct lake_why *why, s
 		goto out;
 	}
 	if (version != LAKE_SCHEMA_VERSION) {
-		lake_say(why, "%s: has schema version %lld, this skep reads version %d; %s", f.path, (long long)version, LAKE_SCHEMA_VERSION,
+		lake_say(why, "%s: has schema version %lld, this skep reads version %d; %s", f.path, (long long)version,
+			 LAKE_SCHEMA_VERSION,
 			 version > LAKE_SCHEMA_VERSION ? "upgrade skep" : "let this version's skepd open it once");
 		goto out;
 	}

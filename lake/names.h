@@ -9,8 +9,8 @@
 
 struct name {
 	int64_t id;
-	const char *s;  /* in the arena; NULL: empty place */
-	size_t tool; /* 1 + index of the tool of that name; 0: none yet */
+	const char *s; /* in the arena; NULL: empty place */
+	size_t tool;   /* 1 + index of the tool of that name; 0: none yet */
 };
 
 struct names {

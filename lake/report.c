@@ -10,9 +10,9 @@
 
 /* Where the plain flags and numbers begin in PROC_COLUMNS. */
 #define PROC_NUMBERS 20
-#define PROC_COLUMNS                                                                                               \
+#define PROC_COLUMNS                                                                                              \
 	"id, boot, pid, start_boot_ns, parent_start_boot_ns, ppid, task, tool, container, state, comm, exe, "     \
-	"filename, cwd, cgroup, oom_cgroup, argv, argv_total, coalesce(exit_code, -1), wrapper, "                  \
+	"filename, cwd, cgroup, oom_cgroup, argv, argv_total, coalesce(exit_code, -1), wrapper, "                 \
 	"execed, last, core_dumped, oom_killed, image, uid, gid, session, start_ns, end_ns, signal, approx, "     \
 	"oom_limit_bytes, oom_usage_bytes, oom_peak_bytes, maxrss_bytes, threads_peak, read_calls, write_calls, " \
 	"run_count, cpu_ns, user_ns, system_ns, run_delay_ns, voluntary_switches, involuntary_switches, "         \
@@ -38,7 +38,7 @@ struct answer {
 		uint64_t end;
 		uint64_t forks;
 		double cores_peak;
-	} *span; /* per tool */
+	} * span; /* per tool */
 };
 
 /* One more place in a list; NULL: no memory. */
@@ -69,15 +69,41 @@ static int read_process(struct answer *a, sqlite3_stmt *s, struct lake_process *
 {
 	struct lake_totals *t = &p->totals;
 	const char **const name[] = {
-		&p->task, &p->tool, &p->container, &p->state, &p->comm, &p->exe, &p->filename, &p->cwd, &p->cgroup, &p->oom_cgroup,
+		&p->task, &p->tool,     &p->container, &p->state,  &p->comm,
+		&p->exe,  &p->filename, &p->cwd,       &p->cgroup, &p->oom_cgroup,
 	};
 	bool *const flag[] = { &p->execed, &p->last, &p->core_dumped, &p->oom_killed };
 	uint64_t *const number[] = {
-		&p->image, &p->uid, &p->gid, &p->session, &p->start_ns, &p->end_ns, &p->signal, &p->approx, &p->oom_limit_bytes,
-		&p->oom_usage_bytes, &p->oom_peak_bytes, &p->maxrss_bytes, &p->threads_peak, &p->read_calls, &p->write_calls,
-		&p->run_count, &t->cpu_ns, &t->user_ns, &t->system_ns, &t->run_delay_ns, &t->voluntary_switches,
-		&t->involuntary_switches, &t->minor_faults, &t->major_faults, &t->rss_peak_bytes, &t->rchar_bytes, &t->wchar_bytes,
-		&t->read_bytes, &t->write_bytes, &t->cancelled_write_bytes,
+		&p->image,
+		&p->uid,
+		&p->gid,
+		&p->session,
+		&p->start_ns,
+		&p->end_ns,
+		&p->signal,
+		&p->approx,
+		&p->oom_limit_bytes,
+		&p->oom_usage_bytes,
+		&p->oom_peak_bytes,
+		&p->maxrss_bytes,
+		&p->threads_peak,
+		&p->read_calls,
+		&p->write_calls,
+		&p->run_count,
+		&t->cpu_ns,
+		&t->user_ns,
+		&t->system_ns,
+		&t->run_delay_ns,
+		&t->voluntary_switches,
+		&t->involuntary_switches,
+		&t->minor_faults,
+		&t->major_faults,
+		&t->rss_peak_bytes,
+		&t->rchar_bytes,
+		&t->wchar_bytes,
+		&t->read_bytes,
+		&t->write_bytes,
+		&t->cancelled_write_bytes,
 	};
 	const char *boot;
 	int err, at = 6;
@@ -126,7 +152,8 @@ static int read_processes(struct answer *a, int64_t run)
 	int rc, err;
 	void *grown;
 
-	err = lake_file_prepare(a->file, "SELECT " PROC_COLUMNS " FROM proc WHERE run = ?1 ORDER BY start_ns, image, id", &s);
+	err = lake_file_prepare(a->file,
+				"SELECT " PROC_COLUMNS " FROM proc WHERE run = ?1 ORDER BY start_ns, image, id", &s);
 	if (err)
 		return err;
 	sqlite3_bind_int64(s, 1, run);
@@ -191,7 +218,8 @@ static int read_facets(struct answer *a)
 	int err;
 
 	err = lake_file_prepare(a->file,
-				"SELECT name, value FROM proc_facet WHERE proc = ?1 AND typeof(value) IN ('integer', 'real') ORDER BY name",
+				"SELECT name, value FROM proc_facet WHERE proc = ?1 AND typeof(value) IN ('integer', "
+				"'real') ORDER BY name",
 				&s);
 	for (size_t i = 0; !err && i < a->report.n_processes; i++)
 		err = read_process_facets(a, s, a->extra[i].row, &a->report.processes[i]);
@@ -236,7 +264,8 @@ static int read_samples(struct answer *a, int64_t run)
 	void *grown;
 
 	err = lake_file_prepare(a->file,
-				"SELECT tool, start_ns, interval_ns, cpu_ns, run_delay_ns, read_bytes, write_bytes, rss_bytes, processes, "
+				"SELECT tool, start_ns, interval_ns, cpu_ns, run_delay_ns, read_bytes, write_bytes, "
+				"rss_bytes, processes, "
 				"started FROM sample WHERE run = ?1 ORDER BY start_ns, id",
 				&s);
 	if (err)
@@ -299,7 +328,8 @@ static int read_losses(struct answer *a, struct lake_file *f, uint64_t from, uin
 	void *grown;
 
 	err = lake_file_prepare(f,
-				"SELECT i.s, t.s, p.s, sum(l.count) FROM loss l JOIN dict i ON i.id = l.instance JOIN dict t ON t.id = l.stream "
+				"SELECT i.s, t.s, p.s, sum(l.count) FROM loss l JOIN dict i ON i.id = l.instance JOIN "
+				"dict t ON t.id = l.stream "
 				"JOIN dict p ON p.id = l.place WHERE l.time_ns BETWEEN ?1 AND ?2 GROUP BY 1, 2, 3",
 				&s);
 	if (err)
@@ -318,14 +348,17 @@ static int read_losses(struct answer *a, struct lake_file *f, uint64_t from, uin
 		for (i = 0; l.instance && l.stream && l.where && i < r->n_losses; i++) {
 			struct lake_loss *have = &r->losses[i];
 
-			if (strcmp(have->instance, l.instance) == 0 && strcmp(have->stream, l.stream) == 0 && strcmp(have->where, l.where) == 0) {
+			if (strcmp(have->instance, l.instance) == 0 && strcmp(have->stream, l.stream) == 0 &&
+			    strcmp(have->where, l.where) == 0) {
 				have->count += l.count;
 				break;
 			}
 		}
 		if (i < r->n_losses)
 			continue;
-		grown = l.instance && l.stream && l.where ? grow(r->losses, r->n_losses, &a->loss_room, sizeof(*r->losses)) : NULL;
+		grown = l.instance && l.stream && l.where
+				? grow(r->losses, r->n_losses, &a->loss_room, sizeof(*r->losses))
+				: NULL;
 		if (!grown) {
 			rc = SQLITE_NOMEM;
 			break;

@@ -17,10 +17,23 @@ struct runs_answer {
 int lake_run_read(struct lake_file *f, sqlite3_stmt *s, struct arena *a, int64_t *ret_row, struct lake_run *ret)
 {
 	struct lake_run r = { 0 };
-	const char **const text[] = { &r.id, &r.name, &r.pipeline, &r.host, &r.boot_id, &r.kernel, &r.version, &r.state, &r.cwd };
+	const char **const text[] = { &r.id,     &r.name,    &r.pipeline, &r.host, &r.boot_id,
+				      &r.kernel, &r.version, &r.state,    &r.cwd };
 	uint64_t *const number[] = {
-		&r.uid, &r.start_ns, &r.end_ns, NULL, &r.signal, &r.cpus, &r.interval_ns, &r.rss_peak_bytes, &r.processes_seen,
-		&r.rusage_cpu_ns, &r.lost_kernel, &r.lost_queue, &r.lost_spool, &r.lost_sink,
+		&r.uid,
+		&r.start_ns,
+		&r.end_ns,
+		NULL,
+		&r.signal,
+		&r.cpus,
+		&r.interval_ns,
+		&r.rss_peak_bytes,
+		&r.processes_seen,
+		&r.rusage_cpu_ns,
+		&r.lost_kernel,
+		&r.lost_queue,
+		&r.lost_spool,
+		&r.lost_sink,
 	};
 	int at = 1;
 
@@ -30,7 +43,8 @@ int lake_run_read(struct lake_file *f, sqlite3_stmt *s, struct arena *a, int64_t
 			goto nomem;
 	}
 	r.argv = lake_list(s, at++, a);
-	r.root_upid = lake_upid(a, r.boot_id, (uint64_t)sqlite3_column_int64(s, at), (uint64_t)sqlite3_column_int64(s, at + 1));
+	r.root_upid = lake_upid(a, r.boot_id, (uint64_t)sqlite3_column_int64(s, at),
+				(uint64_t)sqlite3_column_int64(s, at + 1));
 	at += 2;
 	if (!r.argv || !r.root_upid)
 		goto nomem;
@@ -51,16 +65,18 @@ int lake_run_sums(struct lake_file *f, int64_t row, struct lake_run *r)
 {
 	struct lake_totals *t = &r->totals;
 	uint64_t *const number[] = {
-		&t->processes, &t->images, &r->failures, &t->cpu_ns, &t->run_delay_ns, &t->rchar_bytes, &t->wchar_bytes, &t->read_bytes,
-		&t->write_bytes, &t->rss_peak_bytes,
+		&t->processes,   &t->images,      &r->failures,   &t->cpu_ns,      &t->run_delay_ns,
+		&t->rchar_bytes, &t->wchar_bytes, &t->read_bytes, &t->write_bytes, &t->rss_peak_bytes,
 	};
 	sqlite3_stmt *s = NULL;
 	int rc, err;
 
-	err = lake_file_prepare(f,
-				"SELECT sum(processes), sum(images), sum(failures), sum(cpu_ns), sum(run_delay_ns), sum(rchar_bytes), "
-				"sum(wchar_bytes), sum(read_bytes), sum(write_bytes), max(rss_max_bytes) FROM rollup_run_tool WHERE run = ?1",
-				&s);
+	err = lake_file_prepare(
+		f,
+		"SELECT sum(processes), sum(images), sum(failures), sum(cpu_ns), sum(run_delay_ns), sum(rchar_bytes), "
+		"sum(wchar_bytes), sum(read_bytes), sum(write_bytes), max(rss_max_bytes) FROM rollup_run_tool WHERE "
+		"run = ?1",
+		&s);
 	if (err)
 		return err;
 	sqlite3_bind_int64(s, 1, row);
@@ -185,9 +201,10 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, struc
 {
 	static const char newest[] = "SELECT r.id, r.run, 0, 0 FROM run r ORDER BY r.start_ns DESC, r.id DESC LIMIT 1";
 	/* kind: exact id, exact name, beginning of an id */
-	static const char fitting[] = "SELECT r.id, r.run, r.run = ?1, r.name = ?1, substr(r.run, 1, length(?1)) = ?1 FROM run r "
-				      "WHERE r.run = ?1 OR r.name = ?1 OR substr(r.run, 1, length(?1)) = ?1 "
-				      "ORDER BY r.start_ns DESC, r.id DESC";
+	static const char fitting[] =
+		"SELECT r.id, r.run, r.run = ?1, r.name = ?1, substr(r.run, 1, length(?1)) = ?1 FROM run r "
+		"WHERE r.run = ?1 OR r.name = ?1 OR substr(r.run, 1, length(?1)) = ?1 "
+		"ORDER BY r.start_ns DESC, r.id DESC";
 	sqlite3_stmt *s = NULL;
 	int rc, err;
 

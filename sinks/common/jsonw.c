@@ -181,9 +181,10 @@ void jsonw_f64(struct jsonw *j, double v)
 		if (digits == 17 || strtod(text, NULL) == v)
 			break;
 	}
+	/* whatever the locale's decimal point is: one byte in every glibc locale we met */
 	for (int i = 0; i < n; i++)
 		if (!strchr("0123456789+-e", text[i]))
-			text[i] = '.'; /* whatever the locale's decimal point is: one byte in every glibc locale we met */
+			text[i] = '.';
 	jsonw_raw(j, text, (size_t)n);
 }
 
@@ -202,7 +203,7 @@ void jsonw_time(struct jsonw *j, int64_t ns)
 		jsonw_lit(j, "null");
 		return;
 	}
-	n = snprintf(text, sizeof(text), "\"%04d-%02d-%02dT%02d:%02d:%02d.%09dZ\"", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-		     tm.tm_hour, tm.tm_min, tm.tm_sec, (int)frac);
+	n = snprintf(text, sizeof(text), "\"%04d-%02d-%02dT%02d:%02d:%02d.%09dZ\"", tm.tm_year + 1900, tm.tm_mon + 1,
+		     tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)frac);
 	jsonw_raw(j, text, (size_t)n);
 }

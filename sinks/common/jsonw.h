@@ -16,7 +16,7 @@ struct jsonw {
 	int err; /* 0 or -ENOMEM */
 };
 
-void jsonw_free(struct jsonw *); /* the buffer; the struct may be used again */
+void jsonw_free(struct jsonw *);  /* the buffer; the struct may be used again */
 void jsonw_reset(struct jsonw *); /* empty, buffer kept, err forgotten */
 
 void jsonw_raw(struct jsonw *, const char *s, size_t n);
@@ -27,7 +27,7 @@ void jsonw_string(struct jsonw *, const char *s, size_t n);
 void jsonw_string_part(struct jsonw *, const char *s, size_t n);
 void jsonw_u64(struct jsonw *, uint64_t);
 void jsonw_i64(struct jsonw *, int64_t);
-void jsonw_f64(struct jsonw *, double); /* null for what JSON has no number for */
+void jsonw_f64(struct jsonw *, double);               /* null for what JSON has no number for */
 void jsonw_time(struct jsonw *, int64_t realtime_ns); /* "2026-11-21T03:57:52.000000001Z" */
 
 #endif

@@ -71,7 +71,8 @@ static void write_ip(struct jsonw *j, const unsigned char *p)
 	jsonw_string(j, text, strlen(text));
 }
 
-void record_json_value(struct jsonw *j, const struct skep_field *f, const void *data, const char *boot_id, int64_t offset)
+void record_json_value(struct jsonw *j, const struct skep_field *f, const void *data, const char *boot_id,
+		       int64_t offset)
 {
 	const unsigned char *at = (const unsigned char *)data + f->offset;
 	struct skep_str s;

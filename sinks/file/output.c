@@ -102,9 +102,9 @@ int output_open(struct output *o)
 		o->fd = open(o->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
 		if (o->fd < 0)
 			return output_say(o, -errno, "%s: %s%s", o->path, strerror(errno),
-					  errno == ENOENT ? " (its folder must exist)" :
-					  errno == ENXIO  ? " (nobody reads this fifo)" :
-							    "");
+					  errno == ENOENT  ? " (its folder must exist)"
+					  : errno == ENXIO ? " (nobody reads this fifo)"
+							   : "");
 	}
 	if (fstat(o->fd, &st) != 0) {
 		err = output_say(o, -errno, "%s: %s", o->path, strerror(errno));

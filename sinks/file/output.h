@@ -16,11 +16,11 @@
 struct output {
 	const char *path; /* "-": stdout */
 	bool fsync;
-	int fd;           /* -1: not open */
+	int fd; /* -1: not open */
 	bool regular;
 	dev_t dev;
 	ino_t ino;
-	off_t cut;        /* the file has to be cut back to this before anything is written; -1: no */
+	off_t cut;           /* the file has to be cut back to this before anything is written; -1: no */
 	uint64_t partial_id; /* a stream has taken partial_len bytes of this batch; 0 bytes: of none */
 	size_t partial_len;
 	char why[512];

@@ -22,9 +22,9 @@ enum column_how {
 	COL_RECORD_PID, /* the record's own upid */
 	COL_RECORD_START,
 	COL_RECORD_TIME,
-	COL_BOOT,       /* dict: the host's boot id */
-	COL_RUN,        /* row of the run */
-	COL_NOWHERE,    /* known, but not a column: kept by other rows */
+	COL_BOOT,    /* dict: the host's boot id */
+	COL_RUN,     /* row of the run */
+	COL_NOWHERE, /* known, but not a column: kept by other rows */
 };
 
 struct column {
@@ -72,7 +72,7 @@ enum rolled {
 /* A stream's fields, found once for its table. */
 struct binding {
 	const struct skep_stream *stream;
-	const struct table *table; /* NULL: `record` */
+	const struct table *table;                    /* NULL: `record` */
 	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has none that fits */
 	const struct skep_field *run;
 	const struct skep_field *start; /* start_ns of a table that has a run */

@@ -19,15 +19,16 @@
 /* Keys that are kept: the host offers a batch again soon or, after a crash, first of all. */
 #define SEEN_KEPT 20000
 
-#define ROLLUP_SUMS "processes, images, calls, forks, failures, cpu_ns, wall_ns, run_delay_ns, rchar_bytes, wchar_bytes, " \
-		    "read_bytes, write_bytes, rss_max_bytes"
+#define ROLLUP_SUMS                                                                                            \
+	"processes, images, calls, forks, failures, cpu_ns, wall_ns, run_delay_ns, rchar_bytes, wchar_bytes, " \
+	"read_bytes, write_bytes, rss_max_bytes"
 #define ADD(c) #c " = " #c " + excluded." #c ", "
-#define ROLLUP(table, k1, k2, k3)                                                                                 \
-	"INSERT INTO " table " (" k1 ", " k2 ", " k3 ", " ROLLUP_SUMS ") "                                        \
-	"VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16) "                                        \
-	"ON CONFLICT (" k1 ", " k2 ", " k3 ") DO UPDATE SET " ADD(processes) ADD(images) ADD(calls) ADD(forks)    \
-	ADD(failures) ADD(cpu_ns) ADD(wall_ns) ADD(run_delay_ns) ADD(rchar_bytes) ADD(wchar_bytes)                \
-	ADD(read_bytes) ADD(write_bytes) "rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)"
+#define ROLLUP(table, k1, k2, k3)                                                                              \
+	"INSERT INTO " table " (" k1 ", " k2 ", " k3 ", " ROLLUP_SUMS ") "                                     \
+	"VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16) "                                     \
+	"ON CONFLICT (" k1 ", " k2 ", " k3 ") DO UPDATE SET " ADD(processes) ADD(images) ADD(calls) ADD(forks) \
+		ADD(failures) ADD(cpu_ns) ADD(wall_ns) ADD(run_delay_ns) ADD(rchar_bytes) ADD(wchar_bytes)     \
+			ADD(read_bytes) ADD(write_bytes) "rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)"
 
 static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -148,20 +149,24 @@ static int db_migrate(struct db *db)
 		goto stamp;
 	}
 	if (app != DB_APPLICATION_ID) {
-		db_say(db, "%s: is a SQLite file of another program; move it away or give the sink another path", db->path);
+		db_say(db, "%s: is a SQLite file of another program; move it away or give the sink another path",
+		       db->path);
 		return -ENOTSUP;
 	}
 	if (version == DB_SCHEMA_VERSION)
 		return 0;
 	if (version > DB_SCHEMA_VERSION) {
-		db_say(db, "%s: has schema version %lld, this skep writes version %d; upgrade skep or give the sink another path",
+		db_say(db,
+		       "%s: has schema version %lld, this skep writes version %d; upgrade skep or give the sink "
+		       "another path",
 		       db->path, (long long)version, DB_SCHEMA_VERSION);
 		return -ENOTSUP;
 	}
 	for (int64_t v = version; v < DB_SCHEMA_VERSION; v++) {
 		if (v < 0 || !migration[v]) {
-			db_say(db, "%s: has schema version %lld, from which there is no way to version %d; move it away", db->path,
-			       (long long)version, DB_SCHEMA_VERSION);
+			db_say(db,
+			       "%s: has schema version %lld, from which there is no way to version %d; move it away",
+			       db->path, (long long)version, DB_SCHEMA_VERSION);
 			return -ENOTSUP;
 		}
 		err = db_exec(db, migration[v], "bringing its tables up to date");
@@ -171,7 +176,8 @@ static int db_migrate(struct db *db)
 	snprintf(text, sizeof(text), "UPDATE meta SET value = '%d' WHERE key = 'schema_version'", DB_SCHEMA_VERSION);
 	err = db_exec(db, text, "noting its version");
 stamp:
-	snprintf(text, sizeof(text), "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID, DB_SCHEMA_VERSION);
+	snprintf(text, sizeof(text), "PRAGMA application_id = %d; PRAGMA user_version = %d", DB_APPLICATION_ID,
+		 DB_SCHEMA_VERSION);
 	return err ? err : db_exec(db, text, "noting its version");
 }
 
@@ -195,7 +201,8 @@ static int db_set_up(struct db *db, const struct db_options *o)
 		      "PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -4096",
 		      "setting it up");
 	if (!err)
-		err = db_exec(db, o->full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "setting it up");
+		err = db_exec(db, o->full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
+			      "setting it up");
 	if (!err)
 		err = db_begin(db);
 	if (err)

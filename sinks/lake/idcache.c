@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETS 2048 /* a power of two */
-#define WAYS 4
+#define SETS    2048 /* a power of two */
+#define WAYS    4
 #define LONGEST 512 /* 8192 entries of that would be 4 MiB */
 
 struct entry {

@@ -215,7 +215,8 @@ static bool str_is(struct skep_str s, const char *text)
 	return s.len == strlen(text) && memcmp(s.ptr, text, s.len) == 0;
 }
 
-static int roll_up(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, const struct row *row)
+static int roll_up(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
+		   const struct row *row)
 {
 	int64_t sum[ROLLUP_SUMS] = { 0 }, pipeline, start, end, when;
 	bool wrapper = number_of(b, r, ROLLED_WRAPPER), execed = number_of(b, r, ROLLED_EXECED);
@@ -300,7 +301,8 @@ static bool facet_is_empty(const struct skep_field *f, const void *data)
 	return memcmp((const char *)data + f->offset, zero, sizeof(zero)) == 0; /* upid, hash and ip: 16 bytes each */
 }
 
-static int add_facets(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, int64_t proc)
+static int add_facets(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
+		      int64_t proc)
 {
 	int err = 0;
 

@@ -49,7 +49,8 @@ static const struct skep_option options[] = {
 		.type = SKEP_O_STR,
 		.offset = offsetof(struct lake_sink, synchronous),
 		.default_value = "normal",
-		.help = "normal: safe against crashes, a power cut may take the last batches; full: against power cuts too, slower",
+		.help = "normal: safe against crashes, a power cut may take the last batches; full: against power cuts "
+			"too, slower",
 	},
 	{
 		.name = "busy_timeout",
@@ -58,7 +59,8 @@ static const struct skep_option options[] = {
 		.default_value = "5s",
 		.min = 0,
 		.max = 600000000000,
-		.help = "how long to wait for another program that locks the lake before the batch is tried again later",
+		.help = "how long to wait for another program that locks the lake before the batch is tried again "
+			"later",
 	},
 	{ 0 },
 };
@@ -72,7 +74,8 @@ static int lake_open(struct skep_instance *i, void *state, const struct skep_hos
 	if (!l->path || !*l->path)
 		return host->fail(i, -EINVAL, "path is empty; give it a folder, for example /var/lib/skep/lake");
 	if (l->synchronous && strcmp(l->synchronous, "normal") != 0 && strcmp(l->synchronous, "full") != 0)
-		return host->fail(i, -EINVAL, "synchronous is \"%s\"; it can be \"normal\" or \"full\"", l->synchronous);
+		return host->fail(i, -EINVAL, "synchronous is \"%s\"; it can be \"normal\" or \"full\"",
+				  l->synchronous);
 	return 0;
 }
 

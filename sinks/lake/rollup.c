@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define PLACES 512 /* a power of two */
-#define MOST (PLACES / 2)
+#define MOST   (PLACES / 2)
 
 struct group {
 	bool used;

@@ -24,7 +24,7 @@
 #include "sinks/lake/ingest.h"
 
 #define OPEN_FILES 3 /* this month's, the one of runs that began before, and one more */
-#define NO_MONTH UINT_MAX
+#define NO_MONTH   UINT_MAX
 
 struct slot {
 	struct db *db;
@@ -83,7 +83,8 @@ static int make_folders(const char *path, struct db_why *why)
 			/* a part may exist in a place where nothing can be made (EROFS, EACCES) */
 			err = stat(copy, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -errno;
 			if (err) {
-				snprintf(why->text, sizeof(why->text), "cannot make the folder %s: %s", copy, strerror(errno));
+				snprintf(why->text, sizeof(why->text), "cannot make the folder %s: %s", copy,
+					 strerror(errno));
 				break;
 			}
 		}
@@ -93,7 +94,8 @@ static int make_folders(const char *path, struct db_why *why)
 	}
 	if (!err && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))) {
 		err = -ENOTDIR;
-		snprintf(why->text, sizeof(why->text), "%s: is not a folder; give the sink's path option a folder", path);
+		snprintf(why->text, sizeof(why->text), "%s: is not a folder; give the sink's path option a folder",
+			 path);
 	}
 	free(copy);
 	return err;
@@ -126,7 +128,8 @@ static int set_aside(struct store *s, unsigned month)
 	for (unsigned again = 0;; again++) {
 		free(to);
 		to = NULL;
-		if (again ? asprintf(&to, "%s.corrupt-%s.%u", path, stamp, again) < 0 : asprintf(&to, "%s.corrupt-%s", path, stamp) < 0) {
+		if (again ? asprintf(&to, "%s.corrupt-%s.%u", path, stamp, again) < 0
+			  : asprintf(&to, "%s.corrupt-%s", path, stamp) < 0) {
 			to = NULL;
 			goto out;
 		}
@@ -150,12 +153,14 @@ static int set_aside(struct store *s, unsigned month)
 			goto out;
 	}
 	s->o.host->log(s->o.instance, SKEP_LOG_ERROR,
-		       "%s; it is kept as %s (try: sqlite3 FILE .recover), a new file is begun and records go on", reason, to);
+		       "%s; it is kept as %s (try: sqlite3 FILE .recover), a new file is begun and records go on",
+		       reason, to);
 	if (s->o.aside)
 		s->o.host->counter_add(s->o.aside, 1);
 out:
 	if (err)
-		snprintf(s->why->text, sizeof(s->why->text), "cannot set %s aside: %s", path ? path : "a damaged file", strerror(-err));
+		snprintf(s->why->text, sizeof(s->why->text), "cannot set %s aside: %s", path ? path : "a damaged file",
+			 strerror(-err));
 	else
 		snprintf(s->why->text, sizeof(s->why->text), "set aside: %.900s", reason);
 	free(path);
@@ -169,7 +174,10 @@ static void slot_close(struct slot *slot)
 	*slot = (struct slot){ 0 };
 }
 
-/* The file of a month. -ENOENT only without create. A damaged one is set aside: -EUCLEAN, and the next try finds none. */
+/*
+ * The file of a month.  -ENOENT only without create.  -EUCLEAN: it was damaged and is set
+ * aside; the next try finds none.
+ */
 static int store_db(struct store *s, unsigned month, bool create, struct db **ret)
 {
 	struct slot *slot = &s->slot[0];

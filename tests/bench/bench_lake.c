@@ -33,7 +33,8 @@ static double cpu(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 static void die(const char *what, const char *why)
@@ -93,12 +94,14 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/lake-2026-11.db", argv[1]);
 	if (stat(path, &st) != 0)
 		die(path, "missing");
-	printf("rows %" PRIu64 "  batch %" PRIu64 "  rows/s %.0f  cpu us/row %.2f  worst batch ms %.1f  bytes/row %.1f  file MB %.1f\n", rows,
-	       per_batch, (double)rows / wall, used / (double)rows * 1e6, worst * 1e3, (double)st.st_size / (double)rows,
-	       (double)st.st_size / 1e6);
+	printf("rows %" PRIu64 "  batch %" PRIu64
+	       "  rows/s %.0f  cpu us/row %.2f  worst batch ms %.1f  bytes/row %.1f  file MB %.1f\n",
+	       rows, per_batch, (double)rows / wall, used / (double)rows * 1e6, worst * 1e3,
+	       (double)st.st_size / (double)rows, (double)st.st_size / 1e6);
 	for (int i = 0; i < 3; i++) {
 		t0 = now(CLOCK_MONOTONIC);
-		if (lake_open(argv[1], &lake, why, sizeof(why)) != 0 || lake_report(lake, "last", &report, why, sizeof(why)) != 0)
+		if (lake_open(argv[1], &lake, why, sizeof(why)) != 0 ||
+		    lake_report(lake, "last", &report, why, sizeof(why)) != 0)
 			die("report", why);
 		t = now(CLOCK_MONOTONIC) - t0;
 		printf("report of %zu processes ms %.1f  tools %zu\n", report->n_processes, t * 1e3, report->n_tools);

@@ -10,9 +10,36 @@
 #define RING 4096
 
 static const char *const tools[] = {
-	"samtools sort", "samtools view", "samtools index", "bwa mem", "bcftools call", "bcftools mpileup", "fastqc", "gzip",
-	"bash", "python", "align.py", "Rscript", "plot.R", "picard MarkDuplicates", "awk", "sed", "grep", "sort", "cut", "cat",
-	"tee", "mkdir", "rm", "ls", "snakemake", "gatk HaplotypeCaller", "multiqc", "zcat", "perl", "java",
+	"samtools sort",
+	"samtools view",
+	"samtools index",
+	"bwa mem",
+	"bcftools call",
+	"bcftools mpileup",
+	"fastqc",
+	"gzip",
+	"bash",
+	"python",
+	"align.py",
+	"Rscript",
+	"plot.R",
+	"picard MarkDuplicates",
+	"awk",
+	"sed",
+	"grep",
+	"sort",
+	"cut",
+	"cat",
+	"tee",
+	"mkdir",
+	"rm",
+	"ls",
+	"snakemake",
+	"gatk HaplotypeCaller",
+	"multiqc",
+	"zcat",
+	"perl",
+	"java",
 };
 
 struct texts {
@@ -39,14 +66,19 @@ void records_process(uint64_t n, const char *run, struct out_process *p)
 	snprintf(t->exe, sizeof(t->exe), "/opt/conda/envs/ngs/bin/%.*s", (int)strcspn(tool, " "), tool);
 	snprintf(cwd, sizeof(cwd), "/data/projects/cohort7/work/%02x/%08x", task, task * 2654435761u);
 	memcpy(t->cwd, cwd, sizeof(cwd));
-	snprintf(t->cgroup, sizeof(t->cgroup), "/system.slice/slurmstepd.scope/job_%u/step_0/user/task_%u", 4000 + task, task);
+	snprintf(t->cgroup, sizeof(t->cgroup), "/system.slice/slurmstepd.scope/job_%u/step_0/user/task_%u", 4000 + task,
+		 task);
 	/* "tool\0--threads\08\0..." */
 	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s", tool) + 1;
 	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "--threads") + 1;
 	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "8") + 1;
 	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "-o") + 1;
-	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s/out/sample_%06u.sorted.bam", cwd, (unsigned)(n % 1000000)) + 1;
-	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s/in/sample_%06u.unsorted.part.bam", cwd, (unsigned)(n % 1000000)) + 1;
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s/out/sample_%06u.sorted.bam", cwd,
+			(unsigned)(n % 1000000)) +
+	       1;
+	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s/in/sample_%06u.unsorted.part.bam", cwd,
+			(unsigned)(n % 1000000)) +
+	       1;
 	*p = (struct out_process){
 		.upid = { .start_ns = start, .pid = 1000 + (uint32_t)(n % 60000) },
 		.parent_upid = { .start_ns = 999 * SECOND, .pid = 999 },
@@ -107,7 +139,8 @@ void records_run(const char *run, const char *state, uint64_t start_ns, struct o
 		.kernel = str("6.1.0-30-amd64"),
 		.version = str("0.1"),
 		.state = str(state),
-		.argv = MOCK_STRV("snakemake\0-j\0" "8"),
+		.argv = MOCK_STRV("snakemake\0-j\0"
+				  "8"),
 		.cwd = str("/data/projects/cohort7"),
 		.root_upid = { .start_ns = start_ns, .pid = 999 },
 		.uid = 1000,

@@ -11,7 +11,7 @@
 
 /* 2026-11-10T00:00:00Z at boot time 0. */
 #define RECORDS_OFFSET INT64_C(1794268800000000000)
-#define SECOND UINT64_C(1000000000)
+#define SECOND         UINT64_C(1000000000)
 
 /* Process number n of a run of tasks x tools; strings live until the next 4,096 calls. */
 void records_process(uint64_t n, const char *run, struct out_process *ret);

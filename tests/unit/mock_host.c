@@ -114,7 +114,8 @@ uint64_t mock_counter(const struct mock *m, const char *name)
 	return 0;
 }
 
-static void mock_batch_done(struct skep_instance *i, const struct skep_batch *b, enum skep_batch_result r, const char *why)
+static void mock_batch_done(struct skep_instance *i, const struct skep_batch *b, enum skep_batch_result r,
+			    const char *why)
 {
 	struct mock *m = i->mock;
 
@@ -229,7 +230,8 @@ struct mock_batch *mock_batch_new(uint64_t id, int64_t offset)
 	struct mock_batch *b = need(calloc(1, sizeof(*b)));
 
 	snprintf(b->key, sizeof(b->key), "testhost:epoch:%llu", (unsigned long long)id);
-	b->batch = (struct skep_batch){ .size = sizeof(b->batch), .id = id, .key = b->key, .realtime_offset_ns = offset };
+	b->batch =
+		(struct skep_batch){ .size = sizeof(b->batch), .id = id, .key = b->key, .realtime_offset_ns = offset };
 	return b;
 }
 
@@ -254,8 +256,8 @@ static void *copy_of(const void *p, size_t n)
 	return copy;
 }
 
-void mock_batch_add(struct mock_batch *b, const struct skep_stream *s, const struct skep_upid *upid, uint64_t time_ns, const void *data,
-		    const struct skep_context *context)
+void mock_batch_add(struct mock_batch *b, const struct skep_stream *s, const struct skep_upid *upid, uint64_t time_ns,
+		    const void *data, const struct skep_context *context)
 {
 	struct skep_record r = {
 		.size = sizeof(r),

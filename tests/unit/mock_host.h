@@ -28,13 +28,13 @@ struct mock {
 	struct skep_host host;
 	const struct skep_plugin *plugin;
 	void *state;
-	bool threads;     /* work() on a thread of its own; mock_wait() runs done() */
-	bool quiet;       /* do not print what is logged */
-	int fail_work;    /* work() returns this */
+	bool threads;  /* work() on a thread of its own; mock_wait() runs done() */
+	bool quiet;    /* do not print what is logged */
+	int fail_work; /* work() returns this */
 
 	/* what happened */
 	unsigned acks, retries, rejects, errors_logged;
-	char why[1024];   /* of the last batch_done or fail */
+	char why[1024];    /* of the last batch_done or fail */
 	char logged[1024]; /* last line */
 	struct skep_counter counters[16];
 	unsigned n_counters;
@@ -72,8 +72,8 @@ struct mock_batch {
 
 struct mock_batch *mock_batch_new(uint64_t id, int64_t realtime_offset_ns);
 struct mock_batch *mock_batch_free(struct mock_batch *);
-void mock_batch_add(struct mock_batch *, const struct skep_stream *, const struct skep_upid *, uint64_t time_ns, const void *data,
-		    const struct skep_context *);
+void mock_batch_add(struct mock_batch *, const struct skep_stream *, const struct skep_upid *, uint64_t time_ns,
+		    const void *data, const struct skep_context *);
 
 struct skep_str mock_str(const char *); /* borrowed */
 #define MOCK_STRV(lit) ((struct skep_str){ .ptr = (lit), .len = sizeof(lit), .total = sizeof(lit) })

@@ -162,8 +162,10 @@ static void test_process_line(void **state)
 	send(&m, b);
 	o = line(path, 0);
 	/* the envelope, then the fields in table order */
-	static const char *const first[] = { "stream", "time", "upid", "parent_upid", "image", "pid", "ppid", "run", "pipeline", "task", "tool" };
-	json_object_foreach(o, key, v) {
+	static const char *const first[] = { "stream", "time", "upid",     "parent_upid", "image", "pid",
+					     "ppid",   "run",  "pipeline", "task",        "tool" };
+	json_object_foreach(o, key, v)
+	{
 		if (at < sizeof(first) / sizeof(first[0]))
 			assert_string_equal(key, first[at]);
 		at++;
@@ -202,22 +204,10 @@ struct all_types {
 };
 #define A(member, type) SKEP_FIELD(struct all_types, member, #member, type, SKEP_S_GAUGE, "", "")
 static const struct skep_field all_fields[] = {
-	A(u, SKEP_T_U64),
-	A(i, SKEP_T_I64),
-	A(f, SKEP_T_F64),
-	A(nan, SKEP_T_F64),
-	A(b, SKEP_T_BOOL),
-	A(t, SKEP_T_TIME),
-	A(t0, SKEP_T_TIME),
-	A(s, SKEP_T_STR),
-	A(v, SKEP_T_STRV),
-	A(empty_list, SKEP_T_STRV),
-	A(who, SKEP_T_UPID),
-	A(nobody, SKEP_T_UPID),
-	A(hash, SKEP_T_HASH),
-	A(v4, SKEP_T_IP),
-	A(v6, SKEP_T_IP),
-	A(stream, SKEP_T_STR),
+	A(u, SKEP_T_U64),     A(i, SKEP_T_I64),           A(f, SKEP_T_F64),    A(nan, SKEP_T_F64),
+	A(b, SKEP_T_BOOL),    A(t, SKEP_T_TIME),          A(t0, SKEP_T_TIME),  A(s, SKEP_T_STR),
+	A(v, SKEP_T_STRV),    A(empty_list, SKEP_T_STRV), A(who, SKEP_T_UPID), A(nobody, SKEP_T_UPID),
+	A(hash, SKEP_T_HASH), A(v4, SKEP_T_IP),           A(v6, SKEP_T_IP),    A(stream, SKEP_T_STR),
 	A(run, SKEP_T_STR),
 };
 static const struct skep_stream all_stream = {
@@ -250,7 +240,10 @@ static void test_every_type(void **state)
 		.run = mock_str("mine"),
 	};
 	const struct skep_context c = {
-		.size = sizeof(c), .run = mock_str("other"), .tool = mock_str("bwa mem"), .task = { .ptr = NULL, .len = 4 },
+		.size = sizeof(c),
+		.run = mock_str("other"),
+		.tool = mock_str("bwa mem"),
+		.task = { .ptr = NULL, .len = 4 },
 	};
 	struct mock_batch *b = mock_batch_new(1, -2500000000); /* before 1970: a clock that was never set */
 	struct mock m;
@@ -271,7 +264,9 @@ static void test_every_type(void **state)
 	assert_true(json_is_true(json_object_get(o, "b")));
 	assert_string_equal(text_of(o, "t"), "1969-12-31T23:59:58.500000001Z");
 	assert_true(json_is_null(json_object_get(o, "t0")));
-	assert_string_equal(text_of(o, "s"), "a\xc3\xa4\xef\xbf\xbd\xef\xbf\xbdz\"\\\n\x01\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x90\x9d");
+	assert_string_equal(
+		text_of(o, "s"),
+		"a\xc3\xa4\xef\xbf\xbd\xef\xbf\xbdz\"\\\n\x01\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x90\x9d");
 	assert_null(json_object_get(o, "s_total"));
 	assert_int_equal(json_array_size(json_object_get(o, "v")), 3);
 	assert_string_equal(json_string_value(json_array_get(json_object_get(o, "v"), 2)), "y");
@@ -501,7 +496,11 @@ static void test_json_numbers(void **state)
 		double v;
 		const char *text;
 	} f64[] = {
-		{ 0, "0" }, { -0.5, "-0.5" }, { 1e300, "1e+300" }, { 1.0 / 3, "0.3333333333333333" }, { 123456789012345680.0, "1.2345678901234568e+17" },
+		{ 0, "0" },
+		{ -0.5, "-0.5" },
+		{ 1e300, "1e+300" },
+		{ 1.0 / 3, "0.3333333333333333" },
+		{ 123456789012345680.0, "1.2345678901234568e+17" },
 	};
 	struct jsonw j = { 0 };
 

@@ -104,8 +104,8 @@ static int report_error(const char *which)
 }
 
 /* One image: seconds relative to 1,000 s of boot time. */
-static void add(struct mock_batch *b, uint32_t pid, uint64_t image, const char *tool, double from, double to, uint64_t cpu_ms,
-		void (*change)(struct out_process *))
+static void add(struct mock_batch *b, uint32_t pid, uint64_t image, const char *tool, double from, double to,
+		uint64_t cpu_ms, void (*change)(struct out_process *))
 {
 	struct out_process p;
 
@@ -163,8 +163,14 @@ static void is_running(struct out_process *p)
 static void add_sample(struct mock_batch *b, const char *tool, uint64_t at, uint64_t cpu_ms)
 {
 	struct out_tool_sample s = {
-		.run = mock_str("run-a"), .tool = mock_str(tool), .start_ns = at * SECOND, .interval_ns = SECOND / 2, .cpu_ns = cpu_ms * 1000000,
-		.rss_bytes = 99, .processes = 2, .started = 1,
+		.run = mock_str("run-a"),
+		.tool = mock_str(tool),
+		.start_ns = at * SECOND,
+		.interval_ns = SECOND / 2,
+		.cpu_ns = cpu_ms * 1000000,
+		.rss_bytes = 99,
+		.processes = 2,
+		.started = 1,
 	};
 
 	mock_batch_add(b, &out_stream_tool_sample, NULL, at * SECOND, &s, NULL);
@@ -172,7 +178,10 @@ static void add_sample(struct mock_batch *b, const char *tool, uint64_t at, uint
 
 static void add_loss(struct mock_batch *b, uint64_t at, uint64_t n)
 {
-	struct out_loss l = { .instance = mock_str("proc"), .stream = mock_str("process.exit"), .where = mock_str("kernel"), .count = n };
+	struct out_loss l = { .instance = mock_str("proc"),
+			      .stream = mock_str("process.exit"),
+			      .where = mock_str("kernel"),
+			      .count = n };
 
 	mock_batch_add(b, &out_stream_loss, NULL, at, &l, NULL);
 }
@@ -262,7 +271,7 @@ static void test_report(void **state)
 	assert_int_equal(t->last_end_ns - t->first_start_ns, 7000 * MS);
 	t = tool_of(r, "worker");
 	assert_int_equal(t->calls, 2);
-	assert_int_equal(t->wall_ns, 2000 * MS); /* 1..2 within 1..3 */
+	assert_int_equal(t->wall_ns, 2000 * MS);       /* 1..2 within 1..3 */
 	assert_true(fabs(t->cores_peak - 0.5) < 1e-9); /* no sample: at least the average */
 	t = tool_of(r, "bash");
 	assert_int_equal(t->calls, 1);
@@ -355,8 +364,9 @@ static void test_runs_and_names(void **state)
 	lake_runs_free(runs);
 	lake_close(l);
 	static const char *const means[][2] = {
-		{ "last", "20270101T00-ddd" }, { "nightly", "20261212T00-ccc" }, { "20261212", "20261212T00-ccc" },
-		{ "20261110T01-aaa", "20261110T01-aaa" }, { "20261110T01-a", NULL }, { "20261110T01", "20270101T00-ddd" },
+		{ "last", "20270101T00-ddd" },     { "nightly", "20261212T00-ccc" },
+		{ "20261212", "20261212T00-ccc" }, { "20261110T01-aaa", "20261110T01-aaa" },
+		{ "20261110T01-a", NULL },         { "20261110T01", "20270101T00-ddd" },
 		{ "weekly", "20261110T01-abb" },
 	};
 	for (size_t i = 0; i < sizeof(means) / sizeof(means[0]); i++) {
@@ -396,8 +406,12 @@ static void test_facets(void **state)
 		SKEP_FIELD(struct with_facets, p.comm, "site.label", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
 	};
 	static const struct skep_stream stream = {
-		.size = sizeof(stream), .field_size = sizeof(fields[0]), .name = "process.exit", .record_size = sizeof(struct with_facets),
-		.n_fields = sizeof(fields) / sizeof(fields[0]), .fields = fields,
+		.size = sizeof(stream),
+		.field_size = sizeof(fields[0]),
+		.name = "process.exit",
+		.record_size = sizeof(struct with_facets),
+		.n_fields = sizeof(fields) / sizeof(fields[0]),
+		.fields = fields,
 	};
 	struct with_facets w = { .net_rx = 4096, .gpu = 0.75 };
 	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
@@ -543,12 +557,9 @@ static void test_no_lake(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_report, set_up),
-		cmocka_unit_test_setup(test_runs_and_names, set_up),
-		cmocka_unit_test_setup(test_facets, set_up),
-		cmocka_unit_test_setup(test_read_only, set_up),
-		cmocka_unit_test_setup(test_live_writer, set_up),
-		cmocka_unit_test_setup(test_no_lake, set_up),
+		cmocka_unit_test_setup(test_report, set_up),      cmocka_unit_test_setup(test_runs_and_names, set_up),
+		cmocka_unit_test_setup(test_facets, set_up),      cmocka_unit_test_setup(test_read_only, set_up),
+		cmocka_unit_test_setup(test_live_writer, set_up), cmocka_unit_test_setup(test_no_lake, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

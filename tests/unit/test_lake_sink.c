@@ -151,25 +151,38 @@ static void test_rows(void **state)
 	records_process(97, "run1", &p); /* exit_code 1 */
 	records_add_process(b, &p);
 	sample = (struct out_tool_sample){
-		.run = mock_str("run1"), .tool = mock_str("fastqc"), .start_ns = 1001 * SECOND, .interval_ns = SECOND, .cpu_ns = SECOND / 2,
-		.rss_bytes = 7, .processes = 2,
+		.run = mock_str("run1"),
+		.tool = mock_str("fastqc"),
+		.start_ns = 1001 * SECOND,
+		.interval_ns = SECOND,
+		.cpu_ns = SECOND / 2,
+		.rss_bytes = 7,
+		.processes = 2,
 	};
 	mock_batch_add(b, &out_stream_tool_sample, NULL, 1002 * SECOND, &sample, NULL);
-	loss = (struct out_loss){ .instance = mock_str("proc"), .stream = mock_str("process.exit"), .where = mock_str("kernel"), .count = 3 };
+	loss = (struct out_loss){ .instance = mock_str("proc"),
+				   .stream = mock_str("process.exit"),
+				   .where = mock_str("kernel"),
+				   .count = 3 };
 	mock_batch_add(b, &out_stream_loss, NULL, 1003 * SECOND, &loss, NULL);
 	records_run("run1", "ended", 1000 * SECOND, &r);
 	records_add_run(b, &r);
 	records_run("run1", "running", 1000 * SECOND, &r); /* sent again, late */
 	records_add_run(b, &r);
 	send(&m, b);
-	assert_string_equal(ask(NOVEMBER, "SELECT state || ' ' || name || ' ' || exit_code || ' ' || root_pid FROM run WHERE run = 'run1'"),
-			    "ended nightly 0 999");
+	assert_string_equal(
+		ask(NOVEMBER,
+		    "SELECT state || ' ' || name || ' ' || exit_code || ' ' || root_pid FROM run WHERE run = 'run1'"),
+		"ended nightly 0 999");
 	assert_int_equal(count(NOVEMBER, "SELECT end_ns - start_ns FROM run"), 600 * SECOND);
 	assert_int_equal(count(NOVEMBER, "SELECT start_ns FROM run"), RECORDS_OFFSET + (int64_t)(1000 * SECOND));
-	assert_string_equal(ask(NOVEMBER, "SELECT t.s || '|' || k.s || '|' || e.s || '|' || s.s || '|' || b.s FROM proc p JOIN dict t ON t.id = tool "
-					  "JOIN dict k ON k.id = task JOIN dict e ON e.id = exe JOIN dict s ON s.id = state JOIN dict b ON "
-					  "b.id = boot"),
-			    "gzip|align_sample_13|/opt/conda/envs/ngs/bin/gzip|exited|" MOCK_BOOT_ID);
+	assert_string_equal(
+		ask(NOVEMBER,
+		    "SELECT t.s || '|' || k.s || '|' || e.s || '|' || s.s || '|' || b.s FROM proc p JOIN dict t ON "
+		    "t.id = tool "
+		    "JOIN dict k ON k.id = task JOIN dict e ON e.id = exe JOIN dict s ON s.id = state JOIN dict b ON "
+		    "b.id = boot"),
+		"gzip|align_sample_13|/opt/conda/envs/ngs/bin/gzip|exited|" MOCK_BOOT_ID);
 	records_process(97, "run1", &p);
 	assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM proc"), p.cpu_ns);
 	assert_int_equal(count(NOVEMBER, "SELECT start_boot_ns FROM proc"), p.upid.start_ns);
@@ -178,15 +191,20 @@ static void test_rows(void **state)
 	assert_int_equal(count(NOVEMBER, "SELECT argv_total FROM proc"), p.argv.total);
 	assert_int_equal(count(NOVEMBER, "SELECT run = (SELECT id FROM run) FROM sample"), 1);
 	assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM sample"), SECOND / 2);
-	assert_string_equal(ask(NOVEMBER, "SELECT s || ' ' || count FROM loss JOIN dict ON dict.id = place"), "kernel 3");
-	assert_string_equal(ask(NOVEMBER, "SELECT calls || ' ' || failures || ' ' || cpu_ns || ' ' || processes FROM rollup_run_tool"),
-			    "1 1 127300000 1");
-	assert_string_equal(ask(NOVEMBER, "SELECT date(day * 86400, 'unixepoch') || ' ' || p.s || ' ' || calls FROM rollup_day JOIN dict p ON p.id "
+	assert_string_equal(ask(NOVEMBER, "SELECT s || ' ' || count FROM loss JOIN dict ON dict.id = place"),
+			    "kernel 3");
+	assert_string_equal(
+		ask(NOVEMBER,
+		    "SELECT calls || ' ' || failures || ' ' || cpu_ns || ' ' || processes FROM rollup_run_tool"),
+		"1 1 127300000 1");
+	assert_string_equal(ask(NOVEMBER, "SELECT date(day * 86400, 'unixepoch') || ' ' || p.s || ' ' || calls FROM "
+					  "rollup_day JOIN dict p ON p.id "
 					  "= pipeline"),
 			    "2026-11-10 variants 1");
 	assert_string_equal(ask(NOVEMBER, "PRAGMA page_size"), "8192");
 	assert_string_equal(ask(NOVEMBER, "PRAGMA journal_mode"), "wal");
-	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"), count(NOVEMBER, "SELECT value FROM meta WHERE key = 'schema_version'"));
+	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"),
+			 count(NOVEMBER, "SELECT value FROM meta WHERE key = 'schema_version'"));
 	assert_int_equal(mock_counter(&m, "rows"), 6);
 	mock_end(&m);
 	/* what is left: nobody but the group reads it, and the last writer leaves no -wal */
@@ -262,7 +280,8 @@ static void test_process_before_its_run(void **state)
 	send(&m, b);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM run"), 1);
 	assert_string_equal(ask(NOVEMBER, "SELECT state FROM run"), "running");
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc WHERE run = (SELECT id FROM run WHERE run = 'early')"), 3);
+	assert_int_equal(
+		count(NOVEMBER, "SELECT count(*) FROM proc WHERE run = (SELECT id FROM run WHERE run = 'early')"), 3);
 	mock_end(&m);
 }
 
@@ -335,7 +354,10 @@ struct odd_record {
 	uint8_t hash[16];
 	struct skep_str exit_code; /* known name, other type */
 };
-#define WIDE(member, type) { SKEP_FIELD(struct odd_record, member, #member, type, SKEP_S_DELTA, "1", ""), 1 }
+#define WIDE(member, type)                                                                     \
+	{                                                                                      \
+		SKEP_FIELD(struct odd_record, member, #member, type, SKEP_S_DELTA, "1", ""), 1 \
+	}
 static const struct wide_field odd_fields[] = {
 	WIDE(cpu_ns, SKEP_T_U64),
 	WIDE(exe, SKEP_T_STR),
@@ -349,17 +371,19 @@ static const struct wide_field odd_fields[] = {
 	{ { .name = "unknown_type", .type = 99, .offset = 0 }, 1 },
 	{ { .name = NULL, .type = SKEP_T_U64, .offset = 0 }, 1 },
 };
-#define ODD(stream_name)                                                                              \
-	{                                                                                             \
+#define ODD(stream_name)                                                                                            \
+	{                                                                                                           \
 		.size = sizeof(struct skep_stream), .field_size = sizeof(struct wide_field), .name = (stream_name), \
 		.record_size = sizeof(struct odd_record), .n_fields = sizeof(odd_fields) / sizeof(odd_fields[0]),   \
-		.fields = &odd_fields[0].field,                                                       \
+		.fields = &odd_fields[0].field,                                                                     \
 	}
 static const struct skep_stream odd_process = ODD("process.exit");
 static const struct skep_stream odd_other = ODD("net.connect");
 static const struct skep_stream odd_loss = ODD("loss");
 static const struct skep_stream no_name = { .size = sizeof(struct skep_stream), .record_size = 8 };
-static const struct skep_stream short_stream = { .size = offsetof(struct skep_stream, fields), .name = "short", .record_size = 8 };
+static const struct skep_stream short_stream = { .size = offsetof(struct skep_stream, fields),
+						 .name = "short",
+						 .record_size = 8 };
 
 static void test_unknown_fields_and_streams(void **state)
 {
@@ -374,7 +398,9 @@ static void test_unknown_fields_and_streams(void **state)
 		.hash = { 0xab },
 		.exit_code = mock_str("nine"),
 	};
-	const struct skep_context context = { .size = offsetof(struct skep_context, task), .run = mock_str("other"), .task = mock_str("not read") };
+	const struct skep_context context = { .size = offsetof(struct skep_context, task),
+					      .run = mock_str("other"),
+					      .task = mock_str("not read") };
 	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
 	struct skep_upid who = { .start_ns = 5, .pid = 77 };
 	struct mock m;
@@ -397,20 +423,31 @@ static void test_unknown_fields_and_streams(void **state)
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 1);
 	assert_string_equal(ask(NOVEMBER, "SELECT cpu_ns FROM proc WHERE pid = 77"), "9223372036854775807");
 	assert_string_equal(ask(NOVEMBER, "SELECT coalesce(end_ns, 'missing') FROM proc WHERE pid = 77"), "missing");
-	assert_string_equal(ask(NOVEMBER, "SELECT hex(s) FROM proc JOIN dict ON dict.id = exe WHERE pid = 77"), "FFFE0062696E");
-	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(s || '=' || value, ' ') FROM (SELECT s, value FROM proc_facet JOIN dict ON dict.id = "
+	assert_string_equal(ask(NOVEMBER, "SELECT hex(s) FROM proc JOIN dict ON dict.id = exe WHERE pid = 77"),
+			    "FFFE0062696E");
+	assert_string_equal(ask(NOVEMBER, "SELECT group_concat(s || '=' || value, ' ') FROM (SELECT s, value FROM "
+					  "proc_facet JOIN dict ON dict.id = "
 					  "name ORDER BY s)"),
-			    "exe_total=5000 exit_code=nine hash=\"ab000000000000000000000000000000\" label=blue net_bytes=12 net_rtt=0.25");
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'net.connect'"), 2);
-	assert_string_equal(ask(NOVEMBER, "SELECT upid FROM record JOIN dict ON dict.id = stream WHERE s = 'net.connect'"), "01234567-77-5");
-	assert_string_equal(ask(NOVEMBER, "SELECT json_extract(fields, '$.net_rtt') FROM record JOIN dict ON dict.id = stream "
-					  "WHERE s = 'net.connect'"),
+			    "exe_total=5000 exit_code=nine hash=\"ab000000000000000000000000000000\" label=blue "
+			    "net_bytes=12 net_rtt=0.25");
+	assert_int_equal(
+		count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'net.connect'"),
+		2);
+	assert_string_equal(
+		ask(NOVEMBER, "SELECT upid FROM record JOIN dict ON dict.id = stream WHERE s = 'net.connect'"),
+		"01234567-77-5");
+	assert_string_equal(ask(NOVEMBER,
+				"SELECT json_extract(fields, '$.net_rtt') FROM record JOIN dict ON dict.id = stream "
+				"WHERE s = 'net.connect'"),
 			    "0.25");
 	/* a stream with a table and fields that have no column: row and record */
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM loss"), 1);
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'loss'"), 1);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'loss'"),
+			 1);
 	/* without a time: the first month there is; without data it is kept all the same */
-	assert_int_equal(count(month_file("1970-01"), "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'other'"), 1);
+	assert_int_equal(count(month_file("1970-01"),
+			       "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'other'"),
+			 1);
 	assert_int_equal(count(month_file("1970-01"), "SELECT count(*) FROM record"), 1);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record"), 4);
 	mock_end(&m);
@@ -678,7 +715,7 @@ static void test_reader_does_not_block(void **state)
 }
 
 #define KILL_BATCHES 400
-#define KILL_ROWS 60
+#define KILL_ROWS    60
 
 static void write_until_killed(void)
 {
@@ -718,7 +755,8 @@ static void test_kill_9(void **state)
 		if (count(NOVEMBER, "SELECT count(*) FROM sqlite_schema") == 0)
 			continue;
 		assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
-		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), KILL_ROWS * count(NOVEMBER, "SELECT count(*) FROM batch_seen"));
+		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"),
+				 KILL_ROWS * count(NOVEMBER, "SELECT count(*) FROM batch_seen"));
 	}
 	assert_true(killed > 0);
 	begin(&m); /* all of them again, as a host does that never had the acknowledgements */
