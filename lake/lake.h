@@ -48,7 +48,7 @@ struct lake_run {
 struct lake_tool {
 	const char *tool;
 	uint64_t calls;    /* images begun by exec that are not wrappers, or forks that ran on when there were no execs */
-	uint64_t failures;
+	uint64_t failures; /* wrappers left out: they fail with what they wrap */
 	uint64_t first_start_ns, last_end_ns;
 	uint64_t wall_ns;  /* union of its images' times: the time during which it ran at all */
 	uint64_t wall_sum_ns; /* sum over its images, wrappers left out */
@@ -102,7 +102,8 @@ struct lake_report {
 };
 /*
  * which: a run id, the beginning of one (unique), a run's name (its newest), or
- * "last".  -ENOENT: none; -EEXIST: the beginning fits several (why lists them).
+ * "last".  A whole id goes before a name, a name before the beginning of an id.
+ * -ENOENT: none; -EEXIST: the beginning fits several (why lists them).
  */
 int lake_report(struct lake *, const char *which, struct lake_report **ret, char *why, size_t why_size);
 struct lake_report *lake_report_free(struct lake_report *);
