@@ -144,6 +144,8 @@ static void step_endings(struct collector *c, bool hurry)
 
 		if (!e->closed && (hurry || run_settled(c, e, now_ns)))
 			run_close(c, e);
+		if (e->closed && now_ns < e->began_ns)
+			now_ns = e->began_ns; /* closed just now: the sinks' time begins */
 		if (e->closed && (hurry || sinks_settled(c, e->last_id) || now_ns - e->began_ns >= SINKS_NS)) {
 			void (*done)(void *) = e->done;
 			void *arg = e->arg;

@@ -61,7 +61,9 @@ struct proc *track_find(struct track *t, const struct skep_upid *upid)
 	if (!p)
 		return NULL;
 	p->upid.start_ns = upid->start_ns; /* the table is keyed by pid alone */
-	p->image_start_ns = upid->start_ns;
+	/* What it waited at its gate before the run began is not the run's. */
+	if (upid->start_ns > p->image_start_ns)
+		p->image_start_ns = upid->start_ns;
 	if (p->run && (p->flags & PROC_ROOT))
 		p->run->root = p->upid;
 	return p;

@@ -520,7 +520,11 @@ static __always_inline __u64 rss_pages(struct mm_struct *mm)
 	__s64 sum = 0, file = 0, anon = 0, shmem = 0;
 
 	/* MM_FILEPAGES 0, MM_ANONPAGES 1, MM_SHMEMPAGES 3 (include/linux/mm_types_task.h, since 4.5) */
-	if (bpf_core_type_exists(struct mm_rss_stat___atomic)) {
+	/*
+	 * By field and not by type: for a type that the kernel lacks libbpf 1.1 looks through the
+	 * modules' BTF, which needs CAP_SYS_ADMIN (BPF_BTF_GET_NEXT_ID).
+	 */
+	if (bpf_core_field_exists(before->rss_stat.count)) {
 		file = BPF_CORE_READ(before, rss_stat.count[0].counter);
 		anon = BPF_CORE_READ(before, rss_stat.count[1].counter);
 		shmem = BPF_CORE_READ(before, rss_stat.count[3].counter);
