@@ -39,7 +39,7 @@ static bool waited_for(const struct family *f, size_t member)
 void accuracy_of(const struct family *f, struct accuracy *ret)
 {
 	const struct lake_run *run = &f->report->run;
-	struct accuracy a = {.processes = f->n};
+	struct accuracy a = { .processes = f->n };
 	uint64_t told = run->lost_kernel + run->lost_queue + run->lost_spool + run->lost_sink;
 	bool all = f->root != FAMILY_NONE;
 
@@ -60,7 +60,8 @@ void accuracy_of(const struct family *f, struct accuracy *ret)
 
 		a.wait4_known = true;
 		a.wait4_cpu_ns = run->rusage_cpu_ns;
-		a.wait4_difference_ns = ours > run->rusage_cpu_ns ? ours - run->rusage_cpu_ns : run->rusage_cpu_ns - ours;
+		a.wait4_difference_ns =
+			ours > run->rusage_cpu_ns ? ours - run->rusage_cpu_ns : run->rusage_cpu_ns - ours;
 	}
 	*ret = a;
 }

@@ -8,11 +8,11 @@
 #include "cli/family.h"
 
 struct accuracy {
-	uint64_t processes;  /* with a record */
-	uint64_t cpu_exact;  /* of these: CPU is the kernel's own final figure */
-	uint64_t missing;    /* processes that were seen to begin but have no record at all; ended runs only */
-	uint64_t lost;       /* records, all places */
-	bool wait4_known;    /* wait4's figure covers the same processes as ours */
+	uint64_t processes; /* with a record */
+	uint64_t cpu_exact; /* of these: CPU is the kernel's own final figure */
+	uint64_t missing;   /* processes that were seen to begin but have no record at all; ended runs only */
+	uint64_t lost;      /* records, all places */
+	bool wait4_known;   /* wait4's figure covers the same processes as ours */
 	uint64_t wait4_cpu_ns;
 	uint64_t wait4_difference_ns; /* |ours - wait4's| */
 };

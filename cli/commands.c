@@ -33,7 +33,7 @@ const struct skep_command skep_commands[] = {
 		.help = cmd_runs_help,
 		.run = cmd_runs,
 	},
-	{0},
+	{ 0 },
 };
 
 const struct skep_command *skep_command_find(const char *name)
@@ -130,6 +130,7 @@ int skep_help(const char *command)
 
 	if (!c)
 		return skep_unknown(command);
-	printf("usage: skep %s %s\n\n%c%s.\n\n%s", c->name, c->usage, c->summary[0] - 'a' + 'A', c->summary + 1, c->help);
+	printf("usage: skep %s %s\n\n%c%s.\n\n%s", c->name, c->usage, c->summary[0] - 'a' + 'A', c->summary + 1,
+	       c->help);
 	return SKEP_EXIT_OK;
 }

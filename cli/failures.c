@@ -23,13 +23,13 @@
 /* End times of a child and of the parent that waited for it may be taken on different CPUs. */
 #define CLOCK_SLACK_NS 1000000
 /* What a clean-up that follows a failure may take before it says nothing about its cause any more. */
-#define SOON_NS 1000000000
+#define SOON_NS        1000000000
 
 struct entry {
 	size_t member;
 	size_t n_chain; /* processes after it, the run's root included */
 	bool ended_run;
-	char *key;      /* equal for alike failures */
+	char *key; /* equal for alike failures */
 	uint64_t end_ns;
 	uint64_t weight; /* the one of a group to show: the largest */
 };
@@ -43,7 +43,8 @@ static bool same_status(const struct lake_process *child, const struct lake_proc
 {
 	if (parent->signal)
 		return child->signal == parent->signal;
-	return child->signal ? parent->exit_code == 128 + (int64_t)child->signal : child->exit_code == parent->exit_code;
+	return child->signal ? parent->exit_code == 128 + (int64_t)child->signal
+			     : child->exit_code == parent->exit_code;
 }
 
 /* The child whose failure this member passed on; FAMILY_NONE: the failure is its own. */

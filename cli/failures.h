@@ -16,12 +16,12 @@ enum failure_severity {
 
 struct failure {
 	enum failure_severity severity;
-	bool ended_run;          /* handed on as far as the run's root */
+	bool ended_run; /* handed on as far as the run's root */
 	size_t n;
-	size_t *images;          /* indices into report->processes, the one to show first, the others by end */
+	size_t *images; /* indices into report->processes, the one to show first, the others by end */
 	size_t n_chain;
-	size_t *chain;           /* of images[0]: the processes that failed after it because of it, nearest first */
-	char *subject;           /* "samtools sort", "sleep, bash" (raw bytes from the lake) */
+	size_t *chain; /* of images[0]: the processes that failed after it because of it, nearest first */
+	char *subject; /* "samtools sort", "sleep, bash" (raw bytes from the lake) */
 };
 
 struct failures {

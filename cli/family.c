@@ -75,8 +75,12 @@ static void group(struct family *f, const size_t *sorted)
 		if (f->member_of[i] != i)
 			continue;
 		m = &f->members[f->n];
-		*m = (struct family_member){.first = i, .last = i, .parent = FAMILY_NONE, .child = FAMILY_NONE,
-					    .youngest = FAMILY_NONE, .sibling = FAMILY_NONE};
+		*m = (struct family_member) { .first = i,
+					      .last = i,
+					      .parent = FAMILY_NONE,
+					      .child = FAMILY_NONE,
+					      .youngest = FAMILY_NONE,
+					      .sibling = FAMILY_NONE };
 		m->start_ns = processes[i].start_ns;
 		for (size_t image = i; image != FAMILY_NONE; image = f->next_image[image])
 			m->last = image;

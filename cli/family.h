@@ -10,7 +10,7 @@
 
 #define FAMILY_NONE ((size_t)-1)
 
-struct family_member { /* one process, whatever it exec'd */
+struct family_member {          /* one process, whatever it exec'd */
 	size_t first, last;     /* its images: indices into report->processes */
 	size_t parent;          /* a member, always one before this; or FAMILY_NONE */
 	size_t child, youngest; /* its first and last child, by start; or FAMILY_NONE */

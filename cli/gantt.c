@@ -18,16 +18,16 @@
 #include "cli/human.h"
 #include "cli/text.h"
 
-#define SECOND UINT64_C(1000000000)
-#define TICK_COLUMNS 9     /* at least, from one label to the next */
-#define SAMPLE_SLICES 4    /* a sample may cover this many slices and still be worth drawing */
+#define SECOND        UINT64_C(1000000000)
+#define TICK_COLUMNS  9 /* at least, from one label to the next */
+#define SAMPLE_SLICES 4 /* a sample may cover this many slices and still be worth drawing */
 
 struct row {
 	const char *tool; /* NULL: all of them */
 	uint64_t first_start_ns;
-	double *cpu_ns;   /* per slice */
-	bool *present;    /* per slice */
-	bool *failed;     /* per slice */
+	double *cpu_ns; /* per slice */
+	bool *present;  /* per slice */
+	bool *failed;   /* per slice */
 };
 
 struct chart {
@@ -105,7 +105,8 @@ static void add_images(struct chart *c)
 			spread(c, row, p->start_ns, end, (double)p->totals.cpu_ns, false);
 		if (p->wrapper) /* it only waits for what it wraps */
 			continue;
-		for (size_t i = slice_of(c, p->start_ns), last = slice_of(c, end > p->start_ns ? end - 1 : end); i <= last; i++)
+		for (size_t i = slice_of(c, p->start_ns), last = slice_of(c, end > p->start_ns ? end - 1 : end);
+		     i <= last; i++)
 			row->present[i] = true;
 	}
 }
@@ -192,7 +193,7 @@ static void free_rows(struct chart *c)
 /* The smallest round step that leaves room for labels. */
 static uint64_t tick_step(const struct chart *c)
 {
-	static const uint64_t more[] = {15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400};
+	static const uint64_t more[] = { 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400 };
 	double least = c->slice_ns * TICK_COLUMNS;
 	uint64_t step = 1;
 
@@ -262,8 +263,8 @@ static void print_axis(const struct paint *p, const struct chart *c, size_t labe
 /* Eighths of all CPUs. */
 static void print_sum(const struct paint *p, const struct chart *c, size_t label)
 {
-	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	static const char *const ascii[] = {" ", ".", ":", "-", "=", "+", "*", "%", "#"};
+	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const ascii[] = { " ", ".", ":", "-", "=", "+", "*", "%", "#" };
 	uint64_t cpus = c->report->run.cpus ? c->report->run.cpus : 1;
 	char name[64];
 
@@ -295,8 +296,8 @@ static int shade(const struct chart *c, double cpu_ns)
 
 static int print_row(const struct paint *p, const struct chart *c, const struct row *row, size_t label)
 {
-	static const char *const shades[] = {"░", "▒", "▓", "█"};
-	static const char *const ascii[] = {".", ":", "=", "#"};
+	static const char *const shades[] = { "░", "▒", "▓", "█" };
+	static const char *const ascii[] = { ".", ":", "=", "#" };
 	char *name = text_safe(row->tool, p->unicode), *cut = NULL;
 	enum ink ink = INK_NONE;
 	size_t end = c->slices;
@@ -320,9 +321,9 @@ static int print_row(const struct paint *p, const struct chart *c, const struct 
 			paint_begin(p, want);
 			ink = want;
 		}
-		fputs(row->failed[i]  ? paint_glyph(p, "✘", "X") :
-		      row->present[i] ? paint_glyph(p, shades[level], ascii[level]) :
-					" ",
+		fputs(row->failed[i]    ? paint_glyph(p, "✘", "X")
+		      : row->present[i] ? paint_glyph(p, shades[level], ascii[level])
+					: " ",
 		      p->out);
 	}
 	paint_end(p, ink);
@@ -335,10 +336,11 @@ static void print_legend(const struct paint *p, const struct chart *c)
 	uint64_t cpus = c->report->run.cpus ? c->report->run.cpus : 1;
 	char *text;
 
-	if (asprintf(&text, "%s under half a core  %s%s%s%s%s %g or more of %" PRIu64 " CPU%s%s", paint_glyph(p, "░", "."),
-		     cpus > 1 ? paint_glyph(p, "▒", ":") : "", cpus > 1 ? " about one  " : "",
-		     cpus > 2 ? paint_glyph(p, "▓", "=") : "", cpus > 2 ? " several  " : "", paint_glyph(p, "█", "#"), (double)cpus * 0.75, cpus,
-		     cpus == 1 ? "" : "s", c->sampled ? "" : "; CPU spread evenly over each process's life") < 0)
+	if (asprintf(&text, "%s under half a core  %s%s%s%s%s %g or more of %" PRIu64 " CPU%s%s",
+		     paint_glyph(p, "░", "."), cpus > 1 ? paint_glyph(p, "▒", ":") : "", cpus > 1 ? " about one  " : "",
+		     cpus > 2 ? paint_glyph(p, "▓", "=") : "", cpus > 2 ? " several  " : "", paint_glyph(p, "█", "#"),
+		     (double)cpus * 0.75, cpus, cpus == 1 ? "" : "s",
+		     c->sampled ? "" : "; CPU spread evenly over each process's life") < 0)
 		return; /* the chart can do without */
 	paint_wrapped(p, INK_DIM, "", 0, text);
 	free(text);
@@ -347,7 +349,7 @@ static void print_legend(const struct paint *p, const struct chart *c)
 int gantt_print(const struct paint *p, const struct lake_report *report, const struct failures *failures,
 		const size_t *tools, size_t n)
 {
-	struct chart c = {.report = report, .start_ns = report->run.start_ns, .end_ns = accuracy_end(report)};
+	struct chart c = { .report = report, .start_ns = report->run.start_ns, .end_ns = accuracy_end(report) };
 	size_t label = 14, most = p->width / 4; /* "busy of 8 CPUs" */
 	int rc;
 

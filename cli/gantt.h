@@ -9,6 +9,7 @@
 #include "cli/paint.h"
 
 /* tools: indices into report->tools, drawn by their first start. 0 or -ENOMEM. */
-int gantt_print(const struct paint *, const struct lake_report *, const struct failures *, const size_t *tools, size_t n);
+int gantt_print(const struct paint *, const struct lake_report *, const struct failures *, const size_t *tools,
+		size_t n);
 
 #endif

@@ -58,8 +58,8 @@ const char *human_time(uint64_t ns, unsigned flags, char buf[HUMAN_SIZE])
 
 const char *human_bytes(uint64_t bytes, unsigned flags, char buf[HUMAN_SIZE])
 {
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-	static const char *const letters[] = {"K", "M", "G", "T", "P", "E"};
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	static const char *const letters[] = { "K", "M", "G", "T", "P", "E" };
 	double v = (double)bytes / 1024;
 	size_t i = 0;
 
@@ -140,8 +140,8 @@ const char *human_date(uint64_t realtime_ns, unsigned flags, char buf[HUMAN_SIZE
 	if (flags & HUMAN_CLOCK) {
 		size_t at = strlen(buf);
 
-		snprintf(buf + at, HUMAN_SIZE - at, "%02d:%02d:%02d%s%s", tm.tm_hour, tm.tm_min, tm.tm_sec, *zone ? " " : "",
-			 zone);
+		snprintf(buf + at, HUMAN_SIZE - at, "%02d:%02d:%02d%s%s", tm.tm_hour, tm.tm_min, tm.tm_sec,
+			 *zone ? " " : "", zone);
 	}
 	return buf;
 }

@@ -17,11 +17,12 @@ enum {
 };
 
 /* Each fills buf and returns it. */
-const char *human_time(uint64_t ns, unsigned flags, char buf[HUMAN_SIZE]);     /* "812 ms" "12.3 s" "12m03s" "3d04h" */
-const char *human_bytes(uint64_t bytes, unsigned flags, char buf[HUMAN_SIZE]); /* "0" "812 B" "1.50 GiB", powers of 1024 */
-const char *human_count(uint64_t n, char buf[HUMAN_SIZE]);                     /* "1,234,567" */
-const char *human_cores(double cores, char buf[HUMAN_SIZE]);                   /* "0.02" "3.98" "127" */
-const char *human_percent(double ratio, char buf[HUMAN_SIZE]);                 /* "0 %" "<0.01 %" "1.23 %" "64 %" */
+const char *human_time(uint64_t ns, unsigned flags, char buf[HUMAN_SIZE]); /* "812 ms" "12.3 s" "12m03s" "3d04h" */
+const char *human_bytes(uint64_t bytes, unsigned flags,
+			char buf[HUMAN_SIZE]);                 /* "0" "812 B" "1.50 GiB", powers of 1024 */
+const char *human_count(uint64_t n, char buf[HUMAN_SIZE]);     /* "1,234,567" */
+const char *human_cores(double cores, char buf[HUMAN_SIZE]);   /* "0.02" "3.98" "127" */
+const char *human_percent(double ratio, char buf[HUMAN_SIZE]); /* "0 %" "<0.01 %" "1.23 %" "64 %" */
 /* Local time; flags: what of it. ns 0 gives "-". */
 enum { HUMAN_DATE = 1, HUMAN_CLOCK = 2, HUMAN_ZONE = 4 };
 const char *human_date(uint64_t realtime_ns, unsigned flags, char buf[HUMAN_SIZE]);

@@ -14,8 +14,8 @@
 #include "cli/human.h"
 #include "cli/text.h"
 
-#define WIDTH_LEAST 80
-#define WIDTH_MOST 200
+#define WIDTH_LEAST       80
+#define WIDTH_MOST        200
 #define WIDTH_NO_TERMINAL 100
 
 static unsigned stream_width(FILE *out)
@@ -39,7 +39,7 @@ static bool stream_colour(FILE *out)
 
 void paint_init(struct paint *p, FILE *out, const struct report_style *style)
 {
-	static const struct report_style defaults = {0};
+	static const struct report_style defaults = { 0 };
 
 	if (!style)
 		style = &defaults;
@@ -48,20 +48,27 @@ void paint_init(struct paint *p, FILE *out, const struct report_style *style)
 	if (p->width < WIDTH_LEAST)
 		p->width = WIDTH_LEAST;
 	p->colour = style->colour == REPORT_AUTO ? stream_colour(out) : style->colour == REPORT_ALWAYS;
-	p->unicode = style->unicode == REPORT_AUTO ? strcmp(nl_langinfo(CODESET), "UTF-8") == 0 :
-						     style->unicode == REPORT_ALWAYS;
+	p->unicode = style->unicode == REPORT_AUTO ? strcmp(nl_langinfo(CODESET), "UTF-8") == 0
+						   : style->unicode == REPORT_ALWAYS;
 }
 
 static const char *ink_begin(enum ink ink)
 {
 	switch (ink) {
-	case INK_BOLD: return "\033[1m";
-	case INK_DIM: return "\033[2m";
-	case INK_RED: return "\033[1;31m";
-	case INK_GREEN: return "\033[1;32m";
-	case INK_YELLOW: return "\033[33m";
-	case INK_CYAN: return "\033[36m";
-	case INK_NONE: break;
+	case INK_BOLD:
+		return "\033[1m";
+	case INK_DIM:
+		return "\033[2m";
+	case INK_RED:
+		return "\033[1;31m";
+	case INK_GREEN:
+		return "\033[1;32m";
+	case INK_YELLOW:
+		return "\033[33m";
+	case INK_CYAN:
+		return "\033[36m";
+	case INK_NONE:
+		break;
 	}
 	return "";
 }
@@ -111,7 +118,8 @@ void paint_title(const struct paint *p, const char *title, const char *note)
 /* Is what follows the blank a unit, which must stay with its number? */
 static bool is_unit(const char *s)
 {
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ns", "us", "µs", "ms", "s", "%"};
+	static const char *const units[] = { "B",  "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
+					     "ns", "us",  "µs",  "ms",  "s",   "%" };
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		size_t n = strlen(units[i]);

@@ -19,13 +19,15 @@ int question_open(const char *command, const char *path, struct lake **ret)
 	if (!path) {
 		rc = lake_default_path(&found);
 		if (rc)
-			return skep_fail(command, SKEP_EXIT_RUNTIME, "where is the lake? %s: set SKEP_LAKE, or use --lake PATH",
+			return skep_fail(command, SKEP_EXIT_RUNTIME,
+					 "where is the lake? %s: set SKEP_LAKE, or use --lake PATH",
 					 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
 		path = found;
 	}
 	rc = lake_open(path, ret, why, sizeof(why));
 	if (rc == -ENOENT)
-		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s; `skep run -- CMD` makes one, --lake PATH names another", why);
+		status = skep_fail(command, SKEP_EXIT_RUNTIME,
+				   "%s; `skep run -- CMD` makes one, --lake PATH names another", why);
 	else if (rc)
 		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s", why);
 	free(found);

@@ -14,40 +14,46 @@
 
 static const struct {
 	const char *name;
-	const char *words;  /* in brackets behind the name */
+	const char *words; /* in brackets behind the name */
 	const char *advice;
 } signals[] = {
-	[SIGHUP] = {"SIGHUP", "hung up", "its terminal or session went away: start it under nohup, tmux or a scheduler"},
-	[SIGINT] = {"SIGINT", "interrupted", "somebody pressed Ctrl-C, or a program passed the interrupt on"},
-	[SIGQUIT] = {"SIGQUIT", "quit", "somebody pressed Ctrl-\\, or a program asked it for a core file"},
-	[SIGILL] = {"SIGILL", "illegal instruction", "the binary may be built for a newer CPU than this host's"},
-	[SIGTRAP] = {"SIGTRAP", "trap", "a debugger or an assertion stopped it"},
-	[SIGABRT] = {"SIGABRT", "aborted itself", "an assertion or the C library gave up: its last lines on stderr say why"},
-	[SIGBUS] = {"SIGBUS", "bus error", "a mapped file was shortened, a disk or /dev/shm is full, or the hardware failed"},
-	[SIGFPE] = {"SIGFPE", "arithmetic error", "most often a division by zero: look at its input"},
-	[SIGKILL] = {"SIGKILL", NULL,
-		     "not by the out-of-memory killer: a scheduler's limit, a timeout, systemd or a person sent it"},
-	[SIGUSR1] = {"SIGUSR1", NULL, "a signal that it does not handle: look for who sends it"},
-	[SIGSEGV] = {"SIGSEGV", NULL, "it touched memory that is not its own: a bug in it, or input it cannot cope with"},
-	[SIGUSR2] = {"SIGUSR2", NULL, "a signal that it does not handle: look for who sends it"},
-	[SIGPIPE] = {"SIGPIPE", "its reader had gone", "usual where the reader ends first, as in `... | head`"},
-	[SIGALRM] = {"SIGALRM", "alarm", "its own timer ran out"},
-	[SIGTERM] = {"SIGTERM", "asked to end", "a timeout, a scheduler, systemd or a person ended it"},
-	[SIGSTKFLT] = {"SIGSTKFLT", NULL, "a signal that it does not handle: look for who sends it"},
-	[SIGXCPU] = {"SIGXCPU", "CPU time limit", "raise the limit (ulimit -t, or the scheduler's)"},
-	[SIGXFSZ] = {"SIGXFSZ", "file size limit", "raise the limit (ulimit -f)"},
-	[SIGVTALRM] = {"SIGVTALRM", "alarm", "its own timer ran out"},
-	[SIGPROF] = {"SIGPROF", "profiling timer", "a profiler's signal that it does not handle"},
-	[SIGIO] = {"SIGIO", NULL, "a signal that it does not handle: look for who sends it"},
-	[SIGPWR] = {"SIGPWR", "power failure", "the host was told of a power failure"},
-	[SIGSYS] = {"SIGSYS", "forbidden system call", "a seccomp filter (container, sandbox) does not allow what it called"},
+	[SIGHUP] = { "SIGHUP", "hung up",
+		     "its terminal or session went away: start it under nohup, tmux or a scheduler" },
+	[SIGINT] = { "SIGINT", "interrupted", "somebody pressed Ctrl-C, or a program passed the interrupt on" },
+	[SIGQUIT] = { "SIGQUIT", "quit", "somebody pressed Ctrl-\\, or a program asked it for a core file" },
+	[SIGILL] = { "SIGILL", "illegal instruction", "the binary may be built for a newer CPU than this host's" },
+	[SIGTRAP] = { "SIGTRAP", "trap", "a debugger or an assertion stopped it" },
+	[SIGABRT] = { "SIGABRT", "aborted itself",
+		      "an assertion or the C library gave up: its last lines on stderr say why" },
+	[SIGBUS] = { "SIGBUS", "bus error",
+		     "a mapped file was shortened, a disk or /dev/shm is full, or the hardware failed" },
+	[SIGFPE] = { "SIGFPE", "arithmetic error", "most often a division by zero: look at its input" },
+	[SIGKILL] = { "SIGKILL", NULL,
+		      "not by the out-of-memory killer: a scheduler's limit, a timeout, systemd or a person sent it" },
+	[SIGUSR1] = { "SIGUSR1", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGSEGV] = { "SIGSEGV", NULL,
+		      "it touched memory that is not its own: a bug in it, or input it cannot cope with" },
+	[SIGUSR2] = { "SIGUSR2", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGPIPE] = { "SIGPIPE", "its reader had gone", "usual where the reader ends first, as in `... | head`" },
+	[SIGALRM] = { "SIGALRM", "alarm", "its own timer ran out" },
+	[SIGTERM] = { "SIGTERM", "asked to end", "a timeout, a scheduler, systemd or a person ended it" },
+	[SIGSTKFLT] = { "SIGSTKFLT", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGXCPU] = { "SIGXCPU", "CPU time limit", "raise the limit (ulimit -t, or the scheduler's)" },
+	[SIGXFSZ] = { "SIGXFSZ", "file size limit", "raise the limit (ulimit -f)" },
+	[SIGVTALRM] = { "SIGVTALRM", "alarm", "its own timer ran out" },
+	[SIGPROF] = { "SIGPROF", "profiling timer", "a profiler's signal that it does not handle" },
+	[SIGIO] = { "SIGIO", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGPWR] = { "SIGPWR", "power failure", "the host was told of a power failure" },
+	[SIGSYS] = { "SIGSYS", "forbidden system call",
+		     "a seccomp filter (container, sandbox) does not allow what it called" },
 };
 #define N_SIGNALS (sizeof(signals) / sizeof(*signals))
 
 /* Programs that follow the shell's convention of 126, 127 and 128 + signal for what they started. */
 static const char *const starters[] = {
-	"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "env", "nice", "ionice", "nohup", "xargs", "time", "timeout",
-	"sudo", "setsid", "stdbuf", "chrt", "taskset", "busybox", "parallel", "srun", "chroot", "unshare", "flock",
+	"sh",   "bash",    "dash",    "ash",      "zsh",  "ksh",     "mksh",    "fish",   "env",
+	"nice", "ionice",  "nohup",   "xargs",    "time", "timeout", "sudo",    "setsid", "stdbuf",
+	"chrt", "taskset", "busybox", "parallel", "srun", "chroot",  "unshare", "flock",
 };
 
 const char *reason_signal(uint64_t signal, char buf[REASON_SIGNAL_SIZE])
@@ -109,7 +115,10 @@ static char *oom_text(const struct lake_process *p, bool unicode)
 		return NULL;
 	if (asprintf(&text, "killed by %s: out of memory in cgroup %s%s%s%s%s", killed, cgroup,
 		     p->oom_limit_bytes ? ", limit " : "", p->oom_limit_bytes ? limit : "",
-		     !used ? "" : p->oom_peak_bytes ? ", peak " : ", in use ", used ? peak : "") < 0)
+		     !used               ? ""
+		     : p->oom_peak_bytes ? ", peak "
+					 : ", in use ",
+		     used ? peak : "") < 0)
 		text = NULL;
 	free(cgroup);
 	return text;
@@ -120,8 +129,9 @@ static char *signal_text(uint64_t signal, bool core)
 	const char *words = signal < N_SIGNALS ? signals[signal].words : NULL;
 	char name[REASON_SIGNAL_SIZE], *text;
 
-	if (asprintf(&text, "killed by %s%s%s%s%s%s", reason_signal(signal, name), words || core ? " (" : "", words ? words : "",
-		     words && core ? ", " : "", core ? "core dumped" : "", words || core ? ")" : "") < 0)
+	if (asprintf(&text, "killed by %s%s%s%s%s%s", reason_signal(signal, name), words || core ? " (" : "",
+		     words ? words : "", words && core ? ", " : "", core ? "core dumped" : "",
+		     words || core ? ")" : "") < 0)
 		return NULL;
 	return text;
 }
@@ -141,7 +151,8 @@ char *reason_text(const struct lake_process *p, bool unicode)
 		n = asprintf(&text, "exit 127 (command not found)");
 	else if (p->exit_code > 128 && p->exit_code < 128 + (int64_t)N_SIGNALS && signals[p->exit_code - 128].name &&
 		 is_starter(p))
-		n = asprintf(&text, "exit %d (128 + %s)", (int)p->exit_code, reason_signal((uint64_t)p->exit_code - 128, name));
+		n = asprintf(&text, "exit %d (128 + %s)", (int)p->exit_code,
+			     reason_signal((uint64_t)p->exit_code - 128, name));
 	else if (p->exit_code >= 0)
 		n = asprintf(&text, "exit %d", (int)p->exit_code);
 	else if (strcmp(p->state, "running") == 0)
@@ -165,9 +176,10 @@ char *reason_short(const struct lake_process *p)
 	else if (strcmp(p->state, "replaced") == 0)
 		n = asprintf(&text, "exec");
 	else if (strcmp(p->state, "running") == 0 || strcmp(p->state, "zombie") == 0 || p->exit_code < 0)
-		n = asprintf(&text, "%s", strcmp(p->state, "running") == 0 ? "running" :
-					  strcmp(p->state, "zombie") == 0  ? "zombie" :
-									     "lost");
+		n = asprintf(&text, "%s",
+			     strcmp(p->state, "running") == 0  ? "running"
+			     : strcmp(p->state, "zombie") == 0 ? "zombie"
+							       : "lost");
 	else
 		n = asprintf(&text, "%s%d", p->exit_code ? "exit " : "", (int)p->exit_code);
 	return n < 0 ? NULL : text;
@@ -201,18 +213,19 @@ char *reason_advice(const struct lake_process *p, bool unicode)
 		cgroup = text_safe(*p->oom_cgroup ? p->oom_cgroup : "its cgroup", unicode);
 		if (!cgroup)
 			return NULL;
-		n = asprintf(&text, "its own peak was %s: give %s more than %s, or run fewer at a time there", own, cgroup,
-			     human_bytes(p->oom_limit_bytes, 0, limit));
+		n = asprintf(&text, "its own peak was %s: give %s more than %s, or run fewer at a time there", own,
+			     cgroup, human_bytes(p->oom_limit_bytes, 0, limit));
 	} else if (p->oom_killed) {
 		n = asprintf(&text, "its own peak was %s: run less at a time, or on a host with more memory", own);
 	} else if (p->signal && p->core_dumped) {
 		n = asprintf(&text, "%s; `coredumpctl info %u` shows where, if systemd keeps core files",
-			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice : "it left a core file",
+			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
+										: "it left a core file",
 			     (unsigned)p->pid);
 	} else if (p->signal) {
-		n = asprintf(&text, "%s", p->signal < N_SIGNALS && signals[p->signal].advice ?
-						  signals[p->signal].advice :
-						  "look for who sends this signal");
+		n = asprintf(&text, "%s",
+			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
+										: "look for who sends this signal");
 	} else if (p->exit_code == 127 && is_starter(p)) {
 		n = asprintf(&text, "a command's name is misspelt, not installed, or not in PATH");
 	} else if (p->exit_code == 126 && is_starter(p)) {

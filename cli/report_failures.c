@@ -12,7 +12,7 @@
 #include "cli/text.h"
 
 #define GROUPS_SHOWN 8
-#define CHAIN_SHOWN 4
+#define CHAIN_SHOWN  4
 
 /* "then bash: exit 137, make: exit 2, and with it the run"; "" when there is nothing to tell. */
 static char *chain_text(const struct report *r, const struct failure *failure)
@@ -33,7 +33,7 @@ static char *chain_text(const struct report *r, const struct failure *failure)
 	if (failure->n_chain > CHAIN_SHOWN)
 		fprintf(f, ", %zu more", failure->n_chain - CHAIN_SHOWN);
 	if (failure->ended_run)
-		fprintf(f, "%s", failure->n_chain ? ", and with it the run" : "this is the run's own end");
+		fprintf(f, "%s", failure->n_chain ? ", and with it the run" : "this ended the run");
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;
@@ -71,26 +71,33 @@ static int print_command(const struct report *r, const struct lake_process *firs
 static const char *mark_of(const struct paint *p, enum failure_severity severity)
 {
 	switch (severity) {
-	case FAILURE_ERROR: return paint_glyph(p, "  ✘ ", "  X ");
-	case FAILURE_WARNING: return "  ! ";
-	case FAILURE_INFO: break;
+	case FAILURE_ERROR:
+		return paint_glyph(p, "  ✘ ", "  X ");
+	case FAILURE_WARNING:
+		return "  ! ";
+	case FAILURE_INFO:
+		break;
 	}
 	return paint_glyph(p, "  · ", "  - ");
 }
 
 static int print_failure(const struct report *r, const struct failure *failure)
 {
-	static const enum ink inks[] = {[FAILURE_INFO] = INK_NONE, [FAILURE_WARNING] = INK_YELLOW, [FAILURE_ERROR] = INK_RED};
+	static const enum ink inks[] = {
+		[FAILURE_INFO] = INK_NONE, [FAILURE_WARNING] = INK_YELLOW, [FAILURE_ERROR] = INK_RED
+	};
 	const struct lake_process *first = &r->lake->processes[failure->images[0]];
 	const struct paint *p = &r->paint;
 	char *subject = text_safe(failure->subject, p->unicode), *reason = reason_text(first, p->unicode);
-	char *chain = chain_text(r, failure), *advice = reason_advice(first, p->unicode), *text = NULL, count[HUMAN_SIZE];
+	char *chain = chain_text(r, failure), *advice = reason_advice(first, p->unicode), *text = NULL,
+	     count[HUMAN_SIZE];
 	int rc = -ENOMEM;
 
 	if (!subject || !reason || !chain || !advice)
 		goto out;
 	if (failure->n > 1)
-		text = text_format("%s%s%s: %s", human_count(failure->n, count), paint_glyph(p, " × ", " x "), subject, reason);
+		text = text_format("%s%s%s: %s", human_count(failure->n, count), paint_glyph(p, " × ", " x "), subject,
+				   reason);
 	else
 		text = text_format("%s (pid %u): %s", subject, (unsigned)first->pid, reason);
 	if (!text)

@@ -118,7 +118,9 @@ static int print_facts(const struct report *r)
 		text_safe(run->host, unicode),
 		kernel ? text_format("%s%s", *kernel ? "Linux " : "", kernel) : NULL,
 		text_format("%s%s", run->cpus ? human_count(run->cpus, cpus) : "",
-			    run->cpus == 1 ? " CPU" : run->cpus ? " CPUs" : ""),
+			    run->cpus == 1 ? " CPU"
+			    : run->cpus    ? " CPUs"
+					   : ""),
 		id ? text_format("run %s", id) : NULL,
 	};
 	size_t n = sizeof(pieces) / sizeof(*pieces);
@@ -173,14 +175,16 @@ static int print_processes(const struct report *r)
 
 	for (size_t i = 0; i < r->lake->n_processes; i++) {
 		programs += r->lake->processes[i].execed;
-		forks += !r->lake->processes[i].execed;
+		forks += r->lake->processes[i].last && !r->lake->processes[i].execed;
 	}
 	human_count(forks, alone);
 	human_count(t->threads, threads);
 	return total_line(&r->paint, "processes", human_count(t->processes, n),
-			  text_format("%s program%s started%s%s%s%s%s%s", human_count(programs, execs), programs == 1 ? "" : "s",
-				      forks ? ", " : "", forks ? alone : "",
-				      forks == 1 ? " fork without exec" : forks ? " forks without exec" : "",
+			  text_format("%s program%s started%s%s%s%s%s%s", human_count(programs, execs),
+				      programs == 1 ? "" : "s", forks ? ", " : "", forks ? alone : "",
+				      forks == 1 ? " fork without exec"
+				      : forks    ? " forks without exec"
+						 : "",
 				      t->threads > 1 ? "; up to " : "", t->threads > 1 ? threads : "",
 				      t->threads > 1 ? " threads in one" : ""));
 }
@@ -199,9 +203,9 @@ static int print_cpu(const struct report *r)
 	human_time(t->user_ns, units, user);
 	human_time(t->system_ns, units, system);
 	return total_line(&r->paint, "CPU", human_time(t->cpu_ns, units, cpu),
-			  cpus ? text_format("= %s of %s core%s (%s); user %s, system %s", busy, of, cpus == 1 ? "" : "s",
-					     share, user, system) :
-				 text_format("= %s cores; user %s, system %s", busy, user, system));
+			  cpus ? text_format("= %s of %s core%s (%s); user %s, system %s", busy, of,
+					     cpus == 1 ? "" : "s", share, user, system)
+			       : text_format("= %s cores; user %s, system %s", busy, user, system));
 }
 
 static int print_memory(const struct report *r)
@@ -209,7 +213,8 @@ static int print_memory(const struct report *r)
 	const struct lake_run *run = &r->lake->run;
 	const struct lake_process *most = NULL;
 	uint64_t faults = run->totals.major_faults;
-	uint64_t peak = run->rss_peak_bytes > run->totals.rss_peak_bytes ? run->rss_peak_bytes : run->totals.rss_peak_bytes;
+	uint64_t peak =
+		run->rss_peak_bytes > run->totals.rss_peak_bytes ? run->rss_peak_bytes : run->totals.rss_peak_bytes;
 	char value[HUMAN_SIZE], own[HUMAN_SIZE], number[HUMAN_SIZE], *name, *cut = NULL, *note = NULL;
 
 	for (size_t i = 0; i < r->lake->n_processes; i++) {
@@ -222,9 +227,11 @@ static int print_memory(const struct report *r)
 	if (name)
 		cut = text_cut(name, 24, r->paint.unicode);
 	if (cut)
-		note = text_format("RSS peak%s%s%s%s%s%s%s%s", most ? "; largest process " : "", most ? own : "", most ? " (" : "",
-				   cut, most ? ")" : "", faults ? "; " : "", faults ? number : "",
-				   faults == 1 ? " major fault" : faults ? " major faults" : "");
+		note = text_format("RSS peak%s%s%s%s%s%s%s%s", most ? "; largest process " : "", most ? own : "",
+				   most ? " (" : "", cut, most ? ")" : "", faults ? "; " : "", faults ? number : "",
+				   faults == 1 ? " major fault"
+				   : faults    ? " major faults"
+					       : "");
 	free(name);
 	free(cut);
 	return total_line(&r->paint, "memory", human_bytes(peak, 0, value), note);
@@ -259,7 +266,8 @@ int report_totals(const struct report *r)
 
 	fputc('\n', r->paint.out);
 	if (r->lake->n_processes == 0) {
-		fputs(r->lake->run.end_ns ? "  No process was recorded.\n" : "  No process has been recorded yet.\n", r->paint.out);
+		fputs(r->lake->run.end_ns ? "  No process was recorded.\n" : "  No process has been recorded yet.\n",
+		      r->paint.out);
 		return 0;
 	}
 	rc = print_processes(r);

@@ -252,7 +252,7 @@ static int by_task(const void *a, const void *b, void *arg)
 /* images: those of one task, by start. */
 static json_t *json_task(const struct lake_report *report, const size_t *images, size_t n)
 {
-	struct lake_totals sum = {0};
+	struct lake_totals sum = { 0 };
 	uint64_t start = 0, end = 0, failures = 0;
 	bool running = false, ok;
 	json_t *o = json_object();
@@ -331,13 +331,13 @@ static json_t *json_approx(uint64_t approx)
 		uint64_t bit;
 		const char *word;
 	} words[] = {
-		{OUT_APPROX_SPLIT, "split"},
-		{OUT_APPROX_COUNTERS, "counters"},
-		{OUT_APPROX_END, "end"},
-		{OUT_APPROX_RSS_PEAK, "rss_peak"},
-		{OUT_APPROX_RUN_DELAY, "run_delay"},
-		{OUT_APPROX_START, "start"},
-		{OUT_APPROX_EXEC, "exec"},
+		{ OUT_APPROX_SPLIT, "split" },
+		{ OUT_APPROX_COUNTERS, "counters" },
+		{ OUT_APPROX_END, "end" },
+		{ OUT_APPROX_RSS_PEAK, "rss_peak" },
+		{ OUT_APPROX_RUN_DELAY, "run_delay" },
+		{ OUT_APPROX_START, "start" },
+		{ OUT_APPROX_EXEC, "exec" },
 	};
 	json_t *array = json_array();
 
@@ -613,7 +613,8 @@ int report_json_write(json_t *value, FILE *out)
 	if (!value)
 		return -ENOMEM;
 	errno = 0;
-	if (json_dumpf(value, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0 || fputc('\n', out) == EOF || fflush(out) != 0)
+	if (json_dumpf(value, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0 || fputc('\n', out) == EOF ||
+	    fflush(out) != 0)
 		rc = errno ? -errno : -EIO;
 	json_decref(value);
 	return rc;

@@ -12,7 +12,7 @@
 #include "cli/report_parts.h"
 #include "cli/text.h"
 
-#define NAMES_SHOWN 6
+#define NAMES_SHOWN    6
 /* wait4 rounds each figure down to microseconds, for every process it adds up. */
 #define WAIT4_GRAIN_NS 20000
 
@@ -36,10 +36,10 @@ static const char *where_words(const char *where)
 	static const struct {
 		const char *where, *words;
 	} known[] = {
-		{"kernel", "in the kernel, where its buffer was full"},
-		{"queue", "in the collector's queue"},
-		{"spool", "in the spool"},
-		{"sink", "on the way to a sink"},
+		{ "kernel", "in the kernel, where its buffer was full" },
+		{ "queue", "in the collector's queue" },
+		{ "spool", "in the spool" },
+		{ "sink", "on the way to a sink" },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
@@ -57,7 +57,8 @@ static int print_loss(const struct report *r, size_t which)
 	char number[HUMAN_SIZE];
 
 	for (size_t i = 0; i < r->lake->n_losses; i++) {
-		if (strcmp(all[i].stream, l->stream) || strcmp(all[i].where, l->where) || strcmp(all[i].instance, l->instance))
+		if (strcmp(all[i].stream, l->stream) || strcmp(all[i].where, l->where) ||
+		    strcmp(all[i].instance, l->instance))
 			continue;
 		if (i < which)
 			return 0;
@@ -66,8 +67,9 @@ static int print_loss(const struct report *r, size_t which)
 	if (!count)
 		return 0;
 	return print_taken(&r->paint, INK_NONE, "    ", 6,
-			   text_format("%s %s%srecord%s of %s, %s", human_count(count, number), l->stream, *l->stream ? " " : "",
-				       count == 1 ? "" : "s", *l->instance ? l->instance : "the collector", where_words(l->where)));
+			   text_format("%s %s%srecord%s of %s, %s", human_count(count, number), l->stream,
+				       *l->stream ? " " : "", count == 1 ? "" : "s",
+				       *l->instance ? l->instance : "the collector", where_words(l->where)));
 }
 
 static int print_loss_totals(const struct report *r)
@@ -77,10 +79,10 @@ static int print_loss_totals(const struct report *r)
 		uint64_t n;
 		const char *where;
 	} totals[] = {
-		{run->lost_kernel, "kernel"},
-		{run->lost_queue, "queue"},
-		{run->lost_spool, "spool"},
-		{run->lost_sink, "sink"},
+		{ run->lost_kernel, "kernel" },
+		{ run->lost_queue, "queue" },
+		{ run->lost_spool, "spool" },
+		{ run->lost_sink, "sink" },
 	};
 	char number[HUMAN_SIZE];
 	int rc = 0;
@@ -88,8 +90,8 @@ static int print_loss_totals(const struct report *r)
 	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals) && rc == 0; i++) {
 		if (totals[i].n)
 			rc = print_taken(&r->paint, INK_NONE, "    ", 6,
-					 text_format("%s record%s, %s", human_count(totals[i].n, number), totals[i].n == 1 ? "" : "s",
-						     where_words(totals[i].where)));
+					 text_format("%s record%s, %s", human_count(totals[i].n, number),
+						     totals[i].n == 1 ? "" : "s", where_words(totals[i].where)));
 	}
 	return rc;
 }
@@ -102,9 +104,13 @@ static char *missing_text(const struct accuracy *a)
 	human_count(a->lost, lost);
 	human_count(a->missing, missing);
 	return text_format("%s%s%s%s%s", a->lost ? lost : "",
-			   a->lost == 1 ? " record lost" : a->lost ? " records lost" : "", a->lost && a->missing ? ", " : "",
-			   a->missing ? missing : "",
-			   a->missing == 1 ? " process without a record" : a->missing ? " processes without a record" : "");
+			   a->lost == 1 ? " record lost"
+			   : a->lost    ? " records lost"
+					: "",
+			   a->lost && a->missing ? ", " : "", a->missing ? missing : "",
+			   a->missing == 1 ? " process without a record"
+			   : a->missing    ? " processes without a record"
+					   : "");
 }
 
 int report_losses(const struct report *r)
@@ -168,9 +174,9 @@ int report_unended(const struct report *r)
 	static const struct {
 		const char *state, *one, *many;
 	} states[] = {
-		{"running", "process still running", "processes still running"},
-		{"zombie", "zombie (ended, nobody waited for it)", "zombies (ended, nobody waited for them)"},
-		{"lost", "process whose end was not seen", "processes whose end was not seen"},
+		{ "running", "process still running", "processes still running" },
+		{ "zombie", "zombie (ended, nobody waited for it)", "zombies (ended, nobody waited for them)" },
+		{ "lost", "process whose end was not seen", "processes whose end was not seen" },
 	};
 	bool any = false;
 	int rc = 0;
@@ -205,7 +211,8 @@ static char *wait4_text(const struct paint *p, const struct accuracy *a)
 		human_percent((double)a->wait4_difference_ns / (double)a->wait4_cpu_ns, difference);
 	if (a->wait4_difference_ns == 0)
 		return text_format("; agrees with wait4 (%s) exactly", cpu);
-	return text_format("; %s wait4 (%s) %s %s", agrees ? "agrees with" : "differs from", cpu, agrees ? "to" : "by", difference);
+	return text_format("; %s wait4 (%s) %s %s", agrees ? "agrees with" : "differs from", cpu, agrees ? "to" : "by",
+			   difference);
 }
 
 int report_accuracy(const struct report *r)
@@ -221,5 +228,9 @@ int report_accuracy(const struct report *r)
 	free(missing);
 	free(wait4);
 	fputc('\n', r->paint.out);
-	return print_taken(&r->paint, lost ? INK_RED : a->cpu_exact == a->processes ? INK_GREEN : INK_YELLOW, "", 2, text);
+	return print_taken(&r->paint,
+			   lost                           ? INK_RED
+			   : a->cpu_exact == a->processes ? INK_GREEN
+							  : INK_YELLOW,
+			   "", 2, text);
 }

@@ -51,7 +51,7 @@ static int print_all(const struct report *r, bool processes)
 
 int report_print(const struct lake_report *lake, FILE *out, const struct report_style *style)
 {
-	struct report r = {.lake = lake, .end_ns = accuracy_end(lake)};
+	struct report r = { .lake = lake, .end_ns = accuracy_end(lake) };
 	int rc;
 
 	paint_init(&r.paint, out, style);

@@ -19,8 +19,8 @@
 #include "cli/text.h"
 
 #define ALWAYS_SHOWN 4 /* a short list is never shortened */
-#define FLEX_MOST 60
-#define BAR_COLUMNS 8
+#define FLEX_MOST    60
+#define BAR_COLUMNS  8
 
 /* Largest and sum over all tools, to measure each against. */
 struct scale {
@@ -29,7 +29,7 @@ struct scale {
 
 static struct scale scale_of(const struct lake_report *report)
 {
-	struct scale s = {.run_ns = accuracy_end(report) - report->run.start_ns};
+	struct scale s = { .run_ns = accuracy_end(report) - report->run.start_ns };
 
 	for (size_t i = 0; i < report->n_tools; i++) {
 		const struct lake_totals *t = &report->tools[i].totals;
@@ -55,6 +55,9 @@ static double importance(const struct lake_tool *tool, const struct scale *s)
 	};
 	double most = 0;
 
+	/* Only forks on their way to an exec: what a shell, or skep itself, took to start others. */
+	if (tool->calls == 0 && s->cpu_ns && tool->totals.cpu_ns < s->cpu_ns / 5)
+		return 0;
 	for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++)
 		most = shares[i] > most ? shares[i] : most;
 	return most;
@@ -94,14 +97,15 @@ int report_tools_select(const struct lake_report *report, size_t rows, size_t **
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n_all; i++)
-		candidates[i] = (struct candidate){.tool = i, .importance = importance(&report->tools[i], &scale)};
+		candidates[i] = (struct candidate) { .tool = i, .importance = importance(&report->tools[i], &scale) };
 	qsort(candidates, n_all, sizeof(*candidates), by_importance);
-	while (n < n_all && n < rows && (n < ALWAYS_SHOWN || candidates[n].importance >= 0.005)) {
+	while (n < n_all && n < rows &&
+	       (candidates[n].importance >= 0.005 || (n < ALWAYS_SHOWN && report->tools[candidates[n].tool].calls))) {
 		tools[n] = candidates[n].tool;
 		n++;
 	}
 	/* "1 other tool" takes the room of its own row. */
-	if (n + 1 == n_all && n) {
+	if (n + 1 == n_all && n && report->tools[candidates[n].tool].calls) {
 		tools[n] = candidates[n].tool;
 		n++;
 	}
@@ -116,7 +120,7 @@ int report_tools_select(const struct lake_report *report, size_t rows, size_t **
 /* A bar of at most BAR_COLUMNS columns, in eighths. */
 static void bar(const struct paint *p, double ratio, char buf[BAR_COLUMNS * 3 + 1])
 {
-	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	unsigned n;
 	char *at = buf;
 
@@ -142,7 +146,8 @@ struct line {
 	bool peak_known;
 };
 
-static void add_line(struct table *t, const struct paint *p, const struct line *l, uint64_t cpu_all_ns, bool bars, unsigned units)
+static void add_line(struct table *t, const struct paint *p, const struct line *l, uint64_t cpu_all_ns, bool bars,
+		     unsigned units)
 {
 	const struct lake_totals *v = l->totals;
 	char buf[HUMAN_SIZE], bar_text[BAR_COLUMNS * 3 + 1];
@@ -199,11 +204,11 @@ static uint64_t others_wall(const struct lake_report *report, const size_t *tool
 	return wall;
 }
 
-static int add_others(struct table *t, const struct paint *p, const struct lake_report *report, const size_t *tools, size_t n,
-		      uint64_t cpu_all_ns, bool bars, unsigned units)
+static int add_others(struct table *t, const struct paint *p, const struct lake_report *report, const size_t *tools,
+		      size_t n, uint64_t cpu_all_ns, bool bars, unsigned units)
 {
-	struct lake_totals sum = {0};
-	struct line line = {.totals = &sum, .name_ink = INK_DIM};
+	struct lake_totals sum = { 0 };
+	struct line line = { .totals = &sum, .name_ink = INK_DIM };
 	char name[HUMAN_SIZE + 16], count[HUMAN_SIZE];
 
 	for (size_t i = 0; i < report->n_tools; i++) {
@@ -221,14 +226,15 @@ static int add_others(struct table *t, const struct paint *p, const struct lake_
 	}
 	line.wall_ns = others_wall(report, tools, n);
 	line.cores_avg = line.wall_ns ? (double)sum.cpu_ns / (double)line.wall_ns : 0;
-	snprintf(name, sizeof(name), "%s other tools", human_count(report->n_tools - n, count));
+	snprintf(name, sizeof(name), "%s other tool%s", human_count(report->n_tools - n, count),
+		 report->n_tools - n == 1 ? "" : "s");
 	line.name = name;
 	add_line(t, p, &line, cpu_all_ns, bars, units);
 	return 0;
 }
 
-static int fill(struct table *t, const struct paint *p, const struct lake_report *report, const size_t *tools, size_t n, bool bars,
-		unsigned units)
+static int fill(struct table *t, const struct paint *p, const struct lake_report *report, const size_t *tools, size_t n,
+		bool bars, unsigned units)
 {
 	uint64_t cpu_all_ns = scale_of(report).cpu_ns;
 
@@ -256,29 +262,29 @@ static int fill(struct table *t, const struct paint *p, const struct lake_report
 int report_tools_print(const struct paint *p, const struct lake_report *report, const size_t *tools, size_t n)
 {
 	static const struct table_column wide[] = {
-		{.title = "tool", .left = true, .flex = true},
-		{.title = "calls"},
-		{.title = "wall"},
-		{.title = "CPU"},
-		{.title = "share", .left = true},
-		{.title = "cores"},
-		{.title = "peak"},
-		{.title = "RSS peak"},
-		{.title = "read"},
-		{.title = "written"},
-		{.title = "queued"},
+		{ .title = "tool", .left = true, .flex = true },
+		{ .title = "calls" },
+		{ .title = "wall" },
+		{ .title = "CPU" },
+		{ .title = "share", .left = true },
+		{ .title = "cores" },
+		{ .title = "peak" },
+		{ .title = "RSS peak" },
+		{ .title = "read" },
+		{ .title = "written" },
+		{ .title = "queued" },
 	};
 	static const struct table_column narrow[] = {
-		{.title = "tool", .left = true, .flex = true},
-		{.title = "calls"},
-		{.title = "wall"},
-		{.title = "CPU"},
-		{.title = "cores"},
-		{.title = "peak"},
-		{.title = "RSS"},
-		{.title = "read"},
-		{.title = "written"},
-		{.title = "queued"},
+		{ .title = "tool", .left = true, .flex = true },
+		{ .title = "calls" },
+		{ .title = "wall" },
+		{ .title = "CPU" },
+		{ .title = "cores" },
+		{ .title = "peak" },
+		{ .title = "RSS" },
+		{ .title = "read" },
+		{ .title = "written" },
+		{ .title = "queued" },
 	};
 	/* From the roomiest look to the tightest: the first that fits is taken. */
 	static const struct {
@@ -287,10 +293,10 @@ int report_tools_print(const struct paint *p, const struct lake_report *report, 
 		bool bars;
 		unsigned units;
 	} looks[] = {
-		{wide, sizeof(wide) / sizeof(*wide), 2, true, 0},
-		{narrow, sizeof(narrow) / sizeof(*narrow), 2, false, 0},
-		{narrow, sizeof(narrow) / sizeof(*narrow), 2, false, HUMAN_SHORT},
-		{narrow, sizeof(narrow) / sizeof(*narrow), 1, false, HUMAN_SHORT},
+		{ wide, sizeof(wide) / sizeof(*wide), 2, true, 0 },
+		{ narrow, sizeof(narrow) / sizeof(*narrow), 2, false, 0 },
+		{ narrow, sizeof(narrow) / sizeof(*narrow), 2, false, HUMAN_SHORT },
+		{ narrow, sizeof(narrow) / sizeof(*narrow), 1, false, HUMAN_SHORT },
 	};
 	size_t n_looks = sizeof(looks) / sizeof(*looks);
 	int rc = -ENOMEM;

@@ -21,15 +21,14 @@
 #include "lake/lake.h"
 
 #define LIMIT_DEFAULT 20
-#define LIMIT_MOST 1000000
+#define LIMIT_MOST    1000000
 
-const char cmd_runs_help[] =
-	"  --limit N     at most N runs (default 20; 0: all of them)\n"
-	"  --json        for programs: a list of objects\n"
-	"  --lake PATH   the lake to ask (default: $SKEP_LAKE, as root /var/lib/skep/lake,\n"
-	"                else ~/.local/share/skep/lake)\n"
-	"\n"
-	"`skep show ID` reports one; the beginning of an id is enough, a name takes its newest.\n";
+const char cmd_runs_help[] = "  --limit N     at most N runs (default 20; 0: all of them)\n"
+			     "  --json        for programs: a list of objects\n"
+			     "  --lake PATH   the lake to ask (default: $SKEP_LAKE, as root /var/lib/skep/lake,\n"
+			     "                else ~/.local/share/skep/lake)\n"
+			     "\n"
+			     "`skep show ID` reports one; the beginning of an id is enough, a name takes its newest.\n";
 
 /* ---- for people ----------------------------------------------------------- */
 
@@ -51,7 +50,8 @@ static int add_run(struct table *t, const struct paint *p, const struct lake_run
 		table_cell(t, INK_DIM, "%s", buf);
 	else
 		table_cell(t, INK_DIM, "%.11s", strlen(buf) > 5 ? buf + 5 : buf); /* 11-21 03:48 */
-	table_cell(t, INK_NONE, "%s", run->end_ns > run->start_ns ? human_time(run->end_ns - run->start_ns, units, buf) : "-");
+	table_cell(t, INK_NONE, "%s",
+		   run->end_ns > run->start_ns ? human_time(run->end_ns - run->start_ns, units, buf) : "-");
 	if (run->signal)
 		table_cell(t, ink, "%s", reason_signal(run->signal, signal));
 	else if (run->exit_code >= 0)
@@ -76,34 +76,34 @@ out:
 int runs_print(const struct lake_runs *runs, FILE *out, const struct report_style *style)
 {
 	static const struct table_column wide[] = {
-		{.title = "run", .left = true},
-		{.title = "started", .left = true},
-		{.title = "elapsed"},
-		{.title = "exit", .left = true},
-		{.title = "procs"},
-		{.title = "CPU"},
-		{.title = "RSS"},
-		{.title = "read"},
-		{.title = "written"},
-		{.title = "name", .left = true, .flex = true},
+		{ .title = "run", .left = true },
+		{ .title = "started", .left = true },
+		{ .title = "elapsed" },
+		{ .title = "exit", .left = true },
+		{ .title = "procs" },
+		{ .title = "CPU" },
+		{ .title = "RSS" },
+		{ .title = "read" },
+		{ .title = "written" },
+		{ .title = "name", .left = true, .flex = true },
 	};
 	static const struct table_column narrow[] = {
-		{.title = "run", .left = true},
-		{.title = "started", .left = true},
-		{.title = "elapsed"},
-		{.title = "exit", .left = true},
-		{.title = "procs"},
-		{.title = "CPU"},
-		{.title = "RSS"},
-		{.title = "name", .left = true, .flex = true},
+		{ .title = "run", .left = true },
+		{ .title = "started", .left = true },
+		{ .title = "elapsed" },
+		{ .title = "exit", .left = true },
+		{ .title = "procs" },
+		{ .title = "CPU" },
+		{ .title = "RSS" },
+		{ .title = "name", .left = true, .flex = true },
 	};
 	struct paint p;
 	int rc = 0;
 
 	paint_init(&p, out, style);
 	for (int look = 0; look < 2 && rc == 0; look++) {
-		struct table *t = look == 0 ? table_new(wide, sizeof(wide) / sizeof(*wide)) :
-					      table_new(narrow, sizeof(narrow) / sizeof(*narrow));
+		struct table *t = look == 0 ? table_new(wide, sizeof(wide) / sizeof(*wide))
+					    : table_new(narrow, sizeof(narrow) / sizeof(*narrow));
 		bool fits;
 
 		if (!t)
@@ -133,12 +133,13 @@ json_t *runs_json(const struct lake_runs *runs)
 		json_t *one = report_json_run(run);
 
 		if (!one ||
-		    json_object_set_new(one, "totals",
-					json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)run->totals.processes,
-						  "images", (json_int_t)run->totals.images, "cpu_ns", (json_int_t)run->totals.cpu_ns,
-						  "rss_peak_bytes", (json_int_t)run->rss_peak_bytes, "read_bytes",
-						  (json_int_t)run->totals.read_bytes, "write_bytes",
-						  (json_int_t)run->totals.write_bytes)) != 0 ||
+		    json_object_set_new(
+			    one, "totals",
+			    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "processes", (json_int_t)run->totals.processes,
+				      "images", (json_int_t)run->totals.images, "cpu_ns",
+				      (json_int_t)run->totals.cpu_ns, "rss_peak_bytes", (json_int_t)run->rss_peak_bytes,
+				      "read_bytes", (json_int_t)run->totals.read_bytes, "write_bytes",
+				      (json_int_t)run->totals.write_bytes)) != 0 ||
 		    json_array_append(array, one) != 0) {
 			json_decref(one);
 			json_decref(array);
@@ -183,11 +184,11 @@ out:
 int cmd_runs(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"limit", required_argument, NULL, 'n'},
-		{"lake", required_argument, NULL, 'l'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{ "limit", required_argument, NULL, 'n' },
+		{ "lake", required_argument, NULL, 'l' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	unsigned long limit = LIMIT_DEFAULT;
 	const char *lake_path = NULL;
@@ -199,7 +200,8 @@ int cmd_runs(int argc, char **argv)
 		switch (got) {
 		case 'n':
 			if (question_number(optarg, 0, LIMIT_MOST, &limit))
-				return skep_usage("runs", "--limit '%s' is not a number from 0 to %d", optarg, LIMIT_MOST);
+				return skep_usage("runs", "--limit '%s' is not a number from 0 to %d", optarg,
+						  LIMIT_MOST);
 			break;
 		case 'l':
 			lake_path = optarg;

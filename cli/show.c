@@ -12,20 +12,19 @@
 #include "cli/skep.h"
 #include "lake/lake.h"
 
-const char cmd_show_help[] =
-	"RUN is a run's id, the beginning of one, its name (then its newest), or `last`,\n"
-	"which is also what is shown when no RUN is given.  `skep runs` lists them.\n"
-	"\n"
-	"  --processes   every process as well, as a tree\n"
-	"  --json        everything, for programs\n"
-	"  --width N     columns of the text (80 to 400; default: the terminal's)\n"
-	"  --lake PATH   the lake to ask (default: $SKEP_LAKE, as root /var/lib/skep/lake,\n"
-	"                else ~/.local/share/skep/lake)\n"
-	"\n"
-	"How to read it: `cores` is CPU time by wall time, while the tool ran; `peak` that of\n"
-	"its busiest sample; `RSS peak` is that of the largest process; `read` and `written`\n"
-	"are bytes of storage, what came from caches left out; `queued` is the time in which\n"
-	"it was ready to run and waited for a CPU.  NO_COLOR turns colours off.\n";
+const char cmd_show_help[] = "RUN is a run's id, the beginning of one, its name (then its newest), or `last`,\n"
+			     "which is also what is shown when no RUN is given.  `skep runs` lists them.\n"
+			     "\n"
+			     "  --processes   every process as well, as a tree\n"
+			     "  --json        everything, for programs\n"
+			     "  --width N     columns of the text (80 to 400; default: the terminal's)\n"
+			     "  --lake PATH   the lake to ask (default: $SKEP_LAKE, as root /var/lib/skep/lake,\n"
+			     "                else ~/.local/share/skep/lake)\n"
+			     "\n"
+			     "How to read it: `cores` is CPU time by wall time, while the tool ran; `peak` that of\n"
+			     "its busiest sample; `RSS peak` is that of the largest process; `read` and `written`\n"
+			     "are bytes of storage, what came from caches left out; `queued` is the time in which\n"
+			     "it was ready to run and waited for a CPU.  NO_COLOR turns colours off.\n";
 
 static int answer(const char *lake_path, const char *which, bool json, const struct report_style *style)
 {
@@ -38,9 +37,7 @@ static int answer(const char *lake_path, const char *which, bool json, const str
 	if (status)
 		return status;
 	rc = lake_report(lake, which, &report, why, sizeof(why));
-	if (rc == -ENOENT || rc == -EEXIST)
-		status = skep_fail("show", SKEP_EXIT_RUNTIME, "%s; `skep runs` lists what there is", why);
-	else if (rc)
+	if (rc)
 		status = skep_fail("show", SKEP_EXIT_RUNTIME, "%s", why);
 	else
 		rc = json ? report_json_print(report, stdout) : report_print(report, stdout, style);
@@ -54,14 +51,11 @@ static int answer(const char *lake_path, const char *which, bool json, const str
 int cmd_show(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"lake", required_argument, NULL, 'l'},
-		{"json", no_argument, NULL, 'j'},
-		{"processes", no_argument, NULL, 'p'},
-		{"width", required_argument, NULL, 'w'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+		{ "lake", required_argument, NULL, 'l' }, { "json", no_argument, NULL, 'j' },
+		{ "processes", no_argument, NULL, 'p' },  { "width", required_argument, NULL, 'w' },
+		{ "help", no_argument, NULL, 'h' },       { 0 },
 	};
-	struct report_style style = {0};
+	struct report_style style = { 0 };
 	const char *lake_path = NULL;
 	unsigned long width;
 	bool json = false;

@@ -74,7 +74,7 @@ void table_cell(struct table *t, enum ink ink, const char *fmt, ...)
 		t->failed = true;
 		return;
 	}
-	t->cells[t->n++] = (struct cell){.text = text, .ink = ink};
+	t->cells[t->n++] = (struct cell) { .text = text, .ink = ink };
 }
 
 static size_t column_width(const struct table *t, size_t c)

@@ -27,7 +27,7 @@ struct table *table_new(const struct table_column *columns, size_t n);
 struct table *table_free(struct table *);
 /* The next cell, row by row. Its text must be safe for a terminal. */
 void table_cell(struct table *, enum ink, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Columns that it would take with `gap` blanks between columns and nothing cut; the flexible column counted with at most `flex`. */
+/* Columns that it would take with `gap` blanks in between and nothing cut; of the flexible column at most `flex`. */
 size_t table_width(const struct table *, size_t gap, size_t flex);
 /* 0 or -ENOMEM. indent: blanks before each row. */
 int table_print(const struct table *, const struct paint *, size_t indent, size_t gap);

@@ -13,7 +13,7 @@
 size_t text_decode(const char *s, uint32_t *ret_code)
 {
 	const unsigned char *u = (const unsigned char *)s;
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t code;
 	size_t n;
 
@@ -61,8 +61,9 @@ static bool printable(uint32_t code, bool unicode)
 	if (code < 0xa0) /* C1 controls: some terminals obey U+009B as ESC [ */
 		return false;
 	/* What is invisible or turns the text around could make one name look like another. */
-	if ((code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
-	    code == 0xfeff || code == 0x00ad || code == 0x061c || (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000)
+	if ((code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	    (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0x00ad || code == 0x061c ||
+	    (code >= 0xfff0 && code <= 0xfffb) || code >= 0xe0000)
 		return false;
 	return true;
 }

@@ -3,8 +3,9 @@
  * cli/tree.c - the process tree: figures on the left, where columns line up, commands
  * on the right, where they may be as long as the line.
  *
- * A process that exec'd again has a line per image.  No recursion: a chain of processes
- * can be longer than a stack.
+ * A process has a line per image, but the moment between fork and exec is told with
+ * the image that it led to: it is a copy of the parent, and nearly every process has
+ * one.  No recursion: a chain of processes can be longer than a stack.
  */
 #include "cli/tree.h"
 
@@ -18,7 +19,7 @@
 #include "cli/text.h"
 
 /* Deeper levels are drawn as this many, behind a number that tells of those left out. */
-#define DEPTH_DRAWN 12
+#define DEPTH_DRAWN     12
 #define FIGURES_COLUMNS 50
 
 static size_t depth_drawn(const struct paint *p)
@@ -44,8 +45,8 @@ static char *branches(const struct paint *p, const struct family *f, size_t memb
 	if (m->parent != FAMILY_NONE) {
 		bool last = m->sibling == FAMILY_NONE;
 
-		levels[n++] = again ? (last ? "   " : paint_glyph(p, "│  ", "|  ")) :
-				      (last ? paint_glyph(p, "└─ ", "`- ") : paint_glyph(p, "├─ ", "|- "));
+		levels[n++] = again ? (last ? "   " : paint_glyph(p, "│  ", "|  "))
+				    : (last ? paint_glyph(p, "└─ ", "`- ") : paint_glyph(p, "├─ ", "|- "));
 		for (size_t a = m->parent; f->members[a].parent != FAMILY_NONE && n < drawn; a = f->members[a].parent)
 			levels[n++] = f->members[a].sibling == FAMILY_NONE ? "   " : paint_glyph(p, "│  ", "|  ");
 	}
@@ -85,21 +86,23 @@ static char *command(const struct paint *p, const struct lake_process *image)
 	return text;
 }
 
-static int add_image(struct table *t, const struct paint *p, const struct family *f, size_t member, size_t depth, size_t image)
+/* fork: the image before, when it is told with this one; else NULL. */
+static int add_image(struct table *t, const struct paint *p, const struct family *f, size_t member, size_t depth,
+		     size_t image, const struct lake_process *fork)
 {
 	const struct lake_process *i = &f->report->processes[image];
-	uint64_t run_start = f->report->run.start_ns;
+	uint64_t run_start = f->report->run.start_ns, start_ns = fork ? fork->start_ns : i->start_ns;
 	unsigned units = paint_units(p) | HUMAN_SHORT;
-	bool again = image != f->members[member].first, failed = reason_failed(i);
+	bool again = image != f->members[member].first && !fork, failed = reason_failed(i);
 	char *lead = branches(p, f, member, depth, again), *argv = command(p, i), *end = reason_short(i);
 	char start[HUMAN_SIZE], elapsed[HUMAN_SIZE], cpu[HUMAN_SIZE], rss[HUMAN_SIZE];
 	int rc = -ENOMEM;
 
 	if (!lead || !argv || !end)
 		goto out;
-	human_time(i->start_ns > run_start ? i->start_ns - run_start : 0, units, start);
-	human_time(i->end_ns > i->start_ns ? i->end_ns - i->start_ns : 0, units, elapsed);
-	human_time(i->totals.cpu_ns, units, cpu);
+	human_time(start_ns > run_start ? start_ns - run_start : 0, units, start);
+	human_time(i->end_ns > start_ns ? i->end_ns - start_ns : 0, units, elapsed);
+	human_time(i->totals.cpu_ns + (fork ? fork->totals.cpu_ns : 0), units, cpu);
 	human_bytes(i->totals.rss_peak_bytes, units, rss);
 	if (again)
 		table_cell(t, INK_DIM, "%s", "");
@@ -119,16 +122,33 @@ out:
 	return rc;
 }
 
+static int add_member(struct table *t, const struct paint *p, const struct family *f, size_t member, size_t depth)
+{
+	size_t image = f->members[member].first;
+	const struct lake_process *first = &f->report->processes[image], *fork = NULL;
+	int rc = 0;
+
+	if (!first->execed && f->next_image[image] != FAMILY_NONE) {
+		fork = first;
+		image = f->next_image[image];
+	}
+	for (; image != FAMILY_NONE && rc == 0; image = f->next_image[image]) {
+		rc = add_image(t, p, f, member, depth, image, fork);
+		fork = NULL;
+	}
+	return rc;
+}
+
 int tree_print(const struct paint *p, const struct family *f)
 {
 	static const struct table_column columns[] = {
-		{.title = "pid"},
-		{.title = "start"},
-		{.title = "elapsed"},
-		{.title = "CPU"},
-		{.title = "RSS peak"},
-		{.title = "end", .left = true},
-		{.title = "command", .left = true, .flex = true},
+		{ .title = "pid" },
+		{ .title = "start" },
+		{ .title = "elapsed" },
+		{ .title = "CPU" },
+		{ .title = "RSS peak" },
+		{ .title = "end", .left = true },
+		{ .title = "command", .left = true, .flex = true },
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
 	int rc = 0;
@@ -142,8 +162,7 @@ int tree_print(const struct paint *p, const struct family *f)
 			continue;
 		/* Down to the first child, else to the next sibling of the nearest ancestor that has one. */
 		while (m != FAMILY_NONE && rc == 0) {
-			for (size_t i = f->members[m].first; i != FAMILY_NONE && rc == 0; i = f->next_image[i])
-				rc = add_image(t, p, f, m, depth, i);
+			rc = add_member(t, p, f, m, depth);
 			if (f->members[m].child != FAMILY_NONE) {
 				m = f->members[m].child;
 				depth++;

@@ -61,7 +61,7 @@ struct reports *reports_new(const char *name, const char *command, uint64_t cpus
 {
 	struct reports *r = must(calloc(1, sizeof(*r)));
 
-	r->report.run = (struct lake_run){
+	r->report.run = (struct lake_run) {
 		.id = "20261121T034815-a1b2c3",
 		.name = reports_string(r, "%s", name),
 		.pipeline = "",
@@ -82,8 +82,8 @@ struct reports *reports_new(const char *name, const char *command, uint64_t cpus
 	return r;
 }
 
-struct lake_process *reports_add(struct reports *r, size_t parent, const char *tool, const char *command, uint64_t start_ms,
-				 uint64_t end_ms, uint64_t cpu_ms)
+struct lake_process *reports_add(struct reports *r, size_t parent, const char *tool, const char *command,
+				 uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms)
 {
 	struct lake_report *report = &r->report;
 	size_t i = report->n_processes;
@@ -94,7 +94,7 @@ struct lake_process *reports_add(struct reports *r, size_t parent, const char *t
 		report->processes = must(reallocarray(report->processes, r->room, sizeof(*report->processes)));
 	}
 	p = &report->processes[report->n_processes++];
-	*p = (struct lake_process){
+	*p = (struct lake_process) {
 		.upid = reports_string(r, "0123abcd-%zu-%" PRIx64, 4000 + i, start_ms * REPORTS_MS + 1),
 		.parent_upid = i ? report->processes[parent].upid : "0123abcd-1-1",
 		.pid = 4000 + i,
@@ -121,7 +121,7 @@ struct lake_process *reports_add(struct reports *r, size_t parent, const char *t
 		.n_facets = 0,
 	};
 	p->comm = reports_string(r, "%.15s", p->exe + strlen("/usr/bin/"));
-	p->totals = (struct lake_totals){
+	p->totals = (struct lake_totals) {
 		.processes = 1,
 		.images = 1,
 		.threads = 1,
@@ -163,7 +163,7 @@ void reports_sample(struct reports *r, const char *tool, uint64_t start_ms, uint
 	struct lake_report *report = &r->report;
 
 	report->samples = must(reallocarray(report->samples, report->n_samples + 1, sizeof(*report->samples)));
-	report->samples[report->n_samples++] = (struct lake_sample){
+	report->samples[report->n_samples++] = (struct lake_sample) {
 		.tool = reports_string(r, "%s", tool),
 		.start_ns = at(start_ms),
 		.interval_ns = interval_ms * REPORTS_MS,
@@ -177,7 +177,7 @@ void reports_loss(struct reports *r, const char *instance, const char *stream, c
 
 	report->losses = must(reallocarray(report->losses, report->n_losses + 1, sizeof(*report->losses)));
 	report->losses[report->n_losses++] =
-		(struct lake_loss){.instance = instance, .stream = stream, .where = where, .count = count};
+		(struct lake_loss) { .instance = instance, .stream = stream, .where = where, .count = count };
 }
 
 static void add_totals(struct lake_totals *sum, const struct lake_process *p)
@@ -206,7 +206,7 @@ static struct lake_tool *tool_of(struct lake_report *report, const char *name)
 			return &report->tools[i];
 	}
 	report->tools = must(reallocarray(report->tools, report->n_tools + 1, sizeof(*report->tools)));
-	report->tools[report->n_tools] = (struct lake_tool){.tool = name};
+	report->tools[report->n_tools] = (struct lake_tool) { .tool = name };
 	return &report->tools[report->n_tools++];
 }
 

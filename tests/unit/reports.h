@@ -9,8 +9,8 @@
 
 /* 2026-11-21 03:48:15 UTC */
 #define REPORTS_START UINT64_C(1795232895123456789)
-#define REPORTS_MS UINT64_C(1000000)
-#define REPORTS_S UINT64_C(1000000000)
+#define REPORTS_MS    UINT64_C(1000000)
+#define REPORTS_S     UINT64_C(1000000000)
 
 struct reports {
 	struct lake_report report; /* what the test is about */
@@ -25,8 +25,8 @@ struct reports *reports_new(const char *name, const char *command, uint64_t cpus
  * A process that was there from start_ms to end_ms (0: still) of the run, with so much
  * CPU, and exited 0.  Its pid is 4000 + its index; parent: an index.  Valid until the next call.
  */
-struct lake_process *reports_add(struct reports *, size_t parent, const char *tool, const char *command, uint64_t start_ms,
-				 uint64_t end_ms, uint64_t cpu_ms);
+struct lake_process *reports_add(struct reports *, size_t parent, const char *tool, const char *command,
+				 uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms);
 /* A new image of process `of`, from at_ms on, ending as it would have. */
 struct lake_process *reports_exec(struct reports *, size_t of, const char *tool, const char *command, uint64_t at_ms);
 void reports_sample(struct reports *, const char *tool, uint64_t start_ms, uint64_t interval_ms, uint64_t cpu_ms);

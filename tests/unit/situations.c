@@ -24,14 +24,18 @@ static struct reports *success(void)
 
 	reports_add(r, 0, "pipeline.sh", "bash ./pipeline.sh --threads 8 NA12878 /data/reads", 0, 723000, 240);
 	for (unsigned i = 0; i < 4; i++)
-		io(reports_add(r, 0, "fastqc", "fastqc -t 2 sample.fq.gz", 1000 + i * 100, 92000 + i * 3000, 150000), 900, 1, 412);
-	io(reports_add(r, 0, "bwa mem", "bwa mem -t 8 ref.fa r1.fq.gz r2.fq.gz", 95000, 395000, 2250000), 3500, 0, 5432);
+		io(reports_add(r, 0, "fastqc", "fastqc -t 2 sample.fq.gz", 1000 + i * 100, 92000 + i * 3000, 150000),
+		   900, 1, 412);
+	io(reports_add(r, 0, "bwa mem", "bwa mem -t 8 ref.fa r1.fq.gz r2.fq.gz", 95000, 395000, 2250000), 3500, 0,
+	   5432);
 	r->report.processes[5].threads_peak = 9;
 	io(reports_add(r, 0, "samtools sort", "samtools sort -@ 2 -o out.bam -", 95010, 420000, 310000), 2, 2100, 1640);
 	io(reports_add(r, 0, "samtools index", "samtools index out.bam", 420500, 436000, 15200), 0, 6, 44);
 	reports_add(r, 0, "grep", "grep -q chrM regions.bed", 436100, 436104, 3)->exit_code = 1;
-	io(reports_add(r, 0, "bcftools mpileup", "bcftools mpileup -f ref.fa out.bam", 437000, 711000, 265000), 40, 0, 210);
-	io(reports_add(r, 0, "bcftools call", "bcftools call -mv -Oz -o calls.vcf.gz", 437010, 712000, 61000), 0, 88, 96);
+	io(reports_add(r, 0, "bcftools mpileup", "bcftools mpileup -f ref.fa out.bam", 437000, 711000, 265000), 40, 0,
+	   210);
+	io(reports_add(r, 0, "bcftools call", "bcftools call -mv -Oz -o calls.vcf.gz", 437010, 712000, 61000), 0, 88,
+	   96);
 	io(reports_add(r, 0, "md5sum", "md5sum out.bam calls.vcf.gz", 713000, 722000, 8300), 2150, 0, 3);
 	for (unsigned i = 0; i < 30; i++)
 		reports_add(r, 0, i % 3 ? i % 2 ? "mkdir" : "basename" : "date", "date", 500 + i, 502 + i, 1);
@@ -82,7 +86,8 @@ static struct reports *oom(void)
 
 	reports_add(r, 0, "rnaseq.sh", "bash ./rnaseq.sh", 0, 200400, 30);
 	io(reports_add(r, 0, "fastp", "fastp -i a.fq -o b.fq", 100, 40000, 120000), 400, 380, 900);
-	p = reports_add(r, 0, "STAR", "STAR --runThreadN 16 --genomeDir /ref/star --readFilesIn b.fq", 40100, 200300, 900000);
+	p = reports_add(r, 0, "STAR", "STAR --runThreadN 16 --genomeDir /ref/star --readFilesIn b.fq", 40100, 200300,
+			900000);
 	io(p, 12000, 40, 2010);
 	p->state = "exited";
 	p->exit_code = -1;
@@ -190,13 +195,14 @@ static struct reports *single(void)
 /* A configure script: 5,000 processes of 60 tools, many of which fail as they should. */
 static struct reports *many(void)
 {
-	static const char *const tools[] = {"conftest", "cc1", "as", "ld", "sed", "grep", "cat", "rm", "expr", "mv"};
+	static const char *const tools[] = { "conftest", "cc1", "as", "ld", "sed", "grep", "cat", "rm", "expr", "mv" };
 	struct reports *r = reports_new("configure", "./configure --prefix=/usr", 2);
 
 	reports_add(r, 0, "configure", "sh ./configure --prefix=/usr", 0, 62000, 4100);
 	for (unsigned i = 1; i < 5000; i++) {
 		const char *tool = i % 50 ? tools[i % 10] : reports_string(r, "helper-%u", i / 50 % 50);
-		struct lake_process *p = reports_add(r, 0, tool, tool, 10 + i * 12, 21 + i * 12, strcmp(tool, "cc1") ? 1 : 9);
+		struct lake_process *p =
+			reports_add(r, 0, tool, tool, 10 + i * 12, 21 + i * 12, strcmp(tool, "cc1") ? 1 : 9);
 
 		if (strcmp(tool, "conftest") == 0 && i % 3 == 0)
 			p->exit_code = 1 + i % 5;
@@ -215,21 +221,26 @@ static struct reports *many(void)
 /* Names longer than a line, of wide letters, of bytes that are no text, and of what a terminal obeys. */
 static struct reports *names(void)
 {
-	struct reports *r = reports_new(
-		"a-run-with-a-name-that-somebody-made-out-of-all-the-parameters-it-had-k21-k33-k55-k77-k99-k127-careful",
-		"./run \033]0;owned\a \xff\xfe.txt it's --empty= a\tb \xe2\x80\xae"
-		"cod.exe",
-		8);
+	struct reports *r = reports_new("a-run-with-a-name-that-somebody-made-out-of-all-the-parameters-it-had-k21-k33-"
+					"k55-k77-k99-k127-careful",
+					"./run \033]0;owned\a \xff\xfe.txt it's --empty= a\tb \xe2\x80\xae"
+					"cod.exe",
+					8);
 	char argument[600];
 
 	memset(argument, 'x', sizeof(argument) - 1);
 	argument[sizeof(argument) - 1] = '\0';
 	reports_add(r, 0, "run", "run", 0, 9000, 20);
-	reports_add(r, 0, "\xe5\xa1\xa9\xe5\x9f\xba\xe9\x85\x8d\xe5\x88\x97\xe6\xaf\x94\xe8\xbc\x83\xe3\x83\x84\xe3\x83\xbc\xe3\x83\xab",
+	reports_add(r, 0,
+		    "\xe5\xa1\xa9\xe5\x9f\xba\xe9\x85\x8d\xe5\x88\x97\xe6\xaf\x94\xe8\xbc\x83\xe3\x83\x84\xe3\x83\xbc"
+		    "\xe3\x83\xab",
 		    "tool", 100, 3000, 2000);
-	reports_add(r, 0, "caf\xe9-latin1\033[31m", reports_string(r, "tool %s", argument), 200, 8000, 7000)->exit_code = 3;
-	reports_add(r, 0, "org.example.genomics.tools.VeryLongJavaClassNameThatGoesOnAndOn MarkDuplicatesWithMateCigarAndMore",
-		    "java -jar x.jar", 300, 8900, 30000);
+	reports_add(r, 0, "caf\xe9-latin1\033[31m", reports_string(r, "tool %s", argument), 200, 8000, 7000)
+		->exit_code = 3;
+	reports_add(
+		r, 0,
+		"org.example.genomics.tools.VeryLongJavaClassNameThatGoesOnAndOn MarkDuplicatesWithMateCigarAndMore",
+		"java -jar x.jar", 300, 8900, 30000);
 	reports_finish(r, 9000, 0, 0);
 	return r;
 }
@@ -251,9 +262,9 @@ static struct reports *tree(void)
 	p->execed = false;
 	reports_add(r, 3, "sort", "sort -n in.txt", 110, 2000, 1800);
 	reports_add(r, 3, "uniq", "uniq -c", 111, 2010, 90);
-	p = reports_add(r, 2, "false", "false", 3900, 3902, 1);
-	p->exit_code = 1;
-	parent = 6;
+	reports_add(r, 2, "job.sh", "bash ./job.sh", 3899, 3902, 1)->execed = false; /* forks, then execs */
+	reports_exec(r, 6, "false", "false", 3900)->exit_code = 1;
+	parent = 7;
 	for (unsigned i = 0; i < 20; i++) {
 		reports_add(r, parent, "sh", "sh -c deeper", 3901, 3902, 0);
 		parent = r->report.n_processes - 1;
@@ -266,14 +277,15 @@ static const struct {
 	const char *name;
 	struct reports *(*make)(void);
 } situations[] = {
-	{"success", success}, {"failure", failure}, {"oom", oom},       {"interrupted", interrupted}, {"running", running},
-	{"losses", losses},   {"empty", empty},     {"single", single}, {"many", many},               {"names", names},
-	{"tree", tree},
+	{ "success", success }, { "failure", failure }, { "oom", oom },     { "interrupted", interrupted },
+	{ "running", running }, { "losses", losses },   { "empty", empty }, { "single", single },
+	{ "many", many },       { "names", names },     { "tree", tree },
 };
 #define N_SITUATIONS (sizeof(situations) / sizeof(*situations))
 
 const char *const reports_situations[N_SITUATIONS + 1] = {
-	"success", "failure", "oom", "interrupted", "running", "losses", "empty", "single", "many", "names", "tree", NULL,
+	"success", "failure", "oom",  "interrupted", "running", "losses",
+	"empty",   "single",  "many", "names",       "tree",    NULL,
 };
 
 struct reports *reports_situation(const char *name)

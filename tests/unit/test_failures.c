@@ -144,7 +144,7 @@ static void alike(void **state)
 /* Ctrl-C is one event, whoever it hits. */
 static void interrupted(void **state)
 {
-	static const char *const tools[] = {"bwa", "sort", "gzip", "tee", "cat"};
+	static const char *const tools[] = { "bwa", "sort", "gzip", "tee", "cat" };
 
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {

@@ -104,7 +104,8 @@ static void out_of_memory(void **state)
 	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB, peak 1.00 GiB", "OOM", true);
 	p->oom_peak_bytes = 0;
 	p->oom_usage_bytes = UINT64_C(1023) << 20;
-	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB, in use 1.00 GiB", "OOM", true);
+	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB, in use 1.00 GiB", "OOM",
+	      true);
 	p->oom_usage_bytes = 0;
 	check("killed by SIGKILL: out of memory in cgroup /batch/job\\n7, limit 1.00 GiB", "OOM", true);
 }

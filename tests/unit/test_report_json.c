@@ -71,26 +71,31 @@ static void keys(void **state)
 	json_t *json = json_of("oom");
 
 	(void)state;
-	check_keys(json, (const char *const[]){"run", "totals", "tasks", "tools", "processes", "findings", "loss", "accuracy", NULL});
+	check_keys(json, (const char *const[]) { "run", "totals", "tasks", "tools", "processes", "findings", "loss",
+						 "accuracy", NULL });
 	assert_int_equal(json_object_size(json), 8);
-	check_keys(at(json, "run"), (const char *const[]){"id", "name", "pipeline", "host", "start", "end", "exit_code", NULL});
-	check_keys(at(json, "totals"),
-		   (const char *const[]){"processes", "images", "threads", "cpu_ns", "user_ns", "system_ns", "run_delay_ns",
-					 "rss_peak_bytes", "read_bytes", "write_bytes", "cancelled_write_bytes", "rchar_bytes",
-					 "wchar_bytes", "major_faults", NULL});
-	check_keys(at(json, "tools.0"), (const char *const[]){"tool", "calls", "failures", "start", "end", "wall_ns", NULL});
+	check_keys(at(json, "run"),
+		   (const char *const[]) { "id", "name", "pipeline", "host", "start", "end", "exit_code", NULL });
+	check_keys(at(json, "totals"), (const char *const[]) { "processes", "images", "threads", "cpu_ns", "user_ns",
+							       "system_ns", "run_delay_ns", "rss_peak_bytes",
+							       "read_bytes", "write_bytes", "cancelled_write_bytes",
+							       "rchar_bytes", "wchar_bytes", "major_faults", NULL });
+	check_keys(at(json, "tools.0"),
+		   (const char *const[]) { "tool", "calls", "failures", "start", "end", "wall_ns", NULL });
 	check_keys(at(json, "processes.0"),
-		   (const char *const[]){"upid", "image", "pid", "ppid", "parent_upid", "tool", "exe", "argv", "cwd", "uid", "start",
-					 "end", "exit_code", "signal", "signal_name", "oom_killed", NULL});
-	check_keys(at(json, "findings.0"), (const char *const[]){"kind", "severity", "subject", "evidence", "advice", NULL});
-	check_keys(at(json, "loss"), (const char *const[]){"kernel", "queue", "spool", "sink", NULL});
+		   (const char *const[]) { "upid", "image", "pid", "ppid", "parent_upid", "tool", "exe", "argv", "cwd",
+					   "uid", "start", "end", "exit_code", "signal", "signal_name", "oom_killed",
+					   NULL });
+	check_keys(at(json, "findings.0"),
+		   (const char *const[]) { "kind", "severity", "subject", "evidence", "advice", NULL });
+	check_keys(at(json, "loss"), (const char *const[]) { "kernel", "queue", "spool", "sink", NULL });
 	json_decref(json);
 }
 
 /* Every object of one kind has the same keys, whatever has become of it: a script needs no "if there". */
 static void same_keys(void **state)
 {
-	static const char *const lists[] = {"tools", "processes", "findings"};
+	static const char *const lists[] = { "tools", "processes", "findings" };
 
 	(void)state;
 	for (size_t l = 0; l < 3; l++) {
@@ -108,8 +113,7 @@ static void same_keys(void **state)
 				const char *key;
 				json_t *value;
 
-				json_object_foreach(element, key, value)
-					fprintf(f, "%s ", key);
+				json_object_foreach(element, key, value) fprintf(f, "%s ", key);
 				fclose(f);
 				if (!first)
 					first = all;
@@ -143,10 +147,8 @@ static void check_units(json_t *value, const char *key)
 			assert_memory_equal(json_string_value(value), "2026-11-21T0", 12);
 		}
 	}
-	json_object_foreach(value, inner, element)
-		check_units(element, inner);
-	json_array_foreach(value, i, element)
-		check_units(element, "");
+	json_object_foreach(value, inner, element) check_units(element, inner);
+	json_array_foreach(value, i, element) check_units(element, "");
 }
 
 static void units(void **state)
@@ -204,8 +206,9 @@ static void killed(void **state)
 	assert_string_equal(string(json, "findings.0.kind"), "failure");
 	assert_string_equal(string(json, "findings.0.severity"), "error");
 	assert_string_equal(string(json, "findings.0.subject"), "STAR");
-	assert_string_equal(string(json, "findings.0.evidence.reason"), "killed by SIGKILL: out of memory in cgroup "
-									 "/slurm/job_4711/step_0, limit 2.00 GiB, peak 2.00 GiB");
+	assert_string_equal(string(json, "findings.0.evidence.reason"),
+			    "killed by SIGKILL: out of memory in cgroup "
+			    "/slurm/job_4711/step_0, limit 2.00 GiB, peak 2.00 GiB");
 	assert_true(json_is_null(at(json, "findings.0.evidence.exit_code")));
 	assert_int_equal(integer(json, "findings.0.evidence.signal"), SIGKILL);
 	assert_string_equal(string(json, "findings.0.evidence.signal_name"), "SIGKILL");
@@ -280,14 +283,14 @@ static void tasks(void **state)
 
 static void approx(void **state)
 {
-	static const struct lake_facet facets[] = {{"sched.running_ns", 12.5}, {"net.rx_bytes", 1e15}};
+	static const struct lake_facet facets[] = { { "sched.running_ns", 12.5 }, { "net.rx_bytes", 1e15 } };
 	struct reports *r = reports_new("approx", "run", 4);
 	struct lake_process *p = reports_add(r, 0, "run", "run", 0, 1000, 10);
 	json_t *json;
 
 	(void)state;
-	p->approx = OUT_APPROX_SPLIT | OUT_APPROX_COUNTERS | OUT_APPROX_END | OUT_APPROX_RSS_PEAK | OUT_APPROX_RUN_DELAY |
-		    OUT_APPROX_START | OUT_APPROX_EXEC;
+	p->approx = OUT_APPROX_SPLIT | OUT_APPROX_COUNTERS | OUT_APPROX_END | OUT_APPROX_RSS_PEAK |
+		    OUT_APPROX_RUN_DELAY | OUT_APPROX_START | OUT_APPROX_EXEC;
 	p->facets = facets;
 	p->n_facets = 2;
 	reports_finish(r, 1000, 0, 0);
@@ -295,7 +298,8 @@ static void approx(void **state)
 	assert_int_equal(json_array_size(at(json, "processes.0.approx")), 7);
 	assert_string_equal(string(json, "processes.0.approx.0"), "split");
 	assert_string_equal(string(json, "processes.0.approx.6"), "exec");
-	assert_float_equal(json_real_value(json_object_get(at(json, "processes.0.facets"), "sched.running_ns")), 12.5, 1e-9);
+	assert_float_equal(json_real_value(json_object_get(at(json, "processes.0.facets"), "sched.running_ns")), 12.5,
+			   1e-9);
 	json_decref(json);
 	reports_free(r);
 }
@@ -322,7 +326,7 @@ static void bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys),	   cmocka_unit_test(same_keys), cmocka_unit_test(units),
+		cmocka_unit_test(keys),    cmocka_unit_test(same_keys), cmocka_unit_test(units),
 		cmocka_unit_test(success), cmocka_unit_test(killed),    cmocka_unit_test(unended),
 		cmocka_unit_test(losses),  cmocka_unit_test(tasks),     cmocka_unit_test(approx),
 		cmocka_unit_test(bytes),

@@ -78,7 +78,7 @@ static void compare(const char *name, const char *text)
 
 static void golden(void **state)
 {
-	static const unsigned widths[] = {80, 120};
+	static const unsigned widths[] = { 80, 120 };
 
 	(void)state;
 	for (size_t i = 0; reports_situations[i]; i++) {
@@ -90,9 +90,11 @@ static void golden(void **state)
 				.width = widths[w],
 				.colour = REPORT_NEVER,
 				.unicode = REPORT_ALWAYS,
-				.processes = strcmp(reports_situations[i], "tree") == 0 || strcmp(reports_situations[i], "names") == 0,
+				.processes = strcmp(reports_situations[i], "tree") == 0 ||
+					     strcmp(reports_situations[i], "names") == 0,
 			};
-			char *text = print(&r->report, &style), *name = text_format("%s-%u", reports_situations[i], widths[w]);
+			char *text = print(&r->report, &style),
+			     *name = text_format("%s-%u", reports_situations[i], widths[w]);
 
 			compare(name, text);
 			free(text);
@@ -104,7 +106,9 @@ static void golden(void **state)
 
 static void ascii(void **state)
 {
-	const struct report_style style = {.width = 80, .colour = REPORT_NEVER, .unicode = REPORT_NEVER, .processes = true};
+	const struct report_style style = {
+		.width = 80, .colour = REPORT_NEVER, .unicode = REPORT_NEVER, .processes = true
+	};
 
 	(void)state;
 	for (size_t i = 0; reports_situations[i]; i++) {
@@ -129,7 +133,8 @@ static void fits(void **state)
 
 		for (unsigned width = 80; width <= 200; width += 7) {
 			const struct report_style style = {
-				.width = width, .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS, .processes = true};
+				.width = width, .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS, .processes = true
+			};
 			char *text = print(&r->report, &style), *save = NULL;
 
 			for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -150,7 +155,9 @@ static void colours(void **state)
 	(void)state;
 	for (size_t i = 0; reports_situations[i]; i++) {
 		struct reports *r = reports_situation(reports_situations[i]);
-		struct report_style style = {.width = 100, .colour = REPORT_ALWAYS, .unicode = REPORT_ALWAYS, .processes = true};
+		struct report_style style = {
+			.width = 100, .colour = REPORT_ALWAYS, .unicode = REPORT_ALWAYS, .processes = true
+		};
 		char *coloured = print(&r->report, &style), *plain, *to = coloured;
 		bool on = false;
 
@@ -184,7 +191,9 @@ static void rows(void **state)
 
 	(void)state;
 	for (size_t n = 1; n < 20; n++) {
-		const struct report_style style = {.width = 100, .rows = n, .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS};
+		const struct report_style style = {
+			.width = 100, .rows = n, .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS
+		};
 		char *text = print(&r->report, &style), *at = strstr(text, "\nTools\n");
 		unsigned long calls = 0, lines = 0, count;
 
@@ -225,11 +234,11 @@ static void full_stream(void **state)
 
 static void runs(void **state)
 {
-	static const char *const names[] = {"success", "failure", "interrupted", "running", "many", "names"};
-	static const unsigned widths[] = {80, 120};
+	static const char *const names[] = { "success", "failure", "interrupted", "running", "many", "names" };
+	static const unsigned widths[] = { 80, 120 };
 	struct lake_run list[6];
 	struct reports *all[6];
-	struct lake_runs found = {.n = 6, .runs = list};
+	struct lake_runs found = { .n = 6, .runs = list };
 	json_t *json;
 
 	(void)state;
@@ -238,7 +247,7 @@ static void runs(void **state)
 		list[i] = all[i]->report.run;
 	}
 	for (size_t w = 0; w < 2; w++) {
-		struct report_style style = {.width = widths[w], .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS};
+		struct report_style style = { .width = widths[w], .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS };
 		char *text = NULL, *name = text_format("runs-%u", widths[w]);
 		size_t size;
 		FILE *f = open_memstream(&text, &size);
@@ -254,7 +263,9 @@ static void runs(void **state)
 	json = runs_json(&found);
 	assert_int_equal(json_array_size(json), 6);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(json, 0), "name")), "variants-nightly");
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(json_array_get(json, 4), "totals"), "processes")), 5000);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(json_array_get(json, 4), "totals"), "processes")),
+		5000);
 	json_decref(json);
 	for (size_t i = 0; i < 6; i++)
 		reports_free(all[i]);
@@ -263,12 +274,8 @@ static void runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(golden),
-		cmocka_unit_test(ascii),
-		cmocka_unit_test(fits),
-		cmocka_unit_test(colours),
-		cmocka_unit_test(rows),
-		cmocka_unit_test(full_stream),
+		cmocka_unit_test(golden),  cmocka_unit_test(ascii), cmocka_unit_test(fits),
+		cmocka_unit_test(colours), cmocka_unit_test(rows),  cmocka_unit_test(full_stream),
 		cmocka_unit_test(runs),
 	};
 

@@ -60,7 +60,7 @@ static void every_byte(void **state)
 	(void)state;
 	for (int first = 1; first < 256; first++) {
 		for (int second = 1; second < 256; second++) {
-			char raw[3] = {(char)first, (char)second, '\0'}, *text = text_safe(raw, false);
+			char raw[3] = { (char)first, (char)second, '\0' }, *text = text_safe(raw, false);
 
 			for (const char *p = text; *p; p++)
 				assert_true(*p >= ' ' && *p < 0x7f);
@@ -80,21 +80,22 @@ static void check_argv(const char *const *argv, bool cut, const char *want)
 static void arguments(void **state)
 {
 	(void)state;
-	check_argv((const char *const[]){"samtools", "sort", "-@8", "out.bam", NULL}, false, "samtools sort -@8 out.bam");
-	check_argv((const char *const[]){"sh", "-c", "a | b", NULL}, false, "sh -c 'a | b'");
-	check_argv((const char *const[]){"echo", "", "it's", "$HOME", "~", "#", NULL}, false,
+	check_argv((const char *const[]) { "samtools", "sort", "-@8", "out.bam", NULL }, false,
+		   "samtools sort -@8 out.bam");
+	check_argv((const char *const[]) { "sh", "-c", "a | b", NULL }, false, "sh -c 'a | b'");
+	check_argv((const char *const[]) { "echo", "", "it's", "$HOME", "~", "#", NULL }, false,
 		   "echo '' $'it\\'s' '$HOME' '~' '#'");
-	check_argv((const char *const[]){"printf", "a\\b\n\xff", NULL}, false, "printf $'a\\\\b\\n\\xff'");
-	check_argv((const char *const[]){"x", NULL}, true, "x ...");
-	check_argv((const char *const[]){NULL}, false, "");
+	check_argv((const char *const[]) { "printf", "a\\b\n\xff", NULL }, false, "printf $'a\\\\b\\n\\xff'");
+	check_argv((const char *const[]) { "x", NULL }, true, "x ...");
+	check_argv((const char *const[]) { NULL }, false, "");
 	check_argv(NULL, false, "");
 }
 
 /* What is printed is what a shell makes the same list from. */
 static void arguments_for_a_shell(void **state)
 {
-	static const char *const argv[] = {"a b", "it's", "\\", "\\'", "tab\there", "caf\xe9", "\033]0;x\a", "$x `y` \"z\"", "é塩",
-					   NULL};
+	static const char *const argv[] = { "a b",     "it's",       "\\",           "\\'", "tab\there",
+					    "caf\xe9", "\033]0;x\a", "$x `y` \"z\"", "é塩", NULL };
 	char *text = text_argv(argv, false, true, 0), *script = NULL, line[256];
 	FILE *pipe;
 
@@ -120,7 +121,7 @@ static void arguments_for_a_shell(void **state)
 
 static void limit(void **state)
 {
-	static const char *const argv[] = {"aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", NULL};
+	static const char *const argv[] = { "aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", NULL };
 	char *text = text_argv(argv, false, true, 15);
 
 	(void)state;
@@ -163,12 +164,9 @@ static void cutting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(safe),
-		cmocka_unit_test(every_byte),
-		cmocka_unit_test(arguments),
-		cmocka_unit_test(arguments_for_a_shell),
-		cmocka_unit_test(limit),
-		cmocka_unit_test(cutting),
+		cmocka_unit_test(safe),      cmocka_unit_test(every_byte),
+		cmocka_unit_test(arguments), cmocka_unit_test(arguments_for_a_shell),
+		cmocka_unit_test(limit),     cmocka_unit_test(cutting),
 	};
 
 	if (!setlocale(LC_ALL, "C.UTF-8"))
