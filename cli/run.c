@@ -3,9 +3,10 @@
  * cli/run.c - `skep run`: collects in-process what one command and all its descendants
  * do, and reports it.
  *
- * The order matters: everything that can fail fails before CMD exists; CMD exists, and
- * the collector knows it, before it runs a line of its own.  Afterwards CMD does not
- * depend on skep any more, and its exit status is ours whatever becomes of the report.
+ * The order matters: whatever can fail fails while CMD still waits at its gate, which is
+ * opened when the collector knows it, before it has run a line of its own.  Afterwards
+ * CMD does not depend on skep any more, and its exit status is ours whatever becomes of
+ * the report.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -517,7 +518,11 @@ static int watch(struct run *run)
 	return err;
 }
 
-/* CMD exists after this and waits at its gate. */
+/*
+ * CMD exists after this and waits at its gate.  Before the collector: a fork carries the
+ * resident memory of its parent into ru_maxrss of whatever it execs (setmax_mm_hiwater_rss()
+ * in exec_mmap()), and skep is small now; nor has it threads.
+ */
 static int fork_command(struct run *run)
 {
 	char **environment = NULL;
@@ -631,12 +636,12 @@ static int execute(struct run *run, int argc, char **argv)
 		run->live = NULL;
 	if (signals_take(run->live != NULL, &run->signal_fd) < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "signalfd: %s", strerror(errno));
-	code = start_collector(run, &facts);
+	code = fork_command(run);
 	if (!code)
-		code = fork_command(run);
+		code = start_collector(run, &facts);
 	if (code)
 		return code;
-	/* From here on the terminal's signals reach CMD, too; what came before has to end both. */
+	/* Nobody was there to hear it while that took its time; CMD must not start after a Ctrl-C. */
 	number = signals_waiting(&run->inherited.signals);
 	if (number)
 		return 128 + number;
@@ -659,7 +664,7 @@ int cmd_run(int argc, char **argv)
 	if (spawn_inherit(&run.inherited) < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot open /dev/null: %s", strerror(errno));
 	log_program("skep run");
-	log_level(SKEP_LOG_WARNING);
+	log_level(SKEP_LOG_ERROR); /* stderr is CMD's as well; what was lost or is not exact stands in the report */
 	code = execute(&run, argc, argv);
 	run.live = live_free(run.live);
 	shut_down(&run);

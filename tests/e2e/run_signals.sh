@@ -58,22 +58,28 @@ same "ended by SIGTERM: status" 143 "$?"
 setsid "$SKEP" run --lake "$lake" --no-report "$work/listen" "$work/heard2" group 2>/dev/null
 same "kill 0 by CMD: it gets it once" "ready 12 " "$(tr '\n' ' ' <"$work/heard2")"
 
-# in hurry: signals after CMD's end. A lake that somebody holds makes the end last.
-"$SKEP" run --lake "$lake" --no-report true
-db=$(ls "$lake"/*.db | head -1)
+# In a hurry: signals after CMD's end. A lake that somebody else holds makes the end last.
 cat >"$work/hold.py" <<'PY'
-import sqlite3, sys, time
-db = sqlite3.connect(sys.argv[1], timeout=30)
-db.execute("begin immediate")
+import glob, os, sqlite3, sys, time
+db = sqlite3.connect(glob.glob(sys.argv[1] + "/*.db")[0], timeout=30, isolation_level=None)
+while True:  # between two batches
+    try:
+        db.execute("begin immediate")
+        break
+    except sqlite3.OperationalError:
+        pass
 open(sys.argv[2], "w").close()
 time.sleep(25)
 PY
-python3 "$work/hold.py" "$db" "$work/held" &
+"$SKEP" run --lake "$lake" --no-report sh -c "while ! [ -e '$work/held' ]; do sleep 0.05; done; exit 21" 2>"$work/err" &
+skep=$!
+for _ in $(seq 100); do pgrep -P "$skep" -x sh >/dev/null && break; sleep 0.05; done
+sleep 0.5
+python3 "$work/hold.py" "$lake" "$work/held" &
 holder=$!
 for _ in $(seq 100); do [ -e "$work/held" ] && break; sleep 0.05; done
-"$SKEP" run --lake "$lake" --no-report sh -c "exit 21" 2>"$work/err" &
-skep=$!
-sleep 2
+for _ in $(seq 100); do pgrep -P "$skep" -x sh >/dev/null || break; sleep 0.05; done
+sleep 0.3
 if kill -0 "$skep" 2>/dev/null; then
 	kill -TERM "$skep"
 	sleep 0.3

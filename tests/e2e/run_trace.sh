@@ -32,7 +32,7 @@ same "a run" 3 "$?"
 gone "nothing is left after a run"
 
 # While it runs there must be something, or the check above proves nothing.
-run sleep 30 &
+"$SKEP" run --lake "$lake" --no-live --no-report sleep 30 &
 skep=$!
 for _ in $(seq 100); do
 	child=$(pgrep -P "$skep" -x sleep) && break

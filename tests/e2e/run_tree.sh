@@ -23,7 +23,7 @@ if unshare -pf true 2>/dev/null; then
 		for i in 1 2 3 4 5; do unshare -pf sh -c "sh -c \"exit 31\" in-namespace; (exit 32); exit 3$i"; done; exit 0'
 	same "pid namespaces: status" 0 "$?"
 	same "pid namespaces: each first process, by its exit code" "[31, 32, 33, 34, 35]" \
-		"$(json "$work/ns.json" '[p["exit_code"] for p in last if p["argv"][-1:] and "in-namespace" in p["argv"][-1]]')"
+		"$(json "$work/ns.json" '[p["exit_code"] for p in last if p["argv"][:2] == ["sh", "-c"] and "in-namespace" in p["argv"][-1] and p["execed"] and len(p["argv"]) == 3]')"
 	same "pid namespaces: what they called" "[31, 31, 31, 31, 31]" \
 		"$(json "$work/ns.json" '[p["exit_code"] for p in last if p["argv"][-1:] == ["in-namespace"]]')"
 	same "pid namespaces: forks without exec" 5 \
@@ -51,6 +51,6 @@ done
 same "a run within a run: status" 8 "$?"
 for which in outer inner; do
 	same "a run within a run: in the $which one" 1 \
-		"$(json "$work/$which.json" 'sum(p["argv"][-1:] == ["innermost"] for p in processes)')"
+		"$(json "$work/$which.json" 'sum(p["argv"][-1:] == ["innermost"] and p["argv"][0] == "sh" for p in processes)')"
 done
 finish
