@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/abi/test_collector.c - the collector as a whole, behind the plugin border: a
+ * scripted probe, sinks that take, put off, refuse or are stuck, runs, failures, the books.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/collector.h"
+#include "core/log.h"
+#include "tests/abi/support.h"
+
+static struct {
+	uv_loop_t loop;
+	char *dir;
+	struct config *config;
+	struct collector *collector;
+	struct diag diag;
+	bool run_done, stopped;
+} t;
+
+/* ---- scaffolding --------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	log_level(SKEP_LOG_ERROR);
+	t.dir = support_dir_new();
+	support_plugin_copy("fake", t.dir);
+	support_plugin_copy("fakesink", t.dir);
+	diag_init(&t.diag);
+	assert_int_equal(uv_loop_init(&t.loop), 0);
+	return 0;
+}
+
+static void on_stopped(void *arg)
+{
+	(void)arg;
+	t.stopped = true;
+}
+
+static void stop(uint64_t drain_ns)
+{
+	collector_stop(t.collector, drain_ns, on_stopped, NULL);
+	support_loop_until(&t.loop, &t.stopped);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	if (t.collector && !t.stopped)
+		stop(0);
+	t.collector = collector_free(t.collector);
+	support_loop_close(&t.loop);
+	config_free(t.config);
+	diag_clear(&t.diag);
+	t.dir = support_dir_remove(t.dir);
+	return 0;
+}
+
+static void script(const char *text)
+{
+	char *path = support_path(t.dir, "script");
+
+	support_write(path, text, strlen(text), 0644);
+	free(path);
+}
+
+/* probe, sinks: JSON, with %1$s for the test's folder. */
+static int make(bool runs_only, const char *probe, const char *sinks)
+{
+	struct collector_options options = { .runs_only = runs_only, .batch_age_ns = 20000000 };
+	char *fmt, *text;
+
+	assert_true(asprintf(&fmt, "{ \"interval\": \"100ms\", \"plugin_dirs\": [ \"%%1$s\" ], \"probes\": [ %s ], \"sinks\": [ %s ] }", probe,
+			     sinks) > 0);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	assert_true(asprintf(&text, fmt, t.dir) > 0);
+#pragma GCC diagnostic pop
+	free(fmt);
+	t.config = config_parse(text, strlen(text), "test", &t.diag);
+	if (!t.config)
+		diag_print(&t.diag, stderr);
+	assert_non_null(t.config);
+	free(text);
+	assert_int_equal(collector_new(&t.loop, t.config, &options, &t.diag, &t.collector), 0);
+	return collector_open(t.collector, &t.diag);
+}
+
+#define PROBE "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\" }"
+#define SINK "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/out\" }"
+
+static void start(bool runs_only, const char *sinks)
+{
+	int err = make(runs_only, PROBE, sinks);
+
+	if (err == 0)
+		err = collector_start(t.collector, &t.diag);
+	if (err < 0)
+		diag_print(&t.diag, stderr);
+	assert_int_equal(err, 0);
+}
+
+static void begin(const char *id, pid_t root)
+{
+	const char *argv[] = { "make", "all", NULL };
+	struct run_spec spec = { .id = id, .name = "a name", .pipeline = "pipe", .argv = argv, .cwd = "/somewhere", .root = root };
+
+	assert_int_equal(collector_run_begin(t.collector, &spec), 0);
+}
+
+static void on_run_done(void *arg)
+{
+	(void)arg;
+	t.run_done = true;
+}
+
+static void end(const char *id, int status)
+{
+	struct rusage usage = { .ru_utime = { 1, 500 }, .ru_stime = { 2, 0 } };
+
+	t.run_done = false;
+	collector_run_end(t.collector, id, status, &usage, on_run_done, NULL);
+	assert_false(t.run_done); /* never from inside */
+	support_loop_until(&t.loop, &t.run_done);
+}
+
+static void on_turn(uv_timer_t *timer)
+{
+	uv_stop(timer->loop);
+}
+
+static void run_for(unsigned ms)
+{
+	uv_timer_t timer;
+
+	uv_timer_init(&t.loop, &timer);
+	uv_timer_start(&timer, on_turn, ms, 0);
+	uv_run(&t.loop, UV_RUN_DEFAULT);
+	uv_close((uv_handle_t *)&timer, NULL);
+	uv_run(&t.loop, UV_RUN_NOWAIT);
+}
+
+/* What a sink has written: an array of its lines. */
+static json_t *written(const char *name)
+{
+	char *path = support_path(t.dir, name);
+	json_t *all = json_array();
+	size_t size;
+	char *text, *save = NULL;
+
+	if (access(path, F_OK) != 0) {
+		free(path);
+		return all;
+	}
+	text = support_read(path, &size);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		json_error_t error;
+		json_t *record = json_loads(line, 0, &error);
+
+		if (!record)
+			print_error("%s: %s\n", error.text, line);
+		assert_non_null(record);
+		json_array_append_new(all, record);
+	}
+	free(text);
+	free(path);
+	return all;
+}
+
+/* The fields of the n-th record of a stream, NULL when there are fewer. */
+static json_t *record(json_t *all, const char *stream, size_t n)
+{
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		json_t *one = json_array_get(all, i);
+
+		if (strcmp(json_string_value(json_object_get(one, "stream")), stream) == 0 && n-- == 0)
+			return json_object_get(one, "fields");
+	}
+	return NULL;
+}
+
+static size_t count(json_t *all, const char *stream)
+{
+	size_t n = 0;
+
+	while (record(all, stream, n))
+		n++;
+	return n;
+}
+
+static long long number(json_t *fields, const char *key)
+{
+	assert_non_null(json_object_get(fields, key));
+	return (long long)json_number_value(json_object_get(fields, key));
+}
+
+static const char *string(json_t *fields, const char *key)
+{
+	assert_non_null(json_object_get(fields, key));
+	return json_string_value(json_object_get(fields, key));
+}
+
+static json_t *image(json_t *all, long long pid, long long n)
+{
+	json_t *p;
+
+	for (size_t i = 0; (p = record(all, "process.exit", i)); i++)
+		if (number(p, "pid") == pid && number(p, "image") == n)
+			return p;
+	fail_msg("no record of pid %lld, image %lld", pid, n);
+	return NULL;
+}
+
+/* seen = delivered + filtered + lost + pending, for every stream and sink. */
+static void books_balance(uint64_t pending_at_most)
+{
+	struct collector_stream_stats stats[64];
+	size_t n = collector_stats(t.collector, stats, 64);
+	uint64_t pending = 0, seen = 0;
+
+	assert_true(n > 0 && n <= 64);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t out = stats[i].delivered + stats[i].filtered + stats[i].pending;
+
+		for (int where = SKEP_LOSS_KERNEL; where <= SKEP_LOSS_SINK; where++)
+			out += stats[i].lost[where];
+		assert_int_equal(stats[i].seen, out);
+		pending += stats[i].pending;
+		seen += stats[i].seen;
+	}
+	assert_true(seen > 0);
+	assert_true(pending <= pending_at_most);
+}
+
+static struct collector_stream_stats stat_of(const char *stream, const char *sink)
+{
+	struct collector_stream_stats stats[64];
+	size_t n = collector_stats(t.collector, stats, 64);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(stats[i].stream, stream) == 0 && strcmp(stats[i].sink, sink) == 0)
+			return stats[i];
+	fail_msg("no figures of %s at %s", stream, sink);
+	return stats[0];
+}
+
+/* ---- tests --------------------------------------------------------------------- */
+
+static const char pipeline[] =
+	"0   exec  pid=100 start=0 parent=1 exe=/bin/sh argv=\"sh\\0x.sh\\0\" cpu_ns=3ms maxrss_bytes=1MiB uid=1000\n"
+	"1ms fork  pid=101 parent=100 comm=sh\n"
+	"2ms exec  pid=101 parent=100 exe=/opt/mapper argv=\"mapper\\0-t4\\0\" cpu_ns=1ms maxrss_bytes=1MiB\n"
+	"3ms facet pid=101 widgets=5 temperature=36.6\n"
+	"3ms event pid=101 text=hello\n"
+	"4ms live  pid=101 parent=100 cpu_ns=500ms rss_bytes=64MiB rss_peak_bytes=70MiB threads=4\n"
+	"5ms lost  stream=exec n=2 where=kernel\n"
+	"6ms facet pid=101 widgets=2 temperature=30\n"
+	"7ms exit  pid=101 signal=9 maxrss_bytes=80MiB\n"
+	"8ms final pid=101 signal=9 cpu_ns=2s utime_ns=3ms stime_ns=1ms maxrss_bytes=80MiB read_bytes=1MiB\n"
+	"9ms exit  pid=100 code=3 maxrss_bytes=2MiB\n"
+	"9ms final pid=100 code=3 cpu_ns=10ms maxrss_bytes=2MiB\n";
+
+static void a_run(void **state)
+{
+	struct collector_live live;
+	struct collector_self self;
+	long long cpu = 0;
+	json_t *all, *r;
+
+	(void)state;
+	script(pipeline);
+	start(true, SINK);
+	begin("r1", 100);
+	assert_int_equal(collector_processes(t.collector), 1);
+	run_for(250);
+	assert_int_equal(collector_live(t.collector, "r1", &live), 0);
+	assert_int_equal(live.processes_total, 2);
+	assert_int_equal(live.processes_alive, 0);
+	assert_int_equal(live.lost, 2);
+	assert_int_equal(collector_live(t.collector, "r2", &live), -ENOENT);
+	end("r1", 3 << 8);
+	books_balance(0);
+	assert_int_equal(collector_lost_kernel(t.collector), 2);
+	assert_int_equal(collector_processes(t.collector), 0);
+	collector_self(t.collector, &self);
+	assert_true(self.records >= 8);
+	assert_int_equal(self.no_memory + self.invalid + self.processes_lost, 0);
+	stop(0);
+
+	all = written("out");
+	r = record(all, "run", 0);
+	assert_string_equal(string(r, "state"), "running");
+	r = record(all, "run", 1);
+	assert_string_equal(string(r, "state"), "ended");
+	assert_string_equal(string(r, "run"), "r1");
+	assert_string_equal(string(r, "name"), "a name");
+	assert_string_equal(string(r, "cwd"), "/somewhere");
+	assert_int_equal(json_array_size(json_object_get(r, "argv")), 2);
+	assert_int_equal(number(r, "exit_code"), 3);
+	assert_int_equal(number(r, "processes_seen"), 2);
+	assert_int_equal(number(r, "rusage_cpu_ns"), 3000500000);
+	assert_int_equal(number(r, "lost_kernel"), 2);
+	assert_int_equal(number(r, "rss_peak_bytes"), 80 << 20);
+	assert_true(number(r, "end_ns") > number(r, "start_ns"));
+	assert_null(record(all, "run", 2));
+
+	assert_int_equal(count(all, "process.exit"), 4);
+	r = image(all, 101, 1);
+	assert_string_equal(string(r, "run"), "r1");
+	assert_string_equal(string(r, "pipeline"), "pipe");
+	assert_string_equal(string(r, "tool"), "mapper");
+	assert_string_equal(string(r, "state"), "exited");
+	assert_int_equal(number(r, "signal"), 9);
+	assert_int_equal(number(r, "exit_code"), -1);
+	assert_int_equal(number(r, "cpu_ns"), 1999000000);
+	assert_int_equal(number(r, "user_ns") + number(r, "system_ns"), 1999000000);
+	assert_int_equal(number(r, "fake.facet.widgets"), 7);
+	assert_int_equal(number(r, "read_bytes"), 1 << 20);
+	assert_string_equal(string(image(all, 101, 0), "tool"), string(image(all, 100, 1), "tool"));
+	assert_int_equal(number(image(all, 101, 0), "approx"), OUT_APPROX_SPLIT);
+	assert_int_equal(number(image(all, 100, 1), "exit_code"), 3);
+	assert_int_equal(number(image(all, 100, 1), "uid"), 1000);
+
+	assert_string_equal(string(record(all, "fake.event", 0), "text"), "hello");
+	r = record(all, "loss", 0);
+	assert_string_equal(string(r, "stream"), "fake.exec");
+	assert_string_equal(string(r, "where"), "kernel");
+	assert_int_equal(number(r, "count"), 2);
+	assert_null(record(all, "loss", 1));
+
+	for (size_t i = 0; (r = record(all, "tool.sample", i)); i++)
+		cpu += number(r, "cpu_ns");
+	assert_int_equal(cpu, 2000000000 + 10000000);
+	json_decref(all);
+}
+
+static void events_carry_their_context(void **state)
+{
+	json_t *all, *one = NULL;
+
+	(void)state;
+	script(pipeline);
+	start(true, SINK);
+	begin("r1", 100);
+	end("r1", 0);
+	stop(0);
+	all = written("out");
+	for (size_t i = 0; i < json_array_size(all); i++)
+		if (strcmp(string(json_array_get(all, i), "stream"), "fake.event") == 0)
+			one = json_array_get(all, i);
+	assert_non_null(one);
+	assert_string_equal(string(json_object_get(one, "context"), "run"), "r1");
+	assert_string_equal(string(json_object_get(one, "context"), "tool"), "mapper");
+	json_decref(all);
+}
+
+/* Every batch's key names it, once. */
+static void keys_are_unique(json_t *all)
+{
+	const char *last = "";
+	size_t changes = 0;
+	json_t *seen = json_object();
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const char *key = string(json_array_get(all, i), "batch");
+
+		if (strcmp(key, last) != 0) {
+			assert_null(json_object_get(seen, key));
+			json_object_set_new(seen, key, json_true());
+			changes++;
+		}
+		last = key;
+	}
+	assert_true(changes > 0);
+	json_decref(seen);
+}
+
+static void a_busy_sink_gets_all_in_the_end(void **state)
+{
+	json_t *all;
+
+	(void)state;
+	script(pipeline);
+	start(true, "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/out\", \"mode\": \"retry_n\", \"n\": 3 }");
+	begin("r1", 100);
+	run_for(50);
+	end("r1", 0);
+	books_balance(0);
+	stop(1000000000);
+	all = written("out");
+	assert_int_equal(count(all, "process.exit"), 4);
+	assert_string_equal(string(record(all, "run", 1), "state"), "ended");
+	keys_are_unique(all);
+	json_decref(all);
+}
+
+static void a_refusing_sink_is_counted(void **state)
+{
+	struct collector_stream_stats s;
+
+	(void)state;
+	script(pipeline);
+	start(true, "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/no\", \"name\": \"no\", \"mode\": \"reject\" }, " SINK);
+	begin("r1", 100);
+	end("r1", 0);
+	books_balance(0);
+	s = stat_of("process.exit", "no");
+	assert_int_equal(s.seen, 4);
+	assert_int_equal(s.delivered, 0);
+	assert_int_equal(s.lost[SKEP_LOSS_SINK], 4);
+	s = stat_of("process.exit", "fakesink");
+	assert_int_equal(s.delivered, 4);
+	stop(0);
+}
+
+static void a_stuck_sink_delays_nobody(void **state)
+{
+	struct collector_stream_stats s;
+	json_t *all;
+
+	(void)state;
+	script(pipeline);
+	start(true, "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/stuck\", \"name\": \"stuck\", \"delay\": \"1h\" }, " SINK);
+	begin("r1", 100);
+	collector_run_end(t.collector, "r1", 0, NULL, on_run_done, NULL);
+	run_for(400);
+	assert_false(t.run_done); /* 10 s are not over */
+	all = written("out");
+	assert_int_equal(count(all, "process.exit"), 4);
+	assert_string_equal(string(record(all, "run", 1), "state"), "ended");
+	json_decref(all);
+	books_balance(1000);
+	assert_int_equal(stat_of("process.exit", "stuck").pending, 4);
+	stop(100000000);
+	assert_true(t.run_done); /* whoever waits is told */
+	books_balance(0);
+	s = stat_of("process.exit", "stuck");
+	assert_int_equal(s.lost[SKEP_LOSS_SINK], 4);
+	assert_int_equal(stat_of("process.exit", "fakesink").lost[SKEP_LOSS_SINK], 0);
+}
+
+static void a_failing_probe_comes_back(void **state)
+{
+	char *flag = support_path(t.dir, "flag");
+	json_t *all;
+
+	(void)state;
+	script("0 event text=here\n");
+	support_write(flag, "", 0, 0644);
+	assert_int_equal(make(false, "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/flag\" }", SINK), 0);
+	assert_int_equal(collector_start(t.collector, &t.diag), 0);
+	assert_int_equal(t.diag.n_errors, 0);
+	assert_int_equal(t.diag.n, 1);
+	assert_int_equal(t.diag.entries[0].severity, DIAG_WARNING);
+	assert_non_null(strstr(t.diag.entries[0].text, "flag"));
+	assert_int_equal(collector_instances(t.collector)->state, INSTANCE_FAILED);
+	run_for(100);
+	assert_int_equal(unlink(flag), 0);
+	run_for(1700);
+	assert_int_equal(collector_instances(t.collector)->state, INSTANCE_RUNNING);
+	stop(1000000000);
+	all = written("out");
+	assert_string_equal(string(record(all, "fake.event", 0), "text"), "here");
+	json_decref(all);
+	free(flag);
+}
+
+static void a_run_needs_its_life_cycle(void **state)
+{
+	char *flag = support_path(t.dir, "flag");
+
+	(void)state;
+	script("0 event text=here\n");
+	support_write(flag, "", 0, 0644);
+	assert_int_equal(make(true, "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/flag\" }", SINK), 0);
+	assert_int_equal(collector_start(t.collector, &t.diag), -EBUSY);
+	assert_int_equal(t.diag.n_errors, 1);
+	free(flag);
+}
+
+static void what_cannot_open(void **state)
+{
+	(void)state;
+	script("0 nonsense\n");
+	/* not required: a warning; the sink's missing option and the unknown plugin are errors */
+	assert_int_equal(make(false, PROBE, SINK), 0);
+	assert_int_equal(t.diag.n_errors, 0);
+	assert_int_equal(t.diag.n, 1);
+	stop(0);
+	collector_free(t.collector);
+	t.collector = NULL;
+	t.stopped = false;
+	config_free(t.config);
+	diag_clear(&t.diag);
+	assert_int_equal(make(false, PROBE ", { \"plugin\": \"nosuch\" }", SINK), -ENOENT);
+	assert_int_equal(t.diag.n_errors, 1);
+}
+
+static void those_alive_at_the_end(void **state)
+{
+	json_t *all;
+
+	(void)state;
+	/* flush() plays the script to its end: the sweep is there when the run's end asks for it. */
+	script("0   exec  pid=100 start=0 exe=/bin/sh cpu_ns=0\n"
+	       "0   fork  pid=101 parent=100 comm=d\n"
+	       "0   exec  pid=101 exe=/opt/daemon cpu_ns=1ms\n"
+	       "0   fork  pid=102 parent=101 comm=z\n"
+	       "1ms exit  pid=100 code=0\n"
+	       "1ms exit  pid=102 code=4\n"
+	       "1ms final pid=100 code=0 cpu_ns=5ms\n"
+	       "1s  sweep_begin\n"
+	       "1s  live  pid=101 parent=1 cpu_ns=70ms rss_bytes=1MiB\n"
+	       "1s  live  pid=102 parent=101 cpu_ns=2ms flags=1\n"
+	       "1s  sweep_end\n");
+	start(true, SINK);
+	begin("r1", 100);
+	run_for(30);
+	end("r1", 0);
+	books_balance(0);
+	stop(0);
+	all = written("out");
+	assert_string_equal(string(image(all, 101, 1), "state"), "running");
+	assert_int_equal(number(image(all, 101, 1), "cpu_ns"), 69000000);
+	assert_string_equal(string(image(all, 102, 0), "state"), "zombie");
+	assert_int_equal(number(image(all, 102, 0), "cpu_ns"), 2000000);
+	assert_int_equal(number(image(all, 102, 0), "exit_code"), 4);
+	assert_int_equal(number(record(all, "run", 1), "processes_seen"), 3);
+	json_decref(all);
+}
+
+static void the_whole_host(void **state)
+{
+	json_t *all;
+
+	(void)state;
+	script("0   sweep_begin\n"
+	       "0   live  pid=1 start=0 parent=0 session=1 exe=/sbin/init\n"
+	       "0   live  pid=50 start=0 parent=1 session=50 exe=/usr/sbin/sshd\n"
+	       "0   sweep_end\n"
+	       "1ms fork  pid=60 parent=50 session=50 comm=sshd\n"
+	       "2ms exec  pid=60 session=60 exe=/usr/bin/nextflow argv=\"nextflow\\0run\\0\"\n"
+	       "3ms fork  pid=61 parent=60 session=60 comm=x\n"
+	       "4ms exit  pid=61 code=0\n"
+	       "4ms final pid=61 code=0 cpu_ns=4ms\n"
+	       "5ms exit  pid=60 code=1\n"
+	       "5ms final pid=60 code=1 cpu_ns=9ms\n");
+	start(false, SINK);
+	run_for(150);
+	collector_flush(t.collector);
+	stop(1000000000);
+	all = written("out");
+	assert_int_equal(count(all, "run"), 2);
+	assert_string_equal(string(record(all, "run", 0), "state"), "running");
+	assert_string_equal(string(record(all, "run", 0), "name"), "nextflow");
+	assert_string_equal(string(record(all, "run", 1), "state"), "ended");
+	assert_int_equal(number(record(all, "run", 1), "exit_code"), 1);
+	assert_int_equal(number(record(all, "run", 1), "processes_seen"), 2);
+	assert_string_equal(string(image(all, 61, 0), "run"), string(record(all, "run", 0), "run"));
+	json_decref(all);
+}
+
+static void odd_calls(void **state)
+{
+	struct run_spec spec = { .id = "r1", .root = 100 };
+
+	(void)state;
+	script("");
+	start(true, SINK);
+	assert_int_equal(collector_run_begin(t.collector, &spec), 0);
+	assert_int_equal(collector_run_begin(t.collector, &spec), -EEXIST);
+	spec.id = "";
+	assert_int_equal(collector_run_begin(t.collector, &spec), -EINVAL);
+	/* another run cannot take that root */
+	spec.id = "r2";
+	assert_int_equal(collector_run_begin(t.collector, &spec), -EBUSY);
+	end("nosuch", 0);
+	stop(0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_run),
+		TEST(events_carry_their_context),
+		TEST(a_busy_sink_gets_all_in_the_end),
+		TEST(a_refusing_sink_is_counted),
+		TEST(a_stuck_sink_delays_nobody),
+		TEST(a_failing_probe_comes_back),
+		TEST(a_run_needs_its_life_cycle),
+		TEST(what_cannot_open),
+		TEST(those_alive_at_the_end),
+		TEST(the_whole_host),
+		TEST(odd_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

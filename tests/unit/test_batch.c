@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_batch.c - a batch owns all that it points to, within its limits.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/batch.h"
+#include "core/outstreams.h"
+
+static struct skep_str of(char *s, size_t len)
+{
+	return (struct skep_str){ s, (uint32_t)len, (uint32_t)len };
+}
+
+static void deep_copies(void **state)
+{
+	struct batch *b = batch_new("boot:5", 7, 1000);
+	struct skep_upid who = { .pid = 3, .start_ns = 4 };
+	char text[] = "mapper", run[] = "r1";
+	struct out_tool_sample rec = { .tool = of(text, 6), .run = { NULL, 9, 9 }, .cpu_ns = 77 };
+	struct skep_context ctx = { .size = sizeof(ctx), .run = of(run, 2), .tool = of(text, 6) };
+	const struct skep_record *r;
+	const struct out_tool_sample *copy;
+
+	(void)state;
+	rec.tool.total = 50;
+	assert_int_equal(batch_add(b, 1, &out_stream_tool_sample, &who, 9, &rec, &ctx), 0);
+	assert_int_equal(batch_add(b, 1, &out_stream_tool_sample, NULL, 10, &rec, &ctx), 0);
+	assert_int_equal(batch_add(b, 2, &out_stream_tool_sample, NULL, 11, &rec, NULL), 0);
+	memset(text, 'x', 6);
+	memset(run, 'x', 2);
+	memset(&rec, 0xff, sizeof(rec));
+	assert_string_equal(b->pub.key, "boot:5:7");
+	assert_int_equal(b->pub.n, 3);
+	assert_int_equal(b->pub.id, 7);
+	r = b->pub.records[0];
+	copy = r->data;
+	assert_int_equal(r->upid.pid, 3);
+	assert_int_equal(r->time_ns, 9);
+	assert_ptr_equal(r->stream, &out_stream_tool_sample);
+	assert_memory_equal(copy->tool.ptr, "mapper", 7); /* with a NUL, though it is not promised */
+	assert_int_equal(copy->tool.total, 50);
+	assert_int_equal(copy->run.len, 0); /* no memory behind it: nothing */
+	assert_int_equal(copy->cpu_ns, 77);
+	assert_memory_equal(r->context->run.ptr, "r1", 2);
+	assert_ptr_equal(b->pub.records[1]->context, r->context); /* told once */
+	assert_int_equal(b->pub.records[1]->upid.pid, 0);
+	assert_null(b->pub.records[2]->context);
+	assert_int_equal(b->streams[2], 2);
+	batch_unref(batch_ref(b));
+	batch_unref(b);
+	batch_unref(NULL);
+}
+
+static void limits(void **state)
+{
+	struct batch *b = batch_new("k", 1, 0);
+	size_t huge = 300000;
+	char *text = malloc(huge);
+	struct out_tool_sample rec = { 0 };
+	unsigned n = 0;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'a', huge);
+	while (!batch_full(b)) {
+		assert_int_equal(batch_add(b, 0, &out_stream_tool_sample, NULL, 0, &rec, NULL), 0);
+		n++;
+	}
+	assert_int_equal(n, BATCH_MAX_RECORDS);
+	batch_unref(b);
+	b = batch_new("k", 2, 0);
+	rec.tool = of(text, huge);
+	for (n = 0; !batch_full(b); n++)
+		assert_int_equal(batch_add(b, 0, &out_stream_tool_sample, NULL, 0, &rec, NULL), 0);
+	assert_int_equal(n, 4);
+	assert_true(b->bytes >= BATCH_MAX_BYTES && b->bytes < 2 * BATCH_MAX_BYTES);
+	for (unsigned i = 0; i < n; i++)
+		assert_memory_equal(((const struct out_tool_sample *)b->pub.records[i]->data)->tool.ptr, text, huge);
+	batch_unref(b);
+	free(text);
+}
+
+/* Every field of the core's own streams lies within its record, and names are unique. */
+static void out_streams_are_sound(void **state)
+{
+	const struct skep_stream *all[] = { &out_stream_process, &out_stream_run, &out_stream_tool_sample, &out_stream_loss };
+
+	(void)state;
+	for (size_t s = 0; s < 4; s++) {
+		size_t bytes = 0;
+
+		for (uint32_t i = 0; i < all[s]->n_fields; i++) {
+			const struct skep_field *f = &all[s]->fields[i];
+			size_t size = f->type == SKEP_T_STR || f->type == SKEP_T_STRV || f->type == SKEP_T_UPID ? 16 : f->type == SKEP_T_BOOL ? 1 : 8;
+
+			assert_true(f->offset + size <= all[s]->record_size);
+			bytes += size;
+			for (uint32_t k = 0; k < i; k++) {
+				assert_string_not_equal(f->name, all[s]->fields[k].name);
+				assert_int_not_equal(f->offset, all[s]->fields[k].offset);
+			}
+		}
+		/* none forgotten: at most padding is without a name */
+		assert_true(all[s]->record_size - bytes < 8);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deep_copies),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(out_streams_are_sound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_out.c - batches, many sinks, the bound over all queues, the books.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "core/batch.h"
+#include "core/clock.h"
+#include "core/out.h"
+#include "core/outstreams.h"
+
+#define SECOND 1000000000ull
+
+struct sink {
+	struct out_sink *s;
+	bool stuck;
+	uint64_t batches, records, last_id;
+};
+
+static struct {
+	struct out *out;
+	struct sink sinks[3];
+	unsigned wakes;
+	uint64_t now_ns;
+	int stream, other;
+} t;
+
+static int submit(void *arg, const struct skep_batch *b)
+{
+	struct sink *s = arg;
+
+	if (s->stuck)
+		return 0;
+	assert_true(b->id > s->last_id);
+	assert_true(b->realtime_offset_ns != 0);
+	s->last_id = b->id;
+	s->batches++;
+	s->records += b->n;
+	return out_done(t.out, s->s, b, SKEP_BATCH_ACK, t.now_ns);
+}
+
+static void wake(void *arg)
+{
+	assert_ptr_equal(arg, &t);
+	t.wakes++;
+}
+
+static void open_out(size_t max_bytes, int n)
+{
+	static const char *const names[] = { "a", "b", "c" };
+
+	memset(&t, 0, sizeof(t));
+	t.now_ns = clock_boot_ns();
+	t.out = out_new("boot:1", SECOND, max_bytes, wake, &t);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(out_sink_add(t.out, names[i], 1, submit, &t.sinks[i], &t.sinks[i].s), 0);
+	t.stream = out_stream_add(t.out, &out_stream_tool_sample);
+	t.other = out_stream_add(t.out, &out_stream_loss);
+	assert_int_equal(out_stream_add(t.out, &out_stream_tool_sample), t.stream);
+}
+
+static void emit(unsigned n, size_t text)
+{
+	static char big[5000];
+	struct out_tool_sample rec = { .tool = { big, (uint32_t)text, (uint32_t)text } };
+
+	memset(big, 'x', sizeof(big));
+	for (unsigned i = 0; i < n; i++)
+		out_emit(t.out, t.stream, NULL, 1, &rec, NULL);
+}
+
+static struct out_count books(const char *sink)
+{
+	struct out_count c[16], found = { 0 };
+	size_t n = out_counts(t.out, c, 16);
+
+	assert_true(n <= 16);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t lost = 0;
+
+		for (int where = 0; where < OUT_LOSSES; where++)
+			lost += c[i].lost[where];
+		assert_int_equal(c[i].seen, c[i].delivered + c[i].filtered + lost + c[i].pending);
+		if (strcmp(c[i].sink, sink) == 0 && c[i].stream == &out_stream_tool_sample)
+			found = c[i];
+	}
+	assert_non_null(found.stream);
+	return found;
+}
+
+static void by_number_and_by_age(void **state)
+{
+	(void)state;
+	open_out(64u << 20, 1);
+	assert_int_equal(out_next_ns(t.out), UINT64_MAX);
+	emit(1, 0);
+	assert_int_equal(t.wakes, 1);
+	assert_true(out_next_ns(t.out) > t.now_ns && out_next_ns(t.out) < t.now_ns + 10 * SECOND);
+	out_tick(t.out, out_next_ns(t.out) - 1);
+	assert_int_equal(t.sinks[0].batches, 0);
+	assert_int_equal(books("a").pending, 1);
+	out_tick(t.out, out_next_ns(t.out));
+	assert_int_equal(t.sinks[0].records, 1);
+	assert_int_equal(books("a").delivered, 1);
+	emit(1200, 0);
+	assert_int_equal(out_next_ns(t.out), 0); /* two are full: at once */
+	out_tick(t.out, t.now_ns);
+	assert_int_equal(t.sinks[0].records, 1001);
+	out_flush(t.out);
+	out_flush(t.out); /* nothing in it: no empty batches */
+	out_tick(t.out, t.now_ns);
+	assert_int_equal(t.sinks[0].records, 1201);
+	assert_int_equal(t.sinks[0].last_id, 4);
+	assert_int_equal(out_last_id(t.out), 4);
+	assert_true(out_sink_settled(t.sinks[0].s, 4));
+	assert_int_equal(out_bytes(t.out), 0);
+	t.out = out_free(t.out);
+}
+
+static void a_stuck_sink_pays_alone(void **state)
+{
+	struct out_count c;
+
+	(void)state;
+	open_out(8u << 20, 3);
+	t.sinks[1].stuck = true;
+	for (int i = 0; i < 60; i++) {
+		emit(500, 1000);
+		out_tick(t.out, t.now_ns);
+		assert_true(out_bytes(t.out) <= 8u << 20);
+	}
+	assert_int_equal(t.sinks[0].records, 30000);
+	assert_int_equal(t.sinks[2].records, 30000);
+	assert_int_equal(books("a").delivered, 30000);
+	c = books("b");
+	assert_int_equal(c.seen, 30000);
+	assert_int_equal(c.delivered, 0);
+	assert_true(c.lost[SKEP_LOSS_QUEUE] > 15000 && c.pending > 500);
+	assert_int_equal(books("c").lost[SKEP_LOSS_QUEUE], 0);
+	assert_int_equal(out_lost_total(t.out, SKEP_LOSS_QUEUE), c.lost[SKEP_LOSS_QUEUE]);
+	assert_false(out_sink_settled(t.sinks[1].s, 1)); /* the one in flight is not dropped */
+	out_sink_abandon(t.sinks[1].s);
+	c = books("b");
+	assert_int_equal(c.pending, 0);
+	assert_int_equal(c.lost[SKEP_LOSS_QUEUE] + c.lost[SKEP_LOSS_SINK], 30000);
+	assert_int_equal(out_bytes(t.out), 0);
+	t.out = out_free(t.out);
+}
+
+static void lost_before(void **state)
+{
+	(void)state;
+	open_out(1u << 20, 2);
+	out_lost(t.out, t.stream, SKEP_LOSS_KERNEL, 7);
+	assert_int_equal(books("a").seen, 7);
+	assert_int_equal(books("b").lost[SKEP_LOSS_KERNEL], 7);
+	t.out = out_free(t.out);
+	/* without a sink there is nothing to count */
+	open_out(1u << 20, 0);
+	emit(600, 10);
+	out_flush(t.out);
+	assert_int_equal(out_counts(t.out, NULL, 0), 0);
+	assert_int_equal(out_bytes(t.out), 0);
+	t.out = out_free(t.out);
+	/* what is still open or queued goes with it */
+	open_out(1u << 20, 2);
+	t.sinks[0].stuck = true;
+	emit(700, 10);
+	out_tick(t.out, t.now_ns);
+	assert_null(out_free(t.out));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_number_and_by_age),
+		cmocka_unit_test(a_stuck_sink_pays_alone),
+		cmocka_unit_test(lost_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
