@@ -193,7 +193,8 @@ void proc_emit_final(struct skep_instance *inst, struct proc_state *st, const st
 		.counters = counters_of(&r->sums),
 		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
 		.status = r->status,
-		.flags = r->flags & PROC_FINAL_DELAYED ? SKEP_FINAL_DELAYED : 0,
+		.flags = (r->flags & PROC_FINAL_DELAYED ? SKEP_FINAL_DELAYED : 0) |
+			 (r->flags & PROC_FINAL_PARTIAL ? SKEP_FINAL_RUN_DELAY_PARTIAL : 0),
 		.cgroup_id = r->cgroup_id,
 		.threads = r->threads,
 	};

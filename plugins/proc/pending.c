@@ -2,9 +2,9 @@
 /*
  * plugins/proc/pending.c - finals that cannot be closed at once.
  *
- * signal_struct adds up everything but run-queue delay, so the delay of dead threads is
- * kept by the kernel side in `threads`.  The frees of a process's tasks come by RCU in any
- * order, so the final of a process that had threads waits until the others have surely
+ * What signal_struct leaves out of a process's threads is kept by the kernel side in
+ * `threads` (proc.h says what and why).  The frees of a process's tasks come by RCU in
+ * any order, so the final of a process that had threads waits until the others have
  * come.  And a final that the ring could not take waits in `unsent`.
  */
 #include <bpf/bpf.h>
@@ -40,33 +40,67 @@ int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const st
 	return 0;
 }
 
-static void take_threads(struct proc_state *st, struct proc_final *f)
+/* How long a process's last threads may take to be freed; beyond it the final is closed as partial. */
+#define LATEST_NS 3000000000u
+
+/*
+ * Have all threads come?  A thread that released itself switched once more since its
+ * switches were folded into signal_struct, so more than there is expected; faults are equal.
+ */
+static bool all_there(const struct proc_final *f, const struct proc_threads *sum)
+{
+	return sum->switches >= f->switches && sum->faults >= f->faults && f->sums.cpu_ns + sum->cpu_ns >= f->signal_cpu_ns;
+}
+
+/* false: not yet. */
+static bool take_threads(struct proc_state *st, struct proc_final *f, bool last_chance)
 {
 	struct proc_threads_key key = { .signal = f->signal, .pid = f->h.pid };
 	int fd = bpf_map__fd(st->bpf->maps.threads);
-	struct proc_threads sum;
+	struct proc_threads sum = { 0 };
 
-	f->threads = 1;
-	if (bpf_map_lookup_elem(fd, &key, &sum))
-		return;
+	bpf_map_lookup_elem(fd, &key, &sum); /* none: stays 0 */
+	if (!all_there(f, &sum)) {
+		if (!last_chance)
+			return false;
+		f->flags |= PROC_FINAL_PARTIAL;
+	}
 	bpf_map_delete_elem(fd, &key);
+	f->threads = 1 + sum.n;
+	f->sums.cpu_ns += sum.cpu_ns;
+	if (f->sums.cpu_ns < f->signal_cpu_ns)
+		f->sums.cpu_ns = f->signal_cpu_ns;
 	f->sums.run_delay_ns += sum.run_delay_ns;
 	f->sums.run_count += sum.run_count;
-	f->threads += sum.n;
+	f->sums.rchar += sum.rchar;
+	f->sums.wchar += sum.wchar;
+	f->sums.syscr += sum.syscr;
+	f->sums.syscw += sum.syscw;
+	f->sums.read_bytes += sum.read_bytes;
+	f->sums.write_bytes += sum.write_bytes;
+	f->sums.cancelled_write_bytes += sum.cancelled_write_bytes;
+	return true;
 }
 
 void proc_pending_run(struct skep_instance *inst, struct proc_state *st, uint64_t min_age_ns)
 {
+	struct pending **at = &st->pending;
 	uint64_t now = proc_now();
 
-	while (st->pending && st->pending->final.h.time_ns + min_age_ns <= now) {
-		struct pending *p = st->pending;
+	while (*at) {
+		struct pending *p = *at;
+		uint64_t age = now - p->final.h.time_ns;
 
-		st->pending = p->next;
-		if (!st->pending)
-			st->pending_end = &st->pending;
-		take_threads(st, &p->final);
+		if (age < min_age_ns)
+			break; /* the others are younger still */
+		if (!take_threads(st, &p->final, min_age_ns == 0 || age >= LATEST_NS)) {
+			at = &p->next;
+			continue;
+		}
 		proc_emit_final(inst, st, &p->final);
+		*at = p->next;
+		if (!*at)
+			st->pending_end = at;
 		free(p);
 	}
 }

@@ -9,7 +9,8 @@
  *
  * The totals are read when the kernel frees the task (sched_process_free): at exit the
  * scheduler has not booked the last slice yet, and a short process would read as zero.
- * By the leader's free, __exit_signal() has folded every thread into signal_struct.
+ * By the leader's free, __exit_signal() has folded every thread into signal_struct; what
+ * that leaves out is added up in a map as threads are freed (proc.h, struct proc_threads).
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -91,7 +92,7 @@ struct {
 	__type(value, struct proc_final);
 } unsent SEC(".maps");
 
-/* Run-queue delay of threads that are gone. */
+/* What threads that are gone used: see proc.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -201,25 +202,28 @@ static __always_inline __u32 ns_pid_of(struct task_struct *p)
 	return nr;
 }
 
-/* The whole process: what signal_struct holds of the dead, and `own` of one thread that lives. */
+/* What signal_struct holds of the dead; I/O, run delay and what their last slices took are in `threads`. */
 static __always_inline void sums_of_dead(struct proc_sums *s, struct signal_struct *sig)
 {
+	__builtin_memset(s, 0, sizeof(*s));
 	s->cpu_ns = sig->sum_sched_runtime;
 	s->utime_ns = sig->utime;
 	s->stime_ns = sig->stime;
-	s->run_delay_ns = 0;
-	s->run_count = 0;
 	s->nvcsw = sig->nvcsw;
 	s->nivcsw = sig->nivcsw;
 	s->min_flt = sig->min_flt;
 	s->maj_flt = sig->maj_flt;
-	s->rchar = sig->ioac.rchar;
-	s->wchar = sig->ioac.wchar;
-	s->syscr = sig->ioac.syscr;
-	s->syscw = sig->ioac.syscw;
-	s->read_bytes = sig->ioac.read_bytes;
-	s->write_bytes = sig->ioac.write_bytes;
-	s->cancelled_write_bytes = sig->ioac.cancelled_write_bytes;
+}
+
+static __always_inline void sums_add_io(struct proc_sums *s, struct task_struct *t)
+{
+	s->rchar += t->ioac.rchar;
+	s->wchar += t->ioac.wchar;
+	s->syscr += t->ioac.syscr;
+	s->syscw += t->ioac.syscw;
+	s->read_bytes += t->ioac.read_bytes;
+	s->write_bytes += t->ioac.write_bytes;
+	s->cancelled_write_bytes += t->ioac.cancelled_write_bytes;
 }
 
 static __always_inline void sums_add_own(struct proc_sums *s, struct task_struct *t)
@@ -233,13 +237,7 @@ static __always_inline void sums_add_own(struct proc_sums *s, struct task_struct
 	s->nivcsw += t->nivcsw;
 	s->min_flt += t->min_flt;
 	s->maj_flt += t->maj_flt;
-	s->rchar += t->ioac.rchar;
-	s->wchar += t->ioac.wchar;
-	s->syscr += t->ioac.syscr;
-	s->syscw += t->ioac.syscw;
-	s->read_bytes += t->ioac.read_bytes;
-	s->write_bytes += t->ioac.write_bytes;
-	s->cancelled_write_bytes += t->ioac.cancelled_write_bytes;
+	sums_add_io(s, t);
 }
 
 static __always_inline void sums_add_gone_threads(struct proc_sums *s, struct signal_struct *sig, __u32 pid)
@@ -250,6 +248,13 @@ static __always_inline void sums_add_gone_threads(struct proc_sums *s, struct si
 	if (t) {
 		s->run_delay_ns += t->run_delay_ns;
 		s->run_count += t->run_count;
+		s->rchar += t->rchar;
+		s->wchar += t->wchar;
+		s->syscr += t->syscr;
+		s->syscw += t->syscw;
+		s->read_bytes += t->read_bytes;
+		s->write_bytes += t->write_bytes;
+		s->cancelled_write_bytes += t->cancelled_write_bytes;
 	}
 }
 
@@ -595,9 +600,21 @@ static __always_inline void thread_free(struct task_struct *t, __u32 pid)
 			return;
 		}
 	}
+	__sync_fetch_and_add(&sum->n, 1);
+	__sync_fetch_and_add(&sum->cpu_ns, t->se.sum_exec_runtime);
 	__sync_fetch_and_add(&sum->run_delay_ns, t->sched_info.run_delay);
 	__sync_fetch_and_add(&sum->run_count, t->sched_info.pcount);
-	__sync_fetch_and_add(&sum->n, 1);
+	__sync_fetch_and_add(&sum->switches, t->nvcsw + t->nivcsw);
+	__sync_fetch_and_add(&sum->faults, t->min_flt + t->maj_flt);
+	if (t->ioac.syscr + t->ioac.syscw + t->ioac.read_bytes + t->ioac.write_bytes) {
+		__sync_fetch_and_add(&sum->rchar, t->ioac.rchar);
+		__sync_fetch_and_add(&sum->wchar, t->ioac.wchar);
+		__sync_fetch_and_add(&sum->syscr, t->ioac.syscr);
+		__sync_fetch_and_add(&sum->syscw, t->ioac.syscw);
+		__sync_fetch_and_add(&sum->read_bytes, t->ioac.read_bytes);
+		__sync_fetch_and_add(&sum->write_bytes, t->ioac.write_bytes);
+		__sync_fetch_and_add(&sum->cancelled_write_bytes, t->ioac.cancelled_write_bytes);
+	}
 }
 
 SEC("tp_btf/sched_process_free")
@@ -617,14 +634,19 @@ int BPF_PROG(on_free, struct task_struct *p)
 	sig = p->signal;
 	head(&rec.h, PROC_FINAL, p);
 	sums_of_dead(&rec.sums, sig);
+	rec.signal_cpu_ns = rec.sums.cpu_ns;
+	rec.sums.cpu_ns = p->se.sum_exec_runtime;
 	rec.sums.run_delay_ns = p->sched_info.run_delay;
 	rec.sums.run_count = p->sched_info.pcount;
+	sums_add_io(&rec.sums, p);
+	rec.switches = rec.sums.nvcsw + rec.sums.nivcsw - p->nvcsw - p->nivcsw;
+	rec.faults = rec.sums.min_flt + rec.sums.maj_flt - p->min_flt - p->maj_flt;
 	/*
 	 * Threads' frees come by RCU in any order.  The ones so far are in the map; each
 	 * task_struct holds a reference on signal_struct, so a count over 1 (ours) tells
 	 * that others may still be on their way.
 	 */
-	if (rec.sums.cpu_ns != p->se.sum_exec_runtime || rec.sums.nvcsw != p->nvcsw || sig->sigcnt.refs.counter > 1)
+	if (rec.signal_cpu_ns > rec.sums.cpu_ns || (__s64)rec.switches > 0 || sig->sigcnt.refs.counter > 1)
 		rec.flags |= PROC_FINAL_THREADS;
 	rec.maxrss_pages = sig->maxrss;
 	rec.cgroup_id = node_id(cgroup_node(p));

@@ -94,11 +94,14 @@ struct proc_exit {
 };
 
 #define PROC_FINAL_DELAYED 1u /* came by the map `unsent` */
+#define PROC_FINAL_PARTIAL 4u /* user space: some of its threads never came */
 #define PROC_FINAL_THREADS 2u /* some threads of it may not have been let go yet: look into `threads` later */
 
 struct proc_final {
 	struct proc_head h;
-	struct proc_sums sums;
+	struct proc_sums sums; /* CPU, run delay and I/O of the leader alone; its threads' are in `threads` */
+	__u64 signal_cpu_ns;   /* CPU by signal_struct: at least this */
+	__u64 switches, faults; /* of all threads but the leader, by signal_struct */
 	__u64 maxrss_pages;
 	__u64 cgroup_id;
 	__u64 signal; /* key into `threads` */
@@ -144,15 +147,26 @@ struct proc_leader {
 	char comm[PROC_COMM];
 };
 
-/* What dead threads waited for a CPU: signal_struct does not add it up. */
+/*
+ * What threads that are gone used, read when each is freed, for what signal_struct does
+ * not have, or has wrong for this purpose:
+ *   run-queue delay   is not added up there;
+ *   I/O               is, but together with that of every child that was waited for
+ *                     (kernel/exit.c, wait_task_zombie), so it would count twice;
+ *   CPU               is added up when a thread releases itself, which it does before its
+ *                     last switch: what it ran since the last tick is missing (and is from
+ *                     wait4's rusage too, but not from the cgroup's usage).
+ */
 struct proc_threads_key {
 	__u64 signal;
 	__u32 pid;
 	__u32 reserved;
 };
 struct proc_threads {
-	__u64 run_delay_ns, run_count;
 	__u64 n; /* threads let go */
+	__u64 cpu_ns, run_delay_ns, run_count;
+	__u64 switches, faults; /* to see whether all have come */
+	__u64 rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes;
 };
 
 struct proc_unsent_key {
