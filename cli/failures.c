@@ -3,9 +3,9 @@
  * cli/failures.c - finds culprits.
  *
  * A failed process has passed on a child's failure when it ended after that child, and
- * either without having started anything after it (make, workflow engines), or with the
- * same status (exit 2 for exit 2, 137 for SIGKILL: what shells do).  The status 1 says
- * little, so there the parent must also have ended soon after.  Signals that a
+ * either with the same status (exit 2 for exit 2, 137 for SIGKILL: what shells do), or,
+ * if it is no shell, without having started anything after it (make, workflow engines).
+ * The status 1 says little, so there the parent must also have ended soon after.  Signals that a
  * terminal or a scheduler sends to everybody at once (INT, TERM, HUP) are told in one
  * entry for all their victims instead.
  */
@@ -72,8 +72,8 @@ static size_t culprit(const struct family *f, size_t member)
 	}
 	if (same != FAMILY_NONE)
 		return same;
-	/* SIGPIPE is usual, and a signal of its own is the parent's own end. */
-	if (latest == FAMILY_NONE || p->signal || family_last(f, latest)->signal == SIGPIPE)
+	/* A shell passes on what it got, else the status is its own; SIGPIPE is usual; a signal is one's own end. */
+	if (latest == FAMILY_NONE || p->signal || reason_is_starter(p) || family_last(f, latest)->signal == SIGPIPE)
 		return FAMILY_NONE;
 	return started <= f->members[latest].end_ns ? latest : FAMILY_NONE;
 }

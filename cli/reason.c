@@ -84,7 +84,7 @@ bool reason_failed(const struct lake_process *p)
 	return p->signal != 0 || p->exit_code > 0 || p->oom_killed;
 }
 
-static bool is_starter(const struct lake_process *p)
+bool reason_is_starter(const struct lake_process *p)
 {
 	const char *base = strrchr(p->exe, '/');
 
@@ -145,12 +145,12 @@ char *reason_text(const struct lake_process *p, bool unicode)
 		return oom_text(p, unicode);
 	if (p->signal)
 		return signal_text(p->signal, p->core_dumped);
-	if (p->exit_code == 126 && is_starter(p))
+	if (p->exit_code == 126 && reason_is_starter(p))
 		n = asprintf(&text, "exit 126 (found, but cannot be executed)");
-	else if (p->exit_code == 127 && is_starter(p))
+	else if (p->exit_code == 127 && reason_is_starter(p))
 		n = asprintf(&text, "exit 127 (command not found)");
 	else if (p->exit_code > 128 && p->exit_code < 128 + (int64_t)N_SIGNALS && signals[p->exit_code - 128].name &&
-		 is_starter(p))
+		 reason_is_starter(p))
 		n = asprintf(&text, "exit %d (128 + %s)", (int)p->exit_code,
 			     reason_signal((uint64_t)p->exit_code - 128, name));
 	else if (p->exit_code >= 0)
@@ -226,9 +226,9 @@ char *reason_advice(const struct lake_process *p, bool unicode)
 		n = asprintf(&text, "%s",
 			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
 										: "look for who sends this signal");
-	} else if (p->exit_code == 127 && is_starter(p)) {
+	} else if (p->exit_code == 127 && reason_is_starter(p)) {
 		n = asprintf(&text, "a command's name is misspelt, not installed, or not in PATH");
-	} else if (p->exit_code == 126 && is_starter(p)) {
+	} else if (p->exit_code == 126 && reason_is_starter(p)) {
 		n = asprintf(&text, "a file lacks its execute permission (chmod +x), or its interpreter is missing");
 	} else {
 		n = asprintf(&text, "its own messages say why: look at its stderr or log");

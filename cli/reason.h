@@ -27,6 +27,8 @@ char *reason_short(const struct lake_process *);
 char *reason_run(const struct lake_run *);
 /* What a person should do or look at next. NULL when memory runs out. */
 char *reason_advice(const struct lake_process *, bool unicode);
+/* A shell, or what else ends with its last child's status: 126, 127, 128 + signal mean what they mean to a shell. */
+bool reason_is_starter(const struct lake_process *);
 /* What to call the process: its tool, but a wrapper by its own name. Borrowed, never empty. */
 const char *reason_name(const struct lake_process *);
 

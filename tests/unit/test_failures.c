@@ -111,6 +111,22 @@ static void not_the_culprit(void **state)
 	assert_false(failures->list[1].ended_run);
 }
 
+/* sh -c 'crash; nosuch': what ended the shell is not what crashed before. */
+static void shell_of_its_own(void **state)
+{
+	struct lake_process *p = reports_add(r, 0, "crash", "crash", 10, 9990, 1);
+
+	(void)state;
+	p->exit_code = -1;
+	p->signal = SIGSEGV;
+	judge(127, 0);
+	assert_int_equal(failures->n, 2);
+	assert_string_equal(failures->list[0].subject, "sh");
+	assert_true(failures->list[0].ended_run);
+	assert_string_equal(failures->list[1].subject, "crash");
+	assert_false(failures->list[1].ended_run);
+}
+
 /* A child that fails after its parent has ended cannot be why. */
 static void too_late(void **state)
 {
@@ -252,6 +268,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(chain, setup, teardown),
 		cmocka_unit_test_setup_teardown(signal_status, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_the_culprit, setup, teardown),
+		cmocka_unit_test_setup_teardown(shell_of_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(alike, setup, teardown),
 		cmocka_unit_test_setup_teardown(interrupted, setup, teardown),
