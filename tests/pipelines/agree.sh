@@ -41,7 +41,7 @@ maxrss = int(re.search(r"Maximum resident set size \(kbytes\): (\d+)", time).gro
 elapsed = time.split("m:ss): ")[1].split("\n")[0]
 cgroup_ns = int(open(f"{work}/cgroup").read())
 ours = r["totals"]["cpu_ns"]
-biggest = max(p["maxrss_bytes"] for p in r["processes"])
+biggest = max(p["maxrss_bytes"] or 0 for p in r["processes"])
 print(f"{which}: {r['totals']['processes']} processes, elapsed {elapsed}")
 print(f"CPU: skep {ours / 1e9:.4f} s, cgroup {cgroup_ns / 1e9:.4f} s, time -v {user + system:.2f} s (in hundredths)")
 print(f"largest process: skep {biggest}, time -v {maxrss}")
