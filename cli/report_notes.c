@@ -223,8 +223,10 @@ int report_accuracy(const struct report *r)
 	char *wait4 = wait4_text(&r->paint, a), *text = NULL;
 
 	if (missing && wait4)
-		text = text_format("%s; CPU exact for %s of %s process%s%s", missing, human_count(a->cpu_exact, exact),
-				   human_count(a->processes, all), a->processes == 1 ? "" : "es", wait4);
+		text = text_format("%s; CPU exact for %s of %s process%s%s%s", missing,
+				   human_count(a->cpu_exact, exact), human_count(a->processes, all),
+				   a->processes == 1 ? "" : "es",
+				   a->cpu_exact < a->processes ? ", of the rest as last seen" : "", wait4);
 	free(missing);
 	free(wait4);
 	fputc('\n', r->paint.out);
