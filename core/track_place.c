@@ -164,14 +164,26 @@ void track_place_all(struct track *t)
 	}
 }
 
+/* No exec of it will tell what it runs now: the program that starts the run. */
 static void read_root(struct track *t, struct proc *p)
 {
-	char link[64], *exe = NULL;
+	char link[64], comm[64], *exe = NULL;
 	size_t room = 256;
 	ssize_t n = -1;
 	struct skep_str none = { "", 0, 0 }, path = none;
+	pid_t session = getsid((pid_t)p->upid.pid);
+	FILE *f;
 
-	/* No exec of it will tell what it runs now: the program that starts the run. */
+	p->session = session > 0 ? (uint32_t)session : 0;
+	snprintf(link, sizeof(link), "/proc/%u/comm", p->upid.pid);
+	f = fopen(link, "re");
+	if (f) {
+		size_t len = fread(comm, 1, sizeof(comm), f);
+		struct skep_str name = { comm, (uint32_t)(len > 0 ? len - 1 : 0), 0 }; /* without its newline */
+
+		track_text(t, &p->comm, &name);
+		fclose(f);
+	}
 	snprintf(link, sizeof(link), "/proc/%u/exe", p->upid.pid);
 	for (;; room *= 2) {
 		char *more = realloc(exe, room);

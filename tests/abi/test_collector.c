@@ -565,7 +565,7 @@ static void the_whole_host(void **state)
 	all = written("out");
 	assert_int_equal(count(all, "run"), 2);
 	assert_string_equal(string(record(all, "run", 0), "state"), "running");
-	assert_string_equal(string(record(all, "run", 0), "name"), "nextflow");
+	assert_string_equal(string(record(all, "run", 0), "name"), "nextflow run");
 	assert_string_equal(string(record(all, "run", 1), "state"), "ended");
 	assert_int_equal(number(record(all, "run", 1), "exit_code"), 1);
 	assert_int_equal(number(record(all, "run", 1), "processes_seen"), 2);
