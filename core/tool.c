@@ -243,6 +243,8 @@ static bool split(struct walk *walk, struct word code)
 				return false;
 		}
 		words++;
+		if (p < end)
+			p++; /* the blank has been read: in place, the NUL comes to stand on it */
 		if (out + n < out_end)
 			out[n++] = '\0';
 	}
