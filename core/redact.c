@@ -23,6 +23,13 @@ enum pending {
 	PENDING_SKIP,     /* the next word is some option's value, and not a secret */
 };
 
+static bool has_blank(const char *begin, const char *end)
+{
+	while (begin < end && !redact_blank(*begin))
+		begin++;
+	return begin < end;
+}
+
 /* What the words so far say about the next one. */
 struct command {
 	const struct redact *redact;
@@ -39,6 +46,7 @@ struct command {
 };
 
 static void command_line(struct command *outer, char *begin, char *end, bool code);
+static bool assignment(struct command *command, char *begin, char *end);
 
 static bool is_quote(char c)
 {
@@ -135,7 +143,9 @@ static bool act(struct command *command, enum redact_action action, char *value,
 			command->pending = PENDING_USERPASS;
 		return true;
 	case REDACT_SKIP:
-		if (!value)
+		if (value)
+			assignment(command, value, end);
+		else
 			command->pending = PENDING_SKIP;
 		return true;
 	case REDACT_CODE:
@@ -171,8 +181,14 @@ static bool program_option(struct command *command, char *begin, char *end)
 	for (char *p = begin + 1; p < end; p++) {
 		letter[1] = *p;
 		action = redact_table_option(program, letter, 2);
-		if (action != REDACT_NOTHING && act(command, action, p + 1 < end ? p + 1 : NULL, end))
-			return true;
+		if (action == REDACT_NOTHING)
+			continue;
+		if (act(command, action, p + 1 < end ? p + 1 : NULL, end))
+			/*
+			 * The letter may be one of another program's word, -Ddb.password=x: only where
+			 * its value is gone now is there nothing left to say.
+			 */
+			return p + 1 >= end || action == REDACT_VALUE || action == REDACT_ATTACHED;
 	}
 	return false;
 }
@@ -287,23 +303,20 @@ static bool word_pending(struct command *command, char *begin, char *end)
 		mark_userpass(command, begin, end);
 		return true;
 	case PENDING_SKIP:
+		if (!assignment(command, begin, end) && command->depth < DEPTH_MAX && has_blank(begin, end))
+			command_line(command, begin, end, false);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static bool has_blank(const char *begin, const char *end)
-{
-	while (begin < end && !redact_blank(*begin))
-		begin++;
-	return begin < end;
-}
-
 static void word(struct command *command, char *begin, char *end)
 {
-	if (begin >= end)
+	if (begin >= end) {
+		command->pending = PENDING_NOTHING; /* an empty value */
 		return;
+	}
 	if (command->pending != PENDING_NOTHING && word_pending(command, begin, end))
 		return;
 	if (end - begin > 1 && *begin == '-') {

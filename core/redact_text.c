@@ -201,7 +201,7 @@ static char *phrase(struct text *text, char *quote)
 		const char *s = text->redact->phrases[i];
 		size_t len = strlen(s), n;
 
-		if ((size_t)(front - text->begin) < len)
+		if ((size_t)(front - text->begin) < len || (front == quote && is_word(s[len - 1])))
 			continue;
 		for (n = 0; n < len && lower((front - len)[n]) == s[n]; n++)
 			;
