@@ -33,18 +33,18 @@
 #include "cli/human.h"
 #include "cli/text.h"
 
-#define MIN_ROWS 10
+#define MIN_ROWS    10
 #define MIN_COLUMNS 20
 
-#define SAVE "\0337"    /* DECSC: position, colours, character set */
-#define RESTORE "\0338" /* DECRC */
+#define SAVE        "\0337" /* DECSC: position, colours, character set */
+#define RESTORE     "\0338" /* DECRC */
 
 struct live {
 	int fd;
 	bool unicode;
-	bool shown;              /* the region is set */
-	unsigned rows, columns;  /* when it was set */
-	char *unsent;            /* what a full terminal did not take */
+	bool shown;             /* the region is set */
+	unsigned rows, columns; /* when it was set */
+	char *unsent;           /* what a full terminal did not take */
 	size_t unsent_len;
 };
 
@@ -245,8 +245,8 @@ void live_draw(struct live *live, const struct collector_live *figures)
 	 * For the first time: the cursor may be on the last row. IND scrolls there and
 	 * only there; unlike a newline it keeps the column (ONLCR would add a return).
 	 */
-	send_take(live, format("%s" SAVE "\033[1;%ur\033[%u;1H\033[0;7m%s\033[0m\033[K" RESTORE, live->shown ? "" : "\033D\033[A",
-			       rows - 1, rows, text));
+	send_take(live, format("%s" SAVE "\033[1;%ur\033[%u;1H\033[0;7m%s\033[0m\033[K" RESTORE,
+			       live->shown ? "" : "\033D\033[A", rows - 1, rows, text));
 	live->shown = true;
 	live->rows = rows;
 	live->columns = columns;
@@ -276,7 +276,7 @@ struct live *live_free(struct live *live)
 		return NULL;
 	live_clear(live);
 	for (int i = 0; i < 10 && !send_rest(live); i++) {
-		writable = (struct pollfd){ .fd = live->fd, .events = POLLOUT };
+		writable = (struct pollfd) { .fd = live->fd, .events = POLLOUT };
 		poll(&writable, 1, 100);
 	}
 	uncatch_fatal();
@@ -299,16 +299,16 @@ char *live_text(const struct collector_live *figures, size_t columns, bool unico
 	if (!tool)
 		return NULL;
 	/* the most wanted first: a narrow terminal cuts at the end */
-	text = format(" skep %s | %s of %s processes | %s cores | %s | read %s/s write %s/s%s%s%s%s%s%s%s ",
-		      human_time(figures->elapsed_ns, flags, elapsed), human_count(figures->processes_alive, alive),
-		      human_count(figures->processes_total, total), human_cores(figures->cores_busy, cores),
-		      human_bytes(figures->rss_bytes, flags, rss),
-		      human_bytes((uint64_t)(figures->read_bytes_per_s > 0 ? figures->read_bytes_per_s : 0), flags, reads),
-		      human_bytes((uint64_t)(figures->write_bytes_per_s > 0 ? figures->write_bytes_per_s : 0), flags, writes),
-		      *tool ? " | " : "", tool, *tool ? " " : "",
-		      *tool ? human_cores(figures->busiest_cores, busiest) : "",
-		      figures->lost ? " | " : "", figures->lost ? human_count(figures->lost, lost) : "",
-		      figures->lost ? " records lost" : "");
+	text = format(
+		" skep %s | %s of %s processes | %s cores | %s | read %s/s write %s/s%s%s%s%s%s%s%s ",
+		human_time(figures->elapsed_ns, flags, elapsed), human_count(figures->processes_alive, alive),
+		human_count(figures->processes_total, total), human_cores(figures->cores_busy, cores),
+		human_bytes(figures->rss_bytes, flags, rss),
+		human_bytes((uint64_t)(figures->read_bytes_per_s > 0 ? figures->read_bytes_per_s : 0), flags, reads),
+		human_bytes((uint64_t)(figures->write_bytes_per_s > 0 ? figures->write_bytes_per_s : 0), flags, writes),
+		*tool ? " | " : "", tool, *tool ? " " : "", *tool ? human_cores(figures->busiest_cores, busiest) : "",
+		figures->lost ? " | " : "", figures->lost ? human_count(figures->lost, lost) : "",
+		figures->lost ? " records lost" : "");
 	if (text)
 		cut = text_cut(text, columns, unicode);
 	free(text);

@@ -21,10 +21,10 @@
 
 #ifndef CAP_PERFMON /* linux/capability.h before 5.8 */
 #define CAP_PERFMON 38
-#define CAP_BPF 39
+#define CAP_BPF     39
 #endif
 
-#define BIT(n) (UINT64_C(1) << (n))
+#define BIT(n)       (UINT64_C(1) << (n))
 
 /* Ring buffer, task iterator and these capabilities: all of them 5.8. */
 #define KERNEL_MAJOR 5
@@ -82,7 +82,7 @@ static int try_program(void)
 	attr.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
 	attr.insns = (uintptr_t)program;
 	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attr.license = (uintptr_t)"Apache-2.0"; /* calls no GPL-only helper */
+	attr.license = (uintptr_t) "Apache-2.0"; /* calls no GPL-only helper */
 	fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	if (fd < 0)
 		return errno;
@@ -174,18 +174,22 @@ static void print_remedy(const struct privilege_facts *facts, char *const argv[]
 		fprintf(out, "Run it as root (the command runs as root, too):\n    sudo %s %s\n", path ? path : "skep",
 			line ? line : "run ...");
 	else
-		fprintf(out, "This is uid 0 with a reduced set of capabilities (a container?): start it with them, for example\n"
+		fprintf(out, "This is uid 0 with a reduced set of capabilities (a container?): start it with them, for "
+			     "example\n"
 			     "    docker run --cap-add BPF --cap-add PERFMON ...\n");
 	if (facts->no_new_privs) {
-		fprintf(out, "Capabilities of the program's file would have no effect here: no_new_privs is set for this process.\n");
+		fprintf(out, "Capabilities of the program's file would have no effect here: no_new_privs is set for "
+			     "this process.\n");
 	} else if (facts->file_has_caps) {
 		fprintf(out,
-			"The program's file has capabilities, but not these, or they had no effect (a file system mounted nosuid,\n"
+			"The program's file has capabilities, but not these, or they had no effect (a file system "
+			"mounted nosuid,\n"
 			"a reduced bounding set). See: getcap %s; findmnt -T %s\n",
 			path ? path : "skep", path ? path : "skep");
 	}
 	if (!facts->no_new_privs && facts->uid != 0) {
-		fprintf(out, "or, once, let everybody who may execute this file collect without being root (the command keeps "
+		fprintf(out, "or, once, let everybody who may execute this file collect without being root (the "
+			     "command keeps "
 			     "its user):\n    sudo setcap ");
 		for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 			if (!needed(facts, &needs[i]))
@@ -203,8 +207,8 @@ bool privilege_check(const struct privilege_facts *facts, char *const argv[], FI
 {
 	if (facts->kernel_major < KERNEL_MAJOR ||
 	    (facts->kernel_major == KERNEL_MAJOR && facts->kernel_minor < KERNEL_MINOR)) {
-		fprintf(out, "skep run: this kernel is %s; collecting needs Linux %d.%d or later.\n", facts->release, KERNEL_MAJOR,
-			KERNEL_MINOR);
+		fprintf(out, "skep run: this kernel is %s; collecting needs Linux %d.%d or later.\n", facts->release,
+			KERNEL_MAJOR, KERNEL_MINOR);
 		return false;
 	}
 	if (!suffices(facts)) {
@@ -215,20 +219,27 @@ bool privilege_check(const struct privilege_facts *facts, char *const argv[], FI
 		return false;
 	}
 	if (facts->bpf_error == EPERM || facts->bpf_error == EACCES) {
-		fprintf(out, "skep run: the kernel refused a trivial BPF program (%s) although this process has the "
-			     "capabilities for it.\n", strerror(facts->bpf_error));
+		fprintf(out,
+			"skep run: the kernel refused a trivial BPF program (%s) although this process has the "
+			"capabilities for it.\n",
+			strerror(facts->bpf_error));
 		privilege_explain(facts, out);
 		return false;
 	}
 	if (facts->bpf_error > 0) {
 		fprintf(out, "skep run: this kernel (%s) cannot load a trivial BPF program: %s%s.\n", facts->release,
-			strerror(facts->bpf_error), facts->bpf_error == ENOSYS ? " (built without CONFIG_BPF_SYSCALL)" : "");
+			strerror(facts->bpf_error),
+			facts->bpf_error == ENOSYS ? " (built without CONFIG_BPF_SYSCALL)" : "");
 		return false;
 	}
 	if (!facts->btf) {
-		fprintf(out, "skep run: /sys/kernel/btf/vmlinux cannot be read: the kernel (%s) does not describe its own types.\n"
-			     "Collecting needs a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's are, since 11 and "
-			     "20.10), and /sys\nmounted (in a container: the host's, read-only is enough).\n", facts->release);
+		fprintf(out,
+			"skep run: /sys/kernel/btf/vmlinux cannot be read: the kernel (%s) does not describe its own "
+			"types.\n"
+			"Collecting needs a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's are, "
+			"since 11 and "
+			"20.10), and /sys\nmounted (in a container: the host's, read-only is enough).\n",
+			facts->release);
 		return false;
 	}
 	return true;
@@ -239,19 +250,25 @@ void privilege_explain(const struct privilege_facts *facts, FILE *out)
 	bool any = facts->user_namespace || facts->seccomp || facts->lockdown || facts->lsm[0];
 
 	if (facts->user_namespace)
-		fprintf(out, "- It runs in a user namespace (rootless container, unshare -U): capabilities there are not the "
+		fprintf(out, "- It runs in a user namespace (rootless container, unshare -U): capabilities there are "
+			     "not the "
 			     "host's. Run it outside.\n");
 	if (facts->seccomp)
-		fprintf(out, "- A seccomp filter is on. If this is a container, allow bpf(2): its capabilities must be granted by "
+		fprintf(out, "- A seccomp filter is on. If this is a container, allow bpf(2): its capabilities must be "
+			     "granted by "
 			     "the container runtime,\n  for example docker run --cap-add BPF --cap-add PERFMON "
 			     "(or --security-opt seccomp=unconfined).\n");
 	if (facts->lockdown)
-		fprintf(out, "- The kernel is in lockdown mode \"confidentiality\", in which BPF may not read kernel memory. It has to "
+		fprintf(out, "- The kernel is in lockdown mode \"confidentiality\", in which BPF may not read kernel "
+			     "memory. It has to "
 			     "be booted with\n  lockdown=integrity or none (see /sys/kernel/security/lockdown).\n");
 	if (facts->lsm[0])
-		fprintf(out, "- Active security modules: %s. One of them may deny it; look for a denial in the kernel log "
-			     "(dmesg, ausearch -m AVC).\n", facts->lsm);
+		fprintf(out,
+			"- Active security modules: %s. One of them may deny it; look for a denial in the kernel log "
+			"(dmesg, ausearch -m AVC).\n",
+			facts->lsm);
 	if (!any)
-		fprintf(out, "- No user namespace, seccomp filter, lockdown or security module was found to explain it; "
-			     "see the kernel log (dmesg).\n");
+		fprintf(out,
+			"- No user namespace, seccomp filter, lockdown or security module was found to explain it; "
+			"see the kernel log (dmesg).\n");
 }

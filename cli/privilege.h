@@ -22,9 +22,9 @@ struct privilege_facts {
 	bool seccomp;          /* a filter is on: containers refuse bpf() that way */
 	bool lockdown;         /* lockdown=confidentiality: BPF may not read kernel memory */
 	unsigned uid;
-	int bpf_error;         /* errno of loading a trivial tracing program; 0: it works; -1: not tried */
-	char exe[4096];        /* the program's file, "" unknown */
-	char lsm[256];         /* the active security modules, "" unknown */
+	int bpf_error;  /* errno of loading a trivial tracing program; 0: it works; -1: not tried */
+	char exe[4096]; /* the program's file, "" unknown */
+	char lsm[256];  /* the active security modules, "" unknown */
 };
 
 /* Tries the trivial program as well, where capabilities seem to suffice. */

@@ -45,8 +45,8 @@ static const struct {
 };
 
 #define DEFAULT_INTERVAL "500ms"
-#define CHECK_MS 200                        /* how soon an editor gets the whole screen */
-#define DRAIN_NS UINT64_C(10000000000)      /* for a lake that is slow to write; then the loss is counted */
+#define CHECK_MS         200                   /* how soon an editor gets the whole screen */
+#define DRAIN_NS         UINT64_C(10000000000) /* for a lake that is slow to write; then the loss is counted */
 
 const char cmd_run_help[] =
 	"Runs CMD, follows all its descendants, and prints what ran and what it cost to\n"
@@ -95,8 +95,8 @@ struct run {
 	uv_poll_t signals, command_end;
 	uv_timer_t check;
 	unsigned since_draw_ms, draw_ms;
-	bool stopped; /* the collector */
-	bool ended;   /* CMD */
+	bool stopped;   /* the collector */
+	bool ended;     /* CMD */
 	unsigned hurry; /* times that somebody wanted us to end after CMD had */
 	int exit_code;
 };
@@ -157,7 +157,8 @@ static int parse(int argc, char **argv, struct run_options *options)
 			break;
 		case OPT_INTERVAL:
 			if (config_time(optarg, &interval) < 0 || interval == 0)
-				return skep_usage("run", "--interval %s: not a time above zero, such as 500ms or 5s", optarg);
+				return skep_usage("run", "--interval %s: not a time above zero, such as 500ms or 5s",
+						  optarg);
 			options->interval = optarg;
 			break;
 		case OPT_PLUGIN_DIR:
@@ -182,7 +183,7 @@ static int parse(int argc, char **argv, struct run_options *options)
 /* mkdir -p. 0 or -errno, with the folder at fault in path. */
 static int make_folders(char *path)
 {
-	for (char *slash = path + 1; ; slash++) {
+	for (char *slash = path + 1;; slash++) {
 		char kept = *slash;
 
 		if (kept != '/' && kept != '\0')
@@ -212,12 +213,14 @@ static int find_lake(struct run *run)
 		err = lake_default_path(&path);
 	}
 	if (err == -ENOENT)
-		return skep_fail("run", SKEP_EXIT_RUNTIME, "no place for the lake is known (HOME is not set): %s", remedy);
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "no place for the lake is known (HOME is not set): %s",
+				 remedy);
 	if (err < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "lake: %s", strerror(-err));
 	err = make_folders(path);
 	if (err < 0) {
-		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: cannot make the folder %s: %s; %s", path, strerror(-err), remedy);
+		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: cannot make the folder %s: %s; %s", path, strerror(-err),
+			  remedy);
 		goto failed;
 	}
 	if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)) {
@@ -364,7 +367,7 @@ static void tool_of(char *const argv[], struct tool_name *ret)
 		memcpy(text + len, argv[i], strlen(argv[i]) + 1);
 		len += strlen(argv[i]) + 1;
 	}
-	list = (struct skep_str){ .ptr = text, .len = (uint32_t)len, .total = (uint32_t)len };
+	list = (struct skep_str) { .ptr = text, .len = (uint32_t)len, .total = (uint32_t)len };
 	filename.total = filename.len;
 	/* argv[0] for exe as well: it has the name, which is all that counts */
 	tools_recognize(tools, &filename, &filename, &list, &none, ret);
@@ -378,7 +381,8 @@ out:
 
 static void close_handles(struct run *run)
 {
-	uv_handle_t *handles[] = { (uv_handle_t *)&run->signals, (uv_handle_t *)&run->command_end, (uv_handle_t *)&run->check };
+	uv_handle_t *handles[] = { (uv_handle_t *)&run->signals, (uv_handle_t *)&run->command_end,
+				   (uv_handle_t *)&run->check };
 
 	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
 		if (handles[i]->loop && !uv_is_closing(handles[i]))
@@ -452,7 +456,8 @@ static void say_exec_error(const struct run *run, int error)
 	if (error == ENOENT && !strchr(command, '/'))
 		fprintf(stderr, "skep run: %s: command not found\n", command);
 	else if (error == ENOENT && access(command, F_OK) == 0)
-		fprintf(stderr, "skep run: %s: its interpreter (the #! line, or the dynamic loader) is not there\n", command);
+		fprintf(stderr, "skep run: %s: its interpreter (the #! line, or the dynamic loader) is not there\n",
+			command);
 	else
 		fprintf(stderr, "skep run: %s: %s\n", command, strerror(error));
 }
@@ -645,7 +650,8 @@ static int execute(struct run *run, int argc, char **argv)
 	number = signals_waiting(&run->inherited.signals);
 	if (number)
 		return 128 + number;
-	run->draw_ms = (unsigned)(run->config->interval_ns / 1000000 < 60000 ? run->config->interval_ns / 1000000 : 60000);
+	run->draw_ms =
+		(unsigned)(run->config->interval_ns / 1000000 < 60000 ? run->config->interval_ns / 1000000 : 60000);
 	code = begin(run);
 	if (code)
 		return code;

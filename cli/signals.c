@@ -21,8 +21,8 @@
  * raises, and SIGCHLD (a pidfd tells of CMD's end).
  */
 static const int not_taken[] = {
-	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT,
-	SIGCHLD, SIGURG,
+	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,
+	SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,  SIGABRT, SIGCHLD, SIGURG,
 };
 
 void signals_inherit(struct signals_inherited *ret)

@@ -119,13 +119,13 @@ int spawn_environment(const char *name, const char *value, char ***ret)
 {
 	size_t len = 0, count = 2, name_len = strlen(name), value_len = strlen(value);
 	char *text = NULL, *at, **array, **next;
-	int err = -EACCES;
+	int err = 0;
 
-	if (getauxval(AT_SECURE))
-		err = original_environment(&text, &len);
-	if (err < 0)
+	if (getauxval(AT_SECURE) && original_environment(&text, &len) < 0)
+		text = NULL; /* better what ld.so has left of it than none */
+	if (!text)
 		err = flat_environment(&text, &len);
-	if (err < 0)
+	if (!text)
 		return err;
 	for (size_t i = 0; i < len; i++)
 		count += text[i] == '\0';
@@ -158,8 +158,8 @@ out:
  * Between fork and exec of a process that may have threads: system calls only.
  * execvpe is one in all but name: glibc 2.24 and later builds its paths on the stack.
  */
-static void __attribute__((noreturn)) child(const struct spawn_inherited *inherited, char *const argv[],
-					    char *const envp[], int gate, int report)
+static void __attribute__((noreturn))
+child(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], int gate, int report)
 {
 	ssize_t n;
 	char byte;

@@ -4,10 +4,11 @@
  * that understands what it writes: where the line stands, what is left of the
  * command's text, when it keeps away, and that the terminal is given back.
  */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -25,7 +26,7 @@
 
 #include "cli/live.h"
 
-#define ROWS 12
+#define ROWS    12
 #define COLUMNS 60
 
 static const struct collector_live figures = {
@@ -483,7 +484,7 @@ static void text_fits_and_is_safe(void **state)
 	assert_null(strchr(text, '\033'));
 	assert_non_null(strstr(text, "7 records lost"));
 	free(text);
-	odd = (struct collector_live){ .read_bytes_per_s = -1 };
+	odd = (struct collector_live) { .read_bytes_per_s = -1 };
 	text = live_text(&odd, 200, true);
 	assert_non_null(text);
 	free(text);

@@ -3,10 +3,11 @@
  * tests/unit/test_privilege.c - cli/privilege.c: the verdict on machines that this one
  * is not, and the facts of this one.
  */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -20,11 +21,13 @@
 
 #include "cli/privilege.h"
 
-#define CAP(n) (UINT64_C(1) << (n))
-#define BPF CAP(39)
+#define CAP(n)  (UINT64_C(1) << (n))
+#define BPF     CAP(39)
 #define PERFMON CAP(38)
 
-static char *const command_line[] = { (char *)"run", (char *)"--name", (char *)"a b", (char *)"--", (char *)"make", NULL };
+static char *const command_line[] = {
+	(char *)"run", (char *)"--name", (char *)"a b", (char *)"--", (char *)"make", NULL
+};
 
 /* A machine on which everything is well. */
 static struct privilege_facts good(void)
@@ -66,7 +69,7 @@ static void refused(struct privilege_facts facts, const char *const *wanted, con
 		fail_msg("\"%s\" is in:\n%s", unwanted, text);
 	free(text);
 }
-#define REFUSED(facts_, unwanted_, ...) refused(facts_, (const char *const[]){ __VA_ARGS__, NULL }, unwanted_)
+#define REFUSED(facts_, unwanted_, ...) refused(facts_, (const char *const[]) { __VA_ARGS__, NULL }, unwanted_)
 
 static void allowed(struct privilege_facts facts)
 {

@@ -3,25 +3,26 @@
  * tests/unit/test_signals.c - cli/signals.c: what is inherited comes back, what was
  * sent by whom, and what is passed on.  Each in a process of its own: they change it.
  */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/signals.h"
 
-#define CHECK(condition)                \
-	do {                            \
-		if (!(condition))       \
+#define CHECK(condition)                           \
+	do {                                       \
+		if (!(condition))                  \
 			_exit(__LINE__ % 200 + 1); \
 	} while (0)
 
@@ -71,7 +72,8 @@ static void give_back_body(void)
 
 	CHECK(signals_take(true, &fd) == 0);
 	sigprocmask(SIG_BLOCK, NULL, &mask);
-	CHECK(sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGTSTP) == 1 && sigismember(&mask, SIGRTMAX) == 1);
+	CHECK(sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGTSTP) == 1 &&
+	      sigismember(&mask, SIGRTMAX) == 1);
 	CHECK(sigismember(&mask, SIGCONT) == 0 && sigismember(&mask, SIGCHLD) == 0 && sigismember(&mask, SIGSEGV) == 0);
 	signals_inherit(&after);
 	CHECK(sigismember(&after.ignored, SIGCHLD) == 0); /* or there would be nothing to wait for */
@@ -116,7 +118,7 @@ static void forward_body(void)
 	other = fork();
 	CHECK(other >= 0);
 	if (other == 0) {
-		sigqueue(getppid(), SIGRTMIN, (union sigval){ .sival_int = 4711 });
+		sigqueue(getppid(), SIGRTMIN, (union sigval) { .sival_int = 4711 });
 		pause_ms(200);
 		kill(getppid(), SIGTERM);
 		_exit(0);

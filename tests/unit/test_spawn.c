@@ -3,10 +3,11 @@
  * tests/unit/test_spawn.c - cli/spawn.c: the gate, what the command inherits, its
  * status, and an exec that fails.
  */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static void gate_holds_until_released(void **state)
 
 	(void)state;
 	assert_int_equal(spawn_start(&inherited, argv, environ, &spawn), 0);
-	ended = (struct pollfd){ .fd = spawn.pidfd, .events = POLLIN };
+	ended = (struct pollfd) { .fd = spawn.pidfd, .events = POLLIN };
 	assert_int_equal(poll(&ended, 1, 100), 0);
 	assert_int_equal(access(file, F_OK), -1);
 	/* same group, same session, still our own program */
@@ -108,7 +109,7 @@ static void closing_the_gate_sends_the_child_away(void **state)
 	assert_int_equal(spawn_start(&inherited, argv, environ, &spawn), 0);
 	pid = spawn.pid;
 	spawn_close(&spawn);
-	spawn_close(&spawn); /* twice is fine */
+	spawn_close(&spawn);                /* twice is fine */
 	assert_int_equal(kill(pid, 0), -1); /* gone and reaped */
 	assert_int_equal(errno, ESRCH);
 	assert_int_equal(access(file, F_OK), -1);
@@ -121,7 +122,7 @@ static void status_comes_through(void **state)
 	char script[32];
 
 	(void)state;
-	for (int code = 0; code < 256; code += 51) {
+	for (int code = 0; code < 256; code++) {
 		snprintf(script, sizeof(script), "exit %d", code);
 		outcome = shell(script);
 		assert_int_equal(outcome.exec_error, 0);
@@ -196,7 +197,7 @@ static void no_descriptor_leaks(void **state)
 	FILE *list;
 
 	(void)state;
-	assert_int_equal(fd, 9); /* without close-on-exec: the command's */
+	assert_int_equal(fd, 9);         /* without close-on-exec: the command's */
 	for (int i = 0; i < 1024; i++) { /* what started us may have left descriptors open, too */
 		int flags = fcntl(i, F_GETFD);
 
