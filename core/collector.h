@@ -53,7 +53,7 @@ void run_id_new(char ret[RUN_ID_SIZE]); /* "20261121T034815-a1b2c3", sorts by ti
 /* All copied. The root's descendants belong to the run, whatever becomes of their parents. */
 int collector_run_begin(struct collector *, const struct run_spec *);
 /*
- * The root is gone and reaped (wait4's status and rusage).  Waits (bounded, 3 s)
+ * The root is gone and reaped (wait4's status and rusage).  Waits (bounded, 3.5 s)
  * until every dead process of the run has its final counters, closes the records
  * of those still alive as "running", emits the run's end, and calls done when
  * every sink has acknowledged or given up.

@@ -20,7 +20,7 @@
 #define SWEEP_EVERY_NS (100u * MS_NS)
 /* A zombie that its parent is about to reap is not worth calling one. */
 #define ZOMBIES_NS (200u * MS_NS)
-#define FINALS_NS (3000ull * MS_NS)
+#define FINALS_NS (3500ull * MS_NS)
 #define SINKS_NS (10000ull * MS_NS)
 
 static void fast(struct collector *c)

@@ -45,7 +45,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 
 void collector_facets_drained(struct collector *c)
 {
-	uint64_t least = UINT64_MAX;
+	uint64_t least = UINT64_MAX, told = UINT64_MAX;
 
 	if (!c->track)
 		return;
@@ -53,9 +53,15 @@ void collector_facets_drained(struct collector *c)
 		const struct part *part = inst->extra;
 
 		/* One that has failed or stopped has nothing more to say: nobody waits for it. */
-		if (part->facet && inst->state == INSTANCE_RUNNING && part->drained_ns < least)
+		if (inst->state != INSTANCE_RUNNING)
+			continue;
+		if (part->facet && part->drained_ns < least)
 			least = part->drained_ns;
+		/* 0: it never says, and nothing can be concluded from that. */
+		if (part->lifecycle && part->drained_ns > 0 && part->drained_ns < told)
+			told = part->drained_ns;
 	}
+	track_told(c->track, told);
 	track_drained(c->track, least, clock_boot_ns());
 }
 
@@ -63,10 +69,12 @@ static void host_drained(struct skep_instance *inst, uint64_t time_ns)
 {
 	struct part *part = inst->extra;
 
-	if (!part->facet || time_ns <= part->drained_ns)
+	if (time_ns <= part->drained_ns)
 		return;
 	part->drained_ns = time_ns;
-	collector_facets_drained(inst->owner);
+	/* What only life-cycle probes say is looked at by the next tick: nobody waits for less than that. */
+	if (part->facet)
+		collector_facets_drained(inst->owner);
 }
 
 static void host_sweep_begin(struct skep_instance *inst, uint64_t time_ns)

@@ -16,7 +16,7 @@ int track_new(const struct track_env *env, struct track **ret)
 	if (!t)
 		return -ENOMEM;
 	t->env = *env;
-	t->drained_ns = UINT64_MAX;
+	t->drained_ns = t->told_ns = UINT64_MAX;
 	t->intern = intern_new();
 	t->table = proctab_new();
 	t->sampler = t->intern ? sampler_new(t->intern) : NULL;

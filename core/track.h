@@ -13,6 +13,7 @@
 #include "core/proctab.h"
 #include "core/tool.h"
 
+#define TRACK_PATIENCE_MOST_NS 10000000000u /* with a life-cycle probe that says that it still holds some back */
 #define TRACK_PATIENCE_NS 2000000000u /* for facets, and for the final record of a process that sweeps miss */
 
 /* What the tracker works with; all borrowed. */
@@ -51,6 +52,7 @@ struct track {
 	void *record;            /* process_size bytes, where out records are put together */
 	struct proc *held_first, *held_last;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
+	uint64_t told_ns;        /* the same of life-cycle probes; UINT64_MAX: none of them says */
 	uint64_t now_ns;
 	size_t missing;          /* entries with missing_ns */
 	uint32_t sweep;          /* number of the sweep under way or of the last one */
@@ -72,6 +74,8 @@ void track_sweep_begin(struct track *, uint64_t time_ns, uint64_t now_ns);
 void track_sweep_end(struct track *, bool complete, uint64_t now_ns);
 /* All facet probes have emitted everything up to that time. UINT64_MAX: there is none to wait for. */
 void track_drained(struct track *, uint64_t time_ns, uint64_t now_ns);
+/* All life-cycle probes have emitted everything up to that time. UINT64_MAX: none of them ever says. */
+void track_told(struct track *, uint64_t time_ns);
 void track_tick(struct track *, uint64_t now_ns); /* a few times a second: those that waited long enough */
 
 /* What is known of a process, for records that are passed on. Borrowed until the next call. */

@@ -60,13 +60,26 @@ static void give_up(struct track *t, struct proc *p)
 	}
 }
 
+void track_told(struct track *t, uint64_t time_ns)
+{
+	t->told_ns = time_ns;
+}
+
+static bool waited_enough(const struct track *t, const struct proc *p)
+{
+	uint64_t waited = t->now_ns > p->missing_ns ? t->now_ns - p->missing_ns : 0;
+
+	/* A probe may know of a final record and hold it back, for threads whose frees are still to come. */
+	return waited >= (t->told_ns >= p->missing_ns ? TRACK_PATIENCE_NS : TRACK_PATIENCE_MOST_NS);
+}
+
 static void close_missing(struct track *t)
 {
 	struct proc *next;
 
 	for (struct proc *p = proctab_first(t->table); p && t->missing > 0; p = next) {
 		next = p->next;
-		if (p->missing_ns && t->now_ns >= p->missing_ns + TRACK_PATIENCE_NS)
+		if (p->missing_ns && waited_enough(t, p))
 			give_up(t, p);
 	}
 }

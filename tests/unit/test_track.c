@@ -382,6 +382,29 @@ static void sweeps_find_the_lost(void **state)
 	assert_int_equal(proctab_count(f.track->table), 2);
 }
 
+static void a_probe_that_holds_back_is_waited_for(void **state)
+{
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_exit(&f, T0 + 2, 10, T0 + 1, 0);
+	track_told(f.track, T0 + 3); /* it has a final of then, and waits for threads */
+	f.now_ns = T0 + SECOND;
+	track_sweep_begin(f.track, f.now_ns, f.now_ns);
+	track_sweep_end(f.track, true, f.now_ns);
+	track_tick(f.track, f.now_ns + TRACK_PATIENCE_NS);
+	assert_int_equal(proctab_count(f.track->table), 1);
+	tell_final(&f, T0 + 3, 10, T0 + 1, 0, 42, MIB);
+	assert_int_equal(fixture_image(&f, 10, 0)->r.cpu_ns, 42);
+	assert_int_equal(fixture_image(&f, 10, 0)->r.approx & OUT_APPROX_COUNTERS, 0);
+	/* but not for ever */
+	tell_fork(&f, T0 + 1, 11, T0 + 1, 5, 7);
+	track_sweep_begin(f.track, f.now_ns, f.now_ns);
+	track_sweep_end(f.track, true, f.now_ns);
+	track_tick(f.track, f.now_ns + TRACK_PATIENCE_MOST_NS);
+	assert_int_equal(proctab_count(f.track->table), 0);
+	assert_string_equal(fixture_image(&f, 11, 0)->state, "lost");
+}
+
 static void there_before_us(void **state)
 {
 	struct skep_process_live rec = {
@@ -642,6 +665,7 @@ int main(void)
 		HOST(oom_is_the_victims),
 		HOST(facets_are_waited_for),
 		HOST(sweeps_find_the_lost),
+		HOST(a_probe_that_holds_back_is_waited_for),
 		HOST(there_before_us),
 		HOST(pid_reuse),
 		RUNS(a_run_with_its_subtree),
