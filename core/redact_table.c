@@ -82,17 +82,17 @@ static unsigned trigram(const char *p)
 {
 	uint32_t h = (uint32_t)(unsigned char)p[0] << 16 | (uint32_t)(unsigned char)p[1] << 8 | (unsigned char)p[2];
 
-	return h * 2654435761u >> 20; /* 12 bits for 4096 */
+	return h * 2654435761u >> (32 - REDACT_TRIGRAM_BITS);
 }
 
-/* The longest run of plain characters: a name that matches has it. */
-static void list_learn(struct redact_list *list, const char *glob)
+/* The longest run of plain characters: a name that matches has it, and the last three of it. */
+static void pattern_learn(struct redact_pattern *pattern)
 {
 	const char *best = NULL;
 	size_t best_len = 0;
 
-	if (!strchr(glob, '[') && !strchr(glob, '\\')) {
-		for (const char *p = glob; *p;) {
+	if (!strchr(pattern->glob, '[') && !strchr(pattern->glob, '\\')) {
+		for (const char *p = pattern->glob; *p;) {
 			size_t n = strcspn(p, "*?");
 
 			if (n > best_len) {
@@ -103,13 +103,9 @@ static void list_learn(struct redact_list *list, const char *glob)
 			p += strspn(p, "*?");
 		}
 	}
-	if (best_len < 3) {
-		list->always = true;
-	} else {
-		unsigned bit = trigram(best + best_len - 3); /* the last three: fewer words share an end than a beginning */
-
-		list->trigrams[bit >> 6] |= 1ull << (bit & 63);
-	}
+	pattern->any = best_len < 3;
+	if (!pattern->any)
+		pattern->trigram = trigram(best + best_len - 3);
 }
 
 static int list_add(struct redact_list *list, const struct datanode *words, bool secret)
@@ -120,6 +116,7 @@ static int list_add(struct redact_list *list, const struct datanode *words, bool
 	if (!datanode_array(words))
 		return 0;
 	for (size_t i = 0; i < json_array_size(words->json); i++) {
+		struct redact_pattern *pattern;
 		const char *s;
 		char *glob;
 
@@ -139,9 +136,13 @@ static int list_add(struct redact_list *list, const struct datanode *words, bool
 			return -ENOMEM;
 		for (char *p = glob; *p; p++)
 			*p = lower(*p);
-		list->patterns[list->n++] = (struct redact_pattern){ .glob = glob, .secret = secret };
-		if (secret)
-			list_learn(list, glob);
+		pattern = &list->patterns[list->n++];
+		*pattern = (struct redact_pattern){ .glob = glob, .secret = secret };
+		pattern_learn(pattern);
+		if (secret && pattern->any)
+			list->always = true;
+		else if (secret)
+			list->trigrams[pattern->trigram >> 6] |= 1ull << (pattern->trigram & 63);
 	}
 	return 0;
 }
@@ -165,6 +166,7 @@ bool redact_table_secret(const struct redact *redact, enum redact_list_kind kind
 {
 	const struct redact_list *list = &redact->lists[kind];
 	char folded[REDACT_NAME_MAX];
+	uint64_t seen[4] = { 0 }; /* the name's own trigrams, by the low bits of their hash */
 	bool maybe = list->always;
 
 	if (len > sizeof(folded)) {
@@ -177,13 +179,17 @@ bool redact_table_secret(const struct redact *redact, enum redact_list_kind kind
 			unsigned bit = trigram(folded + i - 2);
 
 			maybe |= list->trigrams[bit >> 6] >> (bit & 63) & 1;
+			seen[bit >> 6 & 3] |= 1ull << (bit & 63);
 		}
 	}
 	if (!maybe)
 		return false;
-	for (size_t i = list->n; i-- > 0;)
-		if (glob_match(list->patterns[i].glob, folded, len))
-			return list->patterns[i].secret;
+	for (size_t i = list->n; i-- > 0;) {
+		const struct redact_pattern *p = &list->patterns[i];
+
+		if ((p->any || seen[p->trigram >> 6 & 3] >> (p->trigram & 63) & 1) && glob_match(p->glob, folded, len))
+			return p->secret;
+	}
 	return false;
 }
 
@@ -377,6 +383,8 @@ static int read_options(const struct datanode *node, struct redact_program *prog
 			if (!option->name)
 				return -ENOMEM;
 			program->n_options++;
+			if (s[2] == '\0' && (unsigned char)s[1] < sizeof(program->letters))
+				program->letters[(unsigned char)s[1]] = (uint8_t)option->action;
 		}
 	}
 	return 0;
@@ -433,6 +441,7 @@ static int read_program_match(const struct datanode *node, struct redact *redact
 		return 0;
 	for (size_t i = 0; i < json_array_size(list.json); i++) {
 		struct redact_word *to;
+		uint32_t *head;
 		const char *s;
 
 		datanode_at(&list, i, &word);
@@ -451,7 +460,9 @@ static int read_program_match(const struct datanode *node, struct redact *redact
 		to->glob = strdup(s);
 		if (!to->glob)
 			return -ENOMEM;
-		redact->n_words++;
+		head = &redact->last_word[strchr("*?[\\", *s) ? 0 : (unsigned char)*s];
+		to->next = *head;
+		*head = (uint32_t)++redact->n_words;
 	}
 	return 0;
 }
@@ -499,18 +510,21 @@ static int read_program(const struct datanode *node, struct redact *redact)
 
 const struct redact_program *redact_table_program(const struct redact *redact, const char *name, size_t len)
 {
-	for (size_t i = redact->n_words; i-- > 0;) {
-		const char *glob = redact->words[i].glob;
+	uint32_t best = len ? redact->last_word[(unsigned char)*name] : 0, any = redact->last_word[0];
 
-		if ((*glob == *name || *glob == '*' || *glob == '?' || *glob == '[' || *glob == '\\') &&
-		    glob_match(glob, name, len))
-			return &redact->programs[redact->words[i].program];
-	}
-	return NULL;
+	while (best && !glob_match(redact->words[best - 1].glob, name, len))
+		best = redact->words[best - 1].next;
+	while (any > best && !glob_match(redact->words[any - 1].glob, name, len))
+		any = redact->words[any - 1].next;
+	if (any > best)
+		best = any;
+	return best ? &redact->programs[redact->words[best - 1].program] : NULL;
 }
 
 enum redact_action redact_table_option(const struct redact_program *program, const char *name, size_t len)
 {
+	if (len == 2 && name[0] == '-' && (unsigned char)name[1] < sizeof(program->letters))
+		return program->letters[(unsigned char)name[1]];
 	for (size_t i = 0; i < program->n_options; i++)
 		if (strlen(program->options[i].name) == len && memcmp(program->options[i].name, name, len) == 0)
 			return program->options[i].action;

@@ -15,6 +15,8 @@
 
 #define REDACT_NAME_MAX 128 /* longer names are judged by their last part */
 
+#define REDACT_TRIGRAM_BITS 15
+
 enum redact_list_kind {
 	REDACT_OPTIONS,    /* --password */
 	REDACT_NAMES,      /* PASSWORD=x, "password": "x" */
@@ -26,17 +28,16 @@ enum redact_list_kind {
 struct redact_pattern {
 	char *glob; /* lower case */
 	bool secret;
+	bool any;         /* has no three characters in a row */
+	uint32_t trigram; /* else the hash of three that every name has that it matches */
 };
 
 struct redact_list {
 	struct redact_pattern *patterns; /* the last that matches holds */
 	size_t n, room;
-	/*
-	 * Every name that a secret pattern matches has three characters in a row from
-	 * it.  A bit per hash of three: most names are dismissed without a pattern.
-	 */
-	uint64_t trigrams[64];
-	bool always; /* some secret pattern has no three characters in a row */
+	/* A bit for each trigram of a secret pattern: most names are dismissed by a look at this. */
+	uint64_t trigrams[1 << (REDACT_TRIGRAM_BITS - 6)];
+	bool always; /* some secret pattern has none */
 };
 
 /* Text that is a secret wherever it stands: a prefix, then characters of a set. */
@@ -74,6 +75,7 @@ struct redact_operand {
 struct redact_program {
 	struct redact_option *options; /* few: searched in a row */
 	size_t n_options, options_room;
+	uint8_t letters[128]; /* enum redact_action of "-x" by its letter */
 	struct redact_operand *operands;
 	size_t n_operands;
 	char **after_words; /* globs, NULL-terminated or NULL: the word behind one is a secret */
@@ -88,6 +90,7 @@ struct redact_program {
 struct redact_word {
 	char *glob;
 	uint32_t program;
+	uint32_t next; /* word + 1 with the same first byte, an earlier one; 0: none */
 };
 
 struct redact {
@@ -101,6 +104,7 @@ struct redact {
 	size_t n_programs, programs_room;
 	struct redact_word *words; /* of programs; the last that matches holds */
 	size_t n_words, words_room;
+	uint32_t last_word[256]; /* word + 1 by first byte; [0]: those that begin with a wildcard */
 };
 
 bool redact_table_secret(const struct redact *, enum redact_list_kind, const char *name, size_t len);

@@ -344,9 +344,21 @@ static int compare_globs(const void *a, const void *b)
 	return (x->entry < y->entry) - (x->entry > y->entry);
 }
 
+/* Most globs are ruled out by a look at both ends. */
+static void glob_ends(struct tool_word *glob)
+{
+	size_t len = strlen(glob->text);
+
+	glob->first = strchr("*?[\\", glob->text[0]) ? '\0' : glob->text[0];
+	glob->last = strchr("*?]", glob->text[len - 1]) || strchr(glob->text, '\\') ? '\0' : glob->text[len - 1];
+}
+
 static void sort_words(struct tools *tools)
 {
 	size_t n = 0;
+
+	for (size_t i = 0; i < tools->n_globs; i++)
+		glob_ends(&tools->globs[i]);
 
 	if (tools->n_globs)
 		qsort(tools->globs, tools->n_globs, sizeof(*tools->globs), compare_globs);
@@ -425,9 +437,12 @@ const struct tool_entry *tool_table_find(const struct tools *tools, const char *
 		else
 			high = middle;
 	}
-	for (size_t i = 0; i < tools->n_globs && (!best || tools->globs[i].entry > best->entry); i++) {
-		if (glob_match(tools->globs[i].text, name, len)) {
-			best = &tools->globs[i];
+	for (size_t i = 0; len > 0 && i < tools->n_globs && (!best || tools->globs[i].entry > best->entry); i++) {
+		const struct tool_word *glob = &tools->globs[i];
+
+		if ((!glob->first || glob->first == name[0]) && (!glob->last || glob->last == name[len - 1]) &&
+		    glob_match(glob->text, name, len)) {
+			best = glob;
 			break;
 		}
 	}

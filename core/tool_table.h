@@ -66,6 +66,7 @@ struct tool_entry {
 struct tool_word {
 	char *text;     /* a name, or a glob */
 	uint32_t entry; /* index; the larger one wins */
+	char first, last; /* of a glob: what it begins and ends with, '\0': anything */
 };
 
 struct tools {
