@@ -26,6 +26,24 @@ static struct skep_context run_context(const struct run *run, const struct inter
 	};
 }
 
+/*
+ * Final records that nobody reported as lost and that did not come: the kernel did not call
+ * the probe.  Those that a probe has counted itself are not counted again.
+ */
+static uint64_t finals_missing(const struct collector *c)
+{
+	uint64_t reported = 0, missing = c->track ? c->track->stats.lost : 0;
+
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		const struct part *part = inst->extra;
+
+		for (uint32_t s = 0; s < inst->plugin->desc->n_streams; s++)
+			if (inst->plugin->desc->streams[s]->role == SKEP_ROLE_PROC_FINAL)
+				reported += part->lost[s][SKEP_LOSS_KERNEL];
+	}
+	return missing > reported ? missing - reported : 0;
+}
+
 void collector_lost_now(const struct collector *c, uint64_t ret[OUT_LOSSES])
 {
 	memset(ret, 0, OUT_LOSSES * sizeof(ret[0]));
@@ -41,6 +59,7 @@ void collector_lost_now(const struct collector *c, uint64_t ret[OUT_LOSSES])
 				ret[where] += part->lost[s][where];
 		}
 	}
+	ret[SKEP_LOSS_KERNEL] += finals_missing(c);
 }
 
 void collector_run_out(struct collector *c, struct run *run)
@@ -197,6 +216,7 @@ void collector_loss_out(struct collector *c)
 				loss_record(c, inst->name, inst->plugin->desc->streams[s]->name, where, part->lost[s][where],
 					    &part->told[s][where]);
 	}
+	loss_record(c, "core", "process.final", SKEP_LOSS_KERNEL, finals_missing(c), &c->told_missing);
 	/* What died on the way out; the kernel's part of it has just been told with its probe's name. */
 	if (n > c->n_told) {
 		uint64_t *told = realloc(c->told, n * OUT_LOSSES * sizeof(*told));

@@ -68,6 +68,7 @@ struct collector {
 	bool sample_due;   /* waits for a sweep's end */
 	uint64_t *told;    /* of the way out's losses in loss records already: [n_counts][OUT_LOSSES] */
 	size_t n_told;
+	uint64_t told_missing; /* of the final records that never came */
 	struct ending *endings;
 	enum stop_phase stop;
 	uint64_t stop_ns, drain_ns;

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <string.h>
 
 #include "core/log.h"
@@ -53,10 +54,38 @@ struct loop_work {
 
 /* ---- time in callbacks ------------------------------------------------------- */
 
+static uint64_t loop_cpu_ns(const struct rusage *ru)
+{
+	return ((uint64_t)ru->ru_utime.tv_sec + (uint64_t)ru->ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)ru->ru_utime.tv_usec + (uint64_t)ru->ru_stime.tv_usec) * 1000u;
+}
+
 uint64_t instance_enter(struct skep_instance *inst)
 {
+	struct rusage ru;
+
 	/* Nested (a batch_done inside submit that leads to the next submit): the outermost one is measured. */
-	return inst->depth++ == 0 ? uv_hrtime() : 0;
+	if (inst->depth++ > 0)
+		return 0;
+	getrusage(RUSAGE_THREAD, &ru);
+	inst->entered_cpu_ns = loop_cpu_ns(&ru);
+	inst->entered_waits = ru.ru_nvcsw;
+	return uv_hrtime();
+}
+
+/*
+ * Over budget is a callback that computed for longer than that, or that took longer and
+ * waited for something.  One that was merely preempted is not to blame: on a host with more
+ * work than CPUs every callback takes long now and then.
+ */
+static bool loop_is_overrun(const struct skep_instance *inst, uint64_t took)
+{
+	struct rusage ru;
+
+	if (took <= inst->budget_ns)
+		return false;
+	getrusage(RUSAGE_THREAD, &ru);
+	return loop_cpu_ns(&ru) - inst->entered_cpu_ns > inst->budget_ns || ru.ru_nvcsw != inst->entered_waits;
 }
 
 static void loop_overrun(struct skep_instance *inst, const char *what, uint64_t now, uint64_t took)
@@ -85,7 +114,7 @@ void instance_leave(struct skep_instance *inst, uint64_t entered, const char *wh
 	if (has_budget) {
 		if (took > inst->worst_ns)
 			inst->worst_ns = took;
-		if (took > inst->budget_ns)
+		if (loop_is_overrun(inst, took))
 			loop_overrun(inst, what, now, took);
 	} else {
 		log_at(SKEP_LOG_DEBUG, inst->name, "%s took %.1f ms", what, (double)took / 1e6);

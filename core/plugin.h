@@ -92,6 +92,8 @@ struct skep_instance {
 	void *pristine;          /* data as it was after its options were applied, for a retry */
 	char *failing;           /* what host->fail said in the callback under way */
 	unsigned depth;          /* callbacks under way, nested */
+	uint64_t entered_cpu_ns; /* the loop thread's CPU time and waits when the outermost of them began */
+	long entered_waits;
 	bool opened, started;    /* close(), stop() is due */
 	bool ending;             /* stop() and close() wait for working == 0 and depth == 0 */
 	bool in_end;             /* that is under way: its own callbacks do not begin it again */

@@ -183,6 +183,7 @@ static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (!(p->flags & PROC_CONFIRMED))
 		stub(t, p, NULL, NULL);
 	set_cgroup(t, p, rec->cgroup_id, NULL);
+	track_advance(p, &rec->counters); /* until the final record replaces them */
 	p->status = rec->status;
 	p->end_ns = time_ns;
 	if (rec->threads_peak > p->threads_peak)

@@ -46,7 +46,7 @@ void track_drained(struct track *t, uint64_t time_ns, uint64_t now_ns)
 /* No final record will come any more. */
 static void give_up(struct track *t, struct proc *p)
 {
-	if (p->flags & PROC_CONFIRMED)
+	if ((p->flags & PROC_CONFIRMED) && !(p->flags & (PROC_ZOMBIE | PROC_MUTED)))
 		t->stats.lost++;
 	if (p->flags & PROC_ZOMBIE) { /* seen as one: its counters are final */
 		p->approx |= p->flags & PROC_EXITED ? 0 : OUT_APPROX_END;

@@ -164,6 +164,11 @@ struct skep_process_exit {
 	uint64_t rss_peak_bytes; /* of the last image, from its mm; 0 = not known (mm already gone, kernels before 6.16) */
 	uint64_t maxrss_bytes;   /* signal->maxrss at that time */
 	uint64_t cgroup_id;
+	/*
+	 * At that time: the slice that is running is not in cpu_ns yet.  Superseded by the final
+	 * record; all that is known when that one never comes.  All zero: not given.
+	 */
+	struct skep_counters counters;
 };
 
 #define SKEP_FINAL_NO_EXIT    1u /* the probe knows that the exit record was lost */

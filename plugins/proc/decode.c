@@ -159,6 +159,7 @@ static int decode_exit(struct skep_instance *inst, struct proc_state *st, const 
 		.rss_peak_bytes = PAGE_BYTES(r->rss_peak_pages),
 		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
 		.cgroup_id = r->cgroup_id,
+		.counters = counters_of(&r->sums),
 	};
 
 	st->host->emit(inst, STREAM_EXIT, &who, r->h.time_ns, &rec);

@@ -19,7 +19,8 @@
  */
 #define THREADS_AGE_NS 400000000u
 #define THREADS_AGE_FLUSH_NS 80000000u /* somebody waits: a run has ended */
-#define SWEEP_SLICE_NS 2000000u
+/* What one callback may take at the most: under the host's budget, so that nothing else waits for long. */
+#define SLICE_NS 2000000u
 
 uint64_t proc_now(void)
 {
@@ -110,23 +111,30 @@ static int on_record(void *ctx, void *data, size_t size)
 
 	if (proc_decode_ring(st->inst, st, data, size))
 		st->host->counter_add(st->c_bad, 1);
+	/* libbpf has consumed this one, and stops at a negative number */
+	if (st->drain_until_ns && ++st->drained % 32 == 0 && proc_now() > st->drain_until_ns)
+		return -EAGAIN;
 	return 0;
 }
 
-void proc_drain(struct skep_instance *inst, struct proc_state *st)
+bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
 	/* looked at before the ring is: what happens meanwhile is not promised */
 	uint64_t now = proc_now();
 
-	ring_buffer__consume(st->ring);
+	st->drain_until_ns = budget_ns ? now + budget_ns : 0;
+	st->drained = 0;
+	if (ring_buffer__consume(st->ring) < 0)
+		return false;
 	check_losses(inst, st);
 	proc_pending_run(inst, st, THREADS_AGE_NS);
 	st->host->drained(inst, st->pending ? st->pending->final.h.time_ns - 1 : now);
+	return true;
 }
 
 static void sweep_slice(struct skep_instance *inst, struct proc_state *st)
 {
-	if (!proc_sweep_step(inst, st, SWEEP_SLICE_NS)) {
+	if (!proc_sweep_step(inst, st, SLICE_NS)) {
 		st->host->timer_close(st->sweep_timer);
 		st->sweep_timer = NULL;
 	}
@@ -148,24 +156,40 @@ static void sweep(struct skep_instance *inst, struct proc_state *st)
 		st->host->log(inst, SKEP_LOG_WARNING, "no pass over live processes: %s; samples are missing", strerror(-err));
 		return;
 	}
-	if (proc_sweep_step(inst, st, SWEEP_SLICE_NS) &&
+	if (proc_sweep_step(inst, st, SLICE_NS) &&
 	    st->host->timer(inst, 1, 1, on_sweep_timer, st, &st->sweep_timer))
 		proc_sweep_step(inst, st, 0);
 }
 
-static void on_drain_timer(struct skep_instance *inst, void *arg)
-{
-	struct proc_state *st = arg;
+static void drain_slice(struct skep_instance *inst, struct proc_state *st);
 
-	proc_drain(inst, st);
+static void on_more_timer(struct skep_instance *inst, void *arg)
+{
+	drain_slice(inst, arg);
+}
+
+static void drain_slice(struct skep_instance *inst, struct proc_state *st)
+{
+	if (!proc_drain(inst, st, SLICE_NS)) {
+		if (!st->more_timer)
+			st->host->timer(inst, 1, 1, on_more_timer, st, &st->more_timer);
+		return; /* without a timer the next drain goes on */
+	}
+	st->host->timer_close(st->more_timer);
+	st->more_timer = NULL;
 	if (st->resync)
 		sweep(inst, st);
+}
+
+static void on_drain_timer(struct skep_instance *inst, void *arg)
+{
+	drain_slice(inst, arg);
 }
 
 static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
 {
 	(void)events;
-	proc_drain(inst, arg);
+	drain_slice(inst, arg);
 }
 
 static void proc_sample(struct skep_instance *inst, void *state)
@@ -181,7 +205,7 @@ static void proc_flush(struct skep_instance *inst, void *state)
 {
 	struct proc_state *st = state;
 
-	proc_drain(inst, st);
+	proc_drain(inst, st, 0);
 	proc_pending_run(inst, st, THREADS_AGE_FLUSH_NS);
 	if (st->resync)
 		sweep(inst, st);
@@ -202,6 +226,16 @@ static int proc_open(struct skep_instance *inst, void *state, const struct skep_
 	st->c_argv_faults = host->counter(inst, "argv_faults", "execs whose arguments could not be read");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
 	return 0;
+}
+
+static void unwatch(struct proc_state *st)
+{
+	st->host->timer_close(st->sweep_timer);
+	st->host->timer_close(st->drain_timer);
+	st->host->timer_close(st->more_timer);
+	st->host->watch_close(st->ring_watch);
+	st->sweep_timer = st->drain_timer = st->more_timer = NULL;
+	st->ring_watch = NULL;
 }
 
 static int proc_start(struct skep_instance *inst, void *state)
@@ -226,6 +260,7 @@ static int proc_start(struct skep_instance *inst, void *state)
 	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
 	return 0;
 out:
+	unwatch(st);
 	proc_unload(st);
 	return err;
 }
@@ -238,13 +273,9 @@ static void proc_stop(struct skep_instance *inst, void *state)
 		return;
 	proc_sweep_end(inst, st, false);
 	proc_detach(st);
-	proc_drain(inst, st);
+	proc_drain(inst, st, 0);
 	proc_pending_run(inst, st, 0);
-	st->host->timer_close(st->sweep_timer);
-	st->host->timer_close(st->drain_timer);
-	st->host->watch_close(st->ring_watch);
-	st->sweep_timer = st->drain_timer = NULL;
-	st->ring_watch = NULL;
+	unwatch(st);
 	proc_unload(st);
 }
 

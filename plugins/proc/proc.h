@@ -86,6 +86,7 @@ struct proc_exec {
 
 struct proc_exit {
 	struct proc_head h;
+	struct proc_sums sums; /* as far as booked */
 	__u64 rss_peak_pages; /* 0: the mm has gone (before 6.16) */
 	__u64 maxrss_pages;
 	__u64 cgroup_id;

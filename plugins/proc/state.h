@@ -51,6 +51,9 @@ struct proc_state {
 	struct ring_buffer *ring;
 	struct skep_watch *ring_watch;
 	struct skep_timer *drain_timer;
+	struct skep_timer *more_timer; /* the ring was not emptied in one go */
+	uint64_t drain_until_ns;       /* the drain under way ends here; 0: never */
+	unsigned drained;              /* records of it */
 	uint64_t page_size;
 	unsigned n_cpus;
 
@@ -109,7 +112,8 @@ void proc_unload(struct proc_state *st);
 uint64_t proc_program_misses(const struct bpf_program *);
 
 /* proc.c */
-void proc_drain(struct skep_instance *, struct proc_state *st);
+/* Empties the ring; budget_ns 0: wholly. false: time was up and there is more. */
+bool proc_drain(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
 uint64_t proc_now(void); /* boot time, ns */
 
 #endif

@@ -125,8 +125,7 @@ int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
 		if (!st->sweep_buffer)
 			return -ENOMEM;
 	}
-	/* what happened before must be known before: drain, then begin */
-	proc_drain(inst, st);
+	/* what happened before must be known before: the caller has drained, or the first step will */
 	st->iter_fd = bpf_iter_create(bpf_link__fd(st->bpf->links.on_task));
 	if (st->iter_fd < 0) {
 		int err = -errno;
@@ -162,7 +161,8 @@ bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t
 		size_t used = 0, have;
 		ssize_t n;
 
-		proc_drain(inst, st);
+		if (!proc_drain(inst, st, budget_ns))
+			return true;
 		n = read(st->iter_fd, st->sweep_buffer + st->sweep_held, BUFFER - st->sweep_held);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) /* EAGAIN: the iterator's own limit on one read */
 			continue;

@@ -100,7 +100,8 @@ AT(skep_process_exit, threads_peak, 4);
 AT(skep_process_exit, rss_peak_bytes, 8);
 AT(skep_process_exit, maxrss_bytes, 16);
 AT(skep_process_exit, cgroup_id, 24);
-SIZE(skep_process_exit, 32);
+AT(skep_process_exit, counters, 32);
+SIZE(skep_process_exit, 160);
 
 AT(skep_process_final, counters, 0);
 AT(skep_process_final, maxrss_bytes, 128);

@@ -83,10 +83,12 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, uint32_t pi
 	(void)rec;
 }
 
-void proc_drain(struct skep_instance *inst, struct proc_state *st)
+bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
 	(void)inst;
 	(void)st;
+	(void)budget_ns;
+	return true;
 }
 
 uint64_t proc_now(void)

@@ -112,10 +112,12 @@ void proc_details(struct skep_instance *inst, struct proc_state *state, uint32_t
 	fail(); /* the host below knows every process */
 }
 
-void proc_drain(struct skep_instance *inst, struct proc_state *state)
+bool proc_drain(struct skep_instance *inst, struct proc_state *state, uint64_t budget_ns)
 {
 	(void)inst;
 	(void)state;
+	(void)budget_ns;
+	return true;
 }
 
 uint64_t proc_now(void)
