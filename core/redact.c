@@ -12,7 +12,8 @@
 #include "core/redact_text.h"
 
 #define DEPTH_MAX 4 /* command lines in command lines */
-#define PASSES_MAX 4
+#define PASSES_GENTLE 4
+#define PASSES_MAX 32
 
 enum pending {
 	PENDING_NOTHING,
@@ -233,7 +234,7 @@ static bool general_option(struct command *command, char *begin, char *end)
 
 static void operand(struct command *command, char *begin, char *end)
 {
-	const struct redact_program *program = command->program;
+	const struct redact_program *program;
 	bool first = command->first;
 
 	command->first = false;
@@ -422,7 +423,7 @@ static char *squeeze(char *to, const char *from, size_t len)
 	return to;
 }
 
-static unsigned pass(const struct redact *redact, const char *exe, char *argv, uint32_t *len)
+static unsigned pass(const struct redact *redact, const char *exe, bool whole, char *argv, uint32_t *len)
 {
 	struct command command = { .redact = redact, .first = true };
 	char *p = argv, *end = argv + *len, *to = argv;
@@ -435,6 +436,8 @@ static unsigned pass(const struct redact *redact, const char *exe, char *argv, u
 
 		word(&command, p, stop);
 		command.n += redact_text(redact, p, stop);
+		if (whole && command.n > n)
+			redact_mark(p, stop);
 		if (command.n > n || to != p)
 			to = squeeze(to, p, (size_t)(stop - p));
 		else
@@ -454,10 +457,11 @@ unsigned redact_argv(const struct redact *redact, const char *exe, char *argv, u
 	/*
 	 * A secret may hold quotes and separators; without them the rest may read
 	 * differently.  Once more until nothing changes, so that a list that went
-	 * through here is left alone by the next who redacts it.
+	 * through here is left alone by the next who redacts it.  Arguments made to
+	 * keep us busy lose everything at once.
 	 */
 	for (int i = 0; i < PASSES_MAX; i++) {
-		n = argv && *len ? pass(redact, exe, argv, len) : 0;
+		n = argv && *len ? pass(redact, exe, i >= PASSES_GENTLE, argv, len) : 0;
 		total += n;
 		if (n == 0)
 			break;
