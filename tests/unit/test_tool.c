@@ -122,7 +122,7 @@ static void test_interpreters(void **state)
 		{ "/usr/bin/bash", "bash|/dev/fd/63", "bash", false },
 		{ "/usr/bin/dash", "sh|x", "x", false },
 		{ "/usr/bin/dash", "sh|-c|a; b", "sh -c", false },
-		{ "/usr/bin/perl", "perl|-w|-I|lib|x.pl", "lib", false }, /* perl takes no separate value here: -I is attached */
+		{ "/usr/bin/perl", "perl|-w|-I|lib|x.pl", "x.pl", false },
 		{ "/usr/bin/perl", "perl|-w|-Ilib|x.pl", "x.pl", false },
 		{ "/usr/bin/perl", "perl|-lane|print", "perl -e", false },
 		{ "/usr/bin/perl", "perl|-i.bake|x.pl", "x.pl", false },
