@@ -224,10 +224,10 @@ static void tick_label(uint64_t ns, uint64_t step, unsigned units, char buf[HUMA
 		snprintf(buf, HUMAN_SIZE, "%" PRIu64 "m", s / 60);
 	else if (s >= 60)
 		snprintf(buf, HUMAN_SIZE, "%" PRIu64 "m%02" PRIu64, s / 60, s % 60);
-	else if (ns >= SECOND)
-		snprintf(buf, HUMAN_SIZE, "%gs", (double)(ns / 1000000) / 1e3);
+	else if (ns >= SECOND) /* whole milliseconds, cut */
+		snprintf(buf, HUMAN_SIZE, "%gs", (double)(ns - ns % 1000000) / 1e9);
 	else if (ns >= 1000000)
-		snprintf(buf, HUMAN_SIZE, "%gms", (double)(ns / 1000) / 1e3);
+		snprintf(buf, HUMAN_SIZE, "%gms", (double)(ns - ns % 1000) / 1e6);
 	else
 		snprintf(buf, HUMAN_SIZE, "%g%s", (double)ns / 1e3, units & HUMAN_ASCII ? "us" : "µs");
 }

@@ -152,7 +152,7 @@ int table_print(const struct table *t, const struct paint *p, size_t indent, siz
 	}
 	if (titles)
 		fputc('\n', p->out);
-	for (size_t i = 0; i < t->n && rc == 0; i++) {
+	for (size_t i = 0; t->n_columns && i < t->n && rc == 0; i++) {
 		size_t c = i % t->n_columns;
 
 		fprintf(p->out, "%*s", (int)(c ? gap : indent), "");

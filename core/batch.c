@@ -166,7 +166,7 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 		at = copy_string(&c->pipeline, at);
 		at = copy_string(&c->task, at);
 		at = copy_string(&c->tool, at);
-		at = copy_string(&c->container, at);
+		copy_string(&c->container, at);
 		b->context = c;
 	}
 	*r = (struct skep_record){

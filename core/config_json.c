@@ -240,8 +240,8 @@ out:
 json_t *config_json_file(const char *file, struct diag *diag)
 {
 	json_t *json;
-	char *text;
-	size_t len;
+	char *text = NULL;
+	size_t len = 0;
 
 	if (config_read_file(file, JSON_FILE_MAX, diag, &text, &len))
 		return NULL;

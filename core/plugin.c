@@ -12,6 +12,7 @@
  */
 #include "core/plugin.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -285,6 +286,7 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
 		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "%s", why);
 		goto out;
 	}
+	assert(file.path); /* plugin_file_open: where it succeeds */
 	for (plugin = plugin_loaded; plugin; plugin = plugin->next) {
 		if (strcmp(plugin->path, file.path) != 0)
 			continue;

@@ -531,7 +531,7 @@ static int sum_up(struct answer *a)
 {
 	struct lake_report *r = &a->report;
 	uint64_t last = last_known(r);
-	size_t tool;
+	size_t tool = 0;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < r->n_processes; i++) {

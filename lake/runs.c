@@ -95,7 +95,7 @@ int lake_run_sums(struct lake_file *f, int64_t row, struct lake_run *r)
 static int add_month(struct lake_file *f, struct runs_answer *answer, size_t limit)
 {
 	sqlite3_stmt *s = NULL;
-	int64_t row;
+	int64_t row = 0;
 	int rc, err;
 
 	err = lake_file_prepare(f, "SELECT " LAKE_RUN_COLUMNS " FROM run r ORDER BY r.start_ns DESC, r.id DESC", &s);

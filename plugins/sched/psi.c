@@ -73,7 +73,7 @@ void psi_sample(struct skep_instance *inst, struct sched_probe *st, uint64_t now
 {
 	for (int i = 0; i < PSI_RESOURCES; i++) {
 		struct psi_record rec = { .resource = { resources[i], (uint32_t)strlen(resources[i]), (uint32_t)strlen(resources[i]) } };
-		uint64_t some, full;
+		uint64_t some = 0, full = 0;
 
 		if (st->psi_fd[i] < 0 || psi_read(st->psi_fd[i], &some, &full))
 			continue;

@@ -148,7 +148,7 @@ static void write_fields(struct jsonw *j, const struct skep_record *r, const cha
 {
 	const struct skep_stream *s = r->stream;
 
-	for (uint32_t i = 0, n = r->data ? fields_count(s) : 0; i < n; i++) {
+	for (uint32_t i = 0, n = s && r->data ? fields_count(s) : 0; i < n; i++) {
 		const struct skep_field *f = fields_at(s, i);
 		const char *prefix = NULL;
 
