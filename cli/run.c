@@ -256,6 +256,30 @@ static int open_json(struct run *run)
 	return SKEP_EXIT_OK;
 }
 
+/* A site's and a user's own tables ("tools", "redact"), where there are any: docs/tools.md. */
+static int add_tables(json_t *root, const char *name)
+{
+	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+	json_t *list = json_array();
+	char *folders[2] = { NULL, NULL };
+	int err = 0;
+
+	if (asprintf(&folders[0], "%s/%s.d", SKEP_SYSCONF_DIR, name) < 0)
+		folders[0] = NULL;
+	if (config && config[0] == '/')
+		err = asprintf(&folders[1], "%s/skep/%s.d", config, name);
+	else if (home && home[0] == '/')
+		err = asprintf(&folders[1], "%s/.config/skep/%s.d", home, name);
+	if (err < 0)
+		folders[1] = NULL;
+	for (size_t i = 0; i < 2; i++) {
+		if (folders[i] && access(folders[i], R_OK | X_OK) == 0)
+			json_array_append_new(list, json_string(folders[i]));
+		free(folders[i]);
+	}
+	return json_object_set_new(root, name, list);
+}
+
 /* The configuration that a user of skepd would write for this. */
 static int make_config(struct run *run)
 {
@@ -269,6 +293,10 @@ static int make_config(struct run *run)
 	json_object_set_new(root, "interval", json_string(interval));
 	if (run->options.plugin_dirs)
 		json_object_set(root, "plugin_dirs", run->options.plugin_dirs);
+	if (add_tables(root, "tools") < 0 || add_tables(root, "redact") < 0) {
+		code = skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
+		goto out;
+	}
 	for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++) {
 		list = json_object_get(root, plugins[i].list);
 		if (!list) {

@@ -117,4 +117,21 @@ same "SKEP_RUN is the run's id" "$(cat "$work/out")" "$(json "$work/id.json" 'ru
 same "name and pipeline" "my name nightly" "$(json "$work/id.json" 'run["name"] + " " + run["pipeline"]')"
 "$SKEP" run --lake "$work/new/folder/lake" --no-report true && [ -d "$work/new/folder/lake" ] &&
 	ok "the lake's folder is made" || fail "the lake's folder is not made"
+
+# a user's own table of tools, and what must never be kept
+mkdir -p "$work/config/skep/tools.d"
+echo '{ "programs": [ { "match": ["ourtool"], "operand": "subcommand", "options_with_value": ["-d"] } ] }' \
+	>"$work/config/skep/tools.d/site.json"
+printf '#!/bin/sh\nexit 0\n' >"$work/ourtool"
+chmod +x "$work/ourtool"
+XDG_CONFIG_HOME=$work/config "$SKEP" run --lake "$work/secret" --no-report --json "$work/id.json" -- \
+	"$work/ourtool" -d /tmp sync --password=hunter2hunter2
+same "a tool of the user's own table" "ourtool sync" "$(json "$work/id.json" '[p["tool"] for p in processes if p["last"]][0]')"
+grep -rq hunter2 "$work/secret" "$work/id.json" && fail "a password was kept" || ok "no password in the lake or the report"
+XDG_CONFIG_HOME=$work/config
+export XDG_CONFIG_HOME
+echo '{ "programs": [ { "match": ["x"], "operand": "subcomand" } ] }' >"$work/config/skep/tools.d/wrong.json"
+"$SKEP" run --lake "$lake" --no-report true 2>"$work/err"
+same "a wrong table: exit 3" 3 $?
+grep -q 'wrong.json:1:.*did you mean "subcommand"' "$work/err" && ok "and where it is wrong" || fail "$(cat "$work/err")"
 finish
