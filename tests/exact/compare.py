@@ -40,6 +40,11 @@ def main():
     for upid, images in processes.items():
         children.setdefault(images[0]["parent_upid"], []).append(upid)
 
+    def was_waited_for(child, parent):
+        """a child that ends after its parent, or not at all, was never waited for by it"""
+        end = processes[child][-1]["end"]
+        return end is not None and end <= parent[-1]["end"]
+
     def inclusive(upid, key, waited=True):
         """of it and its children; waited: as the parent is told, without those that it never waited for"""
         mine = processes[upid]
@@ -47,14 +52,13 @@ def main():
         if waited and mine[-1]["argv"] and mine[-1]["argv"][1:2] in (["zombie"],):
             return own
         return own + sum(inclusive(c, key, waited) for c in children.get(upid, ())
-                         # a child that ends after its parent was never waited for by it
-                         if not waited or processes[c][-1]["end"] <= mine[-1]["end"])
+                         if not waited or was_waited_for(c, mine))
 
     def largest(upid):
         """wait4: of it, or of the largest child that it waited for"""
         mine = processes[upid][-1]
         waited = mine["argv"][1:2] != ["zombie"]
-        return max([mine["maxrss_bytes"]] + [largest(c) for c in children.get(upid, ())
+        return max([mine["maxrss_bytes"] or 0] + [largest(c) for c in children.get(upid, ())
                                              if waited and processes[c][-1]["end"] <= mine["end"]])
 
     def differ(case, what, ours, theirs):
