@@ -2,31 +2,31 @@
 # stage.bash - sourced by quickstart and check: one line a stage with its time, details
 # in a log file; when a stage fails, the log's end and its path.
 #   stages_begin LOG-FOLDER NUMBER-OF-STAGES
-#   stage NAME COMMAND ARG...   runs it; returns its status
+#   stage NAME COMMAND ARG...   runs it; returns its status; its log is then $stage_log
 
 stages_begin() {
-	stage_logs=$1 stage_total=$2 stage_number=0 stage_began=$SECONDS
+	stage_logs=$1 stage_total=$2 stage_number=0
 	mkdir -p "$stage_logs"
 }
 
 stage() {
-	local name=$1 log rc=0 began=$SECONDS
+	local name=$1 rc=0 began=$SECONDS
 	shift
 	stage_number=$((stage_number + 1))
-	log=$stage_logs/$(printf '%02d' "$stage_number")-${name//[^A-Za-z0-9]/-}.log
+	stage_log=$stage_logs/$(printf '%02d' "$stage_number")-${name//[^A-Za-z0-9]/-}.log
 	printf '[%2d/%d] %-52s ' "$stage_number" "$stage_total" "$name"
-	# Its own shell, so that "set -e" holds in a function although we look at the status.
-	set +e
-	( set -e; "$@" ) >"$log" 2>&1 </dev/null
-	rc=$?
-	set -e
+	# Its own shell, for what it does to the working directory.  Functions that are run here say
+	# "|| return" themselves: bash ignores "set -e" below an "if" or "||", and callers use both.
+	( "$@" ) >"$stage_log" 2>&1 </dev/null || rc=$?
 	if [ $rc -eq 0 ]; then
 		printf 'ok     %4d s\n' $((SECONDS - began))
 	else
 		printf 'FAILED %4d s\n' $((SECONDS - began))
-		echo "----- the end of $log"
-		tail -n "${STAGE_TAIL:-40}" "$log" | sed 's/^/    /'
-		echo "----- all of it: $log"
+		if [ "${STAGE_TAIL:-40}" -gt 0 ]; then
+			echo "----- the end of $stage_log"
+			tail -n "${STAGE_TAIL:-40}" "$stage_log" | sed 's/^/    /'
+		fi
+		echo "----- all of it: $stage_log"
 	fi
 	return $rc
 }
@@ -44,14 +44,14 @@ stage_source_is_clean() {
 stage_configure() {
 	local src=$1 folder=$2
 	shift 2
-	mkdir -p "$folder"
+	mkdir -p "$folder" || return
 	if [ ! -x "$src/configure" ] || [ ! -e "$src/Makefile.in" ] || [ "$src/configure.ac" -nt "$src/configure" ]; then
-		"$src/autogen.sh"
+		"$src/autogen.sh" || return
 	fi
-	cd "$folder"
+	cd "$folder" || return
 	if [ ! -e Makefile ] || [ "$(cat .configured-with 2>/dev/null)" != "$*" ] || [ "$src/configure" -nt config.status ]; then
 		rm -f .configured-with
-		"$src/configure" "$@"
+		"$src/configure" "$@" || return
 		printf '%s' "$*" >.configured-with
 	fi
 }
