@@ -9,8 +9,8 @@ threads are).  Root.  Each round runs every load under every tool, in turn; medi
 the differences to "none" of the same round are printed:
 
   load CPU   user + system of the load and all its children (wait4), against none
-  tool CPU   of the tool's own processes (schedstat, exact), as a share of the load's CPU
-  host busy  CPUs x wall - idle while the load ran, against none: the sum of everything
+  tool CPU   of the tool's own processes (schedstat, exact) until they have nothing left to
+             do about it, as a share of the load's CPU
   BPF        run time of the tool's BPF programs, from one further round with bpf_stats
              on (which adds about 50 ns a run, so it is not on in the others)
 
@@ -32,11 +32,6 @@ import time
 BIN = os.environ.get("BENCH_BIN", ".")
 WORK = tempfile.mkdtemp(prefix="skep-cost.")
 BPFTRACE = "tracepoint:sched:sched_process_exec { printf(\"%d %s\\n\", pid, comm); } tracepoint:sched:sched_process_exit { printf(\"%d\\n\", pid); }"
-
-
-def idle_seconds():
-    with open("/proc/stat") as f:
-        return sum(int(line.split()[4]) for line in f if line[:3] == "cpu" and line[3] != " ") / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of(pids):
@@ -118,18 +113,28 @@ def loads(quick):
     }
 
 
+def settle(tool):
+    """until it has done what the load gave it to do: its own backlog belongs to the load that caused it"""
+    last = tool.cpu()
+    for _ in range(20):
+        time.sleep(0.5)
+        now = tool.cpu()
+        if now - last < 0.005:
+            break
+        last = now
+    return tool.cpu()
+
+
 def measure(command, tool):
-    idle, wall, cpu = idle_seconds(), time.monotonic(), tool.cpu()
+    wall, cpu = time.monotonic(), tool.cpu()
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     out = child.stdout.read()
     _, status, ru = os.wait4(child.pid, 0)
     child.returncode = status
     wall = time.monotonic() - wall
-    time.sleep(0.3)  # what the tool has still to do about it belongs to it
     if status:
         sys.exit(f"{command}: status {status}")
-    r = {"cpu": ru.ru_utime + ru.ru_stime, "wall": wall, "tool": tool.cpu() - cpu,
-         "busy": os.cpu_count() * (wall + 0.3) - (idle_seconds() - idle), "n": 1}
+    r = {"cpu": ru.ru_utime + ru.ru_stime, "wall": wall, "tool": settle(tool) - cpu if tool.children else 0.0, "n": 1}
     if out.startswith(b"{"):  # storm: per process
         r["n"] = json.loads(out)["processes"]
     return r
@@ -170,8 +175,8 @@ def main():
             tool.stop()
     finally:
         open("/proc/sys/kernel/bpf_stats_enabled", "w").write(was)
-    print("| load | tool | load CPU | tool CPU | BPF run time | host busy | CPU of tool a process |")
-    print("| --- | --- | --: | --: | --: | --: | --: |")
+    print("| load | tool | load CPU | tool CPU | BPF run time | tool CPU a process |")
+    print("| --- | --- | --: | --: | --: | --: |")
     for load in commands:
         base = results[load, "none"]
         for t in tools:
@@ -179,14 +184,13 @@ def main():
             # per unit: the exec storm does as many as it can in its time
             per = lambda r, k: r[k] / r["n"]
             d = statistics.median(per(r, "cpu") / per(b, "cpu") - 1 for r, b in zip(rs, base))
-            busy = statistics.median(per(r, "busy") / per(b, "busy") - 1 for r, b in zip(rs, base))
             share = statistics.median(r["tool"] / r["cpu"] for r in rs)
             each = statistics.median(r["tool"] / r["n"] * 1e6 for r in rs)
             spread = max(per(b, "cpu") for b in base) / min(per(b, "cpu") for b in base) - 1
             if t == "none":
-                print(f"| {load} | none | (spread of {len(base)} runs: {spread * 100:.1f} %) | | | | |")
+                print(f"| {load} | none | (spread of {len(base)} runs: {spread * 100:.1f} %) | | | |")
                 continue
-            print(f"| {load} | {t} | {d * 100:+.1f} % | {share * 100:.2f} % | {bpf[load, t][0] * 100:.2f} % | {busy * 100:+.1f} % | "
+            print(f"| {load} | {t} | {d * 100:+.1f} % | {share * 100:.2f} % | {bpf[load, t][0] * 100:.2f} % | "
                   f"{f'{each:.2f} us' if load == 'exec' else ''} |")
 
 
