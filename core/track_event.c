@@ -331,7 +331,14 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 	}
 	if (time_ns == 0)
 		time_ns = now_ns;
-	p = track_get(t, upid, &is_new);
+	if (role == SKEP_ROLE_PROC_OOM && upid->start_ns == 0) {
+		/* The kernel named a pid only (mark_victim before 6.9): whoever has it. */
+		p = proctab_holder(t->table, upid->pid);
+		if (!p)
+			t->stats.invalid++;
+	} else {
+		p = track_get(t, upid, &is_new);
+	}
 	if (!p)
 		return;
 	if (role != SKEP_ROLE_PROC_LIVE) /* event_live compares its time with the newest before */

@@ -210,7 +210,10 @@ struct skep_process_live {
 	struct skep_str argv;
 };
 
-/* The out-of-memory killer has chosen this process (the victim, not the allocator). */
+/*
+ * The out-of-memory killer has chosen this process (the victim, not the allocator).
+ * A start time of 0 in its upid: whoever has that pid now (all that kernels before 6.9 tell).
+ */
 struct skep_process_oom {
 	uint64_t cgroup_id;   /* whose limit was hit; 0 = the host itself ran out */
 	uint64_t limit_bytes; /* 0 = no cgroup limit */

@@ -293,6 +293,20 @@ static void oom_is_the_victims(void **state)
 	assert_int_equal(fixture_image(&f, 10, 0)->r.oom_killed, 0);
 }
 
+static void oom_of_a_pid_is_its_holders(void **state)
+{
+	struct skep_process_oom oom = { .limit_bytes = 64 * MIB };
+
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell(&f, SKEP_ROLE_PROC_OOM, T0 + 2, 11, 0, &oom); /* nobody has it */
+	tell(&f, SKEP_ROLE_PROC_OOM, T0 + 3, 10, 0, &oom);
+	tell_exit(&f, T0 + 4, 10, T0 + 1, 9);
+	tell_final(&f, T0 + 5, 10, T0 + 1, 9, 5, 64 * MIB);
+	assert_int_equal(fixture_image(&f, 10, 0)->r.oom_killed, 1);
+	assert_int_equal(f.track->stats.invalid, 1);
+}
+
 static void facets_are_waited_for(void **state)
 {
 	struct fixture_facet facet = { .widgets = 3, .heat = 20.5 };
@@ -663,6 +677,7 @@ int main(void)
 		HOST(a_sample_ahead_of_the_ring),
 		HOST(hostile),
 		HOST(oom_is_the_victims),
+		HOST(oom_of_a_pid_is_its_holders),
 		HOST(facets_are_waited_for),
 		HOST(sweeps_find_the_lost),
 		HOST(a_probe_that_holds_back_is_waited_for),
