@@ -663,6 +663,39 @@ static void runs_by_session(void **state)
 	assert_string_equal(fixture_image(&f, 40, 1)->run, id);
 }
 
+static void what_came_before_it_was_placed(void **state)
+{
+	struct skep_process_live rec = { .parent = { .pid = 20, .start_ns = 10 }, .session = 40, .comm = str("bash"),
+					 .counters = { .cpu_ns = 300, .run_delay_ns = 30, .read_bytes = 3, .write_bytes = 2 } };
+	uint64_t cpu = 0, delay = 0, read = 0, written = 0;
+
+	(void)state;
+	track_sweep_begin(f.track, T0 + 1, T0 + 1);
+	live_session(T0 + 2, 20, 10, 1, 1, 20);
+	track_sweep_end(f.track, true, T0 + 3);
+	/* It leads a session only after it has run for a while: what its image used is the run's all the same. */
+	tell_fork(&f, T0 + 10, 40, T0 + 10, 20, 10);
+	tell_live(&f, T0 + 11, 40, T0 + 10, 20, 10, 200, 0);
+	assert_int_equal(f.n_runs, 0);
+	tell(&f, SKEP_ROLE_PROC_LIVE, T0 + 12, 40, T0 + 10, &rec);
+	assert_int_equal(f.n_runs, 1);
+	tell_final(&f, T0 + 14, 40, T0 + 10, 0, 500, MIB);
+	fixture_sample(&f);
+	assert_string_equal(fixture_image(&f, 40, 0)->run, f.runs[0].id);
+	for (size_t i = 0; i < f.n_samples; i++) {
+		if (strcmp(f.samples[i].run, f.runs[0].id) != 0)
+			continue;
+		cpu += f.samples[i].r.cpu_ns;
+		delay += f.samples[i].r.run_delay_ns;
+		read += f.samples[i].r.read_bytes;
+		written += f.samples[i].r.write_bytes;
+	}
+	assert_int_equal(cpu, 500);
+	assert_int_equal(delay, 30);
+	assert_int_equal(read, 3);
+	assert_int_equal(written, 2);
+}
+
 int main(void)
 {
 #define HOST(test) cmocka_unit_test_setup_teardown(test, open_host, close_it)
@@ -688,6 +721,7 @@ int main(void)
 		RUNS(a_root_that_nothing_tells_of),
 		RUNS(concurrent_runs_never_merge),
 		HOST(runs_by_session),
+		HOST(what_came_before_it_was_placed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
