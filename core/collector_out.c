@@ -27,8 +27,8 @@ static struct skep_context run_context(const struct run *run, const struct inter
 }
 
 /*
- * Final records that nobody reported as lost and that did not come: the kernel did not call
- * the probe.  Those that a probe has counted itself are not counted again.
+ * Final records that nobody reported as lost and that did not come: the kernel did not run
+ * the probe's program.  Those that a probe has counted itself are not counted again.
  */
 static uint64_t finals_missing(const struct collector *c)
 {

@@ -52,7 +52,11 @@ images = defaultdict(list)
 for process in report["processes"]:
     images[process["pid"]].append(process)
 
-check(not any(report["loss"].values()), f"loss: {report['loss']}")
+# some kernels keep BPF from some frees (README.md of plugins/proc): then each is counted, and marked
+inexact = [p for p in report["processes"] if p["last"] and p["state"] == "exited" and "counters" in p["approx"]]
+check(sum(v for v in report["loss"].values() if isinstance(v, int)) == len(inexact),
+      f"loss: {report['loss']}, marked: {len(inexact)}")
+check(len(inexact) <= len(report["processes"]) // 20, f"{len(inexact)} processes without final counters")
 check(set(WANT) == {label for label, _, _ in facts}, "the fixture did not make every kind: "
       f"{set(WANT) ^ {label for label, _, _ in facts}}")
 pids = [pid for _, pid, _ in facts]

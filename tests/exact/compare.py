@@ -35,6 +35,7 @@ def main():
     by_pid = {}
     for upid, images in processes.items():
         by_pid.setdefault(images[0]["pid"], []).append(upid)
+    unknown = 0
     differences, worst_us, worst_cgroup_us, rows = [], 0.0, 0.0, []
     children = {}
     for upid, images in processes.items():
@@ -54,6 +55,10 @@ def main():
         return own + sum(inclusive(c, key, waited) for c in children.get(upid, ())
                          if not waited or was_waited_for(c, mine))
 
+    def inexact(upid):
+        """its final record, or a child's, never came; counted as lost, see README.md of plugins/proc"""
+        return "counters" in processes[upid][-1]["approx"] or any(inexact(c) for c in children.get(upid, ()))
+
     def largest(upid):
         """wait4: of it, or of the largest child that it waited for"""
         mine = processes[upid][-1]
@@ -72,6 +77,9 @@ def main():
             continue
         images = processes[upids[0]]
         last = images[-1]
+        if inexact(upids[0]):
+            unknown += 1
+            continue
         upid = upids[0]
         # rusage cuts user and system time to whole microseconds each, of every process: up to 2 us less than the truth
         cpu_us, rusage_us = inclusive(upid, "cpu_ns") / 1000, t["utime_us"] + t["stime_us"]
@@ -126,8 +134,9 @@ def main():
         if any(t["case"].startswith(argv) for t in truth) and count(argv) != expected:
             differ(argv, "processes", count(argv), expected)
     loss = sum(v for v in report["loss"].values() if isinstance(v, int))
-    if loss:
-        differ("run", "loss", report["loss"], 0)
+    marked = sum(1 for i in processes.values() if "counters" in i[-1]["approx"] and i[-1]["state"] == "exited")
+    if loss != marked or unknown > 2:
+        differ("run", "loss", report["loss"], f"{marked} processes marked, {unknown} cases not compared")
     if table:
         print("| case | threads | CPU, skep (us) | wait4 | cgroup | peak RSS, skep | wait4 | wchar, skep | kernel | written, skep | kernel |")
         print("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
@@ -137,7 +146,7 @@ def main():
     for line in differences:
         print(f"differs - {line}")
     print(f"{len(truth)} processes and their children, {len(differences)} differences; CPU off by at most {worst_us:.1f} us "
-          f"from wait4 (one thread), {worst_cgroup_us:.1f} us from the cgroup")
+          f"from wait4 (one thread), {worst_cgroup_us:.1f} us from the cgroup; {unknown} without final counters")
     return 1 if differences else 0
 
 
