@@ -13,6 +13,7 @@
  * not know, because a thread that ends is added to its process before its last switch.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,8 @@ static void leave_cgroup(void)
 }
 
 /*
- * CPU of everything in the cgroup less our own, ns; -1: not known.  Asking for our own time
+ * CPU of everything in the cgroup less our own, ns (negative: what we ran before we joined);
+ * LLONG_MIN: not known.  Asking for our own time
  * first makes the scheduler book what we have run so far, so both figures end there.
  */
 static long long children_ns_once(void)
@@ -78,7 +80,7 @@ static long long children_ns_once(void)
 	if (usage_fd >= 0)
 		n = pread(usage_fd, text, sizeof(text) - 1, 0);
 	if (n <= 0)
-		return -1;
+		return LLONG_MIN;
 	if (sscanf(text, "usage_usec %lld", &usage) == 1)
 		usage *= 1000;
 	else
@@ -149,7 +151,7 @@ static void run(char *const argv[])
 	}
 	usleep(3000); /* its last switch may come after we were told */
 	after = children_ns();
-	if (before >= 0 && after >= 0)
+	if (before != LLONG_MIN && after != LLONG_MIN)
 		fprintf(out, ", \"cgroup_ns\": %lld", after - before);
 	fprintf(out, ", \"status\": %d, \"utime_us\": %lld, \"stime_us\": %lld, \"maxrss_kib\": %ld, \"minflt\": %ld, \"majflt\": %ld"
 		     ", \"nvcsw\": %ld, \"nivcsw\": %ld}\n",
