@@ -20,7 +20,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by user space before the load. */
 const volatile __u32 verdict_pids = 8;       /* bytes in the verdict map's element */
-const volatile __u32 cpus = 1;               /* elements of counters and buffers */
 const volatile __u32 exit_has_group_dead;    /* sched_process_exit(task, group_dead): since 6.16 */
 const volatile __u32 cgroup_v1_memory;       /* 1: take the cgroup of the v1 memory controller, 0: of cgroup v2 */
 const volatile __u64 wake_at = 1 << 20;      /* bytes waiting in the ring before the consumer is woken */

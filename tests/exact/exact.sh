@@ -4,18 +4,7 @@
 # each process (wait4, /proc/PID/io).  Environment: SKEP, SKEP_PLUGIN_DIRS, EXACT_BIN (where
 # workload, drive, storm, tiny are), LONGEST (ms; default 2000).
 set -eu
-# Up to three attempts: what is measured shares the host with others, and a kernel may keep BPF from
-# some frees (README.md of plugins/proc). What is wrong stays wrong.
-if [ -z "${ATTEMPT:-}" ]; then
-	for ATTEMPT in 1 2 3; do
-		export ATTEMPT
-		rc=0
-		"$0" "$@" || rc=$?
-		[ $rc -ne 0 ] && [ $rc -ne 77 ] || exit $rc
-		echo "attempt $ATTEMPT of 3: status $rc"
-	done
-	exit $rc
-fi
+. "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-exact.XXXXXX")

@@ -7,18 +7,7 @@
 # Two drivers, since one alone does not reach the rate on slow hosts.  What rate was
 # reached is printed; a host that cannot start that many is no failure of skep.
 set -eu
-# Up to three attempts: what is measured shares the host with others, and a kernel may keep BPF from
-# some frees (README.md of plugins/proc). What is wrong stays wrong.
-if [ -z "${ATTEMPT:-}" ]; then
-	for ATTEMPT in 1 2 3; do
-		export ATTEMPT
-		rc=0
-		"$0" "$@" || rc=$?
-		[ $rc -ne 0 ] && [ $rc -ne 77 ] || exit $rc
-		echo "attempt $ATTEMPT of 3: status $rc"
-	done
-	exit $rc
-fi
+. "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-storm.XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -4,18 +4,7 @@
 # report agrees with /usr/bin/time -v, with wait4 and with the counters of a cgroup of its own.
 # Environment: SKEP, SKEP_PLUGIN_DIRS.  Skips (77) where a tool is missing.
 set -euo pipefail
-# Up to three attempts: what is measured shares the host with others, and a kernel may keep BPF from
-# some frees (README.md of plugins/proc). What is wrong stays wrong.
-if [ -z "${ATTEMPT:-}" ]; then
-	for ATTEMPT in 1 2 3; do
-		export ATTEMPT
-		rc=0
-		"$0" "$@" || rc=$?
-		[ $rc -ne 0 ] && [ $rc -ne 77 ] || exit $rc
-		echo "attempt $ATTEMPT of 3: status $rc"
-	done
-	exit $rc
-fi
+. "$(dirname "$0")/../attempts.sh"
 which=${1:-snakemake}
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF, cgroups)"; exit 77; }
 for t in bwa samtools bcftools wgsim /usr/bin/time; do
