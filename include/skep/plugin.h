@@ -19,6 +19,8 @@
  *
  * Changes
  *   1.0  first version
+ *   1.1  details, signals, cgroups for plugins, groups in the verdict map; in record.h
+ *        histograms and the roles CGROUP, LEDGER, DETAIL
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -31,7 +33,7 @@ extern "C" {
 #endif
 
 #define SKEP_ABI_MAJOR 1
-#define SKEP_ABI_MINOR 0
+#define SKEP_ABI_MINOR 1
 #define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
 #define SKEP_NOTE_TYPE 1u
 #define SKEP_NOTE_OWNER "skep"
@@ -103,6 +105,39 @@ enum skep_batch_result {
 	SKEP_BATCH_REJECT,  /* never; counted as lost at the sink, the reason logged */
 };
 
+/* How a signal is had on this kernel; for `skep doctor`. */
+enum skep_signal_state {
+	SKEP_SIGNAL_OK = 1,
+	SKEP_SIGNAL_PARTIAL, /* had, but less of it or less exactly: why says what */
+	SKEP_SIGNAL_MISSING, /* this kernel or machine cannot: why says what it lacks */
+	SKEP_SIGNAL_OFF,     /* could be had: why says which option or command switches it on */
+};
+
+/*
+ * A detail: a measurement that costs too much to be always on.  It is attached on demand
+ * and detached by the host when its time is over or when nobody listens any more.
+ */
+struct skep_detail {
+	const char *name;   /* unique among the details of all plugins: "runqlat" */
+	const char *help;   /* one line, with what it costs */
+	uint32_t stream;    /* index of the stream (role DETAIL) of its records */
+	uint32_t scopes;    /* which scopes it can be limited to: bits 1 << enum skep_scope */
+};
+
+enum skep_scope {
+	SKEP_SCOPE_HOST = 0, /* everything */
+	SKEP_SCOPE_GROUP,    /* processes whose byte in the verdict map is value (a run) */
+	SKEP_SCOPE_CGROUP,   /* processes in that cgroup (its id, not those below it) */
+	SKEP_SCOPE_PID,      /* one process (tgid) */
+};
+
+struct skep_detail_scope {
+	uint32_t size;       /* sizeof(struct skep_detail_scope) in this host */
+	uint32_t kind;       /* enum skep_scope */
+	uint64_t value;
+	uint64_t id;         /* of this attachment: the first member of its records */
+};
+
 typedef void (*skep_watch_cb)(struct skep_instance *, void *arg, unsigned events);
 typedef void (*skep_timer_cb)(struct skep_instance *, void *arg);
 typedef void (*skep_work_cb)(void *arg);
@@ -121,7 +156,8 @@ struct skep_host {
 	/*
 	 * 1 byte per pid, in one element of a BPF array (mmap-able); -1 where the
 	 * host could not make one.  Index: tgid.  0: collect.  255: excluded, emit
-	 * nothing.  Children inherit: the probe that owns the fork hook copies the
+	 * nothing.  1 to 254, since 1.1: collect; and that is the group that a detail
+	 * may be for (struct skep_detail_scope).  Children inherit: the probe that owns the fork hook copies the
 	 * parent's byte.  BPF code reads it before anything else (kernel side: by
 	 * bpf_map__reuse_fd on a map of max_entries 1 and value size verdict_pids).
 	 */
@@ -184,6 +220,23 @@ struct skep_host {
 
 	/* Life-cycle probes: does the process table have this process already? */
 	bool (*process_known)(struct skep_instance *, const struct skep_upid *);
+
+	/* ---- since 1.1: check with SKEP_HAS(host, member) ---- */
+
+	/*
+	 * How the plugin has this signal here.  name: short and stable ("tcp.connections");
+	 * how: by which hook or file ("tp_btf/inet_sock_set_state"); why: NULL when OK.  All are
+	 * copied; the last word about a name counts.  Say it for every signal in start().
+	 */
+	void (*signal)(struct skep_instance *, const char *name, enum skep_signal_state, const char *how, const char *why);
+	/* Path of a cgroup below its hierarchy's root. false: not known. Borrowed until the callback returns. */
+	bool (*cgroup_path)(struct skep_instance *, uint64_t cgroup_id, struct skep_str *ret);
+	/* Once for each cgroup that has live processes in it that are not excluded; ids as in process records. */
+	void (*cgroups_live)(struct skep_instance *, void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path), void *arg);
+	/* Who has that pid (tgid) now, or had it last. false: not known. */
+	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
+	/* A detail has ended by itself (its process is gone, it cost too much): the host calls detach(). why: for people. */
+	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */
@@ -227,6 +280,20 @@ struct skep_plugin {
 	 * Called when somebody waits for an answer (end of a run, flush). Optional.
 	 */
 	void (*flush)(struct skep_instance *, void *state);
+
+	/* ---- since 1.1 ---- */
+
+	const struct skep_detail *details; /* NULL: none */
+	uint32_t detail_size;              /* sizeof(struct skep_detail) */
+	uint32_t n_details;
+	/*
+	 * Begin that detail (index in details).  Several may be attached at a time, also of the
+	 * same kind.  Records of it are emitted at each sample() and, the last ones, in
+	 * detach().  0, or a negative errno after host->fail(): -EBUSY when no room is left.
+	 */
+	int (*attach)(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
+	/* Always called once for each attach() that succeeded, at the latest before stop(). */
+	void (*detach)(struct skep_instance *, void *state, uint64_t id);
 };
 
 typedef const struct skep_plugin *(*skep_plugin_entry_fn)(const struct skep_host *);

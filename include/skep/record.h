@@ -52,7 +52,24 @@ enum skep_type {
 	SKEP_T_UPID,    /* struct skep_upid */
 	SKEP_T_HASH,    /* uint8_t[16] */
 	SKEP_T_IP,      /* uint8_t[16], IPv4 as ::ffff:a.b.c.d */
+	SKEP_T_HIST,    /* struct skep_hist; since 1.1 */
 };
+
+/*
+ * A distribution of whole numbers (ns, By): an OpenTelemetry exponential histogram of
+ * scale 2, four buckets to each doubling.  slots[0]: zeros; slots[1]: ones; slots[k],
+ * k >= 2: values in (2^((k-2)/4), 2^((k-1)/4)], which is that histogram's bucket k-2;
+ * the last of SKEP_HIST_SLOTS also has all that is larger.  skep/bpf/hist.bpf.h finds the
+ * slot in the kernel, skep/hist.h reads it.  n: slots that are given; those after are zero.
+ */
+struct skep_hist {
+	const uint64_t *slots;
+	uint32_t n;
+	uint32_t reserved; /* 0 */
+	uint64_t sum;      /* of all values */
+};
+#define SKEP_HIST_SLOTS 192u
+#define SKEP_HIST_SCALE 2
 
 enum skep_semantics {
 	SKEP_S_ATTRIBUTE = 1, /* describes; never added up */
@@ -81,6 +98,10 @@ enum skep_role {
 	SKEP_ROLE_PROC_FINAL, /* struct skep_process_final */
 	SKEP_ROLE_PROC_LIVE,  /* struct skep_process_live */
 	SKEP_ROLE_PROC_OOM,   /* struct skep_process_oom */
+	/* since 1.1 */
+	SKEP_ROLE_CGROUP,     /* about a cgroup, whose id (uint64_t) is the record's first member: passed on with its context */
+	SKEP_ROLE_LEDGER,     /* struct skep_ledger_post: kept for the ledger, not passed on */
+	SKEP_ROLE_DETAIL,     /* result of a detail, whose id (uint64_t) is the record's first member: passed on, and to who asked */
 };
 
 struct skep_stream {
@@ -221,6 +242,25 @@ struct skep_process_oom {
 	uint64_t peak_bytes;
 	struct skep_str cgroup;
 };
+
+/*
+ * An entry in one of the host's accounts.  Amounts are levels that go on from one post to
+ * the next (since boot, or since the probe began): the host takes differences, and shows
+ *   unattributed = reference - the sum of the parts
+ * for each account, interval and run.  Accounts that the host knows the name of:
+ *   "cpu"        ns   reference: CPUs x time; parts: idle, steal, irq, kernel, excluded (processes: the host itself)
+ *   "disk.read"  By   reference: the block devices' own counters; "disk.write" likewise
+ *   "net.rx"     By   reference: the interfaces' counters, loopback apart; "net.tx" likewise
+ * A part may shrink (a process that was excluded is let in): amounts are signed.
+ */
+struct skep_ledger_post {
+	struct skep_str account;
+	struct skep_str item;  /* "capacity", "idle", "kernel" ... one word */
+	int64_t amount;
+	uint64_t flags;        /* SKEP_LEDGER_* */
+};
+#define SKEP_LEDGER_REFERENCE 1u /* what the parts should add up to; otherwise a part */
+#define SKEP_LEDGER_MEMO 2u      /* shown beside the account, in neither: time that is within other parts (irq within tasks) */
 
 /* What the host knows about the process of a record; empty strings where unknown. */
 struct skep_context {

@@ -13,27 +13,17 @@
  * that leaves out is added up in a map as threads are freed (proc.h, struct proc_threads).
  */
 #include <skep/bpf/kernel.bpf.h>
+#include <skep/bpf/verdict.bpf.h>
 
 #include "proc.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by user space before the load. */
-const volatile __u32 verdict_pids = 8;       /* bytes in the verdict map's element */
 const volatile __u32 exit_has_group_dead;    /* sched_process_exit(task, group_dead): since 6.16 */
 const volatile __u32 cgroup_v1_memory;       /* 1: take the cgroup of the v1 memory controller, 0: of cgroup v2 */
 const volatile __u64 wake_at = 1 << 20;      /* bytes waiting in the ring before the consumer is woken */
 const volatile __u32 page_shift = 12;
-
-#define VERDICT_EXCLUDED 255
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, __u64); /* user space sets the real size: one byte a pid */
-} verdict SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -120,22 +110,6 @@ static __always_inline struct proc_counters *my_counters(void)
 		if (c_)                                    \
 			__sync_fetch_and_add(&c_->field_, 1); \
 	} while (0)
-
-static __always_inline __u8 *verdicts(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&verdict, &zero);
-}
-
-static __always_inline int excluded(__u32 pid)
-{
-	__u8 *v = verdicts();
-
-	if (!v || pid >= verdict_pids)
-		return 0;
-	return v[pid] == VERDICT_EXCLUDED;
-}
 
 /* Wake-ups cost more than everything else together: only when the ring fills up; else a timer drains it. */
 static __always_inline __u64 wake_flag(void)

@@ -6,22 +6,11 @@
  * the host would pay for.
  */
 #include <skep/bpf/kernel.bpf.h>
+#include <skep/bpf/verdict.bpf.h>
 
 #include "sched.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-const volatile __u32 verdict_pids = 8;
-
-#define VERDICT_EXCLUDED 255
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, __u64); /* user space puts the host's map here: one byte a pid */
-} verdict SEC(".maps");
 
 /* on_cpu exists with CONFIG_SMP only; in_iowait is a bit field */
 struct task_struct___sched {
@@ -58,14 +47,12 @@ int on_task(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task, *leader;
 	struct sched_task rec = {};
-	__u32 zero = 0, pid;
-	__u8 *v;
+	__u32 pid;
 
 	if (!t || t->flags & PF_KTHREAD || t->exit_state)
 		return 0;
 	pid = t->tgid;
-	v = bpf_map_lookup_elem(&verdict, &zero);
-	if (v && pid < verdict_pids && v[pid] == VERDICT_EXCLUDED)
+	if (excluded(pid))
 		return 0;
 	leader = t->group_leader;
 	rec.start_ns = leader->start_boottime;

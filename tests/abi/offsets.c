@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/abi/offsets.c - the layout of everything that crosses the plugin ABI, frozen for
- * ABI 1.0.  Compiling it is the test.  A plugin built long ago has these numbers in
+ * ABI 1.1.  Compiling it is the test.  A plugin built long ago has these numbers in
  * its code: a line here may never change within major 1, and a later minor only adds
  * lines for members at the end, and raises sizes.  Enumerators are numbers on the
  * wire as well.
@@ -137,6 +137,18 @@ AT(skep_process_oom, peak_bytes, 24);
 AT(skep_process_oom, cgroup, 32);
 SIZE(skep_process_oom, 48);
 
+/* 1.1 */
+AT(skep_hist, slots, 0);
+AT(skep_hist, n, 8);
+AT(skep_hist, reserved, 12);
+AT(skep_hist, sum, 16);
+SIZE(skep_hist, 24);
+AT(skep_ledger_post, account, 0);
+AT(skep_ledger_post, item, 16);
+AT(skep_ledger_post, amount, 32);
+AT(skep_ledger_post, flags, 40);
+SIZE(skep_ledger_post, 48);
+
 AT(skep_context, size, 0);
 AT(skep_context, reserved, 4);
 AT(skep_context, run, 8);
@@ -209,7 +221,25 @@ AT(skep_host, redact, 160);
 AT(skep_host, cgroup_known, 168);
 AT(skep_host, batch_done, 176);
 AT(skep_host, process_known, 184);
-SIZE(skep_host, 192);
+/* 1.1 */
+AT(skep_host, signal, 192);
+AT(skep_host, cgroup_path, 200);
+AT(skep_host, cgroups_live, 208);
+AT(skep_host, process_by_pid, 216);
+AT(skep_host, detail_over, 224);
+SIZE(skep_host, 232);
+
+AT(skep_detail, name, 0);
+AT(skep_detail, help, 8);
+AT(skep_detail, stream, 16);
+AT(skep_detail, scopes, 20);
+SIZE(skep_detail, 24);
+
+AT(skep_detail_scope, size, 0);
+AT(skep_detail_scope, kind, 4);
+AT(skep_detail_scope, value, 8);
+AT(skep_detail_scope, id, 16);
+SIZE(skep_detail_scope, 24);
 
 AT(skep_sink_ops, size, 0);
 AT(skep_sink_ops, max_in_flight, 4);
@@ -238,7 +268,13 @@ AT(skep_plugin, stop, 112);
 AT(skep_plugin, close, 120);
 AT(skep_plugin, sink, 128);
 AT(skep_plugin, flush, 136);
-SIZE(skep_plugin, 144);
+/* 1.1 */
+AT(skep_plugin, details, 144);
+AT(skep_plugin, detail_size, 152);
+AT(skep_plugin, n_details, 156);
+AT(skep_plugin, attach, 160);
+AT(skep_plugin, detach, 168);
+SIZE(skep_plugin, 176);
 
 IS(SKEP_T_U64, 1);
 IS(SKEP_T_I64, 2);
@@ -250,6 +286,9 @@ IS(SKEP_T_STRV, 7);
 IS(SKEP_T_UPID, 8);
 IS(SKEP_T_HASH, 9);
 IS(SKEP_T_IP, 10);
+IS(SKEP_T_HIST, 11);
+IS(SKEP_HIST_SLOTS, 192u);
+IS(SKEP_HIST_SCALE, 2);
 
 IS(SKEP_S_ATTRIBUTE, 1);
 IS(SKEP_S_GAUGE, 2);
@@ -264,6 +303,19 @@ IS(SKEP_ROLE_PROC_EXIT, 4);
 IS(SKEP_ROLE_PROC_FINAL, 5);
 IS(SKEP_ROLE_PROC_LIVE, 6);
 IS(SKEP_ROLE_PROC_OOM, 7);
+IS(SKEP_ROLE_CGROUP, 8);
+IS(SKEP_ROLE_LEDGER, 9);
+IS(SKEP_ROLE_DETAIL, 10);
+IS(SKEP_LEDGER_REFERENCE, 1u);
+IS(SKEP_LEDGER_MEMO, 2u);
+IS(SKEP_SIGNAL_OK, 1);
+IS(SKEP_SIGNAL_PARTIAL, 2);
+IS(SKEP_SIGNAL_MISSING, 3);
+IS(SKEP_SIGNAL_OFF, 4);
+IS(SKEP_SCOPE_HOST, 0);
+IS(SKEP_SCOPE_GROUP, 1);
+IS(SKEP_SCOPE_CGROUP, 2);
+IS(SKEP_SCOPE_PID, 3);
 
 IS(SKEP_STREAM_SAMPLE, 1u);
 IS(SKEP_EXEC_ARGV_UNREADABLE, 1u);
@@ -297,7 +349,7 @@ IS(SKEP_BATCH_RETRY, 2);
 IS(SKEP_BATCH_REJECT, 3);
 
 IS(SKEP_ABI_MAJOR, 1);
-IS(SKEP_ABI_MINOR, 0);
+IS(SKEP_ABI_MINOR, 1);
 IS(SKEP_NOTE_MAGIC, 0x70656b73u);
 IS(SKEP_NOTE_TYPE, 1u);
 IS(SKEP_OPT_RELOADABLE, 1u);
