@@ -85,6 +85,23 @@ static bool is_string(const struct skep_field *f)
 	return f->type == SKEP_T_STR || f->type == SKEP_T_STRV;
 }
 
+/* A copy that can be pointed to: slots aligned, none beyond what the type has. */
+static size_t hist_size(const struct skep_hist *h)
+{
+	return h->slots ? (h->n < SKEP_HIST_SLOTS ? h->n : SKEP_HIST_SLOTS) * sizeof(uint64_t) : 0;
+}
+
+static char *copy_hist(struct skep_hist *h, char *to)
+{
+	size_t size = hist_size(h);
+
+	if (size > 0)
+		memcpy(to, h->slots, size);
+	h->slots = (const uint64_t *)(const void *)to;
+	h->n = (uint32_t)(size / sizeof(uint64_t));
+	return to + size;
+}
+
 static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i)
 {
 	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
@@ -126,12 +143,19 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 	char *at, *data;
 
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		struct skep_str str;
+		const char *from = (const char *)rec + field_at(s, i)->offset;
 
-		if (!is_string(field_at(s, i)))
-			continue;
-		memcpy(&str, (const char *)rec + field_at(s, i)->offset, sizeof(str));
-		need += (size_t)str.len + 1;
+		if (is_string(field_at(s, i))) {
+			struct skep_str str;
+
+			memcpy(&str, from, sizeof(str));
+			need += (size_t)str.len + 1;
+		} else if (field_at(s, i)->type == SKEP_T_HIST) {
+			struct skep_hist hist;
+
+			memcpy(&hist, from, sizeof(hist));
+			need += hist_size(&hist);
+		}
 	}
 	if (copy_context)
 		need += aligned(sizeof(*c)) + (size_t)context->run.len + context->pipeline.len + context->task.len +
@@ -150,6 +174,16 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 		at += aligned(sizeof(*c));
 	}
 	memcpy(data, rec, s->record_size);
+	/* first, while what follows is still aligned */
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		struct skep_hist hist;
+
+		if (field_at(s, i)->type != SKEP_T_HIST)
+			continue;
+		memcpy(&hist, data + field_at(s, i)->offset, sizeof(hist));
+		at = copy_hist(&hist, at);
+		memcpy(data + field_at(s, i)->offset, &hist, sizeof(hist));
+	}
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		struct skep_str str;
 

@@ -276,6 +276,20 @@ struct skep_str cgroups_path(struct cgroups *c, uint64_t id, uint64_t now_ns)
 	return e ? (struct skep_str){ e->path, e->len, e->len } : (struct skep_str){ "", 0, 0 };
 }
 
+uint64_t cgroups_id(struct cgroups *c, const char *path, uint64_t now_ns)
+{
+	struct stat st;
+	char *full;
+	int err;
+
+	(void)now_ns;
+	if (!c->mount || asprintf(&full, "%s%s", c->mount, path) < 0)
+		return 0;
+	err = stat(full, &st);
+	free(full);
+	return err == 0 && S_ISDIR(st.st_mode) ? st.st_ino : 0;
+}
+
 size_t cgroups_count(const struct cgroups *c)
 {
 	return c->n;

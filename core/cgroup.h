@@ -23,6 +23,8 @@ bool cgroups_known(struct cgroups *, uint64_t id, const struct skep_str *path); 
  * walk over the hierarchy, at most one a second.
  */
 struct skep_str cgroups_path(struct cgroups *, uint64_t id, uint64_t now_ns);
+/* The id of the cgroup with that path, 0: there is none. Walks like cgroups_path. */
+uint64_t cgroups_id(struct cgroups *, const char *path, uint64_t now_ns);
 size_t cgroups_count(const struct cgroups *);
 
 #endif

@@ -92,12 +92,12 @@ static void on_tick(uv_timer_t *timer)
 				part->sweeping = false;
 		}
 	collector_facets_drained(c);
+	collector_details_tick(c, clock_boot_ns());
 	track_tick(c->track, clock_boot_ns());
 }
 
-static void on_sample(uv_timer_t *timer)
+void collector_sample_now(struct collector *c)
 {
-	struct collector *c = timer->data;
 	bool sweeping = false;
 
 	if (c->sample_due) /* a sweep that never ended must not stop the samples */
@@ -114,6 +114,11 @@ static void on_sample(uv_timer_t *timer)
 		c->sample_due = true;
 	else
 		collector_sample_out(c);
+}
+
+static void on_sample(uv_timer_t *timer)
+{
+	collector_sample_now(timer->data);
 }
 
 /* ---- made and freed -------------------------------------------------------------- */
@@ -170,6 +175,10 @@ static void destroy(struct collector *c)
 		free(part);
 		instance_free(inst);
 	}
+	ledger_mark_free(c->ledger_first);
+	ledger_mark_free(c->ledger_before);
+	ledger_mark_free(c->ledger_last);
+	ledger_free(c->ledger);
 	facets_free(c->facets);
 	cgroups_free(c->cgroups);
 	tools_free(c->tools);
@@ -215,7 +224,8 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	err = -ENOMEM;
 	c->cgroups = cgroups_new(NULL);
 	c->facets = facets_new();
-	if (!c->cgroups || !c->facets)
+	c->ledger = ledger_new();
+	if (!c->cgroups || !c->facets || !c->ledger)
 		goto out;
 	/* Before any probe starts: with runs only nobody is let in until a run begins. */
 	verdict_open(&c->verdict, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
@@ -354,7 +364,7 @@ static int add_streams(struct collector *c, struct skep_instance *inst, struct d
 					 "%s: another plugin has a stream \"%s\" already; this one's figures are left out", inst->name, s->name);
 				err = 0;
 			}
-		} else if (s->role == SKEP_ROLE_NONE) {
+		} else if (s->role == SKEP_ROLE_NONE || s->role == SKEP_ROLE_CGROUP || s->role == SKEP_ROLE_DETAIL) {
 			err = out_stream_add(c->out, s);
 			part->streams[i] = err;
 		}
@@ -404,7 +414,8 @@ static int connect_all(struct collector *c, struct diag *diag)
 	c->stream_run = out_stream_add(c->out, &out_stream_run);
 	c->stream_sample = out_stream_add(c->out, &out_stream_tool_sample);
 	c->stream_loss = out_stream_add(c->out, &out_stream_loss);
-	if (c->stream_process < 0 || c->stream_run < 0 || c->stream_sample < 0 || c->stream_loss < 0)
+	c->stream_ledger = out_stream_add(c->out, &out_stream_ledger);
+	if (c->stream_ledger < 0 || c->stream_process < 0 || c->stream_run < 0 || c->stream_sample < 0 || c->stream_loss < 0)
 		return -ENOMEM;
 	env.facets = c->facets;
 	env.out = c->out;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <skep/plugin.h>
 #include <uv.h>
 
 #include "core/config.h"
@@ -59,6 +60,42 @@ int collector_run_begin(struct collector *, const struct run_spec *);
  * every sink has acknowledged or given up.
  */
 void collector_run_end(struct collector *, const char *id, int wait_status, const struct rusage *, void (*done)(void *arg), void *arg);
+
+/*
+ * Details on demand.  A record of one goes to on_record as it is emitted (its first
+ * member is the id), and to the sinks like any other.  on_over is called once, when its
+ * time is over, its run has ended, its probe has stopped or gave up, or by
+ * collector_detach; after the last record, never from inside collector_attach.
+ */
+struct detail_spec {
+	const char *detail;       /* "runqlat", or "sched:runqlat" where instances share it */
+	uint64_t for_ns;          /* 0: until it is detached */
+	enum skep_scope scope;
+	const char *run;          /* SKEP_SCOPE_GROUP: id or name of a live run */
+	const char *cgroup;       /* SKEP_SCOPE_CGROUP: its path, or its id in decimal */
+	uint32_t pid;             /* SKEP_SCOPE_PID */
+	void (*on_record)(void *arg, uint64_t id, const struct skep_record *);
+	void (*on_over)(void *arg, uint64_t id, const char *why);
+	void *arg;
+};
+/* 0 and the id; or -errno and why, in words (to be freed; NULL: no memory). */
+int collector_attach(struct collector *, const struct detail_spec *, uint64_t *ret_id, char **ret_why);
+int collector_detach(struct collector *, uint64_t id); /* -ENOENT: there is none of that id */
+/* For those that are attached: detail, instance, scope in words, what is left of its time (0: no end). */
+void collector_attached(const struct collector *, void (*cb)(void *arg, uint64_t id, const char *detail, const char *instance,
+			const char *scope, uint64_t left_ns), void *arg);
+
+/* Runs that have not ended: id, name, since when, processes alive, found by session. */
+void collector_runs(const struct collector *, void (*cb)(void *arg, const char *id, const char *name, uint64_t start_ns,
+		    uint64_t alive, bool found), void *arg);
+
+/*
+ * The books: of the last interval, or (whole) since the collector's first sample.
+ * ret_interval_ns 0: there are none yet.
+ */
+struct ledger_line;
+void collector_ledger(const struct collector *, bool whole, void (*cb)(void *arg, const struct ledger_line *), void *arg,
+		      uint64_t *ret_interval_ns);
 
 /* For the live line; figures of the last sample and the events since. */
 struct collector_live {

@@ -47,6 +47,8 @@ int collector_run_begin(struct collector *c, const struct run_spec *spec)
 		run_free(&c->track->runs, run);
 		return err;
 	}
+	/* Its books begin here; while nothing of it has run. */
+	collector_sample_now(c);
 	if (c->options.runs_only)
 		verdict_set(&c->verdict, spec->root, VERDICT_COLLECT);
 	collector_run_out(c, run);
@@ -105,6 +107,16 @@ static bool run_settled(struct collector *c, struct ending *e, uint64_t now_ns)
 	return false;
 }
 
+/* The last part of every probe, so that the run's books end with the run. */
+static bool run_sampled_last(struct collector *c, struct ending *e)
+{
+	if (!e->sampled) {
+		e->sampled = true;
+		collector_sample_now(c);
+	}
+	return !c->sample_due || clock_boot_ns() - e->began_ns >= FINALS_NS;
+}
+
 static void run_close(struct collector *c, struct ending *e)
 {
 	struct run *run = e->run;
@@ -113,6 +125,8 @@ static void run_close(struct collector *c, struct ending *e)
 	collector_run_sample_out(c, run);
 	run_sampled(run);
 	collector_loss_out(c);
+	collector_details_end(c, run, "its run has ended");
+	collector_run_ledger_out(c, run);
 	run->ended = true;
 	collector_run_out(c, run);
 	out_flush(c->out);
@@ -142,7 +156,7 @@ static void step_endings(struct collector *c, bool hurry)
 		struct ending *e = *at;
 		uint64_t now_ns = clock_boot_ns();
 
-		if (!e->closed && (hurry || run_settled(c, e, now_ns)))
+		if (!e->closed && (hurry || (run_settled(c, e, now_ns) && run_sampled_last(c, e))))
 			run_close(c, e);
 		if (e->closed && now_ns < e->began_ns)
 			now_ns = e->began_ns; /* closed just now: the sinks' time begins */
@@ -219,6 +233,7 @@ static void step_stop(struct collector *c)
 			step_endings(c, true);
 			now_ns = clock_boot_ns();
 		}
+		collector_details_end(c, NULL, "skep stops");
 		if (!stop_kind(c, true))
 			return;
 		if (c->track) {

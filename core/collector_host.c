@@ -3,6 +3,8 @@
  * core/collector_host.c - what plugins call that is the collector's: records, losses,
  * sweeps, secrets, cgroups, the fate of batches.
  */
+#include <string.h>
+
 #include "core/collector_priv.h"
 #include "core/log.h"
 
@@ -14,6 +16,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 	uint64_t now_ns = clock_boot_ns();
 	struct skep_context context;
 	const struct skep_stream *s;
+	uint64_t cgroup_id;
 
 	if (stream >= desc->n_streams || !rec || !c->track) {
 		log_at(SKEP_LOG_ERROR, inst->name, "emitted a record of stream %u, but has only %u: a bug in the plugin", stream,
@@ -34,6 +37,17 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 		break;
 	case SKEP_ROLE_FACET:
 		track_facet(c->track, s, who, rec, now_ns);
+		break;
+	case SKEP_ROLE_LEDGER:
+		ledger_post(c->ledger, rec);
+		break;
+	case SKEP_ROLE_CGROUP:
+		memcpy(&cgroup_id, rec, sizeof(cgroup_id));
+		track_cgroup_context(c->track, cgroup_id, &context);
+		out_emit(c->out, part->streams[stream], who, time_ns ? time_ns : now_ns, rec, &context);
+		break;
+	case SKEP_ROLE_DETAIL:
+		collector_detail_record(c, inst, s, part->streams[stream], who, time_ns ? time_ns : now_ns, rec);
 		break;
 	default:
 		if (who)
@@ -155,6 +169,39 @@ static bool host_process_known(struct skep_instance *inst, const struct skep_upi
 	return c->track && track_known(c->track, who);
 }
 
+static bool host_cgroup_path(struct skep_instance *inst, uint64_t cgroup_id, struct skep_str *ret)
+{
+	struct collector *c = inst->owner;
+
+	*ret = cgroups_path(c->cgroups, cgroup_id, clock_boot_ns());
+	return ret->len > 0;
+}
+
+static void host_cgroups_live(struct skep_instance *inst, void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path),
+			      void *arg)
+{
+	struct collector *c = inst->owner;
+
+	if (c->track && track_cgroups_live(c->track, clock_boot_ns(), cb, arg) < 0)
+		log_at(SKEP_LOG_WARNING, inst->name, "no memory to list cgroups; left out of this interval");
+}
+
+static bool host_process_by_pid(struct skep_instance *inst, uint32_t pid, struct skep_upid *ret)
+{
+	const struct collector *c = inst->owner;
+	const struct proc *p = c->track ? proctab_latest(c->track->table, pid) : NULL;
+
+	if (!p)
+		return false;
+	*ret = p->upid;
+	return true;
+}
+
+static void host_detail_over(struct skep_instance *inst, uint64_t id, const char *why)
+{
+	collector_detail_over(inst->owner, id, why);
+}
+
 const struct instance_ops collector_ops = {
 	.emit = host_emit,
 	.drained = host_drained,
@@ -165,6 +212,10 @@ const struct instance_ops collector_ops = {
 	.cgroup_known = host_cgroup_known,
 	.batch_done = host_batch_done,
 	.process_known = host_process_known,
+	.cgroup_path = host_cgroup_path,
+	.cgroups_live = host_cgroups_live,
+	.process_by_pid = host_process_by_pid,
+	.detail_over = host_detail_over,
 };
 
 int collector_submit(void *inst, const struct skep_batch *batch)

@@ -14,6 +14,11 @@ static struct skep_str text(const char *s)
 	return (struct skep_str){ s, (uint32_t)strlen(s), (uint32_t)strlen(s) };
 }
 
+void collector_run_context(const struct run *run, struct skep_context *ret)
+{
+	*ret = (struct skep_context){ .size = sizeof(*ret), .run = text(run->id), .pipeline = text(run->pipeline) };
+}
+
 static struct skep_context run_context(const struct run *run, const struct interned *tool)
 {
 	return (struct skep_context){
@@ -98,6 +103,7 @@ void collector_run_over(void *arg, struct run *run)
 
 	collector_run_sample_out(c, run);
 	run_sampled(run);
+	collector_run_ledger_out(c, run);
 	run->ended = true;
 	collector_run_out(c, run);
 }
@@ -165,6 +171,8 @@ void collector_sample_out(struct collector *c)
 		run_sampled(run);
 	}
 	sampler_take(c->track->sampler, true, NULL, cell_out, &s);
+	collector_ledger_cut(c);
+	collector_details_members(c);
 	collector_loss_out(c);
 	track_runs_reap(c->track);
 	c->sampled_ns = s.now_ns;

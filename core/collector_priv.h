@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/collector.h"
+#include "core/ledger.h"
 #include "core/plugin.h"
 #include "core/redact.h"
 #include "core/track.h"
@@ -34,6 +35,7 @@ struct ending {
 	struct run *run;         /* NULL: there is no such run, or its record is out */
 	uint64_t began_ns, asked_ns; /* asked: when a sweep was last asked for */
 	uint64_t last_id;        /* batch that must be settled */
+	bool sampled;            /* every probe has been asked for its last part */
 	bool closed;             /* the record is out; the sinks are waited for */
 	void (*done)(void *arg);
 	void *arg;
@@ -57,7 +59,9 @@ struct collector {
 	struct out *out;
 	struct track *track; /* NULL until opened */
 	struct skep_instance *instances; /* probes, then sinks */
-	int stream_process, stream_run, stream_sample, stream_loss;
+	struct ledger *ledger;
+	struct ledger_mark *ledger_first, *ledger_before, *ledger_last; /* since when; the last interval. NULL: not yet */
+	int stream_process, stream_run, stream_sample, stream_loss, stream_ledger;
 	bool running;
 	uv_timer_t pump;   /* what the way out waits for */
 	uv_timer_t tick;   /* housekeeping, a few times a second */
@@ -70,18 +74,28 @@ struct collector {
 	size_t n_told;
 	uint64_t told_missing; /* of the final records that never came */
 	struct ending *endings;
+	struct attachment *attachments;
+	uint64_t last_attachment; /* the id */
 	enum stop_phase stop;
 	uint64_t stop_ns, drain_ns;
 	void (*stop_done)(void *arg);
 	void *stop_arg;
 };
 
+/* collector.c */
+void collector_sample_now(struct collector *); /* all probes; the records follow at once, or with the sweep's end */
+
 /* collector_host.c */
 extern const struct instance_ops collector_ops;
 void collector_facets_drained(struct collector *); /* some probe has come to another time, or state */
 int collector_submit(void *inst, const struct skep_batch *);
 
+/* collector_ledger.c */
+void collector_ledger_cut(struct collector *);                    /* at each sample: the interval's lines out */
+void collector_run_ledger_out(struct collector *, const struct run *); /* from its first cut to the last one */
+
 /* collector_out.c */
+void collector_run_context(const struct run *, struct skep_context *ret);
 void collector_run_out(struct collector *, struct run *); /* its record, as it is now */
 void collector_sample_out(struct collector *);            /* all tools, losses; begins the next interval */
 void collector_run_sample_out(struct collector *, struct run *); /* the last, partial interval of a run */
@@ -89,6 +103,14 @@ void collector_loss_out(struct collector *);
 void collector_lost_now(const struct collector *, uint64_t ret[OUT_LOSSES]);
 void collector_run_found(void *c, struct run *);
 void collector_run_over(void *c, struct run *);
+
+/* collector_detail.c */
+void collector_detail_record(struct collector *, struct skep_instance *, const struct skep_stream *, int out_stream,
+			     const struct skep_upid *, uint64_t time_ns, const void *rec);
+void collector_detail_over(struct collector *, uint64_t id, const char *why);
+void collector_details_tick(struct collector *, uint64_t now_ns); /* ends those whose time has come */
+void collector_details_members(struct collector *);               /* at each sample: processes that joined their run otherwise than by fork */
+void collector_details_end(struct collector *, const struct run *, const char *why); /* all of that run; NULL: all */
 
 /* collector_end.c */
 void collector_on_fast(uv_timer_t *);

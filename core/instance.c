@@ -202,6 +202,46 @@ void instance_flush(struct skep_instance *inst)
 	instance_leave(inst, entered, "flush", true);
 }
 
+const struct skep_detail *instance_detail(const struct skep_instance *inst, unsigned i)
+{
+	const struct skep_plugin *desc = inst->plugin->desc;
+
+	if (!SKEP_HAS(desc, details) || !SKEP_HAS(desc, n_details) || i >= desc->n_details)
+		return NULL;
+	return (const void *)((const char *)desc->details + (size_t)i * desc->detail_size);
+}
+
+int instance_attach(struct skep_instance *inst, unsigned detail, const struct skep_detail_scope *scope, char **ret_why)
+{
+	uint64_t entered;
+	int err;
+
+	if (inst->state != INSTANCE_RUNNING || inst->ending)
+		return -ESHUTDOWN;
+	if (!instance_detail(inst, detail))
+		return -EINVAL;
+	entered = instance_enter(inst);
+	err = instance_errno(inst->plugin->desc->attach(inst, inst->data, detail, scope));
+	if (err < 0) {
+		*ret_why = inst->failing ? inst->failing : strdup(strerror(-err));
+		inst->failing = NULL;
+	}
+	/* loading and attaching programs takes as long as the verifier does */
+	instance_leave(inst, entered, "attach", false);
+	return err;
+}
+
+void instance_detach(struct skep_instance *inst, uint64_t id)
+{
+	uint64_t entered;
+
+	if (inst->state != INSTANCE_RUNNING || !SKEP_HAS(inst->plugin->desc, detach))
+		return;
+	entered = instance_enter(inst);
+	inst->plugin->desc->detach(inst, inst->data, id);
+	instance_leave(inst, entered, "detach", false);
+}
+
 int instance_submit(struct skep_instance *inst, const struct skep_batch *batch)
 {
 	uint64_t entered;
@@ -250,6 +290,7 @@ struct skep_instance *instance_free(struct skep_instance *inst)
 		       inst->working, inst->closing);
 		return NULL;
 	}
+	instance_signals_free(inst);
 	while ((counter = inst->counters)) {
 		inst->counters = counter->next;
 		free(counter);

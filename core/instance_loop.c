@@ -488,6 +488,28 @@ static bool loop_process_known(struct skep_instance *inst, const struct skep_upi
 	return inst->ops->process_known && inst->ops->process_known(inst, who);
 }
 
+static bool loop_cgroup_path(struct skep_instance *inst, uint64_t cgroup_id, struct skep_str *ret)
+{
+	return inst->ops->cgroup_path && inst->ops->cgroup_path(inst, cgroup_id, ret);
+}
+
+static void loop_cgroups_live(struct skep_instance *inst, void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path), void *arg)
+{
+	if (inst->ops->cgroups_live)
+		inst->ops->cgroups_live(inst, cb, arg);
+}
+
+static bool loop_process_by_pid(struct skep_instance *inst, uint32_t pid, struct skep_upid *ret)
+{
+	return inst->ops->process_by_pid && inst->ops->process_by_pid(inst, pid, ret);
+}
+
+static void loop_detail_over(struct skep_instance *inst, uint64_t id, const char *why)
+{
+	if (inst->ops->detail_over)
+		inst->ops->detail_over(inst, id, why);
+}
+
 void instance_host_fill(struct skep_host *host)
 {
 	host->size = sizeof(*host);
@@ -511,4 +533,9 @@ void instance_host_fill(struct skep_host *host)
 	host->cgroup_known = loop_cgroup_known;
 	host->batch_done = loop_batch_done;
 	host->process_known = loop_process_known;
+	host->signal = instance_signal;
+	host->cgroup_path = loop_cgroup_path;
+	host->cgroups_live = loop_cgroups_live;
+	host->process_by_pid = loop_process_by_pid;
+	host->detail_over = loop_detail_over;
 }

@@ -133,6 +133,18 @@ static const struct skep_field loss_fields[] = {
 };
 #undef REC
 
+#define REC struct out_ledger
+static const struct skep_field ledger_fields[] = {
+	STR(run, "id of the run, empty: an interval of the host"),
+	STR(account, "cpu (ns), disk.read, disk.write, net.rx, net.tx (bytes)"),
+	STR(item, "what of it"),
+	STR(kind, "reference, part of it, memo (within other parts) or unattributed (reference less parts)"),
+	TIME(start_ns, "begin of the time it is about"),
+	LEVEL(interval_ns, "ns", "length of that time"),
+	F(amount, SKEP_T_I64, SKEP_S_DELTA, "1", "in it, in the account's unit"),
+};
+#undef REC
+
 #define STREAM(symbol, name_, struct_, fields_, flags_, help_)                                                  \
 	const struct skep_stream symbol = {                                                                     \
 		.size = sizeof(struct skep_stream),                                                             \
@@ -150,4 +162,6 @@ STREAM(out_stream_process, "process.exit", struct out_process, process_fields, 0
 STREAM(out_stream_run, "run", struct out_run, run_fields, 0, "one execution, at its begin and at its end");
 STREAM(out_stream_tool_sample, "tool.sample", struct out_tool_sample, tool_sample_fields, SKEP_STREAM_SAMPLE,
        "what the processes of a tool used in one interval");
+STREAM(out_stream_ledger, "ledger", struct out_ledger, ledger_fields, SKEP_STREAM_SAMPLE,
+       "the books of an interval or of a run: reference, parts, and what is unattributed");
 STREAM(out_stream_loss, "loss", struct out_loss, loss_fields, 0, "records that were lost");

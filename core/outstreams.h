@@ -74,9 +74,19 @@ struct out_loss {
 	uint64_t count; /* since the last such record */
 };
 
+/* A line of the books, for one interval of the host, or for a run. */
+struct out_ledger {
+	struct skep_str run;           /* empty: the host, one interval */
+	struct skep_str account, item; /* skep/record.h, struct skep_ledger_post */
+	struct skep_str kind;          /* "reference" "part" "memo" "unattributed" */
+	uint64_t start_ns, interval_ns;
+	int64_t amount;                /* ns or bytes, by account */
+};
+
 extern const struct skep_stream out_stream_process;     /* "process.exit", without facets */
 extern const struct skep_stream out_stream_run;         /* "run" */
 extern const struct skep_stream out_stream_tool_sample; /* "tool.sample" */
 extern const struct skep_stream out_stream_loss;        /* "loss" */
+extern const struct skep_stream out_stream_ledger;      /* "ledger" */
 
 #endif

@@ -57,6 +57,17 @@ struct instance_ops {
 	bool (*cgroup_known)(struct skep_instance *, uint64_t cgroup_id, const struct skep_str *path);
 	void (*batch_done)(struct skep_instance *, const struct skep_batch *, enum skep_batch_result, const char *why);
 	bool (*process_known)(struct skep_instance *, const struct skep_upid *);
+	bool (*cgroup_path)(struct skep_instance *, uint64_t cgroup_id, struct skep_str *ret);
+	void (*cgroups_live)(struct skep_instance *, void (*cb)(void *arg, uint64_t id, const struct skep_str *path), void *arg);
+	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
+	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
+};
+
+/* How a plugin says that it has a signal on this kernel (skep_host.signal). */
+struct instance_signal {
+	struct instance_signal *next;
+	char *name, *how, *why; /* how, why: "" when nothing was said */
+	enum skep_signal_state state;
 };
 
 struct skep_counter {
@@ -83,6 +94,7 @@ struct skep_instance {
 	unsigned working; /* work() under way */
 	unsigned closing; /* uv handles whose close callback is still to come */
 	struct skep_counter *counters;
+	struct instance_signal *signals; /* in the order in which they were first named */
 	uint64_t budget_ns;      /* a callback that takes longer is an overrun; open, start, stop, close are exempt */
 	uint64_t overruns;       /* callbacks over budget */
 	uint64_t busy_ns;        /* time spent in all callbacks, what they called in the host included */
@@ -122,6 +134,11 @@ int instance_start(struct skep_instance *);
 int instance_retry(struct skep_instance *);
 void instance_sample(struct skep_instance *);
 void instance_flush(struct skep_instance *);
+/* A detail of the plugin's table. 0 or the plugin's -errno, with ret_why (to be freed; NULL: no memory) when it said why. */
+int instance_attach(struct skep_instance *, unsigned detail, const struct skep_detail_scope *, char **ret_why);
+void instance_detach(struct skep_instance *, uint64_t id);
+/* Row i of the plugin's table of details, NULL: there is none. */
+const struct skep_detail *instance_detail(const struct skep_instance *, unsigned i);
 /* Sinks. 0 or -errno (offer it again later): the plugin's, -ESHUTDOWN when it is not running. */
 int instance_submit(struct skep_instance *, const struct skep_batch *);
 /*
@@ -149,6 +166,9 @@ uint64_t instance_enter(struct skep_instance *);
 void instance_leave(struct skep_instance *, uint64_t entered, const char *what, bool has_budget);
 /* Close what the plugin left open. Returns how many were still active. */
 unsigned instance_close_leftovers(struct skep_instance *);
+/* instance_signal.c: what skep_host.signal does, and the end of it. */
+void instance_signal(struct skep_instance *, const char *name, enum skep_signal_state, const char *how, const char *why);
+void instance_signals_free(struct skep_instance *);
 /* instance.c, for instance_loop.c: run a pending end if nothing is in its way. */
 void instance_end_if_due(struct skep_instance *);
 

@@ -17,6 +17,7 @@
 #define STREAM_SIZE_1_0   (offsetof(struct skep_stream, fields) + sizeof(((struct skep_stream *)NULL)->fields))
 #define FIELD_SIZE_1_0    (offsetof(struct skep_field, help) + sizeof(((struct skep_field *)NULL)->help))
 #define OPTION_SIZE_1_0   (offsetof(struct skep_option, help) + sizeof(((struct skep_option *)NULL)->help))
+#define DETAIL_SIZE_1_1   (offsetof(struct skep_detail, scopes) + sizeof(((struct skep_detail *)NULL)->scopes))
 
 #define STATE_SIZE_MAX    (16u << 20)
 /* Far above any real table: an uninitialised count must not become a long walk. */
@@ -24,6 +25,7 @@
 #define FIELDS_MAX        1024u
 #define OPTIONS_MAX       1024u
 #define RECORD_SIZE_MAX   (1u << 20)
+#define DETAILS_MAX       64u
 
 struct check {
 	const char *path;
@@ -69,6 +71,10 @@ static bool check_type(uint32_t type, size_t *ret_size, size_t *ret_align)
 		*ret_size = sizeof(struct skep_upid);
 		*ret_align = _Alignof(struct skep_upid);
 		return true;
+	case SKEP_T_HIST:
+		*ret_size = sizeof(struct skep_hist);
+		*ret_align = _Alignof(struct skep_hist);
+		return true;
 	case SKEP_T_HASH:
 	case SKEP_T_IP:
 		*ret_size = 16;
@@ -95,6 +101,11 @@ static size_t check_role_size(uint32_t role)
 		return sizeof(struct skep_process_live);
 	case SKEP_ROLE_PROC_OOM:
 		return sizeof(struct skep_process_oom);
+	case SKEP_ROLE_CGROUP:
+	case SKEP_ROLE_DETAIL:
+		return sizeof(uint64_t); /* the id */
+	case SKEP_ROLE_LEDGER:
+		return sizeof(struct skep_ledger_post);
 	default:
 		return 0;
 	}
@@ -150,7 +161,7 @@ static int check_stream(const struct check *c, const struct skep_plugin *desc, u
 	for (uint32_t k = 0; k < i; k++)
 		if (strcmp(desc->streams[k]->name, stream->name) == 0)
 			return check_fail(c, "two streams are named \"%s\"", stream->name);
-	if (stream->role > SKEP_ROLE_PROC_OOM)
+	if (stream->role > SKEP_ROLE_DETAIL)
 		return check_fail(c, "stream \"%s\": role %u is not known", stream->name, stream->role);
 	if (stream->record_size == 0 || stream->record_size > RECORD_SIZE_MAX)
 		return check_fail(c, "stream \"%s\": a record of %u bytes (1 to %u are accepted)", stream->name,
@@ -232,6 +243,36 @@ static int check_options(const struct check *c, const struct skep_plugin *desc)
 	}
 }
 
+static int check_details(const struct check *c, const struct skep_plugin *desc)
+{
+	const struct skep_detail *detail, *other;
+
+	if (!SKEP_HAS(desc, details) || !SKEP_HAS(desc, n_details))
+		return 0;
+	if (desc->detail_size < DETAIL_SIZE_1_1 || desc->detail_size % _Alignof(struct skep_detail) != 0)
+		return check_fail(c, "detail_size %u, expected sizeof(struct skep_detail) (%zu in ABI 1.1)", desc->detail_size,
+				  DETAIL_SIZE_1_1);
+	if (desc->n_details > DETAILS_MAX)
+		return check_fail(c, "%u details, at most %u are accepted", desc->n_details, DETAILS_MAX);
+	if (!SKEP_HAS(desc, attach) || !SKEP_HAS(desc, detach))
+		return check_fail(c, "a table of details, but attach() or detach() is not set");
+	for (uint32_t i = 0; i < desc->n_details; i++) {
+		detail = (const void *)((const char *)desc->details + (size_t)i * desc->detail_size);
+		if (!detail->name || detail->name[0] == '\0' || !detail->help)
+			return check_fail(c, "detail number %u has no name or no help", i);
+		for (uint32_t k = 0; k < i; k++) {
+			other = (const void *)((const char *)desc->details + (size_t)k * desc->detail_size);
+			if (strcmp(other->name, detail->name) == 0)
+				return check_fail(c, "two details are named \"%s\"", detail->name);
+		}
+		if (detail->stream >= desc->n_streams || desc->streams[detail->stream]->role != SKEP_ROLE_DETAIL)
+			return check_fail(c, "detail \"%s\": its stream number %u has not the role DETAIL", detail->name, detail->stream);
+		if (detail->scopes == 0 || detail->scopes >> (SKEP_SCOPE_PID + 1))
+			return check_fail(c, "detail \"%s\": scopes 0x%x are not known", detail->name, detail->scopes);
+	}
+	return 0;
+}
+
 int plugin_check_descriptor(const struct skep_plugin *desc, const struct skep_plugin_note *note, const char *path,
 			    char *why, size_t why_size)
 {
@@ -285,5 +326,5 @@ int plugin_check_descriptor(const struct skep_plugin *desc, const struct skep_pl
 		if (err < 0)
 			return err;
 	}
-	return 0;
+	return check_details(&c, desc);
 }

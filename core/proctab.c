@@ -83,6 +83,16 @@ struct proc *proctab_holder(const struct proctab *t, uint32_t pid)
 	return newest;
 }
 
+struct proc *proctab_latest(const struct proctab *t, uint32_t pid)
+{
+	struct proc *newest = NULL;
+
+	for (struct proc *p = t->buckets[hash(pid) & (t->n_buckets - 1)]; p; p = p->hash_next)
+		if (p->upid.pid == pid && (!newest || p->upid.start_ns > newest->upid.start_ns))
+			newest = p;
+	return newest;
+}
+
 static void grow(struct proctab *t)
 {
 	size_t n = t->n_buckets * 2;

@@ -69,6 +69,8 @@ struct proctab *proctab_free(struct proctab *, void (*drop)(struct proc *, void 
 struct proc *proctab_find(const struct proctab *, const struct skep_upid *);
 /* The newest process with that pid that has not ended, or NULL. */
 struct proc *proctab_holder(const struct proctab *, uint32_t pid);
+/* The same, or the newest of those that have ended and are still in the table. */
+struct proc *proctab_latest(const struct proctab *, uint32_t pid);
 struct proc *proctab_add(struct proctab *, const struct skep_upid *); /* zeroed but for upid; NULL: no memory */
 void proctab_remove(struct proctab *, struct proc *); /* its references are the caller's to drop before */
 struct proc *proctab_first(const struct proctab *);   /* then proc->next; keep next before removing */

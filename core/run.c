@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/collector.h"
+#include "core/ledger.h"
 
 void run_id_new(char ret[RUN_ID_SIZE])
 {
@@ -53,6 +54,7 @@ static int copy_argv(struct run *r, const char *const *argv)
 
 static void destroy(struct run *r)
 {
+	ledger_mark_free(r->books);
 	free(r->id);
 	free(r->name);
 	free(r->pipeline);

@@ -30,6 +30,9 @@ struct run {
 	uint64_t members; /* entries of the table that point here */
 	uint64_t alive;
 	uint64_t rss_bytes, rss_peak_bytes; /* sum now; its largest at a sample, or the largest process */
+	struct ledger_mark *books; /* the ledger at its begin; NULL: not yet */
+	uint8_t group;       /* its byte in the verdict map, 0: none: see collector_detail.c */
+	unsigned group_users; /* details attached to it */
 	uint64_t lost_begin[5];             /* by enum skep_loss: the collector's totals when it began */
 	/* of the last sample, for the live line */
 	uint64_t sample_interval_ns, sample_cpu_ns, sample_read_bytes, sample_write_bytes;

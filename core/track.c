@@ -240,10 +240,11 @@ void track_uncount(struct proc *p)
 		p->run->alive--;
 }
 
-static void add_to_cell(struct proc *p, const struct skep_counters *before)
+static void add_to_cell(struct track *t, struct proc *p, const struct skep_counters *before)
 {
 	struct skep_counters d;
 
+	t->cpu_ns += (int64_t)(p->last.cpu_ns - before->cpu_ns); /* an exact reading may be below an estimate */
 	if (!p->cell)
 		return;
 	counters_sub(&p->last, before, &d);
@@ -253,12 +254,12 @@ static void add_to_cell(struct proc *p, const struct skep_counters *before)
 	p->cell->write_bytes += d.write_bytes;
 }
 
-unsigned track_advance(struct proc *p, const struct skep_counters *c)
+unsigned track_advance(struct track *t, struct proc *p, const struct skep_counters *c)
 {
 	struct skep_counters before = p->last;
 	unsigned behind = counters_raise(&p->last, c);
 
-	add_to_cell(p, &before);
+	add_to_cell(t, p, &before);
 	return behind;
 }
 
@@ -274,5 +275,5 @@ void track_settle(struct track *t, struct proc *p, const struct skep_counters *c
 	}
 	t->stats.clamped += counters_raise(&floor, &exact); /* earlier images have been reported: not below them */
 	p->last = floor;
-	add_to_cell(p, &before);
+	add_to_cell(t, p, &before);
 }

@@ -49,6 +49,7 @@ struct track {
 	struct sampler *sampler;
 	struct runs runs;
 	struct track_stats stats;
+	int64_t cpu_ns;          /* of all processes since the tracker began, as far as it is known: the ledger's part */
 	void *record;            /* process_size bytes, where out records are put together */
 	struct proc *held_first, *held_last;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
@@ -80,6 +81,11 @@ void track_tick(struct track *, uint64_t now_ns); /* a few times a second: those
 
 /* What is known of a process, for records that are passed on. Borrowed until the next call. */
 void track_context(const struct track *, const struct skep_upid *, struct skep_context *ret);
+
+/* The same for a cgroup: its container. */
+void track_cgroup_context(const struct track *, uint64_t cgroup_id, struct skep_context *ret);
+/* Call back once for each cgroup that live processes are in. 0 or -ENOMEM. */
+int track_cgroups_live(struct track *, uint64_t now_ns, void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path), void *arg);
 
 /* Is it in the table, with what it runs? If not an iterator's details are welcome. */
 bool track_known(const struct track *, const struct skep_upid *);

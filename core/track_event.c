@@ -136,7 +136,7 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	 */
 	cut = p->base;
 	t->stats.clamped += counters_raise(&cut, &rec->counters);
-	track_advance(p, &rec->counters);
+	track_advance(t, p, &rec->counters);
 	track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 	p->approx |= OUT_APPROX_SPLIT;
 	if (!(p->flags & PROC_MUTED))
@@ -183,7 +183,7 @@ static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (!(p->flags & PROC_CONFIRMED))
 		stub(t, p, NULL, NULL);
 	set_cgroup(t, p, rec->cgroup_id, NULL);
-	track_advance(p, &rec->counters); /* until the final record replaces them */
+	track_advance(t, p, &rec->counters); /* until the final record replaces them */
 	p->status = rec->status;
 	p->end_ns = time_ns;
 	if (rec->threads_peak > p->threads_peak)
@@ -266,7 +266,7 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 		take_details(t, p, rec);
 		track_recell(t, p);
 	}
-	if (track_advance(p, &rec->counters) && newest)
+	if (track_advance(t, p, &rec->counters) && newest)
 		t->stats.clamped++;
 	if (rec->flags & SKEP_LIVE_ZOMBIE) {
 		p->flags |= PROC_ZOMBIE;
@@ -363,8 +363,7 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 	case SKEP_ROLE_PROC_OOM:
 		event_oom(t, p, rec);
 		break;
-	case SKEP_ROLE_NONE:
-	case SKEP_ROLE_FACET:
+	default: /* not about the life of a process */
 		break;
 	}
 }

@@ -34,6 +34,13 @@ void track_context(const struct track *t, const struct skep_upid *upid, struct s
 		*ret = (struct skep_context){ .size = sizeof(*ret) };
 }
 
+void track_cgroup_context(const struct track *t, uint64_t cgroup_id, struct skep_context *ret)
+{
+	(void)t;
+	(void)cgroup_id;
+	*ret = (struct skep_context){ .size = sizeof(*ret) };
+}
+
 void track_image_rss(struct proc *p, uint64_t peak_bytes, uint64_t maxrss_bytes)
 {
 	p->flags |= PROC_RSS_KNOWN;

@@ -26,7 +26,7 @@ void track_count_alive(struct proc *);
 void track_uncount(struct proc *);
 void track_set_rss(struct proc *, uint64_t rss_bytes);
 /* A newer reading; counters never go backwards. Returns how many of the new ones were behind. */
-unsigned track_advance(struct proc *, const struct skep_counters *);
+unsigned track_advance(struct track *, struct proc *, const struct skep_counters *);
 /* The exact, last reading: replaces estimates even where they were larger. */
 void track_settle(struct track *, struct proc *, const struct skep_counters *, bool run_delay_partial);
 /* Replace a reference to an interned string when the text differs. */

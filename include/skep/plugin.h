@@ -233,7 +233,7 @@ struct skep_host {
 	bool (*cgroup_path)(struct skep_instance *, uint64_t cgroup_id, struct skep_str *ret);
 	/* Once for each cgroup that has live processes in it that are not excluded; ids as in process records. */
 	void (*cgroups_live)(struct skep_instance *, void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path), void *arg);
-	/* Who has that pid (tgid) now, or had it last. false: not known. */
+	/* Who has that pid (tgid), or had it last among those whose records are not closed yet. false: not known. */
 	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
 	/* A detail has ended by itself (its process is gone, it cost too much): the host calls detach(). why: for people. */
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);

@@ -18,6 +18,7 @@ static const uint32_t type_size[] = {
 	[SKEP_T_UPID] = sizeof(struct skep_upid),
 	[SKEP_T_HASH] = 16,
 	[SKEP_T_IP] = 16,
+	[SKEP_T_HIST] = sizeof(struct skep_hist),
 };
 
 uint32_t fields_count(const struct skep_stream *s)
@@ -105,6 +106,16 @@ struct skep_str field_str(const struct skep_field *f, const void *data)
 	if (s.total < s.len)
 		s.total = s.len;
 	return s;
+}
+
+struct skep_hist field_hist(const struct skep_field *f, const void *data)
+{
+	struct skep_hist h;
+
+	memcpy(&h, (const char *)data + f->offset, sizeof(h));
+	if (!h.slots)
+		h.n = 0;
+	return h;
 }
 
 struct skep_upid field_upid(const struct skep_field *f, const void *data)

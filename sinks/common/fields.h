@@ -20,6 +20,7 @@ int64_t field_i64(const struct skep_field *, const void *data); /* clamped: SQL 
 double field_f64(const struct skep_field *, const void *data);
 /* Of a SKEP_T_STR or SKEP_T_STRV field; never a NULL ptr. */
 struct skep_str field_str(const struct skep_field *, const void *data);
+struct skep_hist field_hist(const struct skep_field *, const void *data); /* n 0 where there are no slots */
 struct skep_upid field_upid(const struct skep_field *, const void *data);
 
 #endif

@@ -5,6 +5,7 @@
 #include "sinks/common/record_json.h"
 
 #include <arpa/inet.h>
+#include <skep/hist.h>
 #include <skep/upid.h>
 #include <string.h>
 
@@ -71,12 +72,44 @@ static void write_ip(struct jsonw *j, const unsigned char *p)
 	jsonw_string(j, text, strlen(text));
 }
 
+/*
+ * As OpenTelemetry's data model names the parts of an exponential histogram: zeros apart,
+ * then counts of the buckets offset, offset + 1, ... of this scale.  Slot 1 (ones) is bucket -1.
+ */
+static void write_hist(struct jsonw *j, const struct skep_hist *h)
+{
+	uint32_t first = 1, end = h->n;
+
+	while (end > 1 && h->slots[end - 1] == 0)
+		end--;
+	while (first < end && h->slots[first] == 0)
+		first++;
+	jsonw_lit(j, "{\"count\":");
+	jsonw_u64(j, skep_hist_count(h));
+	jsonw_lit(j, ",\"sum\":");
+	jsonw_u64(j, h->sum);
+	jsonw_lit(j, ",\"scale\":");
+	jsonw_i64(j, SKEP_HIST_SCALE);
+	jsonw_lit(j, ",\"zero_count\":");
+	jsonw_u64(j, h->n > 0 ? h->slots[0] : 0);
+	jsonw_lit(j, ",\"offset\":");
+	jsonw_i64(j, first < end ? (int64_t)first - 2 : 0);
+	jsonw_lit(j, ",\"counts\":[");
+	for (uint32_t k = first; k < end; k++) {
+		if (k > first)
+			jsonw_lit(j, ",");
+		jsonw_u64(j, h->slots[k]);
+	}
+	jsonw_lit(j, "]}");
+}
+
 void record_json_value(struct jsonw *j, const struct skep_field *f, const void *data, const char *boot_id,
 		       int64_t offset)
 {
 	const unsigned char *at = (const unsigned char *)data + f->offset;
 	struct skep_str s;
 	struct skep_upid upid;
+	struct skep_hist hist;
 	uint64_t u;
 
 	switch (f->type) {
@@ -113,6 +146,10 @@ void record_json_value(struct jsonw *j, const struct skep_field *f, const void *
 		break;
 	case SKEP_T_IP:
 		write_ip(j, at);
+		break;
+	case SKEP_T_HIST:
+		hist = field_hist(f, data);
+		write_hist(j, &hist);
 		break;
 	default:
 		jsonw_lit(j, "null"); /* fields_at lets no other type through */

@@ -195,6 +195,10 @@ static void cut_half(struct image *image)
 
 /* ---- what is refused before anything runs ------------------------------------------------- */
 
+#define TEXT_OF(x_) #x_
+#define TEXT(x_) TEXT_OF(x_)
+#define MINOR TEXT(SKEP_ABI_MINOR)
+
 static const struct refusal {
 	void (*mangle)(struct image *);
 	uint32_t kind;
@@ -202,10 +206,10 @@ static const struct refusal {
 } refusals[] = {
 	{ bad_magic, SKEP_KIND_PROBE, "bad magic 0xdeadbeef in the plugin note, expected 0x70656b73" },
 	{ other_major, SKEP_KIND_PROBE,
-	  "built for plugin ABI 2.0, this skepd provides 1.0 (accepts 1.0-1.0); rebuild it against skep 1.x" },
-	{ other_layout, SKEP_KIND_PROBE, "built for plugin ABI 7.0, this skepd provides 1.0" },
+	  "built for plugin ABI 2." MINOR ", this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); rebuild it against skep 1.x" },
+	{ other_layout, SKEP_KIND_PROBE, "built for plugin ABI 7." MINOR ", this skepd provides 1." MINOR },
 	{ newer_minor, SKEP_KIND_PROBE,
-	  "built for plugin ABI 1.99, this skepd provides 1.0 (accepts 1.0-1.0); upgrade skep" },
+	  "built for plugin ABI 1.99, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); upgrade skep" },
 	{ unknown_kind, SKEP_KIND_PROBE, "of kind 77" },
 	{ NULL, SKEP_KIND_SINK, "\"trap\" is a probe, not a sink; name it under \"probes\"" },
 	{ name_unterminated, SKEP_KIND_PROBE, "name is empty, not terminated within 32 bytes" },
@@ -459,7 +463,7 @@ static void test_refused_after_loading(void **state)
 	} cases[] = {
 		{ "no descriptor", "skep_plugin_entry() returned no descriptor" },
 		{ "other magic", "bad magic 0x12345678 in the descriptor" },
-		{ "other minor", "descriptor and note disagree: ABI 1.1 and 1.0" },
+		{ "other minor", "descriptor and note disagree: ABI 1.2 and 1." MINOR },
 		{ "other kind", "descriptor and note disagree: kind 2 and 1" },
 		{ "other name", "descriptor and note disagree: name \"somebody\" and \"good\"" },
 		{ "other version", "descriptor and note disagree: version \"9.9\" and \"1.0\"" },

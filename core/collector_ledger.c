@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collector_ledger.c - the ledger's intervals: cut when a sweep has ended, because
+ * then the probes' posts and the table's own sum are of one time.
+ */
+#include <string.h>
+
+#include "core/collector_priv.h"
+#include "core/log.h"
+
+static struct skep_str text(const char *s)
+{
+	return (struct skep_str){ s, (uint32_t)strlen(s), (uint32_t)strlen(s) };
+}
+
+struct lines {
+	struct collector *c;
+	struct skep_context context;
+	struct skep_str run;
+	uint64_t start_ns, end_ns;
+};
+
+static void line_out(void *arg, const struct ledger_line *line)
+{
+	struct lines *l = arg;
+	struct out_ledger rec = {
+		.run = l->run,
+		.account = text(line->account),
+		.item = text(line->item),
+		.kind = text(ledger_kind_name(line->kind)),
+		.start_ns = l->start_ns,
+		.interval_ns = l->end_ns - l->start_ns,
+		.amount = line->amount,
+	};
+
+	out_emit(l->c->out, l->c->stream_ledger, NULL, l->end_ns, &rec, l->run.len ? &l->context : NULL);
+}
+
+static void lines_out(struct collector *c, const struct run *run, const struct ledger_mark *from, const struct ledger_mark *to)
+{
+	struct lines l = { .c = c, .start_ns = ledger_mark_time(from), .end_ns = ledger_mark_time(to) };
+
+	if (run) {
+		collector_run_context(run, &l.context);
+		l.run = l.context.run;
+	}
+	ledger_between(from, to, line_out, &l);
+}
+
+void collector_ledger_cut(struct collector *c)
+{
+	struct skep_ledger_post processes = { .account = text("cpu"), .item = text("processes"), .amount = c->track->cpu_ns };
+	struct ledger_mark *mark;
+
+	/* Before the first complete sweep the table does not know what was there already. */
+	if (c->track->swept_ns == 0)
+		return;
+	ledger_post(c->ledger, &processes);
+	mark = ledger_mark(c->ledger, clock_boot_ns());
+	if (!mark) {
+		log_warning("no memory for the ledger of this interval; the next one covers both");
+		return;
+	}
+	if (!c->ledger_last) {
+		c->ledger_first = ledger_mark(c->ledger, ledger_mark_time(mark));
+	} else {
+		ledger_mark_free(c->ledger_before);
+		c->ledger_before = c->ledger_last;
+		lines_out(c, NULL, c->ledger_before, mark);
+	}
+	c->ledger_last = mark;
+	/* Runs that began since the last cut: their books begin here. */
+	for (struct run *run = c->track->runs.first; run; run = run->next)
+		if (!run->books && !run->ended)
+			run->books = ledger_mark(c->ledger, ledger_mark_time(mark));
+}
+
+void collector_run_ledger_out(struct collector *c, const struct run *run)
+{
+	if (run->books && c->ledger_last && ledger_mark_time(c->ledger_last) > ledger_mark_time(run->books))
+		lines_out(c, run, run->books, c->ledger_last);
+}
+
+void collector_ledger(const struct collector *c, bool whole, void (*cb)(void *arg, const struct ledger_line *), void *arg,
+		      uint64_t *ret_interval_ns)
+{
+	const struct ledger_mark *from = whole ? c->ledger_first : c->ledger_before;
+
+	*ret_interval_ns = 0;
+	if (!from || !c->ledger_last || ledger_mark_time(c->ledger_last) <= ledger_mark_time(from))
+		return;
+	*ret_interval_ns = ledger_mark_time(c->ledger_last) - ledger_mark_time(from);
+	ledger_between(from, c->ledger_last, cb, arg);
+}
