@@ -122,6 +122,20 @@ static const struct skep_stream oom_stream = {
 	TABLE(oom_fields),
 };
 
+static const struct skep_field ledger_fields[] = {
+	ATTR(struct skep_ledger_post, account, "account", SKEP_T_STR, "cpu"),
+	ATTR(struct skep_ledger_post, item, "item", SKEP_T_STR, "kernel (its threads) or excluded (processes by rule)"),
+	ATTR(struct skep_ledger_post, amount, "amount", SKEP_T_I64, "time on CPUs, ns"),
+};
+static const struct skep_stream ledger_stream = {
+	.size = sizeof(struct skep_stream),
+	.name = "proc.ledger",
+	.help = "CPU time of what is not reported as processes",
+	.role = SKEP_ROLE_LEDGER,
+	.record_size = sizeof(struct skep_ledger_post),
+	TABLE(ledger_fields),
+};
+
 const struct skep_stream *const proc_streams[N_STREAMS] = {
 	[STREAM_FORK] = &fork_stream,
 	[STREAM_EXEC] = &exec_stream,
@@ -129,4 +143,5 @@ const struct skep_stream *const proc_streams[N_STREAMS] = {
 	[STREAM_FINAL] = &final_stream,
 	[STREAM_LIVE] = &live_stream,
 	[STREAM_OOM] = &oom_stream,
+	[STREAM_LEDGER] = &ledger_stream,
 };

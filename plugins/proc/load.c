@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "proc.h"
 #include "proc.skel.h"
 #include "state.h"
 

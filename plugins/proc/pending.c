@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc.h"
 #include "proc.skel.h"
 #include "state.h"
 

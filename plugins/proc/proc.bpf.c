@@ -38,6 +38,8 @@ struct {
 	__type(value, struct proc_counters);
 } counters SEC(".maps");
 
+struct proc_others others; /* user space reads it by its mapping */
+
 /*
  * Where an exec record is put together.  One a CPU by index and not a PERCPU_ARRAY: a
  * per-CPU value cannot pass 32 KiB (PCPU_MIN_UNIT_SIZE).  Raw tracepoints run with
@@ -601,6 +603,11 @@ static __always_inline void thread_free(struct task_struct *t, __u32 pid)
 	}
 }
 
+static __always_inline void other_gone(struct task_struct *t)
+{
+	__sync_fetch_and_add(t->flags & PF_KTHREAD ? &others.kernel_gone_ns : &others.excluded_gone_ns, t->se.sum_exec_runtime);
+}
+
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *p)
 {
@@ -609,8 +616,10 @@ int BPF_PROG(on_free, struct task_struct *p)
 	struct signal_struct *sig;
 	__u32 pid = p->tgid;
 
-	if (p->flags & PF_KTHREAD || excluded(pid))
+	if (p->flags & PF_KTHREAD || excluded(pid)) {
+		other_gone(p);
 		return 0;
+	}
 	if (p->pid != pid) {
 		thread_free(p, pid);
 		return 0;
@@ -746,22 +755,36 @@ static __always_inline __u32 live_flags(struct task_struct *t)
 	return (state & 0x402) == 2 ? PROC_LIVE_BLOCKED : 0;
 }
 
+static __always_inline void other_seen(struct task_struct *t)
+{
+	/* passes do not overlap: no other writer */
+	if (t->flags & PF_KTHREAD)
+		others.kernel_seen_ns += t->se.sum_exec_runtime;
+	else
+		others.excluded_seen_ns += t->se.sum_exec_runtime;
+}
+
+/* Not on the stack, which has 512 bytes; passes do not overlap, so it has one user. */
+static struct proc_leader leader_record;
+
 SEC("iter/task")
 int on_task(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task, *real_parent, *leader;
 	struct seq_file *seq = ctx->meta->seq;
-	struct proc_leader rec = {};
+	struct proc_leader *rec = &leader_record;
 	struct signal_struct *sig;
 	const struct cred *cred;
 	struct mm_struct *mm;
 	__u32 pid;
 
-	if (!p || p->flags & PF_KTHREAD)
+	if (!p)
 		return 0;
 	pid = p->tgid;
-	if (excluded(pid))
+	if (p->flags & PF_KTHREAD || excluded(pid)) {
+		other_seen(p);
 		return 0;
+	}
 	if (p->pid != pid) {
 		struct proc_thread t = {};
 
@@ -779,32 +802,33 @@ int on_task(struct bpf_iter__task *ctx)
 	cred = p->real_cred;
 	real_parent = p->real_parent;
 	leader = real_parent->group_leader;
-	head(&rec.h, PROC_LEADER, p);
-	sums_of_dead(&rec.sums, sig);
-	if (rec.sums.cpu_ns)
-		sums_add_gone_threads(&rec.sums, sig, pid);
-	sums_add_own(&rec.sums, p);
-	rec.parent_pid = real_parent->tgid;
-	rec.parent_start_ns = leader->start_boottime;
-	rec.cgroup_id = node_id(cgroup_node(p));
-	rec.maxrss_pages = sig->maxrss;
-	rec.uid = cred->uid.val;
-	rec.gid = cred->gid.val;
-	rec.session = session_of(p);
-	rec.ns_pid = ns_pid_of(p);
-	rec.threads = sig->nr_threads;
-	rec.flags = live_flags(p);
+	__builtin_memset(rec, 0, sizeof(*rec));
+	head(&rec->h, PROC_LEADER, p);
+	sums_of_dead(&rec->sums, sig);
+	if (rec->sums.cpu_ns)
+		sums_add_gone_threads(&rec->sums, sig, pid);
+	sums_add_own(&rec->sums, p);
+	rec->parent_pid = real_parent->tgid;
+	rec->parent_start_ns = leader->start_boottime;
+	rec->cgroup_id = node_id(cgroup_node(p));
+	rec->maxrss_pages = sig->maxrss;
+	rec->uid = cred->uid.val;
+	rec->gid = cred->gid.val;
+	rec->session = session_of(p);
+	rec->ns_pid = ns_pid_of(p);
+	rec->threads = sig->nr_threads;
+	rec->flags = live_flags(p);
 	/* a dead leader whose threads live on is no zombie to be reaped */
-	if (rec.flags & PROC_LIVE_ZOMBIE && sig->live.counter > 0)
-		rec.flags &= ~PROC_LIVE_ZOMBIE;
+	if (rec->flags & PROC_LIVE_ZOMBIE && sig->live.counter > 0)
+		rec->flags &= ~PROC_LIVE_ZOMBIE;
 	mm = p->mm;
 	if (mm) {
-		rec.rss_pages = rss_pages(mm);
-		rec.rss_peak_pages = mm->hiwater_rss;
-		if (rec.rss_peak_pages < rec.rss_pages)
-			rec.rss_peak_pages = rec.rss_pages;
+		rec->rss_pages = rss_pages(mm);
+		rec->rss_peak_pages = mm->hiwater_rss;
+		if (rec->rss_peak_pages < rec->rss_pages)
+			rec->rss_peak_pages = rec->rss_pages;
 	}
-	__builtin_memcpy(rec.comm, p->comm, sizeof(rec.comm));
-	bpf_seq_write(seq, &rec, sizeof(rec));
+	__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
+	bpf_seq_write(seq, rec, sizeof(*rec));
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "proc.h"
 #include "proc.skel.h"
 #include "state.h"
 
@@ -257,6 +258,7 @@ static int proc_start(struct skep_instance *inst, void *state)
 	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st, &st->drain_timer);
 	if (err)
 		goto out;
+	proc_signals(inst, st);
 	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
 	return 0;
 out:

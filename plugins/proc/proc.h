@@ -188,4 +188,14 @@ struct proc_counters {
 	__u64 pad[1];
 };
 
+/*
+ * CPU time of what is not reported as processes, for the ledger: kernel threads and excluded
+ * processes.  seen: the iterator adds what each live one has had since it began, so a pass's
+ * sum is the difference over that pass.  gone: added once, when the kernel frees the task.
+ */
+struct proc_others {
+	__u64 kernel_seen_ns, kernel_gone_ns;
+	__u64 excluded_seen_ns, excluded_gone_ns;
+};
+
 #endif

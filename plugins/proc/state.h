@@ -10,7 +10,7 @@
 #include "proc.h"
 
 /* Index in the plugin's table of streams. */
-enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, N_STREAMS };
+enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER, N_STREAMS };
 extern const struct skep_stream *const proc_streams[N_STREAMS];
 
 #define PAGE_BYTES(pages_) ((uint64_t)(pages_)*st->page_size)
@@ -74,6 +74,7 @@ struct proc_state {
 	size_t sweep_held; /* bytes of a record cut by the end of a read */
 	struct group *groups; /* open addressing by pid */
 	size_t n_groups, groups_room;
+	struct proc_others others; /* as they were when it began */
 	struct scratch scratch;
 };
 
@@ -100,6 +101,13 @@ int proc_sweep_begin(struct skep_instance *, struct proc_state *st);
 /* One slice of at most budget_ns (0: to the end). true: more is to come. */
 bool proc_sweep_step(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
 void proc_sweep_end(struct skep_instance *, struct proc_state *st, bool complete);
+
+/* ledger.c: CPU time of kernel threads and of excluded processes, posted when a sweep is complete. */
+void proc_ledger_begin(struct proc_state *st);
+void proc_ledger_post(struct skep_instance *, struct proc_state *st);
+
+/* signals.c */
+void proc_signals(struct skep_instance *, struct proc_state *st);
 
 /* procfs.c: what the iterator does not give, for a process that was there before us. */
 void proc_details(struct skep_instance *, struct proc_state *st, uint32_t pid, uint64_t start_ns, struct skep_process_live *);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc.h"
 #include "proc.skel.h"
 #include "state.h"
 
@@ -134,6 +135,7 @@ int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
 		return err;
 	}
 	st->sweep_held = 0;
+	proc_ledger_begin(st);
 	st->resync = false;
 	st->host->sweep_begin(inst, proc_now());
 	return 0;
@@ -145,8 +147,10 @@ void proc_sweep_end(struct skep_instance *inst, struct proc_state *st, bool comp
 		return;
 	close(st->iter_fd);
 	st->iter_fd = -1;
-	if (complete)
+	if (complete) {
 		emit_groups(inst, st);
+		proc_ledger_post(inst, st);
+	}
 	free(st->groups);
 	st->groups = NULL;
 	st->groups_room = st->n_groups = 0;
