@@ -3,29 +3,25 @@
  * plugins/proc/ledger.c - what CPUs did for nobody that is reported: kernel threads, and
  * processes that are excluded.  Summed in the kernel, so neither costs a record.
  */
-#include <bpf/libbpf.h>
-
-#include "proc.h"
-#include "proc.skel.h"
 #include "state.h"
 
 #define TEXT(s_) ((struct skep_str){ s_, sizeof(s_) - 1, sizeof(s_) - 1 })
 
 void proc_ledger_begin(struct proc_state *st)
 {
-	st->others = st->bpf->bss->others;
+	st->others_begin = *st->others;
 }
 
 void proc_ledger_post(struct skep_instance *inst, struct proc_state *st)
 {
 	struct skep_ledger_post post = { .account = TEXT("cpu") };
-	const struct proc_others now = st->bpf->bss->others;
+	const struct proc_others now = *st->others, *begin = &st->others_begin;
 	uint64_t time_ns = proc_now();
 
 	post.item = TEXT("kernel");
-	post.amount = (int64_t)(now.kernel_seen_ns - st->others.kernel_seen_ns + now.kernel_gone_ns);
+	post.amount = (int64_t)(now.kernel_seen_ns - begin->kernel_seen_ns + now.kernel_gone_ns);
 	st->host->emit(inst, STREAM_LEDGER, NULL, time_ns, &post);
 	post.item = TEXT("excluded");
-	post.amount = (int64_t)(now.excluded_seen_ns - st->others.excluded_seen_ns + now.excluded_gone_ns);
+	post.amount = (int64_t)(now.excluded_seen_ns - begin->excluded_seen_ns + now.excluded_gone_ns);
 	st->host->emit(inst, STREAM_LEDGER, NULL, time_ns, &post);
 }

@@ -150,6 +150,7 @@ int proc_load(struct skep_instance *inst, struct proc_state *st)
 	}
 	memset(&st->seen, 0, sizeof(st->seen));
 	memset(st->seen_misses, 0, sizeof(st->seen_misses));
+	st->others = &st->bpf->bss->others;
 	err = proc_bpf__attach(st->bpf);
 	if (err) {
 		err = refuse(inst, st, err, "attaching the BPF programs");

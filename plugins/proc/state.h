@@ -56,6 +56,7 @@ struct proc_state {
 	unsigned drained;              /* records of it */
 	uint64_t page_size;
 	unsigned n_cpus;
+	const struct proc_others *others; /* the kernel side's, mapped */
 
 	const struct proc_counters *counters; /* mmap of the counters map */
 	size_t counters_size;
@@ -74,7 +75,7 @@ struct proc_state {
 	size_t sweep_held; /* bytes of a record cut by the end of a read */
 	struct group *groups; /* open addressing by pid */
 	size_t n_groups, groups_room;
-	struct proc_others others; /* as they were when it began */
+	struct proc_others others_begin;
 	struct scratch scratch;
 };
 

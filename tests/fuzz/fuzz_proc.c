@@ -31,7 +31,7 @@ static void emit(struct skep_instance *inst, unsigned stream, const struct skep_
 	const struct skep_stream *s = proc_streams[stream];
 
 	(void)inst;
-	touched += who->pid + (unsigned)time_ns;
+	touched += (who ? who->pid : 0) + (unsigned)time_ns;
 	for (uint32_t i = 0; i < s->n_fields; i++)
 		if (s->fields[i].type == SKEP_T_STR || s->fields[i].type == SKEP_T_STRV)
 			touch((const struct skep_str *)((const char *)rec + s->fields[i].offset));
@@ -96,6 +96,8 @@ uint64_t proc_now(void)
 	return 0;
 }
 
+static const struct proc_others others; /* the kernel side's */
+
 static const struct skep_host host = {
 	.size = sizeof(host),
 	.emit = emit,
@@ -130,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	st.host = &host;
 	st.page_size = 4096;
 	st.iter_fd = -1;
+	st.others = &others;
 	if (data[0] & 1) {
 		iterator(&st, data + 1, size - 1);
 		return 0;

@@ -16,6 +16,7 @@
 #include "plugins/proc/state.h"
 
 static struct proc_state st;
+static struct proc_others others; /* the kernel side's */
 static struct {
 	unsigned n, stream;
 	struct skep_upid who;
@@ -26,6 +27,8 @@ static struct {
 		struct skep_process_oom oom;
 	};
 	char exe[8192], cwd[8192], filename[8192], argv[65536], cgroup[8192], comm[32];
+	int posts;
+	int64_t post[2];
 } got;
 static unsigned sweeps_ended;
 static bool sweep_complete;
@@ -42,6 +45,14 @@ static void emit(struct skep_instance *inst, unsigned stream, const struct skep_
 {
 	(void)inst;
 	(void)time_ns;
+	if (stream == STREAM_LEDGER) {
+		const struct skep_ledger_post *post = rec;
+
+		assert_true(got.posts < 2);
+		got.post[got.posts++] = post->amount;
+		assert_null(who);
+		return;
+	}
 	got.n++;
 	got.stream = stream;
 	got.who = *who;
@@ -142,6 +153,8 @@ static int setup(void **state)
 	st.host = &host;
 	st.page_size = 4096;
 	st.iter_fd = -1;
+	st.others = &others;
+	others = (struct proc_others){ 0 };
 	sweeps_ended = 0;
 	return 0;
 }
@@ -279,7 +292,13 @@ static void sweep_adds_threads_up(void **state)
 	lseek(fd, 0, SEEK_SET);
 	st.sweep_buffer = malloc(64 * 1024);
 	st.iter_fd = fd;
+	others = (struct proc_others){ 1000, 100, 2000, 200 }; /* the last pass; those that are gone */
+	proc_ledger_begin(&st);
+	others = (struct proc_others){ 1030, 101, 2040, 202 };
 	assert_false(proc_sweep_step(NULL, &st, 0));
+	assert_int_equal(got.posts, 2);
+	assert_int_equal(got.post[0], 30 + 101);
+	assert_int_equal(got.post[1], 40 + 202);
 	assert_int_equal(got.n, 1);
 	assert_int_equal(got.live.counters.cpu_ns, 110);
 	assert_int_equal(got.live.counters.run_delay_ns, 2);
@@ -304,6 +323,7 @@ static void sweep_cut_short_is_not_complete(void **state)
 	assert_int_equal(got.n, 1);
 	assert_int_equal(sweeps_ended, 1);
 	assert_false(sweep_complete);
+	assert_int_equal(got.posts, 0);
 	free(st.sweep_buffer);
 }
 
