@@ -15,7 +15,9 @@
 
 #include <skep/hist.h>
 
+#ifndef __always_inline /* glibc has it, others do not */
 #define __always_inline inline __attribute__((always_inline))
+#endif
 #undef SKEP_HIST_SLOTS
 #include <skep/bpf/hist.bpf.h>
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/abi/collector_fixture.h - for tests of the collector behind the plugin border; see
+ * collector_fixture.c.  Everything fails the test where it cannot do what it says.
+ */
+#ifndef SKEP_TESTS_ABI_COLLECTOR_FIXTURE_H
+#define SKEP_TESTS_ABI_COLLECTOR_FIXTURE_H
+
+#include <jansson.h>
+
+#include "core/collector.h"
+
+struct fixture {
+	uv_loop_t loop;
+	char *dir;
+	struct config *config;
+	struct collector *collector;
+	struct diag diag;
+	bool run_done, stopped;
+};
+extern struct fixture t;
+
+#define PROBE "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\" }"
+#define SINK "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/out\" }"
+
+int set_up(void **state);    /* a folder with the test plugins, a loop */
+int tear_down(void **state); /* stops the collector if the test has not */
+void script(const char *text); /* what the fake probe plays */
+/* probe, sinks: JSON, with %1$s for the test's folder. What collector_open gave. */
+int make(bool runs_only, const char *probe, const char *sinks);
+void start(bool runs_only, const char *sinks); /* the fake probe; started */
+void begin(const char *id, pid_t root);
+void end(const char *id, int status); /* and waits until the run has ended */
+void on_run_done(void *arg); /* sets t.run_done */
+void run_for(unsigned ms);
+void stop(uint64_t drain_ns);
+
+json_t *written(const char *name); /* what a sink has written: an array of its lines */
+json_t *record(json_t *all, const char *stream, size_t n); /* the fields of the n-th record of a stream, NULL: fewer */
+size_t count(json_t *all, const char *stream);
+long long number(json_t *fields, const char *key);
+const char *string(json_t *fields, const char *key);
+json_t *image(json_t *all, long long pid, long long n);
+/* seen = delivered + filtered + lost + pending, for every stream and sink. */
+void books_balance(uint64_t pending_at_most);
+struct collector_stream_stats stat_of(const char *stream, const char *sink);
+
+#endif
