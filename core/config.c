@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "core/config_pos.h"
 
@@ -343,6 +344,46 @@ static void read_sinks(struct reader *r, const struct config_pos *at, const json
 	read_entries(r, at, value, &r->config->sinks, &r->config->n_sinks);
 }
 
+static void read_control_socket(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	static const char wanted[] = "an absolute path such as \"" CONTROL_SOCKET_DEFAULT "\", or false for none";
+	const char *path = json_string_value(value);
+	char quoted[CONFIG_QUOTE_SIZE];
+
+	r->config->control_asked = true;
+	if (json_is_false(value)) {
+		r->config->control_off = true;
+		return;
+	}
+	if (!path || path[0] != '/') {
+		fail_type(r, at->key_line, at->key_column, "control.socket", wanted, value);
+		return;
+	}
+	if (strlen(path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+		config_quote(path, quoted, sizeof(quoted));
+		fail_at(r, at->key_line, at->key_column, "control.socket: %s is too long for a socket: at most %zu bytes",
+			quoted, sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
+		return;
+	}
+	r->config->control_socket = strdup(path);
+	if (!r->config->control_socket)
+		fail_memory(r);
+}
+
+static const struct key control_keys[] = {
+	{ "socket", read_control_socket },
+	{ NULL, NULL },
+};
+
+static void read_control(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	if (json_is_object(value))
+		read_keys(r, at, value, " in control", control_keys);
+	else
+		fail_type(r, at->key_line, at->key_column, "control",
+			  "an object such as { \"socket\": \"" CONTROL_SOCKET_DEFAULT "\" }", value);
+}
+
 static const struct key config_keys[] = {
 	{ "host", read_host },
 	{ "interval", read_interval },
@@ -351,6 +392,7 @@ static const struct key config_keys[] = {
 	{ "sinks", read_sinks },
 	{ "tools", read_tools },
 	{ "redact", read_redact },
+	{ "control", read_control },
 	{ NULL, NULL },
 };
 
@@ -422,6 +464,11 @@ static void fill_defaults(struct reader *r)
 		config->sinks = calloc(1, sizeof(*config->sinks));
 	if (!config->plugin_dirs || !config->tools || !config->redact || !config->probes || !config->sinks)
 		fail_memory(r);
+	if (!config->control_socket && !config->control_off) {
+		config->control_socket = strdup(CONTROL_SOCKET_DEFAULT);
+		if (!config->control_socket)
+			fail_memory(r);
+	}
 }
 
 struct config *config_parse(const char *text, size_t len, const char *name, struct diag *diag)
@@ -489,6 +536,7 @@ struct config *config_free(struct config *config)
 	strings_free(config->tools);
 	strings_free(config->redact);
 	json_decref(config->labels);
+	free(config->control_socket);
 	config_pos_free(config->positions);
 	free(config->file);
 	free(config);

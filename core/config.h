@@ -22,6 +22,9 @@ struct config_plugin {
 
 struct config_pos;
 
+/* Where skepd listens, and skep asks, when nobody says otherwise. */
+#define CONTROL_SOCKET_DEFAULT "/run/skep/skepd.sock"
+
 struct config {
 	char *file; /* name used in messages */
 	json_t *labels; /* object of strings, "host.labels"; NULL: none */
@@ -37,6 +40,9 @@ struct config {
 	size_t n_sinks;
 	char **tools;  /* more tool tables (files or folders), NULL-terminated */
 	char **redact; /* more redaction tables, NULL-terminated */
+	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
+	bool control_asked;   /* it stands in the file: then skepd does not run without it */
+	bool control_off;     /* it is false there */
 	struct config_pos *positions; /* where each key stands, core/config_pos.h */
 };
 

@@ -47,6 +47,11 @@ void log_level(int level)
 	atomic_store(&max_level, level);
 }
 
+int log_level_now(void)
+{
+	return atomic_load(&max_level);
+}
+
 void log_program(const char *name)
 {
 	atomic_store(&program, name);

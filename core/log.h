@@ -12,6 +12,7 @@
 #include <stdarg.h>
 
 void log_level(int level);    /* what is printed: this level and more urgent; default SKEP_LOG_NOTICE */
+int log_level_now(void);
 void log_program(const char *name); /* prefix; borrowed for ever */
 void log_at(int level, const char *source, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void log_vat(int level, const char *source, const char *fmt, va_list) __attribute__((format(printf, 3, 0)));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/collector.h"
+#include "core/control.h"
 #include "core/log.h"
 #include "core/plugin.h"
 #include "core/skepd.h"
@@ -31,6 +32,7 @@ struct skepd {
 	bool verbose;
 	uv_loop_t loop;
 	struct collector *collector;
+	struct control *control;
 	uv_signal_t signals[N_SIGNALS];
 	uv_timer_t log_timer;
 	bool handles; /* signals and timer are set up */
@@ -173,6 +175,26 @@ static bool any_failed(const struct skepd *d, const char *doing)
 	return any;
 }
 
+/*
+ * Before any probe attaches: a second daemon on this host is found out before it does
+ * everything twice.  Where nobody asked for the socket, being without it is no reason to
+ * collect nothing.
+ */
+static int open_control(struct skepd *d)
+{
+	char why[512];
+	int err;
+
+	if (!d->config->control_socket)
+		return 0;
+	err = control_new(&d->loop, d->config->control_socket, d->collector, d->config, &d->control, why, sizeof(why));
+	if (err < 0 && d->config->control_asked)
+		log_error("control socket: %s", why);
+	else if (err < 0)
+		log_warning("control socket: %s; going on without it: skep status and attach will not find this skepd", why);
+	return d->config->control_asked ? err : 0;
+}
+
 static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 {
 	struct collector_options options = { .runs_only = false };
@@ -199,6 +221,8 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		log_error("cannot take signals: %s", uv_strerror(err));
 		return SKEPD_RUNTIME;
 	}
+	if (d->mode == SKEPD_RUN && open_control(d) < 0)
+		return SKEPD_RUNTIME;
 	err = collector_start(d->collector, diag);
 	report(d, diag);
 	if (err)
@@ -222,6 +246,7 @@ static void collect_end(struct skepd *d)
 		while (!d->stopped && uv_run(&d->loop, UV_RUN_ONCE) != 0)
 			;
 	}
+	control_close(d->control); /* after the collector's end: until then it tells how that goes */
 	handles_close(d);
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	collector_free(d->collector);

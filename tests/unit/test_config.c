@@ -149,14 +149,57 @@ static void test_unknown_keys(void **state)
 {
 	(void)state;
 	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
-	assert_refused("{\n\t\"control\": { } }",
-		       "f:2:2: error: unknown key \"control\": known are host, interval, plugin_dirs, probes, sinks, tools, "
-		       "redact\n");
+	assert_refused("{\n\t\"spool\": { } }",
+		       "f:2:2: error: unknown key \"spool\": known are host, interval, plugin_dirs, probes, sinks, tools, "
+		       "redact, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused("{ \"\\u001b[31m\": 1 }",
 		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, plugin_dirs, probes, sinks, "
-		       "tools, redact\n");
+		       "tools, redact, control\n");
+}
+
+static void test_control(void **state)
+{
+	char text[256], path[128];
+	struct config *config;
+
+	(void)state;
+	config = parse("{}");
+	assert_string_equal(config->control_socket, CONTROL_SOCKET_DEFAULT);
+	assert_false(config->control_asked);
+	config_free(config);
+	config = parse("{ \"control\": { \"socket\": \"/x/y.sock\" } }");
+	assert_string_equal(config->control_socket, "/x/y.sock");
+	assert_true(config->control_asked);
+	config_free(config);
+	config = parse("{ \"control\": { \"socket\": false } }");
+	assert_null(config->control_socket);
+	config_free(config);
+	assert_refused("{ \"control\": { \"sockett\": false } }",
+		       "f:1:16: error: unknown key \"sockett\" in control: did you mean \"socket\"?\n");
+	assert_refused("{ \"control\": 5 }", "f:1:3: error: control: expected an object such as "
+					     "{ \"socket\": \"/run/skep/skepd.sock\" }, found the integer 5\n");
+	assert_refused("{ \"control\": {\n\"socket\": \"skepd.sock\" } }",
+		       "f:2:1: error: control.socket: expected an absolute path such as \"/run/skep/skepd.sock\", or false for "
+		       "none, found the string \"skepd.sock\"\n");
+	assert_refused("{ \"control\": {\n\"socket\": true } }",
+		       "f:2:1: error: control.socket: expected an absolute path such as \"/run/skep/skepd.sock\", or false for "
+		       "none, found true\n");
+	/* sun_path has 108 bytes, a NUL among them */
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	path[107] = '\0';
+	snprintf(text, sizeof(text), "{ \"control\": { \"socket\": \"%s\" } }", path);
+	config = parse(text);
+	assert_string_equal(config->control_socket, path);
+	config_free(config);
+	path[107] = 'a';
+	path[108] = '\0';
+	snprintf(text, sizeof(text), "{ \"control\": { \"socket\": \"%s\" } }", path);
+	assert_refused(text, "f:1:16: error: control.socket: \"/"
+			     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...\" is too long for a "
+			     "socket: at most 107 bytes\n");
 }
 
 static void test_wrong_types(void **state)
@@ -313,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_unknown_keys),
+		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_paths),

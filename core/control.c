@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/control.c - listening, and the clients' coming and going.
+ *
+ * A client is never disconnected where the reason was found: that may be inside a probe's
+ * callback (a record of a detail that nobody reads), and disconnecting detaches, which
+ * calls the probe again.  It is doomed there, and a timer of 0 ms does the rest.
+ */
+#include "core/control.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/control_priv.h"
+#include "core/log.h"
+
+#define TICK_MS 1000u
+
+static void control_free(struct control *control)
+{
+	if (--control->handles > 0)
+		return;
+	control_file_close(&control->file);
+	free(control);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	control_free(handle->data);
+}
+
+static void on_client_closed(uv_handle_t *handle)
+{
+	struct control_client *client = handle->data;
+	struct control *control = client->control;
+
+	free(client);
+	control_free(control);
+}
+
+/* Out of the list, and gone after the loop's next turn. */
+static void disconnect(struct control_client *client)
+{
+	struct control_client **at = &client->control->clients;
+
+	client->doomed = true;
+	control_detach_all(client);
+	while (*at != client)
+		at = &(*at)->next;
+	*at = client->next;
+	client->control->n_clients--;
+	client->closing = true;
+	uv_close((uv_handle_t *)&client->pipe, on_client_closed);
+}
+
+static void on_reap(uv_timer_t *timer)
+{
+	struct control *control = timer->data;
+	struct control_client *next;
+
+	for (struct control_client *client = control->clients; client; client = next) {
+		next = client->next;
+		if (client->doomed)
+			disconnect(client);
+	}
+}
+
+void control_doom(struct control_client *client)
+{
+	if (client->doomed)
+		return;
+	client->doomed = true;
+	if (!client->control->closing)
+		uv_timer_start(&client->control->reap, on_reap, 0, 0);
+}
+
+void control_refuse(struct control_client *client, const char *code, const char *fmt, ...)
+{
+	char why[CONTROL_WHY_SIZE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	client->ending = true; /* when it is written */
+	control_send(client, control_error(code, why));
+}
+
+static void on_connection(uv_stream_t *listener, int status);
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct control *control = timer->data;
+	uint64_t now_ns = clock_boot_ns();
+
+	if (control->pending)
+		on_connection((uv_stream_t *)&control->listener, 0);
+	for (struct control_client *client = control->clients; client; client = client->next) {
+		uint64_t quiet_ns = now_ns > client->taken_ns ? now_ns - client->taken_ns : 0;
+
+		if (client->writes > 0 && quiet_ns >= CONTROL_STALLED_NS) {
+			log_notice("control: pid %d (uid %u) has read nothing for %llu s: disconnected", client->peer.pid,
+				   client->peer.uid, (unsigned long long)(quiet_ns / 1000000000));
+			control->dropped++;
+			control_doom(client);
+		} else if (client->writes == 0 && !client->attachments && quiet_ns >= CONTROL_IDLE_NS) {
+			control_doom(client);
+		}
+	}
+}
+
+/* ---- coming ---------------------------------------------------------------------- */
+
+static void greet(struct control_client *client)
+{
+	struct control *control = client->control;
+	uv_os_fd_t fd = -1;
+	int err = uv_fileno((uv_handle_t *)&client->pipe, &fd);
+
+	if (err == 0)
+		err = control_peer_check(fd, &control->file, &client->peer);
+	if (err == 0 && control->n_clients > CONTROL_CLIENTS_MAX) {
+		control->refused++;
+		control_refuse(client, "busy", "%u clients are connected, which is all there is room for: try again later",
+			       CONTROL_CLIENTS_MAX);
+	} else if (err == -EACCES) {
+		control->refused++;
+		log_notice("control: pid %d (uid %u) is not allowed to ask: refused", client->peer.pid, client->peer.uid);
+		control_refuse(client, "permission",
+			       "uid %u may not ask: only root, the user that skepd runs as (%u), and members of group " CONTROL_GROUP
+			       " may%s",
+			       client->peer.uid, (unsigned)geteuid(), control->file.group < 0 ? " (there is no such group here)" : "");
+	} else if (err < 0) {
+		control_doom(client);
+	} else {
+		control->served++;
+		control_client_start(client);
+	}
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+	struct control *control = listener->data;
+	struct control_client *client;
+
+	if (status < 0) {
+		log_warning("control: cannot accept a client: %s", uv_strerror(status));
+		return;
+	}
+	client = calloc(1, sizeof(*client));
+	if (!client) {
+		/* libuv listens no more until it is accepted: on_tick tries again */
+		log_error("control: no memory for a client");
+		control->pending = true;
+		return;
+	}
+	control->pending = false;
+	client->control = control;
+	uv_pipe_init(control->loop, &client->pipe, 0); /* cannot fail */
+	client->pipe.data = client;
+	client->taken_ns = clock_boot_ns();
+	client->next = control->clients;
+	control->clients = client;
+	control->n_clients++;
+	control->handles++;
+	if (uv_accept(listener, (uv_stream_t *)&client->pipe) < 0)
+		control_doom(client);
+	else
+		greet(client);
+}
+
+/* ---- made and closed --------------------------------------------------------------- */
+
+int control_new(uv_loop_t *loop, const char *path, struct collector *collector, const struct config *config,
+		struct control **ret, char *why, size_t why_size)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	uv_handle_t *handles[3];
+	int err, fd = -1;
+
+	if (!control) {
+		snprintf(why, why_size, "out of memory");
+		return -ENOMEM;
+	}
+	control->loop = loop;
+	control->collector = collector;
+	control->config = config;
+	control->start_ns = clock_boot_ns();
+	err = clock_boot_id(control->boot_id);
+	if (err < 0)
+		snprintf(why, why_size, "cannot read the boot id: %s", strerror(-err));
+	else
+		err = control_file_open(path, &control->file, &fd, why, why_size);
+	if (err < 0) {
+		free(control);
+		return err;
+	}
+	uv_pipe_init(loop, &control->listener, 0);
+	uv_timer_init(loop, &control->tick);
+	uv_timer_init(loop, &control->reap);
+	handles[0] = (uv_handle_t *)&control->listener;
+	handles[1] = (uv_handle_t *)&control->tick;
+	handles[2] = (uv_handle_t *)&control->reap;
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+		handles[i]->data = control;
+		control->handles++;
+	}
+	err = uv_pipe_open(&control->listener, fd);
+	if (err < 0)
+		close(fd);
+	else
+		err = uv_listen((uv_stream_t *)&control->listener, (int)CONTROL_CLIENTS_MAX, on_connection);
+	if (err == 0)
+		err = uv_timer_start(&control->tick, on_tick, TICK_MS, TICK_MS);
+	if (err < 0) {
+		snprintf(why, why_size, "cannot serve %s: %s", path, uv_strerror(err));
+		control_close(control);
+		return err;
+	}
+	*ret = control;
+	return 0;
+}
+
+void control_close(struct control *control)
+{
+	if (!control || control->closing)
+		return;
+	control->closing = true;
+	while (control->clients)
+		disconnect(control->clients);
+	uv_close((uv_handle_t *)&control->tick, on_handle_closed);
+	uv_close((uv_handle_t *)&control->reap, on_handle_closed);
+	control_file_close(&control->file);
+	uv_close((uv_handle_t *)&control->listener, on_handle_closed);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/control_client.c - one connection: lines in, lines out.
+ *
+ * While an answer is not written, nothing more is read from that client: who asks and
+ * does not listen waits by itself.  What comes unasked (records of details) is bounded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/control_plugins.h"
+#include "core/control_priv.h"
+#include "core/log.h"
+
+struct line_out {
+	uv_write_t uv;
+	struct control_client *client;
+	char *text;
+};
+
+static void serve_line(struct control_client *client, const char *line, size_t len)
+{
+	struct control *control = client->control;
+	struct control_request request;
+	char why[CONTROL_WHY_SIZE];
+	int err = control_request_parse(line, len, &request, why);
+
+	client->taken_ns = clock_boot_ns();
+	if (err < 0) {
+		control_send(client, control_error("bad_request", why));
+		return;
+	}
+	switch (request.what) {
+	case CONTROL_STATUS:
+		control_send(client, control_answer_status(control));
+		break;
+	case CONTROL_PLUGINS:
+		control_send(client, control_plugins(control->collector));
+		break;
+	case CONTROL_DETAILS:
+		control_send(client, control_answer_details(control));
+		break;
+	case CONTROL_RUNS:
+		control_send(client, control_answer_runs(control));
+		break;
+	case CONTROL_ATTACH:
+		control_attach(client, &request);
+		break;
+	case CONTROL_DETACH:
+		control_detach(client, &request);
+		break;
+	case CONTROL_LOGLEVEL:
+		control_send(client, control_answer_loglevel(&request));
+		break;
+	}
+	control_request_clear(&request);
+}
+
+/* ---- in ------------------------------------------------------------------------ */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+	struct control_client *client = handle->data;
+
+	(void)suggested;
+	*buf = uv_buf_init(client->line + client->len, (unsigned)(sizeof(client->line) - client->len));
+}
+
+/* Whole lines of what has been read, as long as nothing waits to be written. */
+static void serve(struct control_client *client)
+{
+	size_t from = 0;
+	char *end;
+
+	while (client->writes == 0 && !client->ending && !client->doomed &&
+	       (end = memchr(client->line + from, '\n', client->len - from))) {
+		size_t len = (size_t)(end - client->line) - from;
+
+		if (len > 0 && client->line[from + len - 1] == '\r')
+			len--;
+		if (len > 0) /* empty lines mean nothing */
+			serve_line(client, client->line + from, len);
+		from = (size_t)(end - client->line) + 1;
+	}
+	client->len -= from;
+	memmove(client->line, client->line + from, client->len);
+	if (client->len == sizeof(client->line) && !memchr(client->line, '\n', client->len))
+		control_refuse(client, "bad_request", "a request is one line of less than %u bytes", CONTROL_LINE_MAX);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
+
+static void read_or_wait(struct control_client *client)
+{
+	bool want = client->writes == 0 && !client->ending && !client->doomed && client->len < sizeof(client->line);
+
+	if (client->closing || want == client->reading)
+		return;
+	client->reading = want;
+	if (!want)
+		uv_read_stop((uv_stream_t *)&client->pipe);
+	else if (uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read) < 0)
+		control_doom(client);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct control_client *client = stream->data;
+
+	(void)buf;
+	if (n < 0) {
+		/* It will ask nothing more; answers on their way still leave, details end. */
+		client->ending = true;
+		if (client->writes == 0 || n != UV_EOF)
+			control_doom(client);
+		read_or_wait(client);
+		return;
+	}
+	client->len += (size_t)n;
+	serve(client);
+	read_or_wait(client);
+}
+
+void control_client_start(struct control_client *client)
+{
+	client->taken_ns = clock_boot_ns();
+	read_or_wait(client);
+}
+
+/* ---- out ----------------------------------------------------------------------- */
+
+static void on_written(uv_write_t *uv, int status)
+{
+	struct line_out *out = uv->data;
+	struct control_client *client = out->client;
+
+	free(out->text);
+	free(out);
+	client->writes--;
+	client->taken_ns = clock_boot_ns();
+	if (status < 0 || (client->ending && client->writes == 0))
+		control_doom(client); /* gone, or all has been said */
+	if (client->closing || client->writes > 0)
+		return;
+	serve(client);
+	read_or_wait(client);
+}
+
+void control_send(struct control_client *client, json_t *value)
+{
+	struct line_out *out = NULL;
+	uv_buf_t bufs[2];
+	size_t len;
+
+	if (client->doomed || client->closing) {
+		json_decref(value);
+		return;
+	}
+	out = value ? calloc(1, sizeof(*out)) : NULL;
+	if (out)
+		out->text = json_dumps(value, JSON_COMPACT);
+	json_decref(value);
+	if (!out || !out->text)
+		goto no_memory;
+	len = strlen(out->text);
+	if (client->writes > 0 &&
+	    uv_stream_get_write_queue_size((const uv_stream_t *)&client->pipe) + len > CONTROL_WAITING_MAX) {
+		log_notice("control: pid %d (uid %u) does not read what it asked for: disconnected", client->peer.pid,
+			   client->peer.uid);
+		client->control->dropped++;
+		control_doom(client);
+		goto out;
+	}
+	out->client = client;
+	out->uv.data = out;
+	bufs[0] = uv_buf_init(out->text, (unsigned)len);
+	bufs[1] = uv_buf_init((char *)(uintptr_t)"\n", 1);
+	if (uv_write(&out->uv, (uv_stream_t *)&client->pipe, bufs, 2, on_written) == 0) {
+		client->writes++;
+		return;
+	}
+	control_doom(client);
+	goto out;
+no_memory:
+	log_error("control: no memory for an answer to pid %d: disconnected", client->peer.pid);
+	control_doom(client);
+out:
+	if (out)
+		free(out->text);
+	free(out);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/control_plugins.c - what there is to tell about the instances.
+ */
+#include "core/control_plugins.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "core/control_record.h"
+#include "core/control_request.h"
+
+const char *control_state_name(enum instance_state state)
+{
+	static const char *const names[] = {
+		[INSTANCE_NEW] = "new",       [INSTANCE_OPEN] = "open",       [INSTANCE_RUNNING] = "running",
+		[INSTANCE_FAILED] = "failed", [INSTANCE_STOPPED] = "stopped",
+	};
+
+	return (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+const char *control_signal_state_name(enum skep_signal_state state)
+{
+	switch (state) {
+	case SKEP_SIGNAL_OK:
+		return "ok";
+	case SKEP_SIGNAL_PARTIAL:
+		return "partial";
+	case SKEP_SIGNAL_MISSING:
+		return "missing";
+	case SKEP_SIGNAL_OFF:
+		return "off";
+	}
+	return "?"; /* of a plugin that is newer than we are */
+}
+
+static json_t *text_or_null(const char *s)
+{
+	return s && *s ? control_json_text(s, strlen(s)) : json_null();
+}
+
+json_t *control_instance(const struct skep_instance *inst)
+{
+	const struct skep_plugin_note *note = &inst->plugin->note;
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:b}", "name", inst->name, "plugin", note->name, "kind",
+			 note->kind == SKEP_KIND_PROBE ? "probe" : "sink", "version", note->version, "state",
+			 control_state_name(inst->state), "reason", text_or_null(inst->reason), "required", inst->required);
+}
+
+static int append(json_t *array, json_t *value)
+{
+	return array ? json_array_append_new(array, value) : (json_decref(value), -1);
+}
+
+static json_t *signals(const struct skep_instance *inst)
+{
+	json_t *array = json_array();
+
+	for (const struct instance_signal *s = inst->signals; s; s = s->next)
+		if (append(array, json_pack("{s:o, s:s, s:o, s:o}", "name", control_json_text(s->name, strlen(s->name)), "state",
+					    control_signal_state_name(s->state), "how", text_or_null(s->how), "why",
+					    text_or_null(s->why))) < 0)
+			break;
+	return array;
+}
+
+static json_t *counters(const struct skep_instance *inst)
+{
+	json_t *object = json_object();
+
+	/* The newest is first in the list: told in the order in which they were made. */
+	for (const struct skep_counter *c = inst->counters; object && c; c = c->next) {
+		json_t *one = json_pack("{s:o, s:o}", "value",
+					control_json_number(atomic_load_explicit(&c->value, memory_order_relaxed)), "help",
+					control_json_text(c->help, strlen(c->help)));
+
+		if (json_object_set_new(object, c->name, one) < 0)
+			break;
+	}
+	return object;
+}
+
+static json_t *streams(const struct skep_instance *inst)
+{
+	const struct skep_plugin *desc = inst->plugin->desc;
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < desc->n_streams; i++)
+		if (append(array, json_string(desc->streams[i]->name)) < 0)
+			break;
+	return array;
+}
+
+json_t *control_details(const struct skep_instance *inst)
+{
+	const struct skep_plugin *desc = inst->plugin->desc;
+	json_t *array = json_array();
+	const struct skep_detail *d;
+
+	for (unsigned i = 0; (d = instance_detail(inst, i)); i++) {
+		json_t *scopes = json_array();
+
+		for (int s = SKEP_SCOPE_HOST; s <= SKEP_SCOPE_PID; s++)
+			if (d->scopes & 1u << s)
+				append(scopes, json_string(control_scope_name((enum skep_scope)s)));
+		if (append(array, json_pack("{s:s, s:s, s:s, s:o, s:s}", "name", d->name, "instance", inst->name, "help",
+					    d->help ? d->help : "", "scopes", scopes, "stream",
+					    d->stream < desc->n_streams ? desc->streams[d->stream]->name : "")) < 0)
+			break;
+	}
+	return array;
+}
+
+static json_t *whole(const struct skep_instance *inst)
+{
+	const struct skep_plugin_note *note = &inst->plugin->note;
+	json_t *one = control_instance(inst);
+	json_t *more = json_pack("{s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
+				 control_json_text(inst->plugin->path, strlen(inst->plugin->path)), "abi_major",
+				 (int)note->abi_major, "abi_minor", (int)note->abi_minor, "busy_ns",
+				 control_json_number(inst->busy_ns), "worst_ns", control_json_number(inst->worst_ns), "budget_ns",
+				 control_json_number(inst->budget_ns), "overruns", control_json_number(inst->overruns),
+				 "signals", signals(inst), "streams", streams(inst), "details", control_details(inst), "counters",
+				 counters(inst));
+
+	if (!one || !more || json_object_update(one, more) < 0) {
+		json_decref(one);
+		one = NULL;
+	}
+	json_decref(more);
+	return one;
+}
+
+json_t *control_plugins(const struct collector *c)
+{
+	json_t *array = json_array();
+
+	for (const struct skep_instance *inst = collector_instances(c); inst; inst = inst->next)
+		if (append(array, whole(inst)) < 0) {
+			json_decref(array);
+			return NULL;
+		}
+	return json_pack("{s:b, s:s, s:o}", "ok", 1, "request", "plugins", "plugins", array);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/control_priv.h - between the control socket's files: control.c (listening, the
+ * clients' lives), control_client.c (lines in and out), control_attach.c (details),
+ * control_answer.c (what the collector tells).
+ */
+#ifndef SKEP_CORE_CONTROL_PRIV_H
+#define SKEP_CORE_CONTROL_PRIV_H
+
+#include <jansson.h>
+
+#include "core/clock.h"
+#include "core/control.h"
+#include "core/control_request.h"
+#include "core/control_socket.h"
+
+struct control_attachment {
+	struct control_attachment *next;
+	struct control_client *client;
+	uint64_t id;
+	uint64_t dropped; /* records that could not be written for want of memory */
+};
+
+struct control_client {
+	struct control_client *next;
+	struct control *control;
+	uv_pipe_t pipe;
+	struct control_peer peer;
+	struct control_attachment *attachments;
+	unsigned n_attachments;
+	unsigned writes;       /* under way */
+	uint64_t taken_ns;     /* when it last took something, or asked */
+	bool reading;
+	bool ending;           /* to be disconnected when all is written */
+	bool doomed;           /* to be disconnected now: by control_reap, never from inside a probe's callback */
+	bool closing;
+	size_t len;            /* of what is in line */
+	char line[CONTROL_LINE_MAX];
+};
+
+struct control {
+	uv_loop_t *loop;
+	struct collector *collector;
+	const struct config *config; /* borrowed */
+	struct control_file file;
+	char boot_id[CLOCK_BOOT_ID_SIZE];
+	uint64_t start_ns;
+	uv_pipe_t listener;
+	uv_timer_t tick; /* looks for clients that are stalled or idle */
+	uv_timer_t reap; /* once, when a client is doomed */
+	unsigned handles;
+	struct control_client *clients;
+	unsigned n_clients;
+	uint64_t served, refused, dropped; /* clients, since the start */
+	bool pending; /* a client that there was no memory for */
+	bool closing;
+};
+
+/* control.c */
+void control_doom(struct control_client *);
+void control_refuse(struct control_client *, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* control_client.c */
+void control_client_start(struct control_client *);
+/* Takes the value (NULL: no memory), a line to the client. A client that does not read is doomed. */
+void control_send(struct control_client *, json_t *);
+
+/* control_attach.c: each answers the client. */
+void control_attach(struct control_client *, const struct control_request *);
+void control_detach(struct control_client *, const struct control_request *);
+void control_detach_all(struct control_client *);
+/* "id", "detail", "instance", "scope", "left_ns" of all that is attached, by whomever. */
+json_t *control_attached(const struct control *);
+
+/* control_answer.c: new references, NULL when memory runs out. */
+json_t *control_error(const char *code, const char *why);
+json_t *control_answer_status(const struct control *);
+json_t *control_answer_details(const struct control *);
+json_t *control_answer_runs(const struct control *);
+json_t *control_answer_loglevel(const struct control_request *);
+
+#endif
