@@ -256,7 +256,7 @@ static int open_json(struct run *run)
 	return SKEP_EXIT_OK;
 }
 
-/* A site's and a user's own tables ("tools", "redact"), where there are any: docs/tools.md. */
+/* A site's and a user's own tables ("tools", "redact", "containers"), where there are any: docs/tools.md, docs/containers.md. */
 static int add_tables(json_t *root, const char *name)
 {
 	const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
@@ -293,7 +293,7 @@ static int make_config(struct run *run)
 	json_object_set_new(root, "interval", json_string(interval));
 	if (run->options.plugin_dirs)
 		json_object_set(root, "plugin_dirs", run->options.plugin_dirs);
-	if (add_tables(root, "tools") < 0 || add_tables(root, "redact") < 0) {
+	if (add_tables(root, "tools") < 0 || add_tables(root, "redact") < 0 || add_tables(root, "containers") < 0) {
 		code = skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
 		goto out;
 	}

@@ -21,6 +21,8 @@
 struct entry {
 	struct entry *hash_next;
 	struct entry *older, *newer;
+	struct container *container; /* what the path names; NULL: nothing, or not asked yet */
+	bool identified;
 	uint64_t id;
 	uint32_t len;
 	char path[];
@@ -30,7 +32,9 @@ struct cgroups {
 	struct entry *buckets[BUCKETS];
 	struct entry *oldest, *newest;
 	size_t n;
+	const struct containers *containers; /* borrowed; NULL: containers are not known */
 	char *mount; /* of the hierarchy that ids are from; NULL: none found */
+	char *root;  /* the cgroup that is mounted there: "" for the hierarchy's root */
 	uint64_t walked_ns;
 	bool walked;
 };
@@ -78,23 +82,35 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-static char *find_mount(const char *mountinfo)
+/* "/" is the hierarchy's root; "/.." and the like lie outside of our cgroup namespace, where nothing is known of. */
+static char *copy_root(const char *root)
+{
+	char *copy = strdup(strcmp(root, "/") == 0 || strncmp(root, "/..", 3) == 0 ? "" : root);
+
+	if (copy)
+		unescape(copy);
+	return copy;
+}
+
+static void find_mount(struct cgroups *c, const char *mountinfo)
 {
 	FILE *f = fopen(mountinfo, "re");
-	char *line = NULL, *mount = NULL;
+	char *line = NULL;
 	size_t room = 0;
 	int best = 0;
 
 	if (!f)
-		return NULL;
+		return;
 	while (getline(&line, &room, f) > 0) {
 		/* 36 35 98:0 /root /mount options [optional]... - type source super-options */
-		char *save = NULL, *field = strtok_r(line, " \n", &save), *at = NULL, *type, *super;
+		char *save = NULL, *field = strtok_r(line, " \n", &save), *root, *at, *type, *super;
 		int r;
 
-		for (int i = 0; field && i < 4; i++)
+		for (int i = 0; field && i < 3; i++)
 			field = strtok_r(NULL, " \n", &save);
-		at = field;
+		root = field;
+		at = root ? strtok_r(NULL, " \n", &save) : NULL;
+		field = at;
 		while (field && strcmp(field, "-") != 0)
 			field = strtok_r(NULL, " \n", &save);
 		type = field ? strtok_r(NULL, " \n", &save) : NULL;
@@ -103,19 +119,23 @@ static char *find_mount(const char *mountinfo)
 			continue;
 		r = rank(type, super);
 		if (r > best) {
-			char *copy = strdup(at);
+			char *copy = strdup(at), *below = copy_root(root);
 
-			if (!copy)
+			if (!copy || !below) {
+				free(copy);
+				free(below);
 				break;
+			}
 			unescape(copy);
-			free(mount);
-			mount = copy;
+			free(c->mount);
+			free(c->root);
+			c->mount = copy;
+			c->root = below;
 			best = r;
 		}
 	}
 	free(line);
 	fclose(f);
-	return mount;
 }
 
 struct cgroups *cgroups_new(const char *mountinfo)
@@ -123,8 +143,13 @@ struct cgroups *cgroups_new(const char *mountinfo)
 	struct cgroups *c = calloc(1, sizeof(*c));
 
 	if (c)
-		c->mount = find_mount(mountinfo ? mountinfo : "/proc/self/mountinfo");
+		find_mount(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
 	return c;
+}
+
+void cgroups_identify(struct cgroups *c, const struct containers *containers)
+{
+	c->containers = containers;
 }
 
 struct cgroups *cgroups_free(struct cgroups *c)
@@ -134,10 +159,12 @@ struct cgroups *cgroups_free(struct cgroups *c)
 	while (c->oldest) {
 		struct entry *newer = c->oldest->newer;
 
+		container_free(c->oldest->container);
 		free(c->oldest);
 		c->oldest = newer;
 	}
 	free(c->mount);
+	free(c->root);
 	free(c);
 	return NULL;
 }
@@ -178,6 +205,7 @@ static void forget(struct cgroups *c, struct entry *e)
 		at = &(*at)->hash_next;
 	*at = e->hash_next;
 	age_out(c, e);
+	container_free(e->container);
 	free(e);
 	c->n--;
 }
@@ -206,6 +234,8 @@ static void learn(struct cgroups *c, uint64_t id, const char *path, uint32_t len
 	e = malloc(sizeof(*e) + len);
 	if (!e)
 		return;
+	e->container = NULL;
+	e->identified = false;
 	e->id = id;
 	e->len = len;
 	memcpy(e->path, path, len);
@@ -256,13 +286,13 @@ bool cgroups_known(struct cgroups *c, uint64_t id, const struct skep_str *path)
 	return find(c, id) != NULL;
 }
 
-struct skep_str cgroups_path(struct cgroups *c, uint64_t id, uint64_t now_ns)
+/* The entry, if need be after a walk. */
+static struct entry *look_for(struct cgroups *c, uint64_t id, uint64_t now_ns)
 {
-	struct entry *e;
+	struct entry *e = id ? find(c, id) : NULL;
 
 	if (id == 0)
-		return (struct skep_str){ "", 0, 0 };
-	e = find(c, id);
+		return NULL;
 	if (!e && c->mount && (!c->walked || now_ns - c->walked_ns >= WALK_EVERY_NS)) {
 		int fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		size_t left = CGROUP_MAX - 1;
@@ -270,20 +300,48 @@ struct skep_str cgroups_path(struct cgroups *c, uint64_t id, uint64_t now_ns)
 		c->walked = true;
 		c->walked_ns = now_ns;
 		if (fd >= 0)
-			walk(c, fd, "", 0, &left);
+			walk(c, fd, c->root, 0, &left);
 		e = find(c, id);
 	}
+	return e;
+}
+
+struct skep_str cgroups_path(struct cgroups *c, uint64_t id, uint64_t now_ns)
+{
+	const struct entry *e = look_for(c, id, now_ns);
+
 	return e ? (struct skep_str){ e->path, e->len, e->len } : (struct skep_str){ "", 0, 0 };
+}
+
+const struct container *cgroups_container(struct cgroups *c, uint64_t id, uint64_t now_ns)
+{
+	struct entry *e = c->containers ? look_for(c, id, now_ns) : NULL;
+
+	if (!e)
+		return NULL;
+	/* Once for each cgroup; when memory ran out, again the next time. */
+	if (!e->identified)
+		e->identified = containers_find(c->containers, e->path, e->len, &e->container) == 0;
+	return e->container;
+}
+
+struct skep_str cgroups_container_id(struct cgroups *c, uint64_t id, uint64_t now_ns)
+{
+	const struct container *found = cgroups_container(c, id, now_ns);
+
+	return found ? found->of[CONTAINER_CONTAINER].id : (struct skep_str){ "", 0, 0 };
 }
 
 uint64_t cgroups_id(struct cgroups *c, const char *path, uint64_t now_ns)
 {
+	size_t below = c->root ? strlen(c->root) : 0;
 	struct stat st;
 	char *full;
 	int err;
 
 	(void)now_ns;
-	if (!c->mount || asprintf(&full, "%s%s", c->mount, path) < 0)
+	if (!c->mount || strncmp(path, c->root, below) != 0 || (path[below] && path[below] != '/') ||
+	    asprintf(&full, "%s%s", c->mount, path + below) < 0)
 		return 0;
 	err = stat(full, &st);
 	free(full);

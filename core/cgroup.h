@@ -2,12 +2,14 @@
 /*
  * core/cgroup.h - cgroup id -> path: what probes teach, and for the rest the inode numbers
  * of the mounted hierarchy, which are the ids.  Bounded: what was not asked for the
- * longest goes first.
+ * longest goes first.  And what each path names: its container.
  */
 #ifndef SKEP_CORE_CGROUP_H
 #define SKEP_CORE_CGROUP_H
 
 #include <skep/record.h>
+
+#include "core/container.h"
 
 #define CGROUP_MAX 16384u
 
@@ -25,6 +27,16 @@ bool cgroups_known(struct cgroups *, uint64_t id, const struct skep_str *path); 
 struct skep_str cgroups_path(struct cgroups *, uint64_t id, uint64_t now_ns);
 /* The id of the cgroup with that path, 0: there is none. Walks like cgroups_path. */
 uint64_t cgroups_id(struct cgroups *, const char *path, uint64_t now_ns);
+
+/* The table that says what paths name; borrowed, before the first question. */
+void cgroups_identify(struct cgroups *, const struct containers *);
+/*
+ * What the cgroup's path names, NULL: nothing, or the path is not known.  Found once for each
+ * cgroup; borrowed until the next call.  An unknown id costs the same as with cgroups_path.
+ */
+const struct container *cgroups_container(struct cgroups *, uint64_t id, uint64_t now_ns);
+struct skep_str cgroups_container_id(struct cgroups *, uint64_t id, uint64_t now_ns); /* of its container; empty: none */
+
 size_t cgroups_count(const struct cgroups *);
 
 #endif

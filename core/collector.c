@@ -181,6 +181,7 @@ static void destroy(struct collector *c)
 	ledger_free(c->ledger);
 	facets_free(c->facets);
 	cgroups_free(c->cgroups);
+	containers_free(c->containers);
 	tools_free(c->tools);
 	redact_free(c->redact);
 	verdict_close(&c->verdict);
@@ -219,7 +220,8 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	err = -EINVAL;
 	c->tools = tools_new((const char *const *)config->tools, diag);
 	c->redact = redact_new((const char *const *)config->redact, diag);
-	if (!c->tools || !c->redact)
+	c->containers = containers_new((const char *const *)config->containers, diag);
+	if (!c->tools || !c->redact || !c->containers)
 		goto out;
 	err = -ENOMEM;
 	c->cgroups = cgroups_new(NULL);
@@ -227,6 +229,7 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	c->ledger = ledger_new();
 	if (!c->cgroups || !c->facets || !c->ledger)
 		goto out;
+	cgroups_identify(c->cgroups, c->containers);
 	/* Before any probe starts: with runs only nobody is let in until a run begins. */
 	verdict_open(&c->verdict, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
 	if (c->verdict.fd < 0)

@@ -54,6 +54,7 @@ struct collector {
 	struct verdict verdict;
 	struct tools *tools;
 	struct redact *redact;
+	struct containers *containers;
 	struct cgroups *cgroups;
 	struct facets *facets;
 	struct out *out;

@@ -222,6 +222,11 @@ static void read_redact(struct reader *r, const struct config_pos *at, const jso
 	r->config->redact = read_strings(r, at, value, false);
 }
 
+static void read_containers(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	r->config->containers = read_strings(r, at, value, false);
+}
+
 /*
  * Plugin and instance names end up in file names, log lines, metrics and labels, so
  * their letters are few.  A plugin's name is as core/plugin.c takes it, said here with its line.
@@ -392,6 +397,7 @@ static const struct key config_keys[] = {
 	{ "sinks", read_sinks },
 	{ "tools", read_tools },
 	{ "redact", read_redact },
+	{ "containers", read_containers },
 	{ "control", read_control },
 	{ NULL, NULL },
 };
@@ -458,11 +464,13 @@ static void fill_defaults(struct reader *r)
 		config->tools = calloc(1, sizeof(*config->tools));
 	if (!config->redact)
 		config->redact = calloc(1, sizeof(*config->redact));
+	if (!config->containers)
+		config->containers = calloc(1, sizeof(*config->containers));
 	if (!config->probes)
 		config->probes = calloc(1, sizeof(*config->probes));
 	if (!config->sinks)
 		config->sinks = calloc(1, sizeof(*config->sinks));
-	if (!config->plugin_dirs || !config->tools || !config->redact || !config->probes || !config->sinks)
+	if (!config->plugin_dirs || !config->tools || !config->redact || !config->containers || !config->probes || !config->sinks)
 		fail_memory(r);
 	if (!config->control_socket && !config->control_off) {
 		config->control_socket = strdup(CONTROL_SOCKET_DEFAULT);
@@ -535,6 +543,7 @@ struct config *config_free(struct config *config)
 	strings_free(config->plugin_dirs);
 	strings_free(config->tools);
 	strings_free(config->redact);
+	strings_free(config->containers);
 	json_decref(config->labels);
 	free(config->control_socket);
 	config_pos_free(config->positions);

@@ -40,6 +40,7 @@ struct config {
 	size_t n_sinks;
 	char **tools;  /* more tool tables (files or folders), NULL-terminated */
 	char **redact; /* more redaction tables, NULL-terminated */
+	char **containers; /* more tables of cgroup paths, NULL-terminated */
 	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
 	bool control_asked;   /* it stands in the file: then skepd does not run without it */
 	bool control_off;     /* it is false there */

@@ -12,7 +12,7 @@ static struct skep_str text(const char *s)
 	return (struct skep_str){ s, (uint32_t)strlen(s), (uint32_t)strlen(s) };
 }
 
-static void context(const struct proc *p, struct skep_context *ret)
+static void context(const struct track *t, const struct proc *p, struct skep_context *ret)
 {
 	*ret = (struct skep_context){
 		.size = sizeof(*ret),
@@ -20,7 +20,7 @@ static void context(const struct proc *p, struct skep_context *ret)
 		.pipeline = text(p->run ? p->run->pipeline : ""),
 		.task = text(""),
 		.tool = intern_str(p->program ? p->program->tool : NULL),
-		.container = text(""),
+		.container = cgroups_container_id(t->env.cgroups, p->cgroup_id, t->now_ns),
 	};
 }
 
@@ -29,16 +29,17 @@ void track_context(const struct track *t, const struct skep_upid *upid, struct s
 	const struct proc *p = proctab_find(t->table, upid);
 
 	if (p)
-		context(p, ret);
+		context(t, p, ret);
 	else
 		*ret = (struct skep_context){ .size = sizeof(*ret) };
 }
 
 void track_cgroup_context(const struct track *t, uint64_t cgroup_id, struct skep_context *ret)
 {
-	(void)t;
-	(void)cgroup_id;
-	*ret = (struct skep_context){ .size = sizeof(*ret) };
+	*ret = (struct skep_context){
+		.size = sizeof(*ret),
+		.container = cgroups_container_id(t->env.cgroups, cgroup_id, t->now_ns),
+	};
 }
 
 void track_image_rss(struct proc *p, uint64_t peak_bytes, uint64_t maxrss_bytes)
@@ -72,7 +73,13 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 
 		track_text(t, &p->cgroup, &path);
 	}
-	context(p, &ctx);
+	/* Its path came with an exec, and has gone from the table since. */
+	if (p->cgroup && !cgroups_known(t->env.cgroups, p->cgroup_id, NULL)) {
+		struct skep_str path = intern_str(p->cgroup);
+
+		cgroups_known(t->env.cgroups, p->cgroup_id, &path);
+	}
+	context(t, p, &ctx);
 	t->stats.clamped += counters_sub(end, &p->base, &used);
 	*r = (struct out_process){
 		.upid = p->upid,

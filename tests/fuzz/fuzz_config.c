@@ -92,7 +92,7 @@ static void try_config(const char *text, size_t size)
 	if (config) {
 		promise(config->interval_ns >= 100000000 && config->interval_ns <= 3600000000000ull);
 		promise(config->plugin_dirs[0] != NULL);
-		promise(config->tools && config->redact && config->file);
+		promise(config->tools && config->redact && config->containers && config->file);
 		for (size_t i = 0; i < config->n_probes; i++)
 			check_entry(config, &config->probes[i], lines);
 		for (size_t i = 0; i < config->n_sinks; i++)

@@ -115,6 +115,25 @@ static void walked(void **state)
 	s = cgroups_path(c, late.st_ino, 2 * SECOND + 5);
 	assert_int_equal(s.len, 5);
 	cgroups_free(c);
+
+	/* a part of the hierarchy is what is mounted: paths begin at its root all the same */
+	f = fopen(info, "w");
+	assert_non_null(f);
+	fprintf(f, "30 1 0:2 /docker/abc ");
+	for (const char *p = line; *p; p++)
+		fprintf(f, *p == ' ' ? "\\040" : "%c", *p);
+	fputs(" rw - cgroup2 cgroup2 rw\n", f);
+	fclose(f);
+	c = cgroups_new(info);
+	s = cgroups_path(c, deep.st_ino, SECOND);
+	assert_int_equal(s.len, strlen("/docker/abc/a.slice/job 1"));
+	assert_memory_equal(s.ptr, "/docker/abc/a.slice/job 1", s.len);
+	s = cgroups_path(c, root.st_ino, SECOND);
+	assert_memory_equal(s.ptr, "/docker/abc", s.len);
+	assert_int_equal(cgroups_id(c, "/docker/abc/a.slice/job 1", SECOND), deep.st_ino);
+	assert_int_equal(cgroups_id(c, "/a.slice/job 1", SECOND), 0);
+	assert_int_equal(cgroups_id(c, "/docker/abcd", SECOND), 0);
+	cgroups_free(c);
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 

@@ -65,6 +65,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config->n_sinks, 0);
 	assert_null(config->tools[0]);
 	assert_null(config->redact[0]);
+	assert_null(config->containers[0]);
 	assert_null(config_free(config));
 	assert_null(config_free(NULL));
 }
@@ -103,7 +104,7 @@ static void test_everything(void **state)
 				      "      \"ring_size\": \"4MiB\" },\n"
 				      "    { \"plugin\": \"proc\", \"name\": \"proc.2\", \"x\": { \"y\": 1 } } ],\n"
 				      "  \"sinks\": [ { \"plugin\": \"lake\", \"path\": \"/l\" } ],\n"
-				      "  \"tools\": [ \"/t\" ], \"redact\": [ \"r1\", \"r2\" ]\n"
+				      "  \"tools\": [ \"/t\" ], \"redact\": [ \"r1\", \"r2\" ], \"containers\": [ \"/c\" ]\n"
 				      "}\n");
 	const struct config_plugin *probe = config->probes;
 	char name[64];
@@ -129,6 +130,7 @@ static void test_everything(void **state)
 	assert_string_equal(config->tools[0], "/t");
 	assert_string_equal(config->redact[1], "r2");
 	assert_null(config->redact[2]);
+	assert_string_equal(config->containers[0], "/c");
 
 	assert_int_equal(config_option_line(config, &probe[0], "ring_size"), 7);
 	assert_int_equal(config_option_line(config, &probe[0], "other"), 6);
