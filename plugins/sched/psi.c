@@ -51,6 +51,23 @@ static int psi_read(int fd, uint64_t *ret_some_us, uint64_t *ret_full_us)
 	return psi_parse(text, ret_some_us, ret_full_us);
 }
 
+static void signal_of(struct skep_instance *inst, const struct sched_probe *st, int resource)
+{
+	char name[32], how[32];
+
+	if (!SKEP_HAS(st->host, signal))
+		return;
+	snprintf(name, sizeof(name), "host.pressure.%s", resources[resource]);
+	snprintf(how, sizeof(how), "/proc/pressure/%s", resources[resource]);
+	if (st->psi_fd[resource] >= 0)
+		st->host->signal(inst, name, SKEP_SIGNAL_OK, how, NULL);
+	else if (!st->opt_psi)
+		st->host->signal(inst, name, SKEP_SIGNAL_OFF, how, "switched off by the option \"pressure\"");
+	else
+		st->host->signal(inst, name, SKEP_SIGNAL_MISSING, how,
+				 "the kernel keeps none: needs CONFIG_PSI, and psi=1 on its command line where it is off by default");
+}
+
 void psi_open(struct skep_instance *inst, struct sched_probe *st)
 {
 	for (int i = 0; i < PSI_RESOURCES; i++) {
@@ -58,14 +75,13 @@ void psi_open(struct skep_instance *inst, struct sched_probe *st)
 
 		snprintf(path, sizeof(path), "/proc/pressure/%s", resources[i]);
 		st->psi_fd[i] = st->opt_psi ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-		if (st->psi_fd[i] < 0)
-			continue;
-		if (psi_read(st->psi_fd[i], &st->psi_some[i], &st->psi_full[i])) {
+		if (st->psi_fd[i] >= 0 && psi_read(st->psi_fd[i], &st->psi_some[i], &st->psi_full[i])) {
 			/* EOPNOTSUPP: built in, but switched off (psi=0) */
 			st->host->log(inst, SKEP_LOG_INFO, "%s: not readable: no pressure of this resource", path);
 			close(st->psi_fd[i]);
 			st->psi_fd[i] = -1;
 		}
+		signal_of(inst, st, i);
 	}
 }
 

@@ -9,37 +9,35 @@
 #include <skep/bpf/verdict.bpf.h>
 
 #include "sched.h"
+#include "taskstate.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* on_cpu exists with CONFIG_SMP only; in_iowait is a bit field */
-struct task_struct___sched {
-	int on_cpu;
-	unsigned in_iowait : 1;
-} __attribute__((preserve_access_index));
+/*
+ * The pass itself takes a CPU, and whoever had it waits meanwhile: on a machine with one CPU
+ * nobody would ever be seen running.  The scheduler books both in one step
+ * (sched_info_switch), with one reading of its clock: who was queued at the very time at
+ * which we arrived is who we displaced.
+ */
+static __always_inline int displaced_by_us(struct task_struct *t)
+{
+	struct task_struct___sched *s = (void *)t, *we = (void *)bpf_get_current_task();
 
-#define TASK_UNINTERRUPTIBLE 2u /* include/linux/sched.h, all three since 4.14 */
-#define TASK_NOLOAD 0x400u      /* with it: an idle kernel thread */
+	if (!bpf_core_field_exists(s->sched_info.last_queued))
+		return 0;
+	return BPF_CORE_READ(s, sched_info.last_queued) == BPF_CORE_READ(we, sched_info.last_arrival);
+}
 
 static __always_inline __u32 state_of(struct task_struct *t)
 {
 	struct task_struct___sched *s = (void *)t;
-	struct task_struct___new_state *after = (void *)t;
-	struct task_struct___old_state *before = (void *)t;
-	unsigned int state;
+	unsigned int state = state_word(t);
 
-	if (bpf_core_field_exists(after->__state))
-		state = BPF_CORE_READ(after, __state);
-	else
-		state = BPF_CORE_READ(before, state);
-	if (state == 0) {
-		if (bpf_core_field_exists(s->on_cpu) && !BPF_CORE_READ(s, on_cpu))
-			return SCHED_RUNNABLE;
-		return SCHED_RUNNING;
-	}
-	if ((state & (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)) != TASK_UNINTERRUPTIBLE)
-		return SCHED_SLEEPING;
-	return BPF_CORE_READ_BITFIELD_PROBED(s, in_iowait) ? SCHED_IOWAIT : SCHED_BLOCKED;
+	if (state)
+		return kind_of_sleep(t, state);
+	if (bpf_core_field_exists(s->on_cpu) && !BPF_CORE_READ(s, on_cpu) && !displaced_by_us(t))
+		return SCHED_RUNNABLE;
+	return SCHED_RUNNING;
 }
 
 SEC("iter/task")

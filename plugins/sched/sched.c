@@ -4,6 +4,7 @@
  *
  * How long they ran and waited for a CPU is exact and comes from "proc"; this adds, as a
  * facet of each process, the share of time in each state.  And the host's pressure.
+ * Distributions are measured while somebody asks for them: detail.c.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,53 +18,6 @@
 #include "state.h"
 
 #define BUFFER (64 * 1024)
-
-#define STATE_FIELD(i_, name_, help_) \
-	SKEP_FIELD(struct states_record, in[i_], name_, SKEP_T_U64, SKEP_S_DELTA, "{sample}", help_)
-
-static const struct skep_field states_fields[] = {
-	SKEP_FIELD(struct states_record, samples, "samples", SKEP_T_U64, SKEP_S_DELTA, "{sample}", "threads looked at, once an interval each"),
-	STATE_FIELD(SCHED_RUNNING, "running", "of them on a CPU"),
-	STATE_FIELD(SCHED_RUNNABLE, "runnable", "of them waiting for a CPU"),
-	STATE_FIELD(SCHED_IOWAIT, "iowait", "of them waiting for a block device"),
-	STATE_FIELD(SCHED_BLOCKED, "blocked", "of them in another uninterruptible sleep"),
-	STATE_FIELD(SCHED_SLEEPING, "sleeping", "of them asleep"),
-};
-
-static const struct skep_stream states_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "sched",
-	.help = "states of a process's threads, sampled each interval",
-	.role = SKEP_ROLE_FACET,
-	.record_size = sizeof(struct states_record),
-	.n_fields = sizeof(states_fields) / sizeof(states_fields[0]),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = states_fields,
-};
-
-static const struct skep_field psi_fields[] = {
-	SKEP_FIELD(struct psi_record, resource, "resource", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "cpu, io or memory"),
-	SKEP_FIELD(struct psi_record, some_ns, "some_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time in which some task was stalled for it"),
-	SKEP_FIELD(struct psi_record, full_ns, "full_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time in which all tasks were"),
-};
-
-static const struct skep_stream psi_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "host.pressure",
-	.help = "pressure stall information of the host",
-	.role = SKEP_ROLE_NONE,
-	.record_size = sizeof(struct psi_record),
-	.n_fields = sizeof(psi_fields) / sizeof(psi_fields[0]),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = psi_fields,
-};
-
-const struct skep_stream *const sched_streams[N_STREAMS] = {
-	[STREAM_STATES] = &states_stream,
-	[STREAM_PSI] = &psi_stream,
-};
 
 static uint64_t boot_now(void)
 {
@@ -100,6 +54,7 @@ static void sched_sample(struct skep_instance *inst, void *state)
 	int fd = bpf_iter_create(bpf_link__fd(st->bpf->links.on_task));
 
 	psi_sample(inst, st, now);
+	details_sample(inst, st, now);
 	if (fd < 0) {
 		st->host->log(inst, SKEP_LOG_WARNING, "no pass over tasks: %s; states of this interval are missing", strerror(errno));
 		return;
@@ -165,6 +120,11 @@ static int sched_start(struct skep_instance *inst, void *state)
 		goto out;
 	}
 	psi_open(inst, st);
+	if (SKEP_HAS(st->host, signal))
+		st->host->signal(inst, "sched.states", SKEP_SIGNAL_OK, "iter/task", NULL);
+	st->details.lost_counter = st->host->counter(inst, "details_lost", "values of details that could not be taken");
+	detail_kernel_ask(&st->details.kernel);
+	detail_kernel_tell(inst, st);
 	return 0;
 out:
 	sched_bpf__destroy(st->bpf);
@@ -177,6 +137,7 @@ static void sched_stop(struct skep_instance *inst, void *state)
 	struct sched_probe *st = state;
 
 	(void)inst;
+	details_close(st);
 	psi_close(st);
 	sched_bpf__destroy(st->bpf);
 	st->bpf = NULL;
@@ -187,6 +148,7 @@ static void sched_close(struct skep_instance *inst, void *state)
 	struct sched_probe *st = state;
 
 	(void)inst;
+	details_close(st);
 	free(st->buffer);
 	st->buffer = NULL;
 }
@@ -194,6 +156,9 @@ static void sched_close(struct skep_instance *inst, void *state)
 static const struct skep_option options[] = {
 	{ .name = "pressure", .type = SKEP_O_BOOL, .offset = offsetof(struct sched_probe, opt_psi), .default_value = "true",
 	  .help = "report the host's pressure stall information (/proc/pressure)" },
+	{ .name = "detail_threads", .type = SKEP_O_INT, .offset = offsetof(struct sched_probe, opt_threads), .default_value = "32768",
+	  .min = 1024, .max = 4194304,
+	  .help = "threads that details can follow at a time where the kernel has no task storage (before Linux 6.4)" },
 	{ 0 },
 };
 
@@ -205,7 +170,7 @@ static const struct skep_plugin sched_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "sched",
 	.version = PACKAGE_VERSION,
-	.summary = "what processes are doing, sampled; pressure of the host",
+	.summary = "what processes are doing, sampled; pressure of the host; on demand how long threads wait, run, sleep",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),
@@ -218,5 +183,10 @@ static const struct skep_plugin sched_plugin = {
 	.stop = sched_stop,
 	.close = sched_close,
 	.flush = sched_flush,
+	.details = sched_details,
+	.detail_size = sizeof(struct skep_detail),
+	.n_details = DETAIL_KINDS,
+	.attach = details_attach,
+	.detach = details_detach,
 };
 SKEP_PLUGIN(sched_plugin, SKEP_KIND_PROBE, "sched", PACKAGE_VERSION)

@@ -7,10 +7,13 @@
 
 #include <skep/plugin.h>
 
+#include "detail.h"
 #include "sched.h"
 
-enum { STREAM_STATES, STREAM_PSI, N_STREAMS };
+/* fields.c */
+enum { STREAM_STATES, STREAM_PSI, STREAM_DETAIL, N_STREAMS = STREAM_DETAIL + DETAIL_KINDS };
 extern const struct skep_stream *const sched_streams[N_STREAMS];
+extern const struct skep_detail sched_details[DETAIL_KINDS];
 
 /* The facet: how often threads of a process were seen in each state since the last record. */
 struct states_record {
@@ -25,17 +28,60 @@ struct psi_record {
 	uint64_t full_ns;         /* all were */
 };
 
+/* One distribution of an attachment, since the last record. */
+struct detail_record {
+	uint64_t id;
+	uint64_t count, sum_ns;
+	struct skep_hist duration;
+	struct skep_str state; /* OFFCPU only */
+};
+
 enum { PSI_CPU, PSI_IO, PSI_MEMORY, PSI_RESOURCES };
+
+/* Where the kernel side remembers a thread (detail_kernel.c says why not always in the first). */
+enum detail_memory { DETAIL_MEMORY_TASK, DETAIL_MEMORY_HASH };
+
+/* What of the details this kernel can do. */
+struct detail_kernel {
+	bool hook;        /* tp_btf/sched_switch, its arguments as we know them */
+	bool prev_state;  /* with the state of who leaves */
+	bool run_delay;   /* sched_info counts */
+	enum detail_memory memory;
+	const char *missing; /* !hook or !run_delay: what the kernel lacks */
+};
+
+struct detail_slot {
+	bool used;
+	enum detail_kind kind;
+	struct skep_detail_scope scope;
+	int pidfd; /* SKEP_SCOPE_PID: to know its end; else -1 */
+	bool over; /* the host has been told */
+	struct detail_hist told[DETAIL_PARTS]; /* what has been emitted, by slot of the histogram */
+};
+
+struct sched_details {
+	struct detail_kernel kernel;
+	struct sched_detail_bpf *bpf; /* NULL while nothing is attached */
+	const struct detail_cpu *cpus;
+	const struct detail_hist *hists;
+	size_t cpus_size, hists_size; /* of the mappings */
+	unsigned n_cpus;
+	struct detail_slot *slots;    /* DETAIL_SLOTS, while something is attached */
+	uint64_t lost[DETAIL_KINDS], misses; /* as far as told */
+	struct skep_counter *lost_counter;
+};
 
 struct sched_probe {
 	/* options */
 	bool opt_psi;
+	int64_t opt_threads;
 
 	const struct skep_host *host;
 	struct sched_bpf *bpf;
 	char *buffer;
 	int psi_fd[PSI_RESOURCES]; /* -1: not there */
 	uint64_t psi_some[PSI_RESOURCES], psi_full[PSI_RESOURCES];
+	struct sched_details details;
 };
 
 /* psi.c */
@@ -44,5 +90,29 @@ void psi_sample(struct skep_instance *, struct sched_probe *, uint64_t now_ns);
 void psi_close(struct sched_probe *);
 /* One /proc/pressure file. 0 or -EBADMSG. full is 0 where the kernel has no such line (cpu before 5.13). */
 int psi_parse(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_us);
+
+/* detail.c */
+int details_attach(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
+void details_detach(struct skep_instance *, void *state, uint64_t id);
+void details_sample(struct skep_instance *, struct sched_probe *, uint64_t now_ns);
+void details_close(struct sched_probe *);
+
+/* detail_scope.c: the tables that the kernel side reads */
+/* 0, or -EINVAL for a scope that cannot be (ret_why: NULL or why). start_ns: of a process, 0 where it is not known. */
+int detail_scope_check(const struct skep_detail_scope *, const char **ret_why);
+void detail_scope_add(struct detail_scopes *, unsigned slot, enum detail_kind, const struct skep_detail_scope *, uint64_t start_ns);
+/* Nothing is counted for it from then on; the rest of its entry goes as well. */
+void detail_scope_remove(struct detail_scopes *, unsigned slot);
+
+/* detail_kernel.c: asks the kernel, loads, attaches */
+void detail_kernel_ask(struct detail_kernel *);
+/* All three, as they are now: could be had, had, or not and why. */
+void detail_kernel_tell(struct skep_instance *, const struct sched_probe *);
+int detail_load(struct skep_instance *, struct sched_probe *);
+struct detail_scopes *detail_scopes_of(struct sched_probe *); /* while loaded */
+void detail_detach_hook(struct sched_probe *); /* what it has counted can still be read */
+void detail_unload(struct sched_probe *);
+/* Times that the hook was skipped since it was loaded (0 before 5.12, where the kernel does not say). */
+uint64_t detail_misses(const struct sched_probe *);
 
 #endif

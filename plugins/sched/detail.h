@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/sched/detail.h - what the details' kernel side and user space share.
+ * Include skep/bpf/hist.bpf.h or skep/record.h before it: both say how many slots a histogram has.
+ */
+#ifndef SKEP_SCHED_DETAIL_H
+#define SKEP_SCHED_DETAIL_H
+
+#include <linux/types.h>
+
+enum detail_kind {
+	DETAIL_RUNQLAT = 0, /* how long threads waited for a CPU */
+	DETAIL_ONCPU,       /* how long they had it */
+	DETAIL_OFFCPU,      /* how long they did not want it, by why */
+	DETAIL_KINDS,
+};
+
+#define DETAIL_SLOTS 16u /* attachments at a time; a bit each */
+#define DETAIL_PARTS 3u  /* distributions of one attachment: of OFFCPU one for each kind of sleep; of the others the first */
+
+/* Which attachments a thread is in: written by user space while the program runs. */
+struct detail_scopes {
+	__u32 of_byte[256];          /* slots for a process with that verdict; whole host: in all but 255 (excluded) */
+	__u32 of_kind[DETAIL_KINDS]; /* slots of that kind: a slot counts once it is in here */
+	__u32 of_pid, of_cgroup;     /* slots that are for a process, for a cgroup */
+	__u32 reserved;
+	__u64 value[DETAIL_SLOTS];    /* that process (tgid) or cgroup (id) */
+	__u64 start_ns[DETAIL_SLOTS]; /* of that process; 0: not known, whoever has the pid */
+};
+
+/* One distribution on one CPU: element (cpu * DETAIL_SLOTS + slot) * DETAIL_PARTS + part. */
+struct detail_hist {
+	__u64 sum;
+	__u64 slots[SKEP_HIST_SLOTS];
+};
+
+/* One a CPU: who came onto it last. */
+struct detail_cpu {
+	__u64 task;                /* its address, an identity only */
+	__u64 arrived_ns;          /* 0: when is not known */
+	__u64 exec_ns;             /* what it had run by then */
+	__u64 lost[DETAIL_KINDS];  /* values that could not be taken: a switch was not seen, or no room to remember a thread */
+	__u64 reserved[2];         /* a cache line each */
+};
+
+/* A thread as it was when it last left a CPU. */
+struct detail_thread {
+	__u64 stints;       /* times on a CPU by then: a value counts only when the next departure is the very next */
+	__u64 run_delay_ns; /* waited for a CPU by then */
+	__u64 left_ns;      /* 0: when is not known, or it did not go to sleep */
+	__u32 part;         /* which kind of sleep */
+	__u32 slots;        /* attachments it was in by then */
+};
+
+#endif

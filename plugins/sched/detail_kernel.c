@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/sched/detail_kernel.c - what this kernel offers to the details, and putting their
+ * program in place: loaded with the first attachment, gone with the last.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "state.h"
+
+#include "sched_detail.skel.h"
+
+/* Arguments of sched_switch, when they begin as the program expects: (preempt, prev, next). Else 0. */
+static unsigned switch_args(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	const struct btf_type *t;
+
+	if (id < 0)
+		return 0;
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type); /* pointer */
+	t = btf__type_by_id(btf, t->type);                                  /* function */
+	/* before them the tracepoint's own void *; 5.18 had prev_state in between until its last candidates */
+	if (!btf_is_func_proto(t) || btf_vlen(t) < 4 || !btf_is_ptr(btf__type_by_id(btf, btf_params(t)[2].type)) ||
+	    !btf_is_ptr(btf__type_by_id(btf, btf_params(t)[3].type)))
+		return 0;
+	return btf_vlen(t) - 1u;
+}
+
+static bool has_member(const struct btf *btf, const char *type, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	for (unsigned i = 0; t && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Task storage is the faster one, but the program runs under the run queue's lock: the kernel
+ * must not allocate there by kmalloc(), which may wake kswapd up, which takes such a lock.
+ * Since 6.4 storage comes from BPF's own allocator (selem_ma), in 7.2 by kmalloc_nolock().
+ * A preallocated hash has always been safe.
+ */
+static enum detail_memory memory_of(const struct btf *btf)
+{
+	return has_member(btf, "bpf_local_storage_map", "selem_ma") ||
+			       btf__find_by_name_kind(btf, "bpf_map_kmalloc_nolock", BTF_KIND_FUNC) > 0
+		       ? DETAIL_MEMORY_TASK
+		       : DETAIL_MEMORY_HASH;
+}
+
+/* Is what the scheduler books about us more than nothing? Its third number: times on a CPU. */
+static bool run_delay_counts(void)
+{
+	unsigned long long ran = 0, waited = 0, stints = 0;
+	FILE *f = fopen("/proc/self/schedstat", "re");
+	bool counts;
+
+	if (!f)
+		return false;
+	counts = fscanf(f, "%llu %llu %llu", &ran, &waited, &stints) == 3 && stints > 0;
+	fclose(f);
+	return counts;
+}
+
+void detail_kernel_ask(struct detail_kernel *k)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	unsigned args = btf ? switch_args(btf) : 0;
+
+	*k = (struct detail_kernel){
+		.hook = args > 0,
+		.prev_state = args >= 4,
+		.run_delay = run_delay_counts(),
+		.memory = btf ? memory_of(btf) : DETAIL_MEMORY_HASH,
+	};
+	if (!btf)
+		k->missing = "the kernel carries no type information (/sys/kernel/btf/vmlinux)";
+	else if (!k->hook)
+		k->missing = "the kernel has no tracepoint sched_switch(preempt, prev, next)";
+	else if (!k->run_delay)
+		k->missing = "the kernel does not book waits for a CPU (/proc/self/schedstat): needs CONFIG_SCHED_INFO";
+	btf__free(btf);
+}
+
+void detail_kernel_tell(struct skep_instance *inst, const struct sched_probe *st)
+{
+	static const char *const names[DETAIL_KINDS] = { "sched.runqlat", "sched.oncpu", "sched.offcpu" };
+	const struct sched_details *d = &st->details;
+	const struct detail_kernel *k = &d->kernel;
+
+	if (!SKEP_HAS(st->host, signal))
+		return;
+	for (unsigned kind = 0; kind < DETAIL_KINDS; kind++) {
+		const char *how = kind == DETAIL_ONCPU                ? "tp_btf/sched_switch"
+				  : k->memory == DETAIL_MEMORY_TASK ? "tp_btf/sched_switch, task storage"
+								    : "tp_btf/sched_switch, hash by thread";
+		bool attached = false;
+		char why[64];
+
+		for (unsigned i = 0; d->slots && i < DETAIL_SLOTS; i++)
+			attached |= d->slots[i].used && d->slots[i].kind == kind;
+		snprintf(why, sizeof(why), "on demand: skep attach %s", sched_details[kind].name);
+		if (!k->hook || (kind != DETAIL_ONCPU && !k->run_delay))
+			st->host->signal(inst, names[kind], SKEP_SIGNAL_MISSING, "", k->missing);
+		else if (!attached)
+			st->host->signal(inst, names[kind], SKEP_SIGNAL_OFF, how, why);
+		else
+			st->host->signal(inst, names[kind], SKEP_SIGNAL_OK, how, NULL);
+	}
+}
+
+/*
+ * Which hierarchy names a process's cgroup, as in its records: v2 where it has the
+ * controllers, else the v1 memory controller.
+ */
+static bool memory_is_v1(void)
+{
+	char line[256];
+	bool v1 = false;
+	FILE *f = fopen("/proc/cgroups", "re");
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned hierarchy, cgroups, enabled;
+
+		if (sscanf(line, "memory %u %u %u", &hierarchy, &cgroups, &enabled) == 3)
+			v1 = enabled && hierarchy != 0;
+	}
+	fclose(f);
+	return v1;
+}
+
+static int load_with(struct sched_probe *st, enum detail_memory memory)
+{
+	struct sched_details *d = &st->details;
+	struct sched_detail_bpf *bpf = sched_detail_bpf__open();
+	int err;
+
+	if (!bpf)
+		return -errno;
+	bpf->rodata->has_prev_state = d->kernel.prev_state;
+	bpf->rodata->has_task_storage = memory == DETAIL_MEMORY_TASK;
+	bpf->rodata->cgroup_v1_memory = memory_is_v1();
+	bpf_map__set_max_entries(bpf->maps.cpus, d->n_cpus);
+	bpf_map__set_max_entries(bpf->maps.hists, d->n_cpus * DETAIL_SLOTS * DETAIL_PARTS);
+	bpf_map__set_max_entries(bpf->maps.threads_by_task, (uint32_t)st->opt_threads);
+	/* the one that is not used may be unknown to this kernel */
+	bpf_map__set_autocreate(memory == DETAIL_MEMORY_TASK ? bpf->maps.threads_by_task : bpf->maps.threads, false);
+	if (st->host->verdict_fd >= 0) {
+		bpf->rodata->verdict_pids = st->host->verdict_pids;
+		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
+		if (err)
+			goto out;
+	}
+	err = sched_detail_bpf__load(bpf);
+	if (err)
+		goto out;
+	d->bpf = bpf;
+	return 0;
+out:
+	sched_detail_bpf__destroy(bpf);
+	return err;
+}
+
+static int map_of(const struct bpf_map *map, size_t size, const void **ret)
+{
+	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	*ret = at;
+	return 0;
+}
+
+int detail_load(struct skep_instance *inst, struct sched_probe *st)
+{
+	struct sched_details *d = &st->details;
+	int cpus = libbpf_num_possible_cpus(), err;
+
+	if (cpus < 0)
+		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+	d->n_cpus = (unsigned)cpus;
+	err = load_with(st, d->kernel.memory);
+	/* not for lack of permission: then the other way would be refused as well */
+	if (err && err != -EPERM && err != -EACCES && d->kernel.memory == DETAIL_MEMORY_TASK) {
+		d->kernel.memory = DETAIL_MEMORY_HASH;
+		err = load_with(st, d->kernel.memory);
+	}
+	if (err)
+		goto out;
+	d->cpus_size = d->n_cpus * sizeof(*d->cpus);
+	d->hists_size = (size_t)d->n_cpus * DETAIL_SLOTS * DETAIL_PARTS * sizeof(*d->hists);
+	err = map_of(d->bpf->maps.cpus, d->cpus_size, (const void **)&d->cpus);
+	if (!err)
+		err = map_of(d->bpf->maps.hists, d->hists_size, (const void **)&d->hists);
+	if (!err)
+		err = sched_detail_bpf__attach(d->bpf);
+	if (!err)
+		return 0;
+out:
+	detail_unload(st);
+	return st->host->fail(inst, err, "cannot put the hook on sched_switch: %s; needs CAP_BPF and CAP_PERFMON", strerror(-err));
+}
+
+struct detail_scopes *detail_scopes_of(struct sched_probe *st)
+{
+	return &st->details.bpf->bss->scopes;
+}
+
+void detail_detach_hook(struct sched_probe *st)
+{
+	sched_detail_bpf__detach(st->details.bpf);
+}
+
+void detail_unload(struct sched_probe *st)
+{
+	struct sched_details *d = &st->details;
+
+	if (d->cpus)
+		munmap((void *)d->cpus, d->cpus_size);
+	if (d->hists)
+		munmap((void *)d->hists, d->hists_size);
+	d->cpus = NULL;
+	d->hists = NULL;
+	sched_detail_bpf__destroy(d->bpf);
+	d->bpf = NULL;
+}
+
+uint64_t detail_misses(const struct sched_probe *st)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(st->details.bpf->progs.on_switch), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}

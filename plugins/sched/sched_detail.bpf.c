@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
+/*
+ * plugins/sched/sched_detail.bpf.c - distributions of what threads did between two
+ * departures from a CPU: slept, waited for a CPU, ran.  Loaded while a detail is attached.
+ *
+ * One hook, and nothing on wake-ups: at each switch the thread that leaves (prev) is looked
+ * at.  The kernel has booked its wait (sched_info.run_delay, which also has what it waited on
+ * other CPUs before it was migrated) and its run (se.sum_exec_runtime) by then; when it came
+ * is the time of the switch before on this CPU.  What is left of the time since it last left
+ * is its sleep: so sleep + wait + run is the time between two departures, none of it twice.
+ *
+ * A value is counted when the stint after it ends.  A thread's first departure after the
+ * attach only tells where it stands, unless it is the first of its life.
+ */
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/hist.bpf.h>
+#include <skep/bpf/verdict.bpf.h>
+
+#include "detail.h"
+#include "taskstate.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by user space before the load. */
+const volatile __u32 has_prev_state;   /* sched_switch(preempt, prev, next, prev_state): since 5.18 */
+const volatile __u32 has_task_storage; /* 0: threads_by_task instead */
+const volatile __u32 cgroup_v1_memory; /* 1: take the cgroup of the v1 memory controller, 0: of cgroup v2 */
+
+struct detail_scopes scopes;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by user space: one a CPU */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct detail_cpu);
+} cpus SEC(".maps");
+
+/* By CPU, so that no two write to one line; no per-CPU map, as user space reads these by mmap. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by user space */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct detail_hist);
+} hists SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct detail_thread);
+} threads SEC(".maps");
+
+/* By the task's address, which no other has before it is dead, and then it leaves the map. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, __u64);
+	__type(value, struct detail_thread);
+} threads_by_task SEC(".maps");
+
+static __always_inline __u64 cgroup_of(struct task_struct *p)
+{
+	struct css_set *set = p->cgroups;
+	struct cgroup_subsys_state *css;
+
+	if (!cgroup_v1_memory)
+		return set->dfl_cgrp->kn->id;
+	/*
+	 * Plain loads need the index in the instruction.  Here it is a number that libbpf puts in,
+	 * so the verifier sees one case only.  Indices that this kernel lacks are never reached.
+	 */
+	switch (bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id)) {
+#define CSS(i_)                          \
+	case i_:                         \
+		css = set->subsys[i_];   \
+		break;
+	CSS(0) CSS(1) CSS(2) CSS(3) CSS(4) CSS(5) CSS(6) CSS(7) CSS(8) CSS(9) CSS(10) CSS(11) CSS(12) CSS(13) CSS(14) CSS(15)
+#undef CSS
+	default:
+		return 0;
+	}
+	return css->cgroup->kn->id;
+}
+
+/* Attachments for one process or cgroup, asked for only while there are any. */
+static __always_inline __u32 slots_by_value(struct task_struct *p, __u32 of_pid, __u32 of_cgroup)
+{
+	__u64 pid = p->tgid, cgroup = of_cgroup ? cgroup_of(p) : 0;
+	__u32 mask = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < DETAIL_SLOTS; i++) {
+		__u32 bit = 1u << i;
+
+		if (of_pid & bit && scopes.value[i] == pid) {
+			struct task_struct *leader = p->group_leader;
+
+			if (!scopes.start_ns[i] || scopes.start_ns[i] == leader->start_boottime)
+				mask |= bit;
+		} else if (of_cgroup & bit && scopes.value[i] == cgroup) {
+			mask |= bit;
+		}
+	}
+	return mask;
+}
+
+static __always_inline __u32 slots_of(struct task_struct *p)
+{
+	__u8 byte = verdict_of(p->tgid);
+	__u32 mask = scopes.of_byte[byte];
+
+	if ((scopes.of_pid | scopes.of_cgroup) && byte != VERDICT_EXCLUDED)
+		mask |= slots_by_value(p, scopes.of_pid, scopes.of_cgroup);
+	return mask;
+}
+
+/* The hook runs with interrupts off, and never within itself: a CPU's elements have one writer. */
+static __noinline int count(__u32 mask, __u32 cpu, __u32 part, __u64 v)
+{
+	__u32 at = skep_hist_slot(v);
+
+#pragma unroll
+	for (__u32 i = 0; i < DETAIL_SLOTS; i++) {
+		__u32 index = (cpu * DETAIL_SLOTS + i) * DETAIL_PARTS + part;
+		struct detail_hist *h;
+
+		if (!(mask & (1u << i)))
+			continue;
+		h = bpf_map_lookup_elem(&hists, &index);
+		/* the verifier wants the bound where it is used */
+		asm volatile("" : "+r"(at));
+		if (h && at < SKEP_HIST_SLOTS) {
+			h->slots[at]++;
+			h->sum += v;
+		}
+	}
+	return 0;
+}
+
+static __always_inline struct detail_thread *thread_of(struct task_struct *p, int create)
+{
+	struct detail_thread zero = {}, *t;
+	__u64 key = (__u64)p;
+
+	if (has_task_storage)
+		return bpf_task_storage_get(&threads, p, NULL, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	t = bpf_map_lookup_elem(&threads_by_task, &key);
+	if (!t && create && !bpf_map_update_elem(&threads_by_task, &key, &zero, BPF_NOEXIST))
+		t = bpf_map_lookup_elem(&threads_by_task, &key);
+	return t;
+}
+
+/*
+ * The state in which prev leaves.  Running: it still wants the CPU.  A preempted thread may
+ * have set its state to sleeping already; it has not left the run queue.
+ */
+static __always_inline unsigned int leaves_as(struct task_struct *prev, int preempt, __u64 *ctx)
+{
+	struct task_struct___sched *s = (void *)prev;
+	unsigned int state;
+
+	if (preempt)
+		return 0;
+	if (has_prev_state)
+		return (unsigned int)ctx[3];
+	/*
+	 * Before 5.18 the state may be another already: some other CPU wakes it up (TASK_WAKING,
+	 * then running).  Off the run queue it has gone to sleep all the same; how is then not known.
+	 */
+	state = state_word(prev);
+	return state || s->on_rq ? state : 1;
+}
+
+/* sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state) */
+SEC("tp_btf/sched_switch")
+int on_switch(__u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	__u32 cpu = bpf_get_smp_processor_id(), mask, waits, sleeps;
+	struct detail_cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
+	__u64 now, arrived, had_run, on_it, stints, delay, wait;
+	struct detail_thread *t;
+	unsigned int state;
+	int same;
+
+	if (!c)
+		return 0;
+	now = scopes.of_kind[DETAIL_OFFCPU] ? bpf_ktime_get_ns() : 0;
+	on_it = c->task;
+	same = on_it == (__u64)prev;
+	arrived = same ? c->arrived_ns : 0;
+	had_run = c->exec_ns;
+	c->task = (__u64)next;
+	c->arrived_ns = now;
+	c->exec_ns = next->se.sum_exec_runtime;
+	if (!prev->pid) /* idle */
+		return 0;
+	state = leaves_as(prev, ctx[0] & 1, ctx);
+	mask = slots_of(prev);
+	if (mask & scopes.of_kind[DETAIL_ONCPU]) {
+		/* who came is unknown on a CPU's first switch, and when a kernel has kept the hook out of one */
+		if (same)
+			count(mask & scopes.of_kind[DETAIL_ONCPU], cpu, 0, prev->se.sum_exec_runtime - had_run);
+		else if (on_it)
+			c->lost[DETAIL_ONCPU]++;
+	}
+
+	waits = mask & scopes.of_kind[DETAIL_RUNQLAT];
+	sleeps = mask & scopes.of_kind[DETAIL_OFFCPU];
+	if (!(waits | sleeps) || !bpf_core_field_exists(prev->sched_info.run_delay))
+		goto gone;
+	stints = prev->sched_info.pcount;
+	delay = prev->sched_info.run_delay;
+	/* one that comes and goes only once needs no memory */
+	t = thread_of(prev, !(state & TASK_DEAD));
+	if (t ? t->stints + 1 == stints : stints == 1) {
+		wait = t ? delay - t->run_delay_ns : delay;
+		if (waits)
+			count(waits, cpu, 0, wait);
+		if (sleeps && t && t->left_ns && !arrived)
+			c->lost[DETAIL_OFFCPU]++;
+		if (sleeps && t && t->left_ns && arrived) {
+			__u64 away = arrived - t->left_ns;
+
+			/* two clocks, the scheduler's being read a little earlier: a wake-up at once may come out below zero */
+			count(sleeps, cpu, t->part, away > wait ? away - wait : 0);
+		}
+	} else if (t && t->stints) {
+		/* departures that were not seen: of no matter to an attachment that the thread was not in */
+		if (waits & t->slots)
+			c->lost[DETAIL_RUNQLAT] += stints - t->stints;
+		if (sleeps & t->slots)
+			c->lost[DETAIL_OFFCPU] += stints - t->stints;
+	}
+	if (t) {
+		t->stints = stints;
+		t->run_delay_ns = delay;
+		t->left_ns = state ? now : 0;
+		t->part = state ? kind_of_sleep(prev, state) - SCHED_IOWAIT : 0;
+		t->slots = mask;
+	} else if (!(state & TASK_DEAD)) {
+		/* what comes next cannot be told */
+		if (waits)
+			c->lost[DETAIL_RUNQLAT]++;
+		if (sleeps && state)
+			c->lost[DETAIL_OFFCPU]++;
+	}
+gone:
+	if (!has_task_storage && state & TASK_DEAD) {
+		__u64 key = (__u64)prev;
+
+		bpf_map_delete_elem(&threads_by_task, &key);
+	}
+	return 0;
+}

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/exact/details.c - the details of "sched" on the live kernel, against what the kernel
+ * itself books for the same threads: counts and sums must be equal, to the nanosecond.
+ *
+ *   details [task|hash]     where the kernel side remembers threads (default: as it chooses)
+ *
+ * Children are marked as a group, wake up once and go back to sleep ("primed"): then the hook
+ * knows where each stands.  What they do from then on until they are zombies is compared:
+ *   runqlat  count and sum = third and second number of /proc/PID/schedstat
+ *   oncpu    count and sum = third and first number
+ *   offcpu   count = voluntary switches, less the last one (nobody comes back from that)
+ * and what they sleep takes as long as it must.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <skep/hist.h>
+
+#include "core/verdict.h"
+#include "plugins/sched/state.h"
+#include "tests/unit/mock_host.h"
+
+const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
+
+static struct mock m;
+static struct sched_probe *probe;
+static struct verdict verdict;
+static unsigned failures;
+
+/* What has been emitted for an attachment: by id, by kind of sleep (others: the first). */
+enum { IDS = 64 };
+static struct seen {
+	uint64_t records, count, sum_ns, slots[SKEP_HIST_SLOTS];
+} seen[IDS][DETAIL_PARTS];
+static uint64_t lost[N_STREAMS], last_id, over_id;
+
+__attribute__((format(printf, 2, 3))) static void check(bool good, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("%s - ", good ? "ok" : "not ok");
+	vprintf(fmt, args);
+	printf("\n");
+	va_end(args);
+	failures += !good;
+}
+
+static void give_up(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void nap_ms(long ms)
+{
+	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* ---- the host ---------------------------------------------------------------- */
+
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+{
+	const struct detail_record *r = rec;
+	unsigned part = 0;
+	struct seen *s;
+
+	(void)inst;
+	(void)who;
+	(void)time_ns;
+	if (stream < STREAM_DETAIL || r->id >= IDS)
+		return;
+	if (stream == STREAM_DETAIL + DETAIL_OFFCPU)
+		part = r->state.ptr[0] == 'i' ? 0 : r->state.ptr[0] == 'b' ? 1 : 2;
+	s = &seen[r->id][part];
+	s->records++;
+	s->count += r->count;
+	s->sum_ns += r->sum_ns;
+	for (unsigned k = 0; k < r->duration.n; k++)
+		s->slots[k] += r->duration.slots[k];
+	if (skep_hist_count(&r->duration) != r->count || r->duration.sum != r->sum_ns)
+		check(false, "a record's count and sum are its histogram's");
+}
+
+static void on_lost(struct skep_instance *inst, unsigned stream, enum skep_loss where, uint64_t n)
+{
+	(void)inst;
+	(void)where;
+	lost[stream] += n;
+}
+
+static void on_drained(struct skep_instance *inst, uint64_t time_ns)
+{
+	(void)inst;
+	(void)time_ns;
+}
+
+static void on_over(struct skep_instance *inst, uint64_t id, const char *why)
+{
+	(void)inst;
+	(void)why;
+	over_id = id;
+}
+
+static int attach_as(enum detail_kind kind, enum skep_scope scope, uint64_t value, uint64_t *ret_id)
+{
+	struct skep_detail_scope s = { .size = sizeof(s), .kind = scope, .value = value, .id = last_id + 1 };
+	int err = m.plugin->attach(&m.instance, m.state, kind, &s);
+
+	if (!err) {
+		*ret_id = s.id;
+		last_id = s.id;
+		if (last_id >= IDS)
+			give_up("more attachments than this test has room for");
+		memset(seen[s.id], 0, sizeof(seen[s.id]));
+	}
+	return err;
+}
+
+static uint64_t attach(enum detail_kind kind, enum skep_scope scope, uint64_t value)
+{
+	uint64_t id = 0;
+	int err = attach_as(kind, scope, value, &id);
+
+	if (err == -EPERM || err == -EACCES) {
+		printf("skip: %s\n", m.why);
+		exit(77);
+	}
+	if (err) {
+		printf("not ok - attach %s: %s: %s\n", sched_details[kind].name, strerror(-err), m.why);
+		exit(1);
+	}
+	return id;
+}
+
+static void detach(uint64_t id)
+{
+	m.plugin->detach(&m.instance, m.state, id);
+}
+
+static void forget(uint64_t id)
+{
+	m.plugin->sample(&m.instance, m.state);
+	memset(seen[id], 0, sizeof(seen[id]));
+}
+
+/* ---- what the kernel books ---------------------------------------------------- */
+
+struct booked {
+	uint64_t ran_ns, waited_ns, stints, voluntary;
+};
+
+static struct booked booked(pid_t pid)
+{
+	unsigned long long ran = 0, waited = 0, stints = 0, voluntary = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%llu %llu %llu", &ran, &waited, &stints) != 3)
+		give_up(path);
+	fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "voluntary_ctxt_switches: %llu", &voluntary) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return (struct booked){ ran, waited, stints, voluntary };
+}
+
+/* Until it has stayed as it was for a while. */
+static struct booked settled(pid_t pid)
+{
+	struct booked a, b = booked(pid);
+
+	do {
+		a = b;
+		nap_ms(10);
+		b = booked(pid);
+	} while (memcmp(&a, &b, sizeof(a)) != 0);
+	return b;
+}
+
+/* ---- the children ---------------------------------------------------------------- */
+
+typedef void (*task_fn)(void);
+struct child {
+	pid_t pid;
+	int go; /* 'p' wake up and sleep again, anything else: do it and exit */
+};
+
+static void spin(void)
+{
+	uint64_t until = now_ns() + 300000000u;
+
+	while (now_ns() < until)
+		;
+}
+
+static void naps(void)
+{
+	for (int i = 0; i < 20; i++)
+		nap_ms(10);
+}
+
+/* The parent of a vfork waits uninterruptibly until the child has exited. */
+static void vforks(void)
+{
+	for (int i = 0; i < 10; i++) {
+		pid_t pid = vfork();
+
+		if (pid == 0) {
+			nap_ms(10);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void direct_reads(void)
+{
+	char path[] = "/var/tmp/skep-details.XXXXXX";
+	int fd = mkostemp(path, O_DIRECT | O_CLOEXEC);
+	void *page;
+
+	unlink(path);
+	if (fd < 0 || posix_memalign(&page, 4096, 65536))
+		return;
+	memset(page, 1, 65536);
+	for (int i = 0; i < 50; i++)
+		if (pwrite(fd, page, 65536, 65536 * i) < 0)
+			return;
+	for (int i = 0; i < 50; i++)
+		if (pread(fd, page, 65536, 65536 * i) < 0)
+			return;
+}
+
+/* Many short stints: round trips of a byte with a process of its own, on one CPU. */
+static void pingpong(void)
+{
+	int there[2], back[2];
+	char c = 0;
+
+	if (pipe(there) || pipe(back))
+		return;
+	if (fork() == 0) {
+		close(there[1]);
+		while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+			;
+		_exit(0);
+	}
+	for (int i = 0; i < 20000; i++)
+		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+			return;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t one;
+
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		give_up("sched_setaffinity");
+}
+
+static int last_cpu(void)
+{
+	cpu_set_t all;
+	int last = 0;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all))
+			last = i;
+	return last;
+}
+
+static struct child child_new(task_fn task, int cpu, uint8_t byte)
+{
+	struct child c;
+	int go[2];
+
+	if (pipe2(go, O_CLOEXEC))
+		give_up("pipe");
+	c.go = go[1];
+	c.pid = fork();
+	if (c.pid < 0)
+		give_up("fork");
+	if (c.pid == 0) {
+		char what = 'p';
+
+		close(go[1]);
+		pin(cpu);
+		while (what == 'p')
+			if (read(go[0], &what, 1) != 1)
+				_exit(1);
+		task();
+		_exit(0);
+	}
+	close(go[0]);
+	verdict_set(&verdict, c.pid, byte);
+	return c;
+}
+
+static void tell_child(const struct child *c, char what)
+{
+	if (write(c->go, &what, 1) != 1)
+		give_up("write to a child");
+}
+
+static void prime(const struct child *c)
+{
+	struct booked before = settled(c->pid);
+
+	tell_child(c, 'p');
+	while (booked(c->pid).voluntary == before.voluntary)
+		nap_ms(1);
+	settled(c->pid);
+}
+
+static void until_zombie(const struct child *c)
+{
+	siginfo_t info;
+
+	if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT))
+		give_up("waitid");
+}
+
+static void reap(const struct child *c)
+{
+	close(c->go);
+	waitpid(c->pid, NULL, 0);
+}
+
+/* ---- exact ------------------------------------------------------------------------ */
+
+struct want {
+	const char *name;
+	task_fn task;
+	unsigned n;
+	bool one_cpu;
+	int part;            /* the kind of sleep that it is about, -1: none */
+	uint64_t sleeps;     /* at least so many of it */
+	uint64_t sleep_ns;   /* each at least that long */
+};
+
+/*
+ * Equal, to the nanosecond; or, where the kernel has kept the hook out of a switch, less by
+ * as many as are said to be lost.
+ */
+static void compare(const char *name, const char *detail, uint64_t n, uint64_t ns, uint64_t missed, uint64_t want_n, uint64_t want_ns)
+{
+	bool good = missed ? n + missed == want_n && ns <= want_ns && missed <= 1 + want_n / 20 : n == want_n && ns == want_ns;
+
+	check(good, "%s: %s %llu, %llu ns, %llu lost; the kernel %llu, %llu ns", name, detail, (unsigned long long)n,
+	      (unsigned long long)ns, (unsigned long long)missed, (unsigned long long)want_n, (unsigned long long)want_ns);
+}
+
+static void exact(const struct want *w)
+{
+	uint64_t runqlat = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7), oncpu = attach(DETAIL_ONCPU, SKEP_SCOPE_GROUP, 7);
+	uint64_t offcpu = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 7), began, wall, missed[DETAIL_KINDS];
+	struct booked sum = { 0 }, before[8], after;
+	uint64_t slept = 0, slept_ns = 0;
+	struct child c[8];
+
+	for (unsigned i = 0; i < w->n; i++)
+		c[i] = child_new(w->task, w->one_cpu ? last_cpu() : -1, 7);
+	began = now_ns();
+	for (unsigned i = 0; i < w->n; i++)
+		prime(&c[i]);
+	for (unsigned i = 0; i < w->n; i++)
+		before[i] = settled(c[i].pid);
+	forget(runqlat);
+	memset(seen[oncpu], 0, sizeof(seen[oncpu]));
+	memset(seen[offcpu], 0, sizeof(seen[offcpu]));
+	memset(lost, 0, sizeof(lost));
+	for (unsigned i = 0; i < w->n; i++)
+		tell_child(&c[i], 'r');
+	m.plugin->sample(&m.instance, m.state); /* deltas add up */
+	for (unsigned i = 0; i < w->n; i++)
+		until_zombie(&c[i]);
+	for (unsigned i = 0; i < w->n; i++) {
+		after = settled(c[i].pid);
+		sum.ran_ns += after.ran_ns - before[i].ran_ns;
+		sum.waited_ns += after.waited_ns - before[i].waited_ns;
+		sum.stints += after.stints - before[i].stints;
+		sum.voluntary += after.voluntary - before[i].voluntary;
+	}
+	wall = now_ns() - began;
+	detach(runqlat);
+	detach(oncpu);
+	detach(offcpu);
+	for (unsigned i = 0; i < w->n; i++)
+		reap(&c[i]);
+
+	for (unsigned part = 0; part < DETAIL_PARTS; part++) {
+		slept += seen[offcpu][part].count;
+		slept_ns += seen[offcpu][part].sum_ns;
+	}
+	printf("# %s: %llu stints, ran %.3f ms, waited %.3f ms, slept %.3f ms (iowait %llu, blocked %llu, sleeping %llu)\n", w->name,
+	       (unsigned long long)sum.stints, (double)sum.ran_ns / 1e6, (double)sum.waited_ns / 1e6, (double)slept_ns / 1e6,
+	       (unsigned long long)seen[offcpu][0].count, (unsigned long long)seen[offcpu][1].count,
+	       (unsigned long long)seen[offcpu][2].count);
+	for (unsigned k = 0; k < DETAIL_KINDS; k++)
+		missed[k] = lost[STREAM_DETAIL + k];
+	compare(w->name, "runqlat", seen[runqlat][0].count, seen[runqlat][0].sum_ns, missed[DETAIL_RUNQLAT], sum.stints, sum.waited_ns);
+	compare(w->name, "oncpu", seen[oncpu][0].count, seen[oncpu][0].sum_ns, missed[DETAIL_ONCPU], sum.stints, sum.ran_ns);
+	/* the sleep they were in before counts, the last switch is no sleep; how long it was the kernel does not book */
+	compare(w->name, "offcpu", slept, 0, missed[DETAIL_OFFCPU], sum.voluntary, 0);
+	if (w->part < 0)
+		return;
+	check(seen[offcpu][w->part].count >= w->sleeps && seen[offcpu][w->part].sum_ns >= w->sleeps * w->sleep_ns &&
+		      seen[offcpu][w->part].sum_ns <= w->n * wall,
+	      "%s: offcpu %llu of that kind, %.3f ms; at least %llu x %.1f ms, wall %.3f ms", w->name,
+	      (unsigned long long)seen[offcpu][w->part].count, (double)seen[offcpu][w->part].sum_ns / 1e6,
+	      (unsigned long long)w->sleeps, (double)w->sleep_ns / 1e6, (double)wall / 1e6);
+}
+
+/* ---- scopes ------------------------------------------------------------------------ */
+
+static uint64_t sleeps_of(uint64_t id)
+{
+	return seen[id][2].count;
+}
+
+static uint64_t cgroup_make(char *path, size_t size)
+{
+	static const char *const roots[] = { "/sys/fs/cgroup/memory", "/sys/fs/cgroup" };
+	struct stat st;
+
+	for (unsigned i = 0; i < 2; i++) {
+		char procs[64];
+
+		snprintf(procs, sizeof(procs), "%s/cgroup.procs", roots[i]);
+		if (access(procs, W_OK))
+			continue;
+		snprintf(path, size, "%s/skep-details-%d", roots[i], getpid());
+		if (mkdir(path, 0755) == 0 && stat(path, &st) == 0)
+			return st.st_ino;
+	}
+	return 0;
+}
+
+static void scopes(void)
+{
+	char cgroup[128] = "", procs[160];
+	uint64_t cgroup_id = cgroup_make(cgroup, sizeof(cgroup)), ids[8], none;
+	struct child in = child_new(naps, -1, 7), out = child_new(naps, -1, 8), hidden = child_new(naps, -1, VERDICT_EXCLUDED);
+	struct child boxed = child_new(naps, -1, 0);
+	FILE *f;
+
+	ids[0] = attach(DETAIL_OFFCPU, SKEP_SCOPE_HOST, 0);
+	ids[1] = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 7);
+	ids[2] = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 8);
+	ids[3] = attach(DETAIL_OFFCPU, SKEP_SCOPE_PID, (uint64_t)out.pid);
+	ids[4] = attach(DETAIL_OFFCPU, SKEP_SCOPE_PID, (uint64_t)hidden.pid);
+	ids[5] = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 9);
+	if (cgroup_id) {
+		snprintf(procs, sizeof(procs), "%s/cgroup.procs", cgroup);
+		f = fopen(procs, "we");
+		if (!f || fprintf(f, "%d\n", boxed.pid) < 0 || fclose(f))
+			give_up(procs);
+	}
+	ids[6] = attach(DETAIL_OFFCPU, SKEP_SCOPE_CGROUP, cgroup_id ? cgroup_id : 1);
+	prime(&in);
+	prime(&out);
+	prime(&hidden);
+	prime(&boxed);
+	for (unsigned i = 0; i < 7; i++)
+		forget(ids[i]);
+	/* one after the other: each has one child's sleeps, the first of them in the pipe */
+	tell_child(&in, 'r');
+	tell_child(&out, 'r');
+	tell_child(&hidden, 'r');
+	tell_child(&boxed, 'r');
+	until_zombie(&in);
+	until_zombie(&out);
+	until_zombie(&hidden);
+	until_zombie(&boxed);
+	settled(boxed.pid);
+	over_id = 0;
+	m.plugin->sample(&m.instance, m.state);
+	check(over_id == ids[3] || over_id == ids[4], "the end of a process ends its details");
+	for (unsigned i = 0; i < 7; i++)
+		detach(ids[i]);
+	check(sleeps_of(ids[0]) >= 3 * 21, "host: %llu sleeps, of three children at least", (unsigned long long)sleeps_of(ids[0]));
+	check(sleeps_of(ids[1]) == 21, "group 7: %llu sleeps, of one child", (unsigned long long)sleeps_of(ids[1]));
+	check(sleeps_of(ids[2]) == 21, "group 8: %llu sleeps, of the other", (unsigned long long)sleeps_of(ids[2]));
+	check(sleeps_of(ids[3]) == 21, "pid: %llu sleeps", (unsigned long long)sleeps_of(ids[3]));
+	check(sleeps_of(ids[4]) == 0, "an excluded process: %llu sleeps", (unsigned long long)sleeps_of(ids[4]));
+	check(sleeps_of(ids[5]) == 0, "a group with nobody in it: %llu sleeps", (unsigned long long)sleeps_of(ids[5]));
+	if (cgroup_id)
+		check(sleeps_of(ids[6]) == 21, "cgroup %llu: %llu sleeps", (unsigned long long)cgroup_id, (unsigned long long)sleeps_of(ids[6]));
+	else
+		printf("# no cgroup could be made: that scope is not tested\n");
+	reap(&in);
+	reap(&out);
+	reap(&hidden);
+	check(attach_as(DETAIL_RUNQLAT, SKEP_SCOPE_PID, (uint64_t)in.pid, &none) == -ESRCH, "no such process: %s", m.why);
+	check(attach_as(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 255, &none) == -EINVAL, "no such group: %s", m.why);
+	reap(&boxed);
+	if (cgroup_id && rmdir(cgroup))
+		perror(cgroup);
+}
+
+/* ---- come and gone ------------------------------------------------------------------- */
+
+/* Programs of ours, by name, in the whole kernel. */
+static unsigned programs(void)
+{
+	unsigned n = 0;
+	__u32 id = 0;
+
+	while (bpf_prog_get_next_id(id, &id) == 0) {
+		struct bpf_prog_info info = { 0 };
+		__u32 size = sizeof(info);
+		int fd = bpf_prog_get_fd_by_id(id);
+
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &size) && strcmp(info.name, "on_switch") == 0)
+			n++;
+		close(fd);
+	}
+	return n;
+}
+
+static void come_and_gone(unsigned before)
+{
+	uint64_t ids[DETAIL_SLOTS], one_more;
+	unsigned now;
+
+	for (unsigned i = 0; i < DETAIL_SLOTS; i++)
+		ids[i] = attach((enum detail_kind)(i % DETAIL_KINDS), SKEP_SCOPE_GROUP, 7);
+	check(attach_as(DETAIL_ONCPU, SKEP_SCOPE_HOST, 0, &one_more) == -EBUSY, "attachment number %u: %s", DETAIL_SLOTS + 1, m.why);
+	check(programs() == before + 1, "one program for all of them");
+	for (unsigned i = 0; i < DETAIL_SLOTS; i++)
+		detach(ids[i]);
+	/* a link goes when an RCU grace period has passed */
+	for (int i = 0; i < 200 && (now = programs()) != before; i++)
+		nap_ms(10);
+	check(now == before, "with the last the program is gone: %u before, %u after", before, now);
+}
+
+/* Fewer places than threads: what could not be followed is counted. */
+static void overflow(void)
+{
+	struct child c[6];
+	uint64_t id;
+
+	probe->opt_threads = 2;
+	memset(lost, 0, sizeof(lost));
+	id = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7);
+	for (unsigned i = 0; i < 6; i++)
+		c[i] = child_new(naps, -1, 7);
+	for (unsigned i = 0; i < 6; i++)
+		tell_child(&c[i], 'r');
+	for (unsigned i = 0; i < 6; i++)
+		until_zombie(&c[i]);
+	settled(c[5].pid);
+	detach(id);
+	for (unsigned i = 0; i < 6; i++)
+		reap(&c[i]);
+	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] >= 20 && mock_counter(&m, "details_lost") >= 20, "two places for six threads: %llu lost",
+	      (unsigned long long)lost[STREAM_DETAIL + DETAIL_RUNQLAT]);
+	probe->opt_threads = 32768;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct want wants[] = {
+		{ "a pair on one CPU", spin, 2, true, -1, 0, 0 },
+		{ "five on all CPUs", spin, 5, false, -1, 0, 0 },
+		{ "naps", naps, 1, false, SCHED_SLEEPING - SCHED_IOWAIT, 20, 10000000 },
+		{ "vforks", vforks, 1, false, SCHED_BLOCKED - SCHED_IOWAIT, 10, 10000000 },
+		{ "direct reads", direct_reads, 1, false, -1, 0, 0 },
+		{ "ping-pong", pingpong, 1, true, SCHED_SLEEPING - SCHED_IOWAIT, 1000, 1 },
+	};
+	const char *way = argc > 1 ? argv[1] : "";
+	unsigned before;
+	int err;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (geteuid() != 0) {
+		puts("skip: needs root (BPF)");
+		return 77;
+	}
+	verdict_open(&verdict, VERDICT_COLLECT);
+	mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	m.host.emit = on_emit;
+	m.host.lost = on_lost;
+	m.host.drained = on_drained;
+	m.host.detail_over = on_over;
+	m.host.verdict_fd = verdict.fd;
+	m.host.verdict_pids = verdict.pids;
+	probe = m.state;
+	before = programs();
+	err = mock_start(&m);
+	if (err) {
+		printf("%s: %s\n", err == -EPERM ? "skip" : "not ok - start", m.why);
+		return err == -EPERM ? 77 : 1;
+	}
+	if (strcmp(way, "hash") == 0)
+		probe->details.kernel.memory = DETAIL_MEMORY_HASH;
+	else if (strcmp(way, "task") == 0 && probe->details.kernel.memory != DETAIL_MEMORY_TASK) {
+		puts("skip: this kernel has no task storage that is safe here");
+		return 77;
+	}
+	printf("# threads are remembered in %s\n", probe->details.kernel.memory == DETAIL_MEMORY_TASK ? "task storage" : "a hash");
+	check(programs() == before, "nothing is on sched_switch before the first attach");
+	for (unsigned i = 0; i < sizeof(wants) / sizeof(wants[0]); i++)
+		exact(&wants[i]);
+	scopes();
+	come_and_gone(before);
+	if (probe->details.kernel.memory == DETAIL_MEMORY_HASH)
+		overflow();
+	mock_end(&m);
+	verdict_close(&verdict);
+	printf("# %u failed\n", failures);
+	return failures > 0;
+}
