@@ -395,7 +395,7 @@ static int connect_all(struct collector *c, struct diag *diag)
 		.run_over = collector_run_over,
 		.arg = c,
 	};
-	const struct skep_stream *process;
+	const struct skep_stream *process, *sample;
 	char *prefix = NULL;
 	int err = -ENOMEM;
 
@@ -410,20 +410,25 @@ static int connect_all(struct collector *c, struct diag *diag)
 		if (err < 0)
 			return err;
 	}
-	err = facets_build(c->facets, &out_stream_process, &process);
+	err = facets_build(c->facets, FACETS_OF_IMAGE, &out_stream_process, &process);
+	if (err == 0)
+		err = facets_build(c->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &sample);
 	if (err < 0)
 		return err;
 	c->stream_process = out_stream_add(c->out, process);
+	c->stream_process_sample = out_stream_add(c->out, sample);
 	c->stream_run = out_stream_add(c->out, &out_stream_run);
 	c->stream_sample = out_stream_add(c->out, &out_stream_tool_sample);
 	c->stream_loss = out_stream_add(c->out, &out_stream_loss);
 	c->stream_ledger = out_stream_add(c->out, &out_stream_ledger);
-	if (c->stream_ledger < 0 || c->stream_process < 0 || c->stream_run < 0 || c->stream_sample < 0 || c->stream_loss < 0)
+	if (c->stream_ledger < 0 || c->stream_process_sample < 0 || c->stream_process < 0 || c->stream_run < 0 || c->stream_sample < 0 || c->stream_loss < 0)
 		return -ENOMEM;
 	env.facets = c->facets;
 	env.out = c->out;
 	env.process_stream = c->stream_process;
 	env.process_size = process->record_size;
+	env.sample_stream = c->stream_process_sample;
+	env.sample_size = sample->record_size;
 	return track_new(&env, &c->track);
 }
 

@@ -171,6 +171,10 @@ void collector_sample_out(struct collector *c)
 		run_sampled(run);
 	}
 	sampler_take(c->track->sampler, true, NULL, cell_out, &s);
+	if (c->config->process_interval_ns && s.now_ns - c->processes_sampled_ns >= c->config->process_interval_ns) {
+		track_samples_out(c->track, c->config->process_interval_ns, s.now_ns);
+		c->processes_sampled_ns = s.now_ns;
+	}
 	collector_ledger_cut(c);
 	collector_details_members(c);
 	collector_loss_out(c);

@@ -62,7 +62,7 @@ struct collector {
 	struct skep_instance *instances; /* probes, then sinks */
 	struct ledger *ledger;
 	struct ledger_mark *ledger_first, *ledger_before, *ledger_last; /* since when; the last interval. NULL: not yet */
-	int stream_process, stream_run, stream_sample, stream_loss, stream_ledger;
+	int stream_process, stream_run, stream_sample, stream_loss, stream_ledger, stream_process_sample;
 	bool running;
 	uv_timer_t pump;   /* what the way out waits for */
 	uv_timer_t tick;   /* housekeeping, a few times a second */
@@ -70,6 +70,7 @@ struct collector {
 	uv_timer_t fast;   /* while a run or the collector ends */
 	unsigned handles;  /* not closed yet */
 	uint64_t sampled_ns;
+	uint64_t processes_sampled_ns; /* when process.sample records last went out */
 	bool sample_due;   /* waits for a sweep's end */
 	uint64_t *told;    /* of the way out's losses in loss records already: [n_counts][OUT_LOSSES] */
 	size_t n_told;

@@ -20,6 +20,7 @@
 
 #define NS_PER_MS 1000000ull
 #define INTERVAL_DEFAULT (5000 * NS_PER_MS)
+#define PROCESS_INTERVAL_DEFAULT (60000 * NS_PER_MS)
 #define INTERVAL_MIN (100 * NS_PER_MS)
 #define INTERVAL_MAX (3600 * 1000 * NS_PER_MS)
 
@@ -185,7 +186,8 @@ static void read_host(struct reader *r, const struct config_pos *at, const json_
 		fail_type(r, at->key_line, at->key_column, "host", "an object such as { \"labels\": { } }", value);
 }
 
-static void read_interval(struct reader *r, const struct config_pos *at, const json_t *value)
+/* Between least and most, or, where zero_ok, "0s". */
+static void read_time(struct reader *r, const struct config_pos *at, const json_t *value, const char *key, bool zero_ok, uint64_t *ret)
 {
 	const char *text = json_string_value(value);
 	char quoted[CONFIG_QUOTE_SIZE];
@@ -193,15 +195,26 @@ static void read_interval(struct reader *r, const struct config_pos *at, const j
 	int err = text ? config_time(text, &ns) : -EINVAL;
 
 	if (err == -EINVAL)
-		fail_type(r, at->key_line, at->key_column, "interval",
+		fail_type(r, at->key_line, at->key_column, key,
 			  "a time such as \"5s\" (units: ns us ms s m h d)", value);
 	if (err == -EINVAL)
 		return;
 	config_quote(text, quoted, sizeof(quoted));
-	if (err || ns < INTERVAL_MIN || ns > INTERVAL_MAX)
-		fail_at(r, at->key_line, at->key_column, "interval: %s is out of bounds: from 100ms to 1h", quoted);
+	if (err || ((ns < INTERVAL_MIN || ns > INTERVAL_MAX) && !(zero_ok && ns == 0)))
+		fail_at(r, at->key_line, at->key_column, "%s: %s is out of bounds: from 100ms to 1h%s", key, quoted,
+			zero_ok ? ", or \"0s\" for none" : "");
 	else
-		r->config->interval_ns = ns;
+		*ret = ns;
+}
+
+static void read_interval(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	read_time(r, at, value, "interval", false, &r->config->interval_ns);
+}
+
+static void read_process_interval(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	read_time(r, at, value, "process_interval", true, &r->config->process_interval_ns);
 }
 
 static void read_plugin_dirs(struct reader *r, const struct config_pos *at, const json_t *value)
@@ -392,6 +405,7 @@ static void read_control(struct reader *r, const struct config_pos *at, const js
 static const struct key config_keys[] = {
 	{ "host", read_host },
 	{ "interval", read_interval },
+	{ "process_interval", read_process_interval },
 	{ "plugin_dirs", read_plugin_dirs },
 	{ "probes", read_probes },
 	{ "sinks", read_sinks },
@@ -493,6 +507,7 @@ struct config *config_parse(const char *text, size_t len, const char *name, stru
 		goto out;
 	}
 	config->interval_ns = INTERVAL_DEFAULT;
+	config->process_interval_ns = PROCESS_INTERVAL_DEFAULT;
 	json = config_json_positions(text, len, name, diag, &config->positions);
 	if (!json)
 		goto out;

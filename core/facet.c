@@ -26,14 +26,17 @@ struct column {
 struct facets {
 	struct column *columns;
 	uint32_t n, room;
-	uint32_t base_size; /* where the columns begin in the record */
-	struct skep_stream stream;
-	struct skep_field *fields;
+	struct table {
+		uint32_t base_size; /* where the columns begin in the record */
+		struct skep_stream stream;
+		struct skep_field *fields;
+	} tables[FACET_TABLES];
 };
 
 struct facet_value {
 	union number now;  /* sum, last or largest, by semantics */
 	union number base; /* cumulative ones: what earlier images were given */
+	union number told; /* what samples of this image were given */
 };
 
 struct facet_values {
@@ -52,8 +55,9 @@ struct facets *facets_free(struct facets *f)
 		return NULL;
 	for (uint32_t i = 0; i < f->n; i++)
 		free(f->columns[i].name);
+	for (int i = 0; i < FACET_TABLES; i++)
+		free(f->tables[i].fields);
 	free(f->columns);
-	free(f->fields);
 	free(f);
 	return NULL;
 }
@@ -101,13 +105,14 @@ int facets_add(struct facets *f, const struct skep_stream *s)
 	return 0;
 }
 
-int facets_build(struct facets *f, const struct skep_stream *base, const struct skep_stream **ret)
+int facets_build(struct facets *f, enum facet_table which, const struct skep_stream *base, const struct skep_stream **ret)
 {
+	struct table *t = &f->tables[which];
 	struct skep_field *fields = calloc((size_t)base->n_fields + f->n, sizeof(*fields));
 
 	if (!fields)
 		return -ENOMEM;
-	f->base_size = (base->record_size + 7) / 8 * 8;
+	t->base_size = (base->record_size + 7) / 8 * 8;
 	for (uint32_t i = 0; i < base->n_fields; i++)
 		fields[i] = *field_at(base, i);
 	for (uint32_t i = 0, n = 0; i < f->n; i++, n++) {
@@ -123,19 +128,19 @@ int facets_build(struct facets *f, const struct skep_stream *base, const struct 
 			.type = c->type,
 			/* In a record about one image a counter is what that image used. */
 			.semantics = c->semantics == SKEP_S_GAUGE ? SKEP_S_GAUGE : SKEP_S_DELTA,
-			.offset = f->base_size + 8 * i,
+			.offset = t->base_size + 8 * i,
 			.help = from ? from->help : "",
 		};
 	}
-	free(f->fields);
-	f->fields = fields;
-	f->stream = *base;
-	f->stream.size = sizeof(struct skep_stream);
-	f->stream.field_size = sizeof(struct skep_field);
-	f->stream.record_size = f->base_size + 8 * f->n;
-	f->stream.n_fields = base->n_fields + f->n;
-	f->stream.fields = fields;
-	*ret = &f->stream;
+	free(t->fields);
+	t->fields = fields;
+	t->stream = *base;
+	t->stream.size = sizeof(struct skep_stream);
+	t->stream.field_size = sizeof(struct skep_field);
+	t->stream.record_size = t->base_size + 8 * f->n;
+	t->stream.n_fields = base->n_fields + f->n;
+	t->stream.fields = fields;
+	*ret = &t->stream;
 	return 0;
 }
 
@@ -192,25 +197,54 @@ int facets_record(const struct facets *f, const struct skep_stream *s, const voi
 	return found ? 0 : -ENOENT;
 }
 
+/* What the current image has had. */
+static union number of_image(const struct column *c, const struct facet_value *v)
+{
+	return c->semantics == SKEP_S_CUMULATIVE ? subtract(c->type, v->now, v->base) : v->now;
+}
+
 void facets_take(const struct facets *f, struct facet_values *v, void *record)
 {
-	char *to = (char *)record + f->base_size;
+	char *to = (char *)record + f->tables[FACETS_OF_IMAGE].base_size;
 
 	for (uint32_t i = 0; i < f->n; i++, to += 8) {
 		const struct column *c = &f->columns[i];
 		union number x = { .u = 0 };
 
 		if (v && i < v->n) {
-			if (c->semantics == SKEP_S_CUMULATIVE) {
-				x = subtract(c->type, v->v[i].now, v->v[i].base);
+			x = of_image(c, &v->v[i]);
+			if (c->semantics == SKEP_S_CUMULATIVE)
 				v->v[i].base = v->v[i].now;
-			} else {
-				x = v->v[i].now;
+			else
 				v->v[i].now = (union number){ .u = 0 };
+			v->v[i].told = (union number){ .u = 0 };
+		}
+		memcpy(to, &x, sizeof(x));
+	}
+}
+
+bool facets_sample(const struct facets *f, struct facet_values *v, void *record)
+{
+	char *to = (char *)record + f->tables[FACETS_OF_SAMPLE].base_size;
+	bool any = false;
+
+	for (uint32_t i = 0; i < f->n; i++, to += 8) {
+		const struct column *c = &f->columns[i];
+		union number x = { .u = 0 }, all;
+
+		if (v && i < v->n) {
+			all = of_image(c, &v->v[i]);
+			if (c->semantics == SKEP_S_GAUGE) {
+				x = all;
+			} else {
+				x = subtract(c->type, all, v->v[i].told);
+				v->v[i].told = all;
+				any |= x.u != 0;
 			}
 		}
 		memcpy(to, &x, sizeof(x));
 	}
+	return any;
 }
 
 struct facet_values *facet_values_free(struct facet_values *v)

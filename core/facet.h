@@ -16,16 +16,25 @@ struct facets *facets_free(struct facets *); /* and the stream that facets_build
 
 /* Before facets_build: every stream of role FACET, once. 0, -EEXIST (another stream of that name), -ENOMEM. */
 int facets_add(struct facets *, const struct skep_stream *);
+/* The records that facets are appended to. */
+enum facet_table { FACETS_OF_IMAGE, FACETS_OF_SAMPLE, FACET_TABLES };
+
 /* base's fields and then the facets'. Owned by the facets. 0 or -ENOMEM. */
-int facets_build(struct facets *, const struct skep_stream *base, const struct skep_stream **ret);
+int facets_build(struct facets *, enum facet_table, const struct skep_stream *base, const struct skep_stream **ret);
 
 /* One record; allocates *values at the process's first. 0, -ENOMEM, or -ENOENT: not a stream that was added. */
 int facets_record(const struct facets *, const struct skep_stream *, const void *rec, struct facet_values **values);
 /*
- * What came since the last call, written into a record of the built stream: images of
+ * What came since the last facets_take, written into a record of the image table: images of
  * one process add up to its total.  values NULL: zeroes.
  */
 void facets_take(const struct facets *, struct facet_values *values, void *record);
+/*
+ * What came since the last facets_sample or facets_take, written into a record of the
+ * sample table (gauges: the largest since the image began): samples of an image add up
+ * to what facets_take gives.  Returns whether anything did.
+ */
+bool facets_sample(const struct facets *, struct facet_values *values, void *record);
 struct facet_values *facet_values_free(struct facet_values *);
 
 #endif

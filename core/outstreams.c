@@ -108,6 +108,36 @@ static const struct skep_field run_fields[] = {
 };
 #undef REC
 
+#define REC struct out_process_sample
+static const struct skep_field process_sample_fields[] = {
+	UPID(upid, "identity of the process"),
+	ID(image, "number of its image, as in process.exit"),
+	ID(pid, "process id in the initial pid namespace"),
+	STR(run, "id of the run it belongs to"),
+	STR(tool, "the program"),
+	FLAG(last, "the image has ended: its last part"),
+	TIME(start_ns, "begin of the interval"),
+	LEVEL(interval_ns, "ns", "length of the interval"),
+	SUM(cpu_ns, "ns", "time on CPUs, all threads"),
+	SUM(run_delay_ns, "ns", "time that threads were runnable and waited for a CPU"),
+	SUM(run_count, "1", "times that a thread was put on a CPU"),
+	SUM(voluntary_switches, "1", "context switches because a thread waited"),
+	SUM(involuntary_switches, "1", "context switches because another thread was let run"),
+	SUM(minor_faults, "{fault}", "page faults without I/O"),
+	SUM(major_faults, "{fault}", "page faults that waited for I/O"),
+	SUM(rchar_bytes, "By", "bytes that read calls returned, caches and pipes included"),
+	SUM(wchar_bytes, "By", "bytes that write calls took"),
+	SUM(read_calls, "1", "read-like system calls"),
+	SUM(write_calls, "1", "write-like system calls"),
+	SUM(read_bytes, "By", "bytes read from storage"),
+	SUM(write_bytes, "By", "bytes dirtied for storage"),
+	SUM(cancelled_write_bytes, "By", "dirtied bytes that were truncated before they were written"),
+	LEVEL(rss_bytes, "By", "resident memory now"),
+	LEVEL(rss_peak_bytes, "By", "largest resident memory of this image so far"),
+	LEVEL(threads_peak, "1", "largest number of threads seen in this image so far"),
+};
+#undef REC
+
 #define REC struct out_tool_sample
 static const struct skep_field tool_sample_fields[] = {
 	STR(run, "id of the run, empty outside of any"),
@@ -160,6 +190,8 @@ static const struct skep_field ledger_fields[] = {
 
 STREAM(out_stream_process, "process.exit", struct out_process, process_fields, 0, "one image of a process, ended");
 STREAM(out_stream_run, "run", struct out_run, run_fields, 0, "one execution, at its begin and at its end");
+STREAM(out_stream_process_sample, "process.sample", struct out_process_sample, process_sample_fields, SKEP_STREAM_SAMPLE,
+       "what a live process used since its last sample");
 STREAM(out_stream_tool_sample, "tool.sample", struct out_tool_sample, tool_sample_fields, SKEP_STREAM_SAMPLE,
        "what the processes of a tool used in one interval");
 STREAM(out_stream_ledger, "ledger", struct out_ledger, ledger_fields, SKEP_STREAM_SAMPLE,

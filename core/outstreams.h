@@ -60,6 +60,23 @@ struct out_run {
 	uint64_t lost_kernel, lost_queue, lost_spool, lost_sink; /* while it ran */
 };
 
+/*
+ * A live process since its last sample: differences of exact counters.  An image that was
+ * sampled has one more when it ends (last) if anything is left to say, so its samples add
+ * up to its process.exit.
+ */
+struct out_process_sample {
+	struct skep_upid upid;
+	uint64_t image, pid;
+	struct skep_str run, tool;
+	uint8_t last;
+	uint64_t start_ns, interval_ns; /* the time it is about; of a process older than skep: since its start */
+	uint64_t cpu_ns, run_delay_ns, run_count, voluntary_switches, involuntary_switches, minor_faults, major_faults;
+	uint64_t rchar_bytes, wchar_bytes, read_calls, write_calls, read_bytes, write_bytes, cancelled_write_bytes;
+	uint64_t rss_bytes, rss_peak_bytes, threads_peak; /* now; of this image so far */
+	/* facets of other probes follow, 8 bytes each, as "<stream>.<field>" */
+};
+
 struct out_tool_sample {
 	struct skep_str run, tool;
 	uint64_t start_ns, interval_ns; /* the time it is about */
@@ -85,6 +102,7 @@ struct out_ledger {
 
 extern const struct skep_stream out_stream_process;     /* "process.exit", without facets */
 extern const struct skep_stream out_stream_run;         /* "run" */
+extern const struct skep_stream out_stream_process_sample; /* "process.sample", without facets */
 extern const struct skep_stream out_stream_tool_sample; /* "tool.sample" */
 extern const struct skep_stream out_stream_loss;        /* "loss" */
 extern const struct skep_stream out_stream_ledger;      /* "ledger" */

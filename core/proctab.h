@@ -28,6 +28,12 @@ struct proc_oom {
 	const struct interned *cgroup;
 };
 
+/* What process.sample records of the current image have said: the counters up to then. */
+struct proc_sampled {
+	struct skep_counters counters;
+	uint64_t time_ns;
+};
+
 struct proc {
 	struct proc *hash_next;
 	struct proc *prev, *next;           /* all entries */
@@ -47,6 +53,7 @@ struct proc {
 	uint64_t missing_ns; /* since when sweeps do not see it; 0: they do */
 	struct skep_counters base; /* at the begin of the image */
 	struct skep_counters last; /* newest known */
+	struct proc_sampled *sampled; /* NULL: this image has had no sample */
 	uint64_t rss_bytes;
 	uint64_t rss_peak_bytes;    /* of the image */
 	uint64_t maxrss_base_bytes; /* signal->maxrss at the begin of the image */

@@ -21,7 +21,8 @@ int track_new(const struct track_env *env, struct track **ret)
 	t->table = proctab_new();
 	t->sampler = t->intern ? sampler_new(t->intern) : NULL;
 	t->record = calloc(1, env->process_size);
-	if (!t->intern || !t->table || !t->sampler || !t->record) {
+	t->sample = calloc(1, env->sample_size ? env->sample_size : 1);
+	if (!t->intern || !t->table || !t->sampler || !t->record || !t->sample) {
 		track_free(t);
 		return -ENOMEM;
 	}
@@ -45,6 +46,7 @@ struct track *track_free(struct track *t)
 	intern_free(t->intern);
 	free(t->chain);
 	free(t->record);
+	free(t->sample);
 	free(t);
 	return NULL;
 }
@@ -116,6 +118,8 @@ void track_forget(struct track *t, struct proc *p)
 	intern_unref(t->intern, p->cgroup);
 	p->comm = p->cwd = p->cgroup = NULL;
 	p->facets = facet_values_free(p->facets);
+	free(p->sampled);
+	p->sampled = NULL;
 	if (p->oom)
 		intern_unref(t->intern, p->oom->cgroup);
 	free(p->oom);

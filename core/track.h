@@ -24,6 +24,8 @@ struct track_env {
 	struct out *out;
 	int process_stream;        /* its number there */
 	uint32_t process_size;     /* its record's size, facets included */
+	int sample_stream;         /* the same of process.sample; -1: none are wanted */
+	uint32_t sample_size;
 	bool runs_only;
 	uint64_t start_ns;         /* the collector's */
 	/* A run was found by its session; its root has come to its end (status, end_ns are set). */
@@ -51,6 +53,7 @@ struct track {
 	struct track_stats stats;
 	int64_t cpu_ns;          /* of all processes since the tracker began, as far as it is known: the ledger's part */
 	void *record;            /* process_size bytes, where out records are put together */
+	void *sample;            /* sample_size bytes, the same */
 	struct proc *held_first, *held_last;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
 	uint64_t told_ns;        /* the same of life-cycle probes; UINT64_MAX: none of them says */
@@ -78,6 +81,12 @@ void track_drained(struct track *, uint64_t time_ns, uint64_t now_ns);
 /* All life-cycle probes have emitted everything up to that time. UINT64_MAX: none of them ever says. */
 void track_told(struct track *, uint64_t time_ns);
 void track_tick(struct track *, uint64_t now_ns); /* a few times a second: those that waited long enough */
+
+/*
+ * A sample of each live process that has done anything since its last one and that is at
+ * least min_age_ns old; when is the caller's business.
+ */
+void track_samples_out(struct track *, uint64_t min_age_ns, uint64_t now_ns);
 
 /* What is known of a process, for records that are passed on. Borrowed until the next call. */
 void track_context(const struct track *, const struct skep_upid *, struct skep_context *ret);

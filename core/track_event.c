@@ -136,6 +136,8 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	 */
 	cut = p->base;
 	t->stats.clamped += counters_raise(&cut, &rec->counters);
+	if (p->sampled) /* nor less than its samples have said */
+		counters_raise(&cut, &p->sampled->counters);
 	track_advance(t, p, &rec->counters);
 	track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 	p->approx |= OUT_APPROX_SPLIT;

@@ -12,7 +12,7 @@ static struct skep_str text(const char *s)
 	return (struct skep_str){ s, (uint32_t)strlen(s), (uint32_t)strlen(s) };
 }
 
-static void context(const struct track *t, const struct proc *p, struct skep_context *ret)
+void track_proc_context(const struct track *t, const struct proc *p, struct skep_context *ret)
 {
 	*ret = (struct skep_context){
 		.size = sizeof(*ret),
@@ -29,7 +29,7 @@ void track_context(const struct track *t, const struct skep_upid *upid, struct s
 	const struct proc *p = proctab_find(t->table, upid);
 
 	if (p)
-		context(t, p, ret);
+		track_proc_context(t, p, ret);
 	else
 		*ret = (struct skep_context){ .size = sizeof(*ret) };
 }
@@ -73,13 +73,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 
 		track_text(t, &p->cgroup, &path);
 	}
-	/* Its path came with an exec, and has gone from the table since. */
-	if (p->cgroup && !cgroups_known(t->env.cgroups, p->cgroup_id, NULL)) {
-		struct skep_str path = intern_str(p->cgroup);
-
-		cgroups_known(t->env.cgroups, p->cgroup_id, &path);
-	}
-	context(t, p, &ctx);
+	track_proc_context(t, p, &ctx);
 	t->stats.clamped += counters_sub(end, &p->base, &used);
 	*r = (struct out_process){
 		.upid = p->upid,
@@ -141,6 +135,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		r->oom_usage_bytes = p->oom->usage_bytes;
 		r->oom_peak_bytes = p->oom->peak_bytes;
 	}
+	track_sample_last(t, p, end, r->end_ns);
 	facets_take(t->env.facets, p->facets, r);
 	out_emit(t->env.out, t->env.process_stream, &p->upid, r->end_ns, r, &ctx);
 }

@@ -47,6 +47,13 @@ void track_image_rss(struct proc *, uint64_t peak_bytes, uint64_t maxrss_bytes);
 /* Emit the last image, remember the identity as closed, and remove the entry. */
 void track_close(struct track *, struct proc *, const char *state);
 
+/* What an out record says of where the process belongs. */
+void track_proc_context(const struct track *, const struct proc *, struct skep_context *ret);
+
+/* track_sample.c */
+/* The image ends with these counters: its last part, if it has been sampled. Before facets_take. */
+void track_sample_last(struct track *, struct proc *, const struct skep_counters *end, uint64_t end_ns);
+
 /* track_wait.c */
 void track_hold(struct track *, struct proc *); /* final is known: close now, or when facets are there */
 

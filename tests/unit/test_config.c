@@ -57,6 +57,7 @@ static void test_defaults(void **state)
 	assert_string_equal(config->file, "f");
 	assert_null(config->labels);
 	assert_int_equal(config->interval_ns, 5000000000ull);
+	assert_int_equal(config->process_interval_ns, 60000000000ull);
 	assert_non_null(config->plugin_dirs[0]);
 	assert_int_equal(config->plugin_dirs[0][0], '/');
 	assert_string_equal(config->plugin_dirs[1], "/usr/local/lib/skep/plugins");
@@ -97,7 +98,7 @@ static void test_everything(void **state)
 {
 	struct config *config = parse("{ // all keys\n"
 				      "  \"host\": { \"labels\": { \"site\": \"hpc-a\", \"rack\": \"\" } },\n"
-				      "  \"interval\": \"250ms\",\n"
+				      "  \"interval\": \"250ms\", \"process_interval\": \"0s\",\n"
 				      "  \"plugin_dirs\": [ \"/p1\", \"/p2\" ],\n"
 				      "  \"probes\": [\n"
 				      "    { \"plugin\": \"proc\", \"required\": true,\n"
@@ -114,6 +115,7 @@ static void test_everything(void **state)
 	assert_string_equal(json_string_value(json_object_get(config->labels, "site")), "hpc-a");
 	assert_int_equal(json_object_size(config->labels), 2);
 	assert_int_equal(config->interval_ns, 250000000);
+	assert_int_equal(config->process_interval_ns, 0);
 	assert_string_equal(config->plugin_dirs[1], "/p2");
 	assert_int_equal(config->n_probes, 2);
 	assert_string_equal(probe[0].plugin, "proc");
@@ -152,12 +154,12 @@ static void test_unknown_keys(void **state)
 	(void)state;
 	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
 	assert_refused("{\n\t\"spool\": { } }",
-		       "f:2:2: error: unknown key \"spool\": known are host, interval, plugin_dirs, probes, sinks, tools, "
+		       "f:2:2: error: unknown key \"spool\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
 		       "redact, containers, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused("{ \"\\u001b[31m\": 1 }",
-		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, plugin_dirs, probes, sinks, "
+		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
 		       "tools, redact, containers, control\n");
 }
 
@@ -216,6 +218,8 @@ static void test_wrong_types(void **state)
 	assert_refused("{ \"host\": { \"labels\": { \"a\": 1, \"\": \"x\" } } }",
 		       "f:1:25: error: host.labels.\"a\": expected a string, found the integer 1\n"
 		       "f:1:33: error: host.labels: a label needs a name\n");
+	assert_refused("{ \"process_interval\": \"1ms\" }",
+		       "f:1:3: error: process_interval: \"1ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
 	assert_refused("{ \"interval\": 5 }",
 		       "f:1:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found the integer "
 		       "5\n");

@@ -60,7 +60,7 @@ static void all_semantics(void **state)
 	assert_int_equal(facets_add(f, &net), 0); /* a second instance of one plugin */
 	assert_int_equal(facets_add(f, &same_name), -EEXIST);
 	assert_int_equal(facets_add(f, &other), 0);
-	assert_int_equal(facets_build(f, &out_stream_process, &built), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &built), 0);
 	assert_int_equal(built->n_fields, out_stream_process.n_fields + 5);
 	assert_int_equal(built->record_size, sizeof(struct out_process) + sizeof(struct tail));
 	assert_string_equal(built->name, "process.exit");
@@ -111,7 +111,7 @@ static void none(void **state)
 	struct out_process rec = { .cpu_ns = 5 };
 
 	(void)state;
-	assert_int_equal(facets_build(f, &out_stream_process, &built), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &built), 0);
 	assert_int_equal(built->record_size, sizeof(struct out_process));
 	facets_take(f, NULL, &rec);
 	assert_int_equal(rec.cpu_ns, 5);

@@ -117,12 +117,39 @@ static void finish(struct fixture *f, struct model *m, unsigned loss, uint64_t t
 	deliver(f, m, SKEP_ROLE_PROC_FINAL, 0, t, &final);
 }
 
+/* Samples of live processes, and the last part, are what the image's record says. */
+static void image_adds_up(const struct fixture *f, const struct seen_process *p, uint64_t *sampled_images)
+{
+	const struct seen_part *part = fixture_part(f, &p->r.upid, p->r.image);
+
+	if (!part)
+		return;
+	(*sampled_images)++;
+	assert_true(part->last <= 1);
+	assert_int_equal(part->sum.cpu_ns, p->r.cpu_ns);
+	assert_int_equal(part->sum.run_delay_ns, p->r.run_delay_ns);
+	assert_int_equal(part->sum.run_count, p->r.run_count);
+	assert_int_equal(part->sum.voluntary_switches, p->r.voluntary_switches);
+	assert_int_equal(part->sum.involuntary_switches, p->r.involuntary_switches);
+	assert_int_equal(part->sum.minor_faults, p->r.minor_faults);
+	assert_int_equal(part->sum.major_faults, p->r.major_faults);
+	assert_int_equal(part->sum.rchar_bytes, p->r.rchar_bytes);
+	assert_int_equal(part->sum.wchar_bytes, p->r.wchar_bytes);
+	assert_int_equal(part->sum.read_calls, p->r.read_calls);
+	assert_int_equal(part->sum.write_calls, p->r.write_calls);
+	assert_int_equal(part->sum.read_bytes, p->r.read_bytes);
+	assert_int_equal(part->sum.write_bytes, p->r.write_bytes);
+	assert_int_equal(part->sum.cancelled_write_bytes, p->r.cancelled_write_bytes);
+	assert_int_equal(part->widgets, p->widgets);
+}
+
 static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain)
 {
 	struct fixture f;
 	const char *argv[] = { "x", NULL };
 	struct run_spec spec = { .id = "r", .argv = argv, .cwd = "/", .root = 1000 };
 	struct run *run = NULL;
+	uint64_t sampled_images = 0;
 	uint64_t t = T0 + 1, cpu = 0, sampled = 0, delay = 0, delay_sampled = 0;
 	size_t alive;
 
@@ -167,6 +194,10 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain)
 		}
 		if (rnd(40) == 0)
 			fixture_sample(&f);
+		if (rnd(20) == 0) {
+			track_samples_out(f.track, rnd(3) * 500, t);
+			fixture_settle(&f);
+		}
 		if (rnd(30) == 0) {
 			track_sweep_begin(f.track, t, t);
 			track_sweep_end(f.track, false, t); /* a complete one would call those lost whose records we lose */
@@ -194,6 +225,7 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain)
 				continue;
 			assert_int_equal(p->r.image, images); /* in order, none missing */
 			images++;
+			image_adds_up(&f, p, &sampled_images);
 			last += p->r.last;
 			last_image = p->r.image;
 			sum.cpu_ns += p->r.cpu_ns;
@@ -232,6 +264,8 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain)
 		sampled += f.samples[i].r.cpu_ns;
 		delay_sampled += f.samples[i].r.run_delay_ns;
 	}
+	if (loss < 50) /* or the rounds prove nothing about them */
+		assert_true(sampled_images > 20);
 	assert_int_equal(sampled, cpu);
 	assert_int_equal(delay_sampled, delay);
 	assert_int_equal(f.track->stats.no_memory, 0);

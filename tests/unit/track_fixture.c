@@ -80,6 +80,52 @@ static void see_sample(struct fixture *f, const struct out_tool_sample *r)
 	copy(s->tool, sizeof(s->tool), r->tool);
 }
 
+const struct seen_part *fixture_part(const struct fixture *f, const struct skep_upid *upid, uint64_t image)
+{
+	for (size_t i = 0; i < f->n_parts; i++)
+		if (f->parts[i].upid.pid == upid->pid && f->parts[i].upid.start_ns == upid->start_ns && f->parts[i].image == image)
+			return &f->parts[i];
+	return NULL;
+}
+
+static void see_part(struct fixture *f, const struct skep_record *rec)
+{
+	const struct out_process_sample *r = rec->data;
+	struct seen_part *p = (struct seen_part *)fixture_part(f, &r->upid, r->image);
+	uint64_t widgets;
+
+	if (!p) {
+		if (f->n_parts == f->parts_room) {
+			f->parts_room = f->parts_room ? f->parts_room * 2 : 64;
+			f->parts = realloc(f->parts, f->parts_room * sizeof(*f->parts));
+			MUST(f->parts);
+		}
+		p = &f->parts[f->n_parts++];
+		*p = (struct seen_part){ .upid = r->upid, .image = r->image, .until_ns = r->start_ns };
+	}
+	MUST(p->last == 0); /* nothing after the last one */
+	MUST(r->start_ns == p->until_ns); /* intervals join */
+	p->until_ns = r->start_ns + r->interval_ns;
+	p->n++;
+	p->last += r->last;
+	p->sum.cpu_ns += r->cpu_ns;
+	p->sum.run_delay_ns += r->run_delay_ns;
+	p->sum.run_count += r->run_count;
+	p->sum.voluntary_switches += r->voluntary_switches;
+	p->sum.involuntary_switches += r->involuntary_switches;
+	p->sum.minor_faults += r->minor_faults;
+	p->sum.major_faults += r->major_faults;
+	p->sum.rchar_bytes += r->rchar_bytes;
+	p->sum.wchar_bytes += r->wchar_bytes;
+	p->sum.read_calls += r->read_calls;
+	p->sum.write_calls += r->write_calls;
+	p->sum.read_bytes += r->read_bytes;
+	p->sum.write_bytes += r->write_bytes;
+	p->sum.cancelled_write_bytes += r->cancelled_write_bytes;
+	memcpy(&widgets, (const char *)rec->data + sizeof(*r), 8);
+	p->widgets += widgets;
+}
+
 static int submit(void *arg, const struct skep_batch *b)
 {
 	struct fixture *f = arg;
@@ -90,6 +136,8 @@ static int submit(void *arg, const struct skep_batch *b)
 
 		if (strcmp(rec->stream->name, "process.exit") == 0) {
 			see_process(f, rec);
+		} else if (strcmp(rec->stream->name, "process.sample") == 0) {
+			see_part(f, rec);
 		} else {
 			see_sample(f, rec->data);
 		}
@@ -132,7 +180,7 @@ static void run_over(void *arg, struct run *run)
 void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 {
 	struct track_env env = { .runs_only = runs_only, .start_ns = start_ns, .run_found = run_found, .run_over = run_over, .arg = f };
-	const struct skep_stream *process;
+	const struct skep_stream *process, *part;
 	struct diag diag;
 
 	memset(f, 0, sizeof(*f));
@@ -145,8 +193,11 @@ void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 	MUST(f->tools && f->facets && f->cgroups && f->out);
 	MUST(out_sink_add(f->out, "seen", 4, submit, f, &f->sink) == 0);
 	MUST(facets_add(f->facets, &fixture_facet) == 0);
-	MUST(facets_build(f->facets, &out_stream_process, &process) == 0);
+	MUST(facets_build(f->facets, FACETS_OF_IMAGE, &out_stream_process, &process) == 0);
+	MUST(facets_build(f->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &part) == 0);
 	env.process_stream = out_stream_add(f->out, process);
+	env.sample_stream = out_stream_add(f->out, part);
+	env.sample_size = part->record_size;
 	f->sample_stream = out_stream_add(f->out, &out_stream_tool_sample);
 	MUST(env.process_stream >= 0 && f->sample_stream >= 0);
 	env.process_size = process->record_size;
@@ -167,6 +218,7 @@ void fixture_close(struct fixture *f)
 	tools_free(f->tools);
 	free(f->processes);
 	free(f->samples);
+	free(f->parts);
 }
 
 void fixture_settle(struct fixture *f)

@@ -24,6 +24,16 @@ struct seen_sample {
 	char run[32], tool[64];
 };
 
+/* Sums of the process.sample records of one image. */
+struct seen_part {
+	struct skep_upid upid;
+	uint64_t image;
+	unsigned n, last; /* records; those that said that it has ended */
+	uint64_t until_ns; /* end of the newest interval */
+	struct skep_counters sum; /* without the halves */
+	uint64_t widgets;
+};
+
 struct seen_run {
 	char id[32], name[64];
 	bool over;
@@ -46,6 +56,8 @@ struct fixture {
 	size_t n_processes, room;
 	struct seen_sample *samples;
 	size_t n_samples, samples_room;
+	struct seen_part *parts;
+	size_t n_parts, parts_room;
 	struct seen_run runs[16];
 	size_t n_runs;
 };
@@ -65,6 +77,8 @@ void fixture_settle(struct fixture *);
 void fixture_sample(struct fixture *);
 /* The only record of that pid and image; fails the test when there is none or more than one. */
 const struct seen_process *fixture_image(struct fixture *, uint32_t pid, uint64_t image);
+/* What samples said of that image, NULL: nothing. */
+const struct seen_part *fixture_part(const struct fixture *, const struct skep_upid *, uint64_t image);
 size_t fixture_images(const struct fixture *, uint32_t pid);
 
 struct skep_str str(const char *text); /* of static text */
