@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/account.c - how this kernel counts CPU time: what is within tasks' run time.
+ *
+ * With CONFIG_IRQ_TIME_ACCOUNTING interrupts are measured and taken out of the clock by which
+ * tasks are charged (update_rq_clock_task, kernel/sched/core.c); so is stolen time with
+ * CONFIG_PARAVIRT_TIME_ACCOUNTING.  Without, the task that was interrupted is charged for it.
+ * Which of them a kernel has shows in the members of its struct rq.
+ */
+#include <bpf/btf.h>
+#include <string.h>
+
+#include "cpu.h"
+
+static bool has_member(const struct btf *btf, const char *type, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	const struct btf_member *m = t ? btf_members(t) : NULL;
+
+	for (unsigned i = 0; t && i < btf_vlen(t); i++) {
+		const char *name = btf__name_by_offset(btf, m[i].name_off);
+
+		if (name && strcmp(name, member) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void ask_types(const char *path, struct cpu_accounting *a)
+{
+	struct btf *btf = btf__parse_raw(path);
+
+	if (!btf)
+		return;
+	a->known = btf__find_by_name_kind(btf, "rq", BTF_KIND_STRUCT) > 0;
+	a->irq_time = has_member(btf, "rq", "prev_irq_time");
+	a->steal_time = has_member(btf, "rq", "prev_steal_time_rq");
+	a->tickless = has_member(btf, "tick_sched", "idle_sleeptime");
+	btf__free(btf);
+}
+
+static bool has_word(struct text line, const char *wanted)
+{
+	struct text word;
+
+	while (text_word(&line, &word))
+		if (text_is(word, wanted))
+			return true;
+	return false;
+}
+
+void cpu_accounting_ask(int root, const char *btf_path, struct cpu_accounting *ret)
+{
+	char line[4096];
+
+	*ret = (struct cpu_accounting){ 0 };
+	ask_types(btf_path, ret);
+	if (text_line_at(root, "proc/cmdline", line, sizeof(line)) == 0) {
+		struct text t = text_of(line);
+
+		ret->irq_time_off = has_word(t, "tsc=noirqtime") || has_word(t, "tsc=unstable");
+		ret->tickless_off = has_word(t, "nohz=off") || has_word(t, "nohz=0");
+	}
+#if defined(__x86_64__) || defined(__i386__)
+	/* An unstable TSC switches it off at run time, and is then no clock source any more (arch/x86/kernel/tsc.c). */
+	if (text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line, sizeof(line)) == 0 &&
+	    !has_word(text_of(line), "tsc"))
+		ret->irq_time_off = true;
+#endif
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/cloud.c - the metadata services of AWS (IMDSv2), Google Cloud and Azure.
+ *
+ * All are plain HTTP at a link-local address that never leaves the machine's hypervisor.  Only
+ * what names the instance is asked for, one value at a time, as text: nothing that is secret
+ * (roles' credentials, user data, keys) is ever requested.
+ */
+#include "cloud.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define AZURE(what_) "/metadata/instance/compute/" what_ "?api-version=2021-02-01&format=text"
+#define GCP(what_) "/computeMetadata/v1/" what_
+
+static const char *const names[] = {
+	[CLOUD_OFF] = "off", [CLOUD_AUTO] = "auto", [CLOUD_AWS] = "aws", [CLOUD_GCP] = "gcp", [CLOUD_AZURE] = "azure",
+};
+
+enum cloud_provider cloud_provider_of(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (name && strcmp(names[i], name) == 0)
+			return (enum cloud_provider)i;
+	return CLOUD_UNKNOWN;
+}
+
+const char *cloud_provider_name(enum cloud_provider p)
+{
+	return p == CLOUD_AWS || p == CLOUD_GCP || p == CLOUD_AZURE ? names[p] : "";
+}
+
+const char *cloud_platform_name(enum cloud_provider p)
+{
+	switch (p) {
+	case CLOUD_AWS:
+		return "aws_ec2";
+	case CLOUD_GCP:
+		return "gcp_compute_engine";
+	case CLOUD_AZURE:
+		return "azure.vm";
+	default:
+		return "";
+	}
+}
+
+enum cloud_provider cloud_guess(const char *vendor, const char *product)
+{
+	if (strcmp(vendor, "Amazon EC2") == 0)
+		return CLOUD_AWS;
+	if (strcmp(vendor, "Google") == 0 && strcmp(product, "Google Compute Engine") == 0)
+		return CLOUD_GCP;
+	/* Hyper-V elsewhere says the same: then nobody answers */
+	if (strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0)
+		return CLOUD_AZURE;
+	return CLOUD_UNKNOWN;
+}
+
+static bool printable(struct text t, char to[CLOUD_VALUE])
+{
+	t = text_trim(t);
+	if (text_len(t) == 0 || text_len(t) >= CLOUD_VALUE)
+		return false;
+	for (const char *at = t.at; at < t.end; at++)
+		if (*at <= ' ' || *at > '~')
+			return false;
+	text_copy(t, to, CLOUD_VALUE);
+	return true;
+}
+
+bool cloud_value(struct text t, char to[CLOUD_VALUE])
+{
+	const char *slash = text_len(t) ? memrchr(t.at, '/', text_len(t)) : NULL;
+
+	if (slash)
+		t.at = slash + 1;
+	return printable(t, to);
+}
+
+/* 0: answered, with status 200. */
+static int ask(struct cloud *c, const char *method, const char *path, const char *header, struct http_reply *r)
+{
+	struct http_request q = {
+		.to = c->to,
+		.host = c->host,
+		.method = method,
+		.path = path,
+		.header = header,
+		.within_ns = c->within_ns,
+	};
+
+	c->status = 0;
+	c->err = http_ask(&q, c->data, r);
+	if (c->err)
+		return c->err;
+	c->status = r->status;
+	if (r->status != 200)
+		c->err = -EPROTO;
+	return c->err;
+}
+
+/* A value that may be missing; false when the service is not there any more. */
+static bool value(struct cloud *c, const char *path, const char *header, char to[CLOUD_VALUE])
+{
+	struct http_reply r;
+
+	if (ask(c, "GET", path, header, &r) == 0)
+		cloud_value(r.body, to);
+	return c->err == 0 || c->err == -EPROTO;
+}
+
+/* The first value decides whether it is this cloud. */
+static bool first(struct cloud *c, const char *path, const char *header, bool google)
+{
+	struct http_reply r;
+
+	if (ask(c, "GET", path, header, &r))
+		return false;
+	if (r.google != google || !cloud_value(r.body, c->id)) {
+		c->err = -EBADMSG;
+		return false;
+	}
+	return true;
+}
+
+static bool aws(struct cloud *c)
+{
+	char header[CLOUD_VALUE + 64], token[CLOUD_VALUE];
+	struct http_reply r;
+
+	/* IMDSv2 only: version 1 is what forged requests are made with */
+	if (ask(c, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60", &r))
+		return false;
+	if (!printable(r.body, token) ||
+	    !text_format(header, sizeof(header), "X-aws-ec2-metadata-token: %s", token)) {
+		c->err = -EBADMSG;
+		return false;
+	}
+	if (!first(c, "/latest/meta-data/instance-id", header, false))
+		return false;
+	c->found = CLOUD_AWS;
+	(void)(value(c, "/latest/meta-data/instance-type", header, c->type) &&
+	       value(c, "/latest/meta-data/placement/region", header, c->region) &&
+	       value(c, "/latest/meta-data/placement/availability-zone", header, c->zone) &&
+	       value(c, "/latest/meta-data/instance-life-cycle", header, c->lifecycle));
+	return true;
+}
+
+static bool gcp(struct cloud *c)
+{
+	static const char header[] = "Metadata-Flavor: Google";
+	char preemptible[CLOUD_VALUE] = "";
+	const char *dash;
+
+	if (!first(c, GCP("instance/id"), header, true))
+		return false;
+	c->found = CLOUD_GCP;
+	(void)(value(c, GCP("instance/machine-type"), header, c->type) && value(c, GCP("instance/zone"), header, c->zone) &&
+	       value(c, GCP("instance/scheduling/preemptible"), header, preemptible) && value(c, GCP("project/project-id"), header, c->account));
+	/* "europe-west1-b" is in "europe-west1" */
+	dash = strrchr(c->zone, '-');
+	if (dash)
+		text_copy((struct text){ c->zone, dash }, c->region, sizeof(c->region));
+	if (preemptible[0])
+		text_copy(text_of(strcmp(preemptible, "TRUE") == 0 ? "spot" : "on-demand"), c->lifecycle, sizeof(c->lifecycle));
+	return true;
+}
+
+static bool azure(struct cloud *c)
+{
+	static const char header[] = "Metadata: true";
+	char priority[CLOUD_VALUE] = "";
+
+	if (!first(c, AZURE("vmId"), header, false))
+		return false;
+	c->found = CLOUD_AZURE;
+	(void)(value(c, AZURE("vmSize"), header, c->type) && value(c, AZURE("location"), header, c->region) &&
+	       value(c, AZURE("zone"), header, c->zone) && value(c, AZURE("subscriptionId"), header, c->account) &&
+	       value(c, AZURE("priority"), header, priority));
+	/* empty and Regular: on demand; Low: the older kind of Spot */
+	text_copy(text_of(strcmp(priority, "Spot") == 0 || strcmp(priority, "Low") == 0 ? "spot" : "on-demand"), c->lifecycle,
+		  sizeof(c->lifecycle));
+	return true;
+}
+
+static bool one(struct cloud *c, enum cloud_provider p)
+{
+	c->id[0] = '\0';
+	return p == CLOUD_AWS ? aws(c) : p == CLOUD_GCP ? gcp(c) : azure(c);
+}
+
+void cloud_ask(void *arg)
+{
+	struct cloud *c = arg;
+
+	c->found = CLOUD_UNKNOWN;
+	c->err = 0;
+	c->id[0] = c->type[0] = c->region[0] = c->zone[0] = c->account[0] = c->lifecycle[0] = '\0';
+	if (c->wanted != CLOUD_AUTO || c->guess != CLOUD_UNKNOWN) {
+		one(c, c->wanted == CLOUD_AUTO ? c->guess : c->wanted);
+		return;
+	}
+	/* each by its own way of asking; where nothing listens, nothing will */
+	for (int p = CLOUD_AWS; p <= CLOUD_AZURE; p++)
+		if (one(c, (enum cloud_provider)p) || (c->err != -EPROTO && c->err != -EBADMSG))
+			return;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/cpu.c - /proc/stat, and the account "cpu".
+ *
+ * Idle time is what the account's exactness rests on, and /proc/stat has the best of it: on a
+ * tickless kernel (NO_HZ) the clock is read when a CPU goes idle and when it leaves, interrupts
+ * taken out, a sleep that is under way included.  The line of all CPUs sums that in ns and only
+ * then cuts to ticks of USER_HZ, so that its error is one tick (10 ms) for all CPUs together,
+ * and does not grow.  (cpuidle's residency leaves entry and exit of states out and is told at
+ * their end; /proc/uptime has idle without iowait; /proc/timer_list locks each CPU's timers.)
+ *
+ * Everything else in these lines is sampled by the tick, and is not used in the account.
+ */
+#include "cpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* user to steal are there since 2.6.11; guests came later, and more may come. */
+static bool modes(struct text *t, uint64_t ticks[CPU_MODES])
+{
+	struct text rest = *t;
+	struct text word;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CPU_MODES; i++)
+		ticks[i] = 0;
+	while (text_word(&rest, &word)) {
+		struct text w = word;
+		uint64_t v;
+
+		if (!text_u64(&w, &v))
+			return false;
+		if (n < CPU_MODES)
+			ticks[n] = v;
+		n++;
+	}
+	return n > CPU_STEAL;
+}
+
+static int cpu_room(struct cpu_snapshot *s, uint64_t number)
+{
+	struct cpu_line *cpu;
+	uint32_t room = s->room ? s->room : 16;
+
+	if (number < s->room)
+		return 0;
+	while (room <= number)
+		room *= 2;
+	cpu = realloc(s->cpu, room * sizeof(*cpu));
+	if (!cpu)
+		return -ENOMEM;
+	memset(cpu + s->room, 0, (room - s->room) * sizeof(*cpu));
+	s->cpu = cpu;
+	s->room = room;
+	return 0;
+}
+
+/* "cpu12 1 2 3": what follows "cpu". */
+static int one_cpu(struct cpu_snapshot *s, struct text line)
+{
+	struct cpu_line now = { .online = true };
+	uint64_t number;
+	int err;
+
+	if (!text_u64(&line, &number) || number >= CPU_MOST || !modes(&line, now.ticks))
+		return -EBADMSG;
+	err = cpu_room(s, number);
+	if (err)
+		return err;
+	if (s->cpu[number].online)
+		return -EBADMSG; /* twice */
+	s->cpu[number] = now;
+	s->online++;
+	if (number >= s->n)
+		s->n = (uint32_t)number + 1;
+	return 0;
+}
+
+static bool count(struct text *line, uint64_t *ret)
+{
+	return text_u64(line, ret);
+}
+
+int cpu_parse(struct text all, struct cpu_snapshot *s, struct cpu_counts *c, uint64_t *ret_bad)
+{
+	bool total = false;
+	uint64_t bad = 0;
+	struct text line;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		s->cpu[i].online = false;
+	s->n = s->online = 0;
+	*c = (struct cpu_counts){ 0 };
+	while (text_line(&all, &line)) {
+		bool ok = true;
+
+		if (text_skip(&line, "cpu ")) {
+			ok = modes(&line, s->total);
+			total |= ok;
+		} else if (text_skip(&line, "cpu")) {
+			int err = one_cpu(s, line);
+
+			if (err == -ENOMEM)
+				return err;
+			ok = err == 0;
+		} else if (text_skip(&line, "intr ")) {
+			ok = count(&line, &c->interrupts); /* the first number is their sum */
+		} else if (text_skip(&line, "ctxt ")) {
+			ok = count(&line, &c->switches);
+		} else if (text_skip(&line, "processes ")) {
+			ok = count(&line, &c->created);
+		} else if (text_skip(&line, "procs_running ")) {
+			ok = count(&line, &c->running);
+		} else if (text_skip(&line, "procs_blocked ")) {
+			ok = count(&line, &c->blocked);
+		}
+		bad += !ok;
+	}
+	*ret_bad = bad;
+	return total && s->online ? 0 : -EBADMSG;
+}
+
+void cpu_snapshot_free(struct cpu_snapshot *s)
+{
+	free(s->cpu);
+	*s = (struct cpu_snapshot){ 0 };
+}
+
+static bool online(const struct cpu_snapshot *s, uint32_t i)
+{
+	return i < s->n && s->cpu[i].online;
+}
+
+static void add(int64_t to[CPU_MODES], const uint64_t before[CPU_MODES], const uint64_t now[CPU_MODES], uint64_t tick_ns)
+{
+	for (unsigned i = 0; i < CPU_MODES; i++)
+		to[i] = (int64_t)((uint64_t)to[i] + (now[i] - before[i]) * tick_ns); /* wraps where the text is nonsense */
+}
+
+void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot *now, uint64_t tick_ns, struct cpu_delta *ret)
+{
+	uint32_t n = before->n > now->n ? before->n : now->n;
+	int64_t idle, elapsed, slack;
+
+	*ret = (struct cpu_delta){ .elapsed_ns = now->mono_ns - before->mono_ns };
+	for (uint32_t i = 0; i < n; i++) {
+		ret->changed |= online(before, i) != online(now, i);
+		ret->cpus += online(before, i) && online(now, i);
+	}
+	/*
+	 * The line of all CPUs is the finer one, but a CPU that goes offline changes it by hours: what
+	 * it then has of that CPU is the tick's count, not the clock's (get_idle_time, fs/proc/stat.c).
+	 */
+	if (!ret->changed)
+		add(ret->time_ns, before->total, now->total, tick_ns);
+	for (uint32_t i = 0; ret->changed && i < n; i++)
+		if (online(before, i) && online(now, i))
+			add(ret->time_ns, before->cpu[i].ticks, now->cpu[i].ticks, tick_ns);
+
+	/* A CPU that went and came back between two readings: its counters may have begun anew (before 6.9). */
+	idle = (int64_t)((uint64_t)ret->time_ns[CPU_IDLE] + (uint64_t)ret->time_ns[CPU_IOWAIT]);
+	elapsed = (int64_t)(ret->elapsed_ns * ret->cpus);
+	slack = (int64_t)tick_ns * (ret->changed ? 2 * (int64_t)ret->cpus : 2) + (int64_t)ret->cpus * 5000000;
+	ret->odd = idle < -slack || idle > elapsed + slack;
+}
+
+void cpu_account(struct cpu_ledger *l, const struct cpu_delta *d)
+{
+	if (d->odd)
+		return;
+	l->capacity += (int64_t)d->elapsed_ns * d->cpus;
+	l->idle += d->time_ns[CPU_IDLE] + d->time_ns[CPU_IOWAIT];
+	l->irq += d->time_ns[CPU_IRQ] + d->time_ns[CPU_SOFTIRQ];
+	l->steal += d->time_ns[CPU_STEAL];
+}

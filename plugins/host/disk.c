@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/disk.c - the stream host.disk: /proc/diskstats, whole devices only.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define SECTOR 512u /* whatever the device's own is (block/genhd.c) */
+
+_Static_assert(N_DISK <= SEEN_VALUES && N_NET <= SEEN_VALUES, "an entry has room for the counters of one device");
+
+/*
+ * " 254  0 vda 1 2 ...": 11 numbers, 15 since 4.18 (discards), 17 since 5.5 (flushes); more may come.
+ */
+int disk_line(struct text line, struct text *ret_name, uint64_t value[N_DISK])
+{
+	uint64_t major, minor, v;
+	struct text name, word;
+	unsigned n = 0;
+
+	if (!text_u64(&line, &major) || !text_u64(&line, &minor) || !text_word(&line, &name))
+		return -EBADMSG;
+	for (unsigned i = 0; i < N_DISK; i++)
+		value[i] = 0;
+	while (text_word(&line, &word)) {
+		struct text w = word;
+
+		if (!text_u64(&w, &v))
+			return -EBADMSG;
+		if (n < N_DISK)
+			value[n] = v;
+		n++;
+	}
+	if (n <= DISK_QUEUE_MS || (n > DISK_QUEUE_MS + 1 && n <= DISK_DISCARD_MS) || (n > DISK_DISCARD_MS + 1 && n <= DISK_FLUSH_MS))
+		return -EBADMSG;
+	*ret_name = name;
+	return 0;
+}
+
+/* "cciss/c0d0" is "cciss!c0d0" in /sys. */
+static bool sys_path(char *path, size_t size, const char *name, const char *rest)
+{
+	char folder[SEEN_NAME];
+
+	text_copy(text_of(name), folder, sizeof(folder));
+	for (char *at = folder; *at; at++)
+		if (*at == '/')
+			*at = '!';
+	return text_format(path, size, "sys/block/%s%s", folder, rest);
+}
+
+static bool has_slaves(const struct host_probe *st, const char *name)
+{
+	char path[128];
+	struct dirent *e;
+	bool any = false;
+	DIR *dir;
+	int fd;
+
+	if (!sys_path(path, sizeof(path), name, "/slaves"))
+		return false;
+	fd = openat(st->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (!any && (e = readdir(dir)))
+		any = e->d_name[0] != '.';
+	closedir(dir);
+	return any;
+}
+
+/* What does not change while a device is there. A partition has no folder of its own in /sys/block. */
+static void ask(const struct host_probe *st, struct seen_entry *e)
+{
+	char path[128];
+
+	e->skipped = !sys_path(path, sizeof(path), e->name, "") || faccessat(st->root, path, F_OK, 0) != 0;
+	e->stacked = !e->skipped && (strncmp(e->name, "loop", 4) == 0 || has_slaves(st, e->name));
+}
+
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e, const uint64_t value[N_DISK],
+		 uint64_t now_ns)
+{
+	uint64_t d[N_DISK];
+	bool any = value[DISK_IN_FLIGHT] != 0;
+
+	for (unsigned i = 0; i < N_DISK; i++) {
+		d[i] = i == DISK_IN_FLIGHT ? 0 : seen_delta(e->value[i], value[i]);
+		any |= d[i] != 0;
+	}
+	if (!any)
+		return;
+	st->host->emit(inst, STREAM_DISK, NULL, now_ns,
+		       &(struct disk_record){
+			       .device = text_str(e->name),
+			       .stacked = e->stacked,
+			       .read_ops = d[DISK_READS],
+			       .write_ops = d[DISK_WRITES],
+			       .discard_ops = d[DISK_DISCARDS],
+			       .flush_ops = d[DISK_FLUSHES],
+			       .read_merged = d[DISK_READ_MERGED],
+			       .write_merged = d[DISK_WRITE_MERGED],
+			       .read_bytes = d[DISK_READ_SECTORS] * SECTOR,
+			       .write_bytes = d[DISK_WRITE_SECTORS] * SECTOR,
+			       .discard_bytes = d[DISK_DISCARD_SECTORS] * SECTOR,
+			       .read_ns = d[DISK_READ_MS] * 1000000,
+			       .write_ns = d[DISK_WRITE_MS] * 1000000,
+			       .discard_ns = d[DISK_DISCARD_MS] * 1000000,
+			       .flush_ns = d[DISK_FLUSH_MS] * 1000000,
+			       .io_ns = d[DISK_IO_MS] * 1000000,
+			       .queue_ns = d[DISK_QUEUE_MS] * 1000000,
+			       .in_flight = value[DISK_IN_FLIGHT],
+		       });
+}
+
+static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns, bool report)
+{
+	struct text text, line;
+
+	if (!host_read(st, FILE_DISKSTATS, &text))
+		return;
+	seen_begin(&st->disks);
+	while (text_line(&text, &line)) {
+		uint64_t value[N_DISK];
+		struct seen_entry *e;
+		struct text name;
+		bool fresh;
+		int err = disk_line(line, &name, value) ?: seen_find(&st->disks, name, &e, &fresh);
+
+		if (err == -ENOSPC || err == -ENOMEM) {
+			st->host->counter_add(st->left_out, 1);
+			if (report)
+				st->host->lost(inst, STREAM_DISK, SKEP_LOSS_QUEUE, 1);
+			continue;
+		}
+		if (err) {
+			host_bad_line(st, 1);
+			continue;
+		}
+		if (fresh)
+			ask(st, e);
+		else if (report && !e->skipped)
+			emit(inst, st, e, value, now_ns);
+		memcpy(e->value, value, sizeof(value));
+	}
+	seen_end(&st->disks);
+}
+
+void disk_start(struct skep_instance *inst, struct host_probe *st)
+{
+	if (st->file[FILE_DISKSTATS] < 0)
+		host_signal(inst, st, "host.disk", SKEP_SIGNAL_MISSING, "/proc/diskstats", "the file cannot be read");
+	else if (faccessat(st->root, "sys/block", F_OK, 0) != 0)
+		host_signal(inst, st, "host.disk", SKEP_SIGNAL_MISSING, "/proc/diskstats",
+			    "without /sys/block a device cannot be told from its partitions");
+	else
+		host_signal(inst, st, "host.disk", SKEP_SIGNAL_OK, "/proc/diskstats", NULL);
+	pass(inst, st, 0, false);
+}
+
+void disk_sample(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
+{
+	pass(inst, st, now_ns, true);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/filesystem.c - the stream host.filesystem: space in mounted file systems.
+ *
+ * A round asks all that are due by the asker's thread; its answers are emitted by the sample
+ * after.  One that does not answer in time is stale: its thread is left behind, the others are
+ * asked by a new one, and it is asked again when that thread has come back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+static const struct mount *mount_of(const struct space *s, uint32_t major, uint32_t minor)
+{
+	for (uint32_t i = 0; i < s->mounts.n; i++)
+		if (s->mounts.mount[i].major == major && s->mounts.mount[i].minor == minor)
+			return &s->mounts.mount[i];
+	return NULL;
+}
+
+/* There is room: there are no more answers than mounts. */
+static struct space_answer *answer_of(struct space *s, uint32_t major, uint32_t minor)
+{
+	struct space_answer *a;
+
+	for (uint32_t i = 0; i < s->n_answers; i++)
+		if (s->answer[i].major == major && s->answer[i].minor == minor)
+			return &s->answer[i];
+	a = &s->answer[s->n_answers++];
+	*a = (struct space_answer){ .major = major, .minor = minor };
+	return a;
+}
+
+static bool is_stuck(const struct space *s, const struct mount *m)
+{
+	for (uint32_t i = 0; i < s->n_stuck; i++)
+		if (s->stuck[i].major == m->major && s->stuck[i].minor == m->minor)
+			return true;
+	return false;
+}
+
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct mount *m, const struct space_answer *a,
+		 uint64_t now_ns)
+{
+	const struct statvfs *v = &a->space;
+	uint64_t unit = v->f_frsize ? v->f_frsize : v->f_bsize;
+	struct filesystem_record rec = {
+		.device = text_str(m->device),
+		.mountpoint = text_str(m->path),
+		.type = text_str(m->type),
+		.mode = text_str(m->readonly ? "ro" : "rw"),
+		.stale = a->stale,
+	};
+
+	if (a->answered_ns) {
+		uint64_t for_all = v->f_bavail < v->f_bfree ? v->f_bavail : v->f_bfree;
+
+		if (v->f_blocks == 0)
+			return; /* no space of its own: one more of the kernel's */
+		rec.age_ns = now_ns > a->answered_ns ? now_ns - a->answered_ns : 0;
+		rec.limit = v->f_blocks * unit;
+		rec.used = (v->f_blocks > v->f_bfree ? v->f_blocks - v->f_bfree : 0) * unit;
+		rec.free = for_all * unit;
+		rec.reserved = (v->f_bfree - for_all) * unit;
+		rec.files_limit = v->f_files;
+		rec.files_free = v->f_ffree;
+		rec.files_used = v->f_files > v->f_ffree ? v->f_files - v->f_ffree : 0;
+	}
+	st->host->emit(inst, STREAM_FILESYSTEM, NULL, now_ns, &rec);
+}
+
+/* What the first n questions of the round were answered. */
+static void take(struct skep_instance *inst, const struct host_probe *st, uint32_t n, uint64_t now_ns)
+{
+	const struct question *q = asker_questions(st->space->asker);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct mount *m = mount_of(st->space, q[i].major, q[i].minor);
+		struct space_answer *a = answer_of(st->space, q[i].major, q[i].minor);
+
+		if (!m)
+			continue;
+		if (q[i].err) {
+			/* ESTALE, EIO: it is there, and does not work. Others: not ours to see (another namespace, no right). */
+			st->host->counter_add(st->stale, 1);
+			a->stale = q[i].err == -ESTALE || q[i].err == -EIO || q[i].err == -ETIMEDOUT || q[i].err == -EHOSTDOWN;
+			if (a->stale)
+				emit(inst, st, m, a, now_ns);
+			continue;
+		}
+		a->stale = false;
+		a->space = q[i].space;
+		a->answered_ns = q[i].at_ns;
+		emit(inst, st, m, a, now_ns);
+	}
+}
+
+/* The thread hangs on question number `at`: it is left behind. */
+static void leave_behind(struct skep_instance *inst, struct host_probe *st, uint32_t at, uint64_t now_ns)
+{
+	struct space *s = st->space;
+	const struct question *q = &asker_questions(s->asker)[at];
+	const struct mount *m = mount_of(s, q->major, q->minor);
+
+	s->stuck[s->n_stuck].asker = s->asker;
+	s->stuck[s->n_stuck].major = q->major;
+	s->stuck[s->n_stuck].minor = q->minor;
+	s->n_stuck++;
+	answer_of(s, q->major, q->minor)->stale = true;
+	asker_give_up(s->asker);
+	s->asker = NULL;
+	s->local_next_ns = s->network_next_ns = now_ns; /* the rest of the round */
+	if (m)
+		st->host->log(inst, SKEP_LOG_WARNING, "%s (%s from %s) does not answer: it is reported as stale until it does", m->path,
+			      m->type, m->device);
+	st->host->counter_add(st->stale, 1);
+}
+
+static void reap(struct space *s)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->n_stuck; i++) {
+		uint32_t answered;
+		uint64_t since;
+
+		if (asker_busy(s->stuck[i].asker, &answered, &since))
+			s->stuck[kept++] = s->stuck[i];
+		else
+			asker_leave(s->stuck[i].asker);
+	}
+	s->n_stuck = kept;
+}
+
+static bool due(const struct host_probe *st, const struct mount *m, uint64_t now_ns)
+{
+	const struct space *s = st->space;
+
+	if (m->network)
+		return st->opt_network_filesystems && now_ns >= s->network_next_ns && s->n_stuck < STUCK_MOST - 1;
+	return now_ns >= s->local_next_ns;
+}
+
+/* The mounts as they are now; answers of those that are gone are forgotten. */
+static void refresh(struct skep_instance *inst, struct host_probe *st)
+{
+	struct space *s = st->space;
+	struct text text;
+	uint32_t kept = 0;
+
+	/* of the process that asks, where its paths are meant; of the host's first, where the host is elsewhere */
+	if (text_read_at(&st->buffer, st->root, strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo", &text))
+		return;
+	mounts_parse(text, &s->mounts);
+	host_bad_line(st, s->mounts.bad);
+	if (s->mounts.left_out) {
+		st->host->counter_add(st->left_out, s->mounts.left_out);
+		st->host->lost(inst, STREAM_FILESYSTEM, SKEP_LOSS_QUEUE, s->mounts.left_out);
+	}
+	for (uint32_t i = 0; i < s->n_answers; i++)
+		if (mount_of(s, s->answer[i].major, s->answer[i].minor))
+			s->answer[kept++] = s->answer[i];
+	s->n_answers = kept;
+}
+
+static void ask(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
+{
+	struct space *s = st->space;
+	const char *root = strcmp(st->opt_root, "/") == 0 ? "" : st->opt_root;
+	bool local = now_ns >= s->local_next_ns, network = st->opt_network_filesystems && now_ns >= s->network_next_ns;
+	struct question *q;
+	uint32_t n = 0;
+	int err;
+
+	if (!local && !network)
+		return;
+	refresh(inst, st);
+	err = s->asker ? 0 : asker_new(s->call, &s->asker);
+	if (err) {
+		st->host->log(inst, SKEP_LOG_WARNING, "no thread for asking file systems: %s; their space is missing now", strerror(-err));
+		return;
+	}
+	q = asker_questions(s->asker);
+	for (uint32_t i = 0; i < s->mounts.n; i++) {
+		const struct mount *m = &s->mounts.mount[i];
+
+		if (is_stuck(s, m)) {
+			emit(inst, st, m, answer_of(s, m->major, m->minor), now_ns);
+			continue;
+		}
+		if (!due(st, m, now_ns) || !text_format(q[n].path, sizeof(q[n].path), "%s%s", root, m->path))
+			continue;
+		q[n].major = m->major;
+		q[n].minor = m->minor;
+		n++;
+	}
+	if (local)
+		s->local_next_ns = now_ns + st->opt_filesystems;
+	if (network)
+		s->network_next_ns = now_ns + st->opt_network_filesystems;
+	s->asked = n;
+	asker_go(s->asker, n);
+}
+
+void filesystem_sample(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
+{
+	struct space *s = st->space;
+
+	if (!s)
+		return;
+	reap(s);
+	if (s->asker && s->asked) {
+		uint32_t answered;
+		uint64_t since;
+		bool busy = asker_busy(s->asker, &answered, &since);
+
+		if (busy && now_ns - since < st->opt_filesystem_timeout)
+			return;
+		if (busy && s->n_stuck == STUCK_MOST) {
+			if (!s->too_many_said)
+				st->host->log(inst, SKEP_LOG_WARNING,
+					      "%u file systems do not answer: no others are asked until one of them does", STUCK_MOST);
+			s->too_many_said = true;
+			return;
+		}
+		s->too_many_said = false;
+		take(inst, st, answered, now_ns);
+		if (busy)
+			leave_behind(inst, st, answered, now_ns);
+		s->asked = 0;
+	}
+	ask(inst, st, now_ns);
+}
+
+int filesystem_start(struct skep_instance *inst, struct host_probe *st)
+{
+	if (!st->opt_filesystems) {
+		host_signal(inst, st, "host.filesystem", SKEP_SIGNAL_OFF, "statvfs", "option filesystems is 0s");
+		return 0;
+	}
+	st->space = calloc(1, sizeof(*st->space));
+	if (!st->space)
+		return st->host->fail(inst, -ENOMEM, "no memory for the table of file systems");
+	if (st->opt_network_filesystems)
+		host_signal(inst, st, "host.filesystem", SKEP_SIGNAL_OK, "statvfs, by a thread that may hang", NULL);
+	else
+		host_signal(inst, st, "host.filesystem", SKEP_SIGNAL_PARTIAL, "statvfs, by a thread that may hang",
+			    "network file systems are not asked: option network_filesystems is 0s");
+	ask(inst, st, host_boot_ns());
+	return 0;
+}
+
+void filesystem_close(struct host_probe *st)
+{
+	if (!st->space)
+		return;
+	asker_leave(st->space->asker);
+	for (uint32_t i = 0; i < st->space->n_stuck; i++)
+		asker_leave(st->space->stuck[i].asker);
+	free(st->space);
+	st->space = NULL;
+}

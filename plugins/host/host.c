@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/host.c - the probe "host": the machine as a whole, and the host's side of the ledger.
+ *
+ * No BPF: what the kernel keeps for the whole machine is in /proc and /sys, and reading it each
+ * interval costs a few hundred microseconds.
+ */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const paths[N_FILES] = {
+	[FILE_STAT] = "proc/stat",
+	[FILE_LOADAVG] = "proc/loadavg",
+	[FILE_MEMINFO] = "proc/meminfo",
+	[FILE_VMSTAT] = "proc/vmstat",
+	[FILE_DISKSTATS] = "proc/diskstats",
+	/* of the first process: the host's namespace, whatever ours is */
+	[FILE_NET] = "proc/1/net/dev",
+};
+
+uint64_t host_boot_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void host_signal(struct skep_instance *inst, const struct host_probe *st, const char *name, enum skep_signal_state state, const char *how,
+		 const char *why)
+{
+	if (SKEP_HAS(st->host, signal))
+		st->host->signal(inst, name, state, how, why);
+}
+
+void host_bad_line(const struct host_probe *st, uint64_t n)
+{
+	if (n)
+		st->host->counter_add(st->bad_lines, n);
+}
+
+void host_post(struct skep_instance *inst, const struct host_probe *st, uint64_t time_ns, const char *account, const char *item, int64_t amount,
+	       uint64_t flags)
+{
+	st->host->emit(inst, STREAM_LEDGER, NULL, time_ns,
+		       &(struct skep_ledger_post){
+			       .account = text_str(account),
+			       .item = text_str(item),
+			       .amount = amount,
+			       .flags = flags,
+		       });
+}
+
+bool host_read(struct host_probe *st, int file, struct text *ret)
+{
+	return st->file[file] >= 0 && text_read(&st->buffer, st->file[file], ret) == 0;
+}
+
+static int host_open(struct skep_instance *inst, void *state, const struct skep_host *host)
+{
+	struct host_probe *st = state;
+	struct sockaddr_in endpoint;
+	int err;
+
+	st->host = host;
+	st->root = -1;
+	for (int i = 0; i < N_FILES; i++)
+		st->file[i] = -1;
+	if (!st->opt_root || st->opt_root[0] != '/')
+		return host->fail(inst, -EINVAL, "option root: \"%s\" is not an absolute path", st->opt_root ? st->opt_root : "");
+	st->root = open(st->opt_root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (st->root < 0) {
+		err = -errno;
+		return host->fail(inst, err, "option root: %s: %s", st->opt_root, strerror(-err));
+	}
+	if (cloud_provider_of(st->opt_cloud) == CLOUD_UNKNOWN)
+		return host->fail(inst, -EINVAL, "option cloud: \"%s\" is none of off, auto, aws, gcp, azure", st->opt_cloud ? st->opt_cloud : "");
+	if (http_endpoint(st->opt_cloud_endpoint ? st->opt_cloud_endpoint : "", &endpoint))
+		return host->fail(inst, -EINVAL, "option cloud_endpoint: \"%s\" is not an IPv4 address, or one with a port: 127.0.0.1:8080",
+				  st->opt_cloud_endpoint ? st->opt_cloud_endpoint : "");
+
+	st->bad_lines = host->counter(inst, "bad_lines", "lines of the kernel's text that are not as expected, left out");
+	st->cpu_changes = host->counter(inst, "cpu_changes", "intervals in which CPUs came or went, or a clock went astray");
+	st->stale = host->counter(inst, "filesystems_stale", "times that a file system did not answer in time, or with an error");
+	st->left_out = host->counter(inst, "left_out", "devices, interfaces, mounts and sensors beyond what is kept");
+	return 0;
+}
+
+static void open_files(struct host_probe *st)
+{
+	for (int i = 0; i < N_FILES; i++)
+		st->file[i] = openat(st->root, paths[i], O_RDONLY | O_CLOEXEC);
+	if (st->file[FILE_NET] < 0)
+		st->file[FILE_NET] = openat(st->root, "proc/net/dev", O_RDONLY | O_CLOEXEC);
+}
+
+static int host_start(struct skep_instance *inst, void *state)
+{
+	struct host_probe *st = state;
+	int err;
+
+	open_files(st);
+	err = cpu_start(inst, st);
+	if (err)
+		return err;
+	memory_start(inst, st);
+	disk_start(inst, st);
+	network_start(inst, st);
+	err = filesystem_start(inst, st);
+	if (!err)
+		err = sensor_start(inst, st);
+	if (!err)
+		err = identity_start(inst, st);
+	return err;
+}
+
+static void host_sample(struct skep_instance *inst, void *state)
+{
+	struct host_probe *st = state;
+	uint64_t now_ns;
+
+	cpu_sample(inst, st); /* first: others' posts to the account "cpu" are of this time */
+	now_ns = host_boot_ns();
+	network_sample(inst, st, now_ns);
+	memory_sample(inst, st, now_ns);
+	disk_sample(inst, st, now_ns);
+	filesystem_sample(inst, st, now_ns);
+	sensor_sample(inst, st, now_ns);
+	identity_sample(inst, st, now_ns);
+}
+
+/* The end of a run is near: what the ledger has of it shall not be an interval old. */
+static void host_flush(struct skep_instance *inst, void *state)
+{
+	struct host_probe *st = state;
+
+	cpu_sample(inst, st);
+	network_sample(inst, st, host_boot_ns());
+}
+
+static void host_stop(struct skep_instance *inst, void *state)
+{
+	(void)inst;
+	(void)state;
+}
+
+static void host_close(struct skep_instance *inst, void *state)
+{
+	struct host_probe *st = state;
+
+	(void)inst;
+	filesystem_close(st);
+	sensor_close(st);
+	st->identity = identity_free(st->identity);
+	st->cloud = cloud_free(st->cloud);
+	seen_free(&st->disks);
+	seen_free(&st->interfaces);
+	for (int i = 0; i < 2; i++)
+		cpu_snapshot_free(&st->cpu[i]);
+	text_buffer_free(&st->buffer);
+	if (!st->host)
+		return; /* open() was not reached: no file is */
+	for (int i = 0; i < N_FILES; i++)
+		if (st->file[i] >= 0)
+			close(st->file[i]);
+	if (st->root >= 0)
+		close(st->root);
+}
+
+static const struct skep_option options[] = {
+	{ .name = "root", .type = SKEP_O_STR, .offset = offsetof(struct host_probe, opt_root), .default_value = "/",
+	  .help = "where the host's proc, sys and etc are: \"/host\" in a container that has them there" },
+	{ .name = "per_cpu", .type = SKEP_O_BOOL, .offset = offsetof(struct host_probe, opt_per_cpu), .default_value = "false",
+	  .help = "a record of host.cpu for each CPU as well" },
+	{ .name = "filesystems", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_filesystems), .default_value = "10s",
+	  .help = "how often local file systems are asked for their space; 0s: no file system is" },
+	{ .name = "network_filesystems", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_network_filesystems),
+	  .default_value = "60s", .help = "how often those are that ask a server (nfs, lustre, fuse, ...); 0s: never" },
+	{ .name = "filesystem_timeout", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_filesystem_timeout),
+	  .default_value = "5s", .help = "after this long without an answer a file system is reported as stale" },
+	{ .name = "sensors", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_sensors), .default_value = "30s",
+	  .help = "how often temperatures and energy are read; 0s: never" },
+	{ .name = "cloud", .type = SKEP_O_STR, .offset = offsetof(struct host_probe, opt_cloud), .default_value = "off",
+	  .help = "ask the cloud's metadata service who this instance is: off, auto, aws, gcp, azure" },
+	{ .name = "cloud_endpoint", .type = SKEP_O_STR, .offset = offsetof(struct host_probe, opt_cloud_endpoint),
+	  .default_value = "169.254.169.254:80", .help = "where that service is, for tests and proxies: an IPv4 address and a port" },
+	{ 0 },
+};
+
+static const struct skep_plugin host_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_PROBE,
+	.name = "host",
+	.version = PACKAGE_VERSION,
+	.summary = "the machine: CPUs, memory, disks, file systems, network, and what it is",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(options[0]),
+	.streams = host_streams,
+	.n_streams = N_STREAMS,
+	.state_size = sizeof(struct host_probe),
+	.open = host_open,
+	.start = host_start,
+	.sample = host_sample,
+	.stop = host_stop,
+	.close = host_close,
+	.flush = host_flush,
+};
+SKEP_PLUGIN(host_plugin, SKEP_KIND_PROBE, "host", PACKAGE_VERSION)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/machine.c - the processor, its topology, the hypervisor, the firmware's names.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+#include "identity.h"
+
+/* "model name\t: value", of the first CPU: the others are behind the first empty line. */
+void identity_cpuinfo(struct text t, struct identity_machine *m)
+{
+	struct text line;
+
+	while (text_line(&t, &line) && text_len(line)) {
+		const char *colon = memchr(line.at, ':', text_len(line));
+		struct text key, value;
+		char *to = NULL;
+		size_t size = sizeof(m->family);
+
+		if (!colon)
+			continue;
+		key = text_trim((struct text){ line.at, colon });
+		value = text_trim((struct text){ colon + 1, line.end });
+		if (text_is(key, "model name")) {
+			to = m->model;
+			size = sizeof(m->model);
+		} else if (text_is(key, "vendor_id") || text_is(key, "CPU implementer")) {
+			to = m->vendor;
+			size = sizeof(m->vendor);
+		} else if (text_is(key, "cpu family") || text_is(key, "CPU architecture")) {
+			to = m->family;
+		} else if (text_is(key, "model") || text_is(key, "CPU part")) {
+			to = m->model_id;
+		} else if (text_is(key, "stepping") || text_is(key, "CPU revision")) {
+			to = m->stepping;
+		} else if (text_is(key, "flags")) {
+			struct text word;
+
+			while (text_word(&value, &word))
+				m->guest |= text_is(word, "hypervisor");
+		}
+		if (to)
+			text_copy(value, to, size);
+	}
+}
+
+/* CPU n is the first of those that share something with it: counts each core and each socket once. */
+static bool first_of(int root, unsigned n, const char *what)
+{
+	char path[128], list[4096];
+	struct text t;
+	uint64_t first;
+
+	if (!text_format(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/%s", n, what) ||
+	    text_line_at(root, path, list, sizeof(list)))
+		return false;
+	list[strcspn(list, ",-")] = '\0';
+	t = text_of(list);
+	return text_u64(&t, &first) && first == n;
+}
+
+/* "0-3,8": each CPU of the list, which has been checked. */
+static void topology(int root, struct identity_machine *m)
+{
+	char list[4096];
+	struct text t;
+	uint64_t nodes;
+
+	if (text_line_at(root, "sys/devices/system/cpu/online", list, sizeof(list)) || !text_list(text_of(list), &m->cpus))
+		return;
+	t = text_of(list);
+	while (t.at < t.end) {
+		const char *comma = memchr(t.at, ',', text_len(t));
+		struct text range = { t.at, comma ? comma : t.end };
+		const char *dash = memchr(range.at, '-', text_len(range));
+		struct text low = { range.at, dash ? dash : range.end }, high = { dash ? dash + 1 : range.at, range.end };
+		uint64_t from, to;
+
+		if (!text_u64(&low, &from) || !text_u64(&high, &to))
+			break;
+		for (uint64_t n = from; n <= to; n++) {
+			m->cores += first_of(root, (unsigned)n, "thread_siblings_list");
+			m->sockets += first_of(root, (unsigned)n, "core_siblings_list");
+		}
+		t.at = comma ? comma + 1 : t.end;
+	}
+	if (text_line_at(root, "sys/devices/system/node/online", list, sizeof(list)) == 0 && text_list(text_of(list), &nodes))
+		m->nodes = nodes;
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+/* Leaf 0x40000000 is the hypervisor's, where leaf 1 says that there is one. */
+static void ask_processor(struct identity_machine *m)
+{
+	static const struct {
+		const char *says, *name;
+	} known[] = {
+		{ "KVMKVMKVM", "kvm" }, { "Linux KVM Hv", "kvm" }, { "Microsoft Hv", "microsoft" }, { "VMwareVMware", "vmware" },
+		{ "XenVMMXenVMM", "xen" }, { "TCGTCGTCGTCG", "qemu" }, { "bhyve bhyve ", "bhyve" }, { "VBoxVBoxVBox", "oracle" },
+		{ "ACRNACRNACRN", "acrn" }, { " lrpepyh  vr", "parallels" },
+	};
+	unsigned a, b, c, d;
+	char says[13] = "";
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 31))
+		return;
+	m->guest = true;
+	__cpuid(0x40000000, a, b, c, d);
+	memcpy(says, &b, 4);
+	memcpy(says + 4, &c, 4);
+	memcpy(says + 8, &d, 4);
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(says, known[i].says) == 0)
+			text_copy(text_of(known[i].name), m->hypervisor, sizeof(m->hypervisor));
+}
+#else
+static void ask_processor(struct identity_machine *m)
+{
+	(void)m;
+}
+#endif
+
+static void hypervisor(int root, bool ask_cpu, struct identity_machine *m)
+{
+	char line[128];
+
+	if (ask_cpu)
+		ask_processor(m);
+	if (m->hypervisor[0])
+		return;
+	if (text_line_at(root, "sys/hypervisor/type", m->hypervisor, sizeof(m->hypervisor)) == 0 && m->hypervisor[0])
+		return;
+	/* "linux,kvm": on ARM and POWER */
+	if (text_line_at(root, "proc/device-tree/hypervisor/compatible", line, sizeof(line)) == 0) {
+		const char *comma = strchr(line, ',');
+
+		text_copy(text_of(comma ? comma + 1 : line), m->hypervisor, sizeof(m->hypervisor));
+	} else if (strcmp(m->hw_vendor, "QEMU") == 0) {
+		text_copy(text_of("qemu"), m->hypervisor, sizeof(m->hypervisor));
+	} else if (strcmp(m->hw_vendor, "VMware, Inc.") == 0) {
+		text_copy(text_of("vmware"), m->hypervisor, sizeof(m->hypervisor));
+	} else if (m->guest) {
+		text_copy(text_of("unknown"), m->hypervisor, sizeof(m->hypervisor));
+	}
+}
+
+/* The first namespaces of a boot have fixed numbers (include/linux/proc_ns.h). */
+static bool first_namespace(int root, const char *path, const char *first)
+{
+	char link[64];
+	ssize_t n = readlinkat(root, path, link, sizeof(link) - 1);
+
+	if (n < 0)
+		return true;
+	link[n] = '\0';
+	return strcmp(link, first) == 0;
+}
+
+/* Their files alone prove nothing: a machine's disk can have been made from a container's image. */
+static void container(int root, struct identity_machine *m)
+{
+	if (first_namespace(root, "proc/self/ns/pid", "pid:[4026531836]") && first_namespace(root, "proc/self/ns/cgroup", "cgroup:[4026531835]"))
+		return;
+	if (text_line_at(root, "run/systemd/container", m->container, sizeof(m->container)) == 0 && m->container[0])
+		return;
+	m->container[0] = '\0';
+	if (faccessat(root, "run/.containerenv", F_OK, 0) == 0)
+		text_copy(text_of("podman"), m->container, sizeof(m->container));
+	else if (faccessat(root, ".dockerenv", F_OK, 0) == 0)
+		text_copy(text_of("docker"), m->container, sizeof(m->container));
+}
+
+static void memory(int root, struct identity_machine *m)
+{
+	char data[512];
+	struct text t, line, unit;
+	uint64_t kib;
+
+	if (text_head_at(root, "proc/meminfo", data, sizeof(data), &t) == 0 && text_line(&t, &line) && text_skip(&line, "MemTotal:") &&
+	    text_u64(&line, &kib) && text_word(&line, &unit) && text_is(unit, "kB") && kib < UINT64_MAX / 1024)
+		m->memory_bytes = kib * 1024;
+}
+
+void identity_machine_read(int root, bool ask_cpu, struct identity_machine *ret)
+{
+	char data[8192]; /* one CPU's entry is two to three thousand bytes, most of it flags */
+	struct text t;
+
+	*ret = (struct identity_machine){ 0 };
+	if (text_head_at(root, "proc/cpuinfo", data, sizeof(data), &t) == 0)
+		identity_cpuinfo(t, ret);
+	topology(root, ret);
+	memory(root, ret);
+	if (text_line_at(root, "sys/class/dmi/id/sys_vendor", ret->hw_vendor, sizeof(ret->hw_vendor)))
+		ret->hw_vendor[0] = '\0';
+	if (text_line_at(root, "sys/class/dmi/id/product_name", ret->hw_product, sizeof(ret->hw_product)))
+		ret->hw_product[0] = '\0';
+	hypervisor(root, ask_cpu, ret);
+	container(root, ret);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/mounts.h - which of the mounts in mountinfo have space of their own.
+ */
+#ifndef SKEP_HOST_MOUNTS_H
+#define SKEP_HOST_MOUNTS_H
+
+#include "text.h"
+
+#define MOUNT_MOST 256u
+#define MOUNT_PATH 512u
+
+struct mount {
+	char path[MOUNT_PATH]; /* as it is to be opened, without the option root */
+	char device[MOUNT_PATH];
+	char type[32];
+	uint32_t major, minor;
+	bool readonly;
+	bool network; /* its server is asked: may take long, or for ever */
+};
+
+enum mount_kind { MOUNT_BAD, MOUNT_PSEUDO, MOUNT_REAL, MOUNT_TOO_LONG };
+
+/* One line of /proc/self/mountinfo. Touches ret only where it is MOUNT_REAL. */
+enum mount_kind mount_line(struct text line, struct mount *ret);
+
+struct mounts {
+	uint32_t n;
+	uint64_t bad, left_out;
+	struct mount mount[MOUNT_MOST];
+};
+/* Each file system once, by the first of its mounts. */
+void mounts_parse(struct text, struct mounts *);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/network.c - the stream host.network, and the accounts "net.rx" and "net.tx".
+ *
+ * A packet can pass many interfaces of a host: a container's, its peer, a bridge, a bond, the
+ * card.  The account's reference counts it where it enters or leaves the machine, at uplinks:
+ *   - interfaces with a device behind them (a card, virtio, a function of a card), but not one
+ *     whose master has a device too (a virtual function below its synthetic interface on Azure,
+ *     a fail-over pair): the master counts its traffic as well.  Bridges, bonds, teams, VLANs,
+ *     tunnels, taps and the host's ends of containers' pairs have no device.
+ *   - where there is no such interface at all (in a container), those whose other side is in
+ *     another namespace: veth, macvlan, ipvlan.
+ * Loopback is shown beside the account.  Traffic between containers of one host passes no
+ * uplink: it is in neither.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define ASK_AGAIN_NS UINT64_C(60000000000) /* reading the speed takes the kernel's network lock */
+#define ASK_AT_ONCE  16u                   /* each is five small files; a node may have hundreds of interfaces */
+
+/* "  eth0: 1 2 ...": 16 numbers. Names have no colon (dev_valid_name, net/core/dev.c). */
+int network_line(struct text line, struct text *ret_name, uint64_t value[N_NET])
+{
+	struct text name, rest;
+	const char *colon = text_len(line) ? memchr(line.at, ':', text_len(line)) : NULL;
+
+	if (!colon)
+		return -EBADMSG;
+	name = (struct text){ line.at, colon };
+	while (name.at < name.end && *name.at == ' ')
+		name.at++;
+	line.at = colon + 1;
+	for (unsigned i = 0; i < N_NET; i++)
+		if (!text_u64(&line, &value[i]))
+			return -EBADMSG;
+	if (text_len(name) == 0 || text_word(&line, &rest))
+		return -EBADMSG;
+	*ret_name = name;
+	return 0;
+}
+
+static bool exists(const struct host_probe *st, const char *name, const char *what)
+{
+	char path[160];
+
+	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) && faccessat(st->root, path, F_OK, 0) == 0;
+}
+
+static bool ask_u64(const struct host_probe *st, const char *name, const char *what, uint64_t *ret)
+{
+	char path[160];
+
+	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) && text_u64_at(st->root, path, ret) == 0;
+}
+
+/* Its other side is not here: it is in another namespace, or there is none. */
+static bool leads_out(const struct host_probe *st, const struct seen_entry *e)
+{
+	if (e->index == e->link)
+		return false;
+	for (uint32_t i = 0; i < st->interfaces.n; i++)
+		if (st->interfaces.entry[i].index == e->link)
+			return false;
+	return true;
+}
+
+static void ask(const struct host_probe *st, struct seen_entry *e, uint64_t now_ns)
+{
+	char path[160], state[32];
+	uint64_t mbit;
+
+	e->asked_ns = now_ns;
+	e->device = exists(st, e->name, "device");
+	e->uplink = e->device && !exists(st, e->name, "master/device");
+	e->index = e->link = 0;
+	if (!ask_u64(st, e->name, "ifindex", &e->index) || !ask_u64(st, e->name, "iflink", &e->link))
+		e->link = e->index;
+	/* -1, EINVAL: the driver does not know */
+	e->speed = ask_u64(st, e->name, "speed", &mbit) && mbit < 100000000 ? mbit * 125000 : 0;
+	e->up = text_format(path, sizeof(path), "sys/class/net/%s/operstate", e->name) &&
+		text_line_at(st->root, path, state, sizeof(state)) == 0 && (strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0);
+}
+
+/* After a pass that asked about some: in a container nothing has a device. */
+static void choose(struct host_probe *st)
+{
+	for (uint32_t i = 0; i < st->interfaces.n; i++)
+		if (st->interfaces.entry[i].device)
+			return;
+	for (uint32_t i = 0; i < st->interfaces.n; i++)
+		st->interfaces.entry[i].uplink = leads_out(st, &st->interfaces.entry[i]);
+}
+
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e, const uint64_t d[N_NET],
+		 uint64_t now_ns)
+{
+	st->host->emit(inst, STREAM_NETWORK, NULL, now_ns,
+		       &(struct network_record){
+			       .name = text_str(e->name),
+			       .uplink = e->uplink,
+			       .up = e->up,
+			       .speed = e->speed,
+			       .rx_bytes = d[NET_RX_BYTES],
+			       .tx_bytes = d[NET_TX_BYTES],
+			       .rx_packets = d[NET_RX_PACKETS],
+			       .tx_packets = d[NET_TX_PACKETS],
+			       .rx_errors = d[NET_RX_ERRORS],
+			       .tx_errors = d[NET_TX_ERRORS],
+			       .rx_dropped = d[NET_RX_DROPPED],
+			       .tx_dropped = d[NET_TX_DROPPED],
+		       });
+}
+
+/* One that was there: what it did goes to the account, and to the stream. */
+static void advance(struct skep_instance *inst, struct host_probe *st, const struct seen_entry *e, const uint64_t value[N_NET],
+		    uint64_t now_ns)
+{
+	uint64_t d[N_NET];
+	bool any = false;
+
+	for (unsigned i = 0; i < N_NET; i++) {
+		d[i] = seen_delta(e->value[i], value[i]);
+		any |= d[i] != 0;
+	}
+	if (e->uplink) {
+		st->net_rx += d[NET_RX_BYTES];
+		st->net_tx += d[NET_TX_BYTES];
+	} else if (strcmp(e->name, "lo") == 0) {
+		st->lo_rx += d[NET_RX_BYTES];
+		st->lo_tx += d[NET_TX_BYTES];
+	}
+	if (any || e->uplink)
+		emit(inst, st, e, d, now_ns);
+}
+
+static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns, bool report)
+{
+	struct text text, line;
+	unsigned asked = 0;
+
+	if (!host_read(st, FILE_NET, &text))
+		return;
+	/* two lines of headings */
+	if (!text_line(&text, &line) || !text_line(&text, &line)) {
+		host_bad_line(st, 1);
+		return;
+	}
+	seen_begin(&st->interfaces);
+	while (text_line(&text, &line)) {
+		uint64_t value[N_NET];
+		struct seen_entry *e;
+		struct text name;
+		bool fresh;
+		int err = network_line(line, &name, value) ?: seen_find(&st->interfaces, name, &e, &fresh);
+
+		if (err == -ENOSPC || err == -ENOMEM) {
+			st->host->counter_add(st->left_out, 1);
+			if (report)
+				st->host->lost(inst, STREAM_NETWORK, SKEP_LOSS_QUEUE, 1);
+			continue;
+		}
+		if (err) {
+			host_bad_line(st, 1);
+			continue;
+		}
+		if (!fresh && report)
+			advance(inst, st, e, value, now_ns);
+		if (fresh || (now_ns - e->asked_ns >= ASK_AGAIN_NS && asked < ASK_AT_ONCE)) {
+			ask(st, e, now_ns);
+			asked++;
+		}
+		memcpy(e->value, value, sizeof(value));
+	}
+	seen_end(&st->interfaces);
+	if (asked)
+		choose(st);
+}
+
+static void post(struct skep_instance *inst, const struct host_probe *st, uint64_t now_ns)
+{
+	if (!st->have_net)
+		return;
+	host_post(inst, st, now_ns, "net.rx", "interfaces", (int64_t)st->net_rx, SKEP_LEDGER_REFERENCE);
+	host_post(inst, st, now_ns, "net.tx", "interfaces", (int64_t)st->net_tx, SKEP_LEDGER_REFERENCE);
+	host_post(inst, st, now_ns, "net.rx", "loopback", (int64_t)st->lo_rx, SKEP_LEDGER_MEMO);
+	host_post(inst, st, now_ns, "net.tx", "loopback", (int64_t)st->lo_tx, SKEP_LEDGER_MEMO);
+}
+
+void network_start(struct skep_instance *inst, struct host_probe *st)
+{
+	uint64_t now_ns = host_boot_ns();
+	unsigned uplinks = 0;
+
+	st->have_net = st->file[FILE_NET] >= 0;
+	if (!st->have_net) {
+		host_signal(inst, st, "host.network", SKEP_SIGNAL_MISSING, "/proc/net/dev", "the file cannot be read");
+		host_signal(inst, st, "ledger.net", SKEP_SIGNAL_MISSING, "/proc/net/dev", "the file cannot be read");
+		return;
+	}
+	pass(inst, st, now_ns, false);
+	post(inst, st, now_ns);
+	for (uint32_t i = 0; i < st->interfaces.n; i++)
+		uplinks += st->interfaces.entry[i].uplink;
+	host_signal(inst, st, "host.network", SKEP_SIGNAL_OK, "/proc/net/dev", NULL);
+	if (uplinks)
+		host_signal(inst, st, "ledger.net", SKEP_SIGNAL_OK, "/proc/net/dev, interfaces with a device", NULL);
+	else
+		host_signal(inst, st, "ledger.net", SKEP_SIGNAL_PARTIAL, "/proc/net/dev",
+			    "no interface leads out of this machine: the reference is 0 until one comes");
+}
+
+void network_sample(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
+{
+	pass(inst, st, now_ns, true);
+	post(inst, st, now_ns);
+}

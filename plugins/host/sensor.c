@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/sensor.c - the stream host.sensor: temperatures, and energy by RAPL.
+ *
+ * Which there are is found once, at the start.  They are read on the host's pool: one may talk
+ * to the firmware or interrupt another processor, which takes milliseconds.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define SENSOR_MOST 64u
+
+enum { THERMAL, HWMON, RAPL };
+
+struct sensor {
+	int kind;
+	char id[64], name[64], path[160];
+	uint64_t range; /* RAPL: where the counter begins anew, microjoules */
+	uint64_t before;
+	bool have_before;
+	/* what the pool read */
+	int err;
+	uint64_t microjoules;
+	double celsius;
+};
+
+struct sensors {
+	struct host_probe *st;
+	int root;
+	unsigned n;
+	struct sensor sensor[SENSOR_MOST];
+};
+
+/* thermal_zone0/{type,temp} in millidegrees */
+static bool find_thermal(struct sensors *all, struct sensor *s, const char *folder)
+{
+	char path[160];
+
+	s->kind = THERMAL;
+	return strncmp(folder, "thermal_zone", 12) == 0 && text_format(path, sizeof(path), "sys/class/thermal/%s/type", folder) &&
+	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
+	       text_format(s->path, sizeof(s->path), "sys/class/thermal/%s/temp", folder);
+}
+
+/* Processors' own sensors. Others may wake a disk or take long (drivetemp, ipmi). */
+static bool find_hwmon(struct sensors *all, struct sensor *s, const char *folder)
+{
+	char path[160];
+
+	s->kind = HWMON;
+	return text_format(path, sizeof(path), "sys/class/hwmon/%s/name", folder) &&
+	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
+	       (strcmp(s->name, "coretemp") == 0 || strcmp(s->name, "k10temp") == 0 || strcmp(s->name, "zenpower") == 0) &&
+	       text_format(s->path, sizeof(s->path), "sys/class/hwmon/%s/temp1_input", folder);
+}
+
+/* intel-rapl:0/{name,energy_uj,max_energy_range_uj}; AMD's too. intel-rapl-mmio has the same packages again. */
+static bool find_rapl(struct sensors *all, struct sensor *s, const char *folder)
+{
+	char path[160];
+
+	s->kind = RAPL;
+	return strncmp(folder, "intel-rapl:", 11) == 0 && text_format(path, sizeof(path), "sys/class/powercap/%s/name", folder) &&
+	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
+	       text_format(path, sizeof(path), "sys/class/powercap/%s/max_energy_range_uj", folder) &&
+	       text_u64_at(all->root, path, &s->range) == 0 &&
+	       text_format(s->path, sizeof(s->path), "sys/class/powercap/%s/energy_uj", folder);
+}
+
+static void find(struct skep_instance *inst, struct sensors *all, const char *folder,
+		 bool (*of)(struct sensors *, struct sensor *, const char *))
+{
+	const struct host_probe *st = all->st;
+	int fd = openat(all->root, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(dir))) {
+		struct sensor one = { 0 };
+
+		if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof(one.id) || !of(all, &one, e->d_name))
+			continue;
+		if (faccessat(all->root, one.path, R_OK, 0) != 0)
+			continue;
+		if (all->n == SENSOR_MOST) {
+			st->host->counter_add(st->left_out, 1);
+			st->host->lost(inst, STREAM_SENSOR, SKEP_LOSS_QUEUE, 1);
+			continue;
+		}
+		text_copy(text_of(e->d_name), one.id, sizeof(one.id));
+		all->sensor[all->n++] = one;
+	}
+	closedir(dir);
+}
+
+/* On the pool: touches nothing but the sensors' own fields. Temperatures may be below zero. */
+static int read_celsius(int root, const char *path, double *ret)
+{
+	char line[32];
+	struct text t;
+	bool minus;
+	uint64_t v;
+	int err = text_line_at(root, path, line, sizeof(line));
+
+	if (err)
+		return err;
+	t = text_of(line);
+	minus = text_skip(&t, "-");
+	if (!text_u64(&t, &v))
+		return -EBADMSG;
+	*ret = (minus ? -1.0 : 1.0) * (double)v / 1000;
+	return 0;
+}
+
+static void read_all(void *arg)
+{
+	struct sensors *all = arg;
+
+	for (unsigned i = 0; i < all->n; i++) {
+		struct sensor *s = &all->sensor[i];
+
+		if (s->kind == RAPL)
+			s->err = text_u64_at(all->root, s->path, &s->microjoules);
+		else
+			s->err = read_celsius(all->root, s->path, &s->celsius);
+	}
+}
+
+static double joules(struct sensor *s)
+{
+	uint64_t before = s->before, now = s->microjoules;
+	bool have = s->have_before;
+
+	s->before = now;
+	s->have_before = true;
+	if (!have)
+		return 0;
+	if (now < before) /* max_energy_range_uj is the last value before 0 */
+		return (double)(s->range >= before ? s->range - before + now + 1 : 0) / 1e6;
+	return (double)(now - before) / 1e6;
+}
+
+static void read_done(struct skep_instance *inst, void *arg)
+{
+	struct sensors *all = arg;
+	struct host_probe *st = all->st;
+	uint64_t now_ns = host_boot_ns();
+
+	st->sensors_busy = false;
+	for (unsigned i = 0; i < all->n; i++) {
+		struct sensor *s = &all->sensor[i];
+		bool first = s->kind == RAPL && !s->have_before;
+		struct sensor_record rec = { .id = text_str(s->id), .type = text_str(s->name) };
+
+		if (s->err)
+			continue; /* a zone that is off has nothing to read (EAGAIN, ENODATA) */
+		if (s->kind == RAPL)
+			rec.joules = joules(s);
+		else
+			rec.celsius = s->celsius;
+		if (!first)
+			st->host->emit(inst, STREAM_SENSOR, NULL, now_ns, &rec);
+	}
+}
+
+void sensor_sample(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
+{
+	if (!st->sensors || st->sensors_busy || (st->sensors_ns && now_ns - st->sensors_ns < st->opt_sensors))
+		return;
+	st->sensors_ns = now_ns;
+	st->sensors_busy = true; /* before: a host may do it at once */
+	if (st->host->work(inst, read_all, read_done, st->sensors))
+		st->sensors_busy = false;
+}
+
+int sensor_start(struct skep_instance *inst, struct host_probe *st)
+{
+	struct sensors *all;
+	unsigned thermal, rapl = 0;
+
+	if (!st->opt_sensors) {
+		host_signal(inst, st, "host.temperature", SKEP_SIGNAL_OFF, "/sys/class/thermal, hwmon", "option sensors is 0s");
+		host_signal(inst, st, "host.energy", SKEP_SIGNAL_OFF, "/sys/class/powercap", "option sensors is 0s");
+		return 0;
+	}
+	all = calloc(1, sizeof(*all));
+	if (!all)
+		return st->host->fail(inst, -ENOMEM, "no memory for %u sensors", SENSOR_MOST);
+	all->st = st;
+	all->root = st->root;
+	st->sensors = all;
+	find(inst, all, "sys/class/thermal", find_thermal);
+	find(inst, all, "sys/class/hwmon", find_hwmon);
+	thermal = all->n;
+	find(inst, all, "sys/class/powercap", find_rapl);
+	rapl = all->n - thermal;
+	if (thermal)
+		host_signal(inst, st, "host.temperature", SKEP_SIGNAL_OK, "/sys/class/thermal, hwmon", NULL);
+	else
+		host_signal(inst, st, "host.temperature", SKEP_SIGNAL_MISSING, "/sys/class/thermal, hwmon",
+			    "this machine shows none (a virtual machine has none)");
+	if (rapl)
+		host_signal(inst, st, "host.energy", SKEP_SIGNAL_OK, "/sys/class/powercap (RAPL)", NULL);
+	else
+		host_signal(inst, st, "host.energy", SKEP_SIGNAL_MISSING, "/sys/class/powercap (RAPL)",
+			    "none is there or readable: a virtual machine has none, energy_uj is root's (CAP_DAC_READ_SEARCH)");
+	if (all->n == 0)
+		sensor_close(st);
+	return 0;
+}
+
+void sensor_close(struct host_probe *st)
+{
+	free(st->sensors);
+	st->sensors = NULL;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/state.h - the probe's state, and what its files offer each other.
+ */
+#ifndef SKEP_HOST_STATE_H
+#define SKEP_HOST_STATE_H
+
+#include <skep/plugin.h>
+
+#include "cloud.h"
+#include "cpu.h"
+#include "host.h"
+#include "identity.h"
+#include "seen.h"
+#include "space.h"
+#include "text.h"
+
+/* A file that is read at each sample stays open: -1 where there is none. */
+enum { FILE_STAT, FILE_LOADAVG, FILE_MEMINFO, FILE_VMSTAT, FILE_DISKSTATS, FILE_NET, N_FILES };
+
+/* What /proc/vmstat has of use, in the order of vmstat_names in memory.c. */
+enum { VM_FAULT, VM_MAJOR, VM_SWAP_IN, VM_SWAP_OUT, VM_OOM, N_VM };
+
+struct host_probe {
+	/* options */
+	const char *opt_root;
+	bool opt_per_cpu;
+	uint64_t opt_filesystems, opt_network_filesystems, opt_filesystem_timeout, opt_sensors; /* ns */
+	const char *opt_cloud, *opt_cloud_endpoint;
+
+	const struct skep_host *host;
+	int root; /* O_PATH of opt_root; -1 before open() and after close() */
+	int file[N_FILES];
+	struct text_buffer buffer;
+
+	/* counters */
+	struct skep_counter *bad_lines;   /* text of the kernel that is not as we know it */
+	struct skep_counter *cpu_changes; /* intervals in which CPUs came or went */
+	struct skep_counter *stale;       /* times that a file system did not answer */
+	struct skep_counter *left_out;    /* devices, interfaces, mounts, sensors beyond what is kept */
+
+	/* cpu.c, usage.c */
+	struct cpu_snapshot cpu[2]; /* [cpu_now] is the last one */
+	unsigned cpu_now;
+	bool cpu_irq_is_part, cpu_steal_is_part;
+	struct cpu_ledger cpu_sum;
+	struct cpu_counts counts;
+
+	uint64_t vm[N_VM];
+	bool have_vm;
+
+	struct seen disks, interfaces;
+	bool have_net;
+	uint64_t net_rx, net_tx, lo_rx, lo_tx; /* bytes since the probe began */
+
+	struct space *space; /* file systems: space.c; NULL: none */
+	uint64_t sensors_ns; /* when they were read last */
+	bool sensors_busy;
+	struct sensors *sensors;
+
+	struct identity *identity;
+	struct cloud *cloud; /* NULL: option "off" */
+	bool cloud_busy;
+	unsigned cloud_tries;
+	uint64_t cloud_next_ns;
+};
+
+/* host.c */
+uint64_t host_boot_ns(void);
+void host_signal(struct skep_instance *, const struct host_probe *, const char *name, enum skep_signal_state, const char *how,
+		 const char *why);
+void host_bad_line(const struct host_probe *, uint64_t n);
+void host_post(struct skep_instance *, const struct host_probe *, uint64_t time_ns, const char *account, const char *item, int64_t amount,
+	       uint64_t flags);
+/* Text of an open file. false: there is none, or it cannot be read now. */
+bool host_read(struct host_probe *, int file, struct text *ret);
+
+/* Each: start() reads what later readings are compared with and says what there is; sample() emits. */
+int cpu_start(struct skep_instance *, struct host_probe *);
+void cpu_sample(struct skep_instance *, struct host_probe *);
+void memory_start(struct skep_instance *, struct host_probe *);
+void memory_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
+void disk_start(struct skep_instance *, struct host_probe *);
+void disk_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
+void network_start(struct skep_instance *, struct host_probe *);
+void network_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
+int filesystem_start(struct skep_instance *, struct host_probe *);
+void filesystem_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
+void filesystem_close(struct host_probe *);
+int sensor_start(struct skep_instance *, struct host_probe *);
+void sensor_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
+void sensor_close(struct host_probe *);
+int identity_start(struct skep_instance *, struct host_probe *);
+void identity_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
+
+/* Parsers, for tests too. They return 0 or -EBADMSG; bad: lines that were left out. */
+int loadavg_parse(struct text, struct load_record *);
+int meminfo_parse(struct text, struct memory_record *, uint64_t *ret_bad);
+int vmstat_parse(struct text, uint64_t value[N_VM], unsigned *ret_found);
+
+/* In the order of the lines of /proc/diskstats, after the name. */
+enum {
+	DISK_READS, DISK_READ_MERGED, DISK_READ_SECTORS, DISK_READ_MS, DISK_WRITES, DISK_WRITE_MERGED, DISK_WRITE_SECTORS, DISK_WRITE_MS,
+	DISK_IN_FLIGHT, DISK_IO_MS, DISK_QUEUE_MS, DISK_DISCARDS, DISK_DISCARD_MERGED, DISK_DISCARD_SECTORS, DISK_DISCARD_MS,
+	DISK_FLUSHES, DISK_FLUSH_MS, N_DISK,
+};
+int disk_line(struct text line, struct text *ret_name, uint64_t value[N_DISK]);
+/* In the order of /proc/net/dev. */
+enum {
+	NET_RX_BYTES, NET_RX_PACKETS, NET_RX_ERRORS, NET_RX_DROPPED, NET_RX_FIFO, NET_RX_FRAME, NET_RX_COMPRESSED, NET_RX_MULTICAST,
+	NET_TX_BYTES, NET_TX_PACKETS, NET_TX_ERRORS, NET_TX_DROPPED, NET_TX_FIFO, NET_TX_COLLISIONS, NET_TX_CARRIER, NET_TX_COMPRESSED, N_NET,
+};
+int network_line(struct text line, struct text *ret_name, uint64_t value[N_NET]);
+
+#endif

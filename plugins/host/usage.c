@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/usage.c - the streams host.cpu and host.load, and the posts to the account "cpu".
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "state.h"
+
+static uint64_t tick_ns(void)
+{
+	long hz = sysconf(_SC_CLK_TCK);
+
+	return UINT64_C(1000000000) / (uint64_t)(hz > 0 ? hz : 100);
+}
+
+/*
+ * Capacity is CPUs x CLOCK_MONOTONIC, the clock of idle time: neither goes on while the machine is suspended.
+ */
+static int snapshot(struct host_probe *st, struct cpu_snapshot *s, struct cpu_counts *counts)
+{
+	struct timespec ts;
+	struct text text;
+	uint64_t bad = 0;
+	int err;
+
+	s->boot_ns = host_boot_ns();
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	s->mono_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (!host_read(st, FILE_STAT, &text))
+		return -ENODATA;
+	err = cpu_parse(text, s, counts, &bad);
+	host_bad_line(st, bad);
+	return err;
+}
+
+static void post(struct skep_instance *inst, const struct host_probe *st, uint64_t at_ns)
+{
+	const struct cpu_ledger *l = &st->cpu_sum;
+
+	host_post(inst, st, at_ns, "cpu", "capacity", l->capacity, SKEP_LEDGER_REFERENCE);
+	host_post(inst, st, at_ns, "cpu", "idle", l->idle, 0);
+	host_post(inst, st, at_ns, "cpu", "steal", l->steal, st->cpu_steal_is_part ? 0 : SKEP_LEDGER_MEMO);
+	host_post(inst, st, at_ns, "cpu", "irq", l->irq, st->cpu_irq_is_part ? 0 : SKEP_LEDGER_MEMO);
+}
+
+static void say(struct skep_instance *inst, const struct host_probe *st, const struct cpu_accounting *a)
+{
+	if (!a->known)
+		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat",
+			    "no BTF: cannot tell whether this kernel is tickless; if it is not, idle time is what the tick saw");
+	else if (!a->tickless || a->tickless_off)
+		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
+			    "this kernel does not stop its tick (CONFIG_NO_HZ, nohz=off): idle time is sampled, not measured");
+	else
+		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_OK, "/proc/stat, by the clock (tickless); to 10 ms over all CPUs", NULL);
+
+	if (st->cpu_irq_is_part)
+		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_OK, "/proc/stat, by the clock; not within tasks' run time", NULL);
+	else if (!a->known)
+		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat",
+			    "no BTF: taken as within tasks' run time, which it is where CONFIG_IRQ_TIME_ACCOUNTING is not set");
+	else
+		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
+			    a->irq_time ? "interrupts are within tasks' run time: the time stamp counter is not used for them (tsc=, clock source)"
+					: "interrupts are within tasks' run time, or unattributed: no CONFIG_IRQ_TIME_ACCOUNTING");
+
+	if (st->cpu_steal_is_part)
+		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_OK, "/proc/stat; not within tasks' run time", NULL);
+	else
+		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_PARTIAL, "/proc/stat",
+			    a->known ? "stolen time is within tasks' run time: no CONFIG_PARAVIRT_TIME_ACCOUNTING"
+				     : "no BTF: taken as within tasks' run time");
+}
+
+int cpu_start(struct skep_instance *inst, struct host_probe *st)
+{
+	struct cpu_accounting a;
+	char btf[4096];
+	int err;
+
+	if (!text_format(btf, sizeof(btf), "%s/sys/kernel/btf/vmlinux", st->opt_root))
+		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long", strlen(st->opt_root));
+	cpu_accounting_ask(st->root, btf, &a);
+	st->cpu_irq_is_part = a.irq_time && !a.irq_time_off;
+	st->cpu_steal_is_part = a.steal_time;
+	say(inst, st, &a);
+
+	err = snapshot(st, &st->cpu[st->cpu_now], &st->counts);
+	if (err == -EBADMSG)
+		return st->host->fail(inst, err, "%s/proc/stat has no lines of CPUs", st->opt_root);
+	if (err)
+		return st->host->fail(inst, err, "%s/proc/stat: %s; is option root where the host's /proc is?", st->opt_root, strerror(-err));
+	post(inst, st, st->cpu[st->cpu_now].boot_ns); /* all zero: what later posts are compared with */
+	host_signal(inst, st, "host.cpu", SKEP_SIGNAL_OK, "/proc/stat", NULL);
+	if (st->file[FILE_LOADAVG] >= 0)
+		host_signal(inst, st, "host.load", SKEP_SIGNAL_OK, "/proc/loadavg, /proc/stat", NULL);
+	else
+		host_signal(inst, st, "host.load", SKEP_SIGNAL_PARTIAL, "/proc/stat", "/proc/loadavg cannot be read");
+	return 0;
+}
+
+static void emit_delta(struct skep_instance *inst, const struct host_probe *st, uint64_t now_ns, int64_t cpu, uint64_t online,
+		       const int64_t time_ns[CPU_MODES])
+{
+	struct cpu_record rec = { .cpu = cpu, .online = online };
+
+	for (unsigned i = 0; i < CPU_MODES; i++)
+		rec.time_ns[i] = time_ns[i] > 0 ? (uint64_t)time_ns[i] : 0;
+	st->host->emit(inst, STREAM_CPU, NULL, now_ns, &rec);
+}
+
+static void emit_each(struct skep_instance *inst, const struct host_probe *st, const struct cpu_snapshot *before,
+		      const struct cpu_snapshot *now)
+{
+	uint64_t tick = tick_ns();
+
+	for (uint32_t i = 0; i < before->n && i < now->n; i++) {
+		int64_t time_ns[CPU_MODES];
+
+		if (!before->cpu[i].online || !now->cpu[i].online)
+			continue;
+		for (unsigned k = 0; k < CPU_MODES; k++)
+			time_ns[k] = (int64_t)((now->cpu[i].ticks[k] - before->cpu[i].ticks[k]) * tick);
+		emit_delta(inst, st, now->boot_ns, i, 1, time_ns);
+	}
+}
+
+static void emit_load(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns, const struct cpu_counts *c)
+{
+	struct load_record rec = {
+		.running = c->running,
+		.blocked = c->blocked,
+		.created = seen_delta(st->counts.created, c->created),
+		.switches = seen_delta(st->counts.switches, c->switches),
+		.interrupts = seen_delta(st->counts.interrupts, c->interrupts),
+		.uptime_ns = now_ns,
+	};
+	struct text text;
+
+	if (host_read(st, FILE_LOADAVG, &text) && loadavg_parse(text, &rec))
+		host_bad_line(st, 1);
+	st->host->emit(inst, STREAM_LOAD, NULL, now_ns, &rec);
+	st->counts = *c;
+}
+
+void cpu_sample(struct skep_instance *inst, struct host_probe *st)
+{
+	struct cpu_snapshot *before = &st->cpu[st->cpu_now], *now = &st->cpu[!st->cpu_now];
+	struct cpu_counts counts;
+	struct cpu_delta d;
+
+	if (snapshot(st, now, &counts))
+		return; /* the next one bridges the gap */
+	cpu_difference(before, now, tick_ns(), &d);
+	cpu_account(&st->cpu_sum, &d);
+	post(inst, st, now->boot_ns);
+	if (d.changed || d.odd)
+		st->host->counter_add(st->cpu_changes, 1);
+	emit_delta(inst, st, now->boot_ns, -1, now->online, d.time_ns);
+	if (st->opt_per_cpu)
+		emit_each(inst, st, before, now);
+	emit_load(inst, st, now->boot_ns, &counts);
+	st->cpu_now = !st->cpu_now;
+}
+
+/* "0.52 0.58 0.59 2/610 4711": the fourth is running/all threads, the fifth the last pid. */
+int loadavg_parse(struct text t, struct load_record *rec)
+{
+	struct text line, word, threads;
+	double load[3];
+	uint64_t n;
+
+	if (!text_line(&t, &line))
+		return -EBADMSG;
+	for (unsigned i = 0; i < 3; i++)
+		if (!text_f64(&line, &load[i]))
+			return -EBADMSG;
+	if (!text_word(&line, &word))
+		return -EBADMSG;
+	threads.at = memchr(word.at, '/', text_len(word));
+	if (!threads.at)
+		return -EBADMSG;
+	threads = (struct text){ threads.at + 1, word.end };
+	if (!text_u64(&threads, &n))
+		return -EBADMSG;
+	rec->load1 = load[0];
+	rec->load5 = load[1];
+	rec->load15 = load[2];
+	rec->threads = n;
+	return 0;
+}
