@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/fs.h - file systems whose bytes no local block device sees: which are mounted,
+ * and what their clients count.  All files are read below `root`, which tests set.
+ */
+#ifndef SKEP_IO_FS_H
+#define SKEP_IO_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Levels, since the mount. */
+struct fs_counters {
+	uint64_t read_operations, read_bytes;
+	uint64_t write_operations, write_bytes;
+	uint64_t other_operations;
+	uint64_t retransmissions, timeouts, errors;
+	uint64_t queue_ns, rtt_ns; /* summed over all operations */
+	uint64_t waiting;          /* a level at this moment: requests that are not answered */
+};
+
+struct fs_type;
+
+struct fs {
+	char *mount, *source, *type; /* as in mountinfo: blanks are \040 */
+	const struct fs_type *kind;
+	uint32_t major, minor; /* of its super block */
+	bool present, counted; /* seen in this pass; its counters too */
+	bool begun;            /* last is set; what is mounted later begins with zero */
+	struct fs_counters now, last;
+};
+
+struct filesystems {
+	struct fs *at;
+	size_t n, room;
+	FILE *mountinfo;
+	char *line;
+	size_t line_room;
+	uint64_t bad_lines;
+	bool changed; /* the set of them, in this pass */
+	bool begun;   /* a pass was made */
+};
+
+/* One pass: what is mounted, and counters of it in `now`. 0 or -errno. */
+int filesystems_pass(struct filesystems *, const char *root);
+void filesystems_free(struct filesystems *);
+const char *fs_class(const struct fs *); /* "network" "parallel" "fuse" "shared" */
+bool fs_has_counters(const struct fs *);  /* does a client of that type keep any? */
+
+/* A line of mountinfo; pointers into it, which is cut up. 0 or -EBADMSG. */
+struct mount_line {
+	uint32_t major, minor;
+	char *mount, *type, *source;
+};
+int mountinfo_parse(char *line, struct mount_line *ret);
+
+/* fs_stats.c: the clients' own files, whole; what belongs to no known mount is passed over. */
+void fs_read_nfs(struct filesystems *, FILE *);  /* /proc/self/mountstats */
+void fs_read_cifs(struct filesystems *, FILE *); /* /proc/fs/cifs/Stats */
+void fs_read_lustre(struct fs *, FILE *);        /* llite/NAME/stats */
+void fs_read_ceph(struct fs *, FILE *);          /* metrics/size */
+/* For each mount what its type's files say. */
+void fs_stats_pass(struct filesystems *, const char *root);
+
+#endif

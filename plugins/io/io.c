@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/io.c - the probe "io": block I/O of devices, cgroups and processes, reclaim and
+ * swap, and file systems that no local device stands behind.
+ *
+ * The kernel side adds up; each interval, and when somebody waits for an answer, the sums
+ * are read and their differences told.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io.skel.h"
+#include "state.h"
+
+static uint64_t boot_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void check_losses(struct skep_instance *inst, struct io_probe *st)
+{
+	struct io_counters now = { 0 };
+	uint64_t misses = io_misses(st);
+
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
+		const uint64_t *from = (const uint64_t *)&st->counters[cpu];
+		uint64_t *to = (uint64_t *)&now;
+
+		for (size_t i = 0; i < sizeof(now) / sizeof(*to); i++)
+			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	}
+	if (now.devices_full != st->seen.devices_full)
+		st->host->lost(inst, STREAM_DISK, SKEP_LOSS_KERNEL, now.devices_full - st->seen.devices_full);
+	if (misses != st->seen_misses) {
+		st->host->lost(inst, STREAM_DISK, SKEP_LOSS_KERNEL, misses - st->seen_misses);
+		st->host->counter_add(st->c_misses, misses - st->seen_misses);
+		st->seen_misses = misses;
+	}
+	if (now.processes_full + now.reclaims_full != st->seen.processes_full + st->seen.reclaims_full)
+		st->host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL,
+			       now.processes_full + now.reclaims_full - st->seen.processes_full - st->seen.reclaims_full);
+	if (now.cgroups_full != st->seen.cgroups_full)
+		st->host->lost(inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, now.cgroups_full - st->seen.cgroups_full);
+	st->host->counter_set(st->c_evicted, now.evicted);
+	st->seen = now;
+}
+
+static void drain(struct skep_instance *inst, struct io_probe *st, bool ageing)
+{
+	uint64_t now = boot_now(); /* before anything is read: what happens meanwhile is not promised */
+
+	st->ageing = ageing;
+	io_devices_sample(inst, st, now);
+	io_processes_drain(inst, st, now);
+	io_cgroups_drain(inst, st, now);
+	check_losses(inst, st);
+	st->host->drained(inst, now);
+}
+
+static void io_sample(struct skep_instance *inst, void *state)
+{
+	struct io_probe *st = state;
+	uint64_t now = boot_now();
+
+	drain(inst, st, true);
+	io_paging_sample(inst, st, now);
+	io_filesystems_sample(inst, st, now);
+}
+
+static void io_flush(struct skep_instance *inst, void *state)
+{
+	drain(inst, state, false);
+}
+
+static int io_open(struct skep_instance *inst, void *state, const struct skep_host *host)
+{
+	struct io_probe *st = state;
+
+	st->host = host;
+	st->root = st->opt_root ? st->opt_root : "";
+	st->c_evicted = host->counter(inst, "issuers_evicted", "requests whose issuer was forgotten because too many were under way");
+	st->c_misses = host->counter(inst, "recursion_misses", "completions whose program was skipped because it was running already");
+	st->c_bad_lines = host->counter(inst, "bad_lines", "lines of /proc that do not parse");
+	return 0;
+}
+
+static void close_files(struct io_probe *st)
+{
+	if (st->vmstat)
+		fclose(st->vmstat);
+	st->vmstat = NULL;
+	disks_free(&st->disks);
+	filesystems_free(&st->filesystems);
+	levels_free(&st->processes);
+	levels_free(&st->cgroups);
+}
+
+static int io_start(struct skep_instance *inst, void *state)
+{
+	struct io_probe *st = state;
+	struct disk_bytes before;
+	char path[4096];
+	int err;
+
+	err = disks_pass(&st->disks, st->root, 0, &before);
+	if (err)
+		return st->host->fail(inst, err, "%s/proc/diskstats: %s", st->root, strerror(-err));
+	snprintf(path, sizeof(path), "%.2048s/proc/vmstat", st->root);
+	st->vmstat = st->opt_paging ? fopen(path, "re") : NULL;
+	st->sampled_ns = boot_now();
+	err = io_load(inst, st);
+	if (err)
+		goto out;
+	err = io_devices_start(inst, st);
+	if (err) {
+		err = st->host->fail(inst, err, "reading the counters of devices: %s", strerror(-err));
+		io_unload(st);
+		goto out;
+	}
+	io_paging_sample(inst, st, st->sampled_ns);
+	io_filesystems_sample(inst, st, st->sampled_ns);
+	return 0;
+out:
+	close_files(st);
+	return err;
+}
+
+static void io_stop(struct skep_instance *inst, void *state)
+{
+	struct io_probe *st = state;
+
+	if (!st->bpf)
+		return;
+	io_bpf__detach(st->bpf); /* hooks off, maps stay */
+	st->delays = false;      /* its iterator is gone too */
+	drain(inst, st, false);
+	io_unload(st);
+	close_files(st);
+}
+
+static void io_close(struct skep_instance *inst, void *state)
+{
+	struct io_probe *st = state;
+
+	(void)inst;
+	if (st->bpf)
+		io_unload(st);
+	close_files(st);
+}
+
+static const struct skep_option options[] = {
+	{ .name = "requests", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_requests), .default_value = "16384",
+	  .min = 64, .max = 1 << 20,
+	  .help = "block requests under way at a time whose issuer is kept, rounded up to a power of two; 32 bytes each" },
+	{ .name = "processes", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_processes), .default_value = "8192",
+	  .min = 64, .max = 1 << 20,
+	  .help = "processes that do block I/O, or reclaim, between two intervals; 300 bytes each" },
+	{ .name = "cgroups", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_cgroups), .default_value = "4096",
+	  .min = 64, .max = 1 << 20,
+	  .help = "cgroups times kinds of operation (up to 5) that do block I/O; 100 bytes each" },
+	{ .name = "delays", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_delays), .default_value = "true",
+	  .help = "read how long threads waited for I/O and memory, where the kernel accounts it (kernel.task_delayacct)" },
+	{ .name = "paging", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_paging), .default_value = "true",
+	  .help = "report page cache, swap and reclaim of the host (/proc/vmstat)" },
+	{ .name = "filesystems", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_filesystems), .default_value = "true",
+	  .help = "report network, parallel and user-space file systems" },
+	{ .name = "root", .type = SKEP_O_STR, .offset = offsetof(struct io_probe, opt_root),
+	  .help = "what stands before /proc and /sys, where the host's are mounted elsewhere (containers)" },
+	{ 0 },
+};
+
+static const struct skep_plugin io_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_PROBE,
+	.name = "io",
+	.version = PACKAGE_VERSION,
+	.summary = "block I/O of devices, cgroups and processes; reclaim, swap, network file systems",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(options[0]),
+	.streams = io_streams,
+	.n_streams = N_STREAMS,
+	.state_size = sizeof(struct io_probe),
+	.open = io_open,
+	.start = io_start,
+	.sample = io_sample,
+	.stop = io_stop,
+	.close = io_close,
+	.flush = io_flush,
+};
+SKEP_PLUGIN(io_plugin, SKEP_KIND_PROBE, "io", PACKAGE_VERSION)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/levels.c - see levels.h.
+ *
+ * Open addressing, linear, at most three quarters full; a removal closes its gap by moving
+ * back what had to step over it, so no marks of the dead pile up.
+ */
+#include "levels.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t home_of(const uint64_t key[2], size_t room)
+{
+	uint64_t x = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
+
+	return (size_t)(x >> 32) & (room - 1);
+}
+
+static bool grow(struct levels *t)
+{
+	size_t room = t->room ? t->room * 2 : 64;
+	struct level *bigger = calloc(room, sizeof(*bigger));
+
+	if (!bigger)
+		return false;
+	for (size_t i = 0; i < t->room; i++) {
+		size_t at;
+
+		if (!t->at[i].used)
+			continue;
+		at = home_of(t->at[i].key, room);
+		while (bigger[at].used)
+			at = (at + 1) & (room - 1);
+		bigger[at] = t->at[i];
+	}
+	free(t->at);
+	t->at = bigger;
+	t->room = room;
+	return true;
+}
+
+struct level *levels_get(struct levels *t, const uint64_t key[2])
+{
+	size_t at;
+
+	if (t->n * 4 >= t->room * 3 && !grow(t))
+		return NULL;
+	at = home_of(key, t->room);
+	while (t->at[at].used && (t->at[at].key[0] != key[0] || t->at[at].key[1] != key[1]))
+		at = (at + 1) & (t->room - 1);
+	if (!t->at[at].used) {
+		t->at[at] = (struct level){ .key = { key[0], key[1] }, .used = 1 };
+		t->n++;
+	}
+	return &t->at[at];
+}
+
+void levels_remove(struct levels *t, struct level *gone)
+{
+	size_t hole = (size_t)(gone - t->at), at = hole;
+
+	for (;;) {
+		at = (at + 1) & (t->room - 1);
+		if (!t->at[at].used)
+			break;
+		/* it may step back into the hole when its home does not lie after the hole */
+		if (((at - home_of(t->at[at].key, t->room)) & (t->room - 1)) >= ((at - hole) & (t->room - 1))) {
+			t->at[hole] = t->at[at];
+			hole = at;
+		}
+	}
+	t->at[hole].used = 0;
+	t->n--;
+}
+
+void levels_free(struct levels *t)
+{
+	free(t->at);
+	*t = (struct levels){ 0 };
+}
+
+int batch_new(struct batch *b, size_t key_size, size_t value_size)
+{
+	*b = (struct batch){ .keys_size = BATCH_ENTRIES * key_size, .values_size = BATCH_ENTRIES * value_size };
+	b->keys = malloc(b->keys_size);
+	b->values = malloc(b->values_size);
+	if (b->keys && b->values)
+		return 0;
+	batch_free(b);
+	return -ENOMEM;
+}
+
+void batch_free(struct batch *b)
+{
+	free(b->keys);
+	free(b->values);
+	*b = (struct batch){ 0 };
+}
+
+int batch_read(struct batch *b, int map_fd, size_t key_size, size_t value_size, batch_cb cb, void *arg)
+{
+	uint32_t at, next = 0, room = BATCH_ENTRIES;
+	bool first = true;
+	int err;
+
+	if (room > b->keys_size / key_size)
+		room = (uint32_t)(b->keys_size / key_size);
+	if (room > b->values_size / value_size)
+		room = (uint32_t)(b->values_size / value_size);
+	do {
+		uint32_t n = room;
+
+		at = next;
+		err = bpf_map_lookup_batch(map_fd, first ? NULL : &at, &next, b->keys, b->values, &n, NULL);
+		if (err && err != -ENOENT) /* -ENOENT: these were the last */
+			return err;
+		for (uint32_t i = 0; i < n; i++)
+			cb(arg, b->keys + i * key_size, b->values + i * value_size);
+		first = false;
+	} while (!err);
+	return 0;
+}

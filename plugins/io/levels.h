@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/levels.h - what a BPF hash held when it was last read, so that counters that
+ * only grow become differences: a table by a key of 16 bytes.  And reading such a map.
+ */
+#ifndef SKEP_IO_LEVELS_H
+#define SKEP_IO_LEVELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEVELS_MAX 32 /* numbers in a value */
+#define LEVELS_EXTRA 8
+
+struct level {
+	uint64_t key[2];
+	uint32_t used;
+	uint32_t idle; /* the owner's: passes without a change */
+	uint64_t last[LEVELS_MAX];
+	uint64_t extra[LEVELS_EXTRA]; /* the owner's */
+};
+
+struct levels {
+	struct level *at;
+	size_t n, room; /* room: a power of two */
+};
+
+/* The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or go. */
+struct level *levels_get(struct levels *, const uint64_t key[2]);
+void levels_remove(struct levels *, struct level *);
+void levels_free(struct levels *);
+
+/* Room for one read of a map. */
+struct batch {
+	char *keys, *values;
+	size_t keys_size, values_size;
+};
+#define BATCH_ENTRIES 512u /* more than lie in one bucket: the kernel gives whole ones */
+
+int batch_new(struct batch *, size_t key_size, size_t value_size); /* 0 or -ENOMEM; room for BATCH_ENTRIES of either */
+void batch_free(struct batch *);
+
+typedef void (*batch_cb)(void *arg, const void *key, const void *value);
+/* Each entry of a BPF hash. 0, or what the kernel said. Entries that come or go meanwhile may be missed or told twice. */
+int batch_read(struct batch *, int map_fd, size_t key_size, size_t value_size, batch_cb, void *arg);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/load.c - puts the kernel side in place: asks the kernel's BTF which hooks it has,
+ * sizes the maps, loads and attaches, and takes it all down.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "io.skel.h"
+#include "state.h"
+
+#define WAYS 4u
+#define SHARDS_MAX 8u
+#define DEVICES_MAX 8192u    /* entries of 2.7 KB */
+#define DEVICES_TO_COME 16u  /* that are plugged in later */
+
+/* The function of a raw tracepoint, or NULL. */
+static const struct btf_type *tracepoint(const struct btf *btf, const char *name)
+{
+	const struct btf_type *t;
+	char type[128];
+	int id;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return NULL;
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type); /* pointer */
+	t = btf__type_by_id(btf, t->type);                                  /* function */
+	return btf_is_func_proto(t) ? t : NULL;
+}
+
+static bool has(const struct btf *btf, const char *name)
+{
+	return tracepoint(btf, name) != NULL;
+}
+
+/* Which argument is a pointer to that struct: 0 is the first; -1: none. */
+static int argument(const struct btf *btf, const char *name, const char *type)
+{
+	const struct btf_type *f = tracepoint(btf, name), *t;
+
+	for (int i = 1; f && i < btf_vlen(f); i++) { /* the first is the tracepoint's own void * */
+		t = btf__type_by_id(btf, btf_params(f)[i].type);
+		if (!btf_is_ptr(t))
+			continue;
+		t = btf__type_by_id(btf, t->type);
+		while (btf_is_mod(t))
+			t = btf__type_by_id(btf, t->type);
+		if (btf_is_struct(t) && strcmp(btf__name_by_offset(btf, t->name_off), type) == 0)
+			return i - 1;
+	}
+	return -1;
+}
+
+static bool has_member(const struct btf *btf, const char *type, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Is that controller on cgroup v1?  What is not listed is not: a v1 hierarchy has a number, v2
+ * has none.  With the memory controller's hierarchy processes are named (as by the probe "proc").
+ */
+static bool on_v1(const struct io_probe *st, const char *controller)
+{
+	size_t len = strlen(controller);
+	char path[4096], line[256];
+	bool v1 = false;
+	FILE *f;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/proc/cgroups", st->root) >= sizeof(path))
+		return false;
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned hierarchy, cgroups, enabled;
+
+		if (strncmp(line, controller, len) == 0 && (line[len] == '\t' || line[len] == ' ') &&
+		    sscanf(line + len, "%u %u %u", &hierarchy, &cgroups, &enabled) == 3)
+			v1 = enabled && hierarchy != 0;
+	}
+	fclose(f);
+	return v1;
+}
+
+/* Does the kernel account delays? 1, 0 or -1: it cannot. A sysctl since 5.14; before, a word on its command line forbids it. */
+static int delayacct(const struct io_probe *st, const struct btf *btf)
+{
+	char path[4096], text[4096] = "";
+	bool sysctl;
+	FILE *f;
+
+	if (!has_member(btf, "task_struct", "delays"))
+		return -1;
+	snprintf(path, sizeof(path), "%.1024s/proc/sys/kernel/task_delayacct", st->root);
+	f = fopen(path, "re");
+	sysctl = f != NULL;
+	if (!f) {
+		snprintf(path, sizeof(path), "%.1024s/proc/cmdline", st->root);
+		f = fopen(path, "re");
+	}
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	fclose(f);
+	return sysctl ? text[0] == '1' : !strstr(text, "nodelayacct");
+}
+
+static void find_hooks(struct io_probe *st, const struct btf *btf, struct io_hooks *h)
+{
+	int getrq = argument(btf, "block_getrq", "bio"), merge = argument(btf, "block_bio_frontmerge", "bio");
+
+	h->complete = has(btf, "block_rq_complete");
+	h->start = has(btf, "block_io_start");
+	h->getrq = !h->start && (getrq == 0 || getrq == 1);
+	h->merge = h->getrq && (merge == 0 || merge == 2);
+	h->reclaim = has(btf, "mm_vmscan_direct_reclaim_begin") && has(btf, "mm_vmscan_direct_reclaim_end");
+	h->memcg_reclaim = has(btf, "mm_vmscan_memcg_reclaim_begin") && has(btf, "mm_vmscan_memcg_reclaim_end");
+	h->blkcg_v2 = !on_v1(st, "blkio") && has_member(btf, "bio", "bi_blkg");
+	h->memory_v1 = on_v1(st, "memory");
+	h->delayacct = delayacct(st, btf);
+	st->bpf->rodata->getrq_bio_arg = getrq == 1;
+	st->bpf->rodata->merge_bio_arg = merge == 2;
+}
+
+static uint32_t power_of_two(uint64_t at_least)
+{
+	uint32_t n = 1;
+
+	while (n < at_least && n < 1u << 30)
+		n <<= 1;
+	return n;
+}
+
+static void choose(struct io_probe *st, const struct io_hooks *h)
+{
+	struct io_bpf *bpf = st->bpf;
+
+	bpf->rodata->by_bio = !h->start;
+	bpf->rodata->blkcg_v2 = h->blkcg_v2;
+	bpf->rodata->cgroup_v1_memory = h->memory_v1;
+	bpf_program__set_autoload(bpf->progs.on_complete, h->complete);
+	bpf_program__set_autoload(bpf->progs.on_start, h->complete && h->start);
+	bpf_program__set_autoload(bpf->progs.on_getrq, h->complete && h->getrq);
+	bpf_program__set_autoload(bpf->progs.on_frontmerge, h->complete && h->merge);
+	bpf_program__set_autoload(bpf->progs.on_reclaim_begin, h->reclaim);
+	bpf_program__set_autoload(bpf->progs.on_reclaim_end, h->reclaim);
+	bpf_program__set_autoload(bpf->progs.on_memcg_reclaim_begin, h->memcg_reclaim);
+	bpf_program__set_autoload(bpf->progs.on_memcg_reclaim_end, h->memcg_reclaim);
+	st->hooks = h->complete;
+	st->delays = st->opt_delays && h->delayacct == 1;
+	bpf_program__set_autoload(bpf->progs.on_exit, st->delays);
+	bpf_program__set_autoload(bpf->progs.on_task, st->delays);
+}
+
+static void size_maps(struct io_probe *st)
+{
+	uint32_t buckets = power_of_two(((uint64_t)st->opt_requests + WAYS - 1) / WAYS), shards = power_of_two(st->n_cpus), devices;
+	uint32_t known = DEVICES_TO_COME;
+	struct io_bpf *bpf = st->bpf;
+
+	for (size_t i = 0; i < st->disks.n; i++)
+		known += !st->disks.at[i].partition;
+	if (shards > SHARDS_MAX)
+		shards = SHARDS_MAX;
+	/* reads and writes are spread over CPUs, the others are rare */
+	while (shards > 1 && known * (2 * shards + IO_OPS - 2) > DEVICES_MAX)
+		shards >>= 1;
+	devices = known * (2 * shards + IO_OPS - 2);
+	bpf->rodata->shard_mask = shards - 1;
+	bpf->rodata->bucket_mask = buckets - 1;
+	bpf_map__set_max_entries(bpf->maps.slots, buckets);
+	bpf_map__set_max_entries(bpf->maps.devices, devices);
+	bpf_map__set_max_entries(bpf->maps.processes, (uint32_t)st->opt_processes);
+	bpf_map__set_max_entries(bpf->maps.cgroups, (uint32_t)st->opt_cgroups);
+	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
+}
+
+static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int err = 0;
+
+	if (!btf)
+		return st->host->fail(inst, -EOPNOTSUPP,
+				      "the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
+				      "which distributions have had since 5.8");
+	find_hooks(st, btf, hooks);
+	choose(st, hooks);
+	size_maps(st);
+	if (st->host->verdict_fd >= 0) {
+		st->bpf->rodata->verdict_pids = st->host->verdict_pids;
+		err = bpf_map__reuse_fd(st->bpf->maps.verdict, st->host->verdict_fd);
+		if (err)
+			err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
+	}
+	btf__free(btf);
+	return err;
+}
+
+static int refuse(struct skep_instance *inst, struct io_probe *st, int err, const char *what)
+{
+	if (err == -EPERM || err == -EACCES)
+		return st->host->fail(inst, -EPERM,
+				      "%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
+				      "CAP_SYS_RESOURCE), and a kernel that is not locked down", what);
+	return st->host->fail(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
+}
+
+static int batch_for_all(struct io_probe *st)
+{
+	size_t key = sizeof(struct io_process_key), value = sizeof(struct io_device);
+
+	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_process), "the largest value decides the room");
+	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_cgroup), "the largest value decides the room");
+	return batch_new(&st->batch, key, value);
+}
+
+int io_load(struct skep_instance *inst, struct io_probe *st)
+{
+	struct io_hooks hooks = { 0 };
+	int cpus = libbpf_num_possible_cpus();
+	int err;
+
+	if (cpus < 0)
+		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+	st->n_cpus = (unsigned)cpus;
+	st->bpf = io_bpf__open();
+	if (!st->bpf) {
+		err = -errno;
+		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+	}
+	err = prepare(inst, st, &hooks);
+	if (err)
+		goto out;
+	err = batch_for_all(st);
+	if (err) {
+		err = st->host->fail(inst, err, "no memory for reading the maps");
+		goto out;
+	}
+	err = io_bpf__load(st->bpf);
+	if (err) {
+		err = refuse(inst, st, err, "loading the BPF programs");
+		goto out;
+	}
+	st->counters_size = st->n_cpus * sizeof(struct io_counters);
+	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
+	if (st->counters == MAP_FAILED) {
+		err = -errno;
+		st->counters = NULL;
+		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
+		goto out;
+	}
+	err = io_bpf__attach(st->bpf);
+	if (err) {
+		err = refuse(inst, st, err, "attaching the BPF programs");
+		goto out;
+	}
+	io_signals(inst, st, &hooks);
+	return 0;
+out:
+	io_unload(st);
+	return err;
+}
+
+void io_unload(struct io_probe *st)
+{
+	if (st->counters)
+		munmap((void *)st->counters, st->counters_size);
+	st->counters = NULL;
+	io_bpf__destroy(st->bpf);
+	st->bpf = NULL;
+	batch_free(&st->batch);
+}
+
+uint64_t io_misses(const struct io_probe *st)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (!st->hooks || bpf_obj_get_info_by_fd(bpf_program__fd(st->bpf->progs.on_complete), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/state.h - the probe's state, and what its files offer each other.
+ */
+#ifndef SKEP_IO_STATE_H
+#define SKEP_IO_STATE_H
+
+#include <skep/plugin.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "disk.h"
+#include "fs.h"
+#include "io.h"
+#include "levels.h"
+#include "vmstat.h"
+
+enum { STREAM_DISK, STREAM_CGROUP, STREAM_PROCESS, STREAM_PAGING, STREAM_FS, STREAM_LEDGER, N_STREAMS };
+extern const struct skep_stream *const io_streams[N_STREAMS];
+
+/* A device and one kind of operation, since the last record of it. */
+struct disk_record {
+	struct skep_str device, operation, class, model;
+	uint8_t rotational, stacked;
+	uint64_t operations, bytes, errors;
+	struct skep_hist latency, size;
+	uint64_t service_operations, service_ns;
+	uint64_t in_flight;
+	double queue_depth, busy_ratio;
+};
+
+struct cgroup_record {
+	uint64_t cgroup_id; /* as in the records of processes; 0: not known, or the root */
+	struct skep_str operation, issuer;
+	uint64_t operations, bytes, latency_ns;
+};
+
+/* The facet. */
+struct process_record {
+	uint64_t read_operations, write_operations, other_operations;
+	uint64_t read_bytes, write_bytes, discard_bytes;
+	uint64_t read_ns, write_ns;
+	uint64_t latency_max_ns;
+	uint64_t reclaims, reclaim_ns, cgroup_reclaims, cgroup_reclaim_ns;
+	uint64_t delay_ns[IO_DELAYS];
+};
+
+struct fs_record {
+	struct skep_str mountpoint, type, class, source;
+	uint64_t read_operations, read_bytes, write_operations, write_bytes, other_operations;
+	uint64_t retransmissions, timeouts, errors, queue_ns, rtt_ns, waiting;
+};
+
+struct paging_record {
+	uint64_t v[VM_FIELDS];
+};
+
+/* What the books are made of: bytes since the probe began. */
+struct io_books {
+	uint64_t reference;     /* by the devices' own counters */
+	uint64_t by[IO_BY];     /* seen by the hooks, on the same devices */
+};
+
+struct io_probe {
+	/* options */
+	int64_t opt_processes, opt_cgroups, opt_requests;
+	bool opt_delays, opt_filesystems, opt_paging;
+	const char *opt_root;
+
+	const struct skep_host *host;
+	struct io_bpf *bpf;
+	bool hooks;       /* block_rq_complete is attached */
+	bool delays;      /* and the delays of tasks are read */
+	unsigned n_cpus;
+	const char *root; /* "" or what stands before /proc and /sys */
+
+	struct disks disks;
+	struct io_books books[2]; /* IO_READ, IO_WRITE */
+	struct levels processes, cgroups;
+	struct batch batch;       /* room for a read of a map */
+
+	const struct io_counters *counters; /* mmap of the counters map */
+	size_t counters_size;
+	struct io_counters seen;
+	uint64_t seen_misses;
+	struct skep_counter *c_evicted, *c_misses, *c_bad_lines;
+
+	FILE *vmstat;
+	struct vm vm;
+	struct filesystems filesystems;
+	uint64_t sampled_ns;
+	bool ageing; /* this pass is an interval's, not somebody's flush */
+};
+
+/* load.c */
+int io_load(struct skep_instance *, struct io_probe *); /* 0, or what host->fail returned; nothing is left behind then */
+void io_unload(struct io_probe *);
+uint64_t io_misses(const struct io_probe *); /* completions whose program was skipped; 0 before 5.12 */
+
+/* signals.c */
+struct io_hooks {
+	bool complete, start, getrq, merge, reclaim, memcg_reclaim;
+	bool blkcg_v2, memory_v1, delay_fields;
+	int delayacct; /* 1 on, 0 off, -1 the kernel has none */
+};
+void io_signals(struct skep_instance *, const struct io_probe *, const struct io_hooks *);
+
+/* devices.c: the map of devices and /proc/diskstats into records and books */
+int io_devices_start(struct skep_instance *, struct io_probe *);
+void io_devices_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+
+/* owners.c: the maps of processes and cgroups into records */
+void io_processes_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+void io_cgroups_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+
+/* delays.c: the iterator over live threads */
+void io_delays_read(struct skep_instance *, struct io_probe *);
+
+/* paging.c, filesystems.c */
+void io_paging_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+void io_filesystems_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+
+extern const char *const io_op_names[IO_OPS];
+
+static inline struct skep_str io_str(const char *s)
+{
+	uint32_t len = (uint32_t)strlen(s);
+
+	return (struct skep_str){ s, len, len };
+}
+
+#endif
