@@ -41,6 +41,7 @@ static const struct {
 } plugins[] = {
 	{ .list = "probes", .plugin = "proc", .required = true },
 	{ .list = "probes", .plugin = "sched" },
+	{ .list = "probes", .plugin = "net" },
 	{ .list = "sinks", .plugin = "lake", .required = true, .has_path = true },
 };
 

@@ -269,6 +269,117 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+/* ---- net ------------------------------------------------------------------- */
+
+struct inode {
+	unsigned short i_mode;
+};
+
+/* the members of struct file that tell a socket */
+struct file___net {
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	union {
+		__u32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	__u32 skc_daddr;
+	__u32 skc_rcv_saddr;
+	__u16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	possible_net_t skc_net;
+	unsigned long skc_flags;
+};
+
+/* with CONFIG_IPV6 only */
+struct sock_common___v6 {
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct net_device {
+	unsigned int flags;
+};
+
+struct dst_entry {
+	struct net_device *dev;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct dst_entry *sk_dst_cache;
+	int sk_err;
+	__u16 sk_protocol; /* a bit field of 8 before 5.6 */
+	__u16 sk_type;
+	unsigned int sk_kern_sock : 1;
+};
+
+struct socket {
+	struct file *file;
+	struct sock *sk;
+};
+
+struct inet_sock {
+	__u16 inet_sport; /* stays when the port has been given back */
+};
+
+struct tcp_sock {
+	__u16 tcp_header_len;
+	__u32 rcv_nxt;
+	__u32 copied_seq;
+	__u32 snd_una;
+	__u32 write_seq;
+	__u32 segs_in;
+	__u32 segs_out;
+	__u32 srtt_us;
+	__u32 total_retrans;
+	__u64 bytes_received;
+	__u64 bytes_acked;
+	__u64 bytes_retrans;
+};
+
+/* CONFIG_MPTCP, since 5.6 */
+struct tcp_sock___mptcp {
+	unsigned char is_mptcp; /* bool */
+};
+
+struct bpf_map;
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock *sk;
+	void *value;
+};
+
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key;
+	void *value;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	unsigned int fd;
+	struct file *file;
+};
+
 #ifndef BPF_NO_PRESERVE_ACCESS_INDEX
 #pragma clang attribute pop
 #endif

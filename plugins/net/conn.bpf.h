@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/net/conn.bpf.h - a TCP connection as the kernel side keeps it, and what the
+ * kernel itself has counted for it.
+ *
+ * tcp_sock knows the payload of a connection to the byte, at no cost for us:
+ *   written by the process    bytes_acked + (write_seq - snd_una)
+ *   acknowledged by the peer  bytes_acked
+ *   arrived in order          bytes_received
+ *   read by the process       bytes_received - (rcv_nxt - copied_seq)
+ * in each of which SYN and FIN count as one byte; that is taken out here.  (RFC 4898's
+ * tcpEStatsAppHC counters, in the kernel since 4.1.)
+ */
+#ifndef SKEP_NET_CONN_BPF_H
+#define SKEP_NET_CONN_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <bpf/bpf_endian.h>
+
+#include "net.h"
+
+#define AF_UNIX 1
+#define AF_INET 2
+#define AF_INET6 10
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define IPPROTO_UDPLITE 136
+#define IPPROTO_MPTCP 262
+#define IFF_LOOPBACK 8
+#define SOCK_DONE_BIT 1 /* enum sock_flags: the peer's FIN has come; second since 2.6 */
+
+/* include/net/tcp_states.h, never renumbered */
+enum {
+	TCP_ESTABLISHED = 1,
+	TCP_SYN_SENT,
+	TCP_SYN_RECV,
+	TCP_FIN_WAIT1,
+	TCP_FIN_WAIT2,
+	TCP_TIME_WAIT,
+	TCP_CLOSE,
+	TCP_CLOSE_WAIT,
+	TCP_LAST_ACK,
+	TCP_LISTEN,
+	TCP_CLOSING,
+	TCP_NEW_SYN_RECV,
+};
+#define FIN_SENT ((1u << TCP_FIN_WAIT1) | (1u << TCP_FIN_WAIT2) | (1u << TCP_TIME_WAIT) | (1u << TCP_LAST_ACK) | (1u << TCP_CLOSING))
+
+/* What tcp_sock says. */
+struct totals {
+	__u64 app[NET_WAYS];  /* written and read by processes */
+	__u64 wire[NET_WAYS]; /* acknowledged, arrived */
+	__u64 resent;
+	__u32 retransmits, segs_in, segs_out, header;
+	__u32 srtt_us;
+};
+
+struct conn {
+	__u64 start_ns;  /* the owner's, pid 0: not known */
+	__u32 pid;
+	__u32 flags;     /* NET_CONN_*: LOOPBACK, BEFORE, KERNEL */
+	__u64 began_ns;
+	__u64 latency_ns;
+	/* Bytes that processes moved by calls, and those that were credited to the owner beyond that. */
+	__u64 calls[NET_WAYS];
+	__u64 extra[NET_WAYS];
+	struct totals base;      /* what does not count: our SYN, or what was before us */
+	struct totals settled;   /* of the totals, what is in peers, retransmits and headers */
+	__u64 recorded[NET_WAYS]; /* of the totals, what is in records of its own */
+	__u32 recorded_retransmits;
+	__u16 direction; /* 0: not known */
+	/* bytes and not bits: each has a writer of its own, which may run at the same time */
+	__u8 known;    /* set up */
+	__u8 guessed;  /* the owner is who listens, or holds the descriptor: the first to send or receive takes over */
+	__u8 accounted; /* is in its owner's connects or accepts */
+	__u8 counted;  /* is in its peer's connections */
+	__u8 closed;
+	__u8 listed;   /* has a record of its own */
+};
+
+static __always_inline __u64 beyond(__u64 a, __u64 b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* state: which one holds for the numbers; in a change of state that is the old one. */
+static __always_inline void totals_read(struct totals *t, struct sock *sk, __u32 state)
+{
+	struct tcp_sock *tp = (void *)sk;
+	__u32 una = BPF_CORE_READ(tp, snd_una), end = BPF_CORE_READ(tp, write_seq);
+	__u32 next = BPF_CORE_READ(tp, rcv_nxt), copied = BPF_CORE_READ(tp, copied_seq);
+	__u64 acked = BPF_CORE_READ(tp, bytes_acked), received = BPF_CORE_READ(tp, bytes_received);
+	__u32 fin_sent = ((1u << (state & 15)) & FIN_SENT) != 0;
+	__u32 fin_come = (BPF_CORE_READ(sk, __sk_common.skc_flags) >> SOCK_DONE_BIT) & 1;
+
+	t->app[NET_TX] = beyond(acked + (__u32)(end - una), fin_sent);
+	t->app[NET_RX] = beyond(received - (__u32)(next - copied), fin_come && next == copied);
+	t->wire[NET_TX] = beyond(acked, fin_sent && una == end);
+	t->wire[NET_RX] = beyond(received, fin_come);
+	t->resent = BPF_CORE_READ(tp, bytes_retrans);
+	t->retransmits = BPF_CORE_READ(tp, total_retrans);
+	t->segs_in = BPF_CORE_READ(tp, segs_in);
+	t->segs_out = BPF_CORE_READ(tp, segs_out);
+	t->header = BPF_CORE_READ(tp, tcp_header_len);
+	t->srtt_us = BPF_CORE_READ(tp, srtt_us) >> 3;
+}
+
+static __always_inline int is_loopback4(__u32 addr)
+{
+	return (addr & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000);
+}
+
+static __always_inline int is_loopback6(const __u32 *a)
+{
+	if (a[0] || a[1])
+		return 0;
+	if (a[2] == bpf_htonl(0xffff))
+		return is_loopback4(a[3]);
+	return a[2] == 0 && a[3] == bpf_htonl(1);
+}
+
+/* The socket's two addresses, IPv4 as ::ffff:a.b.c.d. */
+static __always_inline void addresses(struct sock *sk, __u16 family, __u32 *local, __u32 *remote)
+{
+	if (family == AF_INET) {
+		local[0] = local[1] = remote[0] = remote[1] = 0;
+		local[2] = remote[2] = bpf_htonl(0xffff);
+		local[3] = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		remote[3] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+	} else {
+		struct sock_common___v6 *common = (void *)sk + bpf_core_field_offset(struct sock, __sk_common);
+
+		bpf_core_read(local, 16, &common->skc_v6_rcv_saddr);
+		bpf_core_read(remote, 16, &common->skc_v6_daddr);
+	}
+}
+
+/* By addresses alone: no route is known for a socket that is not connected. */
+static __always_inline int loopback_by_address(struct sock *sk, __u16 family)
+{
+	if (family == AF_INET) {
+		__u32 local = sk->__sk_common.skc_rcv_saddr, remote = sk->__sk_common.skc_daddr;
+
+		return is_loopback4(local) || is_loopback4(remote) || (remote && remote == local);
+	} else {
+		__u32 local[4] = {}, remote[4] = {};
+
+		addresses(sk, family, local, remote);
+		if (is_loopback6(local) || is_loopback6(remote))
+			return 1;
+		return (remote[0] | remote[1] | remote[2] | remote[3]) && remote[0] == local[0] && remote[1] == local[1] &&
+		       remote[2] == local[2] && remote[3] == local[3];
+	}
+}
+
+/* By the route: a connection to one of the host's own addresses goes over the loopback device as well. */
+static __always_inline int loopback_by_route(struct sock *sk)
+{
+	struct dst_entry *dst = BPF_CORE_READ(sk, sk_dst_cache);
+
+	return dst && (BPF_CORE_READ(dst, dev, flags) & IFF_LOOPBACK);
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/drain.c - what the kernel side keeps in maps: peers, processes that the ring
+ * could not take, counters of what was lost or put off.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "net.skel.h"
+#include "state.h"
+
+void net_sum_counters(const struct net_state *st, struct net_counters *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
+		const __u64 *from = (const __u64 *)&st->counters[cpu];
+		__u64 *to = (__u64 *)ret;
+
+		for (size_t i = 0; i < sizeof(*ret) / sizeof(*to); i++)
+			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	}
+}
+
+/* ---- peers ------------------------------------------------------------------------ */
+
+static void empty_map(struct net_state *st, int fd)
+{
+	static const struct net_peer_key other;
+	static const struct net_peer none;
+	uint32_t at = 0, n;
+	void *in = NULL;
+	int err;
+
+	do {
+		n = NET_BATCH;
+		err = bpf_map_lookup_and_delete_batch(fd, in, &at, st->batch_keys, st->batch, &n, NULL);
+		if (err && err != -ENOENT && errno != ENOENT) {
+			n = 0;
+			break;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			st->host->counter_add(st->c_peers_other, net_peers_add(&st->peers, &st->batch_keys[i], &st->batch[i]));
+		in = &at;
+	} while (!err);
+	bpf_map_update_elem(fd, &other, &none, BPF_NOEXIST);
+}
+
+void net_drain_peers(struct skep_instance *inst, struct net_state *st, bool even_if_empty)
+{
+	unsigned writing = st->bpf->bss->phase & 1, resting = !writing;
+	struct net_counters now;
+
+	(void)inst;
+	if (st->peers_written[resting] || even_if_empty)
+		empty_map(st, bpf_map__fd(resting ? st->bpf->maps.peers_odd : st->bpf->maps.peers_even));
+	st->peers_written[resting] = false;
+	net_sum_counters(st, &now);
+	if (now.peers_new == st->peers_seen && now.peers_full == st->seen.peers_full && !even_if_empty)
+		return; /* nothing is in the other one: go on with it */
+	st->peers_written[writing] = true;
+	st->peers_seen = now.peers_new;
+	__atomic_store_n(&st->bpf->bss->phase, resting, __ATOMIC_RELEASE);
+}
+
+void net_dead_later(struct skep_instance *inst, struct net_state *st, const struct skep_upid *who, uint64_t now_ns)
+{
+	if (st->n_dead == NET_DEAD_MAX)
+		net_dead_now(inst, st, now_ns);
+	if (st->dead)
+		st->dead[st->n_dead++] = *who;
+}
+
+void net_dead_now(struct skep_instance *inst, struct net_state *st, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < st->n_dead; i++)
+		net_peers_emit_process(inst, st, st->dead[i].pid, st->dead[i].start_ns, now_ns);
+	st->n_dead = 0;
+}
+
+/* ---- processes ---------------------------------------------------------------------- */
+
+static bool gone(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) && errno == ESRCH;
+}
+
+void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
+{
+	int fd = bpf_map__fd(st->bpf->maps.processes), err;
+	struct net_process_key key, next;
+
+	err = bpf_map_get_next_key(fd, NULL, &next);
+	while (!err) {
+		struct skep_upid who;
+		struct net_process p;
+
+		key = next;
+		err = bpf_map_get_next_key(fd, &key, &next);
+		if (!gone(key.pid) || bpf_map_lookup_elem(fd, &key, &p))
+			continue;
+		for (size_t i = 0; i < NET_AMOUNTS; i++)
+			((__u64 *)&p.now)[i] -= ((const __u64 *)&p.told)[i];
+		who = (struct skep_upid){ .pid = key.pid, .start_ns = key.start_ns };
+		net_emit_process(inst, st, &who, net_now(), &p.now);
+		bpf_map_delete_elem(fd, &key);
+	}
+}
+
+/* ---- losses ---------------------------------------------------------------------------- */
+
+/* A program that is skipped because it is already running on that CPU says so since 5.12. */
+static uint64_t misses_of(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_program__fd(prog) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+void net_check_losses(struct skep_instance *inst, struct net_state *st)
+{
+	uint64_t misses = misses_of(st->bpf->progs.on_state), calls = misses_of(st->bpf->progs.on_send) + misses_of(st->bpf->progs.on_recv);
+	const struct skep_host *host = st->host;
+	struct net_counters now;
+
+	net_sum_counters(st, &now);
+	if (now.conn_dropped != st->seen.conn_dropped)
+		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conn_dropped - st->seen.conn_dropped);
+	if (now.conns_full != st->seen.conns_full)
+		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conns_full - st->seen.conns_full);
+	if (now.processes_full != st->seen.processes_full)
+		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, now.processes_full - st->seen.processes_full);
+	if (misses + calls != st->seen_misses) {
+		host->counter_add(st->c_misses, misses + calls - st->seen_misses);
+		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, misses + calls - st->seen_misses);
+		st->seen_misses = misses + calls;
+	}
+	host->counter_add(st->c_summed, now.conn_summed - st->seen.conn_summed);
+	host->counter_add(st->c_peers_other, now.peers_full - st->seen.peers_full);
+	host->counter_add(st->c_processes_full, now.processes_full - st->seen.processes_full);
+	host->counter_add(st->c_conns_full, now.conns_full - st->seen.conns_full);
+	host->counter_add(st->c_put_off, now.process_dropped - st->seen.process_dropped);
+	st->seen = now;
+}

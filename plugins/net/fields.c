@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/fields.c - the probe's streams and their field tables, and names of errors.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "state.h"
+
+#define COUNT_OF(a_) (sizeof(a_) / sizeof((a_)[0]))
+
+#define P(member_, name_, unit_, help_) SKEP_FIELD(struct process_record, member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
+static const struct skep_field process_fields[] = {
+	P(rx_bytes, "rx_bytes", "By", "payload received over TCP and UDP, loopback included"),
+	P(tx_bytes, "tx_bytes", "By", "payload sent over TCP and UDP, loopback included"),
+	P(loopback_rx, "loopback_rx_bytes", "By", "of rx_bytes, what never left the host"),
+	P(loopback_tx, "loopback_tx_bytes", "By", "of tx_bytes, what never left the host"),
+	P(tcp_rx, "tcp_rx_bytes", "By", "payload received over TCP"),
+	P(tcp_tx, "tcp_tx_bytes", "By", "payload sent over TCP"),
+	P(udp_rx, "udp_rx_bytes", "By", "payload received over UDP"),
+	P(udp_tx, "udp_tx_bytes", "By", "payload sent over UDP"),
+	P(unix_rx, "unix_rx_bytes", "By", "received over Unix sockets"),
+	P(unix_tx, "unix_tx_bytes", "By", "sent over Unix sockets"),
+	P(connects, "connects", "{connection}", "TCP connections that it opened"),
+	P(accepts, "accepts", "{connection}", "TCP connections that came in and that it took"),
+	P(failures, "connect_failures", "{connection}", "TCP connections that it tried to open and that were never established"),
+	P(retransmits, "retransmits", "{segment}", "TCP segments sent again, of connections that it owns"),
+};
+
+static const struct skep_stream process_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "net",
+	.help = "what a process sent and received",
+	.role = SKEP_ROLE_FACET,
+	.record_size = sizeof(struct process_record),
+	.n_fields = COUNT_OF(process_fields),
+	.fields = process_fields,
+};
+
+#define C(member_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct conn_record, member_, name_, type_, sem_, unit_, help_)
+#define C_TEXT(member_, name_, help_) C(member_, name_, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", help_)
+#define C_SUM(member_, name_, unit_, help_) C(member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
+static const struct skep_field conn_fields[] = {
+	C_TEXT(transport, "network.transport", "tcp"),
+	C_TEXT(type, "network.type", "ipv4 or ipv6"),
+	C(local, "network.local.address", SKEP_T_IP, SKEP_S_ATTRIBUTE, "", "our side"),
+	C(local_port, "network.local.port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "our side"),
+	C(remote, "network.peer.address", SKEP_T_IP, SKEP_S_ATTRIBUTE, "", "the other side"),
+	C(remote_port, "network.peer.port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "the other side"),
+	C_TEXT(direction, "direction", "out: this side opened it; in: it was accepted"),
+	C_TEXT(state, "state", "open: more is to come; closed: its last record; failed: it was never established"),
+	C_TEXT(error, "error.type", "name of the error that ended it; aborted: the process gave up connecting; empty: none"),
+	C(start_ns, "start", SKEP_T_TIME, SKEP_S_ATTRIBUTE, "", "of the connect, or when it was established if it came in"),
+	C(duration_ns, "duration_ns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns", "from start to this record; 0: not known"),
+	C_SUM(rx_bytes, "rx_bytes", "By", "payload that arrived, since its last record"),
+	C_SUM(tx_bytes, "tx_bytes", "By", "payload that the other side has acknowledged, since its last record"),
+	C_SUM(retransmits, "retransmits", "{segment}", "segments sent again, since its last record"),
+	C(latency_ns, "connect_latency_ns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns", "from connect to established; 0: not known, or it came in"),
+	C(srtt_ns, "srtt_ns", SKEP_T_U64, SKEP_S_GAUGE, "ns", "smoothed round trip time; 0: not known"),
+	C(netns, "netns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "inode of its network namespace"),
+	C(loopback, "loopback", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "never leaves the host"),
+	C(before, "before", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "was there before the probe: what it carried until then is in no record"),
+};
+
+static const struct skep_stream conn_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "net.connection",
+	.help = "a TCP connection: when it ends and, if it lives longer, each interval",
+	.role = SKEP_ROLE_NONE,
+	.record_size = sizeof(struct conn_record),
+	.n_fields = COUNT_OF(conn_fields),
+	.fields = conn_fields,
+};
+
+#define R(member_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct peer_record, member_, name_, type_, sem_, unit_, help_)
+#define R_SUM(member_, name_, unit_, help_) R(member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
+static const struct skep_field peer_fields[] = {
+	R(transport, "network.transport", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "tcp"),
+	R(type, "network.type", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "ipv4 or ipv6"),
+	R(remote, "network.peer.address", SKEP_T_IP, SKEP_S_ATTRIBUTE, "", "the other side"),
+	R(port, "service_port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "the other side's for connections that went out, our own for those that came in"),
+	R(direction, "direction", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "out or in"),
+	R(netns, "netns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "inode of the network namespace"),
+	R_SUM(connections, "connections", "{connection}", "that were established"),
+	R_SUM(failures, "connect_failures", "{connection}", "that were never established"),
+	R_SUM(rx_bytes, "rx_bytes", "By", "payload that arrived"),
+	R_SUM(tx_bytes, "tx_bytes", "By", "payload that the other side has acknowledged"),
+	R_SUM(retransmits, "retransmits", "{segment}", "segments sent again"),
+	R_SUM(latency_sum_ns, "connect_latency_ns", "ns", "from connect to established, sum over connects_timed"),
+	R_SUM(latency_n, "connects_timed", "{connection}", "connections that have such a time"),
+	R_SUM(duration_sum_ns, "duration_ns", "ns", "sum over ended"),
+	R_SUM(duration_n, "ended", "{connection}", "connections that have ended and whose beginning is known"),
+	R(other, "other", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "the sum of all peers for which there was no row"),
+};
+
+static const struct skep_stream peer_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "net.peer",
+	.help = "all TCP connections of a process with a peer, each interval",
+	.role = SKEP_ROLE_NONE,
+	.record_size = sizeof(struct peer_record),
+	.n_fields = COUNT_OF(peer_fields),
+	.flags = SKEP_STREAM_SAMPLE,
+	.fields = peer_fields,
+};
+
+static const struct skep_field ledger_fields[] = {
+	SKEP_FIELD(struct skep_ledger_post, account, "account", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "net.rx, net.tx"),
+	SKEP_FIELD(struct skep_ledger_post, item, "item", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "tcp, udp, kernel, excluded, unowned, headers, retransmits"),
+	SKEP_FIELD(struct skep_ledger_post, amount, "amount", SKEP_T_I64, SKEP_S_CUMULATIVE, "By", "since the probe began"),
+};
+
+static const struct skep_stream ledger_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "net.ledger",
+	.help = "parts of the accounts net.rx and net.tx",
+	.role = SKEP_ROLE_LEDGER,
+	.record_size = sizeof(struct skep_ledger_post),
+	.n_fields = COUNT_OF(ledger_fields),
+	.fields = ledger_fields,
+};
+
+const struct skep_stream *const net_streams[N_STREAMS] = {
+	[STREAM_PROCESS] = &process_stream,
+	[STREAM_CONN] = &conn_stream,
+	[STREAM_PEER] = &peer_stream,
+	[STREAM_LEDGER] = &ledger_stream,
+};
+
+/* strerrorname_np() is glibc 2.32 and later only. These are the ones that TCP leaves in sk_err. */
+const char *net_error_name(int error)
+{
+	static const struct {
+		int error;
+		const char *name;
+	} names[] = {
+		{ ECONNREFUSED, "ECONNREFUSED" },
+		{ ECONNRESET, "ECONNRESET" },
+		{ ECONNABORTED, "ECONNABORTED" },
+		{ ETIMEDOUT, "ETIMEDOUT" },
+		{ EHOSTUNREACH, "EHOSTUNREACH" },
+		{ ENETUNREACH, "ENETUNREACH" },
+		{ EHOSTDOWN, "EHOSTDOWN" },
+		{ ENETDOWN, "ENETDOWN" },
+		{ EADDRNOTAVAIL, "EADDRNOTAVAIL" },
+		{ EPIPE, "EPIPE" },
+		{ EPROTO, "EPROTO" },
+		{ ENOPROTOOPT, "ENOPROTOOPT" },
+		{ EOPNOTSUPP, "EOPNOTSUPP" },
+		{ EMSGSIZE, "EMSGSIZE" },
+		{ EACCES, "EACCES" },
+		{ EPERM, "EPERM" },
+		{ EINVAL, "EINVAL" },
+		{ ENOBUFS, "ENOBUFS" },
+		{ ENOMEM, "ENOMEM" },
+		{ ENONET, "ENONET" },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (names[i].error == error)
+			return names[i].name;
+	return NULL;
+}

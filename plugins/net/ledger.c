@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/ledger.c - who moved the bytes that interfaces count.
+ *
+ * Payload as processes sent and received it, loopback left out.  What interfaces count
+ * beyond it is headers and what TCP sends again: both are computed from the segments that
+ * tcp_sock counts (segs_in, segs_out, bytes_retrans) when a connection is passed or ends.
+ * A segment's header is taken as Ethernet 14 + IP 20 or 40 + TCP as negotiated; where a
+ * card cuts large segments itself (TSO) the interface may count one header for many, and
+ * the part is an upper bound.  Headers of UDP have no counter by socket and are in no part.
+ */
+#include <string.h>
+
+#include "state.h"
+
+static void post(struct skep_instance *inst, const struct net_state *st, uint64_t now_ns, enum net_way way, const char *item, uint64_t amount)
+{
+	const char *account = way == NET_TX ? "net.tx" : "net.rx";
+	uint32_t len = (uint32_t)strlen(item);
+	struct skep_ledger_post p = { .account = { account, 6, 6 }, .item = { item, len, len }, .amount = (int64_t)amount };
+
+	st->host->emit(inst, STREAM_LEDGER, NULL, now_ns, &p);
+}
+
+static uint64_t outside(const __u64 *slots, enum net_way way)
+{
+	return slots[NET_SLOT(NET_TCP, way)] + slots[NET_SLOT(NET_UDP, way)];
+}
+
+void net_ledger_post(struct skep_instance *inst, struct net_state *st, uint64_t now_ns)
+{
+	struct net_counters c;
+
+	net_sum_counters(st, &c);
+	for (enum net_way way = NET_TX; way < NET_WAYS; way++) {
+		post(inst, st, now_ns, way, "tcp", (uint64_t)st->ledger[NET_SLOT(NET_TCP, way)]);
+		post(inst, st, now_ns, way, "udp", (uint64_t)st->ledger[NET_SLOT(NET_UDP, way)]);
+		post(inst, st, now_ns, way, "excluded", outside(c.excluded, way));
+		post(inst, st, now_ns, way, "kernel", outside(c.kernel, way));
+		post(inst, st, now_ns, way, "unowned", outside(c.unowned, way) + outside(c.unplaced, way));
+		post(inst, st, now_ns, way, "headers", c.headers[way]);
+	}
+	post(inst, st, now_ns, NET_TX, "retransmits", c.resent_bytes);
+}

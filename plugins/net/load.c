@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/load.c - puts the kernel side in place, in the best way that this kernel lets
+ * us have, and takes it all down.
+ *
+ * Ways differ in where connections and processes are kept: in the storage of sockets and of
+ * tasks, or in hash maps.  What the kernel's type information says is tried first; a load
+ * that fails all the same goes on with the next way.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "net.skel.h"
+#include "state.h"
+
+#define HASH_CONNECTIONS 65536u
+
+static bool has_tracepoint(const struct btf *btf, const char *name)
+{
+	char type[128];
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) >= 0;
+}
+
+/* Is there a BPF helper of that name? (The enum is in the kernel's own type information.) */
+static bool has_helper(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	for (uint32_t i = 0; t && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), name) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t ring_size(uint64_t wanted)
+{
+	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (size < wanted && size < 1u << 30)
+		size <<= 1;
+	return (uint32_t)size;
+}
+
+/* What a failed load or attach means, and what to do about it. */
+static int refuse(struct skep_instance *inst, const struct net_state *st, int err, const char *what)
+{
+	if (err == -EPERM || err == -EACCES)
+		return st->host->fail(inst, -EPERM,
+				      "%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
+				      "CAP_SYS_RESOURCE), and a kernel that is not locked down", what);
+	return st->host->fail(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
+}
+
+/* ---- which programs ------------------------------------------------------------ */
+
+static unsigned fexit_programs(const struct net_bpf *bpf, struct bpf_program *ret[8], const char *function[8])
+{
+	const struct {
+		struct bpf_program *prog;
+		const char *function;
+	} all[] = {
+		{ bpf->progs.on_inet_sendmsg, "inet_sendmsg" },
+		{ bpf->progs.on_inet6_sendmsg, "inet6_sendmsg" },
+		{ bpf->progs.on_unix_stream_sendmsg, "unix_stream_sendmsg" },
+		{ bpf->progs.on_unix_dgram_sendmsg, "unix_dgram_sendmsg" },
+		{ bpf->progs.on_inet_recvmsg, "inet_recvmsg" },
+		{ bpf->progs.on_inet6_recvmsg, "inet6_recvmsg" },
+		{ bpf->progs.on_unix_stream_recvmsg, "unix_stream_recvmsg" },
+		{ bpf->progs.on_unix_dgram_recvmsg, "unix_dgram_recvmsg" },
+	};
+
+	for (unsigned i = 0; i < 8; i++) {
+		ret[i] = all[i].prog;
+		function[i] = all[i].function;
+	}
+	return 8;
+}
+
+static void choose_programs(struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+{
+	struct net_bpf *bpf = st->bpf;
+	struct bpf_program *progs[8];
+	const char *functions[8];
+	unsigned n = fexit_programs(bpf, progs, functions);
+
+	st->fexits = 0;
+	for (unsigned i = 0; i < n; i++) {
+		/* the module ipv6 may be missing, or be one whose functions vmlinux does not describe */
+		bool on = calls == NET_CALLS_FEXIT && btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC) >= 0;
+
+		bpf_program__set_autoload(progs[i], on);
+		st->fexits += on;
+	}
+	bpf_program__set_autoload(bpf->progs.on_send, calls == NET_CALLS_TRACEPOINT);
+	bpf_program__set_autoload(bpf->progs.on_recv, calls == NET_CALLS_TRACEPOINT);
+	bpf_program__set_autoload(bpf->progs.on_conn, way != NET_IN_HASHES);
+	bpf_program__set_autoload(bpf->progs.on_conn_by_address, way == NET_IN_HASHES);
+	bpf_map__set_autocreate(bpf->maps.conns, way != NET_IN_HASHES);
+	bpf_map__set_autocreate(bpf->maps.callers, way == NET_IN_STORAGE);
+	bpf_map__set_max_entries(bpf->maps.conns_by_address, way == NET_IN_HASHES ? HASH_CONNECTIONS : 1);
+	bpf->rodata->use_sk_storage = way != NET_IN_HASHES;
+	bpf->rodata->use_task_storage = way == NET_IN_STORAGE;
+	bpf->rodata->calls_counted = calls != NET_CALLS_NONE;
+}
+
+/* ---- one attempt ------------------------------------------------------------------ */
+
+static int attempt(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+{
+	uint32_t ring = ring_size(st->opt_ring_bytes);
+	struct net_bpf *bpf = net_bpf__open();
+	int err;
+
+	if (!bpf)
+		return -errno;
+	st->bpf = bpf;
+	choose_programs(st, btf, way, calls);
+	bpf->rodata->wake_at = ring / 4;
+	bpf->rodata->big_bytes = st->opt_big_bytes;
+	bpf->bss->records_left = st->opt_connections;
+	bpf->bss->records_small_left = st->opt_connections / 2;
+	bpf_map__set_max_entries(bpf->maps.ring, ring);
+	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
+	bpf_map__set_max_entries(bpf->maps.scratches, st->n_cpus * 2);
+	if (st->host->verdict_fd >= 0) {
+		bpf->rodata->verdict_pids = st->host->verdict_pids;
+		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
+		if (err) {
+			st->host->log(inst, SKEP_LOG_ERROR, "cannot use the host's verdict map: %s", strerror(-err));
+			goto out;
+		}
+	}
+	err = net_bpf__load(bpf);
+	if (err)
+		goto out;
+	st->way = way;
+	st->calls = calls;
+	return 0;
+out:
+	net_bpf__destroy(bpf);
+	st->bpf = NULL;
+	return err;
+}
+
+static int load_best(struct skep_instance *inst, struct net_state *st)
+{
+	static const char *const needed[] = { "inet_sock_set_state", "sched_process_free" };
+	struct btf *btf = btf__load_vmlinux_btf();
+	enum net_calls calls = NET_CALLS_NONE;
+	enum net_way_in way;
+	int err = 0, first = 0;
+
+	if (!btf)
+		return st->host->fail(inst, -EOPNOTSUPP,
+				      "the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
+				      "which distributions have had since 5.8");
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		if (has_tracepoint(btf, needed[i]))
+			continue;
+		err = st->host->fail(inst, -EOPNOTSUPP, "the kernel has no tracepoint %s", needed[i]);
+		goto out;
+	}
+	/* Tasks' storage in tracing programs came with 5.12, as did check_mtu; sockets' with 5.11, as did sock_from_file. */
+	way = has_helper(btf, "BPF_FUNC_check_mtu") ? NET_IN_STORAGE : has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF : NET_IN_HASHES;
+	if (st->opt_calls)
+		calls = has_tracepoint(btf, "sock_send_length") && has_tracepoint(btf, "sock_recv_length") ? NET_CALLS_TRACEPOINT : NET_CALLS_FEXIT;
+	for (;;) {
+		err = attempt(inst, st, btf, way, calls);
+		if (!err)
+			break;
+		if (!first)
+			first = err;
+		if (calls != NET_CALLS_NONE)
+			st->sender_err = err;
+		if (way < NET_IN_HASHES && calls != NET_CALLS_FEXIT) {
+			way++;
+		} else if (calls == NET_CALLS_FEXIT) {
+			calls = NET_CALLS_NONE; /* a kernel may refuse to patch functions */
+		} else {
+			err = refuse(inst, st, first, "loading the BPF programs");
+			break;
+		}
+	}
+out:
+	btf__free(btf);
+	return err;
+}
+
+/* ---- attached ---------------------------------------------------------------------- */
+
+static int attach(struct net_state *st, struct bpf_program *prog)
+{
+	struct bpf_link *link;
+
+	if (bpf_program__fd(prog) < 0)
+		return 0; /* not loaded */
+	if (st->n_links == NET_LINKS)
+		return -ENOSPC;
+	link = bpf_program__attach(prog);
+	if (!link)
+		return -errno;
+	st->links[st->n_links++] = link;
+	return 0;
+}
+
+static struct bpf_link *attach_map_iterator(struct bpf_program *prog, const struct bpf_map *map)
+{
+	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(map) };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+
+	return bpf_program__attach_iter(prog, &opts);
+}
+
+/* Calls last: each step before is in place when they begin to count. */
+static int attach_all(struct net_state *st)
+{
+	struct net_bpf *bpf = st->bpf;
+	struct bpf_program *progs[8];
+	const char *functions[8];
+	unsigned n = fexit_programs(bpf, progs, functions);
+	int err;
+
+	err = attach(st, bpf->progs.on_free);
+	err = err ?: attach(st, bpf->progs.on_state);
+	err = err ?: attach(st, bpf->progs.on_send);
+	err = err ?: attach(st, bpf->progs.on_recv);
+	for (unsigned i = 0; i < n && !err; i++)
+		err = attach(st, progs[i]);
+	if (err)
+		return err;
+	st->pass_tasks = bpf_program__attach_iter(bpf->progs.on_task, NULL);
+	if (!st->pass_tasks)
+		return -errno;
+	st->pass_conns = st->way == NET_IN_HASHES ? attach_map_iterator(bpf->progs.on_conn_by_address, bpf->maps.conns_by_address) :
+						    attach_map_iterator(bpf->progs.on_conn, bpf->maps.conns);
+	return st->pass_conns ? 0 : -errno;
+}
+
+int net_run_iterator(struct bpf_link *link)
+{
+	int fd = bpf_iter_create(bpf_link__fd(link));
+	char nothing[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	/* EAGAIN: a million objects were looked at without anything to read */
+	do {
+		n = read(fd, nothing, sizeof(nothing));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
+/* Sockets that are there already, and who has them: once, with the hooks in place, so that none falls between. */
+static int meet(struct net_state *st)
+{
+	struct bpf_link *link = bpf_program__attach_iter(st->bpf->progs.on_file, NULL);
+	int err;
+
+	if (!link)
+		return -errno;
+	/* twice: direction of a connection depends on who listens, which may come later */
+	err = net_run_iterator(link);
+	bpf_link__destroy(link);
+	return err;
+}
+
+int net_load(struct skep_instance *inst, struct net_state *st)
+{
+	int cpus = libbpf_num_possible_cpus();
+	static const struct net_peer_key other;
+	static const struct net_peer none;
+	int err;
+
+	if (cpus < 0)
+		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+	st->n_cpus = (unsigned)cpus;
+	err = load_best(inst, st);
+	if (err)
+		return err;
+	st->counters_size = st->n_cpus * sizeof(struct net_counters);
+	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
+	if (st->counters == MAP_FAILED) {
+		err = -errno;
+		st->counters = NULL;
+		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
+		goto out;
+	}
+	memset(&st->seen, 0, sizeof(st->seen));
+	st->seen_misses = 0;
+	err = bpf_map_update_elem(bpf_map__fd(st->bpf->maps.peers_even), &other, &none, BPF_ANY) ?:
+	      bpf_map_update_elem(bpf_map__fd(st->bpf->maps.peers_odd), &other, &none, BPF_ANY);
+	if (err) {
+		err = st->host->fail(inst, err, "cannot prepare the map of peers: %s", strerror(-err));
+		goto out;
+	}
+	err = attach_all(st);
+	if (err) {
+		err = refuse(inst, st, err, "attaching the BPF programs");
+		goto out;
+	}
+	err = meet(st);
+	if (err)
+		st->host->log(inst, SKEP_LOG_WARNING, "no pass over open files: %s; connections that are there already have an owner only when they are used",
+			      strerror(-err));
+	return 0;
+out:
+	net_unload(st);
+	return err;
+}
+
+void net_detach(struct net_state *st)
+{
+	while (st->n_links)
+		bpf_link__destroy(st->links[--st->n_links]);
+}
+
+void net_unload(struct net_state *st)
+{
+	net_detach(st);
+	bpf_link__destroy(st->pass_tasks);
+	bpf_link__destroy(st->pass_conns);
+	st->pass_tasks = st->pass_conns = NULL;
+	ring_buffer__free(st->ring);
+	st->ring = NULL;
+	if (st->counters)
+		munmap((void *)st->counters, st->counters_size);
+	st->counters = NULL;
+	net_bpf__destroy(st->bpf);
+	st->bpf = NULL;
+}

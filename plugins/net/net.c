@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/net.c - the probe "net": what processes send and receive, and TCP connections.
+ * Drains the ring and the maps by timer; each interval a pass of iterators on a thread of
+ * the host's pool tells what lives.  load.c puts the kernel side in place.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "net.skel.h"
+#include "state.h"
+
+#define CLEAN_EVERY_NS (30ull * 1000000000)
+
+uint64_t net_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct net_state *st = ctx;
+
+	if (net_decode(st->inst, st, data, size))
+		st->host->counter_add(st->c_bad, 1);
+	return 0;
+}
+
+/*
+ * Connections wait for one drain, so that life-cycle probes have told who their processes
+ * are.  A process's last peers may be in the map that is being written when its end comes out of
+ * the ring: they come with the next drain.  So does what a program on another CPU was about
+ * to say when this drain began.  Therefore the promise lags by one drain.
+ */
+static void drain(struct skep_instance *inst, struct net_state *st)
+{
+	uint64_t now = net_now();
+	struct net_counters before = st->seen;
+
+	net_drain_peers(inst, st, false);
+	net_emit_held(inst, st);
+	net_dead_now(inst, st, now);
+	ring_buffer__consume(st->ring);
+	net_check_losses(inst, st);
+	if (st->seen.process_dropped != before.process_dropped)
+		net_drain_orphans(inst, st);
+	if (st->drained_before_ns)
+		st->host->drained(inst, st->drained_before_ns);
+	st->drained_before_ns = now;
+}
+
+static void on_drain_timer(struct skep_instance *inst, void *arg)
+{
+	drain(inst, arg);
+}
+
+static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
+{
+	struct net_state *st = arg;
+
+	(void)inst;
+	(void)events;
+	ring_buffer__consume(st->ring);
+}
+
+/* ---- a pass over what lives -------------------------------------------------- */
+
+static void pass(void *arg)
+{
+	struct net_state *st = arg;
+	int err;
+
+	pthread_mutex_lock(&st->passing);
+	err = net_run_iterator(st->pass_conns); /* its credits to processes are then told by the other */
+	st->pass_err = net_run_iterator(st->pass_tasks) ?: err;
+	pthread_mutex_unlock(&st->passing);
+}
+
+static void passed(struct skep_instance *inst, struct net_state *st)
+{
+	uint64_t now = net_now();
+
+	ring_buffer__consume(st->ring);
+	if (st->pass_err)
+		st->host->log(inst, SKEP_LOG_WARNING, "no pass over connections and tasks: %s; what lives is reported late", strerror(-st->pass_err));
+	net_peers_emit_all(inst, st, now);
+	net_ledger_post(inst, st, now);
+	st->bpf->bss->records_left = st->opt_connections;
+	st->bpf->bss->records_small_left = st->opt_connections / 2;
+}
+
+static void on_passed(struct skep_instance *inst, void *arg)
+{
+	struct net_state *st = arg;
+
+	st->pass_under_way = false;
+	passed(inst, st);
+}
+
+static void net_sample(struct skep_instance *inst, void *state)
+{
+	struct net_state *st = state;
+	uint64_t now = net_now();
+
+	if (now - st->cleaned_ns >= CLEAN_EVERY_NS) {
+		st->cleaned_ns = now;
+		net_drain_orphans(inst, st);
+	}
+	if (st->pass_under_way)
+		return; /* the one before still runs: this interval and the next are one */
+	st->pass_under_way = true;
+	if (st->host->work(inst, pass, on_passed, st)) {
+		st->pass_under_way = false;
+		pass(st);
+		passed(inst, st);
+	}
+}
+
+static void net_flush(struct skep_instance *inst, void *state)
+{
+	struct net_state *st = state;
+
+	drain(inst, st);
+	pass(st);
+	net_drain_peers(inst, st, true);
+	drain(inst, st);
+	drain(inst, st); /* the promise lags by one */
+	passed(inst, st);
+}
+
+/* ---- life ------------------------------------------------------------------------ */
+
+static int net_open(struct skep_instance *inst, void *state, const struct skep_host *host)
+{
+	struct net_state *st = state;
+	int err;
+
+	st->host = host;
+	st->inst = inst;
+	err = pthread_mutex_init(&st->passing, NULL);
+	if (err)
+		return host->fail(inst, -err, "cannot make a lock: %s", strerror(err));
+	st->c_misses = host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
+	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
+	st->c_summed = host->counter(inst, "connections_summed", "connections that have no record of their own, only their peer's");
+	st->c_peers_other = host->counter(inst, "peers_other", "times a peer found no row and went to the sum of all others");
+	st->c_processes_full = host->counter(inst, "processes_full", "times there was no room for a process: its bytes are in the ledger only");
+	st->c_conns_full = host->counter(inst, "connections_full", "connections for which there was no room: their bytes are in no record");
+	st->c_put_off = host->counter(inst, "put_off", "records of processes that the ring could not take; they came later");
+	st->held = calloc(NET_HELD_MAX, sizeof(*st->held));
+	st->dead = calloc(NET_DEAD_MAX, sizeof(*st->dead));
+	st->batch_keys = calloc(NET_BATCH, sizeof(*st->batch_keys));
+	st->batch = calloc(NET_BATCH, sizeof(*st->batch));
+	if (!st->held || !st->dead || !st->batch_keys || !st->batch || net_peers_new(&st->peers, (uint32_t)st->opt_peers))
+		return host->fail(inst, -ENOMEM, "no memory for %lld rows of peers", (long long)st->opt_peers);
+	return 0;
+}
+
+static void unwatch(struct net_state *st)
+{
+	st->host->timer_close(st->drain_timer);
+	st->host->watch_close(st->ring_watch);
+	st->drain_timer = NULL;
+	st->ring_watch = NULL;
+}
+
+static int net_start(struct skep_instance *inst, void *state)
+{
+	struct net_state *st = state;
+	int err = net_load(inst, st);
+
+	if (err)
+		return err;
+	st->ring = ring_buffer__new(bpf_map__fd(st->bpf->maps.ring), on_record, st, NULL);
+	if (!st->ring) {
+		err = -errno;
+		err = st->host->fail(inst, err, "cannot map the ring: %s", strerror(-err));
+		goto out;
+	}
+	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(st->ring), SKEP_READABLE, on_ring, st, &st->ring_watch);
+	if (err)
+		goto out;
+	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st, &st->drain_timer);
+	if (err)
+		goto out;
+	st->cleaned_ns = net_now();
+	net_signals(inst, st);
+	return 0;
+out:
+	unwatch(st);
+	net_unload(st);
+	return err;
+}
+
+static void net_stop(struct skep_instance *inst, void *state)
+{
+	struct net_state *st = state;
+
+	if (!st->bpf)
+		return;
+	net_detach(st);
+	net_flush(inst, st);
+	unwatch(st);
+	net_unload(st);
+}
+
+static void net_close(struct skep_instance *inst, void *state)
+{
+	struct net_state *st = state;
+
+	(void)inst;
+	net_peers_free(&st->peers);
+	free(st->held);
+	free(st->dead);
+	free(st->batch_keys);
+	free(st->batch);
+	st->held = NULL;
+	st->dead = NULL;
+	st->batch_keys = NULL;
+	st->batch = NULL;
+	pthread_mutex_destroy(&st->passing);
+}
+
+static const struct skep_option options[] = {
+	{ .name = "connections", .type = SKEP_O_INT, .offset = offsetof(struct net_state, opt_connections), .default_value = "1000",
+	  .min = 0, .max = 1000000,
+	  .help = "records of single connections in an interval, at the most; half of them are kept for those that are big, long or failed. "
+		  "All others are in net.peer" },
+	{ .name = "peers", .type = SKEP_O_INT, .offset = offsetof(struct net_state, opt_peers), .default_value = "2048",
+	  .min = 16, .max = 1000000,
+	  .help = "rows of process x peer in an interval, at the most; what is beyond goes to one row of all others" },
+	{ .name = "big", .type = SKEP_O_SIZE, .offset = offsetof(struct net_state, opt_big_bytes), .default_value = "1MiB",
+	  .min = 0, .max = INT64_MAX,
+	  .help = "a connection that carried this much is recorded before smaller ones" },
+	{ .name = "calls", .type = SKEP_O_BOOL, .offset = offsetof(struct net_state, opt_calls), .default_value = "true",
+	  .help = "count bytes as processes send and receive them; false: no hook on any call, and only TCP, by connection" },
+	{ .name = "ring", .type = SKEP_O_SIZE, .offset = offsetof(struct net_state, opt_ring_bytes), .default_value = "1MiB",
+	  .min = 64 << 10, .max = 1 << 30,
+	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a record takes about 160 bytes of it" },
+	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct net_state, opt_drain_ns), .default_value = "100ms",
+	  .min = 1000000, .max = 5000000000,
+	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
+	{ 0 },
+};
+
+static const struct skep_plugin net_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_PROBE,
+	.name = "net",
+	.version = PACKAGE_VERSION,
+	.summary = "bytes per process and protocol, TCP connections and peers",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(options[0]),
+	.streams = net_streams,
+	.n_streams = N_STREAMS,
+	.state_size = sizeof(struct net_state),
+	.open = net_open,
+	.start = net_start,
+	.sample = net_sample,
+	.stop = net_stop,
+	.close = net_close,
+	.flush = net_flush,
+};
+SKEP_PLUGIN(net_plugin, SKEP_KIND_PROBE, "net", PACKAGE_VERSION)
