@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "core/carry.h"
 #include "core/collector_priv.h"
 #include "core/log.h"
 
@@ -497,6 +498,11 @@ int collector_start(struct collector *c, struct diag *diag)
 
 	if (!c->track)
 		return -EINVAL;
+	if (c->options.carry_file) {
+		err = carry_load(c->track, c->options.carry_file, c->boot_id, &c->track->carry);
+		if (err < 0)
+			diag_add(diag, DIAG_WARNING, NULL, 0, 0, "%s: %s; processes and runs begin anew", c->options.carry_file, strerror(-err));
+	}
 	/* Sinks first: what probes emit at once has somewhere to go. */
 	err = start_kind(c, false, diag);
 	if (err < 0)

@@ -26,6 +26,7 @@ struct collector_options {
 	 * false: the whole host; runs are found by session (skepd).
 	 */
 	bool runs_only;
+	const char *carry_file; /* borrowed; what is known of live processes goes there at the end, and comes from there; NULL: not */
 	uint64_t batch_age_ns; /* a batch leaves after this at the latest; 0: 1 s */
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/carry.h"
 #include "core/collector_priv.h"
 #include "core/log.h"
 
@@ -220,6 +221,21 @@ static void close_handles(struct collector *c)
 		uv_close((uv_handle_t *)timers[i], on_closed);
 }
 
+/* What live processes did up to now leaves with us; where each stands waits for the next skepd. */
+static void carry_over(struct collector *c)
+{
+	int err;
+
+	if (!c->options.carry_file || c->track->swept_ns == 0)
+		return;
+	if (c->config->process_interval_ns)
+		track_samples_out(c->track, c->config->process_interval_ns, clock_boot_ns());
+	err = carry_save(c->track, c->options.carry_file, c->boot_id);
+	if (err < 0)
+		log_warning("%s: %s; the next skepd begins anew: processes that are older than it are counted from their start again",
+			    c->options.carry_file, strerror(-err));
+}
+
 static void step_stop(struct collector *c)
 {
 	uint64_t now_ns = clock_boot_ns();
@@ -239,6 +255,7 @@ static void step_stop(struct collector *c)
 		if (c->track) {
 			track_drained(c->track, UINT64_MAX, now_ns); /* nobody is left to wait for */
 			collector_sample_out(c);
+			carry_over(c);
 			out_flush(c->out);
 		}
 		c->stop_ns = clock_boot_ns();

@@ -170,6 +170,8 @@ void collector_sample_out(struct collector *c)
 		figures_reset(run);
 		run_sampled(run);
 	}
+	if (c->track->swept_ns)
+		track_carry_settle(c->track, s.now_ns);
 	sampler_take(c->track->sampler, true, NULL, cell_out, &s);
 	if (c->config->process_interval_ns && s.now_ns - c->processes_sampled_ns >= c->config->process_interval_ns) {
 		track_samples_out(c->track, c->config->process_interval_ns, s.now_ns);

@@ -388,6 +388,19 @@ static void read_control_socket(struct reader *r, const struct config_pos *at, c
 		fail_memory(r);
 }
 
+static void read_carry_file(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	const char *path = json_string_value(value);
+
+	if (!path || path[0] != '/') {
+		fail_type(r, at->key_line, at->key_column, "carry_file", "an absolute path such as \"/run/skep/carry.json\"", value);
+		return;
+	}
+	r->config->carry_file = strdup(path);
+	if (!r->config->carry_file)
+		fail_memory(r);
+}
+
 static const struct key control_keys[] = {
 	{ "socket", read_control_socket },
 	{ NULL, NULL },
@@ -412,6 +425,7 @@ static const struct key config_keys[] = {
 	{ "tools", read_tools },
 	{ "redact", read_redact },
 	{ "containers", read_containers },
+	{ "carry_file", read_carry_file },
 	{ "control", read_control },
 	{ NULL, NULL },
 };
@@ -560,6 +574,7 @@ struct config *config_free(struct config *config)
 	strings_free(config->redact);
 	strings_free(config->containers);
 	json_decref(config->labels);
+	free(config->carry_file);
 	free(config->control_socket);
 	config_pos_free(config->positions);
 	free(config->file);

@@ -45,6 +45,7 @@ struct config {
 	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
 	bool control_asked;   /* it stands in the file: then skepd does not run without it */
 	bool control_off;     /* it is false there */
+	char *carry_file;     /* what the next skepd takes over (core/carry.h); NULL: nothing */
 	struct config_pos *positions; /* where each key stands, core/config_pos.h */
 };
 

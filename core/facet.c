@@ -169,10 +169,22 @@ static union number subtract(uint32_t type, union number a, union number b)
 	return a;
 }
 
+static int values_ready(const struct facets *f, struct facet_values **values)
+{
+	if (*values)
+		return 0;
+	*values = calloc(1, sizeof(**values) + f->n * sizeof((*values)->v[0]));
+	if (!*values)
+		return -ENOMEM;
+	(*values)->n = f->n;
+	return 0;
+}
+
 int facets_record(const struct facets *f, const struct skep_stream *s, const void *rec, struct facet_values **values)
 {
 	struct facet_values *v = *values;
 	bool found = false;
+	int err;
 
 	for (uint32_t i = 0; i < f->n; i++) {
 		const struct column *c = &f->columns[i];
@@ -181,13 +193,10 @@ int facets_record(const struct facets *f, const struct skep_stream *s, const voi
 		if (c->stream != s)
 			continue;
 		found = true;
-		if (!v) {
-			v = calloc(1, sizeof(*v) + f->n * sizeof(v->v[0]));
-			if (!v)
-				return -ENOMEM;
-			v->n = f->n;
-			*values = v;
-		}
+		err = values_ready(f, values);
+		if (err < 0)
+			return err;
+		v = *values;
 		memcpy(&x, (const char *)rec + c->offset, sizeof(x));
 		if (c->semantics == SKEP_S_DELTA)
 			v->v[i].now = add(c->type, v->v[i].now, x);
@@ -245,6 +254,35 @@ bool facets_sample(const struct facets *f, struct facet_values *v, void *record)
 		memcpy(to, &x, sizeof(x));
 	}
 	return any;
+}
+
+void facets_kept(const struct facets *f, const struct facet_values *v,
+		 void (*cb)(void *arg, const char *column, const uint64_t bits[FACET_KEPT]), void *arg)
+{
+	for (uint32_t i = 0; v && i < f->n && i < v->n; i++) {
+		const uint64_t bits[FACET_KEPT] = { v->v[i].now.u, v->v[i].base.u, v->v[i].told.u };
+
+		if (bits[0] | bits[1] | bits[2])
+			cb(arg, f->columns[i].name, bits);
+	}
+}
+
+int facets_restore(const struct facets *f, struct facet_values **values, const char *column, const uint64_t bits[FACET_KEPT])
+{
+	for (uint32_t i = 0; i < f->n; i++) {
+		int err;
+
+		if (strcmp(f->columns[i].name, column) != 0)
+			continue;
+		err = values_ready(f, values);
+		if (err < 0)
+			return err;
+		(*values)->v[i].now.u = bits[0];
+		(*values)->v[i].base.u = bits[1];
+		(*values)->v[i].told.u = bits[2];
+		return 0;
+	}
+	return -ENOENT;
 }
 
 struct facet_values *facet_values_free(struct facet_values *v)

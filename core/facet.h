@@ -35,6 +35,12 @@ void facets_take(const struct facets *, struct facet_values *values, void *recor
  * to what facets_take gives.  Returns whether anything did.
  */
 bool facets_sample(const struct facets *, struct facet_values *values, void *record);
+/* What is kept of a process, column by column as bits, and back (core/carry.h). */
+#define FACET_KEPT 3
+void facets_kept(const struct facets *, const struct facet_values *, void (*cb)(void *arg, const char *column, const uint64_t bits[FACET_KEPT]),
+		 void *arg);
+/* 0, -ENOENT: no such column now, -ENOMEM. */
+int facets_restore(const struct facets *, struct facet_values **values, const char *column, const uint64_t bits[FACET_KEPT]);
 struct facet_values *facet_values_free(struct facet_values *);
 
 #endif

@@ -22,6 +22,7 @@
 #define PROC_OOM 256u       /* victim of the out-of-memory killer */
 #define PROC_RSS_KNOWN 512u /* the peak of the current image is exact already */
 #define PROC_COUNTED 1024u  /* in the alive counts of its cell and run */
+#define PROC_CARRIED 2048u  /* known from the skepd before this one (core/carry.h) */
 
 struct proc_oom {
 	uint64_t limit_bytes, usage_bytes, peak_bytes;

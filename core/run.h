@@ -18,6 +18,7 @@ struct run {
 	char *id, *name, *pipeline, *cwd;
 	char *argv; /* "a\0b\0" */
 	uint32_t argv_len;
+	bool carried; /* begun under the skepd before this one */
 	bool found; /* by session, not begun by collector_run_begin */
 	bool ended; /* its end has been emitted */
 	pid_t root_pid;

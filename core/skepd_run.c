@@ -197,7 +197,7 @@ static int open_control(struct skepd *d)
 
 static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 {
-	struct collector_options options = { .runs_only = false };
+	struct collector_options options = { .runs_only = false, .carry_file = d->config->carry_file };
 	int err;
 
 	err = collector_new(&d->loop, d->config, &options, diag, &d->collector);

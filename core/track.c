@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/carry.h"
 #include "core/counters.h"
 #include "core/track_priv.h"
 
@@ -40,6 +41,7 @@ struct track *track_free(struct track *t)
 	if (!t)
 		return NULL;
 	proctab_free(t->table, drop, t);
+	carry_free(t->carry);
 	sampler_free(t->sampler);
 	while (t->runs.first)
 		run_free(&t->runs, t->runs.first);
@@ -99,6 +101,8 @@ struct proc *track_get(struct track *t, const struct skep_upid *upid, bool *ret_
 	}
 	p->image_start_ns = upid->start_ns;
 	p->sweep = t->sweep;
+	if (t->carry)
+		carry_claim(t, t->carry, p);
 	*ret_new = true;
 	return p;
 }

@@ -44,8 +44,11 @@ struct track_stats {
 	uint64_t no_memory;   /* records not taken for want of memory */
 };
 
+struct carry;
+
 struct track {
 	struct track_env env;
+	struct carry *carry;     /* owned; NULL: nothing is waiting to be claimed */
 	struct intern *intern;
 	struct proctab *table;
 	struct sampler *sampler;
@@ -108,6 +111,8 @@ int track_run_root(struct track *, struct run *, uint64_t now_ns);
 size_t track_run_pending(const struct track *, const struct run *, bool zombies_ok, uint64_t since_ns);
 /* Emit what is known of the members that are left and let go of them. status: the root's, as waitpid gave it. */
 void track_run_close(struct track *, struct run *, uint64_t now_ns);
+/* The first complete sweep is over: what was carried and is not there has ended meanwhile. */
+void track_carry_settle(struct track *, uint64_t now_ns);
 /* Free runs that have ended and that nothing points to any more. */
 void track_runs_reap(struct track *);
 

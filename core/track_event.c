@@ -54,7 +54,8 @@ static void stub(struct track *t, struct proc *p, const struct skep_upid *parent
 	if (parent && parent->pid != 0)
 		p->parent = *parent;
 	p->approx |= OUT_APPROX_EXEC;
-	if (p->upid.start_ns < t->env.start_ns && !(p->flags & PROC_ROOT)) {
+	/* One that was carried is not new: what it did while nobody looked is this interval's. */
+	if (p->upid.start_ns < t->env.start_ns && !(p->flags & (PROC_ROOT | PROC_CARRIED))) {
 		p->approx |= OUT_APPROX_START;
 		if (first) /* what it used before is not this interval's */
 			p->last = *first;
@@ -235,6 +236,10 @@ static void take_details(struct track *t, struct proc *p, const struct skep_proc
 		return;
 	track_program(t, p, &rec->exe, &nothing, &rec->argv, &rec->comm);
 	/* It has execed if it does not run what its parent runs; that is all that can still be known. */
+	if (p->flags & PROC_CARRIED) { /* that is known */
+		p->approx &= ~OUT_APPROX_EXEC;
+		return;
+	}
 	parent = p->parent.pid != 0 ? proctab_find(t->table, &p->parent) : NULL;
 	if (!parent || !parent->program || !p->program || parent->program->exe != p->program->exe)
 		p->flags |= PROC_EXECED;
@@ -250,7 +255,8 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (p->flags & PROC_FINAL)
 		return;
 	if (first) {
-		p->maxrss_base_bytes = rec->maxrss_bytes;
+		if (!(p->flags & PROC_CARRIED))
+			p->maxrss_base_bytes = rec->maxrss_bytes;
 		track_text(t, &p->comm, &rec->comm);
 		p->session = rec->session;
 		p->uid = rec->uid;
@@ -259,12 +265,12 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 		if (rec->exe.len == 0)
 			track_program(t, p, &nothing, &nothing, &nothing, &rec->comm);
 		stub(t, p, &rec->parent, &rec->counters);
-		if (!(p->approx & OUT_APPROX_START) && p->cell)
+		if (!(p->approx & OUT_APPROX_START) && !(p->flags & PROC_CARRIED) && p->cell)
 			p->cell->started++;
 	} else if (p->parent.pid == 0) {
 		p->parent = rec->parent;
 	}
-	if (p->image == 0 && (p->approx & OUT_APPROX_EXEC)) {
+	if ((p->image == 0 || (p->flags & PROC_CARRIED)) && (p->approx & OUT_APPROX_EXEC)) {
 		take_details(t, p, rec);
 		track_recell(t, p);
 	}

@@ -155,12 +155,12 @@ static void test_unknown_keys(void **state)
 	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
 	assert_refused("{\n\t\"spool\": { } }",
 		       "f:2:2: error: unknown key \"spool\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
-		       "redact, containers, control\n");
+		       "redact, containers, carry_file, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused("{ \"\\u001b[31m\": 1 }",
 		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
-		       "tools, redact, containers, control\n");
+		       "tools, redact, containers, carry_file, control\n");
 }
 
 static void test_control(void **state)
@@ -218,6 +218,8 @@ static void test_wrong_types(void **state)
 	assert_refused("{ \"host\": { \"labels\": { \"a\": 1, \"\": \"x\" } } }",
 		       "f:1:25: error: host.labels.\"a\": expected a string, found the integer 1\n"
 		       "f:1:33: error: host.labels: a label needs a name\n");
+	assert_refused("{ \"carry_file\": \"x\" }",
+		       "f:1:3: error: carry_file: expected an absolute path such as \"/run/skep/carry.json\", found the string \"x\"\n");
 	assert_refused("{ \"process_interval\": \"1ms\" }",
 		       "f:1:3: error: process_interval: \"1ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
 	assert_refused("{ \"interval\": 5 }",

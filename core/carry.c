@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/carry.c - the file, and the table of what waits to be claimed.
+ */
+#include "core/carry.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/collector.h"
+#include "core/log.h"
+
+#define CARRY_VERSION 1
+#define N_COUNTERS (sizeof(struct skep_counters) / sizeof(uint64_t))
+
+struct waiting {
+	struct waiting *next;
+	struct skep_upid upid;
+	uint64_t image, image_start_ns, flags, approx, threads_peak;
+	uint64_t rss_peak_bytes, maxrss_base_bytes, maxrss_bytes;
+	uint64_t status, end_ns; /* once it has exited */
+	struct skep_counters base, last;
+	bool sampled;
+	struct proc_sampled samples;
+	struct run *run;
+	json_t *facets; /* object: column -> [now, base, told] as bits; NULL: none */
+};
+
+struct carry {
+	struct waiting **buckets;
+	size_t n_buckets, n; /* n_buckets: a power of two */
+};
+
+/* Those flags that say something about what has been; the others are found out again. */
+#define FLAGS_CARRIED (PROC_EXECED | PROC_EXITED | PROC_PLACED | PROC_CONFIRMED | PROC_ROOT | PROC_RSS_KNOWN)
+
+/* ---- written ---------------------------------------------------------------------- */
+
+/* JSON's numbers are signed here (jansson): the same bits. */
+static json_t *number(uint64_t u)
+{
+	return json_integer((json_int_t)u);
+}
+
+static json_t *counters_json(const struct skep_counters *c)
+{
+	uint64_t v[N_COUNTERS];
+	json_t *list = json_array();
+
+	memcpy(v, c, sizeof(v));
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		json_array_append_new(list, number(v[i]));
+	return list;
+}
+
+static void facet_json(void *arg, const char *column, const uint64_t bits[FACET_KEPT])
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < FACET_KEPT; i++)
+		json_array_append_new(list, number(bits[i]));
+	json_object_set_new(arg, column, list);
+}
+
+static int write_line(FILE *file, json_t *line)
+{
+	int err = line ? json_dumpf(line, file, JSON_COMPACT) : -1;
+
+	json_decref(line);
+	return err < 0 || putc('\n', file) == EOF ? -EIO : 0;
+}
+
+static int write_run(FILE *file, const struct run *run)
+{
+	return write_line(file, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "run", run->id, "name", run->name, "pipeline",
+					  run->pipeline, "cwd", run->cwd, "root", number(run->root.pid), "root_start", number(run->root.start_ns),
+					  "start", number(run->start_ns), "seen", number(run->seen), "uid", number(run->uid), "rss_peak",
+					  number(run->rss_peak_bytes), "found", run->found));
+}
+
+static int write_process(const struct track *t, FILE *file, const struct proc *p)
+{
+	json_t *line = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", number(p->upid.pid), "start",
+				 number(p->upid.start_ns), "image", number(p->image), "image_start", number(p->image_start_ns), "flags",
+				 number(p->flags & FLAGS_CARRIED), "approx", number(p->approx), "threads_peak", number(p->threads_peak), "rss_peak",
+				 number(p->rss_peak_bytes), "maxrss_base", number(p->maxrss_base_bytes), "maxrss", number(p->maxrss_bytes), "base",
+				 counters_json(&p->base), "last", counters_json(&p->last));
+	json_t *facets = json_object();
+
+	if (p->sampled) {
+		json_object_set_new(line, "sampled", counters_json(&p->sampled->counters));
+		json_object_set_new(line, "sampled_time", number(p->sampled->time_ns));
+	}
+	if (p->flags & PROC_EXITED) {
+		json_object_set_new(line, "status", number(p->status));
+		json_object_set_new(line, "end", number(p->end_ns));
+	}
+	if (p->run)
+		json_object_set_new(line, "run", json_string(p->run->id));
+	facets_kept(t->env.facets, p->facets, facet_json, facets);
+	if (json_object_size(facets) > 0)
+		json_object_set(line, "facets", facets);
+	json_decref(facets);
+	return write_line(file, line);
+}
+
+static bool worth_it(const struct proc *p)
+{
+	/* Zombies as well: what they were is known, only their final counters are to come. */
+	return ((p->flags & PROC_CONFIRMED) || p->facets) && !(p->flags & (PROC_FINAL | PROC_MUTED)) && p->upid.start_ns != 0;
+}
+
+static int write_all(const struct track *t, FILE *file, const char *boot_id)
+{
+	int err = write_line(file, json_pack("{s:i, s:s}", "skep_carry", CARRY_VERSION, "boot_id", boot_id));
+
+	for (const struct run *run = t->runs.first; run && err == 0; run = run->next)
+		if (!run->ended && run->root.pid != 0)
+			err = write_run(file, run);
+	for (const struct proc *p = proctab_first(t->table); p && err == 0; p = p->next)
+		if (worth_it(p))
+			err = write_process(t, file, p);
+	return err;
+}
+
+int carry_save(const struct track *t, const char *path, const char *boot_id)
+{
+	FILE *file = NULL;
+	char *temporary;
+	int err;
+
+	if (asprintf(&temporary, "%s.new", path) < 0)
+		return -ENOMEM;
+	file = fopen(temporary, "we");
+	if (!file) {
+		err = -errno;
+		free(temporary);
+		return err;
+	}
+	/* No fsync: after a crash of the host it is another boot's, and worth nothing. */
+	err = write_all(t, file, boot_id);
+	if (fclose(file) != 0 && err == 0)
+		err = -errno;
+	if (err == 0 && rename(temporary, path) < 0)
+		err = -errno;
+	if (err < 0)
+		unlink(temporary);
+	free(temporary);
+	return err;
+}
+
+/* ---- read ------------------------------------------------------------------------- */
+
+static struct waiting **bucket(const struct carry *c, const struct skep_upid *upid)
+{
+	return &c->buckets[(upid->pid * 2654435761u >> 8) & (c->n_buckets - 1)];
+}
+
+static void waiting_free(struct waiting *w)
+{
+	json_decref(w->facets);
+	free(w);
+}
+
+struct carry *carry_free(struct carry *c)
+{
+	if (!c)
+		return NULL;
+	for (size_t i = 0; c->buckets && i < c->n_buckets; i++)
+		while (c->buckets[i]) {
+			struct waiting *next = c->buckets[i]->next;
+
+			waiting_free(c->buckets[i]);
+			c->buckets[i] = next;
+		}
+	free(c->buckets);
+	free(c);
+	return NULL;
+}
+
+size_t carry_left(const struct carry *c)
+{
+	return c->n;
+}
+
+static bool get(json_t *line, const char *key, uint64_t *ret)
+{
+	json_t *value = json_object_get(line, key);
+
+	if (!json_is_integer(value))
+		return false;
+	*ret = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+static bool get_counters(json_t *line, const char *key, struct skep_counters *ret)
+{
+	json_t *list = json_object_get(line, key);
+	uint64_t v[N_COUNTERS];
+
+	if (!json_is_array(list) || json_array_size(list) != N_COUNTERS)
+		return false;
+	for (size_t i = 0; i < N_COUNTERS; i++) {
+		if (!json_is_integer(json_array_get(list, i)))
+			return false;
+		v[i] = (uint64_t)json_integer_value(json_array_get(list, i));
+	}
+	memcpy(ret, v, sizeof(v));
+	return true;
+}
+
+/* 0, -EBADMSG, -ENOMEM */
+static int read_run(struct track *t, json_t *line)
+{
+	struct run_spec spec = {
+		.id = json_string_value(json_object_get(line, "run")),
+		.name = json_string_value(json_object_get(line, "name")),
+		.pipeline = json_string_value(json_object_get(line, "pipeline")),
+		.cwd = json_string_value(json_object_get(line, "cwd")),
+	};
+	uint64_t root, root_start, start, seen, uid, rss_peak;
+	struct run *run;
+	int err;
+
+	if (!get(line, "root", &root) || !get(line, "root_start", &root_start) || !get(line, "start", &start) || !get(line, "seen", &seen) ||
+	    !get(line, "uid", &uid) || !get(line, "rss_peak", &rss_peak) || root == 0 || root > INT32_MAX)
+		return -EBADMSG;
+	spec.root = (pid_t)root;
+	err = run_new(&t->runs, &spec, start, &run);
+	if (err < 0)
+		return err == -ENOMEM ? err : -EBADMSG;
+	run->root = (struct skep_upid){ .pid = (uint32_t)root, .start_ns = root_start };
+	run->found = json_is_true(json_object_get(line, "found"));
+	run->carried = true;
+	run->seen = seen;
+	run->uid = (uint32_t)uid;
+	run->rss_peak_bytes = rss_peak;
+	return 0;
+}
+
+static int read_process(const struct track *t, struct carry *c, json_t *line)
+{
+	struct waiting *w = calloc(1, sizeof(*w)), **at;
+	const char *run = json_string_value(json_object_get(line, "run"));
+	uint64_t pid, start;
+
+	if (!w)
+		return -ENOMEM;
+	if (!get(line, "pid", &pid) || !get(line, "start", &start) || !get(line, "image", &w->image) ||
+	    !get(line, "image_start", &w->image_start_ns) || !get(line, "flags", &w->flags) || !get(line, "approx", &w->approx) ||
+	    !get(line, "threads_peak", &w->threads_peak) || !get(line, "rss_peak", &w->rss_peak_bytes) ||
+	    !get(line, "maxrss_base", &w->maxrss_base_bytes) || !get(line, "maxrss", &w->maxrss_bytes) ||
+	    !get_counters(line, "base", &w->base) || !get_counters(line, "last", &w->last) || pid == 0 || pid > INT32_MAX || start == 0 ||
+	    w->image > UINT32_MAX || (w->flags & ~(uint64_t)FLAGS_CARRIED)) {
+		waiting_free(w);
+		return -EBADMSG;
+	}
+	w->upid = (struct skep_upid){ .pid = (uint32_t)pid, .start_ns = start };
+	w->sampled = get_counters(line, "sampled", &w->samples.counters) && get(line, "sampled_time", &w->samples.time_ns);
+	if (!get(line, "status", &w->status) || !get(line, "end", &w->end_ns))
+		w->flags &= ~(uint64_t)PROC_EXITED;
+	w->facets = json_incref(json_object_get(line, "facets"));
+	w->run = run ? run_find(&t->runs, run) : NULL;
+	if (!w->run)
+		w->flags &= ~(uint64_t)(PROC_PLACED | PROC_ROOT);
+	at = bucket(c, &w->upid);
+	w->next = *at;
+	*at = w;
+	c->n++;
+	return 0;
+}
+
+static int read_lines(struct track *t, struct carry *c, FILE *file, const char *name)
+{
+	unsigned long number = 1, bad = 0;
+	size_t room = 0;
+	char *text = NULL;
+	ssize_t len;
+	int err = 0;
+
+	while (err == 0 && (len = getline(&text, &room, file)) > 0) {
+		json_t *line = json_loadb(text, (size_t)len, 0, NULL);
+
+		number++;
+		if (json_is_object(line) && json_object_get(line, "pid"))
+			err = read_process(t, c, line);
+		else
+			err = json_is_object(line) ? read_run(t, line) : -EBADMSG;
+		json_decref(line);
+		if (err != -EBADMSG)
+			continue;
+		err = 0;
+		if (bad++ == 0)
+			log_warning("%s:%lu: not a line of what was carried over (\"%.40s\"); left out, its process begins anew", name, number, text);
+	}
+	if (bad > 1)
+		log_warning("%s: %lu lines in all were left out", name, bad);
+	if (err == 0 && ferror(file))
+		err = -EIO;
+	free(text);
+	return err;
+}
+
+int carry_read(struct track *t, FILE *file, const char *name, const char *boot_id, struct carry **ret)
+{
+	struct carry *c = NULL;
+	size_t room = 0;
+	char *text = NULL;
+	ssize_t len = getline(&text, &room, file);
+	json_t *head = len > 0 ? json_loadb(text, (size_t)len, 0, NULL) : NULL;
+	const char *boot = json_string_value(json_object_get(head, "boot_id"));
+	int err = 0;
+
+	*ret = NULL;
+	if (!boot || json_integer_value(json_object_get(head, "skep_carry")) != CARRY_VERSION) {
+		log_warning("%s:1: not what a skepd of this version carries over; it begins anew", name);
+		goto out;
+	}
+	if (strcmp(boot, boot_id) != 0)
+		goto out; /* the host has been restarted: nothing of it lives */
+	err = -ENOMEM;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		goto out;
+	c->n_buckets = 4096;
+	c->buckets = calloc(c->n_buckets, sizeof(struct waiting *));
+	if (!c->buckets)
+		goto out;
+	err = read_lines(t, c, file, name);
+	if (err < 0)
+		goto out;
+	*ret = c;
+	c = NULL;
+out:
+	carry_free(c);
+	json_decref(head);
+	free(text);
+	return err;
+}
+
+int carry_load(struct track *t, const char *path, const char *boot_id, struct carry **ret)
+{
+	FILE *file = fopen(path, "re");
+	int err;
+
+	*ret = NULL;
+	if (!file)
+		return errno == ENOENT ? 0 : -errno;
+	err = carry_read(t, file, path, boot_id, ret);
+	fclose(file);
+	/* Once only: what is in it is old as soon as anything has happened. */
+	if (unlink(path) < 0 && err == 0)
+		err = -errno;
+	return err;
+}
+
+/* ---- claimed ------------------------------------------------------------------------ */
+
+static void restore_facets(const struct track *t, struct proc *p, json_t *facets)
+{
+	const char *column;
+	json_t *list;
+
+	json_object_foreach(facets, column, list) {
+		uint64_t bits[FACET_KEPT];
+
+		if (json_array_size(list) != FACET_KEPT)
+			continue;
+		for (int i = 0; i < FACET_KEPT; i++)
+			bits[i] = (uint64_t)json_integer_value(json_array_get(list, (size_t)i));
+		facets_restore(t->env.facets, &p->facets, column, bits);
+	}
+}
+
+void carry_claim(struct track *t, struct carry *c, struct proc *p)
+{
+	struct waiting **at = bucket(c, &p->upid), *w;
+
+	while (*at && !((*at)->upid.pid == p->upid.pid && (*at)->upid.start_ns == p->upid.start_ns))
+		at = &(*at)->next;
+	w = *at;
+	if (!w)
+		return;
+	*at = w->next;
+	c->n--;
+	restore_facets(t, p, w->facets);
+	/* Only a facet had told of it: to the table it is as new as any. */
+	if (!(w->flags & PROC_CONFIRMED)) {
+		waiting_free(w);
+		return;
+	}
+	p->image = (uint32_t)w->image;
+	p->image_start_ns = w->image_start_ns;
+	p->flags |= ((uint32_t)w->flags & ~PROC_CONFIRMED) | PROC_CARRIED; /* confirmed by its first record here */
+	p->approx = (uint32_t)w->approx;
+	p->threads_peak = w->threads_peak < UINT32_MAX ? (uint32_t)w->threads_peak : UINT32_MAX;
+	p->rss_peak_bytes = w->rss_peak_bytes;
+	p->maxrss_base_bytes = w->maxrss_base_bytes;
+	p->maxrss_bytes = w->maxrss_bytes;
+	p->status = (uint32_t)w->status;
+	p->end_ns = w->end_ns;
+	p->base = w->base;
+	p->last = w->last;
+	if (w->sampled) {
+		p->sampled = malloc(sizeof(*p->sampled));
+		if (p->sampled)
+			*p->sampled = w->samples;
+		else
+			t->stats.no_memory++;
+	}
+	/* Not track_join: it was counted when it joined. */
+	if (w->run && !w->run->ended) {
+		p->run = w->run;
+		p->run->members++;
+	}
+	waiting_free(w);
+}
+
+void track_carry_settle(struct track *t, uint64_t now_ns)
+{
+	if (!t->carry)
+		return;
+	if (carry_left(t->carry) > 0)
+		log_notice("%zu processes ended while no skepd was running: what they did after it stopped is not known", carry_left(t->carry));
+	t->carry = carry_free(t->carry);
+	for (struct run *run = t->runs.first, *next; run; run = next) {
+		next = run->next;
+		if (!run->carried || run->ended || run->members > 0)
+			continue;
+		run->end_ns = now_ns;
+		t->env.run_over(t->env.arg, run);
+	}
+}

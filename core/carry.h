@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/carry.h - what the table knows of live processes, carried from one skepd to the
+ * next on the same boot: which image each is at, where that began, what samples have said
+ * and which run it belongs to.  Without it a restart would count what came before the
+ * restart twice, or not at all.
+ *
+ * A text file, one JSON object a line: the first {"skep_carry":1,"boot_id":...}, then runs,
+ * then processes.  It is read once and removed; of another boot it is worth nothing.
+ */
+#ifndef SKEP_CORE_CARRY_H
+#define SKEP_CORE_CARRY_H
+
+#include <stdio.h>
+
+#include "core/track.h"
+
+struct carry;
+
+/* Replaces the file, whole or not at all. 0 or -errno. */
+int carry_save(const struct track *, const char *path, const char *boot_id);
+/*
+ * Reads and removes it.  Runs go into the track at once, processes when their first
+ * record comes.  No file, or one of another boot: 0 and *ret NULL.  A line that cannot be
+ * used is left out, with a log line that names it.  -errno: no memory, unreadable.
+ */
+int carry_load(struct track *, const char *path, const char *boot_id, struct carry **ret);
+/* The same from a stream, for tests; name: for messages. */
+int carry_read(struct track *, FILE *, const char *name, const char *boot_id, struct carry **ret);
+struct carry *carry_free(struct carry *); /* NULL is fine */
+
+/* A new entry of the table: give it what was carried for its identity, if anything was. */
+void carry_claim(struct track *, struct carry *, struct proc *);
+size_t carry_left(const struct carry *); /* not claimed yet */
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/carry.c: files that are not what they should be.  That what is carried adds up is
+ * shown by test_track_random.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/carry.h"
+#include "core/log.h"
+#include "tests/unit/track_fixture.h"
+
+#define T0 (100 * SECOND)
+#define HEAD "{\"skep_carry\":1,\"boot_id\":\"boot\"}\n"
+#define ZEROES "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"
+#define PROCESS(pid_, rest_)                                                                                              \
+	"{\"pid\":" pid_ ",\"start\":5,\"image\":2,\"image_start\":7,\"flags\":0,\"approx\":0,\"threads_peak\":1,"         \
+	"\"rss_peak\":0,\"maxrss_base\":0,\"maxrss\":0,\"base\":" ZEROES ",\"last\":" ZEROES rest_ "}\n"
+#define RUN "{\"run\":\"r1\",\"name\":\"n\",\"root\":10,\"root_start\":5,\"start\":5,\"seen\":3,\"uid\":1,\"rss_peak\":9,\"found\":true}\n"
+
+static struct fixture f;
+
+static int set_up(void **state)
+{
+	(void)state;
+	log_level(SKEP_LOG_ERROR);
+	fixture_open(&f, false, T0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	fixture_close(&f);
+	return 0;
+}
+
+/* How many processes wait; -1: nothing is carried. */
+static int read_text(const char *text)
+{
+	FILE *file = fmemopen((void *)text, strlen(text), "r");
+
+	assert_non_null(file);
+	assert_int_equal(carry_read(f.track, file, "test", "boot", &f.track->carry), 0);
+	fclose(file);
+	return f.track->carry ? (int)carry_left(f.track->carry) : -1;
+}
+
+static void other_files(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text("\n"), -1);
+	assert_int_equal(read_text("hello\n"), -1);
+	assert_int_equal(read_text("[]\n"), -1);
+	assert_int_equal(read_text("{\"skep_carry\":2,\"boot_id\":\"boot\"}\n" PROCESS("10", "")), -1);
+	assert_int_equal(read_text("{\"skep_carry\":1,\"boot_id\":\"another\"}\n" PROCESS("10", "")), -1);
+	assert_int_equal(f.track->runs.n, 0);
+}
+
+static void bad_lines(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text(HEAD PROCESS("10", "") "{\"pid\":11}\n" PROCESS("0", "") PROCESS("-4", "") PROCESS("4294967306", "")
+				   PROCESS("\"x\"", "") "\n{{{\n[1]\n" RUN RUN PROCESS("12", ",\"run\":\"r1\"") PROCESS("13", ",\"run\":\"other\"")
+				   PROCESS("14", ",\"facets\":{\"x\":1,\"y\":[1,2],\"fixture.widgets\":[\"a\",{},2]}")
+				   PROCESS("15", ",\"sampled\":[1,2]") "{\"pid\":16,\"start\""), 5);
+	assert_int_equal(f.track->runs.n, 1);
+	/* each can be claimed */
+	for (uint32_t pid = 10; pid < 16; pid++)
+		tell_live(&f, T0 + 1, pid, 5, 1, 0, 100, 0);
+	assert_int_equal(carry_left(f.track->carry), 0);
+}
+
+static void runs_go_on(void **state)
+{
+	const struct run *run;
+
+	(void)state;
+	/* It has exec'd twice and is the run's root: flags placed, confirmed, root. */
+	assert_int_equal(read_text(HEAD RUN "{\"pid\":10,\"start\":5,\"image\":2,\"image_start\":7,\"flags\":224,\"approx\":0,\"threads_peak\":1,"
+				   "\"rss_peak\":0,\"maxrss_base\":0,\"maxrss\":0,\"base\":[40,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"
+				   "\"last\":[90,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\"run\":\"r1\"}\n"), 1);
+	run = run_find(&f.track->runs, "r1");
+	assert_non_null(run);
+	assert_int_equal(run->seen, 3);
+	track_sweep_begin(f.track, T0, T0);
+	tell_live(&f, T0, 10, 5, 1, 0, 100, 0);
+	track_sweep_end(f.track, true, T0);
+	track_carry_settle(f.track, T0);
+	assert_int_equal(run->members, 1);
+	assert_int_equal(run->seen, 3); /* counted when it joined */
+	assert_int_equal(f.track->cpu_ns, 10); /* since it was carried */
+	tell_exit(&f, T0 + 1, 10, 5, 0);
+	tell_final(&f, T0 + 2, 10, 5, 0, 100, 0);
+	assert_int_equal(fixture_image(&f, 10, 2)->r.cpu_ns, 60); /* what the earlier images had is told */
+	assert_string_equal(fixture_image(&f, 10, 2)->run, "r1");
+	assert_true(f.runs[0].over);
+}
+
+static void a_run_that_ended_meanwhile(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text(HEAD RUN PROCESS("10", ",\"run\":\"r1\"")), 1);
+	track_sweep_begin(f.track, T0, T0);
+	track_sweep_end(f.track, true, T0);
+	track_carry_settle(f.track, T0);
+	assert_null(f.track->carry);
+	assert_int_equal(f.n_runs, 1);
+	assert_true(f.runs[0].over);
+	assert_string_equal(f.runs[0].id, "r1");
+}
+
+static void folders_that_are_not_there(void **state)
+{
+	struct carry *c = (void *)1;
+	char dir[] = "/tmp/skep-test-carry.XXXXXX";
+
+	(void)state;
+	assert_int_equal(carry_save(f.track, "/nonexistent/file", "boot"), -ENOENT);
+	assert_int_equal(carry_load(f.track, "/nonexistent/file", "boot", &c), 0);
+	assert_null(c);
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(carry_save(f.track, dir, "boot"), -EISDIR); /* and its temporary is gone */
+	assert_int_equal(rmdir(dir), 0);
+	assert_null(carry_free(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(other_files, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(bad_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(runs_go_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_that_ended_meanwhile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(folders_that_are_not_there, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
