@@ -40,7 +40,8 @@ struct detail_cpu {
 	__u64 arrived_ns;          /* 0: when is not known */
 	__u64 exec_ns;             /* what it had run by then */
 	__u64 lost[DETAIL_KINDS];  /* values that could not be taken: a switch was not seen, or no room to remember a thread */
-	__u64 reserved[2];         /* a cache line each */
+	__u64 matched;             /* working memory: slots found by process or cgroup */
+	__u64 reserved;            /* a cache line each */
 };
 
 /* A thread as it was when it last left a CPU. */

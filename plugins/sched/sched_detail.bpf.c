@@ -85,35 +85,39 @@ static __always_inline __u64 cgroup_of(struct task_struct *p)
 	return css->cgroup->kn->id;
 }
 
-/* Attachments for one process or cgroup, asked for only while there are any. */
-static __always_inline __u32 slots_by_value(struct task_struct *p, __u32 of_pid, __u32 of_cgroup)
+/*
+ * Attachments for one process or cgroup, asked for only while there are any.  The result
+ * grows in memory: in a register the verifier would follow each of its 2^16 values.
+ */
+static __noinline int match(struct task_struct *p, struct detail_cpu *c)
 {
-	__u64 pid = p->tgid, cgroup = of_cgroup ? cgroup_of(p) : 0;
-	__u32 mask = 0;
+	__u32 of_pid = scopes.of_pid, of_cgroup = scopes.of_cgroup;
+	__u64 pid = p->tgid, cgroup = of_cgroup ? cgroup_of(p) : 0, start;
+	struct task_struct *leader = p->group_leader;
 
+	start = leader->start_boottime;
+	c->matched = 0;
 #pragma unroll
 	for (__u32 i = 0; i < DETAIL_SLOTS; i++) {
 		__u32 bit = 1u << i;
 
-		if (of_pid & bit && scopes.value[i] == pid) {
-			struct task_struct *leader = p->group_leader;
-
-			if (!scopes.start_ns[i] || scopes.start_ns[i] == leader->start_boottime)
-				mask |= bit;
-		} else if (of_cgroup & bit && scopes.value[i] == cgroup) {
-			mask |= bit;
-		}
+		if (of_pid & bit && scopes.value[i] == pid && (!scopes.start_ns[i] || scopes.start_ns[i] == start))
+			c->matched |= bit;
+		if (of_cgroup & bit && scopes.value[i] == cgroup)
+			c->matched |= bit;
 	}
-	return mask;
+	return 0;
 }
 
-static __always_inline __u32 slots_of(struct task_struct *p)
+static __always_inline __u32 slots_of(struct task_struct *p, struct detail_cpu *c)
 {
 	__u8 byte = verdict_of(p->tgid);
 	__u32 mask = scopes.of_byte[byte];
 
-	if ((scopes.of_pid | scopes.of_cgroup) && byte != VERDICT_EXCLUDED)
-		mask |= slots_by_value(p, scopes.of_pid, scopes.of_cgroup);
+	if ((scopes.of_pid | scopes.of_cgroup) && byte != VERDICT_EXCLUDED) {
+		match(p, c);
+		mask |= c->matched;
+	}
 	return mask;
 }
 
@@ -199,7 +203,7 @@ int on_switch(__u64 *ctx)
 	if (!prev->pid) /* idle */
 		return 0;
 	state = leaves_as(prev, ctx[0] & 1, ctx);
-	mask = slots_of(prev);
+	mask = slots_of(prev, c);
 	if (mask & scopes.of_kind[DETAIL_ONCPU]) {
 		/* who came is unknown on a CPU's first switch, and when a kernel has kept the hook out of one */
 		if (same)
