@@ -258,18 +258,40 @@ int on_start(__u64 *ctx)
 	return made(ctx[0]);
 }
 
+/*
+ * An argument whose number depends on the kernel.  The barriers keep clang from making one load
+ * with a computed offset of the two, which the verifier refuses; and the one that is not
+ * taken is dead code, or a program that reads beyond the arguments would not attach.
+ */
+#define ARGUMENT(ret_, second_, number_)                     \
+	do {                                                 \
+		if (second_) {                               \
+			ret_ = ctx[number_];                 \
+			asm volatile("" : "+r"(ret_));       \
+		} else {                                     \
+			ret_ = ctx[0];                       \
+			asm volatile("" : "+r"(ret_));       \
+		}                                            \
+	} while (0)
+
 /* Before: the bio that a new request begins with ... */
 SEC("raw_tp/block_getrq")
 int on_getrq(__u64 *ctx)
 {
-	return made(getrq_bio_arg ? ctx[1] : ctx[0]);
+	__u64 bio;
+
+	ARGUMENT(bio, getrq_bio_arg, 1);
+	return made(bio);
 }
 
 /* ... and one that is put before it later. */
 SEC("raw_tp/block_bio_frontmerge")
 int on_frontmerge(__u64 *ctx)
 {
-	return made(merge_bio_arg ? ctx[2] : ctx[0]);
+	__u64 bio;
+
+	ARGUMENT(bio, merge_bio_arg, 2);
+	return made(bio);
 }
 
 /* ---- a request is done ------------------------------------------------------- */
