@@ -33,6 +33,48 @@ const struct skep_command skep_commands[] = {
 		.help = cmd_runs_help,
 		.run = cmd_runs,
 	},
+	{
+		.name = "status",
+		.usage = "[--json] [--socket PATH]",
+		.summary = "show what the running skepd does, costs and has lost",
+		.help = cmd_status_help,
+		.run = cmd_status,
+	},
+	{
+		.name = "plugins",
+		.usage = "[NAME] [--json] [--socket PATH]",
+		.summary = "list the running skepd's plugins, or all about one",
+		.help = cmd_plugins_help,
+		.run = cmd_plugins,
+	},
+	{
+		.name = "attach",
+		.usage = "DETAIL [--for TIME] [--run R | --cgroup PATH | --pid PID] [--quiet] [--json]",
+		.summary = "measure in detail for some time, by the running skepd",
+		.help = cmd_attach_help,
+		.run = cmd_attach,
+	},
+	{
+		.name = "detach",
+		.usage = "ID [--json] [--socket PATH]",
+		.summary = "end a detail before its time",
+		.help = cmd_detach_help,
+		.run = cmd_detach,
+	},
+	{
+		.name = "doctor",
+		.usage = "[--local] [--config FILE] [--json] [--socket PATH]",
+		.summary = "tell what can be measured here, how, and what not and why",
+		.help = cmd_doctor_help,
+		.run = cmd_doctor,
+	},
+	{
+		.name = "loglevel",
+		.usage = "[LEVEL] [--json] [--socket PATH]",
+		.summary = "show or set how much the running skepd logs",
+		.help = cmd_loglevel_help,
+		.run = cmd_loglevel,
+	},
 	{ 0 },
 };
 

@@ -207,12 +207,12 @@ bool privilege_check(const struct privilege_facts *facts, char *const argv[], FI
 {
 	if (facts->kernel_major < KERNEL_MAJOR ||
 	    (facts->kernel_major == KERNEL_MAJOR && facts->kernel_minor < KERNEL_MINOR)) {
-		fprintf(out, "skep run: this kernel is %s; collecting needs Linux %d.%d or later.\n", facts->release,
+		fprintf(out, "skep %s: this kernel is %s; collecting needs Linux %d.%d or later.\n", argv[0], facts->release,
 			KERNEL_MAJOR, KERNEL_MINOR);
 		return false;
 	}
 	if (!suffices(facts)) {
-		fprintf(out, "skep run: not permitted to collect: this process (uid %u) lacks ", facts->uid);
+		fprintf(out, "skep %s: not permitted to collect: this process (uid %u) lacks ", argv[0], facts->uid);
 		print_missing(facts, out);
 		fprintf(out, ".\n");
 		print_remedy(facts, argv, out);
@@ -220,26 +220,26 @@ bool privilege_check(const struct privilege_facts *facts, char *const argv[], FI
 	}
 	if (facts->bpf_error == EPERM || facts->bpf_error == EACCES) {
 		fprintf(out,
-			"skep run: the kernel refused a trivial BPF program (%s) although this process has the "
+			"skep %s: the kernel refused a trivial BPF program (%s) although this process has the "
 			"capabilities for it.\n",
-			strerror(facts->bpf_error));
+			argv[0], strerror(facts->bpf_error));
 		privilege_explain(facts, out);
 		return false;
 	}
 	if (facts->bpf_error > 0) {
-		fprintf(out, "skep run: this kernel (%s) cannot load a trivial BPF program: %s%s.\n", facts->release,
+		fprintf(out, "skep %s: this kernel (%s) cannot load a trivial BPF program: %s%s.\n", argv[0], facts->release,
 			strerror(facts->bpf_error),
 			facts->bpf_error == ENOSYS ? " (built without CONFIG_BPF_SYSCALL)" : "");
 		return false;
 	}
 	if (!facts->btf) {
 		fprintf(out,
-			"skep run: /sys/kernel/btf/vmlinux cannot be read: the kernel (%s) does not describe its own "
+			"skep %s: /sys/kernel/btf/vmlinux cannot be read: the kernel (%s) does not describe its own "
 			"types.\n"
 			"Collecting needs a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's are, "
 			"since 11 and "
 			"20.10), and /sys\nmounted (in a container: the host's, read-only is enough).\n",
-			facts->release);
+			argv[0], facts->release);
 		return false;
 	}
 	return true;

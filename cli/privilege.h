@@ -31,7 +31,7 @@ struct privilege_facts {
 void privilege_facts(struct privilege_facts *ret);
 /*
  * True: go ahead.  Else the reason and the remedy, for people, to the stream.
- * argv: the whole command line of the user from "run" on, for a line that can be copied.
+ * argv: the whole command line of the user from the subcommand on, for a line that can be copied.
  */
 bool privilege_check(const struct privilege_facts *, char *const argv[], FILE *);
 /* A probe was refused although privilege_check() was content: what else may forbid it. */

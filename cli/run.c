@@ -24,6 +24,7 @@
 #include "cli/live.h"
 #include "cli/privilege.h"
 #include "cli/report.h"
+#include "cli/run.h"
 #include "cli/signals.h"
 #include "cli/skep.h"
 #include "cli/spawn.h"
@@ -44,6 +45,14 @@ static const struct {
 	{ .list = "probes", .plugin = "net" },
 	{ .list = "sinks", .plugin = "lake", .required = true, .has_path = true },
 };
+
+bool run_needs(const char *plugin)
+{
+	for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++)
+		if (strcmp(plugins[i].plugin, plugin) == 0)
+			return plugins[i].required;
+	return false;
+}
 
 #define DEFAULT_INTERVAL "500ms"
 #define CHECK_MS         200                   /* how soon an editor gets the whole screen */

@@ -33,10 +33,22 @@ const struct skep_command *skep_command_find(const char *name);
 int cmd_run(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_runs(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_plugins(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
+int cmd_detach(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_loglevel(int argc, char **argv);
 /* Help texts live beside their command. */
 extern const char cmd_run_help[];
 extern const char cmd_show_help[];
 extern const char cmd_runs_help[];
+extern const char cmd_status_help[];
+extern const char cmd_plugins_help[];
+extern const char cmd_attach_help[];
+extern const char cmd_detach_help[];
+extern const char cmd_doctor_help[];
+extern const char cmd_loglevel_help[];
 
 /*
  * For wrong usage: "skep NAME: message" and a hint to stderr; returns

@@ -297,6 +297,18 @@ static const char *type_name(uint32_t type)
 	return type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "?";
 }
 
+static const char *semantics_name(uint32_t semantics)
+{
+	static const char *const names[] = {
+		[SKEP_S_ATTRIBUTE] = "attribute",
+		[SKEP_S_GAUGE] = "gauge",
+		[SKEP_S_DELTA] = "delta",
+		[SKEP_S_CUMULATIVE] = "cumulative",
+	};
+
+	return semantics < sizeof(names) / sizeof(names[0]) && names[semantics] ? names[semantics] : "?";
+}
+
 json_t *control_stream(const struct skep_stream *s)
 {
 	json_t *fields = json_array();
@@ -304,8 +316,9 @@ json_t *control_stream(const struct skep_stream *s)
 	for (uint32_t i = 0; fields && i < s->n_fields; i++) {
 		const struct skep_field *f = field_at(s, i);
 
-		if (json_array_append_new(fields, json_pack("{s:s, s:s, s:s, s:s}", "name", f->name, "type", type_name(f->type), "unit",
-							    f->unit ? f->unit : "", "help", f->help ? f->help : "")) < 0) {
+		if (json_array_append_new(fields, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "type", type_name(f->type),
+							    "semantics", semantics_name(f->semantics), "unit", f->unit ? f->unit : "",
+							    "help", f->help ? f->help : "")) < 0) {
 			json_decref(fields);
 			return NULL;
 		}

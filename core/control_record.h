@@ -19,7 +19,7 @@ json_t *control_json_number(uint64_t);
 json_t *control_json_time(uint64_t boot_ns, int64_t realtime_offset_ns);
 /* "stream", "time", "upid", the fields, and what the host knows about the process. */
 json_t *control_record(const struct skep_record *, const char *boot_id, int64_t realtime_offset_ns);
-/* The stream's name and its fields' names, types, units and help. */
+/* The stream's name and its fields' names, types, semantics, units and help. */
 json_t *control_stream(const struct skep_stream *);
 
 #endif

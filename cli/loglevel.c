@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/loglevel.c - `skep loglevel`: how much a running skepd says in its log.
+ */
+#include <getopt.h>
+#include <stdio.h>
+
+#include "cli/answer.h"
+#include "cli/ctl.h"
+#include "cli/report_json.h"
+#include "cli/skep.h"
+#include "core/control_request.h"
+
+const char cmd_loglevel_help[] = "LEVEL is error, warning, notice, info or debug; without one, what it is now.\n"
+				 "It holds until skepd ends.\n"
+				 "\n" ANSWER_HELP;
+
+int cmd_loglevel(int argc, char **argv)
+{
+	struct answer_options options = { 0 };
+	int status = answer_parse("loglevel", argc, argv, 1, &options);
+	json_t *request, *answer = NULL;
+	struct ctl *ctl = NULL;
+
+	if (status >= 0)
+		return status;
+	if (optind < argc && !control_level(argv[optind]))
+		return skep_usage("loglevel", "'%s' is no level: error, warning, notice, info or debug", argv[optind]);
+	status = ctl_open("loglevel", options.socket, &ctl);
+	if (status)
+		return status;
+	request = json_pack("{s:s}", "request", "loglevel");
+	if (optind < argc && json_object_set_new(request, "level", json_string(argv[optind])) < 0) {
+		json_decref(request);
+		request = NULL;
+	}
+	status = ctl_ask("loglevel", ctl, request, &answer);
+	if (status == SKEP_EXIT_OK && options.json)
+		report_json_write(json_incref(answer), stdout);
+	else if (status == SKEP_EXIT_OK && optind == argc)
+		puts(answer_text(answer, "level"));
+	json_decref(answer);
+	ctl_close(ctl);
+	return status;
+}

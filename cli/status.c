@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/status.c - `skep status`: what a running skepd does, costs and has lost.
+ */
+#include "cli/status.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/human.h"
+#include "cli/skep.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+const char cmd_status_help[] = ANSWER_HELP "\n"
+			       "Records are lost where they are counted: kernel (a ring or map was full), queue (sinks\n"
+			       "too slow), spool, sink (refused). The ledger is that of the last interval.\n";
+
+enum ink state_ink(const char *state)
+{
+	return strcmp(state, "running") == 0 ? INK_GREEN : strcmp(state, "failed") == 0 ? INK_RED : INK_YELLOW;
+}
+
+static void heading(const struct paint *p, const char *title)
+{
+	fputc('\n', p->out);
+	paint(p, INK_BOLD, "%s\n", title);
+}
+
+static void head(const json_t *o, const struct paint *p)
+{
+	const json_t *cost = json_object_get(o, "cost");
+	uint64_t up = answer_u64(o, "uptime_ns"), cpu = answer_u64(cost, "cpu_ns");
+	char a[HUMAN_SIZE], b[HUMAN_SIZE];
+	unsigned units = paint_units(p);
+
+	paint(p, INK_BOLD, "skepd ");
+	answer_print(p, INK_BOLD, answer_text(o, "version"));
+	fputs(" on ", p->out);
+	answer_print(p, INK_NONE, answer_text(o, "host"));
+	fprintf(p->out, ", pid %lld, up %s\n", (long long)answer_i64(o, "pid"), human_time(up, units, a));
+	fputs("config     ", p->out);
+	answer_print(p, INK_NONE, answer_text(o, "config"));
+	fprintf(p->out, ", interval %s, messages from ", human_time(answer_u64(o, "interval_ns"), units, a));
+	answer_print(p, INK_NONE, answer_text(o, "loglevel"));
+	fputs(" on\n", p->out);
+	fprintf(p->out, "cost       %s CPU", human_time(cpu, units, a));
+	if (up > 0)
+		fprintf(p->out, " (%s of one core)", human_percent((double)cpu / (double)up, b));
+	fprintf(p->out, ", %s memory", human_bytes(answer_u64(cost, "rss_bytes"), units, a));
+	fprintf(p->out, " (peak %s)\n", human_bytes(answer_u64(cost, "rss_peak_bytes"), units, a));
+}
+
+static void processes(const json_t *o, const struct paint *p)
+{
+	const json_t *self = json_object_get(o, "self");
+	static const struct {
+		const char *key, *words;
+	} troubles[] = {
+		{ "processes_lost", "ended without final figures" },
+		{ "facets_late", "not waited for any longer" },
+		{ "late", "told too late or twice" },
+		{ "clamped", "figures that would have gone backwards" },
+		{ "invalid", "about no process" },
+		{ "no_memory", "not taken for want of memory" },
+	};
+	char a[HUMAN_SIZE];
+
+	fprintf(p->out, "processes  %s live", human_count(answer_u64(o, "processes"), a));
+	fprintf(p->out, ", %s records taken", human_count(answer_u64(self, "records"), a));
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
+		if (answer_u64(self, troubles[i].key) > 0)
+			fprintf(p->out, ", %s %s", human_count(answer_u64(self, troubles[i].key), a), troubles[i].words);
+	fputc('\n', p->out);
+}
+
+static void losses(const json_t *o, const struct paint *p)
+{
+	const json_t *lost = json_object_get(o, "lost"), *value;
+	const char *where, *between = "";
+	char a[HUMAN_SIZE];
+	uint64_t total = 0;
+
+	json_object_foreach((json_t *)(uintptr_t)lost, where, value)
+		total += answer_u64(lost, where);
+	fputs("lost       ", p->out);
+	if (total == 0) {
+		paint(p, INK_GREEN, "nothing\n");
+		return;
+	}
+	paint(p, INK_RED, "%s records", human_count(total, a));
+	fputs(" (", p->out);
+	json_object_foreach((json_t *)(uintptr_t)lost, where, value) {
+		if (answer_u64(lost, where) == 0)
+			continue;
+		fprintf(p->out, "%s%s ", between, human_count(answer_u64(lost, where), a));
+		answer_print(p, INK_NONE, where);
+		between = ", ";
+	}
+	fputs(")\n", p->out);
+}
+
+static int instances(const json_t *list, const struct paint *p)
+{
+	static const struct table_column columns[] = {
+		{ .title = "plugin", .left = true },
+		{ .title = "kind", .left = true },
+		{ .title = "state", .left = true },
+		{ .title = "", .left = true, .flex = true },
+	};
+	struct table *t = table_new(columns, 4);
+	const json_t *one;
+	size_t i;
+	int rc;
+
+	if (!t)
+		return -ENOMEM;
+	json_array_foreach(list, i, one) {
+		const char *state = answer_text(one, "state");
+
+		answer_cell(t, p, INK_BOLD, answer_text(one, "name"), "?");
+		answer_cell(t, p, INK_NONE, answer_text(one, "kind"), "?");
+		answer_cell(t, p, state_ink(state), state, "?");
+		answer_cell(t, p, INK_NONE, answer_text(one, "reason"), "");
+	}
+	fputc('\n', p->out);
+	rc = table_print(t, p, 0, 2);
+	table_free(t);
+	return rc;
+}
+
+static int streams(const json_t *list, const struct paint *p)
+{
+	static const struct table_column columns[] = {
+		{ .title = "stream", .left = true }, { .title = "sink", .left = true }, { .title = "seen" }, { .title = "delivered" },
+		{ .title = "filtered" },	     { .title = "lost" },		{ .title = "pending" },
+	};
+	struct table *t;
+	const json_t *one;
+	char a[HUMAN_SIZE];
+	size_t i;
+	int rc;
+
+	if (json_array_size(list) == 0)
+		return 0;
+	t = table_new(columns, 7);
+	if (!t)
+		return -ENOMEM;
+	json_array_foreach(list, i, one) {
+		const json_t *lost = json_object_get(one, "lost");
+		uint64_t n = answer_u64(lost, "kernel") + answer_u64(lost, "queue") + answer_u64(lost, "spool") + answer_u64(lost, "sink");
+
+		answer_cell(t, p, INK_NONE, answer_text(one, "stream"), "?");
+		answer_cell(t, p, INK_NONE, answer_text(one, "sink"), "?");
+		table_cell(t, INK_NONE, "%s", human_count(answer_u64(one, "seen"), a));
+		table_cell(t, INK_NONE, "%s", human_count(answer_u64(one, "delivered"), a));
+		table_cell(t, INK_NONE, "%s", human_count(answer_u64(one, "filtered"), a));
+		table_cell(t, n ? INK_RED : INK_NONE, "%s", human_count(n, a));
+		table_cell(t, INK_NONE, "%s", human_count(answer_u64(one, "pending"), a));
+	}
+	fputc('\n', p->out);
+	rc = table_print(t, p, 0, 2);
+	table_free(t);
+	return rc;
+}
+
+static int attached(const json_t *list, const struct paint *p)
+{
+	static const struct table_column columns[] = {
+		{ .title = "id" },		     { .title = "detail", .left = true }, { .title = "plugin", .left = true },
+		{ .title = "of", .left = true }, { .title = "left" },
+	};
+	struct table *t;
+	const json_t *one;
+	char a[HUMAN_SIZE];
+	size_t i;
+	int rc;
+
+	if (json_array_size(list) == 0)
+		return 0;
+	t = table_new(columns, 5);
+	if (!t)
+		return -ENOMEM;
+	json_array_foreach(list, i, one) {
+		uint64_t left = answer_u64(one, "left_ns");
+
+		table_cell(t, INK_BOLD, "%s", human_count(answer_u64(one, "id"), a));
+		answer_cell(t, p, INK_NONE, answer_text(one, "detail"), "?");
+		answer_cell(t, p, INK_NONE, answer_text(one, "instance"), "?");
+		answer_cell(t, p, INK_NONE, answer_text(one, "scope"), "?");
+		table_cell(t, INK_NONE, "%s", left ? human_time(left, paint_units(p), a) : "no end");
+	}
+	heading(p, "attached");
+	rc = table_print(t, p, 0, 2);
+	table_free(t);
+	return rc;
+}
+
+static int runs(const json_t *list, const struct paint *p)
+{
+	static const struct table_column columns[] = {
+		{ .title = "run", .left = true },
+		{ .title = "since", .left = true },
+		{ .title = "procs" },
+		{ .title = "name", .left = true, .flex = true },
+	};
+	struct table *t;
+	const json_t *one;
+	char a[HUMAN_SIZE];
+	size_t i;
+	int rc;
+
+	if (json_array_size(list) == 0)
+		return 0;
+	t = table_new(columns, 4);
+	if (!t)
+		return -ENOMEM;
+	json_array_foreach(list, i, one) {
+		answer_cell(t, p, INK_BOLD, answer_text(one, "id"), "?");
+		table_cell(t, INK_DIM, "%.19s", *answer_text(one, "start") ? answer_text(one, "start") : "?");
+		table_cell(t, INK_NONE, "%s", human_count(answer_u64(one, "processes"), a));
+		answer_cell(t, p, INK_NONE, answer_text(one, "name"), "");
+	}
+	heading(p, "live runs");
+	rc = table_print(t, p, 0, 2);
+	table_free(t);
+	return rc;
+}
+
+/* cpu is time; the other accounts that the host knows are bytes. */
+static const char *amount(const char *account, int64_t n, unsigned units, char buf[HUMAN_SIZE])
+{
+	uint64_t magnitude = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+	char text[HUMAN_SIZE];
+
+	if (strcmp(account, "cpu") == 0)
+		human_time(magnitude, units, text);
+	else
+		human_bytes(magnitude, units, text);
+	snprintf(buf, HUMAN_SIZE, "%s%.30s", n < 0 ? "-" : "", text);
+	return buf;
+}
+
+/* An account that nothing happened in is not worth ten lines. */
+static bool account_is_idle(const json_t *lines, const char *account)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(lines, i, one)
+		if (strcmp(answer_text(one, "account"), account) == 0 && answer_i64(one, "amount") != 0)
+			return false;
+	return true;
+}
+
+static int ledger(const json_t *o, const struct paint *p)
+{
+	static const struct table_column columns[] = {
+		{ .title = "account", .left = true },
+		{ .title = "item", .left = true },
+		{ .title = "amount" },
+		{ .title = "share" },
+		{ .title = "", .left = true },
+	};
+	const json_t *lines = json_object_get(o, "lines"), *one;
+	const char *account = "";
+	char a[HUMAN_SIZE], title[HUMAN_SIZE + 32];
+	struct table *t;
+	int64_t whole = 0;
+	size_t i;
+	int rc;
+
+	if (json_array_size(lines) == 0)
+		return 0;
+	t = table_new(columns, 5);
+	if (!t)
+		return -ENOMEM;
+	json_array_foreach(lines, i, one) {
+		const char *kind = answer_text(one, "kind"), *name = answer_text(one, "account");
+		int64_t n = answer_i64(one, "amount");
+		bool reference = strcmp(kind, "reference") == 0;
+
+		if (reference)
+			whole = n;
+		if (account_is_idle(lines, name))
+			continue;
+		answer_cell(t, p, INK_BOLD, strcmp(name, account) == 0 ? "" : name, "");
+		answer_cell(t, p, strcmp(kind, "unattributed") == 0 ? INK_YELLOW : INK_NONE, answer_text(one, "item"), "?");
+		table_cell(t, INK_NONE, "%s", amount(name, n, paint_units(p), a));
+		if (whole > 0 && n >= 0)
+			table_cell(t, INK_NONE, "%s", human_percent((double)n / (double)whole, a));
+		else
+			table_cell(t, INK_NONE, "%s", "");
+		table_cell(t, INK_DIM, "%s", reference ? "the whole" : strcmp(kind, "memo") == 0 ? "within the others" : "");
+		account = name;
+	}
+	snprintf(title, sizeof(title), "ledger of the last %s", human_time(answer_u64(o, "interval_ns"), paint_units(p), a));
+	heading(p, title);
+	rc = table_print(t, p, 0, 2);
+	table_free(t);
+	return rc;
+}
+
+int status_print(const json_t *o, FILE *out, const struct report_style *style)
+{
+	struct paint p;
+	int rc;
+
+	paint_init(&p, out, style);
+	head(o, &p);
+	processes(o, &p);
+	losses(o, &p);
+	rc = instances(json_object_get(o, "instances"), &p);
+	if (rc == 0)
+		rc = streams(json_object_get(o, "streams"), &p);
+	if (rc == 0)
+		rc = ledger(json_object_get(o, "ledger"), &p);
+	if (rc == 0)
+		rc = runs(json_object_get(o, "runs"), &p);
+	if (rc == 0)
+		rc = attached(json_object_get(o, "attached"), &p);
+	if (rc == 0 && (fflush(out) != 0 || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	return rc;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	struct answer_options options = { 0 };
+	int status = answer_parse("status", argc, argv, 0, &options);
+
+	return status >= 0 ? status : answer_command("status", "status", &options, status_print);
+}
