@@ -142,6 +142,8 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	track_advance(t, p, &rec->counters);
 	track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 	p->approx |= OUT_APPROX_SPLIT;
+	/* Exec moves nobody: where the new image begins is where the old one ended, as with an exit. */
+	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 	if (!(p->flags & PROC_MUTED))
 		track_image_out(t, p, "replaced", &cut, time_ns, false);
 
@@ -157,7 +159,6 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->uid = rec->uid;
 	p->gid = rec->gid;
 	p->session = rec->session;
-	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 	track_text(t, &p->comm, &rec->comm);
 	track_text(t, &p->cwd, &rec->cwd);
 	/* Unreadable is not empty: "cut" says that there was more than what is shown. */

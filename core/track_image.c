@@ -20,7 +20,7 @@ void track_proc_context(const struct track *t, const struct proc *p, struct skep
 		.pipeline = text(p->run ? p->run->pipeline : ""),
 		.task = text(""),
 		.tool = intern_str(p->program ? p->program->tool : NULL),
-		.container = cgroups_container_id(t->env.cgroups, p->cgroup_id, t->now_ns),
+		.container = container(t, p),
 	};
 }
 

@@ -58,6 +58,7 @@ static void see_process(struct fixture *f, const struct skep_record *rec)
 	copy(p->cwd, sizeof(p->cwd), r->cwd);
 	copy(p->cgroup, sizeof(p->cgroup), r->cgroup);
 	copy(p->oom_cgroup, sizeof(p->oom_cgroup), r->oom_cgroup);
+	copy(p->container, sizeof(p->container), r->container);
 	copy(p->argv0, sizeof(p->argv0), r->argv);
 	memcpy(&p->widgets, (const char *)rec->data + sizeof(struct out_process), 8);
 	memcpy(&p->heat, (const char *)rec->data + sizeof(struct out_process) + 8, 8);

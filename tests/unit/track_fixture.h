@@ -13,7 +13,7 @@
 
 struct seen_process {
 	struct out_process r; /* its strings are gone; these are copies: */
-	char state[16], tool[64], run[32], comm[32], exe[64], cwd[64], cgroup[64], oom_cgroup[64];
+	char state[16], tool[64], run[32], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
 	uint64_t widgets; /* first facet */
 	double heat;
