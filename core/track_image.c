@@ -12,6 +12,16 @@ static struct skep_str text(const char *s)
 	return (struct skep_str){ s, (uint32_t)strlen(s), (uint32_t)strlen(s) };
 }
 
+static struct skep_str container(const struct track *t, const struct proc *p)
+{
+	struct skep_str path = intern_str(p->cgroup);
+
+	/* Its path came with an exec, and has had to make room for others since. */
+	if (path.len > 0 && !cgroups_known(t->env.cgroups, p->cgroup_id, NULL))
+		cgroups_known(t->env.cgroups, p->cgroup_id, &path);
+	return cgroups_container_id(t->env.cgroups, p->cgroup_id, t->now_ns);
+}
+
 void track_proc_context(const struct track *t, const struct proc *p, struct skep_context *ret)
 {
 	*ret = (struct skep_context){

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/cgroup/load.c - the kernel side: loaded as far as this kernel and our privileges allow, and how
+ * each signal is had.  Without it cgroups are sampled all the same.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.skel.h"
+#include "state.h"
+
+static bool kernel_has(const struct btf *btf, const char *tracepoint)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
+	return btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) > 0;
+}
+
+/* Programs whose tracepoint is not there are left out. */
+static int choose(struct cgroup_bpf *bpf)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct {
+		struct bpf_program *prog;
+		const char *tracepoint;
+	} hooks[] = {
+		{ bpf->progs.on_mkdir, "cgroup_mkdir" },
+		{ bpf->progs.on_rename, "cgroup_rename" },
+		{ bpf->progs.on_attach, "cgroup_attach_task" },
+		{ bpf->progs.on_populated, "cgroup_notify_populated" },
+		{ bpf->progs.on_rmdir, "cgroup_rmdir" },
+	};
+
+	if (libbpf_get_error(btf))
+		return -ENOENT;
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
+		bpf_program__set_autoload(hooks[i].prog, kernel_has(btf, hooks[i].tracepoint));
+	btf__free(btf);
+	return 0;
+}
+
+static int on_event(void *arg, void *data, size_t size)
+{
+	cgroup_event(arg, data, size);
+	return 0;
+}
+
+static void on_readable(struct skep_instance *inst, void *arg, unsigned events)
+{
+	(void)inst;
+	(void)events;
+	cgroup_drain(arg);
+}
+
+void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
+{
+	const char *what = "opening it";
+	int err;
+
+	st->bpf = cgroup_bpf__open();
+	if (!st->bpf) {
+		err = -errno;
+		goto out;
+	}
+	st->bpf->rodata->hierarchy = st->reader.mounts.hierarchy;
+	what = "asking the kernel's BTF what it has";
+	err = choose(st->bpf);
+	if (err)
+		goto out;
+	if (st->host->verdict_fd >= 0) {
+		st->bpf->rodata->verdict_pids = st->host->verdict_pids;
+		what = "using the host's verdict map";
+		err = bpf_map__reuse_fd(st->bpf->maps.verdict, st->host->verdict_fd);
+		if (err)
+			goto out;
+	}
+	what = "loading it (needs CAP_BPF and CAP_PERFMON)";
+	err = cgroup_bpf__load(st->bpf);
+	if (err)
+		goto out;
+	what = "attaching it";
+	err = cgroup_bpf__attach(st->bpf);
+	if (err)
+		goto out;
+	what = "reading its ring";
+	st->ring = ring_buffer__new(bpf_map__fd(st->bpf->maps.ring), on_event, st, NULL);
+	if (!st->ring) {
+		err = -errno;
+		goto out;
+	}
+	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(st->ring), SKEP_READABLE, on_readable, st, &st->watch);
+	if (err == 0)
+		return;
+out:
+	cgroup_unload(st);
+	st->host->log(inst, SKEP_LOG_WARNING, "no hooks on the lives of cgroups: %s: %s; cgroups are sampled, but what one does after its last sample is missing",
+		      what, strerror(-err));
+}
+
+void cgroup_unload(struct cgroup_state *st)
+{
+	if (st->watch)
+		st->host->watch_close(st->watch);
+	st->watch = NULL;
+	ring_buffer__free(st->ring);
+	st->ring = NULL;
+	cgroup_bpf__destroy(st->bpf);
+	st->bpf = NULL;
+}
+
+void cgroup_drain(struct cgroup_state *st)
+{
+	uint64_t lost, full;
+
+	if (!st->ring)
+		return;
+	ring_buffer__consume(st->ring);
+	lost = __atomic_load_n(&st->bpf->bss->lost_events, __ATOMIC_RELAXED);
+	if (lost > st->lost_told)
+		st->host->lost(st->inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, lost - st->lost_told);
+	st->lost_told = lost;
+	full = __atomic_load_n(&st->bpf->bss->lost_seen, __ATOMIC_RELAXED);
+	if (full > st->seen_told && st->c_seen_full)
+		st->host->counter_set(st->c_seen_full, full);
+	st->seen_told = full;
+}
+
+/* ---- how each signal is had -------------------------------------------------------- */
+
+static void say(struct skep_instance *inst, const struct cgroup_state *st, const char *name, enum skep_signal_state state, const char *how,
+		const char *why)
+{
+	if (SKEP_HAS(st->host, signal))
+		st->host->signal(inst, name, state, how, why);
+}
+
+static bool hooked(const struct cgroup_state *st, const struct bpf_program *prog)
+{
+	return st->bpf && bpf_program__autoload(prog);
+}
+
+static void say_hooks(struct skep_instance *inst, const struct cgroup_state *st)
+{
+	static const char none[] = "this kernel has no such hook, or it could not be loaded: see the log";
+
+	if (hooked(st, st->bpf ? st->bpf->progs.on_mkdir : NULL))
+		say(inst, st, "cgroup.path", SKEP_SIGNAL_OK, "tp_btf/cgroup_mkdir", NULL);
+	else
+		say(inst, st, "cgroup.path", SKEP_SIGNAL_PARTIAL, "exec records, a walk over the hierarchy", none);
+	if (hooked(st, st->bpf ? st->bpf->progs.on_populated : NULL))
+		say(inst, st, "cgroup.end", SKEP_SIGNAL_OK, "tp_btf/cgroup_notify_populated, then its files", NULL);
+	else
+		say(inst, st, "cgroup.end", SKEP_SIGNAL_MISSING, "", none);
+	if (hooked(st, st->bpf ? st->bpf->progs.on_rmdir : NULL))
+		say(inst, st, "cgroup.end.memory", SKEP_SIGNAL_OK, "tp_btf/cgroup_rmdir", NULL);
+	else
+		say(inst, st, "cgroup.end.memory", SKEP_SIGNAL_MISSING, "", none);
+}
+
+void cgroup_say_signals(struct skep_instance *inst, struct cgroup_state *st)
+{
+	static const struct {
+		const char *name, *v1, *v2, *why;
+		enum cgroup_controller in;
+	} signals[] = {
+		{ "cgroup.memory", "memory.* of cgroup v1", "memory.* of cgroup v2", "no memory controller", CTL_MEMORY },
+		{ "cgroup.io", "blkio.throttle.* of cgroup v1", "io.stat of cgroup v2", "no io controller", CTL_IO },
+		{ "cgroup.pids", "pids.* of cgroup v1", "pids.* of cgroup v2", "no pids controller", CTL_PIDS },
+		{ "cgroup.cpu.throttling", "cpu.stat of cgroup v1", "cpu.stat of cgroup v2", "no cpu controller", CTL_CPU },
+	};
+	const struct cgroup_mount *of = st->reader.mounts.of;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		const struct cgroup_mount *m = &of[signals[i].in];
+
+		if (m->at && m->version == 1 && signals[i].in == CTL_IO)
+			say(inst, st, signals[i].name, SKEP_SIGNAL_PARTIAL, signals[i].v1, "since Linux 6.10 v1 counts only devices that have a blkio.throttle limit");
+		else if (m->at)
+			say(inst, st, signals[i].name, SKEP_SIGNAL_OK, m->version == 1 ? signals[i].v1 : signals[i].v2, NULL);
+		else
+			say(inst, st, signals[i].name, SKEP_SIGNAL_MISSING, "", signals[i].why);
+	}
+	if (of[CTL_CPUACCT].at || (of[CTL_CPU].at && of[CTL_CPU].version == 2))
+		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_OK, of[CTL_CPUACCT].at ? "cpuacct.* of cgroup v1" : "cpu.stat of cgroup v2", NULL);
+	else
+		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_MISSING, "", "no cpuacct controller");
+	if (!of[CTL_PRESSURE].at)
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "", "cgroup v1 has no pressure, and v2 is not mounted");
+	else if (access("/proc/pressure", F_OK))
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "", "a kernel without CONFIG_PSI, or booted with psi=0");
+	else if (st->reader.mounts.hierarchy)
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_PARTIAL, "*.pressure of cgroup v2", "only of cgroups that v2 has under the same path");
+	else
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_OK, "*.pressure of cgroup v2", NULL);
+	say_hooks(inst, st);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/cgroup/mounts.c - which controller is in which hierarchy, and where that is mounted:
+ * cgroup v2, v1, or both side by side (hybrid).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+/* As v1 and v2 call them; NULL: not there. */
+static const struct {
+	const char *v1, *v2;
+} names[CONTROLLERS] = {
+	[CTL_MEMORY] = { "memory", "memory" },
+	[CTL_CPU] = { "cpu", "cpu" },
+	[CTL_CPUACCT] = { "cpuacct", NULL },
+	[CTL_IO] = { "blkio", "io" },
+	[CTL_PIDS] = { "pids", "pids" },
+	[CTL_PRESSURE] = { NULL, "" }, /* of every cgroup of v2, whatever its controllers */
+};
+
+const char *const cgroup_controller_names[CONTROLLERS] = {
+	[CTL_MEMORY] = "memory",
+	[CTL_CPU] = "cpu",
+	[CTL_CPUACCT] = "cpuacct",
+	[CTL_IO] = "blkio",
+	[CTL_PIDS] = "pids",
+	[CTL_PRESSURE] = "",
+};
+
+/* mountinfo writes space, tab, newline and backslash as \ooo. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	while (*s) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+			s += 4;
+		} else {
+			*to++ = *s++;
+		}
+	}
+	*to = '\0';
+}
+
+static bool has_word(const char *list, const char *word, const char *separators)
+{
+	size_t len = strlen(word);
+
+	while (*list) {
+		size_t n = strcspn(list, separators);
+
+		if (n == len && memcmp(list, word, len) == 0)
+			return true;
+		list += n + (list[n] != '\0');
+	}
+	return false;
+}
+
+static int set_mount(struct cgroup_mount *m, const char *root, const char *at, const char *top, int version)
+{
+	char *full, *below = strdup(strcmp(top, "/") == 0 || strncmp(top, "/..", 3) == 0 ? "" : top);
+
+	if (!below || asprintf(&full, "%s%s", root, at) < 0) {
+		free(below);
+		return -ENOMEM;
+	}
+	free(m->at);
+	free(m->top);
+	*m = (struct cgroup_mount){ .at = full, .top = below, .version = version };
+	return 0;
+}
+
+/* v2's controllers at the top of what is mounted; "" when it cannot be read. */
+static void v2_controllers(const char *root, const char *at, char *ret, size_t room)
+{
+	char *path;
+	FILE *f;
+
+	*ret = '\0';
+	if (asprintf(&path, "%s%s/cgroup.controllers", root, at) < 0)
+		return;
+	f = fopen(path, "re");
+	free(path);
+	if (!f)
+		return;
+	if (!fgets(ret, (int)room, f))
+		*ret = '\0';
+	fclose(f);
+}
+
+static int take_mount(const char *root, const char *top, const char *at, const char *type, const char *super, struct cgroup_mounts *ret)
+{
+	char v2[512] = "";
+	int err = 0;
+
+	if (strcmp(type, "cgroup2") == 0)
+		v2_controllers(root, at, v2, sizeof(v2));
+	else if (strcmp(type, "cgroup") != 0)
+		return 0;
+	for (int c = 0; c < CONTROLLERS && !err; c++) {
+		struct cgroup_mount *m = &ret->of[c];
+
+		if (m->at) /* the first mount will do; a controller is in one hierarchy only */
+			continue;
+		if (strcmp(type, "cgroup2") == 0 && names[c].v2 &&
+		    (*names[c].v2 == '\0' || c == CTL_CPU || has_word(v2, names[c].v2, " \n"))) {
+			/* cpu.stat counts time without the controller, too; but v1's is better where that has it */
+			err = set_mount(m, root, at, top, 2);
+		} else if (strcmp(type, "cgroup") == 0 && names[c].v1 && has_word(super, names[c].v1, ",")) {
+			err = set_mount(m, root, at, top, 1);
+		}
+	}
+	return err;
+}
+
+static int read_mounts(const char *root, int version, struct cgroup_mounts *ret)
+{
+	char *path, *line = NULL;
+	size_t room = 0;
+	int err = 0;
+	FILE *f;
+
+	if (asprintf(&path, "%s/proc/self/mountinfo", root) < 0)
+		return -ENOMEM;
+	f = fopen(path, "re");
+	free(path);
+	if (!f)
+		return -errno;
+	while (!err && getline(&line, &room, f) > 0) {
+		/* 36 35 98:0 /root /mount options [optional]... - type source super-options */
+		char *save = NULL, *field = strtok_r(line, " \n", &save), *top, *at, *type, *super;
+
+		for (int i = 0; field && i < 3; i++)
+			field = strtok_r(NULL, " \n", &save);
+		top = field;
+		at = top ? strtok_r(NULL, " \n", &save) : NULL;
+		for (field = at; field && strcmp(field, "-") != 0;)
+			field = strtok_r(NULL, " \n", &save);
+		type = field ? strtok_r(NULL, " \n", &save) : NULL;
+		super = type && strtok_r(NULL, " \n", &save) ? strtok_r(NULL, " \n", &save) : NULL;
+		if (!super || strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0)
+			continue;
+		unescape(top);
+		unescape(at);
+		err = take_mount(root, top, at, type, super, ret);
+	}
+	free(line);
+	fclose(f);
+	return err;
+}
+
+/* The number of v1's hierarchy with the memory controller; 0: it is v2's, or there is none. */
+static int memory_hierarchy(const char *root)
+{
+	char line[256], *path;
+	int found = 0;
+	FILE *f;
+
+	if (asprintf(&path, "%s/proc/cgroups", root) < 0)
+		return 0;
+	f = fopen(path, "re");
+	free(path);
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned hierarchy, cgroups, enabled;
+
+		if (sscanf(line, "memory %u %u %u", &hierarchy, &cgroups, &enabled) == 3)
+			found = enabled ? (int)hierarchy : 0;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+int cgroup_mounts_find(const char *root, struct cgroup_mounts *ret)
+{
+	struct cgroup_mounts m = { .hierarchy = memory_hierarchy(root) };
+	int err;
+
+	/* v1 first: on a hybrid host v2 has only what v1 has not. */
+	err = read_mounts(root, 1, &m);
+	if (!err)
+		err = read_mounts(root, 2, &m);
+	/* Ids are of the hierarchy that limits memory; the pressure of a cgroup is where v2 is. */
+	m.ids = m.hierarchy ? CTL_MEMORY : CTL_PRESSURE;
+	if (!err && (!m.of[m.ids].at || m.of[m.ids].version != (m.hierarchy ? 1 : 2)))
+		err = -ENOENT;
+	if (err) {
+		cgroup_mounts_free(&m);
+		return err;
+	}
+	*ret = m;
+	return 0;
+}
+
+void cgroup_mounts_free(struct cgroup_mounts *m)
+{
+	for (int c = 0; c < CONTROLLERS; c++) {
+		free(m->of[c].at);
+		free(m->of[c].top);
+		m->of[c] = (struct cgroup_mount){ .at = NULL };
+	}
+}
+
+int cgroup_mount_path(const struct cgroup_mount *m, const char *path, const char *file, char **ret)
+{
+	size_t top = m->at ? strlen(m->top) : 0;
+
+	if (!m->at || strncmp(path, m->top, top) != 0 || (path[top] && path[top] != '/'))
+		return -ENOENT;
+	path += top;
+	if (strcmp(path, "/") == 0)
+		path++;
+	return asprintf(ret, "%s%s%s%s", m->at, path, file ? "/" : "", file ? file : "") < 0 ? -ENOMEM : 0;
+}
