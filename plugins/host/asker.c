@@ -32,11 +32,6 @@ static uint64_t now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static int ask(const char *path, struct statvfs *ret)
-{
-	return statvfs(path, ret);
-}
-
 static void asker_free(struct asker *a)
 {
 	pthread_cond_destroy(&a->wake);
@@ -91,7 +86,7 @@ int asker_new(asker_call call, struct asker **ret)
 
 	if (!a)
 		return -ENOMEM;
-	a->call = call ? call : ask;
+	a->call = call;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->wake, NULL);
 	err = -pthread_attr_init(&attr);

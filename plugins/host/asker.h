@@ -25,7 +25,6 @@ struct question {
 
 struct asker;
 
-/* The call that asks: for tests. NULL: statvfs. */
 typedef int (*asker_call)(const char *path, struct statvfs *ret);
 
 int asker_new(asker_call, struct asker **ret);

@@ -57,25 +57,29 @@ enum cloud_provider cloud_guess(const char *vendor, const char *product)
 	return CLOUD_UNKNOWN;
 }
 
-static bool printable(struct text t, char to[CLOUD_VALUE])
+/* One word of visible ASCII that fits. */
+static bool printable(struct text t)
 {
-	t = text_trim(t);
-	if (text_len(t) == 0 || text_len(t) >= CLOUD_VALUE)
-		return false;
 	for (const char *at = t.at; at < t.end; at++)
 		if (*at <= ' ' || *at > '~')
 			return false;
-	text_copy(t, to, CLOUD_VALUE);
-	return true;
+	return text_len(t) > 0 && text_len(t) < CLOUD_VALUE;
 }
 
 bool cloud_value(struct text t, char to[CLOUD_VALUE])
 {
-	const char *slash = text_len(t) ? memrchr(t.at, '/', text_len(t)) : NULL;
+	const char *slash;
 
+	t = text_trim(t);
+	if (!printable(t))
+		return false;
+	slash = memrchr(t.at, '/', text_len(t));
 	if (slash)
 		t.at = slash + 1;
-	return printable(t, to);
+	if (text_len(t) == 0)
+		return false;
+	text_copy(t, to, CLOUD_VALUE);
+	return true;
 }
 
 /* 0: answered, with status 200. */
@@ -132,11 +136,13 @@ static bool aws(struct cloud *c)
 	/* IMDSv2 only: version 1 is what forged requests are made with */
 	if (ask(c, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60", &r))
 		return false;
-	if (!printable(r.body, token) ||
-	    !text_format(header, sizeof(header), "X-aws-ec2-metadata-token: %s", token)) {
+	r.body = text_trim(r.body);
+	if (!printable(r.body)) {
 		c->err = -EBADMSG;
 		return false;
 	}
+	text_copy(r.body, token, sizeof(token)); /* the next answer overwrites it */
+	text_format(header, sizeof(header), "X-aws-ec2-metadata-token: %s", token);
 	if (!first(c, "/latest/meta-data/instance-id", header, false))
 		return false;
 	c->found = CLOUD_AWS;

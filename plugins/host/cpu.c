@@ -133,10 +133,16 @@ static bool online(const struct cpu_snapshot *s, uint32_t i)
 	return i < s->n && s->cpu[i].online;
 }
 
+/* Wraps where the text is nonsense, as signed numbers may not. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 static void add(int64_t to[CPU_MODES], const uint64_t before[CPU_MODES], const uint64_t now[CPU_MODES], uint64_t tick_ns)
 {
 	for (unsigned i = 0; i < CPU_MODES; i++)
-		to[i] = (int64_t)((uint64_t)to[i] + (now[i] - before[i]) * tick_ns); /* wraps where the text is nonsense */
+		to[i] = plus(to[i], (int64_t)((now[i] - before[i]) * tick_ns));
 }
 
 void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot *now, uint64_t tick_ns, struct cpu_delta *ret)
@@ -160,7 +166,7 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 			add(ret->time_ns, before->cpu[i].ticks, now->cpu[i].ticks, tick_ns);
 
 	/* A CPU that went and came back between two readings: its counters may have begun anew (before 6.9). */
-	idle = (int64_t)((uint64_t)ret->time_ns[CPU_IDLE] + (uint64_t)ret->time_ns[CPU_IOWAIT]);
+	idle = plus(ret->time_ns[CPU_IDLE], ret->time_ns[CPU_IOWAIT]);
 	elapsed = (int64_t)(ret->elapsed_ns * ret->cpus);
 	slack = (int64_t)tick_ns * (ret->changed ? 2 * (int64_t)ret->cpus : 2) + (int64_t)ret->cpus * 5000000;
 	ret->odd = idle < -slack || idle > elapsed + slack;
@@ -170,8 +176,8 @@ void cpu_account(struct cpu_ledger *l, const struct cpu_delta *d)
 {
 	if (d->odd)
 		return;
-	l->capacity += (int64_t)d->elapsed_ns * d->cpus;
-	l->idle += d->time_ns[CPU_IDLE] + d->time_ns[CPU_IOWAIT];
-	l->irq += d->time_ns[CPU_IRQ] + d->time_ns[CPU_SOFTIRQ];
-	l->steal += d->time_ns[CPU_STEAL];
+	l->capacity = plus(l->capacity, (int64_t)(d->elapsed_ns * d->cpus));
+	l->idle = plus(l->idle, plus(d->time_ns[CPU_IDLE], d->time_ns[CPU_IOWAIT]));
+	l->irq = plus(l->irq, plus(d->time_ns[CPU_IRQ], d->time_ns[CPU_SOFTIRQ]));
+	l->steal = plus(l->steal, d->time_ns[CPU_STEAL]);
 }

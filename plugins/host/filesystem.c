@@ -12,6 +12,8 @@
 
 #include "state.h"
 
+asker_call filesystem_call = statvfs;
+
 static const struct mount *mount_of(const struct space *s, uint32_t major, uint32_t minor)
 {
 	for (uint32_t i = 0; i < s->mounts.n; i++)
@@ -177,7 +179,7 @@ static void ask(struct skep_instance *inst, struct host_probe *st, uint64_t now_
 	if (!local && !network)
 		return;
 	refresh(inst, st);
-	err = s->asker ? 0 : asker_new(s->call, &s->asker);
+	err = s->asker ? 0 : asker_new(filesystem_call, &s->asker);
 	if (err) {
 		st->host->log(inst, SKEP_LOG_WARNING, "no thread for asking file systems: %s; their space is missing now", strerror(-err));
 		return;

@@ -30,7 +30,6 @@ struct space {
 	struct mounts mounts; /* as read last */
 	struct space_answer answer[MOUNT_MOST];
 	uint32_t n_answers;
-	asker_call call; /* for tests */
 };
 
 #endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/fuzz/fuzz_host.c - text as if from the kernel, from files of the system or from a metadata
+ * service, for each parser of the probe "host".  The first byte chooses; nothing may be read beyond
+ * the input, and what a parser says must hold together.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugins/host/state.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void stat_file(struct text t)
+{
+	static struct cpu_snapshot s[2];
+	struct cpu_ledger l = { 0 };
+	struct cpu_counts counts;
+	struct cpu_delta d;
+	uint64_t bad, online = 0;
+
+	/* the first half is what was before */
+	struct text half = { t.at, t.at + text_len(t) / 2 }, rest = { half.end, t.end };
+
+	if (cpu_parse(half, &s[0], &counts, &bad) || cpu_parse(rest, &s[1], &counts, &bad))
+		return;
+	for (uint32_t i = 0; i < s[1].n; i++)
+		online += s[1].cpu[i].online;
+	check(online == s[1].online && s[1].n <= s[1].room && s[1].n <= CPU_MOST);
+	s[0].mono_ns = 0;
+	s[1].mono_ns = 1000000000;
+	cpu_difference(&s[0], &s[1], 10000000, &d);
+	check(d.cpus <= s[0].online && d.cpus <= s[1].online);
+	cpu_account(&l, &d);
+}
+
+static void lines(struct text t, bool disk)
+{
+	static struct seen seen;
+	struct text line, name;
+	uint64_t value[SEEN_VALUES];
+
+	seen_begin(&seen);
+	while (text_line(&t, &line)) {
+		struct seen_entry *e;
+		bool fresh;
+
+		if (disk ? disk_line(line, &name, value) : network_line(line, &name, value))
+			continue;
+		check(name.at >= line.at && name.end <= line.end && text_len(name) > 0);
+		if (seen_find(&seen, name, &e, &fresh) == 0) {
+			check(text_is(name, e->name) || memchr(name.at, '\0', text_len(name)));
+			seen_delta(e->value[0], value[0]);
+			memcpy(e->value, value, sizeof(e->value));
+		}
+	}
+	seen_end(&seen);
+	seen_free(&seen);
+}
+
+static void mounts(struct text t)
+{
+	static struct mounts m;
+
+	mounts_parse(t, &m);
+	check(m.n <= MOUNT_MOST);
+	for (uint32_t i = 0; i < m.n; i++)
+		check(m.mount[i].path[0] == '/' && strlen(m.mount[i].path) < MOUNT_PATH && strlen(m.mount[i].device) < MOUNT_PATH);
+}
+
+static void http(const uint8_t *data, size_t size)
+{
+	struct http_reply r;
+	/* as long as it is, so that the sanitizer sees what lies beyond */
+	char *copy = malloc(size ? size : 1), value[CLOUD_VALUE];
+	bool closed = size & 1;
+	int err;
+
+	check(copy);
+	if (size)
+		memcpy(copy, data, size);
+	err = http_parse(copy, size, closed, &r);
+	check(err == 0 || err == -EBADMSG || (err == -EAGAIN && !closed));
+	if (err == 0) {
+		check(r.status >= 100 && r.status <= 599);
+		check(r.body.at >= copy && r.body.at <= r.body.end && r.body.end <= copy + size);
+		if (cloud_value(r.body, value))
+			check(strlen(value) > 0 && strlen(value) < CLOUD_VALUE && !strchr(value, '/'));
+	}
+	free(copy);
+}
+
+static void texts(struct text t)
+{
+	struct identity_os os = { 0 };
+	struct identity_machine m = { 0 };
+	struct memory_record memory = { 0 };
+	struct load_record load = { 0 };
+	uint64_t vm[N_VM], n;
+	unsigned found;
+	char id[33], line[64];
+	struct sockaddr_in to;
+
+	identity_os_release(t, &os);
+	identity_cpuinfo(t, &m);
+	if (meminfo_parse(t, &memory, &n) == 0)
+		check(memory.used <= memory.limit);
+	vmstat_parse(t, vm, &found);
+	loadavg_parse(t, &load);
+	if (text_list(t, &n))
+		check(n <= (text_len(t) / 2 + 1) * ((1u << 20) + 1));
+	text_copy(t, line, sizeof(line));
+	if (identity_machine_id(line, id) == 0)
+		check(strlen(id) == 32);
+	http_endpoint(line, &to);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *copy;
+	struct text t;
+
+	if (size < 1)
+		return 0;
+	copy = malloc(size - 1 ? size - 1 : 1);
+	if (!copy)
+		return 0;
+	memcpy(copy, data + 1, size - 1);
+	t = (struct text){ copy, copy + size - 1 };
+	switch (data[0] % 6) {
+	case 0:
+		stat_file(t);
+		break;
+	case 1:
+		lines(t, true);
+		break;
+	case 2:
+		lines(t, false);
+		break;
+	case 3:
+		mounts(t);
+		break;
+	case 4:
+		http(data + 1, size - 1);
+		break;
+	default:
+		texts(t);
+	}
+	free(copy);
+	return 0;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/cpu.c and account.c: /proc/stat, CPUs that come and go, the account, and what a
+ * kernel's types say about it.
+ */
+#include <bpf/btf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "plugins/host/cpu.h"
+
+#define TICK UINT64_C(10000000)
+#define SECOND UINT64_C(1000000000)
+
+static int parse(const char *s, struct cpu_snapshot *snap, struct cpu_counts *counts, uint64_t *bad)
+{
+	return cpu_parse(text_of(s), snap, counts, bad);
+}
+
+static void stat_file(void **state)
+{
+	struct cpu_snapshot s = { 0 };
+	struct cpu_counts c;
+	uint64_t bad = 9;
+
+	(void)state;
+	assert_int_equal(parse("cpu  1 2 3 4 5 6 7 8 9 10\n"
+			       "cpu0 1 0 0 0 0 0 0 0 0 0\n"
+			       "cpu5 0 2 3 4 5 6 7 8 9 10\n"
+			       "intr 123 0 0 1\nctxt 77\nbtime 5\nprocesses 12\nprocs_running 2\nprocs_blocked 1\nsoftirq 1 2\n",
+			       &s, &c, &bad),
+			 0);
+	assert_int_equal(bad, 0);
+	assert_int_equal(s.online, 2);
+	assert_int_equal(s.n, 6);
+	assert_true(s.cpu[0].online && s.cpu[5].online && !s.cpu[1].online);
+	assert_int_equal(s.total[CPU_STEAL], 8);
+	assert_int_equal(s.cpu[5].ticks[CPU_IOWAIT], 5);
+	assert_int_equal(c.interrupts, 123);
+	assert_int_equal(c.switches, 77);
+	assert_int_equal(c.created, 12);
+	assert_int_equal(c.running, 2);
+	assert_int_equal(c.blocked, 1);
+	cpu_snapshot_free(&s);
+}
+
+static void stat_bad(void **state)
+{
+	struct cpu_snapshot s = { 0 };
+	struct cpu_counts c;
+	uint64_t bad;
+
+	(void)state;
+	/* seven modes, letters, the same CPU twice, a number beyond any kernel's: each line is left out and counted */
+	assert_int_equal(parse("cpu  1 2 3 4 5 6 7 8\ncpu0 1 2 3 4 5 6 7 8\ncpu1 1 2 3 4 5 6 7\ncpu2 1 2 3 4 5 6 7 x\n"
+			       "cpu0 1 2 3 4 5 6 7 8\ncpu8192 1 2 3 4 5 6 7 8\ncpux 1 2 3 4 5 6 7 8\nctxt -1\n",
+			       &s, &c, &bad),
+			 0);
+	assert_int_equal(bad, 6);
+	assert_int_equal(s.online, 1);
+	assert_int_equal(parse("", &s, &c, &bad), -EBADMSG);
+	assert_int_equal(parse("cpu  1 2 3 4 5 6 7 8\n", &s, &c, &bad), -EBADMSG);
+	assert_int_equal(parse("cpu0 1 2 3 4 5 6 7 8\n", &s, &c, &bad), -EBADMSG);
+	cpu_snapshot_free(&s);
+}
+
+static void make(struct cpu_snapshot *s, uint64_t mono_ns, const char *text)
+{
+	struct cpu_counts c;
+	uint64_t bad;
+
+	s->mono_ns = mono_ns;
+	assert_int_equal(parse(text, s, &c, &bad), 0);
+}
+
+/* The same CPUs: by the line of all, which is finer than the sum of the single ones. */
+static void same_cpus(void **state)
+{
+	struct cpu_snapshot a = { 0 }, b = { 0 };
+	struct cpu_ledger l = { 0 };
+	struct cpu_delta d;
+
+	(void)state;
+	make(&a, 5 * SECOND, "cpu  0 0 0 100 10 3 4 5\ncpu0 0 0 0 50 5 0 0 0\ncpu1 0 0 0 50 5 0 0 0\n");
+	make(&b, 7 * SECOND, "cpu  90 0 0 380 20 4 6 8\ncpu0 0 0 0 189 9 0 0 0\ncpu1 0 0 0 189 9 0 0 0\n");
+	cpu_difference(&a, &b, TICK, &d);
+	assert_false(d.changed || d.odd);
+	assert_int_equal(d.cpus, 2);
+	assert_int_equal(d.time_ns[CPU_IDLE], 280 * TICK);
+	cpu_account(&l, &d);
+	assert_int_equal(l.capacity, 4 * SECOND);
+	assert_int_equal(l.idle, 290 * TICK);
+	assert_int_equal(l.irq, 3 * TICK);
+	assert_int_equal(l.steal, 3 * TICK);
+	cpu_snapshot_free(&a);
+	cpu_snapshot_free(&b);
+}
+
+/* iowait goes back when a task is woken elsewhere; idle then has gone on by as much. */
+static void iowait_back(void **state)
+{
+	struct cpu_snapshot a = { 0 }, b = { 0 };
+	struct cpu_ledger l = { 0 };
+	struct cpu_delta d;
+
+	(void)state;
+	make(&a, 0, "cpu  0 0 0 100 50 0 0 0\ncpu0 0 0 0 100 50 0 0 0\n");
+	make(&b, SECOND, "cpu  0 0 0 240 10 0 0 0\ncpu0 0 0 0 240 10 0 0 0\n");
+	cpu_difference(&a, &b, TICK, &d);
+	assert_false(d.odd);
+	assert_true(d.time_ns[CPU_IOWAIT] == -40 * (int64_t)TICK);
+	cpu_account(&l, &d);
+	assert_int_equal(l.idle, SECOND);
+	cpu_snapshot_free(&a);
+	cpu_snapshot_free(&b);
+}
+
+/* One of three goes, another comes: the account has the two that were there all the time. */
+static void hotplug(void **state)
+{
+	struct cpu_snapshot a = { 0 }, b = { 0 };
+	struct cpu_ledger l = { 0 };
+	struct cpu_delta d;
+
+	(void)state;
+	make(&a, 0, "cpu  0 0 0 999999 0 0 0 0\ncpu0 0 0 0 100 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0\ncpu2 0 0 0 7777 0 0 0 0\n");
+	make(&b, SECOND, "cpu  0 0 0 12 0 0 0 0\ncpu0 0 0 0 150 0 0 0 1\ncpu1 0 0 0 300 0 0 0 0\ncpu3 0 0 0 99999 0 0 0 0\n");
+	cpu_difference(&a, &b, TICK, &d);
+	assert_true(d.changed);
+	assert_false(d.odd);
+	assert_int_equal(d.cpus, 2);
+	cpu_account(&l, &d);
+	assert_int_equal(l.capacity, 2 * SECOND);
+	assert_int_equal(l.idle, 150 * TICK);
+	assert_int_equal(l.steal, TICK);
+	/* and back to a constant set */
+	make(&a, 2 * SECOND, "cpu  0 0 0 162 0 0 0 0\ncpu0 0 0 0 200 0 0 0 1\ncpu1 0 0 0 350 0 0 0 0\ncpu3 0 0 0 100049 0 0 0 0\n");
+	cpu_difference(&b, &a, TICK, &d);
+	assert_false(d.changed || d.odd);
+	cpu_account(&l, &d);
+	assert_int_equal(l.capacity, 5 * SECOND);
+	assert_int_equal(l.idle, 300 * TICK);
+	cpu_snapshot_free(&a);
+	cpu_snapshot_free(&b);
+}
+
+/* Off and on again between two readings: the same CPUs, but the counters began anew. Not in the account. */
+static void began_anew(void **state)
+{
+	struct cpu_snapshot a = { 0 }, b = { 0 };
+	struct cpu_ledger l = { 0 };
+	struct cpu_delta d;
+
+	(void)state;
+	make(&a, 0, "cpu  0 0 0 9000 0 0 0 0\ncpu0 0 0 0 4500 0 0 0 0\ncpu1 0 0 0 4500 0 0 0 0\n");
+	make(&b, SECOND, "cpu  0 0 0 4600 0 0 0 0\ncpu0 0 0 0 4600 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n");
+	cpu_difference(&a, &b, TICK, &d);
+	assert_true(d.odd);
+	cpu_account(&l, &d);
+	assert_int_equal(l.capacity, 0);
+	assert_int_equal(l.idle, 0);
+	/* more idle time than there was time: just as odd; a few ticks more are the reading's own time */
+	make(&b, SECOND, "cpu  0 0 0 9210 0 0 0 0\ncpu0 0 0 0 4600 0 0 0 0\ncpu1 0 0 0 4610 0 0 0 0\n");
+	cpu_difference(&a, &b, TICK, &d);
+	assert_true(d.odd);
+	make(&b, SECOND, "cpu  0 0 0 9202 0 0 0 0\ncpu0 0 0 0 4600 0 0 0 0\ncpu1 0 0 0 4602 0 0 0 0\n");
+	cpu_difference(&a, &b, TICK, &d);
+	assert_false(d.odd);
+	cpu_snapshot_free(&a);
+	cpu_snapshot_free(&b);
+}
+
+/* Over many readings each level is cut to a tick, but the error does not add up. */
+static void no_drift(void **state)
+{
+	struct cpu_snapshot s[2] = { 0 };
+	struct cpu_ledger l = { 0 };
+	uint64_t idle_ns = 0;
+	char text[128];
+
+	(void)state;
+	make(&s[0], 0, "cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\n");
+	for (unsigned i = 1; i <= 1000; i++) {
+		struct cpu_delta d;
+
+		idle_ns += 13 * SECOND / 1000; /* 1.3 ticks each time */
+		snprintf(text, sizeof(text), "cpu  0 0 0 %llu 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\n", (unsigned long long)(idle_ns / TICK));
+		make(&s[i % 2], i * 20 * SECOND / 1000, text);
+		cpu_difference(&s[(i - 1) % 2], &s[i % 2], TICK, &d);
+		assert_false(d.odd);
+		cpu_account(&l, &d);
+	}
+	assert_int_equal(l.capacity, 20 * SECOND);
+	assert_true(idle_ns - (uint64_t)l.idle < TICK);
+	cpu_snapshot_free(&s[0]);
+	cpu_snapshot_free(&s[1]);
+}
+
+/* A kernel's types, made for the test. */
+static void kernel(const char *root, bool irq, bool steal, bool tickless, const char *cmdline)
+{
+	struct btf *btf = btf__new_empty();
+	char path[256];
+	const void *raw;
+	uint32_t size;
+	FILE *out;
+	int u64_id;
+
+	assert_non_null(btf);
+	u64_id = btf__add_int(btf, "u64", 8, 0);
+	assert_true(btf__add_struct(btf, "rq", 24) > 0);
+	assert_int_equal(btf__add_field(btf, "clock", u64_id, 0, 0), 0);
+	if (irq)
+		assert_int_equal(btf__add_field(btf, "prev_irq_time", u64_id, 64, 0), 0);
+	if (steal)
+		assert_int_equal(btf__add_field(btf, "prev_steal_time_rq", u64_id, 128, 0), 0);
+	if (tickless) {
+		assert_true(btf__add_struct(btf, "tick_sched", 8) > 0);
+		assert_int_equal(btf__add_field(btf, "idle_sleeptime", u64_id, 0, 0), 0);
+	}
+	raw = btf__raw_data(btf, &size);
+	assert_non_null(raw);
+	snprintf(path, sizeof(path), "%s/vmlinux", root);
+	out = fopen(path, "we");
+	assert_non_null(out);
+	assert_int_equal(fwrite(raw, 1, size, out), size);
+	fclose(out);
+	btf__free(btf);
+	snprintf(path, sizeof(path), "%s/proc", root);
+	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+	snprintf(path, sizeof(path), "%s/proc/cmdline", root);
+	out = fopen(path, "we");
+	assert_non_null(out);
+	fputs(cmdline, out);
+	fclose(out);
+}
+
+static void accounting(void **state)
+{
+	char root[] = "/tmp/skep-cpu.XXXXXX", btf[64], path[64];
+	struct cpu_accounting a;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	fd = open(root, O_PATH);
+	snprintf(btf, sizeof(btf), "%s/vmlinux", root);
+
+	cpu_accounting_ask(fd, btf, &a); /* a kernel without BTF */
+	assert_false(a.known || a.irq_time || a.steal_time || a.tickless);
+
+	kernel(root, true, true, true, "quiet root=/dev/vda\n");
+	cpu_accounting_ask(fd, btf, &a);
+	assert_true(a.known && a.irq_time && a.steal_time && a.tickless);
+	assert_false(a.irq_time_off || a.tickless_off);
+
+	kernel(root, false, true, false, "quiet tsc=noirqtime nohz=off\n");
+	cpu_accounting_ask(fd, btf, &a);
+	assert_true(a.known && !a.irq_time && a.steal_time && !a.tickless);
+	assert_true(a.irq_time_off && a.tickless_off);
+
+	kernel(root, true, false, true, "tsc=noirqtimes\n");
+	cpu_accounting_ask(fd, btf, &a);
+	assert_true(a.known && a.irq_time && !a.steal_time && a.tickless);
+	assert_false(a.irq_time_off);
+
+	close(fd);
+	unlink(btf);
+	snprintf(path, sizeof(path), "%s/proc/cmdline", root);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/proc", root);
+	rmdir(path);
+	assert_int_equal(rmdir(root), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stat_file), cmocka_unit_test(stat_bad),   cmocka_unit_test(same_cpus), cmocka_unit_test(iowait_back),
+		cmocka_unit_test(hotplug),   cmocka_unit_test(began_anew), cmocka_unit_test(no_drift),  cmocka_unit_test(accounting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

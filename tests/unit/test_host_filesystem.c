@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/asker.c and filesystem.c: file systems that answer, that do not, and that do again.
+ * What hangs is a call of the test's own, which waits as long as the test wants.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/host_fixture.h"
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
+static bool shut;   /* those whose path has "dead" in it hang */
+static unsigned waiting, asked;
+static int error;   /* of those whose path has "broken" in it */
+
+static int fake(const char *path, struct statvfs *ret)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&gate);
+	asked++;
+	waiting++;
+	while (shut && strstr(path, "dead"))
+		pthread_cond_wait(&opened, &gate);
+	waiting--;
+	if (strstr(path, "broken"))
+		err = error;
+	pthread_mutex_unlock(&gate);
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	*ret = (struct statvfs){ .f_frsize = 4096, .f_blocks = strstr(path, "pseudo") ? 0 : 1000, .f_bfree = 400, .f_bavail = 300,
+				 .f_files = 50, .f_ffree = 20 };
+	return 0;
+}
+
+static void set_gate(bool is_shut)
+{
+	pthread_mutex_lock(&gate);
+	shut = is_shut;
+	pthread_cond_broadcast(&opened);
+	pthread_mutex_unlock(&gate);
+}
+
+static unsigned hanging(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&gate);
+	n = waiting;
+	pthread_mutex_unlock(&gate);
+	return n;
+}
+
+/* Samples until there are n records that match; false after five seconds. */
+static bool step_until(struct host_fixture *f, const char *match, unsigned n)
+{
+	for (int i = 0; i < 500; i++) {
+		host_step(f);
+		if (host_count(f, STREAM_FILESYSTEM, match) >= n)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static void begin(struct host_fixture *f, const char *mountinfo)
+{
+	host_fixture_init(f);
+	host_write(f, "proc/1/mountinfo", mountinfo);
+	mock_option(&f->m, "filesystems", "1ms");
+	mock_option(&f->m, "network_filesystems", "1ms");
+	mock_option(&f->m, "filesystem_timeout", "50ms");
+	assert_int_equal(mock_open(&f->m), 0);
+	error = 0;
+	asked = 0;
+}
+
+/* start() makes the table and asks at once: the call is put in its place before. */
+static void start(struct host_fixture *f)
+{
+	filesystem_call = fake;
+	assert_int_equal(f->m.plugin->start(&f->m.instance, f->m.state), 0);
+}
+
+#define LOCAL "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
+#define DEAD "28 27 0:40 / /dead ro - nfs4 srv:/a ro\n"
+#define OTHER "29 27 0:41 / /other rw - nfs4 srv:/b rw\n"
+
+static void answers(void **state)
+{
+	struct host_fixture f;
+
+	(void)state;
+	begin(&f, LOCAL "30 27 0:50 / /pseudo rw - strangefs none rw\n");
+	start(&f);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.device"), "/dev/vda");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.mode"), "rw");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "stale"), "0");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.limit"), "4096000");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.usage.used"), "2457600");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.usage.free"), "1228800");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.usage.reserved"), "409600");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.inode.usage.used"), "30");
+	assert_int_equal(host_count(&f, STREAM_FILESYSTEM, "system.filesystem.type=strangefs"), 0); /* no blocks: no space */
+	host_fixture_free(&f);
+}
+
+/* The others are reported all the time, the dead one as stale, and again when its server is back. */
+static void dead_server(void **state)
+{
+	struct host_fixture f;
+
+	(void)state;
+	begin(&f, DEAD LOCAL OTHER);
+	set_gate(true);
+	start(&f);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/other", 1));
+	assert_true(step_until(&f, "stale=1", 1));
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.mountpoint"), "/dead");
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.limit"), "0"); /* it never answered */
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
+	assert_int_equal(f.st->space->n_stuck, 1); /* asked by one thread, not by one more each round */
+	assert_true(mock_counter(&f.m, "filesystems_stale") == 1);
+	assert_non_null(strstr(f.m.logged, "/dead"));
+	set_gate(false);
+	for (int i = 0; i < 500 && f.st->space->n_stuck; i++) {
+		host_step(&f);
+		usleep(1000);
+	}
+	assert_int_equal(f.st->space->n_stuck, 0);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/dead", 1));
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "system.filesystem.mountpoint=/dead", "stale"), "0");
+	host_fixture_free(&f);
+}
+
+/* Stop and close while a thread hangs: neither waits for it, and it frees what is its own when it is back. */
+static void stop_while_dead(void **state)
+{
+	struct host_fixture f;
+	unsigned before = hanging();
+
+	(void)state;
+	begin(&f, DEAD);
+	set_gate(true);
+	start(&f);
+	for (int i = 0; i < 500 && hanging() == before; i++)
+		usleep(1000);
+	assert_int_equal(hanging(), before + 1);
+	host_fixture_free(&f); /* in a round */
+
+	begin(&f, DEAD LOCAL);
+	start(&f);
+	assert_true(step_until(&f, "stale=1", 1));
+	host_fixture_free(&f); /* left behind */
+	assert_int_equal(hanging(), before + 2);
+	set_gate(false);
+	for (int i = 0; i < 500 && hanging() != before; i++)
+		usleep(1000);
+	assert_int_equal(hanging(), before);
+	usleep(20000); /* their threads' ends */
+}
+
+/* No more threads than there is room for, whatever hangs; and it goes on when they are back. */
+static void many_dead(void **state)
+{
+	struct host_fixture f;
+	char mounts[4096] = "";
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++)
+		snprintf(mounts + strlen(mounts), sizeof(mounts) - strlen(mounts), "%u 1 0:%u / /dead%u rw - nfs4 srv:/%u rw\n", i, 100 + i, i, i);
+	snprintf(mounts + strlen(mounts), sizeof(mounts) - strlen(mounts), LOCAL);
+	begin(&f, mounts);
+	set_gate(true);
+	start(&f);
+	for (int i = 0; i < 120; i++) {
+		host_step(&f);
+		usleep(10000);
+	}
+	/* network ones leave one thread to the local ones */
+	assert_int_equal(f.st->space->n_stuck, STUCK_MOST - 1);
+	assert_int_equal(hanging(), STUCK_MOST - 1);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
+	set_gate(false);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/dead11", 1));
+	assert_int_equal(f.st->space->n_stuck, 0);
+	host_fixture_free(&f);
+}
+
+/* ESTALE is told; what we may not see is not. */
+static void errors(void **state)
+{
+	struct host_fixture f;
+
+	(void)state;
+	begin(&f, LOCAL "28 27 0:40 / /broken rw - nfs4 srv:/a rw\n");
+	error = ESTALE;
+	start(&f);
+	assert_true(step_until(&f, "stale=1", 1));
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.mountpoint"), "/broken");
+	pthread_mutex_lock(&gate);
+	error = EACCES;
+	pthread_mutex_unlock(&gate);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
+	usleep(20000);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
+	assert_int_equal(host_count(&f, STREAM_FILESYSTEM, "system.filesystem.mountpoint=/broken"), 0);
+	host_fixture_free(&f);
+}
+
+static void options(void **state)
+{
+	struct host_fixture f;
+
+	(void)state;
+	begin(&f, LOCAL OTHER);
+	mock_option(&f.m, "network_filesystems", "0s");
+	start(&f);
+	assert_non_null(strstr(f.signals, "host.filesystem=partial"));
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
+	assert_int_equal(host_count(&f, STREAM_FILESYSTEM, "system.filesystem.mountpoint=/other"), 0);
+	host_fixture_free(&f);
+
+	begin(&f, LOCAL);
+	mock_option(&f.m, "filesystems", "0s");
+	start(&f);
+	assert_non_null(strstr(f.signals, "host.filesystem=off"));
+	host_step(&f);
+	usleep(20000);
+	host_step(&f);
+	assert_int_equal(host_count(&f, STREAM_FILESYSTEM, NULL), 0);
+	assert_int_equal(asked, 0);
+	host_fixture_free(&f);
+}
+
+/* Unmounted and mounted between rounds. */
+static void mounts_change(void **state)
+{
+	struct host_fixture f;
+
+	(void)state;
+	begin(&f, LOCAL OTHER);
+	start(&f);
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/other", 1));
+	host_write(&f, "proc/1/mountinfo", LOCAL "31 27 8:1 / /new rw - xfs /dev/sda1 rw\n");
+	assert_true(step_until(&f, "system.filesystem.mountpoint=/new", 1));
+	assert_int_equal(host_count(&f, STREAM_FILESYSTEM, "system.filesystem.mountpoint=/other"), 0);
+	assert_int_equal(f.st->space->n_answers, 2);
+	host_fixture_free(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers),   cmocka_unit_test(dead_server), cmocka_unit_test(stop_while_dead), cmocka_unit_test(many_dead),
+		cmocka_unit_test(errors),    cmocka_unit_test(options),     cmocka_unit_test(mounts_change),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/text.c and seen.c: words and numbers, files, devices that come and go.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "plugins/host/seen.h"
+#include "plugins/host/text.h"
+
+static bool u64(const char *s, uint64_t *ret)
+{
+	struct text t = text_of(s);
+
+	return text_u64(&t, ret);
+}
+
+static void numbers(void **state)
+{
+	uint64_t v = 7;
+	double d = 7;
+	struct text t;
+
+	(void)state;
+	assert_true(u64(" \t42 x", &v));
+	assert_int_equal(v, 42);
+	assert_true(u64("18446744073709551615", &v));
+	assert_true(v == UINT64_MAX);
+	assert_false(u64("18446744073709551616", &v));
+	assert_false(u64("99999999999999999999999", &v));
+	assert_false(u64("-1", &v));
+	assert_false(u64("+1", &v));
+	assert_false(u64("1x", &v));
+	assert_false(u64("", &v));
+	assert_false(u64("  ", &v));
+
+	t = text_of("2.50 1.125 3 .5 1.x 1.1234567890");
+	assert_true(text_f64(&t, &d) && d == 2.5);
+	assert_true(text_f64(&t, &d) && d == 1.125);
+	assert_true(text_f64(&t, &d) && d == 3);
+	assert_false(text_f64(&t, &d)); /* .5 */
+	assert_false(text_f64(&t, &d));
+	assert_false(text_f64(&t, &d));
+}
+
+static void lines(void **state)
+{
+	struct text t = text_of("one\n\ntwo  \r"), line;
+
+	(void)state;
+	assert_true(text_line(&t, &line) && text_is(line, "one"));
+	assert_true(text_line(&t, &line) && text_len(line) == 0);
+	assert_true(text_line(&t, &line) && text_is(text_trim(line), "two"));
+	assert_false(text_line(&t, &line));
+}
+
+static void lists(void **state)
+{
+	uint64_t n = 99;
+
+	(void)state;
+	assert_true(text_list(text_of("0-3,8,10-11"), &n));
+	assert_int_equal(n, 7);
+	assert_true(text_list(text_of("0"), &n));
+	assert_int_equal(n, 1);
+	assert_true(text_list(text_of(""), &n)); /* as .../cpu/offline has it */
+	assert_int_equal(n, 0);
+	assert_false(text_list(text_of("3-1"), &n));
+	assert_false(text_list(text_of("0,"), &n));
+	assert_false(text_list(text_of("a"), &n));
+	assert_false(text_list(text_of("0-18446744073709551615"), &n));
+}
+
+/* Larger than the buffer's first size, and read again when it is shorter. */
+static void files(void **state)
+{
+	char path[] = "/tmp/skep-text.XXXXXX", line[8];
+	int fd = mkstemp(path), dir = open("/tmp", O_PATH);
+	struct text_buffer b = { 0 };
+	struct text t;
+	uint64_t v;
+
+	(void)state;
+	assert_true(fd >= 0 && dir >= 0);
+	for (int i = 0; i < 5000; i++)
+		assert_int_equal(dprintf(fd, "%04d\n", i), 5);
+	assert_int_equal(text_read(&b, fd, &t), 0);
+	assert_int_equal(text_len(t), 25000);
+	assert_memory_equal(t.end - 5, "4999\n", 5);
+	assert_int_equal(ftruncate(fd, 6), 0);
+	assert_int_equal(text_read(&b, fd, &t), 0);
+	assert_int_equal(text_len(t), 6);
+	assert_int_equal(text_line_at(dir, path + 5, line, sizeof(line)), 0);
+	assert_string_equal(line, "0000");
+	assert_int_equal(text_line_at(dir, path + 5, line, 4), -EMSGSIZE);
+	assert_int_equal(text_u64_at(dir, path + 5, &v), 0);
+	assert_int_equal(v, 0);
+	assert_int_equal(text_u64_at(dir, "skep-is-not-there", &v), -ENOENT);
+	unlink(path);
+	close(dir);
+	close(fd);
+	text_buffer_free(&b);
+}
+
+static void too_large(void **state)
+{
+	char path[] = "/tmp/skep-text.XXXXXX";
+	int fd = mkstemp(path);
+	struct text_buffer b = { 0 };
+	struct text t;
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(ftruncate(fd, TEXT_MOST + 1), 0);
+	assert_int_equal(text_read(&b, fd, &t), -EFBIG);
+	close(fd);
+	text_buffer_free(&b);
+}
+
+static void deltas(void **state)
+{
+	(void)state;
+	assert_int_equal(seen_delta(5, 9), 4);
+	assert_int_equal(seen_delta(9, 9), 0);
+	assert_int_equal(seen_delta(UINT32_MAX - 1, 3), 5);              /* 32 bits wrapped */
+	assert_int_equal(seen_delta(1000, 3), 0);                        /* set back: a new device of that name */
+	assert_int_equal(seen_delta(UINT64_C(1) << 40, 3), 0);           /* was larger than 32 bits */
+	assert_true(seen_delta(0, UINT64_MAX) == UINT64_MAX);
+}
+
+static int find(struct seen *s, const char *name, struct seen_entry **e, bool *fresh)
+{
+	return seen_find(s, text_of(name), e, fresh);
+}
+
+static void come_and_go(void **state)
+{
+	struct seen s = { 0 };
+	struct seen_entry *e;
+	bool fresh;
+	char name[80];
+
+	(void)state;
+	seen_begin(&s);
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "veth%d", i);
+		assert_int_equal(find(&s, name, &e, &fresh), 0);
+		assert_true(fresh);
+		e->value[0] = (uint64_t)i;
+	}
+	assert_int_equal(find(&s, "veth7", &e, &fresh), -EEXIST);
+	assert_int_equal(find(&s, "", &e, &fresh), -EINVAL);
+	memset(name, 'x', 64);
+	name[64] = '\0';
+	assert_int_equal(find(&s, name, &e, &fresh), -EINVAL);
+	seen_end(&s);
+
+	/* half of them, from the end, and a new one */
+	seen_begin(&s);
+	for (int i = 98; i >= 0; i -= 2) {
+		snprintf(name, sizeof(name), "veth%d", i);
+		assert_int_equal(find(&s, name, &e, &fresh), 0);
+		assert_false(fresh);
+		assert_int_equal(e->value[0], i);
+	}
+	assert_int_equal(find(&s, "eth0", &e, &fresh), 0);
+	assert_true(fresh);
+	seen_end(&s);
+	assert_int_equal(s.n, 51);
+
+	/* one that was gone for a pass is new */
+	seen_begin(&s);
+	assert_int_equal(find(&s, "veth1", &e, &fresh), 0);
+	assert_true(fresh);
+	assert_int_equal(e->value[0], 0);
+	seen_free(&s);
+}
+
+static void no_room(void **state)
+{
+	struct seen s = { 0 };
+	struct seen_entry *e;
+	bool fresh;
+	char name[32];
+
+	(void)state;
+	seen_begin(&s);
+	for (unsigned i = 0; i < SEEN_MOST; i++) {
+		snprintf(name, sizeof(name), "d%u", i);
+		assert_int_equal(find(&s, name, &e, &fresh), 0);
+	}
+	assert_int_equal(find(&s, "more", &e, &fresh), -ENOSPC);
+	seen_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers),   cmocka_unit_test(lines),  cmocka_unit_test(lists),       cmocka_unit_test(files),
+		cmocka_unit_test(too_large), cmocka_unit_test(deltas), cmocka_unit_test(come_and_go), cmocka_unit_test(no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
