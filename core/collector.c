@@ -97,24 +97,35 @@ static void on_tick(uv_timer_t *timer)
 	track_tick(c->track, clock_boot_ns());
 }
 
-void collector_sample_now(struct collector *c)
+static bool sample_kind(struct collector *c, bool lifecycle)
 {
 	bool sweeping = false;
 
-	if (c->sample_due) /* a sweep that never ended must not stop the samples */
-		collector_sample_out(c);
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		struct part *part = inst->extra;
 
-		if (part->probe && inst->state == INSTANCE_RUNNING)
+		if (part->probe && part->lifecycle == lifecycle && inst->state == INSTANCE_RUNNING)
 			instance_sample(inst);
 		sweeping |= part->sweeping;
 	}
+	return sweeping;
+}
+
+void collector_swept(struct collector *c)
+{
+	/* The ledger's references are read when the sum of processes is known: on a busy host a sweep takes a while. */
+	sample_kind(c, false);
+	collector_sample_out(c);
+}
+
+void collector_sample_now(struct collector *c)
+{
+	if (c->sample_due) /* a sweep that never ended must not stop the samples */
+		collector_swept(c);
 	/* Figures of live processes come with the sweep; it may take several turns of the loop. */
-	if (sweeping)
-		c->sample_due = true;
-	else
-		collector_sample_out(c);
+	c->sample_due = true;
+	if (!sample_kind(c, true) && c->sample_due)
+		collector_swept(c);
 }
 
 static void on_sample(uv_timer_t *timer)

@@ -112,7 +112,7 @@ static void host_sweep_end(struct skep_instance *inst, bool complete)
 	part->sweeping = false;
 	track_sweep_end(c->track, complete, clock_boot_ns());
 	if (c->sample_due)
-		collector_sample_out(c);
+		collector_swept(c);
 }
 
 static void host_lost(struct skep_instance *inst, unsigned stream, enum skep_loss where, uint64_t n)

@@ -177,7 +177,8 @@ void collector_sample_out(struct collector *c)
 		track_samples_out(c->track, c->config->process_interval_ns, s.now_ns);
 		c->processes_sampled_ns = s.now_ns;
 	}
-	collector_ledger_cut(c);
+	if (c->stop == STOP_NOT) /* afterwards nobody posts any more */
+		collector_ledger_cut(c);
 	collector_details_members(c);
 	collector_loss_out(c);
 	track_runs_reap(c->track);

@@ -86,6 +86,7 @@ struct collector {
 
 /* collector.c */
 void collector_sample_now(struct collector *); /* all probes; the records follow at once, or with the sweep's end */
+void collector_swept(struct collector *);      /* the sweep that a sample waits for has ended */
 
 /* collector_host.c */
 extern const struct instance_ops collector_ops;
