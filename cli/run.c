@@ -40,6 +40,7 @@ static const struct {
 	bool required;
 	bool has_path; /* its "path" is the lake */
 } plugins[] = {
+	{ .list = "probes", .plugin = "host" }, /* before proc: its posts to the ledger are there when proc's pass ends */
 	{ .list = "probes", .plugin = "proc", .required = true },
 	{ .list = "probes", .plugin = "sched" },
 	{ .list = "probes", .plugin = "net" },
