@@ -24,16 +24,18 @@ struct arguments {
 	enum action action;
 	enum skepd_mode mode;
 	const char *plugin; /* of --options */
+	bool json;          /* of --tryload */
 	int verbose;
 };
 
-enum { OPT_TRYLOAD = 256, OPT_LIST, OPT_OPTIONS, OPT_VERSION };
+enum { OPT_TRYLOAD = 256, OPT_JSON, OPT_LIST, OPT_OPTIONS, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "config", required_argument, NULL, 'c' },
 	{ "foreground", no_argument, NULL, 'f' },
 	{ "test", no_argument, NULL, 't' },
 	{ "tryload", no_argument, NULL, OPT_TRYLOAD },
+	{ "json", no_argument, NULL, OPT_JSON },
 	{ "list-plugins", no_argument, NULL, OPT_LIST },
 	{ "options", required_argument, NULL, OPT_OPTIONS },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -93,6 +95,9 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret, enum s
 		case OPT_TRYLOAD:
 			ret->mode = SKEPD_TRYLOAD;
 			break;
+		case OPT_JSON:
+			ret->json = true;
+			break;
 		case OPT_LIST:
 			ret->action = ACTION_LIST;
 			break;
@@ -121,6 +126,10 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret, enum s
 	}
 	if (optind < argc) {
 		*ret_exit = usage("unexpected argument", argv[optind]);
+		return false;
+	}
+	if (ret->json && (ret->mode != SKEPD_TRYLOAD || ret->action != ACTION_COLLECT)) {
+		*ret_exit = usage("--json goes with --tryload; of a running skepd ask skep status --json", NULL);
 		return false;
 	}
 	return true;
@@ -173,7 +182,7 @@ int main(int argc, char **argv)
 		result = skepd_options(config, args.plugin);
 		break;
 	case ACTION_COLLECT:
-		result = skepd_collect(config, args.mode, args.verbose > 0);
+		result = skepd_collect(config, args.mode, args.verbose > 0, args.json);
 		break;
 	}
 	log_flush();

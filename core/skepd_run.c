@@ -10,6 +10,7 @@
 
 #include "core/collector.h"
 #include "core/control.h"
+#include "core/control_plugins.h"
 #include "core/log.h"
 #include "core/plugin.h"
 #include "core/skepd.h"
@@ -29,7 +30,7 @@ static const int signal_numbers[N_SIGNALS] = {
 struct skepd {
 	const struct config *config;
 	enum skepd_mode mode;
-	bool verbose;
+	bool verbose, json;
 	uv_loop_t loop;
 	struct collector *collector;
 	struct control *control;
@@ -175,6 +176,28 @@ static bool any_failed(const struct skepd *d, const char *doing)
 	return any;
 }
 
+/* What --tryload has found out: how each signal is had here, or why not. */
+static void say_signals(const struct skepd *d)
+{
+	for (const struct skep_instance *i = collector_instances(d->collector); i; i = i->next)
+		for (const struct instance_signal *s = i->signals; s; s = s->next)
+			printf("%s: %s: %s%s%s%s%s\n", i->name, s->name, control_signal_state_name(s->state), *s->how ? ": " : "", s->how,
+			       *s->why ? "; " : "", s->why);
+}
+
+static int say_json(const struct skepd *d, bool ok)
+{
+	json_t *o = control_plugins(d->collector);
+	int err = o && json_object_set_new(o, "ok", json_boolean(ok)) == 0 ? json_dumpf(o, stdout, JSON_INDENT(2)) : -1;
+
+	json_decref(o);
+	if (err < 0)
+		log_error("cannot write what was found out");
+	else
+		puts("");
+	return err;
+}
+
 /*
  * Before any probe attaches: a second daemon on this host is found out before it does
  * everything twice.  Where nobody asked for the socket, being without it is no reason to
@@ -195,6 +218,24 @@ static int open_control(struct skepd *d)
 	return d->config->control_asked ? err : 0;
 }
 
+/* The answer of --tryload. err: what collector_start gave. */
+static enum skepd_exit tell_tried(const struct skepd *d, int err)
+{
+	bool failed = any_failed(d, "start") || err < 0;
+
+	if (d->json && say_json(d, !failed) < 0)
+		return SKEPD_RUNTIME;
+	if (!d->json)
+		say_signals(d);
+	if (err < 0)
+		return start_exit(d, err);
+	if (failed)
+		return SKEPD_PRIVILEGE;
+	if (!d->json)
+		puts("every plugin starts here");
+	return SKEPD_OK;
+}
+
 static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 {
 	struct collector_options options = { .runs_only = false, .carry_file = d->config->carry_file };
@@ -206,7 +247,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 	report(d, diag);
 	if (err)
 		return err == -ENOEXEC ? SKEPD_ABI : SKEPD_CONFIG;
-	if (d->mode != SKEPD_RUN && d->verbose)
+	if (d->mode != SKEPD_RUN && d->verbose && !d->json)
 		say_instances(d);
 	if (d->mode != SKEPD_RUN && any_failed(d, "open"))
 		return SKEPD_CONFIG;
@@ -225,14 +266,10 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		return SKEPD_RUNTIME;
 	err = collector_start(d->collector, diag);
 	report(d, diag);
+	if (d->mode == SKEPD_TRYLOAD)
+		return tell_tried(d, err);
 	if (err)
 		return start_exit(d, err);
-	if (d->mode == SKEPD_TRYLOAD) {
-		if (any_failed(d, "start"))
-			return SKEPD_PRIVILEGE;
-		puts("every plugin starts here");
-		return SKEPD_OK;
-	}
 	log_notice(SKEP_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
 		   d->config->file);
 	uv_run(&d->loop, UV_RUN_DEFAULT); /* until on_stopped */
@@ -252,9 +289,9 @@ static void collect_end(struct skepd *d)
 	collector_free(d->collector);
 }
 
-enum skepd_exit skepd_collect(const struct config *config, enum skepd_mode mode, bool verbose)
+enum skepd_exit skepd_collect(const struct config *config, enum skepd_mode mode, bool verbose, bool json)
 {
-	struct skepd d = { .config = config, .mode = mode, .verbose = verbose };
+	struct skepd d = { .config = config, .mode = mode, .verbose = verbose, .json = json };
 	enum skepd_exit result;
 	struct diag diag;
 	int err;
