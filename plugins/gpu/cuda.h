@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/gpu/cuda.h - the detail "cuda": whose libcuda is probed, and what is made of it.
+ */
+#ifndef SKEP_GPU_CUDA_H
+#define SKEP_GPU_CUDA_H
+
+#include <skep/plugin.h>
+
+#include "gpu.h"
+#include "records.h"
+
+#define CUDA_ATTACHMENTS 16
+#define CUDA_PATH_MAX 1024
+
+struct bpf_link;
+struct cuda_bpf;
+
+/* ---- cuda_find.c ------------------------------------------------------------------ */
+
+struct cuda_mapping {
+	uint64_t from, to, inode;
+	bool deleted;
+	char path[CUDA_PATH_MAX];
+};
+/* A line of /proc/PID/maps that maps a file whose name begins with library. */
+bool cuda_maps_line(const char *line, const char *library, struct cuda_mapping *ret);
+/* The process's libcuda by a path that can be opened here. -ENOENT: it has none mapped; -ESRCH: no such process. */
+int cuda_find(const char *procfs, uint32_t pid, const char *library, char *ret, size_t room);
+
+struct cuda_symbol {
+	const char *name;
+	uint64_t offset; /* in the file; 0: not there */
+};
+/* Fills in offsets; returns how many are there, or -errno. */
+int cuda_symbols(const char *file, struct cuda_symbol *, size_t n);
+int cuda_file_offset(const char *file, uint64_t address, uint64_t *ret);
+
+/* ---- cuda_probes.c: links of one process, the price of a hit ----------------------- */
+
+/* Functions that are probed: each kind of call has several names, by version and by default stream. */
+size_t cuda_functions(void);
+/* Attaches to all that the file has; links has room for 2 x cuda_functions(). Returns how many links, or -errno (why says it). */
+int cuda_probe(struct cuda_bpf *, uint32_t pid, const char *file, struct bpf_link **links, char *why, size_t why_size);
+/* What a hit of a uprobe costs here, in ns, measured on a function of our own. */
+int cuda_calibrate(struct cuda_bpf *, uint64_t *ret_ns);
+
+/* ---- cuda.c -------------------------------------------------------------------------- */
+
+struct cuda_state;
+
+struct cuda_config {
+	const struct skep_host *host;
+	const char *procfs, *library;
+	double max_share; /* of a core; 0: no limit */
+};
+
+struct cuda_state *cuda_new(struct skep_instance *, const struct cuda_config *);
+/* No work may be under way. */
+struct cuda_state *cuda_free(struct cuda_state *);
+int cuda_attach(struct cuda_state *, const struct skep_detail_scope *);
+void cuda_detach(struct cuda_state *, uint64_t id);
+/* Emits what has been counted, and looks for processes that have come or gone. */
+void cuda_sample(struct cuda_state *, uint64_t now_ns);
+
+/* What now has beyond before, as a record but its detail, cost and histogram's slots (which go to stall). */
+void cuda_difference(const struct cuda_stats *now, const struct cuda_stats *before, uint64_t stall[GPU_HIST_SLOTS],
+		     struct cuda_record *ret);
+
+#endif

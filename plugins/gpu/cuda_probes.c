@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/gpu/cuda_probes.c - which functions of libcuda are probed, and by what; and what
+ * a probe costs on this machine.
+ *
+ * Names by NVIDIA's driver API: _v2 since 3.2 (64-bit sizes), _ptsz and _ptds for programs
+ * built with a default stream of each thread.  A driver lacks some: the others still count.
+ */
+#include <bpf/libbpf.h>
+#include <bpf/bpf.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cuda.h"
+#include "cuda.skel.h"
+
+#define CALLS 256u /* at 9 us each, the dearest seen, 2.3 ms */
+
+enum { LAUNCH, GRAPH, H2D, D2H, D2D, COPY, PEER, UNSIZED, ALLOC, ALLOC_PITCH, FREE, SYNC };
+
+static const struct {
+	const char *name;
+	int kind;
+} functions[] = {
+	{ "cuLaunchKernel", LAUNCH },
+	{ "cuLaunchKernel_ptsz", LAUNCH },
+	{ "cuLaunchKernelEx", LAUNCH },
+	{ "cuLaunchKernelEx_ptsz", LAUNCH },
+	{ "cuLaunchCooperativeKernel", LAUNCH },
+	{ "cuLaunchCooperativeKernel_ptsz", LAUNCH },
+	{ "cuGraphLaunch", GRAPH },
+	{ "cuGraphLaunch_ptsz", GRAPH },
+	{ "cuMemcpyHtoD_v2", H2D },
+	{ "cuMemcpyHtoD_v2_ptds", H2D },
+	{ "cuMemcpyHtoDAsync_v2", H2D },
+	{ "cuMemcpyHtoDAsync_v2_ptsz", H2D },
+	{ "cuMemcpyDtoH_v2", D2H },
+	{ "cuMemcpyDtoH_v2_ptds", D2H },
+	{ "cuMemcpyDtoHAsync_v2", D2H },
+	{ "cuMemcpyDtoHAsync_v2_ptsz", D2H },
+	{ "cuMemcpyDtoD_v2", D2D },
+	{ "cuMemcpyDtoD_v2_ptds", D2D },
+	{ "cuMemcpyDtoDAsync_v2", D2D },
+	{ "cuMemcpyDtoDAsync_v2_ptsz", D2D },
+	{ "cuMemcpy", COPY },
+	{ "cuMemcpy_ptds", COPY },
+	{ "cuMemcpyAsync", COPY },
+	{ "cuMemcpyAsync_ptsz", COPY },
+	{ "cuMemcpyPeer", PEER },
+	{ "cuMemcpyPeer_ptds", PEER },
+	{ "cuMemcpyPeerAsync", PEER },
+	{ "cuMemcpyPeerAsync_ptsz", PEER },
+	{ "cuMemcpy2D_v2", UNSIZED },
+	{ "cuMemcpy2D_v2_ptds", UNSIZED },
+	{ "cuMemcpy2DUnaligned_v2", UNSIZED },
+	{ "cuMemcpy2DUnaligned_v2_ptds", UNSIZED },
+	{ "cuMemcpy2DAsync_v2", UNSIZED },
+	{ "cuMemcpy2DAsync_v2_ptsz", UNSIZED },
+	{ "cuMemcpy3D_v2", UNSIZED },
+	{ "cuMemcpy3D_v2_ptds", UNSIZED },
+	{ "cuMemcpy3DAsync_v2", UNSIZED },
+	{ "cuMemcpy3DAsync_v2_ptsz", UNSIZED },
+	{ "cuMemAlloc_v2", ALLOC },
+	{ "cuMemAllocManaged", ALLOC },
+	{ "cuMemAllocAsync", ALLOC },
+	{ "cuMemAllocAsync_ptsz", ALLOC },
+	{ "cuMemAllocFromPoolAsync", ALLOC },
+	{ "cuMemAllocFromPoolAsync_ptsz", ALLOC },
+	{ "cuMemCreate", ALLOC },
+	{ "cuMemAllocPitch_v2", ALLOC_PITCH },
+	{ "cuMemFree_v2", FREE },
+	{ "cuMemFreeAsync", FREE },
+	{ "cuMemFreeAsync_ptsz", FREE },
+	{ "cuMemRelease", FREE },
+	{ "cuCtxSynchronize", SYNC },
+	{ "cuCtxSynchronize_v2", SYNC },
+	{ "cuStreamSynchronize", SYNC },
+	{ "cuStreamSynchronize_ptsz", SYNC },
+	{ "cuEventSynchronize", SYNC },
+};
+#define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
+
+size_t cuda_functions(void)
+{
+	return N_FUNCTIONS;
+}
+
+static struct bpf_program *program_of(struct cuda_bpf *bpf, int kind)
+{
+	switch (kind) {
+	case LAUNCH:
+		return bpf->progs.on_launch;
+	case GRAPH:
+		return bpf->progs.on_graph;
+	case H2D:
+		return bpf->progs.on_h2d;
+	case D2H:
+		return bpf->progs.on_d2h;
+	case D2D:
+		return bpf->progs.on_d2d;
+	case COPY:
+		return bpf->progs.on_copy;
+	case PEER:
+		return bpf->progs.on_peer;
+	case UNSIZED:
+		return bpf->progs.on_unsized;
+	case ALLOC:
+		return bpf->progs.on_alloc;
+	case ALLOC_PITCH:
+		return bpf->progs.on_alloc_pitch;
+	case FREE:
+		return bpf->progs.on_free;
+	default:
+		return bpf->progs.on_sync;
+	}
+}
+
+static struct bpf_link *attach(struct bpf_program *prog, uint32_t pid, const char *file, uint64_t offset, bool at_return)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return);
+
+	return bpf_program__attach_uprobe_opts(prog, (pid_t)pid, file, offset, &opts);
+}
+
+int cuda_probe(struct cuda_bpf *bpf, uint32_t pid, const char *file, struct bpf_link **links, char *why, size_t why_size)
+{
+	struct cuda_symbol symbols[N_FUNCTIONS] = { 0 };
+	int n = 0, err;
+
+	for (size_t i = 0; i < N_FUNCTIONS; i++)
+		symbols[i].name = functions[i].name;
+	err = cuda_symbols(file, symbols, N_FUNCTIONS);
+	if (err <= 0) {
+		err = err ? err : -ENOENT;
+		snprintf(why, why_size, "%s: %s", file, err == -ENOENT ? "none of the functions of libcuda" : strerror(-err));
+		return err;
+	}
+	for (size_t i = 0; i < N_FUNCTIONS; i++) {
+		bool seen = false;
+
+		/* one address under two names would count twice */
+		for (size_t k = 0; k < i && symbols[i].offset; k++)
+			seen = seen || symbols[k].offset == symbols[i].offset;
+		if (!symbols[i].offset || seen)
+			continue;
+		links[n] = attach(program_of(bpf, functions[i].kind), pid, file, symbols[i].offset, false);
+		if (links[n] && functions[i].kind == SYNC) {
+			n++;
+			links[n] = attach(bpf->progs.on_sync_end, pid, file, symbols[i].offset, true);
+		}
+		if (!links[n]) {
+			err = -errno;
+			snprintf(why, why_size, "uprobe on %s of %s: %s%s", functions[i].name, file, strerror(-err),
+				 err == -EACCES || err == -EPERM ? "; needs CAP_SYS_ADMIN, or CAP_PERFMON with "
+								   "kernel.perf_event_paranoid below 3" : "");
+			while (n > 0)
+				bpf_link__destroy(links[--n]);
+			return err;
+		}
+		n++;
+	}
+	return n;
+}
+
+/* Called through a volatile pointer: a call that the compiler cannot see through. */
+static __attribute__((noinline, noclone)) void target(volatile unsigned int *n)
+{
+	(*n)++;
+}
+
+static uint64_t calls_ns(void)
+{
+	void (*volatile call)(volatile unsigned int *) = target;
+	volatile unsigned int n = 0;
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (unsigned int i = 0; i < CALLS; i++)
+		call(&n);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec - (uint64_t)a.tv_nsec;
+}
+
+int cuda_calibrate(struct cuda_bpf *bpf, uint64_t *ret_ns)
+{
+	struct cuda_stats *zeroes = calloc(1, sizeof(*zeroes));
+	uint64_t offset, plain, probed;
+	void (*fn)(volatile unsigned int *) = target;
+	uint32_t pid = (uint32_t)getpid();
+	struct bpf_link *link;
+	Dl_info info;
+	void *at;
+	int err;
+
+	if (!zeroes)
+		return -ENOMEM;
+	memcpy(&at, &fn, sizeof(at));
+	err = dladdr(at, &info) && info.dli_fname ? 0 : -ENOENT;
+	if (!err)
+		err = cuda_file_offset(info.dli_fname, (uint64_t)((char *)at - (char *)info.dli_fbase), &offset);
+	if (!err)
+		err = bpf_map_update_elem(bpf_map__fd(bpf->maps.processes), &pid, zeroes, BPF_ANY);
+	free(zeroes);
+	if (err)
+		return err;
+	plain = calls_ns();
+	link = attach(bpf->progs.on_calibrate, pid, info.dli_fname, offset, false);
+	if (link) {
+		calls_ns(); /* the first hits of a probe find cold caches */
+		probed = calls_ns();
+		*ret_ns = probed > plain ? (probed - plain) / CALLS : 0;
+		bpf_link__destroy(link);
+	} else {
+		err = -errno;
+	}
+	bpf_map_delete_elem(bpf_map__fd(bpf->maps.processes), &pid);
+	return err;
+}

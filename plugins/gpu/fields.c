@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/gpu/fields.c - what the records say, field by field.  Names are those of
+ * OpenTelemetry's hardware semantic conventions (hw.*) where there is one.
+ */
+#include "records.h"
+
+#define COUNT(a_) (sizeof(a_) / sizeof((a_)[0]))
+#define STREAM(name_, help_, role_, struct_, fields_, flags_)                                               \
+	{                                                                                                   \
+		.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = (name_), \
+		.help = (help_), .role = (role_), .record_size = sizeof(struct_), .n_fields = COUNT(fields_), \
+		.flags = (flags_), .fields = (fields_),                                                     \
+	}
+
+#define TEXT(m_, name_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", help_)
+#define NUMBER(m_, name_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_I64, SKEP_S_ATTRIBUTE, "", help_)
+#define LEVEL(m_, name_, unit_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_F64, SKEP_S_GAUGE, unit_, help_)
+#define GREW(m_, name_, unit_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_F64, SKEP_S_DELTA, unit_, help_)
+#define DELTA(m_, name_, unit_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
+#define LARGEST(m_, name_, unit_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_U64, SKEP_S_GAUGE, unit_, help_)
+#define HIST(m_, name_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_HIST, SKEP_S_DELTA, "ns", help_)
+
+#define REC struct device_record
+static const struct skep_field device_fields[] = {
+	TEXT(id, "hw.id", "UUID of the device or MIG instance; PCI address of a DRM device"),
+	TEXT(parent, "hw.parent", "of a MIG instance: UUID of its device"),
+	TEXT(name, "hw.name", "product"),
+	TEXT(vendor, "hw.vendor", "NVIDIA, AMD, Intel ..."),
+	TEXT(pci, "pci_address", "domain:bus:device.function"),
+	TEXT(driver, "hw.driver_version", "version of the NVIDIA driver; name of a DRM driver"),
+	TEXT(throttle, "throttle_reasons", "why the clocks are lower than they might be, at this time: words with commas"),
+	TEXT(busy_how, "utilization_source", "gpm, samples, fdinfo: mean of the interval; rates: the driver's last sample period"),
+	NUMBER(gpu_instance, "gpu_instance", "of a MIG instance; -1: a whole device"),
+	NUMBER(compute_instance, "compute_instance", "of a MIG instance; -1: a whole device"),
+	DELTA(interval_ns, "interval_ns", "ns", "time that this record is about"),
+	LEVEL(utilization, "hw.gpu.utilization", "1", "share of the time in which a kernel ran somewhere on it: not how much of it was used"),
+	LEVEL(memory_active, "memory_active_ratio", "1", "share of the driver's last sample period in which its memory was read or written"),
+	LEVEL(encoder, "encoder_ratio", "1", "share of the time in which the video encoder ran"),
+	LEVEL(decoder, "decoder_ratio", "1", "share of the time in which the video decoder ran"),
+	LEVEL(memory_used, "hw.gpu.memory.usage", "By", "memory allocated"),
+	LEVEL(memory_limit, "hw.gpu.memory.limit", "By", "memory there is"),
+	LEVEL(memory_reserved, "memory_reserved_bytes", "By", "memory that driver and firmware keep"),
+	LEVEL(power, "hw.power", "W", "power it draws"),
+	LEVEL(power_limit, "hw.power.limit", "W", "power it may draw"),
+	GREW(energy, "hw.energy", "J", "energy since the last record"),
+	LEVEL(clock_sm, "clock_sm_hz", "Hz", "clock of its processors"),
+	LEVEL(clock_sm_max, "clock_sm_limit_hz", "Hz", "their highest clock"),
+	LEVEL(clock_memory, "clock_memory_hz", "Hz", "clock of its memory"),
+	GREW(throttled_power_ns, "throttled_power_ns", "ns", "time at lower clocks for the power limit"),
+	GREW(throttled_thermal_ns, "throttled_thermal_ns", "ns", "time at lower clocks for the temperature"),
+	LEVEL(temperature, "hw.temperature", "Cel", "temperature of the chip"),
+	LEVEL(temperature_memory, "temperature_memory_celsius", "Cel", "temperature of its memory"),
+	GREW(ecc_corrected, "ecc_corrected", "{error}", "memory errors corrected"),
+	GREW(ecc_uncorrected, "ecc_uncorrected", "{error}", "memory errors not corrected"),
+	LEVEL(rows_remapped, "rows_remapped", "{row}", "rows of memory replaced after errors, in its life"),
+	LEVEL(remap_pending, "remap_pending", "1", "1: a row waits for a reset to be replaced, or could not be"),
+	GREW(pcie_tx, "hw.gpu.io.transmit", "By", "sent over PCIe"),
+	GREW(pcie_rx, "hw.gpu.io.receive", "By", "received over PCIe"),
+	LEVEL(pcie_generation, "pcie_generation", "1", "of the link, now"),
+	LEVEL(pcie_width, "pcie_width", "{lane}", "of the link, now"),
+	GREW(pcie_replays, "pcie_replays", "{error}", "packets sent again over PCIe"),
+	GREW(nvlink_tx, "nvlink_transmit_bytes", "By", "sent over all NVLinks"),
+	GREW(nvlink_rx, "nvlink_receive_bytes", "By", "received over all NVLinks"),
+	LEVEL(processes, "processes", "{process}", "that hold it"),
+	GREW(busy_ns, "busy_ns", "ns", "time in which a kernel ran"),
+	GREW(unattributed_ns, "unattributed_ns", "ns", "of busy_ns, of no process that could be told"),
+	GREW(idle_held_ns, "idle_held_ns", "ns", "time of intervals in which a process held it and no kernel ran"),
+};
+#undef REC
+
+#define REC struct use_record
+static const struct skep_field use_fields[] = {
+	DELTA(busy_ns, "busy_ns", "ns", "its kernels ran: its share of the devices' busy time, summed over devices"),
+	DELTA(memory_busy_ns, "memory_busy_ns", "ns", "device memory was read or written for it"),
+	DELTA(copy_ns, "copy_ns", "ns", "copy engines ran for it (DRM drivers)"),
+	DELTA(video_ns, "video_ns", "ns", "video engines ran for it"),
+	LARGEST(memory_bytes, "memory_peak_bytes", "By", "largest device memory it held, on all devices"),
+	DELTA(held_ns, "held_ns", "ns", "it had a context on a device, summed over devices"),
+	DELTA(known_ns, "known_ns", "ns", "of held_ns, with its utilization known"),
+	DELTA(idle_ns, "idle_held_ns", "ns", "of known_ns, in intervals in which nothing of it ran"),
+	DELTA(accounted_ns, "accounted_ns", "ns", "busy time as the driver accounted for it at its end; busy_ns has it already"),
+	LARGEST(devices, "devices", "{device}", "most devices that it held at a time"),
+	SKEP_FIELD(REC, energy_j, "energy_joules", SKEP_T_F64, SKEP_S_DELTA, "J",
+		   "energy of the devices by its share of their busy time; of idle ones in equal parts among those that hold them"),
+};
+#undef REC
+
+#define REC struct activity_record
+static const struct skep_field activity_fields[] = {
+	TEXT(id, "hw.id", "UUID of the device or MIG instance"),
+	TEXT(parent, "hw.parent", "of a MIG instance: UUID of its device"),
+	NUMBER(gpu_instance, "gpu_instance", "whose figures these are; -1: a whole device"),
+	DELTA(interval_ns, "interval_ns", "ns", "time that this record is about"),
+	LEVEL(graphics, "graphics_ratio", "1", "share of the time in which any engine for graphics or compute ran"),
+	LEVEL(sm, "sm_ratio", "1", "share of its multiprocessors that were busy"),
+	LEVEL(occupancy, "sm_occupancy_ratio", "1", "warps in flight, of the most that there could be"),
+	LEVEL(integer, "integer_ratio", "1", "share of the time in which integer units worked"),
+	LEVEL(tensor, "tensor_ratio", "1", "share of the time in which tensor cores worked"),
+	LEVEL(dram, "dram_bandwidth_ratio", "1", "bandwidth of its memory that was used"),
+	LEVEL(fp64, "fp64_ratio", "1", "share of the time in which FP64 units worked, tensor cores apart"),
+	LEVEL(fp32, "fp32_ratio", "1", "share of the time in which FP32 units worked, tensor cores apart"),
+	LEVEL(fp16, "fp16_ratio", "1", "share of the time in which FP16 units worked, tensor cores apart"),
+	LEVEL(pcie_tx, "pcie_transmit_rate", "By/s", "sent over PCIe"),
+	LEVEL(pcie_rx, "pcie_receive_rate", "By/s", "received over PCIe"),
+	LEVEL(nvlink_tx, "nvlink_transmit_rate", "By/s", "sent over all NVLinks"),
+	LEVEL(nvlink_rx, "nvlink_receive_rate", "By/s", "received over all NVLinks"),
+};
+#undef REC
+
+#define REC struct event_record
+static const struct skep_field event_fields[] = {
+	TEXT(id, "hw.id", "UUID of the device"),
+	TEXT(kind, "kind", "xid: an error that the driver reports; ecc_single, ecc_double: an error of memory"),
+	SKEP_FIELD(REC, code, "xid", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "number of the error; 999: not known to the library"),
+	NUMBER(gpu_instance, "gpu_instance", "of a MIG instance; -1: not told"),
+	NUMBER(compute_instance, "compute_instance", "of a MIG instance; -1: not told"),
+};
+#undef REC
+
+#define REC struct fence_record
+static const struct skep_field fence_fields[] = {
+	TEXT(driver, "driver", "whose fences: by the kernel's symbol for their operations; empty: the kernel does not tell"),
+	DELTA(emitted, "emitted", "{fence}", "pieces of work handed to the device"),
+	DELTA(signaled, "signaled", "{fence}", "of them that have ended"),
+	DELTA(waits, "waits", "{wait}", "threads that have waited for one"),
+	DELTA(wait_ns, "wait_ns", "ns", "time that they waited"),
+	HIST(latency, "latency", "from being handed over to the end"),
+};
+#undef REC
+
+#define REC struct sched_record
+static const struct skep_field sched_fields[] = {
+	TEXT(ring, "ring", "as the driver calls it: gfx_0.0.0, ccs0, pan_js ..."),
+	DELTA(queued, "queued", "{job}", "jobs that came"),
+	DELTA(started, "started", "{job}", "jobs handed to the device"),
+	DELTA(finished, "finished", "{job}", "jobs that have ended"),
+	HIST(wait, "wait", "from coming to being handed over"),
+	HIST(run, "run", "from being handed over to the end"),
+};
+#undef REC
+
+#define REC struct cuda_record
+static const struct skep_field cuda_fields[] = {
+	SKEP_FIELD(REC, detail, "detail", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "which attachment it belongs to"),
+	DELTA(launches, "launches", "{launch}", "kernels launched"),
+	DELTA(graph_launches, "graph_launches", "{launch}", "graphs launched, each of many kernels"),
+	DELTA(copies_h2d, "copies_h2d", "{copy}", "copies from host to device"),
+	DELTA(bytes_h2d, "bytes_h2d", "By", "copied from host to device"),
+	DELTA(copies_d2h, "copies_d2h", "{copy}", "copies from device to host"),
+	DELTA(bytes_d2h, "bytes_d2h", "By", "copied from device to host"),
+	DELTA(copies_d2d, "copies_d2d", "{copy}", "copies from device to device memory"),
+	DELTA(bytes_d2d, "bytes_d2d", "By", "copied from device to device memory"),
+	DELTA(copies_other, "copies_other", "{copy}", "copies whose direction the call does not tell, and between devices"),
+	DELTA(bytes_other, "bytes_other", "By", "copied by them"),
+	DELTA(copies_unsized, "copies_unsized", "{copy}", "copies of 2 and 3 dimensions: counted, without their size"),
+	DELTA(allocs, "allocs", "{call}", "allocations of device memory asked for"),
+	DELTA(bytes_alloc, "bytes_alloc", "By", "memory asked for"),
+	DELTA(frees, "frees", "{call}", "allocations given back"),
+	DELTA(syncs, "syncs", "{call}", "times that a thread waited for the device"),
+	HIST(stall, "stall", "time that threads waited for the device in cu*Synchronize"),
+	DELTA(hits, "hits", "{call}", "times that a probe was hit"),
+	DELTA(cost_ns, "cost_ns", "ns", "what they cost the process: hits x the price measured on this machine"),
+};
+#undef REC
+
+static const struct skep_stream device_stream = STREAM("gpu.device", "devices and MIG instances, each interval", SKEP_ROLE_NONE,
+						       struct device_record, device_fields, SKEP_STREAM_SAMPLE);
+static const struct skep_stream use_stream =
+	STREAM("gpu", "what a process had of the devices", SKEP_ROLE_FACET, struct use_record, use_fields, SKEP_STREAM_SAMPLE);
+static const struct skep_stream activity_stream =
+	STREAM("gpu.activity", "what the units of a device did, by GPM (Hopper and newer), each interval", SKEP_ROLE_NONE,
+	       struct activity_record, activity_fields, SKEP_STREAM_SAMPLE);
+static const struct skep_stream event_stream =
+	STREAM("gpu.event", "errors that a device reported", SKEP_ROLE_NONE, struct event_record, event_fields, 0);
+static const struct skep_stream fence_stream =
+	STREAM("gpu.fence", "work handed to devices by any driver (dma_fence), each interval", SKEP_ROLE_NONE, struct fence_record,
+	       fence_fields, SKEP_STREAM_SAMPLE);
+static const struct skep_stream sched_stream =
+	STREAM("gpu.sched", "jobs of the GPU scheduler by ring, each interval", SKEP_ROLE_NONE, struct sched_record, sched_fields,
+	       SKEP_STREAM_SAMPLE);
+static const struct skep_stream cuda_stream =
+	STREAM("gpu.cuda", "detail cuda: calls of a process into libcuda", SKEP_ROLE_DETAIL, struct cuda_record, cuda_fields,
+	       SKEP_STREAM_SAMPLE);
+
+const struct skep_stream *const gpu_streams[N_STREAMS] = {
+	[STREAM_DEVICE] = &device_stream,
+	[STREAM_USE] = &use_stream,
+	[STREAM_ACTIVITY] = &activity_stream,
+	[STREAM_EVENT] = &event_stream,
+	[STREAM_FENCE] = &fence_stream,
+	[STREAM_SCHED] = &sched_stream,
+	[STREAM_CUDA] = &cuda_stream,
+};

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/gpu/gpu.c - the probe "gpu": what devices did, and for which process.
+ *
+ * The drivers count already: NVIDIA's through its management library, which is opened at
+ * run time where it is there, AMD's and Intel's through fdinfo.  Nothing of it sits in the
+ * way of a process; what does (calls into libcuda) is a detail, on demand.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "state.h"
+
+static int gpu_open(struct skep_instance *inst, void *state, const struct skep_host *host)
+{
+	struct gpu_probe *st = state;
+
+	st->host = host;
+	st->tally = tally_new();
+	st->nvml = st->opt_nvml ? nvml_new() : NULL;
+	st->drm = st->opt_drm ? drm_new(st->opt_procfs, st->opt_sysfs, (uint64_t)st->opt_drm_fds) : NULL;
+	st->cuda = cuda_new(inst, &(struct cuda_config){
+					  .host = host,
+					  .procfs = st->opt_procfs,
+					  .library = st->opt_cuda_library,
+					  .max_share = (double)st->opt_cuda_max_percent / 100,
+				  });
+	if (!st->tally || !st->cuda || (st->opt_nvml && !st->nvml) || (st->opt_drm && !st->drm))
+		return host->fail(inst, -ENOMEM, "no memory for the probe's tables");
+	if (st->nvml) {
+		st->nvml->want_accounting = st->opt_accounting;
+		st->nvml->want_gpm = st->opt_gpm;
+	}
+	st->late = host->counter(inst, "passes_late", "intervals without a pass, because the one before was still under way");
+	st->took = host->counter(inst, "pass_us", "how long the last pass over all devices took");
+	st->unknown = host->counter(inst, "uses_unknown", "uses of a device by processes that are not known: excluded, or ended before");
+	return 0;
+}
+
+static int gpu_start(struct skep_instance *inst, void *state)
+{
+	struct gpu_probe *st = state;
+
+	gpu_pass_start(inst, st);
+	hooks_start(&st->hooks, inst, st->host, st->opt_tracepoints, st->drm ? st->drm->present : true);
+	return 0;
+}
+
+/* No driver and no device: nothing to wait for. A driver that comes later is found by the pass of each minute. */
+static bool nothing_here(const struct gpu_probe *st, uint64_t now_ns)
+{
+	return !(st->nvml && (st->nvml->up || now_ns >= st->retry_ns)) && !(st->drm && st->drm->present);
+}
+
+static void gpu_sample(struct skep_instance *inst, void *state)
+{
+	struct gpu_probe *st = state;
+	uint64_t now = gpu_boot_now();
+
+	hooks_sample(&st->hooks, inst, st->host, now);
+	cuda_sample(st->cuda, now);
+	if (st->passing)
+		st->host->counter_add(st->late, 1);
+	else if (nothing_here(st, now))
+		st->host->drained(inst, now);
+	else
+		gpu_pass_begin(inst, st);
+}
+
+/* Somebody waits: what has ended by now must have been told. A pass that is under way may have looked before. */
+static void gpu_flush(struct skep_instance *inst, void *state)
+{
+	struct gpu_probe *st = state;
+	uint64_t now = gpu_boot_now();
+
+	if (st->passing)
+		st->again = true;
+	else if (nothing_here(st, now))
+		st->host->drained(inst, now);
+	else
+		gpu_pass_begin(inst, st);
+}
+
+static int gpu_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
+{
+	struct gpu_probe *st = state;
+
+	(void)inst;
+	(void)detail; /* there is one */
+	return cuda_attach(st->cuda, scope);
+}
+
+static void gpu_detach(struct skep_instance *inst, void *state, uint64_t id)
+{
+	struct gpu_probe *st = state;
+
+	(void)inst;
+	cuda_detach(st->cuda, id);
+}
+
+static void gpu_stop(struct skep_instance *inst, void *state)
+{
+	struct gpu_probe *st = state;
+
+	(void)inst;
+	hooks_stop(&st->hooks);
+	if (st->nvml)
+		nvml_close(st->nvml); /* puts accounting back as it was */
+}
+
+static void gpu_close(struct skep_instance *inst, void *state)
+{
+	struct gpu_probe *st = state;
+
+	(void)inst;
+	hooks_stop(&st->hooks);
+	st->cuda = cuda_free(st->cuda);
+	st->nvml = nvml_free(st->nvml);
+	st->drm = drm_free(st->drm);
+	free(st->tally);
+	st->tally = NULL;
+}
+
+#define AT(member_) offsetof(struct gpu_probe, member_)
+static const struct skep_option options[] = {
+	{ .name = "nvml", .type = SKEP_O_BOOL, .offset = AT(opt_nvml), .default_value = "true",
+	  .help = "ask NVIDIA's management library about its devices" },
+	{ .name = "nvml_library", .type = SKEP_O_STR, .offset = AT(opt_library),
+	  .help = "path of that library; default: libnvidia-ml.so.1 where the linker looks" },
+	{ .name = "accounting", .type = SKEP_O_BOOL, .offset = AT(opt_accounting), .default_value = "true",
+	  .help = "switch on the NVIDIA driver's accounting of finished processes where it is off (needs root); put back at the end" },
+	{ .name = "gpm", .type = SKEP_O_BOOL, .offset = AT(opt_gpm), .default_value = "true",
+	  .help = "activity of multiprocessors, tensor cores, memory and links, on Hopper and newer" },
+	{ .name = "drm", .type = SKEP_O_BOOL, .offset = AT(opt_drm), .default_value = "true",
+	  .help = "AMD, Intel and other DRM drivers, by /proc/PID/fdinfo and sysfs" },
+	{ .name = "drm_fds", .type = SKEP_O_INT, .offset = AT(opt_drm_fds), .default_value = "20000", .min = 100, .max = 10000000,
+	  .help = "descriptors looked at in an interval, in search of processes that hold a DRM device" },
+	{ .name = "tracepoints", .type = SKEP_O_BOOL, .offset = AT(opt_tracepoints), .default_value = "true",
+	  .help = "work of DRM drivers by the kernel's tracepoints, where there is a DRM device" },
+	{ .name = "cuda_library", .type = SKEP_O_STR, .offset = AT(opt_cuda_library), .default_value = "libcuda.so",
+	  .help = "what the name of the file begins with that the detail cuda probes" },
+	{ .name = "cuda_max_percent", .type = SKEP_O_INT, .offset = AT(opt_cuda_max_percent), .default_value = "5", .min = 0, .max = 100,
+	  .help = "end a detail cuda that costs more of a core than this; 0: never" },
+	{ .name = "procfs", .type = SKEP_O_STR, .offset = AT(opt_procfs), .default_value = "/proc",
+	  .help = "where the host's /proc is mounted" },
+	{ .name = "sysfs", .type = SKEP_O_STR, .offset = AT(opt_sysfs), .default_value = "/sys",
+	  .help = "where the host's /sys is mounted" },
+	{ 0 },
+};
+
+static const struct skep_detail details[] = {
+	{ .name = "cuda",
+	  .help = "CUDA launches, copies, allocations and waits, by uprobes on libcuda: costs each call 1 to 10 us",
+	  .stream = STREAM_CUDA,
+	  .scopes = 1u << SKEP_SCOPE_GROUP | 1u << SKEP_SCOPE_PID },
+};
+
+static const struct skep_plugin gpu_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_PROBE,
+	.name = "gpu",
+	.version = PACKAGE_VERSION,
+	.summary = "what GPUs did and for which process: NVIDIA by NVML, AMD and Intel by DRM; CUDA calls on demand",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(options[0]),
+	.streams = gpu_streams,
+	.n_streams = N_STREAMS,
+	.state_size = sizeof(struct gpu_probe),
+	.open = gpu_open,
+	.start = gpu_start,
+	.sample = gpu_sample,
+	.stop = gpu_stop,
+	.close = gpu_close,
+	.flush = gpu_flush,
+	.details = details,
+	.detail_size = sizeof(details[0]),
+	.n_details = sizeof(details) / sizeof(details[0]),
+	.attach = gpu_attach,
+	.detach = gpu_detach,
+};
+SKEP_PLUGIN(gpu_plugin, SKEP_KIND_PROBE, "gpu", PACKAGE_VERSION)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/gpu/gpu_pass.c - a pass over all devices: on a pool thread, because a driver may
+ * need milliseconds to answer, and seconds to wake up; its records are emitted on the loop.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "state.h"
+
+#define RETRY_NS UINT64_C(60000000000) /* look for a driver that was not there */
+#define SLACK_US 2000000               /* of the driver's clock against ours */
+
+uint64_t gpu_boot_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Real time is boot time plus this, in us. */
+static int64_t realtime_offset_us(void)
+{
+	struct timespec real;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	return (int64_t)real.tv_sec * 1000000 + real.tv_nsec / 1000 - (int64_t)(gpu_boot_now() / 1000);
+}
+
+static void pass(void *arg)
+{
+	struct gpu_probe *st = arg;
+
+	tally_clear(st->tally);
+	if (st->nvml && !st->nvml->up && st->pass_ns >= st->retry_ns) {
+		st->retry_ns = st->pass_ns + RETRY_NS;
+		nvml_open(st->nvml, st->opt_library);
+	}
+	if (st->nvml)
+		nvml_pass(st->nvml, st->tally, gpu_boot_now());
+	if (st->drm)
+		drm_pass(st->drm, st->tally, gpu_boot_now());
+}
+
+static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
+{
+	const struct skep_host *host = st->host;
+	int64_t offset_us = realtime_offset_us();
+
+	for (uint32_t i = 0; i < st->tally->n; i++) {
+		const struct tally_entry *e = &st->tally->entries[i];
+		static const struct use_record none;
+		struct skep_upid who;
+
+		if (memcmp(&e->use, &none, sizeof(none)) == 0)
+			continue;
+		/* Excluded, ended long ago, or of another pid namespace than the one that is meant: of nobody. */
+		if (!SKEP_HAS(host, process_by_pid) || !host->process_by_pid(inst, e->pid, &who)) {
+			host->counter_add(st->unknown, 1);
+			continue;
+		}
+		/* Its context cannot be older than the process: then the pid has come again since. */
+		if (e->began_us && (int64_t)(who.start_ns / 1000) + offset_us > (int64_t)e->began_us + SLACK_US) {
+			host->counter_add(st->unknown, 1);
+			continue;
+		}
+		host->emit(inst, STREAM_USE, &who, st->pass_ns, &e->use);
+	}
+}
+
+static struct skep_str text(const char *s)
+{
+	uint32_t n = (uint32_t)strlen(s);
+
+	return (struct skep_str){ s, n, n };
+}
+
+static void emit_events(struct skep_instance *inst, struct gpu_probe *st)
+{
+	const struct nvml_state *n = st->nvml;
+
+	for (uint32_t i = 0; i < n->n_events; i++) {
+		const struct nvml_event *e = &n->event[i];
+		struct event_record rec = {
+			.kind = text(e->type == NVML_EVENT_XID ? "xid" : e->type == NVML_EVENT_ECC_SINGLE ? "ecc_single" : "ecc_double"),
+			.code = e->type == NVML_EVENT_XID ? e->data : 0,
+			.gpu_instance = e->gpu_instance == NVML_NONE ? -1 : (int64_t)e->gpu_instance,
+			.compute_instance = e->compute_instance == NVML_NONE ? -1 : (int64_t)e->compute_instance,
+		};
+
+		for (uint32_t k = 0; k < n->n; k++)
+			if (n->gpus[k].handle == e->device)
+				rec.id = text(n->gpus[k].uuid);
+		st->host->emit(inst, STREAM_EVENT, NULL, st->pass_ns, &rec);
+	}
+}
+
+static void tell_overflow(struct skep_instance *inst, struct gpu_probe *st)
+{
+	uint64_t n = st->tally->overflow;
+
+	if (st->nvml)
+		n += st->nvml->list_overflow + st->nvml->devices_overflow + (st->nvml->lives ? st->nvml->lives->overflow : 0);
+	if (st->drm)
+		n += st->drm->overflow;
+	if (n > st->seen_overflow) {
+		st->host->lost(inst, STREAM_USE, SKEP_LOSS_QUEUE, n - st->seen_overflow);
+		st->seen_overflow = n;
+	}
+}
+
+static void done(struct skep_instance *inst, void *arg)
+{
+	struct gpu_probe *st = arg;
+
+	st->passing = false;
+	st->host->counter_set(st->took, (gpu_boot_now() - st->pass_ns) / 1000);
+	if (st->nvml && st->nvml->up) {
+		for (uint32_t i = 0; i < st->nvml->n; i++) {
+			const struct nvml_gpu *g = &st->nvml->gpus[i];
+
+			if (g->reported)
+				st->host->emit(inst, STREAM_DEVICE, NULL, st->pass_ns, &g->record);
+			if (g->has_activity)
+				st->host->emit(inst, STREAM_ACTIVITY, NULL, st->pass_ns, &g->activity);
+		}
+		emit_events(inst, st);
+	}
+	for (uint32_t i = 0; st->drm && i < st->drm->n_cards; i++)
+		if (st->drm->cards[i].reported)
+			st->host->emit(inst, STREAM_DEVICE, NULL, st->pass_ns, &st->drm->cards[i].record);
+	emit_uses(inst, st);
+	tell_overflow(inst, st);
+	if (!st->told)
+		gpu_signals_devices(inst, st);
+	st->told = st->told || (st->nvml && st->nvml->up && st->nvml->passes > 1) || (st->drm && st->drm->told);
+	st->host->drained(inst, st->pass_ns);
+	if (st->again) {
+		st->again = false;
+		gpu_pass_begin(inst, st);
+	}
+}
+
+void gpu_pass_begin(struct skep_instance *inst, struct gpu_probe *st)
+{
+	if (st->passing)
+		return;
+	st->pass_ns = gpu_boot_now();
+	st->passing = true;
+	if (st->host->work(inst, pass, done, st))
+		st->passing = false; /* about to stop */
+}
+
+void gpu_pass_start(struct skep_instance *inst, struct gpu_probe *st)
+{
+	st->pass_ns = gpu_boot_now();
+	st->retry_ns = 0;
+	pass(st);
+	gpu_signals_devices(inst, st);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/gpu/state.h - the probe's state.
+ */
+#ifndef SKEP_GPU_STATE_H
+#define SKEP_GPU_STATE_H
+
+#include <skep/plugin.h>
+
+#include "cuda.h"
+#include "drm.h"
+#include "hooks.h"
+#include "nvml.h"
+#include "records.h"
+#include "tally.h"
+
+struct gpu_probe {
+	/* options */
+	bool opt_nvml, opt_accounting, opt_gpm, opt_drm, opt_tracepoints;
+	const char *opt_library, *opt_cuda_library, *opt_procfs, *opt_sysfs;
+	int64_t opt_drm_fds, opt_cuda_max_percent;
+
+	const struct skep_host *host;
+	struct nvml_state *nvml;
+	struct drm_state *drm;
+	struct tally *tally;
+	struct hooks hooks;
+	struct cuda_state *cuda;
+
+	bool passing;          /* a pass is under way on the pool: nvml, drm and tally are its */
+	bool again;            /* somebody waits: another one at once */
+	bool told;             /* the devices' signals have been said with a device there */
+	uint64_t pass_ns;      /* when it began */
+	uint64_t retry_ns;     /* when to look for a driver again */
+	uint64_t seen_overflow;
+	struct skep_counter *late, *took, *unknown;
+};
+
+/* gpu_pass.c */
+/* Opens the driver if there is one, and takes the baseline: the first record is about the time since. */
+void gpu_pass_start(struct skep_instance *, struct gpu_probe *);
+/* Begins a pass on the pool; when it is done its records are emitted, and everything up to now has been told. */
+void gpu_pass_begin(struct skep_instance *, struct gpu_probe *);
+uint64_t gpu_boot_now(void);
+
+/* gpu_signals.c */
+void gpu_signals_devices(struct skep_instance *, const struct gpu_probe *);
+
+#endif
