@@ -171,6 +171,8 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 	}
 	/* Tasks' storage in tracing programs came with 5.12, as did check_mtu; sockets' with 5.11, as did sock_from_file. */
 	way = has_helper(btf, "BPF_FUNC_check_mtu") ? NET_IN_STORAGE : has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF : NET_IN_HASHES;
+	if (!st->opt_storage)
+		way = NET_IN_HASHES;
 	if (st->opt_calls)
 		calls = has_tracepoint(btf, "sock_send_length") && has_tracepoint(btf, "sock_recv_length") ? NET_CALLS_TRACEPOINT : NET_CALLS_FEXIT;
 	for (;;) {
@@ -270,7 +272,6 @@ static int meet(struct net_state *st)
 
 	if (!link)
 		return -errno;
-	/* twice: direction of a connection depends on who listens, which may come later */
 	err = net_run_iterator(link);
 	bpf_link__destroy(link);
 	return err;

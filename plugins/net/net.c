@@ -240,6 +240,8 @@ static const struct skep_option options[] = {
 	  .help = "a connection that carried this much is recorded before smaller ones" },
 	{ .name = "calls", .type = SKEP_O_BOOL, .offset = offsetof(struct net_state, opt_calls), .default_value = "true",
 	  .help = "count bytes as processes send and receive them; false: no hook on any call, and only TCP, by connection" },
+	{ .name = "storage", .type = SKEP_O_BOOL, .offset = offsetof(struct net_state, opt_storage), .default_value = "true",
+	  .help = "keep what is known of sockets and tasks in the kernel's storage for that; false: in hash maps, as kernels before 5.11 need it" },
 	{ .name = "ring", .type = SKEP_O_SIZE, .offset = offsetof(struct net_state, opt_ring_bytes), .default_value = "1MiB",
 	  .min = 64 << 10, .max = 1 << 30,
 	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a record takes about 160 bytes of it" },

@@ -81,6 +81,7 @@ struct net_state {
 	int64_t opt_connections;
 	int64_t opt_peers;
 	bool opt_calls;
+	bool opt_storage;
 	uint64_t opt_big_bytes;
 
 	const struct skep_host *host;

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/net_truth.sh - transfers of every kind against what the processes counted
+# themselves, to the byte: over loopback, and between two network namespaces.  Three daemons
+# look on at the same time: as it is, with hash maps (kernels before 5.11), without calls.
+# Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN (where net_drive is).
+set -u
+[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF, network namespaces)"; exit 77; }
+command -v ip >/dev/null || { echo "skip: needs ip (iproute2)"; exit 77; }
+here=$(cd "$(dirname "$0")/../exact" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-net.XXXXXX")
+a=skep-a-$$ b=skep-b-$$
+daemons=
+cleanup() {
+	[ -z "$daemons" ] || kill $daemons 2>/dev/null
+	ip netns del "$a" 2>/dev/null
+	ip netns del "$b" 2>/dev/null
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+
+if ip netns add "$a" && ip netns add "$b" && ip link add va netns "$a" type veth peer name vb netns "$b"; then
+	for side in "a $a va 1" "b $b vb 2"; do
+		set -- $side
+		ip -n "$2" link set lo up
+		ip -n "$2" addr add "10.91.7.$4/24" dev "$3"
+		ip -n "$2" addr add "fd91:7::$4/64" dev "$3" nodad
+		ip -n "$2" link set "$3" up
+	done
+	# frames to nobody: a connect that only time ends
+	ip -n "$a" neigh add 10.91.7.99 lladdr 02:00:00:00:00:99 dev va nud permanent
+	outside=yes
+else
+	echo "no namespaces or veth here: loopback only"
+	outside=
+fi
+
+# daemon NAME OPTIONS
+daemon() {
+	cat >"$work/$1.conf" <<-CONF
+		{ "interval": "500ms",
+		  "probes": [ { "plugin": "proc" }, { "plugin": "net", "required": true, "connections": 20000 $2 } ],
+		  "control": { "socket": "$work/$1.sock" },
+		  "sinks": [ { "plugin": "file", "path": "$work/$1.jsonl" } ] }
+	CONF
+	"$SKEPD" -c "$work/$1.conf" 2>"$work/$1.err" &
+	daemons="$daemons $!"
+}
+daemon as_it_is ''
+daemon hashes ', "storage": false'
+daemon owner ', "calls": false'
+tries=100
+until [ "$(cat "$work"/*.err | grep -c "collects:")" -eq 3 ]; do
+	for pid in $daemons; do
+		kill -0 "$pid" 2>/dev/null || { cat "$work"/*.err; echo "skip: collecting is not possible here"; exit 77; }
+	done
+	tries=$((tries - 1))
+	[ $tries -gt 0 ] || { cat "$work"/*.err; echo "FAIL - a daemon does not start"; exit 1; }
+	sleep 0.1
+done
+
+rc=0
+"$EXACT_BIN/net_drive" >"$work/inside.truth" &
+inside=$!
+if [ -n "$outside" ]; then
+	"$EXACT_BIN/net_drive" -c "/run/netns/$a" -s "/run/netns/$b" -4 10.91.7.2 -6 fd91:7::2 -b 10.91.7.99 >"$work/outside.truth" || rc=1
+fi
+wait "$inside" || rc=1
+sleep 1
+for pid in $daemons; do
+	kill "$pid"
+	wait "$pid" || rc=1
+done
+daemons=
+cat "$work"/*.err
+[ $rc -eq 0 ] || { echo "FAIL - the drive or a daemon failed"; exit 1; }
+for d in as_it_is hashes owner; do
+	flag=
+	[ $d != owner ] || flag=--owner
+	echo "# $d, loopback"
+	python3 "$here/net_compare.py" "$work/inside.truth" "$work/$d.jsonl" --loopback $flag || rc=1
+	if [ -n "$outside" ]; then
+		echo "# $d, between namespaces"
+		python3 "$here/net_compare.py" "$work/outside.truth" "$work/$d.jsonl" --outside $flag || rc=1
+	fi
+done
+[ -z "${KEEP:-}" ] || cp "$work"/* "$KEEP"
+exit $rc

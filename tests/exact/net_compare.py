@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""net_compare.py TRUTH RECORDS [--loopback|--outside] [--owner]: what net_drive's processes
+counted themselves against the probe's records, to the byte.
+
+--loopback, --outside: all of it is, or none of it is loopback's
+--owner: without hooks on calls: only TCP, and bytes of shared connections are the owner's"""
+import json
+import sys
+
+truth, records = sys.argv[1], sys.argv[2]
+flags = sys.argv[3:]
+facets = ["tcp_tx_bytes", "tcp_rx_bytes", "udp_tx_bytes", "udp_rx_bytes", "unix_tx_bytes", "unix_rx_bytes", "connects", "accepts",
+          "connect_failures", "loopback_tx_bytes", "loopback_rx_bytes", "rx_bytes", "tx_bytes"]
+processes, connections, peers, states, other = {}, {}, {}, {}, 0
+
+
+def add(to, pid, key, n):
+    to.setdefault(pid, {})
+    to[pid][key] = to[pid].get(key, 0) + n
+
+
+for line in open(records):
+    r = json.loads(line)
+    pid = int(r["upid"].split("-")[1]) if r.get("upid") else 0
+    if r["stream"] == "process.exit":
+        for f in facets:
+            add(processes, pid, f, r["net." + f])
+    elif r["stream"] in ("net.connection", "net.peer"):
+        to = connections if r["stream"] == "net.connection" else peers
+        add(to, pid, "conn_tx", r["tx_bytes"])
+        add(to, pid, "conn_rx", r["rx_bytes"])
+        if r["stream"] == "net.connection":
+            states.setdefault(pid, []).append(r["state"] + (":" + r["error.type"] if r["error.type"] else ""))
+        else:
+            add(to, pid, "n", r["connections"])
+            add(to, pid, "failures", r["connect_failures"])
+            other += r["other"]
+bad = 0
+table = []
+for line in open(truth):
+    word = line.split()
+    if word[0] == "S":
+        print("skipped:", line.strip())
+        continue
+    scenario, role, pid = word[1], word[2], int(word[3])
+    want = {k: int(v) for k, v in (w.split("=") for w in word[4:])}
+    got = processes.get(pid, {})
+    wrong = []
+
+    def same(what, wanted, is_):
+        if wanted != is_:
+            wrong.append("%s %d, not %d" % (what, is_, wanted))
+
+    if "--owner" in flags:
+        if scenario in ("fork_server", "shared", "mptcp", "mptcp_fallback", "unread") or scenario.startswith(("udp", "unix")):
+            continue
+    for key in facets[:9]:
+        same(key, want[key], got.get(key, 0))
+    tx, rx = want["tcp_tx_bytes"] + want["udp_tx_bytes"], want["tcp_rx_bytes"] + want["udp_rx_bytes"]
+    same("tx_bytes", tx, got.get("tx_bytes", 0))
+    same("rx_bytes", rx, got.get("rx_bytes", 0))
+    # a datagram socket that is not connected does not say where its datagrams go
+    if not (scenario.startswith("udp") and role == "server" and "--loopback" not in flags):
+        for way, n in (("tx", tx), ("rx", rx)):
+            if "--loopback" in flags:
+                same("loopback_" + way, n, got.get("loopback_%s_bytes" % way, 0))
+            elif "--outside" in flags:
+                same("loopback_" + way, 0, got.get("loopback_%s_bytes" % way, 0))
+    for way in ("conn_tx", "conn_rx"):
+        same("net.peer " + way, want[way], peers.get(pid, {}).get(way, 0))
+        if scenario != "storm":
+            same("net.connection " + way, want[way], connections.get(pid, {}).get(way, 0))
+    if not scenario.startswith("mptcp"):
+        established = want["connects"] + want["accepts"]
+        same("net.peer connections", established, peers.get(pid, {}).get("n", 0))
+        same("net.peer failures", want["connect_failures"], peers.get(pid, {}).get("failures", 0))
+    seen = states.get(pid, [])
+    if scenario == "refused" and seen != ["failed:ECONNREFUSED"]:
+        wrong.append("states %s" % seen)
+    if scenario == "timeout" and seen != ["failed:ETIMEDOUT"]:
+        wrong.append("states %s" % seen)
+    if scenario == "aborted" and seen != ["failed:aborted"]:
+        wrong.append("states %s" % seen)
+    if scenario == "rst" and role == "server" and seen != ["closed:ECONNRESET"]:
+        wrong.append("states %s" % seen)
+    if scenario == "long" and (seen.count("open") < 2 or seen[-1] != "closed"):
+        wrong.append("states %s" % seen)
+    table.append((scenario, role, "exact" if not wrong else "; ".join(wrong)))
+    bad += bool(wrong)
+for row in table:
+    print("%-16s %-8s %s" % row)
+if other:
+    print("rows of all others: %d" % other)
+    bad += 1
+if not table:
+    print("no truth")
+    bad = 1
+print("%d of %d processes differ" % (bad, len(table)) if bad else "ok - %d processes to the byte" % len(table))
+sys.exit(1 if bad else 0)
