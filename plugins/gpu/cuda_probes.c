@@ -19,7 +19,8 @@
 #include "cuda.h"
 #include "cuda.skel.h"
 
-#define CALLS 256u /* at 9 us each, the dearest seen, 2.3 ms */
+#define CALLS 32u
+#define BATCHES 8 /* 256 calls: at 9 us each, the dearest seen, 2.3 ms */
 
 enum { LAUNCH, GRAPH, H2D, D2H, D2D, COPY, PEER, UNSIZED, ALLOC, ALLOC_PITCH, FREE, SYNC };
 
@@ -173,17 +174,25 @@ static __attribute__((noinline, noclone)) void target(volatile unsigned int *n)
 	(*n)++;
 }
 
+/* The CPU time of a batch of calls, the best of several: what others did meanwhile is not its price. */
 static uint64_t calls_ns(void)
 {
 	void (*volatile call)(volatile unsigned int *) = target;
+	uint64_t best = UINT64_MAX;
 	volatile unsigned int n = 0;
 	struct timespec a, b;
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	for (unsigned int i = 0; i < CALLS; i++)
-		call(&n);
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	return (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec - (uint64_t)a.tv_nsec;
+	for (int batch = 0; batch < BATCHES; batch++) {
+		uint64_t ns;
+
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+		for (unsigned int i = 0; i < CALLS; i++)
+			call(&n);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+		ns = (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec - (uint64_t)a.tv_nsec;
+		best = ns < best ? ns : best;
+	}
+	return best;
 }
 
 int cuda_calibrate(struct cuda_bpf *bpf, uint64_t *ret_ns)
@@ -211,7 +220,6 @@ int cuda_calibrate(struct cuda_bpf *bpf, uint64_t *ret_ns)
 	plain = calls_ns();
 	link = attach(bpf->progs.on_calibrate, pid, info.dli_fname, offset, false);
 	if (link) {
-		calls_ns(); /* the first hits of a probe find cold caches */
 		probed = calls_ns();
 		*ret_ns = probed > plain ? (probed - plain) / CALLS : 0;
 		bpf_link__destroy(link);

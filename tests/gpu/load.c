@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/gpu/load.c - a program that calls a stand-in libcuda: load LIBRARY THREADS ROUNDS
- * Loads it, prints "ready", waits for a line, then each thread does ROUNDS rounds; prints
+ * Loads it (and deletes it, with LOAD_UNLINK in the environment), prints "ready", waits for a line, then each thread does ROUNDS rounds; prints
  * "done" and waits for the end of its input before it leaves.  One round: 3 launches, 1
  * graph, 1000 By to the device, 2 x 500 By back, 64 By within, 32 By to a peer, one 2D copy,
  * 4096 By allocated twice (once as 64 x 64), one freed, one wait of 1 ms.
@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
 static int (*graph)(void *, void *);
@@ -64,6 +65,10 @@ int main(int argc, char **argv)
 
 	if (!library || threads < 1 || threads > 64) {
 		fprintf(stderr, "load: %s\n", library ? "1 to 64 threads" : dlerror());
+		return 1;
+	}
+	if (getenv("LOAD_UNLINK") && unlink(argv[1])) {
+		perror(argv[1]);
 		return 1;
 	}
 	rounds = argc > 3 ? strtol(argv[3], NULL, 10) : 1;
