@@ -15,6 +15,7 @@
 #define COMMAND_LINES 3
 #define LABEL_COLUMNS 10
 #define VALUE_COLUMNS 8
+#define STATES_LEAST  20
 
 /* ---- what ran ------------------------------------------------------------- */
 
@@ -240,13 +241,84 @@ static int print_memory(const struct report *r)
 static int print_bytes(const struct report *r)
 {
 	const struct lake_totals *t = &r->lake->run.totals;
-	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE];
+	char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE], waited[HUMAN_SIZE];
 
 	human_bytes(t->write_bytes, 0, b);
 	human_bytes(t->rchar_bytes, 0, c);
 	human_bytes(t->wchar_bytes, 0, d);
+	human_time(t->block_delay_ns, paint_units(&r->paint), waited);
 	return total_line(&r->paint, "storage", human_bytes(t->read_bytes, 0, a),
-			  text_format("read, %s written; calls: %s in, %s out", b, c, d));
+			  text_format("read, %s written%s%s%s; calls: %s in, %s out", b, t->block_delay_ns ? ", threads waited " : "",
+				      t->block_delay_ns ? waited : "", t->block_delay_ns ? " for it" : "", c, d));
+}
+
+static int print_network(const struct report *r)
+{
+	const struct lake_totals *t = &r->lake->run.totals;
+	char rx[HUMAN_SIZE], tx[HUMAN_SIZE];
+
+	if (t->net_rx_bytes + t->net_tx_bytes == 0)
+		return 0;
+	human_bytes(t->net_tx_bytes, 0, tx);
+	return total_line(&r->paint, "network", human_bytes(t->net_rx_bytes, 0, rx), text_format("received, %s sent (TCP and UDP)", tx));
+}
+
+/* Shares of the samples in which a thread was not asleep; few samples say nothing. */
+static int print_states(const struct report *r)
+{
+	const struct lake_totals *t = &r->lake->run.totals;
+	uint64_t awake = 0;
+	char running[HUMAN_SIZE], runnable[HUMAN_SIZE], iowait[HUMAN_SIZE], blocked[HUMAN_SIZE], n[HUMAN_SIZE];
+
+	for (int i = 0; i < LAKE_SLEEPING; i++)
+		awake += t->states[i];
+	if (awake < STATES_LEAST)
+		return 0;
+	human_percent((double)t->states[LAKE_RUNNABLE] / (double)awake, runnable);
+	human_percent((double)t->states[LAKE_IOWAIT] / (double)awake, iowait);
+	human_percent((double)t->states[LAKE_BLOCKED] / (double)awake, blocked);
+	return total_line(&r->paint, "threads", human_percent((double)t->states[LAKE_RUNNING] / (double)awake, running),
+			  text_format("on a CPU when not asleep; waiting: %s for a CPU, %s for disks, %s otherwise (%s samples)", runnable, iowait,
+				      blocked, human_count(awake, n)));
+}
+
+static int64_t booked(const struct lake_report *report, const char *item)
+{
+	for (size_t i = 0; i < report->n_ledger; i++)
+		if (strcmp(report->ledger[i].account, "cpu") == 0 && strcmp(report->ledger[i].item, item) == 0)
+			return report->ledger[i].amount;
+	return 0;
+}
+
+/* Where the host's CPU time went while the run went on. */
+static int print_host(const struct report *r)
+{
+	static const struct {
+		const char *item, *words;
+	} parts[] = {
+		{ "processes", "recorded processes" }, { "excluded", "others" }, { "kernel", "kernel threads" },
+		{ "steal", "other machines" },         { "idle", "idle" },       { "unattributed", "unattributed" },
+	};
+	int64_t capacity = booked(r->lake, "capacity");
+	char value[HUMAN_SIZE], share[HUMAN_SIZE];
+	char *note = NULL, *more;
+
+	if (capacity <= 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		int64_t amount = booked(r->lake, parts[i].item);
+
+		if (amount == 0)
+			continue;
+		human_percent((double)(amount < 0 ? -amount : amount) / (double)capacity, share);
+		more = text_format("%s%s%s %s%s", note ? note : "of the host's CPU time: ", note ? ", " : "", parts[i].words, amount < 0 ? "-" : "",
+				   share);
+		free(note);
+		if (!more)
+			return -ENOMEM;
+		note = more;
+	}
+	return note ? total_line(&r->paint, "host", human_time((uint64_t)capacity, paint_units(&r->paint), value), note) : 0;
 }
 
 static int print_queue(const struct report *r)
@@ -277,5 +349,11 @@ int report_totals(const struct report *r)
 		rc = print_memory(r);
 	if (rc == 0)
 		rc = print_bytes(r);
-	return rc ? rc : print_queue(r);
+	if (rc == 0)
+		rc = print_network(r);
+	if (rc == 0)
+		rc = print_queue(r);
+	if (rc == 0)
+		rc = print_states(r);
+	return rc ? rc : print_host(r);
 }

@@ -132,6 +132,29 @@ static json_t *done(json_t *object, bool ok)
 
 /* ---- totals --------------------------------------------------------------- */
 
+/* Samples, not times; null where no thread was ever looked at. */
+static json_t *json_states(const struct lake_totals *t)
+{
+	static const char *const names[LAKE_STATES] = {
+		[LAKE_RUNNING] = "running", [LAKE_RUNNABLE] = "runnable", [LAKE_IOWAIT] = "iowait",
+		[LAKE_BLOCKED] = "blocked", [LAKE_SLEEPING] = "sleeping",
+	};
+	uint64_t all = 0;
+	json_t *o;
+	bool ok;
+
+	for (int i = 0; i < LAKE_STATES; i++)
+		all += t->states[i];
+	if (!all)
+		return json_null();
+	o = json_object();
+	ok = o != NULL;
+	put(o, "samples", number(all), &ok);
+	for (int i = 0; i < LAKE_STATES; i++)
+		put(o, names[i], number(t->states[i]), &ok);
+	return done(o, ok);
+}
+
 /* The figures that a run, a task, a tool and a process have in common. */
 static void put_totals(json_t *o, const struct lake_totals *t, bool *ok)
 {
@@ -145,6 +168,10 @@ static void put_totals(json_t *o, const struct lake_totals *t, bool *ok)
 	put(o, "cancelled_write_bytes", number(t->cancelled_write_bytes), ok);
 	put(o, "rchar_bytes", number(t->rchar_bytes), ok);
 	put(o, "wchar_bytes", number(t->wchar_bytes), ok);
+	put(o, "net_rx_bytes", t->net_known ? number(t->net_rx_bytes) : json_null(), ok);
+	put(o, "net_tx_bytes", t->net_known ? number(t->net_tx_bytes) : json_null(), ok);
+	put(o, "block_delay_ns", number(t->block_delay_ns), ok);
+	put(o, "thread_states", json_states(t), ok);
 	put(o, "major_faults", number(t->major_faults), ok);
 	put(o, "minor_faults", number(t->minor_faults), ok);
 	put(o, "voluntary_switches", number(t->voluntary_switches), ok);
@@ -282,6 +309,12 @@ static json_t *json_task(const struct lake_report *report, const size_t *images,
 		sum.read_bytes += t->read_bytes;
 		sum.write_bytes += t->write_bytes;
 		sum.cancelled_write_bytes += t->cancelled_write_bytes;
+		sum.net_known |= t->net_known;
+		sum.net_rx_bytes += t->net_rx_bytes;
+		sum.net_tx_bytes += t->net_tx_bytes;
+		sum.block_delay_ns += t->block_delay_ns;
+		for (int k = 0; k < LAKE_STATES; k++)
+			sum.states[k] += t->states[k];
 	}
 	ok = o != NULL;
 	put(o, "task", report_json_string(report->processes[images[0]].task), &ok);
@@ -533,6 +566,64 @@ static json_t *json_findings(const struct lake_report *report, const struct fail
 	return array;
 }
 
+/* ---- ledger --------------------------------------------------------------- */
+
+/* Amount of that item, NULL: the account has no such line. */
+static json_t *ledger_amount(const struct lake_report *report, const char *account, const char *item)
+{
+	for (size_t i = 0; i < report->n_ledger; i++) {
+		const struct lake_ledger *l = &report->ledger[i];
+
+		if (strcmp(l->account, account) == 0 && strcmp(l->item, item) == 0)
+			return json_integer(l->amount);
+	}
+	return json_null();
+}
+
+static json_t *json_ledger_lines(const struct lake_report *report)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < report->n_ledger; i++) {
+		const struct lake_ledger *l = &report->ledger[i];
+		json_t *o = json_object();
+		bool ok = o != NULL;
+
+		put(o, "account", report_json_string(l->account), &ok);
+		put(o, "item", report_json_string(l->item), &ok);
+		put(o, "kind", report_json_string(l->kind), &ok);
+		put(o, "amount", json_integer(l->amount), &ok);
+		if (json_array_append_new(array, done(o, ok)) != 0) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+/* The CPU account by name, and all accounts as they are; null where no books were kept. */
+static json_t *json_ledger(const struct lake_report *report)
+{
+	static const struct {
+		const char *key, *item;
+	} items[] = {
+		{ "capacity_ns", "capacity" }, { "idle_ns", "idle" },         { "steal_ns", "steal" },       { "irq_ns", "irq" },
+		{ "kernel_ns", "kernel" },     { "attributed_ns", "processes" }, { "excluded_ns", "excluded" }, { "unattributed_ns", "unattributed" },
+	};
+	json_t *o;
+	bool ok;
+
+	if (report->n_ledger == 0)
+		return json_null();
+	o = json_object();
+	ok = o != NULL;
+	put(o, "interval_ns", number(report->ledger[0].interval_ns), &ok);
+	for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++)
+		put(o, items[i].key, ledger_amount(report, "cpu", items[i].item), &ok);
+	put(o, "accounts", json_ledger_lines(report), &ok);
+	return done(o, ok);
+}
+
 /* ---- loss, accuracy ------------------------------------------------------- */
 
 static json_t *json_loss(const struct lake_report *report)
@@ -598,6 +689,7 @@ json_t *report_json(const struct lake_report *report)
 	put(o, "processes", json_processes(report), &ok);
 	put(o, "findings", json_findings(report, failures), &ok);
 	put(o, "loss", json_loss(report), &ok);
+	put(o, "ledger", json_ledger(report), &ok);
 	put(o, "accuracy", json_accuracy(report, &accuracy), &ok);
 	o = done(o, ok);
 out:

@@ -21,6 +21,8 @@ struct lake;
 int lake_open(const char *path, struct lake **ret, char *why, size_t why_size);
 struct lake *lake_close(struct lake *);
 
+enum lake_state { LAKE_RUNNING, LAKE_RUNNABLE, LAKE_IOWAIT, LAKE_BLOCKED, LAKE_SLEEPING, LAKE_STATES };
+
 struct lake_totals {
 	uint64_t processes; /* tgids */
 	uint64_t images;    /* begun by exec, plus forks that run on */
@@ -29,6 +31,10 @@ struct lake_totals {
 	uint64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
 	uint64_t rss_peak_bytes;
 	uint64_t rchar_bytes, wchar_bytes, read_bytes, write_bytes, cancelled_write_bytes;
+	bool net_known; /* some probe counted what went over the network: 0 means none */
+	uint64_t net_rx_bytes, net_tx_bytes; /* TCP and UDP payload, loopback included */
+	uint64_t block_delay_ns; /* threads waited for block devices; 0 also where the kernel does not account it */
+	uint64_t states[LAKE_STATES]; /* samples of threads, by what they were doing */
 };
 
 struct lake_run {
@@ -82,6 +88,13 @@ struct lake_sample {
 	uint64_t start_ns, interval_ns, cpu_ns, run_delay_ns, read_bytes, write_bytes, rss_bytes, processes, started;
 };
 
+/* A line of the host's books while the run went on: see skep/record.h, struct skep_ledger_post. */
+struct lake_ledger {
+	const char *account, *item, *kind; /* kind: "reference" "part" "memo" "unattributed" */
+	int64_t amount;
+	uint64_t interval_ns; /* the time it is about: from the run's first sample to its last */
+};
+
 struct lake_loss { const char *instance, *stream, *where; uint64_t count; };
 
 struct lake_runs { size_t n; struct lake_run *runs; };
@@ -97,6 +110,8 @@ struct lake_report {
 	struct lake_process *processes;   /* by start, then image */
 	size_t n_samples;
 	struct lake_sample *samples;      /* by time */
+	size_t n_ledger;
+	struct lake_ledger *ledger;       /* in the order in which it was kept */
 	size_t n_losses;
 	struct lake_loss *losses;
 };

@@ -33,7 +33,7 @@ struct answer {
 	struct names names;
 	struct extra *extra;
 	struct lake_facet *facet; /* of the process at hand */
-	size_t facet_room, process_room, sample_room, loss_room, tool_room;
+	size_t facet_room, process_room, sample_room, loss_room, tool_room, ledger_room;
 	struct span {
 		uint64_t end;
 		uint64_t forks;
@@ -180,6 +180,28 @@ static int read_processes(struct answer *a, int64_t run)
 	return err;
 }
 
+/* The figures of other probes that a report adds up. */
+static void facet_total(struct lake_totals *t, const char *name, double value)
+{
+	static const char *const states[LAKE_STATES] = {
+		[LAKE_RUNNING] = "sched.running", [LAKE_RUNNABLE] = "sched.runnable", [LAKE_IOWAIT] = "sched.iowait",
+		[LAKE_BLOCKED] = "sched.blocked", [LAKE_SLEEPING] = "sched.sleeping",
+	};
+	uint64_t n = value > 0 ? (uint64_t)value : 0;
+
+	if (strncmp(name, "net.", 4) == 0)
+		t->net_known = true;
+	if (strcmp(name, "net.rx_bytes") == 0)
+		t->net_rx_bytes = n;
+	else if (strcmp(name, "net.tx_bytes") == 0)
+		t->net_tx_bytes = n;
+	else if (strcmp(name, "io.block_delay_ns") == 0)
+		t->block_delay_ns = n;
+	for (int i = 0; i < LAKE_STATES; i++)
+		if (strcmp(name, states[i]) == 0)
+			t->states[i] = n;
+}
+
 static int read_process_facets(struct answer *a, sqlite3_stmt *s, int64_t row, struct lake_process *p)
 {
 	struct lake_facet *copy;
@@ -196,7 +218,9 @@ static int read_process_facets(struct answer *a, sqlite3_stmt *s, int64_t row, s
 		err = add_name(a, sqlite3_column_int64(s, 0), &a->facet[n].name);
 		if (err)
 			return err;
-		a->facet[n++].value = sqlite3_column_double(s, 1);
+		a->facet[n].value = sqlite3_column_double(s, 1);
+		facet_total(&p->totals, a->facet[n].name, a->facet[n].value);
+		n++;
 	}
 	if (rc != SQLITE_DONE)
 		return lake_file_error(a->file, rc);
@@ -319,6 +343,57 @@ static int read_samples(struct answer *a, int64_t run)
 	return err;
 }
 
+static int read_ledger(struct answer *a, int64_t run)
+{
+	struct lake_report *r = &a->report;
+	sqlite3_stmt *s = NULL;
+	int rc, err;
+
+	err = lake_file_prepare(a->file,
+				"SELECT json_extract(r.fields, '$.account'), json_extract(r.fields, '$.item'), "
+				"json_extract(r.fields, '$.kind'), json_extract(r.fields, '$.amount'), "
+				"json_extract(r.fields, '$.interval_ns') FROM record r JOIN dict d ON d.id = r.stream "
+				"WHERE r.run = ?1 AND d.s = 'ledger' ORDER BY r.id",
+				&s);
+	if (err)
+		return err;
+	sqlite3_bind_int64(s, 1, run);
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
+		struct lake_ledger l = {
+			.account = lake_text(s, 0, &a->arena),
+			.item = lake_text(s, 1, &a->arena),
+			.kind = lake_text(s, 2, &a->arena),
+			.amount = sqlite3_column_int64(s, 3),
+			.interval_ns = (uint64_t)sqlite3_column_int64(s, 4),
+		};
+		void *grown = l.account && l.item && l.kind ? grow(r->ledger, r->n_ledger, &a->ledger_room, sizeof(*r->ledger)) : NULL;
+
+		if (!grown) {
+			rc = SQLITE_NOMEM;
+			break;
+		}
+		r->ledger = grown;
+		r->ledger[r->n_ledger++] = l;
+	}
+	if (rc != SQLITE_DONE)
+		err = lake_file_error(a->file, rc);
+	sqlite3_finalize(s);
+	return err;
+}
+
+/* A probe that counted nothing for a process leaves no row: that it was there shows elsewhere. */
+static void know_network(struct lake_report *r)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < r->n_ledger && !known; i++)
+		known = strncmp(r->ledger[i].account, "net.", 4) == 0 && strcmp(r->ledger[i].item, "tcp") == 0;
+	for (size_t i = 0; i < r->n_processes && !known; i++)
+		known = r->processes[i].totals.net_known;
+	for (size_t i = 0; i < r->n_processes; i++)
+		r->processes[i].totals.net_known = known;
+}
+
 /* The losses of one file in a time; the streams and places are few, so they are summed there. */
 static int read_losses(struct answer *a, struct lake_file *f, uint64_t from, uint64_t to)
 {
@@ -411,6 +486,12 @@ static void add_totals(struct lake_totals *to, const struct lake_totals *t)
 	to->read_bytes += t->read_bytes;
 	to->write_bytes += t->write_bytes;
 	to->cancelled_write_bytes += t->cancelled_write_bytes;
+	to->net_known |= t->net_known;
+	to->net_rx_bytes += t->net_rx_bytes;
+	to->net_tx_bytes += t->net_tx_bytes;
+	to->block_delay_ns += t->block_delay_ns;
+	for (int i = 0; i < LAKE_STATES; i++)
+		to->states[i] += t->states[i];
 	if (t->threads > to->threads)
 		to->threads = t->threads;
 	if (t->rss_peak_bytes > to->rss_peak_bytes)
@@ -613,9 +694,13 @@ int lake_report(struct lake *l, const char *which, struct lake_report **ret, cha
 	if (!err)
 		err = read_samples(a, row);
 	if (!err)
-		err = add_losses(l, a, month);
+		err = read_ledger(a, row);
 	if (!err)
+		err = add_losses(l, a, month);
+	if (!err) {
+		know_network(&a->report);
 		err = sum_up(a);
+	}
 out:
 	names_free(&a->names);
 	lake_file_close(&f);
@@ -643,6 +728,7 @@ struct lake_report *lake_report_free(struct lake_report *r)
 	free(r->tools);
 	free(r->processes);
 	free(r->samples);
+	free(r->ledger);
 	free(r->losses);
 	arena_free(&a->arena);
 	free(a);

@@ -171,6 +171,16 @@ void reports_sample(struct reports *r, const char *tool, uint64_t start_ms, uint
 	};
 }
 
+void reports_ledger(struct reports *r, const char *account, const char *item, const char *kind, int64_t amount)
+{
+	struct lake_report *report = &r->report;
+
+	report->ledger = must(reallocarray(report->ledger, report->n_ledger + 1, sizeof(*report->ledger)));
+	report->ledger[report->n_ledger++] = (struct lake_ledger) {
+		.account = account, .item = item, .kind = kind, .amount = amount, .interval_ns = REPORTS_S,
+	};
+}
+
 void reports_loss(struct reports *r, const char *instance, const char *stream, const char *where, uint64_t count)
 {
 	struct lake_report *report = &r->report;
@@ -197,6 +207,12 @@ static void add_totals(struct lake_totals *sum, const struct lake_process *p)
 	sum->wchar_bytes += t->wchar_bytes;
 	sum->read_bytes += t->read_bytes;
 	sum->write_bytes += t->write_bytes;
+	sum->net_known |= t->net_known;
+	sum->net_rx_bytes += t->net_rx_bytes;
+	sum->net_tx_bytes += t->net_tx_bytes;
+	sum->block_delay_ns += t->block_delay_ns;
+	for (int k = 0; k < LAKE_STATES; k++)
+		sum->states[k] += t->states[k];
 }
 
 static struct lake_tool *tool_of(struct lake_report *report, const char *name)
@@ -294,6 +310,7 @@ struct reports *reports_free(struct reports *r)
 	free(r->report.processes);
 	free(r->report.tools);
 	free(r->report.samples);
+	free(r->report.ledger);
 	free(r->report.losses);
 	free(r);
 	return NULL;

@@ -30,6 +30,7 @@ struct lake_process *reports_add(struct reports *, size_t parent, const char *to
 /* A new image of process `of`, from at_ms on, ending as it would have. */
 struct lake_process *reports_exec(struct reports *, size_t of, const char *tool, const char *command, uint64_t at_ms);
 void reports_sample(struct reports *, const char *tool, uint64_t start_ms, uint64_t interval_ms, uint64_t cpu_ms);
+void reports_ledger(struct reports *, const char *account, const char *item, const char *kind, int64_t amount);
 void reports_loss(struct reports *, const char *instance, const char *stream, const char *where, uint64_t count);
 /* Ends the run and works out totals and tools as a lake does: by CPU. end_ms 0: it still runs. */
 void reports_finish(struct reports *, uint64_t end_ms, int64_t exit_code, uint64_t signal);

@@ -56,6 +56,20 @@ static struct reports *success(void)
 			reports_sample(r, "md5sum", i * 1000, 1000, 920);
 	}
 	r->report.run.interval_ns = REPORTS_S;
+	for (size_t i = 0; i < r->report.n_processes; i++)
+		r->report.processes[i].totals.net_known = true;
+	r->report.processes[0].totals.net_rx_bytes = 3 << 20;
+	r->report.processes[0].totals.net_tx_bytes = 4096;
+	r->report.processes[5].totals.block_delay_ns = 12 * REPORTS_S;
+	memcpy(r->report.processes[5].totals.states, (uint64_t[]){ 2200, 130, 70, 10, 900 }, 5 * sizeof(uint64_t));
+	reports_ledger(r, "cpu", "capacity", "reference", 5784 * (int64_t)REPORTS_S);
+	reports_ledger(r, "cpu", "idle", "part", 1900 * (int64_t)REPORTS_S);
+	reports_ledger(r, "cpu", "kernel", "part", 12 * (int64_t)REPORTS_S);
+	reports_ledger(r, "cpu", "excluded", "part", 300 * (int64_t)REPORTS_S);
+	reports_ledger(r, "cpu", "processes", "part", 3562 * (int64_t)REPORTS_S);
+	reports_ledger(r, "cpu", "irq", "memo", 9 * (int64_t)REPORTS_S);
+	reports_ledger(r, "cpu", "unattributed", "unattributed", 10 * (int64_t)REPORTS_S);
+	reports_ledger(r, "net.rx", "tcp", "part", 3 << 20);
 	reports_finish(r, 723000, 0, 0);
 	r->report.run.rusage_cpu_ns = r->report.run.totals.cpu_ns - 41000;
 	return r;

@@ -394,6 +394,7 @@ struct with_facets {
 	struct out_process p;
 	uint64_t net_rx;
 	double gpu;
+	uint64_t rx_bytes, runnable;
 };
 
 static void test_facets(void **state)
@@ -403,6 +404,8 @@ static void test_facets(void **state)
 		SKEP_FIELD(struct with_facets, p.tool, "tool", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
 		SKEP_FIELD(struct with_facets, net_rx, "net.bytes.rx", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
 		SKEP_FIELD(struct with_facets, gpu, "gpu.use.busy", SKEP_T_F64, SKEP_S_GAUGE, "1", ""),
+		SKEP_FIELD(struct with_facets, rx_bytes, "net.rx_bytes", SKEP_T_U64, SKEP_S_DELTA, "By", ""),
+		SKEP_FIELD(struct with_facets, runnable, "sched.runnable", SKEP_T_U64, SKEP_S_DELTA, "{sample}", ""),
 		SKEP_FIELD(struct with_facets, p.comm, "site.label", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
 	};
 	static const struct skep_stream stream = {
@@ -414,6 +417,8 @@ static void test_facets(void **state)
 		.fields = fields,
 	};
 	struct with_facets w = { .net_rx = 4096, .gpu = 0.75 };
+	struct out_ledger line = { .account = mock_str("net.rx"), .item = mock_str("tcp"), .kind = mock_str("part"), .amount = -5, .interval_ns = 7 };
+	struct skep_context in_run = { .size = sizeof(in_run) };
 	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
 	struct skep_upid upid = { .start_ns = 9, .pid = 8 };
 	const struct lake_process *p;
@@ -429,6 +434,12 @@ static void test_facets(void **state)
 	w.net_rx = 0;
 	w.gpu = 0;
 	mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	w.p.run = mock_str("counted");
+	w.rx_bytes = 77;
+	w.runnable = 3;
+	mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	in_run.run = line.run = mock_str("counted");
+	mock_batch_add(b, &out_stream_ledger, NULL, SECOND, &line, &in_run);
 	send(&m, b);
 	mock_end(&m);
 	r = report("f");
@@ -445,6 +456,20 @@ static void test_facets(void **state)
 	assert_int_equal(p->argv_cut, false);
 	assert_null(p->argv[0]);
 	assert_int_equal(r->tools[0].wall_ns, 0);
+	assert_true(r->run.totals.net_known); /* "net.bytes.rx" */
+	assert_int_equal(r->run.totals.net_rx_bytes, 0);
+	assert_int_equal(r->n_ledger, 0);
+	lake_report_free(r);
+	r = report("counted");
+	assert_int_equal(r->run.totals.net_rx_bytes, 77);
+	assert_int_equal(r->tools[0].totals.net_rx_bytes, 77);
+	assert_int_equal(r->run.totals.states[LAKE_RUNNABLE], 3);
+	assert_int_equal(r->n_ledger, 1);
+	assert_string_equal(r->ledger[0].account, "net.rx");
+	assert_string_equal(r->ledger[0].item, "tcp");
+	assert_string_equal(r->ledger[0].kind, "part");
+	assert_int_equal(r->ledger[0].amount, -5);
+	assert_int_equal(r->ledger[0].interval_ns, 7);
 	lake_report_free(r);
 }
 

@@ -72,14 +72,18 @@ static void keys(void **state)
 
 	(void)state;
 	check_keys(json, (const char *const[]) { "run", "totals", "tasks", "tools", "processes", "findings", "loss",
-						 "accuracy", NULL });
-	assert_int_equal(json_object_size(json), 8);
+						 "ledger", "accuracy", NULL });
+	assert_int_equal(json_object_size(json), 9);
+	assert_true(json_is_null(at(json, "ledger")));            /* no books were kept */
+	assert_true(json_is_null(at(json, "totals.net_rx_bytes"))); /* nor did anybody look */
 	check_keys(at(json, "run"),
 		   (const char *const[]) { "id", "name", "pipeline", "host", "start", "end", "exit_code", NULL });
 	check_keys(at(json, "totals"), (const char *const[]) { "processes", "images", "threads", "cpu_ns", "user_ns",
 							       "system_ns", "run_delay_ns", "rss_peak_bytes",
 							       "read_bytes", "write_bytes", "cancelled_write_bytes",
-							       "rchar_bytes", "wchar_bytes", "major_faults", NULL });
+							       "rchar_bytes", "wchar_bytes", "net_rx_bytes",
+							       "net_tx_bytes", "block_delay_ns", "thread_states",
+							       "major_faults", NULL });
 	check_keys(at(json, "tools.0"),
 		   (const char *const[]) { "tool", "calls", "failures", "start", "end", "wall_ns", NULL });
 	check_keys(at(json, "processes.0"),
@@ -89,6 +93,28 @@ static void keys(void **state)
 	check_keys(at(json, "findings.0"),
 		   (const char *const[]) { "kind", "severity", "subject", "evidence", "advice", NULL });
 	check_keys(at(json, "loss"), (const char *const[]) { "kernel", "queue", "spool", "sink", NULL });
+	json_decref(json);
+}
+
+static void books(void **state)
+{
+	json_t *json = json_of("success");
+
+	(void)state;
+	check_keys(at(json, "ledger"), (const char *const[]) { "interval_ns", "capacity_ns", "idle_ns", "steal_ns", "irq_ns", "kernel_ns",
+							       "attributed_ns", "excluded_ns", "unattributed_ns", "accounts", NULL });
+	assert_int_equal(integer(json, "ledger.capacity_ns"), 5784 * (int64_t)REPORTS_S);
+	assert_int_equal(integer(json, "ledger.attributed_ns"), 3562 * (int64_t)REPORTS_S);
+	assert_int_equal(integer(json, "ledger.unattributed_ns"), 10 * (int64_t)REPORTS_S);
+	assert_true(json_is_null(at(json, "ledger.steal_ns"))); /* nobody posted it: not known is not 0 */
+	assert_int_equal(json_array_size(at(json, "ledger.accounts")), 8);
+	assert_int_equal(integer(json, "totals.net_rx_bytes"), 3 << 20);
+	assert_int_equal(integer(json, "totals.net_tx_bytes"), 4096);
+	assert_int_equal(integer(json, "processes.1.net_rx_bytes"), 0); /* known, and none */
+	assert_int_equal(integer(json, "totals.block_delay_ns"), 12 * (int64_t)REPORTS_S);
+	assert_int_equal(integer(json, "totals.thread_states.samples"), 3310);
+	assert_int_equal(integer(json, "totals.thread_states.iowait"), 70);
+	assert_true(json_is_null(at(json, "processes.0.thread_states")));
 	json_decref(json);
 }
 
@@ -326,7 +352,7 @@ static void bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys),    cmocka_unit_test(same_keys), cmocka_unit_test(units),
+		cmocka_unit_test(keys), cmocka_unit_test(books),    cmocka_unit_test(same_keys), cmocka_unit_test(units),
 		cmocka_unit_test(success), cmocka_unit_test(killed),    cmocka_unit_test(unended),
 		cmocka_unit_test(losses),  cmocka_unit_test(tasks),     cmocka_unit_test(approx),
 		cmocka_unit_test(bytes),
