@@ -120,9 +120,9 @@ static int host_start(struct skep_instance *inst, void *state)
 	return err;
 }
 
-static void host_sample(struct skep_instance *inst, void *state)
+/* What counts: the differences since the last time. */
+static uint64_t count(struct skep_instance *inst, struct host_probe *st)
 {
-	struct host_probe *st = state;
 	uint64_t now_ns;
 
 	cpu_sample(inst, st); /* first: others' posts to the account "cpu" are of this time */
@@ -130,6 +130,14 @@ static void host_sample(struct skep_instance *inst, void *state)
 	network_sample(inst, st, now_ns);
 	memory_sample(inst, st, now_ns);
 	disk_sample(inst, st, now_ns);
+	return now_ns;
+}
+
+static void host_sample(struct skep_instance *inst, void *state)
+{
+	struct host_probe *st = state;
+	uint64_t now_ns = count(inst, st);
+
 	filesystem_sample(inst, st, now_ns);
 	sensor_sample(inst, st, now_ns);
 	identity_sample(inst, st, now_ns);
@@ -144,10 +152,10 @@ static void host_flush(struct skep_instance *inst, void *state)
 	network_sample(inst, st, host_boot_ns());
 }
 
+/* The last interval is a part of one. */
 static void host_stop(struct skep_instance *inst, void *state)
 {
-	(void)inst;
-	(void)state;
+	count(inst, state);
 }
 
 static void host_close(struct skep_instance *inst, void *state)
