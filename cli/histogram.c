@@ -13,6 +13,7 @@
 #define FINE_MOST 12u /* buckets that are shown as they are; more are put together by doublings */
 #define PER_DOUBLING 4u
 #define BAR_MOST 50u
+#define NAMED_MOST 64.0
 #define GAP_MOST 2u /* empty rows in a row; more are one that says so */
 
 static int count_of(const json_t *o, const char *key, uint64_t *ret)
@@ -93,10 +94,19 @@ struct row {
 	uint64_t n;
 };
 
+/* The whole numbers of a row, lowest and highest; false: there are none between its bounds, (1, 1.19] for one. */
+static bool whole_numbers(const struct row *row, double *ret_low, double *ret_high)
+{
+	*ret_low = row->first < 2 ? (double)row->first : floor(skep_hist_lower(row->first)) + 1;
+	*ret_high = floor(skep_hist_upper(row->last));
+	return *ret_low <= *ret_high;
+}
+
 /* Slots 0 and 1 stand alone; after them a row is one slot, or the four of a doubling. */
 static size_t make_rows(const struct histogram *h, struct row rows[SKEP_HIST_SLOTS])
 {
 	uint32_t first = 0, end = SKEP_HIST_SLOTS, step;
+	double low, high;
 	size_t n = 0;
 
 	while (end > 0 && h->slots[end - 1] == 0)
@@ -116,9 +126,28 @@ static size_t make_rows(const struct histogram *h, struct row rows[SKEP_HIST_SLO
 		for (uint32_t s = row.first; s <= row.last; s++)
 			row.n += h->slots[s];
 		k = row.last + 1;
-		rows[n++] = row;
+		if (row.n > 0 || whole_numbers(&row, &low, &high))
+			rows[n++] = row;
 	}
 	return n;
+}
+
+/* Values are whole numbers: where they are few, those are named, and not the buckets' bounds. */
+static void row_text(const struct row *row, const char *unit, unsigned flags, char *ret, size_t size)
+{
+	double low = 0, high = 0;
+	char from[HUMAN_SIZE], to[HUMAN_SIZE];
+
+	whole_numbers(row, &low, &high);
+	if (low > NAMED_MOST)
+		low = skep_hist_lower(row->first);
+	histogram_value(low, unit, flags, from);
+	if (row->last == SKEP_HIST_SLOTS - 1)
+		snprintf(ret, size, "> %s", histogram_value(skep_hist_lower(row->first), unit, flags, to));
+	else if (low >= high)
+		snprintf(ret, size, "%s", from);
+	else
+		snprintf(ret, size, "%s to %s", from, histogram_value(high, unit, flags, to));
 }
 
 static void pad(const struct paint *p, size_t width, const char *text)
@@ -155,7 +184,7 @@ void histogram_print(const struct histogram *h, const char *unit, const struct p
 {
 	struct row rows[SKEP_HIST_SLOTS];
 	size_t n = make_rows(h, rows), range = 0, digits = 0, used;
-	char from[HUMAN_SIZE], to[HUMAN_SIZE], text[2 * HUMAN_SIZE + 4];
+	char buf[HUMAN_SIZE], text[2 * HUMAN_SIZE + 4];
 	unsigned flags = paint_units(p), bar;
 	uint64_t most = 0;
 
@@ -167,7 +196,6 @@ void histogram_print(const struct histogram *h, const char *unit, const struct p
 			bar = BAR_MOST;
 		for (size_t i = 0; i < n; i++) {
 			size_t empty = 0;
-			const char *upper;
 
 			while (i + empty < n && rows[i + empty].n == 0)
 				empty++;
@@ -177,28 +205,20 @@ void histogram_print(const struct histogram *h, const char *unit, const struct p
 				i += empty - 1;
 				continue;
 			}
-			upper = histogram_value(skep_hist_upper(rows[i].last), unit, flags, to);
-			if (rows[i].last < 2) /* only this value */
-				snprintf(text, sizeof(text), "%s", upper);
-			else if (rows[i].last == SKEP_HIST_SLOTS - 1)
-				snprintf(text, sizeof(text), "> %s",
-					 histogram_value(skep_hist_lower(rows[i].first), unit, flags, from));
-			else
-				snprintf(text, sizeof(text), "%s to %s",
-					 histogram_value(skep_hist_lower(rows[i].first), unit, flags, from), upper);
+			row_text(&rows[i], unit, flags, text, sizeof(text));
 			if (look == 0) {
 				size_t w = text_width(text);
 
 				range = w > range ? w : range;
 				most = rows[i].n > most ? rows[i].n : most;
-				w = strlen(human_count(rows[i].n, from));
+				w = strlen(human_count(rows[i].n, buf));
 				digits = w > digits ? w : digits;
 				continue;
 			}
 			fprintf(p->out, "%*s", (int)indent, "");
 			pad(p, range, text);
 			fputs("  ", p->out);
-			pad(p, digits, human_count(rows[i].n, from));
+			pad(p, digits, human_count(rows[i].n, buf));
 			fputs("  ", p->out);
 			print_bar(p, rows[i].n, most, bar);
 			fputc('\n', p->out);

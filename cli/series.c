@@ -109,11 +109,11 @@ static void put_process(FILE *f, const json_t *record, const char **between)
 
 	if (*tool) {
 		fprintf(f, "%s%s", *between, tool);
-		*between = " ";
+		*between = pid ? " " : ", ";
 	}
 	if (pid) {
 		fprintf(f, "%spid %.*s", *between, (int)strcspn(pid + 1, "-"), pid + 1);
-		*between = " ";
+		*between = ", ";
 	}
 }
 

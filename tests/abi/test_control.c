@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/abi/test_control.c - the control socket of a collector with test plugins: answers,
+ * details to who asked, and clients that misbehave.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/control.h"
+#include "core/log.h"
+#include "core/plugin.h"
+#include "tests/abi/collector_fixture.h"
+#include "tests/abi/support.h"
+
+static struct control *control;
+static char *path;
+
+struct client {
+	int fd;
+	char buf[1 << 20];
+	size_t len;
+};
+
+static int connect_to(const char *to)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", to);
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+static struct client *client_new(void)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	c->fd = connect_to(path);
+	assert_true(c->fd >= 0);
+	return c;
+}
+
+static void client_free(struct client *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c);
+}
+
+static void say(struct client *c, const char *text)
+{
+	assert_int_equal(send(c->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* The next line, at most 5 s; NULL: the connection is closed. */
+static json_t *hear(struct client *c)
+{
+	for (int i = 0; i < 1000; i++) {
+		char *end = memchr(c->buf, '\n', c->len);
+		ssize_t n;
+
+		if (end) {
+			json_t *line = json_loadb(c->buf, (size_t)(end - c->buf), 0, NULL);
+
+			assert_non_null(line);
+			c->len -= (size_t)(end + 1 - c->buf);
+			memmove(c->buf, end + 1, c->len);
+			return line;
+		}
+		n = recv(c->fd, c->buf + c->len, sizeof(c->buf) - c->len, 0);
+		if (n == 0 || (n < 0 && errno == ECONNRESET))
+			return NULL;
+		if (n > 0)
+			c->len += (size_t)n;
+		else
+			run_for(5);
+	}
+	fail_msg("no answer within 5 s");
+	return NULL;
+}
+
+static json_t *ask(struct client *c, const char *line)
+{
+	say(c, line);
+	say(c, "\n");
+	return hear(c);
+}
+
+static void assert_ok(struct client *c, const char *line)
+{
+	json_t *o = ask(c, line);
+
+	if (!json_is_true(json_object_get(o, "ok")))
+		fail_msg("%s: %s", line, string(o, "error"));
+	json_decref(o);
+}
+
+static void assert_error(struct client *c, const char *line, const char *code, const char *words)
+{
+	json_t *o = ask(c, line);
+
+	assert_true(json_is_false(json_object_get(o, "ok")));
+	assert_string_equal(string(o, "code"), code);
+	if (!strstr(string(o, "error"), words))
+		fail_msg("\"%s\" lacks \"%s\"", string(o, "error"), words);
+	json_decref(o);
+}
+
+static json_t *status(void)
+{
+	struct client *c = client_new();
+	json_t *o = ask(c, "{\"request\":\"status\"}");
+
+	client_free(c);
+	assert_non_null(o);
+	return o;
+}
+
+static size_t attached(void)
+{
+	json_t *o = status();
+	size_t n = json_array_size(json_object_get(o, "attached"));
+
+	json_decref(o);
+	return n;
+}
+
+static long long clients(const char *key)
+{
+	json_t *o = status();
+	long long n = number(json_object_get(o, "clients"), key);
+
+	json_decref(o);
+	return n;
+}
+
+static int set_up_control(void **state)
+{
+	char why[512] = "";
+
+	set_up(state);
+	script("0 live pid=100 start=0 parent=1 exe=/bin/sh cpu_ns=1ms cgroup_id=55\n0 sweep_begin\n0 sweep_end complete=1\n");
+	assert_int_equal(make(false, "{ \"plugin\": \"detail\" }, " PROBE, SINK), 0);
+	path = support_path(t.dir, "s.sock");
+	if (control_new(&t.loop, path, t.collector, t.config, &control, why, sizeof(why)) < 0)
+		fail_msg("%s", why);
+	assert_int_equal(collector_start(t.collector, &t.diag), 0);
+	log_level(SKEP_LOG_ERROR);
+	return 0;
+}
+
+static int tear_down_control(void **state)
+{
+	struct stat st;
+
+	if (!t.stopped)
+		stop(0);
+	control_close(control);
+	control = NULL;
+	run_for(20);
+	assert_int_equal(lstat(path, &st), -1); /* the file went with it */
+	free(path);
+	return tear_down(state);
+}
+
+/* ---- answers --------------------------------------------------------------------- */
+
+static void answers(void **state)
+{
+	struct client *c = client_new();
+	json_t *o, *one;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+
+	run_for(250); /* a sample or two */
+	o = ask(c, "{\"request\":\"status\"}");
+	assert_string_equal(string(o, "request"), "status");
+	assert_int_equal(number(o, "pid"), getpid());
+	assert_int_equal(number(o, "processes"), 1);
+	assert_int_equal(number(o, "interval_ns"), 100000000);
+	assert_int_equal(json_array_size(json_object_get(o, "instances")), 3);
+	assert_true(number(json_object_get(o, "cost"), "rss_bytes") > 1 << 20);
+	assert_true(json_array_size(json_object_get(o, "streams")) > 3);
+	/* the test's account: half of the whole is a part, the other half nobody's */
+	json_t *lines = json_object_get(json_object_get(o, "ledger"), "lines");
+
+	assert_int_equal(json_array_size(lines), 4);
+	assert_string_equal(string(json_array_get(lines, 3), "item"), "unattributed");
+	assert_int_equal(number(json_array_get(lines, 3), "amount"), 500);
+	json_decref(o);
+
+	o = ask(c, "{\"request\":\"plugins\"}");
+	one = json_array_get(json_object_get(o, "plugins"), 0);
+	assert_string_equal(string(one, "name"), "detail");
+	assert_string_equal(string(one, "state"), "running");
+	assert_int_equal(json_array_size(json_object_get(one, "details")), 2);
+	assert_true(json_array_size(json_object_get(one, "signals")) > 0);
+	one = json_array_get(json_object_get(o, "plugins"), 1);
+	assert_string_equal(string(one, "name"), "fake");
+	assert_int_equal(number(json_object_get(json_object_get(one, "counters"), "fake.played"), "value"), 1);
+	json_decref(o);
+
+	o = ask(c, "{\"request\":\"details\"}");
+	one = json_array_get(json_object_get(o, "details"), 0);
+	assert_string_equal(string(one, "name"), "width");
+	assert_string_equal(string(one, "stream"), "detail.width");
+	assert_int_equal(json_array_size(json_object_get(one, "scopes")), 3);
+	json_decref(o);
+
+	o = ask(c, "{\"request\":\"loglevel\",\"level\":\"warning\"}");
+	assert_string_equal(string(o, "before"), "error");
+	assert_int_equal(log_level_now(), SKEP_LOG_WARNING);
+	json_decref(o);
+	assert_ok(c, "{\"request\":\"loglevel\",\"level\":\"error\"}");
+	assert_ok(c, "{\"request\":\"runs\"}");
+	client_free(c);
+}
+
+static void errors(void **state)
+{
+	struct client *c = client_new();
+
+	(void)state;
+	assert_error(c, "{\"request\":\"reboot\"}", "bad_request", "unknown request \"reboot\"");
+	assert_error(c, "rubbish", "bad_request", "not a JSON object");
+	assert_error(c, "{\"request\":\"attach\",\"detail\":\"nosuch\"}", "not_found", "\"nosuch\"");
+	assert_error(c, "{\"request\":\"attach\",\"detail\":\"refuses\"}", "not_supported", "not on this machine");
+	assert_error(c, "{\"request\":\"attach\",\"detail\":\"width\",\"pid\":100}", "not_supported", "a process");
+	assert_error(c, "{\"request\":\"attach\",\"detail\":\"width\",\"run\":\"r9\"}", "not_found", "r9");
+	assert_error(c, "{\"request\":\"detach\",\"id\":5}", "not_found", "id 5");
+	assert_ok(c, "{\"request\":\"status\"}"); /* after all that */
+	client_free(c);
+}
+
+static void lines_in_pieces(void **state)
+{
+	struct client *c = client_new();
+	json_t *o;
+
+	(void)state;
+	say(c, "\n\r\n{\"request\":\"ru");
+	run_for(20);
+	say(c, "ns\"}\r\n{\"request\":\"details\"}\n{\"request\":\"plugins\"}\n{\"req");
+	for (int i = 0; i < 3; i++) {
+		static const char *const order[] = { "runs", "details", "plugins" };
+
+		o = hear(c);
+		assert_string_equal(string(o, "request"), order[i]);
+		json_decref(o);
+	}
+	/* what was asked before the end is answered; half a request is not */
+	say(c, "uest\":\"runs\"}\n{\"request\"");
+	assert_int_equal(shutdown(c->fd, SHUT_WR), 0);
+	o = hear(c);
+	assert_string_equal(string(o, "request"), "runs");
+	json_decref(o);
+	assert_null(hear(c));
+	client_free(c);
+}
+
+static void too_long(void **state)
+{
+	struct client *c = client_new();
+	char *line = malloc(CONTROL_LINE_MAX + 1);
+	json_t *o;
+
+	(void)state;
+	assert_non_null(line);
+	memset(line, ' ', CONTROL_LINE_MAX);
+	line[CONTROL_LINE_MAX] = '\0';
+	/* the longest that fits */
+	memcpy(line, "{\"request\":\"runs\"}", 18);
+	line[CONTROL_LINE_MAX - 1] = '\n';
+	say(c, line);
+	o = hear(c);
+	assert_true(json_is_true(json_object_get(o, "ok")));
+	json_decref(o);
+	line[CONTROL_LINE_MAX - 1] = ' ';
+	say(c, line);
+	o = hear(c);
+	assert_string_equal(string(o, "code"), "bad_request");
+	json_decref(o);
+	assert_null(hear(c));
+	free(line);
+	client_free(c);
+}
+
+static void too_many(void **state)
+{
+	struct client *all[CONTROL_CLIENTS_MAX], *c;
+	json_t *o;
+
+	(void)state;
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		all[i] = client_new();
+	assert_ok(all[0], "{\"request\":\"runs\"}");
+	c = client_new();
+	o = hear(c);
+	assert_string_equal(string(o, "code"), "busy");
+	json_decref(o);
+	assert_null(hear(c));
+	client_free(c);
+	client_free(all[1]);
+	run_for(20);
+	c = client_new(); /* there is room again */
+	assert_ok(c, "{\"request\":\"runs\"}");
+	client_free(c);
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		if (i != 1)
+			client_free(all[i]);
+}
+
+/* ---- details ----------------------------------------------------------------------- */
+
+static uint64_t attach(struct client *c, const char *line)
+{
+	json_t *o = ask(c, line);
+	uint64_t id;
+
+	if (!json_is_true(json_object_get(o, "ok")))
+		fail_msg("%s: %s", line, string(o, "error"));
+	id = (uint64_t)number(o, "id");
+	assert_string_equal(string(json_object_get(o, "stream"), "name"), "detail.width");
+	assert_int_equal(json_array_size(json_object_get(json_object_get(o, "stream"), "fields")), 5);
+	json_decref(o);
+	return id;
+}
+
+/* Records, numbered from 1, until the end. Returns how many; why it ended. */
+static unsigned follow(struct client *c, uint64_t id, char why[64])
+{
+	unsigned n = 0;
+
+	for (;;) {
+		json_t *o = hear(c), *end = json_object_get(o, "end");
+
+		assert_non_null(o);
+		if (json_object_get(o, "ok")) {
+			json_decref(o);
+			continue;
+		}
+		assert_int_equal(number(o, "id"), id);
+		if (end) {
+			snprintf(why, 64, "%s", json_string_value(end));
+			assert_int_equal(number(o, "dropped"), 0);
+			json_decref(o);
+			return n;
+		}
+		assert_string_equal(string(o, "stream"), "detail.width");
+		assert_int_equal(number(o, "n"), ++n);
+		assert_int_equal(number(json_object_get(o, "widths"), "count"), n);
+		json_decref(o);
+	}
+}
+
+static void until_its_time(void **state)
+{
+	struct client *c = client_new();
+	uint64_t id = attach(c, "{\"request\":\"attach\",\"detail\":\"width\",\"for_ns\":300000000}");
+	char why[64];
+
+	(void)state;
+	assert_true(follow(c, id, why) >= 2);
+	assert_string_equal(why, "its time is over");
+	assert_int_equal(attached(), 0);
+	assert_ok(c, "{\"request\":\"runs\"}"); /* the connection goes on */
+	client_free(c);
+}
+
+static void detached_by_another(void **state)
+{
+	struct client *c = client_new(), *other = client_new();
+	uint64_t id = attach(c, "{\"request\":\"attach\",\"detail\":\"width\",\"for_ns\":0}");
+	char why[64], line[64];
+
+	(void)state;
+	assert_int_equal(attached(), 1);
+	snprintf(line, sizeof(line), "{\"request\":\"detach\",\"id\":%llu}", (unsigned long long)id);
+	assert_ok(other, line);
+	assert_true(follow(c, id, why) >= 1); /* the last one comes with the detaching */
+	assert_string_equal(why, "detached");
+	client_free(c);
+	client_free(other);
+}
+
+/* Two on one connection; it is closed without a word. */
+static void who_vanishes_is_detached(void **state)
+{
+	struct client *c = client_new();
+
+	(void)state;
+	attach(c, "{\"request\":\"attach\",\"detail\":\"width\",\"for_ns\":0}");
+	say(c, "{\"request\":\"attach\",\"detail\":\"width\"}\n");
+	for (int i = 0; i < 200 && attached() < 2; i++)
+		run_for(5);
+	assert_int_equal(attached(), 2);
+	client_free(c);
+	for (int i = 0; i < 200 && attached() > 0; i++)
+		run_for(5);
+	assert_int_equal(attached(), 0);
+}
+
+/* Who attaches and never reads is disconnected, and detached, without a word from inside the probe's callback. */
+static void who_never_reads_is_dropped(void **state)
+{
+	struct client *c = client_new();
+	struct skep_instance *probe = (struct skep_instance *)(uintptr_t)collector_instances(t.collector);
+
+	(void)state;
+	say(c, "{\"request\":\"attach\",\"detail\":\"width\",\"for_ns\":0}\n");
+	for (int i = 0; i < 200 && attached() < 1; i++)
+		run_for(5);
+	assert_string_equal(probe->name, "detail");
+	/* 2 MiB of records: more than the socket and the daemon hold for it */
+	for (int i = 0; i < 10000; i++)
+		instance_sample(probe);
+	for (int i = 0; i < 200 && attached() > 0; i++)
+		run_for(5);
+	assert_int_equal(attached(), 0);
+	assert_int_equal(clients("dropped"), 1);
+	assert_int_equal(clients("connected"), 1); /* the one that asks */
+	client_free(c);
+}
+
+/* Ends that the collector makes are told, too. */
+static void told_when_all_ends(void **state)
+{
+	struct client *c = client_new();
+	uint64_t id = attach(c, "{\"request\":\"attach\",\"detail\":\"width\",\"for_ns\":0}");
+	char why[64];
+
+	(void)state;
+	stop(0);
+	follow(c, id, why);
+	assert_true(*why);
+	client_free(c);
+}
+
+/* ---- the file ------------------------------------------------------------------------- */
+
+static int second(const char *at, char *why, size_t size)
+{
+	struct control *other = NULL;
+	int err = control_new(&t.loop, at, t.collector, t.config, &other, why, size);
+
+	control_close(other);
+	run_for(20);
+	return err;
+}
+
+static void a_live_one_is_not_replaced(void **state)
+{
+	struct client *c = client_new();
+	char why[512];
+
+	(void)state;
+	assert_int_equal(second(path, why, sizeof(why)), -EADDRINUSE);
+	assert_non_null(strstr(why, "another skepd listens at "));
+	assert_ok(c, "{\"request\":\"runs\"}");
+	client_free(c);
+	c = client_new();
+	assert_ok(c, "{\"request\":\"runs\"}");
+	client_free(c);
+}
+
+static void a_dead_ones_file_is_replaced(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	char *stale = support_path(t.dir, "stale.sock"), why[512] = "";
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", stale);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	close(fd); /* as kill -9 does: the file stays */
+	assert_int_equal(lstat(stale, &st), 0);
+	if (second(stale, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	assert_int_equal(lstat(stale, &st), -1);
+	free(stale);
+}
+
+static void other_files_are_left_alone(void **state)
+{
+	char *file = support_path(t.dir, "file"), *far = support_path(t.dir, "no/such/s.sock"), why[512];
+	size_t size;
+	char *text;
+
+	(void)state;
+	support_write(file, "precious", 8, 0600);
+	assert_int_equal(second(file, why, sizeof(why)), -EEXIST);
+	assert_non_null(strstr(why, "is no socket"));
+	text = support_read(file, &size);
+	assert_int_equal(size, 8);
+	assert_memory_equal(text, "precious", 8);
+	/* one folder is made (/run/skep after a boot), not two */
+	assert_int_equal(second(far, why, sizeof(why)), -ENOENT);
+	assert_non_null(strstr(why, "no/such"));
+	free(text);
+	free(far);
+	free(file);
+}
+
+/* What has taken our file's place is not ours to remove. */
+static void the_successors_file_stays(void **state)
+{
+	char *at = support_path(t.dir, "mine.sock"), why[512];
+	struct control *mine = NULL;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(control_new(&t.loop, at, t.collector, t.config, &mine, why, sizeof(why)), 0);
+	assert_int_equal(unlink(at), 0);
+	support_write(at, "x", 1, 0600);
+	control_close(mine);
+	run_for(20);
+	assert_int_equal(lstat(at, &st), 0);
+	free(at);
+}
+
+#define TEST(f_) cmocka_unit_test_setup_teardown(f_, set_up_control, tear_down_control)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(answers),
+		TEST(errors),
+		TEST(lines_in_pieces),
+		TEST(too_long),
+		TEST(too_many),
+		TEST(until_its_time),
+		TEST(detached_by_another),
+		TEST(who_vanishes_is_detached),
+		TEST(who_never_reads_is_dropped),
+		TEST(told_when_all_ends),
+		TEST(a_live_one_is_not_replaced),
+		TEST(a_dead_ones_file_is_replaced),
+		TEST(other_files_are_left_alone),
+		TEST(the_successors_file_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

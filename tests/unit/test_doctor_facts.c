@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_doctor_facts.c - facts from a machine of the test's own, and what is
+ * thought of any machine.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/doctor_facts.h"
+#include "tests/abi/support.h"
+
+static char *dir;
+
+static void put(const char *name, const char *text)
+{
+	char *path = support_path(dir, name);
+
+	for (char *slash = strchr(path + strlen(dir) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0755);
+		*slash = '/';
+	}
+	support_write(path, text, strlen(text), 0644);
+	free(path);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	dir = support_dir_new();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dir = support_dir_remove(dir);
+	return 0;
+}
+
+static json_t *facts(pid_t pid)
+{
+	json_t *o = doctor_facts(dir, pid);
+
+	assert_non_null(o);
+	return o;
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "(null)";
+}
+
+static void gathered(void **state)
+{
+	json_t *o;
+
+	(void)state;
+	put("proc/sys/kernel/osrelease", "5.10.0-9-amd64\n");
+	put("sys/kernel/btf/vmlinux", "x");
+	put("proc/sys/kernel/perf_event_paranoid", "3\n");
+	put("proc/sys/kernel/unprivileged_bpf_disabled", "2\n");
+	put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+	put("sys/kernel/security/lsm", "lockdown,capability\n");
+	put("proc/self/mountinfo", "25 30 0:23 / /sys/fs/bpf rw,relatime shared:9 - bpf bpf rw,mode=700\n"
+				   "26 30 0:24 / /sys/kernel/tracing rw shared:10 - tracefs tracefs rw\n"
+				   "27 30 0:25 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+				   "a line of another form\n"
+				   "28 30 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n");
+	put("proc/77/status", "Name:\tskepd\nCapInh:\t0000000000000000\nCapEff:\t000000c000080000\n");
+	o = facts(77);
+	assert_string_equal(text(o, "kernel"), "5.10.0-9-amd64");
+	assert_true(json_is_true(json_object_get(o, "btf")));
+	assert_string_equal(text(o, "bpffs"), "/sys/fs/bpf");
+	assert_string_equal(text(o, "tracefs"), "/sys/kernel/tracing");
+	assert_string_equal(text(o, "cgroup_mode"), "hybrid");
+	assert_string_equal(text(o, "cgroup_memory"), "v1");
+	assert_string_equal(text(o, "lockdown"), "integrity");
+	assert_string_equal(text(o, "lsm"), "lockdown,capability");
+	assert_int_equal(json_integer_value(json_object_get(o, "perf_event_paranoid")), 3);
+	assert_int_equal(json_array_size(json_object_get(o, "capabilities")), 3);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(o, "capabilities"), 0)), "CAP_SYS_PTRACE");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(o, "capabilities"), 2)), "CAP_BPF");
+	json_decref(o);
+}
+
+static void nothing_there(void **state)
+{
+	static const char *const keys[] = { "kernel",	"bpffs",	       "tracefs",		    "cgroup_mode",
+					    "lockdown", "perf_event_paranoid", "unprivileged_bpf_disabled", "capabilities" };
+	json_t *o = facts(0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!json_is_null(json_object_get(o, keys[i])))
+			fail_msg("%s is not null", keys[i]);
+	assert_true(json_is_false(json_object_get(o, "btf")));
+	json_decref(o);
+}
+
+/* "fact=state" of all that is judged, in a line; the words of one fact. */
+static char *judged(const char *machine, const char *fact, char words[512])
+{
+	json_t *o = json_loads(machine, 0, NULL), *list, *one;
+	char *line = NULL;
+	size_t size, i;
+	FILE *f = open_memstream(&line, &size);
+
+	assert_non_null(o);
+	assert_non_null(f);
+	list = doctor_judge(o);
+	json_array_foreach(list, i, one) {
+		fprintf(f, "%s=%s ", text(one, "fact"), text(one, "state"));
+		if (fact && strcmp(text(one, "fact"), fact) == 0)
+			snprintf(words, 512, "%s", text(one, "text"));
+	}
+	fclose(f);
+	json_decref(list);
+	json_decref(o);
+	return line;
+}
+
+static void assert_judged(const char *machine, const char *expected, const char *fact, const char *expected_words)
+{
+	char words[512] = "", *line = judged(machine, fact, words);
+
+	assert_string_equal(line, expected);
+	if (fact)
+		assert_string_equal(words, expected_words);
+	free(line);
+}
+
+static void thought_of(void **state)
+{
+	(void)state;
+	assert_judged("{\"kernel\":\"6.1.0\",\"machine\":\"x86_64\",\"btf\":true,\"capabilities\":[\"CAP_PERFMON\",\"CAP_BPF\"],"
+		      "\"perf_event_paranoid\":2,\"tracefs\":\"/t\",\"bpffs\":\"/b\",\"cgroup_mode\":\"v2\",\"cgroup_memory\":\"v2\"}",
+		      "kernel=ok btf=ok capabilities=ok lockdown=ok perf_event_paranoid=ok tracefs=ok bpffs=ok cgroup=ok ", "kernel",
+		      "6.1.0 x86_64");
+	assert_judged("{\"kernel\":\"4.19.0\",\"btf\":false,\"capabilities\":[],\"lockdown\":\"confidentiality\"}",
+		      "kernel=missing btf=missing capabilities=missing lockdown=missing perf_event_paranoid=partial tracefs=partial "
+		      "bpffs=partial cgroup=partial ",
+		      "capabilities", "none; collecting needs CAP_BPF and CAP_PERFMON: run it as root, or grant them");
+	assert_judged("{\"kernel\":\"5.8.1\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"perf_event_paranoid\":4}",
+		      "kernel=partial btf=ok capabilities=ok lockdown=ok perf_event_paranoid=ok tracefs=partial bpffs=partial cgroup=partial ",
+		      "kernel", "before 5.10: may work, is not tested");
+	assert_judged("{\"kernel\":\"5.10\",\"btf\":true,\"capabilities\":[\"CAP_BPF\"],\"perf_event_paranoid\":3,\"lockdown\":\"integrity\"}",
+		      "kernel=ok btf=ok capabilities=missing lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
+		      "cgroup=partial ",
+		      "capabilities", "CAP_BPF; collecting needs CAP_BPF and CAP_PERFMON as well");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(gathered, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_there, set_up, tear_down),
+		cmocka_unit_test(thought_of),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
