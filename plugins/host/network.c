@@ -145,11 +145,11 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 
 	if (!host_read(st, FILE_NET, &text))
 		return;
-	/* two lines of headings */
-	if (!text_line(&text, &line) || !text_line(&text, &line)) {
-		host_bad_line(st, 1);
-		return;
-	}
+	for (unsigned headings = 0; headings < 2; headings++)
+		if (!text_line(&text, &line)) {
+			host_bad_line(st, 1);
+			return;
+		}
 	seen_begin(&st->interfaces);
 	while (text_line(&text, &line)) {
 		uint64_t value[N_NET];

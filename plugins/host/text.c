@@ -92,7 +92,7 @@ int text_head_at(int dir, const char *path, char *data, size_t size, struct text
 int text_line_at(int dir, const char *path, char *line, size_t size)
 {
 	char data[4096];
-	struct text text, first;
+	struct text text = { 0 }, first;
 	int err = text_head_at(dir, path, data, sizeof(data), &text);
 
 	if (err)
