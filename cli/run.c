@@ -42,6 +42,7 @@ static const struct {
 } plugins[] = {
 	{ .list = "probes", .plugin = "host" }, /* before proc: its posts to the ledger are there when proc's pass ends */
 	{ .list = "probes", .plugin = "proc", .required = true },
+	{ .list = "probes", .plugin = "cgroup" },
 	{ .list = "probes", .plugin = "sched" },
 	{ .list = "probes", .plugin = "net" },
 	{ .list = "sinks", .plugin = "lake", .required = true, .has_path = true },

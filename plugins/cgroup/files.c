@@ -12,6 +12,8 @@
 
 #include "state.h"
 
+#define IDENTIFIER_MIN 32u /* characters */
+
 static const struct {
 	enum cgroup_controller in;
 	const char *v1, *v2; /* NULL: not there */
@@ -96,6 +98,28 @@ static char *by_process(const struct cgroup_reader *r, const char *procs, const 
 	return dir;
 }
 
+/*
+ * One that has no process any more: a runtime that was started in a cgroup of its own puts containers below it
+ * in one hierarchy and at the top of the others (runc).  Only names that are identifiers are believed.
+ */
+static char *by_name(const struct cgroup_reader *r, const char *path, enum cgroup_controller c)
+{
+	size_t len;
+	char *dir;
+
+	last_name(path, strlen(path), &len);
+	if (len < IDENTIFIER_MIN)
+		return NULL;
+	for (const char *below = strchr(path + 1, '/'); below; below = strchr(below + 1, '/')) {
+		if (cgroup_mount_path(&r->mounts.of[c], below, NULL, &dir))
+			return NULL;
+		if (access(dir, F_OK) == 0)
+			return dir;
+		free(dir);
+	}
+	return NULL;
+}
+
 int cgroup_files_open(const struct cgroup_reader *r, const char *path, struct cgroup_files *ret)
 {
 	const struct cgroup_mount *ids = &r->mounts.of[r->mounts.ids];
@@ -121,6 +145,8 @@ int cgroup_files_open(const struct cgroup_reader *r, const char *path, struct cg
 		if (!err && m->at && (!ret->dir[c] || access(ret->dir[c], F_OK))) {
 			free(ret->dir[c]);
 			ret->dir[c] = by_process(r, procs, path, (enum cgroup_controller)c);
+			if (!ret->dir[c])
+				ret->dir[c] = by_name(r, path, (enum cgroup_controller)c);
 		}
 	}
 	free(procs);

@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/cgroup.sh - the probe "cgroup" on this kernel's cgroups, v1 or v2: a cgroup that lives through several
+# intervals, one that lives 100 ms, one that runs out of memory; against what the cgroup's own files say.
+# Environment: SKEPD, SKEP_PLUGIN_DIRS.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+skip() { echo "skip: $*"; exit 77; }
+[ "$(id -u)" = 0 ] || skip "needs root (BPF, cgroups)"
+for plugin in proc cgroup file; do
+	[ -e "$SKEP_PLUGIN_DIRS/$plugin.so" ] || skip "the plugin $plugin is not built"
+done
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-cgroup.XXXXXX")
+daemon= top=skep-test-$$ mounted=
+clean() {
+	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null
+	for c in /sys/fs/cgroup /sys/fs/cgroup/*; do
+		[ -d "$c/$top" ] && rmdir "$c/$top"/* "$c/$top" 2>/dev/null
+	done
+	[ -z "$mounted" ] || umount /sys/fs/cgroup
+	rm -rf "$work"
+}
+trap clean EXIT
+trap 'exit 1' INT TERM HUP
+if ! grep -q cgroup /proc/self/mountinfo; then
+	mount -t cgroup2 none /sys/fs/cgroup && mounted=1 || skip "no cgroups are mounted, and cgroup v2 cannot be"
+fi
+# The folders in which a cgroup has to be made.
+if [ -e /sys/fs/cgroup/memory/cgroup.procs ]; then
+	version=1 folders=
+	for c in memory cpu cpuacct pids; do [ -e "/sys/fs/cgroup/$c/cgroup.procs" ] && folders="$folders /sys/fs/cgroup/$c"; done
+else
+	version=2 folders=/sys/fs/cgroup
+	for c in memory cpu pids io; do echo "+$c" >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; done
+	grep -q memory /sys/fs/cgroup/cgroup.subtree_control || skip "cgroup v2 without its memory controller"
+fi
+first=${folders%% /*} first=/sys/fs/cgroup${folders#*/sys/fs/cgroup} first=${first%% *}
+mkdir "$first/$top" 2>/dev/null || skip "cgroups cannot be made in $first"
+rmdir "$first/$top"
+make() { # NAME MEMORY-LIMIT
+	local f
+	for f in $folders; do
+		mkdir -p "$f/$top"
+		[ $version = 1 ] || for c in memory cpu pids io; do echo "+$c" >"$f/$top/cgroup.subtree_control" 2>/dev/null; done
+		mkdir "$f/$top/$1"
+	done
+	if [ $version = 1 ]; then
+		echo "$2" >"/sys/fs/cgroup/memory/$top/$1/memory.limit_in_bytes"
+		echo "$2" >"/sys/fs/cgroup/memory/$top/$1/memory.memsw.limit_in_bytes" 2>/dev/null
+		echo 20000 >"/sys/fs/cgroup/cpu/$top/$1/cpu.cfs_quota_us"
+	else
+		echo "$2" >"$first/$top/$1/memory.max"
+		echo 0 >"$first/$top/$1/memory.swap.max" 2>/dev/null
+		echo '20000 100000' >"$first/$top/$1/cpu.max"
+	fi
+}
+enter() { for f in $folders; do echo $BASHPID >"$f/$top/$1/cgroup.procs"; done; }
+remove() { # a moment after its last process, as a runtime would
+	sleep 0.05
+	for f in $folders; do rmdir "$f/$top/$1"; done
+}
+
+cat >"$work/skepd.conf" <<END
+{ "interval": "500ms", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false },
+  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "cgroup", "required": true } ],
+  "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
+END
+"$SKEPD" -c "$work/skepd.conf" 2>"$work/log" & daemon=$!
+for i in $(seq 200); do
+	grep -q collects "$work/log" && break
+	kill -0 "$daemon" 2>/dev/null || { daemon=; cat "$work/log"; grep -qi 'CAP_BPF\|not permitted' "$work/log" && skip "collecting is not possible here"; exit 1; }
+	sleep 0.1
+done
+grep -q 'no hooks' "$work/log" && { cat "$work/log"; exit 1; }
+
+make long 200000000
+(enter long; python3 -c '
+import time
+end = time.monotonic() + 2
+hold = bytearray(40 << 20)
+while time.monotonic() < end: pass')
+if [ $version = 1 ]; then
+	cat "/sys/fs/cgroup/cpuacct/$top/long/cpuacct.usage" >"$work/cpu"
+	cat "/sys/fs/cgroup/memory/$top/long/memory.max_usage_in_bytes" >"$work/peak"
+	sed -n 's/^nr_throttled //p' "/sys/fs/cgroup/cpu/$top/long/cpu.stat" >"$work/throttled"
+else
+	sed -n 's/^usage_usec \(.*\)/\1000/p' "$first/$top/long/cpu.stat" >"$work/cpu"
+	cat "$first/$top/long/memory.peak" >"$work/peak" 2>/dev/null || echo 0 >"$work/peak"
+	sed -n 's/^nr_throttled //p' "$first/$top/long/cpu.stat" >"$work/throttled"
+fi
+remove long
+make short 200000000
+(enter short; exec sleep 0.1)
+remove short
+make oom 20000000
+(enter oom; exec python3 -c 'hold = bytearray(60 << 20)') >/dev/null 2>&1
+remove oom
+sleep 1
+kill "$daemon"; wait "$daemon"; daemon=
+python3 - "$work" "/$top" <<'END'
+import json, sys
+work, top = sys.argv[1:]
+records = [json.loads(line) for line in open(work + "/out")]
+failures = 0
+def check(what, good, detail=""):
+    global failures
+    print(("ok - " if good else "FAIL - ") + what + ("" if good else f": {detail}"))
+    failures += not good
+def of(name): return [r for r in records if r["stream"] == "cgroup" and r["cgroup"] == f"{top}/{name}"]
+def number(name): return int(open(f"{work}/{name}").read())
+def total(rs, key): return sum(r[key] for r in rs)
+
+rs = of("long")
+cpu, peak, throttled = number("cpu"), number("peak"), number("throttled")
+check("a cgroup of two seconds has several records", len(rs) >= 3, len(rs))
+check("of them one says that it is gone, the last", [r["gone"] for r in rs] == [False] * (len(rs) - 1) + [True], [r["gone"] for r in rs])
+got = total(rs, "cpu_ns")
+check(f"CPU time {got / 1e6:.1f} ms, its own file says {cpu / 1e6:.1f}", abs(got - cpu) <= 0.02 * cpu + 2e6)
+check(f"throttled in {total(rs, 'cpu_throttled_periods')} periods, its own file says {throttled}",
+      total(rs, "cpu_throttled_periods") == throttled > 0 and total(rs, "cpu_throttled_ns") > 0)
+check("its quota is a fifth of a CPU", rs[0]["cpu_limit"] == 0.2, rs[0]["cpu_limit"])
+check("its memory limit", abs(rs[0]["memory_limit_bytes"] - 200000000) < 65536, rs[0]["memory_limit_bytes"])
+check(f"most memory {rs[-1]['memory_peak_bytes']}, its own file says {peak or 'nothing'}",
+      rs[-1]["memory_peak_bytes"] >= 40 << 20 and (peak == 0 or rs[-1]["memory_peak_bytes"] == peak))
+check("a process was in it", max(r["pids"] for r in rs) >= 1)
+rs = of("short")
+check("one that lived 100 ms: its end is told", [r["gone"] for r in rs][-1:] == [True], rs)
+check("with the most memory it had", rs and rs[-1]["memory_peak_bytes"] > 0, rs)
+check("read when its last process left", any("cpu" in r["controllers"] and r["cpu_ns"] > 0 for r in rs), rs)
+rs = of("oom")
+check("one that ran out of memory: one process was killed", total(rs, "oom_kills") == 1 and total(rs, "oom_events") >= 1, rs)
+check("at the limit", rs and abs(max(r["memory_peak_bytes"] for r in rs) - 20000000) < 2 << 20, rs)
+sys.exit(1 if failures else 0)
+END

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/containers.sh - containers that live 100 ms, by runc, podman and systemd-nspawn: every record of a
+# process has the right container, those outside have none, and the cgroups' own last figures are there.
+# The interval is longer than any of them lives.  Environment: SKEPD, SKEP_PLUGIN_DIRS.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+skip() { echo "skip: $*"; exit 77; }
+[ "$(id -u)" = 0 ] || skip "needs root (BPF, cgroups)"
+command -v runc >/dev/null || skip "needs runc; remedy: apt-get install -y --no-install-recommends runc"
+busybox=$(command -v busybox) || skip "needs busybox; remedy: apt-get install -y busybox-static"
+for plugin in proc cgroup file; do
+	[ -e "$SKEP_PLUGIN_DIRS/$plugin.so" ] || skip "the plugin $plugin is not built"
+done
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-containers.XXXXXX")
+daemon=
+clean() {
+	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null
+	podman_ rm -af >/dev/null 2>&1
+	for c in /sys/fs/cgroup /sys/fs/cgroup/*; do
+		rmdir "$c/machine.slice/systemd-nspawn@skep-test.service" "$c/machine.slice" "$c/libpod_parent" 2>/dev/null
+	done
+	rm -rf "$work"
+}
+# Its own store, no network, and limits that this user may set.
+podman_() {
+	command -v podman >/dev/null || return 1
+	podman --root "$work/store" --runroot "$work/run" --storage-driver=vfs --cgroup-manager=cgroupfs --runtime runc --events-backend=file "$@"
+}
+trap clean EXIT
+trap 'exit 1' INT TERM HUP
+
+mkdir -p "$work"/rootfs/{bin,proc,dev,sys,tmp,etc,usr,run}
+cp "$busybox" "$work/rootfs/bin/busybox"
+for applet in sh sleep head tail; do ln -s busybox "$work/rootfs/bin/$applet"; done
+touch "$work/rootfs/etc/os-release"
+(cd "$work" && runc spec) || skip "runc spec does not work here"
+# spec ARGUMENTS-AS-JSON MEMORY-LIMIT
+spec() {
+	python3 - "$work/config.json" "$1" "$2" <<-'END'
+		import json, sys
+		c = json.load(open(sys.argv[1]))
+		c["process"]["terminal"] = False
+		c["process"]["args"] = json.loads(sys.argv[2])
+		c["process"]["rlimits"] = []
+		c["root"]["readonly"] = False
+		c["linux"]["resources"]["memory"] = {"limit": int(sys.argv[3])}
+		json.dump(c, open(sys.argv[1], "w"))
+	END
+}
+hex() { printf '%s' "$1" | sha256sum | cut -c1-64; }
+
+# What all of them run: forks that exec nothing, an exec, 100 ms.
+inside='(:); (exit 3) & wait; sleep 0.1'
+spec "[\"sleep\", \"0\"]" 67108864
+runc run --bundle "$work" "$(hex try)" >"$work/try" 2>&1 || skip "runc cannot run a container here: $(tail -1 "$work/try")"
+
+cat >"$work/skepd.conf" <<END
+{ "interval": "10s", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false },
+  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "cgroup", "required": true } ],
+  "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
+END
+"$SKEPD" -c "$work/skepd.conf" 2>"$work/log" & daemon=$!
+for i in $(seq 100); do
+	grep -q collects "$work/log" && break
+	kill -0 "$daemon" 2>/dev/null || { daemon=; cat "$work/log"; grep -qi 'CAP_BPF\|not permitted' "$work/log" && skip "collecting is not possible here"; exit 1; }
+	sleep 0.1
+done
+
+spec "[\"sh\", \"-c\", \"$inside # skep-runc\"]" 67108864
+for i in 1 2 3 4 5; do runc run --bundle "$work" "$(hex "runc $i")" || exit 1; done
+# the same limit everywhere, and somebody who does not keep to it
+spec '["sh", "-c", "head -c 200000000 /dev/zero | tail -c 100000000 # skep-oom"]' 33554432
+runc run --bundle "$work" "$(hex oom)" >/dev/null 2>&1
+
+parts=runc
+if command -v podman >/dev/null && tar c -C "$work/rootfs" . | podman_ import -q - localhost/skep-test:1 >"$work/podman" 2>&1 &&
+   podman_ run --cidfile "$work/cid" --net=none --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 localhost/skep-test:1 \
+	sh -c "$inside # skep-podman" >"$work/podman" 2>&1; then
+	parts="$parts podman"
+else
+	echo "# without podman: $(tail -1 "$work/podman" 2>/dev/null || echo not installed)"
+fi
+
+# nspawn as its service would have it: there may be no systemd here.
+nspawn() {
+	local moved= c
+	for c in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+		[ -e "$c/cgroup.procs" ] || continue
+		mkdir -p "$c/machine.slice/systemd-nspawn@skep-test.service" 2>/dev/null &&
+			echo $BASHPID >"$c/machine.slice/systemd-nspawn@skep-test.service/cgroup.procs" && moved=1
+		break
+	done
+	[ -n "$moved" ] || { echo "no cgroup can be made"; return 1; }
+	systemd-nspawn -q --register=no --keep-unit -D "$work/rootfs" sh -c "$inside # skep-nspawn"
+}
+if command -v systemd-nspawn >/dev/null && (nspawn) >"$work/nspawn" 2>&1; then
+	parts="$parts nspawn"
+else
+	echo "# without nspawn: $(tail -1 "$work/nspawn" 2>/dev/null || echo not installed)"
+fi
+sh -c "$inside # skep-outside"
+sleep 1
+kill "$daemon"; wait "$daemon"; daemon=
+python3 "$here/check_containers.py" "$work/out" "$(cat "$work/cid" 2>/dev/null)" "$(hex oom)" "$parts" \
+	"$(hex "runc 1")" "$(hex "runc 2")" "$(hex "runc 3")" "$(hex "runc 4")" "$(hex "runc 5")"
