@@ -18,7 +18,7 @@ static int total_of(const char *text, const char *line, uint64_t *ret)
 	const char *at = strstr(text, line);
 	const char *total = at ? strstr(at, "total=") : NULL;
 
-	if (!total || sscanf(total, "total=%" SCNu64, ret) != 1)
+	if (!total || total > strchrnul(at, '\n') || sscanf(total, "total=%" SCNu64, ret) != 1)
 		return -EBADMSG;
 	return 0;
 }

@@ -35,7 +35,7 @@ static __always_inline __u32 state_of(struct task_struct *t)
 
 	if (state)
 		return kind_of_sleep(t, state);
-	if (bpf_core_field_exists(s->on_cpu) && !BPF_CORE_READ(s, on_cpu) && !displaced_by_us(t))
+	if (bpf_core_field_exists(s->on_cpu) && !s->on_cpu && !displaced_by_us(t))
 		return SCHED_RUNNABLE;
 	return SCHED_RUNNING;
 }

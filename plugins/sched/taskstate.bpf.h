@@ -15,10 +15,15 @@ struct sched_info___queue {
 	unsigned long long last_queued;  /* for a CPU; 0: it does not wait */
 } __attribute__((preserve_access_index));
 
-/* on_cpu exists with CONFIG_SMP only; in_iowait is a bit field; sched_info is empty without CONFIG_SCHED_INFO */
+/*
+ * on_cpu exists with CONFIG_SMP only; in_iowait is a bit field; sched_info is empty without
+ * CONFIG_SCHED_INFO.  on_cpu and on_rq were int, and are bytes side by side in 7.2: to be read
+ * by plain loads, whose width libbpf puts in (of unsigned types only), not by BPF_CORE_READ,
+ * which takes the four bytes that stand here.
+ */
 struct task_struct___sched {
-	int on_cpu;
-	int on_rq;
+	unsigned int on_cpu;
+	unsigned int on_rq;
 	unsigned in_iowait : 1;
 	struct sched_info___queue sched_info;
 } __attribute__((preserve_access_index));

@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/sched_states.sh - the states that "sched" samples are those that processes are in
+# (tests/exact/states.c).  Environment: EXACT_BIN.
+set -eu
+. "$(dirname "$0")/../attempts.sh"
+[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
+exec "$EXACT_BIN/states"

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/exact/states.c - the sampled states of "sched" on the live kernel: processes that are
+ * known to run, wait for a CPU, sleep, sleep uninterruptibly or wait for a disk are looked at
+ * some hundred times, by a sampler that shares its CPU with some of them.
+ *
+ * Times to compare with come from the kernel (/proc/PID/schedstat) and from what each does.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "plugins/sched/state.h"
+#include "tests/unit/mock_host.h"
+
+const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
+
+enum { SAMPLES = 400 };
+enum { SPIN, PAIR_1, PAIR_2, SLEEP, VFORK, DISK, CHILDREN };
+static const char *const names[CHILDREN] = { "spins", "spins, one of two", "the other", "sleeps", "vforks", "uses a disk" };
+
+static struct child {
+	pid_t pid;
+	struct states_record seen;
+	uint64_t ran_ns, waited_ns; /* in the time of the samples */
+} children[CHILDREN];
+static unsigned failures;
+
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *data)
+{
+	const struct states_record *rec = data;
+
+	(void)inst;
+	(void)time_ns;
+	if (stream != STREAM_STATES)
+		return;
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		if ((uint32_t)children[i].pid != who->pid)
+			continue;
+		children[i].seen.samples += rec->samples;
+		for (unsigned k = 0; k < SCHED_STATES; k++)
+			children[i].seen.in[k] += rec->in[k];
+	}
+}
+
+static void on_drained(struct skep_instance *inst, uint64_t time_ns)
+{
+	(void)inst;
+	(void)time_ns;
+}
+
+static void nap_us(long us)
+{
+	struct timespec ts = { .tv_nsec = us * 1000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one)) {
+		perror("sched_setaffinity");
+		exit(1);
+	}
+}
+
+/* Write-through reads and writes of a file; where the file system has no direct I/O, none. */
+static void use_disk(void)
+{
+	char path[] = "/var/tmp/skep-states.XXXXXX";
+	int fd = mkostemp(path, O_DIRECT | O_CLOEXEC);
+	void *page;
+
+	unlink(path);
+	if (fd < 0 || posix_memalign(&page, 4096, 1 << 20))
+		_exit(3);
+	memset(page, 1, 1 << 20);
+	for (;;)
+		if (pwrite(fd, page, 1 << 20, 0) < 0 || pread(fd, page, 1 << 20, 0) < 0)
+			_exit(3);
+}
+
+static void be(unsigned what, int cpu)
+{
+	pin(cpu);
+	switch (what) {
+	case SPIN:
+	case PAIR_1:
+	case PAIR_2:
+		for (;;)
+			;
+	case SLEEP:
+		for (;;)
+			nap_us(5000);
+	case VFORK: /* its parent waits uninterruptibly */
+		for (;;) {
+			pid_t pid = vfork();
+
+			if (pid == 0) {
+				nap_us(20000);
+				_exit(0);
+			}
+			waitpid(pid, NULL, 0);
+		}
+	default:
+		use_disk();
+	}
+}
+
+static void begin(unsigned what, int cpu)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		be(what, cpu);
+	children[what].pid = pid;
+	children[what].seen = (struct states_record){ 0 };
+}
+
+static void end(unsigned what)
+{
+	kill(children[what].pid, SIGKILL);
+	waitpid(children[what].pid, NULL, 0);
+}
+
+static void booked(pid_t pid, uint64_t *ret_ran_ns, uint64_t *ret_waited_ns)
+{
+	unsigned long long ran = 0, waited = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	f = fopen(path, "re");
+	if (!f || fscanf(f, "%llu %llu", &ran, &waited) != 2) {
+		perror(path);
+		exit(1);
+	}
+	fclose(f);
+	*ret_ran_ns = ran;
+	*ret_waited_ns = waited;
+}
+
+/* The share of samples in these states, within four standard deviations of what it should be. */
+static void want(unsigned who, const char *state, uint64_t in, double share)
+{
+	const struct states_record *s = &children[who].seen;
+	double got = s->samples ? (double)in / (double)s->samples : -1;
+	bool good = got >= share - 0.1 && got <= share + 0.1;
+
+	printf("%s - %s: %s in %.3f of %llu samples; of the time %.3f\n", good ? "ok" : "not ok", names[who], state, got,
+	       (unsigned long long)s->samples, share);
+	failures += !good;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Children `from` to `to` on one CPU: what they do, against what the sampler sees. */
+static void look(struct mock *m, unsigned from, unsigned to, int cpu)
+{
+	double wall, ours, runs[CHILDREN] = { 0 }, waits[CHILDREN] = { 0 }, all = 0;
+	struct timespec a, b;
+
+	for (unsigned i = from; i <= to; i++)
+		begin(i, cpu);
+	nap_us(50000);
+	for (unsigned i = from; i <= to; i++)
+		booked(children[i].pid, &children[i].ran_ns, &children[i].waited_ns);
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	ours = (double)own_cpu_ns();
+	for (int n = 0; n < SAMPLES; n++) {
+		nap_us(500 + rand() % 5000);
+		m->plugin->sample(&m->instance, m->state);
+	}
+	ours = (double)own_cpu_ns() - ours;
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	/* the time that the sampler takes is not there for anybody: who is displaced counts as running */
+	wall = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec) - ours;
+	for (unsigned i = from; i <= to; i++) {
+		uint64_t ran, waited;
+
+		if (i == DISK && waitpid(children[i].pid, NULL, WNOHANG) == children[i].pid) {
+			puts("# /var/tmp has no direct I/O: waiting for a disk is not tested");
+			return;
+		}
+		booked(children[i].pid, &ran, &waited);
+		runs[i] = (double)(ran - children[i].ran_ns) / wall;
+		waits[i] = (double)(waited - children[i].waited_ns) / wall - runs[i] * ours / wall;
+		all += runs[i];
+	}
+	for (unsigned i = from; i <= to; i++) {
+		const uint64_t *in = children[i].seen.in;
+
+		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], runs[i] + waits[i]);
+		/* others on this CPU: then the sampler has to wait as well, and comes when somebody else has just run */
+		if (i <= PAIR_2 && all > 0.8)
+			want(i, "running", in[SCHED_RUNNING], runs[i]);
+		else if (i <= PAIR_2)
+			printf("# %s: %.3f of the time only, the CPU is shared with others; running is not compared\n", names[i], runs[i]);
+		if (i == SLEEP)
+			want(i, "sleeping", in[SCHED_SLEEPING], 1 - runs[i] - waits[i]);
+		if (i == VFORK)
+			want(i, "blocked", in[SCHED_BLOCKED], 1 - runs[i] - waits[i]);
+		if (i == DISK)
+			want(i, "iowait", in[SCHED_IOWAIT], 1 - runs[i] - waits[i]);
+		end(i);
+	}
+}
+
+int main(void)
+{
+	struct mock m;
+	int err, other = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (geteuid() != 0) {
+		puts("skip: needs root (BPF)");
+		return 77;
+	}
+	mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	m.host.emit = on_emit;
+	m.host.drained = on_drained;
+	err = mock_start(&m);
+	if (err) {
+		printf("%s: %s\n", err == -EPERM ? "skip" : "not ok - start", m.why);
+		return err == -EPERM ? 77 : 1;
+	}
+	pin(0);
+	srand(1);
+	/* who wants a CPU has to do with the sampler, who sleeps has not */
+	look(&m, SPIN, SPIN, 0);
+	look(&m, PAIR_1, PAIR_2, 0);
+	look(&m, SLEEP, SLEEP, other);
+	look(&m, VFORK, VFORK, other);
+	look(&m, DISK, DISK, other);
+	mock_end(&m);
+	printf("# %u failed\n", failures);
+	return failures > 0;
+}
