@@ -100,6 +100,14 @@ static void mark_members(struct collector *c, const struct run *run)
 		verdict_set(&c->verdict, run->root_pid, run->group);
 }
 
+/* What has happened to processes by now is told now. */
+static void flush_lifecycle(struct collector *c)
+{
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((struct part *)inst->extra)->lifecycle && inst->state == INSTANCE_RUNNING)
+			instance_flush(inst);
+}
+
 static int scope_run(struct collector *c, struct attachment *a, const char *name, char **ret_why)
 {
 	struct run *run = name ? find_run(c, name) : NULL;
@@ -118,9 +126,7 @@ static int scope_run(struct collector *c, struct attachment *a, const char *name
 	a->scope.value = run->group;
 	mark_members(c, run);
 	/* A child whose parent had no mark yet may be in the rings: told now, marked by the second pass. */
-	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
-		if (((struct part *)inst->extra)->lifecycle && inst->state == INSTANCE_RUNNING)
-			instance_flush(inst);
+	flush_lifecycle(c);
 	mark_members(c, run);
 	return asprintf(&a->words, "run %s", run->id) < 0 ? -ENOMEM : 0;
 }
@@ -155,8 +161,11 @@ static int scope_cgroup(struct collector *c, struct attachment *a, const char *c
 	return asprintf(&a->words, "cgroup %s", cgroup) < 0 ? -ENOMEM : 0;
 }
 
-static int scope_pid(const struct collector *c, struct attachment *a, uint32_t pid, char **ret_why)
+static int scope_pid(struct collector *c, struct attachment *a, uint32_t pid, char **ret_why)
 {
+	/* "CMD & skep attach X --pid $!": its fork may still be in the rings */
+	if (!proctab_holder(c->track->table, pid))
+		flush_lifecycle(c);
 	if (!proctab_holder(c->track->table, pid))
 		return refuse(ret_why, -ESRCH, "there is no process %u, or it is excluded", pid);
 	a->scope.value = pid;

@@ -1,0 +1,265 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A real skepd and who talks to it: questions, details, people without permission, clients
+# that vanish or never read, a daemon that was killed, a second one.
+# Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3.
+set -u
+
+skip() {
+	echo "skipped: $1"
+	exit 77
+}
+[ "$(id -u)" -eq 0 ] || skip "collecting needs root"
+[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
+command -v python3 >/dev/null || skip "no python3"
+command -v setpriv >/dev/null || skip "no setpriv"
+: "${SKEP:?path of skep}" "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?}" "${SKEP_TEST_PLUGIN_DIRS:?}"
+export SKEP_PLUGIN_DIRS=$SKEP_PLUGIN_DIRS:$SKEP_TEST_PLUGIN_DIRS
+export LC_ALL=C
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/skep_control.XXXXXX") || exit 1
+chmod 0755 "$dir"
+export SKEP_SOCKET=$dir/s.sock
+daemon=
+busy=
+cleanup() {
+	for pid in $daemon $busy; do
+		kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+fail() {
+	echo "not ok - $1"
+	for f in out err log; do
+		[ ! -s "$dir/$f" ] || sed "s/^/# $f: /" "$dir/$f"
+	done
+	exit 1
+}
+# run STATUS NAME COMMAND...
+run() {
+	want=$1 name=$2
+	shift 2
+	timeout 30 "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	got=$?
+	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
+}
+says() { grep -qF -- "$1" "$dir/$2" || fail "$name: $2 does not say: $1"; }
+# json EXPRESSION: true of the object o, which is what was printed.
+json() {
+	python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); assert '"$1" "$dir/out" 2>"$dir/err" ||
+		fail "$name: not so: $1"
+}
+# until_true TRIES COMMAND...: at most TRIES tenths of a second.
+until_true() {
+	tries=$1
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+nothing_attached() { "$SKEP" status --json | python3 -c 'import json, sys; sys.exit(len(json.load(sys.stdin)["attached"]))'; }
+something_attached() { ! nothing_attached; }
+
+cat >"$dir/conf" <<END
+{ "interval": "200ms", "control": { "socket": "$SKEP_SOCKET" },
+  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "sched" }, { "plugin": "detail" } ],
+  "sinks": [ { "plugin": "file", "path": "$dir/records" } ] }
+END
+start() {
+	"$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null &
+	daemon=$!
+	until_true 100 "$SKEP" status || fail "skepd does not come up"
+}
+
+# ---- nobody there
+run 1 "no daemon" "$SKEP" status
+says "no skepd listens at $SKEP_SOCKET" err
+says "skepd -c FILE" err
+run 1 "no daemon: attach" "$SKEP" attach runqlat
+says "no skepd listens" err
+echo "ok - without a daemon: says where it looked, and how to start one"
+
+# ---- questions
+start
+run 0 "status" "$SKEP" status
+says "pid $daemon" out
+says "process.exit" out
+run 0 "status --json" "$SKEP" status --json
+json "o['ok'] and o['pid'] == $daemon and o['interval_ns'] == 200000000 and o['processes'] > 5"
+json "[i['name'] for i in o['instances']] == ['proc', 'sched', 'detail', 'file']"
+json "all(i['state'] == 'running' for i in o['instances'])"
+json "all(s['seen'] == s['delivered'] + s['filtered'] + sum(s['lost'].values()) + s['pending'] for s in o['streams'])"
+json "o['cost']['rss_bytes'] > 1 << 20 and o['cost']['cpu_ns'] > 0"
+run 0 "plugins" "$SKEP" plugins
+says "sched" out
+run 0 "plugins proc" "$SKEP" plugins proc --json
+json "o['name'] == 'proc' and o['required'] and o['busy_ns'] > 0 and o['signals']"
+run 1 "plugins nosuch" "$SKEP" plugins nosuch
+says "no plugin named 'nosuch'" err
+run 0 "loglevel" "$SKEP" loglevel
+[ "$(cat "$dir/out")" = notice ] || fail "loglevel is not notice"
+run 0 "loglevel info" "$SKEP" loglevel info
+run 0 "loglevel" "$SKEP" loglevel
+[ "$(cat "$dir/out")" = info ] || fail "loglevel is not info"
+run 2 "loglevel loud" "$SKEP" loglevel loud
+echo "ok - status, plugins, loglevel"
+
+run 0 "doctor" "$SKEP" doctor
+says "process.exit" out
+says "As the running skepd (pid $daemon) has them" out
+run 0 "doctor --json" "$SKEP" doctor --json
+json "o['ok'] and o['source'] == 'daemon' and o['daemon_pid'] == $daemon and o['facts']['btf'] and o['facts']['kernel']"
+json "{s['name']: s['state'] for p in o['plugins'] if p['name'] == 'proc' for s in p['signals']}['process.exit'] == 'ok'"
+json "all(s['state'] == 'ok' or s['why'] or s['how'] for p in o['plugins'] for s in p['signals'])"
+echo "ok - doctor: each signal, how or why not"
+
+# ---- details
+run 0 "attach --list" "$SKEP" attach --list
+says "width" out
+run 1 "attach nosuch" "$SKEP" attach nosuch
+says "no probe has a detail \"nosuch\"" err
+run 1 "attach refuses" "$SKEP" attach refuses
+says "not on this machine" err
+run 2 "attach for ever and a day" "$SKEP" attach width --for 2d
+run 2 "two scopes" "$SKEP" attach width --run a --pid 5
+run 0 "attach width" "$SKEP" attach width --for 1s --json
+python3 - "$dir/out" <<'END' || fail "attach width: not the records of one second"
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+end, records = lines[-1], lines[:-1]
+assert end["end"] == "its time is over" and end["dropped"] == 0, end
+assert [r["n"] for r in records] == list(range(1, len(records) + 1)) and 3 <= len(records) <= 8, records
+assert records[-1]["last"] == 1 and all(r["last"] == 0 for r in records[:-1])
+assert all(r["stream"] == "detail.width" and r["time"].endswith("Z") and r["id"] == end["id"] for r in records)
+END
+echo "ok - attach: the records of its time, numbered without a gap"
+
+sh -c 'while :; do :; done' &
+busy=$!
+run 0 "attach runqlat --pid" "$SKEP" attach runqlat --pid "$busy" --for 1s
+says "attached runqlat to pid $busy" out
+says "p99" out
+says "ended: its time is over" out
+kill -KILL "$busy"
+wait "$busy" 2>/dev/null
+busy=
+echo "ok - attach --pid: a live measurement as text"
+
+"$SKEP" attach width --for 0s >"$dir/out" 2>"$dir/err" </dev/null &
+client=$!
+name="Ctrl-C"
+until_true 50 grep -q "  n 2" "$dir/out" || fail "no records"
+kill -INT $client
+wait $client || fail "Ctrl-C: exit $?"
+says "ended: detached" out
+says "widths  p50 943" out
+nothing_attached || fail "still attached after Ctrl-C"
+echo "ok - Ctrl-C detaches, and shows what there is"
+
+"$SKEP" attach width --for 0s >"$dir/out" 2>"$dir/err" </dev/null &
+client=$!
+until_true 50 something_attached || fail "not attached"
+id=$("$SKEP" status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["attached"][0]["id"])')
+run 0 "detach" "$SKEP" detach "$id"
+wait $client || fail "detach: its reader ends with $?"
+run 1 "detach again" "$SKEP" detach "$id"
+says "no detail is attached with id $id" err
+run 2 "detach x" "$SKEP" detach x
+echo "ok - detach by another"
+
+"$SKEP" attach width --for 0s >/dev/null 2>&1 </dev/null &
+client=$!
+until_true 50 something_attached || fail "not attached"
+kill -KILL $client
+wait $client 2>/dev/null
+until_true 30 nothing_attached || fail "a client that was killed is still attached"
+echo "ok - who vanishes is detached"
+
+# ---- clients that misbehave
+rss() { awk '/VmRSS/ { print $2 }' "/proc/$daemon/status"; }
+before=$(rss)
+python3 - "$SKEP_SOCKET" "$SKEP" <<'END' || fail "a client that never reads keeps others from their answers"
+import socket, subprocess, sys, time
+clients = []
+for i in range(8):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.setblocking(False)
+    clients.append(s)
+end = time.time() + 1
+sent = 0
+while time.time() < end:
+    for s in clients:
+        try:
+            sent += s.send(b'{"request":"plugins"}\n' * 100)
+        except BlockingIOError:
+            time.sleep(0.001)
+began = time.time()
+subprocess.run([sys.argv[2], "status"], check=True, stdout=subprocess.DEVNULL)
+assert time.time() - began < 2, time.time() - began
+END
+after=$(rss)
+[ $((after - before)) -lt 16384 ] || fail "a client that never reads costs $((after - before)) KiB"
+echo "ok - clients that never read wait by themselves: $((after - before)) KiB more"
+
+# ---- permission
+# where another user can get at it, wherever the build is
+install -m 0755 "$SKEP" "$dir/skep" || fail "cannot copy skep"
+nobody="setpriv --reuid 65534 --regid 65534" # words
+run 4 "another user" $nobody --clear-groups "$dir/skep" status
+says "you (uid 65534) may not talk to the skepd" err
+chmod 0666 "$SKEP_SOCKET"
+run 4 "another user, by SO_PEERCRED" $nobody --clear-groups "$dir/skep" status
+says "uid 65534 may not ask" err
+run 4 "another user: attach" $nobody --clear-groups "$dir/skep" attach width
+chmod 0660 "$SKEP_SOCKET"
+if getent group skep >/dev/null; then
+	run 0 "a member of group skep" $nobody --groups skep "$dir/skep" status
+fi
+echo "ok - other users are refused, by the file and by who they are"
+
+# ---- two daemons, dead daemons
+run 1 "a second skepd" "$SKEPD" -c "$dir/conf"
+says "another skepd listens at $SKEP_SOCKET" err
+run 0 "the first goes on" "$SKEP" status
+kill -KILL "$daemon"
+wait "$daemon" 2>/dev/null
+[ -S "$SKEP_SOCKET" ] || fail "kill -9 removed the socket"
+run 1 "a dead daemon" "$SKEP" status
+says "one did, and is gone" err
+start
+run 0 "after the restart" "$SKEP" status --json
+json "o['pid'] == $daemon"
+echo "ok - a dead daemon's socket is taken over, a live one's never"
+
+"$SKEP" attach width --for 0s --json >"$dir/out" 2>"$dir/err" </dev/null &
+client=$!
+until_true 50 something_attached || fail "not attached"
+kill -TERM "$daemon"
+wait "$daemon" || fail "skepd: exit $? after TERM"
+daemon=
+name="the end of skepd"
+wait $client || fail "$name: its reader ends with $?"
+says '"end":' out
+[ ! -e "$SKEP_SOCKET" ] || fail "the socket's file is still there"
+echo "ok - at its end skepd tells its readers, and takes the file along"
+
+# ---- without a daemon, once more
+run 0 "doctor without a daemon" "$SKEP" doctor --config "$dir/conf" --json
+json "o['ok'] and o['source'] == 'local' and [p['name'] for p in o['plugins']] == ['proc', 'sched', 'detail']"
+json "all(p['state'] == 'running' for p in o['plugins'])"
+[ ! -e "$dir/records.doctor" ] || fail "doctor has opened a sink"
+run 4 "doctor without privilege" $nobody --clear-groups "$dir/skep" doctor
+says "skep doctor: not permitted to collect" err
+says "btf" out
+run 4 "doctor without privilege --json" $nobody --clear-groups "$dir/skep" doctor --json
+json "not o['ok'] and o['plugins'] == [] and o['facts']['kernel']"
+run 0 "tryload --json" "$SKEPD" --tryload --json -c "$dir/conf"
+json "o['ok'] and any(s['name'] == 'process.exit' and s['state'] == 'ok' for p in o['plugins'] for s in p['signals'])"
+echo "ok - doctor and --tryload without a daemon"
