@@ -25,6 +25,7 @@
 #include "cli/privilege.h"
 #include "cli/report.h"
 #include "cli/run.h"
+#include "cli/run_detail.h"
 #include "cli/signals.h"
 #include "cli/skep.h"
 #include "cli/spawn.h"
@@ -72,6 +73,8 @@ const char cmd_run_help[] =
 	"      --no-report        print no report\n"
 	"      --no-live          no live line while it runs\n"
 	"      --interval TIME    how often live processes are sampled (default: " DEFAULT_INTERVAL ")\n"
+	"      --detail NAME      measure that as well and show it after the report, such as\n"
+	"                         runqlat, offcpu, cuda; may be repeated; an unknown name lists all\n"
 	"      --plugin-dir DIR   take plugins from there; may be repeated\n"
 	"\n"
 	"CMD runs in the same process group, session and terminal, with the same signals,\n"
@@ -87,6 +90,7 @@ const char cmd_run_help[] =
 struct run_options {
 	const char *name, *pipeline, *lake, *json, *interval;
 	json_t *plugin_dirs; /* NULL: the default */
+	struct run_detail *details;
 	bool no_report, no_live;
 	char **command;
 };
@@ -115,7 +119,7 @@ struct run {
 
 /* ---- the command line ---------------------------------------------------------- */
 
-enum { OPT_NAME = 256, OPT_PIPELINE, OPT_LAKE, OPT_JSON, OPT_NO_REPORT, OPT_NO_LIVE, OPT_INTERVAL, OPT_PLUGIN_DIR };
+enum { OPT_NAME = 256, OPT_PIPELINE, OPT_LAKE, OPT_JSON, OPT_NO_REPORT, OPT_NO_LIVE, OPT_INTERVAL, OPT_PLUGIN_DIR, OPT_DETAIL };
 
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, OPT_NAME },
@@ -125,6 +129,7 @@ static const struct option longs[] = {
 	{ "no-report", no_argument, NULL, OPT_NO_REPORT },
 	{ "no-live", no_argument, NULL, OPT_NO_LIVE },
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
+	{ "detail", required_argument, NULL, OPT_DETAIL },
 	{ "plugin-dir", required_argument, NULL, OPT_PLUGIN_DIR },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -172,6 +177,10 @@ static int parse(int argc, char **argv, struct run_options *options)
 				return skep_usage("run", "--interval %s: not a time above zero, such as 500ms or 5s",
 						  optarg);
 			options->interval = optarg;
+			break;
+		case OPT_DETAIL:
+			if (run_detail_add(&options->details, optarg) < 0)
+				return skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
 			break;
 		case OPT_PLUGIN_DIR:
 			code = add_plugin_dir(options, optarg);
@@ -587,6 +596,7 @@ static int begin(struct run *run)
 {
 	char *cwd = get_current_dir_name();
 	struct tool_name tool;
+	char *why = NULL;
 	struct run_spec spec = {
 		.id = run->id,
 		.name = run->options.name,
@@ -605,9 +615,16 @@ static int begin(struct run *run)
 	err = watch(run);
 	if (!err)
 		err = collector_run_begin(run->collector, &spec);
-	if (!err)
-		err = spawn_release(&run->spawn);
 	free(cwd);
+	if (!err) {
+		err = run_detail_attach(run->options.details, run->collector, run->id, &why);
+		if (err) {
+			skep_fail("run", SKEP_EXIT_PRIVILEGE, "%s", why ? why : "out of memory");
+			free(why);
+			return err == -ENOENT ? SKEP_EXIT_USAGE : SKEP_EXIT_PRIVILEGE;
+		}
+		err = spawn_release(&run->spawn);
+	}
 	if (err)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot begin: %s", strerror(-err));
 	return SKEP_EXIT_OK;
@@ -698,6 +715,8 @@ static int execute(struct run *run, int argc, char **argv)
 	uv_run(&run->loop, UV_RUN_DEFAULT);
 	shut_down(run); /* a sink that writes no more: the lake is whole */
 	report(run);
+	if (run_detail_print(run->options.details, stderr) < 0)
+		skep_fail("run", SKEP_EXIT_RUNTIME, "details: out of memory");
 	return run->exit_code;
 }
 
@@ -721,6 +740,7 @@ int cmd_run(int argc, char **argv)
 		skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", run.options.json, strerror(errno));
 	config_free(run.config);
 	json_decref(run.options.plugin_dirs);
+	run_detail_free(run.options.details);
 	free(run.lake);
 	return code;
 }

@@ -66,6 +66,28 @@ static struct skep_instance *find_detail(const struct collector *c, const char *
 	return NULL;
 }
 
+/* "runqlat, oncpu", to be freed; NULL: none, or no memory. */
+static char *all_names(const struct collector *c)
+{
+	char *names = NULL;
+
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		const struct skep_detail *d;
+
+		for (unsigned i = 0; (d = instance_detail(inst, i)); i++) {
+			char *more;
+
+			if (asprintf(&more, "%s%s%s", names ? names : "", names ? ", " : "", d->name) < 0)
+				more = NULL;
+			free(names);
+			names = more;
+			if (!names)
+				return NULL;
+		}
+	}
+	return names;
+}
+
 static struct run *find_run(const struct collector *c, const char *name)
 {
 	struct run *run = run_find(&c->track->runs, name), *found = NULL;
@@ -211,9 +233,14 @@ int collector_attach(struct collector *c, const struct detail_spec *spec, uint64
 	if (!c->track || (unsigned)spec->scope > SKEP_SCOPE_PID)
 		return -EINVAL;
 	inst = spec->detail ? find_detail(c, spec->detail, &index) : NULL;
-	if (!inst)
-		return refuse(ret_why, -ENOENT, "no probe has a detail \"%s\"; skep attach --list shows those that there are",
-			      spec->detail ? spec->detail : "");
+	if (!inst) {
+		char *names = all_names(c);
+
+		err = refuse(ret_why, -ENOENT, "no probe has a detail \"%s\"; %s%s", spec->detail ? spec->detail : "",
+			     names ? "there are " : "no probe has any", names ? names : "");
+		free(names);
+		return err;
+	}
 	detail = instance_detail(inst, index);
 	if (inst->state != INSTANCE_RUNNING)
 		return refuse(ret_why, -ESHUTDOWN, "%s does not run%s%s", inst->name, inst->reason ? ": " : "", inst->reason ? inst->reason : "");

@@ -99,7 +99,7 @@ static void what_is_refused(void **state)
 
 	(void)state;
 	begin_with("");
-	refused(&s, -ENOENT, "no probe has a detail \"depth\"");
+	refused(&s, -ENOENT, "no probe has a detail \"depth\"; there are width, refuses");
 	s.detail = "fake:width";
 	refused(&s, -ENOENT, "no probe has a detail \"fake:width\"");
 	s.detail = "refuses";
