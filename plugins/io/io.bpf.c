@@ -125,6 +125,17 @@ static __always_inline __u64 memory_cgroup(struct css_set *set)
 	return BPF_CORE_READ(css, cgroup, kn, id);
 }
 
+/* The same by plain loads. The index is a constant once the kernel's own enum has been put in. */
+static __always_inline __u64 memory_cgroup_typed(struct css_set *set)
+{
+	__u64 memory = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
+	struct cgroup_subsys_state *css = set->subsys[memory];
+	struct cgroup *cgrp = css->cgroup;
+	struct kernfs_node *kn = cgrp->kn;
+
+	return kn->id;
+}
+
 /* The running task, by plain loads (5.11 and later) ... */
 static __always_inline void who_of_typed(struct who *w, struct task_struct *t)
 {
@@ -138,7 +149,7 @@ static __always_inline void who_of_typed(struct who *w, struct task_struct *t)
 	set = t->cgroups;
 	w->start_ns = leader->start_boottime;
 	if (cgroup_v1_memory) {
-		w->cgroup_id = memory_cgroup(set);
+		w->cgroup_id = memory_cgroup_typed(set);
 	} else {
 		struct cgroup *cgrp = set->dfl_cgrp;
 		struct kernfs_node *kn = cgrp->kn;

@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/io_cgroup.sh - what the probe "io" says of cgroups: bytes that a process has left to write-back belong to
+# its cgroup, to the byte as io.stat has them (cgroup v2); and a process at its cgroup's limit has reclaimed.
+# Environment: SKEPD, SKEP_PLUGIN_DIRS, abs_builddir.
+set -eu
+skip() { echo "skip: $*"; exit 77; }
+[ "$(id -u)" = 0 ] || skip "needs root (BPF)"
+command -v python3 >/dev/null || skip "needs python3"
+[ -e "${SKEP_PLUGIN_DIRS:-.}/io.so" ] || skip "the probe io is not built"
+v2=$(findmnt -n -o TARGET -t cgroup2 | head -1)
+v1=$(findmnt -n -o TARGET,OPTIONS -t cgroup | grep -w memory | head -1 | cut -d ' ' -f 1)
+if [ -n "$v2" ] && grep -qw memory "$v2/cgroup.controllers"; then
+	memory=$v2 limit=memory.max
+	echo +memory >"$v2/cgroup.subtree_control" 2>/dev/null || skip "no memory controller for children of $v2"
+elif [ -n "$v1" ]; then
+	memory=$v1 limit=memory.limit_in_bytes
+else
+	skip "no memory controller"
+fi
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-iocg.XXXXXX")
+name=skep-io-$$ disk='' skepd='' mounted=''
+clean() {
+	[ -z "$skepd" ] || kill "$skepd" 2>/dev/null || :
+	[ -z "$disk" ] || rm -rf "$disk"
+	[ -z "$mounted" ] || umount "$mounted" 2>/dev/null || :
+	rmdir "$memory/$name" 2>/dev/null || :
+	rm -rf "$work"
+}
+trap clean EXIT
+trap 'exit 1' INT TERM HUP
+for folder in "${abs_builddir:-}" /var/tmp /tmp /root; do
+	[ -n "$folder" ] && [ -d "$folder" ] || continue
+	case $(findmnt -n -o SOURCE -T "$folder" 2>/dev/null) in
+	/dev/*) disk=$(mktemp -d "$folder/io-cgroup.XXXXXX"); break ;;
+	esac
+done
+if [ -z "$disk" ] && [ -b /dev/vdd ] && ! grep -q '^/dev/vdd ' /proc/mounts && grep -q '^root / overlay' /proc/mounts; then
+	mkdir -p "$work/mnt"
+	mkfs.ext4 -q -F /dev/vdd && mount /dev/vdd "$work/mnt"
+	mounted=$work/mnt disk=$work/mnt/io-cgroup
+	mkdir "$disk"
+fi
+[ -n "$disk" ] || skip "no folder on a block device (tried the build folder, /var/tmp, /tmp, /root)"
+writeback=no
+if [ "$memory" = "$v2" ] && grep -qw io "$v2/cgroup.controllers" && echo +io >"$v2/cgroup.subtree_control" 2>/dev/null; then
+	writeback=yes
+fi
+
+cat >"$work/conf" <<END
+{ "interval": "1s",
+  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "io", "required": true } ],
+  "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
+END
+"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
+skepd=$!
+i=0
+until grep -q collects "$work/log"; do
+	i=$((i + 1))
+	kill -0 $skepd 2>/dev/null || { cat "$work/log"; grep -q 'not permitted' "$work/log" && skip "BPF is not permitted here"; exit 1; }
+	[ $i -lt 300 ] || { echo "not ok - skepd did not start: $(cat "$work/log")"; exit 1; }
+	sleep 0.1
+done
+mkdir "$memory/$name"
+id=$(stat -c %i "$memory/$name")
+# without a limit, then with one: 8 MiB are too few for 48 MiB of dirty pages
+sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/free" bs=64k count=256 2>/dev/null' x "$memory/$name" "$disk" "$work/free"
+sync
+sleep 1
+[ $writeback = no ] || cp "$memory/$name/io.stat" "$work/stat"
+echo 8388608 >"$memory/$name/$limit"
+sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/tight" bs=64k count=768 2>/dev/null' x "$memory/$name" "$disk" "$work/tight"
+sync
+[ $writeback = no ] || cp "$memory/$name/io.stat" "$work/stat2"
+sleep 2.5
+kill -TERM $skepd
+wait $skepd || { echo "not ok - skepd: status $?: $(cat "$work/log")"; exit 1; }
+skepd=''
+python3 - "$work" "$id" $writeback <<'END'
+import json, os, sys
+work, id, writeback = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "yes"
+records = [json.loads(line) for line in open(f"{work}/out")]
+bad = []
+
+def process(name):
+    pid = int(open(f"{work}/{name}").read())
+    return [r for r in records if r["stream"] == "process.exit" and r["pid"] == pid]
+
+free, tight = process("free"), process("tight")
+if not free or not tight:
+    bad.append("no record of the processes")
+for name, images in (("without a limit", free), ("at its limit", tight)):
+    n = sum(r["io.cgroup_reclaims"] or 0 for r in images)
+    ns = sum(r["io.cgroup_reclaim_ns"] or 0 for r in images)
+    print(f"{name}: {n} reclaims of its cgroup, {ns} ns")
+    if (n > 0) != (name == "at its limit") or (n > 0) != (ns > 0):
+        bad.append(f"{name}: {n} reclaims, {ns} ns")
+if writeback:
+    said = {}
+    for r in records:
+        if r["stream"] == "cgroup.io" and r["cgroup_id"] == id:
+            key = f"{r['issuer']} {r['operation']}"
+            said[key] = said.get(key, 0) + r["bytes"]
+    truth = {"rbytes": 0, "wbytes": 0}
+    for line in open(f"{work}/stat2"):
+        for word in line.split()[1:]:
+            k, v = word.split("=")
+            if k in truth:
+                truth[k] += int(v)
+    read = said.get("direct read", 0) + said.get("writeback read", 0)
+    written = said.get("direct write", 0) + said.get("writeback write", 0)
+    print(f"io.stat: {truth}; cgroup.io: {said}")
+    if read != truth["rbytes"] or written != truth["wbytes"]:
+        bad.append(f"cgroup.io has {read} read, {written} written")
+    if said.get("writeback write", 0) < 16 << 20:
+        bad.append("what was written back is not the cgroup's")
+else:
+    print("write-back: not looked at, the io controller is not on cgroup v2")
+for b in bad:
+    print("not ok -", b)
+print("ok - cgroups" if not bad else f"{len(bad)} not as they must be")
+sys.exit(1 if bad else 0)
+END

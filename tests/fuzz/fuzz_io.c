@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/fuzz/fuzz_io.c - the texts that the probe "io" reads: the first byte chooses which.
+ * Nothing may be read beyond the input, and what is found lies within the line.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "plugins/io/state.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void lines(char *text, void (*each)(char *line))
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		each(line);
+}
+
+static void diskstats(char *line)
+{
+	struct diskstats d;
+
+	if (diskstats_parse(line, &d) == 0 && (d.name < line || d.name + d.name_len > line + strlen(line) || !d.name_len))
+		abort();
+}
+
+static void mountinfo(char *line)
+{
+	const char *end = line + strlen(line);
+	struct mount_line m;
+
+	if (mountinfo_parse(line, &m) == 0 && (m.mount + strlen(m.mount) > end || m.type + strlen(m.type) > end || m.source + strlen(m.source) > end))
+		abort();
+}
+
+/* A table with one mount of each kind, and a client's file. */
+static void client(unsigned which, FILE *f)
+{
+	static const char mounts[] = "1 1 0:1 / /nfs rw - nfs4 server:/export rw\n1 1 0:2 / /share rw - cifs //files/home rw\n"
+				     "1 1 0:3 / /lustre rw - lustre a@tcp:/scratch rw\n1 1 0:4 / /ceph rw - ceph a:/ rw\n";
+	struct filesystems t = { 0 };
+
+	t.mountinfo = fmemopen((void *)(uintptr_t)mounts, sizeof(mounts) - 1, "r");
+	if (!t.mountinfo || filesystems_pass(&t, "/nonexistent") || t.n != 4)
+		abort();
+	switch (which) {
+	case 0:
+		fs_read_nfs(&t, f);
+		break;
+	case 1:
+		fs_read_cifs(&t, f);
+		break;
+	case 2:
+		fs_read_lustre(&t.at[2], f);
+		break;
+	default:
+		fs_read_ceph(&t.at[3], f);
+	}
+	filesystems_free(&t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *copy;
+	FILE *f;
+
+	if (size < 2)
+		return 0;
+	copy = malloc(size);
+	if (!copy)
+		abort();
+	memcpy(copy, data + 1, size - 1);
+	copy[size - 1] = '\0';
+	f = fmemopen(copy, size - 1, "r");
+	if (!f)
+		abort();
+	if (data[0] % 7 == 4) {
+		struct vm vm;
+
+		vmstat_read(f, 4096, &vm);
+	} else if (data[0] % 7 < 4) {
+		client(data[0] % 7, f);
+	}
+	fclose(f);
+	if (data[0] % 7 == 5)
+		lines(copy, diskstats);
+	else if (data[0] % 7 == 6)
+		lines(copy, mountinfo);
+	free(copy);
+	return 0;
+}
