@@ -102,8 +102,6 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	}
 	bpf_program__set_autoload(bpf->progs.on_send, calls == NET_CALLS_TRACEPOINT);
 	bpf_program__set_autoload(bpf->progs.on_recv, calls == NET_CALLS_TRACEPOINT);
-	bpf_program__set_autoload(bpf->progs.on_conn, way != NET_IN_HASHES);
-	bpf_program__set_autoload(bpf->progs.on_conn_by_address, way == NET_IN_HASHES);
 	bpf_map__set_autocreate(bpf->maps.conns, way != NET_IN_HASHES);
 	bpf_map__set_autocreate(bpf->maps.callers, way == NET_IN_STORAGE);
 	bpf_map__set_max_entries(bpf->maps.conns_by_address, way == NET_IN_HASHES ? HASH_CONNECTIONS : 1);
@@ -121,7 +119,7 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 	int err;
 
 	if (!bpf)
-		return -errno;
+		return errno ? -errno : -EINVAL;
 	st->bpf = bpf;
 	choose_programs(st, btf, way, calls);
 	bpf->rodata->wake_at = ring / 4;
@@ -176,22 +174,18 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 	if (st->opt_calls)
 		calls = has_tracepoint(btf, "sock_send_length") && has_tracepoint(btf, "sock_recv_length") ? NET_CALLS_TRACEPOINT : NET_CALLS_FEXIT;
 	for (;;) {
-		err = attempt(inst, st, btf, way, calls);
-		if (!err)
-			break;
-		if (!first)
-			first = err;
-		if (calls != NET_CALLS_NONE)
-			st->sender_err = err;
-		if (way < NET_IN_HASHES && calls != NET_CALLS_FEXIT) {
-			way++;
-		} else if (calls == NET_CALLS_FEXIT) {
-			calls = NET_CALLS_NONE; /* a kernel may refuse to patch functions */
-		} else {
-			err = refuse(inst, st, first, "loading the BPF programs");
-			break;
+		for (enum net_way_in w = way; w < NET_IN_WAYS; w++) {
+			err = attempt(inst, st, btf, w, calls);
+			if (!err)
+				goto out;
+			first = first ?: err;
 		}
+		if (calls == NET_CALLS_NONE)
+			break;
+		st->sender_err = err;
+		calls = NET_CALLS_NONE; /* a kernel may refuse to patch functions */
 	}
+	err = refuse(inst, st, first, "loading the BPF programs");
 out:
 	btf__free(btf);
 	return err;
@@ -214,14 +208,6 @@ static int attach(struct net_state *st, struct bpf_program *prog)
 	return 0;
 }
 
-static struct bpf_link *attach_map_iterator(struct bpf_program *prog, const struct bpf_map *map)
-{
-	union bpf_iter_link_info info = { .map.map_fd = (uint32_t)bpf_map__fd(map) };
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
-
-	return bpf_program__attach_iter(prog, &opts);
-}
-
 /* Calls last: each step before is in place when they begin to count. */
 static int attach_all(struct net_state *st)
 {
@@ -242,9 +228,8 @@ static int attach_all(struct net_state *st)
 	st->pass_tasks = bpf_program__attach_iter(bpf->progs.on_task, NULL);
 	if (!st->pass_tasks)
 		return -errno;
-	st->pass_conns = st->way == NET_IN_HASHES ? attach_map_iterator(bpf->progs.on_conn_by_address, bpf->maps.conns_by_address) :
-						    attach_map_iterator(bpf->progs.on_conn, bpf->maps.conns);
-	return st->pass_conns ? 0 : -errno;
+	st->pass_files = bpf_program__attach_iter(bpf->progs.on_file, NULL);
+	return st->pass_files ? 0 : -errno;
 }
 
 int net_run_iterator(struct bpf_link *link)
@@ -264,19 +249,6 @@ int net_run_iterator(struct bpf_link *link)
 	return (int)n;
 }
 
-/* Sockets that are there already, and who has them: once, with the hooks in place, so that none falls between. */
-static int meet(struct net_state *st)
-{
-	struct bpf_link *link = bpf_program__attach_iter(st->bpf->progs.on_file, NULL);
-	int err;
-
-	if (!link)
-		return -errno;
-	err = net_run_iterator(link);
-	bpf_link__destroy(link);
-	return err;
-}
-
 int net_load(struct skep_instance *inst, struct net_state *st)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -288,8 +260,8 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
 	st->n_cpus = (unsigned)cpus;
 	err = load_best(inst, st);
-	if (err)
-		return err;
+	if (err || !st->bpf)
+		return err ?: -EINVAL;
 	st->counters_size = st->n_cpus * sizeof(struct net_counters);
 	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
 	if (st->counters == MAP_FAILED) {
@@ -311,7 +283,8 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 		err = refuse(inst, st, err, "attaching the BPF programs");
 		goto out;
 	}
-	err = meet(st);
+	/* Sockets that are there already, and who has them: with the hooks in place, so that none falls between. */
+	err = net_run_iterator(st->pass_files);
 	if (err)
 		st->host->log(inst, SKEP_LOG_WARNING, "no pass over open files: %s; connections that are there already have an owner only when they are used",
 			      strerror(-err));
@@ -331,8 +304,8 @@ void net_unload(struct net_state *st)
 {
 	net_detach(st);
 	bpf_link__destroy(st->pass_tasks);
-	bpf_link__destroy(st->pass_conns);
-	st->pass_tasks = st->pass_conns = NULL;
+	bpf_link__destroy(st->pass_files);
+	st->pass_tasks = st->pass_files = NULL;
 	ring_buffer__free(st->ring);
 	st->ring = NULL;
 	if (st->counters)

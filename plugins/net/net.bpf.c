@@ -774,13 +774,12 @@ RECEIVES(unix_dgram_recvmsg)
 
 /* ---- passes of iterators ------------------------------------------------------- */
 
-static __always_inline int pass(struct sock *sk, struct conn *c)
+static __always_inline void pass(struct sock *sk, struct conn *c, __u32 state)
 {
 	struct scratch *s = my_scratch(SCRATCH_PASS);
-	__u32 state = BPF_CORE_READ(sk, __sk_common.skc_state);
 
-	if (!s || !c->known || c->closed || state == TCP_CLOSE || state == TCP_SYN_SENT || state == TCP_LISTEN)
-		return 0;
+	if (!s || c->closed)
+		return;
 	totals_read(&s->t, sk, state);
 	settle_bytes(c, sk, &s->t);
 	describe(s, c, sk, bpf_ktime_get_boot_ns());
@@ -788,29 +787,6 @@ static __always_inline int pass(struct sock *sk, struct conn *c)
 	/* a record of its own is for those that live longer than this pass */
 	if (s->rec.h.time_ns - c->began_ns >= long_ns)
 		record(s, c, 0);
-	return 0;
-}
-
-SEC("iter/bpf_sk_storage_map")
-int on_conn(struct bpf_iter__bpf_sk_storage_map *ctx)
-{
-	struct sock *sk = ctx->sk;
-	struct conn *c = ctx->value;
-
-	if (!sk || !c)
-		return 0;
-	return pass(sk, c);
-}
-
-SEC("iter/bpf_map_elem")
-int on_conn_by_address(struct bpf_iter__bpf_map_elem *ctx)
-{
-	__u64 *key = ctx->key;
-	struct conn *c = ctx->value;
-
-	if (!key || !c)
-		return 0;
-	return pass((struct sock *)*key, c);
 }
 
 /* What has not been told; 0: all has. */
@@ -915,7 +891,13 @@ int BPF_PROG(on_free, struct task_struct *t)
 	return 0;
 }
 
-/* At the start: sockets that are there already, and who holds them. */
+/*
+ * At the start: sockets that are there already, and who holds them.  Each interval: what has
+ * gone over connections since.  Descriptors are the way to the sockets of all network
+ * namespaces: iter/tcp shows that of its opener only, and iter/bpf_sk_storage_map, which would
+ * show just ours, panics 7.2 when a socket goes meanwhile (__bpf_sk_storage_map_seq_show).
+ * A socket that several processes hold comes several times, and has nothing new to tell.
+ */
 SEC("iter/task_file")
 int on_file(struct bpf_iter__task_file *ctx)
 {
@@ -965,9 +947,11 @@ int on_file(struct bpf_iter__task_file *ctx)
 		conn_met(c, sk);
 		c->guessed = 1;
 	}
-	if (!c->pid) {
+	if (!c->pid && !(c->flags & NET_CONN_KERNEL)) {
 		c->pid = t->tgid;
 		c->start_ns = BPF_CORE_READ(leader, start_boottime);
+		c->guessed = 1;
 	}
+	pass(sk, c, state);
 	return 0;
 }

@@ -77,7 +77,7 @@ static void pass(void *arg)
 	int err;
 
 	pthread_mutex_lock(&st->passing);
-	err = net_run_iterator(st->pass_conns); /* its credits to processes are then told by the other */
+	err = net_run_iterator(st->pass_files); /* its credits to processes are then told by the other */
 	st->pass_err = net_run_iterator(st->pass_tasks) ?: err;
 	pthread_mutex_unlock(&st->passing);
 }

@@ -46,8 +46,8 @@ void net_signals(struct skep_instance *inst, struct net_state *st)
 	host->signal(inst, "net.tcp.connections", SKEP_SIGNAL_OK, "tp_btf/inet_sock_set_state", NULL);
 	host->signal(inst, "net.tcp.failures", SKEP_SIGNAL_PARTIAL, "tp_btf/inet_sock_set_state",
 		     "a connect that fails for want of a route changes no state and is not seen");
-	host->signal(inst, "net.tcp.open", SKEP_SIGNAL_OK,
-		     st->way == NET_IN_HASHES ? "iter/bpf_map_elem over a map by address" : "iter/bpf_sk_storage_map", NULL);
+	host->signal(inst, "net.tcp.open", SKEP_SIGNAL_OK, st->way == NET_IN_HASHES ? "iter/task_file, a hash map" : "iter/task_file, storage of sockets",
+		     NULL);
 	host->signal(inst, "net.tcp.owner", st->calls == NET_CALLS_NONE ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK,
 		     st->calls == NET_CALLS_NONE ? "who connected, listens, or held the descriptor at the start" :
 						   "who connected, or the first to send or receive; at the start iter/task_file",

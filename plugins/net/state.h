@@ -89,7 +89,7 @@ struct net_state {
 	struct net_bpf *bpf;
 	struct bpf_link *links[NET_LINKS];
 	unsigned n_links;
-	struct bpf_link *pass_conns, *pass_tasks; /* iterators that are run again and again */
+	struct bpf_link *pass_files, *pass_tasks; /* iterators that are run again and again */
 	enum net_way_in way;
 	enum net_calls calls;
 	unsigned fexits; /* hooks of calls that are attached */

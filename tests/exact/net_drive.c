@@ -419,7 +419,7 @@ static void zerocopy_client(const struct part *p)
 			die("send");
 		tally(fd, true, (uint64_t)n);
 		poll(&wait, 1, 1000);
-		recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT); /* a notice, not data */
+		(void)!recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT); /* a notice, not data */
 	}
 	shutdown(fd, SHUT_WR);
 	until_end(fd);
