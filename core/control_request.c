@@ -279,7 +279,10 @@ int control_request_parse(const char *line, size_t len, struct control_request *
 
 	r.json = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
 	if (!r.json) {
-		/* jansson's words may quote the line, which may be anything. */
+		/* jansson's words may quote the line, which may be anything, and may end within a character. */
+		for (char *c = error.text; *c; c++)
+			if ((unsigned char)*c >= 0x80)
+				*c = '?';
 		config_quote(error.text, quoted, sizeof(quoted));
 		return refuse(why, "not a JSON object: %.*s (byte %d): expected such as { \"request\": \"status\" }",
 			      (int)strlen(quoted) - 2, quoted + 1, error.position);
