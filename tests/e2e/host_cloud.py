@@ -54,6 +54,11 @@ def as_aws(method, path, headers):
     return answer(200, AWS[path]) if path in AWS else answer(404, "no")
 
 
+def as_old_aws(method, path, headers):
+    """Without one of the values: the answer's text is not it."""
+    return answer(404, "missing") if path.endswith("/region") else as_aws(method, path, headers)
+
+
 def as_gcp(method, path, headers):
     if headers.get("metadata-flavor") != "Google":
         return answer(403, "", "Metadata-Flavor: Google")
@@ -248,6 +253,7 @@ LAST_AWS, LAST_GCP, LAST_AZURE = list(AWS)[-1], list(GCP)[-1], list(AZURE)[-1]
 
 try:
     known("aws", as_aws, "aws", IS_AWS, LAST_AWS)
+    known("aws, a value is missing", as_old_aws, "aws", dict(IS_AWS, **{"cloud.region": ""}), LAST_AWS)
     known("gcp", as_gcp, "gcp", IS_GCP, LAST_GCP)
     known("azure", as_azure, "azure", IS_AZURE, LAST_AZURE)
     known("auto, by trying: aws", as_aws, "auto", IS_AWS, LAST_AWS)
@@ -260,6 +266,7 @@ try:
     unknown("nonsense", lambda s, server: b"\x00\x01\x02 nonsense\r\n\r\n", wait=0.5)
     unknown("nothing", lambda s, server: b"", wait=0.5)
     unknown("404", lambda method, path, headers: answer(404, "not here"), "auto", wait=0.5)
+    unknown("a refusal that looks like a value", lambda method, path, headers: answer(403, "i-0123456789abcdef0"), wait=0.5)
     unknown("500", lambda method, path, headers: answer(500, ""), wait=0.5)
     unknown("a web page", lambda method, path, headers: answer(200, "<html>\n<body>login</body></html>"), "azure", wait=0.5)
     unknown("gcp without its header", lambda method, path, headers: answer(200, "123"), "gcp", wait=0.5)

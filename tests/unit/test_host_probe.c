@@ -158,11 +158,14 @@ static void disks(void **state)
 	host_write(&f, "proc/diskstats", "   8       0 sda 1 0 8 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n");
 	host_step(&f);
 	assert_int_equal(host_count(&f, STREAM_DISK, NULL), 0);
+	host_write(&f, "proc/diskstats", "   8       0 sda 9 0 72 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n");
+	host_step(&f);
+	GET(STREAM_DISK, "system.device=sda", "system.disk.io.read", "32768");
 	/* set back without being gone: nothing, and then on from there */
-	host_write(&f, "proc/diskstats", "   8       0 sda 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+	host_write(&f, "proc/diskstats", "   8       0 sda 2 0 16 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
 	host_step(&f);
 	assert_int_equal(host_count(&f, STREAM_DISK, NULL), 0);
-	host_write(&f, "proc/diskstats", "   8       0 sda 1 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+	host_write(&f, "proc/diskstats", "   8       0 sda 3 0 24 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
 	host_step(&f);
 	GET(STREAM_DISK, "system.device=sda", "system.disk.io.read", "4096");
 	host_fixture_free(&f);
