@@ -23,7 +23,6 @@
 
 #include "cuda.skel.h"
 
-#define LINKS_MAX 128
 #define LOOKED_AT 512u /* processes of a group whose maps are read in one pass */
 
 enum target_state { TARGET_FREE = 0, TARGET_ON, TARGET_GONE };
@@ -32,9 +31,10 @@ struct target {
 	enum target_state state;
 	uint32_t pid;
 	uint32_t members; /* bits of attachments that it is in */
-	uint64_t started; /* its directory's start time, against a pid that comes again */
+	uint64_t started; /* its start time, against a pid that comes again */
+	bool stepped;     /* at the dearer price */
 	int n_links;
-	struct bpf_link *links[LINKS_MAX];
+	struct bpf_link *links[CUDA_LINKS_MAX];
 };
 
 struct attachment {
@@ -42,7 +42,7 @@ struct attachment {
 	uint32_t kind;
 	uint64_t value;
 	bool over; /* said so */
-	uint64_t window_hits, window_ns; /* since the share was last looked at */
+	uint64_t window_hits, window_cost_ns, window_ns; /* since the share was last looked at */
 	struct cuda_stats *base;         /* by target: what has been emitted */
 };
 
@@ -50,6 +50,7 @@ struct attachment {
 struct live {
 	uint32_t pid; /* 0: free */
 	uint32_t members;
+	bool stepped;
 	struct skep_upid who; /* once it is known */
 };
 
@@ -57,7 +58,7 @@ struct cuda_state {
 	struct skep_instance *inst;
 	struct cuda_config config;
 	struct cuda_bpf *bpf;
-	uint64_t cost_ns;
+	struct cuda_price price;
 	uint64_t last_ns;
 	bool busy, again, calibrated;
 	uint64_t lost_seen;
@@ -196,7 +197,7 @@ static int target_on(struct cuda_state *s, uint32_t pid, uint32_t member, char *
 	t->members = member;
 	t->started = started(s, pid);
 	t->n_links = 0;
-	err = cuda_probe(s->bpf, pid, file, t->links, why, why_size);
+	err = cuda_probe(s->bpf, pid, file, t->links, &t->stepped, why, why_size);
 	if (err < 0) {
 		bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.processes), &pid);
 		return err;
@@ -266,8 +267,8 @@ static void pass(void *arg)
 			t->state = TARGET_GONE; /* the loop emits its last numbers, then frees it */
 		}
 	}
-	if (any && !s->calibrated && cuda_calibrate(s->bpf, &s->cost_ns))
-		s->cost_ns = 0;
+	if (any && !s->calibrated && cuda_calibrate(s->bpf, &s->price))
+		s->price = (struct cuda_price){ 0 };
 	s->calibrated = s->calibrated || any;
 }
 
@@ -320,7 +321,8 @@ static void emit_one(struct cuda_state *s, struct attachment *a, int target, uin
 	a->base[target] = now;
 	a->window_hits += rec.hits;
 	rec.detail = a->id;
-	rec.cost_ns = rec.hits * s->cost_ns;
+	rec.cost_ns = rec.hits * (l->stepped ? s->price.stepped_ns : s->price.emulated_ns);
+	a->window_cost_ns += rec.cost_ns;
 	if (!l->who.pid && SKEP_HAS(host, process_by_pid) && !host->process_by_pid(s->inst, l->pid, &l->who))
 		l->who = (struct skep_upid){ 0 };
 	host->emit(s->inst, STREAM_CUDA, l->who.pid ? &l->who : NULL, now_ns, &rec);
@@ -353,16 +355,16 @@ static void watch_cost(struct cuda_state *s, struct attachment *a, uint64_t inte
 	a->window_ns += interval_ns;
 	if (a->window_ns < 1000000000u)
 		return;
-	share = (double)a->window_hits * (double)s->cost_ns / (double)a->window_ns;
+	share = (double)a->window_cost_ns / (double)a->window_ns;
 	if (s->config.max_share > 0 && share > s->config.max_share && !a->over && SKEP_HAS(s->config.host, detail_over)) {
 		snprintf(why, sizeof(why), "%.0f calls a second at %.1f us each are %.1f %% of a core, more than cuda_max_percent allows",
-			 (double)a->window_hits * 1e9 / (double)a->window_ns, (double)s->cost_ns / 1e3, share * 100);
+			 (double)a->window_hits * 1e9 / (double)a->window_ns, (double)a->window_cost_ns / 1e3 / (double)a->window_hits, share * 100);
 		a->over = true;
-		a->window_hits = a->window_ns = 0;
+		a->window_hits = a->window_cost_ns = a->window_ns = 0;
 		s->config.host->detail_over(s->inst, a->id, why); /* which calls cuda_detach(): a may be free now */
 		return;
 	}
-	a->window_hits = a->window_ns = 0;
+	a->window_hits = a->window_cost_ns = a->window_ns = 0;
 }
 
 static void emit_all(struct cuda_state *s, uint64_t now_ns)
@@ -401,6 +403,7 @@ static void take_targets(struct cuda_state *s, uint64_t now_ns)
 		if (t->state == TARGET_ON) {
 			l->pid = t->pid;
 			l->members = t->members & valid;
+			l->stepped = t->stepped;
 		} else if (t->state == TARGET_GONE) {
 			for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
 				if (s->attachments[i].id && (l->members & 1u << i))
@@ -516,7 +519,7 @@ int cuda_attach(struct cuda_state *s, const struct skep_detail_scope *scope)
 		return host->fail(s->inst, -ENOMEM, "cuda: no memory");
 	memset(a->base, 0, CUDA_PROCESSES * sizeof(*a->base));
 	a->over = false;
-	a->window_hits = a->window_ns = 0;
+	a->window_hits = a->window_cost_ns = a->window_ns = 0;
 	a->kind = scope->kind;
 	a->value = scope->value;
 	a->id = scope->id;

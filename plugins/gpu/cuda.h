@@ -31,6 +31,7 @@ int cuda_find(const char *procfs, uint32_t pid, const char *library, char *ret, 
 struct cuda_symbol {
 	const char *name;
 	uint64_t offset; /* in the file; 0: not there */
+	unsigned char code[2]; /* it begins with */
 };
 /* Fills in offsets; returns how many are there, or -errno. */
 int cuda_symbols(const char *file, struct cuda_symbol *, size_t n);
@@ -38,12 +39,16 @@ int cuda_file_offset(const char *file, uint64_t address, uint64_t *ret);
 
 /* ---- cuda_probes.c: links of one process, the price of a hit ----------------------- */
 
-/* Functions that are probed: each kind of call has several names, by version and by default stream. */
-size_t cuda_functions(void);
-/* Attaches to all that the file has; links has room for 2 x cuda_functions(). Returns how many links, or -errno (why says it). */
-int cuda_probe(struct cuda_bpf *, uint32_t pid, const char *file, struct bpf_link **links, char *why, size_t why_size);
-/* What a hit of a uprobe costs here, in ns, measured on a function of our own. */
-int cuda_calibrate(struct cuda_bpf *, uint64_t *ret_ns);
+#define CUDA_LINKS_MAX 128
+/* Attaches to all functions that the file has; links: room for CUDA_LINKS_MAX. How many, or -errno (why says it). */
+int cuda_probe(struct cuda_bpf *, uint32_t pid, const char *file, struct bpf_link **links, bool *ret_stepped, char *why, size_t why_size);
+/* Does the kernel emulate an instruction that begins so, or step through it? stepped: some function needs that. */
+bool cuda_emulated(const unsigned char code[2]);
+/* What a hit of a uprobe costs here, measured on functions of our own. */
+struct cuda_price {
+	uint64_t emulated_ns, stepped_ns;
+};
+int cuda_calibrate(struct cuda_bpf *, struct cuda_price *ret);
 
 /* ---- cuda.c -------------------------------------------------------------------------- */
 

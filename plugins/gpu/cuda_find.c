@@ -144,8 +144,13 @@ int cuda_symbols(const char *file, struct cuda_symbol *symbols, size_t n)
 		if (gelf_getshdr(scn, &header) && header.sh_type == SHT_DYNSYM)
 			section_symbols(elf, scn, &header, symbols, n);
 	}
-	for (size_t i = 0; i < n; i++)
-		found += symbols[i].offset != 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!symbols[i].offset)
+			continue;
+		found++;
+		if (pread(fd, symbols[i].code, sizeof(symbols[i].code), (off_t)symbols[i].offset) != sizeof(symbols[i].code))
+			memset(symbols[i].code, 0, sizeof(symbols[i].code)); /* the dearer price */
+	}
 	elf_end(elf);
 	close(fd);
 	return found;

@@ -48,7 +48,10 @@ int nvml_lib_open(struct nvml_lib *lib, const char *path, char *why, size_t why_
 	if (!lib->handle) {
 		const char *error = dlerror();
 
-		snprintf(why, why_size, "%s", error ? error : file);
+		if (!error || strstr(error, "No such file"))
+			snprintf(why, why_size, "no NVIDIA driver here (%s)", file);
+		else
+			snprintf(why, why_size, "%s", error);
 		return -ENOENT;
 	}
 	NVML_FUNCTIONS(RESOLVE)

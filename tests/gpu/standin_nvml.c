@@ -170,6 +170,7 @@ API nvmlInit_v2(void);
 API nvmlInit_v2(void)
 {
 	script();
+	events_given = 0;
 	initialized += init_error == NVML_OK;
 	return init_error;
 }

@@ -4,7 +4,7 @@
  * (tests/gpu/standin_nvml.c), and folders that look like /proc and /sys.  No device is
  * touched; tests/gpu/real.sh is the test on a real one.
  */
-#include <inttypes.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -296,6 +296,12 @@ static void small_decoders(void **state)
 	assert_false(cuda_maps_line("7f00a0000000-7f00a0100000 r-xp 0 fe:00 4711 /l/libcudart.so.12\n", "libcuda.so", &map));
 	assert_false(cuda_maps_line("7f00a0000000-7f00a0100000 rw-p 0 00:00 0 \n", "libcuda.so", &map));
 	assert_false(cuda_maps_line("nonsense", "libcuda.so", &map));
+#ifdef __x86_64__
+	assert_true(cuda_emulated((const unsigned char[2]){ 0x55, 0x48 }));  /* push %rbp */
+	assert_true(cuda_emulated((const unsigned char[2]){ 0x41, 0x57 }));  /* push %r15 */
+	assert_false(cuda_emulated((const unsigned char[2]){ 0x41, 0x89 })); /* mov */
+	assert_false(cuda_emulated((const unsigned char[2]){ 0xf3, 0x0f })); /* endbr64 */
+#endif
 }
 
 /* Drivers 535.43 to 535.86 wrote 32 bytes a process, whatever was asked for. */
@@ -849,6 +855,11 @@ static int set_up(void **state)
 	snprintf(script, sizeof(script), "%s/script", dir);
 	snprintf(library, sizeof(library), "%s/tests/gpu/.libs/standin_nvml.so", build ? build : ".");
 	snprintf(old_library, sizeof(old_library), "%s/tests/gpu/.libs/standin_nvml_old.so", build ? build : ".");
+	/* Kept open: what was set in a "driver" is still set when the probe has closed the library. */
+	if (!dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
+		fprintf(stderr, "%s\n", dlerror());
+		return -1;
+	}
 	return setenv("STANDIN_NVML", script, 1);
 }
 
