@@ -166,7 +166,8 @@ void control_detach_all(struct control_client *client)
 
 		/* on_over takes it out of the list; one that the collector does not know is ours alone */
 		if (collector_detach(client->control->collector, a->id) < 0) {
-			unlink_attachment(a);
+			client->attachments = a->next;
+			client->n_attachments--;
 			free(a);
 		}
 	}

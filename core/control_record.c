@@ -184,6 +184,7 @@ static json_t *field_json(const struct skep_field *f, const unsigned char *at, c
 		struct skep_hist hist;
 	} v;
 
+	memset(&v, 0, sizeof(v));
 	/* Copied: a plugin's record need not be aligned as its table's types are. */
 	if (type_size(f->type) <= sizeof(v))
 		memcpy(&v, at, type_size(f->type));

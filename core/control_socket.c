@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define BACKLOG 64
+#define GROUP_MOST (4u << 20)
 #define LOCK_TRIES 50
 #define LOCK_WAIT_NS 20000000
 
@@ -33,9 +34,20 @@
 /* -1: there is no such group. Only at start: this may ask a directory server. */
 static int64_t group_id(void)
 {
-	const struct group *group = getgrnam(CONTROL_GROUP);
+	struct group group, *found = NULL;
+	int64_t id = -1;
+	int err = ERANGE;
 
-	return group ? (int64_t)group->gr_gid : -1;
+	/* as large as its list of members makes it */
+	for (size_t size = 4096; err == ERANGE && size <= GROUP_MOST; size *= 4) {
+		char *buf = malloc(size);
+
+		err = buf ? getgrnam_r(CONTROL_GROUP, &group, buf, size, &found) : ENOMEM;
+		if (err == 0 && found)
+			id = (int64_t)group.gr_gid;
+		free(buf);
+	}
+	return id;
 }
 
 /* The folder of path, made where it is missing (/run is empty after a boot). Its fd, or -errno. */
@@ -195,7 +207,7 @@ void control_file_close(struct control_file *file)
 /* A group that the peer got by initgroups(3) does not show in SO_PEERCRED. */
 static bool in_group(int fd, uint32_t gid, int64_t group)
 {
-	gid_t *groups = NULL;
+	gid_t none, *groups = NULL;
 	socklen_t size = 0;
 	bool found = false;
 
@@ -204,7 +216,7 @@ static bool in_group(int fd, uint32_t gid, int64_t group)
 	if (gid == (uint32_t)group)
 		return true;
 	/* ERANGE tells the size; ENOPROTOOPT before 4.13, where only the primary group counts */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) < 0 && errno == ERANGE && size > 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &size) < 0 && errno == ERANGE && size > 0)
 		groups = malloc(size);
 	if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
 		for (size_t i = 0; i < size / sizeof(*groups); i++)

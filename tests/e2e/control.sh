@@ -205,22 +205,23 @@ subprocess.run([sys.argv[2], "status"], check=True, stdout=subprocess.DEVNULL)
 assert time.time() - began < 2, time.time() - began
 END
 after=$(rss)
-[ $((after - before)) -lt 16384 ] || fail "a client that never reads costs $((after - before)) KiB"
+# a sanitizer keeps what was freed
+[ -n "${SKEP_SANITIZE:-}" ] || [ $((after - before)) -lt 16384 ] || fail "a client that never reads costs $((after - before)) KiB"
 echo "ok - clients that never read wait by themselves: $((after - before)) KiB more"
 
 # ---- permission
 # where another user can get at it, wherever the build is
 install -m 0755 "$SKEP" "$dir/skep" || fail "cannot copy skep"
-nobody="setpriv --reuid 65534 --regid 65534" # words
-run 4 "another user" $nobody --clear-groups "$dir/skep" status
+nobody=(setpriv --reuid 65534 --regid 65534)
+run 4 "another user" "${nobody[@]}" --clear-groups "$dir/skep" status
 says "you (uid 65534) may not talk to the skepd" err
 chmod 0666 "$SKEP_SOCKET"
-run 4 "another user, by SO_PEERCRED" $nobody --clear-groups "$dir/skep" status
+run 4 "another user, by SO_PEERCRED" "${nobody[@]}" --clear-groups "$dir/skep" status
 says "uid 65534 may not ask" err
-run 4 "another user: attach" $nobody --clear-groups "$dir/skep" attach width
+run 4 "another user: attach" "${nobody[@]}" --clear-groups "$dir/skep" attach width
 chmod 0660 "$SKEP_SOCKET"
 if getent group skep >/dev/null; then
-	run 0 "a member of group skep" $nobody --groups skep "$dir/skep" status
+	run 0 "a member of group skep" "${nobody[@]}" --groups skep "$dir/skep" status
 fi
 echo "ok - other users are refused, by the file and by who they are"
 
@@ -255,10 +256,10 @@ run 0 "doctor without a daemon" "$SKEP" doctor --config "$dir/conf" --json
 json "o['ok'] and o['source'] == 'local' and [p['name'] for p in o['plugins']] == ['proc', 'sched', 'detail']"
 json "all(p['state'] == 'running' for p in o['plugins'])"
 [ ! -e "$dir/records.doctor" ] || fail "doctor has opened a sink"
-run 4 "doctor without privilege" $nobody --clear-groups "$dir/skep" doctor
+run 4 "doctor without privilege" "${nobody[@]}" --clear-groups "$dir/skep" doctor
 says "skep doctor: not permitted to collect" err
 says "btf" out
-run 4 "doctor without privilege --json" $nobody --clear-groups "$dir/skep" doctor --json
+run 4 "doctor without privilege --json" "${nobody[@]}" --clear-groups "$dir/skep" doctor --json
 json "not o['ok'] and o['plugins'] == [] and o['facts']['kernel']"
 run 0 "tryload --json" "$SKEPD" --tryload --json -c "$dir/conf"
 json "o['ok'] and any(s['name'] == 'process.exit' and s['state'] == 'ok' for p in o['plugins'] for s in p['signals'])"
