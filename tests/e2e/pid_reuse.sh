@@ -34,7 +34,8 @@ last = [p for p in r["processes"] if p["pid"] == pid and p["last"]]
 tools = sorted((p["tool"], p["exit_code"]) for p in last)
 if len({p["upid"] for p in last}) != 2 or tools != [("false", 1), ("true", 0)]:
     sys.exit(f"not ok - pid {pid} is {[(p['upid'], p['tool'], p['exit_code']) for p in last]}")
-if any(p["approx"] not in ([], ["split"]) for p in last):
+# before Linux 6.16 the peak memory of an image that is no larger than the one before is an upper bound
+if any(set(p["approx"]) - {"split", "rss_peak"} for p in last):
     sys.exit(f"not ok - not exact: {[p['approx'] for p in last]}")
 print(f"ok - pid {pid} twice: two processes")
 END

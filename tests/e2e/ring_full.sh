@@ -3,7 +3,7 @@
 # tests/e2e/ring_full.sh - skepd is stopped while more happens than its ring can hold.
 # What the ring could not take is counted, the totals of every process arrive all the same
 # (by the kernel map for them), equal to what wait4 said; and afterwards all is well again.
-# Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN.
+# Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN, STORM_SECONDS (1; slow hosts take longer to fill the ring).
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
@@ -25,7 +25,7 @@ done
 sleep 1.5 # its first sweep
 kill -STOP $skepd
 # about ten times what the ring holds, and less than the map for totals
-"$EXACT_BIN/storm" "$EXACT_BIN/tiny" 1500 1 >"$work/storm"
+"$EXACT_BIN/storm" "$EXACT_BIN/tiny" 1500 "${STORM_SECONDS:-1}" >"$work/storm"
 kill -CONT $skepd
 sleep 4
 "$EXACT_BIN/storm" "$EXACT_BIN/tiny" 50 1 >"$work/after"

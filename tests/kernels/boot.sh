@@ -7,7 +7,8 @@
 #   -s CPUS      (default 1)       -m MIB     memory (default 1024)
 #   -t SECONDS   its time (default 300)
 #   -p PARAMS    more of the kernel's parameters
-#   -o FOLDER    where the guest's /results go: status, dmesg, and what SCRIPT left there; console is the kernel's
+#   -o FOLDER    where the guest's /results go: status, dmesg, and what SCRIPT left there; beside
+#                them console, the kernel's, and cpu, the seconds that the guest took of this host
 #
 # Prints what SCRIPT prints, as it comes.  Exit status: SCRIPT's; 124 its time was over; 125 it ended without a
 # result (a panic): the end of the console is on standard error then.
@@ -72,6 +73,8 @@ tr -d '\r' <"$work/out" || :
 status=0
 wait $qemu || status=$?
 qemu=''
+# What it took of the host: unlike the time by the clock it says something on a busy one.
+times | awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, "[ms]"); s += t[1] * 60 + t[2] } print int(s) }' >"$work/cpu"
 pkill -P $timer 2>/dev/null || :
 kill $timer 2>/dev/null || :
 wait $timer 2>/dev/null || :
@@ -80,7 +83,7 @@ cat "$work/qemu.err" >&2
 mkdir "$work/results"
 [ $status -ne 0 ] || tar x -C "$work/results" -f "$work/exchange" 2>/dev/null || :
 rm -f "$work/results/command" "$work/results/settings"
-cp "$work/console" "$work/results/console"
+cp "$work/console" "$work/cpu" "$work/results/"
 if [ -n "$results" ]; then
 	mkdir -p "$results"
 	cp -a "$work/results/." "$results/"

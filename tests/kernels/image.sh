@@ -84,6 +84,8 @@ tools_image() {
 		--exclude=./pydoc_data --exclude='./config-*' --exclude=./dist-packages --exclude=./site-packages --exclude=./distutils . |
 		tar x -C "$root$python"
 	mapfile -t f < <(libraries "${paths[@]}" "$python"/lib-dynload/*.so)
+	# pthread_exit asks for it by name, and aborts without it.
+	f+=("$(ldconfig -p | awk '/libgcc_s.so.1.*x86-64/ { print $NF; exit }')")
 	put "$root" "${f[@]}"
 	[ ! -d /usr/lib/locale/C.utf8 ] || { mkdir -p "$root/usr/lib/locale" && cp -a /usr/lib/locale/C.utf8 "$root/usr/lib/locale/"; }
 	install -m 755 "$kernels_here/guest-run" "$root/usr/libexec/guest-run"
