@@ -24,7 +24,7 @@ tools=(
 	ip ss tc modprobe insmod rmmod lsmod
 	mkfs.ext4 mke2fs
 	/usr/bin/python3
-	'?bpftool' '?jq' '?xz' '?iptables' '?nft' '?/usr/bin/time' '?strace' '?perl' '?make' '?gawk'
+	'?bpftool' '?jq' '?xz' '?iptables' '?nft' '?/usr/bin/time' '?strace' '?perl' '?make' '?gawk' '?busybox' '?runc'
 )
 
 # put ROOT PATH...: each file as it is named here, without links
