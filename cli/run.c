@@ -46,6 +46,7 @@ static const struct {
 	{ .list = "probes", .plugin = "cgroup" },
 	{ .list = "probes", .plugin = "sched" },
 	{ .list = "probes", .plugin = "net" },
+	{ .list = "probes", .plugin = "io" },
 	{ .list = "sinks", .plugin = "lake", .required = true, .has_path = true },
 };
 
