@@ -220,10 +220,32 @@ run 4 "another user, by SO_PEERCRED" "${nobody[@]}" --clear-groups "$dir/skep" s
 says "uid 65534 may not ask" err
 run 4 "another user: attach" "${nobody[@]}" --clear-groups "$dir/skep" attach width
 chmod 0660 "$SKEP_SOCKET"
-if getent group skep >/dev/null; then
-	run 0 "a member of group skep" "${nobody[@]}" --groups skep "$dir/skep" status
-fi
 echo "ok - other users are refused, by the file and by who they are"
+
+# A machine that has a group skep: this one, with another /etc/group. A supplementary group counts.
+if unshare -m true 2>/dev/null; then
+	{ cat /etc/group; echo "skep:x:4242:"; } | awk -F: '!seen[$1]++' >"$dir/group"
+	sed -i 's/^skep:.*/skep:x:4242:/' "$dir/group"
+	sed "s,s.sock,g/s.sock,; s,/records,/records2," "$dir/conf" >"$dir/conf2"
+	# shellcheck disable=SC2016 # for that shell
+	unshare -m sh -c 'mount --bind "$1/group" /etc/group && exec "$2" -c "$1/conf2"' sh "$dir" "$SKEPD" 2>>"$dir/log" </dev/null &
+	busy=$!
+	until_true 100 "$SKEP" status --socket "$dir/g/s.sock" || fail "skepd with a group skep does not come up"
+	[ "$(stat -c '%a %g' "$dir/g" "$dir/g/s.sock" | tr '\n' ' ')" = "750 4242 660 4242 " ] ||
+		fail "not for group skep: $(stat -c '%n %a %g' "$dir/g" "$dir/g/s.sock")"
+	run 0 "a member of group skep" "${nobody[@]}" --groups 4242 "$dir/skep" status --socket "$dir/g/s.sock"
+	run 4 "a member of another group" "${nobody[@]}" --groups 4243 "$dir/skep" status --socket "$dir/g/s.sock"
+	chmod 0777 "$dir/g" "$dir/g/s.sock"
+	run 0 "a member of group skep, by SO_PEERGROUPS" "${nobody[@]}" --groups 4243,4242 "$dir/skep" status --socket "$dir/g/s.sock"
+	run 4 "a member of another group, likewise" "${nobody[@]}" --groups 4243 "$dir/skep" status --socket "$dir/g/s.sock"
+	says "uid 65534 may not ask" err
+	kill -TERM "$busy"
+	wait "$busy" || fail "skepd with a group skep: exit $?"
+	busy=
+	echo "ok - members of group skep may ask"
+else
+	echo "skipped - members of group skep: no mount namespaces here"
+fi
 
 # ---- two daemons, dead daemons
 run 1 "a second skepd" "$SKEPD" -c "$dir/conf"
