@@ -168,7 +168,7 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 	/* A CPU that went and came back between two readings: its counters may have begun anew (before 6.9). */
 	idle = plus(ret->time_ns[CPU_IDLE], ret->time_ns[CPU_IOWAIT]);
 	elapsed = (int64_t)(ret->elapsed_ns * ret->cpus);
-	slack = (int64_t)tick_ns * (ret->changed ? 2 * (int64_t)ret->cpus : 2) + (int64_t)ret->cpus * 5000000;
+	slack = (int64_t)(tick_ns * (ret->changed ? 2 * (uint64_t)ret->cpus : 2) + (before->took_ns + now->took_ns + 1000000) * ret->cpus);
 	ret->odd = idle < -slack || idle > elapsed + slack;
 }
 

@@ -17,6 +17,7 @@ struct cpu_line {
 
 struct cpu_snapshot {
 	uint64_t mono_ns, boot_ns; /* just before it was read */
+	uint64_t took_ns;          /* to read it */
 	uint64_t total[CPU_MODES]; /* in ticks, over all CPUs that the kernel knows, offline ones too */
 	uint32_t online;
 	uint32_t n, room;          /* cpu[0..n) */

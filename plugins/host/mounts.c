@@ -111,6 +111,9 @@ enum mount_kind mount_line(struct text line, struct mount *ret)
 	}
 	if (path.at[0] != '/')
 		return MOUNT_BAD;
+	/* version 1's folder of cgroups is a tmpfs, and nobody's space */
+	if (text_skip(&path, "/sys/") || text_skip(&path, "/proc/"))
+		return MOUNT_PSEUDO;
 	/* in a container the root is all that there is */
 	if (ONE_OF(type, pseudo) && !(text_is(type, "overlay") && text_is(path, "/")))
 		return MOUNT_PSEUDO;

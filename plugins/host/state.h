@@ -42,6 +42,7 @@ struct host_probe {
 	/* cpu.c, usage.c */
 	struct cpu_snapshot cpu[2]; /* [cpu_now] is the last one */
 	unsigned cpu_now;
+	uint64_t stat_least_ns; /* the shortest time that reading /proc/stat took; 0: none yet */
 	bool cpu_irq_is_part, cpu_steal_is_part;
 	struct cpu_ledger cpu_sum;
 	struct cpu_counts counts;

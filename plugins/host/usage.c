@@ -10,6 +10,8 @@
 
 #include "state.h"
 
+#define TRIES 3u
+
 static uint64_t tick_ns(void)
 {
 	long hz = sysconf(_SC_CLK_TCK);
@@ -17,21 +19,41 @@ static uint64_t tick_ns(void)
 	return UINT64_C(1000000000) / (uint64_t)(hz > 0 ? hz : 100);
 }
 
+static uint64_t mono_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Was it put off the CPU between the clock and the file? On a large host reading takes milliseconds anyway. */
+static bool disturbed(struct host_probe *st, uint64_t took_ns)
+{
+	if (!st->stat_least_ns || took_ns < st->stat_least_ns)
+		st->stat_least_ns = took_ns;
+	return took_ns > 1000000 && took_ns > 4 * st->stat_least_ns;
+}
+
 /*
  * Capacity is CPUs x CLOCK_MONOTONIC, the clock of idle time: neither goes on while the machine is suspended.
+ * All idle CPUs go on being idle between the clock and the file: the two have to be near each other.
  */
 static int snapshot(struct host_probe *st, struct cpu_snapshot *s, struct cpu_counts *counts)
 {
-	struct timespec ts;
 	struct text text;
 	uint64_t bad = 0;
 	int err;
 
-	s->boot_ns = host_boot_ns();
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	s->mono_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-	if (!host_read(st, FILE_STAT, &text))
-		return -ENODATA;
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		s->boot_ns = host_boot_ns();
+		s->mono_ns = mono_now();
+		if (!host_read(st, FILE_STAT, &text))
+			return -ENODATA;
+		s->took_ns = mono_now() - s->mono_ns;
+		if (!disturbed(st, s->took_ns))
+			break;
+	}
 	err = cpu_parse(text, s, counts, &bad);
 	host_bad_line(st, bad);
 	return err;

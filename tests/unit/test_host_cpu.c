@@ -177,6 +177,11 @@ static void began_anew(void **state)
 	make(&b, SECOND, "cpu  0 0 0 9202 0 0 0 0\ncpu0 0 0 0 4600 0 0 0 0\ncpu1 0 0 0 4602 0 0 0 0\n");
 	cpu_difference(&a, &b, TICK, &d);
 	assert_false(d.odd);
+	/* 50 ms lay between the clock and the file: both CPUs may have been idle in them */
+	make(&b, SECOND, "cpu  0 0 0 9210 0 0 0 0\ncpu0 0 0 0 4605 0 0 0 0\ncpu1 0 0 0 4605 0 0 0 0\n");
+	b.took_ns = 50000000;
+	cpu_difference(&a, &b, TICK, &d);
+	assert_false(d.odd);
 	cpu_snapshot_free(&a);
 	cpu_snapshot_free(&b);
 }

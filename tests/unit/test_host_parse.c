@@ -155,6 +155,8 @@ static void mount_lines(void **state)
 	assert_int_equal(mount_line(text_of("22 27 0:21 / /proc rw,relatime - proc proc rw"), &m), MOUNT_PSEUDO);
 	assert_int_equal(mount_line(text_of("22 27 0:21 / /var/lib/docker/x/merged rw - overlay overlay rw"), &m), MOUNT_PSEUDO);
 	assert_int_equal(mount_line(text_of("22 27 0:21 / / rw - overlay overlay rw"), &m), MOUNT_REAL);
+	assert_int_equal(mount_line(text_of("31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw"), &m), MOUNT_PSEUDO);
+	assert_int_equal(mount_line(text_of("31 23 0:28 / /system rw - tmpfs tmpfs rw"), &m), MOUNT_REAL);
 }
 
 static void mount_bad(void **state)
