@@ -334,13 +334,16 @@ struct skep_str cgroups_container_id(struct cgroups *c, uint64_t id, uint64_t no
 
 uint64_t cgroups_id(struct cgroups *c, const char *path, uint64_t now_ns)
 {
-	size_t below = c->root ? strlen(c->root) : 0;
+	size_t below;
 	struct stat st;
 	char *full;
 	int err;
 
 	(void)now_ns;
-	if (!c->mount || strncmp(path, c->root, below) != 0 || (path[below] && path[below] != '/') ||
+	if (!c->mount || !c->root)
+		return 0;
+	below = strlen(c->root);
+	if (strncmp(path, c->root, below) != 0 || (path[below] && path[below] != '/') ||
 	    asprintf(&full, "%s%s", c->mount, path + below) < 0)
 		return 0;
 	err = stat(full, &st);

@@ -120,7 +120,7 @@ static char *by_name(const struct cgroup_reader *r, const char *path, enum cgrou
 	return NULL;
 }
 
-int cgroup_files_open(const struct cgroup_reader *r, const char *path, struct cgroup_files *ret)
+int cgroup_files_open(struct cgroup_reader *r, const char *path, struct cgroup_files *ret)
 {
 	const struct cgroup_mount *ids = &r->mounts.of[r->mounts.ids];
 	char *procs;
@@ -151,7 +151,7 @@ int cgroup_files_open(const struct cgroup_reader *r, const char *path, struct cg
 	}
 	free(procs);
 	if (err)
-		cgroup_files_close(NULL, ret);
+		cgroup_files_close(r, ret);
 	return err;
 }
 

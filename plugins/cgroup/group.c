@@ -26,6 +26,13 @@ struct group *group_find(struct groups *g, uint64_t id)
 	return at;
 }
 
+static void release(struct cgroup_reader *r, struct group *group)
+{
+	cgroup_files_close(r, &group->files);
+	free(group->path);
+	free(group);
+}
+
 void group_remove(struct groups *g, struct cgroup_reader *r, struct group *group)
 {
 	struct group **at = bucket(g, group->id);
@@ -43,9 +50,7 @@ void group_remove(struct groups *g, struct cgroup_reader *r, struct group *group
 		group->next->prev = group->prev;
 	else
 		g->last = group->prev;
-	cgroup_files_close(r, &group->files);
-	free(group->path);
-	free(group);
+	release(r, group);
 	g->n--;
 }
 
@@ -102,8 +107,15 @@ int group_rename(struct group *group, struct cgroup_reader *r, const char *path,
 
 void groups_free(struct groups *g, struct cgroup_reader *r)
 {
-	while (g->first)
-		group_remove(g, r, g->first);
+	struct group *next;
+
+	for (struct group *group = g->first; group; group = next) {
+		next = group->next;
+		release(r, group);
+	}
+	memset(g->buckets, 0, sizeof(g->buckets));
+	g->first = g->last = g->next = NULL;
+	g->n = 0;
 }
 
 /* ---- one reading ------------------------------------------------------------------ */

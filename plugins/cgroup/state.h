@@ -127,7 +127,7 @@ struct cgroup_files {
 #define FILE_ABSENT (-2) /* the kernel has no such file, or not for this cgroup */
 
 /* path below the hierarchy's root. 0, or -ENOENT when the cgroup is not there (any more). */
-int cgroup_files_open(const struct cgroup_reader *, const char *path, struct cgroup_files *ret);
+int cgroup_files_open(struct cgroup_reader *, const char *path, struct cgroup_files *ret);
 void cgroup_files_close(struct cgroup_reader *, struct cgroup_files *);
 void cgroup_files_init(struct cgroup_files *);
 /* 0 with r->text; -ENOENT: absent; -ENODEV: the cgroup is gone; another -errno. */
