@@ -407,7 +407,7 @@ static int connect_all(struct collector *c, struct diag *diag)
 		.run_over = collector_run_over,
 		.arg = c,
 	};
-	const struct skep_stream *process, *sample;
+	const struct skep_stream *process = NULL, *sample = NULL;
 	char *prefix = NULL;
 	int err = -ENOMEM;
 
