@@ -41,6 +41,20 @@ static bool has_helper(const struct btf *btf, const char *name)
 	return false;
 }
 
+/*
+ * Tasks' storage in tracing programs came with 5.12, as did check_mtu.  Up to 6.1 even a look
+ * into it fails while the CPU is interrupted in the middle of another one (bpf_task_storage_busy),
+ * and what a process did would be lost when the interrupt is that which frees it; since 6.2
+ * only what creates an entry may fail (bpf_task_storage_get_recur), for which there is a way out.
+ */
+static bool has_task_storage(const struct btf *btf)
+{
+	if (!has_helper(btf, "BPF_FUNC_check_mtu"))
+		return false;
+	return btf__find_by_name_kind(btf, "bpf_task_storage_busy", BTF_KIND_VAR) < 0 ||
+	       btf__find_by_name_kind(btf, "bpf_task_storage_get_recur", BTF_KIND_FUNC) >= 0;
+}
+
 static uint32_t ring_size(uint64_t wanted)
 {
 	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -62,7 +76,8 @@ static int refuse(struct skep_instance *inst, const struct net_state *st, int er
 
 /* ---- which programs ------------------------------------------------------------ */
 
-static unsigned fexit_programs(const struct net_bpf *bpf, struct bpf_program *ret[8], const char *function[8])
+#define FEXITS 9u
+static void fexit_programs(const struct net_bpf *bpf, struct bpf_program *ret[FEXITS], const char *function[FEXITS])
 {
 	const struct {
 		struct bpf_program *prog;
@@ -76,26 +91,30 @@ static unsigned fexit_programs(const struct net_bpf *bpf, struct bpf_program *re
 		{ bpf->progs.on_inet6_recvmsg, "inet6_recvmsg" },
 		{ bpf->progs.on_unix_stream_recvmsg, "unix_stream_recvmsg" },
 		{ bpf->progs.on_unix_dgram_recvmsg, "unix_dgram_recvmsg" },
+		{ bpf->progs.on_unix_packets_recvmsg, "__unix_dgram_recvmsg" },
 	};
 
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < FEXITS; i++) {
 		ret[i] = all[i].prog;
 		function[i] = all[i].function;
 	}
-	return 8;
 }
 
 static void choose_programs(struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
 {
 	struct net_bpf *bpf = st->bpf;
-	struct bpf_program *progs[8];
-	const char *functions[8];
-	unsigned n = fexit_programs(bpf, progs, functions);
+	struct bpf_program *progs[FEXITS];
+	const char *functions[FEXITS];
 
+	fexit_programs(bpf, progs, functions);
 	st->fexits = 0;
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < FEXITS; i++) {
 		/* the module ipv6 may be missing, or be one whose functions vmlinux does not describe */
 		bool on = calls == NET_CALLS_FEXIT && btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC) >= 0;
+
+		/* of these two the one that is called for both datagrams and sequenced packets */
+		if (progs[i] == bpf->progs.on_unix_dgram_recvmsg && btf__find_by_name_kind(btf, "__unix_dgram_recvmsg", BTF_KIND_FUNC) >= 0)
+			on = false;
 
 		bpf_program__set_autoload(progs[i], on);
 		st->fexits += on;
@@ -167,8 +186,8 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 		err = st->host->fail(inst, -EOPNOTSUPP, "the kernel has no tracepoint %s", needed[i]);
 		goto out;
 	}
-	/* Tasks' storage in tracing programs came with 5.12, as did check_mtu; sockets' with 5.11, as did sock_from_file. */
-	way = has_helper(btf, "BPF_FUNC_check_mtu") ? NET_IN_STORAGE : has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF : NET_IN_HASHES;
+	/* Sockets' storage in tracing programs came with 5.11, as did sock_from_file. */
+	way = has_task_storage(btf) ? NET_IN_STORAGE : has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF : NET_IN_HASHES;
 	if (!st->opt_storage)
 		way = NET_IN_HASHES;
 	if (st->opt_calls)
@@ -212,16 +231,16 @@ static int attach(struct net_state *st, struct bpf_program *prog)
 static int attach_all(struct net_state *st)
 {
 	struct net_bpf *bpf = st->bpf;
-	struct bpf_program *progs[8];
-	const char *functions[8];
-	unsigned n = fexit_programs(bpf, progs, functions);
+	struct bpf_program *progs[FEXITS];
+	const char *functions[FEXITS];
 	int err;
 
+	fexit_programs(bpf, progs, functions);
 	err = attach(st, bpf->progs.on_free);
 	err = err ?: attach(st, bpf->progs.on_state);
 	err = err ?: attach(st, bpf->progs.on_send);
 	err = err ?: attach(st, bpf->progs.on_recv);
-	for (unsigned i = 0; i < n && !err; i++)
+	for (unsigned i = 0; i < FEXITS && !err; i++)
 		err = attach(st, progs[i]);
 	if (err)
 		return err;

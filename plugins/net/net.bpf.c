@@ -25,7 +25,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by user space before the load. */
 const volatile __u32 use_sk_storage;   /* sockets' storage in tracing programs: since 5.11 */
-const volatile __u32 use_task_storage; /* tasks' storage in tracing programs: since 5.12 */
+const volatile __u32 use_task_storage; /* tasks' storage: since 6.2 (load.c says why) */
 const volatile __u32 calls_counted;    /* some hook sees send and recv */
 const volatile __u64 wake_at = 1 << 18;
 const volatile __u64 big_bytes = 1 << 20;      /* connections from here on have records of their own before others */
@@ -771,6 +771,13 @@ RECEIVES(inet_recvmsg)
 RECEIVES(inet6_recvmsg)
 RECEIVES(unix_stream_recvmsg)
 RECEIVES(unix_dgram_recvmsg)
+
+/* Since 5.14 what datagrams and sequenced packets have in common; before, the one calls the other. */
+SEC("fexit/__unix_dgram_recvmsg")
+int BPF_PROG(on_unix_packets_recvmsg, struct sock *sk, void *msg, unsigned long size, int flags, int ret)
+{
+	return moved(sk, ret, flags, NET_RX);
+}
 
 /* ---- passes of iterators ------------------------------------------------------- */
 

@@ -61,13 +61,13 @@ struct peer_table {
 /* What this kernel lets us have: load.c tries them in this order. */
 enum net_way_in {
 	NET_IN_STORAGE,   /* sockets' and tasks' own storage */
-	NET_IN_HALF,      /* sockets' only: before 5.12 */
+	NET_IN_HALF,      /* sockets' only: before 6.2 */
 	NET_IN_HASHES,    /* before 5.11 */
 	NET_IN_WAYS,
 };
 enum net_calls { NET_CALLS_NONE, NET_CALLS_TRACEPOINT, NET_CALLS_FEXIT };
 
-#define NET_LINKS 12
+#define NET_LINKS 16
 
 struct net_bpf;
 struct bpf_link;
