@@ -47,6 +47,7 @@ static const struct {
 	{ .list = "probes", .plugin = "sched" },
 	{ .list = "probes", .plugin = "net" },
 	{ .list = "probes", .plugin = "io" },
+	{ .list = "probes", .plugin = "gpu" },
 	{ .list = "sinks", .plugin = "lake", .required = true, .has_path = true },
 };
 

@@ -133,8 +133,8 @@ static int elf_open(const char *file, int *ret_fd, Elf **ret)
 int cuda_symbols(const char *file, struct cuda_symbol *symbols, size_t n)
 {
 	Elf_Scn *scn = NULL;
-	Elf *elf;
-	int fd, found = 0, err = elf_open(file, &fd, &elf);
+	Elf *elf = NULL;
+	int fd = -1, found = 0, err = elf_open(file, &fd, &elf);
 
 	if (err)
 		return err;
@@ -158,8 +158,8 @@ int cuda_symbols(const char *file, struct cuda_symbol *symbols, size_t n)
 
 int cuda_file_offset(const char *file, uint64_t address, uint64_t *ret)
 {
-	Elf *elf;
-	int fd, err = elf_open(file, &fd, &elf);
+	Elf *elf = NULL;
+	int fd = -1, err = elf_open(file, &fd, &elf);
 	uint64_t offset;
 
 	if (err)

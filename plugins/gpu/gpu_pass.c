@@ -43,6 +43,12 @@ static void pass(void *arg)
 		drm_pass(st->drm, st->tally, gpu_boot_now());
 }
 
+static bool nothing(const struct use_record *u)
+{
+	return !(u->busy_ns | u->memory_busy_ns | u->copy_ns | u->video_ns | u->memory_bytes | u->held_ns | u->known_ns | u->idle_ns |
+		 u->accounted_ns | u->devices) && !(u->energy_j > 0);
+}
+
 static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
 {
 	const struct skep_host *host = st->host;
@@ -50,10 +56,9 @@ static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
 
 	for (uint32_t i = 0; i < st->tally->n; i++) {
 		const struct tally_entry *e = &st->tally->entries[i];
-		static const struct use_record none;
 		struct skep_upid who;
 
-		if (memcmp(&e->use, &none, sizeof(none)) == 0)
+		if (nothing(&e->use))
 			continue;
 		/* Excluded, ended long ago, or of another pid namespace than the one that is meant: of nobody. */
 		if (!SKEP_HAS(host, process_by_pid) || !host->process_by_pid(inst, e->pid, &who)) {
