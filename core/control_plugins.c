@@ -44,8 +44,9 @@ json_t *control_instance(const struct skep_instance *inst)
 {
 	const struct skep_plugin_note *note = &inst->plugin->note;
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:b}", "name", inst->name, "plugin", note->name, "kind",
-			 note->kind == SKEP_KIND_PROBE ? "probe" : "sink", "version", note->version, "state",
+	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b}", "name", inst->name, "plugin", note->name, "kind",
+			 note->kind == SKEP_KIND_PROBE ? "probe" : "sink", "version",
+			 control_json_text(note->version, strnlen(note->version, sizeof(note->version))), "state",
 			 control_state_name(inst->state), "reason", text_or_null(inst->reason), "required", inst->required);
 }
 
@@ -105,8 +106,9 @@ json_t *control_details(const struct skep_instance *inst)
 		for (int s = SKEP_SCOPE_HOST; s <= SKEP_SCOPE_PID; s++)
 			if (d->scopes & 1u << s)
 				append(scopes, json_string(control_scope_name((enum skep_scope)s)));
-		if (append(array, json_pack("{s:s, s:s, s:s, s:o, s:s}", "name", d->name, "instance", inst->name, "help",
-					    d->help ? d->help : "", "scopes", scopes, "stream",
+		if (append(array, json_pack("{s:o, s:s, s:o, s:o, s:s}", "name", control_json_text(d->name, strlen(d->name)), "instance",
+					    inst->name, "help", control_json_text(d->help, d->help ? strlen(d->help) : 0), "scopes",
+					    scopes, "stream",
 					    d->stream < desc->n_streams ? desc->streams[d->stream]->name : "")) < 0)
 			break;
 	}

@@ -310,6 +310,12 @@ static const char *semantics_name(uint32_t semantics)
 	return semantics < sizeof(names) / sizeof(names[0]) && names[semantics] ? names[semantics] : "?";
 }
 
+/* A plugin's own words: in whatever encoding its author had. */
+static json_t *words(const char *s)
+{
+	return control_json_text(s, s ? strlen(s) : 0);
+}
+
 json_t *control_stream(const struct skep_stream *s)
 {
 	json_t *fields = json_array();
@@ -317,12 +323,12 @@ json_t *control_stream(const struct skep_stream *s)
 	for (uint32_t i = 0; fields && i < s->n_fields; i++) {
 		const struct skep_field *f = field_at(s, i);
 
-		if (json_array_append_new(fields, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "type", type_name(f->type),
-							    "semantics", semantics_name(f->semantics), "unit", f->unit ? f->unit : "",
-							    "help", f->help ? f->help : "")) < 0) {
+		if (json_array_append_new(fields, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", f->name, "type", type_name(f->type),
+							    "semantics", semantics_name(f->semantics), "unit", words(f->unit), "help",
+							    words(f->help))) < 0) {
 			json_decref(fields);
 			return NULL;
 		}
 	}
-	return json_pack("{s:s, s:s, s:o}", "name", s->name, "help", s->help ? s->help : "", "fields", fields);
+	return json_pack("{s:s, s:o, s:o}", "name", s->name, "help", words(s->help), "fields", fields);
 }
