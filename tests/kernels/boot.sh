@@ -69,7 +69,7 @@ qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot -M pc,us
 qemu=$!
 ( sleep "$limit"; touch "$work/late"; kill -TERM $qemu ) >/dev/null 2>&1 &
 timer=$!
-tr -d '\r' <"$work/out" || :
+stdbuf -oL tr -d '\r' <"$work/out" || :
 status=0
 wait $qemu || status=$?
 qemu=''
