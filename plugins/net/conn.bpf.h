@@ -77,6 +77,7 @@ struct conn {
 	__u8 counted;  /* is in its peer's connections */
 	__u8 closed;
 	__u8 listed;   /* has a record of its own */
+	__u8 routed;   /* the flags LOOPBACK and KERNEL are set */
 };
 
 static __always_inline __u64 beyond(__u64 a, __u64 b)

@@ -124,21 +124,24 @@ static uint64_t misses_of(const struct bpf_program *prog)
 
 void net_check_losses(struct skep_instance *inst, struct net_state *st)
 {
-	uint64_t misses = misses_of(st->bpf->progs.on_state), calls = misses_of(st->bpf->progs.on_send) + misses_of(st->bpf->progs.on_recv);
+	uint64_t states = misses_of(st->bpf->progs.on_state), calls = misses_of(st->bpf->progs.on_send) + misses_of(st->bpf->progs.on_recv);
 	const struct skep_host *host = st->host;
 	struct net_counters now;
+	uint64_t missed;
 
 	net_sum_counters(st, &now);
+	/* A change may be seen as missed that was not, never the other way: what is left was missed by both. */
+	missed = calls + (states > now.recovered ? states - now.recovered : 0);
 	if (now.conn_dropped != st->seen.conn_dropped)
 		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conn_dropped - st->seen.conn_dropped);
 	if (now.conns_full != st->seen.conns_full)
 		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conns_full - st->seen.conns_full);
 	if (now.processes_full != st->seen.processes_full)
 		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, now.processes_full - st->seen.processes_full);
-	if (misses + calls != st->seen_misses) {
-		host->counter_add(st->c_misses, misses + calls - st->seen_misses);
-		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, misses + calls - st->seen_misses);
-		st->seen_misses = misses + calls;
+	if (missed > st->seen_misses) {
+		host->counter_add(st->c_misses, missed - st->seen_misses);
+		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, missed - st->seen_misses);
+		st->seen_misses = missed;
 	}
 	host->counter_add(st->c_summed, now.conn_summed - st->seen.conn_summed);
 	host->counter_add(st->c_peers_other, now.peers_full - st->seen.peers_full);

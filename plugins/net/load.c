@@ -147,7 +147,7 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 	bpf->bss->records_small_left = st->opt_connections / 2;
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
-	bpf_map__set_max_entries(bpf->maps.scratches, st->n_cpus * 2);
+	bpf_map__set_max_entries(bpf->maps.scratches, st->n_cpus * NET_SCRATCHES);
 	if (st->host->verdict_fd >= 0) {
 		bpf->rodata->verdict_pids = st->host->verdict_pids;
 		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
@@ -238,6 +238,7 @@ static int attach_all(struct net_state *st)
 	fexit_programs(bpf, progs, functions);
 	err = attach(st, bpf->progs.on_free);
 	err = err ?: attach(st, bpf->progs.on_state);
+	err = err ?: attach(st, bpf->progs.on_state_missed); /* programs are called in the order of attachment */
 	err = err ?: attach(st, bpf->progs.on_send);
 	err = err ?: attach(st, bpf->progs.on_recv);
 	for (unsigned i = 0; i < FEXITS && !err; i++)

@@ -100,11 +100,11 @@ struct {
 } listeners SEC(".maps");
 
 /*
- * Where records are put together: two for each CPU, one for changes of state, which may
- * come in softirq, and one for the iterator, which they interrupt.  One program does not
- * nest on a CPU (bpf_prog.active).
+ * Where records are put together: three for each CPU.  One for a change of state, one for a
+ * change that interrupts it (in softirq), one for the iterator, which both interrupt.
  */
 struct scratch {
+	__u64 busy;
 	struct net_conn_record rec;
 	struct net_peer_key key;
 	struct net_peer peer;
@@ -112,11 +112,11 @@ struct scratch {
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2); /* set by user space: two a CPU */
+	__uint(max_entries, NET_SCRATCHES); /* set by user space: so many for each CPU */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
-enum { SCRATCH_STATE, SCRATCH_PASS };
+enum { SCRATCH_STATE, SCRATCH_NESTED, SCRATCH_PASS };
 
 static __always_inline struct net_counters *my_counters(void)
 {
@@ -127,9 +127,27 @@ static __always_inline struct net_counters *my_counters(void)
 
 static __always_inline struct scratch *my_scratch(__u32 which)
 {
-	__u32 i = bpf_get_smp_processor_id() * 2 + which;
+	__u32 i = bpf_get_smp_processor_id() * NET_SCRATCHES + which;
 
 	return bpf_map_lookup_elem(&scratches, &i);
+}
+
+/* What interrupts us is done before we go on: so looking and setting need not be one step. */
+static __always_inline struct scratch *scratch_take(void)
+{
+	struct scratch *s = my_scratch(SCRATCH_STATE);
+
+	if (s && s->busy)
+		s = my_scratch(SCRATCH_NESTED);
+	if (!s || s->busy)
+		return NULL;
+	*(volatile __u64 *)&s->busy = 1;
+	return s;
+}
+
+static __always_inline void scratch_give(struct scratch *s)
+{
+	*(volatile __u64 *)&s->busy = 0;
 }
 
 static __always_inline void add(__u64 *to, __u64 n)
@@ -243,13 +261,16 @@ static __always_inline struct net_process_key *listener_of(struct sock *sk)
 	return bpf_map_lookup_elem(&listeners, &key);
 }
 
-static __always_inline __u32 route_flags(struct sock *sk)
+/* Once it has a route: where it goes is known from then on. */
+static __always_inline void route(struct conn *c, struct sock *sk)
 {
-	__u32 flags = loopback_by_route(sk) ? NET_CONN_LOOPBACK : 0;
-
+	if (c->routed)
+		return;
+	if (loopback_by_route(sk))
+		c->flags |= NET_CONN_LOOPBACK;
 	if (BPF_CORE_READ_BITFIELD_PROBED(sk, sk_kern_sock))
-		flags |= NET_CONN_KERNEL;
-	return flags;
+		c->flags |= NET_CONN_KERNEL;
+	c->routed = 1;
 }
 
 static __always_inline int is_mptcp(struct sock *sk)
@@ -268,7 +289,8 @@ static __always_inline void conn_met(struct conn *c, struct sock *sk)
 	c->recorded[NET_RX] = c->base.wire[NET_RX];
 	c->recorded_retransmits = c->base.retransmits;
 	c->direction = 0; /* by whether somebody listens on its port, once that is known */
-	c->flags = NET_CONN_BEFORE | route_flags(sk);
+	c->flags = NET_CONN_BEFORE;
+	route(c, sk);
 	c->accounted = 1;
 	c->counted = 1;
 	c->known = 1;
@@ -530,7 +552,7 @@ static __always_inline void established(struct sock *sk, int old)
 	now = bpf_ktime_get_boot_ns();
 	if (c->known && c->direction == NET_OUT) {
 		/* also by way of SYN_RECV, when both sides have connected at once */
-		c->flags |= route_flags(sk);
+		route(c, sk);
 		c->latency_ns = now - c->began_ns;
 		return;
 	}
@@ -544,7 +566,7 @@ static __always_inline void established(struct sock *sk, int old)
 	c->guessed = 1;
 	c->began_ns = now;
 	c->direction = NET_IN;
-	c->flags = route_flags(sk);
+	route(c, sk);
 	c->known = 1;
 }
 
@@ -567,16 +589,17 @@ static __always_inline void not_listening(struct sock *sk)
 static __always_inline void closed(struct sock *sk, int old)
 {
 	struct conn *c = conn_get(sk, 0);
-	struct scratch *s = my_scratch(SCRATCH_STATE);
-	int failed;
+	int failed = old == TCP_SYN_SENT || old == TCP_SYN_RECV;
+	struct scratch *s;
 
-	if (!c || !c->known || c->closed || !s)
+	if (!c || !c->known || c->closed)
 		return;
-	failed = c->direction == NET_OUT && !c->latency_ns && !(c->flags & NET_CONN_BEFORE);
+	s = scratch_take();
+	if (!s)
+		return;
 	totals_read(&s->t, sk, old);
-	if (failed)
-		c->flags |= route_flags(sk);
-	else
+	route(c, sk);
+	if (!failed)
 		settle_bytes(c, sk, &s->t);
 	describe(s, c, sk, bpf_ktime_get_boot_ns());
 	s->rec.flags |= NET_CONN_CLOSED;
@@ -586,6 +609,7 @@ static __always_inline void closed(struct sock *sk, int old)
 	settle_rest(s, c, failed, 1);
 	record(s, c, 1);
 	c->closed = 1;
+	scratch_give(s);
 	if (!use_sk_storage) {
 		__u64 key = (__u64)sk;
 
@@ -597,19 +621,21 @@ static __always_inline void closed(struct sock *sk, int old)
 static __always_inline void ending(struct sock *sk, int old)
 {
 	struct conn *c = conn_get(sk, 0);
-	struct scratch *s = my_scratch(SCRATCH_STATE);
+	struct scratch *s;
 
-	if (!c || !c->known || c->closed || !s)
+	if (!c || !c->known || c->closed)
+		return;
+	s = scratch_take();
+	if (!s)
 		return;
 	totals_read(&s->t, sk, old);
+	route(c, sk);
 	settle_bytes(c, sk, &s->t);
+	scratch_give(s);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(on_state, struct sock *sk, int old, int new)
+static __always_inline void changed(struct sock *sk, int old, int new)
 {
-	if (sk->sk_protocol != IPPROTO_TCP)
-		return 0;
 	switch (new) {
 	case TCP_SYN_SENT:
 		connecting(sk);
@@ -633,13 +659,66 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 	default:
 		break;
 	}
+}
+
+/* What on_state is at, or was at last. */
+struct change {
+	__u64 sk;
+	__u32 old, new;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct change);
+} changes SEC(".maps");
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state, struct sock *sk, int old, int new)
+{
+	__u32 zero = 0;
+	struct change *at;
+
+	if (sk->sk_protocol != IPPROTO_TCP)
+		return 0;
+	at = bpf_map_lookup_elem(&changes, &zero);
+	if (!at)
+		return 0;
+	at->sk = (__u64)sk;
+	at->old = old;
+	at->new = new;
+	changed(sk, old, new);
+	return 0;
+}
+
+/*
+ * A program is skipped while it is already running on that CPU: so a change in softirq that
+ * interrupts on_state would be missed.  This one is called after it for each change, and
+ * takes care of those that on_state has not seen.  Seen twice does no harm.
+ */
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state_missed, struct sock *sk, int old, int new)
+{
+	struct net_counters *k;
+	__u32 zero = 0;
+	struct change *at;
+
+	if (sk->sk_protocol != IPPROTO_TCP)
+		return 0;
+	at = bpf_map_lookup_elem(&changes, &zero);
+	if (!at || (at->sk == (__u64)sk && at->old == (__u32)old && at->new == (__u32)new))
+		return 0;
+	changed(sk, old, new);
+	k = my_counters();
+	if (k)
+		add(&k->recovered, 1);
 	return 0;
 }
 
 /* ---- calls ------------------------------------------------------------------- */
 
 /* Somebody uses a connection: it is theirs if it was nobody's. */
-static __always_inline void used(struct conn *c, struct sock *sk, struct net_process *me)
+static __always_inline void used(struct conn *c, struct sock *sk, struct net_process *me, __u32 pid)
 {
 	struct net_process_key key = {};
 
@@ -653,7 +732,7 @@ static __always_inline void used(struct conn *c, struct sock *sk, struct net_pro
 		}
 		c->guessed = 0;
 	}
-	if (!c->accounted && me && c->pid == (__u32)(bpf_get_current_pid_tgid() >> 32)) {
+	if (!c->accounted && me && c->pid == pid) {
 		add(direction_of(c, sk) == NET_IN ? &me->now.accepts : &me->now.connects, 1);
 		c->accounted = 1;
 	}
@@ -661,7 +740,7 @@ static __always_inline void used(struct conn *c, struct sock *sk, struct net_pro
 
 static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32, slot, protocol;
+	__u32 pid, slot, protocol;
 	struct net_process *me = NULL;
 	struct net_counters *k;
 	struct conn *c = NULL;
@@ -687,6 +766,8 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 				c->base.app[way] = beyond(c->base.app[way], n);
 				c->guessed = 1;
 			}
+			if (c)
+				route(c, sk);
 			if (c ? c->flags & NET_CONN_LOOPBACK : loopback_by_address(sk, family))
 				slot = NET_SLOT(NET_TCP_LO, NET_TX);
 			else
@@ -700,22 +781,24 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 		return 0;
 	}
 	slot += way;
-	out = excluded(pid);
 	if (use_task_storage) {
 		struct task_struct *t = bpf_get_current_task_btf();
 
 		kernel = (t->flags & PF_KTHREAD) != 0;
+		pid = t->tgid;
 	} else {
 		struct task_struct *t = (void *)bpf_get_current_task();
 
 		kernel = (BPF_CORE_READ(t, flags) & PF_KTHREAD) != 0;
+		pid = bpf_get_current_pid_tgid() >> 32;
 	}
+	out = excluded(pid);
 	if (!kernel && !out)
 		me = my_process();
 	if (c) {
 		__u64 early = c->extra[way];
 
-		used(c, sk, me);
+		used(c, sk, me, pid);
 		add(&c->calls[way], n);
 		/* credited by the iterator while the call was under way */
 		if (early) {

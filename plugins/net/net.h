@@ -123,6 +123,8 @@ struct net_peer {
 	__u64 duration_n;
 };
 
+#define NET_SCRATCHES 3 /* for each CPU */
+
 /* One for each CPU; sums since the load. */
 struct net_counters {
 	__u64 excluded[NET_SLOTS]; /* of processes that a rule excludes */
@@ -137,6 +139,7 @@ struct net_counters {
 	__u64 process_dropped;     /* records that the ring could not take; they were put off */
 	__u64 conn_dropped;        /* records that the ring could not take */
 	__u64 conn_summed;         /* connections that have no record of their own, only a peer's */
+	__u64 recovered;           /* changes of state that on_state missed and on_state_missed saw */
 	__u64 peers_new;           /* keys that were put into peers_even and peers_odd */
 };
 
