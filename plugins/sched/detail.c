@@ -62,7 +62,8 @@ static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsign
 	rec.duration = (struct skep_hist){ .slots = delta, .n = SKEP_HIST_SLOTS, .sum = rec.sum_ns };
 	if (s->kind == DETAIL_OFFCPU)
 		rec.state = state_name(part);
-	st->host->emit(inst, STREAM_DETAIL + s->kind, NULL, now_ns, &rec);
+	/* said by us: by the last record the host may have forgotten who had that pid */
+	st->host->emit(inst, STREAM_DETAIL + s->kind, s->who.pid ? &s->who : NULL, now_ns, &rec);
 }
 
 /* inst NULL: only take note of what there is already. */
@@ -138,8 +139,8 @@ static int acquire(struct skep_instance *inst, struct sched_probe *st)
 	return err;
 }
 
-/* The process of that scope: a descriptor that tells its end, and when it started. */
-static int find_process(struct skep_instance *inst, struct sched_probe *st, uint32_t pid, int *ret_pidfd, uint64_t *ret_start_ns)
+/* The process of that scope: a descriptor that tells its end, and its identity where the host knows it. */
+static int find_process(struct skep_instance *inst, struct sched_probe *st, uint32_t pid, int *ret_pidfd, struct skep_upid *ret_who)
 {
 	struct skep_upid who = { 0 };
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0); /* since 5.3; close-on-exec */
@@ -149,10 +150,9 @@ static int find_process(struct skep_instance *inst, struct sched_probe *st, uint
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT))
 		return st->host->fail(inst, -EINVAL, "%u is a thread; give its process (Tgid in /proc/%u/status)", pid, pid);
 	/* fd < 0 otherwise (a sandbox refuses the call): the detail goes on until its time is over */
-	if (SKEP_HAS(st->host, process_by_pid))
-		st->host->process_by_pid(inst, pid, &who);
+	if (SKEP_HAS(st->host, process_by_pid) && st->host->process_by_pid(inst, pid, &who) && who.pid == pid)
+		*ret_who = who;
 	*ret_pidfd = fd;
-	*ret_start_ns = who.pid == pid ? who.start_ns : 0;
 	return 0;
 }
 
@@ -161,7 +161,7 @@ int details_attach(struct skep_instance *inst, void *state, unsigned detail, con
 	struct sched_probe *st = state;
 	struct sched_details *d = &st->details;
 	struct detail_slot *s = NULL;
-	uint64_t start_ns = 0;
+	struct skep_upid who = { 0 };
 	const char *why;
 	int err, pidfd = -1;
 
@@ -175,7 +175,7 @@ int details_attach(struct skep_instance *inst, void *state, unsigned detail, con
 	if (used(d) == DETAIL_SLOTS)
 		return st->host->fail(inst, -EBUSY, "%u details are attached already; detach one", DETAIL_SLOTS);
 	if (scope->kind == SKEP_SCOPE_PID)
-		err = find_process(inst, st, (uint32_t)scope->value, &pidfd, &start_ns);
+		err = find_process(inst, st, (uint32_t)scope->value, &pidfd, &who);
 	if (!err)
 		err = acquire(inst, st);
 	if (err) {
@@ -185,10 +185,10 @@ int details_attach(struct skep_instance *inst, void *state, unsigned detail, con
 	}
 	for (s = d->slots; s->used; s++)
 		;
-	*s = (struct detail_slot){ .used = true, .kind = detail, .scope = *scope, .pidfd = pidfd };
+	*s = (struct detail_slot){ .used = true, .kind = detail, .scope = *scope, .pidfd = pidfd, .who = who };
 	/* what an attachment before it has left there */
 	tell(NULL, st, (unsigned)(s - d->slots), 0);
-	detail_scope_add(detail_scopes_of(st), (unsigned)(s - d->slots), s->kind, scope, start_ns);
+	detail_scope_add(detail_scopes_of(st), (unsigned)(s - d->slots), s->kind, scope, who.start_ns);
 	detail_kernel_tell(inst, st);
 	return 0;
 }

@@ -41,13 +41,14 @@ struct detail_cpu {
 	__u64 exec_ns;             /* what it had run by then */
 	__u64 lost[DETAIL_KINDS];  /* values that could not be taken: a switch was not seen, or no room to remember a thread */
 	__u64 matched;             /* working memory: slots found by process or cgroup */
-	__u64 reserved;            /* a cache line each */
+	__u64 slot;                /* working memory: of a value; the whole is a cache line */
 };
 
 /* A thread as it was when it last left a CPU. */
 struct detail_thread {
 	__u64 stints;       /* times on a CPU by then: a value counts only when the next departure is the very next */
 	__u64 run_delay_ns; /* waited for a CPU by then */
+	__u64 exec_ns;      /* ran by then */
 	__u64 left_ns;      /* 0: when is not known, or it did not go to sleep */
 	__u32 part;         /* which kind of sleep */
 	__u32 slots;        /* attachments it was in by then */

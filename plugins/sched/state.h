@@ -55,6 +55,7 @@ struct detail_slot {
 	enum detail_kind kind;
 	struct skep_detail_scope scope;
 	int pidfd; /* SKEP_SCOPE_PID: to know its end; else -1 */
+	struct skep_upid who; /* that process; pid 0: not known, or another scope */
 	bool over; /* the host has been told */
 	struct detail_hist told[DETAIL_PARTS]; /* what has been emitted, by slot of the histogram */
 };
