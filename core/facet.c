@@ -182,7 +182,7 @@ static int values_ready(const struct facets *f, struct facet_values **values)
 
 int facets_record(const struct facets *f, const struct skep_stream *s, const void *rec, struct facet_values **values)
 {
-	struct facet_values *v = *values;
+	struct facet_values *v;
 	bool found = false;
 	int err;
 
