@@ -192,7 +192,6 @@ static int read_mounts(struct filesystems *t)
 int filesystems_pass(struct filesystems *t, const char *root)
 {
 	bool read_again = *root != '\0'; /* plain files of a test tell nobody of a change */
-	int err;
 
 	t->changed = false;
 	if (!t->mountinfo) {
@@ -211,7 +210,8 @@ int filesystems_pass(struct filesystems *t, const char *root)
 		read_again = poll(&p, 1, 0) > 0;
 	}
 	if (read_again) {
-		err = read_mounts(t);
+		int err = read_mounts(t);
+
 		if (err)
 			return err;
 	}

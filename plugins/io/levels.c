@@ -58,7 +58,7 @@ struct level *levels_get(struct levels *t, const uint64_t key[2])
 	return &t->at[at];
 }
 
-void levels_remove(struct levels *t, struct level *gone)
+void levels_remove(struct levels *t, const struct level *gone)
 {
 	size_t hole = (size_t)(gone - t->at), at = hole;
 

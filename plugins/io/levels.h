@@ -28,7 +28,7 @@ struct levels {
 
 /* The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or go. */
 struct level *levels_get(struct levels *, const uint64_t key[2]);
-void levels_remove(struct levels *, struct level *);
+void levels_remove(struct levels *, const struct level *);
 void levels_free(struct levels *);
 
 /* Room for one read of a map. */

@@ -44,10 +44,11 @@ static bool has(const struct btf *btf, const char *name)
 /* Which argument is a pointer to that struct: 0 is the first; -1: none. */
 static int argument(const struct btf *btf, const char *name, const char *type)
 {
-	const struct btf_type *f = tracepoint(btf, name), *t;
+	const struct btf_type *f = tracepoint(btf, name);
 
 	for (int i = 1; f && i < btf_vlen(f); i++) { /* the first is the tracepoint's own void * */
-		t = btf__type_by_id(btf, btf_params(f)[i].type);
+		const struct btf_type *t = btf__type_by_id(btf, btf_params(f)[i].type);
+
 		if (!btf_is_ptr(t))
 			continue;
 		t = btf__type_by_id(btf, t->type);
