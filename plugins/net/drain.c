@@ -131,7 +131,7 @@ void net_check_losses(struct skep_instance *inst, struct net_state *st)
 
 	net_sum_counters(st, &now);
 	/* A change may be seen as missed that was not, never the other way: what is left was missed by both. */
-	missed = calls + (states > now.recovered ? states - now.recovered : 0);
+	missed = states > now.recovered ? states - now.recovered : 0;
 	if (now.conn_dropped != st->seen.conn_dropped)
 		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conn_dropped - st->seen.conn_dropped);
 	if (now.conns_full != st->seen.conns_full)
@@ -142,6 +142,12 @@ void net_check_losses(struct skep_instance *inst, struct net_state *st)
 		host->counter_add(st->c_misses, missed - st->seen_misses);
 		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, missed - st->seen_misses);
 		st->seen_misses = missed;
+	}
+	/* TCP's bytes come to the connection's owner all the same. */
+	if (calls > st->seen_calls_missed) {
+		host->counter_add(st->c_calls_missed, calls - st->seen_calls_missed);
+		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, calls - st->seen_calls_missed);
+		st->seen_calls_missed = calls;
 	}
 	host->counter_add(st->c_summed, now.conn_summed - st->seen.conn_summed);
 	host->counter_add(st->c_peers_other, now.peers_full - st->seen.peers_full);

@@ -291,7 +291,7 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 		goto out;
 	}
 	memset(&st->seen, 0, sizeof(st->seen));
-	st->seen_misses = 0;
+	st->seen_misses = st->seen_calls_missed = 0;
 	err = bpf_map_update_elem(bpf_map__fd(st->bpf->maps.peers_even), &other, &none, BPF_ANY) ?:
 	      bpf_map_update_elem(bpf_map__fd(st->bpf->maps.peers_odd), &other, &none, BPF_ANY);
 	if (err) {

@@ -146,7 +146,8 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 	err = pthread_mutex_init(&st->passing, NULL);
 	if (err)
 		return host->fail(inst, -err, "cannot make a lock: %s", strerror(err));
-	st->c_misses = host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
+	st->c_misses = host->counter(inst, "states_missed", "changes of state that were missed because the programs were running already");
+	st->c_calls_missed = host->counter(inst, "calls_missed", "calls of send and recv that were missed because the program was running already");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
 	st->c_summed = host->counter(inst, "connections_summed", "connections that have no record of their own, only their peer's");
 	st->c_peers_other = host->counter(inst, "peers_other", "times a peer found no row and went to the sum of all others");

@@ -104,8 +104,8 @@ struct net_state {
 	const struct net_counters *counters; /* mmap of the map */
 	size_t counters_size;
 	struct net_counters seen; /* what has been reported of them */
-	uint64_t seen_misses;
-	struct skep_counter *c_misses, *c_bad, *c_summed, *c_peers_other, *c_processes_full, *c_conns_full, *c_put_off;
+	uint64_t seen_misses, seen_calls_missed;
+	struct skep_counter *c_misses, *c_calls_missed, *c_bad, *c_summed, *c_peers_other, *c_processes_full, *c_conns_full, *c_put_off;
 
 	struct peer_table peers;
 	struct net_peer_key *batch_keys; /* of one call that empties peers_even or peers_odd */
