@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/xattr.h>
@@ -69,7 +70,7 @@ static bool in_user_namespace(void)
 }
 
 /* "return 0" as a raw tracepoint program: needs what every probe needs, and goes away with its descriptor. */
-static int try_program(void)
+static int load_program(void)
 {
 	struct bpf_insn program[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
@@ -88,6 +89,23 @@ static int try_program(void)
 		return errno;
 	close(fd);
 	return 0;
+}
+
+static int try_program(void)
+{
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit before;
+	int err = load_program();
+
+	/*
+	 * Before 5.11 BPF memory is charged to RLIMIT_MEMLOCK, with what all of this user's processes
+	 * have: beside another skep there is nothing left of 64 KiB.  libbpf raises it when it loads.
+	 */
+	if (err != EPERM || getrlimit(RLIMIT_MEMLOCK, &before) < 0 || setrlimit(RLIMIT_MEMLOCK, &all) < 0)
+		return err;
+	err = load_program();
+	(void)setrlimit(RLIMIT_MEMLOCK, &before);
+	return err;
 }
 
 struct need {
