@@ -100,6 +100,10 @@ static void test_note_seeds(void **state)
 	}
 }
 
+#define TEXT_OF(x_) #x_
+#define TEXT(x_)    TEXT_OF(x_)
+#define MINOR       TEXT(SKEP_ABI_MINOR)
+
 static void expect_compatible(const struct skep_plugin_note *note, uint32_t kind, int want, const char *text)
 {
 	char why[512] = "";
@@ -118,15 +122,17 @@ static void test_compatible(void **state)
 	expect_compatible(
 		&note, SKEP_KIND_SINK, -ENOEXEC,
 		"sched.so: plugin \"sched\" is a probe, not a sink; name it under \"probes\" in the configuration");
-	note.abi_minor = 1;
+	note.abi_minor = SKEP_ABI_MINOR;
+	expect_compatible(&note, 0, 0, "");
+	note.abi_minor = 99;
 	expect_compatible(&note, 0, -ENOEXEC,
-			  "sched.so: built for plugin ABI 1.1, this skepd provides 1.0 (accepts 1.0-1.0); upgrade "
+			  "sched.so: built for plugin ABI 1.99, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); upgrade "
 			  "skep, or rebuild the "
 			  "plugin against this version's headers");
 	note.abi_major = 2;
 	note.abi_minor = 0;
 	expect_compatible(&note, 0, -ENOEXEC,
-			  "sched.so: built for plugin ABI 2.0, this skepd provides 1.0 (accepts 1.0-1.0); rebuild it "
+			  "sched.so: built for plugin ABI 2.0, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); rebuild it "
 			  "against skep 1.x headers");
 	note.abi_major = 1;
 	note.kind = 3;

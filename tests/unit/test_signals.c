@@ -4,6 +4,7 @@
  * sent by whom, and what is passed on.  Each in a process of its own: they change it.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -238,5 +239,8 @@ int main(void)
 		cmocka_unit_test(stops_and_continues),
 	};
 
+	/* What a shell starts in the background ignores it. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * status, and an exec that fails.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -286,5 +287,8 @@ int main(void)
 		cmocka_unit_test(memlock_limit_is_the_callers),
 	};
 
+	/* What a shell starts in the background ignores it. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	return cmocka_run_group_tests(tests, setup, NULL);
 }
