@@ -253,7 +253,11 @@ int on_switch(__u64 *ctx)
 			count(sleeps, cpu, t->part, gone > wait ? gone - wait : 0);
 		}
 	} else if (t && t->stints) {
-		/* departures that were not seen: of no matter to an attachment that the thread was not in */
+		/*
+		 * Departures that were not seen: of no matter to an attachment that the thread was not in.
+		 * None, when the number is the same: who is preempted on its way to sleep is queued
+		 * without being booked (sched_info_depart), and neither its wait nor a sleep is known.
+		 */
 		if (waits & t->slots)
 			c->lost[DETAIL_RUNQLAT] += stints - t->stints;
 		if (sleeps & t->slots)

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/cost.py - what collecting costs, A/B interleaved in one run.
 
-  cost.py [--rounds N] [--loads compile,exec,switch,threads] [--tools none,skep,execsnoop,bpftrace] [--quick]
+  cost.py [--rounds N] [--loads compile,exec,switch,threads] [--tools none,skep,execsnoop,bpftrace] [--details] [--quick]
 
-Environment: SKEPD (the daemon), SKEP_PLUGIN_DIRS, BENCH_BIN (where storm, tiny, switch,
-threads are).  Root.  Each round runs every load under every tool, in turn; medians of
+--details: instead of the peers, skep with its details of "sched" attached to the whole host:
+one by one, and all three.
+
+Environment: SKEPD (the daemon), SKEP, SKEP_PLUGIN_DIRS, BENCH_BIN (where storm, tiny,
+switch, threads are).  Root.  Each round runs every load under every tool, in turn; medians of
 the differences to "none" of the same round are printed:
 
   load CPU   user + system of the load and all its children (wait4), against none
@@ -45,24 +48,34 @@ def cpu_of(pids):
     return total / 1e9
 
 
-def bpf_runtime():
+def programs():
     out = subprocess.run(["bpftool", "-j", "prog", "list"], capture_output=True, text=True).stdout
-    return sum(p.get("run_time_ns", 0) for p in json.loads(out or "[]")) / 1e9, \
-        sum(p.get("run_cnt", 0) for p in json.loads(out or "[]"))
+    return {p["id"]: p for p in json.loads(out or "[]")}
+
+
+def bpf_runtime(ids):
+    ps = [p for i, p in programs().items() if i in ids]
+    return sum(p.get("run_time_ns", 0) for p in ps) / 1e9, sum(p.get("run_cnt", 0) for p in ps)
+
+
+DETAILS = {"runqlat": ["runqlat"], "oncpu": ["oncpu"], "offcpu": ["offcpu"], "all three": ["runqlat", "oncpu", "offcpu"]}
 
 
 class Tool:
     def __init__(self, name):
-        self.name, self.children = name, []
+        self.name, self.children, self.programs = name, [], set()
+        self.details = DETAILS.get(name, [])
 
     def start(self):
+        before = set(programs())
         null = open(os.path.join(WORK, f"{self.name}.out"), "w")
-        if self.name == "skep":
+        if self.name == "skep" or self.details:
             conf = os.path.join(WORK, "skepd.conf")
             shutil.rmtree(os.path.join(WORK, "lake"), ignore_errors=True)
             with open(conf, "w") as f:
                 json.dump({"interval": "5s", "probes": [{"plugin": "proc", "required": True}, {"plugin": "sched"}],
-                           "sinks": [{"plugin": "lake", "path": os.path.join(WORK, "lake")}]}, f)
+                           "sinks": [{"plugin": "lake", "path": os.path.join(WORK, "lake")}],
+                           "control": {"socket": os.path.join(WORK, "socket")}}, f)
             commands = [[os.environ["SKEPD"], "-f", "-c", conf]]
         elif self.name == "execsnoop":
             commands = [["/usr/sbin/execsnoop"], ["/usr/sbin/exitsnoop"]]
@@ -76,14 +89,26 @@ class Tool:
         for c in self.children:
             if c.poll() is not None:
                 sys.exit(f"{self.name} did not start: see {null.name}:\n{open(null.name).read()}")
+        for d in self.details:
+            self.children.append(subprocess.Popen(
+                [os.environ["SKEP"], "attach", d, "--for", "1h", "--quiet", "--socket", os.path.join(WORK, "socket")],
+                stdout=null, stderr=null, stdin=subprocess.DEVNULL))
+        self.programs = set(programs()) - before
+        deadline = time.monotonic() + 20
+        while self.details and not any(p.get("name") == "on_switch" and i not in before for i, p in programs().items()):
+            if time.monotonic() > deadline:
+                sys.exit(f"{self.name}: no detail was attached: see {null.name}:\n{open(null.name).read()}")
+            time.sleep(0.1)
+        time.sleep(0.5 if self.details else 0)
+        self.programs = set(programs()) - before
 
     def cpu(self):
         return cpu_of([c.pid for c in self.children])
 
     def stop(self):
-        for c in self.children:
-            c.send_signal(signal.SIGINT if self.name != "skep" else signal.SIGTERM)
-        for c in self.children:
+        # those that were attached before who they are attached to
+        for c in reversed(self.children):
+            c.send_signal(signal.SIGTERM if "skepd" in c.args[0] else signal.SIGINT)
             c.wait()
         self.children = []
 
@@ -145,8 +170,11 @@ def main():
     ap.add_argument("--rounds", type=int, default=7)
     ap.add_argument("--loads", default="compile,exec,switch,threads")
     ap.add_argument("--tools", default="none,skep,execsnoop,bpftrace")
+    ap.add_argument("--details", action="store_true")
     ap.add_argument("--quick", action="store_true")
     args = ap.parse_args()
+    if args.details:
+        args.tools = ",".join(["none", "skep", *DETAILS])
     commands = {k: v for k, v in loads(args.quick).items() if k in args.loads.split(",")}
     tools = args.tools.split(",")
     results = {}
@@ -168,15 +196,16 @@ def main():
             tool = Tool(t)
             tool.start()
             for load, command in commands.items():
-                before = bpf_runtime()
+                before = bpf_runtime(tool.programs)
                 r = measure(command, tool)
-                after = bpf_runtime()
-                bpf[load, t] = ((after[0] - before[0] - 48e-9 * (after[1] - before[1])) / r["cpu"], (after[1] - before[1]) / r["n"])
+                after = bpf_runtime(tool.programs)
+                ran, runs = after[0] - before[0], after[1] - before[1]
+                bpf[load, t] = (ran - 48e-9 * runs) / r["cpu"], (ran / runs * 1e9 - 48 if runs else 0)
             tool.stop()
     finally:
         open("/proc/sys/kernel/bpf_stats_enabled", "w").write(was)
-    print("| load | tool | load CPU | tool CPU | BPF run time | tool CPU a process |")
-    print("| --- | --- | --: | --: | --: | --: |")
+    print("| load | tool | load CPU | tool CPU | BPF run time | of one run | tool CPU a process |")
+    print("| --- | --- | --: | --: | --: | --: | --: |")
     for load in commands:
         base = results[load, "none"]
         for t in tools:
@@ -188,9 +217,9 @@ def main():
             each = statistics.median(r["tool"] / r["n"] * 1e6 for r in rs)
             spread = max(per(b, "cpu") for b in base) / min(per(b, "cpu") for b in base) - 1
             if t == "none":
-                print(f"| {load} | none | (spread of {len(base)} runs: {spread * 100:.1f} %) | | | |")
+                print(f"| {load} | none | (spread of {len(base)} runs: {spread * 100:.1f} %) | | | | |")
                 continue
-            print(f"| {load} | {t} | {d * 100:+.1f} % | {share * 100:.2f} % | {bpf[load, t][0] * 100:.2f} % | "
+            print(f"| {load} | {t} | {d * 100:+.1f} % | {share * 100:.2f} % | {bpf[load, t][0] * 100:.2f} % | {bpf[load, t][1]:.0f} ns | "
                   f"{f'{each:.2f} us' if load == 'exec' else ''} |")
 
 

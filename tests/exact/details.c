@@ -9,7 +9,7 @@
  * Children are marked as a group, wake up once and go back to sleep ("primed"): then the hook
  * knows where each stands.  What they do from then on until they are zombies is compared:
  *   runqlat  count and sum = third and second number of /proc/PID/schedstat
- *   oncpu    count and sum = third and first number
+ *   oncpu    count = switches away, sum = first number
  *   offcpu   count = voluntary switches, less the last one (nobody comes back from that)
  * and what they sleep takes as long as it must.
  */
@@ -173,12 +173,12 @@ static void forget(uint64_t id)
 /* ---- what the kernel books ---------------------------------------------------- */
 
 struct booked {
-	uint64_t ran_ns, waited_ns, stints, voluntary;
+	uint64_t ran_ns, waited_ns, stints, voluntary, switches;
 };
 
 static struct booked booked(pid_t pid)
 {
-	unsigned long long ran = 0, waited = 0, stints = 0, voluntary = 0;
+	unsigned long long ran = 0, waited = 0, stints = 0, voluntary = 0, involuntary = 0;
 	char path[64], line[256];
 	FILE *f;
 
@@ -190,11 +190,12 @@ static struct booked booked(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "voluntary_ctxt_switches: %llu", &voluntary) == 1)
+		if (sscanf(line, "voluntary_ctxt_switches: %llu", &voluntary) != 1 &&
+		    sscanf(line, "nonvoluntary_ctxt_switches: %llu", &involuntary) == 1)
 			break;
 	if (f)
 		fclose(f);
-	return (struct booked){ ran, waited, stints, voluntary };
+	return (struct booked){ ran, waited, stints, voluntary, voluntary + involuntary };
 }
 
 /* Until it has stayed as it was for a while. */
@@ -418,6 +419,7 @@ static void exact(const struct want *w)
 		sum.waited_ns += after.waited_ns - before[i].waited_ns;
 		sum.stints += after.stints - before[i].stints;
 		sum.voluntary += after.voluntary - before[i].voluntary;
+		sum.switches += after.switches - before[i].switches;
 	}
 	wall = now_ns() - began;
 	detach(runqlat);
@@ -437,7 +439,8 @@ static void exact(const struct want *w)
 	for (unsigned k = 0; k < DETAIL_KINDS; k++)
 		missed[k] = lost[STREAM_DETAIL + k];
 	compare(w->name, "runqlat", seen[runqlat][0].count, seen[runqlat][0].sum_ns, missed[DETAIL_RUNQLAT], sum.stints, sum.waited_ns);
-	compare(w->name, "oncpu", seen[oncpu][0].count, seen[oncpu][0].sum_ns, missed[DETAIL_ONCPU], sum.stints, sum.ran_ns);
+	/* not the third number: one that is preempted on its way to sleep is queued without being booked, until 7.2 at least */
+	compare(w->name, "oncpu", seen[oncpu][0].count, seen[oncpu][0].sum_ns, missed[DETAIL_ONCPU], sum.switches, sum.ran_ns);
 	/* the sleep they were in before counts, the last switch is no sleep; how long it was the kernel does not book */
 	compare(w->name, "offcpu", slept, 0, missed[DETAIL_OFFCPU], sum.voluntary, 0);
 	if (w->part < 0)
