@@ -4,6 +4,7 @@
 # the probe "io" says of them: of the process, of the device, and of the books.  Prints the table.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS, abs_builddir.
 set -eu
+. "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 skip() { echo "skip: $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root (BPF)"
