@@ -40,10 +40,16 @@ struct {
 
 #define ADD(to_, n_) __sync_fetch_and_add(&(to_), (n_))
 
-static __always_inline struct cuda_stats *stats(void)
+static __always_inline struct cuda_stats *process(void)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-	struct cuda_stats *s = bpf_map_lookup_elem(&processes, &pid);
+
+	return bpf_map_lookup_elem(&processes, &pid);
+}
+
+static __always_inline struct cuda_stats *stats(void)
+{
+	struct cuda_stats *s = process();
 
 	if (s)
 		ADD(s->hits, 1);
@@ -198,10 +204,14 @@ int on_sync(struct pt_regs *ctx)
 	return 0;
 }
 
+/*
+ * Up to 6.12 a return probe that is on for one process fires in every other one that has any
+ * on the same function: the first that comes takes the time, the others find nothing.
+ */
 SEC("uretprobe")
 int on_sync_end(struct pt_regs *ctx)
 {
-	struct cuda_stats *s = stats();
+	struct cuda_stats *s = process();
 	__u64 thread = bpf_get_current_pid_tgid(), took, *since;
 
 	if (!s)
@@ -209,6 +219,7 @@ int on_sync_end(struct pt_regs *ctx)
 	since = bpf_map_lookup_elem(&syncs, &thread);
 	if (!since)
 		return 0;
+	ADD(s->hits, 1);
 	took = bpf_ktime_get_ns() - *since;
 	bpf_map_delete_elem(&syncs, &thread);
 	ADD(s->stall_ns, took);

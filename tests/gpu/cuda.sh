@@ -19,17 +19,17 @@ run() { # WHAT COMMAND...
 	[ $rc -eq 77 ] && exit 77
 	[ $rc -eq 0 ] || failed=1
 }
-run "at an ordinary path" "$bin/cuda_live" "$bin/load" "$bin/.libs/standin_cuda.so"
+run "at an ordinary path" "$bin/cuda_live" "$bin/load" "$bin/standin_cuda.so"
 if unshare -m true 2>/dev/null; then
 	# shellcheck disable=SC2016
 	run "in a mount namespace" "$bin/cuda_live" "$bin/load" x exec unshare -m sh -c \
 		'mount -t tmpfs none "$1" && cp "$2" "$1/standin_cuda.so.1" && exec "$3" "$1/standin_cuda.so.1" "$4" "$5"' sh \
-		"$dir/lib" "$bin/.libs/standin_cuda.so" "$bin/load"
+		"$dir/lib" "$bin/standin_cuda.so" "$bin/load"
 	[ -z "$(ls -A "$dir/lib")" ] || { echo "FAIL - the library was to be seen outside"; failed=1; }
 else
 	echo "# no mount namespaces here"
 fi
-cp "$bin/.libs/standin_cuda.so" "$dir/gone/standin_cuda.so.1"
+cp "$bin/standin_cuda.so" "$dir/gone/standin_cuda.so.1"
 run "deleted since" "$bin/cuda_live" "$bin/load" x exec env LOAD_UNLINK=1 "$bin/load" "$dir/gone/standin_cuda.so.1"
 [ ! -e "$dir/gone/standin_cuda.so.1" ] || { echo "FAIL - the library was to be deleted"; failed=1; }
 exit $failed

@@ -26,7 +26,7 @@ script "set util 0" "set energy_mj 0"
 cat >"$work/conf" <<CONF
 { "interval": "200ms",
   "probes": [ { "plugin": "proc" },
-	{ "plugin": "gpu", "required": true, "nvml_library": "$bin/.libs/standin_nvml.so", "cuda_library": "standin_cuda.so" } ],
+	{ "plugin": "gpu", "required": true, "nvml_library": "$bin/standin_nvml.so", "cuda_library": "standin_cuda.so" } ],
   "control": { "socket": "$work/sock" },
   "sinks": [ { "plugin": "file", "path": "$work/out.jsonl" } ] }
 CONF
@@ -42,7 +42,7 @@ done
 
 # one that holds the device and uses it half of the time, for a while
 mkfifo "$work/in"
-"$bin/load" "$bin/.libs/standin_cuda.so" 2 50 <"$work/in" >"$work/load.out" &
+"$bin/load" "$bin/standin_cuda.so" 2 50 <"$work/in" >"$work/load.out" &
 load=$!
 exec 3>"$work/in"
 script "set util 50" "set energy_mj 1000" "holder $load 4096"

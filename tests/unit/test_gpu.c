@@ -853,8 +853,8 @@ static int set_up(void **state)
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(script, sizeof(script), "%s/script", dir);
-	snprintf(library, sizeof(library), "%s/tests/gpu/.libs/standin_nvml.so", build ? build : ".");
-	snprintf(old_library, sizeof(old_library), "%s/tests/gpu/.libs/standin_nvml_old.so", build ? build : ".");
+	snprintf(library, sizeof(library), "%s/tests/gpu/standin_nvml.so", build ? build : ".");
+	snprintf(old_library, sizeof(old_library), "%s/tests/gpu/standin_nvml_old.so", build ? build : ".");
 	/* Kept open: what was set in a "driver" is still set when the probe has closed the library. */
 	if (!dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
 		fprintf(stderr, "%s\n", dlerror());
