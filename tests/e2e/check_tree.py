@@ -6,6 +6,7 @@ FACTS has a line "label pid parent" for each process. Every one must be in the r
 once, with its parent, its exit and its images, and nothing else may be there.
 """
 import json
+import os
 import sys
 from collections import defaultdict
 
@@ -89,7 +90,8 @@ for label, pid, parent in facts:
     if label == "threads":
         check(last["threads"] == 8, f"threads: {last['threads']}, wanted 8")
     if label == "fork":
-        check(29e6 <= last["cpu_ns"] <= 60e6, f"fork: cpu_ns {last['cpu_ns']}, wanted a little over 30 ms")
+        # what burns until 30 ms have passed looks at the clock now and then; an emulated processor takes its time
+        check(29e6 <= last["cpu_ns"] <= 60e6 * float(os.environ.get("SKEP_TEST_SLOWNESS", 1)), f"fork: cpu_ns {last['cpu_ns']}, wanted a little over 30 ms")
     if label in ("vfork", "spawn", "exec-thread"):
         check(last["argv"][:2] == ["sh", "-c"], f"{label}: argv {last['argv']}")
     if label == "chain":

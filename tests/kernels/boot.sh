@@ -31,9 +31,16 @@ case $cgroup in v1|v2) ;; *) die "-c $cgroup: v1 or v2" ;; esac
 need qemu-system-x86_64 qemu-system-x86
 kernel=$(kernel_dir "$1")
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-guest.XXXXXX")
-qemu=''
+qemu='' timer=''
+stop_timer() {
+	pkill -P "$timer" 2>/dev/null || :
+	kill "$timer" 2>/dev/null || :
+	wait "$timer" 2>/dev/null || :
+	timer=''
+}
 cleanup() {
 	[ -z "$qemu" ] || kill -KILL "$qemu" 2>/dev/null || :
+	[ -z "$timer" ] || stop_timer
 	rm -rf "$work"
 }
 trap cleanup EXIT
@@ -69,15 +76,16 @@ qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot -M pc,us
 qemu=$!
 ( sleep "$limit"; touch "$work/late"; kill -TERM $qemu ) >/dev/null 2>&1 &
 timer=$!
-stdbuf -oL tr -d '\r' <"$work/out" || :
+# In the background, so that a signal to this script is heeded at once.
+stdbuf -oL tr -d '\r' <"$work/out" &
+wait $! || :
 status=0
 wait $qemu || status=$?
 qemu=''
 # What it took of the host: unlike the time by the clock it says something on a busy one.
-times | awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, "[ms]"); s += t[1] * 60 + t[2] } print int(s) }' >"$work/cpu"
-pkill -P $timer 2>/dev/null || :
-kill $timer 2>/dev/null || :
-wait $timer 2>/dev/null || :
+times >"$work/times" # no pipe: a subshell has children of its own
+awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, "[ms]"); s += t[1] * 60 + t[2] } print int(s) }' "$work/times" >"$work/cpu"
+stop_timer
 cat "$work/qemu.err" >&2
 
 mkdir "$work/results"

@@ -12,4 +12,6 @@ export SKEP=\$PWD/skep SKEPD=\$PWD/skepd EXACT_BIN=\$PWD/tests/exact
 export SKEP_PLUGIN_DIRS=\$PWD/plugins-run SKEP_TEST_PLUGIN_DIRS=\$PWD/plugins-test
 export SKEP_SANITIZE=$(printf %q "$(sed -n 's/^SKEP_SANITIZE = *//p' "$1/Makefile" 2>/dev/null)")
 export UBSAN_OPTIONS=print_stacktrace=1
+# by how much tests may have to wait longer for a processor than on the host
+export SKEP_TEST_SLOWNESS=10
 END

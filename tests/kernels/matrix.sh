@@ -123,7 +123,10 @@ run_guest() {
 		echo "exec $(printf %q "$(source_of "$build")")/tests/kernels/guest-tests /run/host/list"
 	} >"$work/command.$guest"
 	"$kernels_here/boot.sh" -c "${guest##*-}" -t $((${SKEP_GUEST_SECONDS:-420} * patience)) -o "$results/$guest" "${guest%-v*}" \
-		"$work/build.ext4" "$work/command.$guest" >"$log" 2>"$results/$guest/errors" || rc=$?
+		"$work/build.ext4" "$work/command.$guest" >"$log" 2>"$results/$guest/errors" &
+	# shellcheck disable=SC2064 # of this one
+	trap "kill $!" INT TERM HUP
+	wait $! || rc=$?
 	echo "$rc" >"$results/$guest/rc"
 }
 

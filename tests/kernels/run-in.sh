@@ -35,7 +35,9 @@ shift
 IFS=, read -ra kernels <<<"$series"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-run-in.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+guest=''
+# In the background, and killed here: bash heeds a signal only when what it waits for in the foreground has ended.
+trap '[ -z "$guest" ] || kill "$guest" 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 for kernel in "${kernels[@]}"; do
 	[ -e "$(kernel_dir "$kernel$suffix")/vmlinux" ] || "$kernels_here/fetch.sh" -f "$flavour" "$kernel" >&2
@@ -51,7 +53,10 @@ for kernel in "${kernels[@]}"; do
 	[ ${#kernels[@]} -eq 1 ] || echo "----- $kernel ($(cat "$(kernel_dir "$kernel$suffix")/release"))"
 	rc=0
 	"$kernels_here/boot.sh" "${boot[@]}" ${results:+-o "$results${kernels[1]:+/$kernel}"} "$kernel$suffix" \
-		"$work/build.ext4" "$work/command" || rc=$?
+		"$work/build.ext4" "$work/command" &
+	guest=$!
+	wait $guest || rc=$?
+	guest=''
 	[ ${#kernels[@]} -eq 1 ] || echo "----- $kernel: status $rc"
 	[ $status -ne 0 ] || status=$rc
 done
