@@ -425,8 +425,8 @@ static int connect_all(struct collector *c, struct diag *diag)
 	err = facets_build(c->facets, FACETS_OF_IMAGE, &out_stream_process, &process);
 	if (err == 0)
 		err = facets_build(c->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &sample);
-	if (err < 0)
-		return err;
+	if (err < 0 || !process || !sample)
+		return err < 0 ? err : -EINVAL;
 	c->stream_process = out_stream_add(c->out, process);
 	c->stream_process_sample = out_stream_add(c->out, sample);
 	c->stream_run = out_stream_add(c->out, &out_stream_run);
