@@ -81,11 +81,19 @@ static void see_sample(struct fixture *f, const struct out_tool_sample *r)
 	copy(s->tool, sizeof(s->tool), r->tool);
 }
 
+static size_t part_hash(const struct skep_upid *upid)
+{
+	return (size_t)(upid->start_ns * 31 + upid->pid) % 1024;
+}
+
 const struct seen_part *fixture_part(const struct fixture *f, const struct skep_upid *upid, uint64_t image)
 {
-	for (size_t i = 0; i < f->n_parts; i++)
-		if (f->parts[i].upid.pid == upid->pid && f->parts[i].upid.start_ns == upid->start_ns && f->parts[i].image == image)
-			return &f->parts[i];
+	for (size_t i = f->parts_by_hash[part_hash(upid)]; i > 0; i = f->parts[i - 1].next) {
+		const struct seen_part *p = &f->parts[i - 1];
+
+		if (p->upid.pid == upid->pid && p->upid.start_ns == upid->start_ns && p->image == image)
+			return p;
+	}
 	return NULL;
 }
 
@@ -103,6 +111,8 @@ static void see_part(struct fixture *f, const struct skep_record *rec)
 		}
 		p = &f->parts[f->n_parts++];
 		*p = (struct seen_part){ .upid = r->upid, .image = r->image, .until_ns = r->start_ns };
+		p->next = f->parts_by_hash[part_hash(&r->upid)];
+		f->parts_by_hash[part_hash(&r->upid)] = f->n_parts;
 	}
 	MUST(p->last == 0); /* nothing after the last one */
 	MUST(r->start_ns == p->until_ns); /* intervals join */

@@ -28,6 +28,7 @@ struct seen_sample {
 struct seen_part {
 	struct skep_upid upid;
 	uint64_t image;
+	size_t next; /* with the same hash; number + 1, 0: none */
 	unsigned n, last; /* records; those that said that it has ended */
 	uint64_t until_ns; /* end of the newest interval */
 	struct skep_counters sum; /* without the halves */
@@ -58,6 +59,7 @@ struct fixture {
 	size_t n_samples, samples_room;
 	struct seen_part *parts;
 	size_t n_parts, parts_room;
+	size_t parts_by_hash[1024]; /* number + 1, 0: none */
 	struct seen_run runs[16];
 	size_t n_runs;
 };
