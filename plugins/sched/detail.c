@@ -24,11 +24,8 @@ static uint64_t boot_now(void)
 
 static struct skep_str state_name(unsigned part)
 {
-	static const char *const names[DETAIL_PARTS] = {
-		[SCHED_IOWAIT - SCHED_IOWAIT] = "iowait",
-		[SCHED_BLOCKED - SCHED_IOWAIT] = "blocked",
-		[SCHED_SLEEPING - SCHED_IOWAIT] = "sleeping",
-	};
+	/* enum sched_state, from SCHED_IOWAIT on */
+	static const char *const names[DETAIL_PARTS] = { "iowait", "blocked", "sleeping" };
 	uint32_t len = (uint32_t)strlen(names[part]);
 
 	return (struct skep_str){ .ptr = names[part], .len = len, .total = len };

@@ -10,7 +10,8 @@
  * knows where each stands.  What they do from then on until they are zombies is compared:
  *   runqlat  count and sum = third and second number of /proc/PID/schedstat
  *   oncpu    count = switches away, sum = first number
- *   offcpu   count = voluntary switches, less the last one (nobody comes back from that)
+ *   offcpu   count = voluntary switches, less the last one (nobody comes back from that);
+ *            sum = what is left of the time by the child's own clock
  * and what they sleep takes as long as it must.
  */
 #include <fcntl.h>
@@ -214,9 +215,16 @@ static struct booked settled(pid_t pid)
 /* ---- the children ---------------------------------------------------------------- */
 
 typedef void (*task_fn)(void);
+/* What a child says of itself, in shared memory. */
+struct report {
+	uint64_t sleeps_ns; /* when it last went to sleep before it was told to do its task */
+	uint64_t done_ns;   /* when it had done it, and what the kernel had booked by then: */
+	struct booked done;
+};
 struct child {
 	pid_t pid;
 	int go; /* 'p' wake up and sleep again, anything else: do it and exit */
+	struct report *report;
 };
 
 static void spin(void)
@@ -227,22 +235,32 @@ static void spin(void)
 		;
 }
 
+static void one_nap(void)
+{
+	nap_ms(1);
+}
+
 static void naps(void)
 {
 	for (int i = 0; i < 20; i++)
 		nap_ms(10);
 }
 
-/* The parent of a vfork waits uninterruptibly until the child has exited. */
+static int child_of_vfork(void *arg)
+{
+	nap_ms(*(long *)arg);
+	return 0;
+}
+
+/* The parent of a vfork waits uninterruptibly until the child has exited. clone(), as on this stack a child may not call. */
 static void vforks(void)
 {
-	for (int i = 0; i < 10; i++) {
-		pid_t pid = vfork();
+	static char stack[65536] __attribute__((aligned(64)));
+	long ms = 10;
 
-		if (pid == 0) {
-			nap_ms(10);
-			_exit(0);
-		}
+	for (int i = 0; i < 10; i++) {
+		pid_t pid = clone(child_of_vfork, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &ms);
+
 		waitpid(pid, NULL, 0);
 	}
 }
@@ -263,6 +281,8 @@ static void direct_reads(void)
 	for (int i = 0; i < 50; i++)
 		if (pread(fd, page, 65536, 65536 * i) < 0)
 			return;
+	close(fd); /* not at the exit: the file is gone with it, and that takes I/O */
+	free(page);
 }
 
 /* Many short stints: round trips of a byte with a process of its own, on one CPU. */
@@ -316,6 +336,9 @@ static struct child child_new(task_fn task, int cpu, uint8_t byte)
 	if (pipe2(go, O_CLOEXEC))
 		give_up("pipe");
 	c.go = go[1];
+	c.report = mmap(NULL, sizeof(*c.report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (c.report == MAP_FAILED)
+		give_up("mmap");
 	c.pid = fork();
 	if (c.pid < 0)
 		give_up("fork");
@@ -324,10 +347,14 @@ static struct child child_new(task_fn task, int cpu, uint8_t byte)
 
 		close(go[1]);
 		pin(cpu);
-		while (what == 'p')
+		while (what == 'p') {
+			c.report->sleeps_ns = now_ns();
 			if (read(go[0], &what, 1) != 1)
 				_exit(1);
+		}
 		task();
+		c.report->done = booked(getpid());
+		c.report->done_ns = now_ns();
 		_exit(0);
 	}
 	close(go[0]);
@@ -363,6 +390,7 @@ static void reap(const struct child *c)
 {
 	close(c->go);
 	waitpid(c->pid, NULL, 0);
+	munmap(c->report, sizeof(*c->report));
 }
 
 /* ---- exact ------------------------------------------------------------------------ */
@@ -394,7 +422,7 @@ static void exact(const struct want *w)
 	uint64_t runqlat = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7), oncpu = attach(DETAIL_ONCPU, SKEP_SCOPE_GROUP, 7);
 	uint64_t offcpu = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 7), began, wall, missed[DETAIL_KINDS];
 	struct booked sum = { 0 }, before[8], after;
-	uint64_t slept = 0, slept_ns = 0;
+	uint64_t slept = 0, slept_ns = 0, left_ns = 0, off;
 	struct child c[8];
 
 	for (unsigned i = 0; i < w->n; i++)
@@ -420,6 +448,8 @@ static void exact(const struct want *w)
 		sum.stints += after.stints - before[i].stints;
 		sum.voluntary += after.voluntary - before[i].voluntary;
 		sum.switches += after.switches - before[i].switches;
+		left_ns += c[i].report->done_ns - c[i].report->sleeps_ns;
+		left_ns -= c[i].report->done.ran_ns - before[i].ran_ns + c[i].report->done.waited_ns - before[i].waited_ns;
 	}
 	wall = now_ns() - began;
 	detach(runqlat);
@@ -443,6 +473,10 @@ static void exact(const struct want *w)
 	compare(w->name, "oncpu", seen[oncpu][0].count, seen[oncpu][0].sum_ns, missed[DETAIL_ONCPU], sum.switches, sum.ran_ns);
 	/* the sleep they were in before counts, the last switch is no sleep; how long it was the kernel does not book */
 	compare(w->name, "offcpu", slept, 0, missed[DETAIL_OFFCPU], sum.voluntary, 0);
+	/* an arrival that the hook was kept out of is known less exactly, by what interrupts took */
+	off = slept_ns > left_ns ? slept_ns - left_ns : left_ns - slept_ns;
+	check(missed[DETAIL_OFFCPU] || off <= w->n * 3000000u + slept * 1000u,
+	      "%s: slept %.3f ms, of its time neither run nor waited were %.3f ms", w->name, (double)slept_ns / 1e6, (double)left_ns / 1e6);
 	if (w->part < 0)
 		return;
 	check(seen[offcpu][w->part].count + missed[DETAIL_OFFCPU] >= w->sleeps &&
@@ -606,6 +640,20 @@ static void overflow(void)
 	for (unsigned i = 0; i < 6; i++)
 		reap(&c[i]);
 	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] >= 20 && mock_counter(&m, "details_lost") >= 20, "two places for six threads: %llu lost",
+	      (unsigned long long)lost[STREAM_DETAIL + DETAIL_RUNQLAT]);
+	/* one after the other there is room for any number: who is dead has left */
+	memset(lost, 0, sizeof(lost));
+	id = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7);
+	for (unsigned i = 0; i < 6; i++) {
+		c[0] = child_new(one_nap, -1, 7);
+		tell_child(&c[0], 'p');
+		tell_child(&c[0], 'r');
+		until_zombie(&c[0]);
+		settled(c[0].pid);
+		reap(&c[0]);
+	}
+	detach(id);
+	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] == 0, "two places for six threads, one after the other: %llu lost",
 	      (unsigned long long)lost[STREAM_DETAIL + DETAIL_RUNQLAT]);
 	probe->opt_threads = 32768;
 }

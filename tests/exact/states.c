@@ -90,8 +90,17 @@ static void use_disk(void)
 			_exit(3);
 }
 
+static int child_of_vfork(void *arg)
+{
+	(void)arg;
+	nap_us(20000);
+	return 0;
+}
+
 static void be(unsigned what, int cpu)
 {
+	static char stack[65536] __attribute__((aligned(64)));
+
 	pin(cpu);
 	switch (what) {
 	case SPIN:
@@ -104,12 +113,8 @@ static void be(unsigned what, int cpu)
 			nap_us(5000);
 	case VFORK: /* its parent waits uninterruptibly */
 		for (;;) {
-			pid_t pid = vfork();
+			pid_t pid = clone(child_of_vfork, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
 
-			if (pid == 0) {
-				nap_us(20000);
-				_exit(0);
-			}
 			waitpid(pid, NULL, 0);
 		}
 	default:
@@ -174,6 +179,7 @@ static uint64_t own_cpu_ns(void)
 static void look(struct mock *m, unsigned from, unsigned to, int cpu)
 {
 	double wall, ours, runs[CHILDREN] = { 0 }, waits[CHILDREN] = { 0 }, all = 0;
+	static uint32_t random = 1;
 	struct timespec a, b;
 
 	for (unsigned i = from; i <= to; i++)
@@ -184,7 +190,9 @@ static void look(struct mock *m, unsigned from, unsigned to, int cpu)
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	ours = (double)own_cpu_ns();
 	for (int n = 0; n < SAMPLES; n++) {
-		nap_us(500 + rand() % 5000);
+		/* no rhythm that a child could share */
+		random = random * 1103515245u + 12345u;
+		nap_us(500 + (long)(random >> 16) % 5000);
 		m->plugin->sample(&m->instance, m->state);
 	}
 	ours = (double)own_cpu_ns() - ours;
@@ -242,7 +250,6 @@ int main(void)
 		return err == -EPERM ? 77 : 1;
 	}
 	pin(0);
-	srand(1);
 	/* who wants a CPU has to do with the sampler, who sleeps has not */
 	look(&m, SPIN, SPIN, 0);
 	look(&m, PAIR_1, PAIR_2, 0);
