@@ -4,6 +4,7 @@
 # intervals, one that lives 100 ms, one that runs out of memory; against what the cgroup's own files say.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
+. "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 skip() { echo "skip: $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root (BPF, cgroups)"

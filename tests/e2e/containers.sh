@@ -4,6 +4,7 @@
 # process has the right container, those outside have none, and the cgroups' own last figures are there.
 # The interval is longer than any of them lives.  Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
+. "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 skip() { echo "skip: $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root (BPF, cgroups)"

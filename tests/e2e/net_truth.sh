@@ -5,6 +5,7 @@
 # look on at the same time: as it is, with hash maps (kernels before 5.11), without calls.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN (where net_drive is).
 set -u
+. "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF, network namespaces)"; exit 77; }
 command -v ip >/dev/null || { echo "skip: needs ip (iproute2)"; exit 77; }
 here=$(cd "$(dirname "$0")/../exact" && pwd)
