@@ -155,12 +155,16 @@ static void booked(pid_t pid, uint64_t *ret_ran_ns, uint64_t *ret_waited_ns)
 	*ret_waited_ns = waited;
 }
 
-/* The share of samples in these states, within four standard deviations of what it should be. */
-static void want(unsigned who, const char *state, uint64_t in, double share)
+/*
+ * The share of samples in these states: not below so much of what it should be, and not far
+ * above.  Four standard deviations are 0.1; the rest is for a slow machine with one CPU, where
+ * timers of sampler and child fall together.
+ */
+static void want(unsigned who, const char *state, uint64_t in, double share, double least)
 {
 	const struct states_record *s = &children[who].seen;
 	double got = s->samples ? (double)in / (double)s->samples : -1;
-	bool good = got >= share - 0.1 && got <= share + 0.1;
+	bool good = got >= least && got <= share + 0.15;
 
 	printf("%s - %s: %s in %.3f of %llu samples; of the time %.3f\n", good ? "ok" : "not ok", names[who], state, got,
 	       (unsigned long long)s->samples, share);
@@ -214,18 +218,22 @@ static void look(struct mock *m, unsigned from, unsigned to, int cpu)
 	for (unsigned i = from; i <= to; i++) {
 		const uint64_t *in = children[i].seen.in;
 
-		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], runs[i] + waits[i]);
-		/* others on this CPU: then the sampler has to wait as well, and comes when somebody else has just run */
+		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], runs[i] + waits[i], runs[i] + waits[i] - 0.15);
+		/*
+		 * Others on this CPU: then the sampler has to wait as well, and comes when somebody else has
+		 * just run.  A kernel thread may come between at any time, so half of it is asked for; none
+		 * would be seen if who is displaced were not known.
+		 */
 		if (i <= PAIR_2 && all > 0.8)
-			want(i, "running", in[SCHED_RUNNING], runs[i]);
+			want(i, "running", in[SCHED_RUNNING], runs[i], runs[i] / 2);
 		else if (i <= PAIR_2)
 			printf("# %s: %.3f of the time only, the CPU is shared with others; running is not compared\n", names[i], runs[i]);
 		if (i == SLEEP)
-			want(i, "sleeping", in[SCHED_SLEEPING], 1 - runs[i] - waits[i]);
+			want(i, "sleeping", in[SCHED_SLEEPING], 1 - runs[i] - waits[i], 0.85 - runs[i] - waits[i]);
 		if (i == VFORK)
-			want(i, "blocked", in[SCHED_BLOCKED], 1 - runs[i] - waits[i]);
+			want(i, "blocked", in[SCHED_BLOCKED], 1 - runs[i] - waits[i], 0.85 - runs[i] - waits[i]);
 		if (i == DISK)
-			want(i, "iowait", in[SCHED_IOWAIT], 1 - runs[i] - waits[i]);
+			want(i, "iowait", in[SCHED_IOWAIT], 1 - runs[i] - waits[i], 0.85 - runs[i] - waits[i]);
 		end(i);
 	}
 }
