@@ -193,7 +193,10 @@ static void card_read(struct drm_card *c, uint64_t now_ns)
 		if (isnan(r->memory_used))
 			r->memory_used = (double)c->memory;
 	}
-	c->reported = c->read_ns != 0;
+	/* A device of which nothing is told (vgem, virtio_gpu) would be a record of nothing. */
+	c->reported = false;
+	for (size_t i = 0; c->read_ns && i < (sizeof(*r) - offsetof(struct device_record, utilization)) / sizeof(double); i++)
+		c->reported = c->reported || !isnan(numbers[i]);
 	c->read_ns = now_ns;
 }
 

@@ -783,17 +783,24 @@ static void drm_clients(void **state)
 	make_dirs("sys/class/drm/card0-HDMI-A-1");
 	make_dirs("sys/devices/0000:0b:00.0/hwmon/hwmon3");
 	make_dirs("sys/drivers/amdgpu");
+	make_dirs("sys/class/drm/card1");
+	make_dirs("sys/devices/vgem");
+	make_dirs("sys/drivers/faux_driver");
 	assert_int_equal(symlink("../../../devices/0000:0b:00.0", path("sys/class/drm/card0/device")), 0);
 	assert_int_equal(symlink("../../drivers/amdgpu", path("sys/devices/0000:0b:00.0/driver")), 0);
 	write_file(path("sys/devices/0000:0b:00.0/gpu_busy_percent"), "37\n");
-	write_file(path("sys/devices/0000:0b:00.0/mem_info_vram_used"), "1000\n");
-	write_file(path("sys/devices/0000:0b:00.0/mem_info_vram_total"), "16000\n");
-	write_file(path("sys/devices/0000:0b:00.0/hwmon/hwmon3/power1_average"), "45000000\n");
-	write_file(path("sys/devices/0000:0b:00.0/hwmon/hwmon3/temp1_input"), "51000\n");
 	snprintf(procfs, sizeof(procfs), "%s/proc", dir);
 	snprintf(sysfs, sizeof(sysfs), "%s/sys", dir);
 	s = drm_new(procfs, sysfs, 1000);
 	assert_non_null(s);
+	drm_cards_find(s);
+	assert_int_equal(s->n_cards, 1);
+	assert_int_equal(symlink("../../../devices/vgem", path("sys/class/drm/card1/device")), 0);
+	assert_int_equal(symlink("../../drivers/faux_driver", path("sys/devices/vgem/driver")), 0);
+	write_file(path("sys/devices/0000:0b:00.0/mem_info_vram_used"), "1000\n");
+	write_file(path("sys/devices/0000:0b:00.0/mem_info_vram_total"), "16000\n");
+	write_file(path("sys/devices/0000:0b:00.0/hwmon/hwmon3/power1_average"), "45000000\n");
+	write_file(path("sys/devices/0000:0b:00.0/hwmon/hwmon3/temp1_input"), "51000\n");
 	assert_non_null(t);
 	fd_of(10, 3, 1, 1000000, 0);
 	fd_of(10, 4, 1, 1000000, 0); /* dup: the same client */
@@ -801,7 +808,6 @@ static void drm_clients(void **state)
 	fd_of(12, 5, 2, 5000000000ull, 70);
 	drm_pass(s, t, 1000000000);
 	assert_true(s->present);
-	assert_int_equal(s->n_cards, 1);
 	for (uint32_t i = 0; i < t->n; i++)
 		assert_int_equal(t->entries[i].use.busy_ns, 0); /* the baseline */
 	tally_clear(t);
@@ -824,6 +830,9 @@ static void drm_clients(void **state)
 	near(s->cards[0].record.power, 45);
 	near(s->cards[0].record.temperature, 51);
 	assert_true(isnan(s->cards[0].record.power_limit));
+	assert_true(s->cards[0].reported);
+	assert_int_equal(s->n_cards, 2);
+	assert_false(s->cards[1].reported); /* nothing to be told of */
 	assert_int_equal(s->n_clients, 3);
 	tally_clear(t);
 	assert_int_equal(unlink(path("proc/12/fd/5")), 0); /* closed */
