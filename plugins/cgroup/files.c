@@ -173,7 +173,7 @@ static int open_file(const struct cgroup_reader *r, struct cgroup_files *f, enum
 	enum cgroup_controller c = files[file].in;
 	const char *name = r->mounts.of[c].version == 1 ? files[file].v1 : files[file].v2;
 	char *path;
-	int fd;
+	int fd, err;
 
 	if (!f->dir[c] || !name) {
 		f->fd[file] = FILE_ABSENT;
@@ -182,11 +182,12 @@ static int open_file(const struct cgroup_reader *r, struct cgroup_files *f, enum
 	if (asprintf(&path, "%s/%s", f->dir[c], name) < 0)
 		return -ENOMEM;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fd = -errno;
+	err = fd < 0 ? -errno : 0;
 	free(path);
-	if (fd != -ENOENT)
+	if (fd >= 0)
 		return fd;
+	if (err != -ENOENT)
+		return err;
 	if (access(f->dir[c], F_OK))
 		return -ENODEV;
 	f->fd[file] = FILE_ABSENT; /* an older kernel, the root cgroup, or a controller that is not on here */
