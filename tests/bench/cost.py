@@ -21,6 +21,7 @@ Peers do less than skep here: execsnoop+exitsnoop (libbpf-tools) and bpftrace pr
 an exec and an exit, keep no totals and store nothing.
 """
 import argparse
+import atexit
 import glob
 import json
 import os
@@ -61,19 +62,25 @@ def bpf_runtime(ids):
 DETAILS = {"runqlat": ["runqlat"], "oncpu": ["oncpu"], "offcpu": ["offcpu"], "all three": ["runqlat", "oncpu", "offcpu"]}
 
 
+PROBES = [{"plugin": "proc", "required": True}, {"plugin": "sched"}]
+
+
 class Tool:
-    def __init__(self, name):
+    """probes: what skepd runs with, None: it does not run (or a peer does); details: attached to the host, "all": all it has"""
+
+    def __init__(self, name, probes=None, details=()):
         self.name, self.children, self.programs = name, [], set()
-        self.details = DETAILS.get(name, [])
+        self.details = DETAILS.get(name, details)
+        self.probes = probes or (PROBES if name == "skep" or self.details else None)
 
     def start(self):
         before = set(programs())
         null = open(os.path.join(WORK, f"{self.name}.out"), "w")
-        if self.name == "skep" or self.details:
+        if self.probes:
             conf = os.path.join(WORK, "skepd.conf")
             shutil.rmtree(os.path.join(WORK, "lake"), ignore_errors=True)
             with open(conf, "w") as f:
-                json.dump({"interval": "5s", "probes": [{"plugin": "proc", "required": True}, {"plugin": "sched"}],
+                json.dump({"interval": "5s", "probes": self.probes,
                            "sinks": [{"plugin": "lake", "path": os.path.join(WORK, "lake")}],
                            "control": {"socket": os.path.join(WORK, "socket")}}, f)
             commands = [[os.environ["SKEPD"], "-f", "-c", conf]]
@@ -86,20 +93,23 @@ class Tool:
         for c in commands:
             self.children.append(subprocess.Popen(c, stdout=null, stderr=null, stdin=subprocess.DEVNULL))
         time.sleep(3 if self.name == "bpftrace" else 1.5 if commands else 0.2)
+        atexit.register(self.stop)  # also when this ends by an error
         for c in self.children:
             if c.poll() is not None:
                 sys.exit(f"{self.name} did not start: see {null.name}:\n{open(null.name).read()}")
+        socket = os.path.join(WORK, "socket")
+        if self.details == "all":
+            out = subprocess.run([os.environ["SKEP"], "attach", "--list", "--json", "--socket", socket], capture_output=True, text=True)
+            self.details = [d["name"] for d in json.loads(out.stdout)["details"] if "host" in d["scopes"]]
         for d in self.details:
             self.children.append(subprocess.Popen(
-                [os.environ["SKEP"], "attach", d, "--for", "1h", "--quiet", "--socket", os.path.join(WORK, "socket")],
+                [os.environ["SKEP"], "attach", d, "--for", "1h", "--quiet", "--socket", socket],
                 stdout=null, stderr=null, stdin=subprocess.DEVNULL))
-        self.programs = set(programs()) - before
-        deadline = time.monotonic() + 20
-        while self.details and not any(p.get("name") == "on_switch" and i not in before for i, p in programs().items()):
-            if time.monotonic() > deadline:
-                sys.exit(f"{self.name}: no detail was attached: see {null.name}:\n{open(null.name).read()}")
+        deadline = time.monotonic() + 30
+        while open(null.name).read().count(" attached to ") < len(self.details):
+            if time.monotonic() > deadline or any(c.poll() is not None for c in self.children):
+                sys.exit(f"{self.name}: not all of {self.details} were attached: see {null.name}:\n{open(null.name).read()}")
             time.sleep(0.1)
-        time.sleep(0.5 if self.details else 0)
         self.programs = set(programs()) - before
 
     def cpu(self):
@@ -223,7 +233,8 @@ def main():
                   f"{f'{each:.2f} us' if load == 'exec' else ''} |")
 
 
-try:
-    main()
-finally:
-    shutil.rmtree(WORK, ignore_errors=True)
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        shutil.rmtree(WORK, ignore_errors=True)
