@@ -19,6 +19,7 @@
 #include "net.skel.h"
 #include "state.h"
 
+#define HASH_ENDED 4096u /* for the moments between a connection's end and the return of a call */
 #define HASH_CONNECTIONS 65536u
 
 static bool has_tracepoint(const struct btf *btf, const char *name)
@@ -124,6 +125,7 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	bpf_map__set_autocreate(bpf->maps.conns, way != NET_IN_HASHES);
 	bpf_map__set_autocreate(bpf->maps.callers, way == NET_IN_STORAGE);
 	bpf_map__set_max_entries(bpf->maps.conns_by_address, way == NET_IN_HASHES ? HASH_CONNECTIONS : 1);
+	bpf_map__set_max_entries(bpf->maps.ended_by_address, way == NET_IN_HASHES ? HASH_ENDED : 1);
 	bpf->rodata->use_sk_storage = way != NET_IN_HASHES;
 	bpf->rodata->use_task_storage = way == NET_IN_STORAGE;
 	bpf->rodata->calls_counted = calls != NET_CALLS_NONE;

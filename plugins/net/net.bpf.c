@@ -64,6 +64,18 @@ struct {
 	__type(value, struct conn);
 } conns_by_address SEC(".maps");
 
+/*
+ * There, too: what was credited of connections that have ended, by address.  A call that is
+ * under way when the peer's FIN ends the connection (release_sock() in recvmsg does that)
+ * returns after the connection has left the map, and its bytes must not count again.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set by user space where it is used */
+	__type(key, __u64);
+	__type(value, __u64);
+} ended_by_address SEC(".maps");
+
 /* Of leaders; gone with them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -232,6 +244,7 @@ static __always_inline struct conn *conn_get(struct sock *sk, int create)
 		key = (__u64)sk;
 		c = bpf_map_lookup_elem(&conns_by_address, &key);
 		if (!c && create) {
+			bpf_map_delete_elem(&ended_by_address, &key); /* another socket's, that had this address */
 			bpf_map_update_elem(&conns_by_address, &key, &no_conn, BPF_NOEXIST);
 			c = bpf_map_lookup_elem(&conns_by_address, &key);
 		}
@@ -611,10 +624,28 @@ static __always_inline void closed(struct sock *sk, int old)
 	c->closed = 1;
 	scratch_give(s);
 	if (!use_sk_storage) {
-		__u64 key = (__u64)sk;
+		__u64 key = (__u64)sk, early = c->extra[NET_RX];
 
+		if (early)
+			bpf_map_update_elem(&ended_by_address, &key, &early, BPF_ANY);
 		bpf_map_delete_elem(&conns_by_address, &key);
 	}
+}
+
+/* Of n bytes that a call has read from a connection that is not kept any more: those that nobody has been credited with. */
+static __always_inline __u64 not_credited(struct sock *sk, __u64 n)
+{
+	__u64 key = (__u64)sk, early, *credited = bpf_map_lookup_elem(&ended_by_address, &key);
+
+	if (!credited)
+		return n;
+	early = *credited;
+	if (early > n) {
+		*credited = early - n;
+		return 0;
+	}
+	bpf_map_delete_elem(&ended_by_address, &key);
+	return n - early;
 }
 
 /* The process has said its last: what it has written goes to it now, while it surely is there. */
@@ -745,7 +776,7 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 	struct net_counters *k;
 	struct conn *c = NULL;
 	__u64 n = (__u32)ret;
-	int kernel, out;
+	int kernel, out, tcp = 0;
 	__u16 family;
 
 	if (ret <= 0 || !sk || (way == NET_RX && flags & (MSG_PEEK | MSG_ERRQUEUE)))
@@ -758,6 +789,7 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 		if (protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE) {
 			slot = loopback_by_address(sk, family) ? NET_SLOT(NET_UDP_LO, NET_TX) : NET_SLOT(NET_UDP, NET_TX);
 		} else if (protocol == IPPROTO_TCP) {
+			tcp = 1;
 			/* one that has ended may still be read; where it is kept by address nobody would remove it again */
 			c = conn_get(sk, sk->__sk_common.skc_state != TCP_CLOSE);
 			if (c && !c->known) {
@@ -807,6 +839,8 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 			c->extra[way] -= early;
 			n -= early;
 		}
+	} else if (!use_sk_storage && tcp && way == NET_RX) {
+		n = not_credited(sk, n);
 	}
 	if (slot >= NET_SLOTS)
 		return 0;
