@@ -3,12 +3,9 @@
  * plugins/sched/detail.c - the details runqlat, oncpu, offcpu: who has asked, and what has
  * been counted for whom since it was last told.
  */
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "state.h"
 
@@ -35,14 +32,14 @@ static struct skep_str state_name(unsigned part)
 static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsigned slot, unsigned part, uint64_t now_ns)
 {
 	struct sched_details *d = &st->details;
-	struct detail_slot *s = &d->slots[slot];
-	struct detail_hist *told = &s->told[part];
+	const struct skep_attached *a = &d->attached[slot];
+	struct detail_hist *told = &d->told[slot].part[part];
 	struct detail_hist now = { 0 };
 	uint64_t delta[SKEP_HIST_SLOTS];
-	struct detail_record rec = { .id = s->scope.id };
+	struct detail_record rec = { .id = a->scope.id };
 
 	for (unsigned cpu = 0; cpu < d->n_cpus; cpu++) {
-		const struct detail_hist *h = &d->hists[(cpu * DETAIL_SLOTS + slot) * DETAIL_PARTS + part];
+		const struct detail_hist *h = &d->hists[(cpu * SKEP_SCOPE_SLOTS + slot) * DETAIL_PARTS + part];
 
 		for (unsigned k = 0; k < SKEP_HIST_SLOTS; k++)
 			now.slots[k] += __atomic_load_n(&h->slots[k], __ATOMIC_RELAXED);
@@ -57,16 +54,16 @@ static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsign
 	if (!inst || rec.count == 0)
 		return;
 	rec.duration = (struct skep_hist){ .slots = delta, .n = SKEP_HIST_SLOTS, .sum = rec.sum_ns };
-	if (s->kind == DETAIL_OFFCPU)
+	if (a->kind == DETAIL_OFFCPU)
 		rec.state = state_name(part);
 	/* said by us: by the last record the host may have forgotten who had that pid */
-	st->host->emit(inst, STREAM_DETAIL + s->kind, s->who.pid ? &s->who : NULL, now_ns, &rec);
+	st->host->emit(inst, STREAM_DETAIL + a->kind, a->who.pid ? &a->who : NULL, now_ns, &rec);
 }
 
 /* inst NULL: only take note of what there is already. */
 static void tell(struct skep_instance *inst, struct sched_probe *st, unsigned slot, uint64_t now_ns)
 {
-	unsigned parts = st->details.slots[slot].kind == DETAIL_OFFCPU ? DETAIL_PARTS : 1;
+	unsigned parts = st->details.attached[slot].kind == DETAIL_OFFCPU ? DETAIL_PARTS : 1;
 
 	for (unsigned part = 0; part < parts; part++)
 		tell_part(inst, st, slot, part, now_ns);
@@ -78,9 +75,9 @@ static void tell_lost(struct skep_instance *inst, struct sched_probe *st)
 	uint64_t misses = detail_misses(st), missed = misses - d->misses;
 	bool attached[DETAIL_KINDS] = { false };
 
-	for (unsigned i = 0; i < DETAIL_SLOTS; i++)
-		if (d->slots[i].used)
-			attached[d->slots[i].kind] = true;
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		if (d->attached[i].used)
+			attached[d->attached[i].kind] = true;
 	d->misses = misses;
 	for (unsigned kind = 0; kind < DETAIL_KINDS; kind++) {
 		uint64_t lost = 0, n;
@@ -100,20 +97,11 @@ static void tell_lost(struct skep_instance *inst, struct sched_probe *st)
 
 /* ---- attached and detached ------------------------------------------------------ */
 
-static unsigned used(const struct sched_details *d)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; d->slots && i < DETAIL_SLOTS; i++)
-		n += d->slots[i].used;
-	return n;
-}
-
 static void release(struct sched_probe *st)
 {
 	detail_unload(st);
-	free(st->details.slots);
-	st->details.slots = NULL;
+	free(st->details.told);
+	st->details.told = NULL;
 }
 
 static int acquire(struct skep_instance *inst, struct sched_probe *st)
@@ -123,69 +111,41 @@ static int acquire(struct skep_instance *inst, struct sched_probe *st)
 
 	if (d->bpf)
 		return 0;
-	d->slots = calloc(DETAIL_SLOTS, sizeof(*d->slots));
-	if (!d->slots)
-		return st->host->fail(inst, -ENOMEM, "no memory for %u attachments", DETAIL_SLOTS);
+	d->told = calloc(SKEP_SCOPE_SLOTS, sizeof(*d->told));
+	if (!d->told)
+		return st->host->fail(inst, -ENOMEM, "no memory for %u attachments", SKEP_SCOPE_SLOTS);
 	memset(d->lost, 0, sizeof(d->lost));
 	d->misses = 0;
 	err = detail_load(inst, st);
 	if (err) {
-		free(d->slots);
-		d->slots = NULL;
+		free(d->told);
+		d->told = NULL;
 	}
 	return err;
-}
-
-/* The process of that scope: a descriptor that tells its end, and its identity where the host knows it. */
-static int find_process(struct skep_instance *inst, struct sched_probe *st, uint32_t pid, int *ret_pidfd, struct skep_upid *ret_who)
-{
-	struct skep_upid who = { 0 };
-	int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0); /* since 5.3; close-on-exec */
-
-	if (fd < 0 && errno == ESRCH)
-		return st->host->fail(inst, -ESRCH, "there is no process %u", pid);
-	if (fd < 0 && (errno == EINVAL || errno == ENOENT))
-		return st->host->fail(inst, -EINVAL, "%u is a thread; give its process (Tgid in /proc/%u/status)", pid, pid);
-	/* fd < 0 otherwise (a sandbox refuses the call): the detail goes on until its time is over */
-	if (SKEP_HAS(st->host, process_by_pid) && st->host->process_by_pid(inst, pid, &who) && who.pid == pid)
-		*ret_who = who;
-	*ret_pidfd = fd;
-	return 0;
 }
 
 int details_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
 {
 	struct sched_probe *st = state;
 	struct sched_details *d = &st->details;
-	struct detail_slot *s = NULL;
-	struct skep_upid who = { 0 };
-	const char *why;
-	int err, pidfd = -1;
+	unsigned slot = 0;
+	int err;
 
 	if (detail >= DETAIL_KINDS)
 		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
 	if (!d->kernel.hook || (detail != DETAIL_ONCPU && !d->kernel.run_delay))
 		return st->host->fail(inst, -EOPNOTSUPP, "%s cannot be had here: %s", sched_details[detail].name, d->kernel.missing);
-	err = detail_scope_check(scope, &why);
+	err = skep_attached_begin(inst, st->host, d->attached, detail, scope, &slot);
 	if (err)
-		return st->host->fail(inst, err, "%s, not %llu", why, (unsigned long long)scope->value);
-	if (used(d) == DETAIL_SLOTS)
-		return st->host->fail(inst, -EBUSY, "%u details are attached already; detach one", DETAIL_SLOTS);
-	if (scope->kind == SKEP_SCOPE_PID)
-		err = find_process(inst, st, (uint32_t)scope->value, &pidfd, &who);
-	if (!err)
-		err = acquire(inst, st);
+		return err;
+	err = acquire(inst, st);
 	if (err) {
-		if (pidfd >= 0)
-			close(pidfd);
+		skep_attached_end(&d->attached[slot]);
 		return err;
 	}
-	for (s = d->slots; s->used; s++)
-		;
-	*s = (struct detail_slot){ .used = true, .kind = detail, .scope = *scope, .pidfd = pidfd, .who = who };
 	/* what an attachment before it has left there */
-	tell(NULL, st, (unsigned)(s - d->slots), 0);
-	detail_scope_add(detail_scopes_of(st), (unsigned)(s - d->slots), s->kind, scope, who.start_ns);
+	tell(NULL, st, slot, 0);
+	skep_scopes_add(detail_scopes_of(st), slot, &d->attached[slot]);
 	detail_kernel_tell(inst, st);
 	return 0;
 }
@@ -194,63 +154,45 @@ void details_detach(struct skep_instance *inst, void *state, uint64_t id)
 {
 	struct sched_probe *st = state;
 	struct sched_details *d = &st->details;
-	bool last = used(d) == 1;
+	unsigned slot = skep_attached_find(d->attached, id);
+	bool last = skep_attached_n(d->attached) == 1;
 
-	for (unsigned i = 0; d->slots && i < DETAIL_SLOTS; i++) {
-		struct detail_slot *s = &d->slots[i];
-
-		if (!s->used || s->scope.id != id)
-			continue;
-		detail_scope_remove(detail_scopes_of(st), i);
-		if (last)
-			detail_detach_hook(st);
-		tell(inst, st, i, boot_now());
-		tell_lost(inst, st);
-		if (s->pidfd >= 0)
-			close(s->pidfd);
-		s->used = false;
-		if (last)
-			release(st);
-		break;
-	}
+	if (slot == SKEP_SCOPE_SLOTS)
+		return;
+	skep_scopes_remove(detail_scopes_of(st), slot);
+	if (last)
+		detail_detach_hook(st);
+	tell(inst, st, slot, boot_now());
+	tell_lost(inst, st);
+	skep_attached_end(&d->attached[slot]);
+	if (last)
+		release(st);
 	detail_kernel_tell(inst, st);
-}
-
-static bool has_ended(const struct detail_slot *s)
-{
-	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
-
-	return s->pidfd >= 0 && poll(&p, 1, 0) == 1;
 }
 
 void details_sample(struct skep_instance *inst, struct sched_probe *st, uint64_t now_ns)
 {
 	struct sched_details *d = &st->details;
 
-	if (!d->slots)
+	if (!d->bpf)
 		return;
-	for (unsigned i = 0; i < DETAIL_SLOTS; i++) {
-		struct detail_slot *s = &d->slots[i];
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++) {
+		struct skep_attached *a = &d->attached[i];
 		bool ended;
 
-		if (!s->used)
+		if (!a->used)
 			continue;
-		ended = has_ended(s);
+		ended = skep_attached_ended(a);
 		tell(inst, st, i, now_ns);
-		if (ended && !s->over && SKEP_HAS(st->host, detail_over)) {
-			s->over = true;
-			st->host->detail_over(inst, s->scope.id, "the process has ended");
-		}
+		if (ended)
+			skep_attached_over(inst, st->host, a);
 	}
 	tell_lost(inst, st);
 }
 
 void details_close(struct sched_probe *st)
 {
-	struct sched_details *d = &st->details;
-
-	for (unsigned i = 0; d->slots && i < DETAIL_SLOTS; i++)
-		if (d->slots[i].used && d->slots[i].pidfd >= 0)
-			close(d->slots[i].pidfd);
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		skep_attached_end(&st->details.attached[i]);
 	release(st);
 }

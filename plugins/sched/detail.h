@@ -2,6 +2,7 @@
 /*
  * plugins/sched/detail.h - what the details' kernel side and user space share.
  * Include skep/bpf/hist.bpf.h or skep/record.h before it: both say how many slots a histogram has.
+ * Which attachments a thread is in: skep/scope.h.
  */
 #ifndef SKEP_SCHED_DETAIL_H
 #define SKEP_SCHED_DETAIL_H
@@ -15,20 +16,9 @@ enum detail_kind {
 	DETAIL_KINDS,
 };
 
-#define DETAIL_SLOTS 16u /* attachments at a time; a bit each */
-#define DETAIL_PARTS 3u  /* distributions of one attachment: of OFFCPU one for each kind of sleep; of the others the first */
+#define DETAIL_PARTS 3u /* distributions of one attachment: of OFFCPU one for each kind of sleep; of the others the first */
 
-/* Which attachments a thread is in: written by user space while the program runs. */
-struct detail_scopes {
-	__u32 of_byte[256];          /* slots for a process with that verdict; whole host: in all but 255 (excluded) */
-	__u32 of_kind[DETAIL_KINDS]; /* slots of that kind: a slot counts once it is in here */
-	__u32 of_pid, of_cgroup;     /* slots that are for a process, for a cgroup */
-	__u32 reserved;
-	__u64 value[DETAIL_SLOTS];    /* that process (tgid) or cgroup (id) */
-	__u64 start_ns[DETAIL_SLOTS]; /* of that process; 0: not known, whoever has the pid */
-};
-
-/* One distribution on one CPU: element (cpu * DETAIL_SLOTS + slot) * DETAIL_PARTS + part. */
+/* One distribution on one CPU: element (cpu * SKEP_SCOPE_SLOTS + slot) * DETAIL_PARTS + part. */
 struct detail_hist {
 	__u64 sum;
 	__u64 slots[SKEP_HIST_SLOTS];

@@ -105,8 +105,8 @@ void detail_kernel_tell(struct skep_instance *inst, const struct sched_probe *st
 		bool attached = false;
 		char why[64];
 
-		for (unsigned i = 0; d->slots && i < DETAIL_SLOTS; i++)
-			attached |= d->slots[i].used && d->slots[i].kind == kind;
+		for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+			attached |= d->attached[i].used && d->attached[i].kind == kind;
 		snprintf(why, sizeof(why), "on demand: skep attach %s", sched_details[kind].name);
 		if (!k->hook || (kind != DETAIL_ONCPU && !k->run_delay))
 			st->host->signal(inst, names[kind], SKEP_SIGNAL_MISSING, "", k->missing);
@@ -115,28 +115,6 @@ void detail_kernel_tell(struct skep_instance *inst, const struct sched_probe *st
 		else
 			st->host->signal(inst, names[kind], SKEP_SIGNAL_OK, how, NULL);
 	}
-}
-
-/*
- * Which hierarchy names a process's cgroup, as in its records: v2 where it has the
- * controllers, else the v1 memory controller.
- */
-static bool memory_is_v1(void)
-{
-	char line[256];
-	bool v1 = false;
-	FILE *f = fopen("/proc/cgroups", "re");
-
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f)) {
-		unsigned hierarchy, cgroups, enabled;
-
-		if (sscanf(line, "memory %u %u %u", &hierarchy, &cgroups, &enabled) == 3)
-			v1 = enabled && hierarchy != 0;
-	}
-	fclose(f);
-	return v1;
 }
 
 static int load_with(struct sched_probe *st, enum detail_memory memory)
@@ -149,9 +127,9 @@ static int load_with(struct sched_probe *st, enum detail_memory memory)
 		return -errno;
 	bpf->rodata->has_prev_state = d->kernel.prev_state;
 	bpf->rodata->has_task_storage = memory == DETAIL_MEMORY_TASK;
-	bpf->rodata->cgroup_v1_memory = memory_is_v1();
+	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	bpf_map__set_max_entries(bpf->maps.cpus, d->n_cpus);
-	bpf_map__set_max_entries(bpf->maps.hists, d->n_cpus * DETAIL_SLOTS * DETAIL_PARTS);
+	bpf_map__set_max_entries(bpf->maps.hists, d->n_cpus * SKEP_SCOPE_SLOTS * DETAIL_PARTS);
 	bpf_map__set_max_entries(bpf->maps.threads_by_task, (uint32_t)st->opt_threads);
 	/* the one that is not used may be unknown to this kernel */
 	bpf_map__set_autocreate(memory == DETAIL_MEMORY_TASK ? bpf->maps.threads_by_task : bpf->maps.threads, false);
@@ -198,7 +176,7 @@ int detail_load(struct skep_instance *inst, struct sched_probe *st)
 	if (err)
 		goto out;
 	d->cpus_size = d->n_cpus * sizeof(*d->cpus);
-	d->hists_size = (size_t)d->n_cpus * DETAIL_SLOTS * DETAIL_PARTS * sizeof(*d->hists);
+	d->hists_size = (size_t)d->n_cpus * SKEP_SCOPE_SLOTS * DETAIL_PARTS * sizeof(*d->hists);
 	err = map_of(d->bpf->maps.cpus, d->cpus_size, (const void **)&d->cpus);
 	if (!err)
 		err = map_of(d->bpf->maps.hists, d->hists_size, (const void **)&d->hists);
@@ -211,7 +189,7 @@ out:
 	return st->host->fail(inst, err, "cannot put the hook on sched_switch: %s; needs CAP_BPF and CAP_PERFMON", strerror(-err));
 }
 
-struct detail_scopes *detail_scopes_of(struct sched_probe *st)
+struct skep_scopes *detail_scopes_of(struct sched_probe *st)
 {
 	return &st->details.bpf->bss->scopes;
 }

@@ -15,7 +15,7 @@
 #include <skep/bpf/kernel.bpf.h>
 
 #include <skep/bpf/hist.bpf.h>
-#include <skep/bpf/verdict.bpf.h>
+#include <skep/bpf/scope.bpf.h>
 
 #include "detail.h"
 #include "taskstate.bpf.h"
@@ -25,9 +25,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Set by user space before the load. */
 const volatile __u32 has_prev_state;   /* sched_switch(preempt, prev, next, prev_state): since 5.18 */
 const volatile __u32 has_task_storage; /* 0: threads_by_task instead */
-const volatile __u32 cgroup_v1_memory; /* 1: take the cgroup of the v1 memory controller, 0: of cgroup v2 */
-
-struct detail_scopes scopes;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -61,66 +58,6 @@ struct {
 	__type(value, struct detail_thread);
 } threads_by_task SEC(".maps");
 
-static __always_inline __u64 cgroup_of(struct task_struct *p)
-{
-	struct css_set *set = p->cgroups;
-	struct cgroup_subsys_state *css;
-
-	if (!cgroup_v1_memory)
-		return set->dfl_cgrp->kn->id;
-	/*
-	 * Plain loads need the index in the instruction.  Here it is a number that libbpf puts in,
-	 * so the verifier sees one case only.  Indices that this kernel lacks are never reached.
-	 */
-	switch (bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id)) {
-#define CSS(i_)                          \
-	case i_:                         \
-		css = set->subsys[i_];   \
-		break;
-	CSS(0) CSS(1) CSS(2) CSS(3) CSS(4) CSS(5) CSS(6) CSS(7) CSS(8) CSS(9) CSS(10) CSS(11) CSS(12) CSS(13) CSS(14) CSS(15)
-#undef CSS
-	default:
-		return 0;
-	}
-	return css->cgroup->kn->id;
-}
-
-/*
- * Attachments for one process or cgroup, asked for only while there are any.  The result
- * grows in memory: in a register the verifier would follow each of its 2^16 values.
- */
-static __noinline int match(struct task_struct *p, struct detail_cpu *c)
-{
-	__u32 of_pid = scopes.of_pid, of_cgroup = scopes.of_cgroup;
-	__u64 pid = p->tgid, cgroup = of_cgroup ? cgroup_of(p) : 0, start;
-	struct task_struct *leader = p->group_leader;
-
-	start = leader->start_boottime;
-	c->matched = 0;
-#pragma unroll
-	for (__u32 i = 0; i < DETAIL_SLOTS; i++) {
-		__u32 bit = 1u << i;
-
-		if (of_pid & bit && scopes.value[i] == pid && (!scopes.start_ns[i] || scopes.start_ns[i] == start))
-			c->matched |= bit;
-		if (of_cgroup & bit && scopes.value[i] == cgroup)
-			c->matched |= bit;
-	}
-	return 0;
-}
-
-static __always_inline __u32 slots_of(struct task_struct *p, struct detail_cpu *c)
-{
-	__u8 byte = verdict_of(p->tgid);
-	__u32 mask = scopes.of_byte[byte];
-
-	if ((scopes.of_pid | scopes.of_cgroup) && byte != VERDICT_EXCLUDED) {
-		match(p, c);
-		mask |= c->matched;
-	}
-	return mask;
-}
-
 /*
  * The hook runs with interrupts off, and never within itself: a CPU's elements have one writer.
  * Not static, so that the verifier looks at it once and not at each call; and by way of memory,
@@ -139,8 +76,8 @@ __noinline int count(__u32 mask, __u32 cpu, __u32 part, __u64 v)
 	if (at >= SKEP_HIST_SLOTS)
 		return 0;
 #pragma unroll
-	for (__u32 i = 0; i < DETAIL_SLOTS; i++) {
-		__u32 index = (cpu * DETAIL_SLOTS + i) * DETAIL_PARTS + part;
+	for (__u32 i = 0; i < SKEP_SCOPE_SLOTS; i++) {
+		__u32 index = (cpu * SKEP_SCOPE_SLOTS + i) * DETAIL_PARTS + part;
 		struct detail_hist *h;
 
 		if (!(mask & (1u << i)))
@@ -225,7 +162,7 @@ int on_switch(__u64 *ctx)
 	if (!prev->pid) /* idle */
 		return 0;
 	state = leaves_as(prev, ctx[0] & 1, ctx);
-	mask = slots_of(prev, c);
+	mask = skep_slots_of(prev, &c->matched);
 	runs = mask & scopes.of_kind[DETAIL_ONCPU];
 	waits = mask & scopes.of_kind[DETAIL_RUNQLAT];
 	sleeps = mask & scopes.of_kind[DETAIL_OFFCPU];

@@ -6,6 +6,7 @@
 #define SKEP_SCHED_STATE_H
 
 #include <skep/plugin.h>
+#include <skep/scope.h>
 
 #include "detail.h"
 #include "sched.h"
@@ -50,14 +51,9 @@ struct detail_kernel {
 	const char *missing; /* !hook or !run_delay: what the kernel lacks */
 };
 
-struct detail_slot {
-	bool used;
-	enum detail_kind kind;
-	struct skep_detail_scope scope;
-	int pidfd; /* SKEP_SCOPE_PID: to know its end; else -1 */
-	struct skep_upid who; /* that process; pid 0: not known, or another scope */
-	bool over; /* the host has been told */
-	struct detail_hist told[DETAIL_PARTS]; /* what has been emitted, by slot of the histogram */
+/* What has been emitted of an attachment, by slot of the histogram. */
+struct detail_told {
+	struct detail_hist part[DETAIL_PARTS];
 };
 
 struct sched_details {
@@ -67,7 +63,8 @@ struct sched_details {
 	const struct detail_hist *hists;
 	size_t cpus_size, hists_size; /* of the mappings */
 	unsigned n_cpus;
-	struct detail_slot *slots;    /* DETAIL_SLOTS, while something is attached */
+	struct skep_attached attached[SKEP_SCOPE_SLOTS];
+	struct detail_told *told;     /* SKEP_SCOPE_SLOTS, while something is attached */
 	uint64_t lost[DETAIL_KINDS], misses; /* as far as told */
 	struct skep_counter *lost_counter;
 };
@@ -98,19 +95,12 @@ void details_detach(struct skep_instance *, void *state, uint64_t id);
 void details_sample(struct skep_instance *, struct sched_probe *, uint64_t now_ns);
 void details_close(struct sched_probe *);
 
-/* detail_scope.c: the tables that the kernel side reads */
-/* 0, or -EINVAL for a scope that cannot be (ret_why: NULL or why). start_ns: of a process, 0 where it is not known. */
-int detail_scope_check(const struct skep_detail_scope *, const char **ret_why);
-void detail_scope_add(struct detail_scopes *, unsigned slot, enum detail_kind, const struct skep_detail_scope *, uint64_t start_ns);
-/* Nothing is counted for it from then on; the rest of its entry goes as well. */
-void detail_scope_remove(struct detail_scopes *, unsigned slot);
-
 /* detail_kernel.c: asks the kernel, loads, attaches */
 void detail_kernel_ask(struct detail_kernel *);
 /* All three, as they are now: could be had, had, or not and why. */
 void detail_kernel_tell(struct skep_instance *, const struct sched_probe *);
 int detail_load(struct skep_instance *, struct sched_probe *);
-struct detail_scopes *detail_scopes_of(struct sched_probe *); /* while loaded */
+struct skep_scopes *detail_scopes_of(struct sched_probe *); /* while loaded */
 void detail_detach_hook(struct sched_probe *); /* what it has counted can still be read */
 void detail_unload(struct sched_probe *);
 /* Times that the hook was skipped since it was loaded (0 before 5.12, where the kernel does not say). */

@@ -596,17 +596,17 @@ static __u32 program_id(void)
 
 static void come_and_gone(void)
 {
-	uint64_t ids[DETAIL_SLOTS], one_more;
+	uint64_t ids[SKEP_SCOPE_SLOTS], one_more;
 	bool gone = false;
 	__u32 id = 0;
 
-	for (unsigned i = 0; i < DETAIL_SLOTS; i++) {
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++) {
 		ids[i] = attach((enum detail_kind)(i % DETAIL_KINDS), SKEP_SCOPE_GROUP, 7);
 		id = i == 0 ? program_id() : id;
 	}
-	check(attach_as(DETAIL_ONCPU, SKEP_SCOPE_HOST, 0, &one_more) == -EBUSY, "attachment number %u: %s", DETAIL_SLOTS + 1, m.why);
+	check(attach_as(DETAIL_ONCPU, SKEP_SCOPE_HOST, 0, &one_more) == -EBUSY, "attachment number %u: %s", SKEP_SCOPE_SLOTS + 1, m.why);
 	check(id != 0 && program_id() == id, "one program for all of them: %u", id);
-	for (unsigned i = 0; i < DETAIL_SLOTS; i++)
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
 		detach(ids[i]);
 	/* a link goes when an RCU grace period has passed */
 	for (int i = 0; i < 200 && !gone; i++) {

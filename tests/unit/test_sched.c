@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_sched.c - the probe "sched" without its kernel side: the tables that say who
- * is in which attachment, what /proc/pressure says, and its descriptor's promises.
+ * tests/unit/test_sched.c - the probe "sched" without its kernel side: what /proc/pressure says,
+ * and its descriptor's promises.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,101 +12,6 @@
 #include <string.h>
 
 #include "plugins/sched/state.h"
-
-static const struct skep_detail_scope host = { .size = sizeof(host), .kind = SKEP_SCOPE_HOST };
-
-static struct skep_detail_scope scope(uint32_t kind, uint64_t value)
-{
-	return (struct skep_detail_scope){ .size = sizeof(struct skep_detail_scope), .kind = kind, .value = value };
-}
-
-static void test_scope_bounds(void **state)
-{
-	static const struct {
-		uint32_t kind;
-		uint64_t value;
-		int err;
-	} cases[] = {
-		{ SKEP_SCOPE_HOST, 0, 0 },
-		{ SKEP_SCOPE_GROUP, 0, -EINVAL }, /* 0 is everybody who is in no group */
-		{ SKEP_SCOPE_GROUP, 1, 0 },
-		{ SKEP_SCOPE_GROUP, 254, 0 },
-		{ SKEP_SCOPE_GROUP, 255, -EINVAL }, /* excluded */
-		{ SKEP_SCOPE_GROUP, 256 + 7, -EINVAL },
-		{ SKEP_SCOPE_CGROUP, 0, -EINVAL },
-		{ SKEP_SCOPE_CGROUP, UINT64_MAX, 0 },
-		{ SKEP_SCOPE_PID, 0, -EINVAL }, /* the idle threads */
-		{ SKEP_SCOPE_PID, 1, 0 },
-		{ SKEP_SCOPE_PID, INT32_MAX, 0 },
-		{ SKEP_SCOPE_PID, 1ull << 32, -EINVAL },
-		{ SKEP_SCOPE_PID + 1, 1, -EINVAL },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct skep_detail_scope s = scope(cases[i].kind, cases[i].value);
-		const char *why = "";
-
-		assert_int_equal(detail_scope_check(&s, &why), cases[i].err);
-		assert_int_equal(why != NULL, cases[i].err != 0);
-	}
-}
-
-/* The whole host is everybody but the excluded; a group is its byte alone. */
-static void test_scope_bytes(void **state)
-{
-	struct skep_detail_scope seven = scope(SKEP_SCOPE_GROUP, 7);
-	struct detail_scopes s = { 0 };
-
-	(void)state;
-	detail_scope_add(&s, 0, DETAIL_RUNQLAT, &host, 0);
-	detail_scope_add(&s, 3, DETAIL_OFFCPU, &seven, 0);
-	for (unsigned byte = 0; byte < 255; byte++)
-		assert_int_equal(s.of_byte[byte], byte == 7 ? 1u << 0 | 1u << 3 : 1u << 0);
-	assert_int_equal(s.of_byte[255], 0);
-	assert_int_equal(s.of_kind[DETAIL_RUNQLAT], 1u << 0);
-	assert_int_equal(s.of_kind[DETAIL_ONCPU], 0);
-	assert_int_equal(s.of_kind[DETAIL_OFFCPU], 1u << 3);
-	assert_int_equal(s.of_pid | s.of_cgroup, 0);
-}
-
-static void test_scope_values(void **state)
-{
-	struct skep_detail_scope pid = scope(SKEP_SCOPE_PID, 4711), cgroup = scope(SKEP_SCOPE_CGROUP, 1ull << 40);
-	struct detail_scopes s = { 0 };
-
-	(void)state;
-	detail_scope_add(&s, 15, DETAIL_ONCPU, &pid, 99);
-	detail_scope_add(&s, 14, DETAIL_ONCPU, &cgroup, 0);
-	assert_int_equal(s.of_pid, 1u << 15);
-	assert_int_equal(s.of_cgroup, 1u << 14);
-	assert_int_equal(s.value[15], 4711);
-	assert_int_equal(s.start_ns[15], 99);
-	assert_int_equal(s.value[14], 1ull << 40);
-	assert_int_equal(s.of_kind[DETAIL_ONCPU], 1u << 15 | 1u << 14);
-}
-
-/* Of one that goes nothing stays, and the others keep all of theirs. */
-static void test_scope_removed(void **state)
-{
-	struct skep_detail_scope pid = scope(SKEP_SCOPE_PID, 4711), cgroup = scope(SKEP_SCOPE_CGROUP, 5);
-	struct skep_detail_scope seven = scope(SKEP_SCOPE_GROUP, 7);
-	struct detail_scopes s = { 0 }, with;
-
-	(void)state;
-	detail_scope_add(&s, 1, DETAIL_RUNQLAT, &host, 0);
-	detail_scope_add(&s, 2, DETAIL_RUNQLAT, &pid, 0);
-	detail_scope_add(&s, 3, DETAIL_OFFCPU, &cgroup, 0);
-	for (unsigned i = 0; i < 4; i++) {
-		const struct skep_detail_scope *what[] = { &host, &seven, &cgroup, &pid };
-
-		with = s;
-		detail_scope_add(&with, 0, DETAIL_ONCPU, what[i], 0);
-		assert_int_not_equal(memcmp(&with, &s, offsetof(struct detail_scopes, value)), 0);
-		detail_scope_remove(&with, 0);
-		assert_memory_equal(&with, &s, offsetof(struct detail_scopes, value));
-	}
-}
 
 static void test_pressure(void **state)
 {
@@ -148,10 +53,6 @@ static void test_details(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scope_bounds),
-		cmocka_unit_test(test_scope_bytes),
-		cmocka_unit_test(test_scope_values),
-		cmocka_unit_test(test_scope_removed),
 		cmocka_unit_test(test_pressure),
 		cmocka_unit_test(test_details),
 	};
