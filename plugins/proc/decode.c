@@ -45,36 +45,6 @@ static struct skep_str comm_of(struct proc_state *st, const char comm[PROC_COMM]
 	return text(st->scratch.comm, strlen(st->scratch.comm));
 }
 
-size_t proc_path_join(const char *components, size_t len, bool cut, char *ret, size_t room)
-{
-	size_t out = 0, end = len;
-
-	if (cut) {
-		if (room < 4)
-			return 0;
-		memcpy(ret, "...", 3);
-		out = 3;
-	}
-	if (len && components[len - 1] != '\0')
-		return 0;
-	while (end > 0) {
-		size_t begin = end - 1; /* on the component's NUL */
-
-		while (begin > 0 && components[begin - 1] != '\0')
-			begin--;
-		if (room - out < end - begin + 1)
-			return 0;
-		ret[out++] = '/';
-		memcpy(ret + out, components + begin, end - 1 - begin);
-		out += end - 1 - begin;
-		end = begin;
-	}
-	if (out == 0 && room > 1)
-		ret[out++] = '/';
-	ret[out] = '\0';
-	return out;
-}
-
 static int decode_fork(struct skep_instance *inst, struct proc_state *st, const struct proc_fork *r)
 {
 	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
@@ -124,14 +94,14 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	s->filename[len] = '\0';
 	rec.filename = text(s->filename, strlen(s->filename));
 	at += len;
-	len = (uint32_t)proc_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
+	len = (uint32_t)skep_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
 	rec.exe = text(s->exe, len);
 	at += r->exe_len;
-	len = (uint32_t)proc_path_join(at, r->cwd_len, r->flags & PROC_EXEC_CWD_CUT, s->cwd, sizeof(s->cwd));
+	len = (uint32_t)skep_path_join(at, r->cwd_len, r->flags & PROC_EXEC_CWD_CUT, s->cwd, sizeof(s->cwd));
 	rec.cwd = text(s->cwd, len);
 	at += r->cwd_len;
 	if (r->cgroup_len) {
-		len = (uint32_t)proc_path_join(at, r->cgroup_len, false, s->cgroup, sizeof(s->cgroup));
+		len = (uint32_t)skep_path_join(at, r->cgroup_len, false, s->cgroup, sizeof(s->cgroup));
 		rec.cgroup = text(s->cgroup, len);
 		if (SKEP_HAS(st->host, cgroup_known))
 			st->host->cgroup_known(inst, r->cgroup_id, &rec.cgroup);
@@ -179,7 +149,7 @@ static int decode_oom(struct skep_instance *inst, struct proc_state *st, const s
 	if (sizeof(*r) + (uint64_t)r->cgroup_len > size)
 		return -EBADMSG;
 	if (r->cgroup_id) {
-		size_t len = proc_path_join((const char *)(r + 1), r->cgroup_len, false, st->scratch.cgroup, sizeof(st->scratch.cgroup));
+		size_t len = skep_path_join((const char *)(r + 1), r->cgroup_len, false, st->scratch.cgroup, sizeof(st->scratch.cgroup));
 
 		rec.cgroup = text(st->scratch.cgroup, len);
 	}

@@ -13,6 +13,8 @@
  * that leaves out is added up in a map as threads are freed (proc.h, struct proc_threads).
  */
 #include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/path.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
 
 #include "proc.h"
@@ -47,12 +49,8 @@ struct proc_others others; /* user space reads it by its mapping */
  * one user at a time.
  */
 #define HEAD_ROOM 16384u
-struct walk {
-	__u64 dentry, mnt, root_dentry, root_mnt;
-	__u32 off, limit, cut, reserved;
-};
 struct buffer {
-	struct walk walk;
+	struct skep_walk walk;
 	struct proc_exec exec;
 	char data[HEAD_ROOM + PROC_ARGV_MAX];
 };
@@ -64,7 +62,7 @@ struct {
 } buffers SEC(".maps");
 
 struct oom_buffer {
-	struct walk walk;
+	struct skep_walk walk;
 	struct proc_oom oom;
 	char data[8192];
 };
@@ -281,72 +279,6 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 /* ---- exec ------------------------------------------------------------------ */
 
-/*
- * The components of a path, leaf first, each NUL-terminated; user space turns them
- * round.  bpf_d_path is refused in tp_btf programs, and would not say where it gave up.
- * Follows what prepend_path (fs/d_path.c) does: up to the process's root, through mounts.
- *
- * The state of the walk lives in the map and not in registers: so every step looks the
- * same to the verifier, and two ways through one step do not become four through two
- * (with the state in registers 64 steps pass its limit of a million instructions).  A
- * function of its own, so that the loop around it has its back-edge at a jump: up to 6.1
- * the verifier takes no other (check_cfg), and clang likes to let inlined bodies fall through.
- */
-static __noinline int walk_step(struct buffer *b)
-{
-	struct walk *w = &b->walk;
-	struct dentry *dentry = (void *)w->dentry, *parent, *mnt_root;
-	struct vfsmount *mnt = (void *)w->mnt;
-	__u32 off = w->off;
-	long n;
-
-	if (w->dentry == w->root_dentry && w->mnt == w->root_mnt) {
-		w->cut = 0;
-		return 1;
-	}
-	parent = BPF_CORE_READ(dentry, d_parent);
-	mnt_root = BPF_CORE_READ(mnt, mnt_root);
-	if (dentry == mnt_root) {
-		struct mount *m = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
-		struct mount *up = BPF_CORE_READ(m, mnt_parent);
-
-		if (up == m) {
-			w->cut = 0; /* the top of what there is: outside the process's root, or not mounted (memfd) */
-			return 1;
-		}
-		w->dentry = (__u64)BPF_CORE_READ(m, mnt_mountpoint);
-		w->mnt = (__u64)up + bpf_core_field_offset(struct mount, mnt);
-		return 0;
-	}
-	if (dentry == parent) {
-		w->cut = 0;
-		return 1;
-	}
-	if (off > w->limit)
-		return 1;
-	n = bpf_probe_read_kernel_str(b->data + (off & (HEAD_ROOM - 1)), PROC_NAME_MAX, BPF_CORE_READ(dentry, d_name.name));
-	if (n <= 0)
-		return 1;
-	w->off = off + n;
-	w->dentry = (__u64)parent;
-	return 0;
-}
-
-static __always_inline void put_path(struct buffer *b, struct path *path, struct path *root)
-{
-	struct walk *w = &b->walk;
-
-	w->dentry = (__u64)BPF_CORE_READ(path, dentry);
-	w->mnt = (__u64)BPF_CORE_READ(path, mnt);
-	w->root_dentry = (__u64)BPF_CORE_READ(root, dentry);
-	w->root_mnt = (__u64)BPF_CORE_READ(root, mnt);
-	w->limit = w->off + PROC_PATH_MAX - PROC_NAME_MAX;
-	w->cut = 1;
-	for (int i = 0; i < PROC_PATH_DEPTH; i++)
-		if (walk_step(b))
-			break;
-}
-
 static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
 {
 	struct kernfs_node___rcu *after = (void *)kn;
@@ -358,7 +290,7 @@ static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
 }
 
 /* A cgroup's path below its hierarchy's root, the same way; `room` a power of two. */
-static __noinline int cgroup_step(struct walk *w, char *data, __u32 room)
+static __noinline int cgroup_step(struct skep_walk *w, char *data, __u32 room)
 {
 	struct kernfs_node *kn = (void *)w->dentry, *up = node_parent(kn);
 	__u32 off = w->off;
@@ -374,7 +306,7 @@ static __noinline int cgroup_step(struct walk *w, char *data, __u32 room)
 	return 0;
 }
 
-static __always_inline void put_cgroup(struct walk *w, char *data, __u32 room, struct kernfs_node *kn)
+static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 room, struct kernfs_node *kn)
 {
 	w->dentry = (__u64)kn;
 	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)
@@ -436,12 +368,14 @@ int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *b
 	rec->filename_len = off;
 
 	b->walk.off = off;
-	put_path(b, __builtin_preserve_access_index(&mm->exe_file->f_path), __builtin_preserve_access_index(&fs->root));
+	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&mm->exe_file->f_path),
+		      __builtin_preserve_access_index(&fs->root));
 	rec->exe_len = b->walk.off - off;
 	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
 	off = b->walk.off;
 
-	put_path(b, __builtin_preserve_access_index(&fs->pwd), __builtin_preserve_access_index(&fs->root));
+	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&fs->pwd),
+		      __builtin_preserve_access_index(&fs->root));
 	rec->cwd_len = b->walk.off - off;
 	flags |= b->walk.cut ? PROC_EXEC_CWD_CUT : 0;
 	off = b->walk.off;

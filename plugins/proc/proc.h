@@ -18,7 +18,6 @@
  */
 #define PROC_ARGV_MAX 32768u
 #define PROC_PATH_MAX 4096u
-#define PROC_PATH_DEPTH 64   /* components of a path, mounts crossed included */
 #define PROC_CGROUP_DEPTH 24
 #define PROC_NAME_MAX 256u   /* one component, NUL included (NAME_MAX is 255) */
 #define PROC_COMM 16

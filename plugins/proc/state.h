@@ -5,6 +5,7 @@
 #ifndef SKEP_PROC_STATE_H
 #define SKEP_PROC_STATE_H
 
+#include <skep/path.h>
 #include <skep/plugin.h>
 
 #include "proc.h"
@@ -82,8 +83,6 @@ struct proc_state {
 /* decode.c: bytes of the ring or of the iterator into records; never trusts a length. */
 /* 0, or -EBADMSG with a reason. Emits through the host table in st. */
 int proc_decode_ring(struct skep_instance *, struct proc_state *st, const void *data, size_t size);
-/* Turns "leaf\0dir\0" into "/dir/leaf"; cut: "..." leads. Returns the length, or 0 when it does not fit. */
-size_t proc_path_join(const char *components, size_t len, bool cut, char *ret, size_t room);
 void proc_emit_final(struct skep_instance *, struct proc_state *st, const struct proc_final *);
 void proc_emit_live(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *,
 		    uint32_t flags);

@@ -164,14 +164,14 @@ static void paths_are_turned_round(void **state)
 	char path[64];
 
 	(void)state;
-	assert_int_equal(proc_path_join("bash\0bin\0usr\0", 13, false, path, sizeof(path)), 13);
+	assert_int_equal(skep_path_join("bash\0bin\0usr\0", 13, false, path, sizeof(path)), 13);
 	assert_string_equal(path, "/usr/bin/bash");
-	assert_int_equal(proc_path_join("", 0, false, path, sizeof(path)), 1);
+	assert_int_equal(skep_path_join("", 0, false, path, sizeof(path)), 1);
 	assert_string_equal(path, "/");
-	assert_int_equal(proc_path_join("b\0a\0", 4, true, path, sizeof(path)), 7);
+	assert_int_equal(skep_path_join("b\0a\0", 4, true, path, sizeof(path)), 7);
 	assert_string_equal(path, ".../a/b");
-	assert_int_equal(proc_path_join("bash\0bin", 8, false, path, sizeof(path)), 0); /* no NUL at its end */
-	assert_int_equal(proc_path_join("bash\0bin\0usr\0", 13, false, path, 13), 0);    /* no room for the NUL */
+	assert_int_equal(skep_path_join("bash\0bin", 8, false, path, sizeof(path)), 0); /* no NUL at its end */
+	assert_int_equal(skep_path_join("bash\0bin\0usr\0", 13, false, path, 13), 0);    /* no room for the NUL */
 }
 
 /* An exec record as the kernel side lays it out. */
