@@ -297,7 +297,7 @@ static int print_host(const struct report *r)
 		const char *item, *words;
 	} parts[] = {
 		{ "processes", "recorded processes" }, { "excluded", "others" }, { "kernel", "kernel threads" },
-		{ "steal", "other machines" },         { "idle", "idle" },       { "unattributed", "unattributed" },
+		{ "steal", "other machines" },         { "idle", "idle" }, { "wakeup", "waking up" }, { "unattributed", "unattributed" },
 	};
 	int64_t capacity = booked(r->lake, "capacity");
 	char value[HUMAN_SIZE], share[HUMAN_SIZE];

@@ -607,7 +607,7 @@ static json_t *json_ledger(const struct lake_report *report)
 	static const struct {
 		const char *key, *item;
 	} items[] = {
-		{ "capacity_ns", "capacity" }, { "idle_ns", "idle" },         { "steal_ns", "steal" },       { "irq_ns", "irq" },
+		{ "capacity_ns", "capacity" }, { "idle_ns", "idle" },         { "wakeup_ns", "wakeup" }, { "steal_ns", "steal" },       { "irq_ns", "irq" },
 		{ "kernel_ns", "kernel" },     { "attributed_ns", "processes" }, { "excluded_ns", "excluded" }, { "unattributed_ns", "unattributed" },
 	};
 	json_t *o;

@@ -27,6 +27,16 @@ static bool has_member(const struct btf *btf, const char *type, const char *memb
 	return false;
 }
 
+/* A u64 since 5.17; before, a struct of two, and a program would have to be another one. */
+static bool is_u64(const struct btf *btf, const char *variable)
+{
+	int id = btf__find_by_name_kind(btf, variable, BTF_KIND_VAR);
+	int type = id > 0 ? btf__resolve_type(btf, btf__type_by_id(btf, (uint32_t)id)->type) : -1;
+	const struct btf_type *t = type > 0 ? btf__type_by_id(btf, (uint32_t)type) : NULL;
+
+	return t && btf_is_int(t) && t->size == sizeof(uint64_t);
+}
+
 static void ask_types(const char *path, struct cpu_accounting *a)
 {
 	struct btf *btf = btf__parse_raw(path);
@@ -37,6 +47,7 @@ static void ask_types(const char *path, struct cpu_accounting *a)
 	a->irq_time = has_member(btf, "rq", "prev_irq_time");
 	a->steal_time = has_member(btf, "rq", "prev_steal_time_rq");
 	a->tickless = has_member(btf, "tick_sched", "idle_sleeptime");
+	a->books = is_u64(btf, "root_cpuacct_cpuusage");
 	btf__free(btf);
 }
 

@@ -2,8 +2,9 @@
 /*
  * plugins/host/host.c - the probe "host": the machine as a whole, and the host's side of the ledger.
  *
- * No BPF: what the kernel keeps for the whole machine is in /proc and /sys, and reading it each
- * interval costs a few hundred microseconds.
+ * No hook anywhere: what the kernel keeps for the whole machine is in /proc and /sys, and reading it
+ * each interval costs a few hundred microseconds.  The one number that is in no file is read by a
+ * program that is run, not attached (booked.h); without the right to do so there is less in the ledger.
  */
 #include "state.h"
 
@@ -169,8 +170,7 @@ static void host_close(struct skep_instance *inst, void *state)
 	st->cloud = cloud_free(st->cloud);
 	seen_free(&st->disks);
 	seen_free(&st->interfaces);
-	for (int i = 0; i < 2; i++)
-		cpu_snapshot_free(&st->cpu[i]);
+	cpu_close(st);
 	text_buffer_free(&st->buffer);
 	if (!st->host)
 		return; /* open() was not reached: no file is */

@@ -43,7 +43,7 @@ struct host_probe {
 	struct cpu_snapshot cpu[2]; /* [cpu_now] is the last one */
 	unsigned cpu_now;
 	uint64_t stat_least_ns; /* the shortest time that reading /proc/stat took; 0: none yet */
-	bool cpu_irq_is_part, cpu_steal_is_part;
+	struct booked *booked; /* NULL: cannot be had */
 	struct cpu_ledger cpu_sum;
 	struct cpu_counts counts;
 
@@ -79,6 +79,7 @@ bool host_read(struct host_probe *, int file, struct text *ret);
 /* Each: start() reads what later readings are compared with and says what there is; sample() emits. */
 int cpu_start(struct skep_instance *, struct host_probe *);
 void cpu_sample(struct skep_instance *, struct host_probe *);
+void cpu_close(struct host_probe *);
 void memory_start(struct skep_instance *, struct host_probe *);
 void memory_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
 void disk_start(struct skep_instance *, struct host_probe *);

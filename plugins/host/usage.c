@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "booked.h"
 #include "state.h"
 
 #define TRIES 3u
@@ -50,6 +51,8 @@ static int snapshot(struct host_probe *st, struct cpu_snapshot *s, struct cpu_co
 		s->mono_ns = mono_now();
 		if (!host_read(st, FILE_STAT, &text))
 			return -ENODATA;
+		if (!st->booked || booked_read(st->booked, &s->booked_ns))
+			s->booked_ns = 0;
 		s->took_ns = mono_now() - s->mono_ns;
 		if (!disturbed(st, s->took_ns))
 			break;
@@ -65,11 +68,13 @@ static void post(struct skep_instance *inst, const struct host_probe *st, uint64
 
 	host_post(inst, st, at_ns, "cpu", "capacity", l->capacity, SKEP_LEDGER_REFERENCE);
 	host_post(inst, st, at_ns, "cpu", "idle", l->idle, 0);
-	host_post(inst, st, at_ns, "cpu", "steal", l->steal, st->cpu_steal_is_part ? 0 : SKEP_LEDGER_MEMO);
-	host_post(inst, st, at_ns, "cpu", "irq", l->irq, st->cpu_irq_is_part ? 0 : SKEP_LEDGER_MEMO);
+	if (st->booked)
+		host_post(inst, st, at_ns, "cpu", "wakeup", l->wakeup, 0);
+	host_post(inst, st, at_ns, "cpu", "steal", l->steal, l->steal_is_part ? 0 : SKEP_LEDGER_MEMO);
+	host_post(inst, st, at_ns, "cpu", "irq", l->irq, l->irq_is_part ? 0 : SKEP_LEDGER_MEMO);
 }
 
-static void say(struct skep_instance *inst, const struct host_probe *st, const struct cpu_accounting *a)
+static void say(struct skep_instance *inst, const struct host_probe *st, const struct cpu_accounting *a, const char *no_wakeup)
 {
 	if (!a->known)
 		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat",
@@ -80,7 +85,12 @@ static void say(struct skep_instance *inst, const struct host_probe *st, const s
 	else
 		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_OK, "/proc/stat, by the clock (tickless); to 10 ms over all CPUs", NULL);
 
-	if (st->cpu_irq_is_part)
+	if (st->booked)
+		host_signal(inst, st, "ledger.cpu.wakeup", SKEP_SIGNAL_OK, booked_how(st->booked), NULL);
+	else
+		host_signal(inst, st, "ledger.cpu.wakeup", SKEP_SIGNAL_MISSING, "", no_wakeup);
+
+	if (st->cpu_sum.irq_is_part)
 		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_OK, "/proc/stat, by the clock; not within tasks' run time", NULL);
 	else if (!a->known)
 		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat",
@@ -90,7 +100,7 @@ static void say(struct skep_instance *inst, const struct host_probe *st, const s
 			    a->irq_time ? "interrupts are within tasks' run time: the time stamp counter is not used for them (tsc=, clock source)"
 					: "interrupts are within tasks' run time, or unattributed: no CONFIG_IRQ_TIME_ACCOUNTING");
 
-	if (st->cpu_steal_is_part)
+	if (st->cpu_sum.steal_is_part)
 		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_OK, "/proc/stat; not within tasks' run time", NULL);
 	else
 		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_PARTIAL, "/proc/stat",
@@ -100,6 +110,7 @@ static void say(struct skep_instance *inst, const struct host_probe *st, const s
 
 int cpu_start(struct skep_instance *inst, struct host_probe *st)
 {
+	const char *no_wakeup = NULL;
 	struct cpu_accounting a;
 	char btf[4096];
 	int err;
@@ -107,9 +118,10 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 	if (!text_format(btf, sizeof(btf), "%s/sys/kernel/btf/vmlinux", st->opt_root))
 		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long", strlen(st->opt_root));
 	cpu_accounting_ask(st->root, btf, &a);
-	st->cpu_irq_is_part = a.irq_time && !a.irq_time_off;
-	st->cpu_steal_is_part = a.steal_time;
-	say(inst, st, &a);
+	st->cpu_sum.irq_is_part = a.irq_time && !a.irq_time_off;
+	st->cpu_sum.steal_is_part = a.steal_time;
+	st->booked = booked_new(a.books, st->root, &st->buffer, &no_wakeup);
+	say(inst, st, &a, no_wakeup);
 
 	err = snapshot(st, &st->cpu[st->cpu_now], &st->counts);
 	if (err == -EBADMSG)
@@ -187,6 +199,13 @@ void cpu_sample(struct skep_instance *inst, struct host_probe *st)
 		emit_each(inst, st, before, now);
 	emit_load(inst, st, now->boot_ns, &counts);
 	st->cpu_now = !st->cpu_now;
+}
+
+void cpu_close(struct host_probe *st)
+{
+	st->booked = booked_free(st->booked);
+	for (int i = 0; i < 2; i++)
+		cpu_snapshot_free(&st->cpu[i]);
 }
 
 /* "0.52 0.58 0.59 2/610 4711": the fourth is running/all threads, the fifth the last pid. */

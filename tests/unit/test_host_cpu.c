@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plugins/host/booked.h"
 #include "plugins/host/cpu.h"
 
 #define TICK UINT64_C(10000000)
@@ -105,6 +106,55 @@ static void same_cpus(void **state)
 	assert_int_equal(l.steal, 3 * TICK);
 	cpu_snapshot_free(&a);
 	cpu_snapshot_free(&b);
+}
+
+/* What is neither asleep nor booked on a task; of what is not within tasks' time only that. */
+static void waking_up(void **state)
+{
+	struct cpu_snapshot a = { 0 }, b = { 0 };
+	struct cpu_ledger l = { 0 };
+	struct cpu_delta d;
+
+	(void)state;
+	make(&a, 0, "cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\n");
+	make(&b, SECOND, "cpu  0 0 0 60 0 2 1 4\ncpu0 0 0 0 60 0 2 1 4\n");
+	cpu_difference(&a, &b, TICK, &d);
+	cpu_account(&l, &d);
+	assert_int_equal(l.wakeup, 0); /* not known */
+	a.booked_ns = 5000 * SECOND;
+	b.booked_ns = a.booked_ns + 30 * TICK;
+	cpu_difference(&a, &b, TICK, &d);
+	cpu_account(&l, &d);
+	assert_int_equal(l.wakeup, 10 * TICK);
+	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
+	cpu_account(&l, &d);
+	assert_int_equal(l.wakeup, 3 * TICK);
+	cpu_snapshot_free(&a);
+	cpu_snapshot_free(&b);
+}
+
+static void cpuacct_mount(void **state)
+{
+	static const struct {
+		const char *line, *path; /* NULL: it is not that */
+	} cases[] = {
+		{ "39 31 0:34 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct", "/sys/fs/cgroup/cpu,cpuacct" },
+		{ "39 31 0:34 / /sys/fs/cgroup/cpuacct rw,nosuid - cgroup cpuacct rw,cpuacct", "/sys/fs/cgroup/cpuacct" },
+		{ "39 31 0:34 /docker/4711 /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct", NULL },
+		{ "39 31 0:34 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct2", NULL },
+		{ "39 31 0:34 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,cpuacct", NULL },
+		{ "39 31 0:34 / /sys/fs/cgroup/cpuacct rw -", NULL },
+		{ "39 31 0:34 /", NULL },
+		{ "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text path = { 0 };
+
+		if (booked_mount(text_of(cases[i].line), &path) != (cases[i].path != NULL) || (cases[i].path && !text_is(path, cases[i].path)))
+			fail_msg("%s", cases[i].line);
+	}
 }
 
 /* iowait goes back when a task is woken elsewhere; idle then has gone on by as much. */
@@ -294,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stat_file), cmocka_unit_test(stat_bad),   cmocka_unit_test(same_cpus), cmocka_unit_test(iowait_back),
 		cmocka_unit_test(hotplug),   cmocka_unit_test(began_anew), cmocka_unit_test(no_drift),  cmocka_unit_test(accounting),
+		cmocka_unit_test(waking_up), cmocka_unit_test(cpuacct_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

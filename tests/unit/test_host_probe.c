@@ -458,12 +458,46 @@ static void missing_files(void **state)
 	host_fixture_free(&f);
 }
 
+/* Only the real root of cpuacct's hierarchy is the sum over all tasks. */
+static void waking_up(void **state)
+{
+	struct host_fixture f;
+	int64_t wakeup, capacity, idle;
+	uint64_t flags;
+
+	(void)state;
+	host_fixture_init(&f);
+	host_write(&f, "proc/1/mountinfo", "39 31 0:34 / /sys/fs/cgroup/cpuacct rw - cgroup cpuacct rw,cpuacct\n");
+	host_write(&f, "sys/fs/cgroup/cpuacct/cpuacct.usage", "1000000000\n");
+	assert_int_equal(host_begin(&f), 0);
+	assert_non_null(strstr(f.signals, "ledger.cpu.wakeup=missing")); /* no release_agent: a container's */
+	assert_false(host_posted(&f, "cpu", "wakeup", &wakeup, &flags));
+	host_fixture_free(&f);
+
+	host_fixture_init(&f);
+	host_write(&f, "proc/1/mountinfo", "39 31 0:34 / /sys/fs/cgroup/cpuacct rw - cgroup cpuacct rw,cpuacct\n");
+	host_write(&f, "sys/fs/cgroup/cpuacct/cpuacct.usage", "1000000000\n");
+	host_write(&f, "sys/fs/cgroup/cpuacct/release_agent", "\n");
+	assert_int_equal(host_begin(&f), 0);
+	assert_non_null(strstr(f.signals, "ledger.cpu.wakeup=ok"));
+	usleep(100000);
+	host_write(&f, "sys/fs/cgroup/cpuacct/cpuacct.usage", "1050000000\n");
+	host_write_stat(&f, "cpu0 12 0 11 1006 10 0 0 1 0 0\ncpu1 10 0 10 1004 12 0 1 0 0 0\n", "cpu  22 0 21 2010 20 0 1 1 0 0");
+	host_step(&f);
+	assert_true(host_posted(&f, "cpu", "wakeup", &wakeup, &flags));
+	assert_int_equal(flags, 0);
+	assert_true(host_posted(&f, "cpu", "capacity", &capacity, &flags));
+	assert_true(host_posted(&f, "cpu", "idle", &idle, &flags));
+	assert_int_equal(wakeup, capacity - idle - 50000000);
+	host_fixture_free(&f);
+}
+
 /* Every signal is said in start(), each with how. */
 static void signals(void **state)
 {
 	static const char *const all[] = {
 		"host.cpu", "host.load", "host.memory", "host.paging", "host.disk", "host.network", "host.filesystem", "host.temperature",
-		"host.energy", "host.identity", "host.cloud", "ledger.cpu.idle", "ledger.cpu.irq", "ledger.cpu.steal", "ledger.net",
+		"host.energy", "host.identity", "host.cloud", "ledger.cpu.idle", "ledger.cpu.irq", "ledger.cpu.steal", "ledger.cpu.wakeup", "ledger.net",
 	};
 	struct host_fixture f;
 
@@ -499,7 +533,7 @@ int main(void)
 		cmocka_unit_test(disks),	   cmocka_unit_test(interfaces),     cmocka_unit_test(no_double_count),
 		cmocka_unit_test(in_a_container),  cmocka_unit_test(identity),	     cmocka_unit_test(sensors),
 		cmocka_unit_test(bad_options),	   cmocka_unit_test(missing_files),  cmocka_unit_test(signals),
-		cmocka_unit_test(older_host),
+		cmocka_unit_test(older_host), cmocka_unit_test(waking_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

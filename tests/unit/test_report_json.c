@@ -101,7 +101,7 @@ static void books(void **state)
 	json_t *json = json_of("success");
 
 	(void)state;
-	check_keys(at(json, "ledger"), (const char *const[]) { "interval_ns", "capacity_ns", "idle_ns", "steal_ns", "irq_ns", "kernel_ns",
+	check_keys(at(json, "ledger"), (const char *const[]) { "interval_ns", "capacity_ns", "idle_ns", "wakeup_ns", "steal_ns", "irq_ns", "kernel_ns",
 							       "attributed_ns", "excluded_ns", "unattributed_ns", "accounts", NULL });
 	assert_int_equal(integer(json, "ledger.capacity_ns"), 5784 * (int64_t)REPORTS_S);
 	assert_int_equal(integer(json, "ledger.attributed_ns"), 3562 * (int64_t)REPORTS_S);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host/booked.c - by a program where the kernel lets one read the variable, else from
+ * the root of version 1's hierarchy of cpuacct, if there is one.
+ */
+#include "booked.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "booked.skel.h"
+
+struct booked {
+	struct booked_bpf *bpf; /* NULL: file */
+	uint32_t cpus;
+	int file;
+};
+
+/* "39 31 0:34 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct" */
+bool booked_mount(struct text line, struct text *ret_path)
+{
+	struct text word, type, options = { 0 };
+	unsigned n = 0;
+
+	while (text_word(&line, &word)) {
+		if (n == 3 && !text_is(word, "/"))
+			return false; /* a part of it only: a container's */
+		if (n == 4)
+			*ret_path = word;
+		if (n > 5 && text_is(word, "-"))
+			break;
+		n++;
+	}
+	if (n < 6 || !text_word(&line, &type) || !text_is(type, "cgroup"))
+		return false;
+	while (text_word(&line, &word))
+		options = word;
+	while (options.at < options.end) {
+		const char *comma = memchr(options.at, ',', text_len(options));
+		struct text one = { options.at, comma ? comma : options.end };
+
+		if (text_is(one, "cpuacct"))
+			return true;
+		options.at = comma ? comma + 1 : options.end;
+	}
+	return false;
+}
+
+/* -1: there is none. */
+static int open_file(int root, struct text_buffer *buffer)
+{
+	struct text all, line, where = { 0 };
+	char path[4096];
+
+	if (text_read_at(buffer, root, "proc/1/mountinfo", &all) && text_read_at(buffer, root, "proc/self/mountinfo", &all))
+		return -1;
+	while (text_line(&all, &line)) {
+		if (!booked_mount(line, &where) || text_len(where) < 2)
+			continue;
+		/* a namespace shows its own cgroup as the root; only the real one has this file (cgroup1_base_files) */
+		if (text_format(path, sizeof(path), "%.*s/release_agent", (int)text_len(where) - 1, where.at + 1) &&
+		    faccessat(root, path, F_OK, 0) == 0 &&
+		    text_format(path, sizeof(path), "%.*s/cpuacct.usage", (int)text_len(where) - 1, where.at + 1))
+			return openat(root, path, O_RDONLY | O_CLOEXEC);
+	}
+	return -1;
+}
+
+static int load(struct booked *b)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t ns;
+
+	if (cpus < 0)
+		return cpus;
+	b->cpus = (uint32_t)cpus;
+	b->bpf = booked_bpf__open_and_load();
+	if (!b->bpf)
+		return -errno;
+	return booked_read(b, &ns);
+}
+
+struct booked *booked_new(bool variable, int root, struct text_buffer *buffer, const char **ret_why)
+{
+	struct booked *b = calloc(1, sizeof(*b));
+	int err = -ENOENT;
+
+	if (!b) {
+		*ret_why = "no memory";
+		return NULL;
+	}
+	b->file = open_file(root, buffer);
+	if (b->file >= 0)
+		return b;
+	if (variable)
+		err = load(b);
+	if (!err)
+		return b;
+	if (err == -EPERM || err == -EACCES)
+		*ret_why = "not allowed to run a program that reads root_cpuacct_cpuusage (needs CAP_BPF and CAP_PERFMON), "
+			   "and there is no hierarchy of cpuacct: such time is unattributed";
+	else
+		*ret_why = "no program can read root_cpuacct_cpuusage here (needs CONFIG_CGROUP_CPUACCT and CONFIG_KALLSYMS_ALL, since 5.17), "
+			   "and there is no hierarchy of cpuacct: such time is unattributed";
+	return booked_free(b);
+}
+
+struct booked *booked_free(struct booked *b)
+{
+	if (!b)
+		return NULL;
+	booked_bpf__destroy(b->bpf);
+	if (b->file >= 0)
+		close(b->file);
+	free(b);
+	return NULL;
+}
+
+static int read_file(int fd, uint64_t *ret_ns)
+{
+	char line[32];
+	ssize_t n = pread(fd, line, sizeof(line), 0);
+	struct text t = { line, line + (n > 0 ? n : 0) }, first;
+
+	if (n < 0)
+		return -errno;
+	return text_line(&t, &first) && text_u64(&first, ret_ns) ? 0 : -EBADMSG;
+}
+
+static int run_program(struct booked *b, uint64_t *ret_ns)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t first = 0; first < b->cpus; first += BOOKED_CPUS) {
+		uint64_t args[1] = { first };
+		LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
+		int err = bpf_prog_test_run_opts(bpf_program__fd(b->bpf->progs.add_up), &run);
+
+		if (err)
+			return err;
+		sum += b->bpf->bss->booked_ns;
+	}
+	*ret_ns = sum;
+	return 0;
+}
+
+int booked_read(struct booked *b, uint64_t *ret_ns)
+{
+	return b->bpf ? run_program(b, ret_ns) : read_file(b->file, ret_ns);
+}
+
+const char *booked_how(const struct booked *b)
+{
+	return b->bpf ? "root_cpuacct_cpuusage, by a program that is run: what is neither asleep nor booked on a task" :
+			"cpuacct.usage of the root: what is neither asleep nor booked on a task";
+}
