@@ -144,4 +144,5 @@ const struct skep_stream *const proc_streams[N_STREAMS] = {
 	[STREAM_LIVE] = &live_stream,
 	[STREAM_OOM] = &oom_stream,
 	[STREAM_LEDGER] = &ledger_stream,
+	[STREAM_OPENS] = &proc_opens_stream,
 };

@@ -198,6 +198,7 @@ static void proc_sample(struct skep_instance *inst, void *state)
 	struct proc_state *st = state;
 
 	check_misses(inst, st);
+	opens_sample(inst, st);
 	sweep(inst, st);
 	proc_threads_clean(st);
 }
@@ -208,6 +209,7 @@ static void proc_flush(struct skep_instance *inst, void *state)
 
 	proc_drain(inst, st, 0);
 	proc_pending_run(inst, st, THREADS_AGE_FLUSH_NS);
+	opens_sample(inst, st);
 	if (st->resync)
 		sweep(inst, st);
 }
@@ -259,6 +261,7 @@ static int proc_start(struct skep_instance *inst, void *state)
 	if (err)
 		goto out;
 	proc_signals(inst, st);
+	opens_start(inst, st);
 	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
 	return 0;
 out:
@@ -271,6 +274,7 @@ static void proc_stop(struct skep_instance *inst, void *state)
 {
 	struct proc_state *st = state;
 
+	opens_close(st);
 	if (!st->bpf)
 		return;
 	proc_sweep_end(inst, st, false);
@@ -286,6 +290,7 @@ static void proc_close(struct skep_instance *inst, void *state)
 	struct proc_state *st = state;
 
 	(void)inst;
+	opens_close(st);
 	proc_pending_free(st);
 	free(st->sweep_buffer);
 	st->sweep_buffer = NULL;
@@ -298,6 +303,11 @@ static const struct skep_option options[] = {
 	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct proc_state, opt_drain_ns), .default_value = "100ms",
 	  .min = 1000000, .max = 5000000000,
 	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
+	{ .name = "opens_rows", .type = SKEP_O_INT, .offset = offsetof(struct proc_state, opt_opens_rows), .default_value = "32768",
+	  .min = 1024, .max = 1 << 20,
+	  .help = "detail opens: files times processes that are kept at a time; 150 bytes each while it is attached, and the path" },
+	{ .name = "opens_all", .type = SKEP_O_BOOL, .offset = offsetof(struct proc_state, opt_opens_all), .default_value = "false",
+	  .help = "detail opens: also directories, devices, pipes and what is in /proc and /sys, not only files that hold data" },
 	{ 0 },
 };
 
@@ -322,5 +332,10 @@ static const struct skep_plugin proc_plugin = {
 	.stop = proc_stop,
 	.close = proc_close,
 	.flush = proc_flush,
+	.details = opens_details,
+	.detail_size = sizeof(struct skep_detail),
+	.n_details = OPENS_DETAILS,
+	.attach = opens_attach,
+	.detach = opens_detach,
 };
 SKEP_PLUGIN(proc_plugin, SKEP_KIND_PROBE, "proc", PACKAGE_VERSION)

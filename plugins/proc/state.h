@@ -8,10 +8,11 @@
 #include <skep/path.h>
 #include <skep/plugin.h>
 
+#include "opens_state.h"
 #include "proc.h"
 
 /* Index in the plugin's table of streams. */
-enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER, N_STREAMS };
+enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER, STREAM_OPENS, N_STREAMS };
 extern const struct skep_stream *const proc_streams[N_STREAMS];
 
 #define PAGE_BYTES(pages_) ((uint64_t)(pages_)*st->page_size)
@@ -45,6 +46,8 @@ struct proc_state {
 	/* options */
 	uint64_t opt_ring_bytes;
 	uint64_t opt_drain_ns;
+	int64_t opt_opens_rows;
+	bool opt_opens_all;
 
 	const struct skep_host *host;
 	struct skep_instance *inst; /* for the ring's callback */
@@ -78,6 +81,8 @@ struct proc_state {
 	size_t n_groups, groups_room;
 	struct proc_others others_begin;
 	struct scratch scratch;
+
+	struct opens opens;
 };
 
 /* decode.c: bytes of the ring or of the iterator into records; never trusts a length. */

@@ -365,6 +365,57 @@ struct bpf_iter__task_file {
 	struct file *file;
 };
 
+/* ---- files ----------------------------------------------------------------- */
+
+struct super_block {
+	__u32 s_dev;
+	unsigned long s_magic;
+};
+
+struct inode___file {
+	unsigned short i_mode;
+	unsigned long i_ino; /* __u64 in 7.2 */
+	__u32 i_generation;
+	struct super_block *i_sb;
+};
+
+struct file___open {
+	unsigned int f_mode;
+	struct inode___file *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct thread_info {
+	__u32 status; /* x86 */
+};
+
+struct task_struct___files {
+	struct thread_info thread_info;
+	struct files_struct *files;
+};
+
+struct filename {
+	const char *name;
+};
+
+struct pt_regs___x86 {
+	unsigned long r10, bx, cx, dx, si, di, orig_ax;
+};
+
+struct pt_regs___arm64 {
+	__u64 regs[31];
+	__u64 orig_x0;
+	int syscallno;
+};
+
 #ifndef BPF_NO_PRESERVE_ACCESS_INDEX
 #pragma clang attribute pop
 #endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * skep/files.h - what a probe's kernel side and its user space share about files: rows by
+ * process and file in a BPF hash, and each row's path, sent once through a ring.
+ * Kernel side: skep/bpf/files.bpf.h.  User space: skep/filetable.h.
+ */
+#ifndef SKEP_FILES_H
+#define SKEP_FILES_H
+
+#include <linux/types.h>
+
+/* Key of a row; without padding. */
+struct skep_file_key {
+	__u64 start_ns; /* of the process */
+	__u64 ino;      /* of the file; where there is none (an open that failed) a hash of its path */
+	__u32 pid;      /* tgid */
+	__u32 dev;      /* as the kernel has it; 0 with a hash */
+	__u32 generation; /* of the inode: its number is given to another file when this one is gone */
+	__u32 group;    /* whose row it is: the number of an attachment */
+	__u32 what;     /* the probe's own: an operation, an error */
+	__u32 reserved; /* 0 */
+};
+
+/* A row's value begins with it. */
+struct skep_file_head {
+	__u64 id;       /* by which its path comes; never 0, never used again */
+	__u64 first_ns; /* boot time */
+	__u32 told;     /* its path has been sent */
+	__u32 reserved;
+};
+
+#define SKEP_FILE_CUT 1u   /* the path is longer than what has been walked: its beginning is missing */
+#define SKEP_FILE_GIVEN 2u /* given_len bytes follow the components: the path as the program gave it, NUL included */
+
+/* The ring's record, and behind it path_len bytes of components, leaf first (skep/bpf/path.bpf.h), then given_len bytes. */
+struct skep_file_path {
+	__u64 id;
+	struct skep_file_key key;
+	__u32 path_len;
+	__u32 given_len;
+	__u32 flags; /* SKEP_FILE_* */
+	__u32 reserved;
+};
+
+#endif

@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/opens.sh - the detail "opens" on the live kernel, through skepd: each open of
+# tests/exact/opens.c is counted once, by its process and path, and nothing else is; of one
+# process only its own; afterwards no program is left.
+# Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
+set -eu
+[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-opens.XXXXXX")
+skepd='' driver='' host='' pid=''
+cleanup() {
+	for p in $host $pid $driver $skepd; do kill "$p" 2>/dev/null || :; done
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+die() { echo "not ok - $*"; cat "$work/log"; exit 1; }
+# until_log WHAT TEXT
+until_log() {
+	i=0
+	until grep -q -- "$2" "$work/log"; do
+		i=$((i + 1))
+		[ $i -lt 150 ] || die "$1"
+		sleep 0.1
+	done
+}
+
+cat >"$work/conf" <<CONF
+{ "interval": "500ms",
+  "probes": [ { "plugin": "proc", "required": true } ],
+  "sinks": [ { "plugin": "file", "path": "$work/out" } ],
+  "control": { "socket": "$work/socket" } }
+CONF
+"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
+skepd=$!
+until_log "skepd did not start" collects
+mkdir "$work/files"
+files=$(cd "$work/files" && pwd -P)
+mkfifo "$work/go"
+"$EXACT_BIN/opens" "$files" <"$work/go" >"$work/did" &
+driver=$!
+exec 3>"$work/go"
+"$SKEP" attach opens --for 60s --json --socket "$work/socket" >"$work/host" 2>&1 &
+host=$!
+until_log "not attached to the host" 'opens attached to host'
+"$SKEP" attach opens --pid $driver --for 60s --json --socket "$work/socket" >"$work/pid" 2>&1 &
+pid=$!
+until_log "not attached to a process" 'opens attached to pid'
+"$SKEP" doctor --json --socket "$work/socket" >"$work/doctor" 2>&1 || :
+echo >&3
+exec 3>&-
+wait $driver || die "the driver: status $?"
+driver=''
+until_log "the detail did not end with its process" 'opens detached from pid .*: the process has ended'
+kill -INT $host
+wait $host || die "skep attach: $(cat "$work/host")"
+wait $pid || die "skep attach --pid: $(cat "$work/pid")"
+host='' pid=''
+"$SKEP" doctor --socket "$work/socket" >"$work/after" 2>&1 || :
+kill -TERM $skepd
+wait $skepd || die "skepd: status $?"
+skepd=''
+grep -q 'proc.opens *off' "$work/after" || die "the hook is still said to be there: $(cat "$work/after")"
+
+/usr/bin/python3 - "$work" <<'END_OF_PYTHON'
+import collections, json, os, sys
+work = sys.argv[1]
+signal = next(s for p in json.load(open(work + "/doctor"))["plugins"] for s in p.get("signals", []) if s["name"] == "proc.opens")
+fexit = signal["how"].startswith("fexit")
+bad = []
+if signal["state"] != ("ok" if fexit else "partial"):
+    bad.append(f"while attached the signal is {signal}")
+
+wanted, pids = collections.defaultdict(lambda: [0] * 4), []
+for line in open(work + "/did"):
+    way, pid, *numbers, error, path = line.rstrip("\n").split(" ", 7)
+    if int(pid) not in pids:
+        pids.append(int(pid))
+    if way == "uring" and not fexit:
+        continue  # not to be seen at system calls, and said so
+    row = wanted[(int(pid), "" if error == "-" else error, path)]
+    for i in range(4):
+        row[i] += int(numbers[i])
+
+def counted(name):
+    rows, lost = collections.defaultdict(lambda: [0] * 4), 0
+    for line in open(work + "/" + name):
+        r = json.loads(line)
+        if r.get("stream") != "proc.opens":
+            continue
+        row = rows[(int(r["upid"].split("-")[1]), r["error.type"], r["file.path"])]
+        for i, field in enumerate(("opens", "writes", "created", "failed")):
+            row[i] += r[field]
+    return rows
+
+def compare(what, want, got):
+    for key in sorted(set(want) | set(got)):
+        if want.get(key) != got.get(key):
+            bad.append(f"{what}: {key}: opens, writes, created, failed {want.get(key)}, counted {got.get(key)}")
+
+everybody = counted("host")
+compare("of the host", dict(wanted), {k: v for k, v in everybody.items() if k[0] in pids})
+compare("of the process", {k: v for k, v in wanted.items() if k[0] == pids[0]}, dict(counted("pid")))
+lost = [line for line in open(work + "/out") if '"loss"' in line and '"proc.opens"' in line]
+if lost:
+    bad.append(f"lost: {lost}")
+print(f"{signal['how']}: {sum(sum(v) for v in wanted.values())} numbers of {len(wanted)} files, {len(pids)} processes; "
+      f"{len(everybody) - len(wanted)} files of others beside them")
+for b in bad:
+    print("not ok -", b)
+sys.exit(bool(bad))
+END_OF_PYTHON
+echo "ok - every open is counted once, by process and path"
