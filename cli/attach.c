@@ -169,7 +169,7 @@ static int line_in(struct attached *a, json_t *line)
 			err = -EIO;
 	} else if (!end) {
 		err = series_add(a->set, line);
-		if (err == 0 && !a->options->quiet)
+		if (err == 0 && !a->options->quiet && !series_many(a->set))
 			err = series_line(a->set, line, &a->paint);
 		fflush(stdout);
 	}

@@ -11,33 +11,14 @@
 #include <string.h>
 
 #include "cli/answer.h"
-#include "cli/histogram.h"
 #include "cli/human.h"
+#include "cli/series_priv.h"
 #include "cli/text.h"
 
-#define FIELDS_MOST 64u
-#define SERIES_MOST 256u /* more things than a person reads; the rest is one more, "all others" */
-
-enum field_kind { FIELD_SKIP, FIELD_LABEL, FIELD_NUMBER, FIELD_HIST };
-
-struct field {
-	const char *name, *unit;
-	enum field_kind kind;
-	bool add; /* delta; else the last one counts */
-};
-
-struct series {
-	struct series *next;
-	char *label;
-	double numbers[FIELDS_MOST];
-	struct histogram *hists[FIELDS_MOST];
-};
-
-struct series_set {
-	struct field fields[FIELDS_MOST];
-	size_t n_fields, n;
-	struct series *first, **last;
-};
+/* More things than a person reads, and of a table, which is sorted, than matter; the rest is one more, "all others". */
+#define SERIES_MOST 256u
+#define SERIES_MOST_TABLE 65536u
+#define OTHERS "all others"
 
 static bool is_number(const char *type)
 {
@@ -62,14 +43,21 @@ struct series_set *series_new(const json_t *stream)
 {
 	const json_t *fields = json_object_get(stream, "fields"), *one;
 	struct series_set *set = calloc(1, sizeof(*set));
+	bool hists = false, files = false;
 	size_t i;
 
 	if (!set)
 		return NULL;
 	set->last = &set->first;
 	json_array_foreach(fields, i, one)
-		if (set->n_fields < FIELDS_MOST)
+		if (set->n_fields < SERIES_FIELDS_MOST)
 			set->fields[set->n_fields++] = read_field(one);
+	for (i = 0; i < set->n_fields; i++) {
+		hists |= set->fields[i].kind == FIELD_HIST;
+		files |= strcmp(set->fields[i].name, "file.path") == 0;
+	}
+	/* Nothing to draw, or as many things as there are files. */
+	set->table = !hists || files;
 	return set;
 }
 
@@ -79,8 +67,8 @@ struct series_set *series_free(struct series_set *set)
 		struct series *s = set->first;
 
 		set->first = s->next;
-		for (size_t i = 0; i < FIELDS_MOST; i++)
-			free(s->hists[i]);
+		for (size_t i = 0; i < set->n_fields; i++)
+			free(s->values[i].hist);
 		free(s->label);
 		free(s);
 	}
@@ -117,8 +105,19 @@ static void put_process(FILE *f, const json_t *record, const char **between)
 	}
 }
 
+/* Processes of one tool are one thing here: a hundred compilers open the same header. */
+static void put_tool(FILE *f, const json_t *record)
+{
+	const char *tool = answer_text(record, "tool"), *between = "";
+
+	if (*tool)
+		fputs(tool, f);
+	else
+		put_process(f, record, &between);
+}
+
 /* To be freed; NULL: no memory. */
-static char *label_of(const struct series_set *set, const json_t *record)
+static char *label_of(const struct series_set *set, bool table, const json_t *record, size_t *ret_len)
 {
 	const char *between = "";
 	char *label = NULL;
@@ -127,19 +126,27 @@ static char *label_of(const struct series_set *set, const json_t *record)
 
 	if (!f)
 		return NULL;
-	put_process(f, record, &between);
+	if (table)
+		put_tool(f, record);
+	else
+		put_process(f, record, &between);
 	for (size_t i = 0; i < set->n_fields; i++) {
 		const json_t *value = json_object_get(record, set->fields[i].name);
 
-		if (set->fields[i].kind != FIELD_LABEL || !value || json_is_null(value) || json_is_array(value))
+		if (set->fields[i].kind != FIELD_LABEL)
 			continue;
-		if (json_is_string(value) && !*json_string_value(value))
+		if (table)
+			fputc('\0', f);
+		if (!value || json_is_null(value) || json_is_array(value) || (json_is_string(value) && !*json_string_value(value)))
 			continue;
-		fprintf(f, "%s%s ", between, set->fields[i].name);
+		if (!table)
+			fprintf(f, "%s%s ", between, set->fields[i].name);
 		put_value(f, value);
 		between = ", ";
 	}
-	if (fclose(f) != 0) {
+	if (fclose(f) == 0) {
+		*ret_len = size;
+	} else {
 		free(label);
 		return NULL;
 	}
@@ -148,52 +155,83 @@ static char *label_of(const struct series_set *set, const json_t *record)
 
 /* ---- added up ------------------------------------------------------------------------ */
 
-static struct series *find(struct series_set *set, char *label_taken)
+static struct series **bucket_of(struct series_set *set, const char *label, size_t len)
 {
-	struct series *s;
+	uint32_t h = 2166136261u; /* FNV-1a */
 
-	for (s = set->first; s; s = s->next)
-		if (strcmp(s->label, label_taken) == 0) {
-			free(label_taken);
-			return s;
-		}
-	if (set->n >= SERIES_MOST) {
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)label[i]) * 16777619u;
+	return &set->buckets[h % SERIES_BUCKETS];
+}
+
+static struct series *series_of(struct series_set *set, const char *label, size_t len)
+{
+	struct series *s = *bucket_of(set, label, len);
+
+	while (s && (s->others || s->label_len != len || memcmp(s->label, label, len) != 0))
+		s = s->chain;
+	return s;
+}
+
+static struct series *others(const struct series_set *set)
+{
+	struct series *s = set->first;
+
+	while (s && !s->others)
+		s = s->next;
+	return s;
+}
+
+static struct series *find(struct series_set *set, char *label_taken, size_t len)
+{
+	struct series *s = series_of(set, label_taken, len), **bucket;
+	bool full = set->n >= (set->table ? SERIES_MOST_TABLE : SERIES_MOST);
+
+	if (!s && full) {
+		s = others(set);
 		free(label_taken);
-		label_taken = strdup("all others");
-		for (s = set->first; s && label_taken; s = s->next)
-			if (strcmp(s->label, label_taken) == 0) {
-				free(label_taken);
-				return s;
-			}
+		label_taken = s ? NULL : strdup(OTHERS);
+		len = strlen(OTHERS);
 	}
-	s = label_taken ? calloc(1, sizeof(*s)) : NULL;
+	if (s) {
+		if (!full || !s->others)
+			free(label_taken);
+		return s;
+	}
+	s = label_taken ? calloc(1, sizeof(*s) + set->n_fields * sizeof(s->values[0])) : NULL;
 	if (!s) {
 		free(label_taken);
 		return NULL;
 	}
 	s->label = label_taken;
+	s->label_len = len;
+	s->others = full;
+	bucket = bucket_of(set, label_taken, len);
+	s->chain = *bucket;
+	*bucket = s;
 	*set->last = s;
 	set->last = &s->next;
 	set->n++;
 	return s;
 }
 
-static int add_hist(struct series *s, size_t i, bool add, const json_t *value)
+static int add_hist(struct series_value *v, bool add, const json_t *value)
 {
-	if (!s->hists[i])
-		s->hists[i] = calloc(1, sizeof(*s->hists[i]));
-	if (!s->hists[i])
+	if (!v->hist)
+		v->hist = calloc(1, sizeof(*v->hist));
+	if (!v->hist)
 		return -ENOMEM;
 	if (!add)
-		memset(s->hists[i], 0, sizeof(*s->hists[i]));
-	histogram_add(s->hists[i], value); /* of another form: left out */
+		memset(v->hist, 0, sizeof(*v->hist));
+	histogram_add(v->hist, value); /* of another form: left out */
 	return 0;
 }
 
 int series_add(struct series_set *set, const json_t *record)
 {
-	char *label = label_of(set, record);
-	struct series *s = label ? find(set, label) : NULL;
+	size_t len = 0;
+	char *label = label_of(set, set->table, record, &len);
+	struct series *s = label ? find(set, label, len) : NULL;
 	int err = s ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < set->n_fields && err == 0; i++) {
@@ -201,9 +239,9 @@ int series_add(struct series_set *set, const json_t *record)
 		const json_t *value = json_object_get(record, f->name);
 
 		if (f->kind == FIELD_NUMBER && json_is_number(value))
-			s->numbers[i] = (f->add ? s->numbers[i] : 0) + json_number_value(value);
+			s->values[i].number = (f->add ? s->values[i].number : 0) + json_number_value(value);
 		else if (f->kind == FIELD_HIST && value)
-			err = add_hist(s, i, f->add, value);
+			err = add_hist(&s->values[i], f->add, value);
 	}
 	return err;
 }
@@ -233,7 +271,8 @@ static void print_hist_line(const struct histogram *h, const char *unit, const s
 int series_line(const struct series_set *set, const json_t *record, const struct paint *p)
 {
 	const char *time = answer_text(record, "time");
-	char *label = label_of(set, record);
+	size_t len = 0;
+	char *label = label_of(set, false, record, &len);
 
 	if (!label)
 		return -ENOMEM;
@@ -258,22 +297,29 @@ int series_line(const struct series_set *set, const json_t *record, const struct
 	return 0;
 }
 
+bool series_many(const struct series_set *set)
+{
+	return set->table;
+}
+
 int series_print(const struct series_set *set, const struct paint *p)
 {
+	if (set->table)
+		return series_table_print(set, p);
 	for (const struct series *s = set->first; s; s = s->next) {
 		fputc('\n', p->out);
 		answer_print(p, INK_BOLD, *s->label ? s->label : "all");
 		for (size_t i = 0; i < set->n_fields; i++)
 			if (set->fields[i].kind == FIELD_NUMBER)
-				print_number(&set->fields[i], s->numbers[i], p);
+				print_number(&set->fields[i], s->values[i].number, p);
 		fputc('\n', p->out);
 		for (size_t i = 0; i < set->n_fields; i++) {
-			if (!s->hists[i])
+			if (!s->values[i].hist)
 				continue;
 			answer_print(p, INK_DIM, set->fields[i].name);
-			print_hist_line(s->hists[i], set->fields[i].unit, p);
+			print_hist_line(s->values[i].hist, set->fields[i].unit, p);
 			fputc('\n', p->out);
-			histogram_print(s->hists[i], set->fields[i].unit, p, 2);
+			histogram_print(s->values[i].hist, set->fields[i].unit, p, 2);
 		}
 	}
 	return 0;

@@ -7,6 +7,7 @@
 #define SKEP_CLI_SERIES_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "cli/paint.h"
 
@@ -19,7 +20,9 @@ struct series_set *series_free(struct series_set *);
 int series_add(struct series_set *, const json_t *record);
 /* One record as one line: time, what it is about, figures. 0 or -ENOMEM. */
 int series_line(const struct series_set *, const json_t *record, const struct paint *);
-/* All of it: figures and bars for each thing. 0 or -ENOMEM. */
+/* Its records are about many things, files for one: all of them are a table, and single ones too many to read. */
+bool series_many(const struct series_set *);
+/* All of it: figures and bars for each thing, or a table, those with the most first. 0 or -ENOMEM. */
 int series_print(const struct series_set *, const struct paint *);
 
 #endif

@@ -129,12 +129,79 @@ static void bounded(void **state)
 	json_decref(stream);
 }
 
+/* clang-format off */
+static const char table_text[] = "{\"name\":\"t\",\"fields\":["
+	FIELD("detail.id", "u64", "attribute", "") ","
+	FIELD("file.path", "str", "attribute", "") ","
+	FIELD("error.type", "str", "attribute", "") ","
+	FIELD("opens", "u64", "delta", "{open}") ","
+	FIELD("failed", "u64", "delta", "{open}") "]}";
+/* clang-format on */
+
+#define OPENED(upid_, tool_, path_, error_, opens_, failed_)                                                     \
+	"{\"stream\":\"t\",\"detail.id\":1,\"upid\":\"" upid_ "\",\"tool\":\"" tool_ "\",\"file.path\":\"" path_ \
+	"\",\"error.type\":\"" error_ "\",\"opens\":" opens_ ",\"failed\":" failed_ "}"
+
+/* Without distributions: a row for each thing, the processes of a tool together, those with the most first. */
+static void table(void **state)
+{
+	json_t *stream = json(table_text);
+	struct series_set *set = series_new(stream);
+	char *text;
+
+	(void)state;
+	assert_true(series_many(set));
+	add(set, OPENED("12345678-42-ff", "cc1", "/usr/include/stdio.h", "", "3", "0"));
+	add(set, OPENED("12345678-43-ff", "cc1", "/usr/include/stdio.h", "", "4", "0"));
+	add(set, OPENED("12345678-42-ff", "cc1", "/x/stdio.h", "ENOENT", "0", "1200"));
+	add(set, OPENED("12345678-44-ff", "", "/a/long/way/down/to/the/very/last/file/\\u001b[31m", "", "9", "0"));
+	text = printed(set);
+	assert_string_equal(text, "\n"
+				  "opens  failed  process  error.type  file.path\n"
+				  "    -   1,200  cc1      ENOENT      /x/stdio.h\n"
+				  "    9       -  pid 44               ...y/down/to/the/very/last/file/\\x1b[31m\n"
+				  "    7       -  cc1                  /usr/include/stdio.h\n");
+	free(text);
+	series_free(set);
+	json_decref(stream);
+}
+
+/* What nobody reads is summed up, so that nothing is left out of the columns. */
+static void table_bounded(void **state)
+{
+	json_t *stream = json(table_text);
+	struct series_set *set = series_new(stream);
+	char record[400], *text;
+	unsigned lines = 0;
+
+	(void)state;
+	for (int i = 1; i <= 70000; i++) {
+		snprintf(record, sizeof(record), OPENED("12345678-42-ff", "sh", "/f%d", "", "%d", "0"), i, i <= 100 ? i : 1);
+		add(set, record);
+	}
+	text = printed(set);
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 1 + 1 + 40 + 1);
+	assert_non_null(strstr(text, "  100  "));
+	assert_non_null(strstr(text, "   61  "));
+	assert_null(strstr(text, "   60  "));
+	/* 1 + ... + 60, and one each of the others */
+	assert_non_null(strstr(text, "71,730  "));
+	assert_non_null(strstr(text, "65497 more\n"));
+	free(text);
+	series_free(set);
+	json_decref(stream);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(put_together),
 		cmocka_unit_test(lines),
 		cmocka_unit_test(bounded),
+		cmocka_unit_test(table),
+		cmocka_unit_test(table_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
