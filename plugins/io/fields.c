@@ -183,6 +183,41 @@ static const struct skep_stream ledger_stream = {
 	.fields = ledger_fields,
 };
 
+#define I(m_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct iolat_record, m_, name_, type_, sem_, unit_, help_)
+static const struct skep_field iolat_fields[] = {
+	I(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "of the attachment that asked"),
+	I(device, "device", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "name of the whole device, as in /sys/block"),
+	I(operation, "operation", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "read, write, discard, flush, other (pass-through)"),
+	I(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests done, since the record before"),
+	I(bytes, "bytes", SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
+	I(errors, "errors", SKEP_T_U64, SKEP_S_DELTA, "{error}", "of them failed"),
+	I(sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time of all of them"),
+	I(duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns", "from when a request was made until it was done; fewer than count where the kernel takes no times"),
+	I(queue, "queue", SKEP_T_HIST, SKEP_S_DELTA, "ns", "of it, until the driver got the request; empty where the queue does not note that"),
+	I(service, "service", SKEP_T_HIST, SKEP_S_DELTA, "ns", "of it, from then until it was done; likewise"),
+};
+
+static const struct skep_stream iolat_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "io.iolat",
+	.help = "detail iolat: how long block requests took, by device and operation",
+	.role = SKEP_ROLE_DETAIL,
+	.record_size = sizeof(struct iolat_record),
+	.n_fields = COUNT(iolat_fields),
+	.flags = SKEP_STREAM_SAMPLE,
+	.fields = iolat_fields,
+};
+
+const struct skep_detail io_details[N_DETAILS] = {
+	[DETAIL_IOLAT] = {
+		.name = "iolat",
+		.help = "how long block requests take, by device and operation; one more program for each request of the host",
+		.stream = STREAM_IOLAT,
+		.scopes = SKEP_SCOPE_ANY,
+	},
+};
+
 const struct skep_stream *const io_streams[N_STREAMS] = {
 	[STREAM_DISK] = &disk_stream,
 	[STREAM_CGROUP] = &cgroup_stream,
@@ -190,4 +225,5 @@ const struct skep_stream *const io_streams[N_STREAMS] = {
 	[STREAM_PAGING] = &paging_stream,
 	[STREAM_FS] = &fs_stream,
 	[STREAM_LEDGER] = &ledger_stream,
+	[STREAM_IOLAT] = &iolat_stream,
 };

@@ -29,10 +29,14 @@ const volatile __u32 merge_bio_arg;    /* block_bio_frontmerge(q, rq, bio) up to
 const volatile __u32 bucket_mask;
 const volatile __u32 shard_mask;
 
+/* Set by user space while a detail is attached that wants to be told of each request. */
+__u32 details_wanted;
+
 #define WAYS 4
-#define WHO_KERNEL 0x40000000u   /* pids have 22 bits at the most (PID_MAX_LIMIT) */
-#define WHO_EXCLUDED 0x20000000u
-#define WHO_PID 0x003fffffu
+#define WHO_KERNEL 0x40000000u
+#define WHO_PID 0x003fffffu      /* pids have 22 bits at the most (PID_MAX_LIMIT) */
+#define WHO_VERDICT_SHIFT 22     /* above them its byte in the verdict map */
+#define VERDICT_OF_WHO(who_) ((who_) >> WHO_VERDICT_SHIFT & 0xff)
 
 struct slot {
 	__u64 request; /* or its first bio; 0: free */
@@ -89,6 +93,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } reclaiming SEC(".maps");
+
+/* For the programs of details. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_done);
+} done SEC(".maps");
 
 /* One a CPU by index, mapped into user space. */
 struct {
@@ -253,7 +265,7 @@ static __always_inline int made(__u64 request)
 	if (w.flags & PF_KTHREAD)
 		slot_take(request, 0, 0, WHO_KERNEL);
 	else
-		slot_take(request, w.start_ns, w.cgroup_id, tgid | (excluded(tgid) ? WHO_EXCLUDED : 0));
+		slot_take(request, w.start_ns, w.cgroup_id, (tgid & WHO_PID) | (__u32)verdict_of(tgid) << WHO_VERDICT_SHIFT);
 	return 0;
 }
 
@@ -426,10 +438,8 @@ static __always_inline void hist_add(__u64 *slots, __u32 n, __u64 value)
 		ADD(slots[slot], 1);
 }
 
-static __always_inline void add_device(struct io_device *d, struct request *rq, __u32 by, __u32 bytes, __u64 now, __u64 latency)
+static __always_inline void add_device(struct io_device *d, __u32 bytes, __u64 latency, __u64 service)
 {
-	__u64 service = rq->io_start_time_ns;
-
 	ADD(d->operations, 1);
 	hist_add(d->size, IO_SIZE_SLOTS, bytes);
 	if (latency) {
@@ -437,10 +447,30 @@ static __always_inline void add_device(struct io_device *d, struct request *rq, 
 		ADD(d->latency_ns, latency);
 		hist_add(d->latency, IO_LATENCY_SLOTS, latency);
 	}
-	if (service && service < now) {
+	if (service) {
 		ADD(d->service_operations, 1);
-		ADD(d->service_ns, now - service);
+		ADD(d->service_ns, service);
 	}
+}
+
+/*
+ * The request first: what interrupts us here and completes one as well takes its place, and
+ * whoever is called next for ours will find that it is gone.
+ */
+static __always_inline struct io_done *done_begin(__u64 request)
+{
+	struct io_done *r;
+	__u32 zero = 0;
+
+	if (!details_wanted)
+		return NULL;
+	r = bpf_map_lookup_elem(&done, &zero);
+	if (!r)
+		return NULL;
+	*(volatile __u64 *)&r->request = request;
+	*(volatile __u64 *)&r->pass = r->pass + 1;
+	r->state = IO_DONE_NOTHING;
+	return r;
 }
 
 /* block_rq_complete(rq, error, nr_bytes): the same in all kernels but for the error's type. */
@@ -449,18 +479,18 @@ int on_complete(__u64 *ctx)
 {
 	struct request *rq = (void *)ctx[0];
 	__u32 bytes = ctx[2], left = rq->__data_len;
-	__u64 now, begun, latency = 0, key = 0, writer;
+	__u64 now, begun, latency = 0, service = 0, key = 0, address, writer = 0;
 	__u32 op = op_of(rq->cmd_flags & REQ_OP_MASK), by = IO_BY_UNKNOWN, pid;
 	struct gendisk *disk = disk_of(rq);
 	struct io_device *d;
+	struct io_done *tell;
 	struct slot s = {};
 	int seen;
 
 	/* as a number: see on_start */
-	if (by_bio)
-		key = (__u64)BPF_CORE_READ(rq, bio);
-	else
-		bpf_probe_read_kernel(&key, sizeof(key), &ctx[0]);
+	bpf_probe_read_kernel(&address, sizeof(address), &ctx[0]);
+	key = by_bio ? (__u64)BPF_CORE_READ(rq, bio) : address;
+	tell = done_begin(address);
 	/* without data: the end of a flush that was asked for with a write (REQ_PREFLUSH), which has come already */
 	if (!bytes && op != IO_FLUSH && op != IO_OTHER) {
 		if (key)
@@ -470,14 +500,17 @@ int on_complete(__u64 *ctx)
 	if (!disk)
 		return 0;
 	d = device_of(disk, op);
-	if (!d)
+	if (!d) {
+		if (tell)
+			tell->state = IO_DONE_LOST;
 		return 0;
+	}
 	seen = key ? slot_give(key, &s) : 0;
 	if (bytes < left && seen) /* a part of it: the rest comes later, and is whose this is */
 		slot_take(key, s.start_ns, s.cgroup_id, s.who);
 	pid = s.who & WHO_PID;
 	if (seen)
-		by = s.who & WHO_KERNEL ? IO_BY_KERNEL : s.who & WHO_EXCLUDED ? IO_BY_EXCLUDED : IO_BY_PROCESS;
+		by = s.who & WHO_KERNEL ? IO_BY_KERNEL : VERDICT_OF_WHO(s.who) == VERDICT_EXCLUDED ? IO_BY_EXCLUDED : IO_BY_PROCESS;
 	else if (op == IO_FLUSH)
 		by = IO_BY_KERNEL; /* of the block layer itself: one flush for all who have asked (block/blk-flush.c) */
 
@@ -492,7 +525,10 @@ int on_complete(__u64 *ctx)
 	begun = rq->start_time_ns;
 	if (begun && begun < now)
 		latency = now - begun;
-	add_device(d, rq, by, bytes, now, latency);
+	begun = rq->io_start_time_ns;
+	if (begun && begun < now)
+		service = now - begun;
+	add_device(d, bytes, latency, service);
 
 	if (by == IO_BY_PROCESS) {
 		add_process(pid, s.start_ns, op, bytes, latency);
@@ -501,6 +537,20 @@ int on_complete(__u64 *ctx)
 		writer = writer_of(rq);
 		add_cgroup(writer, writer ? IO_WRITEBACK : IO_UNKNOWN, op, bytes, latency);
 	}
+	if (!tell)
+		return 0;
+	tell->start_ns = s.start_ns;
+	tell->cgroup_id = by == IO_BY_PROCESS ? s.cgroup_id : writer;
+	tell->latency_ns = latency;
+	tell->service_ns = service;
+	tell->dev = (__u32)disk->major << 20 | (__u32)disk->first_minor;
+	tell->op = op;
+	tell->bytes = bytes;
+	tell->pid = pid;
+	tell->by = by;
+	tell->verdict = VERDICT_OF_WHO(s.who);
+	tell->error = ctx[1];
+	tell->state = IO_DONE_WHOLE;
 	return 0;
 }
 

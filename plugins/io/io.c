@@ -71,6 +71,24 @@ static void io_sample(struct skep_instance *inst, void *state)
 	drain(inst, st, true);
 	io_paging_sample(inst, st, now);
 	io_filesystems_sample(inst, st, now);
+	iolat_sample(inst, st, now);
+}
+
+static int io_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
+{
+	struct io_probe *st = state;
+
+	switch (detail) {
+	case DETAIL_IOLAT:
+		return iolat_attach(inst, st, scope);
+	default:
+		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
+	}
+}
+
+static void io_detach(struct skep_instance *inst, void *state, uint64_t id)
+{
+	iolat_detach(inst, state, id);
 }
 
 static void io_flush(struct skep_instance *inst, void *state)
@@ -87,6 +105,7 @@ static int io_open(struct skep_instance *inst, void *state, const struct skep_ho
 	st->c_evicted = host->counter(inst, "issuers_evicted", "requests whose issuer was forgotten because too many were under way");
 	st->c_misses = host->counter(inst, "recursion_misses", "completions whose program was skipped because it was running already");
 	st->c_bad_lines = host->counter(inst, "bad_lines", "lines of /proc that do not parse");
+	st->c_iolat_full = host->counter(inst, "iolat_rows_full", "requests that found no row in the detail iolat: see the option iolat_rows");
 	return 0;
 }
 
@@ -135,6 +154,7 @@ static void io_stop(struct skep_instance *inst, void *state)
 {
 	struct io_probe *st = state;
 
+	iolat_close(st);
 	if (!st->bpf)
 		return;
 	io_bpf__detach(st->bpf); /* hooks off, maps stay */
@@ -149,6 +169,7 @@ static void io_close(struct skep_instance *inst, void *state)
 	struct io_probe *st = state;
 
 	(void)inst;
+	iolat_close(st);
 	if (st->bpf)
 		io_unload(st);
 	close_files(st);
@@ -164,6 +185,9 @@ static const struct skep_option options[] = {
 	{ .name = "cgroups", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_cgroups), .default_value = "4096",
 	  .min = 64, .max = 1 << 20,
 	  .help = "cgroups times kinds of operation (up to 5) that do block I/O; 100 bytes each" },
+	{ .name = "iolat_rows", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_iolat_rows), .default_value = "256",
+	  .min = 16, .max = 1024,
+	  .help = "rows of the detail iolat, one for each attachment, device and kind of operation; 10 KiB each, while it is attached" },
 	{ .name = "delays", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_delays), .default_value = "true",
 	  .help = "read how long threads waited for I/O and memory, where the kernel accounts it (kernel.task_delayacct)" },
 	{ .name = "paging", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_paging), .default_value = "true",
@@ -183,7 +207,7 @@ static const struct skep_plugin io_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "io",
 	.version = PACKAGE_VERSION,
-	.summary = "block I/O of devices, cgroups and processes; reclaim, swap, network file systems",
+	.summary = "block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests take",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),
@@ -196,5 +220,10 @@ static const struct skep_plugin io_plugin = {
 	.stop = io_stop,
 	.close = io_close,
 	.flush = io_flush,
+	.details = io_details,
+	.detail_size = sizeof(struct skep_detail),
+	.n_details = N_DETAILS,
+	.attach = io_attach,
+	.detach = io_detach,
 };
 SKEP_PLUGIN(io_plugin, SKEP_KIND_PROBE, "io", PACKAGE_VERSION)

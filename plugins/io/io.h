@@ -111,6 +111,34 @@ struct io_cgroup {
 	io_count latency_ns;
 };
 
+/* ---- details -------------------------------------------------------------- */
+
+enum io_done_state {
+	IO_DONE_NOTHING = 0, /* a part of it, or the end of a flush that has come already */
+	IO_DONE_WHOLE,
+	IO_DONE_LOST,        /* no room for its device */
+};
+
+/*
+ * A request that is done, as it was found to be: for programs of details, which are called next
+ * for the same request.  One a CPU, written only while `details_wanted`.
+ */
+struct io_done {
+	io_count request;  /* its address; 0: none, or has been read */
+	io_count pass;     /* grows with each: what is read in between two of the same number is whole */
+	io_count start_ns;  /* of the issuer */
+	io_count cgroup_id; /* the issuer's, or the one that the kernel writes back for; 0: not known */
+	io_count latency_ns, service_ns; /* 0: not known */
+	__u32 state;       /* enum io_done_state */
+	__u32 dev;         /* as in io_device_key */
+	__u32 op;
+	__u32 bytes;
+	__u32 pid;         /* of the issuer */
+	__u32 by;          /* enum io_by */
+	__u32 verdict;     /* the issuer's byte when it made the request */
+	__u32 error;
+};
+
 /* ---- what could not be kept ------------------------------------------------- */
 
 struct io_counters {

@@ -272,7 +272,9 @@ int io_load(struct skep_instance *inst, struct io_probe *st)
 		err = refuse(inst, st, err, "attaching the BPF programs");
 		goto out;
 	}
+	st->iolat.writers = hooks.blkcg_v2 && !hooks.memory_v1;
 	io_signals(inst, st, &hooks);
+	iolat_signal(inst, st);
 	return 0;
 out:
 	io_unload(st);

@@ -6,17 +6,22 @@
 #define SKEP_IO_STATE_H
 
 #include <skep/plugin.h>
+#include <skep/scope.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "disk.h"
 #include "fs.h"
 #include "io.h"
+#include "iolat.h"
 #include "levels.h"
 #include "vmstat.h"
 
-enum { STREAM_DISK, STREAM_CGROUP, STREAM_PROCESS, STREAM_PAGING, STREAM_FS, STREAM_LEDGER, N_STREAMS };
+enum { STREAM_DISK, STREAM_CGROUP, STREAM_PROCESS, STREAM_PAGING, STREAM_FS, STREAM_LEDGER, STREAM_IOLAT, N_STREAMS };
 extern const struct skep_stream *const io_streams[N_STREAMS];
+
+enum { DETAIL_IOLAT, N_DETAILS };
+extern const struct skep_detail io_details[N_DETAILS];
 
 /* A device and one kind of operation, since the last record of it. */
 struct disk_record {
@@ -51,6 +56,14 @@ struct fs_record {
 	uint64_t retransmissions, timeouts, errors, queue_ns, rtt_ns, waiting;
 };
 
+/* Of an attachment of iolat: a device and one kind of operation, since the last record of it. */
+struct iolat_record {
+	uint64_t id;
+	struct skep_str device, operation;
+	uint64_t count, bytes, errors, sum_ns;
+	struct skep_hist duration, queue, service;
+};
+
 struct paging_record {
 	uint64_t v[VM_FIELDS];
 };
@@ -61,9 +74,25 @@ struct io_books {
 	uint64_t by[IO_BY];     /* seen by the hooks, on the same devices */
 };
 
+struct iolat_told {
+	struct iolat_key key;
+	struct iolat_row row; /* as far as told */
+};
+
+struct iolat {
+	bool writers;               /* requests of write-back name their cgroup, in the hierarchy that names those of processes */
+	struct iolat_bpf *bpf;      /* NULL while nothing is attached */
+	const struct iolat_cpu *cpus;
+	size_t cpus_size;
+	struct skep_attached attached[SKEP_SCOPE_SLOTS];
+	struct iolat_told *told;    /* opt_iolat_rows, while something is attached */
+	size_t n_told;
+	uint64_t lost, full, misses; /* as far as told */
+};
+
 struct io_probe {
 	/* options */
-	int64_t opt_processes, opt_cgroups, opt_requests;
+	int64_t opt_processes, opt_cgroups, opt_requests, opt_iolat_rows;
 	bool opt_delays, opt_filesystems, opt_paging;
 	const char *opt_root;
 
@@ -83,7 +112,8 @@ struct io_probe {
 	size_t counters_size;
 	struct io_counters seen;
 	uint64_t seen_misses;
-	struct skep_counter *c_evicted, *c_misses, *c_bad_lines;
+	struct skep_counter *c_evicted, *c_misses, *c_bad_lines, *c_iolat_full;
+	struct iolat iolat;
 
 	FILE *vmstat;
 	struct vm vm;
@@ -112,6 +142,13 @@ void io_devices_sample(struct skep_instance *, struct io_probe *, uint64_t now_n
 /* owners.c: the maps of processes and cgroups into records */
 void io_processes_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 void io_cgroups_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+
+/* iolat.c: the detail of that name */
+int iolat_attach(struct skep_instance *, struct io_probe *, const struct skep_detail_scope *);
+bool iolat_detach(struct skep_instance *, struct io_probe *, uint64_t id); /* false: it has no such attachment */
+void iolat_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+void iolat_signal(struct skep_instance *, const struct io_probe *);
+void iolat_close(struct io_probe *);
 
 /* delays.c: the iterator over live threads */
 void io_delays_read(struct skep_instance *, struct io_probe *);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/iolat.c - the detail iolat: who has asked, and what has been counted for whom
+ * since it was last told.  Its program is loaded with the first attachment and gone with the
+ * last; io.bpf.c tells it of requests in between.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "io.skel.h"
+#include "state.h"
+
+#include "iolat.skel.h"
+
+static uint64_t boot_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void iolat_signal(struct skep_instance *inst, const struct io_probe *st)
+{
+	static const char how[] = "raw_tp/block_rq_complete after disk.io's";
+	const struct iolat *l = &st->iolat;
+
+	if (!SKEP_HAS(st->host, signal))
+		return;
+	if (!st->hooks)
+		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_MISSING, how, "needs disk.io");
+	else if (!l->bpf)
+		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_OFF, how, "on demand: skep attach iolat");
+	else if (!l->writers)
+		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_PARTIAL, how,
+				 "what the kernel writes back is in the host's distribution only: its writer is not known "
+				 "(see cgroup.io.writeback)");
+	else
+		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_OK, how, NULL);
+}
+
+/* ---- loaded --------------------------------------------------------------------- */
+
+static void release(struct io_probe *st)
+{
+	struct iolat *l = &st->iolat;
+
+	if (st->bpf)
+		st->bpf->bss->details_wanted = 0;
+	if (l->cpus)
+		munmap((void *)l->cpus, l->cpus_size);
+	l->cpus = NULL;
+	iolat_bpf__destroy(l->bpf);
+	l->bpf = NULL;
+	free(l->told);
+	l->told = NULL;
+	l->n_told = 0;
+}
+
+static int prepare(struct io_probe *st, struct iolat_bpf *bpf)
+{
+	int err = bpf_map__reuse_fd(bpf->maps.done, bpf_map__fd(st->bpf->maps.done));
+
+	bpf->rodata->scope_cgroup_v1 = st->bpf->rodata->cgroup_v1_memory;
+	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->opt_iolat_rows);
+	bpf_map__set_max_entries(bpf->maps.cpus, st->n_cpus);
+	if (!err && st->host->verdict_fd >= 0) {
+		bpf->rodata->verdict_pids = st->host->verdict_pids;
+		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
+	}
+	return err ?: iolat_bpf__load(bpf);
+}
+
+static int acquire(struct skep_instance *inst, struct io_probe *st)
+{
+	struct iolat *l = &st->iolat;
+	void *cpus;
+	int err;
+
+	if (l->bpf)
+		return 0;
+	l->told = calloc((size_t)st->opt_iolat_rows, sizeof(*l->told));
+	if (!l->told)
+		return st->host->fail(inst, -ENOMEM, "no memory for %lld rows", (long long)st->opt_iolat_rows);
+	l->bpf = iolat_bpf__open();
+	err = l->bpf ? prepare(st, l->bpf) : -errno;
+	if (err)
+		goto out;
+	l->cpus_size = st->n_cpus * sizeof(*l->cpus);
+	cpus = mmap(NULL, l->cpus_size, PROT_READ, MAP_SHARED, bpf_map__fd(l->bpf->maps.cpus), 0);
+	if (cpus == MAP_FAILED) {
+		err = -errno;
+		goto out;
+	}
+	l->cpus = cpus;
+	l->lost = l->full = l->misses = 0;
+	err = iolat_bpf__attach(l->bpf);
+	if (err)
+		goto out;
+	st->bpf->bss->details_wanted = 1;
+	return 0;
+out:
+	release(st);
+	return st->host->fail(inst, err, "cannot put the detail's program on block_rq_complete: %s; needs CAP_BPF and CAP_PERFMON",
+			      strerror(-err));
+}
+
+/* ---- told ------------------------------------------------------------------------ */
+
+static struct iolat_told *told_of(struct iolat *l, const struct iolat_key *key, size_t room)
+{
+	for (size_t i = 0; i < l->n_told; i++)
+		if (memcmp(&l->told[i].key, key, sizeof(*key)) == 0)
+			return &l->told[i];
+	if (l->n_told == room) /* cannot be: the map has no more than that */
+		return NULL;
+	l->told[l->n_told].key = *key;
+	return &l->told[l->n_told++];
+}
+
+static struct skep_hist distribution(const struct iolat_row *new, enum iolat_time what)
+{
+	uint32_t n = IO_LATENCY_SLOTS;
+
+	while (n > 0 && !new->times[what][n - 1])
+		n--;
+	return (struct skep_hist){ .slots = new->times[what], .n = n, .sum = new->sum_ns[what] };
+}
+
+static void emit(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, const struct iolat_row *new, uint64_t now_ns)
+{
+	const struct skep_attached *a = &st->iolat.attached[key->slot];
+	const struct disk *d = disks_find(&st->disks, key->dev);
+	char number[32];
+	struct iolat_record rec = {
+		.id = a->scope.id,
+		.operation = io_str(key->op < IO_OPS ? io_op_names[key->op] : "other"),
+		.count = new->operations,
+		.bytes = new->bytes,
+		.errors = new->errors,
+		.sum_ns = new->sum_ns[IOLAT_DURATION],
+		.duration = distribution(new, IOLAT_DURATION),
+		.queue = distribution(new, IOLAT_QUEUE),
+		.service = distribution(new, IOLAT_SERVICE),
+	};
+
+	snprintf(number, sizeof(number), "%u:%u", key->dev >> 20, key->dev & 0xfffff); /* plugged in since the last look, or out */
+	rec.device = io_str(d ? d->name : number);
+	/* said by us: by the last record the host may have forgotten who had that pid */
+	st->host->emit(inst, STREAM_IOLAT, a->who.pid ? &a->who : NULL, now_ns, &rec);
+}
+
+/* A row less what has been told of it. only: the slot that is told, or SKEP_SCOPE_SLOTS for all; silent: only take note of it. */
+static void tell_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only, bool silent, uint64_t now_ns)
+{
+	int fd = bpf_map__fd(st->iolat.bpf->maps.rows);
+	struct iolat_row now, new;
+	struct iolat_told *told;
+	const uint64_t *a = (const uint64_t *)&now;
+	uint64_t *to = (uint64_t *)&new, *b;
+
+	if (key->slot >= SKEP_SCOPE_SLOTS || (only < SKEP_SCOPE_SLOTS && key->slot != only))
+		return;
+	if (!silent && !st->iolat.attached[key->slot].used)
+		return;
+	told = told_of(&st->iolat, key, (size_t)st->opt_iolat_rows);
+	if (!told || bpf_map_lookup_elem(fd, key, &now))
+		return;
+	b = (uint64_t *)&told->row;
+	for (size_t i = 0; i < sizeof(now) / sizeof(*a); i++)
+		to[i] = a[i] - b[i];
+	told->row = now;
+	if (!silent && new.operations)
+		emit(inst, st, key, &new, now_ns);
+}
+
+static void tell(struct skep_instance *inst, struct io_probe *st, unsigned only, bool silent, uint64_t now_ns)
+{
+	int fd = bpf_map__fd(st->iolat.bpf->maps.rows);
+	struct iolat_key key, next;
+	bool first = true;
+
+	/* rows come, and never go while the map is there: one that is found leads to the next */
+	while (bpf_map_get_next_key(fd, first ? NULL : &key, &next) == 0) {
+		tell_row(inst, st, &next, only, silent, now_ns);
+		key = next;
+		first = false;
+	}
+}
+
+static uint64_t misses(const struct iolat *l)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(l->bpf->progs.on_done), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+static void tell_lost(struct skep_instance *inst, struct io_probe *st)
+{
+	struct iolat *l = &st->iolat;
+	uint64_t lost = 0, full = 0, missed = misses(l), n;
+
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
+		lost += __atomic_load_n(&l->cpus[cpu].lost, __ATOMIC_RELAXED);
+		full += __atomic_load_n(&l->cpus[cpu].full, __ATOMIC_RELAXED);
+	}
+	n = lost - l->lost + full - l->full + missed - l->misses;
+	if (n)
+		st->host->lost(inst, STREAM_IOLAT, SKEP_LOSS_KERNEL, n);
+	if (full != l->full)
+		st->host->counter_add(st->c_iolat_full, full - l->full);
+	l->lost = lost;
+	l->full = full;
+	l->misses = missed;
+}
+
+/* ---- attached and detached --------------------------------------------------------- */
+
+int iolat_attach(struct skep_instance *inst, struct io_probe *st, const struct skep_detail_scope *scope)
+{
+	struct iolat *l = &st->iolat;
+	unsigned slot = 0;
+	int err;
+
+	if (!st->hooks)
+		return st->host->fail(inst, -EOPNOTSUPP, "iolat cannot be had here: the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK)");
+	err = skep_attached_begin(inst, st->host, l->attached, 0, scope, &slot);
+	if (err)
+		return err;
+	err = acquire(inst, st);
+	if (err) {
+		skep_attached_end(&l->attached[slot]);
+		return err;
+	}
+	tell(inst, st, slot, true, 0); /* what an attachment before it has left there */
+	skep_scopes_add(&l->bpf->bss->scopes, slot, &l->attached[slot]);
+	iolat_signal(inst, st);
+	return 0;
+}
+
+bool iolat_detach(struct skep_instance *inst, struct io_probe *st, uint64_t id)
+{
+	struct iolat *l = &st->iolat;
+	unsigned slot = skep_attached_find(l->attached, id);
+	bool last = skep_attached_n(l->attached) == 1;
+
+	if (slot == SKEP_SCOPE_SLOTS)
+		return false;
+	skep_scopes_remove(&l->bpf->bss->scopes, slot);
+	if (last)
+		iolat_bpf__detach(l->bpf);
+	tell(inst, st, slot, false, boot_now());
+	tell_lost(inst, st);
+	skep_attached_end(&l->attached[slot]);
+	if (last)
+		release(st);
+	iolat_signal(inst, st);
+	return true;
+}
+
+void iolat_sample(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
+{
+	struct iolat *l = &st->iolat;
+	bool ended[SKEP_SCOPE_SLOTS];
+
+	if (!l->bpf)
+		return;
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		ended[i] = skep_attached_ended(&l->attached[i]);
+	tell(inst, st, SKEP_SCOPE_SLOTS, false, now_ns);
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		if (ended[i])
+			skep_attached_over(inst, st->host, &l->attached[i]);
+	tell_lost(inst, st);
+}
+
+void iolat_close(struct io_probe *st)
+{
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		skep_attached_end(&st->iolat.attached[i]);
+	release(st);
+}

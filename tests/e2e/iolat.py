@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iolat.py FOLDER CGROUP WRITEBACK RECORDS - the programs of iolat.sh, its attachments, and the comparison.
+
+    work FILE READS WRITES   a process that makes so many requests of 4 KiB when it is told to
+"""
+import json, mmap, os, re, signal, subprocess, sys, time
+
+BLOCK = 4096
+SIZE = 4 << 20
+SKEP = os.environ["SKEP"] if "SKEP" in os.environ else "skep"
+bad = 0
+
+
+def check(good, text):
+    global bad
+    print("ok -" if good else "not ok -", text, flush=True)
+    bad += not good
+
+
+def work(path, reads, writes):
+    block = mmap.mmap(-1, BLOCK)  # page-aligned, as O_DIRECT wants it
+    block[:] = b"x" * BLOCK
+    fd = os.open(path, os.O_RDWR | os.O_DIRECT)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for i in range(reads):
+        os.preadv(fd, [block], i * 7919 % (SIZE // BLOCK) * BLOCK)
+    for i in range(writes):
+        os.pwritev(fd, [block], i * 7919 % (SIZE // BLOCK) * BLOCK)
+    print("done", flush=True)
+    sys.stdin.readline()
+
+
+class Worker:
+    def __init__(self, path, reads, writes, cgroup=None):
+        argv = [sys.executable, os.path.abspath(__file__), "work", path, str(reads), str(writes)]
+        if cgroup:
+            argv = ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', cgroup] + argv
+        self.expected = {"read": reads, "write": writes}
+        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.p.stdout.readline() == "ready\n"
+
+    def tell(self):
+        self.p.stdin.write("\n")
+        self.p.stdin.flush()
+
+    def finish(self):
+        assert self.p.stdout.readline() == "done\n"
+
+    def end(self):
+        self.tell()
+        self.p.wait()
+
+
+class Attached:
+    """skep attach, from its first word on; records() detaches."""
+
+    def __init__(self, *scope):
+        self.p = subprocess.Popen([SKEP, "attach", "iolat", "--for", "60s", "--json", *scope],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def records(self):
+        self.p.send_signal(signal.SIGINT)
+        out, err = self.p.communicate(timeout=30)
+        lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        return [r for r in lines if r.get("stream") == "io.iolat"]
+
+
+def attached(n):
+    """Until skepd has that many."""
+    for _ in range(200):
+        out = subprocess.run([SKEP, "status", "--json"], capture_output=True, text=True).stdout
+        if out.count('"detail"') >= n:
+            return
+        time.sleep(0.05)
+    sys.exit(f"not ok - {n} attachments did not come: {out}")
+
+
+def total(records, device, operation):
+    some = [r for r in records if r["operation"] == operation and device in (None, r["device"])]
+    return sum(r["count"] for r in some), sum(r["bytes"] for r in some)
+
+
+def adds_up(records):
+    for r in records:
+        d = r["duration"]
+        if d["zero_count"] + sum(d["counts"]) != r["count"] or d["sum"] != r["sum_ns"]:
+            return False
+        q, s = r["queue"], r["service"]
+        # where the queue notes when the driver gets a request, both parts are there and make the whole
+        if s["count"] == r["count"] == q["count"] and q["sum"] + s["sum"] != r["sum_ns"]:
+            return False
+    return True
+
+
+missing = 0  # what attachments have not seen of what they should
+
+
+def exactly(what, records, device, expected):
+    """Each of them; where a kernel skips a program now and then, what is missing has been counted as lost (see judge)."""
+    global missing
+    for op, n in expected.items():
+        count, size = total(records, device, op)
+        check(n * 0.9 <= count <= n and size == count * BLOCK, f"{what}: {count} of {n} requests, {size} bytes, {op}")
+        missing += max(0, n - count)
+    check(records and adds_up(records), f"{what}: histograms add up to their counts and sums")
+
+
+def device_of(path):
+    dev = os.stat(path).st_dev
+    link = os.path.realpath(f"/sys/dev/block/{os.major(dev)}:{os.minor(dev)}")
+    return os.path.basename(os.path.dirname(link) if os.path.exists(link + "/partition") else link)
+
+
+def run_of_a_command(path):
+    """A run's own requests and nobody else's: by its byte in the verdict map."""
+    argv = [SKEP, "run", "--detail", "iolat", "--", "dd", f"if={path}", "of=/dev/null", f"bs={BLOCK}", "count=200", "iflag=direct"]
+    for _ in range(2):  # the second time dd itself is in memory
+        err = subprocess.run(argv, capture_output=True, text=True).stderr
+    m = re.search(r"operation read  count (\d+)  bytes", err)
+    check(m and m[1] == "200", f"a run: {m and m[1]} of 200 reads" if m else "a run: nothing told: " + err[-2000:])
+
+
+def judge(out):
+    """What skepd has said to be lost, once it has said it."""
+    time.sleep(0.7)
+    told = [json.loads(line) for line in open(out) if '"loss"' in line and '"io.iolat"' in line]
+    lost = sum(r["count"] for r in told)
+    check(missing <= lost if missing else True, f"{missing} requests missing in all, {lost} said to be lost")
+
+
+def main(folder, cgroup, writeback, out):
+    path, device = f"{folder}/file", device_of(folder)
+    with open(path, "wb") as f:
+        f.write(b"y" * SIZE)
+        f.flush()
+        os.fsync(f.fileno())
+    one, two = Worker(path, 500, 40), Worker(path, 300, 20, cgroup)
+    time.sleep(1.2)  # until skepd has seen them: then it knows their start as well
+    pid, host = Attached("--pid", str(one.p.pid)), Attached()
+    group = Attached("--cgroup", str(os.stat(cgroup).st_ino)) if cgroup else None
+    attached(3 if cgroup else 2)
+    one.tell(), two.tell()
+    one.finish(), two.finish()
+    time.sleep(0.7)  # an interval: what is told at the detach and what before it add up
+    mine = pid.records()
+    exactly("a process", mine, device, one.expected)
+    check(all(int(r["upid"].split("-")[1]) == one.p.pid for r in mine), "its records are the process's")
+    if group:
+        exactly("a cgroup", group.records(), device, two.expected)
+    all_of_them = host.records()
+    for op in "read", "write":
+        n, least = total(all_of_them, device, op)[0], one.expected[op] + two.expected[op]
+        check(n >= least, f"the host: {n} requests, at least {least}, {op}")
+    check(adds_up(all_of_them), "the host: histograms add up to their counts and sums")
+    one.end(), two.end()
+    judge(out)
+    run_of_a_command(path)
+    if cgroup and writeback == "yes":
+        group = Attached("--cgroup", str(os.stat(cgroup).st_ino))
+        attached(1)
+        size = 16 << 20
+        subprocess.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec dd if=/dev/zero of="$1" bs=64k count=256 2>/dev/null',
+                        cgroup, f"{folder}/later"], check=True)
+        os.sync()
+        written = total(group.records(), device, "write")[1]
+        check(size <= written < size + (1 << 20), f"a cgroup, written back by the kernel: {written} of {size} bytes")
+    return bad > 0
+
+
+if sys.argv[1] == "work":
+    work(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+else:
+    sys.exit(main(*sys.argv[1:5]))
