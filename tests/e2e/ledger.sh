@@ -8,6 +8,7 @@
 # last slice of each process is in no account.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN.
 set -eu
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: bounds in time are for a build without them"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 seconds=${LEDGER_SECONDS:-12}
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-ledger.XXXXXX")

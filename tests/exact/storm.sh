@@ -8,6 +8,7 @@
 # reached is printed; a host that cannot start that many is no failure of skep.
 set -eu
 . "$(dirname "$0")/../attempts.sh"
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: bounds in time are for a build without them"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-storm.XXXXXX")
 trap 'rm -rf "$work"' EXIT
