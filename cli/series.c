@@ -116,6 +116,16 @@ static void put_tool(FILE *f, const json_t *record)
 		put_process(f, record, &between);
 }
 
+/* What is not known, or is of several: no text, a number that is 0. */
+static bool says_nothing(const json_t *value, bool table)
+{
+	if (!value || json_is_null(value) || json_is_array(value))
+		return true;
+	if (json_is_string(value))
+		return !*json_string_value(value);
+	return !table && json_is_integer(value) && json_integer_value(value) == 0;
+}
+
 /* To be freed; NULL: no memory. */
 static char *label_of(const struct series_set *set, bool table, const json_t *record, size_t *ret_len)
 {
@@ -137,7 +147,7 @@ static char *label_of(const struct series_set *set, bool table, const json_t *re
 			continue;
 		if (table)
 			fputc('\0', f);
-		if (!value || json_is_null(value) || json_is_array(value) || (json_is_string(value) && !*json_string_value(value)))
+		if (says_nothing(value, table))
 			continue;
 		if (!table)
 			fprintf(f, "%s%s ", between, set->fields[i].name);

@@ -58,6 +58,7 @@ struct totals {
 
 struct conn {
 	__u64 start_ns;  /* the owner's, pid 0: not known */
+	__u64 cgroup_id; /* likewise, while somebody asks for it (cgroups_wanted); 0: not known */
 	__u32 pid;
 	__u32 flags;     /* NET_CONN_*: LOOPBACK, BEFORE, KERNEL */
 	__u64 began_ns;

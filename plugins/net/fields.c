@@ -107,6 +107,40 @@ static const struct skep_stream peer_stream = {
 	.fields = peer_fields,
 };
 
+#define T(member_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct rtt_record, member_, name_, type_, sem_, unit_, help_)
+static const struct skep_field rtt_fields[] = {
+	T(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "of the attachment that asked"),
+	T(peers, "peers", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "all: the sum of those that follow; one; others: all that found no row"),
+	T(direction, "direction", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "out or in; empty: not known, or several peers"),
+	T(remote, "network.peer.address", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "the other side; empty: several"),
+	T(port, "service_port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
+	  "the other side's for connections that went out, our own for those that came in; 0: several"),
+	T(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{sample}", "round trips measured, since the record before"),
+	T(sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "of all of them"),
+	T(rtt, "rtt", SKEP_T_HIST, SKEP_S_DELTA, "ns", "from when a segment was sent until it was acknowledged, in whole microseconds"),
+};
+
+static const struct skep_stream rtt_stream = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "net.rtt",
+	.help = "detail rtt: TCP round trip times, of all peers and of each",
+	.role = SKEP_ROLE_DETAIL,
+	.record_size = sizeof(struct rtt_record),
+	.n_fields = COUNT_OF(rtt_fields),
+	.flags = SKEP_STREAM_SAMPLE,
+	.fields = rtt_fields,
+};
+
+const struct skep_detail net_details[N_DETAILS] = {
+	[DETAIL_RTT] = {
+		.name = "rtt",
+		.help = "TCP round trip times, by peer; a hook on each segment that arrives",
+		.stream = STREAM_RTT,
+		.scopes = SKEP_SCOPE_ANY,
+	},
+};
+
 static const struct skep_field ledger_fields[] = {
 	SKEP_FIELD(struct skep_ledger_post, account, "account", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "net.rx, net.tx"),
 	SKEP_FIELD(struct skep_ledger_post, item, "item", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "tcp, udp, kernel, excluded, unowned, headers, retransmits"),
@@ -129,6 +163,7 @@ const struct skep_stream *const net_streams[N_STREAMS] = {
 	[STREAM_CONN] = &conn_stream,
 	[STREAM_PEER] = &peer_stream,
 	[STREAM_LEDGER] = &ledger_stream,
+	[STREAM_RTT] = &rtt_stream,
 };
 
 /* strerrorname_np() is glibc 2.32 and later only. These are the ones that TCP leaves in sk_err. */

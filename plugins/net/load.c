@@ -144,6 +144,7 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 	st->bpf = bpf;
 	choose_programs(st, btf, way, calls);
 	bpf->rodata->wake_at = ring / 4;
+	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	bpf->rodata->big_bytes = st->opt_big_bytes;
 	bpf->bss->records_left = st->opt_connections;
 	bpf->bss->records_small_left = st->opt_connections / 2;
@@ -188,6 +189,7 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 		err = st->host->fail(inst, -EOPNOTSUPP, "the kernel has no tracepoint %s", needed[i]);
 		goto out;
 	}
+	st->rtt.hook = has_tracepoint(btf, "tcp_probe");
 	/* Sockets' storage in tracing programs came with 5.11, as did sock_from_file. */
 	way = has_task_storage(btf) ? NET_IN_STORAGE : has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF : NET_IN_HASHES;
 	if (!st->opt_storage)

@@ -14,6 +14,7 @@
  */
 #include "conn.bpf.h"
 
+#include <skep/bpf/cgroup.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -35,6 +36,7 @@ const volatile __u64 long_ns = 1000000000;
 __s64 records_left;      /* records of connections in this interval */
 __s64 records_small_left; /* and of connections that are neither big nor long nor failed */
 __u32 phase;             /* 0: peers_even is being written, 1: peers_odd */
+__u32 cgroups_wanted;    /* a detail is attached to a cgroup: owners' are noted */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -544,6 +546,8 @@ static __always_inline void connecting(struct sock *sk)
 	if (current_key(&me)) {
 		c->pid = me.pid;
 		c->start_ns = me.start_ns;
+		if (cgroups_wanted)
+			c->cgroup_id = skep_cgroup_of_untyped((void *)bpf_get_current_task());
 	} else {
 		c->flags = NET_CONN_KERNEL;
 	}
@@ -759,6 +763,8 @@ static __always_inline void used(struct conn *c, struct sock *sk, struct net_pro
 		} else {
 			c->pid = key.pid;
 			c->start_ns = key.start_ns;
+			if (cgroups_wanted)
+				c->cgroup_id = skep_cgroup_of_untyped((void *)bpf_get_current_task());
 			c->flags &= ~NET_CONN_KERNEL; /* accepted by way of a multipath listener: a process has it all the same */
 		}
 		c->guessed = 0;
@@ -1076,6 +1082,8 @@ int on_file(struct bpf_iter__task_file *ctx)
 		c->start_ns = BPF_CORE_READ(leader, start_boottime);
 		c->guessed = 1;
 	}
+	if (cgroups_wanted && c->pid == (__u32)t->tgid)
+		c->cgroup_id = skep_cgroup_of_untyped(t);
 	pass(sk, c, state);
 	return 0;
 }

@@ -71,15 +71,19 @@ static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
 
 /* ---- a pass over what lives -------------------------------------------------- */
 
-static void pass(void *arg)
+void net_pass(struct net_state *st)
 {
-	struct net_state *st = arg;
 	int err;
 
 	pthread_mutex_lock(&st->passing);
 	err = net_run_iterator(st->pass_files); /* its credits to processes are then told by the other */
 	st->pass_err = net_run_iterator(st->pass_tasks) ?: err;
 	pthread_mutex_unlock(&st->passing);
+}
+
+static void pass(void *arg)
+{
+	net_pass(arg);
 }
 
 static void passed(struct skep_instance *inst, struct net_state *st)
@@ -108,6 +112,7 @@ static void net_sample(struct skep_instance *inst, void *state)
 	struct net_state *st = state;
 	uint64_t now = net_now();
 
+	rtt_sample(inst, st, now);
 	if (now - st->cleaned_ns >= CLEAN_EVERY_NS) {
 		st->cleaned_ns = now;
 		net_drain_orphans(inst, st);
@@ -153,6 +158,7 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 	st->c_peers_other = host->counter(inst, "peers_other", "times a peer found no row and went to the sum of all others");
 	st->c_processes_full = host->counter(inst, "processes_full", "times there was no room for a process: its bytes are in the ledger only");
 	st->c_conns_full = host->counter(inst, "connections_full", "connections for which there was no room: their bytes are in no record");
+	st->c_rtt_others = host->counter(inst, "rtt_others", "round trip times that found no row of their peer's in the detail rtt: see the option rtt_peers");
 	st->c_put_off = host->counter(inst, "put_off", "records of processes that the ring could not take; they came later");
 	st->held = calloc(NET_HELD_MAX, sizeof(*st->held));
 	st->dead = calloc(NET_DEAD_MAX, sizeof(*st->dead));
@@ -192,6 +198,7 @@ static int net_start(struct skep_instance *inst, void *state)
 		goto out;
 	st->cleaned_ns = net_now();
 	net_signals(inst, st);
+	rtt_signal(inst, st);
 	return 0;
 out:
 	unwatch(st);
@@ -203,6 +210,7 @@ static void net_stop(struct skep_instance *inst, void *state)
 {
 	struct net_state *st = state;
 
+	rtt_close(st);
 	if (!st->bpf)
 		return;
 	net_detach(st);
@@ -216,6 +224,7 @@ static void net_close(struct skep_instance *inst, void *state)
 	struct net_state *st = state;
 
 	(void)inst;
+	rtt_close(st);
 	net_peers_free(&st->peers);
 	free(st->held);
 	free(st->dead);
@@ -236,6 +245,9 @@ static const struct skep_option options[] = {
 	{ .name = "peers", .type = SKEP_O_INT, .offset = offsetof(struct net_state, opt_peers), .default_value = "2048",
 	  .min = 16, .max = 1000000,
 	  .help = "rows of process x peer in an interval, at the most; what is beyond goes to one row of all others" },
+	{ .name = "rtt_peers", .type = SKEP_O_INT, .offset = offsetof(struct net_state, opt_rtt_peers), .default_value = "256",
+	  .min = 16, .max = 1024,
+	  .help = "rows of the detail rtt, one for each attachment and peer, 5 KiB each while it is attached; what is beyond goes to a row of all others" },
 	{ .name = "big", .type = SKEP_O_SIZE, .offset = offsetof(struct net_state, opt_big_bytes), .default_value = "1MiB",
 	  .min = 0, .max = INT64_MAX,
 	  .help = "a connection that carried this much is recorded before smaller ones" },
@@ -260,7 +272,7 @@ static const struct skep_plugin net_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "net",
 	.version = PACKAGE_VERSION,
-	.summary = "bytes per process and protocol, TCP connections and peers",
+	.summary = "bytes per process and protocol, TCP connections and peers; on demand round trip times",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),
@@ -273,5 +285,10 @@ static const struct skep_plugin net_plugin = {
 	.stop = net_stop,
 	.close = net_close,
 	.flush = net_flush,
+	.details = net_details,
+	.detail_size = sizeof(struct skep_detail),
+	.n_details = N_DETAILS,
+	.attach = rtt_attach,
+	.detach = rtt_detach,
 };
 SKEP_PLUGIN(net_plugin, SKEP_KIND_PROBE, "net", PACKAGE_VERSION)

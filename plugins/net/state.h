@@ -7,11 +7,16 @@
 
 #include <pthread.h>
 #include <skep/plugin.h>
+#include <skep/scope.h>
 
 #include "net.h"
+#include "rtt.h"
 
-enum { STREAM_PROCESS, STREAM_CONN, STREAM_PEER, STREAM_LEDGER, N_STREAMS };
+enum { STREAM_PROCESS, STREAM_CONN, STREAM_PEER, STREAM_LEDGER, STREAM_RTT, N_STREAMS };
 extern const struct skep_stream *const net_streams[N_STREAMS];
+
+enum { DETAIL_RTT, N_DETAILS };
+extern const struct skep_detail net_details[N_DETAILS];
 
 /* The facet: what a process has done since the last record. */
 struct process_record {
@@ -44,6 +49,16 @@ struct peer_record {
 	uint8_t other; /* the sum of all that found no room */
 };
 
+/* Of an attachment of rtt, since the last record of it. */
+struct rtt_record {
+	uint64_t id;
+	struct skep_str peers; /* "all", "one", "others" */
+	struct skep_str direction, remote;
+	uint64_t port;
+	uint64_t count, sum_ns;
+	struct skep_hist rtt;
+};
+
 /* Peers of one interval, by key, and by process for when that ends. */
 struct peer_row {
 	struct net_peer_key key;
@@ -74,12 +89,31 @@ struct bpf_link;
 struct ring_buffer;
 struct btf;
 
+struct rtt_told {
+	struct rtt_key key;
+	struct rtt_row row; /* as it was when it was looked at last */
+	struct rtt_row new; /* what that has added */
+};
+
+struct rtt {
+	bool hook;             /* the kernel has tcp_probe */
+	struct rtt_bpf *bpf;   /* NULL while nothing is attached */
+	struct skep_attached attached[SKEP_SCOPE_SLOTS];
+	/* while something is attached */
+	const struct rtt_cpu *cpus;
+	size_t cpus_size;
+	struct rtt_told *told;
+	size_t n_told, rows;
+	uint64_t lost, others; /* as far as told */
+};
+
 struct net_state {
 	/* options */
 	uint64_t opt_ring_bytes;
 	uint64_t opt_drain_ns;
 	int64_t opt_connections;
 	int64_t opt_peers;
+	int64_t opt_rtt_peers;
 	bool opt_calls;
 	bool opt_storage;
 	uint64_t opt_big_bytes;
@@ -105,7 +139,7 @@ struct net_state {
 	size_t counters_size;
 	struct net_counters seen; /* what has been reported of them */
 	uint64_t seen_misses, seen_calls_missed;
-	struct skep_counter *c_misses, *c_calls_missed, *c_bad, *c_summed, *c_peers_other, *c_processes_full, *c_conns_full, *c_put_off;
+	struct skep_counter *c_misses, *c_calls_missed, *c_bad, *c_summed, *c_peers_other, *c_processes_full, *c_conns_full, *c_put_off, *c_rtt_others;
 
 	struct peer_table peers;
 	struct net_peer_key *batch_keys; /* of one call that empties peers_even or peers_odd */
@@ -127,6 +161,7 @@ struct net_state {
 	uint64_t cleaned_ns;
 
 	int64_t ledger[NET_SLOTS]; /* of processes that are reported */
+	struct rtt rtt;
 };
 
 /* fields.c */
@@ -172,6 +207,23 @@ void net_detach(struct net_state *st); /* hooks off, maps and iterators stay */
 void net_unload(struct net_state *st);
 /* Runs an iterator to its end. 0 or a negative errno. */
 int net_run_iterator(struct bpf_link *);
+
+/* rtt.c: the detail of that name */
+int rtt_attach(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
+void rtt_detach(struct skep_instance *, void *state, uint64_t id);
+void rtt_sample(struct skep_instance *, struct net_state *st, uint64_t now_ns);
+/* All of an attachment's peers together, then each: what is new of its rows. Needs no BPF. */
+void rtt_tell(struct skep_instance *, struct net_state *st, unsigned slot, uint64_t now_ns);
+void rtt_signal(struct skep_instance *, const struct net_state *st);
+void rtt_close(struct net_state *st);
+
+/* rtt_load.c */
+int rtt_load(struct skep_instance *, struct net_state *st); /* 0 or what host->fail returned; nothing is left behind then */
+void rtt_unload(struct net_state *st);
+uint64_t rtt_misses(const struct net_state *st); /* while loaded: times that a program was skipped; 0 before 5.12 */
+
+/* net.c */
+void net_pass(struct net_state *st); /* the iterators, over all connections and tasks; waits for one that is under way */
 
 /* signals.c */
 void net_signals(struct skep_instance *, struct net_state *st);

@@ -3,18 +3,14 @@
 
     work FILE READS WRITES   a process that makes so many requests of 4 KiB when it is told to
 """
-import json, mmap, os, re, signal, subprocess, sys, time
+import mmap, os, re, subprocess, sys, time
+
+sys.dont_write_bytecode = True
+import attached
+from attached import SKEP, Attached, Worker, check, until_attached
 
 BLOCK = 4096
 SIZE = 4 << 20
-SKEP = os.environ["SKEP"] if "SKEP" in os.environ else "skep"
-bad = 0
-
-
-def check(good, text):
-    global bad
-    print("ok -" if good else "not ok -", text, flush=True)
-    bad += not good
 
 
 def work(path, reads, writes):
@@ -31,49 +27,14 @@ def work(path, reads, writes):
     sys.stdin.readline()
 
 
-class Worker:
-    def __init__(self, path, reads, writes, cgroup=None):
-        argv = [sys.executable, os.path.abspath(__file__), "work", path, str(reads), str(writes)]
-        if cgroup:
-            argv = ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', cgroup] + argv
-        self.expected = {"read": reads, "write": writes}
-        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.p.stdout.readline() == "ready\n"
-
-    def tell(self):
-        self.p.stdin.write("\n")
-        self.p.stdin.flush()
-
-    def finish(self):
-        assert self.p.stdout.readline() == "done\n"
-
-    def end(self):
-        self.tell()
-        self.p.wait()
+def worker(path, reads, writes, cgroup=None):
+    w = Worker([sys.executable, os.path.abspath(__file__), "work", path, str(reads), str(writes)], cgroup)
+    w.expected = {"read": reads, "write": writes}
+    return w
 
 
-class Attached:
-    """skep attach, from its first word on; records() detaches."""
-
-    def __init__(self, *scope):
-        self.p = subprocess.Popen([SKEP, "attach", "iolat", "--for", "60s", "--json", *scope],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def records(self):
-        self.p.send_signal(signal.SIGINT)
-        out, err = self.p.communicate(timeout=30)
-        lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-        return [r for r in lines if r.get("stream") == "io.iolat"]
-
-
-def attached(n):
-    """Until skepd has that many."""
-    for _ in range(200):
-        out = subprocess.run([SKEP, "status", "--json"], capture_output=True, text=True).stdout
-        if out.count('"detail"') >= n:
-            return
-        time.sleep(0.05)
-    sys.exit(f"not ok - {n} attachments did not come: {out}")
+def iolat(*scope):
+    return Attached("iolat", "io.iolat", *scope)
 
 
 def total(records, device, operation):
@@ -124,9 +85,8 @@ def run_of_a_command(path):
 def judge(out):
     """What skepd has said to be lost, once it has said it."""
     time.sleep(0.7)
-    told = [json.loads(line) for line in open(out) if '"loss"' in line and '"io.iolat"' in line]
-    lost = sum(r["count"] for r in told)
-    check(missing <= lost if missing else True, f"{missing} requests missing in all, {lost} said to be lost")
+    n = attached.lost(out, "io.iolat")
+    check(missing <= n if missing else True, f"{missing} requests missing in all, {n} said to be lost")
 
 
 def main(folder, cgroup, writeback, out):
@@ -135,17 +95,17 @@ def main(folder, cgroup, writeback, out):
         f.write(b"y" * SIZE)
         f.flush()
         os.fsync(f.fileno())
-    one, two = Worker(path, 500, 40), Worker(path, 300, 20, cgroup)
+    one, two = worker(path, 500, 40), worker(path, 300, 20, cgroup)
     time.sleep(1.2)  # until skepd has seen them: then it knows their start as well
-    pid, host = Attached("--pid", str(one.p.pid)), Attached()
-    group = Attached("--cgroup", str(os.stat(cgroup).st_ino)) if cgroup else None
-    attached(3 if cgroup else 2)
+    pid, host = iolat("--pid", str(one.pid)), iolat()
+    group = iolat("--cgroup", str(os.stat(cgroup).st_ino)) if cgroup else None
+    until_attached(3 if cgroup else 2)
     one.tell(), two.tell()
     one.finish(), two.finish()
     time.sleep(0.7)  # an interval: what is told at the detach and what before it add up
     mine = pid.records()
     exactly("a process", mine, device, one.expected)
-    check(all(int(r["upid"].split("-")[1]) == one.p.pid for r in mine), "its records are the process's")
+    check(all(int(r["upid"].split("-")[1]) == one.pid for r in mine), "its records are the process's")
     if group:
         exactly("a cgroup", group.records(), device, two.expected)
     all_of_them = host.records()
@@ -157,15 +117,15 @@ def main(folder, cgroup, writeback, out):
     judge(out)
     run_of_a_command(path)
     if cgroup and writeback == "yes":
-        group = Attached("--cgroup", str(os.stat(cgroup).st_ino))
-        attached(1)
+        group = iolat("--cgroup", str(os.stat(cgroup).st_ino))
+        until_attached(1)
         size = 16 << 20
         subprocess.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec dd if=/dev/zero of="$1" bs=64k count=256 2>/dev/null',
                         cgroup, f"{folder}/later"], check=True)
         os.sync()
         written = total(group.records(), device, "write")[1]
         check(size <= written < size + (1 << 20), f"a cgroup, written back by the kernel: {written} of {size} bytes")
-    return bad > 0
+    return attached.bad > 0
 
 
 if sys.argv[1] == "work":

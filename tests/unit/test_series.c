@@ -28,6 +28,7 @@ static json_t *json(const char *text)
 static const char stream_text[] = "{\"name\":\"s\",\"fields\":["
 	FIELD("detail.id", "u64", "attribute", "") ","
 	FIELD("state", "str", "attribute", "") ","
+	FIELD("port", "u64", "attribute", "") ","
 	FIELD("begin", "time", "attribute", "") ","
 	FIELD("sum_ns", "u64", "delta", "ns") ","
 	FIELD("level", "i64", "gauge", "1") ","
@@ -68,12 +69,12 @@ static void put_together(void **state)
 
 	(void)state;
 	assert_non_null(set);
-	add(set, RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"sum_ns\":1000,\"level\":5,\"total\":100,", "2"));
-	add(set, RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"sum_ns\":500,\"level\":-3,\"total\":300,", "1"));
-	add(set, RECORD("\"upid\":null,\"state\":\"x\\u001b[31m\",\"sum_ns\":7,", "1"));
+	add(set, RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"port\":80,\"sum_ns\":1000,\"level\":5,\"total\":100,", "2"));
+	add(set, RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"port\":80,\"sum_ns\":500,\"level\":-3,\"total\":300,", "1"));
+	add(set, RECORD("\"upid\":null,\"state\":\"x\\u001b[31m\",\"port\":0,\"sum_ns\":7,", "1"));
 	text = printed(set);
 	assert_string_equal(text, "\n"
-				  "sort pid 42, state io  sum_ns 1.50 us  level -3  total 300 B\n"
+				  "sort pid 42, state io, port 80  sum_ns 1.50 us  level -3  total 300 B\n"
 				  "took  p50 943 ns  p90 1.01 us  p99 1.02 us  mean 2.00 us\n"
 				  "  861 ns to 1.02 us  3  ##################################################\n"
 				  "\n"

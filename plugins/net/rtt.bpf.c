@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
+/*
+ * plugins/net/rtt.bpf.c - distributions of TCP round trip times, for attachments of the detail
+ * rtt.  Loaded while there is one.
+ *
+ * A sample is the kernel's own: RACK (RFC 8985, tcp_rack_advance) notes of each segment that is
+ * delivered how long ago it was sent, and leaves out what was sent twice.  tcp_probe is called at
+ * the beginning of each segment that arrives on an established connection, so a look then finds
+ * what the segment before has brought; changes of state are looked at as well, for the handshake
+ * and for what a connection's end acknowledges.  It is a new sample when a segment was delivered
+ * that was sent after all that had been delivered before: then its time of sending, or its end,
+ * has changed.  srtt would not tell: it stays what it was when a sample equals it.
+ *
+ * Whose connection it is, net.bpf.c has found out.
+ */
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/hist.bpf.h>
+#include <skep/bpf/scope.bpf.h>
+
+#include "conn.bpf.h"
+#include "rtt.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by user space before the load. */
+const volatile __u32 use_sk_storage; /* as in net.bpf.c */
+
+struct tcp_rack {
+	__u64 mstamp;
+	__u32 rtt_us;
+	__u32 end_seq;
+} __attribute__((preserve_access_index));
+
+struct tcp_sock___rack {
+	struct tcp_rack rack;
+} __attribute__((preserve_access_index));
+
+/* net.bpf.c's: user space puts them here. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct conn);
+} conns SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct conn);
+} conns_by_address SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct rtt_conn);
+} looks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by user space where it is used */
+	__type(key, __u64);
+	__type(value, struct rtt_conn);
+} looks_by_address SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by user space, which puts the rows of all others there */
+	__type(key, struct rtt_key);
+	__type(value, struct rtt_row);
+} rows SEC(".maps");
+
+/* What a new row begins with: too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rtt_row);
+} new_row SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RTT_NESTING); /* set by user space: so many for each CPU */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct rtt_cpu);
+} cpus SEC(".maps");
+
+#define ADD(field_, n_) __sync_fetch_and_add(&(field_), n_)
+
+static __always_inline struct rtt_cpu *my_cpu(__u32 which)
+{
+	__u32 i = bpf_get_smp_processor_id() * RTT_NESTING + which;
+
+	return bpf_map_lookup_elem(&cpus, &i);
+}
+
+/* In process context an interrupt may come in between, whose memory is the second. */
+static __always_inline struct rtt_cpu *take(__u32 *which)
+{
+	struct rtt_cpu *c = my_cpu(0);
+
+	*which = 0;
+	if (c && c->busy) {
+		*which = 1;
+		c = my_cpu(1);
+	}
+	if (!c)
+		return NULL;
+	if (c->busy) {
+		ADD(c->lost, 1);
+		return NULL;
+	}
+	*(volatile __u64 *)&c->busy = 1;
+	return c;
+}
+
+static __always_inline struct conn *conn_of(struct sock *sk)
+{
+	__u64 key = (__u64)sk;
+
+	if (use_sk_storage)
+		return bpf_sk_storage_get(&conns, sk, 0, 0);
+	return bpf_map_lookup_elem(&conns_by_address, &key);
+}
+
+static const struct rtt_conn no_look;
+
+static __always_inline struct rtt_conn *look_of(struct sock *sk)
+{
+	__u64 key = (__u64)sk;
+	struct rtt_conn *l;
+
+	if (use_sk_storage)
+		return bpf_sk_storage_get(&looks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	l = bpf_map_lookup_elem(&looks_by_address, &key);
+	if (l)
+		return l;
+	bpf_map_update_elem(&looks_by_address, &key, &no_look, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&looks_by_address, &key);
+}
+
+/* Into one attachment's row. Not static, so that the verifier looks at it once and not for each of the slots. */
+__noinline int add(__u32 slot, __u32 which)
+{
+	struct rtt_cpu *c = my_cpu(which & 1);
+	struct rtt_row *r, *none;
+	struct rtt_key others = { .others = 1 };
+	__u32 zero = 0;
+	__u64 at;
+
+	if (!c)
+		return 0;
+	c->key.slot = slot;
+	r = bpf_map_lookup_elem(&rows, &c->key);
+	if (!r) {
+		none = bpf_map_lookup_elem(&new_row, &zero);
+		if (none)
+			bpf_map_update_elem(&rows, &c->key, none, BPF_NOEXIST);
+		r = bpf_map_lookup_elem(&rows, &c->key); /* also where another CPU was first */
+	}
+	if (!r) {
+		others.slot = slot;
+		r = bpf_map_lookup_elem(&rows, &others);
+		ADD(c->others, 1);
+	}
+	if (!r) /* cannot be */
+		return 0;
+	at = *(volatile __u64 *)&c->at;
+	/* in one register from here on: the verifier wants the bound where it is used */
+	asm volatile("" : "+r"(at));
+	if (at < SKEP_HIST_SLOTS) {
+		ADD(r->slots[at], 1);
+		ADD(r->sum_ns, c->ns);
+	}
+	return 0;
+}
+
+/* As net.peer has it: the port that stands for the service. */
+static __always_inline void describe(struct rtt_cpu *c, struct sock *sk, __u32 direction)
+{
+	struct inet_sock *inet = (void *)sk;
+	__u32 local[4];
+
+	c->key.family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	c->key.direction = direction;
+	c->key.port = bpf_ntohs(direction == NET_IN ? BPF_CORE_READ(inet, inet_sport) : BPF_CORE_READ(sk, __sk_common.skc_dport));
+	addresses(sk, c->key.family, local, (__u32 *)c->key.remote);
+}
+
+static __always_inline void sample(struct sock *sk, struct rtt_conn *l, __u32 rtt_us)
+{
+	struct conn *owner = conn_of(sk);
+	__u32 slots, which;
+	struct rtt_cpu *c;
+
+	/* where connections are kept by address, the end of one has taken it away already: then what was known at the last look */
+	if (owner && owner->known) {
+		int kernel = owner->flags & NET_CONN_KERNEL;
+
+		l->pid = kernel ? 0 : owner->pid;
+		l->start_ns = kernel ? 0 : owner->start_ns;
+		l->cgroup_id = kernel ? 0 : owner->cgroup_id;
+		l->direction = owner->direction;
+	}
+	c = take(&which);
+	if (!c)
+		return;
+	if (l->pid)
+		slots = skep_slots_of_values(verdict_of(l->pid), l->pid, l->start_ns, l->cgroup_id, &c->matched);
+	else /* nobody's, and the kernel's own: of the host */
+		slots = scopes.of_byte[VERDICT_COLLECT];
+	slots &= scopes.of_kind[0];
+	if (!slots)
+		goto out;
+	c->ns = (__u64)rtt_us * 1000;
+	*(volatile __u64 *)&c->at = skep_hist_slot(c->ns);
+	describe(c, sk, l->direction);
+#pragma unroll
+	for (__u32 i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		if (slots & 1u << i)
+			add(i, which);
+out:
+	*(volatile __u64 *)&c->busy = 0;
+}
+
+/* begins: nothing of the connection has been delivered yet, whatever stands there. */
+static __always_inline void look(struct sock *sk, int begins)
+{
+	struct tcp_sock___rack *tp = (void *)bpf_skc_to_tcp_sock(sk);
+	struct rtt_conn *l;
+	__u64 mstamp;
+	__u32 end_seq;
+	int new;
+
+	if (!tp)
+		return;
+	l = look_of(sk);
+	if (!l) {
+		struct rtt_cpu *c = my_cpu(0);
+
+		if (c)
+			ADD(c->lost, 1);
+		return;
+	}
+	mstamp = tp->rack.mstamp;
+	end_seq = tp->rack.end_seq;
+	if (l->known && l->mstamp == mstamp && l->end_seq == end_seq)
+		return;
+	/* one that was there before the attachment: what it has at the first look is old */
+	new = l->known && !begins;
+	if (begins)
+		__builtin_memset(l, 0, sizeof(*l));
+	l->mstamp = mstamp;
+	l->end_seq = end_seq;
+	l->known = 1;
+	if (new)
+		sample(sk, l, tp->rack.rtt_us);
+}
+
+/* tcp_probe(sk, skb) */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(on_segment, struct sock *sk)
+{
+	if (scopes.of_kind[0])
+		look(sk, 0);
+	return 0;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state, struct sock *sk, int old, int new)
+{
+	if (sk->sk_protocol != IPPROTO_TCP || new == TCP_LISTEN || old == TCP_LISTEN || (old == TCP_CLOSE && new != TCP_SYN_SENT))
+		return 0;
+	if (scopes.of_kind[0])
+		look(sk, new == TCP_SYN_SENT || old == TCP_SYN_RECV);
+	if (!use_sk_storage && new == TCP_CLOSE) {
+		__u64 key = (__u64)sk;
+
+		bpf_map_delete_elem(&looks_by_address, &key);
+	}
+	return 0;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/rtt.c - the detail rtt: who has asked, and what has been counted for whom since it
+ * was last told.  rtt_load.c puts its kernel side in place.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net.skel.h"
+#include "state.h"
+
+#include "rtt.skel.h"
+
+static struct skep_str text(const char *s)
+{
+	uint32_t len = (uint32_t)strlen(s);
+
+	return (struct skep_str){ s, len, len };
+}
+
+void rtt_signal(struct skep_instance *inst, const struct net_state *st)
+{
+	static const char how[] = "tp_btf/tcp_probe, inet_sock_set_state: tcp_sock.rack";
+
+	if (!SKEP_HAS(st->host, signal))
+		return;
+	if (!st->rtt.hook)
+		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_MISSING, how, "the kernel has no tracepoint tcp_probe (since 4.16)");
+	else if (!st->rtt.bpf)
+		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_OFF, how, "on demand: skep attach rtt");
+	else
+		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_PARTIAL, how,
+				 "of a connection that one side has closed only the last sample before each change of state; "
+				 "none where the other side has no selective acknowledgements");
+}
+
+/* ---- told ------------------------------------------------------------------------ */
+
+static struct rtt_told *told_of(struct rtt *r, const struct rtt_key *key)
+{
+	for (size_t i = 0; i < r->n_told; i++)
+		if (memcmp(&r->told[i].key, key, sizeof(*key)) == 0)
+			return &r->told[i];
+	if (r->n_told == r->rows) /* cannot be: the map has no more than that */
+		return NULL;
+	r->told[r->n_told].key = *key;
+	return &r->told[r->n_told++];
+}
+
+static void emit(struct skep_instance *inst, struct net_state *st, unsigned slot, struct rtt_record *rec, const struct rtt_row *new,
+		 uint64_t now_ns)
+{
+	const struct skep_attached *a = &st->rtt.attached[slot];
+	uint32_t n = SKEP_HIST_SLOTS;
+
+	while (n > 0 && !new->slots[n - 1])
+		n--;
+	rec->id = a->scope.id;
+	rec->count = 0;
+	for (uint32_t k = 0; k < n; k++)
+		rec->count += new->slots[k];
+	if (rec->count == 0)
+		return;
+	rec->sum_ns = new->sum_ns;
+	rec->rtt = (struct skep_hist){ .slots = (const uint64_t *)new->slots, .n = n, .sum = new->sum_ns };
+	/* said by us: by the last record the host may have forgotten who had that pid */
+	st->host->emit(inst, STREAM_RTT, a->who.pid ? &a->who : NULL, now_ns, rec);
+}
+
+static void emit_row(struct skep_instance *inst, struct net_state *st, const struct rtt_key *key, const struct rtt_row *new, uint64_t now_ns)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool four = memcmp(key->remote, mapped, sizeof(mapped)) == 0;
+	struct rtt_record rec = { .peers = text("others") };
+	char address[INET6_ADDRSTRLEN];
+
+	if (!key->others) {
+		rec.peers = text("one");
+		rec.direction = key->direction ? net_direction_text(key->direction) : text("");
+		rec.port = key->port;
+		if (inet_ntop(four ? AF_INET : AF_INET6, four ? key->remote + 12 : key->remote, address, sizeof(address)))
+			rec.remote = text(address);
+	}
+	emit(inst, st, key->slot, &rec, new, now_ns);
+}
+
+/* What is new of a row since it was taken the last time. */
+static void take(struct net_state *st, const struct rtt_key *key)
+{
+	struct rtt_told *told = told_of(&st->rtt, key);
+	struct rtt_row now;
+
+	if (!told)
+		return;
+	if (bpf_map_lookup_elem(bpf_map__fd(st->rtt.bpf->maps.rows), key, &now))
+		now = told->row;
+	told->new.sum_ns = now.sum_ns - told->row.sum_ns;
+	for (unsigned k = 0; k < SKEP_HIST_SLOTS; k++)
+		told->new.slots[k] = now.slots[k] - told->row.slots[k];
+	told->row = now;
+}
+
+static void add(struct rtt_row *to, const struct rtt_row *from)
+{
+	to->sum_ns += from->sum_ns;
+	for (unsigned k = 0; k < SKEP_HIST_SLOTS; k++)
+		to->slots[k] += from->slots[k];
+}
+
+/* Takes what is new of one slot, or of all (SKEP_SCOPE_SLOTS). */
+static void look(struct net_state *st, unsigned only)
+{
+	int fd = bpf_map__fd(st->rtt.bpf->maps.rows);
+	struct rtt_key key, next;
+	bool first = true;
+
+	/* rows come, and never go while the map is there: one that is found leads to the next */
+	while (bpf_map_get_next_key(fd, first ? NULL : &key, &next) == 0) {
+		key = next;
+		first = false;
+		if (key.slot < SKEP_SCOPE_SLOTS && (only == SKEP_SCOPE_SLOTS || key.slot == only))
+			take(st, &key);
+	}
+}
+
+void rtt_tell(struct skep_instance *inst, struct net_state *st, unsigned slot, uint64_t now_ns)
+{
+	struct rtt_record all = { .peers = text("all") };
+	struct rtt *r = &st->rtt;
+	struct rtt_row sum = { 0 };
+
+	for (size_t i = 0; i < r->n_told; i++)
+		if (r->told[i].key.slot == slot)
+			add(&sum, &r->told[i].new);
+	emit(inst, st, slot, &all, &sum, now_ns);
+	for (size_t i = 0; i < r->n_told; i++)
+		if (r->told[i].key.slot == slot)
+			emit_row(inst, st, &r->told[i].key, &r->told[i].new, now_ns);
+}
+
+static void tell_lost(struct skep_instance *inst, struct net_state *st)
+{
+	uint64_t lost = rtt_misses(st), others = 0;
+	struct rtt *r = &st->rtt;
+
+	for (unsigned i = 0; i < st->n_cpus * RTT_NESTING; i++) {
+		lost += __atomic_load_n(&r->cpus[i].lost, __ATOMIC_RELAXED);
+		others += __atomic_load_n(&r->cpus[i].others, __ATOMIC_RELAXED);
+	}
+	if (lost != r->lost)
+		st->host->lost(inst, STREAM_RTT, SKEP_LOSS_KERNEL, lost - r->lost);
+	if (others != r->others)
+		st->host->counter_add(st->c_rtt_others, others - r->others);
+	r->lost = lost;
+	r->others = others;
+}
+
+/* ---- attached and detached --------------------------------------------------------- */
+
+static void want_cgroups(struct net_state *st)
+{
+	uint32_t want = 0;
+
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		want |= st->rtt.attached[i].used && st->rtt.attached[i].scope.kind == SKEP_SCOPE_CGROUP;
+	st->bpf->bss->cgroups_wanted = want;
+}
+
+int rtt_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
+{
+	struct net_state *st = state;
+	struct rtt *r = &st->rtt;
+	unsigned slot = 0;
+	int err;
+
+	if (detail >= N_DETAILS)
+		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
+	if (!r->hook)
+		return st->host->fail(inst, -EOPNOTSUPP, "rtt cannot be had here: the kernel has no tracepoint tcp_probe (since 4.16)");
+	err = skep_attached_begin(inst, st->host, r->attached, detail, scope, &slot);
+	if (err)
+		return err;
+	err = r->bpf ? 0 : rtt_load(inst, st);
+	if (err) {
+		skep_attached_end(&r->attached[slot]);
+		return err;
+	}
+	want_cgroups(st);
+	if (scope->kind == SKEP_SCOPE_CGROUP)
+		net_pass(st); /* of connections that are there already */
+	look(st, slot); /* what an attachment before it has left there */
+	skep_scopes_add(&r->bpf->bss->scopes, slot, &r->attached[slot]);
+	rtt_signal(inst, st);
+	return 0;
+}
+
+void rtt_detach(struct skep_instance *inst, void *state, uint64_t id)
+{
+	struct net_state *st = state;
+	struct rtt *r = &st->rtt;
+	unsigned slot = skep_attached_find(r->attached, id);
+	bool last = skep_attached_n(r->attached) == 1;
+
+	if (slot == SKEP_SCOPE_SLOTS)
+		return;
+	skep_scopes_remove(&r->bpf->bss->scopes, slot);
+	if (last)
+		rtt_bpf__detach(r->bpf);
+	look(st, slot);
+	rtt_tell(inst, st, slot, net_now());
+	tell_lost(inst, st);
+	skep_attached_end(&r->attached[slot]);
+	want_cgroups(st);
+	if (last)
+		rtt_unload(st);
+	rtt_signal(inst, st);
+}
+
+void rtt_sample(struct skep_instance *inst, struct net_state *st, uint64_t now_ns)
+{
+	struct rtt *r = &st->rtt;
+	bool ended[SKEP_SCOPE_SLOTS];
+
+	if (!r->bpf)
+		return;
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		ended[i] = skep_attached_ended(&r->attached[i]);
+	look(st, SKEP_SCOPE_SLOTS);
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++) {
+		if (r->attached[i].used)
+			rtt_tell(inst, st, i, now_ns);
+		if (ended[i])
+			skep_attached_over(inst, st->host, &r->attached[i]);
+	}
+	tell_lost(inst, st);
+}
+
+void rtt_close(struct net_state *st)
+{
+	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
+		skep_attached_end(&st->rtt.attached[i]);
+	rtt_unload(st);
+}

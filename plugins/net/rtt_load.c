@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/rtt_load.c - puts the kernel side of the detail rtt in place, with the first
+ * attachment, beside the probe's own whose maps of connections it reads; and takes it down.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "net.skel.h"
+#include "state.h"
+
+#include "rtt.skel.h"
+
+#define HASH_LOOKS 65536u /* as many as connections in load.c */
+
+static int prepare(struct net_state *st, struct rtt_bpf *bpf)
+{
+	bool storage = st->way != NET_IN_HASHES;
+	int err;
+
+	bpf->rodata->use_sk_storage = storage;
+	bpf->rodata->scope_cgroup_v1 = st->bpf->rodata->scope_cgroup_v1;
+	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->rtt.rows);
+	bpf_map__set_max_entries(bpf->maps.cpus, st->n_cpus * RTT_NESTING);
+	bpf_map__set_max_entries(bpf->maps.looks_by_address, storage ? 1 : HASH_LOOKS);
+	bpf_map__set_autocreate(bpf->maps.looks, storage);
+	err = bpf_map__reuse_fd(bpf->maps.conns_by_address, bpf_map__fd(st->bpf->maps.conns_by_address));
+	if (err)
+		return err;
+	if (storage)
+		err = bpf_map__reuse_fd(bpf->maps.conns, bpf_map__fd(st->bpf->maps.conns));
+	else
+		bpf_map__set_autocreate(bpf->maps.conns, false);
+	if (!err && st->host->verdict_fd >= 0) {
+		bpf->rodata->verdict_pids = st->host->verdict_pids;
+		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
+	}
+	return err ?: rtt_bpf__load(bpf);
+}
+
+/* Of each slot the row of all that find none: so that it has room, whoever comes. */
+static int make_others(const struct rtt_bpf *bpf)
+{
+	static const struct rtt_row none;
+	struct rtt_key key = { .others = 1 };
+	int err = 0;
+
+	for (uint16_t slot = 0; slot < SKEP_SCOPE_SLOTS && !err; slot++) {
+		key.slot = slot;
+		err = bpf_map_update_elem(bpf_map__fd(bpf->maps.rows), &key, &none, BPF_ANY);
+	}
+	return err;
+}
+
+int rtt_load(struct skep_instance *inst, struct net_state *st)
+{
+	struct rtt *r = &st->rtt;
+	void *cpus;
+	int err;
+
+	r->rows = (size_t)st->opt_rtt_peers + SKEP_SCOPE_SLOTS;
+	r->told = calloc(r->rows, sizeof(*r->told));
+	if (!r->told)
+		return st->host->fail(inst, -ENOMEM, "no memory for %zu rows", r->rows);
+	r->bpf = rtt_bpf__open();
+	err = r->bpf ? prepare(st, r->bpf) : -errno;
+	if (!err)
+		err = make_others(r->bpf);
+	if (err)
+		goto out;
+	r->cpus_size = st->n_cpus * RTT_NESTING * sizeof(*r->cpus);
+	cpus = mmap(NULL, r->cpus_size, PROT_READ, MAP_SHARED, bpf_map__fd(r->bpf->maps.cpus), 0);
+	if (cpus == MAP_FAILED) {
+		err = -errno;
+		goto out;
+	}
+	r->cpus = cpus;
+	r->lost = r->others = 0;
+	err = rtt_bpf__attach(r->bpf);
+	if (!err)
+		return 0;
+out:
+	rtt_unload(st);
+	return st->host->fail(inst, err, "cannot put the hook on tcp_probe: %s; needs CAP_BPF and CAP_PERFMON", strerror(-err));
+}
+
+void rtt_unload(struct net_state *st)
+{
+	struct rtt *r = &st->rtt;
+
+	if (r->cpus)
+		munmap((void *)r->cpus, r->cpus_size);
+	r->cpus = NULL;
+	rtt_bpf__destroy(r->bpf);
+	r->bpf = NULL;
+	free(r->told);
+	r->told = NULL;
+	r->n_told = 0;
+}
+
+static uint64_t misses_of(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+uint64_t rtt_misses(const struct net_state *st)
+{
+	return misses_of(st->rtt.bpf->progs.on_segment) + misses_of(st->rtt.bpf->progs.on_state);
+}

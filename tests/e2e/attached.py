@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attached.py - what tests of details share: skep attach in the background, and the verdict."""
+import json, os, signal, subprocess, sys, time
+
+SKEP = os.environ.get("SKEP", "skep")
+bad = 0
+
+
+def check(good, text):
+    global bad
+    print("ok -" if good else "not ok -", text, flush=True)
+    bad += not good
+
+
+class Attached:
+    """skep attach, from its first word on; records() detaches and returns them all."""
+
+    def __init__(self, detail, stream, *scope):
+        self.stream = stream
+        self.p = subprocess.Popen([SKEP, "attach", detail, "--for", "60s", "--json", *scope],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def records(self):
+        self.p.send_signal(signal.SIGINT)
+        out, err = self.p.communicate(timeout=30)
+        lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        if not lines:
+            print(f"# {' '.join(self.p.args)}: status {self.p.returncode}: {err}")
+        return [r for r in lines if r.get("stream") == self.stream]
+
+
+def until_attached(n):
+    for _ in range(200):
+        out = subprocess.run([SKEP, "status", "--json"], capture_output=True, text=True).stdout
+        if out.count('"detail"') >= n:
+            return
+        time.sleep(0.05)
+    sys.exit(f"not ok - {n} attachments did not come: {out}")
+
+
+def lost(out, stream):
+    """What skepd has said to be lost of a stream, in the file of its sink."""
+    told = [json.loads(line) for line in open(out) if '"loss"' in line and f'"{stream}"' in line]
+    return sum(r["count"] for r in told)
+
+
+class Worker:
+    """A process that says "ready", does a step for each line that it gets, and says "done" after each."""
+
+    def __init__(self, argv, cgroup=None):
+        if cgroup:
+            argv = ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', cgroup] + argv
+        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.ready = self.p.stdout.readline().split()
+        assert self.ready[:1] == ["ready"], self.ready
+
+    @property
+    def pid(self):
+        return self.p.pid
+
+    def tell(self):
+        self.p.stdin.write("\n")
+        self.p.stdin.flush()
+
+    def finish(self):
+        answer = self.p.stdout.readline().split()
+        assert answer[:1] == ["done"], answer
+        return answer[1:]
+
+    def step(self):
+        self.tell()
+        return self.finish()
+
+    def end(self):
+        self.p.stdin.close()
+        self.p.wait()
