@@ -131,7 +131,7 @@ static struct skep_hist distribution(const struct iolat_row *new, enum iolat_tim
 	return (struct skep_hist){ .slots = new->times[what], .n = n, .sum = new->sum_ns[what] };
 }
 
-static void emit(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, const struct iolat_row *new, uint64_t now_ns)
+void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, const struct iolat_row *new, uint64_t now_ns)
 {
 	const struct skep_attached *a = &st->iolat.attached[key->slot];
 	const struct disk *d = disks_find(&st->disks, key->dev);
@@ -175,7 +175,7 @@ static void tell_row(struct skep_instance *inst, struct io_probe *st, const stru
 		to[i] = a[i] - b[i];
 	told->row = now;
 	if (!silent && new.operations)
-		emit(inst, st, key, &new, now_ns);
+		iolat_emit(inst, st, key, &new, now_ns);
 }
 
 static void tell(struct skep_instance *inst, struct io_probe *st, unsigned only, bool silent, uint64_t now_ns)

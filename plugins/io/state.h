@@ -147,6 +147,8 @@ void io_cgroups_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns
 int iolat_attach(struct skep_instance *, struct io_probe *, const struct skep_detail_scope *);
 bool iolat_detach(struct skep_instance *, struct io_probe *, uint64_t id); /* false: it has no such attachment */
 void iolat_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
+/* What is new of a row, as a record. Needs no BPF. */
+void iolat_emit(struct skep_instance *, struct io_probe *, const struct iolat_key *, const struct iolat_row *new, uint64_t now_ns);
 void iolat_signal(struct skep_instance *, const struct io_probe *);
 void iolat_close(struct io_probe *);
 

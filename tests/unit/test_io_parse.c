@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/unit/test_io_parse.c - the probe "io" without its kernel side: /proc/diskstats, what a
- * disk is, /proc/vmstat, mounts, the clients of network file systems, levels into differences, and what the details promise.
+ * disk is, /proc/vmstat, mounts, the clients of network file systems, and levels into differences.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -385,23 +385,6 @@ static void levels_as_an_array(void **state)
 	assert_null(t.at);
 }
 
-/* A detail's stream has its name, and the id comes first. */
-static void test_details(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < N_DETAILS; i++) {
-		const struct skep_stream *s;
-
-		assert_in_range(io_details[i].stream, 0, N_STREAMS - 1);
-		s = io_streams[io_details[i].stream];
-		assert_int_equal(s->role, SKEP_ROLE_DETAIL);
-		assert_string_equal(s->name + strlen("io."), io_details[i].name);
-		assert_string_equal(s->fields[0].name, "detail.id");
-		assert_int_equal(s->fields[0].offset, 0);
-		assert_int_not_equal(io_details[i].scopes, 0);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,7 +397,6 @@ int main(void)
 		cmocka_unit_test(every_client),
 		cmocka_unit_test(which_client),
 		cmocka_unit_test(levels_as_an_array),
-		cmocka_unit_test(test_details),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
