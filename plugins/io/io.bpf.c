@@ -428,9 +428,18 @@ static __always_inline __u32 op_of(__u32 op)
 	return op == REQ_OP_READ ? IO_READ : IO_OTHER;
 }
 
+/*
+ * Not static: the verifier then looks at it once.  Inlined, it followed each way through both
+ * histograms and all that comes after: 256,433 steps instead of 14,963, a third of a second of each start.
+ */
+__noinline int hist_slot(__u64 value)
+{
+	return (int)skep_hist_slot(value);
+}
+
 static __always_inline void hist_add(__u64 *slots, __u32 n, __u64 value)
 {
-	__u64 slot = skep_hist_slot(value);
+	__u64 slot = (__u32)hist_slot(value);
 
 	/* in one register from here on: the verifier wants the bound where it is used */
 	asm volatile("" : "+r"(slot));
