@@ -197,7 +197,9 @@ static __always_inline int is_restart(__s64 ret)
 	return ret <= -ERESTARTSYS && ret >= -516;
 }
 
-static __noinline int open_ended(__u64 *ctx)
+/* struct file *do_filp_open(int dfd, struct filename *name, const struct open_flags *op), up to 6.18; do_file_open since */
+SEC("fexit/do_filp_open")
+int on_open(__u64 *ctx)
 {
 	struct filename *name = (void *)ctx[1];
 	struct skep_file_scratch *s;
@@ -214,29 +216,6 @@ static __noinline int open_ended(__u64 *ctx)
 		failed(s, &o, (int)ctx[0], (__u64)BPF_CORE_READ(name, name), 0, (__u32)-ret);
 	else if (ret)
 		opened(s, &o, (void *)ret);
-	return 0;
-}
-
-#ifdef OPENS_NO_PREEMPT /* opens_np.bpf.c says why */
-extern void bpf_preempt_disable(void) __ksym;
-extern void bpf_preempt_enable(void) __ksym;
-#else
-static __always_inline void bpf_preempt_disable(void)
-{
-}
-
-static __always_inline void bpf_preempt_enable(void)
-{
-}
-#endif
-
-/* struct file *do_filp_open(int dfd, struct filename *name, const struct open_flags *op), up to 6.18; do_file_open since */
-SEC("fexit/do_filp_open")
-int on_open(__u64 *ctx)
-{
-	bpf_preempt_disable();
-	open_ended(ctx);
-	bpf_preempt_enable();
 	return 0;
 }
 

@@ -6,7 +6,6 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include "state.h"
 
 #include "opens.skel.h"
-#include "opens_np.skel.h"
 
 #define RING_BYTES (1u << 20)
 #ifndef SYS_openat2
@@ -74,7 +72,6 @@ void opens_kernel_ask(struct opens_kernel *k)
 		k->missing = "the kernel refuses fexit programs, and how this machine passes a call's arguments is not known to skep";
 	else if (k->way == OPENS_NONE)
 		k->way = OPENS_CALLS;
-	k->no_preempt = k->way == OPENS_FEXIT && btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
 	btf__free(btf);
 }
 
@@ -119,31 +116,14 @@ static void set_calls(struct opens_bpf *bpf)
 #endif
 }
 
-/* The same programs with preemption off: one skeleton for both, as names and maps are the same. */
-static struct opens_bpf *open_no_preempt(void)
-{
-	struct opens_bpf *bpf = calloc(1, sizeof(*bpf));
-
-	if (!bpf)
-		return NULL;
-	if (opens_bpf__create_skeleton(bpf))
-		goto out;
-	bpf->skeleton->data = (void *)opens_np_bpf__elf_bytes(&bpf->skeleton->data_sz);
-	if (!bpf_object__open_skeleton(bpf->skeleton, NULL))
-		return bpf;
-out:
-	opens_bpf__destroy(bpf);
-	return NULL;
-}
-
-static int load_with(struct proc_state *st, enum opens_way way, bool no_preempt)
+static int load_with(struct proc_state *st, enum opens_way way)
 {
 	struct opens *o = &st->opens;
-	struct opens_bpf *bpf = no_preempt ? open_no_preempt() : opens_bpf__open();
+	struct opens_bpf *bpf = opens_bpf__open();
 	int err;
 
 	if (!bpf)
-		return -ENOMEM;
+		return -errno;
 	bpf_program__set_autoload(bpf->progs.on_open, way == OPENS_FEXIT);
 	bpf_program__set_autoload(bpf->progs.on_call, way == OPENS_CALLS);
 	bpf->rodata->any_kind = st->opt_opens_all;
@@ -170,18 +150,12 @@ static int load_with(struct proc_state *st, enum opens_way way, bool no_preempt)
 int opens_load(struct skep_instance *inst, struct proc_state *st)
 {
 	struct opens *o = &st->opens;
-	int err = load_with(st, o->kernel.way, o->kernel.no_preempt);
-
-	/* up to some version a function that is verified by itself may not be called with preemption off */
-	if (err && o->kernel.no_preempt) {
-		o->kernel.no_preempt = false;
-		err = load_with(st, o->kernel.way, false);
-	}
+	int err = load_with(st, o->kernel.way);
 
 	/* a function may refuse at the attaching only (arm64 before 6.0) */
 	if (err && o->kernel.way == OPENS_FEXIT && calls_known()) {
 		o->kernel.way = OPENS_CALLS;
-		err = load_with(st, o->kernel.way, false);
+		err = load_with(st, o->kernel.way);
 	}
 	if (!err)
 		return 0;

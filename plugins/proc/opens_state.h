@@ -29,7 +29,6 @@ enum opens_way { OPENS_NONE, OPENS_FEXIT, OPENS_CALLS };
 struct opens_kernel {
 	enum opens_way way;
 	const char *function; /* OPENS_FEXIT: of the kernel */
-	bool no_preempt;      /* OPENS_FEXIT: a program may switch preemption off */
 	const char *missing;  /* OPENS_NONE: why */
 };
 
