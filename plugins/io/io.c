@@ -72,6 +72,7 @@ static void io_sample(struct skep_instance *inst, void *state)
 	io_paging_sample(inst, st, now);
 	io_filesystems_sample(inst, st, now);
 	iolat_sample(inst, st, now);
+	filelat_sample(inst, st);
 }
 
 static int io_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
@@ -81,6 +82,8 @@ static int io_attach(struct skep_instance *inst, void *state, unsigned detail, c
 	switch (detail) {
 	case DETAIL_IOLAT:
 		return iolat_attach(inst, st, scope);
+	case DETAIL_FILELAT:
+		return filelat_attach(inst, st, scope);
 	default:
 		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
 	}
@@ -88,11 +91,13 @@ static int io_attach(struct skep_instance *inst, void *state, unsigned detail, c
 
 static void io_detach(struct skep_instance *inst, void *state, uint64_t id)
 {
-	iolat_detach(inst, state, id);
+	if (!iolat_detach(inst, state, id))
+		filelat_detach(inst, state, id);
 }
 
 static void io_flush(struct skep_instance *inst, void *state)
 {
+	filelat_sample(inst, state);
 	drain(inst, state, false);
 }
 
@@ -144,6 +149,7 @@ static int io_start(struct skep_instance *inst, void *state)
 	}
 	io_paging_sample(inst, st, st->sampled_ns);
 	io_filesystems_sample(inst, st, st->sampled_ns);
+	filelat_start(inst, st);
 	return 0;
 out:
 	close_files(st);
@@ -155,6 +161,7 @@ static void io_stop(struct skep_instance *inst, void *state)
 	struct io_probe *st = state;
 
 	iolat_close(st);
+	filelat_close(st);
 	if (!st->bpf)
 		return;
 	io_bpf__detach(st->bpf); /* hooks off, maps stay */
@@ -170,6 +177,7 @@ static void io_close(struct skep_instance *inst, void *state)
 
 	(void)inst;
 	iolat_close(st);
+	filelat_close(st);
 	if (st->bpf)
 		io_unload(st);
 	close_files(st);
@@ -194,6 +202,9 @@ static const struct skep_option options[] = {
 	  .help = "report page cache, swap and reclaim of the host (/proc/vmstat)" },
 	{ .name = "filesystems", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_filesystems), .default_value = "true",
 	  .help = "report network, parallel and user-space file systems" },
+	{ .name = "filelat_rows", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_filelat_rows), .default_value = "2048",
+	  .min = 64, .max = 65536,
+	  .help = "rows of the detail filelat, one for each attachment, process, file and operation; 4 KiB each, while it is attached" },
 	{ .name = "root", .type = SKEP_O_STR, .offset = offsetof(struct io_probe, opt_root),
 	  .help = "what stands before /proc and /sys, where the host's are mounted elsewhere (containers)" },
 	{ 0 },
@@ -207,7 +218,7 @@ static const struct skep_plugin io_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "io",
 	.version = PACKAGE_VERSION,
-	.summary = "block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests take",
+	.summary = "block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests, and calls on files, take",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

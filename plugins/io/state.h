@@ -11,16 +11,17 @@
 #include <string.h>
 
 #include "disk.h"
+#include "filelat_state.h"
 #include "fs.h"
 #include "io.h"
 #include "iolat.h"
 #include "levels.h"
 #include "vmstat.h"
 
-enum { STREAM_DISK, STREAM_CGROUP, STREAM_PROCESS, STREAM_PAGING, STREAM_FS, STREAM_LEDGER, STREAM_IOLAT, N_STREAMS };
+enum { STREAM_DISK, STREAM_CGROUP, STREAM_PROCESS, STREAM_PAGING, STREAM_FS, STREAM_LEDGER, STREAM_IOLAT, STREAM_FILELAT, N_STREAMS };
 extern const struct skep_stream *const io_streams[N_STREAMS];
 
-enum { DETAIL_IOLAT, N_DETAILS };
+enum { DETAIL_IOLAT, DETAIL_FILELAT, N_DETAILS };
 extern const struct skep_detail io_details[N_DETAILS];
 
 /* A device and one kind of operation, since the last record of it. */
@@ -92,7 +93,7 @@ struct iolat {
 
 struct io_probe {
 	/* options */
-	int64_t opt_processes, opt_cgroups, opt_requests, opt_iolat_rows;
+	int64_t opt_processes, opt_cgroups, opt_requests, opt_iolat_rows, opt_filelat_rows;
 	bool opt_delays, opt_filesystems, opt_paging;
 	const char *opt_root;
 
@@ -114,6 +115,7 @@ struct io_probe {
 	uint64_t seen_misses;
 	struct skep_counter *c_evicted, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
+	struct filelat filelat;
 
 	FILE *vmstat;
 	struct vm vm;
