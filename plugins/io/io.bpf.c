@@ -282,6 +282,31 @@ int on_start(__u64 *ctx)
 }
 
 /*
+ * A program is skipped while it is already running on that CPU, and kernels that preempt programs
+ * (load.c) put another task there in the middle of one.  This one is called after on_start for each
+ * request, and takes care of those that on_start has not seen.
+ */
+SEC("raw_tp/block_io_start")
+int on_start_missed(__u64 *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, at;
+	__u64 request = ctx[0];
+	struct bucket *b = bucket_of(request);
+
+	if (!b)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < WAYS; i++) {
+		at = b->way[i].who;
+		/* as it is for the same process, also if it was left behind by an earlier request */
+		if (b->way[i].request == request && (at & WHO_KERNEL || (at & WHO_PID) == tgid))
+			return 0;
+	}
+	COUNT(recovered);
+	return made(request);
+}
+
+/*
  * An argument whose number depends on the kernel.  The barriers keep clang from making one load
  * with a computed offset of the two, which the verifier refuses; and the one that is not
  * taken is dead code, or a program that reads beyond the arguments would not attach.

@@ -48,6 +48,7 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 	if (now.cgroups_full != st->seen.cgroups_full)
 		st->host->lost(inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, now.cgroups_full - st->seen.cgroups_full);
 	st->host->counter_set(st->c_evicted, now.evicted);
+	st->host->counter_set(st->c_recovered, now.recovered);
 	st->seen = now;
 }
 
@@ -108,6 +109,7 @@ static int io_open(struct skep_instance *inst, void *state, const struct skep_ho
 	st->host = host;
 	st->root = st->opt_root ? st->opt_root : "";
 	st->c_evicted = host->counter(inst, "issuers_evicted", "requests whose issuer was forgotten because too many were under way");
+	st->c_recovered = host->counter(inst, "issuers_recovered", "requests whose maker was preempted or preempted another in the program, and seen by the second one");
 	st->c_misses = host->counter(inst, "recursion_misses", "completions whose program was skipped because it was running already");
 	st->c_bad_lines = host->counter(inst, "bad_lines", "lines of /proc that do not parse");
 	st->c_iolat_full = host->counter(inst, "iolat_rows_full", "requests that found no row in the detail iolat: see the option iolat_rows");

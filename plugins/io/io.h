@@ -147,6 +147,7 @@ struct io_counters {
 	io_count cgroups_full;
 	io_count reclaims_full;  /* too many tasks reclaim at a time */
 	io_count evicted;        /* a slot was taken from a request under way */
+	io_count recovered;      /* requests whose making on_start missed and on_start_missed saw */
 };
 
 #endif

@@ -113,7 +113,7 @@ struct io_probe {
 	size_t counters_size;
 	struct io_counters seen;
 	uint64_t seen_misses;
-	struct skep_counter *c_evicted, *c_misses, *c_bad_lines, *c_iolat_full;
+	struct skep_counter *c_evicted, *c_recovered, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
 	struct filelat filelat;
 
@@ -131,7 +131,7 @@ uint64_t io_misses(const struct io_probe *); /* completions whose program was sk
 
 /* signals.c */
 struct io_hooks {
-	bool complete, start, getrq, merge, reclaim, memcg_reclaim;
+	bool complete, start, start_missed, getrq, merge, reclaim, memcg_reclaim;
 	bool blkcg_v2, memory_v1, delay_fields;
 	int delayacct; /* 1 on, 0 off, -1 the kernel has none */
 };
