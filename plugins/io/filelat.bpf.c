@@ -49,6 +49,7 @@ struct work {
 	struct skep_file_scratch s;
 	struct skep_file_key others;   /* the row of all that have none of their own */
 	__u64 slot, ns, bytes, failed; /* of the call */
+	__u64 mask;                    /* attachments; here, as the verifier of 5.10 would follow each of its 2^16 values in a register */
 	struct filelat_row fresh;      /* what a row begins as: too large for the stack */
 };
 /* Of the program at the beginning of calls, and of the one at their end: they can interrupt each other. */
@@ -193,7 +194,7 @@ static __always_inline __u64 number_of(__u64 *ctx)
 
 /* ---- the hooks --------------------------------------------------------------------- */
 
-static __noinline int call_begins(__u64 *ctx, __u32 what)
+static __always_inline int call_begins(__u64 *ctx, __u32 what)
 {
 	struct task_struct *p = (void *)bpf_get_current_task();
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -260,13 +261,13 @@ static __always_inline void fill(struct work *w, const struct filelat_call *c, s
 	w->ns = now > c->start_ns ? now - c->start_ns : 0;
 }
 
-static __noinline int call_ends(__u64 *ctx)
+static __always_inline int call_ends(__u64 *ctx)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 	__s64 ret = (__s64)ctx[1];
 	struct filelat_call *c;
 	struct work *w;
-	__u32 mask, op;
+	__u32 op;
 
 	c = bpf_map_lookup_elem(&calls, &thread);
 	if (!c)
@@ -275,7 +276,7 @@ static __noinline int call_ends(__u64 *ctx)
 	if (!w)
 		return 0;
 	fill(w, c, (void *)bpf_get_current_task(), thread, now);
-	mask = c->mask;
+	w->mask = c->mask;
 	op = c->op;
 	bpf_map_delete_elem(&calls, &thread);
 	if (ret <= -ERESTARTSYS && ret >= -516)
@@ -284,7 +285,7 @@ static __noinline int call_ends(__u64 *ctx)
 	w->bytes = ret > 0 && op != FILELAT_SYNC ? ret : 0;
 #pragma unroll
 	for (__u32 slot = 0; slot < SKEP_SCOPE_SLOTS; slot++)
-		if (mask & 1u << slot)
+		if (*(volatile __u64 *)&w->mask & 1u << slot)
 			count(slot);
 	return 0;
 }
