@@ -101,9 +101,12 @@ static inline bool skep_scope_cgroup_v1(void)
 	return v1;
 }
 
-/* The process of that scope: a descriptor that tells its end, and its identity where the host knows it. 0, or what host->fail returned. */
-static inline int skep_scope_process(struct skep_instance *inst, const struct skep_host *host, uint32_t pid, int *ret_pidfd,
-				     struct skep_upid *ret_who)
+/*
+ * The process of that scope: a descriptor that tells its end, and its identity where the host
+ * knows it. 0, or what host->fail returned.
+ */
+static inline int skep_scope_process(struct skep_instance *inst, const struct skep_host *host, uint32_t pid,
+				     int *ret_pidfd, struct skep_upid *ret_who)
 {
 	struct skep_upid who = { 0 };
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0); /* since 5.3; close-on-exec */

@@ -131,7 +131,8 @@ static struct skep_hist distribution(const struct iolat_row *new, enum iolat_tim
 	return (struct skep_hist){ .slots = new->times[what], .n = n, .sum = new->sum_ns[what] };
 }
 
-void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, const struct iolat_row *new, uint64_t now_ns)
+void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, const struct iolat_row *new,
+		uint64_t now_ns)
 {
 	const struct skep_attached *a = &st->iolat.attached[key->slot];
 	const struct disk *d = disks_find(&st->disks, key->dev);
@@ -148,14 +149,19 @@ void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct io
 		.service = distribution(new, IOLAT_SERVICE),
 	};
 
-	snprintf(number, sizeof(number), "%u:%u", key->dev >> 20, key->dev & 0xfffff); /* plugged in since the last look, or out */
+	/* plugged in since the last look, or out */
+	snprintf(number, sizeof(number), "%u:%u", key->dev >> 20, key->dev & 0xfffff);
 	rec.device = io_str(d ? d->name : number);
 	/* said by us: by the last record the host may have forgotten who had that pid */
 	st->host->emit(inst, STREAM_IOLAT, a->who.pid ? &a->who : NULL, now_ns, &rec);
 }
 
-/* A row less what has been told of it. only: the slot that is told, or SKEP_SCOPE_SLOTS for all; silent: only take note of it. */
-static void tell_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only, bool silent, uint64_t now_ns)
+/*
+ * A row less what has been told of it. only: the slot that is told, or SKEP_SCOPE_SLOTS for all;
+ * silent: only take note of it.
+ */
+static void tell_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only, bool silent,
+		     uint64_t now_ns)
 {
 	int fd = bpf_map__fd(st->iolat.bpf->maps.rows);
 	struct iolat_row now, new;
@@ -230,7 +236,8 @@ int iolat_attach(struct skep_instance *inst, struct io_probe *st, const struct s
 	int err;
 
 	if (!st->hooks)
-		return st->host->fail(inst, -EOPNOTSUPP, "iolat cannot be had here: the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK)");
+		return st->host->fail(inst, -EOPNOTSUPP,
+				      "iolat cannot be had here: the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK)");
 	err = skep_attached_begin(inst, st->host, l->attached, 0, scope, &slot);
 	if (err)
 		return err;

@@ -36,7 +36,8 @@ struct iolat_cpu {
 	io_count matched;           /* slots found by process or cgroup */
 	io_count at[IOLAT_TIMES];   /* slots of histograms */
 	io_count ns[IOLAT_TIMES];
-	io_count lost;              /* requests that were not seen as a whole, or whose issuer is not known though somebody asks for it */
+	/* requests that were not seen as a whole, or whose issuer is not known though somebody asks for it */
+	io_count lost;
 	io_count full;              /* no room for a row */
 };
 

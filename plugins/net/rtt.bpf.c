@@ -196,7 +196,7 @@ static __always_inline void sample(struct sock *sk, struct rtt_conn *l, __u32 rt
 	__u32 slots, which;
 	struct rtt_cpu *c;
 
-	/* where connections are kept by address, the end of one has taken it away already: then what was known at the last look */
+	/* kept by address, one that ends has been taken away already: then it is as it was at the last look */
 	if (owner && owner->known) {
 		int kernel = owner->flags & NET_CONN_KERNEL;
 

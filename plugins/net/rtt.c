@@ -71,7 +71,8 @@ static void emit(struct skep_instance *inst, struct net_state *st, unsigned slot
 	st->host->emit(inst, STREAM_RTT, a->who.pid ? &a->who : NULL, now_ns, rec);
 }
 
-static void emit_row(struct skep_instance *inst, struct net_state *st, const struct rtt_key *key, const struct rtt_row *new, uint64_t now_ns)
+static void emit_row(struct skep_instance *inst, struct net_state *st, const struct rtt_key *key, const struct rtt_row *new,
+		     uint64_t now_ns)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	bool four = memcmp(key->remote, mapped, sizeof(mapped)) == 0;
@@ -180,7 +181,8 @@ int rtt_attach(struct skep_instance *inst, void *state, unsigned detail, const s
 	if (detail >= N_DETAILS)
 		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
 	if (!r->hook)
-		return st->host->fail(inst, -EOPNOTSUPP, "rtt cannot be had here: the kernel has no tracepoint tcp_probe (since 4.16)");
+		return st->host->fail(inst, -EOPNOTSUPP,
+				      "rtt cannot be had here: the kernel has no tracepoint tcp_probe (since 4.16)");
 	err = skep_attached_begin(inst, st->host, r->attached, detail, scope, &slot);
 	if (err)
 		return err;

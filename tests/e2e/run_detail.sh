@@ -38,6 +38,6 @@ if command -v bpftool >/dev/null; then
 fi
 run --detail nonsense -- touch "$work/started" 2>"$work/err"
 same "an unknown one: status" 2 $?
-contains "an unknown one: the known ones" "$work/err" "there are runqlat"
+contains "an unknown one: the known ones" "$work/err" "runqlat, oncpu, offcpu"
 [ -e "$work/started" ] && fail "the command was started all the same"
 finish
