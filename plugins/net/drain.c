@@ -131,7 +131,7 @@ void net_check_losses(struct skep_instance *inst, struct net_state *st)
 
 	net_sum_counters(st, &now);
 	/* A change may be seen as missed that was not, never the other way: what is left was missed by both. */
-	missed = states > now.recovered ? states - now.recovered : 0;
+	missed = (states > now.recovered ? states - now.recovered : 0) + now.no_scratch;
 	if (now.conn_dropped != st->seen.conn_dropped)
 		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conn_dropped - st->seen.conn_dropped);
 	if (now.conns_full != st->seen.conns_full)

@@ -11,12 +11,14 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/skeleton.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "net.skel.h"
+#include "net_np.skel.h"
 #include "state.h"
 
 #define HASH_ENDED 4096u /* for the moments between a connection's end and the return of a call */
@@ -131,12 +133,15 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	bpf->rodata->calls_counted = calls != NET_CALLS_NONE;
 }
 
+/* The same programs, not preempted half-way. */
+SKEP_SKELETON_OF(open_not_preempted, net, net_np)
+
 /* ---- one attempt ------------------------------------------------------------------ */
 
 static int attempt(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
 {
 	uint32_t ring = ring_size(st->opt_ring_bytes);
-	struct net_bpf *bpf = net_bpf__open();
+	struct net_bpf *bpf = st->not_preempted ? open_not_preempted() : net_bpf__open();
 	int err;
 
 	if (!bpf)
@@ -171,13 +176,31 @@ out:
 	return err;
 }
 
+static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+{
+	int err, first = 0;
+
+	for (;;) {
+		for (enum net_way_in w = way; w < NET_IN_WAYS; w++) {
+			err = attempt(inst, st, btf, w, calls);
+			if (!err)
+				return 0;
+			first = first ?: err;
+		}
+		if (calls == NET_CALLS_NONE)
+			return first;
+		st->sender_err = err;
+		calls = NET_CALLS_NONE; /* a kernel may refuse to patch functions */
+	}
+}
+
 static int load_best(struct skep_instance *inst, struct net_state *st)
 {
 	static const char *const needed[] = { "inet_sock_set_state", "sched_process_free" };
 	struct btf *btf = btf__load_vmlinux_btf();
 	enum net_calls calls = NET_CALLS_NONE;
 	enum net_way_in way;
-	int err = 0, first = 0;
+	int err = 0;
 
 	if (!btf)
 		return st->host->fail(inst, -EOPNOTSUPP,
@@ -196,19 +219,14 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 		way = NET_IN_HASHES;
 	if (st->opt_calls)
 		calls = has_tracepoint(btf, "sock_send_length") && has_tracepoint(btf, "sock_recv_length") ? NET_CALLS_TRACEPOINT : NET_CALLS_FEXIT;
-	for (;;) {
-		for (enum net_way_in w = way; w < NET_IN_WAYS; w++) {
-			err = attempt(inst, st, btf, w, calls);
-			if (!err)
-				goto out;
-			first = first ?: err;
-		}
-		if (calls == NET_CALLS_NONE)
-			break;
-		st->sender_err = err;
-		calls = NET_CALLS_NONE; /* a kernel may refuse to patch functions */
-	}
-	err = refuse(inst, st, first, "loading the BPF programs");
+	st->not_preempted = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
+	/* the first way only: what that cannot be had for without preemption can be had with it */
+	if (st->not_preempted && !attempt(inst, st, btf, way, calls))
+		goto out;
+	st->not_preempted = false;
+	err = load_best_of(inst, st, btf, way, calls);
+	if (err)
+		err = refuse(inst, st, err, "loading the BPF programs");
 out:
 	btf__free(btf);
 	return err;

@@ -15,6 +15,7 @@
 #include "conn.bpf.h"
 
 #include <skep/bpf/cgroup.bpf.h>
+#include <skep/bpf/preempt.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -542,6 +543,9 @@ static __always_inline void connecting(struct sock *sk)
 
 	if (!c)
 		return;
+	/* told twice (on_state_missed); by its address another socket that had it before may be meant */
+	if (use_sk_storage && c->known && !c->closed)
+		return;
 	__builtin_memset(c, 0, sizeof(*c));
 	if (current_key(&me)) {
 		c->pid = me.pid;
@@ -570,7 +574,8 @@ static __always_inline void established(struct sock *sk, int old)
 	if (c->known && c->direction == NET_OUT) {
 		/* also by way of SYN_RECV, when both sides have connected at once */
 		route(c, sk);
-		c->latency_ns = now - c->began_ns;
+		if (!c->latency_ns)
+			c->latency_ns = now - c->began_ns;
 		return;
 	}
 	if (c->known)
@@ -612,8 +617,10 @@ static __always_inline void closed(struct sock *sk, int old)
 	if (!c || !c->known || c->closed)
 		return;
 	s = scratch_take();
-	if (!s)
+	if (!s) {
+		COUNT(no_scratch);
 		return;
+	}
 	totals_read(&s->t, sk, old);
 	route(c, sk);
 	if (!failed)
@@ -661,8 +668,10 @@ static __always_inline void ending(struct sock *sk, int old)
 	if (!c || !c->known || c->closed)
 		return;
 	s = scratch_take();
-	if (!s)
+	if (!s) {
+		COUNT(no_scratch);
 		return;
+	}
 	totals_read(&s->t, sk, old);
 	route(c, sk);
 	settle_bytes(c, sk, &s->t);
@@ -708,21 +717,26 @@ struct {
 	__type(value, struct change);
 } changes SEC(".maps");
 
-SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(on_state, struct sock *sk, int old, int new)
+static __always_inline void state(struct sock *sk, int old, int new)
 {
 	__u32 zero = 0;
 	struct change *at;
 
 	if (sk->sk_protocol != IPPROTO_TCP)
-		return 0;
+		return;
 	at = bpf_map_lookup_elem(&changes, &zero);
 	if (!at)
-		return 0;
+		return;
 	at->sk = (__u64)sk;
 	at->old = old;
 	at->new = new;
 	changed(sk, old, new);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state, struct sock *sk, int old, int new)
+{
+	SKEP_UNPREEMPTED(state(sk, old, new));
 	return 0;
 }
 
@@ -731,22 +745,27 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
  * interrupts on_state would be missed.  This one is called after it for each change, and
  * takes care of those that on_state has not seen.  Seen twice does no harm.
  */
-SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(on_state_missed, struct sock *sk, int old, int new)
+static __always_inline void state_missed(struct sock *sk, int old, int new)
 {
 	struct net_counters *k;
 	__u32 zero = 0;
 	struct change *at;
 
 	if (sk->sk_protocol != IPPROTO_TCP)
-		return 0;
+		return;
 	at = bpf_map_lookup_elem(&changes, &zero);
 	if (!at || (at->sk == (__u64)sk && at->old == (__u32)old && at->new == (__u32)new))
-		return 0;
+		return;
 	changed(sk, old, new);
 	k = my_counters();
 	if (k)
 		add(&k->recovered, 1);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state_missed, struct sock *sk, int old, int new)
+{
+	SKEP_UNPREEMPTED(state_missed(sk, old, new));
 	return 0;
 }
 
@@ -863,13 +882,15 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 {
-	return moved(sk, ret, flags, NET_TX);
+	SKEP_UNPREEMPTED(moved(sk, ret, flags, NET_TX));
+	return 0;
 }
 
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 {
-	return moved(sk, ret, flags, NET_RX);
+	SKEP_UNPREEMPTED(moved(sk, ret, flags, NET_RX));
+	return 0;
 }
 
 /* Before 6.3: what sockets' own operations return.  sock_sendmsg and sock_recvmsg themselves may have been inlined. */
@@ -877,13 +898,15 @@ int BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 	SEC("fexit/" #function_)                                                                           \
 	int BPF_PROG(on_##function_, struct socket *sock, void *msg, unsigned long size, int ret)          \
 	{                                                                                                  \
-		return moved(sock->sk, ret, 0, NET_TX);                                                    \
+		SKEP_UNPREEMPTED(moved(sock->sk, ret, 0, NET_TX));                                         \
+		return 0;                                                                                  \
 	}
 #define RECEIVES(function_)                                                                                          \
 	SEC("fexit/" #function_)                                                                                     \
 	int BPF_PROG(on_##function_, struct socket *sock, void *msg, unsigned long size, int flags, int ret)         \
 	{                                                                                                            \
-		return moved(sock->sk, ret, flags, NET_RX);                                                          \
+		SKEP_UNPREEMPTED(moved(sock->sk, ret, flags, NET_RX));                                               \
+		return 0;                                                                                            \
 	}
 
 SENDS(inet_sendmsg)
@@ -899,7 +922,8 @@ RECEIVES(unix_dgram_recvmsg)
 SEC("fexit/__unix_dgram_recvmsg")
 int BPF_PROG(on_unix_packets_recvmsg, struct sock *sk, void *msg, unsigned long size, int flags, int ret)
 {
-	return moved(sk, ret, flags, NET_RX);
+	SKEP_UNPREEMPTED(moved(sk, ret, flags, NET_RX));
+	return 0;
 }
 
 /* ---- passes of iterators ------------------------------------------------------- */
@@ -974,8 +998,7 @@ int on_task(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_free")
-int BPF_PROG(on_free, struct task_struct *t)
+static __always_inline int freed(struct task_struct *t)
 {
 	struct net_process_record rec;
 	struct net_process_key key = {};
@@ -1018,6 +1041,13 @@ int BPF_PROG(on_free, struct task_struct *t)
 				now[i] += out[i];
 		}
 	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *t)
+{
+	SKEP_UNPREEMPTED(freed(t));
 	return 0;
 }
 

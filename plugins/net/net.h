@@ -139,6 +139,7 @@ struct net_counters {
 	__u64 process_dropped;     /* records that the ring could not take; they were put off */
 	__u64 conn_dropped;        /* records that the ring could not take */
 	__u64 conn_summed;         /* connections that have no record of their own, only a peer's */
+	__u64 no_scratch;          /* changes of state for which there was no room to work in: four nested in each other */
 	__u64 recovered;           /* changes of state that on_state missed and on_state_missed saw */
 	__u64 peers_new;           /* keys that were put into peers_even and peers_odd */
 };

@@ -126,6 +126,7 @@ struct net_state {
 	struct bpf_link *pass_files, *pass_tasks; /* iterators that are run again and again */
 	enum net_way_in way;
 	enum net_calls calls;
+	bool not_preempted;
 	unsigned fexits; /* hooks of calls that are attached */
 	int sender_err;  /* why those of the tracepoints or fexits are not */
 

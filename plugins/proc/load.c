@@ -7,7 +7,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <skep/skeleton.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +14,6 @@
 
 #include "proc.h"
 #include "proc.skel.h"
-#include "proc_np.skel.h"
 #include "state.h"
 
 /* Arguments of a raw tracepoint, or -ENOENT. *first_is_pointer: of the first. */
@@ -79,20 +77,24 @@ static int refuse(struct skep_instance *inst, struct proc_state *st, int err, co
 	return st->host->fail(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
 }
 
-/* The same programs, not preempted half-way. */
-SKEP_SKELETON_OF(open_not_preempted, proc, proc_np)
-
-static int prepare(struct skep_instance *inst, struct proc_state *st, const struct btf *btf)
+static int prepare(struct skep_instance *inst, struct proc_state *st)
 {
 	static const char *const needed[] = { "sched_process_fork", "sched_process_exec", "sched_process_exit", "sched_process_free" };
+	struct btf *btf = btf__load_vmlinux_btf();
 	struct proc_bpf *bpf = st->bpf;
 	uint32_t ring = ring_size(st->opt_ring_bytes);
 	bool victim_is_task = false;
 	int victim, err = 0;
 
+	if (!btf)
+		return st->host->fail(inst, -EOPNOTSUPP,
+				      "the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
+				      "which distributions have had since 5.8");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		if (tracepoint_args(btf, needed[i], NULL) < 0)
-			return st->host->fail(inst, -EOPNOTSUPP, "the kernel has no tracepoint %s", needed[i]);
+		if (tracepoint_args(btf, needed[i], NULL) >= 0)
+			continue;
+		err = st->host->fail(inst, -EOPNOTSUPP, "the kernel has no tracepoint %s", needed[i]);
+		goto out;
 	}
 	bpf->rodata->exit_has_group_dead = tracepoint_args(btf, "sched_process_exit", NULL) >= 2;
 	victim = tracepoint_args(btf, "mark_victim", &victim_is_task);
@@ -111,57 +113,33 @@ static int prepare(struct skep_instance *inst, struct proc_state *st, const stru
 		if (err)
 			err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
 	}
+out:
+	btf__free(btf);
 	return err;
-}
-
-/* 0 or what host->fail() returned; *ret_refused: it was the kernel that did not take the programs. */
-static int load(struct skep_instance *inst, struct proc_state *st, const struct btf *btf, bool not_preempted, bool *ret_refused)
-{
-	int err;
-
-	*ret_refused = false;
-	errno = ENOMEM;
-	st->bpf = not_preempted ? open_not_preempted() : proc_bpf__open();
-	if (!st->bpf) {
-		err = -errno;
-		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
-	}
-	err = prepare(inst, st, btf);
-	if (err)
-		return err;
-	err = proc_bpf__load(st->bpf);
-	if (err) {
-		*ret_refused = err != -EPERM && err != -EACCES;
-		return refuse(inst, st, err, "loading the BPF programs");
-	}
-	return 0;
 }
 
 int proc_load(struct skep_instance *inst, struct proc_state *st)
 {
 	int cpus = libbpf_num_possible_cpus();
-	bool not_preempted, refused;
-	struct btf *btf;
 	int err;
 
 	if (cpus < 0)
 		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
 	st->n_cpus = (unsigned)cpus;
 	st->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
-	btf = btf__load_vmlinux_btf();
-	if (!btf)
-		return st->host->fail(inst, -EOPNOTSUPP,
-				      "the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
-				      "which distributions have had since 5.8");
-	not_preempted = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
-	err = load(inst, st, btf, not_preempted, &refused);
-	if (err && not_preempted && refused) {
-		proc_unload(st);
-		err = load(inst, st, btf, false, &refused);
+	st->bpf = proc_bpf__open();
+	if (!st->bpf) {
+		err = -errno;
+		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
 	}
-	btf__free(btf);
+	err = prepare(inst, st);
 	if (err)
 		goto out;
+	err = proc_bpf__load(st->bpf);
+	if (err) {
+		err = refuse(inst, st, err, "loading the BPF programs");
+		goto out;
+	}
 	st->counters_size = st->n_cpus * sizeof(struct proc_counters);
 	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
 	if (st->counters == MAP_FAILED) {

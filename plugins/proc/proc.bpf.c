@@ -15,7 +15,6 @@
 #include <skep/bpf/kernel.bpf.h>
 
 #include <skep/bpf/path.bpf.h>
-#include <skep/bpf/preempt.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
 
 #include "proc.h"
@@ -239,7 +238,8 @@ static __always_inline __u32 wait_status(struct task_struct *leader, struct sign
 
 /* ---- fork ------------------------------------------------------------------ */
 
-static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct task_struct *real_parent, *parent_leader;
 	const struct cred *cred;
@@ -273,13 +273,6 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	rec.ns_pid = ns_pid_of(child);
 	__builtin_memcpy(rec.comm, child->comm, sizeof(rec.comm));
 	send(&rec, sizeof(rec), PROC_FORK);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
-{
-	SKEP_UNPREEMPTED(forked(parent, child));
 	return 0;
 }
 
@@ -320,7 +313,8 @@ static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 ro
 			break;
 }
 
-static __always_inline int executed(struct task_struct *p, int old_pid, struct linux_binprm *bprm)
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), pid = p->tgid, off, next, flags = 0;
 	struct task_struct *real_parent, *parent_leader;
@@ -430,13 +424,6 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
-{
-	SKEP_UNPREEMPTED(executed(p, old_pid, bprm));
-	return 0;
-}
-
 /* ---- exit ------------------------------------------------------------------ */
 
 static __always_inline __u64 rss_pages(struct mm_struct *mm)
@@ -465,7 +452,8 @@ static __always_inline __u64 rss_pages(struct mm_struct *mm)
 	return sum;
 }
 
-static __always_inline int exited(__u64 *ctx)
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
 	struct proc_exit rec = {};
@@ -514,13 +502,6 @@ static __always_inline int exited(__u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int on_exit(__u64 *ctx)
-{
-	SKEP_UNPREEMPTED(exited(ctx));
-	return 0;
-}
-
 /* ---- free: the truth ------------------------------------------------------- */
 
 static __always_inline void thread_free(struct task_struct *t, __u32 pid)
@@ -560,7 +541,8 @@ static __always_inline void other_gone(struct task_struct *t)
 	__sync_fetch_and_add(t->flags & PF_KTHREAD ? &others.kernel_gone_ns : &others.excluded_gone_ns, t->se.sum_exec_runtime);
 }
 
-static __always_inline int freed(struct task_struct *p)
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *p)
 {
 	struct proc_unsent_key key = {};
 	struct proc_final rec = {};
@@ -605,13 +587,6 @@ static __always_inline int freed(struct task_struct *p)
 		COUNT(unsent_full);
 	else
 		COUNT(delayed);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_free")
-int BPF_PROG(on_free, struct task_struct *p)
-{
-	SKEP_UNPREEMPTED(freed(p));
 	return 0;
 }
 

