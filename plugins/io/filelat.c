@@ -191,8 +191,10 @@ static int acquire(struct skep_instance *inst, struct io_probe *st)
 	f->lost = f->unsent = f->others = f->misses = 0;
 	f->table.value_size = sizeof(struct filelat_row);
 	err = batch_new(&f->batch, sizeof(struct skep_file_key), sizeof(struct filelat_row));
-	err = err ? st->host->fail(inst, err, "no memory to read rows") : filelat_load(inst, st);
 	if (err)
+		return st->host->fail(inst, err, "no memory to read rows");
+	err = filelat_load(inst, st);
+	if (err || !f->bpf)
 		goto out;
 	f->ring = ring_buffer__new(bpf_map__fd(f->bpf->maps.paths), on_path, st, NULL);
 	if (!f->ring) {

@@ -235,8 +235,13 @@ static int acquire(struct skep_instance *inst, struct proc_state *st)
 	o->table.value_size = sizeof(struct opens_row);
 	o->keys = calloc(BATCH, sizeof(struct skep_file_key));
 	o->values = calloc(BATCH, sizeof(struct opens_row));
-	err = o->keys && o->values ? opens_load(inst, st) : st->host->fail(inst, -ENOMEM, "no memory to read %u rows", BATCH);
-	if (err)
+	if (!o->keys || !o->values) {
+		err = st->host->fail(inst, -ENOMEM, "no memory to read %u rows", BATCH);
+		release(st);
+		return err;
+	}
+	err = opens_load(inst, st);
+	if (err || !o->bpf)
 		goto out;
 	o->ring = ring_buffer__new(bpf_map__fd(o->bpf->maps.paths), on_path, st, NULL);
 	if (!o->ring) {

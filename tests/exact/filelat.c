@@ -114,7 +114,7 @@ static void threads(int fd)
 /* read by the 32-bit way, which a kernel may lack: then the process dies of it. */
 static void compat(int fd)
 {
-	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, 0, 0);
 	int status;
 	pid_t pid;
 
@@ -139,6 +139,7 @@ static void compat(int fd)
 	must(waitpid(pid, &status, 0) == pid, "waitpid");
 	if (status != 0)
 		fprintf(stderr, "filelat: no 32-bit calls on this kernel (status 0x%x)\n", status);
+	munmap(low, 4096);
 }
 #else
 static void compat(int fd)
@@ -167,7 +168,7 @@ static void all_ways(void)
 	static char buf[65536];
 	struct iovec two[2] = { { buf, 300 }, { buf, 200 } };
 	int a = open("a", O_CREAT | O_RDWR, 0644), b = open("b", O_CREAT | O_RDWR, 0644), p[2], wo;
-	char *large = mmap(NULL, SYNC_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *large = mmap(NULL, SYNC_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0, 0);
 
 	must(a >= 0 && b >= 0 && large != MAP_FAILED && pipe(p) == 0, "a and b");
 	wo = open("a", O_WRONLY);

@@ -97,7 +97,7 @@ static long open32(const char *path)
 
 static void compat(void)
 {
-	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, 0, 0);
 	int status;
 	pid_t pid;
 
@@ -126,6 +126,7 @@ static void compat(void)
 	must(waitpid(pid, &status, 0) == pid, "waitpid");
 	if (status != 0)
 		fprintf(stderr, "opens: no 32-bit calls on this kernel (status 0x%x)\n", status);
+	munmap(low, 4096);
 }
 #else
 static void compat(void)
@@ -196,8 +197,11 @@ static void child(void)
 		done(creat("e", 0600), "creat");
 	did("call", 2, 2, 1, 0, "-", "e");
 	must(chdir("/") == 0, "/");
-	for (int i = 0; i < 3; i++)
-		must(openat(d, "gone/too", O_RDONLY) < 0 && errno == ENOENT, "gone/too");
+	for (int i = 0; i < 3; i++) {
+		int fd = openat(d, "gone/too", O_RDONLY);
+
+		must(fd < 0 && errno == ENOENT, "gone/too");
+	}
 	did("call", 0, 0, 0, 3, "ENOENT", "gone/too");
 	/* neither opens a file that holds data */
 	done(openat(d, "a", O_PATH), "O_PATH");
