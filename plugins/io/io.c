@@ -69,11 +69,11 @@ static void io_sample(struct skep_instance *inst, void *state)
 	struct io_probe *st = state;
 	uint64_t now = boot_now();
 
+	filelat_sample(inst, st); /* before drained() is said: then the dead are forgotten, and whose records these are */
 	drain(inst, st, true);
 	io_paging_sample(inst, st, now);
 	io_filesystems_sample(inst, st, now);
 	iolat_sample(inst, st, now);
-	filelat_sample(inst, st);
 }
 
 static int io_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
