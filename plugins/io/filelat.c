@@ -299,7 +299,6 @@ void filelat_start(struct skep_instance *inst, struct io_probe *st)
 
 	f->c_unsent = st->host->counter(inst, "filelat_paths_delayed", "paths of files that had to be sent again: the ring was full");
 	f->c_others = st->host->counter(inst, "filelat_other", "calls that are in the row of all other files: too many have their own");
-	filelat_kernel_ask(f);
 	filelat_kernel_tell(inst, st);
 }
 

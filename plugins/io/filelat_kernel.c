@@ -83,19 +83,14 @@ static void set_calls(struct filelat_bpf *bpf)
 #endif
 }
 
-void filelat_kernel_ask(struct filelat *f)
+void filelat_kernel_ask(struct filelat *f, const struct btf *btf)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-
 	f->missing = NULL;
-	if (!btf)
-		f->missing = "the kernel carries no type information (/sys/kernel/btf/vmlinux)";
-	else if (!calls_known())
+	if (!calls_known())
 		f->missing = "how this machine passes a call's arguments is not known to skep";
 	else if (btf__find_by_name_kind(btf, "btf_trace_sys_enter", BTF_KIND_TYPEDEF) < 0 ||
 		 btf__find_by_name_kind(btf, "btf_trace_sys_exit", BTF_KIND_TYPEDEF) < 0)
 		f->missing = "the kernel has no tracepoints sys_enter and sys_exit (CONFIG_HAVE_SYSCALL_TRACEPOINTS)";
-	btf__free(btf);
 }
 
 void filelat_kernel_tell(struct skep_instance *inst, const struct io_probe *st)

@@ -51,7 +51,8 @@ bool filelat_record(const struct skep_file_row *, const struct filelat_row *now,
 		    uint64_t delta[SKEP_HIST_SLOTS]);
 
 /* filelat_kernel.c: asks the kernel, loads, attaches */
-void filelat_kernel_ask(struct filelat *);
+struct btf;
+void filelat_kernel_ask(struct filelat *, const struct btf *);
 void filelat_kernel_tell(struct skep_instance *, const struct io_probe *);
 int filelat_load(struct skep_instance *, struct io_probe *);
 void filelat_unload(struct io_probe *);

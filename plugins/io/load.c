@@ -218,6 +218,7 @@ static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_ho
 	find_hooks(st, btf, hooks);
 	choose(st, hooks);
 	size_maps(st);
+	filelat_kernel_ask(&st->filelat, btf); /* here, as loading the kernel's types takes up to 50 ms */
 	if (st->host->verdict_fd >= 0) {
 		st->bpf->rodata->verdict_pids = st->host->verdict_pids;
 		err = bpf_map__reuse_fd(st->bpf->maps.verdict, st->host->verdict_fd);

@@ -101,6 +101,8 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	bpf_program__set_autoload(bpf->progs.on_victim_task, victim >= 0 && victim_is_task);
 	bpf_program__set_autoload(bpf->progs.on_victim_pid, victim >= 0 && !victim_is_task);
 
+	opens_kernel_ask(&st->opens.kernel, btf); /* here, as loading the kernel's types takes up to 50 ms */
+
 	bpf->rodata->cgroup_v1_memory = memory_is_v1();
 	bpf->rodata->wake_at = ring / 4;
 	bpf->rodata->page_shift = (uint32_t)__builtin_ctzl(st->page_size);

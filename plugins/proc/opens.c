@@ -321,7 +321,6 @@ void opens_sample(struct skep_instance *inst, struct proc_state *st)
 void opens_start(struct skep_instance *inst, struct proc_state *st)
 {
 	st->opens.c_unsent = st->host->counter(inst, "opens_paths_delayed", "paths of opened files that had to be sent again: the ring was full");
-	opens_kernel_ask(&st->opens.kernel);
 	opens_kernel_tell(inst, st);
 }
 

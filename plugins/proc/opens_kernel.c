@@ -45,17 +45,12 @@ static bool calls_known(void)
 #endif
 }
 
-void opens_kernel_ask(struct opens_kernel *k)
+void opens_kernel_ask(struct opens_kernel *k, const struct btf *btf)
 {
 	/* do_filp_open() became do_file_open() after 6.18; seen so in 7.2 */
 	static const char *const functions[] = { "do_filp_open", "do_file_open" };
-	struct btf *btf = btf__load_vmlinux_btf();
 
 	*k = (struct opens_kernel){ .way = OPENS_NONE };
-	if (!btf) {
-		k->missing = "the kernel carries no type information (/sys/kernel/btf/vmlinux)";
-		return;
-	}
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && k->way == OPENS_NONE; i++) {
 		int id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
 		const struct btf_type *proto = id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
@@ -72,7 +67,6 @@ void opens_kernel_ask(struct opens_kernel *k)
 		k->missing = "the kernel refuses fexit programs, and how this machine passes a call's arguments is not known to skep";
 	else if (k->way == OPENS_NONE)
 		k->way = OPENS_CALLS;
-	btf__free(btf);
 }
 
 void opens_kernel_tell(struct skep_instance *inst, const struct proc_state *st)

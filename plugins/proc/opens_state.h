@@ -58,7 +58,8 @@ void opens_close(struct proc_state *);
 bool opens_record(const struct skep_file_row *, const struct opens_row *now, struct opens_record *ret, char error[32]);
 
 /* opens_kernel.c: asks the kernel, loads, attaches */
-void opens_kernel_ask(struct opens_kernel *);
+struct btf;
+void opens_kernel_ask(struct opens_kernel *, const struct btf *);
 void opens_kernel_tell(struct skep_instance *, const struct proc_state *);
 int opens_load(struct skep_instance *, struct proc_state *);
 void opens_unload(struct proc_state *);
