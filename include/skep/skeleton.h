@@ -5,7 +5,6 @@
 #ifndef SKEP_SKELETON_H
 #define SKEP_SKELETON_H
 
-#include <bpf/libbpf.h>
 #include <stdlib.h>
 
 /*

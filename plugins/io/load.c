@@ -7,6 +7,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/preempt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -122,25 +123,13 @@ static int delayacct(const struct io_probe *st, const struct btf *btf)
 	return sysctl ? text[0] == '1' : !strstr(text, "nodelayacct");
 }
 
-/*
- * Does the kernel call a tracepoint's programs with preemption on?  It does where tracepoints are
- * protected by SRCU (after 6.18; 7.2 for one): srcu_ctr came with 6.15, and the tracepoint_srcu of
- * kernels up to 6.12 was another.  Preemption off in the program does not help: the switch that has
- * become due takes place in bpf_preempt_enable(), in the middle of the program all the same.
- */
-static bool preempts_programs(const struct btf *btf)
-{
-	return btf__find_by_name_kind(btf, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0 &&
-	       btf__find_by_name_kind(btf, "srcu_ctr", BTF_KIND_STRUCT) > 0;
-}
-
 static void find_hooks(struct io_probe *st, const struct btf *btf, struct io_hooks *h)
 {
 	int getrq = argument(btf, "block_getrq", "bio"), merge = argument(btf, "block_bio_frontmerge", "bio");
 
 	h->complete = has(btf, "block_rq_complete");
 	h->start = has(btf, "block_io_start");
-	h->start_missed = h->start && preempts_programs(btf);
+	h->start_missed = h->start && skep_kernel_preempts_programs(btf);
 	h->getrq = !h->start && (getrq == 0 || getrq == 1);
 	h->merge = h->getrq && (merge == 0 || merge == 2);
 	h->reclaim = has(btf, "mm_vmscan_direct_reclaim_begin") && has(btf, "mm_vmscan_direct_reclaim_end");

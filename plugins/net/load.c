@@ -11,6 +11,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/preempt.h>
 #include <skep/skeleton.h>
 #include <stdio.h>
 #include <string.h>
@@ -219,7 +220,7 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 		way = NET_IN_HASHES;
 	if (st->opt_calls)
 		calls = has_tracepoint(btf, "sock_send_length") && has_tracepoint(btf, "sock_recv_length") ? NET_CALLS_TRACEPOINT : NET_CALLS_FEXIT;
-	st->not_preempted = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
+	st->not_preempted = skep_kernel_preempts_programs(btf) && btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
 	/* the first way only: what that cannot be had for without preemption can be had with it */
 	if (st->not_preempted && !attempt(inst, st, btf, way, calls))
 		goto out;

@@ -7,6 +7,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/preempt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -83,7 +84,7 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct proc_bpf *bpf = st->bpf;
 	uint32_t ring = ring_size(st->opt_ring_bytes);
-	bool victim_is_task = false;
+	bool victim_is_task = false, preempted;
 	int victim, err = 0;
 
 	if (!btf)
@@ -102,13 +103,17 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	bpf_program__set_autoload(bpf->progs.on_victim_pid, victim >= 0 && !victim_is_task);
 
 	opens_kernel_ask(&st->opens.kernel, btf); /* here, as loading the kernel's types takes up to 50 ms */
+	bpf->rodata->preempted = preempted = skep_kernel_preempts_programs(btf);
+	bpf_program__set_autoload(bpf->progs.on_fork_missed, preempted);
+	bpf_program__set_autoload(bpf->progs.on_exec_missed, preempted);
+	bpf_program__set_autoload(bpf->progs.on_exit_missed, preempted);
 
 	bpf->rodata->cgroup_v1_memory = memory_is_v1();
 	bpf->rodata->wake_at = ring / 4;
 	bpf->rodata->page_shift = (uint32_t)__builtin_ctzl(st->page_size);
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
-	bpf_map__set_max_entries(bpf->maps.buffers, st->n_cpus);
+	bpf_map__set_max_entries(bpf->maps.buffers, st->n_cpus * PROC_BUFFERS);
 	if (st->host->verdict_fd >= 0) {
 		bpf->rodata->verdict_pids = st->host->verdict_pids;
 		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);

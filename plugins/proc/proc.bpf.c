@@ -45,7 +45,8 @@ struct proc_others others; /* user space reads it by its mapping */
 /*
  * Where an exec record is put together.  One a CPU by index and not a PERCPU_ARRAY: a
  * per-CPU value cannot pass 32 KiB (PCPU_MIN_UNIT_SIZE).  A program stays on its CPU and
- * never nests (bpf_prog.active), so an element has one user at a time.
+ * never nests (bpf_prog.active), so an element has one user at a time: of the two programs
+ * for that hook each has its own.
  */
 #define HEAD_ROOM 16384u
 struct buffer {
@@ -236,10 +237,53 @@ static __always_inline __u32 wait_status(struct task_struct *leader, struct sign
 	return sig->flags & SIGNAL_GROUP_EXIT ? sig->group_exit_code : leader->exit_code;
 }
 
+/* ---- programs that were skipped ---------------------------------------------- */
+
+/*
+ * A kernel that calls programs with preemption on (load.c) may put another task on the CPU in
+ * the middle of one, and skips it for everybody else there until it goes on: for as long as that
+ * takes no fork, exec or exit would be seen.  There each of these hooks has a second program,
+ * called after the first, which takes care of what the first has not seen.
+ */
+const volatile __u32 preempted; /* set by user space before the load */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096); /* an entry lives from the one program to the other */
+	__type(key, __u64);
+	__type(value, __u8);
+} seen_events SEC(".maps");
+
+static __always_inline __u64 event_of(struct task_struct *p, __u32 type)
+{
+	return (__u64)type << 32 | (__u32)p->pid;
+}
+
+static __always_inline void seen(struct task_struct *p, __u32 type)
+{
+	__u64 key = event_of(p, type);
+	__u8 one = 1;
+
+	if (preempted)
+		bpf_map_update_elem(&seen_events, &key, &one, BPF_ANY);
+}
+
+static __always_inline int seen_by_first(struct task_struct *p, __u32 type)
+{
+	__u64 key = event_of(p, type);
+	struct proc_counters *c;
+
+	if (bpf_map_delete_elem(&seen_events, &key) == 0)
+		return 1;
+	c = my_counters();
+	if (c && type < PROC_TYPES)
+		__sync_fetch_and_add(&c->recovered[type], 1);
+	return 0;
+}
+
 /* ---- fork ------------------------------------------------------------------ */
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
 {
 	struct task_struct *real_parent, *parent_leader;
 	const struct cred *cred;
@@ -274,6 +318,21 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	__builtin_memcpy(rec.comm, child->comm, sizeof(rec.comm));
 	send(&rec, sizeof(rec), PROC_FORK);
 	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	seen(child, PROC_FORK);
+	return forked(parent, child);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork_missed, struct task_struct *parent, struct task_struct *child)
+{
+	if (seen_by_first(child, PROC_FORK))
+		return 0;
+	return forked(parent, child);
 }
 
 /* ---- exec ------------------------------------------------------------------ */
@@ -313,10 +372,9 @@ static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 ro
 			break;
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
+static __always_inline int executed(struct task_struct *p, int old_pid, struct linux_binprm *bprm, __u32 which)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), pid = p->tgid, off, next, flags = 0;
+	__u32 buffer = bpf_get_smp_processor_id() * PROC_BUFFERS + which, pid = p->tgid, off, next, flags = 0;
 	struct task_struct *real_parent, *parent_leader;
 	unsigned long arg_start, arg_end;
 	struct signal_struct *sig;
@@ -331,7 +389,7 @@ int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *b
 
 	if (excluded(pid))
 		return 0;
-	b = bpf_map_lookup_elem(&buffers, &cpu);
+	b = bpf_map_lookup_elem(&buffers, &buffer);
 	if (!b) {
 		COUNT(no_buffer);
 		return 0;
@@ -424,6 +482,21 @@ int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *b
 	return 0;
 }
 
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
+{
+	seen(p, PROC_EXEC);
+	return executed(p, old_pid, bprm, 0);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec_missed, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
+{
+	if (seen_by_first(p, PROC_EXEC))
+		return 0;
+	return executed(p, old_pid, bprm, 1);
+}
+
 /* ---- exit ------------------------------------------------------------------ */
 
 static __always_inline __u64 rss_pages(struct mm_struct *mm)
@@ -452,8 +525,7 @@ static __always_inline __u64 rss_pages(struct mm_struct *mm)
 	return sum;
 }
 
-SEC("tp_btf/sched_process_exit")
-int on_exit(__u64 *ctx)
+static __always_inline int exited(__u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
 	struct proc_exit rec = {};
@@ -500,6 +572,21 @@ int on_exit(__u64 *ctx)
 	}
 	send(&rec, sizeof(rec), PROC_EXIT);
 	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64 *ctx)
+{
+	seen((struct task_struct *)ctx[0], PROC_EXIT);
+	return exited(ctx);
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit_missed(__u64 *ctx)
+{
+	if (seen_by_first((struct task_struct *)ctx[0], PROC_EXIT))
+		return 0;
+	return exited(ctx);
 }
 
 /* ---- free: the truth ------------------------------------------------------- */

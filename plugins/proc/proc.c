@@ -84,23 +84,28 @@ static void check_misses(struct skep_instance *inst, struct proc_state *st)
 {
 	const struct {
 		struct bpf_program *prog;
-		unsigned stream;
+		enum proc_type type;
 	} progs[] = {
-		{ st->bpf->progs.on_fork, STREAM_FORK },
-		{ st->bpf->progs.on_exec, STREAM_EXEC },
-		{ st->bpf->progs.on_exit, STREAM_EXIT },
-		{ st->bpf->progs.on_free, STREAM_FINAL },
+		{ st->bpf->progs.on_fork, PROC_FORK },
+		{ st->bpf->progs.on_exec, PROC_EXEC },
+		{ st->bpf->progs.on_exit, PROC_EXIT },
+		{ st->bpf->progs.on_free, PROC_FINAL },
 	};
+	struct proc_counters now;
 
+	sum_counters(st, &now);
 	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
-		uint64_t misses = proc_program_misses(progs[i].prog), new = misses - st->seen_misses[i];
+		uint64_t misses = proc_program_misses(progs[i].prog), recovered = now.recovered[progs[i].type], new;
 
-		if (!new)
+		/* what the second program has seen all the same; it may be counted a moment before */
+		misses = misses > recovered ? misses - recovered : 0;
+		if (misses <= st->seen_misses[i])
 			continue;
+		new = misses - st->seen_misses[i];
 		st->seen_misses[i] = misses;
 		st->resync = true;
 		st->host->counter_add(st->c_misses, new);
-		st->host->lost(inst, progs[i].stream, SKEP_LOSS_KERNEL, new);
+		st->host->lost(inst, stream_of[progs[i].type], SKEP_LOSS_KERNEL, new);
 	}
 }
 

@@ -21,6 +21,7 @@
 #define PROC_CGROUP_DEPTH 24
 #define PROC_NAME_MAX 256u   /* one component, NUL included (NAME_MAX is 255) */
 #define PROC_COMM 16
+#define PROC_BUFFERS 2u      /* for each CPU, to put exec records together */
 
 enum proc_type {
 	PROC_FORK = 0,
@@ -184,7 +185,8 @@ struct proc_counters {
 	__u64 threads_full;         /* a thread's run delay lost: `threads` was full */
 	__u64 argv_faults;          /* argument pages not readable */
 	__u64 no_buffer;            /* cannot happen; counted all the same */
-	__u64 pad[1];
+	__u64 recovered[PROC_TYPES]; /* seen by the second program of a hook, not by the first */
+	__u64 pad[4];
 };
 
 /*
