@@ -35,7 +35,7 @@ for plugin in json.load(open(sys.argv[1]))["plugins"]:
     if plugin["state"] != "running":
         print(plugin["name"], "-", plugin["state"], plugin["reason"], sep="\t")
     for signal in plugin["signals"]:
-        print(plugin["name"], signal["name"], signal["state"], signal["how"], sep="\t")
+        print(plugin["name"], signal["name"], signal["state"], signal["how"] or "", sep="\t")
 END
 sort -o "$work/signals" "$work/signals"
 cp "$work/signals" /results/signals 2>/dev/null
