@@ -197,6 +197,13 @@ void cpu_account(struct cpu_ledger *l, const struct cpu_delta *d)
 	if (d->booked) {
 		n.wakeup = plus(n.capacity, -plus(n.idle, d->booked_ns));
 		n.wakeup = plus(n.wakeup, -plus(l->irq_is_part ? n.irq : 0, l->steal_is_part ? n.steal : 0));
+		/* A sleeping CPU that the hypervisor wakes late is idle by the clock, and stolen as well: once is enough. */
+		if (n.wakeup < 0 && l->steal_is_part && n.steal > 0) {
+			int64_t both = -n.wakeup < n.steal ? -n.wakeup : n.steal;
+
+			n.wakeup += both;
+			n.steal -= both;
+		}
 	}
 	l->capacity = plus(l->capacity, n.capacity);
 	l->idle = plus(l->idle, n.idle);

@@ -2,25 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/kernels/matrix.sh - the tests of tests.list on every kernel of it, two guests at a time.
 #
-#   matrix.sh [-b BUILD] [-j GUESTS] [-o FOLDER] [-u] [GUEST...]
+#   matrix.sh [-b BUILD] [-j GUESTS] [-o FOLDER] [-q] [-u] [GUEST...]
 #   -b BUILD    the build tree (default: here)
 #   -j GUESTS   at the same time (default: as many as there are processors, 2 at least)
 #   -o FOLDER   logs, consoles, signals of each guest (default BUILD/tests/kernels/results)
+#   -q          quick: every kernel once, with cgroup v2, and the tests that have less than two minutes
 #   -u          writes expected/GUEST as measured, to be looked at and committed
 #   GUEST       only these: 5.10-v2, newest-v1, ... or a series, which is all of its guests
 #
 # Says a line for each test and guest, then a table.  Ends with "matrix: N passed, N failed, N skipped".
 # Exit status: 0 all as tests.list expects; 77 no kernel could be had; else 1.
 . "$(dirname "$0")/lib.sh"
-build=$PWD jobs=$(nproc) update=false results=''
+build=$PWD jobs=$(nproc) update=false quick=false results=''
 [ "$jobs" -ge 2 ] || jobs=2
-while getopts b:j:o:u o; do
+while getopts b:j:o:qu o; do
 	case $o in
 	b) build=$(cd "$OPTARG" && pwd) ;;
 	j) jobs=$OPTARG ;;
 	o) results=$OPTARG ;;
+	q) quick=true ;;
 	u) update=true ;;
-	*) usage "matrix.sh [-b BUILD] [-j GUESTS] [-o FOLDER] [-u] [GUEST...]" ;;
+	*) usage "matrix.sh [-b BUILD] [-j GUESTS] [-o FOLDER] [-q] [-u] [GUEST...]" ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -50,7 +52,7 @@ while read -r name; do
 		failed=$((failed + 1))
 	}
 done <"$work/known"
-mapfile -t guests < <(awk '$1 == "guests" { for (i = 2; i <= NF; i++) print $i }' "$work/list")
+mapfile -t guests < <(awk -v quick=$quick '$1 == "guests" { for (i = 2; i <= NF; i++) if (quick == "false" || $i ~ /-v2$/) print $i }' "$work/list")
 if [ $# -gt 0 ]; then
 	wanted=()
 	for guest in "${guests[@]}"; do
@@ -92,6 +94,7 @@ tests_of() {
 	local which limit name rest patterns pattern
 	while read -r which limit name rest; do
 		case $which in guests|expect|omit) continue ;; esac
+		! $quick || [ "$limit" -lt 120 ] || continue
 		IFS=, read -ra patterns <<<"$which"
 		for pattern in "${patterns[@]}"; do
 			# shellcheck disable=SC2254 # a pattern

@@ -129,6 +129,21 @@ static void waking_up(void **state)
 	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
 	cpu_account(&l, &d);
 	assert_int_equal(l.wakeup, 3 * TICK);
+	assert_int_equal(l.steal, 4 * TICK);
+	/* more than there was: stolen while it was idle */
+	b.booked_ns = a.booked_ns + 35 * TICK;
+	cpu_difference(&a, &b, TICK, &d);
+	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
+	cpu_account(&l, &d);
+	assert_int_equal(l.wakeup, 0);
+	assert_int_equal(l.steal, 2 * TICK);
+	/* and beyond that it is said */
+	b.booked_ns = a.booked_ns + 40 * TICK;
+	cpu_difference(&a, &b, TICK, &d);
+	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
+	cpu_account(&l, &d);
+	assert_int_equal(l.steal, 0);
+	assert_true(l.wakeup == -3 * (int64_t)TICK);
 	cpu_snapshot_free(&a);
 	cpu_snapshot_free(&b);
 }
