@@ -94,7 +94,7 @@ def main():
             for detail in details_of(plugin):
                 rows = rows_of(cost.Tool(detail, [{"plugin": plugin}], [detail]), commands)
                 for name, (n, rate, ns) in sorted(rows.items()):
-                    if name not in plain or ns > 1.25 * plain[name][2]:
+                    if name not in plain:
                         print(f"| {plugin} | {detail} | `{name}` | {n} | {rate:.0f} | {ns:.0f} |", flush=True)
     finally:
         open(stat, "w").write(was)
