@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <skep/misses.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -146,15 +147,7 @@ void filelat_unload(struct io_probe *st)
 	st->filelat.bpf = NULL;
 }
 
-static uint64_t misses_of(const struct bpf_program *prog)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size) ? 0 : info.recursion_misses;
-}
-
 uint64_t filelat_misses(const struct io_probe *st)
 {
-	return misses_of(st->filelat.bpf->progs.on_enter) + misses_of(st->filelat.bpf->progs.on_exit);
+	return skep_program_misses(st->filelat.bpf->progs.on_enter) + skep_program_misses(st->filelat.bpf->progs.on_exit);
 }

@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/misses.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -198,20 +199,10 @@ static void tell(struct skep_instance *inst, struct io_probe *st, unsigned only,
 	}
 }
 
-static uint64_t misses(const struct iolat *l)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(l->bpf->progs.on_done), &info, &size))
-		return 0;
-	return info.recursion_misses;
-}
-
 static void tell_lost(struct skep_instance *inst, struct io_probe *st)
 {
 	struct iolat *l = &st->iolat;
-	uint64_t lost = 0, full = 0, missed = misses(l), n;
+	uint64_t lost = 0, full = 0, missed = skep_program_misses(l->bpf->progs.on_done), n;
 
 	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
 		lost += __atomic_load_n(&l->cpus[cpu].lost, __ATOMIC_RELAXED);

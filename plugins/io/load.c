@@ -7,6 +7,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/misses.h>
 #include <skep/preempt.h>
 #include <stdio.h>
 #include <string.h>
@@ -297,10 +298,5 @@ void io_unload(struct io_probe *st)
 
 uint64_t io_misses(const struct io_probe *st)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	if (!st->hooks || bpf_obj_get_info_by_fd(bpf_program__fd(st->bpf->progs.on_complete), &info, &size))
-		return 0;
-	return info.recursion_misses;
+	return st->hooks ? skep_program_misses(st->bpf->progs.on_complete) : 0;
 }

@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
+#include <skep/misses.h>
 #include <string.h>
 
 #include "net.skel.h"
@@ -111,20 +112,9 @@ void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
 
 /* ---- losses ---------------------------------------------------------------------------- */
 
-/* A program that is skipped because it is already running on that CPU says so since 5.12. */
-static uint64_t misses_of(const struct bpf_program *prog)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	if (bpf_program__fd(prog) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
-		return 0;
-	return info.recursion_misses;
-}
-
 void net_check_losses(struct skep_instance *inst, struct net_state *st)
 {
-	uint64_t states = misses_of(st->bpf->progs.on_state), calls = misses_of(st->bpf->progs.on_send) + misses_of(st->bpf->progs.on_recv);
+	uint64_t states = skep_program_misses(st->bpf->progs.on_state), calls = skep_program_misses(st->bpf->progs.on_send) + skep_program_misses(st->bpf->progs.on_recv);
 	const struct skep_host *host = st->host;
 	struct net_counters now;
 	uint64_t missed;

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/misses.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,17 +103,7 @@ void rtt_unload(struct net_state *st)
 	r->n_told = 0;
 }
 
-static uint64_t misses_of(const struct bpf_program *prog)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
-		return 0;
-	return info.recursion_misses;
-}
-
 uint64_t rtt_misses(const struct net_state *st)
 {
-	return misses_of(st->rtt.bpf->progs.on_segment) + misses_of(st->rtt.bpf->progs.on_state);
+	return skep_program_misses(st->rtt.bpf->progs.on_segment) + skep_program_misses(st->rtt.bpf->progs.on_state);
 }

@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <skep/preempt.h>
+#include <skep/scope.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,28 +36,6 @@ static int tracepoint_args(const struct btf *btf, const char *name, bool *first_
 	if (first_is_pointer)
 		*first_is_pointer = btf_vlen(t) > 1 && btf_is_ptr(btf__type_by_id(btf, btf_params(t)[1].type));
 	return btf_vlen(t) - 1; /* the first is the tracepoint's own void * */
-}
-
-/*
- * Which hierarchy names a process's cgroup: v2 where it has the controllers, else the v1
- * memory controller (also in the hybrid layout, where v2 is mounted but empty of controllers).
- */
-static bool memory_is_v1(void)
-{
-	char line[256];
-	bool v1 = false;
-	FILE *f = fopen("/proc/cgroups", "re");
-
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f)) {
-		unsigned hierarchy, cgroups, enabled;
-
-		if (sscanf(line, "memory %u %u %u", &hierarchy, &cgroups, &enabled) == 3)
-			v1 = enabled && hierarchy != 0;
-	}
-	fclose(f);
-	return v1;
 }
 
 static uint32_t ring_size(uint64_t wanted)
@@ -108,7 +87,7 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	bpf_program__set_autoload(bpf->progs.on_exec_missed, preempted);
 	bpf_program__set_autoload(bpf->progs.on_exit_missed, preempted);
 
-	bpf->rodata->cgroup_v1_memory = memory_is_v1();
+	bpf->rodata->cgroup_v1_memory = skep_scope_cgroup_v1();
 	bpf->rodata->wake_at = ring / 4;
 	bpf->rodata->page_shift = (uint32_t)__builtin_ctzl(st->page_size);
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
@@ -183,14 +162,4 @@ void proc_unload(struct proc_state *st)
 	st->counters = NULL;
 	proc_bpf__destroy(st->bpf);
 	st->bpf = NULL;
-}
-
-uint64_t proc_program_misses(const struct bpf_program *prog)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	if (!bpf_program__autoload(prog) || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
-		return 0;
-	return info.recursion_misses; /* 0 before 5.12 */
 }

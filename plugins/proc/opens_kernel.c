@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <skep/misses.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -166,5 +167,5 @@ uint64_t opens_misses(const struct proc_state *st)
 {
 	const struct opens_bpf *bpf = st->opens.bpf;
 
-	return proc_program_misses(st->opens.kernel.way == OPENS_FEXIT ? bpf->progs.on_open : bpf->progs.on_call);
+	return skep_program_misses(st->opens.kernel.way == OPENS_FEXIT ? bpf->progs.on_open : bpf->progs.on_call);
 }

@@ -3,8 +3,10 @@
  * plugins/proc/proc.c - the probe "proc": drains the ring by timer, counts what was
  * lost, and sweeps over live processes each interval.  load.c puts the kernel side in place.
  */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/misses.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -95,7 +97,7 @@ static void check_misses(struct skep_instance *inst, struct proc_state *st)
 
 	sum_counters(st, &now);
 	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
-		uint64_t misses = proc_program_misses(progs[i].prog), recovered = now.recovered[progs[i].type], new;
+		uint64_t misses = skep_program_misses(progs[i].prog), recovered = now.recovered[progs[i].type], new;
 
 		/* what the second program has seen all the same; it may be counted a moment before */
 		misses = misses > recovered ? misses - recovered : 0;

@@ -122,7 +122,6 @@ struct bpf_program;
 int proc_load(struct skep_instance *, struct proc_state *st); /* 0 or what host->fail returned; nothing is left behind then */
 void proc_detach(struct proc_state *st);                      /* hooks off, maps stay */
 void proc_unload(struct proc_state *st);
-uint64_t proc_program_misses(const struct bpf_program *);
 
 /* proc.c */
 /* Empties the ring; budget_ns 0: wholly. false: time was up and there is more. */

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <skep/misses.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -215,10 +216,5 @@ void detail_unload(struct sched_probe *st)
 
 uint64_t detail_misses(const struct sched_probe *st)
 {
-	struct bpf_prog_info info = { 0 };
-	uint32_t size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(st->details.bpf->progs.on_switch), &info, &size))
-		return 0;
-	return info.recursion_misses;
+	return skep_program_misses(st->details.bpf->progs.on_switch);
 }
