@@ -6,19 +6,22 @@
 command -v bpftool >/dev/null || skip "needs bpftool"
 bpftool prog list >/dev/null 2>&1 || skip "bpftool does not work here"
 
+# maps.debug and progs.debug are the kernel's own (bpf_preload, since 5.10): they are there as soon as somebody mounts a bpffs.
 objects() {
-	for kind in prog map link; do
-		bpftool -j "$kind" list | python3 -c 'import json, sys
+	{
+		for kind in prog map link; do
+			bpftool -j "$kind" list | python3 -c 'import json, sys
 for o in json.load(sys.stdin): print(sys.argv[1], o["id"], o.get("name", o.get("type")))' "$kind"
-	done | sort
-	find /sys/fs/bpf -mindepth 1 2>/dev/null | sort
+		done
+		find /sys/fs/bpf -mindepth 1 ! -path '/sys/fs/bpf/*.debug' 2>/dev/null
+	} | LC_ALL=C sort
 }
 # Freed after an RCU grace period or two; other programs of this machine may come and go meanwhile.
 gone() { # WHAT: nothing that was not there before is left
 	local left
 	for _ in $(seq 100); do
 		objects >"$work/after"
-		left=$(comm -13 "$work/before" "$work/after")
+		left=$(LC_ALL=C comm -13 "$work/before" "$work/after")
 		[ -n "$left" ] || { ok "$1"; return; }
 		sleep 0.1
 	done
@@ -39,7 +42,7 @@ for _ in $(seq 100); do
 	sleep 0.1
 done
 objects >"$work/during"
-[ -n "$(comm -13 "$work/before" "$work/during")" ] && ok "while it runs there are programs" || fail "no program while it runs"
+[ -n "$(LC_ALL=C comm -13 "$work/before" "$work/during")" ] && ok "while it runs there are programs" || fail "no program while it runs"
 same "nothing is pinned while it runs" "$(grep -c ^/sys/fs/bpf "$work/before")" "$(grep -c ^/sys/fs/bpf "$work/during")"
 kill -KILL "$skep"
 wait "$skep" 2>/dev/null
