@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/skep.h"
-#include "core/config.h"
+#include "filters/suggest.h"
 
 const struct skep_command skep_commands[] = {
 	{
@@ -126,7 +126,7 @@ static const char *suggest_option(const char *typed, const struct option *longs)
 	if (word && names) {
 		for (size_t i = 0; i < n; i++)
 			names[i] = longs[i].name;
-		nearest = config_suggest(word, names); /* one of the table's, so it outlives the list */
+		nearest = suggest_nearest(word, names); /* one of the table's, so it outlives the list */
 	}
 	free(names);
 	free(word);
@@ -160,7 +160,7 @@ int skep_unknown(const char *name)
 		names[n++] = c->name;
 	names[n++] = "help";
 	names[n] = NULL;
-	nearest = config_suggest(name, names);
+	nearest = suggest_nearest(name, names);
 	if (nearest)
 		return skep_usage("", "unknown command '%s'; did you mean '%s'?", name, nearest);
 	return skep_usage("", "unknown command '%s'; to run a program: skep run -- %s", name, name);

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "core/config_pos.h"
+#include "filters/suggest.h"
 
 #define SITE_PLUGIN_DIR "/usr/local/lib/skep/plugins"
 #define FILE_MAX (4u << 20)
@@ -66,7 +67,7 @@ static void fail_unknown(struct reader *r, const struct config_pos *at, const ch
 	for (; keys->name && n + 1 < sizeof(names) / sizeof(names[0]); keys++)
 		names[n++] = keys->name;
 	config_quote(at->key, quoted, sizeof(quoted));
-	near = config_suggest(at->key, names);
+	near = suggest_nearest(at->key, names);
 	if (near) {
 		fail_at(r, at->key_line, at->key_column, "unknown key %s%s: did you mean \"%s\"?", quoted, in, near);
 		return;

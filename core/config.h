@@ -93,7 +93,4 @@ void config_time_format(uint64_t ns, char ret[CONFIG_UNITS_SIZE]);
 void config_quote(const char *text, char *ret, size_t size);
 void config_describe(const json_t *value, char *ret, size_t size);
 
-/* The candidate nearest to word (edit distance), or NULL when none is near. Borrowed. */
-const char *config_suggest(const char *word, const char *const *candidates);
-
 #endif

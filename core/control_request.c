@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/config.h"
+#include "filters/suggest.h"
 
 enum key_type { KEY_TEXT, KEY_U64, KEY_FOR, KEY_PID, KEY_SCOPE, KEY_LEVEL };
 
@@ -188,7 +189,7 @@ static int refuse_key(const char *request, const char *key, const struct key *ke
 
 	for (; keys->name && n + 1 < sizeof(names) / sizeof(names[0]); keys++)
 		names[n++] = keys->name;
-	near = config_suggest(key, names);
+	near = suggest_nearest(key, names);
 	config_quote(key, quoted, sizeof(quoted));
 	if (near)
 		return refuse(why, "%s has no key %s: did you mean \"%s\"?", request, quoted, near);
@@ -263,7 +264,7 @@ static int read_request(struct control_request *r, char *why)
 		r->name = requests[i].name;
 		return read_keys(r, requests[i].keys, why);
 	}
-	near = config_suggest(name, names);
+	near = suggest_nearest(name, names);
 	config_quote(name, quoted, sizeof(quoted));
 	if (near)
 		return refuse(why, "unknown request %s: did you mean \"%s\"?", quoted, near);

@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 
 #include "core/config.h"
-#include "core/glob.h"
+#include "filters/glob.h"
+#include "filters/suggest.h"
 
 #define DATAFILE_MAX (8u << 20)
 
@@ -200,7 +201,7 @@ bool datanode_object(const struct datanode *node, const char *const *known)
 			k++;
 		if (*k)
 			continue;
-		near = config_suggest(key, known);
+		near = suggest_nearest(key, known);
 		config_quote(key, quoted, sizeof(quoted));
 		if (asprintf(&text, "unknown key %s%s%s%s", quoted, near ? ": did you mean \"" : ": remove it",
 			     near ? near : "", near ? "\"?" : "") < 0)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/option_table.h"
+#include "filters/suggest.h"
 
 #define SECRET_MAX (64u << 10)
 
@@ -38,6 +39,39 @@ struct options_memory *options_memory_free(struct options_memory *memory)
 	free(memory->blocks);
 	free(memory);
 	return NULL;
+}
+
+/* Out of the list; false: it is not in it. */
+static bool memory_take_out(struct options_memory *memory, const void *block)
+{
+	for (size_t i = 0; block && i < memory->n; i++)
+		if (memory->blocks[i] == block) {
+			memory->blocks[i] = memory->blocks[--memory->n];
+			return true;
+		}
+	return false;
+}
+
+int options_memory_reserve(struct options_memory *memory, const struct options_memory *next)
+{
+	void **blocks = reallocarray(memory->blocks, memory->n + next->n + 1, sizeof(*blocks));
+
+	if (!blocks)
+		return -ENOMEM;
+	memory->blocks = blocks;
+	return 0;
+}
+
+void options_memory_move(struct options_memory *from, const void *block, struct options_memory *to)
+{
+	if (memory_take_out(from, block))
+		to->blocks[to->n++] = (void *)(uintptr_t)block;
+}
+
+void options_memory_drop(struct options_memory *memory, const void *block)
+{
+	if (memory_take_out(memory, block))
+		free((void *)(uintptr_t)block);
 }
 
 /* Takes the block, on failure too. NULL stays NULL. */
@@ -369,7 +403,7 @@ static const char **known_keys(const struct skep_plugin *desc, struct options_me
 
 static void fail_unknown(struct apply *a, const char *key, const char *const *known)
 {
-	const char *near = config_suggest(key, known);
+	const char *near = suggest_nearest(key, known);
 	char quoted[CONFIG_QUOTE_SIZE];
 	int line, column;
 

@@ -25,6 +25,7 @@
 
 #include "core/log.h"
 #include "core/note.h"
+#include "filters/suggest.h"
 
 #define WHY_SIZE 1024 /* for messages; snprintf cuts, nothing is parsed from them */
 
@@ -393,7 +394,7 @@ static void plugin_add_not_found(const char *const *dirs, const char *name, stru
 
 	plugin_list(dirs, plugin_collect_name, &names);
 	if (names.names)
-		near = config_suggest(name, (const char *const *)names.names);
+		near = suggest_nearest(name, (const char *const *)names.names);
 	f = open_memstream(&where, &size);
 	if (f) {
 		for (size_t i = 0; dirs[i]; i++)

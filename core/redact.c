@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/glob.h"
+#include "filters/glob.h"
 #include "core/redact_text.h"
 
 #define DEPTH_MAX 4 /* command lines in command lines */

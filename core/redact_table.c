@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/datafile.h"
-#include "core/glob.h"
+#include "filters/glob.h"
 #include "core/redact_json.h"
 
 #define SHAPE_MAX 65536

@@ -11,8 +11,9 @@
 
 #include "core/config.h"
 #include "core/datafile.h"
-#include "core/glob.h"
 #include "core/tools_json.h"
+#include "filters/glob.h"
+#include "filters/suggest.h"
 
 #define TOOL_SKIP_MAX 8
 #define TOOL_DEPTH_MAX 4
@@ -205,7 +206,7 @@ static void read_operand(const struct datanode *node, struct tool_entry *entry)
 		}
 		words[i] = operand_words[i].word;
 	}
-	near = config_suggest(s, words);
+	near = suggest_nearest(s, words);
 	if (near)
 		datanode_error(&value, "unknown operand \"%s\": did you mean \"%s\"?", s, near);
 	else

@@ -11,6 +11,7 @@
 
 #include "core/config.h"
 #include "core/options.h"
+#include "filters/suggest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -116,7 +117,7 @@ static void try_words(const char *text)
 		config_time_format(value, formatted);
 		promise(config_time(formatted, &again) == 0 && again == value);
 	}
-	config_suggest(text, keys);
+	suggest_nearest(text, keys);
 	config_quote(text, quoted, sizeof(quoted));
 	promise(strlen(quoted) < sizeof(quoted));
 }

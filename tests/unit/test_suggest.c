@@ -10,21 +10,21 @@
 
 #include <string.h>
 
-#include "core/config.h"
+#include "filters/suggest.h"
 
 static const char *const keys[] = { "host", "interval", "plugin_dirs", "probes", "sinks", "tools", "redact", NULL };
 
 static void test_slips(void **state)
 {
 	(void)state;
-	assert_string_equal(config_suggest("intervall", keys), "interval");
-	assert_string_equal(config_suggest("interva", keys), "interval");
-	assert_string_equal(config_suggest("intreval", keys), "interval"); /* neighbours swapped */
-	assert_string_equal(config_suggest("INTERVAL", keys), "interval");
-	assert_string_equal(config_suggest("plugin-dirs", keys), "plugin_dirs");
-	assert_string_equal(config_suggest("pluginsdir", keys), "plugin_dirs");
-	assert_string_equal(config_suggest("probe", keys), "probes");
-	assert_string_equal(config_suggest("tool", keys), "tools");
+	assert_string_equal(suggest_nearest("intervall", keys), "interval");
+	assert_string_equal(suggest_nearest("interva", keys), "interval");
+	assert_string_equal(suggest_nearest("intreval", keys), "interval"); /* neighbours swapped */
+	assert_string_equal(suggest_nearest("INTERVAL", keys), "interval");
+	assert_string_equal(suggest_nearest("plugin-dirs", keys), "plugin_dirs");
+	assert_string_equal(suggest_nearest("pluginsdir", keys), "plugin_dirs");
+	assert_string_equal(suggest_nearest("probe", keys), "probes");
+	assert_string_equal(suggest_nearest("tool", keys), "tools");
 }
 
 static void test_other_words(void **state)
@@ -34,12 +34,12 @@ static void test_other_words(void **state)
 	char longest[64], longer[65], huge[4000];
 
 	(void)state;
-	assert_null(config_suggest("control", keys));
-	assert_null(config_suggest("", keys));
-	assert_null(config_suggest("h", keys));
-	assert_null(config_suggest("path", keys));
-	assert_null(config_suggest("x", none));
-	assert_string_equal(config_suggest("X", odd), "x");
+	assert_null(suggest_nearest("control", keys));
+	assert_null(suggest_nearest("", keys));
+	assert_null(suggest_nearest("h", keys));
+	assert_null(suggest_nearest("path", keys));
+	assert_null(suggest_nearest("x", none));
+	assert_string_equal(suggest_nearest("X", odd), "x");
 	/* The longest that fits the rows, one more, and far more. */
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
@@ -47,9 +47,9 @@ static void test_other_words(void **state)
 	longer[sizeof(longer) - 1] = '\0';
 	memset(huge, 'a', sizeof(huge) - 1);
 	huge[sizeof(huge) - 1] = '\0';
-	assert_ptr_equal(config_suggest(longest, (const char *const[]){ longer, longest, NULL }), longest);
-	assert_null(config_suggest(longer, (const char *const[]){ longer, NULL }));
-	assert_null(config_suggest(huge, keys));
+	assert_ptr_equal(suggest_nearest(longest, (const char *const[]){ longer, longest, NULL }), longest);
+	assert_null(suggest_nearest(longer, (const char *const[]){ longer, NULL }));
+	assert_null(suggest_nearest(huge, keys));
 }
 
 static void test_nearest_wins(void **state)
@@ -57,8 +57,8 @@ static void test_nearest_wins(void **state)
 	static const char *const near[] = { "ring_sizes", "ring_size", "ring_side", NULL };
 
 	(void)state;
-	assert_string_equal(config_suggest("ring_sise", near), "ring_size");
-	assert_string_equal(config_suggest("ring_sizess", near), "ring_sizes");
+	assert_string_equal(suggest_nearest("ring_sise", near), "ring_size");
+	assert_string_equal(suggest_nearest("ring_sizess", near), "ring_sizes");
 }
 
 int main(void)

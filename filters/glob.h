@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/glob.h - shell patterns over counted bytes: '*', '?', '[a-z]', '[!a-z]', '\x'.
+ * filters/glob.h - shell patterns over counted bytes: '*', '?', '[a-z]', '[!a-z]', '\x'.
  * fnmatch(3) wants a NUL, a locale and, in glibc, sometimes memory; this wants none.
  */
-#ifndef SKEP_CORE_GLOB_H
-#define SKEP_CORE_GLOB_H
+#ifndef SKEP_FILTERS_GLOB_H
+#define SKEP_FILTERS_GLOB_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/glob.c - shell patterns.  A mismatch goes back to the last '*' only: what an
+ * filters/glob.c - shell patterns.  A mismatch goes back to the last '*' only: what an
  * earlier one could take, the last one can take, too.
  */
-#include "core/glob.h"
+#include "filters/glob.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/suggest.c - "did you mean": the candidate with the smallest edit distance
+ * filters/suggest.c - "did you mean": the candidate with the smallest edit distance
  * (insert, delete, replace, swap of neighbours), when it is near enough to be a slip.
  */
 #include <string.h>
 
-#include "core/config.h"
+#include "filters/suggest.h"
 
 #define SUGGEST_MAX 63 /* longer words are no slips of a key of ours */
 
@@ -50,7 +50,7 @@ static unsigned suggest_distance(const char *a, size_t na, const char *b, size_t
 	return rows[na % 3][nb];
 }
 
-const char *config_suggest(const char *word, const char *const *candidates)
+const char *suggest_nearest(const char *word, const char *const *candidates)
 {
 	size_t length = strlen(word);
 	const char *best = NULL;

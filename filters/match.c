@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filters/match.c - is an expression true of a process?
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters/expr_priv.h"
+#include "filters/glob.h"
+
+int text_order(const struct filter_text *a, const struct filter_text *b)
+{
+	if (a->len != b->len)
+		return a->len < b->len ? -1 : 1;
+	return a->len ? memcmp(a->ptr, b->ptr, a->len) : 0;
+}
+
+static bool text_in(const struct operand *o, uint32_t n, const struct filter_text *t)
+{
+	uint32_t from = 0;
+
+	while (from < n) {
+		uint32_t at = from + (n - from) / 2;
+		int order = text_order(t, &o[at].value.text);
+
+		if (order == 0)
+			return true;
+		if (order > 0)
+			from = at + 1;
+		else
+			n = at;
+	}
+	return false;
+}
+
+static bool text_holds(uint8_t op, const struct operand *o, const struct filter_text *t, bool *gave_up)
+{
+	const struct filter_text *w = &o->value.text;
+
+	if (op == OP_MATCHES)
+		return regex_match(o->regex, t->ptr, t->len, gave_up);
+	if (w->len == 0 && op != OP_GLOB)
+		return true; /* and nothing need be where an empty text points to */
+	switch (op) {
+	case OP_PREFIX:
+		return t->len >= w->len && memcmp(t->ptr, w->ptr, w->len) == 0;
+	case OP_SUFFIX:
+		return t->len >= w->len && memcmp(t->ptr + t->len - w->len, w->ptr, w->len) == 0;
+	case OP_CONTAINS:
+		return memmem(t->ptr, t->len, w->ptr, w->len) != NULL;
+	default: /* OP_GLOB: operands end in a NUL */
+		return glob_match(w->ptr, t->ptr, t->len);
+	}
+}
+
+/* One text.  OP_NE is asked for as OP_EQ.  *gave_up: a regular expression met its limits. */
+static bool text_test(const struct node *t, const struct operand *o, const struct filter_text *text, bool *gave_up)
+{
+	if (t->op == OP_EQ || t->op == OP_NE || t->op == OP_IN)
+		return text_in(o, t->n, text);
+	for (uint32_t i = 0; i < t->n && !*gave_up; i++)
+		if (text_holds(t->op, &o[i], text, gave_up))
+			return true;
+	return false;
+}
+
+/* A list: true of any.  What gives up on one text does not try the next: the time is bounded for all together. */
+static bool list_test(const struct node *t, const struct operand *o, const struct filter_text *list)
+{
+	const char *at = list->ptr, *end = list->len ? at + list->len : at;
+	bool gave_up = false;
+
+	while (at < end && !gave_up) {
+		const char *stop = memchr(at, '\0', (size_t)(end - at));
+		struct filter_text one = { at, (uint32_t)((stop ? stop : end) - at) };
+
+		if (text_test(t, o, &one, &gave_up))
+			return true;
+		at = stop ? stop + 1 : end;
+	}
+	return false;
+}
+
+/* By how much a is above b: -1, 0, 1. */
+static int number_order(uint8_t type, const union filter_value *a, const union filter_value *b)
+{
+	if (type == FILTER_INT)
+		return (a->i > b->i) - (a->i < b->i);
+	return (a->u > b->u) - (a->u < b->u);
+}
+
+static bool number_holds(const struct node *t, const struct operand *o, const union filter_value *v)
+{
+	int order;
+
+	if (t->op == OP_EQ || t->op == OP_NE || t->op == OP_IN) {
+		for (uint32_t i = 0; i < t->n; i++)
+			if (number_order(t->type, v, &o[i].value) == 0)
+				return t->op != OP_NE;
+		return t->op == OP_NE;
+	}
+	order = number_order(t->type, v, &o->value);
+	switch (t->op) {
+	case OP_LT:
+		return order < 0;
+	case OP_LE:
+		return order <= 0;
+	case OP_GT:
+		return order > 0;
+	default:
+		return order >= 0;
+	}
+}
+
+static bool within(const struct operand *o, const uint8_t ip[16])
+{
+	unsigned whole = o->bits / 8, rest = o->bits % 8;
+
+	if (memcmp(o->value.ip, ip, whole) != 0)
+		return false;
+	return rest == 0 || ((o->value.ip[whole] ^ ip[whole]) >> (8 - rest)) == 0;
+}
+
+static bool holds(const struct node *t, const struct operand *o, const union filter_value *v)
+{
+	bool gave_up = false;
+
+	switch (t->type) {
+	case FILTER_TEXT:
+		return text_test(t, o, &v->text, &gave_up) == (t->op != OP_NE);
+	case FILTER_LIST:
+		return list_test(t, o, &v->text) == (t->op != OP_NE);
+	case FILTER_BOOL:
+		return (v->b == o->value.b) == (t->op == OP_EQ);
+	case FILTER_IP:
+		for (uint32_t i = 0; i < t->n; i++)
+			if (within(&o[i], v->ip))
+				return t->op != OP_NE;
+		return t->op == OP_NE;
+	default:
+		return number_holds(t, o, v);
+	}
+}
+
+static bool test(const struct filter_expr *e, const struct node *t, filter_get get, const void *subject)
+{
+	const struct operand *o = e->operands + t->first;
+	union filter_value v;
+
+	if (t->who != OF_ANY_ANCESTOR)
+		return get(subject, t->who == OF_PARENT, t->field, &v) == FILTER_KNOWN && holds(t, o, &v);
+	for (uint32_t level = 1; level <= FILTER_ANCESTORS; level++) {
+		enum filter_known known = get(subject, level, t->field, &v);
+
+		if (known == FILTER_NOBODY)
+			break;
+		if (known == FILTER_KNOWN && holds(t, o, &v))
+			return true;
+	}
+	return false;
+}
+
+/* Recursion is as deep as the expression, which is FILTER_DEPTH at the most. */
+bool node_is_true(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject)
+{
+	const struct node *n = &e->nodes[at - 1];
+
+	switch (n->kind) {
+	case NODE_AND:
+	case NODE_OR:
+		for (uint32_t below = n->first; below; below = e->nodes[below - 1].next)
+			if (node_is_true(e, below, get, subject) == (n->kind == NODE_OR))
+				return n->kind == NODE_OR;
+		return n->kind == NODE_AND;
+	case NODE_NOT:
+		return !node_is_true(e, n->first, get, subject);
+	default:
+		return test(e, n, get, subject);
+	}
+}
+
+bool filter_expr_match(const struct filter_expr *e, filter_get get, const void *subject)
+{
+	return node_is_true(e, e->root, get, subject);
+}
