@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/judge_fields, core/users: what rules may ask, and what a process answers.
+ */
+#include <pwd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/judge_fields.h"
+#include "core/users.h"
+
+static struct users *users;
+
+static const struct judge_subject *parent_of(const struct judge_subject *s)
+{
+	return s->owner;
+}
+
+static bool is(const char *text, const struct judge_subject *s)
+{
+	struct filter_error error;
+	struct filter_expr *e = filter_expr_new(text, strlen(text), &judge_schema, &error);
+	bool result;
+
+	if (!e)
+		fail_msg("%s: %s", text, error.what);
+	result = filter_expr_match(e, judge_get, s);
+	filter_expr_free(e);
+	return result;
+}
+
+/* Every field: has a name of its own and a help line, and gives what was set, and nothing before. */
+static void every_field(void **state)
+{
+	struct judge_subject s, above;
+
+	(void)state;
+	assert_int_equal(judge_schema.n, JUDGE_FIELDS);
+	for (uint32_t f = 0; f < JUDGE_FIELDS; f++) {
+		const struct filter_field *field = &judge_schema.fields[f];
+		union filter_value v;
+		char text[64];
+
+		assert_non_null(field->name);
+		assert_non_null(field->help);
+		for (uint32_t g = 0; g < f; g++)
+			assert_string_not_equal(field->name, judge_schema.fields[g].name);
+		memset(&s, 0, sizeof(s));
+		memset(&above, 0, sizeof(above));
+		assert_int_equal(judge_get(&s, 0, f, &v), FILTER_UNKNOWN);
+		assert_int_equal(judge_get(&s, 1, f, &v), FILTER_NOBODY);
+		s.users = above.users = users;
+		s.parent = parent_of;
+		s.owner = &above;
+		assert_int_equal(judge_get(&s, 0, f, &v), FILTER_UNKNOWN);
+		assert_int_equal(judge_get(&s, 1, f, &v), FILTER_UNKNOWN);
+		assert_int_equal(judge_get(&s, 2, f, &v), FILTER_NOBODY);
+		if (field->type == FILTER_BOOL) {
+			judge_set_wrapper(&above, true);
+		} else if (field->type == FILTER_UINT) {
+			judge_set_number(&above, f, 4711 + f);
+		} else if (f == JUDGE_USER || f == JUDGE_GROUP) {
+			judge_set_number(&above, f == JUDGE_USER ? JUDGE_UID : JUDGE_GID, 0);
+		} else {
+			judge_set_text(&above, f, "x\0", 2);
+		}
+		assert_int_equal(judge_get(&s, 1, f, &v), FILTER_KNOWN);
+		assert_int_equal(judge_get(&s, 0, f, &v), FILTER_UNKNOWN);
+		if (field->type == FILTER_UINT)
+			snprintf(text, sizeof(text), "%s = %u", field->name, 4711 + f);
+		else if (field->type == FILTER_BOOL)
+			snprintf(text, sizeof(text), "%s", field->name);
+		else if (f == JUDGE_USER || f == JUDGE_GROUP)
+			snprintf(text, sizeof(text), "%s = 'root'", field->name);
+		else
+			snprintf(text, sizeof(text), "%s = '%s'", field->name, field->type == FILTER_LIST ? "x" : "x\\x00");
+		assert_true(is(text, &above));
+	}
+}
+
+/* '' is an answer; not to know is none. */
+static void empty_and_unknown(void **state)
+{
+	struct judge_subject s = { 0 };
+
+	(void)state;
+	assert_false(is("container = ''", &s));
+	assert_false(is("container != 'x'", &s));
+	judge_set_text(&s, JUDGE_CONTAINER, "", 0);
+	assert_true(is("container = ''", &s));
+	assert_true(is("container != 'x'", &s));
+	assert_false(is("user = 'root'", &s));
+	judge_set_number(&s, JUDGE_UID, 0);
+	assert_false(is("user != 'root'", &s)); /* no one to ask */
+}
+
+static void ancestors(void **state)
+{
+	struct judge_subject init = { 0 }, cron = { .parent = parent_of, .owner = &init }, sh = { .parent = parent_of, .owner = &cron };
+
+	(void)state;
+	judge_set_text(&init, JUDGE_TOOL, "systemd", 7);
+	judge_set_text(&cron, JUDGE_TOOL, "cron", 4);
+	assert_true(is("parent.tool = 'cron'", &sh));
+	assert_true(is("any parent.tool = 'systemd'", &sh));
+	assert_false(is("parent.tool = 'systemd'", &sh));
+	assert_false(is("any parent.tool = 'sh'", &sh));
+}
+
+static void names(void **state)
+{
+	const struct passwd *pw = getpwuid(65534);
+	const char *again;
+
+	(void)state;
+	assert_string_equal(users_user(users, 0), "root");
+	assert_string_equal(users_group(users, 0), "root");
+	again = users_user(users, 0);
+	assert_ptr_equal(users_user(users, 0), again);
+	if (pw)
+		assert_string_equal(users_user(users, 65534), pw->pw_name);
+	assert_null(users_user(users, 3999999999u));
+	assert_null(users_user(users, 3999999999u));
+	/* more ids than there is room for */
+	for (uint32_t id = 1000000; id < 1005000; id++)
+		assert_null(users_user(users, id));
+	assert_string_equal(users_user(users, 0), "root");
+	users_forget(users);
+	assert_string_equal(users_group(users, 0), "root");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_field),
+		cmocka_unit_test(empty_and_unknown),
+		cmocka_unit_test(ancestors),
+		cmocka_unit_test(names),
+	};
+	int failed;
+
+	users = users_new();
+	if (!users)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	users_free(users);
+	return failed;
+}
