@@ -15,6 +15,7 @@
 #include "filters/suggest.h"
 
 #define SITE_PLUGIN_DIR "/usr/local/lib/skep/plugins"
+#define PACK_DIR SKEP_DATA_DIR "/packs"
 #define FILE_MAX (4u << 20)
 #define INSTANCE_NAME_MAX 63u
 #define PLUGIN_NAME_MAX 31u /* what a plugin's note has room for */
@@ -402,6 +403,63 @@ static void read_carry_file(struct reader *r, const struct config_pos *at, const
 		fail_memory(r);
 }
 
+/* ---- filters ---------------------------------------------------------------------- */
+
+static void read_filter_dirs(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	r->config->filters.dirs = read_strings(r, at, value, false);
+}
+
+static void read_filter_packs(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	char **packs = read_strings(r, at, value, false);
+	char quoted[CONFIG_QUOTE_SIZE];
+	size_t i = 0;
+
+	r->config->filters.packs = packs;
+	for (at = packs ? at->first : NULL; at; at = at->next, i++) {
+		config_quote(packs[i], quoted, sizeof(quoted));
+		if (strchr(packs[i], '/') || packs[i][0] == '.')
+			fail_at(r, at->line, at->column,
+				"packs[%zu]: %s is a path: write the pack's bare name, as \"host\"; files of your own belong into filters.dirs", i,
+				quoted);
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(packs[i], packs[j]) == 0)
+				fail_at(r, at->line, at->column, "packs[%zu]: %s stands here a second time: remove one", i, quoted);
+	}
+}
+
+static void read_pack_dirs(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	r->config->filters.pack_dirs = read_strings(r, at, value, false);
+}
+
+static void read_filter_default(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	const char *word = json_string_value(value);
+
+	r->config->filters.exclude = word && strcmp(word, "exclude") == 0;
+	if (!r->config->filters.exclude && !(word && strcmp(word, "include") == 0))
+		fail_type(r, at->key_line, at->key_column, "filters.default", "\"include\" or \"exclude\"", value);
+}
+
+static const struct key filter_keys[] = {
+	{ "dirs", read_filter_dirs },
+	{ "packs", read_filter_packs },
+	{ "pack_dirs", read_pack_dirs },
+	{ "default", read_filter_default },
+	{ NULL, NULL },
+};
+
+static void read_filters(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	if (json_is_object(value))
+		read_keys(r, at, value, " in filters", filter_keys);
+	else
+		fail_type(r, at->key_line, at->key_column, "filters",
+			  "an object such as { \"dirs\": [ \"" SKEP_SYSCONF_DIR "/filters.d\" ], \"packs\": [ \"host\" ] }", value);
+}
+
 static const struct key control_keys[] = {
 	{ "socket", read_control_socket },
 	{ NULL, NULL },
@@ -426,6 +484,7 @@ static const struct key config_keys[] = {
 	{ "tools", read_tools },
 	{ "redact", read_redact },
 	{ "containers", read_containers },
+	{ "filters", read_filters },
 	{ "carry_file", read_carry_file },
 	{ "control", read_control },
 	{ NULL, NULL },
@@ -458,11 +517,11 @@ static void check_names(struct reader *r)
 	json_decref(seen);
 }
 
-static char **default_dirs(void)
+static char **default_dirs(const char *variable, const char *built_in)
 {
 	/* secure_getenv: whoever runs a program with file capabilities must not choose the code that it loads. */
-	const char *env = secure_getenv("SKEP_PLUGIN_DIRS");
-	const char *list = env && *env ? env : SKEP_PLUGIN_DIR ":" SITE_PLUGIN_DIR;
+	const char *env = secure_getenv(variable);
+	const char *list = env && *env ? env : built_in;
 	size_t n = 0, room = 2;
 	char **dirs;
 
@@ -488,7 +547,15 @@ static void fill_defaults(struct reader *r)
 	struct config *config = r->config;
 
 	if (!config->plugin_dirs)
-		config->plugin_dirs = default_dirs();
+		config->plugin_dirs = default_dirs("SKEP_PLUGIN_DIRS", SKEP_PLUGIN_DIR ":" SITE_PLUGIN_DIR);
+	if (!config->filters.dirs)
+		config->filters.dirs = calloc(1, sizeof(*config->filters.dirs));
+	if (!config->filters.packs)
+		config->filters.packs = calloc(1, sizeof(*config->filters.packs));
+	if (!config->filters.pack_dirs)
+		config->filters.pack_dirs = default_dirs("SKEP_PACK_DIRS", PACK_DIR);
+	if (!config->filters.dirs || !config->filters.packs || !config->filters.pack_dirs)
+		fail_memory(r);
 	if (!config->tools)
 		config->tools = calloc(1, sizeof(*config->tools));
 	if (!config->redact)
@@ -574,6 +641,9 @@ struct config *config_free(struct config *config)
 	strings_free(config->tools);
 	strings_free(config->redact);
 	strings_free(config->containers);
+	strings_free(config->filters.dirs);
+	strings_free(config->filters.packs);
+	strings_free(config->filters.pack_dirs);
 	json_decref(config->labels);
 	free(config->carry_file);
 	free(config->control_socket);

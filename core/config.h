@@ -20,6 +20,14 @@ struct config_plugin {
 	json_t *options; /* object: every key but plugin, name, required */
 };
 
+/* "filters": which rules there are (core/rules_file.h). Lists are NULL-terminated, never NULL. */
+struct config_filters {
+	char **dirs;      /* folders of *.json */
+	char **packs;     /* names of rule packs, behind the folders' rules */
+	char **pack_dirs; /* where packs are; the file's, else $SKEP_PACK_DIRS (as $SKEP_PLUGIN_DIRS), else built in */
+	bool exclude;     /* what no rule holds for is excluded */
+};
+
 struct config_pos;
 
 /* Where skepd listens, and skep asks, when nobody says otherwise. */
@@ -42,6 +50,7 @@ struct config {
 	char **tools;  /* more tool tables (files or folders), NULL-terminated */
 	char **redact; /* more redaction tables, NULL-terminated */
 	char **containers; /* more tables of cgroup paths, NULL-terminated */
+	struct config_filters filters;
 	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
 	bool control_asked;   /* it stands in the file: then skepd does not run without it */
 	bool control_off;     /* it is false there */

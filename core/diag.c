@@ -18,6 +18,7 @@ void diag_clear(struct diag *diag)
 	for (size_t i = 0; i < diag->n; i++) {
 		free(diag->entries[i].file);
 		free(diag->entries[i].text);
+		free(diag->entries[i].shown);
 	}
 	free(diag->entries);
 	diag_init(diag);
@@ -111,6 +112,18 @@ out:
 	free(text);
 }
 
+void diag_show(struct diag *diag, char *shown)
+{
+	struct diag_entry *entry = diag->n ? &diag->entries[diag->n - 1] : NULL;
+
+	if (entry) {
+		free(entry->shown);
+		entry->shown = shown;
+	} else {
+		free(shown);
+	}
+}
+
 void diag_place(struct diag *diag, size_t from, const char *file, int line, int column)
 {
 	for (size_t i = from; i < diag->n; i++) {
@@ -144,6 +157,8 @@ void diag_print(const struct diag *diag, FILE *out)
 			fputc(' ', out);
 		}
 		fprintf(out, "%s: %s\n", entry->severity == DIAG_ERROR ? "error" : "warning", entry->text);
+		if (entry->shown)
+			fprintf(out, "%s\n", entry->shown);
 	}
 	if (printed_errors < diag->n_errors)
 		fprintf(out, "error: out of memory: the text of %zu errors is lost\n", diag->n_errors - printed_errors);

@@ -118,9 +118,11 @@ struct filter_reason {
 bool filter_expr_reason(const struct filter_expr *, filter_get, const void *subject, struct filter_reason *ret);
 
 /*
- * The line of the text that the error is in and, below it, ^~~~ under what is wrong; tabs stay.
+ * The line of the text that the error is in and, below it, ^~~~ under what is wrong; tabs stay; of a
+ * line longer than FILTER_SHOWN bytes the part around what is wrong, with ... where it was cut.
  * Into `to`, cut where it does not fit; returns its length as snprintf does.
  */
+#define FILTER_SHOWN 110u
 int filter_error_show(const struct filter_error *, const char *text, size_t len, char *to, size_t size);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "filters/expr.h"
 
+#define BEFORE 40u /* bytes of a long line that are shown before what is wrong */
+
 struct out {
 	char *to;
 	size_t size, used;
@@ -19,34 +21,65 @@ static void put(struct out *o, char c)
 	o->used++;
 }
 
+static void dots(struct out *o, bool cut)
+{
+	for (int i = 0; cut && i < 3; i++)
+		put(o, '.');
+}
+
 /* Columns are bytes, what a terminal shows are characters: bytes that go on with one take no place. */
 static bool begins(char c)
 {
 	return ((unsigned char)c & 0xc0) != 0x80;
 }
 
+/* [*from, *to) of a line of n bytes, with the byte at `at` in it. */
+static void window(const char *line, size_t n, size_t at, size_t *from, size_t *to)
+{
+	*from = 0;
+	*to = n;
+	if (n <= FILTER_SHOWN)
+		return;
+	if (at > FILTER_SHOWN - BEFORE)
+		*from = at - BEFORE;
+	if (*to > *from + FILTER_SHOWN)
+		*to = *from + FILTER_SHOWN;
+	while (*from < at && !begins(line[*from]))
+		++*from;
+	while (*to < n && !begins(line[*to]))
+		++*to;
+}
+
 int filter_error_show(const struct filter_error *e, const char *text, size_t len, char *to, size_t size)
 {
 	struct out o = { to, size, 0 };
-	const char *at = text, *end = text + len, *stop;
+	const char *line = text, *end = text + len, *stop;
+	size_t n, at = e->column ? e->column - 1 : 0, first, last;
 
-	for (uint32_t line = 1; line < e->line && at < end; line++) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
+	for (uint32_t i = 1; i < e->line && line < end; i++) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
 
-		at = newline ? newline + 1 : end;
+		line = newline ? newline + 1 : end;
 	}
-	stop = memchr(at, '\n', (size_t)(end - at));
-	stop = stop ? stop : end;
-	for (const char *c = at; c < stop; c++)
-		put(&o, (unsigned char)*c < ' ' && *c != '\t' ? '?' : *c);
+	stop = memchr(line, '\n', (size_t)(end - line));
+	n = (size_t)((stop ? stop : end) - line);
+	if (at > n)
+		at = n;
+	window(line, n, at, &first, &last);
+	dots(&o, first > 0);
+	for (size_t i = first; i < last; i++)
+		put(&o, ((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f ? '?' : line[i]);
+	dots(&o, last < n);
 	put(&o, '\n');
-	for (uint32_t i = 1; i < e->column; i++)
-		if (at + i - 1 >= stop || begins(at[i - 1]))
-			put(&o, at + i - 1 < stop && at[i - 1] == '\t' ? '\t' : ' ');
+	for (int i = 0; first > 0 && i < 3; i++)
+		put(&o, ' ');
+	for (size_t i = first; i < at; i++)
+		if (begins(line[i]))
+			put(&o, line[i] == '\t' ? '\t' : ' ');
 	put(&o, '^');
 	/* what is wrong may go on in the next line */
-	for (uint32_t i = 1; i < e->length && at + e->column - 1 + i < stop; i++)
-		if (begins(at[e->column - 1 + i]))
+	for (size_t i = at + 1; i < at + e->length && i < last; i++)
+		if (begins(line[i]))
 			put(&o, '~');
 	if (size)
 		o.to[o.used < size ? o.used : size - 1] = '\0';

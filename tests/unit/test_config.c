@@ -155,12 +155,50 @@ static void test_unknown_keys(void **state)
 	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
 	assert_refused("{\n\t\"spool\": { } }",
 		       "f:2:2: error: unknown key \"spool\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
-		       "redact, containers, carry_file, control\n");
+		       "redact, containers, filters, carry_file, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused("{ \"\\u001b[31m\": 1 }",
 		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
-		       "tools, redact, containers, carry_file, control\n");
+		       "tools, redact, containers, filters, carry_file, control\n");
+}
+
+static void test_filters(void **state)
+{
+	struct config *config;
+
+	(void)state;
+	unsetenv("SKEP_PACK_DIRS");
+	config = parse("{}");
+	assert_null(config->filters.dirs[0]);
+	assert_null(config->filters.packs[0]);
+	assert_string_equal(config->filters.pack_dirs[0], SKEP_DATA_DIR "/packs");
+	assert_null(config->filters.pack_dirs[1]);
+	assert_false(config->filters.exclude);
+	config_free(config);
+	setenv("SKEP_PACK_DIRS", "/a:b", 1);
+	config = parse("{ \"filters\": { \"dirs\": [ \"/d1\", \"d2\" ], \"packs\": [ \"host\", \"ml\" ], \"default\": \"exclude\" } }");
+	assert_string_equal(config->filters.dirs[1], "d2");
+	assert_string_equal(config->filters.packs[0], "host");
+	assert_string_equal(config->filters.packs[1], "ml");
+	assert_string_equal(config->filters.pack_dirs[1], "b");
+	assert_true(config->filters.exclude);
+	config_free(config);
+	config = parse("{ \"filters\": { \"pack_dirs\": [ \"/c\" ], \"default\": \"include\" } }");
+	assert_string_equal(config->filters.pack_dirs[0], "/c");
+	assert_null(config->filters.pack_dirs[1]);
+	assert_false(config->filters.exclude);
+	config_free(config);
+	unsetenv("SKEP_PACK_DIRS");
+	assert_refused("{ \"filters\": [] }", "f:1:3: error: filters: expected an object such as { \"dirs\": [ \"" SKEP_SYSCONF_DIR
+					      "/filters.d\" ], \"packs\": [ \"host\" ] }, found an array\n");
+	assert_refused("{ \"filters\": { \"default\": \"drop\" } }",
+		       "f:1:16: error: filters.default: expected \"include\" or \"exclude\", found the string \"drop\"\n");
+	assert_refused("{ \"filters\": { \"pack\": [ ] } }", "f:1:16: error: unknown key \"pack\" in filters: did you mean \"packs\"?\n");
+	assert_refused("{ \"filters\": { \"packs\": [ \"/x/host.json\", \"ml\",\n\"ml\" ] } }",
+		       "f:1:27: error: packs[0]: \"/x/host.json\" is a path: write the pack's bare name, as \"host\"; files of your own "
+		       "belong into filters.dirs\n"
+		       "f:2:1: error: packs[2]: \"ml\" stands here a second time: remove one\n");
 }
 
 static void test_control(void **state)
@@ -365,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_control),
+		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_paths),

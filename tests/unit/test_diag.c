@@ -106,6 +106,25 @@ static void test_place(void **state)
 	diag_clear(&diag);
 }
 
+static void test_shown(void **state)
+{
+	struct diag diag;
+	char *text;
+
+	(void)state;
+	diag_init(&diag);
+	diag_show(&diag, strdup("of nothing"));
+	diag_add(&diag, DIAG_ERROR, "f", 1, 2, "a");
+	diag_show(&diag, strdup("replaced"));
+	diag_show(&diag, strdup("line\n ^~"));
+	diag_add(&diag, DIAG_ERROR, "f", 3, 4, "b");
+	diag_show(&diag, NULL);
+	text = printed(&diag);
+	assert_string_equal(text, "f:1:2: error: a\nline\n ^~\nf:3:4: error: b\n");
+	free(text);
+	diag_clear(&diag);
+}
+
 static void test_lost_text_is_told(void **state)
 {
 	struct diag diag;
@@ -128,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_many_and_reuse),
 		cmocka_unit_test(test_control_characters),
 		cmocka_unit_test(test_place),
+		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_lost_text_is_told),
 	};
 

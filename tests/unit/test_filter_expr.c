@@ -465,7 +465,7 @@ static void shown(void **state)
 {
 	static const char text[] = "tool = 'a'\n\tand uidd = 5\n";
 	struct filter_error error;
-	char to[128], small[8];
+	char to[256], small[8];
 
 	(void)state;
 	assert_null(filter_expr_new(text, strlen(text), &schema, &error));
@@ -478,6 +478,28 @@ static void shown(void **state)
 	filter_error_show(&error, "tool = 'd\xc3\xa9j\xc3\xa0' x", 17, to, sizeof(to));
 	assert_string_equal(to, "tool = 'd\xc3\xa9j\xc3\xa0' x\n              ^");
 	assert_int_equal(error.at, 16);
+	/* a long line: the part around it */
+	{
+		struct filter_error at = { .line = 1, .column = 301, .length = 3 };
+		char line[401], want[256];
+
+		memset(line, 'a', 400);
+		memcpy(line + 300, "bad", 3);
+		memset(want, 'a', 110);
+		memcpy(want, "...", 3);
+		memcpy(want + 3 + 40, "bad", 3);
+		memcpy(want + 3 + 110, "...\n", 4);
+		memset(want + 50, 'a', 3 + 110 - 50);
+		memcpy(want + 3 + 40, "bad", 3);
+		memset(want + 117, ' ', 43);
+		memcpy(want + 160, "^~~", 4);
+		filter_error_show(&at, line, 400, to, sizeof(to));
+		assert_string_equal(to, want);
+		at.column = 11;
+		filter_error_show(&at, line, 400, to, sizeof(to));
+		assert_int_equal(strlen(to), 110 + 3 + 1 + 10 + 3);
+		assert_non_null(strstr(to, "aaa...\n          ^~~"));
+	}
 }
 
 int main(void)
