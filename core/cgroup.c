@@ -150,6 +150,10 @@ struct cgroups *cgroups_new(const char *mountinfo)
 void cgroups_identify(struct cgroups *c, const struct containers *containers)
 {
 	c->containers = containers;
+	for (struct entry *e = c->oldest; e; e = e->newer) {
+		e->container = container_free(e->container);
+		e->identified = false;
+	}
 }
 
 struct cgroups *cgroups_free(struct cgroups *c)

@@ -28,7 +28,7 @@ struct skep_str cgroups_path(struct cgroups *, uint64_t id, uint64_t now_ns);
 /* The id of the cgroup with that path, 0: there is none. Walks like cgroups_path. */
 uint64_t cgroups_id(struct cgroups *, const char *path, uint64_t now_ns);
 
-/* The table that says what paths name; borrowed, before the first question. */
+/* The table that says what paths name; borrowed. Another one: what was found by the one before is asked anew. */
 void cgroups_identify(struct cgroups *, const struct containers *);
 /*
  * What the cgroup's path names, NULL: nothing, or the path is not known.  Found once for each

@@ -74,12 +74,25 @@ static void retry(struct collector *c, struct part *part)
 	collector_facets_drained(c);
 }
 
+/* How late the loop is: the next tick comes TICK_MS after this one was due to begin. */
+static void measure_lag(struct collector *c, uint64_t now_ns)
+{
+	uint64_t due_ns = c->ticked_ns + (uint64_t)TICK_MS * MS_NS;
+
+	if (c->ticked_ns)
+		c->lag_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+	if (c->lag_ns > c->lag_worst_ns)
+		c->lag_worst_ns = c->lag_ns;
+	c->ticked_ns = now_ns;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct collector *c = timer->data;
 	uint64_t now_ns = clock_boot_ns();
 
-	if (c->running)
+	measure_lag(c, now_ns);
+	if (c->running && !c->reload) /* which may be about to replace what has failed */
 		for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 			struct part *part = inst->extra;
 
@@ -166,6 +179,19 @@ static int host_facts(struct collector *c)
 	return c->host_name && c->kernel ? 0 : -ENOMEM;
 }
 
+void collector_instance_free(struct skep_instance *inst)
+{
+	struct part *part = inst ? inst->extra : NULL;
+
+	if (part) {
+		free(part->streams);
+		free(part->lost);
+		free(part->told);
+		free(part);
+	}
+	instance_free(inst);
+}
+
 static void destroy(struct collector *c)
 {
 	while (c->endings) {
@@ -178,14 +204,9 @@ static void destroy(struct collector *c)
 	c->out = out_free(c->out);
 	while (c->instances) {
 		struct skep_instance *inst = c->instances;
-		struct part *part = inst->extra;
 
 		c->instances = inst->next;
-		free(part->streams);
-		free(part->lost);
-		free(part->told);
-		free(part);
-		instance_free(inst);
+		collector_instance_free(inst);
 	}
 	ledger_mark_free(c->ledger_first);
 	ledger_mark_free(c->ledger_before);
@@ -197,7 +218,6 @@ static void destroy(struct collector *c)
 	tools_free(c->tools);
 	redact_free(c->redact);
 	verdict_close(&c->verdict);
-	free(c->told);
 	free(c->host_name);
 	free(c->kernel);
 	free(c);
@@ -218,7 +238,7 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	c->options = *options;
 	if (c->options.batch_age_ns == 0)
 		c->options.batch_age_ns = BATCH_AGE_NS;
-	c->interval_ns = config->interval_ns ? config->interval_ns : INTERVAL_DEFAULT_NS;
+	c->interval_ns = collector_interval(config);
 	c->start_ns = clock_boot_ns();
 	c->sampled_ns = c->start_ns;
 	c->verdict.fd = -1;
@@ -300,70 +320,77 @@ static int part_new(struct skep_instance *inst)
 	return 0;
 }
 
-static int load_entry(struct collector *c, const struct config_plugin *entry, uint32_t kind, const struct skep_host *proto,
-		      struct diag *diag, struct skep_instance ***end)
+uint64_t collector_interval(const struct config *config)
 {
+	return config->interval_ns ? config->interval_ns : INTERVAL_DEFAULT_NS;
+}
+
+int collector_instance_new(struct collector *c, const struct config *config, const struct config_plugin *entry, uint32_t kind,
+			   struct diag *diag, struct skep_instance **ret)
+{
+	const struct skep_host proto = {
+		.size = sizeof(proto),
+		.abi_minor = SKEP_ABI_MINOR,
+		.boot_id = c->boot_id,
+		.interval_ns = collector_interval(config),
+		.verdict_fd = c->verdict.fd,
+		.verdict_pids = c->verdict.pids,
+		.live_wants_details = 1,
+	};
 	size_t n_before = diag->n;
 	struct skep_instance *inst;
 	struct plugin *plugin;
 	int err, line, column;
 
-	err = plugin_load((const char *const *)c->config->plugin_dirs, entry->plugin, kind, diag, &plugin);
+	err = plugin_load((const char *const *)config->plugin_dirs, entry->plugin, kind, diag, &plugin);
 	if (err < 0) {
-		config_option_position(c->config, entry, "plugin", &line, &column);
-		diag_place(diag, n_before, c->config->file, line, column);
+		config_option_position(config, entry, "plugin", &line, &column);
+		diag_place(diag, n_before, config->file, line, column);
 		return err;
 	}
-	err = instance_new(c->loop, plugin, c->config, entry, proto, &collector_ops, c, diag, &inst);
+	err = instance_new(c->loop, plugin, config, entry, &proto, &collector_ops, c, diag, &inst);
 	if (err < 0)
 		return err;
 	err = part_new(inst);
 	if (err < 0) {
-		struct part *part = inst->extra;
-
-		if (part) {
-			free(part->streams);
-			free(part->lost);
-			free(part->told);
-			free(part);
-		}
-		instance_free(inst);
+		collector_instance_free(inst);
+		diag_add(diag, DIAG_ERROR, config->file, entry->line, 0, "%s: out of memory", entry->name);
 		return err;
 	}
-	**end = inst;
-	*end = &inst->next;
+	*ret = inst;
 	return 0;
+}
+
+static int load_entry(struct collector *c, const struct config_plugin *entry, uint32_t kind, struct diag *diag,
+		      struct skep_instance ***end)
+{
+	int err = collector_instance_new(c, c->config, entry, kind, diag, *end);
+
+	if (err == 0)
+		*end = &(**end)->next;
+	return err;
 }
 
 static int load(struct collector *c, struct diag *diag)
 {
-	struct skep_host proto = {
-		.size = sizeof(proto),
-		.abi_minor = SKEP_ABI_MINOR,
-		.boot_id = c->boot_id,
-		.interval_ns = c->interval_ns,
-		.verdict_fd = c->verdict.fd,
-		.verdict_pids = c->verdict.pids,
-		.live_wants_details = 1,
-	};
 	struct skep_instance **end = &c->instances;
 	int first = 0, err;
 
 	/* Every entry, so that every error is told at once. */
 	for (size_t i = 0; i < c->config->n_probes; i++) {
-		err = load_entry(c, &c->config->probes[i], SKEP_KIND_PROBE, &proto, diag, &end);
+		err = load_entry(c, &c->config->probes[i], SKEP_KIND_PROBE, diag, &end);
 		if (err < 0 && first == 0)
 			first = err;
 	}
 	for (size_t i = 0; i < c->config->n_sinks; i++) {
-		err = load_entry(c, &c->config->sinks[i], SKEP_KIND_SINK, &proto, diag, &end);
+		err = load_entry(c, &c->config->sinks[i], SKEP_KIND_SINK, diag, &end);
 		if (err < 0 && first == 0)
 			first = err;
 	}
 	return first;
 }
 
-static int add_streams(struct collector *c, struct skep_instance *inst, struct diag *diag)
+int collector_streams_add(struct collector *c, struct skep_instance *inst, struct diag *diag)
 {
 	const struct skep_plugin *desc = inst->plugin->desc;
 	struct part *part = inst->extra;
@@ -387,7 +414,7 @@ static int add_streams(struct collector *c, struct skep_instance *inst, struct d
 	return err < 0 ? err : 0;
 }
 
-static int add_sink(struct collector *c, struct skep_instance *inst)
+int collector_sink_add(struct collector *c, struct skep_instance *inst)
 {
 	const struct skep_sink_ops *ops = inst->plugin->desc->sink;
 	struct part *part = inst->extra;
@@ -418,7 +445,7 @@ static int connect_all(struct collector *c, struct diag *diag)
 	if (!c->out)
 		return -ENOMEM;
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
-		err = ((struct part *)inst->extra)->probe ? add_streams(c, inst, diag) : add_sink(c, inst);
+		err = ((struct part *)inst->extra)->probe ? collector_streams_add(c, inst, diag) : collector_sink_add(c, inst);
 		if (err < 0)
 			return err;
 	}
@@ -450,8 +477,7 @@ static bool must_run(const struct collector *c, const struct skep_instance *inst
 	return inst->required || (c->options.runs_only && ((struct part *)inst->extra)->lifecycle);
 }
 
-/* An instance has failed to open or to start. Returns err when that is fatal. */
-static int failed(struct collector *c, struct skep_instance *inst, const char *doing, int err, struct diag *diag)
+int collector_failed(struct collector *c, struct skep_instance *inst, const char *doing, int err, struct diag *diag)
 {
 	struct part *part = inst->extra;
 	bool fatal = must_run(c, inst);
@@ -477,7 +503,7 @@ int collector_open(struct collector *c, struct diag *diag)
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		err = instance_open(inst);
 		if (err < 0)
-			err = failed(c, inst, "open", err, diag);
+			err = collector_failed(c, inst, "open", err, diag);
 		if (err < 0 && first == 0)
 			first = err;
 	}
@@ -495,16 +521,22 @@ static int start_kind(struct collector *c, bool probes, struct diag *diag)
 			continue;
 		err = instance_start(inst);
 		if (err < 0)
-			err = failed(c, inst, "start", err, diag);
+			err = collector_failed(c, inst, "start", err, diag);
 		if (err < 0 && first == 0)
 			first = err;
 	}
 	return first;
 }
 
-int collector_start(struct collector *c, struct diag *diag)
+void collector_sample_timer(struct collector *c)
 {
 	uint64_t interval_ms = c->interval_ns / MS_NS ? c->interval_ns / MS_NS : 1;
+
+	uv_timer_start(&c->sample, on_sample, interval_ms, interval_ms);
+}
+
+int collector_start(struct collector *c, struct diag *diag)
+{
 	int err;
 
 	if (!c->track)
@@ -526,7 +558,7 @@ int collector_start(struct collector *c, struct diag *diag)
 	c->running = true;
 	c->sampled_ns = clock_boot_ns();
 	uv_timer_start(&c->tick, on_tick, TICK_MS, TICK_MS);
-	uv_timer_start(&c->sample, on_sample, interval_ms, interval_ms);
+	collector_sample_timer(c);
 	return 0;
 }
 

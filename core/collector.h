@@ -141,6 +141,23 @@ struct skep_instance;
 /* Instances in order, probes first; NULL ends. For status output. */
 const struct skep_instance *collector_instances(const struct collector *);
 
+/*
+ * Another configuration for a collector that runs, all of it or nothing: every entry is
+ * checked, what is new is started, before anything that runs is touched.  Entries whose
+ * values are the same go on without noticing; options that are RELOADABLE are applied in
+ * place, otherwise that plugin alone is restarted; what is removed is drained.
+ *
+ * next is borrowed: when done says 0, until collector_free or the next reload; else it may
+ * go.  NULL: it could not even be read; done says -EINVAL.  check: only tell what would change, and what is wrong.  done is called once, from the
+ * loop: err 0 with the report (and warnings), or -errno with errors, and then nothing has
+ * changed; both may be emptied by it.  -EBUSY: one is under way; -ESHUTDOWN: the collector
+ * does not run; -ENOMEM.
+ */
+struct reload_report;
+typedef void (*collector_reload_done)(void *arg, int err, struct diag *, struct reload_report *);
+int collector_reload(struct collector *, const struct config *next, bool check, collector_reload_done done, void *arg);
+bool collector_reloading(const struct collector *);
+
 void collector_flush(struct collector *); /* SIGUSR1: probes drain, batches leave now */
 /* Stop probes, offer what is left to the sinks for at most drain_ns, stop sinks, then done. */
 void collector_stop(struct collector *, uint64_t drain_ns, void (*done)(void *arg), void *arg);

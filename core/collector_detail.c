@@ -358,6 +358,20 @@ void collector_details_end(struct collector *c, const struct run *run, const cha
 	}
 }
 
+void collector_details_end_of(struct collector *c, const struct skep_instance *inst, const char *why)
+{
+	struct attachment *a = c->attachments;
+
+	while (a) {
+		if (a->inst != inst) {
+			a = a->next;
+			continue;
+		}
+		end(c, a, why);
+		a = c->attachments;
+	}
+}
+
 /* ---- records ----------------------------------------------------------------------- */
 
 void collector_detail_record(struct collector *c, struct skep_instance *inst, const struct skep_stream *stream, int out_stream,

@@ -24,7 +24,7 @@
 #define FINALS_NS (3500ull * MS_NS)
 #define SINKS_NS (10000ull * MS_NS)
 
-static void fast(struct collector *c)
+void collector_fast(struct collector *c)
 {
 	if (!uv_is_active((uv_handle_t *)&c->fast) && !uv_is_closing((uv_handle_t *)&c->fast))
 		uv_timer_start(&c->fast, collector_on_fast, 0, FAST_MS);
@@ -79,7 +79,7 @@ void collector_run_end(struct collector *c, const char *id, int wait_status, con
 	if (run && run->end_ns == 0)
 		run->end_ns = e->began_ns;
 	c->endings = e;
-	fast(c);
+	collector_fast(c);
 }
 
 /* Is there any process of the run whose figures are still to come? */
@@ -188,8 +188,9 @@ void collector_stop(struct collector *c, uint64_t drain_ns, void (*done)(void *a
 	c->drain_ns = drain_ns;
 	c->stop_done = done;
 	c->stop_arg = arg;
+	collector_reload_abort(c);
 	uv_timer_stop(&c->sample);
-	fast(c);
+	collector_fast(c);
 }
 
 static bool stop_kind(struct collector *c, bool probes)
@@ -250,7 +251,7 @@ static void step_stop(struct collector *c)
 			now_ns = clock_boot_ns();
 		}
 		collector_details_end(c, NULL, "skep stops");
-		if (!stop_kind(c, true))
+		if (collector_leaving(c) || !stop_kind(c, true))
 			return;
 		if (c->track) {
 			track_drained(c->track, UINT64_MAX, now_ns); /* nobody is left to wait for */
@@ -288,8 +289,9 @@ void collector_on_fast(uv_timer_t *timer)
 	struct collector *c = timer->data;
 
 	step_endings(c, false);
+	collector_reload_step(c);
 	if (c->stop != STOP_NOT)
 		step_stop(c);
-	else if (!c->endings)
+	else if (!collector_reloading(c) && !c->endings)
 		uv_timer_stop(&c->fast);
 }

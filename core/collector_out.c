@@ -37,7 +37,7 @@ static struct skep_context run_context(const struct run *run, const struct inter
  */
 static uint64_t finals_missing(const struct collector *c)
 {
-	uint64_t reported = 0, missing = c->track ? c->track->stats.lost : 0;
+	uint64_t reported = c->gone_finals, missing = c->track ? c->track->stats.lost : 0;
 
 	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		const struct part *part = inst->extra;
@@ -53,7 +53,7 @@ void collector_lost_now(const struct collector *c, uint64_t ret[OUT_LOSSES])
 {
 	memset(ret, 0, OUT_LOSSES * sizeof(ret[0]));
 	for (int where = SKEP_LOSS_KERNEL; where < OUT_LOSSES; where++)
-		ret[where] = out_lost_total(c->out, (enum skep_loss)where);
+		ret[where] = out_lost_total(c->out, (enum skep_loss)where) + c->gone_lost[where];
 	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		const struct part *part = inst->extra;
 
@@ -218,41 +218,30 @@ static void loss_record(struct collector *c, const char *instance, const char *s
 	out_emit(c->out, c->stream_loss, NULL, clock_boot_ns(), &rec, NULL);
 }
 
+static void out_loss(void *arg, const char *sink, const struct skep_stream *stream, enum skep_loss where, uint64_t n)
+{
+	uint64_t told = 0;
+
+	loss_record(arg, sink, stream->name, (int)where, n, &told);
+}
+
+void collector_part_loss_out(struct collector *c, struct part *part)
+{
+	const struct skep_instance *inst = part->inst;
+
+	for (uint32_t s = 0; s < inst->plugin->desc->n_streams; s++)
+		for (int where = SKEP_LOSS_KERNEL; where < OUT_LOSSES; where++)
+			loss_record(c, inst->name, inst->plugin->desc->streams[s]->name, where, part->lost[s][where],
+				    &part->told[s][where]);
+}
+
 void collector_loss_out(struct collector *c)
 {
-	size_t n = out_counts(c->out, NULL, 0);
-	struct out_count *counts;
-
-	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
-		struct part *part = inst->extra;
-
-		for (uint32_t s = 0; s < inst->plugin->desc->n_streams; s++)
-			for (int where = SKEP_LOSS_KERNEL; where < OUT_LOSSES; where++)
-				loss_record(c, inst->name, inst->plugin->desc->streams[s]->name, where, part->lost[s][where],
-					    &part->told[s][where]);
-	}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		collector_part_loss_out(c, inst->extra);
 	loss_record(c, "core", "process.final", SKEP_LOSS_KERNEL, finals_missing(c), &c->told_missing);
 	/* What died on the way out; the kernel's part of it has just been told with its probe's name. */
-	if (n > c->n_told) {
-		uint64_t *told = realloc(c->told, n * OUT_LOSSES * sizeof(*told));
-
-		if (!told)
-			return; /* told at the next interval */
-		memset(told + c->n_told * OUT_LOSSES, 0, (n - c->n_told) * OUT_LOSSES * sizeof(*told));
-		c->told = told;
-		c->n_told = n;
-	}
-	counts = n > 0 ? malloc(n * sizeof(*counts)) : NULL;
-	if (!counts)
-		return;
-	n = out_counts(c->out, counts, n);
-	for (size_t i = 0; i < n; i++) {
-		loss_record(c, counts[i].sink, counts[i].stream->name, SKEP_LOSS_QUEUE, counts[i].lost[SKEP_LOSS_QUEUE],
-			    &c->told[i * OUT_LOSSES + SKEP_LOSS_QUEUE]);
-		loss_record(c, counts[i].sink, counts[i].stream->name, SKEP_LOSS_SINK, counts[i].lost[SKEP_LOSS_SINK],
-			    &c->told[i * OUT_LOSSES + SKEP_LOSS_SINK]);
-	}
-	free(counts);
+	out_losses(c->out, out_loss, c);
 }
 
 /* ---- figures ------------------------------------------------------------------- */
@@ -310,7 +299,7 @@ size_t collector_stats(const struct collector *c, struct collector_stream_stats 
 
 uint64_t collector_lost_kernel(const struct collector *c)
 {
-	uint64_t n = 0;
+	uint64_t n = c->gone_kernel;
 
 	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		const struct part *part = inst->extra;

@@ -24,6 +24,7 @@ struct part {
 	int *streams;            /* by the plugin's number: that in the way out, or -1: does not leave */
 	uint64_t (*lost)[OUT_LOSSES]; /* by the plugin's stream number */
 	uint64_t (*told)[OUT_LOSSES]; /* of that in loss records already */
+	uint64_t leave_ns;       /* in collector.leaving: stopped then at the latest */
 	uint64_t drained_ns;
 	uint64_t retry_ns;       /* FAILED: when to try again */
 	unsigned retries;
@@ -72,9 +73,12 @@ struct collector {
 	uint64_t sampled_ns;
 	uint64_t processes_sampled_ns; /* when process.sample records last went out */
 	bool sample_due;   /* waits for a sweep's end */
-	uint64_t *told;    /* of the way out's losses in loss records already: [n_counts][OUT_LOSSES] */
-	size_t n_told;
 	uint64_t told_missing; /* of the final records that never came */
+	/* Of instances that were removed: losses that are not in the way out's books, from the kernel, of final records. */
+	uint64_t gone_lost[OUT_LOSSES], gone_kernel, gone_finals;
+	struct reload *reload;         /* under way; NULL: none */
+	struct skep_instance *leaving; /* removed, or replaced: until they have drained and stopped */
+	uint64_t ticked_ns, lag_ns, lag_worst_ns; /* how much later than due the last tick came, and the latest one */
 	struct ending *endings;
 	struct attachment *attachments;
 	uint64_t last_attachment; /* the id */
@@ -87,6 +91,31 @@ struct collector {
 /* collector.c */
 void collector_sample_now(struct collector *); /* all probes; the records follow at once, or with the sweep's end */
 void collector_swept(struct collector *);      /* the sweep that a sample waits for has ended */
+
+uint64_t collector_interval(const struct config *);
+int collector_instance_new(struct collector *, const struct config *, const struct config_plugin *, uint32_t kind, struct diag *,
+			   struct skep_instance **ret);
+/* With its part; after instance_stopped, or never started. */
+void collector_instance_free(struct skep_instance *);
+/* Its streams become known to the way out and to the process record. 0 or -errno; before it starts. */
+int collector_streams_add(struct collector *, struct skep_instance *, struct diag *);
+int collector_sink_add(struct collector *, struct skep_instance *);
+/* It has failed to open or to start. Returns err when that is fatal; else it is tried again later. */
+int collector_failed(struct collector *, struct skep_instance *, const char *doing, int err, struct diag *);
+void collector_sample_timer(struct collector *); /* begins an interval anew */
+
+/* collector_reload.c */
+/* Goes on with a reload; collector.fast calls it. */
+void collector_reload_step(struct collector *);
+void collector_reload_abort(struct collector *); /* the collector stops */
+void collector_reload_removed(struct collector *, const struct skep_instance *, uint64_t lost); /* it is gone */
+
+/* collector_leave.c */
+/* Out of the list that it is in, if any, into that of those that leave; drain_ns: how long what it has may still be taken. */
+void collector_leave(struct collector *, struct skep_instance *, uint64_t drain_ns);
+bool collector_leaving(struct collector *); /* goes on with it; false: all are gone */
+/* What its losses were goes over to another, or (NULL) to the collector's sums. */
+void collector_part_fold(struct collector *, struct part *from, struct part *to);
 
 /* collector_host.c */
 extern const struct instance_ops collector_ops;
@@ -103,6 +132,7 @@ void collector_run_out(struct collector *, struct run *); /* its record, as it i
 void collector_sample_out(struct collector *);            /* all tools, losses; begins the next interval */
 void collector_run_sample_out(struct collector *, struct run *); /* the last, partial interval of a run */
 void collector_loss_out(struct collector *);
+void collector_part_loss_out(struct collector *, struct part *);
 void collector_lost_now(const struct collector *, uint64_t ret[OUT_LOSSES]);
 void collector_run_found(void *c, struct run *);
 void collector_run_over(void *c, struct run *);
@@ -114,8 +144,10 @@ void collector_detail_over(struct collector *, uint64_t id, const char *why);
 void collector_details_tick(struct collector *, uint64_t now_ns); /* ends those whose time has come */
 void collector_details_members(struct collector *);               /* at each sample: processes that joined their run otherwise than by fork */
 void collector_details_end(struct collector *, const struct run *, const char *why); /* all of that run; NULL: all */
+void collector_details_end_of(struct collector *, const struct skep_instance *, const char *why);
 
 /* collector_end.c */
 void collector_on_fast(uv_timer_t *);
+void collector_fast(struct collector *); /* from now on, until nothing ends any more */
 
 #endif

@@ -48,6 +48,8 @@ static void disconnect(struct control_client *client)
 	struct control_client **at = &client->control->clients;
 
 	client->doomed = true;
+	if (client->control->waits == client)
+		client->control->waits = NULL; /* what it asked for takes place all the same */
 	control_detach_all(client);
 	while (*at != client)
 		at = &(*at)->next;
@@ -107,7 +109,7 @@ static void on_tick(uv_timer_t *timer)
 				   client->peer.uid, (unsigned long long)(quiet_ns / 1000000000));
 			control->dropped++;
 			control_doom(client);
-		} else if (client->writes == 0 && !client->attachments && quiet_ns >= CONTROL_IDLE_NS) {
+		} else if (client->writes == 0 && !client->attachments && control->waits != client && quiet_ns >= CONTROL_IDLE_NS) {
 			control_doom(client);
 		}
 	}
@@ -175,8 +177,7 @@ static void on_connection(uv_stream_t *listener, int status)
 
 /* ---- made and closed --------------------------------------------------------------- */
 
-int control_new(uv_loop_t *loop, const char *path, struct collector *collector, const struct config *config,
-		struct control **ret, char *why, size_t why_size)
+int control_new(uv_loop_t *loop, const char *path, struct collector *collector, struct control **ret, char *why, size_t why_size)
 {
 	struct control *control = calloc(1, sizeof(*control));
 	uv_handle_t *handles[3];
@@ -188,7 +189,6 @@ int control_new(uv_loop_t *loop, const char *path, struct collector *collector, 
 	}
 	control->loop = loop;
 	control->collector = collector;
-	control->config = config;
 	control->start_ns = clock_boot_ns();
 	err = clock_boot_id(control->boot_id);
 	if (err < 0)
@@ -223,6 +223,11 @@ int control_new(uv_loop_t *loop, const char *path, struct collector *collector, 
 	}
 	*ret = control;
 	return 0;
+}
+
+void control_reloader(struct control *control, struct reloader *reloader)
+{
+	control->reloader = reloader;
 }
 
 void control_close(struct control *control)

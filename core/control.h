@@ -21,14 +21,16 @@
 #define CONTROL_IDLE_NS 300000000000ull
 
 struct control;
+struct reloader;
 
 /*
  * Listens at path; clients are served when the loop runs.  The collector is borrowed
  * until control_close.  0; -EADDRINUSE when a live daemon listens there; -errno; the
  * reason is in why.
  */
-int control_new(uv_loop_t *, const char *path, struct collector *, const struct config *, struct control **ret,
-		char *why, size_t why_size);
+int control_new(uv_loop_t *, const char *path, struct collector *, struct control **ret, char *why, size_t why_size);
+/* Who reloads; borrowed until control_close. Without one `reload` is refused. */
+void control_reloader(struct control *, struct reloader *);
 /*
  * Stops listening, removes the file, ends what clients have attached, disconnects them.
  * Its memory goes by itself in the loop's next turns.  NULL is fine.

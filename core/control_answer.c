@@ -15,6 +15,7 @@
 #include "core/control_priv.h"
 #include "core/control_record.h"
 #include "core/log.h"
+#include "core/reloader.h"
 
 static json_t *text(const char *s)
 {
@@ -33,14 +34,14 @@ json_t *control_error(const char *code, const char *why)
 
 /* ---- status ---------------------------------------------------------------------- */
 
-static json_t *losses(const uint64_t lost[OUT_LOSSES])
+json_t *control_losses(const uint64_t lost[OUT_LOSSES])
 {
 	return json_pack("{s:o, s:o, s:o, s:o}", "kernel", control_json_number(lost[SKEP_LOSS_KERNEL]), "queue",
 			 control_json_number(lost[SKEP_LOSS_QUEUE]), "spool", control_json_number(lost[SKEP_LOSS_SPOOL]), "sink",
 			 control_json_number(lost[SKEP_LOSS_SINK]));
 }
 
-static json_t *streams(const struct collector *c)
+json_t *control_streams(const struct collector *c)
 {
 	size_t room = collector_stats(c, NULL, 0), n;
 	struct collector_stream_stats *stats = room ? calloc(room, sizeof(*stats)) : NULL;
@@ -50,7 +51,7 @@ static json_t *streams(const struct collector *c)
 	for (size_t i = 0; i < n && i < room; i++)
 		if (append(array, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "stream", stats[i].stream, "sink", stats[i].sink, "seen",
 					    control_json_number(stats[i].seen), "delivered", control_json_number(stats[i].delivered),
-					    "filtered", control_json_number(stats[i].filtered), "lost", losses(stats[i].lost), "pending",
+					    "filtered", control_json_number(stats[i].filtered), "lost", control_losses(stats[i].lost), "pending",
 					    control_json_number(stats[i].pending))) < 0)
 			break;
 	free(stats);
@@ -67,7 +68,7 @@ static json_t *instances(const struct collector *c)
 	return array;
 }
 
-static json_t *self(const struct collector *c)
+json_t *control_self(const struct collector *c)
 {
 	struct collector_self s;
 
@@ -91,7 +92,7 @@ static uint64_t rss_bytes(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static json_t *cost(void)
+json_t *control_cost(void)
 {
 	struct rusage ru;
 
@@ -119,10 +120,16 @@ static json_t *runs(const struct collector *c)
 	return array;
 }
 
-static json_t *clients(const struct control *control)
+json_t *control_clients(const struct control *control)
 {
 	return json_pack("{s:i, s:o, s:o, s:o}", "connected", (int)control->n_clients, "served", control_json_number(control->served),
 			 "refused", control_json_number(control->refused), "dropped", control_json_number(control->dropped));
+}
+
+/* null: nobody reloads here. */
+static json_t *reload(const struct control *control)
+{
+	return control->reloader ? reloader_json(control->reloader) : json_null();
 }
 
 static void on_ledger_line(void *arg, const struct ledger_line *line)
@@ -160,15 +167,15 @@ json_t *control_answer_status(const struct control *control)
 	uname(&name);
 	collector_lost_now(c, lost);
 	if (!o || put(o, "host", text(name.nodename)) < 0 || put(o, "kernel", text(name.release)) < 0 ||
-	    put(o, "boot_id", json_string(control->boot_id)) < 0 || put(o, "config", text(control->config->file)) < 0 ||
+	    put(o, "boot_id", json_string(control->boot_id)) < 0 || put(o, "config", text(c->config->file)) < 0 ||
 	    put(o, "start", control_json_time(control->start_ns, clock_realtime_offset_ns())) < 0 ||
 	    put(o, "uptime_ns", control_json_number(now_ns - control->start_ns)) < 0 ||
-	    put(o, "interval_ns", control_json_number(control->config->interval_ns)) < 0 ||
+	    put(o, "interval_ns", control_json_number(c->interval_ns)) < 0 ||
 	    put(o, "loglevel", json_string(control_level_name(log_level_now()))) < 0 ||
 	    put(o, "processes", control_json_number(collector_processes(c))) < 0 || put(o, "runs", runs(c)) < 0 ||
-	    put(o, "instances", instances(c)) < 0 || put(o, "streams", streams(c)) < 0 || put(o, "lost", losses(lost)) < 0 ||
-	    put(o, "self", self(c)) < 0 || put(o, "cost", cost()) < 0 || put(o, "attached", control_attached(control)) < 0 ||
-	    put(o, "clients", clients(control)) < 0 || put(o, "ledger", ledger(c, false)) < 0 || put(o, "ledger_whole", ledger(c, true)) < 0) {
+	    put(o, "instances", instances(c)) < 0 || put(o, "streams", control_streams(c)) < 0 || put(o, "lost", control_losses(lost)) < 0 ||
+	    put(o, "self", control_self(c)) < 0 || put(o, "cost", control_cost()) < 0 || put(o, "attached", control_attached(control)) < 0 ||
+	    put(o, "clients", control_clients(control)) < 0 || put(o, "reload", reload(control)) < 0 || put(o, "ledger", ledger(c, false)) < 0 || put(o, "ledger_whole", ledger(c, true)) < 0) {
 		json_decref(o);
 		return NULL;
 	}

@@ -50,6 +50,12 @@ static void serve_line(struct control_client *client, const char *line, size_t l
 	case CONTROL_DETACH:
 		control_detach(client, &request);
 		break;
+	case CONTROL_RELOAD:
+		control_reload(client, &request);
+		break;
+	case CONTROL_STATS:
+		control_send(client, control_answer_stats(control));
+		break;
 	case CONTROL_LOGLEVEL:
 		control_send(client, control_answer_loglevel(&request));
 		break;
@@ -73,7 +79,7 @@ static void serve(struct control_client *client)
 	size_t from = 0;
 	char *end;
 
-	while (client->writes == 0 && !client->ending && !client->doomed &&
+	while (client->writes == 0 && client->control->waits != client && !client->ending && !client->doomed &&
 	       (end = memchr(client->line + from, '\n', client->len - from))) {
 		size_t len = (size_t)(end - client->line) - from;
 
@@ -93,7 +99,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 
 static void read_or_wait(struct control_client *client)
 {
-	bool want = client->writes == 0 && !client->ending && !client->doomed && client->len < sizeof(client->line);
+	bool want = client->writes == 0 && client->control->waits != client && !client->ending && !client->doomed && client->len < sizeof(client->line);
 
 	if (client->closing || want == client->reading)
 		return;

@@ -67,7 +67,7 @@ static json_t *signals(const struct skep_instance *inst)
 	return array;
 }
 
-static json_t *counters(const struct skep_instance *inst)
+json_t *control_counters(const struct skep_instance *inst)
 {
 	json_t *object = json_object();
 
@@ -125,7 +125,7 @@ static json_t *whole(const struct skep_instance *inst)
 				 control_json_number(inst->busy_ns), "worst_ns", control_json_number(inst->worst_ns), "budget_ns",
 				 control_json_number(inst->budget_ns), "overruns", control_json_number(inst->overruns),
 				 "signals", signals(inst), "streams", streams(inst), "details", control_details(inst), "counters",
-				 counters(inst));
+				 control_counters(inst));
 
 	if (!one || !more || json_object_update(one, more) < 0) {
 		json_decref(one);

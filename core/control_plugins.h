@@ -19,6 +19,8 @@ json_t *control_plugins(const struct collector *);
 json_t *control_instance(const struct skep_instance *);
 /* [ { "name", "help", "scopes", "stream" } ], for an instance. */
 json_t *control_details(const struct skep_instance *);
+/* name -> "value", "help". */
+json_t *control_counters(const struct skep_instance *);
 
 const char *control_state_name(enum instance_state);
 const char *control_signal_state_name(enum skep_signal_state);

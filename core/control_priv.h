@@ -2,7 +2,7 @@
 /*
  * core/control_priv.h - between the control socket's files: control.c (listening, the
  * clients' lives), control_client.c (lines in and out), control_attach.c (details),
- * control_answer.c (what the collector tells).
+ * control_reload.c, control_stats.c, control_answer.c (what the collector tells).
  */
 #ifndef SKEP_CORE_CONTROL_PRIV_H
 #define SKEP_CORE_CONTROL_PRIV_H
@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "core/clock.h"
+#include "core/collector_priv.h"
 #include "core/control.h"
 #include "core/control_request.h"
 #include "core/control_socket.h"
@@ -41,7 +42,8 @@ struct control_client {
 struct control {
 	uv_loop_t *loop;
 	struct collector *collector;
-	const struct config *config; /* borrowed */
+	struct reloader *reloader;   /* NULL: none */
+	struct control_client *waits; /* for its reload to be done; NULL: nobody */
 	struct control_file file;
 	char boot_id[CLOCK_BOOT_ID_SIZE];
 	uint64_t start_ns;
@@ -72,11 +74,22 @@ void control_detach_all(struct control_client *);
 /* "id", "detail", "instance", "scope", "left_ns" of all that is attached, by whomever. */
 json_t *control_attached(const struct control *);
 
+/* control_reload.c: answers the client, when it is done. */
+void control_reload(struct control_client *, const struct control_request *);
+
+/* control_stats.c: new reference, NULL when memory runs out. */
+json_t *control_answer_stats(const struct control *);
+
 /* control_answer.c: new references, NULL when memory runs out. */
 json_t *control_error(const char *code, const char *why);
 json_t *control_answer_status(const struct control *);
 json_t *control_answer_details(const struct control *);
 json_t *control_answer_runs(const struct control *);
+json_t *control_losses(const uint64_t lost[OUT_LOSSES]);
+json_t *control_streams(const struct collector *);
+json_t *control_clients(const struct control *);
+json_t *control_self(const struct collector *);
+json_t *control_cost(void);
 json_t *control_answer_loglevel(const struct control_request *);
 
 #endif

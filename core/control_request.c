@@ -14,7 +14,7 @@
 #include "core/config.h"
 #include "filters/suggest.h"
 
-enum key_type { KEY_TEXT, KEY_U64, KEY_FOR, KEY_PID, KEY_SCOPE, KEY_LEVEL };
+enum key_type { KEY_TEXT, KEY_U64, KEY_FOR, KEY_PID, KEY_SCOPE, KEY_LEVEL, KEY_TRUTH };
 
 struct key {
 	const char *name;
@@ -43,6 +43,10 @@ static const struct key loglevel_keys[] = {
 	KEY(level, KEY_LEVEL, false),
 	{ NULL, KEY_TEXT, 0, false },
 };
+static const struct key reload_keys[] = {
+	KEY(check, KEY_TRUTH, false),
+	{ NULL, KEY_TEXT, 0, false },
+};
 
 static const struct {
 	const char *name;
@@ -56,6 +60,8 @@ static const struct {
 	{ "attach", CONTROL_ATTACH, attach_keys },
 	{ "detach", CONTROL_DETACH, detach_keys },
 	{ "loglevel", CONTROL_LOGLEVEL, loglevel_keys },
+	{ "reload", CONTROL_RELOAD, reload_keys },
+	{ "stats", CONTROL_STATS, no_keys },
 };
 #define N_REQUESTS (sizeof(requests) / sizeof(requests[0]))
 
@@ -177,6 +183,11 @@ static int read_key(const struct key *key, const json_t *value, struct control_r
 		return read_scope(value, at, why);
 	case KEY_LEVEL:
 		return read_level(value, at, why);
+	case KEY_TRUTH:
+		if (!json_is_boolean(value))
+			return refuse_type(why, key->name, "true or false", value);
+		*(bool *)at = json_is_true(value);
+		return 0;
 	}
 	return -EINVAL;
 }
@@ -245,7 +256,7 @@ static int read_keys(struct control_request *r, const struct key *keys, char *wh
 
 static int read_request(struct control_request *r, char *why)
 {
-	static const char known[] = "status, plugins, details, runs, attach, detach, loglevel";
+	static const char known[] = "status, plugins, details, runs, attach, detach, loglevel, reload, stats";
 	const json_t *value = json_object_get(r->json, "request");
 	const char *name = json_string_value(value), *names[N_REQUESTS + 1] = { NULL }, *near;
 	char quoted[CONFIG_QUOTE_SIZE];

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <skep/plugin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,8 @@ enum control_what {
 	CONTROL_ATTACH,
 	CONTROL_DETACH,
 	CONTROL_LOGLEVEL,
+	CONTROL_RELOAD,
+	CONTROL_STATS,
 };
 
 /* Without for_ns: long enough to see something, short enough to be forgotten without harm. */
@@ -37,6 +40,7 @@ struct control_request {
 	uint32_t pid;       /* SKEP_SCOPE_PID */
 	uint64_t id;        /* detach */
 	int level;          /* loglevel: enum skep_log_level; 0: only ask */
+	bool check;         /* reload: only look */
 	json_t *json;
 };
 

@@ -26,11 +26,16 @@ struct column {
 struct facets {
 	struct column *columns;
 	uint32_t n, room;
-	struct table {
-		uint32_t base_size; /* where the columns begin in the record */
-		struct skep_stream stream;
-		struct skep_field *fields;
-	} tables[FACET_TABLES];
+	struct layout *tables[FACET_TABLES]; /* the newest of each; NULL: not built yet */
+};
+
+/* A record's fields at one time. */
+struct layout {
+	uint32_t base_size; /* where the columns begin in the record */
+	uint32_t n;         /* of them */
+	struct skep_stream stream;
+	struct skep_field *fields;
+	struct layout *older;
 };
 
 struct facet_value {
@@ -56,7 +61,13 @@ struct facets *facets_free(struct facets *f)
 	for (uint32_t i = 0; i < f->n; i++)
 		free(f->columns[i].name);
 	for (int i = 0; i < FACET_TABLES; i++)
-		free(f->tables[i].fields);
+		while (f->tables[i]) {
+			struct layout *older = f->tables[i]->older;
+
+			free(f->tables[i]->fields);
+			free(f->tables[i]);
+			f->tables[i] = older;
+		}
 	free(f->columns);
 	free(f);
 	return NULL;
@@ -105,14 +116,34 @@ int facets_add(struct facets *f, const struct skep_stream *s)
 	return 0;
 }
 
+static uint32_t base_size(const struct skep_stream *base)
+{
+	return (base->record_size + 7) / 8 * 8;
+}
+
+uint32_t facets_record_size(const struct facets *f, const struct skep_stream *base)
+{
+	return base_size(base) + 8 * f->n;
+}
+
 int facets_build(struct facets *f, enum facet_table which, const struct skep_stream *base, const struct skep_stream **ret)
 {
-	struct table *t = &f->tables[which];
-	struct skep_field *fields = calloc((size_t)base->n_fields + f->n, sizeof(*fields));
+	struct layout *t = f->tables[which];
+	struct skep_field *fields;
 
-	if (!fields)
+	if (t && t->n == f->n) {
+		*ret = &t->stream;
+		return 0;
+	}
+	t = calloc(1, sizeof(*t));
+	fields = calloc((size_t)base->n_fields + f->n, sizeof(*fields));
+	if (!t || !fields) {
+		free(t);
+		free(fields);
 		return -ENOMEM;
-	t->base_size = (base->record_size + 7) / 8 * 8;
+	}
+	t->base_size = base_size(base);
+	t->n = f->n;
 	for (uint32_t i = 0; i < base->n_fields; i++)
 		fields[i] = *field_at(base, i);
 	for (uint32_t i = 0, n = 0; i < f->n; i++, n++) {
@@ -132,12 +163,13 @@ int facets_build(struct facets *f, enum facet_table which, const struct skep_str
 			.help = from ? from->help : "",
 		};
 	}
-	free(t->fields);
 	t->fields = fields;
+	t->older = f->tables[which];
+	f->tables[which] = t;
 	t->stream = *base;
 	t->stream.size = sizeof(struct skep_stream);
 	t->stream.field_size = sizeof(struct skep_field);
-	t->stream.record_size = t->base_size + 8 * f->n;
+	t->stream.record_size = facets_record_size(f, base);
 	t->stream.n_fields = base->n_fields + f->n;
 	t->stream.fields = fields;
 	*ret = &t->stream;
@@ -171,12 +203,18 @@ static union number subtract(uint32_t type, union number a, union number b)
 
 static int values_ready(const struct facets *f, struct facet_values **values)
 {
-	if (*values)
+	struct facet_values *v = *values;
+	uint32_t n = v ? v->n : 0;
+
+	if (v && n >= f->n)
 		return 0;
-	*values = calloc(1, sizeof(**values) + f->n * sizeof((*values)->v[0]));
-	if (!*values)
+	/* The process's first facet, or its first since columns were added. */
+	v = realloc(v, sizeof(*v) + f->n * sizeof(v->v[0]));
+	if (!v)
 		return -ENOMEM;
-	(*values)->n = f->n;
+	memset(&v->v[n], 0, (f->n - n) * sizeof(v->v[0]));
+	v->n = f->n;
+	*values = v;
 	return 0;
 }
 
@@ -214,9 +252,10 @@ static union number of_image(const struct column *c, const struct facet_value *v
 
 void facets_take(const struct facets *f, struct facet_values *v, void *record)
 {
-	char *to = (char *)record + f->tables[FACETS_OF_IMAGE].base_size;
+	const struct layout *t = f->tables[FACETS_OF_IMAGE];
+	char *to = (char *)record + t->base_size;
 
-	for (uint32_t i = 0; i < f->n; i++, to += 8) {
+	for (uint32_t i = 0; i < t->n; i++, to += 8) {
 		const struct column *c = &f->columns[i];
 		union number x = { .u = 0 };
 
@@ -234,10 +273,11 @@ void facets_take(const struct facets *f, struct facet_values *v, void *record)
 
 bool facets_sample(const struct facets *f, struct facet_values *v, void *record)
 {
-	char *to = (char *)record + f->tables[FACETS_OF_SAMPLE].base_size;
+	const struct layout *t = f->tables[FACETS_OF_SAMPLE];
+	char *to = (char *)record + t->base_size;
 	bool any = false;
 
-	for (uint32_t i = 0; i < f->n; i++, to += 8) {
+	for (uint32_t i = 0; i < t->n; i++, to += 8) {
 		const struct column *c = &f->columns[i];
 		union number x = { .u = 0 }, all;
 

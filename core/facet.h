@@ -8,19 +8,28 @@
 
 #include <skep/record.h>
 
-struct facets;       /* which there are; fixed once built */
+struct facets;       /* which there are */
 struct facet_values; /* those of one process */
 
 struct facets *facets_new(void);
-struct facets *facets_free(struct facets *); /* and the stream that facets_build made */
+struct facets *facets_free(struct facets *); /* and the streams that facets_build made */
 
-/* Before facets_build: every stream of role FACET, once. 0, -EEXIST (another stream of that name), -ENOMEM. */
+/*
+ * Every stream of role FACET, once; in records from the next facets_build on.  They are never taken back: what was a
+ * column stays one.  0, -EEXIST (another stream of that name), -ENOMEM.
+ */
 int facets_add(struct facets *, const struct skep_stream *);
 /* The records that facets are appended to. */
 enum facet_table { FACETS_OF_IMAGE, FACETS_OF_SAMPLE, FACET_TABLES };
 
-/* base's fields and then the facets'. Owned by the facets. 0 or -ENOMEM. */
+/*
+ * base's fields and then the facets'.  Owned by the facets, and kept as long as they are: records that were made
+ * before facets were added still point to the older one.  The same as before where nothing was added.  0 or -ENOMEM.
+ */
 int facets_build(struct facets *, enum facet_table, const struct skep_stream *base, const struct skep_stream **ret);
+
+/* What record_size the next facets_build will give. */
+uint32_t facets_record_size(const struct facets *, const struct skep_stream *base);
 
 /* One record; allocates *values at the process's first. 0, -ENOMEM, or -ENOENT: not a stream that was added. */
 int facets_record(const struct facets *, const struct skep_stream *, const void *rec, struct facet_values **values);

@@ -180,6 +180,38 @@ int instance_retry(struct skep_instance *inst)
 	return err;
 }
 
+int instance_restart(struct skep_instance *inst)
+{
+	if (!instance_stopped(inst))
+		return -EBUSY;
+	inst->stop_wanted = false;
+	inst->state = INSTANCE_FAILED;
+	return instance_retry(inst);
+}
+
+int instance_reload(struct skep_instance *inst, const void *next, char **ret_why)
+{
+	uint64_t entered;
+	int err;
+
+	*ret_why = NULL;
+	if (inst->state != INSTANCE_RUNNING || inst->ending)
+		return -ESHUTDOWN;
+	if (!SKEP_HAS(inst->plugin->desc, reload))
+		return -ENOTSUP;
+	/* What a worker thread reads must not change under it. */
+	if (inst->working > 0 || inst->depth > 0)
+		return -EBUSY;
+	entered = instance_enter(inst);
+	err = instance_errno(inst->plugin->desc->reload(inst, inst->data, next));
+	if (err < 0) {
+		*ret_why = inst->failing;
+		inst->failing = NULL;
+	}
+	instance_leave(inst, entered, "reload", false);
+	return err == -EBUSY ? -EAGAIN : err; /* ours means something else */
+}
+
 void instance_sample(struct skep_instance *inst)
 {
 	uint64_t entered;

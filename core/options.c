@@ -41,6 +41,39 @@ struct options_memory *options_memory_free(struct options_memory *memory)
 	return NULL;
 }
 
+/* Out of the list; false: it is not in it. */
+static bool memory_take_out(struct options_memory *memory, const void *block)
+{
+	for (size_t i = 0; block && i < memory->n; i++)
+		if (memory->blocks[i] == block) {
+			memory->blocks[i] = memory->blocks[--memory->n];
+			return true;
+		}
+	return false;
+}
+
+int options_memory_reserve(struct options_memory *memory, const struct options_memory *next)
+{
+	void **blocks = reallocarray(memory->blocks, memory->n + next->n + 1, sizeof(*blocks));
+
+	if (!blocks)
+		return -ENOMEM;
+	memory->blocks = blocks;
+	return 0;
+}
+
+void options_memory_move(struct options_memory *from, const void *block, struct options_memory *to)
+{
+	if (memory_take_out(from, block))
+		to->blocks[to->n++] = (void *)(uintptr_t)block;
+}
+
+void options_memory_drop(struct options_memory *memory, const void *block)
+{
+	if (memory_take_out(memory, block))
+		free((void *)(uintptr_t)block);
+}
+
 /* Takes the block, on failure too. NULL stays NULL. */
 static void *memory_take(struct options_memory *memory, void *block)
 {

@@ -27,6 +27,10 @@ struct options_memory;
 int options_apply(const struct skep_plugin *, const struct config *, const struct config_plugin *, void *state,
 		  struct options_memory **ret_memory, struct diag *);
 struct options_memory *options_memory_free(struct options_memory *);
+/* For options_diff.c. Room in `memory` for all that `next` has: 0 or -ENOMEM. Then a block of it can move there; NULL is fine. */
+int options_memory_reserve(struct options_memory *memory, const struct options_memory *next);
+void options_memory_move(struct options_memory *from, const void *block, struct options_memory *to);
+void options_memory_drop(struct options_memory *, const void *block); /* freed; NULL is fine */
 /* A table for people: name, type, default, help. */
 void options_print(const struct skep_plugin *, FILE *);
 

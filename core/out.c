@@ -15,7 +15,9 @@ struct out_sink {
 	struct out *out;
 	const char *name;
 	struct sinkq queue;
+	bool retired;             /* nothing new for it */
 	struct out_count *counts; /* by stream number */
+	uint64_t (*told)[OUT_LOSSES]; /* the same: of its losses, by out_losses */
 	struct out_sink *next;
 };
 
@@ -30,6 +32,7 @@ struct out {
 	struct out_sink *sinks, **last_sink;
 	struct batch *open;
 	uint64_t next_id;
+	uint64_t gone_lost[OUT_LOSSES]; /* of sinks that were removed */
 };
 
 struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg)
@@ -52,6 +55,13 @@ struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_by
 	return o;
 }
 
+static void sink_free(struct out_sink *s)
+{
+	free(s->counts);
+	free(s->told);
+	free(s);
+}
+
 struct out *out_free(struct out *o)
 {
 	if (!o)
@@ -61,8 +71,7 @@ struct out *out_free(struct out *o)
 
 		sinkq_abandon(&s->queue);
 		o->sinks = s->next;
-		free(s->counts);
-		free(s);
+		sink_free(s);
 	}
 	batch_unref(o->open);
 	free(o->streams);
@@ -88,13 +97,22 @@ static void settled(void *arg, const struct batch *b, unsigned fate)
 		s->out->bytes -= b->bytes;
 }
 
+static void close_batch(struct out *o);
+
+/* Room for n streams; the last one is new. */
 static int counts_resize(struct out_sink *s, int n)
 {
 	struct out_count *counts = realloc(s->counts, (size_t)n * sizeof(*counts));
+	uint64_t(*told)[OUT_LOSSES];
 
 	if (!counts)
 		return -ENOMEM;
 	s->counts = counts;
+	told = realloc(s->told, (size_t)n * sizeof(*told));
+	if (!told)
+		return -ENOMEM;
+	memset(told[n - 1], 0, sizeof(told[n - 1]));
+	s->told = told;
 	return 0;
 }
 
@@ -109,11 +127,13 @@ int out_sink_add(struct out *o, const char *name, uint32_t max_in_flight, int (*
 	s->name = name;
 	sinkq_init(&s->queue, max_in_flight, submit, arg, settled, s);
 	if (counts_resize(s, o->n_streams + 1) < 0) {
-		free(s);
+		sink_free(s);
 		return -ENOMEM;
 	}
+	memset(s->told, 0, (size_t)(o->n_streams + 1) * sizeof(*s->told));
 	for (int i = 0; i < o->n_streams; i++)
 		s->counts[i] = (struct out_count){ .stream = o->streams[i], .sink = name };
+	close_batch(o); /* what is in it has not been counted for this one */
 	*o->last_sink = s;
 	o->last_sink = &s->next;
 	*ret = s;
@@ -179,7 +199,7 @@ static void close_batch(struct out *o)
 	b->pub.realtime_offset_ns = clock_realtime_offset_ns();
 	o->bytes += b->bytes;
 	for (struct out_sink *s = o->sinks; s; s = s->next)
-		if (sinkq_push(&s->queue, b) < 0)
+		if (!s->retired && sinkq_push(&s->queue, b) < 0)
 			count_lost(s, b, SKEP_LOSS_QUEUE);
 	if (b->refs == 1) /* nobody took it */
 		o->bytes -= b->bytes;
@@ -199,6 +219,8 @@ void out_emit(struct out *o, int stream, const struct skep_upid *upid, uint64_t 
 		o->open = batch_new(o->key_prefix, o->next_id, clock_boot_ns());
 	kept = o->open && batch_add(o->open, (uint16_t)stream, o->streams[stream], upid, time_ns, rec, context) == 0;
 	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		if (s->retired)
+			continue;
 		s->counts[stream].seen++;
 		if (kept)
 			s->counts[stream].pending++;
@@ -214,6 +236,8 @@ void out_emit(struct out *o, int stream, const struct skep_upid *upid, uint64_t 
 void out_lost(struct out *o, int stream, enum skep_loss where, uint64_t n)
 {
 	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		if (s->retired)
+			continue;
 		s->counts[stream].seen += n;
 		s->counts[stream].lost[where] += n;
 	}
@@ -236,6 +260,77 @@ void out_sink_kick(struct out_sink *s)
 void out_sink_abandon(struct out_sink *s)
 {
 	sinkq_abandon(&s->queue);
+}
+
+void out_sink_retire(struct out *o, struct out_sink *s)
+{
+	close_batch(o);
+	s->retired = true;
+}
+
+void out_sink_remove(struct out *o, struct out_sink *s)
+{
+	struct out_sink **at = &o->sinks;
+
+	sinkq_abandon(&s->queue);
+	for (int i = 0; i < o->n_streams; i++)
+		for (int where = 0; where < OUT_LOSSES; where++)
+			o->gone_lost[where] += s->counts[i].lost[where];
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	if (o->last_sink == &s->next)
+		o->last_sink = at;
+	sink_free(s);
+}
+
+void out_sink_move(struct out_sink *s, const char *name, uint32_t max_in_flight, void *arg)
+{
+	s->name = name;
+	for (int i = 0; i < s->out->n_streams; i++)
+		s->counts[i].sink = name;
+	sinkq_reclaim(&s->queue);
+	s->queue.max_in_flight = max_in_flight ? max_in_flight : 1;
+	s->queue.submit_arg = arg;
+}
+
+void out_sink_pause(struct out_sink *s, bool paused)
+{
+	sinkq_pause(&s->queue, paused);
+	s->out->wake(s->out->arg);
+}
+
+bool out_sink_busy(const struct out_sink *s)
+{
+	return s->queue.in_flight > 0;
+}
+
+struct out_queue out_sink_queue(const struct out_sink *s)
+{
+	return (struct out_queue){ s->queue.n, s->queue.bytes, s->queue.in_flight, s->queue.retries };
+}
+
+void out_stream_swap(struct out *o, int stream, const struct skep_stream *to)
+{
+	o->streams[stream] = to;
+	for (struct out_sink *s = o->sinks; s; s = s->next)
+		s->counts[stream].stream = to;
+}
+
+void out_losses(struct out *o, void (*cb)(void *arg, const char *sink, const struct skep_stream *, enum skep_loss where, uint64_t n), void *arg)
+{
+	static const enum skep_loss here[] = { SKEP_LOSS_QUEUE, SKEP_LOSS_SINK }; /* the kernel's part is told by its probe */
+
+	for (struct out_sink *s = o->sinks; s; s = s->next)
+		for (int i = 0; i < o->n_streams; i++)
+			for (size_t k = 0; k < sizeof(here) / sizeof(here[0]); k++) {
+				uint64_t n = s->counts[i].lost[here[k]] - s->told[i][here[k]];
+
+				if (n == 0)
+					continue;
+				s->told[i][here[k]] += n; /* first: cb may emit, and that may lose again */
+				cb(arg, s->name, s->counts[i].stream, here[k], n);
+			}
 }
 
 void out_flush(struct out *o)
@@ -273,7 +368,7 @@ bool out_sink_settled(const struct out_sink *s, uint64_t id)
 
 uint64_t out_lost_total(const struct out *o, enum skep_loss where)
 {
-	uint64_t n = 0;
+	uint64_t n = o->gone_lost[where];
 
 	for (const struct out_sink *s = o->sinks; s; s = s->next)
 		for (int i = 0; i < o->n_streams; i++)

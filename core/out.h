@@ -28,11 +28,14 @@ struct out_count {
 struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg);
 struct out *out_free(struct out *);
 
-/* Before the first record. name: borrowed. 0 or -ENOMEM. */
+/* Also while records flow: it gets those that come from now on. name: borrowed. 0 or -ENOMEM. */
 int out_sink_add(struct out *, const char *name, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *),
 		 void *arg, struct out_sink **ret);
 /* The stream's number, the same for the same pointer; or -ENOMEM, -E2BIG. */
 int out_stream_add(struct out *, const struct skep_stream *);
+
+/* That stream has more fields from now on. The old one is still pointed to by what is on its way. */
+void out_stream_swap(struct out *, int stream, const struct skep_stream *);
 
 /* Copies. What cannot be kept is counted. */
 void out_emit(struct out *, int stream, const struct skep_upid *, uint64_t time_ns, const void *rec,
@@ -44,6 +47,14 @@ void out_lost(struct out *, int stream, enum skep_loss where, uint64_t n);
 int out_done(struct out *, struct out_sink *, const struct skep_batch *, enum skep_batch_result, uint64_t now_ns);
 void out_sink_kick(struct out_sink *);    /* it runs again */
 void out_sink_abandon(struct out_sink *); /* it has stopped: what it has not taken is lost(sink) */
+/* A sink that goes: nothing new for it, what is in its queue is still offered. */
+void out_sink_retire(struct out *, struct out_sink *);
+/* It has stopped: out_sink_abandon and its memory; its losses stay in out_lost_total. After out_losses, if they are to be told. */
+void out_sink_remove(struct out *, struct out_sink *);
+/* Another takes its place in the books and in the queue, under that name (borrowed). Only while it has nothing in flight, or has stopped. */
+void out_sink_move(struct out_sink *, const char *name, uint32_t max_in_flight, void *arg);
+void out_sink_pause(struct out_sink *, bool paused); /* while paused nothing is offered to it */
+bool out_sink_busy(const struct out_sink *);         /* something is in flight */
 
 void out_flush(struct out *);                  /* close the open batch */
 void out_tick(struct out *, uint64_t now_ns);  /* close what is old, offer what is due */
@@ -53,6 +64,14 @@ uint64_t out_last_id(const struct out *); /* of the last batch closed; 0: none *
 /* True when this sink has settled every batch up to that one. */
 bool out_sink_settled(const struct out_sink *, uint64_t id);
 uint64_t out_lost_total(const struct out *, enum skep_loss where);
+/* Calls back for what queues and sinks lost since the last time; cb may emit. */
+void out_losses(struct out *, void (*cb)(void *arg, const char *sink, const struct skep_stream *, enum skep_loss where, uint64_t n), void *arg);
+/* What waits in a sink's queue; offers that it has put off. */
+struct out_queue {
+	size_t batches, bytes, in_flight;
+	uint64_t retries;
+};
+struct out_queue out_sink_queue(const struct out_sink *);
 size_t out_bytes(const struct out *);
 size_t out_counts(const struct out *, struct out_count *ret, size_t room); /* how many there are */
 

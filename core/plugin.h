@@ -132,6 +132,15 @@ int instance_start(struct skep_instance *);
  * (try again later); -EINVAL when it is not FAILED.
  */
 int instance_retry(struct skep_instance *);
+/*
+ * next: a state whose options are those that are wanted (core/options_diff.h).  0;
+ * -ENOTSUP: the plugin has to be restarted for that; -EBUSY: its work() is under way, ask
+ * again later; -ESHUTDOWN: it does not run; or the plugin's -errno.  ret_why: to be freed; NULL:
+ * nothing to say.
+ */
+int instance_reload(struct skep_instance *, const void *next, char **ret_why);
+/* A STOPPED one once more, as it was: open(), start(). 0 or as instance_retry; it is FAILED then. */
+int instance_restart(struct skep_instance *);
 void instance_sample(struct skep_instance *);
 void instance_flush(struct skep_instance *);
 /* A detail of the plugin's table. 0 or the plugin's -errno, with ret_why (to be freed; NULL: no memory) when it said why. */

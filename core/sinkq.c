@@ -88,7 +88,7 @@ void sinkq_pump(struct sinkq *q, uint64_t now_ns)
 {
 	struct sinkq_item *item = q->first;
 
-	if (q->pumping) /* answered from inside submit(): the loop below goes on by itself */
+	if (q->pumping || q->paused) /* pumping: answered from inside submit(), and the loop below goes on by itself */
 		return;
 	q->pumping = true;
 	q->now_ns = now_ns;
@@ -117,7 +117,7 @@ void sinkq_pump(struct sinkq *q, uint64_t now_ns)
 
 uint64_t sinkq_next_ns(const struct sinkq *q)
 {
-	if (q->in_flight >= q->max_in_flight)
+	if (q->paused || q->in_flight >= q->max_in_flight)
 		return SINKQ_NEVER;
 	for (const struct sinkq_item *item = q->first; item; item = item->next)
 		if (!item->in_flight)
@@ -154,6 +154,20 @@ void sinkq_kick(struct sinkq *q)
 {
 	for (struct sinkq_item *item = q->first; item; item = item->next)
 		item->retry_ns = 0;
+}
+
+void sinkq_pause(struct sinkq *q, bool paused)
+{
+	q->paused = paused;
+}
+
+void sinkq_reclaim(struct sinkq *q)
+{
+	for (struct sinkq_item *item = q->first; item; item = item->next) {
+		item->in_flight = false;
+		item->retry_ns = 0;
+	}
+	q->in_flight = 0;
 }
 
 void sinkq_abandon(struct sinkq *q)

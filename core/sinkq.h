@@ -26,7 +26,7 @@ struct sinkq {
 	struct sinkq_item *first, **last;
 	size_t n, in_flight, bytes;
 	uint32_t max_in_flight;
-	bool pumping;
+	bool pumping, paused;
 	uint64_t now_ns;  /* of the latest pump */
 	uint64_t retries; /* offers that were answered by "not now" */
 	uint64_t random;
@@ -45,6 +45,9 @@ uint64_t sinkq_next_ns(const struct sinkq *); /* 0: at once; SINKQ_NEVER: nothin
 int sinkq_done(struct sinkq *, const struct skep_batch *, enum skep_batch_result, uint64_t now_ns);
 bool sinkq_drop_oldest(struct sinkq *); /* lost(queue); false: all that is left is in flight */
 void sinkq_kick(struct sinkq *);        /* forget the backoff: the sink is there again */
+void sinkq_pause(struct sinkq *, bool paused); /* while paused nothing is offered */
+/* The sink has stopped and another takes its place: what was in flight is offered again. */
+void sinkq_reclaim(struct sinkq *);
 void sinkq_abandon(struct sinkq *);     /* everything left is lost(sink). Only when the sink has stopped. */
 uint64_t sinkq_oldest_id(const struct sinkq *); /* UINT64_MAX: empty */
 

@@ -13,6 +13,7 @@
 #include "core/control_plugins.h"
 #include "core/log.h"
 #include "core/plugin.h"
+#include "core/reloader.h"
 #include "core/skepd.h"
 
 #define NS_PER_S 1000000000ull
@@ -34,6 +35,7 @@ struct skepd {
 	uv_loop_t loop;
 	struct collector *collector;
 	struct control *control;
+	struct reloader *reloader;
 	uv_signal_t signals[N_SIGNALS];
 	uv_timer_t log_timer;
 	bool handles; /* signals and timer are set up */
@@ -84,7 +86,8 @@ static void on_signal(uv_signal_t *handle, int number)
 		collector_flush(d->collector);
 		break;
 	case SIGHUP:
-		log_notice("SIGHUP: nothing changes: this version reads its configuration only at start; restart it for that");
+		if (d->reloader)
+			reloader_hup(d->reloader);
 		break;
 	default:
 		if (d->stopping) {
@@ -210,7 +213,9 @@ static int open_control(struct skepd *d)
 
 	if (!d->config->control_socket)
 		return 0;
-	err = control_new(&d->loop, d->config->control_socket, d->collector, d->config, &d->control, why, sizeof(why));
+	err = control_new(&d->loop, d->config->control_socket, d->collector, &d->control, why, sizeof(why));
+	if (err == 0)
+		control_reloader(d->control, d->reloader);
 	if (err < 0 && d->config->control_asked)
 		log_error("control socket: %s", why);
 	else if (err < 0)
@@ -262,6 +267,13 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		log_error("cannot take signals: %s", uv_strerror(err));
 		return SKEPD_RUNTIME;
 	}
+	if (d->mode == SKEPD_RUN) {
+		err = reloader_new(d->collector, d->config, &d->reloader);
+		if (err < 0) {
+			log_error("out of memory");
+			return SKEPD_RUNTIME;
+		}
+	}
 	if (d->mode == SKEPD_RUN && open_control(d) < 0)
 		return SKEPD_RUNTIME;
 	err = collector_start(d->collector, diag);
@@ -287,6 +299,7 @@ static void collect_end(struct skepd *d)
 	handles_close(d);
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	collector_free(d->collector);
+	reloader_free(d->reloader); /* whose configuration the collector may have had */
 }
 
 enum skepd_exit skepd_collect(const struct config *config, enum skepd_mode mode, bool verbose, bool json)

@@ -31,6 +31,26 @@ int track_new(const struct track_env *env, struct track **ret)
 	return 0;
 }
 
+int track_reserve(struct track *t, uint32_t process_size, uint32_t sample_size)
+{
+	void *record = process_size > t->env.process_size ? realloc(t->record, process_size) : t->record, *sample;
+
+	if (!record)
+		return -ENOMEM;
+	t->record = record;
+	sample = sample_size > t->env.sample_size ? realloc(t->sample, sample_size) : t->sample;
+	if (!sample)
+		return -ENOMEM;
+	t->sample = sample;
+	return 0;
+}
+
+void track_layout(struct track *t, uint32_t process_size, uint32_t sample_size)
+{
+	t->env.process_size = process_size;
+	t->env.sample_size = sample_size;
+}
+
 static void drop(struct proc *p, void *arg)
 {
 	track_forget(arg, p);

@@ -74,6 +74,11 @@ struct track {
 int track_new(const struct track_env *, struct track **ret);
 struct track *track_free(struct track *);
 
+/* Records may become that large; they are what they were until track_layout. 0 or -ENOMEM. */
+int track_reserve(struct track *, uint32_t process_size, uint32_t sample_size);
+/* From now on they are; not more than was reserved. */
+void track_layout(struct track *, uint32_t process_size, uint32_t sample_size);
+
 /* role: any SKEP_ROLE_PROC_*. The record is read only during the call. */
 void track_record(struct track *, enum skep_role, const struct skep_upid *, uint64_t time_ns, const void *rec, uint64_t now_ns);
 void track_facet(struct track *, const struct skep_stream *, const struct skep_upid *, const void *rec, uint64_t now_ns);

@@ -268,7 +268,12 @@ struct skep_plugin {
 	int (*start)(struct skep_instance *, void *state);
 	/* Each interval. Optional. */
 	void (*sample)(struct skep_instance *, void *state);
-	/* next: a state with only its options filled in. 0: applied. -ENOTSUP: restart me. Optional. */
+	/*
+	 * Options that are SKEP_OPT_RELOADABLE have changed.  next: a state with only its options
+	 * filled in.  0: applied; the host then writes those that changed into the state, and their old
+	 * texts are gone; others stay where they are.  -ENOTSUP, or another error: restart me.  Not
+	 * called while work() is under way.  Optional.
+	 */
 	int (*reload)(struct skep_instance *, void *state, const void *next);
 	/* Detach, and emit what is still to be had. No callback may be pending afterwards. */
 	void (*stop)(struct skep_instance *, void *state);

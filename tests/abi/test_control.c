@@ -158,7 +158,7 @@ static int set_up_control(void **state)
 	script("0 live pid=100 start=0 parent=1 exe=/bin/sh cpu_ns=1ms cgroup_id=55\n0 sweep_begin\n0 sweep_end complete=1\n");
 	assert_int_equal(make(false, "{ \"plugin\": \"detail\" }, " PROBE, SINK), 0);
 	path = support_path(t.dir, "s.sock");
-	if (control_new(&t.loop, path, t.collector, t.config, &control, why, sizeof(why)) < 0)
+	if (control_new(&t.loop, path, t.collector, &control, why, sizeof(why)) < 0)
 		fail_msg("%s", why);
 	assert_int_equal(collector_start(t.collector, &t.diag), 0);
 	log_level(SKEP_LOG_ERROR);
@@ -460,7 +460,7 @@ static void told_when_all_ends(void **state)
 static int second(const char *at, char *why, size_t size)
 {
 	struct control *other = NULL;
-	int err = control_new(&t.loop, at, t.collector, t.config, &other, why, size);
+	int err = control_new(&t.loop, at, t.collector, &other, why, size);
 
 	control_close(other);
 	run_for(20);
@@ -531,7 +531,7 @@ static void the_successors_file_stays(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(control_new(&t.loop, at, t.collector, t.config, &mine, why, sizeof(why)), 0);
+	assert_int_equal(control_new(&t.loop, at, t.collector, &mine, why, sizeof(why)), 0);
 	assert_int_equal(unlink(at), 0);
 	support_write(at, "x", 1, 0600);
 	control_close(mine);

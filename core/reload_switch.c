@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/reload_switch.c - plugins that change: started, told, exchanged; and the way back.
+ *
+ * What is new runs beside what it replaces until all of it has proved to work.  Two of a
+ * life-cycle probe would tell each exec twice, and some sinks hold a lock: of those the old
+ * one stops first, at the very end, and is started again if the new one does not.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/options_diff.h"
+#include "core/reload_priv.h"
+
+static struct part *part_of(const struct skep_instance *inst)
+{
+	return inst->extra;
+}
+
+/* ---- new ones start ------------------------------------------------------------------ */
+
+static bool replaces(const struct change *change)
+{
+	return change->old && change->old->state == INSTANCE_RUNNING;
+}
+
+/* It has failed to open or to start: is that the end of the reload? */
+static int not_started(struct collector *c, struct reload *r, struct change *change, const char *doing, int err)
+{
+	struct skep_instance *next = change->next;
+
+	if (!replaces(change)) /* as at a start: required or not */
+		return collector_failed(c, next, doing, err, &r->diag);
+	/* What works is not given up for what does not, required or not. */
+	diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "%s %s does not %s with its new options: %s; it goes on with the old ones", reload_kind(next),
+		 next->name, doing, next->reason ? next->reason : strerror(-err));
+	return err;
+}
+
+static bool because_of_old(int err)
+{
+	return err == -EBUSY || err == -EADDRINUSE || err == -EAGAIN;
+}
+
+static int start(struct collector *c, struct reload *r, struct change *change)
+{
+	struct part *part = part_of(change->next);
+	int err = instance_open(change->next);
+
+	if (err < 0)
+		return not_started(c, r, change, "open", err);
+	change->in_turn = replaces(change) && part->lifecycle;
+	if (change->in_turn || r->check)
+		return 0;
+	if (part->facet) /* of what happened until now it has nothing to tell */
+		part->drained_ns = clock_boot_ns();
+	err = instance_start(change->next);
+	if (err < 0 && replaces(change) && because_of_old(err)) {
+		change->in_turn = true;
+		return 0;
+	}
+	change->started = err == 0;
+	return err < 0 ? not_started(c, r, change, "start", err) : 0;
+}
+
+/* Facets that are new make the process records longer. */
+static int widen(struct collector *c)
+{
+	const struct skep_stream *process, *sample;
+	int err = track_reserve(c->track, facets_record_size(c->facets, &out_stream_process),
+				facets_record_size(c->facets, &out_stream_process_sample));
+
+	if (err == 0)
+		err = facets_build(c->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &sample);
+	if (err < 0)
+		return err;
+	/* From here on records of that kind are that long. */
+	out_stream_swap(c->out, c->stream_process_sample, sample);
+	err = facets_build(c->facets, FACETS_OF_IMAGE, &out_stream_process, &process);
+	if (err < 0) {
+		track_layout(c->track, c->track->env.process_size, sample->record_size);
+		return err;
+	}
+	out_stream_swap(c->out, c->stream_process, process);
+	track_layout(c->track, process->record_size, sample->record_size);
+	return 0;
+}
+
+static int start_kind(struct collector *c, struct reload *r, bool probes)
+{
+	int err, first = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct change *change = &r->changes[i];
+
+		if ((change->what != CHANGE_ADD && change->what != CHANGE_RESTART) || part_of(change->next)->probe != probes)
+			continue;
+		err = start(c, r, change);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	return first;
+}
+
+static int streams(struct collector *c, struct reload *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->n && err == 0; i++)
+		/* Also for those whose options are only to be applied: some decline, and are restarted. */
+		if (r->changes[i].next && part_of(r->changes[i].next)->probe && r->changes[i].what != CHANGE_NONE)
+			err = collector_streams_add(c, r->changes[i].next, &r->diag);
+	if (err == 0)
+		err = widen(c);
+	if (err < 0)
+		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "no memory for the streams of new plugins");
+	return err;
+}
+
+int reload_start(struct collector *c, struct reload *r)
+{
+	int err = r->check ? 0 : streams(c, r), more;
+
+	if (err < 0)
+		return err;
+	/* Sinks first: what probes emit at once has somewhere to go. */
+	err = start_kind(c, r, false);
+	more = start_kind(c, r, true);
+	return err < 0 ? err : more;
+}
+
+/* ---- applied in place ------------------------------------------------------------------ */
+
+static void pause_queue(struct change *change, bool paused)
+{
+	struct out_sink *sink = part_of(change->old)->sink ? part_of(change->old)->sink : change->next ? part_of(change->next)->sink : NULL;
+
+	if (sink && change->paused != paused)
+		out_sink_pause(sink, paused);
+	change->paused = paused;
+}
+
+/* reload() has declined: the ordinary way. */
+static int restart_instead(struct collector *c, struct reload *r, struct change *change, int err, const char *why)
+{
+	if (err != -ENOTSUP)
+		log_at(SKEP_LOG_INFO, change->old->name, "cannot take its new options as it runs, and is restarted: %s",
+		       why ? why : strerror(-err));
+	pause_queue(change, false);
+	change->what = CHANGE_RESTART;
+	memcpy(change->next->data, change->next->pristine, change->next->plugin->desc->state_size);
+	return start(c, r, change);
+}
+
+static int apply(struct collector *c, struct reload *r, struct change *change, bool late)
+{
+	const struct skep_plugin *desc = change->next->plugin->desc;
+	struct skep_instance *old = change->old;
+	char *why = NULL;
+	int err;
+
+	options_share(desc, old->pristine, change->next->data);
+	err = instance_reload(old, change->next->data, &why);
+	if (err == 0) {
+		options_copy(desc, old->pristine, change->next->data, old->data);
+		change->applied = true;
+		pause_queue(change, false);
+	} else if (err == -EBUSY && !late) {
+		pause_queue(change, true); /* no new work for it meanwhile */
+		return 0;
+	} else {
+		err = restart_instead(c, r, change, err, why);
+	}
+	free(why);
+	return err < 0 ? err : 1;
+}
+
+int reload_apply(struct collector *c, struct reload *r)
+{
+	bool late = clock_boot_ns() >= r->deadline_ns, waits = false;
+	int err;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->changes[i].what != CHANGE_APPLY || r->changes[i].applied)
+			continue;
+		err = apply(c, r, &r->changes[i], late);
+		if (err < 0)
+			return err;
+		waits |= err == 0;
+	}
+	return waits ? 0 : 1;
+}
+
+/* ---- exchanged ------------------------------------------------------------------------- */
+
+static void move_queue(struct skep_instance *from, struct skep_instance *to)
+{
+	struct out_sink *sink = part_of(from)->sink;
+	const struct skep_sink_ops *ops = to->plugin->desc->sink;
+
+	if (!sink)
+		return;
+	out_sink_move(sink, to->name, ops ? ops->max_in_flight : 1, to);
+	part_of(to)->sink = sink;
+	part_of(from)->sink = NULL;
+}
+
+static int start_in_turn(struct reload *r, struct change *change)
+{
+	struct skep_instance *next = change->next;
+	struct part *part = part_of(next);
+	int err;
+
+	if (part->facet)
+		part->drained_ns = clock_boot_ns();
+	/* It has failed once because the old one was there. */
+	err = next->state == INSTANCE_OPEN ? instance_start(next) : instance_retry(next);
+	if (err < 0) {
+		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "%s %s does not start with its new options: %s; it is started again with the old ones",
+			 reload_kind(next), next->name, next->reason ? next->reason : strerror(-err));
+		return err;
+	}
+	change->started = true;
+	return 0;
+}
+
+/* 1: done, 0: waits. */
+static int exchange(struct collector *c, struct reload *r, struct change *change)
+{
+	struct skep_instance *old = change->old;
+	struct out_sink *sink = part_of(old)->sink;
+	uint64_t now_ns = clock_boot_ns();
+	int err;
+
+	if (sink && !change->paused) {
+		pause_queue(change, true);
+		r->deadline_ns = now_ns + RELOAD_SETTLE_NS;
+	}
+	if (sink && !change->stopped && out_sink_busy(sink)) {
+		if (now_ns < r->deadline_ns)
+			return 0;
+		/* What it still has is offered again to the new one, once the old one can answer no more. */
+		log_at(SKEP_LOG_WARNING, old->name, "has not answered for a batch within %llu s: it is stopped, and the batch goes to the new one",
+		       RELOAD_SETTLE_NS / 1000000000ull);
+		change->in_turn = true;
+	}
+	if (change->in_turn && !change->stopped) {
+		collector_details_end_of(c, old, "its plugin is restarted with other options");
+		if (part_of(old)->probe)
+			instance_flush(old);
+		instance_stop(old);
+		change->stopped = true;
+	}
+	if (change->stopped && !instance_stopped(old))
+		return 0;
+	if (!change->started) {
+		err = start_in_turn(r, change);
+		if (err < 0)
+			return err;
+	}
+	if (sink) {
+		move_queue(old, change->next);
+		change->moved = true;
+	}
+	return 1;
+}
+
+static bool to_exchange(const struct change *change)
+{
+	if (change->what != CHANGE_RESTART || change->moved || (change->started && !part_of(change->next)->probe && !part_of(change->old)->sink))
+		return false;
+	if (part_of(change->next)->probe)
+		return change->in_turn && !change->started;
+	return true;
+}
+
+int reload_switch(struct collector *c, struct reload *r)
+{
+	/* One after the other: each may have to wait. */
+	for (size_t i = 0; i < r->n; i++) {
+		struct change *change = &r->changes[i];
+		int err;
+
+		if (!to_exchange(change))
+			continue;
+		if (!change->started && !change->in_turn) { /* neither runs: the queue waits for the new one */
+			move_queue(change->old, change->next);
+			change->moved = true;
+			continue;
+		}
+		err = exchange(c, r, change);
+		if (err <= 0)
+			return err;
+	}
+	return 1;
+}
+
+/* ---- and back ---------------------------------------------------------------------------- */
+
+/* The old options once more. true: done, false: waits. */
+static bool unapply(struct change *change)
+{
+	const struct skep_plugin *desc = change->next->plugin->desc;
+	struct skep_instance *old = change->old;
+	char *why = NULL;
+	int err = instance_reload(old, old->pristine, &why);
+
+	if (err == -EBUSY) {
+		pause_queue(change, true);
+		return false;
+	}
+	if (err == 0) {
+		options_copy(desc, change->next->data, old->pristine, old->data);
+	} else {
+		log_at(SKEP_LOG_WARNING, old->name, "keeps its new options (%s), it cannot take the old ones back: %s",
+		       change->options ? change->options : "", why ? why : strerror(-err));
+		if (options_adopt(desc, old->pristine, change->next->data, old->memory, change->next->memory) < 0)
+			change->next = NULL; /* better lost than used after it was freed */
+	}
+	free(why);
+	change->applied = false;
+	pause_queue(change, false);
+	return true;
+}
+
+/* true: done, false: waits. */
+static bool back(struct collector *c, struct change *change)
+{
+	struct skep_instance *old = change->old, *next = change->next;
+	int err;
+
+	if (change->applied && !unapply(change))
+		return false;
+	if (change->moved) {
+		if (change->started && out_sink_busy(part_of(next)->sink))
+			return false;
+		move_queue(next, old);
+		change->moved = false;
+	}
+	if (change->stopped) {
+		if (next)
+			instance_stop(next); /* two of them do not go together */
+		if (!instance_stopped(old) || (next && !instance_stopped(next)))
+			return false;
+		change->stopped = false;
+		err = instance_restart(old);
+		if (err < 0)
+			log_at(SKEP_LOG_ERROR, old->name, "does not start any more with its old options either: %s; trying again later",
+			       old->reason ? old->reason : strerror(-err));
+		if (part_of(old)->facet)
+			part_of(old)->drained_ns = clock_boot_ns();
+	}
+	if (change->paused)
+		pause_queue(change, false);
+	if (next && change->started) {
+		change->started = false;
+		change->next = NULL;
+		collector_leave(c, next, 0);
+	}
+	return true;
+}
+
+bool reload_back(struct collector *c, struct reload *r)
+{
+	bool all = true;
+
+	for (size_t i = r->n; i-- > 0;)
+		all &= back(c, &r->changes[i]);
+	return all;
+}
