@@ -13,6 +13,7 @@
 #include "core/carry.h"
 #include "core/collector_priv.h"
 #include "core/log.h"
+#include "core/rules_file.h"
 
 #define TICK_MS 250u
 #define MS_NS 1000000u
@@ -86,6 +87,22 @@ static void measure_lag(struct collector *c, uint64_t now_ns)
 	c->ticked_ns = now_ns;
 }
 
+/* Those that forked while the rules changed, and a sweep over what had been excluded. */
+static void rejudge_rest(struct collector *c)
+{
+	bool sweeping = false;
+
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		sweeping |= ((struct part *)inst->extra)->sweeping;
+	if (sweeping) /* it began before: it may have passed some by */
+		return;
+	judge_forget_old(c->judge);
+	c->rejudging = false;
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((struct part *)inst->extra)->lifecycle && inst->state == INSTANCE_RUNNING)
+			instance_sample(inst);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct collector *c = timer->data;
@@ -107,6 +124,8 @@ static void on_tick(uv_timer_t *timer)
 		}
 	collector_facets_drained(c);
 	collector_details_tick(c, clock_boot_ns());
+	if (c->rejudging)
+		rejudge_rest(c);
 	track_tick(c->track, clock_boot_ns());
 }
 
@@ -201,6 +220,7 @@ static void destroy(struct collector *c)
 		c->endings = next;
 	}
 	c->track = track_free(c->track);
+	c->judge = judge_free(c->judge);
 	c->out = out_free(c->out);
 	while (c->instances) {
 		struct skep_instance *inst = c->instances;
@@ -266,6 +286,13 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	verdict_open(&c->verdict, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
 	if (c->verdict.fd < 0)
 		log_info("no verdict map (%s): probes see every process", strerror(-c->verdict.error));
+	if (!c->options.runs_only) {
+		struct judge_env env = { .verdict = &c->verdict, .tools = c->tools, .cgroups = c->cgroups, .kernel = !config->filters.no_kernel };
+
+		err = judge_new(&env, &c->judge);
+		if (err < 0)
+			goto out;
+	}
 
 	timers[0] = &c->pump;
 	timers[1] = &c->tick;
@@ -294,7 +321,7 @@ struct collector *collector_free(struct collector *c)
 
 static bool is_lifecycle(uint32_t role)
 {
-	return role >= SKEP_ROLE_PROC_FORK && role <= SKEP_ROLE_PROC_OOM;
+	return (role >= SKEP_ROLE_PROC_FORK && role <= SKEP_ROLE_PROC_OOM) || role == SKEP_ROLE_PROC_EXCLUDED;
 }
 
 static int part_new(struct skep_instance *inst)
@@ -328,6 +355,7 @@ uint64_t collector_interval(const struct config *config)
 int collector_instance_new(struct collector *c, const struct config *config, const struct config_plugin *entry, uint32_t kind,
 			   struct diag *diag, struct skep_instance **ret)
 {
+	const struct judge_fds fds = c->judge ? judge_fds(c->judge) : (struct judge_fds){ -1, -1, -1 };
 	const struct skep_host proto = {
 		.size = sizeof(proto),
 		.abi_minor = SKEP_ABI_MINOR,
@@ -336,6 +364,9 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 		.verdict_fd = c->verdict.fd,
 		.verdict_pids = c->verdict.pids,
 		.live_wants_details = 1,
+		.rules_fd = fds.rules,
+		.rules_programs_fd = fds.programs,
+		.rules_values_fd = fds.values,
 	};
 	size_t n_before = diag->n;
 	struct skep_instance *inst;
@@ -430,6 +461,7 @@ static int connect_all(struct collector *c, struct diag *diag)
 		.cgroups = c->cgroups,
 		.runs_only = c->options.runs_only,
 		.start_ns = c->start_ns,
+		.judge = c->judge,
 		.run_found = collector_run_found,
 		.run_over = collector_run_over,
 		.arg = c,
@@ -468,7 +500,10 @@ static int connect_all(struct collector *c, struct diag *diag)
 	env.process_size = process->record_size;
 	env.sample_stream = c->stream_process_sample;
 	env.sample_size = sample->record_size;
-	return track_new(&env, &c->track);
+	err = track_new(&env, &c->track);
+	if (err == 0 && c->judge)
+		judge_table(c->judge, c->track->table);
+	return err;
 }
 
 static bool must_run(const struct collector *c, const struct skep_instance *inst)
@@ -488,11 +523,30 @@ int collector_failed(struct collector *c, struct skep_instance *inst, const char
 	return fatal ? err : 0;
 }
 
+static int first_rules(struct collector *c, struct diag *diag)
+{
+	struct ruleset *rules = NULL;
+	int err;
+
+	if (!c->judge)
+		return 0;
+	err = rules_load(c->config, diag, &rules);
+	if (err == 0)
+		err = collector_rules(c, rules);
+	ruleset_unref(rules);
+	if (err == 0 && judge_rules(c->judge) && judge_kernel(c->judge))
+		log_info("rules are decided in user space only: %s", judge_kernel(c->judge));
+	return err;
+}
+
 int collector_open(struct collector *c, struct diag *diag)
 {
-	int err, first = 0;
+	int err, first = first_rules(c, diag);
 
 	err = load(c, diag);
+	if (err == 0)
+		err = first;
+	first = 0;
 	if (err < 0)
 		return err;
 	err = connect_all(c, diag);
@@ -569,4 +623,23 @@ void collector_flush(struct collector *c)
 			instance_flush(inst);
 	if (c->out)
 		out_flush(c->out);
+}
+
+int collector_rules(struct collector *c, struct ruleset *set)
+{
+	int err;
+
+	if (!c->judge)
+		return -ENOTSUP;
+	err = judge_use(c->judge, set);
+	if (err < 0 || !c->running)
+		return err;
+	track_rejudge(c->track, clock_boot_ns());
+	c->rejudging = true;
+	return 0;
+}
+
+struct judge *collector_judge(struct collector *c)
+{
+	return c->judge;
 }

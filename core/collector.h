@@ -41,6 +41,15 @@ int collector_open(struct collector *, struct diag *);
  */
 int collector_start(struct collector *, struct diag *);
 
+/*
+ * These rules from now on, NULL: none; the set is referenced.  Processes that are known are judged
+ * anew at once, those that were excluded within moments.  0; -ENOMEM, -ENOTSUP (with runs only): as before.
+ */
+struct ruleset;
+struct judge;
+int collector_rules(struct collector *, struct ruleset *);
+struct judge *collector_judge(struct collector *); /* borrowed, for its counts; NULL: with runs only */
+
 struct run_spec {
 	const char *id;       /* unique; see run_id_new */
 	const char *name;     /* for people */

@@ -4,7 +4,7 @@
  * host, a run, a cgroup or a process, and that end by themselves.
  *
  * A run is known to BPF code by a number in the verdict map's byte of each of its
- * processes (1 to 254).  It has one only while a detail is attached to it: children
+ * processes (1 to 63).  It has one only while a detail is attached to it: children
  * inherit the byte in the fork hook, and what joins the run otherwise gets it at the next
  * sample.
  */
@@ -19,7 +19,7 @@
 #include "core/log.h"
 
 #define GROUP_FIRST 1u
-#define GROUP_LAST 254u
+#define GROUP_LAST SKEP_VERDICT_GROUPS
 
 struct attachment {
 	struct attachment *next;
@@ -117,9 +117,9 @@ static void mark_members(struct collector *c, const struct run *run)
 {
 	for (struct proc *p = proctab_first(c->track->table); p; p = p->next)
 		if (p->run == run && !(p->flags & (PROC_EXITED | PROC_FINAL | PROC_MUTED)))
-			verdict_set(&c->verdict, (pid_t)p->upid.pid, run->group);
+			verdict_set_group(&c->verdict, (pid_t)p->upid.pid, run->group);
 	if (run->root_pid > 0 && !run->ended && run->root.pid == 0) /* no record of it yet */
-		verdict_set(&c->verdict, run->root_pid, run->group);
+		verdict_set_group(&c->verdict, run->root_pid, run->group);
 }
 
 /* What has happened to processes by now is told now. */
@@ -161,8 +161,8 @@ static void leave_run(struct collector *c, struct attachment *a)
 	if (!run || --run->group_users > 0)
 		return;
 	for (uint32_t pid = 0; pid < c->verdict.pids; pid++)
-		if (c->verdict.bytes[pid] == run->group)
-			verdict_set(&c->verdict, (pid_t)pid, VERDICT_COLLECT);
+		if (c->verdict.bytes[pid] < SKEP_VERDICT_EXCLUDED && (c->verdict.bytes[pid] & SKEP_VERDICT_GROUPS) == run->group)
+			verdict_set_group(&c->verdict, (pid_t)pid, 0);
 	run->group = 0;
 }
 

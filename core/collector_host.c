@@ -33,13 +33,14 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 	case SKEP_ROLE_PROC_FINAL:
 	case SKEP_ROLE_PROC_LIVE:
 	case SKEP_ROLE_PROC_OOM:
+	case SKEP_ROLE_PROC_EXCLUDED:
 		track_record(c->track, (enum skep_role)s->role, who, time_ns, rec, now_ns);
 		break;
 	case SKEP_ROLE_FACET:
 		track_facet(c->track, s, who, rec, now_ns);
 		break;
 	case SKEP_ROLE_LEDGER:
-		ledger_post(c->ledger, rec);
+		collector_ledger_post(c, rec);
 		break;
 	case SKEP_ROLE_CGROUP:
 		memcpy(&cgroup_id, rec, sizeof(cgroup_id));

@@ -47,6 +47,36 @@ static void lines_out(struct collector *c, const struct run *run, const struct l
 	ledger_between(from, to, line_out, &l);
 }
 
+/*
+ * CPU time of excluded processes: the probe's sum, and what changes of mind about who is excluded
+ * have made of it (core/track_judge.c).
+ */
+static void post_excluded(struct collector *c)
+{
+	struct skep_ledger_post post = {
+		.account = text("cpu"), .item = text("excluded"), .amount = c->excluded_ns + c->track->rejudged_ns,
+	};
+
+	if (c->excluded_known)
+		ledger_post(c->ledger, &post);
+}
+
+static bool is(const struct skep_str *s, const char *word)
+{
+	return s->len == strlen(word) && memcmp(s->ptr, word, s->len) == 0;
+}
+
+void collector_ledger_post(struct collector *c, const struct skep_ledger_post *post)
+{
+	if (!is(&post->account, "cpu") || !is(&post->item, "excluded")) {
+		ledger_post(c->ledger, post);
+		return;
+	}
+	c->excluded_ns = post->amount;
+	c->excluded_known = true;
+	post_excluded(c);
+}
+
 void collector_ledger_cut(struct collector *c)
 {
 	struct skep_ledger_post processes = { .account = text("cpu"), .item = text("processes"), .amount = c->track->cpu_ns };
@@ -56,6 +86,7 @@ void collector_ledger_cut(struct collector *c)
 	if (c->track->swept_ns == 0)
 		return;
 	ledger_post(c->ledger, &processes);
+	post_excluded(c);
 	mark = ledger_mark(c->ledger, clock_boot_ns());
 	if (!mark) {
 		log_warning("no memory for the ledger of this interval; the next one covers both");

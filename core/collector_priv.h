@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/collector.h"
+#include "core/judge.h"
 #include "core/ledger.h"
 #include "core/plugin.h"
 #include "core/redact.h"
@@ -53,6 +54,10 @@ struct collector {
 	char *host_name, *kernel;
 	uint64_t cpus;
 	struct verdict verdict;
+	struct judge *judge;    /* NULL: with runs only */
+	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe has told it last */
+	bool excluded_known;
+	bool rejudging;         /* rules have changed: what was excluded by those before is still to be looked at */
 	struct tools *tools;
 	struct redact *redact;
 	struct containers *containers;
@@ -124,6 +129,7 @@ int collector_submit(void *inst, const struct skep_batch *);
 
 /* collector_ledger.c */
 void collector_ledger_cut(struct collector *);                    /* at each sample: the interval's lines out */
+void collector_ledger_post(struct collector *, const struct skep_ledger_post *); /* a probe's */
 void collector_run_ledger_out(struct collector *, const struct run *); /* from its first cut to the last one */
 
 /* collector_out.c */

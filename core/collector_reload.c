@@ -167,10 +167,28 @@ static void fail(struct reload *r, int err)
 	phase(r, RELOAD_BACK);
 }
 
+/* The last that can fail. */
+static int new_rules(struct collector *c, struct reload *r)
+{
+	int err;
+
+	if (!c->judge)
+		return 0;
+	judge_tools(c->judge, r->tools);
+	err = collector_rules(c, r->rules);
+	if (err < 0) {
+		judge_tools(c->judge, c->tools);
+		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "no memory for the rules");
+	}
+	return err;
+}
+
 static void commit(struct collector *c, struct reload *r)
 {
 	int err = new_sinks(c, r);
 
+	if (err == 0)
+		err = new_rules(c, r);
 	if (err < 0) {
 		fail(r, err);
 		return;

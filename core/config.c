@@ -443,11 +443,19 @@ static void read_filter_default(struct reader *r, const struct config_pos *at, c
 		fail_type(r, at->key_line, at->key_column, "filters.default", "\"include\" or \"exclude\"", value);
 }
 
+static void read_filter_kernel(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	r->config->filters.no_kernel = json_is_false(value);
+	if (!json_is_boolean(value))
+		fail_type(r, at->key_line, at->key_column, "filters.kernel", "true or false", value);
+}
+
 static const struct key filter_keys[] = {
 	{ "dirs", read_filter_dirs },
 	{ "packs", read_filter_packs },
 	{ "pack_dirs", read_pack_dirs },
 	{ "default", read_filter_default },
+	{ "kernel", read_filter_kernel },
 	{ NULL, NULL },
 };
 

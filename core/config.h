@@ -26,6 +26,7 @@ struct config_filters {
 	char **packs;     /* names of rule packs, behind the folders' rules */
 	char **pack_dirs; /* where packs are; the file's, else $SKEP_PACK_DIRS (as $SKEP_PLUGIN_DIRS), else built in */
 	bool exclude;     /* what no rule holds for is excluded */
+	bool no_kernel;   /* all is decided in user space */
 };
 
 struct config_pos;

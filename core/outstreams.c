@@ -32,6 +32,7 @@ static const struct skep_field process_fields[] = {
 	STR(task, "step of the run"),
 	STR(tool, "the program, seen through interpreters and wrappers"),
 	STR(container, "runtime id of its container"),
+	STRV(labels, "name=value, set by the rule that includes it"),
 	FLAG(wrapper, "the image only starts the tool that it is named after"),
 	FLAG(execed, "begun by exec; otherwise a fork that runs its parent's program"),
 	FLAG(last, "the last image of its process"),

@@ -25,8 +25,9 @@ struct out_process {
 	uint8_t execed;      /* begun by exec; 0: a fork that runs its parent's program */
 	uint8_t last;        /* the process's last image */
 	uint8_t core_dumped, oom_killed;
-	struct skep_str state; /* "exited" "replaced" (exec'd again) "running" (when its run ended) "zombie" "lost" */
+	struct skep_str state; /* "exited" "replaced" (exec'd again) "running" (when its run ended) "zombie" "lost" "excluded" (by a rule, from then on) */
 	struct skep_str comm, exe, filename, argv, cwd, cgroup;
+	struct skep_str labels; /* "name=value\0...": of the rule that includes it */
 	uint64_t uid, gid, session;
 	uint64_t start_ns, end_ns; /* boot time */
 	int64_t exit_code;         /* -1: none (signal, or not ended) */

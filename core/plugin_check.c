@@ -101,6 +101,8 @@ static size_t check_role_size(uint32_t role)
 		return sizeof(struct skep_process_live);
 	case SKEP_ROLE_PROC_OOM:
 		return sizeof(struct skep_process_oom);
+	case SKEP_ROLE_PROC_EXCLUDED:
+		return sizeof(struct skep_process_excluded);
 	case SKEP_ROLE_CGROUP:
 	case SKEP_ROLE_DETAIL:
 		return sizeof(uint64_t); /* the id */
@@ -161,7 +163,7 @@ static int check_stream(const struct check *c, const struct skep_plugin *desc, u
 	for (uint32_t k = 0; k < i; k++)
 		if (strcmp(desc->streams[k]->name, stream->name) == 0)
 			return check_fail(c, "two streams are named \"%s\"", stream->name);
-	if (stream->role > SKEP_ROLE_DETAIL)
+	if (stream->role > SKEP_ROLE_PROC_EXCLUDED)
 		return check_fail(c, "stream \"%s\": role %u is not known", stream->name, stream->role);
 	if (stream->record_size == 0 || stream->record_size > RECORD_SIZE_MAX)
 		return check_fail(c, "stream \"%s\": a record of %u bytes (1 to %u are accepted)", stream->name,

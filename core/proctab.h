@@ -23,6 +23,9 @@
 #define PROC_RSS_KNOWN 512u /* the peak of the current image is exact already */
 #define PROC_COUNTED 1024u  /* in the alive counts of its cell and run */
 #define PROC_CARRIED 2048u  /* known from the skepd before this one (core/carry.h) */
+#define PROC_EXCLUDED 4096u /* by a rule; muted as well, and kept until it is gone, for what is still under way */
+#define PROC_SETTLED 8192u  /* its rule's verdict is its descendants' too: they are not judged */
+#define PROC_REPORTED 16384u /* some image of it has left as a record before it was excluded */
 
 struct proc_oom {
 	uint64_t limit_bytes, usage_bytes, peak_bytes;
@@ -44,6 +47,7 @@ struct proc {
 	struct cell *cell;
 	struct program *program;
 	const struct interned *comm, *cwd, *cgroup;
+	const struct interned *labels; /* of the rule that includes it: "name=value\0..."; NULL: none */
 	struct facet_values *facets;
 	struct proc_oom *oom;
 	uint64_t cgroup_id;
@@ -66,6 +70,7 @@ struct proc {
 	uint32_t approx; /* OUT_APPROX_* of the current image */
 	uint32_t flags;  /* PROC_* */
 	uint32_t sweep;  /* number of the last sweep that saw it */
+	uint8_t verdict; /* its byte, where it is excluded */
 };
 
 struct proctab;

@@ -11,6 +11,7 @@
 #include "core/config_pos.h"
 #include "core/options_diff.h"
 #include "core/reload_priv.h"
+#include "core/rules_file.h"
 
 /* ---- plugins --------------------------------------------------------------------- */
 
@@ -148,11 +149,56 @@ static void say_list(struct reload *r, const char *name, char *const *was, char 
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "%s", "");
 }
 
+/* One line for each rule that differs, and one if those that stay stand in another order. */
+static void say_rules(struct reload *r, const struct ruleset *was, const struct ruleset *next)
+{
+	size_t n_was = was ? ruleset_count(was) : 0, n = ruleset_count(next), at = 0;
+	bool moved = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rule *rule = ruleset_rule(next, i), *before = was ? ruleset_find(was, rule->id) : NULL;
+
+		if (!before) {
+			reload_report_add(&r->report, RELOAD_ADDED, "rule", rule->id, "%s", "");
+			continue;
+		}
+		if (!rule_same(before, rule))
+			reload_report_add(&r->report, RELOAD_CHANGED, "rule", rule->id, "%s", "");
+		moved |= before->number < at;
+		at = before->number;
+	}
+	for (size_t i = 0; i < n_was; i++)
+		if (!ruleset_find(next, ruleset_rule(was, i)->id))
+			reload_report_add(&r->report, RELOAD_REMOVED, "rule", ruleset_rule(was, i)->id, "%s", "");
+	if (moved)
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters", "rules stand in another order");
+	if ((was ? ruleset_otherwise(was) : RULE_INCLUDE) != ruleset_otherwise(next))
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters.default", "to %s",
+				  ruleset_otherwise(next) == RULE_EXCLUDE ? "exclude" : "include");
+}
+
+static int plan_rules(struct collector *c, struct reload *r)
+{
+	const struct config_pos *at;
+	int err;
+
+	if (c->config->filters.no_kernel != r->next->filters.no_kernel) {
+		at = config_pos_key(config_pos_key(r->next->positions, "filters"), "kernel");
+		diag_add(&r->diag, DIAG_ERROR, r->next->file, at ? at->key_line : 0, at ? at->key_column : 0,
+			 "filters.kernel cannot change without a restart of skepd");
+		return -ENOTSUP;
+	}
+	err = rules_load(r->next, &r->diag, &r->rules);
+	if (err == 0 && c->judge)
+		say_rules(r, judge_rules(c->judge), r->rules);
+	return err;
+}
+
 static int plan_settings(struct collector *c, struct reload *r)
 {
 	const struct config *was = c->config, *next = r->next;
 	const struct config_pos *at;
-	int err = 0;
+	int err = 0, rules;
 
 	if (!same_text(was->control_socket, next->control_socket)) {
 		at = config_pos_key(config_pos_key(next->positions, "control"), "socket");
@@ -178,7 +224,8 @@ static int plan_settings(struct collector *c, struct reload *r)
 	r->containers = containers_new((const char *const *)next->containers, &r->diag);
 	if ((!r->tools || !r->redact || !r->containers) && err == 0)
 		err = -EINVAL;
-	return err;
+	rules = plan_rules(c, r);
+	return err ? err : rules;
 }
 
 /* ---- all of it --------------------------------------------------------------------- */
@@ -231,6 +278,7 @@ void reload_plan_free(struct collector *c, struct reload *r)
 	tools_free(r->tools);
 	redact_free(r->redact);
 	containers_free(r->containers);
+	r->rules = ruleset_unref(r->rules);
 	r->changes = NULL;
 	r->n = 0;
 	r->tools = NULL;

@@ -48,6 +48,7 @@ struct reload {
 	struct tools *tools;
 	struct redact *redact;
 	struct containers *containers;
+	struct ruleset *rules;
 	struct skep_instance *settled; /* those that stay, in order */
 	const struct skep_instance **removed; /* only to recognise them by */
 	size_t n_removed;

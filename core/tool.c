@@ -716,3 +716,18 @@ void tools_recognize(const struct tools *tools, const struct skep_str *exe, cons
 		name_set(&walk, word_of(comm->ptr, comm->len));
 	name_clean(ret);
 }
+
+bool tools_fixed(const struct tools *tools, const struct skep_str *exe, const struct skep_str *comm)
+{
+	struct word path = image_path(exe), memory, base = basename_of(path);
+
+	if (base.len == 0 || image_in_memory(path, &memory))
+		return false;
+	/*
+	 * exec names the thread after the file that it was given, up to 15 bytes of it (begin_new_exec()):
+	 * one that is as long may have been cut, and one that differs may be a script's.
+	 */
+	if (base.len >= 15 || base.len != comm->len || memcmp(base.ptr, comm->ptr, base.len) != 0)
+		return false;
+	return !tool_table_find(tools, base.ptr, base.len);
+}

@@ -30,4 +30,10 @@ struct tool_name {
 void tools_recognize(const struct tools *, const struct skep_str *exe, const struct skep_str *filename,
 		     const struct skep_str *argv, const struct skep_str *comm, struct tool_name *ret);
 
+/*
+ * Is the name the same whatever the arguments, for a program of that path whose main thread is
+ * called comm (as exec names it)?  Then it is the path's last component.
+ */
+bool tools_fixed(const struct tools *, const struct skep_str *exe, const struct skep_str *comm);
+
 #endif

@@ -140,7 +140,8 @@ void track_forget(struct track *t, struct proc *p)
 	intern_unref(t->intern, p->comm);
 	intern_unref(t->intern, p->cwd);
 	intern_unref(t->intern, p->cgroup);
-	p->comm = p->cwd = p->cgroup = NULL;
+	intern_unref(t->intern, p->labels);
+	p->comm = p->cwd = p->cgroup = p->labels = NULL;
 	p->facets = facet_values_free(p->facets);
 	free(p->sampled);
 	p->sampled = NULL;

@@ -28,6 +28,7 @@ struct track_env {
 	uint32_t sample_size;
 	bool runs_only;
 	uint64_t start_ns;         /* the collector's */
+	struct judge *judge; /* NULL: everything is collected */
 	/* A run was found by its session; its root has come to its end (status, end_ns are set). */
 	void (*run_found)(void *arg, struct run *);
 	void (*run_over)(void *arg, struct run *);
@@ -42,6 +43,8 @@ struct track_stats {
 	uint64_t lost;        /* processes closed without final counters */
 	uint64_t facet_late;  /* closed without waiting longer for a facet probe */
 	uint64_t no_memory;   /* records not taken for want of memory */
+	uint64_t excluded;    /* processes that rules have taken out, as far as user space was told of them */
+	uint64_t unborn;      /* ends of processes that were excluded when the rules changed, and had no name yet */
 };
 
 struct carry;
@@ -55,6 +58,9 @@ struct track {
 	struct runs runs;
 	struct track_stats stats;
 	int64_t cpu_ns;          /* of all processes since the tracker began, as far as it is known: the ledger's part */
+	int64_t rejudged_ns;     /* CPU that is in the kernel's sum of excluded processes, and in records as well: the ledger's part */
+	int64_t rejudged_back_ns; /* of it what the next sweep takes back */
+	uint64_t rejudge_ns;     /* when the rules last changed; 0: never */
 	void *record;            /* process_size bytes, where out records are put together */
 	void *sample;            /* sample_size bytes, the same */
 	struct proc *held_first, *held_last;
@@ -118,6 +124,11 @@ size_t track_run_pending(const struct track *, const struct run *, bool zombies_
 void track_run_close(struct track *, struct run *, uint64_t now_ns);
 /* The first complete sweep is over: what was carried and is not there has ended meanwhile. */
 void track_carry_settle(struct track *, uint64_t now_ns);
+/*
+ * The rules have changed: all that is known is judged anew, at once; what was excluded until now comes
+ * with the next sweep, which the caller asks for.
+ */
+void track_rejudge(struct track *, uint64_t now_ns);
 /* Free runs that have ended and that nothing points to any more. */
 void track_runs_reap(struct track *);
 

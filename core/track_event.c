@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/counters.h"
+#include "core/judge.h"
 #include "core/track_priv.h"
 
 static const struct skep_str nothing = { "", 0, 0 };
@@ -107,6 +108,7 @@ static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const 
 	}
 	if (first) {
 		confirm(t, p, true);
+		track_judge_fork(t, p, track_find(t, &p->parent));
 		return;
 	}
 	/* Later records made the entry; now its parent is known, and with it perhaps the run. */
@@ -117,17 +119,58 @@ static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const 
 	track_recell(t, p);
 }
 
+/* What an exec says, as rules ask for it. */
+static void exec_case(const struct proc *p, const struct program *program, uint64_t now_ns, const struct skep_process_exec *rec,
+		      struct judge_case *ret)
+{
+	*ret = (struct judge_case){
+		.proc = p,
+		.program = program,
+		.comm = rec->comm,
+		.cwd = rec->cwd,
+		.cgroup_id = rec->cgroup_id,
+		.uid = rec->uid,
+		.gid = rec->gid,
+		.session = rec->session,
+		.mount_ns = (uint32_t)rec->mount_ns,
+		.pid_ns = (uint32_t)rec->pid_ns,
+		.unknown = rec->flags >> SKEP_EXEC_UNKNOWN_SHIFT,
+		.decided = rec->flags & SKEP_EXEC_JUDGED,
+		.now_ns = now_ns,
+	};
+}
+
+/* The image that ends, which goes on in nothing that is excluded. */
+static void image_replaced(struct track *t, struct proc *p, const struct skep_counters *cut, uint64_t time_ns,
+			   const struct skep_process_exec *rec)
+{
+	track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
+	p->approx |= OUT_APPROX_SPLIT;
+	/* Exec moves nobody: where the new image begins is where the old one ended, as with an exit. */
+	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
+	if (!(p->flags & PROC_MUTED))
+		track_image_out(t, p, "replaced", cut, time_ns, false);
+}
+
 static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_exec *rec)
 {
 	struct skep_counters cut;
 	struct skep_str argv = rec->argv;
+	struct program *before, *after;
+	const struct rule *rule;
+	struct judge_case c;
 
 	if (p->flags & (PROC_EXITED | PROC_FINAL)) {
 		t->stats.late++;
 		return;
 	}
-	if (!(p->flags & PROC_CONFIRMED))
+	if ((p->flags & PROC_EXCLUDED) && (p->flags & PROC_SETTLED))
+		return; /* it was in the ring already when user space excluded it */
+	if (!(p->flags & PROC_CONFIRMED)) {
+		if (rec->flags & SKEP_EXEC_WAS_EXCLUDED)
+			p->flags |= PROC_MUTED | PROC_EXCLUDED;
 		stub(t, p, &rec->parent, &rec->counters);
+	}
 	if (p->parent.pid == 0)
 		p->parent = rec->parent;
 
@@ -139,13 +182,40 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	t->stats.clamped += counters_raise(&cut, &rec->counters);
 	if (p->sampled) /* nor less than its samples have said */
 		counters_raise(&cut, &p->sampled->counters);
-	track_advance(t, p, &rec->counters);
-	track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
-	p->approx |= OUT_APPROX_SPLIT;
-	/* Exec moves nobody: where the new image begins is where the old one ended, as with an exit. */
+	if (!(p->flags & PROC_EXCLUDED))
+		track_advance(t, p, &rec->counters);
+
+	before = p->program;
+	p->program = NULL;
+	/* Unreadable is not empty: "cut" says that there was more than what is shown. */
+	if ((rec->flags & SKEP_EXEC_ARGV_UNREADABLE) && argv.total <= argv.len)
+		argv.total = argv.len + 1;
+	if (rec->cgroup.len > 0)
+		cgroups_known(t->env.cgroups, rec->cgroup_id, &rec->cgroup);
+	track_program(t, p, &rec->exe, &rec->filename, &argv, &rec->comm);
+	exec_case(p, p->program, t->now_ns, rec, &c);
+	if (!track_judge(t, p, &c, &rule)) {
+		program_unref(t->intern, p->program);
+		p->program = before;
+		if (!(p->flags & PROC_EXCLUDED)) {
+			track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
+			track_exclude(t, p, &cut, time_ns);
+		}
+		return;
+	}
+	after = p->program;
+	p->program = before;
+	if (p->flags & PROC_EXCLUDED) {
+		track_include(t, p, &rec->counters);
+		cut = rec->counters;
+	} else {
+		image_replaced(t, p, &cut, time_ns, rec);
+	}
+	p->program = after;
+	program_unref(t->intern, before);
+	if (!(p->flags & PROC_SETTLED) || rule)
+		track_labels(t, p, rule);
 	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
-	if (!(p->flags & PROC_MUTED))
-		track_image_out(t, p, "replaced", &cut, time_ns, false);
 
 	raise_u64(&p->image_start_ns, time_ns);
 	p->image++;
@@ -161,10 +231,6 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->session = rec->session;
 	track_text(t, &p->comm, &rec->comm);
 	track_text(t, &p->cwd, &rec->cwd);
-	/* Unreadable is not empty: "cut" says that there was more than what is shown. */
-	if ((rec->flags & SKEP_EXEC_ARGV_UNREADABLE) && argv.total <= argv.len)
-		argv.total = argv.len + 1;
-	track_program(t, p, &rec->exe, &rec->filename, &argv, &rec->comm);
 	track_set_rss(p, 0);
 	if (p->flags & PROC_PLACED)
 		track_leader(t, p);
@@ -177,6 +243,46 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 		p->cell->started++;
 }
 
+/* The kernel has excluded it, and tells no more of it. */
+static void event_excluded(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_excluded *rec)
+{
+	struct skep_counters cut = p->base;
+
+	if (p->flags & (PROC_EXITED | PROC_FINAL)) {
+		t->stats.late++;
+		return;
+	}
+	p->verdict = (uint8_t)rec->byte;
+	if (!(p->flags & PROC_EXCLUDED) && (p->flags & PROC_CONFIRMED)) {
+		t->stats.clamped += counters_raise(&cut, &rec->counters);
+		if (p->sampled)
+			counters_raise(&cut, &p->sampled->counters);
+		track_advance(t, p, &rec->counters);
+		track_image_rss(p, 0, rec->maxrss_bytes);
+		track_exclude(t, p, &cut, time_ns);
+	}
+	/*
+	 * By rules that have changed since: its byte has been taken back, so it may yet end, or exec, before the
+	 * sweep that judges it comes to it.  Else nothing more is under way, as the ring keeps the order.
+	 */
+	if (t->env.judge && rec->generation == judge_generation(t->env.judge))
+		track_remove(t, p);
+}
+
+/*
+ * An end is the first that is heard of it, and it began before the rules changed: it was excluded
+ * until then, and nobody knows what it was.  It stays excluded.
+ */
+static bool unborn(struct track *t, struct proc *p)
+{
+	if ((p->flags & PROC_CONFIRMED) || !t->rejudge_ns || p->upid.start_ns >= t->rejudge_ns)
+		return false;
+	t->stats.unborn++;
+	proctab_close(t->table, &p->upid);
+	track_remove(t, p);
+	return true;
+}
+
 static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_exit *rec)
 {
 	/* Two threads that exit together can both see themselves as the last one (kernels before 6.16). */
@@ -184,8 +290,14 @@ static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const 
 		t->stats.late++;
 		return;
 	}
+	if (unborn(t, p))
+		return;
 	if (!(p->flags & PROC_CONFIRMED))
 		stub(t, p, NULL, NULL);
+	if (p->flags & PROC_EXCLUDED) {
+		p->flags |= PROC_EXITED;
+		return;
+	}
 	set_cgroup(t, p, rec->cgroup_id, NULL);
 	track_advance(t, p, &rec->counters); /* until the final record replaces them */
 	p->status = rec->status;
@@ -205,8 +317,17 @@ static void event_final(struct track *t, struct proc *p, uint64_t time_ns, const
 		t->stats.late++;
 		return;
 	}
+	if (unborn(t, p))
+		return;
 	if (!(p->flags & PROC_CONFIRMED))
 		stub(t, p, NULL, &rec->counters);
+	if (p->flags & PROC_EXCLUDED) {
+		/* It ended before the kernel had user space's verdict: its sum does not have it. */
+		t->rejudged_ns += (int64_t)rec->counters.cpu_ns;
+		proctab_close(t->table, &p->upid);
+		track_remove(t, p);
+		return;
+	}
 	set_cgroup(t, p, rec->cgroup_id, NULL);
 	track_settle(t, p, &rec->counters, rec->flags & SKEP_FINAL_RUN_DELAY_PARTIAL);
 	if (rec->flags & SKEP_FINAL_RUN_DELAY_PARTIAL)
@@ -248,13 +369,72 @@ static void take_details(struct track *t, struct proc *p, const struct skep_proc
 		p->approx &= ~OUT_APPROX_EXEC;
 }
 
-static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_live *rec)
+/* It was excluded by the rules before these: what it used until now stays excluded, and no part of its record. */
+static void let_in(struct track *t, struct proc *p, const struct skep_counters *now)
+{
+	if (t->swept_ns == 0 || !t->rejudge_ns || p->upid.start_ns >= t->rejudge_ns || (p->flags & PROC_CARRIED))
+		return;
+	t->rejudged_ns += (int64_t)now->cpu_ns;
+	p->base = p->last = *now;
+	p->approx |= OUT_APPROX_START;
+}
+
+/* Found by a sweep; before it gets a place, as a run begins with its root. false: it is excluded, and gone. */
+static bool judge_found(struct track *t, struct proc *p, const struct skep_process_live *rec)
+{
+	const struct rule *rule;
+	struct judge_case c;
+
+	if (!t->env.judge || (p->flags & PROC_ROOT))
+		return true;
+	if (p->parent.pid == 0)
+		p->parent = rec->parent;
+	if (rec->exe.len > 0) {
+		track_program(t, p, &rec->exe, &nothing, &rec->argv, &rec->comm);
+		track_text(t, &p->cwd, &rec->cwd);
+	}
+	track_judge_case(p, t->now_ns, &c);
+	if (track_judge(t, p, &c, &rule)) {
+		track_labels(t, p, rule);
+		return true;
+	}
+	t->stats.excluded++;
+	/*
+	 * The kernel's sum will have all of its life.  In the first sweep that is new; later it had it before
+	 * the rules changed, and has it again from the next sweep on: until then it is here.
+	 */
+	if (t->swept_ns == 0) {
+		t->rejudged_ns -= (int64_t)rec->counters.cpu_ns;
+	} else {
+		t->rejudged_ns += (int64_t)rec->counters.cpu_ns;
+		t->rejudged_back_ns += (int64_t)rec->counters.cpu_ns;
+	}
+	track_remove(t, p);
+	return false;
+}
+
+/* One that user space has excluded, alive: excluded still (NULL), or let back in by other rules. */
+static struct proc *let_back(struct track *t, struct proc *p, const struct skep_upid *upid)
+{
+	bool is_new;
+
+	if (!(p->flags & PROC_EXCLUDED))
+		return p;
+	p->sweep = t->sweep;
+	if (!t->env.judge || judge_excludes(t->env.judge, upid->pid))
+		return NULL;
+	track_remove(t, p);
+	return track_get(t, upid, &is_new);
+}
+
+/* false: the entry is gone. */
+static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_live *rec)
 {
 	bool newest = time_ns >= p->event_ns, first = !(p->flags & PROC_CONFIRMED);
 
 	p->sweep = t->sweep;
 	if (p->flags & PROC_FINAL)
-		return;
+		return true;
 	if (first) {
 		if (!(p->flags & PROC_CARRIED))
 			p->maxrss_base_bytes = rec->maxrss_bytes;
@@ -265,7 +445,10 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 		set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 		if (rec->exe.len == 0)
 			track_program(t, p, &nothing, &nothing, &nothing, &rec->comm);
+		if (!judge_found(t, p, rec))
+			return false;
 		stub(t, p, &rec->parent, &rec->counters);
+		let_in(t, p, &rec->counters);
 		if (!(p->approx & OUT_APPROX_START) && !(p->flags & PROC_CARRIED) && p->cell)
 			p->cell->started++;
 	} else if (p->parent.pid == 0) {
@@ -282,10 +465,10 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 		track_uncount(p);
 	}
 	if (p->flags & (PROC_EXITED | PROC_ZOMBIE))
-		return;
+		return true;
 	/* Older than the exec that is known: about the image before. */
 	if (time_ns < p->image_start_ns)
-		return;
+		return true;
 	if (!(p->flags & PROC_MUTED)) {
 		track_count_alive(p);
 		track_set_rss(p, rec->rss_bytes);
@@ -295,7 +478,7 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (rec->threads > p->threads_peak)
 		p->threads_peak = rec->threads;
 	if (!newest)
-		return;
+		return true;
 	p->uid = rec->uid;
 	p->gid = rec->gid;
 	p->session = rec->session;
@@ -303,6 +486,7 @@ static void event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 	if (p->flags & PROC_PLACED)
 		track_leader(t, p);
+	return true;
 }
 
 static void event_oom(struct track *t, struct proc *p, const struct skep_process_oom *rec)
@@ -359,15 +543,19 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 	case SKEP_ROLE_PROC_EXEC:
 		event_exec(t, p, time_ns, rec);
 		break;
+	case SKEP_ROLE_PROC_EXCLUDED:
+		event_excluded(t, p, time_ns, rec); /* p may be gone */
+		break;
 	case SKEP_ROLE_PROC_EXIT:
-		event_exit(t, p, time_ns, rec);
+		event_exit(t, p, time_ns, rec); /* p may be gone */
 		break;
 	case SKEP_ROLE_PROC_FINAL:
 		event_final(t, p, time_ns, rec); /* p may be gone */
 		break;
 	case SKEP_ROLE_PROC_LIVE:
-		event_live(t, p, time_ns, rec);
-		track_touch(t, p, time_ns);
+		p = let_back(t, p, upid);
+		if (p && event_live(t, p, time_ns, rec))
+			track_touch(t, p, time_ns);
 		break;
 	case SKEP_ROLE_PROC_OOM:
 		event_oom(t, p, rec);

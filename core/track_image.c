@@ -104,6 +104,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		.comm = intern_str(p->comm),
 		.cwd = intern_str(p->cwd),
 		.cgroup = intern_str(p->cgroup),
+		.labels = intern_str(p->labels),
 		.uid = p->uid,
 		.gid = p->gid,
 		.session = p->session,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/track_priv.h - between the tracker's files: track.c (entries and their figures),
- * track_place.c (runs), track_image.c (records out), track_event.c (records in),
+ * track_place.c (runs), track_judge.c (rules), track_image.c (records out), track_event.c (records in),
  * track_wait.c (sweeps and waiting).
  */
 #ifndef SKEP_CORE_TRACK_PRIV_H
@@ -38,6 +38,23 @@ void track_place_last(struct track *, struct proc *); /* the same for one that g
 void track_place_all(struct track *);            /* after a sweep: those that are left, parents first */
 void track_join(struct track *, struct proc *, struct run *);
 void track_leader(struct track *, struct proc *); /* begins a run if it leads a session outside of any */
+
+/* track_judge.c */
+struct judge_case;
+struct rule;
+/*
+ * By the rules, with what is known of it.  true: it is collected, by *ret_rule (borrowed; NULL: by the
+ * default, or as before).  false: it is to be excluded now.
+ */
+bool track_judge(struct track *, struct proc *, const struct judge_case *, const struct rule **ret_rule);
+void track_labels(struct track *, struct proc *, const struct rule *); /* those of its rule; NULL: none */
+void track_judge_case(const struct proc *, uint64_t now_ns, struct judge_case *ret); /* as it is known now */
+/* Its rule's verdict: excluded from here on, having used `end`; its image is told if one was before. */
+void track_exclude(struct track *, struct proc *, const struct skep_counters *end, uint64_t time_ns);
+/* An excluded one is collected again, from these counters on. */
+void track_include(struct track *, struct proc *, const struct skep_counters *begin);
+/* A new process gets its parent's verdict. */
+void track_judge_fork(struct track *, struct proc *, const struct proc *parent);
 
 /* track_image.c */
 /* Emit the current image as ended at end_ns with these counters. last: the process ends as well. */

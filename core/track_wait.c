@@ -3,6 +3,7 @@
  * core/track_wait.c - what waits and for how long: the dead for the facets of slower
  * probes, those that a sweep does not see for their final record, a run's end for both.
  */
+#include "core/judge.h"
 #include "core/track_priv.h"
 
 void track_hold(struct track *t, struct proc *p)
@@ -46,6 +47,13 @@ void track_drained(struct track *t, uint64_t time_ns, uint64_t now_ns)
 /* No final record will come any more. */
 static void give_up(struct track *t, struct proc *p)
 {
+	/* That the kernel excludes it may have been among what the ring could not take. */
+	if (t->env.judge && !(p->flags & (PROC_EXITED | PROC_MUTED)) && judge_excludes(t->env.judge, p->upid.pid))
+		track_exclude(t, p, &p->last, p->event_ns);
+	if (p->flags & PROC_EXCLUDED) {
+		track_remove(t, p);
+		return;
+	}
 	if ((p->flags & PROC_CONFIRMED) && !(p->flags & (PROC_ZOMBIE | PROC_MUTED)))
 		t->stats.lost++;
 	if (p->flags & PROC_ZOMBIE) { /* seen as one: its counters are final */
@@ -98,6 +106,8 @@ void track_sweep_begin(struct track *t, uint64_t time_ns, uint64_t now_ns)
 	t->sweep++;
 	t->sweeping = true;
 	t->sweep_begin_ns = time_ns ? time_ns : now_ns;
+	t->rejudged_ns -= t->rejudged_back_ns;
+	t->rejudged_back_ns = 0;
 }
 
 void track_sweep_end(struct track *t, bool complete, uint64_t now_ns)
@@ -125,7 +135,7 @@ size_t track_run_pending(const struct track *t, const struct run *run, bool zomb
 	size_t n = 0;
 
 	for (const struct proc *p = proctab_first(t->table); p; p = p->next) {
-		if (p->run != run)
+		if (p->run != run || (p->flags & PROC_EXCLUDED))
 			continue;
 		if (p->flags & PROC_FINAL)
 			n++;
@@ -160,6 +170,11 @@ void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
 		next = p->next;
 		if (p->run != run)
 			continue;
+		if (p->flags & PROC_EXCLUDED) {
+			p->run = NULL;
+			run->members--;
+			continue;
+		}
 		if (!(p->flags & PROC_EXITED) && (p->flags & PROC_ROOT) && run->status >= 0) {
 			/* We were told that it is gone and how, if not by its own record. */
 			p->flags |= PROC_EXITED;

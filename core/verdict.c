@@ -70,3 +70,16 @@ void verdict_set(struct verdict *v, pid_t pid, uint8_t byte)
 	if (v->bytes && pid > 0 && (uint32_t)pid < v->pids)
 		__atomic_store_n(&v->bytes[pid], byte, __ATOMIC_RELAXED);
 }
+
+void verdict_set_group(struct verdict *v, pid_t pid, uint8_t group)
+{
+	uint8_t byte;
+
+	if (!v->bytes || pid <= 0 || (uint32_t)pid >= v->pids)
+		return;
+	byte = __atomic_load_n(&v->bytes[pid], __ATOMIC_RELAXED);
+	/* The kernel may be excluding it just now: then that stays. */
+	if (byte < SKEP_VERDICT_EXCLUDED)
+		__atomic_compare_exchange_n(&v->bytes[pid], &byte, (uint8_t)((byte & SKEP_VERDICT_KEEP) | group), false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/verdict.h - one byte per pid, shared with BPF code by a mapped array: 0 collect,
- * 255 excluded.  Works without the map too (no privilege): then it excludes nothing.
+ * core/verdict.h - one byte per pid, shared with BPF code by a mapped array (what a byte says:
+ * skep/rules.h).  Works without the map too (no privilege): then it excludes nothing.
  */
 #ifndef SKEP_CORE_VERDICT_H
 #define SKEP_CORE_VERDICT_H
 
+#include <skep/rules.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #define VERDICT_COLLECT 0
-#define VERDICT_EXCLUDED 255
+#define VERDICT_EXCLUDED SKEP_VERDICT_NOBODY
 
 struct verdict {
 	int fd;         /* -1: no map */
@@ -22,5 +23,7 @@ struct verdict {
 void verdict_open(struct verdict *, uint8_t all); /* every pid gets `all` */
 void verdict_close(struct verdict *);
 void verdict_set(struct verdict *, pid_t, uint8_t);
+/* Its group, 0 for none, where it is collected; the rest of the byte stays. */
+void verdict_set_group(struct verdict *, pid_t, uint8_t group);
 
 #endif

@@ -55,4 +55,7 @@ bool node_is_true(const struct filter_expr *, uint32_t at, filter_get, const voi
 /* Texts in the order in which OP_IN looks them up: the shorter first. */
 int text_order(const struct filter_text *a, const struct filter_text *b);
 
+/* match.c: one NODE_TEST about the subject itself; false and not *ret_known where the field is not. */
+bool filter_test_match(const struct filter_expr *, uint32_t at, filter_get, const void *subject, bool *ret_known);
+
 #endif

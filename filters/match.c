@@ -160,6 +160,15 @@ static bool test(const struct filter_expr *e, const struct node *t, filter_get g
 	return false;
 }
 
+bool filter_test_match(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject, bool *ret_known)
+{
+	const struct node *t = &e->nodes[at - 1];
+	union filter_value v;
+
+	*ret_known = get(subject, 0, t->field, &v) == FILTER_KNOWN;
+	return *ret_known && holds(t, e->operands + t->first, &v);
+}
+
 /* Recursion is as deep as the expression, which is FILTER_DEPTH at the most. */
 bool node_is_true(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject)
 {

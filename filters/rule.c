@@ -91,7 +91,13 @@ static int copy_labels(const struct rule_spec *spec, struct rule *r)
 		r->labels[i].value = strdup(spec->labels[i].value);
 		if (!r->labels[i].name || !r->labels[i].value)
 			return -ENOMEM;
+		r->label_len += (uint32_t)(strlen(r->labels[i].name) + strlen(r->labels[i].value) + 2);
 	}
+	r->label_text = malloc(r->label_len + 1u);
+	if (!r->label_text)
+		return -ENOMEM;
+	for (size_t i = 0, at = 0; i < spec->n_labels; i++)
+		at += (size_t)sprintf(r->label_text + at, "%s=%s", r->labels[i].name, r->labels[i].value) + 1;
 	return 0;
 }
 
@@ -137,6 +143,7 @@ struct rule *rule_free(struct rule *r)
 		free((char *)r->labels[i].value);
 	}
 	free(r->labels);
+	free(r->label_text);
 	filter_expr_free(r->when);
 	free(r->id);
 	free(r->text);

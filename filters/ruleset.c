@@ -5,6 +5,7 @@
 #include "filters/ruleset.h"
 
 #include <errno.h>
+#include <skep/rules.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,17 +123,12 @@ void ruleset_judge(const struct ruleset *s, filter_get get, const void *subject,
 	*ret = (struct rule_decision){ .include = s->otherwise != RULE_EXCLUDE };
 }
 
-/* The last steps of splitmix64, which spread every bit of both over the result; BPF has the same instructions. */
 uint32_t rule_key(uint32_t pid, uint64_t start_ns)
 {
-	uint64_t x = start_ns ^ pid * UINT64_C(0x9e3779b97f4a7c15);
-
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((x ^ x >> 31) >> 32);
+	return skep_rules_key(pid, start_ns);
 }
 
 bool rule_sampled(uint32_t key, uint32_t n)
 {
-	return (uint64_t)key * n >> 32 == 0;
+	return skep_rules_sampled(key, n);
 }

@@ -46,6 +46,8 @@ struct rule {
 	bool inherit;
 	struct rule_label *labels;
 	size_t n_labels;
+	char *label_text;             /* all of them, "name=value\0name=value\0"; NULL: none */
+	uint32_t label_len;
 };
 
 struct ruleset;
@@ -75,7 +77,7 @@ struct rule_decision {
 };
 /* key: of the process, rule_key(); sampling is decided by it alone, so that kernel and user space agree. */
 void ruleset_judge(const struct ruleset *, filter_get, const void *subject, uint32_t key, struct rule_decision *ret);
-/* A hash of a process's identity, evenly spread; the same in include/skep/bpf/rules.bpf.h. */
+/* A hash of a process's identity, evenly spread; the kernel's, skep/rules.h. */
 uint32_t rule_key(uint32_t pid, uint64_t start_ns);
 /* Is a process of that key among the one in n? */
 bool rule_sampled(uint32_t key, uint32_t n);

@@ -21,6 +21,9 @@
  *   1.0  first version
  *   1.1  details, signals, cgroups for plugins, groups in the verdict map; in record.h
  *        histograms and the roles CGROUP, LEDGER, DETAIL
+ *   1.2  rules in the kernel; excluded is a range of the verdict map's byte (skep/rules.h): BPF code
+ *        that asks excluded() of skep/bpf/verdict.bpf.h has it by being built again; in record.h
+ *        the role PROC_EXCLUDED
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -33,7 +36,7 @@ extern "C" {
 #endif
 
 #define SKEP_ABI_MAJOR 1
-#define SKEP_ABI_MINOR 1
+#define SKEP_ABI_MINOR 2
 #define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
 #define SKEP_NOTE_TYPE 1u
 #define SKEP_NOTE_OWNER "skep"
@@ -126,7 +129,7 @@ struct skep_detail {
 
 enum skep_scope {
 	SKEP_SCOPE_HOST = 0, /* everything */
-	SKEP_SCOPE_GROUP,    /* processes whose byte in the verdict map is value (a run) */
+	SKEP_SCOPE_GROUP,    /* processes whose byte in the verdict map has the group value (a run) */
 	SKEP_SCOPE_CGROUP,   /* processes in that cgroup (its id, not those below it) */
 	SKEP_SCOPE_PID,      /* one process (tgid) */
 };
@@ -155,10 +158,10 @@ struct skep_host {
 	uint64_t interval_ns; /* how often sample() is called */
 	/*
 	 * 1 byte per pid, in one element of a BPF array (mmap-able); -1 where the
-	 * host could not make one.  Index: tgid.  0: collect.  255: excluded, emit
-	 * nothing.  1 to 254, since 1.1: collect; and that is the group that a detail
-	 * may be for (struct skep_detail_scope).  Children inherit: the probe that owns the fork hook copies the
-	 * parent's byte.  BPF code reads it before anything else (kernel side: by
+	 * host could not make one.  Index: tgid.  Below 128: collect, and its lower six
+	 * bits are the group that a detail may be for (struct skep_detail_scope); from 128 on:
+	 * excluded, emit nothing (skep/rules.h has it all).  Children inherit: the probe that
+	 * owns the fork hook copies the parent's byte.  BPF code reads it before anything else (kernel side: by
 	 * bpf_map__reuse_fd on a map of max_entries 1 and value size verdict_pids).
 	 */
 	int verdict_fd;
@@ -237,6 +240,16 @@ struct skep_host {
 	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
 	/* A detail has ended by itself (its process is gone, it cost too much): the host calls detach(). why: for people. */
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
+
+	/* ---- since 1.2: check with SKEP_HAS(host, member) ---- */
+
+	/*
+	 * The maps of skep/bpf/rules.bpf.h, for the probe that owns the exec hook; -1: the host could
+	 * not make them, or has no rules for the kernel.  max_entries must be as they have it
+	 * (bpf_map__reuse_fd sees to that).
+	 */
+	int rules_fd, rules_programs_fd, rules_values_fd;
+	int reserved_2;
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */

@@ -102,6 +102,8 @@ enum skep_role {
 	SKEP_ROLE_CGROUP,     /* about a cgroup, whose id (uint64_t) is the record's first member: passed on with its context */
 	SKEP_ROLE_LEDGER,     /* struct skep_ledger_post: kept for the ledger, not passed on */
 	SKEP_ROLE_DETAIL,     /* result of a detail, whose id (uint64_t) is the record's first member: passed on, and to who asked */
+	/* since 1.2 */
+	SKEP_ROLE_PROC_EXCLUDED, /* struct skep_process_excluded */
 };
 
 struct skep_stream {
@@ -157,7 +159,18 @@ struct skep_process_fork {
 
 #define SKEP_EXEC_ARGV_UNREADABLE 1u /* the argument pages could not be read: argv is empty, not "no arguments" */
 
-/* A successful exec: a new image begins, the one before ends. */
+#define SKEP_EXEC_JUDGED 2u       /* since 1.2: the kernel has decided that it is collected */
+#define SKEP_EXEC_WAS_EXCLUDED 4u /* since 1.2: until this exec it was excluded */
+/*
+ * Since 1.2, from this bit on: the dimensions (enum skep_rules_dimension) of rules that the kernel
+ * had no answer for, and would like to have.
+ */
+#define SKEP_EXEC_UNKNOWN_SHIFT 8
+
+/*
+ * A successful exec: a new image begins, the one before ends.  Where the parent is excluded,
+ * `parent` is the nearest ancestor that is not, as far as that is known.
+ */
 struct skep_process_exec {
 	struct skep_upid parent;
 	struct skep_counters counters; /* at the exec; off by the slice that is running (not yet booked by the scheduler) */
@@ -176,6 +189,17 @@ struct skep_process_exec {
 	struct skep_str cwd;
 	struct skep_str cgroup;   /* path in its hierarchy; empty when the probe knows that the host has it by id */
 	struct skep_str argv;     /* list; secrets already redacted */
+};
+
+/*
+ * An exec that the kernel has excluded the process at (since 1.2): nothing more comes of it, in place of
+ * the exec record.  Only of a process that was collected before.
+ */
+struct skep_process_excluded {
+	struct skep_counters counters; /* as in struct skep_process_exec */
+	uint64_t maxrss_bytes;
+	uint32_t byte;       /* its verdict (skep/rules.h) */
+	uint32_t generation; /* of the rules that it was judged by */
 };
 
 /* The last thread is gone; the process may stay a zombie for long. */

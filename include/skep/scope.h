@@ -22,7 +22,7 @@
 #define SKEP_SCOPE_KINDS 4u  /* details that one BPF object serves, numbered from 0 as the plugin likes */
 
 struct skep_scopes {
-	__u32 of_byte[256];              /* slots for a process with that verdict; whole host: in all but 255 (excluded) */
+	__u32 of_byte[256];              /* slots for a process with that verdict; whole host: in all that are collected */
 	__u32 of_kind[SKEP_SCOPE_KINDS]; /* slots of that kind: a slot counts once it is in here */
 	__u32 of_pid, of_cgroup;         /* slots that are for a process, for a cgroup */
 	__u64 value[SKEP_SCOPE_SLOTS];    /* that process (tgid) or cgroup (id) */
@@ -34,12 +34,12 @@ struct skep_scopes {
 #include <errno.h>
 #include <poll.h>
 #include <skep/plugin.h>
+#include <skep/rules.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SKEP_SCOPE_EXCLUDED 255u /* in the verdict map */
 #define SKEP_SCOPE_ANY (1u << SKEP_SCOPE_HOST | 1u << SKEP_SCOPE_GROUP | 1u << SKEP_SCOPE_CGROUP | 1u << SKEP_SCOPE_PID)
 
 /* One attachment; a plugin has an array of SKEP_SCOPE_SLOTS, zeroed. */
@@ -59,9 +59,9 @@ static inline int skep_scope_check(const struct skep_detail_scope *scope, const 
 	case SKEP_SCOPE_HOST:
 		return 0;
 	case SKEP_SCOPE_GROUP:
-		if (scope->value >= 1 && scope->value < SKEP_SCOPE_EXCLUDED)
+		if (scope->value >= 1 && scope->value <= SKEP_VERDICT_GROUPS)
 			return 0;
-		*ret_why = "a group is a number from 1 to 254";
+		*ret_why = "a group is a number from 1 to 63";
 		return -EINVAL;
 	case SKEP_SCOPE_CGROUP:
 		if (scope->value > 0)
@@ -212,11 +212,12 @@ static inline void skep_scopes_add(struct skep_scopes *s, unsigned slot, const s
 	__atomic_store_n(&s->start_ns[slot], a->who.start_ns, __ATOMIC_RELAXED);
 	switch (a->scope.kind) {
 	case SKEP_SCOPE_HOST:
-		for (unsigned byte = 0; byte < SKEP_SCOPE_EXCLUDED; byte++)
+		for (unsigned byte = 0; byte < SKEP_VERDICT_EXCLUDED; byte++)
 			skep_scopes_put(&s->of_byte[byte], bit);
 		break;
 	case SKEP_SCOPE_GROUP:
-		skep_scopes_put(&s->of_byte[a->scope.value % SKEP_SCOPE_EXCLUDED], bit);
+		skep_scopes_put(&s->of_byte[a->scope.value % SKEP_VERDICT_KEEP], bit);
+		skep_scopes_put(&s->of_byte[a->scope.value % SKEP_VERDICT_KEEP + SKEP_VERDICT_KEEP], bit);
 		break;
 	case SKEP_SCOPE_CGROUP:
 		skep_scopes_put(&s->of_cgroup, bit);
@@ -235,7 +236,7 @@ static inline void skep_scopes_remove(struct skep_scopes *s, unsigned slot)
 
 	for (unsigned kind = 0; kind < SKEP_SCOPE_KINDS; kind++)
 		skep_scopes_take(&s->of_kind[kind], bit);
-	for (unsigned byte = 0; byte < SKEP_SCOPE_EXCLUDED; byte++)
+	for (unsigned byte = 0; byte < SKEP_VERDICT_EXCLUDED; byte++)
 		skep_scopes_take(&s->of_byte[byte], bit);
 	skep_scopes_take(&s->of_pid, bit);
 	skep_scopes_take(&s->of_cgroup, bit);

@@ -544,7 +544,7 @@ int on_complete(__u64 *ctx)
 		slot_take(key, s.start_ns, s.cgroup_id, s.who);
 	pid = s.who & WHO_PID;
 	if (seen)
-		by = s.who & WHO_KERNEL ? IO_BY_KERNEL : VERDICT_OF_WHO(s.who) == VERDICT_EXCLUDED ? IO_BY_EXCLUDED : IO_BY_PROCESS;
+		by = s.who & WHO_KERNEL ? IO_BY_KERNEL : VERDICT_OF_WHO(s.who) >= SKEP_VERDICT_EXCLUDED ? IO_BY_EXCLUDED : IO_BY_PROCESS;
 	else if (op == IO_FLUSH)
 		by = IO_BY_KERNEL; /* of the block layer itself: one flush for all who have asked (block/blk-flush.c) */
 

@@ -80,7 +80,10 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 		.session = r->session,
 		.tid = r->tid,
 		.ns_pid = r->ns_pid,
-		.flags = r->flags & PROC_EXEC_ARGV_FAULT ? SKEP_EXEC_ARGV_UNREADABLE : 0,
+		.flags = (r->flags & PROC_EXEC_ARGV_FAULT ? SKEP_EXEC_ARGV_UNREADABLE : 0) |
+			 (r->flags & PROC_EXEC_JUDGED ? SKEP_EXEC_JUDGED : 0) |
+			 (r->flags & PROC_EXEC_WAS_EXCLUDED ? SKEP_EXEC_WAS_EXCLUDED : 0) |
+			 r->flags >> PROC_EXEC_UNKNOWN_SHIFT << SKEP_EXEC_UNKNOWN_SHIFT,
 		.comm = comm_of(st, r->comm),
 	};
 	uint32_t len;
@@ -118,6 +121,20 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	if (r->argv_total == len)
 		rec.argv.total = rec.argv.len;
 	st->host->emit(inst, STREAM_EXEC, &who, r->h.time_ns, &rec);
+	return 0;
+}
+
+static int decode_excluded(struct skep_instance *inst, struct proc_state *st, const struct proc_excluded *r)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	struct skep_process_excluded rec = {
+		.counters = counters_of(&r->sums),
+		.maxrss_bytes = PAGE_BYTES(r->maxrss_pages),
+		.byte = r->byte,
+		.generation = r->generation,
+	};
+
+	st->host->emit(inst, STREAM_EXCLUDED, &who, r->h.time_ns, &rec);
 	return 0;
 }
 
@@ -213,6 +230,8 @@ int proc_decode_ring(struct skep_instance *inst, struct proc_state *st, const vo
 		return MINIMUM(struct proc_fork) ?: decode_fork(inst, st, data);
 	case PROC_EXEC:
 		return MINIMUM(struct proc_exec) ?: decode_exec(inst, st, data, size);
+	case PROC_EXCLUDED:
+		return MINIMUM(struct proc_excluded) ?: decode_excluded(inst, st, data);
 	case PROC_EXIT:
 		return MINIMUM(struct proc_exit) ?: decode_exit(inst, st, data);
 	case PROC_FINAL:

@@ -40,6 +40,18 @@ static const struct skep_stream fork_stream = {
 	TABLE(fork_fields),
 };
 
+static const struct skep_field excluded_fields[] = {
+	COUNTERS(struct skep_process_excluded),
+};
+static const struct skep_stream excluded_stream = {
+	.size = sizeof(struct skep_stream),
+	.name = "process.excluded",
+	.help = "an exec that excludes a process by a rule",
+	.role = SKEP_ROLE_PROC_EXCLUDED,
+	.record_size = sizeof(struct skep_process_excluded),
+	TABLE(excluded_fields),
+};
+
 static const struct skep_field exec_fields[] = {
 	ATTR(struct skep_process_exec, parent, "parent_upid", SKEP_T_UPID, "the real parent"),
 	ATTR(struct skep_process_exec, comm, "comm", SKEP_T_STR, "the thread's name"),
@@ -143,6 +155,7 @@ const struct skep_stream *const proc_streams[N_STREAMS] = {
 	[STREAM_FINAL] = &final_stream,
 	[STREAM_LIVE] = &live_stream,
 	[STREAM_OOM] = &oom_stream,
+	[STREAM_EXCLUDED] = &excluded_stream,
 	[STREAM_LEDGER] = &ledger_stream,
 	[STREAM_OPENS] = &proc_opens_stream,
 };

@@ -16,12 +16,14 @@ void proc_ledger_post(struct skep_instance *inst, struct proc_state *st)
 {
 	struct skep_ledger_post post = { .account = TEXT("cpu") };
 	const struct proc_others now = *st->others, *begin = &st->others_begin;
-	uint64_t time_ns = proc_now();
+	uint64_t time_ns = proc_now(), excluded_ns = now.excluded_seen_ns - begin->excluded_seen_ns;
 
 	post.item = TEXT("kernel");
 	post.amount = (int64_t)(now.kernel_seen_ns - begin->kernel_seen_ns + now.kernel_gone_ns);
 	st->host->emit(inst, STREAM_LEDGER, NULL, time_ns, &post);
 	post.item = TEXT("excluded");
-	post.amount = (int64_t)(now.excluded_seen_ns - begin->excluded_seen_ns + now.excluded_gone_ns);
+	for (unsigned i = 0; i < sizeof(st->rules->excluded_ns) / sizeof(st->rules->excluded_ns[0]); i++)
+		excluded_ns += __atomic_load_n(&st->rules->excluded_ns[i], __ATOMIC_RELAXED);
+	post.amount = (int64_t)excluded_ns;
 	st->host->emit(inst, STREAM_LEDGER, NULL, time_ns, &post);
 }

@@ -57,6 +57,31 @@ static int refuse(struct skep_instance *inst, struct proc_state *st, int err, co
 	return st->host->fail(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
 }
 
+/* The host's maps; where it has none the programs see no rules. */
+static int share_maps(struct skep_instance *inst, struct proc_state *st)
+{
+	const struct skep_host *host = st->host;
+	const struct {
+		struct bpf_map *map;
+		int fd;
+	} maps[] = {
+		{ st->bpf->maps.verdict, host->verdict_fd },
+		{ st->bpf->maps.rules, SKEP_HAS(host, rules_values_fd) ? host->rules_fd : -1 },
+		{ st->bpf->maps.rules_programs, SKEP_HAS(host, rules_values_fd) ? host->rules_programs_fd : -1 },
+		{ st->bpf->maps.rules_values, SKEP_HAS(host, rules_values_fd) ? host->rules_values_fd : -1 },
+	};
+	int err;
+
+	if (host->verdict_fd >= 0)
+		st->bpf->rodata->verdict_pids = host->verdict_pids;
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		err = maps[i].fd >= 0 ? bpf_map__reuse_fd(maps[i].map, maps[i].fd) : 0;
+		if (err)
+			return host->fail(inst, err, "cannot use the host's map %s: %s", bpf_map__name(maps[i].map), strerror(-err));
+	}
+	return 0;
+}
+
 static int prepare(struct skep_instance *inst, struct proc_state *st)
 {
 	static const char *const needed[] = { "sched_process_fork", "sched_process_exec", "sched_process_exit", "sched_process_free" };
@@ -93,12 +118,7 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.buffers, st->n_cpus * PROC_BUFFERS);
-	if (st->host->verdict_fd >= 0) {
-		bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
-		if (err)
-			err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
-	}
+	err = share_maps(inst, st);
 out:
 	btf__free(btf);
 	return err;
@@ -134,6 +154,13 @@ int proc_load(struct skep_instance *inst, struct proc_state *st)
 		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
 		goto out;
 	}
+	st->rules = mmap(NULL, sizeof(*st->rules), PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.rules), 0);
+	if (st->rules == MAP_FAILED) {
+		err = -errno;
+		st->rules = NULL;
+		err = st->host->fail(inst, err, "cannot map the rules: %s", strerror(-err));
+		goto out;
+	}
 	memset(&st->seen, 0, sizeof(st->seen));
 	memset(st->seen_misses, 0, sizeof(st->seen_misses));
 	st->others = &st->bpf->bss->others;
@@ -160,6 +187,9 @@ void proc_unload(struct proc_state *st)
 	if (st->counters)
 		munmap((void *)st->counters, st->counters_size);
 	st->counters = NULL;
+	if (st->rules)
+		munmap((void *)st->rules, sizeof(*st->rules));
+	st->rules = NULL;
 	proc_bpf__destroy(st->bpf);
 	st->bpf = NULL;
 }

@@ -15,6 +15,7 @@
 #include <skep/bpf/kernel.bpf.h>
 
 #include <skep/bpf/path.bpf.h>
+#include <skep/bpf/rules.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
 
 #include "proc.h"
@@ -51,6 +52,8 @@ struct proc_others others; /* user space reads it by its mapping */
 #define HEAD_ROOM 16384u
 struct buffer {
 	struct skep_walk walk;
+	struct rules_work rules;
+	__u64 verdict; /* of judge_exec */
 	struct proc_exec exec;
 	char data[HEAD_ROOM + PROC_ARGV_MAX];
 };
@@ -88,6 +91,14 @@ struct {
 	__type(key, struct proc_threads_key);
 	__type(value, struct proc_threads);
 } threads SEC(".maps");
+
+/* Full: such a process's ancestors are not known, which is counted (skep_rules.full). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32); /* tgid */
+	__type(value, struct proc_lineage);
+} lineage SEC(".maps");
 
 /* Cgroups whose path user space has been told. Full: paths are sent more often than needed, nothing is lost. */
 struct {
@@ -281,6 +292,40 @@ static __always_inline int seen_by_first(struct task_struct *p, __u32 type)
 	return 0;
 }
 
+/* ---- excluded -------------------------------------------------------------- */
+
+static __always_inline void lineage_put(__u32 pid, struct proc_lineage *of)
+{
+	struct skep_rules *r;
+
+	if (!bpf_map_update_elem(&lineage, &pid, of, BPF_ANY))
+		return;
+	r = rules_now();
+	if (r)
+		__sync_fetch_and_add(&r->full, 1);
+}
+
+/* Child of an excluded process: it will be judged when it execs, and then belongs to whoever its parent came from. */
+static __always_inline void lineage_inherit(struct task_struct *parent, __u32 pid, __u8 byte)
+{
+	struct proc_lineage *from, copy;
+	struct skep_rules_set *set;
+	struct skep_rules *r;
+	__u32 tgid = parent->tgid;
+
+	if (byte == SKEP_VERDICT_NOBODY)
+		return;
+	r = rules_now();
+	set = r ? rules_set(r) : NULL;
+	if (!set || rules_settled(set, byte))
+		return;
+	from = bpf_map_lookup_elem(&lineage, &tgid);
+	if (!from)
+		return;
+	copy = *from;
+	lineage_put(pid, &copy);
+}
+
 /* ---- fork ------------------------------------------------------------------ */
 
 static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
@@ -301,8 +346,10 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 		/* also clears what an earlier owner of this pid left behind */
 		if (pid < verdict_pids)
 			v[pid] = byte;
-		if (byte == VERDICT_EXCLUDED)
+		if (byte >= SKEP_VERDICT_EXCLUDED) {
+			lineage_inherit(parent, pid, byte);
 			return 0;
+		}
 	}
 	real_parent = child->real_parent;
 	parent_leader = real_parent->group_leader;
@@ -372,11 +419,133 @@ static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 ro
 			break;
 }
 
+/* The exec excludes it, which was collected before. */
+static __always_inline int now_excluded(struct task_struct *p, struct signal_struct *sig, __u32 generation, __u32 byte)
+{
+	struct task_struct *real_parent = p->real_parent, *parent_leader = real_parent->group_leader;
+	struct proc_excluded rec = {};
+	struct proc_lineage parent = {};
+	__u32 pid = p->tgid;
+
+	parent.pid = real_parent->tgid;
+	parent.start_ns = parent_leader->start_boottime;
+	lineage_put(pid, &parent);
+	head(&rec.h, PROC_EXCLUDED, p);
+	sums_of_dead(&rec.sums, sig);
+	if (rec.sums.cpu_ns)
+		sums_add_gone_threads(&rec.sums, sig, pid);
+	sums_add_own(&rec.sums, p);
+	rec.maxrss_pages = sig->maxrss;
+	rec.byte = byte;
+	rec.generation = generation;
+	send(&rec, sizeof(rec), PROC_EXCLUDED);
+	return 0;
+}
+
+/* An excluded process, or a descendant of one, that is not to be judged. Not static: see judge_exec. */
+__noinline int stays_excluded(__u32 byte)
+{
+	struct skep_rules_set *set;
+	struct skep_rules *r;
+
+	if (byte < SKEP_VERDICT_EXCLUDED)
+		return 0;
+	r = rules_now();
+	set = r ? rules_set(r) : NULL;
+	return !set || rules_settled(set, byte);
+}
+
+/* The exec of one that was excluded until now: its parent in the record is the nearest ancestor that is not. Not static: see judge_exec. */
+__noinline int lineage_take(__u32 buffer, __u32 byte)
+{
+	struct proc_lineage *from;
+	struct buffer *b;
+	__u32 pid;
+
+	if (byte < SKEP_VERDICT_EXCLUDED)
+		return 0;
+	b = bpf_map_lookup_elem(&buffers, &buffer);
+	if (!b)
+		return 0;
+	pid = b->exec.h.pid;
+	from = bpf_map_lookup_elem(&lineage, &pid);
+	if (!from)
+		return 0;
+	b->exec.parent_pid = from->pid;
+	b->exec.parent_start_ns = from->start_ns;
+	bpf_map_delete_elem(&lineage, &pid);
+	return 1;
+}
+
+#define JUDGED_EXCLUDED (1u << 31)
+#define JUDGED_DECIDED (1u << 30)
+#define JUDGED_BYTE 0xffu
+#define JUDGED_UNKNOWN_SHIFT 8
+
+/*
+ * By the rules: what has been put into that buffer, whose program's path begins at off.  Returns the
+ * verdict's byte, JUDGED_*, and the dimensions that user space is to tell of.  Not static: so
+ * it is verified once, by itself, and its ways do not multiply with the caller's (231,693 steps
+ * where these are some thousand); up to 5.12 such a function takes numbers only.
+ */
+__noinline int judge_exec(__u32 buffer, __u32 off, __u32 byte)
+{
+	struct skep_rules *r = rules_now();
+	struct skep_rules_set *set = r ? rules_set(r) : NULL;
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+	__u32 pid, exe_len, verdict_byte, hit, judged = 0;
+	struct rules_work *w;
+	__u8 *v = verdicts();
+
+	if (!set || !b || !v || rules_settled(set, byte))
+		return byte & JUDGED_BYTE;
+	w = &b->rules;
+	pid = b->exec.h.pid;
+	if (pid >= verdict_pids)
+		return byte & JUDGED_BYTE;
+	__builtin_memset(&w->program, 0, sizeof(w->program));
+	__builtin_memcpy(w->program.comm, b->exec.comm, sizeof(w->program.comm));
+	exe_len = b->exec.exe_len;
+	if (exe_len <= SKEP_RULES_PATH && !b->walk.cut) {
+		w->program.len = exe_len;
+		exe_len &= 255; /* changes nothing, but that the verifier (5.10) sees a bound */
+		asm volatile("" : "+r"(exe_len));
+		bpf_probe_read_kernel(w->program.path, exe_len & 255, b->data + (off & (HEAD_ROOM - 1)));
+	}
+	w->uid = b->exec.uid;
+	w->gid = b->exec.gid;
+	w->cgroup_id = b->exec.cgroup_id;
+	w->mount_ns = b->exec.mount_ns;
+	w->pid_ns = b->exec.pid_ns;
+	rules_judge(w, set, pid, b->exec.h.start_ns);
+	if (w->decision.ask) {
+		__sync_fetch_and_add(&r->asked, 1);
+		verdict_byte = 0;
+	} else {
+		verdict_byte = w->decision.byte & JUDGED_BYTE;
+		hit = w->decision.clause;
+		if (hit > SKEP_RULES_CLAUSES)
+			hit = SKEP_RULES_CLAUSES;
+		__sync_fetch_and_add(&r->judged, 1);
+		__sync_fetch_and_add(&set->hits[hit], 1);
+		judged = JUDGED_DECIDED;
+	}
+	b->rules.generation = set->generation;
+	/* A group is the run's, which the process is in whatever it runs. */
+	if (verdict_byte < SKEP_VERDICT_EXCLUDED && byte < SKEP_VERDICT_KEEP)
+		verdict_byte |= byte;
+	v[pid] = verdict_byte;
+	if (verdict_byte >= SKEP_VERDICT_EXCLUDED)
+		judged |= JUDGED_EXCLUDED;
+	return verdict_byte | (w->decision.unknown & 255) << JUDGED_UNKNOWN_SHIFT | judged;
+}
+
 static __always_inline int executed(struct task_struct *p, int old_pid, struct linux_binprm *bprm, __u32 which)
 {
 	__u32 buffer = bpf_get_smp_processor_id() * PROC_BUFFERS + which, pid = p->tgid, off, next, flags = 0;
 	struct task_struct *real_parent, *parent_leader;
 	unsigned long arg_start, arg_end;
+	__u32 byte = verdict_of(pid), verdict;
 	struct signal_struct *sig;
 	struct kernfs_node *node;
 	const struct cred *cred;
@@ -387,7 +556,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	__u64 cgroup_id;
 	long n;
 
-	if (excluded(pid))
+	if (stays_excluded(byte))
 		return 0;
 	b = bpf_map_lookup_elem(&buffers, &buffer);
 	if (!b) {
@@ -399,26 +568,16 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	mm = p->mm;
 	fs = p->fs;
 	cred = p->real_cred;
-	real_parent = p->real_parent;
-	parent_leader = real_parent->group_leader;
 
 	head(&rec->h, PROC_EXEC, p);
-	rec->parent_pid = real_parent->tgid;
-	rec->parent_start_ns = parent_leader->start_boottime;
-	sums_of_dead(&rec->sums, sig);
-	if (rec->sums.cpu_ns) /* some thread has died in it */
-		sums_add_gone_threads(&rec->sums, sig, pid);
-	sums_add_own(&rec->sums, p);
-	rec->maxrss_pages = sig->maxrss;
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
-	rec->session = session_of(p);
-	rec->tid = old_pid;
-	rec->ns_pid = ns_pid_of(p);
 	rec->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
 	rec->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);
-	rec->reserved = 0;
 	__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
+	node = cgroup_node(p);
+	cgroup_id = node_id(node);
+	rec->cgroup_id = cgroup_id;
 
 	n = bpf_probe_read_kernel_str(b->data, PROC_PATH_MAX, BPF_CORE_READ(bprm, filename));
 	off = n > 0 ? n : 0;
@@ -429,7 +588,25 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		      __builtin_preserve_access_index(&fs->root));
 	rec->exe_len = b->walk.off - off;
 	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
+	b->verdict = verdict = judge_exec(buffer, off, byte);
+	if (verdict & JUDGED_EXCLUDED)
+		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(p, sig, b->rules.generation, verdict & JUDGED_BYTE) : 0;
 	off = b->walk.off;
+
+	real_parent = p->real_parent;
+	parent_leader = real_parent->group_leader;
+	rec->parent_pid = real_parent->tgid;
+	rec->parent_start_ns = parent_leader->start_boottime;
+	lineage_take(buffer, byte);
+	sums_of_dead(&rec->sums, sig);
+	if (rec->sums.cpu_ns) /* some thread has died in it */
+		sums_add_gone_threads(&rec->sums, sig, pid);
+	sums_add_own(&rec->sums, p);
+	rec->maxrss_pages = sig->maxrss;
+	rec->session = session_of(p);
+	rec->tid = old_pid;
+	rec->ns_pid = ns_pid_of(p);
+	rec->reserved = 0;
 
 	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&fs->pwd),
 		      __builtin_preserve_access_index(&fs->root));
@@ -437,9 +614,6 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	flags |= b->walk.cut ? PROC_EXEC_CWD_CUT : 0;
 	off = b->walk.off;
 
-	node = cgroup_node(p);
-	cgroup_id = node_id(node);
-	rec->cgroup_id = cgroup_id;
 	rec->cgroup_len = 0;
 	if (!bpf_map_lookup_elem(&cgroups_told, &cgroup_id)) {
 		put_cgroup(&b->walk, b->data, HEAD_ROOM, node);
@@ -469,7 +643,10 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		}
 	}
 	rec->argv_len = next;
-	rec->flags = flags;
+	verdict = b->verdict;
+	flags |= verdict & JUDGED_DECIDED ? PROC_EXEC_JUDGED : 0;
+	flags |= byte >= SKEP_VERDICT_EXCLUDED ? PROC_EXEC_WAS_EXCLUDED : 0;
+	rec->flags = flags | (verdict >> JUDGED_UNKNOWN_SHIFT & 255) << PROC_EXEC_UNKNOWN_SHIFT;
 	off = (off & (HEAD_ROOM - 1)) + next + sizeof(*rec);
 	asm volatile("" : "+r"(off));
 	if (off > sizeof(*rec) + sizeof(b->data))
@@ -623,9 +800,24 @@ static __always_inline void thread_free(struct task_struct *t, __u32 pid)
 	}
 }
 
-static __always_inline void other_gone(struct task_struct *t)
+static __always_inline void kernel_gone(struct task_struct *t)
 {
-	__sync_fetch_and_add(t->flags & PF_KTHREAD ? &others.kernel_gone_ns : &others.excluded_gone_ns, t->se.sum_exec_runtime);
+	__sync_fetch_and_add(&others.kernel_gone_ns, t->se.sum_exec_runtime);
+}
+
+static __always_inline void excluded_gone(struct task_struct *t, __u8 byte)
+{
+	struct skep_rules *r = rules_now();
+	__u32 pid = t->tgid;
+
+	if (!r)
+		return;
+	__sync_fetch_and_add(&r->excluded_ns[byte & 127], t->se.sum_exec_runtime);
+	if ((__u32)t->pid != pid)
+		return;
+	__sync_fetch_and_add(&r->excluded[byte & 127], 1);
+	if (byte != SKEP_VERDICT_NOBODY)
+		bpf_map_delete_elem(&lineage, &pid);
 }
 
 SEC("tp_btf/sched_process_free")
@@ -635,9 +827,15 @@ int BPF_PROG(on_free, struct task_struct *p)
 	struct proc_final rec = {};
 	struct signal_struct *sig;
 	__u32 pid = p->tgid;
+	__u8 byte;
 
-	if (p->flags & PF_KTHREAD || excluded(pid)) {
-		other_gone(p);
+	if (p->flags & PF_KTHREAD) {
+		kernel_gone(p);
+		return 0;
+	}
+	byte = verdict_of(pid);
+	if (byte >= SKEP_VERDICT_EXCLUDED) {
+		excluded_gone(p, byte);
 		return 0;
 	}
 	if (p->pid != pid) {

@@ -41,6 +41,7 @@ static const unsigned stream_of[PROC_TYPES] = {
 	[PROC_EXIT] = STREAM_EXIT,
 	[PROC_FINAL] = STREAM_FINAL,
 	[PROC_OOM] = STREAM_OOM,
+	[PROC_EXCLUDED] = STREAM_EXCLUDED,
 };
 
 static void sum_counters(const struct proc_state *st, struct proc_counters *ret)

@@ -29,6 +29,7 @@ enum proc_type {
 	PROC_EXIT,
 	PROC_FINAL,
 	PROC_OOM,
+	PROC_EXCLUDED,
 	PROC_TYPES,
 	/* iterator only */
 	PROC_LEADER = 16,
@@ -63,6 +64,9 @@ struct proc_fork {
 #define PROC_EXEC_ARGV_FAULT 1u
 #define PROC_EXEC_EXE_CUT 2u
 #define PROC_EXEC_CWD_CUT 4u
+#define PROC_EXEC_JUDGED 8u
+#define PROC_EXEC_WAS_EXCLUDED 16u
+#define PROC_EXEC_UNKNOWN_SHIFT 8 /* above it: dimensions of rules that the kernel has no answer for */
 
 struct proc_exec {
 	struct proc_head h;
@@ -82,6 +86,15 @@ struct proc_exec {
 	__u32 filename_len, exe_len, cwd_len, cgroup_len, argv_len;
 	__u32 reserved;
 	char comm[PROC_COMM];
+};
+
+/* An exec of a process that was collected, which excludes it: nothing more will come of it. */
+struct proc_excluded {
+	struct proc_head h;
+	struct proc_sums sums; /* at the exec */
+	__u64 maxrss_pages;
+	__u32 byte;       /* its verdict (skep/rules.h) */
+	__u32 generation; /* of the rules */
 };
 
 struct proc_exit {
@@ -190,13 +203,23 @@ struct proc_counters {
 };
 
 /*
+ * The nearest ancestor that is collected, of a process between which and itself are excluded
+ * ones that its descendants do not inherit from: kept until it execs or is gone.
+ */
+struct proc_lineage {
+	__u64 start_ns;
+	__u32 pid;
+	__u32 reserved;
+};
+
+/*
  * CPU time of what is not reported as processes, for the ledger: kernel threads and excluded
  * processes.  seen: the iterator adds what each live one has had since it began, so a pass's
  * sum is the difference over that pass.  gone: added once, when the kernel frees the task.
  */
 struct proc_others {
 	__u64 kernel_seen_ns, kernel_gone_ns;
-	__u64 excluded_seen_ns, excluded_gone_ns;
+	__u64 excluded_seen_ns; /* gone: by rule, struct skep_rules */
 };
 
 #endif

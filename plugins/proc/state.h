@@ -7,12 +7,14 @@
 
 #include <skep/path.h>
 #include <skep/plugin.h>
+#include <skep/rules.h>
 
 #include "opens_state.h"
 #include "proc.h"
 
 /* Index in the plugin's table of streams. */
-enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER, STREAM_OPENS, N_STREAMS };
+enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER, STREAM_OPENS,
+	STREAM_EXCLUDED, N_STREAMS };
 extern const struct skep_stream *const proc_streams[N_STREAMS];
 
 #define PAGE_BYTES(pages_) ((uint64_t)(pages_)*st->page_size)
@@ -61,6 +63,7 @@ struct proc_state {
 	uint64_t page_size;
 	unsigned n_cpus;
 	const struct proc_others *others; /* the kernel side's, mapped */
+	const struct skep_rules *rules;   /* the same, or the host's */
 
 	const struct proc_counters *counters; /* mmap of the counters map */
 	size_t counters_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/abi/offsets.c - the layout of everything that crosses the plugin ABI, frozen for
- * ABI 1.1.  Compiling it is the test.  A plugin built long ago has these numbers in
+ * ABI 1.2.  Compiling it is the test.  A plugin built long ago has these numbers in
  * its code: a line here may never change within major 1, and a later minor only adds
  * lines for members at the end, and raises sizes.  Enumerators are numbers on the
  * wire as well.
@@ -149,6 +149,12 @@ AT(skep_ledger_post, amount, 32);
 AT(skep_ledger_post, flags, 40);
 SIZE(skep_ledger_post, 48);
 
+AT(skep_process_excluded, counters, 0);
+AT(skep_process_excluded, maxrss_bytes, 128);
+AT(skep_process_excluded, byte, 136);
+AT(skep_process_excluded, generation, 140);
+SIZE(skep_process_excluded, 144);
+
 AT(skep_context, size, 0);
 AT(skep_context, reserved, 4);
 AT(skep_context, run, 8);
@@ -227,7 +233,10 @@ AT(skep_host, cgroup_path, 200);
 AT(skep_host, cgroups_live, 208);
 AT(skep_host, process_by_pid, 216);
 AT(skep_host, detail_over, 224);
-SIZE(skep_host, 232);
+AT(skep_host, rules_fd, 232);
+AT(skep_host, rules_programs_fd, 236);
+AT(skep_host, rules_values_fd, 240);
+SIZE(skep_host, 248);
 
 AT(skep_detail, name, 0);
 AT(skep_detail, help, 8);
@@ -306,6 +315,10 @@ IS(SKEP_ROLE_PROC_OOM, 7);
 IS(SKEP_ROLE_CGROUP, 8);
 IS(SKEP_ROLE_LEDGER, 9);
 IS(SKEP_ROLE_DETAIL, 10);
+IS(SKEP_ROLE_PROC_EXCLUDED, 11);
+IS(SKEP_EXEC_JUDGED, 2);
+IS(SKEP_EXEC_WAS_EXCLUDED, 4);
+IS(SKEP_EXEC_UNKNOWN_SHIFT, 8);
 IS(SKEP_LEDGER_REFERENCE, 1u);
 IS(SKEP_LEDGER_MEMO, 2u);
 IS(SKEP_SIGNAL_OK, 1);
@@ -349,7 +362,7 @@ IS(SKEP_BATCH_RETRY, 2);
 IS(SKEP_BATCH_REJECT, 3);
 
 IS(SKEP_ABI_MAJOR, 1);
-IS(SKEP_ABI_MINOR, 1);
+IS(SKEP_ABI_MINOR, 2);
 IS(SKEP_NOTE_MAGIC, 0x70656b73u);
 IS(SKEP_NOTE_TYPE, 1u);
 IS(SKEP_OPT_RELOADABLE, 1u);

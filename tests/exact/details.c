@@ -580,7 +580,7 @@ static void scopes(void)
 {
 	char cgroup[128] = "", procs[160];
 	uint64_t cgroup_id = cgroup_make(cgroup, sizeof(cgroup)), ids[8], none;
-	struct child in = child_new(naps, -1, 7), out = child_new(naps, -1, 8), hidden = child_new(naps, -1, VERDICT_EXCLUDED);
+	struct child in = child_new(naps, -1, 7), out = child_new(naps, -1, 8), hidden = child_new(naps, -1, SKEP_VERDICT_NOBODY);
 	struct child boxed = child_new(naps, -1, 0);
 	FILE *f;
 

@@ -97,6 +97,7 @@ uint64_t proc_now(void)
 }
 
 static const struct proc_others others; /* the kernel side's */
+static const struct skep_rules rules;
 
 static const struct skep_host host = {
 	.size = sizeof(host),
@@ -133,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	st.page_size = 4096;
 	st.iter_fd = -1;
 	st.others = &others;
+	st.rules = &rules;
 	if (data[0] & 1) {
 		iterator(&st, data + 1, size - 1);
 		return 0;

@@ -17,6 +17,7 @@
 
 static struct proc_state st;
 static struct proc_others others; /* the kernel side's */
+static struct skep_rules rules;
 static struct {
 	unsigned n, stream;
 	struct skep_upid who;
@@ -154,6 +155,7 @@ static int setup(void **state)
 	st.page_size = 4096;
 	st.iter_fd = -1;
 	st.others = &others;
+	st.rules = &rules;
 	others = (struct proc_others){ 0 };
 	sweeps_ended = 0;
 	return 0;
@@ -292,9 +294,12 @@ static void sweep_adds_threads_up(void **state)
 	lseek(fd, 0, SEEK_SET);
 	st.sweep_buffer = malloc(64 * 1024);
 	st.iter_fd = fd;
-	others = (struct proc_others){ 1000, 100, 2000, 200 }; /* the last pass; those that are gone */
+	others = (struct proc_others){ 1000, 100, 2000 }; /* the last pass; those that are gone */
+	rules.excluded_ns[3] = 200;
 	proc_ledger_begin(&st);
-	others = (struct proc_others){ 1030, 101, 2040, 202 };
+	others = (struct proc_others){ 1030, 101, 2040 };
+	rules.excluded_ns[3] = 201;
+	rules.excluded_ns[127] = 1;
 	assert_false(proc_sweep_step(NULL, &st, 0));
 	assert_int_equal(got.posts, 2);
 	assert_int_equal(got.post[0], 30 + 101);

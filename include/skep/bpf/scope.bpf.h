@@ -59,7 +59,7 @@ static __noinline __attribute__((unused)) int skep_scope_look_values(__u64 pid, 
 #define SKEP_SLOTS(byte_, look_, matched_)                                                \
 	({                                                                                \
 		__u32 slots_ = scopes.of_byte[byte_];                                     \
-		if ((scopes.of_pid | scopes.of_cgroup) && (byte_) != VERDICT_EXCLUDED) { \
+		if ((scopes.of_pid | scopes.of_cgroup) && (byte_) < SKEP_VERDICT_EXCLUDED) { \
 			look_;                                                            \
 			slots_ |= *(matched_);                                            \
 		}                                                                         \

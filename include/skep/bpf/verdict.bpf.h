@@ -9,8 +9,9 @@
 #ifndef SKEP_BPF_VERDICT_BPF_H
 #define SKEP_BPF_VERDICT_BPF_H
 
+#include <skep/rules.h>
+
 #define VERDICT_COLLECT 0
-#define VERDICT_EXCLUDED 255
 
 const volatile __u32 verdict_pids = 8; /* bytes in the map's one element; set by user space */
 
@@ -40,7 +41,7 @@ static __always_inline __u8 verdict_of(__u32 pid)
 
 static __always_inline int excluded(__u32 pid)
 {
-	return verdict_of(pid) == VERDICT_EXCLUDED;
+	return verdict_of(pid) >= SKEP_VERDICT_EXCLUDED;
 }
 
 #endif

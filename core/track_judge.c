@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/track_judge.c - what a rule's verdict does to an entry of the table.
+ *
+ * An excluded process is told to nobody, but its work must be somewhere: the kernel adds up the
+ * CPU time of excluded processes, each with all that it has used since it began.  What had been
+ * recorded of it before is then in both sums, and what user space excluded too late for the kernel
+ * in neither: rejudged_ns is the difference, and the ledger shows it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/judge.h"
+#include "core/track_priv.h"
+
+void track_judge_case(const struct proc *p, uint64_t now_ns, struct judge_case *ret)
+{
+	*ret = (struct judge_case){
+		.proc = p,
+		.program = p->program,
+		.comm = intern_str(p->comm),
+		.cwd = intern_str(p->cwd),
+		.cgroup_id = p->cgroup_id,
+		.uid = p->uid,
+		.gid = p->gid,
+		.session = p->session,
+		.now_ns = now_ns,
+	};
+}
+
+void track_labels(struct track *t, struct proc *p, const struct rule *rule)
+{
+	struct skep_str text = { .ptr = rule ? rule->label_text : "", .len = rule ? rule->label_len : 0 };
+
+	intern_unref(t->intern, p->labels);
+	p->labels = text.len ? intern_get(t->intern, &text) : NULL;
+}
+
+bool track_judge(struct track *t, struct proc *p, const struct judge_case *c, const struct rule **ret_rule)
+{
+	struct judge_verdict v;
+
+	*ret_rule = NULL;
+	if (!t->env.judge)
+		return true;
+	if (p->flags & PROC_SETTLED)
+		return !(p->flags & PROC_EXCLUDED);
+	judge_process(t->env.judge, c, &v);
+	if (!judge_rules(t->env.judge))
+		return true;
+	p->verdict = v.byte;
+	p->flags = v.settled ? p->flags | PROC_SETTLED : p->flags & ~PROC_SETTLED;
+	*ret_rule = v.include ? v.rule : NULL;
+	/* What the kernel has decided stands in the map already. */
+	if (!c->decided)
+		judge_write(t->env.judge, p->upid.pid, v.byte);
+	return v.include;
+}
+
+void track_exclude(struct track *t, struct proc *p, const struct skep_counters *end, uint64_t time_ns)
+{
+	bool had = p->image > 0 || (p->flags & (PROC_EXECED | PROC_ROOT | PROC_REPORTED)) || (p->approx & OUT_APPROX_START);
+	struct run *over = NULL;
+
+	t->stats.excluded++;
+	if (had && (p->flags & PROC_CONFIRMED)) {
+		track_image_out(t, p, "excluded", end, time_ns, true);
+		t->rejudged_ns -= (int64_t)end->cpu_ns;
+		p->flags |= PROC_REPORTED;
+	} else {
+		/* A fork on its way to a program that is excluded: as if it had been from its begin. */
+		t->cpu_ns -= (int64_t)(p->last.cpu_ns - p->base.cpu_ns);
+	}
+	if ((p->flags & PROC_ROOT) && p->run && !p->run->ended) {
+		p->run->end_ns = time_ns;
+		over = p->run->found ? p->run : NULL;
+		p->flags &= ~PROC_ROOT;
+	}
+	track_uncount(p);
+	sampler_unref(p->cell);
+	p->cell = NULL;
+	p->facets = facet_values_free(p->facets);
+	free(p->sampled);
+	p->sampled = NULL;
+	p->base = p->last = *end;
+	p->flags |= PROC_MUTED | PROC_EXCLUDED | PROC_PLACED;
+	if (over)
+		t->env.run_over(t->env.arg, over);
+}
+
+void track_include(struct track *t, struct proc *p, const struct skep_counters *begin)
+{
+	p->flags &= ~(PROC_MUTED | PROC_EXCLUDED);
+	/* What it used while it was excluded leaves the kernel's sum as it is let in: that stays excluded. */
+	t->rejudged_ns += (int64_t)begin->cpu_ns;
+	p->base = p->last = *begin;
+	p->maxrss_base_bytes = p->maxrss_bytes;
+	p->rss_peak_bytes = 0;
+	if (!(p->flags & (PROC_EXITED | PROC_FINAL)))
+		track_count_alive(p);
+	track_recell(t, p);
+}
+
+void track_judge_fork(struct track *t, struct proc *p, const struct proc *parent)
+{
+	if (!t->env.judge || !parent)
+		return;
+	if (parent->flags & PROC_EXCLUDED) {
+		/* The kernel was told of the parent's verdict only after this fork. */
+		p->verdict = parent->verdict;
+		p->flags |= parent->flags & PROC_SETTLED;
+		judge_write(t->env.judge, p->upid.pid, p->verdict);
+		track_exclude(t, p, &p->last, p->event_ns);
+		return;
+	}
+	if (parent->flags & PROC_SETTLED)
+		p->flags |= PROC_SETTLED;
+	if (parent->labels && !p->labels)
+		p->labels = intern_ref(parent->labels);
+}
+
+void track_rejudge(struct track *t, uint64_t now_ns)
+{
+	const struct rule *rule;
+	struct judge_case c;
+	struct proc *next;
+
+	t->now_ns = now_ns;
+	t->rejudge_ns = now_ns;
+	for (struct proc *p = proctab_first(t->table); p; p = next) {
+		next = p->next;
+		if (!(p->flags & PROC_CONFIRMED) || (p->flags & (PROC_EXITED | PROC_FINAL | PROC_ZOMBIE)))
+			continue;
+		if (p->flags & PROC_EXCLUDED) { /* the sweep says whether it lives, and what it runs now */
+			p->flags &= ~PROC_SETTLED;
+			continue;
+		}
+		if (p->flags & PROC_MUTED)
+			continue;
+		p->flags &= ~PROC_SETTLED;
+		track_judge_case(p, now_ns, &c);
+		/* A run is known by its root: that stays in until the run is over. */
+		if (track_judge(t, p, &c, &rule))
+			track_labels(t, p, rule);
+		else if (p->flags & PROC_ROOT)
+			judge_write(t->env.judge, p->upid.pid, 0);
+		else
+			track_exclude(t, p, &p->last, now_ns);
+	}
+}

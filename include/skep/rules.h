@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * skep/rules.h - how the kernel decides by rules: what the host and a life-cycle probe's BPF
+ * programs (skep/bpf/rules.bpf.h) share.
+ *
+ * The kernel evaluates no rule.  The host cuts the rules into clauses, conjunctions of
+ * conditions; a clause has a bit.  Conditions on one dimension (the program's path, the user ...)
+ * are a function of that dimension's value: the host evaluates them, with the code that judges in
+ * user space, the first time that a process with the value comes, and leaves the answer in a map:
+ *
+ *	value -> { yes: clauses whose conditions on that dimension hold,
+ *	           maybe: clauses that it could not tell of }
+ *
+ * At an exec the kernel takes the answers for the process's values, ANDs them, and the lowest bit
+ * that is left decides, since clauses are in the order of their rules.  Where an answer is missing,
+ * or that clause has a condition that the kernel cannot know (arguments, ancestors), it asks user
+ * space: the process is told as one that is collected, and judged there.  So the kernel's verdict
+ * is user space's own, earlier.
+ *
+ * Rules change by writing the set that is not in use and then `current`.  Answers carry the
+ * generation that they are for, and a program reads the number once: no process is judged by two sets.
+ */
+#ifndef SKEP_RULES_H
+#define SKEP_RULES_H
+
+#include <linux/types.h>
+
+/*
+ * A process's byte in the verdict map.
+ *   0            collect
+ *   1 to 63      collect; the group that a detail may be for
+ *   64 to 127    the same plus 64: collect, and descendants too: they are not judged
+ *   128 to 254   excluded by a rule, SKEP_RULES_SLOTS for either parity of the generation
+ *   255          excluded: belongs to no run that is collected; descendants too
+ */
+#define SKEP_VERDICT_GROUPS 63u
+#define SKEP_VERDICT_KEEP 64u
+#define SKEP_VERDICT_EXCLUDED 128u /* from here on */
+#define SKEP_VERDICT_NOBODY 255u
+#define SKEP_RULES_SLOTS 63u       /* of one set; the last is for all further rules */
+
+#define SKEP_RULES_CLAUSES 64u
+
+enum skep_rules_dimension {
+	SKEP_RULES_PROGRAM = 0, /* path of the binary, and comm: the name it was called by */
+	SKEP_RULES_USER,       /* uid and gid */
+	SKEP_RULES_CGROUP,     /* its id, which stands for the path and the container */
+	SKEP_RULES_NAMESPACES, /* mount and pid */
+	SKEP_RULES_DIMENSIONS,
+};
+
+struct skep_rules_answer {
+	__u64 yes, maybe;
+};
+
+/* Key of the map of programs. */
+#define SKEP_RULES_PATH 232u
+struct skep_rules_program {
+	__u32 generation;
+	__u32 len;       /* of path */
+	char comm[16];   /* zeros behind its NUL */
+	char path[SKEP_RULES_PATH]; /* components, the last first, each with its NUL; zeros to the end */
+};
+
+/* Key of the map of everything else. */
+struct skep_rules_value {
+	__u32 generation;
+	__u32 dimension;
+	__u64 a, b; /* user: uid, gid; cgroup: id, 0; namespaces: mount, pid */
+};
+
+/* What happens to the processes of a clause; byte 0: collected. */
+struct skep_rules_clause {
+	__u32 sample; /* above 1: only one in so many is collected, the others get the byte */
+	__u8 byte;    /* verdict map; SKEP_VERDICT_KEEP and excluded ones as they are */
+	__u8 sampled_byte; /* of those that are collected */
+	__u16 reserved;
+};
+
+struct skep_rules_set {
+	__u32 generation;
+	__u32 dimensions;  /* bits: those with a condition in some clause */
+	__u64 clauses;     /* bits in use */
+	__u64 ask;         /* clauses that only user space can decide */
+	__u64 of[SKEP_RULES_DIMENSIONS]; /* clauses with a condition on that dimension */
+	__u64 inherited[2]; /* bits: slots (byte - 128) whose descendants are not judged */
+	__u32 otherwise;   /* the byte where no clause holds */
+	__u32 reserved;
+	struct skep_rules_clause clause[SKEP_RULES_CLAUSES];
+	__u64 hits[SKEP_RULES_CLAUSES + 1]; /* execs that the kernel has decided by that clause; the last: by the default */
+};
+
+/* The value of the host's array of one element; mapped by the host. */
+struct skep_rules {
+	__u32 current;   /* index into set, plus 1; 0: there are no rules */
+	__u32 reserved;
+	struct skep_rules_set set[2];
+	__u64 judged;    /* execs that the kernel has decided */
+	__u64 asked;     /* that user space has to */
+	__u64 full;      /* lineages that were not kept for want of room */
+	__u64 excluded[128];    /* excluded processes that are gone, by their byte - 128 */
+	__u64 excluded_ns[128]; /* their CPU time */
+};
+
+/* What is known of a process that begins a program. */
+struct skep_rules_decision {
+	__u32 unknown; /* bits: dimensions without an answer */
+	__u32 ask;     /* 1: user space decides */
+	__u32 clause;  /* that decided; SKEP_RULES_CLAUSES: none, the default */
+	__u32 byte;
+};
+
+/* Spread evenly; decides who is in a sample, so it is the same everywhere. The last steps of splitmix64. */
+static inline __u32 skep_rules_key(__u32 pid, __u64 start_ns)
+{
+	__u64 x = start_ns ^ pid * 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return (__u32)((x ^ x >> 31) >> 32);
+}
+
+static inline int skep_rules_sampled(__u32 key, __u32 n)
+{
+	return (__u64)key * n >> 32 == 0;
+}
+
+/* Number of the lowest bit; 64: none. BPF has no instruction for it. */
+static inline __u32 skep_rules_lowest(__u64 x)
+{
+	__u32 n = 0;
+
+	if (!x)
+		return 64;
+	if (!(x & 0xffffffff)) {
+		n += 32;
+		x >>= 32;
+	}
+	if (!(x & 0xffff)) {
+		n += 16;
+		x >>= 16;
+	}
+	if (!(x & 0xff)) {
+		n += 8;
+		x >>= 8;
+	}
+	if (!(x & 0xf)) {
+		n += 4;
+		x >>= 4;
+	}
+	if (!(x & 3)) {
+		n += 2;
+		x >>= 2;
+	}
+	return n + !(x & 1);
+}
+
+/* The answers put together. yes: AND over the dimensions of answer.yes | answer.maybe | clauses without a condition there. */
+static inline void skep_rules_decide(const struct skep_rules_set *set, __u64 yes, __u64 maybe, __u32 key,
+				     struct skep_rules_decision *d)
+{
+	__u32 n = skep_rules_lowest(yes & set->clauses);
+
+	d->clause = n;
+	if (n >= SKEP_RULES_CLAUSES) {
+		d->byte = set->otherwise;
+		return;
+	}
+	n &= SKEP_RULES_CLAUSES - 1; /* which the verifier wants to see where it is used */
+	if ((set->ask | maybe) & 1ull << n) {
+		d->ask = 1;
+		return;
+	}
+	d->byte = set->clause[n].byte;
+	if (set->clause[n].sample > 1 && skep_rules_sampled(key, set->clause[n].sample))
+		d->byte = set->clause[n].sampled_byte;
+}
+
+#endif
