@@ -48,6 +48,20 @@ const struct skep_command skep_commands[] = {
 		.run = cmd_plugins,
 	},
 	{
+		.name = "stats",
+		.usage = "[--prometheus] [--json] [--socket PATH]",
+		.summary = "show what the running skepd measures of itself",
+		.help = cmd_stats_help,
+		.run = cmd_stats,
+	},
+	{
+		.name = "reload",
+		.usage = "[--check] [--json] [--socket PATH]",
+		.summary = "have the running skepd take over its changed configuration",
+		.help = cmd_reload_help,
+		.run = cmd_reload,
+	},
+	{
 		.name = "attach",
 		.usage = "DETAIL [--for TIME] [--run R | --cgroup PATH | --pid PID] [--quiet] [--json]",
 		.summary = "measure in detail for some time, by the running skepd",
@@ -67,6 +81,13 @@ const struct skep_command skep_commands[] = {
 		.summary = "tell what can be measured here, how, and what not and why",
 		.help = cmd_doctor_help,
 		.run = cmd_doctor,
+	},
+	{
+		.name = "filter",
+		.usage = "test [EXPRESSION] [--rules PATH...] [FILE] | explain PID | schema",
+		.summary = "try rules on processes, and tell which takes which and why",
+		.help = cmd_filter_help,
+		.run = cmd_filter,
 	},
 	{
 		.name = "loglevel",

@@ -38,7 +38,10 @@ int cmd_plugins(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_detach(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_filter(int argc, char **argv);
 int cmd_loglevel(int argc, char **argv);
+int cmd_reload(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
 /* Help texts live beside their command. */
 extern const char cmd_run_help[];
 extern const char cmd_show_help[];
@@ -48,7 +51,10 @@ extern const char cmd_plugins_help[];
 extern const char cmd_attach_help[];
 extern const char cmd_detach_help[];
 extern const char cmd_doctor_help[];
+extern const char cmd_filter_help[];
 extern const char cmd_loglevel_help[];
+extern const char cmd_reload_help[];
+extern const char cmd_stats_help[];
 
 /*
  * For wrong usage: "skep NAME: message" and a hint to stderr; returns

@@ -11,6 +11,7 @@
 
 #include "cli/answer.h"
 #include "cli/human.h"
+#include "cli/reload.h"
 #include "cli/skep.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -132,7 +133,7 @@ static int instances(const json_t *list, const struct paint *p)
 	return rc;
 }
 
-static int streams(const json_t *list, const struct paint *p)
+int streams_print(const json_t *list, const struct paint *p)
 {
 	static const struct table_column columns[] = {
 		{ .title = "stream", .left = true }, { .title = "sink", .left = true }, { .title = "seen" }, { .title = "delivered" },
@@ -313,9 +314,10 @@ int status_print(const json_t *o, FILE *out, const struct report_style *style)
 	head(o, &p);
 	processes(o, &p);
 	losses(o, &p);
+	reload_status_print(json_object_get(o, "reload"), &p);
 	rc = instances(json_object_get(o, "instances"), &p);
 	if (rc == 0)
-		rc = streams(json_object_get(o, "streams"), &p);
+		rc = streams_print(json_object_get(o, "streams"), &p);
 	if (rc == 0)
 		rc = ledger(json_object_get(o, "ledger"), &p);
 	if (rc == 0)

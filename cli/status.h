@@ -15,6 +15,8 @@ int status_print(const json_t *answer, FILE *, const struct report_style *);
 int plugins_print(const json_t *answer, FILE *, const struct report_style *);
 /* One of them, with all that there is to tell. */
 int plugin_print(const json_t *plugin, FILE *, const struct report_style *);
+/* The streams' books: a row each. 0 or -errno. */
+int streams_print(const json_t *streams, const struct paint *);
 /* A plugin's signals: a line each, with a mark and in words. */
 void signals_print(const json_t *signals, const struct paint *, size_t indent);
 /* Details: name, what they can be limited to, help. */

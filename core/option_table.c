@@ -152,6 +152,8 @@ void options_print(const struct skep_plugin *desc, FILE *out)
 		}
 		if (option.flags & SKEP_OPT_REQUIRED)
 			fprintf(out, " (required)");
+		if (option.flags & SKEP_OPT_RELOADABLE)
+			fprintf(out, " (changes by a reload, without a restart)");
 		if (option.flags & SKEP_OPT_SECRET)
 			fprintf(out, " (secret: also \"env:NAME\", or %s_file)", option.name);
 		fputc('\n', out);

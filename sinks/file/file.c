@@ -33,12 +33,14 @@ static const struct skep_option options[] = {
 	{
 		.name = "streams",
 		.type = SKEP_O_STRV,
+		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct file_sink, streams),
 		.help = "names of the streams to write, for example [\"process.exit\", \"run\"]; not set: all",
 	},
 	{
 		.name = "fsync",
 		.type = SKEP_O_BOOL,
+		.flags = SKEP_OPT_RELOADABLE,
 		.offset = offsetof(struct file_sink, fsync),
 		.default_value = "false",
 		.help = "wait after each batch until the disk has it",
@@ -128,6 +130,17 @@ static int file_submit(struct skep_instance *i, void *state, const struct skep_b
 	return 0;
 }
 
+/* No worker is under way now, and `streams` is looked at anew for each record. */
+static int file_reload(struct skep_instance *i, void *state, const void *next)
+{
+	const struct file_sink *wanted = next;
+	struct file_sink *f = state;
+
+	(void)i;
+	f->output.fsync = wanted->fsync;
+	return 0;
+}
+
 static void file_stop(struct skep_instance *i, void *state)
 {
 	struct file_sink *f = state;
@@ -167,6 +180,7 @@ static const struct skep_plugin file_plugin = {
 	.state_size = sizeof(struct file_sink),
 	.open = file_open,
 	.start = file_start,
+	.reload = file_reload,
 	.stop = file_stop,
 	.close = file_close,
 	.sink = &sink_ops,

@@ -44,6 +44,7 @@ static void simple(void **state)
 		{ "{\"request\":\"status\"}", CONTROL_STATUS },	  { " { \"request\" : \"plugins\" } ", CONTROL_PLUGINS },
 		{ "{\"request\":\"details\"}", CONTROL_DETAILS }, { "{\"request\":\"runs\"}", CONTROL_RUNS },
 		{ "{\"request\":\"loglevel\"}", CONTROL_LOGLEVEL },
+		{ "{\"request\":\"stats\"}", CONTROL_STATS },	  { "{\"request\":\"reload\"}", CONTROL_RELOAD },
 	};
 
 	(void)state;
@@ -96,6 +97,18 @@ static void attach(void **state)
 	control_request_clear(&r);
 }
 
+static void reload(void **state)
+{
+	struct control_request r = parsed("{\"request\":\"reload\"}");
+
+	(void)state;
+	assert_false(r.check);
+	control_request_clear(&r);
+	r = parsed("{\"request\":\"reload\",\"check\":true}");
+	assert_true(r.check);
+	control_request_clear(&r);
+}
+
 static void not_a_request(void **state)
 {
 	char why[CONTROL_WHY_SIZE];
@@ -103,11 +116,11 @@ static void not_a_request(void **state)
 
 	(void)state;
 	assert_refused("[]", "request: expected an object such as { \"request\": \"status\" }, found an array");
-	assert_refused("{}", "\"request\" is missing: one of status, plugins, details, runs, attach, detach, loglevel");
+	assert_refused("{}", "\"request\" is missing: one of status, plugins, details, runs, attach, detach, loglevel, reload, stats");
 	assert_refused("{\"request\":5}", "request: expected a string, found the integer 5");
 	assert_refused("{\"request\":\"stauts\"}", "unknown request \"stauts\": did you mean \"status\"?");
 	assert_refused("{\"request\":\"reboot everything\"}",
-		       "unknown request \"reboot everything\": known are status, plugins, details, runs, attach, detach, loglevel");
+		       "unknown request \"reboot everything\": known are status, plugins, details, runs, attach, detach, loglevel, reload, stats");
 	/* jansson's words differ between versions; ours are around them */
 	assert_int_equal(control_request_parse("status", 6, &r, why), -EINVAL);
 	assert_non_null(strstr(why, "not a JSON object: "));
@@ -121,6 +134,9 @@ static void not_a_request(void **state)
 static void wrong_keys(void **state)
 {
 	(void)state;
+	assert_refused("{\"request\":\"reload\",\"check\":1}", "check: expected true or false, found the integer 1");
+	assert_refused("{\"request\":\"reload\",\"file\":\"/x\"}", "reload has no key \"file\"");
+	assert_refused("{\"request\":\"stats\",\"check\":true}", "stats has no key \"check\"");
 	assert_refused("{\"request\":\"status\",\"detail\":\"x\"}", "status has no key \"detail\"");
 	assert_refused("{\"request\":\"attach\",\"detial\":\"x\"}", "attach has no key \"detial\": did you mean \"detail\"?");
 	assert_refused("{\"request\":\"attach\"}", "attach: \"detail\" is missing");
@@ -168,7 +184,7 @@ static void names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(simple),     cmocka_unit_test(attach),	     cmocka_unit_test(not_a_request),
+		cmocka_unit_test(simple),     cmocka_unit_test(attach),	     cmocka_unit_test(reload), cmocka_unit_test(not_a_request),
 		cmocka_unit_test(wrong_keys), cmocka_unit_test(wrong_scope), cmocka_unit_test(names),
 	};
 

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/reload.c - `skep reload`: a running skepd reads its configuration again, and this
+ * says what has changed, or what is wrong with it as `skepd -t` would.
+ */
+#include "cli/reload.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/ctl.h"
+#include "cli/human.h"
+#include "cli/report_json.h"
+#include "cli/skep.h"
+
+const char cmd_reload_help[] = "All of it is taken over, or, after any error, nothing: plugins whose options are the\n"
+			       "same go on without noticing, what is removed is drained for 5 s at most. SIGHUP does the\n"
+			       "same; then the log and skep status say what became of it.\n"
+			       "\n"
+			       "  --check         only look: what would change, and what is wrong\n" ANSWER_HELP "\n"
+			       "Exits with 3 when the configuration is not taken over; everything goes on as it was.\n";
+
+/* "FILE:3:5: error: TEXT", letter by letter what skepd -t prints. */
+static void entries_print(const json_t *list, const char *severity, enum ink ink, const struct paint *p)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) {
+		const char *file = answer_text(one, "file");
+		uint64_t line = answer_u64(one, "line"), column = answer_u64(one, "column");
+
+		if (*file) {
+			answer_print(p, INK_NONE, file);
+			fputc(':', p->out);
+			if (line)
+				fprintf(p->out, "%llu:", (unsigned long long)line);
+			if (line && column)
+				fprintf(p->out, "%llu:", (unsigned long long)column);
+			fputc(' ', p->out);
+		}
+		paint(p, ink, "%s: ", severity);
+		answer_print(p, INK_NONE, answer_text(one, "text"));
+		fputc('\n', p->out);
+	}
+}
+
+static const char *would(const char *how)
+{
+	static const struct {
+		const char *how, *words;
+	} words[] = {
+		{ "added", "would be added" },     { "removed", "would be removed" }, { "applied", "would be applied" },
+		{ "restarted", "would be restarted" }, { "retried", "would be tried again" }, { "changed", "would change" },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i].how, how) == 0)
+			return words[i].words;
+	return how;
+}
+
+static void changes_print(const json_t *o, const struct paint *p)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "changes"), i, one) {
+		const char *how = answer_text(one, "change"), *words = answer_text(one, "words");
+
+		answer_print(p, INK_NONE, answer_text(one, "kind"));
+		fputc(' ', p->out);
+		answer_print(p, INK_BOLD, answer_text(one, "name"));
+		fputs(": ", p->out);
+		answer_print(p, INK_GREEN, answer_true(o, "check") ? would(how) : how);
+		if (*words) {
+			fputs(", ", p->out);
+			answer_print(p, INK_NONE, words);
+		}
+		fputc('\n', p->out);
+	}
+}
+
+void reload_status_print(const json_t *o, const struct paint *p)
+{
+	const json_t *last = json_object_get(o, "last");
+	char a[HUMAN_SIZE], b[HUMAN_SIZE];
+
+	if (!json_is_object(last))
+		return;
+	fprintf(p->out, "reloads    %s taken over, %s failed; the last at ", human_count(answer_u64(o, "ok"), a),
+		human_count(answer_u64(o, "failed"), b));
+	fprintf(p->out, "%.19s by ", *answer_text(last, "time") ? answer_text(last, "time") : "?");
+	answer_print(p, INK_NONE, answer_text(last, "by"));
+	if (answer_true(last, "ok")) {
+		fputs(": taken over\n", p->out);
+	} else {
+		fputs(": ", p->out);
+		paint(p, INK_RED, "failed");
+		fputs(", everything goes on as it was\n", p->out);
+	}
+	entries_print(json_object_get(last, "errors"), "error", INK_RED, p);
+	entries_print(json_object_get(last, "warnings"), "warning", INK_YELLOW, p);
+}
+
+int reload_print(const json_t *o, FILE *out, const struct report_style *style)
+{
+	char a[HUMAN_SIZE], b[HUMAN_SIZE];
+	struct paint p;
+
+	paint_init(&p, out, style);
+	entries_print(json_object_get(o, "warnings"), "warning", INK_YELLOW, &p);
+	changes_print(o, &p);
+	if (answer_true(o, "check"))
+		fprintf(out, "%s of its plugins would not be touched; nothing has changed\n", human_count(answer_u64(o, "unchanged"), a));
+	else
+		fprintf(out, "%s of its plugins %s not touched; done in %s\n", human_count(answer_u64(o, "unchanged"), a),
+			answer_u64(o, "unchanged") == 1 ? "was" : "were", human_time(answer_u64(o, "took_ns"), paint_units(&p), b));
+	return fflush(out) != 0 || ferror(out) ? (errno ? -errno : -EIO) : 0;
+}
+
+/* The configuration is wrong: as skepd -t says it, on stderr. */
+static int refused(const json_t *answer)
+{
+	struct paint p;
+
+	if (strcmp(answer_text(answer, "code"), "config") != 0)
+		return ctl_refused("reload", answer);
+	paint_init(&p, stderr, NULL);
+	entries_print(json_object_get(answer, "errors"), "error", INK_RED, &p);
+	entries_print(json_object_get(answer, "warnings"), "warning", INK_YELLOW, &p);
+	return skep_fail("reload", SKEP_EXIT_CONFIG, "not taken over: %s", answer_text(answer, "error"));
+}
+
+/* 60 s: a plugin that loads programs on a busy host, and 5 s each for what drains and settles. */
+#define ANSWER_MS 60000
+
+static int ask(struct ctl *ctl, bool check, json_t **ret)
+{
+	int err = ctl_send(ctl, json_pack("{s:s, s:b}", "request", "reload", "check", (int)check)), got;
+
+	/* Also when sending failed: a daemon that refuses us has said why, and closed. */
+	do
+		got = ctl_receive(ctl, ANSWER_MS, ret);
+	while (got == -EINTR);
+	if (got == 0)
+		return SKEP_EXIT_OK;
+	err = err < 0 ? err : got;
+	if (err == -EAGAIN)
+		return skep_fail("reload", SKEP_EXIT_RUNTIME, "skepd (pid %d) has not finished within %d s; skep status tells what became of it",
+				 ctl_peer_pid(ctl), ANSWER_MS / 1000);
+	if (err == -EPIPE)
+		return skep_fail("reload", SKEP_EXIT_RUNTIME, "skepd closed the connection: it is ending, or has no room for more clients");
+	return skep_fail("reload", SKEP_EXIT_RUNTIME, "no answer from skepd: %s", strerror(-err));
+}
+
+/* -1: go on. */
+static int parse(int argc, char **argv, struct answer_options *options, bool *ret_check)
+{
+	static const struct option longs[] = {
+		{ "check", no_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' }, { "socket", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },  { 0 },
+	};
+	int got;
+
+	optind = 0; /* GNU: begin anew */
+	opterr = 0;
+	while ((got = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
+		switch (got) {
+		case 'c':
+			*ret_check = true;
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		case 's':
+			if (!*optarg)
+				return skep_usage("reload", "--socket: an empty path");
+			options->socket = optarg;
+			break;
+		case 'h':
+			return skep_help("reload");
+		default:
+			return skep_usage_option("reload", got, argv, longs);
+		}
+	}
+	if (optind < argc)
+		return skep_usage("reload", "what is '%s'? skepd reads the file that it was started with", argv[optind]);
+	return -1;
+}
+
+int cmd_reload(int argc, char **argv)
+{
+	struct answer_options options = { 0 };
+	json_t *answer = NULL;
+	struct ctl *ctl = NULL;
+	bool check = false;
+	int rc = 0, status = parse(argc, argv, &options, &check);
+
+	if (status >= 0)
+		return status;
+	status = ctl_open("reload", options.socket, &ctl);
+	if (status)
+		return status;
+	status = ask(ctl, check, &answer);
+	ctl_close(ctl);
+	if (status)
+		return status;
+	if (!answer_true(answer, "ok"))
+		status = refused(answer);
+	if (options.json)
+		rc = report_json_write(json_incref(answer), stdout);
+	else if (status == SKEP_EXIT_OK)
+		rc = reload_print(answer, stdout, NULL);
+	json_decref(answer);
+	if (rc)
+		return skep_fail("reload", SKEP_EXIT_RUNTIME, "cannot write the answer: %s", strerror(-rc));
+	return status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/reload.h - the answer of `skep reload` as text.
+ */
+#ifndef SKEP_CLI_RELOAD_H
+#define SKEP_CLI_RELOAD_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/paint.h"
+
+/* answer: one with "ok": true. style: NULL for the defaults. 0 or -errno. */
+int reload_print(const json_t *answer, FILE *, const struct report_style *);
+/* Of an answer to status: its "reload", some lines; nothing where none has been. */
+void reload_status_print(const json_t *reload, const struct paint *);
+
+#endif

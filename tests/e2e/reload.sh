@@ -1,0 +1,247 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A real skepd changes its configuration while processes start all the time: 50 reloads, by SIGHUP
+# and by `skep reload`, right ones and wrong ones; every process of the storm is recorded
+# exactly once, the books balance, and who asks is told what became of it.
+# Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, python3.  RATE: processes a second
+# (300), RELOADS (50).
+set -u
+
+skip() {
+	echo "skipped: $1"
+	exit 77
+}
+[ "$(id -u)" -eq 0 ] || skip "collecting needs root"
+[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
+command -v python3 >/dev/null || skip "no python3"
+: "${SKEP:?path of skep}" "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?}" "${EXACT_BIN:?folder of storm and tiny}"
+export LC_ALL=C
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/skep_reload.XXXXXX") || exit 1
+export SKEP_SOCKET=$dir/s.sock
+daemon=
+storm=
+cleanup() {
+	for pid in $daemon $storm; do
+		kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+fail() {
+	echo "not ok - $1"
+	for f in out err log; do
+		[ ! -s "$dir/$f" ] || tail -40 "$dir/$f" | sed "s/^/# $f: /"
+	done
+	exit 1
+}
+# run STATUS NAME COMMAND...
+run() {
+	want=$1 name=$2
+	shift 2
+	timeout 60 "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	got=$?
+	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
+}
+says() { grep -qF -- "$1" "$dir/$2" || fail "$name: $2 does not say: $1"; }
+# json EXPRESSION: true of the object o, which is what was printed.
+json() {
+	python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); assert '"$1" "$dir/out" 2>"$dir/err" ||
+		fail "$name: not so: $1"
+}
+until_true() {
+	tries=$1
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+# conf INTERVAL PROBES SINKS: the whole file, at once. SINKS begins with what else the first sink has.
+conf() {
+	cat >"$dir/conf.new" <<END
+{ "interval": "$1", "control": { "socket": "$SKEP_SOCKET" },
+  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "sched" }$2 ],
+  "sinks": [ { "plugin": "file", "path": "$dir/${file:-records}"$3 ] }
+END
+	mv "$dir/conf.new" "$dir/conf"
+}
+host=', { "plugin": "host" }'
+per_cpu=', { "plugin": "host", "per_cpu": true }'
+lake=" }, { \"plugin\": \"lake\", \"path\": \"$dir/lake\" }"
+reloads() { "$SKEP" status --json | python3 -c 'import json, sys; r = json.load(sys.stdin)["reload"]; print(r["ok"] + r["failed"], int(r["busy"]))'; }
+is_over() { [ "$(reloads)" = "$1 0" ]; }
+# hup: SIGHUP, and waits until it is over
+hup() {
+	before=$(reloads)
+	kill -HUP "$daemon"
+	until_true 100 is_over $((${before% *} + 1)) || fail "SIGHUP: nothing came of it"
+}
+
+# ---- nobody there, wrong usage
+run 1 "no daemon" "$SKEP" reload
+says "no skepd listens at $SKEP_SOCKET" err
+run 2 "an argument" "$SKEP" reload file
+run 2 "an option" "$SKEP" reload --chek
+says "did you mean --check?" err
+run 2 "two forms" "$SKEP" stats --json --prometheus
+
+conf 200ms "$host" "$lake"
+"$SKEPD" -c "$dir/conf" 2>"$dir/log" </dev/null &
+daemon=$!
+until_true 100 "$SKEP" status || fail "skepd does not come up"
+
+# ---- one after the other
+run 0 "nothing has changed" "$SKEP" reload
+says "5 of its plugins were not touched" out
+conf 200ms "$host" ", \"fsync\": true$lake"
+run 0 "an option in place, only looked at" "$SKEP" reload --check
+says "sink file: would be applied, options: fsync" out
+says "nothing has changed" out
+run 0 "an option in place" "$SKEP" reload --json
+json "o['ok'] and [(c['change'], c['kind'], c['name']) for c in o['changes']] == [('applied', 'sink', 'file')] and o['unchanged'] == 4"
+conf 300ms "$per_cpu" " }"
+run 0 "interval, restarted, removed" "$SKEP" reload
+says "setting interval: changed, from 200ms to 300ms" out
+says "probe host: restarted, options: per_cpu" out
+says "sink file: applied, options: fsync" out
+says "sink lake: removed" out
+run 0 "the interval" "$SKEP" status --json
+json "o['interval_ns'] == 300000000 and [i['name'] for i in o['instances']] == ['proc', 'sched', 'host', 'file']"
+json "o['reload']['ok'] == 3 and o['reload']['failed'] == 0 and o['reload']['last']['ok'] and o['reload']['last']['by'].startswith('pid ')"
+echo "ok - skep reload: applied in place, restarted, removed; --check only looks"
+
+# ---- wrong ones
+cat >"$dir/conf" <<END
+{ "interval": "100ms", "control": { "socket": "$SKEP_SOCKET" },
+  "probes": [ { "plugin": "proc", "rign": "4MiB" },
+    { "plugin": "nosuch" } ],
+  "sinks": [ { "plugin": "file" } ] }
+END
+run 3 "wrong options" "$SKEP" reload
+"$SKEPD" -t -c "$dir/conf" >/dev/null 2>"$dir/t"
+[ $? -eq 3 ] || fail "skepd -t: not 3"
+[ "$(wc -l <"$dir/t")" -eq 3 ] || fail "skepd -t: not three errors"
+while read -r line; do
+	says "$line" err
+done <"$dir/t"
+says "$dir/conf:2:35: error: probes[0] (proc): unknown option \"rign\": did you mean \"ring\"?" err
+says "everything goes on as it was" err
+run 3 "wrong options --json" "$SKEP" reload --json
+json "not o['ok'] and o['code'] == 'config' and len(o['errors']) == 3 and o['errors'][0]['line'] == 2 and o['errors'][0]['column'] == 35"
+mv "$dir/conf" "$dir/gone"
+run 3 "no file" "$SKEP" reload
+says "$dir/conf: error: cannot read: No such file or directory" err
+mv "$dir/gone" "$dir/conf"
+conf 300ms "$per_cpu" " }"
+sed -i "s,s\.sock,other.sock," "$dir/conf"
+run 3 "another socket" "$SKEP" reload
+says "control.socket cannot change from $SKEP_SOCKET to $dir/other.sock without a restart of skepd" err
+conf 300ms "$per_cpu" " }, { \"plugin\": \"file\", \"name\": \"nowhere\", \"path\": \"$dir/no/such/file\", \"required\": true }"
+run 3 "a required sink that does not start" "$SKEP" reload
+says "sink nowhere does not start" err
+echo '{ "interval": ' >"$dir/conf"
+run 3 "no JSON" "$SKEP" reload
+says "$dir/conf:1" err
+hup
+run 0 "status after a failed SIGHUP" "$SKEP" status
+says "3 taken over, 7 failed" out
+says "by SIGHUP: failed, everything goes on as it was" out
+says "$dir/conf:1" out
+grep -q "skepd: error: $dir/conf:1:" "$dir/log" || fail "the log does not say what is wrong with the file"
+grep -qF "SIGHUP: $dir/conf is not taken over: 1 error; everything goes on as it was" "$dir/log" || fail "the log does not say that SIGHUP failed"
+run 0 "after all that" "$SKEP" status --json
+json "o['interval_ns'] == 300000000 and all(i['state'] == 'running' for i in o['instances']) and len(o['instances']) == 4"
+json "o['reload']['ok'] == 3 and o['reload']['failed'] == 7 and not o['reload']['last']['ok']"
+run 0 "stats --prometheus" "$SKEP" stats --prometheus
+says 'skep_reloads_total{result="failed"} 7' out
+says 'skep_reload_last_ok 0' out
+says 'skep_plugin_up{instance_name="proc",plugin="proc",kind="probe"} 1' out
+run 0 "stats --json" "$SKEP" stats --json
+json "o['fds'] > 10 and o['cost']['rss_bytes'] > 1 << 20 and o['loop']['lag_worst_ns'] > 0"
+json "all(s['seen'] == s['delivered'] + s['filtered'] + sum(s['lost'].values()) + s['pending'] for s in o['streams'])"
+run 0 "stats" "$SKEP" stats
+says "3 taken over, 7 failed" out
+echo "ok - wrong configurations change nothing: exit 3, the errors of skepd -t, log, status, metrics"
+
+# ---- under a storm
+conf 200ms "$host" "$lake"
+run 0 "as before" "$SKEP" reload
+rate=${RATE:-300} n=${RELOADS:-50}
+touch "$dir/go"
+# shellcheck disable=SC2016 # for that shell
+sh -c 'while [ -e "$1/go" ]; do "$2/storm" "$2/tiny" "$3" 1 || exit 1; done' sh "$dir" "$EXACT_BIN" "$rate" >"$dir/truth" &
+storm=$!
+fds() { find "/proc/$daemon/fd" -mindepth 1 | wc -l; }
+rss() { awk '/VmRSS/ { print $2 }' "/proc/$daemon/status"; }
+sleep 1
+: >"$dir/times"
+fds_before=0 rss_before=0
+for i in $(seq 1 "$n"); do
+	want=0
+	case $((i % 7)) in
+	0) conf 200ms "$host" "$lake" ;;
+	1) conf 250ms "$host" "$lake" ;;
+	2) conf 250ms "$host" ", \"fsync\": true$lake" ;;
+	3)
+		echo '{ "probes": [ { "plugin": "prco" } ] }' >"$dir/conf"
+		want=3
+		;;
+	4) conf 200ms "$per_cpu" " }" ;;
+	5) conf 200ms '' " }, { \"plugin\": \"file\", \"name\": \"more\", \"path\": \"$dir/more\" }" ;;
+	6) file=records2 conf 200ms "$host" "$lake" ;;
+	esac
+	if [ $((i % 4)) -eq 0 ]; then
+		hup
+	else
+		run "$want" "reload $i" "$SKEP" reload --json
+		python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["took_ns"] / 1e6)' "$dir/out" >>"$dir/times"
+	fi
+	[ "$i" -ne 14 ] || { fds_before=$(fds) rss_before=$(rss); }
+done
+conf 200ms "$host" "$lake"
+run 0 "the last" "$SKEP" reload
+rm "$dir/go"
+wait $storm || fail "the storm"
+storm=
+sleep 1
+run 0 "status after the storm" "$SKEP" status --json
+json "o['reload']['ok'] + o['reload']['failed'] == $n + 12, o['reload']"
+# The kernel keeps BPF from some frees (README.md of plugins/proc), with reloads or without: those are recorded all the same.
+json "o['lost']['queue'] + o['lost']['spool'] + o['lost']['sink'] == 0 and o['lost']['kernel'] == o['self']['processes_lost'], (o['lost'], o['self'])"
+json "all(s['seen'] == s['delivered'] + s['filtered'] + sum(s['lost'].values()) + s['pending'] for s in o['streams'])"
+if [ "$n" -ge 28 ]; then
+	echo "# after 14 reloads and after all: RSS $rss_before, $(rss) KiB; descriptors $fds_before, $(fds)"
+	[ "$(fds)" -le $((fds_before + 2)) ] || fail "descriptors"
+	# a sanitizer keeps what was freed
+	[ -n "${SKEP_SANITIZE:-}" ] || [ "$(rss)" -le $((rss_before + 8192)) ] || fail "memory"
+fi
+cat >"$dir/count.py" <<'END'
+import json, os, sys
+dir, n = sys.argv[1], int(sys.argv[2])
+started = sum(json.loads(l)["processes"] for l in open(f"{dir}/truth"))
+seen = {}
+for name in "records", "records2":
+    if not os.path.exists(f"{dir}/{name}"):
+        continue
+    for line in open(f"{dir}/{name}"):
+        r = json.loads(line)
+        if r["stream"] == "process.exit" and r["argv"] and r["argv"][0].endswith("/tiny") and r["execed"]:
+            seen[r["upid"], r["image"]] = seen.get((r["upid"], r["image"]), 0) + 1
+twice = [k for k, v in seen.items() if v > 1]
+times = sorted(float(l) for l in open(f"{dir}/times"))
+print(f"# {started} processes, {len(seen)} recorded, {len(twice)} of them twice; {n} reloads, of those by request: "
+      f"median {times[len(times) // 2]:.1f} ms, longest {times[-1]:.1f} ms")
+sys.exit(0 if len(seen) == started and not twice else 1)
+END
+# A process whose final record the kernel kept back is waited for up to 10 s, and then recorded without it.
+until_true 150 python3 "$dir/count.py" "$dir" "$n"
+kill -TERM "$daemon"
+wait "$daemon" || fail "skepd: exit $? after TERM"
+daemon=
+python3 "$dir/count.py" "$dir" "$n" || fail "the storm's processes"
+echo "ok - $n reloads under a storm: every process recorded exactly once"
