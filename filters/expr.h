@@ -111,6 +111,7 @@ struct filter_reason {
 	uint32_t field;
 	enum filter_type type;
 	bool of_parent, of_any;
+	bool negated; /* it stands below a `not`, and is true */
 	enum filter_known known; /* of itself or the parent; KNOWN: value.  of_any: NOBODY, as many were asked */
 	union filter_value value;
 };

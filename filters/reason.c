@@ -38,6 +38,7 @@ bool filter_expr_reason(const struct filter_expr *e, filter_get get, const void 
 	at = deciding(e, e->root, false, get, subject);
 	n = &e->nodes[at - 1];
 	*ret = (struct filter_reason){ .at = n->at, .length = n->length, .field = UINT32_MAX };
+	ret->negated = n->kind == NODE_NOT;
 	if (n->kind == NODE_NOT) {
 		at = deciding(e, n->first, true, get, subject);
 		n = &e->nodes[at - 1];
