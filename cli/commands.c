@@ -55,6 +55,13 @@ const struct skep_command skep_commands[] = {
 		.run = cmd_stats,
 	},
 	{
+		.name = "rules",
+		.usage = "[--json] [--socket PATH]",
+		.summary = "list the running skepd's rules, and what each has decided",
+		.help = cmd_rules_help,
+		.run = cmd_rules,
+	},
+	{
 		.name = "reload",
 		.usage = "[--check] [--json] [--socket PATH]",
 		.summary = "have the running skepd take over its changed configuration",

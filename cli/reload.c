@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/answer.h"
@@ -21,6 +22,20 @@ const char cmd_reload_help[] = "All of it is taken over, or, after any error, no
 			       "\n"
 			       "  --check         only look: what would change, and what is wrong\n" ANSWER_HELP "\n"
 			       "Exits with 3 when the configuration is not taken over; everything goes on as it was.\n";
+
+/* The line that is wrong, and a mark below it. */
+static void shown_print(const char *text, const struct paint *p)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		char *line = strndup(text, len);
+
+		answer_print(p, INK_NONE, line ? line : "");
+		fputc('\n', p->out);
+		free(line);
+		text += len + (text[len] == '\n');
+	}
+}
 
 /* "FILE:3:5: error: TEXT", letter by letter what skepd -t prints. */
 static void entries_print(const json_t *list, const char *severity, enum ink ink, const struct paint *p)
@@ -44,6 +59,7 @@ static void entries_print(const json_t *list, const char *severity, enum ink ink
 		paint(p, ink, "%s: ", severity);
 		answer_print(p, INK_NONE, answer_text(one, "text"));
 		fputc('\n', p->out);
+		shown_print(answer_text(one, "shown"), p);
 	}
 }
 

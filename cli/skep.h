@@ -41,6 +41,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_filter(int argc, char **argv);
 int cmd_loglevel(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
+int cmd_rules(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 /* Help texts live beside their command. */
 extern const char cmd_run_help[];
@@ -54,6 +55,7 @@ extern const char cmd_doctor_help[];
 extern const char cmd_filter_help[];
 extern const char cmd_loglevel_help[];
 extern const char cmd_reload_help[];
+extern const char cmd_rules_help[];
 extern const char cmd_stats_help[];
 
 /*

@@ -198,6 +198,46 @@ static void reloads(const json_t *o, FILE *out)
 		single(out, "skep_reload_last_ok", "gauge", "1 when the last reload was taken over", answer_true(json_object_get(o, "last"), "ok"));
 }
 
+static void rule_hits(const json_t *figures, const char *id, FILE *out)
+{
+	static const struct {
+		const char *key, *by;
+	} by[] = { { "hits_kernel", "kernel" }, { "hits_user", "user" } };
+
+	for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
+		fputs("skep_rule_hits_total", out);
+		label(out, "{", "rule", id);
+		label(out, ",", "by", by[i].by);
+		fputc('}', out);
+		number(out, answer_u64(figures, by[i].key));
+	}
+}
+
+static void rules(const json_t *o, FILE *out)
+{
+	const json_t *list = json_object_get(o, "rules"), *judged = json_object_get(o, "judged"), *one;
+	size_t i;
+
+	if (!json_is_object(o))
+		return;
+	single(out, "skep_rules_generation", "gauge", "Number of the set of rules in use", answer_u64(o, "generation"));
+	single(out, "skep_rules", "gauge", "Rules in use", json_array_size(list));
+	family(out, "skep_rule_hits_total", "counter", "Verdicts by a rule, or by the default (rule \"\")");
+	json_array_foreach(list, i, one)
+		rule_hits(one, answer_text(one, "id"), out);
+	rule_hits(json_object_get(o, "otherwise"), "", out);
+	family(out, "skep_rule_ended_total", "counter", "Processes that a rule excluded and that have ended");
+	json_array_foreach(list, i, one) {
+		fputs("skep_rule_ended_total", out);
+		label(out, "{", "rule", answer_text(one, "id"));
+		fputc('}', out);
+		number(out, answer_u64(one, "ended"));
+	}
+	single_seconds(out, "skep_rules_busy_seconds_total", "counter", "Time spent judging by skepd itself", answer_u64(judged, "busy_ns"));
+	single(out, "skep_rules_asked_total", "counter", "Questions of the kernel to skepd", answer_u64(judged, "asked"));
+	single(out, "skep_rules_answers_failed_total", "counter", "Answers that the kernel could not be given", answer_u64(judged, "answers_failed"));
+}
+
 int stats_prometheus(const json_t *o, FILE *out, const struct report_style *style)
 {
 	static const struct {
@@ -235,6 +275,7 @@ int stats_prometheus(const json_t *o, FILE *out, const struct report_style *styl
 	family(out, "skep_lost_total", "counter", "Records lost, all plugins and sinks, those that were removed included");
 	by_where(json_object_get(o, "lost"), "skep_lost_total", NULL, out);
 	reloads(json_object_get(o, "reload"), out);
+	rules(json_object_get(o, "rules"), out);
 	single(out, "skep_control_clients", "gauge", "Clients of the control socket", answer_u64(clients, "connected"));
 	single(out, "skep_control_served_total", "counter", "Clients served", answer_u64(clients, "served"));
 	single(out, "skep_control_refused_total", "counter", "Clients refused", answer_u64(clients, "refused"));

@@ -53,6 +53,9 @@ static void serve_line(struct control_client *client, const char *line, size_t l
 	case CONTROL_RELOAD:
 		control_reload(client, &request);
 		break;
+	case CONTROL_RULES:
+		control_send(client, control_answer_rules(control));
+		break;
 	case CONTROL_STATS:
 		control_send(client, control_answer_stats(control));
 		break;

@@ -2,7 +2,7 @@
 /*
  * core/control_priv.h - between the control socket's files: control.c (listening, the
  * clients' lives), control_client.c (lines in and out), control_attach.c (details),
- * control_reload.c, control_stats.c, control_answer.c (what the collector tells).
+ * control_reload.c, control_rules.c, control_stats.c, control_answer.c (what the collector tells).
  */
 #ifndef SKEP_CORE_CONTROL_PRIV_H
 #define SKEP_CORE_CONTROL_PRIV_H
@@ -79,6 +79,10 @@ void control_reload(struct control_client *, const struct control_request *);
 
 /* control_stats.c: new reference, NULL when memory runs out. */
 json_t *control_answer_stats(const struct control *);
+
+/* control_rules.c: the same. */
+json_t *control_answer_rules(const struct control *);
+json_t *control_rules(const struct control *); /* JSON's null where there are none */
 
 /* control_answer.c: new references, NULL when memory runs out. */
 json_t *control_error(const char *code, const char *why);

@@ -62,6 +62,7 @@ static const struct {
 	{ "loglevel", CONTROL_LOGLEVEL, loglevel_keys },
 	{ "reload", CONTROL_RELOAD, reload_keys },
 	{ "stats", CONTROL_STATS, no_keys },
+	{ "rules", CONTROL_RULES, no_keys },
 };
 #define N_REQUESTS (sizeof(requests) / sizeof(requests[0]))
 
@@ -256,7 +257,7 @@ static int read_keys(struct control_request *r, const struct key *keys, char *wh
 
 static int read_request(struct control_request *r, char *why)
 {
-	static const char known[] = "status, plugins, details, runs, attach, detach, loglevel, reload, stats";
+	static const char known[] = "status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules";
 	const json_t *value = json_object_get(r->json, "request");
 	const char *name = json_string_value(value), *names[N_REQUESTS + 1] = { NULL }, *near;
 	char quoted[CONFIG_QUOTE_SIZE];

@@ -22,6 +22,7 @@ enum control_what {
 	CONTROL_LOGLEVEL,
 	CONTROL_RELOAD,
 	CONTROL_STATS,
+	CONTROL_RULES,
 };
 
 /* Without for_ns: long enough to see something, short enough to be forgotten without harm. */

@@ -121,6 +121,8 @@ static void on_done(void *arg, int err, struct diag *diag, struct reload_report 
 		const struct diag_entry *e = &diag->entries[i];
 
 		diag_add(&r->now.diag, e->severity, e->file, e->line, e->column, "%s", e->text);
+		if (e->shown)
+			diag_show(&r->now.diag, strdup(e->shown));
 	}
 	r->now.report = *report;
 	*report = (struct reload_report){ 0 };

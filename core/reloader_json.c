@@ -27,8 +27,8 @@ static json_t *entries(const struct diag *diag, enum diag_severity severity)
 		const struct diag_entry *e = &diag->entries[i];
 
 		if (e->severity == severity &&
-		    json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:o}", "file", text(e->file), "line", position(e->line), "column",
-							   position(e->column), "text", text(e->text))) < 0) {
+		    json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:o, s:o}", "file", text(e->file), "line", position(e->line), "column",
+							   position(e->column), "text", text(e->text), "shown", text(e->shown))) < 0) {
 			json_decref(array);
 			return NULL;
 		}

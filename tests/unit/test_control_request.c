@@ -45,6 +45,7 @@ static void simple(void **state)
 		{ "{\"request\":\"details\"}", CONTROL_DETAILS }, { "{\"request\":\"runs\"}", CONTROL_RUNS },
 		{ "{\"request\":\"loglevel\"}", CONTROL_LOGLEVEL },
 		{ "{\"request\":\"stats\"}", CONTROL_STATS },	  { "{\"request\":\"reload\"}", CONTROL_RELOAD },
+		{ "{\"request\":\"rules\"}", CONTROL_RULES },
 	};
 
 	(void)state;
@@ -116,11 +117,11 @@ static void not_a_request(void **state)
 
 	(void)state;
 	assert_refused("[]", "request: expected an object such as { \"request\": \"status\" }, found an array");
-	assert_refused("{}", "\"request\" is missing: one of status, plugins, details, runs, attach, detach, loglevel, reload, stats");
+	assert_refused("{}", "\"request\" is missing: one of status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules");
 	assert_refused("{\"request\":5}", "request: expected a string, found the integer 5");
 	assert_refused("{\"request\":\"stauts\"}", "unknown request \"stauts\": did you mean \"status\"?");
 	assert_refused("{\"request\":\"reboot everything\"}",
-		       "unknown request \"reboot everything\": known are status, plugins, details, runs, attach, detach, loglevel, reload, stats");
+		       "unknown request \"reboot everything\": known are status, plugins, details, runs, attach, detach, loglevel, reload, stats, rules");
 	/* jansson's words differ between versions; ours are around them */
 	assert_int_equal(control_request_parse("status", 6, &r, why), -EINVAL);
 	assert_non_null(strstr(why, "not a JSON object: "));

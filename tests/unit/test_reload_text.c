@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "cli/reload.h"
+#include "cli/rules.h"
 #include "cli/stats.h"
 
 typedef int (*print_fn)(const json_t *, FILE *, const struct report_style *);
@@ -74,7 +75,7 @@ static void reloaded(void **state)
 static void in_status(void **state)
 {
 	json_t *o = parsed("{\"ok\":2,\"failed\":1,\"last\":{\"ok\":false,\"time\":\"2026-11-21T07:39:17.5Z\",\"by\":\"SIGHUP\","
-			   "\"errors\":[{\"file\":\"f\",\"line\":3,\"column\":5,\"text\":\"no such\"},{\"file\":\"f\",\"line\":4,\"column\":null,\"text\":\"two\"}],"
+			   "\"errors\":[{\"file\":\"f\",\"line\":3,\"column\":5,\"text\":\"no such\",\"shown\":\"a = b\\n    ^\"},{\"file\":\"f\",\"line\":4,\"column\":null,\"text\":\"two\"}],"
 			   "\"warnings\":[]}}");
 	char *text = NULL;
 	size_t size;
@@ -89,9 +90,38 @@ static void in_status(void **state)
 	fclose(out);
 	assert_string_equal(text, "reloads    2 taken over, 1 failed; the last at 2026-11-21T07:39:17 by SIGHUP: failed, everything goes on as it was\n"
 				  "f:3:5: error: no such\n"
+				  "a = b\n"
+				  "    ^\n"
 				  "f:4: error: two\n");
 	free(text);
 	json_decref(o);
+}
+
+#define RULES                                                                                                              \
+	"\"generation\":3,\"default\":\"include\",\"kernel\":null,\"rules\":["                                            \
+	"{\"id\":\"no-true\",\"file\":\"/etc/skep/filters.d/10.json\",\"line\":4,\"verdict\":\"exclude\",\"sample\":0,\"inherit\":true,"  \
+	"\"when\":\"comm = 'true'\",\"why\":\"nothing to see\",\"hits_user\":1,\"hits_kernel\":1200,\"last\":\"2026-11-21T07:39:17.5Z\"," \
+	"\"ended\":1201,\"ended_cpu_ns\":5000000000,\"ended_shared\":false,\"in_kernel\":true},"                           \
+	"{\"id\":\"some\",\"file\":null,\"line\":0,\"verdict\":\"sample\",\"sample\":10,\"inherit\":false,\"when\":null,\"why\":null,"   \
+	"\"hits_user\":0,\"hits_kernel\":0,\"last\":null,\"ended\":0,\"ended_cpu_ns\":0,\"ended_shared\":false,\"in_kernel\":false}]," \
+	"\"otherwise\":{\"hits_user\":7,\"hits_kernel\":90,\"last\":\"2026-11-21T07:39:18.5Z\",\"ended\":0,\"in_kernel\":true}," \
+	"\"judged\":{\"user\":8,\"kernel\":1290,\"asked\":2,\"answers\":9,\"answers_failed\":0,\"busy_ns\":16000}"
+
+static void rules(void **state)
+{
+	(void)state;
+	assert_printed(rules_print, "{\"ok\":true," RULES "}",
+		       "generation 3, 2 rules, otherwise include; 1,290 verdicts by the kernel, 8 by skepd (2.00 us each)\n"
+		       "\n"
+		       "rule       where      verdict   by      kernel  user      last          ended  \n"
+		       "no-true    10.json:4  exclude+  kernel   1,200     1  07:39:17  1,201, 5.00 s  nothi...\n"
+		       "some                  1 in 10   skepd        0     0         -              -  always\n"
+		       "otherwise             include               90     7  07:39:18              -  \n");
+	assert_printed(rules_print, "{\"kernel\":\"no privilege\"}",
+		       "generation 0, 0 rules, otherwise ; 0 verdicts by the kernel, 0 by skepd\n"
+		       "decided by skepd only: no privilege\n"
+		       "\n"
+		       "rule  where  verdict  by  kernel  user  last  ended  \n");
 }
 
 static const char stats[] =
@@ -106,7 +136,7 @@ static const char stats[] =
 	"\"streams\":[{\"stream\":\"run\",\"sink\":\"lake\",\"seen\":10,\"delivered\":6,\"filtered\":1,"
 	"\"lost\":{\"kernel\":0,\"queue\":2,\"spool\":0,\"sink\":0},\"pending\":1}],"
 	"\"lost\":{\"kernel\":2,\"queue\":2,\"spool\":0,\"sink\":0},\"self\":{\"records\":50,\"queue_bytes\":4096},"
-	"\"reload\":{\"ok\":2,\"failed\":1,\"last\":{\"ok\":false}},\"clients\":{\"connected\":1,\"served\":3,\"refused\":0,\"dropped\":0}}";
+	"\"reload\":{\"ok\":2,\"failed\":1,\"last\":{\"ok\":false}},\"rules\":{" RULES "},\"clients\":{\"connected\":1,\"served\":3,\"refused\":0,\"dropped\":0}}";
 
 static void as_text(void **state)
 {
@@ -186,6 +216,10 @@ static void for_prometheus(void **state)
 	assert_line(text, "skep_sink_queue_bytes{sink=\"lake\"} 4096");
 	assert_line(text, "skep_reloads_total{result=\"failed\"} 1");
 	assert_line(text, "skep_reload_last_ok 0");
+	assert_line(text, "skep_rules_generation 3");
+	assert_line(text, "skep_rule_hits_total{rule=\"no-true\",by=\"kernel\"} 1200");
+	assert_line(text, "skep_rule_hits_total{rule=\"\",by=\"user\"} 7");
+	assert_line(text, "skep_rule_ended_total{rule=\"no-true\"} 1201");
 	assert_int_equal(text[strlen(text) - 1], '\n');
 	assert_well_formed(text);
 	free(text);
@@ -200,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reloaded),
 		cmocka_unit_test(in_status),
+		cmocka_unit_test(rules),
 		cmocka_unit_test(as_text),
 		cmocka_unit_test(for_prometheus),
 	};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/rules.c - `skep rules`: the rules that a running skepd uses, in their order, and what
+ * has been decided by each.
+ */
+#include "cli/rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/human.h"
+#include "cli/skep.h"
+#include "cli/table.h"
+
+const char cmd_rules_help[] = ANSWER_HELP "\n"
+			      "The first rule that holds decides, once for each program that a process begins. hits are\n"
+			      "verdicts: kernel, in the hook itself; user, by skepd. \"by kernel\": all of the rule can be\n"
+			      "decided there once a value (a program, a user, a cgroup) has been seen. \"+\" behind a verdict:\n"
+			      "descendants get it, too, without being judged. ended is what it\n"
+			      "excluded, and has ended since, with its CPU time. Figures go on over a reload for a rule\n"
+			      "that stays the same. Before a change: skep filter test, skep reload --check.\n";
+
+/* "filters.d/10-site.json:7"; the folder is the reader's own business. */
+static void place_cell(struct table *t, const struct paint *p, const json_t *rule)
+{
+	const char *file = answer_text(rule, "file"), *slash = strrchr(file, '/');
+	char *place = NULL;
+
+	if (asprintf(&place, "%s:%llu", slash ? slash + 1 : file, (unsigned long long)answer_u64(rule, "line")) < 0)
+		place = NULL;
+	answer_cell(t, p, INK_DIM, *file && place ? place : "", "");
+	free(place);
+}
+
+static void verdict_cell(struct table *t, const json_t *rule)
+{
+	const char *verdict = answer_text(rule, "verdict"), *inherit = answer_true(rule, "inherit") ? "+" : "";
+	bool exclude = strcmp(verdict, "exclude") == 0;
+
+	if (strcmp(verdict, "sample") == 0)
+		table_cell(t, INK_CYAN, "1 in %llu%s", (unsigned long long)answer_u64(rule, "sample"), inherit);
+	else
+		table_cell(t, exclude ? INK_YELLOW : INK_GREEN, "%s%s", exclude ? "exclude" : strcmp(verdict, "include") == 0 ? "include" : "?", inherit);
+}
+
+static void figure_cells(struct table *t, const struct paint *p, const json_t *o)
+{
+	char a[HUMAN_SIZE], b[HUMAN_SIZE];
+	const char *last = answer_text(o, "last");
+
+	table_cell(t, INK_NONE, "%s", human_count(answer_u64(o, "hits_kernel"), a));
+	table_cell(t, INK_NONE, "%s", human_count(answer_u64(o, "hits_user"), a));
+	/* "2026-11-21T07:39:17.5Z": its clock */
+	table_cell(t, INK_DIM, "%.8s", strlen(last) > 19 ? last + 11 : "-");
+	if (answer_u64(o, "ended") > 0)
+		table_cell(t, INK_NONE, "%s, %s%s", human_count(answer_u64(o, "ended"), a), human_time(answer_u64(o, "ended_cpu_ns"), paint_units(p), b),
+			   answer_true(o, "ended_shared") ? " *" : "");
+	else
+		table_cell(t, INK_NONE, "-");
+}
+
+static void head(const json_t *o, const struct paint *p)
+{
+	const json_t *judged = json_object_get(o, "judged");
+	uint64_t user = answer_u64(judged, "user"), busy = answer_u64(judged, "busy_ns");
+	char a[HUMAN_SIZE], b[HUMAN_SIZE];
+
+	fprintf(p->out, "generation %llu, %zu rules, otherwise ", (unsigned long long)answer_u64(o, "generation"), json_array_size(json_object_get(o, "rules")));
+	answer_print(p, INK_NONE, answer_text(o, "default"));
+	fprintf(p->out, "; %s verdicts by the kernel, ", human_count(answer_u64(judged, "kernel"), a));
+	fprintf(p->out, "%s by skepd", human_count(user, a));
+	if (user > 0)
+		fprintf(p->out, " (%s each)", human_time(busy / user, paint_units(p), b));
+	fputc('\n', p->out);
+	if (*answer_text(o, "kernel")) {
+		paint(p, INK_YELLOW, "decided by skepd only: ");
+		answer_print(p, INK_NONE, answer_text(o, "kernel"));
+		fputc('\n', p->out);
+	}
+}
+
+int rules_print(const json_t *o, FILE *out, const struct report_style *style)
+{
+	static const struct table_column columns[] = {
+		{ .title = "rule", .left = true }, { .title = "where", .left = true }, { .title = "verdict", .left = true }, { .title = "by", .left = true },
+		{ .title = "kernel" },		   { .title = "user" },		       { .title = "last" },		    { .title = "ended" },
+		{ .title = "", .left = true, .flex = true },
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	const json_t *list = json_object_get(o, "rules"), *one;
+	bool shared = false;
+	struct paint p;
+	size_t i;
+	int rc;
+
+	if (!t)
+		return -ENOMEM;
+	paint_init(&p, out, style);
+	head(o, &p);
+	json_array_foreach(list, i, one) {
+		answer_cell(t, &p, INK_BOLD, answer_text(one, "id"), "?");
+		place_cell(t, &p, one);
+		verdict_cell(t, one);
+		table_cell(t, INK_NONE, answer_true(one, "in_kernel") ? "kernel" : "skepd");
+		figure_cells(t, &p, one);
+		answer_cell(t, &p, INK_DIM, *answer_text(one, "why") ? answer_text(one, "why") : answer_text(one, "when"), "always");
+		shared |= answer_true(one, "ended_shared");
+	}
+	one = json_object_get(o, "otherwise");
+	if (json_is_object(one)) {
+		table_cell(t, INK_BOLD, "otherwise");
+		table_cell(t, INK_NONE, "%s", "");
+		answer_cell(t, &p, INK_NONE, answer_text(o, "default"), "?");
+		table_cell(t, INK_NONE, "%s", "");
+		figure_cells(t, &p, one);
+		table_cell(t, INK_NONE, "%s", "");
+	}
+	fputc('\n', out);
+	rc = table_print(t, &p, 0, 2);
+	table_free(t);
+	if (shared)
+		paint(&p, INK_DIM, "* together with other rules behind the 62nd that excludes\n");
+	if (rc == 0 && (fflush(out) != 0 || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	return rc;
+}
+
+int cmd_rules(int argc, char **argv)
+{
+	struct answer_options options = { 0 };
+	int status = answer_parse("rules", argc, argv, 0, &options);
+
+	return status >= 0 ? status : answer_command("rules", "rules", &options, rules_print);
+}
