@@ -8,6 +8,19 @@
 #include "core/collector_priv.h"
 #include "core/log.h"
 
+/*
+ * It takes the place of another that still runs, and may tell, in its start(), of the end of a
+ * process whose begin is still in the other's ring.
+ */
+static void let_other_tell(struct part *part)
+{
+	struct skep_instance *other = part->after;
+
+	part->after = NULL; /* first: it emits, too */
+	if (other)
+		instance_flush(other);
+}
+
 static void host_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
 {
 	struct collector *c = inst->owner;
@@ -23,6 +36,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 		       desc->n_streams);
 		return;
 	}
+	let_other_tell(part);
 	s = desc->streams[stream];
 	if (who && who->pid == 0)
 		who = NULL;
@@ -99,6 +113,7 @@ static void host_sweep_begin(struct skep_instance *inst, uint64_t time_ns)
 
 	if (!part->lifecycle || !c->track)
 		return;
+	let_other_tell(part);
 	part->sweeping = true;
 	track_sweep_begin(c->track, time_ns, clock_boot_ns());
 }

@@ -25,6 +25,7 @@ struct part {
 	int *streams;            /* by the plugin's number: that in the way out, or -1: does not leave */
 	uint64_t (*lost)[OUT_LOSSES]; /* by the plugin's stream number */
 	uint64_t (*told)[OUT_LOSSES]; /* of that in loss records already */
+	struct skep_instance *after; /* what that one has to tell comes first; NULL: nobody */
 	uint64_t leave_ns;       /* in collector.leaving: stopped then at the latest */
 	uint64_t drained_ns;
 	uint64_t retry_ns;       /* FAILED: when to try again */

@@ -58,6 +58,7 @@ struct proc {
 	uint64_t missing_ns; /* since when sweeps do not see it; 0: they do */
 	struct skep_counters base; /* at the begin of the image */
 	struct skep_counters last; /* newest known */
+	uint64_t exec_faults, exec_rchar_bytes; /* counters at the newest exec that was told; 0: none was */
 	struct proc_sampled *sampled; /* NULL: this image has had no sample */
 	uint64_t rss_bytes;
 	uint64_t rss_peak_bytes;    /* of the image */

@@ -2,9 +2,10 @@
 /*
  * core/reload_switch.c - plugins that change: started, told, exchanged; and the way back.
  *
- * What is new runs beside what it replaces until all of it has proved to work.  Two of a
- * life-cycle probe would tell each exec twice, and some sinks hold a lock: of those the old
- * one stops first, at the very end, and is started again if the new one does not.
+ * What is new runs beside what it replaces until all of it has proved to work: so nothing that
+ * happens meanwhile is missed, and what two life-cycle probes tell twice is taken once
+ * (core/track_event.c).  Where the two cannot run side by side, as with a lock, the old one
+ * stops first, at the very end, and is started again if the new one does not.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,16 +45,11 @@ static bool because_of_old(int err)
 	return err == -EBUSY || err == -EADDRINUSE || err == -EAGAIN;
 }
 
-static int start(struct collector *c, struct reload *r, struct change *change)
+static int start_opened(struct collector *c, struct reload *r, struct change *change)
 {
 	struct part *part = part_of(change->next);
-	int err = instance_open(change->next);
+	int err;
 
-	if (err < 0)
-		return not_started(c, r, change, "open", err);
-	change->in_turn = replaces(change) && part->lifecycle;
-	if (change->in_turn || r->check)
-		return 0;
 	if (part->facet) /* of what happened until now it has nothing to tell */
 		part->drained_ns = clock_boot_ns();
 	err = instance_start(change->next);
@@ -63,6 +59,16 @@ static int start(struct collector *c, struct reload *r, struct change *change)
 	}
 	change->started = err == 0;
 	return err < 0 ? not_started(c, r, change, "start", err) : 0;
+}
+
+static int start(struct collector *c, struct reload *r, struct change *change)
+{
+	int err = instance_open(change->next);
+
+	if (err < 0)
+		return not_started(c, r, change, "open", err);
+	change->last = replaces(change) && part_of(change->next)->lifecycle;
+	return r->check || change->last ? 0 : start_opened(c, r, change);
 }
 
 /* Facets that are new make the process records longer. */
@@ -276,6 +282,34 @@ static bool to_exchange(const struct change *change)
 	return true;
 }
 
+/*
+ * Life-cycle probes: what the old one still has is told before the new one tells anything, and the old
+ * one ends before the loop turns again.  So a process's records come in their order.
+ */
+static int start_last(struct collector *c, struct reload *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct change *change = &r->changes[i];
+		int err;
+
+		if (!change->last || change->started || change->what != CHANGE_RESTART)
+			continue;
+		if (!change->in_turn) {
+			part_of(change->next)->after = change->old;
+			err = start_opened(c, r, change);
+			part_of(change->next)->after = NULL;
+			if (err < 0)
+				return err;
+		}
+		if (change->in_turn) {
+			err = exchange(c, r, change);
+			if (err <= 0)
+				return err;
+		}
+	}
+	return 1;
+}
+
 int reload_switch(struct collector *c, struct reload *r)
 {
 	/* One after the other: each may have to wait. */
@@ -294,7 +328,7 @@ int reload_switch(struct collector *c, struct reload *r)
 		if (err <= 0)
 			return err;
 	}
-	return 1;
+	return start_last(c, r);
 }
 
 /* ---- and back ---------------------------------------------------------------------------- */

@@ -152,6 +152,19 @@ static void image_replaced(struct track *t, struct proc *p, const struct skep_co
 		track_image_out(t, p, "replaced", cut, time_ns, false);
 }
 
+/*
+ * While a life-cycle probe is exchanged for another, both tell what happens.  Everything else about
+ * a process can be told twice without harm, an exec begins an image.  Each exec has read its
+ * program's first bytes and has faulted in its arguments, so one that has not done more
+ * of either than the newest that is known is that one, or an older one.
+ */
+static bool told_already(const struct proc *p, const struct skep_process_exec *rec)
+{
+	if (p->exec_faults == 0 && p->exec_rchar_bytes == 0)
+		return false;
+	return rec->counters.minor_faults <= p->exec_faults && rec->counters.rchar_bytes <= p->exec_rchar_bytes;
+}
+
 static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_exec *rec)
 {
 	struct skep_counters cut;
@@ -164,6 +177,12 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 		t->stats.late++;
 		return;
 	}
+	if (told_already(p, rec)) {
+		t->stats.late++;
+		return;
+	}
+	p->exec_faults = rec->counters.minor_faults;
+	p->exec_rchar_bytes = rec->counters.rchar_bytes;
 	if ((p->flags & PROC_EXCLUDED) && (p->flags & PROC_SETTLED))
 		return; /* it was in the ring already when user space excluded it */
 	if (!(p->flags & PROC_CONFIRMED)) {

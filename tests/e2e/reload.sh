@@ -61,11 +61,11 @@ until_true() {
 		sleep 0.1
 	done
 }
-# conf INTERVAL PROBES SINKS: the whole file, at once. SINKS begins with what else the first sink has.
+# conf INTERVAL PROBES SINKS: the whole file, at once. SINKS begins with what else the first sink has; ring: what else proc has.
 conf() {
 	cat >"$dir/conf.new" <<END
 { "interval": "$1", "control": { "socket": "$SKEP_SOCKET" },
-  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "sched" }$2 ],
+  "probes": [ { "plugin": "proc", "required": true${ring:-} }, { "plugin": "sched" }$2 ],
   "sinks": [ { "plugin": "file", "path": "$dir/${file:-records}"$3 ] }
 END
 	mv "$dir/conf.new" "$dir/conf"
@@ -185,7 +185,7 @@ for i in $(seq 1 "$n"); do
 	want=0
 	case $((i % 7)) in
 	0) conf 200ms "$host" "$lake" ;;
-	1) conf 250ms "$host" "$lake" ;;
+	1) ring=', "ring": "8MiB"' conf 250ms "$host" "$lake" ;;
 	2) conf 250ms "$host" ", \"fsync\": true$lake" ;;
 	3)
 		echo '{ "probes": [ { "plugin": "prco" } ] }' >"$dir/conf"

@@ -52,6 +52,42 @@ static struct run *begin_run(const char *id, pid_t root)
 	return run;
 }
 
+static void exec_read(uint64_t t, const char *exe, uint64_t faults, uint64_t rchar)
+{
+	struct skep_process_exec rec = {
+		.counters = { .cpu_ns = faults * 10, .minor_faults = faults, .rchar_bytes = rchar },
+		.exe = { exe, (uint32_t)strlen(exe), (uint32_t)strlen(exe) },
+		.argv = { exe, (uint32_t)strlen(exe) + 1, (uint32_t)strlen(exe) + 1 },
+	};
+
+	tell(&f, SKEP_ROLE_PROC_EXEC, t, 10, T0 + 1, &rec);
+}
+
+/* One is exchanged for another: what both have seen is taken once, also where one is far behind the other. */
+static void two_probes_tell_all_twice(void **state)
+{
+	(void)state;
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	exec_read(T0 + 2, "/opt/first", 30, 400);
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	exec_read(T0 + 2, "/opt/first", 30, 400);
+	exec_read(T0 + 20, "/opt/second", 61, 800); /* within the same millisecond, but another */
+	exec_read(T0 + 3, "/opt/first", 30, 400);
+	exec_read(T0 + 21, "/opt/second", 61, 800);
+	tell_exit(&f, T0 + 30, 10, T0 + 1, 0);
+	tell_exit(&f, T0 + 30, 10, T0 + 1, 0);
+	tell_final(&f, T0 + 31, 10, T0 + 1, 0, 1000, 9 * MIB);
+	tell_final(&f, T0 + 31, 10, T0 + 1, 0, 1000, 9 * MIB);
+	exec_read(T0 + 20, "/opt/second", 61, 800);
+	assert_int_equal(proctab_count(f.track->table), 0);
+	assert_string_equal(fixture_image(&f, 10, 0)->state, "replaced");
+	assert_int_equal(f.n_processes, 3);
+	assert_string_equal(fixture_image(&f, 10, 1)->exe, "/opt/first");
+	assert_string_equal(fixture_image(&f, 10, 2)->exe, "/opt/second");
+	assert_string_equal(fixture_image(&f, 10, 2)->state, "exited");
+	assert_int_equal(f.track->stats.late, 6);
+}
+
 static void fork_exec_exit_final(void **state)
 {
 	const struct seen_process *p;
@@ -702,6 +738,7 @@ int main(void)
 #define RUNS(test) cmocka_unit_test_setup_teardown(test, open_runs, close_it)
 	const struct CMUnitTest tests[] = {
 		HOST(fork_exec_exit_final),
+		HOST(two_probes_tell_all_twice),
 		HOST(fork_shares_its_parents_program),
 		HOST(core_and_threads),
 		HOST(lost_records),
