@@ -153,7 +153,7 @@ static void print_head(const struct paint *p, const struct person *one)
 		fputc('\n', p->out);
 		free(text);
 	}
-	fputs("parents ", p->out);
+	fputs(one->parent ? "parents " : "parents none that is known", p->out);
 	for (const struct person *above = one->parent; above; above = above->parent) {
 		print_line(p, person_word(above, JUDGE_TOOL), 40);
 		fprintf(p->out, " %u%s", above->pid, above->parent ? ", " : "");

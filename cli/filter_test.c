@@ -66,6 +66,12 @@ static const char *said(const struct person *p)
 	return p->decision.include ? "included" : "excluded";
 }
 
+/* A record is of one image: what one exec began. */
+static const char *noun(const struct filter_options *o)
+{
+	return o->recorded ? "images" : "processes";
+}
+
 struct sums {
 	size_t included, excluded, sampled;
 };
@@ -174,10 +180,10 @@ static int row(struct table *t, const struct paint *p, const struct people *peop
 
 static int print_rules(const struct filter_options *o, const struct ruleset *set, const struct people *people, const struct paint *p)
 {
-	static const struct table_column columns[] = {
+	const struct table_column columns[] = {
 		{ .title = "rule", .left = true },
 		{ .title = "verdict", .left = true },
-		{ .title = "processes" },
+		{ .title = noun(o) },
 		{ .title = "tools", .left = true, .flex = true },
 	};
 	const struct sums sums = sums_of(people);
@@ -185,7 +191,7 @@ static int print_rules(const struct filter_options *o, const struct ruleset *set
 	size_t idle = 0;
 	int rc = t ? 0 : -ENOMEM;
 
-	fprintf(p->out, "%zu processes: %zu included, %zu excluded", people->n, sums.included, sums.excluded);
+	fprintf(p->out, "%zu %s: %zu included, %zu excluded", people->n, noun(o), sums.included, sums.excluded);
 	if (sums.sampled)
 		fprintf(p->out, ", %zu of which some are, by a sample", sums.sampled);
 	fputs("\n\n", p->out);
@@ -293,7 +299,7 @@ int filter_test(const struct filter_options *o, const struct ruleset *set, struc
 	if (o->json) {
 		rc = write_json(o, set, people);
 	} else if (o->expression) {
-		printf("true of %zu of %zu processes\n", sums_of(people).included, people->n);
+		printf("true of %zu of %zu %s\n", sums_of(people).included, people->n, noun(o));
 		rc = sums_of(people).included ? print_people(people, true, &p) : 0;
 	} else {
 		rc = print_rules(o, set, people, &p);
