@@ -324,7 +324,7 @@ static bool is_lifecycle(uint32_t role)
 	return (role >= SKEP_ROLE_PROC_FORK && role <= SKEP_ROLE_PROC_OOM) || role == SKEP_ROLE_PROC_EXCLUDED;
 }
 
-static int part_new(struct skep_instance *inst)
+static int part_new(struct collector *c, struct skep_instance *inst)
 {
 	const struct skep_plugin *desc = inst->plugin->desc;
 	struct part *part = calloc(1, sizeof(*part));
@@ -333,6 +333,7 @@ static int part_new(struct skep_instance *inst)
 		return -ENOMEM;
 	inst->extra = part;
 	part->inst = inst;
+	part->serial = ++c->parts;
 	part->probe = desc->kind == SKEP_KIND_PROBE;
 	part->streams = calloc(desc->n_streams + 1u, sizeof(*part->streams));
 	part->lost = calloc(desc->n_streams + 1u, sizeof(*part->lost));
@@ -382,7 +383,7 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 	err = instance_new(c->loop, plugin, config, entry, &proto, &collector_ops, c, diag, &inst);
 	if (err < 0)
 		return err;
-	err = part_new(inst);
+	err = part_new(c, inst);
 	if (err < 0) {
 		collector_instance_free(inst);
 		diag_add(diag, DIAG_ERROR, config->file, entry->line, 0, "%s: out of memory", entry->name);

@@ -54,7 +54,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 		track_facet(c->track, s, who, rec, now_ns);
 		break;
 	case SKEP_ROLE_LEDGER:
-		collector_ledger_post(c, rec);
+		collector_ledger_post(c, inst, rec);
 		break;
 	case SKEP_ROLE_CGROUP:
 		memcpy(&cgroup_id, rec, sizeof(cgroup_id));

@@ -66,13 +66,17 @@ static bool is(const struct skep_str *s, const char *word)
 	return s->len == strlen(word) && memcmp(s->ptr, word, s->len) == 0;
 }
 
-void collector_ledger_post(struct collector *c, const struct skep_ledger_post *post)
+void collector_ledger_post(struct collector *c, const struct skep_instance *inst, const struct skep_ledger_post *said)
 {
-	if (!is(&post->account, "cpu") || !is(&post->item, "excluded")) {
-		ledger_post(c->ledger, post);
+	struct skep_ledger_post post = *said;
+
+	/* The sums of a probe that a reload has restarted begin from 0; the books go on. */
+	post.amount = ledger_level(c->ledger, ((const struct part *)inst->extra)->serial, said);
+	if (!is(&post.account, "cpu") || !is(&post.item, "excluded")) {
+		ledger_post(c->ledger, &post);
 		return;
 	}
-	c->excluded_ns = post->amount;
+	c->excluded_ns = post.amount;
 	c->excluded_known = true;
 	post_excluded(c);
 }

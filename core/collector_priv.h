@@ -20,6 +20,7 @@
 struct part {
 	struct skep_instance *inst;
 	struct out_sink *sink;   /* sinks */
+	uint64_t serial;         /* larger for those made later; from 1 */
 	bool probe, facet, lifecycle;
 	bool sweeping;
 	int *streams;            /* by the plugin's number: that in the way out, or -1: does not leave */
@@ -82,6 +83,7 @@ struct collector {
 	uint64_t told_missing; /* of the final records that never came */
 	/* Of instances that were removed: losses that are not in the way out's books, from the kernel, of final records. */
 	uint64_t gone_lost[OUT_LOSSES], gone_kernel, gone_finals;
+	uint64_t parts;                /* that were made */
 	struct reload *reload;         /* under way; NULL: none */
 	struct skep_instance *leaving; /* removed, or replaced: until they have drained and stopped */
 	uint64_t ticked_ns, lag_ns, lag_worst_ns; /* how much later than due the last tick came, and the latest one */
@@ -130,7 +132,7 @@ int collector_submit(void *inst, const struct skep_batch *);
 
 /* collector_ledger.c */
 void collector_ledger_cut(struct collector *);                    /* at each sample: the interval's lines out */
-void collector_ledger_post(struct collector *, const struct skep_ledger_post *); /* a probe's */
+void collector_ledger_post(struct collector *, const struct skep_instance *, const struct skep_ledger_post *); /* a probe's */
 void collector_run_ledger_out(struct collector *, const struct run *); /* from its first cut to the last one */
 
 /* collector_out.c */

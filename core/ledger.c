@@ -13,6 +13,8 @@ struct item {
 	enum ledger_kind kind;
 	int64_t level;
 	int64_t first; /* at its first post: where it began, for marks that are older */
+	uint64_t by;        /* who posts it (ledger_level); 0: not known */
+	int64_t said, base; /* what that one said last, and what others had made of it before */
 };
 
 struct account {
@@ -104,6 +106,28 @@ int ledger_post(struct ledger *l, const struct skep_ledger_post *post)
 	item->kind = post->flags & SKEP_LEDGER_REFERENCE ? LEDGER_REFERENCE : post->flags & SKEP_LEDGER_MEMO ? LEDGER_MEMO : LEDGER_PART;
 	item->level = post->amount;
 	return 0;
+}
+
+int64_t ledger_level(struct ledger *l, uint64_t by, const struct skep_ledger_post *post)
+{
+	for (uint32_t i = 0; i < l->now.n; i++) {
+		struct account *a = &l->now.a[i];
+
+		for (uint32_t k = 0; same(a->name, &post->account) && k < a->n; k++) {
+			struct item *item = &a->items[k];
+
+			if (!same(item->name, &post->item))
+				continue;
+			if (by < item->by)
+				return item->base + item->said;
+			if (item->by && item->by != by && post->amount < item->said)
+				item->base += item->said;
+			item->by = by;
+			item->said = post->amount;
+			return item->base + post->amount;
+		}
+	}
+	return post->amount;
 }
 
 uint64_t ledger_refused(const struct ledger *l)

@@ -24,6 +24,12 @@ struct ledger *ledger_free(struct ledger *);
 /* -EINVAL: no name, or one that is too long; -ENOSPC: more accounts or items than there is room for. Both are counted. */
 int ledger_post(struct ledger *, const struct skep_ledger_post *);
 uint64_t ledger_refused(const struct ledger *);
+/*
+ * The level to be posted, where whoever posts an item may change: one who begins from 0 where another
+ * stood higher goes on from there; one who reads the same source goes on as it is.  by: a number,
+ * larger for who came later; who came before has no say any more.
+ */
+int64_t ledger_level(struct ledger *, uint64_t by, const struct skep_ledger_post *);
 
 /* All levels as they are; NULL: no memory. */
 struct ledger_mark *ledger_mark(const struct ledger *, uint64_t time_ns);

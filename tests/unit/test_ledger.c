@@ -40,6 +40,31 @@ static const char *between(const struct ledger_mark *a, const struct ledger_mark
 	return lines;
 }
 
+/* A probe is restarted: one that counts from its start, and one that reads what somebody else counts. */
+static void another_posts(void **state)
+{
+	struct skep_ledger_post p = { .account = { "cpu", 3, 0 }, .item = { "kernel", 6, 0 } };
+	struct ledger *l = ledger_new();
+	static const struct {
+		uint64_t by;
+		int64_t said, level;
+	} posts[] = { { 1, 100, 100 }, { 1, 150, 150 }, { 2, 5, 155 }, { 1, 160, 155 }, { 2, 30, 180 }, { 2, 20, 170 }, { 4, 25, 175 }, { 7, 10, 185 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(posts) / sizeof(posts[0]); i++) {
+		p.amount = posts[i].said;
+		p.amount = ledger_level(l, posts[i].by, &p);
+		/* the item is made by its first post, from when on it is known who posts it */
+		assert_int_equal(p.amount, posts[i].level);
+		assert_int_equal(ledger_post(l, &p), 0);
+		if (i == 0) {
+			p.amount = posts[i].said;
+			assert_int_equal(ledger_level(l, posts[i].by, &p), posts[i].level);
+		}
+	}
+	ledger_free(l);
+}
+
 static void differences(void **state)
 {
 	struct ledger *l = ledger_new();
@@ -123,6 +148,7 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(another_posts),
 		cmocka_unit_test(differences),
 		cmocka_unit_test(late_reference),
 		cmocka_unit_test(refused),
