@@ -97,7 +97,10 @@ void collector_facets_drained(struct collector *c)
 static void host_drained(struct skep_instance *inst, uint64_t time_ns)
 {
 	struct part *part = inst->extra;
+	struct collector *c = inst->owner;
 
+	if (part->lifecycle && c->track)
+		track_verdicts_out(c->track);
 	if (time_ns <= part->drained_ns)
 		return;
 	part->drained_ns = time_ns;

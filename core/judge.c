@@ -59,7 +59,9 @@ struct judge_fds judge_fds(const struct judge *j)
 
 const char *judge_kernel(const struct judge *j)
 {
-	return j->shared ? NULL : j->why ? j->why : "no memory to say why";
+	if (j->shared)
+		return j->env.kernel ? NULL : "switched off by filters.kernel";
+	return j->why ? j->why : "no memory to say why";
 }
 
 struct ruleset *judge_rules(const struct judge *j)
@@ -224,16 +226,27 @@ void judge_process(struct judge *j, const struct judge_case *c, struct judge_ver
 
 void judge_write(struct judge *j, uint32_t pid, uint8_t byte)
 {
+	verdict_set(j->env.verdict, (pid_t)pid, byte);
+}
+
+void judge_keep(struct judge *j, uint32_t pid)
+{
+	struct verdict *v = j->env.verdict;
+	uint8_t byte;
+
+	if (!v->bytes || pid >= v->pids)
+		return;
+	byte = __atomic_load_n(&v->bytes[pid], __ATOMIC_RELAXED);
+	if (byte < SKEP_VERDICT_EXCLUDED)
+		__atomic_compare_exchange_n(&v->bytes[pid], &byte, byte | SKEP_VERDICT_KEEP, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void judge_unwrite(struct judge *j, uint32_t pid, uint8_t byte)
+{
 	struct verdict *v = j->env.verdict;
 
-	if (!v->bytes || pid == 0 || pid >= v->pids)
-		return;
-	if (byte < SKEP_VERDICT_EXCLUDED) {
-		uint8_t now = __atomic_load_n(&v->bytes[pid], __ATOMIC_RELAXED);
-
-		byte |= now < SKEP_VERDICT_EXCLUDED ? now & SKEP_VERDICT_GROUPS : 0;
-	}
-	verdict_set(v, (pid_t)pid, byte);
+	if (v->bytes && pid < v->pids)
+		__atomic_compare_exchange_n(&v->bytes[pid], &byte, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 bool judge_excludes(const struct judge *j, uint32_t pid)
@@ -272,7 +285,7 @@ void judge_counts(struct judge *j, void (*cb)(void *arg, const struct judge_coun
 			.gone = t->gone,
 			.gone_ns = t->gone_ns,
 			.shared = t->shared,
-			.in_kernel = j->shared && t->exact,
+			.in_kernel = j->shared && j->env.kernel && t->exact,
 		};
 
 		cb(arg, &count);

@@ -74,8 +74,12 @@ struct judge_verdict {
 
 /* Counts it, answers the kernel; writes no byte. Without rules everything is included. */
 void judge_process(struct judge *, const struct judge_case *, struct judge_verdict *ret);
-/* The byte of a process whose verdict is known; keeps its group. */
+/* The byte of a process that is excluded. */
 void judge_write(struct judge *, uint32_t pid, uint8_t byte);
+/* It is collected, and so are its descendants; where the kernel has excluded it meanwhile, that stays. */
+void judge_keep(struct judge *, uint32_t pid);
+/* Takes judge_write(byte) back, unless the kernel has judged it since. */
+void judge_unwrite(struct judge *, uint32_t pid, uint8_t byte);
 /* What its byte says now. */
 bool judge_excludes(const struct judge *, uint32_t pid);
 /* Do descendants of one with that byte, of that generation, get its verdict without being judged? */

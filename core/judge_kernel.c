@@ -59,8 +59,8 @@ void judge_kernel_open(struct judge *j)
 	void *shared;
 
 	j->rules_fd = j->programs_fd = j->values_fd = -1;
-	if (!j->env.kernel || !j->env.verdict->bytes) {
-		j->why = strdup(j->env.kernel ? "there is no verdict map" : "switched off by filters.kernel");
+	if (!j->env.verdict->bytes) {
+		j->why = strdup("there is no verdict map");
 		return;
 	}
 	j->rules_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "skep_rules", sizeof(uint32_t), sizeof(struct skep_rules), 1, &opts);
@@ -136,9 +136,11 @@ void judge_kernel_use(struct judge *j)
 	memset((char *)set + sizeof(set->generation), 0, sizeof(*set) - sizeof(set->generation));
 	memset(j->seen_hits, 0, sizeof(j->seen_hits));
 	n = pushdown_clauses(j->plan, &clauses);
-	for (size_t i = 0; i < n; i++)
+	if (!j->env.kernel) /* one clause that always holds, and that is asked about */
+		set->clauses = set->ask = 1;
+	for (size_t i = 0; i < n && j->env.kernel; i++)
 		fill_clause(j, set, (unsigned)i, &clauses[i]);
-	for (unsigned d = 0; d < SKEP_RULES_DIMENSIONS; d++) {
+	for (unsigned d = 0; d < SKEP_RULES_DIMENSIONS && j->env.kernel; d++) {
 		set->of[d] = pushdown_of(j->plan, d);
 		set->dimensions |= set->of[d] ? 1u << d : 0;
 	}

@@ -67,6 +67,7 @@ struct track *track_free(struct track *t)
 		run_free(&t->runs, t->runs.first);
 	intern_free(t->intern);
 	free(t->chain);
+	free(t->due);
 	free(t->record);
 	free(t->sample);
 	free(t);

@@ -61,6 +61,8 @@ struct track {
 	int64_t rejudged_ns;     /* CPU that is in the kernel's sum of excluded processes, and in records as well: the ledger's part */
 	int64_t rejudged_back_ns; /* of it what the next sweep takes back */
 	uint64_t rejudge_ns;     /* when the rules last changed; 0: never */
+	struct skep_upid *due;   /* processes whose verdicts are to be written when the ring is empty */
+	size_t n_due, room_due;
 	void *record;            /* process_size bytes, where out records are put together */
 	void *sample;            /* sample_size bytes, the same */
 	struct proc *held_first, *held_last;
@@ -124,6 +126,8 @@ size_t track_run_pending(const struct track *, const struct run *, bool zombies_
 void track_run_close(struct track *, struct run *, uint64_t now_ns);
 /* The first complete sweep is over: what was carried and is not there has ended meanwhile. */
 void track_carry_settle(struct track *, uint64_t now_ns);
+/* A life-cycle probe has told all that it had: verdicts are written now. */
+void track_verdicts_out(struct track *);
 /*
  * The rules have changed: all that is known is judged anew, at once; what was excluded until now comes
  * with the next sweep, which the caller asks for.

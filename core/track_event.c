@@ -220,6 +220,7 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 			track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 			track_exclude(t, p, &cut, time_ns);
 		}
+		track_verdict_due(t, p);
 		return;
 	}
 	after = p->program;
@@ -417,6 +418,7 @@ static bool judge_found(struct track *t, struct proc *p, const struct skep_proce
 		track_labels(t, p, rule);
 		return true;
 	}
+	judge_write(t->env.judge, p->upid.pid, p->verdict);
 	t->stats.excluded++;
 	/*
 	 * The kernel's sum will have all of its life.  In the first sweep that is new; later it had it before

@@ -48,13 +48,51 @@ bool track_judge(struct track *t, struct proc *p, const struct judge_case *c, co
 	judge_process(t->env.judge, c, &v);
 	if (!judge_rules(t->env.judge))
 		return true;
-	p->verdict = v.byte;
 	p->flags = v.settled ? p->flags | PROC_SETTLED : p->flags & ~PROC_SETTLED;
-	*ret_rule = v.include ? v.rule : NULL;
-	/* What the kernel has decided stands in the map already. */
-	if (!c->decided)
-		judge_write(t->env.judge, p->upid.pid, v.byte);
+	if (v.include) {
+		*ret_rule = v.rule;
+		if (p->flags & PROC_WRITTEN)
+			judge_unwrite(t->env.judge, p->upid.pid, p->verdict);
+		p->flags &= ~PROC_WRITTEN;
+		if (v.settled)
+			judge_keep(t->env.judge, p->upid.pid);
+	} else {
+		p->verdict = v.byte;
+	}
 	return v.include;
+}
+
+/*
+ * Not at once: what follows in the ring may be another exec of the same process, whose verdict stands
+ * in the map already.  Were it overwritten, its end would not be told if it came in that moment.
+ */
+void track_verdict_due(struct track *t, struct proc *p)
+{
+	if (t->n_due == t->room_due) {
+		size_t room = t->room_due ? 2 * t->room_due : 256;
+		struct skep_upid *due = realloc(t->due, room * sizeof(*due));
+
+		if (!due) {
+			t->stats.no_memory++; /* it is told until a sweep finds it, and judges it again */
+			return;
+		}
+		t->due = due;
+		t->room_due = room;
+	}
+	t->due[t->n_due++] = p->upid;
+}
+
+void track_verdicts_out(struct track *t)
+{
+	for (size_t i = 0; i < t->n_due; i++) {
+		struct proc *p = proctab_find(t->table, &t->due[i]);
+
+		if (!p || !(p->flags & PROC_EXCLUDED) || (p->flags & (PROC_EXITED | PROC_FINAL)))
+			continue;
+		judge_write(t->env.judge, p->upid.pid, p->verdict);
+		p->flags |= PROC_WRITTEN;
+	}
+	t->n_due = 0;
 }
 
 void track_exclude(struct track *t, struct proc *p, const struct skep_counters *end, uint64_t time_ns)
@@ -109,8 +147,9 @@ void track_judge_fork(struct track *t, struct proc *p, const struct proc *parent
 		/* The kernel was told of the parent's verdict only after this fork. */
 		p->verdict = parent->verdict;
 		p->flags |= parent->flags & PROC_SETTLED;
-		judge_write(t->env.judge, p->upid.pid, p->verdict);
 		track_exclude(t, p, &p->last, p->event_ns);
+		if (p->flags & PROC_SETTLED)
+			track_verdict_due(t, p);
 		return;
 	}
 	if (parent->flags & PROC_SETTLED)
@@ -142,9 +181,10 @@ void track_rejudge(struct track *t, uint64_t now_ns)
 		/* A run is known by its root: that stays in until the run is over. */
 		if (track_judge(t, p, &c, &rule))
 			track_labels(t, p, rule);
-		else if (p->flags & PROC_ROOT)
-			judge_write(t->env.judge, p->upid.pid, 0);
-		else
+		else if (!(p->flags & PROC_ROOT)) {
 			track_exclude(t, p, &p->last, now_ns);
+			track_verdict_due(t, p);
+		}
 	}
+	track_verdicts_out(t);
 }

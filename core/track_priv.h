@@ -51,6 +51,8 @@ void track_labels(struct track *, struct proc *, const struct rule *); /* those 
 void track_judge_case(const struct proc *, uint64_t now_ns, struct judge_case *ret); /* as it is known now */
 /* Its rule's verdict: excluded from here on, having used `end`; its image is told if one was before. */
 void track_exclude(struct track *, struct proc *, const struct skep_counters *end, uint64_t time_ns);
+/* Its verdict will be written to the map, unless it has execed since. */
+void track_verdict_due(struct track *, struct proc *);
 /* An excluded one is collected again, from these counters on. */
 void track_include(struct track *, struct proc *, const struct skep_counters *begin);
 /* A new process gets its parent's verdict. */

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/rules.py WORK - what rules.sh says.
+import collections
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+work = sys.argv[1]
+skepd = os.environ.get("SKEPD", "skepd")
+skep = os.environ.get("SKEP", "skep")
+tiny = os.path.join(os.environ["EXACT_BIN"], "tiny")
+storm_seconds = float(os.environ.get("STORM_SECONDS", "12"))
+failures = 0
+daemons = []
+
+
+def check(what, good, why=""):
+    global failures
+    if good:
+        print("ok -", what)
+    else:
+        failures += 1
+        print("FAIL -", what, why)
+
+
+def program(path, of=tiny):
+    full = os.path.join(work, "bin", path)
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    shutil.copy2(of, full)
+    return full
+
+
+class Daemon:
+    def __init__(self, name, rules, kernel=True, interval="500ms"):
+        self.out = os.path.join(work, name + ".jsonl")
+        self.dir = os.path.join(work, name + ".d")
+        self.err = os.path.join(work, name + ".err")
+        os.makedirs(self.dir, exist_ok=True)
+        self.write(rules)
+        self.conf = os.path.join(work, name + ".conf")
+        json.dump({"interval": interval, "control": {"socket": self.conf + ".sock"},
+                   "probes": [{"plugin": "proc"}, {"plugin": "host"}],
+                   "sinks": [{"plugin": "file", "path": self.out}],
+                   "filters": {"dirs": [self.dir], "kernel": kernel}}, open(self.conf, "w"))
+        self.process = subprocess.Popen([skepd, "-c", self.conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "w"))
+        daemons.append(self.process)
+        self.wait_for(" collects: ")
+        time.sleep(1.2)  # the first sweep, and one more
+
+    def wait_for(self, text, count=1, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if open(self.err).read().count(text) >= count:
+                return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        sys.exit("FAIL - skepd does not say '%s':\n%s" % (text, open(self.err).read()))
+
+    def write(self, rules, raw=None):
+        path = os.path.join(self.dir, "10.json")
+        with open(path + ".new", "w") as f:
+            f.write(raw if raw is not None else json.dumps({"rules": rules}))
+        os.rename(path + ".new", path)
+
+    def ask(self, *request):
+        return subprocess.run([skep, *request, "--socket", self.conf + ".sock"], capture_output=True, text=True, timeout=30)
+
+    def reload(self, status=0):
+        """By the socket, which answers when it is done."""
+        answer = self.ask("reload")
+        if answer.returncode != status:
+            sys.exit("FAIL - skep reload: status %d, not %d\n%s%s" % (answer.returncode, status, answer.stdout, answer.stderr))
+        return answer.stdout + answer.stderr
+
+    def rules(self):
+        return json.loads(self.ask("rules", "--json").stdout)
+
+    def stop(self):
+        time.sleep(0.6)
+        self.process.terminate()
+        if self.process.wait(30) != 0:
+            sys.exit("FAIL - skepd: status %d\n%s" % (self.process.returncode, open(self.err).read()))
+        return [json.loads(line) for line in open(self.out)]
+
+
+def ended(records):
+    return [r for r in records if r["stream"] == "process.exit"]
+
+
+def ours(records):
+    """What was started here: by name and arguments."""
+    found = collections.Counter()
+    for r in ended(records):
+        if r["execed"] and (r["exe"] or "").startswith(work):
+            found[(os.path.basename(r["exe"]), " ".join(r["argv"][1:]), ",".join(r["labels"] or []))] += 1
+    return found
+
+
+def cgroup_make():
+    """A cgroup of the hierarchy that ids are from: the memory controller's on v1."""
+    for line in open("/proc/self/mountinfo"):
+        fields = line.split(" - ")
+        mount, kind, options = fields[0].split()[4], fields[1].split()[0], fields[1].split()[2]
+        if (kind == "cgroup" and "memory" in options.split(",")) or (kind == "cgroup2" and "memory" in open(mount + "/cgroup.controllers").read()):
+            path = os.path.join(mount, "skep-rules-%d" % os.getpid())
+            os.mkdir(path)
+            return path
+    return None
+
+
+# ---- verdicts ------------------------------------------------------------------------------
+
+RULES = [
+    {"id": "first", "when": "comm = 'drop' and uid = 65534", "verdict": "include", "set": {"from": "first"}},
+    {"id": "path", "when": "exe prefix '%s/bin/drop/'" % work, "verdict": "exclude"},
+    {"id": "tree", "when": "comm = 'treetop'", "verdict": "exclude", "inherit": True},
+    {"id": "shell", "when": "exe suffix '/midshell'", "verdict": "exclude"},
+    {"id": "words", "when": "argv = 'drop-me' and not tool = 'other'", "verdict": "exclude"},
+    {"id": "child", "when": "parent.comm = 'parentsh' and comm = 'child'", "verdict": "exclude"},
+    {"id": "user", "when": "uid = 65534 and comm = 'byuser'", "verdict": "exclude"},
+    {"id": "group", "when": "cgroup glob '*skep-rules-*' and comm = 'grouped'", "verdict": "exclude"},
+    {"id": "label", "when": "comm = 'labelled'", "verdict": "include", "set": {"team": "bio", "n": "1"}},
+    {"id": "named", "when": "tool in ('named', 'nobody')", "verdict": "exclude"},
+]
+
+keep = program("keep")
+drop = program("drop/drop")
+treetop = program("treetop", "/bin/sh")
+midshell = program("midshell", "/bin/sh")
+parentsh = program("parentsh", "/bin/sh")
+child, byuser, grouped, labelled, named, leaf, other = [program(n) for n in ("child", "byuser", "grouped", "labelled", "named", "leaf", "other")]
+N = 12
+cgroup = cgroup_make()
+
+
+def as_nobody(path):
+    subprocess.run([path, "nobody"], user=65534, group=65534, check=True)
+
+
+def workload():
+    for i in range(N):
+        n = str(i)
+        subprocess.run([keep, n], check=True)
+        subprocess.run([drop, n], check=True)
+        subprocess.run([treetop, "-c", "%s %s; %s in-tree; true" % (keep, n, other)], check=True)
+        subprocess.run([midshell, "-c", "%s %s; %s drop-me; true" % (leaf, n, keep)], check=True)
+        subprocess.run([keep, "drop-me"], check=True)
+        subprocess.run([other, "drop-me"], check=True)
+        subprocess.run([parentsh, "-c", "%s %s; true" % (child, n)], check=True)
+        subprocess.run([child, n], check=True)
+        as_nobody(byuser)
+        as_nobody(drop)
+        subprocess.run([byuser, n], check=True)
+        subprocess.run([labelled, n], check=True)
+        subprocess.run([named, n], check=True)
+        if cgroup:
+            subprocess.run(["/bin/sh", "-c", "echo $$ >%s/cgroup.procs; exec %s in" % (cgroup, grouped)], check=True)
+        subprocess.run([grouped, "out"], check=True)
+
+
+def wanted():
+    want = collections.Counter()
+    for i in range(N):
+        n = str(i)
+        for key in [("keep", n, ""), ("leaf", n, ""), ("other", "drop-me", ""), ("child", n, ""), ("byuser", n, ""),
+                    ("drop", "nobody", "from=first"), ("labelled", n, "team=bio,n=1"), ("grouped", "out", "")]:
+            want[key] += 1
+        want[("parentsh", "-c %s %s; true" % (child, n), "")] += 1
+    return want
+
+
+def verdicts():
+    for kernel in (True, False):
+        words = "with the kernel" if kernel else "in user space"
+        d = Daemon("kernel" if kernel else "user", RULES, kernel)
+        workload()
+        records = d.stop()
+        found, want = ours(records), wanted()
+        check("%s: what is told is what the rules say" % words, found == want, "\n  missing %s\n  too much %s" % (want - found, found - want))
+        mine = [r for r in ended(records) if (r["exe"] or "").startswith(work)]
+        check("%s: nothing of them is lost or stays behind" % words, all(r["state"] in ("exited", "replaced") for r in mine),
+              collections.Counter(r["state"] for r in mine))
+        runs = {r["run"] for r in mine if r["execed"] and os.path.basename(r["exe"]) in ("keep", "leaf")}
+        check("%s: children of an excluded shell stay in its run" % words, len(runs) == 1, runs)
+        books = collections.defaultdict(int)
+        for r in records:
+            if r["stream"] == "ledger" and r["account"] == "cpu" and not r["run"]:
+                books[r["item"]] += r["amount"]
+        off = books["unattributed"] / books["capacity"]
+        check("%s: the ledger has what was excluded (%.1f ms), unattributed %.2f %%" % (words, books["excluded"] / 1e6, off * 100),
+              books["excluded"] > 0 and (abs(off) < 0.03 or "SKEP_SANITIZE" in os.environ or "hypervisor" in open("/proc/cpuinfo").read()), dict(books))
+
+
+# ---- the rules change --------------------------------------------------------------------------
+
+class Storm(threading.Thread):
+    """Starts the same programs again and again, and counts them."""
+
+    def __init__(self, programs):
+        super().__init__(daemon=True)
+        self.programs, self.started, self.over = programs, collections.Counter(), False
+
+    def run(self):
+        n = 0
+        while not self.over:
+            batch = []
+            for p in self.programs:
+                batch.append(subprocess.Popen([p, str(n)]))
+                self.started[os.path.basename(p)] += 1
+            for b in batch:
+                b.wait()
+            n += 1
+
+
+def changes():
+    a, b, both, never = [program(n) for n in ("a-prog", "b-prog", "both", "never")]
+    sleeper = program("sleeper", "/bin/sleep")
+
+    def rules(out, mark):
+        return [{"id": "never", "when": "comm = 'never'", "verdict": "exclude"},
+                {"id": "out", "when": "comm = '%s'" % out, "verdict": "exclude"},
+                {"id": "mark", "when": "exe prefix '%s'" % work, "verdict": "include", "set": {"rules": mark}}]
+
+    set_a, set_b = rules("a-prog", "A"), rules("b-prog", "B")
+    d = Daemon("changes", set_a)
+    storms = [Storm([a, b, both, never]) for _ in range(2)]
+    # One that lives on: in with one set, out with the other, in again
+    long_lived = subprocess.Popen([sleeper, "100"])
+    daemons.append(long_lived)
+    for s in storms:
+        s.start()
+    good = bad = 0
+    end = time.monotonic() + storm_seconds
+    while time.monotonic() < end:
+        which = good % 2
+        d.write(set_b if which == 0 else set_a)
+        d.reload()
+        good += 1
+        d.write(None, raw='{ "rules": [ { "id": "x", "when": "comm = \'both\'", "verdict": "exclude" }, { "id": "y", "when": "tol = 1", "verdict": "exclude" } ] }')
+        d.reload(3)
+        bad += 1
+        time.sleep(0.05)
+    # at rest with A, which says nothing of the sleeper but its label
+    d.write(rules("sleeper", "C"))
+    d.reload()
+    time.sleep(1)
+    d.write(set_a)
+    # the last by the signal, as systemctl reload sends it
+    d.process.send_signal(signal.SIGHUP)
+    time.sleep(1.5)
+    for s in storms:
+        s.over = True
+    for s in storms:
+        s.join()
+    long_lived.terminate()
+    long_lived.wait()
+    records = d.stop()
+    started = sum((s.started for s in storms), collections.Counter())
+    found = collections.Counter()
+    labels = collections.defaultdict(collections.Counter)
+    seen = collections.Counter()
+    for r in ended(records):
+        if r["execed"] and (r["exe"] or "").startswith(work):
+            name = os.path.basename(r["exe"])
+            found[name] += 1
+            seen[(r["upid"], r["image"])] += 1
+            labels[name][",".join(r["labels"] or [])] += 1
+    losses = collections.Counter()
+    for r in records:
+        if r["stream"] == "loss":
+            losses["%s %s %s" % (r["instance"], r["loss.stream"], r["where"])] += r["count"]
+    lost = sum(losses.values())
+    print("# %d reloads, %d of them refused; %d processes, %.0f a second; told: %s; lost: %s" %
+          (good + bad + 2, bad, sum(started.values()), sum(started.values()) / (storm_seconds + 4), dict(found), dict(losses) or 0))
+    check("what every set includes is told, each once", abs(started["both"] - found["both"]) <= lost and started["both"] >= found["both"], "%d started, %d told" % (started["both"], found["both"]))
+    check("what every set excludes is not told", found["never"] == 0, found["never"])
+    check("nothing is told twice", not [k for k, n in seen.items() if n > 1])
+    check("each set was at work", 0 < found["a-prog"] < started["a-prog"] and 0 < found["b-prog"] < started["b-prog"], dict(found))
+    check("nobody was judged by two sets", set(labels["a-prog"]) <= {"rules=B", "rules=C"} and set(labels["b-prog"]) <= {"rules=A", "rules=C"}, dict(labels))
+    check("one that lives leaves with one set and is back with the next", found["sleeper"] >= 1 and labels["sleeper"]["rules=A"] >= 1,
+          "%d %s" % (found["sleeper"], dict(labels["sleeper"])))
+
+
+try:
+    verdicts()
+    changes()
+finally:
+    for process in daemons:
+        if process.poll() is None:
+            process.kill()
+    if cgroup:
+        try:
+            os.rmdir(cgroup)
+        except OSError:
+            pass
+print("%d failed" % failures)
+sys.exit(1 if failures else 0)
