@@ -313,7 +313,7 @@ void collector_reload_abort(struct collector *c)
 	/* Nobody waits for anything any more: what was started goes, what was stopped stays so, queues are offered once more. */
 	for (size_t i = 0; i < r->n; i++) {
 		struct change *change = &r->changes[i];
-		struct skep_instance *next = change->next;
+		struct skep_instance *next;
 
 		if (change->applied && !r->settled_all)
 			settle_applied(change);

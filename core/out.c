@@ -2,38 +2,12 @@
 /*
  * core/out.c - the open batch, the sinks' queues, the bound over all of them, the books.
  */
-#include "core/out.h"
+#include "core/out_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch.h"
 #include "core/clock.h"
-#include "core/sinkq.h"
-
-struct out_sink {
-	struct out *out;
-	const char *name;
-	struct sinkq queue;
-	bool retired;             /* nothing new for it */
-	struct out_count *counts; /* by stream number */
-	uint64_t (*told)[OUT_LOSSES]; /* the same: of its losses, by out_losses */
-	struct out_sink *next;
-};
-
-struct out {
-	char *key_prefix;
-	uint64_t age_ns;
-	size_t max_bytes, bytes; /* of closed batches, each counted once however many queues have it */
-	void (*wake)(void *);
-	void *arg;
-	const struct skep_stream **streams;
-	int n_streams;
-	struct out_sink *sinks, **last_sink;
-	struct batch *open;
-	uint64_t next_id;
-	uint64_t gone_lost[OUT_LOSSES]; /* of sinks that were removed */
-};
 
 struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg)
 {
@@ -55,13 +29,6 @@ struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_by
 	return o;
 }
 
-static void sink_free(struct out_sink *s)
-{
-	free(s->counts);
-	free(s->told);
-	free(s);
-}
-
 struct out *out_free(struct out *o)
 {
 	if (!o)
@@ -71,7 +38,7 @@ struct out *out_free(struct out *o)
 
 		sinkq_abandon(&s->queue);
 		o->sinks = s->next;
-		sink_free(s);
+		out_sink_free(s);
 	}
 	batch_unref(o->open);
 	free(o->streams);
@@ -127,7 +94,7 @@ int out_sink_add(struct out *o, const char *name, uint32_t max_in_flight, int (*
 	s->name = name;
 	sinkq_init(&s->queue, max_in_flight, submit, arg, settled, s);
 	if (counts_resize(s, o->n_streams + 1) < 0) {
-		sink_free(s);
+		out_sink_free(s);
 		return -ENOMEM;
 	}
 	memset(s->told, 0, (size_t)(o->n_streams + 1) * sizeof(*s->told));
@@ -260,77 +227,6 @@ void out_sink_kick(struct out_sink *s)
 void out_sink_abandon(struct out_sink *s)
 {
 	sinkq_abandon(&s->queue);
-}
-
-void out_sink_retire(struct out *o, struct out_sink *s)
-{
-	close_batch(o);
-	s->retired = true;
-}
-
-void out_sink_remove(struct out *o, struct out_sink *s)
-{
-	struct out_sink **at = &o->sinks;
-
-	sinkq_abandon(&s->queue);
-	for (int i = 0; i < o->n_streams; i++)
-		for (int where = 0; where < OUT_LOSSES; where++)
-			o->gone_lost[where] += s->counts[i].lost[where];
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	if (o->last_sink == &s->next)
-		o->last_sink = at;
-	sink_free(s);
-}
-
-void out_sink_move(struct out_sink *s, const char *name, uint32_t max_in_flight, void *arg)
-{
-	s->name = name;
-	for (int i = 0; i < s->out->n_streams; i++)
-		s->counts[i].sink = name;
-	sinkq_reclaim(&s->queue);
-	s->queue.max_in_flight = max_in_flight ? max_in_flight : 1;
-	s->queue.submit_arg = arg;
-}
-
-void out_sink_pause(struct out_sink *s, bool paused)
-{
-	sinkq_pause(&s->queue, paused);
-	s->out->wake(s->out->arg);
-}
-
-bool out_sink_busy(const struct out_sink *s)
-{
-	return s->queue.in_flight > 0;
-}
-
-struct out_queue out_sink_queue(const struct out_sink *s)
-{
-	return (struct out_queue){ s->queue.n, s->queue.bytes, s->queue.in_flight, s->queue.retries };
-}
-
-void out_stream_swap(struct out *o, int stream, const struct skep_stream *to)
-{
-	o->streams[stream] = to;
-	for (struct out_sink *s = o->sinks; s; s = s->next)
-		s->counts[stream].stream = to;
-}
-
-void out_losses(struct out *o, void (*cb)(void *arg, const char *sink, const struct skep_stream *, enum skep_loss where, uint64_t n), void *arg)
-{
-	static const enum skep_loss here[] = { SKEP_LOSS_QUEUE, SKEP_LOSS_SINK }; /* the kernel's part is told by its probe */
-
-	for (struct out_sink *s = o->sinks; s; s = s->next)
-		for (int i = 0; i < o->n_streams; i++)
-			for (size_t k = 0; k < sizeof(here) / sizeof(here[0]); k++) {
-				uint64_t n = s->counts[i].lost[here[k]] - s->told[i][here[k]];
-
-				if (n == 0)
-					continue;
-				s->told[i][here[k]] += n; /* first: cb may emit, and that may lose again */
-				cb(arg, s->name, s->counts[i].stream, here[k], n);
-			}
 }
 
 void out_flush(struct out *o)

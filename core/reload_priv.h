@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/reload_priv.h - between the files of a reload: collector_reload.c (its phases),
- * reload_plan.c (what differs), reload_switch.c (plugins that change), collector_leave.c.
+ * reload_plan.c (what differs), reload_switch.c (plugins that change), reload_back.c (and back),
+ * collector_leave.c (those that go).
  */
 #ifndef SKEP_CORE_RELOAD_PRIV_H
 #define SKEP_CORE_RELOAD_PRIV_H
@@ -75,6 +76,10 @@ int reload_start(struct collector *, struct reload *);
 /* 1: done, 0: waits, or -errno with errors added. */
 int reload_apply(struct collector *, struct reload *);
 int reload_switch(struct collector *, struct reload *);
+void reload_pause_queue(struct change *, bool paused); /* of a sink: nothing is offered meanwhile */
+void reload_move_queue(struct skep_instance *from, struct skep_instance *to);
+
+/* reload_back.c */
 /* What has been done so far is undone. true: done, false: waits. */
 bool reload_back(struct collector *, struct reload *);
 

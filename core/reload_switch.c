@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/reload_switch.c - plugins that change: started, told, exchanged; and the way back.
+ * core/reload_switch.c - plugins that change: started, told, exchanged.  The way back is reload_back.c.
  *
  * What is new runs beside what it replaces until all of it has proved to work: so nothing that
  * happens meanwhile is missed, and what two life-cycle probes tell twice is taken once
@@ -74,24 +74,24 @@ static int start(struct collector *c, struct reload *r, struct change *change)
 /* Facets that are new make the process records longer. */
 static int widen(struct collector *c)
 {
-	const struct skep_stream *process, *sample;
+	const struct skep_stream *process = NULL, *sample = NULL;
 	int err = track_reserve(c->track, facets_record_size(c->facets, &out_stream_process),
 				facets_record_size(c->facets, &out_stream_process_sample));
 
-	if (err == 0)
-		err = facets_build(c->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &sample);
 	if (err < 0)
 		return err;
-	/* From here on records of that kind are that long. */
-	out_stream_swap(c->out, c->stream_process_sample, sample);
-	err = facets_build(c->facets, FACETS_OF_IMAGE, &out_stream_process, &process);
-	if (err < 0) {
+	/* From each of these on records of that kind are that long. */
+	err = facets_build(c->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &sample);
+	if (err == 0 && sample) {
+		out_stream_swap(c->out, c->stream_process_sample, sample);
 		track_layout(c->track, c->track->env.process_size, sample->record_size);
-		return err;
+		err = facets_build(c->facets, FACETS_OF_IMAGE, &out_stream_process, &process);
 	}
-	out_stream_swap(c->out, c->stream_process, process);
-	track_layout(c->track, process->record_size, sample->record_size);
-	return 0;
+	if (err == 0 && process) {
+		out_stream_swap(c->out, c->stream_process, process);
+		track_layout(c->track, process->record_size, c->track->env.sample_size);
+	}
+	return err;
 }
 
 static int start_kind(struct collector *c, struct reload *r, bool probes)
@@ -139,7 +139,7 @@ int reload_start(struct collector *c, struct reload *r)
 
 /* ---- applied in place ------------------------------------------------------------------ */
 
-static void pause_queue(struct change *change, bool paused)
+void reload_pause_queue(struct change *change, bool paused)
 {
 	struct out_sink *sink = part_of(change->old)->sink ? part_of(change->old)->sink : change->next ? part_of(change->next)->sink : NULL;
 
@@ -154,7 +154,7 @@ static int restart_instead(struct collector *c, struct reload *r, struct change 
 	if (err != -ENOTSUP)
 		log_at(SKEP_LOG_INFO, change->old->name, "cannot take its new options as it runs, and is restarted: %s",
 		       why ? why : strerror(-err));
-	pause_queue(change, false);
+	reload_pause_queue(change, false);
 	change->what = CHANGE_RESTART;
 	memcpy(change->next->data, change->next->pristine, change->next->plugin->desc->state_size);
 	return start(c, r, change);
@@ -172,9 +172,9 @@ static int apply(struct collector *c, struct reload *r, struct change *change, b
 	if (err == 0) {
 		options_copy(desc, old->pristine, change->next->data, old->data);
 		change->applied = true;
-		pause_queue(change, false);
+		reload_pause_queue(change, false);
 	} else if (err == -EBUSY && !late) {
-		pause_queue(change, true); /* no new work for it meanwhile */
+		reload_pause_queue(change, true); /* no new work for it meanwhile */
 		return 0;
 	} else {
 		err = restart_instead(c, r, change, err, why);
@@ -201,7 +201,7 @@ int reload_apply(struct collector *c, struct reload *r)
 
 /* ---- exchanged ------------------------------------------------------------------------- */
 
-static void move_queue(struct skep_instance *from, struct skep_instance *to)
+void reload_move_queue(struct skep_instance *from, struct skep_instance *to)
 {
 	struct out_sink *sink = part_of(from)->sink;
 	const struct skep_sink_ops *ops = to->plugin->desc->sink;
@@ -241,7 +241,7 @@ static int exchange(struct collector *c, struct reload *r, struct change *change
 	int err;
 
 	if (sink && !change->paused) {
-		pause_queue(change, true);
+		reload_pause_queue(change, true);
 		r->deadline_ns = now_ns + RELOAD_SETTLE_NS;
 	}
 	if (sink && !change->stopped && out_sink_busy(sink)) {
@@ -267,7 +267,7 @@ static int exchange(struct collector *c, struct reload *r, struct change *change
 			return err;
 	}
 	if (sink) {
-		move_queue(old, change->next);
+		reload_move_queue(old, change->next);
 		change->moved = true;
 	}
 	return 1;
@@ -320,7 +320,7 @@ int reload_switch(struct collector *c, struct reload *r)
 		if (!to_exchange(change))
 			continue;
 		if (!change->started && !change->in_turn) { /* neither runs: the queue waits for the new one */
-			move_queue(change->old, change->next);
+			reload_move_queue(change->old, change->next);
 			change->moved = true;
 			continue;
 		}
@@ -329,78 +329,4 @@ int reload_switch(struct collector *c, struct reload *r)
 			return err;
 	}
 	return start_last(c, r);
-}
-
-/* ---- and back ---------------------------------------------------------------------------- */
-
-/* The old options once more. true: done, false: waits. */
-static bool unapply(struct change *change)
-{
-	const struct skep_plugin *desc = change->next->plugin->desc;
-	struct skep_instance *old = change->old;
-	char *why = NULL;
-	int err = instance_reload(old, old->pristine, &why);
-
-	if (err == -EBUSY) {
-		pause_queue(change, true);
-		return false;
-	}
-	if (err == 0) {
-		options_copy(desc, change->next->data, old->pristine, old->data);
-	} else {
-		log_at(SKEP_LOG_WARNING, old->name, "keeps its new options (%s), it cannot take the old ones back: %s",
-		       change->options ? change->options : "", why ? why : strerror(-err));
-		if (options_adopt(desc, old->pristine, change->next->data, old->memory, change->next->memory) < 0)
-			change->next = NULL; /* better lost than used after it was freed */
-	}
-	free(why);
-	change->applied = false;
-	pause_queue(change, false);
-	return true;
-}
-
-/* true: done, false: waits. */
-static bool back(struct collector *c, struct change *change)
-{
-	struct skep_instance *old = change->old, *next = change->next;
-	int err;
-
-	if (change->applied && !unapply(change))
-		return false;
-	if (change->moved) {
-		if (change->started && out_sink_busy(part_of(next)->sink))
-			return false;
-		move_queue(next, old);
-		change->moved = false;
-	}
-	if (change->stopped) {
-		if (next)
-			instance_stop(next); /* two of them do not go together */
-		if (!instance_stopped(old) || (next && !instance_stopped(next)))
-			return false;
-		change->stopped = false;
-		err = instance_restart(old);
-		if (err < 0)
-			log_at(SKEP_LOG_ERROR, old->name, "does not start any more with its old options either: %s; trying again later",
-			       old->reason ? old->reason : strerror(-err));
-		if (part_of(old)->facet)
-			part_of(old)->drained_ns = clock_boot_ns();
-	}
-	if (change->paused)
-		pause_queue(change, false);
-	if (next && change->started) {
-		change->started = false;
-		change->next = NULL;
-		collector_leave(c, next, 0);
-	}
-	return true;
-}
-
-bool reload_back(struct collector *c, struct reload *r)
-{
-	bool all = true;
-
-	for (size_t i = r->n; i-- > 0;)
-		all &= back(c, &r->changes[i]);
-	return all;
 }

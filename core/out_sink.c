@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/out_sink.c - sinks that change and go while records flow, and what they have lost.
+ */
+#include <stdlib.h>
+
+#include "core/out_priv.h"
+
+void out_sink_free(struct out_sink *s)
+{
+	free(s->counts);
+	free(s->told);
+	free(s);
+}
+
+void out_sink_retire(struct out *o, struct out_sink *s)
+{
+	out_flush(o);
+	s->retired = true;
+}
+
+void out_sink_remove(struct out *o, struct out_sink *s)
+{
+	struct out_sink **at = &o->sinks;
+
+	sinkq_abandon(&s->queue);
+	for (int i = 0; i < o->n_streams; i++)
+		for (int where = 0; where < OUT_LOSSES; where++)
+			o->gone_lost[where] += s->counts[i].lost[where];
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	if (o->last_sink == &s->next)
+		o->last_sink = at;
+	out_sink_free(s);
+}
+
+void out_sink_move(struct out_sink *s, const char *name, uint32_t max_in_flight, void *arg)
+{
+	s->name = name;
+	for (int i = 0; i < s->out->n_streams; i++)
+		s->counts[i].sink = name;
+	sinkq_reclaim(&s->queue);
+	s->queue.max_in_flight = max_in_flight ? max_in_flight : 1;
+	s->queue.submit_arg = arg;
+}
+
+void out_sink_pause(struct out_sink *s, bool paused)
+{
+	sinkq_pause(&s->queue, paused);
+	s->out->wake(s->out->arg);
+}
+
+bool out_sink_busy(const struct out_sink *s)
+{
+	return s->queue.in_flight > 0;
+}
+
+struct out_queue out_sink_queue(const struct out_sink *s)
+{
+	return (struct out_queue){ s->queue.n, s->queue.bytes, s->queue.in_flight, s->queue.retries };
+}
+
+void out_stream_swap(struct out *o, int stream, const struct skep_stream *to)
+{
+	o->streams[stream] = to;
+	for (struct out_sink *s = o->sinks; s; s = s->next)
+		s->counts[stream].stream = to;
+}
+
+void out_losses(struct out *o, void (*cb)(void *arg, const char *sink, const struct skep_stream *, enum skep_loss where, uint64_t n), void *arg)
+{
+	static const enum skep_loss here[] = { SKEP_LOSS_QUEUE, SKEP_LOSS_SINK }; /* the kernel's part is told by its probe */
+
+	for (struct out_sink *s = o->sinks; s; s = s->next)
+		for (int i = 0; i < o->n_streams; i++)
+			for (size_t k = 0; k < sizeof(here) / sizeof(here[0]); k++) {
+				uint64_t n = s->counts[i].lost[here[k]] - s->told[i][here[k]];
+
+				if (n == 0)
+					continue;
+				s->told[i][here[k]] += n; /* first: cb may emit, and that may lose again */
+				cb(arg, s->name, s->counts[i].stream, here[k], n);
+			}
+}

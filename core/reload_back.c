@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/reload_back.c - a reload that fails after it has begun: what it has done is undone, in
+ * the opposite order, so that everything goes on as it was.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/options_diff.h"
+#include "core/reload_priv.h"
+
+static struct part *part_of(const struct skep_instance *inst)
+{
+	return inst->extra;
+}
+
+/* The old options once more. true: done, false: waits. */
+static bool unapply(struct change *change)
+{
+	const struct skep_plugin *desc = change->next->plugin->desc;
+	struct skep_instance *old = change->old;
+	char *why = NULL;
+	int err = instance_reload(old, old->pristine, &why);
+
+	if (err == -EBUSY) {
+		reload_pause_queue(change, true);
+		return false;
+	}
+	if (err == 0) {
+		options_copy(desc, change->next->data, old->pristine, old->data);
+	} else {
+		log_at(SKEP_LOG_WARNING, old->name, "keeps its new options (%s), it cannot take the old ones back: %s",
+		       change->options ? change->options : "", why ? why : strerror(-err));
+		if (options_adopt(desc, old->pristine, change->next->data, old->memory, change->next->memory) < 0)
+			change->next = NULL; /* better lost than used after it was freed */
+	}
+	free(why);
+	change->applied = false;
+	reload_pause_queue(change, false);
+	return true;
+}
+
+/* true: done, false: waits. */
+static bool back(struct collector *c, struct change *change)
+{
+	struct skep_instance *old = change->old, *next = change->next;
+	int err;
+
+	if (change->applied && !unapply(change))
+		return false;
+	if (change->moved) {
+		if (change->started && out_sink_busy(part_of(next)->sink))
+			return false;
+		reload_move_queue(next, old);
+		change->moved = false;
+	}
+	if (change->stopped) {
+		if (next)
+			instance_stop(next); /* two of them do not go together */
+		if (!instance_stopped(old) || (next && !instance_stopped(next)))
+			return false;
+		change->stopped = false;
+		err = instance_restart(old);
+		if (err < 0)
+			log_at(SKEP_LOG_ERROR, old->name, "does not start any more with its old options either: %s; trying again later",
+			       old->reason ? old->reason : strerror(-err));
+		if (part_of(old)->facet)
+			part_of(old)->drained_ns = clock_boot_ns();
+	}
+	if (change->paused)
+		reload_pause_queue(change, false);
+	if (next && change->started) {
+		change->started = false;
+		change->next = NULL;
+		collector_leave(c, next, 0);
+	}
+	return true;
+}
+
+bool reload_back(struct collector *c, struct reload *r)
+{
+	bool all = true;
+
+	for (size_t i = r->n; i-- > 0;)
+		all &= back(c, &r->changes[i]);
+	return all;
+}
