@@ -221,8 +221,10 @@ static int read_all(struct look *l)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
-	int err = proc ? 0 : -errno;
+	int err = 0;
 
+	if (!proc)
+		return -errno;
 	while (err == 0 && (entry = readdir(proc))) {
 		struct person *p;
 		int dir;
@@ -244,8 +246,7 @@ static int read_all(struct look *l)
 		}
 		close(dir);
 	}
-	if (proc)
-		closedir(proc);
+	closedir(proc);
 	return err;
 }
 

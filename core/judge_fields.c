@@ -58,11 +58,11 @@ void judge_set_wrapper(struct judge_subject *s, bool wrapper)
 static enum filter_known name_of(const struct judge_subject *s, uint32_t field, union filter_value *ret)
 {
 	enum judge_field id = field == JUDGE_USER ? JUDGE_UID : JUDGE_GID;
+	uint32_t number = (uint32_t)s->number[id - JUDGE_UID];
 	const char *name = NULL;
 
 	if (s->users && s->known & 1u << id)
-		name = field == JUDGE_USER ? users_user(s->users, (uint32_t)s->number[JUDGE_UID - JUDGE_UID]) :
-					     users_group(s->users, (uint32_t)s->number[JUDGE_GID - JUDGE_UID]);
+		name = field == JUDGE_USER ? users_user(s->users, number) : users_group(s->users, number);
 	if (!name)
 		return FILTER_UNKNOWN;
 	ret->text = (struct filter_text){ name, (uint32_t)strlen(name) };
