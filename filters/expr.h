@@ -88,6 +88,7 @@ typedef enum filter_known (*filter_get)(const void *subject, uint32_t level, uin
 #define FILTER_ANCESTORS 128u  /* that `any parent` looks at */
 #define FILTER_REGEX_MAX 512u      /* bytes of a regular expression */
 #define FILTER_REGEX_SUBJECT 4096u /* bytes of a text that one looks at */
+#define FILTER_REGEX_LIST 16384u   /* of a list it looks at the texts that begin within its first so many bytes */
 
 struct filter_error {
 	uint32_t line, column; /* from 1, in bytes */

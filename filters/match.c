@@ -67,16 +67,18 @@ static bool text_test(const struct node *t, const struct operand *o, const struc
 /* A list: true of any.  What gives up on one text does not try the next: the time is bounded for all together. */
 static bool list_test(const struct node *t, const struct operand *o, const struct filter_text *list)
 {
-	const char *at = list->ptr, *end = list->len ? at + list->len : at;
+	const char *at = list->ptr, *whole = list->len ? at + list->len : at, *end = whole;
 	bool gave_up = false;
 
+	if (t->op == OP_MATCHES && list->len > FILTER_REGEX_LIST)
+		end = at + FILTER_REGEX_LIST;
 	while (at < end && !gave_up) {
-		const char *stop = memchr(at, '\0', (size_t)(end - at));
-		struct filter_text one = { at, (uint32_t)((stop ? stop : end) - at) };
+		const char *stop = memchr(at, '\0', (size_t)(whole - at));
+		struct filter_text one = { at, (uint32_t)((stop ? stop : whole) - at) };
 
 		if (text_test(t, o, &one, &gave_up))
 			return true;
-		at = stop ? stop + 1 : end;
+		at = stop ? stop + 1 : whole;
 	}
 	return false;
 }

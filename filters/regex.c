@@ -101,6 +101,7 @@ static bool compile(struct regex *r, const struct lexer *l, const struct token *
 struct regex *regex_new(const struct lexer *l, const struct token *t)
 {
 	struct regex *r;
+	size_t jit = 0;
 
 	if (t->len > FILTER_REGEX_MAX) {
 		lex_error(l, t->at, t->length, "a regular expression of %u bytes; at most %u: list several", t->len, FILTER_REGEX_MAX);
@@ -128,7 +129,9 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 	pcre2_set_match_limit(r->limits, STEPS);
 	pcre2_set_depth_limit(r->limits, DEPTH);
 	pcre2_set_heap_limit(r->limits, FRAMES_KIB);
-	if (pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) != 0) {
+	/* Asked for by its result: a pattern that begins with (*NO_JIT) is no error of the compiler. */
+	pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
+	if (pcre2_pattern_info(r->code, PCRE2_INFO_JITSIZE, &jit) != 0 || jit == 0) {
 		for (int i = 0; i < 2; i++) {
 			r->block[i] = malloc(FRAMES_KIB * 1024u);
 			if (!r->block[i]) {
