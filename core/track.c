@@ -101,7 +101,8 @@ bool track_known(const struct track *t, const struct skep_upid *upid)
 
 	if (!p)
 		p = proctab_find(t->table, &root);
-	return p && (p->flags & PROC_CONFIRMED) && p->program && !((p->approx & OUT_APPROX_EXEC) && !p->program->exe);
+	/* One that is excluded may be let back in: as what it runs then. */
+	return p && (p->flags & PROC_CONFIRMED) && !(p->flags & PROC_EXCLUDED) && p->program && !((p->approx & OUT_APPROX_EXEC) && !p->program->exe);
 }
 
 struct proc *track_get(struct track *t, const struct skep_upid *upid, bool *ret_new)
