@@ -58,6 +58,17 @@ static const char *element_match(const char *p, unsigned char c)
 	return (unsigned char)*p == c ? p + 1 : NULL;
 }
 
+/* Behind a '*' stands p: the first place from i on where it can begin; len: nowhere. */
+static size_t next_place(const char *p, const char *text, size_t i, size_t len)
+{
+	const char *at;
+
+	if (*p == '\0' || strchr("*?[\\", *p) || i >= len)
+		return i;
+	at = memchr(text + i, *p, len - i);
+	return at ? (size_t)(at - text) : len;
+}
+
 bool glob_match(const char *pattern, const char *text, size_t len)
 {
 	const char *p = pattern, *star = NULL, *next;
@@ -66,7 +77,7 @@ bool glob_match(const char *pattern, const char *text, size_t len)
 	while (i < len) {
 		if (*p == '*') {
 			star = ++p;
-			star_at = i;
+			star_at = i = next_place(p, text, i, len);
 			continue;
 		}
 		next = element_match(p, (unsigned char)text[i]);
@@ -75,7 +86,7 @@ bool glob_match(const char *pattern, const char *text, size_t len)
 			i++;
 		} else if (star) {
 			p = star;
-			i = ++star_at;
+			i = star_at = next_place(p, text, star_at + 1, len);
 		} else {
 			return false;
 		}

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "filters/expr.h"
+#include "filters/glob.h"
 
 enum { TOOL, EXE, UID, NICE, CPU, RSS, WRAPPER, PEER, ARGV, N_FIELDS };
 
@@ -378,6 +379,39 @@ static void limits(void **state)
 	free(text);
 }
 
+/* As glob_match, by trying everything. */
+static bool slow_glob(const char *p, const char *t)
+{
+	if (*p == '*')
+		return slow_glob(p + 1, t) || (*t && slow_glob(p, t + 1));
+	if (*p == '\0' || *t == '\0')
+		return *p == *t;
+	return (*p == '?' || *p == *t) && slow_glob(p + 1, t + 1);
+}
+
+static void globs_of_all_kinds(void **state)
+{
+	unsigned seed = 1, matches = 0;
+
+	(void)state;
+	for (unsigned n = 0; n < 200000; n++) {
+		char pattern[9] = "", text[13] = "";
+
+		for (size_t i = 0; i < 8; i++) {
+			seed = seed * 1103515245 + 12345;
+			pattern[i] = "aab*?*b\0"[seed >> 16 & 7];
+		}
+		for (size_t i = 0; i < 12; i++) {
+			seed = seed * 1103515245 + 12345;
+			text[i] = "aabbab\0b"[seed >> 16 & 7];
+		}
+		if (glob_match(pattern, text, strlen(text)) != slow_glob(pattern, text))
+			fail_msg("'%s' of '%s'", pattern, text);
+		matches += slow_glob(pattern, text);
+	}
+	assert_in_range(matches, 20000, 180000);
+}
+
 /* What takes long, in steps or in depth, is no match, and is soon over. */
 static void patient_expressions(void **state)
 {
@@ -528,7 +562,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(meanings),   cmocka_unit_test(escapes), cmocka_unit_test(no_ancestors), cmocka_unit_test(no_more_than_needed),
 		cmocka_unit_test(wrong_ones), cmocka_unit_test(limits),	 cmocka_unit_test(patient_expressions),
-		cmocka_unit_test(reasons),    cmocka_unit_test(shown),
+		cmocka_unit_test(globs_of_all_kinds), cmocka_unit_test(reasons),    cmocka_unit_test(shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
