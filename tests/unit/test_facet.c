@@ -39,6 +39,9 @@ static const struct skep_stream same_name = { .size = sizeof(net), .field_size =
 static const struct skep_stream other = { .size = sizeof(net), .field_size = sizeof(fields[0]), .name = "other", .help = "",
 					  .role = SKEP_ROLE_FACET, .record_size = sizeof(struct rec), .n_fields = 1, .fields = fields };
 
+static const struct skep_stream third = { .size = sizeof(net), .field_size = sizeof(fields[0]), .name = "third", .help = "",
+					  .role = SKEP_ROLE_FACET, .record_size = sizeof(struct rec), .n_fields = 1, .fields = fields };
+
 struct tail {
 	uint64_t sent, total;
 	int64_t low;
@@ -104,6 +107,59 @@ static void all_semantics(void **state)
 	assert_null(facets_free(NULL));
 }
 
+/* Columns are added while records and processes are there: those before stay as they were. */
+static void more_later(void **state)
+{
+	struct facets *f = facets_new();
+	struct facet_values *v = NULL;
+	const struct skep_stream *first, *again, *wider;
+	struct rec r = { .sent = 5, .total = 100 };
+	struct tail *tail;
+	char *record;
+
+	(void)state;
+	assert_int_equal(facets_add(f, &net), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &first), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &again), 0);
+	assert_ptr_equal(first, again);
+	assert_int_equal(facets_record(f, &net, &r, &v), 0);
+	assert_int_equal(facets_add(f, &other), 0);
+	assert_int_equal(facets_record_size(f, &out_stream_process), sizeof(struct out_process) + sizeof(struct tail));
+	/* not built yet: the record is as long as it was, whatever has been added */
+	record = calloc(1, sizeof(struct out_process) + sizeof(struct tail));
+	assert_non_null(record);
+	tail = (struct tail *)(void *)(record + sizeof(struct out_process));
+	tail->other_sent = 77;
+	assert_int_equal(facets_record(f, &other, &r, &v), 0);
+	facets_take(f, v, record);
+	assert_int_equal(tail->sent, 5);
+	assert_int_equal(tail->other_sent, 77);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &wider), 0);
+	assert_int_equal(wider->n_fields, first->n_fields + 1);
+	assert_int_equal(first->record_size + 8, wider->record_size);
+	assert_string_equal(first->fields[first->n_fields - 1].name, "net.heat"); /* still there, for records on their way */
+	facets_take(f, v, record);
+	assert_int_equal(tail->sent, 0);
+	assert_int_equal(tail->other_sent, 5);
+	facet_values_free(v);
+	/* a process whose values are older than the column */
+	v = NULL;
+	assert_int_equal(facets_record(f, &net, &r, &v), 0);
+	assert_int_equal(facets_add(f, &third), 0);
+	for (uint64_t i = 1; i < 40; i++) {
+		r.sent = i;
+		assert_int_equal(facets_record(f, &third, &r, &v), 0);
+	}
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &wider), 0);
+	record = realloc(record, wider->record_size);
+	assert_non_null(record);
+	facets_take(f, v, record);
+	assert_int_equal(*(uint64_t *)(void *)(record + wider->record_size - 8), 39 * 40 / 2);
+	free(record);
+	facet_values_free(v);
+	facets_free(f);
+}
+
 static void none(void **state)
 {
 	struct facets *f = facets_new();
@@ -122,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_semantics),
+		cmocka_unit_test(more_later),
 		cmocka_unit_test(none),
 	};
 

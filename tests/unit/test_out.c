@@ -157,6 +157,119 @@ static void a_stuck_sink_pays_alone(void **state)
 	t.out = out_free(t.out);
 }
 
+/* Sinks come and go while records flow: each has those of its time, and the books balance. */
+static void sinks_come_and_go(void **state)
+{
+	struct sink late = { 0 };
+
+	(void)state;
+	open_out(64u << 20, 2);
+	emit(3, 0); /* in the open batch when the third comes */
+	assert_int_equal(out_sink_add(t.out, "late", 1, submit, &late, &late.s), 0);
+	emit(2, 0);
+	assert_int_equal(books("late").seen, 2);
+	out_flush(t.out);
+	out_tick(t.out, t.now_ns);
+	assert_int_equal(late.records, 2);
+	assert_int_equal(books("late").delivered, 2);
+	assert_int_equal(books("late").pending, 0);
+	assert_int_equal(books("a").delivered, 5);
+
+	t.sinks[1].stuck = true;
+	emit(4, 0);
+	out_sink_retire(t.out, t.sinks[1].s); /* the open batch is still its own, nothing after that */
+	emit(10, 0);
+	out_lost(t.out, t.stream, SKEP_LOSS_KERNEL, 1);
+	out_flush(t.out);
+	out_tick(t.out, t.now_ns);
+	assert_int_equal(books("b").seen, 9);
+	assert_int_equal(books("b").pending, 4);
+	assert_true(out_sink_busy(t.sinks[1].s));
+	assert_int_equal(out_sink_queue(t.sinks[1].s).batches, 1);
+	out_sink_remove(t.out, t.sinks[1].s);
+	assert_int_equal(out_lost_total(t.out, SKEP_LOSS_SINK), 4); /* it is gone, what it lost is not */
+	assert_int_equal(books("late").seen, 17);
+	assert_int_equal(out_bytes(t.out), 0);
+
+	/* the last one goes, and another comes */
+	out_sink_remove(t.out, late.s);
+	late = (struct sink){ 0 };
+	assert_int_equal(out_sink_add(t.out, "late", 1, submit, &late, &late.s), 0);
+	emit(1, 0);
+	assert_int_equal(books("late").seen, 1);
+	t.out = out_free(t.out);
+}
+
+/* Another takes a sink's place: it gets what was in flight there, and what waits, in order. */
+static void a_sink_is_replaced(void **state)
+{
+	struct sink next = { 0 };
+
+	(void)state;
+	open_out(64u << 20, 1);
+	t.sinks[0].stuck = true;
+	for (int i = 0; i < 3; i++) {
+		emit(2, 0);
+		out_flush(t.out);
+	}
+	out_tick(t.out, t.now_ns);
+	assert_int_equal(out_sink_queue(t.sinks[0].s).in_flight, 1);
+	out_sink_pause(t.sinks[0].s, true);
+	next.s = t.sinks[0].s;
+	out_sink_move(t.sinks[0].s, "next", 5, &next);
+	out_tick(t.out, t.now_ns);
+	assert_int_equal(next.batches, 0);
+	assert_int_equal(out_next_ns(t.out), UINT64_MAX); /* it waits for nobody's time */
+	out_sink_pause(next.s, false);
+	out_tick(t.out, t.now_ns);
+	assert_int_equal(next.batches, 3);
+	assert_int_equal(next.last_id, 3);
+	assert_int_equal(books("next").delivered, 6);
+	assert_int_equal(t.sinks[0].batches, 0);
+	t.out = out_free(t.out);
+}
+
+static unsigned n_losses;
+static uint64_t sum_losses;
+
+static void on_loss(void *arg, const char *sink, const struct skep_stream *stream, enum skep_loss where, uint64_t n)
+{
+	struct out_loss rec = { .count = n };
+
+	assert_ptr_equal(arg, &t);
+	assert_string_equal(sink, "a");
+	assert_true(where == SKEP_LOSS_SINK || where == SKEP_LOSS_QUEUE);
+	assert_ptr_equal(stream, &out_stream_tool_sample);
+	n_losses++;
+	sum_losses += n;
+	out_emit(t.out, t.other, NULL, 1, &rec, NULL);
+}
+
+/* Each loss is told once, whichever streams and sinks have come meanwhile. */
+static void losses_are_told_once(void **state)
+{
+	(void)state;
+	n_losses = 0;
+	sum_losses = 0;
+	open_out(64u << 20, 1);
+	t.sinks[0].stuck = true;
+	emit(3, 0);
+	out_flush(t.out);
+	out_tick(t.out, t.now_ns);
+	out_sink_abandon(t.sinks[0].s);
+	out_losses(t.out, on_loss, &t);
+	assert_int_equal(sum_losses, 3);
+	assert_true(out_stream_add(t.out, &out_stream_run) >= 0);
+	assert_int_equal(out_sink_add(t.out, "b", 1, submit, &t.sinks[1], &t.sinks[1].s), 0);
+	out_losses(t.out, on_loss, &t);
+	assert_int_equal(n_losses, 1);
+	emit(2, 0);
+	out_flush(t.out);
+	out_tick(t.out, t.now_ns);
+	out_sink_abandon(t.sinks[0].s); /* and the record about the first loss */
+	t.out = out_free(t.out);
+}
+
 static void lost_before(void **state)
 {
 	(void)state;
@@ -185,6 +298,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_number_and_by_age),
 		cmocka_unit_test(a_stuck_sink_pays_alone),
+		cmocka_unit_test(sinks_come_and_go),
+		cmocka_unit_test(a_sink_is_replaced),
+		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(lost_before),
 	};
 
