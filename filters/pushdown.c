@@ -85,6 +85,7 @@ static bool form_of(const struct filter_expr *e, uint32_t at, bool negated, stru
 	struct form *part;
 	bool fits = true, first = true, any;
 
+	ret->n = 0;
 	if (n->kind == NODE_NOT)
 		return form_of(e, n->first, !negated, ret);
 	if (n->kind == NODE_TEST) {

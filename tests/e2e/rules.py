@@ -42,6 +42,7 @@ class Daemon:
         self.err = os.path.join(work, name + ".err")
         os.makedirs(self.dir, exist_ok=True)
         self.write(rules)
+        self.took = []
         self.conf = os.path.join(work, name + ".conf")
         json.dump({"interval": interval, "control": {"socket": self.conf + ".sock"},
                    "probes": [{"plugin": "proc"}, {"plugin": "host"}],
@@ -73,10 +74,18 @@ class Daemon:
 
     def reload(self, status=0):
         """By the socket, which answers when it is done."""
+        began = time.monotonic()
         answer = self.ask("reload")
+        self.took.append(time.monotonic() - began)
         if answer.returncode != status:
             sys.exit("FAIL - skep reload: status %d, not %d\n%s%s" % (answer.returncode, status, answer.stdout, answer.stderr))
         return answer.stdout + answer.stderr
+
+    def size(self):
+        """Open files, resident MiB."""
+        pid = self.process.pid
+        rss = [int(line.split()[1]) for line in open("/proc/%d/status" % pid) if line.startswith("VmRSS")][0]
+        return len(os.listdir("/proc/%d/fd" % pid)), rss / 1024
 
     def rules(self):
         return json.loads(self.ask("rules", "--json").stdout)
@@ -236,6 +245,7 @@ def changes():
     for s in storms:
         s.start()
     good = bad = 0
+    files, rss = 0, 0
     end = time.monotonic() + storm_seconds
     while time.monotonic() < end:
         which = good % 2
@@ -245,7 +255,16 @@ def changes():
         d.write(None, raw='{ "rules": [ { "id": "x", "when": "comm = \'both\'", "verdict": "exclude" }, { "id": "y", "when": "tol = 1", "verdict": "exclude" } ] }')
         d.reload(3)
         bad += 1
+        if bad == 5:
+            files, rss = d.size()
         time.sleep(0.05)
+    time.sleep(0.2)
+    if files:
+        after = d.size()
+        check("open files stay as they are", after[0] == files, "%d, then %d" % (files, after[0]))
+        print("# resident %.1f MiB after 10 reloads, %.1f after %d" % (rss, after[1], good + bad))
+    d.took.sort()
+    print("# a reload took %.0f ms (median), %.0f ms (99 %%), the command with it" % (d.took[len(d.took) // 2] * 1e3, d.took[len(d.took) * 99 // 100] * 1e3))
     # at rest with A, which says nothing of the sleeper but its label
     d.write(rules("sleeper", "C"))
     d.reload()
@@ -278,6 +297,10 @@ def changes():
     lost = sum(losses.values())
     print("# %d reloads, %d of them refused; %d processes, %.0f a second; told: %s; lost: %s" %
           (good + bad + 2, bad, sum(started.values()), sum(started.values()) / (storm_seconds + 4), dict(found), dict(losses) or 0))
+    odd = collections.Counter((os.path.basename(r["exe"] or "?"), r["execed"], r["state"], r["approx"], ",".join(r["labels"] or []))
+                              for r in ended(records) if r["state"] == "lost" or r["approx"] & 2)
+    if odd:
+        print("# without their final counters:", dict(odd))
     check("what every set includes is told, each once", abs(started["both"] - found["both"]) <= lost and started["both"] >= found["both"], "%d started, %d told" % (started["both"], found["both"]))
     check("what every set excludes is not told", found["never"] == 0, found["never"])
     check("nothing is told twice", not [k for k, n in seen.items() if n > 1])
