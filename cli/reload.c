@@ -23,18 +23,24 @@ const char cmd_reload_help[] = "All of it is taken over, or, after any error, no
 			       "  --check         only look: what would change, and what is wrong\n" ANSWER_HELP "\n"
 			       "Exits with 3 when the configuration is not taken over; everything goes on as it was.\n";
 
-/* The line that is wrong, and a mark below it. */
+/* The line that is wrong, and a mark below it: its tabs stay, or the mark would stand elsewhere. */
 static void shown_print(const char *text, const struct paint *p)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		char *line = strndup(text, len);
+	bool ended = true;
 
-		answer_print(p, INK_NONE, line ? line : "");
-		fputc('\n', p->out);
-		free(line);
-		text += len + (text[len] == '\n');
+	while (*text) {
+		size_t len = strcspn(text, "\t\n");
+		char *part = strndup(text, len);
+
+		answer_print(p, INK_NONE, part ? part : "");
+		free(part);
+		text += len;
+		ended = *text == '\n';
+		if (*text)
+			fputc(*text++, p->out);
 	}
+	if (!ended)
+		fputc('\n', p->out);
 }
 
 /* "FILE:3:5: error: TEXT", letter by letter what skepd -t prints. */
