@@ -23,6 +23,7 @@ enum control_what {
 	CONTROL_RELOAD,
 	CONTROL_STATS,
 	CONTROL_RULES,
+	CONTROL_LAST = CONTROL_RULES,
 };
 
 /* Without for_ns: long enough to see something, short enough to be forgotten without harm. */

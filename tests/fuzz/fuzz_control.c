@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct control_request *r)
 {
-	promise(r->what >= CONTROL_STATUS && r->what <= CONTROL_LOGLEVEL);
+	promise(r->what >= CONTROL_STATUS && r->what <= CONTROL_LAST);
 	promise(r->name && r->json);
 	promise(r->for_ns <= CONTROL_FOR_MOST_NS);
 	promise(r->level == 0 || control_level_name(r->level));
