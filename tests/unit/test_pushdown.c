@@ -108,9 +108,20 @@ static void decide(const struct pushdown *p, const struct subject *s, uint32_t k
 static const char *const names[] = { "a", "b", "ab", "", NULL };
 static const char *const paths[] = { "/bin/a", "/usr/bin/b", "/opt/x", NULL };
 
+/* The same numbers in every run and everywhere (xorshift64). */
+static uint32_t next_random(void)
+{
+	static uint64_t x = 4711;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return (uint32_t)(x >> 32);
+}
+
 static int pick(int n)
 {
-	return rand() % n;
+	return (int)(next_random() % (uint32_t)n);
 }
 
 static void condition(char *to, size_t size, int depth)
@@ -146,7 +157,6 @@ static void generated(void **state)
 	unsigned long decided = 0, asked = 0;
 
 	(void)state;
-	srand(4711);
 	for (int round = 0; round < 3000; round++) {
 		struct ruleset *set = ruleset_new(&schema, pick(2) ? RULE_INCLUDE : RULE_EXCLUDE);
 		struct pushdown *p;
@@ -164,7 +174,7 @@ static void generated(void **state)
 			struct subject grand = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), false, NULL };
 			struct subject parent = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), false, pick(2) ? &grand : NULL };
 			struct subject s = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), pick(2), pick(3) ? &parent : NULL };
-			uint32_t key = (uint32_t)rand() * 2654435761u;
+			uint32_t key = next_random();
 			struct skep_rules_decision d;
 			struct rule_decision want;
 
