@@ -87,20 +87,37 @@ static void measure_lag(struct collector *c, uint64_t now_ns)
 	c->ticked_ns = now_ns;
 }
 
+static void sample_kind(struct collector *c, bool lifecycle)
+{
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		const struct part *part = inst->extra;
+
+		if (part->probe && part->lifecycle == lifecycle && inst->state == INSTANCE_RUNNING)
+			instance_sample(inst);
+	}
+}
+
+bool collector_sweeping(const struct collector *c)
+{
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((const struct part *)inst->extra)->sweeping)
+			return true;
+	return false;
+}
+
+void collector_sweep(struct collector *c)
+{
+	sample_kind(c, true);
+}
+
 /* Those that forked while the rules changed, and a sweep over what had been excluded. */
 static void rejudge_rest(struct collector *c)
 {
-	bool sweeping = false;
-
-	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
-		sweeping |= ((struct part *)inst->extra)->sweeping;
-	if (sweeping) /* it began before: it may have passed some by */
+	if (collector_sweeping(c)) /* it began before: it may have passed some by */
 		return;
 	judge_forget_old(c->judge);
 	c->rejudging = false;
-	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
-		if (((struct part *)inst->extra)->lifecycle && inst->state == INSTANCE_RUNNING)
-			instance_sample(inst);
+	collector_sweep(c);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -129,20 +146,6 @@ static void on_tick(uv_timer_t *timer)
 	track_tick(c->track, clock_boot_ns());
 }
 
-static bool sample_kind(struct collector *c, bool lifecycle)
-{
-	bool sweeping = false;
-
-	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
-		struct part *part = inst->extra;
-
-		if (part->probe && part->lifecycle == lifecycle && inst->state == INSTANCE_RUNNING)
-			instance_sample(inst);
-		sweeping |= part->sweeping;
-	}
-	return sweeping;
-}
-
 void collector_swept(struct collector *c)
 {
 	/* The ledger's references are read when the sum of processes is known: on a busy host a sweep takes a while. */
@@ -156,7 +159,8 @@ void collector_sample_now(struct collector *c)
 		collector_swept(c);
 	/* Figures of live processes come with the sweep; it may take several turns of the loop. */
 	c->sample_due = true;
-	if (!sample_kind(c, true) && c->sample_due)
+	collector_sweep(c);
+	if (!collector_sweeping(c) && c->sample_due)
 		collector_swept(c);
 }
 
@@ -542,12 +546,11 @@ static int first_rules(struct collector *c, struct diag *diag)
 
 int collector_open(struct collector *c, struct diag *diag)
 {
-	int err, first = first_rules(c, diag);
+	/* Both, so that the errors of both are told. */
+	int rules = first_rules(c, diag), err = load(c, diag), first = 0;
 
-	err = load(c, diag);
 	if (err == 0)
-		err = first;
-	first = 0;
+		err = rules;
 	if (err < 0)
 		return err;
 	err = connect_all(c, diag);

@@ -87,23 +87,16 @@ static bool run_settled(struct collector *c, struct ending *e, uint64_t now_ns)
 {
 	uint64_t elapsed = now_ns - e->began_ns;
 	size_t pending;
-	bool sweeping = false;
 
-	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
-		struct part *part = inst->extra;
-
-		if (part->probe && inst->state == INSTANCE_RUNNING)
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((struct part *)inst->extra)->probe && inst->state == INSTANCE_RUNNING)
 			instance_flush(inst);
-		sweeping |= part->sweeping;
-	}
 	pending = track_run_pending(c->track, e->run, elapsed >= ZOMBIES_NS, e->began_ns);
 	if (pending == 0 || elapsed >= FINALS_NS)
 		return true;
-	if (elapsed >= SWEEP_FIRST_NS && now_ns - e->asked_ns >= SWEEP_EVERY_NS && !sweeping) {
+	if (elapsed >= SWEEP_FIRST_NS && now_ns - e->asked_ns >= SWEEP_EVERY_NS && !collector_sweeping(c)) {
 		e->asked_ns = now_ns;
-		for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
-			if (((struct part *)inst->extra)->lifecycle && inst->state == INSTANCE_RUNNING)
-				instance_sample(inst);
+		collector_sweep(c);
 	}
 	return false;
 }

@@ -97,6 +97,8 @@ struct collector {
 };
 
 /* collector.c */
+void collector_sweep(struct collector *); /* asks the life-cycle probes for a pass over all that lives */
+bool collector_sweeping(const struct collector *); /* one is under way */
 void collector_sample_now(struct collector *); /* all probes; the records follow at once, or with the sweep's end */
 void collector_swept(struct collector *);      /* the sweep that a sample waits for has ended */
 

@@ -256,16 +256,6 @@ bool judge_excludes(const struct judge *j, uint32_t pid)
 	return v->bytes && pid < v->pids && __atomic_load_n(&v->bytes[pid], __ATOMIC_RELAXED) >= SKEP_VERDICT_EXCLUDED;
 }
 
-bool judge_settled(const struct judge *j, uint8_t byte)
-{
-	size_t n = j->set ? ruleset_count(j->set) : 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (j->tallies[i].byte == byte)
-			return ruleset_rule(j->set, i)->inherit;
-	return false;
-}
-
 /* ---- counts --------------------------------------------------------------------------- */
 
 void judge_counts(struct judge *j, void (*cb)(void *arg, const struct judge_count *), void *arg)

@@ -82,8 +82,6 @@ void judge_keep(struct judge *, uint32_t pid);
 void judge_unwrite(struct judge *, uint32_t pid, uint8_t byte);
 /* What its byte says now. */
 bool judge_excludes(const struct judge *, uint32_t pid);
-/* Do descendants of one with that byte, of that generation, get its verdict without being judged? */
-bool judge_settled(const struct judge *, uint8_t byte);
 
 /* What has been decided by each rule, in order; then by the default, with rule NULL. */
 struct judge_count {

@@ -25,8 +25,7 @@
 #define PROC_CARRIED 2048u  /* known from the skepd before this one (core/carry.h) */
 #define PROC_EXCLUDED 4096u /* by a rule; muted as well, and kept until it is gone, for what is still under way */
 #define PROC_SETTLED 8192u  /* its rule's verdict is its descendants' too: they are not judged */
-#define PROC_WRITTEN 32768u /* user space has written its verdict to the map */
-#define PROC_REPORTED 16384u /* some image of it has left as a record before it was excluded */
+#define PROC_WRITTEN 16384u /* user space has written its verdict to the map */
 
 struct proc_oom {
 	uint64_t limit_bytes, usage_bytes, peak_bytes;

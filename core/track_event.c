@@ -227,6 +227,7 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->program = before;
 	if (p->flags & PROC_EXCLUDED) {
 		track_include(t, p, &rec->counters);
+		set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 		cut = rec->counters;
 	} else {
 		image_replaced(t, p, &cut, time_ns, rec);
@@ -235,7 +236,6 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	program_unref(t->intern, before);
 	if (!(p->flags & PROC_SETTLED) || rule)
 		track_labels(t, p, rule);
-	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 
 	raise_u64(&p->image_start_ns, time_ns);
 	p->image++;

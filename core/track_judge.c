@@ -97,14 +97,13 @@ void track_verdicts_out(struct track *t)
 
 void track_exclude(struct track *t, struct proc *p, const struct skep_counters *end, uint64_t time_ns)
 {
-	bool had = p->image > 0 || (p->flags & (PROC_EXECED | PROC_ROOT | PROC_REPORTED)) || (p->approx & OUT_APPROX_START);
+	bool had = p->image > 0 || (p->flags & (PROC_EXECED | PROC_ROOT)) || (p->approx & OUT_APPROX_START);
 	struct run *over = NULL;
 
 	t->stats.excluded++;
 	if (had && (p->flags & PROC_CONFIRMED)) {
 		track_image_out(t, p, "excluded", end, time_ns, true);
 		t->rejudged_ns -= (int64_t)end->cpu_ns;
-		p->flags |= PROC_REPORTED;
 	} else {
 		/* A fork on its way to a program that is excluded: as if it had been from its begin. */
 		t->cpu_ns -= (int64_t)(p->last.cpu_ns - p->base.cpu_ns);

@@ -95,8 +95,7 @@ struct skep_rules {
 	__u32 current;   /* index into set, plus 1; 0: there are no rules */
 	__u32 reserved;
 	struct skep_rules_set set[2];
-	__u64 judged;    /* execs that the kernel has decided */
-	__u64 asked;     /* that user space has to */
+	__u64 asked;     /* execs that user space has to decide; those that the kernel has: set.hits */
 	__u64 full;      /* lineages that were not kept for want of room */
 	__u64 excluded[128];    /* excluded processes that are gone, by their byte - 128 */
 	__u64 excluded_ns[128]; /* their CPU time */

@@ -526,7 +526,6 @@ __noinline int judge_exec(__u32 buffer, __u32 off, __u32 byte)
 		hit = w->decision.clause;
 		if (hit > SKEP_RULES_CLAUSES)
 			hit = SKEP_RULES_CLAUSES;
-		__sync_fetch_and_add(&r->judged, 1);
 		__sync_fetch_and_add(&set->hits[hit], 1);
 		judged = JUDGED_DECIDED;
 	}
