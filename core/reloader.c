@@ -48,6 +48,12 @@ struct reloader *reloader_free(struct reloader *r)
 	return NULL;
 }
 
+void reloader_watch(struct reloader *r, reloader_watcher watcher, void *arg)
+{
+	r->watcher = watcher;
+	r->watcher_arg = arg;
+}
+
 /* ---- what became of it ------------------------------------------------------------- */
 
 static void log_entries(const struct diag *diag)
@@ -93,6 +99,8 @@ static void over(struct reloader *r)
 		else
 			r->n_ok++;
 		log_outcome(r, &r->now);
+		if (r->watcher)
+			r->watcher(r->watcher_arg, &r->now);
 	}
 	r->busy = false;
 	if (done)
@@ -156,6 +164,8 @@ int reloader_begin(struct reloader *r, const char *by, bool check, reloader_done
 		return err;
 	}
 	r->busy = true;
+	if (!check && r->watcher)
+		r->watcher(r->watcher_arg, NULL);
 	return 0;
 }
 

@@ -23,11 +23,14 @@ struct reload_outcome {
 	char *by;            /* "SIGHUP", "pid 77 (uid 0)" */
 };
 typedef void (*reloader_done)(void *arg, const struct reload_outcome *);
+/* Who is told of each reload, whoever asked for it: NULL when it begins, then what became of it. Not of mere checks. */
+typedef void (*reloader_watcher)(void *arg, const struct reload_outcome *);
 
 /* All borrowed; config is what the collector runs with now, and stays the caller's. */
 int reloader_new(struct collector *, const struct config *, struct reloader **ret);
 /* After collector_free: the collector's configuration may be ours. Returns NULL. */
 struct reloader *reloader_free(struct reloader *);
+void reloader_watch(struct reloader *, reloader_watcher, void *arg);
 
 /*
  * done (may be NULL) is called from the loop.  0; -EBUSY: one is under way; -ESHUTDOWN: skepd

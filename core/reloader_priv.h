@@ -16,6 +16,8 @@ struct reloader {
 	bool busy, again;          /* again: SIGHUP came meanwhile */
 	reloader_done done;
 	void *arg;
+	reloader_watcher watcher;
+	void *watcher_arg;
 	uint64_t n_ok, n_failed;
 	bool any;
 	struct reload_outcome last;

@@ -7,6 +7,8 @@
 #define SKEP_CORE_SKEPD_H
 
 #include "core/config.h"
+#include "core/notify.h"
+#include "core/reloader.h"
 
 /* What scripts rely on: docs/config.md, skepd --help. */
 enum skepd_exit {
@@ -35,5 +37,10 @@ enum skepd_exit skepd_options(const struct config *, const char *plugin);
 
 /* The whole life of a collector; blocks. verbose: say what was loaded. json: SKEPD_TRYLOAD tells all in one object. */
 enum skepd_exit skepd_collect(const struct config *, enum skepd_mode, bool verbose, bool json);
+
+/* before: how it came to that ("reloaded: "). */
+void skepd_notify_ready(struct notify *, const struct collector *, const char *before);
+/* outcome: NULL when a reload begins. */
+void skepd_notify_reload(struct notify *, const struct collector *, const struct reload_outcome *);
 
 #endif

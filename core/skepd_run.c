@@ -36,6 +36,7 @@ struct skepd {
 	struct collector *collector;
 	struct control *control;
 	struct reloader *reloader;
+	struct notify *notify; /* NULL: no service manager */
 	uv_signal_t signals[N_SIGNALS];
 	uv_timer_t log_timer;
 	bool handles; /* signals and timer are set up */
@@ -73,6 +74,7 @@ static void stop(struct skepd *d, uint64_t drain_ns)
 	if (d->stopping)
 		return;
 	d->stopping = true;
+	notify_stopping(d->notify, "stopping: what is collected is delivered");
 	collector_stop(d->collector, drain_ns, on_stopped, d);
 }
 
@@ -136,6 +138,28 @@ static void handles_close(struct skepd *d)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
 	uv_close((uv_handle_t *)&d->log_timer, NULL);
 	d->handles = false;
+}
+
+static void on_reload(void *arg, const struct reload_outcome *outcome)
+{
+	struct skepd *d = arg;
+
+	skepd_notify_reload(d->notify, d->collector, outcome);
+}
+
+/*
+ * Under a manager that waits for READY=1, not being able to say it means to be ended after
+ * minutes; better to say why now.
+ */
+static int tell_manager(struct skepd *d)
+{
+	char why[256];
+	int err = notify_new(&d->loop, &d->notify, why, sizeof(why));
+
+	if (err < 0)
+		log_error("the service manager cannot be told that skepd works: %s", why);
+	reloader_watch(d->reloader, on_reload, d);
+	return err;
 }
 
 /* What a failed start is for a script. */
@@ -274,7 +298,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 			return SKEPD_RUNTIME;
 		}
 	}
-	if (d->mode == SKEPD_RUN && open_control(d) < 0)
+	if (d->mode == SKEPD_RUN && (tell_manager(d) < 0 || open_control(d) < 0))
 		return SKEPD_RUNTIME;
 	err = collector_start(d->collector, diag);
 	report(d, diag);
@@ -284,6 +308,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		return start_exit(d, err);
 	log_notice(SKEP_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
 		   d->config->file);
+	skepd_notify_ready(d->notify, d->collector, "");
 	uv_run(&d->loop, UV_RUN_DEFAULT); /* until on_stopped */
 	return SKEPD_OK;
 }
@@ -296,6 +321,7 @@ static void collect_end(struct skepd *d)
 			;
 	}
 	control_close(d->control); /* after the collector's end: until then it tells how that goes */
+	notify_close(d->notify);
 	handles_close(d);
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	collector_free(d->collector);

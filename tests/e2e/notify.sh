@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What skepd tells a service manager: ready, reloads and what became of them, stopping, and
+# that its loop turns. notify.py takes the manager's place. Needs no privilege.
+set -u
+
+: "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?folder of the plugins}" "${SKEP_TEST_PLUGIN_DIRS:?folder of the fake ones}"
+dir=$(mktemp -d "${TMPDIR:-/tmp}/notify.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM
+timeout 120 python3 "$(dirname "$0")/notify.py" "$SKEPD" "$SKEP_TEST_PLUGIN_DIRS" "$dir"
