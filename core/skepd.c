@@ -17,7 +17,7 @@
 
 #include "core/log.h"
 
-enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS };
+enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA };
 
 struct arguments {
 	const char *config; /* NULL: the default one */
@@ -28,7 +28,7 @@ struct arguments {
 	int verbose;
 };
 
-enum { OPT_TRYLOAD = 256, OPT_JSON, OPT_LIST, OPT_OPTIONS, OPT_VERSION };
+enum { OPT_TRYLOAD = 256, OPT_JSON, OPT_LIST, OPT_OPTIONS, OPT_SCHEMA, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "config", required_argument, NULL, 'c' },
@@ -38,6 +38,7 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "list-plugins", no_argument, NULL, OPT_LIST },
 	{ "options", required_argument, NULL, OPT_OPTIONS },
+	{ "schema", no_argument, NULL, OPT_SCHEMA },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -104,6 +105,9 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret, enum s
 		case OPT_OPTIONS:
 			ret->action = ACTION_OPTIONS;
 			ret->plugin = optarg;
+			break;
+		case OPT_SCHEMA:
+			ret->action = ACTION_SCHEMA;
 			break;
 		case 'v':
 			ret->verbose++;
@@ -180,6 +184,9 @@ int main(int argc, char **argv)
 		break;
 	case ACTION_OPTIONS:
 		result = skepd_options(config, args.plugin);
+		break;
+	case ACTION_SCHEMA:
+		result = skepd_schema(config);
 		break;
 	case ACTION_COLLECT:
 		result = skepd_collect(config, args.mode, args.verbose > 0, args.json);

@@ -34,6 +34,8 @@ void skepd_version(void);
 void skepd_list(const struct config *, bool verbose);
 /* Loads that plugin and prints its option table. */
 enum skepd_exit skepd_options(const struct config *, const char *plugin);
+/* The JSON Schema of the configuration, with the options of every plugin that loads. */
+enum skepd_exit skepd_schema(const struct config *);
 
 /* The whole life of a collector; blocks. verbose: say what was loaded. json: SKEPD_TRYLOAD tells all in one object. */
 enum skepd_exit skepd_collect(const struct config *, enum skepd_mode, bool verbose, bool json);

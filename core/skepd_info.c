@@ -6,8 +6,11 @@
 #include <bpf/libbpf.h>
 #include <gnu/libc-version.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 
+#include "core/config_schema.h"
 #include "core/plugin.h"
 #include "core/skepd.h"
 
@@ -26,6 +29,8 @@ void skepd_help(void)
 	      "      --list-plugins   list the plugins found, without running any of their\n"
 	      "                       code, and why one would be refused; -v: with paths\n"
 	      "      --options NAME   list the options of plugin NAME\n"
+	      "      --schema         print the JSON Schema of the configuration, with the options\n"
+	      "                       of every plugin found, for editors\n"
 	      "  -v, --verbose        more messages; twice: libbpf's and everything else\n"
 	      "  -q, --quiet          only warnings and errors; twice: only errors\n"
 	      "      --version        print versions, also of the libraries in use\n"
@@ -134,4 +139,62 @@ enum skepd_exit skepd_options(const struct config *config, const char *name)
 	printf("Every entry also takes \"name\" (of this instance) and \"required\" (true: without it skepd does not start).\n\n");
 	options_print(plugin->desc, stdout);
 	return SKEPD_OK;
+}
+
+/* ---- --schema ----------------------------------------------------------------------- */
+
+struct loaded {
+	const struct config *config;
+	const struct skep_plugin **plugins;
+	size_t n;
+	bool failed;
+};
+
+static void load_one(const char *path, const struct skep_plugin_note *note, const char *why, void *arg)
+{
+	struct loaded *loaded = arg;
+	const struct skep_plugin **larger;
+	struct plugin *plugin;
+	struct diag diag;
+	int err;
+
+	(void)path;
+	if (!note || why)
+		return; /* an entry that names it is refused by -t as well */
+	for (size_t i = 0; i < loaded->n; i++)
+		if (strcmp(loaded->plugins[i]->name, note->name) == 0)
+			return; /* the first folder's is loaded */
+	diag_init(&diag);
+	err = plugin_load((const char *const *)loaded->config->plugin_dirs, note->name, 0, &diag, &plugin);
+	diag_print(&diag, stderr);
+	diag_clear(&diag);
+	if (err)
+		return;
+	larger = reallocarray(loaded->plugins, loaded->n + 1, sizeof(*larger));
+	if (!larger) {
+		loaded->failed = true;
+		return;
+	}
+	loaded->plugins = larger;
+	loaded->plugins[loaded->n++] = plugin->desc;
+}
+
+enum skepd_exit skepd_schema(const struct config *config)
+{
+	struct loaded loaded = { .config = config };
+	json_t *schema = NULL;
+	int err = -1;
+
+	plugin_list((const char *const *)config->plugin_dirs, load_one, &loaded);
+	if (!loaded.failed)
+		schema = config_schema(loaded.plugins, loaded.n);
+	if (schema)
+		err = json_dumpf(schema, stdout, JSON_INDENT(2));
+	if (err == 0)
+		puts("");
+	else
+		fputs("skepd: cannot write the schema: out of memory or of space\n", stderr);
+	json_decref(schema);
+	free(loaded.plugins);
+	return err == 0 ? SKEPD_OK : SKEPD_RUNTIME;
 }

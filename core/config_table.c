@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/config_table.c - the keys of skepd.conf, for people and for editors.
+ */
+#include "core/config_table.h"
+
+#include <stddef.h>
+
+#include "core/config.h"
+
+const struct config_key config_key_table[] = {
+	{
+		.section = "host",
+		.name = "labels",
+		.type = CONFIG_KEY_LABELS,
+		.help = "labels of this host, for example { \"site\": \"hpc-a\" }",
+	},
+	{
+		.name = "interval",
+		.type = CONFIG_KEY_TIME,
+		.default_value = "\"5s\"",
+		.help = "how often live processes are sampled, \"100ms\" to \"1h\"; totals of ended processes do not depend on it",
+	},
+	{
+		.name = "process_interval",
+		.type = CONFIG_KEY_TIME_OR_0,
+		.default_value = "\"60s\"",
+		.help = "how often a live process that did anything gets a record of its own, \"100ms\" to \"1h\"; \"0s\": never",
+	},
+	{
+		.name = "plugin_dirs",
+		.type = CONFIG_KEY_PATHS_ABSOLUTE,
+		.default_value = "the installation's folder, /usr/local/lib/skep/plugins",
+		.help = "where plugins are looked for, in this order",
+	},
+	{
+		.name = "probes",
+		.type = CONFIG_KEY_PROBES,
+		.help = "what is observed",
+	},
+	{
+		.name = "sinks",
+		.type = CONFIG_KEY_SINKS,
+		.help = "where records go",
+	},
+	{
+		.name = "tools",
+		.type = CONFIG_KEY_PATHS,
+		.help = "more tables of tools (how programs are seen through interpreters): files, or folders of *.json; later entries win",
+	},
+	{
+		.name = "redact",
+		.type = CONFIG_KEY_PATHS,
+		.help = "more tables of secrets in command lines, likewise",
+	},
+	{
+		.name = "containers",
+		.type = CONFIG_KEY_PATHS,
+		.help = "more tables of what cgroup paths name (containers, pods, jobs), likewise",
+	},
+	{
+		.section = "filters",
+		.name = "dirs",
+		.type = CONFIG_KEY_PATHS,
+		.help = "folders whose *.json are rules, skep-rules(5), in byte order of the files' names",
+	},
+	{
+		.section = "filters",
+		.name = "packs",
+		.type = CONFIG_KEY_PACKS,
+		.help = "packs of rules that come with skep, behind those of dirs: \"host\", \"bioinformatics\", \"ml\", \"build\"",
+	},
+	{
+		.section = "filters",
+		.name = "pack_dirs",
+		.type = CONFIG_KEY_PATHS,
+		.default_value = "the installation's folder of packs",
+		.help = "where packs are looked for",
+	},
+	{
+		.section = "filters",
+		.name = "default",
+		.type = CONFIG_KEY_VERDICT,
+		.default_value = "\"include\"",
+		.help = "what happens to a process for which no rule holds",
+	},
+	{
+		.section = "filters",
+		.name = "kernel",
+		.type = CONFIG_KEY_BOOL,
+		.default_value = "true",
+		.help = "whether the kernel decides what it can; false costs more and decides the same. Changes only with a restart",
+	},
+	{
+		.name = "carry_file",
+		.type = CONFIG_KEY_PATH_ABSOLUTE,
+		.help = "where skepd leaves at its end what it knows of live processes, for the skepd that is started next on the same boot",
+	},
+	{
+		.section = "control",
+		.name = "socket",
+		.type = CONFIG_KEY_SOCKET,
+		.default_value = "\"" CONTROL_SOCKET_DEFAULT "\"",
+		.help = "where skep status, skep attach and the like ask; false: nowhere. One that stands here has to work; the default one "
+			"only warns",
+	},
+	{ .name = NULL },
+};
+
+const struct config_key config_entry_table[] = {
+	{
+		.name = "plugin",
+		.default_value = "required",
+		.help = "the plugin NAME.so in one of plugin_dirs: 1 to 31 letters, digits, '_', '-'; never a path",
+	},
+	{
+		.name = "name",
+		.default_value = "that of the plugin",
+		.help = "this instance, in messages and counters; no two entries of the file may have the same",
+	},
+	{
+		.name = "required",
+		.type = CONFIG_KEY_BOOL,
+		.default_value = "false",
+		.help = "true: skepd does not run without it; false: it goes on, tells the reason and tries again",
+	},
+	{ .name = NULL },
+};
+
+const char *config_key_type_name(enum config_key_type type)
+{
+	static const char *const names[] = {
+		[CONFIG_KEY_LABELS] = "object of strings",
+		[CONFIG_KEY_TIME] = "time",
+		[CONFIG_KEY_TIME_OR_0] = "time",
+		[CONFIG_KEY_PATHS] = "array of paths",
+		[CONFIG_KEY_PATHS_ABSOLUTE] = "array of absolute paths",
+		[CONFIG_KEY_PATH_ABSOLUTE] = "absolute path",
+		[CONFIG_KEY_PACKS] = "array of names",
+		[CONFIG_KEY_SOCKET] = "absolute path, or false",
+		[CONFIG_KEY_BOOL] = "true or false",
+		[CONFIG_KEY_VERDICT] = "\"include\" or \"exclude\"",
+		[CONFIG_KEY_PROBES] = "array of entries",
+		[CONFIG_KEY_SINKS] = "array of entries",
+	};
+
+	return type && (size_t)type < sizeof(names) / sizeof(names[0]) ? names[type] : "name";
+}

@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The JSON Schema of the configuration refuses what `skepd -t` refuses, and takes what it takes.
+set -eu
+: "${SKEPD:?}" "${abs_srcdir:?}"
+python3 -c 'import jsonschema' 2>/dev/null || { echo "skip: no python3-jsonschema"; exit 77; }
+if [ -n "${SKEP_SANITIZE:-}" ]; then export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"; fi
+python3 "$abs_srcdir/tests/docs/schema.py" "$SKEPD" "$abs_srcdir/etc/skepd.conf"
