@@ -35,7 +35,7 @@ static inline size_t skep_filetable_home(uint64_t id, size_t room)
 static inline bool skep_filetable_grow(struct skep_filetable *t)
 {
 	size_t room = t->room ? t->room * 2 : 64;
-	struct skep_file_row **bigger = calloc(room, sizeof(struct skep_file_row *));
+	struct skep_file_row **bigger = (struct skep_file_row **)calloc(room, sizeof(struct skep_file_row *));
 
 	if (!bigger)
 		return false;
@@ -68,7 +68,7 @@ static inline struct skep_file_row *skep_filetable_get(struct skep_filetable *t,
 		at = (at + 1) & (t->room - 1);
 	if (t->at[at])
 		return t->at[at];
-	row = calloc(1, sizeof(*row) + t->value_size);
+	row = (struct skep_file_row *)calloc(1, sizeof(*row) + t->value_size);
 	if (!row)
 		return NULL;
 	row->id = id;

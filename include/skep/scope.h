@@ -147,7 +147,7 @@ static inline int skep_attached_begin(struct skep_instance *inst, const struct s
 				      struct skep_attached attached[SKEP_SCOPE_SLOTS], unsigned kind,
 				      const struct skep_detail_scope *scope, unsigned *ret_slot)
 {
-	struct skep_attached new = { .used = true, .kind = kind, .scope = *scope, .pidfd = -1 };
+	struct skep_attached taken = { .used = true, .kind = kind, .scope = *scope, .pidfd = -1 };
 	const char *why;
 	unsigned slot = 0;
 	int err = skep_scope_check(scope, &why);
@@ -159,10 +159,10 @@ static inline int skep_attached_begin(struct skep_instance *inst, const struct s
 	if (slot == SKEP_SCOPE_SLOTS)
 		return (host->fail)(inst, -EBUSY, "%u details are attached already; detach one", SKEP_SCOPE_SLOTS);
 	if (scope->kind == SKEP_SCOPE_PID)
-		err = skep_scope_process(inst, host, (uint32_t)scope->value, &new.pidfd, &new.who);
+		err = skep_scope_process(inst, host, (uint32_t)scope->value, &taken.pidfd, &taken.who);
 	if (err)
 		return err;
-	attached[slot] = new;
+	attached[slot] = taken;
 	*ret_slot = slot;
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "plugins/host/state.h"
-#include "tests/unit/mock_host.h"
+#include <skep/mock.h>
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
@@ -54,25 +54,26 @@ static void measure(size_t n, const char *what, bool per_cpu)
 {
 	double *cpu = calloc(n, sizeof(*cpu)), worst = 0, start_ns;
 	unsigned long before;
-	struct mock m;
+	struct skep_mock m;
 
-	mock_init(&m, skep_plugin_entry(NULL));
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
 	m.quiet = true;
 	m.host.emit = emit;
 	m.host.lost = lost;
-	mock_option(&m, "per_cpu", per_cpu ? "true" : "false");
+	skep_mock_option(&m, "per_cpu", per_cpu ? "true" : "false");
 	start_ns = ns(CLOCK_THREAD_CPUTIME_ID);
-	if (!cpu || mock_start(&m)) {
+	if (!cpu || skep_mock_start(&m)) {
 		fprintf(stderr, "bench_host: %s\n", m.why);
 		exit(1);
 	}
 	start_ns = ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
-	m.plugin->sample(&m.instance, m.state); /* buffers grow, the identity is told */
+	m.plugin->sample(m.instance, m.state); /* buffers grow, the identity is told */
 	before = records;
 	for (size_t i = 0; i < n; i++) {
 		double at = ns(CLOCK_THREAD_CPUTIME_ID), real = ns(CLOCK_MONOTONIC);
 
-		m.plugin->sample(&m.instance, m.state);
+		m.plugin->sample(m.instance, m.state);
 		cpu[i] = ns(CLOCK_THREAD_CPUTIME_ID) - at;
 		real = ns(CLOCK_MONOTONIC) - real;
 		worst = real > worst ? real : worst;
@@ -80,7 +81,7 @@ static void measure(size_t n, const char *what, bool per_cpu)
 	qsort(cpu, n, sizeof(*cpu), by_value);
 	printf("%-8s median %.0f us CPU, 99 %% %.0f us, worst real %.0f us, %.1f records a sample, start %.1f ms CPU\n", what, cpu[n / 2] / 1e3,
 	       cpu[n * 99 / 100] / 1e3, worst / 1e3, (double)(records - before) / (double)n, start_ns / 1e6);
-	mock_end(&m);
+	skep_mock_end(&m);
 	free(cpu);
 }
 

@@ -51,21 +51,22 @@ int main(int argc, char **argv)
 	struct lake_report *report = NULL;
 	struct lake *lake = NULL;
 	char run[64] = "", path[4096], why[1024] = "";
-	struct mock m;
+	struct skep_mock m;
 	struct stat st;
 
 	if (argc < 2 || argc > 5 || !rows || !per_batch) {
 		fprintf(stderr, "usage: bench_lake FOLDER [ROWS [BATCH [NORMAL|FULL]]]\n");
 		return 2;
 	}
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", argv[1]);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", argv[1]);
 	if (argc > 4 && strcasecmp(argv[4], "full") == 0)
-		mock_option(&m, "synchronous", "full");
-	if (mock_start(&m) != 0)
+		skep_mock_option(&m, "synchronous", "full");
+	if (skep_mock_start(&m) != 0)
 		die("start", m.why);
 	for (uint64_t id = 1; n < rows; id++) {
-		struct mock_batch *b = mock_batch_new(id, RECORDS_OFFSET);
+		struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
 		struct out_process p;
 		struct out_run r;
 
@@ -80,16 +81,16 @@ int main(int argc, char **argv)
 		}
 		t0 = now(CLOCK_MONOTONIC);
 		c0 = cpu();
-		if (mock_submit(&m, &b->batch) != 0 || m.acks != id)
+		if (skep_mock_submit(&m, &b->batch) != 0 || m.acks != id)
 			die("submit", m.why);
 		t = now(CLOCK_MONOTONIC) - t0;
 		used += cpu() - c0;
 		wall += t;
 		worst = t > worst ? t : worst;
-		mock_batch_free(b);
+		skep_mock_batch_free(b);
 	}
 	t0 = now(CLOCK_MONOTONIC);
-	mock_end(&m);
+	skep_mock_end(&m);
 	wall += now(CLOCK_MONOTONIC) - t0; /* the last checkpoint belongs to it */
 	snprintf(path, sizeof(path), "%s/lake-2026-11.db", argv[1]);
 	if (stat(path, &st) != 0)

@@ -35,11 +35,11 @@
 #include "plugins/sched/state.h"
 
 #include "plugins/sched/sched_detail.skel.h"
-#include "tests/unit/mock_host.h"
+#include <skep/mock.h>
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
-static struct mock m;
+static struct skep_mock m;
 static struct sched_probe *probe;
 static struct verdict verdict;
 static unsigned failures;
@@ -132,7 +132,7 @@ static void on_over(struct skep_instance *inst, uint64_t id, const char *why)
 static int attach_as(enum detail_kind kind, enum skep_scope scope, uint64_t value, uint64_t *ret_id)
 {
 	struct skep_detail_scope s = { .size = sizeof(s), .kind = scope, .value = value, .id = last_id + 1 };
-	int err = m.plugin->attach(&m.instance, m.state, kind, &s);
+	int err = m.plugin->attach(m.instance, m.state, kind, &s);
 
 	if (!err) {
 		*ret_id = s.id;
@@ -162,12 +162,12 @@ static uint64_t attach(enum detail_kind kind, enum skep_scope scope, uint64_t va
 
 static void detach(uint64_t id)
 {
-	m.plugin->detach(&m.instance, m.state, id);
+	m.plugin->detach(m.instance, m.state, id);
 }
 
 static void forget(uint64_t id)
 {
-	m.plugin->sample(&m.instance, m.state);
+	m.plugin->sample(m.instance, m.state);
 	memset(seen[id], 0, sizeof(seen[id]));
 }
 
@@ -510,7 +510,7 @@ static void exact(const struct want *w)
 	memset(lost, 0, sizeof(lost));
 	for (unsigned i = 0; i < w->n; i++)
 		tell_child(&c[i], 'r');
-	m.plugin->sample(&m.instance, m.state); /* deltas add up */
+	m.plugin->sample(m.instance, m.state); /* deltas add up */
 	for (unsigned i = 0; i < w->n; i++)
 		until_zombie(&c[i]);
 	for (unsigned i = 0; i < w->n; i++) {
@@ -632,7 +632,7 @@ static void scopes(void)
 	until_zombie(&boxed);
 	settled(boxed.pid);
 	over_id = 0;
-	m.plugin->sample(&m.instance, m.state);
+	m.plugin->sample(m.instance, m.state);
 	check(over_id == ids[3] || over_id == ids[4], "the end of a process ends its details");
 	for (unsigned i = 0; i < 7; i++)
 		detach(ids[i]);
@@ -712,7 +712,7 @@ static void overflow(void)
 	detach(id);
 	for (unsigned i = 0; i < 6; i++)
 		reap(&c[i]);
-	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] >= 20 && mock_counter(&m, "details_lost") >= 20, "two places for six threads: %llu lost",
+	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] >= 20 && skep_mock_counter(&m, "details_lost") >= 20, "two places for six threads: %llu lost",
 	      (unsigned long long)lost[STREAM_DETAIL + DETAIL_RUNQLAT]);
 	/* one after the other there is room for any number: who is dead has left */
 	memset(lost, 0, sizeof(lost));
@@ -755,7 +755,8 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	verdict_open(&verdict, VERDICT_COLLECT);
-	mock_init(&m, skep_plugin_entry(NULL));
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
 	m.quiet = true;
 	m.host.emit = on_emit;
 	m.host.lost = on_lost;
@@ -764,7 +765,7 @@ int main(int argc, char **argv)
 	m.host.verdict_fd = verdict.fd;
 	m.host.verdict_pids = verdict.pids;
 	probe = m.state;
-	err = mock_start(&m);
+	err = skep_mock_start(&m);
 	if (err) {
 		printf("%s: %s\n", err == -EPERM ? "skip" : "not ok - start", m.why);
 		return err == -EPERM ? 77 : 1;
@@ -784,7 +785,7 @@ int main(int argc, char **argv)
 	come_and_gone();
 	if (probe->details.kernel.memory == DETAIL_MEMORY_HASH)
 		overflow();
-	mock_end(&m);
+	skep_mock_end(&m);
 	verdict_close(&verdict);
 	printf("# %u failed\n", failures);
 	return failures > 0;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "plugins/sched/state.h"
-#include "tests/unit/mock_host.h"
+#include <skep/mock.h>
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
@@ -180,7 +180,7 @@ static uint64_t own_cpu_ns(void)
 }
 
 /* Children `from` to `to` on one CPU: what they do, against what the sampler sees. */
-static void look(struct mock *m, unsigned from, unsigned to, int cpu)
+static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 {
 	double wall, ours, runs[CHILDREN] = { 0 }, waits[CHILDREN] = { 0 }, all = 0;
 	static uint32_t random = 1;
@@ -197,7 +197,7 @@ static void look(struct mock *m, unsigned from, unsigned to, int cpu)
 		/* no rhythm that a child could share */
 		random = random * 1103515245u + 12345u;
 		nap_us(500 + (long)(random >> 16) % 5000);
-		m->plugin->sample(&m->instance, m->state);
+		m->plugin->sample(m->instance, m->state);
 	}
 	ours = (double)own_cpu_ns() - ours;
 	clock_gettime(CLOCK_MONOTONIC, &b);
@@ -240,7 +240,7 @@ static void look(struct mock *m, unsigned from, unsigned to, int cpu)
 
 int main(void)
 {
-	struct mock m;
+	struct skep_mock m;
 	int err, other = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -248,11 +248,12 @@ int main(void)
 		puts("skip: needs root (BPF)");
 		return 77;
 	}
-	mock_init(&m, skep_plugin_entry(NULL));
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
 	m.quiet = true;
 	m.host.emit = on_emit;
 	m.host.drained = on_drained;
-	err = mock_start(&m);
+	err = skep_mock_start(&m);
 	if (err) {
 		printf("%s: %s\n", err == -EPERM ? "skip" : "not ok - start", m.why);
 		return err == -EPERM ? 77 : 1;
@@ -264,7 +265,7 @@ int main(void)
 	look(&m, SLEEP, SLEEP, other);
 	look(&m, VFORK, VFORK, other);
 	look(&m, DISK, DISK, other);
-	mock_end(&m);
+	skep_mock_end(&m);
 	printf("# %u failed\n", failures);
 	return failures > 0;
 }

@@ -21,14 +21,14 @@
 
 #include "plugins/gpu/records.h"
 #include "plugins/gpu/state.h"
-#include "tests/unit/mock_host.h"
+#include <skep/mock.h>
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
 #define ROUNDS 25
 #define THREADS 4
 
-static struct mock m;
+static struct skep_mock m;
 static struct cuda_record sum[8]; /* by id of the attachment */
 static uint64_t stall_n[8], cost;
 static char over[200];
@@ -171,16 +171,16 @@ static void finish(struct child *c)
 
 static void sample(void)
 {
-	m.plugin->sample(&m.instance, m.state);
-	mock_wait(&m);
+	m.plugin->sample(m.instance, m.state);
+	skep_mock_settle(&m);
 }
 
 static int attach(enum skep_scope kind, uint64_t value, uint64_t id)
 {
 	const struct skep_detail_scope scope = { .size = sizeof(scope), .kind = kind, .value = value, .id = id };
-	int err = m.plugin->attach(&m.instance, m.state, 0, &scope);
+	int err = m.plugin->attach(m.instance, m.state, 0, &scope);
 
-	mock_wait(&m);
+	skep_mock_settle(&m);
 	return err;
 }
 
@@ -235,18 +235,17 @@ int main(int argc, char **argv)
 		other[n++] = "25";
 		other[n] = NULL;
 	}
-	mock_init(&m, skep_plugin_entry(NULL));
-	m.threads = true;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.host.emit = on_emit;
 	m.host.detail_over = on_over;
 	m.host.process_by_pid = on_process;
 	m.host.drained = on_drained;
 	m.host.lost = on_lost;
-	mock_option(&m, "nvml", "false");
-	mock_option(&m, "drm", "false");
-	mock_option(&m, "tracepoints", "false");
-	mock_option(&m, "cuda_library", "standin_cuda.so");
-	mock_option(&m, "cuda_max_percent", "0");
+	skep_mock_option(&m, "nvml", "false");
+	skep_mock_option(&m, "drm", "false");
+	skep_mock_option(&m, "tracepoints", "false");
+	skep_mock_option(&m, "cuda_library", "standin_cuda.so");
+	skep_mock_option(&m, "cuda_max_percent", "0");
 	/* the host's verdict map: a byte a pid */
 	m.host.verdict_pids = 4194304;
 	m.host.verdict_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "verdict", 4, m.host.verdict_pids, 1,
@@ -256,7 +255,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	verdicts = mmap(NULL, m.host.verdict_pids, PROT_READ | PROT_WRITE, MAP_SHARED, m.host.verdict_fd, 0);
-	if (verdicts == MAP_FAILED || mock_start(&m)) {
+	if (verdicts == MAP_FAILED || skep_mock_start(&m)) {
 		printf("FAIL - cannot start: %s\n", m.why);
 		return 1;
 	}
@@ -284,7 +283,7 @@ int main(int argc, char **argv)
 		finish(&c);
 		sample();
 		same("the end of the process ends the attachment", 1, over_id);
-		mock_end(&m);
+		skep_mock_end(&m);
 		return failures != 0;
 	}
 
@@ -320,8 +319,8 @@ int main(int argc, char **argv)
 
 	/* detached: the last numbers come, then nothing costs any more */
 	clock_gettime(CLOCK_MONOTONIC, &begun);
-	m.plugin->detach(&m.instance, m.state, 3);
-	mock_wait(&m);
+	m.plugin->detach(m.instance, m.state, 3);
+	skep_mock_settle(&m);
 	finish(&c);
 	sample();
 	same("the end of the process ends the attachment", 1, over_id);
@@ -329,21 +328,20 @@ int main(int argc, char **argv)
 	over_id = 0;
 
 	/* too dear */
-	mock_option(&m, "cuda_max_percent", "1");
-	mock_end(&m);
-	mock_init(&m, skep_plugin_entry(NULL));
-	m.threads = true;
+	skep_mock_option(&m, "cuda_max_percent", "1");
+	skep_mock_end(&m);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.host.emit = on_emit;
 	m.host.detail_over = on_over;
 	m.host.process_by_pid = on_process;
 	m.host.drained = on_drained;
 	m.host.lost = on_lost;
-	mock_option(&m, "nvml", "false");
-	mock_option(&m, "drm", "false");
-	mock_option(&m, "tracepoints", "false");
-	mock_option(&m, "cuda_library", "standin_cuda.so");
-	mock_option(&m, "cuda_max_percent", "1");
-	if (mock_start(&m)) {
+	skep_mock_option(&m, "nvml", "false");
+	skep_mock_option(&m, "drm", "false");
+	skep_mock_option(&m, "tracepoints", "false");
+	skep_mock_option(&m, "cuda_library", "standin_cuda.so");
+	skep_mock_option(&m, "cuda_max_percent", "1");
+	if (skep_mock_start(&m)) {
 		printf("FAIL - cannot start: %s\n", m.why);
 		return 1;
 	}
@@ -362,8 +360,8 @@ int main(int argc, char **argv)
 	printf("# %s\n", over);
 	expect(&c, "done");
 	finish(&c);
-	mock_wait(&m);
-	mock_end(&m);
+	skep_mock_settle(&m);
+	skep_mock_end(&m);
 	printf(failures ? "%d failed\n" : "all good\n", failures);
 	return failures != 0;
 }

@@ -154,7 +154,8 @@ void host_fixture_init(struct host_fixture *f)
 
 	*f = (struct host_fixture){ 0 };
 	fixture = f;
-	mock_init(&f->m, host_descriptor());
+	skep_mock_init(&f->m, host_descriptor());
+	f->m.inline_work = true;
 	f->m.quiet = true;
 	f->m.host.emit = emit;
 	f->m.host.lost = lost;
@@ -162,7 +163,7 @@ void host_fixture_init(struct host_fixture *f)
 	f->st = f->m.state;
 	snprintf(f->root, sizeof(f->root), "%s/skep-host.XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
 	need(mkdtemp(f->root), f->root);
-	mock_option(&f->m, "root", f->root);
+	skep_mock_option(&f->m, "root", f->root);
 
 	host_write_stat(f, "cpu0 10 0 10 1000 10 0 0 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n", "cpu  20 0 20 2000 20 0 0 0 0 0");
 	host_write(f, "proc/loadavg", "0.52 1.25 2.00 3/610 4711\n");
@@ -190,7 +191,7 @@ void host_fixture_init(struct host_fixture *f)
 
 void host_fixture_free(struct host_fixture *f)
 {
-	mock_end(&f->m);
+	skep_mock_end(&f->m);
 	host_forget(f);
 	free(f->line);
 	host_remove(f, "");
@@ -199,7 +200,7 @@ void host_fixture_free(struct host_fixture *f)
 
 int host_begin(struct host_fixture *f)
 {
-	return mock_start(&f->m);
+	return skep_mock_start(&f->m);
 }
 
 void host_forget(struct host_fixture *f)
@@ -212,7 +213,7 @@ void host_forget(struct host_fixture *f)
 void host_step(struct host_fixture *f)
 {
 	host_forget(f);
-	f->m.plugin->sample(&f->m.instance, f->m.state);
+	f->m.plugin->sample(f->m.instance, f->m.state);
 }
 
 static const char *find(struct host_fixture *f, unsigned stream, const char *match, size_t *at)

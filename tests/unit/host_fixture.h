@@ -7,7 +7,7 @@
 #define SKEP_TESTS_HOST_FIXTURE_H
 
 #include "plugins/host/state.h"
-#include "tests/unit/mock_host.h"
+#include <skep/mock.h>
 
 struct host_line {
 	unsigned stream;
@@ -15,7 +15,7 @@ struct host_line {
 };
 
 struct host_fixture {
-	struct mock m;
+	struct skep_mock m;
 	struct host_probe *st;
 	char root[64]; /* a folder of its own below TMPDIR */
 	struct host_line *line;

@@ -49,7 +49,7 @@ static struct texts ring[RING];
 
 static struct skep_str str(const char *s)
 {
-	return mock_str(s);
+	return skep_mock_text(s);
 }
 
 void records_process(uint64_t n, const char *run, struct out_process *p)
@@ -135,11 +135,11 @@ void records_run(const char *run, const char *state, uint64_t start_ns, struct o
 		.name = str("nightly"),
 		.pipeline = str("variants"),
 		.host = str("node7"),
-		.boot_id = str(MOCK_BOOT_ID),
+		.boot_id = str(SKEP_MOCK_BOOT_ID),
 		.kernel = str("6.1.0-30-amd64"),
 		.version = str("0.1"),
 		.state = str(state),
-		.argv = MOCK_STRV("snakemake\0-j\0"
+		.argv = SKEP_MOCK_STRV("snakemake\0-j\0"
 				  "8"),
 		.cwd = str("/data/projects/cohort7"),
 		.root_upid = { .start_ns = start_ns, .pid = 999 },
@@ -155,12 +155,12 @@ void records_run(const char *run, const char *state, uint64_t start_ns, struct o
 	};
 }
 
-void records_add_process(struct mock_batch *b, const struct out_process *p)
+void records_add_process(struct skep_mock_batch *b, const struct out_process *p)
 {
-	mock_batch_add(b, &out_stream_process, &p->upid, p->end_ns, p, NULL);
+	skep_mock_batch_add(b, &out_stream_process, &p->upid, p->end_ns, p, NULL);
 }
 
-void records_add_run(struct mock_batch *b, const struct out_run *r)
+void records_add_run(struct skep_mock_batch *b, const struct out_run *r)
 {
-	mock_batch_add(b, &out_stream_run, &r->root_upid, r->end_ns ? r->end_ns : r->start_ns, r, NULL);
+	skep_mock_batch_add(b, &out_stream_run, &r->root_upid, r->end_ns ? r->end_ns : r->start_ns, r, NULL);
 }

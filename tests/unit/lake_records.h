@@ -7,7 +7,7 @@
 #define SKEP_TESTS_LAKE_RECORDS_H
 
 #include "core/outstreams.h"
-#include "tests/unit/mock_host.h"
+#include <skep/mock.h>
 
 /* 2026-11-10T00:00:00Z at boot time 0. */
 #define RECORDS_OFFSET INT64_C(1794268800000000000)
@@ -17,7 +17,7 @@
 void records_process(uint64_t n, const char *run, struct out_process *ret);
 /* state "running" or "ended" */
 void records_run(const char *run, const char *state, uint64_t start_ns, struct out_run *ret);
-void records_add_process(struct mock_batch *, const struct out_process *);
-void records_add_run(struct mock_batch *, const struct out_run *);
+void records_add_process(struct skep_mock_batch *, const struct out_process *);
+void records_add_run(struct skep_mock_batch *, const struct out_run *);
 
 #endif

@@ -56,12 +56,13 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void begin(struct mock *m)
+static void begin(struct skep_mock *m)
 {
-	mock_init(m, skep_plugin_entry(NULL));
+	skep_mock_init(m, skep_plugin_entry(NULL));
+	m->inline_work = true;
 	m->quiet = true;
-	assert_true(mock_option(m, "path", path));
-	if (mock_start(m) != 0)
+	assert_int_equal(skep_mock_option(m, "path", path), 0);
+	if (skep_mock_start(m) != 0)
 		fail_msg("start: %s", m->why);
 }
 
@@ -122,9 +123,9 @@ static const char *text_of(json_t *o, const char *key)
 	return s ? s : "(no string)";
 }
 
-static struct mock_batch *batch_of(uint64_t id, uint64_t rows)
+static struct skep_mock_batch *batch_of(uint64_t id, uint64_t rows)
 {
-	struct mock_batch *b = mock_batch_new(id, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
 	struct out_process p;
 
 	for (uint64_t i = 0; i < rows; i++) {
@@ -134,23 +135,23 @@ static struct mock_batch *batch_of(uint64_t id, uint64_t rows)
 	return b;
 }
 
-static void send(struct mock *m, struct mock_batch *b)
+static void send(struct skep_mock *m, struct skep_mock_batch *b)
 {
 	unsigned acks = m->acks;
 
-	assert_int_equal(mock_submit(m, &b->batch), 0);
-	mock_wait(m);
+	assert_int_equal(skep_mock_submit(m, &b->batch), 0);
+	skep_mock_settle(m);
 	if (m->acks != acks + 1)
 		fail_msg("not acknowledged: %s", m->why);
-	mock_batch_free(b);
+	skep_mock_batch_free(b);
 }
 
 static void test_process_line(void **state)
 {
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct out_process p;
 	const char *key;
-	struct mock m;
+	struct skep_mock m;
 	json_t *o, *v;
 	unsigned at = 0;
 
@@ -185,7 +186,7 @@ static void test_process_line(void **state)
 	assert_string_equal(json_string_value(json_array_get(v, 1)), "--threads");
 	assert_int_equal(json_integer_value(json_object_get(o, "cpu_ns")), p.cpu_ns);
 	json_decref(o);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	struct stat st;
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
@@ -236,22 +237,22 @@ static void test_every_type(void **state)
 		.hash = { 0xde, 0xad },
 		.v4 = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 7 },
 		.v6 = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },
-		.stream = mock_str("shadow"),
-		.run = mock_str("mine"),
+		.stream = skep_mock_text("shadow"),
+		.run = skep_mock_text("mine"),
 	};
 	const struct skep_context c = {
 		.size = sizeof(c),
-		.run = mock_str("other"),
-		.tool = mock_str("bwa mem"),
+		.run = skep_mock_text("other"),
+		.tool = skep_mock_text("bwa mem"),
 		.task = { .ptr = NULL, .len = 4 },
 	};
-	struct mock_batch *b = mock_batch_new(1, -2500000000); /* before 1970: a clock that was never set */
-	struct mock m;
+	struct skep_mock_batch *b = skep_mock_batch_new(1, -2500000000); /* before 1970: a clock that was never set */
+	struct skep_mock m;
 	json_t *o;
 
 	(void)state;
 	begin(&m);
-	mock_batch_add(b, &all_stream, NULL, 2 * SECOND, &a, &c);
+	skep_mock_batch_add(b, &all_stream, NULL, 2 * SECOND, &a, &c);
 	send(&m, b);
 	o = line(path, 0);
 	assert_string_equal(text_of(o, "stream"), "site.\"all\"");
@@ -282,22 +283,23 @@ static void test_every_type(void **state)
 	assert_string_equal(text_of(o, "tool"), "bwa mem");
 	assert_null(json_object_get(o, "task"));
 	json_decref(o);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_streams(void **state)
 {
-	struct mock_batch *b = batch_of(1, 3);
+	struct skep_mock_batch *b = batch_of(1, 3);
 	struct out_run r;
-	struct mock m;
+	struct skep_mock m;
 	json_t *o;
 
 	(void)state;
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", path);
-	mock_option(&m, "fsync", "true");
-	mock_option_strv(&m, "streams", (const char *[]){ "loss", "run", NULL });
-	assert_int_equal(mock_start(&m), 0);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", path);
+	skep_mock_option(&m, "fsync", "true");
+	skep_mock_option_list(&m, "streams", (const char *[]){ "loss", "run", NULL });
+	assert_int_equal(skep_mock_start(&m), 0);
 	records_run("r", "ended", 5 * SECOND, &r);
 	records_add_run(b, &r);
 	send(&m, b);
@@ -306,13 +308,13 @@ static void test_streams(void **state)
 	o = line(path, 0);
 	assert_string_equal(text_of(o, "stream"), "run");
 	json_decref(o);
-	assert_int_equal(mock_counter(&m, "lines"), 1);
-	mock_end(&m);
+	assert_int_equal(skep_mock_counter(&m, "lines"), 1);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_half_line(void **state)
 {
-	struct mock m;
+	struct skep_mock m;
 	FILE *f;
 	json_t *o;
 
@@ -323,62 +325,66 @@ static void test_half_line(void **state)
 	fclose(f);
 	begin(&m);
 	send(&m, batch_of(1, 2));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(path), 4);
 	o = line(path, 2);
 	assert_string_equal(text_of(o, "stream"), "process.exit");
 	json_decref(o);
 	begin(&m); /* whole lines are left as they are */
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(path), 4);
 }
 
 static void test_rotation_and_lock(void **state)
 {
-	struct mock m, second;
+	struct skep_mock m, second;
 	char moved[300];
 
 	(void)state;
 	begin(&m);
 	send(&m, batch_of(1, 2));
-	mock_init(&second, skep_plugin_entry(NULL));
-	mock_option(&second, "path", path);
-	assert_int_equal(mock_start(&second), -EBUSY);
+	skep_mock_init(&second, skep_plugin_entry(NULL));
+	second.inline_work = true;
+	skep_mock_option(&second, "path", path);
+	assert_int_equal(skep_mock_start(&second), -EBUSY);
 	assert_non_null(strstr(second.why, "another program writes it"));
-	mock_end(&second);
+	skep_mock_end(&second);
 	snprintf(moved, sizeof(moved), "%s.1", path);
 	assert_int_equal(rename(path, moved), 0);
 	send(&m, batch_of(2, 3));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(moved), 2);
 	assert_int_equal(lines_of(path), 3);
 }
 
 static void test_bad_paths(void **state)
 {
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
-	mock_init(&m, skep_plugin_entry(NULL));
-	assert_int_equal(mock_open(&m), -EINVAL);
-	mock_end(&m);
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", "/nonexistent/folder/x.json");
-	assert_int_equal(mock_start(&m), -ENOENT);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	assert_int_equal(skep_mock_open(&m), -EINVAL);
+	assert_int_equal(skep_mock_end(&m), 0);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", "/nonexistent/folder/x.json");
+	assert_int_equal(skep_mock_start(&m), -ENOENT);
 	assert_non_null(strstr(m.why, "folder must exist"));
-	mock_end(&m);
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", folder);
-	assert_int_equal(mock_start(&m), -EISDIR);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", folder);
+	assert_int_equal(skep_mock_start(&m), -EISDIR);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 /* RLIMIT_FSIZE stands in for a full disk where nothing can be mounted: write(2) takes a part, then fails. */
 static void test_half_batch_is_cut_off(void **state)
 {
-	struct mock_batch *b = batch_of(2, 500);
+	struct skep_mock_batch *b = batch_of(2, 500);
 	struct rlimit old, small;
-	struct mock m;
+	struct skep_mock m;
 	size_t before, n;
 
 	(void)state;
@@ -390,23 +396,23 @@ static void test_half_batch_is_cut_off(void **state)
 	small = old;
 	small.rlim_cur = before + 10000;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.retries, 1);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	free(slurp(path, &n));
 	assert_int_equal(n, before);
 	send(&m, b);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(path), 510);
 }
 
 static void test_full_disk(void **state)
 {
 	char dir[200];
-	struct mock_batch *b = NULL;
+	struct skep_mock_batch *b = NULL;
 	unsigned lines = 0;
 	uint64_t id;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	snprintf(dir, sizeof(dir), "%s/tmpfs", folder);
@@ -419,15 +425,15 @@ static void test_full_disk(void **state)
 	begin(&m);
 	for (id = 1; id < 100; id++) {
 		b = batch_of(id, 100);
-		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 		if (m.retries)
 			break;
-		b = mock_batch_free(b);
+		b = skep_mock_batch_free(b);
 		lines += 100;
 	}
 	assert_true(lines > 0 && id < 100);
 	assert_non_null(strstr(m.why, strerror(ENOSPC)));
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.retries, 2);
 	assert_int_equal(lines_of(path), lines);
 	assert_int_equal(mount("tmpfs", dir, "tmpfs", MS_REMOUNT, "size=8m"), 0);
@@ -435,37 +441,38 @@ static void test_full_disk(void **state)
 	assert_int_equal(lines_of(path), lines + 100);
 	for (unsigned i = 0; i < lines + 100; i += 50)
 		json_decref(line(path, i));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(umount(dir), 0);
 }
 
 /* A reader that stops reading, then goes on: the batch is finished where it was left, not written again. */
 static void test_slow_stream(void **state)
 {
-	struct mock_batch *b = batch_of(1, 300);
+	struct skep_mock_batch *b = batch_of(1, 300);
 	static char got[2000000];
 	size_t n = 0, lines = 0;
 	int reader, before;
-	struct mock m;
+	struct skep_mock m;
 	ssize_t part;
 
 	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", path);
-	assert_int_equal(mock_start(&m), -ENXIO);
-	mock_end(&m);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", path);
+	assert_int_equal(skep_mock_start(&m), -ENXIO);
+	assert_int_equal(skep_mock_end(&m), 0);
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	assert_true(reader >= 0);
 	begin(&m);
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.retries, 1);
 	assert_non_null(strstr(m.why, "does not keep up"));
 	before = (int)m.retries;
 	for (int tries = 0; !m.acks && tries < 50; tries++) {
 		while ((part = read(reader, got + n, sizeof(got) - n)) > 0)
 			n += (size_t)part;
-		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	}
 	while ((part = read(reader, got + n, sizeof(got) - n)) > 0)
 		n += (size_t)part;
@@ -484,10 +491,10 @@ static void test_slow_stream(void **state)
 	assert_int_equal(lines, 300);
 	/* the reader is gone: no SIGPIPE, the batch comes again later */
 	close(reader);
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_non_null(strstr(m.why, strerror(EPIPE)));
-	mock_batch_free(b);
-	mock_end(&m);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_json_numbers(void **state)

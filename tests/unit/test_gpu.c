@@ -23,7 +23,7 @@
 #include "plugins/gpu/hooks.h"
 #include "plugins/gpu/nvml.h"
 #include "plugins/gpu/state.h"
-#include "tests/unit/mock_host.h"
+#include <skep/mock.h>
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
@@ -142,7 +142,7 @@ static const struct use_record *use_of(uint32_t pid)
 	return NULL;
 }
 
-static struct mock m;
+static struct skep_mock m;
 static char dir[64], script[96];
 static char library[512], old_library[512];
 
@@ -165,16 +165,17 @@ static void begin(const char *commands, const char *lib)
 	memset(&told, 0, sizeof(told));
 	told.start_ns = 1;
 	write_file(script, commands);
-	mock_init(&m, skep_plugin_entry(NULL));
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
 	m.quiet = true;
 	m.host.emit = on_emit;
 	m.host.drained = on_drained;
 	m.host.lost = on_lost;
 	m.host.process_by_pid = on_process;
 	m.host.signal = on_signal;
-	assert_true(mock_option(&m, "nvml_library", lib));
-	assert_true(mock_option(&m, "sysfs", dir)); /* no DRM devices */
-	assert_int_equal(mock_start(&m), 0);
+	assert_int_equal(skep_mock_option(&m, "nvml_library", lib), 0);
+	assert_int_equal(skep_mock_option(&m, "sysfs", dir), 0); /* no DRM devices */
+	assert_int_equal(skep_mock_start(&m), 0);
 }
 
 /* A pass over what the script says now, which is exactly a second after the one before. */
@@ -189,7 +190,7 @@ static void pass(const char *commands)
 		st->nvml->gpus[i].read_ns = gpu_boot_now() - 1000000000;
 		st->nvml->gpus[i].gpm_ns = st->nvml->gpus[i].read_ns;
 	}
-	m.plugin->sample(&m.instance, m.state);
+	m.plugin->sample(m.instance, m.state);
 }
 
 /* Within a hundredth: the clock goes on between setting the time and reading it. */
@@ -436,7 +437,7 @@ static void device_numbers(void **state)
 	assert_int_equal(signal_of("gpu.drm"), SKEP_SIGNAL_MISSING);
 	assert_int_equal(signal_of("gpu.fences"), SKEP_SIGNAL_MISSING);
 	assert_true(told.drained_ns > 0);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void a_counter_that_starts_again(void **state)
@@ -445,7 +446,7 @@ static void a_counter_that_starts_again(void **state)
 	begin(DEVICE "set energy_mj 1000000\n", library);
 	pass(DEVICE "set energy_mj 400\n"); /* the driver was loaded anew */
 	near(told.device[0].energy * 1000, 400);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void samples_before_rates(void **state)
@@ -457,7 +458,7 @@ static void samples_before_rates(void **state)
 	near(told.device[0].busy_ns, 3e8);
 	pass(DEVICE "sample 300 40\n"); /* nothing new: the rates */
 	assert_string_equal(told.how[0], "rates");
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 /* The processes of a device add up to its busy time; who holds it without using it is seen. */
@@ -486,7 +487,7 @@ static void shares_add_up(void **state)
 	near(told.device[0].processes, 3);
 	assert_true(told.device[0].unattributed_ns < 10);
 	assert_true(told.device[0].idle_held_ns == 0);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void held_but_idle(void **state)
@@ -497,7 +498,7 @@ static void held_but_idle(void **state)
 	near(use_of(100)->idle_ns, 1e9);
 	near(use_of(100)->energy_j * 1000, 30000); /* an idle device is paid for by who holds it */
 	near(told.device[0].idle_held_ns, 1e9);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 /* Busy, several hold it, and the driver does not say who: then nobody is said to have been idle. */
@@ -515,7 +516,7 @@ static void not_known_is_not_idle(void **state)
 	near(use_of(100)->busy_ns, 5e8);
 	near(use_of(100)->known_ns, 1e9);
 	assert_true(told.device[0].unattributed_ns < 10);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void a_process_between_two_passes(void **state)
@@ -550,8 +551,8 @@ static void a_process_between_two_passes(void **state)
 	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 400 50 0 1 1000 %lld000000 0\n", (long long)now.tv_sec - 100);
 	pass(text);
 	assert_null(use_of(400));
-	assert_int_equal(mock_counter(&m, "uses_unknown"), 1);
-	mock_end(&m);
+	assert_int_equal(skep_mock_counter(&m, "uses_unknown"), 1);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void accounting_is_put_back(void **state)
@@ -559,21 +560,22 @@ static void accounting_is_put_back(void **state)
 	(void)state;
 	begin(DEVICE, library);
 	assert_true(probe()->nvml->gpus[0].accounting_ours);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	/* the stand-in keeps what was set last: off again */
-	mock_init(&m, skep_plugin_entry(NULL));
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
 	m.quiet = true;
 	m.host.emit = on_emit;
 	m.host.drained = on_drained;
 	m.host.lost = on_lost;
 	m.host.signal = on_signal;
-	mock_option(&m, "nvml_library", library);
-	mock_option(&m, "accounting", "false");
-	mock_option(&m, "sysfs", dir);
-	assert_int_equal(mock_start(&m), 0);
+	skep_mock_option(&m, "nvml_library", library);
+	skep_mock_option(&m, "accounting", "false");
+	skep_mock_option(&m, "sysfs", dir);
+	assert_int_equal(skep_mock_start(&m), 0);
 	assert_false(probe()->nvml->gpus[0].accounting);
 	assert_int_equal(signal_of("gpu.accounting"), SKEP_SIGNAL_OFF);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void gpm_by_interval(void **state)
@@ -592,7 +594,7 @@ static void gpm_by_interval(void **state)
 	near(told.device[0].busy_ns, 7.5e8);
 	near(told.device[0].pcie_tx, 2 * 1048576);
 	assert_int_equal(signal_of("gpu.activity"), SKEP_SIGNAL_OK);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void mig_instances(void **state)
@@ -620,7 +622,7 @@ static void mig_instances(void **state)
 	pass(DEVICE "set gpm 1\ninstance MIG-2 4 0\nset gpm_gfx 0\n");
 	assert_int_equal(told.n[STREAM_DEVICE], 2);
 	assert_string_equal(told.device_id[1], "MIG-2");
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void an_xid(void **state)
@@ -633,7 +635,7 @@ static void an_xid(void **state)
 	assert_memory_equal(told.event[0].kind.ptr, "xid", 3);
 	assert_memory_equal(told.event[1].kind.ptr, "ecc_double", 10);
 	assert_memory_equal(told.event[0].id.ptr, "GPU-A", 5);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void wide_lists_from_the_library(void **state)
@@ -642,7 +644,7 @@ static void wide_lists_from_the_library(void **state)
 	begin(DEVICE "stride 32\nholder 100 5\nholder 101 6\n", library);
 	pass(DEVICE "stride 32\nholder 100 5\nholder 101 6\n");
 	assert_int_equal(use_of(101)->memory_bytes, 6);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void an_old_library(void **state)
@@ -659,7 +661,7 @@ static void an_old_library(void **state)
 	assert_int_equal(signal_of("gpu.power"), SKEP_SIGNAL_MISSING);
 	assert_string_equal(why_of("gpu.power"), "this version of the library does not have it");
 	assert_int_equal(signal_of("gpu.xid"), SKEP_SIGNAL_MISSING);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void no_library(void **state)
@@ -670,13 +672,13 @@ static void no_library(void **state)
 	begin("", "/nonexistent/libnvidia-ml.so.1");
 	assert_int_equal(signal_of("gpu.utilization"), SKEP_SIGNAL_MISSING);
 	assert_non_null(strstr(why_of("gpu.utilization"), "/nonexistent/libnvidia-ml.so.1"));
-	m.plugin->sample(&m.instance, m.state);
+	m.plugin->sample(m.instance, m.state);
 	assert_true(told.drained_ns >= before); /* nobody waits for a device that is not there */
-	m.plugin->flush(&m.instance, m.state);
-	mock_end(&m);
+	m.plugin->flush(m.instance, m.state);
+	assert_int_equal(skep_mock_end(&m), 0);
 	begin("", "libm.so.6"); /* a library, but not that one */
 	assert_non_null(strstr(why_of("gpu.utilization"), "not NVML"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void a_driver_that_comes_later(void **state)
@@ -685,15 +687,15 @@ static void a_driver_that_comes_later(void **state)
 	begin("init 9\n", library);
 	assert_string_equal(why_of("gpu.memory"), "nvmlInit: Driver Not Loaded");
 	write_file(script, DEVICE);
-	m.plugin->sample(&m.instance, m.state); /* not asked again so soon */
+	m.plugin->sample(m.instance, m.state); /* not asked again so soon */
 	assert_false(probe()->nvml->up);
 	probe()->retry_ns = 0;
-	m.plugin->sample(&m.instance, m.state);
+	m.plugin->sample(m.instance, m.state);
 	assert_true(probe()->nvml->up);
 	assert_int_equal(signal_of("gpu.memory"), SKEP_SIGNAL_OK);
 	pass(NULL);
 	assert_int_equal(told.n[STREAM_DEVICE], 1);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void a_device_that_goes(void **state)
@@ -709,7 +711,7 @@ static void a_device_that_goes(void **state)
 	pass(NULL);
 	assert_int_equal(told.n[STREAM_DEVICE], 2);
 	assert_string_equal(told.device_id[1], "GPU-C");
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 /* An excluded process's use is not told, and counted as such; a pass is never begun twice. */
@@ -720,14 +722,14 @@ static void unknown_and_late(void **state)
 	told.unknown_pid = 100;
 	pass(NULL);
 	assert_int_equal(told.n[STREAM_USE], 0);
-	assert_int_equal(mock_counter(&m, "uses_unknown"), 1);
+	assert_int_equal(skep_mock_counter(&m, "uses_unknown"), 1);
 	probe()->passing = true;
-	m.plugin->sample(&m.instance, m.state);
-	assert_int_equal(mock_counter(&m, "passes_late"), 1);
-	m.plugin->flush(&m.instance, m.state);
+	m.plugin->sample(m.instance, m.state);
+	assert_int_equal(skep_mock_counter(&m, "passes_late"), 1);
+	m.plugin->flush(m.instance, m.state);
 	assert_true(probe()->again);
 	probe()->passing = false;
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 /* ---- DRM ---------------------------------------------------------------------------------------- */

@@ -80,10 +80,9 @@ static void begin(struct host_fixture *f, const char *mountinfo)
 {
 	host_fixture_init(f);
 	host_write(f, "proc/1/mountinfo", mountinfo);
-	mock_option(&f->m, "filesystems", "1ms");
-	mock_option(&f->m, "network_filesystems", "1ms");
-	mock_option(&f->m, "filesystem_timeout", "50ms");
-	assert_int_equal(mock_open(&f->m), 0);
+	skep_mock_option(&f->m, "filesystems", "1ms");
+	skep_mock_option(&f->m, "network_filesystems", "1ms");
+	skep_mock_option(&f->m, "filesystem_timeout", "50ms");
 	error = 0;
 	asked = 0;
 }
@@ -92,7 +91,7 @@ static void begin(struct host_fixture *f, const char *mountinfo)
 static void start(struct host_fixture *f)
 {
 	filesystem_call = fake;
-	assert_int_equal(f->m.plugin->start(&f->m.instance, f->m.state), 0);
+	assert_int_equal(skep_mock_start(&f->m), 0);
 }
 
 #define LOCAL "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
@@ -134,7 +133,7 @@ static void dead_server(void **state)
 	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.limit"), "0"); /* it never answered */
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
 	assert_int_equal(f.st->space->n_stuck, 1); /* asked by one thread, not by one more each round */
-	assert_true(mock_counter(&f.m, "filesystems_stale") == 1);
+	assert_true(skep_mock_counter(&f.m, "filesystems_stale") == 1);
 	assert_non_null(strstr(f.m.logged, "/dead"));
 	set_gate(false);
 	for (int i = 0; i < 500 && f.st->space->n_stuck; i++) {
@@ -228,7 +227,7 @@ static void options(void **state)
 
 	(void)state;
 	begin(&f, LOCAL OTHER);
-	mock_option(&f.m, "network_filesystems", "0s");
+	skep_mock_option(&f.m, "network_filesystems", "0s");
 	start(&f);
 	assert_non_null(strstr(f.signals, "host.filesystem=partial"));
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
@@ -237,7 +236,7 @@ static void options(void **state)
 	host_fixture_free(&f);
 
 	begin(&f, LOCAL);
-	mock_option(&f.m, "filesystems", "0s");
+	skep_mock_option(&f.m, "filesystems", "0s");
 	start(&f);
 	assert_non_null(strstr(f.signals, "host.filesystem=off"));
 	host_step(&f);

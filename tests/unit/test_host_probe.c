@@ -33,7 +33,7 @@ static void cpu_and_load(void **state)
 
 	(void)state;
 	host_fixture_init(&f);
-	mock_option(&f.m, "per_cpu", "true");
+	skep_mock_option(&f.m, "per_cpu", "true");
 	assert_int_equal(host_begin(&f), 0);
 	/* the posts that later ones are compared with */
 	assert_true(host_posted(&f, "cpu", "capacity", &capacity, &flags));
@@ -69,11 +69,11 @@ static void cpu_and_load(void **state)
 	GET(STREAM_LOAD, NULL, "system.thread.count", "610");
 	GET(STREAM_LOAD, NULL, "system.thread.count.running", "3");
 	GET(STREAM_LOAD, NULL, "system.cpu.context_switches", "0");
-	assert_int_equal(mock_counter(&f.m, "bad_lines"), 0);
+	assert_int_equal(skep_mock_counter(&f.m, "bad_lines"), 0);
 
 	/* flush posts as well: the end of a run is not an interval away */
 	host_forget(&f);
-	f.m.plugin->flush(&f.m.instance, f.m.state);
+	f.m.plugin->flush(f.m.instance, f.m.state);
 	assert_true(host_posted(&f, "cpu", "capacity", &capacity, &flags));
 	host_fixture_free(&f);
 }
@@ -93,7 +93,7 @@ static void cpu_goes(void **state)
 	GET(STREAM_CPU, "cpu.logical_number=-1", "system.cpu.time.idle", "80000000");
 	assert_true(host_posted(&f, "cpu", "idle", &idle, &flags));
 	assert_int_equal(idle, 80000000);
-	assert_int_equal(mock_counter(&f.m, "cpu_changes"), 1);
+	assert_int_equal(skep_mock_counter(&f.m, "cpu_changes"), 1);
 	/* what the machine is has changed */
 	assert_int_equal(host_count(&f, STREAM_IDENTITY, NULL), 1);
 	host_fixture_free(&f);
@@ -145,7 +145,7 @@ static void disks(void **state)
 	GET(STREAM_DISK, "system.device=sda", "system.disk.operation_time.write", "3000000");
 	GET(STREAM_DISK, "system.device=sda", "system.disk.io_time", "2000000");
 	GET(STREAM_DISK, "system.device=sda", "system.disk.pending_operations", "4");
-	assert_int_equal(mock_counter(&f.m, "bad_lines"), 1);
+	assert_int_equal(skep_mock_counter(&f.m, "bad_lines"), 1);
 
 	host_write(&f, "proc/diskstats",
 		   " 253       0 dm-0 6 0 48 2 0 0 0 0 0 2 2 0 0 0 0 0 0\n 104 0 cciss/c0d0 2 0 16 1 0 0 0 0 0 1 1\n");
@@ -364,7 +364,7 @@ static void sensors(void **state)
 
 	(void)state;
 	host_fixture_init(&f);
-	mock_option(&f.m, "sensors", "1ms");
+	skep_mock_option(&f.m, "sensors", "1ms");
 	host_write(&f, "sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
 	host_write(&f, "sys/class/thermal/thermal_zone0/temp", "47500\n");
 	host_write(&f, "sys/class/thermal/cooling_device0/type", "fan\n");
@@ -398,7 +398,7 @@ static void refused(const char *option, const char *value, int err, const char *
 	struct host_fixture f;
 
 	host_fixture_init(&f);
-	mock_option(&f.m, option, value);
+	skep_mock_option(&f.m, option, value);
 	assert_int_equal(host_begin(&f), err);
 	if (!strstr(f.m.why, why))
 		fail_msg("'%s' is not in '%s'", why, f.m.why);
@@ -450,7 +450,7 @@ static void missing_files(void **state)
 	host_write(&f, "proc/1/net/dev", "x");
 	host_step(&f);
 	assert_int_equal(host_count(&f, STREAM_CPU, NULL), 0);
-	assert_true(mock_counter(&f.m, "bad_lines") >= 2);
+	assert_true(skep_mock_counter(&f.m, "bad_lines") >= 2);
 	/* and back: the difference bridges the gap */
 	host_write_stat(&f, "cpu0 10 0 10 1000 10 0 0 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n", "cpu  23 0 20 2000 20 0 0 0 0 0");
 	host_step(&f);

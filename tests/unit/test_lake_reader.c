@@ -57,23 +57,24 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void begin(struct mock *m)
+static void begin(struct skep_mock *m)
 {
-	mock_init(m, skep_plugin_entry(NULL));
+	skep_mock_init(m, skep_plugin_entry(NULL));
+	m->inline_work = true;
 	m->quiet = true;
-	assert_true(mock_option(m, "path", path));
-	if (mock_start(m) != 0)
+	assert_int_equal(skep_mock_option(m, "path", path), 0);
+	if (skep_mock_start(m) != 0)
 		fail_msg("start: %s", m->why);
 }
 
-static void send(struct mock *m, struct mock_batch *b)
+static void send(struct skep_mock *m, struct skep_mock_batch *b)
 {
 	unsigned acks = m->acks;
 
-	assert_int_equal(mock_submit(m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(m, &b->batch), 0);
 	if (m->acks != acks + 1)
 		fail_msg("not acknowledged: %s", m->why);
-	mock_batch_free(b);
+	skep_mock_batch_free(b);
 }
 
 static struct lake_report *report(const char *which)
@@ -104,7 +105,7 @@ static int report_error(const char *which)
 }
 
 /* One image: seconds relative to 1,000 s of boot time. */
-static void add(struct mock_batch *b, uint32_t pid, uint64_t image, const char *tool, double from, double to,
+static void add(struct skep_mock_batch *b, uint32_t pid, uint64_t image, const char *tool, double from, double to,
 		uint64_t cpu_ms, void (*change)(struct out_process *))
 {
 	struct out_process p;
@@ -113,7 +114,7 @@ static void add(struct mock_batch *b, uint32_t pid, uint64_t image, const char *
 	p.upid = (struct skep_upid){ .start_ns = 1000 * SECOND + pid, .pid = pid };
 	p.pid = pid;
 	p.image = image;
-	p.tool = mock_str(tool);
+	p.tool = skep_mock_text(tool);
 	p.start_ns = 1000 * SECOND + (uint64_t)(from * 1e9);
 	p.end_ns = to < 0 ? 0 : 1000 * SECOND + (uint64_t)(to * 1e9);
 	p.exit_code = 0;
@@ -122,7 +123,7 @@ static void add(struct mock_batch *b, uint32_t pid, uint64_t image, const char *
 	p.threads_peak = pid % 10;
 	if (change)
 		change(&p);
-	mock_batch_add(b, &out_stream_process, &p.upid, p.end_ns ? p.end_ns : p.start_ns, &p, NULL);
+	skep_mock_batch_add(b, &out_stream_process, &p.upid, p.end_ns ? p.end_ns : p.start_ns, &p, NULL);
 }
 
 static void is_wrapper(struct out_process *p)
@@ -136,7 +137,7 @@ static void is_replaced_fork(struct out_process *p)
 	p->execed = 0;
 	p->last = 0;
 	p->exit_code = -1;
-	p->state = mock_str("replaced");
+	p->state = skep_mock_text("replaced");
 }
 
 static void is_fork(struct out_process *p)
@@ -150,21 +151,21 @@ static void is_killed(struct out_process *p)
 	p->signal = 9;
 	p->oom_killed = 1;
 	p->oom_limit_bytes = 123;
-	p->oom_cgroup = mock_str("/job");
+	p->oom_cgroup = skep_mock_text("/job");
 	p->argv.total = 70000;
 }
 
 static void is_running(struct out_process *p)
 {
 	p->exit_code = -1;
-	p->state = mock_str("running");
+	p->state = skep_mock_text("running");
 }
 
-static void add_sample(struct mock_batch *b, const char *tool, uint64_t at, uint64_t cpu_ms)
+static void add_sample(struct skep_mock_batch *b, const char *tool, uint64_t at, uint64_t cpu_ms)
 {
 	struct out_tool_sample s = {
-		.run = mock_str("run-a"),
-		.tool = mock_str(tool),
+		.run = skep_mock_text("run-a"),
+		.tool = skep_mock_text(tool),
 		.start_ns = at * SECOND,
 		.interval_ns = SECOND / 2,
 		.cpu_ns = cpu_ms * 1000000,
@@ -173,17 +174,17 @@ static void add_sample(struct mock_batch *b, const char *tool, uint64_t at, uint
 		.started = 1,
 	};
 
-	mock_batch_add(b, &out_stream_tool_sample, NULL, at * SECOND, &s, NULL);
+	skep_mock_batch_add(b, &out_stream_tool_sample, NULL, at * SECOND, &s, NULL);
 }
 
-static void add_loss(struct mock_batch *b, uint64_t at, uint64_t n)
+static void add_loss(struct skep_mock_batch *b, uint64_t at, uint64_t n)
 {
-	struct out_loss l = { .instance = mock_str("proc"),
-			      .stream = mock_str("process.exit"),
-			      .where = mock_str("kernel"),
+	struct out_loss l = { .instance = skep_mock_text("proc"),
+			      .stream = skep_mock_text("process.exit"),
+			      .where = skep_mock_text("kernel"),
 			      .count = n };
 
-	mock_batch_add(b, &out_stream_loss, NULL, at, &l, NULL);
+	skep_mock_batch_add(b, &out_stream_loss, NULL, at, &l, NULL);
 }
 
 static const struct lake_tool *tool_of(const struct lake_report *r, const char *name)
@@ -199,12 +200,12 @@ static const struct lake_tool *tool_of(const struct lake_report *r, const char *
 
 static void test_report(void **state)
 {
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	const struct lake_process *p;
 	const struct lake_tool *t;
 	struct lake_report *r;
 	struct out_run run;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
@@ -229,7 +230,7 @@ static void test_report(void **state)
 	records_add_run(b, &run);
 	send(&m, b);
 	r = report("run-a"); /* the writer has it open */
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_string_equal(r->run.id, "run-a");
 	assert_string_equal(r->run.state, "ended");
 	assert_string_equal(r->run.host, "node7");
@@ -314,19 +315,19 @@ static void test_runs_and_names(void **state)
 		{ "20261212T00-ccc", "nightly", 33 * DAY },
 		{ "20270101T00-ddd", "20261110T01", 53 * DAY }, /* named like the beginning of ids */
 	};
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct lake_runs *runs = NULL;
 	struct lake_report *r;
 	struct lake *l = NULL;
 	struct out_process p;
 	struct out_run run;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
 	for (size_t i = 0; i < 4; i++) {
 		records_run(all[i].id, "ended", all[i].start, &run);
-		run.name = mock_str(all[i].name);
+		run.name = skep_mock_text(all[i].name);
 		records_add_run(b, &run);
 	}
 	for (uint64_t i = 0; i < 100; i++) {
@@ -341,7 +342,7 @@ static void test_runs_and_names(void **state)
 	add_loss(b, 25 * DAY, 10); /* December */
 	add_loss(b, 31 * DAY, 100);
 	send(&m, b);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lake_open(path, &l, why, sizeof(why)), 0);
 	assert_int_equal(lake_runs(l, 0, &runs, why, sizeof(why)), 0);
 	assert_int_equal(runs->n, 5);
@@ -417,31 +418,31 @@ static void test_facets(void **state)
 		.fields = fields,
 	};
 	struct with_facets w = { .net_rx = 4096, .gpu = 0.75 };
-	struct out_ledger line = { .account = mock_str("net.rx"), .item = mock_str("tcp"), .kind = mock_str("part"), .amount = -5, .interval_ns = 7 };
+	struct out_ledger line = { .account = skep_mock_text("net.rx"), .item = skep_mock_text("tcp"), .kind = skep_mock_text("part"), .amount = -5, .interval_ns = 7 };
 	struct skep_context in_run = { .size = sizeof(in_run) };
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct skep_upid upid = { .start_ns = 9, .pid = 8 };
 	const struct lake_process *p;
 	struct lake_report *r;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
-	w.p.run = mock_str("f");
-	w.p.tool = mock_str("train.py");
-	w.p.comm = mock_str("blue");
-	mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	w.p.run = skep_mock_text("f");
+	w.p.tool = skep_mock_text("train.py");
+	w.p.comm = skep_mock_text("blue");
+	skep_mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
 	w.net_rx = 0;
 	w.gpu = 0;
-	mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
-	w.p.run = mock_str("counted");
+	skep_mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	w.p.run = skep_mock_text("counted");
 	w.rx_bytes = 77;
 	w.runnable = 3;
-	mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
-	in_run.run = line.run = mock_str("counted");
-	mock_batch_add(b, &out_stream_ledger, NULL, SECOND, &line, &in_run);
+	skep_mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
+	in_run.run = line.run = skep_mock_text("counted");
+	skep_mock_batch_add(b, &out_stream_ledger, NULL, SECOND, &line, &in_run);
 	send(&m, b);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	r = report("f");
 	assert_string_equal(r->run.state, ""); /* its own record never came */
 	assert_int_equal(r->n_processes, 2);
@@ -475,9 +476,9 @@ static void test_facets(void **state)
 
 static void fill(uint64_t rows)
 {
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct out_process p;
-	struct mock m;
+	struct skep_mock m;
 
 	begin(&m);
 	for (uint64_t i = 0; i < rows; i++) {
@@ -485,7 +486,7 @@ static void fill(uint64_t rows)
 		records_add_process(b, &p);
 	}
 	send(&m, b);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_read_only(void **state)
@@ -518,12 +519,12 @@ static void test_live_writer(void **state)
 {
 	struct lake_report *r;
 	struct out_process p;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
 	for (uint64_t id = 1; id <= 20; id++) {
-		struct mock_batch *b = mock_batch_new(id, RECORDS_OFFSET);
+		struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
 
 		for (uint64_t i = 0; i < 100; i++) {
 			records_process(id * 100 + i, "live", &p);
@@ -535,7 +536,7 @@ static void test_live_writer(void **state)
 		lake_report_free(r);
 	}
 	assert_int_equal(m.retries, 0);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void run_sql(const char *file, const char *sql)

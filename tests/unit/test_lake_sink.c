@@ -56,12 +56,13 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void begin(struct mock *m)
+static void begin(struct skep_mock *m)
 {
-	mock_init(m, skep_plugin_entry(NULL));
+	skep_mock_init(m, skep_plugin_entry(NULL));
+	m->inline_work = true;
 	m->quiet = true;
-	assert_true(mock_option(m, "path", lake));
-	if (mock_start(m) != 0)
+	assert_int_equal(skep_mock_option(m, "path", lake), 0);
+	if (skep_mock_start(m) != 0)
 		fail_msg("start: %s", m->why);
 }
 
@@ -113,9 +114,9 @@ static long long count(const char *path, const char *sql)
 }
 
 /* A batch with rows n..n+rows-1 of a run. */
-static struct mock_batch *batch_of(uint64_t id, uint64_t n, uint64_t rows, const char *run)
+static struct skep_mock_batch *batch_of(uint64_t id, uint64_t n, uint64_t rows, const char *run)
 {
-	struct mock_batch *b = mock_batch_new(id, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
 	struct out_process p;
 
 	for (uint64_t i = 0; i < rows; i++) {
@@ -125,25 +126,25 @@ static struct mock_batch *batch_of(uint64_t id, uint64_t n, uint64_t rows, const
 	return b;
 }
 
-static void send(struct mock *m, struct mock_batch *b)
+static void send(struct skep_mock *m, struct skep_mock_batch *b)
 {
 	unsigned acks = m->acks;
 
-	assert_int_equal(mock_submit(m, &b->batch), 0);
-	mock_wait(m);
+	assert_int_equal(skep_mock_submit(m, &b->batch), 0);
+	skep_mock_settle(m);
 	if (m->acks != acks + 1)
 		fail_msg("not acknowledged: %s", m->why);
-	mock_batch_free(b);
+	skep_mock_batch_free(b);
 }
 
 static void test_rows(void **state)
 {
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct out_tool_sample sample;
 	struct out_loss loss;
 	struct out_process p;
 	struct out_run r;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
@@ -152,20 +153,20 @@ static void test_rows(void **state)
 	records_process(97, "run1", &p); /* exit_code 1 */
 	records_add_process(b, &p);
 	sample = (struct out_tool_sample){
-		.run = mock_str("run1"),
-		.tool = mock_str("fastqc"),
+		.run = skep_mock_text("run1"),
+		.tool = skep_mock_text("fastqc"),
 		.start_ns = 1001 * SECOND,
 		.interval_ns = SECOND,
 		.cpu_ns = SECOND / 2,
 		.rss_bytes = 7,
 		.processes = 2,
 	};
-	mock_batch_add(b, &out_stream_tool_sample, NULL, 1002 * SECOND, &sample, NULL);
-	loss = (struct out_loss){ .instance = mock_str("proc"),
-				   .stream = mock_str("process.exit"),
-				   .where = mock_str("kernel"),
+	skep_mock_batch_add(b, &out_stream_tool_sample, NULL, 1002 * SECOND, &sample, NULL);
+	loss = (struct out_loss){ .instance = skep_mock_text("proc"),
+				   .stream = skep_mock_text("process.exit"),
+				   .where = skep_mock_text("kernel"),
 				   .count = 3 };
-	mock_batch_add(b, &out_stream_loss, NULL, 1003 * SECOND, &loss, NULL);
+	skep_mock_batch_add(b, &out_stream_loss, NULL, 1003 * SECOND, &loss, NULL);
 	records_run("run1", "ended", 1000 * SECOND, &r);
 	records_add_run(b, &r);
 	records_run("run1", "running", 1000 * SECOND, &r); /* sent again, late */
@@ -183,7 +184,7 @@ static void test_rows(void **state)
 		    "t.id = tool "
 		    "JOIN dict k ON k.id = task JOIN dict e ON e.id = exe JOIN dict s ON s.id = state JOIN dict b ON "
 		    "b.id = boot"),
-		"gzip|align_sample_13|/opt/conda/envs/ngs/bin/gzip|exited|" MOCK_BOOT_ID);
+		"gzip|align_sample_13|/opt/conda/envs/ngs/bin/gzip|exited|" SKEP_MOCK_BOOT_ID);
 	records_process(97, "run1", &p);
 	assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM proc"), p.cpu_ns);
 	assert_int_equal(count(NOVEMBER, "SELECT start_boot_ns FROM proc"), p.upid.start_ns);
@@ -206,8 +207,8 @@ static void test_rows(void **state)
 	assert_string_equal(ask(NOVEMBER, "PRAGMA journal_mode"), "wal");
 	assert_int_equal(count(NOVEMBER, "PRAGMA user_version"),
 			 count(NOVEMBER, "SELECT value FROM meta WHERE key = 'schema_version'"));
-	assert_int_equal(mock_counter(&m, "rows"), 6);
-	mock_end(&m);
+	assert_int_equal(skep_mock_counter(&m, "rows"), 6);
+	assert_int_equal(skep_mock_end(&m), 0);
 	/* what is left: nobody but the group reads it, and the last writer leaves no -wal */
 	struct stat st;
 	assert_int_equal(stat(NOVEMBER, &st), 0);
@@ -217,7 +218,7 @@ static void test_rows(void **state)
 
 static void test_rollups_add_up(void **state)
 {
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
@@ -241,41 +242,41 @@ static void test_rollups_add_up(void **state)
 		assert_int_equal(count(NOVEMBER, sql), count(NOVEMBER, sums[i][0]));
 	}
 	assert_int_equal(count(NOVEMBER, "SELECT count(DISTINCT run) FROM rollup_run_tool"), 2);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_applied_once(void **state)
 {
-	struct mock_batch *b = batch_of(7, 0, 50, "r");
-	struct mock m;
+	struct skep_mock_batch *b = batch_of(7, 0, 50, "r");
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, 3);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	begin(&m); /* after a restart as well */
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, 1);
-	assert_int_equal(mock_counter(&m, "batches_seen"), 1);
-	mock_end(&m);
+	assert_int_equal(skep_mock_counter(&m, "batches_seen"), 1);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 50);
 	assert_int_equal(count(NOVEMBER, "SELECT sum(calls) FROM rollup_day"), 50);
-	mock_batch_free(b);
+	skep_mock_batch_free(b);
 }
 
 static void test_process_before_its_run(void **state)
 {
-	struct mock_batch *b = batch_of(1, 0, 3, "early");
+	struct skep_mock_batch *b = batch_of(1, 0, 3, "early");
 	struct out_run r;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
 	send(&m, b);
 	assert_string_equal(ask(NOVEMBER, "SELECT '<' || state || '>' FROM run WHERE run = 'early'"), "<>");
-	b = mock_batch_new(2, RECORDS_OFFSET);
+	b = skep_mock_batch_new(2, RECORDS_OFFSET);
 	records_run("early", "running", 900 * SECOND, &r);
 	records_add_run(b, &r);
 	send(&m, b);
@@ -283,12 +284,12 @@ static void test_process_before_its_run(void **state)
 	assert_string_equal(ask(NOVEMBER, "SELECT state FROM run"), "running");
 	assert_int_equal(
 		count(NOVEMBER, "SELECT count(*) FROM proc WHERE run = (SELECT id FROM run WHERE run = 'early')"), 3);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 #define DAY (86400 * SECOND)
 
-static void add_process_at(struct mock_batch *b, const char *run, uint64_t start)
+static void add_process_at(struct skep_mock_batch *b, const char *run, uint64_t start)
 {
 	struct out_process p;
 
@@ -300,18 +301,18 @@ static void add_process_at(struct mock_batch *b, const char *run, uint64_t start
 
 static void test_months(void **state)
 {
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct out_run r;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
 	records_run("long", "running", 10 * DAY, &r); /* 20 November */
 	records_add_run(b, &r);
 	send(&m, b);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	begin(&m); /* nothing remembered: the run is found in its file */
-	b = mock_batch_new(2, RECORDS_OFFSET);
+	b = skep_mock_batch_new(2, RECORDS_OFFSET);
 	add_process_at(b, "long", 40 * DAY); /* December, by its own time */
 	add_process_at(b, "", 40 * DAY);
 	add_process_at(b, "", 70 * DAY);  /* January */
@@ -320,16 +321,16 @@ static void test_months(void **state)
 	add_process_at(b, "new", 130 * DAY);
 	add_process_at(b, "long", 41 * DAY);
 	/* twice: a retry finds it in every file */
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	send(&m, b);
 	assert_int_equal(m.acks, 2);
-	b = mock_batch_new(3, RECORDS_OFFSET);
+	b = skep_mock_batch_new(3, RECORDS_OFFSET);
 	records_run("long", "ended", 10 * DAY, &r);
 	records_add_run(b, &r);
 	records_run("new", "running", 130 * DAY, &r);
 	records_add_run(b, &r);
 	send(&m, b);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 2);
 	assert_string_equal(ask(NOVEMBER, "SELECT state FROM run WHERE run = 'long'"), "ended");
 	assert_int_equal(count(month_file("2026-12"), "SELECT count(*) FROM proc"), 1);
@@ -392,33 +393,33 @@ static void test_unknown_fields_and_streams(void **state)
 	struct odd_record o = {
 		.cpu_ns = UINT64_MAX, /* more than SQL's integer */
 		.exe = { .ptr = bad, .len = sizeof(bad) - 1, .total = 5000 },
-		.run = mock_str("r"),
+		.run = skep_mock_text("r"),
 		.net_rtt = 0.25,
 		.net_bytes = 12,
-		.label = mock_str("blue"),
+		.label = skep_mock_text("blue"),
 		.hash = { 0xab },
-		.exit_code = mock_str("nine"),
+		.exit_code = skep_mock_text("nine"),
 	};
 	const struct skep_context context = { .size = offsetof(struct skep_context, task),
-					      .run = mock_str("other"),
-					      .task = mock_str("not read") };
-	struct mock_batch *b = mock_batch_new(1, RECORDS_OFFSET);
+					      .run = skep_mock_text("other"),
+					      .task = skep_mock_text("not read") };
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct skep_upid who = { .start_ns = 5, .pid = 77 };
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
-	mock_batch_add(b, &odd_process, &who, SECOND, &o, NULL);
-	mock_batch_add(b, &odd_other, &who, SECOND, &o, &context);
-	mock_batch_add(b, &odd_loss, NULL, SECOND, &o, NULL);
+	skep_mock_batch_add(b, &odd_process, &who, SECOND, &o, NULL);
+	skep_mock_batch_add(b, &odd_other, &who, SECOND, &o, &context);
+	skep_mock_batch_add(b, &odd_loss, NULL, SECOND, &o, NULL);
 	o = (struct odd_record){ .label = { .ptr = NULL, .len = 9, .total = 9 } };
-	mock_batch_add(b, &odd_process, NULL, 0, &o, &context);
-	mock_batch_add(b, &no_name, NULL, UINT64_MAX, "12345678", NULL);
-	mock_batch_add(b, &short_stream, NULL, SECOND, "12345678", NULL);
-	mock_batch_add(b, &odd_other, NULL, SECOND, &o, NULL);
+	skep_mock_batch_add(b, &odd_process, NULL, 0, &o, &context);
+	skep_mock_batch_add(b, &no_name, NULL, UINT64_MAX, "12345678", NULL);
+	skep_mock_batch_add(b, &short_stream, NULL, SECOND, "12345678", NULL);
+	skep_mock_batch_add(b, &odd_other, NULL, SECOND, &o, NULL);
 	free((void *)b->records[6]->data);
 	b->records[6]->data = NULL;
-	mock_batch_add(b, &odd_other, NULL, SECOND, &o, NULL);
+	skep_mock_batch_add(b, &odd_other, NULL, SECOND, &o, NULL);
 	b->records[7]->stream = NULL;
 	send(&m, b);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 1);
@@ -451,7 +452,7 @@ static void test_unknown_fields_and_streams(void **state)
 			 1);
 	assert_int_equal(count(month_file("1970-01"), "SELECT count(*) FROM record"), 1);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record"), 4);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void spoil(const char *path, off_t at, size_t n)
@@ -481,24 +482,24 @@ static unsigned files_like(const char *part)
 
 static void test_damaged_header(void **state)
 {
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
 	send(&m, batch_of(1, 0, 100, "r"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	spoil(NOVEMBER, 0, 4096);
 	begin(&m);
-	struct mock_batch *b = batch_of(2, 100, 100, "r");
+	struct skep_mock_batch *b = batch_of(2, 100, 100, "r");
 	for (int i = 0; i < 3 && !m.acks; i++)
-		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, 1);
 	assert_int_equal(m.rejects, 0);
 	assert_true(m.errors_logged >= 1);
 	assert_non_null(strstr(m.logged, ".corrupt-"));
-	assert_int_equal(mock_counter(&m, "files_set_aside"), 1);
-	mock_batch_free(b);
-	mock_end(&m);
+	assert_int_equal(skep_mock_counter(&m, "files_set_aside"), 1);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(files_like("2026-11.db.corrupt-"), 1);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 100);
 	assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
@@ -506,25 +507,25 @@ static void test_damaged_header(void **state)
 
 static void test_damaged_middle(void **state)
 {
-	struct mock_batch *b;
-	struct mock m;
+	struct skep_mock_batch *b;
+	struct skep_mock m;
 	struct stat st;
 
 	(void)state;
 	begin(&m);
 	for (uint64_t id = 1; id <= 10; id++)
 		send(&m, batch_of(id, id * 500, 500, "r"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(stat(NOVEMBER, &st), 0);
 	spoil(NOVEMBER, 8192, (size_t)st.st_size - 8192); /* every page but the first */
 	begin(&m);
 	b = batch_of(11, 0, 500, "r");
 	for (int i = 0; i < 3 && !m.acks; i++)
-		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, 1);
 	assert_int_equal(m.rejects, 0);
-	mock_batch_free(b);
-	mock_end(&m);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(files_like("2026-11.db.corrupt-"), 1);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500);
 }
@@ -551,87 +552,94 @@ static const char *this_month(void)
 
 static void test_refused_files(void **state)
 {
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	run_sql(this_month(), "PRAGMA user_version = 2");
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", lake);
-	assert_int_equal(mock_start(&m), -ENOTSUP);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", lake);
+	assert_int_equal(skep_mock_start(&m), -ENOTSUP);
 	assert_non_null(strstr(m.why, "schema version 2"));
 	assert_non_null(strstr(m.why, "upgrade skep"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	run_sql(this_month(), "PRAGMA user_version = 0");
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", lake);
-	assert_int_equal(mock_start(&m), -ENOTSUP);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", lake);
+	assert_int_equal(skep_mock_start(&m), -ENOTSUP);
 	assert_non_null(strstr(m.why, "no way to version 1"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	run_sql(this_month(), "PRAGMA user_version = 1; PRAGMA application_id = 3");
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", lake);
-	assert_int_equal(mock_start(&m), -ENOTSUP);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", lake);
+	assert_int_equal(skep_mock_start(&m), -ENOTSUP);
 	assert_non_null(strstr(m.why, "another program"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(this_month(), "SELECT count(*) FROM dict"), 1); /* untouched */
 }
 
 static void test_options(void **state)
 {
-	struct mock m;
+	struct skep_mock m;
 	struct stat st;
 	int fd;
 
 	(void)state;
-	mock_init(&m, skep_plugin_entry(NULL));
-	assert_int_equal(mock_open(&m), -EINVAL);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	assert_int_equal(skep_mock_open(&m), -EINVAL);
 	assert_non_null(strstr(m.why, "path"));
-	mock_end(&m);
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", lake);
-	mock_option(&m, "synchronous", "sometimes");
-	assert_int_equal(mock_open(&m), -EINVAL);
+	assert_int_equal(skep_mock_end(&m), 0);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", lake);
+	skep_mock_option(&m, "synchronous", "sometimes");
+	assert_int_equal(skep_mock_open(&m), -EINVAL);
 	assert_non_null(strstr(m.why, "\"sometimes\""));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	fd = open(lake, O_CREAT | O_WRONLY, 0600); /* a file where the folder should be */
 	assert_true(fd >= 0);
 	close(fd);
-	mock_init(&m, skep_plugin_entry(NULL));
-	mock_option(&m, "path", lake);
-	assert_int_equal(mock_start(&m), -ENOTDIR);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	skep_mock_option(&m, "path", lake);
+	assert_int_equal(skep_mock_start(&m), -ENOTDIR);
 	assert_non_null(strstr(m.why, "not a folder"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	unlink(lake);
 	strcat(lake, "/a/b");
 	begin(&m);
 	assert_int_equal(stat(lake, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0750);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_busy_and_removed(void **state)
 {
-	struct mock_batch *b = batch_of(2, 50, 50, "r");
+	struct skep_mock_batch *b = batch_of(2, 50, 50, "r");
 	sqlite3 *other = NULL;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
-	mock_init(&m, skep_plugin_entry(NULL));
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
 	m.quiet = true;
-	mock_option(&m, "path", lake);
-	mock_option(&m, "busy_timeout", "50ms");
-	assert_int_equal(mock_start(&m), 0);
+	skep_mock_option(&m, "path", lake);
+	skep_mock_option(&m, "busy_timeout", "50ms");
+	assert_int_equal(skep_mock_start(&m), 0);
 	send(&m, batch_of(1, 0, 50, "r"));
 	assert_int_equal(sqlite3_open(NOVEMBER, &other), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.retries, 1);
 	assert_non_null(strstr(m.why, "locked by another program"));
 	assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(other);
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, 2);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 100);
 	/* retention by hand: the file goes while it is open */
@@ -639,33 +647,33 @@ static void test_busy_and_removed(void **state)
 	send(&m, batch_of(3, 100, 20, "r"));
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 20);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM run"), 1);
-	mock_batch_free(b);
-	mock_end(&m);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_threads(void **state)
 {
-	struct mock_batch *b[4];
-	struct mock m;
+	struct skep_mock_batch *b[4];
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
-	m.threads = true;
+	m.inline_work = false;
 	assert_true(m.plugin->sink->max_in_flight >= 1 && m.plugin->sink->max_in_flight <= 4);
 	for (uint64_t i = 0; i < 4; i++)
 		b[i] = batch_of(i + 1, i * 200, 200, "r");
 	for (uint64_t i = 0; i < 4; i += m.plugin->sink->max_in_flight) {
 		for (uint64_t k = i; k < 4 && k < i + m.plugin->sink->max_in_flight; k++)
-			assert_int_equal(mock_submit(&m, &b[k]->batch), 0);
-		mock_wait(&m);
+			assert_int_equal(skep_mock_submit(&m, &b[k]->batch), 0);
+		skep_mock_settle(&m);
 	}
 	assert_int_equal(m.acks, 4);
 	m.fail_work = -ENOMEM;
-	mock_submit(&m, &b[0]->batch);
+	skep_mock_submit(&m, &b[0]->batch);
 	assert_int_equal(m.retries, 1);
 	for (int i = 0; i < 4; i++)
-		mock_batch_free(b[i]);
-	mock_end(&m);
+		skep_mock_batch_free(b[i]);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 800);
 }
 
@@ -683,7 +691,7 @@ static void test_reader_does_not_block(void **state)
 	sqlite3 *reader = NULL;
 	off_t held, after;
 	uint64_t id = 1;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	begin(&m);
@@ -711,7 +719,7 @@ static void test_reader_does_not_block(void **state)
 	assert_true(held > 64 << 20);
 	assert_true(after <= 64 << 20);
 	sqlite3_close(reader);
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500 + 2000 * (int)(id - 2));
 }
 
@@ -720,14 +728,14 @@ static void test_reader_does_not_block(void **state)
 
 static void write_until_killed(void)
 {
-	struct mock m;
+	struct skep_mock m;
 
 	begin(&m);
 	for (uint64_t id = 1; id <= KILL_BATCHES; id++) {
-		struct mock_batch *b = batch_of(id, id * KILL_ROWS, KILL_ROWS, "r");
+		struct skep_mock_batch *b = batch_of(id, id * KILL_ROWS, KILL_ROWS, "r");
 
-		mock_submit(&m, &b->batch);
-		mock_batch_free(b);
+		skep_mock_submit(&m, &b->batch);
+		skep_mock_batch_free(b);
 	}
 	_exit(m.acks == KILL_BATCHES ? 0 : 1);
 }
@@ -735,7 +743,7 @@ static void write_until_killed(void)
 static void test_kill_9(void **state)
 {
 	unsigned killed = 0;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	for (unsigned round = 0; round < 6; round++) {
@@ -763,7 +771,7 @@ static void test_kill_9(void **state)
 	begin(&m); /* all of them again, as a host does that never had the acknowledgements */
 	for (uint64_t id = 1; id <= KILL_BATCHES; id++)
 		send(&m, batch_of(id, id * KILL_ROWS, KILL_ROWS, "r"));
-	mock_end(&m);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), KILL_BATCHES * KILL_ROWS);
 	assert_int_equal(count(NOVEMBER, "SELECT count(DISTINCT start_boot_ns) FROM proc"), KILL_BATCHES * KILL_ROWS);
 	assert_int_equal(count(NOVEMBER, "SELECT sum(calls) FROM rollup_run_tool"), KILL_BATCHES * KILL_ROWS);
@@ -772,9 +780,9 @@ static void test_kill_9(void **state)
 
 static void test_full_disk(void **state)
 {
-	struct mock_batch *b = NULL;
+	struct skep_mock_batch *b = NULL;
 	uint64_t id;
-	struct mock m;
+	struct skep_mock m;
 
 	(void)state;
 	assert_int_equal(mkdir(lake, 0750), 0);
@@ -785,24 +793,24 @@ static void test_full_disk(void **state)
 	begin(&m);
 	for (id = 1; id < 200; id++) {
 		b = batch_of(id, id * 500, 500, "r");
-		assert_int_equal(mock_submit(&m, &b->batch), 0);
+		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 		if (m.acks != id)
 			break;
-		b = mock_batch_free(b);
+		b = skep_mock_batch_free(b);
 	}
 	assert_true(id > 1 && id < 200);
 	assert_int_equal(m.retries, 1);
 	assert_non_null(strstr(m.why, lake));
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.retries, 2);
 	assert_int_equal(m.rejects, 0);
 	assert_int_equal(files_like("corrupt"), 0);
 	/* room again: the same batch, once */
 	assert_int_equal(mount("tmpfs", lake, "tmpfs", MS_REMOUNT, "size=64m"), 0);
-	assert_int_equal(mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, id);
-	mock_batch_free(b);
-	mock_end(&m);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500 * (int)id);
 	assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
 	assert_int_equal(umount(lake), 0);

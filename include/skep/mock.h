@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/mock.h - a host for the tests of one plugin, without skepd and without privilege.
+ *
+ * It is as strict as the real host is patient: whatever breaks the contract of skep/plugin.h
+ * (a function of the host called from a wrong thread or after close(), a watch that is closed
+ * twice or after its fd, what is left open, a record that does not keep what its fields say,
+ * process-wide state that was changed, ...) is a defect, printed and counted.  Link with
+ * libskep-mock (pkg-config skep-mock).
+ *
+ *	struct skep_mock m;
+ *
+ *	skep_mock_init(&m, skep_plugin_entry(NULL));
+ *	skep_mock_option(&m, "root", "testdata");
+ *	SKEP_MOCK_CHECK(skep_mock_start(&m) == 0);
+ *	skep_mock_sample(&m);
+ *	SKEP_MOCK_CHECK(skep_mock_u64(skep_mock_record(&m, "example.files", 0), "files.open") == 1184);
+ *	return skep_mock_end(&m) ? 1 : 0;
+ *
+ * All functions are for the one thread that called skep_mock_init(), which is the loop thread.
+ * Out of memory, and a mistake of the test itself (a stream that the plugin has not got), end the
+ * program with a message.
+ */
+#ifndef SKEP_MOCK_H
+#define SKEP_MOCK_H
+
+#include <skep/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SKEP_MOCK_BOOT_ID "01234567-89ab-cdef-0123-456789abcdef"
+
+struct skep_mock_priv;
+
+struct skep_mock {
+	/* Set by skep_mock_init(). A test may replace functions and members of host before open(). */
+	const struct skep_plugin *plugin;
+	struct skep_host host;
+	struct skep_instance *instance;
+	void *state; /* the plugin's */
+
+	/* Orders: may be changed at any time. */
+	bool quiet;       /* neither log lines nor defects are printed */
+	bool inline_work; /* work() runs work and done at once, in the caller; default: on a thread, done in skep_mock_settle() */
+	int fail_work;    /* a negative errno: work() returns it; watch_fd() and timer() likewise */
+	int fail_watch;
+	int fail_timer;
+	bool fail_counter; /* counter() returns NULL, as when there is no memory */
+
+	/* What has happened. */
+	unsigned acks, retries, rejects; /* answers to batches */
+	unsigned errors_logged;          /* lines of level SKEP_LOG_ERROR */
+	unsigned defects;
+	char why[1024];    /* of the last fail(), batch_done() or refusal by the mock itself; "" */
+	char logged[1024]; /* last line of the log */
+	uint64_t drained_ns; /* last time that was told to drained() */
+	uint64_t worst_ns;   /* longest callback of those that have a budget */
+
+	struct skep_mock_priv *priv;
+};
+
+/* A copy of a record that was emitted. */
+struct skep_mock_record;
+
+/* ---- life ------------------------------------------------------------------- */
+
+void skep_mock_init(struct skep_mock *, const struct skep_plugin *);
+/*
+ * An option, its text as in a configuration: "64MiB", "5s", "true", "12".  Before open() it is
+ * written into the state; afterwards it waits for skep_mock_reload().  0, or -EINVAL with `why`.
+ */
+int skep_mock_option(struct skep_mock *, const char *name, const char *text);
+/* One of type SKEP_O_STRV; list ends with NULL, and is copied. NULL: not set. */
+int skep_mock_option_list(struct skep_mock *, const char *name, const char *const *list);
+/* open(). What the plugin returned; close() has followed when that is an error. */
+int skep_mock_open(struct skep_mock *);
+/* open() unless that was done, and start(). What the plugin returned; close() has followed when that is an error. */
+int skep_mock_start(struct skep_mock *);
+void skep_mock_sample(struct skep_mock *);
+void skep_mock_flush(struct skep_mock *);
+/*
+ * What the host does when options have changed: 0, all were RELOADABLE and reload() took them;
+ * -ENOTSUP, the plugin has to be restarted for that; or what reload() returned.  Options that were not
+ * taken are as before.
+ */
+int skep_mock_reload(struct skep_mock *);
+/* Waits for work(), then stop(). What the plugin has left open is a defect, and closed for it. */
+void skep_mock_stop(struct skep_mock *);
+/* stop() and close() where they are due; frees everything. The number of defects. */
+unsigned skep_mock_end(struct skep_mock *);
+
+/* ---- time, fds, work --------------------------------------------------------- */
+
+/*
+ * The mock's clock goes on by that: timers that are due fire, in their order, and sample() is called
+ * each host.interval_ns.  (CLOCK_BOOTTIME, which a plugin reads by itself, does not jump.)
+ */
+void skep_mock_advance(struct skep_mock *, uint64_t ns);
+uint64_t skep_mock_now(const struct skep_mock *); /* since init, ns */
+/* Callbacks of watches whose fd is ready, until none is, or none has become within wait_ms. How many were called. */
+unsigned skep_mock_poll(struct skep_mock *, int wait_ms);
+/* Until no work() is under way; its done callbacks run here. */
+void skep_mock_settle(struct skep_mock *);
+
+/* ---- what was emitted --------------------------------------------------------- */
+
+unsigned skep_mock_count(const struct skep_mock *, const char *stream);
+/* Record number i of that stream, in order; i < 0: from the end (-1: the last). It must be there. Yours until forget() or end(). */
+const struct skep_mock_record *skep_mock_record(const struct skep_mock *, const char *stream, int i);
+void skep_mock_forget(struct skep_mock *); /* records, defects not */
+uint64_t skep_mock_time(const struct skep_mock_record *);
+struct skep_upid skep_mock_who(const struct skep_mock_record *); /* pid 0: not about a process */
+/* By the field's name; its type must be that. */
+uint64_t skep_mock_u64(const struct skep_mock_record *, const char *field); /* also TIME and BOOL */
+int64_t skep_mock_i64(const struct skep_mock_record *, const char *field);
+double skep_mock_f64(const struct skep_mock_record *, const char *field);
+const char *skep_mock_str(const struct skep_mock_record *, const char *field); /* STR; of a STRV, item 0 */
+uint64_t skep_mock_lost(const struct skep_mock *, const char *stream);         /* as lost() has told */
+uint64_t skep_mock_counter(const struct skep_mock *, const char *name);        /* 0: none of that name */
+/* What signal() said last; 0: nothing. how, why may be NULL. */
+enum skep_signal_state skep_mock_signal(const struct skep_mock *, const char *name, const char **how, const char **why);
+/* Defect number i, from 0; NULL: there are no more. */
+const char *skep_mock_defect(const struct skep_mock *, unsigned i);
+
+/* ---- details ------------------------------------------------------------------- */
+
+/* attach() of the detail of that name: its id, or what the plugin returned (a negative errno). */
+int64_t skep_mock_attach(struct skep_mock *, const char *detail, enum skep_scope kind, uint64_t value);
+void skep_mock_detach(struct skep_mock *, int64_t id);
+bool skep_mock_detail_over(const struct skep_mock *, int64_t id); /* detail_over() was called for it */
+
+/* ---- sinks ----------------------------------------------------------------------- */
+
+/* What submit() returned; answers are in acks, retries, rejects. */
+int skep_mock_submit(struct skep_mock *, const struct skep_batch *);
+
+/* A batch of records; it owns copies of their structs and contexts, and borrows their strings. */
+struct skep_mock_batch {
+	struct skep_batch batch;
+	char key[64];
+	size_t room;
+	struct skep_record **records;
+};
+
+struct skep_mock_batch *skep_mock_batch_new(uint64_t id, int64_t realtime_offset_ns);
+struct skep_mock_batch *skep_mock_batch_free(struct skep_mock_batch *); /* NULL is fine; returns NULL */
+void skep_mock_batch_add(struct skep_mock_batch *, const struct skep_stream *, const struct skep_upid *, uint64_t time_ns,
+			 const void *data, const struct skep_context *);
+struct skep_str skep_mock_text(const char *); /* borrowed */
+/* A list of strings from a literal: "a\0b" */
+#define SKEP_MOCK_STRV(lit_) ((struct skep_str){ .ptr = (lit_), .len = sizeof(lit_), .total = sizeof(lit_) })
+
+/* ---- checks ------------------------------------------------------------------------ */
+
+/* For tests without a framework: says what is not so, and ends the program with 1. */
+#define SKEP_MOCK_CHECK(cond_)                                                                  \
+	do {                                                                                    \
+		if (!(cond_)) {                                                                 \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond_);     \
+			exit(1);                                                                \
+		}                                                                               \
+	} while (0)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sdk/mock/life.c - a plugin's life under the mock host: what core/instance.c does in the
+ * daemon, in the same order.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "sdk/mock/priv.h"
+
+void *mock_need(void *p)
+{
+	if (!p) {
+		fputs("skep mock: out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
+void mock_misuse(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("skep mock: a mistake of the test: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	abort();
+}
+
+void mock_defect(struct skep_mock *m, const char *fmt, ...)
+{
+	struct skep_mock_priv *p = m->priv;
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	mock_need(text);
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n_defects; i++) {
+		/* Once is enough: a plugin does the same at each interval. */
+		if (strcmp(p->defects[i], text) == 0) {
+			free(text);
+			text = NULL;
+			break;
+		}
+	}
+	if (text) {
+		p->defects = mock_need(realloc(p->defects, (p->n_defects + 1) * sizeof(*p->defects)));
+		p->defects[p->n_defects++] = text;
+		m->defects = (unsigned)p->n_defects;
+		if (!m->quiet)
+			fprintf(stderr, "skep mock: defect of %s: %s\n", m->plugin->name, text);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+const char *skep_mock_defect(const struct skep_mock *m, unsigned i)
+{
+	return i < m->priv->n_defects ? m->priv->defects[i] : NULL;
+}
+
+int mock_refuse(struct skep_mock *m, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(m->why, sizeof(m->why), fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+uint64_t mock_clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void mock_enter(struct skep_mock *m, const char *callback)
+{
+	struct skep_mock_priv *p = m->priv;
+
+	if (p->depth++ > 0)
+		return;
+	p->callback = callback;
+	p->failed_with_reason = false;
+	mock_process_before(m);
+	p->entered_ns = mock_clock_ns();
+}
+
+void mock_leave(struct skep_mock *m, bool has_budget)
+{
+	struct skep_mock_priv *p = m->priv;
+	uint64_t took;
+
+	if (p->depth > 1) {
+		p->depth--;
+		return;
+	}
+	took = mock_clock_ns() - p->entered_ns;
+	if (has_budget && took > m->worst_ns)
+		m->worst_ns = took;
+	mock_process_after(m);
+	p->depth = 0;
+	p->callback = NULL;
+}
+
+void skep_mock_init(struct skep_mock *m, const struct skep_plugin *plugin)
+{
+	struct skep_mock_priv *p;
+
+	if (!plugin || !plugin->open || !plugin->start || !plugin->stop || !plugin->close)
+		mock_misuse("skep_mock_init(): a plugin has open, start, stop and close");
+	memset(m, 0, sizeof(*m));
+	m->plugin = plugin;
+	p = m->priv = mock_need(calloc(1, sizeof(*p)));
+	m->instance = mock_need(calloc(1, sizeof(*m->instance)));
+	m->instance->mock = m;
+	p->loop = pthread_self();
+	pthread_mutex_init(&p->lock, NULL);
+	p->records_end = &p->records;
+	m->host.size = sizeof(m->host);
+	m->host.abi_minor = SKEP_ABI_MINOR;
+	m->host.boot_id = SKEP_MOCK_BOOT_ID;
+	m->host.interval_ns = 1000000000;
+	m->host.verdict_fd = -1;
+	m->host.rules_fd = m->host.rules_programs_fd = m->host.rules_values_fd = -1;
+	mock_host_fill(&m->host);
+	m->state = mock_need(calloc(1, plugin->state_size ? plugin->state_size : 1));
+	p->next_state = mock_need(calloc(1, plugin->state_size ? plugin->state_size : 1));
+	p->lost = mock_need(calloc(plugin->n_streams ? plugin->n_streams : 1, sizeof(*p->lost)));
+	p->emitted = mock_need(calloc(plugin->n_streams ? plugin->n_streams : 1, sizeof(*p->emitted)));
+	mock_options_default(m);
+}
+
+/* What open(), start() returned: a number that the real host takes, and a reason for people. */
+static int mock_result(struct skep_mock *m, const char *callback, int err)
+{
+	if (err > 0 || err < -4095) {
+		mock_defect(m, "%s() returned %d: 0 or a negative errno is expected", callback, err);
+		return -EINVAL;
+	}
+	if (err < 0 && !m->priv->failed_with_reason)
+		mock_defect(m, "%s() failed (%s) without saying why; return host->fail(inst, -errno, \"...\")", callback,
+			    strerror(-err));
+	return err;
+}
+
+static void mock_close(struct skep_mock *m)
+{
+	mock_enter(m, "close");
+	m->plugin->close(m->instance, m->state);
+	mock_leave(m, false);
+	m->priv->life = MOCK_CLOSED;
+	mock_close_leftovers(m);
+	mock_process_fds_left(m);
+}
+
+int skep_mock_open(struct skep_mock *m)
+{
+	struct skep_option o;
+	int err;
+
+	if (m->priv->life != MOCK_NEW)
+		mock_misuse("skep_mock_open(): it was opened before; begin again with skep_mock_init()");
+	for (int i = 0; mock_option_get(m->plugin, i, &o); i++) {
+		static const void *unset;
+
+		if ((o.flags & SKEP_OPT_REQUIRED) && (o.type == SKEP_O_STR || o.type == SKEP_O_STRV) &&
+		    memcmp((char *)m->state + o.offset, &unset, sizeof(unset)) == 0)
+			return mock_refuse(m, -EINVAL, "option \"%s\" is required", o.name);
+	}
+	m->why[0] = '\0';
+	mock_enter(m, "open");
+	err = m->plugin->open(m->instance, m->state, &m->host);
+	mock_leave(m, false);
+	m->priv->life = MOCK_OPEN;
+	err = mock_result(m, "open", err);
+	if (err)
+		mock_close(m);
+	return err;
+}
+
+int skep_mock_start(struct skep_mock *m)
+{
+	int err = m->priv->life == MOCK_NEW ? skep_mock_open(m) : 0;
+
+	if (err)
+		return err;
+	if (m->priv->life != MOCK_OPEN)
+		mock_misuse("skep_mock_start(): it was started before, or has failed");
+	mock_enter(m, "start");
+	err = m->plugin->start(m->instance, m->state);
+	mock_leave(m, false);
+	m->priv->life = MOCK_RUNNING;
+	err = mock_result(m, "start", err);
+	if (err) {
+		m->priv->ending = true;
+		skep_mock_settle(m);
+		mock_close(m);
+	}
+	return err;
+}
+
+static void mock_must_run(const struct skep_mock *m, const char *what)
+{
+	if (m->priv->life != MOCK_RUNNING)
+		mock_misuse("%s: the plugin does not run", what);
+}
+
+void skep_mock_sample(struct skep_mock *m)
+{
+	mock_must_run(m, "skep_mock_sample()");
+	if (!SKEP_HAS(m->plugin, sample))
+		return;
+	mock_enter(m, "sample");
+	m->plugin->sample(m->instance, m->state);
+	mock_leave(m, true);
+}
+
+void skep_mock_flush(struct skep_mock *m)
+{
+	mock_must_run(m, "skep_mock_flush()");
+	if (!SKEP_HAS(m->plugin, flush))
+		return;
+	mock_enter(m, "flush");
+	m->plugin->flush(m->instance, m->state);
+	mock_leave(m, true);
+}
+
+int skep_mock_submit(struct skep_mock *m, const struct skep_batch *batch)
+{
+	struct skep_mock_priv *p = m->priv;
+	int err;
+
+	mock_must_run(m, "skep_mock_submit()");
+	if (m->plugin->kind != SKEP_KIND_SINK || !m->plugin->sink)
+		mock_misuse("skep_mock_submit(): %s is not a sink", m->plugin->name);
+	p->in_flight = mock_need(realloc(p->in_flight, (p->n_in_flight + 1) * sizeof(*p->in_flight)));
+	p->in_flight[p->n_in_flight++] = batch;
+	mock_enter(m, "submit");
+	err = m->plugin->sink->submit(m->instance, m->state, batch);
+	mock_leave(m, true);
+	if (err > 0 || err < -4095) {
+		mock_defect(m, "submit() returned %d: 0 or a negative errno is expected", err);
+		err = -EINVAL;
+	}
+	/* Refused is answered. */
+	for (size_t i = 0; err && i < p->n_in_flight; i++)
+		if (p->in_flight[i] == batch) {
+			p->in_flight[i] = p->in_flight[--p->n_in_flight];
+			break;
+		}
+	return err;
+}
+
+int skep_mock_reload(struct skep_mock *m)
+{
+	struct skep_mock_priv *p = m->priv;
+	struct skep_option o;
+	int err = 0;
+
+	mock_must_run(m, "skep_mock_reload()");
+	for (size_t i = 0; i < p->dirty.n; i++)
+		if (mock_option_get(m->plugin, p->dirty.at[i], &o) && !(o.flags & SKEP_OPT_RELOADABLE))
+			err = mock_refuse(m, -ENOTSUP, "option \"%s\" cannot change without a restart", o.name);
+	if (!err && !SKEP_HAS(m->plugin, reload))
+		err = mock_refuse(m, -ENOTSUP, "%s has no reload()", m->plugin->name);
+	if (!err) {
+		skep_mock_settle(m); /* not called while work() is under way */
+		mock_enter(m, "reload");
+		err = m->plugin->reload(m->instance, m->state, p->next_state);
+		mock_leave(m, false);
+		if (err > 0 || err < -4095) {
+			mock_defect(m, "reload() returned %d: 0 or a negative errno is expected", err);
+			err = -EINVAL;
+		}
+	}
+	for (size_t i = 0; i < p->dirty.n; i++) {
+		char *state = m->state, *next = p->next_state;
+
+		if (!mock_option_get(m->plugin, p->dirty.at[i], &o))
+			continue;
+		/* As the host does: it writes what was taken; what was not is forgotten. */
+		if (err)
+			memcpy(next + o.offset, state + o.offset, mock_option_size(o.type));
+		else
+			memcpy(state + o.offset, next + o.offset, mock_option_size(o.type));
+	}
+	p->dirty.n = 0;
+	return err;
+}
+
+void skep_mock_stop(struct skep_mock *m)
+{
+	mock_must_run(m, "skep_mock_stop()");
+	mock_details_end(m);
+	m->priv->ending = true;
+	skep_mock_settle(m);
+	mock_enter(m, "stop");
+	m->plugin->stop(m->instance, m->state);
+	mock_leave(m, false);
+	m->priv->life = MOCK_STOPPED;
+	mock_close_leftovers(m);
+	mock_process_threads_left(m);
+}
+
+unsigned skep_mock_end(struct skep_mock *m)
+{
+	struct skep_mock_priv *p = m->priv;
+	unsigned defects;
+
+	if (!p)
+		return 0;
+	if (p->life == MOCK_RUNNING)
+		skep_mock_stop(m);
+	if (p->life == MOCK_OPEN || p->life == MOCK_STOPPED)
+		mock_close(m);
+	defects = (unsigned)p->n_defects;
+	mock_records_free(p);
+	mock_loop_free(p);
+	mock_host_free(p);
+	mock_details_free(p);
+	mock_options_free(p);
+	mock_process_free(p);
+	for (size_t i = 0; i < p->n_defects; i++)
+		free(p->defects[i]);
+	free(p->defects);
+	free(p->in_flight);
+	free(p->known_cgroups.at);
+	free(p->dirty.at);
+	free(p->lost);
+	free(p->emitted);
+	pthread_mutex_destroy(&p->lock);
+	free(p->next_state);
+	free(p);
+	free(m->state);
+	free(m->instance);
+	m->state = NULL;
+	m->instance = NULL;
+	m->priv = NULL;
+	return defects;
+}

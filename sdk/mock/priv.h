@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sdk/mock/priv.h - what the files of the mock host share.
+ */
+#ifndef SKEP_SDK_MOCK_PRIV_H
+#define SKEP_SDK_MOCK_PRIV_H
+
+#include <pthread.h>
+#include <skep/mock.h>
+
+/* The types are the host's: these are the mock's. */
+struct skep_instance {
+	struct skep_mock *mock;
+};
+
+struct skep_counter {
+	char *name;
+	uint64_t value;
+	struct skep_counter *next;
+};
+
+/* A handle's memory stays until the end: one that is used after it was closed is met, not crashed on. */
+struct skep_watch {
+	struct skep_mock *mock;
+	struct skep_watch *next;
+	int fd;
+	unsigned events;
+	skep_watch_cb cb;
+	void *arg;
+	bool closed;
+};
+
+struct skep_timer {
+	struct skep_mock *mock;
+	struct skep_timer *next;
+	uint64_t due_ns, repeat_ns;
+	skep_timer_cb cb;
+	void *arg;
+	bool closed, fired; /* fired: a single shot that is over */
+};
+
+struct mock_work {
+	struct skep_mock *mock;
+	struct mock_work *next;
+	pthread_t thread;
+	skep_work_cb work;
+	skep_done_cb done;
+	void *arg;
+};
+
+struct skep_mock_record {
+	const struct skep_stream *stream;
+	unsigned number; /* of the stream */
+	struct skep_upid who;
+	uint64_t time_ns;
+	void *data;  /* its strings point into text */
+	char *text;
+	struct skep_mock_record *next;
+};
+
+struct mock_signal {
+	char *name, *how, *why;
+	enum skep_signal_state state;
+	struct mock_signal *next;
+};
+
+struct mock_detail {
+	int64_t id;
+	bool over;
+	struct mock_detail *next;
+};
+
+/* Numbers (fds or threads) that came up in the plugin's callbacks. */
+struct mock_set {
+	int *at;
+	size_t n, room;
+};
+
+enum mock_life { MOCK_NEW, MOCK_OPEN, MOCK_RUNNING, MOCK_STOPPED, MOCK_CLOSED };
+
+/* Process-wide state, as text: one line each. */
+#define MOCK_PROCESS_LINES 8
+
+struct skep_mock_priv {
+	pthread_t loop;
+	enum mock_life life;
+	bool ending;            /* no new work() */
+	unsigned depth;         /* callbacks under way */
+	const char *callback;   /* the outermost one's name */
+	uint64_t entered_ns;
+	bool failed_with_reason;
+	uint64_t now_ns, sampled_ns;
+
+	void *next_state; /* what the options shall be; the same as in the state until one is set */
+	bool options_changed;
+	struct mock_set dirty; /* indices of options that were set after open() */
+	void **memory; /* texts of options */
+	size_t n_memory;
+
+	struct skep_watch *watches;
+	struct skep_timer *timers;
+	struct mock_work *works;
+	struct skep_counter *counters;
+	struct skep_mock_record *records, **records_end;
+	uint64_t *lost;    /* by stream */
+	unsigned *emitted; /* by stream, since forget() */
+	struct mock_signal *signals;
+	struct mock_detail *details;
+	int64_t last_detail;
+	const struct skep_batch **in_flight;
+	size_t n_in_flight;
+	struct mock_set known_cgroups;
+
+	pthread_mutex_t lock; /* of defects: threads have them, too */
+	char **defects;
+	size_t n_defects;
+
+	struct mock_set fds_before, fds, threads_before, threads; /* see process.c */
+	char *process_before[MOCK_PROCESS_LINES];
+};
+
+void *mock_need(void *); /* ends the program when it is NULL */
+/* A mistake of the test. */
+_Noreturn void mock_misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A mistake of the plugin. Any thread. */
+void mock_defect(struct skep_mock *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A mistake in what was asked of the mock: to `why`; returns err. */
+int mock_refuse(struct skep_mock *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+uint64_t mock_clock_ns(void); /* monotonic */
+
+/* Around each callback of the plugin. has_budget: its time counts. */
+void mock_enter(struct skep_mock *, const char *callback);
+void mock_leave(struct skep_mock *, bool has_budget);
+
+/* host.c: the functions of the table. */
+void mock_host_fill(struct skep_host *);
+/* May the plugin call this now, from here? any_thread: where does not matter. Otherwise a defect, and false. */
+bool mock_may(struct skep_mock *, const char *function, bool any_thread);
+void mock_host_free(struct skep_mock_priv *);
+
+/* loop.c */
+int mock_watch_fd(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg, struct skep_watch **ret);
+void mock_watch_close(struct skep_watch *);
+int mock_timer(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg, struct skep_timer **ret);
+void mock_timer_close(struct skep_timer *);
+int mock_work(struct skep_instance *, skep_work_cb, skep_done_cb, void *arg);
+void mock_close_leftovers(struct skep_mock *);
+void mock_loop_free(struct skep_mock_priv *);
+
+/* records.c */
+void mock_emit(struct skep_instance *, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec);
+void mock_lost(struct skep_instance *, unsigned stream, enum skep_loss where, uint64_t n);
+void mock_records_free(struct skep_mock_priv *);
+
+/* options.c */
+void mock_options_default(struct skep_mock *);
+/* Index of an option, -1: none. Entries of older and newer plugins alike. */
+int mock_option_find(const struct skep_plugin *, const char *name, struct skep_option *ret);
+bool mock_option_get(const struct skep_plugin *, int i, struct skep_option *ret);
+size_t mock_option_size(uint32_t type);
+void mock_options_free(struct skep_mock_priv *);
+
+/* detail.c */
+const struct skep_detail *mock_detail_of_stream(const struct skep_plugin *, unsigned stream);
+void mock_detail_over(struct skep_instance *, uint64_t id, const char *why);
+void mock_details_end(struct skep_mock *); /* detach() of what is attached */
+bool mock_detail_attached(const struct skep_mock_priv *, uint64_t id);
+void mock_details_free(struct skep_mock_priv *);
+
+/* process.c: what belongs to the process, not to a plugin. */
+void mock_process_before(struct skep_mock *); /* a callback begins */
+void mock_process_after(struct skep_mock *);  /* it has ended */
+void mock_process_threads_left(struct skep_mock *);
+void mock_process_fds_left(struct skep_mock *);
+void mock_process_free(struct skep_mock_priv *);
+
+void mock_set_add(struct mock_set *, int);
+bool mock_set_has(const struct mock_set *, int);
+void mock_set_remove(struct mock_set *, int);
+
+#endif
