@@ -28,6 +28,7 @@ enum skepd_mode {
 
 #define SKEPD_CONFIG_FILE SKEP_SYSCONF_DIR "/skepd.conf"
 
+extern const char skepd_help_text[];
 void skepd_help(void);
 void skepd_version(void);
 /* By their notes alone: not one line of a plugin runs. */

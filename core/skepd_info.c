@@ -14,9 +14,8 @@
 #include "core/plugin.h"
 #include "core/skepd.h"
 
-void skepd_help(void)
-{
-	fputs("Usage: skepd [OPTION]...\n"
+const char skepd_help_text[] =
+	      "Usage: skepd [OPTION]...\n"
 	      "Collect what the processes of this host do, by plugins, until told to stop.\n"
 	      "\n"
 	      "  -c, --config FILE    read FILE instead of " SKEPD_CONFIG_FILE "\n"
@@ -25,7 +24,8 @@ void skepd_help(void)
 	      "                       option, open() each, start none; print all errors\n"
 	      "      --tryload        the same, then also start every plugin (attach to the\n"
 	      "                       kernel, connect) and stop again; tells how each signal of\n"
-	      "                       each probe is had here; --json: as one object\n"
+	      "                       each probe is had here\n"
+	      "      --json           with --tryload: as one object, for programs\n"
 	      "      --list-plugins   list the plugins found, without running any of their\n"
 	      "                       code, and why one would be refused; -v: with paths\n"
 	      "      --options NAME   list the options of plugin NAME\n"
@@ -48,8 +48,11 @@ void skepd_help(void)
 	      "Environment: SKEP_PLUGIN_DIRS, a colon list, where the file has no plugin_dirs.\n"
 	      "\n"
 	      "Exit codes: 0 ok, 1 runtime error, 2 usage, 3 configuration, 4 missing privilege\n"
-	      "or kernel feature, 5 plugin built for another ABI or not loadable.\n",
-	      stdout);
+	      "or kernel feature, 5 plugin built for another ABI or not loadable.\n";
+
+void skepd_help(void)
+{
+	fputs(skepd_help_text, stdout);
 }
 
 void skepd_version(void)

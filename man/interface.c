@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * man/interface.c - a tool of the build: what the programs and the plugins say of
+ * themselves, as one JSON object, from which pages.py and completions.py make manual pages and
+ * completions.  Not installed.
+ *
+ *   interface PLUGIN-FOLDER >interface.json
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/skep.h"
+#include "core/config_table.h"
+#include "core/judge_fields.h"
+#include "core/option_table.h"
+#include "core/plugin.h"
+#include "core/skepd.h"
+
+/* A tool that runs in a build: out of memory, it says so and leaves. */
+static json_t *must(json_t *value)
+{
+	if (value)
+		return value;
+	fputs("interface: out of memory, or a text that is not UTF-8\n", stderr);
+	exit(1);
+}
+
+static void add(json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, must(value)) < 0)
+		must(NULL);
+}
+
+static void put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, must(value)) < 0)
+		must(NULL);
+}
+
+static json_t *commands(void)
+{
+	json_t *list = must(json_array());
+
+	for (const struct skep_command *c = skep_commands; c->name; c++)
+		add(list, json_pack("{s:s, s:s, s:s, s:s}", "name", c->name, "usage", c->usage, "summary", c->summary, "help", c->help));
+	return list;
+}
+
+static json_t *keys(const struct config_key *table)
+{
+	json_t *list = must(json_array());
+
+	for (const struct config_key *k = table; k->name; k++)
+		add(list, json_pack("{s:s?, s:s, s:s, s:s?, s:s}", "section", k->section, "name", k->name, "type", config_key_type_name(k->type), "default",
+				    k->default_value, "help", k->help));
+	return list;
+}
+
+static json_t *rule_fields(void)
+{
+	json_t *list = must(json_array());
+
+	for (uint32_t i = 0; i < judge_schema.n; i++) {
+		const struct filter_field *f = &judge_schema.fields[i];
+		const char *type = f->type == FILTER_LIST ? "list of texts" : f->type == FILTER_BOOL ? "true or false" : f->type == FILTER_TEXT ? "text" : "number";
+
+		add(list, json_pack("{s:s, s:s, s:b, s:s}", "name", f->name, "type", type, "of_parent", f->of_parent, "help", f->help));
+	}
+	return list;
+}
+
+static json_t *options(const struct skep_plugin *plugin)
+{
+	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE];
+	json_t *list = must(json_array()), *one;
+	struct skep_option o;
+
+	for (size_t i = 0; option_get(plugin, i, &o); i++) {
+		char *file = option_file_key(plugin, &o);
+
+		one = must(json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:b, s:b, s:b}", "name", o.name, "type", option_type_name(o.type), "default", o.default_value,
+				     "help", o.help, "file_key", file, "reloadable", (int)(o.flags & SKEP_OPT_RELOADABLE), "secret",
+				     (int)(o.flags & SKEP_OPT_SECRET), "required", (int)(o.flags & SKEP_OPT_REQUIRED)));
+		free(file);
+		if (o.min < o.max) {
+			option_bound_format(&o, o.min, min);
+			option_bound_format(&o, o.max, max);
+			put(one, "min", json_string(min));
+			put(one, "max", json_string(max));
+		}
+		add(list, one);
+	}
+	return list;
+}
+
+static const char *type_name(uint32_t type)
+{
+	static const char *const names[] = {
+		[SKEP_T_U64] = "u64",	[SKEP_T_I64] = "i64", [SKEP_T_F64] = "f64",   [SKEP_T_BOOL] = "bool", [SKEP_T_TIME] = "time", [SKEP_T_STR] = "string",
+		[SKEP_T_STRV] = "strings", [SKEP_T_UPID] = "upid", [SKEP_T_HASH] = "hash", [SKEP_T_IP] = "ip",     [SKEP_T_HIST] = "histogram",
+	};
+
+	return type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "?";
+}
+
+static const char *semantics_name(uint32_t semantics)
+{
+	static const char *const names[] = {
+		[SKEP_S_ATTRIBUTE] = "attribute", [SKEP_S_GAUGE] = "gauge", [SKEP_S_DELTA] = "delta", [SKEP_S_CUMULATIVE] = "cumulative",
+	};
+
+	return semantics < sizeof(names) / sizeof(names[0]) && names[semantics] ? names[semantics] : "?";
+}
+
+static const char *role_name(uint32_t role)
+{
+	switch (role) {
+	case SKEP_ROLE_NONE:
+		return "records";
+	case SKEP_ROLE_FACET:
+		return "facet";
+	case SKEP_ROLE_CGROUP:
+		return "cgroup";
+	case SKEP_ROLE_LEDGER:
+		return "ledger";
+	case SKEP_ROLE_DETAIL:
+		return "detail";
+	default:
+		return "process";
+	}
+}
+
+static json_t *streams(const struct skep_plugin *plugin)
+{
+	json_t *list = must(json_array()), *fields;
+
+	for (uint32_t i = 0; i < plugin->n_streams; i++) {
+		const struct skep_stream *s = plugin->streams[i];
+
+		fields = must(json_array());
+		for (uint32_t j = 0; j < s->n_fields; j++) {
+			const struct skep_field *f = (const void *)((const char *)s->fields + (size_t)j * s->field_size);
+
+			add(fields, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "type", type_name(f->type), "semantics",
+					      semantics_name(f->semantics), "unit", f->unit ? f->unit : "", "help", f->help ? f->help : ""));
+		}
+		add(list, json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", s->name, "help", s->help ? s->help : "", "role", role_name(s->role), "sample",
+				    (int)(s->flags & SKEP_STREAM_SAMPLE), "fields", fields));
+	}
+	return list;
+}
+
+static json_t *details(const struct skep_plugin *plugin)
+{
+	static const char *const scopes[] = { "host", "run", "cgroup", "pid" };
+	json_t *list = must(json_array()), *names;
+
+	for (uint32_t i = 0; SKEP_HAS(plugin, details) && i < plugin->n_details; i++) {
+		const struct skep_detail *d = (const void *)((const char *)plugin->details + (size_t)i * plugin->detail_size);
+
+		names = must(json_array());
+		for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); s++)
+			if (d->scopes >> s & 1)
+				add(names, json_string(scopes[s]));
+		add(list, json_pack("{s:s, s:s, s:s, s:o}", "name", d->name, "help", d->help, "stream", plugin->streams[d->stream]->name, "scopes", names));
+	}
+	return list;
+}
+
+struct found {
+	const char *const *dirs;
+	json_t *list;
+	bool failed;
+};
+
+static void on_plugin(const char *path, const struct skep_plugin_note *note, const char *why, void *arg)
+{
+	struct found *found = arg;
+	const struct skep_plugin *desc;
+	struct plugin *plugin = NULL;
+	struct diag diag;
+
+	diag_init(&diag);
+	if (!note || why) {
+		fprintf(stderr, "interface: %s\n", why ? why : path);
+		found->failed = true;
+		return;
+	}
+	if (plugin_load(found->dirs, note->name, 0, &diag, &plugin) < 0) {
+		diag_print(&diag, stderr);
+		found->failed = true;
+	} else {
+		desc = plugin->desc;
+		add(found->list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", desc->name, "kind",
+					   desc->kind == SKEP_KIND_SINK ? "sink" : "probe", "version", desc->version, "summary", desc->summary,
+					   "license", desc->license, "options", options(desc), "streams", streams(desc), "details", details(desc)));
+	}
+	diag_clear(&diag);
+}
+
+int main(int argc, char **argv)
+{
+	const char *dirs[2] = { argc == 2 ? argv[1] : NULL, NULL };
+	struct found found = { .dirs = dirs, .list = must(json_array()) };
+	json_t *o;
+
+	if (argc != 2) {
+		fputs("usage: interface PLUGIN-FOLDER\n", stderr);
+		return 2;
+	}
+	plugin_list(dirs, on_plugin, &found);
+	if (found.failed)
+		return 1;
+	o = must(json_pack("{s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "version", SKEP_VERSION, "abi_major", SKEP_ABI_MAJOR, "abi_minor",
+			   SKEP_ABI_MINOR, "skepd_help", skepd_help_text, "commands", commands(), "config", keys(config_key_table), "entry",
+			   keys(config_entry_table), "rule_fields", rule_fields(), "plugins", found.list));
+	if (json_dumpf(o, stdout, JSON_INDENT(1)) < 0 || puts("") < 0 || fflush(stdout) != 0) {
+		fprintf(stderr, "interface: cannot write: %s\n", strerror(errno));
+		return 1;
+	}
+	json_decref(o);
+	return 0;
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The manual pages: every option of --help is in them and the other way round, every option of a
+# plugin and every key of its option table; groff and mandoc have nothing to say about them.
+set -eu
+: "${SKEP:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -n "${SKEP_SANITIZE:-}" ]; then export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"; fi
+failed=0 checked=0
+fail() { echo "FAIL: $*"; failed=$((failed + 1)); }
+
+# page NAME: where it is, in a build from git or from a tarball
+page() { if [ -e "$abs_builddir/man/$1" ]; then echo "$abs_builddir/man/$1"; else echo "$abs_srcdir/man/$1"; fi; }
+
+# Options at the beginning of a line of help, without what their descriptions mention.
+help_options() { sed -nE 's/^ {2,}(-[A-Za-z], )?(--[a-z][a-z-]*).*/\2/p' | sort -u; }
+# Options that are terms of a page: what follows .TP.
+page_options() { grep -A1 '^\.TP' | sed -nE 's/.*\\fB(\\-\\-[a-z\\-]*)\\fP.*/\1/p' | tr -d '\\' | sort -u; }
+
+same() { # WHAT FILE FILE
+	checked=$((checked + $(wc -l <"$2")))
+	diff "$2" "$3" >"$work/diff" || fail "$1: < only in --help, > only in the page: $(grep '^[<>]' "$work/diff" | tr '\n' ' ')"
+}
+
+skep1=$(page skep.1)
+commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z]+) .*/\1/p' | grep -vx help)
+[ "$(echo "$commands" | wc -l)" -ge 13 ] || fail "only these commands in skep --help: $commands"
+for c in $commands; do
+	"$SKEP" help "$c" >"$work/help"
+	help_options <"$work/help" >"$work/a"
+	sed -n "/^\.SS \"skep $c\"/,/^\.S[SH] /p" "$skep1" >"$work/section"
+	# the help's first option-like words may be in prose: terms only
+	page_options <"$work/section" >"$work/b"
+	[ -s "$work/section" ] || fail "skep.1 has nothing about $c"
+	same "skep $c" "$work/a" "$work/b"
+	# What getopt takes is what the help says; a table of options names them in C.
+	if [ -e "$abs_srcdir/cli/$c.c" ]; then
+		sed -nE 's/.*\{ "([a-z-]+)", (no|required|optional)_argument.*/\1/; T; p' "$abs_srcdir/cli/$c.c" >"$work/c1"
+		grep -oE '\{ "[a-z-]+", (no|required|optional)_argument' "$abs_srcdir/cli/$c.c" | sed -E 's/\{ "([^"]*)".*/--\1/' |
+			grep -vx -- --help | sort -u >"$work/c" || true
+		if [ -s "$work/c" ]; then
+			diff "$work/c" "$work/a" >"$work/diff" ||
+				fail "skep $c: < only in its option table, > only in its help: $(grep '^[<>]' "$work/diff" | tr '\n' ' ')"
+		fi
+	fi
+done
+
+"$SKEPD" --help | help_options >"$work/a"
+sed -n '/^\.SH "OPTIONS"/,/^\.SH "SIGNALS"/p' "$(page skepd.8)" | page_options >"$work/b"
+same skepd "$work/a" "$work/b"
+grep -oE '\{ "[a-z-]+", (no|required|optional)_argument' "$abs_srcdir/core/skepd.c" | sed -E 's/\{ "([^"]*)".*/--\1/' | sort -u >"$work/c"
+diff "$work/c" "$work/a" >"$work/diff" || fail "skepd: < only in its option table, > only in its help: $(grep '^[<>]' "$work/diff" | tr '\n' ' ')"
+
+for p in $("$SKEPD" --list-plugins | cut -d' ' -f1); do
+	[ -e "$abs_srcdir/man/skep-$p.7.in" ] || { fail "plugin $p has no man/skep-$p.7.in"; continue; }
+	"$SKEPD" --options "$p" | sed -e '1,/^option /d' | cut -d' ' -f1 | sort >"$work/a"
+	sed -n '/^\.SH "OPTIONS"/,/^\.SH/p;' "$(page "skep-$p.7")" >"$work/section"
+	sed -n '/^\.SH "OPTIONS"/,/^\.SH "[DS]/p' "$(page "skep-$p.7")" | grep -A1 '^\.TP' | sed -nE 's/^\\fB([^\\]*(\\-[^\\]*)*)\\fP \(.*/\1/p' | tr -d '\\' | sort >"$work/b"
+	same "skepd --options $p" "$work/a" "$work/b"
+	grep -qF "skep\\-$p" "$(page skepd.8)" || fail "skepd.8 does not name skep-$p"
+done
+
+for p in "$abs_srcdir"/man/*.in; do
+	p=$(basename "$p" .in) file=$(page "$p")
+	[ -e "$file" ] || { fail "$p was not made"; continue; }
+	checked=$((checked + 1))
+	if command -v groff >/dev/null; then
+		LC_ALL=C.UTF-8 groff -man -ww -Tutf8 -z "$file" >"$work/groff" 2>&1 || true
+		[ ! -s "$work/groff" ] || fail "groff on $p: $(head -3 "$work/groff")"
+	fi
+	if command -v mandoc >/dev/null; then
+		mandoc -T lint -W warning "$file" >"$work/mandoc" 2>&1 || true
+		[ ! -s "$work/mandoc" ] || fail "mandoc on $p: $(head -3 "$work/mandoc")"
+	fi
+	! grep -nE '@[A-Z_]+( [a-z]+)?@' "$file" || fail "$p: a mark was not replaced"
+done
+command -v groff >/dev/null && command -v mandoc >/dev/null || echo "note: groff or mandoc is not here: that half was left out"
+
+echo "$checked options and pages, $failed failed"
+[ "$failed" -eq 0 ] && [ "$checked" -gt 100 ]
