@@ -36,6 +36,9 @@ extern "C" {
 
 struct skep_mock_priv;
 
+/* What SKEP_PLUGIN() defines; a test is linked with the plugin's own objects. */
+const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
+
 struct skep_mock {
 	/* Set by skep_mock_init(). A test may replace functions and members of host before open(). */
 	const struct skep_plugin *plugin;

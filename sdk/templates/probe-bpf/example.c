@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * example - a probe with a BPF object of its own: who sent which process a signal that ends it.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <signal.h>
+#include <skep/misses.h>
+#include <skep/plugin.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "example.h"
+#include "example.skel.h"
+
+/* The record that leaves; about the process that the signal is for. */
+struct sent {
+	int64_t number;
+	struct skep_str name;
+	uint64_t sender_pid;
+	struct skep_str sender;
+};
+
+struct example {
+	bool fatal_only; /* option */
+
+	const struct skep_host *host;
+	struct skep_instance *inst;
+	struct example_bpf *bpf;
+	struct ring_buffer *ring;
+	struct skep_watch *watch;
+	uint64_t *lost_now; /* by CPU: as bpf_map_lookup_elem() writes it */
+	int cpus;
+	uint64_t lost;      /* told so far */
+};
+
+static const struct skep_option options[] = {
+	{
+		.name = "fatal_only",
+		.type = SKEP_O_BOOL,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct example, fatal_only),
+		.default_value = "true",
+		.help = "only HUP, INT, QUIT, ABRT, KILL and TERM; false: every signal",
+	},
+	{ .name = NULL },
+};
+
+static const struct skep_field fields[] = {
+	SKEP_FIELD(struct sent, number, "process.signal.number", SKEP_T_I64, SKEP_S_ATTRIBUTE, "", "number of the signal"),
+	SKEP_FIELD(struct sent, name, "process.signal.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "its name, as TERM; empty: a real-time signal"),
+	SKEP_FIELD(struct sent, sender_pid, "process.signal.sender.pid", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "who sent it; 0: the kernel"),
+	SKEP_FIELD(struct sent, sender, "process.signal.sender.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "the sender's comm; empty: the kernel"),
+};
+
+enum { STREAM_SIGNALS, N_STREAMS };
+
+static const struct skep_stream signals = {
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "example.signal",
+	.help = "a signal that was sent to a process",
+	.record_size = sizeof(struct sent),
+	.n_fields = sizeof(fields) / sizeof(fields[0]),
+	.fields = fields,
+};
+
+static const struct skep_stream *const streams[N_STREAMS] = { [STREAM_SIGNALS] = &signals };
+
+/* ---- records ------------------------------------------------------------------ */
+
+static const char *const names[] = {
+	[SIGHUP] = "HUP",   [SIGINT] = "INT",   [SIGQUIT] = "QUIT", [SIGILL] = "ILL",   [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
+	[SIGBUS] = "BUS",   [SIGFPE] = "FPE",   [SIGKILL] = "KILL", [SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+	[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM", [SIGCHLD] = "CHLD", [SIGCONT] = "CONT", [SIGSTOP] = "STOP",
+	[SIGTSTP] = "TSTP", [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU", [SIGURG] = "URG",   [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
+	[SIGPROF] = "PROF", [SIGWINCH] = "WINCH", [SIGIO] = "IO",   [SIGPWR] = "PWR",   [SIGSYS] = "SYS",
+};
+
+static struct skep_str text(const char *s, size_t most)
+{
+	uint32_t len = (uint32_t)strnlen(s, most);
+
+	return (struct skep_str){ .ptr = s, .len = len, .total = len };
+}
+
+static int example_event(void *ctx, void *data, size_t size)
+{
+	struct example *e = ctx;
+	const struct example_event *event = data;
+	const char *name = NULL;
+	struct sent sent;
+
+	if (size < sizeof(*event)) {
+		e->host->lost(e->inst, STREAM_SIGNALS, SKEP_LOSS_KERNEL, 1);
+		return 0;
+	}
+	if (event->signal > 0 && (size_t)event->signal < sizeof(names) / sizeof(names[0]))
+		name = names[event->signal]; /* real-time signals have none */
+	sent = (struct sent){
+		.number = event->signal,
+		.name = text(name ? name : "", 32),
+		.sender_pid = event->sender_pid,
+		.sender = text(event->sender, sizeof(event->sender)),
+	};
+	e->host->emit(e->inst, STREAM_SIGNALS, &(struct skep_upid){ .start_ns = event->start_ns, .pid = event->pid }, event->time_ns, &sent);
+	return 0;
+}
+
+static void example_readable(struct skep_instance *inst, void *arg, unsigned events)
+{
+	struct example *e = arg;
+
+	(void)inst;
+	(void)events;
+	ring_buffer__consume(e->ring);
+}
+
+/* What found no room in the ring, or came while the program was running on that CPU already. */
+static void example_losses(struct example *e)
+{
+	uint64_t lost = skep_program_misses(e->bpf->progs.signal_generate);
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(e->bpf->maps.lost), &zero, e->lost_now) == 0)
+		for (int i = 0; i < e->cpus; i++)
+			lost += e->lost_now[i];
+	if (lost > e->lost) {
+		e->host->lost(e->inst, STREAM_SIGNALS, SKEP_LOSS_KERNEL, lost - e->lost);
+		e->lost = lost;
+	}
+}
+
+/* ---- life ----------------------------------------------------------------------- */
+
+static int example_open(struct skep_instance *inst, void *state, const struct skep_host *host)
+{
+	struct example *e = state;
+
+	e->host = host;
+	e->inst = inst;
+	e->cpus = libbpf_num_possible_cpus();
+	if (e->cpus < 0)
+		return host->fail(inst, e->cpus, "the number of CPUs cannot be read: %s", strerror(-e->cpus));
+	e->lost_now = calloc((size_t)e->cpus, sizeof(*e->lost_now));
+	if (!e->lost_now)
+		return host->fail(inst, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* The host's verdict map takes the place of the object's own. */
+static int example_verdicts(struct example *e)
+{
+	int err;
+
+	if (e->host->verdict_fd < 0)
+		return 0;
+	e->bpf->rodata->verdict_pids = e->host->verdict_pids;
+	err = bpf_map__set_value_size(e->bpf->maps.verdict, e->host->verdict_pids);
+	return err ? err : bpf_map__reuse_fd(e->bpf->maps.verdict, e->host->verdict_fd);
+}
+
+static int example_start(struct skep_instance *inst, void *state)
+{
+	struct example *e = state;
+	int err;
+
+	e->bpf = example_bpf__open();
+	if (!e->bpf)
+		return e->host->fail(inst, -errno, "the BPF object cannot be opened: %s", strerror(errno));
+	e->bpf->data->fatal_only = e->fatal_only;
+	err = example_verdicts(e);
+	if (err)
+		return e->host->fail(inst, err, "the host's verdict map cannot be used: %s", strerror(-err));
+	err = example_bpf__load(e->bpf);
+	if (err == -EPERM || err == -EACCES)
+		return e->host->fail(inst, -EPERM, "loading a BPF program is not permitted; CAP_BPF and CAP_PERFMON are needed");
+	if (err)
+		return e->host->fail(inst, err, "the BPF object cannot be loaded: %s", strerror(-err));
+	err = example_bpf__attach(e->bpf);
+	if (err)
+		return e->host->fail(inst, err, "the tracepoint signal_generate cannot be attached to: %s", strerror(-err));
+	e->ring = ring_buffer__new(bpf_map__fd(e->bpf->maps.events), example_event, e, NULL);
+	if (!e->ring)
+		return e->host->fail(inst, -errno, "no ring buffer: %s", strerror(errno));
+	err = e->host->watch_fd(inst, ring_buffer__epoll_fd(e->ring), SKEP_READABLE, example_readable, e, &e->watch);
+	if (err)
+		return e->host->fail(inst, err, "the ring cannot be watched: %s", strerror(-err));
+	if (SKEP_HAS(e->host, signal))
+		e->host->signal(inst, "process.signal", SKEP_SIGNAL_OK, "tp_btf/signal_generate", NULL);
+	return 0;
+}
+
+static void example_sample(struct skep_instance *inst, void *state)
+{
+	(void)inst;
+	example_losses(state);
+}
+
+static void example_flush(struct skep_instance *inst, void *state)
+{
+	struct example *e = state;
+
+	(void)inst;
+	ring_buffer__consume(e->ring);
+}
+
+static int example_reload(struct skep_instance *inst, void *state, const void *next)
+{
+	struct example *e = state;
+
+	(void)inst;
+	e->bpf->data->fatal_only = ((const struct example *)next)->fatal_only;
+	return 0;
+}
+
+static void example_stop(struct skep_instance *inst, void *state)
+{
+	struct example *e = state;
+
+	(void)inst;
+	example_bpf__detach(e->bpf);
+	ring_buffer__consume(e->ring);
+	example_losses(e);
+	/* Before the fd that it watches. */
+	e->host->watch_close(e->watch);
+	e->watch = NULL;
+}
+
+static void example_close(struct skep_instance *inst, void *state)
+{
+	struct example *e = state;
+
+	(void)inst;
+	if (e->host)
+		e->host->watch_close(e->watch);
+	ring_buffer__free(e->ring);
+	example_bpf__destroy(e->bpf);
+	free(e->lost_now);
+}
+
+static const struct skep_plugin example_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_PROBE,
+	.name = "example",
+	.version = "1.0",
+	.summary = "who sent which process a signal that ends it",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(struct skep_option),
+	.n_streams = N_STREAMS,
+	.streams = streams,
+	.state_size = sizeof(struct example),
+	.open = example_open,
+	.start = example_start,
+	.sample = example_sample,
+	.reload = example_reload,
+	.flush = example_flush,
+	.stop = example_stop,
+	.close = example_close,
+};
+
+SKEP_PLUGIN(example_plugin, SKEP_KIND_PROBE, "example", "1.0")
