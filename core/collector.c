@@ -65,7 +65,8 @@ static void retry(struct collector *c, struct part *part)
 		return; /* the next tick asks again */
 	if (err < 0) {
 		schedule_retry(part);
-		log_at(SKEP_LOG_WARNING, part->inst->name, "still fails: %s", part->inst->reason ? part->inst->reason : strerror(-err));
+		log_because(SKEP_LOG_WARNING, part->inst->name, part->inst->reason, "still fails: %s",
+			    part->inst->reason ? part->inst->reason : strerror(-err));
 		return;
 	}
 	part->retries = 0;

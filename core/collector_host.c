@@ -175,10 +175,10 @@ static void host_batch_done(struct skep_instance *inst, const struct skep_batch 
 		return;
 	}
 	if (result == SKEP_BATCH_REJECT)
-		log_at(SKEP_LOG_WARNING, inst->name, "refused batch %llu for good, %u records are lost there: %s", (unsigned long long)id, n,
-		       why ? why : "it gave no reason");
+		log_because(SKEP_LOG_WARNING, inst->name, why, "refused batch %llu for good, %u records are lost there: %s", (unsigned long long)id, n,
+			    why ? why : "it gave no reason");
 	else if (result == SKEP_BATCH_RETRY)
-		log_at(SKEP_LOG_INFO, inst->name, "cannot take batch %llu now: %s", (unsigned long long)id, why ? why : "it gave no reason");
+		log_because(SKEP_LOG_INFO, inst->name, why, "cannot take batch %llu now: %s", (unsigned long long)id, why ? why : "it gave no reason");
 }
 
 static bool host_process_known(struct skep_instance *inst, const struct skep_upid *who)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/log.c - lines to stderr, each by one write(2) so that threads do not mix them.
- * A token bucket per source and level keeps one bad device or one broken plugin from
- * filling a disk; what was held back is counted and said.
+ * core/log.c - messages to the journal, or lines to stderr, each by one write(2) so that
+ * threads do not mix them.
  */
 #include "core/log.h"
 
@@ -14,33 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
-#define BUCKETS_MAX 256          /* sources are instances and a few of ours; the rest share one bucket */
-#define SUPPRESSED_SAY_NS (10 * NS_PER_S) /* nothing is held back longer than this without a word, if anybody logs */
+#include "core/journal.h"
 
-struct bucket {
-	char *source; /* NULL: the program itself */
-	int level;
-	double tokens;
-	uint64_t filled_ns;
-	uint64_t suppressed;
-	uint64_t since_ns; /* of the first suppressed line */
-	struct bucket *next;
-};
+#define JOURNAL_WAIT_MS 50 /* on the loop's thread: a journal that takes nothing must not stop the records */
 
 static atomic_int max_level = SKEP_LOG_NOTICE;
 static const char *_Atomic program;
 static pthread_once_t journal_once = PTHREAD_ONCE_INIT;
 static bool journal;
 
-static pthread_mutex_t buckets_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bucket *buckets;
-static struct bucket others = { .level = SKEP_LOG_WARNING };
-static unsigned n_buckets;
-static unsigned rate_burst = 50, rate_per_s = 10;
+static const char *journal_path = JOURNAL_SOCKET;
+static pthread_mutex_t journal_lock = PTHREAD_MUTEX_INITIALIZER;
+static int journal_fd = -1;
+static uint64_t journal_missed; /* messages that it did not take */
 
 void log_level(int level)
 {
@@ -57,20 +44,9 @@ void log_program(const char *name)
 	atomic_store(&program, name);
 }
 
-void log_rate(unsigned burst, unsigned per_s)
+void log_journal(const char *path)
 {
-	pthread_mutex_lock(&buckets_lock);
-	rate_burst = burst;
-	rate_per_s = per_s;
-	pthread_mutex_unlock(&buckets_lock);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	journal_path = path;
 }
 
 /*
@@ -179,95 +155,129 @@ static void print_line(int level, const char *source, const char *text, size_t n
 		free(line);
 }
 
-/* Under the lock. */
-static void say_suppressed(struct bucket *bucket)
-{
-	char text[64];
-	int n;
+/* ---- the journal ------------------------------------------------------------------- */
 
-	if (bucket->suppressed == 0)
+/* Under the lock. Once more with a new socket: journald may have been restarted meanwhile. */
+static int journal_try(const struct journal_entry *entry, int wait_ms)
+{
+	int err = journal_fd >= 0 ? journal_send(journal_fd, entry, wait_ms) : -ENOTCONN;
+
+	if (err == 0 || err == -EAGAIN || err == -ENOMEM)
+		return err;
+	if (journal_fd >= 0)
+		close(journal_fd);
+	journal_fd = journal_open(journal_path);
+	return journal_fd >= 0 ? journal_send(journal_fd, entry, wait_ms) : journal_fd;
+}
+
+/* True: the journal has it, or it is counted; false: to stderr with it. */
+static bool journal_print(const struct journal_entry *entry)
+{
+	char text[96];
+	bool done;
+	int err;
+
+	pthread_mutex_lock(&journal_lock);
+	/* Who did not take the last one is not waited for again. */
+	err = journal_try(entry, journal_missed > 0 ? 0 : JOURNAL_WAIT_MS);
+	if (err == -EAGAIN) {
+		journal_missed++;
+	} else if (err == 0 && journal_missed > 0) {
+		struct journal_entry told = { .priority = SKEP_LOG_WARNING, .identifier = entry->identifier, .message = text };
+
+		told.message_len = (size_t)snprintf(text, sizeof(text), "%llu messages are missing before the last: the journal took none",
+						    (unsigned long long)journal_missed);
+		if (journal_try(&told, 0) == 0)
+			journal_missed = 0;
+	}
+	done = err == 0 || err == -EAGAIN;
+	pthread_mutex_unlock(&journal_lock);
+	return done;
+}
+
+/* The text as one message: lines stay lines, other control characters are shown. */
+static bool journal_text(const struct log_place *place, int level, const char *source, const char *text, size_t n)
+{
+	size_t source_n = source ? strlen(source) : 0, used = 0;
+	char small[1024], *line = small;
+	struct journal_entry entry = { .priority = level, .identifier = atomic_load(&program), .source = source };
+	bool done;
+
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	if (4 * (source_n + n) + 8 > sizeof(small))
+		line = malloc(4 * (source_n + n) + 8);
+	if (!line)
+		return false;
+	if (source_n > 0) {
+		used = append_text(line, source, source_n);
+		memcpy(line + used, ": ", 2);
+		used += 2;
+	}
+	for (const char *p = text, *end = text + n; p < end;) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		const char *stop = newline ? newline : end;
+
+		used += append_text(line + used, p, (size_t)(stop - p));
+		if (newline)
+			line[used++] = '\n';
+		p = newline ? newline + 1 : end;
+	}
+	entry.message = line;
+	entry.message_len = used;
+	if (place) {
+		entry.file = place->file;
+		entry.line = place->line;
+		entry.function = place->function;
+		entry.reason = place->reason;
+	}
+	done = journal_print(&entry);
+	if (line != small)
+		free(line);
+	return done;
+}
+
+/* ---- a message ----------------------------------------------------------------------- */
+
+static void print_text(const struct log_place *place, int level, const char *source, const char *text, size_t n)
+{
+	const char *end = text + n;
+
+	if (journal && journal_text(place, level, source, text, n))
 		return;
-	n = snprintf(text, sizeof(text), "%llu lines suppressed", (unsigned long long)bucket->suppressed);
-	bucket->suppressed = 0;
-	print_line(bucket->level, bucket == &others ? "others" : bucket->source, text, (size_t)n);
-}
+	/* A text of several lines (the BPF verifier's) becomes as many, each with its prefix, for one token. */
+	for (const char *p = text; p < end;) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		const char *stop = newline ? newline : end;
 
-static bool same_source(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-/* Under the lock. */
-static struct bucket *bucket_get(int level, const char *source, uint64_t now)
-{
-	struct bucket *bucket;
-
-	for (bucket = buckets; bucket; bucket = bucket->next)
-		if (bucket->level == level && same_source(bucket->source, source))
-			return bucket;
-	bucket = n_buckets < BUCKETS_MAX ? calloc(1, sizeof(*bucket)) : NULL;
-	if (!bucket)
-		return &others;
-	if (source) {
-		bucket->source = strdup(source);
-		if (!bucket->source) {
-			free(bucket);
-			return &others;
-		}
+		print_line(level, source, p, (size_t)(stop - p));
+		p = newline ? newline + 1 : end;
 	}
-	bucket->level = level;
-	bucket->tokens = rate_burst;
-	bucket->filled_ns = now;
-	bucket->next = buckets;
-	buckets = bucket;
-	n_buckets++;
-	return bucket;
 }
 
-/* Takes a token; says first what is overdue. Only debug is never limited: it is on because somebody asked for it all. */
-static bool may_print(int level, const char *source)
+/* fmt as it is written: what all of them had in common. */
+static void tell_held_back(int level, const char *source, const char *fmt, uint64_t n)
 {
-	uint64_t now = now_ns();
-	struct bucket *bucket;
-	bool may = true;
+	char *text = NULL;
+	int len = asprintf(&text, "%llu more like this%s%s", (unsigned long long)n, fmt ? ": " : "", fmt ? fmt : "");
 
-	pthread_mutex_lock(&buckets_lock);
-	for (bucket = buckets; bucket; bucket = bucket->next)
-		if (bucket->suppressed > 0 && now - bucket->since_ns >= SUPPRESSED_SAY_NS)
-			say_suppressed(bucket);
-	if (others.suppressed > 0 && now - others.since_ns >= SUPPRESSED_SAY_NS)
-		say_suppressed(&others);
-	if (level < SKEP_LOG_DEBUG) {
-		bucket = bucket_get(level, source, now);
-		bucket->tokens += (double)(now - bucket->filled_ns) * rate_per_s / (double)NS_PER_S;
-		if (bucket->tokens > rate_burst)
-			bucket->tokens = rate_burst;
-		bucket->filled_ns = now;
-		may = bucket->tokens >= 1;
-		if (may) {
-			bucket->tokens -= 1;
-			say_suppressed(bucket);
-		} else if (bucket->suppressed++ == 0) {
-			bucket->since_ns = now;
-		}
-	}
-	pthread_mutex_unlock(&buckets_lock);
-	return may;
+	if (len >= 0)
+		print_text(NULL, level, source, text, strcspn(text, "\n"));
+	else
+		print_text(NULL, level, source, "more like this", strlen("more like this"));
+	if (len >= 0)
+		free(text);
 }
 
 void log_flush(void)
 {
-	pthread_mutex_lock(&buckets_lock);
-	for (struct bucket *bucket = buckets; bucket; bucket = bucket->next)
-		say_suppressed(bucket);
-	say_suppressed(&others);
-	pthread_mutex_unlock(&buckets_lock);
+	pthread_once(&journal_once, journal_find);
+	log_rate_flush(tell_held_back);
 }
 
-void log_vat(int level, const char *source, const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static void log_all(const struct log_place *place, int level, const char *source, const char *fmt, va_list ap)
 {
 	int saved_errno = errno;
-	const char *p, *end;
 	char small[512];
 	char *text = small;
 	va_list again;
@@ -276,7 +286,8 @@ void log_vat(int level, const char *source, const char *fmt, va_list ap)
 	if (level > atomic_load(&max_level))
 		return;
 	pthread_once(&journal_once, journal_find);
-	if (!may_print(level, source))
+	/* Only debug is never limited: it is on because somebody asked for it all. */
+	if (level < SKEP_LOG_DEBUG && !log_rate_may(level, source, fmt, tell_held_back))
 		goto out;
 	va_copy(again, ap);
 	n = vsnprintf(small, sizeof(small), fmt, again);
@@ -292,25 +303,23 @@ void log_vat(int level, const char *source, const char *fmt, va_list ap)
 			n = (int)sizeof(small) - 1;
 		}
 	}
-	/* A text of several lines (the BPF verifier's) becomes as many, each with its prefix, for one token. */
-	for (p = text, end = text + n; p < end;) {
-		const char *newline = memchr(p, '\n', (size_t)(end - p));
-		const char *stop = newline ? newline : end;
-
-		print_line(level, source, p, (size_t)(stop - p));
-		p = newline ? newline + 1 : end;
-	}
+	print_text(place, level, source, text, (size_t)n);
 	if (text != small)
 		free(text);
 out:
 	errno = saved_errno;
 }
 
-void log_at(int level, const char *source, const char *fmt, ...)
+void log_vat(int level, const char *source, const char *fmt, va_list ap)
+{
+	log_all(NULL, level, source, fmt, ap);
+}
+
+void log_from(const struct log_place *place, int level, const char *source, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_vat(level, source, fmt, ap);
+	log_all(place, level, source, fmt, ap);
 	va_end(ap);
 }

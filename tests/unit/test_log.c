@@ -167,11 +167,12 @@ static void flood(void)
 		log_at(SKEP_LOG_WARNING, "a", "flood %d", i);
 	for (int i = 0; i < 100; i++)
 		log_debug("all");
-	/* Another source and another level are not held back by it. */
+	/* Another source, another level and another place are not held back by it. */
 	log_at(SKEP_LOG_WARNING, "b", "calm");
 	log_at(SKEP_LOG_ERROR, "a", "urgent");
+	log_at(SKEP_LOG_WARNING, "a", "other place");
 	usleep(250000); /* two tokens */
-	log_at(SKEP_LOG_WARNING, "a", "later");
+	log_at(SKEP_LOG_WARNING, "a", "flood %d", -1);
 	log_flush();
 }
 
@@ -181,16 +182,17 @@ static void test_rate(void **state)
 	const char *told;
 
 	(void)state;
-	assert_int_equal(count(text, "a: flood"), 5);
+	assert_int_equal(count(text, "a: flood"), 6);
+	assert_int_equal(count(text, "a: other place"), 1);
 	assert_non_null(strstr(text, "a: flood 4\n"));
 	assert_int_equal(count(text, "debug: all"), 100);
 	assert_int_equal(count(text, "b: calm"), 1);
 	assert_int_equal(count(text, "error: a: urgent"), 1);
-	assert_int_equal(count(text, "suppressed"), 1);
-	told = strstr(text, "prog: warning: a: 95 lines suppressed\n");
+	assert_int_equal(count(text, "more like this"), 1);
+	told = strstr(text, "prog: warning: a: 95 more like this: flood %d\n");
 	assert_non_null(told);
 	/* Told before the line that comes through next. */
-	assert_true(told < strstr(text, "a: later"));
+	assert_true(told < strstr(text, "a: flood -1\n"));
 	free(text);
 }
 
@@ -206,7 +208,7 @@ static void flood_then_flush(void)
 static void test_flush(void **state)
 {
 	(void)state;
-	assert_logged(flood_then_flush, NO_STREAM, "prog: x\nprog: 3 lines suppressed\n");
+	assert_logged(flood_then_flush, NO_STREAM, "prog: x\nprog: 3 more like this: x\n");
 }
 
 static void many_sources(void)
@@ -214,7 +216,7 @@ static void many_sources(void)
 	char name[32];
 
 	log_rate(1, 0);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		snprintf(name, sizeof(name), "s%d", i);
 		log_at(SKEP_LOG_NOTICE, name, "x");
 	}
@@ -226,9 +228,9 @@ static void test_many_sources(void **state)
 	char *text = logged(many_sources, NO_STREAM);
 
 	(void)state;
-	/* 256 with a bucket of their own; the rest shares one and is held back, and that is said. */
-	assert_int_equal(count(text, ": x\n"), 256);
-	assert_non_null(strstr(text, "others: 744 lines suppressed"));
+	/* 1,024 with a bucket of their own; the rest shares one and is held back, and that is said. */
+	assert_int_equal(count(text, ": x\n"), 1024);
+	assert_non_null(strstr(text, "others: 976 more like this"));
 	free(text);
 }
 
