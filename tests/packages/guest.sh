@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/packages/guest.sh - what happens to a package in the life of a host: run as root in a guest with systemd as
+# process 1, with the packages in the folder of this file: skep.deb, next.deb (a higher version), rules.deb (another package,
+# that brings a rule), broken.deb (one whose rule is wrong).
+# Prints "ok - WHAT" or "not ok - WHAT" with what was said; exits 1 when anything was not ok.
+set -uo pipefail
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+here=$(cd "$(dirname "$0")" && pwd)
+log=/tmp/check.log
+failed=0
+
+# check WHAT COMMAND...
+check() {
+	local what=$1 began=$EPOCHREALTIME
+	shift
+	if "$@" >"$log" 2>&1; then
+		printf 'ok - %s (%s s)\n' "$what" "$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }')"
+	else
+		echo "not ok - $what"
+		tail -n 25 "$log" | sed 's/^/# /'
+		failed=1
+	fi
+}
+# within SECONDS COMMAND...: it succeeds, sooner or later
+within() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $until ] || { echo "not within the time: $*"; "$@"; return 1; }
+		sleep 0.1
+	done
+}
+show() { systemctl show -P "$1" skepd; }
+is() { [ "$(show "$1")" = "$2" ] || { echo "$1=$(show "$1"), not $2"; systemctl status --no-pager skepd; return 1; }; }
+status_has() { show StatusText | grep -q -- "$1" || { echo "status: $(show StatusText)"; return 1; }; }
+journal_has() { journalctl -q --no-pager -u skepd | grep -q -- "$1" || { journalctl -q --no-pager -u skepd | tail -n 20; return 1; }; }
+records=/var/lib/skep/records.jsonl
+# collects: a program that was never run before, and whose record arrives
+programs=0
+collects() {
+	programs=$((programs + 1))
+	cp /bin/true "/usr/local/bin/$name-$programs"
+	"/usr/local/bin/$name-$programs"
+	within 30 grep -q "\"exe\": *\"/usr/local/bin/$name-$programs\"" $records
+}
+# the main process, which there must be: kill 0 would be for us
+main_pid() {
+	pid=$(show MainPID)
+	[ "$pid" -gt 1 ] || { echo "not ok - there is no main process"; systemctl status --no-pager skepd; exit 1; }
+}
+echo "# $(. /etc/os-release; echo "$PRETTY_NAME"), $(systemctl --version | head -1), Linux $(uname -r), perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
+
+# ---- installed ------------------------------------------------------------------------------
+check "install" dpkg -i "$here/skep.deb"
+check "the service is ready" is ActiveState active
+check "it is enabled" is UnitFileState enabled
+check "it runs as skep" test "$(ps -o user= -p "$(show MainPID)")" = skep
+caps=$(sed -n 's/^CapEff:\t*0*//p' "/proc/$(show MainPID)/status")
+check "with three capabilities: $caps" test "$caps" = c000080000
+check "the status line counts probes and sinks" status_has '^7 probes, 1 sinks$'
+check "skep status" skep status
+check "every probe works" sh -c 'skep plugins && test "$(skep plugins --json | grep -c "\"state\": *\"running\"")" = 8'
+check "skep doctor" skep doctor
+check "no complaints in the journal" sh -c '! journalctl -q --no-pager -u skepd -p warning | grep -v "its budget is"'
+check "systemd-analyze: at most 2.0" systemd-analyze security --no-pager --threshold=20 skepd
+check "nobody else may read the lake" test "$(stat -c '%a %U' /var/lib/skep)" = "750 skep"
+check "nor connect to the socket" test "$(stat -c '%a %U:%G' /run/skep/skepd.sock)" = "660 skep:skep"
+
+# ---- collects, by the rules that it has ------------------------------------------------------
+# Guests at the same time share one kernel, and each records what all do: names of its own.
+name=ran-$(cut -c1-8 /proc/sys/kernel/random/uuid)
+cp /bin/true "/usr/local/bin/$name-out"
+edit() { sed -i "s|$1|$2|" /etc/skep/skepd.conf && grep -qF -- "$2" /etc/skep/skepd.conf; }
+check "edit the configuration: one more sink" edit '"sinks": \[' \
+	'"sinks": [ { "plugin": "file", "path": "'$records'", "streams": [ "process.exit" ] },'
+check "systemctl reload" systemctl reload skepd
+check "which the status line tells" within 10 status_has '^reloaded: 7 probes, 2 sinks$'
+check "a process is recorded" collects
+
+printf '{ "rules": [ { "id": "out", "when": "exe = \\"/usr/local/bin/%s-out\\"", "verdict": "exclude" } ] }\n' "$name" >/etc/skep/filters.d/20-out.json
+check "a rule is added: reload" systemctl reload skepd
+check "it is there" within 10 sh -c 'skep rules | grep -qw out'
+not_recorded() {
+	for _ in 1 2 3; do "/usr/local/bin/$name-out"; done
+	collects && ! grep "\"exe\": *\"/usr/local/bin/$name-out\"" $records
+}
+check "what it excludes is not recorded, others are" not_recorded
+echo '{ "rules": [ { "id": "x", "when": "exe = ", "verdict": "exclude" } ] }' >/etc/skep/filters.d/30-wrong.json
+check "a wrong rule: systemctl reload fails" sh -c '! systemctl reload skepd'
+check "with file and line in the journal" within 5 journal_has '30-wrong.json:1:'
+check "and all goes on" is ActiveState active
+kill -HUP "$(show MainPID)"
+check "SIGHUP past the check: refused, which the status line tells" within 10 status_has '^reload refused, all goes on as it was: .*30-wrong.json:1: '
+check "still collecting" collects
+rm /etc/skep/filters.d/30-wrong.json
+check "without it: reload" systemctl reload skepd
+check "another package brings a rule: dpkg's trigger reloads" dpkg -i "$here/rules.deb"
+check "its rule is there" within 10 sh -c 'skep rules | grep -q ran-trigger'
+check "another package brings a wrong rule: it installs all the same" dpkg -i "$here/broken.deb"
+cp "$log" /tmp/dpkg.log
+check "dpkg's output tells" grep -q 'the new rules are not taken over' /tmp/dpkg.log
+check "purge it: taken over again" sh -c 'dpkg --purge skep-rules-broken 2>&1 | tee /tmp/dpkg.log; ! grep "not taken over" /tmp/dpkg.log'
+check "which the status line tells" within 10 status_has '^reloaded'
+
+# ---- hangs, dies ----------------------------------------------------------------------------
+restarts=$(show NRestarts)
+main_pid
+kill -KILL "$pid"
+again() { [ "$(show NRestarts)" -gt "$restarts" ] && is ActiveState active && [ "$(show MainPID)" != "$pid" ]; }
+check "killed: it is started again" within 20 again
+check "and collects" collects
+mkdir -p /run/systemd/system/skepd.service.d
+printf '[Service]\nWatchdogSec=2s\n' >/run/systemd/system/skepd.service.d/watchdog.conf
+systemctl daemon-reload
+systemctl restart skepd
+sleep 4
+check "pings keep the watchdog quiet" is NRestarts 0
+restarts=0
+main_pid
+kill -STOP "$pid"
+check "a loop that hangs: the watchdog starts it again" within 30 again
+check "which the journal tells" within 5 journal_has 'Watchdog timeout'
+rm -r /run/systemd/system/skepd.service.d
+systemctl daemon-reload
+systemctl restart skepd
+
+# ---- upgraded, downgraded, removed --------------------------------------------------------------
+main_pid
+lake=$(find /var/lib/skep -name '*.db' | head -1)
+check "upgrade" dpkg -i --force-confold "$here/next.deb"
+check "to the higher version" test "$(dpkg-query -W -f '${Version}' skep)" = "$(dpkg-deb -f "$here/next.deb" Version)"
+check "it was restarted" test "$(show MainPID)" != "$pid"
+check "is ready, with the edited configuration" status_has '^7 probes, 2 sinks$'
+check "the lake is kept" test -e "$lake"
+check "the rules are kept" sh -c 'skep rules | grep -qw out'
+check "and it collects" collects
+check "downgrade" dpkg -i --force-confold "$here/skep.deb"
+check "it is ready" is ActiveState active
+check "and collects" collects
+check "remove" dpkg -r skep
+check "the service is gone" sh -c '! systemctl is-active skepd && ! pgrep -x skepd'
+check "configuration and records are kept" test -e /etc/skep/skepd.conf -a -e "$lake"
+check "nothing is left in the kernel" test ! -e /sys/fs/bpf/skep
+check "install again: as it was" dpkg -i "$here/skep.deb"
+check "with the edited configuration" status_has '^7 probes, 2 sinks$'
+dpkg --purge skep-rules-site >/dev/null
+check "purge" dpkg --purge skep
+# The administrator's own rule stays, and the user, whose number other files may have.
+rm /etc/skep/filters.d/20-out.json && rmdir /etc/skep/filters.d /etc/skep
+left() { find / -xdev \( -path /proc -o -path /sys -o -path /tmp -o -path "$here" -o -path /var/log -o -path /var/lib/dpkg \) -prune \
+	-o -name '*skep*' -print; find /run /sys/fs/bpf -name '*skep*' 2>/dev/null; }
+check "nothing is left" sh -c "$(declare -f left); here=$here; left; test -z \"\$(left)\""
+exit $failed

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# packages.bash - sourced: the packages that guest.sh wants, made of the one that is tested.
+
+# next_of DEB TO: the same under a higher version
+next_of() {
+	local folder
+	folder=$(mktemp -d)
+	dpkg-deb -R "$1" "$folder/p" &&
+		sed -i -E 's/^(Version: .*)$/\1+next/' "$folder/p/DEBIAN/control" &&
+		dpkg-deb -b --root-owner-group "$folder/p" "$2" >/dev/null
+	rm -rf "$folder"
+}
+
+# rules_deb NAME RULE TO: a site's package, that brings one file of rules
+rules_deb() {
+	local folder
+	folder=$(mktemp -d)
+	mkdir -p "$folder/p/DEBIAN" "$folder/p/etc/skep/filters.d"
+	printf '%s\n' "$2" >"$folder/p/etc/skep/filters.d/50-$1.json"
+	printf 'Package: skep-rules-%s\nVersion: 1\nArchitecture: all\nMaintainer: a site <root@site.example>\nDescription: rules of a site\n' \
+		"$1" >"$folder/p/DEBIAN/control"
+	dpkg-deb -b --root-owner-group "$folder/p" "$3" >/dev/null
+	rm -rf "$folder"
+}

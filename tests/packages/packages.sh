@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/packages/packages.sh [FOLDER] [SUITE...] - the packages that scripts/package left in FOLDER (build/package/out), held to
+# Debian's rules by lintian, and used as an administrator uses them: guest.sh, in each suite (bookworm, trixie) at the same time.
+# The last line: "packages: N passed, N failed, N skipped". Exit status: 0, 1, or 77 where nothing could run.
+set -euo pipefail
+export LC_ALL=C.UTF-8
+here=$(cd "$(dirname "$0")" && pwd)
+folder=${1:-$here/../../build/package/out}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- bookworm trixie
+. "$here/packages.bash"
+
+[ "$(id -u)" -eq 0 ] || { echo "skip: packages.sh needs root"; exit 77; }
+deb=$(find "$folder" -maxdepth 1 -name 'skep_*.deb' | LC_ALL=C sort | tail -1)
+[ -n "$deb" ] || { echo "packages.sh: no skep_*.deb in $folder; remedy: scripts/package deb" >&2; exit 1; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-packages.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0 skipped=0
+
+if ! command -v lintian >/dev/null; then
+	echo "skip: lintian is not installed; remedy: apt-get install -y lintian"
+	skipped=$((skipped + 1))
+elif lintian --fail-on error,warning --suppress-tags bad-distribution-in-changes-file "$folder"/skep*.deb >"$work/lintian" 2>&1; then
+	echo "ok - lintian"
+	passed=$((passed + 1))
+else
+	echo "not ok - lintian"
+	sed 's/^/# /' "$work/lintian"
+	failed=$((failed + 1))
+fi
+
+mkdir "$work/debs"
+cp "$deb" "$work/debs/skep.deb"
+next_of "$deb" "$work/debs/next.deb"
+rules_deb site '{ "rules": [ { "id": "ran-trigger", "when": "exe = \"/usr/local/bin/ran-trigger\"", "verdict": "exclude" } ] }' \
+	"$work/debs/rules.deb"
+rules_deb broken '{ "rules": [ { "id": "broken", "when": "exe = ", "verdict": "exclude" } ] }' "$work/debs/broken.deb"
+declare -A pid
+for suite; do
+	"${SKEP_GUEST:-$here/nspawn.sh}" "$suite" "$work/debs" >"$work/$suite" 2>&1 &
+	pid[$suite]=$!
+done
+for suite; do
+	rc=0
+	wait "${pid[$suite]}" || rc=$?
+	echo "== $suite"
+	cat "$work/$suite"
+	passed=$((passed + $(grep -c '^ok - ' "$work/$suite" || true)))
+	bad=$(grep -c '^not ok - ' "$work/$suite" || true)
+	case $rc in
+	77) skipped=$((skipped + 1)) ;;
+	0) failed=$((failed + bad)) ;;
+	*) failed=$((failed + (bad > 0 ? bad : 1))) ;;
+	esac
+done
+echo "packages: $passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ] || exit 1
+[ $passed -gt 0 ] || exit 77
