@@ -103,6 +103,13 @@ const struct skep_command skep_commands[] = {
 		.help = cmd_loglevel_help,
 		.run = cmd_loglevel,
 	},
+	{
+		.name = "plugin",
+		.usage = "check [--option NAME=VALUE...] [--no-start] [--json] FILE.so | new KIND NAME [DIR]",
+		.summary = "for those who write plugins: begin one, check one",
+		.help = cmd_plugin_help,
+		.run = cmd_plugin,
+	},
 	{ 0 },
 };
 

@@ -280,6 +280,26 @@ static int note_by_segment(const struct note_why *why, Elf *elf, uint64_t file_s
 	return 0;
 }
 
+/*
+ * Does the file have all that the loader will map?  It maps what a program header says without asking how long
+ * the file is (glibc 2.36), and to touch a page behind the end is SIGBUS: a half-copied plugin would end the daemon.
+ */
+static int note_whole(const struct note_why *why, Elf *elf, uint64_t file_size)
+{
+	GElf_Phdr segment;
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n) != 0)
+		return 0;
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++)
+		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD &&
+		    !note_within(segment.p_offset, segment.p_filesz, file_size))
+			return note_fail(why, -ENOEXEC,
+					 "truncated: the file has %llu bytes, and a segment of it ends at %llu; copy the plugin again",
+					 (unsigned long long)file_size, (unsigned long long)(segment.p_offset + segment.p_filesz));
+	return 0;
+}
+
 static int note_from_elf(const struct note_why *why, Elf *elf, uint64_t file_size, struct skep_plugin_note *ret_note)
 {
 	struct skep_plugin_note note;
@@ -318,6 +338,9 @@ static int note_from_elf(const struct note_why *why, Elf *elf, uint64_t file_siz
 		return note_fail(why, -ENOEXEC,
 				 "no " SKEP_NOTE_SECTION
 				 " note: not a skep plugin (or SKEP_PLUGIN() is missing in it)");
+	err = note_whole(why, elf, file_size);
+	if (err < 0)
+		return err;
 	*ret_note = note;
 	return 0;
 }

@@ -93,7 +93,9 @@ void skep_mock_flush(struct skep_mock *);
 int skep_mock_reload(struct skep_mock *);
 /* Waits for work(), then stop(). What the plugin has left open is a defect, and closed for it. */
 void skep_mock_stop(struct skep_mock *);
-/* stop() and close() where they are due; frees everything. The number of defects. */
+/* stop() where it is due, and close(). Records and defects can be asked for still. */
+void skep_mock_close(struct skep_mock *);
+/* The same where it has not been done; frees everything. The number of defects. */
 unsigned skep_mock_end(struct skep_mock *);
 
 /* ---- time, fds, work --------------------------------------------------------- */

@@ -313,6 +313,14 @@ void skep_mock_stop(struct skep_mock *m)
 	mock_process_threads_left(m);
 }
 
+void skep_mock_close(struct skep_mock *m)
+{
+	if (m->priv->life == MOCK_RUNNING)
+		skep_mock_stop(m);
+	if (m->priv->life == MOCK_OPEN || m->priv->life == MOCK_STOPPED)
+		mock_close(m);
+}
+
 unsigned skep_mock_end(struct skep_mock *m)
 {
 	struct skep_mock_priv *p = m->priv;
@@ -320,10 +328,7 @@ unsigned skep_mock_end(struct skep_mock *m)
 
 	if (!p)
 		return 0;
-	if (p->life == MOCK_RUNNING)
-		skep_mock_stop(m);
-	if (p->life == MOCK_OPEN || p->life == MOCK_STOPPED)
-		mock_close(m);
+	skep_mock_close(m);
 	defects = (unsigned)p->n_defects;
 	mock_records_free(p);
 	mock_loop_free(p);

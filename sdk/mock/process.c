@@ -179,7 +179,7 @@ void mock_process_threads_left(struct skep_mock *m)
 	}
 	free(now.at);
 	if (left > 0)
-		mock_defect(m, "%u threads were left running; join them in stop()", left);
+		mock_defect(m, "%u thread%s left running; join them in stop()", left, left == 1 ? " was" : "s were");
 	p->threads.n = 0;
 }
 

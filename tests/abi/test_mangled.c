@@ -348,6 +348,24 @@ static void expect(const char *dir, const char *name, int want, const char *text
 	diag_clear(&diag);
 }
 
+/* The note is there, and the code is not: the loader would touch what no file is behind. */
+static void test_truncated(void **state)
+{
+	struct skep_plugin_note note;
+	char *dir = support_dir_new(), *path, why[512];
+	struct image image;
+
+	(void)state;
+	image.bytes = support_plugin_bytes("good", &image.size);
+	assert_int_equal(note_read_memory(image.bytes, image.size, &note, why, sizeof(why)), 0);
+	path = support_path(dir, "good.so");
+	support_write(path, image.bytes, 4096, 0644);
+	expect(dir, "good", -ENOEXEC, "truncated: the file has 4096 bytes");
+	free(path);
+	free(image.bytes);
+	support_dir_remove(dir);
+}
+
 static void test_file_modes(void **state)
 {
 	char *dir = support_dir_new(), *path = support_path(dir, "trap.so");
@@ -597,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_without_sections),
 		cmocka_unit_test(test_note_untouched),
 		cmocka_unit_test(test_every_length),
+		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_file_modes),
 		cmocka_unit_test(test_file_types),
 		cmocka_unit_test(test_names),
