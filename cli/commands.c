@@ -90,6 +90,13 @@ const struct skep_command skep_commands[] = {
 		.run = cmd_doctor,
 	},
 	{
+		.name = "support-bundle",
+		.usage = "[-o FILE] [--config FILE] [--socket PATH]",
+		.summary = "put what somebody who helps has to know into one file, without secrets",
+		.help = cmd_support_bundle_help,
+		.run = cmd_support_bundle,
+	},
+	{
 		.name = "filter",
 		.usage = "test [EXPRESSION] [--rules PATH...] [FILE] | explain PID | schema",
 		.summary = "try rules on processes, and tell which takes which and why",

@@ -13,6 +13,7 @@
 #include "cli/ctl.h"
 #include "cli/doctor_facts.h"
 #include "cli/doctor_local.h"
+#include "cli/doctor_places.h"
 #include "cli/paint.h"
 #include "cli/privilege.h"
 #include "cli/report_json.h"
@@ -29,6 +30,7 @@ const char cmd_doctor_help[] =
 	"\n"
 	"Each signal of each plugin: ok; partial, when less of it is had or less exactly; missing,\n"
 	"when this kernel or machine cannot; off, when an option or command would switch it on.\n"
+	"Also whose the configuration, plugin folders, socket, bpffs and tracefs are, and the lake's space.\n"
 	"Without a running skepd the probes are started for a moment, which needs root, or CAP_BPF\n"
 	"and CAP_PERFMON.\n"
 	"\n"
@@ -189,6 +191,8 @@ static int examine(const struct doctor_options *options)
 	/* The facts need no privilege: they are told also when the rest cannot be. */
 	facts = doctor_facts("", pid);
 	judged = facts ? doctor_judge(facts) : NULL;
+	if (judged)
+		doctor_places(judged, "", facts, options->config, options->socket);
 	if (!answer && status == SKEP_EXIT_OK)
 		status = try_here(options, &answer);
 	plugins = answer ? json_incref(json_object_get(answer, "plugins")) : json_array();

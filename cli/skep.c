@@ -24,8 +24,8 @@ static void print_overview(FILE *out)
 	      "usage: skep COMMAND [OPTION...]\n\n",
 	      out);
 	for (const struct skep_command *c = skep_commands; c->name; c++)
-		fprintf(out, "  %-8s %s\n", c->name, c->summary);
-	fputs("  help     explain a command: skep help show\n\n"
+		fprintf(out, "  %-14s %s\n", c->name, c->summary);
+	fputs("  help           explain a command: skep help show\n\n"
 	      "  -h, --help     this text\n"
 	      "  -V, --version  version and how it was built\n\n"
 	      "To begin: skep run -- make\n",

@@ -9,9 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "core/config_pos.h"
+#include "core/confine.h"
 #include "filters/suggest.h"
 
 #define SITE_PLUGIN_DIR "/usr/local/lib/skep/plugins"
@@ -403,6 +406,20 @@ static void read_carry_file(struct reader *r, const struct config_pos *at, const
 		fail_memory(r);
 }
 
+static void read_keep_capabilities(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	char **names = read_strings(r, at, value, false);
+	char quoted[CONFIG_QUOTE_SIZE];
+	size_t i = 0;
+
+	r->config->keep_capabilities = names;
+	for (at = names ? at->first : NULL; at; at = at->next, i++) {
+		config_quote(names[i], quoted, sizeof(quoted));
+		if (confine_capability(names[i]) < 0)
+			fail_at(r, at->line, at->column, "keep_capabilities[%zu]: %s is no capability: expected such as \"CAP_SYS_RAWIO\"", i, quoted);
+	}
+}
+
 /* ---- filters ---------------------------------------------------------------------- */
 
 static void read_filter_dirs(struct reader *r, const struct config_pos *at, const json_t *value)
@@ -494,6 +511,7 @@ static const struct key config_keys[] = {
 	{ "containers", read_containers },
 	{ "filters", read_filters },
 	{ "carry_file", read_carry_file },
+	{ "keep_capabilities", read_keep_capabilities },
 	{ "control", read_control },
 	{ NULL, NULL },
 };
@@ -616,17 +634,50 @@ out:
 	return config;
 }
 
-struct config *config_load(const char *file, struct diag *diag)
+/* Not of a pipe or a device: whoever made us read it has chosen us already. */
+static int check_owner(const char *file, const struct stat *st, struct diag *diag)
 {
-	struct config *config;
+	if (!S_ISREG(st->st_mode))
+		return 0;
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		diag_add(diag, DIAG_ERROR, file, 0, 0,
+			 "belongs to uid %u: it says which code is loaded and where records go, so it must be root's, or of who runs this: "
+			 "chown root it",
+			 (unsigned)st->st_uid);
+	else if (st->st_mode & (S_IWGRP | S_IWOTH))
+		diag_add(diag, DIAG_ERROR, file, 0, 0, "is writable by %s (mode %04o): it says which code is loaded and where records go: chmod go-w it",
+			 st->st_mode & S_IWOTH ? "everybody" : "its group", (unsigned)(st->st_mode & 07777));
+	else
+		return 0;
+	return -EPERM;
+}
+
+static struct config *load(const char *file, bool trusted, struct diag *diag)
+{
+	struct config *config = NULL;
+	struct stat st;
 	char *text;
 	size_t len;
 
-	if (config_read_file(file, FILE_MAX, diag, &text, &len))
+	if (config_read_file_stat(file, FILE_MAX, diag, &text, &len, &st))
 		return NULL;
-	config = config_parse(text, len, file, diag);
+	if (!trusted || check_owner(file, &st, diag) == 0)
+		config = config_parse(text, len, file, diag);
+	if (config)
+		config->others_read = S_ISREG(st.st_mode) && (st.st_mode & S_IROTH);
+	explicit_bzero(text, len); /* secrets may have stood in it */
 	free(text);
 	return config;
+}
+
+struct config *config_load(const char *file, struct diag *diag)
+{
+	return load(file, false, diag);
+}
+
+struct config *config_load_trusted(const char *file, struct diag *diag)
+{
+	return load(file, true, diag);
 }
 
 static void entries_free(struct config_plugin *entries, size_t n)
@@ -649,6 +700,7 @@ struct config *config_free(struct config *config)
 	strings_free(config->tools);
 	strings_free(config->redact);
 	strings_free(config->containers);
+	strings_free(config->keep_capabilities);
 	strings_free(config->filters.dirs);
 	strings_free(config->filters.packs);
 	strings_free(config->filters.pack_dirs);

@@ -55,12 +55,19 @@ struct config {
 	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
 	bool control_asked;   /* it stands in the file: then skepd does not run without it */
 	bool control_off;     /* it is false there */
+	bool others_read;     /* the file can be read by everybody: no place for a secret */
+	char **keep_capabilities; /* NULL: none; of core/confine.h */
 	char *carry_file;     /* what the next skepd takes over (core/carry.h); NULL: nothing */
 	struct config_pos *positions; /* where each key stands, core/config_pos.h */
 };
 
 /* Both return NULL after adding at least one error to the diag. `name` is used in messages. */
 struct config *config_load(const char *file, struct diag *);
+/*
+ * The same for a daemon, which loads the code that the file names: refused where somebody else
+ * than root and our own user could have written it.
+ */
+struct config *config_load_trusted(const char *file, struct diag *);
 struct config *config_parse(const char *text, size_t len, const char *name, struct diag *);
 struct config *config_free(struct config *); /* NULL is fine; returns NULL */
 
@@ -85,6 +92,9 @@ json_t *config_json_positions(const char *text, size_t len, const char *name, st
 			      struct config_pos **ret_positions);
 /* A whole file, NUL-terminated behind its length. 0, or -errno after adding an error. To be freed. */
 int config_read_file(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len);
+/* The same, and what the file was that was read: owner, mode. */
+struct stat;
+int config_read_file_stat(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len, struct stat *ret_st);
 
 /* "64MiB" "5s" "250ms": 0 or -EINVAL / -ERANGE. Sizes: B KiB MiB GiB TiB kB MB GB TB. Times: ns us ms s m h d. */
 int config_size(const char *text, uint64_t *ret_bytes);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/config.h"
@@ -186,7 +187,7 @@ json_t *config_json(const char *text, size_t len, const char *name, struct diag 
 	return config_json_positions(text, len, name, diag, NULL);
 }
 
-int config_read_file(const char *file, size_t max, struct diag *diag, char **ret_text, size_t *ret_len)
+int config_read_file_stat(const char *file, size_t max, struct diag *diag, char **ret_text, size_t *ret_len, struct stat *ret_st)
 {
 	size_t len = 0, room = 0;
 	char *text = NULL, *larger;
@@ -222,6 +223,9 @@ int config_read_file(const char *file, size_t max, struct diag *diag, char **ret
 			goto out;
 		}
 	}
+	/* Of what was read, not of what the name leads to by now. */
+	if (fstat(fd, ret_st) < 0)
+		goto out_errno;
 	text[len] = '\0';
 	*ret_text = text;
 	*ret_len = len;
@@ -235,6 +239,13 @@ out:
 		close(fd);
 	free(text);
 	return err;
+}
+
+int config_read_file(const char *file, size_t max, struct diag *diag, char **ret_text, size_t *ret_len)
+{
+	struct stat st;
+
+	return config_read_file_stat(file, max, diag, ret_text, ret_len, &st);
 }
 
 json_t *config_json_file(const char *file, struct diag *diag)

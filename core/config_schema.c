@@ -66,6 +66,8 @@ static json_t *key_schema(enum config_key_type type)
 		return text_like("^/");
 	case CONFIG_KEY_PACKS:
 		return with(list_of(text_like("^[^./][^/]*$")), "uniqueItems", json_true());
+	case CONFIG_KEY_CAPABILITIES:
+		return list_of(text_like("^[Cc][Aa][Pp]_[A-Za-z_]+$"));
 	case CONFIG_KEY_SOCKET:
 		return json_pack("{s:[{s:s, s:s, s:i}, {s:b}]}", "anyOf", "type", "string", "pattern", "^/", "maxLength", SOCKET_PATH_MAX, "const",
 				 0);

@@ -97,6 +97,12 @@ const struct config_key config_key_table[] = {
 		.help = "where skepd leaves at its end what it knows of live processes, for the skepd that is started next on the same boot",
 	},
 	{
+		.name = "keep_capabilities",
+		.type = CONFIG_KEY_CAPABILITIES,
+		.help = "capabilities that a plugin of the site needs and skep does not, for example \"CAP_SYS_RAWIO\"; all others are given "
+			"away at start",
+	},
+	{
 		.section = "control",
 		.name = "socket",
 		.type = CONFIG_KEY_SOCKET,
@@ -137,6 +143,7 @@ const char *config_key_type_name(enum config_key_type type)
 		[CONFIG_KEY_PATHS_ABSOLUTE] = "array of absolute paths",
 		[CONFIG_KEY_PATH_ABSOLUTE] = "absolute path",
 		[CONFIG_KEY_PACKS] = "array of names",
+		[CONFIG_KEY_CAPABILITIES] = "array of names",
 		[CONFIG_KEY_SOCKET] = "absolute path, or false",
 		[CONFIG_KEY_BOOL] = "true or false",
 		[CONFIG_KEY_VERDICT] = "\"include\" or \"exclude\"",

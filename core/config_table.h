@@ -15,6 +15,7 @@ enum config_key_type {
 	CONFIG_KEY_PATHS_ABSOLUTE, /* at least one */
 	CONFIG_KEY_PATH_ABSOLUTE,
 	CONFIG_KEY_PACKS,
+	CONFIG_KEY_CAPABILITIES,
 	CONFIG_KEY_SOCKET, /* an absolute path, or false */
 	CONFIG_KEY_BOOL,
 	CONFIG_KEY_VERDICT, /* "include" or "exclude" */

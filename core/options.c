@@ -164,10 +164,12 @@ static const char *copy_string(struct apply *a, const char *key, const char *tex
 }
 
 /* A secret as written: itself, or "env:NAME" for what that variable holds. */
-static const char *read_secret(struct apply *a, const struct skep_option *option, const char *text)
+static const char *read_secret(struct apply *a, const struct skep_option *option, const char *written)
 {
+	const char *text = written;
 	static const char prefix[] = "env:";
 	char quoted[CONFIG_QUOTE_SIZE];
+	int line, column;
 
 	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0) {
 		const char *name = text + sizeof(prefix) - 1;
@@ -179,6 +181,13 @@ static const char *read_secret(struct apply *a, const struct skep_option *option
 				 text ? "empty" : "not set: set it where this program is started");
 			return NULL;
 		}
+	}
+	/* Not refused: in a container the platform often mounts files readable by all where there is nobody else. */
+	if (a->config->others_read && *text && text == written) {
+		config_option_position(a->config, a->entry, option->name, &line, &column);
+		diag_add(a->diag, DIAG_WARNING, a->config->file, line, column,
+			 "%s: %s: a secret, and everybody can read this file: chmod o-r it, or write \"%s_file\" or \"env:NAME\"", a->where, option->name,
+			 option->name);
 	}
 	return copy_string(a, option->name, text);
 }

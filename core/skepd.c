@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/skepd.c - the daemon's main(): its command line, and what belongs to the process
- * as a whole (descriptors 0 to 2, umask, SIGPIPE, libbpf's messages).
+ * as a whole (descriptors 0 to 2, umask, privileges, SIGPIPE, libbpf's messages).
  */
 #include "core/skepd.h"
 
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/confine.h"
 #include "core/log.h"
 
 enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA };
@@ -146,7 +147,21 @@ static struct config *load_config(const struct arguments *args, struct diag *dia
 
 	if (!args->config && args->action != ACTION_COLLECT && access(SKEPD_CONFIG_FILE, F_OK) != 0)
 		return config_parse(nothing, sizeof(nothing) - 1, "defaults", diag);
-	return config_load(args->config ? args->config : SKEPD_CONFIG_FILE, diag);
+	return config_load_trusted(args->config ? args->config : SKEPD_CONFIG_FILE, diag);
+}
+
+/* Capabilities are each thread's own: there is only one as yet. */
+static void give_away(const struct config *config)
+{
+	uint64_t left = 0;
+	char text[512];
+	int err = confine_capabilities(config->keep_capabilities, &left);
+
+	confine_text(left, text, sizeof(text));
+	if (err < 0)
+		log_warning("cannot give away capabilities that are not needed: %s", strerror(-err));
+	else
+		log_info("keeps of its capabilities: %s", *text ? text : "none");
 }
 
 int main(int argc, char **argv)
@@ -160,6 +175,7 @@ int main(int argc, char **argv)
 		return SKEPD_RUNTIME;
 	/* The records tell what everybody runs, with arguments: not for everybody's eyes. */
 	umask(umask(0) | 0027);
+	confine_memory(); /* before anything secret is read */
 	/* A receiver that hangs up is an errno of that sink's, not our death. */
 	signal(SIGPIPE, SIG_IGN);
 	log_program("skepd");
@@ -189,6 +205,9 @@ int main(int argc, char **argv)
 		result = skepd_schema(config);
 		break;
 	case ACTION_COLLECT:
+		/* -t starts nothing; --tryload has to tell what the daemon could. */
+		if (args.mode != SKEPD_TEST)
+			give_away(config);
 		result = skepd_collect(config, args.mode, args.verbose > 0, args.json);
 		break;
 	}

@@ -12,7 +12,7 @@ made=$abs_builddir/completions
 [ -e "$made/skep" ] || made=$abs_srcdir/completions
 
 help_options() { sed -nE 's/^ {2,}(-[A-Za-z], )?(--[a-z][a-z-]*).*/\2/p'; }
-commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z]+) .*/\1/p' | grep -vx help)
+commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z-]+) .*/\1/p' | grep -vx help)
 
 # ---- bash -------------------------------------------------------------------------------
 # shellcheck source=/dev/null

@@ -24,7 +24,7 @@ same() { # WHAT FILE FILE
 }
 
 skep1=$(page skep.1)
-commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z]+) .*/\1/p' | grep -vx help)
+commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z-]+) .*/\1/p' | grep -vx help)
 [ "$(echo "$commands" | wc -l)" -ge 13 ] || fail "only these commands in skep --help: $commands"
 for c in $commands; do
 	"$SKEP" help "$c" >"$work/help"
@@ -35,9 +35,9 @@ for c in $commands; do
 	[ -s "$work/section" ] || fail "skep.1 has nothing about $c"
 	same "skep $c" "$work/a" "$work/b"
 	# What getopt takes is what the help says; a table of options names them in C.
-	if [ -e "$abs_srcdir/cli/$c.c" ]; then
-		sed -nE 's/.*\{ "([a-z-]+)", (no|required|optional)_argument.*/\1/; T; p' "$abs_srcdir/cli/$c.c" >"$work/c1"
-		grep -oE '\{ "[a-z-]+", (no|required|optional)_argument' "$abs_srcdir/cli/$c.c" | sed -E 's/\{ "([^"]*)".*/--\1/' |
+	if [ -e "$abs_srcdir/cli/${c//-/_}.c" ]; then
+		sed -nE 's/.*\{ "([a-z-]+)", (no|required|optional)_argument.*/\1/; T; p' "$abs_srcdir/cli/${c//-/_}.c" >"$work/c1"
+		grep -oE '\{ "[a-z-]+", (no|required|optional)_argument' "$abs_srcdir/cli/${c//-/_}.c" | sed -E 's/\{ "([^"]*)".*/--\1/' |
 			grep -vx -- --help | sort -u >"$work/c" || true
 		if [ -s "$work/c" ]; then
 			diff "$work/c" "$work/a" >"$work/diff" ||

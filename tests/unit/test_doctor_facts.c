@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "cli/doctor_facts.h"
+#include "cli/doctor_places.h"
 #include "tests/abi/support.h"
 
 static char *dir;
@@ -160,9 +161,66 @@ static void thought_of(void **state)
 		      "capabilities", "CAP_BPF; collecting needs CAP_BPF and CAP_PERFMON as well");
 }
 
+/* ---- places --------------------------------------------------------------------------------- */
+
+static const char *state_of(const json_t *list, const char *fact, const char *has)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+		if (strcmp(text(one, "fact"), fact) == 0 && strstr(text(one, "text"), has))
+			return text(one, "state");
+	return "(none)";
+}
+
+static void test_places(void **state)
+{
+	json_t *list = json_array(), *o = json_pack("{s:s}", "bpffs", "/bpf");
+	char *path;
+
+	(void)state;
+	unsetenv("SKEP_SOCKET");
+	put("etc/x.conf", "{ \"plugin_dirs\": [ \"/plugins\", \"/open\" ], \"control\": { \"socket\": \"/run/x.sock\" },"
+			  "\"sinks\": [ { \"plugin\": \"lake\", \"path\": \"/lake/deep/er\" } ] }");
+	put("plugins/a.so", "");
+	put("open/a.so", "");
+	put("bpf/x", "");
+	path = support_path(dir, "open");
+	assert_int_equal(chmod(path, 0777), 0);
+	free(path);
+	doctor_places(list, dir, o, "/etc/x.conf", NULL);
+	assert_string_equal(state_of(list, "configuration", "0644"), "ok");
+	assert_string_equal(state_of(list, "configuration", "no place for a secret"), "ok");
+	assert_string_equal(state_of(list, "plugin folder", "/plugins"), "ok");
+	assert_string_equal(state_of(list, "plugin folder", "/open is writable by everybody"), "missing");
+	assert_string_equal(state_of(list, "control socket", "/run/x.sock is not there"), "off");
+	assert_string_equal(state_of(list, "bpffs access", "/bpf"), "ok");
+	assert_string_not_equal(state_of(list, "space for the lake", "/lake/deep/er: "), "(none)");
+	json_decref(list);
+
+	list = json_array();
+	path = support_path(dir, "etc/x.conf");
+	assert_int_equal(chmod(path, 0620), 0);
+	free(path);
+	put("run/x.sock", "");
+	doctor_places(list, dir, o, "/etc/x.conf", NULL);
+	assert_string_equal(state_of(list, "configuration", "writable by its group"), "missing");
+	assert_string_equal(state_of(list, "control socket", "0644"), "ok");
+	json_decref(list);
+
+	list = json_array();
+	doctor_places(list, dir, o, "/etc/none.conf", "/run/y.sock");
+	assert_string_equal(state_of(list, "configuration", "is not there"), "off");
+	assert_string_equal(state_of(list, "control socket", "/run/y.sock"), "off");
+	json_decref(list);
+	json_decref(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gathered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing_there, set_up, tear_down),
 		cmocka_unit_test(thought_of),
