@@ -37,6 +37,7 @@ struct fakesink {
 	const char *mode_name;
 	uint64_t delay_ns;
 	int64_t n;
+	const char *token; /* a secret, for whoever tests that it is not told */
 	/* state */
 	const struct skep_host *host;
 	enum mode mode;
@@ -56,6 +57,7 @@ static const struct skep_option fakesink_options[] = {
 	  .offset = offsetof(struct fakesink, mode_name),
 	  .default_value = "ack",
 	  .help = "ack, retry_n, reject or slow" },
+	{ .name = "token", .type = SKEP_O_STR, .flags = SKEP_OPT_SECRET, .offset = offsetof(struct fakesink, token), .help = "a secret" },
 	{ .name = "delay",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct fakesink, delay_ns),

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# skep support-bundle of a running skepd: what is in it, and that no planted secret is: not the one
+# in an option, in its file, in its variable, in a URL, in a command line, in what a plugin says of its failure.
+set -eu
+: "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
+work=$(mktemp -d)
+pid=
+stop() { if [ -n "$pid" ]; then kill -TERM "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; fi; rm -rf "$work"; }
+trap stop EXIT
+if [ -n "${SKEP_SANITIZE:-}" ]; then export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"; fi
+fail() { echo "FAIL: $*"; exit 1; }
+chmod 0755 "$work"
+
+printf 'plantedFILEsecret\n' >"$work/token"
+chmod 0600 "$work/token"
+export HQ_TOKEN=plantedENVsecret
+cat >"$work/skepd.conf" <<-X
+	{
+		"plugin_dirs": [ "$SKEP_TEST_PLUGIN_DIRS", "$SKEP_PLUGIN_DIRS" ],
+		// "token": "plantedCOMMENTsecret"
+		"host": { "labels": { "site": "https://joe:plantedURLsecret@example.com/x" } },
+		"sinks": [
+			{ "plugin": "fakesink", "name": "a", "path": "$work/a.out", "token": "plantedOPTIONsecret" },
+			{ "plugin": "fakesink", "name": "b", "path": "$work/b.out", "token_file": "$work/token" },
+			{ "plugin": "fakesink", "name": "c", "path": "$work/c.out", "token": "env:HQ_TOKEN" },
+			{ "plugin": "file", "name": "d", "path": "/nonexistent/ftp://joe:plantedREASONsecret@example.com/x" }
+		],
+		"control": { "socket": "$work/s.sock" }
+	}
+X
+chmod 0640 "$work/skepd.conf"
+"$SKEPD" -c "$work/skepd.conf" >"$work/log" 2>&1 &
+pid=$!
+for _ in $(seq 100); do [ ! -S "$work/s.sock" ] || break; sleep 0.1; done
+[ -S "$work/s.sock" ] || { cat "$work/log"; fail "skepd does not start"; }
+# It is there to be found: the failed sink's reason has the URL.
+"$SKEP" status --json --socket "$work/s.sock" >"$work/status"
+grep -q plantedREASONsecret "$work/status" || fail "the test plants nothing in the daemon's answers"
+
+PATH="$(dirname "$SKEPD"):$PATH" "$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >"$work/told" || fail "support-bundle ends with $?"
+[ "$(stat -c %a "$work/x.tar.gz")" = 600 ] || fail "mode $(stat -c %a "$work/x.tar.gz")"
+mkdir "$work/x"
+gzip -t "$work/x.tar.gz"
+tar xzf "$work/x.tar.gz" -C "$work/x"
+for f in MANIFEST config/skepd.conf.json status.txt status.json stats.json rules.json plugins.json doctor.json list-plugins.txt config-test.txt \
+	version-skepd.txt folders.txt os/version os/mountinfo daemon/status; do
+	[ -s "$(echo "$work"/x/skep-support-*/"$f")" ] || fail "$f is not in it, or is empty"
+	[ "$f" = MANIFEST ] || grep -q " $f\$" "$work"/x/*/MANIFEST || fail "$f is not in its manifest"
+	grep -q " $f\$" "$work/told" || fail "$f was not told"
+done
+grep -q '"plugin": "fakesink"' "$work"/x/*/config/skepd.conf.json || fail "the configuration is not in it"
+grep -q "$pid" "$work"/x/*/status.json || fail "status.json is not of this skepd"
+if grep -rnE 'planted[A-Za-z]*secret' "$work/x"; then fail "a secret is in it"; fi
+# Nor in what skepd has logged, nor in its command line.
+if grep -nE 'planted(FILE|ENV|OPTION|COMMENT)secret' "$work/log"; then fail "a secret is in the log"; fi
+if tr '\0' ' ' <"/proc/$pid/cmdline" | grep planted; then fail "a secret is in argv"; fi
+# It does not write over anything.
+rc=0
+"$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >/dev/null 2>"$work/err" || rc=$?
+[ $rc -eq 1 ] && grep -q 'File exists' "$work/err" || fail "it writes over a file, or says $(cat "$work/err")"
+echo "$(wc -l <"$work/told") lines told, $(grep -rc '' "$work/x" | wc -l) files looked through"

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What docs/security.md claims of a running skepd: who may ask it, the modes of what it makes, which privileges it
+# has left, which configurations it refuses; and the exit codes that scripts rely on.
+set -eu
+: "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
+[ "$(id -u)" -eq 0 ] || { echo "skip: needs root"; exit 77; }
+command -v setpriv >/dev/null || { echo "skip: no setpriv"; exit 77; }
+work=$(mktemp -d)
+pid=
+stop() { if [ -n "$pid" ]; then kill -TERM "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; fi; rm -rf "$work"; }
+trap stop EXIT
+if [ -n "${SKEP_SANITIZE:-}" ]; then export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"; fi
+failed=0 checked=0
+fail() { echo "FAIL: $*"; failed=$((failed + 1)); }
+is() { checked=$((checked + 1)); [ "$2" = "$3" ] || fail "$1: $2, expected $3"; }
+ends() { # CODE WHAT COMMAND...
+	local want=$1 what=$2 rc=0
+	shift 2
+	"$@" >"$work/out" 2>&1 </dev/null || rc=$?
+	checked=$((checked + 1))
+	[ "$rc" -eq "$want" ] || fail "$what: exit code $rc, expected $want: $(head -c 300 "$work/out")"
+}
+says() { checked=$((checked + 1)); grep -q -- "$1" "$work/out" || fail "it does not say '$1': $(head -c 300 "$work/out")"; }
+other() { setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- "$@"; }
+umask 022
+# Others must be able to get at the programs and the socket; the modes are what is tested.
+chmod 0755 "$work"
+
+cat >"$work/skepd.conf" <<-X
+	{
+		"interval": "1s",
+		"plugin_dirs": [ "$SKEP_TEST_PLUGIN_DIRS", "$SKEP_PLUGIN_DIRS" ],
+		"probes": [ { "plugin": "proc", "required": true } ],
+		"sinks": [ { "plugin": "lake", "path": "$work/state/lake" }, { "plugin": "file", "path": "$work/out.ndjson" },
+			{ "plugin": "fakesink", "path": "$work/fake.out", "token": "plantedsecret" } ],
+		"carry_file": "$work/carry.json",
+		"control": { "socket": "$work/run/s.sock" }
+	}
+X
+# ---- the configuration ------------------------------------------------------------------------
+ends 0 "a configuration of root's" "$SKEPD" -t -c "$work/skepd.conf"
+says 'everybody can read this file'
+if grep plantedsecret "$work/out"; then fail "a secret is in a message"; fi
+chmod 0640 "$work/skepd.conf"
+ends 0 "one that others cannot read" "$SKEPD" -t -c "$work/skepd.conf"
+if grep 'everybody can read' "$work/out"; then fail "warns of a secret that others cannot read"; fi
+chmod 0660 "$work/skepd.conf"
+ends 3 "one that its group can write" "$SKEPD" -t -c "$work/skepd.conf"
+says 'writable by its group'
+chmod 0606 "$work/skepd.conf"
+ends 3 "one that everybody can write" "$SKEPD" -c "$work/skepd.conf"
+says 'writable by everybody'
+chmod 0640 "$work/skepd.conf"
+chown 65534 "$work/skepd.conf"
+ends 3 "one of another user" "$SKEPD" -t -c "$work/skepd.conf"
+says 'belongs to uid 65534'
+chown 0 "$work/skepd.conf"
+
+# ---- running --------------------------------------------------------------------------------
+(umask 0; exec "$SKEPD" -v -c "$work/skepd.conf" >"$work/log" 2>&1 </dev/null) &
+pid=$!
+for _ in $(seq 200); do ! grep -q ' collects: ' "$work/log" || break; sleep 0.1; done
+grep -q ' collects: ' "$work/log" || { cat "$work/log"; fail "skepd does not start"; }
+for _ in $(seq 5); do /bin/true plantedargument; done
+sleep 2.5
+
+is "mode of the socket" "$(stat -c %a "$work/run/s.sock")" 660
+is "mode of its folder" "$(stat -c %a "$work/run")" 750
+is "mode of the lake" "$(stat -c %a "$work/state/lake")" 750
+is "mode of a lake's file" "$(stat -c %a "$work"/state/lake/lake-*.db | sort -u)" 640
+is "mode of the file sink's file" "$(stat -c %a "$work/out.ndjson")" 640
+is "umask" "$(sed -n 's/^Umask:\s*//p' "/proc/$pid/status")" 0027
+is "no_new_privs" "$(sed -n 's/^NoNewPrivs:\s*//p' "/proc/$pid/status")" 1
+is "core files" "$(sed -nE 's/^Max core file size +([^ ]+) +([^ ]+).*/\1 \2/p' "/proc/$pid/limits")" "0 0"
+# BPF PERFMON SYS_PTRACE SYS_RESOURCE SYSLOG DAC_OVERRIDE DAC_READ_SEARCH CHOWN; SYS_ADMIN only where perf events ask for it
+allowed=$(((1 << 39) | (1 << 38) | (1 << 19) | (1 << 24) | (1 << 34) | (1 << 1) | (1 << 2) | 1))
+[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || allowed=$((allowed | 1 << 21))
+for set in CapPrm CapEff CapBnd; do
+	has=$((16#$(sed -n "s/^$set:\s*//p" "/proc/$pid/status")))
+	is "$set beyond what is needed" $((has & ~allowed)) 0
+done
+for thread in /proc/"$pid"/task/*; do
+	has=$((16#$(sed -n "s/^CapPrm:\s*//p" "$thread/status")))
+	is "CapPrm of thread ${thread##*/}" $((has & ~allowed)) 0
+done
+is "CapInh" "$(sed -n 's/^CapInh:\s*//p' "/proc/$pid/status")" 0000000000000000
+is "CapAmb" "$(sed -n 's/^CapAmb:\s*//p' "/proc/$pid/status")" 0000000000000000
+if grep plantedsecret "$work/log" || tr '\0' ' ' <"/proc/$pid/cmdline" | grep plantedsecret; then fail "a secret is in the log or in argv"; fi
+checked=$((checked + 1))
+if other cat "$work"/state/lake/lake-*.db >/dev/null 2>&1 || other cat "$work/out.ndjson" >/dev/null 2>&1; then fail "others read what is kept"; fi
+
+# ---- who may ask ----------------------------------------------------------------------------
+ends 0 "root asks" "$SKEP" status --socket "$work/run/s.sock"
+cat >"$work/ask.py" <<-'X'
+	import os, socket, sys
+	os.setgroups([])
+	os.setgid(65534)
+	os.setuid(65534)
+	s = socket.socket(socket.AF_UNIX)
+	s.settimeout(10)
+	s.connect(sys.argv[1])
+	for r in sys.argv[2:]:
+	    try:
+	        s.sendall(('{"request":"%s"}\n' % r).encode())
+	    except OSError:
+	        pass
+	data = b""
+	while True:
+	    try:
+	        d = s.recv(65536)
+	    except OSError:
+	        break
+	    if not d:
+	        break
+	    data += d
+	sys.stdout.buffer.write(data)
+X
+ends 1 "another user cannot reach the socket" python3 "$work/ask.py" "$work/run/s.sock" status
+says 'PermissionError'
+# Not only by the file's mode: who connects is asked for by SO_PEERCRED.
+chmod 0755 "$work/run"
+chmod 0666 "$work/run/s.sock"
+for request in status plugins details runs stats rules loglevel reload attach detach; do
+	ends 0 "another user asks $request" python3 "$work/ask.py" "$work/run/s.sock" "$request"
+	says '"code":"permission"\|"code": "permission"'
+	is "lines answered to $request" "$(wc -l <"$work/out")" 1
+	if grep -q 'instances\|/true\|plantedargument' "$work/out"; then fail "$request tells another user something"; fi
+done
+chmod 0660 "$work/run/s.sock"
+
+# ---- exit codes, skepd and skep (the others are above) -----------------------------------------
+cp "$work/skepd.conf" "$work/second.conf"
+ends 1 "a second skepd at the same socket" "$SKEPD" -c "$work/second.conf"
+ends 2 "an unknown option" "$SKEPD" --nonsense
+ends 2 "an argument" "$SKEPD" nonsense
+ends 2 "skep without a command" "$SKEP"
+ends 2 "skep with an unknown command" "$SKEP" nonsense
+ends 2 "skep with an unknown option" "$SKEP" runs --nonsense
+echo '{ "interval": 5 }' >"$work/wrong.conf"
+ends 3 "a wrong configuration" "$SKEPD" -t -c "$work/wrong.conf"
+ends 3 "no configuration" "$SKEPD" -t -c "$work/none.conf"
+ends 3 "a wrong rule" "$SKEP" filter test "nonsense ="
+echo '{ "plugin_dirs": [ "'"$SKEP_TEST_PLUGIN_DIRS"'" ], "probes": [ { "plugin": "noentry" } ] }' >"$work/abi.conf"
+ends 5 "a plugin that is none" "$SKEPD" -t -c "$work/abi.conf"
+ends 1 "nobody answers" "$SKEP" status --socket "$work/none.sock"
+ends 7 "skep run exits as its command" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'exit 7'
+ends 143 "skep run, 128 + signal" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'kill -TERM $$'
+ends 127 "skep run of nothing" "$SKEP" run --lake "$work/lake2" --no-report -- "$work/none"
+cat >"$work/unprivileged.conf" <<-X
+	{ "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "probes": [ { "plugin": "proc", "required": true } ], "control": { "socket": false } }
+X
+mkdir -m 0777 "$work/open"
+if other test -x "$SKEPD" 2>/dev/null; then
+	ends 4 "skepd without privileges" other "$SKEPD" -c "$work/unprivileged.conf"
+	ends 4 "skep run without privileges" other "$SKEP" run --lake "$work/open/lake" -- true
+fi
+# A reload is a start as far as this goes: refused, and everything goes on.
+chmod 0666 "$work/skepd.conf"
+ends 3 "reload of a configuration that everybody can write" "$SKEP" reload --socket "$work/run/s.sock"
+says 'writable by everybody'
+chmod 0640 "$work/skepd.conf"
+ends 0 "reload" "$SKEP" reload --socket "$work/run/s.sock"
+
+rc=0
+kill -TERM "$pid"
+wait "$pid" || rc=$?
+pid=
+is "skepd at its end" "$rc" 0
+is "mode of the carry file" "$(stat -c %a "$work/carry.json")" 640
+echo "$checked claims, $failed failed"
+[ "$failed" -eq 0 ]
