@@ -21,8 +21,9 @@ AC_DEFUN([SKEP_PLUGIN_SDK], [
 		SKEP_PLUGIN_ABI=`$PKG_CONFIG --variable=abi skep`
 		skep_sdk_found=yes
 		m4_ifval([$1], [
-			AS_IF([test "${SKEP_PLUGIN_ABI%%.*}" != "m4_bpatsubst([$1], [\..*])" || test "${SKEP_PLUGIN_ABI#*.}" -lt "m4_bpatsubst([$1], [.*\.])"],
-				[skep_sdk_found=no skep_sdk_why="the SDK that is installed has plugin ABI $SKEP_PLUGIN_ABI, $1 is needed; install another skep-dev"])
+			skep_sdk_minimum="$1"
+			AS_IF([test "${SKEP_PLUGIN_ABI%%.*}" != "${skep_sdk_minimum%%.*}" || test "${SKEP_PLUGIN_ABI#*.}" -lt "${skep_sdk_minimum#*.}"],
+				[skep_sdk_found=no skep_sdk_why="the SDK that is installed has plugin ABI $SKEP_PLUGIN_ABI, $skep_sdk_minimum is needed; install another skep-dev"])
 		])
 	], [skep_sdk_why="pkg-config does not find skep; install skep-dev, or set PKG_CONFIG_PATH to the folder of skep.pc"])
 	AS_IF([test $skep_sdk_found = yes], [

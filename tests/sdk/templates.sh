@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The SDK as installed: each header compiles alone, as C17 and as C++17, and includes only what is installed;
+# each template builds outside of this tree with gcc and with clang, passes its tests, also under the sanitizers, and
+# `skep plugin check`; skep.m4 works in a configure.ac.
+# Needs: $SKEP, $SKEPD, $abs_builddir, $abs_srcdir.
+set -u
+export LC_ALL=C
+[ -z "${SKEP_SANITIZE:-}" ] || skip_why="sanitizers: templates are built once, by the build without them"
+case ${CC:-gcc} in *clang*) skip_why="the build by gcc has done it, with both compilers" ;; esac
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep_sdk.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+chmod 755 "$work"
+. "$abs_srcdir/tests/sdk/lib.sh"
+[ -z "${skip_why:-}" ] || skip "$skip_why"
+command -v pkg-config >/dev/null || skip "no pkg-config"
+sdk_install "$work/root"
+
+compilers=
+for cc in gcc clang; do
+	if command -v $cc >/dev/null; then compilers="$compilers $cc"; fi
+done
+[ -n "$compilers" ] || skip "no compiler"
+
+# ---- headers
+headers=0
+for header in "$prefix"/include/skep/*.h; do
+	name=skep/${header##*/}
+	# "Include <a.h> and <b.h> before it": what a header of the BPF side of user space wants
+	sed -n '1,12s/.*[Ii]nclude <\(bpf[^>]*\)>/&/p' "$header" | grep -o '<bpf/[^>]*>' | sed 's/^/#include /' >"$work/header.c"
+	[ "$name" != skep/skeleton.h ] || printf '#include <bpf/libbpf.h>\n' >"$work/header.c"
+	printf '#include <%s>\n#include <%s>\n' "$name" "$name" >>"$work/header.c"
+	cp "$work/header.c" "$work/header.cc"
+	for cc in $compilers; do
+		cxx=g++
+		[ $cc = gcc ] || cxx=clang++
+		quietly "$name as C17, $cc" $cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only "$work/header.c"
+		! command -v $cxx >/dev/null ||
+			quietly "$name as C++17, $cxx" $cxx -std=c++17 -D_GNU_SOURCE -Wall -Werror -I"$prefix/include" -fsyntax-only "$work/header.cc"
+	done
+	headers=$((headers + 1))
+done
+[ $headers -ge 12 ] || fail "only $headers headers are installed"
+for header in "$prefix"/include/skep/*.h "$prefix"/include/skep/bpf/*.h; do
+	sed -n 's/^[ \t]*#[ \t]*include[ \t]*[<"]\(skep\/[^>"]*\)[>"].*/\1/p' "$header" | while read -r name; do
+		[ -f "$prefix/include/$name" ] || { echo "$header includes $name, which is not installed"; exit 1; }
+	done || fail "an include that is not installed"
+done
+echo "ok - $headers headers, alone, as C17 and C++17"
+
+# ---- templates
+for kind in probe-proc probe-bpf sink recognizer; do
+	[ -d "$prefix/share/skep/templates/$kind" ] || fail "the template $kind is not installed"
+	case $kind in probe-bpf)
+		command -v clang >/dev/null && { command -v bpftool || command -v /usr/sbin/bpftool; } >/dev/null && pkg-config --exists libbpf ||
+			{ echo "# skip: $kind needs clang, bpftool and libbpf"; continue; } ;;
+	esac
+	if [ $kind = recognizer ]; then
+		quietly "plugin new $kind" "$SKEP" plugin new --templates "$prefix/share/skep/templates" $kind sitetool "$work/$kind"
+		quietly "$kind: make check" make -C "$work/$kind" check SKEP="$SKEP" SKEPD="$SKEPD"
+		quietly "$kind: make install" make -C "$work/$kind" install DESTDIR="$work/into"
+		[ -f "$work/into/etc/skep/tools.d/sitetool.json" ] || fail "$kind: make install"
+		echo "ok - $kind"
+		continue
+	fi
+	for cc in $compilers; do
+		at=$work/$kind.$cc
+		quietly "plugin new $kind" "$SKEP" plugin new --templates "$prefix/share/skep/templates" $kind sitething "$at"
+		quietly "$kind: make, $cc" make -C "$at" CC=$cc CFLAGS='-O2 -g -Werror'
+		quietly "$kind: make check, $cc" make -C "$at" check CC=$cc CFLAGS='-O2 -g -Werror'
+		[ $cc != gcc ] || {
+			rm -f "$at/test_sitething"
+			quietly "$kind: make check, sanitized" make -C "$at" check CC=$cc SANITIZE=-fsanitize=address,undefined
+		}
+		rc=0
+		timeout 60 "$SKEP" plugin check $([ $kind != sink ] || echo "--option path=$work/lines") "$at/sitething.so" >"$work/log" 2>&1 || rc=$?
+		# 4: a user who may not load BPF programs
+		[ $rc -eq 0 ] || { [ $rc -eq 4 ] && [ "$(id -u)" -ne 0 ]; } || fail "$kind: skep plugin check: exit $rc"
+		! grep -q '^  warning' "$work/log" || [ $rc -eq 4 ] || fail "$kind: skep plugin check has warnings"
+		quietly "$kind: make install" make -C "$at" install DESTDIR="$work/into" plugindir=/plugins
+		[ "$(stat -c %a "$work/into/plugins/sitething.so")" = 644 ] || fail "$kind: mode of what was installed"
+		quietly "$kind: make uninstall" make -C "$at" uninstall DESTDIR="$work/into" plugindir=/plugins
+		[ ! -e "$work/into/plugins/sitething.so" ] || fail "$kind: make uninstall leaves it"
+		quietly "$kind: make clean" make -C "$at" clean
+		diff -r "$prefix/share/skep/templates/$kind" "$at" | grep '^Only in' | grep -v example | grep -v sitething >"$work/log"
+		[ ! -s "$work/log" ] || fail "$kind: make clean leaves files"
+	done
+	echo "ok - $kind:$compilers"
+done
+
+# ---- configure
+if command -v autoconf >/dev/null && command -v aclocal >/dev/null; then
+	mkdir "$work/ac"
+	cd "$work/ac" || exit 1
+	# probe MINIMUM: what a configure of that minimum finds, and says
+	probe() {
+		cat >configure.ac <<-END
+			AC_INIT([sitething], [1.0])
+			AC_PROG_CC
+			SKEP_PLUGIN_SDK([$1])
+			AC_CONFIG_FILES([vars])
+			AC_OUTPUT
+		END
+		printf '%s\n' 'cflags=@SKEP_PLUGIN_CFLAGS@' 'dir=@SKEP_PLUGIN_DIR@' 'abi=@SKEP_PLUGIN_ABI@' 'mock=@SKEP_MOCK_LIBS@' 'skeleton=@SKEP_BPF_SKELETON@' >vars.in
+		rm -rf autom4te.cache configure aclocal.m4
+		quietly aclocal aclocal -I "$prefix/share/aclocal"
+		quietly autoconf autoconf
+		timeout 60 ./configure >"$work/log" 2>&1
+	}
+	probe 1.0 || fail 'configure'
+	grep -q -- '-fvisibility=hidden' vars && grep -q '^dir=.*/skep/plugins$' vars && grep -q '^abi=1\.' vars &&
+		grep -q -- '-lskep-mock' vars && grep -q 'bpf-skeleton$' vars || { cp vars "$work/log"; fail 'skep.m4: variables'; }
+	! probe 1.99 || fail 'skep.m4: a newer ABI than there is'
+	grep -q '1.99 is needed' "$work/log" || fail 'skep.m4: says what is needed'
+	! probe 2.0 || fail 'skep.m4: another major'
+	! (export PKG_CONFIG_PATH=/nonexistent PKG_CONFIG_LIBDIR=/nonexistent; probe 1.0) || fail 'skep.m4: no SDK at all'
+	grep -q 'install skep-dev' "$work/log" || fail 'skep.m4: says what to install'
+	echo 'ok - skep.m4'
+fi
