@@ -456,6 +456,11 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->sweep = t->sweep;
 	if (p->flags & PROC_FINAL)
 		return true;
+	/* A pass tells of nobody that the kernel excludes: its exec has excluded it since. */
+	if (first && t->env.judge && judge_excludes(t->env.judge, p->upid.pid)) {
+		track_remove(t, p);
+		return false;
+	}
 	if (first) {
 		if (!(p->flags & PROC_CARRIED))
 			p->maxrss_base_bytes = rec->maxrss_bytes;

@@ -92,14 +92,14 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX)
 		return -EBADMSG;
 
+	len = (uint32_t)skep_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
+	rec.exe = text(s->exe, len);
+	at += r->exe_len;
 	len = r->filename_len;
 	memcpy(s->filename, at, len);
 	s->filename[len] = '\0';
 	rec.filename = text(s->filename, strlen(s->filename));
 	at += len;
-	len = (uint32_t)skep_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
-	rec.exe = text(s->exe, len);
-	at += r->exe_len;
 	len = (uint32_t)skep_path_join(at, r->cwd_len, r->flags & PROC_EXEC_CWD_CUT, s->cwd, sizeof(s->cwd));
 	rec.cwd = text(s->cwd, len);
 	at += r->cwd_len;

@@ -92,14 +92,6 @@ struct {
 	__type(value, struct proc_threads);
 } threads SEC(".maps");
 
-/* Full: such a process's ancestors are not known, which is counted (skep_rules.full). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u32); /* tgid */
-	__type(value, struct proc_lineage);
-} lineage SEC(".maps");
-
 /* Cgroups whose path user space has been told. Full: paths are sent more often than needed, nothing is lost. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -151,7 +143,7 @@ static __always_inline struct kernfs_node *cgroup_node(struct task_struct *p)
 	if (cgroup_v1_memory) {
 		int memory = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
 		struct cgroup_subsys_state *css = NULL;
-		struct css_set *set = p->cgroups;
+		struct css_set *set = BPF_CORE_READ(p, cgroups);
 
 		bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
 		return BPF_CORE_READ(css, cgroup, kn);
@@ -292,39 +284,7 @@ static __always_inline int seen_by_first(struct task_struct *p, __u32 type)
 	return 0;
 }
 
-/* ---- excluded -------------------------------------------------------------- */
-
-static __always_inline void lineage_put(__u32 pid, struct proc_lineage *of)
-{
-	struct skep_rules *r;
-
-	if (!bpf_map_update_elem(&lineage, &pid, of, BPF_ANY))
-		return;
-	r = rules_now();
-	if (r)
-		__sync_fetch_and_add(&r->full, 1);
-}
-
-/* Child of an excluded process: it will be judged when it execs, and then belongs to whoever its parent came from. */
-static __always_inline void lineage_inherit(struct task_struct *parent, __u32 pid, __u8 byte)
-{
-	struct proc_lineage *from, copy;
-	struct skep_rules_set *set;
-	struct skep_rules *r;
-	__u32 tgid = parent->tgid;
-
-	if (byte == SKEP_VERDICT_NOBODY)
-		return;
-	r = rules_now();
-	set = r ? rules_set(r) : NULL;
-	if (!set || rules_settled(set, byte))
-		return;
-	from = bpf_map_lookup_elem(&lineage, &tgid);
-	if (!from)
-		return;
-	copy = *from;
-	lineage_put(pid, &copy);
-}
+#include "births.bpf.h"
 
 /* ---- fork ------------------------------------------------------------------ */
 
@@ -332,7 +292,8 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 {
 	struct task_struct *real_parent, *parent_leader;
 	const struct cred *cred;
-	struct proc_fork rec = {};
+	struct proc_birth birth = {};
+	struct proc_fork *rec = &birth.fork;
 	__u32 pid = child->pid;
 	__u8 *v;
 
@@ -347,23 +308,26 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 		if (pid < verdict_pids)
 			v[pid] = byte;
 		if (byte >= SKEP_VERDICT_EXCLUDED) {
-			lineage_inherit(parent, pid, byte);
+			birth_inherit(parent, child, byte);
 			return 0;
 		}
 	}
 	real_parent = child->real_parent;
 	parent_leader = real_parent->group_leader;
 	cred = child->real_cred;
-	head(&rec.h, PROC_FORK, child);
-	rec.parent_pid = real_parent->tgid;
-	rec.parent_start_ns = parent_leader->start_boottime;
-	rec.cgroup_id = node_id(cgroup_node(child));
-	rec.uid = cred->uid.val;
-	rec.gid = cred->gid.val;
-	rec.session = session_of(child);
-	rec.ns_pid = ns_pid_of(child);
-	__builtin_memcpy(rec.comm, child->comm, sizeof(rec.comm));
-	send(&rec, sizeof(rec), PROC_FORK);
+	head(&rec->h, PROC_FORK, child);
+	rec->parent_pid = real_parent->tgid;
+	rec->parent_start_ns = parent_leader->start_boottime;
+	rec->cgroup_id = node_id(cgroup_node(child));
+	rec->uid = cred->uid.val;
+	rec->gid = cred->gid.val;
+	rec->session = session_of(child);
+	rec->ns_pid = ns_pid_of(child);
+	__builtin_memcpy(rec->comm, child->comm, sizeof(rec->comm));
+	if (births_kept) /* its own first: whoever has children is somebody's ancestor */
+		birth_tell(rec->parent_pid);
+	if (!birth_hold(pid, &birth))
+		send(rec, sizeof(*rec), PROC_FORK);
 	return 0;
 }
 
@@ -422,18 +386,15 @@ static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 ro
 /* The exec excludes it, which was collected before. */
 static __always_inline int now_excluded(struct task_struct *p, struct signal_struct *sig, __u32 generation, __u32 byte)
 {
-	struct task_struct *real_parent = p->real_parent, *parent_leader = real_parent->group_leader;
-	struct proc_excluded rec = {};
-	struct proc_lineage parent = {};
-	__u32 pid = p->tgid;
+	struct proc_excluded rec;
 
-	parent.pid = real_parent->tgid;
-	parent.start_ns = parent_leader->start_boottime;
-	lineage_put(pid, &parent);
+	if (birth_exclude(p))
+		return 0;
+	__builtin_memset(&rec, 0, sizeof(rec));
 	head(&rec.h, PROC_EXCLUDED, p);
 	sums_of_dead(&rec.sums, sig);
 	if (rec.sums.cpu_ns)
-		sums_add_gone_threads(&rec.sums, sig, pid);
+		sums_add_gone_threads(&rec.sums, sig, p->tgid);
 	sums_add_own(&rec.sums, p);
 	rec.maxrss_pages = sig->maxrss;
 	rec.byte = byte;
@@ -456,24 +417,22 @@ __noinline int stays_excluded(__u32 byte)
 }
 
 /* The exec of one that was excluded until now: its parent in the record is the nearest ancestor that is not. Not static: see judge_exec. */
-__noinline int lineage_take(__u32 buffer, __u32 byte)
+__noinline int parent_of_excluded(__u32 buffer)
 {
-	struct proc_lineage *from;
+	struct proc_birth *birth;
 	struct buffer *b;
 	__u32 pid;
 
-	if (byte < SKEP_VERDICT_EXCLUDED)
-		return 0;
 	b = bpf_map_lookup_elem(&buffers, &buffer);
 	if (!b)
 		return 0;
 	pid = b->exec.h.pid;
-	from = bpf_map_lookup_elem(&lineage, &pid);
-	if (!from)
+	birth = bpf_map_lookup_elem(&births, &pid);
+	if (!birth || !birth->excluded)
 		return 0;
-	b->exec.parent_pid = from->pid;
-	b->exec.parent_start_ns = from->start_ns;
-	bpf_map_delete_elem(&lineage, &pid);
+	b->exec.parent_pid = birth->fork.parent_pid;
+	b->exec.parent_start_ns = birth->fork.parent_start_ns;
+	bpf_map_delete_elem(&births, &pid);
 	return 1;
 }
 
@@ -483,16 +442,18 @@ __noinline int lineage_take(__u32 buffer, __u32 byte)
 #define JUDGED_UNKNOWN_SHIFT 8
 
 /*
- * By the rules: what has been put into that buffer, whose program's path begins at off.  Returns the
- * verdict's byte, JUDGED_*, and the dimensions that user space is to tell of.  Not static: so
+ * By the rules: the current task, whose program's path begins that buffer.  Returns the
+ * verdict's byte, JUDGED_*, and the dimensions that user space is to tell of.  What the rules do
+ * not ask for is not read: an excluded process has no other use of it.  Not static: so
  * it is verified once, by itself, and its ways do not multiply with the caller's (231,693 steps
  * where these are some thousand); up to 5.12 such a function takes numbers only.
  */
-__noinline int judge_exec(__u32 buffer, __u32 off, __u32 byte)
+__noinline int judge_exec(__u32 buffer, __u32 byte)
 {
 	struct skep_rules *r = rules_now();
 	struct skep_rules_set *set = r ? rules_set(r) : NULL;
 	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+	struct task_struct *p = (void *)bpf_get_current_task();
 	__u32 pid, exe_len, verdict_byte, hit, judged = 0;
 	struct rules_work *w;
 	__u8 *v = verdicts();
@@ -510,13 +471,18 @@ __noinline int judge_exec(__u32 buffer, __u32 off, __u32 byte)
 		w->program.len = exe_len;
 		exe_len &= 255; /* changes nothing, but that the verifier (5.10) sees a bound */
 		asm volatile("" : "+r"(exe_len));
-		bpf_probe_read_kernel(w->program.path, exe_len & 255, b->data + (off & (HEAD_ROOM - 1)));
+		bpf_probe_read_kernel(w->program.path, exe_len & 255, b->data);
 	}
-	w->uid = b->exec.uid;
-	w->gid = b->exec.gid;
-	w->cgroup_id = b->exec.cgroup_id;
-	w->mount_ns = b->exec.mount_ns;
-	w->pid_ns = b->exec.pid_ns;
+	if (set->dimensions & 1u << SKEP_RULES_USER) {
+		w->uid = BPF_CORE_READ(p, real_cred, uid.val);
+		w->gid = BPF_CORE_READ(p, real_cred, gid.val);
+	}
+	if (set->dimensions & 1u << SKEP_RULES_CGROUP)
+		w->cgroup_id = node_id(cgroup_node(p));
+	if (set->dimensions & 1u << SKEP_RULES_NAMESPACES) {
+		w->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
+		w->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);
+	}
 	rules_judge(w, set, pid, b->exec.h.start_ns);
 	if (w->decision.ask) {
 		__sync_fetch_and_add(&r->asked, 1);
@@ -569,34 +535,38 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	cred = p->real_cred;
 
 	head(&rec->h, PROC_EXEC, p);
+	__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
+	b->walk.off = 0;
+	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&mm->exe_file->f_path),
+		      __builtin_preserve_access_index(&fs->root));
+	rec->exe_len = b->walk.off;
+	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
+	b->verdict = verdict = judge_exec(buffer, byte);
+	if (verdict & JUDGED_EXCLUDED)
+		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(p, sig, b->rules.generation, verdict & JUDGED_BYTE) : 0;
+	if (births_kept && byte < SKEP_VERDICT_EXCLUDED)
+		birth_over(pid);
+
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
 	rec->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
 	rec->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);
-	__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
 	node = cgroup_node(p);
 	cgroup_id = node_id(node);
 	rec->cgroup_id = cgroup_id;
 
-	n = bpf_probe_read_kernel_str(b->data, PROC_PATH_MAX, BPF_CORE_READ(bprm, filename));
-	off = n > 0 ? n : 0;
-	rec->filename_len = off;
-
+	off = b->walk.off & (HEAD_ROOM - 1);
+	n = bpf_probe_read_kernel_str(b->data + off, PROC_PATH_MAX, BPF_CORE_READ(bprm, filename));
+	rec->filename_len = n > 0 ? n : 0;
+	off += rec->filename_len;
 	b->walk.off = off;
-	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&mm->exe_file->f_path),
-		      __builtin_preserve_access_index(&fs->root));
-	rec->exe_len = b->walk.off - off;
-	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
-	b->verdict = verdict = judge_exec(buffer, off, byte);
-	if (verdict & JUDGED_EXCLUDED)
-		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(p, sig, b->rules.generation, verdict & JUDGED_BYTE) : 0;
-	off = b->walk.off;
 
 	real_parent = p->real_parent;
 	parent_leader = real_parent->group_leader;
 	rec->parent_pid = real_parent->tgid;
 	rec->parent_start_ns = parent_leader->start_boottime;
-	lineage_take(buffer, byte);
+	if (byte >= SKEP_VERDICT_EXCLUDED)
+		parent_of_excluded(buffer);
 	sums_of_dead(&rec->sums, sig);
 	if (rec->sums.cpu_ns) /* some thread has died in it */
 		sums_add_gone_threads(&rec->sums, sig, pid);
@@ -724,6 +694,10 @@ static __always_inline int exited(__u64 *ctx)
 	}
 	if (excluded(p->tgid))
 		return 0;
+	if (births_kept) {
+		birth_over(p->tgid);
+		births_of_children();
+	}
 	leader = p->group_leader;
 	head(&rec.h, PROC_EXIT, leader);
 	/*
@@ -816,7 +790,7 @@ static __always_inline void excluded_gone(struct task_struct *t, __u8 byte)
 		return;
 	__sync_fetch_and_add(&r->excluded[byte & 127], 1);
 	if (byte != SKEP_VERDICT_NOBODY)
-		bpf_map_delete_elem(&lineage, &pid);
+		birth_gone(t);
 }
 
 SEC("tp_btf/sched_process_free")
@@ -841,6 +815,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 		thread_free(p, pid);
 		return 0;
 	}
+	birth_gone(p); /* its exit was missed */
 	sig = p->signal;
 	head(&rec.h, PROC_FINAL, p);
 	sums_of_dead(&rec.sums, sig);
@@ -936,8 +911,10 @@ int BPF_PROG(on_victim_task, struct task_struct *task)
 {
 	struct task_struct *leader = task->group_leader;
 
-	if (!excluded(task->tgid))
-		oom(task, task->tgid, leader->start_boottime);
+	if (excluded(task->tgid))
+		return 0;
+	birth_tell(task->tgid);
+	oom(task, task->tgid, leader->start_boottime);
 	return 0;
 }
 
@@ -948,6 +925,7 @@ int BPF_PROG(on_victim_task, struct task_struct *task)
 SEC("tp_btf/mark_victim")
 int on_victim_pid(__u64 *ctx)
 {
+	birth_tell((__u32)ctx[0]);
 	oom((void *)bpf_get_current_task(), (__u32)ctx[0], 0);
 	return 0;
 }
@@ -1015,6 +993,8 @@ int on_task(struct bpf_iter__task *ctx)
 		bpf_seq_write(seq, &t, sizeof(t));
 		return 0;
 	}
+	if (births_kept) /* it lives on without an exec */
+		birth_tell(pid);
 	sig = p->signal;
 	cred = p->real_cred;
 	real_parent = p->real_parent;

@@ -209,6 +209,7 @@ static void proc_sample(struct skep_instance *inst, void *state)
 	opens_sample(inst, st);
 	sweep(inst, st);
 	proc_threads_clean(st);
+	proc_births_clean(inst, st);
 }
 
 static void proc_flush(struct skep_instance *inst, void *state)
@@ -288,6 +289,7 @@ static void proc_stop(struct skep_instance *inst, void *state)
 	proc_sweep_end(inst, st, false);
 	proc_detach(st);
 	proc_drain(inst, st, 0);
+	proc_births_end(inst, st);
 	proc_pending_run(inst, st, 0);
 	unwatch(st);
 	proc_unload(st);

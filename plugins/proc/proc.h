@@ -83,7 +83,7 @@ struct proc_exec {
 	__u32 flags;
 	__u32 argv_total;
 	/* lengths of what follows the struct, in this order; paths as components, leaf first, each NUL-terminated */
-	__u32 filename_len, exe_len, cwd_len, cgroup_len, argv_len;
+	__u32 exe_len, filename_len, cwd_len, cgroup_len, argv_len;
 	__u32 reserved;
 	char comm[PROC_COMM];
 };
@@ -202,14 +202,16 @@ struct proc_counters {
 	__u64 pad[4];
 };
 
-/*
- * The nearest ancestor that is collected, of a process between which and itself are excluded
- * ones that its descendants do not inherit from: kept until it execs or is gone.
- */
-struct proc_lineage {
-	__u64 start_ns;
-	__u32 pid;
+/* What the kernel side keeps of a fork while there are rules: births.bpf.h. */
+struct proc_birth {
+	struct proc_fork fork; /* of an excluded process: as its parent the nearest ancestor that is collected, as far as known */
+	__u32 excluded;
 	__u32 reserved;
+};
+#define PROC_TOLD 4096u
+struct proc_told {
+	__u32 pid; /* a fork that was held back, and told by another than itself */
+	__u32 n;
 };
 
 /*

@@ -79,7 +79,8 @@ struct proc_state {
 	int iter_fd; /* -1: none */
 	struct skep_timer *sweep_timer;
 	char *sweep_buffer;
-	size_t sweep_held; /* bytes of a record cut by the end of a read */
+	uint32_t births_at; /* where proc_births_clean() goes on; 0: at the begin */
+	size_t sweep_part; /* bytes of a record cut by the end of a read */
 	struct group *groups; /* open addressing by pid */
 	size_t n_groups, groups_room;
 	struct proc_others others_begin;
@@ -101,6 +102,10 @@ int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct
 void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
 void proc_pending_free(struct proc_state *st);
 void proc_unsent_drain(struct skep_instance *, struct proc_state *st);
+/* Takes out some of those that are gone, the next ones each time. */
+void proc_births_clean(struct skep_instance *, struct proc_state *st);
+/* Tells of all that the kernel side holds back; it is detached. */
+void proc_births_end(struct skep_instance *, struct proc_state *st);
 /* Entries of `threads` that nobody will ask for: threads that were let go after their process's final was closed. */
 void proc_threads_clean(struct proc_state *st);
 

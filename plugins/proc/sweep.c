@@ -134,7 +134,7 @@ int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
 		st->iter_fd = -1;
 		return err;
 	}
-	st->sweep_held = 0;
+	st->sweep_part = 0;
 	proc_ledger_begin(st);
 	st->resync = false;
 	st->host->sweep_begin(inst, proc_now());
@@ -167,14 +167,15 @@ bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t
 
 		if (!proc_drain(inst, st, budget_ns))
 			return true;
-		n = read(st->iter_fd, st->sweep_buffer + st->sweep_held, BUFFER - st->sweep_held);
+		n = read(st->iter_fd, st->sweep_buffer + st->sweep_part, BUFFER - st->sweep_part);
+		proc_drain(inst, st, 0); /* forks that the pass came upon, and has told: before it tells of the processes */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) /* EAGAIN: the iterator's own limit on one read */
 			continue;
 		if (n <= 0) {
-			proc_sweep_end(inst, st, n == 0 && st->sweep_held == 0);
+			proc_sweep_end(inst, st, n == 0 && st->sweep_part == 0);
 			return false;
 		}
-		have = st->sweep_held + (size_t)n;
+		have = st->sweep_part + (size_t)n;
 		while (used < have) {
 			ssize_t took = take(inst, st, st->sweep_buffer + used, have - used);
 
@@ -187,8 +188,8 @@ bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t
 				break;
 			used += (size_t)took;
 		}
-		st->sweep_held = have - used;
-		memmove(st->sweep_buffer, st->sweep_buffer + used, st->sweep_held);
+		st->sweep_part = have - used;
+		memmove(st->sweep_buffer, st->sweep_buffer + used, st->sweep_part);
 		if (budget_ns && proc_now() - begin > budget_ns)
 			return true;
 	}

@@ -3,66 +3,9 @@
 # A real skepd and who talks to it: questions, details, people without permission, clients
 # that vanish or never read, a daemon that was killed, a second one.
 # Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3.
-set -u
-
-skip() {
-	echo "skipped: $1"
-	exit 77
-}
-[ "$(id -u)" -eq 0 ] || skip "collecting needs root"
-[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
-command -v python3 >/dev/null || skip "no python3"
+name=control
+. "$(dirname "$0")/daemon_lib.sh"
 command -v setpriv >/dev/null || skip "no setpriv"
-: "${SKEP:?path of skep}" "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?}" "${SKEP_TEST_PLUGIN_DIRS:?}"
-export SKEP_PLUGIN_DIRS=$SKEP_PLUGIN_DIRS:$SKEP_TEST_PLUGIN_DIRS
-export LC_ALL=C
-
-dir=$(mktemp -d "${TMPDIR:-/tmp}/skep_control.XXXXXX") || exit 1
-chmod 0755 "$dir"
-export SKEP_SOCKET=$dir/s.sock
-daemon=
-busy=
-cleanup() {
-	for pid in $daemon $busy; do
-		kill -KILL "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
-	done
-	rm -rf "$dir"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-fail() {
-	echo "not ok - $1"
-	for f in out err log; do
-		[ ! -s "$dir/$f" ] || sed "s/^/# $f: /" "$dir/$f"
-	done
-	exit 1
-}
-# run STATUS NAME COMMAND...
-run() {
-	want=$1 name=$2
-	shift 2
-	timeout 30 "$@" >"$dir/out" 2>"$dir/err" </dev/null
-	got=$?
-	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
-}
-says() { grep -qF -- "$1" "$dir/$2" || fail "$name: $2 does not say: $1"; }
-# json EXPRESSION: true of the object o, which is what was printed.
-json() {
-	python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); assert '"$1" "$dir/out" 2>"$dir/err" ||
-		fail "$name: not so: $1"
-}
-# until_true TRIES COMMAND...: at most TRIES tenths of a second.
-until_true() {
-	tries=$1
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
 nothing_attached() { "$SKEP" status --json | python3 -c 'import json, sys; sys.exit(len(json.load(sys.stdin)["attached"]))'; }
 something_attached() { ! nothing_attached; }
 
@@ -71,11 +14,6 @@ cat >"$dir/conf" <<END
   "probes": [ { "plugin": "proc", "required": true }, { "plugin": "sched" }, { "plugin": "detail" } ],
   "sinks": [ { "plugin": "file", "path": "$dir/records" } ] }
 END
-start() {
-	"$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null &
-	daemon=$!
-	until_true 100 "$SKEP" status || fail "skepd does not come up"
-}
 
 # ---- nobody there
 run 1 "no daemon" "$SKEP" status
@@ -142,13 +80,14 @@ echo "ok - attach: the records of its time, numbered without a gap"
 
 sh -c 'while :; do :; done' &
 busy=$!
+children=$busy
 run 0 "attach runqlat --pid" "$SKEP" attach runqlat --pid "$busy" --for 1s
 says "attached runqlat to pid $busy" out
 says "p99" out
 says "ended: its time is over" out
 kill -KILL "$busy"
 wait "$busy" 2>/dev/null
-busy=
+children=
 echo "ok - attach --pid: a live measurement as text"
 
 "$SKEP" attach width --for 0s >"$dir/out" 2>"$dir/err" </dev/null &
@@ -230,6 +169,7 @@ if unshare -m true 2>/dev/null; then
 	# shellcheck disable=SC2016 # for that shell
 	unshare -m sh -c 'mount --bind "$1/group" /etc/group && exec "$2" -c "$1/conf2"' sh "$dir" "$SKEPD" 2>>"$dir/log" </dev/null &
 	busy=$!
+	children=$busy
 	until_true 100 "$SKEP" status --socket "$dir/g/s.sock" || fail "skepd with a group skep does not come up"
 	[ "$(stat -c '%a %g' "$dir/g" "$dir/g/s.sock" | tr '\n' ' ')" = "750 4242 660 4242 " ] ||
 		fail "not for group skep: $(stat -c '%n %a %g' "$dir/g" "$dir/g/s.sock")"
@@ -241,7 +181,7 @@ if unshare -m true 2>/dev/null; then
 	says "uid 65534 may not ask" err
 	kill -TERM "$busy"
 	wait "$busy" || fail "skepd with a group skep: exit $?"
-	busy=
+	children=
 	echo "ok - members of group skep may ask"
 else
 	echo "skipped - members of group skep: no mount namespaces here"

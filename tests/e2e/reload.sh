@@ -5,63 +5,9 @@
 # exactly once, the books balance, and who asks is told what became of it.
 # Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, $EXACT_BIN, python3.  RATE: processes a second
 # (300), RELOADS (50).
-set -u
-
-skip() {
-	echo "skipped: $1"
-	exit 77
-}
-[ "$(id -u)" -eq 0 ] || skip "collecting needs root"
-[ -r /sys/kernel/btf/vmlinux ] || skip "this kernel has no BTF"
-command -v python3 >/dev/null || skip "no python3"
-: "${SKEP:?path of skep}" "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${EXACT_BIN:?folder of storm and tiny}"
-export SKEP_PLUGIN_DIRS=$SKEP_PLUGIN_DIRS:$SKEP_TEST_PLUGIN_DIRS
-export LC_ALL=C
-
-dir=$(mktemp -d "${TMPDIR:-/tmp}/skep_reload.XXXXXX") || exit 1
-export SKEP_SOCKET=$dir/s.sock
-daemon=
-storm=
-cleanup() {
-	for pid in $daemon $storm; do
-		kill -KILL "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
-	done
-	rm -rf "$dir"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-fail() {
-	echo "not ok - $1"
-	for f in out err log; do
-		[ ! -s "$dir/$f" ] || tail -40 "$dir/$f" | sed "s/^/# $f: /"
-	done
-	exit 1
-}
-# run STATUS NAME COMMAND...
-run() {
-	want=$1 name=$2
-	shift 2
-	timeout 60 "$@" >"$dir/out" 2>"$dir/err" </dev/null
-	got=$?
-	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
-}
-says() { grep -qF -- "$1" "$dir/$2" || fail "$name: $2 does not say: $1"; }
-# json EXPRESSION: true of the object o, which is what was printed.
-json() {
-	python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); assert '"$1" "$dir/out" 2>"$dir/err" ||
-		fail "$name: not so: $1"
-}
-until_true() {
-	tries=$1
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
+name=reload
+. "$(dirname "$0")/daemon_lib.sh"
+: "${EXACT_BIN:?folder of storm and tiny}"
 # conf INTERVAL PROBES SINKS: the whole file, at once. SINKS begins with what else the first sink has; ring: what else proc has.
 conf() {
 	cat >"$dir/conf.new" <<END
@@ -92,9 +38,7 @@ says "did you mean --check?" err
 run 2 "two forms" "$SKEP" stats --json --prometheus
 
 conf 200ms "$host" "$lake"
-"$SKEPD" -c "$dir/conf" 2>"$dir/log" </dev/null &
-daemon=$!
-until_true 100 "$SKEP" status || fail "skepd does not come up"
+start
 
 # ---- one after the other
 run 0 "nothing has changed" "$SKEP" reload
@@ -250,6 +194,7 @@ touch "$dir/go"
 # shellcheck disable=SC2016 # for that shell
 sh -c 'while [ -e "$1/go" ]; do "$2/storm" "$2/tiny" "$3" 1 || exit 1; done' sh "$dir" "$EXACT_BIN" "$rate" >"$dir/truth" &
 storm=$!
+children=$storm
 fds() { find "/proc/$daemon/fd" -mindepth 1 | wc -l; }
 rss() { awk '/VmRSS/ { print $2 }' "/proc/$daemon/status"; }
 sleep 1
@@ -281,7 +226,7 @@ conf 200ms "$host" "$lake"
 run 0 "the last" "$SKEP" reload
 rm "$dir/go"
 wait $storm || fail "the storm"
-storm=
+children=
 sleep 1
 run 0 "status after the storm" "$SKEP" status --json
 json "o['reload']['ok'] + o['reload']['failed'] == $n + 1 + ${storm_before% *}, o['reload']"

@@ -197,8 +197,8 @@ static void *exec_record(size_t *ret_size)
 	r->cwd_len = sizeof(cwd);
 	r->cgroup_len = sizeof(cgroup);
 	r->argv_len = r->argv_total = sizeof(argv);
-	at = mempcpy(at, filename, sizeof(filename));
 	at = mempcpy(at, exe, sizeof(exe));
+	at = mempcpy(at, filename, sizeof(filename));
 	at = mempcpy(at, cwd, sizeof(cwd));
 	at = mempcpy(at, cgroup, sizeof(cgroup));
 	memcpy(at, argv, sizeof(argv));

@@ -214,6 +214,10 @@ struct nsproxy {
 	struct pid_namespace *pid_ns_for_children;
 };
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int exit_state;
@@ -222,6 +226,7 @@ struct task_struct {
 	int tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	struct list_head children, sibling; /* of this task, not of the process; sibling: in the parent's */
 	struct pid *thread_pid;
 	struct sched_entity se;
 	struct sched_info sched_info;

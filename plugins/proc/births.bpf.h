@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/births.bpf.h - with rules: what is kept of a process's fork.
+ *
+ * Most processes that rules take out are taken out at their first exec, some hundred microseconds
+ * after their fork.  So a fork is held back until then, and costs user space nothing if the exec
+ * excludes it.  Otherwise it is told before anything else about the process, and before anything
+ * that could depend on it: an exec that is not excluded, its end, a child of its own, its parent's
+ * end, an out-of-memory kill, a pass over what lives (on_task).  So the ring's order stays what it was:
+ * parents before children, a fork before the rest.
+ *
+ * Of an excluded process it is then kept who its nearest ancestor is that is collected, for the case
+ * that it, or a descendant, runs a program that is collected.
+ *
+ * Part of proc.bpf.c, whose send() it uses.
+ */
+#define EEXIST 17 /* include/uapi/asm-generic/errno-base.h */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384); /* full: a fork is told at once; who an excluded one came from is not known, which is counted (skep_rules.full) */
+	__type(key, __u32); /* tgid */
+	__type(value, struct proc_birth);
+} births SEC(".maps");
+
+/* Without rules nothing is kept, and nothing is looked up.  Not static: user space reads it. */
+__u32 births_kept;
+struct proc_told births_told[PROC_TOLD];
+
+static __always_inline void birth_put(__u32 pid, struct proc_birth *birth)
+{
+	struct skep_rules *r;
+
+	births_kept = 1;
+	if (!bpf_map_update_elem(&births, &pid, birth, BPF_ANY))
+		return;
+	r = rules_now();
+	if (r)
+		__sync_fetch_and_add(&r->full, 1);
+}
+
+/*
+ * Who was told of by others than itself, which cannot write into an entry of the map: it may be
+ * gone, and its memory another's, before the write arrives.  By pid; of two with one place the later
+ * is known, which costs the earlier one a second word about its fork, and that does no harm.
+ */
+static __always_inline struct proc_told *told_place(__u32 pid)
+{
+	return &births_told[pid & (PROC_TOLD - 1)];
+}
+
+/*
+ * Tells of that fork, if nobody has.  Others than the process itself call it (a pass, its parent's end)
+ * while its exec may exclude it: each writes its word before it reads the other's, so at least one
+ * sees the other.  Not static: it is verified once, by itself; so with the others here.
+ */
+__noinline int birth_tell(__u32 pid)
+{
+	struct proc_birth *birth = bpf_map_lookup_elem(&births, &pid);
+	struct proc_told *told = told_place(pid);
+	struct proc_birth copy;
+
+	if (!birth || birth->excluded || told->pid == pid)
+		return 0;
+	*(volatile __u32 *)&told->pid = pid;
+	__sync_fetch_and_add(&told->n, 1); /* a barrier, on x86; elsewhere the window is some ns */
+	__builtin_memcpy(&copy, birth, sizeof(copy));
+	if (copy.excluded || bpf_map_lookup_elem(&births, &pid) != birth)
+		return 0; /* it tells by itself, if there is something to tell */
+	send(&copy.fork, sizeof(copy.fork), PROC_FORK);
+	return 1;
+}
+
+/* By itself: it is told, in any case, and kept no more. */
+__noinline int birth_over(__u32 pid)
+{
+	struct proc_birth *birth = bpf_map_lookup_elem(&births, &pid);
+
+	if (!birth)
+		return 0;
+	if (!birth->excluded)
+		send(&birth->fork, sizeof(birth->fork), PROC_FORK);
+	return bpf_map_delete_elem(&births, &pid);
+}
+
+/* true: it is told later, or never. */
+static __always_inline int birth_hold(__u32 pid, struct proc_birth *birth)
+{
+	struct skep_rules *r = rules_now();
+	struct proc_told *told = told_place(pid);
+	long err;
+
+	if (!r || !rules_set(r))
+		return 0;
+	err = bpf_map_update_elem(&births, &pid, birth, BPF_NOEXIST);
+	if (err == -EEXIST) { /* of one that had the pid before, and whose end was not seen */
+		birth_tell(pid);
+		err = bpf_map_update_elem(&births, &pid, birth, BPF_ANY);
+	}
+	if (told->pid == pid)
+		told->pid = 0;
+	births_kept = 1;
+	return !err;
+}
+
+/* Child of an excluded process: it will be judged when it execs, and then belongs to whoever its parent came from. */
+static __always_inline void birth_inherit(struct task_struct *parent, struct task_struct *child, __u8 byte)
+{
+	struct proc_birth *from, birth = {};
+	struct skep_rules_set *set;
+	struct skep_rules *r;
+	__u32 tgid = parent->tgid;
+
+	if (byte == SKEP_VERDICT_NOBODY)
+		return;
+	r = rules_now();
+	set = r ? rules_set(r) : NULL;
+	if (!set || rules_settled(set, byte))
+		return;
+	from = bpf_map_lookup_elem(&births, &tgid);
+	if (!from)
+		return;
+	birth.fork.h.start_ns = child->start_boottime;
+	birth.fork.parent_pid = from->fork.parent_pid;
+	birth.fork.parent_start_ns = from->fork.parent_start_ns;
+	birth.excluded = 1;
+	birth_put(child->pid, &birth);
+}
+
+/* It is excluded from now on.  1: nobody has ever heard of it. */
+static __always_inline int birth_exclude(struct task_struct *p)
+{
+	struct task_struct *real_parent, *parent_leader;
+	__u32 pid = p->tgid;
+	struct proc_birth *at = births_kept ? bpf_map_lookup_elem(&births, &pid) : NULL;
+	struct proc_birth birth = {};
+	__u32 was;
+
+	if (at && at->fork.h.start_ns == (__u64)p->start_boottime) {
+		was = at->excluded;
+		__sync_fetch_and_add(&at->excluded, 1);
+		/* was excluded: by rules before these; since then a pass has found it */
+		return !was && *(volatile __u32 *)&told_place(pid)->pid != pid;
+	}
+	birth_tell(pid); /* if it is of one that had the pid before */
+	real_parent = p->real_parent;
+	parent_leader = real_parent->group_leader;
+	birth.fork.h.start_ns = p->start_boottime;
+	birth.fork.parent_pid = real_parent->tgid;
+	birth.fork.parent_start_ns = parent_leader->start_boottime;
+	birth.excluded = 1;
+	birth_put(pid, &birth);
+	return 0;
+}
+
+/* The process is gone. Its pid may be another's by now. */
+static __always_inline void birth_gone(struct task_struct *p)
+{
+	struct proc_birth *birth;
+	__u32 pid = p->tgid;
+
+	if (!births_kept)
+		return;
+	birth = bpf_map_lookup_elem(&births, &pid);
+	if (birth && birth->fork.h.start_ns == (__u64)p->start_boottime)
+		birth_over(pid);
+}
+
+#define CHILDREN_MOST 16
+
+/*
+ * Children of the task that ends: its run may end with it, so they have to be known.  The list is read
+ * without its lock: a child that comes or goes in this moment may be told early, or by the next pass.
+ */
+__noinline int births_of_children(void)
+{
+	struct task_struct *p = (void *)bpf_get_current_task(), *child;
+	struct list_head *head, *at;
+
+	head = (void *)p + bpf_core_field_offset(struct task_struct, children);
+	at = BPF_CORE_READ(p, children.next);
+	for (int i = 0; i < CHILDREN_MOST && at && at != head; i++) {
+		child = (void *)at - bpf_core_field_offset(struct task_struct, sibling);
+		birth_tell(BPF_CORE_READ(child, tgid));
+		at = BPF_CORE_READ(at, next);
+	}
+	return 0;
+}
