@@ -15,7 +15,7 @@ from interface import Interface, Option  # noqa: E402
 KINDS = {"FILE": "file", "PATH": "file", "FOLDER": "folder", "DIR": "folder", "RUN": "run", "PID": "pid", "DETAIL": "detail", "LEVEL": "level", "CMD": "command",
          "TIME": "time", "PLUGIN": "plugin"}
 EXCEPTIONS = {("plugins", "NAME"): "plugin", ("--options", "NAME"): "plugin", ("--detail", "NAME"): "detail", ("--plugin-dir", "DIR"): "folder",
-              ("explain", ""): "pid", ("test", ""): "file", ("--cgroup", "PATH"): ""}
+              ("explain", ""): "pid", ("test", ""): "file", ("check", ""): "file", ("--cgroup", "PATH"): ""}
 LEVELS = "error warning notice info debug"
 TIMES = "10s 60s 5m 1h"
 HEAD = """# SPDX-License-Identifier: Apache-2.0

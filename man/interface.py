@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 # The paths of packages: a page that a tarball carries cannot know where it will be installed.
 CANONICAL = (re.compile(r"/[\w./-]*/skep/skepd\.conf"), "/etc/skep/skepd.conf")
-OPTION = re.compile(r"^ {2,}(?:(-\w), )?(--[a-z][a-z-]*)(?:[ =]([A-Z][A-Z_]*))?(?: {2,}(.*)|)$")
+OPTION = re.compile(r"^ {2,}(?:(-\w), )?(--[a-z][a-z-]*)(?:[ =]([A-Z][A-Z_=]*))?(?: {2,}(.*)|)$")
 
 
 @dataclass

@@ -29,7 +29,7 @@ commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z-]+) .*/\1/p' | 
 for c in $commands; do
 	"$SKEP" help "$c" >"$work/help"
 	help_options <"$work/help" >"$work/a"
-	sed -n "/^\.SS \"skep $c\"/,/^\.S[SH] /p" "$skep1" >"$work/section"
+	sed -n "/^\.SS \"skep ${c//-/\\\\-}\"/,/^\.S[SH] /p" "$skep1" >"$work/section"
 	# the help's first option-like words may be in prose: terms only
 	page_options <"$work/section" >"$work/b"
 	[ -s "$work/section" ] || fail "skep.1 has nothing about $c"
@@ -55,7 +55,6 @@ diff "$work/c" "$work/a" >"$work/diff" || fail "skepd: < only in its option tabl
 for p in $("$SKEPD" --list-plugins | cut -d' ' -f1); do
 	[ -e "$abs_srcdir/man/skep-$p.7.in" ] || { fail "plugin $p has no man/skep-$p.7.in"; continue; }
 	"$SKEPD" --options "$p" | sed -e '1,/^option /d' | cut -d' ' -f1 | sort >"$work/a"
-	sed -n '/^\.SH "OPTIONS"/,/^\.SH/p;' "$(page "skep-$p.7")" >"$work/section"
 	sed -n '/^\.SH "OPTIONS"/,/^\.SH "[DS]/p' "$(page "skep-$p.7")" | grep -A1 '^\.TP' | sed -nE 's/^\\fB([^\\]*(\\-[^\\]*)*)\\fP \(.*/\1/p' | tr -d '\\' | sort >"$work/b"
 	same "skepd --options $p" "$work/a" "$work/b"
 	grep -qF "skep\\-$p" "$(page skepd.8)" || fail "skepd.8 does not name skep-$p"
