@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/fuzz/fuzz_recorded.c - a recorded file of any bytes, as `skep filter test FILE` reads it: what is
+ * taken is judged by rules that look at every kind of field, and printed.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/filter_people.h"
+#include "core/rules_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define RULES                                                                                                                                  \
+	"{\"rules\":[{\"id\":\"a\",\"when\":\"any parent.tool = 'make' and not wrapper\",\"verdict\":\"exclude\",\"inherit\":true},"            \
+	"{\"id\":\"b\",\"when\":\"argv matches '^x+y' or uid > 3 or cgroup glob '*a*' or container = ''\",\"verdict\":{\"sample\":3}}]}"
+
+static struct ruleset *rules(void)
+{
+	struct ruleset *set = ruleset_new(&judge_schema, RULE_INCLUDE);
+	struct diag diag;
+
+	diag_init(&diag);
+	if (!set || rules_parse(RULES, sizeof(RULES) - 1, "rules", &diag, set) != 0)
+		abort();
+	diag_clear(&diag);
+	return set;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct ruleset *set;
+	static FILE *quiet;
+	struct people people;
+	char path[64];
+	int fd;
+
+	if (size > 65536)
+		return 0;
+	if (!set)
+		set = rules();
+	/* What it says of lines that are none is too much; a sanitizer's report goes to descriptor 2, which stays. */
+	if (!quiet) {
+		quiet = fopen("/dev/null", "w");
+		if (!quiet)
+			abort();
+		stderr = quiet;
+	}
+	fd = memfd_create("recorded", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (people_recorded("fuzz", path, &people) == 0) {
+		people_judge(&people, set);
+		for (size_t i = 0; i < people.n; i++) {
+			json_t *o = person_json(&people.at[i]);
+
+			if (!o)
+				abort();
+			json_decref(o);
+		}
+		people_free(&people);
+	}
+	close(fd);
+	return 0;
+}
