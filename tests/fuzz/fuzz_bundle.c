@@ -3,6 +3,7 @@
  * tests/fuzz/fuzz_bundle.c - any text on its way into a support bundle: no crash, nothing written
  * behind its end, never longer, as many lines as before; and a secret that shows by itself is not in it.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
