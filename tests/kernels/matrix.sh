@@ -6,7 +6,7 @@
 #   -b BUILD    the build tree (default: here)
 #   -j GUESTS   at the same time (default: as many as there are processors, 2 at least)
 #   -o FOLDER   logs, consoles, signals of each guest (default BUILD/tests/kernels/results)
-#   -q          quick: every kernel once, with cgroup v2, and the tests that have less than two minutes
+#   -q          quick: the guests of the list's line "quick", and the tests that have less than two minutes
 #   -u          writes expected/GUEST as measured, to be looked at and committed
 #   GUEST       only these: 5.10-v2, newest-v1, ... or a series, which is all of its guests
 #
@@ -49,12 +49,12 @@ grep -vE '^[[:space:]]*(#|$)' "$list" >"$work/list"
 make -s -C "$build" print-privileged-tests >"$work/known" 2>/dev/null ||
 	die "$build: make print-privileged-tests fails; remedy: configure and make there"
 while read -r name; do
-	awk -v n="$name" '$1 != "guests" && $1 != "expect" && ($2 == n || $3 == n) { found = 1 } END { exit !found }' "$work/list" || {
+	awk -v n="$name" '$1 != "guests" && $1 != "quick" && $1 != "expect" && ($2 == n || $3 == n) { found = 1 } END { exit !found }' "$work/list" || {
 		echo "FAIL      $name: not in tests.list; remedy: a line there, with 'omit' and the reason if it makes no sense in a guest"
 		failed=$((failed + 1))
 	}
 done <"$work/known"
-mapfile -t guests < <(awk -v quick=$quick '$1 == "guests" { for (i = 2; i <= NF; i++) if (quick == "false" || $i ~ /-v2$/) print $i }' "$work/list")
+mapfile -t guests < <(awk -v word="$($quick && echo quick || echo guests)" '$1 == word { for (i = 2; i <= NF; i++) print $i }' "$work/list")
 if [ $# -gt 0 ]; then
 	wanted=()
 	for guest in "${guests[@]}"; do
@@ -95,7 +95,7 @@ mkdir -p "$results"
 tests_of() {
 	local which limit name rest patterns pattern
 	while read -r which limit name rest; do
-		case $which in guests|expect|omit) continue ;; esac
+		case $which in guests|quick|expect|omit) continue ;; esac
 		! $quick || [ "$limit" -lt 120 ] || continue
 		IFS=, read -ra patterns <<<"$which"
 		for pattern in "${patterns[@]}"; do
