@@ -16,21 +16,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/skep-packages.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/root"
 tar xf "$tar" -C "$work/root" --numeric-owner
-mkdir "$work/root/packages"
-cp "$here/guest.sh" "$folder"/*.deb "$work/root/packages/"
-cat >"$work/root/etc/systemd/system/packages.service" <<'END'
-[Unit]
-After=multi-user.target
-Wants=multi-user.target
-[Service]
-Type=oneshot
-StandardOutput=file:/packages/output
-StandardError=inherit
-ExecStart=/bin/sh -c 'bash /packages/guest.sh; echo $? >/packages/status'
-ExecStopPost=/bin/systemctl --no-block --force poweroff
-END
-mkdir -p "$work/root/etc/systemd/system/multi-user.target.wants"
-ln -sf ../packages.service "$work/root/etc/systemd/system/multi-user.target.wants/packages.service"
+. "$here/packages.bash"
+guest_root "$work/root" "$folder"
 
 # A terminal, because nspawn -b says nothing without one; --keep-unit: this host's process 1 need not be systemd. The
 # capabilities are what the service asks for, and CAP_SYS_ADMIN is what PID 1 needs anyway; bpf(2) is not in nspawn's filter.

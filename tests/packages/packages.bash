@@ -22,3 +22,21 @@ rules_deb() {
 	dpkg-deb -b --root-owner-group "$folder/p" "$3" >/dev/null
 	rm -rf "$folder"
 }
+
+# guest_root ROOT FOLDER: the packages of FOLDER and guest.sh in it; run when it is up, then it powers off.
+guest_root() {
+	mkdir "$1/packages"
+	cp "$(dirname "${BASH_SOURCE[0]}")/guest.sh" "$2"/*.deb "$1/packages/"
+	cat >"$1/etc/systemd/system/packages.service" <<-'END'
+		[Unit]
+		After=multi-user.target
+		[Service]
+		Type=oneshot
+		StandardOutput=file:/packages/output
+		StandardError=inherit
+		ExecStart=/bin/sh -c 'bash /packages/guest.sh; echo $? >/packages/status; sync'
+		ExecStopPost=/bin/systemctl --no-block --force poweroff
+	END
+	mkdir -p "$1/etc/systemd/system/multi-user.target.wants"
+	ln -sf ../packages.service "$1/etc/systemd/system/multi-user.target.wants/packages.service"
+}

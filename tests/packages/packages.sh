@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/packages/packages.sh [FOLDER] [SUITE...] - the packages that scripts/package left in FOLDER (build/package/out), held to
-# Debian's rules by lintian, and used as an administrator uses them: guest.sh, in each suite (bookworm, trixie) at the same time.
+# Debian's rules by lintian, and used as an administrator uses them: guest.sh, in each suite (bookworm, trixie) at the same
+# time; with PACKAGES=all also on their own kernels under qemu, which takes minutes. RPM packages and the image, if they are there.
 # The last line: "packages: N passed, N failed, N skipped". Exit status: 0, 1, or 77 where nothing could run.
 set -euo pipefail
 export LC_ALL=C.UTF-8
@@ -30,30 +31,50 @@ else
 	failed=$((failed + 1))
 fi
 
+# What else was built there.
+for kind in rpm:.rpm image:-oci.tar; do
+	[ -n "$(find "$folder" -maxdepth 1 -name "skep*${kind#*:}")" ] || continue
+	kind=${kind%:*}
+	rc=0
+	"$here/$kind.sh" "$folder" >"$work/$kind" 2>&1 || rc=$?
+	echo "== $kind"
+	cat "$work/$kind"
+	passed=$((passed + $(grep -c '^ok - ' "$work/$kind" || true)))
+	[ $rc -ne 77 ] || skipped=$((skipped + 1))
+	[ $rc -eq 0 ] || [ $rc -eq 77 ] || failed=$((failed + 1))
+done
+
 mkdir "$work/debs"
 cp "$deb" "$work/debs/skep.deb"
 next_of "$deb" "$work/debs/next.deb"
 rules_deb site '{ "rules": [ { "id": "ran-trigger", "when": "exe = \"/usr/local/bin/ran-trigger\"", "verdict": "exclude" } ] }' \
 	"$work/debs/rules.deb"
 rules_deb broken '{ "rules": [ { "id": "broken", "when": "exe = ", "verdict": "exclude" } ] }' "$work/debs/broken.deb"
-declare -A pid
-for suite; do
-	"${SKEP_GUEST:-$here/nspawn.sh}" "$suite" "$work/debs" >"$work/$suite" 2>&1 &
-	pid[$suite]=$!
-done
-for suite; do
-	rc=0
-	wait "${pid[$suite]}" || rc=$?
-	echo "== $suite"
-	cat "$work/$suite"
-	passed=$((passed + $(grep -c '^ok - ' "$work/$suite" || true)))
-	bad=$(grep -c '^not ok - ' "$work/$suite" || true)
-	case $rc in
-	77) skipped=$((skipped + 1)) ;;
-	0) failed=$((failed + bad)) ;;
-	*) failed=$((failed + (bad > 0 ? bad : 1))) ;;
-	esac
-done
+# guests HOW SUITE...: all at the same time
+guests() {
+	local how=$1 suite rc bad
+	local -A pid
+	shift
+	for suite; do
+		"$here/$how.sh" "$suite" "$work/debs" >"$work/$suite" 2>&1 &
+		pid[$suite]=$!
+	done
+	for suite; do
+		rc=0
+		wait "${pid[$suite]}" || rc=$?
+		echo "== $suite, $how"
+		cat "$work/$suite"
+		passed=$((passed + $(grep -c '^ok - ' "$work/$suite" || true)))
+		bad=$(grep -c '^not ok - ' "$work/$suite" || true)
+		case $rc in
+		77) skipped=$((skipped + 1)) ;;
+		0) failed=$((failed + bad)) ;;
+		*) failed=$((failed + (bad > 0 ? bad : 1))) ;;
+		esac
+	done
+}
+guests nspawn "$@"
+[ "${PACKAGES:-}" != all ] || guests qemu "$@"
 echo "packages: $passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ] || exit 1
 [ $passed -gt 0 ] || exit 77
