@@ -18,6 +18,9 @@
 
 #include "sdk/mock/priv.h"
 
+/* A plugin that opens one each time leaves many: so many are told. */
+#define FDS_TOLD 3u
+
 void mock_set_add(struct mock_set *set, int n)
 {
 	if (set->n == set->room) {
@@ -186,6 +189,7 @@ void mock_process_threads_left(struct skep_mock *m)
 void mock_process_fds_left(struct skep_mock *m)
 {
 	struct skep_mock_priv *p = m->priv;
+	unsigned told = 0;
 
 	for (size_t i = 0; i < p->fds.n; i++) {
 		char link[64], path[256] = "";
@@ -193,6 +197,10 @@ void mock_process_fds_left(struct skep_mock *m)
 
 		if (fcntl(p->fds.at[i], F_GETFD) < 0)
 			continue;
+		if (told++ == FDS_TOLD) {
+			mock_defect(m, "more than %u fds were left open", FDS_TOLD);
+			break;
+		}
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", p->fds.at[i]);
 		n = readlink(link, path, sizeof(path) - 1);
 		mock_defect(m, "fd %d was left open (%.*s); close it in stop() or close()", p->fds.at[i], n > 0 ? (int)n : 1, n > 0 ? path : "?");

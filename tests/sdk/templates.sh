@@ -88,6 +88,15 @@ for kind in probe-proc probe-bpf sink recognizer; do
 	echo "ok - $kind:$compilers"
 done
 
+# ---- the guide's probe
+cp -r "$abs_srcdir/docs/examples/ibports" "$work/ibports"
+chmod -R u+w "$work/ibports"
+quietly 'ibports: make check' make -C "$work/ibports" check CFLAGS='-O2 -g -Werror' SANITIZE=-fsanitize=address,undefined
+quietly 'ibports: a port' "$work/ibports/fake-sysfs" "$work/sys" mlx5_0 1
+quietly 'ibports: skep plugin check' "$SKEP" plugin check --option root="$work/sys" "$work/ibports/ibports.so"
+grep -q 'ibports.port: 3 records' "$work/log" && grep -q '^sound$' "$work/log" || fail 'ibports: skep plugin check'
+echo 'ok - docs/examples/ibports'
+
 # ---- configure
 if command -v autoconf >/dev/null && command -v aclocal >/dev/null; then
 	mkdir "$work/ac"
