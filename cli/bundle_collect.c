@@ -50,7 +50,9 @@ void bundle_add(struct bundle *b, const char *name, char *text, size_t len)
 		b->failed = true;
 		return;
 	}
-	b->files[b->n++] = (struct bundle_file){ copy, text, len };
+	b->files[b->n].name = copy;
+	b->files[b->n].text = text;
+	b->files[b->n++].len = len;
 }
 
 /* asprintf, added. */

@@ -23,6 +23,8 @@
 #define CONFIG_FILE SKEP_SYSCONF_DIR "/skepd.conf"
 #define LOG_LINES "2000"
 
+static const char rules_folder[] = SKEP_SYSCONF_DIR "/filters.d", lake_folder[] = SKEP_STATE_DIR "/lake";
+
 const char cmd_support_bundle_help[] =
 	"  -o, --output FILE   where it is written (default: skep-support-HOST-TIME.tar.gz, here)\n"
 	"      --config FILE   the configuration (default: that of the running skepd, else\n"
@@ -137,8 +139,8 @@ static void add_facts(struct bundle *b, int pid)
 		{ "os/cgroup.controllers", "/sys/fs/cgroup/cgroup.controllers" },
 	};
 	static const char *const folders[] = {
-		SKEP_SYSCONF_DIR, SKEP_SYSCONF_DIR "/filters.d", SKEP_PLUGIN_DIR, "/usr/local/lib/skep/plugins", "/run/skep", SKEP_STATE_DIR,
-		SKEP_STATE_DIR "/lake", "/sys/fs/bpf", "/sys/fs/bpf/skep", "/sys/kernel/btf", NULL,
+		SKEP_SYSCONF_DIR, rules_folder,	 SKEP_PLUGIN_DIR, "/usr/local/lib/skep/plugins", "/run/skep", SKEP_STATE_DIR,
+		lake_folder,	  "/sys/fs/bpf", "/sys/fs/bpf/skep", "/sys/kernel/btf", NULL,
 	};
 	static const char *const of_daemon[] = { "status", "limits", "cgroup", "io", "sched" };
 	char name[64], path[64];
@@ -157,11 +159,9 @@ static void add_facts(struct bundle *b, int pid)
 /* Rules are for people to read: with their comments. The names of files may be a site's. */
 static void add_rules(struct bundle *b)
 {
-	static const char folder[] = SKEP_SYSCONF_DIR "/filters.d";
-
 	bundle_add_output(b, "config/filters.d.txt",
 			  (const char *const[]){ "sh", "-c", "for f in \"$1\"/*.json; do [ -e \"$f\" ] || continue; echo \"// $f\"; cat \"$f\"; done", "sh",
-						 folder, NULL });
+						 rules_folder, NULL });
 }
 
 /* ---- written ------------------------------------------------------------------------------- */
