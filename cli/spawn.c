@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -209,7 +209,7 @@ int spawn_start(const struct spawn_inherited *inherited, char *const argv[], cha
 	spawn.gate = gate[1];
 	spawn.report = report[0];
 	gate[1] = report[0] = -1;
-	spawn.pidfd = pidfd_open(spawn.pid, 0);
+	spawn.pidfd = (int)syscall(SYS_pidfd_open, spawn.pid, 0); /* glibc 2.36 and later have a function */
 	if (spawn.pidfd < 0) {
 		err = -errno;
 		goto out;

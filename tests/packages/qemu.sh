@@ -6,7 +6,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
 suite=${1:?usage: qemu.sh SUITE FOLDER} folder=${2:?usage: qemu.sh SUITE FOLDER}
-seconds=${SKEP_GUEST_SECONDS:-590}
+seconds=${SKEP_GUEST_SECONDS:-1500}
 case $suite in
 bookworm) series=6.1 ;;
 trixie) series=6.12 ;;
