@@ -59,6 +59,7 @@ static int check(const char *path, const char *const *options, unsigned samples,
 	int status;
 
 	if (!stem || !dir) {
+		free(stem);
 		free(dir);
 		return skep_usage("plugin", "%s: a plugin is a file NAME.so", path);
 	}

@@ -162,7 +162,7 @@ static int make(const char *templates, const char *kind, const char *name, const
 	char *from = NULL;
 
 	snprintf(c.lower, sizeof(c.lower), "%s", name);
-	for (size_t i = 0; name[i] && i < sizeof(c.upper) - 1; i++)
+	for (size_t i = 0; i < sizeof(c.upper) - 1 && name[i]; i++)
 		c.upper[i] = (char)toupper((unsigned char)name[i]);
 	if (asprintf(&from, "%s/%s", templates, kind) < 0)
 		return skep_fail("plugin", SKEP_EXIT_RUNTIME, "out of memory");

@@ -217,7 +217,6 @@ int plugin_try(struct findings *f, const struct plugin_try *try)
 	char *line = NULL, last[64] = "loading";
 	bool done = false;
 	size_t room = 0;
-	ssize_t n;
 	FILE *in;
 	pid_t pid;
 
@@ -247,7 +246,7 @@ int plugin_try(struct findings *f, const struct plugin_try *try)
 		fclose(in);
 		return SKEP_EXIT_RUNTIME;
 	}
-	while ((n = getline(&line, &room, in)) > 0) {
+	while (getline(&line, &room, in) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		if (line[0] == 'D')
 			done = true;

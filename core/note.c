@@ -296,7 +296,7 @@ static int note_whole(const struct note_why *why, Elf *elf, uint64_t file_size)
 		    !note_within(segment.p_offset, segment.p_filesz, file_size))
 			return note_fail(why, -ENOEXEC,
 					 "truncated: the file has %llu bytes, and a segment of it ends at %llu; copy the plugin again",
-					 (unsigned long long)file_size, (unsigned long long)(segment.p_offset + segment.p_filesz));
+					 (unsigned long long)file_size, (unsigned long long)segment.p_offset + segment.p_filesz);
 	return 0;
 }
 

@@ -157,6 +157,7 @@ static void host_flush(struct skep_instance *inst, void *state)
 static void host_stop(struct skep_instance *inst, void *state)
 {
 	count(inst, state);
+	filesystem_close(state); /* its thread: none of a plugin's own lives after stop() */
 }
 
 static void host_close(struct skep_instance *inst, void *state)

@@ -121,7 +121,7 @@ struct skep_mock_priv {
 
 void *mock_need(void *); /* ends the program when it is NULL */
 /* A mistake of the test. */
-_Noreturn void mock_misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void mock_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* A mistake of the plugin. Any thread. */
 void mock_defect(struct skep_mock *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A mistake in what was asked of the mock: to `why`; returns err. */

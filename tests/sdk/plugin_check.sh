@@ -94,7 +94,7 @@ PY
 # our own plugins
 for so in "${SKEP_PLUGIN_DIRS:-plugins-run}"/*.so; do
 	case ${so##*/}:${SKEP_SANITIZE:-} in
-	*:?*|host.so:*) continue ;; # host leaves a thread behind that asks dead file servers
+	*:?*) continue ;;
 	file.so:*|lake.so:*) o=(--option "path=$work/${so##*/}.out") ;;
 	*) o=() ;;
 	esac

@@ -206,11 +206,10 @@ static int example_open(struct skep_instance *inst, void *state, const struct sk
 static int example_start(struct skep_instance *inst, void *state)
 {
 	struct example *e = state;
-	int fd = open(e->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
 
-	if (fd < 0)
+	e->fd = open(e->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640) + 1;
+	if (e->fd == 0)
 		return e->host->fail(inst, -errno, "%s: %s; its folder must exist and be writable", e->path, strerror(errno));
-	e->fd = fd + 1;
 	return 0;
 }
 
