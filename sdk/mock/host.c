@@ -11,7 +11,7 @@
 
 bool mock_may(struct skep_mock *m, const char *function, bool any_thread)
 {
-	if (m->priv->life == MOCK_CLOSED) {
+	if (__atomic_load_n(&m->priv->life, __ATOMIC_ACQUIRE) == MOCK_CLOSED) {
 		mock_defect(m, "%s() was called after close()", function);
 		return false;
 	}

@@ -113,9 +113,15 @@ void mock_leave(struct skep_mock *m, bool has_budget)
 	p->callback = NULL;
 }
 
+static void *mock_no_thread(void *arg)
+{
+	return arg;
+}
+
 void skep_mock_init(struct skep_mock *m, const struct skep_plugin *plugin)
 {
 	struct skep_mock_priv *p;
+	pthread_t first;
 
 	if (!plugin || !plugin->open || !plugin->start || !plugin->stop || !plugin->close)
 		mock_misuse("skep_mock_init(): a plugin has open, start, stop and close");
@@ -126,6 +132,9 @@ void skep_mock_init(struct skep_mock *m, const struct skep_plugin *plugin)
 	m->instance->mock = m;
 	p->loop = pthread_self();
 	pthread_mutex_init(&p->lock, NULL);
+	/* A sanitizer's run-time may start a thread of its own at the first one: before any callback, then. */
+	if (pthread_create(&first, NULL, mock_no_thread, NULL) == 0)
+		pthread_join(first, NULL);
 	p->records_end = &p->records;
 	m->host.size = sizeof(m->host);
 	m->host.abi_minor = SKEP_ABI_MINOR;
@@ -159,7 +168,7 @@ static void mock_close(struct skep_mock *m)
 	mock_enter(m, "close");
 	m->plugin->close(m->instance, m->state);
 	mock_leave(m, false);
-	m->priv->life = MOCK_CLOSED;
+	__atomic_store_n(&m->priv->life, MOCK_CLOSED, __ATOMIC_RELEASE);
 	mock_close_leftovers(m);
 	mock_process_fds_left(m);
 }
@@ -182,7 +191,7 @@ int skep_mock_open(struct skep_mock *m)
 	mock_enter(m, "open");
 	err = m->plugin->open(m->instance, m->state, &m->host);
 	mock_leave(m, false);
-	m->priv->life = MOCK_OPEN;
+	__atomic_store_n(&m->priv->life, MOCK_OPEN, __ATOMIC_RELEASE);
 	err = mock_result(m, "open", err);
 	if (err)
 		mock_close(m);
@@ -200,7 +209,7 @@ int skep_mock_start(struct skep_mock *m)
 	mock_enter(m, "start");
 	err = m->plugin->start(m->instance, m->state);
 	mock_leave(m, false);
-	m->priv->life = MOCK_RUNNING;
+	__atomic_store_n(&m->priv->life, MOCK_RUNNING, __ATOMIC_RELEASE);
 	err = mock_result(m, "start", err);
 	if (err) {
 		m->priv->ending = true;
@@ -308,7 +317,7 @@ void skep_mock_stop(struct skep_mock *m)
 	mock_enter(m, "stop");
 	m->plugin->stop(m->instance, m->state);
 	mock_leave(m, false);
-	m->priv->life = MOCK_STOPPED;
+	__atomic_store_n(&m->priv->life, MOCK_STOPPED, __ATOMIC_RELEASE);
 	mock_close_leftovers(m);
 	mock_process_threads_left(m);
 }

@@ -83,7 +83,7 @@ enum mock_life { MOCK_NEW, MOCK_OPEN, MOCK_RUNNING, MOCK_STOPPED, MOCK_CLOSED };
 
 struct skep_mock_priv {
 	pthread_t loop;
-	enum mock_life life;
+	enum mock_life life;    /* threads look at it, too */
 	bool ending;            /* no new work() */
 	unsigned depth;         /* callbacks under way */
 	const char *callback;   /* the outermost one's name */

@@ -209,6 +209,11 @@ static void defective_close(struct skep_instance *inst, void *state)
 	struct defective *d = state;
 
 	(void)inst;
+	/* Too late. */
+	if (is(d, "thread") && d->thread) {
+		pthread_cancel(d->thread);
+		pthread_join(d->thread, NULL);
+	}
 	for (int i = 0; d->piped && i < 2; i++)
 		if (d->fds[i] >= 0)
 			close(d->fds[i]);
