@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <skep/plugin.h>
 #include <stdlib.h>
@@ -77,6 +78,7 @@ static void on_watch(struct skep_instance *inst, void *arg, unsigned events)
 }
 
 static struct skep_instance *instance; /* for the thread */
+static sem_t over;                     /* its end */
 
 static void *thread(void *arg)
 {
@@ -86,7 +88,7 @@ static void *thread(void *arg)
 	if (is(d, "emit in a thread"))
 		d->host->emit(instance, 0, NULL, 0, &r);
 	else if (is(d, "thread"))
-		pause();
+		sem_wait(&over);
 	d->host->counter_add(d->counter, 1);
 	return NULL;
 }
@@ -101,6 +103,7 @@ static int defective_open(struct skep_instance *inst, void *state, const struct 
 	struct defective *d = state;
 
 	instance = inst;
+	sem_init(&over, 0, 0);
 	d->host = host;
 	d->counter = host->counter(inst, "things", "things that were done");
 	if (is(d, "open fails in silence"))
@@ -211,7 +214,7 @@ static void defective_close(struct skep_instance *inst, void *state)
 	(void)inst;
 	/* Too late. */
 	if (is(d, "thread") && d->thread) {
-		pthread_cancel(d->thread);
+		sem_post(&over);
 		pthread_join(d->thread, NULL);
 	}
 	for (int i = 0; d->piped && i < 2; i++)
