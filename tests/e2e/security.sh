@@ -153,13 +153,17 @@ X
 mkdir -m 0777 "$work/open"
 if other test -x "$SKEPD" 2>/dev/null; then
 	ends 4 "skepd without privileges" other "$SKEPD" -c "$work/unprivileged.conf"
+	ends 4 "skep doctor without privileges" other "$SKEP" doctor --local
 	ends 4 "skep run without privileges" other "$SKEP" run --lake "$work/open/lake" -- true
 fi
 # A reload is a start as far as this goes: refused, and everything goes on.
 chmod 0666 "$work/skepd.conf"
 ends 3 "reload of a configuration that everybody can write" "$SKEP" reload --socket "$work/run/s.sock"
 says 'writable by everybody'
+ends 1 "skep doctor about it" env LC_ALL=C.UTF-8 "$SKEP" doctor --config "$work/skepd.conf"
+says '✗  configuration'
 chmod 0640 "$work/skepd.conf"
+ends 0 "skep doctor about a good one" env LC_ALL=C.UTF-8 "$SKEP" doctor --config "$work/skepd.conf"
 ends 0 "reload" "$SKEP" reload --socket "$work/run/s.sock"
 
 rc=0
