@@ -303,8 +303,13 @@ def changes():
     time.sleep(1)
     d.write(set_a)
     # the last by the signal, as systemctl reload sends it
+    generation = d.rules()["generation"]
     d.process.send_signal(signal.SIGHUP)
-    time.sleep(1.5)
+    for _ in range(200):
+        if d.rules()["generation"] != generation:
+            break
+        time.sleep(0.1)
+    time.sleep(2)  # and a sweep, which finds it
     for s in storms:
         s.over = True
     for s in storms:
