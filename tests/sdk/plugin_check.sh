@@ -40,6 +40,18 @@ expect 1 'no option "dd"' --option dd=1 "$plugins/defective.so"
 expect 1 'expected NAME=VALUE' --option dd "$plugins/defective.so"
 expect 1 'ended the process in start' --option 'do=exit in start' "$plugins/defective.so"
 
+# what was built with earlier headers
+if [ "$(uname -m)" = x86_64 ]; then
+	for old in abi10 abi10sink abi11 abi12 example; do
+		cp "$abs_srcdir/tests/abi/fixtures/$old.so" "$work/"
+		chmod 644 "$work/$old.so"
+		expect 0 sound "$work/$old.so"
+		rm "$work/$old.so"
+	done
+else
+	echo 'skip: the plugins of earlier headers are for amd64'
+fi
+
 # files and ABIs; the loader's own texts are held in tests/abi/test_mangled
 cp "$plugins/defective.so" "$work/defective.so"
 chmod 666 "$work/defective.so"
