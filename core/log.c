@@ -66,6 +66,12 @@ static void journal_find(void)
 	journal = fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
+bool log_to_journal(void)
+{
+	pthread_once(&journal_once, journal_find);
+	return journal;
+}
+
 static void write_all(const char *p, size_t n)
 {
 	while (n > 0) {

@@ -29,6 +29,8 @@ void log_from(const struct log_place *, int level, const char *source, const cha
 void log_vat(int level, const char *source, const char *fmt, va_list) __attribute__((format(printf, 3, 0)));
 /* Say now what was held back: from a timer, and at the end. */
 void log_flush(void);
+/* Is stderr the journal? */
+bool log_to_journal(void);
 /* Where the journal listens, before the first message; for tests. Borrowed. */
 void log_journal(const char *path);
 

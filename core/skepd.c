@@ -17,6 +17,7 @@
 
 #include "core/confine.h"
 #include "core/log.h"
+#include "core/log_diag.h"
 
 enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA };
 
@@ -186,7 +187,10 @@ int main(int argc, char **argv)
 
 	diag_init(&diag);
 	config = load_config(&args, &diag);
-	diag_print(&diag, stderr);
+	if (args.mode == SKEPD_RUN && args.action == ACTION_COLLECT)
+		log_diag(&diag);
+	else
+		diag_print(&diag, stderr);
 	diag_clear(&diag);
 	if (!config) {
 		if (!args.config && access(SKEPD_CONFIG_FILE, F_OK) != 0)

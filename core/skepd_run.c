@@ -12,6 +12,7 @@
 #include "core/control.h"
 #include "core/control_plugins.h"
 #include "core/log.h"
+#include "core/log_diag.h"
 #include "core/plugin.h"
 #include "core/reloader.h"
 #include "core/skepd.h"
@@ -46,8 +47,10 @@ struct skepd {
 /* Errors as they are, each; mere warnings of a daemon that goes on are log lines like others. */
 static void report(const struct skepd *d, struct diag *diag)
 {
-	if (d->mode != SKEPD_RUN || diag->n_errors > 0) {
+	if (d->mode != SKEPD_RUN) {
 		diag_print(diag, stderr);
+	} else if (diag->n_errors > 0) {
+		log_diag(diag);
 	} else {
 		for (size_t i = 0; i < diag->n; i++) {
 			const struct diag_entry *e = &diag->entries[i];

@@ -25,10 +25,12 @@ cat >/run/c.conf <<-X
 	{ "interval": "100ms", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "probes": [ { "plugin": "host" } ],
 	  "sinks": [ { "plugin": "file", "name": "broken", "path": "/nonexistent/x/y" } ], "control": { "socket": false } }
 X
+echo '{ "interval": 5 }' >/run/wrong.conf
 # systemd-cat connects the stream, as a service has it; its older versions do not set the variable.
 export SKEPD
 systemd-cat -t by-the-stream bash -c '
 	export JOURNAL_STREAM=$(stat -L -c %d:%i /dev/stderr)
+	"$SKEPD" -c /run/wrong.conf && exit 1
 	"$SKEPD" -c /run/c.conf &
 	pid=$!
 	sleep 2.5
@@ -47,6 +49,7 @@ find_one() { # WHAT MATCH...
 }
 find_one "its end" SYSLOG_IDENTIFIER=skepd PRIORITY=5 CODE_FUNC=on_signal
 find_one "a plugin's" SYSLOG_IDENTIFIER=skepd SKEP_PLUGIN=broken PRIORITY=4 _TRANSPORT=journal
+find_one "a wrong configuration" SYSLOG_IDENTIFIER=skepd PRIORITY=3 CODE_FUNC=log_entry
 find_one "a reason" "SKEP_REASON=/nonexistent/x/y: No such file or directory (its folder must exist)"
 journalctl --no-pager -q -o json SKEP_PLUGIN=broken | grep -q '"CODE_LINE":"[1-9]' || fail "no CODE_LINE"
 # Nothing went by the stream, where it would have no field.
