@@ -143,6 +143,7 @@ ends 3 "no configuration" "$SKEPD" -t -c "$work/none.conf"
 ends 3 "a wrong rule" "$SKEP" filter test "nonsense ="
 echo '{ "plugin_dirs": [ "'"$SKEP_TEST_PLUGIN_DIRS"'" ], "probes": [ { "plugin": "noentry" } ] }' >"$work/abi.conf"
 ends 5 "a plugin that is none" "$SKEPD" -t -c "$work/abi.conf"
+ends 5 "skep plugin check of what is none" "$SKEP" plugin check "$SKEP_TEST_PLUGIN_DIRS/noentry.so"
 ends 1 "nobody answers" "$SKEP" status --socket "$work/none.sock"
 ends 7 "skep run exits as its command" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'exit 7'
 ends 143 "skep run, 128 + signal" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'kill -TERM $$'
