@@ -32,7 +32,7 @@ else
 fi
 
 # What else was built there.
-for kind in rpm:.rpm image:-oci.tar; do
+for kind in rpm:.rpm image:-oci.tar tarball:.tar.xz; do
 	[ -n "$(find "$folder" -maxdepth 1 -name "skep*${kind#*:}")" ] || continue
 	kind=${kind%:*}
 	rc=0
