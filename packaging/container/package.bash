@@ -19,7 +19,7 @@ image() {
 	tag=${tag%-*}
 	rm -rf "$top" && mkdir -p "$root" "$layout/blobs/sha256"
 	dpkg-deb -x "$deb" "$root"
-	rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/bash-completion" "$root/usr/share/zsh" "$root/lib" \
+	rm -rf "$root/usr/share/doc" "$root/usr/share/man" "$root/usr/share/bash-completion" "$root/usr/share/zsh" "${root:?}/lib" "$root/usr/lib/systemd" \
 		"$root/usr/lib/sysusers.d" "$root/usr/lib/tmpfiles.d"
 	# --list of the loader says each library of the programs and plugins; plugins find them as the programs do.
 	while read -r lib; do

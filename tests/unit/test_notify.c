@@ -314,7 +314,7 @@ static void pings_from_the_loop(void **state)
 	uv_update_time(&loop);
 	run_for(550);
 	count = pings(fd);
-	assert_in_range(count, 2, 5); /* 5; fewer where the machine is busy, never more */
+	assert_in_range(count, 3, 5); /* 5; fewer where the machine is busy, never more; at the whole interval 2 */
 	nanosleep(&hang, NULL);       /* a callback that does not return */
 	assert_int_equal(pings(fd), 0);
 	closed(n, fd);
