@@ -18,6 +18,7 @@
 #include "cli/human.h"
 #include "cli/plugin_check.h"
 #include "cli/skep.h"
+#include "core/option_table.h"
 #include "core/plugin.h"
 
 #define TRY_SECONDS 60
@@ -58,11 +59,7 @@ static int set_option(struct skep_mock *m, const char *given)
 		goto out;
 	}
 	err = skep_mock_option(m, name, value + 1);
-	for (uint32_t i = 0; err && m->plugin->options; i++) {
-		memcpy(&o, (const char *)m->plugin->options + (size_t)i * m->plugin->option_size,
-		       m->plugin->option_size < sizeof(o) ? m->plugin->option_size : sizeof(o));
-		if (!o.name)
-			break;
+	for (size_t i = 0; err && option_get(m->plugin, i, &o); i++) {
 		if (strcmp(o.name, name) != 0 || o.type != SKEP_O_STRV)
 			continue;
 		rest = copy;
@@ -79,8 +76,30 @@ out:
 	return err;
 }
 
+/* What a configuration would have to say, and --option does not. */
+static const char *missing_option(const struct plugin_try *try, const struct skep_plugin *desc)
+{
+	static struct skep_option o;
+
+	for (size_t i = 0; option_get(desc, i, &o); i++) {
+		bool given = !(o.flags & SKEP_OPT_REQUIRED);
+
+		for (const char *const *g = try->options; *g && !given; g++)
+			given = strncmp(*g, o.name, strlen(o.name)) == 0 && (*g)[strlen(o.name)] == '=';
+		if (!given)
+			return o.name;
+	}
+	return NULL;
+}
+
 static int begin(struct findings *f, const struct plugin_try *try, struct skep_mock *m, const struct skep_plugin *desc)
 {
+	const char *missing = missing_option(try, desc);
+
+	if (missing) {
+		findings_add(f, FINDING_ERROR, "options", "\"%s\" is required; give it: --option %s=VALUE", missing, missing);
+		return SKEP_EXIT_RUNTIME;
+	}
 	skep_mock_init(m, desc);
 	m->quiet = true;
 	for (const char *const *o = try->options; *o; o++) {

@@ -101,6 +101,11 @@ assert o["sound"] is False and o["errors"] >= 1 and o["exit_code"] in (1, 5), o
 assert any(f["severity"] == "error" and f["check"] == "life" and "signal 6" in f["text"] for f in o["findings"]), o
 PY
 
+# a sink that wants an option
+rc=0
+"$SKEP" plugin check "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" >"$work/out" || rc=$?
+[ ! -e "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" ] || { [ $rc -eq 1 ] && grep -q '"path" is required; give it: --option path=VALUE' "$work/out"; } || { echo "no path: exit code $rc"; cat "$work/out"; bad=1; }
+
 # our own plugins
 for so in "${SKEP_PLUGIN_DIRS:-plugins-run}"/*.so; do
 	case ${so##*/}:${SKEP_SANITIZE:-} in
