@@ -169,7 +169,7 @@ void mock_process_threads_left(struct skep_mock *m)
 	unsigned left = 0;
 
 	/* A thread that was joined may be there for a moment: pthread_join waits for its memory, not for /proc. */
-	for (int tries = 0; tries < 100; tries++) {
+	for (int tries = 0; tries < 1000; tries++) {
 		const struct timespec ms = { 0, 1000000 };
 
 		left = 0;

@@ -104,7 +104,7 @@ echo 'ok - loaded'
 conf ', { "plugin": "sdkfiles", "every": 3600 }, { "plugin": "sdksignals", "fatal_only": false }' "${lines% \}}, \"streams\": [ \"sdksignals.signal\" ] }" ''
 reload reconfigured
 for what in 'probe sdkfiles: applied, options: every' 'probe sdksignals: applied, options: fatal_only' 'sink sdklines: applied, options: streams'; do said "$what"; done
-sleep 0.5
+sleep 2 # what it had told before is under way to the sinks
 before=$(count '"sdkfiles.files"' records)
 sleep 300 &
 victim=$!
@@ -141,7 +141,7 @@ echo 'ok - replaced'
 conf "$signals" "$lines" ''
 reload removed
 said 'probe sdkfiles: removed'
-sleep 1.5 # what it had told before is under way to the sinks
+sleep 2
 before=$(count '"sdkfiles.files"' records)
 sleep 1
 [ "$(count '"sdkfiles.files"' records)" -eq "$before" ] || fail "a probe that was removed still tells"
