@@ -19,6 +19,7 @@ const char cmd_plugin_help[] =
 	"  --option NAME=VALUE   check: an option of the plugin, as in a configuration; a list as NAME=A,B.\n"
 	"                        May be given often\n"
 	"  --samples N           check: sample so often (default 3)\n"
+	"  --submit              check: give a sink a batch of two records, which it sends to its receiver\n"
 	"  --no-start            check: only open and close, nothing outside the process is touched\n"
 	"  --json                check: for programs: one object\n"
 	"  --templates PATH      new: where templates are (default: where skep was installed)\n"

@@ -51,9 +51,9 @@ static char *stem_of(const char *path)
 	return len > 3 && strcmp(base + len - 3, ".so") == 0 ? strndup(base, len - 3) : NULL;
 }
 
-static int check(const char *path, const char *const *options, unsigned samples, bool start, bool json)
+/* try: all but where. */
+static int check(const char *path, struct plugin_try try, bool json)
 {
-	struct plugin_try try = { .options = options, .samples = samples, .start = start };
 	char *stem = stem_of(path), *dir = strdup(path);
 	struct findings f;
 	int status;
@@ -89,12 +89,13 @@ int plugin_check(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "option", required_argument, NULL, 'o' }, { "samples", required_argument, NULL, 'n' },
-		{ "no-start", no_argument, NULL, 's' },	    { "json", no_argument, NULL, 'j' },
+		{ "no-start", no_argument, NULL, 's' },	    { "submit", no_argument, NULL, 'b' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },	    { NULL, 0, NULL, 0 },
 	};
 	const char **options = calloc((size_t)argc + 1, sizeof(*options));
 	unsigned long samples = 3;
-	bool start = true, json = false;
+	bool start = true, submit = false, json = false;
 	int c, n = 0, status;
 	char *end;
 
@@ -118,6 +119,9 @@ int plugin_check(int argc, char **argv)
 		case 's':
 			start = false;
 			break;
+		case 'b':
+			submit = true;
+			break;
 		case 'j':
 			json = true;
 			break;
@@ -132,7 +136,7 @@ int plugin_check(int argc, char **argv)
 	if (argc - optind != 1)
 		status = skep_usage("plugin", "check takes one file, %d were given", argc - optind);
 	else
-		status = check(argv[optind], options, (unsigned)samples, start, json);
+		status = check(argv[optind], (struct plugin_try){ .options = options, .samples = (unsigned)samples, .start = start, .submit = submit }, json);
 out:
 	free(options);
 	return status;

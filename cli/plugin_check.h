@@ -19,8 +19,12 @@ struct plugin_try {
 	const char *dir, *name;     /* DIR/NAME.so */
 	const char *const *options; /* "name=value", NULL-terminated */
 	unsigned samples;
-	bool start;
+	bool start, submit;
 };
+
+struct skep_mock;
+/* To a sink that runs: a batch of two records, and its answer. */
+void plugin_submit(struct findings *, struct skep_mock *);
 
 /*
  * Loads it and leads it through its life, in a child process.  0; SKEP_EXIT_PRIVILEGE: it could not

@@ -177,6 +177,10 @@ static int live(struct findings *f, const struct plugin_try *try, const struct s
 	err = skep_mock_start(&m);
 	if (err)
 		return failed(f, &m, "start", err);
+	if (try->submit && desc->kind == SKEP_KIND_SINK) {
+		phase(f, "submit");
+		plugin_submit(f, &m);
+	}
 	for (unsigned i = 0; i < try->samples; i++) {
 		phase(f, "sample");
 		skep_mock_advance(&m, m.host.interval_ns);

@@ -106,6 +106,15 @@ rc=0
 "$SKEP" plugin check "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" >"$work/out" || rc=$?
 [ ! -e "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" ] || { [ $rc -eq 1 ] && grep -q '"path" is required; give it: --option path=VALUE' "$work/out"; } || { echo "no path: exit code $rc"; cat "$work/out"; bad=1; }
 
+# sinks answer a batch
+for sink in file lake; do
+	[ -e "${SKEP_PLUGIN_DIRS:-plugins-run}/$sink.so" ] || continue
+	expect 0 'ok       submit     a batch of two records was acknowledged' --submit --option "path=$work/$sink" "${SKEP_PLUGIN_DIRS:-plugins-run}/$sink.so"
+done
+[ ! -e "$work/file" ] || [ "$(grep -c '"skep.check.number"' "$work/file")" -eq 2 ] || { echo 'the file sink has not written them'; bad=1; }
+[ ! -c /dev/full ] || [ ! -e "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" ] ||
+	expect 0 'warning  submit' --submit --option path=/dev/full "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so"
+
 # our own plugins
 for so in "${SKEP_PLUGIN_DIRS:-plugins-run}"/*.so; do
 	case ${so##*/}:${SKEP_SANITIZE:-} in
