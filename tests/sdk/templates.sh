@@ -73,7 +73,7 @@ for kind in probe-proc probe-bpf sink recognizer; do
 			quietly "$kind: make check, sanitized" make -C "$at" check CC=$cc SANITIZE=-fsanitize=address,undefined
 		}
 		rc=0
-		timeout 60 "$SKEP" plugin check $([ $kind != sink ] || echo "--option path=$work/lines") "$at/sitething.so" >"$work/log" 2>&1 || rc=$?
+		timeout 60 "$SKEP" plugin check $([ $kind != sink ] || echo "--submit --option path=$work/lines") "$at/sitething.so" >"$work/log" 2>&1 || rc=$?
 		# 4: a user who may not load BPF programs
 		[ $rc -eq 0 ] || { [ $rc -eq 4 ] && [ "$(id -u)" -ne 0 ]; } || fail "$kind: skep plugin check: exit $rc"
 		# (but for the time of a callback, on a busy machine)
