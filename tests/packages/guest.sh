@@ -69,6 +69,12 @@ check "no complaints in the journal" sh -c '! journalctl -q --no-pager -u skepd 
 check "systemd-analyze: at most 2.0" systemd-analyze security --no-pager --threshold=20 skepd
 check "nobody else may read the lake" test "$(stat -c '%a %U' /var/lib/skep)" = "750 skep"
 check "nor connect to the socket" test "$(stat -c '%a %U:%G' /run/skep/skepd.sock)" = "660 skep:skep"
+# A container has no bpffs.
+if mountpoint -q /sys/fs/bpf; then
+	check "there is a folder for pins" test "$(stat -c '%a %U' /sys/fs/bpf /sys/fs/bpf/skep | tr '\n' ' ')" = "711 root 700 skep "
+	check "where the service can write" nsenter -t "$(show MainPID)" -m -- runuser -u skep -- \
+		sh -c 'mkdir /sys/fs/bpf/skep/try && rmdir /sys/fs/bpf/skep/try'
+fi
 
 # ---- collects, by the rules that it has ------------------------------------------------------
 # Guests at the same time share one kernel, and each records what all do: names of its own.
