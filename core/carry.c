@@ -11,10 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/carry_text.h"
 #include "core/collector.h"
 #include "core/log.h"
+#include "core/track_priv.h"
 
-#define CARRY_VERSION 1
+#define CARRY_VERSION 2
 #define N_COUNTERS (sizeof(struct skep_counters) / sizeof(uint64_t))
 
 struct waiting {
@@ -27,7 +29,7 @@ struct waiting {
 	bool sampled;
 	struct proc_sampled samples;
 	struct run *run;
-	json_t *facets; /* object: column -> [now, base, told] as bits; NULL: none */
+	json_t *line; /* the rest: who it is; "facets": column -> [now, base, told] as bits */
 };
 
 struct carry {
@@ -105,6 +107,10 @@ static int write_process(const struct track *t, FILE *file, const struct proc *p
 	if (json_object_size(facets) > 0)
 		json_object_set(line, "facets", facets);
 	json_decref(facets);
+	if (line && carry_who_write(line, p) < 0) {
+		json_decref(line);
+		return -ENOMEM;
+	}
 	return write_line(file, line);
 }
 
@@ -162,7 +168,7 @@ static struct waiting **bucket(const struct carry *c, const struct skep_upid *up
 
 static void waiting_free(struct waiting *w)
 {
-	json_decref(w->facets);
+	json_decref(w->line);
 	free(w);
 }
 
@@ -263,7 +269,7 @@ static int read_process(const struct track *t, struct carry *c, json_t *line)
 	w->sampled = get_counters(line, "sampled", &w->samples.counters) && get(line, "sampled_time", &w->samples.time_ns);
 	if (!get(line, "status", &w->status) || !get(line, "end", &w->end_ns))
 		w->flags &= ~(uint64_t)PROC_EXITED;
-	w->facets = json_incref(json_object_get(line, "facets"));
+	w->line = json_incref(line);
 	w->run = run ? run_find(&t->runs, run) : NULL;
 	if (!w->run)
 		w->flags &= ~(uint64_t)(PROC_PLACED | PROC_ROOT);
@@ -358,6 +364,21 @@ int carry_load(struct track *t, const char *path, const char *boot_id, struct ca
 	return err;
 }
 
+static void carry_drop(struct carry *c, const struct skep_upid *upid)
+{
+	struct waiting **at = bucket(c, upid), *w = *at;
+
+	while (w && !(w->upid.pid == upid->pid && w->upid.start_ns == upid->start_ns)) {
+		at = &w->next;
+		w = *at;
+	}
+	if (!w)
+		return;
+	*at = w->next;
+	c->n--;
+	waiting_free(w);
+}
+
 /* ---- claimed ------------------------------------------------------------------------ */
 
 static void restore_facets(const struct track *t, struct proc *p, json_t *facets)
@@ -387,7 +408,7 @@ void carry_claim(struct track *t, struct carry *c, struct proc *p)
 		return;
 	*at = w->next;
 	c->n--;
-	restore_facets(t, p, w->facets);
+	restore_facets(t, p, json_object_get(w->line, "facets"));
 	/* Only a facet had told of it: to the table it is as new as any. */
 	if (!(w->flags & PROC_CONFIRMED)) {
 		waiting_free(w);
@@ -417,15 +438,31 @@ void carry_claim(struct track *t, struct carry *c, struct proc *p)
 		p->run = w->run;
 		p->run->members++;
 	}
+	if (carry_who_read(t, p, w->line)) {
+		p->flags |= PROC_CONFIRMED;
+		track_recell(t, p);
+	}
 	waiting_free(w);
+}
+
+void carry_restore(struct track *t)
+{
+	struct carry *c = t->carry;
+	bool is_new;
+
+	for (size_t i = 0; c && i < c->n_buckets; i++)
+		while (c->buckets[i]) {
+			struct skep_upid upid = c->buckets[i]->upid;
+
+			if (!track_get(t, &upid, &is_new) || !is_new)
+				carry_drop(c, &upid);
+		}
 }
 
 void track_carry_settle(struct track *t, uint64_t now_ns)
 {
 	if (!t->carry)
 		return;
-	if (carry_left(t->carry) > 0)
-		log_notice("%zu processes ended while no skepd was running: what they did after it stopped is not known", carry_left(t->carry));
 	t->carry = carry_free(t->carry);
 	for (struct run *run = t->runs.first, *next; run; run = next) {
 		next = run->next;

@@ -20,8 +20,8 @@ struct carry;
 /* Replaces the file, whole or not at all. 0 or -errno. */
 int carry_save(const struct track *, const char *path, const char *boot_id);
 /*
- * Reads and removes it.  Runs go into the track at once, processes when their first
- * record comes.  No file, or one of another boot: 0 and *ret NULL.  A line that cannot be
+ * Reads and removes it.  Runs go into the track at once, processes by carry_restore() or when their
+ * first record comes.  No file, or one of another boot: 0 and *ret NULL.  A line that cannot be
  * used is left out, with a log line that names it.  -errno: no memory, unreadable.
  */
 int carry_load(struct track *, const char *path, const char *boot_id, struct carry **ret);
@@ -29,6 +29,11 @@ int carry_load(struct track *, const char *path, const char *boot_id, struct car
 int carry_read(struct track *, FILE *, const char *name, const char *boot_id, struct carry **ret);
 struct carry *carry_free(struct carry *); /* NULL is fine */
 
+/*
+ * All that wait become entries of the table.  One that is not there any more is treated as any that a sweep does not see:
+ * it has a record, of what was known of it when the skepd before ended, and of what the ring still tells.
+ */
+void carry_restore(struct track *);
 /* A new entry of the table: give it what was carried for its identity, if anything was. */
 void carry_claim(struct track *, struct carry *, struct proc *);
 size_t carry_left(const struct carry *); /* not claimed yet */

@@ -243,6 +243,7 @@ static void destroy(struct collector *c)
 	tools_free(c->tools);
 	redact_free(c->redact);
 	verdict_close(&c->verdict);
+	pins_close(&c->pins);
 	free(c->host_name);
 	free(c->kernel);
 	free(c);
@@ -251,6 +252,7 @@ static void destroy(struct collector *c)
 int collector_new(uv_loop_t *loop, const struct config *config, const struct collector_options *options, struct diag *diag,
 		  struct collector **ret)
 {
+	char why[256];
 	struct collector *c = calloc(1, sizeof(*c));
 	uv_timer_t *timers[4];
 	int err;
@@ -288,11 +290,13 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 		goto out;
 	cgroups_identify(c->cgroups, c->containers);
 	/* Before any probe starts: with runs only nobody is let in until a run begins. */
-	verdict_open(&c->verdict, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
+	if (pins_open(&c->pins, c->options.pin_dir, why, sizeof(why)) < 0)
+		diag_add(diag, DIAG_WARNING, NULL, 0, 0, "%s: what happens while skepd is restarted will not be collected", why);
+	verdict_open(&c->verdict, &c->pins, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
 	if (c->verdict.fd < 0)
 		log_info("no verdict map (%s): probes see every process", strerror(-c->verdict.error));
 	if (!c->options.runs_only) {
-		struct judge_env env = { .verdict = &c->verdict, .tools = c->tools, .cgroups = c->cgroups, .kernel = !config->filters.no_kernel };
+		struct judge_env env = { .verdict = &c->verdict, .pins = &c->pins, .tools = c->tools, .cgroups = c->cgroups, .kernel = !config->filters.no_kernel };
 
 		err = judge_new(&env, &c->judge);
 		if (err < 0)
@@ -394,6 +398,11 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 		diag_add(diag, DIAG_ERROR, config->file, entry->line, 0, "%s: out of memory", entry->name);
 		return err;
 	}
+	err = pins_instance(&c->pins, inst->name, &inst->pin_dir);
+	if (err < 0)
+		log_warning("%s: no folder for its pins: %s", inst->name, strerror(-err)); /* then it does without */
+	inst->host.pin_dir = inst->pin_dir;
+	inst->host.pin_adopts = !c->running;
 	*ret = inst;
 	return 0;
 }
@@ -604,6 +613,9 @@ int collector_start(struct collector *c, struct diag *diag)
 		err = carry_load(c->track, c->options.carry_file, c->boot_id, &c->track->carry);
 		if (err < 0)
 			diag_add(diag, DIAG_WARNING, NULL, 0, 0, "%s: %s; processes and runs begin anew", c->options.carry_file, strerror(-err));
+		carry_restore(c->track);
+		if (c->judge && judge_rules(c->judge))
+			track_rejudge(c->track, clock_boot_ns()); /* which may be others than those before */
 	}
 	/* Sinks first: what probes emit at once has somewhere to go. */
 	err = start_kind(c, false, diag);

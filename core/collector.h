@@ -27,6 +27,7 @@ struct collector_options {
 	 */
 	bool runs_only;
 	const char *carry_file; /* borrowed; what is known of live processes goes there at the end, and comes from there; NULL: not */
+	const char *pin_dir;    /* borrowed; where the kernel side stays for the next skepd; NULL: nowhere */
 	uint64_t batch_age_ns; /* a batch leaves after this at the latest; 0: 1 s */
 };
 

@@ -216,6 +216,17 @@ static bool host_process_by_pid(struct skep_instance *inst, uint32_t pid, struct
 	return true;
 }
 
+/* Not what a reload takes out, whose end may come while everything ends. */
+static bool host_stays(struct skep_instance *inst)
+{
+	const struct collector *c = inst->owner;
+	const struct skep_instance *at = c->instances;
+
+	while (at && at != inst)
+		at = at->next;
+	return at && c->stop != STOP_NOT && c->pins.dir;
+}
+
 static void host_detail_over(struct skep_instance *inst, uint64_t id, const char *why)
 {
 	collector_detail_over(inst->owner, id, why);
@@ -234,6 +245,7 @@ const struct instance_ops collector_ops = {
 	.cgroup_path = host_cgroup_path,
 	.cgroups_live = host_cgroups_live,
 	.process_by_pid = host_process_by_pid,
+	.stays = host_stays,
 	.detail_over = host_detail_over,
 };
 

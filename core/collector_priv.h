@@ -56,6 +56,7 @@ struct collector {
 	char *host_name, *kernel;
 	uint64_t cpus;
 	struct verdict verdict;
+	struct pins pins;
 	struct judge *judge;    /* NULL: with runs only */
 	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe has told it last */
 	bool excluded_known;

@@ -406,6 +406,19 @@ static void read_carry_file(struct reader *r, const struct config_pos *at, const
 		fail_memory(r);
 }
 
+static void read_pin_dir(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	const char *path = json_string_value(value);
+
+	if (!path || path[0] != '/') {
+		fail_type(r, at->key_line, at->key_column, "pin_dir", "an absolute path in a BPF filesystem such as \"/sys/fs/bpf/skep\"", value);
+		return;
+	}
+	r->config->pin_dir = strdup(path);
+	if (!r->config->pin_dir)
+		fail_memory(r);
+}
+
 static void read_keep_capabilities(struct reader *r, const struct config_pos *at, const json_t *value)
 {
 	char **names = read_strings(r, at, value, false);
@@ -511,6 +524,7 @@ static const struct key config_keys[] = {
 	{ "containers", read_containers },
 	{ "filters", read_filters },
 	{ "carry_file", read_carry_file },
+	{ "pin_dir", read_pin_dir },
 	{ "keep_capabilities", read_keep_capabilities },
 	{ "control", read_control },
 	{ NULL, NULL },
@@ -706,6 +720,7 @@ struct config *config_free(struct config *config)
 	strings_free(config->filters.pack_dirs);
 	json_decref(config->labels);
 	free(config->carry_file);
+	free(config->pin_dir);
 	free(config->control_socket);
 	config_pos_free(config->positions);
 	free(config->file);

@@ -57,6 +57,7 @@ struct config {
 	bool control_off;     /* it is false there */
 	bool others_read;     /* the file can be read by everybody: no place for a secret */
 	char **keep_capabilities; /* NULL: none; of core/confine.h */
+	char *pin_dir;        /* where the kernel side stays for the next skepd (core/pins.h); NULL: nowhere */
 	char *carry_file;     /* what the next skepd takes over (core/carry.h); NULL: nothing */
 	struct config_pos *positions; /* where each key stands, core/config_pos.h */
 };

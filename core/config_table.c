@@ -97,6 +97,12 @@ const struct config_key config_key_table[] = {
 		.help = "where skepd leaves at its end what it knows of live processes, for the skepd that is started next on the same boot",
 	},
 	{
+		.name = "pin_dir",
+		.type = CONFIG_KEY_PATH_ABSOLUTE,
+		.help = "a folder in a BPF filesystem where the kernel side goes on recording while skepd is restarted or upgraded, for the skepd that "
+			"is started next; skepd --unpin takes it out. Changes only with a restart",
+	},
+	{
 		.name = "keep_capabilities",
 		.type = CONFIG_KEY_CAPABILITIES,
 		.help = "capabilities that a plugin of the site needs and skep does not, for example \"CAP_SYS_RAWIO\"; all others are given "

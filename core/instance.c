@@ -332,6 +332,7 @@ struct skep_instance *instance_free(struct skep_instance *inst)
 	free(inst->data);
 	free(inst->failing);
 	free(inst->reason);
+	free(inst->pin_dir);
 	free(inst->name);
 	free(inst);
 	return NULL;

@@ -510,6 +510,11 @@ static void loop_detail_over(struct skep_instance *inst, uint64_t id, const char
 		inst->ops->detail_over(inst, id, why);
 }
 
+static bool loop_stays(struct skep_instance *inst)
+{
+	return inst->ops->stays && inst->ops->stays(inst);
+}
+
 void instance_host_fill(struct skep_host *host)
 {
 	host->size = sizeof(*host);
@@ -538,4 +543,5 @@ void instance_host_fill(struct skep_host *host)
 	host->cgroups_live = loop_cgroups_live;
 	host->process_by_pid = loop_process_by_pid;
 	host->detail_over = loop_detail_over;
+	host->stays = loop_stays;
 }

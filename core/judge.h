@@ -21,6 +21,7 @@ struct judge;
 
 struct judge_env { /* all borrowed */
 	struct verdict *verdict;
+	const struct pins *pins;
 	const struct tools *tools;
 	struct cgroups *cgroups;
 	bool kernel;                 /* push down; false: user space decides everything */

@@ -55,33 +55,45 @@ static void refuse(struct judge *j, const char *what, int err)
 
 void judge_kernel_open(struct judge *j)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	struct pins_map maps[] = {
+		{ .name = "rules", .type = BPF_MAP_TYPE_ARRAY, .key_size = sizeof(uint32_t), .value_size = sizeof(struct skep_rules),
+		  .max_entries = 1, .flags = BPF_F_MMAPABLE },
+		{ .name = "programs", .type = BPF_MAP_TYPE_LRU_HASH, .key_size = sizeof(struct skep_rules_program),
+		  .value_size = sizeof(struct skep_rules_answer), .max_entries = PROGRAMS },
+		{ .name = "values", .type = BPF_MAP_TYPE_LRU_HASH, .key_size = sizeof(struct skep_rules_value),
+		  .value_size = sizeof(struct skep_rules_answer), .max_entries = VALUES },
+	};
+	const char *failed;
+	bool adopted;
 	void *shared;
+	int err;
 
 	j->rules_fd = j->programs_fd = j->values_fd = -1;
 	if (!j->env.verdict->bytes) {
 		j->why = strdup("there is no verdict map");
 		return;
 	}
-	j->rules_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "skep_rules", sizeof(uint32_t), sizeof(struct skep_rules), 1, &opts);
-	if (j->rules_fd < 0) {
-		refuse(j, "cannot make the map of rules", errno);
+	err = pins_maps(j->env.pins, "host", maps, sizeof(maps) / sizeof(maps[0]), &adopted, &failed);
+	if (err < 0) {
+		refuse(j, strcmp(failed, "rules") == 0 ? "cannot make the map of rules" : "cannot make the maps of answers", -err);
 		return;
 	}
-	j->programs_fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "skep_programs", sizeof(struct skep_rules_program),
-					sizeof(struct skep_rules_answer), PROGRAMS, NULL);
-	j->values_fd = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "skep_values", sizeof(struct skep_rules_value),
-				      sizeof(struct skep_rules_answer), VALUES, NULL);
-	if (j->programs_fd < 0 || j->values_fd < 0) {
-		refuse(j, "cannot make the maps of answers", errno);
-		return;
-	}
+	j->rules_fd = maps[0].fd;
+	j->programs_fd = maps[1].fd;
+	j->values_fd = maps[2].fd;
 	shared = mmap(NULL, sizeof(*j->shared), PROT_READ | PROT_WRITE, MAP_SHARED, j->rules_fd, 0);
 	if (shared == MAP_FAILED) {
 		refuse(j, "cannot map the rules", errno);
 		return;
 	}
 	j->shared = shared;
+	if (!adopted)
+		return;
+	/* Answers of the skepd before carry its numbers, and ours go on from there. Until our rules are there, there are none. */
+	for (unsigned i = 0; i < 2; i++)
+		if (j->shared->set[i].generation > j->generation)
+			j->generation = j->shared->set[i].generation;
+	__atomic_store_n(&j->shared->current, 0, __ATOMIC_SEQ_CST);
 }
 
 void judge_kernel_close(struct judge *j)

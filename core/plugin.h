@@ -60,6 +60,7 @@ struct instance_ops {
 	bool (*cgroup_path)(struct skep_instance *, uint64_t cgroup_id, struct skep_str *ret);
 	void (*cgroups_live)(struct skep_instance *, void (*cb)(void *arg, uint64_t id, const struct skep_str *path), void *arg);
 	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
+	bool (*stays)(struct skep_instance *);
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 };
 
@@ -78,6 +79,7 @@ struct skep_counter {
 
 struct skep_instance {
 	struct plugin *plugin;
+	char *pin_dir; /* host.pin_dir; NULL: none */
 	char *name;
 	bool required;
 	enum instance_state state;

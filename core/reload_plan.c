@@ -212,6 +212,9 @@ static int plan_settings(struct collector *c, struct reload *r)
 	if (!same_text(was->carry_file, next->carry_file))
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "carry_file", "from %s to %s",
 				  was->carry_file ? was->carry_file : "none", next->carry_file ? next->carry_file : "none");
+	if (!same_text(was->pin_dir, next->pin_dir))
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "pin_dir", "from %s to %s: with the next start of skepd",
+				  was->pin_dir ? was->pin_dir : "none", next->pin_dir ? next->pin_dir : "none");
 	if (was->labels != next->labels && !(was->labels && next->labels && json_equal(was->labels, next->labels)))
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "host.labels", "%s", "");
 	say_list(r, "plugin_dirs", was->plugin_dirs, next->plugin_dirs);

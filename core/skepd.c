@@ -19,7 +19,7 @@
 #include "core/log.h"
 #include "core/log_diag.h"
 
-enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA };
+enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA, ACTION_UNPIN };
 
 struct arguments {
 	const char *config; /* NULL: the default one */
@@ -30,7 +30,7 @@ struct arguments {
 	int verbose;
 };
 
-enum { OPT_TRYLOAD = 256, OPT_JSON, OPT_LIST, OPT_OPTIONS, OPT_SCHEMA, OPT_VERSION };
+enum { OPT_TRYLOAD = 256, OPT_JSON, OPT_LIST, OPT_OPTIONS, OPT_SCHEMA, OPT_UNPIN, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "config", required_argument, NULL, 'c' },
@@ -41,6 +41,7 @@ static const struct option long_options[] = {
 	{ "list-plugins", no_argument, NULL, OPT_LIST },
 	{ "options", required_argument, NULL, OPT_OPTIONS },
 	{ "schema", no_argument, NULL, OPT_SCHEMA },
+	{ "unpin", no_argument, NULL, OPT_UNPIN },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -116,6 +117,9 @@ static bool parse_arguments(int argc, char **argv, struct arguments *ret, enum s
 			break;
 		case 'q':
 			ret->verbose--;
+			break;
+		case OPT_UNPIN:
+			ret->action = ACTION_UNPIN;
 			break;
 		case OPT_VERSION:
 			skepd_version();
@@ -207,6 +211,9 @@ int main(int argc, char **argv)
 		break;
 	case ACTION_SCHEMA:
 		result = skepd_schema(config);
+		break;
+	case ACTION_UNPIN:
+		result = skepd_unpin(config);
 		break;
 	case ACTION_COLLECT:
 		/* -t starts nothing; --tryload has to tell what the daemon could. */

@@ -38,6 +38,9 @@ enum skepd_exit skepd_options(const struct config *, const char *plugin);
 /* The JSON Schema of the configuration, with the options of every plugin that loads. */
 enum skepd_exit skepd_schema(const struct config *);
 
+/* Takes out what a skepd has left in the kernel; where, by the configuration. */
+enum skepd_exit skepd_unpin(const struct config *);
+
 /* The whole life of a collector; blocks. verbose: say what was loaded. json: SKEPD_TRYLOAD tells all in one object. */
 enum skepd_exit skepd_collect(const struct config *, enum skepd_mode, bool verbose, bool json);
 

@@ -5,12 +5,14 @@
  */
 #include <bpf/libbpf.h>
 #include <gnu/libc-version.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "core/config_schema.h"
+#include "core/pins.h"
 #include "core/plugin.h"
 #include "core/skepd.h"
 
@@ -31,6 +33,9 @@ const char skepd_help_text[] =
 	      "      --options NAME   list the options of plugin NAME\n"
 	      "      --schema         print the JSON Schema of the configuration, with the options\n"
 	      "                       of every plugin found, for editors\n"
+	      "      --unpin          take out what a skepd that ended has left in the kernel for the\n"
+	      "                       next one (pin_dir, or " PINS_DIR_DEFAULT "); without --config\n"
+	      "                       and without a configuration file, too\n"
 	      "  -v, --verbose        more messages; twice: libbpf's and everything else\n"
 	      "  -q, --quiet          only warnings and errors; twice: only errors\n"
 	      "      --version        print versions, also of the libraries in use\n"
@@ -53,6 +58,24 @@ const char skepd_help_text[] =
 void skepd_help(void)
 {
 	fputs(skepd_help_text, stdout);
+}
+
+enum skepd_exit skepd_unpin(const struct config *config)
+{
+	const char *dir = config->pin_dir ? config->pin_dir : PINS_DIR_DEFAULT;
+	int n = pins_remove(dir);
+
+	if (n >= 0) {
+		printf("%s: %d objects taken out\n", dir, n);
+		return SKEPD_OK;
+	}
+	if (n == -EBUSY)
+		fprintf(stderr, "skepd: %s is in use by a skepd that runs; stop it first\n", dir);
+	else if (n == -ENOTSUP)
+		fprintf(stderr, "skepd: %s is not in a BPF filesystem: nothing of skep's can be there\n", dir);
+	else
+		fprintf(stderr, "skepd: %s: %s\n", dir, strerror(-n));
+	return n == -EACCES || n == -EPERM ? SKEPD_PRIVILEGE : SKEPD_RUNTIME;
 }
 
 void skepd_version(void)

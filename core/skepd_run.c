@@ -273,6 +273,8 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 	struct collector_options options = { .runs_only = false, .carry_file = d->config->carry_file };
 	int err;
 
+	if (d->mode == SKEPD_RUN) /* who only looks takes nothing over, and leaves nothing behind */
+		options.pin_dir = d->config->pin_dir;
 	err = collector_new(&d->loop, d->config, &options, diag, &d->collector);
 	if (!err)
 		err = collector_open(d->collector, diag);

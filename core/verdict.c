@@ -4,7 +4,6 @@
  */
 #include "core/verdict.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -29,20 +28,20 @@ static uint32_t pid_max(void)
 	return n > 0 && n <= PID_LIMIT ? n : PID_LIMIT;
 }
 
-void verdict_open(struct verdict *v, uint8_t all)
+void verdict_open(struct verdict *v, const struct pins *pins, uint8_t all)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	struct pins_map map = { .name = "verdict", .type = BPF_MAP_TYPE_ARRAY, .key_size = sizeof(uint32_t), .max_entries = 1, .flags = BPF_F_MMAPABLE };
+	const char *failed;
+	bool adopted;
 	void *bytes;
 
 	v->bytes = NULL;
 	v->error = 0;
-	v->pids = (pid_max() + 7) / 8 * 8;
-	v->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "skep_verdict", sizeof(uint32_t), v->pids, 1, &opts);
-	if (v->fd < 0) {
-		v->error = -errno;
-		v->fd = -1;
+	v->pids = map.value_size = (pid_max() + 7) / 8 * 8;
+	v->error = pins_maps(pins, "host", &map, 1, &adopted, &failed);
+	v->fd = map.fd;
+	if (v->error)
 		return;
-	}
 	bytes = mmap(NULL, v->pids, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
 	if (bytes == MAP_FAILED) {
 		v->error = -errno;
@@ -51,7 +50,8 @@ void verdict_open(struct verdict *v, uint8_t all)
 		return;
 	}
 	v->bytes = bytes;
-	if (all != 0)
+	/* Whoever lives is judged anew, and whoever ended meanwhile is told of by the ring, or is not. */
+	if (all != 0 || adopted)
 		memset(v->bytes, all, v->pids);
 }
 

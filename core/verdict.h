@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/pins.h"
+
 #define VERDICT_COLLECT 0
 #define VERDICT_EXCLUDED SKEP_VERDICT_NOBODY
 
@@ -20,7 +22,8 @@ struct verdict {
 	int error;      /* why there is no map: -errno */
 };
 
-void verdict_open(struct verdict *, uint8_t all); /* every pid gets `all` */
+/* Every pid gets `all`. The map is the one that a skepd before has left, where there is one. */
+void verdict_open(struct verdict *, const struct pins *, uint8_t all);
 void verdict_close(struct verdict *);
 void verdict_set(struct verdict *, pid_t, uint8_t);
 /* Its group, 0 for none, where it is collected; the rest of the byte stays. */

@@ -11,14 +11,19 @@
  * Times that the kernel skipped it since it was loaded, because it was running on that CPU already:
  * to be told as loss.  0 for a program that is not loaded, and before 5.12, where the kernel does not say.
  */
-static inline uint64_t skep_program_misses(const struct bpf_program *prog)
+static inline uint64_t skep_fd_misses(int fd)
 {
 	struct bpf_prog_info info = { 0 };
 	uint32_t size = sizeof(info);
 
-	if (bpf_program__fd(prog) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &size))
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
 		return 0;
 	return info.recursion_misses;
+}
+
+static inline uint64_t skep_program_misses(const struct bpf_program *prog)
+{
+	return skep_fd_misses(bpf_program__fd(prog));
 }
 
 #endif

@@ -24,6 +24,7 @@
  *   1.2  rules in the kernel; excluded is a range of the verdict map's byte (skep/rules.h): BPF code
  *        that asks excluded() of skep/bpf/verdict.bpf.h has it by being built again; in record.h
  *        the role PROC_EXCLUDED
+ *   1.3  a folder for what stays in the kernel while skepd is restarted (skep/pins.h)
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -36,7 +37,7 @@ extern "C" {
 #endif
 
 #define SKEP_ABI_MAJOR 1
-#define SKEP_ABI_MINOR 2
+#define SKEP_ABI_MINOR 3
 #define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
 #define SKEP_NOTE_TYPE 1u
 #define SKEP_NOTE_OWNER "skep"
@@ -250,6 +251,19 @@ struct skep_host {
 	 */
 	int rules_fd, rules_programs_fd, rules_values_fd;
 	int reserved_2;
+
+	/* ---- since 1.3: check with SKEP_HAS(host, member) ---- */
+
+	/*
+	 * A folder in a BPF filesystem for what stays in the kernel while skepd is restarted (skep/pins.h does it);
+	 * NULL: nothing does.  pin_adopts: 1 for an instance that starts with skepd, 0 for one that a reload starts: what is there may
+	 * be in use by the one that it replaces.
+	 */
+	const char *pin_dir;
+	/* In stop(): skepd ends, and the next one will adopt; what is pinned stays attached. Else it is taken down. */
+	bool (*stays)(struct skep_instance *);
+	uint32_t pin_adopts;
+	uint32_t reserved_3;
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */

@@ -52,9 +52,8 @@ void proc_births_clean(struct skep_instance *inst, struct proc_state *st)
 		st->births_at = 0;
 }
 
-void proc_births_end(struct skep_instance *inst, struct proc_state *st)
+void proc_births_take(struct skep_instance *inst, struct proc_state *st, int fd)
 {
-	int fd = bpf_map__fd(st->bpf->maps.births);
 	struct proc_birth birth;
 	uint32_t key;
 

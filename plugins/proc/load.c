@@ -124,15 +124,11 @@ out:
 	return err;
 }
 
-int proc_load(struct skep_instance *inst, struct proc_state *st)
+/* Opens, prepares, loads or adopts. -ESTALE: what was to be adopted is not there any more; once more. */
+static int place(struct skep_instance *inst, struct proc_state *st)
 {
-	int cpus = libbpf_num_possible_cpus();
 	int err;
 
-	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
-	st->n_cpus = (unsigned)cpus;
-	st->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	st->bpf = proc_bpf__open();
 	if (!st->bpf) {
 		err = -errno;
@@ -140,12 +136,43 @@ int proc_load(struct skep_instance *inst, struct proc_state *st)
 	}
 	err = prepare(inst, st);
 	if (err)
-		goto out;
-	err = proc_bpf__load(st->bpf);
-	if (err) {
-		err = refuse(inst, st, err, "loading the BPF programs");
-		goto out;
+		return err;
+	err = skep_pins_load(&st->pins, st->host, "proc", st->bpf->skeleton);
+	if (err && err != -ESTALE)
+		return refuse(inst, st, err, "loading the BPF programs");
+	if (!err && proc_kept_asleep(st)) {
+		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for ten minutes: begins anew");
+		skep_pins_remove(st->pins.folder);
+		err = -ESTALE;
 	}
+	return err;
+}
+
+static void programs(struct proc_state *st)
+{
+	const char *const names[4] = { "on_fork", "on_exec", "on_exit", "on_free" };
+	const struct bpf_program *const progs[4] = { st->bpf->progs.on_fork, st->bpf->progs.on_exec, st->bpf->progs.on_exit,
+						     st->bpf->progs.on_free };
+
+	for (unsigned i = 0; i < 4; i++)
+		st->prog_fds[i] = st->pins.adopted ? skep_pins_program(&st->pins, NULL, names[i]) : dup(bpf_program__fd(progs[i]));
+}
+
+int proc_load(struct skep_instance *inst, struct proc_state *st)
+{
+	int cpus = libbpf_num_possible_cpus(), err, unpinned;
+
+	if (cpus < 0)
+		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+	st->n_cpus = (unsigned)cpus;
+	st->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+	err = place(inst, st);
+	if (err == -ESTALE) {
+		proc_bpf__destroy(st->bpf);
+		err = place(inst, st);
+	}
+	if (err)
+		goto out;
 	st->counters_size = st->n_cpus * sizeof(struct proc_counters);
 	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
 	if (st->counters == MAP_FAILED) {
@@ -161,29 +188,36 @@ int proc_load(struct skep_instance *inst, struct proc_state *st)
 		err = st->host->fail(inst, err, "cannot map the rules: %s", strerror(-err));
 		goto out;
 	}
-	memset(&st->seen, 0, sizeof(st->seen));
-	memset(st->seen_misses, 0, sizeof(st->seen_misses));
 	st->others = &st->bpf->bss->others;
-	err = proc_bpf__attach(st->bpf);
+	err = skep_pins_attach(&st->pins, st->bpf->skeleton, &unpinned);
 	if (err) {
 		err = refuse(inst, st, err, "attaching the BPF programs");
 		goto out;
 	}
+	if (unpinned)
+		st->host->log(inst, SKEP_LOG_WARNING, "cannot be pinned in %s: %s; what happens while skepd is restarted will not be collected",
+			      st->host->pin_dir, strerror(-unpinned));
+	programs(st);
 	return 0;
 out:
 	proc_unload(st);
 	return err;
 }
 
-void proc_detach(struct proc_state *st)
+bool proc_detach(struct skep_instance *inst, struct proc_state *st)
 {
-	proc_bpf__detach(st->bpf);
+	return skep_pins_leave(&st->pins, st->host, inst, st->bpf->skeleton);
 }
 
 void proc_unload(struct proc_state *st)
 {
 	ring_buffer__free(st->ring);
 	st->ring = NULL;
+	for (unsigned i = 0; i < 4; i++) {
+		if (st->prog_fds[i] > 0)
+			close(st->prog_fds[i]);
+		st->prog_fds[i] = -1;
+	}
 	if (st->counters)
 		munmap((void *)st->counters, st->counters_size);
 	st->counters = NULL;

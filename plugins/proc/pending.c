@@ -117,9 +117,8 @@ void proc_pending_free(struct proc_state *st)
 	st->pending_end = &st->pending;
 }
 
-void proc_unsent_drain(struct skep_instance *inst, struct proc_state *st)
+void proc_unsent_take(struct skep_instance *inst, struct proc_state *st, int fd)
 {
-	int fd = bpf_map__fd(st->bpf->maps.unsent);
 	struct proc_unsent_key key;
 	struct proc_final final;
 

@@ -41,7 +41,22 @@ struct {
 	__type(value, struct proc_counters);
 } counters SEC(".maps");
 
+/* Says PROC_LAYOUT to a skepd of another make, by how many entries it has. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PROC_LAYOUT);
+	__type(key, __u32);
+	__type(value, __u32);
+} layout SEC(".maps");
+
 struct proc_others others; /* user space reads it by its mapping */
+struct proc_kept kept;     /* and writes this */
+
+/* Nobody has come by for a long time. */
+static __always_inline int unattended(void)
+{
+	return kept.until_ns && bpf_ktime_get_boot_ns() > kept.until_ns;
+}
 
 /*
  * Where an exec record is put together.  One a CPU by index and not a PERCPU_ARRAY: a
@@ -297,7 +312,7 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	__u32 pid = child->pid;
 	__u8 *v;
 
-	if (pid != child->tgid || child->flags & PF_KTHREAD)
+	if (pid != child->tgid || child->flags & PF_KTHREAD || unattended())
 		return 0;
 	v = verdicts();
 	if (v) {
@@ -521,7 +536,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	__u64 cgroup_id;
 	long n;
 
-	if (stays_excluded(byte))
+	if (stays_excluded(byte) || unattended())
 		return 0;
 	b = bpf_map_lookup_elem(&buffers, &buffer);
 	if (!b) {
@@ -692,7 +707,7 @@ static __always_inline int exited(__u64 *ctx)
 	} else if (sig->live.counter) {
 		return 0;
 	}
-	if (excluded(p->tgid))
+	if (excluded(p->tgid) || unattended())
 		return 0;
 	if (births_kept) {
 		birth_over(p->tgid);
@@ -811,6 +826,8 @@ int BPF_PROG(on_free, struct task_struct *p)
 		excluded_gone(p, byte);
 		return 0;
 	}
+	if (unattended())
+		return 0;
 	if (p->pid != pid) {
 		thread_free(p, pid);
 		return 0;

@@ -35,7 +35,7 @@ uint64_t proc_now(void)
 
 /* ---- losses ---------------------------------------------------------------- */
 
-static const unsigned stream_of[PROC_TYPES] = {
+const unsigned proc_stream_of[PROC_TYPES] = {
 	[PROC_FORK] = STREAM_FORK,
 	[PROC_EXEC] = STREAM_EXEC,
 	[PROC_EXIT] = STREAM_EXIT,
@@ -69,7 +69,7 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 			continue;
 		st->resync = true;
 		if (t != PROC_FINAL)
-			st->host->lost(inst, stream_of[t], SKEP_LOSS_KERNEL, dropped);
+			st->host->lost(inst, proc_stream_of[t], SKEP_LOSS_KERNEL, dropped);
 	}
 	if (now.unsent_full != st->seen.unsent_full)
 		st->host->lost(inst, STREAM_FINAL, SKEP_LOSS_KERNEL, now.unsent_full - st->seen.unsent_full);
@@ -78,27 +78,19 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 	st->host->counter_add(st->c_threads_lost, now.threads_full - st->seen.threads_full);
 	st->host->counter_add(st->c_argv_faults, now.argv_faults - st->seen.argv_faults);
 	if (now.delayed != st->seen.delayed)
-		proc_unsent_drain(inst, st);
+		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent));
 	st->seen = now;
 }
 
 /* A program that is skipped because it is already running on that CPU says so since 5.12. */
 static void check_misses(struct skep_instance *inst, struct proc_state *st)
 {
-	const struct {
-		struct bpf_program *prog;
-		enum proc_type type;
-	} progs[] = {
-		{ st->bpf->progs.on_fork, PROC_FORK },
-		{ st->bpf->progs.on_exec, PROC_EXEC },
-		{ st->bpf->progs.on_exit, PROC_EXIT },
-		{ st->bpf->progs.on_free, PROC_FINAL },
-	};
+	static const enum proc_type types[4] = { PROC_FORK, PROC_EXEC, PROC_EXIT, PROC_FINAL }; /* as prog_fds */
 	struct proc_counters now;
 
 	sum_counters(st, &now);
-	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
-		uint64_t misses = skep_program_misses(progs[i].prog), recovered = now.recovered[progs[i].type], new;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		uint64_t misses = skep_fd_misses(st->prog_fds[i]), recovered = now.recovered[types[i]], new;
 
 		/* what the second program has seen all the same; it may be counted a moment before */
 		misses = misses > recovered ? misses - recovered : 0;
@@ -108,7 +100,7 @@ static void check_misses(struct skep_instance *inst, struct proc_state *st)
 		st->seen_misses[i] = misses;
 		st->resync = true;
 		st->host->counter_add(st->c_misses, new);
-		st->host->lost(inst, stream_of[progs[i].type], SKEP_LOSS_KERNEL, new);
+		st->host->lost(inst, proc_stream_of[types[i]], SKEP_LOSS_KERNEL, new);
 	}
 }
 
@@ -137,6 +129,7 @@ bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budg
 		return false;
 	check_losses(inst, st);
 	proc_pending_run(inst, st, THREADS_AGE_NS);
+	proc_kept_touch(st);
 	st->host->drained(inst, st->pending ? st->pending->final.h.time_ns - 1 : now);
 	return true;
 }
@@ -269,6 +262,8 @@ static int proc_start(struct skep_instance *inst, void *state)
 	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st, &st->drain_timer);
 	if (err)
 		goto out;
+	proc_kept_begin(inst, st);
+	proc_kept_others(inst, st);
 	proc_signals(inst, st);
 	opens_start(inst, st);
 	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
@@ -283,13 +278,16 @@ static void proc_stop(struct skep_instance *inst, void *state)
 {
 	struct proc_state *st = state;
 
+	bool stays;
+
 	opens_close(st);
 	if (!st->bpf)
 		return;
 	proc_sweep_end(inst, st, false);
-	proc_detach(st);
+	stays = proc_detach(inst, st);
 	proc_drain(inst, st, 0);
-	proc_births_end(inst, st);
+	if (!stays)
+		proc_births_take(inst, st, bpf_map__fd(st->bpf->maps.births));
 	proc_pending_run(inst, st, 0);
 	unwatch(st);
 	proc_unload(st);

@@ -3,13 +3,16 @@
  * plugins/proc/proc.h - what the kernel side and the user side of the probe share:
  * records in the ring, records of the iterator, counters.
  *
- * Every record is 8-byte aligned and begins with struct proc_head.  The two sides
- * are built together, so there is no version: a stale pair cannot exist.
+ * Every record is 8-byte aligned and begins with struct proc_head.  The two sides are built
+ * together; but a kernel side may have been left behind by another skepd (kept.c), so whoever
+ * changes anything here that is in the ring or in a map counts PROC_LAYOUT up.  A record's type stays where it is.
  */
 #ifndef SKEP_PROC_H
 #define SKEP_PROC_H
 
 #include <linux/types.h>
+
+#define PROC_LAYOUT 1u
 
 /*
  * Bounds of what one exec may carry.  argv is whole up to PROC_ARGV_MAX bytes in
@@ -189,6 +192,12 @@ struct proc_unsent_key {
 	__u32 reserved;
 };
 
+/*
+ * While nobody is there to read, the kernel side goes on for so long, since user space last came by: long enough for
+ * any restart or upgrade, and when skepd is simply gone its hooks cost nothing more than a look at the clock.
+ */
+#define PROC_KEPT_NS (600ull * 1000000000)
+
 /* One element a CPU, read through mmap. */
 struct proc_counters {
 	__u64 sent[PROC_TYPES];
@@ -212,6 +221,13 @@ struct proc_birth {
 struct proc_told {
 	__u32 pid; /* a fork that was held back, and told by another than itself */
 	__u32 n;
+};
+
+/* User space's own, which the next skepd finds. The kernel side reads `until_ns` only. */
+struct proc_kept {
+	__u64 until_ns; /* no record after that; 0: for as long as skepd runs */
+	struct proc_counters reported; /* what of the counters has been told as lost */
+	__u64 reported_misses[4];
 };
 
 /*

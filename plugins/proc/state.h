@@ -5,7 +5,10 @@
 #ifndef SKEP_PROC_STATE_H
 #define SKEP_PROC_STATE_H
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <skep/path.h>
+#include <skep/pins.h>
 #include <skep/plugin.h>
 #include <skep/rules.h>
 
@@ -16,6 +19,7 @@
 enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER, STREAM_OPENS,
 	STREAM_EXCLUDED, N_STREAMS };
 extern const struct skep_stream *const proc_streams[N_STREAMS];
+extern const unsigned proc_stream_of[PROC_TYPES];
 
 #define PAGE_BYTES(pages_) ((uint64_t)(pages_)*st->page_size)
 
@@ -54,6 +58,8 @@ struct proc_state {
 	const struct skep_host *host;
 	struct skep_instance *inst; /* for the ring's callback */
 	struct proc_bpf *bpf;
+	struct skep_pins pins;
+	int prog_fds[4]; /* of the hooks, to ask for their misses; -1: not loaded */
 	struct ring_buffer *ring;
 	struct skep_watch *ring_watch;
 	struct skep_timer *drain_timer;
@@ -101,11 +107,20 @@ int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct
 /* Emits those that are at least min_age_ns old. */
 void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
 void proc_pending_free(struct proc_state *st);
-void proc_unsent_drain(struct skep_instance *, struct proc_state *st);
+void proc_unsent_take(struct skep_instance *, struct proc_state *st, int fd);
 /* Takes out some of those that are gone, the next ones each time. */
 void proc_births_clean(struct skep_instance *, struct proc_state *st);
-/* Tells of all that the kernel side holds back; it is detached. */
-void proc_births_end(struct skep_instance *, struct proc_state *st);
+/* Tells of all forks that are held back in that map; the kernel side is detached. */
+void proc_births_take(struct skep_instance *, struct proc_state *st, int fd);
+
+/* kept.c: across a restart of skepd */
+void proc_kept_begin(struct skep_instance *, struct proc_state *st);
+/* Somebody is there; and what has been reported up to now. */
+void proc_kept_touch(struct proc_state *st);
+/* It was adopted, but nobody had come by for so long that it had stopped recording. */
+bool proc_kept_asleep(const struct proc_state *st);
+/* What others have left is read and taken out; ours is attached already. */
+void proc_kept_others(struct skep_instance *, struct proc_state *st);
 /* Entries of `threads` that nobody will ask for: threads that were let go after their process's final was closed. */
 void proc_threads_clean(struct proc_state *st);
 
@@ -128,7 +143,8 @@ void proc_details(struct skep_instance *, struct proc_state *st, uint32_t pid, u
 /* load.c */
 struct bpf_program;
 int proc_load(struct skep_instance *, struct proc_state *st); /* 0 or what host->fail returned; nothing is left behind then */
-void proc_detach(struct proc_state *st);                      /* hooks off, maps stay */
+/* Hooks off, maps stay. true: everything stays, attached, for the next skepd. */
+bool proc_detach(struct skep_instance *, struct proc_state *st);
 void proc_unload(struct proc_state *st);
 
 /* proc.c */

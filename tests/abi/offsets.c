@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/abi/offsets.c - the layout of everything that crosses the plugin ABI, frozen for
- * ABI 1.2.  Compiling it is the test.  A plugin built long ago has these numbers in
+ * ABI 1.3.  Compiling it is the test.  A plugin built long ago has these numbers in
  * its code: a line here may never change within major 1, and a later minor only adds
  * lines for members at the end, and raises sizes.  Enumerators are numbers on the
  * wire as well.
@@ -236,7 +236,11 @@ AT(skep_host, detail_over, 224);
 AT(skep_host, rules_fd, 232);
 AT(skep_host, rules_programs_fd, 236);
 AT(skep_host, rules_values_fd, 240);
-SIZE(skep_host, 248);
+AT(skep_host, pin_dir, 248);
+AT(skep_host, stays, 256);
+AT(skep_host, pin_adopts, 264);
+AT(skep_host, reserved_3, 268);
+SIZE(skep_host, 272);
 
 AT(skep_detail, name, 0);
 AT(skep_detail, help, 8);
@@ -362,7 +366,7 @@ IS(SKEP_BATCH_RETRY, 2);
 IS(SKEP_BATCH_REJECT, 3);
 
 IS(SKEP_ABI_MAJOR, 1);
-IS(SKEP_ABI_MINOR, 2);
+IS(SKEP_ABI_MINOR, 3);
 IS(SKEP_NOTE_MAGIC, 0x70656b73u);
 IS(SKEP_NOTE_TYPE, 1u);
 IS(SKEP_OPT_RELOADABLE, 1u);

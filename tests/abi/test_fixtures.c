@@ -174,6 +174,12 @@ static void test_1_2(void **state)
 	probe("abi12", 2);
 }
 
+static void test_1_3(void **state)
+{
+	HERE();
+	probe("abi13", 3);
+}
+
 /* Records of today's tables: by their strides. */
 static void test_sink(void **state)
 {
@@ -213,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_1_0),
 		cmocka_unit_test(test_1_1),
 		cmocka_unit_test(test_1_2),
+		cmocka_unit_test(test_1_3),
 		cmocka_unit_test(test_sink),
 	};
 

@@ -754,7 +754,7 @@ int main(int argc, char **argv)
 		puts("skip: needs root (BPF)");
 		return 77;
 	}
-	verdict_open(&verdict, VERDICT_COLLECT);
+	verdict_open(&verdict, &(struct pins){ .fd = -1 }, VERDICT_COLLECT);
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	m.quiet = true;

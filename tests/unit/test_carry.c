@@ -21,7 +21,7 @@
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
-#define HEAD "{\"skep_carry\":1,\"boot_id\":\"boot\"}\n"
+#define HEAD "{\"skep_carry\":2,\"boot_id\":\"boot\"}\n"
 #define ZEROES "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"
 #define PROCESS(pid_, rest_)                                                                                              \
 	"{\"pid\":" pid_ ",\"start\":5,\"image\":2,\"image_start\":7,\"flags\":0,\"approx\":0,\"threads_peak\":1,"         \
@@ -62,8 +62,8 @@ static void other_files(void **state)
 	assert_int_equal(read_text("\n"), -1);
 	assert_int_equal(read_text("hello\n"), -1);
 	assert_int_equal(read_text("[]\n"), -1);
-	assert_int_equal(read_text("{\"skep_carry\":2,\"boot_id\":\"boot\"}\n" PROCESS("10", "")), -1);
-	assert_int_equal(read_text("{\"skep_carry\":1,\"boot_id\":\"another\"}\n" PROCESS("10", "")), -1);
+	assert_int_equal(read_text("{\"skep_carry\":1,\"boot_id\":\"boot\"}\n" PROCESS("10", "")), -1);
+	assert_int_equal(read_text("{\"skep_carry\":2,\"boot_id\":\"another\"}\n" PROCESS("10", "")), -1);
 	assert_int_equal(f.track->runs.n, 0);
 }
 
@@ -120,6 +120,54 @@ static void a_run_that_ended_meanwhile(void **state)
 	assert_string_equal(f.runs[0].id, "r1");
 }
 
+/* Who they are goes along, whatever bytes that is; and one that nobody finds any more has its record. */
+static void who_they_are(void **state)
+{
+	char path[] = "/tmp/skep-test-carry.XXXXXX";
+	struct skep_process_exec rec = {
+		.parent = { .pid = 9, .start_ns = 4 }, .comm = str("na me"), .exe = str("/o\"dd/\x01\xff %41/tool"), .cwd = str("/h\\e"),
+		.cgroup_id = 77, .cgroup = str("/a b"), .uid = 1000, .gid = 100, .session = 8, .counters = { .cpu_ns = 5 },
+	};
+	const struct seen_process *seen;
+	int fd = mkstemp(path);
+	struct fixture next;
+	struct proc *p;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	rec.argv = (struct skep_str){ .ptr = "to\0\n\xc3%2", .len = 7, .total = 900 };
+	tell_fork(&f, T0 + 1, 30, T0, 9, 4);
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, 30, T0, &rec);
+	assert_int_equal(carry_save(f.track, path, "boot"), 0);
+
+	fixture_open(&next, false, T0 + SECOND);
+	assert_int_equal(carry_load(next.track, path, "boot", &next.track->carry), 0);
+	carry_restore(next.track);
+	assert_int_equal(carry_left(next.track->carry), 0);
+	p = proctab_find(next.track->table, &(struct skep_upid){ .pid = 30, .start_ns = T0 });
+	assert_non_null(p);
+	assert_string_equal(p->program->exe->text, rec.exe.ptr);
+	assert_int_equal(p->program->argv_len, 7);
+	assert_int_equal(p->program->argv_total, 900);
+	assert_memory_equal(p->program->argv, "to\0\n\xc3%2", 7);
+	assert_string_equal(p->comm->text, "na me");
+	assert_string_equal(p->cwd->text, "/h\\e");
+	assert_string_equal(p->cgroup->text, "/a b");
+	assert_int_equal(p->parent.pid, 9);
+	assert_int_equal(p->uid, 1000);
+	assert_int_equal(p->gid, 100);
+	assert_int_equal(p->session, 8);
+	track_sweep_begin(next.track, T0 + SECOND, T0 + SECOND);
+	track_sweep_end(next.track, true, T0 + SECOND);
+	track_carry_settle(next.track, T0 + SECOND);
+	track_tick(next.track, T0 + 60 * SECOND);
+	seen = fixture_image(&next, 30, 1);
+	assert_string_equal(seen->state, "lost");
+	assert_string_equal(seen->exe, rec.exe.ptr);
+	fixture_close(&next);
+}
+
 static void folders_that_are_not_there(void **state)
 {
 	struct carry *c = (void *)1;
@@ -142,6 +190,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bad_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(runs_go_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_ended_meanwhile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_they_are, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(folders_that_are_not_there, set_up, tear_down),
 	};
 

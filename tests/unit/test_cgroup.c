@@ -155,10 +155,11 @@ static void clocks(void **state)
 
 static void verdicts(void **state)
 {
+	const struct pins none = { .fd = -1 };
 	struct verdict v;
 
 	(void)state;
-	verdict_open(&v, VERDICT_EXCLUDED);
+	verdict_open(&v, &none, VERDICT_EXCLUDED);
 	assert_true(v.pids >= 300 && v.pids % 8 == 0);
 	if (v.fd < 0) {
 		/* without privilege: everything is a no-op, and says why */

@@ -155,12 +155,12 @@ static void test_unknown_keys(void **state)
 	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
 	assert_refused("{\n\t\"spool\": { } }",
 		       "f:2:2: error: unknown key \"spool\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
-		       "redact, containers, filters, carry_file, keep_capabilities, control\n");
+		       "redact, containers, filters, carry_file, pin_dir, keep_capabilities, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused("{ \"\\u001b[31m\": 1 }",
 		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
-		       "tools, redact, containers, filters, carry_file, keep_capabilities, control\n");
+		       "tools, redact, containers, filters, carry_file, pin_dir, keep_capabilities, control\n");
 }
 
 static void test_filters(void **state)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/carry_text.c - who a process is, written and read.
+ */
+#include "core/carry_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/track_priv.h"
+
+static const char digits[] = "0123456789abcdef";
+
+static bool is_plain(unsigned char c)
+{
+	return c > 0x20 && c < 0x7f && c != '%' && c != '"' && c != '\\';
+}
+
+/* key: the bytes; key_total: how many there were, where that is more. */
+static int put(json_t *line, const char *key, const struct skep_str *bytes)
+{
+	char *text, *to, total[64];
+	int err;
+
+	if (bytes->len == 0 && bytes->total == 0)
+		return 0;
+	to = text = malloc(3 * (size_t)bytes->len + 1);
+	if (!text)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < bytes->len; i++) {
+		unsigned char c = (unsigned char)bytes->ptr[i];
+
+		if (is_plain(c)) {
+			*to++ = (char)c;
+			continue;
+		}
+		*to++ = '%';
+		*to++ = digits[c >> 4];
+		*to++ = digits[c & 15];
+	}
+	err = json_object_set_new(line, key, json_stringn_nocheck(text, (size_t)(to - text)));
+	free(text);
+	if (!err && bytes->total > bytes->len) {
+		snprintf(total, sizeof(total), "%s_total", key);
+		err = json_object_set_new(line, total, json_integer(bytes->total));
+	}
+	return err ? -ENOMEM : 0;
+}
+
+static int value_of(char c)
+{
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* In buffer, which is the longest text that it will be asked for; nothing: empty. */
+static struct skep_str get(json_t *line, const char *key, char *buffer)
+{
+	const json_t *value = json_object_get(line, key), *more;
+	const char *text = json_string_value(value);
+	size_t n = text ? json_string_length(value) : 0, len = 0;
+	char total[64];
+
+	for (size_t i = 0; i < n; i++) {
+		int high, low;
+
+		if (text[i] != '%') {
+			buffer[len++] = text[i];
+			continue;
+		}
+		high = i + 2 < n ? value_of(text[i + 1]) : -1;
+		low = high >= 0 ? value_of(text[i + 2]) : -1;
+		if (low < 0)
+			break; /* what was read up to here is right */
+		buffer[len++] = (char)(high << 4 | low);
+		i += 2;
+	}
+	snprintf(total, sizeof(total), "%s_total", key);
+	more = json_object_get(line, total);
+	return (struct skep_str){ .ptr = buffer, .len = (uint32_t)len,
+				  .total = json_is_integer(more) && json_integer_value(more) > (json_int_t)len &&
+							   json_integer_value(more) < UINT32_MAX ?
+						   (uint32_t)json_integer_value(more) : (uint32_t)len };
+}
+
+int carry_who_write(json_t *line, const struct proc *p)
+{
+	const struct program *program = p->program;
+	const struct skep_str comm = intern_str(p->comm), cwd = intern_str(p->cwd), cgroup = intern_str(p->cgroup), labels = intern_str(p->labels);
+	const struct skep_str argv = { .ptr = program ? program->argv : NULL, .len = program ? program->argv_len : 0,
+				       .total = program ? program->argv_total : 0 };
+	const struct skep_str exe = intern_str(program ? program->exe : NULL), filename = intern_str(program ? program->filename : NULL);
+	const struct {
+		const char *key;
+		const struct skep_str *text;
+	} texts[] = { { "exe", &exe }, { "filename", &filename }, { "argv", &argv }, { "comm", &comm },
+		      { "cwd", &cwd }, { "cgroup", &cgroup }, { "labels", &labels } };
+	const struct {
+		const char *key;
+		uint64_t value;
+	} numbers[] = { { "ppid", p->parent.pid }, { "pstart", p->parent.start_ns }, { "cgroup_id", p->cgroup_id }, { "uid", p->uid },
+			{ "gid", p->gid }, { "session", p->session } };
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !err; i++)
+		err = put(line, texts[i].key, texts[i].text);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !err; i++)
+		err = json_object_set_new(line, numbers[i].key, json_integer((json_int_t)numbers[i].value)) ? -ENOMEM : 0;
+	return err;
+}
+
+static uint64_t number(json_t *line, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(line, key));
+}
+
+bool carry_who_read(struct track *t, struct proc *p, json_t *line)
+{
+	static const char *const keys[] = { "exe", "filename", "argv", "comm", "cwd", "cgroup", "labels" };
+	struct skep_str texts[7];
+	size_t room = 0, used = 0;
+	char *buffer;
+
+	if (!json_is_integer(json_object_get(line, "ppid")) || !json_is_string(json_object_get(line, "comm")))
+		return false;
+	for (size_t i = 0; i < 7; i++)
+		room += json_string_length(json_object_get(line, keys[i]));
+	buffer = malloc(room + 1);
+	if (!buffer) {
+		t->stats.no_memory++;
+		return false;
+	}
+	for (size_t i = 0; i < 7; i++) {
+		texts[i] = get(line, keys[i], buffer + used);
+		used += texts[i].len;
+	}
+	p->parent = (struct skep_upid){ .pid = (uint32_t)number(line, "ppid"), .start_ns = number(line, "pstart") };
+	p->uid = (uint32_t)number(line, "uid");
+	p->gid = (uint32_t)number(line, "gid");
+	p->session = (uint32_t)number(line, "session");
+	p->cgroup_id = number(line, "cgroup_id");
+	track_program(t, p, &texts[0], &texts[1], &texts[2], &texts[3]);
+	track_text(t, &p->comm, &texts[3]);
+	track_text(t, &p->cwd, &texts[4]);
+	if (texts[5].len > 0 && p->cgroup_id) {
+		cgroups_known(t->env.cgroups, p->cgroup_id, &texts[5]);
+		track_text(t, &p->cgroup, &texts[5]);
+	}
+	p->labels = texts[6].len ? intern_get(t->intern, &texts[6]) : NULL;
+	free(buffer);
+	return p->program;
+}

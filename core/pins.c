@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/pins.c - the folder of pins.
+ */
+#include "core/pins.h"
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define BPF_FS_MAGIC_NUMBER 0xcafe4a11 /* linux/magic.h, since 4.4 */
+#define PATH_ROOM 512
+
+static int folder_open(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), err;
+	struct statfs fs;
+
+	if (fd < 0)
+		return -errno;
+	if (fstatfs(fd, &fs))
+		err = -errno;
+	else if ((uint32_t)fs.f_type != BPF_FS_MAGIC_NUMBER)
+		err = -ENOTSUP;
+	else if (flock(fd, LOCK_EX | LOCK_NB))
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	else
+		return fd;
+	close(fd);
+	return err;
+}
+
+int pins_open(struct pins *p, const char *dir, char *why, size_t size)
+{
+	int err;
+
+	*p = (struct pins){ .fd = -1 };
+	if (!dir)
+		return 0;
+	if (mkdir(dir, 0700) && errno != EEXIST) {
+		err = -errno;
+		snprintf(why, size, "cannot make %s: %s; mount -t bpf bpf /sys/fs/bpf gives a place for it", dir, strerror(-err));
+		return err;
+	}
+	p->fd = folder_open(dir);
+	if (p->fd < 0) {
+		err = p->fd;
+		snprintf(why, size, err == -EBUSY   ? "%s is in use by another skepd" :
+				    err == -ENOTSUP ? "%s is not in a BPF filesystem; mount -t bpf bpf /sys/fs/bpf gives one" :
+						      "cannot open %s", dir);
+		if (err != -EBUSY && err != -ENOTSUP)
+			snprintf(why, size, "cannot open %s: %s", dir, strerror(-err));
+		return err;
+	}
+	p->dir = strdup(dir);
+	if (!p->dir) {
+		pins_close(p);
+		snprintf(why, size, "no memory");
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void pins_close(struct pins *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	free(p->dir);
+	*p = (struct pins){ .fd = -1 };
+}
+
+/* ---- the host's maps ------------------------------------------------------------------ */
+
+static void close_all(struct pins_map *maps, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (maps[i].fd >= 0)
+			close(maps[i].fd);
+		maps[i].fd = -1;
+	}
+}
+
+static bool path_of(char path[PATH_ROOM], const struct pins *p, const char *group, const char *name)
+{
+	int n = snprintf(path, PATH_ROOM, "%s/%s_%s", p->dir, group, name);
+
+	return n > 0 && n < PATH_ROOM;
+}
+
+/* Is it what we would make?  Another skepd may have had other sizes. */
+static bool is_such(int fd, const struct pins_map *map)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.type == map->type && info.key_size == map->key_size &&
+	       info.value_size == map->value_size && info.max_entries == map->max_entries && info.map_flags == map->flags;
+}
+
+static bool adopt(const struct pins *p, const char *group, struct pins_map *maps, size_t n)
+{
+	char path[PATH_ROOM];
+
+	for (size_t i = 0; i < n; i++) {
+		if (path_of(path, p, group, maps[i].name))
+			maps[i].fd = bpf_obj_get(path);
+		if (maps[i].fd >= 0 && is_such(maps[i].fd, &maps[i]))
+			continue;
+		close_all(maps, n);
+		return false;
+	}
+	return true;
+}
+
+int pins_maps(const struct pins *p, const char *group, struct pins_map *maps, size_t n, bool *ret_adopted, const char **ret_failed)
+{
+	char path[PATH_ROOM];
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		maps[i].fd = -1;
+	*ret_adopted = p->dir && adopt(p, group, maps, n);
+	if (*ret_adopted)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = maps[i].flags);
+		char name[BPF_OBJ_NAME_LEN];
+
+		snprintf(name, sizeof(name), "skep_%s", maps[i].name);
+		maps[i].fd = bpf_map_create(maps[i].type, name, maps[i].key_size, maps[i].value_size, maps[i].max_entries, &opts);
+		if (maps[i].fd < 0) {
+			err = -errno;
+			*ret_failed = maps[i].name;
+			close_all(maps, n);
+			return err;
+		}
+	}
+	/* Not pinned is no failure: the next skepd makes its own, and then adopts no program either. */
+	for (size_t i = 0; p->dir && i < n; i++) {
+		if (!path_of(path, p, group, maps[i].name))
+			continue;
+		unlink(path);
+		bpf_obj_pin(maps[i].fd, path);
+	}
+	return 0;
+}
+
+int pins_instance(const struct pins *p, const char *instance, char **ret)
+{
+	*ret = NULL;
+	if (!p->dir)
+		return 0;
+	if (asprintf(ret, "%s/%s", p->dir, instance) < 0) {
+		*ret = NULL;
+		return -ENOMEM;
+	}
+	/* bpffs takes no dots in names (kernel/bpf/inode.c, bpf_lookup), and a name is no path */
+	for (char *c = *ret + strlen(p->dir) + 1; *c; c++)
+		if (*c == '.' || *c == '/')
+			*c = '_';
+	return 0;
+}
+
+/* ---- emptied -------------------------------------------------------------------------- */
+
+/* Three levels: objects, instances' folders, and in these one for each make of a plugin. */
+static int empty(int at, const char *name, unsigned depth)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), n = 0, err = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while ((e = readdir(dir))) {
+		int inside;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (unlinkat(fd, e->d_name, 0) == 0) {
+			n++;
+			continue;
+		}
+		inside = depth > 0 ? empty(fd, e->d_name, depth - 1) : -ENOTEMPTY;
+		if (inside < 0)
+			err = inside;
+		else
+			n += inside;
+	}
+	closedir(dir);
+	if (!err && unlinkat(at, name, AT_REMOVEDIR))
+		err = -errno;
+	return err ? err : n;
+}
+
+static bool emptied(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	struct dirent *e;
+	bool is = dir;
+
+	if (!dir && again >= 0)
+		close(again);
+	while (dir && is && (e = readdir(dir)))
+		is = e->d_name[0] == '.';
+	if (dir)
+		closedir(dir);
+	return is;
+}
+
+int pins_remove(const char *dir)
+{
+	int fd = folder_open(dir), n;
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd;
+	n = empty(AT_FDCWD, dir, 2);
+	if (n == -EACCES || n == -EPERM)
+		n = emptied(fd) ? 0 : n; /* the folder itself is somebody else's to remove (tmpfiles.d) */
+	close(fd);
+	return n;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/pins.h - a BPF object that stays in the kernel while skepd is restarted: its maps, programs
+ * and links pinned in a BPF filesystem, and adopted by the next skepd.  Include <bpf/bpf.h> and
+ * <bpf/libbpf.h> before it.  Loop thread; every function returns 0 or a negative errno.
+ *
+ *	prepare the opened object as ever, to the last option; then
+ *	skep_pins_load(&pins, host, "name", skeleton)    instead of NAME_bpf__load()
+ *	skep_pins_attach(&pins, skeleton)                instead of NAME_bpf__attach()
+ *	skep_pins_leave(&pins, host, inst, skeleton)     in stop(), instead of NAME_bpf__detach()
+ *
+ * Adopted is what is the same to the last byte: the object's ELF image, its constants, the sizes of its maps,
+ * the programs chosen, the host's maps that it shares.  All that goes into a key, which is in the folder's name.
+ * What is of another key is for skep_pins_others(): the plugin attaches its own first, so that nothing
+ * falls between, and then takes over or counts what is left there.
+ *
+ * A folder appears under its name when everything is in it (rename(2), which bpffs has had since 4.4), so one that
+ * was being made when skepd died is none.
+ */
+#ifndef SKEP_PINS_H
+#define SKEP_PINS_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <skep/plugin.h>
+
+#define SKEP_PINS_PATH 512
+
+struct skep_pins {
+	char folder[SKEP_PINS_PATH]; /* "": nothing is pinned */
+	char name[64];
+	uint64_t key;
+	bool adopted;
+};
+
+static inline uint64_t skep_pins_hash(uint64_t h, const void *data, size_t size)
+{
+	const unsigned char *at = data;
+
+	for (size_t i = 0; i < size; i++) /* FNV-1a */
+		h = (h ^ at[i]) * 0x100000001b3ull;
+	return h;
+}
+
+/* "NAME@WHEN-KEY", as bpffs takes no dots in names (kernel/bpf/inode.c, bpf_lookup): several of one key may live for a moment, while a plugin is exchanged for itself. */
+static inline bool skep_pins_is(const char *entry, const char *name, uint64_t *ret_key)
+{
+	size_t n = strlen(name);
+	const char *dash;
+	char *end;
+
+	if (strncmp(entry, name, n) || entry[n] != '@' || !(dash = strchr(entry + n, '-')))
+		return false;
+	*ret_key = strtoull(dash + 1, &end, 16);
+	return end - dash == 17 && *end == '\0';
+}
+
+static inline int skep_pins_key(struct skep_pins *p, const struct bpf_object_skeleton *s)
+{
+	uint64_t h = skep_pins_hash(0xcbf29ce484222325ull, s->data, s->data_sz);
+
+	for (int i = 0; i < s->map_cnt; i++) {
+		struct bpf_map *map = *s->maps[i].map;
+		struct bpf_map_info info = { 0 };
+		uint32_t size = sizeof(info), shape[2] = { bpf_map__max_entries(map), bpf_map__value_size(map) };
+		const void *constants;
+		size_t n;
+
+		h = skep_pins_hash(h, shape, sizeof(shape));
+		if (bpf_map__fd(map) >= 0) { /* one of the host's */
+			if (bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &size))
+				return -errno;
+			h = skep_pins_hash(h, &info.id, sizeof(info.id));
+		}
+		constants = strstr(bpf_map__name(map), ".rodata") ? bpf_map__initial_value(map, &n) : NULL;
+		if (constants)
+			h = skep_pins_hash(h, constants, n);
+	}
+	for (int i = 0; i < s->prog_cnt; i++) {
+		unsigned char loaded = bpf_program__autoload(*s->progs[i].prog);
+
+		h = skep_pins_hash(h, &loaded, 1);
+	}
+	p->key = h;
+	return 0;
+}
+
+static inline int skep_pins_path(char path[SKEP_PINS_PATH + 96], const char *folder, const char *kind, const char *name)
+{
+	int n = snprintf(path, SKEP_PINS_PATH + 96, "%s/%s_%s", folder, kind, name);
+
+	for (char *c = path + strlen(folder); n > 0 && *c; c++)
+		if (*c == '.') /* names of internal maps have them */
+			*c = '_';
+	return n > 0 && n < SKEP_PINS_PATH + 96 ? 0 : -ENAMETOOLONG;
+}
+
+/* Removes a folder of pins with what is in it. */
+static inline void skep_pins_remove(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			unlinkat(dirfd(dir), e->d_name, 0);
+	if (dir)
+		closedir(dir);
+	rmdir(folder);
+}
+
+/* Finds one of our key. */
+static inline bool skep_pins_find(struct skep_pins *p, const char *where)
+{
+	DIR *dir = opendir(where);
+	bool found = false;
+	struct dirent *e;
+	uint64_t key;
+
+	while (dir && !found && (e = readdir(dir))) {
+		if (!skep_pins_is(e->d_name, p->name, &key) || key != p->key)
+			continue;
+		found = snprintf(p->folder, sizeof(p->folder), "%s/%s", where, e->d_name) < (int)sizeof(p->folder);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static inline int skep_pins_adopt(const struct skep_pins *p, struct bpf_object_skeleton *s)
+{
+	char path[SKEP_PINS_PATH + 96];
+	int err, fd;
+
+	for (int i = 0; i < s->map_cnt; i++) {
+		struct bpf_map *map = *s->maps[i].map;
+
+		if (bpf_map__fd(map) >= 0)
+			continue;
+		err = skep_pins_path(path, p->folder, "map", s->maps[i].name);
+		fd = err ? err : bpf_obj_get(path);
+		if (fd < 0)
+			return err ? err : -errno;
+		err = bpf_map__reuse_fd(map, fd); /* which keeps a descriptor of its own */
+		close(fd);
+		if (err)
+			return err;
+	}
+	for (int i = 0; i < s->prog_cnt; i++) {
+		struct bpf_program *prog = *s->progs[i].prog;
+
+		if (!bpf_program__autoload(prog))
+			continue;
+		bpf_program__set_autoload(prog, false);
+		err = skep_pins_path(path, p->folder, "link", s->progs[i].name);
+		if (err)
+			return err;
+		if (s->progs[i].link && access(path, F_OK) == 0) {
+			*s->progs[i].link = bpf_link__open(path);
+			if (!*s->progs[i].link)
+				return -errno;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Loads the object, or adopts it.  Nothing is adopted, and later nothing pinned, where the host has no folder
+ * for that.  -ESTALE: it could not be adopted after all, and has been removed: open the object again, and load it.
+ */
+static inline int skep_pins_load(struct skep_pins *p, const struct skep_host *host, const char *name, struct bpf_object_skeleton *s)
+{
+	int err;
+
+	*p = (struct skep_pins){ 0 };
+	if (!SKEP_HAS(host, pin_dir))
+		return bpf_object__load_skeleton(s);
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	for (char *c = p->name; *c; c++)
+		if (*c == '.' || *c == '@')
+			*c = '_';
+	err = skep_pins_key(p, s);
+	if (err)
+		return err;
+	p->adopted = host->pin_adopts && skep_pins_find(p, host->pin_dir);
+	err = p->adopted ? skep_pins_adopt(p, s) : 0;
+	if (!err)
+		err = bpf_object__load_skeleton(s);
+	if (err && p->adopted) {
+		skep_pins_remove(p->folder);
+		return -ESTALE;
+	}
+	if (!err && !p->adopted &&
+	    snprintf(p->folder, sizeof(p->folder), "%s/%s@", host->pin_dir, p->name) >= (int)sizeof(p->folder) - 40)
+		p->folder[0] = '\0';
+	return err;
+}
+
+static inline int skep_pins_pin(const char *folder, struct bpf_object_skeleton *s)
+{
+	char path[SKEP_PINS_PATH + 96];
+	int err;
+
+	for (int i = 0; i < s->map_cnt; i++) {
+		err = skep_pins_path(path, folder, "map", s->maps[i].name);
+		if (err || bpf_obj_pin(bpf_map__fd(*s->maps[i].map), path))
+			return err ? err : -errno;
+	}
+	for (int i = 0; i < s->prog_cnt; i++) {
+		struct bpf_link *link = s->progs[i].link ? *s->progs[i].link : NULL;
+		int fd = bpf_program__fd(*s->progs[i].prog);
+
+		if (fd < 0)
+			continue;
+		err = skep_pins_path(path, folder, "prog", s->progs[i].name);
+		if (err || bpf_obj_pin(fd, path))
+			return err ? err : -errno;
+		if (!link)
+			continue;
+		err = skep_pins_path(path, folder, "link", s->progs[i].name);
+		if (err || bpf_obj_pin(bpf_link__fd(link), path))
+			return err ? err : -errno;
+	}
+	return 0;
+}
+
+/* Attaches what was loaded, and pins it.  *ret_unpinned: 0, or why it could not be pinned, which is no reason not to collect. */
+static inline int skep_pins_attach(struct skep_pins *p, struct bpf_object_skeleton *s, int *ret_unpinned)
+{
+	char making[SKEP_PINS_PATH];
+	struct timespec now;
+	size_t n = strlen(p->folder);
+	int err;
+
+	*ret_unpinned = 0;
+	if (p->adopted)
+		return 0;
+	err = bpf_object__attach_skeleton(s);
+	if (err || !n)
+		return err;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	snprintf(p->folder + n, sizeof(p->folder) - n, "%llx-%016llx",
+		 (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec, (unsigned long long)p->key);
+	memcpy(making, p->folder, sizeof(making));
+	making[n - 1] = '_'; /* which is no name for those who look */
+	making[strrchr(making, '/') - making] = '\0';
+	err = mkdir(making, 0700) && errno != EEXIST ? -errno : 0;
+	making[strlen(making)] = '/';
+	if (!err)
+		err = mkdir(making, 0700) ? -errno : skep_pins_pin(making, s);
+	if (!err && rename(making, p->folder))
+		err = -errno;
+	if (err) {
+		skep_pins_remove(making);
+		p->folder[0] = '\0';
+	}
+	*ret_unpinned = err;
+	return 0;
+}
+
+/* true: it stays attached, for the next skepd.  Else it is detached, and nothing of it stays once the skeleton is destroyed. */
+static inline bool skep_pins_leave(struct skep_pins *p, const struct skep_host *host, struct skep_instance *inst,
+				   struct bpf_object_skeleton *s)
+{
+	if (p->folder[0] && host->stays(inst))
+		return true;
+	if (p->folder[0])
+		skep_pins_remove(p->folder);
+	p->folder[0] = '\0';
+	bpf_object__detach_skeleton(s);
+	return false;
+}
+
+/* Descriptor of a pinned program, to be closed; of an adopted object the programs are not in the skeleton. */
+static inline int skep_pins_program(const struct skep_pins *p, const char *folder, const char *name)
+{
+	char path[SKEP_PINS_PATH + 96];
+	int err = skep_pins_path(path, folder ? folder : p->folder, "prog", name), fd;
+
+	fd = err ? err : bpf_obj_get(path);
+	return fd < 0 && !err ? -errno : fd;
+}
+
+/*
+ * cb(arg, folder) for each other folder of that name: of other makes, which an upgrade or other options have left behind.
+ * It may open "map_NAME" there.  Afterwards the folder is removed, and with it what is in the kernel.  Only where may_adopt is.
+ */
+static inline void skep_pins_others(const struct skep_pins *p, const struct skep_host *host, void (*cb)(void *arg, const char *folder), void *arg)
+{
+	char folder[SKEP_PINS_PATH];
+	struct dirent *e;
+	uint64_t key;
+	DIR *dir;
+
+	if (!SKEP_HAS(host, pin_dir) || !host->pin_adopts)
+		return;
+	dir = opendir(host->pin_dir);
+	while (dir && (e = readdir(dir))) {
+		if (!skep_pins_is(e->d_name, p->name, &key) ||
+		    snprintf(folder, sizeof(folder), "%s/%s", host->pin_dir, e->d_name) >= (int)sizeof(folder) ||
+		    strcmp(folder, p->folder) == 0)
+			continue;
+		cb(arg, folder);
+		skep_pins_remove(folder);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+#endif

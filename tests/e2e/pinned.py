@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/pinned.py WORK - what pinned.sh says.
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+work = sys.argv[1]
+skepd = os.environ.get("SKEPD", "skepd")
+exact = os.environ["EXACT_BIN"]
+rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "6"))
+pins = work + "/bpf/skep"
+failures = 0
+children = []
+
+
+def check(what, good, why=""):
+    global failures
+    if good:
+        print("ok -", what)
+    else:
+        failures += 1
+        print("FAIL -", what, why)
+
+
+def programs():
+    """Ids of the programs of probe proc that the kernel has."""
+    shown = json.loads(subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout)
+    return {p["id"] for p in shown if p.get("name") in ("on_fork", "on_exec", "on_exit", "on_free")}
+
+
+class Daemon:
+    def __init__(self, name, ring="4MiB", pin_dir=pins):
+        self.out, self.err = "%s/%s.jsonl" % (work, name), "%s/%s.err" % (work, name)
+        conf = "%s/%s.conf" % (work, name)
+        json.dump({"interval": "500ms", "carry_file": work + "/carry.json", "pin_dir": pin_dir, "control": {"socket": False},
+                   "probes": [{"plugin": "proc", "ring": ring}], "sinks": [{"plugin": "file", "path": self.out}]}, open(conf, "w"))
+        self.conf = conf
+        self.process = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
+        children.append(self.process)
+        self.says(" collects: ")
+
+    def text(self):
+        return open(self.err).read()
+
+    def says(self, word):
+        end = time.monotonic() + 30
+        while time.monotonic() < end and self.process.poll() is None:
+            if word in self.text():
+                return
+            time.sleep(0.02)
+        sys.exit("FAIL - skepd does not say '%s':\n%s" % (word, self.text()))
+
+    def stop(self):
+        self.process.terminate()
+        if self.process.wait(30) != 0:
+            sys.exit("FAIL - skepd: status %d\n%s" % (self.process.returncode, self.text()))
+
+
+def records(path):
+    return [json.loads(line) for line in open(path) if line.endswith("\n")]
+
+
+def ended(d, name):
+    return [r for r in records(d.out) if r["stream"] == "process.exit" and os.path.basename(r["exe"] or "") == name]
+
+
+def unpin(conf, status=0):
+    done = subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True, text=True)
+    if done.returncode != status:
+        check("skepd --unpin: status %d" % status, False, "%d %s%s" % (done.returncode, done.stdout, done.stderr))
+    return done.stdout + done.stderr
+
+
+def storm_across(name, rings):
+    """Restarts while processes start; the ring's size is part of what the kernel side is."""
+    before = programs()
+    d = Daemon(name, rings[0])
+    time.sleep(1.2)
+    seconds = 2 + int(restarts * 0.9)
+    storm = subprocess.Popen([exact + "/storm", exact + "/tiny", str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
+    children.append(storm)
+    # one more each time, that lives through what is left of it
+    long_lived = []
+    away = []
+    for i in range(restarts):
+        long_lived.append(subprocess.Popen(["/bin/sleep", "%d" % (300 + i)]))
+        children.append(long_lived[-1])
+        time.sleep(0.5)
+        began = time.monotonic()
+        d.stop()
+        if i == restarts // 2:
+            subprocess.run([exact + "/tiny"], check=True)  # and one while nobody is there
+        d = Daemon(name, rings[(i + 1) % len(rings)])
+        away.append(time.monotonic() - began)
+    truth = json.loads(storm.communicate()[0])["processes"] + 1
+    for process in long_lived:
+        process.terminate()
+        process.wait()
+    end = time.monotonic() + 15  # a kernel that hides a process's end is given ten seconds for it (core/track_wait.c)
+    while time.monotonic() < end:
+        time.sleep(1)
+        if len(ended(d, "tiny")) >= truth:
+            break
+    d.stop()
+    left = programs() - before
+    tiny = ended(d, "tiny")
+    sleeps = [r for r in ended(d, "sleep") if r["argv"][1:2] and r["argv"][1].startswith("30")]
+    keys = collections.Counter((r["upid"], r["image"]) for r in tiny)
+    print("# %d restarts, skepd away for %.0f ms each (median), %d processes" % (restarts, sorted(away)[len(away) // 2] * 1e3, truth))
+    check("%s: every process has its record, with its program" % name, len(keys) == truth, "%d of %d" % (len(keys), truth))
+    check("%s: none has two" % name, not [k for k, n in keys.items() if n > 1])
+    check("%s: parents are known" % name, all(r["ppid"] for r in tiny), [r for r in tiny if not r["ppid"]][:1])
+    check("%s: those that lived through it are whole" % name, sorted(r["argv"][1] for r in sleeps) == ["%d" % (300 + i) for i in range(restarts)] and
+          all(r["state"] == "exited" and r["signal"] == signal.SIGTERM and not r["approx"] & 32 for r in sleeps),
+          [(r["argv"], r["state"], r["approx"]) for r in sleeps])
+    check("%s: the kernel side stays while nobody is there, once" % name, len(left) >= 4 and len(os.listdir(pins + "/proc")) == 1,
+          "%d programs, %s" % (len(left), os.listdir(pins + "/proc")))
+    said = unpin(d.conf)
+    check("%s: skepd --unpin takes it out" % name, "objects taken out" in said and not os.path.exists(pins), said)
+    end = time.monotonic() + 10  # the kernel frees links and programs when it comes to it
+    while programs() - before and time.monotonic() < end:
+        time.sleep(0.2)
+    check("%s: nothing is left in the kernel" % name, not programs() - before, programs() - before)
+    return d
+
+
+def crash():
+    """kill -9: the kernel side is found again; what came meanwhile is recorded."""
+    d = Daemon("crash")
+    time.sleep(1.2)
+    d.process.kill()
+    d.process.wait()
+    subprocess.run([exact + "/tiny", "while-dead"], check=True)
+    d = Daemon("crash")
+    d.says("goes on with what the skepd before has left")
+    time.sleep(1.5)
+    d.stop()
+    check("after kill -9: what happened meanwhile is recorded", len([r for r in records(d.out) if r["stream"] == "process.exit" and
+                                                                     r["argv"][1:] == ["while-dead"]]) == 1)
+    unpin(d.conf)
+
+
+def others():
+    """One folder has one skepd; without pins it collects all the same."""
+    d = Daemon("first")
+    second = Daemon("second")
+    check("a second skepd leaves the folder alone, and says so", "is in use by another skepd" in second.text(), second.text())
+    second.stop()
+    check("--unpin while skepd runs: refused", "is in use by a skepd that runs" in unpin(d.conf, 1))
+    d.stop()
+    unpin(d.conf)
+    os.mkdir(work + "/plain")
+    d = Daemon("plain", pin_dir=work + "/plain")
+    check("a folder that is in no BPF filesystem: said", "is not in a BPF filesystem" in d.text(), d.text())
+    d.stop()
+    check("--unpin there: refused", "nothing of skep's can be there" in unpin(d.conf, 1))
+
+
+try:
+    storm_across("same", ["4MiB"])
+    storm_across("other make", ["4MiB", "8MiB"])
+    crash()
+    others()
+finally:
+    for child in children:
+        if child.poll() is None:
+            child.kill()
+print(failures, "failed")
+sys.exit(failures > 0)

@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/pinned.sh - skepd is restarted again and again while processes start, and with another make of its kernel side:
+# every process has its record, once, with its program; afterwards nothing is left in the kernel.
+# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, python3, bpftool.  RATE: processes a second (300), RESTARTS (6) of each kind.
+set -u
+[ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
+[ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }
+for tool in python3 bpftool; do
+	command -v $tool >/dev/null || { echo "skip: needs $tool"; exit 77; }
+done
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-pinned.XXXXXX")
+trap 'umount "$work/bpf" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+mkdir "$work/bpf"
+# One of its own: what others have in /sys/fs/bpf is nobody's business here.
+mount -t bpf bpf "$work/bpf" || { echo "skip: needs to mount a BPF filesystem"; exit 77; }
+python3 "$(dirname "$0")/pinned.py" "$work"
