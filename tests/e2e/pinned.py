@@ -39,6 +39,7 @@ class Daemon:
         json.dump({"interval": "500ms", "carry_file": work + "/carry.json", "pin_dir": pin_dir, "control": {"socket": False},
                    "probes": [{"plugin": "proc", "ring": ring}], "sinks": [{"plugin": "file", "path": self.out}]}, open(conf, "w"))
         self.conf = conf
+        open(self.err, "w").close()
         self.process = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
         children.append(self.process)
         self.says(" collects: ")
