@@ -290,7 +290,10 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 		goto out;
 	cgroups_identify(c->cgroups, c->containers);
 	/* Before any probe starts: with runs only nobody is let in until a run begins. */
-	if (pins_open(&c->pins, c->options.pin_dir, why, sizeof(why)) < 0)
+	err = pins_open(&c->pins, c->options.pin_dir, why, sizeof(why));
+	if (err == -ENOTSUP) /* as in most containers: nothing is wrong, there is less */
+		log_notice("%s: what happens while skepd is restarted will not be collected", why);
+	else if (err < 0)
 		diag_add(diag, DIAG_WARNING, NULL, 0, 0, "%s: what happens while skepd is restarted will not be collected", why);
 	verdict_open(&c->verdict, &c->pins, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
 	if (c->verdict.fd < 0)

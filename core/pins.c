@@ -19,16 +19,31 @@
 #define BPF_FS_MAGIC_NUMBER 0xcafe4a11 /* linux/magic.h, since 4.4 */
 #define PATH_ROOM 512
 
+static bool in_bpf_filesystem(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && (uint32_t)fs.f_type == BPF_FS_MAGIC_NUMBER;
+}
+
+/* Where the folder is not there yet: is it one of a BPF filesystem that it would be made in? */
+static bool would_be(const char *dir)
+{
+	const char *end = strrchr(dir, '/');
+	char parent[PATH_ROOM];
+
+	if (!end || snprintf(parent, sizeof(parent), "%.*s", end > dir ? (int)(end - dir) : 1, dir) >= (int)sizeof(parent))
+		return false;
+	return in_bpf_filesystem(parent);
+}
+
 static int folder_open(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), err;
-	struct statfs fs;
 
 	if (fd < 0)
 		return -errno;
-	if (fstatfs(fd, &fs))
-		err = -errno;
-	else if ((uint32_t)fs.f_type != BPF_FS_MAGIC_NUMBER)
+	if (!in_bpf_filesystem(dir))
 		err = -ENOTSUP;
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
@@ -38,6 +53,16 @@ static int folder_open(const char *dir)
 	return err;
 }
 
+static void explain(int err, const char *dir, char *why, size_t size)
+{
+	if (err == -EBUSY)
+		snprintf(why, size, "%s is in use by another skepd", dir);
+	else if (err == -ENOTSUP)
+		snprintf(why, size, "%s is not in a BPF filesystem; mount -t bpf bpf /sys/fs/bpf gives one", dir);
+	else
+		snprintf(why, size, "cannot open %s: %s", dir, strerror(-err));
+}
+
 int pins_open(struct pins *p, const char *dir, char *why, size_t size)
 {
 	int err;
@@ -45,19 +70,16 @@ int pins_open(struct pins *p, const char *dir, char *why, size_t size)
 	*p = (struct pins){ .fd = -1 };
 	if (!dir)
 		return 0;
-	if (mkdir(dir, 0700) && errno != EEXIST) {
-		err = -errno;
-		snprintf(why, size, "cannot make %s: %s; mount -t bpf bpf /sys/fs/bpf gives a place for it", dir, strerror(-err));
-		return err;
-	}
-	p->fd = folder_open(dir);
+	if (access(dir, F_OK) && errno == ENOENT && !would_be(dir))
+		p->fd = -ENOTSUP;
+	else if (mkdir(dir, 0700) && errno != EEXIST)
+		p->fd = -errno;
+	else
+		p->fd = folder_open(dir);
 	if (p->fd < 0) {
 		err = p->fd;
-		snprintf(why, size, err == -EBUSY   ? "%s is in use by another skepd" :
-				    err == -ENOTSUP ? "%s is not in a BPF filesystem; mount -t bpf bpf /sys/fs/bpf gives one" :
-						      "cannot open %s", dir);
-		if (err != -EBUSY && err != -ENOTSUP)
-			snprintf(why, size, "cannot open %s: %s", dir, strerror(-err));
+		p->fd = -1;
+		explain(err, dir, why, size);
 		return err;
 	}
 	p->dir = strdup(dir);
