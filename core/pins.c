@@ -149,7 +149,7 @@ int pins_maps(const struct pins *p, const char *group, struct pins_map *maps, si
 
 	for (size_t i = 0; i < n; i++)
 		maps[i].fd = -1;
-	*ret_adopted = p->dir && adopt(p, group, maps, n);
+	*ret_adopted = p && p->dir && adopt(p, group, maps, n);
 	if (*ret_adopted)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
@@ -166,7 +166,7 @@ int pins_maps(const struct pins *p, const char *group, struct pins_map *maps, si
 		}
 	}
 	/* Not pinned is no failure: the next skepd makes its own, and then adopts no program either. */
-	for (size_t i = 0; p->dir && i < n; i++) {
+	for (size_t i = 0; p && p->dir && i < n; i++) {
 		if (!path_of(path, p, group, maps[i].name))
 			continue;
 		unlink(path);

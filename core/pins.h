@@ -32,7 +32,7 @@ int pins_open(struct pins *p, const char *dir, char *why, size_t size);
 void pins_close(struct pins *p);
 
 /*
- * Those maps, as a skepd before has left them (*ret_adopted), all or none, or new ones, pinned where p has a folder.
+ * p NULL: nothing is pinned.  Those maps, as a skepd before has left them (*ret_adopted), all or none, or new ones, pinned where p has a folder.
  * group: their name there.  0 or a negative errno, with which map in *ret_failed; then no fd is open.
  */
 int pins_maps(const struct pins *p, const char *group, struct pins_map *maps, size_t n, bool *ret_adopted, const char **ret_failed);

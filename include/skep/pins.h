@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * skep/pins.h - a BPF object that stays in the kernel while skepd is restarted: its maps, programs
- * and links pinned in a BPF filesystem, and adopted by the next skepd.  Include <bpf/bpf.h> and
- * <bpf/libbpf.h> before it.  Loop thread; every function returns 0 or a negative errno.
+ * and links pinned in a BPF filesystem, and adopted by the next skepd.
+ * Include <bpf/bpf.h> and <bpf/libbpf.h> before it.  Loop thread; every function returns 0 or a negative errno.
  *
  *	prepare the opened object as ever, to the last option; then
  *	skep_pins_load(&pins, host, "name", skeleton)    instead of NAME_bpf__load()
@@ -44,7 +44,7 @@ struct skep_pins {
 
 static inline uint64_t skep_pins_hash(uint64_t h, const void *data, size_t size)
 {
-	const unsigned char *at = data;
+	const unsigned char *at = (const unsigned char *)data;
 
 	for (size_t i = 0; i < size; i++) /* FNV-1a */
 		h = (h ^ at[i]) * 0x100000001b3ull;
@@ -70,12 +70,13 @@ static inline int skep_pins_key(struct skep_pins *p, const struct bpf_object_ske
 
 	for (int i = 0; i < s->map_cnt; i++) {
 		struct bpf_map *map = *s->maps[i].map;
-		struct bpf_map_info info = { 0 };
+		struct bpf_map_info info;
 		uint32_t size = sizeof(info), shape[2] = { bpf_map__max_entries(map), bpf_map__value_size(map) };
 		const void *constants;
 		size_t n;
 
 		h = skep_pins_hash(h, shape, sizeof(shape));
+		memset(&info, 0, sizeof(info));
 		if (bpf_map__fd(map) >= 0) { /* one of the host's */
 			if (bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &size))
 				return -errno;
@@ -181,7 +182,7 @@ static inline int skep_pins_load(struct skep_pins *p, const struct skep_host *ho
 {
 	int err;
 
-	*p = (struct skep_pins){ 0 };
+	memset(p, 0, sizeof(*p));
 	if (!SKEP_HAS(host, pin_dir))
 		return bpf_object__load_skeleton(s);
 	snprintf(p->name, sizeof(p->name), "%s", name);

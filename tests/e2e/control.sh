@@ -78,7 +78,7 @@ assert all(r["stream"] == "detail.width" and r["time"].endswith("Z") and r["id"]
 END
 echo "ok - attach: the records of its time, numbered without a gap"
 
-sh -c 'while :; do :; done' &
+sh -c 'while :; do sleep 0.01; done' & # which waits for a CPU each time, however idle the host is
 busy=$!
 children=$busy
 run 0 "attach runqlat --pid" "$SKEP" attach runqlat --pid "$busy" --for 1s

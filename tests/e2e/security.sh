@@ -73,9 +73,8 @@ is "mode of the file sink's file" "$(stat -c %a "$work/out.ndjson")" 640
 is "umask" "$(sed -n 's/^Umask:\s*//p' "/proc/$pid/status")" 0027
 is "no_new_privs" "$(sed -n 's/^NoNewPrivs:\s*//p' "/proc/$pid/status")" 1
 is "core files" "$(sed -nE 's/^Max core file size +([^ ]+) +([^ ]+).*/\1 \2/p' "/proc/$pid/limits")" "0 0"
-# BPF PERFMON SYS_PTRACE SYS_RESOURCE SYSLOG DAC_OVERRIDE DAC_READ_SEARCH CHOWN; SYS_ADMIN only where perf events ask for it
-allowed=$(((1 << 39) | (1 << 38) | (1 << 19) | (1 << 24) | (1 << 34) | (1 << 1) | (1 << 2) | 1))
-[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || allowed=$((allowed | 1 << 21))
+# BPF PERFMON SYS_PTRACE SYS_RESOURCE SYSLOG DAC_OVERRIDE DAC_READ_SEARCH CHOWN SYS_ADMIN
+allowed=$(((1 << 39) | (1 << 38) | (1 << 19) | (1 << 24) | (1 << 34) | (1 << 1) | (1 << 2) | 1 | (1 << 21)))
 for set in CapPrm CapEff CapBnd; do
 	has=$((16#$(sed -n "s/^$set:\s*//p" "/proc/$pid/status")))
 	is "$set beyond what is needed" $((has & ~allowed)) 0
