@@ -144,6 +144,46 @@ check "is ready, with the edited configuration" status_has '^7 probes, 2 sinks$'
 check "the lake is kept" test -e "$lake"
 check "the rules are kept" sh -c 'skep rules | grep -qw out'
 check "and it collects" collects
+# ---- upgraded by itself, where a site wants that -----------------------------------------------------
+dpkg -i --force-confold "$here/skep.deb" >/dev/null
+check "upgrades by itself are not enabled" sh -c '! systemctl is-enabled skep-update.timer'
+if [ -d "$here/repository" ]; then
+	update=/usr/lib/skep/skep-update
+	version() { dpkg-query -W -f '${Version}' skep; }
+	# source FOLDER: where updates come from
+	source_is() {
+		echo "deb [signed-by=$here/repository/key.gpg] file:$here/$1 ./" >/etc/apt/sources.list.d/skep.list
+		printf 'SOURCE=/etc/apt/sources.list.d/skep.list\nSECONDS_WELL=%s\n' $((slow * 3)) >/etc/skep/update.conf
+	}
+	old=$(version)
+	next=$(dpkg-deb -f "$here/next.deb" Version)
+	source_is repository-strange
+	check "skep-update: a repository that another key has signed is refused" sh -c "! $update"
+	check "with the reason" sh -c "$update 2>&1 | grep -i 'sign'"
+	sed -i 's/signed-by=[^]]*/trusted=yes/' /etc/apt/sources.list.d/skep.list
+	check "one without signature, too" sh -c "! $update 2>/dev/null && $update 2>&1 | grep 'signed-by='"
+	check "nothing was installed" test "$(version)" = "$old"
+	source_is repository
+	check "--check tells" sh -c "$update --check | grep 'would upgrade from $old to $next'"
+	check "skep-update upgrades" $update
+	check "to the newest" test "$(version)" = "$next"
+	check "which is ready" is ActiveState active
+	check "and collects" collects
+	check "again: nothing to do" sh -c "$update | grep 'is the newest'"
+	source_is repository-bad
+	check "a version that does not start: status 1" sh -c "$update; test \$? -eq 1"
+	sed 's/^/# /' "$log"
+	check "it went back" test "$(version)" = "$next"
+	check "which is ready again" is ActiveState active
+	check "and collects" collects
+	check "the bad one is not tried again" sh -c "$update | grep 'was not well here before'"
+	rm /etc/skep/update.conf /etc/apt/sources.list.d/skep.list
+	find /var/lib/apt/lists -name '*packages_repository*' -delete
+else
+	echo "# no repository here: upgrades by itself were not tried"
+fi
+dpkg -i --force-confold "$here/next.deb" >/dev/null
+
 check "downgrade" dpkg -i --force-confold "$here/skep.deb"
 check "it is ready" is ActiveState active
 check "and collects" collects

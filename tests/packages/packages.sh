@@ -47,6 +47,17 @@ done
 mkdir "$work/debs"
 cp "$deb" "$work/debs/skep.deb"
 next_of "$deb" "$work/debs/next.deb"
+if command -v gpg >/dev/null && command -v apt-ftparchive >/dev/null; then
+	bad_of "$deb" "$work/bad.deb"
+	repository "$work/debs/repository" "$work/gnupg" "$work/debs/skep.deb" "$work/debs/next.deb"
+	repository "$work/debs/repository-bad" "$work/gnupg" "$work/debs/skep.deb" "$work/debs/next.deb" "$work/bad.deb"
+	repository "$work/debs/repository-strange" "$work/gnupg-strange" "$work/debs/skep.deb" "$work/debs/next.deb"
+	gpgconf --homedir "$work/gnupg" --kill all
+	gpgconf --homedir "$work/gnupg-strange" --kill all
+else
+	echo "skip: upgrades by itself: no gpg or apt-ftparchive; remedy: apt-get install -y gnupg apt-utils"
+	skipped=$((skipped + 1))
+fi
 rules_deb site '{ "rules": [ { "id": "ran-trigger", "when": "exe = \"/usr/local/bin/ran-trigger\"", "verdict": "exclude" } ] }' \
 	"$work/debs/rules.deb"
 rules_deb broken '{ "rules": [ { "id": "broken", "when": "exe = ", "verdict": "exclude" } ] }' "$work/debs/broken.deb"
