@@ -11,7 +11,7 @@ import time
 work = sys.argv[1]
 skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
-rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "6"))
+rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "3" if os.environ.get("SKEP_SANITIZE") else "6"))
 pins = work + "/bpf/skep"
 failures = 0
 children = []

@@ -4,7 +4,7 @@
 # and by `skep reload`, right ones and wrong ones; every process of the storm is recorded
 # exactly once, the books balance, and who asks is told what became of it.
 # Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, $EXACT_BIN, python3.  RATE: processes a second
-# (300), RELOADS (50).
+# (300), RELOADS (50, of a build with sanitizers 20).
 name=reload
 . "$(dirname "$0")/daemon_lib.sh"
 : "${EXACT_BIN:?folder of storm and tiny}"
@@ -189,7 +189,9 @@ lost_before=$("$SKEP" status --json | python3 -c 'import json, sys; print(json.l
 conf 200ms "$host" "$lake"
 run 0 "as before" "$SKEP" reload
 storm_before=$(reloads)
-rate=${RATE:-300} n=${RELOADS:-50}
+reloads_default=50
+[ -z "${SKEP_SANITIZE:-}" ] || reloads_default=20
+rate=${RATE:-300} n=${RELOADS:-$reloads_default}
 touch "$dir/go"
 # shellcheck disable=SC2016 # for that shell
 sh -c 'while [ -e "$1/go" ]; do "$2/storm" "$2/tiny" "$3" 1 || exit 1; done' sh "$dir" "$EXACT_BIN" "$rate" >"$dir/truth" &

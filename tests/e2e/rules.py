@@ -14,7 +14,8 @@ work = sys.argv[1]
 skepd = os.environ.get("SKEPD", "skepd")
 skep = os.environ.get("SKEP", "skep")
 tiny = os.path.join(os.environ["EXACT_BIN"], "tiny")
-storm_seconds = float(os.environ.get("STORM_SECONDS", "12"))
+sanitized = bool(os.environ.get("SKEP_SANITIZE"))
+storm_seconds = float(os.environ.get("STORM_SECONDS", "6" if sanitized else "12"))
 APPROX_EXEC = 64  # core/outstreams.h
 failures = 0
 daemons = []
@@ -235,7 +236,7 @@ def verdicts():
                 books[r["item"]] += r["amount"]
         off = books["unattributed"] / books["capacity"]
         check("%s: the ledger has what was excluded (%.1f ms), unattributed %.2f %%" % (words, books["excluded"] / 1e6, off * 100),
-              books["excluded"] > 0 and (abs(off) < 0.03 or "SKEP_SANITIZE" in os.environ or "hypervisor" in open("/proc/cpuinfo").read()), dict(books))
+              books["excluded"] > 0 and (abs(off) < 0.03 or sanitized or "QEMU" in open("/proc/cpuinfo").read()), dict(books))
 
 
 # ---- the rules change --------------------------------------------------------------------------
