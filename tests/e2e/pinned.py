@@ -37,7 +37,7 @@ class Daemon:
         self.out, self.err = "%s/%s.jsonl" % (work, name), "%s/%s.err" % (work, name)
         conf = "%s/%s.conf" % (work, name)
         json.dump({"interval": "500ms", "carry_file": work + "/carry.json", "pin_dir": pin_dir, "control": {"socket": False},
-                   "probes": [{"plugin": "proc", "ring": ring}], "sinks": [{"plugin": "file", "path": self.out}]}, open(conf, "w"))
+                   "probes": [{"plugin": "proc", "ring": ring}], "filters": {"dirs": [work + "/rules"]}, "sinks": [{"plugin": "file", "path": self.out}]}, open(conf, "w"))
         self.conf = conf
         open(self.err, "w").close()
         self.process = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
@@ -74,6 +74,13 @@ def unpin(conf, status=0):
     if done.returncode != status:
         check("skepd --unpin: status %d" % status, False, "%d %s%s" % (done.returncode, done.stdout, done.stderr))
     return done.stdout + done.stderr
+
+
+def rules(*when):
+    """Conditions of what is left out."""
+    os.makedirs(work + "/rules", exist_ok=True)
+    with open(work + "/rules/10.json", "w") as f:
+        json.dump({"rules": [{"id": "r%d" % i, "when": w, "verdict": "exclude"} for i, w in enumerate(when)]}, f)
 
 
 def storm_across(name, rings):
@@ -162,8 +169,13 @@ def others():
 
 
 try:
+    rules()
     storm_across("same", ["4MiB"])
-    storm_across("other make", ["4MiB", "8MiB"])
+    # With rules a fork waits in the kernel for its exec: plugins/proc/births.bpf.h
+    rules("comm = 'nobody'")
+    storm_across("same, with rules", ["4MiB"])
+    storm_across("other make, with rules", ["4MiB", "8MiB"])
+    rules()
     crash()
     others()
 finally:
