@@ -19,7 +19,8 @@ const char cmd_rules_help[] = ANSWER_HELP "\n"
 			      "verdicts: kernel, in the hook itself; user, by skepd. \"by kernel\": all of the rule can be\n"
 			      "decided there once a value (a program, a user, a cgroup) has been seen. \"+\" behind a verdict:\n"
 			      "descendants get it, too, without being judged. ended is what it\n"
-			      "excluded, and has ended since, with its CPU time. Figures go on over a reload for a rule\n"
+			      "excluded, and has ended since, with its CPU time. cost is what trying it takes skepd, on\n"
+			      "average, with what it was the first rule to ask for. Figures go on over a reload for a rule\n"
 			      "that stays the same. Before a change: skep filter test, skep reload --check.\n";
 
 /* "filters.d/10-site.json:7"; the folder is the reader's own business. */
@@ -59,6 +60,10 @@ static void figure_cells(struct table *t, const struct paint *p, const json_t *o
 			   answer_true(o, "ended_shared") ? " *" : "");
 	else
 		table_cell(t, INK_NONE, "-");
+	if (json_is_integer(json_object_get(o, "cost_ns")))
+		table_cell(t, INK_NONE, "%s", human_time(answer_u64(o, "cost_ns"), paint_units(p), b));
+	else
+		table_cell(t, INK_NONE, "-");
 }
 
 static void head(const json_t *o, const struct paint *p)
@@ -86,6 +91,7 @@ int rules_print(const json_t *o, FILE *out, const struct report_style *style)
 	static const struct table_column columns[] = {
 		{ .title = "rule", .left = true }, { .title = "where", .left = true }, { .title = "verdict", .left = true }, { .title = "by", .left = true },
 		{ .title = "kernel" },		   { .title = "user" },		       { .title = "last" },		    { .title = "ended" },
+		{ .title = "cost" },
 		{ .title = "", .left = true, .flex = true },
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));

@@ -40,9 +40,10 @@ static json_t *labels(const struct rule *rule)
 /* The figures of a rule, or of the default. */
 static json_t *figures(const struct judge_count *count)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "hits_user", control_json_number(count->hits_user), "hits_kernel",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "hits_user", control_json_number(count->hits_user), "hits_kernel",
 			 control_json_number(count->hits_kernel), "last", control_json_time(count->last_ns, clock_realtime_offset_ns()), "ended",
-			 control_json_number(count->gone), "ended_cpu_ns", control_json_number(count->gone_ns), "ended_shared", (int)count->shared,
+			 control_json_number(count->gone), "ended_cpu_ns", control_json_number(count->gone_ns), "cost_ns",
+			 count->timed ? control_json_number(count->timed_ns / count->timed) : json_null(), "ended_shared", (int)count->shared,
 			 "in_kernel", (int)count->in_kernel);
 }
 

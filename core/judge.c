@@ -196,8 +196,17 @@ void judge_forget_old(struct judge *j)
 
 /* ---- verdicts ------------------------------------------------------------------------- */
 
+static void on_tried(void *arg, const struct rule *rule, uint64_t ns)
+{
+	struct judge *j = arg;
+
+	j->tallies[rule->number].timed++;
+	j->tallies[rule->number].timed_ns += ns;
+}
+
 void judge_process(struct judge *j, const struct judge_case *c, struct judge_verdict *ret)
 {
+	const struct rule_watch watch = { .now_ns = clock_boot_ns, .tried = on_tried, .arg = j };
 	const struct judge_subject *subject;
 	struct rule_decision d;
 	struct judge_tally *t;
@@ -208,7 +217,10 @@ void judge_process(struct judge *j, const struct judge_case *c, struct judge_ver
 		return;
 	began_ns = clock_boot_ns();
 	subject = judge_case_subject(j, c);
-	ruleset_judge(j->set, judge_get, subject, rule_key(c->proc->upid.pid, c->proc->upid.start_ns), &d);
+	if (j->self.judged_user % JUDGE_TIMED == 0)
+		ruleset_judge_watched(j->set, judge_get, subject, rule_key(c->proc->upid.pid, c->proc->upid.start_ns), &d, &watch);
+	else
+		ruleset_judge(j->set, judge_get, subject, rule_key(c->proc->upid.pid, c->proc->upid.start_ns), &d);
 	t = &j->tallies[d.rule ? d.rule->number : ruleset_count(j->set)];
 	ret->rule = d.rule;
 	ret->include = d.include;
@@ -274,6 +286,8 @@ void judge_counts(struct judge *j, void (*cb)(void *arg, const struct judge_coun
 			.last_ns = t->last_ns,
 			.gone = t->gone,
 			.gone_ns = t->gone_ns,
+			.timed = t->timed,
+			.timed_ns = t->timed_ns,
 			.shared = t->shared,
 			.in_kernel = j->shared && j->env.kernel && t->exact,
 		};

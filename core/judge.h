@@ -84,6 +84,7 @@ void judge_unwrite(struct judge *, uint32_t pid, uint8_t byte);
 /* What its byte says now. */
 bool judge_excludes(const struct judge *, uint32_t pid);
 
+#define JUDGE_TIMED 16u
 /* What has been decided by each rule, in order; then by the default, with rule NULL. */
 struct judge_count {
 	const struct rule *rule;
@@ -91,6 +92,7 @@ struct judge_count {
 	uint64_t last_ns;        /* of the last one in user space, or seen of the kernel's; 0: none */
 	uint64_t gone, gone_ns;  /* processes that it excluded and that have ended, with their CPU time; exact for the first
 				    62 rules that exclude, together for all others of a set: then shared is set */
+	uint64_t timed, timed_ns; /* tries by user space whose time was taken, one verdict in JUDGE_TIMED; not of the default */
 	bool shared;
 	bool in_kernel;          /* the kernel can decide all of it */
 };

@@ -15,6 +15,7 @@
 struct judge_tally {
 	uint64_t hits_user, hits_kernel, last_ns;
 	uint64_t gone, gone_ns;
+	uint64_t timed, timed_ns;         /* times that it was tried and the time was taken */
 	uint64_t seen_gone, seen_gone_ns; /* of its byte's sums in the kernel, added already */
 	uint8_t byte;                     /* of what it excludes */
 	bool shared;                      /* with other rules */

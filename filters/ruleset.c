@@ -109,6 +109,12 @@ enum rule_verdict ruleset_otherwise(const struct ruleset *s)
 	return s->otherwise;
 }
 
+static void taken(const struct rule *r, uint32_t key, struct rule_decision *ret)
+{
+	ret->rule = r;
+	ret->include = r->verdict == RULE_INCLUDE || (r->verdict == RULE_SAMPLE && rule_sampled(key, r->sample));
+}
+
 void ruleset_judge(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -116,8 +122,26 @@ void ruleset_judge(const struct ruleset *s, filter_get get, const void *subject,
 
 		if (r->when && !filter_expr_match(r->when, get, subject))
 			continue;
-		ret->rule = r;
-		ret->include = r->verdict == RULE_INCLUDE || (r->verdict == RULE_SAMPLE && rule_sampled(key, r->sample));
+		taken(r, key, ret);
+		return;
+	}
+	*ret = (struct rule_decision){ .include = s->otherwise != RULE_EXCLUDE };
+}
+
+void ruleset_judge_watched(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret,
+			   const struct rule_watch *watch)
+{
+	uint64_t before = watch->now_ns(), now;
+
+	for (size_t i = 0; i < s->n; i++, before = now) {
+		const struct rule *r = s->rules[i];
+		bool holds = !r->when || filter_expr_match(r->when, get, subject);
+
+		now = watch->now_ns();
+		watch->tried(watch->arg, r, now - before);
+		if (!holds)
+			continue;
+		taken(r, key, ret);
 		return;
 	}
 	*ret = (struct rule_decision){ .include = s->otherwise != RULE_EXCLUDE };

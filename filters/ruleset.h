@@ -77,6 +77,15 @@ struct rule_decision {
 };
 /* key: of the process, rule_key(); sampling is decided by it alone, so that kernel and user space agree. */
 void ruleset_judge(const struct ruleset *, filter_get, const void *subject, uint32_t key, struct rule_decision *ret);
+
+/* The same, and how long each rule that was tried has taken, by that clock; with what it was the first to ask for. */
+struct rule_watch {
+	uint64_t (*now_ns)(void);
+	void (*tried)(void *arg, const struct rule *, uint64_t ns);
+	void *arg;
+};
+void ruleset_judge_watched(const struct ruleset *, filter_get, const void *subject, uint32_t key, struct rule_decision *ret,
+			   const struct rule_watch *);
 /* A hash of a process's identity, evenly spread; the kernel's, skep/rules.h. */
 uint32_t rule_key(uint32_t pid, uint64_t start_ns);
 /* Is a process of that key among the one in n? */

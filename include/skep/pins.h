@@ -51,6 +51,13 @@ static inline uint64_t skep_pins_hash(uint64_t h, const void *data, size_t size)
 	return h;
 }
 
+static inline uint64_t skep_pins_hash_number(uint64_t h, uint64_t number)
+{
+	for (int i = 0; i < 8; i++, number >>= 8)
+		h = (h ^ (number & 255)) * 0x100000001b3ull;
+	return h;
+}
+
 /* "NAME@WHEN-KEY", as bpffs takes no dots in names (kernel/bpf/inode.c, bpf_lookup): several of one key may live for a moment, while a plugin is exchanged for itself. */
 static inline bool skep_pins_is(const char *entry, const char *name, uint64_t *ret_key)
 {
@@ -71,26 +78,23 @@ static inline int skep_pins_key(struct skep_pins *p, const struct bpf_object_ske
 	for (int i = 0; i < s->map_cnt; i++) {
 		struct bpf_map *map = *s->maps[i].map;
 		struct bpf_map_info info;
-		uint32_t size = sizeof(info), shape[2] = { bpf_map__max_entries(map), bpf_map__value_size(map) };
+		uint32_t size = sizeof(info);
 		const void *constants;
-		size_t n;
+		size_t n = 0;
 
-		h = skep_pins_hash(h, shape, sizeof(shape));
+		h = skep_pins_hash_number(h, (uint64_t)bpf_map__max_entries(map) << 32 | bpf_map__value_size(map));
 		memset(&info, 0, sizeof(info));
 		if (bpf_map__fd(map) >= 0) { /* one of the host's */
 			if (bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &size))
 				return -errno;
-			h = skep_pins_hash(h, &info.id, sizeof(info.id));
+			h = skep_pins_hash_number(h, info.id);
 		}
 		constants = strstr(bpf_map__name(map), ".rodata") ? bpf_map__initial_value(map, &n) : NULL;
 		if (constants)
 			h = skep_pins_hash(h, constants, n);
 	}
-	for (int i = 0; i < s->prog_cnt; i++) {
-		unsigned char loaded = bpf_program__autoload(*s->progs[i].prog);
-
-		h = skep_pins_hash(h, &loaded, 1);
-	}
+	for (int i = 0; i < s->prog_cnt; i++)
+		h = skep_pins_hash_number(h, bpf_program__autoload(*s->progs[i].prog));
 	p->key = h;
 	return 0;
 }

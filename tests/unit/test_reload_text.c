@@ -101,9 +101,9 @@ static void in_status(void **state)
 	"\"generation\":3,\"default\":\"include\",\"kernel\":null,\"rules\":["                                            \
 	"{\"id\":\"no-true\",\"file\":\"/etc/skep/filters.d/10.json\",\"line\":4,\"verdict\":\"exclude\",\"sample\":0,\"inherit\":true,"  \
 	"\"when\":\"comm = 'true'\",\"why\":\"nothing to see\",\"hits_user\":1,\"hits_kernel\":1200,\"last\":\"2026-11-21T07:39:17.5Z\"," \
-	"\"ended\":1201,\"ended_cpu_ns\":5000000000,\"ended_shared\":false,\"in_kernel\":true},"                           \
+	"\"ended\":1201,\"ended_cpu_ns\":5000000000,\"cost_ns\":1530,\"ended_shared\":false,\"in_kernel\":true},"                           \
 	"{\"id\":\"some\",\"file\":null,\"line\":0,\"verdict\":\"sample\",\"sample\":10,\"inherit\":false,\"when\":null,\"why\":null,"   \
-	"\"hits_user\":0,\"hits_kernel\":0,\"last\":null,\"ended\":0,\"ended_cpu_ns\":0,\"ended_shared\":false,\"in_kernel\":false}]," \
+	"\"hits_user\":0,\"hits_kernel\":0,\"last\":null,\"ended\":0,\"ended_cpu_ns\":0,\"cost_ns\":null,\"ended_shared\":false,\"in_kernel\":false}]," \
 	"\"otherwise\":{\"hits_user\":7,\"hits_kernel\":90,\"last\":\"2026-11-21T07:39:18.5Z\",\"ended\":0,\"in_kernel\":true}," \
 	"\"judged\":{\"user\":8,\"kernel\":1290,\"asked\":2,\"answers\":9,\"answers_failed\":0,\"busy_ns\":16000}"
 
@@ -113,15 +113,15 @@ static void rules(void **state)
 	assert_printed(rules_print, "{\"ok\":true," RULES "}",
 		       "generation 3, 2 rules, otherwise include; 1,290 verdicts by the kernel, 8 by skepd (2.00 us each)\n"
 		       "\n"
-		       "rule       where      verdict   by      kernel  user      last          ended  \n"
-		       "no-true    10.json:4  exclude+  kernel   1,200     1  07:39:17  1,201, 5.00 s  nothi...\n"
-		       "some                  1 in 10   skepd        0     0         -              -  always\n"
-		       "otherwise             include               90     7  07:39:18              -  \n");
+		       "rule       where      verdict   by      kernel  user      last          ended     cost  \n"
+		       "no-true    10.json:4  exclude+  kernel   1,200     1  07:39:17  1,201, 5.00 s  1.53 us  nothi...\n"
+		       "some                  1 in 10   skepd        0     0         -              -        -  always\n"
+		       "otherwise             include               90     7  07:39:18              -        -  \n");
 	assert_printed(rules_print, "{\"kernel\":\"no privilege\"}",
 		       "generation 0, 0 rules, otherwise ; 0 verdicts by the kernel, 0 by skepd\n"
 		       "decided by skepd only: no privilege\n"
 		       "\n"
-		       "rule  where  verdict  by  kernel  user  last  ended  \n");
+		       "rule  where  verdict  by  kernel  user  last  ended  cost  \n");
 }
 
 static const char stats[] =

@@ -56,6 +56,47 @@ static struct rule_decision judge(const struct ruleset *s, const char *tool, uin
 	return d;
 }
 
+static uint64_t now_ns;
+
+static uint64_t clock_of_tens(void)
+{
+	now_ns += 10;
+	return now_ns;
+}
+
+struct tries {
+	size_t n;
+	uint64_t ns;
+	const struct rule *last;
+};
+
+static void tried(void *arg, const struct rule *rule, uint64_t ns)
+{
+	struct tries *t = arg;
+
+	t->n++;
+	t->ns += ns;
+	t->last = rule;
+}
+
+/* Watched it decides the same, and tells each rule that it has tried, up to the one that holds. */
+static void assert_watched(const struct ruleset *s, const char *tool, uint64_t uid)
+{
+	const struct rule_decision want = judge(s, tool, uid);
+	const struct process p = { tool, uid };
+	struct tries t = { 0 };
+	const struct rule_watch watch = { clock_of_tens, tried, &t };
+	struct rule_decision d = { 0 };
+
+	ruleset_judge_watched(s, get, &p, rule_key(1, 2), &d, &watch);
+	assert_ptr_equal(d.rule, want.rule);
+	assert_int_equal(d.include, want.include);
+	assert_int_equal(t.n, want.rule ? want.rule->number + 1 : ruleset_count(s));
+	assert_int_equal(t.ns, 10 * t.n);
+	if (want.rule)
+		assert_ptr_equal(t.last, want.rule);
+}
+
 static void the_first_that_holds(void **state)
 {
 	struct ruleset *s = ruleset_new(&schema, RULE_INCLUDE);
@@ -73,6 +114,9 @@ static void the_first_that_holds(void **state)
 	assert_string_equal(judge(s, "date", 0).rule->id, "noise");
 	assert_false(judge(s, "date", 0).include);
 	assert_null(judge(s, "bwa", 0).rule);
+	assert_watched(s, "date", 1000);
+	assert_watched(s, "date", 0);
+	assert_watched(s, "bwa", 0);
 	assert_int_equal(ruleset_count(s), 3);
 	assert_string_equal(ruleset_rule(s, 1)->id, "noise");
 	assert_int_equal(ruleset_rule(s, 1)->number, 1);

@@ -261,6 +261,8 @@ static void counts(void *arg, const struct judge_count *c)
 	uint64_t *hits = arg;
 
 	hits[c->rule ? c->rule->number : 3] += c->hits_user;
+	if (c->rule && c->rule->number == 0)
+		assert_int_equal(c->timed, 1); /* of the first verdict of JUDGE_TIMED */
 }
 
 static void counted(void **state)
