@@ -301,6 +301,7 @@ static inline int skep_pins_program(const struct skep_pins *p, const char *folde
  */
 static inline void skep_pins_others(const struct skep_pins *p, const struct skep_host *host, void (*cb)(void *arg, const char *folder), void *arg)
 {
+	size_t n = strlen(p->name);
 	char folder[SKEP_PINS_PATH];
 	struct dirent *e;
 	uint64_t key;
@@ -310,11 +311,15 @@ static inline void skep_pins_others(const struct skep_pins *p, const struct skep
 		return;
 	dir = opendir(host->pin_dir);
 	while (dir && (e = readdir(dir))) {
-		if (!skep_pins_is(e->d_name, p->name, &key) ||
+		bool whole = skep_pins_is(e->d_name, p->name, &key);
+
+		/* "NAME_...": was being made when a skepd died; nobody has read its ring, which began with it */
+		if ((!whole && (strncmp(e->d_name, p->name, n) || e->d_name[n] != '_')) ||
 		    snprintf(folder, sizeof(folder), "%s/%s", host->pin_dir, e->d_name) >= (int)sizeof(folder) ||
 		    strcmp(folder, p->folder) == 0)
 			continue;
-		cb(arg, folder);
+		if (whole)
+			cb(arg, folder);
 		skep_pins_remove(folder);
 	}
 	if (dir)

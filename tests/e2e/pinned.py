@@ -143,8 +143,10 @@ def crash():
     d.process.kill()
     d.process.wait()
     subprocess.run([exact + "/tiny", "while-dead"], check=True)
+    os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # as of one that died while it was pinning
     d = Daemon("crash")
     d.says("goes on with what the skepd before has left")
+    check("after kill -9: what was half pinned is taken out", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
     time.sleep(1.5)
     d.stop()
     check("after kill -9: what happened meanwhile is recorded", len([r for r in records(d.out) if r["stream"] == "process.exit" and
