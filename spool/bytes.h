@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool/bytes.h - numbers and strings in a body: written into a growing buffer, read
+ * out of a bounded one.  An error is remembered, and everything after it does nothing.
+ */
+#ifndef SKEP_SPOOL_BYTES_H
+#define SKEP_SPOOL_BYTES_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bytes_out {
+	unsigned char *at;
+	size_t len, room;
+	int err;
+};
+
+/* Room for n more bytes. */
+static inline bool bytes_need(struct bytes_out *b, size_t n)
+{
+	size_t room = b->room ? b->room : 65536;
+	unsigned char *at;
+
+	if (b->err)
+		return false;
+	if (b->room - b->len >= n)
+		return true;
+	while (room - b->len < n)
+		room *= 2;
+	at = realloc(b->at, room);
+	if (!at) {
+		b->err = -ENOMEM;
+		return false;
+	}
+	b->at = at;
+	b->room = room;
+	return true;
+}
+
+static inline void bytes_put(struct bytes_out *b, const void *data, size_t n)
+{
+	if (n == 0 || !bytes_need(b, n))
+		return;
+	memcpy(b->at + b->len, data, n);
+	b->len += n;
+}
+
+/* Within what bytes_need has made room for: 10 bytes at the most. */
+static inline void bytes_put_fast(struct bytes_out *b, uint64_t u)
+{
+	while (u >= 128) {
+		b->at[b->len++] = (unsigned char)(u | 128);
+		u >>= 7;
+	}
+	b->at[b->len++] = (unsigned char)u;
+}
+
+static inline void bytes_number(struct bytes_out *b, uint64_t u)
+{
+	if (bytes_need(b, 10))
+		bytes_put_fast(b, u);
+}
+
+static inline uint64_t bytes_zigzag(int64_t i)
+{
+	return (uint64_t)i << 1 ^ (0 - (uint64_t)(i < 0));
+}
+
+static inline int64_t bytes_unzigzag(uint64_t u)
+{
+	return (int64_t)(u >> 1 ^ (0 - (u & 1)));
+}
+
+static inline void bytes_text(struct bytes_out *b, const char *s, size_t n)
+{
+	bytes_number(b, n);
+	bytes_put(b, s, n);
+}
+
+struct bytes_in {
+	const unsigned char *begin, *at, *end;
+	bool bad; /* it ended too early, or a number was longer than 64 bits; `at` stays where that was */
+};
+
+static inline uint64_t bytes_take_number(struct bytes_in *b)
+{
+	uint64_t u = 0;
+
+	for (unsigned shift = 0, i = 0; !b->bad; shift += 7, i++) {
+		unsigned char c;
+
+		if (b->at + i >= b->end || shift > 63)
+			break;
+		c = b->at[i];
+		if (shift == 63 && c > 1)
+			break;
+		u |= (uint64_t)(c & 127) << shift;
+		if (c < 128) {
+			b->at += i + 1;
+			return u;
+		}
+	}
+	b->bad = true;
+	return 0;
+}
+
+static inline const void *bytes_take(struct bytes_in *b, uint64_t n)
+{
+	const void *at = b->at;
+
+	if (b->bad || n > (uint64_t)(b->end - b->at)) {
+		b->bad = true;
+		return NULL;
+	}
+	b->at += n;
+	return at;
+}
+
+#endif

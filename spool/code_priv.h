@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool/code_priv.h - between encode.c and decode.c.
+ */
+#ifndef SKEP_SPOOL_CODE_PRIV_H
+#define SKEP_SPOOL_CODE_PRIV_H
+
+#include <zstd.h>
+
+#include "spool/bytes.h"
+#include "spool/code.h"
+
+#define CODE_VERSION 1u
+
+struct spool_code {
+	ZSTD_CCtx *compress;
+	ZSTD_DCtx *decompress;
+	struct bytes_out raw, records, frame;
+	const struct skep_stream **streams; /* of the body under way */
+	uint32_t n_streams, room_streams;
+	const struct skep_context **contexts; /* encoding: the batch's; decoding: into own_contexts */
+	struct skep_context *own_contexts;
+	uint32_t n_contexts, room_contexts;
+	char *scratch; /* a record that is being put together */
+	size_t scratch_room;
+	uint64_t slots[SKEP_HIST_SLOTS];
+};
+
+/* Streams have their own stride: a plugin may be built with another struct skep_field. */
+static inline const struct skep_field *code_field(const struct skep_stream *s, uint32_t i)
+{
+	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
+}
+
+/* Room for one more context. 0 or -ENOMEM. */
+int code_context_room(struct spool_code *);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool/db.c - the file: opened, made, put aside; transactions; room.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "spool/db_priv.h"
+#include "spool_sql.h"
+
+#define APPLICATION_ID 0x736b6570 /* "skep" */
+#define SCHEMA_VERSION 2
+#define PAGE_BYTES 8192u
+#define BUSY_MS 5000
+/* The write-ahead log is emptied when it has grown to that; one that a burst has made larger is cut back to it. */
+#define WAL_PAGES 1000
+/* Below the reserve it shrinks to that and no further: what keeps processes apart from their records across a crash is small. */
+#define FLOOR_BYTES (4u << 20)
+/* Given back to the filesystem in steps of so many pages: 8 MiB. */
+#define VACUUM_PAGES 1000
+
+int64_t db_realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static int errno_of(sqlite3 *sql, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_MISMATCH:
+		return -EBADMSG;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	default:
+		return sql && sqlite3_system_errno(sql) > 0 ? -sqlite3_system_errno(sql) : -EIO;
+	}
+}
+
+int db_fail(struct spool_db *db, int rc)
+{
+	int err = errno_of(db->sql, rc);
+
+	if (err < 0)
+		snprintf(db->why, sizeof(db->why), "%s", db->sql ? sqlite3_errmsg(db->sql) : sqlite3_errstr(rc));
+	return err;
+}
+
+const char *spool_why(const struct spool_db *db)
+{
+	return db->why;
+}
+
+int db_exec(struct spool_db *db, const char *sql)
+{
+	return db_fail(db, sqlite3_exec(db->sql, sql, NULL, NULL, NULL));
+}
+
+int db_statement(struct spool_db *db, enum db_statement which, const char *sql, sqlite3_stmt **ret)
+{
+	int rc;
+
+	*ret = db->statements[which];
+	if (*ret) {
+		sqlite3_reset(*ret);
+		sqlite3_clear_bindings(*ret);
+		return 0;
+	}
+	rc = sqlite3_prepare_v3(db->sql, sql, -1, SQLITE_PREPARE_PERSISTENT, &db->statements[which], NULL);
+	*ret = db->statements[which];
+	return db_fail(db, rc);
+}
+
+int db_run(struct spool_db *db, sqlite3_stmt *s)
+{
+	int rc = sqlite3_step(s), err = db_fail(db, rc);
+
+	sqlite3_reset(s);
+	return err;
+}
+
+/* One number; 0 where there is no row. */
+int db_number(struct spool_db *db, const char *sql, int64_t *ret)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL);
+
+	*ret = 0;
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(s);
+		if (rc == SQLITE_ROW)
+			*ret = sqlite3_column_int64(s, 0);
+	}
+	rc = db_fail(db, rc);
+	sqlite3_finalize(s);
+	return rc;
+}
+
+/* ---- opened ---------------------------------------------------------------------- */
+
+static int make(struct spool_db *db)
+{
+	char sql[160];
+	int err;
+
+	/* Only a file without tables takes these. */
+	snprintf(sql, sizeof(sql), "PRAGMA page_size = %u; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL", PAGE_BYTES);
+	err = db_exec(db, sql);
+	if (err == 0)
+		err = db_exec(db, "BEGIN IMMEDIATE");
+	if (err == 0)
+		err = db_exec(db, spool_sql);
+	snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", APPLICATION_ID, SCHEMA_VERSION);
+	return err == 0 ? db_exec(db, sql) : err;
+}
+
+static const char to_2[] =
+	"ALTER TABLE sink ADD COLUMN lo INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN lo_n INTEGER NOT NULL DEFAULT 0; "
+	"ALTER TABLE sink ADD COLUMN lo_bytes INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN hi INTEGER NOT NULL DEFAULT 0; "
+	"ALTER TABLE sink ADD COLUMN hi_n INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN hi_bytes INTEGER NOT NULL DEFAULT 0; ";
+
+/* A spool of an older skep becomes one of this; what waits in it goes on. */
+static int migrate(struct spool_db *db)
+{
+	char sql[sizeof(to_2) + 64];
+	int err = db_exec(db, "BEGIN IMMEDIATE");
+
+	snprintf(sql, sizeof(sql), "%sPRAGMA user_version = 2; COMMIT", to_2);
+	if (err == 0)
+		err = db_exec(db, sql);
+	if (err < 0 && !sqlite3_get_autocommit(db->sql))
+		sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
+	return err;
+}
+
+/* Ours, and of a version that is understood? */
+static int is_ours(struct spool_db *db, bool read_only, bool *ret_empty)
+{
+	int64_t application, version, tables;
+	int err = db_number(db, "PRAGMA application_id", &application);
+
+	if (err == 0)
+		err = db_number(db, "PRAGMA user_version", &version);
+	if (err == 0)
+		err = db_number(db, "SELECT count(*) FROM sqlite_schema", &tables);
+	if (err != 0)
+		return err;
+	*ret_empty = tables == 0 && application == 0;
+	if (*ret_empty)
+		return 0;
+	if (application != APPLICATION_ID) {
+		snprintf(db->why, sizeof(db->why), "it is a database, but not a spool of skep");
+		return -EBADMSG;
+	}
+	if (version == 1 && !read_only)
+		return migrate(db);
+	if (version == 1) {
+		snprintf(db->why, sizeof(db->why), "it is a spool of an older skep; the next start of skepd brings it up to date");
+		return -EBADMSG;
+	}
+	if (version != SCHEMA_VERSION) {
+		snprintf(db->why, sizeof(db->why), "it is a spool of version %lld, this skep writes version %d", (long long)version, SCHEMA_VERSION);
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+static int find_totals(struct spool_db *db)
+{
+	int64_t in_batches, in_sinks;
+	int err = db_number(db, "SELECT id FROM batch ORDER BY id DESC LIMIT 1", &in_batches);
+
+	if (err == 0)
+		err = db_number(db, "SELECT max(max(cursor, hi)) FROM sink", &in_sinks);
+	if (err != 0)
+		return err;
+	db->last_id = (uint64_t)(in_batches > in_sinks ? in_batches : in_sinks);
+	err = db_number(db, "SELECT max((SELECT coalesce(max(max(total_n, hi_n)), 0) FROM sink), "
+			    "coalesce((SELECT total_n FROM batch ORDER BY id DESC LIMIT 1), 0))", &db->total_n);
+	if (err == 0)
+		err = db_number(db, "SELECT max((SELECT coalesce(max(max(total_bytes, hi_bytes)), 0) FROM sink), "
+				    "coalesce((SELECT total_bytes FROM batch ORDER BY id DESC LIMIT 1), 0))", &db->total_bytes);
+	if (err == 0)
+		err = db_number(db, "SELECT coalesce(sum(length(body)), 0) FROM dead", &db->dead_bytes);
+	return err;
+}
+
+static int set_up(struct spool_db *db, bool read_only)
+{
+	bool empty = false;
+	char sql[160];
+	int err;
+
+	sqlite3_extended_result_codes(db->sql, 1);
+	sqlite3_busy_timeout(db->sql, BUSY_MS);
+	err = is_ours(db, read_only, &empty);
+	if (err < 0)
+		return err;
+	if (empty && read_only) {
+		snprintf(db->why, sizeof(db->why), "it is empty");
+		return -EBADMSG;
+	}
+	if (empty)
+		err = make(db);
+	if (err == 0 && !read_only) {
+		snprintf(sql, sizeof(sql), "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = %d; "
+					   "PRAGMA journal_size_limit = %u", WAL_PAGES, WAL_PAGES * PAGE_BYTES);
+		err = db_exec(db, sql);
+	}
+	if (err == 0)
+		err = db_number(db, "PRAGMA page_size", &db->page_bytes);
+	return err == 0 ? find_totals(db) : err;
+}
+
+static int open_as(const char *path, int flags, struct spool_db **ret, char *why, size_t why_size)
+{
+	struct spool_db *db = calloc(1, sizeof(*db));
+	int err, rc;
+
+	*ret = NULL;
+	snprintf(why, why_size, "no memory");
+	if (!db)
+		return -ENOMEM;
+	db->path = strdup(path);
+	if (!db->path) {
+		free(db);
+		return -ENOMEM;
+	}
+	rc = sqlite3_open_v2(path, &db->sql, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	err = rc == SQLITE_OK ? set_up(db, flags & SQLITE_OPEN_READONLY) : db_fail(db, rc);
+	if (err != 0) {
+		snprintf(why, why_size, "%s", db->why);
+		spool_db_close(db);
+		return err;
+	}
+	*ret = db;
+	return 0;
+}
+
+int spool_db_open(const char *path, const struct spool_limits *limits, struct spool_db **ret, char *why, size_t why_size)
+{
+	/* Command lines of everybody are in it. SQLite gives its log and its index the mode of the file. */
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), err;
+
+	*ret = NULL;
+	if (fd < 0) {
+		err = -errno;
+		snprintf(why, why_size, "%s", strerror(-err));
+		return err;
+	}
+	close(fd);
+	err = open_as(path, SQLITE_OPEN_READWRITE, ret, why, why_size);
+	if (err == 0)
+		spool_db_limits(*ret, limits);
+	return err;
+}
+
+int spool_db_lock(const char *path, int *ret_fd)
+{
+	char name[4096];
+	int n = snprintf(name, sizeof(name), "%s.lock", path), err;
+
+	*ret_fd = -1;
+	if (n < 0 || (size_t)n >= sizeof(name))
+		return -ENAMETOOLONG;
+	*ret_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (*ret_fd < 0)
+		return -errno;
+	if (flock(*ret_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	close(*ret_fd);
+	*ret_fd = -1;
+	return err;
+}
+
+int spool_db_open_read(const char *path, struct spool_db **ret, char *why, size_t why_size)
+{
+	return open_as(path, SQLITE_OPEN_READONLY, ret, why, why_size);
+}
+
+struct spool_db *spool_db_close(struct spool_db *db)
+{
+	if (!db)
+		return NULL;
+	for (size_t i = 0; i < DB_STATEMENTS; i++)
+		sqlite3_finalize(db->statements[i]);
+	sqlite3_close(db->sql);
+	free(db->path);
+	free(db);
+	return NULL;
+}
+
+void spool_db_limits(struct spool_db *db, const struct spool_limits *limits)
+{
+	char sql[96];
+
+	db->limits = *limits;
+	/* The backstop behind spool_make_room: an eighth more, since a commit also writes cursors and lines. */
+	snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %llu",
+		 limits->max_bytes ? (unsigned long long)(limits->max_bytes / 8 * 9 / (uint64_t)db->page_bytes + 256) : 4294967294ull);
+	db_exec(db, sql);
+}
+
+int spool_db_quarantine(const char *path, char *ret, size_t size)
+{
+	static const char *const parts[] = { "", "-wal", "-shm" };
+	char from[4096], to[4096 + 64];
+	time_t now = time(NULL);
+	struct tm tm;
+	char when[32];
+	int err = 0;
+
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
+	snprintf(ret, size, "%s.corrupt-%s", path, when);
+	/* All of them: a log that stays behind would be read as the new file's. */
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		snprintf(from, sizeof(from), "%s%s", path, parts[i]);
+		snprintf(to, sizeof(to), "%s%s", ret, parts[i]);
+		if (rename(from, to) < 0 && errno != ENOENT && err == 0)
+			err = -errno;
+	}
+	return err;
+}
+
+uint64_t spool_last_id(const struct spool_db *db)
+{
+	return db->last_id;
+}
+
+void spool_ids_after(struct spool_db *db, uint64_t id)
+{
+	if (id > db->last_id)
+		db->last_id = id;
+}
+
+/* ---- transactions ------------------------------------------------------------------ */
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int spool_begin(struct spool_db *db)
+{
+	uint64_t now = monotonic_ns();
+	bool full = db->limits.sync_ns == 0 || now - db->synced_ns >= db->limits.sync_ns;
+	int err = 0;
+
+	/* A row that is held is an open read transaction, and SQLite begins its log anew only without one: it grew with the backlog that is read. */
+	sqlite3_reset(db->statements[DB_NEXT]);
+	/*
+	 * NORMAL survives a crash of ours whole, and of the host but for the last commits; FULL waits
+	 * for the disk.  Outside of a transaction it may be changed at any time.
+	 */
+	if (full != db->full)
+		err = db_exec(db, full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+	if (err < 0)
+		return err;
+	db->full = full;
+	if (full)
+		db->synced_ns = now;
+	db->before = (struct db_totals){ db->last_id, db->total_n, db->total_bytes, db->dead_bytes };
+	return db_exec(db, "BEGIN IMMEDIATE");
+}
+
+void spool_rollback(struct spool_db *db)
+{
+	char why[sizeof(db->why)];
+
+	memcpy(why, db->why, sizeof(why)); /* of what went wrong, not of the rollback */
+	if (!sqlite3_get_autocommit(db->sql))
+		db_exec(db, "ROLLBACK");
+	memcpy(db->why, why, sizeof(why));
+	db->last_id = db->before.last_id;
+	db->total_n = db->before.total_n;
+	db->total_bytes = db->before.total_bytes;
+	db->dead_bytes = db->before.dead_bytes;
+}
+
+/* What was freed goes back to the filesystem, a little at a time. */
+static void give_back(struct spool_db *db)
+{
+	int64_t freed;
+
+	if (db_number(db, "PRAGMA freelist_count", &freed) == 0 && freed > 2 * VACUUM_PAGES) {
+		char sql[64];
+
+		snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)", VACUUM_PAGES);
+		db_exec(db, sql);
+	}
+}
+
+int spool_commit(struct spool_db *db)
+{
+	int err = db_exec(db, "COMMIT");
+
+	if (err < 0) {
+		spool_rollback(db);
+		return err;
+	}
+	give_back(db);
+	return 0;
+}
+
+/* ---- room --------------------------------------------------------------------------- */
+
+bool spool_has_reserve(const struct spool_db *db)
+{
+	struct statvfs fs;
+	char folder[4096];
+	char *slash;
+
+	if (db->limits.reserve_bytes == 0)
+		return true;
+	snprintf(folder, sizeof(folder), "%s", db->path);
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder] = '\0';
+	if (statvfs(slash ? folder : ".", &fs) < 0)
+		return true; /* the write itself will tell */
+	return (uint64_t)fs.f_bavail * fs.f_frsize >= db->limits.reserve_bytes;
+}
+
+/* Bytes of the file that are in use. */
+static int used(struct spool_db *db, int64_t *ret)
+{
+	int64_t pages, freed;
+	int err = db_number(db, "PRAGMA page_count", &pages);
+
+	if (err == 0)
+		err = db_number(db, "PRAGMA freelist_count", &freed);
+	*ret = err == 0 ? (pages - freed) * db->page_bytes : 0;
+	return err;
+}
+
+int spool_make_room(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, void *arg)
+{
+	uint64_t wanted = db->limits.max_bytes;
+	int64_t now;
+	int err = used(db, &now);
+
+	if (err < 0)
+		return err;
+	/* Below the reserve nothing grows: what comes in takes the place of what is there. */
+	if (!spool_has_reserve(db) && (wanted == 0 || (uint64_t)now < wanted))
+		wanted = (uint64_t)now > FLOOR_BYTES ? (uint64_t)now : FLOOR_BYTES;
+	if (wanted == 0)
+		return 0;
+	while ((uint64_t)now + bytes > wanted) {
+		err = db_evict(db, (uint64_t)now + bytes - wanted, gone, arg);
+		if (err < 0)
+			return err;
+		err = used(db, &now);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+int spool_size(struct spool_db *db, struct spool_size *ret)
+{
+	int64_t in_use = 0, pages = 0, batches = 0, records = 0, dead = 0, dead_records = 0, oldest = 0;
+	int err = used(db, &in_use);
+
+	if (err == 0)
+		err = db_number(db, "PRAGMA page_count", &pages);
+	if (err == 0)
+		err = db_number(db, "SELECT count(*) FROM batch", &batches);
+	if (err == 0)
+		err = db_number(db, "SELECT coalesce(sum(n), 0) FROM batch", &records);
+	if (err == 0)
+		err = db_number(db, "SELECT count(*) FROM dead", &dead);
+	if (err == 0)
+		err = db_number(db, "SELECT coalesce(sum(n), 0) FROM dead", &dead_records);
+	if (err == 0)
+		err = db_number(db, "SELECT made_ns FROM batch ORDER BY id LIMIT 1", &oldest);
+	*ret = (struct spool_size){
+		.file_bytes = (uint64_t)(pages * db->page_bytes),
+		.used_bytes = (uint64_t)in_use,
+		.batches = (uint64_t)batches,
+		.records = (uint64_t)records,
+		.dead_batches = (uint64_t)dead,
+		.dead_records = (uint64_t)dead_records,
+		.oldest_ns = oldest,
+	};
+	return err;
+}
+
+int spool_check(struct spool_db *db, void (*cb)(void *arg, const char *finding), void *arg)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, "PRAGMA quick_check", -1, &s, NULL), found = 0;
+
+	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+		rc = sqlite3_step(s);
+		if (rc != SQLITE_ROW)
+			break;
+		if (strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0)
+			continue;
+		found++;
+		cb(arg, (const char *)sqlite3_column_text(s, 0));
+	}
+	rc = db_fail(db, rc);
+	sqlite3_finalize(s);
+	return rc < 0 ? rc : found ? -EBADMSG : 0;
+}

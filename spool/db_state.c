@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool/db_state.c - what the collector knew at the last commit: a line a process, and a few
+ * values by name.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spool/db_priv.h"
+
+int spool_process_put(struct spool_db *db, const struct skep_upid *upid, const char *line)
+{
+	sqlite3_stmt *s;
+	int err = line ? db_statement(db, DB_PROCESS_PUT, "INSERT OR REPLACE INTO process (pid, start_ns, line) VALUES (?1, ?2, ?3)", &s) :
+			 db_statement(db, DB_PROCESS_DELETE, "DELETE FROM process WHERE pid = ?1 AND start_ns = ?2", &s);
+
+	if (err < 0)
+		return err;
+	sqlite3_bind_int64(s, 1, upid->pid);
+	sqlite3_bind_int64(s, 2, (sqlite3_int64)upid->start_ns);
+	if (line)
+		sqlite3_bind_text(s, 3, line, -1, SQLITE_STATIC);
+	return db_run(db, s);
+}
+
+int spool_process_clear(struct spool_db *db)
+{
+	return db_exec(db, "DELETE FROM process");
+}
+
+int spool_processes(struct spool_db *db, int (*cb)(void *arg, const char *line), void *arg)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, "SELECT line FROM process ORDER BY start_ns", -1, &s, NULL), err = 0;
+
+	while (err == 0 && (rc == SQLITE_OK || rc == SQLITE_ROW)) {
+		rc = sqlite3_step(s);
+		if (rc == SQLITE_ROW && sqlite3_column_text(s, 0))
+			err = cb(arg, (const char *)sqlite3_column_text(s, 0));
+	}
+	if (err == 0)
+		err = db_fail(db, rc);
+	sqlite3_finalize(s);
+	return err;
+}
+
+int spool_state_put(struct spool_db *db, const char *name, const void *value, size_t size)
+{
+	sqlite3_stmt *s;
+	int err = db_statement(db, DB_STATE_PUT, "INSERT OR REPLACE INTO state (name, value) VALUES (?1, ?2)", &s);
+
+	if (err < 0)
+		return err;
+	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+	sqlite3_bind_blob64(s, 2, value, size, SQLITE_STATIC);
+	return db_run(db, s);
+}
+
+int spool_state_get(struct spool_db *db, const char *name, void **ret, size_t *ret_size)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, "SELECT value FROM state WHERE name = ?1", -1, &s, NULL), err;
+
+	*ret = NULL;
+	*ret_size = 0;
+	if (rc == SQLITE_OK) {
+		sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+		rc = sqlite3_step(s);
+	}
+	err = db_fail(db, rc);
+	if (rc == SQLITE_ROW) {
+		*ret_size = (size_t)sqlite3_column_bytes(s, 0);
+		*ret = malloc(*ret_size + 1);
+		if (*ret) {
+			memcpy(*ret, sqlite3_column_blob(s, 0), *ret_size);
+			((char *)*ret)[*ret_size] = '\0';
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	sqlite3_finalize(s);
+	return err;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool/decode.c - a body into records.  Nothing in it is believed: a length, a number or a type that
+ * does not fit is an error with its offset, never a read beyond the body.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "spool/code_priv.h"
+
+#define STREAMS_MAX 4096u
+#define FIELDS_MAX 4096u
+
+struct spool_code *spool_code_new(void)
+{
+	struct spool_code *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->compress = ZSTD_createCCtx();
+	c->decompress = ZSTD_createDCtx();
+	if (!c->compress || !c->decompress || ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, 1)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_checksumFlag, 1)))
+		return spool_code_free(c);
+	return c;
+}
+
+struct spool_code *spool_code_free(struct spool_code *c)
+{
+	if (!c)
+		return NULL;
+	ZSTD_freeCCtx(c->compress);
+	ZSTD_freeDCtx(c->decompress);
+	free(c->raw.at);
+	free(c->records.at);
+	free(c->frame.at);
+	free(c->streams);
+	free(c->contexts);
+	free(c->own_contexts);
+	free(c->scratch);
+	free(c);
+	return NULL;
+}
+
+int code_context_room(struct spool_code *c)
+{
+	uint32_t room = c->room_contexts ? c->room_contexts * 2 : 64;
+	const struct skep_context **contexts;
+	struct skep_context *own;
+
+	if (c->n_contexts < c->room_contexts)
+		return 0;
+	contexts = realloc(c->contexts, room * sizeof(*contexts));
+	if (!contexts)
+		return -ENOMEM;
+	c->contexts = contexts;
+	own = realloc(c->own_contexts, room * sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	c->own_contexts = own;
+	c->room_contexts = room;
+	return 0;
+}
+
+/* ---- the field tables ---------------------------------------------------------- */
+
+static uint32_t type_size(uint32_t type)
+{
+	switch (type) {
+	case SKEP_T_U64:
+	case SKEP_T_I64:
+	case SKEP_T_F64:
+	case SKEP_T_TIME:
+	case SKEP_T_BOOL: /* padded, so that all others are aligned */
+		return 8;
+	case SKEP_T_STR:
+	case SKEP_T_STRV:
+	case SKEP_T_UPID:
+	case SKEP_T_HASH:
+	case SKEP_T_IP:
+		return 16;
+	case SKEP_T_HIST:
+		return sizeof(struct skep_hist);
+	default:
+		return 0;
+	}
+}
+
+struct stored {
+	struct skep_stream stream;
+	struct skep_field *fields;
+	char *text; /* names, units, NUL-terminated */
+	size_t text_len, text_room;
+};
+
+static void stored_free(struct stored *s)
+{
+	free(s->fields);
+	free(s->text);
+	*s = (struct stored){ 0 };
+}
+
+/* *ret: where in s->text a NUL-terminated copy is; stored_read makes pointers of these when all are there. */
+static int take_text(struct bytes_in *in, struct stored *s, const char **ret)
+{
+	uint64_t len = bytes_take_number(in);
+	const char *from = bytes_take(in, len);
+	char *text;
+
+	if (!from || memchr(from, '\0', (size_t)len))
+		return -EBADMSG;
+	if (s->text_room - s->text_len <= len) {
+		size_t room = (s->text_room + (size_t)len) * 2 + 256;
+
+		text = realloc(s->text, room);
+		if (!text)
+			return -ENOMEM;
+		s->text = text;
+		s->text_room = room;
+	}
+	*ret = (const char *)(uintptr_t)s->text_len; /* the text may still move */
+	memcpy(s->text + s->text_len, from, (size_t)len);
+	s->text[s->text_len + len] = '\0';
+	s->text_len += (size_t)len + 1;
+	return 0;
+}
+
+static int stored_read(struct bytes_in *in, struct stored *s)
+{
+	uint64_t role, flags, n;
+	uint32_t offset = 0;
+	int err;
+
+	s->stream = (struct skep_stream){ .size = sizeof(s->stream), .field_size = sizeof(struct skep_field) };
+	if ((err = take_text(in, s, &s->stream.name)) < 0 || (err = take_text(in, s, &s->stream.help)) < 0)
+		return err;
+	role = bytes_take_number(in);
+	flags = bytes_take_number(in);
+	n = bytes_take_number(in);
+	if (in->bad || role > UINT32_MAX || flags > UINT32_MAX || n > FIELDS_MAX)
+		return -EBADMSG;
+	s->fields = calloc(n ? (size_t)n : 1, sizeof(*s->fields));
+	if (!s->fields)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < n; i++) {
+		struct skep_field *f = &s->fields[i];
+		uint64_t type, semantics;
+
+		if ((err = take_text(in, s, &f->name)) < 0 || (err = take_text(in, s, &f->unit)) < 0)
+			return err;
+		type = bytes_take_number(in);
+		semantics = bytes_take_number(in);
+		if (in->bad || type > UINT32_MAX || semantics > UINT32_MAX || type_size((uint32_t)type) == 0)
+			return -EBADMSG;
+		f->type = (uint32_t)type;
+		f->semantics = (uint32_t)semantics;
+		f->offset = offset;
+		f->help = "";
+		offset += type_size(f->type);
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		s->fields[i].name = s->text + (uintptr_t)s->fields[i].name;
+		s->fields[i].unit = s->text + (uintptr_t)s->fields[i].unit;
+	}
+	s->stream.name = s->text + (uintptr_t)s->stream.name;
+	s->stream.help = s->text + (uintptr_t)s->stream.help;
+	s->stream.role = (uint32_t)role;
+	s->stream.flags = (uint32_t)flags;
+	s->stream.n_fields = (uint32_t)n;
+	s->stream.record_size = offset ? offset : 8;
+	s->stream.fields = s->fields;
+	return 0;
+}
+
+bool spool_same_fields(const struct skep_stream *a, const struct skep_stream *b)
+{
+	if (a->n_fields != b->n_fields)
+		return false;
+	for (uint32_t i = 0; i < a->n_fields; i++)
+		if (code_field(a, i)->type != code_field(b, i)->type || strcmp(code_field(a, i)->name, code_field(b, i)->name) != 0)
+			return false;
+	return true;
+}
+
+/* ---- records ------------------------------------------------------------------- */
+
+static bool take_str(struct bytes_in *in, struct skep_str *ret)
+{
+	uint64_t len = bytes_take_number(in), more = bytes_take_number(in);
+
+	if (in->bad || len > UINT32_MAX || more > UINT32_MAX - len)
+		return false;
+	ret->len = (uint32_t)len;
+	ret->total = (uint32_t)(len + more);
+	ret->ptr = bytes_take(in, len);
+	return !in->bad;
+}
+
+static bool take_upid(struct bytes_in *in, uint64_t time_ns, struct skep_upid *ret)
+{
+	uint64_t pid = bytes_take_number(in);
+
+	*ret = (struct skep_upid){ 0 };
+	if (in->bad || pid > UINT32_MAX)
+		return false;
+	ret->pid = (uint32_t)pid;
+	if (pid)
+		ret->start_ns = time_ns - (uint64_t)bytes_unzigzag(bytes_take_number(in));
+	return !in->bad;
+}
+
+static bool take_hist(struct bytes_in *in, uint64_t *slots, struct skep_hist *ret)
+{
+	uint64_t n = bytes_take_number(in);
+
+	*ret = (struct skep_hist){ .slots = slots, .sum = bytes_take_number(in) };
+	if (in->bad || n > SKEP_HIST_SLOTS)
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		slots[i] = bytes_take_number(in);
+	ret->n = (uint32_t)n;
+	return !in->bad;
+}
+
+/* slots: room for this field's, where it is a histogram. */
+static bool take_field(struct bytes_in *in, const struct skep_field *f, uint64_t time_ns, char *data, uint64_t *slots)
+{
+	char *to = data + f->offset;
+	struct skep_upid upid;
+	struct skep_hist hist;
+	struct skep_str str;
+	const void *from;
+	uint64_t u;
+
+	switch (f->type) {
+	case SKEP_T_U64:
+	case SKEP_T_I64:
+	case SKEP_T_TIME:
+		u = bytes_take_number(in);
+		if (f->type == SKEP_T_I64)
+			u = (uint64_t)bytes_unzigzag(u);
+		else if (f->type == SKEP_T_TIME && u)
+			u = time_ns - (uint64_t)bytes_unzigzag(u - 1);
+		memcpy(to, &u, sizeof(u));
+		return !in->bad;
+	case SKEP_T_F64:
+	case SKEP_T_BOOL:
+	case SKEP_T_HASH:
+	case SKEP_T_IP:
+		u = f->type == SKEP_T_F64 ? 8 : f->type == SKEP_T_BOOL ? 1 : 16;
+		from = bytes_take(in, u);
+		if (from)
+			memcpy(to, from, (size_t)u);
+		return from != NULL;
+	case SKEP_T_UPID:
+		if (!take_upid(in, time_ns, &upid))
+			return false;
+		memcpy(to, &upid, sizeof(upid));
+		return true;
+	case SKEP_T_HIST:
+		if (!take_hist(in, slots, &hist))
+			return false;
+		memcpy(to, &hist, sizeof(hist));
+		return true;
+	default: /* STR, STRV: stored_read has seen to that */
+		if (!take_str(in, &str))
+			return false;
+		memcpy(to, &str, sizeof(str));
+		return true;
+	}
+}
+
+/* false: bad, or (err) no memory */
+static bool take_context(struct spool_code *c, struct bytes_in *in, const struct skep_context **ret, int *err)
+{
+	uint64_t which = bytes_take_number(in);
+	struct skep_context *context;
+
+	*ret = NULL;
+	if (in->bad)
+		return false;
+	if (which == 0)
+		return true;
+	if (which >= 2) {
+		if (which - 2 >= c->n_contexts)
+			return false;
+		*ret = &c->own_contexts[which - 2];
+		return true;
+	}
+	if (code_context_room(c) < 0) {
+		*err = -ENOMEM;
+		return false;
+	}
+	context = &c->own_contexts[c->n_contexts++];
+	*context = (struct skep_context){ .size = sizeof(*context) };
+	*ret = context;
+	return take_str(in, &context->run) && take_str(in, &context->pipeline) && take_str(in, &context->task) &&
+	       take_str(in, &context->tool) && take_str(in, &context->container);
+}
+
+static int take_record(struct spool_code *c, struct bytes_in *in, const struct skep_stream **streams, uint64_t n_streams,
+		       uint64_t *time_ns, const struct spool_taker *taker, void *arg)
+{
+	uint64_t number = bytes_take_number(in), *slots;
+	const struct skep_context *context;
+	const struct skep_stream *s;
+	struct skep_upid who;
+	size_t need, hists = 0;
+	int err = -EBADMSG;
+
+	if (in->bad || number >= n_streams)
+		return -EBADMSG;
+	s = streams[number];
+	*time_ns += (uint64_t)bytes_unzigzag(bytes_take_number(in));
+	if (!take_upid(in, *time_ns, &who) || !take_context(c, in, &context, &err))
+		return err;
+	for (uint32_t i = 0; i < s->n_fields; i++)
+		hists += code_field(s, i)->type == SKEP_T_HIST;
+	need = (s->record_size + 7u) / 8 * 8 + hists * sizeof(c->slots);
+	if (need > c->scratch_room) {
+		free(c->scratch);
+		c->scratch_room = 0;
+		c->scratch = malloc(need);
+		if (!c->scratch)
+			return -ENOMEM;
+		c->scratch_room = need;
+	}
+	memset(c->scratch, 0, s->record_size);
+	slots = (uint64_t *)(void *)(c->scratch + (s->record_size + 7u) / 8 * 8);
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		if (!take_field(in, code_field(s, i), *time_ns, c->scratch, slots))
+			return -EBADMSG;
+		if (code_field(s, i)->type == SKEP_T_HIST)
+			slots += SKEP_HIST_SLOTS;
+	}
+	return taker->record(arg, s, &who, *time_ns, c->scratch, context);
+}
+
+/* ---- the whole ------------------------------------------------------------------- */
+
+static int take_head(struct bytes_in *in, struct spool_head *ret)
+{
+	uint64_t version = bytes_take_number(in), len;
+	const char *key;
+
+	*ret = (struct spool_head){ 0 };
+	if (in->bad)
+		return -EBADMSG;
+	if (version != CODE_VERSION)
+		return -ENOTSUP;
+	ret->id = bytes_take_number(in);
+	len = bytes_take_number(in);
+	key = bytes_take(in, len);
+	if (!key || len >= sizeof(ret->key))
+		return -EBADMSG;
+	memcpy(ret->key, key, (size_t)len);
+	ret->realtime_offset_ns = bytes_unzigzag(bytes_take_number(in));
+	len = bytes_take_number(in);
+	if (in->bad || len > SPOOL_RECORDS_MAX)
+		return -EBADMSG;
+	ret->n = (uint32_t)len;
+	return 0;
+}
+
+static int take_all(struct spool_code *c, struct bytes_in *in, const struct spool_taker *taker, void *arg)
+{
+	const struct skep_stream **streams = NULL;
+	struct stored *stored = NULL;
+	struct spool_head head;
+	uint64_t n = 0, time_ns = 0;
+	int err = take_head(in, &head);
+
+	if (err == 0)
+		err = taker->head(arg, &head);
+	if (err < 0)
+		return err;
+	n = bytes_take_number(in);
+	if (in->bad || n > STREAMS_MAX)
+		return -EBADMSG;
+	stored = calloc(n ? (size_t)n : 1, sizeof(*stored));
+	streams = calloc(n ? (size_t)n : 1, sizeof(*streams));
+	if (!stored || !streams)
+		err = -ENOMEM;
+	for (uint64_t i = 0; i < n && err == 0; i++) {
+		err = stored_read(in, &stored[i]);
+		if (err == 0)
+			err = taker->stream(arg, &stored[i].stream, &streams[i]);
+	}
+	c->n_contexts = 0;
+	for (uint32_t i = 0; i < head.n && err == 0; i++)
+		err = take_record(c, in, streams, n, &time_ns, taker, arg);
+	if (err == 0 && in->at != in->end)
+		err = -EBADMSG;
+	for (uint64_t i = 0; stored && i < n; i++)
+		stored_free(&stored[i]);
+	free(stored);
+	free(streams);
+	return err;
+}
+
+int spool_decode(struct spool_code *c, const void *body, size_t size, const struct spool_taker *taker, void *arg, char *why, size_t why_size)
+{
+	unsigned long long raw = ZSTD_getFrameContentSize(body, size);
+	struct bytes_in in;
+	size_t got;
+	int err;
+
+	if (raw == ZSTD_CONTENTSIZE_ERROR || raw == ZSTD_CONTENTSIZE_UNKNOWN || raw > SPOOL_RAW_MAX) {
+		snprintf(why, why_size, "it is not a zstd frame of at most %u MiB", SPOOL_RAW_MAX >> 20);
+		return -EBADMSG;
+	}
+	c->raw.len = 0;
+	c->raw.err = 0;
+	if (!bytes_need(&c->raw, (size_t)raw + 1))
+		return -ENOMEM;
+	got = ZSTD_decompressDCtx(c->decompress, c->raw.at, c->raw.room, body, size);
+	if (ZSTD_isError(got)) {
+		snprintf(why, why_size, "%s", ZSTD_getErrorName(got));
+		return -EBADMSG;
+	}
+	in = (struct bytes_in){ .begin = c->raw.at, .at = c->raw.at, .end = c->raw.at + got };
+	err = take_all(c, &in, taker, arg);
+	if (err == -ENOTSUP)
+		snprintf(why, why_size, "it was written by a later version of skep");
+	else if (err == -EBADMSG)
+		snprintf(why, why_size, "nonsense at byte %zu of %zu", (size_t)(in.at - in.begin), got);
+	return err;
+}

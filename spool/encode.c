@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spool/encode.c - a batch into a body.
+ */
+#include <string.h>
+
+#include "spool/code_priv.h"
+
+#define CONTEXTS_LOOKED_AT 8u /* neighbours share one; further back it is rare */
+
+static void put_str(struct bytes_out *b, const struct skep_str *s)
+{
+	uint32_t len = s->ptr ? s->len : 0;
+
+	bytes_number(b, len);
+	bytes_number(b, s->total > len ? s->total - len : 0);
+	bytes_put(b, s->ptr, len);
+}
+
+static void put_hist(struct bytes_out *b, const struct skep_hist *h)
+{
+	uint32_t n = h->slots ? h->n : 0;
+
+	if (n > SKEP_HIST_SLOTS)
+		n = SKEP_HIST_SLOTS;
+	bytes_number(b, n);
+	bytes_number(b, h->sum);
+	for (uint32_t i = 0; i < n; i++)
+		bytes_number(b, h->slots[i]);
+}
+
+static void put_upid(struct bytes_out *b, const struct skep_upid *u, uint64_t time_ns)
+{
+	bytes_number(b, u->pid);
+	if (u->pid)
+		bytes_number(b, bytes_zigzag((int64_t)(time_ns - u->start_ns)));
+}
+
+static void put_field(struct bytes_out *b, const struct skep_field *f, const void *data, uint64_t time_ns)
+{
+	const char *from = (const char *)data + f->offset;
+	struct skep_upid upid;
+	struct skep_hist hist;
+	struct skep_str str;
+	uint64_t u;
+
+	switch (f->type) {
+	case SKEP_T_U64:
+		memcpy(&u, from, sizeof(u));
+		bytes_number(b, u);
+		return;
+	case SKEP_T_TIME: /* most lie near the record's own; 0 is "not known" */
+		memcpy(&u, from, sizeof(u));
+		bytes_number(b, u ? bytes_zigzag((int64_t)(time_ns - u)) + 1 : 0);
+		return;
+	case SKEP_T_I64:
+		memcpy(&u, from, sizeof(u));
+		bytes_number(b, bytes_zigzag((int64_t)u));
+		return;
+	case SKEP_T_F64:
+		bytes_put(b, from, 8);
+		return;
+	case SKEP_T_BOOL:
+		bytes_put(b, from, 1);
+		return;
+	case SKEP_T_STR:
+	case SKEP_T_STRV:
+		memcpy(&str, from, sizeof(str));
+		put_str(b, &str);
+		return;
+	case SKEP_T_UPID:
+		memcpy(&upid, from, sizeof(upid));
+		put_upid(b, &upid, time_ns);
+		return;
+	case SKEP_T_HASH:
+	case SKEP_T_IP:
+		bytes_put(b, from, 16);
+		return;
+	case SKEP_T_HIST:
+		memcpy(&hist, from, sizeof(hist));
+		put_hist(b, &hist);
+		return;
+	default: /* the host takes no stream with a field of another type */
+		b->err = -EINVAL;
+	}
+}
+
+static void put_stream(struct bytes_out *b, const struct skep_stream *s)
+{
+	bytes_text(b, s->name, strlen(s->name));
+	bytes_text(b, s->help ? s->help : "", s->help ? strlen(s->help) : 0);
+	bytes_number(b, s->role);
+	bytes_number(b, s->flags);
+	bytes_number(b, s->n_fields);
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		const struct skep_field *f = code_field(s, i);
+
+		bytes_text(b, f->name, strlen(f->name));
+		bytes_text(b, f->unit ? f->unit : "", f->unit ? strlen(f->unit) : 0);
+		bytes_number(b, f->type);
+		bytes_number(b, f->semantics);
+	}
+}
+
+/* Which one it is of those that the body has; a new one is added. */
+static int stream_number(struct spool_code *c, const struct skep_stream *s)
+{
+	const struct skep_stream **streams;
+
+	for (uint32_t i = 0; i < c->n_streams; i++)
+		if (c->streams[i] == s)
+			return (int)i;
+	if (c->n_streams == c->room_streams) {
+		uint32_t room = c->room_streams ? c->room_streams * 2 : 32;
+
+		streams = realloc(c->streams, room * sizeof(*streams));
+		if (!streams)
+			return -ENOMEM;
+		c->streams = streams;
+		c->room_streams = room;
+	}
+	c->streams[c->n_streams] = s;
+	return (int)c->n_streams++;
+}
+
+static void put_context(struct spool_code *c, struct bytes_out *b, const struct skep_context *context)
+{
+	if (!context) {
+		bytes_number(b, 0);
+		return;
+	}
+	for (uint32_t back = 1; back <= c->n_contexts && back <= CONTEXTS_LOOKED_AT; back++)
+		if (c->contexts[c->n_contexts - back] == context) {
+			bytes_number(b, c->n_contexts - back + 2);
+			return;
+		}
+	if (code_context_room(c) < 0) {
+		b->err = -ENOMEM;
+		return;
+	}
+	c->contexts[c->n_contexts++] = context;
+	bytes_number(b, 1);
+	put_str(b, &context->run);
+	put_str(b, &context->pipeline);
+	put_str(b, &context->task);
+	put_str(b, &context->tool);
+	put_str(b, &context->container);
+}
+
+static int put_records(struct spool_code *c, const struct skep_batch *batch)
+{
+	struct bytes_out *b = &c->records;
+	uint64_t before = 0;
+
+	b->len = 0;
+	b->err = 0;
+	c->n_streams = 0;
+	c->n_contexts = 0;
+	for (uint32_t i = 0; i < batch->n && !b->err; i++) {
+		const struct skep_record *r = batch->records[i];
+		int stream = stream_number(c, r->stream);
+
+		if (stream < 0)
+			return stream;
+		bytes_number(b, (uint64_t)stream);
+		bytes_number(b, bytes_zigzag((int64_t)(r->time_ns - before)));
+		before = r->time_ns;
+		put_upid(b, &r->upid, r->time_ns);
+		put_context(c, b, r->context);
+		for (uint32_t k = 0; k < r->stream->n_fields && !b->err; k++)
+			put_field(b, code_field(r->stream, k), r->data, r->time_ns);
+	}
+	return b->err;
+}
+
+int spool_encode(struct spool_code *c, const struct skep_batch *batch, const void **ret, size_t *ret_size, size_t *ret_raw)
+{
+	struct bytes_out *b = &c->raw;
+	size_t key = strlen(batch->key), size;
+	int err;
+
+	if (batch->n > SPOOL_RECORDS_MAX || key >= SPOOL_KEY_MAX)
+		return -E2BIG;
+	err = put_records(c, batch);
+	if (err < 0)
+		return err;
+	b->len = 0;
+	b->err = 0;
+	bytes_number(b, CODE_VERSION);
+	bytes_number(b, batch->id);
+	bytes_text(b, batch->key, key);
+	bytes_number(b, bytes_zigzag(batch->realtime_offset_ns));
+	bytes_number(b, batch->n);
+	bytes_number(b, c->n_streams);
+	for (uint32_t i = 0; i < c->n_streams; i++)
+		put_stream(b, c->streams[i]);
+	bytes_put(b, c->records.at, c->records.len);
+	if (b->err)
+		return b->err;
+	if (b->len > SPOOL_RAW_MAX)
+		return -E2BIG;
+	size = ZSTD_compressBound(b->len);
+	c->frame.len = 0;
+	c->frame.err = 0;
+	if (!bytes_need(&c->frame, size))
+		return -ENOMEM;
+	size = ZSTD_compress2(c->compress, c->frame.at, c->frame.room, b->at, b->len);
+	if (ZSTD_isError(size))
+		return -ENOMEM; /* the room is enough, and the parameters were taken in spool_code_new */
+	*ret = c->frame.at;
+	*ret_size = size;
+	if (ret_raw)
+		*ret_raw = b->len;
+	return 0;
+}

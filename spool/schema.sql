@@ -1,0 +1,57 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The spool: batches on their way to sinks, how far each sink has come, what was refused for good, and what the
+-- collector knows of live processes at the moment of the last commit.  docs/spool.md says how it is used.
+
+-- kind: 0 life cycles, 1 samples, which go first when space runs out.  counts: "STREAM N" a line.  total_*: of this and
+-- all batches before it since the spool was made, so that what lies between two of them is one subtraction.
+CREATE TABLE batch (
+	id INTEGER PRIMARY KEY,
+	kind INTEGER NOT NULL,
+	n INTEGER NOT NULL,
+	made_ns INTEGER NOT NULL,
+	total_n INTEGER NOT NULL,
+	total_bytes INTEGER NOT NULL,
+	counts TEXT NOT NULL,
+	body BLOB NOT NULL
+);
+CREATE INDEX batch_samples ON batch (id) WHERE kind = 1;
+
+-- cursor: this batch and all before it are settled there.  Where what waited and what is new share the way, so are those
+-- behind lo up to hi; lo 0: nothing is.  *_n, *_bytes: the totals of batches up to there.
+CREATE TABLE sink (
+	name TEXT PRIMARY KEY,
+	cursor INTEGER NOT NULL,
+	total_n INTEGER NOT NULL,
+	total_bytes INTEGER NOT NULL,
+	lo INTEGER NOT NULL DEFAULT 0,
+	lo_n INTEGER NOT NULL DEFAULT 0,
+	lo_bytes INTEGER NOT NULL DEFAULT 0,
+	hi INTEGER NOT NULL DEFAULT 0,
+	hi_n INTEGER NOT NULL DEFAULT 0,
+	hi_bytes INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- What a receiver refused for good, and bodies that cannot be read (sink "").
+CREATE TABLE dead (
+	id INTEGER PRIMARY KEY,
+	batch INTEGER NOT NULL,
+	sink TEXT NOT NULL,
+	at_ns INTEGER NOT NULL,
+	status INTEGER NOT NULL,
+	why TEXT NOT NULL,
+	n INTEGER NOT NULL,
+	body BLOB NOT NULL
+);
+
+-- One line of what is carried over, for each process that lived at the last commit (core/carry.h).
+CREATE TABLE process (
+	pid INTEGER NOT NULL,
+	start_ns INTEGER NOT NULL,
+	line TEXT NOT NULL,
+	PRIMARY KEY (pid, start_ns)
+) WITHOUT ROWID;
+
+CREATE TABLE state (
+	name TEXT PRIMARY KEY,
+	value BLOB NOT NULL
+) WITHOUT ROWID;

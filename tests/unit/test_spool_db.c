@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_spool_db.c - the spool's file: order, cursors, room, damage.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "spool/db.h"
+
+static struct {
+	char folder[64], path[128];
+	struct spool_db *db;
+	struct spool_limits limits;
+	uint64_t gone[4096];
+	unsigned n_gone;
+	uint64_t gone_records;
+	char counts[64];
+} t;
+
+static void reopen(void)
+{
+	char why[256];
+
+	spool_db_close(t.db);
+	assert_int_equal(spool_db_open(t.path, &t.limits, &t.db, why, sizeof(why)), 0);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	snprintf(t.folder, sizeof(t.folder), "/tmp/skep-spool-XXXXXX");
+	if (!mkdtemp(t.folder))
+		return -1;
+	snprintf(t.path, sizeof(t.path), "%s/spool.db", t.folder);
+	reopen();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	spool_db_close(t.db);
+	snprintf(command, sizeof(command), "rm -rf %s", t.folder);
+	return system(command);
+}
+
+static void on_gone(void *arg, uint64_t id, uint32_t n, const char *counts)
+{
+	(void)arg;
+	t.gone[t.n_gone++ % 4096] = id;
+	t.gone_records += n;
+	snprintf(t.counts, sizeof(t.counts), "%s", counts);
+}
+
+static void append(uint64_t id, enum spool_kind kind, size_t size)
+{
+	char *body = malloc(size);
+
+	assert_non_null(body);
+	memset(body, (int)('a' + id % 26), size);
+	assert_int_equal(spool_append(t.db, id, kind, 10, "s 10", body, size), 0);
+	free(body);
+}
+
+static void append_all(uint64_t from, uint64_t to, enum spool_kind kind, size_t size)
+{
+	assert_int_equal(spool_begin(t.db), 0);
+	for (uint64_t id = from; id <= to; id++)
+		append(id, kind, size);
+	assert_int_equal(spool_commit(t.db), 0);
+}
+
+static uint64_t next(uint64_t after)
+{
+	struct spool_row row;
+
+	assert_int_equal(spool_next(t.db, after, &row), 0);
+	if (row.id)
+		assert_int_equal(*(const char *)row.body, 'a' + row.id % 26);
+	return row.id;
+}
+
+static void in_order_and_durable(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	append_all(1, 5, SPOOL_LIFE, 100);
+	append_all(7, 8, SPOOL_SAMPLE, 100);
+	reopen();
+	assert_int_equal(spool_last_id(t.db), 8);
+	assert_int_equal(next(0), 1);
+	assert_int_equal(next(4), 5);
+	assert_int_equal(next(5), 7); /* 6 was never there */
+	assert_int_equal(next(8), 0);
+	assert_int_equal(stat(t.path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void rolled_back(void **state)
+{
+	(void)state;
+	append_all(1, 1, SPOOL_LIFE, 100);
+	assert_int_equal(spool_begin(t.db), 0);
+	append(2, SPOOL_LIFE, 100);
+	assert_int_equal(spool_last_id(t.db), 2);
+	spool_rollback(t.db);
+	assert_int_equal(spool_last_id(t.db), 1);
+	assert_int_equal(next(1), 0);
+	append_all(2, 2, SPOOL_LIFE, 100);
+}
+
+static void cursors(void **state)
+{
+	struct spool_place at;
+	struct spool_lag lag;
+
+	(void)state;
+	append_all(1, 4, SPOOL_LIFE, 1000);
+	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
+	assert_int_equal(at.cursor, 4); /* it gets what comes from now on */
+	append_all(5, 8, SPOOL_LIFE, 1000);
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 40);
+	assert_int_equal(lag.batches_bytes, 4000);
+	assert_true(lag.oldest_ns > 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 6 }), 0);
+	assert_int_equal(spool_trim(t.db, 0, 6), 0);
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 20);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 5 }), 0); /* never back */
+	reopen();
+	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
+	assert_int_equal(at.cursor, 6);
+	assert_int_equal(next(at.cursor), 7);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 8 }), 0);
+	assert_int_equal(spool_trim(t.db, 0, 8), 0);
+	reopen();
+	assert_int_equal(spool_last_id(t.db), 8); /* no id is given twice, though none is there */
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 0);
+	assert_int_equal(lag.oldest_ns, 0);
+	append_all(9, 9, SPOOL_LIFE, 1000);
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 10);
+	assert_int_equal(spool_sink_forget(t.db, "a"), 0);
+	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
+	assert_int_equal(at.cursor, 9);
+}
+
+/* What waited and what is new: two places, and the batches between them are nobody's. */
+static void places_with_a_gap(void **state)
+{
+	struct spool_place at;
+	struct spool_lag lag;
+
+	(void)state;
+	assert_int_equal(spool_sink_begin(t.db, "a", 0, &at), 0);
+	append_all(1, 20, SPOOL_LIFE, 1000);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ 2, 10, 10 }), 0);
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 180);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ 3, 10, 18 }), 0);
+	assert_int_equal(spool_trim(t.db, 0, 3), 0);
+	assert_int_equal(spool_trim(t.db, 10, 18), 0);
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 90); /* 4 to 10, 19 and 20 */
+	assert_int_equal(next(3), 4);
+	assert_int_equal(next(10), 19);
+	reopen();
+	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
+	assert_int_equal(at.cursor, 3);
+	assert_int_equal(at.lo, 10);
+	assert_int_equal(at.hi, 18);
+	/* All that was new is settled and gone when the rest comes to its end: nothing is counted twice, no id comes again. */
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ 10, 10, 20 }), 0);
+	assert_int_equal(spool_trim(t.db, 0, 10), 0);
+	assert_int_equal(spool_trim(t.db, 10, 20), 0);
+	reopen();
+	assert_int_equal(spool_last_id(t.db), 20);
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 20 }), 0);
+	append_all(21, 22, SPOOL_LIFE, 1000);
+	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
+	assert_int_equal(lag.records, 20);
+}
+
+/* As it was before places had a gap. */
+static void an_older_file(void **state)
+{
+	static const char back[] = "ALTER TABLE sink DROP COLUMN lo; ALTER TABLE sink DROP COLUMN lo_n; ALTER TABLE sink DROP COLUMN lo_bytes; "
+				   "ALTER TABLE sink DROP COLUMN hi; ALTER TABLE sink DROP COLUMN hi_n; ALTER TABLE sink DROP COLUMN hi_bytes; "
+				   "PRAGMA user_version = 1";
+	struct spool_db *reader;
+	struct spool_place at;
+	char why[256];
+	sqlite3 *sql;
+
+	(void)state;
+	append_all(1, 4, SPOOL_LIFE, 1000);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 3 }), 0);
+	t.db = spool_db_close(t.db);
+	assert_int_equal(sqlite3_open(t.path, &sql), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sql, back, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(sql);
+	assert_int_equal(spool_db_open_read(t.path, &reader, why, sizeof(why)), -EBADMSG);
+	assert_non_null(strstr(why, "older skep"));
+	reopen();
+	assert_int_equal(spool_sink_begin(t.db, "a", 4, &at), 0);
+	assert_int_equal(at.cursor, 3);
+	assert_int_equal(at.lo, 0);
+	assert_int_equal(next(3), 4);
+	append_all(5, 5, SPOOL_LIFE, 1000);
+}
+
+static void room_is_made_of_samples_first(void **state)
+{
+	struct spool_size size;
+
+	(void)state;
+	t.limits.max_bytes = 2 << 20;
+	reopen();
+	append_all(1, 10, SPOOL_LIFE, 50000);
+	append_all(11, 20, SPOOL_SAMPLE, 50000);
+	append_all(21, 25, SPOOL_LIFE, 50000);
+	assert_int_equal(spool_begin(t.db), 0);
+	assert_int_equal(spool_make_room(t.db, 1 << 20, on_gone, NULL), 0);
+	assert_int_equal(spool_commit(t.db), 0);
+	assert_in_range(t.n_gone, 5, 10);
+	for (unsigned i = 0; i < t.n_gone; i++)
+		assert_int_equal(t.gone[i], 11 + i);
+	assert_int_equal(t.gone_records, t.n_gone * 10);
+	assert_string_equal(t.counts, "s 10");
+	t.n_gone = 0;
+	assert_int_equal(spool_begin(t.db), 0);
+	assert_int_equal(spool_make_room(t.db, (2 << 20) - 100000, on_gone, NULL), 0);
+	assert_int_equal(spool_commit(t.db), 0);
+	assert_true(t.n_gone > 10);
+	assert_int_equal(t.gone[t.n_gone - 1] > 20 || t.gone[t.n_gone - 1] <= 10, 1);
+	/* The quota holds whatever is written. */
+	for (uint64_t id = 100; id < 400; id++) {
+		assert_int_equal(spool_begin(t.db), 0);
+		assert_int_equal(spool_make_room(t.db, 20000, on_gone, NULL), 0);
+		append(id, id % 2 ? SPOOL_LIFE : SPOOL_SAMPLE, 20000);
+		assert_int_equal(spool_commit(t.db), 0);
+	}
+	assert_int_equal(spool_size(t.db, &size), 0);
+	assert_in_range(size.file_bytes, 1 << 20, 3 << 20);
+	assert_in_range(size.used_bytes, 1 << 20, 2 << 20);
+}
+
+static void nothing_left_to_take(void **state)
+{
+	(void)state;
+	t.limits.max_bytes = 1 << 20;
+	reopen();
+	assert_int_equal(spool_begin(t.db), 0);
+	assert_int_equal(spool_make_room(t.db, 2 << 20, on_gone, NULL), -ENOSPC);
+	assert_string_equal(spool_why(t.db), "no room, and nothing left to take out");
+	spool_rollback(t.db);
+}
+
+static void below_the_reserve_nothing_grows(void **state)
+{
+	struct spool_size before, after;
+
+	(void)state;
+	append_all(1, 200, SPOOL_LIFE, 50000);
+	assert_int_equal(spool_size(t.db, &before), 0);
+	t.limits.reserve_bytes = UINT64_MAX;
+	spool_db_limits(t.db, &t.limits);
+	assert_false(spool_has_reserve(t.db));
+	for (uint64_t id = 201; id < 500; id++) {
+		assert_int_equal(spool_begin(t.db), 0);
+		assert_int_equal(spool_make_room(t.db, 50000, on_gone, NULL), 0);
+		append(id, SPOOL_LIFE, 50000);
+		assert_int_equal(spool_commit(t.db), 0);
+	}
+	assert_int_equal(spool_size(t.db, &after), 0);
+	assert_in_range(after.used_bytes, 3 << 20, before.used_bytes + 65536);
+	assert_int_equal(t.gone[0], 1);
+}
+
+static void expires(void **state)
+{
+	(void)state;
+	append_all(1, 3, SPOOL_LIFE, 100);
+	assert_int_equal(spool_expire(t.db, 1000, UINT64_MAX, on_gone, NULL), 0);
+	assert_int_equal(t.n_gone, 0);
+	assert_int_equal(spool_expire(t.db, INT64_MAX, UINT64_MAX, on_gone, NULL), 0);
+	assert_int_equal(t.n_gone, 3);
+	assert_int_equal(next(0), 0);
+}
+
+static int count_dead(void *arg, int64_t number, uint64_t batch, const char *sink, int64_t at_ns, unsigned status, const char *why, uint32_t n,
+		      const void *body, size_t size)
+{
+	unsigned *seen = arg;
+
+	assert_true(number > 0 && at_ns > 0 && body && size > 0);
+	(*seen)++;
+	if (batch == 2) {
+		assert_string_equal(sink, "");
+		assert_string_equal(why, "bad checksum");
+		assert_int_equal(n, 10);
+	} else {
+		assert_string_equal(sink, "hq");
+		assert_int_equal(status, 400);
+	}
+	return 0;
+}
+
+static void the_dead(void **state)
+{
+	unsigned seen = 0;
+	char *large = calloc(1, 30 << 20);
+	uint64_t dropped;
+
+	(void)state;
+	assert_non_null(large);
+	append_all(1, 3, SPOOL_LIFE, 100);
+	assert_int_equal(spool_bury(t.db, 2, "bad checksum", on_gone, NULL), 0);
+	assert_int_equal(t.n_gone, 1);
+	assert_int_equal(next(1), 3);
+	assert_int_equal(spool_dead_add(t.db, 3, "hq", 400, "no such field", 1, "x", 1), 0);
+	assert_int_equal(spool_dead(t.db, count_dead, &seen), 0);
+	assert_int_equal(seen, 2);
+	for (int i = 0; i < 3; i++) /* 64 MiB at the most: the oldest have gone */
+		assert_int_equal(spool_dead_add(t.db, 9, "hq", 400, "large", 1, large, 30 << 20), 0);
+	seen = 0;
+	assert_int_equal(spool_dead(t.db, count_dead, &seen), 0);
+	assert_int_equal(seen, 2);
+	assert_int_equal(spool_dead_drop(t.db, "other", &dropped), 0);
+	assert_int_equal(dropped, 0);
+	assert_int_equal(spool_dead_drop(t.db, NULL, &dropped), 0);
+	assert_int_equal(dropped, 2);
+	free(large);
+}
+
+static int count_lines(void *arg, const char *line)
+{
+	unsigned *seen = arg;
+
+	if (*seen == 0)
+		assert_string_equal(line, "second line of 7");
+	(*seen)++;
+	return 0;
+}
+
+static void what_was_known(void **state)
+{
+	struct skep_upid a = { .pid = 7, .start_ns = 100 }, b = { .pid = 7, .start_ns = 200 };
+	unsigned seen = 0;
+	size_t size;
+	void *value;
+
+	(void)state;
+	assert_int_equal(spool_process_put(t.db, &a, "line of 7"), 0);
+	assert_int_equal(spool_process_put(t.db, &a, "second line of 7"), 0);
+	assert_int_equal(spool_process_put(t.db, &b, "another"), 0);
+	assert_int_equal(spool_state_put(t.db, "mark", "\0\1\2", 3), 0);
+	reopen();
+	assert_int_equal(spool_processes(t.db, count_lines, &seen), 0);
+	assert_int_equal(seen, 2);
+	assert_int_equal(spool_process_put(t.db, &b, NULL), 0);
+	seen = 0;
+	assert_int_equal(spool_processes(t.db, count_lines, &seen), 0);
+	assert_int_equal(seen, 1);
+	assert_int_equal(spool_state_get(t.db, "mark", &value, &size), 0);
+	assert_int_equal(size, 3);
+	assert_memory_equal(value, "\0\1\2", 3);
+	free(value);
+	assert_int_equal(spool_state_get(t.db, "none", &value, &size), 0);
+	assert_null(value);
+	assert_int_equal(spool_process_clear(t.db), 0);
+	seen = 0;
+	assert_int_equal(spool_processes(t.db, count_lines, &seen), 0);
+	assert_int_equal(seen, 0);
+}
+
+static void ignore(void *arg, const char *finding)
+{
+	(void)arg;
+	(void)finding;
+}
+
+/* Whatever byte of the file is damaged: an error or the right answer, and it can be put aside. */
+static void damage(void **state)
+{
+	char why[256], aside[256];
+	struct stat st;
+	int found = 0;
+
+	(void)state;
+	append_all(1, 20, SPOOL_LIFE, 20000);
+	t.db = spool_db_close(t.db);
+	assert_int_equal(stat(t.path, &st), 0);
+	for (int i = 0; i < 12; i++) {
+		off_t at = (off_t)i * st.st_size / 12 + (i % 3) * 7;
+		struct spool_limits none = { 0 };
+		char was[64], bad[64];
+		int fd = open(t.path, O_RDWR), err;
+
+		assert_true(fd >= 0);
+		assert_int_equal(pread(fd, was, sizeof(was), at), sizeof(was));
+		memset(bad, 0xa5, sizeof(bad));
+		assert_int_equal(pwrite(fd, bad, sizeof(bad), at), sizeof(bad));
+		err = spool_db_open(t.path, &none, &t.db, why, sizeof(why));
+		if (err == 0) {
+			struct spool_row row = { 0 };
+
+			do
+				err = spool_next(t.db, row.id, &row);
+			while (err == 0 && row.id != 0);
+			if (err == 0)
+				err = spool_check(t.db, ignore, NULL);
+		}
+		if (err < 0) {
+			assert_int_equal(err, -EBADMSG);
+			found++;
+		}
+		t.db = spool_db_close(t.db);
+		assert_int_equal(pwrite(fd, was, sizeof(was), at), sizeof(was));
+		close(fd);
+	}
+	assert_true(found >= 1); /* the header; a body's own checksum is for its reader */
+	assert_int_equal(spool_db_quarantine(t.path, aside, sizeof(aside)), 0);
+	assert_int_equal(access(aside, F_OK), 0);
+	assert_int_not_equal(access(t.path, F_OK), 0);
+	reopen();
+	assert_int_equal(spool_last_id(t.db), 0);
+}
+
+static void not_a_spool(void **state)
+{
+	char why[256], path[200];
+	struct spool_limits none = { 0 };
+	struct spool_db *other;
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/text", t.folder);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	for (int i = 0; i < 1000; i++)
+		fputs("this is no database\n", f);
+	fclose(f);
+	assert_int_equal(spool_db_open(path, &none, &other, why, sizeof(why)), -EBADMSG);
+	assert_true(strlen(why) > 5);
+	snprintf(path, sizeof(path), "%s/none/spool.db", t.folder);
+	assert_int_equal(spool_db_open(path, &none, &other, why, sizeof(why)), -ENOENT);
+	snprintf(path, sizeof(path), "%s/nothing", t.folder);
+	assert_true(spool_db_open_read(path, &other, why, sizeof(why)) < 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void read_by_another(void **state)
+{
+	struct spool_size size;
+	struct spool_db *reader;
+	char why[256];
+
+	(void)state;
+	append_all(1, 3, SPOOL_LIFE, 100);
+	assert_int_equal(spool_db_open_read(t.path, &reader, why, sizeof(why)), 0);
+	append_all(4, 5, SPOOL_LIFE, 100);
+	assert_int_equal(spool_size(reader, &size), 0);
+	assert_int_equal(size.batches, 5);
+	assert_int_equal(spool_sink_move(reader, "a", &(struct spool_place){ .cursor = 1 }), -EROFS);
+	spool_db_close(reader);
+}
+
+/* A backlog is read and thrown away: the log beside the file stays as small as it is otherwise. */
+static void backlog_leaves_the_log_small(void **state)
+{
+	char wal[sizeof(t.path) + 4];
+	off_t most = 0;
+
+	(void)state;
+	for (uint64_t id = 1; id <= 600; id += 20)
+		append_all(id, id + 19, SPOOL_LIFE, 64000);
+	snprintf(wal, sizeof(wal), "%s-wal", t.path);
+	for (uint64_t id = 1; id <= 600; id++) {
+		struct stat st;
+
+		assert_int_equal(next(id - 1), id);
+		assert_int_equal(spool_begin(t.db), 0);
+		assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = id }), 0);
+		assert_int_equal(spool_trim(t.db, id - 1, id), 0);
+		assert_int_equal(spool_commit(t.db), 0);
+		assert_int_equal(stat(wal, &st), 0);
+		most = st.st_size > most ? st.st_size : most;
+	}
+	assert_true(most < 24 << 20); /* 96 MiB while the row that was read last stayed open */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(in_order_and_durable),
+		TEST(backlog_leaves_the_log_small),
+		TEST(rolled_back),
+		TEST(cursors),
+		TEST(places_with_a_gap),
+		TEST(an_older_file),
+		TEST(room_is_made_of_samples_first),
+		TEST(nothing_left_to_take),
+		TEST(below_the_reserve_nothing_grows),
+		TEST(expires),
+		TEST(the_dead),
+		TEST(what_was_known),
+		TEST(damage),
+		TEST(not_a_spool),
+		TEST(read_by_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
