@@ -44,6 +44,54 @@ const struct skep_field *fields_at(const struct skep_stream *s, uint32_t i)
 	return f;
 }
 
+const struct skep_field *fields_find(const struct skep_stream *s, const char *name)
+{
+	for (uint32_t i = 0, n = fields_count(s); i < n; i++) {
+		const struct skep_field *f = fields_at(s, i);
+
+		if (f && strcmp(f->name, name) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+bool fields_wanted(const char *const *streams, const struct skep_record *r)
+{
+	if (!r || !r->stream)
+		return false;
+	if (!streams)
+		return true;
+	for (; *streams; streams++)
+		if (r->stream->name && strcmp(*streams, r->stream->name) == 0)
+			return true;
+	return false;
+}
+
+struct skep_str fields_context(const struct skep_record *r, const char *name)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} members[] = {
+		{ "run", offsetof(struct skep_context, run) },
+		{ "pipeline", offsetof(struct skep_context, pipeline) },
+		{ "task", offsetof(struct skep_context, task) },
+		{ "tool", offsetof(struct skep_context, tool) },
+		{ "container", offsetof(struct skep_context, container) },
+	};
+	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
+	struct skep_str s = { .ptr = "" };
+
+	for (size_t i = 0; c && i < sizeof(members) / sizeof(members[0]); i++) {
+		if (strcmp(members[i].name, name) != 0 || c->size < members[i].offset + sizeof(s)) /* an older host's */
+			continue;
+		memcpy(&s, (const char *)c + members[i].offset, sizeof(s));
+		if (!s.ptr)
+			s = (struct skep_str){ .ptr = "" };
+	}
+	return s;
+}
+
 bool field_is_number(const struct skep_field *f)
 {
 	switch (f->type) {

@@ -14,6 +14,14 @@ uint32_t fields_count(const struct skep_stream *);
 /* Field i, or NULL when it has no name, an unknown type, or lies outside the record. */
 const struct skep_field *fields_at(const struct skep_stream *, uint32_t i);
 
+/* The field of that name; NULL: there is none. */
+const struct skep_field *fields_find(const struct skep_stream *, const char *name);
+
+/* Is it of one of those streams (NULL-terminated; NULL: all)? A record without a stream is of none. */
+bool fields_wanted(const char *const *streams, const struct skep_record *);
+/* "run" "pipeline" "task" "tool" "container" of the record's context, as far as the host gives it; never a NULL ptr. */
+struct skep_str fields_context(const struct skep_record *, const char *name);
+
 bool field_is_number(const struct skep_field *);
 /* Of a numeric, boolean or time field. */
 int64_t field_i64(const struct skep_field *, const void *data); /* clamped: SQL and JSON readers know signed numbers */

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct jsonw {
 	char *buf; /* not NUL-terminated */
@@ -19,7 +20,27 @@ struct jsonw {
 void jsonw_free(struct jsonw *);  /* the buffer; the struct may be used again */
 void jsonw_reset(struct jsonw *); /* empty, buffer kept, err forgotten */
 
-void jsonw_raw(struct jsonw *, const char *s, size_t n);
+char *jsonw_grow(struct jsonw *, size_t n); /* jsonw_room's slow part */
+
+/* Room for n more bytes at the end, which the caller adds to len; NULL: err is set. */
+static inline char *jsonw_room(struct jsonw *j, size_t n)
+{
+	return !j->err && n <= j->cap - j->len ? j->buf + j->len : jsonw_grow(j, n);
+}
+
+/* Inline: most are literals of a few bytes, of which there are several for each value. */
+static inline void jsonw_raw(struct jsonw *j, const char *s, size_t n)
+{
+	char *at = n ? jsonw_room(j, n) : NULL;
+
+	if (!at)
+		return;
+	memcpy(at, s, n);
+	j->len += n;
+}
+
+/* How many bytes at the beginning of s stand in a JSON string as they are. */
+size_t jsonw_plain(const char *s, size_t n);
 #define jsonw_lit(j, s) jsonw_raw((j), "" s, sizeof(s) - 1)
 /* Quoted and escaped; what is not UTF-8 becomes U+FFFD. */
 void jsonw_string(struct jsonw *, const char *s, size_t n);

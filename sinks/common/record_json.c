@@ -158,7 +158,7 @@ void record_json_value(struct jsonw *j, const struct skep_field *f, const void *
 
 static void write_key(struct jsonw *j, const char *prefix, const char *name, const char *suffix)
 {
-	if (j->len && j->buf[j->len - 1] != '{')
+	if (j->buf && j->len && j->buf[j->len - 1] != '{')
 		jsonw_lit(j, ",");
 	jsonw_lit(j, "\"");
 	if (prefix) {
@@ -170,20 +170,41 @@ static void write_key(struct jsonw *j, const char *prefix, const char *name, con
 	jsonw_lit(j, "\":");
 }
 
-static bool has_field(const struct skep_stream *s, const char *name)
+/* The same for nearly every key, in one piece. */
+static void write_name(struct jsonw *j, const char *name)
 {
-	for (uint32_t i = 0, n = fields_count(s); i < n; i++) {
-		const struct skep_field *f = fields_at(s, i);
+	size_t n = strlen(name);
+	char *at = jsonw_plain(name, n) == n ? jsonw_room(j, n + 4) : NULL;
 
-		if (f && strcmp(f->name, name) == 0)
-			return true;
+	if (!at) {
+		write_key(j, NULL, name, "");
+		return;
 	}
-	return false;
+	if (j->len && at[-1] != '{')
+		*at++ = ',';
+	*at++ = '"';
+	memcpy(at, name, n);
+	at += n;
+	*at++ = '"';
+	*at++ = ':';
+	j->len = (size_t)(at - j->buf);
 }
 
-static void write_fields(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset)
+/* What the host knows about a process, where the stream has no field of that name. */
+static const char *const context_names[] = { "run", "pipeline", "task", "tool", "container" };
+#define CONTEXT_NAMES (sizeof(context_names) / sizeof(context_names[0]))
+
+/* Names that are looked for, told by their first letter from nearly all others. */
+static bool is(const struct skep_field *f, const char *name)
+{
+	return f->name[0] == name[0] && strcmp(f->name, name) == 0;
+}
+
+/* The bits of those context_names that the stream has. */
+static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset)
 {
 	const struct skep_stream *s = r->stream;
+	unsigned has = 0;
 
 	for (uint32_t i = 0, n = s && r->data ? fields_count(s) : 0; i < n; i++) {
 		const struct skep_field *f = fields_at(s, i);
@@ -191,15 +212,21 @@ static void write_fields(struct jsonw *j, const struct skep_record *r, const cha
 
 		if (!f)
 			continue;
-		if (strcmp(f->name, "upid") == 0 && f->type == SKEP_T_UPID) {
+		for (size_t k = 0; k < CONTEXT_NAMES; k++)
+			if (is(f, context_names[k]))
+				has |= 1u << k;
+		if (f->type == SKEP_T_UPID && is(f, "upid")) {
 			struct skep_upid u = field_upid(f, r->data);
 
 			if (u.pid == r->upid.pid && u.start_ns == r->upid.start_ns)
 				continue;
 		}
-		if (strcmp(f->name, "stream") == 0 || strcmp(f->name, "time") == 0 || strcmp(f->name, "upid") == 0)
+		if (is(f, "stream") || is(f, "time") || is(f, "upid"))
 			prefix = s->name;
-		write_key(j, prefix, f->name, "");
+		if (prefix)
+			write_key(j, prefix, f->name, "");
+		else
+			write_name(j, f->name);
 		record_json_value(j, f, r->data, boot_id, offset);
 		if (f->type == SKEP_T_STR || f->type == SKEP_T_STRV) {
 			struct skep_str v = field_str(f, r->data);
@@ -210,31 +237,20 @@ static void write_fields(struct jsonw *j, const struct skep_record *r, const cha
 			}
 		}
 	}
+	return has;
 }
 
-static void write_context(struct jsonw *j, const struct skep_record *r)
+static void write_context(struct jsonw *j, const struct skep_record *r, unsigned has)
 {
-	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
-	static const struct {
-		const char *name;
-		size_t offset;
-	} members[] = {
-		{ "run", offsetof(struct skep_context, run) },
-		{ "pipeline", offsetof(struct skep_context, pipeline) },
-		{ "task", offsetof(struct skep_context, task) },
-		{ "tool", offsetof(struct skep_context, tool) },
-		{ "container", offsetof(struct skep_context, container) },
-	};
-
-	for (size_t i = 0; c && i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < CONTEXT_NAMES; i++) {
 		struct skep_str s;
 
-		if (c->size < members[i].offset + sizeof(s))
-			break; /* an older host's */
-		memcpy(&s, (const char *)c + members[i].offset, sizeof(s));
-		if (!s.ptr || !s.len || has_field(r->stream, members[i].name))
+		if (has & 1u << i)
 			continue;
-		write_key(j, NULL, members[i].name, "");
+		s = fields_context(r, context_names[i]);
+		if (!s.len)
+			continue;
+		write_name(j, context_names[i]);
 		jsonw_string(j, s.ptr, s.len);
 	}
 }
@@ -245,14 +261,13 @@ void record_json(struct jsonw *j, const struct skep_record *r, const char *boot_
 
 	jsonw_lit(j, "{");
 	if (flags & RECORD_JSON_ENVELOPE) {
-		write_key(j, NULL, "stream", "");
+		write_name(j, "stream");
 		jsonw_string(j, name, strlen(name));
-		write_key(j, NULL, "time", "");
+		write_name(j, "time");
 		write_time(j, r->time_ns, offset);
-		write_key(j, NULL, "upid", "");
+		write_name(j, "upid");
 		write_upid(j, &r->upid, boot_id);
 	}
-	write_fields(j, r, boot_id, offset);
-	write_context(j, r);
+	write_context(j, r, write_fields(j, r, boot_id, offset));
 	jsonw_lit(j, "}");
 }

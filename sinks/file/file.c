@@ -4,8 +4,10 @@
  * Here: the plugin's descriptor and a batch's way to its lines.
  */
 #include <skep/plugin.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "sinks/common/fields.h"
 #include "sinks/common/record_json.h"
 #include "sinks/file/output.h"
 
@@ -13,9 +15,12 @@ struct file_sink {
 	const char *path;
 	const char **streams;
 	bool fsync;
+	uint64_t rotate_bytes, rotate_age_ns;
+	int64_t keep;
 
 	const struct skep_host *host;
-	struct skep_counter *lines;
+	struct skep_counter *lines, *rotations;
+	char *told; /* of why it is not rotated: once for each reason */
 	const struct skep_batch *batch; /* in flight */
 	int err;
 	struct jsonw json;    /* worker only while a batch is in flight */
@@ -45,8 +50,39 @@ static const struct skep_option options[] = {
 		.default_value = "false",
 		.help = "wait after each batch until the disk has it",
 	},
+	{
+		.name = "rotate_bytes",
+		.type = SKEP_O_SIZE,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct file_sink, rotate_bytes),
+		.default_value = "0",
+		.help = "before the file becomes larger, it is renamed to PATH.1 and a new one begun; 0: never",
+	},
+	{
+		.name = "rotate_age",
+		.type = SKEP_O_TIME,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct file_sink, rotate_age_ns),
+		.default_value = "0s",
+		.help = "the same when it is as old as that; 0: never",
+	},
+	{
+		.name = "keep",
+		.type = SKEP_O_INT,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct file_sink, keep),
+		.default_value = "5",
+		.min = 1,
+		.max = 1000,
+		.help = "how many renamed files stay: PATH.1, the youngest, to PATH.N",
+	},
 	{ 0 },
 };
+
+static struct rotate rotate_of(const struct file_sink *f)
+{
+	return (struct rotate){ .bytes = f->rotate_bytes, .age_ns = f->rotate_age_ns, .keep = (unsigned)f->keep };
+}
 
 static int file_open(struct skep_instance *i, void *state, const struct skep_host *host)
 {
@@ -54,6 +90,7 @@ static int file_open(struct skep_instance *i, void *state, const struct skep_hos
 
 	f->host = host;
 	output_init(&f->output, f->path, f->fsync);
+	f->output.rotate = rotate_of(f);
 	if (!f->path || !*f->path)
 		return host->fail(i, -EINVAL, "path is empty; give it a file, or \"-\" for standard output");
 	return 0;
@@ -65,20 +102,9 @@ static int file_start(struct skep_instance *i, void *state)
 	int err;
 
 	f->lines = f->host->counter(i, "lines", "records written as lines");
+	f->rotations = f->host->counter(i, "rotations", "times that the file was renamed and a new one begun");
 	err = output_open(&f->output);
 	return err ? f->host->fail(i, err, "%s", f->output.why) : 0;
-}
-
-static bool is_wanted(const struct file_sink *f, const struct skep_record *r)
-{
-	if (!r || !r->stream)
-		return false;
-	if (!f->streams)
-		return true;
-	for (const char **s = f->streams; *s; s++)
-		if (r->stream->name && strcmp(*s, r->stream->name) == 0)
-			return true;
-	return false;
 }
 
 static void file_work(void *arg)
@@ -89,7 +115,7 @@ static void file_work(void *arg)
 
 	jsonw_reset(&f->json);
 	for (uint32_t i = 0; i < b->n; i++) {
-		if (!is_wanted(f, b->records[i]))
+		if (!fields_wanted(f->streams, b->records[i]))
 			continue;
 		record_json(&f->json, b->records[i], f->host->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
 		jsonw_lit(&f->json, "\n");
@@ -102,6 +128,8 @@ static void file_work(void *arg)
 		f->err = output_write(&f->output, b->id, f->json.buf, f->json.len);
 	if (!f->err && f->lines)
 		f->host->counter_add(f->lines, lines);
+	if (f->rotations)
+		f->host->counter_set(f->rotations, f->output.rotations);
 }
 
 static void file_done(struct skep_instance *i, void *arg)
@@ -110,6 +138,11 @@ static void file_done(struct skep_instance *i, void *arg)
 	const struct skep_batch *b = f->batch;
 	int err = f->err;
 
+	if (*f->output.rotate_why && (!f->told || strcmp(f->told, f->output.rotate_why) != 0)) {
+		free(f->told);
+		f->told = strdup(f->output.rotate_why);
+		f->host->log(i, SKEP_LOG_WARNING, "the file grows beyond its bounds: %s", f->output.rotate_why);
+	}
 	f->batch = NULL; /* first: batch_done may submit the next one at once */
 	f->host->batch_done(i, b, err ? SKEP_BATCH_RETRY : SKEP_BATCH_ACK, err ? f->output.why : NULL);
 }
@@ -138,6 +171,7 @@ static int file_reload(struct skep_instance *i, void *state, const void *next)
 
 	(void)i;
 	f->output.fsync = wanted->fsync;
+	f->output.rotate = rotate_of(wanted);
 	return 0;
 }
 
@@ -157,6 +191,7 @@ static void file_close(struct skep_instance *i, void *state)
 	if (f->host) /* else open() was never called, and fd 0 is not ours */
 		output_close(&f->output);
 	jsonw_free(&f->json);
+	free(f->told);
 }
 
 static const struct skep_sink_ops sink_ops = {

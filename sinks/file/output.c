@@ -121,11 +121,39 @@ int output_open(struct output *o)
 		goto out;
 	}
 	err = st.st_size > 0 ? end_half_line(o, st.st_size) : 0;
-	if (!err)
+	if (!err) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		o->begun_ns = rotate_begin(o->fd, now.tv_sec * INT64_C(1000000000) + now.tv_nsec);
 		return 0;
+	}
 out:
 	output_close(o);
 	return err;
+}
+
+/*
+ * Between two batches, so that none is in two files.  A file that cannot be rotated is written on: it is better
+ * too large than not there.
+ */
+static int rotate_when_due(struct output *o, size_t n)
+{
+	struct timespec now;
+	int64_t now_ns;
+	struct stat st;
+
+	if (o->cut >= 0 || !n || fstat(o->fd, &st) != 0)
+		return 0;
+	clock_gettime(CLOCK_REALTIME, &now);
+	now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	if (!rotate_is_due(&o->rotate, (uint64_t)st.st_size, n, o->begun_ns, now_ns))
+		return 0;
+	if (rotate_files(o->path, o->rotate.keep, o->rotate_why, sizeof(o->rotate_why)) != 0)
+		return 0;
+	o->rotate_why[0] = '\0';
+	o->rotations++;
+	return output_open(o); /* the name leads to no file now, so it is a new one */
 }
 
 static int write_all(struct output *o, const char *data, size_t n, size_t *ret_done)
@@ -208,6 +236,8 @@ int output_write(struct output *o, uint64_t id, const char *data, size_t n)
 {
 	int err = output_open(o);
 
+	if (!err && o->regular)
+		err = rotate_when_due(o, n);
 	if (err || !n)
 		return err;
 	return o->regular ? write_file(o, data, n) : write_stream(o, id, data, n);

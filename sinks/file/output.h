@@ -13,9 +13,12 @@
 #include <skep/plugin.h>
 #include <sys/types.h>
 
+#include "sinks/file/rotate.h"
+
 struct output {
 	const char *path; /* "-": stdout */
 	bool fsync;
+	struct rotate rotate;
 	int fd; /* -1: not open */
 	bool regular;
 	dev_t dev;
@@ -23,7 +26,10 @@ struct output {
 	off_t cut;           /* the file has to be cut back to this before anything is written; -1: no */
 	uint64_t partial_id; /* a stream has taken partial_len bytes of this batch; 0 bytes: of none */
 	size_t partial_len;
+	int64_t begun_ns;    /* of a file: real time */
+	uint64_t rotations;
 	char why[512];
+	char rotate_why[512]; /* why it could not be rotated the last time it was due; "": it could */
 };
 
 void output_init(struct output *, const char *path, bool fsync);

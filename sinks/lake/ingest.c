@@ -60,39 +60,13 @@ const struct binding *ingest_binding(struct ingest *in, const struct skep_stream
 	return grown[in->n_bindings++];
 }
 
-/* A string of the record's context, by name. */
-static struct skep_str context_str(const struct skep_record *r, const char *name)
-{
-	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
-	struct skep_str s = { 0 };
-	size_t at;
-
-	if (strcmp(name, "run") == 0)
-		at = offsetof(struct skep_context, run);
-	else if (strcmp(name, "pipeline") == 0)
-		at = offsetof(struct skep_context, pipeline);
-	else if (strcmp(name, "task") == 0)
-		at = offsetof(struct skep_context, task);
-	else if (strcmp(name, "tool") == 0)
-		at = offsetof(struct skep_context, tool);
-	else if (strcmp(name, "container") == 0)
-		at = offsetof(struct skep_context, container);
-	else
-		return s;
-	if (c && c->size >= at + sizeof(s))
-		memcpy(&s, (const char *)c + at, sizeof(s));
-	if (!s.ptr)
-		s.len = 0;
-	return s;
-}
-
 struct skep_str ingest_run(const struct binding *b, const struct skep_record *r)
 {
 	struct skep_str s = { 0 };
 
 	if (b->run && r->data)
 		s = field_str(b->run, r->data);
-	return s.len ? s : context_str(r, "run");
+	return s.len ? s : fields_context(r, "run");
 }
 
 int64_t ingest_time(const struct ingest *in, uint64_t boot_ns)
@@ -151,7 +125,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 	case COL_DICT:
 		v = f ? field_str(f, r->data) : v;
 		if (!v.len)
-			v = context_str(r, c->name);
+			v = fields_context(r, c->name);
 		err = bind_dict(db, s, at, v, &id);
 		if (err)
 			return err;
@@ -225,7 +199,7 @@ static int roll_up(struct ingest *in, struct db *db, const struct binding *b, co
 	int err;
 
 	if (!p.len)
-		p = context_str(r, "pipeline");
+		p = fields_context(r, "pipeline");
 	err = db_dict(db, p.ptr, p.len, &pipeline);
 	if (err)
 		return err;

@@ -357,6 +357,93 @@ static void test_rotation_and_lock(void **state)
 	assert_int_equal(lines_of(path), 3);
 }
 
+static bool exists(const char *base, unsigned k)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.%u", base, k);
+	return access(name, F_OK) == 0;
+}
+
+/* By size: batches stay whole, the youngest `keep` files stay, and the others are all there. */
+static void test_rotates_by_size(void **state)
+{
+	unsigned lines = 0;
+	char name[300];
+	struct skep_mock m;
+	size_t n;
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	m.quiet = true;
+	skep_mock_option(&m, "path", path);
+	skep_mock_option(&m, "rotate_bytes", "200KiB");
+	skep_mock_option(&m, "keep", "3");
+	assert_int_equal(skep_mock_start(&m), 0);
+	send(&m, batch_of(1, 500)); /* larger than all: in an empty file */
+	assert_false(exists(path, 1));
+	for (uint64_t id = 2; id <= 9; id++)
+		send(&m, batch_of(id, 10));
+	assert_int_equal(lines_of(path) % 10, 0);
+	snprintf(name, sizeof(name), "%s.1", path);
+	assert_int_equal(lines_of(name), 500);
+	for (uint64_t id = 10; id <= 90; id++)
+		send(&m, batch_of(id, 10));
+	for (unsigned k = 0; k <= 3; k++) {
+		snprintf(name, sizeof(name), k ? "%s.%u" : "%s", path, k);
+		free(slurp(name, &n));
+		assert_true(n <= 200 * 1024);
+		assert_int_equal(lines_of(name) % 10, 0);
+		assert_true(lines_of(name) > 0);
+		json_decref(line(name, lines_of(name) - 1));
+		lines += lines_of(name);
+	}
+	assert_false(exists(path, 4));
+	assert_true(lines >= 300 && lines <= 600);
+	assert_true(skep_mock_counter(&m, "rotations") >= 4);
+	/* without rotation again, by a reload */
+	skep_mock_option(&m, "rotate_bytes", "0");
+	assert_int_equal(skep_mock_reload(&m), 0);
+	n = lines_of(path);
+	send(&m, batch_of(100, 500));
+	assert_int_equal(lines_of(path), n + 500);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void test_rotates_by_age(void **state)
+{
+	char name[300];
+	struct skep_mock m;
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	m.quiet = true;
+	skep_mock_option(&m, "path", path);
+	skep_mock_option(&m, "rotate_age", "300ms");
+	skep_mock_option(&m, "keep", "1");
+	assert_int_equal(skep_mock_start(&m), 0);
+	send(&m, batch_of(1, 3));
+	assert_false(exists(path, 1));
+	usleep(400000);
+	send(&m, batch_of(2, 4));
+	assert_int_equal(lines_of(path), 4);
+	/* what is in the way cannot be written over: the file is written on, and that is said once */
+	snprintf(name, sizeof(name), "%s.1", path);
+	assert_int_equal(remove(name), 0);
+	assert_int_equal(mkdir(name, 0700), 0);
+	usleep(400000);
+	send(&m, batch_of(3, 5));
+	assert_int_equal(lines_of(path), 9);
+	assert_non_null(strstr(m.logged, "cannot rename"));
+	m.logged[0] = '\0';
+	send(&m, batch_of(4, 1));
+	assert_int_equal(lines_of(path), 10);
+	assert_string_equal(m.logged, "");
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_bad_paths(void **state)
 {
 	struct skep_mock m;
@@ -535,6 +622,8 @@ int main(void)
 		cmocka_unit_test_setup(test_streams, set_up),
 		cmocka_unit_test_setup(test_half_line, set_up),
 		cmocka_unit_test_setup(test_rotation_and_lock, set_up),
+		cmocka_unit_test_setup(test_rotates_by_size, set_up),
+		cmocka_unit_test_setup(test_rotates_by_age, set_up),
 		cmocka_unit_test_setup(test_bad_paths, set_up),
 		cmocka_unit_test_setup(test_half_batch_is_cut_off, set_up),
 		cmocka_unit_test_setup(test_full_disk, set_up),
