@@ -34,6 +34,13 @@ const struct skep_command skep_commands[] = {
 		.run = cmd_runs,
 	},
 	{
+		.name = "lake",
+		.usage = "init --clickhouse URL [--database NAME] [--keep DAYS] [--user NAME --password-file FILE] [--ca-file FILE] [--print VERSION]",
+		.summary = "make the lake's tables in ClickHouse, or bring them up to date",
+		.help = cmd_lake_help,
+		.run = cmd_lake,
+	},
+	{
 		.name = "status",
 		.usage = "[--json] [--socket PATH]",
 		.summary = "show what the running skepd does, costs and has lost",
@@ -95,6 +102,13 @@ const struct skep_command skep_commands[] = {
 		.summary = "put what somebody who helps has to know into one file, without secrets",
 		.help = cmd_support_bundle_help,
 		.run = cmd_support_bundle,
+	},
+	{
+		.name = "spool",
+		.usage = "[status | check | dead | recover FILE | drop SINK | drop --dead [SINK]] [--spool PATH] [--json]",
+		.summary = "look into what is on its way to sinks, and mend it",
+		.help = cmd_spool_help,
+		.run = cmd_spool,
 	},
 	{
 		.name = "filter",

@@ -53,7 +53,7 @@ void plugin_submit(struct findings *f, struct skep_mock *m)
 	err = skep_mock_submit(m, &b->batch);
 	for (int waited = 0; !err && waited < SUBMIT_WAIT_MS; waited += 10) {
 		skep_mock_settle(m);
-		answers = m->acks + m->retries + m->rejects;
+		answers = m->acks + m->retries + m->rejects + m->holds + m->splits + m->suspects;
 		if (answers > 0)
 			break;
 		skep_mock_poll(m, 10);
@@ -65,7 +65,7 @@ void plugin_submit(struct findings *f, struct skep_mock *m)
 		findings_add(f, FINDING_ERROR, "submit", "no answer to a batch within %d s; each one is answered once by batch_done()", SUBMIT_WAIT_MS / 1000);
 	else if (m->rejects > 0)
 		findings_add(f, FINDING_ERROR, "submit", "a batch was rejected: %s", m->why);
-	else if (m->retries > 0)
+	else if (m->retries + m->holds + m->suspects + m->splits > 0)
 		findings_add(f, FINDING_WARNING, "submit", "a batch was not taken now, the host would come again: %s", m->why);
 	else
 		findings_add(f, FINDING_OK, "submit", "a batch of two records was acknowledged");

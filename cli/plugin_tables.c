@@ -9,6 +9,7 @@
 #include "cli/plugin_check.h"
 #include "cli/ucum.h"
 #include "core/option_table.h"
+#include "core/plugin.h"
 
 /* "system.memory.usage", "http.request_count", "system.cpu.load_average.1m": OpenTelemetry's form. */
 static bool name_ok(const char *name, const char *between)
@@ -69,24 +70,13 @@ static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i
 	return (const void *)((const char *)s->fields + (size_t)i * s->field_size);
 }
 
-static uint32_t field_size(const struct skep_field *field)
+/* Of a table that plugin_check_descriptor() has let pass: its types are known. */
+static size_t field_size(const struct skep_field *field)
 {
-	switch (field->type) {
-	case SKEP_T_BOOL:
-		return 1;
-	case SKEP_T_STR:
-	case SKEP_T_STRV:
-		return sizeof(struct skep_str);
-	case SKEP_T_UPID:
-		return sizeof(struct skep_upid);
-	case SKEP_T_HIST:
-		return sizeof(struct skep_hist);
-	case SKEP_T_HASH:
-	case SKEP_T_IP:
-		return 16;
-	default:
-		return 8;
-	}
+	size_t size = 0, align;
+
+	plugin_field_type(field->type, &size, &align);
+	return size;
 }
 
 static bool is_number(const struct skep_field *field)

@@ -26,6 +26,7 @@
 #include "cli/report.h"
 #include "cli/run.h"
 #include "cli/run_detail.h"
+#include "cli/run_trace.h"
 #include "cli/signals.h"
 #include "cli/skep.h"
 #include "cli/spawn.h"
@@ -40,6 +41,7 @@ static const struct {
 	const char *list, *plugin;
 	bool required;
 	bool has_path; /* its "path" is the lake */
+	bool is_asked_for; /* by --otlp, which says where its endpoint is */
 } plugins[] = {
 	{ .list = "probes", .plugin = "host" }, /* before proc: its posts to the ledger are there when proc's pass ends */
 	{ .list = "probes", .plugin = "proc", .required = true },
@@ -49,17 +51,19 @@ static const struct {
 	{ .list = "probes", .plugin = "io" },
 	{ .list = "probes", .plugin = "gpu" },
 	{ .list = "sinks", .plugin = "lake", .required = true, .has_path = true },
+	{ .list = "sinks", .plugin = "otlp", .required = true, .is_asked_for = true },
 };
 
 bool run_needs(const char *plugin)
 {
 	for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++)
 		if (strcmp(plugins[i].plugin, plugin) == 0)
-			return plugins[i].required;
+			return plugins[i].required && !plugins[i].is_asked_for;
 	return false;
 }
 
 #define DEFAULT_INTERVAL "500ms"
+#define DEFAULT_OTLP_WAIT "5s"
 #define CHECK_MS         200                   /* how soon an editor gets the whole screen */
 #define DRAIN_NS         UINT64_C(10000000000) /* for a lake that is slow to write; then the loss is counted */
 
@@ -75,12 +79,17 @@ const char cmd_run_help[] =
 	"      --no-report        print no report\n"
 	"      --no-live          no live line while it runs\n"
 	"      --interval TIME    how often live processes are sampled (default: " DEFAULT_INTERVAL ")\n"
+	"      --otlp URL         send the run as a trace, with metrics and logs, to an OpenTelemetry\n"
+	"                         receiver as well; - for $OTEL_EXPORTER_OTLP_ENDPOINT\n"
+	"      --otlp-wait TIME   how long that receiver is waited for after CMD's end (default: " DEFAULT_OTLP_WAIT ")\n"
 	"      --detail NAME      measure that as well and show it after the report, such as\n"
 	"                         runqlat, offcpu, cuda; may be repeated; an unknown name lists all\n"
 	"      --plugin-dir DIR   take plugins from there; may be repeated\n"
 	"\n"
 	"CMD runs in the same process group, session and terminal, with the same signals,\n"
-	"descriptors and environment, plus SKEP_RUN=<id of the run>. A signal sent to skep\n"
+	"descriptors and environment, plus SKEP_RUN=<id of the run> and, with --otlp, TRACEPARENT,\n"
+	"by which spans of CMD's own hang below the run's; the run's own hangs below that of a\n"
+	"TRACEPARENT that skep was started with. A signal sent to skep\n"
 	"alone is passed on to it. While the report is being made after CMD's end, SIGTERM\n"
 	"or Ctrl-C twice leaves at once.\n"
 	"\n"
@@ -90,7 +99,7 @@ const char cmd_run_help[] =
 	"kernel feature, 5 a plugin of another version, 128 + signal when interrupted.\n";
 
 struct run_options {
-	const char *name, *pipeline, *lake, *json, *interval;
+	const char *name, *pipeline, *lake, *json, *interval, *otlp, *otlp_wait;
 	json_t *plugin_dirs; /* NULL: the default */
 	struct run_detail *details;
 	bool no_report, no_live;
@@ -100,6 +109,7 @@ struct run_options {
 struct run {
 	struct run_options options;
 	char id[RUN_ID_SIZE];
+	const char *traceparent; /* that we were started with; NULL: none, or none of use */
 	char *lake;
 	FILE *json;
 	struct config *config;
@@ -121,7 +131,7 @@ struct run {
 
 /* ---- the command line ---------------------------------------------------------- */
 
-enum { OPT_NAME = 256, OPT_PIPELINE, OPT_LAKE, OPT_JSON, OPT_NO_REPORT, OPT_NO_LIVE, OPT_INTERVAL, OPT_PLUGIN_DIR, OPT_DETAIL };
+enum { OPT_NAME = 256, OPT_PIPELINE, OPT_LAKE, OPT_JSON, OPT_NO_REPORT, OPT_NO_LIVE, OPT_INTERVAL, OPT_PLUGIN_DIR, OPT_DETAIL, OPT_OTLP, OPT_OTLP_WAIT };
 
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, OPT_NAME },
@@ -132,6 +142,8 @@ static const struct option longs[] = {
 	{ "no-live", no_argument, NULL, OPT_NO_LIVE },
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	{ "detail", required_argument, NULL, OPT_DETAIL },
+	{ "otlp", required_argument, NULL, OPT_OTLP },
+	{ "otlp-wait", required_argument, NULL, OPT_OTLP_WAIT },
 	{ "plugin-dir", required_argument, NULL, OPT_PLUGIN_DIR },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -149,7 +161,7 @@ static int add_plugin_dir(struct run_options *options, const char *dir)
 /* SKEP_EXIT_OK and a command, or what to exit with (also after --help: then no command). */
 static int parse(int argc, char **argv, struct run_options *options)
 {
-	uint64_t interval;
+	uint64_t interval, wait;
 	int c, code;
 
 	optind = 0; /* GNU: begin anew, whatever main() has scanned */
@@ -183,6 +195,14 @@ static int parse(int argc, char **argv, struct run_options *options)
 		case OPT_DETAIL:
 			if (run_detail_add(&options->details, optarg) < 0)
 				return skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
+			break;
+		case OPT_OTLP:
+			options->otlp = optarg;
+			break;
+		case OPT_OTLP_WAIT:
+			if (config_time(optarg, &wait) < 0)
+				return skep_usage("run", "--otlp-wait %s: not a time, such as 5s, or 0s for not at all", optarg);
+			options->otlp_wait = optarg;
 			break;
 		case OPT_PLUGIN_DIR:
 			code = add_plugin_dir(options, optarg);
@@ -321,14 +341,24 @@ static int make_config(struct run *run)
 		goto out;
 	}
 	for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++) {
+		if (plugins[i].is_asked_for && !run->options.otlp)
+			continue;
 		list = json_object_get(root, plugins[i].list);
 		if (!list) {
 			json_object_set_new(root, plugins[i].list, json_array());
 			list = json_object_get(root, plugins[i].list);
 		}
 		entry = json_pack("{s:s, s:b}", "plugin", plugins[i].plugin, "required", plugins[i].required);
+		if (strcmp(plugins[i].plugin, "proc") == 0) /* one run: what it costs an exec does not matter, and tasks are worth it */
+			json_object_set_new(entry, "environ", json_pack("[s, s]", "SKEP_TASK", "TRACEPARENT"));
 		if (plugins[i].has_path && json_object_set_new(entry, "path", json_string(run->lake)) < 0) {
 			code = skep_fail("run", SKEP_EXIT_USAGE, "--lake %s: not a path in UTF-8", run->lake);
+			json_decref(entry);
+			goto out;
+		}
+		if (plugins[i].is_asked_for && strcmp(run->options.otlp, "-") != 0 &&
+		    json_object_set_new(entry, "endpoint", json_string(run->options.otlp)) < 0) {
+			code = skep_fail("run", SKEP_EXIT_USAGE, "--otlp %s: not a URL", run->options.otlp);
 			json_decref(entry);
 			goto out;
 		}
@@ -369,12 +399,13 @@ static int exit_code_of(int err)
 
 static int start_collector(struct run *run, const struct privilege_facts *facts)
 {
-	static const struct collector_options options = { .runs_only = true };
+	struct collector_options options = { .runs_only = true, .remote_sink = "otlp" };
 	bool refused = false;
 	struct diag diag;
 	int err;
 
 	diag_init(&diag);
+	config_time(run->options.otlp_wait ? run->options.otlp_wait : DEFAULT_OTLP_WAIT, &options.remote_ns);
 	err = uv_loop_init(&run->loop);
 	if (err < 0)
 		goto out;
@@ -446,6 +477,8 @@ static void on_collector_stopped(void *arg)
 
 	run->stopped = true;
 	close_handles(run);
+	if (run->options.otlp && run->ended)
+		run_trace_missing(run->collector, run->options.otlp, run->options.otlp_wait ? run->options.otlp_wait : DEFAULT_OTLP_WAIT, stderr);
 }
 
 static void on_run_ended(void *arg)
@@ -581,11 +614,17 @@ static int watch(struct run *run)
  */
 static int fork_command(struct run *run)
 {
-	char **environment = NULL;
-	int err;
+	char **environment = NULL, traceparent[SKEP_TRACEPARENT_SIZE] = "";
+	const char *set[] = { "SKEP_RUN", run->id, NULL, traceparent, NULL };
+	int err = 0;
 
 	run_id_new(run->id);
-	err = spawn_environment("SKEP_RUN", run->id, &environment);
+	if (run->options.otlp) {
+		err = run_trace(run->id, &run->traceparent, traceparent);
+		set[2] = "TRACEPARENT";
+	}
+	if (!err)
+		err = spawn_environment(set, &environment);
 	if (!err)
 		err = spawn_start(&run->inherited, run->options.command, environment, &run->spawn);
 	free(environment); /* the child has its own copy */
@@ -606,6 +645,7 @@ static int begin(struct run *run)
 		.argv = (const char *const *)run->options.command,
 		.cwd = cwd ? cwd : "", /* removed under our feet */
 		.root = run->spawn.pid,
+		.traceparent = run->traceparent,
 	};
 	int err;
 

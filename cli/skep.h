@@ -33,6 +33,7 @@ const struct skep_command *skep_command_find(const char *name);
 int cmd_run(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_runs(int argc, char **argv);
+int cmd_lake(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_plugin(int argc, char **argv);
 int cmd_plugins(int argc, char **argv);
@@ -44,11 +45,13 @@ int cmd_filter(int argc, char **argv);
 int cmd_loglevel(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
+int cmd_spool(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 /* Help texts live beside their command. */
 extern const char cmd_run_help[];
 extern const char cmd_show_help[];
 extern const char cmd_runs_help[];
+extern const char cmd_lake_help[];
 extern const char cmd_status_help[];
 extern const char cmd_plugin_help[];
 extern const char cmd_plugins_help[];
@@ -60,6 +63,7 @@ extern const char cmd_filter_help[];
 extern const char cmd_loglevel_help[];
 extern const char cmd_reload_help[];
 extern const char cmd_rules_help[];
+extern const char cmd_spool_help[];
 extern const char cmd_stats_help[];
 
 /*

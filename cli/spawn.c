@@ -115,9 +115,20 @@ static int flat_environment(char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-int spawn_environment(const char *name, const char *value, char ***ret)
+static bool is_set(const char *const *set, const char *entry)
 {
-	size_t len = 0, count = 2, name_len = strlen(name), value_len = strlen(value);
+	for (; *set; set += 2) {
+		size_t n = strlen(*set);
+
+		if (strncmp(entry, *set, n) == 0 && entry[n] == '=')
+			return true;
+	}
+	return false;
+}
+
+int spawn_environment(const char *const *set, char ***ret)
+{
+	size_t len = 0, count = 1, more = 0;
 	char *text = NULL, *at, **array, **next;
 	int err = 0;
 
@@ -129,7 +140,11 @@ int spawn_environment(const char *name, const char *value, char ***ret)
 		return err;
 	for (size_t i = 0; i < len; i++)
 		count += text[i] == '\0';
-	array = malloc(count * sizeof(*array) + len + 1 + name_len + 1 + value_len + 1);
+	for (size_t i = 0; set[i]; i += 2) {
+		more += strlen(set[i]) + 1 + strlen(set[i + 1]) + 1;
+		count++;
+	}
+	array = malloc(count * sizeof(*array) + len + 1 + more);
 	if (!array) {
 		err = -ENOMEM;
 		goto out;
@@ -140,14 +155,14 @@ int spawn_environment(const char *name, const char *value, char ***ret)
 		at[len++] = '\0';
 	next = array;
 	for (char *end = at + len, *entry = at; entry < end; entry += strlen(entry) + 1)
-		if (strncmp(entry, name, name_len) != 0 || entry[name_len] != '=')
+		if (!is_set(set, entry))
 			*next++ = entry;
 	at += len;
-	*next++ = at;
+	for (size_t i = 0; set[i]; i += 2) {
+		*next++ = at;
+		at = stpcpy(stpcpy(stpcpy(at, set[i]), "="), set[i + 1]) + 1;
+	}
 	*next = NULL;
-	memcpy(at, name, name_len);
-	at[name_len] = '=';
-	memcpy(at + name_len + 1, value, value_len + 1);
 	*ret = array;
 out:
 	free(text);

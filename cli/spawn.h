@@ -32,10 +32,10 @@ struct spawn {
  */
 int spawn_inherit(struct spawn_inherited *ret);
 /*
- * The environment this process was started with, plus NAME=value, one array to
- * free().  Its strings live as long as the array.  0 or -errno.
+ * The environment this process was started with, with these variables set: name, value, ..., NULL.  One array
+ * to free().  Its strings live as long as the array.  0 or -errno.
  */
-int spawn_environment(const char *name, const char *value, char ***ret);
+int spawn_environment(const char *const *set, char ***ret);
 
 /* Forks.  The child waits for spawn_release(), in our process group and session. 0 or -errno. */
 int spawn_start(const struct spawn_inherited *, char *const argv[], char *const envp[], struct spawn *ret);

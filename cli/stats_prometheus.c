@@ -117,6 +117,9 @@ static void queues(const json_t *list, FILE *out)
 	} figures[] = {
 		{ "skep_sink_queue_batches", "gauge", "Batches that wait for the sink", "batches" },
 		{ "skep_sink_queue_bytes", "gauge", "Memory of the batches that wait for the sink", "bytes" },
+		{ "skep_sink_lag_records", "gauge", "Records that the sink has not settled, those in the spool included", "lag_records" },
+		{ "skep_sink_lag_bytes", "gauge", "The same, in bytes of the spool", "lag_bytes" },
+		{ "skep_sink_sent_bytes_total", "counter", "Bytes that the sink has sent, as far as it says", "sent_bytes" },
 		{ "skep_sink_in_flight_batches", "gauge", "Batches that the sink has and has not answered for", "in_flight" },
 		{ "skep_sink_put_off_total", "counter", "Offers of a batch that the sink has put off", "retries" },
 	};

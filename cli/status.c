@@ -104,6 +104,46 @@ static void losses(const json_t *o, const struct paint *p)
 	fputs(")\n", p->out);
 }
 
+/* Only where there is something to say: its backlog stands beside each sink. */
+static void spool(const json_t *o, const struct paint *p)
+{
+	int replaced = (int)answer_u64(o, "replaced");
+
+	if (!json_is_object(o) || (json_is_true(json_object_get(o, "writable")) && replaced == 0))
+		return;
+	fputs("spool      ", p->out);
+	answer_print(p, INK_NONE, answer_text(o, "path"));
+	if (!json_is_true(json_object_get(o, "writable"))) {
+		paint(p, INK_RED, " cannot be written: ");
+		answer_print(p, INK_RED, answer_text(o, "why"));
+		paint(p, INK_RED, "; what sinks cannot take at once is lost");
+	}
+	if (replaced > 0)
+		paint(p, INK_YELLOW, " was damaged, %d times since the start: what was there is put aside", replaced);
+	fputc('\n', p->out);
+}
+
+/* How far a sink is behind, and why; nothing where it has all. */
+static void delivery_cell(struct table *t, const json_t *one, const struct paint *p)
+{
+	const json_t *d = json_object_get(one, "delivery");
+	const char *why = answer_text(d, "why");
+	char records[HUMAN_SIZE], bytes[HUMAN_SIZE], age[HUMAN_SIZE], *safe;
+	uint64_t lag = answer_u64(d, "lag_records");
+	bool failing = why && *why;
+	const char *more = json_is_true(json_object_get(d, "shares")) ? "; new ones go beside them" : "";
+
+	if (answer_text(one, "reason") || !json_is_object(d) || (lag == 0 && !failing)) {
+		answer_cell(t, p, INK_NONE, answer_text(one, "reason"), "");
+		return;
+	}
+	safe = text_safe(failing ? why : "", p->unicode);
+	table_cell(t, failing ? INK_RED : INK_YELLOW, "%s records behind, %s, the oldest %s%s%s", human_count(lag, records),
+		   human_bytes(answer_u64(d, "lag_bytes"), paint_units(p), bytes), human_time(answer_u64(d, "lag_ns"), paint_units(p), age),
+		   !failing ? more : json_is_true(json_object_get(d, "held")) ? "; held until it is mended: " : "; tried again: ", safe ? safe : "");
+	free(safe);
+}
+
 static int instances(const json_t *list, const struct paint *p)
 {
 	static const struct table_column columns[] = {
@@ -125,7 +165,7 @@ static int instances(const json_t *list, const struct paint *p)
 		answer_cell(t, p, INK_BOLD, answer_text(one, "name"), "?");
 		answer_cell(t, p, INK_NONE, answer_text(one, "kind"), "?");
 		answer_cell(t, p, state_ink(state), state, "?");
-		answer_cell(t, p, INK_NONE, answer_text(one, "reason"), "");
+		delivery_cell(t, one, p);
 	}
 	fputc('\n', p->out);
 	rc = table_print(t, p, 0, 2);
@@ -314,6 +354,7 @@ int status_print(const json_t *o, FILE *out, const struct report_style *style)
 	head(o, &p);
 	processes(o, &p);
 	losses(o, &p);
+	spool(json_object_get(o, "spool"), &p);
 	reload_status_print(json_object_get(o, "reload"), &p);
 	rc = instances(json_object_get(o, "instances"), &p);
 	if (rc == 0)

@@ -18,20 +18,52 @@ struct batch_chunk {
 	_Alignas(16) char bytes[];
 };
 
-struct batch *batch_new(const char *key_prefix, uint64_t id, uint64_t now_ns)
+/* room: bytes of the key, NUL included. */
+static struct batch *make(size_t room)
 {
 	struct batch *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
-	if (asprintf(&b->key, "%s:%" PRIu64, key_prefix, id) < 0) {
+	b->key = malloc(room);
+	if (!b->key) {
 		free(b);
 		return NULL;
 	}
 	b->refs = 1;
-	b->bytes = sizeof(*b) + strlen(b->key) + 1;
+	b->bytes = sizeof(*b) + room;
+	b->pub = (struct skep_batch){ .size = sizeof(b->pub), .key = b->key, .records = b->records };
+	return b;
+}
+
+#define KEY_ROOM(prefix_) (strlen(prefix_) + sizeof(":18446744073709551615"))
+
+void batch_number(struct batch *b, const char *key_prefix, uint64_t id)
+{
+	b->pub.id = id;
+	snprintf(b->key, KEY_ROOM(key_prefix), "%s:%" PRIu64, key_prefix, id);
+}
+
+struct batch *batch_new(const char *key_prefix, uint64_t id, uint64_t now_ns)
+{
+	struct batch *b = make(KEY_ROOM(key_prefix));
+
+	if (!b)
+		return NULL;
 	b->born_ns = now_ns;
-	b->pub = (struct skep_batch){ .size = sizeof(b->pub), .id = id, .key = b->key, .records = b->records };
+	batch_number(b, key_prefix, id);
+	return b;
+}
+
+struct batch *batch_restored(const char *key, uint64_t id, int64_t realtime_offset_ns)
+{
+	struct batch *b = make(strlen(key) + 1);
+
+	if (!b)
+		return NULL;
+	strcpy(b->key, key);
+	b->pub.id = id;
+	b->pub.realtime_offset_ns = realtime_offset_ns;
 	return b;
 }
 
@@ -51,8 +83,39 @@ void batch_unref(struct batch *b)
 		free(b->chunks);
 		b->chunks = next;
 	}
+	if (b->account)
+		*b->account -= b->bytes;
+	batch_unref(b->whole);
 	free(b->key);
 	free(b);
+}
+
+void batch_account(struct batch *b, size_t *account)
+{
+	b->account = account;
+	*account += b->bytes;
+}
+
+struct batch *batch_half(struct batch *whole, unsigned which)
+{
+	uint32_t middle = whole->pub.n / 2, from = which ? middle : 0, n = which ? whole->pub.n - middle : middle;
+	size_t room = strlen(whole->key) + sizeof("/0");
+	struct batch *b = make(room);
+
+	if (!b)
+		return NULL;
+	snprintf(b->key, room, "%s/%u", whole->key, which ? 1u : 0u);
+	b->born_ns = whole->born_ns;
+	b->pub = whole->pub;
+	b->pub.n = n;
+	b->pub.key = b->key;
+	b->pub.records = b->records;
+	memcpy(b->records, whole->records + from, n * sizeof(b->records[0]));
+	memcpy(b->streams, whole->streams + from, n * sizeof(b->streams[0]));
+	b->whole = batch_ref(whole);
+	if (whole->account)
+		batch_account(b, whole->account);
+	return b;
 }
 
 /* Room for n more bytes in one piece, so that what follows cannot fail half-way. */
@@ -133,10 +196,26 @@ static bool same_context(const struct skep_context *a, const struct skep_context
 	       same_string(&a->tool, &b->tool) && same_string(&a->container, &b->container);
 }
 
+/* One that is there already, moved to the front; NULL: none is the same. */
+static const struct skep_context *known_context(struct batch *b, const struct skep_context *context)
+{
+	for (unsigned i = 0; i < BATCH_CONTEXTS && b->contexts[i]; i++) {
+		const struct skep_context *same = b->contexts[i];
+
+		if (!same_context(same, context))
+			continue;
+		memmove(&b->contexts[1], &b->contexts[0], i * sizeof(b->contexts[0]));
+		b->contexts[0] = same;
+		return same;
+	}
+	return NULL;
+}
+
 int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream *s, const struct skep_upid *upid,
 	      uint64_t time_ns, const void *rec, const struct skep_context *context)
 {
-	bool copy_context = context && !(b->context && same_context(b->context, context));
+	const struct skep_context *known = context ? known_context(b, context) : NULL;
+	bool copy_context = context && !known;
 	size_t need = aligned(sizeof(struct skep_record)) + aligned(s->record_size);
 	struct skep_context *c = NULL;
 	struct skep_record *r;
@@ -201,14 +280,15 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 		at = copy_string(&c->task, at);
 		at = copy_string(&c->tool, at);
 		copy_string(&c->container, at);
-		b->context = c;
+		memmove(&b->contexts[1], &b->contexts[0], (BATCH_CONTEXTS - 1) * sizeof(b->contexts[0]));
+		b->contexts[0] = known = c;
 	}
 	*r = (struct skep_record){
 		.size = sizeof(*r),
 		.stream = s,
 		.time_ns = time_ns,
 		.data = data,
-		.context = context ? b->context : NULL,
+		.context = known,
 	};
 	if (upid)
 		r->upid = *upid;

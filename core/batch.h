@@ -10,6 +10,7 @@
 
 #define BATCH_MAX_RECORDS 500u
 #define BATCH_MAX_BYTES (1u << 20)
+#define BATCH_CONTEXTS 8u
 
 struct batch_chunk;
 
@@ -19,16 +20,28 @@ struct batch {
 	size_t bytes;   /* memory that it takes */
 	uint64_t born_ns;
 	char *key;
+	size_t *account;     /* bytes are in there until it goes; NULL: nowhere */
+	struct batch *whole; /* a half: whose records these are */
 	struct batch_chunk *chunks;
-	const struct skep_context *context; /* of the record before: neighbours often share it */
+	/* Of the records before, the latest first: neighbours share them, and tools take turns. */
+	const struct skep_context *contexts[BATCH_CONTEXTS];
 	const struct skep_record *records[BATCH_MAX_RECORDS];
 	uint16_t streams[BATCH_MAX_RECORDS]; /* number of each record's stream, as given to batch_add */
 };
 
 /* key_prefix: "<boot id>:<collector's start>"; the key is that, ":" and the id. NULL: no memory. */
 struct batch *batch_new(const char *key_prefix, uint64_t id, uint64_t now_ns);
+void batch_number(struct batch *, const char *key_prefix, uint64_t id); /* another id; the same prefix */
+/* One that was stored: with the key that it had. */
+struct batch *batch_restored(const char *key, uint64_t id, int64_t realtime_offset_ns);
 struct batch *batch_ref(struct batch *);
 void batch_unref(struct batch *); /* NULL is fine */
+void batch_account(struct batch *, size_t *account); /* its bytes are added there, and taken off when it goes */
+/*
+ * The first or the second half of its records, as a batch of the same id and of key KEY/0 or KEY/1: the same
+ * on every retry, so that a receiver still knows it.  n > 1.  NULL: no memory.
+ */
+struct batch *batch_half(struct batch *whole, unsigned which);
 
 static inline bool batch_full(const struct batch *b)
 {

@@ -13,8 +13,10 @@
 
 #include "core/carry_text.h"
 #include "core/collector.h"
+#include "core/counters.h"
 #include "core/log.h"
 #include "core/track_priv.h"
+#include "spool/bytes.h"
 
 #define CARRY_VERSION 2
 #define N_COUNTERS (sizeof(struct skep_counters) / sizeof(uint64_t))
@@ -29,6 +31,7 @@ struct waiting {
 	bool sampled;
 	struct proc_sampled samples;
 	struct run *run;
+	struct task *task;
 	json_t *line; /* the rest: who it is; "facets": column -> [now, base, told] as bits */
 };
 
@@ -38,7 +41,7 @@ struct carry {
 };
 
 /* Those flags that say something about what has been; the others are found out again. */
-#define FLAGS_CARRIED (PROC_EXECED | PROC_EXITED | PROC_PLACED | PROC_CONFIRMED | PROC_ROOT | PROC_RSS_KNOWN)
+#define FLAGS_CARRIED (PROC_EXECED | PROC_EXITED | PROC_FINAL | PROC_PLACED | PROC_CONFIRMED | PROC_ROOT | PROC_OOM | PROC_RSS_KNOWN | PROC_TASK_NONE)
 
 /* ---- written ---------------------------------------------------------------------- */
 
@@ -78,13 +81,26 @@ static int write_line(FILE *file, json_t *line)
 
 static int write_run(FILE *file, const struct run *run)
 {
-	return write_line(file, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "run", run->id, "name", run->name, "pipeline",
+	return write_line(file, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "run", run->id, "name", run->name, "pipeline",
 					  run->pipeline, "cwd", run->cwd, "root", number(run->root.pid), "root_start", number(run->root.start_ns),
 					  "start", number(run->start_ns), "seen", number(run->seen), "uid", number(run->uid), "rss_peak",
-					  number(run->rss_peak_bytes), "found", run->found));
+					  number(run->rss_peak_bytes), "found", run->found, "traceparent", run->traceparent));
 }
 
-static int write_process(const struct track *t, FILE *file, const struct proc *p)
+/* Its sums are those of the images that have left, as they are in the books by then; the members are carried themselves. */
+static int write_task(FILE *file, const struct task *task)
+{
+	return write_line(file, json_pack("{s:s, s:s%, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "task", task->id,
+					  "name", task->name->text, (size_t)task->name->len, "run", task->run ? task->run->id : "", "traceparent",
+					  task->traceparent ? task->traceparent->text : "", "root", number(task->root.pid), "root_start",
+					  number(task->root.start_ns), "start", number(task->start_ns), "end", number(task->end_ns), "over",
+					  number(task->over_ns), "ended", task->ended, "state", task->state, "status", (json_int_t)task->status,
+					  "processes", number(task->processes), "cpu", number(task->cpu_ns), "run_delay", number(task->run_delay_ns),
+					  "rss_peak", number(task->rss_peak_bytes), "read", number(task->read_bytes), "write", number(task->write_bytes)));
+}
+
+/* NULL: no memory. */
+static json_t *process_json(const struct track *t, const struct proc *p)
 {
 	json_t *line = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", number(p->upid.pid), "start",
 				 number(p->upid.start_ns), "image", number(p->image), "image_start", number(p->image_start_ns), "flags",
@@ -103,33 +119,52 @@ static int write_process(const struct track *t, FILE *file, const struct proc *p
 	}
 	if (p->run)
 		json_object_set_new(line, "run", json_string(p->run->id));
+	if (p->task)
+		json_object_set_new(line, "task", json_string(p->task->id));
 	facets_kept(t->env.facets, p->facets, facet_json, facets);
 	if (json_object_size(facets) > 0)
 		json_object_set(line, "facets", facets);
 	json_decref(facets);
-	if (line && carry_who_write(line, p) < 0) {
-		json_decref(line);
-		return -ENOMEM;
-	}
-	return write_line(file, line);
+	if (!line || carry_who_write(line, p) == 0)
+		return line;
+	json_decref(line);
+	return NULL;
 }
 
-static bool worth_it(const struct proc *p)
+int carry_line(const struct track *t, const struct proc *p, char **ret)
+{
+	json_t *line = process_json(t, p);
+
+	*ret = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	json_decref(line);
+	return *ret ? 0 : -ENOMEM;
+}
+
+bool carry_worth(const struct proc *p)
 {
 	/* Zombies as well: what they were is known, only their final counters are to come. */
-	return ((p->flags & PROC_CONFIRMED) || p->facets) && !(p->flags & (PROC_FINAL | PROC_MUTED)) && p->upid.start_ns != 0;
+	return ((p->flags & PROC_CONFIRMED) || p->facets) && !(p->flags & PROC_MUTED) && p->upid.start_ns != 0;
 }
 
-static int write_all(const struct track *t, FILE *file, const char *boot_id)
+int carry_head(const struct track *t, FILE *file, const char *boot_id)
 {
 	int err = write_line(file, json_pack("{s:i, s:s}", "skep_carry", CARRY_VERSION, "boot_id", boot_id));
 
 	for (const struct run *run = t->runs.first; run && err == 0; run = run->next)
 		if (!run->ended && run->root.pid != 0)
 			err = write_run(file, run);
+	for (const struct task *task = t->tasks.first; task && err == 0; task = task->next)
+		err = write_task(file, task);
+	return err;
+}
+
+static int write_all(const struct track *t, FILE *file, const char *boot_id)
+{
+	int err = carry_head(t, file, boot_id);
+
 	for (const struct proc *p = proctab_first(t->table); p && err == 0; p = p->next)
-		if (worth_it(p))
-			err = write_process(t, file, p);
+		if (carry_worth(p))
+			err = write_line(file, process_json(t, p));
 	return err;
 }
 
@@ -164,6 +199,16 @@ int carry_save(const struct track *t, const char *path, const char *boot_id)
 static struct waiting **bucket(const struct carry *c, const struct skep_upid *upid)
 {
 	return &c->buckets[(upid->pid * 2654435761u >> 8) & (c->n_buckets - 1)];
+}
+
+/* Where it hangs, or would be hung. */
+static struct waiting **find(const struct carry *c, const struct skep_upid *upid)
+{
+	struct waiting **at = bucket(c, upid);
+
+	while (*at && !((*at)->upid.pid == upid->pid && (*at)->upid.start_ns == upid->start_ns))
+		at = &(*at)->next;
+	return at;
 }
 
 static void waiting_free(struct waiting *w)
@@ -227,6 +272,7 @@ static int read_run(struct track *t, json_t *line)
 		.name = json_string_value(json_object_get(line, "name")),
 		.pipeline = json_string_value(json_object_get(line, "pipeline")),
 		.cwd = json_string_value(json_object_get(line, "cwd")),
+		.traceparent = json_string_value(json_object_get(line, "traceparent")),
 	};
 	uint64_t root, root_start, start, seen, uid, rss_peak;
 	struct run *run;
@@ -248,10 +294,59 @@ static int read_run(struct track *t, json_t *line)
 	return 0;
 }
 
+static const char *state_of(const char *text)
+{
+	static const char *const states[] = { "exited", "replaced", "lost", "excluded", "zombie" };
+
+	for (size_t i = 0; text && i < sizeof(states) / sizeof(states[0]); i++)
+		if (strcmp(text, states[i]) == 0)
+			return states[i];
+	return "running";
+}
+
+/* 0, -EBADMSG, -ENOMEM */
+static int read_task(struct track *t, json_t *line)
+{
+	const json_t *name = json_object_get(line, "name"), *trace = json_object_get(line, "traceparent");
+	struct skep_str text = { json_string_value(name), (uint32_t)json_string_length(name), (uint32_t)json_string_length(name) };
+	const char *id = json_string_value(json_object_get(line, "task")), *run = json_string_value(json_object_get(line, "run"));
+	struct task read = { 0 }, *task;
+	uint64_t root, status;
+
+	if (!get(line, "root", &root) || !get(line, "root_start", &read.root.start_ns) || !get(line, "start", &read.start_ns) ||
+	    !get(line, "end", &read.end_ns) || !get(line, "over", &read.over_ns) || !get(line, "status", &status) ||
+	    !get(line, "processes", &read.processes) || !get(line, "cpu", &read.cpu_ns) || !get(line, "run_delay", &read.run_delay_ns) ||
+	    !get(line, "rss_peak", &read.rss_peak_bytes) || !get(line, "read", &read.read_bytes) || !get(line, "write", &read.write_bytes) ||
+	    !text.len || text.len > TASK_NAME_MOST || !id || strlen(id) >= TASK_ID_SIZE || task_find(&t->tasks, id) || root == 0 || root > INT32_MAX)
+		return -EBADMSG;
+	read.root.pid = (uint32_t)root;
+	task = task_new(&t->tasks, t->intern, intern_get(t->intern, &text),
+			json_string_length(trace) ? intern_text(t->intern, json_string_value(trace)) : NULL, &read.root, 0, read.start_ns);
+	if (!task || !task->name) {
+		if (task)
+			task_free(&t->tasks, t->intern, task);
+		return -ENOMEM;
+	}
+	memcpy(task->id, id, strlen(id) + 1);
+	task->run = run && *run ? run_find(&t->runs, run) : NULL;
+	task->end_ns = read.end_ns;
+	task->over_ns = read.over_ns;
+	task->status = (int64_t)status;
+	task->state = state_of(json_string_value(json_object_get(line, "state")));
+	task->ended = json_is_true(json_object_get(line, "ended"));
+	task->processes = read.processes;
+	task->cpu_ns = read.cpu_ns;
+	task->run_delay_ns = read.run_delay_ns;
+	task->rss_peak_bytes = read.rss_peak_bytes;
+	task->read_bytes = read.read_bytes;
+	task->write_bytes = read.write_bytes;
+	return 0;
+}
+
 static int read_process(const struct track *t, struct carry *c, json_t *line)
 {
 	struct waiting *w = calloc(1, sizeof(*w)), **at;
-	const char *run = json_string_value(json_object_get(line, "run"));
+	const char *run = json_string_value(json_object_get(line, "run")), *task = json_string_value(json_object_get(line, "task"));
 	uint64_t pid, start;
 
 	if (!w)
@@ -271,6 +366,7 @@ static int read_process(const struct track *t, struct carry *c, json_t *line)
 		w->flags &= ~(uint64_t)PROC_EXITED;
 	w->line = json_incref(line);
 	w->run = run ? run_find(&t->runs, run) : NULL;
+	w->task = task ? task_find(&t->tasks, task) : NULL;
 	if (!w->run)
 		w->flags &= ~(uint64_t)(PROC_PLACED | PROC_ROOT);
 	at = bucket(c, &w->upid);
@@ -294,6 +390,8 @@ static int read_lines(struct track *t, struct carry *c, FILE *file, const char *
 		number++;
 		if (json_is_object(line) && json_object_get(line, "pid"))
 			err = read_process(t, c, line);
+		else if (json_is_object(line) && json_object_get(line, "task"))
+			err = read_task(t, line);
 		else
 			err = json_is_object(line) ? read_run(t, line) : -EBADMSG;
 		json_decref(line);
@@ -364,21 +462,6 @@ int carry_load(struct track *t, const char *path, const char *boot_id, struct ca
 	return err;
 }
 
-static void carry_drop(struct carry *c, const struct skep_upid *upid)
-{
-	struct waiting **at = bucket(c, upid), *w = *at;
-
-	while (w && !(w->upid.pid == upid->pid && w->upid.start_ns == upid->start_ns)) {
-		at = &w->next;
-		w = *at;
-	}
-	if (!w)
-		return;
-	*at = w->next;
-	c->n--;
-	waiting_free(w);
-}
-
 /* ---- claimed ------------------------------------------------------------------------ */
 
 static void restore_facets(const struct track *t, struct proc *p, json_t *facets)
@@ -397,17 +480,24 @@ static void restore_facets(const struct track *t, struct proc *p, json_t *facets
 	}
 }
 
+/* Out of the table, and the caller's. NULL: it is not there. */
+static struct waiting *take(struct carry *c, const struct skep_upid *upid)
+{
+	struct waiting **at = find(c, upid), *w = *at;
+
+	if (w) {
+		*at = w->next;
+		c->n--;
+	}
+	return w;
+}
+
 void carry_claim(struct track *t, struct carry *c, struct proc *p)
 {
-	struct waiting **at = bucket(c, &p->upid), *w;
+	struct waiting *w = take(c, &p->upid);
 
-	while (*at && !((*at)->upid.pid == p->upid.pid && (*at)->upid.start_ns == p->upid.start_ns))
-		at = &(*at)->next;
-	w = *at;
 	if (!w)
 		return;
-	*at = w->next;
-	c->n--;
 	restore_facets(t, p, json_object_get(w->line, "facets"));
 	/* Only a facet had told of it: to the table it is as new as any. */
 	if (!(w->flags & PROC_CONFIRMED)) {
@@ -438,11 +528,85 @@ void carry_claim(struct track *t, struct carry *c, struct proc *p)
 		p->run = w->run;
 		p->run->members++;
 	}
+	if (w->task) { /* likewise */
+		p->task = w->task;
+		p->task->members++;
+		if (p->flags & (PROC_EXITED | PROC_FINAL))
+			track_task_dying(p);
+	}
 	if (carry_who_read(t, p, w->line)) {
 		p->flags |= PROC_CONFIRMED;
 		track_recell(t, p);
 	}
 	waiting_free(w);
+}
+
+/* ---- where samples stand ------------------------------------------------------------- */
+
+static void put_counters(struct bytes_out *b, const struct skep_counters *c)
+{
+	uint64_t v[N_COUNTERS];
+
+	memcpy(v, c, sizeof(v));
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		bytes_number(b, v[i]);
+}
+
+static bool take_counters(struct bytes_in *in, struct skep_counters *ret)
+{
+	uint64_t v[N_COUNTERS] = { 0 };
+
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		v[i] = bytes_take_number(in);
+	memcpy(ret, v, sizeof(v));
+	return !in->bad;
+}
+
+int carry_samples(const struct track *t, void **ret, size_t *ret_size)
+{
+	struct bytes_out b = { 0 };
+
+	for (const struct proc *p = proctab_first(t->table); p; p = p->next) {
+		if (!carry_worth(p) || (p->flags & (PROC_EXITED | PROC_FINAL)) || !(p->flags & PROC_CONFIRMED))
+			continue;
+		bytes_number(&b, p->upid.pid);
+		bytes_number(&b, p->upid.start_ns);
+		put_counters(&b, &p->last);
+		bytes_number(&b, p->sampled ? p->sampled->time_ns : 0);
+		if (p->sampled)
+			put_counters(&b, &p->sampled->counters);
+	}
+	*ret = b.at;
+	*ret_size = b.len;
+	if (b.err)
+		free(b.at);
+	return b.err;
+}
+
+void carry_sampled(struct carry *c, const void *samples, size_t size)
+{
+	struct bytes_in in = { .begin = samples, .at = samples, .end = (const unsigned char *)samples + size };
+
+	while (in.at < in.end) {
+		struct skep_upid upid = { .pid = (uint32_t)bytes_take_number(&in), .start_ns = bytes_take_number(&in) };
+		struct proc_sampled samples_then = { 0 };
+		struct skep_counters last;
+		struct waiting *w = *find(c, &upid);
+
+		if (!take_counters(&in, &last))
+			return;
+		samples_then.time_ns = bytes_take_number(&in);
+		if (samples_then.time_ns && !take_counters(&in, &samples_then.counters))
+			return;
+		if (!w)
+			continue;
+		counters_raise(&w->last, &last);
+		/* Of the image that it is at: an exec begins anew, and is in the line. */
+		if (samples_then.time_ns > w->image_start_ns && (!w->sampled || samples_then.time_ns > w->samples.time_ns)) {
+			w->sampled = true;
+			w->samples = samples_then;
+		}
+	}
 }
 
 void carry_restore(struct track *t)
@@ -453,9 +617,17 @@ void carry_restore(struct track *t)
 	for (size_t i = 0; c && i < c->n_buckets; i++)
 		while (c->buckets[i]) {
 			struct skep_upid upid = c->buckets[i]->upid;
+			struct proc *p = track_get(t, &upid, &is_new);
 
-			if (!track_get(t, &upid, &is_new) || !is_new)
-				carry_drop(c, &upid);
+			if (!p || !is_new) { /* no memory, or it is there: nobody claims it */
+				struct waiting *w = take(c, &upid);
+
+				if (w)
+					waiting_free(w);
+			} else if (p->flags & PROC_FINAL) { /* it waited for facets; those that it has it brought along */
+				p->event_ns = p->end_ns ? p->end_ns : p->image_start_ns;
+				track_hold(t, p);
+			}
 		}
 }
 
@@ -464,6 +636,7 @@ void track_carry_settle(struct track *t, uint64_t now_ns)
 	if (!t->carry)
 		return;
 	t->carry = carry_free(t->carry);
+	track_tasks_settle(t, now_ns);
 	for (struct run *run = t->runs.first, *next; run; run = next) {
 		next = run->next;
 		if (!run->carried || run->ended || run->members > 0)

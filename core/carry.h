@@ -17,6 +17,17 @@
 
 struct carry;
 
+/* Its parts: the first line and the runs; a process's line (to be freed, no newline). 0, -EIO, -ENOMEM. */
+int carry_head(const struct track *, FILE *, const char *boot_id);
+int carry_line(const struct track *, const struct proc *, char **ret);
+bool carry_worth(const struct proc *); /* one that has a line */
+/*
+ * Where samples of all live processes stand: with each sweep their counters change, who they are does not.  To be
+ * freed. 0 or -ENOMEM.  carry_sampled: to those that wait to be claimed.
+ */
+int carry_samples(const struct track *, void **ret, size_t *ret_size);
+void carry_sampled(struct carry *, const void *samples, size_t size);
+
 /* Replaces the file, whole or not at all. 0 or -errno. */
 int carry_save(const struct track *, const char *path, const char *boot_id);
 /*

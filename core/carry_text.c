@@ -11,6 +11,13 @@
 
 #include "core/track_priv.h"
 
+/* What of it is text, in the order in which both sides have it. */
+enum { EXE, FILENAME, ARGV, COMM, CWD, CGROUP, LABELS, TASK, TRACE, N_TEXTS };
+static const char *const keys[N_TEXTS] = {
+	[EXE] = "exe", [FILENAME] = "filename", [ARGV] = "argv", [COMM] = "comm", [CWD] = "cwd", [CGROUP] = "cgroup", [LABELS] = "labels",
+	[TASK] = "task_name", [TRACE] = "traceparent",
+};
+
 static const char digits[] = "0123456789abcdef";
 
 static bool is_plain(unsigned char c)
@@ -89,15 +96,17 @@ static struct skep_str get(json_t *line, const char *key, char *buffer)
 int carry_who_write(json_t *line, const struct proc *p)
 {
 	const struct program *program = p->program;
-	const struct skep_str comm = intern_str(p->comm), cwd = intern_str(p->cwd), cgroup = intern_str(p->cgroup), labels = intern_str(p->labels);
-	const struct skep_str argv = { .ptr = program ? program->argv : NULL, .len = program ? program->argv_len : 0,
-				       .total = program ? program->argv_total : 0 };
-	const struct skep_str exe = intern_str(program ? program->exe : NULL), filename = intern_str(program ? program->filename : NULL);
-	const struct {
-		const char *key;
-		const struct skep_str *text;
-	} texts[] = { { "exe", &exe }, { "filename", &filename }, { "argv", &argv }, { "comm", &comm },
-		      { "cwd", &cwd }, { "cgroup", &cgroup }, { "labels", &labels } };
+	const struct skep_str texts[N_TEXTS] = {
+		[EXE] = intern_str(program ? program->exe : NULL),
+		[FILENAME] = intern_str(program ? program->filename : NULL),
+		[ARGV] = { .ptr = program ? program->argv : NULL, .len = program ? program->argv_len : 0, .total = program ? program->argv_total : 0 },
+		[COMM] = intern_str(p->comm),
+		[CWD] = intern_str(p->cwd),
+		[CGROUP] = intern_str(p->cgroup),
+		[LABELS] = intern_str(p->labels),
+		[TASK] = intern_str(p->task_name),
+		[TRACE] = intern_str(p->traceparent),
+	};
 	const struct {
 		const char *key;
 		uint64_t value;
@@ -105,8 +114,8 @@ int carry_who_write(json_t *line, const struct proc *p)
 			{ "gid", p->gid }, { "session", p->session } };
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !err; i++)
-		err = put(line, texts[i].key, texts[i].text);
+	for (size_t i = 0; i < N_TEXTS && !err; i++)
+		err = put(line, keys[i], &texts[i]);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !err; i++)
 		err = json_object_set_new(line, numbers[i].key, json_integer((json_int_t)numbers[i].value)) ? -ENOMEM : 0;
 	return err;
@@ -119,21 +128,20 @@ static uint64_t number(json_t *line, const char *key)
 
 bool carry_who_read(struct track *t, struct proc *p, json_t *line)
 {
-	static const char *const keys[] = { "exe", "filename", "argv", "comm", "cwd", "cgroup", "labels" };
-	struct skep_str texts[7];
+	struct skep_str texts[N_TEXTS];
 	size_t room = 0, used = 0;
 	char *buffer;
 
 	if (!json_is_integer(json_object_get(line, "ppid")) || !json_is_string(json_object_get(line, "comm")))
 		return false;
-	for (size_t i = 0; i < 7; i++)
+	for (size_t i = 0; i < N_TEXTS; i++)
 		room += json_string_length(json_object_get(line, keys[i]));
 	buffer = malloc(room + 1);
 	if (!buffer) {
 		t->stats.no_memory++;
 		return false;
 	}
-	for (size_t i = 0; i < 7; i++) {
+	for (size_t i = 0; i < N_TEXTS; i++) {
 		texts[i] = get(line, keys[i], buffer + used);
 		used += texts[i].len;
 	}
@@ -142,14 +150,16 @@ bool carry_who_read(struct track *t, struct proc *p, json_t *line)
 	p->gid = (uint32_t)number(line, "gid");
 	p->session = (uint32_t)number(line, "session");
 	p->cgroup_id = number(line, "cgroup_id");
-	track_program(t, p, &texts[0], &texts[1], &texts[2], &texts[3]);
-	track_text(t, &p->comm, &texts[3]);
-	track_text(t, &p->cwd, &texts[4]);
-	if (texts[5].len > 0 && p->cgroup_id) {
-		cgroups_known(t->env.cgroups, p->cgroup_id, &texts[5]);
-		track_text(t, &p->cgroup, &texts[5]);
+	track_program(t, p, &texts[EXE], &texts[FILENAME], &texts[ARGV], &texts[COMM]);
+	track_text(t, &p->comm, &texts[COMM]);
+	track_text(t, &p->cwd, &texts[CWD]);
+	if (texts[CGROUP].len > 0 && p->cgroup_id) {
+		cgroups_known(t->env.cgroups, p->cgroup_id, &texts[CGROUP]);
+		track_text(t, &p->cgroup, &texts[CGROUP]);
 	}
-	p->labels = texts[6].len ? intern_get(t->intern, &texts[6]) : NULL;
+	p->labels = texts[LABELS].len ? intern_get(t->intern, &texts[LABELS]) : NULL;
+	p->task_name = texts[TASK].len ? intern_get(t->intern, &texts[TASK]) : NULL;
+	p->traceparent = texts[TRACE].len ? intern_get(t->intern, &texts[TRACE]) : NULL;
 	free(buffer);
 	return p->program;
 }

@@ -224,6 +224,7 @@ static void destroy(struct collector *c)
 		free(c->endings);
 		c->endings = next;
 	}
+	collector_spool_free(c);
 	c->track = track_free(c->track);
 	c->judge = judge_free(c->judge);
 	c->out = out_free(c->out);
@@ -377,6 +378,7 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 		.verdict_fd = c->verdict.fd,
 		.verdict_pids = c->verdict.pids,
 		.live_wants_details = 1,
+		.pin_for_s = (uint32_t)(config->pin_for_ns / 1000000000u),
 		.rules_fd = fds.rules,
 		.rules_programs_fd = fds.programs,
 		.rules_values_fd = fds.values,
@@ -406,6 +408,7 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 		log_warning("%s: no folder for its pins: %s", inst->name, strerror(-err)); /* then it does without */
 	inst->host.pin_dir = inst->pin_dir;
 	inst->host.pin_adopts = !c->running;
+	inst->host.settles = c->out && out_spooled(c->out); /* with the first ones it is known before they start */
 	*ret = inst;
 	return 0;
 }
@@ -468,7 +471,11 @@ int collector_sink_add(struct collector *c, struct skep_instance *inst)
 	const struct skep_sink_ops *ops = inst->plugin->desc->sink;
 	struct part *part = inst->extra;
 
-	return out_sink_add(c->out, inst->name, ops ? ops->max_in_flight : 1, collector_submit, inst, &part->sink);
+	int err = out_sink_add(c->out, inst->name, ops ? ops->max_in_flight : 1, collector_submit, inst, &part->sink);
+
+	if (err == 0)
+		out_sink_terms(part->sink, &inst->terms);
+	return err;
 }
 
 /* What lies between the instances: the way out, its streams, the tracker. */
@@ -494,6 +501,9 @@ static int connect_all(struct collector *c, struct diag *diag)
 	free(prefix);
 	if (!c->out)
 		return -ENOMEM;
+	err = collector_spool_open(c);
+	if (err < 0)
+		return err;
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		err = ((struct part *)inst->extra)->probe ? collector_streams_add(c, inst, diag) : collector_sink_add(c, inst);
 		if (err < 0)
@@ -507,14 +517,16 @@ static int connect_all(struct collector *c, struct diag *diag)
 	c->stream_process = out_stream_add(c->out, process);
 	c->stream_process_sample = out_stream_add(c->out, sample);
 	c->stream_run = out_stream_add(c->out, &out_stream_run);
+	c->stream_task = out_stream_add(c->out, &out_stream_task);
 	c->stream_sample = out_stream_add(c->out, &out_stream_tool_sample);
 	c->stream_loss = out_stream_add(c->out, &out_stream_loss);
 	c->stream_ledger = out_stream_add(c->out, &out_stream_ledger);
-	if (c->stream_ledger < 0 || c->stream_process_sample < 0 || c->stream_process < 0 || c->stream_run < 0 || c->stream_sample < 0 || c->stream_loss < 0)
+	if (c->stream_ledger < 0 || c->stream_process_sample < 0 || c->stream_process < 0 || c->stream_run < 0 || c->stream_task < 0 || c->stream_sample < 0 || c->stream_loss < 0)
 		return -ENOMEM;
 	env.facets = c->facets;
 	env.out = c->out;
 	env.process_stream = c->stream_process;
+	env.task_stream = c->stream_task;
 	env.process_size = process->record_size;
 	env.sample_stream = c->stream_process_sample;
 	env.sample_size = sample->record_size;
@@ -590,6 +602,7 @@ static int start_kind(struct collector *c, bool probes, struct diag *diag)
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		if (((struct part *)inst->extra)->probe != probes || inst->state != INSTANCE_OPEN)
 			continue;
+		collector_spool_mark(c, inst);
 		err = instance_start(inst);
 		if (err < 0)
 			err = collector_failed(c, inst, "start", err, diag);
@@ -608,23 +621,37 @@ void collector_sample_timer(struct collector *c)
 
 int collector_start(struct collector *c, struct diag *diag)
 {
+	bool restored;
 	int err;
 
 	if (!c->track)
 		return -EINVAL;
-	if (c->options.carry_file) {
+	restored = collector_spool_restore(c);
+	if (restored && c->options.carry_file)
+		unlink(c->options.carry_file); /* one that lies there is older */
+	if (!restored && c->options.carry_file) {
 		err = carry_load(c->track, c->options.carry_file, c->boot_id, &c->track->carry);
 		if (err < 0)
 			diag_add(diag, DIAG_WARNING, NULL, 0, 0, "%s: %s; processes and runs begin anew", c->options.carry_file, strerror(-err));
+		restored = c->track->carry != NULL;
+	}
+	if (restored) {
 		carry_restore(c->track);
 		if (c->judge && judge_rules(c->judge))
 			track_rejudge(c->track, clock_boot_ns()); /* which may be others than those before */
+	}
+	if (out_spooled(c->out)) {
+		track_keep(c->track, false);
+		c->whole_due = true;
 	}
 	/* Sinks first: what probes emit at once has somewhere to go. */
 	err = start_kind(c, false, diag);
 	if (err < 0)
 		return err;
-	collector_facets_drained(c);
+	/* What a skepd before has left in the kernel may be told by a probe as it starts: the dead wait for what others know of them. */
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((const struct part *)inst->extra)->facet)
+			track_drained(c->track, 0, clock_boot_ns());
 	err = start_kind(c, true, diag);
 	if (err < 0)
 		return err;

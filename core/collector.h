@@ -15,6 +15,7 @@
 
 #include "core/config.h"
 #include "core/diag.h"
+#include "core/out.h"
 #include "core/outstreams.h"
 
 struct collector;
@@ -28,7 +29,14 @@ struct collector_options {
 	bool runs_only;
 	const char *carry_file; /* borrowed; what is known of live processes goes there at the end, and comes from there; NULL: not */
 	const char *pin_dir;    /* borrowed; where the kernel side stays for the next skepd; NULL: nowhere */
+	const struct config_spool *spool; /* borrowed; NULL, or without a path: what is on its way to sinks is in memory only */
 	uint64_t batch_age_ns; /* a batch leaves after this at the latest; 0: 1 s */
+	/*
+	 * `skep run`: somebody waits.  When a run ends this sink, whose receiver is somewhere else, is waited for so long at the most,
+	 * and then not again.  NULL: it is as the others.  Borrowed.
+	 */
+	const char *remote_sink;
+	uint64_t remote_ns;
 };
 
 /* The config is borrowed until collector_free. */
@@ -58,6 +66,7 @@ struct run_spec {
 	const char *const *argv;
 	const char *cwd;
 	pid_t root;           /* alive, has not exec'd yet */
+	const char *traceparent; /* the trace that it was started in (skep/trace.h); NULL: none */
 };
 #define RUN_ID_SIZE 24
 void run_id_new(char ret[RUN_ID_SIZE]); /* "20261121T034815-a1b2c3", sorts by time */
@@ -144,6 +153,13 @@ struct collector_self {
 	uint64_t queue_bytes;    /* in the sinks' queues now */
 };
 void collector_self(const struct collector *, struct collector_self *ret);
+/* path NULL: there is none. Not open: it could not be, and all is kept in memory. */
+struct collector_spool {
+	const char *path; /* borrowed until the next reload */
+	bool open;
+	struct out_spool_state state;
+};
+void collector_spool(const struct collector *, struct collector_spool *ret);
 /* Processes in the table now. */
 size_t collector_processes(const struct collector *);
 

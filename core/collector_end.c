@@ -130,16 +130,56 @@ static void run_close(struct collector *c, struct ending *e)
 	e->began_ns = clock_boot_ns();
 }
 
-static bool sinks_settled(const struct collector *c, uint64_t id)
+/* Has it been waited for long enough? */
+static bool remote_late(const struct collector *c, const struct skep_instance *inst, uint64_t waited_ns)
+{
+	return c->options.remote_sink && strcmp(c->options.remote_sink, inst->name) == 0 && waited_ns >= c->options.remote_ns;
+}
+
+/* failing_too: false: one that fails is not waited for, as it will not be better for that. */
+static bool sinks_settled(const struct collector *c, uint64_t id, bool failing_too, uint64_t waited_ns)
 {
 	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		const struct part *part = inst->extra;
 
+		if (remote_late(c, inst, waited_ns))
+			continue;
 		/* One that does not run now cannot be waited for; what it does not get is counted when all ends. */
-		if (part->sink && inst->state == INSTANCE_RUNNING && !out_sink_settled(part->sink, id))
+		if (part->sink && inst->state == INSTANCE_RUNNING && (failing_too || !out_sink_failing(part->sink)) &&
+		    !out_sink_settled(part->sink, id))
 			return false;
 	}
 	return true;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct collector *c = handle->data;
+
+	if (--c->handles == 0)
+		c->stop_done(c->stop_arg);
+}
+
+static void close_handles(struct collector *c)
+{
+	uv_timer_t *timers[] = { &c->pump, &c->tick, &c->sample, &c->fast };
+
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+		uv_close((uv_handle_t *)timers[i], on_closed);
+}
+
+static void on_spool_ended(void *arg)
+{
+	struct collector *c = arg;
+
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		struct part *part = inst->extra;
+
+		if (part->sink)
+			out_sink_abandon(part->sink);
+	}
+	c->stop = STOP_CLOSE;
+	close_handles(c);
 }
 
 static void step_endings(struct collector *c, bool hurry)
@@ -154,12 +194,14 @@ static void step_endings(struct collector *c, bool hurry)
 			run_close(c, e);
 		if (e->closed && now_ns < e->began_ns)
 			now_ns = e->began_ns; /* closed just now: the sinks' time begins */
-		if (e->closed && (hurry || sinks_settled(c, e->last_id) || now_ns - e->began_ns >= SINKS_NS)) {
+		if (e->closed && (hurry || sinks_settled(c, e->last_id, true, now_ns - e->began_ns) || now_ns - e->began_ns >= SINKS_NS)) {
 			void (*done)(void *) = e->done;
 			void *arg = e->arg;
 
-			if (!hurry && !sinks_settled(c, e->last_id))
+			if (!hurry && !sinks_settled(c, e->last_id, true, now_ns - e->began_ns))
 				log_warning("a run has ended, but some of its records have not been taken by every sink yet");
+			if (now_ns - e->began_ns >= c->options.remote_ns)
+				c->options.remote_ns = 0; /* it has had its time */
 			*at = e->next;
 			free(e);
 			done(arg);
@@ -199,31 +241,19 @@ static bool stop_kind(struct collector *c, bool probes)
 	return all;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	struct collector *c = handle->data;
-
-	if (--c->handles == 0)
-		c->stop_done(c->stop_arg);
-}
-
-static void close_handles(struct collector *c)
-{
-	uv_timer_t *timers[] = { &c->pump, &c->tick, &c->sample, &c->fast };
-
-	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
-		uv_close((uv_handle_t *)timers[i], on_closed);
-}
-
 /* What live processes did up to now leaves with us; where each stands waits for the next skepd. */
 static void carry_over(struct collector *c)
 {
 	int err;
 
-	if (!c->options.carry_file || c->track->swept_ns == 0)
+	if ((!c->options.carry_file && !out_spooled(c->out)) || c->track->swept_ns == 0)
 		return;
 	if (c->config->process_interval_ns)
 		track_samples_out(c->track, c->config->process_interval_ns, clock_boot_ns());
+	if (out_spooled(c->out)) { /* which is where the next one looks */
+		c->whole_due = true;
+		return;
+	}
 	err = carry_save(c->track, c->options.carry_file, c->boot_id);
 	if (err < 0)
 		log_warning("%s: %s; the next skepd begins anew: processes that are older than it are counted from their start again",
@@ -236,6 +266,7 @@ static void step_stop(struct collector *c)
 
 	switch (c->stop) {
 	case STOP_NOT:
+	case STOP_SPOOL:
 	case STOP_CLOSE:
 		return;
 	case STOP_PROBES:
@@ -258,21 +289,19 @@ static void step_stop(struct collector *c)
 	case STOP_DRAIN:
 		if (c->out)
 			out_tick(c->out, now_ns);
-		if (c->out && !sinks_settled(c, out_last_id(c->out)) && now_ns < c->stop_ns + c->drain_ns)
+		/* With a spool what a failing sink has not got is kept. */
+		if (c->out && !sinks_settled(c, out_last_id(c->out), !out_spooled(c->out), now_ns - c->stop_ns) && now_ns < c->stop_ns + c->drain_ns)
 			return;
 		c->stop = STOP_SINKS;
 		/* fall through */
 	case STOP_SINKS:
 		if (!stop_kind(c, false))
 			return;
-		for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
-			struct part *part = inst->extra;
-
-			if (part->sink)
-				out_sink_abandon(part->sink);
-		}
-		c->stop = STOP_CLOSE;
-		close_handles(c);
+		c->stop = STOP_SPOOL;
+		if (c->out)
+			out_spool_end(c->out, on_spool_ended, c);
+		else
+			on_spool_ended(c);
 		return;
 	}
 }

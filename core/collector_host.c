@@ -21,6 +21,22 @@ static void let_other_tell(struct part *part)
 		instance_flush(other);
 }
 
+/* A life-cycle record of a probe that was built before its struct grew: with zeroes for what it does not have. */
+static const void *whole_record(const struct skep_stream *s, const void *rec)
+{
+	static union {
+		struct skep_process_exec exec;
+		struct skep_process_live live;
+	} room; /* loop thread only */
+	size_t whole = s->role == SKEP_ROLE_PROC_EXEC ? sizeof(room.exec) : s->role == SKEP_ROLE_PROC_LIVE ? sizeof(room.live) : 0;
+
+	if (s->record_size >= whole)
+		return rec;
+	memset(&room, 0, sizeof(room));
+	memcpy(&room, rec, s->record_size);
+	return &room;
+}
+
 static void host_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
 {
 	struct collector *c = inst->owner;
@@ -48,7 +64,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 	case SKEP_ROLE_PROC_LIVE:
 	case SKEP_ROLE_PROC_OOM:
 	case SKEP_ROLE_PROC_EXCLUDED:
-		track_record(c->track, (enum skep_role)s->role, who, time_ns, rec, now_ns);
+		track_record(c->track, (enum skep_role)s->role, who, time_ns, whole_record(s, rec), now_ns);
 		break;
 	case SKEP_ROLE_FACET:
 		track_facet(c->track, s, who, rec, now_ns);
@@ -162,23 +178,38 @@ static bool host_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, co
 	return cgroups_known(c->cgroups, cgroup_id, path);
 }
 
-static void host_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+static void host_batch_answer(struct skep_instance *inst, const struct skep_batch *batch, const struct skep_batch_answer *answer)
 {
 	struct collector *c = inst->owner;
 	struct part *part = inst->extra;
-	uint64_t id = batch->id;
+	const char *why = answer->why ? answer->why : "it gave no reason";
+	unsigned long long id = batch->id;
 	uint32_t n = batch->n;
 
+	if (answer->result < SKEP_BATCH_ACK || answer->result > SKEP_BATCH_SUSPECT)
+		log_at(SKEP_LOG_ERROR, inst->name, "answered %u, which is no result, for batch %llu: a bug in the plugin; taken as \"not now\"", answer->result, id);
 	/* The batch may be gone after this. */
-	if (!part->sink || out_done(c->out, part->sink, batch, result, clock_boot_ns()) < 0) {
+	if (!part->sink || out_done(c->out, part->sink, batch, answer, clock_boot_ns()) < 0) {
 		log_at(SKEP_LOG_ERROR, inst->name, "answered for a batch that it does not have: a bug in the plugin");
 		return;
 	}
-	if (result == SKEP_BATCH_REJECT)
-		log_because(SKEP_LOG_WARNING, inst->name, why, "refused batch %llu for good, %u records are lost there: %s", (unsigned long long)id, n,
-			    why ? why : "it gave no reason");
-	else if (result == SKEP_BATCH_RETRY)
-		log_because(SKEP_LOG_INFO, inst->name, why, "cannot take batch %llu now: %s", (unsigned long long)id, why ? why : "it gave no reason");
+	switch (answer->result) {
+	case SKEP_BATCH_ACK:
+		if (answer->rejected > 0)
+			log_because(SKEP_LOG_WARNING, inst->name, why, "%u of %u records of batch %llu were refused for good: %s", answer->rejected, n, id, why);
+		break;
+	case SKEP_BATCH_REJECT:
+		log_because(SKEP_LOG_WARNING, inst->name, why, "refused batch %llu for good, %u records are lost there: %s", id, n, why);
+		break;
+	case SKEP_BATCH_HOLD:
+		log_because(SKEP_LOG_ERROR, inst->name, why, "takes nothing until this is mended; what comes is kept: %s", why);
+		break;
+	case SKEP_BATCH_SPLIT:
+		log_because(SKEP_LOG_INFO, inst->name, why, "batch %llu of %u records is too large, its halves follow: %s", id, n, why);
+		break;
+	default:
+		log_because(SKEP_LOG_INFO, inst->name, why, "cannot take batch %llu now: %s", id, why);
+	}
 }
 
 static bool host_process_known(struct skep_instance *inst, const struct skep_upid *who)
@@ -217,6 +248,13 @@ static bool host_process_by_pid(struct skep_instance *inst, uint32_t pid, struct
 }
 
 /* Not what a reload takes out, whose end may come while everything ends. */
+static void host_settle_soon(struct skep_instance *inst)
+{
+	struct collector *c = inst->owner;
+
+	out_commit_soon(c->out);
+}
+
 static bool host_stays(struct skep_instance *inst)
 {
 	const struct collector *c = inst->owner;
@@ -240,12 +278,13 @@ const struct instance_ops collector_ops = {
 	.lost = host_lost,
 	.redact = host_redact,
 	.cgroup_known = host_cgroup_known,
-	.batch_done = host_batch_done,
+	.batch_answer = host_batch_answer,
 	.process_known = host_process_known,
 	.cgroup_path = host_cgroup_path,
 	.cgroups_live = host_cgroups_live,
 	.process_by_pid = host_process_by_pid,
 	.stays = host_stays,
+	.settle_soon = host_settle_soon,
 	.detail_over = host_detail_over,
 };
 

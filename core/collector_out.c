@@ -184,6 +184,7 @@ void collector_sample_out(struct collector *c)
 	track_runs_reap(c->track);
 	c->sampled_ns = s.now_ns;
 	c->sample_due = false;
+	c->samples_due = true;
 }
 
 void collector_run_sample_out(struct collector *c, struct run *run)
@@ -212,7 +213,8 @@ static void loss_record(struct collector *c, const char *instance, const char *s
 		.count = total - *told,
 	};
 
-	if (total == *told)
+	/* Less: a probe has counted meanwhile, as its own, what "core" had missed. What is told stays told. */
+	if (total <= *told)
 		return;
 	*told = total;
 	out_emit(c->out, c->stream_loss, NULL, clock_boot_ns(), &rec, NULL);

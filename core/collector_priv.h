@@ -45,7 +45,24 @@ struct ending {
 	void *arg;
 };
 
-enum stop_phase { STOP_NOT, STOP_PROBES, STOP_DRAIN, STOP_SINKS, STOP_CLOSE };
+/* A reading position on its way to the spool. */
+struct marked {
+	struct marked *next;
+	uint64_t number; /* of the commit */
+	uint64_t serial; /* of the part: the instance may be gone by then */
+	struct skep_mark mark;
+};
+
+/* What the skepd before this one has left in the spool. */
+struct left {
+	char *lines;      /* as core/carry.h has it; NULL: nothing of this boot */
+	size_t lines_size;
+	void *samples;
+	size_t samples_size;
+	char why[256]; /* the spool could not be opened */
+};
+
+enum stop_phase { STOP_NOT, STOP_PROBES, STOP_DRAIN, STOP_SINKS, STOP_SPOOL, STOP_CLOSE };
 
 struct collector {
 	uv_loop_t *loop;
@@ -71,7 +88,7 @@ struct collector {
 	struct skep_instance *instances; /* probes, then sinks */
 	struct ledger *ledger;
 	struct ledger_mark *ledger_first, *ledger_before, *ledger_last; /* since when; the last interval. NULL: not yet */
-	int stream_process, stream_run, stream_sample, stream_loss, stream_ledger, stream_process_sample;
+	int stream_process, stream_run, stream_task, stream_sample, stream_loss, stream_ledger, stream_process_sample;
 	bool running;
 	uv_timer_t pump;   /* what the way out waits for */
 	uv_timer_t tick;   /* housekeeping, a few times a second */
@@ -91,6 +108,10 @@ struct collector {
 	struct ending *endings;
 	struct attachment *attachments;
 	uint64_t last_attachment; /* the id */
+	struct left left;
+	struct marked *marked;
+	bool samples_due;     /* a sample has been taken since the last commit */
+	bool whole_due;       /* the next commit has everything */
 	enum stop_phase stop;
 	uint64_t stop_ns, drain_ns;
 	void (*stop_done)(void *arg);
@@ -157,6 +178,13 @@ void collector_details_tick(struct collector *, uint64_t now_ns); /* ends those 
 void collector_details_members(struct collector *);               /* at each sample: processes that joined their run otherwise than by fork */
 void collector_details_end(struct collector *, const struct run *, const char *why); /* all of that run; NULL: all */
 void collector_details_end_of(struct collector *, const struct skep_instance *, const char *why);
+
+/* collector_spool.c */
+int collector_spool_open(struct collector *); /* 0 also where there is to be none, or none could be had; -ENOMEM */
+/* What it has of live processes goes into the tracker. false: it has nothing. After probes are there, before they start. */
+bool collector_spool_restore(struct collector *);
+void collector_spool_mark(struct collector *, struct skep_instance *); /* its last mark, before it starts */
+void collector_spool_free(struct collector *);
 
 /* collector_end.c */
 void collector_on_fast(uv_timer_t *);

@@ -111,6 +111,8 @@ static void settle_plugins(struct collector *c, struct reload *r)
 
 		if (!inst)
 			continue;
+		if (part_of(inst)->sink) /* what it waits for may have been mended: a token, a certificate */
+			out_sink_kick(part_of(inst)->sink);
 		for (struct skep_instance **at = &c->instances; *at; at = &(*at)->next)
 			if (*at == inst) {
 				*at = inst->next;
@@ -118,6 +120,9 @@ static void settle_plugins(struct collector *c, struct reload *r)
 			}
 		inst->next = NULL;
 		inst->required = change->required;
+		inst->terms = change->terms;
+		if (part_of(inst)->sink)
+			out_sink_terms(part_of(inst)->sink, &inst->terms);
 		inst->host.interval_ns = collector_interval(r->next);
 		for (end = &r->settled; *end; end = &(*end)->next)
 			;

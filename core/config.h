@@ -29,6 +29,12 @@ struct config_filters {
 	bool no_kernel;   /* all is decided in user space */
 };
 
+/* "spool": what is on its way to sinks lies there (docs/spool.md). path NULL: in memory only. */
+struct config_spool {
+	char *path;
+	uint64_t max_bytes, reserve_bytes, max_age_ns, sync_ns; /* max_age_ns 0: for ever */
+};
+
 struct config_pos;
 
 /* Where skepd listens, and skep asks, when nobody says otherwise. */
@@ -52,12 +58,14 @@ struct config {
 	char **redact; /* more redaction tables, NULL-terminated */
 	char **containers; /* more tables of cgroup paths, NULL-terminated */
 	struct config_filters filters;
+	struct config_spool spool;
 	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
 	bool control_asked;   /* it stands in the file: then skepd does not run without it */
 	bool control_off;     /* it is false there */
 	bool others_read;     /* the file can be read by everybody: no place for a secret */
 	char **keep_capabilities; /* NULL: none; of core/confine.h */
 	char *pin_dir;        /* where the kernel side stays for the next skepd (core/pins.h); NULL: nowhere */
+	uint64_t pin_for_ns;  /* how long it may record there while nobody comes; 0: ten minutes */
 	char *carry_file;     /* what the next skepd takes over (core/carry.h); NULL: nothing */
 	struct config_pos *positions; /* where each key stands, core/config_pos.h */
 };
@@ -104,6 +112,9 @@ int config_time(const char *text, uint64_t *ret_ns);
 #define CONFIG_UNITS_SIZE 32
 void config_size_format(uint64_t bytes, char ret[CONFIG_UNITS_SIZE]);
 void config_time_format(uint64_t ns, char ret[CONFIG_UNITS_SIZE]);
+/* A regular expression for the texts of those from min to max (INT64_MAX at the most), and no others. To be freed; NULL: no memory. */
+char *config_size_pattern(uint64_t min, uint64_t max);
+char *config_time_pattern(uint64_t min, uint64_t max);
 
 /*
  * For messages, never more than size bytes, cut as "abc..." at a character:

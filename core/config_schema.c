@@ -13,6 +13,7 @@
 
 #include "core/config_table.h"
 #include "core/option_table.h"
+#include "core/sink_terms.h"
 
 #define TIME_UNITS "(ns|us|ms|s|m|h|d)"
 #define SIZE_UNITS "(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)"
@@ -58,6 +59,10 @@ static json_t *key_schema(enum config_key_type type)
 		return text_like("^[0-9]*[1-9][0-9]*" TIME_UNITS "$");
 	case CONFIG_KEY_TIME_OR_0:
 		return text_like("^(0+|[0-9]+" TIME_UNITS ")$");
+	case CONFIG_KEY_TIME_ANY:
+		return text_like("^(0+|[0-9]+" TIME_UNITS ")$");
+	case CONFIG_KEY_SIZE:
+		return json_pack("{s:[{s:s, s:i}, o]}", "anyOf", "type", "integer", "minimum", 0, text_like("^[0-9]+" SIZE_UNITS "?$"));
 	case CONFIG_KEY_PATHS:
 		return list_of(json_pack("{s:s, s:i}", "type", "string", "minLength", 1));
 	case CONFIG_KEY_PATHS_ABSOLUTE:
@@ -73,6 +78,8 @@ static json_t *key_schema(enum config_key_type type)
 				 0);
 	case CONFIG_KEY_BOOL:
 		return json_pack("{s:s}", "type", "boolean");
+	case CONFIG_KEY_BACKLOG:
+		return json_pack("{s:[ss]}", "enum", "first", "shared");
 	case CONFIG_KEY_VERDICT:
 		return json_pack("{s:[ss]}", "enum", "include", "exclude");
 	default:
@@ -89,6 +96,32 @@ static json_t *bounded(json_t *object, const struct skep_option *option)
 	return with(with(object, "minimum", json_integer(option->min)), "maximum", json_integer(option->max));
 }
 
+/* A size or a time that is written as text. */
+static json_t *quantity_schema(const struct skep_option *option)
+{
+	char *(*pattern)(uint64_t, uint64_t) = option->type == SKEP_O_SIZE ? config_size_pattern : config_time_pattern;
+	char least[CONFIG_UNITS_SIZE], most[CONFIG_UNITS_SIZE], *text;
+	json_t *schema;
+
+	if (option->min >= option->max || option->max < 0)
+		return text_like(option->type == SKEP_O_SIZE ? "^[0-9]+" SIZE_UNITS "?$" : "^(0+|[0-9]+" TIME_UNITS ")$");
+	text = pattern(option->min < 0 ? 0 : (uint64_t)option->min, (uint64_t)option->max);
+	if (!text)
+		return NULL;
+	option_bound_format(option, option->min, least);
+	option_bound_format(option, option->max, most);
+	schema = text_like(text);
+	free(text);
+	if (asprintf(&text, "from %s to %s", least, most) < 0) {
+		json_decref(schema);
+		return NULL;
+	}
+	/* not JSON Schema's: editors say it instead of the pattern (vscode-json-languageservice) */
+	schema = with(schema, "patternErrorMessage", json_string(text));
+	free(text);
+	return schema;
+}
+
 static json_t *option_schema(const struct skep_option *option)
 {
 	json_t *bytes;
@@ -102,9 +135,9 @@ static json_t *option_schema(const struct skep_option *option)
 		bytes = json_pack("{s:s, s:i}", "type", "integer", "minimum", 0);
 		if (option->min >= 0)
 			bytes = bounded(bytes, option);
-		return json_pack("{s:[o, o]}", "anyOf", bytes, text_like("^[0-9]+" SIZE_UNITS "?$"));
+		return json_pack("{s:[o, o]}", "anyOf", bytes, quantity_schema(option));
 	case SKEP_O_TIME:
-		return text_like("^(0+|[0-9]+" TIME_UNITS ")$");
+		return quantity_schema(option);
 	case SKEP_O_STR:
 		return json_pack("{s:s}", "type", "string");
 	default:
@@ -151,7 +184,11 @@ static json_t *plugin_schema(const struct skep_plugin *plugin)
 	int err = properties && required && rules ? 0 : -1;
 
 	for (const struct config_key *key = config_entry_table; err == 0 && key->name; key++)
-		err = json_object_set_new(properties, key->name, json_object()); /* their types stand above, for all */
+		if (!key->section) /* their types stand above, for all */
+			err = json_object_set_new(properties, key->name, json_object());
+		else if (sink_terms_key(plugin, key->name))
+			err = json_object_set_new(properties, key->name, described(key->type == CONFIG_KEY_BACKLOG && !sink_terms_any_order(plugin) ?
+				json_pack("{s:[s]}", "enum", "first") : key_schema(key->type), key->help));
 	for (size_t i = 0; err == 0 && option_get(plugin, i, &option); i++) {
 		char *file = option_file_key(plugin, &option);
 

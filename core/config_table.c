@@ -103,6 +103,49 @@ const struct config_key config_key_table[] = {
 			"is started next; skepd --unpin takes it out. Changes only with a restart",
 	},
 	{
+		.name = "pin_for",
+		.type = CONFIG_KEY_TIME,
+		.default_value = "\"10m\"",
+		.help = "how long what is in pin_dir goes on recording while no skepd comes, \"1s\" to \"1h\", and two intervals more; a skepd that is "
+			"started later begins anew. Changes only with a restart",
+	},
+	{
+		.section = "spool",
+		.name = "path",
+		.type = CONFIG_KEY_PATH_ABSOLUTE,
+		.default_value = "\"" SKEP_STATE_DIR "/spool.db\"",
+		.help = "the file in which what is on its way to sinks waits, across outages of theirs, restarts and crashes; without a "
+			"section spool, in memory. Changes only with a restart",
+	},
+	{
+		.section = "spool",
+		.name = "max_bytes",
+		.type = CONFIG_KEY_SIZE,
+		.default_value = "\"1GiB\"",
+		.help = "how large it may become, at least \"8MiB\"; beyond that samples go first, then the oldest, all counted",
+	},
+	{
+		.section = "spool",
+		.name = "reserve",
+		.type = CONFIG_KEY_SIZE,
+		.default_value = "\"256MiB\"",
+		.help = "what it leaves free on its filesystem: with less than that it does not grow",
+	},
+	{
+		.section = "spool",
+		.name = "max_age",
+		.type = CONFIG_KEY_TIME_ANY,
+		.default_value = "\"30d\"",
+		.help = "what no sink has taken for so long goes, and is counted; \"0s\": never",
+	},
+	{
+		.section = "spool",
+		.name = "sync",
+		.type = CONFIG_KEY_TIME_ANY,
+		.default_value = "\"1s\"",
+		.help = "what a loss of power may cost: the disk is waited for that often; \"0s\": each time. A crash of skepd costs nothing",
+	},
+	{
 		.name = "keep_capabilities",
 		.type = CONFIG_KEY_CAPABILITIES,
 		.help = "capabilities that a plugin of the site needs and skep does not, for example \"CAP_SYS_RAWIO\"; all others are given "
@@ -136,6 +179,20 @@ const struct config_key config_entry_table[] = {
 		.default_value = "false",
 		.help = "true: skepd does not run without it; false: it goes on, tells the reason and tries again",
 	},
+	{
+		.section = "sinks",
+		.name = "backlog",
+		.type = CONFIG_KEY_BACKLOG,
+		.default_value = "\"shared\" where the plugin takes records in any order",
+		.help = "after an outage: \"shared\", what waited and what is new are sent in turn; \"first\", all in order",
+	},
+	{
+		.section = "sinks",
+		.name = "max_age",
+		.type = CONFIG_KEY_TIME_ANY,
+		.default_value = "\"0s\", everything is sent",
+		.help = "what has waited for longer is not sent to this sink any more, and is counted",
+	},
 	{ .name = NULL },
 };
 
@@ -145,6 +202,8 @@ const char *config_key_type_name(enum config_key_type type)
 		[CONFIG_KEY_LABELS] = "object of strings",
 		[CONFIG_KEY_TIME] = "time",
 		[CONFIG_KEY_TIME_OR_0] = "time",
+		[CONFIG_KEY_TIME_ANY] = "time",
+		[CONFIG_KEY_SIZE] = "size",
 		[CONFIG_KEY_PATHS] = "array of paths",
 		[CONFIG_KEY_PATHS_ABSOLUTE] = "array of absolute paths",
 		[CONFIG_KEY_PATH_ABSOLUTE] = "absolute path",
@@ -153,6 +212,7 @@ const char *config_key_type_name(enum config_key_type type)
 		[CONFIG_KEY_SOCKET] = "absolute path, or false",
 		[CONFIG_KEY_BOOL] = "true or false",
 		[CONFIG_KEY_VERDICT] = "\"include\" or \"exclude\"",
+		[CONFIG_KEY_BACKLOG] = "\"first\" or \"shared\"",
 		[CONFIG_KEY_PROBES] = "array of entries",
 		[CONFIG_KEY_SINKS] = "array of entries",
 	};

@@ -11,6 +11,8 @@ enum config_key_type {
 	CONFIG_KEY_LABELS = 1, /* object of strings */
 	CONFIG_KEY_TIME,       /* more than nothing */
 	CONFIG_KEY_TIME_OR_0,
+	CONFIG_KEY_TIME_ANY,   /* "0s" as well, and no bounds */
+	CONFIG_KEY_SIZE,
 	CONFIG_KEY_PATHS,
 	CONFIG_KEY_PATHS_ABSOLUTE, /* at least one */
 	CONFIG_KEY_PATH_ABSOLUTE,
@@ -19,6 +21,7 @@ enum config_key_type {
 	CONFIG_KEY_SOCKET, /* an absolute path, or false */
 	CONFIG_KEY_BOOL,
 	CONFIG_KEY_VERDICT, /* "include" or "exclude" */
+	CONFIG_KEY_BACKLOG, /* "first" or "shared" */
 	CONFIG_KEY_PROBES,
 	CONFIG_KEY_SINKS,
 };
@@ -33,7 +36,7 @@ struct config_key {
 
 /* Ends with a NULL name. */
 extern const struct config_key config_key_table[];
-/* What every entry of probes and sinks may have, beside its plugin's options. */
+/* What every entry of probes and sinks may have, beside its plugin's options; with section "sinks": of sinks alone. */
 extern const struct config_key config_entry_table[];
 
 const char *config_key_type_name(enum config_key_type); /* "array of paths" */

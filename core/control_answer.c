@@ -157,6 +157,19 @@ static int put(json_t *object, const char *key, json_t *value)
 	return json_object_set_new(object, key, value);
 }
 
+/* null: there is none. */
+static json_t *spool(const struct collector *c)
+{
+	struct collector_spool s;
+
+	collector_spool(c, &s);
+	if (!s.path)
+		return json_null();
+	return json_pack("{s:o, s:b, s:o, s:o, s:i}", "path", text(s.path), "writable", (int)(s.open && !s.state.down), "why",
+			 text(!s.open || s.state.down ? s.state.why : ""), "errors", control_json_number(s.state.errors), "replaced",
+			 (int)s.state.replaced);
+}
+
 json_t *control_answer_status(const struct control *control)
 {
 	const struct collector *c = control->collector;
@@ -173,7 +186,7 @@ json_t *control_answer_status(const struct control *control)
 	    put(o, "interval_ns", control_json_number(c->interval_ns)) < 0 ||
 	    put(o, "loglevel", json_string(control_level_name(log_level_now()))) < 0 ||
 	    put(o, "processes", control_json_number(collector_processes(c))) < 0 || put(o, "runs", runs(c)) < 0 ||
-	    put(o, "instances", instances(c)) < 0 || put(o, "streams", control_streams(c)) < 0 || put(o, "lost", control_losses(lost)) < 0 ||
+	    put(o, "instances", instances(c)) < 0 || put(o, "spool", spool(c)) < 0 || put(o, "streams", control_streams(c)) < 0 || put(o, "lost", control_losses(lost)) < 0 ||
 	    put(o, "self", control_self(c)) < 0 || put(o, "cost", control_cost()) < 0 || put(o, "attached", control_attached(control)) < 0 ||
 	    put(o, "clients", control_clients(control)) < 0 || put(o, "reload", reload(control)) < 0 || put(o, "ledger", ledger(c, false)) < 0 || put(o, "ledger_whole", ledger(c, true)) < 0) {
 		json_decref(o);

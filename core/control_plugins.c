@@ -2,6 +2,7 @@
 /*
  * core/control_plugins.c - what there is to tell about the instances.
  */
+#include "core/collector_priv.h"
 #include "core/control_plugins.h"
 
 #include <stdatomic.h>
@@ -40,14 +41,33 @@ static json_t *text_or_null(const char *s)
 	return s && *s ? control_json_text(s, strlen(s)) : json_null();
 }
 
+/* How a sink gets on; null for a probe. */
+static json_t *delivery(const struct skep_instance *inst)
+{
+	const struct part *part = inst->extra;
+	struct out_queue q;
+	uint64_t age = 0;
+
+	if (!part || !part->sink)
+		return json_null();
+	q = out_sink_queue(part->sink);
+	if (q.lag_oldest_ns > 0) {
+		int64_t now = (int64_t)clock_boot_ns() + clock_realtime_offset_ns();
+
+		age = now > q.lag_oldest_ns ? (uint64_t)(now - q.lag_oldest_ns) : 0;
+	}
+	return json_pack("{s:b, s:b, s:o, s:o, s:o, s:o}", "held", q.held, "shares", q.shares, "why", control_json_text(q.why, strlen(q.why)), "lag_records",
+			 control_json_number(q.lag_records), "lag_bytes", control_json_number(q.lag_bytes), "lag_ns", control_json_number(age));
+}
+
 json_t *control_instance(const struct skep_instance *inst)
 {
 	const struct skep_plugin_note *note = &inst->plugin->note;
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b}", "name", inst->name, "plugin", note->name, "kind",
+	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o}", "name", inst->name, "plugin", note->name, "kind",
 			 note->kind == SKEP_KIND_PROBE ? "probe" : "sink", "version",
 			 control_json_text(note->version, strnlen(note->version, sizeof(note->version))), "state",
-			 control_state_name(inst->state), "reason", text_or_null(inst->reason), "required", inst->required);
+			 control_state_name(inst->state), "reason", text_or_null(inst->reason), "required", inst->required, "delivery", delivery(inst));
 }
 
 static int append(json_t *array, json_t *value)

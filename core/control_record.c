@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/plugin.h"
+
 /* Length of the character at s, 0: not UTF-8 (overlong forms, surrogates and what lies beyond U+10FFFF included). */
 static size_t character(const unsigned char *s, size_t len)
 {
@@ -148,31 +150,6 @@ static json_t *hist_json(const struct skep_hist *h)
 			 first < end ? (int)first - 2 : 0, "counts", counts);
 }
 
-static size_t type_size(uint32_t type)
-{
-	switch (type) {
-	case SKEP_T_U64:
-	case SKEP_T_I64:
-	case SKEP_T_F64:
-	case SKEP_T_TIME:
-		return 8;
-	case SKEP_T_BOOL:
-		return 1;
-	case SKEP_T_STR:
-	case SKEP_T_STRV:
-		return sizeof(struct skep_str);
-	case SKEP_T_UPID:
-		return sizeof(struct skep_upid);
-	case SKEP_T_HASH:
-	case SKEP_T_IP:
-		return 16;
-	case SKEP_T_HIST:
-		return sizeof(struct skep_hist);
-	default:
-		return 0;
-	}
-}
-
 static json_t *field_json(const struct skep_field *f, const unsigned char *at, const char *boot_id, int64_t offset)
 {
 	union {
@@ -183,11 +160,12 @@ static json_t *field_json(const struct skep_field *f, const unsigned char *at, c
 		struct skep_upid upid;
 		struct skep_hist hist;
 	} v;
+	size_t size, align;
 
 	memset(&v, 0, sizeof(v));
 	/* Copied: a plugin's record need not be aligned as its table's types are. */
-	if (type_size(f->type) <= sizeof(v))
-		memcpy(&v, at, type_size(f->type));
+	if (plugin_field_type(f->type, &size, &align) && size <= sizeof(v))
+		memcpy(&v, at, size);
 	switch (f->type) {
 	case SKEP_T_U64:
 		return control_json_number(v.u);

@@ -43,8 +43,10 @@ static json_t *queue(const struct skep_instance *inst)
 	if (!part->sink)
 		return json_null();
 	q = out_sink_queue(part->sink);
-	return json_pack("{s:o, s:o, s:o, s:o}", "batches", control_json_number(q.batches), "bytes", control_json_number(q.bytes), "in_flight",
-			 control_json_number(q.in_flight), "retries", control_json_number(q.retries));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "batches", control_json_number(q.batches), "bytes", control_json_number(q.bytes),
+			 "in_flight", control_json_number(q.in_flight), "retries", control_json_number(q.retries), "sent_bytes",
+			 control_json_number(q.sent_bytes), "held", q.held, "lag_records", control_json_number(q.lag_records), "lag_bytes",
+			 control_json_number(q.lag_bytes), "lag_oldest_ns", control_json_number((uint64_t)q.lag_oldest_ns));
 }
 
 static json_t *instance(const struct skep_instance *inst)

@@ -476,11 +476,23 @@ static bool loop_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, co
 	return inst->ops->cgroup_known && inst->ops->cgroup_known(inst, cgroup_id, path);
 }
 
+/* The plugin's own struct may be shorter: what it does not have is 0. */
+static void loop_batch_answer(struct skep_instance *inst, const struct skep_batch *batch, const struct skep_batch_answer *answer)
+{
+	struct skep_batch_answer whole = { 0 };
+
+	if (!inst->ops->batch_answer)
+		return;
+	memcpy(&whole, answer, answer->size < sizeof(whole) ? answer->size : sizeof(whole));
+	inst->ops->batch_answer(inst, batch, &whole);
+}
+
 static void loop_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result,
 			    const char *why)
 {
-	if (inst->ops->batch_done)
-		inst->ops->batch_done(inst, batch, result, why);
+	struct skep_batch_answer answer = { .size = sizeof(answer), .result = result, .why = why };
+
+	loop_batch_answer(inst, batch, &answer);
 }
 
 static bool loop_process_known(struct skep_instance *inst, const struct skep_upid *who)
@@ -515,6 +527,12 @@ static bool loop_stays(struct skep_instance *inst)
 	return inst->ops->stays && inst->ops->stays(inst);
 }
 
+static void loop_settle_soon(struct skep_instance *inst)
+{
+	if (inst->ops->settle_soon)
+		inst->ops->settle_soon(inst);
+}
+
 void instance_host_fill(struct skep_host *host)
 {
 	host->size = sizeof(*host);
@@ -537,6 +555,7 @@ void instance_host_fill(struct skep_host *host)
 	host->redact = loop_redact;
 	host->cgroup_known = loop_cgroup_known;
 	host->batch_done = loop_batch_done;
+	host->batch_answer = loop_batch_answer;
 	host->process_known = loop_process_known;
 	host->signal = instance_signal;
 	host->cgroup_path = loop_cgroup_path;
@@ -544,4 +563,5 @@ void instance_host_fill(struct skep_host *host)
 	host->process_by_pid = loop_process_by_pid;
 	host->detail_over = loop_detail_over;
 	host->stays = loop_stays;
+	host->settle_soon = loop_settle_soon;
 }

@@ -217,10 +217,8 @@ void judge_process(struct judge *j, const struct judge_case *c, struct judge_ver
 		return;
 	began_ns = clock_boot_ns();
 	subject = judge_case_subject(j, c);
-	if (j->self.judged_user % JUDGE_TIMED == 0)
-		ruleset_judge_watched(j->set, judge_get, subject, rule_key(c->proc->upid.pid, c->proc->upid.start_ns), &d, &watch);
-	else
-		ruleset_judge(j->set, judge_get, subject, rule_key(c->proc->upid.pid, c->proc->upid.start_ns), &d);
+	ruleset_judge_watched(j->set, judge_get, subject, rule_key(c->proc->upid.pid, c->proc->upid.start_ns), &d,
+			      j->self.judged_user % JUDGE_TIMED == 0 ? &watch : NULL);
 	t = &j->tallies[d.rule ? d.rule->number : ruleset_count(j->set)];
 	ret->rule = d.rule;
 	ret->include = d.include;

@@ -63,6 +63,7 @@ struct judge_case {
 	uint32_t mount_ns, pid_ns;   /* 0: not known */
 	uint32_t unknown;            /* the kernel's question: dimensions without an answer */
 	bool decided;                /* the kernel has decided already that it is collected */
+	struct skep_str task;        /* that its environment names; ptr NULL: the one that it is in */
 	uint64_t now_ns;
 };
 

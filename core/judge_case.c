@@ -54,7 +54,7 @@ static void set_proc(struct judge_subject *s, const struct proc *p)
 {
 	set_place(s, JUDGE_RUN, p->run ? p->run->id : NULL);
 	set_place(s, JUDGE_PIPELINE, p->run ? p->run->pipeline : NULL);
-	set_place(s, JUDGE_TASK, NULL);
+	set_place(s, JUDGE_TASK, p->task ? p->task->name->text : p->task_name ? p->task_name->text : NULL);
 	judge_set_number(s, JUDGE_PID, p->upid.pid);
 	if (p->parent.pid)
 		judge_set_number(s, JUDGE_PPID, p->parent.pid);
@@ -100,6 +100,11 @@ const struct judge_subject *judge_case_subject(struct judge *j, const struct jud
 	chain->n = 1;
 	chain->now_ns = c->now_ns;
 	set_proc(s, c->proc);
+	if (c->task.ptr) {
+		struct skep_str name = task_name(&c->task, chain->task);
+
+		judge_set_text(s, JUDGE_TASK, name.ptr, name.len);
+	}
 	set_program(s, c->program);
 	if (c->comm.len)
 		judge_set_text(s, JUDGE_COMM, c->comm.ptr, c->comm.len);

@@ -30,6 +30,7 @@ struct judge_chain {
 	unsigned n;
 	uint64_t now_ns;
 	/* Copies, as the cache of cgroups lends its texts only until the next question. */
+	char task[TASK_NAME_MOST];
 	char cgroup[FILTER_ANCESTORS + 1][1024], container[FILTER_ANCESTORS + 1][72];
 };
 

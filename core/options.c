@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/config_table.h"
 #include "core/option_table.h"
+#include "core/sink_terms.h"
 #include "filters/suggest.h"
 
 #define SECRET_MAX (64u << 10)
@@ -384,17 +386,19 @@ static void apply_option(struct apply *a, const struct skep_option *option)
 	free(key);
 }
 
-/* Every key that may stand in an entry, for suggestions: the plugin's, their _file, and the host's three. */
+/* Every key that may stand in an entry, for suggestions: the plugin's, their _file, and the host's. */
 static const char **known_keys(const struct skep_plugin *desc, struct options_memory *memory)
 {
-	static const char *const common[] = { "plugin", "name", "required" };
 	struct skep_option option;
 	const char **keys;
 	size_t n = 0;
 
+	for (const struct config_key *key = config_entry_table; key->name; key++)
+		n++;
+
 	for (size_t i = 0; option_get(desc, i, &option); i++)
 		n += 2;
-	keys = memory_take(memory, calloc(n + sizeof(common) / sizeof(common[0]) + 1, sizeof(*keys)));
+	keys = memory_take(memory, calloc(n + 1, sizeof(*keys)));
 	if (!keys)
 		return NULL;
 	n = 0;
@@ -406,7 +410,9 @@ static const char **known_keys(const struct skep_plugin *desc, struct options_me
 		if (file)
 			keys[n++] = file;
 	}
-	memcpy(&keys[n], common, sizeof(common));
+	for (const struct config_key *key = config_entry_table; key->name; key++)
+		if (!key->section || sink_terms_key(desc, key->name))
+			keys[n++] = key->name;
 	return keys;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "spool/db.h"
 
 struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg)
 {
@@ -40,31 +41,35 @@ struct out *out_free(struct out *o)
 		o->sinks = s->next;
 		out_sink_free(s);
 	}
-	batch_unref(o->open);
+	batch_unref(o->open[0]);
+	batch_unref(o->open[1]);
+	out_spool_free(o);
 	free(o->streams);
 	free(o->key_prefix);
 	free(o);
 	return NULL;
 }
 
-static void settled(void *arg, const struct batch *b, unsigned fate)
+static void settled(void *arg, const struct batch *b, const struct sinkq_fate *fate)
 {
 	struct out_sink *s = arg;
 
+	if (s->keeping)
+		return;
+	if (fate->what == SKEP_LOSS_SINK && fate->why && s->out->spool)
+		out_spool_dead(s->out, s, b, fate);
 	for (uint32_t i = 0; i < b->pub.n; i++) {
 		struct out_count *c = &s->counts[b->streams[i]];
 
 		c->pending--;
-		if (fate == SINKQ_DELIVERED)
-			c->delivered++;
+		if (fate->what != SINKQ_DELIVERED)
+			c->lost[fate->what]++;
+		else if (i < fate->rejected)
+			c->lost[SKEP_LOSS_SINK]++; /* how many is what a receiver says, not which */
 		else
-			c->lost[fate]++;
+			c->delivered++;
 	}
-	if (b->refs == 1) /* the last queue that had it */
-		s->out->bytes -= b->bytes;
 }
-
-static void close_batch(struct out *o);
 
 /* Room for n streams; the last one is new. */
 static int counts_resize(struct out_sink *s, int n)
@@ -91,6 +96,7 @@ int out_sink_add(struct out *o, const char *name, uint32_t max_in_flight, int (*
 	if (!s)
 		return -ENOMEM;
 	s->out = o;
+	s->serial = ++o->n_sinks_ever;
 	s->name = name;
 	sinkq_init(&s->queue, max_in_flight, submit, arg, settled, s);
 	if (counts_resize(s, o->n_streams + 1) < 0) {
@@ -100,9 +106,11 @@ int out_sink_add(struct out *o, const char *name, uint32_t max_in_flight, int (*
 	memset(s->told, 0, (size_t)(o->n_streams + 1) * sizeof(*s->told));
 	for (int i = 0; i < o->n_streams; i++)
 		s->counts[i] = (struct out_count){ .stream = o->streams[i], .sink = name };
-	close_batch(o); /* what is in it has not been counted for this one */
+	out_close_all(o); /* what is in it has not been counted for this one */
 	*o->last_sink = s;
 	o->last_sink = &s->next;
+	if (o->spool)
+		out_spool_begin(o, s);
 	*ret = s;
 	return 0;
 }
@@ -116,6 +124,8 @@ int out_stream_add(struct out *o, const struct skep_stream *stream)
 			return i;
 	if (o->n_streams >= UINT16_MAX)
 		return -E2BIG;
+	if (o->spool && out_spool_stream(o, stream) < 0)
+		return -ENOMEM;
 	streams = realloc(o->streams, (size_t)(o->n_streams + 1) * sizeof(*streams));
 	if (!streams)
 		return -ENOMEM;
@@ -143,7 +153,7 @@ static void keep_bound(struct out *o)
 	}
 }
 
-static void count_lost(struct out_sink *s, const struct batch *b, enum skep_loss where)
+void out_count_lost(struct out_sink *s, const struct batch *b, enum skep_loss where)
 {
 	for (uint32_t i = 0; i < b->pub.n; i++) {
 		s->counts[b->streams[i]].pending--;
@@ -151,25 +161,33 @@ static void count_lost(struct out_sink *s, const struct batch *b, enum skep_loss
 	}
 }
 
-static void close_batch(struct out *o)
+void out_offer(struct out_sink *s, struct batch *b, unsigned lane)
 {
-	struct batch *b = o->open;
+	if (sinkq_push(&s->queue, b, lane) < 0)
+		out_count_lost(s, b, SKEP_LOSS_QUEUE);
+}
+
+void out_close_batch(struct out *o, unsigned kind)
+{
+	struct batch *b = o->open[kind];
 
 	if (!b)
 		return;
-	o->open = NULL;
+	o->open[kind] = NULL;
 	if (b->pub.n == 0) { /* no memory for its first record */
 		batch_unref(b);
 		return;
 	}
-	o->next_id = b->pub.id + 1;
+	batch_number(b, o->key_prefix, o->next_id++);
 	b->pub.realtime_offset_ns = clock_realtime_offset_ns();
-	o->bytes += b->bytes;
+	batch_account(b, &o->bytes);
+	if (o->spool) {
+		out_spool_take(o, b, kind);
+		return;
+	}
 	for (struct out_sink *s = o->sinks; s; s = s->next)
-		if (!s->retired && sinkq_push(&s->queue, b) < 0)
-			count_lost(s, b, SKEP_LOSS_QUEUE);
-	if (b->refs == 1) /* nobody took it */
-		o->bytes -= b->bytes;
+		if (!s->retired)
+			out_offer(s, b, 0);
 	batch_unref(b);
 	keep_bound(o);
 	o->wake(o->arg);
@@ -178,13 +196,16 @@ static void close_batch(struct out *o)
 void out_emit(struct out *o, int stream, const struct skep_upid *upid, uint64_t time_ns, const void *rec,
 	      const struct skep_context *context)
 {
-	bool first = !o->open, kept;
+	/* What may be shed first is kept apart where there is something to shed it from. */
+	unsigned kind = o->spool && (o->streams[stream]->flags & SKEP_STREAM_SAMPLE) ? SPOOL_SAMPLE : SPOOL_LIFE;
+	struct batch **open = &o->open[kind];
+	bool first = !*open, kept;
 
 	if (!o->sinks)
 		return;
 	if (first)
-		o->open = batch_new(o->key_prefix, o->next_id, clock_boot_ns());
-	kept = o->open && batch_add(o->open, (uint16_t)stream, o->streams[stream], upid, time_ns, rec, context) == 0;
+		*open = batch_new(o->key_prefix, 0, clock_boot_ns());
+	kept = *open && batch_add(*open, (uint16_t)stream, o->streams[stream], upid, time_ns, rec, context) == 0;
 	for (struct out_sink *s = o->sinks; s; s = s->next) {
 		if (s->retired)
 			continue;
@@ -194,8 +215,8 @@ void out_emit(struct out *o, int stream, const struct skep_upid *upid, uint64_t 
 		else
 			s->counts[stream].lost[SKEP_LOSS_QUEUE]++;
 	}
-	if (o->open && batch_full(o->open))
-		close_batch(o);
+	if (*open && batch_full(*open))
+		out_close_batch(o, kind);
 	else if (first)
 		o->wake(o->arg);
 }
@@ -210,9 +231,9 @@ void out_lost(struct out *o, int stream, enum skep_loss where, uint64_t n)
 	}
 }
 
-int out_done(struct out *o, struct out_sink *s, const struct skep_batch *b, enum skep_batch_result result, uint64_t now_ns)
+int out_done(struct out *o, struct out_sink *s, const struct skep_batch *b, const struct skep_batch_answer *answer, uint64_t now_ns)
 {
-	int err = sinkq_done(&s->queue, b, result, now_ns);
+	int err = sinkq_done(&s->queue, b, answer, now_ns);
 
 	o->wake(o->arg);
 	return err;
@@ -224,28 +245,50 @@ void out_sink_kick(struct out_sink *s)
 	s->out->wake(s->out->arg);
 }
 
+bool out_sink_failing(const struct out_sink *s)
+{
+	return s->queue.failing > 0;
+}
+
 void out_sink_abandon(struct out_sink *s)
 {
 	sinkq_abandon(&s->queue);
 }
 
+void out_close_all(struct out *o)
+{
+	/* What ends a run is a life-cycle record: its samples are there before it. */
+	out_close_batch(o, 1);
+	out_close_batch(o, 0);
+}
+
 void out_flush(struct out *o)
 {
-	close_batch(o);
+	out_close_all(o);
+	out_commit_soon(o);
 }
 
 void out_tick(struct out *o, uint64_t now_ns)
 {
-	if (o->open && now_ns >= o->open->born_ns + o->age_ns)
-		close_batch(o);
-	for (struct out_sink *s = o->sinks; s; s = s->next)
+	for (unsigned kind = 0; kind < 2; kind++)
+		if (o->open[kind] && now_ns >= o->open[kind]->born_ns + o->age_ns)
+			out_close_all(o);
+	if (o->spool)
+		out_spool_tick(o, now_ns);
+	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		if (s->terms.max_age_ns && now_ns > s->terms.max_age_ns)
+			sinkq_drop_before(&s->queue, now_ns - s->terms.max_age_ns);
 		sinkq_pump(&s->queue, now_ns);
+	}
 }
 
 uint64_t out_next_ns(const struct out *o)
 {
-	uint64_t next = o->open ? o->open->born_ns + o->age_ns : UINT64_MAX;
+	uint64_t next = o->spool ? out_spool_next_ns(o) : UINT64_MAX;
 
+	for (unsigned kind = 0; kind < 2; kind++)
+		if (o->open[kind] && o->open[kind]->born_ns + o->age_ns < next)
+			next = o->open[kind]->born_ns + o->age_ns;
 	for (const struct out_sink *s = o->sinks; s; s = s->next)
 		if (sinkq_next_ns(&s->queue) < next)
 			next = sinkq_next_ns(&s->queue);
@@ -259,7 +302,11 @@ uint64_t out_last_id(const struct out *o)
 
 bool out_sink_settled(const struct out_sink *s, uint64_t id)
 {
-	return sinkq_oldest_id(&s->queue) > id;
+	uint64_t last = s->out->next_id - 1;
+
+	if (s->out->spool)
+		return s->begun && out_spool_cursor(s) >= (id < last ? id : last);
+	return sinkq_oldest_id(&s->queue, 0) > id;
 }
 
 uint64_t out_lost_total(const struct out *o, enum skep_loss where)

@@ -14,6 +14,16 @@
 
 struct out;
 struct out_sink;
+struct out_commit;
+struct spooler;
+
+/* What is made durable together with the batches of a commit, and when that is done. */
+struct out_spool_env {
+	void (*collect)(void *arg, struct out_commit *);     /* adds to it what is known now */
+	void (*committed)(void *arg, uint64_t number, bool durable); /* collect has been called with that number */
+	void *arg;
+	uint64_t max_age_ns; /* what no sink has taken for so long goes; 0: never */
+};
 
 struct out_count {
 	const struct skep_stream *stream;
@@ -44,7 +54,7 @@ void out_emit(struct out *, int stream, const struct skep_upid *, uint64_t time_
 void out_lost(struct out *, int stream, enum skep_loss where, uint64_t n);
 
 /* A sink's answer. -ENOENT: it does not have that batch. */
-int out_done(struct out *, struct out_sink *, const struct skep_batch *, enum skep_batch_result, uint64_t now_ns);
+int out_done(struct out *, struct out_sink *, const struct skep_batch *, const struct skep_batch_answer *, uint64_t now_ns);
 void out_sink_kick(struct out_sink *);    /* it runs again */
 void out_sink_abandon(struct out_sink *); /* it has stopped: what it has not taken is lost(sink) */
 /* A sink that goes: nothing new for it, what is in its queue is still offered. */
@@ -53,8 +63,39 @@ void out_sink_retire(struct out *, struct out_sink *);
 void out_sink_remove(struct out *, struct out_sink *);
 /* Another takes its place in the books and in the queue, under that name (borrowed). Only while it has nothing in flight, or has stopped. */
 void out_sink_move(struct out_sink *, const char *name, uint32_t max_in_flight, void *arg);
+struct out_terms {
+	bool shares;         /* what waited and what is new are sent in turn; false: all in order */
+	uint64_t max_age_ns; /* what is older is not sent, and counted; 0: everything is */
+};
+void out_sink_terms(struct out_sink *, const struct out_terms *); /* from now on */
 void out_sink_pause(struct out_sink *, bool paused); /* while paused nothing is offered to it */
 bool out_sink_busy(const struct out_sink *);         /* something is in flight */
+bool out_sink_failing(const struct out_sink *);      /* its last answers were not ones of success */
+
+/*
+ * From now on: batches are durable before any sink gets them, and what a sink cannot take is read back when it
+ * can.  Before any sink is added; the spooler, whose thread is started here, is the out's from then on.  env is copied.
+ */
+int out_spool(struct out *, struct spooler *, const struct out_spool_env *);
+bool out_spooled(const struct out *);
+void out_commit_soon(struct out *);
+/* For env.collect. The text becomes the commit's (free()); NULL: that process is gone. value is copied. */
+void out_commit_line(struct out_commit *, const struct skep_upid *, char *text);
+void out_commit_clear(struct out_commit *); /* all lines of before go; those that are added are the whole */
+void out_commit_value(struct out_commit *, const char *name, const void *value, size_t size);
+uint64_t out_commit_number(const struct out_commit *);
+/*
+ * skep ends, and all sinks have stopped: where each stands is written, the file closed.  done: nothing is under way
+ * any more.  At once where there is no spool.
+ */
+void out_spool_end(struct out *, void (*done)(void *arg), void *arg);
+struct out_spool_state {
+	bool down;            /* nothing can be written: what comes is kept in memory only */
+	char why[256];        /* the last error; "" */
+	uint64_t commits, errors, waiting_batches, waiting_bytes;
+	unsigned replaced;    /* damaged files put aside */
+};
+void out_spool_state(const struct out *, struct out_spool_state *ret);
 
 void out_flush(struct out *);                  /* close the open batch */
 void out_tick(struct out *, uint64_t now_ns);  /* close what is old, offer what is due */
@@ -70,6 +111,13 @@ void out_losses(struct out *, void (*cb)(void *arg, const char *sink, const stru
 struct out_queue {
 	size_t batches, bytes, in_flight;
 	uint64_t retries;
+	uint64_t sent_bytes; /* on the wire, as far as sinks say */
+	bool held;           /* it waits for somebody to mend something */
+	bool shares;         /* what is new goes beside what waited */
+	const char *why;     /* of its last answer while it fails, borrowed; "" */
+	/* Not settled, the spool's backlog included, as it was some seconds ago; without a spool 0. */
+	uint64_t lag_records, lag_bytes;
+	int64_t lag_oldest_ns; /* realtime; 0: nothing */
 };
 struct out_queue out_sink_queue(const struct out_sink *);
 size_t out_bytes(const struct out *);

@@ -27,6 +27,8 @@ void out_sink_remove(struct out *o, struct out_sink *s)
 	for (int i = 0; i < o->n_streams; i++)
 		for (int where = 0; where < OUT_LOSSES; where++)
 			o->gone_lost[where] += s->counts[i].lost[where];
+	if (o->spool)
+		out_spool_gone(o, s);
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
@@ -37,12 +39,21 @@ void out_sink_remove(struct out *o, struct out_sink *s)
 
 void out_sink_move(struct out_sink *s, const char *name, uint32_t max_in_flight, void *arg)
 {
+	const char *old = s->name;
+
 	s->name = name;
+	if (s->out->spool)
+		out_spool_rename(s->out, s, old);
 	for (int i = 0; i < s->out->n_streams; i++)
 		s->counts[i].sink = name;
 	sinkq_reclaim(&s->queue);
 	s->queue.max_in_flight = max_in_flight ? max_in_flight : 1;
 	s->queue.submit_arg = arg;
+}
+
+void out_sink_terms(struct out_sink *s, const struct out_terms *terms)
+{
+	s->terms = *terms;
 }
 
 void out_sink_pause(struct out_sink *s, bool paused)
@@ -58,19 +69,33 @@ bool out_sink_busy(const struct out_sink *s)
 
 struct out_queue out_sink_queue(const struct out_sink *s)
 {
-	return (struct out_queue){ s->queue.n, s->queue.bytes, s->queue.in_flight, s->queue.retries };
+	return (struct out_queue){
+		.batches = s->queue.n,
+		.bytes = s->queue.bytes,
+		.in_flight = s->queue.in_flight,
+		.retries = s->queue.retries,
+		.sent_bytes = s->queue.sent_bytes,
+		.held = s->queue.held,
+		.shares = s->gap_id != 0,
+		.why = s->queue.why,
+		.lag_records = s->lag.records,
+		.lag_bytes = s->lag.batches_bytes,
+		.lag_oldest_ns = s->lag.oldest_ns,
+	};
 }
 
 void out_stream_swap(struct out *o, int stream, const struct skep_stream *to)
 {
 	o->streams[stream] = to;
+	if (o->spool)
+		out_spool_stream(o, to); /* without memory it would be restored as a copy */
 	for (struct out_sink *s = o->sinks; s; s = s->next)
 		s->counts[stream].stream = to;
 }
 
 void out_losses(struct out *o, void (*cb)(void *arg, const char *sink, const struct skep_stream *, enum skep_loss where, uint64_t n), void *arg)
 {
-	static const enum skep_loss here[] = { SKEP_LOSS_QUEUE, SKEP_LOSS_SINK }; /* the kernel's part is told by its probe */
+	static const enum skep_loss here[] = { SKEP_LOSS_QUEUE, SKEP_LOSS_SPOOL, SKEP_LOSS_SINK }; /* the kernel's part is told by its probe */
 
 	for (struct out_sink *s = o->sinks; s; s = s->next)
 		for (int i = 0; i < o->n_streams; i++)

@@ -76,6 +76,30 @@ static const struct skep_field process_fields[] = {
 	SUM(write_bytes, "By", "bytes dirtied for storage"),
 	SUM(cancelled_write_bytes, "By", "dirtied bytes that were truncated before they were written"),
 	LEVEL(threads_peak, "1", "largest number of threads seen, 0: not known"),
+	STR(task_id, "which task of that name"),
+	STR(traceparent, "trace context in its environment (W3C), where that is another than its task's or run's"),
+};
+#undef REC
+
+#define REC struct out_task
+static const struct skep_field task_fields[] = {
+	STR(task, "name"),
+	STR(task_id, "which of that name: pid, start and image of its root"),
+	STR(run, "id of the run it belongs to"),
+	STR(pipeline, "what is run again and again"),
+	STR(state, "how its root ended: exited, replaced (by a program of another task), lost, excluded; running: its run ended before it"),
+	STR(traceparent, "trace context that it was started in (W3C), where that is another than its run's"),
+	UPID(root_upid, "identity of its first process"),
+	TIME(start_ns, "begin"),
+	TIME(end_ns, "end"),
+	F(exit_code, SKEP_T_I64, SKEP_S_ATTRIBUTE, "1", "exit code of its first process; -1: none"),
+	ID(signal, "signal that ended that, 0: none"),
+	SUM(processes, "1", "processes that belonged to it"),
+	SUM(cpu_ns, "ns", "time on CPUs until its end"),
+	SUM(run_delay_ns, "ns", "time runnable and waiting for a CPU"),
+	LEVEL(rss_peak_bytes, "By", "largest resident memory of one process of it"),
+	SUM(read_bytes, "By", "bytes read from storage"),
+	SUM(write_bytes, "By", "bytes dirtied for storage"),
 };
 #undef REC
 
@@ -106,6 +130,7 @@ static const struct skep_field run_fields[] = {
 	SUM(lost_queue, "1", "records lost because queues were full while it ran"),
 	SUM(lost_spool, "1", "records lost at the spool while it ran"),
 	SUM(lost_sink, "1", "records that a sink refused while it ran"),
+	STR(traceparent, "trace context that it was started in (W3C), empty: none"),
 };
 #undef REC
 
@@ -191,6 +216,7 @@ static const struct skep_field ledger_fields[] = {
 
 STREAM(out_stream_process, "process.exit", struct out_process, process_fields, 0, "one image of a process, ended");
 STREAM(out_stream_run, "run", struct out_run, run_fields, 0, "one execution, at its begin and at its end");
+STREAM(out_stream_task, "task", struct out_task, task_fields, 0, "a step of a run, at its end");
 STREAM(out_stream_process_sample, "process.sample", struct out_process_sample, process_sample_fields, SKEP_STREAM_SAMPLE,
        "what a live process used since its last sample");
 STREAM(out_stream_tool_sample, "tool.sample", struct out_tool_sample, tool_sample_fields, SKEP_STREAM_SAMPLE,

@@ -41,7 +41,22 @@ struct out_process {
 	uint64_t maxrss_bytes;   /* of the process, as wait4 has it; last image only */
 	uint64_t rchar_bytes, wchar_bytes, read_calls, write_calls, read_bytes, write_bytes, cancelled_write_bytes;
 	uint64_t threads_peak;
+	struct skep_str task_id;     /* which task of that name: core/task.h */
+	struct skep_str traceparent; /* what it carries (W3C), where that is another than its task's or run's */
 	/* facets of other probes follow, 8 bytes each, as "<stream>.<field>" */
+};
+
+/* A step of a run, at its end. */
+struct out_task {
+	struct skep_str task, task_id, run, pipeline;
+	struct skep_str state;       /* of its root: as in out_process; "running": its run ended before it */
+	struct skep_str traceparent; /* what its root carries, where that is another than its run's */
+	struct skep_upid root_upid;
+	uint64_t start_ns, end_ns;
+	int64_t exit_code;
+	uint64_t signal;
+	uint64_t processes;
+	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes; /* of all; rss_peak: of the largest */
 };
 
 struct out_run {
@@ -59,6 +74,7 @@ struct out_run {
 	uint64_t processes_seen;  /* forks plus root */
 	uint64_t rusage_cpu_ns;   /* what wait4 said of the root and the children it waited for; 0: not known */
 	uint64_t lost_kernel, lost_queue, lost_spool, lost_sink; /* while it ran */
+	struct skep_str traceparent; /* the trace that it was started in; empty: none */
 };
 
 /*
@@ -103,6 +119,7 @@ struct out_ledger {
 
 extern const struct skep_stream out_stream_process;     /* "process.exit", without facets */
 extern const struct skep_stream out_stream_run;         /* "run" */
+extern const struct skep_stream out_stream_task;        /* "task" */
 extern const struct skep_stream out_stream_process_sample; /* "process.sample", without facets */
 extern const struct skep_stream out_stream_tool_sample; /* "tool.sample" */
 extern const struct skep_stream out_stream_loss;        /* "loss" */

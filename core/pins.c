@@ -193,7 +193,7 @@ int pins_instance(const struct pins *p, const char *instance, char **ret)
 
 /* ---- emptied -------------------------------------------------------------------------- */
 
-/* Three levels: objects, instances' folders, and in these one for each make of a plugin. */
+/* What is in that folder: objects, instances' folders, and in these one for each make of a plugin. How many objects, or -errno. */
 static int empty(int at, const char *name, unsigned depth)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), n = 0, err = 0;
@@ -216,31 +216,15 @@ static int empty(int at, const char *name, unsigned depth)
 			continue;
 		}
 		inside = depth > 0 ? empty(fd, e->d_name, depth - 1) : -ENOTEMPTY;
+		if (inside >= 0 && unlinkat(fd, e->d_name, AT_REMOVEDIR))
+			inside = -errno;
 		if (inside < 0)
 			err = inside;
 		else
 			n += inside;
 	}
 	closedir(dir);
-	if (!err && unlinkat(at, name, AT_REMOVEDIR))
-		err = -errno;
 	return err ? err : n;
-}
-
-static bool emptied(int fd)
-{
-	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = again < 0 ? NULL : fdopendir(again);
-	struct dirent *e;
-	bool is = dir;
-
-	if (!dir && again >= 0)
-		close(again);
-	while (dir && is && (e = readdir(dir)))
-		is = e->d_name[0] == '.';
-	if (dir)
-		closedir(dir);
-	return is;
 }
 
 int pins_remove(const char *dir)
@@ -252,8 +236,9 @@ int pins_remove(const char *dir)
 	if (fd < 0)
 		return fd;
 	n = empty(AT_FDCWD, dir, 2);
-	if (n == -EACCES || n == -EPERM)
-		n = emptied(fd) ? 0 : n; /* the folder itself is somebody else's to remove (tmpfiles.d) */
+	/* EACCES, EPERM: the folder itself is somebody else's to remove (tmpfiles.d) */
+	if (n >= 0 && rmdir(dir) && errno != EACCES && errno != EPERM)
+		n = -errno;
 	close(fd);
 	return n;
 }

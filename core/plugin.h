@@ -13,6 +13,7 @@
 #include "core/config.h"
 #include "core/diag.h"
 #include "core/options.h"
+#include "core/out.h"
 
 /* A loaded shared object. Never unloaded: dlclose races threads, TLS and atexit. */
 struct plugin {
@@ -38,6 +39,8 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
  */
 int plugin_check_descriptor(const struct skep_plugin *, const struct skep_plugin_note *, const char *path, char *why,
 			    size_t why_size);
+/* Size and alignment of a field's value in a record (enum skep_type); false: no such type. */
+bool plugin_field_type(uint32_t type, size_t *ret_size, size_t *ret_align);
 /*
  * Every plugin file (*.so) of dirs by its note alone, in order of name; calls back once
  * a file, why != NULL for what would be refused, note NULL where it could not be read.
@@ -55,12 +58,13 @@ struct instance_ops {
 	void (*lost)(struct skep_instance *, unsigned stream, enum skep_loss, uint64_t n);
 	unsigned (*redact)(struct skep_instance *, const char *exe, char *argv, uint32_t *len);
 	bool (*cgroup_known)(struct skep_instance *, uint64_t cgroup_id, const struct skep_str *path);
-	void (*batch_done)(struct skep_instance *, const struct skep_batch *, enum skep_batch_result, const char *why);
+	void (*batch_answer)(struct skep_instance *, const struct skep_batch *, const struct skep_batch_answer *);
 	bool (*process_known)(struct skep_instance *, const struct skep_upid *);
 	bool (*cgroup_path)(struct skep_instance *, uint64_t cgroup_id, struct skep_str *ret);
 	void (*cgroups_live)(struct skep_instance *, void (*cb)(void *arg, uint64_t id, const struct skep_str *path), void *arg);
 	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
 	bool (*stays)(struct skep_instance *);
+	void (*settle_soon)(struct skep_instance *);
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 };
 
@@ -80,8 +84,11 @@ struct skep_counter {
 struct skep_instance {
 	struct plugin *plugin;
 	char *pin_dir; /* host.pin_dir; NULL: none */
+	char *mark_extra;           /* of host.mark, and later of last_mark */
+	struct skep_mark last_mark; /* as it was after stop(); source 0: none */
 	char *name;
 	bool required;
+	struct out_terms terms; /* of a sink */
 	enum instance_state state;
 	char *reason; /* why it FAILED, or why a sink's last submit() failed; NULL otherwise */
 	void *data;   /* the plugin's state, desc->state_size bytes */
@@ -144,6 +151,9 @@ int instance_reload(struct skep_instance *, const void *next, char **ret_why);
 /* A STOPPED one once more, as it was: open(), start(). 0 or as instance_retry; it is FAILED then. */
 int instance_restart(struct skep_instance *);
 void instance_sample(struct skep_instance *);
+/* mark() of the plugin: false: it has none, or nothing of it runs. settled(): with what mark() gave. */
+bool instance_mark(struct skep_instance *, struct skep_mark *ret);
+void instance_settled(struct skep_instance *, const struct skep_mark *);
 void instance_flush(struct skep_instance *);
 /* A detail of the plugin's table. 0 or the plugin's -errno, with ret_why (to be freed; NULL: no memory) when it said why. */
 int instance_attach(struct skep_instance *, unsigned detail, const struct skep_detail_scope *, char **ret_why);

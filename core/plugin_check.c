@@ -49,8 +49,7 @@ __attribute__((format(printf, 2, 3))) static int check_fail(const struct check *
 	return -ENOEXEC;
 }
 
-/* Size and alignment of a value in a record; false: no such type. */
-static bool check_type(uint32_t type, size_t *ret_size, size_t *ret_align)
+bool plugin_field_type(uint32_t type, size_t *ret_size, size_t *ret_align)
 {
 	switch (type) {
 	case SKEP_T_U64:
@@ -85,20 +84,20 @@ static bool check_type(uint32_t type, size_t *ret_size, size_t *ret_align)
 	}
 }
 
-/* The least size of a record of that role; 0: any. */
+/* The least size of a record of that role, which is that of the first minor that had it; 0: any. */
 static size_t check_role_size(uint32_t role)
 {
 	switch (role) {
 	case SKEP_ROLE_PROC_FORK:
 		return sizeof(struct skep_process_fork);
 	case SKEP_ROLE_PROC_EXEC:
-		return sizeof(struct skep_process_exec);
+		return offsetof(struct skep_process_exec, environ);
 	case SKEP_ROLE_PROC_EXIT:
 		return sizeof(struct skep_process_exit);
 	case SKEP_ROLE_PROC_FINAL:
 		return sizeof(struct skep_process_final);
 	case SKEP_ROLE_PROC_LIVE:
-		return sizeof(struct skep_process_live);
+		return offsetof(struct skep_process_live, environ);
 	case SKEP_ROLE_PROC_OOM:
 		return sizeof(struct skep_process_oom);
 	case SKEP_ROLE_PROC_EXCLUDED:
@@ -131,7 +130,7 @@ static int check_field(const struct check *c, const struct skep_stream *stream, 
 	if (!field->unit || !field->help)
 		return check_fail(c, "stream \"%s\", field \"%s\": unit and help must be set (\"\" for no unit)",
 				  stream->name, field->name);
-	if (!check_type(field->type, &size, &align))
+	if (!plugin_field_type(field->type, &size, &align))
 		return check_fail(c, "stream \"%s\", field \"%s\": type %u is not known", stream->name, field->name,
 				  field->type);
 	if (field->semantics < SKEP_S_ATTRIBUTE || field->semantics > SKEP_S_CUMULATIVE)

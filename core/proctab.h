@@ -10,6 +10,7 @@
 #include "core/program.h"
 #include "core/run.h"
 #include "core/sampler.h"
+#include "core/task.h"
 
 #define PROC_EXECED 1u      /* the current image was begun by exec */
 #define PROC_EXITED 2u      /* its exit is known */
@@ -26,6 +27,10 @@
 #define PROC_EXCLUDED 4096u /* by a rule; muted as well, and kept until it is gone, for what is still under way */
 #define PROC_SETTLED 8192u  /* its rule's verdict is its descendants' too: they are not judged */
 #define PROC_WRITTEN 16384u /* user space has written its verdict to the map */
+#define PROC_STORED 32768u  /* the spool has a line of it */
+#define PROC_DIRTY 65536u   /* it has changed since (track_kept) */
+#define PROC_TASK_DYING 131072u /* its task waits for its record */
+#define PROC_TASK_NONE 262144u  /* its environment says that it is in no task */
 
 struct proc_oom {
 	uint64_t limit_bytes, usage_bytes, peak_bytes;
@@ -42,11 +47,15 @@ struct proc {
 	struct proc *hash_next;
 	struct proc *prev, *next;           /* all entries */
 	struct proc *held_prev, *held_next; /* those that wait for facets, in order of their end */
+	struct proc *dirty_prev, *dirty_next;
 	struct skep_upid upid, parent;      /* upid.start_ns 0: a root of which only the pid is known yet */
 	struct run *run;
 	struct cell *cell;
 	struct program *program;
 	const struct interned *comm, *cwd, *cgroup;
+	struct task *task;   /* NULL: none */
+	const struct interned *task_name;   /* as its environment has it; NULL: it does not say */
+	const struct interned *traceparent; /* the newest that its environment, or its parent's, has had */
 	const struct interned *labels; /* of the rule that includes it: "name=value\0..."; NULL: none */
 	struct facet_values *facets;
 	struct proc_oom *oom;

@@ -67,6 +67,7 @@ static int plan_entry(struct collector *c, struct reload *r, const struct config
 	r->n++;
 	change->old = find(c, entry->name, kind, entry->plugin);
 	change->required = entry->required;
+	change->terms = change->next->terms;
 	change->what = compare(change);
 	return same_file(c, r, entry, change->next);
 }
@@ -215,6 +216,12 @@ static int plan_settings(struct collector *c, struct reload *r)
 	if (!same_text(was->pin_dir, next->pin_dir))
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "pin_dir", "from %s to %s: with the next start of skepd",
 				  was->pin_dir ? was->pin_dir : "none", next->pin_dir ? next->pin_dir : "none");
+	if (was->pin_for_ns != next->pin_for_ns)
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "pin_for", "%s", "with the next start of skepd");
+	if (!same_text(was->spool.path, next->spool.path) || was->spool.max_bytes != next->spool.max_bytes ||
+	    was->spool.reserve_bytes != next->spool.reserve_bytes || was->spool.max_age_ns != next->spool.max_age_ns ||
+	    was->spool.sync_ns != next->spool.sync_ns)
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "spool", "%s", "with the next start of skepd");
 	if (was->labels != next->labels && !(was->labels && next->labels && json_equal(was->labels, next->labels)))
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "host.labels", "%s", "");
 	say_list(r, "plugin_dirs", was->plugin_dirs, next->plugin_dirs);

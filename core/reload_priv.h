@@ -25,6 +25,7 @@ struct change {
 	struct skep_instance *old;  /* NULL: added. In collector.instances until the reload is done for good */
 	struct skep_instance *next; /* NULL: removed. Ours until then */
 	bool required;              /* as it is wanted */
+	struct out_terms terms;     /* the same */
 	bool started;               /* next runs beside old, or instead of it */
 	bool last;                  /* next starts when all others have */
 	bool in_turn;               /* the two cannot run side by side: old stops first */

@@ -59,6 +59,7 @@ static void destroy(struct run *r)
 	free(r->name);
 	free(r->pipeline);
 	free(r->cwd);
+	free(r->traceparent);
 	free(r->argv);
 	free(r);
 }
@@ -79,8 +80,9 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	r->name = strdup(spec->name ? spec->name : "");
 	r->pipeline = strdup(spec->pipeline ? spec->pipeline : "");
 	r->cwd = strdup(spec->cwd ? spec->cwd : "");
+	r->traceparent = strdup(spec->traceparent ? spec->traceparent : "");
 	err = copy_argv(r, spec->argv);
-	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd))
+	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd && r->traceparent))
 		err = -ENOMEM;
 	if (err < 0) {
 		destroy(r);
@@ -170,6 +172,7 @@ void run_record(const struct run *r, struct out_run *ret)
 		.rss_peak_bytes = r->rss_peak_bytes,
 		.processes_seen = r->seen,
 		.rusage_cpu_ns = r->rusage_cpu_ns,
+		.traceparent = text(r->traceparent),
 	};
 	if (r->status >= 0)
 		run_decode_status((uint32_t)r->status, &ret->exit_code, &ret->signal, &core);

@@ -15,7 +15,7 @@ struct run_spec;
 
 struct run {
 	struct run *next;
-	char *id, *name, *pipeline, *cwd;
+	char *id, *name, *pipeline, *cwd, *traceparent;
 	char *argv; /* "a\0b\0" */
 	uint32_t argv_len;
 	bool carried; /* begun under the skepd before this one */

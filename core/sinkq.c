@@ -4,14 +4,19 @@
  */
 #include "core/sinkq.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #define BACKOFF_FIRST_NS 100000000u   /* 0.1 s */
 #define BACKOFF_MOST_NS 60000000000u  /* 60 s */
+#define HOLD_NS 30000000000u          /* held: half of that to all of it. Whoever mends it reloads, which offers at once */
+#define AFTER_MOST_NS 3600000000000u  /* a receiver that says "in a week" is asked each hour */
+/* A half of one that is to blame need not fail ten times again. */
+#define SUSPECTS_OF_HALF (SINKQ_SUSPECTS - 2)
 
 void sinkq_init(struct sinkq *q, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *), void *submit_arg,
-		void (*settled)(void *, const struct batch *, unsigned fate), void *settled_arg)
+		void (*settled)(void *, const struct batch *, const struct sinkq_fate *), void *settled_arg)
 {
 	*q = (struct sinkq){
 		.max_in_flight = max_in_flight ? max_in_flight : 1,
@@ -25,21 +30,23 @@ void sinkq_init(struct sinkq *q, uint32_t max_in_flight, int (*submit)(void *, c
 		q->random = (uint64_t)(uintptr_t)q;
 }
 
-int sinkq_push(struct sinkq *q, struct batch *b)
+int sinkq_push(struct sinkq *q, struct batch *b, unsigned lane)
 {
 	struct sinkq_item *item = calloc(1, sizeof(*item));
 
 	if (!item)
 		return -ENOMEM;
 	item->batch = batch_ref(b);
+	item->lane = (uint8_t)lane;
 	*q->last = item;
 	q->last = &item->next;
 	q->n++;
+	q->in_lane[lane]++;
 	q->bytes += b->bytes;
 	return 0;
 }
 
-static void take_out(struct sinkq *q, struct sinkq_item **at, unsigned fate)
+static void take_out(struct sinkq *q, struct sinkq_item **at, const struct sinkq_fate *fate)
 {
 	struct sinkq_item *item = *at;
 
@@ -47,6 +54,7 @@ static void take_out(struct sinkq *q, struct sinkq_item **at, unsigned fate)
 	if (q->last == &item->next)
 		q->last = at;
 	q->n--;
+	q->in_lane[item->lane]--;
 	q->bytes -= item->batch->bytes;
 	if (item->in_flight)
 		q->in_flight--;
@@ -63,80 +71,204 @@ static struct sinkq_item **find(struct sinkq *q, const struct skep_batch *pub)
 	return NULL;
 }
 
+static void well(struct sinkq *q)
+{
+	q->failing = 0;
+	q->held = false;
+	q->why[0] = '\0';
+}
+
+static void taken(struct sinkq *q)
+{
+	well(q);
+	q->takes = true;
+}
+
+static void lose(struct sinkq *q, struct sinkq_item **at, enum skep_loss where)
+{
+	const struct sinkq_fate fate = { .what = where };
+
+	take_out(q, at, &fate);
+}
+
 /*
  * Full jitter: anywhere in [0, ceiling], so that many hosts that lost one receiver at the
  * same moment do not come back to it at the same moment.
  */
-static void back_off(struct sinkq *q, struct sinkq_item *item, uint64_t now_ns)
+static uint64_t jitter(struct sinkq *q, unsigned attempts)
 {
 	uint64_t ceiling = BACKOFF_FIRST_NS;
 
-	for (unsigned i = 0; i < item->attempts && ceiling < BACKOFF_MOST_NS; i++)
+	for (unsigned i = 0; i < attempts && ceiling < BACKOFF_MOST_NS; i++)
 		ceiling *= 2;
 	if (ceiling > BACKOFF_MOST_NS)
 		ceiling = BACKOFF_MOST_NS;
 	q->random = q->random * 6364136223846793005u + 1442695040888963407u;
+	/* Never at once: a sink that answers RETRY from inside submit() must not spin. */
+	return 1000000 + (q->random >> 20) % ceiling;
+}
+
+static void back_off(struct sinkq *q, struct sinkq_item *item, const struct skep_batch_answer *answer, uint64_t now_ns)
+{
+	uint64_t wait = jitter(q, item->attempts), after = answer ? answer->retry_after_ns : 0;
+
+	q->held = answer && answer->result == SKEP_BATCH_HOLD;
+	if (q->held)
+		wait = HOLD_NS / 2 + (q->random >> 20) % (HOLD_NS / 2);
+	if (after > AFTER_MOST_NS)
+		after = AFTER_MOST_NS;
 	item->in_flight = false;
 	q->in_flight--;
 	item->attempts++;
-	/* Never at once: a sink that answers RETRY from inside submit() must not spin. */
-	item->retry_ns = now_ns + 1000000 + (q->random >> 20) % ceiling;
+	item->retry_ns = now_ns + (after > wait ? after : wait);
 	q->retries++;
+	q->failing++;
+	q->takes = false;
+	snprintf(q->why, sizeof(q->why), "%s", answer && answer->why ? answer->why : "");
+}
+
+/* In its place its halves; one record alone, or no memory, is lost at the sink. */
+static void split(struct sinkq *q, struct sinkq_item **at, const struct sinkq_fate *fate, unsigned suspects)
+{
+	struct sinkq_item *item = *at, *second = item->batch->pub.n > 1 ? calloc(1, sizeof(*second)) : NULL;
+	struct batch *halves[2] = { second ? batch_half(item->batch, 0) : NULL, second ? batch_half(item->batch, 1) : NULL };
+
+	if (!halves[0] || !halves[1]) {
+		batch_unref(halves[0]);
+		batch_unref(halves[1]);
+		free(second);
+		take_out(q, at, fate);
+		return;
+	}
+	if (item->in_flight)
+		q->in_flight--;
+	q->n++;
+	q->in_lane[item->lane]++;
+	q->bytes += halves[0]->bytes + halves[1]->bytes - item->batch->bytes;
+	batch_unref(item->batch);
+	*second = (struct sinkq_item){ .next = item->next, .batch = halves[1], .suspects = suspects, .lane = item->lane };
+	*item = (struct sinkq_item){ .next = second, .batch = halves[0], .suspects = suspects, .lane = item->lane };
+	if (q->last == &item->next)
+		q->last = &second->next;
+}
+
+/* Another batch has been taken: those that failed so often are to blame, not the receiver. */
+static void split_suspects(struct sinkq *q)
+{
+	static const struct sinkq_fate fate = {
+		.what = SKEP_LOSS_SINK,
+		.why = "the receiver fails each time that it gets this record, and takes others",
+	};
+
+	for (struct sinkq_item **at = &q->first; *at;) {
+		size_t before = q->n;
+
+		if ((*at)->suspects >= SINKQ_SUSPECTS && !(*at)->in_flight)
+			split(q, at, &fate, SUSPECTS_OF_HALF);
+		if (q->n >= before) /* else that one is gone, and the next one is in its place */
+			at = &(*at)->next;
+	}
+}
+
+static size_t most_in_flight(const struct sinkq *q)
+{
+	return q->failing ? 1 : q->max_in_flight;
+}
+
+/* The next one that may be offered; of two lanes that have one, that whose turn it is. */
+static struct sinkq_item *pick(const struct sinkq *q, uint64_t now_ns)
+{
+	struct sinkq_item *first[SINKQ_LANES] = { NULL };
+
+	for (struct sinkq_item *item = q->first; item; item = item->next) {
+		/* In order: nothing overtakes one that waits, except where it may be the cause itself: then the next one tells. */
+		if (item->in_flight || (item->retry_ns > now_ns && item->suspects >= SINKQ_SUSPECTS))
+			continue;
+		if (item->retry_ns > now_ns)
+			break;
+		if (!first[item->lane])
+			first[item->lane] = item;
+		if (q->in_lane[!item->lane] == 0 || first[!item->lane])
+			break;
+	}
+	return first[q->turn] ? first[q->turn] : first[!q->turn];
 }
 
 void sinkq_pump(struct sinkq *q, uint64_t now_ns)
 {
-	struct sinkq_item *item = q->first;
+	struct sinkq_item *item;
 
 	if (q->pumping || q->paused) /* pumping: answered from inside submit(), and the loop below goes on by itself */
 		return;
 	q->pumping = true;
 	q->now_ns = now_ns;
-	while (item && q->in_flight < q->max_in_flight) {
+	/* submit() may have settled any: begin again each time, those in flight are few */
+	while (q->in_flight < most_in_flight(q) && (item = pick(q, now_ns)) != NULL) {
 		const struct skep_batch *pub = &item->batch->pub;
 		struct sinkq_item **at;
 
-		if (item->in_flight) {
-			item = item->next;
-			continue;
-		}
-		if (item->retry_ns > now_ns)
-			break; /* in order: nothing overtakes one that waits */
+		q->turn = !item->lane;
 		item->in_flight = true;
 		q->in_flight++;
 		if (q->submit(q->submit_arg, pub) < 0) {
 			at = find(q, pub); /* it may have answered as well, and the item be gone */
 			if (at && (*at)->in_flight)
-				back_off(q, *at, now_ns);
+				back_off(q, *at, NULL, now_ns);
 		}
-		/* submit() may have settled any: begin again, those in flight are few */
-		item = q->first;
 	}
 	q->pumping = false;
 }
 
 uint64_t sinkq_next_ns(const struct sinkq *q)
 {
-	if (q->paused || q->in_flight >= q->max_in_flight)
+	uint64_t next = SINKQ_NEVER;
+
+	if (q->paused || q->in_flight >= most_in_flight(q))
 		return SINKQ_NEVER;
-	for (const struct sinkq_item *item = q->first; item; item = item->next)
-		if (!item->in_flight)
-			return item->retry_ns;
-	return SINKQ_NEVER;
+	for (const struct sinkq_item *item = q->first; item; item = item->next) {
+		if (item->in_flight)
+			continue;
+		if (item->retry_ns < next)
+			next = item->retry_ns;
+		if (item->suspects < SINKQ_SUSPECTS)
+			break;
+	}
+	return next;
 }
 
-int sinkq_done(struct sinkq *q, const struct skep_batch *pub, enum skep_batch_result result, uint64_t now_ns)
+int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_batch_answer *answer, uint64_t now_ns)
 {
 	struct sinkq_item **at = find(q, pub);
+	struct sinkq_fate fate = { .what = SINKQ_DELIVERED, .status = answer->status, .why = answer->why };
 
 	if (!at || !(*at)->in_flight)
 		return -ENOENT;
-	if (result == SKEP_BATCH_ACK)
-		take_out(q, at, SINKQ_DELIVERED);
-	else if (result == SKEP_BATCH_REJECT)
-		take_out(q, at, SKEP_LOSS_SINK);
-	else
-		back_off(q, *at, now_ns);
+	q->sent_bytes += answer->sent_bytes;
+	switch (answer->result) {
+	case SKEP_BATCH_ACK:
+		fate.rejected = answer->rejected < pub->n ? answer->rejected : pub->n;
+		take_out(q, at, &fate);
+		taken(q);
+		split_suspects(q);
+		break;
+	case SKEP_BATCH_REJECT:
+		fate.what = SKEP_LOSS_SINK;
+		if (!fate.why)
+			fate.why = "no reason was given";
+		take_out(q, at, &fate);
+		taken(q);
+		break;
+	case SKEP_BATCH_SPLIT:
+		fate.what = SKEP_LOSS_SINK;
+		split(q, at, &fate, (*at)->suspects);
+		break;
+	case SKEP_BATCH_SUSPECT:
+		(*at)->suspects++;
+		back_off(q, *at, answer, now_ns);
+		break;
+	default:
+		back_off(q, *at, answer, now_ns);
+	}
 	return 0;
 }
 
@@ -144,16 +276,34 @@ bool sinkq_drop_oldest(struct sinkq *q)
 {
 	for (struct sinkq_item **at = &q->first; *at; at = &(*at)->next)
 		if (!(*at)->in_flight) {
-			take_out(q, at, SKEP_LOSS_QUEUE);
+			lose(q, at, SKEP_LOSS_QUEUE);
 			return true;
 		}
 	return false;
+}
+
+void sinkq_drop_before(struct sinkq *q, uint64_t born_ns)
+{
+	for (struct sinkq_item **at = &q->first; *at;)
+		if (!(*at)->in_flight && (*at)->batch->born_ns < born_ns)
+			lose(q, at, SKEP_LOSS_SPOOL);
+		else
+			at = &(*at)->next;
+}
+
+void sinkq_join(struct sinkq *q)
+{
+	for (struct sinkq_item *item = q->first; item; item = item->next)
+		item->lane = 0;
+	q->in_lane[0] = q->n;
+	q->in_lane[1] = 0;
 }
 
 void sinkq_kick(struct sinkq *q)
 {
 	for (struct sinkq_item *item = q->first; item; item = item->next)
 		item->retry_ns = 0;
+	well(q);
 }
 
 void sinkq_pause(struct sinkq *q, bool paused)
@@ -168,15 +318,22 @@ void sinkq_reclaim(struct sinkq *q)
 		item->retry_ns = 0;
 	}
 	q->in_flight = 0;
+	well(q);
 }
 
 void sinkq_abandon(struct sinkq *q)
 {
 	while (q->first)
-		take_out(q, &q->first, SKEP_LOSS_SINK);
+		lose(q, &q->first, SKEP_LOSS_SINK);
 }
 
-uint64_t sinkq_oldest_id(const struct sinkq *q)
+uint64_t sinkq_oldest_id(const struct sinkq *q, unsigned lane)
 {
-	return q->first ? q->first->batch->pub.id : UINT64_MAX;
+	uint64_t oldest = UINT64_MAX;
+
+	/* Lanes that were joined are not in order. */
+	for (const struct sinkq_item *item = q->first; item; item = item->next)
+		if (item->lane == lane && item->batch->pub.id < oldest)
+			oldest = item->batch->pub.id;
+	return oldest;
 }

@@ -275,6 +275,8 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 
 	if (d->mode == SKEPD_RUN) /* who only looks takes nothing over, and leaves nothing behind */
 		options.pin_dir = d->config->pin_dir;
+	if (d->mode == SKEPD_RUN)
+		options.spool = &d->config->spool;
 	err = collector_new(&d->loop, d->config, &options, diag, &d->collector);
 	if (!err)
 		err = collector_open(d->collector, diag);

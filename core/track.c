@@ -60,14 +60,18 @@ struct track *track_free(struct track *t)
 {
 	if (!t)
 		return NULL;
+	t->env.task_stream = -1; /* one that waited for somebody's end is told by the next skepd, or not at all */
 	proctab_free(t->table, drop, t);
 	carry_free(t->carry);
 	sampler_free(t->sampler);
+	while (t->tasks.first)
+		task_free(&t->tasks, t->intern, t->tasks.first);
 	while (t->runs.first)
 		run_free(&t->runs, t->runs.first);
 	intern_free(t->intern);
 	free(t->chain);
 	free(t->due);
+	free(t->gone);
 	free(t->record);
 	free(t->sample);
 	free(t);
@@ -134,6 +138,7 @@ void track_forget(struct track *t, struct proc *p)
 	track_uncount(p);
 	sampler_unref(p->cell);
 	p->cell = NULL;
+	track_task_leave(t, p);
 	if (p->run)
 		p->run->members--;
 	p->run = NULL;
@@ -143,7 +148,9 @@ void track_forget(struct track *t, struct proc *p)
 	intern_unref(t->intern, p->cwd);
 	intern_unref(t->intern, p->cgroup);
 	intern_unref(t->intern, p->labels);
-	p->comm = p->cwd = p->cgroup = p->labels = NULL;
+	intern_unref(t->intern, p->task_name);
+	intern_unref(t->intern, p->traceparent);
+	p->comm = p->cwd = p->cgroup = p->labels = p->task_name = p->traceparent = NULL;
 	p->facets = facet_values_free(p->facets);
 	free(p->sampled);
 	p->sampled = NULL;
@@ -167,6 +174,7 @@ void track_remove(struct track *t, struct proc *p)
 	}
 	if (p->missing_ns)
 		t->missing--;
+	track_clean(t, p, true);
 	track_forget(t, p);
 	proctab_remove(t->table, p);
 }

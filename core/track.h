@@ -24,6 +24,7 @@ struct track_env {
 	struct out *out;
 	int process_stream;        /* its number there */
 	uint32_t process_size;     /* its record's size, facets included */
+	int task_stream;           /* number of "task"; -1: none are wanted */
 	int sample_stream;         /* the same of process.sample; -1: none are wanted */
 	uint32_t sample_size;
 	bool runs_only;
@@ -56,6 +57,7 @@ struct track {
 	struct proctab *table;
 	struct sampler *sampler;
 	struct runs runs;
+	struct tasks tasks;
 	struct track_stats stats;
 	int64_t cpu_ns;          /* of all processes since the tracker began, as far as it is known: the ledger's part */
 	int64_t rejudged_ns;     /* CPU that is in the kernel's sum of excluded processes, and in records as well: the ledger's part */
@@ -66,6 +68,10 @@ struct track {
 	void *record;            /* process_size bytes, where out records are put together */
 	void *sample;            /* sample_size bytes, the same */
 	struct proc *held_first, *held_last;
+	bool keeps;              /* what changes is noted for track_kept */
+	struct proc *dirty;      /* those that have changed, by dirty_next */
+	struct skep_upid *gone;  /* those that had a line and are gone */
+	size_t n_gone, room_gone;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
 	uint64_t told_ns;        /* the same of life-cycle probes; UINT64_MAX: none of them says */
 	uint64_t now_ns;
@@ -133,6 +139,12 @@ void track_verdicts_out(struct track *);
  * with the next sweep, which the caller asks for.
  */
 void track_rejudge(struct track *, uint64_t now_ns);
+/*
+ * What has changed since the last call, for a store that outlives a crash: each process that is worth it as a line of
+ * core/carry.h (malloc()ed, the callback's), or NULL for one that is not any more.  0 or -ENOMEM: call again.
+ */
+int track_kept(struct track *, void (*line)(void *arg, const struct skep_upid *, char *text), void *arg);
+void track_keep(struct track *, bool all); /* from now on; all: everything counts as changed, and nothing as stored */
 /* Free runs that have ended and that nothing points to any more. */
 void track_runs_reap(struct track *);
 

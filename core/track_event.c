@@ -136,6 +136,7 @@ static void exec_case(const struct proc *p, const struct program *program, uint6
 		.pid_ns = (uint32_t)rec->pid_ns,
 		.unknown = rec->flags >> SKEP_EXEC_UNKNOWN_SHIFT,
 		.decided = rec->flags & SKEP_EXEC_JUDGED,
+		.task = task_variable(&rec->environ, "SKEP_TASK"),
 		.now_ns = now_ns,
 	};
 }
@@ -252,10 +253,13 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	track_text(t, &p->comm, &rec->comm);
 	track_text(t, &p->cwd, &rec->cwd);
 	track_set_rss(p, 0);
-	if (p->flags & PROC_PLACED)
+	track_environ(t, p, &rec->environ);
+	if (p->flags & PROC_PLACED) {
 		track_leader(t, p);
-	else
+		track_task_place(t, p, p->parent.pid ? proctab_find(t->table, &p->parent) : NULL);
+	} else {
 		track_place(t, p);
+	}
 	if (p->run && (p->flags & PROC_ROOT))
 		p->run->uid = p->uid;
 	track_recell(t, p);
@@ -328,6 +332,7 @@ static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (rec->rss_peak_bytes > 0 || rec->maxrss_bytes > 0)
 		track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 	p->flags |= PROC_EXITED;
+	track_task_dying(p);
 	track_uncount(p);
 }
 
@@ -365,6 +370,7 @@ static void event_final(struct track *t, struct proc *p, uint64_t time_ns, const
 	}
 	track_uncount(p);
 	p->flags |= PROC_EXITED | PROC_FINAL;
+	track_task_dying(p);
 	track_hold(t, p);
 }
 
@@ -465,6 +471,7 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 		if (!(p->flags & PROC_CARRIED))
 			p->maxrss_base_bytes = rec->maxrss_bytes;
 		track_text(t, &p->comm, &rec->comm);
+		track_environ(t, p, &rec->environ);
 		p->session = rec->session;
 		p->uid = rec->uid;
 		p->gid = rec->gid;
@@ -562,6 +569,8 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 		return;
 	if (role != SKEP_ROLE_PROC_LIVE) /* event_live compares its time with the newest before */
 		track_touch(t, p, time_ns);
+	if (role != SKEP_ROLE_PROC_LIVE || !(p->flags & PROC_CONFIRMED))
+		track_dirty(t, p);
 	switch (role) {
 	case SKEP_ROLE_PROC_FORK:
 		event_fork(t, p, time_ns, rec);
@@ -607,6 +616,7 @@ void track_facet(struct track *t, const struct skep_stream *stream, const struct
 		return;
 	if (is_new)
 		p->event_ns = now_ns;
+	track_dirty(t, p);
 	if (facets_record(t->env.facets, stream, rec, &p->facets) == -ENOMEM)
 		t->stats.no_memory++;
 }

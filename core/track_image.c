@@ -28,7 +28,7 @@ void track_proc_context(const struct track *t, const struct proc *p, struct skep
 		.size = sizeof(*ret),
 		.run = text(p->run ? p->run->id : ""),
 		.pipeline = text(p->run ? p->run->pipeline : ""),
-		.task = text(""),
+		.task = intern_str(p->task ? p->task->name : NULL),
 		.tool = intern_str(p->program ? p->program->tool : NULL),
 		.container = container(t, p),
 	};
@@ -129,6 +129,8 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		.write_bytes = used.write_bytes,
 		.cancelled_write_bytes = used.cancelled_write_bytes,
 		.threads_peak = p->threads_peak,
+		.task_id = text(p->task ? p->task->id : ""),
+		.traceparent = track_traceparent(p),
 	};
 	counters_split(&p->base, end, &r->user_ns, &r->system_ns);
 	if (p->program) {
@@ -146,6 +148,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		r->oom_usage_bytes = p->oom->usage_bytes;
 		r->oom_peak_bytes = p->oom->peak_bytes;
 	}
+	track_task_image(p, &used);
 	track_sample_last(t, p, end, r->end_ns);
 	facets_take(t->env.facets, p->facets, r);
 	out_emit(t->env.out, t->env.process_stream, &p->upid, r->end_ns, r, &ctx);
@@ -168,6 +171,7 @@ void track_close(struct track *t, struct proc *p, const char *state)
 				over->status = (int)p->status;
 		}
 	}
+	track_task_over(t, p, state, p->end_ns ? p->end_ns : p->event_ns, p->flags & PROC_EXITED ? (int64_t)p->status : -1);
 	proctab_close(t->table, &p->upid);
 	track_remove(t, p);
 	if (over)

@@ -113,6 +113,8 @@ void track_exclude(struct track *t, struct proc *p, const struct skep_counters *
 		over = p->run->found ? p->run : NULL;
 		p->flags &= ~PROC_ROOT;
 	}
+	track_task_over(t, p, "excluded", time_ns, -1);
+	track_task_leave(t, p);
 	track_uncount(p);
 	sampler_unref(p->cell);
 	p->cell = NULL;
@@ -120,6 +122,7 @@ void track_exclude(struct track *t, struct proc *p, const struct skep_counters *
 	free(p->sampled);
 	p->sampled = NULL;
 	p->base = p->last = *end;
+	track_dirty(t, p);
 	p->flags |= PROC_MUTED | PROC_EXCLUDED | PROC_PLACED;
 	if (over)
 		t->env.run_over(t->env.arg, over);
@@ -127,6 +130,7 @@ void track_exclude(struct track *t, struct proc *p, const struct skep_counters *
 
 void track_include(struct track *t, struct proc *p, const struct skep_counters *begin)
 {
+	track_dirty(t, p);
 	p->flags &= ~(PROC_MUTED | PROC_EXCLUDED);
 	/* What it used while it was excluded leaves the kernel's sum as it is let in: that stays excluded. */
 	t->rejudged_ns += (int64_t)begin->cpu_ns;

@@ -21,6 +21,7 @@ void track_join(struct track *t, struct proc *p, struct run *run)
 
 	if (p->run == run)
 		return;
+	track_dirty(t, p);
 	track_uncount(p);
 	if (p->run)
 		p->run->members--;
@@ -51,6 +52,7 @@ void track_leader(struct track *t, struct proc *p)
 		.name = tool ? tool->text : "",
 		.cwd = p->cwd ? p->cwd->text : "",
 		.root = (pid_t)p->upid.pid,
+		.traceparent = p->traceparent ? p->traceparent->text : NULL,
 	};
 	struct run *run;
 	int err;
@@ -91,6 +93,8 @@ static void place_under(struct track *t, struct proc *p, const struct proc *pare
 	struct run *run = parent ? parent->run : NULL;
 
 	p->flags |= PROC_PLACED;
+	if (parent && parent->traceparent && !p->traceparent)
+		p->traceparent = intern_ref(parent->traceparent);
 	/* With one run and nothing else let in, whatever comes belongs to it even when its fork was lost. */
 	if (t->env.runs_only && parent && (parent->flags & PROC_MUTED)) {
 		track_uncount(p);
@@ -103,6 +107,7 @@ static void place_under(struct track *t, struct proc *p, const struct proc *pare
 		track_join(t, p, run);
 	else
 		track_leader(t, p);
+	track_task_place(t, p, parent);
 }
 
 void track_place(struct track *t, struct proc *p)

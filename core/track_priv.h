@@ -2,7 +2,7 @@
 /*
  * core/track_priv.h - between the tracker's files: track.c (entries and their figures),
  * track_place.c (runs), track_judge.c (rules), track_image.c (records out), track_event.c (records in),
- * track_wait.c (sweeps and waiting).
+ * track_wait.c (sweeps and waiting), track_task.c (tasks).
  */
 #ifndef SKEP_CORE_TRACK_PRIV_H
 #define SKEP_CORE_TRACK_PRIV_H
@@ -32,6 +32,10 @@ void track_settle(struct track *, struct proc *, const struct skep_counters *, b
 /* Replace a reference to an interned string when the text differs. */
 void track_text(struct track *, const struct interned **, const struct skep_str *);
 
+/* track_keep.c */
+void track_dirty(struct track *, struct proc *);
+void track_clean(struct track *, struct proc *, bool gone); /* not dirty any more; gone: and its line is to go */
+
 /* track_place.c */
 void track_place(struct track *, struct proc *); /* by its parent, if that can be decided now */
 void track_place_last(struct track *, struct proc *); /* the same for one that goes: no later moment will know more */
@@ -57,6 +61,23 @@ void track_verdict_due(struct track *, struct proc *);
 void track_include(struct track *, struct proc *, const struct skep_counters *begin);
 /* A new process gets its parent's verdict. */
 void track_judge_fork(struct track *, struct proc *, const struct proc *parent);
+
+/* track_task.c */
+void track_environ(struct track *, struct proc *, const struct skep_str *environ); /* what it says is noted */
+/* Which task it is in now, by that and by its parent (NULL: not known); it has its run. */
+void track_task_place(struct track *, struct proc *, const struct proc *parent);
+void track_task_leave(struct track *, struct proc *);
+/* It has exited: its task is not told as over before its record is. */
+void track_task_dying(struct proc *);
+/* It ends, or leaves its task, in that state (static text); whose root it may be. status: -1: none. */
+void track_task_over(struct track *, struct proc *, const char *state, uint64_t end_ns, int64_t status);
+void track_task_image(struct proc *, const struct skep_counters *used); /* an image of it has left */
+void track_tasks_tick(struct track *);
+/* What was carried has been claimed: tasks of which nobody is there are over. */
+void track_tasks_settle(struct track *, uint64_t now_ns);
+void track_tasks_close(struct track *, const struct run *, uint64_t end_ns); /* those of a run that is over */
+/* The trace context that it carries, where that is not its task's or its run's. */
+struct skep_str track_traceparent(const struct proc *);
 
 /* track_image.c */
 /* Emit the current image as ended at end_ns with these counters. last: the process ends as well. */

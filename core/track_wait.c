@@ -98,6 +98,7 @@ void track_tick(struct track *t, uint64_t now_ns)
 	release(t);
 	if (t->missing > 0)
 		close_missing(t);
+	track_tasks_tick(t);
 }
 
 void track_sweep_begin(struct track *t, uint64_t time_ns, uint64_t now_ns)
@@ -159,6 +160,7 @@ static void let_go(struct track *t, struct proc *p, const char *state)
 	p->run->members--;
 	p->run = NULL;
 	p->flags |= PROC_MUTED;
+	track_dirty(t, p);
 }
 
 void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
@@ -197,6 +199,7 @@ void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
 			let_go(t, p, "running");
 		}
 	}
+	track_tasks_close(t, run, run->end_ns);
 }
 
 void track_runs_reap(struct track *t)

@@ -109,42 +109,32 @@ enum rule_verdict ruleset_otherwise(const struct ruleset *s)
 	return s->otherwise;
 }
 
-static void taken(const struct rule *r, uint32_t key, struct rule_decision *ret)
+void ruleset_judge_watched(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret,
+			   const struct rule_watch *watch)
 {
-	ret->rule = r;
-	ret->include = r->verdict == RULE_INCLUDE || (r->verdict == RULE_SAMPLE && rule_sampled(key, r->sample));
+	uint64_t before = watch ? watch->now_ns() : 0, now;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct rule *r = s->rules[i];
+		bool holds = !r->when || filter_expr_match(r->when, get, subject);
+
+		if (watch) {
+			now = watch->now_ns();
+			watch->tried(watch->arg, r, now - before);
+			before = now;
+		}
+		if (!holds)
+			continue;
+		ret->rule = r;
+		ret->include = r->verdict == RULE_INCLUDE || (r->verdict == RULE_SAMPLE && rule_sampled(key, r->sample));
+		return;
+	}
+	*ret = (struct rule_decision){ .include = s->otherwise != RULE_EXCLUDE };
 }
 
 void ruleset_judge(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		const struct rule *r = s->rules[i];
-
-		if (r->when && !filter_expr_match(r->when, get, subject))
-			continue;
-		taken(r, key, ret);
-		return;
-	}
-	*ret = (struct rule_decision){ .include = s->otherwise != RULE_EXCLUDE };
-}
-
-void ruleset_judge_watched(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret,
-			   const struct rule_watch *watch)
-{
-	uint64_t before = watch->now_ns(), now;
-
-	for (size_t i = 0; i < s->n; i++, before = now) {
-		const struct rule *r = s->rules[i];
-		bool holds = !r->when || filter_expr_match(r->when, get, subject);
-
-		now = watch->now_ns();
-		watch->tried(watch->arg, r, now - before);
-		if (!holds)
-			continue;
-		taken(r, key, ret);
-		return;
-	}
-	*ret = (struct rule_decision){ .include = s->otherwise != RULE_EXCLUDE };
+	ruleset_judge_watched(s, get, subject, key, ret, NULL);
 }
 
 uint32_t rule_key(uint32_t pid, uint64_t start_ns)

@@ -78,7 +78,7 @@ struct rule_decision {
 /* key: of the process, rule_key(); sampling is decided by it alone, so that kernel and user space agree. */
 void ruleset_judge(const struct ruleset *, filter_get, const void *subject, uint32_t key, struct rule_decision *ret);
 
-/* The same, and how long each rule that was tried has taken, by that clock; with what it was the first to ask for. */
+/* The same, and how long each rule that was tried has taken, by that clock; with what it was the first to ask for. NULL: nobody asks. */
 struct rule_watch {
 	uint64_t (*now_ns)(void);
 	void (*tried)(void *arg, const struct rule *, uint64_t ns);

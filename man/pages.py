@@ -133,7 +133,7 @@ def do_config(i, _):
 
 def do_entry(i, _):
     for k in i.all["entry"]:
-        term(k["name"], "(" + inline(k["type"]) + ")")
+        term(k["name"], "(" + inline(k["type"]) + (", sinks only)" if k["section"] else ")"))
         emit(inline(k["help"] + "."))
         emit("Required." if k["default"] == "required" else "Default: " + inline(k["default"]) + ".")
 

@@ -56,6 +56,8 @@ struct skep_mock {
 
 	/* What has happened. */
 	unsigned acks, retries, rejects; /* answers to batches */
+	unsigned holds, splits, suspects;
+	struct skep_batch_answer answer; /* the last one; its why is in `why` */
 	unsigned errors_logged;          /* lines of level SKEP_LOG_ERROR */
 	unsigned defects;
 	char why[1024];    /* of the last fail(), batch_done() or refusal by the mock itself; "" */

@@ -83,6 +83,7 @@ static inline int skep_pins_key(struct skep_pins *p, const struct bpf_object_ske
 		size_t n = 0;
 
 		h = skep_pins_hash_number(h, (uint64_t)bpf_map__max_entries(map) << 32 | bpf_map__value_size(map));
+		h = skep_pins_hash_number(h, bpf_map__autocreate(map));
 		memset(&info, 0, sizeof(info));
 		if (bpf_map__fd(map) >= 0) { /* one of the host's */
 			if (bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &size))
@@ -109,17 +110,23 @@ static inline int skep_pins_path(char path[SKEP_PINS_PATH + 96], const char *fol
 	return n > 0 && n < SKEP_PINS_PATH + 96 ? 0 : -ENAMETOOLONG;
 }
 
-/* Removes a folder of pins with what is in it. */
-static inline void skep_pins_remove(const char *folder)
+/* Unpins what is in a folder and begins so; "link_": its programs are detached, and its maps stay. */
+static inline void skep_pins_unpin(const char *folder, const char *begin)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.')
+		if (e->d_name[0] != '.' && strncmp(e->d_name, begin, strlen(begin)) == 0)
 			unlinkat(dirfd(dir), e->d_name, 0);
 	if (dir)
 		closedir(dir);
+}
+
+/* Removes a folder of pins with what is in it. */
+static inline void skep_pins_remove(const char *folder)
+{
+	skep_pins_unpin(folder, "");
 	rmdir(folder);
 }
 
@@ -149,7 +156,7 @@ static inline int skep_pins_adopt(const struct skep_pins *p, struct bpf_object_s
 	for (int i = 0; i < s->map_cnt; i++) {
 		struct bpf_map *map = *s->maps[i].map;
 
-		if (bpf_map__fd(map) >= 0)
+		if (bpf_map__fd(map) >= 0 || !bpf_map__autocreate(map))
 			continue;
 		err = skep_pins_path(path, p->folder, "map", s->maps[i].name);
 		fd = err ? err : bpf_obj_get(path);
@@ -216,8 +223,12 @@ static inline int skep_pins_pin(const char *folder, struct bpf_object_skeleton *
 	int err;
 
 	for (int i = 0; i < s->map_cnt; i++) {
+		int fd = bpf_map__fd(*s->maps[i].map);
+
+		if (fd < 0) /* one that this kernel does without */
+			continue;
 		err = skep_pins_path(path, folder, "map", s->maps[i].name);
-		if (err || bpf_obj_pin(bpf_map__fd(*s->maps[i].map), path))
+		if (err || bpf_obj_pin(fd, path))
 			return err ? err : -errno;
 	}
 	for (int i = 0; i < s->prog_cnt; i++) {
@@ -285,14 +296,27 @@ static inline bool skep_pins_leave(struct skep_pins *p, const struct skep_host *
 	return false;
 }
 
-/* Descriptor of a pinned program, to be closed; of an adopted object the programs are not in the skeleton. */
-static inline int skep_pins_program(const struct skep_pins *p, const char *folder, const char *name)
+/* Descriptor of "KIND_NAME" in a folder, to be closed; or a negative errno. */
+static inline int skep_pins_open(const char *folder, const char *kind, const char *name)
 {
 	char path[SKEP_PINS_PATH + 96];
-	int err = skep_pins_path(path, folder ? folder : p->folder, "prog", name), fd;
+	int err = skep_pins_path(path, folder, kind, name), fd;
 
 	fd = err ? err : bpf_obj_get(path);
 	return fd < 0 && !err ? -errno : fd;
+}
+
+/* Descriptor of a pinned program, to be closed; of an adopted object the programs are not in the skeleton. */
+static inline int skep_pins_program(const struct skep_pins *p, const char *folder, const char *name)
+{
+	return skep_pins_open(folder ? folder : p->folder, "prog", name);
+}
+
+/* How long what is pinned records after the last sign of life, in ns (skep/kept.h). */
+static inline uint64_t skep_pins_for_ns(const struct skep_host *host)
+{
+	/* an interval more than one: signs of life may come with samples only */
+	return (SKEP_HAS(host, pin_for_s) ? host->pin_for_s : 600u) * 1000000000ull + 2 * host->interval_ns;
 }
 
 /*

@@ -11,7 +11,9 @@
  *   - Every callback runs on the host's loop thread (except the work callback of
  *     skep_host.work) and is measured against a budget; long work goes to work().
  *   - Never set process-wide state: signals, locale, umask, rlimits,
- *     libbpf_set_print, curl_global_init are the host's.
+ *     libbpf_set_print are the host's.  A library that counts its users, as libcurl does in
+ *     curl_global_init and curl_global_cleanup, is initialised in start() and left in close():
+ *     on the loop thread, so that no two plugins do it at once.
  *   - Structs that cross the border start with their size and only grow at the
  *     end.  A plugin never allocates, copies or sizeofs a struct skep_host.
  *   - Functions return 0 or a negative errno.  Where a callback fails it says why
@@ -25,6 +27,9 @@
  *        that asks excluded() of skep/bpf/verdict.bpf.h has it by being built again; in record.h
  *        the role PROC_EXCLUDED
  *   1.3  a folder for what stays in the kernel while skepd is restarted (skep/pins.h)
+ *   1.4  a sink's answer in full: what the receiver said, when to come again, too large, held; reading
+ *        positions that are settled with the records that were read (marks); sinks that take records in any order;
+ *        in record.h `environ` of an exec and of a live process
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -37,7 +42,7 @@ extern "C" {
 #endif
 
 #define SKEP_ABI_MAJOR 1
-#define SKEP_ABI_MINOR 3
+#define SKEP_ABI_MINOR 4
 #define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
 #define SKEP_NOTE_TYPE 1u
 #define SKEP_NOTE_OWNER "skep"
@@ -107,6 +112,35 @@ enum skep_batch_result {
 	SKEP_BATCH_ACK = 1, /* durable at the receiver */
 	SKEP_BATCH_RETRY,   /* not now; the host offers it again, with backoff */
 	SKEP_BATCH_REJECT,  /* never; counted as lost at the sink, the reason logged */
+	/* since 1.4, by batch_answer() only */
+	SKEP_BATCH_HOLD,    /* not before somebody mends something (a token, a certificate, a table): kept, offered again slowly, told loudly */
+	SKEP_BATCH_SPLIT,   /* too large for the receiver: its halves are offered, as batches KEY/0 and KEY/1; one record alone is rejected */
+	/*
+	 * The receiver failed in a way that this batch may be the cause of (HTTP 500).  Offered again; when it has failed
+	 * so ten times and another batch has been acknowledged since, it is split, down to the record that is to blame.
+	 */
+	SKEP_BATCH_SUSPECT,
+};
+
+/* What became of a batch (since 1.4). */
+struct skep_batch_answer {
+	uint32_t size;   /* sizeof(struct skep_batch_answer) where the plugin was built */
+	uint32_t result; /* enum skep_batch_result */
+	uint64_t retry_after_ns; /* not before that, by the receiver's own word; 0: the host's backoff alone. The longer of both counts, one hour at most */
+	uint64_t sent_bytes;     /* on the wire, as far as known */
+	uint32_t rejected;       /* ACK: so many of its records the receiver has refused (partial success); counted as lost at the sink */
+	uint32_t status;         /* the receiver's status, of HTTP for example; 0: none */
+	const char *why;         /* for people, the receiver's own words where it gave some; NULL only with a whole ACK */
+};
+
+/* How far a probe has read what its source keeps until it is told that it may go (since 1.4). */
+struct skep_mark {
+	uint64_t source;   /* which source: not the same for two that begin anew on the same boot; 0: none */
+	uint64_t position; /* grows as it is read */
+	const void *extra; /* what has been read and not emitted yet, in the plugin's own form; the plugin's until its next callback */
+	uint32_t extra_size;
+	uint32_t reserved; /* 0 */
+	uint64_t cookie;   /* settled() gives it back; it is not kept across a restart */
 };
 
 /* How a signal is had on this kernel; for `skep doctor`. */
@@ -264,9 +298,27 @@ struct skep_host {
 	bool (*stays)(struct skep_instance *);
 	uint32_t pin_adopts;
 	uint32_t reserved_3;
+
+	/* ---- since 1.4: check with SKEP_HAS(host, member) ---- */
+	/* 1: positions are settled, mark() and settled() of the plugin are called. 0: what was read may go at once. */
+	uint32_t settles;
+	uint32_t pin_for_s; /* how long what is pinned may record while nobody comes (skep_pins_for_ns) */
+
+	/* Sinks: as batch_done(), with all that there is to say. why is copied. */
+	void (*batch_answer)(struct skep_instance *, const struct skep_batch *, const struct skep_batch_answer *);
+	/* What is read and not settled fills the source: settle as soon as can be. */
+	void (*settle_soon)(struct skep_instance *);
+	/* In start(): the mark that a skepd before this one has settled last; extra is the host's until start() returns. source 0: none. */
+	struct skep_mark mark;
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */
+
+/*
+ * Its receiver makes the same of batches in whichever order they come.  After an outage what waited and what is new may then be
+ * given in turn; without it all comes in order.
+ */
+#define SKEP_SINK_ANY_ORDER 1u
 
 struct skep_sink_ops {
 	uint32_t size;
@@ -275,6 +327,11 @@ struct skep_sink_ops {
 	 * Borrowed until batch_done().  0, or a negative errno: the same as RETRY.
 	 */
 	int (*submit)(struct skep_instance *, void *state, const struct skep_batch *);
+
+	/* ---- since 1.4 ---- */
+
+	uint32_t flags; /* SKEP_SINK_* */
+	uint32_t reserved;
 };
 
 struct skep_plugin {
@@ -326,6 +383,19 @@ struct skep_plugin {
 	int (*attach)(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
 	/* Always called once for each attach() that succeeded, at the latest before stop(). */
 	void (*detach)(struct skep_instance *, void *state, uint64_t id);
+
+	/* ---- since 1.4 ---- */
+
+	/*
+	 * Where reading stands: all before it has been emitted, or is in extra.  What it led to is then made durable together
+	 * with it, and when that is done settled() says so: only then the source may let go of it.  Several marks may
+	 * be on their way; they are settled in order.  Where the disk takes nothing they are settled as well: what they led to is
+	 * with the sinks, from memory, and a source that held on to it would fill up.  After a crash the
+	 * next skepd gives the last one back (skep_host.mark): what comes after it has not been counted.  mark() is also called
+	 * after stop(), for the last time.  Both, or neither.
+	 */
+	void (*mark)(struct skep_instance *, void *state, struct skep_mark *ret);
+	void (*settled)(struct skep_instance *, void *state, const struct skep_mark *);
 };
 
 typedef const struct skep_plugin *(*skep_plugin_entry_fn)(const struct skep_host *);

@@ -189,6 +189,8 @@ struct skep_process_exec {
 	struct skep_str cwd;
 	struct skep_str cgroup;   /* path in its hierarchy; empty when the probe knows that the host has it by id */
 	struct skep_str argv;     /* list; secrets already redacted */
+	/* since 1.4 */
+	struct skep_str environ;  /* list, "NAME=value": of its environment those variables that the probe was told to read */
 };
 
 /*
@@ -253,6 +255,8 @@ struct skep_process_live {
 	struct skep_str cwd;
 	struct skep_str cgroup;
 	struct skep_str argv;
+	/* since 1.4 */
+	struct skep_str environ;
 };
 
 /*

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/sha256.h - SHA-256 (FIPS 180-4) and HMAC (RFC 2104) with it, for one short message.
+ * plugins/host/sha256.h - HMAC (RFC 2104) with SHA-256, for one short message.
  */
 #ifndef SKEP_HOST_SHA256_H
 #define SKEP_HOST_SHA256_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <skep/sha256.h>
 
-#define SHA256_SIZE 32
+#define SHA256_SIZE SKEP_SHA256_SIZE
 
-void sha256(const void *data, size_t n, uint8_t ret[SHA256_SIZE]);
 /* key and message of at most 64 bytes each. */
 void hmac_sha256(const void *key, size_t key_len, const void *message, size_t n, uint8_t ret[SHA256_SIZE]);
 

@@ -8,22 +8,12 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "proc.h"
 #include "proc.skel.h"
 #include "state.h"
 
 #define CLEAN_AT_A_TIME 256 /* entries looked at in a pass: some 500 system calls, half a millisecond */
-
-static bool gone(uint32_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return access(path, F_OK) != 0;
-}
 
 static void take_out(struct skep_instance *inst, struct proc_state *st, int fd, uint32_t pid, const struct proc_birth *birth)
 {
@@ -45,7 +35,7 @@ void proc_births_clean(struct skep_instance *inst, struct proc_state *st)
 	for (int i = 0; !err && i < CLEAN_AT_A_TIME; i++) {
 		st->births_at = key;
 		err = bpf_map_get_next_key(fd, &st->births_at, &key);
-		if (gone(st->births_at) && bpf_map_lookup_elem(fd, &st->births_at, &birth) == 0)
+		if (!proc_alive(st->births_at) && bpf_map_lookup_elem(fd, &st->births_at, &birth) == 0)
 			take_out(inst, st, fd, st->births_at, &birth);
 	}
 	if (err)

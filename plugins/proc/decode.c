@@ -88,8 +88,8 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	};
 	uint32_t len;
 
-	sum += (uint64_t)r->filename_len + r->exe_len + r->cwd_len + r->cgroup_len + r->argv_len;
-	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX)
+	sum += (uint64_t)r->filename_len + r->exe_len + r->cwd_len + r->cgroup_len + r->argv_len + r->environ_len;
+	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX || r->environ_len > PROC_ENVIRON_MAX)
 		return -EBADMSG;
 
 	len = (uint32_t)skep_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
@@ -120,6 +120,8 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	/* what redaction saved is not "cut" */
 	if (r->argv_total == len)
 		rec.argv.total = rec.argv.len;
+	/* Those of another skepd's kernel side may be other names than ours. */
+	rec.environ = text(s->environ, proc_environ_pick(st, at + r->argv_len, r->environ_len, s->environ, sizeof(s->environ)));
 	st->host->emit(inst, STREAM_EXEC, &who, r->h.time_ns, &rec);
 	return 0;
 }

@@ -61,6 +61,7 @@ static const struct skep_field exec_fields[] = {
 	ATTR(struct skep_process_exec, cgroup, "cgroup", SKEP_T_STR, "cgroup path"),
 	ATTR(struct skep_process_exec, cgroup_id, "cgroup_id", SKEP_T_U64, "id of its cgroup"),
 	ATTR(struct skep_process_exec, argv, "argv", SKEP_T_STRV, "arguments, secrets blanked, up to 32 KiB in total"),
+	ATTR(struct skep_process_exec, environ, "environ", SKEP_T_STRV, "of its environment what the option environ names"),
 	COUNTERS(struct skep_process_exec),
 };
 static const struct skep_stream exec_stream = {

@@ -5,7 +5,6 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <skep/pins.h>
 #include <string.h>
@@ -42,7 +41,9 @@ void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
 void proc_kept_touch(struct proc_state *st)
 {
 	if (st->pins.folder[0])
-		st->bpf->bss->kept.until_ns = proc_now() + PROC_KEPT_NS;
+		st->bpf->bss->kept.until_ns = proc_now() + skep_pins_for_ns(st->host);
+	if (st->host->settles)
+		return; /* when it is durable that it was told: mark.c */
 	st->bpf->bss->kept.reported = st->seen;
 	memcpy(st->bpf->bss->kept.reported_misses, st->seen_misses, sizeof(st->seen_misses));
 }
@@ -61,18 +62,11 @@ struct other {
 	uint64_t unread[PROC_TYPES];
 };
 
-static int map_in(const char *folder, const char *name)
-{
-	char path[SKEP_PINS_PATH + 96];
-
-	return skep_pins_path(path, folder, "map", name) ? -1 : bpf_obj_get(path);
-}
-
 static bool same_layout(const char *folder)
 {
 	struct bpf_map_info info = { 0 };
 	uint32_t size = sizeof(info);
-	int fd = map_in(folder, "layout");
+	int fd = skep_pins_open(folder, "map", "layout");
 	bool same = fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.max_entries == PROC_LAYOUT;
 
 	if (fd >= 0)
@@ -80,20 +74,7 @@ static bool same_layout(const char *folder)
 	return same;
 }
 
-/* It records no more: without its links the programs are detached. */
-static void detach(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (strncmp(e->d_name, "link_", 5) == 0)
-			unlinkat(dirfd(dir), e->d_name, 0);
-	if (dir)
-		closedir(dir);
-}
-
-static int take_record(void *ctx, void *data, size_t size)
+static int take_record(void *ctx, const void *data, size_t size)
 {
 	const struct proc_head *h = data;
 	struct other *o = ctx;
@@ -108,7 +89,7 @@ static int take_record(void *ctx, void *data, size_t size)
 /* What threads that are gone have left there, for finals that are still to come, or wait. */
 static void take_threads(const struct proc_state *st, const char *folder)
 {
-	int from = map_in(folder, "threads"), to = bpf_map__fd(st->bpf->maps.threads), err;
+	int from = skep_pins_open(folder, "map", "threads"), to = bpf_map__fd(st->bpf->maps.threads), err;
 	struct proc_threads_key key, next;
 	struct proc_threads sum;
 
@@ -123,28 +104,45 @@ static void take_threads(const struct proc_state *st, const char *folder)
 		close(from);
 }
 
+/* What that map there holds, by one that takes it out. */
+static void take_map(const struct other *o, const char *folder, const char *name,
+		     void (*take)(struct skep_instance *, struct proc_state *, int fd))
+{
+	int fd = skep_pins_open(folder, "map", name);
+
+	if (fd < 0)
+		return;
+	take(o->inst, o->st, fd);
+	close(fd);
+}
+
+static void take_ring(struct other *o, const char *folder)
+{
+	int fd = skep_pins_open(folder, "map", "ring");
+	struct skep_ring ring;
+
+	if (fd < 0)
+		return;
+	if (skep_ring_open(&ring, fd) == 0) {
+		skep_ring_resume(&ring, o->st->host->mark.source, o->st->host->mark.position);
+		skep_ring_read(&ring, take_record, o);
+		skep_ring_close(&ring);
+	}
+	close(fd);
+}
+
 static void take_other(void *arg, const char *folder)
 {
 	struct other *o = arg;
-	int ring = map_in(folder, "ring"), births = map_in(folder, "births"), unsent = map_in(folder, "unsent");
-	struct ring_buffer *reader = ring >= 0 ? ring_buffer__new(ring, take_record, o, NULL) : NULL;
 
 	o->readable = same_layout(folder);
-	detach(folder);
+	skep_pins_unpin(folder, "link_"); /* it records no more */
 	if (o->readable)
 		take_threads(o->st, folder);
-	if (reader)
-		ring_buffer__consume(reader);
-	if (o->readable && births >= 0)
-		proc_births_take(o->inst, o->st, births);
-	if (o->readable && unsent >= 0)
-		proc_unsent_take(o->inst, o->st, unsent);
-	ring_buffer__free(reader);
-	for (unsigned i = 0; i < 3; i++) {
-		int fd = i == 0 ? ring : i == 1 ? births : unsent;
-
-		if (fd >= 0)
-			close(fd);
+	take_ring(o, folder);
+	if (o->readable) {
+		take_map(o, folder, "births", proc_births_take);
+		take_map(o, folder, "unsent", proc_unsent_take);
 	}
 	o->st->host->log(o->inst, SKEP_LOG_NOTICE, "another make of the kernel side was left behind: %s, and taken out",
 			 o->readable ? "it has been read to its end" : "its records cannot be read and are counted as lost");

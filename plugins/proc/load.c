@@ -88,6 +88,7 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct proc_bpf *bpf = st->bpf;
 	uint32_t ring = ring_size(st->opt_ring_bytes);
+	struct proc_environ_name names[PROC_ENVIRON_NAMES];
 	bool victim_is_task = false, preempted;
 	int victim, err = 0;
 
@@ -112,6 +113,8 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	bpf_program__set_autoload(bpf->progs.on_exec_missed, preempted);
 	bpf_program__set_autoload(bpf->progs.on_exit_missed, preempted);
 
+	bpf->rodata->environ_names = proc_environ_names(st, names);
+	memcpy((void *)bpf->rodata->environ_name, names, sizeof(names));
 	bpf->rodata->cgroup_v1_memory = skep_scope_cgroup_v1();
 	bpf->rodata->wake_at = ring / 4;
 	bpf->rodata->page_shift = (uint32_t)__builtin_ctzl(st->page_size);
@@ -141,7 +144,7 @@ static int place(struct skep_instance *inst, struct proc_state *st)
 	if (err && err != -ESTALE)
 		return refuse(inst, st, err, "loading the BPF programs");
 	if (!err && proc_kept_asleep(st)) {
-		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for ten minutes: begins anew");
+		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for so long: begins anew");
 		skep_pins_remove(st->pins.folder);
 		err = -ESTALE;
 	}
@@ -211,8 +214,8 @@ bool proc_detach(struct skep_instance *inst, struct proc_state *st)
 
 void proc_unload(struct proc_state *st)
 {
-	ring_buffer__free(st->ring);
-	st->ring = NULL;
+	if (st->ring.page) /* else it was never opened */
+		skep_ring_close(&st->ring);
 	for (unsigned i = 0; i < 4; i++) {
 		if (st->prog_fds[i] > 0)
 			close(st->prog_fds[i]);

@@ -9,10 +9,8 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "proc.h"
 #include "proc.skel.h"
@@ -66,7 +64,7 @@ static bool take_threads(struct proc_state *st, struct proc_final *f, bool last_
 			return false;
 		f->flags |= PROC_FINAL_PARTIAL;
 	}
-	bpf_map_delete_elem(fd, &key);
+	proc_taken(st, &key);
 	f->threads = 1 + sum.n;
 	f->sums.cpu_ns += sum.cpu_ns;
 	if (f->sums.cpu_ns < f->signal_cpu_ns)
@@ -135,13 +133,13 @@ void proc_unsent_take(struct skep_instance *inst, struct proc_state *st, int fd)
 /* An entry belongs to a live process, or to a pending final, or to nobody. */
 static bool wanted(const struct proc_state *st, const struct proc_threads_key *key)
 {
-	char path[32];
-
 	for (const struct pending *p = st->pending; p; p = p->next)
 		if (p->final.signal == key->signal && p->final.h.pid == key->pid)
 			return true;
-	snprintf(path, sizeof(path), "/proc/%u", key->pid);
-	return access(path, F_OK) == 0;
+	for (const struct taken *t = st->taken; t; t = t->next)
+		if (t->key.signal == key->signal && t->key.pid == key->pid)
+			return true;
+	return proc_alive(key->pid);
 }
 
 void proc_threads_clean(struct proc_state *st)

@@ -65,12 +65,22 @@ static __always_inline int unattended(void)
  * for that hook each has its own.
  */
 #define HEAD_ROOM 16384u
+#define ENVIRON_PART 4096u
+struct environ_walk {
+	__u64 at, end; /* in the process: what is not in `part` yet */
+	__u32 pos, len; /* of `part` */
+	__u32 found_len;
+	__u32 fault;
+	char part[ENVIRON_PART + PROC_ENVIRON_ENTRY + 8];
+	char found[PROC_ENVIRON_MAX + PROC_ENVIRON_ENTRY];
+};
 struct buffer {
 	struct skep_walk walk;
 	struct rules_work rules;
 	__u64 verdict; /* of judge_exec */
+	struct environ_walk environ;
 	struct proc_exec exec;
-	char data[HEAD_ROOM + PROC_ARGV_MAX];
+	char data[HEAD_ROOM + PROC_ARGV_MAX + PROC_ENVIRON_MAX];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -135,7 +145,8 @@ static __always_inline __u64 wake_flag(void)
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline int send(void *rec, __u32 len, __u32 type)
+/* len of 64 bits: of one of 32 the verifier of 5.10 forgets the bound as it is widened. */
+static __always_inline int send_long(void *rec, __u64 len, __u32 type)
 {
 	int err = bpf_ringbuf_output(&ring, rec, len, wake_flag());
 	struct proc_counters *c = my_counters();
@@ -143,6 +154,11 @@ static __always_inline int send(void *rec, __u32 len, __u32 type)
 	if (c && type < PROC_TYPES)
 		__sync_fetch_and_add(err ? &c->dropped[type] : &c->sent[type], 1);
 	return err;
+}
+
+static __always_inline int send(void *rec, __u32 len, __u32 type)
+{
+	return send_long(rec, len, type);
 }
 
 static __always_inline void head(struct proc_head *h, __u32 type, struct task_struct *leader)
@@ -520,6 +536,8 @@ __noinline int judge_exec(__u32 buffer, __u32 byte)
 	return verdict_byte | (w->decision.unknown & 255) << JUDGED_UNKNOWN_SHIFT | judged;
 }
 
+#include "environ.bpf.h"
+
 static __always_inline int executed(struct task_struct *p, int old_pid, struct linux_binprm *bprm, __u32 which)
 {
 	__u32 buffer = bpf_get_smp_processor_id() * PROC_BUFFERS + which, pid = p->tgid, off, next, flags = 0;
@@ -533,7 +551,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	struct fs_struct *fs;
 	struct mm_struct *mm;
 	struct buffer *b;
-	__u64 cgroup_id;
+	__u64 cgroup_id, size;
 	long n;
 
 	if (stays_excluded(byte) || unattended())
@@ -590,7 +608,6 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	rec->session = session_of(p);
 	rec->tid = old_pid;
 	rec->ns_pid = ns_pid_of(p);
-	rec->reserved = 0;
 
 	skep_path_put(&b->walk, b->data, HEAD_ROOM, __builtin_preserve_access_index(&fs->pwd),
 		      __builtin_preserve_access_index(&fs->root));
@@ -627,15 +644,34 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		}
 	}
 	rec->argv_len = next;
+	off = (off & (HEAD_ROOM - 1)) + next;
+	rec->environ_len = 0;
+	if (environ_names && read_environ(&b->environ, buffer, mm->env_start, mm->env_end) > 0) {
+		/* of 64 bits: for fewer clang compares another register than it uses */
+		__u64 len = b->environ.found_len, at = off;
+
+		asm volatile("" : "+r"(len), "+r"(at));
+		if (len > PROC_ENVIRON_MAX)
+			len = PROC_ENVIRON_MAX;
+		if (at > HEAD_ROOM + PROC_ARGV_MAX)
+			at = HEAD_ROOM + PROC_ARGV_MAX;
+		bpf_probe_read_kernel(b->data + at, len, b->environ.found);
+		rec->environ_len = len;
+		off = at + len;
+	}
+	if (environ_names && b->environ.fault) {
+		flags |= PROC_EXEC_ENVIRON_FAULT;
+		COUNT(environ_faults);
+	}
 	verdict = b->verdict;
 	flags |= verdict & JUDGED_DECIDED ? PROC_EXEC_JUDGED : 0;
 	flags |= byte >= SKEP_VERDICT_EXCLUDED ? PROC_EXEC_WAS_EXCLUDED : 0;
 	rec->flags = flags | (verdict >> JUDGED_UNKNOWN_SHIFT & 255) << PROC_EXEC_UNKNOWN_SHIFT;
-	off = (off & (HEAD_ROOM - 1)) + next + sizeof(*rec);
-	asm volatile("" : "+r"(off));
-	if (off > sizeof(*rec) + sizeof(b->data))
-		off = sizeof(*rec) + sizeof(b->data);
-	if (!send(rec, off, PROC_EXEC) && rec->cgroup_len) {
+	size = off + sizeof(*rec);
+	asm volatile("" : "+r"(size));
+	if (size > sizeof(*rec) + sizeof(b->data))
+		size = sizeof(*rec) + sizeof(b->data);
+	if (!send_long(rec, size, PROC_EXEC) && rec->cgroup_len) {
 		__u8 told = 1;
 
 		bpf_map_update_elem(&cgroups_told, &cgroup_id, &told, BPF_ANY);

@@ -77,6 +77,7 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 		st->host->lost(inst, STREAM_EXEC, SKEP_LOSS_KERNEL, now.no_buffer - st->seen.no_buffer);
 	st->host->counter_add(st->c_threads_lost, now.threads_full - st->seen.threads_full);
 	st->host->counter_add(st->c_argv_faults, now.argv_faults - st->seen.argv_faults);
+	st->host->counter_add(st->c_environ_faults, now.environ_faults - st->seen.environ_faults);
 	if (now.delayed != st->seen.delayed)
 		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent));
 	st->seen = now;
@@ -106,13 +107,12 @@ static void check_misses(struct skep_instance *inst, struct proc_state *st)
 
 /* ---- draining -------------------------------------------------------------- */
 
-static int on_record(void *ctx, void *data, size_t size)
+static int on_record(void *ctx, const void *data, size_t size)
 {
 	struct proc_state *st = ctx;
 
 	if (proc_decode_ring(st->inst, st, data, size))
 		st->host->counter_add(st->c_bad, 1);
-	/* libbpf has consumed this one, and stops at a negative number */
 	if (st->drain_until_ns && ++st->drained % 32 == 0 && proc_now() > st->drain_until_ns)
 		return -EAGAIN;
 	return 0;
@@ -122,10 +122,16 @@ bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budg
 {
 	/* looked at before the ring is: what happens meanwhile is not promised */
 	uint64_t now = proc_now();
+	bool all;
 
 	st->drain_until_ns = budget_ns ? now + budget_ns : 0;
 	st->drained = 0;
-	if (ring_buffer__consume(st->ring) < 0)
+	all = skep_ring_read(&st->ring, on_record, st) == 0;
+	if (!st->host->settles)
+		skep_ring_release(&st->ring, st->ring.at);
+	else if (skep_ring_held(&st->ring) > st->ring.size / 4)
+		st->host->settle_soon(inst);
+	if (!all)
 		return false;
 	check_losses(inst, st);
 	proc_pending_run(inst, st, THREADS_AGE_NS);
@@ -190,8 +196,11 @@ static void on_drain_timer(struct skep_instance *inst, void *arg)
 
 static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
 {
+	struct proc_state *st = arg;
+
 	(void)events;
-	drain_slice(inst, arg);
+	skep_ring_woken(&st->ring);
+	drain_slice(inst, st);
 }
 
 static void proc_sample(struct skep_instance *inst, void *state)
@@ -229,8 +238,9 @@ static int proc_open(struct skep_instance *inst, void *state, const struct skep_
 	st->c_misses = host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
 	st->c_threads_lost = host->counter(inst, "threads_run_delay_lost", "dead threads whose run-queue delay is in no total");
 	st->c_argv_faults = host->counter(inst, "argv_faults", "execs whose arguments could not be read");
+	st->c_environ_faults = host->counter(inst, "environ_faults", "execs whose environment could not be read to its end");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
-	return 0;
+	return proc_environ_check(inst, st);
 }
 
 static void unwatch(struct proc_state *st)
@@ -250,13 +260,14 @@ static int proc_start(struct skep_instance *inst, void *state)
 
 	if (err)
 		return err;
-	st->ring = ring_buffer__new(bpf_map__fd(st->bpf->maps.ring), on_record, st, NULL);
-	if (!st->ring) {
-		err = -errno;
+	err = skep_ring_open(&st->ring, bpf_map__fd(st->bpf->maps.ring));
+	if (err) {
 		err = st->host->fail(inst, err, "cannot map the ring: %s", strerror(-err));
 		goto out;
 	}
-	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(st->ring), SKEP_READABLE, on_ring, st, &st->ring_watch);
+	if (skep_ring_resume(&st->ring, st->host->mark.source, st->host->mark.position))
+		st->host->log(inst, SKEP_LOG_INFO, "reads from where the skepd before was when its records were last made durable");
+	err = st->host->watch_fd(inst, st->ring.epoll_fd, SKEP_READABLE, on_ring, st, &st->ring_watch);
 	if (err)
 		goto out;
 	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st, &st->drain_timer);
@@ -264,6 +275,7 @@ static int proc_start(struct skep_instance *inst, void *state)
 		goto out;
 	proc_kept_begin(inst, st);
 	proc_kept_others(inst, st);
+	proc_mark_resume(inst, st);
 	proc_signals(inst, st);
 	opens_start(inst, st);
 	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
@@ -288,7 +300,9 @@ static void proc_stop(struct skep_instance *inst, void *state)
 	proc_drain(inst, st, 0);
 	if (!stays)
 		proc_births_take(inst, st, bpf_map__fd(st->bpf->maps.births));
-	proc_pending_run(inst, st, 0);
+	if (!(stays && st->host->settles))
+		proc_pending_run(inst, st, 0); /* else they are in the last mark, for the next skepd */
+	proc_mark_end(st);
 	unwatch(st);
 	proc_unload(st);
 }
@@ -300,6 +314,7 @@ static void proc_close(struct skep_instance *inst, void *state)
 	(void)inst;
 	opens_close(st);
 	proc_pending_free(st);
+	proc_taken_free(st);
 	free(st->sweep_buffer);
 	st->sweep_buffer = NULL;
 }
@@ -311,6 +326,10 @@ static const struct skep_option options[] = {
 	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct proc_state, opt_drain_ns), .default_value = "100ms",
 	  .min = 1000000, .max = 5000000000,
 	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
+	{ .name = "environ", .type = SKEP_O_STRV, .offset = offsetof(struct proc_state, opt_environ),
+	  .default_value = "[]",
+	  .help = "variables that are read from the environment of a new program, 8 at most: [\"SKEP_TASK\", \"TRACEPARENT\"] for tasks and traces; "
+		  "some 2 us an exec; [] reads nothing of any" },
 	{ .name = "opens_rows", .type = SKEP_O_INT, .offset = offsetof(struct proc_state, opt_opens_rows), .default_value = "32768",
 	  .min = 1024, .max = 1 << 20,
 	  .help = "detail opens: files times processes that are kept at a time; 150 bytes each while it is attached, and the path" },
@@ -345,5 +364,7 @@ static const struct skep_plugin proc_plugin = {
 	.n_details = OPENS_DETAILS,
 	.attach = opens_attach,
 	.detach = opens_detach,
+	.mark = proc_mark,
+	.settled = proc_settled,
 };
 SKEP_PLUGIN(proc_plugin, SKEP_KIND_PROBE, "proc", PACKAGE_VERSION)

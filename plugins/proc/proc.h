@@ -25,6 +25,10 @@
 #define PROC_NAME_MAX 256u   /* one component, NUL included (NAME_MAX is 255) */
 #define PROC_COMM 16
 #define PROC_BUFFERS 2u      /* for each CPU, to put exec records together */
+#define PROC_ENVIRON_NAMES 8u   /* variables that can be asked for */
+#define PROC_ENVIRON_WORDS 4u   /* a name and its '=' in words of 8 bytes */
+#define PROC_ENVIRON_ENTRY 160u /* of one variable: name, '=', value and a NUL; a longer one is cut */
+#define PROC_ENVIRON_MAX 2048u  /* a power of two; at least so much that the kernel side has room for each once */
 
 enum proc_type {
 	PROC_FORK = 0,
@@ -69,6 +73,7 @@ struct proc_fork {
 #define PROC_EXEC_CWD_CUT 4u
 #define PROC_EXEC_JUDGED 8u
 #define PROC_EXEC_WAS_EXCLUDED 16u
+#define PROC_EXEC_ENVIRON_FAULT 32u /* the environment could not be read to its end */
 #define PROC_EXEC_UNKNOWN_SHIFT 8 /* above it: dimensions of rules that the kernel has no answer for */
 
 struct proc_exec {
@@ -87,8 +92,13 @@ struct proc_exec {
 	__u32 argv_total;
 	/* lengths of what follows the struct, in this order; paths as components, leaf first, each NUL-terminated */
 	__u32 exe_len, filename_len, cwd_len, cgroup_len, argv_len;
-	__u32 reserved;
+	__u32 environ_len; /* was always 0 in a kernel side that did not read it: no other layout */
 	char comm[PROC_COMM];
+};
+
+/* "NAME=" of a variable that is asked for, as words, and which bits of them are its. */
+struct proc_environ_name {
+	__u64 words[PROC_ENVIRON_WORDS], masks[PROC_ENVIRON_WORDS];
 };
 
 /* An exec of a process that was collected, which excludes it: nothing more will come of it. */
@@ -192,12 +202,6 @@ struct proc_unsent_key {
 	__u32 reserved;
 };
 
-/*
- * While nobody is there to read, the kernel side goes on for so long, since user space last came by: long enough for
- * any restart or upgrade, and when skepd is simply gone its hooks cost nothing more than a look at the clock.
- */
-#define PROC_KEPT_NS (600ull * 1000000000)
-
 /* One element a CPU, read through mmap. */
 struct proc_counters {
 	__u64 sent[PROC_TYPES];
@@ -208,7 +212,8 @@ struct proc_counters {
 	__u64 argv_faults;          /* argument pages not readable */
 	__u64 no_buffer;            /* cannot happen; counted all the same */
 	__u64 recovered[PROC_TYPES]; /* seen by the second program of a hook, not by the first */
-	__u64 pad[4];
+	__u64 environ_faults;       /* environments not readable to their end */
+	__u64 pad[3];
 };
 
 /* What the kernel side keeps of a fork while there are rules: births.bpf.h. */

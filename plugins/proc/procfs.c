@@ -15,6 +15,16 @@
 
 #include "state.h"
 
+#define ENVIRON_READ 65536u
+
+bool proc_alive(uint32_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return access(path, F_OK) == 0;
+}
+
 static ssize_t slurp(uint32_t pid, const char *what, char *ret, size_t room)
 {
 	char path[64];
@@ -97,6 +107,21 @@ static struct skep_str cgroup_of(uint32_t pid, char *ret, size_t room)
 	return found;
 }
 
+/* What it was begun with; whatever the program has put into that place since (setproctitle) is not of those names. */
+static size_t environ_of(struct proc_state *st, uint32_t pid)
+{
+	static char block[ENVIRON_READ]; /* loop thread only */
+	size_t len;
+	ssize_t n;
+
+	if (!st->opt_environ || !st->opt_environ[0])
+		return 0;
+	n = slurp(pid, "environ", block, sizeof(block));
+	len = n > 0 ? proc_environ_pick(st, block, (size_t)n, st->scratch.environ, sizeof(st->scratch.environ)) : 0;
+	explicit_bzero(block, sizeof(block));
+	return len;
+}
+
 void proc_details(struct skep_instance *inst, struct proc_state *st, uint32_t pid, uint64_t start_ns,
 		  struct skep_process_live *rec)
 {
@@ -105,12 +130,14 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, uint32_t pi
 	struct skep_str exe = link_of(pid, "exe", s->exe, sizeof(s->exe));
 	struct skep_str cwd = link_of(pid, "cwd", s->cwd, sizeof(s->cwd));
 	struct skep_str cgroup = cgroup_of(pid, s->cgroup, sizeof(s->cgroup));
+	size_t environ_len = environ_of(st, pid);
 
 	if (!same_process(pid, start_ns))
 		return;
 	rec->exe = exe;
 	rec->cwd = cwd;
 	rec->cgroup = cgroup;
+	rec->environ = (struct skep_str){ .ptr = s->environ, .len = (uint32_t)environ_len, .total = (uint32_t)environ_len };
 	if (cgroup.len)
 		st->host->cgroup_known(inst, rec->cgroup_id, &cgroup);
 	if (n > 0) {

@@ -10,6 +10,7 @@
 #include <skep/path.h>
 #include <skep/pins.h>
 #include <skep/plugin.h>
+#include <skep/ring.h>
 #include <skep/rules.h>
 
 #include "opens_state.h"
@@ -31,12 +32,20 @@ struct scratch {
 	char cwd[PROC_PATH_MAX * 2];
 	char cgroup[PROC_PATH_MAX * 2];
 	char comm[PROC_COMM + 1];
+	char environ[PROC_ENVIRON_MAX + 1];
 };
 
 /* A final that waits until RCU has let all threads of its process go. */
 struct pending {
 	struct pending *next;
 	struct proc_final final;
+};
+
+/* An entry of `threads` that has been added to a final: it goes when that is settled with mark number `mark`. */
+struct taken {
+	struct taken *next;
+	struct proc_threads_key key;
+	uint64_t mark;
 };
 
 /* Sums over the threads of one process during a sweep; only processes with more than one thread need it. */
@@ -54,13 +63,14 @@ struct proc_state {
 	uint64_t opt_drain_ns;
 	int64_t opt_opens_rows;
 	bool opt_opens_all;
+	const char **opt_environ;
 
 	const struct skep_host *host;
 	struct skep_instance *inst; /* for the ring's callback */
 	struct proc_bpf *bpf;
 	struct skep_pins pins;
 	int prog_fds[4]; /* of the hooks, to ask for their misses; -1: not loaded */
-	struct ring_buffer *ring;
+	struct skep_ring ring;
 	struct skep_watch *ring_watch;
 	struct skep_timer *drain_timer;
 	struct skep_timer *more_timer; /* the ring was not emptied in one go */
@@ -75,10 +85,15 @@ struct proc_state {
 	size_t counters_size;
 	struct proc_counters seen;            /* what has been reported of them */
 	uint64_t seen_misses[4];
-	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_bad;
+	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_environ_faults, *c_bad;
 	bool resync;                          /* something was dropped: sweep as soon as possible */
 
 	struct pending *pending, **pending_end;
+	struct taken *taken;
+	uint64_t marks;             /* that were asked for */
+	char *mark_extra;           /* of the last one */
+	struct proc_counters marked; /* `seen` and `seen_misses` as they were then */
+	uint64_t marked_misses[4];
 	uint64_t cleaned_ns; /* proc_threads_clean last ran */
 
 	/* a sweep under way */
@@ -113,6 +128,17 @@ void proc_births_clean(struct skep_instance *, struct proc_state *st);
 /* Tells of all forks that are held back in that map; the kernel side is detached. */
 void proc_births_take(struct skep_instance *, struct proc_state *st, int fd);
 
+/* mark.c: what was read stays in the kernel until it is durable */
+void proc_mark(struct skep_instance *, void *state, struct skep_mark *);
+void proc_settled(struct skep_instance *, void *state, const struct skep_mark *);
+/* The finals that were waiting when a skepd before this one ended. */
+void proc_mark_resume(struct skep_instance *, struct proc_state *st);
+/* This entry of `threads` has been used. */
+void proc_taken(struct proc_state *st, const struct proc_threads_key *);
+void proc_taken_free(struct proc_state *st);
+/* Nothing is settled any more: what is told counts as told. */
+void proc_mark_end(struct proc_state *st);
+
 /* kept.c: across a restart of skepd */
 void proc_kept_begin(struct skep_instance *, struct proc_state *st);
 /* Somebody is there; and what has been reported up to now. */
@@ -138,7 +164,16 @@ void proc_ledger_post(struct skep_instance *, struct proc_state *st);
 void proc_signals(struct skep_instance *, struct proc_state *st);
 
 /* procfs.c: what the iterator does not give, for a process that was there before us. */
+bool proc_alive(uint32_t pid); /* somebody has that pid */
 void proc_details(struct skep_instance *, struct proc_state *st, uint32_t pid, uint64_t start_ns, struct skep_process_live *);
+
+/* environ.c: variables of environments that are asked for by name */
+/* Are they names, and not too many? Says why not, and returns what host->fail did. */
+int proc_environ_check(struct skep_instance *, const struct proc_state *st);
+/* As the kernel side has them. The number. */
+uint32_t proc_environ_names(const struct proc_state *st, struct proc_environ_name ret[PROC_ENVIRON_NAMES]);
+/* Of a block "A=1\0B=2\0..." those that are asked for, each cut to PROC_ENVIRON_ENTRY bytes; as the kernel side does. */
+size_t proc_environ_pick(const struct proc_state *st, const char *block, size_t len, char *ret, size_t room);
 
 /* load.c */
 struct bpf_program;

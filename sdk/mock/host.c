@@ -151,37 +151,77 @@ static bool host_cgroup_known(struct skep_instance *i, uint64_t id, const struct
 	return was;
 }
 
-static void host_batch_done(struct skep_instance *i, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+/* false: there is no such batch. */
+static bool batch_back(struct skep_mock *m, const struct skep_batch *batch)
 {
-	struct skep_mock *m = i->mock;
 	struct skep_mock_priv *p = m->priv;
 	size_t at = 0;
 
-	if (!mock_may(m, "batch_done", false))
-		return;
 	while (at < p->n_in_flight && p->in_flight[at] != batch)
 		at++;
 	if (at == p->n_in_flight) {
-		mock_defect(m, "batch_done() for a batch that is not out: answered twice, or after submit() had failed");
-		return;
+		mock_defect(m, "an answer for a batch that is not out: answered twice, or after submit() had failed");
+		return false;
 	}
 	p->in_flight[at] = p->in_flight[--p->n_in_flight];
-	snprintf(m->why, sizeof(m->why), "%s", why ? why : "");
-	switch (result) {
+	return true;
+}
+
+static void host_batch_answer(struct skep_instance *i, const struct skep_batch *batch, const struct skep_batch_answer *answer)
+{
+	struct skep_mock *m = i->mock;
+	uint32_t n = batch ? batch->n : 0;
+
+	if (!mock_may(m, "batch_answer", false))
+		return;
+	if (!answer || answer->size < sizeof(*answer)) {
+		mock_defect(m, "batch_answer(): the answer's size is not set");
+		return;
+	}
+	if (!batch_back(m, batch))
+		return;
+	snprintf(m->why, sizeof(m->why), "%s", answer->why ? answer->why : "");
+	m->answer = *answer;
+	m->answer.why = m->why;
+	if (!answer->why && (answer->result != SKEP_BATCH_ACK || answer->rejected > 0))
+		mock_defect(m, "batch_answer(): anything but a whole ACK needs a reason");
+	if (answer->rejected > n)
+		mock_defect(m, "batch_answer(): %u of %u records are rejected", answer->rejected, n);
+	switch ((enum skep_batch_result)answer->result) {
 	case SKEP_BATCH_ACK:
 		m->acks++;
-		break;
+		return;
 	case SKEP_BATCH_RETRY:
 		m->retries++;
-		break;
+		return;
 	case SKEP_BATCH_REJECT:
 		m->rejects++;
-		if (!why)
-			mock_defect(m, "batch_done(): a batch is rejected without a reason");
-		break;
-	default:
-		mock_defect(m, "batch_done(): there is no result %d", (int)result);
+		return;
+	case SKEP_BATCH_HOLD:
+		m->holds++;
+		return;
+	case SKEP_BATCH_SPLIT:
+		m->splits++;
+		return;
+	case SKEP_BATCH_SUSPECT:
+		m->suspects++;
+		return;
 	}
+	mock_defect(m, "batch_answer(): there is no result %u", answer->result);
+}
+
+static void host_batch_done(struct skep_instance *i, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+{
+	struct skep_batch_answer answer = { .size = sizeof(answer), .result = result, .why = why };
+
+	if (!why && result == SKEP_BATCH_RETRY)
+		answer.why = ""; /* allowed since 1.0 */
+	host_batch_answer(i, batch, &answer);
+}
+
+static void host_settle_soon(struct skep_instance *i)
+{
+	mock_may(i->mock, "settle_soon", false);
 }
 
 static bool host_process_known(struct skep_instance *i, const struct skep_upid *who)
@@ -277,6 +317,8 @@ void mock_host_fill(struct skep_host *host)
 	host->redact = host_redact;
 	host->cgroup_known = host_cgroup_known;
 	host->batch_done = host_batch_done;
+	host->batch_answer = host_batch_answer;
+	host->settle_soon = host_settle_soon;
 	host->process_known = host_process_known;
 	host->signal = host_signal;
 	host->cgroup_path = host_cgroup_path;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/abi/offsets.c - the layout of everything that crosses the plugin ABI, frozen for
- * ABI 1.3.  Compiling it is the test.  A plugin built long ago has these numbers in
+ * ABI 1.4.  Compiling it is the test.  A plugin built long ago has these numbers in
  * its code: a line here may never change within major 1, and a later minor only adds
  * lines for members at the end, and raises sizes.  Enumerators are numbers on the
  * wire as well.
@@ -93,7 +93,8 @@ AT(skep_process_exec, exe, 240);
 AT(skep_process_exec, cwd, 256);
 AT(skep_process_exec, cgroup, 272);
 AT(skep_process_exec, argv, 288);
-SIZE(skep_process_exec, 304);
+AT(skep_process_exec, environ, 304);
+SIZE(skep_process_exec, 320);
 
 AT(skep_process_exit, status, 0);
 AT(skep_process_exit, threads_peak, 4);
@@ -128,7 +129,8 @@ AT(skep_process_live, exe, 216);
 AT(skep_process_live, cwd, 232);
 AT(skep_process_live, cgroup, 248);
 AT(skep_process_live, argv, 264);
-SIZE(skep_process_live, 280);
+AT(skep_process_live, environ, 280);
+SIZE(skep_process_live, 296);
 
 AT(skep_process_oom, cgroup_id, 0);
 AT(skep_process_oom, limit_bytes, 8);
@@ -240,7 +242,30 @@ AT(skep_host, pin_dir, 248);
 AT(skep_host, stays, 256);
 AT(skep_host, pin_adopts, 264);
 AT(skep_host, reserved_3, 268);
-SIZE(skep_host, 272);
+AT(skep_host, settles, 272);
+AT(skep_host, pin_for_s, 276);
+AT(skep_host, batch_answer, 280);
+AT(skep_host, settle_soon, 288);
+AT(skep_host, mark, 296);
+SIZE(skep_host, 336);
+
+AT(skep_batch_answer, size, 0);
+AT(skep_batch_answer, result, 4);
+AT(skep_batch_answer, retry_after_ns, 8);
+AT(skep_batch_answer, sent_bytes, 16);
+AT(skep_batch_answer, rejected, 24);
+AT(skep_batch_answer, status, 28);
+AT(skep_batch_answer, why, 32);
+SIZE(skep_batch_answer, 40);
+
+AT(skep_mark, source, 0);
+AT(skep_mark, position, 8);
+AT(skep_mark, extra, 16);
+AT(skep_mark, extra_size, 24);
+AT(skep_mark, reserved, 28);
+AT(skep_mark, cookie, 32);
+SIZE(skep_mark, 40);
+
 
 AT(skep_detail, name, 0);
 AT(skep_detail, help, 8);
@@ -257,7 +282,9 @@ SIZE(skep_detail_scope, 24);
 AT(skep_sink_ops, size, 0);
 AT(skep_sink_ops, max_in_flight, 4);
 AT(skep_sink_ops, submit, 8);
-SIZE(skep_sink_ops, 16);
+AT(skep_sink_ops, flags, 16);
+AT(skep_sink_ops, reserved, 20);
+SIZE(skep_sink_ops, 24);
 
 AT(skep_plugin, magic, 0);
 AT(skep_plugin, abi_major, 4);
@@ -287,7 +314,9 @@ AT(skep_plugin, detail_size, 152);
 AT(skep_plugin, n_details, 156);
 AT(skep_plugin, attach, 160);
 AT(skep_plugin, detach, 168);
-SIZE(skep_plugin, 176);
+AT(skep_plugin, mark, 176);
+AT(skep_plugin, settled, 184);
+SIZE(skep_plugin, 192);
 
 IS(SKEP_T_U64, 1);
 IS(SKEP_T_I64, 2);
@@ -364,9 +393,12 @@ IS(SKEP_LOSS_SINK, 4);
 IS(SKEP_BATCH_ACK, 1);
 IS(SKEP_BATCH_RETRY, 2);
 IS(SKEP_BATCH_REJECT, 3);
+IS(SKEP_BATCH_HOLD, 4);
+IS(SKEP_BATCH_SPLIT, 5);
+IS(SKEP_BATCH_SUSPECT, 6);
 
 IS(SKEP_ABI_MAJOR, 1);
-IS(SKEP_ABI_MINOR, 3);
+IS(SKEP_ABI_MINOR, 4);
 IS(SKEP_NOTE_MAGIC, 0x70656b73u);
 IS(SKEP_NOTE_TYPE, 1u);
 IS(SKEP_OPT_RELOADABLE, 1u);

@@ -49,16 +49,16 @@ static void on_lost(struct skep_instance *inst, unsigned stream, enum skep_loss 
 	got.lost += n;
 }
 
-static void on_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+static void on_done(struct skep_instance *inst, const struct skep_batch *batch, const struct skep_batch_answer *answer)
 {
 	(void)inst;
 	(void)batch;
-	assert_int_equal(result, SKEP_BATCH_ACK);
-	assert_null(why);
+	assert_int_equal(answer->result, SKEP_BATCH_ACK);
+	assert_null(answer->why);
 	got.acked++;
 }
 
-static const struct instance_ops ops = { .emit = on_emit, .lost = on_lost, .batch_done = on_done };
+static const struct instance_ops ops = { .emit = on_emit, .lost = on_lost, .batch_answer = on_done };
 
 static uint64_t counter(const struct skep_instance *inst, const char *name)
 {
@@ -180,6 +180,12 @@ static void test_1_3(void **state)
 	probe("abi13", 3);
 }
 
+static void test_1_4(void **state)
+{
+	HERE();
+	probe("abi14", 4);
+}
+
 /* Records of today's tables: by their strides. */
 static void test_sink(void **state)
 {
@@ -220,6 +226,7 @@ int main(void)
 		cmocka_unit_test(test_1_1),
 		cmocka_unit_test(test_1_2),
 		cmocka_unit_test(test_1_3),
+		cmocka_unit_test(test_1_4),
 		cmocka_unit_test(test_sink),
 	};
 

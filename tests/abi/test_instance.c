@@ -334,15 +334,14 @@ static unsigned ops_redact(struct skep_instance *inst, const char *exe, char *ar
 	return 1;
 }
 
-static void ops_batch_done(struct skep_instance *inst, const struct skep_batch *batch, enum skep_batch_result result,
-			   const char *why)
+static void ops_batch_answer(struct skep_instance *inst, const struct skep_batch *batch, const struct skep_batch_answer *answer)
 {
 	(void)inst;
 	(void)batch;
-	got.acked += result == SKEP_BATCH_ACK;
-	got.retried += result == SKEP_BATCH_RETRY;
-	got.rejected += result == SKEP_BATCH_REJECT;
-	snprintf(got.why, sizeof(got.why), "%s", why ? why : "");
+	got.acked += answer->result == SKEP_BATCH_ACK;
+	got.retried += answer->result == SKEP_BATCH_RETRY;
+	got.rejected += answer->result == SKEP_BATCH_REJECT;
+	snprintf(got.why, sizeof(got.why), "%s", answer->why ? answer->why : "");
 }
 
 static const struct instance_ops ops = {
@@ -352,7 +351,7 @@ static const struct instance_ops ops = {
 	.sweep_end = ops_sweep_end,
 	.lost = ops_lost,
 	.redact = ops_redact,
-	.batch_done = ops_batch_done,
+	.batch_answer = ops_batch_answer,
 };
 
 static uv_loop_t loop;

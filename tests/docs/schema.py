@@ -4,8 +4,8 @@
 
 Every key of the file, of its sections, of its entries, and every option of every plugin is
 given values of every type, each on a line of its own: the lines that skepd -t refuses must
-be those that the schema refuses.  What only skepd -t can know (two instances of one name,
-the bound of a time that is written as text) is not among the values.
+be those that the schema refuses.  What only skepd -t can know (two instances of one name, or more than 64 bits)
+is not among the values.
 """
 import json
 import re
@@ -16,6 +16,10 @@ import tempfile
 import jsonschema
 
 skepd = sys.argv[1]
+# About the bounds of times and sizes that are texts.
+QUANTITIES = ["0", "000", "0s", "00ns", "0B", "1ns", "999999ns", "1000000ns", "999us", "1ms", "0001ms", "4999ms", "5000ms", "5001ms", "5s", "6s", "1m", "60m", "1h",
+              "3601s", "25h", "1d", "99d", "1B", "4095B", "4096", "63KiB", "65535", "65536", "64KiB", "65kB", "66kB", "1023MiB", "1024MiB", "1GiB", "1025MiB", "1073741825",
+              "1074MB", "2GB", "1TB", "2TiB", "99999TiB", "9223372036854775807", "9223372036854775808"]
 WRONG = [None, True, 7, -1, 1.5, "", "a b", "5", "5s", "5 s", "1.5s", "4KiB", "/x", [], [""], ["/x"], [1], {}, {"a": "b"}, {"a": 1}]
 
 
@@ -120,9 +124,8 @@ for kind in ("probes", "sinks"):
                 continue
             if key.endswith("_file") and key[:-5] in then["properties"]:
                 continue  # opened by -t: the next but one loop
-            # Bounds of times and sizes that are texts are skepd's alone.
-            texts = [v for v in WRONG if not (isinstance(v, str) and re.fullmatch(r"\d+[A-Za-z]*", v))]
-            entries += [({"plugin": name, **good, key: v}, f"{name}.{key}", v) for v in texts]
+            words = ["first", "shared", "last"] if key == "backlog" else []
+            entries += [({"plugin": name, **good, key: v}, f"{name}.{key}", v) for v in WRONG + QUANTITIES + words]
     for i, (entry, _, _) in enumerate(entries):
         entry["name"] = f"i{i}"
     text = '{ "%s": [\n%s\n] }' % (kind, ",\n".join(json.dumps(e) for e, _, _ in entries))

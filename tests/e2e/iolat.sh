@@ -3,6 +3,7 @@
 # tests/e2e/iolat.sh - the detail iolat on the live kernel: processes that make a known number of block requests, and
 # what attachments to a process, a cgroup, the host and a run say of them (iolat.py).
 # Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS, abs_builddir.
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)

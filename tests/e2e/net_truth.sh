@@ -4,6 +4,7 @@
 # themselves, to the byte: over loopback, and between two network namespaces.  Three daemons
 # look on at the same time: as it is, with hash maps (kernels before 5.11), without calls.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN (where net_drive is), WAYS (as_it_is hashes owner).
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -u
 . "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF, network namespaces)"; exit 77; }

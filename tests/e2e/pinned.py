@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/pinned.py WORK - what pinned.sh says.
+import atexit
 import collections
+import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +16,8 @@ skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
 rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "3" if os.environ.get("SKEP_SANITIZE") else "6"))
 pins = work + "/bpf/skep"
+tiny = work + "/tiny-of-%d" % os.getpid()  # of a name that no other test's programs have
+shutil.copy(exact + "/tiny", tiny)
 failures = 0
 children = []
 
@@ -27,9 +32,15 @@ def check(what, good, why=""):
 
 
 def programs():
-    """Ids of the programs of probe proc that the kernel has."""
+    """Ids of the programs that the kernel has: everybody's."""
     shown = json.loads(subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout)
-    return {p["id"] for p in shown if p.get("name") in ("on_fork", "on_exec", "on_exit", "on_free")}
+    return {p["id"] for p in shown}
+
+
+def pinned():
+    """Ids of ours: other skepds may run beside this test."""
+    return {json.loads(subprocess.run(["bpftool", "-j", "prog", "show", "pinned", path], capture_output=True, text=True, check=True).stdout)["id"]
+            for path in glob.glob(pins + "/proc/proc@*/prog_*")}
 
 
 class Daemon:
@@ -41,6 +52,7 @@ class Daemon:
         self.conf = conf
         open(self.err, "w").close()
         self.process = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
+        atexit.register(self.process.kill)  # when a check has ended this program before it is stopped
         children.append(self.process)
         self.says(" collects: ")
 
@@ -85,11 +97,11 @@ def rules(*when):
 
 def storm_across(name, rings):
     """Restarts while processes start; the ring's size is part of what the kernel side is."""
-    before = programs()
     d = Daemon(name, rings[0])
+    ours = pinned()
     time.sleep(1.2)
     seconds = 2 + int(restarts * 0.9)
-    storm = subprocess.Popen([exact + "/storm", exact + "/tiny", str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
+    storm = subprocess.Popen([exact + "/storm", tiny, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
     children.append(storm)
     # one more each time, that lives through what is left of it
     long_lived = []
@@ -101,9 +113,10 @@ def storm_across(name, rings):
         began = time.monotonic()
         d.stop()
         if i == restarts // 2:
-            subprocess.run([exact + "/tiny"], check=True)  # and one while nobody is there
+            subprocess.run([tiny], check=True)  # and one while nobody is there
         d = Daemon(name, rings[(i + 1) % len(rings)])
         away.append(time.monotonic() - began)
+        ours |= pinned()
     truth = json.loads(storm.communicate()[0])["processes"] + 1
     for process in long_lived:
         process.terminate()
@@ -111,17 +124,17 @@ def storm_across(name, rings):
     end = time.monotonic() + 15  # a kernel that hides a process's end is given ten seconds for it (core/track_wait.c)
     while time.monotonic() < end:
         time.sleep(1)
-        if len(ended(d, "tiny")) >= truth:
+        if len(ended(d, os.path.basename(tiny))) >= truth:
             break
     d.stop()
-    left = programs() - before
-    tiny = ended(d, "tiny")
+    left = programs() & ours
+    short = ended(d, os.path.basename(tiny))
     sleeps = [r for r in ended(d, "sleep") if r["argv"][1:2] and r["argv"][1].startswith("30")]
-    keys = collections.Counter((r["upid"], r["image"]) for r in tiny)
+    keys = collections.Counter((r["upid"], r["image"]) for r in short)
     print("# %d restarts, skepd away for %.0f ms each (median), %d processes" % (restarts, sorted(away)[len(away) // 2] * 1e3, truth))
     check("%s: every process has its record, with its program" % name, len(keys) == truth, "%d of %d" % (len(keys), truth))
     check("%s: none has two" % name, not [k for k, n in keys.items() if n > 1])
-    check("%s: parents are known" % name, all(r["ppid"] for r in tiny), [r for r in tiny if not r["ppid"]][:1])
+    check("%s: parents are known" % name, all(r["ppid"] for r in short), [r for r in short if not r["ppid"]][:1])
     check("%s: those that lived through it are whole" % name, sorted(r["argv"][1] for r in sleeps) == ["%d" % (300 + i) for i in range(restarts)] and
           all(r["state"] == "exited" and r["signal"] == signal.SIGTERM and not r["approx"] & 32 for r in sleeps),
           [(r["argv"], r["state"], r["approx"]) for r in sleeps])
@@ -130,9 +143,9 @@ def storm_across(name, rings):
     said = unpin(d.conf)
     check("%s: skepd --unpin takes it out" % name, "objects taken out" in said and not os.path.exists(pins), said)
     end = time.monotonic() + 10  # the kernel frees links and programs when it comes to it
-    while programs() - before and time.monotonic() < end:
+    while programs() & ours and time.monotonic() < end:
         time.sleep(0.2)
-    check("%s: nothing is left in the kernel" % name, not programs() - before, programs() - before)
+    check("%s: nothing is left in the kernel" % name, not programs() & ours, programs() & ours)
     return d
 
 
@@ -142,7 +155,7 @@ def crash():
     time.sleep(1.2)
     d.process.kill()
     d.process.wait()
-    subprocess.run([exact + "/tiny", "while-dead"], check=True)
+    subprocess.run([tiny, "while-dead"], check=True)
     os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # as of one that died while it was pinning
     d = Daemon("crash")
     d.says("goes on with what the skepd before has left")

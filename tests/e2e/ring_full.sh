@@ -33,7 +33,7 @@ sleep 3
 kill -TERM $skepd
 wait $skepd || { echo "not ok - skepd: status $?: $(cat "$work/log")"; exit 1; }
 /usr/bin/python3 - "$work" <<'END'
-import json, sys
+import json, os, sys
 work = sys.argv[1]
 storm, after = (json.load(open(f"{work}/{f}")) for f in ("storm", "after"))
 records = [json.loads(line) for line in open(f"{work}/out")]
@@ -59,8 +59,10 @@ bad = []
 if lost.get("process.fork", 0) + lost.get("process.exec", 0) + lost.get("process.exit_event", 0) == 0:
     bad.append("the ring was not full: the test tests nothing")
 finals = lost.get("process.final", 0)
-# others run on this host as well: at least ours, and their time
-if len(known) + len(stubs) + finals < started:
+# others run on this host as well: at least ours, and their time.  A build with sanitizers is here for what they find: it
+# is so slow that a kernel may skip the programs of an end in a thousand processes while it has the CPU (skep/preempt.h).
+slack = started // 100 if os.environ.get("SKEP_SANITIZE") else 0
+if len(known) + len(stubs) + finals + slack < started:
     bad.append(f"{started} processes, records of {len(known)} + {len(stubs)}")
 if not finals and cpu < truth * 0.999:
     bad.append(f"CPU: skep {cpu:.0f} us, wait4 {truth} us")

@@ -3,6 +3,7 @@
 # tests/e2e/rtt.sh - the detail rtt on the live kernel: connections with a known number of round trips, over loopback
 # and over a link of known delay, with storage of sockets and with hash maps (rtt.py).
 # Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS.
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)

@@ -4,6 +4,7 @@
 # what the kernel books (tests/exact/details.c), with either memory of threads; and through
 # skepd, where a detail ends with its process and leaves no program behind.
 # Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }

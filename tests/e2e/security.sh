@@ -156,6 +156,32 @@ if other test -x "$SKEPD" 2>/dev/null; then
 	ends 4 "skep doctor without privileges" other "$SKEP" doctor --local
 	ends 4 "skep run without privileges" other "$SKEP" run --lake "$work/open/lake" -- true
 fi
+# Another user from the start, with the three capabilities of the unit, by setpriv: docs/security.md has it for hosts without systemd.
+if other test -x "$SKEPD" 2>/dev/null; then
+	install -d -o 65534 -g 65534 -m 0750 "$work/low"
+	cat >"$work/low.conf" <<-X
+		{ "interval": "500ms", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false }, "carry_file": "$work/low/carry.json",
+		  "probes": [ { "plugin": "proc", "required": true } ], "sinks": [ { "plugin": "file", "path": "$work/low/out" } ] }
+	X
+	chown 0:65534 "$work/low.conf"
+	chmod 0640 "$work/low.conf"
+	C=-all,+bpf,+perfmon,+sys_ptrace
+	setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=$C --ambient-caps=$C --bounding-set=$C \
+		"$SKEPD" -c "$work/low.conf" >"$work/low.log" 2>&1 </dev/null &
+	low=$!
+	for _ in $(seq 200); do ! grep -q ' collects: ' "$work/low.log" || break; sleep 0.1; done
+	is "its user, group and groups" "$(sed -nE 's/^(Uid|Gid|Groups):\s*//p' "/proc/$low/status" | tr -s '\t \n' ' ')" \
+		"65534 65534 65534 65534 65534 65534 65534 65534 "
+	is "its capabilities" "$(sed -nE 's/^Cap(Prm|Eff|Bnd|Amb|Inh):\s*//p' "/proc/$low/status" | sort | uniq -c | tr -s ' ' | tr '\n' ';')" \
+		" 2 0000000000000000; 3 000000c000080000;"
+	/bin/true of-another-user
+	sleep 1.5
+	rc=0
+	kill -TERM $low
+	wait $low || rc=$?
+	is "a skepd of another user at its end" "$rc" 0
+	is "what it has recorded" "$(grep -c '"of-another-user"' "$work/low/out")" 1
+fi
 # A reload is a start as far as this goes: refused, and everything goes on.
 chmod 0666 "$work/skepd.conf"
 ends 3 "reload of a configuration that everybody can write" "$SKEP" reload --socket "$work/run/s.sock"

@@ -124,6 +124,7 @@ static void iterator(struct proc_state *st, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const char *names[] = { "A", "SKEP_TASK", NULL };
 	static struct proc_state st;
 	void *copy;
 
@@ -131,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(&st, 0, sizeof(st));
 	st.host = &host;
+	st.opt_environ = names;
 	st.page_size = 4096;
 	st.iter_fd = -1;
 	st.others = &others;

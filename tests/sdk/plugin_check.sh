@@ -42,7 +42,7 @@ expect 1 'ended the process in start' --option 'do=exit in start' "$plugins/defe
 
 # what was built with earlier headers
 if [ "$(uname -m)" = x86_64 ]; then
-	for old in abi10 abi10sink abi11 abi12 abi13 example; do
+	for old in abi10 abi10sink abi11 abi12 abi13 abi14 example; do
 		cp "$abs_srcdir/tests/abi/fixtures/$old.so" "$work/"
 		chmod 644 "$work/$old.so"
 		expect 0 sound "$work/$old.so"
@@ -120,6 +120,8 @@ for so in "${SKEP_PLUGIN_DIRS:-plugins-run}"/*.so; do
 	case ${so##*/}:${SKEP_SANITIZE:-} in
 	*:?*) continue ;;
 	file.so:*|lake.so:*) o=(--option "path=$work/${so##*/}.out") ;;
+	http.so:*|clickhouse.so:*|remote_write.so:*) o=(--option url=http://127.0.0.1:9) ;;
+	kafka.so:*) o=(--option brokers=127.0.0.1:9) ;;
 	*) o=() ;;
 	esac
 	rc=0

@@ -60,6 +60,34 @@ static void deep_copies(void **state)
 	batch_unref(NULL);
 }
 
+/* Tools that take turns are told once each, as long as there are few of them; who is said for a record stays right in any case. */
+static void contexts_in_turn(void **state)
+{
+	struct batch *b = batch_new("k", 1, 0);
+	struct out_tool_sample rec = { 0 };
+	unsigned told = 0;
+	char tool[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 120; i++) {
+		struct skep_context ctx = { .size = sizeof(ctx), .tool = of(tool, 1) };
+
+		tool[0] = (char)('a' + (i < 60 ? i % BATCH_CONTEXTS : (i - 60) % 20)); /* few, then many */
+		assert_int_equal(batch_add(b, 0, &out_stream_tool_sample, NULL, 0, &rec, &ctx), 0);
+	}
+	for (unsigned i = 0; i < b->pub.n; i++) {
+		bool before = false;
+
+		assert_int_equal(b->pub.records[i]->context->tool.ptr[0], 'a' + (i < 60 ? i % BATCH_CONTEXTS : (i - 60) % 20));
+		for (unsigned k = 0; k < i && !before; k++)
+			before = b->pub.records[k]->context == b->pub.records[i]->context;
+		told += !before;
+		if (i == 59)
+			assert_int_equal(told, BATCH_CONTEXTS);
+	}
+	batch_unref(b);
+}
+
 static void limits(void **state)
 {
 	struct batch *b = batch_new("k", 1, 0);
@@ -118,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deep_copies),
+		cmocka_unit_test(contexts_in_turn),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(out_streams_are_sound),
 	};

@@ -153,14 +153,47 @@ static void test_unknown_keys(void **state)
 {
 	(void)state;
 	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
-	assert_refused("{\n\t\"spool\": { } }",
-		       "f:2:2: error: unknown key \"spool\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
-		       "redact, containers, filters, carry_file, pin_dir, keep_capabilities, control\n");
+	assert_refused("{\n\t\"web\": { } }",
+		       "f:2:2: error: unknown key \"web\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
+		       "redact, containers, filters, carry_file, pin_dir, pin_for, spool, keep_capabilities, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused("{ \"\\u001b[31m\": 1 }",
 		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
-		       "tools, redact, containers, filters, carry_file, pin_dir, keep_capabilities, control\n");
+		       "tools, redact, containers, filters, carry_file, pin_dir, pin_for, spool, keep_capabilities, control\n");
+}
+
+static void test_spool(void **state)
+{
+	struct config *config;
+
+	(void)state;
+	config = parse("{ \"spool\": { \"path\": \"/x/s.db\", \"max_bytes\": \"2GiB\", \"reserve\": 0, \"max_age\": \"2d\", \"sync\": \"0s\" } }");
+	assert_string_equal(config->spool.path, "/x/s.db");
+	assert_int_equal(config->spool.max_bytes, 2ull << 30);
+	assert_int_equal(config->spool.reserve_bytes, 0);
+	assert_int_equal(config->spool.max_age_ns, 2 * 86400 * 1000000000ull);
+	assert_int_equal(config->spool.sync_ns, 0);
+	config_free(config);
+	config = parse("{ \"spool\": { } }");
+	assert_string_equal(config->spool.path, SKEP_STATE_DIR "/spool.db");
+	assert_int_equal(config->spool.max_bytes, 1 << 30);
+	assert_int_equal(config->spool.sync_ns, 1000000000);
+	config_free(config);
+	config = parse("{ }");
+	assert_null(config->spool.path);
+	config_free(config);
+	assert_refused("{ \"spool\": true }", "f:1:3: error: spool: expected an object such as { \"path\": \"" SKEP_STATE_DIR
+						  "/spool.db\" }, found true\n");
+	assert_refused("{ \"spool\": { \"path\": \"s.db\" } }", "f:1:14: error: spool.path: expected an absolute path such as \"" SKEP_STATE_DIR
+									"/spool.db\", found the string \"s.db\"\n");
+	assert_refused("{ \"spool\": { \"max_bytes\": \"2 GiB\" } }",
+		       "f:1:14: error: spool.max_bytes: expected a size such as \"1GiB\" (units: B KiB MiB GiB TiB kB MB GB TB), found the "
+		       "string \"2 GiB\"\n");
+	assert_refused("{ \"spool\": { \"max_age\": 5 } }",
+		       "f:1:14: error: spool.max_age: expected a time such as \"5s\" (units: ns us ms s m h d), found the integer 5\n");
+	assert_refused("{ \"spool\": { \"size\": 5 } }",
+		       "f:1:14: error: unknown key \"size\" in spool: known are path, max_bytes, reserve, max_age, sync\n");
 }
 
 static void test_filters(void **state)
@@ -258,6 +291,9 @@ static void test_wrong_types(void **state)
 		       "f:1:33: error: host.labels: a label needs a name\n");
 	assert_refused("{ \"carry_file\": \"x\" }",
 		       "f:1:3: error: carry_file: expected an absolute path such as \"/run/skep/carry.json\", found the string \"x\"\n");
+	assert_refused("{ \"pin_for\": \"1500ms\" }",
+		       "f:1:3: error: pin_for: \"1500ms\" is no number of whole seconds such as \"600s\"\n");
+	assert_refused("{ \"pin_for\": \"2h\" }", "f:1:3: error: pin_for: \"2h\" is out of bounds: from 100ms to 1h\n");
 	assert_refused("{ \"process_interval\": \"1ms\" }",
 		       "f:1:3: error: process_interval: \"1ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
 	assert_refused("{ \"interval\": 5 }",
@@ -403,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_control),
+		cmocka_unit_test(test_spool),
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_bounds),

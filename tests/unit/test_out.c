@@ -37,6 +37,7 @@ static struct {
 
 static int submit(void *arg, const struct skep_batch *b)
 {
+	struct skep_batch_answer answer = { .size = sizeof(answer), .result = SKEP_BATCH_ACK };
 	struct sink *s = arg;
 
 	if (s->stuck)
@@ -46,7 +47,7 @@ static int submit(void *arg, const struct skep_batch *b)
 	s->last_id = b->id;
 	s->batches++;
 	s->records += b->n;
-	return out_done(t.out, s->s, b, SKEP_BATCH_ACK, t.now_ns);
+	return out_done(t.out, s->s, b, &answer, t.now_ns);
 }
 
 static void wake(void *arg)

@@ -3,6 +3,7 @@
  * tests/unit/test_proc_decode.c - the probe "proc": bytes of its kernel side into records,
  * without a kernel side.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,8 +138,16 @@ uint64_t proc_now(void)
 	return 0;
 }
 
+static int failed(struct skep_instance *inst, int err, const char *fmt, ...)
+{
+	(void)inst;
+	(void)fmt;
+	return err;
+}
+
 static const struct skep_host host = {
 	.size = sizeof(host),
+	.fail = failed,
 	.emit = emit,
 	.redact = redact,
 	.cgroup_known = known,
@@ -204,6 +213,61 @@ static void *exec_record(size_t *ret_size)
 	memcpy(at, argv, sizeof(argv));
 	*ret_size = size;
 	return r;
+}
+
+static void variables_that_were_asked_for(void **state)
+{
+	static const char *names[] = { "TRACEPARENT", "SKEP_TASK", NULL }, *nine[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I", NULL };
+	static const char block[] = "SKEP_TASK=align\0SKEP_TASKS=no\0HOME=/root\0XSKEP_TASK=no\0TRACEPARENT=", plain[] = "SKEP_TASK=align\0TRACEPARENT=";
+	struct proc_environ_name words[PROC_ENVIRON_NAMES];
+	char long_one[400], ret[PROC_ENVIRON_MAX + 1];
+	struct proc_exec *r;
+	size_t size, len;
+
+	(void)state;
+	st.opt_environ = names;
+	assert_int_equal(proc_environ_check(NULL, &st), 0);
+	assert_int_equal(proc_environ_names(&st, words), 2);
+	assert_memory_equal(words[1].words, "SKEP_TASK=\0\0\0\0\0\0", 16);
+	assert_int_equal(words[1].masks[1], 0xffff); /* two of the second word's bytes */
+	assert_int_equal(words[1].masks[2], 0);
+	len = proc_environ_pick(&st, block, sizeof(block), ret, sizeof(ret));
+	assert_int_equal(len, sizeof(plain));
+	assert_memory_equal(ret, plain, len);
+	/* cut, and no room for a second one */
+	memset(long_one, 'x', sizeof(long_one));
+	memcpy(long_one, "SKEP_TASK=", 10);
+	assert_int_equal(proc_environ_pick(&st, long_one, sizeof(long_one), ret, sizeof(ret)), PROC_ENVIRON_ENTRY);
+	assert_int_equal(ret[PROC_ENVIRON_ENTRY - 1], 0);
+	assert_int_equal(proc_environ_pick(&st, long_one, sizeof(long_one), ret, PROC_ENVIRON_ENTRY - 1), 0);
+	assert_int_equal(proc_environ_pick(&st, "", 0, ret, sizeof(ret)), 0);
+
+	/* behind the arguments of an exec; names that were not asked for here are of another skepd's kernel side */
+	r = exec_record(&size);
+	r = realloc(r, size + sizeof(block));
+	assert_non_null(r);
+	memcpy((char *)r + size, block, sizeof(block));
+	r->environ_len = sizeof(block);
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size + sizeof(block)), 0);
+	assert_int_equal(got.exec.environ.len, sizeof(plain));
+	assert_memory_equal(got.exec.environ.ptr, plain, sizeof(plain));
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size + sizeof(block) - 1), -EBADMSG);
+	r->environ_len = PROC_ENVIRON_MAX + 1;
+	assert_int_equal(proc_decode_ring(NULL, &st, r, size + sizeof(block)), -EBADMSG);
+	free(r);
+
+	for (size_t i = 0; i < 4; i++) {
+		static const char *wrong[] = { "A=B", "", "1A", "A_NAME_THAT_IS_LONGER_THAN_31_BYTES" };
+		const char *one[] = { wrong[i], NULL };
+
+		st.opt_environ = one;
+		assert_int_equal(proc_environ_check(NULL, &st), -EINVAL);
+	}
+	st.opt_environ = nine;
+	assert_int_equal(proc_environ_check(NULL, &st), -EINVAL);
+	st.opt_environ = NULL;
+	assert_int_equal(proc_environ_names(&st, words), 0);
+	assert_int_equal(proc_environ_pick(&st, block, sizeof(block), ret, sizeof(ret)), 0);
 }
 
 static void exec_is_decoded(void **state)
@@ -339,6 +403,7 @@ int main(void)
 		cmocka_unit_test_setup(exec_is_decoded, setup),
 		cmocka_unit_test_setup(cut_arguments_say_so, setup),
 		cmocka_unit_test_setup(short_records_are_refused, setup),
+		cmocka_unit_test_setup(variables_that_were_asked_for, setup),
 		cmocka_unit_test_setup(oom_names_the_cgroup, setup),
 		cmocka_unit_test_setup(sweep_adds_threads_up, setup),
 		cmocka_unit_test_setup(sweep_cut_short_is_not_complete, setup),

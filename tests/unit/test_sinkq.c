@@ -25,25 +25,34 @@ static struct {
 	uint64_t fates[256][2]; /* id, fate */
 	size_t n_fates;
 	int answer; /* what submit does: an enum skep_batch_result, 0: nothing yet, -errno */
+	char keys[256][32]; /* of those offered */
 	uint64_t now_ns;
 	const struct skep_batch *last;
 } t;
 
+static int done(const struct skep_batch *b, enum skep_batch_result result, uint64_t now_ns)
+{
+	struct skep_batch_answer answer = { .size = sizeof(answer), .result = result, .why = "as told" };
+
+	return sinkq_done(&t.q, b, &answer, now_ns);
+}
+
 static int submit(void *arg, const struct skep_batch *b)
 {
 	assert_ptr_equal(arg, &t);
+	snprintf(t.keys[t.n_offered % 256], sizeof(t.keys[0]), "%s", b->key);
 	t.offered[t.n_offered++ % 256] = b->id;
 	t.last = b;
 	if (t.answer > 0)
-		assert_int_equal(sinkq_done(&t.q, b, (enum skep_batch_result)t.answer, t.now_ns), 0);
+		assert_int_equal(done(b, (enum skep_batch_result)t.answer, t.now_ns), 0);
 	return t.answer < 0 ? t.answer : 0;
 }
 
-static void settled(void *arg, const struct batch *b, unsigned fate)
+static void settled(void *arg, const struct batch *b, const struct sinkq_fate *fate)
 {
 	assert_ptr_equal(arg, &t.q);
 	t.fates[t.n_fates][0] = b->pub.id;
-	t.fates[t.n_fates++][1] = fate;
+	t.fates[t.n_fates++][1] = fate->what;
 }
 
 static int set_up(void **state)
@@ -67,7 +76,7 @@ static void push(uint64_t id)
 	struct batch *b = batch_new("k", id, 0);
 
 	assert_non_null(b);
-	assert_int_equal(sinkq_push(&t.q, b), 0);
+	assert_int_equal(sinkq_push(&t.q, b, 0), 0);
 	batch_unref(b);
 }
 
@@ -77,7 +86,7 @@ static void in_order(void **state)
 	t.answer = SKEP_BATCH_ACK;
 	for (uint64_t id = 1; id <= 5; id++)
 		push(id);
-	assert_int_equal(sinkq_oldest_id(&t.q), 1);
+	assert_int_equal(sinkq_oldest_id(&t.q, 0), 1);
 	assert_int_equal(sinkq_next_ns(&t.q), 0);
 	sinkq_pump(&t.q, t.now_ns);
 	assert_int_equal(t.n_fates, 5);
@@ -86,8 +95,52 @@ static void in_order(void **state)
 		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
 	}
 	assert_int_equal(sinkq_next_ns(&t.q), SINKQ_NEVER);
-	assert_int_equal(sinkq_oldest_id(&t.q), UINT64_MAX);
+	assert_int_equal(sinkq_oldest_id(&t.q, 0), UINT64_MAX);
 	assert_int_equal(t.q.n + t.q.in_flight + t.q.bytes, 0);
+}
+
+static void push_to(uint64_t id, unsigned lane)
+{
+	struct batch *b = batch_new("k", id, id);
+
+	assert_non_null(b);
+	assert_int_equal(sinkq_push(&t.q, b, lane), 0);
+	batch_unref(b);
+}
+
+/* What waited and what is new, in turn; while the sink fails nothing overtakes, whichever lane it is in. */
+static void two_lanes(void **state)
+{
+	static const uint64_t expected[] = { 1, 101, 2, 102, 3, 4, 5 };
+
+	(void)state;
+	for (uint64_t id = 1; id <= 5; id++)
+		push_to(id, 0);
+	push_to(101, 1);
+	push_to(102, 1);
+	assert_int_equal(sinkq_oldest_id(&t.q, 1), 101);
+	t.answer = SKEP_BATCH_RETRY;
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(t.n_offered, 1); /* the first one waits now, and so do all */
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(t.n_offered, 1);
+	sinkq_kick(&t.q);
+	t.n_offered = 0;
+	t.q.turn = 0;
+	t.answer = SKEP_BATCH_ACK;
+	sinkq_pump(&t.q, t.now_ns);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		assert_int_equal(t.offered[i], expected[i]);
+	assert_int_equal(t.q.in_lane[0] + t.q.in_lane[1], 0);
+	push_to(6, 0);
+	push_to(103, 1);
+	sinkq_join(&t.q);
+	assert_int_equal(t.q.in_lane[0], 2);
+	assert_int_equal(sinkq_oldest_id(&t.q, 0), 6);
+	assert_int_equal(sinkq_oldest_id(&t.q, 1), UINT64_MAX);
+	sinkq_drop_before(&t.q, 103);
+	assert_int_equal(t.q.n, 1);
+	assert_int_equal(sinkq_oldest_id(&t.q, 0), 103);
 }
 
 static void bounded_in_flight(void **state)
@@ -102,10 +155,10 @@ static void bounded_in_flight(void **state)
 	assert_int_equal(t.n_offered, 2);
 	assert_int_equal(sinkq_next_ns(&t.q), SINKQ_NEVER); /* its answer is what is waited for */
 	first = &t.q.first->batch->pub;
-	assert_int_equal(sinkq_done(&t.q, t.last, SKEP_BATCH_ACK, t.now_ns), 0); /* 2 before 1 is fine */
+	assert_int_equal(done(t.last, SKEP_BATCH_ACK, t.now_ns), 0); /* 2 before 1 is fine */
 	sinkq_pump(&t.q, t.now_ns);
 	assert_int_equal(t.offered[2], 3);
-	assert_int_equal(sinkq_done(&t.q, first, SKEP_BATCH_REJECT, t.now_ns), 0);
+	assert_int_equal(done(first, SKEP_BATCH_REJECT, t.now_ns), 0);
 	assert_int_equal(t.fates[1][0], 1);
 	assert_int_equal(t.fates[1][1], SKEP_LOSS_SINK);
 	assert_int_equal(t.q.in_flight, 1);
@@ -117,10 +170,10 @@ static void answers_that_make_no_sense(void **state)
 
 	(void)state;
 	push(1);
-	assert_int_equal(sinkq_done(&t.q, &t.q.first->batch->pub, SKEP_BATCH_ACK, 0), -ENOENT); /* not offered yet */
+	assert_int_equal(done(&t.q.first->batch->pub, SKEP_BATCH_ACK, 0), -ENOENT); /* not offered yet */
 	sinkq_pump(&t.q, t.now_ns);
-	assert_int_equal(sinkq_done(&t.q, &other, SKEP_BATCH_ACK, 0), -ENOENT);
-	assert_int_equal(sinkq_done(&t.q, t.last, SKEP_BATCH_ACK, 0), 0);
+	assert_int_equal(done(&other, SKEP_BATCH_ACK, 0), -ENOENT);
+	assert_int_equal(done(t.last, SKEP_BATCH_ACK, 0), 0);
 	assert_int_equal(t.n_fates, 1);
 }
 
@@ -175,15 +228,205 @@ static void drops_what_is_not_in_flight(void **state)
 	assert_int_equal(t.q.n + t.q.in_flight + t.q.bytes, 0);
 }
 
+/* A batch of n records. */
+static void push_records(uint64_t id, unsigned n)
+{
+	static const struct skep_field field = { .name = "n", .type = SKEP_T_U64, .semantics = SKEP_S_GAUGE };
+	static const struct skep_stream stream = {
+		.size = sizeof(stream), .field_size = sizeof(field), .name = "s", .record_size = sizeof(uint64_t), .n_fields = 1, .fields = &field,
+	};
+	struct batch *b = batch_new("k", id, 0);
+
+	assert_non_null(b);
+	for (uint64_t i = 0; i < n; i++)
+		assert_int_equal(batch_add(b, 0, &stream, NULL, i, &i, NULL), 0);
+	assert_int_equal(sinkq_push(&t.q, b, 0), 0);
+	batch_unref(b);
+}
+
+static void too_large_goes_in_halves(void **state)
+{
+	static const char *const keys[] = { "k:1/1/0", "k:1/1/1" };
+	const struct skep_batch *b;
+
+	(void)state;
+	push_records(1, 5);
+	push(2);
+	sinkq_pump(&t.q, t.now_ns);
+	b = &t.q.first->batch->pub;
+	assert_int_equal(done(b, SKEP_BATCH_SPLIT, t.now_ns), 0);
+	assert_int_equal(t.q.n, 3);
+	assert_int_equal(sinkq_oldest_id(&t.q, 0), 1); /* not settled before both are */
+	t.n_offered = 0;
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(t.n_offered, 1); /* the other place is taken by 2 */
+	assert_int_equal(t.last->n, 2);
+	assert_int_equal(t.last->records[1]->time_ns, 1);
+	assert_int_equal(done(t.last, SKEP_BATCH_ACK, t.now_ns), 0);
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(t.last->n, 3);
+	assert_int_equal(t.last->records[0]->time_ns, 2);
+	assert_int_equal(done(t.last, SKEP_BATCH_SPLIT, t.now_ns), 0);
+	t.answer = SKEP_BATCH_ACK;
+	t.n_offered = 1;
+	sinkq_pump(&t.q, t.now_ns);
+	for (size_t i = 1; i <= 2; i++)
+		assert_string_equal(t.keys[i], keys[i - 1]);
+	assert_int_equal(sinkq_oldest_id(&t.q, 0), 2);
+}
+
+static void one_record_that_is_too_large_is_refused(void **state)
+{
+	(void)state;
+	push_records(1, 1);
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(done(t.last, SKEP_BATCH_SPLIT, t.now_ns), 0);
+	assert_int_equal(t.n_fates, 1);
+	assert_int_equal(t.fates[0][1], SKEP_LOSS_SINK);
+}
+
+/* Time goes on until the next offer. */
+static void next_offer(void)
+{
+	uint64_t next = sinkq_next_ns(&t.q);
+
+	assert_int_not_equal(next, SINKQ_NEVER);
+	if (next > t.now_ns)
+		t.now_ns = next;
+	sinkq_pump(&t.q, t.now_ns);
+}
+
+/* Answers for all that is in flight: the receiver fails with record 6 of batch 1, and takes all else. */
+static void answer_all(void)
+{
+	struct sinkq_item *item = t.q.first;
+
+	while (item) {
+		bool bad = false;
+
+		if (!item->in_flight) {
+			item = item->next;
+			continue;
+		}
+		for (uint32_t i = 0; i < item->batch->pub.n; i++)
+			bad = bad || (item->batch->pub.id == 1 && item->batch->pub.records[i]->time_ns == 6);
+		assert_int_equal(done(&item->batch->pub, bad ? SKEP_BATCH_SUSPECT : SKEP_BATCH_ACK, t.now_ns), 0);
+		item = t.q.first; /* that one may be gone, or be two */
+	}
+}
+
+static void the_record_to_blame_is_found(void **state)
+{
+	unsigned offers = 0;
+	uint64_t id = 2;
+	size_t lost = 0;
+
+	(void)state;
+	push_records(1, 10);
+	while (t.q.first && offers++ < 200) {
+		if (t.q.n == 1 && t.q.first->batch->pub.id == 1)
+			push(id++); /* as it is: there is always more */
+		next_offer();
+		answer_all();
+	}
+	assert_null(t.q.first);
+	assert_in_range(offers, SINKQ_SUSPECTS + 1, 60);
+	for (size_t i = 0; i < t.n_fates; i++)
+		lost += t.fates[i][1] == SKEP_LOSS_SINK;
+	assert_int_equal(lost, 1);
+}
+
+/* All of them fail: it is the receiver, and nothing is given up. */
+static void a_receiver_that_fails_with_all_loses_nothing(void **state)
+{
+	(void)state;
+	push_records(1, 4);
+	push_records(2, 4);
+	t.answer = SKEP_BATCH_SUSPECT;
+	for (int i = 0; i < 200; i++)
+		next_offer();
+	assert_int_equal(t.n_fates, 0);
+	assert_int_equal(t.q.n, 2);
+	t.answer = SKEP_BATCH_ACK;
+	for (int i = 0; i < 40 && t.q.first; i++)
+		next_offer();
+	assert_int_equal(t.q.n, 0);
+	for (size_t i = 0; i < t.n_fates; i++)
+		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
+}
+
+static void held_comes_back_slowly_and_at_once_when_mended(void **state)
+{
+	(void)state;
+	push(1);
+	t.answer = SKEP_BATCH_HOLD;
+	for (int i = 0; i < 20; i++) {
+		sinkq_pump(&t.q, t.now_ns);
+		assert_true(t.q.held);
+		assert_in_range(sinkq_next_ns(&t.q) - t.now_ns, 15 * SECOND, 30 * SECOND);
+		t.now_ns = sinkq_next_ns(&t.q);
+	}
+	assert_int_equal(t.n_offered, 20);
+	t.answer = SKEP_BATCH_ACK;
+	sinkq_pump(&t.q, t.now_ns - 1);
+	assert_int_equal(t.n_offered, 20);
+	sinkq_kick(&t.q);
+	sinkq_pump(&t.q, t.now_ns - 1);
+	assert_int_equal(t.n_fates, 1);
+	assert_false(t.q.held);
+}
+
+static void the_receivers_word_counts(void **state)
+{
+	struct skep_batch_answer answer = { .size = sizeof(answer), .result = SKEP_BATCH_RETRY, .retry_after_ns = 7 * SECOND, .why = "busy" };
+
+	(void)state;
+	push(1);
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(sinkq_done(&t.q, t.last, &answer, t.now_ns), 0);
+	assert_int_equal(sinkq_next_ns(&t.q), t.now_ns + 7 * SECOND);
+	answer.retry_after_ns = 30 * 86400 * SECOND;
+	t.now_ns += 7 * SECOND;
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(sinkq_done(&t.q, t.last, &answer, t.now_ns), 0);
+	assert_int_equal(sinkq_next_ns(&t.q), t.now_ns + 3600 * SECOND);
+}
+
+static void while_it_fails_one_is_offered(void **state)
+{
+	(void)state;
+	for (uint64_t id = 1; id <= 4; id++)
+		push(id);
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(t.n_offered, 2);
+	assert_int_equal(done(&t.q.first->batch->pub, SKEP_BATCH_RETRY, t.now_ns), 0);
+	assert_int_equal(done(&t.q.first->next->batch->pub, SKEP_BATCH_RETRY, t.now_ns), 0);
+	t.now_ns += 60 * SECOND;
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(t.n_offered, 3);
+	assert_int_equal(sinkq_next_ns(&t.q), SINKQ_NEVER);
+	assert_int_equal(done(t.last, SKEP_BATCH_ACK, t.now_ns), 0);
+	sinkq_pump(&t.q, t.now_ns);
+	assert_int_equal(t.n_offered, 5); /* two again */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(in_order),
+		TEST(two_lanes),
 		TEST(bounded_in_flight),
 		TEST(answers_that_make_no_sense),
 		TEST(backs_off_without_end),
 		TEST(drops_what_is_not_in_flight),
+		TEST(too_large_goes_in_halves),
+		TEST(one_record_that_is_too_large_is_refused),
+		TEST(the_record_to_blame_is_found),
+		TEST(a_receiver_that_fails_with_all_loses_nothing),
+		TEST(held_comes_back_slowly_and_at_once_when_mended),
+		TEST(the_receivers_word_counts),
+		TEST(while_it_fails_one_is_offered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

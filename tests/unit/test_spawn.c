@@ -235,7 +235,7 @@ static void environment_is_the_callers_and_one_more(void **state)
 	setenv("SKEP_TEST_EMPTY", "", 1);
 	for (entry = environ; *entry; entry++)
 		had++;
-	assert_int_equal(spawn_environment("SKEP_TEST_RUN", "new", &environment), 0);
+	assert_int_equal(spawn_environment((const char *const[]){ "SKEP_TEST_RUN", "new", NULL }, &environment), 0);
 	for (entry = environment; *entry; entry++) {
 		n++;
 		if (strncmp(*entry, "SKEP_TEST_RUN=", 14) == 0) {
@@ -248,11 +248,12 @@ static void environment_is_the_callers_and_one_more(void **state)
 	assert_int_equal(found, 2);
 	free(environment);
 	unsetenv("SKEP_TEST_RUN");
-	assert_int_equal(spawn_environment("SKEP_TEST_RUN", "x=y", &environment), 0);
+	assert_int_equal(spawn_environment((const char *const[]){ "SKEP_TEST_RUN", "x=y", "SKEP_TEST_MORE", "z", NULL }, &environment), 0);
 	for (n = 0, entry = environment; *entry; entry++)
 		n++;
-	assert_int_equal(n, had);
-	assert_string_equal(environment[n - 1], "SKEP_TEST_RUN=x=y");
+	assert_int_equal(n, had + 1);
+	assert_string_equal(environment[n - 2], "SKEP_TEST_RUN=x=y");
+	assert_string_equal(environment[n - 1], "SKEP_TEST_MORE=z");
 	free(environment);
 	unsetenv("SKEP_TEST_EMPTY");
 }

@@ -93,6 +93,35 @@ static void excluded_at_its_exec(void **state)
 	assert_int_equal(f.track->stats.lost, 0);
 }
 
+static void exec_in(uint64_t t, uint32_t pid, uint64_t start, const char *environ)
+{
+	struct skep_process_exec rec = { .comm = str("x"), .exe = str("/bin/x"), .argv = { "x", 2, 2 }, .environ = str(environ) };
+
+	tell(&f, SKEP_ROLE_PROC_EXEC, t, pid, start, &rec);
+}
+
+/* By what the exec itself says, before it is in any task; and by the task that it is in. */
+static void excluded_by_its_task(void **state)
+{
+	(void)state;
+	use("task = 'noise'", false);
+	tell_fork(&f, T0, 5, 7, 0, 0);
+	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
+	tell_fork(&f, T0 + 1, 11, T0 + 2, 5, 7);
+	exec_in(T0 + 3, 10, T0 + 1, "SKEP_TASK=noise");
+	exec_in(T0 + 3, 11, T0 + 2, "SKEP_TASK=signal");
+	track_verdicts_out(f.track);
+	assert_true(verdict.bytes[10] >= SKEP_VERDICT_EXCLUDED);
+	assert_int_equal(verdict.bytes[11], 0);
+	assert_int_equal(f.track->tasks.n, 1);
+	use("task = 'signal'", false);
+	track_rejudge(f.track, T0 + 4);
+	assert_true(verdict.bytes[11] >= SKEP_VERDICT_EXCLUDED);
+	fixture_settle(&f);
+	assert_int_equal(f.n_tasks, 1); /* with its root */
+	assert_string_equal(f.tasks[0].state, "excluded");
+}
+
 /* It was over before user space came to its exec: the kernel has told all of it, and has it in no sum. */
 static void over_before_the_verdict(void **state)
 {
@@ -299,7 +328,8 @@ int main(void)
 {
 #define TEST(name_) cmocka_unit_test_setup_teardown(name_, open_all, close_all)
 	const struct CMUnitTest tests[] = {
-		TEST(excluded_at_its_exec), TEST(over_before_the_verdict), TEST(an_image_before_is_told), TEST(execs_again), TEST(inherited),
+		TEST(excluded_at_its_exec),
+		TEST(excluded_by_its_task), TEST(over_before_the_verdict), TEST(an_image_before_is_told), TEST(execs_again), TEST(inherited),
 		TEST(by_the_kernel), TEST(rules_change), TEST(ends_before_the_sweep), TEST(counted),
 	};
 

@@ -9,6 +9,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "core/config.h"
 
@@ -113,6 +118,61 @@ static void test_there_and_back(void **state)
 	assert_string_equal(text, "0ns");
 }
 
+static const char *const size_names[] = { "", "B", "kB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB", "s", NULL };
+static const char *const time_names[] = { "", "ns", "us", "ms", "s", "m", "h", "d", "B", NULL };
+
+/* A text matches when, and only when, it is one of min to max. */
+static void held_against(const regex_t *re, const char *text, bool size, uint64_t min, uint64_t max)
+{
+	uint64_t value;
+	int err = size ? config_size(text, &value) : config_time(text, &value);
+	bool in = err == 0 && value >= min && value <= max;
+
+	if ((regexec(re, text, 0, NULL, 0) == 0) != in)
+		fail_msg("%s: %s, from %" PRIu64 " to %" PRIu64, text, in ? "does not match" : "matches", min, max);
+}
+
+static void pattern_is(bool size, uint64_t min, uint64_t max)
+{
+	static const uint64_t factors[] = { 1, 1000, 1024, 1000000, 1ull << 20, 1000000000, 1ull << 30, 1ull << 40, 60000000000, 3600000000000, 86400000000000 };
+	char *pattern = size ? config_size_pattern(min, max) : config_time_pattern(min, max);
+	char text[64];
+	regex_t re;
+
+	assert_non_null(pattern);
+	assert_int_equal(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
+	for (const char *const *name = size ? size_names : time_names; *name; name++)
+		for (size_t f = 0; f < sizeof(factors) / sizeof(factors[0]); f++)
+			for (int at = 0; at < 6; at++) { /* about the bounds, in that unit, and anywhere */
+				uint64_t n = at < 2 ? min : at < 4 ? max : (uint64_t)random() << 31 ^ (uint64_t)random();
+
+				n = n / factors[f] + (uint64_t)(at & 1);
+				snprintf(text, sizeof(text), "%s%" PRIu64 "%s", at == 5 ? "00" : "", at == 4 ? n % 100000 : n, *name);
+				held_against(&re, text, size, min, max);
+			}
+	regfree(&re);
+	free(pattern);
+}
+
+static void test_patterns(void **state)
+{
+	static const uint64_t edges[] = { 0, 1, 9, 10, 99, 100, 150, 4096, 65536, 1000000, 5000000000, 1 << 30, INT64_MAX };
+	const size_t n = sizeof(edges) / sizeof(edges[0]);
+
+	(void)state;
+	srandom(20261121);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i; j < n; j++) {
+			pattern_is(true, edges[i], edges[j]);
+			pattern_is(false, edges[i], edges[j]);
+		}
+	for (int i = 0; i < 100; i++) {
+		uint64_t a = (uint64_t)random() >> random() % 31, b = ((uint64_t)random() << 31 ^ (uint64_t)random()) >> random() % 40;
+
+		pattern_is(i & 1, a < b ? a : b, a < b ? b : a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +180,7 @@ int main(void)
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_there_and_back),
+		cmocka_unit_test(test_patterns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

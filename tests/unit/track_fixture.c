@@ -60,6 +60,9 @@ static void see_process(struct fixture *f, const struct skep_record *rec)
 	copy(p->oom_cgroup, sizeof(p->oom_cgroup), r->oom_cgroup);
 	copy(p->container, sizeof(p->container), r->container);
 	copy(p->argv0, sizeof(p->argv0), r->argv);
+	copy(p->task, sizeof(p->task), r->task);
+	copy(p->task_id, sizeof(p->task_id), r->task_id);
+	copy(p->traceparent, sizeof(p->traceparent), r->traceparent);
 	memcpy(&p->widgets, (const char *)rec->data + sizeof(struct out_process), 8);
 	memcpy(&p->heat, (const char *)rec->data + sizeof(struct out_process) + 8, 8);
 	MUST(rec->upid.pid == r->upid.pid && rec->upid.start_ns == r->upid.start_ns);
@@ -137,8 +140,23 @@ static void see_part(struct fixture *f, const struct skep_record *rec)
 	p->widgets += widgets;
 }
 
+static void see_task(struct fixture *f, const struct out_task *r)
+{
+	struct seen_task *task = &f->tasks[f->n_tasks];
+
+	if (f->n_tasks++ >= sizeof(f->tasks) / sizeof(f->tasks[0]))
+		return;
+	task->r = *r;
+	copy(task->task, sizeof(task->task), r->task);
+	copy(task->id, sizeof(task->id), r->task_id);
+	copy(task->run, sizeof(task->run), r->run);
+	copy(task->state, sizeof(task->state), r->state);
+	copy(task->traceparent, sizeof(task->traceparent), r->traceparent);
+}
+
 static int submit(void *arg, const struct skep_batch *b)
 {
+	struct skep_batch_answer answer = { .size = sizeof(answer), .result = SKEP_BATCH_ACK };
 	struct fixture *f = arg;
 
 	f->n_records += b->n;
@@ -149,11 +167,13 @@ static int submit(void *arg, const struct skep_batch *b)
 			see_process(f, rec);
 		} else if (strcmp(rec->stream->name, "process.sample") == 0) {
 			see_part(f, rec);
+		} else if (strcmp(rec->stream->name, "task") == 0) {
+			see_task(f, rec->data);
 		} else {
 			see_sample(f, rec->data);
 		}
 	}
-	MUST(out_done(f->out, f->sink, b, SKEP_BATCH_ACK, f->now_ns) == 0);
+	MUST(out_done(f->out, f->sink, b, &answer, f->now_ns) == 0);
 	return 0;
 }
 
@@ -208,6 +228,7 @@ void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 	MUST(facets_build(f->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &part) == 0);
 	env.process_stream = out_stream_add(f->out, process);
 	env.sample_stream = out_stream_add(f->out, part);
+	env.task_stream = out_stream_add(f->out, &out_stream_task);
 	env.sample_size = part->record_size;
 	f->sample_stream = out_stream_add(f->out, &out_stream_tool_sample);
 	MUST(env.process_stream >= 0 && f->sample_stream >= 0);

@@ -15,6 +15,7 @@ struct seen_process {
 	struct out_process r; /* its strings are gone; these are copies: */
 	char state[16], tool[64], run[32], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
+	char task[136], task_id[48], traceparent[64];
 	uint64_t widgets; /* first facet */
 	double heat;
 };
@@ -33,6 +34,11 @@ struct seen_part {
 	uint64_t until_ns; /* end of the newest interval */
 	struct skep_counters sum; /* without the halves */
 	uint64_t widgets;
+};
+
+struct seen_task {
+	struct out_task r;
+	char task[136], id[48], run[32], state[16], traceparent[64];
 };
 
 struct seen_run {
@@ -62,6 +68,8 @@ struct fixture {
 	size_t parts_by_hash[1024]; /* number + 1, 0: none */
 	struct seen_run runs[16];
 	size_t n_runs;
+	struct seen_task tasks[16]; /* those behind that are counted only */
+	size_t n_tasks;
 };
 
 extern const struct skep_stream fixture_facet;

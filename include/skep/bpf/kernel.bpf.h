@@ -143,6 +143,8 @@ struct mm_struct {
 	unsigned long hiwater_rss;
 	unsigned long arg_start;
 	unsigned long arg_end;
+	unsigned long env_start;
+	unsigned long env_end;
 	struct file *exe_file;
 };
 

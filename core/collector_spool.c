@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collector_spool.c - the collector and its spool.  With each commit it has, beside the records, what they were made
+ * from: how far each probe has read, and what is known of every live process at that moment.  So a skepd that is
+ * killed leaves one consistent state: what was read after it is still in the kernel, and is read again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/carry.h"
+#include "core/collector_priv.h"
+#include "core/log.h"
+#include "core/spooler.h"
+
+#define VALUE_RUNS "runs"       /* core/carry.h: the first line, and the runs */
+#define VALUE_SAMPLES "samples" /* where samples stand */
+
+/* A mark as it lies in the spool. */
+struct stored_mark {
+	uint64_t source, position;
+	unsigned char extra[];
+};
+
+static int mark_name(const struct skep_instance *inst, char *ret, size_t size)
+{
+	int n = snprintf(ret, size, "mark:%s", inst->name);
+
+	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- with each commit --------------------------------------------------------------- */
+
+static void add_mark(struct collector *c, struct out_commit *commit, struct skep_instance *inst)
+{
+	struct marked *m;
+	struct stored_mark *stored;
+	struct skep_mark mark;
+	char name[96];
+
+	if (!instance_mark(inst, &mark) || mark_name(inst, name, sizeof(name)) < 0)
+		return;
+	m = calloc(1, sizeof(*m));
+	stored = malloc(sizeof(*stored) + mark.extra_size);
+	if (!m || !stored) {
+		free(m);
+		free(stored);
+		return; /* the next one has it */
+	}
+	stored->source = mark.source;
+	stored->position = mark.position;
+	if (mark.extra_size)
+		memcpy(stored->extra, mark.extra, mark.extra_size);
+	out_commit_value(commit, name, stored, sizeof(*stored) + mark.extra_size);
+	free(stored);
+	*m = (struct marked){ c->marked, out_commit_number(commit), ((struct part *)inst->extra)->serial, mark };
+	c->marked = m;
+}
+
+static void add_line(void *arg, const struct skep_upid *upid, char *text)
+{
+	out_commit_line(arg, upid, text);
+}
+
+static void add_runs(struct collector *c, struct out_commit *commit)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *file = open_memstream(&text, &size);
+	int err = file ? carry_head(c->track, file, c->boot_id) : -ENOMEM;
+
+	if (file && fclose(file) != 0)
+		err = -EIO;
+	if (err == 0)
+		out_commit_value(commit, VALUE_RUNS, text, size);
+	free(text);
+}
+
+static void collect(void *arg, struct out_commit *commit)
+{
+	struct collector *c = arg;
+	size_t size;
+	void *samples;
+
+	if (!c->track || !c->track->keeps)
+		return; /* not started yet: what the one before has left still stands */
+	if (c->whole_due) {
+		c->whole_due = false;
+		c->samples_due = true;
+		out_commit_clear(commit);
+		track_keep(c->track, true);
+	}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		add_mark(c, commit, inst);
+	if (track_kept(c->track, add_line, commit) < 0)
+		c->whole_due = true;
+	add_runs(c, commit);
+	if (c->samples_due && carry_samples(c->track, &samples, &size) == 0) {
+		c->samples_due = false;
+		out_commit_value(commit, VALUE_SAMPLES, samples, size);
+		free(samples);
+	}
+}
+
+static void committed(void *arg, uint64_t number, bool durable)
+{
+	struct collector *c = arg;
+	struct marked **at = &c->marked;
+
+	if (!durable)
+		c->whole_due = true;
+	while (*at) {
+		struct marked *m = *at;
+
+		if (m->number > number) {
+			at = &m->next;
+			continue;
+		}
+		/*
+		 * Also when the disk refused it: its records are with the sinks, from memory, and a source that is held
+		 * until there is a disk again fills up and loses what comes for every sink.
+		 */
+		for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+			if (((struct part *)inst->extra)->serial == m->serial)
+				instance_settled(inst, &m->mark);
+		*at = m->next;
+		free(m);
+	}
+}
+
+/* ---- of the one before ------------------------------------------------------------- */
+
+static int line_out(void *arg, const char *line)
+{
+	return fprintf(arg, "%s\n", line) < 0 ? -ENOMEM : 0;
+}
+
+static void read_left(struct collector *c, struct spool_db *db)
+{
+	size_t size;
+	void *runs;
+	FILE *file;
+	int err = spool_state_get(db, VALUE_RUNS, &runs, &size);
+
+	/* Its first line names the boot; of another one nothing lives. */
+	if (err < 0 || !runs || !strstr(runs, c->boot_id)) {
+		free(runs);
+		return;
+	}
+	file = open_memstream(&c->left.lines, &c->left.lines_size);
+	if (file) {
+		fwrite(runs, 1, size, file);
+		err = spool_processes(db, line_out, file);
+		if (fclose(file) != 0 || err < 0) {
+			free(c->left.lines);
+			c->left.lines = NULL;
+		}
+	}
+	free(runs);
+	if (c->left.lines && spool_state_get(db, VALUE_SAMPLES, &c->left.samples, &c->left.samples_size) < 0)
+		c->left.samples = NULL;
+}
+
+bool collector_spool_restore(struct collector *c)
+{
+	FILE *file;
+	int err;
+
+	if (!out_spooled(c->out))
+		return false;
+	file = c->left.lines ? fmemopen(c->left.lines, c->left.lines_size, "r") : NULL;
+	err = file ? carry_read(c->track, file, c->options.spool->path, c->boot_id, &c->track->carry) : 0;
+	if (file)
+		fclose(file);
+	if (err < 0)
+		log_warning("%s: %s; processes and runs begin anew", c->options.spool->path, strerror(-err));
+	if (c->track->carry && c->left.samples)
+		carry_sampled(c->track->carry, c->left.samples, c->left.samples_size);
+	return c->track->carry != NULL;
+}
+
+void collector_spool_mark(struct collector *c, struct skep_instance *inst)
+{
+	inst->host.settles = out_spooled(c->out);
+	inst->host.mark = inst->last_mark;
+	inst->last_mark = (struct skep_mark){ 0 };
+}
+
+static void read_mark(struct spool_db *db, struct skep_instance *inst)
+{
+	const struct stored_mark *stored;
+	char name[96];
+	size_t size;
+	void *value;
+
+	if (mark_name(inst, name, sizeof(name)) < 0 || spool_state_get(db, name, &value, &size) < 0 || !value)
+		return;
+	if (size < sizeof(*stored)) {
+		free(value);
+		return;
+	}
+	stored = value;
+	inst->mark_extra = value;
+	inst->last_mark = (struct skep_mark){ .source = stored->source, .position = stored->position, .extra = stored->extra,
+					      .extra_size = (uint32_t)(size - sizeof(*stored)) };
+}
+
+/* ---- opened ---------------------------------------------------------------------------- */
+
+int collector_spool_open(struct collector *c)
+{
+	const struct config_spool *config = c->options.spool;
+	struct out_spool_env env = { .collect = collect, .committed = committed, .arg = c };
+	struct spool_limits limits;
+	struct spooler *spooler;
+	char why[256], *aside;
+	int err;
+
+	if (!config || !config->path)
+		return 0;
+	limits = (struct spool_limits){ .max_bytes = config->max_bytes, .reserve_bytes = config->reserve_bytes, .sync_ns = config->sync_ns };
+	env.max_age_ns = config->max_age_ns;
+	err = spooler_new(c->loop, config->path, &limits, &spooler, &aside, why, sizeof(why));
+	if (err < 0) {
+		/* Never a reason not to collect. */
+		log_error("spool %s: %s; what is on its way to sinks is kept in memory only, until a restart", config->path, why);
+		snprintf(c->left.why, sizeof(c->left.why), "%s", why);
+		return err == -ENOMEM ? err : 0;
+	}
+	if (aside)
+		log_error("spool %s was damaged: it is put aside as %s, and a new one begun; \"skep spool recover\" takes out of it what can be read",
+			  config->path, aside);
+	free(aside);
+	read_left(c, spooler_db(spooler));
+	for (struct skep_instance *inst = c->instances; inst && c->left.lines; inst = inst->next)
+		read_mark(spooler_db(spooler), inst);
+	err = out_spool(c->out, spooler, &env);
+	if (err < 0)
+		spooler_close(spooler, NULL, NULL);
+	return err;
+}
+
+void collector_spool(const struct collector *c, struct collector_spool *ret)
+{
+	*ret = (struct collector_spool){ .path = c->options.spool ? c->options.spool->path : NULL, .open = out_spooled(c->out) };
+	out_spool_state(c->out, &ret->state);
+	if (ret->path && !ret->open)
+		snprintf(ret->state.why, sizeof(ret->state.why), "%s", c->left.why);
+}
+
+void collector_spool_free(struct collector *c)
+{
+	free(c->left.lines);
+	free(c->left.samples);
+	while (c->marked) {
+		struct marked *next = c->marked->next;
+
+		free(c->marked);
+		c->marked = next;
+	}
+}

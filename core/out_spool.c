@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/out_spool.c - the durable store between batches and sinks.
+ *
+ * A closed batch waits for the next commit, which makes it durable together with how far each sink has come and
+ * with what the collector knows of live processes; then the sinks get it from memory.  A sink that cannot take so
+ * much is behind: what it has not got is read back from the disk when it can, a few batches at a time, so that
+ * memory does not depend on how far behind it is.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/out_spool_priv.h"
+
+/* In a sink's queue; beyond it the rest stays on disk. */
+#define RESIDENT_BYTES (8u << 20)
+/* Closed and not committed: a commit at once when there is so much, and over the bound the oldest go. */
+#define COMMIT_BYTES (2u << 20)
+#define WAITING_BYTES (32u << 20)
+#define JUMP_NS 60000000000 /* the clock has been set, and not only slewed */
+#define LAG_NS 5000000000u  /* how old a lag may be, at the most, while anything happens */
+
+bool out_spooled(const struct out *o)
+{
+	return o->spool != NULL;
+}
+
+/* ---- begun ----------------------------------------------------------------------- */
+
+int out_spool(struct out *o, struct spooler *spooler, const struct out_spool_env *env)
+{
+	struct out_spool *sp = calloc(1, sizeof(*sp));
+	int err;
+
+	if (!sp)
+		return -ENOMEM;
+	sp->spooler = spooler;
+	sp->env = *env;
+	sp->last_waiting = &sp->waiting;
+	sp->committed_id = spool_last_id(spooler_db(spooler));
+	sp->first_id = sp->committed_id + 1;
+	sp->offset_ns = clock_realtime_offset_ns();
+	sp->streams = commit_streams_new();
+	err = sp->streams ? spooler_start(spooler) : -ENOMEM;
+	if (err < 0) {
+		commit_streams_free(sp->streams);
+		free(sp);
+		return err;
+	}
+	o->next_id = sp->committed_id + 1;
+	o->spool = sp;
+	return 0;
+}
+
+void out_spool_free(struct out *o)
+{
+	struct out_spool *sp = o->spool;
+
+	if (!sp)
+		return;
+	commit_batches_free(sp->waiting);
+	commit_streams_free(sp->streams);
+	free(sp);
+	o->spool = NULL;
+}
+
+int out_spool_stream(struct out *o, const struct skep_stream *s)
+{
+	return commit_stream_known(o->spool->streams, s);
+}
+
+static void commit(struct out *o);
+
+uint64_t out_spool_aged_upto(const struct out *o)
+{
+	int64_t jump = clock_realtime_offset_ns() - o->spool->offset_ns;
+
+	return jump > JUMP_NS || jump < -JUMP_NS ? o->spool->first_id - 1 : UINT64_MAX;
+}
+
+void out_spool_done(struct out *o)
+{
+	struct out_spool *sp = o->spool;
+
+	if (sp->last && !sp->committing) {
+		sp->last = false;
+		commit(o);
+	}
+	if (sp->ending && !sp->committing && spooler_under_way(sp->spooler) == 0 && sp->ended) {
+		void (*ended)(void *) = sp->ended;
+
+		sp->ended = NULL;
+		spooler_close(sp->spooler, ended, sp->ended_arg);
+		sp->spooler = NULL;
+	}
+}
+
+/* ---- commits ------------------------------------------------------------------------ */
+
+void out_spool_take(struct out *o, struct batch *b, unsigned kind)
+{
+	struct out_spool *sp = o->spool;
+	struct commit_batch *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		for (struct out_sink *s = o->sinks; s; s = s->next)
+			if (!s->retired)
+				out_count_lost(s, b, SKEP_LOSS_SPOOL);
+		batch_unref(b);
+		return;
+	}
+	c->batch = b;
+	c->kind = kind;
+	*sp->last_waiting = c;
+	sp->last_waiting = &c->next;
+	sp->n_waiting++;
+	sp->waiting_bytes += b->bytes;
+	if (!sp->waiting_since_ns)
+		sp->waiting_since_ns = clock_boot_ns();
+	if (sp->waiting_bytes > COMMIT_BYTES)
+		sp->soon = true;
+	o->wake(o->arg);
+}
+
+void out_commit_soon(struct out *o)
+{
+	if (!o->spool || o->spool->soon)
+		return;
+	o->spool->soon = true;
+	if (!o->spool->waiting_since_ns)
+		o->spool->waiting_since_ns = clock_boot_ns();
+	o->wake(o->arg);
+}
+
+/* Every sink that can take it now has it; the others read it later. */
+static void offer_all(struct out *o, struct commit_batch *list, bool durable)
+{
+	for (struct commit_batch *c = list; c; c = c->next) {
+		struct batch *b = c->batch;
+
+		for (struct out_sink *s = o->sinks; s; s = s->next) {
+			unsigned at = s->gap_id ? 1 : 0;
+			struct out_lane *lane = &s->lanes[at];
+
+			if (b->pub.id < s->first_id || s->retired)
+				continue;
+			if (c->refused) {
+				out_count_lost(s, b, SKEP_LOSS_SPOOL);
+				continue;
+			}
+			if (durable && (!s->begun || lane->behind))
+				continue;
+			if (!s->begun || lane->behind || (!durable && s->queue.bytes > OUT_MAX_BYTES / 4)) {
+				out_count_lost(s, b, SKEP_LOSS_SPOOL); /* it is not on the disk, and there is no place before it */
+				continue;
+			}
+			if (durable && s->queue.n > 0 && s->queue.bytes + b->bytes > RESIDENT_BYTES) {
+				lane->behind = true;
+				continue;
+			}
+			lane->taken_id = b->pub.id;
+			out_offer(s, b, at);
+		}
+		o->spool->committed_id = b->pub.id;
+	}
+}
+
+static void commit_done(struct spooler_job *job)
+{
+	struct out_commit *c = (struct out_commit *)job;
+	struct out *o = c->out;
+	struct out_spool *sp = o->spool;
+	bool durable = c->err == 0;
+
+	sp->committing = false;
+	sp->under_way = NULL;
+	out_spool_see_replaced(o);
+	out_spool_see_gone(o, c->gone);
+	if (durable) {
+		for (size_t i = 0; i < c->n_cursors; i++)
+			for (struct out_sink *s = o->sinks; s; s = s->next)
+				if (strcmp(s->name, c->cursors[i].name) == 0 && s->place.cursor <= c->cursors[i].place.cursor)
+					s->place = c->cursors[i].place;
+		if (sp->down_until_ns)
+			log_notice("the spool can be written again");
+		sp->down_until_ns = 0;
+		sp->state.down = false;
+		sp->state.commits++;
+	} else {
+		if (!sp->state.down)
+			log_error("cannot write to the spool: %s; what comes is given to sinks from memory, and is lost where they cannot take it", c->why);
+		snprintf(sp->state.why, sizeof(sp->state.why), "%s", c->why);
+		sp->state.down = true;
+		sp->state.errors++;
+		sp->down_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
+	}
+	offer_all(o, c->batches, durable);
+	if (sp->env.committed)
+		sp->env.committed(sp->env.arg, c->number, durable);
+	commit_free(c);
+	out_spool_done(o);
+	o->wake(o->arg);
+}
+
+static bool same_place(const struct spool_place *a, const struct spool_place *b)
+{
+	return a->cursor == b->cursor && a->lo == b->lo && a->hi == b->hi;
+}
+
+/* Where each sink stands, if that is not what the spool has. */
+static int add_cursors(struct out *o, struct out_commit *c)
+{
+	size_t n = 0;
+
+	c->trim = c->trim_hi = UINT64_MAX;
+	for (const struct out_sink *s = o->sinks; s; s = s->next)
+		n++;
+	c->cursors = calloc(n ? n : 1, sizeof(*c->cursors));
+	if (!c->cursors)
+		return -ENOMEM;
+	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		struct spool_place at = s->begun ? out_spool_place(s) : (struct spool_place){ 0 };
+		uint64_t hi = at.lo ? at.hi : at.cursor;
+
+		if (at.cursor < c->trim)
+			c->trim = at.cursor;
+		if (at.lo > c->trim_lo)
+			c->trim_lo = at.lo;
+		if (hi < c->trim_hi)
+			c->trim_hi = hi;
+		if (!s->begun || same_place(&at, &s->place))
+			continue;
+		c->cursors[c->n_cursors].name = strdup(s->name);
+		if (!c->cursors[c->n_cursors].name)
+			return -ENOMEM;
+		c->cursors[c->n_cursors++].place = at;
+	}
+	if (c->trim == UINT64_MAX)
+		c->trim = c->trim_hi = 0;
+	return 0;
+}
+
+static void commit(struct out *o)
+{
+	struct out_spool *sp = o->spool;
+	struct out_commit *c = calloc(1, sizeof(*c));
+
+	sp->soon = false;
+	sp->waiting_since_ns = 0;
+	if (!c)
+		return; /* the next one */
+	c->job.work = commit_work;
+	c->job.done = commit_done;
+	c->out = o;
+	c->spooler = sp->spooler;
+	c->number = ++sp->number;
+	c->aged_upto = out_spool_aged_upto(o);
+	if (sp->env.max_age_ns && sp->number % 64 == 1)
+		c->expire_ns = (int64_t)(clock_boot_ns() + (uint64_t)clock_realtime_offset_ns() - sp->env.max_age_ns);
+	c->err = add_cursors(o, c);
+	/* Last: what it adds is of the moment in which the open batches are closed. */
+	out_close_all(o);
+	if (c->err == 0 && sp->env.collect)
+		sp->env.collect(sp->env.arg, c);
+	c->batches = sp->waiting;
+	sp->waiting = NULL;
+	sp->last_waiting = &sp->waiting;
+	sp->n_waiting = 0;
+	sp->waiting_bytes = 0;
+	sp->waiting_since_ns = 0;
+	sp->soon = false;
+	sp->committing = true;
+	sp->under_way = c;
+	if (c->err < 0) {
+		snprintf(c->why, sizeof(c->why), "no memory");
+		commit_done(&c->job);
+		return;
+	}
+	spooler_post(sp->spooler, &c->job);
+}
+
+/* Beyond the bound the oldest go: the disk cannot follow. */
+static void keep_waiting_bound(struct out *o)
+{
+	struct out_spool *sp = o->spool;
+
+	while (sp->waiting_bytes > WAITING_BYTES && sp->waiting) {
+		struct commit_batch *c = sp->waiting;
+
+		for (struct out_sink *s = o->sinks; s; s = s->next)
+			if (!s->retired && c->batch->pub.id >= s->first_id)
+				out_count_lost(s, c->batch, SKEP_LOSS_SPOOL);
+		sp->waiting = c->next;
+		if (!sp->waiting)
+			sp->last_waiting = &sp->waiting;
+		sp->waiting_bytes -= c->batch->bytes;
+		sp->n_waiting--;
+		c->next = NULL;
+		commit_batches_free(c);
+	}
+}
+
+static bool cursor_moved(const struct out *o)
+{
+	for (const struct out_sink *s = o->sinks; s; s = s->next) {
+		struct spool_place at = out_spool_place(s);
+
+		if (s->begun && !same_place(&at, &s->place))
+			return true;
+	}
+	return false;
+}
+
+void out_spool_tick(struct out *o, uint64_t now_ns)
+{
+	struct out_spool *sp = o->spool;
+
+	if (sp->ending)
+		return;
+	keep_waiting_bound(o);
+	if (!sp->waiting_since_ns && cursor_moved(o))
+		sp->waiting_since_ns = now_ns;
+	if (!sp->committing && (sp->soon || (sp->waiting_since_ns && now_ns >= sp->waiting_since_ns + o->age_ns)))
+		commit(o);
+	if (now_ns >= sp->lag_ns + LAG_NS) {
+		sp->lag_ns = now_ns;
+		out_spool_ask_lags(o);
+	}
+	if (sp->down_until_ns && now_ns >= sp->down_until_ns) {
+		sp->down_until_ns = 0;
+		out_commit_soon(o);
+	}
+	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		out_spool_share(o, s);
+		out_spool_load(o, s);
+	}
+}
+
+uint64_t out_spool_next_ns(const struct out *o)
+{
+	const struct out_spool *sp = o->spool;
+	uint64_t next = UINT64_MAX;
+
+	if (sp->ending)
+		return UINT64_MAX;
+	for (const struct out_sink *s = o->sinks; s; s = s->next)
+		if (out_spool_loads(o, s))
+			return 0;
+	if (sp->down_until_ns)
+		next = sp->down_until_ns;
+	if (!sp->committing && sp->soon)
+		return 0;
+	if (!sp->committing && sp->waiting_since_ns && sp->waiting_since_ns + o->age_ns < next)
+		next = sp->waiting_since_ns + o->age_ns;
+	if (!sp->waiting_since_ns && cursor_moved(o))
+		return 0; /* its time begins */
+	return next;
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
+
+void out_spool_end(struct out *o, void (*done)(void *arg), void *arg)
+{
+	struct out_spool *sp = o->spool;
+
+	if (!sp || !sp->spooler) {
+		done(arg);
+		return;
+	}
+	sp->ended = done;
+	sp->ended_arg = arg;
+	sp->ending = true;
+	if (!sp->committing)
+		commit(o);
+	else
+		sp->last = true;
+	for (struct out_sink *s = o->sinks; s; s = s->next)
+		s->keeping = s->begun;
+	out_spool_done(o);
+}
+
+void out_spool_state(const struct out *o, struct out_spool_state *ret)
+{
+	*ret = (struct out_spool_state){ 0 };
+	if (!o->spool)
+		return;
+	*ret = o->spool->state;
+	ret->waiting_batches = o->spool->n_waiting;
+	ret->waiting_bytes = o->spool->waiting_bytes;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/out_spool_sink.c - where each sink stands in the spool: when it comes, is renamed, goes; what it refused; its lag.
+ *
+ * A sink that was away and takes again has two lanes where its plugin allows that (SKEP_SINK_ANY_ORDER): one for what
+ * waited, one for what comes from now on, behind gap_id.  When the first has come to the gap they are one again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/out_spool_priv.h"
+
+/* So many batches behind; with fewer all of it goes in order soon enough. */
+#define SHARE_BATCHES 64u
+
+void sink_job_free(struct sink_job *j)
+{
+	commit_gone_free(j->gone);
+	commit_gone_free(j->expired);
+	batch_unref(j->batch);
+	free(j->name);
+	free(j->old);
+	free(j);
+}
+
+struct sink_job *sink_job_new(struct out *o, const struct out_sink *s, const char *name,
+			      void (*work)(struct spooler_job *, struct spool_db *, struct spool_code *), void (*done)(struct spooler_job *))
+{
+	struct sink_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->job.work = work;
+	j->job.done = done;
+	j->out = o;
+	j->sink = s->serial;
+	j->name = strdup(name);
+	if (!j->name) {
+		free(j);
+		return NULL;
+	}
+	return j;
+}
+
+struct out_sink *sink_job_sink(const struct sink_job *j)
+{
+	for (struct out_sink *s = j->out->sinks; s; s = s->next)
+		if (s->serial == j->sink)
+			return s;
+	return NULL;
+}
+
+/* ---- they come and go -------------------------------------------------------------- */
+
+static void begin_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	uint64_t behind = j->place.cursor;
+
+	(void)code;
+	j->err = db ? spool_sink_begin(db, j->name, behind, &j->place) : -EIO;
+	if (j->err < 0 || j->place.cursor > behind)
+		j->place = (struct spool_place){ .cursor = behind }; /* as if it were new; beyond all there is: of a spool that was put aside */
+	if (j->place.lo <= j->place.cursor || j->place.lo > behind || j->place.hi > behind)
+		j->place.lo = j->place.hi = 0;
+}
+
+static void begin_done(struct spooler_job *job)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	struct out *o = j->out;
+	struct out_sink *s = sink_job_sink(j);
+
+	if (s) {
+		s->begun = true;
+		s->place = j->place;
+		s->gap_id = j->place.lo;
+		/* Behind until the disk says that there is no more. */
+		s->lanes[0] = (struct out_lane){ .taken_id = j->place.cursor, .behind = true };
+		s->lanes[1] = (struct out_lane){ .taken_id = j->place.hi, .behind = true };
+	}
+	sink_job_free(j);
+	out_spool_done(o);
+	o->wake(o->arg);
+}
+
+void out_spool_begin(struct out *o, struct out_sink *s)
+{
+	struct sink_job *j = sink_job_new(o, s, s->name, begin_work, begin_done);
+
+	s->first_id = o->next_id;
+	if (!j)
+		return; /* it never begins: what it would have got stays in the spool */
+	j->place.cursor = s->first_id - 1;
+	spooler_post(o->spool->spooler, &j->job);
+}
+
+static void rename_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+
+	(void)code;
+	if (db && spool_sink_move(db, j->name, &j->place) == 0 && j->old)
+		spool_sink_forget(db, j->old);
+}
+
+static void nothing_done(struct spooler_job *job)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	struct out *o = j->out;
+
+	sink_job_free(j);
+	out_spool_done(o);
+}
+
+void out_spool_rename(struct out *o, struct out_sink *s, const char *old)
+{
+	struct sink_job *j = strcmp(s->name, old) != 0 ? sink_job_new(o, s, s->name, rename_work, nothing_done) : NULL;
+
+	if (!j)
+		return;
+	j->old = strdup(old);
+	j->place = out_spool_place(s);
+	spooler_post(o->spool->spooler, &j->job);
+}
+
+void out_spool_gone(struct out *o, struct out_sink *s)
+{
+	/* What lay on disk for it is lost with it; its place stays known, should it come back. */
+	for (int i = 0; i < o->n_streams; i++) {
+		s->counts[i].lost[SKEP_LOSS_SINK] += s->counts[i].pending;
+		s->counts[i].pending = 0;
+	}
+}
+
+static uint64_t lane_cursor(const struct out_sink *s, unsigned lane)
+{
+	uint64_t oldest = sinkq_oldest_id(&s->queue, lane);
+
+	return oldest <= s->lanes[lane].taken_id ? oldest - 1 : s->lanes[lane].taken_id;
+}
+
+uint64_t out_spool_cursor(const struct out_sink *s)
+{
+	return lane_cursor(s, 0);
+}
+
+struct spool_place out_spool_place(const struct out_sink *s)
+{
+	return (struct spool_place){
+		.cursor = lane_cursor(s, 0),
+		.lo = s->gap_id,
+		.hi = s->gap_id ? lane_cursor(s, 1) : 0,
+	};
+}
+
+void out_spool_share(struct out *o, struct out_sink *s)
+{
+	struct out_lane *old = &s->lanes[0], *new = &s->lanes[1];
+
+	if (!s->begun)
+		return;
+	if (s->gap_id) {
+		if (old->behind || old->loading || new->loading || s->queue.in_lane[0] > 0)
+			return;
+		sinkq_join(&s->queue);
+		*old = *new;
+		s->gap_id = 0;
+	} else if (s->terms.shares && old->behind && s->queue.takes && o->spool->committed_id > lane_cursor(s, 0) + SHARE_BATCHES) {
+		s->gap_id = o->spool->committed_id;
+		*new = (struct out_lane){ .taken_id = s->gap_id };
+	}
+}
+
+/* ---- refused for good ------------------------------------------------------------- */
+
+static void dead_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	const void *body;
+	size_t size;
+
+	if (db && spool_encode(code, &j->batch->pub, &body, &size, NULL) == 0)
+		spool_dead_add(db, j->batch->pub.id, j->name, j->status, j->old, j->batch->pub.n, body, size);
+}
+
+void out_spool_dead(struct out *o, const struct out_sink *s, const struct batch *b, const struct sinkq_fate *fate)
+{
+	struct sink_job *j = o->spool->spooler ? sink_job_new(o, s, s->name, dead_work, nothing_done) : NULL;
+
+	if (!j)
+		return;
+	j->old = strdup(fate->why);
+	j->status = fate->status;
+	j->batch = batch_ref((struct batch *)b);
+	spooler_post(o->spool->spooler, &j->job);
+}
+
+/* ---- lag ---------------------------------------------------------------------------- */
+
+struct lag_job {
+	struct spooler_job job;
+	struct out *out;
+	size_t n;
+	struct {
+		char *name;
+		struct spool_lag lag;
+	} at[];
+};
+
+static void lag_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct lag_job *j = (struct lag_job *)job;
+
+	(void)code;
+	for (size_t i = 0; i < j->n && db; i++)
+		if (j->at[i].name)
+			spool_sink_lag(db, j->at[i].name, &j->at[i].lag);
+}
+
+static void lag_done(struct spooler_job *job)
+{
+	struct lag_job *j = (struct lag_job *)job;
+	struct out *o = j->out;
+
+	for (size_t i = 0; i < j->n; i++) {
+		for (struct out_sink *s = o->sinks; s && j->at[i].name; s = s->next)
+			if (strcmp(s->name, j->at[i].name) == 0)
+				s->lag = j->at[i].lag;
+		free(j->at[i].name);
+	}
+	free(j);
+	out_spool_done(o);
+}
+
+void out_spool_ask_lags(struct out *o)
+{
+	struct lag_job *j;
+	size_t n = 0;
+
+	for (const struct out_sink *s = o->sinks; s; s = s->next)
+		n++;
+	j = calloc(1, sizeof(*j) + n * sizeof(j->at[0]));
+	if (!j)
+		return;
+	j->job.work = lag_work;
+	j->job.done = lag_done;
+	j->out = o;
+	for (const struct out_sink *s = o->sinks; s; s = s->next)
+		j->at[j->n++].name = strdup(s->name);
+	spooler_post(o->spool->spooler, &j->job);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/track_keep.c - which processes have changed since the spool last wrote what is known of them.  Most
+ * live and end between two commits and are never written.
+ *
+ * What a sweep reads of a process is not a change: it changes with each one, and only figures of which the next
+ * skepd reads the newest anyway.  Where samples stand is kept apart, in one piece (carry_samples).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/carry.h"
+#include "core/track_priv.h"
+
+void track_dirty(struct track *t, struct proc *p)
+{
+	if (!t->keeps || (p->flags & PROC_DIRTY))
+		return;
+	p->flags |= PROC_DIRTY;
+	p->dirty_prev = NULL;
+	p->dirty_next = t->dirty;
+	if (t->dirty)
+		t->dirty->dirty_prev = p;
+	t->dirty = p;
+}
+
+void track_clean(struct track *t, struct proc *p, bool gone)
+{
+	if (p->flags & PROC_DIRTY) {
+		if (p->dirty_prev)
+			p->dirty_prev->dirty_next = p->dirty_next;
+		else
+			t->dirty = p->dirty_next;
+		if (p->dirty_next)
+			p->dirty_next->dirty_prev = p->dirty_prev;
+		p->flags &= ~PROC_DIRTY;
+	}
+	if (!gone || !(p->flags & PROC_STORED))
+		return;
+	p->flags &= ~PROC_STORED;
+	if (t->n_gone == t->room_gone) {
+		size_t room = t->room_gone ? t->room_gone * 2 : 64;
+		struct skep_upid *list = realloc(t->gone, room * sizeof(*list));
+
+		if (!list) {
+			t->stats.no_memory++; /* after a crash it comes back, and a sweep does not see it */
+			return;
+		}
+		t->gone = list;
+		t->room_gone = room;
+	}
+	t->gone[t->n_gone++] = p->upid;
+}
+
+void track_keep(struct track *t, bool all)
+{
+	t->keeps = true;
+	for (struct proc *p = proctab_first(t->table); all && p; p = p->next) {
+		p->flags &= ~PROC_STORED;
+		track_dirty(t, p);
+	}
+}
+
+int track_kept(struct track *t, void (*line)(void *arg, const struct skep_upid *, char *text), void *arg)
+{
+	while (t->dirty) {
+		struct proc *p = t->dirty;
+		char *text = NULL;
+		int err = carry_worth(p) ? carry_line(t, p, &text) : 0;
+
+		if (err < 0)
+			return err;
+		track_clean(t, p, !text);
+		if (!text)
+			continue;
+		p->flags |= PROC_STORED;
+		line(arg, &p->upid, text);
+	}
+	for (size_t i = 0; i < t->n_gone; i++)
+		line(arg, &t->gone[i], NULL);
+	t->n_gone = 0;
+	return 0;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/environ.bpf.h - of a new program's environment the few variables that user space has asked for by name.
+ * Included by proc.bpf.c, behind struct buffer.
+ *
+ * The environment is looked through in a buffer of this CPU, by words: one bpf_probe_read_user_str for each of its
+ * strings took 100 ns a string (6.18), which is more than all the rest of an exec for who has many.  Only what was asked for
+ * leaves that buffer.  Where mitigations make each return slow (SRSO), calls are what it costs: there are none
+ * for a string that is not asked for.  The walk's state is in the map and its steps are functions that are verified by
+ * themselves: see skep/bpf/path.bpf.h and judge_exec.  With bpf_loop, which is younger than the oldest kernel that counts
+ * (5.17), it would be no cheaper.
+ */
+
+/* Set by user space before the load. 0: this costs nothing, as the verifier takes out the call. */
+const volatile __u32 environ_names;
+const volatile struct proc_environ_name environ_name[PROC_ENVIRON_NAMES];
+
+#define ENVIRON_MOST 65536u /* bytes of an environment that are looked through */
+#define ENVIRON_STEP 256u   /* bytes at a time */
+#define ENVIRON_LOW 0x0101010101010101ull
+#define ENVIRON_HIGH 0x8080808080808080ull
+/* 1 << 8 * i, times this, has i as its three highest bits. */
+#define ENVIRON_INDEX (1ull << 53 | 2ull << 45 | 3ull << 37 | 4ull << 29 | 5ull << 21 | 6ull << 13 | 7ull << 5)
+
+/* Does a variable that is asked for begin there? A name has no NUL, so that old bytes behind a short string do no harm. */
+static __always_inline int environ_wanted(const char *at)
+{
+	for (__u32 i = 0; i < PROC_ENVIRON_NAMES; i++) {
+		__u64 differs = 0;
+
+		if (i >= environ_names)
+			break;
+		if ((*(const __u64 *)at ^ environ_name[i].words[0]) & environ_name[i].masks[0])
+			continue;
+		for (__u32 k = 1; k < PROC_ENVIRON_WORDS; k++)
+			differs |= (*(const __u64 *)(at + 8 * k) ^ environ_name[i].words[k]) & environ_name[i].masks[k];
+		if (!differs)
+			return 1;
+	}
+	return 0;
+}
+
+/* A string begins at `start` of the part that is in the buffer. */
+static __noinline int environ_string(struct environ_walk *w, __u32 start)
+{
+	__u32 off = w->found_len;
+	long n;
+
+	if (start >= w->len || start > ENVIRON_PART || off > PROC_ENVIRON_MAX - PROC_ENVIRON_ENTRY || !environ_wanted(w->part + start))
+		return 0;
+	n = bpf_probe_read_kernel_str(w->found + (off & (PROC_ENVIRON_MAX - 1)), PROC_ENVIRON_ENTRY, w->part + start);
+	if (n > 0)
+		w->found_len = off + n;
+	return 0;
+}
+
+/* Behind each NUL of that word a string begins. */
+static __noinline int environ_nuls(struct environ_walk *w, __u32 pos)
+{
+	pos &= ENVIRON_PART - 8;
+	for (__u32 i = 0; i < 8; i++)
+		if (!w->part[pos + i])
+			environ_string(w, pos + i + 1);
+	return 0;
+}
+
+/* May a variable that is asked for begin there? By its first 8 bytes: no call, which costs more than the comparison. */
+static __always_inline int environ_maybe(const char *at)
+{
+	for (__u32 i = 0; i < PROC_ENVIRON_NAMES; i++) {
+		if (i >= environ_names)
+			break;
+		if (!((*(const __u64 *)at ^ environ_name[i].words[0]) & environ_name[i].masks[0]))
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline void environ_word(struct environ_walk *w, __u32 pos)
+{
+	__u64 word = *(__u64 *)(w->part + pos), nul = (word - ENVIRON_LOW) & ~word & ENVIRON_HIGH;
+	__u32 start;
+
+	if (!nul)
+		return;
+	if (nul & (nul - 1)) { /* several, or one and a byte of 1 above it */
+		environ_nuls(w, pos);
+		return;
+	}
+	start = pos + 1 + ((nul >> 7) * ENVIRON_INDEX >> 61);
+	if (environ_maybe(w->part + start))
+		environ_string(w, start);
+}
+
+/* The next part, with as much of what follows as a variable may be long. 0: there is one. */
+static __always_inline int environ_fill(struct environ_walk *w)
+{
+	__u64 at = w->at, left = w->end - at, len;
+
+	if (at >= w->end)
+		return 1;
+	len = left;
+	if (len > ENVIRON_PART + PROC_ENVIRON_ENTRY)
+		len = ENVIRON_PART + PROC_ENVIRON_ENTRY;
+	asm volatile("" : "+r"(len));
+	if (len > ENVIRON_PART + PROC_ENVIRON_ENTRY)
+		return 1;
+	if (bpf_probe_read_user(w->part, len, (void *)at)) {
+		w->fault = 1;
+		return 1;
+	}
+	w->part[len] = 0;
+	w->len = len;
+	w->pos = 0;
+	w->at = at + (left > ENVIRON_PART ? ENVIRON_PART : left);
+	return 0;
+}
+
+/* Not static: see judge_exec. */
+__noinline int environ_step(__u32 buffer)
+{
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+	struct environ_walk *w;
+	__u32 pos;
+
+	if (!b)
+		return 1;
+	w = &b->environ;
+	pos = w->pos;
+	if (pos >= w->len || pos >= ENVIRON_PART) {
+		__u32 first = !w->len;
+
+		if (environ_fill(w))
+			return 1;
+		if (first)
+			environ_string(w, 0);
+		pos = 0;
+	}
+	pos &= ENVIRON_PART - ENVIRON_STEP;
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < ENVIRON_STEP / 8; i++)
+		environ_word(w, pos + 8 * i);
+	w->pos = pos + ENVIRON_STEP;
+	return 0;
+}
+
+/* The environment of the current task, whose exec this is: how many bytes are in `found`. */
+static __always_inline __u32 read_environ(struct environ_walk *w, __u32 buffer, __u64 start, __u64 end)
+{
+	w->at = start;
+	w->end = end;
+	w->found_len = w->fault = w->len = w->pos = 0;
+	if (start < end)
+		for (__u32 i = 0; i < ENVIRON_MOST / ENVIRON_STEP; i++)
+			if (environ_step(buffer))
+				break;
+	return w->found_len;
+}

@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/killed.sh - skepd is killed (SIGKILL) again and again while processes start: each has its record in the lake,
+# once, with its program, its parent and its sums; nothing in the books is lost.  docs/restart.md has its figures.
+# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, python3.  RATE: processes a second (300), KILLS (8, of a sanitizers' build 3).
+set -u
+[ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
+[ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }
+command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-killed.XXXXXX")
+trap 'umount "$work/bpf" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+mkdir "$work/bpf"
+mount -t bpf bpf "$work/bpf" || { echo "skip: needs to mount a BPF filesystem"; exit 77; }
+python3 "$(dirname "$0")/killed.py" "$work"

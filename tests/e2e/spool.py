@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/spool.py WORK FAULTD - what spool.sh says.
+import atexit
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+work, faultd = sys.argv[1:3]
+skepd, skep, exact = os.environ.get("SKEPD", "skepd"), os.environ.get("SKEP", "skep"), os.environ["EXACT_BIN"]
+tiny = os.path.realpath(exact + "/tiny")
+slow = 3 if os.environ.get("SKEP_SANITIZE") else 1
+spool, disk, out, err = work + "/disk/spool.db", work + "/disk", work + "/out.jsonl", work + "/err"
+failures = 0
+
+
+def check(what, good, why=""):
+    global failures
+    if good:
+        print("ok -", what, flush=True)
+    else:
+        failures += 1
+        print("FAIL -", what, why, flush=True)
+
+
+receiver = subprocess.Popen([faultd, "--log", work + "/taken"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+port = json.loads(receiver.stdout.readline())["http"]
+
+
+def script(steps):
+    urllib.request.urlopen("http://127.0.0.1:%d/-/script" % port, data=("/hq " + steps).encode(), timeout=10).read()
+
+
+conf = work + "/skepd.conf"
+json.dump({"interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket": work + "/sock"},
+           "spool": {"path": spool, "max_bytes": "16MiB", "reserve": 0}, "probes": [{"plugin": "proc"}],
+           "sinks": [{"plugin": "file", "path": out, "streams": ["process.exit"]},
+                     {"plugin": "http", "name": "hq", "url": "http://127.0.0.1:%d/hq" % port, "streams": ["process.exit"]}]}, open(conf, "w"))
+
+
+def said():
+    return open(err).read() if os.path.exists(err) else ""
+
+
+def within(seconds, true):
+    end = time.monotonic() + seconds * slow
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.1)
+    return bool(true())
+
+
+def start():
+    n = said().count(" collects: ")
+    d = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(err, "a"))
+    atexit.register(d.kill)  # when a check has ended this program before it is stopped
+    if not within(30, lambda: said().count(" collects: ") > n):
+        sys.exit("FAIL - skepd does not start:\n" + said()[-3000:])
+    return d
+
+
+def stop(d):
+    d.terminate()
+    status = d.wait(60)
+    if status != 0:
+        sys.exit("FAIL - skepd: status %d\n%s" % (status, said()[-3000:]))
+
+
+def ours(r):
+    return r["stream"] == "process.exit" and r["exe"] == tiny
+
+
+def in_file():
+    return collections.Counter(r["upid"] for r in map(json.loads, (line for line in open(out) if line.endswith("\n"))) if ours(r))
+
+
+def at_receiver():
+    """Once for each key: a batch that came twice is one."""
+    seen, ids = set(), collections.Counter()
+    for line in open(work + "/taken"):
+        r = json.loads(line) if line.endswith("\n") else {}
+        if r.get("taken") and r["key"] not in seen:
+            seen.add(r["key"])
+            ids.update(r["ids"])
+    return ids
+
+
+def storm(n):
+    """So many processes; those that were there before are not among what it waits for."""
+    before = set(in_file())
+    storm = subprocess.run([exact + "/storm", tiny, str(n), "1"], stdout=subprocess.PIPE, text=True, check=True)
+    return before, json.loads(storm.stdout)["processes"]
+
+
+def new_in_file(before):
+    return set(in_file()) - before
+
+
+def lag():
+    got = subprocess.run([skep, "status", "--json", "--socket", work + "/sock"], capture_output=True, text=True)
+    one = [i for i in json.loads(got.stdout)["instances"] if i["name"] == "hq"] if got.returncode == 0 else []
+    return one[0]["delivery"] if one else {}
+
+
+open(out, "w").close()
+open(work + "/taken", "a").close()
+d = start()
+
+script("503")
+before, n = storm(300)
+check("a receiver that is away: the other sink has all at once", within(12, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
+check("and skep status says how far the one is behind, and why", within(10, lambda: lag().get("lag_records", 0) > 0 and "503" in lag()["why"]), lag())
+first = new_in_file(before)
+d.send_signal(signal.SIGKILL)
+d.wait()
+d = start()
+before, n = storm(200)
+check("skepd was killed: it goes on, and the other sink has all", within(15, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
+first |= new_in_file(before)
+script("200")
+d.send_signal(signal.SIGHUP)  # offers at once
+check("it is back: it has all of both", within(70, lambda: first <= set(at_receiver())), "%d missing" % len(first - set(at_receiver())))
+images = collections.defaultdict(set)
+for r in map(json.loads, (line for line in open(out) if line.endswith("\n"))):
+    images[r["upid"]].add(r["image"])
+check("each image of a process once", not [u for u in first if at_receiver()[u] != len(images[u])],
+      [(u, at_receiver()[u], len(images[u])) for u in first if at_receiver()[u] != len(images[u])][:5])
+
+script("401")
+before, n = storm(100)
+check("a token is refused: said loudly, held", within(10, lambda: lag().get("held")) and "takes nothing until this is mended" in said(), lag())
+within(12, lambda: len(new_in_file(before)) == n)
+script("200")
+d.send_signal(signal.SIGHUP)
+check("mended: a reload, and it has all", within(15, lambda: new_in_file(before) <= set(at_receiver()) and len(new_in_file(before)) == n),
+      "%d missing" % len(new_in_file(before) - set(at_receiver())))
+
+def ask(*words, status=0):
+    got = subprocess.run([skep, "spool", *words], capture_output=True, text=True)
+    if got.returncode != status:
+        check("skep spool %s: status %d" % (" ".join(words), status), False, "%d: %s%s" % (got.returncode, got.stdout, got.stderr))
+    return got.stdout + got.stderr
+
+
+script("400")
+before, n = storm(50)
+within(12, lambda: len(new_in_file(before)) == n)
+within(10, lambda: json.loads(ask("dead", "--spool", spool, "--json")))
+dead = json.loads(ask("dead", "--spool", spool, "--json"))
+check("what is refused for good is kept, with the receiver's words", dead and all(b["sink"] == "hq" and b["status"] == 400 and b["why"] for b in dead) and
+      sum(b["records"] for b in dead) >= n, dead[:2])
+check("skep spool recover and drop want skepd stopped", "stop it first" in ask("recover", spool, "--spool", spool, status=1) and
+      "stop it first" in ask("drop", "--dead", "--spool", spool, status=1))
+script("200")
+
+filler = open(disk + "/filler", "wb")
+try:
+    while True:
+        filler.write(bytes(65536))
+        filler.flush()
+except OSError:
+    pass
+before, n = storm(200)
+check("a full disk: both sinks have all, from memory",
+      within(20, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
+      "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
+full = "cannot write to the spool" in said()
+state = subprocess.run([skep, "status", "--socket", work + "/sock"], capture_output=True, text=True).stdout
+check("skep status says that the spool cannot be written", "spool      " + spool + " cannot be written: " in state, state)
+try:
+    filler.close()
+except OSError:
+    pass
+os.unlink(disk + "/filler")
+check("it is said, and when there is room again, too", full and within(20, lambda: "the spool can be written again" in said()), said()[-500:])
+
+script("503")
+before, n = storm(200)
+within(12, lambda: len(new_in_file(before)) == n)
+stop(d)
+waiting = json.loads(ask("status", "--spool", spool, "--json"))["records"]
+said_so = ask("recover", spool, "--spool", work + "/other.db")
+check("skep spool recover takes what waits into another one", waiting > 0 and
+      json.loads(ask("status", "--spool", work + "/other.db", "--json"))["records"] == waiting, (waiting, said_so))
+check("drop --dead throws away what was refused", "thrown away" in ask("drop", "--dead", "--spool", spool) and
+      json.loads(ask("dead", "--spool", spool, "--json")) == [])
+with open(spool, "r+b") as f:  # every page but the first: what is read of it is bad
+    size = f.seek(0, os.SEEK_END)
+    for at in range(8192, size, 1024):
+        f.seek(at)
+        f.write(bytes([0xa5]) * 64)
+status = subprocess.run([skep, "spool", "check", "--spool", spool], capture_output=True, text=True)
+check("a damaged spool: skep spool check says so", status.returncode == 1, status)
+d = start()
+script("200")
+before, n = storm(100)
+check("skepd runs all the same, and both sinks have what comes",
+      within(30, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
+      "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
+check("it is told, and the file is put aside", "is put aside as" in said() and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
+stop(d)
+subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)
+receiver.stdin.close()
+receiver.wait(20)
+sys.exit(1 if failures else 0)

@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# tests/e2e/tasks.sh - skepd reads SKEP_TASK and TRACEPARENT from environments: nobody has wrapped what runs, and its run is
+# part of the trace that it was started in, its tasks are spans of it, and what carries another context hangs under that.
+# Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS.  About two seconds.
+set -eu
+[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
+command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }
+otlp=yes
+[ -e "${SKEP_PLUGIN_DIRS%%:*}/otlp.so" ] || otlp=no
+work=$(mktemp -d "${TMPDIR:-/tmp}/skep-tasks.XXXXXX")
+daemon='' receiver='' early=''
+cleanup() {
+	for pid in $daemon $receiver $early; do kill "$pid" 2>/dev/null || :; done
+	wait
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+trace=0af7651916cd43dd8448eb211c80319c
+outer=00-$trace-b7ad6b7169203331-01
+inner=00-$trace-00f067aa0ba902b7-01
+other=00-4bf92f3577b34da6a3ce929d0e0e4736-53995c3f42cd8ad8-01
+unset TRACEPARENT SKEP_TASK
+
+sink=
+if [ $otlp = yes ]; then
+	python3 "${abs_srcdir:-.}/tests/otlp/receiver.py" "$work/got" >"$work/port" &
+	receiver=$!
+	for _ in $(seq 100); do [ -s "$work/port" ] && break; sleep 0.1; done
+	sink=', { "plugin": "otlp", "endpoint": "http://127.0.0.1:'$(cat "$work/port")'", "signals": [ "traces" ], "span_threshold": "10s" }'
+fi
+# A child of init: what begins a session below it is a run that nobody has wrapped.  The variables stand behind
+# others that are longer than what is looked at in one go.
+cat >"$work/service" <<'END'
+while [ ! -e "$work/go" ]; do
+	[ -d "$work" ] || exit 0 # the test has given up
+	sleep 0.1
+done
+env -i PATH="$PATH" LONG="$(printf '%05000d' 0)" SECRET=hunter2 EMPTY= TRACEPARENT=$outer INNER=$inner OTHER=$other SKEP_TASK=align \
+	setsid -w sh -c 'sh -c "exit 3"; env -u SKEP_TASK TRACEPARENT=$INNER sh -c "exit 4"; TRACEPARENT=$OTHER sh -c "exit 5"; true'
+env -i PATH="$PATH" SKEP_TASK=align setsid -w sh -c 'sh -c "exit 6"; true'
+touch "$work/done"
+END
+export work outer inner other
+(setsid bash "$work/service" </dev/null >/dev/null 2>&1 & echo $! >"$work/pid")
+parent=
+for _ in $(seq 50); do
+	parent=$(awk '$1 == "PPid:" { print $2 }' "/proc/$(cat "$work/pid")/status")
+	[ "$parent" != 1 ] || break
+	sleep 0.1
+done
+[ "$parent" = 1 ] || { echo "skip: orphans here are not given to process 1"; exit 77; }
+# One that was there before skepd: what /proc still has of its environment.
+SKEP_TASK=early SECRET=hunter2 sleep 3600 &
+early=$!
+cat >"$work/skepd.conf" <<END
+{ "interval": "300ms", "control": { "socket": "$work/s" },
+  "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK", "TRACEPARENT" ] } ],
+  "sinks": [ { "plugin": "file", "path": "$work/out.json" }$sink ] }
+END
+"$SKEPD" -q -c "$work/skepd.conf" 2>"$work/err" &
+daemon=$!
+for _ in $(seq 600); do SKEP_SOCKET=$work/s "$SKEP" status >"$work/status" 2>&1 && break; sleep 0.1; done
+
+touch "$work/go"
+for _ in $(seq 600); do [ -e "$work/done" ] && break; sleep 0.1; done
+[ -e "$work/done" ] || { echo "what was to be seen has not run"; exit 1; }
+kill "$early"
+wait "$early" || :
+early=
+sleep 0.3
+kill "$daemon"
+wait "$daemon" || { cat "$work/err"; exit 1; }
+daemon=
+
+if grep -q hunter2 "$work/out.json"; then echo "something of an environment that nobody asked for was told"; exit 1; fi
+python3 - "${abs_srcdir:-.}/tests/otlp" "$work" $otlp $trace <<'END'
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import otlp
+work, with_otlp, trace, bad = sys.argv[2], sys.argv[3] == "yes", sys.argv[4], 0
+def check(what, ok, more=""):
+    global bad
+    if not ok:
+        bad += 1
+        print("not so: %s %s" % (what, more))
+records = [json.loads(line) for line in open(work + "/out.json")]
+def of(stream):
+    return [r for r in records if r["stream"] == stream]
+ends = {p["exit_code"]: p for p in of("process.exit") if p["exit_code"] in (3, 4, 5, 6)}
+check("the four that fail are there", sorted(ends) == [3, 4, 5, 6], sorted(ends))
+tasks = [t for t in of("task") if t["task"] == "align"]
+check("two tasks of one name", len(tasks) == 2 and len({t["task_id"] for t in tasks}) == 2, tasks)
+mine = [t for t in tasks if t["task_id"] == ends[3]["task_id"]][0]
+for code in (3, 4, 5):
+    check("%d is of the first" % code, (ends[code]["task"], ends[code]["task_id"]) == ("align", mine["task_id"]), ends[code])
+check("6 is of the second", ends[6]["task_id"] != mine["task_id"] and ends[6]["task"] == "align", ends[6])
+check("how it ended", (mine["state"], mine["exit_code"]) == ("exited", 0), mine)
+inside = [p for p in of("process.exit") if p.get("task_id") == mine["task_id"]]
+check("its CPU time is that of its processes", mine["cpu_ns"] == sum(p["cpu_ns"] for p in inside), (mine, [p["cpu_ns"] for p in inside]))
+check("and their number", mine["processes"] == len({p["upid"] for p in inside}), (mine["processes"], inside))
+run = [r for r in of("run") if r["run"] == mine["run"] and r["state"] == "ended"]
+check("its run was found, in the trace that it was started in", len(run) == 1 and run[0]["traceparent"].split("-")[1] == trace, run)
+check("what an own context is", [ends[c].get("traceparent", "").split("-")[1:3][-1:] for c in (3, 4, 5)] ==
+      [[], ["00f067aa0ba902b7"], ["53995c3f42cd8ad8"]], [ends[c].get("traceparent") for c in (3, 4, 5)])
+check("one that was there before", [p["task"] for p in of("process.exit") if p["tool"] == "sleep" and p["task"] == "early"] == ["early"],
+      [(p["tool"], p["task"]) for p in of("process.exit")])
+if with_otlp:
+    lines = [json.loads(line) for line in open(work + "/got")]
+    check("all of it is OTLP", not any("wrong" in l for l in lines), [l for l in lines if "wrong" in l])
+    spans = [s for l in lines if l["signal"] == "traces" for _, s in otlp.spans(l["request"]) if s["trace_id"] == trace]
+    by = {otlp.attributes(s).get("process.exit.code"): s for s in spans if "process.pid" in otlp.attributes(s)}
+    root = [s for s in spans if s["kind"] == 2]
+    task = [s for s in spans if "cicd.pipeline.task.run.id" in otlp.attributes(s)]
+    check("one run, one task", len(root) == 1 and len(task) == 1, spans)
+    check("run under who started it", root[0]["parent_span_id"] == "b7ad6b7169203331", root)
+    check("task under run", task[0]["parent_span_id"] == root[0]["span_id"] and task[0]["name"] == "align", task)
+    check("its result", otlp.attributes(task[0])["cicd.pipeline.task.run.result"] == "success", task)
+    check("process under task", by[3]["parent_span_id"] == task[0]["span_id"], by)
+    check("process under what it carries", by[4]["parent_span_id"] == "00f067aa0ba902b7", by)
+    check("another trace is a link", by[5]["parent_span_id"] == task[0]["span_id"] and
+          [(k["trace_id"], k["span_id"]) for k in by[5]["links"]] == [("4bf92f3577b34da6a3ce929d0e0e4736", "53995c3f42cd8ad8")], by)
+    check("and only that one", "links" not in by[3] and "links" not in by[4], by)
+print("%d records, %d tasks" % (len(records), len(of("task"))))
+sys.exit(1 if bad else 0)
+END
