@@ -12,6 +12,7 @@
  * tells, and such a request counts as of an unknown issuer, never as somebody else's.
  */
 #include <skep/bpf/kernel.bpf.h>
+#include <skep/bpf/kept.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
 #include <skep/bpf/hist.bpf.h>
 
@@ -110,6 +111,33 @@ struct {
 	__type(key, __u32);
 	__type(value, struct io_counters);
 } counters SEC(".maps");
+
+/*
+ * User space's own: of `processes` and `cgroups`, as far as they have been told, for the skepd that comes
+ * after it.  Of processes also those that wait and have made no request: hence twice as many.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, struct io_process_key);
+	__type(value, struct io_process_told);
+} processes_told SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1); /* set by user space */
+	__type(key, struct io_cgroup_key);
+	__type(value, struct io_cgroup);
+} cgroups_told SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_reported);
+} reported SEC(".maps");
 
 #define ADD(field_, n_) __sync_fetch_and_add(&(field_), n_)
 
@@ -261,6 +289,8 @@ static __always_inline int made(__u64 request)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct who w = {};
 
+	if (skep_asleep())
+		return 0;
 	who_is_it(&w);
 	if (w.flags & PF_KTHREAD)
 		slot_take(request, 0, 0, WHO_KERNEL);
@@ -293,7 +323,7 @@ int on_start_missed(__u64 *ctx)
 	__u64 request = ctx[0];
 	struct bucket *b = bucket_of(request);
 
-	if (!b)
+	if (!b || skep_asleep())
 		return 0;
 #pragma unroll
 	for (int i = 0; i < WAYS; i++) {
@@ -521,6 +551,8 @@ int on_complete(__u64 *ctx)
 	struct slot s = {};
 	int seen;
 
+	if (skep_asleep())
+		return 0;
 	/* as a number: see on_start */
 	bpf_probe_read_kernel(&address, sizeof(address), &ctx[0]);
 	key = by_bio ? (__u64)BPF_CORE_READ(rq, bio) : address;
@@ -556,6 +588,7 @@ int on_complete(__u64 *ctx)
 	if (bytes < left)
 		return 0;
 	now = bpf_ktime_get_ns();
+	skep_unattended_at(now); /* the next one finds it asleep */
 	begun = rq->start_time_ns;
 	if (begun && begun < now)
 		latency = now - begun;
@@ -596,6 +629,8 @@ static __always_inline int reclaim_begins(void)
 	__u32 tid = (__u32)id;
 	struct who w = {};
 
+	if (skep_asleep())
+		return 0;
 	who_is_it(&w);
 	if (w.flags & PF_KTHREAD || excluded(id >> 32))
 		return 0;
@@ -677,7 +712,7 @@ int on_exit(__u64 *ctx)
 	__u64 delays[IO_DELAYS] = {};
 	struct io_process *p;
 
-	if (t->flags & PF_KTHREAD || excluded(t->tgid) || !delays_of(t, delays))
+	if (t->flags & PF_KTHREAD || excluded(t->tgid) || !delays_of(t, delays) || skep_unattended())
 		return 0;
 	leader = t->group_leader;
 	p = process_of(t->tgid, leader->start_boottime);

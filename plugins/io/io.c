@@ -50,6 +50,7 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 	st->host->counter_set(st->c_evicted, now.evicted);
 	st->host->counter_set(st->c_recovered, now.recovered);
 	st->seen = now;
+	io_kept_touch(st);
 }
 
 static void drain(struct skep_instance *inst, struct io_probe *st, bool ageing)
@@ -107,6 +108,7 @@ static int io_open(struct skep_instance *inst, void *state, const struct skep_ho
 	struct io_probe *st = state;
 
 	st->host = host;
+	st->inst = inst;
 	st->root = st->opt_root ? st->opt_root : "";
 	st->c_evicted = host->counter(inst, "issuers_evicted", "requests whose issuer was forgotten because too many were under way");
 	st->c_recovered = host->counter(inst, "issuers_recovered", "requests whose maker was preempted or preempted another in the program, and seen by the second one");
@@ -149,6 +151,7 @@ static int io_start(struct skep_instance *inst, void *state)
 		io_unload(st);
 		goto out;
 	}
+	io_kept_begin(inst, st);
 	io_paging_sample(inst, st, st->sampled_ns);
 	io_filesystems_sample(inst, st, st->sampled_ns);
 	filelat_start(inst, st);
@@ -166,8 +169,8 @@ static void io_stop(struct skep_instance *inst, void *state)
 	filelat_close(st);
 	if (!st->bpf)
 		return;
-	io_bpf__detach(st->bpf); /* hooks off, maps stay */
-	st->delays = false;      /* its iterator is gone too */
+	if (!skep_pins_leave(&st->pins, st->host, inst, st->bpf->skeleton)) /* hooks off, maps stay */
+		st->delays = false; /* its iterator is gone too */
 	drain(inst, st, false);
 	io_unload(st);
 	close_files(st);

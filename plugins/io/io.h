@@ -82,6 +82,12 @@ struct io_process {
 	io_count delay_ns[IO_DELAYS]; /* of threads that are gone; those that live are read by the iterator */
 };
 
+/* Of a process, as far as it has been told. */
+struct io_process_told {
+	struct io_process last;
+	io_count delay_ns[IO_DELAYS]; /* of threads that are gone and of those that live */
+};
+
 /* One record of the iterator: a live thread that has waited. */
 struct io_delays {
 	io_count start_ns; /* of the leader */
@@ -149,5 +155,14 @@ struct io_counters {
 	io_count evicted;        /* a slot was taken from a request under way */
 	io_count recovered;      /* requests whose making on_start missed and on_start_missed saw */
 };
+
+/* Of what begins with the load, what has been told: the next skepd goes on from there. */
+struct io_reported {
+	struct io_counters counters;
+	io_count misses;
+};
+
+/* Of the maps' keys and values: another number where any of it is read otherwise. */
+#define IO_LAYOUT 1u
 
 #endif

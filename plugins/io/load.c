@@ -193,6 +193,8 @@ static void size_maps(struct io_probe *st)
 	bpf_map__set_max_entries(bpf->maps.devices, devices);
 	bpf_map__set_max_entries(bpf->maps.processes, (uint32_t)st->opt_processes);
 	bpf_map__set_max_entries(bpf->maps.cgroups, (uint32_t)st->opt_cgroups);
+	bpf_map__set_max_entries(bpf->maps.processes_told, 2 * (uint32_t)st->opt_processes);
+	bpf_map__set_max_entries(bpf->maps.cgroups_told, (uint32_t)st->opt_cgroups);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 }
 
@@ -233,8 +235,52 @@ static int batch_for_all(struct io_probe *st)
 	size_t key = sizeof(struct io_process_key), value = sizeof(struct io_device);
 
 	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_process), "the largest value decides the room");
+	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_process_told), "the largest value decides the room");
 	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_cgroup), "the largest value decides the room");
 	return batch_new(&st->batch, key, value);
+}
+
+/* Opens, prepares, loads or adopts. -ESTALE: what was to be adopted is not there any more; once more. */
+static int place(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks)
+{
+	int err;
+
+	st->bpf = io_bpf__open();
+	if (!st->bpf) {
+		err = -errno;
+		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+	}
+	err = prepare(inst, st, hooks);
+	if (err)
+		return err;
+	err = skep_pins_load(&st->pins, st->host, "io", st->bpf->skeleton);
+	if (err && err != -ESTALE)
+		return refuse(inst, st, err, "loading the BPF programs");
+	if (!err && st->pins.adopted && skep_kept_asleep(bpf_map__fd(st->bpf->maps.kept))) {
+		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for so long: begins anew");
+		skep_pins_remove(st->pins.folder);
+		err = -ESTALE;
+	}
+	return err;
+}
+
+static int attach(struct skep_instance *inst, struct io_probe *st)
+{
+	int err, unpinned;
+
+	/* a new one wakes up when no other is awake any more (kept.c) */
+	err = st->pins.adopted ? 0 : skep_kept_sleep(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT);
+	err = err ?: skep_pins_attach(&st->pins, st->bpf->skeleton, &unpinned);
+	if (err)
+		return refuse(inst, st, err, "attaching the BPF programs");
+	if (unpinned)
+		st->host->log(inst, SKEP_LOG_WARNING, "cannot be pinned in %s: %s; what happens while skepd is restarted will not be counted",
+			      st->host->pin_dir, strerror(-unpinned));
+	if (st->pins.adopted)
+		st->complete_fd = skep_pins_program(&st->pins, NULL, "on_complete");
+	else if (st->hooks)
+		st->complete_fd = dup(bpf_program__fd(st->bpf->progs.on_complete));
+	return 0;
 }
 
 int io_load(struct skep_instance *inst, struct io_probe *st)
@@ -246,22 +292,17 @@ int io_load(struct skep_instance *inst, struct io_probe *st)
 	if (cpus < 0)
 		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
 	st->n_cpus = (unsigned)cpus;
-	st->bpf = io_bpf__open();
-	if (!st->bpf) {
-		err = -errno;
-		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
+	st->complete_fd = -1;
+	err = place(inst, st, &hooks);
+	if (err == -ESTALE) {
+		io_bpf__destroy(st->bpf);
+		err = place(inst, st, &hooks);
 	}
-	err = prepare(inst, st, &hooks);
 	if (err)
 		goto out;
 	err = batch_for_all(st);
 	if (err) {
 		err = st->host->fail(inst, err, "no memory for reading the maps");
-		goto out;
-	}
-	err = io_bpf__load(st->bpf);
-	if (err) {
-		err = refuse(inst, st, err, "loading the BPF programs");
 		goto out;
 	}
 	st->counters_size = st->n_cpus * sizeof(struct io_counters);
@@ -272,11 +313,10 @@ int io_load(struct skep_instance *inst, struct io_probe *st)
 		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
 		goto out;
 	}
-	err = io_bpf__attach(st->bpf);
-	if (err) {
-		err = refuse(inst, st, err, "attaching the BPF programs");
+	st->bpf->bss->details_wanted = 0; /* details end with their skepd */
+	err = attach(inst, st);
+	if (err)
 		goto out;
-	}
 	st->iolat.writers = hooks.blkcg_v2 && !hooks.memory_v1;
 	io_signals(inst, st, &hooks);
 	iolat_signal(inst, st);
@@ -291,6 +331,9 @@ void io_unload(struct io_probe *st)
 	if (st->counters)
 		munmap((void *)st->counters, st->counters_size);
 	st->counters = NULL;
+	if (st->complete_fd > 0)
+		close(st->complete_fd);
+	st->complete_fd = -1;
 	io_bpf__destroy(st->bpf);
 	st->bpf = NULL;
 	batch_free(&st->batch);
@@ -298,5 +341,5 @@ void io_unload(struct io_probe *st)
 
 uint64_t io_misses(const struct io_probe *st)
 {
-	return st->hooks ? skep_program_misses(st->bpf->progs.on_complete) : 0;
+	return skep_fd_misses(st->complete_fd);
 }

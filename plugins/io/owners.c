@@ -20,7 +20,7 @@ _Static_assert(2 * IO_DELAYS <= LEVELS_EXTRA, "delays of live threads fit beside
 
 /* What live threads have waited, found in this pass, and what has been told of all; in level.extra. */
 #define LIVE(l_) ((l_)->extra)
-#define TOLD(l_) ((l_)->extra + IO_DELAYS)
+#define TOLD(l_) IO_DELAYS_TOLD(l_)
 
 struct drain {
 	struct skep_instance *inst;
@@ -70,6 +70,7 @@ static void take_process(void *arg, const void *key_, const void *value)
 	rec.cgroup_reclaims = now->reclaims[IO_RECLAIM_CGROUP] - last->reclaims[IO_RECLAIM_CGROUP];
 	rec.cgroup_reclaim_ns = now->reclaim_ns[IO_RECLAIM_CGROUP] - last->reclaim_ns[IO_RECLAIM_CGROUP];
 	memcpy(l->last, now, sizeof(*now));
+	io_kept_process(st, l);
 	who = (struct skep_upid){ .pid = ((const struct io_process_key *)key_)->pid, .start_ns = key[0] };
 	st->host->emit(d->inst, STREAM_PROCESS, &who, d->now_ns, &rec);
 }
@@ -91,8 +92,10 @@ static void tell_delays(struct drain *d, struct level *l)
 			some = true;
 		}
 	}
-	if (some)
-		d->st->host->emit(d->inst, STREAM_PROCESS, &who, d->now_ns, &rec);
+	if (!some)
+		return;
+	io_kept_process(d->st, l);
+	d->st->host->emit(d->inst, STREAM_PROCESS, &who, d->now_ns, &rec);
 }
 
 static bool any(const uint64_t *v, size_t n)
@@ -101,6 +104,13 @@ static bool any(const uint64_t *v, size_t n)
 		if (v[i])
 			return true;
 	return false;
+}
+
+int io_processes_take(struct skep_instance *inst, struct io_probe *st, int fd, uint64_t now_ns)
+{
+	struct drain d = { .inst = inst, .st = st, .now_ns = now_ns };
+
+	return batch_read(&st->batch, fd, sizeof(struct io_process_key), sizeof(struct io_process), take_process, &d);
 }
 
 void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
@@ -138,6 +148,7 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 			continue;
 		}
 		bpf_map_delete_elem(fd, l->key);
+		io_kept_process_over(st, l);
 		levels_remove(&st->processes, l); /* another may be in its place now */
 	}
 }
@@ -177,7 +188,15 @@ static void take_cgroup(void *arg, const void *key_, const void *value)
 		.latency_ns = now->latency_ns - last->latency_ns,
 	};
 	memcpy(l->last, now, sizeof(*now));
+	io_kept_cgroup(d->st, l);
 	d->st->host->emit(d->inst, STREAM_CGROUP, NULL, d->now_ns, &rec);
+}
+
+int io_cgroups_take(struct skep_instance *inst, struct io_probe *st, int fd, uint64_t now_ns)
+{
+	struct drain d = { .inst = inst, .st = st, .now_ns = now_ns };
+
+	return batch_read(&st->batch, fd, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), take_cgroup, &d);
 }
 
 void io_cgroups_drain(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
@@ -202,6 +221,7 @@ void io_cgroups_drain(struct skep_instance *inst, struct io_probe *st, uint64_t 
 			continue;
 		}
 		bpf_map_delete_elem(fd, l->key);
+		io_kept_cgroup_over(st, l);
 		levels_remove(&st->cgroups, l);
 	}
 }

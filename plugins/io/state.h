@@ -5,6 +5,10 @@
 #ifndef SKEP_IO_STATE_H
 #define SKEP_IO_STATE_H
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <skep/kept.h>
+#include <skep/pins.h>
 #include <skep/plugin.h>
 #include <skep/scope.h>
 #include <stdio.h>
@@ -98,7 +102,10 @@ struct io_probe {
 	const char *opt_root;
 
 	const struct skep_host *host;
+	struct skep_instance *inst;
 	struct io_bpf *bpf;
+	struct skep_pins pins;
+	int complete_fd;  /* on_complete, to ask for its misses; -1: not loaded */
 	bool hooks;       /* block_rq_complete is attached */
 	bool delays;      /* and the delays of tasks are read */
 	unsigned n_cpus;
@@ -141,7 +148,23 @@ void io_signals(struct skep_instance *, const struct io_probe *, const struct io
 int io_devices_start(struct skep_instance *, struct io_probe *);
 void io_devices_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 
+/* kept.c: across a restart of skepd */
+/* What the skepd before has left in the kernel is gone on with, or read and taken out; from then on ours records. */
+void io_kept_begin(struct skep_instance *, struct io_probe *);
+/* Somebody is there; and what has been reported up to now. */
+void io_kept_touch(struct io_probe *);
+/* That much of it is told now, or nothing more is to be told of it. */
+void io_kept_process(struct io_probe *, const struct level *);
+void io_kept_process_over(const struct io_probe *, const struct level *);
+void io_kept_cgroup(struct io_probe *, const struct level *);
+void io_kept_cgroup_over(const struct io_probe *, const struct level *);
+
 /* owners.c: the maps of processes and cgroups into records */
+/* What threads have waited, as far as told: in level.extra. */
+#define IO_DELAYS_TOLD(l_) ((l_)->extra + IO_DELAYS)
+/* Of such a map, what is beyond what st->processes or st->cgroups have. 0, or what the kernel said. */
+int io_processes_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
+int io_cgroups_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
 void io_processes_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 void io_cgroups_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 

@@ -27,7 +27,7 @@ void net_sum_counters(const struct net_state *st, struct net_counters *ret)
 
 /* ---- peers ------------------------------------------------------------------------ */
 
-static void empty_map(struct net_state *st, int fd)
+void net_empty_peers(struct net_state *st, int fd)
 {
 	static const struct net_peer_key other;
 	static const struct net_peer none;
@@ -56,7 +56,7 @@ void net_drain_peers(struct skep_instance *inst, struct net_state *st, bool even
 
 	(void)inst;
 	if (st->peers_written[resting] || even_if_empty)
-		empty_map(st, bpf_map__fd(resting ? st->bpf->maps.peers_odd : st->bpf->maps.peers_even));
+		net_empty_peers(st, bpf_map__fd(resting ? st->bpf->maps.peers_odd : st->bpf->maps.peers_even));
 	st->peers_written[resting] = false;
 	net_sum_counters(st, &now);
 	if (now.peers_new == st->peers_seen && now.peers_full == st->seen.peers_full && !even_if_empty)
@@ -88,10 +88,10 @@ static bool gone(uint32_t pid)
 	return kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
-void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
+void net_drain_processes(struct skep_instance *inst, struct net_state *st, int fd, bool all)
 {
-	int fd = bpf_map__fd(st->bpf->maps.processes), err;
 	struct net_process_key key, next;
+	int err;
 
 	err = bpf_map_get_next_key(fd, NULL, &next);
 	while (!err) {
@@ -100,7 +100,7 @@ void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
 
 		key = next;
 		err = bpf_map_get_next_key(fd, &key, &next);
-		if (!gone(key.pid) || bpf_map_lookup_elem(fd, &key, &p))
+		if ((!all && !gone(key.pid)) || bpf_map_lookup_elem(fd, &key, &p))
 			continue;
 		for (size_t i = 0; i < NET_AMOUNTS; i++)
 			((__u64 *)&p.now)[i] -= ((const __u64 *)&p.told)[i];
@@ -110,11 +110,16 @@ void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
 	}
 }
 
+void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
+{
+	net_drain_processes(inst, st, bpf_map__fd(st->bpf->maps.processes), false);
+}
+
 /* ---- losses ---------------------------------------------------------------------------- */
 
 void net_check_losses(struct skep_instance *inst, struct net_state *st)
 {
-	uint64_t states = skep_program_misses(st->bpf->progs.on_state), calls = skep_program_misses(st->bpf->progs.on_send) + skep_program_misses(st->bpf->progs.on_recv);
+	uint64_t states = skep_fd_misses(st->on_state_fd), calls = skep_fd_misses(st->on_send_fd) + skep_fd_misses(st->on_recv_fd);
 	const struct skep_host *host = st->host;
 	struct net_counters now;
 	uint64_t missed;
@@ -145,4 +150,5 @@ void net_check_losses(struct skep_instance *inst, struct net_state *st)
 	host->counter_add(st->c_conns_full, now.conns_full - st->seen.conns_full);
 	host->counter_add(st->c_put_off, now.process_dropped - st->seen.process_dropped);
 	st->seen = now;
+	net_kept_touch(st);
 }

@@ -27,11 +27,27 @@ static uint64_t outside(const __u64 *slots, enum net_way way)
 	return slots[NET_SLOT(NET_TCP, way)] + slots[NET_SLOT(NET_UDP, way)];
 }
 
+void net_ledger_begin(struct net_state *st)
+{
+	net_sum_counters(st, &st->ledger_begin);
+	memset(st->ledger, 0, sizeof(st->ledger));
+}
+
+static void since_begin(struct net_counters *c, const struct net_counters *begin)
+{
+	const __u64 *from = (const __u64 *)begin;
+	__u64 *to = (__u64 *)c;
+
+	for (size_t i = 0; i < sizeof(*c) / sizeof(*to); i++)
+		to[i] -= from[i];
+}
+
 void net_ledger_post(struct skep_instance *inst, struct net_state *st, uint64_t now_ns)
 {
 	struct net_counters c;
 
 	net_sum_counters(st, &c);
+	since_begin(&c, &st->ledger_begin);
 	for (enum net_way way = NET_TX; way < NET_WAYS; way++) {
 		post(inst, st, now_ns, way, "tcp", (uint64_t)st->ledger[NET_SLOT(NET_TCP, way)]);
 		post(inst, st, now_ns, way, "udp", (uint64_t)st->ledger[NET_SLOT(NET_UDP, way)]);

@@ -139,7 +139,7 @@ SKEP_SKELETON_OF(open_not_preempted, net, net_np)
 
 /* ---- one attempt ------------------------------------------------------------------ */
 
-static int attempt(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+static int attempt_once(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
 {
 	uint32_t ring = ring_size(st->opt_ring_bytes);
 	struct net_bpf *bpf = st->not_preempted ? open_not_preempted() : net_bpf__open();
@@ -152,8 +152,6 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 	bpf->rodata->wake_at = ring / 4;
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	bpf->rodata->big_bytes = st->opt_big_bytes;
-	bpf->bss->records_left = st->opt_connections;
-	bpf->bss->records_small_left = st->opt_connections / 2;
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.scratches, st->n_cpus * NET_SCRATCHES);
@@ -165,9 +163,17 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 			goto out;
 		}
 	}
-	err = net_bpf__load(bpf);
+	err = skep_pins_load(&st->pins, st->host, "net", bpf->skeleton);
+	if (!err && st->pins.adopted && skep_kept_asleep(bpf_map__fd(bpf->maps.kept))) {
+		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for so long: begins anew");
+		skep_pins_remove(st->pins.folder);
+		err = -ESTALE;
+	}
 	if (err)
 		goto out;
+	bpf->bss->records_left = st->opt_connections;
+	bpf->bss->records_small_left = st->opt_connections / 2;
+	bpf->bss->cgroups_wanted = 0; /* details end with their skepd */
 	st->way = way;
 	st->calls = calls;
 	return 0;
@@ -175,6 +181,14 @@ out:
 	net_bpf__destroy(bpf);
 	st->bpf = NULL;
 	return err;
+}
+
+static int attempt(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+{
+	int err = attempt_once(inst, st, btf, way, calls);
+
+	/* what was to be adopted is not there any more: our own */
+	return err == -ESTALE ? attempt_once(inst, st, btf, way, calls) : err;
 }
 
 static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
@@ -235,49 +249,54 @@ out:
 
 /* ---- attached ---------------------------------------------------------------------- */
 
-static int attach(struct net_state *st, struct bpf_program *prog)
+static int attach(struct bpf_program *prog, struct bpf_link **ret)
 {
-	struct bpf_link *link;
-
-	if (bpf_program__fd(prog) < 0)
-		return 0; /* not loaded */
-	if (st->n_links == NET_LINKS)
-		return -ENOSPC;
-	link = bpf_program__attach(prog);
-	if (!link)
-		return -errno;
-	st->links[st->n_links++] = link;
-	return 0;
+	*ret = bpf_program__attach(prog);
+	return *ret ? 0 : -errno;
 }
 
-/* Calls last: each step before is in place when they begin to count. */
-static int attach_all(struct net_state *st)
+/*
+ * Calls last: each step before is in place when they begin to count.  What has a link already is left
+ * alone by the skeleton.
+ */
+static int attach_all(struct skep_instance *inst, struct net_state *st)
 {
 	struct net_bpf *bpf = st->bpf;
-	struct bpf_program *progs[FEXITS];
-	const char *functions[FEXITS];
-	int err;
+	int err = 0, unpinned;
 
-	fexit_programs(bpf, progs, functions);
-	err = attach(st, bpf->progs.on_free);
-	err = err ?: attach(st, bpf->progs.on_state);
-	err = err ?: attach(st, bpf->progs.on_state_missed); /* programs are called in the order of attachment */
-	err = err ?: attach(st, bpf->progs.on_send);
-	err = err ?: attach(st, bpf->progs.on_recv);
-	for (unsigned i = 0; i < FEXITS && !err; i++)
-		err = attach(st, progs[i]);
+	if (!st->pins.adopted) {
+		err = attach(bpf->progs.on_free, &bpf->links.on_free);
+		err = err ?: attach(bpf->progs.on_state, &bpf->links.on_state);
+		err = err ?: attach(bpf->progs.on_state_missed, &bpf->links.on_state_missed); /* programs are called in the order of attachment */
+	}
+	err = err ?: skep_pins_attach(&st->pins, bpf->skeleton, &unpinned);
 	if (err)
 		return err;
-	st->pass_tasks = bpf_program__attach_iter(bpf->progs.on_task, NULL);
-	if (!st->pass_tasks)
-		return -errno;
-	st->pass_files = bpf_program__attach_iter(bpf->progs.on_file, NULL);
-	return st->pass_files ? 0 : -errno;
+	if (unpinned)
+		st->host->log(inst, SKEP_LOG_WARNING, "cannot be pinned in %s: %s; what happens while skepd is restarted will not be counted",
+			      st->host->pin_dir, strerror(-unpinned));
+	/* these two outlive the hooks' detaching */
+	st->pass_tasks = bpf->links.on_task;
+	st->pass_files = bpf->links.on_file;
+	bpf->links.on_task = bpf->links.on_file = NULL;
+	return st->pass_tasks && st->pass_files ? 0 : -ENOENT;
+}
+
+static int program(const struct net_state *st, const struct bpf_program *prog, const char *name)
+{
+	if (st->pins.adopted)
+		return skep_pins_program(&st->pins, NULL, name);
+	return bpf_program__fd(prog) >= 0 ? dup(bpf_program__fd(prog)) : -1;
 }
 
 int net_run_iterator(struct bpf_link *link)
 {
-	int fd = bpf_iter_create(bpf_link__fd(link));
+	return net_run_iterator_of(bpf_link__fd(link));
+}
+
+int net_run_iterator_of(int link_fd)
+{
+	int fd = bpf_iter_create(link_fd);
 	char nothing[64];
 	ssize_t n;
 
@@ -292,11 +311,18 @@ int net_run_iterator(struct bpf_link *link)
 	return (int)n;
 }
 
+/* The row of all that find no room; of an adopted map it is there already. */
+static int put_others(int fd)
+{
+	static const struct net_peer_key other;
+	static const struct net_peer none;
+
+	return bpf_map_update_elem(fd, &other, &none, BPF_NOEXIST) && errno != EEXIST ? -errno : 0;
+}
+
 int net_load(struct skep_instance *inst, struct net_state *st)
 {
 	int cpus = libbpf_num_possible_cpus();
-	static const struct net_peer_key other;
-	static const struct net_peer none;
 	int err;
 
 	if (cpus < 0)
@@ -313,42 +339,51 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
 		goto out;
 	}
-	memset(&st->seen, 0, sizeof(st->seen));
-	st->seen_misses = st->seen_calls_missed = 0;
-	err = bpf_map_update_elem(bpf_map__fd(st->bpf->maps.peers_even), &other, &none, BPF_ANY) ?:
-	      bpf_map_update_elem(bpf_map__fd(st->bpf->maps.peers_odd), &other, &none, BPF_ANY);
+	err = put_others(bpf_map__fd(st->bpf->maps.peers_even)) ?: put_others(bpf_map__fd(st->bpf->maps.peers_odd));
 	if (err) {
 		err = st->host->fail(inst, err, "cannot prepare the map of peers: %s", strerror(-err));
 		goto out;
 	}
-	err = attach_all(st);
+	/* a new one wakes up when no other is awake any more (kept.c) */
+	err = st->pins.adopted ? 0 : skep_kept_sleep(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT);
+	if (err) {
+		err = st->host->fail(inst, err, "cannot prepare the map kept: %s", strerror(-err));
+		goto out;
+	}
+	err = attach_all(inst, st);
 	if (err) {
 		err = refuse(inst, st, err, "attaching the BPF programs");
 		goto out;
 	}
-	/* Sockets that are there already, and who has them: with the hooks in place, so that none falls between. */
-	err = net_run_iterator(st->pass_files);
-	if (err)
-		st->host->log(inst, SKEP_LOG_WARNING, "no pass over open files: %s; connections that are there already have an owner only when they are used",
-			      strerror(-err));
+	st->on_state_fd = program(st, st->bpf->progs.on_state, "on_state");
+	st->on_send_fd = program(st, st->bpf->progs.on_send, "on_send");
+	st->on_recv_fd = program(st, st->bpf->progs.on_recv, "on_recv");
 	return 0;
 out:
 	net_unload(st);
 	return err;
 }
 
-void net_detach(struct net_state *st)
+bool net_detach(struct skep_instance *inst, struct net_state *st)
 {
-	while (st->n_links)
-		bpf_link__destroy(st->links[--st->n_links]);
+	return skep_pins_leave(&st->pins, st->host, inst, st->bpf->skeleton);
+}
+
+static void close_program(int *fd)
+{
+	if (*fd > 0)
+		close(*fd);
+	*fd = -1;
 }
 
 void net_unload(struct net_state *st)
 {
-	net_detach(st);
 	bpf_link__destroy(st->pass_tasks);
 	bpf_link__destroy(st->pass_files);
 	st->pass_tasks = st->pass_files = NULL;
+	close_program(&st->on_state_fd);
+	close_program(&st->on_send_fd);
+	close_program(&st->on_recv_fd);
 	ring_buffer__free(st->ring);
 	st->ring = NULL;
 	if (st->counters)

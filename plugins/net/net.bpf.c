@@ -15,6 +15,7 @@
 #include "conn.bpf.h"
 
 #include <skep/bpf/cgroup.bpf.h>
+#include <skep/bpf/kept.bpf.h>
 #include <skep/bpf/preempt.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
 
@@ -51,6 +52,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct net_counters);
 } counters SEC(".maps");
+
+/* User space's own, for the skepd that comes after it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct net_reported);
+} reported SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -722,7 +731,7 @@ static __always_inline void state(struct sock *sk, int old, int new)
 	__u32 zero = 0;
 	struct change *at;
 
-	if (sk->sk_protocol != IPPROTO_TCP)
+	if (sk->sk_protocol != IPPROTO_TCP || skep_unattended())
 		return;
 	at = bpf_map_lookup_elem(&changes, &zero);
 	if (!at)
@@ -751,7 +760,7 @@ static __always_inline void state_missed(struct sock *sk, int old, int new)
 	__u32 zero = 0;
 	struct change *at;
 
-	if (sk->sk_protocol != IPPROTO_TCP)
+	if (sk->sk_protocol != IPPROTO_TCP || skep_asleep())
 		return;
 	at = bpf_map_lookup_elem(&changes, &zero);
 	if (!at || (at->sk == (__u64)sk && at->old == (__u32)old && at->new == (__u32)new))
@@ -804,7 +813,7 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 	int kernel, out, tcp = 0;
 	__u16 family;
 
-	if (ret <= 0 || !sk || (way == NET_RX && flags & (MSG_PEEK | MSG_ERRQUEUE)))
+	if (ret <= 0 || !sk || (way == NET_RX && flags & (MSG_PEEK | MSG_ERRQUEUE)) || skep_asleep())
 		return 0;
 	family = sk->__sk_common.skc_family;
 	if (family == AF_UNIX) {
@@ -1004,7 +1013,7 @@ static __always_inline int freed(struct task_struct *t)
 	struct net_process_key key = {};
 	struct net_process *p, *from = NULL;
 
-	if (t->pid != t->tgid)
+	if (t->pid != t->tgid || skep_unattended())
 		return 0;
 	key.pid = t->tgid;
 	key.start_ns = t->start_boottime;

@@ -148,6 +148,7 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 
 	st->host = host;
 	st->inst = inst;
+	st->on_state_fd = st->on_send_fd = st->on_recv_fd = -1;
 	err = pthread_mutex_init(&st->passing, NULL);
 	if (err)
 		return host->fail(inst, -err, "cannot make a lock: %s", strerror(err));
@@ -197,6 +198,7 @@ static int net_start(struct skep_instance *inst, void *state)
 	if (err)
 		goto out;
 	st->cleaned_ns = net_now();
+	net_kept_begin(inst, st);
 	net_signals(inst, st);
 	rtt_signal(inst, st);
 	return 0;
@@ -213,7 +215,7 @@ static void net_stop(struct skep_instance *inst, void *state)
 	rtt_close(st);
 	if (!st->bpf)
 		return;
-	net_detach(st);
+	net_detach(inst, st);
 	net_flush(inst, st);
 	unwatch(st);
 	net_unload(st);

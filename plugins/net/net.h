@@ -144,4 +144,13 @@ struct net_counters {
 	__u64 peers_new;           /* keys that were put into peers_even and peers_odd */
 };
 
+/* Of counters that begin with the load, what has been told: the next skepd goes on from there. */
+struct net_reported {
+	struct net_counters counters;
+	__u64 states_missed, calls_missed;
+};
+
+/* Of all that is in maps and in the ring: another number where any of it is read otherwise. */
+#define NET_LAYOUT 1u
+
 #endif

@@ -5,7 +5,11 @@
 #ifndef SKEP_NET_STATE_H
 #define SKEP_NET_STATE_H
 
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <pthread.h>
+#include <skep/kept.h>
+#include <skep/pins.h>
 #include <skep/plugin.h>
 #include <skep/scope.h>
 
@@ -82,12 +86,7 @@ enum net_way_in {
 };
 enum net_calls { NET_CALLS_NONE, NET_CALLS_TRACEPOINT, NET_CALLS_FEXIT };
 
-#define NET_LINKS 16
-
 struct net_bpf;
-struct bpf_link;
-struct ring_buffer;
-struct btf;
 
 struct rtt_told {
 	struct rtt_key key;
@@ -121,8 +120,8 @@ struct net_state {
 	const struct skep_host *host;
 	struct skep_instance *inst; /* for the ring's callback */
 	struct net_bpf *bpf;
-	struct bpf_link *links[NET_LINKS];
-	unsigned n_links;
+	struct skep_pins pins;
+	int on_state_fd, on_send_fd, on_recv_fd; /* programs, to ask for their misses; -1: not loaded */
 	struct bpf_link *pass_files, *pass_tasks; /* iterators that are run again and again */
 	enum net_way_in way;
 	enum net_calls calls;
@@ -162,6 +161,7 @@ struct net_state {
 	uint64_t cleaned_ns;
 
 	int64_t ledger[NET_SLOTS]; /* of processes that are reported */
+	struct net_counters ledger_begin; /* what the books of this skepd begin after */
 	struct rtt rtt;
 };
 
@@ -194,20 +194,34 @@ void net_drain_peers(struct skep_instance *, struct net_state *st, bool even_if_
 /* For net_peers_emit_process at the next drain. */
 void net_dead_later(struct skep_instance *, struct net_state *st, const struct skep_upid *, uint64_t now_ns);
 void net_dead_now(struct skep_instance *, struct net_state *st, uint64_t now_ns);
+/* Such a map, wholly, into the table. */
+void net_empty_peers(struct net_state *st, int fd);
 /* Entries of `processes` whose process is gone. */
 void net_drain_orphans(struct skep_instance *, struct net_state *st);
+/* Of such a map; all: also those of processes that live. */
+void net_drain_processes(struct skep_instance *, struct net_state *st, int fd, bool all);
 void net_check_losses(struct skep_instance *, struct net_state *st);
 void net_sum_counters(const struct net_state *st, struct net_counters *ret);
 
 /* ledger.c */
+/* The books begin now. */
+void net_ledger_begin(struct net_state *st);
 void net_ledger_post(struct skep_instance *, struct net_state *st, uint64_t now_ns);
+
+/* kept.c: across a restart of skepd */
+/* What the skepd before has left in the kernel is gone on with, or read and taken out; from then on ours records. */
+void net_kept_begin(struct skep_instance *, struct net_state *st);
+/* Somebody is there; and what has been reported up to now. */
+void net_kept_touch(struct net_state *st);
 
 /* load.c */
 int net_load(struct skep_instance *, struct net_state *st); /* 0 or what host->fail returned; nothing is left behind then */
-void net_detach(struct net_state *st); /* hooks off, maps and iterators stay */
+/* Hooks off, maps and iterators stay. true: everything stays, attached, for the next skepd. */
+bool net_detach(struct skep_instance *, struct net_state *st);
 void net_unload(struct net_state *st);
 /* Runs an iterator to its end. 0 or a negative errno. */
 int net_run_iterator(struct bpf_link *);
+int net_run_iterator_of(int link_fd);
 
 /* rtt.c: the detail of that name */
 int rtt_attach(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/io/kept.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
+ * ours to the last byte goes on, one of another make is put to sleep, read and taken out.
+ *
+ * The kernel side only adds up, so what has been told of each process and cgroup is kept beside it, in maps of
+ * user space's own.  It is written before it is told: what a skepd that is killed in between does not tell
+ * is lost, but nothing is told twice.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io.skel.h"
+#include "state.h"
+
+void io_kept_touch(struct io_probe *st)
+{
+	const struct io_reported now = { .counters = st->seen, .misses = st->seen_misses };
+	uint32_t zero = 0;
+
+	if (!st->pins.folder[0])
+		return;
+	skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, skep_pins_for_ns(st->host));
+	bpf_map_update_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &now, BPF_ANY);
+}
+
+/* ---- as far as told ------------------------------------------------------------------- */
+
+/* Without it the next skepd would tell again what was told: then there is nothing for it. */
+static void give_up(struct io_probe *st, int err)
+{
+	st->host->log(st->inst, SKEP_LOG_WARNING, "cannot keep what has been told: %s; after a restart of skepd all begins anew", strerror(-err));
+	skep_pins_remove(st->pins.folder);
+	st->pins.folder[0] = '\0';
+}
+
+static void keep(struct io_probe *st, int fd, const void *key, const void *value)
+{
+	if (st->pins.folder[0] && bpf_map_update_elem(fd, key, value, BPF_ANY))
+		give_up(st, -errno);
+}
+
+void io_kept_process(struct io_probe *st, const struct level *l)
+{
+	struct io_process_told told;
+
+	memcpy(&told.last, l->last, sizeof(told.last));
+	memcpy(told.delay_ns, IO_DELAYS_TOLD(l), sizeof(told.delay_ns));
+	keep(st, bpf_map__fd(st->bpf->maps.processes_told), l->key, &told);
+}
+
+void io_kept_process_over(const struct io_probe *st, const struct level *l)
+{
+	bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.processes_told), l->key);
+}
+
+void io_kept_cgroup(struct io_probe *st, const struct level *l)
+{
+	keep(st, bpf_map__fd(st->bpf->maps.cgroups_told), l->key, l->last);
+}
+
+void io_kept_cgroup_over(const struct io_probe *st, const struct level *l)
+{
+	bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.cgroups_told), l->key);
+}
+
+static void found_process(void *arg, const void *key, const void *value)
+{
+	const struct io_process_told *told = value;
+	struct io_probe *st = arg;
+	struct level *l;
+	uint64_t words[2];
+
+	memcpy(words, key, sizeof(words));
+	l = levels_get(&st->processes, words);
+	if (!l)
+		return;
+	memcpy(l->last, &told->last, sizeof(told->last));
+	memcpy(IO_DELAYS_TOLD(l), told->delay_ns, sizeof(told->delay_ns));
+}
+
+static void found_cgroup(void *arg, const void *key, const void *value)
+{
+	struct io_probe *st = arg;
+	struct level *l;
+	uint64_t words[2];
+
+	memcpy(words, key, sizeof(words));
+	l = levels_get(&st->cgroups, words);
+	if (l)
+		memcpy(l->last, value, sizeof(struct io_cgroup));
+}
+
+static int told_before(struct io_probe *st, int processes, int cgroups)
+{
+	int err = batch_read(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process_told), found_process, st);
+
+	return err ?: batch_read(&st->batch, cgroups, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), found_cgroup, st);
+}
+
+static void go_on(struct skep_instance *inst, struct io_probe *st)
+{
+	struct io_reported before;
+	uint32_t zero = 0;
+	int err;
+
+	err = bpf_map_lookup_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &before) ? -errno : 0;
+	if (!err) {
+		st->seen = before.counters;
+		st->seen_misses = before.misses;
+	}
+	err = err ?: told_before(st, bpf_map__fd(st->bpf->maps.processes_told), bpf_map__fd(st->bpf->maps.cgroups_told));
+	if (err)
+		st->host->log(inst, SKEP_LOG_WARNING, "cannot read what the skepd before has told: %s; some of it may come twice", strerror(-err));
+	else
+		st->host->log(inst, SKEP_LOG_NOTICE, "goes on with what the skepd before has left in the kernel: nothing was missed");
+}
+
+/* ---- of another make ------------------------------------------------------------------- */
+
+enum { PROCESSES, CGROUPS, PROCESSES_TOLD, CGROUPS_TOLD, MAPS };
+
+/* What was told of the other is none of ours; but what live threads have waited is in neither's maps. */
+static void ours_begin(struct io_probe *st)
+{
+	for (size_t i = 0; i < st->processes.room; i++) {
+		struct level *l = &st->processes.at[i];
+		const struct io_process *gone = (const struct io_process *)l->last;
+
+		if (!l->used)
+			continue;
+		for (unsigned d = 0; d < IO_DELAYS; d++)
+			IO_DELAYS_TOLD(l)[d] -= gone->delay_ns[d] < IO_DELAYS_TOLD(l)[d] ? gone->delay_ns[d] : IO_DELAYS_TOLD(l)[d];
+		memset(l->last, 0, sizeof(l->last));
+		io_kept_process(st, l);
+	}
+	for (size_t i = 0; i < st->cgroups.room; i++)
+		if (st->cgroups.at[i].used)
+			io_kept_cgroup_over(st, &st->cgroups.at[i]);
+	levels_free(&st->cgroups);
+}
+
+static int take(struct skep_instance *inst, struct io_probe *st, const int fds[MAPS])
+{
+	struct timespec ts;
+	uint64_t now;
+	int err;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	err = told_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
+	err = err ?: io_processes_take(inst, st, fds[PROCESSES], now);
+	err = err ?: io_cgroups_take(inst, st, fds[CGROUPS], now);
+	ours_begin(st);
+	return err;
+}
+
+static void take_other(void *arg, const char *folder)
+{
+	static const char *const names[MAPS] = { "processes", "cgroups", "processes_told", "cgroups_told" };
+	struct io_probe *st = arg;
+	int kept = skep_pins_open(folder, "map", "kept"), fds[MAPS], err = 0;
+	struct skep_kept k = { 0 };
+
+	if (kept < 0 || skep_kept_get(kept, &k) || k.layout != IO_LAYOUT)
+		err = -EBADMSG;
+	if (kept >= 0) {
+		skep_kept_sleep(kept, k.layout);
+		skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, 0);
+		close(kept);
+	}
+	skep_pins_unpin(folder, "link_");
+	for (int i = 0; i < MAPS; i++) {
+		fds[i] = skep_pins_open(folder, "map", names[i]);
+		err = err ?: fds[i] < 0 ? fds[i] : 0;
+	}
+	err = err ?: take(st->inst, st, fds);
+	for (int i = 0; i < MAPS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	if (err)
+		st->host->log(st->inst, SKEP_LOG_WARNING, "another make of the kernel side was left behind, and taken out: what it has counted while skepd was away "
+			      "cannot be read (%s), and is missing", strerror(-err));
+	else
+		st->host->log(st->inst, SKEP_LOG_NOTICE, "another make of the kernel side was left behind: it has been read to its end, and taken out");
+}
+
+void io_kept_begin(struct skep_instance *inst, struct io_probe *st)
+{
+	if (st->pins.adopted)
+		go_on(inst, st);
+	skep_pins_others(&st->pins, st->host, take_other, st);
+	skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, st->pins.folder[0] ? skep_pins_for_ns(st->host) : 0);
+}

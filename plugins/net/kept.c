@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/net/kept.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
+ * ours to the last byte goes on, one of another make is put to sleep, read and taken out.
+ *
+ * Nothing is counted twice: what has been told of a process is kept beside its amounts, in the kernel (net.h,
+ * struct net_process), and of two makes only one is awake at any time (skep/kept.h).
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "net.skel.h"
+#include "state.h"
+
+void net_kept_touch(struct net_state *st)
+{
+	const struct net_reported now = { .counters = st->seen, .states_missed = st->seen_misses, .calls_missed = st->seen_calls_missed };
+	int kept = bpf_map__fd(st->bpf->maps.kept), reported = bpf_map__fd(st->bpf->maps.reported);
+	uint32_t zero = 0;
+
+	if (!st->pins.folder[0])
+		return;
+	skep_kept_touch(kept, NET_LAYOUT, skep_pins_for_ns(st->host));
+	bpf_map_update_elem(reported, &zero, &now, BPF_ANY);
+}
+
+/* ---- of our make ----------------------------------------------------------------------- */
+
+static void go_on(struct skep_instance *inst, struct net_state *st)
+{
+	struct net_reported before;
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &before) == 0) {
+		st->seen = before.counters;
+		st->seen_misses = before.states_missed;
+		st->seen_calls_missed = before.calls_missed;
+	}
+	st->peers_written[0] = st->peers_written[1] = true;
+	st->host->log(inst, SKEP_LOG_NOTICE, "goes on with what the skepd before has left in the kernel: nothing was missed");
+}
+
+/* ---- of another make ------------------------------------------------------------------- */
+
+struct other {
+	struct skep_instance *inst;
+	struct net_state *st;
+	bool readable;
+	uint64_t unread;
+};
+
+static int take_record(void *ctx, void *data, size_t size)
+{
+	struct other *o = ctx;
+
+	if (!o->readable)
+		o->unread++;
+	else if (net_decode(o->inst, o->st, data, size))
+		o->st->host->counter_add(o->st->c_bad, 1);
+	return 0;
+}
+
+static void take_ring(struct other *o, const char *folder)
+{
+	int fd = skep_pins_open(folder, "map", "ring");
+	struct ring_buffer *reader = fd >= 0 ? ring_buffer__new(fd, take_record, o, NULL) : NULL;
+
+	if (reader)
+		ring_buffer__consume(reader);
+	ring_buffer__free(reader);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Its pass over tasks puts what has not been told of those that live into its ring. */
+static void run_pass(const char *folder)
+{
+	int link = skep_pins_open(folder, "link", "on_task");
+
+	if (link < 0)
+		return;
+	net_run_iterator_of(link);
+	close(link);
+}
+
+static void take_processes(struct other *o, const char *folder)
+{
+	int fd = skep_pins_open(folder, "map", "processes");
+
+	if (fd >= 0 && o->readable)
+		net_drain_processes(o->inst, o->st, fd, true);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void take_peers(struct other *o, const char *folder, const char *name)
+{
+	int fd = skep_pins_open(folder, "map", name);
+
+	if (fd >= 0 && o->readable)
+		net_empty_peers(o->st, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void take_other(void *arg, const char *folder)
+{
+	struct other *o = arg;
+	struct net_state *st = o->st;
+	int kept = skep_pins_open(folder, "map", "kept");
+	struct skep_kept k = { 0 };
+
+	o->readable = kept >= 0 && skep_kept_get(kept, &k) == 0 && k.layout == NET_LAYOUT;
+	if (kept >= 0) {
+		skep_kept_sleep(kept, k.layout);
+		skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, 0);
+		close(kept);
+	}
+	run_pass(folder);
+	skep_pins_unpin(folder, "link_");
+	take_ring(o, folder);
+	take_processes(o, folder);
+	take_peers(o, folder, "peers_even");
+	take_peers(o, folder, "peers_odd");
+	st->host->log(o->inst, SKEP_LOG_NOTICE, "another make of the kernel side was left behind: %s, and taken out",
+		      o->readable ? "it has been read to its end" : "its records cannot be read and are counted as lost");
+}
+
+void net_kept_begin(struct skep_instance *inst, struct net_state *st)
+{
+	struct other o = { .inst = inst, .st = st };
+	int err;
+
+	if (st->pins.adopted)
+		go_on(inst, st);
+	skep_pins_others(&st->pins, st->host, take_other, &o);
+	if (o.unread)
+		st->host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, o.unread);
+	skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, st->pins.folder[0] ? skep_pins_for_ns(st->host) : 0);
+	/*
+	 * Sockets that are there already, and who has them: with the hooks in place, so that none falls between.  Of what went on
+	 * meanwhile, processes are told now, so that it is not in the books, whose reference begins now.
+	 */
+	net_pass(st);
+	err = st->pass_err;
+	if (err)
+		st->host->log(inst, SKEP_LOG_WARNING, "no pass over open files: %s; connections that are there already have an owner only when they are used",
+			      strerror(-err));
+	ring_buffer__consume(st->ring);
+	net_check_losses(inst, st);
+	net_ledger_begin(st);
+}
