@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/common/http_auth.h - what a request proves who we are with, and the other headers that
+ * are configured, once their files and environment variables have been read.
+ */
+#ifndef SKEP_SINKS_HTTP_AUTH_H
+#define SKEP_SINKS_HTTP_AUTH_H
+
+#include "sinks/common/http_options.h"
+
+struct http_auth {
+	size_t n;
+	char **headers; /* "Name: value", Authorization with the token among them */
+	char *username, *password; /* NULL: no basic authentication */
+};
+
+/*
+ * Reads all that the options name. Any thread. 0, or a negative errno with the reason, which has no
+ * secret in it, in `why`. http_auth_free() it.
+ */
+int http_auth_load(const struct http_options *, struct http_auth **ret, char *why, size_t room);
+/* Blanks what it frees; NULL is fine; returns NULL. */
+struct http_auth *http_auth_free(struct http_auth *);
+bool http_auth_equal(const struct http_auth *, const struct http_auth *);
+/* Is a header of that name ("Name" or "Name: value") among them? */
+bool http_auth_has(const struct http_auth *, const char *name);
+
+#endif

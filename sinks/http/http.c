@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http - the sink that sends batches of records as JSON to any URL: for a backend of one's own.
+ */
+#include <skep/plugin.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "sinks/common/fields.h"
+#include "sinks/common/http.h"
+#include "sinks/common/http_body.h"
+#include "sinks/common/record_json.h"
+
+#define IN_FLIGHT 4
+
+struct http_sink;
+
+/* A batch on its way: encoded on a thread, then sent from the loop. */
+struct slot {
+	struct http_sink *sink;
+	const struct skep_batch *batch; /* NULL: free */
+	struct jsonw json;
+	struct http_body body;
+	const void *data;
+	size_t len;
+	uint32_t records;
+	int err;
+};
+
+struct http_sink {
+	struct http_options http;
+	const char *method;
+	const char *format;
+	const char **streams;
+
+	const struct skep_host *host;
+	struct skep_instance *inst;
+	struct http *layer;
+	struct skep_counter *lines;
+	struct utsname uts;
+	struct slot slots[IN_FLIGHT];
+};
+
+static const struct skep_option options[] = {
+	HTTP_OPTION_URL(struct http_sink, http, "url",
+			"where to send to; {host.name}, {boot_id}, {batch.key} and {batch.id} are put in, in headers as well"),
+	{
+		.name = "method",
+		.type = SKEP_O_STR,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct http_sink, method),
+		.default_value = "POST",
+		.help = "POST, PUT or PATCH",
+	},
+	{
+		.name = "format",
+		.type = SKEP_O_STR,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct http_sink, format),
+		.default_value = "ndjson",
+		.help = "ndjson: a line for each record; json: one array",
+	},
+	{
+		.name = "streams",
+		.type = SKEP_O_STRV,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct http_sink, streams),
+		.help = "names of the streams to send, for example [\"process.exit\", \"run\"]; not set: all",
+	},
+	HTTP_OPTIONS(struct http_sink, http, "gzip"),
+	{ 0 },
+};
+
+static int check(const struct http_sink *s, char *why, size_t room)
+{
+	int err = s->http.url ? http_template_check(s->http.url, "url", why, room) : 0;
+
+	for (size_t i = 0; !err && s->http.headers && s->http.headers[i]; i++)
+		err = http_template_check(s->http.headers[i], "headers", why, room);
+	if (err)
+		return err;
+	if (strcmp(s->format, "ndjson") != 0 && strcmp(s->format, "json") != 0) {
+		snprintf(why, room, "format \"%s\": expected ndjson or json", s->format);
+		return -EINVAL;
+	}
+	if (strcmp(s->method, "POST") != 0 && strcmp(s->method, "PUT") != 0 && strcmp(s->method, "PATCH") != 0) {
+		snprintf(why, room, "method \"%s\": expected POST, PUT or PATCH", s->method);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int http_sink_open(struct skep_instance *i, void *state, const struct skep_host *host)
+{
+	struct http_sink *s = state;
+	char why[512];
+	int err;
+
+	s->host = host;
+	s->inst = i;
+	for (size_t k = 0; k < IN_FLIGHT; k++)
+		s->slots[k].sink = s;
+	err = check(s, why, sizeof(why));
+	if (err)
+		return host->fail(i, err, "%s", why);
+	return http_new(i, host, &s->http, "url", &s->layer);
+}
+
+static int http_sink_start(struct skep_instance *i, void *state)
+{
+	struct http_sink *s = state;
+
+	uname(&s->uts); /* cannot fail with an address that is ours */
+	s->lines = s->host->counter(i, "records", "records that the receiver has acknowledged");
+	return http_start(s->layer);
+}
+
+static int http_sink_reload(struct skep_instance *i, void *state, const void *next)
+{
+	const struct http_sink *wanted = next;
+	struct http_sink *s = state;
+	char why[512];
+	int err = check(wanted, why, sizeof(why));
+
+	return err ? s->host->fail(i, err, "%s", why) : http_reload(s->layer, &wanted->http);
+}
+
+/* ---- a batch ----------------------------------------------------------------------- */
+
+static bool is_array(const struct http_sink *s)
+{
+	return strcmp(s->format, "json") == 0;
+}
+
+static void encode(void *arg)
+{
+	struct slot *slot = arg;
+	struct http_sink *s = slot->sink;
+	const struct skep_batch *b = slot->batch;
+	bool array = is_array(s);
+
+	jsonw_reset(&slot->json);
+	slot->records = 0;
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (!fields_wanted(s->streams, b->records[i]))
+			continue;
+		if (array)
+			jsonw_raw(&slot->json, slot->records ? ",\n" : "[", slot->records ? 2 : 1);
+		record_json(&slot->json, b->records[i], s->host->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+		if (!array)
+			jsonw_lit(&slot->json, "\n");
+		slot->records++;
+	}
+	if (array)
+		jsonw_lit(&slot->json, "]\n");
+	slot->err = slot->json.err;
+	if (slot->err || !slot->records || slot->json.len > s->http.max_request)
+		return;
+	slot->err = http_body_encode(&slot->body, http_encoding_of(s->http.compression), slot->json.buf, slot->json.len,
+				     &slot->data, &slot->len);
+}
+
+static void give_answer(struct slot *slot, const struct skep_batch_answer *answer)
+{
+	struct http_sink *s = slot->sink;
+	const struct skep_batch *b = slot->batch;
+
+	slot->batch = NULL; /* first: batch_answer() may submit the next one at once */
+	if (answer->result == SKEP_BATCH_ACK && s->lines)
+		s->host->counter_add(s->lines, slot->records);
+	s->host->batch_answer(s->inst, b, answer);
+}
+
+static void replied(void *arg, struct http_reply *reply)
+{
+	give_answer(arg, &reply->answer);
+}
+
+static void encoded(struct skep_instance *i, void *arg)
+{
+	struct slot *slot = arg;
+	struct http_sink *s = slot->sink;
+	const struct skep_batch *b = slot->batch;
+	struct skep_batch_answer a = { .size = sizeof(a), .result = SKEP_BATCH_RETRY };
+	struct http_values values = {
+		.host_name = s->uts.nodename,
+		.boot_id = s->host->boot_id,
+		.batch_key = b->key,
+		.batch_id = b->id,
+	};
+	char key[128], why[128];
+	const char *headers[2] = { key, NULL };
+
+	(void)i;
+	if (slot->err) {
+		a.why = slot->err == -ENOMEM ? "out of memory" : "compression failed";
+	} else if (!slot->records) {
+		a.result = SKEP_BATCH_ACK;
+	} else if (slot->json.len > s->http.max_request) {
+		a.result = SKEP_BATCH_SPLIT;
+		snprintf(why, sizeof(why), "a body of %zu bytes is larger than max_request", slot->json.len);
+		a.why = why;
+	} else {
+		snprintf(key, sizeof(key), "Idempotency-Key: %s", b->key);
+		if (http_send(s->layer, &(struct http_request){
+						.method = s->method,
+						.content_type = is_array(s) ? "application/json" : "application/x-ndjson",
+						.encoding = http_encoding_of(s->http.compression),
+						.headers = headers,
+						.values = &values,
+						.body = slot->data,
+						.len = slot->len,
+						.done = replied,
+						.arg = slot,
+					}) == 0)
+			return;
+		a.why = "the request could not be begun";
+	}
+	give_answer(slot, &a);
+}
+
+static int http_sink_submit(struct skep_instance *i, void *state, const struct skep_batch *batch)
+{
+	struct http_sink *s = state;
+	struct slot *slot = s->slots;
+	int err;
+
+	while (slot < s->slots + IN_FLIGHT && slot->batch)
+		slot++;
+	if (slot == s->slots + IN_FLIGHT)
+		return s->host->fail(i, -EAGAIN, "%d batches are in flight already", IN_FLIGHT);
+	slot->batch = batch;
+	err = s->host->work(i, encode, encoded, slot);
+	if (err) {
+		slot->batch = NULL;
+		return s->host->fail(i, err, "no worker thread to be had");
+	}
+	return 0;
+}
+
+static void http_sink_stop(struct skep_instance *i, void *state)
+{
+	struct http_sink *s = state;
+
+	(void)i;
+	http_stop(s->layer);
+	for (size_t k = 0; k < IN_FLIGHT; k++)
+		s->slots[k].batch = NULL;
+}
+
+static void http_sink_close(struct skep_instance *i, void *state)
+{
+	struct http_sink *s = state;
+
+	(void)i;
+	s->layer = http_free(s->layer);
+	for (size_t k = 0; k < IN_FLIGHT; k++) {
+		jsonw_free(&s->slots[k].json);
+		http_body_free(&s->slots[k].body);
+	}
+}
+
+static const struct skep_sink_ops sink_ops = {
+	.size = sizeof(struct skep_sink_ops),
+	.max_in_flight = IN_FLIGHT,
+	.submit = http_sink_submit,
+	.flags = SKEP_SINK_ANY_ORDER,
+};
+
+static const struct skep_plugin http_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_SINK,
+	.name = "http",
+	.version = "1.0",
+	.summary = "sends records as JSON to any URL, for a backend of one's own",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(struct skep_option),
+	.state_size = sizeof(struct http_sink),
+	.open = http_sink_open,
+	.start = http_sink_start,
+	.reload = http_sink_reload,
+	.stop = http_sink_stop,
+	.close = http_sink_close,
+	.sink = &sink_ops,
+};
+
+SKEP_PLUGIN(http_plugin, SKEP_KIND_SINK, "http", "1.0")
