@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a receiver's answers to a batch's requests come to, as one answer to the host.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/otlp/reply.h"
+#include "sinks/otlp/state.h"
+
+void flight_answer(struct flight *f, enum flight_state then)
+{
+	struct otlp *o = f->sink;
+	const struct skep_batch *batch = f->batch;
+	struct skep_batch_answer answer = f->answer;
+	char why[sizeof(f->why)];
+
+	memcpy(why, f->why, sizeof(why));
+	answer.size = sizeof(answer);
+	answer.why = *why ? why : NULL;
+	f->batch = NULL;
+	f->state = then;
+	f->order = ++o->clock;
+	if (then == FLIGHT_FREE)
+		flight_reset(f);
+	o->host->batch_answer(o->inst, batch, &answer); /* last: it may submit the next one at once */
+}
+
+/* Which of two answers of parts that are not done is the batch's: the one that helps least to be repeated soon. */
+static int weight(uint32_t result)
+{
+	static const int weights[] = {
+		[SKEP_BATCH_RETRY] = 1, [SKEP_BATCH_SUSPECT] = 2, [SKEP_BATCH_SPLIT] = 3, [SKEP_BATCH_HOLD] = 4,
+	};
+
+	return result < sizeof(weights) / sizeof(weights[0]) ? weights[result] : 0;
+}
+
+/* All answers are there. */
+void flight_over(struct flight *f)
+{
+	struct otlp *o = f->sink;
+	unsigned n[PART_REFUSED + 1] = { 0 };
+	uint64_t refused = 0;
+
+	for (int s = 0; s < SIGNALS; s++) {
+		n[f->parts[s].state]++;
+		refused += f->parts[s].refused;
+	}
+	if (n[PART_WAITS] && f->answer.result == SKEP_BATCH_SPLIT) {
+		counted_add(o, f);
+		flight_answer(f, FLIGHT_FREE);
+		return;
+	}
+	if (n[PART_WAITS]) {
+		flight_answer(f, FLIGHT_PARKED);
+		return;
+	}
+	/* What one signal's receiver will never take is no reason to offer the others' again: a part of the batch is lost. */
+	f->answer.result = n[PART_REFUSED] && !n[PART_TAKEN] ? SKEP_BATCH_REJECT : SKEP_BATCH_ACK;
+	f->answer.retry_after_ns = 0;
+	f->answer.rejected = 0;
+	if (f->answer.result == SKEP_BATCH_ACK)
+		f->answer.rejected = refused < f->batch->n ? (uint32_t)refused : f->batch->n;
+	if (refused)
+		memcpy(f->why, f->why_refused, sizeof(f->why));
+	else
+		f->why[0] = '\0';
+	if (o->refused)
+		o->host->counter_add(o->refused, refused);
+	flight_answer(f, FLIGHT_FREE);
+}
+
+void flight_say(char why[512], enum signal s, const char *what, const char *words)
+{
+	snprintf(why, 512, "%s: %s%s%s", signal_names[s], what, words && *words ? ": " : "", words ? words : "");
+}
+
+static void part_over(struct part *p, enum part_state state, uint64_t refused)
+{
+	free(p->data);
+	p->data = NULL;
+	p->state = state;
+	p->refused = refused < p->items ? (uint32_t)refused : p->items;
+}
+
+static void part_taken(struct flight *f, enum signal s, const struct http_reply *reply)
+{
+	struct otlp *o = f->sink;
+	struct part *p = &f->parts[s];
+	struct reply r = { 0 };
+
+	if (!reply_read(reply->body, reply->len, &r))
+		r = (struct reply){ 0 }; /* an empty JSON object, a page: taken is taken */
+	if (r.rejected)
+		flight_say(f->why_refused, s, "the receiver has refused some", r.words);
+	else if (*r.words)
+		o->host->log(o->inst, SKEP_LOG_WARNING, "%s: the receiver warns: %s", signal_names[s], r.words);
+	part_over(p, PART_TAKEN, r.rejected);
+	if (o->items[s])
+		o->host->counter_add(o->items[s], p->items - p->refused);
+}
+
+void part_answered(struct flight *f, enum signal s, struct http_reply *reply)
+{
+	const char *what = reply->answer.why ? reply->answer.why : "refused";
+	bool is_refused = reply->answer.result == SKEP_BATCH_REJECT;
+	struct reply status = { 0 };
+	char code[32];
+
+	f->answer.sent_bytes += reply->answer.sent_bytes;
+	if (reply->answer.result == SKEP_BATCH_ACK) {
+		part_taken(f, s, reply);
+		return;
+	}
+	f->answer.status = reply->answer.status;
+	/* The layer quotes a body as text; this one is a message, with words in it. */
+	if (strstr(reply->content_type, "protobuf") && reply_read_status(reply->body, reply->len, &status)) {
+		snprintf(code, sizeof(code), "HTTP %u", reply->answer.status);
+		what = code;
+	}
+	flight_say(is_refused ? f->why_refused : f->why, s, what, status.words);
+	if (is_refused) {
+		part_over(&f->parts[s], PART_REFUSED, f->parts[s].items);
+		return;
+	}
+	if (weight(reply->answer.result) > weight(f->answer.result))
+		f->answer.result = reply->answer.result;
+	if (reply->answer.retry_after_ns > f->answer.retry_after_ns)
+		f->answer.retry_after_ns = reply->answer.retry_after_ns;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of groups.
+ */
+#include "sinks/otlp/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/otlp/attr.h"
+
+void group_key_add(struct group_key *k, const char *name, struct skep_str value)
+{
+	size_t n = strlen(name) + 1, len = value.len < GROUP_ATTRIBUTE_MOST ? value.len : GROUP_ATTRIBUTE_MOST;
+
+	if (!value.ptr || !len)
+		return;
+	len = strnlen(value.ptr, len); /* a NUL would end the pair early */
+	if (n + len + 1 > sizeof(k->text) - k->len) {
+		k->full = true;
+		return;
+	}
+	memcpy(k->text + k->len, name, n);
+	k->len += (uint32_t)n;
+	memcpy(k->text + k->len, value.ptr, len);
+	k->len += (uint32_t)len;
+	k->text[k->len++] = '\0';
+}
+
+void group_key_text(struct group_key *k, const char *name, const char *value)
+{
+	uint32_t n = (uint32_t)strlen(value);
+
+	group_key_add(k, name, (struct skep_str){ value, n, n });
+}
+
+static uint32_t hash_of(const struct plan *p, const struct group_key *k)
+{
+	uint64_t h = (uintptr_t)p ^ UINT64_C(0x9e3779b97f4a7c15), word;
+	uint32_t i = 0;
+
+	for (; i + 8 <= k->len; i += 8) {
+		memcpy(&word, k->text + i, 8);
+		h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
+		h ^= h >> 32;
+	}
+	for (; i < k->len; i++)
+		h = (h ^ k->text[i]) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return (uint32_t)(h ^ h >> 32);
+}
+
+int groups_init(struct groups *g, uint32_t most)
+{
+	*g = (struct groups){ .most = most ? most : 1, .room = 256 };
+	g->table = calloc(g->room, sizeof(*g->table));
+	return g->table ? 0 : -ENOMEM;
+}
+
+static void group_free(struct group *g)
+{
+	for (uint32_t i = 0; g->plan && i < g->plan->n_points; i++)
+		if (point_is_hist(g->plan->points[i].kind))
+			free(g->values[i].hist);
+	free(g->attrs);
+	free(g->hist_attrs);
+	free(g->key);
+	free(g);
+}
+
+void groups_free(struct groups *g)
+{
+	for (uint32_t i = 0; g->table && i < g->room; i++)
+		while (g->table[i]) {
+			struct group *next = g->table[i]->next;
+
+			group_free(g->table[i]);
+			g->table[i] = next;
+		}
+	free(g->table);
+	*g = (struct groups){ 0 };
+}
+
+static void grow(struct groups *g)
+{
+	struct group **table = calloc((size_t)g->room * 2, sizeof(*table));
+
+	if (!table)
+		return; /* longer chains then */
+	for (uint32_t i = 0; i < g->room; i++)
+		while (g->table[i]) {
+			struct group *one = g->table[i], **at = &table[one->hash & (g->room * 2 - 1)];
+
+			g->table[i] = one->next;
+			one->next = *at;
+			*at = one;
+		}
+	free(g->table);
+	g->table = table;
+	g->room *= 2;
+}
+
+/* Those that were not heard of for long begin anew when they come back: their sums have a start of their own. */
+static void forget(struct groups *g, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < g->room; i++)
+		for (struct group **at = &g->table[i]; *at;) {
+			struct group *one = *at;
+
+			if (one->touched || one->last_ns + GROUPS_FORGET_NS > now_ns) {
+				at = &one->next;
+				continue;
+			}
+			*at = one->next;
+			g->n--;
+			group_free(one);
+		}
+}
+
+static int encode(const struct group_key *k, uint32_t field, uint8_t **ret, uint32_t *ret_len)
+{
+	struct pb p = { 0 };
+	const char *pair = (const char *)k->text, *end = pair + k->len;
+	int err;
+
+	while (pair < end) {
+		const char *value = pair + strlen(pair) + 1;
+
+		attr_text(&p, field, pair, value);
+		pair = value + strlen(value) + 1;
+	}
+	err = p.err;
+	if (!err && pb_len(&p)) {
+		*ret = malloc(pb_len(&p));
+		if (*ret) {
+			memcpy(*ret, pb_data(&p), pb_len(&p));
+			*ret_len = (uint32_t)pb_len(&p);
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	pb_free(&p);
+	return err;
+}
+
+static struct group *make(struct groups *g, const struct plan *p, const struct group_key *k, uint32_t hash)
+{
+	struct group *one = calloc(1, sizeof(*one) + p->n_points * sizeof(one->values[0]));
+
+	if (!one)
+		return NULL;
+	one->plan = p;
+	one->hash = hash;
+	one->key_len = k->len;
+	one->key = malloc(k->len + 1);
+	if (!one->key || encode(k, 7, &one->attrs, &one->attrs_len) || encode(k, 1, &one->hist_attrs, &one->hist_attrs_len)) {
+		group_free(one);
+		return NULL;
+	}
+	memcpy(one->key, k->text, k->len);
+	one->next = g->table[hash & (g->room - 1)];
+	g->table[hash & (g->room - 1)] = one;
+	g->n++;
+	return one;
+}
+
+static struct group *find(const struct groups *g, const struct plan *p, const struct group_key *k, uint32_t hash)
+{
+	struct group *one = g->table[hash & (g->room - 1)];
+
+	while (one && !(one->hash == hash && one->plan == p && one->key_len == k->len && memcmp(one->key, k->text, k->len) == 0))
+		one = one->next;
+	return one;
+}
+
+struct group *groups_get(struct groups *g, const struct plan *p, struct group_key *k, uint64_t now_ns)
+{
+	uint32_t hash = hash_of(p, k);
+	struct group *one = k->full ? NULL : find(g, p, k, hash);
+
+	if (one)
+		return one;
+	if (g->n >= g->most && now_ns >= g->forgot_ns + UINT64_C(60000000000)) { /* a look at all of them: not for each record */
+		g->forgot_ns = now_ns;
+		forget(g, now_ns);
+	}
+	if (g->n >= g->most || k->full) {
+		g->overflowed++;
+		k->len = 0;
+		k->full = false;
+		group_key_text(k, NAME_OVERFLOW, "true");
+		hash = hash_of(p, k);
+		one = find(g, p, k, hash);
+		if (one)
+			return one;
+	} else if (g->n >= g->room) {
+		grow(g);
+	}
+	return make(g, p, k, hash);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/metrics.h - records into cumulative sums, levels and exponential histograms.
+ *
+ * A batch is counted once.  What is sent for it are the sums as they are then, so that the same bytes
+ * may be sent again without counting twice, and a point that never arrived is made good by the next.
+ */
+#ifndef SKEP_SINKS_OTLP_METRICS_H
+#define SKEP_SINKS_OTLP_METRICS_H
+
+#include "sinks/otlp/group.h"
+#include "sinks/otlp/view.h"
+
+struct metrics {
+	struct groups groups;
+	struct plan **plans;
+	size_t n_plans, last;
+	uint64_t interval_ns; /* what a record without a begin is about */
+	bool by_run;          /* the run's id is an attribute */
+};
+
+int metrics_init(struct metrics *, uint32_t most_groups, bool by_run, uint64_t interval_ns);
+void metrics_free(struct metrics *);
+/* count false: it was counted before (a batch that comes back in parts): only which groups are told of again. 0 or -ENOMEM. */
+int metrics_add(struct metrics *, const struct skep_record *, const struct view *, int64_t realtime_offset_ns, bool count);
+/* Metrics (field 2 of ScopeMetrics) of all groups that were added to since the last time. The number of points. */
+uint32_t metrics_write(struct metrics *, struct pb *);
+
+#endif

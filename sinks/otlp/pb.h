@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/pb.h - a writer of protocol buffers (the wire format of proto3), backwards.
+ *
+ * A message has its length before its content.  Written from its end to its begin, the length is
+ * known when it is due: one pass, no tree, nothing moved.  So whoever writes puts the last
+ * field first, and a nested message's fields between pb_open() and pb_close().
+ *
+ * An allocation that fails is remembered in err and all after it is ignored, so that only the end
+ * has to look.
+ */
+#ifndef SKEP_SINKS_OTLP_PB_H
+#define SKEP_SINKS_OTLP_PB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pb {
+	uint8_t *buf;
+	size_t cap, at; /* what is written is buf[at] to buf[cap - 1] */
+	int err;        /* 0 or -ENOMEM */
+};
+
+void pb_free(struct pb *);
+void pb_reset(struct pb *); /* empty, buffer kept, err forgotten */
+static inline size_t pb_len(const struct pb *p)
+{
+	return p->cap - p->at;
+}
+static inline const uint8_t *pb_data(const struct pb *p)
+{
+	return p->buf + p->at;
+}
+/* The buffer becomes the caller's (to be freed); what is written begins at *ret_at of it. NULL: nothing was written, or err. */
+uint8_t *pb_take(struct pb *, size_t *ret_at, size_t *ret_len);
+
+/* Fields: 0 and false are written as well; proto3 lets them be left out, which is the caller's choice. */
+void pb_u64(struct pb *, uint32_t field, uint64_t);
+void pb_i64(struct pb *, uint32_t field, int64_t); /* int64, int32, enum */
+void pb_s64(struct pb *, uint32_t field, int64_t); /* sint64, sint32: zigzag */
+void pb_fixed64(struct pb *, uint32_t field, uint64_t);
+void pb_fixed32(struct pb *, uint32_t field, uint32_t);
+void pb_double(struct pb *, uint32_t field, double);
+void pb_bytes(struct pb *, uint32_t field, const void *, size_t n);
+/* The same for a string: readers refuse what is not UTF-8, so such bytes become U+FFFD. */
+void pb_string(struct pb *, uint32_t field, const char *, size_t n);
+#define pb_text(p_, field_, s_) pb_string((p_), (field_), (s_), strlen(s_))
+/* Bytes that are fields already. */
+void pb_raw(struct pb *, const void *, size_t n);
+/* One number without a field, for packed lists between pb_open() and pb_close(): the last one first. */
+void pb_varint(struct pb *, uint64_t);
+
+static inline size_t pb_open(const struct pb *p)
+{
+	return pb_len(p);
+}
+void pb_close(struct pb *, uint32_t field, size_t opened);
+
+#endif

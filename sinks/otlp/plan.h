@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/plan.h - how a stream's records become points of metrics: made once for each stream from
+ * its table of fields.
+ */
+#ifndef SKEP_SINKS_OTLP_PLAN_H
+#define SKEP_SINKS_OTLP_PLAN_H
+
+#include <skep/plugin.h>
+
+#include "sinks/otlp/names.h"
+
+enum point_kind {
+	POINT_SUM = 1,    /* u64 */
+	POINT_SUM_SIGNED, /* i64: may shrink */
+	POINT_SUM_REAL,   /* f64 */
+	POINT_LEVEL,      /* u64 */
+	POINT_LEVEL_SIGNED,
+	POINT_LEVEL_REAL,
+	POINT_HIST,       /* a distribution, added up */
+	POINT_SPREAD,     /* of a number: its values' distribution */
+	POINT_COUNT,      /* of records; has no field */
+	POINT_DURATION,   /* from start_ns to end_ns: their distribution */
+};
+static inline bool point_is_hist(enum point_kind k)
+{
+	return k == POINT_HIST || k == POINT_SPREAD || k == POINT_DURATION;
+}
+
+struct plan_point {
+	const struct skep_field *field; /* NULL: COUNT, DURATION */
+	enum point_kind kind;
+	uint32_t metric;                /* index; points of one metric stand side by side */
+	bool running;                   /* a sum that is one already (CUMULATIVE): the last counts */
+	const char *attribute, *value;  /* NULL: none */
+};
+
+struct plan_metric {
+	struct names_metric name;
+	const char *unit, *help; /* as it leaves: ns are s, histograms apart */
+	bool seconds;            /* ns / 1e9 */
+	bool sum, hist, signed_sum;
+};
+
+struct plan_attribute {
+	const struct skep_field *field;
+	const char *name;
+};
+
+struct group;
+
+struct plan {
+	const struct skep_stream *stream;
+	enum names_stream kind;
+	const struct skep_field *start, *end, *interval, *cpu, *run; /* NULL: it has none */
+	uint32_t n_points, n_metrics, n_attributes;
+	struct plan_point *points;
+	struct plan_metric *metrics;
+	struct plan_attribute *attributes;
+	struct group *touched; /* of this batch */
+};
+
+struct plan *plan_new(const struct skep_stream *); /* NULL: no memory */
+struct plan *plan_free(struct plan *);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader of the few messages that come back.
+ */
+#include "sinks/otlp/reply.h"
+
+#include <string.h>
+
+#include "sinks/common/utf8.h"
+
+struct cursor {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static uint64_t varint(struct cursor *c)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		if (c->at == c->end)
+			break;
+		v |= (uint64_t)(*c->at & 0x7f) << shift;
+		if (!(*c->at++ & 0x80))
+			return v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+struct value {
+	uint32_t field, wire;
+	uint64_t number;       /* wire 0 */
+	const uint8_t *bytes;  /* wire 2 */
+	size_t len;
+};
+
+/* The next field. false: the end, or bad. */
+static bool next(struct cursor *c, struct value *ret)
+{
+	uint64_t tag, n;
+
+	if (c->bad || c->at == c->end)
+		return false;
+	tag = varint(c);
+	*ret = (struct value){ .field = (uint32_t)(tag >> 3), .wire = (uint32_t)(tag & 7) };
+	switch (ret->wire) {
+	case 0:
+		ret->number = varint(c);
+		break;
+	case 1:
+	case 5:
+		n = ret->wire == 1 ? 8 : 4;
+		if ((size_t)(c->end - c->at) < n)
+			c->bad = true;
+		else
+			c->at += n;
+		break;
+	case 2:
+		n = varint(c);
+		if (c->bad || n > (size_t)(c->end - c->at)) {
+			c->bad = true;
+			break;
+		}
+		ret->bytes = c->at;
+		ret->len = (size_t)n;
+		c->at += n;
+		break;
+	default:
+		c->bad = true;
+	}
+	if (!ret->field)
+		c->bad = true;
+	return !c->bad;
+}
+
+/* As much as there is room for, whole characters; what would move a terminal's cursor is a space. */
+static void keep_words(const uint8_t *text, size_t n, struct reply *ret)
+{
+	char clean[3 * sizeof(ret->words)];
+	size_t len;
+
+	if (n > sizeof(ret->words) - 1)
+		n = sizeof(ret->words) - 1;
+	len = utf8_clean((const char *)text, n, clean);
+	if (len > sizeof(ret->words) - 1)
+		len = utf8_valid(clean, sizeof(ret->words) - 1);
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)clean[i] < 0x20 || clean[i] == 0x7f)
+			clean[i] = ' ';
+	memcpy(ret->words, clean, len);
+	ret->words[len] = '\0';
+}
+
+bool reply_read(const void *data, size_t n, struct reply *ret)
+{
+	struct cursor c = { data, data ? (const uint8_t *)data + n : data, false };
+	struct reply r = { 0 };
+	struct value v;
+
+	while (next(&c, &v)) {
+		struct cursor inner;
+		struct value part;
+
+		if (v.field != 1 || v.wire != 2)
+			continue;
+		inner = (struct cursor){ v.bytes, v.bytes + v.len, false };
+		while (next(&inner, &part)) {
+			if (part.field == 1 && part.wire == 0)
+				r.rejected = (int64_t)part.number > 0 ? part.number : 0;
+			else if (part.field == 2 && part.wire == 2)
+				keep_words(part.bytes, part.len, &r);
+		}
+		c.bad = c.bad || inner.bad;
+	}
+	if (c.bad)
+		return false;
+	*ret = r;
+	return true;
+}
+
+bool reply_read_status(const void *data, size_t n, struct reply *ret)
+{
+	struct cursor c = { data, data ? (const uint8_t *)data + n : data, false };
+	struct reply r = { 0 };
+	struct value v;
+
+	while (next(&c, &v))
+		if (v.field == 2 && v.wire == 2)
+			keep_words(v.bytes, v.len, &r);
+	if (c.bad || !r.words[0])
+		return false;
+	*ret = r;
+	return true;
+}

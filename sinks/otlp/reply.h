@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/reply.h - what a receiver says in its answer: what it took only in part, or its words
+ * about what was wrong.  The bytes come from the network: nothing is believed of them.
+ */
+#ifndef SKEP_SINKS_OTLP_REPLY_H
+#define SKEP_SINKS_OTLP_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct reply {
+	uint64_t rejected;
+	char words[256]; /* printable, UTF-8, "" without any */
+};
+
+/* Export...ServiceResponse { partial_success = 1 { rejected = 1, error_message = 2 } }: the same for all three. false: not one. */
+bool reply_read(const void *, size_t n, struct reply *ret);
+/* google.rpc.Status { code = 1, message = 2 }. false: not one, or without words. */
+bool reply_read_status(const void *, size_t n, struct reply *ret);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a batch to requests.
+ */
+#include "sinks/otlp/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/otlp/attr.h"
+
+const char *const signal_names[SIGNALS] = {
+	[SIGNAL_TRACES] = "traces",
+	[SIGNAL_METRICS] = "metrics",
+	[SIGNAL_LOGS] = "logs",
+};
+
+int encoder_init(struct encoder *e, uint32_t most_groups, bool by_run, uint64_t interval_ns)
+{
+	int err = metrics_init(&e->metrics, most_groups, by_run, interval_ns);
+
+	if (!err)
+		err = runs_init(&e->runs);
+	e->views = err ? NULL : views_new();
+	return e->views ? 0 : -ENOMEM;
+}
+
+void encoder_free(struct encoder *e)
+{
+	for (int s = 0; s < SIGNALS; s++)
+		pb_free(&e->out[s]);
+	pb_free(&e->resource);
+	metrics_free(&e->metrics);
+	runs_free(&e->runs);
+	e->views = views_free(e->views);
+	free(e->items);
+	e->items = NULL;
+	e->n_items = e->room_items = 0;
+}
+
+void request_error_type(const struct view *v, char ret[24])
+{
+	ret[0] = '\0';
+	if (v->oom_killed)
+		strcpy(ret, "oom");
+	else if (v->signal)
+		snprintf(ret, 24, "signal_%u", (unsigned)(v->signal & 0xff));
+	else if (v->exit_code > 0)
+		snprintf(ret, 24, "exit_%u", (unsigned)(v->exit_code & 0xff));
+}
+
+static void write_resource(const struct encoder *e, struct pb *p, struct skep_str pipeline, struct skep_str run)
+{
+	size_t opened = pb_open(p);
+
+	pb_raw(p, pb_data(&e->resource), pb_len(&e->resource));
+	attr_str(p, 1, NAME_RUN_ID, run);
+	attr_str(p, 1, NAME_PIPELINE, pipeline);
+	if (pipeline.len)
+		attr_str(p, 1, "service.name", pipeline);
+	else
+		attr_text(p, 1, "service.name", e->service);
+	pb_close(p, 1, opened);
+}
+
+struct request_frame request_open(struct pb *p)
+{
+	struct request_frame f = { .resource = pb_open(p) };
+
+	pb_text(p, 3, NAME_SCHEMA_URL);
+	f.scope = pb_open(p);
+	pb_text(p, 3, NAME_SCHEMA_URL);
+	return f;
+}
+
+void request_close(const struct encoder *e, struct pb *p, const struct request_frame *f, struct skep_str pipeline, struct skep_str run)
+{
+	size_t opened = pb_open(p);
+
+	/* InstrumentationScope { name = 1, version = 2 } */
+	pb_text(p, 2, SKEP_VERSION);
+	pb_text(p, 1, "skep");
+	pb_close(p, 1, opened);
+	pb_close(p, 2, f->scope);
+	write_resource(e, p, pipeline, run);
+	pb_close(p, 1, f->resource);
+}
+
+/*
+ * A key begins with the id of the boot that its records are of, and their processes' ids are told
+ * apart by it; a batch may have waited in the spool for longer than the host did.
+ */
+static void boot_of(struct encoder *e, const struct skep_batch *b)
+{
+	const char *colon = b->key ? strchr(b->key, ':') : NULL;
+	bool is_uuid = colon && colon - b->key == 36 && b->key[8] == '-' && b->key[13] == '-' && b->key[18] == '-' && b->key[23] == '-';
+
+	snprintf(e->batch_boot_id, sizeof(e->batch_boot_id), "%.36s", is_uuid ? b->key : e->boot_id);
+}
+
+static int add_item(struct encoder *e, const struct item *item)
+{
+	if (e->n_items == e->room_items) {
+		size_t room = e->room_items ? 2 * e->room_items : 64;
+		struct item *more = reallocarray(e->items, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		e->items = more;
+		e->room_items = room;
+	}
+	e->items[e->n_items++] = *item;
+	return 0;
+}
+
+/* Under what a process's or a task's span hangs: what it carries, else its task, else its run. */
+static void find_parent(const struct encoder *e, struct item *item)
+{
+	const struct view *v = &item->view;
+	struct skep_trace carried;
+
+	memcpy(item->parent, item->run_span, SKEP_SPAN_ID);
+	if (v->kind == VIEW_PROCESS && v->task_id.len)
+		skep_trace_task_span(item->trace, e->batch_boot_id, v->task_id.ptr, v->task_id.len, item->parent);
+	if (!v->traceparent.len || !skep_traceparent_read(v->traceparent.ptr, v->traceparent.len, &carried))
+		return;
+	if (memcmp(carried.trace, item->trace, SKEP_TRACE_ID) != 0) {
+		item->linked = true;
+		item->link = carried;
+		return;
+	}
+	/* The run's own span is what skep run hands on, its parent what it was handed: both say no more than the run does. */
+	if (memcmp(carried.parent, item->run_span, SKEP_SPAN_ID) != 0 && memcmp(carried.parent, item->run_parent, SKEP_SPAN_ID) != 0)
+		memcpy(item->parent, carried.parent, SKEP_SPAN_ID);
+}
+
+/* A run's begin has no span (yet), and is listened to in any case: it may carry the trace that was adopted. */
+static int sort_out(struct encoder *e, struct item *item)
+{
+	const struct view *v = &item->view;
+	const char *boot_id = v->kind == VIEW_RUN && v->boot_id.len == 36 ? v->boot_id.ptr : e->batch_boot_id;
+	struct run_trace *t = NULL;
+	char boot[40];
+
+	if (v->kind == VIEW_OTHER)
+		return 0;
+	item->event = e->wanted[SIGNAL_LOGS] && logs_want(v);
+	item->span = e->wanted[SIGNAL_TRACES] && traces_want(e, v);
+	if (v->run.len && (item->event || item->span || v->kind == VIEW_RUN)) {
+		snprintf(boot, sizeof(boot), "%.36s", boot_id);
+		t = runs_get(&e->runs, boot, v->run, v->kind == VIEW_RUN ? v->traceparent : (struct skep_str){ 0 });
+		if (!t)
+			return -ENOMEM;
+		item->traced = true;
+		item->flags = t->trace.flags;
+		memcpy(item->trace, t->trace.trace, SKEP_TRACE_ID);
+		memcpy(item->run_parent, t->trace.parent, SKEP_SPAN_ID);
+		memcpy(item->run_span, t->span, SKEP_SPAN_ID);
+		find_parent(e, item);
+	}
+	item->span = item->span && t;
+	if (item->span && v->kind != VIEW_RUN && t->spans++ >= e->spans_most) {
+		item->span = false;
+		e->spans_left_out++;
+	}
+	return item->span || item->event ? add_item(e, item) : 0;
+}
+
+static void write_metrics(struct encoder *e)
+{
+	struct pb *p = &e->out[SIGNAL_METRICS];
+	struct request_frame frame = request_open(p);
+
+	e->n_out[SIGNAL_METRICS] = metrics_write(&e->metrics, p);
+	if (e->n_out[SIGNAL_METRICS] == 0) {
+		pb_reset(p);
+		return;
+	}
+	request_close(e, p, &frame, (struct skep_str){ 0 }, (struct skep_str){ 0 });
+}
+
+int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
+{
+	int err = 0;
+
+	for (int s = 0; s < SIGNALS; s++) {
+		pb_reset(&e->out[s]);
+		e->n_out[s] = 0;
+	}
+	e->n_items = 0;
+	e->spans_left_out = 0;
+	boot_of(e, b);
+	for (uint32_t i = 0; i < b->n && !err; i++) {
+		struct item item = { .record = b->records[i], .order = i };
+
+		if (!view_of(e->views, b->records[i], &item.view))
+			return -ENOMEM;
+		if (e->wanted[SIGNAL_METRICS])
+			err = metrics_add(&e->metrics, b->records[i], &item.view, b->realtime_offset_ns, count);
+		if (!err)
+			err = sort_out(e, &item);
+	}
+	if (err)
+		return err;
+	if (e->wanted[SIGNAL_METRICS])
+		write_metrics(e);
+	logs_write(e, b);
+	traces_write(e, b); /* last: it sorts the items */
+	for (int s = 0; s < SIGNALS && !err; s++)
+		err = e->out[s].err;
+	return err;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/request.h - a batch as the three requests of OTLP: traces, metrics, logs.
+ */
+#ifndef SKEP_SINKS_OTLP_REQUEST_H
+#define SKEP_SINKS_OTLP_REQUEST_H
+
+#include "sinks/otlp/metrics.h"
+#include "sinks/otlp/runs.h"
+
+enum signal { SIGNAL_TRACES = 0, SIGNAL_METRICS, SIGNAL_LOGS, SIGNALS };
+extern const char *const signal_names[SIGNALS]; /* "traces" ... */
+
+/* What becomes a span, an event, or both. */
+struct item {
+	struct view view;
+	const struct skep_record *record;
+	uint32_t order; /* in the batch */
+	bool span, event, traced;
+	uint8_t trace[SKEP_TRACE_ID], run_span[SKEP_SPAN_ID], run_parent[SKEP_SPAN_ID], flags;
+	uint8_t parent[SKEP_SPAN_ID]; /* of a process's or a task's span */
+	bool linked;                  /* it carries the context of another trace: */
+	struct skep_trace link;
+};
+
+struct encoder {
+	/* orders */
+	bool wanted[SIGNALS];
+	uint64_t span_least_ns; /* processes that lived shorter have no span, unless they failed or are of a known tool */
+	uint64_t spans_most;    /* of a run */
+	const char *service;    /* service.name of what belongs to no pipeline */
+	const char *boot_id;    /* of the host as it runs now */
+	struct pb resource;     /* attributes of all resources, as fields of Resource */
+	/* state */
+	struct views *views;
+	struct metrics metrics;
+	struct runs runs;
+	char batch_boot_id[40]; /* of the host as it ran when the records were made */
+	struct item *items;     /* of this batch */
+	size_t n_items, room_items;
+	/* the result */
+	struct pb out[SIGNALS]; /* empty: nothing to be sent */
+	uint32_t n_out[SIGNALS];
+	uint64_t spans_left_out; /* over spans_most */
+};
+
+int encoder_init(struct encoder *, uint32_t most_groups, bool by_run, uint64_t interval_ns); /* 0 or -ENOMEM */
+void encoder_free(struct encoder *);
+/* 0 or -ENOMEM. count: see metrics_add. */
+int encoder_batch(struct encoder *, const struct skep_batch *, bool count);
+
+/* For the parts. */
+/*
+ * ResourceSpans, ResourceMetrics, ResourceLogs (field 1 of their requests): { resource = 1, scope_... = 2, schema_url = 3 }, and
+ * in each one ScopeSpans ...: { scope = 1, what there is of it = 2, schema_url = 3 }.  What is written between the two is that.
+ * The resource's service.name is the pipeline's, where there is one.
+ */
+struct request_frame {
+	size_t resource, scope;
+};
+struct request_frame request_open(struct pb *);
+void request_close(const struct encoder *, struct pb *, const struct request_frame *, struct skep_str pipeline, struct skep_str run);
+/* "exit_1", "signal_9", "oom"; "" where nothing failed. */
+void request_error_type(const struct view *, char ret[24]);
+static inline uint64_t request_time(uint64_t boot_ns, int64_t offset)
+{
+	return boot_ns ? boot_ns + (uint64_t)offset : 0;
+}
+
+/* Is that process one that has a span? */
+bool traces_want(const struct encoder *, const struct view *);
+/* ResourceSpans (field 1) of those items that have one, into out[SIGNAL_TRACES]. Items are sorted by run. */
+void traces_write(struct encoder *, const struct skep_batch *);
+bool logs_want(const struct view *);
+/* ResourceLogs (field 1), into out[SIGNAL_LOGS]. */
+void logs_write(struct encoder *, const struct skep_batch *);
+
+#endif

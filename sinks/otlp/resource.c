@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who sends: attributes of the resource of all that leaves.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "sinks/otlp/attr.h"
+#include "sinks/otlp/settings.h"
+
+#define RESOURCE_ATTRIBUTES 1 /* Resource { attributes = 1 } */
+#define MOST 64
+
+/* The last of a name counts; so few that looking at all of them is fine. */
+struct pairs {
+	char *names[MOST], *values[MOST];
+	size_t n;
+	bool full;
+};
+
+static int set(struct pairs *p, const char *name, const char *value)
+{
+	char *copy = strdup(value);
+	size_t i = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	while (i < p->n && strcmp(p->names[i], name) != 0)
+		i++;
+	if (i == MOST) {
+		p->full = true;
+		free(copy);
+		return 0;
+	}
+	if (i == p->n) {
+		p->names[i] = strdup(name);
+		if (!p->names[i]) {
+			free(copy);
+			return -ENOMEM;
+		}
+		p->n++;
+	}
+	free(p->values[i]);
+	p->values[i] = copy;
+	return 0;
+}
+
+/* host.arch, as the conventions call what uname does. */
+static const char *arch(const char *machine)
+{
+	static const char *const names[][2] = {
+		{ "x86_64", "amd64" }, { "aarch64", "arm64" }, { "i686", "x86" },
+		{ "ppc64le", "ppc64" }, { "s390x", "s390x" },  { "armv7l", "arm32" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i][0], machine) == 0)
+			return names[i][1];
+	return machine;
+}
+
+static int of_host(struct pairs *p, const char *boot_id)
+{
+	struct utsname u;
+	int err;
+
+	if (uname(&u) < 0)
+		return -errno;
+	err = set(p, "host.name", u.nodename);
+	if (!err)
+		err = set(p, "host.arch", arch(u.machine));
+	if (!err)
+		err = set(p, "os.type", "linux");
+	if (!err)
+		err = set(p, "os.version", u.release);
+	if (!err)
+		err = set(p, "service.instance.id", boot_id);
+	if (!err)
+		err = set(p, "service.version", SKEP_VERSION);
+	if (!err)
+		err = set(p, "cicd.worker.name", u.nodename);
+	return err;
+}
+
+static int set_pair(const char *pair, struct pairs *p, char *why, size_t room)
+{
+	const char *equals = strchr(pair, '=');
+	char *name;
+	int err;
+
+	if (!equals || equals == pair) {
+		snprintf(why, room, "resource \"%s\": expected NAME=VALUE", pair);
+		return -EINVAL;
+	}
+	name = strndup(pair, (size_t)(equals - pair));
+	if (!name)
+		return -ENOMEM;
+	if (strcmp(name, "service.name") == 0) {
+		snprintf(why, room, "resource \"%s\": the option service is for that", pair);
+		err = -EINVAL;
+	} else {
+		err = set(p, name, equals + 1);
+	}
+	free(name);
+	return err;
+}
+
+static int of_environment(struct pairs *p)
+{
+	const char *list = secure_getenv("OTEL_RESOURCE_ATTRIBUTES");
+	char *copy = list ? strdup(list) : NULL, *save = NULL, ignored[128];
+	int err = list && !copy ? -ENOMEM : 0;
+
+	for (char *pair = copy ? strtok_r(copy, ",", &save) : NULL; pair && !err; pair = strtok_r(NULL, ",", &save)) {
+		while (*pair == ' ')
+			pair++;
+		err = set_pair(pair, p, ignored, sizeof(ignored));
+		if (err == -EINVAL)
+			err = 0; /* what is written for other programs stops nobody here */
+	}
+	free(copy);
+	return err;
+}
+
+int settings_resource(const struct settings *o, const char *boot_id, struct pb *ret, char *why, size_t room)
+{
+	struct pairs p = { 0 };
+	int err = of_host(&p, boot_id);
+
+	if (!err)
+		err = of_environment(&p);
+	for (const char **pair = o->resource; pair && *pair && !err; pair++)
+		err = set_pair(*pair, &p, why, room);
+	if (!err && p.full) {
+		snprintf(why, room, "resource: more than %d attributes", MOST);
+		err = -EINVAL;
+	}
+	if (!err) {
+		pb_reset(ret);
+		for (size_t i = p.n; i > 0; i--)
+			attr_text(ret, RESOURCE_ATTRIBUTES, p.names[i - 1], p.values[i - 1]);
+		err = ret->err;
+	}
+	if (err == -ENOMEM)
+		snprintf(why, room, "out of memory");
+	for (size_t i = 0; i < p.n; i++) {
+		free(p.names[i]);
+		free(p.values[i]);
+	}
+	return err;
+}
+
+const char *settings_service(const struct settings *o)
+{
+	const char *name = secure_getenv("OTEL_SERVICE_NAME");
+
+	if (o->service && *o->service)
+		return o->service;
+	return name && *name ? name : "skep";
+}

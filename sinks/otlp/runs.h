@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/runs.h - the traces of runs: their ids, as skep/trace.h has them, and those that were
+ * adopted from a TRACEPARENT, which only the run's own record tells.
+ */
+#ifndef SKEP_SINKS_OTLP_RUNS_H
+#define SKEP_SINKS_OTLP_RUNS_H
+
+#include <skep/record.h>
+#include <skep/trace.h>
+
+#define RUNS_MOST 1024 /* remembered; the one not asked for longest is forgotten, and known again by its id */
+
+struct run_trace {
+	char *id;
+	uint32_t len, hash;
+	struct skep_trace trace;
+	uint8_t span[SKEP_SPAN_ID];
+	uint64_t spans; /* of its processes, sent so far */
+	uint64_t used;
+};
+
+struct runs {
+	struct run_trace *runs;
+	uint32_t n;
+	uint64_t clock;
+};
+
+int runs_init(struct runs *);
+void runs_free(struct runs *);
+/* traceparent: empty where it is not told. NULL: no memory, or no run. Borrowed until the next call. */
+struct run_trace *runs_get(struct runs *, const char *boot_id, struct skep_str run, struct skep_str traceparent);
+
+#endif

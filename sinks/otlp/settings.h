@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/settings.h - what is configured, and for each signal what follows from it: options first,
+ * then the variables OTEL_EXPORTER_OTLP_* of the environment, then defaults.
+ */
+#ifndef SKEP_SINKS_OTLP_SETTINGS_H
+#define SKEP_SINKS_OTLP_SETTINGS_H
+
+#include "sinks/common/http.h"
+#include "sinks/otlp/request.h"
+
+struct settings {
+	struct http_options http; /* url: the endpoint of all signals, a path is added */
+	const char *endpoints[SIGNALS]; /* whole URLs */
+	const char **signals;
+	const char *service;
+	const char **resource;
+	uint64_t span_threshold;
+	int64_t spans_per_run;
+	int64_t max_series;
+	bool run_attribute;
+};
+
+/* One signal's, with texts of its own. */
+struct signal_settings {
+	struct http_options http;
+	char **headers; /* as http.headers */
+	char *texts[12];
+	unsigned n_texts;
+};
+
+#define SETTINGS_TIMEOUT UINT64_C(30000000000) /* the option's default: the environment's counts where it was left so */
+
+/* 0 or -EINVAL, -ENOMEM with the reason. */
+int settings_signal(const struct settings *, enum signal, struct signal_settings *ret, char *why, size_t room);
+void settings_signal_clear(struct signal_settings *);
+/* Which signals are wanted. 0 or -EINVAL. */
+int settings_wanted(const struct settings *, bool ret[SIGNALS], char *why, size_t room);
+/* Attributes of the resource: the host's, OTEL_RESOURCE_ATTRIBUTES, the option `resource`. 0, -EINVAL, -ENOMEM. */
+int settings_resource(const struct settings *, const char *boot_id, struct pb *ret, char *why, size_t room);
+/* service.name of what has no pipeline. */
+const char *settings_service(const struct settings *);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp/state.h - what the files of the sink share.
+ *
+ *	otlp.c    descriptor, options, life
+ *	flight.c  a batch's way: encoded once, up to three requests
+ *	answer.c  the receiver's answers to them as one
+ *	counted.c batches that must not be counted twice
+ */
+#ifndef SKEP_SINKS_OTLP_STATE_H
+#define SKEP_SINKS_OTLP_STATE_H
+
+#include "sinks/common/http.h"
+#include "sinks/common/http_body.h"
+#include "sinks/otlp/settings.h"
+
+#define IN_FLIGHT 4
+/* Those in flight, and those that wait for their next attempt with the host: their bytes are kept. */
+#define FLIGHTS (3 * IN_FLIGHT)
+/* Batches that were counted in sums and are not over: in parts, or their bytes had to go. */
+#define COUNTED 64
+
+struct otlp;
+
+/* One signal's request of a batch. */
+enum part_state {
+	PART_NONE = 0, /* nothing of this batch is sent by it, or the receiver had it before */
+	PART_WAITS,    /* to be sent, or sent and not answered */
+	PART_TAKEN,
+	PART_REFUSED,  /* for good */
+};
+
+struct part {
+	enum part_state state;
+	enum http_encoding encoding;
+	void *data; /* while it waits */
+	size_t len;
+	uint32_t items, refused;
+};
+
+enum flight_state { FLIGHT_FREE = 0, FLIGHT_QUEUED, FLIGHT_ENCODING, FLIGHT_SENDING, FLIGHT_PARKED };
+
+struct flight {
+	struct otlp *sink;
+	enum flight_state state;
+	const struct skep_batch *batch; /* the host's; NULL: parked or free */
+	char *key;
+	uint64_t order;   /* when it was submitted or parked */
+	bool was_counted; /* its records are in the sums already */
+	bool skip[SIGNALS];
+	int err;          /* of encoding */
+	size_t largest;   /* body, before compression, where it is more than is allowed; 0: none is */
+	uint64_t left_out;
+	struct part parts[SIGNALS];
+	unsigned n_sent;       /* answers that are awaited */
+	struct skep_batch_answer answer; /* what the parts' answers come to */
+	char why[512], why_refused[512];
+};
+
+struct counted {
+	char *key;
+	bool done[SIGNALS];
+};
+
+struct otlp {
+	struct settings settings;
+
+	const struct skep_host *host;
+	struct skep_instance *inst;
+	struct signal_settings of[SIGNALS];
+	struct http *http[SIGNALS];
+	bool wanted[SIGNALS];
+	struct encoder encoder; /* of the worker, while is_encoding */
+	struct http_body body;  /* likewise */
+	bool is_encoding;
+	uint64_t clock;
+	struct flight flights[FLIGHTS];
+	struct counted counted[COUNTED];
+	unsigned next_counted;
+	struct skep_counter *items[SIGNALS], *refused, *left_out, *overflowed;
+};
+
+int flight_submit(struct otlp *, const struct skep_batch *);
+void flight_reset(struct flight *);
+/* To the host; the flight is free afterwards, or parked with what it has still to send. */
+void flight_answer(struct flight *, enum flight_state then);
+/* An answer to one request. */
+void part_answered(struct flight *, enum signal, struct http_reply *);
+/* All of them are there. */
+void flight_over(struct flight *);
+void flight_say(char why[512], enum signal, const char *what, const char *words);
+
+/* Its key is taken. */
+void counted_add(struct otlp *, struct flight *);
+/* The batch itself, or one that it is a part of ("KEY/0" of "KEY", "KEY/0/1" of "KEY/0"). NULL: neither. */
+const struct counted *counted_find(const struct otlp *, const char *key);
+bool counted_is_part(const char *key, const char *whole);
+
+/* After http_stop(): batches are the host's again, nothing is remembered. */
+void flights_clear(struct otlp *);
+
+#endif

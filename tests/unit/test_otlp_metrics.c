@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp: how streams of any table become metrics, and how many series there may be.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <skep/mock.h>
+#include <skep/hist.h>
+
+#include "core/outstreams.h"
+#include "sinks/otlp/metrics.h"
+
+#define S UINT64_C(1000000000)
+
+/* A stream as a site's plugin may have it. */
+struct thing {
+	struct skep_str pool;
+	uint64_t id, done, level;
+	int64_t net;
+	double heat;
+	struct skep_hist wait;
+};
+#define F(m_, type_, sem_, unit_) SKEP_FIELD(struct thing, m_, #m_, type_, sem_, unit_, "")
+static const struct skep_field fields[] = {
+	F(pool, SKEP_T_STR, SKEP_S_ATTRIBUTE, ""),
+	F(id, SKEP_T_U64, SKEP_S_ATTRIBUTE, ""),
+	SKEP_FIELD(struct thing, done, "done_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", ""),
+	F(level, SKEP_T_U64, SKEP_S_GAUGE, "By"),
+	F(net, SKEP_T_I64, SKEP_S_DELTA, "1"),
+	SKEP_FIELD(struct thing, heat, "hw.temperature", SKEP_T_F64, SKEP_S_GAUGE, "Cel", ""),
+	F(wait, SKEP_T_HIST, SKEP_S_DELTA, "ns"),
+};
+static const struct skep_stream stream = {
+	.size = sizeof(stream), .field_size = sizeof(fields[0]), .name = "site.thing", .record_size = sizeof(struct thing),
+	.n_fields = sizeof(fields) / sizeof(fields[0]), .fields = fields,
+};
+
+static struct metrics m;
+
+static void begin(uint32_t most)
+{
+	assert_int_equal(metrics_init(&m, most, false, S), 0);
+}
+
+static void add(const struct skep_stream *s, uint64_t time_ns, const void *data, const struct view *v, bool count)
+{
+	const struct skep_record r = { .size = sizeof(r), .stream = s, .time_ns = time_ns, .data = data };
+
+	assert_int_equal(metrics_add(&m, &r, v, 0, count), 0);
+}
+
+/* What was told, empty again. The number of points. */
+static uint32_t tell(void)
+{
+	struct pb pb = { 0 };
+	uint32_t n = metrics_write(&m, &pb);
+
+	assert_int_equal(pb.err, 0);
+	pb_free(&pb);
+	return n;
+}
+
+/* The one group there is. */
+static struct group *only(void)
+{
+	struct group *found = NULL;
+
+	for (uint32_t i = 0; i < m.groups.room; i++)
+		for (struct group *g = m.groups.table[i]; g; g = g->next) {
+			assert_null(found);
+			found = g;
+		}
+	assert_non_null(found);
+	return found;
+}
+
+static const struct plan_metric *metric_of(const struct group *g, const char *name, union group_value *ret)
+{
+	for (uint32_t i = 0; i < g->plan->n_points; i++) {
+		const struct plan_metric *metric = &g->plan->metrics[g->plan->points[i].metric];
+
+		if (strcmp(metric->name.metric, name) == 0) {
+			*ret = g->values[i];
+			return metric;
+		}
+	}
+	fail_msg("no metric %s", name);
+	return NULL;
+}
+
+static void any_table(void **state)
+{
+	uint64_t slots[8] = { [3] = 2, [7] = 1 };
+	struct thing t = { .pool = skep_mock_text("fast"), .id = 1, .done = 5, .level = 10, .net = -3, .heat = 21.5, .wait = { slots, 8, 0, 100 } };
+	const struct view v = { .tool = skep_mock_text("samtools") };
+	union group_value value;
+	const struct plan_metric *metric;
+
+	(void)state;
+	begin(100);
+	add(&stream, 10 * S, &t, &v, true);
+	t.id = 2; /* an id makes no series */
+	t.level = 7;
+	add(&stream, 11 * S, &t, &v, true);
+	add(&stream, 11 * S, &t, &v, false); /* counted before */
+
+	metric = metric_of(only(), "skep.site.thing.done.time", &value);
+	assert_int_equal(value.u, 10);
+	assert_true(metric->sum && metric->seconds && !metric->signed_sum);
+	assert_string_equal(metric->unit, "s");
+	metric = metric_of(only(), "skep.site.thing.level", &value);
+	assert_int_equal(value.u, 7);
+	assert_true(!metric->sum && !metric->seconds);
+	metric = metric_of(only(), "skep.site.thing.net", &value);
+	assert_int_equal(value.i, -6);
+	assert_true(metric->signed_sum);
+	metric = metric_of(only(), "hw.temperature", &value);
+	assert_true(value.f == 21.5);
+	metric = metric_of(only(), "skep.site.thing.wait", &value);
+	assert_true(metric->hist);
+	assert_string_equal(metric->unit, "ns"); /* other units would have other buckets */
+	assert_int_equal(value.hist->slots[3], 4);
+	assert_int_equal(value.hist->slots[7], 2);
+	assert_int_equal(value.hist->sum, 200);
+	assert_non_null(memmem(only()->key, only()->key_len, "pool\0fast", 10));
+	assert_non_null(memmem(only()->key, only()->key_len, "skep.tool\0samtools", 19));
+	assert_int_equal(only()->start_ns, 9 * S);
+	assert_int_equal(tell(), 5);
+	assert_int_equal(only()->told_ns, 11 * S);
+	assert_int_equal(tell(), 0); /* nothing new */
+
+	/* Again of the same time, or of an earlier one: a point later than the one before, and never earlier. */
+	add(&stream, 11 * S, &t, &v, true);
+	tell();
+	assert_int_equal(only()->told_ns, 11 * S + 1000000);
+	add(&stream, 10 * S, &t, &v, true);
+	tell();
+	assert_int_equal(only()->told_ns, 11 * S + 2000000);
+	metrics_free(&m);
+}
+
+/* Levels of two runs at one time are of one series: they add up, and do not go on from the time before. */
+static void levels_of_runs(void **state)
+{
+	const struct view v = { .tool = skep_mock_text("bwa"), .pipeline = skep_mock_text("p") };
+	struct out_tool_sample t = { .rss_bytes = 100, .cpu_ns = S };
+	union group_value value;
+
+	(void)state;
+	begin(100);
+	add(&out_stream_tool_sample, 10 * S, &t, &v, true);
+	t.rss_bytes = 30;
+	add(&out_stream_tool_sample, 10 * S, &t, &v, true);
+	metric_of(only(), "process.memory.usage", &value);
+	assert_int_equal(value.u, 130);
+	metric_of(only(), "process.cpu.time", &value);
+	assert_int_equal(value.u, 2 * S);
+	add(&out_stream_tool_sample, 11 * S, &t, &v, true);
+	metric_of(only(), "process.memory.usage", &value);
+	assert_int_equal(value.u, 30);
+	tell();
+	metrics_free(&m);
+}
+
+static uint64_t total_of(const char *name)
+{
+	union group_value value;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < m.groups.room; i++)
+		for (struct group *g = m.groups.table[i]; g; g = g->next) {
+			metric_of(g, name, &value);
+			n += value.u;
+		}
+	return n;
+}
+
+/* More attributes than there may be: counted all the same, in a series that says so. Those that were silent make room. */
+static void too_many(void **state)
+{
+	struct out_tool_sample t = { .cpu_ns = 1 };
+	char tool[32];
+
+	(void)state;
+	begin(16);
+	for (int i = 0; i < 40; i++) {
+		struct view v;
+
+		memset(&v, 0, sizeof(v));
+		snprintf(tool, sizeof(tool), "tool%d", i);
+		v.tool = skep_mock_text(tool);
+		add(&out_stream_tool_sample, 10 * S, &t, &v, true);
+	}
+	assert_int_equal(m.groups.n, 17);
+	assert_int_equal(m.groups.overflowed, 24);
+	assert_int_equal(total_of("process.cpu.time"), 40);
+	assert_int_equal(tell(), 17 + 17 + 17); /* CPU time, memory and processes */
+	for (int i = 100; i < 110; i++) {
+		struct view v;
+
+		memset(&v, 0, sizeof(v));
+		snprintf(tool, sizeof(tool), "tool%d", i);
+		v.tool = skep_mock_text(tool);
+		add(&out_stream_tool_sample, 10 * S + GROUPS_FORGET_NS + S, &t, &v, true);
+	}
+	assert_int_equal(m.groups.n, 10);
+	assert_int_equal(m.groups.overflowed, 24);
+	metrics_free(&m);
+}
+
+/* What is in no metric: parts of a sum that is told as a whole, what is another stream's, a run that goes on. */
+static void left_out(void **state)
+{
+	struct out_ledger of_run = { .run = skep_mock_text("r"), .account = skep_mock_text("cpu"), .item = skep_mock_text("idle"), .amount = 1 };
+	struct out_process_sample sample = { .cpu_ns = 1 };
+	struct out_run run = { .state = skep_mock_text("running"), .start_ns = 1 };
+	const struct view going = { .kind = VIEW_RUN, .state = skep_mock_text("running") }, none = { 0 };
+
+	(void)state;
+	begin(100);
+	add(&out_stream_ledger, 10 * S, &of_run, &none, true);
+	add(&out_stream_process_sample, 10 * S, &sample, &none, true);
+	add(&out_stream_run, 10 * S, &run, &going, true);
+	assert_int_equal(m.groups.n, 0);
+	assert_int_equal(tell(), 0);
+	of_run.run = (struct skep_str){ 0 };
+	add(&out_stream_ledger, 10 * S, &of_run, &none, true);
+	assert_int_equal(m.groups.n, 1);
+	assert_int_equal(tell(), 1);
+	metrics_free(&m);
+}
+
+/* A name whose end is an attribute in the conventions. */
+static void conventions(void **state)
+{
+	static const struct {
+		const char *field, *unit, *metric, *attribute, *value;
+	} cases[] = {
+		{ "system.cpu.time.user", "ns", "system.cpu.time", "cpu.mode", "user" },
+		{ "system.disk.io.read", "By", "system.disk.io", "disk.io.direction", "read" },
+		{ "system.filesystem.inode.usage.free", "{inode}", "system.filesystem.inode.usage", "system.filesystem.state", "free" },
+		{ "system.cpu.load_average.1m", "{thread}", "system.cpu.load_average.1m", NULL, NULL },
+		{ "hw.gpu.memory.usage", "By", "hw.gpu.memory.usage", NULL, NULL },
+		{ "net.rx_bytes", "By", "skep.process.net.rx", NULL, NULL },
+		{ "cpu_throttled_ns", "ns", "skep.process.cpu_throttled.time", NULL, NULL },
+		{ "minor_faults", "{fault}", "process.paging.faults", "system.paging.fault.type", "minor" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct skep_field f = { .name = cases[i].field, .unit = cases[i].unit, .type = SKEP_T_U64, .semantics = SKEP_S_DELTA };
+		struct names_metric name;
+
+		assert_int_equal(names_metric(&out_stream_process, &f, &name), 0);
+		assert_string_equal(name.metric, cases[i].metric);
+		if (cases[i].attribute) {
+			assert_string_equal(name.attribute, cases[i].attribute);
+			assert_string_equal(name.value, cases[i].value);
+		} else {
+			assert_null(name.attribute);
+		}
+		names_metric_clear(&name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_table), cmocka_unit_test(levels_of_runs), cmocka_unit_test(too_many),
+		cmocka_unit_test(left_out),  cmocka_unit_test(conventions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp through its plugin entry, against a receiver, a process of its own, that answers as it is told: what is
+ * sent again and what is not, that sums count each record once, and what the receiver's words become.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/outstreams.h"
+#include "skep/mock.h"
+#include "sinks/otlp/request.h"
+
+#define OFFSET INT64_C(1800000000000000000)
+#define S UINT64_C(1000000000)
+
+/* ---- a receiver ------------------------------------------------------------------------------ */
+
+struct got {
+	char path[64], header[256]; /* of the request; the value of x-test */
+	size_t len;
+	uint8_t body[1 << 18];
+};
+
+/* Shared with its process: the mock takes an fd that appears in this one while the plugin runs for the plugin's. */
+static struct receiver {
+	int fd;
+	unsigned port;
+	pthread_mutex_t lock;
+	struct got got[64];
+	unsigned n;
+	/* What is answered to each signal, the first n times; afterwards 200 */
+	struct {
+		unsigned times, status;
+		const char *headers;
+		const void *body;
+		size_t len;
+	} answers[SIGNALS];
+} *shared;
+#define receiver (*shared)
+
+static int signal_of(const char *path)
+{
+	for (int s = 0; s < SIGNALS; s++)
+		if (strstr(path, signal_names[s]))
+			return s;
+	return SIGNAL_LOGS;
+}
+
+static void reply_to(int fd, const char *path)
+{
+	char head[512];
+	int s = signal_of(path), n;
+	unsigned status = 200;
+	const char *headers = "";
+	const void *body = NULL;
+	size_t len = 0;
+
+	pthread_mutex_lock(&receiver.lock);
+	if (receiver.answers[s].times) {
+		receiver.answers[s].times--;
+		status = receiver.answers[s].status;
+		headers = receiver.answers[s].headers ? receiver.answers[s].headers : "";
+		body = receiver.answers[s].body;
+		len = receiver.answers[s].len;
+	}
+	pthread_mutex_unlock(&receiver.lock);
+	n = snprintf(head, sizeof(head), "HTTP/1.1 %u X\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n%s\r\n", status, len,
+		     headers);
+	if (write(fd, head, (size_t)n) != n || (len && write(fd, body, len) != (ssize_t)len))
+		return;
+}
+
+/* One request; false: the connection is over. */
+static bool serve_one(int fd)
+{
+	static const char length_name[] = "Content-Length: ", test_name[] = "x-test: ";
+	char head[4096] = "", *at;
+	size_t n = 0, len = 0, have = 0;
+	struct got *g;
+
+	while (!strstr(head, "\r\n\r\n")) {
+		if (n + 1 >= sizeof(head) || read(fd, head + n, 1) != 1)
+			return false;
+		head[++n] = '\0';
+	}
+	at = strcasestr(head, length_name);
+	if (at)
+		len = strtoul(at + strlen(length_name), NULL, 10);
+	pthread_mutex_lock(&receiver.lock);
+	g = &receiver.got[receiver.n++ % 64];
+	g->path[0] = g->header[0] = '\0';
+	g->len = len < sizeof(g->body) ? len : 0;
+	sscanf(head, "POST %63s", g->path);
+	at = strcasestr(head, test_name);
+	if (at)
+		sscanf(at + strlen(test_name), "%255[^\r]", g->header);
+	pthread_mutex_unlock(&receiver.lock);
+	if (len >= sizeof(g->body))
+		return false;
+	while (have < len) {
+		ssize_t part = read(fd, g->body + have, len - have);
+
+		if (part <= 0)
+			return false;
+		have += (size_t)part;
+	}
+	reply_to(fd, g->path);
+	return true;
+}
+
+static void *serve(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+
+	while (serve_one(fd))
+		;
+	close(fd);
+	return NULL;
+}
+
+static void listen_on(void)
+{
+	int fd;
+
+	while ((fd = accept(receiver.fd, NULL, NULL)) >= 0) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)fd) == 0)
+			pthread_detach(thread);
+	}
+}
+
+static pid_t process;
+
+static int set_up_all(void **state)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	pthread_mutexattr_t attributes;
+	socklen_t len = sizeof(a);
+
+	(void)state;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED || pthread_mutexattr_init(&attributes) != 0)
+		return -1;
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(&receiver.lock, &attributes);
+	receiver.fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(receiver.fd, (struct sockaddr *)&a, len) < 0 || listen(receiver.fd, 16) < 0 ||
+	    getsockname(receiver.fd, (struct sockaddr *)&a, &len) < 0)
+		return -1;
+	receiver.port = ntohs(a.sin_port);
+	process = fork();
+	if (process == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		listen_on();
+		_exit(0);
+	}
+	return process > 0 ? 0 : -1;
+}
+
+static int tear_down_all(void **state)
+{
+	(void)state;
+	kill(process, SIGKILL);
+	return waitpid(process, NULL, 0) == process ? 0 : -1;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	pthread_mutex_lock(&receiver.lock);
+	for (unsigned i = 0; i < 64; i++) {
+		receiver.got[i].path[0] = receiver.got[i].header[0] = '\0';
+		receiver.got[i].len = 0;
+	}
+	memset(receiver.answers, 0, sizeof(receiver.answers));
+	receiver.n = 0;
+	pthread_mutex_unlock(&receiver.lock);
+	return 0;
+}
+
+static void answer_with(enum signal s, unsigned times, unsigned status, const char *headers, const void *body, size_t len)
+{
+	receiver.answers[s].times = times;
+	receiver.answers[s].status = status;
+	receiver.answers[s].headers = headers;
+	receiver.answers[s].body = body;
+	receiver.answers[s].len = len;
+}
+
+static unsigned requests_of(enum signal s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < receiver.n; i++)
+		n += signal_of(receiver.got[i].path) == (int)s;
+	return n;
+}
+
+/* Request number `which` of that signal. */
+static const struct got *request_of(enum signal s, unsigned which)
+{
+	for (unsigned i = 0; i < receiver.n; i++)
+		if (signal_of(receiver.got[i].path) == (int)s && which-- == 0)
+			return &receiver.got[i];
+	fail_msg("no such request of %s", signal_names[s]);
+	return NULL;
+}
+
+/* ---- reading what was sent: just enough ------------------------------------------------------- */
+
+static uint64_t varint(const uint8_t **at)
+{
+	uint64_t v = 0;
+	unsigned shift = 0;
+
+	do
+		v |= (uint64_t)(**at & 0x7f) << shift;
+	while (shift += 7, *(*at)++ & 0x80);
+	return v;
+}
+
+/* Calls cb for each field of a message; fixed numbers as 8 bytes. */
+static void each(const uint8_t *at, size_t n, void (*cb)(void *arg, unsigned field, const uint8_t *data, size_t len), void *arg)
+{
+	const uint8_t *end = at + n;
+
+	while (at < end) {
+		uint64_t tag = varint(&at), len = (tag & 7) == 1 ? 8 : 4;
+
+		if ((tag & 7) == 0) {
+			const uint8_t *begin = at;
+
+			varint(&at);
+			cb(arg, (unsigned)(tag >> 3), begin, (size_t)(at - begin));
+			continue;
+		}
+		if ((tag & 7) == 2)
+			len = varint(&at);
+		cb(arg, (unsigned)(tag >> 3), at, len);
+		at += len;
+	}
+}
+
+struct sought {
+	const char *metric;
+	bool is_it;
+	double sum;
+	unsigned points;
+	uint64_t time, start;
+};
+
+static void in_point(void *arg, unsigned field, const uint8_t *data, size_t len)
+{
+	struct sought *s = arg;
+	double real;
+	int64_t whole;
+
+	(void)len;
+	memcpy(&real, data, len == 8 ? 8 : 0);
+	memcpy(&whole, data, len == 8 ? 8 : 0);
+	if (field == 4)
+		s->sum += real;
+	else if (field == 6)
+		s->sum += (double)whole;
+	else if (field == 3)
+		memcpy(&s->time, data, 8);
+	else if (field == 2)
+		memcpy(&s->start, data, 8);
+}
+
+static void in_sum(void *arg, unsigned field, const uint8_t *data, size_t len)
+{
+	struct sought *s = arg;
+
+	if (field == 1) {
+		s->points++;
+		each(data, len, in_point, s);
+	}
+}
+
+static void in_metric(void *arg, unsigned field, const uint8_t *data, size_t len)
+{
+	struct sought *s = arg;
+
+	if (field == 1)
+		s->is_it = strlen(s->metric) == len && memcmp(s->metric, data, len) == 0;
+	else if ((field == 7 || field == 5) && s->is_it)
+		each(data, len, in_sum, s);
+}
+
+static void in_scope(void *arg, unsigned field, const uint8_t *data, size_t len)
+{
+	if (field == 2)
+		each(data, len, in_metric, arg);
+}
+
+static void in_resource(void *arg, unsigned field, const uint8_t *data, size_t len)
+{
+	if (field == 2)
+		each(data, len, in_scope, arg);
+}
+
+static void in_request(void *arg, unsigned field, const uint8_t *data, size_t len)
+{
+	if (field == 1)
+		each(data, len, in_resource, arg);
+}
+
+/* The sum of all points of that metric in that request. */
+static struct sought metric_in(const struct got *g, const char *metric)
+{
+	struct sought s = { .metric = metric };
+
+	each(g->body, g->len, in_request, &s);
+	return s;
+}
+
+/* ---- batches ----------------------------------------------------------------------------------- */
+
+static struct skep_context context(const char *tool)
+{
+	return (struct skep_context){
+		.size = sizeof(struct skep_context),
+		.run = skep_mock_text("20261121T000000-aaaaaa"),
+		.pipeline = skep_mock_text("nightly"),
+		.tool = skep_mock_text(tool),
+	};
+}
+
+static void add_process(struct skep_mock_batch *b, uint32_t pid, uint64_t time_ns, int exit_code)
+{
+	struct skep_context c = context("samtools sort");
+	struct out_process p = {
+		.upid = { .start_ns = time_ns - S, .pid = pid }, .run = c.run, .pipeline = c.pipeline, .tool = c.tool,
+		.state = skep_mock_text("exited"), .exe = skep_mock_text("/usr/bin/samtools"), .execed = 1, .last = 1,
+		.start_ns = time_ns - S, .end_ns = time_ns, .exit_code = exit_code, .user_ns = S / 2,
+	};
+
+	skep_mock_batch_add(b, &out_stream_process, &p.upid, time_ns, &p, &c);
+}
+
+static void add_sample(struct skep_mock_batch *b, uint64_t time_ns, uint64_t cpu_ns)
+{
+	struct skep_context c = context("samtools sort");
+	struct out_tool_sample s = { .run = c.run, .tool = c.tool, .start_ns = time_ns - S, .interval_ns = S, .cpu_ns = cpu_ns, .rss_bytes = 4096 };
+
+	skep_mock_batch_add(b, &out_stream_tool_sample, NULL, time_ns, &s, &c);
+}
+
+/* A span, an event, and 3 s of CPU time. */
+static struct skep_mock_batch *batch(uint64_t id, const char *key)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(id, OFFSET);
+
+	add_process(b, (uint32_t)(100 + id), (10 + id) * S, 1);
+	add_sample(b, (10 + id) * S, 3 * S);
+	if (key)
+		snprintf(b->key, sizeof(b->key), "%s", key);
+	return b;
+}
+
+static void begin(struct skep_mock *m, const char *const options[])
+{
+	char endpoint[64];
+
+	skep_mock_init(m, skep_plugin_entry(NULL));
+	m->quiet = true;
+	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u/", receiver.port);
+	assert_int_equal(skep_mock_option(m, "endpoint", endpoint), 0);
+	assert_int_equal(skep_mock_option(m, "compression", "none"), 0);
+	for (; options && *options; options += 2)
+		assert_int_equal(skep_mock_option(m, options[0], options[1]), 0);
+	if (skep_mock_start(m) != 0)
+		fail_msg("start: %s", m->why);
+}
+
+static unsigned answers(const struct skep_mock *m)
+{
+	return m->acks + m->retries + m->rejects + m->holds + m->splits + m->suspects;
+}
+
+/* Until it is answered. */
+static void offer(struct skep_mock *m, struct skep_mock_batch *b)
+{
+	unsigned before = answers(m);
+
+	assert_int_equal(skep_mock_submit(m, &b->batch), 0);
+	for (int i = 0; i < 1000 && answers(m) == before; i++) {
+		skep_mock_settle(m);
+		skep_mock_advance(m, 1000000);
+		skep_mock_poll(m, 10);
+	}
+	assert_int_equal(answers(m), before + 1);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+static void three_requests(void **state)
+{
+	struct skep_mock_batch *b = batch(1, NULL);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL);
+	offer(&m, b);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(receiver.n, 3);
+	assert_string_equal(request_of(SIGNAL_TRACES, 0)->path, "/v1/traces");
+	assert_string_equal(request_of(SIGNAL_METRICS, 0)->path, "/v1/metrics");
+	assert_string_equal(request_of(SIGNAL_LOGS, 0)->path, "/v1/logs");
+	assert_int_equal(skep_mock_counter(&m, "spans"), 1);
+	assert_int_equal(skep_mock_counter(&m, "events"), 1);
+	assert_true(skep_mock_counter(&m, "points") > 3);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+/* Only what the receiver has not taken is sent again, byte for byte; and the sums are those of one batch. */
+static void retry(void **state)
+{
+	struct skep_mock_batch *b = batch(1, NULL), *next = batch(2, NULL);
+	const struct got *first, *again;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL);
+	answer_with(SIGNAL_METRICS, 2, 503, "Retry-After: 7\r\n", NULL, 0);
+	offer(&m, b);
+	assert_int_equal(m.retries, 1);
+	assert_int_equal(m.answer.retry_after_ns, 7 * S);
+	assert_int_equal(m.answer.status, 503);
+	offer(&m, b);
+	assert_int_equal(m.retries, 2);
+	offer(&m, b);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(requests_of(SIGNAL_TRACES), 1);
+	assert_int_equal(requests_of(SIGNAL_LOGS), 1);
+	assert_int_equal(requests_of(SIGNAL_METRICS), 3);
+	first = request_of(SIGNAL_METRICS, 0);
+	again = request_of(SIGNAL_METRICS, 2);
+	assert_int_equal(first->len, again->len);
+	assert_memory_equal(first->body, again->body, first->len);
+	assert_true(metric_in(again, "process.cpu.time").sum == 3.0);
+
+	offer(&m, next);
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 3), "process.cpu.time").sum == 6.0);
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 3), "process.memory.usage").sum == 4096.0);
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 3), "skep.process.ended").sum == 2.0);
+	assert_int_equal(metric_in(request_of(SIGNAL_METRICS, 3), "process.cpu.time").start, 10 * S + (uint64_t)OFFSET);
+	assert_int_equal(metric_in(request_of(SIGNAL_METRICS, 3), "process.cpu.time").time, 12 * S + (uint64_t)OFFSET);
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(next);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+/* A batch that comes back in halves was counted as a whole: its halves tell the sums, and add nothing. */
+static void halves(void **state)
+{
+	static const char *const small[] = { "max_request", "1KiB", NULL };
+	struct skep_mock_batch *b = batch(1, "boot:1:1"), *half = batch(1, "boot:1:1/1"), *other = batch(2, "boot:1:10");
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, small);
+	offer(&m, b);
+	assert_int_equal(m.splits, 1);
+	assert_int_equal(receiver.n, 0);
+	skep_mock_option(&m, "max_request", "4MiB");
+	assert_int_equal(skep_mock_reload(&m), 0);
+	offer(&m, half);
+	assert_int_equal(m.acks, 1);
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 0), "process.cpu.time").sum == 3.0);
+	assert_int_equal(requests_of(SIGNAL_TRACES), 1);
+	offer(&m, other);
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 1), "process.cpu.time").sum == 6.0);
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(half);
+	skep_mock_batch_free(other);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+/* The receiver's own 413: halves of what it has taken already are not sent to it again. */
+static void too_large_for_one(void **state)
+{
+	struct skep_mock_batch *b = batch(1, "boot:1:1"), *half = batch(1, "boot:1:1/0");
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL);
+	answer_with(SIGNAL_TRACES, 1, 413, NULL, NULL, 0);
+	offer(&m, b);
+	assert_int_equal(m.splits, 1);
+	offer(&m, half);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(requests_of(SIGNAL_TRACES), 2);
+	assert_int_equal(requests_of(SIGNAL_METRICS), 1);
+	assert_int_equal(requests_of(SIGNAL_LOGS), 1);
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(half);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void partial(void **state)
+{
+	static const uint8_t body[] = { 0x0a, 0x0a, 0x08, 0x01, 0x12, 0x06, 't', 'o', 'o', 'o', 'l', 'd' };
+	struct skep_mock_batch *b = batch(1, NULL);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL);
+	answer_with(SIGNAL_METRICS, 1, 200, NULL, body, sizeof(body));
+	offer(&m, b);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(m.answer.rejected, 1);
+	assert_string_equal(m.why, "metrics: the receiver has refused some: tooold");
+	assert_int_equal(skep_mock_counter(&m, "refused"), 1);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+/* 400 of one: the others' records have arrived, its own are lost. Of all: rejected, in the receiver's words. */
+static void refused(void **state)
+{
+	static const uint8_t body[] = { 0x08, 0x03, 0x12, 0x04, 'b', 'a', 0x01, 'd' };
+	struct skep_mock_batch *b = batch(1, NULL), *c = batch(2, NULL);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL);
+	answer_with(SIGNAL_TRACES, 1, 400, NULL, body, sizeof(body));
+	offer(&m, b);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(m.answer.rejected, 1);
+	assert_string_equal(m.why, "traces: HTTP 400: ba d");
+	for (int s = 0; s < SIGNALS; s++)
+		answer_with((enum signal)s, 1, 400, NULL, body, sizeof(body));
+	offer(&m, c);
+	assert_int_equal(m.rejects, 1);
+	assert_int_equal(m.answer.status, 400);
+	assert_non_null(strstr(m.why, "HTTP 400: ba d"));
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(c);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+/* Somebody has to mend the one, and the other may come soon: the host hears of what has to be mended. */
+static void worst_of_two(void **state)
+{
+	struct skep_mock_batch *b = batch(1, NULL);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL);
+	answer_with(SIGNAL_TRACES, 1, 404, NULL, NULL, 0);
+	answer_with(SIGNAL_METRICS, 1, 503, NULL, NULL, 0);
+	answer_with(SIGNAL_LOGS, 1, 500, NULL, NULL, 0);
+	offer(&m, b);
+	assert_int_equal(m.holds, 1);
+	offer(&m, b);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(receiver.n, 6);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void only_wanted(void **state)
+{
+	static const char *const list[] = { "metrics", NULL };
+	struct skep_mock_batch *b = batch(1, NULL);
+	struct skep_mock m;
+	char url[64];
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/own/metrics", receiver.port);
+	skep_mock_option(&m, "metrics_endpoint", url);
+	skep_mock_option_list(&m, "signals", list);
+	assert_int_equal(skep_mock_start(&m), 0);
+	offer(&m, b);
+	assert_int_equal(receiver.n, 1);
+	assert_string_equal(receiver.got[0].path, "/own/metrics");
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void environment(void **state)
+{
+	struct skep_mock_batch *b = batch(1, NULL);
+	struct skep_mock m;
+	char url[64];
+
+	(void)state;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", receiver.port);
+	setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url, 1);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/logs-elsewhere", receiver.port);
+	setenv("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", url, 1);
+	setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-test=a%20b%2Cc, nonsense", 1);
+	setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none", 1);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	assert_int_equal(skep_mock_start(&m), 0);
+	offer(&m, b);
+	assert_int_equal(receiver.n, 3);
+	assert_string_equal(request_of(SIGNAL_TRACES, 0)->path, "/v1/traces");
+	assert_string_equal(request_of(SIGNAL_TRACES, 0)->header, "a b,c");
+	assert_string_equal(request_of(SIGNAL_LOGS, 0)->path, "/logs-elsewhere");
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 0), "process.cpu.time").sum == 3.0); /* not compressed */
+	assert_int_equal(skep_mock_end(&m), 0);
+
+	setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	assert_int_equal(skep_mock_start(&m), -EINVAL);
+	assert_non_null(strstr(m.why, "speaks http/protobuf"));
+	skep_mock_end(&m);
+	for (const char *const *name = (const char *const[]){ "ENDPOINT", "LOGS_ENDPOINT", "HEADERS", "COMPRESSION", "PROTOCOL", NULL }; *name; name++) {
+		char whole[96];
+
+		snprintf(whole, sizeof(whole), "OTEL_EXPORTER_OTLP_%s", *name);
+		unsetenv(whole);
+	}
+	skep_mock_batch_free(b);
+}
+
+static void wrong_options(void **state)
+{
+	static const char *const unknown[] = { "spans", NULL }, *const no_value[] = { "nothing", NULL };
+	struct skep_mock m;
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	skep_mock_option_list(&m, "signals", unknown);
+	assert_int_equal(skep_mock_start(&m), -EINVAL);
+	assert_string_equal(m.why, "signals \"spans\": expected traces, metrics or logs");
+	skep_mock_end(&m);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	skep_mock_option_list(&m, "resource", no_value);
+	assert_int_equal(skep_mock_start(&m), -EINVAL);
+	assert_string_equal(m.why, "resource \"nothing\": expected NAME=VALUE");
+	skep_mock_end(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(three_requests, set_up),
+		cmocka_unit_test_setup(retry, set_up),
+		cmocka_unit_test_setup(halves, set_up),
+		cmocka_unit_test_setup(too_large_for_one, set_up),
+		cmocka_unit_test_setup(partial, set_up),
+		cmocka_unit_test_setup(refused, set_up),
+		cmocka_unit_test_setup(worst_of_two, set_up),
+		cmocka_unit_test_setup(only_wanted, set_up),
+		cmocka_unit_test_setup(environment, set_up),
+		cmocka_unit_test_setup(wrong_options, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}

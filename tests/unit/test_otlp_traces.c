@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/otlp: what a task's and a process's span hang under, and that the same records are the same spans.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <skep/mock.h>
+#include <skep/trace.h>
+
+#include "core/outstreams.h"
+#include "sinks/otlp/request.h"
+
+#define S UINT64_C(1000000000)
+#define BOOT "0f0e0d0c-0b0a-4908-8706-050403020100"
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+#define ADOPTED "00-" TRACE "-b7ad6b7169203331-01"
+#define INNER "00-" TRACE "-00f067aa0ba902b7-01"
+#define OTHER "00-4bf92f3577b34da6a3ce929d0e0e4736-53995c3f42cd8ad8-00"
+
+static struct encoder e;
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&e, 0, sizeof(e));
+	assert_int_equal(encoder_init(&e, 16, false, S), 0);
+	e.wanted[SIGNAL_TRACES] = true;
+	e.spans_most = 100;
+	e.service = "skep";
+	e.boot_id = BOOT;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	encoder_free(&e);
+	return 0;
+}
+
+/* Its span alone, as bytes. */
+static void encode(const struct skep_stream *stream, const struct skep_upid *upid, const void *data)
+{
+	const struct skep_record record = { .size = sizeof(record), .stream = stream, .upid = upid ? *upid : (struct skep_upid){ 0 }, .data = data };
+	const struct skep_record *records[] = { &record };
+	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records };
+
+	assert_int_equal(encoder_batch(&e, &batch, true), 0);
+	assert_int_equal(e.n_out[SIGNAL_TRACES], 1);
+}
+
+/* A field of 8 or 16 bytes, as it is on the wire: tag, length, bytes. */
+static bool has(uint32_t field, const void *bytes, size_t n)
+{
+	uint8_t text[18] = { (uint8_t)(field << 3 | 2), (uint8_t)n };
+
+	memcpy(text + 2, bytes, n);
+	return memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), text, n + 2) != NULL;
+}
+
+static bool has_hex(uint32_t field, const char *hex)
+{
+	uint8_t bytes[16];
+
+	assert_int_equal(skep_trace_hex(hex, bytes, strlen(hex) / 2), 1);
+	return has(field, bytes, strlen(hex) / 2);
+}
+
+static void run_is_adopted(void)
+{
+	struct out_run run = { .run = skep_mock_text("r1"), .state = skep_mock_text("ended"), .traceparent = skep_mock_text(ADOPTED), .start_ns = S, .end_ns = 2 * S };
+
+	encode(&out_stream_run, NULL, &run);
+	assert_true(has_hex(1, TRACE));
+	assert_true(has_hex(4, "b7ad6b7169203331"));
+}
+
+static struct out_process process_of(const char *task_id, const char *traceparent)
+{
+	return (struct out_process){ .upid = { .pid = 7, .start_ns = 9 }, .run = skep_mock_text("r1"), .task_id = skep_mock_text(task_id), .exit_code = 1,
+				     .execed = 1, .start_ns = S, .end_ns = 2 * S, .traceparent = skep_mock_text(traceparent) };
+}
+
+static void hang_where_they_belong(void **state)
+{
+	struct out_task task = { .task = skep_mock_text("align"), .task_id = skep_mock_text("7-9.1"), .run = skep_mock_text("r1"), .state = skep_mock_text("exited"),
+				 .root_upid = { .pid = 7, .start_ns = 9 }, .start_ns = S, .end_ns = 2 * S };
+	uint8_t trace[SKEP_TRACE_ID], run_span[SKEP_SPAN_ID], task_span[SKEP_SPAN_ID], first[4096];
+	struct out_process p;
+	char own[SKEP_TRACEPARENT_SIZE];
+	size_t n;
+
+	(void)state;
+	run_is_adopted();
+	assert_int_equal(skep_trace_hex(TRACE, trace, SKEP_TRACE_ID), 1);
+	skep_trace_run_span(trace, "r1", 2, run_span);
+	skep_trace_task_span(trace, BOOT, "7-9.1", 5, task_span);
+
+	encode(&out_stream_task, &task.root_upid, &task);
+	assert_true(has(2, task_span, SKEP_SPAN_ID) && has(4, run_span, SKEP_SPAN_ID) && has_hex(1, TRACE));
+	n = pb_len(&e.out[SIGNAL_TRACES]);
+	assert_true(n < sizeof(first));
+	memcpy(first, pb_data(&e.out[SIGNAL_TRACES]), n);
+	encode(&out_stream_task, &task.root_upid, &task); /* told twice: the same */
+	assert_int_equal(pb_len(&e.out[SIGNAL_TRACES]), n);
+	assert_memory_equal(pb_data(&e.out[SIGNAL_TRACES]), first, n);
+
+	p = process_of("7-9.1", "");
+	encode(&out_stream_process, &p.upid, &p);
+	assert_true(has(4, task_span, SKEP_SPAN_ID));
+	p = process_of("", "");
+	encode(&out_stream_process, &p.upid, &p);
+	assert_true(has(4, run_span, SKEP_SPAN_ID));
+	p = process_of("7-9.1", INNER);
+	encode(&out_stream_process, &p.upid, &p);
+	assert_true(has_hex(4, "00f067aa0ba902b7") && !has(4, task_span, SKEP_SPAN_ID));
+	/* what skep run hands on, and what it was handed: the task knows better */
+	skep_traceparent_write(trace, run_span, 1, own);
+	p = process_of("7-9.1", own);
+	encode(&out_stream_process, &p.upid, &p);
+	assert_true(has(4, task_span, SKEP_SPAN_ID));
+	p = process_of("7-9.1", ADOPTED);
+	encode(&out_stream_process, &p.upid, &p);
+	assert_true(has(4, task_span, SKEP_SPAN_ID));
+	assert_false(has_hex(2, "53995c3f42cd8ad8"));
+	/* another trace: a link, whose fields are its ids */
+	p = process_of("7-9.1", OTHER);
+	encode(&out_stream_process, &p.upid, &p);
+	assert_true(has(4, task_span, SKEP_SPAN_ID) && has_hex(1, "4bf92f3577b34da6a3ce929d0e0e4736") && has_hex(2, "53995c3f42cd8ad8"));
+}
+
+/* A task that its run's end left behind, or whose root went on to another, has no result. */
+static void result_of_what_ended(void **state)
+{
+	struct out_task task = { .task = skep_mock_text("t"), .task_id = skep_mock_text("7-9.1"), .run = skep_mock_text("r1"), .state = skep_mock_text("running"),
+				 .root_upid = { .pid = 7, .start_ns = 9 }, .start_ns = S, .end_ns = 2 * S, .exit_code = -1 };
+
+	(void)state;
+	encode(&out_stream_task, &task.root_upid, &task);
+	assert_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "task.run.result", 15));
+	task.state = skep_mock_text("exited");
+	task.exit_code = 2;
+	encode(&out_stream_task, &task.root_upid, &task);
+	assert_non_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "task.run.result", 15));
+	assert_non_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "failure", 7));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(hang_where_they_belong, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(result_of_what_ended, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
