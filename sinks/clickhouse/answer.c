@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP statuses of ClickHouse say little (18.16 answers 500 to nearly everything, later ones 400, 404 or 500):
+ * the code in its words does.  Codes: src/Common/ErrorCodes.cpp of ClickHouse; none has ever changed.
+ */
+#include "sinks/clickhouse/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char no_table[] = "run `skep lake init --clickhouse URL`, or mend the option database";
+static const char no_right[] = "mend username and password_file, or what that user may do: INSERT into this database";
+
+static const struct {
+	unsigned code;
+	enum skep_batch_result result;
+	const char *remedy;
+} codes[] = {
+	/* somebody has to mend something */
+	{ 16, SKEP_BATCH_HOLD, no_table },  /* NO_SUCH_COLUMN_IN_TABLE */
+	{ 47, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_IDENTIFIER */
+	{ 60, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_TABLE */
+	{ 81, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_DATABASE */
+	{ 89, SKEP_BATCH_HOLD, "set compression to gzip, which every version understands" }, /* UNKNOWN_COMPRESSION_METHOD */
+	{ 115, SKEP_BATCH_HOLD, "this server knows no such setting: leave out async_insert" }, /* UNKNOWN_SETTING */
+	{ 164, SKEP_BATCH_HOLD, no_right }, /* READONLY */
+	{ 192, SKEP_BATCH_HOLD, no_right }, /* UNKNOWN_USER */
+	{ 193, SKEP_BATCH_HOLD, no_right }, /* WRONG_PASSWORD */
+	{ 194, SKEP_BATCH_HOLD, no_right }, /* REQUIRED_PASSWORD */
+	{ 195, SKEP_BATCH_HOLD, no_right }, /* IP_ADDRESS_NOT_ALLOWED */
+	{ 291, SKEP_BATCH_HOLD, no_right }, /* DATABASE_ACCESS_DENIED */
+	{ 497, SKEP_BATCH_HOLD, no_right }, /* ACCESS_DENIED */
+	{ 516, SKEP_BATCH_HOLD, no_right }, /* AUTHENTICATION_FAILED */
+	{ 517, SKEP_BATCH_RETRY, NULL },    /* CANNOT_ASSIGN_ALTER */
+	/* passes by itself */
+	{ 74, SKEP_BATCH_RETRY, NULL },  /* CANNOT_READ_FROM_FILE_DESCRIPTOR */
+	{ 75, SKEP_BATCH_RETRY, NULL },  /* CANNOT_WRITE_TO_FILE_DESCRIPTOR */
+	{ 159, SKEP_BATCH_RETRY, NULL }, /* TIMEOUT_EXCEEDED */
+	{ 160, SKEP_BATCH_RETRY, NULL }, /* TOO_SLOW */
+	{ 173, SKEP_BATCH_RETRY, NULL }, /* CANNOT_ALLOCATE_MEMORY */
+	{ 202, SKEP_BATCH_RETRY, NULL }, /* TOO_MANY_SIMULTANEOUS_QUERIES */
+	{ 203, SKEP_BATCH_RETRY, NULL }, /* NO_FREE_CONNECTION */
+	{ 209, SKEP_BATCH_RETRY, NULL }, /* SOCKET_TIMEOUT */
+	{ 210, SKEP_BATCH_RETRY, NULL }, /* NETWORK_ERROR */
+	{ 225, SKEP_BATCH_RETRY, NULL }, /* NO_ZOOKEEPER */
+	{ 236, SKEP_BATCH_RETRY, NULL }, /* ABORTED */
+	{ 241, SKEP_BATCH_RETRY, NULL }, /* MEMORY_LIMIT_EXCEEDED */
+	{ 242, SKEP_BATCH_RETRY, NULL }, /* TABLE_IS_READ_ONLY */
+	{ 243, SKEP_BATCH_RETRY, NULL }, /* NOT_ENOUGH_SPACE */
+	{ 252, SKEP_BATCH_RETRY, NULL }, /* TOO_MANY_PARTS */
+	{ 279, SKEP_BATCH_RETRY, NULL }, /* ALL_CONNECTION_TRIES_FAILED */
+	{ 285, SKEP_BATCH_RETRY, NULL }, /* TOO_FEW_LIVE_REPLICAS */
+	{ 286, SKEP_BATCH_RETRY, NULL }, /* UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE */
+	{ 319, SKEP_BATCH_RETRY, NULL }, /* UNKNOWN_STATUS_OF_INSERT */
+	{ 394, SKEP_BATCH_RETRY, NULL }, /* QUERY_WAS_CANCELLED */
+	{ 473, SKEP_BATCH_RETRY, NULL }, /* DEADLOCK_AVOIDED */
+	{ 999, SKEP_BATCH_RETRY, NULL }, /* KEEPER_EXCEPTION */
+};
+
+unsigned answer_code(const char *body)
+{
+	return strncmp(body, "Code: ", 6) == 0 ? (unsigned)strtoul(body + 6, NULL, 10) : 0;
+}
+
+enum skep_batch_result answer_classify(enum skep_batch_result by_status, unsigned code, const char **ret_remedy)
+{
+	*ret_remedy = NULL;
+	if (!code || by_status == SKEP_BATCH_ACK)
+		return by_status;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (codes[i].code == code) {
+			*ret_remedy = codes[i].remedy;
+			return codes[i].result;
+		}
+	}
+	/*
+	 * What is left is about rows that cannot be read, because the table has other types than ours or for a reason that
+	 * is not in this table. The host finds out which batch is to blame, and gives up none while all of them fail.
+	 */
+	return SKEP_BATCH_SUSPECT;
+}
+
+/* What can still become of the whole batch comes before what is final for a part of it. */
+static int weight(enum skep_batch_result r)
+{
+	static const int weights[] = {
+		[SKEP_BATCH_ACK] = 0,	  [SKEP_BATCH_REJECT] = 1, [SKEP_BATCH_SUSPECT] = 2,
+		[SKEP_BATCH_SPLIT] = 3, [SKEP_BATCH_RETRY] = 4,  [SKEP_BATCH_HOLD] = 5,
+	};
+
+	return weights[r];
+}
+
+enum skep_batch_result answer_worse(enum skep_batch_result a, enum skep_batch_result b)
+{
+	return weight(b) > weight(a) ? b : a;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A load: the rows of one or more batches, as an INSERT for each table, all with one answer.
+ *
+ * The settings of each request:
+ *   insert_deduplication_token     what is in it, and the table: what came already is not inserted again (22.2)
+ *   deduplicate_blocks_in_dependent_materialized_views  nor counted again in roll-ups, where the first attempt ended between
+ *                                  the table and them
+ *   wait_for_async_insert          with async_insert: an answer means that the rows are in the table
+ *
+ * A batch alone has its key as a token, which is the same after a crash of skepd.  Which batches are gathered is chance, and
+ * after a crash another one: so where tokens are known it is not done unless the site says so (gather).
+ */
+#include "sinks/clickhouse/batch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/clickhouse/answer.h"
+#include "sinks/clickhouse/rowbinary.h"
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+/* A load of several has failed for what one of them may be: each goes alone, and has an answer of its own. */
+static bool is_anybodys(const struct load *l)
+{
+	return l->n > 1 && l->answer.result != SKEP_BATCH_ACK && l->answer.result != SKEP_BATCH_RETRY && l->answer.result != SKEP_BATCH_HOLD;
+}
+
+static void finish(struct load *l)
+{
+	struct clickhouse *c = l->sink;
+	struct skep_batch_answer a = l->answer;
+	struct slot *slots[IN_FLIGHT];
+	unsigned n = l->n;
+	bool again = is_anybodys(l);
+	char why[sizeof(l->why)];
+
+	memcpy(slots, l->slots, n * sizeof(slots[0]));
+	memcpy(why, l->why, sizeof(why));
+	a.why = a.result == SKEP_BATCH_ACK ? NULL : why;
+	a.sent_bytes /= n;
+	for (unsigned t = 0; n > KEPT && t < TABLES; t++) {
+		jsonw_free(&l->part[t].joined);
+		http_body_free(&l->part[t].body);
+	}
+	l->n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (again) {
+			slots[i]->alone = true;
+			slots[i]->state = SLOT_READY;
+		} else {
+			batch_end(slots[i], &a);
+		}
+	}
+	load_next(c);
+}
+
+static void fail(struct load *l, enum skep_batch_result result, uint32_t status, const char *why, const char *remedy)
+{
+	if (answer_worse(l->answer.result, result) == l->answer.result)
+		return;
+	l->answer.result = result;
+	l->answer.status = status;
+	snprintf(l->why, sizeof(l->why), "%s%s%s", why, remedy ? "; " : "", remedy ? remedy : "");
+}
+
+static void send_part(struct part *);
+
+static void replied(void *arg, struct http_reply *reply)
+{
+	struct part *p = arg;
+	struct load *l = p->load;
+	struct clickhouse *c = l->sink;
+	unsigned code = answer_code(reply->body);
+	enum skep_batch_result result;
+	const char *remedy;
+
+	l->answer.sent_bytes += reply->answer.sent_bytes;
+	if (code == ANSWER_UNKNOWN_SETTING && strstr(reply->body, "dedup") && !p->again) {
+		/* a server before 22.x: ReplacingMergeTree alone has to do */
+		if (!c->no_token)
+			c->host->log(c->inst, SKEP_LOG_NOTICE,
+				     "the server knows no insert_deduplication_token: a batch that is sent twice is in the tables "
+				     "twice until they merge; FINAL shows it once");
+		c->no_token = true;
+		p->again = true;
+		send_part(p);
+		return;
+	}
+	result = answer_classify(reply->answer.result, code, &remedy);
+	fail(l, result, reply->answer.status, reply->answer.why ? reply->answer.why : "", remedy);
+	if (reply->answer.retry_after_ns > l->answer.retry_after_ns)
+		l->answer.retry_after_ns = reply->answer.retry_after_ns;
+	if (--l->pending == 0)
+		finish(l);
+}
+
+/* ---- requests --------------------------------------------------------------------------- */
+
+/* May find that it cannot: then the part has its answer. */
+static void send_part(struct part *p)
+{
+	struct load *l = p->load;
+	struct clickhouse *c = l->sink;
+	unsigned t = (unsigned)(p - l->part);
+	char *url = NULL;
+	int n;
+
+	n = c->no_token ? asprintf(&url, "%s", c->url[t])
+			: asprintf(&url, "%s&insert_deduplication_token=%s:%s&deduplicate_blocks_in_dependent_materialized_views=1", c->url[t],
+				   l->token, tables[t].name);
+	if (n >= 0 && http_send(c->layer, &(struct http_request){
+						  .url = url,
+						  .content_type = "application/octet-stream",
+						  .encoding = http_encoding_of(c->http.compression),
+						  .body = p->data,
+						  .len = p->len,
+						  .done = replied,
+						  .arg = p,
+					  }) == 0) {
+		free(url); /* libcurl has copied it */
+		c->host->counter_add(c->inserts, 1);
+		return;
+	}
+	if (n >= 0)
+		free(url);
+	fail(l, SKEP_BATCH_RETRY, 0, "the request could not be begun", NULL);
+	if (--l->pending == 0)
+		finish(l);
+}
+
+/* On a worker: the rows of each table, in one piece, compressed. */
+static void build(void *arg)
+{
+	struct load *l = arg;
+	enum http_encoding encoding = http_encoding_of(l->sink->http.compression);
+
+	l->err = 0;
+	for (unsigned t = 0; !l->err && t < TABLES; t++) {
+		struct part *p = &l->part[t];
+		const struct jsonw *bytes = &l->slots[0]->rows.table[t].bytes;
+
+		if (l->n > 1) {
+			jsonw_reset(&p->joined);
+			for (unsigned i = 0; i < l->n; i++)
+				jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf, l->slots[i]->rows.table[t].bytes.len);
+			l->err = p->joined.err;
+			bytes = &p->joined;
+		}
+		p->len = 0;
+		if (!l->err && bytes->len)
+			l->err = http_body_encode(&p->body, encoding, bytes->buf, bytes->len, &p->data, &p->len);
+	}
+}
+
+static void built(struct skep_instance *inst, void *arg)
+{
+	struct load *l = arg;
+
+	(void)inst;
+	l->answer = (struct skep_batch_answer){ .size = sizeof(l->answer), .result = SKEP_BATCH_ACK };
+	l->pending = 1; /* until all are begun */
+	if (l->err)
+		fail(l, SKEP_BATCH_RETRY, 0, strerror(-l->err), NULL);
+	for (unsigned t = 0; !l->err && t < TABLES; t++) {
+		if (!l->part[t].len)
+			continue;
+		l->pending++;
+		l->part[t].again = false;
+		send_part(&l->part[t]);
+	}
+	if (--l->pending == 0)
+		finish(l);
+}
+
+/* ---- which batches ------------------------------------------------------------------------ */
+
+static bool gathers(const struct clickhouse *c)
+{
+	return strcmp(c->gather, "always") == 0 || (strcmp(c->gather, "auto") == 0 && c->no_token);
+}
+
+static struct slot *first_ready(struct clickhouse *c)
+{
+	struct slot *first = NULL;
+
+	for (struct slot *s = c->slots; s < c->slots + IN_FLIGHT; s++)
+		if (s->state == SLOT_READY && (!first || s->turn < first->turn))
+			first = s;
+	return first;
+}
+
+static bool fits(const struct load *l, const struct slot *s)
+{
+	for (unsigned t = 0; t < TABLES; t++) {
+		size_t sum = s->rows.table[t].bytes.len;
+
+		for (unsigned i = 0; i < l->n; i++)
+			sum += l->slots[i]->rows.table[t].bytes.len;
+		if (sum > GATHER_MAX)
+			return false;
+	}
+	return true;
+}
+
+static void name(struct load *l)
+{
+	unsigned __int128 h = ROWBINARY_HASH_BEGIN;
+
+	if (l->n == 1) {
+		snprintf(l->token, sizeof(l->token), "%s", l->slots[0]->batch->key);
+		return;
+	}
+	for (unsigned i = 0; i < l->n; i++)
+		h = rowbinary_hash(h, l->slots[i]->batch->key, strlen(l->slots[i]->batch->key) + 1);
+	snprintf(l->token, sizeof(l->token), "%016" PRIx64 "%016" PRIx64, (uint64_t)(h >> 64), (uint64_t)h);
+}
+
+static void take(struct load *l)
+{
+	struct clickhouse *c = l->sink;
+	struct slot *s;
+
+	while ((s = first_ready(c)) != NULL && (l->n == 0 || (gathers(c) && !s->alone && !l->slots[0]->alone && fits(l, s)))) {
+		s->state = SLOT_LOADED;
+		l->slots[l->n++] = s;
+	}
+}
+
+/* A load goes at once when none is under way. With gathering, a further one when it has half of what there may be. */
+static bool is_worth_it(const struct clickhouse *c)
+{
+	unsigned ready = 0, under_way = 0;
+
+	for (unsigned k = 0; k < IN_FLIGHT; k++)
+		ready += c->slots[k].state == SLOT_READY;
+	for (unsigned k = 0; k < LOADS; k++)
+		under_way += c->loads[k].n > 0;
+	return ready && (!under_way || (gathers(c) ? under_way < LOADS_GATHERING && ready >= IN_FLIGHT / 2 : under_way < LOADS));
+}
+
+void load_next(struct clickhouse *c)
+{
+	for (unsigned k = 0; k < LOADS && is_worth_it(c); k++) {
+		struct load *l = &c->loads[k];
+
+		if (l->n)
+			continue;
+		take(l);
+		name(l);
+		if (c->host->work(c->inst, build, built, l) != 0) {
+			l->err = -EAGAIN;
+			built(c->inst, l);
+		}
+	}
+}

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/clickhouse under the mock host, and `skep lake init`, with a real server: Debian's clickhouse-server, started here, or
+ * the one that SKEP_TEST_CLICKHOUSE names (tests/faults/clickhouse.sh has the current engine there).
+ */
+#include <arpa/inet.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/lake_http.h"
+#include "cli/skep.h"
+#include "lake/clickhouse.h"
+#include "sinks/clickhouse/answer.h"
+#include "sinks/clickhouse/columns.h"
+#include "tests/unit/lake_records.h"
+
+const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
+
+static char dir[] = "/tmp/test_clickhouse.XXXXXX";
+static char url[64];
+static pid_t server;
+static struct lake_http http = { .url = url };
+static struct skep_mock m;
+
+/* ---- the server --------------------------------------------------------------------- */
+
+/* The answer without its last newline; valid until the next call. */
+static const char *ask(const char *sql)
+{
+	static char *reply;
+	char why[1024];
+
+	free(reply);
+	reply = NULL;
+	if (lake_http_post(&http, NULL, sql, &reply, why, sizeof(why)) != 0)
+		fail_msg("%s: %s", sql, why);
+	reply[strcspn(reply, "\n")] = '\0';
+	return reply;
+}
+
+#define EXPECT(sql_, want_) assert_string_equal(ask(sql_), want_)
+
+static void write_file(const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int free_port(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, n), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &n), 0);
+	close(fd);
+	return ntohs(a.sin_port);
+}
+
+static void configure(int port)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		 "<yandex><logger><level>none</level><console>0</console></logger>"
+		 "<http_port>%d</http_port><tcp_port>%d</tcp_port><interserver_http_port>%d</interserver_http_port>"
+		 "<listen_host>127.0.0.1</listen_host><max_connections>64</max_connections>"
+		 "<path>%s/data/</path><tmp_path>%s/tmp/</tmp_path><users_config>users.xml</users_config>"
+		 "<default_profile>default</default_profile><default_database>default</default_database>"
+		 "<mark_cache_size>67108864</mark_cache_size></yandex>",
+		 port, free_port(), free_port(), dir, dir);
+	write_file("config.xml", text);
+	write_file("users.xml",
+		   "<yandex><profiles><default></default></profiles><users>"
+		   "<default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>"
+		   "<quota>default</quota></default>"
+		   "<ann><password>right</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>"
+		   "<quota>default</quota></ann></users>"
+		   "<quotas><default><interval><duration>3600</duration></interval></default></quotas></yandex>");
+}
+
+static void serve(void)
+{
+	char config[160], out[160];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(config, sizeof(config), "--config-file=%s/config.xml", dir);
+	snprintf(out, sizeof(out), "%s/out", dir);
+	if (!freopen(out, "we", stdout) || dup2(1, 2) < 0)
+		_exit(126);
+	execl("/usr/sbin/clickhouse-server", "clickhouse-server", config, (char *)NULL);
+	execlp("clickhouse-server", "clickhouse-server", config, (char *)NULL);
+	_exit(127);
+}
+
+static int set_up(void **state)
+{
+	const char *given = getenv("SKEP_TEST_CLICKHOUSE");
+	char why[1024], *reply;
+	int port = free_port();
+
+	(void)state;
+	if (lake_http_open(&http, why, sizeof(why)) != 0)
+		fail_msg("%s", why);
+	if (given) {
+		snprintf(url, sizeof(url), "%s", given);
+		return 0;
+	}
+	if (access("/usr/sbin/clickhouse-server", X_OK) != 0 && access("/usr/bin/clickhouse-server", X_OK) != 0)
+		return 0; /* url stays "" */
+	if (!mkdtemp(dir))
+		return -1;
+	configure(port);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", port);
+	server = fork();
+	if (server == 0)
+		serve();
+	for (int i = 0; i < 200; i++) {
+		if (lake_http_post(&http, NULL, "SELECT 1", &reply, why, sizeof(why)) == 0) {
+			free(reply);
+			return 0;
+		}
+		usleep(50000);
+	}
+	print_error("clickhouse-server does not answer: %s\n", why);
+	return -1;
+}
+
+static int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(p);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	if (server > 0) {
+		kill(server, SIGKILL); /* its data goes anyway, and its own way takes seconds */
+		waitpid(server, NULL, 0);
+		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	}
+	lake_http_close(&http);
+	return 0;
+}
+
+static void need_server(void)
+{
+	if (*url)
+		return;
+	puts("no ClickHouse here; remedy: apt-get install -y clickhouse-server (Debian 12), or SKEP_TEST_CLICKHOUSE=URL");
+	skip();
+}
+
+static int lake_init(const char *database, const char *more, const char *value)
+{
+	char *argv[] = { (char[]){ "lake" }, (char[]){ "init" }, (char[]){ "--clickhouse" }, url, (char[]){ "--database" },
+			 (char *)(uintptr_t)database, (char *)(uintptr_t)more, (char *)(uintptr_t)value, NULL };
+
+	optind = 0;
+	return cmd_lake(more ? 8 : 6, argv);
+}
+
+static void fresh(const char *database)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "DROP DATABASE IF EXISTS %s", database);
+	ask(sql);
+	assert_int_equal(lake_init(database, NULL, NULL), 0);
+}
+
+/* ---- the sink ------------------------------------------------------------------------ */
+
+static unsigned answers(void)
+{
+	return m.acks + m.retries + m.rejects + m.holds + m.splits + m.suspects;
+}
+
+static void init(const char *database)
+{
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	assert_int_equal(skep_mock_option(&m, "url", url), 0);
+	assert_int_equal(skep_mock_option(&m, "database", database), 0);
+}
+
+static void start(void)
+{
+	if (skep_mock_start(&m) != 0)
+		fail_msg("start: %s", m.why);
+}
+
+static void end(void)
+{
+	skep_mock_stop(&m);
+	for (unsigned i = 0; skep_mock_defect(&m, i); i++)
+		print_error("defect: %s\n", skep_mock_defect(&m, i));
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void await_answers(unsigned n)
+{
+	struct timespec from, to;
+
+	for (int i = 0; i < 4000 && answers() < n; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		skep_mock_settle(&m);
+		skep_mock_poll(&m, 5);
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		skep_mock_advance(&m, (uint64_t)((to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec));
+	}
+	assert_int_equal(answers(), n);
+}
+
+static void send_batch(struct skep_mock_batch *b)
+{
+	unsigned before = answers();
+
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
+	await_answers(before + 1);
+}
+
+static void expect(enum skep_batch_result want)
+{
+	if (m.answer.result != want)
+		fail_msg("result %u, expected %u: %s", m.answer.result, want, m.why);
+}
+
+struct thing {
+	uint64_t n;
+	struct skep_str text;
+};
+static const struct skep_field fields[] = {
+	SKEP_FIELD(struct thing, n, "n", SKEP_T_U64, SKEP_S_DELTA, "1", "a number"),
+	SKEP_FIELD(struct thing, text, "text", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "a text"),
+};
+static const struct skep_stream things = {
+	.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = "site.thing", .help = "things",
+	.record_size = sizeof(struct thing), .n_fields = 2, .fields = fields,
+};
+
+#define PROCESSES 500u
+
+/* Processes, a run's begin or end, and records of a stream that nobody knows. */
+static struct skep_mock_batch *batch(uint64_t id, const char *state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
+	struct thing thing = { .text = skep_mock_text("it's \"\\\n") };
+	struct out_process p;
+	struct out_run run;
+
+	for (unsigned i = 0; i < PROCESSES; i++) {
+		records_process(id * PROCESSES + i, "run-1", &p);
+		records_add_process(b, &p);
+	}
+	records_run("run-1", state, 1000 * SECOND, &run);
+	records_add_run(b, &run);
+	for (thing.n = 0; thing.n < 3; thing.n++)
+		skep_mock_batch_add(b, &things, NULL, (5 + id) * SECOND, &thing, NULL);
+	return b;
+}
+
+static void test_rows(void **state)
+{
+	struct skep_mock_batch *first = batch(1, "running"), *second = batch(2, "ended");
+	uint64_t cpu = 0, argv = 0;
+	char want[64];
+
+	(void)state;
+	need_server();
+	fresh("skep_rows");
+	init("skep_rows");
+	start();
+	send_batch(first);
+	expect(SKEP_BATCH_ACK);
+	send_batch(second);
+	expect(SKEP_BATCH_ACK);
+	send_batch(first); /* the answer was lost, the host sends it again */
+	expect(SKEP_BATCH_ACK);
+	assert_int_equal(skep_mock_counter(&m, "inserts"), skep_mock_counter(&m, "requests") > 9 ? skep_mock_counter(&m, "requests") : 9);
+	assert_true(m.answer.sent_bytes > 10000);
+	end();
+
+	EXPECT("SELECT count() FROM skep_rows.proc FINAL", "1000");
+	EXPECT("SELECT count(), uniqExact(uid) FROM skep_rows.record FINAL", "6\t6");
+	EXPECT("SELECT run, state FROM skep_rows.run FINAL", "run-1\tended");
+	for (unsigned i = PROCESSES; i < 3 * PROCESSES; i++) {
+		struct out_process p;
+
+		records_process(i, "run-1", &p);
+		cpu += p.cpu_ns;
+		for (uint32_t k = 0; k < p.argv.len; k++)
+			argv += p.argv.ptr[k] == '\0';
+	}
+	snprintf(want, sizeof(want), "%llu", (unsigned long long)cpu);
+	EXPECT("SELECT sum(cpu_ns) FROM skep_rows.proc FINAL", want);
+	snprintf(want, sizeof(want), "%llu", (unsigned long long)argv);
+	EXPECT("SELECT sum(length(argv)) FROM skep_rows.proc FINAL", want);
+	EXPECT("SELECT min(start), max(end_ns > start_ns) FROM skep_rows.proc", "2026-11-10 00:16:50\t1");
+	EXPECT("SELECT fields FROM skep_rows.record FINAL WHERE stream = 'site.thing' AND time_ns = 1794268806000000000 "
+	       "ORDER BY fields LIMIT 1",
+	       "{\"n\":0,\"text\":\"it\\'s \\\\\"\\\\\\\\\\\\n\"}");
+	EXPECT("SELECT uniqExact(host), min(host = hostName()), any(boot_id) FROM skep_rows.proc", "1\t1\t" SKEP_MOCK_BOOT_ID);
+	/* roll-ups count a batch once that came twice */
+	EXPECT("SELECT sum(images) FROM skep_rows.rollup_day", "1000");
+	snprintf(want, sizeof(want), "%llu", (unsigned long long)cpu);
+	EXPECT("SELECT sum(cpu_ns) FROM skep_rows.rollup_run_tool", want);
+	skep_mock_batch_free(first);
+	skep_mock_batch_free(second);
+}
+
+static void test_compressions(void **state)
+{
+	static const char *const ways[] = { "none", "gzip" };
+
+	(void)state;
+	need_server();
+	fresh("skep_ways");
+	for (unsigned i = 0; i < 2; i++) {
+		struct skep_mock_batch *b = batch(i, "running");
+
+		init("skep_ways");
+		assert_int_equal(skep_mock_option(&m, "compression", ways[i]), 0);
+		assert_int_equal(skep_mock_option_list(&m, "streams", (const char *[]){ "process.exit", NULL }), 0);
+		start();
+		send_batch(b);
+		expect(SKEP_BATCH_ACK);
+		end();
+		skep_mock_batch_free(b);
+	}
+	EXPECT("SELECT count() FROM skep_ways.proc FINAL", "1000");
+	EXPECT("SELECT count() FROM skep_ways.record", "0");
+}
+
+#define MANY 12u
+
+/* All at once; number `odd` has a record of a stream that nobody knows. */
+static void send_many(struct skep_mock_batch **b, unsigned odd)
+{
+	struct thing thing = { .text = skep_mock_text("") };
+	unsigned before = answers();
+	struct out_process p;
+
+	for (unsigned k = 0; k < MANY; k++) {
+		b[k] = skep_mock_batch_new(k + 1, RECORDS_OFFSET);
+		for (unsigned i = 0; i < 20; i++) {
+			records_process(k * 20 + i, "run-1", &p);
+			records_add_process(b[k], &p);
+		}
+		if (k == odd)
+			skep_mock_batch_add(b[k], &things, NULL, 5 * SECOND, &thing, NULL);
+		assert_int_equal(skep_mock_submit(&m, &b[k]->batch), 0);
+	}
+	await_answers(before + MANY);
+	for (unsigned k = 0; k < MANY; k++)
+		skep_mock_batch_free(b[k]);
+}
+
+/* Batches that wait go in one INSERT. When that is refused for the sake of one of them, only that one is. */
+static void test_gather(void **state)
+{
+	struct skep_mock_batch *b[MANY];
+
+	(void)state;
+	need_server();
+	fresh("skep_many");
+	init("skep_many");
+	assert_int_equal(skep_mock_option(&m, "gather", "always"), 0);
+	start();
+	send_many(b, MANY);
+	assert_int_equal(m.acks, MANY);
+	assert_in_range(skep_mock_counter(&m, "inserts"), 2, 4); /* the first one alone, perhaps twice, then all others */
+	EXPECT("SELECT count() FROM skep_many.proc FINAL", "240");
+	/* rows of ours are no rows of this one */
+	ask("DROP TABLE skep_many.record");
+	ask("CREATE TABLE skep_many.record (uid UUID, host String, boot_id String, stream String, time_ns UUID, run String, upid String, "
+	    "fields String) ENGINE = MergeTree ORDER BY uid");
+	send_many(b, 7);
+	assert_int_equal(m.suspects, 1);
+	assert_int_equal(m.acks, 2 * MANY - 1);
+	EXPECT("SELECT count() FROM skep_many.proc FINAL", "240");
+	EXPECT("SELECT count() FROM skep_many.record", "0");
+	end();
+	init("skep_many");
+	assert_int_equal(skep_mock_option(&m, "gather", "often"), 0);
+	assert_int_not_equal(skep_mock_open(&m), 0);
+	assert_non_null(strstr(m.why, "expected auto, always or never"));
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void test_failures(void **state)
+{
+	struct skep_mock_batch *b = batch(1, "running");
+
+	(void)state;
+	need_server();
+	ask("DROP DATABASE IF EXISTS skep_none");
+	init("skep_none");
+	start();
+	send_batch(b);
+	expect(SKEP_BATCH_HOLD); /* no database */
+	if (!strstr(m.why, "skep lake init"))
+		fail_msg("%s", m.why);
+	fresh("skep_none");
+	ask("DROP TABLE skep_none.record");
+	send_batch(b);
+	expect(SKEP_BATCH_HOLD); /* one table of three */
+	ask("DROP DATABASE skep_none");
+	fresh("skep_none");
+	send_batch(b);
+	expect(SKEP_BATCH_ACK);
+	EXPECT("SELECT count() FROM skep_none.proc FINAL", "500");
+	end();
+
+	init("skep_none");
+	assert_int_equal(skep_mock_option(&m, "max_request", "4KiB"), 0);
+	start();
+	send_batch(b);
+	expect(SKEP_BATCH_SPLIT);
+	end();
+	skep_mock_batch_free(b);
+}
+
+static void test_password(void **state)
+{
+	struct skep_mock_batch *b = batch(1, "running");
+
+	(void)state;
+	need_server();
+	if (!server)
+		skip(); /* users are of the one that is started here */
+	fresh("skep_users");
+	init("skep_users");
+	assert_int_equal(skep_mock_option(&m, "username", "ann"), 0);
+	setenv("TEST_CH_PASSWORD", "wrong", 1);
+	assert_int_equal(skep_mock_option(&m, "password_file", "env:TEST_CH_PASSWORD"), 0);
+	start();
+	send_batch(b);
+	expect(SKEP_BATCH_HOLD);
+	assert_null(strstr(m.why, "wrong"));
+	setenv("TEST_CH_PASSWORD", "right", 1);
+	assert_int_equal(skep_mock_option(&m, "async_insert", "false"), 0);
+	assert_int_equal(skep_mock_option(&m, "timeout", "29s"), 0); /* so that there is something to reload */
+	assert_int_equal(skep_mock_reload(&m), 0);
+	send_batch(b);
+	expect(SKEP_BATCH_ACK);
+	end();
+	skep_mock_batch_free(b);
+}
+
+static void test_init(void **state)
+{
+	char sql[96];
+
+	(void)state;
+	need_server();
+	fresh("skep_init");
+	snprintf(sql, sizeof(sql), "%u", clickhouse_schema_version());
+	EXPECT("SELECT max(version) FROM skep_init.schema_version", sql);
+	assert_int_equal(lake_init("skep_init", NULL, NULL), 0);
+	EXPECT("SELECT count() FROM skep_init.schema_version", "1");
+	/* of a newer skep: nothing is touched */
+	ask("INSERT INTO skep_init.schema_version SELECT toUInt32(1000), now()");
+	assert_int_equal(lake_init("skep_init", NULL, NULL), SKEP_EXIT_RUNTIME);
+	assert_int_equal(lake_init("bad-name", NULL, NULL), SKEP_EXIT_USAGE);
+	assert_int_equal(lake_init("skep_init", "--keep", "soon"), SKEP_EXIT_USAGE);
+	fresh("skep_init");
+	if (server) { /* 18.16 has no TTL: says so, and how else */
+		assert_int_equal(lake_init("skep_init", "--keep", "30"), SKEP_EXIT_RUNTIME);
+	} else {
+		assert_int_equal(lake_init("skep_init", "--keep", "30"), 0);
+		assert_non_null(strstr(ask("SHOW CREATE TABLE skep_init.proc"), "toIntervalDay(30)"));
+		assert_int_equal(lake_init("skep_init", "--keep", "0"), 0);
+		assert_null(strstr(ask("SHOW CREATE TABLE skep_init.proc"), "toIntervalDay(30)"));
+	}
+}
+
+/* ---- without a server ------------------------------------------------------------------ */
+
+static void test_codes(void **state)
+{
+	const char *remedy;
+
+	(void)state;
+	assert_int_equal(answer_code("Code: 60. DB::Exception: Table skep.proc does not exist."), 60);
+	assert_int_equal(answer_code("Code: 115, e.displayText() = DB::Exception: Unknown setting x"), 115);
+	assert_int_equal(answer_code("no code"), 0);
+	assert_int_equal(answer_classify(SKEP_BATCH_SUSPECT, 252, &remedy), SKEP_BATCH_RETRY);
+	assert_int_equal(answer_classify(SKEP_BATCH_REJECT, 60, &remedy), SKEP_BATCH_HOLD);
+	assert_non_null(remedy);
+	assert_int_equal(answer_classify(SKEP_BATCH_REJECT, 27, &remedy), SKEP_BATCH_SUSPECT);
+	assert_int_equal(answer_classify(SKEP_BATCH_RETRY, 0, &remedy), SKEP_BATCH_RETRY);
+	assert_null(remedy);
+	assert_int_equal(answer_worse(SKEP_BATCH_ACK, SKEP_BATCH_RETRY), SKEP_BATCH_RETRY);
+	assert_int_equal(answer_worse(SKEP_BATCH_REJECT, SKEP_BATCH_RETRY), SKEP_BATCH_RETRY);
+	assert_int_equal(answer_worse(SKEP_BATCH_HOLD, SKEP_BATCH_REJECT), SKEP_BATCH_HOLD);
+}
+
+static int one_statement(void *arg, unsigned version, const char *sql)
+{
+	char *all = arg;
+
+	(void)version;
+	strcat(all, sql);
+	return 0;
+}
+
+/* Each column of the sink is in the schema, on its line, as a type that takes its bytes. */
+static void test_schema(void **state)
+{
+	static const char *const types[] = {
+		[CH_UUID] = "UUID",	[CH_U8] = "UInt8",	       [CH_U32] = "UInt32",	     [CH_U64] = "UInt64",
+		[CH_I32] = "Int32", [CH_TEXT] = "String", [CH_LIST] = "Array(String)",
+	};
+	char *all = calloc(1, 1 << 20);
+
+	(void)state;
+	assert_int_equal(clickhouse_statements(&(struct clickhouse_server){ 18, 16 }, one_statement, all), 0);
+	assert_null(strstr(all, "LowCardinality"));
+	assert_null(strstr(all, "MATERIALIZED"));
+	for (unsigned t = 0; t < TABLES; t++) {
+		char begin[64];
+		char *from, *to;
+
+		snprintf(begin, sizeof(begin), "CREATE TABLE IF NOT EXISTS %s (", tables[t].name);
+		from = strstr(all, begin);
+		assert_non_null(from);
+		to = strstr(from, "\n) ENGINE");
+		assert_non_null(to);
+		*to = '\0';
+		for (size_t c = 0; c < tables[t].n; c++) {
+			char line[128];
+
+			snprintf(line, sizeof(line), "\n\t%s %s,", tables[t].columns[c].name, types[tables[t].columns[c].type]);
+			if (!strstr(from, line))
+				fail_msg("table %s has no column like: %s", tables[t].name, line);
+		}
+		*to = '\n';
+	}
+	all[0] = '\0';
+	assert_int_equal(clickhouse_statements(&(struct clickhouse_server){ 24, 8 }, one_statement, all), 0);
+	assert_non_null(strstr(all, "\thost LowCardinality(String),"));
+	assert_non_null(strstr(all, "CREATE MATERIALIZED VIEW"));
+	free(all);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_codes),	     cmocka_unit_test(test_schema),   cmocka_unit_test(test_init),
+		cmocka_unit_test(test_rows),	     cmocka_unit_test(test_compressions), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_password),     cmocka_unit_test(test_gather),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
