@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From records to rows.
+ */
+#include "sinks/prometheus/ingest.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sinks/common/fields.h"
+#include "sinks/prometheus/known.h"
+#include "sinks/prometheus/plan.h"
+
+#define LABEL_MAX 256u /* bytes of a value: a path may be longer, and its beginning tells enough */
+
+void ingest_free(struct ingest *g)
+{
+	jsonw_free(&g->labels);
+}
+
+static struct skep_str context_text(const struct skep_record *r, uint32_t offset)
+{
+	const struct skep_context *c = SKEP_HAS(r, context) ? r->context : NULL;
+	struct skep_str s = { 0 };
+
+	if (c && c->size >= offset + sizeof(s))
+		memcpy(&s, (const char *)c + offset, sizeof(s));
+	return s;
+}
+
+/* Nothing that breaks a list of texts; UTF-8 is mended where it is written. */
+static void add_text(struct jsonw *w, const char *name, const char *value, size_t n)
+{
+	n = strnlen(value, n < LABEL_MAX ? n : LABEL_MAX);
+	while (n > 0 && n == LABEL_MAX && ((unsigned char)value[n - 1] & 0xc0) == 0x80)
+		n--; /* not within a character (a lone first byte becomes U+FFFD) */
+	if (!n)
+		return; /* an empty label is none */
+	jsonw_raw(w, name, strlen(name) + 1);
+	jsonw_raw(w, value, n);
+	jsonw_raw(w, "", 1);
+}
+
+static void add_number(struct jsonw *w, const char *name, int64_t v)
+{
+	jsonw_raw(w, name, strlen(name) + 1);
+	jsonw_i64(w, v);
+	jsonw_raw(w, "", 1);
+}
+
+static void collect_labels(struct ingest *g, const struct plan *p, const struct skep_record *r)
+{
+	jsonw_reset(&g->labels);
+	for (uint32_t i = 0; i < p->n_labels; i++) {
+		const struct plan_label *l = &p->labels[i];
+		const struct skep_field *f;
+		struct skep_str s;
+
+		if (l->field == PLAN_CONTEXT) {
+			s = context_text(r, l->context);
+			if (s.ptr)
+				add_text(&g->labels, l->name, s.ptr, s.len);
+			continue;
+		}
+		f = fields_at(p->stream, l->field);
+		if (f->type == SKEP_T_STR) {
+			s = field_str(f, r->data);
+			add_text(&g->labels, l->name, s.ptr, s.len);
+		} else if (strcmp(l->name, "cpu") == 0 && field_i64(f, r->data) == -1) {
+			add_text(&g->labels, l->name, "all", 3);
+		} else {
+			add_number(&g->labels, l->name, field_i64(f, r->data));
+		}
+	}
+}
+
+/* Upper bound of slot k is 2^((k-1)/4): slots up to 4j+1 are at most 2^j. */
+static void add_hist(double *v, const struct skep_hist *h)
+{
+	for (uint32_t k = 0; k < h->n; k++) {
+		uint32_t j = k < 2 ? 0 : (k + 2) / 4; /* the least j with 4j+1 >= k */
+
+		v[METRIC_LES] += (double)h->slots[k];
+		if (j < METRIC_LE_FIRST)
+			v[0] += (double)h->slots[k];
+		else if (j < METRIC_LE_END)
+			v[j - METRIC_LE_FIRST] += (double)h->slots[k];
+	}
+	v[METRIC_LES + 1] += (double)h->sum;
+}
+
+static void add_value(struct metric *m, double *at, double v, bool same_time, bool newest, bool sums)
+{
+	if (!isfinite(v))
+		return;
+	if (m->adds) {
+		/* a counter that a broken probe turns back would look like one that began anew */
+		if (v < 0 && m->type == METRIC_COUNTER)
+			return;
+		*at += v;
+	} else if (sums && same_time) {
+		*at += v;
+	} else if (newest) {
+		*at = v;
+	}
+	if (v != 0)
+		m->seen = true;
+}
+
+static void add_values(struct row *row, const struct skep_record *r)
+{
+	const struct plan *p = row->plan;
+	bool newest = r->time_ns >= row->time_ns, same = r->time_ns == row->time_ns;
+	bool sums = p->known && (p->known->flags & KNOWN_SUM);
+	/* of a level of one process only its sum or largest would mean something, and of the overflow row neither */
+	bool levels = r->upid.pid == 0 && row != p->overflow;
+
+	for (uint32_t i = 0; i < p->n_metrics; i++) {
+		struct metric *m = &p->metrics[i];
+		const struct skep_field *f;
+
+		if (m->field == METRIC_COUNT) {
+			add_value(m, &row->values[m->at], 1, false, true, false);
+			continue;
+		}
+		f = fields_at(p->stream, m->field);
+		if (m->type == METRIC_HISTOGRAM) {
+			struct skep_hist h = field_hist(f, r->data);
+
+			add_hist(&row->values[m->at], &h);
+			m->seen = m->seen || row->values[m->at + METRIC_LES] > 0;
+		} else if (m->adds || levels) {
+			add_value(m, &row->values[m->at], field_f64(f, r->data), same, newest, sums);
+		}
+	}
+	if (newest)
+		row->time_ns = r->time_ns;
+}
+
+static bool is_about_a_run(const struct plan *p, const struct skep_record *r)
+{
+	for (uint32_t i = 0, n = fields_count(p->stream); i < n; i++) {
+		const struct skep_field *f = fields_at(p->stream, i);
+
+		if (f && f->type == SKEP_T_STR && strcmp(f->name, "run") == 0)
+			return field_str(f, r->data).len > 0;
+	}
+	return false;
+}
+
+struct row *ingest_record(struct ingest *g, const struct skep_record *r, uint64_t now_ns, int64_t realtime_ns, int *ret_err)
+{
+	struct plan *p;
+	struct row *row;
+
+	if (!fields_wanted(g->streams, r) || !r->stream->name || !r->data)
+		return NULL;
+	p = plan_get(g->store, r->stream, g->with_run);
+	if (!p) {
+		*ret_err = -ENOMEM;
+		return NULL;
+	}
+	if (p->skip)
+		return NULL;
+	if (p->known && (p->known->flags & KNOWN_NOT_RUNS) && is_about_a_run(p, r))
+		return NULL;
+	collect_labels(g, p, r);
+	if (g->labels.err) {
+		*ret_err = g->labels.err;
+		return NULL;
+	}
+	row = store_row(g->store, p, g->labels.len ? g->labels.buf : "", (uint32_t)g->labels.len, now_ns, realtime_ns);
+	if (!row) {
+		*ret_err = -ENOMEM;
+		return NULL;
+	}
+	if (!g->only_find)
+		add_values(row, r);
+	return row;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams that need a word beside their field table.
+ */
+#include "sinks/prometheus/known.h"
+
+#include <string.h>
+
+#define GPU_LABELS "hw.id=device hw.name=model"
+
+static const struct known_stream known[] = {
+	{
+		.stream = "process.exit",
+		.prefix = "process",
+		.labels = "run pipeline task tool container state",
+		.count = "skep_process_images_total",
+		.count_help = "images of processes that have ended (state replaced: by another exec)",
+	},
+	{ .stream = "process.sample", .flags = KNOWN_SKIP },
+	{ .stream = "task", .flags = KNOWN_SKIP }, /* process.exit has the sums, by task */
+	{
+		.stream = "tool.sample",
+		.prefix = "tool",
+		.flags = KNOWN_SUM, /* a tool may be in several runs */
+		.labels = "run tool",
+		.skip = " interval_ns ",
+	},
+	{
+		.stream = "run",
+		.flags = KNOWN_NO_VALUES,
+		.labels = "run pipeline state",
+		.count = "skep_runs_total",
+		.count_help = "runs that have begun (state running) or ended (state ended)",
+	},
+	{
+		.stream = "ledger",
+		.flags = KNOWN_UP_DOWN | KNOWN_NOT_RUNS,
+		.labels = "account item kind",
+		.skip = " interval_ns ",
+	},
+	{ .stream = "loss", .labels = "instance stream where" },
+	{
+		.stream = "host.identity",
+		.flags = KNOWN_INFO | KNOWN_NO_VALUES,
+		.labels = "host.id host.type host.arch os.name os.version os.kernel.release=kernel cloud.provider "
+			  "cloud.region",
+		.count = "skep_host_info",
+		.count_help = "what the host is; always 1",
+	},
+	{ .stream = "host.cpu", .labels = "cpu.logical_number=cpu" },
+	{ .stream = "host.disk", .labels = "system.device=device" },
+	{
+		.stream = "host.filesystem",
+		.labels = "system.device=device system.filesystem.mountpoint=mountpoint system.filesystem.type=type",
+	},
+	{ .stream = "host.network", .labels = "network.interface.name=interface" },
+	{ .stream = "host.sensor", .labels = "hw.id=sensor hw.name=type" },
+	{ .stream = "cgroup", .labels = "cgroup", .skip = " interval_ns " },
+	{ .stream = "cgroup.io", .labels = "operation issuer" },
+	{ .stream = "disk.io", .labels = "device operation" },
+	{ .stream = "fs.io", .labels = "mountpoint type" },
+	{ .stream = "net.connection", .flags = KNOWN_SKIP }, /* net.peer has the same bytes */
+	{ .stream = "net.peer", .prefix = "net", .labels = "network.transport=transport direction" },
+	{ .stream = "gpu.device", .labels = GPU_LABELS, .skip = " interval_ns " },
+	{ .stream = "gpu.activity", .labels = "hw.id=device", .skip = " interval_ns " },
+	{
+		.stream = "gpu.event",
+		.labels = "hw.id=device kind xid",
+		.count = "skep_gpu_events_total",
+		.count_help = "errors that a device reported",
+	},
+};
+
+const struct known_stream *known_stream(const char *name)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(known[i].stream, name) == 0)
+			return &known[i];
+	return NULL;
+}

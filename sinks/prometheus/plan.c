@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a stream's records are turned into: its deltas become counters, its levels gauges, its
+ * distributions histograms, and its texts labels.
+ */
+#include "sinks/prometheus/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/common/fields.h"
+#include "sinks/common/jsonw.h"
+#include "sinks/prometheus/known.h"
+#include "sinks/prometheus/names.h"
+
+static const struct {
+	const char *name;
+	uint32_t offset;
+} context_members[] = {
+	{ "run", offsetof(struct skep_context, run) },
+	{ "pipeline", offsetof(struct skep_context, pipeline) },
+	{ "task", offsetof(struct skep_context, task) },
+	{ "tool", offsetof(struct skep_context, tool) },
+	{ "container", offsetof(struct skep_context, container) },
+};
+#define N_CONTEXT (sizeof(context_members) / sizeof(context_members[0]))
+
+void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->n_labels; i++)
+		free(p->labels[i].name);
+	for (uint32_t i = 0; i < p->n_metrics; i++) {
+		free(p->metrics[i].name);
+		free((char *)p->metrics[i].help);
+	}
+	free(p->labels);
+	free(p->metrics);
+	free(p->name);
+	free(p->shape);
+	free(p);
+}
+
+/* All that a plan depends on. */
+static char *shape_of(const struct skep_stream *s)
+{
+	struct jsonw w = { 0 };
+
+	jsonw_u64(&w, s->role);
+	for (uint32_t i = 0, n = fields_count(s); i < n; i++) {
+		const struct skep_field *f = fields_at(s, i);
+
+		jsonw_lit(&w, "\n");
+		if (!f)
+			continue;
+		jsonw_raw(&w, f->name, strlen(f->name));
+		jsonw_lit(&w, " ");
+		jsonw_u64(&w, f->type);
+		jsonw_lit(&w, " ");
+		jsonw_u64(&w, f->semantics);
+		jsonw_lit(&w, " ");
+		jsonw_u64(&w, f->offset);
+		jsonw_lit(&w, " ");
+		jsonw_raw(&w, f->unit ? f->unit : "", f->unit ? strlen(f->unit) : 0);
+	}
+	jsonw_raw(&w, "", 1);
+	if (!w.err)
+		return w.buf;
+	jsonw_free(&w);
+	return NULL;
+}
+
+static bool has_label(const struct plan *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_labels; i++)
+		if (strcmp(p->labels[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* In order of their names, for rows are compared by their bytes. The table has room. */
+static int add_label(struct plan *p, const char *attribute, uint32_t field, uint32_t context)
+{
+	char *name = names_label(attribute);
+	uint32_t i = p->n_labels;
+
+	if (!name)
+		return -ENOMEM;
+	if (has_label(p, name)) {
+		free(name);
+		return 0;
+	}
+	for (; i > 0 && strcmp(p->labels[i - 1].name, name) > 0; i--)
+		p->labels[i] = p->labels[i - 1];
+	p->labels[i] = (struct plan_label){ .name = name, .field = field, .context = context };
+	p->n_labels++;
+	return 0;
+}
+
+/* Is the attribute among "a=b c"? ret: what it is called there (n bytes). */
+static bool listed(const char *list, const char *attribute, const char **ret, size_t *ret_n)
+{
+	size_t n = strlen(attribute);
+
+	for (const char *at = list; at && *at;) {
+		size_t word = strcspn(at, " "), name = strcspn(at, "= ");
+
+		if (name == n && memcmp(at, attribute, n) == 0) {
+			*ret = name < word ? at + name + 1 : at;
+			*ret_n = name < word ? word - name - 1 : name;
+			return true;
+		}
+		at += word + strspn(at + word, " ");
+	}
+	return false;
+}
+
+static int plan_labels(struct plan *p, bool with_run)
+{
+	uint32_t n = fields_count(p->stream);
+	int err = 0;
+
+	p->labels = calloc(n + N_CONTEXT, sizeof(p->labels[0]));
+	if (!p->labels)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n && !err; i++) {
+		const struct skep_field *f = fields_at(p->stream, i);
+		const char *as;
+		size_t len;
+		char *name;
+
+		if (!f || f->semantics != SKEP_S_ATTRIBUTE || (strcmp(f->name, "run") == 0 && !with_run))
+			continue;
+		if (p->known) {
+			if (!listed(p->known->labels, f->name, &as, &len))
+				continue;
+		} else if (f->type == SKEP_T_STR) {
+			as = f->name; /* texts tell one device, queue, ... from another */
+			len = strlen(as);
+		} else {
+			continue;
+		}
+		if (f->type != SKEP_T_STR && f->type != SKEP_T_U64 && f->type != SKEP_T_I64 && f->type != SKEP_T_BOOL)
+			continue;
+		name = strndup(as, len);
+		err = name ? add_label(p, name, i, 0) : -ENOMEM;
+		free(name);
+	}
+	for (size_t i = 0; i < N_CONTEXT && !err; i++)
+		if (i > 0 || with_run)
+			err = add_label(p, context_members[i].name, PLAN_CONTEXT, context_members[i].offset);
+	return err;
+}
+
+static bool is_skipped(const struct plan *p, const char *field)
+{
+	const char *at = p->known && p->known->skip ? strstr(p->known->skip, field) : NULL;
+
+	return at && at[-1] == ' ' && at[strlen(field)] == ' ';
+}
+
+static int add_metric(struct store *s, struct plan *p, const struct skep_field *f, uint32_t field)
+{
+	const char *prefix = p->known && p->known->prefix ? p->known->prefix : p->name, *unit;
+	struct metric *m = &p->metrics[p->n_metrics];
+
+	m->field = field;
+	m->adds = f->semantics == SKEP_S_DELTA;
+	m->type = f->type == SKEP_T_HIST					       ? METRIC_HISTOGRAM
+		  : m->adds && !(p->known && (p->known->flags & KNOWN_UP_DOWN)) ? METRIC_COUNTER
+										       : METRIC_GAUGE;
+	m->name = names_metric(prefix, f->name, f->unit, m->type == METRIC_COUNTER, &unit, &m->divisor);
+	if (m->name && store_has_name(s, m->name)) {
+		/* system.memory.limit is in two streams: the second one has its stream's name before it */
+		char *name;
+
+		free(m->name);
+		m->name = NULL;
+		if (asprintf(&name, "%s_%s", prefix, f->name) < 0)
+			return -ENOMEM;
+		m->name = names_metric("", name, f->unit, m->type == METRIC_COUNTER, &unit, &m->divisor);
+		free(name);
+		if (m->name && store_has_name(s, m->name)) {
+			free(m->name); /* told apart by nothing: the first one counts */
+			m->name = NULL;
+			return 0;
+		}
+	}
+	for (uint32_t i = 0; m->name && i < p->n_metrics; i++)
+		if (strcmp(p->metrics[i].name, m->name) == 0) {
+			free(m->name);
+			m->name = NULL;
+			return 0;
+		}
+	m->unit = unit;
+	m->help = strdup(f->help ? f->help : "");
+	if (!m->name || !m->help) {
+		free(m->name);
+		free((char *)m->help);
+		return -ENOMEM;
+	}
+	m->at = p->n_values;
+	p->n_values += m->type == METRIC_HISTOGRAM ? METRIC_HIST_SLOTS : 1;
+	p->width += m->type == METRIC_HISTOGRAM ? METRIC_LES + 3 : 1;
+	p->n_metrics++;
+	return 0;
+}
+
+static int add_count(struct plan *p)
+{
+	bool info = p->known->flags & KNOWN_INFO;
+	struct metric *m = &p->metrics[p->n_metrics];
+
+	*m = (struct metric){
+		.name = strdup(p->known->count),
+		.help = strdup(p->known->count_help),
+		.type = info ? METRIC_GAUGE : METRIC_COUNTER,
+		.adds = !info,
+		.divisor = 1,
+		.field = METRIC_COUNT,
+		.at = p->n_values,
+	};
+	if (!m->name || !m->help) {
+		free(m->name);
+		free((char *)m->help);
+		return -ENOMEM;
+	}
+	p->n_values++;
+	p->width++;
+	p->n_metrics++;
+	return 0;
+}
+
+static int plan_metrics(struct store *s, struct plan *p)
+{
+	uint32_t n = p->known && (p->known->flags & KNOWN_NO_VALUES) ? 0 : fields_count(p->stream);
+	int err = 0;
+
+	p->metrics = calloc(n + 1, sizeof(p->metrics[0]));
+	if (!p->metrics)
+		return -ENOMEM;
+	if (p->known && p->known->count)
+		err = add_count(p);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		const struct skep_field *f = fields_at(p->stream, i);
+
+		if (!f || (!field_is_number(f) && f->type != SKEP_T_HIST) || is_skipped(p, f->name))
+			continue;
+		/* cumulative ones are since a process began: they add up to nothing */
+		if (f->semantics == SKEP_S_DELTA || (f->semantics == SKEP_S_GAUGE && f->type != SKEP_T_HIST))
+			err = add_metric(s, p, f, i);
+	}
+	return err;
+}
+
+static struct plan *plan_new(struct store *s, const struct skep_stream *stream, char *shape, bool with_run)
+{
+	struct plan *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		free(shape);
+		return NULL;
+	}
+	p->stream = stream;
+	p->shape = shape;
+	p->known = known_stream(stream->name);
+	p->name = strdup(stream->name);
+	/* details are asked for by somebody who has the answer, and are told apart by attachment, process and path */
+	p->skip = stream->role == SKEP_ROLE_DETAIL || (p->known && (p->known->flags & KNOWN_SKIP));
+	if (!p->name || (!p->skip && (plan_labels(p, with_run) || plan_metrics(s, p)))) {
+		plan_free(p);
+		return NULL;
+	}
+	if (!p->n_metrics)
+		p->skip = true;
+	store_add_plan(s, p);
+	return p;
+}
+
+struct plan *plan_get(struct store *s, const struct skep_stream *stream, bool with_run)
+{
+	struct plan *p;
+	char *shape;
+
+	for (p = s->plans; p; p = p->next)
+		if (p->stream == stream)
+			return p;
+	shape = shape_of(stream);
+	if (!shape)
+		return NULL;
+	p = store_plan(s, stream->name);
+	if (p && strcmp(p->shape, shape) == 0) {
+		free(shape);
+		p->stream = stream;
+		return p;
+	}
+	if (p)
+		store_drop_plan(s, p);
+	return plan_new(s, stream, shape, with_run);
+}

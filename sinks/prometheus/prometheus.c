@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prometheus - the sink that keeps running sums and levels of the records, for a Prometheus server to scrape.
+ * Here: the plugin's descriptor, a batch's way to the store, and a page's way out of it.
+ *
+ * Batches are added, and pages made, on worker threads, one at a time: `lock` is held for that
+ * long. The loop thread never takes it.
+ */
+#include <pthread.h>
+#include <skep/plugin.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sinks/prometheus/httpd.h"
+#include "sinks/prometheus/ingest.h"
+#include "sinks/prometheus/settings.h"
+#include "sinks/prometheus/text.h"
+
+struct prometheus {
+	const char *listen;
+	struct settings settings;
+	bool created;
+
+	const struct skep_host *host;
+	struct skep_instance *inst;
+	pthread_mutex_t lock;
+	bool lock_made, store_made;
+	struct store store;    /* under the lock */
+	struct ingest ingest;  /* the same */
+	uint64_t records, n_pages;
+	const struct skep_batch *batch; /* being added */
+	uint32_t failed;                /* of its records, for want of memory */
+	struct httpd httpd;
+	struct text_format format; /* of the page that is being made */
+	struct jsonw page;         /* the same */
+	bool busy;                 /* a page is being made */
+	char *host_name;
+	struct skep_counter *series, *refused, *pages;
+};
+
+static const struct skep_option options[] = {
+	{
+		.name = "listen",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct prometheus, listen),
+		.default_value = "127.0.0.1:9477",
+		.help = "address and port that /metrics is served on, \"ADDRESS:PORT\"; there is neither TLS nor a password",
+	},
+	SETTINGS_OPTIONS(struct prometheus, settings, "vanish"),
+	{
+		.name = "created",
+		.type = SKEP_O_BOOL,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct prometheus, created),
+		.default_value = "false",
+		.help = "when each counter began, as OpenMetrics has it; servers before Prometheus 2.50 take it for series of its own",
+	},
+	{ 0 },
+};
+
+static int prometheus_open(struct skep_instance *i, void *state, const struct skep_host *host)
+{
+	struct prometheus *p = state;
+	int err;
+
+	p->host = host;
+	p->inst = i;
+	p->httpd.fd = -1;
+	if (!SKEP_HAS(host, batch_answer))
+		return host->fail(i, -ENOTSUP, "this host is older than plugin ABI 1.4");
+	err = -pthread_mutex_init(&p->lock, NULL);
+	if (err)
+		return host->fail(i, err, "no lock: %s", strerror(-err));
+	p->lock_made = true;
+	err = settings_host(&p->settings, i, host, &p->host_name);
+	if (err)
+		return err;
+	err = store_init(&p->store, (uint64_t)p->settings.max_series);
+	if (err)
+		return host->fail(i, err, "out of memory");
+	p->store_made = true;
+	p->ingest.store = &p->store;
+	p->ingest.with_run = p->settings.with_run;
+	return 0;
+}
+
+/* ---- pages --------------------------------------------------------------------- */
+
+static void page_work(void *arg)
+{
+	struct prometheus *p = arg;
+	const struct text_format *f = &p->format;
+
+	jsonw_reset(&p->page);
+	pthread_mutex_lock(&p->lock);
+	store_expire(&p->store, clock_ns(CLOCK_MONOTONIC), p->settings.expire_ns);
+	text_store(&p->page, &p->store, f);
+	text_figure(&p->page, f, "skep_exporter_series", "time series that this sink keeps", false, (double)p->store.n_series);
+	text_figure(&p->page, f, "skep_exporter_records", "records that were added up", true, (double)p->records);
+	text_figure(&p->page, f, "skep_exporter_overflow", "records whose series found no room (max_series)", true,
+		    (double)p->store.refused);
+	text_figure(&p->page, f, "skep_exporter_expired", "sets of series that vanished (expire)", true, (double)p->store.expired);
+	text_figure(&p->page, f, "skep_exporter_pages", "pages served before this one", true, (double)p->n_pages);
+	pthread_mutex_unlock(&p->lock);
+	text_end(&p->page, f);
+}
+
+static void page_wanted(void *arg);
+
+static void page_done(struct skep_instance *i, void *arg)
+{
+	struct prometheus *p = arg;
+	bool good = !p->page.err;
+
+	(void)i;
+	p->busy = false;
+	p->n_pages++;
+	if (p->pages)
+		p->host->counter_add(p->pages, 1);
+	if (!good)
+		jsonw_free(&p->page);
+	httpd_give(&p->httpd, p->format.openmetrics ? TEXT_TYPE_OPENMETRICS : TEXT_TYPE_PLAIN, good ? p->page.buf : NULL, p->page.len);
+	p->page = (struct jsonw){ 0 }; /* it is the server's now */
+	page_wanted(p);                /* who came meanwhile */
+}
+
+static void page_wanted(void *arg)
+{
+	struct prometheus *p = arg;
+
+	if (p->busy || !httpd_take(&p->httpd, &p->format.openmetrics))
+		return;
+	p->format.created = p->created;
+	p->format.host = *p->host_name ? p->host_name : NULL;
+	p->busy = true;
+	if (p->host->work(p->inst, page_work, page_done, p) != 0) {
+		p->busy = false;
+		httpd_give(&p->httpd, TEXT_TYPE_PLAIN, NULL, 0);
+	}
+}
+
+static int prometheus_start(struct skep_instance *i, void *state)
+{
+	struct prometheus *p = state;
+	int err;
+
+	p->series = p->host->counter(i, "series", "time series that it keeps");
+	p->refused = p->host->counter(i, "overflow", "records whose series found no room (max_series)");
+	p->pages = p->host->counter(i, "scrapes", "pages served");
+	err = httpd_start(&p->httpd, i, p->host, p->listen, page_wanted, p);
+	if (err)
+		return err;
+	p->host->log(i, SKEP_LOG_INFO, "http://%s/metrics", p->httpd.name);
+	return 0;
+}
+
+/* ---- batches ------------------------------------------------------------------- */
+
+static void add_work(void *arg)
+{
+	struct prometheus *p = arg;
+	const struct skep_batch *b = p->batch;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int64_t real = (int64_t)clock_ns(CLOCK_REALTIME);
+
+	p->failed = 0;
+	p->ingest.streams = (const char *const *)p->settings.streams; /* a reload may have brought others */
+	pthread_mutex_lock(&p->lock);
+	store_expire(&p->store, now, p->settings.expire_ns); /* makes room */
+	for (uint32_t k = 0; k < b->n; k++) {
+		int err = 0;
+
+		if (ingest_record(&p->ingest, b->records[k], now, real, &err))
+			p->records++;
+		p->failed += err != 0;
+	}
+	if (p->series)
+		p->host->counter_set(p->series, p->store.n_series);
+	if (p->refused)
+		p->host->counter_set(p->refused, p->store.refused);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void add_done(struct skep_instance *i, void *arg)
+{
+	struct prometheus *p = arg;
+	const struct skep_batch *b = p->batch;
+
+	p->batch = NULL; /* first: the answer may bring the next one */
+	p->host->batch_answer(i, b,
+			      &(struct skep_batch_answer){
+				      .size = sizeof(struct skep_batch_answer),
+				      .result = SKEP_BATCH_ACK,
+				      .rejected = p->failed,
+				      .why = p->failed ? "out of memory" : NULL,
+			      });
+}
+
+static int prometheus_submit(struct skep_instance *i, void *state, const struct skep_batch *batch)
+{
+	struct prometheus *p = state;
+	int err;
+
+	if (p->batch)
+		return p->host->fail(i, -EAGAIN, "a batch is in flight already");
+	p->batch = batch;
+	err = p->host->work(i, add_work, add_done, p);
+	if (err) {
+		p->batch = NULL;
+		return p->host->fail(i, err, "no worker thread to be had");
+	}
+	return 0;
+}
+
+/* No worker is under way now. */
+static int prometheus_reload(struct skep_instance *i, void *state, const void *next)
+{
+	const struct prometheus *wanted = next;
+	struct prometheus *p = state;
+
+	(void)i;
+	p->store.max_series = (uint64_t)wanted->settings.max_series;
+	return 0;
+}
+
+static void prometheus_stop(struct skep_instance *i, void *state)
+{
+	(void)i;
+	httpd_stop(&((struct prometheus *)state)->httpd);
+}
+
+static void prometheus_close(struct skep_instance *i, void *state)
+{
+	struct prometheus *p = state;
+
+	(void)i;
+	if (p->host)
+		httpd_stop(&p->httpd);
+	if (p->store_made)
+		store_free(&p->store);
+	if (p->lock_made)
+		pthread_mutex_destroy(&p->lock);
+	ingest_free(&p->ingest);
+	jsonw_free(&p->page);
+	free(p->host_name);
+}
+
+static const struct skep_sink_ops sink_ops = {
+	.size = sizeof(struct skep_sink_ops),
+	.max_in_flight = 1, /* levels are taken in the order of the records */
+	.submit = prometheus_submit,
+};
+
+static const struct skep_plugin prometheus_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_SINK,
+	.name = "prometheus",
+	.version = "1.0",
+	.summary = "serves running sums and levels of the records to Prometheus",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(struct skep_option),
+	.state_size = sizeof(struct prometheus),
+	.open = prometheus_open,
+	.start = prometheus_start,
+	.reload = prometheus_reload,
+	.stop = prometheus_stop,
+	.close = prometheus_close,
+	.sink = &sink_ops,
+};
+
+SKEP_PLUGIN(prometheus_plugin, SKEP_KIND_SINK, "prometheus", "1.0")
