@@ -137,7 +137,30 @@ systemctl restart skepd
 # ---- upgraded, downgraded, removed --------------------------------------------------------------
 main_pid
 lake=$(find /var/lib/skep -name '*.db' | head -1)
+# A program that is run all the time, each run with its number.
+meanwhile_begin() {
+	cp /bin/true "/usr/local/bin/$name-meanwhile"
+	rm -f /tmp/meanwhile.stop
+	(n=0; while [ ! -e /tmp/meanwhile.stop ]; do n=$((n + 1)); "/usr/local/bin/$name-meanwhile" $n; echo $n >/tmp/meanwhile; sleep 0.02; done) &
+	meanwhile=$!
+	sleep 1
+}
+meanwhile_end() {
+	sleep 1
+	touch /tmp/meanwhile.stop
+	wait $meanwhile
+	collects >/dev/null # what came before is there, too
+	recorded=$(grep -c "\"exe\": *\"/usr/local/bin/$name-meanwhile\"" $records)
+	different=$(grep "\"exe\": *\"/usr/local/bin/$name-meanwhile\"" $records | grep -o '"upid": *"[^"]*"' | sort -u | wc -l)
+	away=$(journalctl -q --no-pager -u skepd -o short-unix | awk '/SIGTERM: stopping/ { t = $1 } / collects: / && t { ms = ($1 - t) * 1000; t = 0 } END { printf "%.0f", ms }')
+	echo "# $1: skepd was away for $away ms; of $(cat /tmp/meanwhile) processes meanwhile $recorded have a record, $((recorded - different)) of them twice"
+}
+meanwhile_begin
 check "upgrade" dpkg -i --force-confold "$here/next.deb"
+meanwhile_end upgrade
+if [ -n "$(ls /sys/fs/bpf/skep 2>/dev/null)" ]; then
+	check "it leaves no gap, and nothing twice" test "$recorded $different" = "$(cat /tmp/meanwhile) $(cat /tmp/meanwhile)"
+fi
 check "to the higher version" test "$(dpkg-query -W -f '${Version}' skep)" = "$(dpkg-deb -f "$here/next.deb" Version)"
 check "it was restarted" test "$(show MainPID)" != "$pid"
 check "is ready, with the edited configuration" status_has '^7 probes, 2 sinks$'

@@ -117,6 +117,6 @@ check "rules from the ConfigMap: skep reload" runc exec $id /usr/bin/skep reload
 runc kill $id TERM
 gone() { [ "$(runc state $id | jq -r .status)" = stopped ]; }
 check "SIGTERM ends it" within 15 gone
-check "and it has left where processes stood" test -s "$work/run/carry.json"
+check "and it has left where processes stood" test -s "$work/state/spool.db"
 [ $failed -eq 0 ] || sed 's/^/# /' "$work/out"
 exit $failed

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kafka - the sink that produces records to a topic of Apache Kafka.
+ * Here: the plugin's descriptor, and a batch's way from submit() to its answer.
+ *
+ * A batch is acknowledged when the report of each of its messages says "persisted".  When some are not, the host
+ * offers it again later, and only these are produced again.
+ */
+#include "sinks/kafka/kafka.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct skep_option options[] = {
+	{
+		.name = "brokers",
+		.type = SKEP_O_STR,
+		.flags = SKEP_OPT_REQUIRED,
+		.offset = offsetof(struct kafka, brokers),
+		.help = "brokers to begin with, \"host:port,host:port\"",
+	},
+	{
+		.name = "topic",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct kafka, topic),
+		.default_value = "skep",
+		.help = "topic; {stream} in it is the stream's name: \"skep.{stream}\"",
+	},
+	{
+		.name = "key",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct kafka, key),
+		.default_value = "run",
+		.help = "key of messages, which decides the partition: run (the host's name for records of none), host or none",
+	},
+	{
+		.name = "format",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct kafka, format),
+		.default_value = "record",
+		.help = "record: a message for each record, a JSON object; batch: one for each batch, a line for each record, key host or none",
+	},
+	{
+		.name = "streams",
+		.type = SKEP_O_STRV,
+		.offset = offsetof(struct kafka, streams),
+		.help = "names of the streams to send, for example [\"process.exit\", \"run\"]; not set: all",
+	},
+	{
+		.name = "compression",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct kafka, compression),
+		.default_value = "zstd",
+		.help = "zstd, lz4, snappy, gzip or none",
+	},
+	{
+		.name = "message_timeout",
+		.type = SKEP_O_TIME,
+		.offset = offsetof(struct kafka, timeout_ns),
+		.default_value = "30s",
+		.min = 1000000000,
+		.max = 900000000000,
+		.help = "a message that is not persisted by then goes back to the spool, and is produced again later",
+	},
+	{
+		.name = "client_id",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct kafka, client_id),
+		.default_value = "skep",
+		.help = "what brokers know this client by, in their logs and quotas",
+	},
+	{
+		.name = "properties",
+		.type = SKEP_O_STRV,
+		.flags = SKEP_OPT_SECRET,
+		.offset = offsetof(struct kafka, properties),
+		.help = "further properties of librdkafka, [\"name=value\"]; a value env:NAME or file:PATH is read from there",
+	},
+	{ 0 },
+};
+
+static bool is_one_of(const char *s, const char *a, const char *b, const char *c)
+{
+	return strcmp(s, a) == 0 || strcmp(s, b) == 0 || (c && strcmp(s, c) == 0);
+}
+
+static int kafka_open(struct skep_instance *i, void *state, const struct skep_host *host)
+{
+	struct kafka *k = state;
+	rd_kafka_conf_t *c;
+	int err = 0;
+
+	k->host = host;
+	k->inst = i;
+	k->event_fd = -1;
+	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++)
+		k->slots[n].kafka = k;
+	if (!SKEP_HAS(host, batch_answer))
+		return host->fail(i, -ENOTSUP, "this host is older than plugin ABI 1.4");
+	if (!k->brokers || !*k->brokers)
+		return host->fail(i, -EINVAL, "brokers is empty; give it \"host:port\"");
+	if (!is_one_of(k->key, "run", "host", "none"))
+		return host->fail(i, -EINVAL, "key \"%s\": expected run, host or none", k->key);
+	if (!is_one_of(k->format, "record", "batch", NULL))
+		return host->fail(i, -EINVAL, "format \"%s\": expected record or batch", k->format);
+	if (!*k->topic || strlen(k->topic) > 200)
+		return host->fail(i, -EINVAL, "topic \"%s\": expected a name of 1 to 200 characters", k->topic);
+	if (strcmp(k->format, "batch") == 0 && strstr(k->topic, "{stream}"))
+		return host->fail(i, -EINVAL, "topic \"%s\": a batch has records of several streams; use format record, or a topic without {stream}",
+				  k->topic);
+	if (gethostname(k->host_name, sizeof(k->host_name)) != 0)
+		return host->fail(i, -errno, "the host's name is not to be had: %s", strerror(errno));
+	k->host_name[sizeof(k->host_name) - 1] = '\0';
+	c = properties_new(k, &err); /* only to check them: skepd -t goes no further */
+	if (!c)
+		return err;
+	rd_kafka_conf_destroy(c);
+	return 0;
+}
+
+static int kafka_start(struct skep_instance *i, void *state)
+{
+	struct kafka *k = state;
+
+	k->messages = k->host->counter(i, "messages", "messages that brokers have persisted");
+	k->refused = k->host->counter(i, "refused", "records that brokers refuse for good, or that are too large");
+	k->renewals = k->host->counter(i, "renewals", "producers replaced after a fatal error");
+	return producer_open(k);
+}
+
+/* ---- answers --------------------------------------------------------------------- */
+
+/* "persisted" for all, or the words of the worst that has happened. */
+static void answer(struct kafka *k, struct kafka_slot *s)
+{
+	const struct skep_batch *b = s->batch;
+	struct skep_batch_answer a = { .size = sizeof(a), .result = SKEP_BATCH_ACK, .sent_bytes = s->sent_bytes };
+	const struct kafka_errors *e = &s->errors;
+	rd_kafka_resp_err_t err = e->hold ? e->hold : e->retry ? e->retry : e->refused, fatal = RD_KAFKA_RESP_ERR_NO_ERROR;
+	bool barred = !e->hold && e->retry && k->trouble; /* it timed out because no broker lets us in */
+	const char *remedy;
+	char why[1024], text[512];
+
+	if (!e->hold && e->retry && k->producer)
+		fatal = rd_kafka_fatal_error(k->producer, text, sizeof(text));
+	remedy = errors_remedy(fatal ? fatal : barred ? k->trouble : err);
+	snprintf(why, sizeof(why), "%s%s%s%s%s", s->err ? "out of memory" : rd_kafka_err2str(err), fatal || barred ? ": " : "",
+		 fatal ? text : barred ? k->trouble_text : "", !s->err && remedy ? "; " : "", !s->err && remedy ? remedy : "");
+	a.why = err || s->err ? why : NULL;
+	if (s->err)
+		a.result = SKEP_BATCH_RETRY;
+	else if (e->hold || barred || (fatal && errors_fate(fatal) == FATE_HOLD))
+		a.result = SKEP_BATCH_HOLD;
+	else if (e->retry)
+		a.result = SKEP_BATCH_RETRY;
+	else if (e->refused && s->messages[0].record == MESSAGE_ALL)
+		a.result = errors_fate(e->refused) == FATE_TOO_LARGE ? SKEP_BATCH_SPLIT : SKEP_BATCH_REJECT;
+	for (uint32_t i = 0; a.result == SKEP_BATCH_ACK && i < s->n; i++)
+		a.rejected += s->messages[i].state == MESSAGE_REFUSED;
+	if (a.rejected && k->refused)
+		k->host->counter_add(k->refused, a.rejected);
+	if (a.result == SKEP_BATCH_ACK) {
+		free(s->key); /* what it was is over */
+		s->key = NULL;
+	}
+	s->batch = NULL; /* first: the answer may bring the next one */
+	k->host->batch_answer(k->inst, b, &a);
+}
+
+void kafka_report(struct kafka_message *m, rd_kafka_resp_err_t err)
+{
+	struct kafka_slot *s = m->slot;
+	struct kafka *k = s->kafka;
+
+	s->reported++;
+	if (err) {
+		errors_note(&s->errors, m, err);
+		return;
+	}
+	m->state = MESSAGE_DELIVERED;
+	k->trouble = RD_KAFKA_RESP_ERR_NO_ERROR;
+	if (k->messages)
+		k->host->counter_add(k->messages, 1);
+}
+
+static bool is_idle(const struct kafka *k)
+{
+	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++)
+		if (k->slots[n].batch)
+			return false;
+	return true;
+}
+
+static void merge_at_once(struct skep_instance *i, void *arg)
+{
+	struct kafka_slot *s = arg;
+
+	(void)i;
+	s->work_over = true;
+	s->errors.hold = s->at_once.hold ? s->at_once.hold : s->errors.hold;
+	s->errors.retry = s->at_once.retry ? s->at_once.retry : s->errors.retry;
+	s->errors.refused = s->at_once.refused ? s->at_once.refused : s->errors.refused;
+	kafka_check_slots(s->kafka); /* nothing of it may have been handed over */
+}
+
+/* Its messages have timed out though there are brokers: a worker asks these why. */
+static bool ask(struct kafka_slot *s)
+{
+	struct kafka *k = s->kafka;
+
+	if (s->asked || s->errors.retry != RD_KAFKA_RESP_ERR__MSG_TIMED_OUT || s->errors.hold || k->trouble || k->all_down)
+		return false;
+	s->asked = true;
+	s->work_over = k->host->work(k->inst, topic_ask, merge_at_once, s) != 0;
+	return !s->work_over;
+}
+
+/* All that was handed over of a batch has been reported: it is answered. */
+void kafka_check_slots(struct kafka *k)
+{
+	char why[16]; /* its words are in the answers' */
+
+	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++) {
+		struct kafka_slot *s = &k->slots[n];
+
+		if (s->batch && s->work_over && s->reported == s->produced && !ask(s))
+			answer(k, s);
+	}
+	if (is_idle(k) && !k->renewing && (!k->producer || (k->used && rd_kafka_fatal_error(k->producer, why, sizeof(why)))))
+		producer_renew(k);
+}
+
+/* ---- batches ----------------------------------------------------------------------- */
+
+static void send_work(void *arg)
+{
+	struct kafka_slot *s = arg;
+
+	if (!s->key || strcmp(s->key, s->batch->key) != 0) {
+		free(s->key);
+		s->key = NULL;
+		s->err = message_encode(s);
+		if (!s->err)
+			s->key = strdup(s->batch->key); /* without it all is produced again if the batch comes again */
+	}
+	if (!s->err)
+		message_produce(s);
+}
+
+static struct kafka_slot *slot_for(struct kafka *k, const char *key)
+{
+	struct kafka_slot *free_one = NULL;
+
+	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++) {
+		struct kafka_slot *s = &k->slots[n];
+
+		if (s->batch)
+			continue;
+		if (s->key && strcmp(s->key, key) == 0)
+			return s;
+		if (!free_one || !s->key)
+			free_one = s;
+	}
+	return free_one;
+}
+
+static int kafka_submit(struct skep_instance *i, void *state, const struct skep_batch *batch)
+{
+	struct kafka *k = state;
+	struct kafka_slot *s = slot_for(k, batch->key);
+	int err;
+
+	if (!s)
+		return k->host->fail(i, -EAGAIN, "all slots are taken");
+	if (!k->producer) {
+		kafka_check_slots(k);
+		if (!k->producer)
+			return k->host->fail(i, -EAGAIN, "the producer is being replaced");
+	}
+	s->batch = batch;
+	s->produced = s->reported = 0;
+	s->work_over = s->asked = false;
+	s->err = 0;
+	s->sent_bytes = 0;
+	/* what was refused in an earlier attempt stays so */
+	s->errors = (struct kafka_errors){ .refused = s->key && strcmp(s->key, batch->key) == 0 ? s->errors.refused : 0 };
+	s->at_once = (struct kafka_errors){ 0 };
+	k->used = true;
+	k->all_down = false;
+	err = k->host->work(i, send_work, merge_at_once, s);
+	if (err) {
+		s->batch = NULL;
+		return k->host->fail(i, err, "no worker thread to be had");
+	}
+	return 0;
+}
+
+static void kafka_stop(struct skep_instance *i, void *state)
+{
+	(void)i;
+	producer_close(state);
+}
+
+static void kafka_close(struct skep_instance *i, void *state)
+{
+	struct kafka *k = state;
+
+	(void)i;
+	if (!k->host)
+		return;
+	producer_close(k);
+	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++) {
+		jsonw_free(&k->slots[n].json);
+		free(k->slots[n].messages);
+		free(k->slots[n].key);
+	}
+}
+
+static const struct skep_sink_ops sink_ops = {
+	.size = sizeof(struct skep_sink_ops),
+	.max_in_flight = KAFKA_IN_FLIGHT,
+	.submit = kafka_submit,
+};
+
+static const struct skep_plugin kafka_plugin = {
+	.magic = SKEP_NOTE_MAGIC,
+	.abi_major = SKEP_ABI_MAJOR,
+	.abi_minor = SKEP_ABI_MINOR,
+	.size = sizeof(struct skep_plugin),
+	.kind = SKEP_KIND_SINK,
+	.name = "kafka",
+	.version = "1.0",
+	.summary = "produces records to Apache Kafka",
+	.license = "Apache-2.0",
+	.options = options,
+	.option_size = sizeof(struct skep_option),
+	.state_size = sizeof(struct kafka),
+	.open = kafka_open,
+	.start = kafka_start,
+	.stop = kafka_stop,
+	.close = kafka_close,
+	.sink = &sink_ops,
+};
+
+SKEP_PLUGIN(kafka_plugin, SKEP_KIND_SINK, "kafka", "1.0")

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From records to messages, on a worker.  A message is one record, or all that a batch has for a topic.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sinks/common/fields.h"
+#include "sinks/common/record_json.h"
+#include "sinks/kafka/kafka.h"
+
+/* {"host":"h","stream":... : many hosts write the same topic */
+static void encode_record(struct kafka *k, struct jsonw *j, const struct skep_batch *b, const struct skep_record *r)
+{
+	bool named = !fields_find(r->stream, "host");
+	size_t at;
+
+	if (named) {
+		jsonw_lit(j, "{\"host\":");
+		jsonw_string(j, k->host_name, strlen(k->host_name));
+	}
+	at = j->len;
+	record_json(j, r, k->host->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+	if (named && !j->err)
+		j->buf[at] = ',';
+}
+
+static int add_message(struct kafka_slot *s, size_t at, uint32_t record)
+{
+	if (s->n == s->room) {
+		uint32_t room = s->room ? s->room * 2 : 512;
+		struct kafka_message *more = reallocarray(s->messages, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		s->messages = more;
+		s->room = room;
+	}
+	s->messages[s->n++] = (struct kafka_message){ .slot = s, .at = at, .len = s->json.len - at, .record = record };
+	return 0;
+}
+
+int message_encode(struct kafka_slot *s)
+{
+	const struct skep_batch *b = s->batch;
+	struct kafka *k = s->kafka;
+	bool whole = strcmp(k->format, "batch") == 0;
+	int err = 0;
+
+	jsonw_reset(&s->json);
+	s->n = 0;
+	for (uint32_t i = 0; i < b->n && !err && !s->json.err; i++) {
+		size_t at = s->json.len;
+
+		if (!fields_wanted(k->streams, b->records[i]) || !b->records[i]->stream->name)
+			continue;
+		encode_record(k, &s->json, b, b->records[i]);
+		if (whole)
+			jsonw_lit(&s->json, "\n");
+		else if (!s->json.err)
+			err = add_message(s, at, i);
+	}
+	if (whole && s->json.len && !err && !s->json.err)
+		err = add_message(s, 0, MESSAGE_ALL);
+	return err ? err : s->json.err;
+}
+
+/* The run that a record is of, or nothing. */
+static struct skep_str run_of(const struct skep_record *r)
+{
+	const struct skep_field *f = fields_find(r->stream, "run");
+	struct skep_str s = { 0 };
+
+	if (f && f->type == SKEP_T_STR)
+		s = field_str(f, r->data);
+	return s.len ? s : fields_context(r, "run");
+}
+
+static struct skep_str key_of(const struct kafka *k, const struct skep_record *r)
+{
+	struct skep_str s = { 0 };
+
+	if (strcmp(k->key, "none") == 0)
+		return s;
+	if (r && strcmp(k->key, "run") == 0)
+		s = run_of(r);
+	if (!s.ptr || !s.len)
+		s = (struct skep_str){ .ptr = k->host_name, .len = (uint32_t)strlen(k->host_name) };
+	return s;
+}
+
+static rd_kafka_resp_err_t produce(struct kafka *k, struct kafka_slot *s, struct kafka_message *m, uint32_t index)
+{
+	const struct skep_record *r = m->record == MESSAGE_ALL ? NULL : s->batch->records[m->record];
+	struct skep_str key = key_of(k, r);
+	char topic[TOPIC_MAX], number[12];
+	int len = snprintf(number, sizeof(number), "%u", index);
+	rd_kafka_headers_t *headers;
+	rd_kafka_resp_err_t err;
+	rd_kafka_error_t *e;
+
+	/*
+	 * Headers of our own making: librdkafka 2.0.2 frees those that it makes from single ones twice when a topic
+	 * has no partition (any more).
+	 */
+	headers = rd_kafka_headers_new(2);
+	if (!headers)
+		return RD_KAFKA_RESP_ERR__QUEUE_FULL; /* no memory now */
+	rd_kafka_header_add(headers, "skep.batch", -1, s->batch->key, -1);
+	rd_kafka_header_add(headers, "skep.record", -1, number, len);
+	topic_of(s, m, topic, sizeof(topic));
+	rd_kafka_vu_t v[] = {
+		{ .vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic },
+		{ .vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = { s->json.buf + m->at, m->len } },
+		{ .vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers },
+		{ .vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = m },
+		{ .vtype = RD_KAFKA_VTYPE_KEY, .u.mem = { (void *)(uintptr_t)key.ptr, key.len } },
+	};
+
+	/* not copied: the slot keeps it until its report */
+	e = rd_kafka_produceva(k->producer, v, sizeof(v) / sizeof(v[0]) - (key.len ? 0 : 1));
+	if (!e)
+		return RD_KAFKA_RESP_ERR_NO_ERROR;
+	err = rd_kafka_error_code(e);
+	rd_kafka_error_destroy(e);
+	rd_kafka_headers_destroy(headers);
+	return err;
+}
+
+void message_produce(struct kafka_slot *s)
+{
+	struct kafka *k = s->kafka;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct kafka_message *m = &s->messages[i];
+		rd_kafka_resp_err_t err;
+
+		if (m->state != MESSAGE_OPEN)
+			continue;
+		err = produce(k, s, m, i);
+		if (!err) {
+			s->produced++;
+			s->sent_bytes += m->len;
+			continue;
+		}
+		errors_note(&s->at_once, m, err);
+		if (s->at_once.hold || s->at_once.retry)
+			return; /* the next one would fail alike */
+	}
+}

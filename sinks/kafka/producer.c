@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * librdkafka's handle: its reports on the loop, its log lines to the host's log, its end.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "sinks/kafka/kafka.h"
+
+static void report_cb(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
+{
+	(void)rk;
+	(void)opaque;
+	kafka_report(m->_private, m->err);
+}
+
+static void error_cb(rd_kafka_t *rk, int err, const char *reason, void *opaque)
+{
+	struct kafka *k = opaque;
+
+	(void)rk;
+	if (err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+		k->all_down = true;
+	if (errors_fate((rd_kafka_resp_err_t)err) != FATE_HOLD)
+		return;
+	/* why messages will time out: the time-out itself does not say */
+	k->trouble = (rd_kafka_resp_err_t)err;
+	snprintf(k->trouble_text, sizeof(k->trouble_text), "%s", reason);
+}
+
+/* On threads of librdkafka's. What it calls an error (a broker that is gone) it tries again by itself. */
+static void log_cb(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+{
+	struct kafka *k = rd_kafka_opaque(rk);
+
+	k->host->log(k->inst, level <= 4 ? SKEP_LOG_WARNING : level <= 6 ? SKEP_LOG_INFO : SKEP_LOG_DEBUG, "librdkafka: %s: %s",
+		     facility, text);
+}
+
+static void ready(struct skep_instance *i, void *arg, unsigned events)
+{
+	struct kafka *k = arg;
+	uint64_t n;
+
+	(void)i;
+	(void)events;
+	/* before the poll: what comes during it writes again */
+	while (read(k->event_fd, &n, sizeof(n)) < 0 && errno == EINTR)
+		;
+	if (k->producer)
+		while (rd_kafka_poll(k->producer, 0) > 0)
+			;
+	kafka_check_slots(k);
+}
+
+static int handle_new(struct kafka *k)
+{
+	rd_kafka_conf_t *c;
+	char why[512];
+	int err = 0;
+
+	c = properties_new(k, &err);
+	if (!c)
+		return err;
+	rd_kafka_conf_set_opaque(c, k);
+	rd_kafka_conf_set_dr_msg_cb(c, report_cb);
+	rd_kafka_conf_set_error_cb(c, error_cb);
+	rd_kafka_conf_set_log_cb(c, log_cb);
+	k->producer = rd_kafka_new(RD_KAFKA_PRODUCER, c, why, sizeof(why));
+	if (!k->producer) {
+		rd_kafka_conf_destroy(c); /* it takes it only when it succeeds */
+		return k->host->fail(k->inst, -EINVAL, "librdkafka %s: %s", rd_kafka_version_str(), why);
+	}
+	k->queue = rd_kafka_queue_get_main(k->producer);
+	rd_kafka_queue_io_event_enable(k->queue, k->event_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+	/* only a queue that was empty writes, and brokers that are gone may have put errors into it by now */
+	(void)!write(k->event_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+	k->trouble = RD_KAFKA_RESP_ERR_NO_ERROR;
+	k->used = false;
+	return 0;
+}
+
+int producer_open(struct kafka *k)
+{
+	int err;
+
+	k->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->event_fd < 0)
+		return k->host->fail(k->inst, -errno, "no eventfd: %s", strerror(errno));
+	err = handle_new(k);
+	if (err)
+		return err;
+	err = k->host->watch_fd(k->inst, k->event_fd, SKEP_READABLE, ready, k, &k->watch);
+	return err ? k->host->fail(k->inst, err, "the eventfd cannot be watched") : 0;
+}
+
+/* Messages that were not delivered are the host's. It waits for librdkafka's threads, not for brokers. */
+static void handle_free(rd_kafka_t *rk)
+{
+	rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	rd_kafka_destroy(rk);
+}
+
+static void handle_drop(struct kafka *k)
+{
+	if (!k->producer)
+		return;
+	rd_kafka_queue_io_event_enable(k->queue, -1, NULL, 0);
+	rd_kafka_queue_destroy(k->queue);
+	k->queue = NULL;
+	k->old = k->producer;
+	k->producer = NULL;
+}
+
+void producer_close(struct kafka *k)
+{
+	handle_drop(k);
+	if (k->old)
+		handle_free(k->old);
+	k->old = NULL;
+	k->host->watch_close(k->watch);
+	k->watch = NULL;
+	if (k->event_fd >= 0)
+		close(k->event_fd);
+	k->event_fd = -1;
+}
+
+static void renew_work(void *arg)
+{
+	struct kafka *k = arg;
+
+	handle_free(k->old);
+	k->old = NULL;
+}
+
+static void renew_done(struct skep_instance *i, void *arg)
+{
+	struct kafka *k = arg;
+
+	k->renewing = false;
+	if (k->producer)
+		return;
+	if (handle_new(k) != 0) /* the same configuration was good before: memory, or threads */
+		k->host->log(i, SKEP_LOG_ERROR, "no new producer can be made; it is tried again with the next batch");
+}
+
+void producer_renew(struct kafka *k)
+{
+	if (k->renewing)
+		return;
+	if (!k->producer && !k->old) {
+		renew_done(k->inst, k);
+		return;
+	}
+	handle_drop(k);
+	if (k->renewals)
+		k->host->counter_add(k->renewals, 1);
+	k->renewing = true;
+	if (k->host->work(k->inst, renew_work, renew_done, k) != 0)
+		k->renewing = false; /* about to stop, which takes it down */
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * librdkafka's configuration: what the guarantees need, then the site's own properties.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sinks/kafka/kafka.h"
+
+#define SECRET_MAX 65536 /* a PEM bundle is smaller */
+
+/* What the sink's own promises rest on; a site that sets them would break these. */
+static const char *const ours[] = { "bootstrap.servers", "metadata.broker.list", "enable.idempotence", "acks",
+				    "request.required.acks", "compression.codec", "compression.type", "message.timeout.ms",
+				    "delivery.timeout.ms", "client.id", "dr_cb", "dr_msg_cb", "log_cb", "error_cb", "opaque" };
+
+/* 0: *ret_value is to be freed. A negative errno after host->fail(). */
+static int value_of(const struct kafka *k, const char *name, const char *text, char **ret_value)
+{
+	const char *env;
+	char *value;
+	ssize_t n;
+	int fd;
+
+	if (strncmp(text, "env:", 4) == 0) {
+		env = getenv(text + 4);
+		if (!env)
+			return k->host->fail(k->inst, -ENOENT, "properties: %s=%s: no such variable in the environment of skepd", name, text);
+		value = strdup(env);
+	} else if (strncmp(text, "file:", 5) == 0) {
+		fd = open(text + 5, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0)
+			return k->host->fail(k->inst, -errno, "properties: %s=%s: %s", name, text, strerror(errno));
+		value = malloc(SECRET_MAX + 1);
+		n = value ? read(fd, value, SECRET_MAX + 1) : 0;
+		close(fd);
+		if (value && (n < 0 || n > SECRET_MAX)) {
+			free(value);
+			return k->host->fail(k->inst, n < 0 ? -EIO : -EFBIG, "properties: %s=%s: cannot be read, or is larger than %d bytes",
+					     name, text, SECRET_MAX);
+		}
+		if (value) {
+			while (n > 0 && (value[n - 1] == '\n' || value[n - 1] == '\r'))
+				n--;
+			value[n] = '\0';
+		}
+	} else {
+		value = strdup(text);
+	}
+	if (!value)
+		return k->host->fail(k->inst, -ENOMEM, "out of memory");
+	*ret_value = value;
+	return 0;
+}
+
+static int set(const struct kafka *k, rd_kafka_conf_t *c, const char *option, const char *name, const char *value)
+{
+	char why[512];
+
+	if (rd_kafka_conf_set(c, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
+		return 0;
+	/* librdkafka's words have the value in them, which may be a secret: only its name is told */
+	return k->host->fail(k->inst, -EINVAL, "%s: librdkafka %s does not take %s%s", option, rd_kafka_version_str(), name,
+			     strcmp(option, "properties") == 0 ? " with that value; its CONFIGURATION.md lists what it knows" : "");
+}
+
+static int set_own(const struct kafka *k, rd_kafka_conf_t *c, const char *property)
+{
+	const char *equals = strchr(property, '=');
+	char *name, *value = NULL;
+	int err;
+
+	if (!equals || equals == property)
+		return k->host->fail(k->inst, -EINVAL, "properties: an entry is not \"name=value\" (not shown: it may be a secret)");
+	name = strndup(property, (size_t)(equals - property));
+	if (!name)
+		return k->host->fail(k->inst, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strcmp(name, ours[i]) == 0) {
+			err = k->host->fail(k->inst, -EINVAL, "properties: %s is set by this sink; use its own options (brokers, compression, message_timeout)",
+					    name);
+			free(name);
+			return err;
+		}
+	err = value_of(k, name, equals + 1, &value);
+	if (!err) {
+		err = set(k, c, "properties", name, value);
+		explicit_bzero(value, strlen(value));
+		free(value);
+	}
+	free(name);
+	return err;
+}
+
+rd_kafka_conf_t *properties_new(const struct kafka *k, int *ret_err)
+{
+	rd_kafka_conf_t *c = rd_kafka_conf_new();
+	char timeout[24];
+	int err;
+
+	snprintf(timeout, sizeof(timeout), "%llu", (unsigned long long)(k->timeout_ns / 1000000));
+	err = set(k, c, "brokers", "bootstrap.servers", k->brokers);
+	/* exactly once, in order, on each partition, as long as this producer lives; it implies acks=all */
+	if (!err)
+		err = set(k, c, "kafka", "enable.idempotence", "true");
+	if (!err)
+		err = set(k, c, "compression", "compression.codec", k->compression);
+	/* then the host has them again, whose spool is on disk: librdkafka's queue is in memory */
+	if (!err)
+		err = set(k, c, "message_timeout", "message.timeout.ms", timeout);
+	if (!err)
+		err = set(k, c, "client_id", "client.id", k->client_id);
+	/* all batches in flight always find room: there are few of them, and the host has bounded them */
+	if (!err)
+		err = set(k, c, "kafka", "queue.buffering.max.messages", "1000000");
+	if (!err)
+		err = set(k, c, "kafka", "linger.ms", "20");
+	if (!err)
+		err = set(k, c, "kafka", "partitioner", "murmur2_random"); /* as Java's clients choose */
+	/* how long a topic that was forbidden or missing stays so after it was mended */
+	if (!err)
+		err = set(k, c, "kafka", "topic.metadata.refresh.interval.ms", "60000");
+	for (const char **p = k->properties; !err && p && *p; p++)
+		err = set_own(k, c, *p);
+	if (!err)
+		return c;
+	rd_kafka_conf_destroy(c);
+	*ret_err = err;
+	return NULL;
+}
