@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# nightly.sh [--build DIR] [--rows FILE] [SCRIPT...] - the scripts of this folder that need a network, packages or minutes, one after
+# the other, each under a timeout: "make nightly". Without SCRIPT (spool_faults, backlog, ...) all of them. As root.
+#
+# At the end there is a table of the faults (nightly.py; docs/faults.md says what its columns are), and one line that says how many
+# scripts passed, failed and were skipped. --rows: the rows as lines of JSON (default: nightly.jsonl in DIR), of which
+# `nightly.py --docs FILE docs/faults.md` makes the tables of the documentation.
+set -u
+build=${abs_builddir:-$PWD} rows=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--build) build=$(realpath "$2") && shift 2 ;;
+	--rows) rows=$(realpath "$2") && shift 2 ;;
+	-*) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+	*) break ;;
+	esac
+done
+here=$(cd "$(dirname "$0")" && pwd)
+[ "$(id -u)" = 0 ] || { echo "nightly: needs root"; exit 77; }
+[ -x "$build/skepd" ] || { echo "nightly.sh: no skepd in $build: build first, or --build DIR" >&2; exit 2; }
+: "${rows:=$build/nightly.jsonl}"
+# collector.sh by itself: two of its checks, of runs that skepd finds by their session, fail below this script and pass without it.
+[ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus fleet
+make -s -C "$build" tests/exact/storm tests/exact/tiny tests/faults/kmock plugins-run/.stamp >/dev/null || exit 1
+: >"$rows"
+export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run SKEP_FAULTS_JSON=$rows
+
+declare -A limit=([spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200)
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+running=''
+trap 'rm -f "$log"' EXIT
+trap '[ -z "$running" ] || kill -TERM -- -"$running" 2>/dev/null; exit 130' INT TERM
+for name; do
+	script=$here/${name%.sh}.sh
+	name=${name%.sh}
+	[ -x "$script" ] || [ -r "$script" ] || { echo "nightly.sh: there is no $script" >&2; exit 2; }
+	echo "== $name"
+	began=$SECONDS
+	# In a session of its own: what a script that is cut off has started ends with it.
+	setsid timeout -k 30 "${limit[$name]:-600}" bash "$script" </dev/null >"$log" 2>&1 &
+	running=$!
+	wait "$running"
+	status=$?
+	kill -KILL -- -"$running" 2>/dev/null
+	running=''
+	cat "$log"
+	case $status in
+	0) result=passed passed=$((passed + 1)) ;;
+	77) result=skipped skipped=$((skipped + 1)) ;;
+	124|137) result="failed (cut off after ${limit[$name]:-600} s)" failed=$((failed + 1)) ;;
+	*) result=failed failed=$((failed + 1)) ;;
+	esac
+	python3 - "$name" "$result" $((SECONDS - began)) "$(tail -1 "$log")" >>"$rows" <<'END'
+import json, sys
+print(json.dumps({"script": sys.argv[1], "result": sys.argv[2], "seconds": int(sys.argv[3]), "words": sys.argv[4]}))
+END
+done
+echo
+python3 "$here/nightly.py" "$rows"
+echo "nightly: $passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
