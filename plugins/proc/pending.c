@@ -5,7 +5,7 @@
  * What signal_struct leaves out of a process's threads is kept by the kernel side in
  * `threads` (proc.h says what and why).  The frees of a process's tasks come by RCU in
  * any order, so the final of a process that had threads waits until the others have
- * come.  And a final that the ring could not take waits in `unsent`.
+ * come.  And ends and finals that the ring could not take wait in `unsent_exits` and `unsent`.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -123,6 +123,20 @@ void proc_unsent_take(struct skep_instance *inst, struct proc_state *st, int fd)
 	while (bpf_map_get_next_key(fd, NULL, &key) == 0) {
 		if (bpf_map_lookup_elem(fd, &key, &final) == 0)
 			proc_pending_add(inst, st, &final);
+		if (bpf_map_delete_elem(fd, &key))
+			break;
+	}
+}
+
+/* One whose final has come by the ring meanwhile is late for its record, as any such event is. */
+void proc_unsent_exits_take(struct skep_instance *inst, struct proc_state *st, int fd)
+{
+	struct proc_unsent_key key;
+	struct proc_exit end;
+
+	while (bpf_map_get_next_key(fd, NULL, &key) == 0) {
+		if (bpf_map_lookup_elem(fd, &key, &end) == 0)
+			proc_decode_ring(inst, st, &end, sizeof(end));
 		if (bpf_map_delete_elem(fd, &key))
 			break;
 	}

@@ -109,6 +109,14 @@ struct {
 	__type(value, struct proc_final);
 } unsent SEC(".maps");
 
+/* Ends that it could not take, likewise: for hosts that hide frees they are all that comes (exited()). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct proc_unsent_key);
+	__type(value, struct proc_exit);
+} unsent_exits SEC(".maps");
+
 /* What threads that are gone used: see proc.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -725,6 +733,7 @@ static __always_inline __u64 rss_pages(struct mm_struct *mm)
 static __always_inline int exited(__u64 *ctx)
 {
 	struct task_struct *p = (void *)ctx[0];
+	struct proc_unsent_key key = {};
 	struct proc_exit rec = {};
 	struct signal_struct *sig;
 	struct task_struct *leader;
@@ -771,7 +780,14 @@ static __always_inline int exited(__u64 *ctx)
 
 		rec.rss_peak_pages = peak > now ? peak : now;
 	}
-	send(&rec, sizeof(rec), PROC_EXIT);
+	if (!send(&rec, sizeof(rec), PROC_EXIT))
+		return 0;
+	key.start_ns = rec.h.start_ns;
+	key.pid = rec.h.pid;
+	if (bpf_map_update_elem(&unsent_exits, &key, &rec, BPF_ANY))
+		COUNT(exits_full);
+	else
+		COUNT(exits_delayed);
 	return 0;
 }
 

@@ -56,7 +56,10 @@ static void sum_counters(const struct proc_state *st, struct proc_counters *ret)
 	}
 }
 
-/* Report what was dropped since the last time. A final that went to `unsent` is not lost. */
+/*
+ * Report what was dropped since the last time.  Ends and finals that the ring could not take wait
+ * in maps, and are lost when those are full.  Ends go first: each is older than its final.
+ */
 static void check_losses(struct skep_instance *inst, struct proc_state *st)
 {
 	struct proc_counters now;
@@ -68,9 +71,11 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 		if (!dropped)
 			continue;
 		st->resync = true;
-		if (t != PROC_FINAL)
+		if (t != PROC_FINAL && t != PROC_EXIT)
 			st->host->lost(inst, proc_stream_of[t], SKEP_LOSS_KERNEL, dropped);
 	}
+	if (now.exits_full != st->seen.exits_full)
+		st->host->lost(inst, STREAM_EXIT, SKEP_LOSS_KERNEL, now.exits_full - st->seen.exits_full);
 	if (now.unsent_full != st->seen.unsent_full)
 		st->host->lost(inst, STREAM_FINAL, SKEP_LOSS_KERNEL, now.unsent_full - st->seen.unsent_full);
 	if (now.no_buffer != st->seen.no_buffer)
@@ -78,6 +83,8 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 	st->host->counter_add(st->c_threads_lost, now.threads_full - st->seen.threads_full);
 	st->host->counter_add(st->c_argv_faults, now.argv_faults - st->seen.argv_faults);
 	st->host->counter_add(st->c_environ_faults, now.environ_faults - st->seen.environ_faults);
+	if (now.exits_delayed != st->seen.exits_delayed)
+		proc_unsent_exits_take(inst, st, bpf_map__fd(st->bpf->maps.unsent_exits));
 	if (now.delayed != st->seen.delayed)
 		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent));
 	st->seen = now;

@@ -213,7 +213,9 @@ struct proc_counters {
 	__u64 no_buffer;            /* cannot happen; counted all the same */
 	__u64 recovered[PROC_TYPES]; /* seen by the second program of a hook, not by the first */
 	__u64 environ_faults;       /* environments not readable to their end */
-	__u64 pad[3];
+	__u64 exits_delayed;        /* ends put into `unsent_exits` */
+	__u64 exits_full;           /* ends lost: that was full too */
+	__u64 pad[1];
 };
 
 /* What the kernel side keeps of a fork while there are rules: births.bpf.h. */

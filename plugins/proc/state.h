@@ -123,6 +123,7 @@ int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct
 void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
 void proc_pending_free(struct proc_state *st);
 void proc_unsent_take(struct skep_instance *, struct proc_state *st, int fd);
+void proc_unsent_exits_take(struct skep_instance *, struct proc_state *st, int fd);
 /* Takes out some of those that are gone, the next ones each time. */
 void proc_births_clean(struct skep_instance *, struct proc_state *st);
 /* Tells of all forks that are held back in that map; the kernel side is detached. */
