@@ -764,7 +764,7 @@ static __always_inline int exited(__u64 *ctx)
 	 * For the case that the final record does not come.  RCU frees a task in whatever
 	 * context its softirq interrupts, and a hardened kernel may keep BPF out of some task's
 	 * context: on a 6.18 of that kind every free that ran in one protected daemon's context
-	 * was unseen by BPF (and seen by ftrace), up to 3 of 1,000.  This hook runs in the dying
+	 * was unseen by BPF (and seen by ftrace), 1 to 15 of 1,000.  This hook runs in the dying
 	 * task's own.
 	 */
 	sums_of_dead(&rec.sums, sig);

@@ -102,9 +102,10 @@ keys = collections.Counter(r[:3] for r in found)
 check("each of %d processes has its record, across %d kills" % (truth, kills), len(keys) == truth, "%d have" % len(keys))
 check("and no two", max(keys.values(), default=0) == 1, [k for k, n in keys.items() if n > 1][:5])
 approx = collections.Counter(r[3] for r in found)
-# 1, 8: of any that forked and execed (core/outstreams.h); a kernel may hide the end of one in a thousand from tracepoints.
+# 1, 8: of any that forked and execed (core/outstreams.h).  A kernel may hide the frees of up to 15 in a thousand from BPF (seen on
+# a 6.18; plugins/proc/README.md); a kill that lost what skepd had read would cost one in twenty.
 estimated = sum(n for bits, n in approx.items() if bits & ~9)
-check("with its final counters", estimated <= len(found) / 100, dict(approx))
+check("with its final counters", estimated <= len(found) / 40, dict(approx))
 through = long()
 check("those that live through a kill have one record each", len({r[:2] for r in through}) == 2 * kills and len(through) == 2 * kills,
       "%d records of %d" % (len(through), len({r[:2] for r in through})))
