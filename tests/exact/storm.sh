@@ -44,7 +44,11 @@ missing = started - len(tiny)
 total_lost = sum(v for v in lost.values() if isinstance(v, int))
 if missing > total_lost:
     sys.exit(f"not ok - {missing} missing, {total_lost} counted as lost")
-if missing == 0 and not cpu_us * 0.999 <= ours_us <= (cpu_us + 2 * started) * 1.001:
+# Whose final record was hidden (README.md of plugins/proc) lacks its last slice, at most all that such a process has.
+hidden = sum(p["upid"] in names and p["last"] and "counters" in p["approx"] for p in report["processes"])
+if hidden > total_lost:
+    sys.exit(f"not ok - {hidden} without their final record, {total_lost} counted as lost")
+if missing == 0 and not (cpu_us - hidden * cpu_us / started) * 0.999 <= ours_us <= (cpu_us + 2 * started) * 1.001:
     sys.exit("not ok - CPU differs by more than 0.1 %")
 argv = [p for p in report["processes"] if p["upid"] in names and p["execed"]]
 if not all(p["argv"][1:] == ["one", "two", "--three=3"] for p in argv):
