@@ -291,6 +291,8 @@ struct receiver {
 	} got[16];
 };
 static struct receiver receiver;
+/* Between the two threads; that an answer went over the loopback orders nothing, as far as C knows. */
+static pthread_mutex_t got = PTHREAD_MUTEX_INITIALIZER;
 
 static void answer(struct receiver *r, int fd)
 {
@@ -309,9 +311,11 @@ static void answer(struct receiver *r, int fd)
 			want = length ? strtoul(length + 15, NULL, 10) : 0;
 		}
 	}
+	pthread_mutex_lock(&got);
 	snprintf(r->got[r->n].head, sizeof(r->got[0].head), "%.*s", (int)head, buf);
 	memcpy(r->got[r->n].body, buf + head, want);
 	r->got[r->n].len = want;
+	pthread_mutex_unlock(&got);
 	if (r->statuses[r->n] < 0) { /* no answer */
 		free(buf);
 		return;
@@ -355,6 +359,8 @@ static void offer(struct skep_mock *m, struct skep_mock_batch *b)
 		now = m->acks + m->retries + m->rejects + m->holds + m->splits + m->suspects;
 	}
 	assert_int_equal(now, before + 1);
+	pthread_mutex_lock(&got); /* what the receiver wrote before it answered */
+	pthread_mutex_unlock(&got);
 }
 
 /* Records of now: the sink looks at the clock. */
