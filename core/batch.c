@@ -18,6 +18,12 @@ struct batch_chunk {
 	_Alignas(16) char bytes[];
 };
 
+/* A field that holds a pointer: a string, or a histogram. */
+struct batch_point {
+	uint32_t offset;
+	bool hist;
+};
+
 /* room: bytes of the key, NUL included. */
 static struct batch *make(size_t room)
 {
@@ -86,6 +92,7 @@ void batch_unref(struct batch *b)
 	if (b->account)
 		*b->account -= b->bytes;
 	batch_unref(b->whole);
+	free(b->points);
 	free(b->key);
 	free(b);
 }
@@ -143,11 +150,6 @@ static size_t aligned(size_t n)
 	return (n + 7) / 8 * 8;
 }
 
-static bool is_string(const struct skep_field *f)
-{
-	return f->type == SKEP_T_STR || f->type == SKEP_T_STRV;
-}
-
 /* A copy that can be pointed to: slots aligned, none beyond what the type has. */
 static size_t hist_size(const struct skep_hist *h)
 {
@@ -170,6 +172,41 @@ static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i
 	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
 }
 
+static bool add_point(struct batch *b, uint32_t offset, bool hist)
+{
+	if (b->n_points == b->room_points) {
+		uint32_t room = b->room_points ? b->room_points * 2 : 16;
+		struct batch_point *more = realloc(b->points, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		b->points = more;
+		b->room_points = room;
+	}
+	b->points[b->n_points++] = (struct batch_point){ offset, hist };
+	return true;
+}
+
+/* Histograms first: they are copied while what follows is still aligned.  false: no memory. */
+static bool find_points(struct batch *b, const struct skep_stream *s)
+{
+	if (b->points_of == s)
+		return true;
+	b->points_of = NULL;
+	b->n_points = 0;
+	for (uint32_t i = 0; i < s->n_fields; i++)
+		if (field_at(s, i)->type == SKEP_T_HIST && !add_point(b, field_at(s, i)->offset, true))
+			return false;
+	for (uint32_t i = 0; i < s->n_fields; i++) {
+		const struct skep_field *f = field_at(s, i);
+
+		if ((f->type == SKEP_T_STR || f->type == SKEP_T_STRV) && !add_point(b, f->offset, false))
+			return false;
+	}
+	b->points_of = s;
+	return true;
+}
+
 static char *copy_string(struct skep_str *str, char *to)
 {
 	if (str->len == 0 || !str->ptr) {
@@ -190,10 +227,11 @@ static bool same_string(const struct skep_str *a, const struct skep_str *b)
 	return a->len == b->len && (a->len == 0 || memcmp(a->ptr, b->ptr, a->len) == 0);
 }
 
+/* What differs most often first. */
 static bool same_context(const struct skep_context *a, const struct skep_context *b)
 {
-	return same_string(&a->run, &b->run) && same_string(&a->pipeline, &b->pipeline) && same_string(&a->task, &b->task) &&
-	       same_string(&a->tool, &b->tool) && same_string(&a->container, &b->container);
+	return same_string(&a->tool, &b->tool) && same_string(&a->task, &b->task) && same_string(&a->run, &b->run) &&
+	       same_string(&a->container, &b->container) && same_string(&a->pipeline, &b->pipeline);
 }
 
 /* One that is there already, moved to the front; NULL: none is the same. */
@@ -221,19 +259,19 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 	struct skep_record *r;
 	char *at, *data;
 
-	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const char *from = (const char *)rec + field_at(s, i)->offset;
+	if (!find_points(b, s))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_points; i++) {
+		const char *from = (const char *)rec + b->points[i].offset;
+		struct skep_hist hist;
+		struct skep_str str;
 
-		if (is_string(field_at(s, i))) {
-			struct skep_str str;
-
-			memcpy(&str, from, sizeof(str));
-			need += (size_t)str.len + 1;
-		} else if (field_at(s, i)->type == SKEP_T_HIST) {
-			struct skep_hist hist;
-
+		if (b->points[i].hist) {
 			memcpy(&hist, from, sizeof(hist));
 			need += hist_size(&hist);
+		} else {
+			memcpy(&str, from, sizeof(str));
+			need += (size_t)str.len + 1;
 		}
 	}
 	if (copy_context)
@@ -253,24 +291,20 @@ int batch_add(struct batch *b, uint16_t stream_number, const struct skep_stream 
 		at += aligned(sizeof(*c));
 	}
 	memcpy(data, rec, s->record_size);
-	/* first, while what follows is still aligned */
-	for (uint32_t i = 0; i < s->n_fields; i++) {
+	for (uint32_t i = 0; i < b->n_points; i++) {
+		char *field = data + b->points[i].offset;
 		struct skep_hist hist;
-
-		if (field_at(s, i)->type != SKEP_T_HIST)
-			continue;
-		memcpy(&hist, data + field_at(s, i)->offset, sizeof(hist));
-		at = copy_hist(&hist, at);
-		memcpy(data + field_at(s, i)->offset, &hist, sizeof(hist));
-	}
-	for (uint32_t i = 0; i < s->n_fields; i++) {
 		struct skep_str str;
 
-		if (!is_string(field_at(s, i)))
-			continue;
-		memcpy(&str, data + field_at(s, i)->offset, sizeof(str));
-		at = copy_string(&str, at);
-		memcpy(data + field_at(s, i)->offset, &str, sizeof(str));
+		if (b->points[i].hist) {
+			memcpy(&hist, field, sizeof(hist));
+			at = copy_hist(&hist, at);
+			memcpy(field, &hist, sizeof(hist));
+		} else {
+			memcpy(&str, field, sizeof(str));
+			at = copy_string(&str, at);
+			memcpy(field, &str, sizeof(str));
+		}
 	}
 	if (c) {
 		*c = *context;

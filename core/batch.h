@@ -13,6 +13,7 @@
 #define BATCH_CONTEXTS 8u
 
 struct batch_chunk;
+struct batch_point;
 
 struct batch {
 	struct skep_batch pub; /* what sinks see */
@@ -23,6 +24,10 @@ struct batch {
 	size_t *account;     /* bytes are in there until it goes; NULL: nowhere */
 	struct batch *whole; /* a half: whose records these are */
 	struct batch_chunk *chunks;
+	/* The fields of points_of that point to something; of the streams that records come from, most are of one. */
+	const struct skep_stream *points_of;
+	struct batch_point *points;
+	uint32_t n_points, room_points;
 	/* Of the records before, the latest first: neighbours share them, and tools take turns. */
 	const struct skep_context *contexts[BATCH_CONTEXTS];
 	const struct skep_record *records[BATCH_MAX_RECORDS];
