@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_spool FILE [RECORDS [BACKLOG_MB]] - what the spool costs, as skepd uses it: batches of 500 process records are encoded, compressed
+ * bench_spool FILE [RECORDS [BACKLOG_MB [REAL_MB]]] - what the spool costs, as skepd uses it: batches of 500 process records are encoded, compressed
  * and appended, several to a commit, with a sink's place moved and what all have settled thrown away; one thread.
  * Prints records/s, CPU a record, bytes a record, and what the disk was given for each byte of them.  Then a backlog
  * of so many MiB is made, and the time is taken that opening takes, and that the first batch takes.
@@ -87,6 +87,14 @@ static size_t append(uint64_t id)
 	return size;
 }
 
+/* The last one's body once more: of its own only by its row. */
+static size_t append_again(uint64_t id, const void *body, size_t size)
+{
+	need(spool_make_room(db, size, gone, NULL));
+	need(spool_append(db, id, SPOOL_LIFE, BATCH, "process.exit 500\n", body, size));
+	return size;
+}
+
 static int any_head(void *arg, const struct spool_head *head)
 {
 	(void)arg;
@@ -136,13 +144,17 @@ int main(int argc, char **argv)
 {
 	struct spool_limits limits = { .sync_ns = 1000000000 };
 	uint64_t records = argc > 2 ? strtoull(argv[2], NULL, 10) : 2000000, id = 0, bytes = 0, disk;
-	uint64_t backlog = (argc > 3 ? strtoull(argv[3], NULL, 10) : 0) << 20;
+	uint64_t backlog = (argc > 3 ? strtoull(argv[3], NULL, 10) : 0) << 20, made = 0;
+	uint64_t real = argc > 4 ? strtoull(argv[4], NULL, 10) << 20 : UINT64_MAX;
 	double t, c, worst = 0;
 	struct spool_row row;
+	const void *body;
+	size_t again_size;
+	void *again;
 	char why[256];
 
 	if (argc < 2 || records == 0 || access(argv[1], F_OK) == 0) {
-		fprintf(stderr, "usage: %s FILE [RECORDS [BACKLOG_MB]]   (FILE must not be there)\n", argv[0]);
+		fprintf(stderr, "usage: %s FILE [RECORDS [BACKLOG_MB [REAL_MB]]]   (FILE must not be there)\n", argv[0]);
 		return 2;
 	}
 	need(spool_db_open(argv[1], &limits, &db, why, sizeof(why)));
@@ -177,15 +189,19 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " records in batches of %d, %d to a commit: %.0f records/s, %.2f us CPU a record, %.1f bytes a record, worst commit %.0f ms\n",
 	       records, BATCH, PER_COMMIT, (double)records / t, c * 1e6 / (double)records, (double)bytes / (double)records, worst * 1e3);
 	printf("given to the disk: %.2f bytes for each of them\n", (double)(written() - disk) / (double)bytes);
-	while (bytes && backlog) {
-		uint64_t some = 0;
-
+	need(spool_encode(code, &prepared[0]->batch, &body, &again_size, NULL));
+	again = malloc(again_size);
+	need(again ? 0 : -ENOMEM);
+	memcpy(again, body, again_size);
+	while (bytes && made < backlog) {
 		need(spool_begin(db));
-		for (int i = 0; i < 64; i++)
-			some += append(++id);
+		for (int i = 0; i < 64; i++) {
+			id++;
+			made += made < real ? append(id) : append_again(id, again, again_size);
+		}
 		need(spool_commit(db));
-		backlog -= some < backlog ? some : backlog;
 	}
+	free(again);
 	if (argc > 3) {
 		struct spool_size s;
 
