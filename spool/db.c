@@ -488,6 +488,23 @@ int spool_make_room(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, voi
 	return 0;
 }
 
+/* In one pass: of 50 GiB that alone takes seconds, and half a minute where none of it is in memory. */
+static int count(struct spool_db *db, const char *sql, int64_t *ret_batches, int64_t *ret_records)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	if (rc == SQLITE_ROW) {
+		*ret_batches = sqlite3_column_int64(s, 0);
+		*ret_records = sqlite3_column_int64(s, 1);
+	}
+	rc = db_fail(db, rc);
+	sqlite3_finalize(s);
+	return rc;
+}
+
 int spool_size(struct spool_db *db, struct spool_size *ret)
 {
 	int64_t in_use = 0, pages = 0, batches = 0, records = 0, dead = 0, dead_records = 0, oldest = 0;
@@ -496,13 +513,9 @@ int spool_size(struct spool_db *db, struct spool_size *ret)
 	if (err == 0)
 		err = db_number(db, "PRAGMA page_count", &pages);
 	if (err == 0)
-		err = db_number(db, "SELECT count(*) FROM batch", &batches);
+		err = count(db, "SELECT count(*), sum(n) FROM batch", &batches, &records);
 	if (err == 0)
-		err = db_number(db, "SELECT coalesce(sum(n), 0) FROM batch", &records);
-	if (err == 0)
-		err = db_number(db, "SELECT count(*) FROM dead", &dead);
-	if (err == 0)
-		err = db_number(db, "SELECT coalesce(sum(n), 0) FROM dead", &dead_records);
+		err = count(db, "SELECT count(*), sum(n) FROM dead", &dead, &dead_records);
 	if (err == 0)
 		err = db_number(db, "SELECT made_ns FROM batch ORDER BY id LIMIT 1", &oldest);
 	*ret = (struct spool_size){
