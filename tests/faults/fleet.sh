@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # fleet.sh [--build DIR] [gateway|kafka|clickhouse]... - the three ways to collect from many hosts that docs/fleet.md has, with the
-# very files of docs/examples/fleet.  For a nightly run, not for "make check": as root; installs clickhouse-server (Debian 12: 18.16.1)
-# where it is missing; the scene gateway needs the collector that collector.sh builds in SKEP_COLLECTOR_DIR (/var/tmp/skep-collector).
+# very files of docs/examples/fleet.  For a nightly run, not for "make check": as root; installs clickhouse-server and -client (Debian 12: 18.16.1)
+# where they are missing; the scene gateway needs the collector that collector.sh builds in SKEP_COLLECTOR_DIR (/var/tmp/skep-collector).
 #
 # Two hosts (a name, a boot id, /var/lib, /run and a BPF filesystem of their own; the kernel is this one) run skepd, so that each
 # sees all processes.  While 2 x 300 of them fail, one skepd is killed (kill -9) and started again, and so is what stands in the
@@ -25,7 +25,7 @@ for s in $scenes; do
 	esac
 done
 case " $scenes " in *" kafka "*|*" clickhouse "*)
-	command -v clickhouse-server >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+	{ command -v clickhouse-server && command -v clickhouse-client; } >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
 		clickhouse-server clickhouse-client </dev/null >/dev/null 2>&1 || { echo "SKIP: no clickhouse-server here (Debian 12 has it)"; exit 77; }
 esac
 dir=$(mktemp -d /tmp/skep_fleet.XXXXXX)
