@@ -20,39 +20,46 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ "$(id -u)" = 0 ] || { echo "nightly: needs root"; exit 77; }
 [ -x "$build/skepd" ] || { echo "nightly.sh: no skepd in $build: build first, or --build DIR" >&2; exit 2; }
 : "${rows:=$build/nightly.jsonl}"
-# collector.sh by itself: two of its checks, of runs that skepd finds by their session, fail below this script and pass without it.
-[ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus fleet
+[ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus collector fleet
 make -s -C "$build" tests/exact/storm tests/exact/tiny tests/faults/kmock plugins-run/.stamp >/dev/null || exit 1
 : >"$rows"
 export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run SKEP_FAULTS_JSON=$rows
 
 declare -A limit=([spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200)
 passed=0 failed=0 skipped=0
-log=$(mktemp)
-running=''
-trap 'rm -f "$log"' EXIT
-trap '[ -z "$running" ] || kill -TERM -- -"$running" 2>/dev/null; exit 130' INT TERM
+work=$(mktemp -d)
+session=''
+end_session() {
+	[ -z "$session" ] || pkill "-$1" -s "$session" || :
+}
+trap 'rm -rf "$work"' EXIT
+trap 'end_session TERM; exit 130' INT TERM
 for name; do
 	script=$here/${name%.sh}.sh
 	name=${name%.sh}
 	[ -x "$script" ] || [ -r "$script" ] || { echo "nightly.sh: there is no $script" >&2; exit 2; }
 	echo "== $name"
 	began=$SECONDS
-	# In a session of its own: what a script that is cut off has started ends with it.
-	setsid timeout -k 30 "${limit[$name]:-600}" bash "$script" </dev/null >"$log" 2>&1 &
-	running=$!
-	wait "$running"
-	status=$?
-	kill -KILL -- -"$running" 2>/dev/null
-	running=''
-	cat "$log"
+	# In a session of its own: what a script that is cut off has started ends with it.  And as init's child: to skepd a session
+	# that somebody else began is a run, and then all that collector.sh starts were part of that one.
+	rm -f "$work"/*
+	# shellcheck disable=SC2016
+	(setsid bash -c 'echo $$ >"$1/sid"; timeout -k 30 "$2" bash "$3" >"$1/log" 2>&1; echo $? >"$1/status"' \
+		nightly "$work" "${limit[$name]:-600}" "$script" </dev/null >/dev/null 2>&1 &)
+	until [ -s "$work/sid" ]; do sleep 0.1; done
+	session=$(cat "$work/sid")
+	until [ -s "$work/status" ] || ! kill -0 "$session" 2>/dev/null; do sleep 0.5; done
+	status=$(cat "$work/status" 2>/dev/null || echo 137)
+	end_session KILL
+	session=''
+	cat "$work/log"
 	case $status in
 	0) result=passed passed=$((passed + 1)) ;;
 	77) result=skipped skipped=$((skipped + 1)) ;;
 	124|137) result="failed (cut off after ${limit[$name]:-600} s)" failed=$((failed + 1)) ;;
 	*) result=failed failed=$((failed + 1)) ;;
 	esac
-	python3 - "$name" "$result" $((SECONDS - began)) "$(tail -1 "$log")" >>"$rows" <<'END'
+	python3 - "$name" "$result" $((SECONDS - began)) "$(tail -1 "$work/log")" >>"$rows" <<'END'
 import json, sys
 print(json.dumps({"script": sys.argv[1], "result": sys.argv[2], "seconds": int(sys.argv[3]), "words": sys.argv[4]}))
 END
