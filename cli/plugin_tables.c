@@ -65,11 +65,6 @@ static void check_options(struct findings *f, const struct skep_plugin *desc)
 	findings_add(f, FINDING_OK, "options", "%zu", n);
 }
 
-static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i)
-{
-	return (const void *)((const char *)s->fields + (size_t)i * s->field_size);
-}
-
 /* Of a table that plugin_check_descriptor() has let pass: its types are known. */
 static size_t field_size(const struct skep_field *field)
 {
@@ -86,7 +81,7 @@ static bool is_number(const struct skep_field *field)
 
 static void check_field(struct findings *f, const struct skep_stream *s, uint32_t i)
 {
-	const struct skep_field *field = field_at(s, i);
+	const struct skep_field *field = skep_stream_field(s, i);
 
 	if (!name_ok(field->name, "."))
 		findings_add(f, FINDING_WARNING, "streams", "%s: field \"%s\": names are words of small letters, digits and _, with a dot between them", s->name, field->name);
@@ -99,7 +94,7 @@ static void check_field(struct findings *f, const struct skep_stream *s, uint32_
 	if (!*field->help)
 		findings_add(f, FINDING_WARNING, "streams", "%s: field \"%s\": no help text", s->name, field->name);
 	for (uint32_t k = 0; k < i; k++) {
-		const struct skep_field *other = field_at(s, k);
+		const struct skep_field *other = skep_stream_field(s, k);
 
 		if (field->offset < other->offset + field_size(other) && other->offset < field->offset + field_size(field))
 			findings_add(f, FINDING_WARNING, "streams", "%s: fields \"%s\" and \"%s\" lie on the same bytes of the record", s->name, other->name, field->name);

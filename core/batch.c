@@ -167,11 +167,6 @@ static char *copy_hist(struct skep_hist *h, char *to)
 	return to + size;
 }
 
-static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i)
-{
-	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
-}
-
 static bool add_point(struct batch *b, uint32_t offset, bool hist)
 {
 	if (b->n_points == b->room_points) {
@@ -195,10 +190,10 @@ static bool find_points(struct batch *b, const struct skep_stream *s)
 	b->points_of = NULL;
 	b->n_points = 0;
 	for (uint32_t i = 0; i < s->n_fields; i++)
-		if (field_at(s, i)->type == SKEP_T_HIST && !add_point(b, field_at(s, i)->offset, true))
+		if (skep_stream_field(s, i)->type == SKEP_T_HIST && !add_point(b, skep_stream_field(s, i)->offset, true))
 			return false;
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const struct skep_field *f = field_at(s, i);
+		const struct skep_field *f = skep_stream_field(s, i);
 
 		if ((f->type == SKEP_T_STR || f->type == SKEP_T_STRV) && !add_point(b, f->offset, false))
 			return false;

@@ -213,24 +213,20 @@ int collector_spool_open(struct collector *c)
 	struct out_spool_env env = { .collect = collect, .committed = committed, .arg = c };
 	struct spool_limits limits;
 	struct spooler *spooler;
-	char why[256], *aside;
+	char why[256];
 	int err;
 
 	if (!config || !config->path)
 		return 0;
 	limits = (struct spool_limits){ .max_bytes = config->max_bytes, .reserve_bytes = config->reserve_bytes, .sync_ns = config->sync_ns };
 	env.max_age_ns = config->max_age_ns;
-	err = spooler_new(c->loop, config->path, &limits, &spooler, &aside, why, sizeof(why));
+	err = spooler_new(c->loop, config->path, &limits, &spooler, why, sizeof(why));
 	if (err < 0) {
 		/* Never a reason not to collect. */
 		log_error("spool %s: %s; what is on its way to sinks is kept in memory only, until a restart", config->path, why);
 		snprintf(c->left.why, sizeof(c->left.why), "%s", why);
 		return err == -ENOMEM ? err : 0;
 	}
-	if (aside)
-		log_error("spool %s was damaged: it is put aside as %s, and a new one begun; \"skep spool recover\" takes out of it what can be read",
-			  config->path, aside);
-	free(aside);
 	read_left(c, spooler_db(spooler));
 	for (struct skep_instance *inst = c->instances; inst && c->left.lines; inst = inst->next)
 		read_mark(spooler_db(spooler), inst);

@@ -194,11 +194,6 @@ static json_t *field_json(const struct skep_field *f, const unsigned char *at, c
 	}
 }
 
-static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i)
-{
-	return (const void *)((const char *)s->fields + (size_t)i * s->field_size);
-}
-
 static int put_field(json_t *object, const struct skep_stream *s, const struct skep_field *f, json_t *value)
 {
 	char *name = NULL;
@@ -221,7 +216,7 @@ static int put_fields(json_t *object, const struct skep_record *r, const char *b
 	const struct skep_stream *s = r->stream;
 
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const struct skep_field *f = field_at(s, i);
+		const struct skep_field *f = skep_stream_field(s, i);
 		const unsigned char *at = (const unsigned char *)r->data + f->offset;
 
 		if (strcmp(f->name, "upid") == 0 && f->type == SKEP_T_UPID &&
@@ -299,7 +294,7 @@ json_t *control_stream(const struct skep_stream *s)
 	json_t *fields = json_array();
 
 	for (uint32_t i = 0; fields && i < s->n_fields; i++) {
-		const struct skep_field *f = field_at(s, i);
+		const struct skep_field *f = skep_stream_field(s, i);
 
 		if (json_array_append_new(fields, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", f->name, "type", type_name(f->type),
 							    "semantics", semantics_name(f->semantics), "unit", words(f->unit), "help",

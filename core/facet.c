@@ -73,11 +73,6 @@ struct facets *facets_free(struct facets *f)
 	return NULL;
 }
 
-static const struct skep_field *field_at(const struct skep_stream *s, uint32_t i)
-{
-	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
-}
-
 static bool is_number(const struct skep_field *field)
 {
 	return field->semantics != SKEP_S_ATTRIBUTE &&
@@ -93,7 +88,7 @@ int facets_add(struct facets *f, const struct skep_stream *s)
 			return -EEXIST;
 	}
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const struct skep_field *field = field_at(s, i);
+		const struct skep_field *field = skep_stream_field(s, i);
 		struct column *c;
 
 		if (!is_number(field))
@@ -145,14 +140,14 @@ int facets_build(struct facets *f, enum facet_table which, const struct skep_str
 	t->base_size = base_size(base);
 	t->n = f->n;
 	for (uint32_t i = 0; i < base->n_fields; i++)
-		fields[i] = *field_at(base, i);
+		fields[i] = *skep_stream_field(base, i);
 	for (uint32_t i = 0, n = 0; i < f->n; i++, n++) {
 		const struct column *c = &f->columns[i];
 		const struct skep_field *from = NULL;
 
 		for (uint32_t k = 0; k < c->stream->n_fields && !from; k++)
-			if (is_number(field_at(c->stream, k)) && field_at(c->stream, k)->offset == c->offset)
-				from = field_at(c->stream, k);
+			if (is_number(skep_stream_field(c->stream, k)) && skep_stream_field(c->stream, k)->offset == c->offset)
+				from = skep_stream_field(c->stream, k);
 		fields[base->n_fields + n] = (struct skep_field){
 			.name = c->name,
 			.unit = from ? from->unit : "1",

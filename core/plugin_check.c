@@ -112,20 +112,15 @@ static size_t check_role_size(uint32_t role)
 	}
 }
 
-static const struct skep_field *check_field_at(const struct skep_stream *stream, uint32_t i)
-{
-	return (const void *)((const char *)stream->fields + (size_t)i * stream->field_size);
-}
-
 static int check_field(const struct check *c, const struct skep_stream *stream, uint32_t i)
 {
-	const struct skep_field *field = check_field_at(stream, i);
+	const struct skep_field *field = skep_stream_field(stream, i);
 	size_t size, align;
 
 	if (!field->name || field->name[0] == '\0')
 		return check_fail(c, "stream \"%s\": field number %u has no name", stream->name, i);
 	for (uint32_t k = 0; k < i; k++)
-		if (strcmp(check_field_at(stream, k)->name, field->name) == 0)
+		if (strcmp(skep_stream_field(stream, k)->name, field->name) == 0)
 			return check_fail(c, "stream \"%s\": two fields are named \"%s\"", stream->name, field->name);
 	if (!field->unit || !field->help)
 		return check_fail(c, "stream \"%s\", field \"%s\": unit and help must be set (\"\" for no unit)",

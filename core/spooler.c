@@ -120,26 +120,28 @@ static void on_closed(uv_handle_t *handle)
 }
 
 /* Puts it aside and makes a new one. */
-static int anew(struct spooler *s, char aside[4096], char *why, size_t why_size)
+static int anew(struct spooler *s, char *why, size_t why_size)
 {
-	int err = spool_db_quarantine(s->path, aside, 4096);
+	char aside[4096];
+	int err = spool_db_quarantine(s->path, aside, sizeof(aside));
 
 	if (err < 0) {
 		snprintf(why, why_size, "it is damaged and cannot be put aside: %s", strerror(-err));
 		return err;
 	}
-	return spool_db_open(s->path, &s->limits, &s->db, why, why_size);
+	err = spool_db_open(s->path, &s->limits, &s->db, why, why_size);
+	if (err == 0)
+		log_error("spool %s was damaged: it is put aside as %s, and a new one begun; \"skep spool recover\" takes out of it what can be read",
+			  s->path, aside);
+	return err;
 }
 
-int spooler_new(uv_loop_t *loop, const char *path, const struct spool_limits *limits, struct spooler **ret, char **ret_aside, char *why,
-		size_t why_size)
+int spooler_new(uv_loop_t *loop, const char *path, const struct spool_limits *limits, struct spooler **ret, char *why, size_t why_size)
 {
 	struct spooler *s = calloc(1, sizeof(*s));
-	char aside[4096];
 	int err = -ENOMEM;
 
 	*ret = NULL;
-	*ret_aside = NULL;
 	snprintf(why, why_size, "no memory");
 	if (!s)
 		return -ENOMEM;
@@ -164,11 +166,8 @@ int spooler_new(uv_loop_t *loop, const char *path, const struct spool_limits *li
 	}
 	if (err == 0)
 		err = spool_db_open(path, limits, &s->db, why, why_size);
-	if (err == -EBADMSG) {
-		err = anew(s, aside, why, why_size);
-		if (err == 0)
-			*ret_aside = strdup(aside);
-	}
+	if (err == -EBADMSG)
+		err = anew(s, why, why_size);
 	if (err == 0)
 		err = uv_async_init(loop, &s->async, on_back);
 	if (err < 0) {
@@ -216,18 +215,17 @@ size_t spooler_under_way(const struct spooler *s)
 struct spool_db *spooler_replace(struct spooler *s)
 {
 	uint64_t last = s->db ? spool_last_id(s->db) : 0;
-	char aside[4096], why[256];
+	char why[256];
 	int err;
 
 	s->db = spool_db_close(s->db);
-	err = anew(s, aside, why, sizeof(why));
+	err = anew(s, why, sizeof(why));
 	if (err < 0) {
 		log_error("spool %s: %s; until the next start what sinks cannot take at once is kept in memory only", s->path, why);
 		return NULL;
 	}
 	spool_ids_after(s->db, last);
 	atomic_fetch_add(&s->replaced, 1);
-	log_error("spool %s was damaged: it is put aside as %s, and a new one begun; \"skep spool recover\" takes out of it what can be read", s->path, aside);
 	return s->db;
 }
 

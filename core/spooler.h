@@ -21,10 +21,10 @@ struct spooler_job {
 };
 
 /*
- * Opens or makes the file, in the caller's thread.  One that is damaged is put aside and a new one made:
- * ret_aside says its new name (to be freed; NULL: nothing was wrong).  Other errors: -errno, why.
+ * Opens or makes the file, in the caller's thread.  One that is damaged is put aside and a new one made, which is
+ * logged.  Other errors: -errno, why.
  */
-int spooler_new(uv_loop_t *, const char *path, const struct spool_limits *, struct spooler **ret, char **ret_aside, char *why, size_t why_size);
+int spooler_new(uv_loop_t *, const char *path, const struct spool_limits *, struct spooler **ret, char *why, size_t why_size);
 /* The file, before spooler_start and nowhere else. */
 struct spool_db *spooler_db(struct spooler *);
 int spooler_start(struct spooler *);

@@ -26,12 +26,6 @@ struct spool_code {
 	uint64_t slots[SKEP_HIST_SLOTS];
 };
 
-/* Streams have their own stride: a plugin may be built with another struct skep_field. */
-static inline const struct skep_field *code_field(const struct skep_stream *s, uint32_t i)
-{
-	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
-}
-
 /* Room for one more context. 0 or -ENOMEM. */
 int code_context_room(struct spool_code *);
 

@@ -177,9 +177,12 @@ bool spool_same_fields(const struct skep_stream *a, const struct skep_stream *b)
 {
 	if (a->n_fields != b->n_fields)
 		return false;
-	for (uint32_t i = 0; i < a->n_fields; i++)
-		if (code_field(a, i)->type != code_field(b, i)->type || strcmp(code_field(a, i)->name, code_field(b, i)->name) != 0)
+	for (uint32_t i = 0; i < a->n_fields; i++) {
+		const struct skep_field *one = skep_stream_field(a, i), *other = skep_stream_field(b, i);
+
+		if (one->type != other->type || strcmp(one->name, other->name) != 0)
 			return false;
+	}
 	return true;
 }
 
@@ -316,7 +319,7 @@ static int take_record(struct spool_code *c, struct bytes_in *in, const struct s
 	if (!take_upid(in, *time_ns, &who) || !take_context(c, in, &context, &err))
 		return err;
 	for (uint32_t i = 0; i < s->n_fields; i++)
-		hists += code_field(s, i)->type == SKEP_T_HIST;
+		hists += skep_stream_field(s, i)->type == SKEP_T_HIST;
 	need = (s->record_size + 7u) / 8 * 8 + hists * sizeof(c->slots);
 	if (need > c->scratch_room) {
 		free(c->scratch);
@@ -329,9 +332,9 @@ static int take_record(struct spool_code *c, struct bytes_in *in, const struct s
 	memset(c->scratch, 0, s->record_size);
 	slots = (uint64_t *)(void *)(c->scratch + (s->record_size + 7u) / 8 * 8);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		if (!take_field(in, code_field(s, i), *time_ns, c->scratch, slots))
+		if (!take_field(in, skep_stream_field(s, i), *time_ns, c->scratch, slots))
 			return -EBADMSG;
-		if (code_field(s, i)->type == SKEP_T_HIST)
+		if (skep_stream_field(s, i)->type == SKEP_T_HIST)
 			slots += SKEP_HIST_SLOTS;
 	}
 	return taker->record(arg, s, &who, *time_ns, c->scratch, context);

@@ -93,7 +93,7 @@ static void put_stream(struct bytes_out *b, const struct skep_stream *s)
 	bytes_number(b, s->flags);
 	bytes_number(b, s->n_fields);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const struct skep_field *f = code_field(s, i);
+		const struct skep_field *f = skep_stream_field(s, i);
 
 		bytes_text(b, f->name, strlen(f->name));
 		bytes_text(b, f->unit ? f->unit : "", f->unit ? strlen(f->unit) : 0);
@@ -168,7 +168,7 @@ static int put_records(struct spool_code *c, const struct skep_batch *batch)
 		put_upid(b, &r->upid, r->time_ns);
 		put_context(c, b, r->context);
 		for (uint32_t k = 0; k < r->stream->n_fields && !b->err; k++)
-			put_field(b, code_field(r->stream, k), r->data, r->time_ns);
+			put_field(b, skep_stream_field(r->stream, k), r->data, r->time_ns);
 	}
 	return b->err;
 }

@@ -25,8 +25,6 @@ struct skep_kept {
 #include <stdint.h>
 #include <time.h>
 
-#define SKEP_KEPT_S 600u /* where the host does not say (before ABI 1.4) */
-
 static inline uint64_t skep_kept_now(void)
 {
 	struct timespec ts;

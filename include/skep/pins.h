@@ -315,8 +315,10 @@ static inline int skep_pins_program(const struct skep_pins *p, const char *folde
 /* How long what is pinned records after the last sign of life, in ns (skep/kept.h). */
 static inline uint64_t skep_pins_for_ns(const struct skep_host *host)
 {
+	const uint64_t seconds = SKEP_HAS(host, pin_for_s) ? host->pin_for_s : 600u; /* before ABI 1.4 the host does not say */
+
 	/* an interval more than one: signs of life may come with samples only */
-	return (SKEP_HAS(host, pin_for_s) ? host->pin_for_s : 600u) * 1000000000ull + 2 * host->interval_ns;
+	return seconds * 1000000000ull + 2 * host->interval_ns;
 }
 
 /*

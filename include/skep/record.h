@@ -119,6 +119,12 @@ struct skep_stream {
 };
 #define SKEP_STREAM_SAMPLE 1u /* may be shed first when space runs out */
 
+/* i < n_fields.  By the table's own stride: who made it may have a larger struct skep_field than who reads it. */
+static inline const struct skep_field *skep_stream_field(const struct skep_stream *s, uint32_t i)
+{
+	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
+}
+
 /*
  * What the kernel has counted for a process since it started: all threads, dead
  * ones included, as signal_struct and task_struct keep it.  Cumulative over all

@@ -142,7 +142,7 @@ static void take_other(void *arg, const char *folder)
 	take_ring(o, folder);
 	if (o->readable) {
 		take_map(o, folder, "births", proc_births_take);
-		take_map(o, folder, "unsent_exits", proc_unsent_exits_take);
+		take_map(o, folder, "unsent_exits", proc_unsent_take);
 		take_map(o, folder, "unsent", proc_unsent_take);
 	}
 	o->st->host->log(o->inst, SKEP_LOG_NOTICE, "another make of the kernel side was left behind: %s, and taken out",

@@ -118,25 +118,15 @@ void proc_pending_free(struct proc_state *st)
 void proc_unsent_take(struct skep_instance *inst, struct proc_state *st, int fd)
 {
 	struct proc_unsent_key key;
-	struct proc_final final;
+	union {
+		struct proc_exit end;
+		struct proc_final final;
+	} rec; /* its head says which */
 
+	/* An end whose final has come by the ring meanwhile is late for its record, as any such event is. */
 	while (bpf_map_get_next_key(fd, NULL, &key) == 0) {
-		if (bpf_map_lookup_elem(fd, &key, &final) == 0)
-			proc_pending_add(inst, st, &final);
-		if (bpf_map_delete_elem(fd, &key))
-			break;
-	}
-}
-
-/* One whose final has come by the ring meanwhile is late for its record, as any such event is. */
-void proc_unsent_exits_take(struct skep_instance *inst, struct proc_state *st, int fd)
-{
-	struct proc_unsent_key key;
-	struct proc_exit end;
-
-	while (bpf_map_get_next_key(fd, NULL, &key) == 0) {
-		if (bpf_map_lookup_elem(fd, &key, &end) == 0)
-			proc_decode_ring(inst, st, &end, sizeof(end));
+		if (bpf_map_lookup_elem(fd, &key, &rec) == 0)
+			proc_decode_ring(inst, st, &rec, sizeof(rec));
 		if (bpf_map_delete_elem(fd, &key))
 			break;
 	}

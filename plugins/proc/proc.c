@@ -84,7 +84,7 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 	st->host->counter_add(st->c_argv_faults, now.argv_faults - st->seen.argv_faults);
 	st->host->counter_add(st->c_environ_faults, now.environ_faults - st->seen.environ_faults);
 	if (now.exits_delayed != st->seen.exits_delayed)
-		proc_unsent_exits_take(inst, st, bpf_map__fd(st->bpf->maps.unsent_exits));
+		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent_exits));
 	if (now.delayed != st->seen.delayed)
 		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent));
 	st->seen = now;

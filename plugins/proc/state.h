@@ -122,8 +122,8 @@ int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct
 /* Emits those that are at least min_age_ns old. */
 void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
 void proc_pending_free(struct proc_state *st);
+/* What a map of ends or finals that the ring could not take holds. */
 void proc_unsent_take(struct skep_instance *, struct proc_state *st, int fd);
-void proc_unsent_exits_take(struct skep_instance *, struct proc_state *st, int fd);
 /* Takes out some of those that are gone, the next ones each time. */
 void proc_births_clean(struct skep_instance *, struct proc_state *st);
 /* Tells of all forks that are held back in that map; the kernel side is detached. */

@@ -8,11 +8,6 @@
 
 #include "sdk/mock/priv.h"
 
-static const struct skep_field *mock_field(const struct skep_stream *s, uint32_t i)
-{
-	return (const void *)((const char *)s->fields + (size_t)i * s->field_size);
-}
-
 /* One value: what a sink would meet. */
 static void mock_check_field(struct skep_mock *m, const struct skep_stream *s, const struct skep_field *f, const void *at)
 {
@@ -61,7 +56,7 @@ static void mock_check_record(struct skep_mock *m, unsigned stream, const struct
 			mock_defect(m, "%s: a record of detail %" PRIu64 ", which is not attached", s->name, id);
 	}
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const struct skep_field *f = mock_field(s, i);
+		const struct skep_field *f = skep_stream_field(s, i);
 
 		mock_check_field(m, s, f, (const char *)rec + f->offset);
 	}
@@ -97,10 +92,10 @@ static struct skep_mock_record *mock_copy(const struct skep_stream *s, const voi
 	r->data = mock_need(malloc(s->record_size));
 	memcpy(r->data, rec, s->record_size);
 	for (uint32_t i = 0; i < s->n_fields; i++)
-		room += ((mock_pointed(mock_field(s, i), (const char *)rec + mock_field(s, i)->offset, &from) + 1) | 7) + 1;
+		room += ((mock_pointed(skep_stream_field(s, i), (const char *)rec + skep_stream_field(s, i)->offset, &from) + 1) | 7) + 1;
 	r->text = mock_need(calloc(1, room));
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const struct skep_field *f = mock_field(s, i);
+		const struct skep_field *f = skep_stream_field(s, i);
 		void *at = (char *)r->data + f->offset;
 		size_t len = mock_pointed(f, at, &from);
 
@@ -206,7 +201,7 @@ struct skep_upid skep_mock_who(const struct skep_mock_record *r)
 static const void *mock_value(const struct skep_mock_record *r, const char *name, const uint32_t *types, const char *what)
 {
 	for (uint32_t i = 0; i < r->stream->n_fields; i++) {
-		const struct skep_field *f = mock_field(r->stream, i);
+		const struct skep_field *f = skep_stream_field(r->stream, i);
 
 		if (strcmp(f->name, name) != 0)
 			continue;
@@ -224,7 +219,7 @@ uint64_t skep_mock_u64(const struct skep_mock_record *r, const char *field)
 	const void *at = mock_value(r, field, any, "u64, time or bool");
 
 	for (uint32_t i = 0; i < r->stream->n_fields; i++)
-		if (strcmp(mock_field(r->stream, i)->name, field) == 0 && mock_field(r->stream, i)->type == SKEP_T_BOOL)
+		if (strcmp(skep_stream_field(r->stream, i)->name, field) == 0 && skep_stream_field(r->stream, i)->type == SKEP_T_BOOL)
 			return *(const uint8_t *)at;
 	return *(const uint64_t *)mock_value(r, field, whole, "u64 or time");
 }

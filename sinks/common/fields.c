@@ -35,8 +35,7 @@ const struct skep_field *fields_at(const struct skep_stream *s, uint32_t i)
 
 	if (i >= fields_count(s))
 		return NULL;
-	/* the stride is the plugin's: an older or newer struct skep_field than ours */
-	f = (const void *)((const char *)s->fields + (size_t)i * s->field_size);
+	f = skep_stream_field(s, i);
 	if (!f->name || !*f->name || f->type >= sizeof(type_size) / sizeof(type_size[0]) || !type_size[f->type])
 		return NULL;
 	if ((uint64_t)f->offset + type_size[f->type] > s->record_size)

@@ -225,13 +225,12 @@ static void spool_begin_if(const struct config *config)
 	const struct spool_limits limits = { .max_bytes = config->spool.max_bytes, .reserve_bytes = config->spool.reserve_bytes, .sync_ns = config->spool.sync_ns };
 	const struct out_spool_env env = { .max_age_ns = 0 };
 	struct spooler *spooler;
-	char why[256], *aside;
+	char why[256];
 
 	if (!config->spool.path)
 		return;
-	if (spooler_new(&loop, config->spool.path, &limits, &spooler, &aside, why, sizeof(why)) < 0)
+	if (spooler_new(&loop, config->spool.path, &limits, &spooler, why, sizeof(why)) < 0)
 		die(config->spool.path, why);
-	free(aside);
 	if (out_spool(out, spooler, &env) < 0)
 		die(config->spool.path, "no memory");
 }

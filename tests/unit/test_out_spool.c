@@ -163,10 +163,9 @@ static void begin(const char *const *names)
 {
 	static const struct out_spool_env env = { .committed = committed, .max_age_ns = 30 * 86400 * 1000000000ull };
 	struct spooler *spooler;
-	char why[256], *aside;
+	char why[256];
 
-	assert_int_equal(spooler_new(&t.loop, t.path, &t.limits, &spooler, &aside, why, sizeof(why)), 0);
-	free(aside);
+	assert_int_equal(spooler_new(&t.loop, t.path, &t.limits, &spooler, why, sizeof(why)), 0);
 	t.out = out_new("boot:1", 20000000, 64 << 20, wake, NULL);
 	assert_non_null(t.out);
 	assert_int_equal(out_spool(t.out, spooler, &env), 0);

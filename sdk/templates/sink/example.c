@@ -100,8 +100,7 @@ static void print_record(FILE *out, const struct skep_record *r, int64_t realtim
 
 	fprintf(out, "%" PRIu64 ".%09" PRIu64 " %s %" PRIu32, ns / 1000000000u, ns % 1000000000u, s->name, r->upid.pid);
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		/* By the table's own stride: the plugin that made it may be of another minor than this one. */
-		const struct skep_field *f = (const void *)((const char *)s->fields + (size_t)i * s->field_size);
+		const struct skep_field *f = skep_stream_field(s, i);
 
 		print_value(out, f, (const char *)r->data + f->offset);
 	}
