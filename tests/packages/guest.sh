@@ -50,7 +50,10 @@ collects() {
 # the main process, which there must be: kill 0 would be for us
 main_pid() {
 	pid=$(show MainPID)
-	[ "$pid" -gt 1 ] || { echo "not ok - there is no main process"; systemctl status --no-pager skepd; exit 1; }
+	[ "$pid" -gt 1 ] && return
+	echo "not ok - there is a main process"
+	{ systemctl status --no-pager -n 0 skepd; journalctl -q --no-pager -u skepd -o short-precise | tail -n 30; } | sed 's/^/# /'
+	exit 1
 }
 echo "# $(. /etc/os-release; echo "$PRETTY_NAME"), $(systemctl --version | head -1), Linux $(uname -r), perf_event_paranoid $(cat /proc/sys/kernel/perf_event_paranoid)"
 
@@ -122,7 +125,7 @@ check "and collects" collects
 mkdir -p /run/systemd/system/skepd.service.d
 printf '[Service]\nWatchdogSec=%ss\n' $((slow + 1)) >/run/systemd/system/skepd.service.d/watchdog.conf
 systemctl daemon-reload
-systemctl restart skepd
+check "restart, with a watchdog of $((slow + 1)) s" systemctl restart skepd
 sleep $((slow * 4))
 check "pings keep the watchdog quiet" is NRestarts 0
 restarts=0
@@ -132,7 +135,7 @@ check "a loop that hangs: the watchdog starts it again" within 30 again
 check "which the journal tells" within 5 journal_has 'Watchdog timeout'
 rm -r /run/systemd/system/skepd.service.d
 systemctl daemon-reload
-systemctl restart skepd
+check "restart, with the watchdog that it had" systemctl restart skepd
 
 # ---- upgraded, downgraded, removed --------------------------------------------------------------
 main_pid
