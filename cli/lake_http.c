@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <skep/ca_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +117,8 @@ int lake_http_post(struct lake_http *h, const char *database, const char *text, 
 	lib.setopt(easy, CURLOPT_ERRORBUFFER, error);
 	lib.setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	lib.setopt(easy, CURLOPT_WRITEDATA, out);
-	if (h->ca_file)
-		lib.setopt(easy, CURLOPT_CAINFO, h->ca_file);
+	if (h->ca_file || skep_ca_file())
+		lib.setopt(easy, CURLOPT_CAINFO, h->ca_file ? h->ca_file : skep_ca_file());
 	if (h->user) {
 		lib.setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		lib.setopt(easy, CURLOPT_USERNAME, h->user);

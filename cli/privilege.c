@@ -18,6 +18,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "cli/program.h"
 #include "cli/text.h"
 
 #ifndef CAP_PERFMON /* linux/capability.h before 5.8 */
@@ -148,7 +149,6 @@ void privilege_facts(struct privilege_facts *ret)
 {
 	struct utsname name;
 	char line[256];
-	ssize_t n;
 
 	memset(ret, 0, sizeof(*ret));
 	if (uname(&name) == 0) {
@@ -164,9 +164,9 @@ void privilege_facts(struct privilege_facts *ret)
 	ret->lockdown = strstr(line, "[confidentiality]") != NULL;
 	first_line("/sys/kernel/security/lsm", ret->lsm, sizeof(ret->lsm));
 	ret->uid = getuid();
-	n = readlink("/proc/self/exe", ret->exe, sizeof(ret->exe) - 1);
-	ret->exe[n > 0 ? n : 0] = '\0';
-	ret->file_has_caps = n > 0 && getxattr(ret->exe, "security.capability", NULL, 0) > 0;
+	snprintf(ret->exe, sizeof(ret->exe), "%s", program_path());
+	ret->wrapped = program_wrapped();
+	ret->file_has_caps = ret->exe[0] && getxattr(ret->exe, "security.capability", NULL, 0) > 0;
 	ret->bpf_error = suffices(ret) ? try_program() : -1;
 }
 
@@ -182,19 +182,10 @@ static void print_missing(const struct privilege_facts *facts, FILE *out)
 	}
 }
 
-static void print_remedy(const struct privilege_facts *facts, char *const argv[], FILE *out)
+static void print_file_capabilities(const struct privilege_facts *facts, const char *path, FILE *out)
 {
-	const char *program = facts->exe[0] ? facts->exe : "skep", *paths[] = { program, NULL }, *between = "";
-	char *line = text_argv((const char *const *)argv, false, false, 1024);
-	char *path = text_argv(paths, false, false, 0);
+	const char *between = "";
 
-	if (facts->uid != 0)
-		fprintf(out, "Run it as root (the command runs as root, too):\n    sudo %s %s\n", path ? path : "skep",
-			line ? line : "run ...");
-	else
-		fprintf(out, "This is uid 0 with a reduced set of capabilities (a container?): start it with them, for "
-			     "example\n"
-			     "    docker run --cap-add BPF --cap-add PERFMON ...\n");
 	if (facts->no_new_privs) {
 		fprintf(out, "Capabilities of the program's file would have no effect here: no_new_privs is set for "
 			     "this process.\n");
@@ -203,7 +194,7 @@ static void print_remedy(const struct privilege_facts *facts, char *const argv[]
 			"The program's file has capabilities, but not these, or they had no effect (a file system "
 			"mounted nosuid,\n"
 			"a reduced bounding set). See: getcap %s; findmnt -T %s\n",
-			path ? path : "skep", path ? path : "skep");
+			path, path);
 	}
 	if (!facts->no_new_privs && facts->uid != 0) {
 		fprintf(out, "or, once, let everybody who may execute this file collect without being root (the "
@@ -215,8 +206,26 @@ static void print_remedy(const struct privilege_facts *facts, char *const argv[]
 			fprintf(out, "%s%s", between, needs[i].file);
 			between = ",";
 		}
-		fprintf(out, "+ep %s\n", path ? path : "skep");
+		fprintf(out, "+ep %s\n", path);
 	}
+}
+
+static void print_remedy(const struct privilege_facts *facts, char *const argv[], FILE *out)
+{
+	const char *program = facts->exe[0] ? facts->exe : "skep", *paths[] = { program, NULL };
+	char *line = text_argv((const char *const *)argv, false, false, 1024);
+	char *path = text_argv(paths, false, false, 0);
+
+	if (facts->uid != 0)
+		fprintf(out, "Run it as root (the command runs as root, too):\n    sudo %s %s\n", path ? path : "skep",
+			line ? line : "run ...");
+	else
+		fprintf(out, "This is uid 0 with a reduced set of capabilities (a container?): start it with them, for "
+			     "example\n"
+			     "    docker run --cap-add BPF --cap-add PERFMON ...\n");
+	/* Of what a wrapper starts, ld.so would not find the libraries beside the file any more (AT_SECURE). */
+	if (!facts->wrapped)
+		print_file_capabilities(facts, path ? path : "skep", out);
 	free(line);
 	free(path);
 }

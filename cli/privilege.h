@@ -24,6 +24,7 @@ struct privilege_facts {
 	unsigned uid;
 	int bpf_error;  /* errno of loading a trivial tracing program; 0: it works; -1: not tried */
 	char exe[4096]; /* the program's file, "" unknown */
+	bool wrapped;	/* which is a script that finds libraries beside it */
 	char lsm[256];  /* the active security modules, "" unknown */
 };
 

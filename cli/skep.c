@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cli/lakepath.h"
+#include "cli/program.h"
 
 #ifndef SKEP_VERSION
 #define SKEP_VERSION "unknown"
@@ -78,6 +79,7 @@ int main(int argc, char **argv)
 {
 	int status;
 
+	program_begin();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C"); /* numbers in reports and JSON have a point */
 	status = dispatch(argc, argv);

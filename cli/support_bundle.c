@@ -17,6 +17,7 @@
 #include "cli/bundle_collect.h"
 #include "cli/bundle_redact.h"
 #include "cli/ctl.h"
+#include "cli/program.h"
 #include "cli/skep.h"
 #include "cli/text.h"
 
@@ -107,7 +108,7 @@ static void add_questions(struct bundle *b, const char *config)
 	};
 
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-		const char *argv[4] = { "/proc/self/exe" };
+		const char *argv[4] = { program_wrapped() ? program_path() : "/proc/self/exe" };
 		int n = 1;
 
 		for (int k = 1; k < 4 && questions[i][k]; k++)

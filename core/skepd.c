@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -184,6 +185,7 @@ int main(int argc, char **argv)
 	/* A receiver that hangs up is an errno of that sink's, not our death. */
 	signal(SIGPIPE, SIG_IGN);
 	log_program("skepd");
+	prctl(PR_SET_NAME, "skepd"); /* the tarball's wrapper may start ld.so, which would give its own name */
 	libbpf_set_print(libbpf_line);
 	if (!parse_arguments(argc, argv, &args, &result))
 		return fflush(stdout) == 0 ? result : SKEPD_RUNTIME;

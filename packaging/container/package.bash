@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # container/package.bash - sourced by scripts/package: an OCI image, as a folder (image-layout 1.0) in a tar file. In it is the
-# package's content and the libraries that it is linked with, from the Debian that built it; no shell, nothing else.
+# package's content, the libraries that it is linked with and the authorities that Debian trusts, from the Debian that built it; no
+# shell, nothing else.
 
 # blob FOLDER FILE: under its digest; prints "sha256:DIGEST SIZE"
 blob() {
@@ -28,6 +29,10 @@ image() {
 	done < <(find "$root" -type f \( -perm -u+x -o -name '*.so' \) -exec ldd {} + 2>/dev/null |
 		grep -oE '/[^ ]+\.so[^ ]*' | grep -v "^$root" | LC_ALL=C sort -u)
 	mkdir -p "$root/etc/skep/filters.d" "$root/var/lib/skep" "$root/run/skep" "$root/host" "$root/proc" "$root/sys" "$root/tmp"
+	# The package's, not /etc/ssl/certs: no image carries what an administrator of the machine that built it has added.
+	[ -d /usr/share/ca-certificates/mozilla ] || fail "there are no certificates of authorities; remedy: apt-get install -y ca-certificates"
+	mkdir -p "$root/etc/ssl/certs"
+	find /usr/share/ca-certificates/mozilla -name '*.crt' -print0 | LC_ALL=C sort -z | xargs -0 cat >"$root/etc/ssl/certs/ca-certificates.crt"
 	install -m 0644 "$src/packaging/container/skepd.conf" "$root/etc/skep/skepd.conf"
 	printf 'root:x:0:0:root:/:/sbin/nologin\nskep:x:999:999:skep telemetry:/var/lib/skep:/sbin/nologin\n' >"$root/etc/passwd"
 	printf 'root:x:0:\nskep:x:999:\n' >"$root/etc/group"

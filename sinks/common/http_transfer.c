@@ -3,6 +3,7 @@
  * One request: its handle of libcurl, and what its answer means.
  */
 #include <errno.h>
+#include <skep/ca_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,8 @@ static CURLcode set_tls(struct transfer *t, const struct http_options *o)
 		SET(CURLOPT_CAINFO, o->ca_file);
 		/* else the system's folder would count as well */
 		SET(CURLOPT_CAPATH, NULL);
+	} else if (skep_ca_file()) {
+		SET(CURLOPT_CAINFO, skep_ca_file());
 	}
 	if (o->cert_file) {
 		SET(CURLOPT_SSLCERT, o->cert_file);

@@ -55,6 +55,8 @@ config=$(blob "$(jq -r .config.digest "$manifest")")
 check "the layer is what the configuration says" \
 	test "$(jq -r '.rootfs.diff_ids[0]' "$config")" = "sha256:$(gzip -dc "$layer" | sha256sum | cut -d' ' -f1)"
 tar xzf "$layer" -C "$work/root"
+authorities() { [ "$(grep -c 'BEGIN CERTIFICATE' "$work/root/etc/ssl/certs/ca-certificates.crt")" -gt 50 ]; }
+check "receivers' certificates can be verified: authorities are there" authorities
 
 # ---- the manifest -------------------------------------------------------------------------------
 check "the manifest" python3 - "$src/packaging/container/daemonset.yaml" "$work" <<'END'

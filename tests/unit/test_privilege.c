@@ -127,6 +127,11 @@ static void no_remedy_that_would_not_help(void **state)
 	facts.no_new_privs = false;
 	facts.file_has_caps = true;
 	REFUSED(facts, NULL, "nosuid", "getcap");
+	facts.file_has_caps = false;
+	facts.wrapped = true;
+	REFUSED(facts, "setcap", "sudo '/opt/my skep/bin/skep' run");
+	facts.wrapped = false;
+	facts.file_has_caps = true;
 	facts = good();
 	facts.capabilities = 0;
 	facts.bpf_error = -1;
