@@ -6,12 +6,10 @@
 #include "sinks/common/http_body.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdlib.h>
-#include <zlib.h>
 #include <zstd.h>
 
-#define GZIP_WINDOW (15 + 16) /* + 16: gzip's header instead of zlib's */
-#define GZIP_MEMORY 8
 #define LEVEL 1
 
 static int reserve(struct http_body *b, size_t room)
@@ -28,34 +26,18 @@ static int reserve(struct http_body *b, size_t room)
 	return 0;
 }
 
+/* zlib takes twice the time for the same bytes: a whole body at once is what libdeflate is made for. */
 static int encode_gzip(struct http_body *b, const void *in, size_t n)
 {
-	z_stream *z = b->gzip;
 	int err;
 
-	if (!z) {
-		z = calloc(1, sizeof(*z));
-		if (!z)
-			return -ENOMEM;
-		if (deflateInit2(z, LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
-			free(z);
-			return -ENOMEM;
-		}
-		b->gzip = z;
-	} else if (deflateReset(z) != Z_OK) {
-		return -EIO;
-	}
-	err = reserve(b, deflateBound(z, (uLong)n));
+	if (!b->gzip)
+		b->gzip = libdeflate_alloc_compressor(LEVEL);
+	err = b->gzip ? reserve(b, libdeflate_gzip_compress_bound(b->gzip, n)) : -ENOMEM;
 	if (err)
 		return err;
-	z->next_in = (Bytef *)(uintptr_t)in; /* zlib's API is older than const */
-	z->avail_in = (uInt)n;
-	z->next_out = (Bytef *)b->data;
-	z->avail_out = (uInt)b->room;
-	if (deflate(z, Z_FINISH) != Z_STREAM_END)
-		return -EIO;
-	b->len = b->room - z->avail_out;
-	return 0;
+	b->len = libdeflate_gzip_compress(b->gzip, in, n, b->data, b->room);
+	return b->len > 0 ? 0 : -EIO;
 }
 
 static int encode_zstd(struct http_body *b, const void *in, size_t n)
@@ -80,8 +62,6 @@ int http_body_encode(struct http_body *b, enum http_encoding encoding, const voi
 {
 	int err;
 
-	if (n > UINT32_MAX / 2) /* zlib counts in 32 bits; options allow 64 MiB */
-		return -EFBIG;
 	if (encoding == HTTP_PLAIN) {
 		*ret = in;
 		*ret_len = n;
@@ -98,8 +78,7 @@ int http_body_encode(struct http_body *b, enum http_encoding encoding, const voi
 void http_body_free(struct http_body *b)
 {
 	if (b->gzip)
-		deflateEnd(b->gzip);
-	free(b->gzip);
+		libdeflate_free_compressor(b->gzip);
 	ZSTD_freeCCtx(b->zstd);
 	free(b->data);
 	*b = (struct http_body){ 0 };

@@ -13,7 +13,7 @@
 struct http_body {
 	char *data;
 	size_t len, room;
-	void *gzip, *zstd; /* compressors, made when first wanted */
+	void *gzip, *zstd; /* compressors (libdeflate's, zstd's), made when first wanted */
 };
 
 /*

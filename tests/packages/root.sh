@@ -11,7 +11,7 @@ suite=${1:?usage: root.sh SUITE}
 cache=${SKEP_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/skep/roots}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 packages=systemd,systemd-sysv,dbus,udev,init-system-helpers,procps,kmod
-packages+=,libbpf1,libelf1,libjansson4,libpcre2-8-0,libsnappy1v5,libsqlite3-0,libuv1
+packages+=,libbpf1,libdeflate0,libelf1,libjansson4,libpcre2-8-0,libsnappy1v5,libsqlite3-0,libuv1
 case $suite in
 bookworm) packages+=,libcurl4 ;;
 *) packages+=,libcurl4t64 ;; # which provides libcurl4
