@@ -6,7 +6,7 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
 suite=${1:?usage: nspawn.sh SUITE FOLDER} folder=${2:?usage: nspawn.sh SUITE FOLDER}
-seconds=${SKEP_GUEST_SECONDS:-150}
+seconds=${SKEP_GUEST_SECONDS:-300}
 
 for p in systemd-nspawn:systemd-container script:bsdutils; do
 	command -v "${p%:*}" >/dev/null || { echo "skip: nspawn.sh needs ${p#*:}; remedy: apt-get install -y ${p#*:}"; exit 77; }
