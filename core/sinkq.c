@@ -14,6 +14,11 @@
 #define AFTER_MOST_NS 3600000000000u  /* a receiver that says "in a week" is asked each hour */
 /* A half of one that is to blame need not fail ten times again. */
 #define SUSPECTS_OF_HALF (SINKQ_SUSPECTS - 2)
+/*
+ * The first time that another batch is taken tells nothing of one record: it may have failed as all others did, and the
+ * receiver be back only now.
+ */
+#define BLAMED_MOST 3
 
 void sinkq_init(struct sinkq *q, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *), void *submit_arg,
 		void (*settled)(void *, const struct batch *, const struct sinkq_fate *), void *settled_arg)
@@ -127,18 +132,17 @@ static void back_off(struct sinkq *q, struct sinkq_item *item, const struct skep
 	snprintf(q->why, sizeof(q->why), "%s", answer && answer->why ? answer->why : "");
 }
 
-/* In its place its halves; one record alone, or no memory, is lost at the sink. */
-static void split(struct sinkq *q, struct sinkq_item **at, const struct sinkq_fate *fate, unsigned suspects)
+/* In its place its halves; false: one record alone, or no memory. */
+static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects)
 {
-	struct sinkq_item *item = *at, *second = item->batch->pub.n > 1 ? calloc(1, sizeof(*second)) : NULL;
+	struct sinkq_item *second = item->batch->pub.n > 1 ? calloc(1, sizeof(*second)) : NULL;
 	struct batch *halves[2] = { second ? batch_half(item->batch, 0) : NULL, second ? batch_half(item->batch, 1) : NULL };
 
 	if (!halves[0] || !halves[1]) {
 		batch_unref(halves[0]);
 		batch_unref(halves[1]);
 		free(second);
-		take_out(q, at, fate);
-		return;
+		return false;
 	}
 	if (item->in_flight)
 		q->in_flight--;
@@ -150,6 +154,7 @@ static void split(struct sinkq *q, struct sinkq_item **at, const struct sinkq_fa
 	*item = (struct sinkq_item){ .next = second, .batch = halves[0], .suspects = suspects, .lane = item->lane };
 	if (q->last == &item->next)
 		q->last = &second->next;
+	return true;
 }
 
 /* Another batch has been taken: those that failed so often are to blame, not the receiver. */
@@ -161,13 +166,33 @@ static void split_suspects(struct sinkq *q)
 	};
 
 	for (struct sinkq_item **at = &q->first; *at;) {
-		size_t before = q->n;
+		struct sinkq_item *item = *at;
 
-		if ((*at)->suspects >= SINKQ_SUSPECTS && !(*at)->in_flight)
-			split(q, at, &fate, SUSPECTS_OF_HALF);
-		if (q->n >= before) /* else that one is gone, and the next one is in its place */
-			at = &(*at)->next;
+		if (item->suspects < SINKQ_SUSPECTS || item->in_flight || halve(q, item, SUSPECTS_OF_HALF)) {
+			at = &item->next;
+		} else if (++item->blamed < BLAMED_MOST) {
+			item->suspects = SUSPECTS_OF_HALF;
+			item->attempts = 0;
+			item->retry_ns = 0;
+			at = &item->next;
+		} else {
+			take_out(q, at, &fate);
+		}
 	}
+}
+
+/*
+ * All fail, and no more come while so many wait: each may hold a record that the receiver fails with. If it takes
+ * anything it takes a part of one of them, and that tells the others.
+ */
+static void try_a_part(struct sinkq *q)
+{
+	if (q->n < SINKQ_STUCK || q->in_flight > 0)
+		return;
+	for (const struct sinkq_item *item = q->first; item; item = item->next)
+		if (item->suspects < SINKQ_SUSPECTS)
+			return;
+	halve(q, q->first, SUSPECTS_OF_HALF);
 }
 
 static size_t most_in_flight(const struct sinkq *q)
@@ -260,11 +285,13 @@ int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_
 		break;
 	case SKEP_BATCH_SPLIT:
 		fate.what = SKEP_LOSS_SINK;
-		split(q, at, &fate, (*at)->suspects);
+		if (!halve(q, *at, (*at)->suspects))
+			take_out(q, at, &fate);
 		break;
 	case SKEP_BATCH_SUSPECT:
 		(*at)->suspects++;
 		back_off(q, *at, answer, now_ns);
+		try_a_part(q);
 		break;
 	default:
 		back_off(q, *at, answer, now_ns);
@@ -325,6 +352,15 @@ void sinkq_abandon(struct sinkq *q)
 {
 	while (q->first)
 		lose(q, &q->first, SKEP_LOSS_SINK);
+}
+
+size_t sinkq_suspects(const struct sinkq *q, unsigned lane)
+{
+	size_t n = 0;
+
+	for (const struct sinkq_item *item = q->first; item; item = item->next)
+		n += item->lane == lane && item->suspects >= SINKQ_SUSPECTS;
+	return n;
 }
 
 uint64_t sinkq_oldest_id(const struct sinkq *q, unsigned lane)

@@ -21,6 +21,7 @@
 #define SINKQ_LANES 2u
 #define SINKQ_DELIVERED 0 /* a batch's fate: this, or an enum skep_loss */
 #define SINKQ_SUSPECTS 10 /* so many SKEP_BATCH_SUSPECT, and another one acknowledged: it is to blame */
+#define SINKQ_STUCK 16    /* so many batches of which each has failed so often: one of them is taken apart to find out */
 
 /* What became of a batch. */
 struct sinkq_fate {
@@ -36,6 +37,7 @@ struct sinkq_item {
 	uint64_t retry_ns; /* not before */
 	unsigned attempts;
 	unsigned suspects; /* answers SKEP_BATCH_SUSPECT */
+	unsigned blamed;   /* of one record: so often it failed again and another batch was taken */
 	uint8_t lane;
 	bool in_flight;
 };
@@ -75,6 +77,7 @@ void sinkq_pause(struct sinkq *, bool paused); /* while paused nothing is offere
 /* The sink has stopped and another takes its place: what was in flight is offered again. */
 void sinkq_reclaim(struct sinkq *);
 void sinkq_abandon(struct sinkq *);     /* everything left is lost(sink). Only when the sink has stopped. */
+size_t sinkq_suspects(const struct sinkq *, unsigned lane); /* of its batches: those that failed SINKQ_SUSPECTS times */
 uint64_t sinkq_oldest_id(const struct sinkq *, unsigned lane); /* UINT64_MAX: empty */
 
 #endif

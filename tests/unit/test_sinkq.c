@@ -355,6 +355,56 @@ static void a_receiver_that_fails_with_all_loses_nothing(void **state)
 		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
 }
 
+/* A record alone in its batch, that failed as all others did, is not to blame when the receiver is back. */
+static void nor_does_one_that_is_back(void **state)
+{
+	(void)state;
+	for (uint64_t id = 1; id <= 6; id++)
+		push_records(id, 1);
+	t.answer = SKEP_BATCH_SUSPECT;
+	for (int i = 0; i < 200; i++)
+		next_offer();
+	assert_int_equal(t.q.n, 6);
+	t.answer = SKEP_BATCH_ACK;
+	for (int i = 0; i < 40 && t.q.first; i++)
+		next_offer();
+	assert_int_equal(t.n_fates, 6);
+	for (size_t i = 0; i < t.n_fates; i++)
+		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
+}
+
+/* The receiver fails with the last record of each batch, and no batch without one comes. */
+static void one_bad_record_in_each(void **state)
+{
+	unsigned offers = 0;
+	size_t lost = 0;
+
+	(void)state;
+	for (uint64_t id = 1; id <= SINKQ_STUCK; id++)
+		push_records(id, 4);
+	while (t.q.first && offers++ < 3000) {
+		struct sinkq_item *item = t.q.first;
+
+		next_offer();
+		while (item) {
+			const struct skep_batch *b = &item->batch->pub;
+
+			if (item->in_flight) {
+				assert_int_equal(done(b, b->records[b->n - 1]->time_ns == 3 ? SKEP_BATCH_SUSPECT : SKEP_BATCH_ACK, t.now_ns), 0);
+				item = t.q.first; /* that one may be gone, or be two */
+			} else {
+				item = item->next;
+			}
+		}
+		if (t.q.first && t.q.n < SINKQ_STUCK && sinkq_suspects(&t.q, 0) == t.q.n)
+			push_records(SINKQ_STUCK + 1, 3); /* as it is by then: there is always more */
+	}
+	assert_null(t.q.first);
+	for (size_t i = 0; i < t.n_fates; i++)
+		lost += t.fates[i][1] == SKEP_LOSS_SINK;
+	assert_int_equal(lost, SINKQ_STUCK);
+}
+
 static void held_comes_back_slowly_and_at_once_when_mended(void **state)
 {
 	(void)state;
@@ -424,6 +474,8 @@ int main(void)
 		TEST(one_record_that_is_too_large_is_refused),
 		TEST(the_record_to_blame_is_found),
 		TEST(a_receiver_that_fails_with_all_loses_nothing),
+		TEST(nor_does_one_that_is_back),
+		TEST(one_bad_record_in_each),
 		TEST(held_comes_back_slowly_and_at_once_when_mended),
 		TEST(the_receivers_word_counts),
 		TEST(while_it_fails_one_is_offered),
