@@ -112,6 +112,7 @@ struct collector {
 	struct marked *marked;
 	bool samples_due;     /* a sample has been taken since the last commit */
 	bool whole_due;       /* the next commit has everything */
+	unsigned spool_replaced; /* as of the latest commit: how often its file has been made anew */
 	enum stop_phase stop;
 	uint64_t stop_ns, drain_ns;
 	void (*stop_done)(void *arg);

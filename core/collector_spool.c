@@ -106,9 +106,12 @@ static void committed(void *arg, uint64_t number, bool durable)
 {
 	struct collector *c = arg;
 	struct marked **at = &c->marked;
+	struct out_spool_state state;
 
-	if (!durable)
+	out_spool_state(c->out, &state);
+	if (!durable || state.replaced != c->spool_replaced) /* a file that was made anew has what changed since, and no more */
 		c->whole_due = true;
+	c->spool_replaced = state.replaced;
 	while (*at) {
 		struct marked *m = *at;
 

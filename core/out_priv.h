@@ -27,6 +27,8 @@ struct out_sink {
 	/* With a spool. */
 	uint64_t serial;          /* no other has it: jobs of one that is gone come back, too */
 	bool begun;               /* its place is known */
+	bool beginning;           /* the spool is asked for it */
+	bool placed;              /* the spool has `place`: not where it could not be written, nor in a file that has been made anew */
 	struct out_lane lanes[SINKQ_LANES]; /* 1: what is new, behind gap_id; 0: all, or what waited */
 	uint64_t gap_id;          /* 0: there is one lane */
 	bool keeping;             /* skep ends: what it has not taken stays in the spool */

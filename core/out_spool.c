@@ -174,17 +174,18 @@ static void commit_done(struct spooler_job *job)
 	struct out_commit *c = (struct out_commit *)job;
 	struct out *o = c->out;
 	struct out_spool *sp = o->spool;
-	bool durable = c->err == 0;
+	bool durable = c->err == 0, replaced = spooler_replaced(sp->spooler) != sp->state.replaced;
 
 	sp->committing = false;
-	sp->under_way = NULL;
 	out_spool_see_replaced(o);
-	out_spool_see_gone(o, c->gone);
+	sp->under_way = NULL;
 	if (durable) {
 		for (size_t i = 0; i < c->n_cursors; i++)
 			for (struct out_sink *s = o->sinks; s; s = s->next)
-				if (strcmp(s->name, c->cursors[i].name) == 0 && s->place.cursor <= c->cursors[i].place.cursor)
+				if (strcmp(s->name, c->cursors[i].name) == 0 && s->place.cursor <= c->cursors[i].place.cursor) {
 					s->place = c->cursors[i].place;
+					s->placed = !replaced; /* else once more: which file has it is not known here */
+				}
 		if (sp->down_until_ns)
 			log_notice("the spool can be written again");
 		sp->down_until_ns = 0;
@@ -199,6 +200,7 @@ static void commit_done(struct spooler_job *job)
 		sp->down_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
 	}
 	offer_all(o, c->batches, durable);
+	out_spool_see_gone(o, c->gone); /* after it: a sink may have got from memory what had no room on disk */
 	if (sp->env.committed)
 		sp->env.committed(sp->env.arg, c->number, durable);
 	commit_free(c);
@@ -232,7 +234,7 @@ static int add_cursors(struct out *o, struct out_commit *c)
 			c->trim_lo = at.lo;
 		if (hi < c->trim_hi)
 			c->trim_hi = hi;
-		if (!s->begun || same_place(&at, &s->place))
+		if (!s->begun || (s->placed && same_place(&at, &s->place)))
 			continue;
 		c->cursors[c->n_cursors].name = strdup(s->name);
 		if (!c->cursors[c->n_cursors].name)
@@ -309,7 +311,7 @@ static bool cursor_moved(const struct out *o)
 	for (const struct out_sink *s = o->sinks; s; s = s->next) {
 		struct spool_place at = out_spool_place(s);
 
-		if (s->begun && !same_place(&at, &s->place))
+		if (s->begun && !(s->placed && same_place(&at, &s->place)))
 			return true;
 	}
 	return false;
@@ -334,7 +336,10 @@ void out_spool_tick(struct out *o, uint64_t now_ns)
 		sp->down_until_ns = 0;
 		out_commit_soon(o);
 	}
+	if (now_ns >= sp->unread_until_ns)
+		sp->unread_until_ns = 0;
 	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		out_spool_begin_again(o, s);
 		out_spool_share(o, s);
 		out_spool_load(o, s);
 	}
@@ -352,6 +357,8 @@ uint64_t out_spool_next_ns(const struct out *o)
 			return 0;
 	if (sp->down_until_ns)
 		next = sp->down_until_ns;
+	if (sp->unread_until_ns && sp->unread_until_ns < next)
+		next = sp->unread_until_ns;
 	if (!sp->committing && sp->soon)
 		return 0;
 	if (!sp->committing && sp->waiting_since_ns && sp->waiting_since_ns + o->age_ns < next)

@@ -11,13 +11,14 @@
 #include "core/log.h"
 #include "core/out_spool_priv.h"
 
-#define LOADED_BATCHES 4u /* read ahead, in each lane */
+#define LOADED_BATCHES 4u /* read ahead, in each lane; more while those fail: the next one may be taken, and tell that it is they */
 
 static void load_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
 	struct sink_job *j = (struct sink_job *)job;
 
-	j->err = db ? commit_load(db, code, j->out->spool->streams, &j->ask, &j->batch, &j->gone, &j->expired) : -EIO;
+	/* Without a file there is nothing to wait for. */
+	j->err = db ? commit_load(db, code, j->out->spool->streams, &j->ask, &j->batch, &j->gone, &j->expired) : 0;
 	if (j->err == -EBADMSG)
 		spooler_replace(j->out->spool->spooler);
 }
@@ -63,6 +64,7 @@ void out_spool_see_replaced(struct out *o)
 		return;
 	o->spool->state.replaced = replaced;
 	for (struct out_sink *s = o->sinks; s; s = s->next) {
+		s->placed = false;
 		if (s->lanes[0].behind || s->gap_id)
 			lost_on_disk(o, s);
 		if (!s->gap_id)
@@ -163,6 +165,13 @@ static void take(struct out *o, struct out_sink *s, unsigned lane, struct batch 
 	out_offer(s, b, lane);
 }
 
+/* What cannot be read now is read later: it stays where it is. */
+void out_spool_unreadable(struct out *o, int err)
+{
+	log_because(SKEP_LOG_ERROR, "spool", "read", "cannot read from the spool: %s; it is tried again in %d s", strerror(-err), (int)(SPOOL_DOWN_NS / 1000000000));
+	o->spool->unread_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
+}
+
 static void load_done(struct spooler_job *job)
 {
 	struct sink_job *j = (struct sink_job *)job;
@@ -175,6 +184,7 @@ static void load_done(struct spooler_job *job)
 		unsigned at = s->gap_id ? j->lane : 0; /* there may be one lane only by now */
 		struct out_lane *lane = &s->lanes[at];
 		uint64_t end = s->gap_id && at == 0 ? s->gap_id : o->spool->committed_id;
+		int err = j->err;
 
 		lane->loading = false;
 		see_expired(o, s, lane, j->expired);
@@ -182,15 +192,17 @@ static void load_done(struct spooler_job *job)
 			batch_unref(j->batch);
 			j->batch = NULL;
 		}
-		if (j->batch && number_streams(o, j->batch) == 0) {
+		if (j->batch && err == 0)
+			err = number_streams(o, j->batch);
+		if (j->batch && err == 0) {
 			take(o, s, at, j->batch);
-		} else if (j->err == 0 || j->err == -EBADMSG) {
+		} else if (err == 0 || err == -EBADMSG) {
 			/* All commits that have come back were before this look at the disk: there is no more. */
 			lane->behind = j->ask.more;
 			if (!j->ask.more && end > lane->taken_id)
 				lane->taken_id = end;
 		} else {
-			o->spool->down_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
+			out_spool_unreadable(o, err);
 		}
 	}
 	sink_job_free(j);
@@ -201,9 +213,10 @@ static void load_done(struct spooler_job *job)
 static bool has_room(const struct out *o, const struct out_sink *s, unsigned lane)
 {
 	const struct out_lane *l = &s->lanes[lane];
+	size_t n = s->queue.in_lane[lane];
 
-	return s->begun && (lane == 0 || s->gap_id) && l->behind && !l->loading && s->queue.in_lane[lane] < LOADED_BATCHES &&
-	       !o->spool->ending && !o->spool->down_until_ns;
+	return s->begun && (lane == 0 || s->gap_id) && l->behind && !l->loading && n < SINKQ_STUCK &&
+	       n < LOADED_BATCHES + sinkq_suspects(&s->queue, lane) && !o->spool->ending && !o->spool->unread_until_ns;
 }
 
 bool out_spool_loads(const struct out *o, const struct out_sink *s)

@@ -24,7 +24,8 @@ struct out_spool {
 	uint64_t lag_ns;           /* when the sinks' lags were last asked for */
 	bool last;                 /* one more commit, when the one under way is done */
 	struct out_commit *under_way;
-	uint64_t down_until_ns;    /* 0: the spool works */
+	uint64_t down_until_ns;    /* 0: the spool can be written */
+	uint64_t unread_until_ns;  /* 0: and read */
 	struct out_spool_state state;
 	uint64_t first_id;         /* of this start */
 	int64_t offset_ns;         /* between the clocks, at this start */
@@ -40,6 +41,7 @@ struct sink_job {
 	uint64_t sink; /* its serial: it may be gone */
 	char *name, *old;
 	struct spool_place place; /* begin, rename */
+	uint64_t behind;          /* begin: the last batch that was made before that sink came */
 	struct batch *batch;      /* load, dead */
 	unsigned status;
 	int err;
@@ -58,6 +60,7 @@ void out_spool_done(struct out *);
 uint64_t out_spool_aged_upto(const struct out *);
 
 /* out_spool_sink.c */
+void out_spool_begin_again(struct out *, struct out_sink *); /* if its place is not known, and nobody is asking */
 struct sink_job *sink_job_new(struct out *, const struct out_sink *, const char *name,
 			      void (*work)(struct spooler_job *, struct spool_db *, struct spool_code *), void (*done)(struct spooler_job *));
 void sink_job_free(struct sink_job *);
@@ -69,6 +72,7 @@ void out_spool_ask_lags(struct out *);
 /* out_spool_load.c */
 void out_spool_load(struct out *, struct out_sink *); /* what its lanes have room for */
 bool out_spool_loads(const struct out *, const struct out_sink *); /* it would */
+void out_spool_unreadable(struct out *, int err);
 void out_spool_see_replaced(struct out *);
 void out_spool_see_gone(struct out *, const struct commit_gone *);
 

@@ -53,17 +53,23 @@ struct out_sink *sink_job_sink(const struct sink_job *j)
 
 /* ---- they come and go -------------------------------------------------------------- */
 
+#define NOT_READ UINT64_MAX /* a cursor */
+
 static void begin_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
 	struct sink_job *j = (struct sink_job *)job;
-	uint64_t behind = j->place.cursor;
+	struct spool_place *at = &j->place;
 
 	(void)code;
-	j->err = db ? spool_sink_begin(db, j->name, behind, &j->place) : -EIO;
-	if (j->err < 0 || j->place.cursor > behind)
-		j->place = (struct spool_place){ .cursor = behind }; /* as if it were new; beyond all there is: of a spool that was put aside */
-	if (j->place.lo <= j->place.cursor || j->place.lo > behind || j->place.hi > behind)
-		j->place.lo = j->place.hi = 0;
+	at->cursor = NOT_READ;
+	j->err = db ? spool_sink_begin(db, j->name, j->behind, at) : -EBADMSG;
+	if (at->cursor == NOT_READ ? j->err == -EBADMSG : at->cursor > j->behind)
+		*at = (struct spool_place){ .cursor = j->behind }; /* as if it were new; beyond all there is: of a spool that was put aside */
+	/* The old lane had come to the gap, and they were not one again when skep ended. */
+	if (at->lo && at->lo <= at->cursor && at->hi > at->cursor && at->hi <= j->behind)
+		at->cursor = at->hi;
+	if (at->lo <= at->cursor || at->lo > j->behind || at->hi > j->behind)
+		at->lo = at->hi = 0;
 }
 
 static void begin_done(struct spooler_job *job)
@@ -72,8 +78,13 @@ static void begin_done(struct spooler_job *job)
 	struct out *o = j->out;
 	struct out_sink *s = sink_job_sink(j);
 
-	if (s) {
+	if (s)
+		s->beginning = false;
+	if (s && j->place.cursor == NOT_READ) {
+		out_spool_unreadable(o, j->err); /* what it has not got stays there */
+	} else if (s) {
 		s->begun = true;
+		s->placed = j->err == 0;
 		s->place = j->place;
 		s->gap_id = j->place.lo;
 		/* Behind until the disk says that there is no more. */
@@ -87,12 +98,18 @@ static void begin_done(struct spooler_job *job)
 
 void out_spool_begin(struct out *o, struct out_sink *s)
 {
-	struct sink_job *j = sink_job_new(o, s, s->name, begin_work, begin_done);
-
 	s->first_id = o->next_id;
+	out_spool_begin_again(o, s);
+}
+
+void out_spool_begin_again(struct out *o, struct out_sink *s)
+{
+	struct sink_job *j = s->begun || s->beginning || o->spool->unread_until_ns ? NULL : sink_job_new(o, s, s->name, begin_work, begin_done);
+
 	if (!j)
-		return; /* it never begins: what it would have got stays in the spool */
-	j->place.cursor = s->first_id - 1;
+		return; /* until it begins what it would have got stays in the spool */
+	j->behind = s->first_id - 1;
+	s->beginning = true;
 	spooler_post(o->spool->spooler, &j->job);
 }
 

@@ -219,13 +219,13 @@ struct spool_db *spooler_replace(struct spooler *s)
 	int err;
 
 	s->db = spool_db_close(s->db);
+	atomic_fetch_add(&s->replaced, 1); /* also where there is no new one: what was in it is gone for sinks */
 	err = anew(s, why, sizeof(why));
 	if (err < 0) {
 		log_error("spool %s: %s; until the next start what sinks cannot take at once is kept in memory only", s->path, why);
 		return NULL;
 	}
 	spool_ids_after(s->db, last);
-	atomic_fetch_add(&s->replaced, 1);
 	return s->db;
 }
 

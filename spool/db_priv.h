@@ -50,6 +50,7 @@ int64_t db_realtime_ns(void);
 int db_fail(struct spool_db *, int rc); /* SQLite's code as a negative errno, its words to `why` */
 int db_exec(struct spool_db *, const char *sql);
 int db_number(struct spool_db *, const char *sql, int64_t *ret); /* 0 where there is no row */
+int db_drop_dead(struct spool_db *, int64_t *ret_bytes); /* the oldest; 0 bytes: there is none */
 /* Prepared once, reset each time. */
 int db_statement(struct spool_db *, enum db_statement, const char *sql, sqlite3_stmt **ret);
 int db_run(struct spool_db *, sqlite3_stmt *); /* one that gives no rows */

@@ -154,19 +154,29 @@ int spool_sink_lag(struct spool_db *db, const char *name, struct spool_lag *ret)
 
 /* ---- refused for good ------------------------------------------------------------ */
 
+int db_drop_dead(struct spool_db *db, int64_t *ret_bytes)
+{
+	int err;
+
+	*ret_bytes = 0;
+	if (db->dead_bytes <= 0)
+		return 0;
+	err = db_number(db, "SELECT length(body) FROM dead ORDER BY id LIMIT 1", ret_bytes);
+	if (err == 0)
+		err = db_exec(db, "DELETE FROM dead WHERE id = (SELECT min(id) FROM dead)");
+	if (err == 0)
+		db->dead_bytes -= *ret_bytes > 0 && *ret_bytes < db->dead_bytes ? *ret_bytes : db->dead_bytes;
+	return err;
+}
+
 int spool_dead_add(struct spool_db *db, uint64_t batch, const char *sink, unsigned status, const char *why, uint32_t n, const void *body, size_t size)
 {
 	sqlite3_stmt *s;
+	int64_t dropped;
 	int err = 0;
 
-	while (db->dead_bytes + (int64_t)size > DEAD_BYTES_MAX && db->dead_bytes > 0 && err == 0) {
-		int64_t oldest;
-
-		err = db_number(db, "SELECT length(body) FROM dead ORDER BY id LIMIT 1", &oldest);
-		if (err == 0)
-			err = db_exec(db, "DELETE FROM dead WHERE id = (SELECT min(id) FROM dead)");
-		db->dead_bytes -= oldest < db->dead_bytes && oldest > 0 ? oldest : db->dead_bytes;
-	}
+	while (db->dead_bytes + (int64_t)size > DEAD_BYTES_MAX && db->dead_bytes > 0 && err == 0)
+		err = db_drop_dead(db, &dropped);
 	if (err == 0)
 		err = db_statement(db, DB_DEAD_ADD, "INSERT INTO dead (batch, sink, at_ns, status, why, n, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", &s);
 	if (err != 0)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -686,6 +687,180 @@ static void damage_under_way(void **state)
 	end();
 }
 
+/* What it held back is taken, and it takes again. */
+static void unstick(struct sink *s)
+{
+	s->stuck = false;
+	for (size_t i = 0; i < s->n_held; i++) {
+		const struct skep_batch *b = s->held[i];
+
+		s->last_id = b->id;
+		note(s, b);
+		answer(s, b, SKEP_BATCH_ACK);
+	}
+	s->n_held = 0;
+}
+
+static void some_rounds(int rounds, unsigned n)
+{
+	for (int i = 0; i < rounds; i++) {
+		emit(t.life, n);
+		out_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+}
+
+static void for_a_while(uint64_t ns)
+{
+	const uint64_t until = clock_boot_ns() + ns;
+
+	while (clock_boot_ns() < until) {
+		uv_run(&t.loop, UV_RUN_NOWAIT);
+		usleep(2000);
+	}
+}
+
+/* What a full spool has no room for is lost to the one that is behind, and to no other. */
+static void a_full_one_and_one_that_is_well(void **state)
+{
+	(void)state;
+	t.limits.max_bytes = 1 << 20;
+	t.noise = true;
+	begin(two);
+	t.sinks[1].stuck = true;
+	for (int i = 0; i < 30; i++) {
+		emit(t.life, 400);
+		emit(t.sample, 100);
+		out_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+	assert_int_equal(t.sinks[0].records, t.emitted);
+	assert_int_equal(count_of("a", "sample", 0), 3000);
+	assert_int_equal(count_of("a", "sample", SKEP_LOSS_SPOOL), 0);
+	assert_int_equal(count_of("a", "sample", -1), 0);
+	assert_int_equal(count_of("a", "life", -1), 0);
+	balanced();
+	end();
+}
+
+/*
+ * A commit finds the free list damaged, and goes into a file that is made anew. That knows where each sink stands, also
+ * one that has not moved: what it is sent comes after a restart.
+ */
+static void a_file_made_anew(void **state)
+{
+	unsigned char head[100], bad[8192];
+	struct out_spool_state s;
+	uint64_t from;
+	off_t trunk;
+	int fd;
+
+	(void)state;
+	t.noise = true;
+	begin(two);
+	t.sinks[1].stuck = true;
+	some_rounds(60, 1000);
+	unstick(&t.sinks[1]);
+	assert_true(turn(all_settled));
+	for_a_while(1500000000u); /* trimmed: there are free pages */
+	t.sinks[1].stuck = true;
+	some_rounds(10, 500);
+	end();
+	fd = open(t.path, O_RDWR);
+	assert_int_equal(pread(fd, head, sizeof(head), 0), sizeof(head));
+	trunk = (off_t)head[32] << 24 | (off_t)head[33] << 16 | (off_t)head[34] << 8 | head[35]; /* SQLite's file format, 1.3 */
+	assert_true(trunk > 0);
+	memset(bad, 0xa5, sizeof(bad));
+	assert_int_equal(pwrite(fd, bad, sizeof(bad), (trunk - 1) * (off_t)sizeof(bad)), sizeof(bad));
+	close(fd);
+	from = t.emitted;
+	begin(two);
+	t.sinks[0].last_id = t.sinks[1].last_id = 0;
+	t.sinks[1].stuck = true;
+	for_a_while(1500000000u);
+	some_rounds(2, 1000);
+	out_spool_state(t.out, &s);
+	assert_int_equal(s.replaced, 1);
+	assert_in_range(count_of("b", "life", SKEP_LOSS_SPOOL), 0, 5000); /* of what was in the damaged file, and not of these */
+	assert_in_range(count_of("b", "life", -1), 2000, 7000);
+	for_a_while(1500000000u);
+	end();
+	begin(two);
+	t.sinks[0].last_id = t.sinks[1].last_id = 0;
+	t.sinks[1].stuck = false;
+	assert_true(turn(all_settled));
+	for_a_while(500000000u);
+	all_there(&t.sinks[1], from, from + 2000);
+	balanced();
+	end();
+}
+
+static bool fail_writes;
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+
+static ssize_t maybe_pwrite(int fd, const void *data, size_t n, off_t at)
+{
+	if (!fail_writes)
+		return real_pwrite(fd, data, n, at);
+	errno = ENOSPC;
+	return -1;
+}
+
+static bool second_has_all(void)
+{
+	return count_of("b", "life", -1) == 0;
+}
+
+/* The disk is full: what is on it is read all the same. */
+static void read_while_it_cannot_be_written(void **state)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	const char *call = vfs->xGetSystemCall(vfs, "pwrite64") ? "pwrite64" : "pwrite";
+	struct out_spool_state s;
+	uint64_t from;
+
+	(void)state;
+	real_pwrite = (ssize_t (*)(int, const void *, size_t, off_t))vfs->xGetSystemCall(vfs, call);
+	assert_int_equal(vfs->xSetSystemCall(vfs, call, (sqlite3_syscall_ptr)maybe_pwrite), SQLITE_OK);
+	begin(two);
+	t.sinks[1].stuck = true;
+	some_rounds(100, 500);
+	fail_writes = true;
+	some_rounds(1, 10);
+	out_spool_state(t.out, &s);
+	assert_true(s.down);
+	unstick(&t.sinks[1]);
+	assert_true(turn(second_has_all));
+	all_there(&t.sinks[1], 0, 50000);
+	from = t.emitted;
+	some_rounds(5, 10);
+	all_there(&t.sinks[1], from, t.emitted);
+	balanced();
+	fail_writes = false;
+	vfs->xSetSystemCall(vfs, call, NULL);
+	end();
+}
+
+/* What was refused for good may lie there, but never instead of what somebody is to get. */
+static void what_was_refused_makes_room(void **state)
+{
+	struct out_spool_state s;
+
+	(void)state;
+	t.limits.max_bytes = 8 << 20;
+	t.noise = true;
+	begin(two);
+	t.sinks[0].refuses = true;
+	some_rounds(80, 1000);
+	t.sinks[0].refuses = false;
+	some_rounds(5, 10);
+	out_spool_state(t.out, &s);
+	assert_false(s.down);
+	assert_int_equal(s.errors, 0);
+	balanced();
+	end();
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -701,6 +876,10 @@ int main(void)
 		TEST(what_is_refused_is_kept_aside),
 		TEST(the_quota_holds),
 		TEST(damage_under_way),
+		TEST(a_full_one_and_one_that_is_well),
+		TEST(a_file_made_anew),
+		TEST(read_while_it_cannot_be_written),
+		TEST(what_was_refused_makes_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
