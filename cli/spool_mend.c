@@ -64,6 +64,37 @@ static int put(struct mending *m, struct batch *b)
 	return err;
 }
 
+/*
+ * The first batch behind id that can be read, past a page that cannot: ids go to the next one in steps that grow, and back to
+ * the first.  row.id 0: there is none.
+ */
+static int beyond(struct mending *m, uint64_t id, struct spool_row *row)
+{
+	uint64_t last = spool_last_id(m->from), readable = id, unreadable = id;
+	int err = -EBADMSG;
+
+	for (uint64_t step = 1; err == -EBADMSG && readable < last; step *= 2) {
+		unreadable = readable;
+		readable = last - readable > step ? readable + step : last;
+		err = spool_next(m->from, readable, row);
+	}
+	while (err == 0 && readable - unreadable > 1) {
+		uint64_t middle = unreadable + (readable - unreadable) / 2;
+
+		err = spool_next(m->from, middle, row);
+		if (err == 0) {
+			readable = middle;
+		} else if (err == -EBADMSG) {
+			unreadable = middle;
+			err = 0;
+		}
+	}
+	if (err == 0)
+		return spool_next(m->from, readable, row);
+	*row = (struct spool_row){ 0 };
+	return err == -EBADMSG ? 0 : err;
+}
+
 /* Every batch; those that cannot be read are told. A negative errno: of writing. */
 static int each_batch(struct mending *m, const char *path)
 {
@@ -76,12 +107,10 @@ static int each_batch(struct mending *m, const char *path)
 	for (;; id = row.id) {
 		err = spool_next(m->from, id, &row);
 		if (err == -EBADMSG) {
-			/* The page with that row: the next one may lie on another. Ids have few gaps, so a thousand in a row are the end. */
-			printf("%s: batch %llu: %s\n", path, (unsigned long long)id + 1, spool_why(m->from));
-			if (++m->bad > 1000)
-				return 0;
-			row.id = id + 1;
-			continue;
+			snprintf(why, sizeof(why), "%s", spool_why(m->from));
+			err = beyond(m, id, &row);
+			printf("%s: batch %llu%s: %s\n", path, (unsigned long long)id + 1, row.id > 0 ? " and others up to the next" : " and all others", why);
+			m->bad++;
 		}
 		if (err < 0 || row.id == 0)
 			return err;
