@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "sinks/common/http_priv.h"
+
+#define REFRESH_S 2 /* so often files of secrets are read again, while anything is sent */
 
 /* ---- requests ------------------------------------------------------------------------ */
 
@@ -64,8 +67,9 @@ static void refresh_done(struct skep_instance *inst, void *arg)
 	struct transfer *t;
 
 	h->refreshing = false;
-	if (!h->fresh)
+	if (!h->fresh && !h->unreadable)
 		h->host->log(inst, SKEP_LOG_WARNING, "%s; what was read before is used on", h->fresh_why);
+	h->unreadable = !h->fresh;
 	if (changed) {
 		http_auth_free(h->auth);
 		h->auth = h->fresh;
@@ -79,6 +83,29 @@ static void refresh_done(struct skep_instance *inst, void *arg)
 			say_again(t);
 		answer(h, t);
 	}
+}
+
+static bool refresh(struct http *h)
+{
+	if (!h->refreshing && h->host->work(h->inst, refresh_work, refresh_done, h) == 0)
+		h->refreshing = true;
+	return h->refreshing;
+}
+
+/*
+ * A receiver may answer 400 to an old key, or take it for somebody else's: a file that has changed counts soon, whatever is
+ * answered. Until it has been read requests go as before.
+ */
+static void refresh_at_times(struct http *h)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec < h->refresh_s)
+		return;
+	if (h->refresh_s > 0)
+		refresh(h);
+	h->refresh_s = now.tv_sec + REFRESH_S;
 }
 
 static bool is_about_secrets(const struct transfer *t)
@@ -104,8 +131,7 @@ void http_over(struct http *h, CURL *easy, CURLcode code)
 	if (is_about_secrets(t)) {
 		if (t->generation != h->generation) {
 			say_again(t);
-		} else if (h->refreshing || h->host->work(h->inst, refresh_work, refresh_done, h) == 0) {
-			h->refreshing = true;
+		} else if (refresh(h)) {
 			transfer_unlink(t);
 			transfer_link(t, &h->waiting);
 			return;
@@ -118,12 +144,14 @@ void http_over(struct http *h, CURL *easy, CURLcode code)
 static int renew(struct http *h)
 {
 	struct transfer *t;
+	int err;
 
 	while ((t = h->idle))
 		transfer_free(t);
 	http_loop_close(h);
-	h->stale = false;
-	return http_loop_open(h);
+	err = http_loop_open(h);
+	h->stale = err != 0; /* the next request tries again */
+	return err;
 }
 
 int http_send(struct http *h, const struct http_request *q)
@@ -155,6 +183,7 @@ int http_send(struct http *h, const struct http_request *q)
 		return h->host->fail(h->inst, err, "cannot begin a request: %s", strerror(-err));
 	}
 	transfer_link(t, &h->active);
+	refresh_at_times(h);
 	if (h->requests)
 		h->host->counter_add(h->requests, 1);
 	return 0;

@@ -45,7 +45,8 @@ struct http {
 	struct http_auth *auth;
 	unsigned generation;
 	/* The worker's while refreshing. */
-	bool refreshing;
+	bool refreshing, unreadable; /* unreadable: the last time */
+	time_t refresh_s;            /* by CLOCK_MONOTONIC: not before */
 	struct http_auth *fresh;
 	char fresh_why[512];
 	struct skep_counter *requests, *sent, *connections;

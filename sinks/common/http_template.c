@@ -28,13 +28,16 @@ static enum value value_at(const char *text)
 	return v;
 }
 
-int http_template_check(const char *text, const char *what, char *why, size_t room)
+int http_template_check(const char *text, const char *what, bool secret, char *why, size_t room)
 {
+	size_t len;
+
 	for (const char *c = text; *c; c++) {
 		if (*c != '{' || !islower((unsigned char)c[1]) || value_at(c) != VALUES)
 			continue;
+		len = strcspn(c, "}");
 		snprintf(why, room, "%s: %.*s at byte %zu: expected {host.name}, {boot_id}, {batch.key} or {batch.id}", what,
-			 (int)(strcspn(c, "}") < 40 ? strcspn(c, "}") + 1 : 40), c, (size_t)(c - text));
+			 secret ? 1 : len < 40 ? (int)len + 1 : 40, c, (size_t)(c - text));
 		return -EINVAL;
 	}
 	return 0;

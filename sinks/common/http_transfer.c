@@ -299,8 +299,15 @@ static void judge_answer(struct transfer *t, long status)
 static void judge_failure(struct transfer *t, CURLcode code)
 {
 	const char *text = t->error[0] ? t->error : curl_easy_strerror(code);
+	long proxy = 0;
 
 	t->answer.result = http_classify_error(code, text);
+	/* What a proxy answers to CONNECT is an error of reading to libcurl (7.88: CURLE_RECV_ERROR). */
+	if (curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy) == CURLE_OK && proxy >= 300 &&
+	    http_classify_status(proxy, "") == SKEP_BATCH_HOLD) {
+		t->answer.result = SKEP_BATCH_HOLD;
+		t->answer.status = (uint32_t)proxy;
+	}
 	snprintf(t->why, sizeof(t->why), "%s: %s", t->where, text);
 }
 

@@ -74,10 +74,10 @@ static const struct skep_option options[] = {
 
 static int check(const struct http_sink *s, char *why, size_t room)
 {
-	int err = s->http.url ? http_template_check(s->http.url, "url", why, room) : 0;
+	int err = s->http.url ? http_template_check(s->http.url, "url", false, why, room) : 0;
 
 	for (size_t i = 0; !err && s->http.headers && s->http.headers[i]; i++)
-		err = http_template_check(s->http.headers[i], "headers", why, room);
+		err = http_template_check(s->http.headers[i], "headers", true, why, room);
 	if (err)
 		return err;
 	if (strcmp(s->format, "ndjson") != 0 && strcmp(s->format, "json") != 0) {
