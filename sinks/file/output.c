@@ -5,12 +5,14 @@
 #include "sinks/file/output.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,6 +86,27 @@ static int end_half_line(struct output *o, off_t size)
 	return 0;
 }
 
+/*
+ * O_NONBLOCK is of a description, and that of stdout is the shell's and other processes' as well: a pipe is opened anew.
+ * That fails where somebody else made the pipe, or nobody reads it now.
+ */
+static void open_stdout(struct output *o)
+{
+	struct stat st;
+	int fd;
+
+	o->fd = STDOUT_FILENO;
+	if (fstat(o->fd, &st) != 0)
+		return;
+	o->socket = S_ISSOCK(st.st_mode);
+	if (!S_ISFIFO(st.st_mode))
+		return;
+	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	o->blocking = fd < 0;
+	if (fd >= 0)
+		o->fd = fd;
+}
+
 int output_open(struct output *o)
 {
 	struct stat st;
@@ -96,7 +119,7 @@ int output_open(struct output *o)
 		o->cut = -1;
 	}
 	if (strcmp(o->path, "-") == 0) {
-		o->fd = STDOUT_FILENO;
+		open_stdout(o);
 	} else {
 		/* O_NONBLOCK: a fifo that nobody reads must not hold the daemon's start */
 		o->fd = open(o->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
@@ -156,6 +179,23 @@ static int rotate_when_due(struct output *o, size_t n)
 	return output_open(o); /* the name leads to no file now, so it is a new one */
 }
 
+/* As much as goes without waiting. */
+static ssize_t write_some(const struct output *o, const char *data, size_t n)
+{
+	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
+
+	if (o->socket)
+		return send(o->fd, data, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (o->blocking) {
+		if (poll(&p, 1, 0) != 1) {
+			errno = EAGAIN;
+			return -1;
+		}
+		n = n < PIPE_BUF ? n : PIPE_BUF; /* a pipe that is ready has room for that */
+	}
+	return write_quiet(o->fd, data, n);
+}
+
 static int write_all(struct output *o, const char *data, size_t n, size_t *ret_done)
 {
 	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
@@ -163,7 +203,7 @@ static int write_all(struct output *o, const char *data, size_t n, size_t *ret_d
 	int err = 0;
 
 	while (!err && done < n) {
-		ssize_t part = write_quiet(o->fd, data + done, n - done);
+		ssize_t part = write_some(o, data + done, n - done);
 
 		if (part >= 0)
 			done += (size_t)part;

@@ -21,6 +21,8 @@ struct output {
 	struct rotate rotate;
 	int fd; /* -1: not open */
 	bool regular;
+	bool socket;   /* stdout is one */
+	bool blocking; /* a pipe whose description is others' as well, so that it cannot be made O_NONBLOCK */
 	dev_t dev;
 	ino_t ino;
 	off_t cut;           /* the file has to be cut back to this before anything is written; -1: no */

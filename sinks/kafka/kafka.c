@@ -5,6 +5,9 @@
  *
  * A batch is acknowledged when the report of each of its messages says "persisted".  When some are not, the host
  * offers it again later, and only these are produced again.
+ *
+ * librdkafka packs messages of several batches into one set, which a broker refuses as a whole for one of its messages, or
+ * because the set is too large.  What was refused so comes again, one message at a time.
  */
 #include "sinks/kafka/kafka.h"
 
@@ -138,7 +141,8 @@ static void answer(struct kafka *k, struct kafka_slot *s)
 	const struct skep_batch *b = s->batch;
 	struct skep_batch_answer a = { .size = sizeof(a), .result = SKEP_BATCH_ACK, .sent_bytes = s->sent_bytes };
 	const struct kafka_errors *e = &s->errors;
-	rd_kafka_resp_err_t err = e->hold ? e->hold : e->retry ? e->retry : e->refused, fatal = RD_KAFKA_RESP_ERR_NO_ERROR;
+	rd_kafka_resp_err_t err = e->hold ? e->hold : e->retry ? e->retry : e->in_doubt ? e->in_doubt : e->refused;
+	rd_kafka_resp_err_t fatal = RD_KAFKA_RESP_ERR_NO_ERROR;
 	bool barred = !e->hold && e->retry && k->trouble; /* it timed out because no broker lets us in */
 	const char *remedy;
 	char why[1024], text[512];
@@ -153,7 +157,7 @@ static void answer(struct kafka *k, struct kafka_slot *s)
 		a.result = SKEP_BATCH_RETRY;
 	else if (e->hold || barred || (fatal && errors_fate(fatal) == FATE_HOLD))
 		a.result = SKEP_BATCH_HOLD;
-	else if (e->retry)
+	else if (e->retry || e->in_doubt)
 		a.result = SKEP_BATCH_RETRY;
 	else if (e->refused && s->messages[0].record == MESSAGE_ALL)
 		a.result = errors_fate(e->refused) == FATE_TOO_LARGE ? SKEP_BATCH_SPLIT : SKEP_BATCH_REJECT;
@@ -165,8 +169,26 @@ static void answer(struct kafka *k, struct kafka_slot *s)
 		free(s->key); /* what it was is over */
 		s->key = NULL;
 	}
+	if (e->in_doubt)
+		s->singly = true;
 	s->batch = NULL; /* first: the answer may bring the next one */
 	k->host->batch_answer(k->inst, b, &a);
+}
+
+/* A broker has refused it, perhaps for another message's sake. */
+static bool is_in_doubt(const struct kafka_message *m, rd_kafka_resp_err_t err)
+{
+	const struct kafka_slot *s = m->slot;
+
+	switch (errors_fate(err)) {
+	case FATE_TOO_LARGE:
+		/* halves of a batch are as good */
+		return !s->singly && (m->record != MESSAGE_ALL || s->batch->n == 1);
+	case FATE_REFUSED:
+		return !s->singly;
+	default:
+		return false;
+	}
 }
 
 void kafka_report(struct kafka_message *m, rd_kafka_resp_err_t err)
@@ -175,6 +197,10 @@ void kafka_report(struct kafka_message *m, rd_kafka_resp_err_t err)
 	struct kafka *k = s->kafka;
 
 	s->reported++;
+	if (err && is_in_doubt(m, err)) {
+		s->errors.in_doubt = err;
+		return;
+	}
 	if (err) {
 		errors_note(&s->errors, m, err);
 		return;
@@ -191,6 +217,14 @@ static bool is_idle(const struct kafka *k)
 		if (k->slots[n].batch)
 			return false;
 	return true;
+}
+
+static bool goes_singly(const struct kafka *k)
+{
+	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++)
+		if (k->slots[n].batch && k->slots[n].singly)
+			return true;
+	return false;
 }
 
 static void merge_at_once(struct skep_instance *i, void *arg)
@@ -217,6 +251,30 @@ static bool ask(struct kafka_slot *s)
 	return !s->work_over;
 }
 
+static void send_work(void *arg);
+
+/* The next message of a batch that goes singly. */
+static bool send_next(struct kafka_slot *s)
+{
+	struct kafka *k = s->kafka;
+	const struct kafka_message *m = s->messages;
+	int err;
+
+	if (!s->singly || s->err || s->errors.hold || s->errors.retry)
+		return false;
+	while (m < s->messages + s->n && (m->state != MESSAGE_OPEN || (m->record == MESSAGE_ALL && s->errors.refused)))
+		m++;
+	if (m == s->messages + s->n)
+		return false;
+	s->work_over = false;
+	err = k->host->work(k->inst, send_work, merge_at_once, s);
+	if (!err)
+		return true;
+	s->err = err; /* about to stop, or no memory */
+	s->work_over = true;
+	return false;
+}
+
 /* All that was handed over of a batch has been reported: it is answered. */
 void kafka_check_slots(struct kafka *k)
 {
@@ -225,7 +283,7 @@ void kafka_check_slots(struct kafka *k)
 	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++) {
 		struct kafka_slot *s = &k->slots[n];
 
-		if (s->batch && s->work_over && s->reported == s->produced && !ask(s))
+		if (s->batch && s->work_over && s->reported == s->produced && !send_next(s) && !ask(s))
 			answer(k, s);
 	}
 	if (is_idle(k) && !k->renewing && (!k->producer || (k->used && rd_kafka_fatal_error(k->producer, why, sizeof(why)))))
@@ -270,10 +328,14 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 {
 	struct kafka *k = state;
 	struct kafka_slot *s = slot_for(k, batch->key);
+	bool again;
 	int err;
 
 	if (!s)
 		return k->host->fail(i, -EAGAIN, "all slots are taken");
+	again = s->key && strcmp(s->key, batch->key) == 0;
+	if ((again && s->singly && !is_idle(k)) || goes_singly(k))
+		return k->host->fail(i, -EAGAIN, "a batch of which messages were refused is sent one by one, and alone");
 	if (!k->producer) {
 		kafka_check_slots(k);
 		if (!k->producer)
@@ -282,10 +344,11 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 	s->batch = batch;
 	s->produced = s->reported = 0;
 	s->work_over = s->asked = false;
+	s->singly = again && s->singly;
 	s->err = 0;
 	s->sent_bytes = 0;
 	/* what was refused in an earlier attempt stays so */
-	s->errors = (struct kafka_errors){ .refused = s->key && strcmp(s->key, batch->key) == 0 ? s->errors.refused : 0 };
+	s->errors = (struct kafka_errors){ .refused = again ? s->errors.refused : 0 };
 	s->at_once = (struct kafka_errors){ 0 };
 	k->used = true;
 	k->all_down = false;

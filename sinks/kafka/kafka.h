@@ -35,6 +35,7 @@ struct kafka_message {
 /* The last error of each kind. */
 struct kafka_errors {
 	rd_kafka_resp_err_t hold, retry, refused;
+	rd_kafka_resp_err_t in_doubt; /* messages were refused together: any of them may be to blame */
 };
 
 /* A batch on its way. What was delivered of it is remembered until another one takes the slot. */
@@ -49,6 +50,7 @@ struct kafka_slot {
 	uint32_t reported; /* of them, heard of again */
 	bool work_over;    /* no more will be handed over in this attempt */
 	bool asked;        /* why its messages time out */
+	bool singly;       /* one message at a time, and no other batch meanwhile: what is refused then is to blame itself */
 	int err;           /* no memory */
 	uint64_t sent_bytes;
 	struct kafka_errors errors, at_once; /* of reports, on the loop; of handing over, on the worker until work_over */
@@ -87,7 +89,7 @@ rd_kafka_conf_t *properties_new(const struct kafka *, int *ret_err);
 
 /* message.c: the texts, on a worker. */
 int message_encode(struct kafka_slot *); /* all messages of the batch, none delivered; -ENOMEM */
-/* Hand over what is not delivered yet. */
+/* Hand over what is not delivered yet; of a slot that goes singly, the next one of it. */
 void message_produce(struct kafka_slot *);
 
 /* topic.c */

@@ -142,6 +142,8 @@ void message_produce(struct kafka_slot *s)
 		if (!err) {
 			s->produced++;
 			s->sent_bytes += m->len;
+			if (s->singly)
+				return;
 			continue;
 		}
 		errors_note(&s->at_once, m, err);

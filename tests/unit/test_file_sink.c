@@ -15,7 +15,9 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -135,7 +137,7 @@ static struct skep_mock_batch *batch_of(uint64_t id, uint64_t rows)
 	return b;
 }
 
-static void send(struct skep_mock *m, struct skep_mock_batch *b)
+static void deliver(struct skep_mock *m, struct skep_mock_batch *b)
 {
 	unsigned acks = m->acks;
 
@@ -160,7 +162,7 @@ static void test_process_line(void **state)
 	records_process(0, "run1", &p);
 	p.exe.total = 9999;
 	records_add_process(b, &p);
-	send(&m, b);
+	deliver(&m, b);
 	o = line(path, 0);
 	/* the envelope, then the fields in table order */
 	static const char *const first[] = { "stream", "time", "upid",     "parent_upid", "image", "pid",
@@ -253,7 +255,7 @@ static void test_every_type(void **state)
 	(void)state;
 	begin(&m);
 	skep_mock_batch_add(b, &all_stream, NULL, 2 * SECOND, &a, &c);
-	send(&m, b);
+	deliver(&m, b);
 	o = line(path, 0);
 	assert_string_equal(text_of(o, "stream"), "site.\"all\"");
 	assert_string_equal(text_of(o, "time"), "1969-12-31T23:59:59.500000000Z");
@@ -302,8 +304,8 @@ static void test_streams(void **state)
 	assert_int_equal(skep_mock_start(&m), 0);
 	records_run("r", "ended", 5 * SECOND, &r);
 	records_add_run(b, &r);
-	send(&m, b);
-	send(&m, batch_of(2, 5)); /* nothing of it is wanted */
+	deliver(&m, b);
+	deliver(&m, batch_of(2, 5)); /* nothing of it is wanted */
 	assert_int_equal(lines_of(path), 1);
 	o = line(path, 0);
 	assert_string_equal(text_of(o, "stream"), "run");
@@ -324,7 +326,7 @@ static void test_half_line(void **state)
 	fputs("{\"a\":1}\n{\"half\":", f);
 	fclose(f);
 	begin(&m);
-	send(&m, batch_of(1, 2));
+	deliver(&m, batch_of(1, 2));
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(path), 4);
 	o = line(path, 2);
@@ -342,7 +344,7 @@ static void test_rotation_and_lock(void **state)
 
 	(void)state;
 	begin(&m);
-	send(&m, batch_of(1, 2));
+	deliver(&m, batch_of(1, 2));
 	skep_mock_init(&second, skep_plugin_entry(NULL));
 	second.inline_work = true;
 	skep_mock_option(&second, "path", path);
@@ -351,7 +353,7 @@ static void test_rotation_and_lock(void **state)
 	skep_mock_end(&second);
 	snprintf(moved, sizeof(moved), "%s.1", path);
 	assert_int_equal(rename(path, moved), 0);
-	send(&m, batch_of(2, 3));
+	deliver(&m, batch_of(2, 3));
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(moved), 2);
 	assert_int_equal(lines_of(path), 3);
@@ -381,15 +383,15 @@ static void test_rotates_by_size(void **state)
 	skep_mock_option(&m, "rotate_bytes", "200KiB");
 	skep_mock_option(&m, "keep", "3");
 	assert_int_equal(skep_mock_start(&m), 0);
-	send(&m, batch_of(1, 500)); /* larger than all: in an empty file */
+	deliver(&m, batch_of(1, 500)); /* larger than all: in an empty file */
 	assert_false(exists(path, 1));
 	for (uint64_t id = 2; id <= 9; id++)
-		send(&m, batch_of(id, 10));
+		deliver(&m, batch_of(id, 10));
 	assert_int_equal(lines_of(path) % 10, 0);
 	snprintf(name, sizeof(name), "%s.1", path);
 	assert_int_equal(lines_of(name), 500);
 	for (uint64_t id = 10; id <= 90; id++)
-		send(&m, batch_of(id, 10));
+		deliver(&m, batch_of(id, 10));
 	for (unsigned k = 0; k <= 3; k++) {
 		snprintf(name, sizeof(name), k ? "%s.%u" : "%s", path, k);
 		free(slurp(name, &n));
@@ -406,7 +408,7 @@ static void test_rotates_by_size(void **state)
 	skep_mock_option(&m, "rotate_bytes", "0");
 	assert_int_equal(skep_mock_reload(&m), 0);
 	n = lines_of(path);
-	send(&m, batch_of(100, 500));
+	deliver(&m, batch_of(100, 500));
 	assert_int_equal(lines_of(path), n + 500);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
@@ -424,21 +426,21 @@ static void test_rotates_by_age(void **state)
 	skep_mock_option(&m, "rotate_age", "300ms");
 	skep_mock_option(&m, "keep", "1");
 	assert_int_equal(skep_mock_start(&m), 0);
-	send(&m, batch_of(1, 3));
+	deliver(&m, batch_of(1, 3));
 	assert_false(exists(path, 1));
 	usleep(400000);
-	send(&m, batch_of(2, 4));
+	deliver(&m, batch_of(2, 4));
 	assert_int_equal(lines_of(path), 4);
 	/* what is in the way cannot be written over: the file is written on, and that is said once */
 	snprintf(name, sizeof(name), "%s.1", path);
 	assert_int_equal(remove(name), 0);
 	assert_int_equal(mkdir(name, 0700), 0);
 	usleep(400000);
-	send(&m, batch_of(3, 5));
+	deliver(&m, batch_of(3, 5));
 	assert_int_equal(lines_of(path), 9);
 	assert_non_null(strstr(m.logged, "cannot rename"));
 	m.logged[0] = '\0';
-	send(&m, batch_of(4, 1));
+	deliver(&m, batch_of(4, 1));
 	assert_int_equal(lines_of(path), 10);
 	assert_string_equal(m.logged, "");
 	assert_int_equal(skep_mock_end(&m), 0);
@@ -476,7 +478,7 @@ static void test_half_batch_is_cut_off(void **state)
 
 	(void)state;
 	begin(&m);
-	send(&m, batch_of(1, 10));
+	deliver(&m, batch_of(1, 10));
 	free(slurp(path, &before));
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -488,7 +490,7 @@ static void test_half_batch_is_cut_off(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	free(slurp(path, &n));
 	assert_int_equal(n, before);
-	send(&m, b);
+	deliver(&m, b);
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(path), 510);
 }
@@ -524,7 +526,7 @@ static void test_full_disk(void **state)
 	assert_int_equal(m.retries, 2);
 	assert_int_equal(lines_of(path), lines);
 	assert_int_equal(mount("tmpfs", dir, "tmpfs", MS_REMOUNT, "size=8m"), 0);
-	send(&m, b);
+	deliver(&m, b);
 	assert_int_equal(lines_of(path), lines + 100);
 	for (unsigned i = 0; i < lines + 100; i += 50)
 		json_decref(line(path, i));
@@ -584,6 +586,88 @@ static void test_slow_stream(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+/* A process that copies what comes from fd to the file at path, until its end. */
+static pid_t copier(int fd)
+{
+	static char part[65536];
+	pid_t child = fork();
+	ssize_t n;
+	int to;
+
+	if (child)
+		return child;
+	/* the other end is open in here as well, under several numbers */
+	if (dup2(fd, 0) != 0 || close_range(1, ~0u, 0) != 0)
+		_exit(1);
+	to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	while ((n = read(0, part, sizeof(part))) > 0)
+		if (write(to, part, (size_t)n) != n)
+			_exit(1);
+	_exit(n != 0);
+}
+
+/* ends[1] is stdout, which nobody reads, then somebody does. own: the sink may open it anew. */
+static void stdout_stands_still(int ends[2], bool own)
+{
+	struct skep_mock_batch *b = batch_of(1, 300);
+	unsigned retries, acks, defects;
+	int real, flags, status = -1;
+	struct skep_mock m;
+	bool told;
+	pid_t child;
+
+	fflush(stdout);
+	real = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	assert_true(real >= 0);
+	assert_int_equal(dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+	snprintf(path, sizeof(path), "-");
+	if (!own) {
+		assert_int_equal(fchmod(ends[1], 0), 0);
+		assert_true(geteuid() != 0 || seteuid(65534) == 0);
+	}
+	begin(&m);
+	assert_true(own || getuid() != 0 || seteuid(0) == 0);
+	set_up(NULL);
+	skep_mock_submit(&m, &b->batch);
+	retries = m.retries;
+	told = strstr(m.why, "does not keep up") != NULL;
+	flags = fcntl(STDOUT_FILENO, F_GETFL);
+	child = copier(ends[0]);
+	for (int tries = 0; !m.acks && tries < 50; tries++)
+		skep_mock_submit(&m, &b->batch);
+	acks = m.acks;
+	defects = skep_mock_end(&m);
+	/* asserts print to stdout */
+	dup2(real, STDOUT_FILENO);
+	close(real);
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(retries, 1);
+	assert_true(told);
+	assert_int_equal(flags & O_NONBLOCK, 0);
+	assert_int_equal(acks, 1);
+	assert_int_equal(defects, 0);
+	assert_int_equal(lines_of(path), 300);
+	for (unsigned i = 0; i < 300; i++)
+		json_decref(line(path, i));
+	skep_mock_batch_free(b);
+}
+
+static void test_stdout_stands_still(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	stdout_stands_still(ends, true);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	stdout_stands_still(ends, false);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	stdout_stands_still(ends, true);
+}
+
 static void test_json_numbers(void **state)
 {
 	static const struct {
@@ -628,6 +712,7 @@ int main(void)
 		cmocka_unit_test_setup(test_half_batch_is_cut_off, set_up),
 		cmocka_unit_test_setup(test_full_disk, set_up),
 		cmocka_unit_test_setup(test_slow_stream, set_up),
+		cmocka_unit_test_setup(test_stdout_stands_still, set_up),
 		cmocka_unit_test_setup(test_json_numbers, set_up),
 	};
 

@@ -254,6 +254,103 @@ static void test_large_record(void **state)
 	free(large);
 }
 
+/* A broker refuses messages together, which it takes one by one: all arrive. */
+static void test_refused_together(void **state)
+{
+	static const rd_kafka_resp_err_t errors[] = {
+		RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+		RD_KAFKA_RESP_ERR_POLICY_VIOLATION,
+	};
+	struct skep_mock_batch *b, *c = batch_of(9, 200, 50);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL, NULL, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		b = batch_of(i + 1, i * 100, 100);
+		assert_true(brokers_error(BROKERS_PRODUCE, errors[i]));
+		assert_false(offer(&m, b));
+		assert_int_equal(m.retries, i + 1);
+		assert_true(offer(&m, b));
+		assert_int_equal(m.answer.rejected, 0);
+		skep_mock_batch_free(b);
+	}
+	assert_true(offer(&m, c)); /* and all together again */
+	assert_int_equal(m.rejects + m.holds + m.splits, 0);
+	assert_int_equal(skep_mock_counter(&m, "messages"), 250);
+	assert_int_equal(skep_mock_counter(&m, "refused"), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
+	consume();
+	check(250, 1);
+	assert_int_equal(seen.messages, 250);
+	skep_mock_batch_free(c);
+}
+
+/* The same with whole batches, of which librdkafka packs several as well. */
+static void test_refused_batch(void **state)
+{
+	struct skep_mock_batch *b = batch_of(1, 0, 100), *c = batch_of(2, 100, 100);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL, "batch", NULL);
+	assert_true(brokers_error(BROKERS_PRODUCE, RD_KAFKA_RESP_ERR_POLICY_VIOLATION));
+	assert_false(offer(&m, b));
+	assert_int_equal(m.retries, 1);
+	assert_true(offer(&m, b));
+	for (int i = 0; i < 2; i++) {
+		assert_true(brokers_error(BROKERS_PRODUCE, RD_KAFKA_RESP_ERR_POLICY_VIOLATION));
+		assert_false(offer(&m, c));
+	}
+	assert_int_equal(m.retries, 2);
+	assert_int_equal(m.rejects, 1);
+	assert_int_equal(skep_mock_end(&m), 0);
+	consume();
+	check(100, 1);
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(c);
+}
+
+/* One that is refused alone is to blame; no other batch is under way then. */
+static void test_refused_alone(void **state)
+{
+	struct skep_mock_batch *b = batch_of(1, 0, 40), *c = batch_of(2, 40, 40);
+	unsigned there = 0;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL, NULL, NULL);
+	assert_true(brokers_error(BROKERS_PRODUCE, RD_KAFKA_RESP_ERR_INVALID_RECORD));
+	assert_false(offer(&m, b));
+	assert_int_equal(skep_mock_submit(&m, &c->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &b->batch), -EAGAIN);
+	for (int i = 0; !m.acks && i < 3000; i++) {
+		skep_mock_poll(&m, 10);
+		skep_mock_settle(&m);
+	}
+	assert_int_equal(m.acks, 1);
+	assert_true(brokers_error(BROKERS_PRODUCE, RD_KAFKA_RESP_ERR_INVALID_RECORD));
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &c->batch), -EAGAIN);
+	for (int i = 0; m.acks < 2 && i < 3000; i++) {
+		skep_mock_poll(&m, 10);
+		skep_mock_settle(&m);
+	}
+	assert_int_equal(m.acks, 2);
+	assert_int_equal(m.answer.rejected, 1);
+	assert_int_equal(skep_mock_counter(&m, "refused"), 1);
+	assert_int_equal(skep_mock_counter(&m, "messages"), 79);
+	assert_int_equal(skep_mock_end(&m), 0);
+	consume();
+	for (unsigned i = 0; i < 80; i++) {
+		assert_true(seen.times[i] <= 1);
+		there += seen.times[i];
+	}
+	assert_int_equal(there, 79);
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(c);
+}
+
 /* What librdkafka tries again by itself, and a leader that moves meanwhile. */
 static void test_errors(void **state)
 {
@@ -474,6 +571,9 @@ int main(void)
 		cmocka_unit_test_setup(test_records, set_up),
 		cmocka_unit_test_setup(test_batches, set_up),
 		cmocka_unit_test_setup(test_large_record, set_up),
+		cmocka_unit_test_setup(test_refused_together, set_up),
+		cmocka_unit_test_setup(test_refused_batch, set_up),
+		cmocka_unit_test_setup(test_refused_alone, set_up),
 		cmocka_unit_test_setup(test_errors, set_up),
 		cmocka_unit_test_setup(test_only_what_is_missing, set_up),
 		cmocka_unit_test_setup(test_down_and_restart, set_up),
