@@ -57,6 +57,29 @@ static const struct {
 	{ 999, SKEP_BATCH_RETRY, NULL }, /* KEEPER_EXCEPTION */
 };
 
+const char *const setting_names[SETTINGS] = {
+	[SETTING_TOKEN] = "insert_deduplication_token",
+	[SETTING_VIEWS] = "deduplicate_blocks_in_dependent_materialized_views",
+	[SETTING_ASYNC] = "async_insert_deduplicate",
+};
+
+/* The first of all names that are sent: later servers go on with those that one may have meant. */
+enum setting answer_setting(const char *body)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_", async[] = "async_insert";
+	size_t n;
+
+	for (; *body; body += n + !n) {
+		n = strspn(body, letters);
+		for (int s = 0; n && s < SETTINGS; s++)
+			if (strlen(setting_names[s]) == n && memcmp(body, setting_names[s], n) == 0)
+				return (enum setting)s;
+		if (n == strlen(async) && memcmp(body, async, n) == 0)
+			break;
+	}
+	return SETTINGS;
+}
+
 unsigned answer_code(const char *body)
 {
 	return strncmp(body, "Code: ", 6) == 0 ? (unsigned)strtoul(body + 6, NULL, 10) : 0;

@@ -16,4 +16,15 @@ enum skep_batch_result answer_worse(enum skep_batch_result a, enum skep_batch_re
 
 #define ANSWER_UNKNOWN_SETTING 115u
 
+/* Settings that an INSERT can do without. */
+enum setting {
+	SETTING_TOKEN = 0, /* insert_deduplication_token: from 22.2 on */
+	SETTING_VIEWS,     /* deduplicate_blocks_in_dependent_materialized_views */
+	SETTING_ASYNC,     /* async_insert_deduplicate: later than async_insert */
+	SETTINGS
+};
+extern const char *const setting_names[SETTINGS];
+/* Which one a server has not known, by the words that go with ANSWER_UNKNOWN_SETTING. SETTINGS: another one. */
+enum setting answer_setting(const char *body);
+
 #endif

@@ -38,7 +38,7 @@ static char *url_of(const struct clickhouse *c, const struct table *t)
 	put_percent(out, target);
 	put_percent(out, " FORMAT RowBinary");
 	if (c->async_insert)
-		fputs("&async_insert=1&wait_for_async_insert=1&async_insert_deduplicate=1", out);
+		fputs("&async_insert=1&wait_for_async_insert=1", out);
 	free(target);
 	if (fclose(out) != 0) {
 		free(text);
@@ -95,6 +95,19 @@ void batch_end(struct slot *slot, const struct skep_batch_answer *answer)
 	c->host->batch_answer(c->inst, b, answer);
 }
 
+/*
+ * A key begins with the id of the boot that its records are of, and their processes' ids are told
+ * apart by it; a batch may have waited in the spool for longer than the host did.
+ */
+static const char *boot_of(const struct clickhouse *c, const struct skep_batch *b)
+{
+	size_t n = 0;
+
+	while (n < 36 && b->key && (n == 8 || n == 13 || n == 18 || n == 23 ? b->key[n] == '-' : isxdigit((unsigned char)b->key[n])))
+		n++;
+	return n == 36 && b->key[n] == ':' ? b->key : c->host->boot_id;
+}
+
 static void encode(void *arg)
 {
 	struct slot *slot = arg;
@@ -142,6 +155,7 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->batch = b;
 	slot->state = SLOT_ENCODING;
 	slot->alone = false;
+	snprintf(slot->boot_id, sizeof(slot->boot_id), "%.36s", boot_of(c, b));
 	slot->turn = c->turns++;
 	err = c->host->work(c->inst, encode, encoded, slot);
 	if (err) {

@@ -8,6 +8,7 @@
 
 #include <sys/utsname.h>
 
+#include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/rows.h"
 #include "sinks/common/http.h"
 #include "sinks/common/http_body.h"
@@ -33,6 +34,7 @@ struct slot {
 	enum slot_state state;
 	uint64_t turn; /* in which they were submitted */
 	bool alone;    /* has to go alone: a load with it was refused, and nobody knows for whose sake */
+	char boot_id[40]; /* of the host as it ran when the records were made */
 	struct rows rows;
 	int err;
 };
@@ -44,7 +46,7 @@ struct part {
 	struct http_body body;
 	const void *data;
 	size_t len;
-	bool again; /* sent once more, without a token */
+	bool without[SETTINGS]; /* of what is under way: left out */
 };
 
 struct load {
@@ -71,7 +73,7 @@ struct clickhouse {
 	struct skep_counter *rows, *inserts;
 	struct utsname uts;
 	char *url[TABLES]; /* without what differs from batch to batch */
-	bool no_token;     /* the server does not know insert_deduplication_token (before 22.x) */
+	bool unknown[SETTINGS]; /* the server does not know it */
 	uint64_t turns;
 	struct slot slots[IN_FLIGHT];
 	struct load loads[LOADS];

@@ -77,7 +77,7 @@ static int clickhouse_open(struct skep_instance *i, void *state, const struct sk
 
 		slot->sink = c;
 		slot->rows.host = c->uts.nodename;
-		slot->rows.boot_id = host->boot_id;
+		slot->rows.boot_id = slot->boot_id;
 	}
 	for (unsigned k = 0; k < LOADS; k++) {
 		c->loads[k].sink = c;
@@ -119,7 +119,7 @@ static int clickhouse_reload(struct skep_instance *i, void *state, const void *n
 		free(c->url[t]);
 		c->url[t] = made.url[t];
 	}
-	c->no_token = false; /* it may be another server */
+	memset(c->unknown, 0, sizeof(c->unknown)); /* it may be another server */
 	return err;
 }
 

@@ -7,6 +7,7 @@
  *   deduplicate_blocks_in_dependent_materialized_views  nor counted again in roll-ups, where the first attempt ended between
  *                                  the table and them
  *   wait_for_async_insert          with async_insert: an answer means that the rows are in the table
+ *   async_insert_deduplicate       and that the token counts for it, too
  *
  * A batch alone has its key as a token, which is the same after a crash of skepd.  Which batches are gathered is chance, and
  * after a crash another one: so where tokens are known it is not done unless the site says so (gather).
@@ -75,18 +76,19 @@ static void replied(void *arg, struct http_reply *reply)
 	struct load *l = p->load;
 	struct clickhouse *c = l->sink;
 	unsigned code = answer_code(reply->body);
+	enum setting unknown = code == ANSWER_UNKNOWN_SETTING ? answer_setting(reply->body) : SETTINGS;
 	enum skep_batch_result result;
 	const char *remedy;
 
 	l->answer.sent_bytes += reply->answer.sent_bytes;
-	if (code == ANSWER_UNKNOWN_SETTING && strstr(reply->body, "dedup") && !p->again) {
-		/* a server before 22.x: ReplacingMergeTree alone has to do */
-		if (!c->no_token)
+	if (unknown < SETTINGS && !p->without[unknown]) {
+		/* an old server: ReplacingMergeTree alone has to do */
+		if (!c->unknown[unknown])
 			c->host->log(c->inst, SKEP_LOG_NOTICE,
-				     "the server knows no insert_deduplication_token: a batch that is sent twice is in the tables "
-				     "twice until they merge; FINAL shows it once");
-		c->no_token = true;
-		p->again = true;
+				     "the server knows no %s: a batch that is sent twice is in the tables "
+				     "twice until they merge; FINAL shows it once",
+				     setting_names[unknown]);
+		c->unknown[unknown] = true;
 		send_part(p);
 		return;
 	}
@@ -100,33 +102,45 @@ static void replied(void *arg, struct http_reply *reply)
 
 /* ---- requests --------------------------------------------------------------------------- */
 
+/* NULL: no memory. */
+static char *url_of(const struct clickhouse *c, const struct load *l, unsigned t, const bool without[SETTINGS])
+{
+	const char *async = c->async_insert && !without[SETTING_ASYNC] ? "&async_insert_deduplicate=1" : "";
+	const char *views = without[SETTING_VIEWS] ? "" : "&deduplicate_blocks_in_dependent_materialized_views=1";
+	char *url = NULL;
+	int n;
+
+	if (without[SETTING_TOKEN]) /* roll-ups are no tables then */
+		n = asprintf(&url, "%s%s", c->url[t], async);
+	else
+		n = asprintf(&url, "%s%s&insert_deduplication_token=%s:%s%s", c->url[t], async, l->token, tables[t].name, views);
+	return n < 0 ? NULL : url;
+}
+
 /* May find that it cannot: then the part has its answer. */
 static void send_part(struct part *p)
 {
 	struct load *l = p->load;
 	struct clickhouse *c = l->sink;
 	unsigned t = (unsigned)(p - l->part);
-	char *url = NULL;
-	int n;
+	char *url;
 
-	n = c->no_token ? asprintf(&url, "%s", c->url[t])
-			: asprintf(&url, "%s&insert_deduplication_token=%s:%s&deduplicate_blocks_in_dependent_materialized_views=1", c->url[t],
-				   l->token, tables[t].name);
-	if (n >= 0 && http_send(c->layer, &(struct http_request){
-						  .url = url,
-						  .content_type = "application/octet-stream",
-						  .encoding = http_encoding_of(c->http.compression),
-						  .body = p->data,
-						  .len = p->len,
-						  .done = replied,
-						  .arg = p,
-					  }) == 0) {
+	memcpy(p->without, c->unknown, sizeof(p->without));
+	url = url_of(c, l, t, p->without);
+	if (url && http_send(c->layer, &(struct http_request){
+					       .url = url,
+					       .content_type = "application/octet-stream",
+					       .encoding = http_encoding_of(c->http.compression),
+					       .body = p->data,
+					       .len = p->len,
+					       .done = replied,
+					       .arg = p,
+				       }) == 0) {
 		free(url); /* libcurl has copied it */
 		c->host->counter_add(c->inserts, 1);
 		return;
 	}
-	if (n >= 0)
-		free(url);
+	free(url);
 	fail(l, SKEP_BATCH_RETRY, 0, "the request could not be begun", NULL);
 	if (--l->pending == 0)
 		finish(l);
@@ -169,7 +183,6 @@ static void built(struct skep_instance *inst, void *arg)
 		if (!l->part[t].len)
 			continue;
 		l->pending++;
-		l->part[t].again = false;
 		send_part(&l->part[t]);
 	}
 	if (--l->pending == 0)
@@ -180,7 +193,7 @@ static void built(struct skep_instance *inst, void *arg)
 
 static bool gathers(const struct clickhouse *c)
 {
-	return strcmp(c->gather, "always") == 0 || (strcmp(c->gather, "auto") == 0 && c->no_token);
+	return strcmp(c->gather, "always") == 0 || (strcmp(c->gather, "auto") == 0 && c->unknown[SETTING_TOKEN]);
 }
 
 static struct slot *first_ready(struct clickhouse *c)
