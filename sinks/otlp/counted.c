@@ -8,17 +8,6 @@
 
 #include "sinks/otlp/state.h"
 
-void counted_add(struct otlp *o, struct flight *f)
-{
-	struct counted *c = &o->counted[o->next_counted++ % COUNTED];
-
-	free(c->key);
-	c->key = f->key; /* taken */
-	f->key = NULL;
-	for (int s = 0; s < SIGNALS; s++)
-		c->done[s] = f->skip[s] || f->parts[s].state == PART_TAKEN || f->parts[s].state == PART_REFUSED;
-}
-
 bool counted_is_part(const char *key, const char *whole)
 {
 	size_t n = strlen(whole);
@@ -26,19 +15,52 @@ bool counted_is_part(const char *key, const char *whole)
 	return strncmp(key, whole, n) == 0 && (key[n] == '\0' || key[n] == '/');
 }
 
-const struct counted *counted_find(const struct otlp *o, const char *key)
+const struct counted *counted_find(struct otlp *o, const char *key)
 {
 	const struct counted *best = NULL;
 	size_t longest = 0;
 
 	for (unsigned i = 0; i < COUNTED; i++) {
 		const char *k = o->counted[i].key;
-		size_t n = k ? strlen(k) : 0;
+		size_t n;
 
-		if (n > longest && counted_is_part(key, k)) {
+		if (!k || !counted_is_part(key, k))
+			continue;
+		n = strlen(k);
+		o->counted[i].used = ++o->clock; /* there may be more parts to come */
+		if (n > longest) {
 			best = &o->counted[i];
 			longest = n;
 		}
 	}
 	return best;
+}
+
+/*
+ * What a batch says of its parts they need not say again: a large batch that is split into more parts
+ * than there are places would drive itself out before its last part has come.
+ */
+void counted_add(struct otlp *o, struct flight *f)
+{
+	const struct counted *before = counted_find(o, f->key);
+	struct counted *c = o->counted;
+	bool done[SIGNALS];
+
+	for (int s = 0; s < SIGNALS; s++)
+		done[s] = f->skip[s] || f->parts[s].state == PART_TAKEN || f->parts[s].state == PART_REFUSED;
+	if (before && memcmp(before->done, done, sizeof(done)) == 0) {
+		free(f->key);
+		f->key = NULL;
+		return;
+	}
+	for (unsigned i = 1; i < COUNTED; i++)
+		if (o->counted[i].used < c->used)
+			c = &o->counted[i];
+	if (before && strcmp(before->key, f->key) == 0)
+		c = &o->counted[before - o->counted];
+	free(c->key);
+	c->key = f->key; /* taken */
+	f->key = NULL;
+	memcpy(c->done, done, sizeof(done));
+	c->used = ++o->clock;
 }

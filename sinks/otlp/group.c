@@ -112,6 +112,10 @@ static void forget(struct groups *g, uint64_t now_ns)
 				continue;
 			}
 			*at = one->next;
+			if (one->told_ns > g->floor_ns)
+				g->floor_ns = one->told_ns;
+			if (one->last_ns > g->floor_ns)
+				g->floor_ns = one->last_ns;
 			g->n--;
 			group_free(one);
 		}
@@ -126,7 +130,10 @@ static int encode(const struct group_key *k, uint32_t field, uint8_t **ret, uint
 	while (pair < end) {
 		const char *value = pair + strlen(pair) + 1;
 
-		attr_text(&p, field, pair, value);
+		if (strcmp(pair, NAME_OVERFLOW) == 0)
+			attr_bool(&p, field, pair, true);
+		else
+			attr_text(&p, field, pair, value);
 		pair = value + strlen(value) + 1;
 	}
 	err = p.err;

@@ -48,6 +48,7 @@ struct groups {
 	struct group **table;
 	uint32_t room, n, most;
 	uint64_t forgot_ns;  /* when it was last looked for groups to forget */
+	uint64_t floor_ns;   /* realtime: no sum begins earlier, because one of the same name may have ended then */
 	uint64_t overflowed; /* records that were counted in the group of what is too many */
 };
 #define GROUPS_FORGET_NS UINT64_C(3600000000000) /* a group that nothing was said of for so long makes room */

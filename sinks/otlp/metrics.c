@@ -182,11 +182,15 @@ static uint64_t begin_of(const struct metrics *m, const struct plan *p, const st
 {
 	uint64_t start = number_at(p->start, r->data), interval = number_at(p->interval, r->data);
 
-	if (start && start + (uint64_t)offset <= now_ns)
-		return start + (uint64_t)offset;
+	uint64_t begin;
+
 	if (!interval)
 		interval = m->interval_ns;
-	return now_ns > interval ? now_ns - interval : 0;
+	if (start && start + (uint64_t)offset <= now_ns)
+		begin = start + (uint64_t)offset;
+	else
+		begin = now_ns > interval ? now_ns - interval : 0;
+	return begin > m->groups.floor_ns ? begin : m->groups.floor_ns;
 }
 
 int metrics_add(struct metrics *m, const struct skep_record *r, const struct view *v, int64_t offset, bool count)

@@ -3,7 +3,9 @@
  * otlp - the sink that speaks OpenTelemetry's protocol over HTTP: runs and processes as traces, figures
  * as metrics, failures and losses as logs.  Here: the plugin's descriptor, options and life.
  */
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "sinks/otlp/state.h"
 
@@ -45,6 +47,14 @@ static int look(const struct settings *s, struct signal_settings ret[SIGNALS], c
 	return err;
 }
 
+static uint64_t realtime(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 static int otlp_open(struct skep_instance *i, void *state, const struct skep_host *host)
 {
 	struct otlp *o = state;
@@ -68,9 +78,13 @@ static int otlp_open(struct skep_instance *i, void *state, const struct skep_hos
 		return err;
 	o->encoder.span_least_ns = o->settings.span_threshold;
 	o->encoder.spans_most = (uint64_t)o->settings.spans_per_run;
-	o->encoder.service = settings_service(&o->settings);
+	o->service = settings_service(&o->settings);
+	if (!o->service)
+		return host->fail(i, -ENOMEM, "out of memory");
+	o->encoder.service = o->service;
 	o->encoder.boot_id = host->boot_id;
 	err = encoder_init(&o->encoder, (uint32_t)o->settings.max_series, o->settings.run_attribute, host->interval_ns);
+	o->encoder.metrics.groups.floor_ns = realtime();
 	return err ? host->fail(i, err, "out of memory") : 0;
 }
 
@@ -149,6 +163,7 @@ static void otlp_close(struct skep_instance *i, void *state)
 	}
 	flights_clear(o);
 	encoder_free(&o->encoder);
+	free(o->service);
 	http_body_free(&o->body);
 }
 

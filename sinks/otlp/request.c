@@ -136,8 +136,20 @@ static void find_parent(const struct encoder *e, struct item *item)
 		memcpy(item->parent, carried.parent, SKEP_SPAN_ID);
 }
 
+/* One more of its spans: is it over what a run may have? When it comes again, it is what it was. */
+static bool is_over(const struct encoder *e, struct run_trace *t, uint64_t time_ns, bool count)
+{
+	if (!count)
+		return t->spans > e->spans_most && time_ns >= t->full_ns;
+	if (t->spans++ < e->spans_most)
+		return false;
+	if (t->spans == e->spans_most + 1)
+		t->full_ns = time_ns;
+	return true;
+}
+
 /* A run's begin has no span (yet), and is listened to in any case: it may carry the trace that was adopted. */
-static int sort_out(struct encoder *e, struct item *item)
+static int sort_out(struct encoder *e, struct item *item, bool count)
 {
 	const struct view *v = &item->view;
 	const char *boot_id = v->kind == VIEW_RUN && v->boot_id.len == 36 ? v->boot_id.ptr : e->batch_boot_id;
@@ -161,9 +173,9 @@ static int sort_out(struct encoder *e, struct item *item)
 		find_parent(e, item);
 	}
 	item->span = item->span && t;
-	if (item->span && v->kind != VIEW_RUN && t->spans++ >= e->spans_most) {
+	if (item->span && v->kind != VIEW_RUN && is_over(e, t, item->record->time_ns, count)) {
 		item->span = false;
-		e->spans_left_out++;
+		e->spans_left_out += count;
 	}
 	return item->span || item->event ? add_item(e, item) : 0;
 }
@@ -200,7 +212,7 @@ int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 		if (e->wanted[SIGNAL_METRICS])
 			err = metrics_add(&e->metrics, b->records[i], &item.view, b->realtime_offset_ns, count);
 		if (!err)
-			err = sort_out(e, &item);
+			err = sort_out(e, &item, count);
 	}
 	if (err)
 		return err;

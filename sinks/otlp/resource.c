@@ -108,21 +108,17 @@ static int set_pair(const char *pair, struct pairs *p, char *why, size_t room)
 	return err;
 }
 
+/* What is written there for other programs stops nobody here. */
+static int set_of_environment(void *p, const char *name, const char *value)
+{
+	return strcmp(name, "service.name") == 0 ? 0 : set(p, name, value); /* that is settings_service()'s */
+}
+
 static int of_environment(struct pairs *p)
 {
 	const char *list = secure_getenv("OTEL_RESOURCE_ATTRIBUTES");
-	char *copy = list ? strdup(list) : NULL, *save = NULL, ignored[128];
-	int err = list && !copy ? -ENOMEM : 0;
 
-	for (char *pair = copy ? strtok_r(copy, ",", &save) : NULL; pair && !err; pair = strtok_r(NULL, ",", &save)) {
-		while (*pair == ' ')
-			pair++;
-		err = set_pair(pair, p, ignored, sizeof(ignored));
-		if (err == -EINVAL)
-			err = 0; /* what is written for other programs stops nobody here */
-	}
-	free(copy);
-	return err;
+	return list ? settings_each_pair(list, set_of_environment, p) : 0;
 }
 
 int settings_resource(const struct settings *o, const char *boot_id, struct pb *ret, char *why, size_t room)
@@ -153,11 +149,33 @@ int settings_resource(const struct settings *o, const char *boot_id, struct pb *
 	return err;
 }
 
-const char *settings_service(const struct settings *o)
+/* The last one counts, as of all names. */
+static int find_service(void *arg, const char *name, const char *value)
 {
-	const char *name = secure_getenv("OTEL_SERVICE_NAME");
+	char **ret = arg, *copy;
+
+	if (strcmp(name, "service.name") != 0 || !*value)
+		return 0;
+	copy = strdup(value);
+	if (!copy)
+		return -ENOMEM;
+	free(*ret);
+	*ret = copy;
+	return 0;
+}
+
+char *settings_service(const struct settings *o)
+{
+	const char *name = secure_getenv("OTEL_SERVICE_NAME"), *list = secure_getenv("OTEL_RESOURCE_ATTRIBUTES");
+	char *found = NULL;
 
 	if (o->service && *o->service)
-		return o->service;
-	return name && *name ? name : "skep";
+		return strdup(o->service);
+	if (name && *name)
+		return strdup(name);
+	if (list && settings_each_pair(list, find_service, &found) != 0) {
+		free(found);
+		return NULL;
+	}
+	return found ? found : strdup("skep");
 }

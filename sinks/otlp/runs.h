@@ -16,7 +16,8 @@ struct run_trace {
 	uint32_t len, hash;
 	struct skep_trace trace;
 	uint8_t span[SKEP_SPAN_ID];
-	uint64_t spans; /* of its processes, sent so far */
+	uint64_t spans;   /* of its processes, so far; those that are too many as well */
+	uint64_t full_ns; /* time of the first record that was too many */
 	uint64_t used;
 };
 

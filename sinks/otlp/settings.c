@@ -94,8 +94,7 @@ static void percent_decode(char *text)
 	*out = '\0';
 }
 
-/* "a=1,b=2" -> each pair, its value decoded. 0, or what the callback returned. */
-static int each_pair(const char *list, int (*cb)(void *arg, const char *name, const char *value), void *arg)
+int settings_each_pair(const char *list, int (*cb)(void *arg, const char *name, const char *value), void *arg)
 {
 	char *copy = strdup(list), *save = NULL;
 	int err = copy ? 0 : -ENOMEM;
@@ -152,7 +151,7 @@ static int find_headers(const struct settings *o, enum signal s, struct signal_s
 		for (const char **h = o->http.headers; *h && !err; h++)
 			err = add_header(ret, strdup(*h));
 	else if (list)
-		err = each_pair(list, header_of_pair, ret);
+		err = settings_each_pair(list, header_of_pair, ret);
 	ret->http.headers = (const char **)ret->headers;
 	return err;
 }

@@ -38,7 +38,9 @@ void settings_signal_clear(struct signal_settings *);
 int settings_wanted(const struct settings *, bool ret[SIGNALS], char *why, size_t room);
 /* Attributes of the resource: the host's, OTEL_RESOURCE_ATTRIBUTES, the option `resource`. 0, -EINVAL, -ENOMEM. */
 int settings_resource(const struct settings *, const char *boot_id, struct pb *ret, char *why, size_t room);
-/* service.name of what has no pipeline. */
-const char *settings_service(const struct settings *);
+/* service.name of what has no pipeline; to be freed. NULL: no memory. */
+char *settings_service(const struct settings *);
+/* "a=1,b=2", as the environment's lists are -> each pair, its value decoded. 0, or what the callback returned. */
+int settings_each_pair(const char *list, int (*cb)(void *arg, const char *name, const char *value), void *arg);
 
 #endif

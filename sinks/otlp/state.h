@@ -59,6 +59,7 @@ struct flight {
 
 struct counted {
 	char *key;
+	uint64_t used; /* the one that was not asked for longest makes room; 0: free */
 	bool done[SIGNALS];
 };
 
@@ -70,13 +71,13 @@ struct otlp {
 	struct signal_settings of[SIGNALS];
 	struct http *http[SIGNALS];
 	bool wanted[SIGNALS];
+	char *service;
 	struct encoder encoder; /* of the worker, while is_encoding */
 	struct http_body body;  /* likewise */
 	bool is_encoding;
 	uint64_t clock;
 	struct flight flights[FLIGHTS];
 	struct counted counted[COUNTED];
-	unsigned next_counted;
 	struct skep_counter *items[SIGNALS], *refused, *left_out, *overflowed;
 };
 
@@ -90,10 +91,10 @@ void part_answered(struct flight *, enum signal, struct http_reply *);
 void flight_over(struct flight *);
 void flight_say(char why[512], enum signal, const char *what, const char *words);
 
-/* Its key is taken. */
+/* Its key is taken. Nothing is added to what is known of a batch that it is a part of. */
 void counted_add(struct otlp *, struct flight *);
 /* The batch itself, or one that it is a part of ("KEY/0" of "KEY", "KEY/0/1" of "KEY/0"). NULL: neither. */
-const struct counted *counted_find(const struct otlp *, const char *key);
+const struct counted *counted_find(struct otlp *, const char *key);
 bool counted_is_part(const char *key, const char *whole);
 
 /* After http_stop(): batches are the host's again, nothing is remembered. */

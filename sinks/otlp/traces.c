@@ -13,6 +13,7 @@
 enum { KIND_INTERNAL = 1, KIND_SERVER = 2, STATUS_ERROR = 2 };
 #define FLAG_REMOTE_KNOWN 0x100u
 #define FLAG_REMOTE 0x200u
+#define NAME_MOST 255 /* bytes of a run's name in its span's */
 
 static struct skep_str basename_of(struct skep_str path)
 {
@@ -70,12 +71,24 @@ static const char *result_of(const struct view *v)
 	return v->exit_code == 0 ? "success" : v->exit_code > 0 ? "failure" : "error";
 }
 
+/* No more than NAME_MOST bytes, and no half of a character. */
+static int name_length(struct skep_str s)
+{
+	uint32_t n = s.len;
+
+	if (n > NAME_MOST)
+		for (n = NAME_MOST; n > NAME_MOST - 4 && ((unsigned char)s.ptr[n] & 0xc0) == 0x80;)
+			n--;
+	return (int)n;
+}
+
 static void write_run(struct pb *p, const struct item *item, int64_t offset)
 {
 	const struct view *v = &item->view;
 	bool adopted = false;
 	size_t opened = pb_open(p);
-	char error_type[24], name[280];
+	struct skep_str called = v->pipeline.len ? v->pipeline : v->name;
+	char error_type[24], name[4 + NAME_MOST + 1];
 	int n;
 
 	for (unsigned i = 0; i < SKEP_SPAN_ID; i++)
@@ -100,8 +113,7 @@ static void write_run(struct pb *p, const struct item *item, int64_t offset)
 	pb_fixed64(p, 8, request_time(v->end_ns, offset));
 	pb_fixed64(p, 7, request_time(v->start_ns, offset));
 	pb_u64(p, 6, KIND_SERVER);
-	n = snprintf(name, sizeof(name), "RUN %.*s", v->pipeline.len ? (int)(v->pipeline.len & 0xff) : (int)(v->name.len & 0xff),
-		     v->pipeline.len ? v->pipeline.ptr : v->name.len ? v->name.ptr : "");
+	n = snprintf(name, sizeof(name), "RUN %.*s", name_length(called), called.len ? called.ptr : "");
 	pb_string(p, 5, name, (size_t)n);
 	if (adopted)
 		pb_bytes(p, 4, item->run_parent, SKEP_SPAN_ID);

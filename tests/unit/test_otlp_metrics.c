@@ -181,6 +181,18 @@ static uint64_t total_of(const char *name)
 	return n;
 }
 
+/* The one attribute of the series for what is too many: AnyValue { bool_value = 2 }, true. */
+static bool tells_overflow(void)
+{
+	static const char pair[] = NAME_OVERFLOW "\x12\x02\x10\x01";
+
+	for (uint32_t i = 0; i < m.groups.room; i++)
+		for (struct group *g = m.groups.table[i]; g; g = g->next)
+			if (memmem(g->attrs, g->attrs_len, pair, sizeof(pair) - 1) && memmem(g->hist_attrs, g->hist_attrs_len, pair, sizeof(pair) - 1))
+				return true;
+	return false;
+}
+
 /* More attributes than there may be: counted all the same, in a series that says so. Those that were silent make room. */
 static void too_many(void **state)
 {
@@ -200,6 +212,7 @@ static void too_many(void **state)
 	assert_int_equal(m.groups.n, 17);
 	assert_int_equal(m.groups.overflowed, 24);
 	assert_int_equal(total_of("process.cpu.time"), 40);
+	assert_true(tells_overflow());
 	assert_int_equal(tell(), 17 + 17 + 17); /* CPU time, memory and processes */
 	for (int i = 100; i < 110; i++) {
 		struct view v;
@@ -207,11 +220,36 @@ static void too_many(void **state)
 		memset(&v, 0, sizeof(v));
 		snprintf(tool, sizeof(tool), "tool%d", i);
 		v.tool = skep_mock_text(tool);
+		t.start_ns = 5 * S;
 		add(&out_stream_tool_sample, 10 * S + GROUPS_FORGET_NS + S, &t, &v, true);
 	}
 	assert_int_equal(m.groups.n, 10);
 	assert_int_equal(m.groups.overflowed, 24);
+	for (uint32_t i = 0; i < m.groups.room; i++)
+		for (struct group *g = m.groups.table[i]; g; g = g->next)
+			assert_int_equal(g->start_ns, 10 * S); /* not before the last point of those that went */
 	metrics_free(&m);
+}
+
+/* Sums of this sink do not begin before it, where those of the one before it were; and never after their own points. */
+static void begins(void **state)
+{
+	static const struct {
+		uint64_t start, time, begin;
+	} cases[] = { { 5 * S, 12 * S, 10 * S }, { 11 * S, 12 * S, 11 * S }, { 5 * S, 9 * S, 9 * S } };
+	const struct view v = { .tool = skep_mock_text("bwa") };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct out_tool_sample t = { .start_ns = cases[i].start, .cpu_ns = 1 };
+
+		begin(16);
+		m.groups.floor_ns = 10 * S;
+		add(&out_stream_tool_sample, cases[i].time, &t, &v, true);
+		tell();
+		assert_int_equal(only()->start_ns, cases[i].begin);
+		metrics_free(&m);
+	}
 }
 
 /* What is in no metric: parts of a sum that is told as a whole, what is another stream's, a run that goes on. */
@@ -273,7 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_table), cmocka_unit_test(levels_of_runs), cmocka_unit_test(too_many),
-		cmocka_unit_test(left_out),  cmocka_unit_test(conventions),
+		cmocka_unit_test(begins),    cmocka_unit_test(left_out),       cmocka_unit_test(conventions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@
 #include "skep/mock.h"
 #include "sinks/otlp/request.h"
 
-#define OFFSET INT64_C(1800000000000000000)
+#define OFFSET INT64_C(2500000000000000000) /* records are made after the sink's start */
 #define S UINT64_C(1000000000)
 
 /* ---- a receiver ------------------------------------------------------------------------------ */
@@ -493,6 +493,49 @@ static void halves(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+/*
+ * More batches in parts than are remembered, and more parts of one: neither one whose parts go on coming nor one that waits
+ * meanwhile is forgotten.
+ */
+static void many_parts(void **state)
+{
+	static const char *const small[] = { "max_request", "1KiB", NULL };
+	struct skep_mock_batch *b = batch(1, "boot:1:1"), *last = batch(1, "boot:1:1/1");
+	struct skep_mock_batch *waits = batch(1, "boot:2:1"), *half = batch(1, "boot:2:1/0");
+	struct skep_mock m;
+	char key[64];
+
+	(void)state;
+	begin(&m, small);
+	offer(&m, b);
+	for (unsigned i = 0; i < 70; i++) {
+		struct skep_mock_batch *part, *other;
+
+		snprintf(key, sizeof(key), "boot:1:1/0/%u", i);
+		part = batch(1, key);
+		snprintf(key, sizeof(key), "boot:1:%u", 2 + i);
+		other = batch(1, key);
+		offer(&m, part);
+		offer(&m, other);
+		if (i == 20)
+			offer(&m, waits);
+		skep_mock_batch_free(part);
+		skep_mock_batch_free(other);
+	}
+	assert_int_equal(m.splits, 142);
+	skep_mock_option(&m, "max_request", "4MiB");
+	assert_int_equal(skep_mock_reload(&m), 0);
+	offer(&m, last);
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 0), "process.cpu.time").sum == 72 * 3.0);
+	offer(&m, half);
+	assert_true(metric_in(request_of(SIGNAL_METRICS, 1), "process.cpu.time").sum == 72 * 3.0);
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(last);
+	skep_mock_batch_free(waits);
+	skep_mock_batch_free(half);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 /* The receiver's own 413: halves of what it has taken already are not sent to it again. */
 static void too_large_for_one(void **state)
 {
@@ -637,6 +680,44 @@ static void environment(void **state)
 	skep_mock_batch_free(b);
 }
 
+static bool has_pair(const struct got *g, const char *name, const char *value)
+{
+	char text[128];
+	/* KeyValue { key = 1, value = 2 { string_value = 1 } } */
+	int n = snprintf(text, sizeof(text), "\n%c%s\x12%c\n%c%s", (int)strlen(name), name, (int)strlen(value) + 2, (int)strlen(value), value);
+
+	return memmem(g->body, g->len, text, (size_t)n) != NULL;
+}
+
+/* Its values are percent-encoded; its service.name counts where nothing else names the service. */
+static void resource_of_environment(void **state)
+{
+	static const char *const option[] = { "service", "by option", NULL };
+	static const char *const services[] = { "the night shift", "by variable", "by option" };
+
+	(void)state;
+	setenv("OTEL_RESOURCE_ATTRIBUTES", "site=a%20b%2Cc%3D, service.name=the%20night%20shift,nonsense,room=100%,town=K%C3%B6ln", 1);
+	for (unsigned i = 0; i < 3; i++) {
+		struct skep_mock_batch *b = batch(1, NULL);
+		const struct got *g;
+		struct skep_mock m;
+
+		if (i == 1)
+			setenv("OTEL_SERVICE_NAME", services[i], 1);
+		begin(&m, i == 2 ? option : NULL);
+		offer(&m, b);
+		g = request_of(SIGNAL_METRICS, i);
+		assert_true(has_pair(g, "service.name", services[i]));
+		assert_true(has_pair(g, "site", "a b,c="));
+		assert_true(has_pair(g, "room", "100%"));
+		assert_true(has_pair(g, "town", "K\303\266ln"));
+		assert_int_equal(skep_mock_end(&m), 0);
+		skep_mock_batch_free(b);
+	}
+	unsetenv("OTEL_SERVICE_NAME");
+	unsetenv("OTEL_RESOURCE_ATTRIBUTES");
+}
+
 static void wrong_options(void **state)
 {
 	static const char *const unknown[] = { "spans", NULL }, *const no_value[] = { "nothing", NULL };
@@ -663,12 +744,14 @@ int main(void)
 		cmocka_unit_test_setup(three_requests, set_up),
 		cmocka_unit_test_setup(retry, set_up),
 		cmocka_unit_test_setup(halves, set_up),
+		cmocka_unit_test_setup(many_parts, set_up),
 		cmocka_unit_test_setup(too_large_for_one, set_up),
 		cmocka_unit_test_setup(partial, set_up),
 		cmocka_unit_test_setup(refused, set_up),
 		cmocka_unit_test_setup(worst_of_two, set_up),
 		cmocka_unit_test_setup(only_wanted, set_up),
 		cmocka_unit_test_setup(environment, set_up),
+		cmocka_unit_test_setup(resource_of_environment, set_up),
 		cmocka_unit_test_setup(wrong_options, set_up),
 	};
 

@@ -151,11 +151,68 @@ static void result_of_what_ended(void **state)
 	assert_non_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "failure", 7));
 }
 
+/* How many spans there are of a process that ended then. */
+static uint32_t spans_of(uint64_t time_ns, bool count)
+{
+	const struct out_process p = process_of("", "");
+	const struct skep_record record = { .size = sizeof(record), .stream = &out_stream_process, .upid = p.upid, .time_ns = time_ns, .data = &p };
+	const struct skep_record *records[] = { &record };
+	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records };
+
+	assert_int_equal(encoder_batch(&e, &batch, count), 0);
+	return e.n_out[SIGNAL_TRACES];
+}
+
+/* A batch that comes again takes no more of what its run may have: it is what it was. */
+static void spans_per_run(void **state)
+{
+	(void)state;
+	e.spans_most = 2;
+	assert_int_equal(spans_of(1 * S, true), 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(spans_of(1 * S, false), 1);
+	assert_int_equal(spans_of(2 * S, true), 1);
+	assert_int_equal(spans_of(2 * S, false), 1);
+	assert_int_equal(spans_of(3 * S, true), 0);
+	assert_int_equal(e.spans_left_out, 1);
+	assert_int_equal(spans_of(3 * S, false), 0);
+	assert_int_equal(e.spans_left_out, 0);
+	assert_int_equal(spans_of(2 * S, false), 1);
+}
+
+static bool has_name(const char *pipeline, size_t length, size_t want)
+{
+	struct out_run run = { .run = skep_mock_text("r1"), .state = skep_mock_text("ended"), .pipeline = { pipeline, (uint32_t)length, (uint32_t)length },
+			       .start_ns = S, .end_ns = 2 * S };
+	uint8_t text[300] = { 5 << 3 | 2, (uint8_t)((want + 4) | 0x80), (uint8_t)((want + 4) >> 7), 'R', 'U', 'N', ' ' };
+
+	memcpy(text + 7, pipeline, want);
+	encode(&out_stream_run, NULL, &run);
+	return memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), text, want + 7) != NULL;
+}
+
+/* A long name is cut, not between the bytes of one character. */
+static void long_names(void **state)
+{
+	char name[600];
+
+	(void)state;
+	memset(name, 'a', sizeof(name));
+	assert_true(has_name(name, 255, 255));
+	assert_true(has_name(name, 256, 255));
+	assert_true(has_name(name, 600, 255));
+	memcpy(name + 253, "\342\202\254", 3); /* the euro */
+	assert_true(has_name(name, 300, 253));
+	assert_true(has_name(name, 256, 253));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(hang_where_they_belong, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(result_of_what_ended, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(spans_per_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(long_names, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
