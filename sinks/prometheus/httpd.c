@@ -29,6 +29,12 @@ static void page_unref(struct httpd_page *p)
 	free(p);
 }
 
+static void timer_stop(struct httpd *h)
+{
+	h->host->timer_close(h->timer);
+	h->timer = NULL;
+}
+
 static void conn_close(struct httpd_conn *c)
 {
 	struct httpd *h = c->server;
@@ -39,10 +45,8 @@ static void conn_close(struct httpd_conn *c)
 	page_unref(c->page);
 	c->page = NULL;
 	c->state = CONN_FREE;
-	if (--h->n == 0) {
-		h->host->timer_close(h->timer);
-		h->timer = NULL;
-	}
+	if (--h->n == 0 && h->watch)
+		timer_stop(h);
 }
 
 /* What remains of head and page; false: the connection is gone. */
@@ -172,6 +176,13 @@ static void tick(struct skep_instance *i, void *arg)
 		h->timeouts++;
 		conn_close(c);
 	}
+	if (h->n == 0 && h->watch && h->timer)
+		timer_stop(h);
+}
+
+static int timer_start(struct httpd *h)
+{
+	return h->timer ? 0 : h->host->timer(h->inst, 1000, 1000, tick, h, &h->timer);
 }
 
 static int conn_open(struct httpd *h, int fd)
@@ -183,11 +194,9 @@ static int conn_open(struct httpd *h, int fd)
 		return -EBUSY;
 	while (c->state != CONN_FREE)
 		c++;
-	if (!h->timer) {
-		err = h->host->timer(h->inst, 1000, 1000, tick, h, &h->timer);
-		if (err)
-			return err;
-	}
+	err = timer_start(h);
+	if (err)
+		return err;
 	c->server = h;
 	c->fd = fd;
 	c->got = 0;
@@ -214,7 +223,7 @@ static void accept_ready(struct skep_instance *i, void *arg, unsigned events)
 			continue;
 		if (fd < 0) {
 			/* no descriptor to be had: what waits would be reported again and again. Only with a timer that looks again. */
-			if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && h->timer) {
+			if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && timer_start(h) == 0) {
 				h->host->watch_close(h->watch);
 				h->watch = NULL;
 			}
@@ -254,6 +263,7 @@ void httpd_stop(struct httpd *h)
 	for (unsigned k = 0; k < HTTPD_CONNECTIONS; k++)
 		if (h->conns[k].state != CONN_FREE)
 			conn_close(&h->conns[k]);
+	timer_stop(h);
 	h->host->watch_close(h->watch);
 	h->watch = NULL;
 	if (h->fd >= 0)

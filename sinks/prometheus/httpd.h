@@ -36,7 +36,7 @@ struct httpd {
 	void *arg;
 	int fd;
 	struct skep_watch *watch; /* of fd; NULL: not accepting for want of descriptors, until the next tick */
-	struct skep_timer *timer; /* while there are connections */
+	struct skep_timer *timer; /* while there are connections, or nothing is accepted */
 	unsigned n;
 	uint64_t refused, timeouts;
 	char name[128]; /* where it listens */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sinks/common/fields.h"
+#include "sinks/common/utf8.h"
 #include "sinks/prometheus/known.h"
 #include "sinks/prometheus/plan.h"
 
@@ -28,14 +29,39 @@ static struct skep_str context_text(const struct skep_record *r, uint32_t offset
 	return s;
 }
 
-/* Nothing that breaks a list of texts; UTF-8 is mended where it is written. */
+/* U+FFFD for what is not UTF-8, spaces for control characters that the page cannot have; ends with a whole character. */
+static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < n;) {
+		int len = utf8_length((const unsigned char *)s + i, n - i);
+		bool control = ((unsigned char)s[i] < 0x20 && s[i] != '\n') || s[i] == 0x7f;
+		const char *as = len < 0 ? "\xef\xbf\xbd" : control ? " " : s + i;
+		size_t size = len < 0 ? 3 : (size_t)len;
+
+		if (out + size > LABEL_MAX)
+			break;
+		memcpy(ret + out, as, size);
+		out += size;
+		i += (size_t)(len < 0 ? -len : len);
+	}
+	return out;
+}
+
+/* Mended here, as rows are found by their labels: two that differ only in what is mended would be the same series twice. */
 static void add_text(struct jsonw *w, const char *name, const char *value, size_t n)
 {
-	n = strnlen(value, n < LABEL_MAX ? n : LABEL_MAX);
-	while (n > 0 && n == LABEL_MAX && ((unsigned char)value[n - 1] & 0xc0) == 0x80)
-		n--; /* not within a character (a lone first byte becomes U+FFFD) */
+	size_t max = LABEL_MAX + 3; /* and the rest of a character that begins before the end */
+	char text[LABEL_MAX];
+
+	n = strnlen(value, n < max ? n : max);
 	if (!n)
 		return; /* an empty label is none */
+	if (n > LABEL_MAX || jsonw_plain(value, n) < n) { /* hardly ever */
+		n = mend(value, n, text);
+		value = text;
+	}
 	jsonw_raw(w, name, strlen(name) + 1);
 	jsonw_raw(w, value, n);
 	jsonw_raw(w, "", 1);

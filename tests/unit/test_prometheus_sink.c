@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -230,6 +231,39 @@ static void test_levels(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+/* Names that are the same once they are mended, and long ones. */
+static void test_mended(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	char fits[300], cut[300], as[300];
+	struct skep_mock m;
+	unsigned n;
+
+	(void)state;
+	begin(&m, NULL, NULL);
+	snprintf(logged, sizeof(logged), "%s", m.logged);
+	memset(as, 'a', sizeof(as));
+	snprintf(fits, sizeof(fits), "%.254s\xc3\xa4" "b", as);
+	snprintf(cut, sizeof(cut), "%.255s\xc3\xa4" "b", as);
+	add_tool(b, SECOND, "a", "x\xff", 1, SECOND);
+	add_tool(b, SECOND, "a", "x\xfe", 1, 2 * SECOND);
+	add_tool(b, SECOND, "a", "y\x01", 1, 4 * SECOND);
+	add_tool(b, SECOND, "a", "y\x7f", 1, 8 * SECOND);
+	add_tool(b, SECOND, "a", fits, 1, 16 * SECOND);
+	add_tool(b, SECOND, "a", cut, 1, 32 * SECOND);
+	send_batch(&m, b);
+	scrape(&m);
+	assert_true(sum_of("skep_tool_cpu_seconds_total", "tool=\"x\xef\xbf\xbd\"", NULL, &n) == 3);
+	assert_int_equal(n, 1);
+	assert_true(sum_of("skep_tool_cpu_seconds_total", "tool=\"y \"", NULL, &n) == 12);
+	assert_int_equal(n, 1);
+	assert_true(sum_of("skep_tool_cpu_seconds_total", "a\xc3\xa4\"", NULL, &n) == 16);
+	assert_true(sum_of("skep_tool_cpu_seconds_total", "aaaaa\"", NULL, &n) == 32);
+	sum_of("skep_tool_cpu_seconds_total", NULL, NULL, &n);
+	assert_int_equal(n, 4);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 struct site {
 	struct skep_str queue;
 	struct skep_hist wait;
@@ -369,6 +403,56 @@ static void test_clients(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+/* From now on no descriptor is to be had; the limit that was. */
+static struct rlimit without_descriptors(void)
+{
+	struct rlimit was, none;
+	int next = dup(STDERR_FILENO);
+
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = (rlim_t)next;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return was;
+}
+
+/* Who comes while no descriptor is to be had waits for one, also when the last of the others goes meanwhile. */
+static void test_descriptors(void **state)
+{
+	static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL, NULL);
+	snprintf(logged, sizeof(logged), "%s", m.logged);
+	for (int round = 0; round < 3; round++) {
+		int other = round == 1 ? dial(&m, logged) : -1, fd;
+		struct rlimit was;
+
+		skep_mock_poll(&m, 50);
+		fd = dial(&m, logged);
+		assert_int_equal(send(fd, request, sizeof(request) - 1, 0), (ssize_t)sizeof(request) - 1);
+		was = without_descriptors();
+		skep_mock_poll(&m, 50);
+		if (other >= 0)
+			close(other);
+		skep_mock_poll(&m, 50);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+		assert_int_equal(recv(fd, page, 1, MSG_DONTWAIT), -1);
+		if (round == 2) { /* it may have to stop then, too */
+			close(fd);
+			break;
+		}
+		skep_mock_advance(&m, 2 * SECOND);
+		receive(&m, fd);
+		assert_int_equal(strncmp(page, "HTTP/1.1 200 OK\r\n", 17), 0);
+		scrape(&m);
+	}
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_listen(void **state)
 {
 	static const char *const wrong[] = { "", "9477", "localhost:9477", "127.0.0.1:", "127.0.0.1:99999", "::1:9477", ":9477", "[::1]9477", "1.2.3.4:-5" };
@@ -429,7 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),  cmocka_unit_test(test_counters),  cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_bounds), cmocka_unit_test(test_any_stream), cmocka_unit_test(test_clients),
-		cmocka_unit_test(test_listen),
+		cmocka_unit_test(test_listen), cmocka_unit_test(test_mended),   cmocka_unit_test(test_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

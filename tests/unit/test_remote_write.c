@@ -197,6 +197,31 @@ static void test_sums(void **state)
 	writer_free(&w);
 }
 
+/* Names that are the same once they are mended: a receiver refuses a request that has a series twice. */
+static void test_mended(void **state)
+{
+	static const char *const tools[] = { "x\xff", "x\xfe" };
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct out_process p;
+	struct writer w;
+	unsigned n;
+
+	(void)state;
+	begin(&w);
+	for (unsigned i = 0; i < 2; i++) {
+		records_process(0, "run", &p);
+		p.tool = skep_mock_text(tools[i]);
+		p.cpu_ns = SECOND;
+		records_add_process(b, &p);
+	}
+	b->batch.key = "k:1";
+	encode(&w, b);
+	assert_true(total("skep_process_cpu_seconds_total", &n) == 2);
+	assert_int_equal(n, 1);
+	assert_non_null(strstr(all[0].labels, "tool=x\xef\xbf\xbd,"));
+	writer_free(&w);
+}
+
 /* The host gives a batch that a receiver does not like in halves: what they add up to is in the sums already. */
 static void test_halves(void **state)
 {
@@ -560,6 +585,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_mended),
 		cmocka_unit_test(test_halves),
 		cmocka_unit_test(test_age),
 		cmocka_unit_test(test_histogram),
