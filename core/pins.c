@@ -206,6 +206,10 @@ static int empty(int at, const char *name, unsigned depth)
 			close(fd);
 		return err;
 	}
+	/* programs first: skepd adopts no folder without them, should we die on the way (skep/pins.h) */
+	while ((e = readdir(dir)))
+		n += strncmp(e->d_name, "prog_", 5) == 0 && unlinkat(fd, e->d_name, 0) == 0;
+	rewinddir(dir);
 	while ((e = readdir(dir))) {
 		int inside;
 

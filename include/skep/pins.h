@@ -110,8 +110,7 @@ static inline int skep_pins_path(char path[SKEP_PINS_PATH + 96], const char *fol
 	return n > 0 && n < SKEP_PINS_PATH + 96 ? 0 : -ENAMETOOLONG;
 }
 
-/* Unpins what is in a folder and begins so; "link_": its programs are detached, and its maps stay. */
-static inline void skep_pins_unpin(const char *folder, const char *begin)
+static inline void skep_pins_unlink(const char *folder, const char *begin)
 {
 	DIR *dir = opendir(folder);
 	struct dirent *e;
@@ -123,6 +122,16 @@ static inline void skep_pins_unpin(const char *folder, const char *begin)
 		closedir(dir);
 }
 
+/*
+ * Unpins what is in a folder and begins so; "link_": its programs are detached, and its maps stay.
+ * The pins of programs go first in any case: nobody adopts a folder without them, should we die on the way.
+ */
+static inline void skep_pins_unpin(const char *folder, const char *begin)
+{
+	skep_pins_unlink(folder, "prog_");
+	skep_pins_unlink(folder, begin);
+}
+
 /* Removes a folder of pins with what is in it. */
 static inline void skep_pins_remove(const char *folder)
 {
@@ -130,8 +139,20 @@ static inline void skep_pins_remove(const char *folder)
 	rmdir(folder);
 }
 
-/* Finds one of our key. */
-static inline bool skep_pins_find(struct skep_pins *p, const char *where)
+/* Are all programs there?  Else somebody died who was taking it out, and its links may be gone (skep_pins_unpin). */
+static inline bool skep_pins_whole(const char *folder, const struct bpf_object_skeleton *s)
+{
+	char path[SKEP_PINS_PATH + 96];
+
+	for (int i = 0; i < s->prog_cnt; i++)
+		if (bpf_program__autoload(*s->progs[i].prog) &&
+		    (skep_pins_path(path, folder, "prog", s->progs[i].name) || access(path, F_OK)))
+			return false;
+	return true;
+}
+
+/* Finds one of our key that is whole: what is not is left to skep_pins_others(). */
+static inline bool skep_pins_find(struct skep_pins *p, const char *where, const struct bpf_object_skeleton *s)
 {
 	DIR *dir = opendir(where);
 	bool found = false;
@@ -141,10 +162,13 @@ static inline bool skep_pins_find(struct skep_pins *p, const char *where)
 	while (dir && !found && (e = readdir(dir))) {
 		if (!skep_pins_is(e->d_name, p->name, &key) || key != p->key)
 			continue;
-		found = snprintf(p->folder, sizeof(p->folder), "%s/%s", where, e->d_name) < (int)sizeof(p->folder);
+		found = snprintf(p->folder, sizeof(p->folder), "%s/%s", where, e->d_name) < (int)sizeof(p->folder) &&
+			skep_pins_whole(p->folder, s);
 	}
 	if (dir)
 		closedir(dir);
+	if (!found)
+		p->folder[0] = '\0';
 	return found;
 }
 
@@ -203,7 +227,7 @@ static inline int skep_pins_load(struct skep_pins *p, const struct skep_host *ho
 	err = skep_pins_key(p, s);
 	if (err)
 		return err;
-	p->adopted = host->pin_adopts && skep_pins_find(p, host->pin_dir);
+	p->adopted = host->pin_adopts && skep_pins_find(p, host->pin_dir, s);
 	err = p->adopted ? skep_pins_adopt(p, s) : 0;
 	if (!err)
 		err = bpf_object__load_skeleton(s);

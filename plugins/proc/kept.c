@@ -86,6 +86,24 @@ static int take_record(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
+/*
+ * Both have counted the threads that ended while both were attached: the larger of each two sums counts none twice, and
+ * misses at most what ended since the other was detached.  All fields are sums.
+ */
+static void add_threads(int to, const struct proc_threads_key *key, struct proc_threads *sum)
+{
+	struct proc_threads ours;
+	__u64 *s = (__u64 *)sum;
+	const __u64 *o = (const __u64 *)&ours;
+
+	if (bpf_map_update_elem(to, key, sum, BPF_NOEXIST) == 0 || bpf_map_lookup_elem(to, key, &ours))
+		return;
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*o); i++)
+		if (s[i] < o[i])
+			s[i] = o[i];
+	bpf_map_update_elem(to, key, sum, BPF_ANY);
+}
+
 /* What threads that are gone have left there, for finals that are still to come, or wait. */
 static void take_threads(const struct proc_state *st, const char *folder)
 {
@@ -97,7 +115,7 @@ static void take_threads(const struct proc_state *st, const char *folder)
 	while (!err) {
 		key = next;
 		if (bpf_map_lookup_elem(from, &key, &sum) == 0)
-			bpf_map_update_elem(to, &key, &sum, BPF_NOEXIST);
+			add_threads(to, &key, &sum);
 		err = bpf_map_get_next_key(from, &key, &next);
 	}
 	if (from >= 0)

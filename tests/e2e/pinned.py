@@ -167,6 +167,50 @@ def crash():
     unpin(d.conf)
 
 
+def half_dismantled():
+    """Who took a kernel side out was killed on the way: it is read, not adopted, as its links may be gone."""
+    for i, kinds in enumerate((["prog"], ["prog", "link"])):
+        d = Daemon("half-%d" % i)
+        d.stop()
+        for kind in kinds:
+            for path in glob.glob(pins + "/proc/proc@*/%s_*" % kind):
+                os.unlink(path)
+        subprocess.run([tiny, "half-while"], check=True)
+        d = Daemon("half-%d" % i)
+        check("without its %s pins: not adopted, and taken out" % "/".join(kinds), "goes on with" not in d.text() and
+              len(os.listdir(pins + "/proc")) == 1, d.text())
+        subprocess.run([tiny, "half-after"], check=True)
+        time.sleep(1.5)
+        d.stop()
+        seen = sorted(r["argv"][1] for r in ended(d, os.path.basename(tiny)))
+        check("without its %s pins: what can be recorded is" % "/".join(kinds),
+              seen == (["half-after"] if "link" in kinds else ["half-after", "half-while"]), seen)
+        unpin(d.conf)
+
+
+def threads_across():
+    """Processes whose threads end before, while and after another make takes over: what they wrote is in their sums, once."""
+    many, each, processes = 1000, 1000, 8
+    program = ("import os, threading, time\nto = os.open('/dev/null', os.O_WRONLY)\n"
+               "for i in range(%d):\n t = threading.Thread(target=os.write, args=(to, bytes(%d)))\n t.start()\n t.join()\n time.sleep(0.001)" % (many, each))
+    d = Daemon("threads")
+    running = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(processes)]
+    children.extend(running)
+    time.sleep(1)
+    d.stop()
+    d = Daemon("threads", ring="8MiB")
+    check("the processes lived until another make had taken over", all(p.poll() is None for p in running))
+    for p in running:
+        p.wait()
+    time.sleep(5)  # their finals wait for all of their threads (plugins/proc/pending.c)
+    d.stop()
+    wrote = [r["wchar_bytes"] for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:] == ["-c", program]]
+    # those that ended in the moment of the change may be missing
+    check("what threads that ended under another make wrote is not lost, nor twice", len(wrote) == processes and
+          all(0.8 * many * each <= w <= many * each for w in wrote), wrote)
+    unpin(d.conf)
+
+
 def others():
     """One folder has one skepd; without pins it collects all the same."""
     d = Daemon("first")
@@ -192,6 +236,8 @@ try:
     storm_across("other make, with rules", ["4MiB", "8MiB"])
     rules()
     crash()
+    half_dismantled()
+    threads_across()
     others()
 finally:
     for child in children:
