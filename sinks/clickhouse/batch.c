@@ -78,6 +78,7 @@ void batch_slots_free(struct clickhouse *c)
 	}
 	for (unsigned t = 0; t < TABLES; t++)
 		free(c->url[t]);
+	taken_forget(&c->taken);
 }
 
 void batch_end(struct slot *slot, const struct skep_batch_answer *answer)
@@ -119,7 +120,7 @@ static void encode(void *arg)
 		if (fields_wanted(c->streams, slot->batch->records[i]))
 			slot->err = rows_add(&slot->rows, slot->batch->records[i], slot->batch->realtime_offset_ns);
 	for (unsigned t = 0; !slot->err && t < TABLES; t++)
-		if (slot->rows.table[t].bytes.len > c->http.max_request)
+		if (!(slot->taken & 1u << t) && slot->rows.table[t].bytes.len > c->http.max_request)
 			slot->err = -E2BIG;
 }
 
@@ -131,7 +132,7 @@ static void encoded(struct skep_instance *inst, void *arg)
 
 	(void)inst;
 	for (unsigned t = 0; t < TABLES; t++)
-		empty = empty && !slot->rows.table[t].n;
+		empty = empty && (!slot->rows.table[t].n || slot->taken & 1u << t);
 	if (slot->err == -E2BIG) {
 		a.result = SKEP_BATCH_SPLIT;
 		a.why = "its rows for one table are larger than max_request";
@@ -155,6 +156,8 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->batch = b;
 	slot->state = SLOT_ENCODING;
 	slot->alone = false;
+	/* The batch itself has the token that it had, where it goes alone; and whoever mended something may have begun the tables anew. */
+	slot->taken = taken_find(&c->taken, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
 	snprintf(slot->boot_id, sizeof(slot->boot_id), "%.36s", boot_of(c, b));
 	slot->turn = c->turns++;
 	err = c->host->work(c->inst, encode, encoded, slot);

@@ -10,6 +10,7 @@
 
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/rows.h"
+#include "sinks/clickhouse/taken.h"
 #include "sinks/common/http.h"
 #include "sinks/common/http_body.h"
 
@@ -34,6 +35,7 @@ struct slot {
 	enum slot_state state;
 	uint64_t turn; /* in which they were submitted */
 	bool alone;    /* has to go alone: a load with it was refused, and nobody knows for whose sake */
+	unsigned taken; /* tables that have its rows: a bit for each */
 	char boot_id[40]; /* of the host as it ran when the records were made */
 	struct rows rows;
 	int err;
@@ -46,6 +48,7 @@ struct part {
 	struct http_body body;
 	const void *data;
 	size_t len;
+	bool taken;
 	bool without[SETTINGS]; /* of what is under way: left out */
 };
 
@@ -74,6 +77,7 @@ struct clickhouse {
 	struct utsname uts;
 	char *url[TABLES]; /* without what differs from batch to batch */
 	bool unknown[SETTINGS]; /* the server does not know it */
+	struct taken taken;
 	uint64_t turns;
 	struct slot slots[IN_FLIGHT];
 	struct load loads[LOADS];
@@ -88,5 +92,6 @@ void batch_slots_free(struct clickhouse *);
 
 /* load.c: what is ready goes, as far as there are loads for it. */
 void load_next(struct clickhouse *);
+bool load_gathers(const struct clickhouse *);
 
 #endif

@@ -35,7 +35,7 @@ static void finish(struct load *l)
 	struct clickhouse *c = l->sink;
 	struct skep_batch_answer a = l->answer;
 	struct slot *slots[IN_FLIGHT];
-	unsigned n = l->n;
+	unsigned n = l->n, taken = 0;
 	bool again = is_anybodys(l);
 	char why[sizeof(l->why)];
 
@@ -47,8 +47,13 @@ static void finish(struct load *l)
 		jsonw_free(&l->part[t].joined);
 		http_body_free(&l->part[t].body);
 	}
+	for (unsigned t = 0; t < TABLES; t++)
+		taken |= (unsigned)l->part[t].taken << t;
 	l->n = 0;
 	for (unsigned i = 0; i < n; i++) {
+		slots[i]->taken |= taken;
+		if (a.result != SKEP_BATCH_ACK)
+			taken_note(&c->taken, slots[i]->batch->key, slots[i]->taken);
 		if (again) {
 			slots[i]->alone = true;
 			slots[i]->state = SLOT_READY;
@@ -93,6 +98,7 @@ static void replied(void *arg, struct http_reply *reply)
 		return;
 	}
 	result = answer_classify(reply->answer.result, code, &remedy);
+	p->taken = result == SKEP_BATCH_ACK;
 	fail(l, result, reply->answer.status, reply->answer.why ? reply->answer.why : "", remedy);
 	if (reply->answer.retry_after_ns > l->answer.retry_after_ns)
 		l->answer.retry_after_ns = reply->answer.retry_after_ns;
@@ -157,14 +163,18 @@ static void build(void *arg)
 		struct part *p = &l->part[t];
 		const struct jsonw *bytes = &l->slots[0]->rows.table[t].bytes;
 
+		p->len = 0;
+		p->taken = false;
+		if (l->n == 1 && l->slots[0]->taken & 1u << t)
+			continue;
 		if (l->n > 1) {
 			jsonw_reset(&p->joined);
 			for (unsigned i = 0; i < l->n; i++)
-				jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf, l->slots[i]->rows.table[t].bytes.len);
+				if (!(l->slots[i]->taken & 1u << t))
+					jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf, l->slots[i]->rows.table[t].bytes.len);
 			l->err = p->joined.err;
 			bytes = &p->joined;
 		}
-		p->len = 0;
 		if (!l->err && bytes->len)
 			l->err = http_body_encode(&p->body, encoding, bytes->buf, bytes->len, &p->data, &p->len);
 	}
@@ -191,7 +201,7 @@ static void built(struct skep_instance *inst, void *arg)
 
 /* ---- which batches ------------------------------------------------------------------------ */
 
-static bool gathers(const struct clickhouse *c)
+bool load_gathers(const struct clickhouse *c)
 {
 	return strcmp(c->gather, "always") == 0 || (strcmp(c->gather, "auto") == 0 && c->unknown[SETTING_TOKEN]);
 }
@@ -237,7 +247,7 @@ static void take(struct load *l)
 	struct clickhouse *c = l->sink;
 	struct slot *s;
 
-	while ((s = first_ready(c)) != NULL && (l->n == 0 || (gathers(c) && !s->alone && !l->slots[0]->alone && fits(l, s)))) {
+	while ((s = first_ready(c)) != NULL && (l->n == 0 || (load_gathers(c) && !s->alone && !l->slots[0]->alone && fits(l, s)))) {
 		s->state = SLOT_LOADED;
 		l->slots[l->n++] = s;
 	}
@@ -252,7 +262,7 @@ static bool is_worth_it(const struct clickhouse *c)
 		ready += c->slots[k].state == SLOT_READY;
 	for (unsigned k = 0; k < LOADS; k++)
 		under_way += c->loads[k].n > 0;
-	return ready && (!under_way || (gathers(c) ? under_way < LOADS_GATHERING && ready >= IN_FLIGHT / 2 : under_way < LOADS));
+	return ready && (!under_way || (load_gathers(c) ? under_way < LOADS_GATHERING && ready >= IN_FLIGHT / 2 : under_way < LOADS));
 }
 
 void load_next(struct clickhouse *c)

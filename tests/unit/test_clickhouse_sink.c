@@ -22,6 +22,7 @@
 #include "lake/clickhouse.h"
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/columns.h"
+#include "sinks/clickhouse/taken.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -492,6 +493,54 @@ static void test_failures(void **state)
 	skep_mock_batch_free(b);
 }
 
+/* One table takes its rows, another does not: a half of that batch brings the first one nothing more. */
+static void test_half_taken(void **state)
+{
+	struct skep_mock_batch *b = batch(1, "running");
+
+	(void)state;
+	need_server();
+	fresh("skep_half");
+	ask("DROP TABLE skep_half.record");
+	ask("SYSTEM STOP MERGES");
+	init("skep_half");
+	start();
+	send_batch(b);
+	expect(SKEP_BATCH_HOLD);
+	EXPECT("SELECT count() FROM skep_half.proc", "500");
+	strncat(b->key, "/0", sizeof(b->key) - strlen(b->key) - 1);
+	send_batch(b);
+	expect(SKEP_BATCH_HOLD);
+	EXPECT("SELECT count() FROM skep_half.proc", "500");
+	end();
+	ask("SYSTEM START MERGES");
+	skep_mock_batch_free(b);
+}
+
+static void test_taken(void **state)
+{
+	struct taken t = { 0 };
+	char key[16];
+
+	(void)state;
+	taken_note(&t, "k:1", 1);
+	assert_int_equal(taken_find(&t, "k:1", false), 0);
+	assert_int_equal(taken_find(&t, "k:1", true), 1);
+	assert_int_equal(taken_find(&t, "k:10", true), 0);
+	assert_int_equal(taken_find(&t, "k:1/0/1", false), 1);
+	taken_note(&t, "k:1/0", 3);
+	assert_int_equal(taken_find(&t, "k:1/0/1", false), 3);
+	assert_int_equal(taken_find(&t, "k:1/1", false), 1);
+	for (int i = 2; i < 3 * TAKEN; i++) { /* what is asked for stays */
+		snprintf(key, sizeof(key), "k:%d", i);
+		taken_note(&t, key, 2);
+		assert_int_equal(taken_find(&t, "k:1/1", false), 1);
+	}
+	assert_int_equal(taken_find(&t, "k:2/1", false), 0);
+	taken_forget(&t);
+	assert_int_equal(taken_find(&t, "k:1/1", false), 0);
+}
+
 static void test_password(void **state)
 {
 	struct skep_mock_batch *b = batch(1, "running");
@@ -638,6 +687,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_codes),	     cmocka_unit_test(test_schema),   cmocka_unit_test(test_init),
 		cmocka_unit_test(test_rows),	     cmocka_unit_test(test_compressions), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_half_taken), cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_password),     cmocka_unit_test(test_gather),	  cmocka_unit_test(test_boot_of_key),
 		cmocka_unit_test(test_async_insert), cmocka_unit_test(test_unknown_settings),
 	};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sinks/clickhouse/taken.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+unsigned taken_find(struct taken *t, const char *key, bool whole)
+{
+	unsigned tables = 0;
+
+	for (unsigned i = 0; i < TAKEN; i++) {
+		size_t n = t->at[i].key ? strlen(t->at[i].key) : 0;
+
+		if (!n || strncmp(key, t->at[i].key, n) != 0 || !(key[n] == '/' || (whole && key[n] == '\0')))
+			continue;
+		t->at[i].used = ++t->clock; /* there may be more parts to come */
+		tables |= t->at[i].tables;
+	}
+	return tables;
+}
+
+void taken_note(struct taken *t, const char *key, unsigned tables)
+{
+	unsigned at = 0;
+
+	/* What a whole says its parts need not say again. */
+	if (!tables || (taken_find(t, key, true) & tables) == tables)
+		return;
+	for (unsigned i = 1; i < TAKEN; i++)
+		if (t->at[i].used < t->at[at].used)
+			at = i;
+	for (unsigned i = 0; i < TAKEN; i++)
+		if (t->at[i].key && strcmp(t->at[i].key, key) == 0)
+			at = i;
+	free(t->at[at].key);
+	t->at[at].key = strdup(key);
+	t->at[at].tables = tables;
+	t->at[at].used = t->at[at].key ? ++t->clock : 0;
+}
+
+void taken_forget(struct taken *t)
+{
+	for (unsigned i = 0; i < TAKEN; i++)
+		free(t->at[i].key);
+	memset(t, 0, sizeof(*t));
+}
