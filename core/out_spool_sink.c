@@ -137,6 +137,7 @@ void out_spool_rename(struct out *o, struct out_sink *s, const char *old)
 
 	if (!j)
 		return;
+	s->placed = false; /* nobody hears whether it worked: the next commit says it again */
 	j->old = strdup(old);
 	j->place = out_spool_place(s);
 	spooler_post(o->spool->spooler, &j->job);

@@ -5,6 +5,9 @@ import collections
 import json
 import os
 import signal
+import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -187,6 +190,39 @@ waiting = json.loads(ask("status", "--spool", spool, "--json"))["records"]
 said_so = ask("recover", spool, "--spool", work + "/other.db")
 check("skep spool recover takes what waits into another one", waiting > 0 and
       json.loads(ask("status", "--spool", work + "/other.db", "--json"))["records"] == waiting, (waiting, said_so))
+
+
+def first_leaf(file, root):
+    """Number and size of the leftmost leaf of a table of SQLite's (its file format, 1.6)."""
+    file.seek(16)
+    size = int.from_bytes(file.read(2), "big")
+    while True:
+        file.seek((root - 1) * size)
+        page = file.read(size)
+        if page[0] != 5:
+            return root, size
+        cell = int.from_bytes(page[12:14], "big")
+        root = int.from_bytes(page[cell:cell + 4], "big")
+
+
+# Ids grow for ever, and what is settled goes: the first page may begin anywhere.
+shutil.copy(spool, work + "/late.db")
+db = sqlite3.connect(work + "/late.db", isolation_level=None)
+db.execute("CREATE TEMP TABLE one AS SELECT * FROM batch LIMIT 1")
+columns = [c[1] for c in db.execute("PRAGMA table_info(batch)") if c[1] != "id"]
+db.execute("DELETE FROM batch")
+db.execute("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2000) INSERT INTO batch (id, %s) "
+           "SELECT 500000 + x, %s FROM c, one" % (", ".join(columns), ", ".join(columns)))
+root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'batch'").fetchone()[0]
+db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+db.close()
+with open(work + "/late.db", "r+b") as f:
+    leaf, size = first_leaf(f, root)
+    f.seek((leaf - 1) * size)
+    f.write(bytes([0xa5]) * size)
+late = ask("check", "--spool", work + "/late.db", status=1)
+found = re.search(r"(\d+) batches of \d+ records can be read", late.replace(",", ""))
+check("its first page is damaged: all others are read, whatever their ids", found and 1800 < int(found.group(1)) < 2000, late[-300:])
 check("drop --dead throws away what was refused", "thrown away" in ask("drop", "--dead", "--spool", spool) and
       json.loads(ask("dead", "--spool", spool, "--json")) == [])
 with open(spool, "r+b") as f:  # every page but the first: what is read of it is bad
