@@ -82,7 +82,7 @@ static void begin(struct host_fixture *f, const char *mountinfo)
 	host_write(f, "proc/1/mountinfo", mountinfo);
 	skep_mock_option(&f->m, "filesystems", "1ms");
 	skep_mock_option(&f->m, "network_filesystems", "1ms");
-	skep_mock_option(&f->m, "filesystem_timeout", "50ms");
+	skep_mock_option(&f->m, "filesystem_timeout", "250ms"); /* a thread of a machine that is busy may wait for a CPU */
 	pthread_mutex_lock(&gate); /* one that hung in the test before may be on its way yet */
 	error = 0;
 	asked = 0;
@@ -135,7 +135,7 @@ static void dead_server(void **state)
 	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.limit"), "0"); /* it never answered */
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
 	assert_int_equal(f.st->space->n_stuck, 1); /* asked by one thread, not by one more each round */
-	assert_true(skep_mock_counter(&f.m, "filesystems_stale") == 1);
+	assert_true(skep_mock_counter(&f.m, "filesystems_stale") >= 1); /* on a machine that stood still another one, too, for a moment */
 	assert_non_null(strstr(f.m.logged, "/dead"));
 	set_gate(false);
 	for (int i = 0; i < 500 && f.st->space->n_stuck; i++) {
@@ -188,11 +188,15 @@ static void many_dead(void **state)
 	begin(&f, mounts);
 	set_gate(true);
 	start(&f);
-	for (int i = 0; i < 120; i++) {
+	for (int i = 0; i < 1000 && f.st->space->n_stuck < STUCK_MOST - 1; i++) {
 		host_step(&f);
 		usleep(10000);
 	}
 	/* network ones leave one thread to the local ones */
+	for (int i = 0; i < 40; i++) {
+		host_step(&f);
+		usleep(10000);
+	}
 	assert_int_equal(f.st->space->n_stuck, STUCK_MOST - 1);
 	assert_int_equal(hanging(), STUCK_MOST - 1);
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
