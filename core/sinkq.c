@@ -187,7 +187,7 @@ static void split_suspects(struct sinkq *q)
  */
 static void try_a_part(struct sinkq *q)
 {
-	if (q->n < SINKQ_STUCK || q->in_flight > 0)
+	if (!q->first || q->n < SINKQ_STUCK || q->in_flight > 0)
 		return;
 	for (const struct sinkq_item *item = q->first; item; item = item->next)
 		if (item->suspects < SINKQ_SUSPECTS)

@@ -86,22 +86,28 @@ static int take_record(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
+#define THREADS_SUMS (sizeof(struct proc_threads) / sizeof(uint64_t))
+
+union threads_sums {
+	struct proc_threads threads;
+	uint64_t n[THREADS_SUMS];
+};
+_Static_assert(sizeof(union threads_sums) == sizeof(struct proc_threads), "all of struct proc_threads are sums of 64 bits");
+
 /*
  * Both have counted the threads that ended while both were attached: the larger of each two sums counts none twice, and
  * misses at most what ended since the other was detached.  All fields are sums.
  */
-static void add_threads(int to, const struct proc_threads_key *key, struct proc_threads *sum)
+static void add_threads(int to, const struct proc_threads_key *key, const union threads_sums *theirs)
 {
-	struct proc_threads ours;
-	__u64 *s = (__u64 *)sum;
-	const __u64 *o = (const __u64 *)&ours;
+	union threads_sums ours = { 0 };
 
-	if (bpf_map_update_elem(to, key, sum, BPF_NOEXIST) == 0 || bpf_map_lookup_elem(to, key, &ours))
+	if (bpf_map_update_elem(to, key, theirs, BPF_NOEXIST) == 0 || bpf_map_lookup_elem(to, key, &ours))
 		return;
-	for (size_t i = 0; i < sizeof(ours) / sizeof(*o); i++)
-		if (s[i] < o[i])
-			s[i] = o[i];
-	bpf_map_update_elem(to, key, sum, BPF_ANY);
+	for (size_t i = 0; i < THREADS_SUMS; i++)
+		if (ours.n[i] < theirs->n[i])
+			ours.n[i] = theirs->n[i];
+	bpf_map_update_elem(to, key, &ours, BPF_ANY);
 }
 
 /* What threads that are gone have left there, for finals that are still to come, or wait. */
@@ -109,7 +115,7 @@ static void take_threads(const struct proc_state *st, const char *folder)
 {
 	int from = skep_pins_open(folder, "map", "threads"), to = bpf_map__fd(st->bpf->maps.threads), err;
 	struct proc_threads_key key, next;
-	struct proc_threads sum;
+	union threads_sums sum;
 
 	err = from < 0 ? -1 : bpf_map_get_next_key(from, NULL, &next);
 	while (!err) {
