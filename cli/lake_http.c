@@ -93,6 +93,7 @@ static void one_line(char *text)
 int lake_http_post(struct lake_http *h, const char *database, const char *text, char **ret, char *why, size_t room)
 {
 	char error[CURL_ERROR_SIZE] = "", *url = NULL, *reply = NULL, *name = NULL;
+	const char *ca_file = h->ca_file ? h->ca_file : skep_ca_file();
 	CURL *easy = lib.init();
 	size_t n = 0;
 	FILE *out = open_memstream(&reply, &n);
@@ -117,8 +118,8 @@ int lake_http_post(struct lake_http *h, const char *database, const char *text, 
 	lib.setopt(easy, CURLOPT_ERRORBUFFER, error);
 	lib.setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	lib.setopt(easy, CURLOPT_WRITEDATA, out);
-	if (h->ca_file || skep_ca_file())
-		lib.setopt(easy, CURLOPT_CAINFO, h->ca_file ? h->ca_file : skep_ca_file());
+	if (ca_file)
+		lib.setopt(easy, CURLOPT_CAINFO, ca_file);
 	if (h->user) {
 		lib.setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 		lib.setopt(easy, CURLOPT_USERNAME, h->user);

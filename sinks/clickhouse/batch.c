@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sinks/common/batch_key.h"
 #include "sinks/common/fields.h"
 
 static void put_percent(FILE *out, const char *s)
@@ -96,19 +97,6 @@ void batch_end(struct slot *slot, const struct skep_batch_answer *answer)
 	c->host->batch_answer(c->inst, b, answer);
 }
 
-/*
- * A key begins with the id of the boot that its records are of, and their processes' ids are told
- * apart by it; a batch may have waited in the spool for longer than the host did.
- */
-static const char *boot_of(const struct clickhouse *c, const struct skep_batch *b)
-{
-	size_t n = 0;
-
-	while (n < 36 && b->key && (n == 8 || n == 13 || n == 18 || n == 23 ? b->key[n] == '-' : isxdigit((unsigned char)b->key[n])))
-		n++;
-	return n == 36 && b->key[n] == ':' ? b->key : c->host->boot_id;
-}
-
 static void encode(void *arg)
 {
 	struct slot *slot = arg;
@@ -150,6 +138,7 @@ static void encoded(struct skep_instance *inst, void *arg)
 
 int batch_begin(struct slot *slot, const struct skep_batch *b)
 {
+	const char *boot_id = batch_key_boot(b->key);
 	struct clickhouse *c = slot->sink;
 	int err;
 
@@ -158,7 +147,7 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->alone = false;
 	/* The batch itself has the token that it had, where it goes alone; and whoever mended something may have begun the tables anew. */
 	slot->taken = taken_find(&c->taken, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
-	snprintf(slot->boot_id, sizeof(slot->boot_id), "%.36s", boot_of(c, b));
+	snprintf(slot->boot_id, sizeof(slot->boot_id), "%.*s", BATCH_KEY_BOOT, boot_id ? boot_id : c->host->boot_id);
 	slot->turn = c->turns++;
 	err = c->host->work(c->inst, encode, encoded, slot);
 	if (err) {

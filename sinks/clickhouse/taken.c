@@ -4,14 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sinks/common/batch_key.h"
+
 unsigned taken_find(struct taken *t, const char *key, bool whole)
 {
 	unsigned tables = 0;
 
 	for (unsigned i = 0; i < TAKEN; i++) {
-		size_t n = t->at[i].key ? strlen(t->at[i].key) : 0;
+		const char *noted = t->at[i].key;
 
-		if (!n || strncmp(key, t->at[i].key, n) != 0 || !(key[n] == '/' || (whole && key[n] == '\0')))
+		if (!noted || !batch_key_is_part(key, noted) || (!whole && strcmp(key, noted) == 0))
 			continue;
 		t->at[i].used = ++t->clock; /* there may be more parts to come */
 		tables |= t->at[i].tables;

@@ -143,18 +143,16 @@ static int add_headers(struct transfer *t, const struct http_request *q)
 
 static CURLcode set_tls(struct transfer *t, const struct http_options *o)
 {
+	const char *ca_file = o->ca_file ? o->ca_file : skep_ca_file();
 	CURLcode code = CURLE_OK;
 
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
 	SET(CURLOPT_SSL_VERIFYPEER, o->insecure ? 0L : 1L);
 	SET(CURLOPT_SSL_VERIFYHOST, o->insecure ? 0L : 2L);
-	if (o->ca_file) {
-		SET(CURLOPT_CAINFO, o->ca_file);
-		/* else the system's folder would count as well */
+	if (ca_file)
+		SET(CURLOPT_CAINFO, ca_file);
+	if (o->ca_file) /* else the system's folder would count as well */
 		SET(CURLOPT_CAPATH, NULL);
-	} else if (skep_ca_file()) {
-		SET(CURLOPT_CAINFO, skep_ca_file());
-	}
 	if (o->cert_file) {
 		SET(CURLOPT_SSLCERT, o->cert_file);
 		SET(CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);

@@ -6,14 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sinks/common/batch_key.h"
 #include "sinks/otlp/state.h"
-
-bool counted_is_part(const char *key, const char *whole)
-{
-	size_t n = strlen(whole);
-
-	return strncmp(key, whole, n) == 0 && (key[n] == '\0' || key[n] == '/');
-}
 
 const struct counted *counted_find(struct otlp *o, const char *key)
 {
@@ -24,7 +18,7 @@ const struct counted *counted_find(struct otlp *o, const char *key)
 		const char *k = o->counted[i].key;
 		size_t n;
 
-		if (!k || !counted_is_part(key, k))
+		if (!k || !batch_key_is_part(key, k))
 			continue;
 		n = strlen(k);
 		o->counted[i].used = ++o->clock; /* there may be more parts to come */

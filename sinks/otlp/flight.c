@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sinks/common/batch_key.h"
 #include "sinks/otlp/state.h"
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -219,7 +220,7 @@ int flight_submit(struct otlp *o, const struct skep_batch *batch)
 
 	for (size_t i = 0; i < FLIGHTS; i++) {
 		f = &o->flights[i];
-		if (f->state != FLIGHT_PARKED || !counted_is_part(batch->key, f->key))
+		if (f->state != FLIGHT_PARKED || !batch_key_is_part(batch->key, f->key))
 			continue;
 		if (strcmp(f->key, batch->key) == 0) {
 			f->batch = batch;

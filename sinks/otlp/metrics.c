@@ -180,9 +180,7 @@ static bool is_left_out(const struct plan *p, const struct skep_record *r, const
 
 static uint64_t begin_of(const struct metrics *m, const struct plan *p, const struct skep_record *r, int64_t offset, uint64_t now_ns)
 {
-	uint64_t start = number_at(p->start, r->data), interval = number_at(p->interval, r->data);
-
-	uint64_t begin;
+	uint64_t start = number_at(p->start, r->data), interval = number_at(p->interval, r->data), begin;
 
 	if (!interval)
 		interval = m->interval_ns;

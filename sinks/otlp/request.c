@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sinks/common/batch_key.h"
 #include "sinks/otlp/attr.h"
 
 const char *const signal_names[SIGNALS] = {
@@ -86,18 +87,6 @@ void request_close(const struct encoder *e, struct pb *p, const struct request_f
 	pb_close(p, 2, f->scope);
 	write_resource(e, p, pipeline, run);
 	pb_close(p, 1, f->resource);
-}
-
-/*
- * A key begins with the id of the boot that its records are of, and their processes' ids are told
- * apart by it; a batch may have waited in the spool for longer than the host did.
- */
-static void boot_of(struct encoder *e, const struct skep_batch *b)
-{
-	const char *colon = b->key ? strchr(b->key, ':') : NULL;
-	bool is_uuid = colon && colon - b->key == 36 && b->key[8] == '-' && b->key[13] == '-' && b->key[18] == '-' && b->key[23] == '-';
-
-	snprintf(e->batch_boot_id, sizeof(e->batch_boot_id), "%.36s", is_uuid ? b->key : e->boot_id);
 }
 
 static int add_item(struct encoder *e, const struct item *item)
@@ -195,6 +184,7 @@ static void write_metrics(struct encoder *e)
 
 int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 {
+	const char *boot_id = batch_key_boot(b->key);
 	int err = 0;
 
 	for (int s = 0; s < SIGNALS; s++) {
@@ -203,7 +193,7 @@ int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 	}
 	e->n_items = 0;
 	e->spans_left_out = 0;
-	boot_of(e, b);
+	snprintf(e->batch_boot_id, sizeof(e->batch_boot_id), "%.*s", BATCH_KEY_BOOT, boot_id ? boot_id : e->boot_id);
 	for (uint32_t i = 0; i < b->n && !err; i++) {
 		struct item item = { .record = b->records[i], .order = i };
 

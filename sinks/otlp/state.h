@@ -95,7 +95,6 @@ void flight_say(char why[512], enum signal, const char *what, const char *words)
 void counted_add(struct otlp *, struct flight *);
 /* The batch itself, or one that it is a part of ("KEY/0" of "KEY", "KEY/0/1" of "KEY/0"). NULL: neither. */
 const struct counted *counted_find(struct otlp *, const char *key);
-bool counted_is_part(const char *key, const char *whole);
 
 /* After http_stop(): batches are the host's again, nothing is remembered. */
 void flights_clear(struct otlp *);
