@@ -60,6 +60,28 @@ for p in $("$SKEPD" --list-plugins | cut -d' ' -f1); do
 	grep -qF "skep\\-$p" "$(page skepd.8)" || fail "skepd.8 does not name skep-$p"
 done
 
+# The entry that a plugin's page begins with is one that skepd accepts: a required option is not missing there.
+for p in "$abs_srcdir"/man/skep-*.7.in; do
+	name=$(basename "$p" .7.in) name=${name#skep-}
+	"$SKEPD" --list-plugins | grep -q "^$name " || continue
+	list=$(sed -nE '/^# SYNOPSIS/,/^# D/s/^in `(probes|sinks)` of .*/\1/p' "$p")
+	entry=$(sed -nE '/^# SYNOPSIS/,/^# D/s/^ +(\{.*\})$/\1/p' "$p")
+	printf '{ "control": { "socket": false }, "%s": [ %s ] }\n' "$list" "$entry" >"$work/entry.conf"
+	checked=$((checked + 1))
+	"$SKEPD" --test --config "$work/entry.conf" >"$work/entry" 2>&1 || fail "skep-$name.7: skepd refuses its synopsis: $(cat "$work/entry")"
+done
+
+# The table of signals in docs/kernels.md is the one of tests/kernels/expected.
+bash "$abs_srcdir/tests/kernels/signals-table.sh" >"$work/a"
+sed -n '/^## Signals by kernel/,$p' "$abs_srcdir/docs/kernels.md" | grep '^|' >"$work/b"
+diff "$work/a" "$work/b" >"$work/diff" || fail "docs/kernels.md: its table is not what tests/kernels/signals-table.sh prints: $(head -3 "$work/diff")"
+
+# Pages quote the unit's own lines.
+grep -rhoE 'Exec[A-Z][a-z]+=[^`]+`' "$abs_srcdir/docs" | tr -d '`' | sort -u | while read -r line; do
+	[ "$line" = "${line%%=*}=" ] || sed "s,@sbindir@,/usr/sbin," "$abs_srcdir/etc/systemd/skepd.service.in" | grep -qxF "$line" || echo "$line"
+done >"$work/a"
+[ ! -s "$work/a" ] || fail "docs quote lines that the unit does not have: $(cat "$work/a")"
+
 for p in "$abs_srcdir"/man/*.in; do
 	p=$(basename "$p" .in) file=$(page "$p")
 	[ -e "$file" ] || { fail "$p was not made"; continue; }
