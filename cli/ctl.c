@@ -220,7 +220,7 @@ int ctl_receive(struct ctl *ctl, int timeout_ms, json_t **ret)
 			return err;
 	}
 	ctl->taken = (size_t)(end - ctl->buf) + 1;
-	value = json_loadb(ctl->buf, ctl->taken - 1, 0, NULL);
+	value = json_loadb(ctl->buf, ctl->taken - 1, JSON_ALLOW_NUL, NULL); /* a plugin's text field may hold one */
 	if (!json_is_object(value)) {
 		json_decref(value);
 		return -EBADMSG;

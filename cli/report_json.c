@@ -4,7 +4,7 @@
  * interface: add, never rename.
  *
  * What is not known is null, not 0.  Strings of processes may be any bytes; JSON is
- * UTF-8, so a byte that is not becomes U+FFFD.
+ * UTF-8, so what is not becomes U+FFFD (skep/utf8.h).
  */
 #include "cli/report_json.h"
 
@@ -19,6 +19,7 @@
 #include "cli/reason.h"
 #include "cli/report.h"
 #include "cli/text.h"
+#include "core/control_record.h"
 #include "core/outstreams.h"
 
 /* ---- values --------------------------------------------------------------- */
@@ -40,33 +41,7 @@ static json_t *number(uint64_t n)
 
 json_t *report_json_string(const char *s)
 {
-	char *text = NULL;
-	size_t size, n;
-	uint32_t code;
-	json_t *value;
-	FILE *f;
-
-	value = json_string(s);
-	if (value) /* it is UTF-8 already */
-		return value;
-	f = open_memstream(&text, &size);
-	if (!f)
-		return NULL;
-	while (*s) {
-		n = text_decode(s, &code);
-		if (n)
-			fwrite(s, 1, n, f);
-		else
-			fputs("\xef\xbf\xbd", f);
-		s += n ? n : 1;
-	}
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
-	value = json_string(text);
-	free(text);
-	return value;
+	return control_json_text(s, strlen(s));
 }
 
 static json_t *string_or_null(const char *s)

@@ -52,7 +52,7 @@ static void on_sink(void *arg, const char *name, uint64_t cursor)
 
 	spool_sink_lag(l->db, name, &lag);
 	if (l->sinks) {
-		json_array_append_new(l->sinks, json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", name, "cursor", (json_int_t)cursor, "lag_records",
+		json_array_append_new(l->sinks, json_pack("{s:o, s:I, s:I, s:I, s:I}", "name", report_json_string(name), "cursor", (json_int_t)cursor, "lag_records",
 							  (json_int_t)lag.records, "lag_bytes", (json_int_t)lag.batches_bytes, "lag_ns",
 							  (json_int_t)age_of(lag.oldest_ns)));
 		return;
@@ -83,7 +83,7 @@ int spool_status(const char *path, bool json)
 	if (err == 0)
 		err = spool_sinks(l.db, on_sink, &l);
 	if (err == 0 && json)
-		report_json_write(json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O}", "path", path, "file_bytes", (json_int_t)size.file_bytes, "used_bytes",
+		report_json_write(json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:O}", "path", report_json_string(path), "file_bytes", (json_int_t)size.file_bytes, "used_bytes",
 					    (json_int_t)size.used_bytes, "batches", (json_int_t)size.batches, "records", (json_int_t)size.records,
 					    "refused_records", (json_int_t)size.dead_records, "sinks", l.sinks), stdout);
 	if (err < 0)
@@ -102,9 +102,9 @@ static int on_dead(void *arg, int64_t number, uint64_t batch, const char *sink, 
 
 	(void)body;
 	if (list)
-		return json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:I, s:i, s:s, s:i, s:I}", "number", (json_int_t)number, "batch",
-							     (json_int_t)batch, "sink", sink, "time_ns", (json_int_t)at_ns, "status", (int)status, "why",
-							     why, "records", (int)n, "bytes", (json_int_t)size)) ? -ENOMEM : 0;
+		return json_array_append_new(list, json_pack("{s:I, s:I, s:o, s:I, s:i, s:o, s:i, s:I}", "number", (json_int_t)number, "batch",
+							     (json_int_t)batch, "sink", report_json_string(sink), "time_ns", (json_int_t)at_ns, "status", (int)status, "why",
+							     report_json_string(why), "records", (int)n, "bytes", (json_int_t)size)) ? -ENOMEM : 0;
 	safe = text_safe(why, true);
 	printf("%s  %-12s batch %llu, %u records", human_date((uint64_t)at_ns, HUMAN_DATE | HUMAN_CLOCK, when), *sink ? sink : "(unreadable)",
 	       (unsigned long long)batch, n);

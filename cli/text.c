@@ -4,6 +4,7 @@
  */
 #include "cli/text.h"
 
+#include <skep/utf8.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,32 +13,16 @@
 
 size_t text_decode(const char *s, uint32_t *ret_code)
 {
+	static const unsigned char first[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
 	const unsigned char *u = (const unsigned char *)s;
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint32_t code;
-	size_t n;
+	int n = *s ? skep_utf8_length(s, 4) : 0; /* it stops at the terminating NUL, which continues no character */
 
-	if (u[0] < 0x80) {
-		*ret_code = u[0];
-		return u[0] != 0;
-	}
-	if ((u[0] & 0xe0) == 0xc0)
-		n = 2, code = u[0] & 0x1f;
-	else if ((u[0] & 0xf0) == 0xe0)
-		n = 3, code = u[0] & 0x0f;
-	else if ((u[0] & 0xf8) == 0xf0)
-		n = 4, code = u[0] & 0x07;
-	else
+	if (n < 0)
 		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((u[i] & 0xc0) != 0x80) /* the terminating NUL, too */
-			return 0;
-		code = code << 6 | (u[i] & 0x3f);
-	}
-	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	*ret_code = code;
-	return n;
+	*ret_code = u[0] & first[n];
+	for (int i = 1; i < n; i++)
+		*ret_code = *ret_code << 6 | (u[i] & 0x3f);
+	return (size_t)n;
 }
 
 /*

@@ -11,6 +11,11 @@
 #include "core/control_priv.h"
 #include "core/control_record.h"
 
+static json_t *text(const char *s)
+{
+	return control_json_text(s, strlen(s));
+}
+
 static void on_record(void *arg, uint64_t id, const struct skep_record *rec)
 {
 	struct control_attachment *a = arg;
@@ -139,9 +144,9 @@ void control_attach(struct control_client *client, const struct control_request 
 	find.id = a->id;
 	collector_attached(c, on_find, &find);
 	stream = stream_of(c, &find);
-	control_send(client, json_pack("{s:b, s:s, s:o, s:s, s:s, s:s, s:o, s:o}", "ok", 1, "request", "attach", "id",
-				       control_json_number(a->id), "detail", find.detail ? find.detail : request->detail, "instance",
-				       find.instance ? find.instance : "", "scope", find.scope ? find.scope : "", "for_ns",
+	control_send(client, json_pack("{s:b, s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "ok", 1, "request", "attach", "id",
+				       control_json_number(a->id), "detail", text(find.detail ? find.detail : request->detail), "instance",
+				       find.instance ? find.instance : "", "scope", text(find.scope ? find.scope : ""), "for_ns",
 				       control_json_number(request->for_ns), "stream", stream ? control_stream(stream) : json_null()));
 }
 
@@ -177,8 +182,8 @@ static void on_attached(void *arg, uint64_t id, const char *detail, const char *
 {
 	json_t *array = arg;
 
-	json_array_append_new(array, json_pack("{s:o, s:s, s:s, s:s, s:o}", "id", control_json_number(id), "detail", detail,
-					       "instance", instance, "scope", scope, "left_ns",
+	json_array_append_new(array, json_pack("{s:o, s:o, s:s, s:o, s:o}", "id", control_json_number(id), "detail", text(detail),
+					       "instance", instance, "scope", text(scope), "left_ns",
 					       left_ns ? control_json_number(left_ns) : json_null()));
 }
 

@@ -9,46 +9,24 @@
 #include <math.h>
 #include <skep/hist.h>
 #include <skep/upid.h>
+#include <skep/utf8.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/plugin.h"
 
-/* Length of the character at s, 0: not UTF-8 (overlong forms, surrogates and what lies beyond U+10FFFF included). */
-static size_t character(const unsigned char *s, size_t len)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-
-	if (n == 0 || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 json_t *control_json_text(const char *ptr, size_t len)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
-	json_t *value = json_stringn(ptr ? ptr : "", ptr ? len : 0);
-	size_t n = 0;
+	json_t *value;
 	char *clean;
 
-	if (value || !ptr || len > SIZE_MAX / 4)
-		return value;
-	clean = malloc(len * 3 + 1);
-	for (size_t i = 0; clean && i < len;) {
-		size_t c = character((const unsigned char *)ptr + i, len - i);
-
-		memcpy(clean + n, c ? ptr + i : replacement, c ? c : sizeof(replacement) - 1);
-		n += c ? c : sizeof(replacement) - 1;
-		i += c ? c : 1;
-	}
-	value = clean ? json_stringn(clean, n) : NULL;
+	if (!ptr)
+		return json_string("");
+	if (skep_utf8_valid(ptr, len) == len)
+		return json_stringn_nocheck(ptr, len);
+	clean = len <= SIZE_MAX / 3 ? malloc(3 * len) : NULL;
+	value = clean ? json_stringn_nocheck(clean, skep_utf8_clean(ptr, len, clean)) : NULL;
 	free(clean);
 	return value;
 }

@@ -11,7 +11,7 @@
 
 /* New references, NULL when memory runs out. */
 
-/* Bytes that are not UTF-8 become U+FFFD. ptr NULL is "". */
+/* Bytes that are not UTF-8 become U+FFFD (skep/utf8.h). ptr NULL is "". */
 json_t *control_json_text(const char *ptr, size_t len);
 /* Beyond 2^63 - 1 JSON readers disagree: such numbers are clamped. */
 json_t *control_json_number(uint64_t);

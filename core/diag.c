@@ -5,6 +5,7 @@
 #include "core/diag.h"
 
 #include <stdarg.h>
+#include <skep/utf8.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,29 +45,12 @@ static struct diag_entry *diag_room(struct diag *diag)
  */
 static char *diag_clean(const char *text)
 {
-	static const char hex[] = "0123456789abcdef";
-	size_t n = 0;
-	char *copy;
+	size_t n = strlen(text);
+	char *copy = malloc(4 * n + 1);
 
-	for (const char *p = text; *p; p++)
-		n += (unsigned char)*p < 0x20 || *p == 0x7f ? 4 : 1;
-	copy = malloc(n + 1);
 	if (!copy)
 		return NULL;
-	n = 0;
-	for (const char *p = text; *p; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if (c < 0x20 || c == 0x7f) {
-			copy[n++] = '\\';
-			copy[n++] = 'x';
-			copy[n++] = hex[c >> 4];
-			copy[n++] = hex[c & 15];
-		} else {
-			copy[n++] = *p;
-		}
-	}
-	copy[n] = '\0';
+	copy[skep_utf8_shown(text, n, copy)] = '\0';
 	return copy;
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <skep/utf8.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -100,27 +101,7 @@ static const char *level_name(int level)
 	}
 }
 
-/* Names of processes and files get into lines: no control character may reach the terminal or fake a line. */
-static size_t append_text(char *to, const char *text, size_t n)
-{
-	static const char hex[] = "0123456789abcdef";
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if ((c < 0x20 && c != '\t') || c == 0x7f) {
-			memcpy(to + used, "\\x", 2);
-			to[used + 2] = hex[c >> 4];
-			to[used + 3] = hex[c & 15];
-			used += 4;
-		} else {
-			to[used++] = (char)c;
-		}
-	}
-	return used;
-}
-
+/* Names of processes and files get into lines: skep_utf8_shown lets none of them move the terminal's cursor or fake a line. */
 static void print_line(int level, const char *source, const char *text, size_t n)
 {
 	const char *name = atomic_load(&program);
@@ -150,11 +131,11 @@ static void print_line(int level, const char *source, const char *text, size_t n
 		used += (size_t)sprintf(line + used, "%s", level_name(level));
 	}
 	if (source_n > 0) {
-		used += append_text(line + used, source, source_n);
+		used += skep_utf8_shown(source, source_n, line + used);
 		memcpy(line + used, ": ", 2);
 		used += 2;
 	}
-	used += append_text(line + used, text, n);
+	used += skep_utf8_shown(text, n, line + used);
 	line[used++] = '\n';
 	write_all(line, used);
 	if (line != small)
@@ -201,7 +182,7 @@ static bool journal_print(const struct journal_entry *entry)
 	return done;
 }
 
-/* The text as one message: lines stay lines, other control characters are shown. */
+/* The text as one message: lines stay lines. Other control characters, and what is not UTF-8, is shown (skep/utf8.h). */
 static bool journal_text(const struct log_place *place, int level, const char *source, const char *text, size_t n)
 {
 	size_t source_n = source ? strlen(source) : 0, used = 0;
@@ -216,7 +197,7 @@ static bool journal_text(const struct log_place *place, int level, const char *s
 	if (!line)
 		return false;
 	if (source_n > 0) {
-		used = append_text(line, source, source_n);
+		used = skep_utf8_shown(source, source_n, line);
 		memcpy(line + used, ": ", 2);
 		used += 2;
 	}
@@ -224,7 +205,7 @@ static bool journal_text(const struct log_place *place, int level, const char *s
 		const char *newline = memchr(p, '\n', (size_t)(end - p));
 		const char *stop = newline ? newline : end;
 
-		used += append_text(line + used, p, (size_t)(stop - p));
+		used += skep_utf8_shown(p, (size_t)(stop - p), line + used);
 		if (newline)
 			line[used++] = '\n';
 		p = newline ? newline + 1 : end;

@@ -5,6 +5,7 @@
 #include "core/task.h"
 
 #include <inttypes.h>
+#include <skep/utf8.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,40 +104,14 @@ struct skep_str task_variable(const struct skep_str *environ, const char *name)
 	return (struct skep_str){ 0 };
 }
 
-/* Of n bytes: how many of them are whole characters of valid UTF-8. */
-static uint32_t valid(const char *text, uint32_t n)
-{
-	uint32_t i = 0;
-
-	while (i < n) {
-		unsigned char c = (unsigned char)text[i];
-		uint32_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : n;
-		unsigned char second = i + 1 < n ? (unsigned char)text[i + 1] : 0;
-
-		if (more >= n - i || (c == 0xe0 && second < 0xa0) || (c == 0xed && second > 0x9f) || (c == 0xf0 && second < 0x90) ||
-		    (c == 0xf4 && second > 0x8f))
-			return i;
-		for (uint32_t k = 1; k <= more; k++)
-			if (((unsigned char)text[i + k] & 0xc0) != 0x80)
-				return i;
-		i += more + 1;
-	}
-	return n;
-}
-
 struct skep_str task_name(const struct skep_str *value, char room[TASK_NAME_MOST])
 {
-	uint32_t len = value->len < TASK_NAME_MOST ? value->len : TASK_NAME_MOST;
+	uint32_t len = (uint32_t)skep_utf8_cut(value->ptr, value->len, TASK_NAME_MOST);
 
 	for (uint32_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)value->ptr[i];
 
 		room[i] = c < 0x20 || c == 0x7f ? '?' : (char)c;
 	}
-	/* Cut within a character: without it. What else is not UTF-8 JSON could not carry. */
-	if (value->len > len && len - valid(room, len) < 4)
-		len = valid(room, len);
-	for (uint32_t at = valid(room, len); at < len; at = valid(room, len))
-		room[at] = '?';
 	return (struct skep_str){ room, len, len };
 }

@@ -50,7 +50,7 @@ void task_record(const struct task *, struct out_task *ret);
 
 /* The value of a variable in a list "NAME=value\0..."; ptr NULL: it is not there. The first counts, as with getenv. */
 struct skep_str task_variable(const struct skep_str *environ, const char *name);
-/* A name as it is shown: cut to TASK_NAME_MOST, UTF-8 without control characters, in `room`. */
+/* A name as it is shown: cut between characters to TASK_NAME_MOST bytes, without control characters, in `room`. */
 struct skep_str task_name(const struct skep_str *value, char room[TASK_NAME_MOST]);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "core/tool.h"
 
+#include <skep/utf8.h>
 #include <string.h>
 
 #include "core/tool_table.h"
@@ -134,7 +135,8 @@ static void name_add_string(struct walk *walk, const char *text)
 static void name_clean(struct tool_name *ret)
 {
 	unsigned char *name = (unsigned char *)ret->name;
-	size_t len = strlen(ret->name), tail = len, n;
+	size_t len = strlen(ret->name), tail = len;
+	int n;
 
 	if (len == 0) {
 		memcpy(ret->name, "?", 2);
@@ -144,11 +146,9 @@ static void name_clean(struct tool_name *ret)
 	if (len == sizeof(ret->name) - 1) {
 		while (tail > 0 && len - tail < 3 && (name[tail - 1] & 0xc0) == 0x80)
 			tail--;
-		if (tail > 0 && name[tail - 1] >= 0xc0) {
-			n = name[tail - 1] >= 0xf0 ? 4 : name[tail - 1] >= 0xe0 ? 3 : 2;
-			if (len - (tail - 1) < n)
-				len = tail - 1;
-		}
+		n = tail > 0 ? skep_utf8_length(ret->name + tail - 1, len - (tail - 1)) : 1;
+		if (n < 0 && tail - 1 + (size_t)-n == len)
+			len = tail - 1;
 		name[len] = '\0';
 	}
 	for (size_t i = 0; i < len; i++) {

@@ -6,6 +6,7 @@
 #include "sinks/clickhouse/rowbinary.h"
 
 #include <endian.h>
+#include <skep/utf8.h>
 #include <string.h>
 
 void rowbinary_number(struct jsonw *out, enum column_type type, uint64_t v)
@@ -29,9 +30,22 @@ static void rowbinary_length(struct jsonw *out, uint64_t n)
 
 void rowbinary_text(struct jsonw *out, const char *s, size_t n)
 {
-	rowbinary_length(out, n);
-	if (n)
+	size_t length_most = 10, len;
+	char *room;
+
+	if (skep_utf8_valid(s, n) == n) { /* nearly always */
+		rowbinary_length(out, n);
 		jsonw_raw(out, s, n);
+		return;
+	}
+	/* Its length is known when it is there: written behind the room of both, then moved. */
+	room = jsonw_room(out, length_most + 3 * n);
+	if (!room)
+		return;
+	len = skep_utf8_clean(s, n, room + length_most);
+	rowbinary_length(out, len);
+	memmove(out->buf + out->len, room + length_most, len);
+	out->len += len;
 }
 
 void rowbinary_list(struct jsonw *out, struct skep_str s)

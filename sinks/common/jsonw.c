@@ -7,11 +7,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <skep/utf8.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/utf8.h"
 
 void jsonw_free(struct jsonw *j)
 {
@@ -86,7 +85,7 @@ void jsonw_string_part(struct jsonw *j, const char *s, size_t n)
 		if (p == end)
 			break;
 		if (*p >= 0x80) {
-			len = utf8_length(p, (size_t)(end - p));
+			len = skep_utf8_length((const char *)p, (size_t)(end - p));
 			if (len > 0)
 				jsonw_raw(j, (const char *)p, (size_t)len);
 			else

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/utf8.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,6 +327,22 @@ int db_run_statement(struct db *db, sqlite3_stmt *s, const char *what)
 	return err;
 }
 
+int db_bind_text(struct db *db, sqlite3_stmt *st, int at, const char *s, size_t n)
+{
+	char *clean;
+
+	if (skep_utf8_valid(s, n) == n) { /* nearly always */
+		sqlite3_bind_text64(st, at, s, n, SQLITE_STATIC, SQLITE_UTF8);
+		return 0;
+	}
+	clean = sqlite3_malloc64(3 * (uint64_t)n);
+	if (!clean)
+		return db_error(db, SQLITE_NOMEM, "keeping a text");
+	n = skep_utf8_clean(s, n, clean);
+	sqlite3_bind_text64(st, at, clean, n, sqlite3_free, SQLITE_UTF8);
+	return 0;
+}
+
 static int db_simple(struct db *db, enum db_statement which, const char *what)
 {
 	sqlite3_stmt *s;
@@ -361,9 +378,10 @@ static int db_find(struct db *db, enum db_statement which, const char *s, size_t
 	int rc, err;
 
 	err = db_statement(db, which, &st);
+	if (!err)
+		err = db_bind_text(db, st, 1, s, n);
 	if (err)
 		return err;
-	sqlite3_bind_text64(st, 1, s, n, SQLITE_STATIC, SQLITE_UTF8);
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW)
 		*ret = sqlite3_column_int64(st, 0);
@@ -422,9 +440,10 @@ int db_dict(struct db *db, const char *s, size_t n, int64_t *ret_id)
 	err = db_find(db, DB_DICT_FIND, s, n, ret_id);
 	if (err == -ENOENT) {
 		err = db_statement(db, DB_DICT_ADD, &st);
+		if (!err)
+			err = db_bind_text(db, st, 1, s, n);
 		if (err)
 			return err;
-		sqlite3_bind_text64(st, 1, s, n, SQLITE_STATIC, SQLITE_UTF8);
 		err = db_run_statement(db, st, "adding a name");
 		if (!err)
 			*ret_id = sqlite3_last_insert_rowid(db->sql);
@@ -459,9 +478,10 @@ int db_run(struct db *db, const char *s, size_t n, int64_t start_ns, int64_t *re
 	if (err != -ENOENT)
 		return err;
 	err = db_statement(db, DB_RUN_STUB, &st);
+	if (!err)
+		err = db_bind_text(db, st, 1, s, n);
 	if (err)
 		return err;
-	sqlite3_bind_text64(st, 1, s, n, SQLITE_STATIC, SQLITE_UTF8);
 	sqlite3_bind_int64(st, 2, start_ns);
 	err = db_run_statement(db, st, "adding a run");
 	if (err)

@@ -120,8 +120,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 		return 0;
 	case COL_TEXT:
 		v = f ? field_str(f, r->data) : v;
-		sqlite3_bind_text64(s, at, v.len ? v.ptr : "", v.len, SQLITE_STATIC, SQLITE_UTF8);
-		return 0;
+		return db_bind_text(db, s, at, v.len ? v.ptr : "", v.len);
 	case COL_DICT:
 		v = f ? field_str(f, r->data) : v;
 		if (!v.len)
@@ -250,7 +249,9 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 		sqlite3_bind_int64(s, 3, field_i64(f, r->data));
 	} else if (f->type == SKEP_T_STR) {
 		v = field_str(f, r->data);
-		sqlite3_bind_text64(s, 3, v.ptr, v.len, SQLITE_STATIC, SQLITE_UTF8);
+		err = db_bind_text(db, s, 3, v.ptr, v.len);
+		if (err)
+			return err;
 	} else {
 		jsonw_reset(&in->json);
 		record_json_value(&in->json, f, r->data, in->boot_id, in->offset);

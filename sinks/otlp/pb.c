@@ -5,10 +5,10 @@
 #include "sinks/otlp/pb.h"
 
 #include <errno.h>
+#include <skep/utf8.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/utf8.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_LEN = 2, WIRE_32 = 5 };
 
@@ -161,7 +161,7 @@ void pb_bytes(struct pb *p, uint32_t field, const void *data, size_t n)
 
 void pb_string(struct pb *p, uint32_t field, const char *s, size_t n)
 {
-	size_t opened = pb_open(p), plain = utf8_valid(s, n);
+	size_t opened = pb_open(p), plain = skep_utf8_valid(s, n);
 	uint8_t *at;
 
 	if (plain == n) {
@@ -176,7 +176,7 @@ void pb_string(struct pb *p, uint32_t field, const char *s, size_t n)
 	at = room(p, 3 * n);
 	if (!at)
 		return;
-	n = utf8_clean(s, n, (char *)at);
+	n = skep_utf8_clean(s, n, (char *)at);
 	memmove(p->buf + p->cap - opened - n, at, n);
 	p->at = p->cap - opened - n;
 	pb_close(p, field, opened);

@@ -4,9 +4,9 @@
  */
 #include "sinks/otlp/reply.h"
 
+#include <skep/utf8.h>
 #include <string.h>
 
-#include "sinks/common/utf8.h"
 
 struct cursor {
 	const uint8_t *at, *end;
@@ -82,9 +82,9 @@ static void keep_words(const uint8_t *text, size_t n, struct reply *ret)
 
 	if (n > sizeof(ret->words) - 1)
 		n = sizeof(ret->words) - 1;
-	len = utf8_clean((const char *)text, n, clean);
+	len = skep_utf8_clean((const char *)text, n, clean);
 	if (len > sizeof(ret->words) - 1)
-		len = utf8_valid(clean, sizeof(ret->words) - 1);
+		len = skep_utf8_valid(clean, sizeof(ret->words) - 1);
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)clean[i] < 0x20 || clean[i] == 0x7f)
 			clean[i] = ' ';

@@ -3,6 +3,7 @@
  * Spans (opentelemetry/proto/trace/v1): a run is a trace, its end the root span; of its processes those
  * that somebody will look for.
  */
+#include <skep/utf8.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,12 +75,7 @@ static const char *result_of(const struct view *v)
 /* No more than NAME_MOST bytes, and no half of a character. */
 static int name_length(struct skep_str s)
 {
-	uint32_t n = s.len;
-
-	if (n > NAME_MOST)
-		for (n = NAME_MOST; n > NAME_MOST - 4 && ((unsigned char)s.ptr[n] & 0xc0) == 0x80;)
-			n--;
-	return (int)n;
+	return (int)skep_utf8_cut(s.ptr, s.len, NAME_MOST);
 }
 
 static void write_run(struct pb *p, const struct item *item, int64_t offset)

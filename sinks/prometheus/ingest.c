@@ -5,10 +5,10 @@
 #include "sinks/prometheus/ingest.h"
 
 #include <math.h>
+#include <skep/utf8.h>
 #include <string.h>
 
 #include "sinks/common/fields.h"
-#include "sinks/common/utf8.h"
 #include "sinks/prometheus/known.h"
 #include "sinks/prometheus/plan.h"
 
@@ -35,7 +35,7 @@ static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
 	size_t out = 0;
 
 	for (size_t i = 0; i < n;) {
-		int len = utf8_length((const unsigned char *)s + i, n - i);
+		int len = skep_utf8_length(s + i, n - i);
 		bool control = ((unsigned char)s[i] < 0x20 && s[i] != '\n') || s[i] == 0x7f;
 		const char *as = len < 0 ? "\xef\xbf\xbd" : control ? " " : s + i;
 		size_t size = len < 0 ? 3 : (size_t)len;

@@ -2,6 +2,7 @@
 /*
  * Time series as protobuf: prompb.WriteRequest, whose field 1 they are.
  */
+#include <skep/utf8.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,21 +45,15 @@ static size_t varint_size(uint64_t v)
 static const char *mended(struct writer *w, const char *value, size_t *ret_len)
 {
 	size_t n = strlen(value);
+	char *room;
 
 	*ret_len = n;
-	if (jsonw_plain(value, n) == n) /* nearly always */
+	if (skep_utf8_valid(value, n) == n) /* nearly always */
 		return value;
 	jsonw_reset(&w->message);
-	for (const char *at = value; *at;) {
-		/* what jsonw would escape is good as it is here */
-		size_t plain = strcspn(at, "\"\\\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f\x10\x11\x12\x13\x14\x15"
-					   "\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f");
-
-		jsonw_string_part(&w->message, at, plain);
-		at += plain;
-		if (*at)
-			jsonw_raw(&w->message, at++, 1);
-	}
+	room = n <= SIZE_MAX / 3 ? jsonw_room(&w->message, 3 * n) : NULL;
+	if (room)
+		w->message.len = skep_utf8_clean(value, n, room);
 	if (w->message.err)
 		w->series.err = w->message.err;
 	*ret_len = w->message.len;

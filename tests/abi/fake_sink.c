@@ -18,6 +18,7 @@
 #include <math.h>
 #include <skep/plugin.h>
 #include <skep/upid.h>
+#include <skep/utf8.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,36 +74,17 @@ static const struct skep_option fakesink_options[] = {
 	{ .name = NULL },
 };
 
-/* Length of the UTF-8 sequence at p (shortest form, no surrogates, up to U+10FFFF); 0: not one. */
-static size_t utf8_length(const unsigned char *p, size_t room)
-{
-	size_t n = p[0] < 0x80                   ? 1
-		   : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-		   : (p[0] & 0xf0) == 0xe0       ? 3
-		   : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-						 : 0;
-
-	if (n == 0 || n > room)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] >= 0x90))
-		return 0;
-	return n;
-}
-
 static void json_bytes(FILE *out, const char *bytes, size_t len, bool cut)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
 
 	putc('"', out);
 	for (size_t i = 0, n; i < len; i += n) {
-		n = utf8_length(p + i, len - i);
-		if (n == 0) {
+		int valid = skep_utf8_length(bytes + i, len - i);
+
+		n = (size_t)(valid < 0 ? -valid : valid);
+		if (valid < 0) {
 			fputs("\xef\xbf\xbd", out);
-			n = 1;
 		} else if (p[i] == '"' || p[i] == '\\') {
 			fprintf(out, "\\%c", p[i]);
 		} else if (p[i] < 0x20 || p[i] == 0x7f) {

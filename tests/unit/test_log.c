@@ -128,13 +128,14 @@ static void odd_texts(void)
 	log_at(SKEP_LOG_NOTICE, "ev\nil", "x");
 	log_notice("%s", "");
 	log_notice("%s", "100% \xc3\xa4");
+	log_at(SKEP_LOG_NOTICE, "\xff", "/tmp/\xe2\x82 \xc2\x9b");
 }
 
 static void test_odd_texts(void **state)
 {
 	(void)state;
 	assert_logged(odd_texts, NO_STREAM, "prog: two\nprog: lines\nprog: tab\tescape\\x1b[31m bell\\x07\n"
-					    "prog: ev\\x0ail: x\nprog: 100% \xc3\xa4\n");
+					    "prog: ev\\x0ail: x\nprog: 100% \xc3\xa4\nprog: \\xff: /tmp/\\xe2\\x82 \\xc2\\x9b\n");
 }
 
 static void long_text(void)

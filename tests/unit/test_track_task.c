@@ -313,7 +313,7 @@ static void names_are_fit_to_be_shown(void **state)
 	raw = str("\xff\xc3\xa4\xc3");
 	s = task_name(&raw, room);
 	assert_int_equal(s.len, 4);
-	assert_memory_equal(s.ptr, "?\xc3\xa4?", 4);
+	assert_memory_equal(s.ptr, "\xff\xc3\xa4\xc3", 4); /* sinks mend it: skep/utf8.h */
 	memset(longer, 'x', sizeof(longer));
 	memcpy(longer + 127, "\xc3\xa4", 2); /* the cut goes through it */
 	raw = (struct skep_str){ longer, sizeof(longer), sizeof(longer) };
