@@ -139,6 +139,15 @@ static void queues(const json_t *list, FILE *out)
 	}
 }
 
+static void spool(const json_t *o, FILE *out)
+{
+	if (!json_is_object(o))
+		return;
+	single(out, "skep_spool_writable", "gauge", "1 while records and state can be written to the spool", answer_true(o, "writable"));
+	single(out, "skep_spool_write_errors_total", "counter", "Commits to the spool that failed", answer_u64(o, "errors"));
+	single(out, "skep_spool_replaced_total", "counter", "Damaged spool files that were put aside", answer_u64(o, "replaced"));
+}
+
 static void by_where(const json_t *lost, const char *name, const json_t *stream, FILE *out)
 {
 	const char *where;
@@ -253,6 +262,8 @@ int stats_prometheus(const json_t *o, FILE *out, const struct report_style *styl
 		{ "skep_process_lost_total", "processes_lost", "Processes that ended without final figures" },
 		{ "skep_process_facets_late_total", "facets_late", "Processes closed without waiting longer for a facet" },
 		{ "skep_no_memory_total", "no_memory", "Records not taken for want of memory" },
+		{ "skep_state_unsaved_total", "unsaved", "Failures to save the state of a process, run, task or probe" },
+		{ "skep_state_unrestored_total", "unrestored", "Pieces of saved state that this skepd could not use" },
 	};
 	const json_t *cost = json_object_get(o, "cost"), *loop = json_object_get(o, "loop"), *clients = json_object_get(o, "clients");
 
@@ -272,6 +283,7 @@ int stats_prometheus(const json_t *o, FILE *out, const struct report_style *styl
 	for (size_t i = 0; i < sizeof(self) / sizeof(self[0]); i++)
 		single(out, self[i].name, "counter", self[i].help, answer_u64(json_object_get(o, "self"), self[i].key));
 	single(out, "skep_queue_bytes", "gauge", "Memory of all that waits for sinks", answer_u64(json_object_get(o, "self"), "queue_bytes"));
+	spool(json_object_get(o, "spool"), out);
 	instances(json_object_get(o, "instances"), out);
 	queues(json_object_get(o, "instances"), out);
 	streams(json_object_get(o, "streams"), out);

@@ -67,6 +67,8 @@ static void processes(const json_t *o, const struct paint *p)
 		{ "clamped", "figures that would have gone backwards" },
 		{ "invalid", "about no process" },
 		{ "no_memory", "not taken for want of memory" },
+		{ "unsaved", "not saved for the next skepd" },
+		{ "unrestored", "saved by the skepd before but unreadable" },
 	};
 	char a[HUMAN_SIZE];
 
@@ -107,9 +109,11 @@ static void losses(const json_t *o, const struct paint *p)
 /* Only where there is something to say: its backlog stands beside each sink. */
 static void spool(const json_t *o, const struct paint *p)
 {
+	uint64_t errors = answer_u64(o, "errors");
 	int replaced = (int)answer_u64(o, "replaced");
+	char a[HUMAN_SIZE];
 
-	if (!json_is_object(o) || (json_is_true(json_object_get(o, "writable")) && replaced == 0))
+	if (!json_is_object(o) || (json_is_true(json_object_get(o, "writable")) && replaced == 0 && errors == 0))
 		return;
 	fputs("spool      ", p->out);
 	answer_print(p, INK_NONE, answer_text(o, "path"));
@@ -118,6 +122,8 @@ static void spool(const json_t *o, const struct paint *p)
 		answer_print(p, INK_RED, answer_text(o, "why"));
 		paint(p, INK_RED, "; what sinks cannot take at once is lost");
 	}
+	if (errors > 0)
+		paint(p, INK_YELLOW, " (%s writes failed since the start)", human_count(errors, a));
 	if (replaced > 0)
 		paint(p, INK_YELLOW, " was damaged, %d times since the start: what was there is put aside", replaced);
 	fputc('\n', p->out);

@@ -71,28 +71,40 @@ static void facet_json(void *arg, const char *column, const uint64_t bits[FACET_
 	json_object_set_new(arg, column, list);
 }
 
-static int write_line(FILE *file, json_t *line)
+/* A line that cannot be made is counted, and the others are written all the same. -EIO: the file cannot be written. */
+static int write_line(struct track *t, FILE *file, json_t *line)
 {
-	int err = line ? json_dumpf(line, file, JSON_COMPACT) : -1;
+	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+	int err = 0;
 
 	json_decref(line);
-	return err < 0 || putc('\n', file) == EOF ? -EIO : 0;
+	if (!text)
+		track_unsaved(t, 1);
+	else if (fputs(text, file) == EOF || putc('\n', file) == EOF)
+		err = -EIO;
+	free(text);
+	return err;
 }
 
-static int write_run(FILE *file, const struct run *run)
+static json_t *text(const char *s)
 {
-	return write_line(file, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "run", run->id, "name", run->name, "pipeline",
-					  run->pipeline, "cwd", run->cwd, "root", number(run->root.pid), "root_start", number(run->root.start_ns),
+	return carry_text(s, strlen(s));
+}
+
+static int write_run(struct track *t, FILE *file, const struct run *run)
+{
+	return write_line(t, file, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "run", text(run->id), "name", text(run->name),
+					  "pipeline", text(run->pipeline), "cwd", text(run->cwd), "root", number(run->root.pid), "root_start", number(run->root.start_ns),
 					  "start", number(run->start_ns), "seen", number(run->seen), "uid", number(run->uid), "rss_peak",
-					  number(run->rss_peak_bytes), "found", run->found, "traceparent", run->traceparent));
+					  number(run->rss_peak_bytes), "found", run->found, "traceparent", text(run->traceparent)));
 }
 
 /* Its sums are those of the images that have left, as they are in the books by then; the members are carried themselves. */
-static int write_task(FILE *file, const struct task *task)
+static int write_task(struct track *t, FILE *file, const struct task *task)
 {
-	return write_line(file, json_pack("{s:s, s:s%, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "task", task->id,
-					  "name", task->name->text, (size_t)task->name->len, "run", task->run ? task->run->id : "", "traceparent",
-					  task->traceparent ? task->traceparent->text : "", "root", number(task->root.pid), "root_start",
+	return write_line(t, file, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "task", task->id,
+					  "name", carry_text(task->name->text, task->name->len), "run", text(task->run ? task->run->id : ""), "traceparent",
+					  text(task->traceparent ? task->traceparent->text : ""), "root", number(task->root.pid), "root_start",
 					  number(task->root.start_ns), "start", number(task->start_ns), "end", number(task->end_ns), "over",
 					  number(task->over_ns), "ended", task->ended, "state", task->state, "status", (json_int_t)task->status,
 					  "processes", number(task->processes), "cpu", number(task->cpu_ns), "run_delay", number(task->run_delay_ns),
@@ -118,7 +130,7 @@ static json_t *process_json(const struct track *t, const struct proc *p)
 		json_object_set_new(line, "end", number(p->end_ns));
 	}
 	if (p->run)
-		json_object_set_new(line, "run", json_string(p->run->id));
+		json_object_set_new(line, "run", text(p->run->id));
 	if (p->task)
 		json_object_set_new(line, "task", json_string(p->task->id));
 	facets_kept(t->env.facets, p->facets, facet_json, facets);
@@ -146,29 +158,29 @@ bool carry_worth(const struct proc *p)
 	return ((p->flags & PROC_CONFIRMED) || p->facets) && !(p->flags & PROC_MUTED) && p->upid.start_ns != 0;
 }
 
-int carry_head(const struct track *t, FILE *file, const char *boot_id)
+int carry_head(struct track *t, FILE *file, const char *boot_id)
 {
-	int err = write_line(file, json_pack("{s:i, s:s}", "skep_carry", CARRY_VERSION, "boot_id", boot_id));
+	int err = write_line(t, file, json_pack("{s:i, s:s}", "skep_carry", CARRY_VERSION, "boot_id", boot_id));
 
 	for (const struct run *run = t->runs.first; run && err == 0; run = run->next)
 		if (!run->ended && run->root.pid != 0)
-			err = write_run(file, run);
+			err = write_run(t, file, run);
 	for (const struct task *task = t->tasks.first; task && err == 0; task = task->next)
-		err = write_task(file, task);
+		err = write_task(t, file, task);
 	return err;
 }
 
-static int write_all(const struct track *t, FILE *file, const char *boot_id)
+static int write_all(struct track *t, FILE *file, const char *boot_id)
 {
 	int err = carry_head(t, file, boot_id);
 
 	for (const struct proc *p = proctab_first(t->table); p && err == 0; p = p->next)
 		if (carry_worth(p))
-			err = write_line(file, process_json(t, p));
+			err = write_line(t, file, process_json(t, p));
 	return err;
 }
 
-int carry_save(const struct track *t, const char *path, const char *boot_id)
+int carry_save(struct track *t, const char *path, const char *boot_id)
 {
 	FILE *file = NULL;
 	char *temporary;
@@ -268,11 +280,11 @@ static bool get_counters(json_t *line, const char *key, struct skep_counters *re
 static int read_run(struct track *t, json_t *line)
 {
 	struct run_spec spec = {
-		.id = json_string_value(json_object_get(line, "run")),
-		.name = json_string_value(json_object_get(line, "name")),
-		.pipeline = json_string_value(json_object_get(line, "pipeline")),
-		.cwd = json_string_value(json_object_get(line, "cwd")),
-		.traceparent = json_string_value(json_object_get(line, "traceparent")),
+		.id = carry_text_read(line, "run"),
+		.name = carry_text_read(line, "name"),
+		.pipeline = carry_text_read(line, "pipeline"),
+		.cwd = carry_text_read(line, "cwd"),
+		.traceparent = carry_text_read(line, "traceparent"),
 	};
 	uint64_t root, root_start, start, seen, uid, rss_peak;
 	struct run *run;
@@ -307,9 +319,10 @@ static const char *state_of(const char *text)
 /* 0, -EBADMSG, -ENOMEM */
 static int read_task(struct track *t, json_t *line)
 {
-	const json_t *name = json_object_get(line, "name"), *trace = json_object_get(line, "traceparent");
-	struct skep_str text = { json_string_value(name), (uint32_t)json_string_length(name), (uint32_t)json_string_length(name) };
-	const char *id = json_string_value(json_object_get(line, "task")), *run = json_string_value(json_object_get(line, "run"));
+	const char *name = carry_text_read(line, "name"), *trace = carry_text_read(line, "traceparent");
+	uint32_t len = (uint32_t)json_string_length(json_object_get(line, "name"));
+	struct skep_str text = { name, len, len };
+	const char *id = json_string_value(json_object_get(line, "task")), *run = carry_text_read(line, "run");
 	struct task read = { 0 }, *task;
 	uint64_t root, status;
 
@@ -321,7 +334,7 @@ static int read_task(struct track *t, json_t *line)
 		return -EBADMSG;
 	read.root.pid = (uint32_t)root;
 	task = task_new(&t->tasks, t->intern, intern_get(t->intern, &text),
-			json_string_length(trace) ? intern_text(t->intern, json_string_value(trace)) : NULL, &read.root, 0, read.start_ns);
+			trace && *trace ? intern_text(t->intern, trace) : NULL, &read.root, 0, read.start_ns);
 	if (!task || !task->name) {
 		if (task)
 			task_free(&t->tasks, t->intern, task);
@@ -346,7 +359,7 @@ static int read_task(struct track *t, json_t *line)
 static int read_process(const struct track *t, struct carry *c, json_t *line)
 {
 	struct waiting *w = calloc(1, sizeof(*w)), **at;
-	const char *run = json_string_value(json_object_get(line, "run")), *task = json_string_value(json_object_get(line, "task"));
+	const char *run = carry_text_read(line, "run"), *task = json_string_value(json_object_get(line, "task"));
 	uint64_t pid, start;
 
 	if (!w)
@@ -398,6 +411,7 @@ static int read_lines(struct track *t, struct carry *c, FILE *file, const char *
 		if (err != -EBADMSG)
 			continue;
 		err = 0;
+		t->stats.unrestored++;
 		if (bad++ == 0)
 			log_warning("%s:%lu: not a line of what was carried over (\"%.40s\"); left out, its process begins anew", name, number, text);
 	}
@@ -422,6 +436,7 @@ int carry_read(struct track *t, FILE *file, const char *name, const char *boot_i
 	*ret = NULL;
 	if (!boot || json_integer_value(json_object_get(head, "skep_carry")) != CARRY_VERSION) {
 		log_warning("%s:1: not what a skepd of this version carries over; it begins anew", name);
+		t->stats.unrestored++;
 		goto out;
 	}
 	if (strcmp(boot, boot_id) != 0)

@@ -17,8 +17,11 @@
 
 struct carry;
 
-/* Its parts: the first line and the runs; a process's line (to be freed, no newline). 0, -EIO, -ENOMEM. */
-int carry_head(const struct track *, FILE *, const char *boot_id);
+/*
+ * Its parts: the first line, the runs and the tasks; a process's line (to be freed, no newline).  0, -EIO, -ENOMEM.  A run or
+ * a task that cannot be written is counted (track_unsaved) and left out; the others are there.
+ */
+int carry_head(struct track *, FILE *, const char *boot_id);
 int carry_line(const struct track *, const struct proc *, char **ret);
 bool carry_worth(const struct proc *); /* one that has a line */
 /*
@@ -29,7 +32,7 @@ int carry_samples(const struct track *, void **ret, size_t *ret_size);
 void carry_sampled(struct carry *, const void *samples, size_t size);
 
 /* Replaces the file, whole or not at all. 0 or -errno. */
-int carry_save(const struct track *, const char *path, const char *boot_id);
+int carry_save(struct track *, const char *path, const char *boot_id);
 /*
  * Reads and removes it.  Runs go into the track at once, processes by carry_restore() or when their
  * first record comes.  No file, or one of another boot: 0 and *ret NULL.  A line that cannot be

@@ -25,19 +25,16 @@ static bool is_plain(unsigned char c)
 	return c > 0x20 && c < 0x7f && c != '%' && c != '"' && c != '\\';
 }
 
-/* key: the bytes; key_total: how many there were, where that is more. */
-static int put(json_t *line, const char *key, const struct skep_str *bytes)
+json_t *carry_text(const char *bytes, size_t len)
 {
-	char *text, *to, total[64];
-	int err;
+	char *text, *to;
+	json_t *value;
 
-	if (bytes->len == 0 && bytes->total == 0)
-		return 0;
-	to = text = malloc(3 * (size_t)bytes->len + 1);
+	to = text = malloc(3 * len + 1);
 	if (!text)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < bytes->len; i++) {
-		unsigned char c = (unsigned char)bytes->ptr[i];
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)bytes[i];
 
 		if (is_plain(c)) {
 			*to++ = (char)c;
@@ -47,8 +44,20 @@ static int put(json_t *line, const char *key, const struct skep_str *bytes)
 		*to++ = digits[c >> 4];
 		*to++ = digits[c & 15];
 	}
-	err = json_object_set_new(line, key, json_stringn_nocheck(text, (size_t)(to - text)));
+	value = json_stringn_nocheck(text, (size_t)(to - text));
 	free(text);
+	return value;
+}
+
+/* key: the bytes; key_total: how many there were, where that is more. */
+static int put(json_t *line, const char *key, const struct skep_str *bytes)
+{
+	char total[64];
+	int err;
+
+	if (bytes->len == 0 && bytes->total == 0)
+		return 0;
+	err = json_object_set_new(line, key, carry_text(bytes->ptr, bytes->len));
 	if (!err && bytes->total > bytes->len) {
 		snprintf(total, sizeof(total), "%s_total", key);
 		err = json_object_set_new(line, total, json_integer(bytes->total));
@@ -63,28 +72,43 @@ static int value_of(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
+/* The bytes, of which there are at most `n`. */
+static size_t decode(const char *text, size_t n, char *ret)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int high = text[i] == '%' && i + 2 < n ? value_of(text[i + 1]) : -1;
+		int low = high >= 0 ? value_of(text[i + 2]) : -1;
+
+		ret[len++] = low < 0 ? text[i] : (char)(high << 4 | low); /* runs had their names as they are up to skep 1.2 */
+		i += low < 0 ? 0 : 2;
+	}
+	return len;
+}
+
+const char *carry_text_read(json_t *line, const char *key)
+{
+	json_t *value = json_object_get(line, key);
+	size_t n = json_string_length(value);
+	char *bytes = json_is_string(value) ? malloc(n + 1) : NULL;
+	json_t *read;
+
+	if (!bytes)
+		return NULL;
+	read = json_stringn_nocheck(bytes, decode(json_string_value(value), n, bytes));
+	free(bytes);
+	return json_object_set_new(line, key, read) == 0 ? json_string_value(read) : NULL;
+}
+
 /* In buffer, which is the longest text that it will be asked for; nothing: empty. */
 static struct skep_str get(json_t *line, const char *key, char *buffer)
 {
 	const json_t *value = json_object_get(line, key), *more;
 	const char *text = json_string_value(value);
-	size_t n = text ? json_string_length(value) : 0, len = 0;
+	size_t len = text ? decode(text, json_string_length(value), buffer) : 0;
 	char total[64];
 
-	for (size_t i = 0; i < n; i++) {
-		int high, low;
-
-		if (text[i] != '%') {
-			buffer[len++] = text[i];
-			continue;
-		}
-		high = i + 2 < n ? value_of(text[i + 1]) : -1;
-		low = high >= 0 ? value_of(text[i + 2]) : -1;
-		if (low < 0)
-			break; /* what was read up to here is right */
-		buffer[len++] = (char)(high << 4 | low);
-		i += 2;
-	}
 	snprintf(total, sizeof(total), "%s_total", key);
 	more = json_object_get(line, total);
 	return (struct skep_str){ .ptr = buffer, .len = (uint32_t)len,

@@ -10,6 +10,10 @@
 
 #include "core/track.h"
 
+/* Those bytes as a string of the line; NULL: no memory. */
+json_t *carry_text(const char *bytes, size_t len);
+/* The bytes behind that key, which the line has from then on in place of the string. NULL: no string, or no memory. */
+const char *carry_text_read(json_t *line, const char *key);
 /* Adds to the line; what is empty is left out. -ENOMEM. */
 int carry_who_write(json_t *line, const struct proc *);
 /* Into an entry that has nothing of it yet. false: the line does not say who it is. */

@@ -631,8 +631,10 @@ int collector_start(struct collector *c, struct diag *diag)
 		unlink(c->options.carry_file); /* one that lies there is older */
 	if (!restored && c->options.carry_file) {
 		err = carry_load(c->track, c->options.carry_file, c->boot_id, &c->track->carry);
-		if (err < 0)
+		if (err < 0) {
+			c->track->stats.unrestored++;
 			diag_add(diag, DIAG_WARNING, NULL, 0, 0, "%s: %s; processes and runs begin anew", c->options.carry_file, strerror(-err));
+		}
 		restored = c->track->carry != NULL;
 	}
 	if (restored) {

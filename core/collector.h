@@ -150,6 +150,7 @@ struct collector_self {
 	uint64_t processes_lost; /* closed without final counters */
 	uint64_t facets_late;    /* closed without waiting longer for a facet probe */
 	uint64_t no_memory;
+	uint64_t unsaved, unrestored; /* pieces of state: not saved for the next skepd, not read of the one before */
 	uint64_t queue_bytes;    /* in the sinks' queues now */
 };
 void collector_self(const struct collector *, struct collector_self *ret);

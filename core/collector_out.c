@@ -337,6 +337,8 @@ void collector_self(const struct collector *c, struct collector_self *ret)
 			.processes_lost = s->lost,
 			.facets_late = s->facet_late,
 			.no_memory = s->no_memory,
+			.unsaved = s->unsaved,
+			.unrestored = s->unrestored,
 			.queue_bytes = out_bytes(c->out),
 		};
 	}

@@ -59,6 +59,7 @@ struct left {
 	size_t lines_size;
 	void *samples;
 	size_t samples_size;
+	unsigned unread; /* pieces that could not be read */
 	char why[256]; /* the spool could not be opened */
 };
 

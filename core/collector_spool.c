@@ -45,7 +45,8 @@ static void add_mark(struct collector *c, struct out_commit *commit, struct skep
 	if (!m || !stored) {
 		free(m);
 		free(stored);
-		return; /* the next one has it */
+		track_unsaved(c->track, 1); /* the next one has it */
+		return;
 	}
 	stored->source = mark.source;
 	stored->position = mark.position;
@@ -73,6 +74,8 @@ static void add_runs(struct collector *c, struct out_commit *commit)
 		err = -EIO;
 	if (err == 0)
 		out_commit_value(commit, VALUE_RUNS, text, size);
+	else
+		track_unsaved(c->track, c->track->runs.n + 1);
 	free(text);
 }
 
@@ -92,14 +95,17 @@ static void collect(void *arg, struct out_commit *commit)
 	}
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
 		add_mark(c, commit, inst);
-	if (track_kept(c->track, add_line, commit) < 0)
-		c->whole_due = true;
+	track_kept(c->track, add_line, commit);
 	add_runs(c, commit);
-	if (c->samples_due && carry_samples(c->track, &samples, &size) == 0) {
-		c->samples_due = false;
-		out_commit_value(commit, VALUE_SAMPLES, samples, size);
-		free(samples);
+	if (!c->samples_due)
+		return;
+	if (carry_samples(c->track, &samples, &size) < 0) {
+		track_unsaved(c->track, 1); /* still due */
+		return;
 	}
+	c->samples_due = false;
+	out_commit_value(commit, VALUE_SAMPLES, samples, size);
+	free(samples);
 }
 
 static void committed(void *arg, uint64_t number, bool durable)
@@ -145,6 +151,10 @@ static void read_left(struct collector *c, struct spool_db *db)
 	FILE *file;
 	int err = spool_state_get(db, VALUE_RUNS, &runs, &size);
 
+	if (err < 0) {
+		c->left.unread++;
+		log_warning("%s: cannot read the saved state: %s; processes and runs begin anew", c->options.spool->path, spool_why(db));
+	}
 	/* Its first line names the boot; of another one nothing lives. */
 	if (err < 0 || !runs || !strstr(runs, c->boot_id)) {
 		free(runs);
@@ -154,14 +164,23 @@ static void read_left(struct collector *c, struct spool_db *db)
 	if (file) {
 		fwrite(runs, 1, size, file);
 		err = spool_processes(db, line_out, file);
-		if (fclose(file) != 0 || err < 0) {
-			free(c->left.lines);
-			c->left.lines = NULL;
-		}
+		if (fclose(file) != 0 && err == 0)
+			err = -ENOMEM;
 	}
 	free(runs);
-	if (c->left.lines && spool_state_get(db, VALUE_SAMPLES, &c->left.samples, &c->left.samples_size) < 0)
+	if (!file || err < 0) {
+		c->left.unread++;
+		log_warning("%s: cannot read the saved state: %s; processes and runs begin anew", c->options.spool->path,
+			    !file || err == -ENOMEM ? strerror(ENOMEM) : spool_why(db));
+		free(c->left.lines);
+		c->left.lines = NULL;
+	}
+	if (c->left.lines && spool_state_get(db, VALUE_SAMPLES, &c->left.samples, &c->left.samples_size) < 0) {
 		c->left.samples = NULL;
+		c->left.unread++;
+		log_warning("%s: cannot read where samples stood: %s; the next sample of each process is since its begin", c->options.spool->path,
+			    spool_why(db));
+	}
 }
 
 bool collector_spool_restore(struct collector *c)
@@ -171,12 +190,15 @@ bool collector_spool_restore(struct collector *c)
 
 	if (!out_spooled(c->out))
 		return false;
+	c->track->stats.unrestored += c->left.unread;
 	file = c->left.lines ? fmemopen(c->left.lines, c->left.lines_size, "r") : NULL;
 	err = file ? carry_read(c->track, file, c->options.spool->path, c->boot_id, &c->track->carry) : 0;
 	if (file)
 		fclose(file);
-	if (err < 0)
+	if (err < 0) {
+		c->track->stats.unrestored++;
 		log_warning("%s: %s; processes and runs begin anew", c->options.spool->path, strerror(-err));
+	}
 	if (c->track->carry && c->left.samples)
 		carry_sampled(c->track->carry, c->left.samples, c->left.samples_size);
 	return c->track->carry != NULL;

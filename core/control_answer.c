@@ -73,10 +73,11 @@ json_t *control_self(const struct collector *c)
 	struct collector_self s;
 
 	collector_self(c, &s);
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "records", control_json_number(s.records), "invalid",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "records", control_json_number(s.records), "invalid",
 			 control_json_number(s.invalid), "late", control_json_number(s.late), "clamped", control_json_number(s.clamped),
 			 "processes_lost", control_json_number(s.processes_lost), "facets_late", control_json_number(s.facets_late),
-			 "no_memory", control_json_number(s.no_memory), "queue_bytes", control_json_number(s.queue_bytes));
+			 "no_memory", control_json_number(s.no_memory), "unsaved", control_json_number(s.unsaved), "unrestored",
+			 control_json_number(s.unrestored), "queue_bytes", control_json_number(s.queue_bytes));
 }
 
 /* Resident pages; 0 where /proc does not say. */
@@ -157,8 +158,7 @@ static int put(json_t *object, const char *key, json_t *value)
 	return json_object_set_new(object, key, value);
 }
 
-/* null: there is none. */
-static json_t *spool(const struct collector *c)
+json_t *control_spool(const struct collector *c)
 {
 	struct collector_spool s;
 
@@ -186,7 +186,7 @@ json_t *control_answer_status(const struct control *control)
 	    put(o, "interval_ns", control_json_number(c->interval_ns)) < 0 ||
 	    put(o, "loglevel", json_string(control_level_name(log_level_now()))) < 0 ||
 	    put(o, "processes", control_json_number(collector_processes(c))) < 0 || put(o, "runs", runs(c)) < 0 ||
-	    put(o, "instances", instances(c)) < 0 || put(o, "spool", spool(c)) < 0 || put(o, "streams", control_streams(c)) < 0 || put(o, "lost", control_losses(lost)) < 0 ||
+	    put(o, "instances", instances(c)) < 0 || put(o, "spool", control_spool(c)) < 0 || put(o, "streams", control_streams(c)) < 0 || put(o, "lost", control_losses(lost)) < 0 ||
 	    put(o, "self", control_self(c)) < 0 || put(o, "cost", control_cost()) < 0 || put(o, "attached", control_attached(control)) < 0 ||
 	    put(o, "clients", control_clients(control)) < 0 || put(o, "reload", reload(control)) < 0 || put(o, "ledger", ledger(c, false)) < 0 || put(o, "ledger_whole", ledger(c, true)) < 0) {
 		json_decref(o);

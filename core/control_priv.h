@@ -93,6 +93,7 @@ json_t *control_losses(const uint64_t lost[OUT_LOSSES]);
 json_t *control_streams(const struct collector *);
 json_t *control_clients(const struct control *);
 json_t *control_self(const struct collector *);
+json_t *control_spool(const struct collector *); /* null: there is none */
 json_t *control_cost(void);
 json_t *control_answer_loglevel(const struct control_request *);
 

@@ -88,10 +88,10 @@ json_t *control_answer_stats(const struct control *control)
 	uint64_t all[OUT_LOSSES];
 
 	collector_lost_now(c, all);
-	return json_pack("{s:b, s:s, s:s, s:i, s:o, s:o, s:i, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ok", 1, "request", "stats",
+	return json_pack("{s:b, s:s, s:s, s:i, s:o, s:o, s:i, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ok", 1, "request", "stats",
 			 "version", SKEP_VERSION, "pid", (int)getpid(), "uptime_ns", control_json_number(clock_boot_ns() - control->start_ns),
 			 "cost", control_cost(), "fds", open_fds(), "loop", "lag_ns", control_json_number(c->lag_ns), "lag_worst_ns",
 			 control_json_number(c->lag_worst_ns), "processes", control_json_number(collector_processes(c)), "instances", instances(c),
-			 "streams", control_streams(c), "lost", control_losses(all), "self", control_self(c), "reload", reloads(control), "rules", control_rules(control), "clients",
+			 "streams", control_streams(c), "lost", control_losses(all), "self", control_self(c), "spool", control_spool(c), "reload", reloads(control), "rules", control_rules(control), "clients",
 			 control_clients(control));
 }

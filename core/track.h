@@ -44,6 +44,8 @@ struct track_stats {
 	uint64_t lost;        /* processes closed without final counters */
 	uint64_t facet_late;  /* closed without waiting longer for a facet probe */
 	uint64_t no_memory;   /* records not taken for want of memory */
+	uint64_t unsaved;     /* state of processes, runs, tasks and probes that could not be saved */
+	uint64_t unrestored;  /* saved state that could not be used */
 	uint64_t excluded;    /* processes that rules have taken out, as far as user space was told of them */
 	uint64_t unborn;      /* ends of processes that were excluded when the rules changed, and had no name yet */
 };
@@ -141,10 +143,13 @@ void track_verdicts_out(struct track *);
 void track_rejudge(struct track *, uint64_t now_ns);
 /*
  * What has changed since the last call, for a store that outlives a crash: each process that is worth it as a line of
- * core/carry.h (malloc()ed, the callback's), or NULL for one that is not any more.  0 or -ENOMEM: call again.
+ * core/carry.h (malloc()ed, the callback's), or NULL for one that is not any more.  One that has no line for want of memory
+ * is counted (track_unsaved), and has its turn again with the next call.
  */
-int track_kept(struct track *, void (*line)(void *arg, const struct skep_upid *, char *text), void *arg);
+void track_kept(struct track *, void (*line)(void *arg, const struct skep_upid *, char *text), void *arg);
 void track_keep(struct track *, bool all); /* from now on; all: everything counts as changed, and nothing as stored */
+/* State of n of them could not be saved: counts that and logs it. */
+void track_unsaved(struct track *, uint64_t n);
 /* Free runs that have ended and that nothing points to any more. */
 void track_runs_reap(struct track *);
 

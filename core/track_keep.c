@@ -6,10 +6,10 @@
  * What a sweep reads of a process is not a change: it changes with each one, and only figures of which the next
  * skepd reads the newest anyway.  Where samples stand is kept apart, in one piece (carry_samples).
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "core/carry.h"
+#include "core/log.h"
 #include "core/track_priv.h"
 
 void track_dirty(struct track *t, struct proc *p)
@@ -61,23 +61,35 @@ void track_keep(struct track *t, bool all)
 	}
 }
 
-int track_kept(struct track *t, void (*line)(void *arg, const struct skep_upid *, char *text), void *arg)
+void track_unsaved(struct track *t, uint64_t n)
 {
-	while (t->dirty) {
-		struct proc *p = t->dirty;
+	t->stats.unsaved += n;
+	if (n > 0)
+		log_because(SKEP_LOG_ERROR, "state", "unsaved", "no memory: of %llu processes, runs or tasks the state was not saved; after a crash they begin anew",
+			    (unsigned long long)n);
+}
+
+void track_kept(struct track *t, void (*line)(void *arg, const struct skep_upid *, char *text), void *arg)
+{
+	uint64_t failed = 0;
+
+	for (struct proc *p = t->dirty, *next; p; p = next) {
 		char *text = NULL;
 		int err = carry_worth(p) ? carry_line(t, p, &text) : 0;
 
-		if (err < 0)
-			return err;
+		next = p->dirty_next;
+		if (err < 0) {
+			failed++; /* it stays in the list: the next call tries again */
+			continue;
+		}
 		track_clean(t, p, !text);
 		if (!text)
 			continue;
 		p->flags |= PROC_STORED;
 		line(arg, &p->upid, text);
 	}
+	track_unsaved(t, failed);
 	for (size_t i = 0; i < t->n_gone; i++)
 		line(arg, &t->gone[i], NULL);
 	t->n_gone = 0;
-	return 0;
 }

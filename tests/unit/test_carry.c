@@ -15,9 +15,12 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "core/carry.h"
+#include "core/collector.h"
 #include "core/log.h"
+#include "core/track_priv.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
@@ -76,6 +79,7 @@ static void bad_lines(void **state)
 				   PROCESS("15", ",\"sampled\":[1,2]") "{\"pid\":16,\"start\""), 5);
 	assert_int_equal(f.track->runs.n, 1);
 	/* each can be claimed */
+	assert_int_equal(f.track->stats.unrestored, 10);
 	for (uint32_t pid = 10; pid < 16; pid++)
 		tell_live(&f, T0 + 1, pid, 5, 1, 0, 100, 0);
 	assert_int_equal(carry_left(f.track->carry), 0);
@@ -168,6 +172,108 @@ static void who_they_are(void **state)
 	fixture_close(&next);
 }
 
+/* Names of runs and tasks are bytes as well: all of them, and what an escape looks like. */
+static void names_that_are_not_text(void **state)
+{
+	char path[] = "/tmp/skep-test-carry.XXXXXX", every[256 + 8], environ[300] = "SKEP_TASK=100%25 \xff\xed\xa0\x80 of \xc3";
+	struct run_spec spec = { .id = "r\xfe", .name = every, .pipeline = "%ff\xe2\x82", .cwd = "/tmp/\xff", .root = 30 };
+	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("\xff"), .exe = str("/tmp/\xff") };
+	int fd = mkstemp(path);
+	const struct run *read;
+	const struct task *task;
+	struct fixture next;
+	struct run *run;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	for (int i = 1; i < 256; i++)
+		every[i - 1] = (char)i;
+	memcpy(every + 255, "%41%zz%", 8);
+	assert_int_equal(run_new(&f.track->runs, &spec, T0, &run), 0);
+	run->root = (struct skep_upid){ .pid = 30, .start_ns = T0 };
+	rec.environ = (struct skep_str){ environ, (uint32_t)strlen(environ) + 1, (uint32_t)strlen(environ) + 1 };
+	tell_fork(&f, T0, 9, 4, 1, 3);
+	tell_fork(&f, T0 + 1, 30, T0, 9, 4);
+	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, 30, T0, &rec);
+	track_sweep_begin(f.track, T0 + 3, T0 + 3);
+	tell_live(&f, T0 + 3, 1, 3, 0, 0, 0, 0);
+	tell_live(&f, T0 + 3, 9, 4, 1, 3, 0, 0);
+	tell_live(&f, T0 + 3, 30, T0, 9, 4, 0, 0);
+	track_sweep_end(f.track, true, T0 + 3);
+	assert_int_equal(f.track->tasks.n, 1);
+	assert_int_equal(carry_save(f.track, path, "boot"), 0);
+	assert_int_equal(f.track->stats.unsaved, 0);
+
+	fixture_open(&next, false, T0 + SECOND);
+	assert_int_equal(carry_load(next.track, path, "boot", &next.track->carry), 0);
+	carry_restore(next.track);
+	assert_int_equal(next.track->stats.unrestored, 0);
+	read = run_find(&next.track->runs, "r\xfe");
+	assert_non_null(read);
+	assert_string_equal(read->name, every);
+	assert_string_equal(read->pipeline, spec.pipeline);
+	assert_string_equal(read->cwd, spec.cwd);
+	task = next.track->tasks.first;
+	assert_non_null(task);
+	assert_string_equal(task->name->text, f.track->tasks.first->name->text);
+	assert_string_equal(task->name->text, environ + 10);
+	assert_non_null(proctab_find(next.track->table, &(struct skep_upid){ .pid = 30, .start_ns = T0 }));
+	fixture_close(&next);
+}
+
+/* No memory for a string as long as one process's arguments. */
+static void *short_of_memory(size_t size)
+{
+	return size > 20000 ? NULL : malloc(size);
+}
+
+static void count_line(void *arg, const struct skep_upid *upid, char *text)
+{
+	unsigned *pids = arg;
+
+	if (text)
+		*pids |= 1u << upid->pid;
+	free(text);
+}
+
+/* What cannot be saved of one is counted, and the others are saved; it has its turn again. */
+static void one_that_cannot_be_saved(void **state)
+{
+	char path[] = "/tmp/skep-test-carry.XXXXXX", *argv = calloc(1, 30000);
+	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("x"), .exe = str("/x") };
+	int fd = mkstemp(path);
+	struct fixture next;
+	unsigned pids = 0;
+
+	(void)state;
+	assert_true(fd >= 0 && argv);
+	close(fd);
+	log_level(SKEP_LOG_ERROR - 1);
+	track_keep(f.track, false);
+	for (uint32_t pid = 10; pid < 15; pid++) {
+		tell_fork(&f, T0 + 1, pid, T0, 9, 4);
+		rec.argv = (struct skep_str){ argv, pid == 12 ? 30000 : 2, pid == 12 ? 30000 : 2 };
+		tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, pid, T0, &rec);
+	}
+	json_set_alloc_funcs(short_of_memory, free);
+	track_kept(f.track, count_line, &pids);
+	assert_int_equal(pids, 1u << 10 | 1u << 11 | 1u << 13 | 1u << 14);
+	assert_int_equal(f.track->stats.unsaved, 1);
+	assert_int_equal(carry_save(f.track, path, "boot"), 0);
+	assert_int_equal(f.track->stats.unsaved, 2);
+	json_set_alloc_funcs(malloc, free);
+	pids = 0;
+	track_kept(f.track, count_line, &pids);
+	assert_int_equal(pids, 1u << 12);
+
+	fixture_open(&next, false, T0 + SECOND);
+	assert_int_equal(carry_load(next.track, path, "boot", &next.track->carry), 0);
+	assert_int_equal(carry_left(next.track->carry), 4);
+	fixture_close(&next);
+	free(argv);
+}
+
 static void folders_that_are_not_there(void **state)
 {
 	struct carry *c = (void *)1;
@@ -191,6 +297,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(runs_go_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_ended_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_they_are, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(names_that_are_not_text, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_that_cannot_be_saved, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(folders_that_are_not_there, set_up, tear_down),
 	};
 
