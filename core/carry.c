@@ -30,8 +30,8 @@ struct waiting {
 	struct skep_counters base, last;
 	bool sampled;
 	struct proc_sampled samples;
-	struct run *run;
-	struct task *task;
+	struct run *run;   /* a reference */
+	struct task *task; /* borrowed: track_task.c frees none while carried processes wait */
 	json_t *line; /* the rest: who it is; "facets": column -> [now, base, told] as bits */
 };
 
@@ -225,6 +225,7 @@ static struct waiting **find(const struct carry *c, const struct skep_upid *upid
 
 static void waiting_free(struct waiting *w)
 {
+	run_unref(w->run);
 	json_decref(w->line);
 	free(w);
 }
@@ -341,7 +342,7 @@ static int read_task(struct track *t, json_t *line)
 		return -ENOMEM;
 	}
 	memcpy(task->id, id, strlen(id) + 1);
-	task->run = run && *run ? run_find(&t->runs, run) : NULL;
+	task_set_run(task, run && *run ? run_find(&t->runs, run) : NULL);
 	task->end_ns = read.end_ns;
 	task->over_ns = read.over_ns;
 	task->status = (int64_t)status;
@@ -378,7 +379,7 @@ static int read_process(const struct track *t, struct carry *c, json_t *line)
 	if (!get(line, "status", &w->status) || !get(line, "end", &w->end_ns))
 		w->flags &= ~(uint64_t)PROC_EXITED;
 	w->line = json_incref(line);
-	w->run = run ? run_find(&t->runs, run) : NULL;
+	w->run = run_ref(run ? run_find(&t->runs, run) : NULL);
 	w->task = task ? task_find(&t->tasks, task) : NULL;
 	if (!w->run)
 		w->flags &= ~(uint64_t)(PROC_PLACED | PROC_ROOT);
@@ -539,10 +540,8 @@ void carry_claim(struct track *t, struct carry *c, struct proc *p)
 			t->stats.no_memory++;
 	}
 	/* Not track_join: it was counted when it joined. */
-	if (w->run && !w->run->ended) {
-		p->run = w->run;
-		p->run->members++;
-	}
+	if (w->run && !w->run->ended)
+		track_enter_run(p, w->run);
 	if (w->task) { /* likewise */
 		p->task = w->task;
 		p->task->members++;

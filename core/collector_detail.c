@@ -26,7 +26,7 @@ struct attachment {
 	struct skep_instance *inst;
 	const char *detail;      /* the plugin's */
 	char *words;             /* the scope, for people */
-	struct run *run;         /* SKEP_SCOPE_GROUP */
+	struct run *run;         /* a reference; SKEP_SCOPE_GROUP */
 	struct skep_detail_scope scope;
 	uint64_t until_ns;       /* 0: no end */
 	char *over;              /* it has ended by itself: why */
@@ -100,16 +100,15 @@ static struct run *find_run(const struct collector *c, const char *name)
 	return found;
 }
 
-static uint8_t free_group(const struct collector *c)
+static uint8_t group_take(struct collector *c)
 {
-	for (unsigned group = GROUP_FIRST; group <= GROUP_LAST; group++) {
-		bool taken = false;
-
-		for (const struct run *run = c->track->runs.first; run && !taken; run = run->next)
-			taken = run->group == group;
-		if (!taken)
+	for (unsigned group = GROUP_FIRST; group <= GROUP_LAST; group++)
+		if (!(c->groups & 1ull << group)) {
+			c->groups |= 1ull << group;
+			/* A fork that ran beside the last clearing may have copied the byte to a pid behind it. */
+			verdict_clear_group(&c->verdict, (uint8_t)group);
 			return (uint8_t)group;
-	}
+		}
 	return 0;
 }
 
@@ -139,12 +138,12 @@ static int scope_run(struct collector *c, struct attachment *a, const char *name
 	if (!c->verdict.bytes)
 		return refuse(ret_why, -ENOTSUP, "no detail can be limited to a run without the verdict map: %s", strerror(-c->verdict.error));
 	if (!run->group) {
-		run->group = free_group(c);
+		run->group = group_take(c);
 		if (!run->group)
 			return refuse(ret_why, -EBUSY, "details are attached to %u runs already; detach one", GROUP_LAST);
 	}
 	run->group_users++;
-	a->run = run;
+	a->run = run_ref(run);
 	a->scope.value = run->group;
 	mark_members(c, run);
 	/* A child whose parent had no mark yet may be in the rings: told now, marked by the second pass. */
@@ -157,13 +156,16 @@ static void leave_run(struct collector *c, struct attachment *a)
 {
 	struct run *run = a->run;
 
-	a->run = NULL;
-	if (!run || --run->group_users > 0)
+	if (!run)
 		return;
-	for (uint32_t pid = 0; pid < c->verdict.pids; pid++)
-		if (c->verdict.bytes[pid] < SKEP_VERDICT_EXCLUDED && (c->verdict.bytes[pid] & SKEP_VERDICT_GROUPS) == run->group)
-			verdict_set_group(&c->verdict, (pid_t)pid, 0);
-	run->group = 0;
+	a->run = NULL;
+	if (--run->group_users == 0) {
+		/* All pids, not the members: the kernel has marked children that no record has reported yet. */
+		verdict_clear_group(&c->verdict, run->group);
+		c->groups &= ~(1ull << run->group);
+		run->group = 0;
+	}
+	run_unref(run);
 }
 
 static int scope_cgroup(struct collector *c, struct attachment *a, const char *cgroup, char **ret_why)

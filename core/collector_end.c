@@ -74,7 +74,7 @@ void collector_run_end(struct collector *c, const char *id, int wait_status, con
 		done(arg);
 		return;
 	}
-	*e = (struct ending){ .next = c->endings, .run = run, .began_ns = clock_boot_ns(), .done = done, .arg = arg };
+	*e = (struct ending){ .next = c->endings, .run = run_ref(run), .began_ns = clock_boot_ns(), .done = done, .arg = arg };
 	e->closed = !run;
 	if (run && run->end_ns == 0)
 		run->end_ns = e->began_ns;
@@ -120,12 +120,15 @@ static void run_close(struct collector *c, struct ending *e)
 	run_sampled(run);
 	collector_loss_out(c);
 	collector_details_end(c, run, "its run has ended");
-	collector_run_ledger_out(c, run);
-	run->ended = true;
-	collector_run_out(c, run);
+	if (!run->ended) { /* a session's run may have ended by itself while this end waited */
+		collector_run_ledger_out(c, run);
+		run->ended = true;
+		collector_run_out(c, run);
+	}
 	out_flush(c->out);
 	e->last_id = out_last_id(c->out);
-	e->run = NULL; /* may be freed from now on */
+	e->run = NULL;
+	run_unref(run);
 	e->closed = true;
 	e->began_ns = clock_boot_ns();
 }

@@ -181,7 +181,7 @@ void collector_sample_out(struct collector *c)
 		collector_ledger_cut(c);
 	collector_details_members(c);
 	collector_loss_out(c);
-	track_runs_reap(c->track);
+	runs_reap(&c->track->runs);
 	c->sampled_ns = s.now_ns;
 	c->sample_due = false;
 	c->samples_due = true;

@@ -36,7 +36,7 @@ struct part {
 /* A run whose end is under way. */
 struct ending {
 	struct ending *next;
-	struct run *run;         /* NULL: there is no such run, or its record is out */
+	struct run *run;         /* a reference. NULL: there is no such run, or its record is out */
 	uint64_t began_ns, asked_ns; /* asked: when a sweep was last asked for */
 	uint64_t last_id;        /* batch that must be settled */
 	bool sampled;            /* every probe has been asked for its last part */
@@ -109,6 +109,7 @@ struct collector {
 	struct ending *endings;
 	struct attachment *attachments;
 	uint64_t last_attachment; /* the id */
+	uint64_t groups;          /* bits: the groups of the verdict map that runs have */
 	struct left left;
 	struct marked *marked;
 	bool samples_due;     /* a sample has been taken since the last commit */

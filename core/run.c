@@ -109,6 +109,36 @@ void run_free(struct runs *runs, struct run *r)
 	destroy(r);
 }
 
+struct run *run_ref(struct run *r)
+{
+	if (r)
+		r->refs++;
+	return r;
+}
+
+void run_unref(struct run *r)
+{
+	if (r)
+		r->refs--;
+}
+
+void runs_reap(struct runs *runs)
+{
+	struct run **at = &runs->first;
+
+	while (*at) {
+		struct run *r = *at;
+
+		if (!r->ended || r->refs > 0) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		runs->n--;
+		destroy(r);
+	}
+}
+
 struct run *run_find(const struct runs *runs, const char *id)
 {
 	struct run *r = runs->first;

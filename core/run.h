@@ -15,6 +15,8 @@ struct run_spec;
 
 struct run {
 	struct run *next;
+	struct cell *cells; /* of the sampler; each holds a reference */
+	uint64_t refs;      /* see run_ref */
 	char *id, *name, *pipeline, *cwd, *traceparent;
 	char *argv; /* "a\0b\0" */
 	uint32_t argv_len;
@@ -32,7 +34,7 @@ struct run {
 	uint64_t alive;
 	uint64_t rss_bytes, rss_peak_bytes; /* sum now; its largest at a sample, or the largest process */
 	struct ledger_mark *books; /* the ledger at its begin; NULL: not yet */
-	uint8_t group;       /* its byte in the verdict map, 0: none: see collector_detail.c */
+	uint8_t group;        /* its byte in the verdict map, 0: none: see collector_detail.c */
 	unsigned group_users; /* details attached to it */
 	uint64_t lost_begin[5];             /* by enum skep_loss: the collector's totals when it began */
 	/* of the last sample, for the live line */
@@ -48,7 +50,15 @@ struct runs {
 
 /* Copies all. 0, -EEXIST (that id is there), -EINVAL (no id), -ENOMEM. */
 int run_new(struct runs *, const struct run_spec *, uint64_t now_ns, struct run **ret);
-void run_free(struct runs *, struct run *); /* out of the list and gone */
+void run_free(struct runs *, struct run *); /* out of the list and gone; nothing refers to it */
+/*
+ * Each pointer to a run that outlives a call holds a reference: a process of the table, a task, a sampler cell, an
+ * attached detail, an end under way, a process that waits in the carried state.  run_unref frees nothing, so a run
+ * that a caller has in hand stays until runs_reap, which the collector calls at each sample.
+ */
+struct run *run_ref(struct run *); /* NULL is fine; returns its argument */
+void run_unref(struct run *);      /* the same */
+void runs_reap(struct runs *);     /* frees the runs that have ended and that nothing refers to */
 struct run *run_find(const struct runs *, const char *id);
 struct run *run_by_root(const struct runs *, const struct skep_upid *root);
 /* The one run there is that has not ended, when there is exactly one. */

@@ -14,8 +14,9 @@ struct run;
 struct sampler;
 
 struct cell {
-	struct cell *next;
-	struct run *run;            /* borrowed: a run outlives its cells. NULL: outside of any */
+	struct cell *next;           /* of its bucket */
+	struct cell *run_next, **run_at; /* in run->cells */
+	struct run *run;             /* a reference. NULL: outside of any */
 	const struct interned *tool; /* NULL: not known */
 	uint32_t refs;
 	uint64_t alive, rss_bytes; /* now */
@@ -32,8 +33,6 @@ void sampler_unref(struct cell *); /* NULL is fine; the cell goes after its last
  * Call back once for each cell that has something to say and begin its next interval;
  * only: the cells of `run` (all false), or of every run (all true).
  */
-void sampler_take(struct sampler *, bool all, const struct run *run, void (*cb)(const struct cell *, void *arg), void *arg);
-/* No cell of this run is left. */
-bool sampler_idle(const struct sampler *, const struct run *run);
+void sampler_take(struct sampler *, bool all, struct run *run, void (*cb)(const struct cell *, void *arg), void *arg);
 
 #endif

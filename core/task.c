@@ -37,6 +37,14 @@ struct task *task_new(struct tasks *tasks, struct intern *intern, const struct i
 	return task;
 }
 
+void task_set_run(struct task *task, struct run *run)
+{
+	struct run *old = task->run;
+
+	task->run = run_ref(run);
+	run_unref(old);
+}
+
 void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 {
 	if (task->prev)
@@ -46,6 +54,7 @@ void task_free(struct tasks *tasks, struct intern *intern, struct task *task)
 	if (task->next)
 		task->next->prev = task->prev;
 	tasks->n--;
+	task_set_run(task, NULL);
 	intern_unref(intern, task->name);
 	intern_unref(intern, task->traceparent);
 	free(task);

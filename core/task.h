@@ -22,7 +22,7 @@ struct task {
 	const struct interned *name;
 	const struct interned *traceparent; /* what its root carries; NULL: nothing */
 	char id[TASK_ID_SIZE];   /* of its root, and which image of it: no other on this boot has it */
-	struct run *run;         /* NULL: none; or it has ended */
+	struct run *run;         /* a reference, set by task_set_run. NULL: none, or the task has ended */
 	struct skep_upid root;
 	uint64_t start_ns, end_ns;
 	uint64_t members;        /* entries of the table that point here */
@@ -44,6 +44,7 @@ struct tasks {
 struct task *task_new(struct tasks *, struct intern *, const struct interned *name, const struct interned *traceparent,
 		      const struct skep_upid *root, uint64_t image, uint64_t start_ns);
 void task_free(struct tasks *, struct intern *, struct task *); /* out of the list and gone */
+void task_set_run(struct task *, struct run *);              /* NULL: none */
 struct task *task_find(const struct tasks *, const char *id);
 /* Everything but run and pipeline. Strings borrowed. */
 void task_record(const struct task *, struct out_task *ret);

@@ -133,15 +133,28 @@ struct proc *track_get(struct track *t, const struct skep_upid *upid, bool *ret_
 	return p;
 }
 
+void track_enter_run(struct proc *p, struct run *run)
+{
+	p->run = run_ref(run);
+	run->members++;
+}
+
+void track_leave_run(struct proc *p)
+{
+	if (!p->run)
+		return;
+	p->run->members--;
+	run_unref(p->run);
+	p->run = NULL;
+}
+
 void track_forget(struct track *t, struct proc *p)
 {
 	track_uncount(p);
 	sampler_unref(p->cell);
 	p->cell = NULL;
 	track_task_leave(t, p);
-	if (p->run)
-		p->run->members--;
-	p->run = NULL;
+	track_leave_run(p);
 	program_unref(t->intern, p->program);
 	p->program = NULL;
 	intern_unref(t->intern, p->comm);

@@ -150,7 +150,5 @@ void track_kept(struct track *, void (*line)(void *arg, const struct skep_upid *
 void track_keep(struct track *, bool all); /* from now on; all: everything counts as changed, and nothing as stored */
 /* State of n of them could not be saved: counts that and logs it. */
 void track_unsaved(struct track *, uint64_t n);
-/* Free runs that have ended and that nothing points to any more. */
-void track_runs_reap(struct track *);
 
 #endif

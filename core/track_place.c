@@ -23,10 +23,8 @@ void track_join(struct track *t, struct proc *p, struct run *run)
 		return;
 	track_dirty(t, p);
 	track_uncount(p);
-	if (p->run)
-		p->run->members--;
-	p->run = run;
-	run->members++;
+	track_leave_run(p);
+	track_enter_run(p, run);
 	run->seen++;
 	track_recell(t, p);
 	if (counted) {

@@ -16,6 +16,9 @@ struct proc *track_find(struct track *, const struct skep_upid *);
 struct proc *track_get(struct track *, const struct skep_upid *, bool *ret_new);
 void track_remove(struct track *, struct proc *); /* out of the table, nothing emitted */
 void track_forget(struct track *, struct proc *); /* its references only */
+/* The pointer from a process to its run, and nothing else; the process is in none when it enters one. */
+void track_enter_run(struct proc *, struct run *);
+void track_leave_run(struct proc *);
 void track_touch(struct track *, struct proc *, uint64_t time_ns);
 /* Program from what is known; keeps the old one when memory runs out. */
 void track_program(struct track *, struct proc *, const struct skep_str *exe, const struct skep_str *filename,

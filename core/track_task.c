@@ -44,7 +44,7 @@ static void task_out(struct track *t, struct task *task)
 	if (t->env.task_stream >= 0)
 		out_emit(t->env.out, t->env.task_stream, &task->root, task->end_ns, &rec, &ctx);
 	task->ended = true;
-	task->run = NULL;
+	task_set_run(task, NULL);
 }
 
 static void look(struct track *t, struct task *task)
@@ -109,7 +109,7 @@ static void begin(struct track *t, struct proc *p)
 		t->stats.no_memory++;
 		return;
 	}
-	task->run = p->run;
+	task_set_run(task, p->run);
 	join(t, p, task);
 }
 
@@ -122,7 +122,7 @@ void track_task_place(struct track *t, struct proc *p, const struct proc *parent
 	if (p->flags & PROC_MUTED)
 		return;
 	if (is_root(p) && !p->task->ended)
-		p->task->run = p->run;
+		task_set_run(p->task, p->run);
 	other = p->task && !p->task->ended && p->task->run != p->run;
 	if (p->task && (other || (p->flags & PROC_TASK_NONE) || (p->task_name && p->task->name != p->task_name))) {
 		track_task_over(t, p, "replaced", p->image_start_ns, -1);

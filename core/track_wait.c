@@ -157,8 +157,7 @@ static void let_go(struct track *t, struct proc *p, const char *state)
 	track_uncount(p);
 	sampler_unref(p->cell);
 	p->cell = NULL;
-	p->run->members--;
-	p->run = NULL;
+	track_leave_run(p);
 	p->flags |= PROC_MUTED;
 	track_dirty(t, p);
 }
@@ -173,8 +172,7 @@ void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
 		if (p->run != run)
 			continue;
 		if (p->flags & PROC_EXCLUDED) {
-			p->run = NULL;
-			run->members--;
+			track_leave_run(p);
 			continue;
 		}
 		if (!(p->flags & PROC_EXITED) && (p->flags & PROC_ROOT) && run->status >= 0) {
@@ -200,15 +198,4 @@ void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
 		}
 	}
 	track_tasks_close(t, run, run->end_ns);
-}
-
-void track_runs_reap(struct track *t)
-{
-	struct run *next;
-
-	for (struct run *r = t->runs.first; r; r = next) {
-		next = r->next;
-		if (r->ended && r->members == 0 && sampler_idle(t->sampler, r))
-			run_free(&t->runs, r);
-	}
 }

@@ -83,3 +83,32 @@ void verdict_set_group(struct verdict *v, pid_t pid, uint8_t group)
 		__atomic_compare_exchange_n(&v->bytes[pid], &byte, (uint8_t)((byte & SKEP_VERDICT_KEEP) | group), false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
 }
+
+/* One pass over all pids; returns how many had the group. */
+static uint32_t clear_pass(struct verdict *v, uint8_t group)
+{
+	uint32_t n = 0;
+	uint64_t eight;
+
+	/* The map's size is a multiple of 8, and nearly all of it is zeroes. */
+	for (uint32_t from = 0; from < v->pids; from += sizeof(eight)) {
+		memcpy(&eight, v->bytes + from, sizeof(eight));
+		for (uint32_t pid = from; eight && pid < from + sizeof(eight); pid++) {
+			uint8_t byte = __atomic_load_n(&v->bytes[pid], __ATOMIC_RELAXED);
+
+			if (byte >= SKEP_VERDICT_EXCLUDED || (byte & SKEP_VERDICT_GROUPS) != group)
+				continue;
+			verdict_set_group(v, (pid_t)pid, 0);
+			n++;
+		}
+	}
+	return n;
+}
+
+void verdict_clear_group(struct verdict *v, uint8_t group)
+{
+	/* A parent that the pass has not come to yet may fork a child with a pid that it has passed: then once more. */
+	for (int pass = 0; v->bytes && group && pass < 8; pass++)
+		if (clear_pass(v, group) == 0)
+			return;
+}

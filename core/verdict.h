@@ -28,5 +28,7 @@ void verdict_close(struct verdict *);
 void verdict_set(struct verdict *, pid_t, uint8_t);
 /* Its group, 0 for none, where it is collected; the rest of the byte stays. */
 void verdict_set_group(struct verdict *, pid_t, uint8_t group);
+/* No collected pid has that group any more. */
+void verdict_clear_group(struct verdict *, uint8_t group);
 
 #endif

@@ -70,10 +70,9 @@ void script(const char *text)
 	free(path);
 }
 
-/* probe, sinks: JSON, with %1$s for the test's folder. */
-int make(bool runs_only, const char *probe, const char *sinks)
+struct config *parse(const char *probe, const char *sinks)
 {
-	struct collector_options options = { .runs_only = runs_only, .batch_age_ns = 20000000 };
+	struct config *config;
 	char *fmt, *text;
 
 	assert_true(asprintf(&fmt, "{ \"interval\": \"100ms\", \"plugin_dirs\": [ \"%%1$s\" ], \"probes\": [ %s ], \"sinks\": [ %s ] }", probe,
@@ -83,11 +82,19 @@ int make(bool runs_only, const char *probe, const char *sinks)
 	assert_true(asprintf(&text, fmt, t.dir) > 0);
 #pragma GCC diagnostic pop
 	free(fmt);
-	t.config = config_parse(text, strlen(text), "test", &t.diag);
-	if (!t.config)
+	config = config_parse(text, strlen(text), "test", &t.diag);
+	if (!config)
 		diag_print(&t.diag, stderr);
-	assert_non_null(t.config);
+	assert_non_null(config);
 	free(text);
+	return config;
+}
+
+int make(bool runs_only, const char *probe, const char *sinks)
+{
+	struct collector_options options = { .runs_only = runs_only, .batch_age_ns = 20000000 };
+
+	t.config = parse(probe, sinks);
 	assert_int_equal(collector_new(&t.loop, t.config, &options, &t.diag, &t.collector), 0);
 	return collector_open(t.collector, &t.diag);
 }

@@ -26,7 +26,9 @@ extern struct fixture t;
 int set_up(void **state);    /* a folder with the test plugins, a loop */
 int tear_down(void **state); /* stops the collector if the test has not */
 void script(const char *text); /* what the fake probe plays */
-/* probe, sinks: JSON, with %1$s for the test's folder. What collector_open gave. */
+/* probe, sinks: JSON, with %1$s for the test's folder. */
+struct config *parse(const char *probe, const char *sinks);
+/* What collector_open gave. */
 int make(bool runs_only, const char *probe, const char *sinks);
 void start(bool runs_only, const char *sinks); /* the fake probe; started */
 void begin(const char *id, pid_t root);

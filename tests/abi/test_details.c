@@ -15,9 +15,8 @@
 
 #include <cmocka.h>
 
-#include "core/ledger.h"
+#include "core/collector_priv.h"
 #include "core/log.h"
-#include "core/plugin.h"
 #include "tests/abi/collector_fixture.h"
 
 static struct {
@@ -217,6 +216,295 @@ static void of_a_run(void **state)
 	json_decref(all);
 }
 
+/*
+ * Everything that begins, ends or replaces something, in random orders: sessions, their processes, runs by name, details
+ * of them, samples, ticks, reloads.  The test plays the kernel: a child inherits its parent's byte of the verdict map
+ * before any record reports it.
+ */
+#define PID_FIRST 1000u
+#define N_PIDS 2000u
+#define STEPS 1500u
+#define ATTACHED_MOST 16u
+
+static struct {
+	uint64_t state;
+	struct process {
+		uint64_t start_ns; /* 0: there is none */
+		struct skep_upid parent;
+		uint32_t session;
+	} processes[N_PIDS];
+	uint32_t n, first_untold, n_named;
+	uint64_t attached[ATTACHED_MOST]; /* ids; 0: free */
+	unsigned attachments, reloads, over, endings;
+	struct config *next; /* of the reload under way */
+} dice;
+
+static uint64_t rnd(uint64_t below)
+{
+	dice.state = dice.state * 6364136223846793005u + 1442695040888963407u;
+	return (dice.state >> 33) % below;
+}
+
+static void record_of(uint32_t i, enum skep_role role, const void *rec)
+{
+	struct skep_upid upid = { .pid = PID_FIRST + i, .start_ns = dice.processes[i].start_ns };
+
+	track_record(t.collector->track, role, &upid, clock_boot_ns(), rec, clock_boot_ns());
+}
+
+/* Fork records leave the ring late, and in their order. */
+static void tell_forks(void)
+{
+	for (; dice.first_untold < dice.n; dice.first_untold++) {
+		struct process *p = &dice.processes[dice.first_untold];
+		struct skep_process_fork fork = { .parent = p->parent, .session = p->session };
+
+		record_of(dice.first_untold, SKEP_ROLE_PROC_FORK, &fork);
+	}
+}
+
+static void fork_of(uint32_t parent, bool leads)
+{
+	uint8_t *bytes = t.collector->verdict.bytes;
+	uint32_t pid = PID_FIRST + dice.n;
+
+	if (dice.n == N_PIDS)
+		return;
+	dice.processes[dice.n++] = (struct process){
+		.start_ns = clock_boot_ns(),
+		.parent = parent >= PID_FIRST ? (struct skep_upid){ .pid = parent, .start_ns = dice.processes[parent - PID_FIRST].start_ns }
+					      : proctab_holder(t.collector->track->table, parent)->upid,
+		.session = leads ? pid : 100,
+	};
+	bytes[pid] = bytes[parent];
+}
+
+static uint32_t any_process(void)
+{
+	for (int tries = 0; dice.n > 0 && tries < 20; tries++) {
+		uint32_t i = dice.n - 1 - (uint32_t)rnd(dice.n < 60 ? dice.n : 60);
+
+		if (dice.processes[i].start_ns)
+			return PID_FIRST + i;
+	}
+	return 100;
+}
+
+static void exit_of(uint32_t pid)
+{
+	struct skep_process_exit end = { 0 };
+	struct skep_process_final final = { 0 };
+
+	if (pid < PID_FIRST)
+		return;
+	tell_forks();
+	record_of(pid - PID_FIRST, SKEP_ROLE_PROC_EXIT, &end);
+	record_of(pid - PID_FIRST, SKEP_ROLE_PROC_FINAL, &final);
+	dice.processes[pid - PID_FIRST].start_ns = 0;
+}
+
+static struct run *any_run(void)
+{
+	struct runs *runs = &t.collector->track->runs;
+	struct run *run = runs->first;
+
+	for (size_t n = runs->n ? rnd(runs->n) : 0; n > 0; n--)
+		run = run->next;
+	return run;
+}
+
+static void on_ended(void *arg)
+{
+	(void)arg;
+	dice.endings--;
+}
+
+static void end_by_name(const struct run *run)
+{
+	dice.endings++;
+	collector_run_end(t.collector, run->id, 0, NULL, on_ended, NULL);
+}
+
+static void begin_or_end_by_name(void)
+{
+	char id[32];
+	struct run_spec one = { .id = id, .name = "by name" };
+	const struct run *run = rnd(2) ? any_run() : NULL;
+
+	if (run) { /* also one that a session began, and one that has ended already */
+		end_by_name(run);
+		return;
+	}
+	fork_of(100, false);
+	tell_forks();
+	snprintf(id, sizeof(id), "named%u", dice.n_named++);
+	one.root = (pid_t)(PID_FIRST + dice.n - 1);
+	assert_true(dice.n == N_PIDS || collector_run_begin(t.collector, &one) == 0);
+}
+
+static void on_any_over(void *arg, uint64_t id, const char *why)
+{
+	uint64_t *slot = arg;
+
+	(void)why;
+	assert_true(*slot == 0 || *slot == id);
+	*slot = 0;
+	dice.over++;
+	/* As a client that closes its connection: its other details end from inside of this one's end. */
+	if (rnd(4) == 0)
+		collector_detach(t.collector, dice.attached[rnd(ATTACHED_MOST)]);
+}
+
+static void attach_any(void)
+{
+	static const char *const names[] = { "detail:width", "other:width" };
+	const struct run *run = any_run();
+	struct detail_spec s = { .detail = names[rnd(2)], .scope = SKEP_SCOPE_GROUP, .run = run ? run->id : "", .on_over = on_any_over };
+	uint64_t *slot = &dice.attached[rnd(ATTACHED_MOST)], id = 0;
+	char *why = NULL;
+
+	if (*slot)
+		return;
+	if (rnd(4) == 0)
+		s.scope = SKEP_SCOPE_HOST;
+	if (rnd(4) == 0)
+		s.for_ns = 1;
+	s.arg = slot;
+	if (collector_attach(t.collector, &s, &id, &why) == 0) {
+		*slot = id;
+		dice.attachments++;
+	}
+	free(why);
+}
+
+static void on_reloaded(void *arg, int err, struct diag *diag, struct reload_report *report)
+{
+	(void)arg;
+	(void)diag;
+	(void)report;
+	if (err == 0) {
+		config_free(t.config);
+		t.config = dice.next;
+		dice.reloads++;
+	} else {
+		config_free(dice.next);
+	}
+	dice.next = NULL;
+}
+
+static void reload_any(void)
+{
+	static const char *const probes[] = {
+		"{ \"plugin\": \"detail\" }, { \"plugin\": \"detail\", \"name\": \"other\" }, " PROBE,
+		"{ \"plugin\": \"detail\", \"give_up\": 2 }, { \"plugin\": \"detail\", \"name\": \"other\" }, " PROBE,
+		"{ \"plugin\": \"detail\" }, " PROBE,
+	};
+
+	if (dice.next)
+		return;
+	dice.next = parse(probes[rnd(3)], SINK);
+	assert_int_equal(collector_reload(t.collector, dice.next, false, on_reloaded, NULL), 0);
+}
+
+static void step(void)
+{
+	struct collector *c = t.collector;
+
+	switch (rnd(12)) {
+	case 0:
+		fork_of(100, true);
+		break;
+	case 1:
+	case 2:
+		fork_of(any_process(), false);
+		break;
+	case 3:
+	case 4:
+		exit_of(any_process());
+		break;
+	case 5:
+		begin_or_end_by_name();
+		break;
+	case 6:
+	case 7:
+		attach_any();
+		break;
+	case 8:
+		collector_detach(c, dice.attached[rnd(ATTACHED_MOST)]);
+		break;
+	case 9:
+		collector_sample_out(c);
+		break;
+	case 10:
+		collector_details_tick(c, clock_boot_ns());
+		break;
+	default:
+		if (rnd(8) == 0)
+			reload_any();
+		uv_run(&t.loop, UV_RUN_NOWAIT);
+	}
+	if (rnd(4) == 0)
+		tell_forks();
+}
+
+/* Only runs that a detail is attached to have a group, and only its processes have its byte. */
+static void groups_are_in_use(void)
+{
+	const struct collector *c = t.collector;
+	uint64_t of_runs = 0;
+
+	for (const struct run *run = c->track->runs.first; run; run = run->next) {
+		assert_int_equal(run->group != 0, run->group_users > 0);
+		assert_false(run->group && of_runs & 1ull << run->group);
+		of_runs |= run->group ? 1ull << run->group : 0;
+	}
+	assert_int_equal(of_runs, c->groups);
+	for (uint32_t pid = 0; pid < c->verdict.pids; pid += pid < PID_FIRST + N_PIDS ? 1 : 997)
+		if (c->verdict.bytes[pid] < SKEP_VERDICT_EXCLUDED && c->verdict.bytes[pid] & SKEP_VERDICT_GROUPS)
+			assert_true(c->groups & 1ull << (c->verdict.bytes[pid] & SKEP_VERDICT_GROUPS));
+}
+
+static void any_order(void **state)
+{
+	unsigned attachments = 0, reloads = 0;
+
+	(void)state;
+	begin_with("");
+	if (!t.collector->verdict.bytes) {
+		print_message("not root: no verdict map\n");
+		skip();
+	}
+	log_level(SKEP_LOG_ERROR);
+	run_for(150);
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		memset(&dice, 0, sizeof(dice));
+		dice.state = seed * 7919;
+		for (unsigned i = 0; i < STEPS; i++) {
+			step();
+			groups_are_in_use();
+		}
+		for (uint32_t i = 0; i < dice.n; i++)
+			if (dice.processes[i].start_ns)
+				exit_of(PID_FIRST + i);
+		for (const struct run *run = t.collector->track->runs.first; run; run = run->next)
+			end_by_name(run);
+		attachments += dice.attachments;
+		reloads += dice.reloads;
+		while (dice.next || dice.endings > 0)
+			run_for(20);
+		collector_details_tick(t.collector, clock_boot_ns());
+		for (unsigned i = 0; i < ATTACHED_MOST; i++)
+			collector_detach(t.collector, dice.attached[i]);
+		collector_sample_out(t.collector);
+		groups_are_in_use();
+		assert_int_equal(t.collector->groups, 0);
+		assert_null(t.collector->attachments);
+		assert_null(t.collector->track->runs.first); /* no reference is left, so all have been freed */
+		assert_int_equal(dice.over, dice.attachments);
+	}
+	assert_true(attachments > 100 && reloads > 10);
+}
+
 static void signals_are_kept(void **state)
 {
 	const struct skep_instance *inst;
@@ -303,6 +591,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(its_time_is_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_gives_up, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(of_a_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(any_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(signals_are_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(live_cgroups, set_up, tear_down),

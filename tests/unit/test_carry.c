@@ -111,6 +111,24 @@ static void runs_go_on(void **state)
 	assert_true(f.runs[0].over);
 }
 
+/* The run's root ends while another process of the run still waits to be claimed: the run stays until then. */
+static void a_run_that_is_waited_for(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text(HEAD RUN "{\"pid\":10,\"start\":5,\"image\":2,\"image_start\":7,\"flags\":224,\"approx\":0,\"threads_peak\":1,"
+				   "\"rss_peak\":0,\"maxrss_base\":0,\"maxrss\":0,\"base\":[40,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"
+				   "\"last\":[90,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\"run\":\"r1\"}\n" PROCESS("12", ",\"run\":\"r1\"")), 2);
+	tell_live(&f, T0, 10, 5, 1, 0, 100, 0);
+	tell_exit(&f, T0 + 1, 10, 5, 0);
+	tell_final(&f, T0 + 2, 10, 5, 0, 100, 0);
+	assert_true(f.runs[0].over);
+	fixture_sample(&f);
+	assert_int_equal(f.track->runs.n, 1);
+	tell_live(&f, T0 + 3, 12, 5, 1, 0, 100, 0);
+	fixture_sample(&f);
+	assert_int_equal(f.track->runs.n, 0);
+}
+
 static void a_run_that_ended_meanwhile(void **state)
 {
 	(void)state;
@@ -295,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(runs_go_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_that_is_waited_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_that_ended_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(who_they_are, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_that_are_not_text, set_up, tear_down),

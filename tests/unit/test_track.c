@@ -579,7 +579,7 @@ static void a_run_with_its_subtree(void **state)
 	assert_int_equal(proctab_count(f.track->table), 0);
 	run->ended = true;
 	fixture_sample(&f);
-	track_runs_reap(f.track);
+	runs_reap(&f.track->runs);
 	assert_null(f.track->runs.first);
 }
 

@@ -292,7 +292,7 @@ static void cell_out(const struct cell *cell, void *arg)
 void fixture_sample(struct fixture *f)
 {
 	sampler_take(f->track->sampler, true, NULL, cell_out, f);
-	track_runs_reap(f->track);
+	runs_reap(&f->track->runs);
 	fixture_settle(f);
 }
 
