@@ -20,6 +20,7 @@
 #include "cli/skep.h"
 #include "cli/status.h"
 #include "cli/text.h"
+#include "core/trust.h"
 
 const char cmd_doctor_help[] =
 	"  --local         do not ask a running skepd: try the probes here and now\n"
@@ -59,6 +60,8 @@ static int parse(int argc, char **argv, struct doctor_options *ret)
 			ret->local = true;
 			break;
 		case 'c':
+			if (privileged_start())
+				return skep_fail("doctor", SKEP_EXIT_PRIVILEGE, SKEP_NO_CHOICE, "--config", optarg);
 			ret->local = true;
 			ret->config = optarg;
 			break;

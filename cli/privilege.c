@@ -32,6 +32,39 @@
 #define KERNEL_MAJOR 5
 #define KERNEL_MINOR 8
 
+int privilege_drop(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+/*
+ * Libraries read variables that ld.so does not remove (libcurl: proxies, a file for TLS keys).  These stay: where the lake
+ * is and what a terminal can do, which is used with the caller's own rights, and PATH, by which CMD is found.
+ */
+static bool is_harmless(const char *entry)
+{
+	static const char *const names[] = { "HOME=", "XDG_DATA_HOME=", "SKEP_LAKE=", "PATH=", "TERM=", "NO_COLOR=", "TZ=", "LANG=", "LC_", "TRACEPARENT=" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(entry, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+void privilege_environment(void)
+{
+	char **to = environ;
+
+	for (char **from = environ; from && *from; from++)
+		if (is_harmless(*from))
+			*to++ = *from;
+	if (to)
+		*to = NULL;
+}
+
 static void read_capabilities(struct privilege_facts *facts)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -112,13 +145,12 @@ static int try_program(void)
 struct need {
 	unsigned capability;
 	const char *name; /* "CAP_BPF" */
-	const char *file; /* as setcap has it */
 };
 
 static const struct need needs[] = {
-	{ CAP_BPF, "CAP_BPF", "cap_bpf" },
-	{ CAP_PERFMON, "CAP_PERFMON", "cap_perfmon" },
-	{ CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", "cap_sys_resource" },
+	{ CAP_BPF, "CAP_BPF" },
+	{ CAP_PERFMON, "CAP_PERFMON" },
+	{ CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE" },
 };
 
 static bool needed(const struct privilege_facts *facts, const struct need *need)
@@ -184,8 +216,6 @@ static void print_missing(const struct privilege_facts *facts, FILE *out)
 
 static void print_file_capabilities(const struct privilege_facts *facts, const char *path, FILE *out)
 {
-	const char *between = "";
-
 	if (facts->no_new_privs) {
 		fprintf(out, "Capabilities of the program's file would have no effect here: no_new_privs is set for "
 			     "this process.\n");
@@ -196,18 +226,6 @@ static void print_file_capabilities(const struct privilege_facts *facts, const c
 			"a reduced bounding set). See: getcap %s; findmnt -T %s\n",
 			path, path);
 	}
-	if (!facts->no_new_privs && facts->uid != 0) {
-		fprintf(out, "or, once, let everybody who may execute this file collect without being root (the "
-			     "command keeps "
-			     "its user):\n    sudo setcap ");
-		for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-			if (!needed(facts, &needs[i]))
-				continue;
-			fprintf(out, "%s%s", between, needs[i].file);
-			between = ",";
-		}
-		fprintf(out, "+ep %s\n", path);
-	}
 }
 
 static void print_remedy(const struct privilege_facts *facts, char *const argv[], FILE *out)
@@ -217,13 +235,16 @@ static void print_remedy(const struct privilege_facts *facts, char *const argv[]
 	char *path = text_argv(paths, false, false, 0);
 
 	if (facts->uid != 0)
-		fprintf(out, "Run it as root (the command runs as root, too):\n    sudo %s %s\n", path ? path : "skep",
-			line ? line : "run ...");
+		fprintf(out,
+			"Run it as root (the command runs as root, too; begin CMD with sudo -u USER to run it as that user):\n"
+			"    sudo %s %s\n"
+			"Where skepd runs, it records every session anyway, and members of group skep may see it: skep runs\n",
+			path ? path : "skep", line ? line : "run ...");
 	else
 		fprintf(out, "This is uid 0 with a reduced set of capabilities (a container?): start it with them, for "
 			     "example\n"
 			     "    docker run --cap-add BPF --cap-add PERFMON ...\n");
-	/* Of what a wrapper starts, ld.so would not find the libraries beside the file any more (AT_SECURE). */
+	/* A wrapper starts ld.so, which has no file capabilities whatever the program's file has. */
 	if (!facts->wrapped)
 		print_file_capabilities(facts, path ? path : "skep", out);
 	free(line);

@@ -28,6 +28,11 @@ struct privilege_facts {
 	char lsm[256];  /* the active security modules, "" unknown */
 };
 
+/* Gives up every capability of this thread, for ever: before other threads exist. 0 or -errno. */
+int privilege_drop(void);
+/* Removes from the environment everything that a caller without privileges must not choose. */
+void privilege_environment(void);
+
 /* Tries the trivial program as well, where capabilities seem to suffice. */
 void privilege_facts(struct privilege_facts *ret);
 /*

@@ -34,6 +34,7 @@
 #include "core/config.h"
 #include "core/log.h"
 #include "core/tool.h"
+#include "core/trust.h"
 #include "lake/lake.h"
 
 /* What collects. The only place that knows plugins by name. */
@@ -205,6 +206,8 @@ static int parse(int argc, char **argv, struct run_options *options)
 			options->otlp_wait = optarg;
 			break;
 		case OPT_PLUGIN_DIR:
+			if (privileged_start())
+				return skep_fail("run", SKEP_EXIT_PRIVILEGE, SKEP_NO_CHOICE, "--plugin-dir", optarg);
 			code = add_plugin_dir(options, optarg);
 			if (code)
 				return code;
@@ -223,7 +226,7 @@ static int parse(int argc, char **argv, struct run_options *options)
 
 /* ---- before it starts ----------------------------------------------------------- */
 
-/* mkdir -p. 0 or -errno, with the folder at fault in path. */
+/* mkdir -p, for this user alone: a lake holds arguments and paths. 0 or -errno, with the folder at fault in path. */
 static int make_folders(char *path)
 {
 	for (char *slash = path + 1;; slash++) {
@@ -232,7 +235,7 @@ static int make_folders(char *path)
 		if (kept != '/' && kept != '\0')
 			continue;
 		*slash = '\0';
-		if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
 			return -errno;
 		*slash = kept;
 		if (kept == '\0')

@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/lakepath.h"
+#include "cli/privilege.h"
 #include "cli/program.h"
+#include "core/trust.h"
 
 #ifndef SKEP_VERSION
 #define SKEP_VERSION "unknown"
@@ -53,6 +56,32 @@ static int print_version(void)
 	return SKEP_EXIT_OK;
 }
 
+/*
+ * The caller has fewer rights than this process, and chose the command, the environment and the files.  A command that
+ * does not collect goes on with the caller's rights alone, and so does the program that it may execute.
+ */
+static int begin_privileged(const struct skep_command *c)
+{
+	int err;
+
+	if (getuid() != geteuid() || getgid() != getegid()) {
+		fprintf(stderr, "skep: refused: %s is set-uid or set-gid, by which its callers would read and write files as another user; "
+				"chmod ug-s %s\n",
+			program_path(), program_path());
+		return SKEP_EXIT_PRIVILEGE;
+	}
+	if (c && c->collects) {
+		privilege_environment();
+		return SKEP_EXIT_OK;
+	}
+	err = privilege_drop();
+	if (err < 0) {
+		fprintf(stderr, "skep: cannot give up the capabilities of %s: %s\n", program_path(), strerror(-err));
+		return SKEP_EXIT_PRIVILEGE;
+	}
+	return SKEP_EXIT_OK;
+}
+
 static int dispatch(int argc, char **argv)
 {
 	const struct skep_command *c;
@@ -77,9 +106,13 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status;
+	int status = SKEP_EXIT_OK;
 
 	program_begin();
+	if (privileged_start() && getuid() != 0) /* root chooses as it likes: a security module may set AT_SECURE for root, too */
+		status = begin_privileged(argc > 1 ? skep_command_find(argv[1]) : NULL);
+	if (status != SKEP_EXIT_OK)
+		return status;
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C"); /* numbers in reports and JSON have a point */
 	status = dispatch(argc, argv);

@@ -5,6 +5,7 @@
 #ifndef SKEP_CLI_SKEP_H
 #define SKEP_CLI_SKEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Exit codes a script may rely on. */
@@ -17,10 +18,14 @@ enum skep_exit {
 	SKEP_EXIT_ABI = 5,       /* a plugin's ABI */
 };
 
+/* After a privileged start, of an option and its value: it would choose what runs with the capabilities of the program's file. */
+#define SKEP_NO_CHOICE "%s %s: refused: the file of this program has capabilities, and its caller must not choose the code that gets them; use sudo"
+
 struct skep_command {
 	const char *name;
 	const char *usage;   /* what follows the name: "[--limit N] [--json]" */
 	const char *summary; /* one line for `skep --help` */
+	bool collects;       /* keeps what capabilities the program's file gave it */
 	const char *help;    /* the options and what else `skep help NAME` says; ends in a newline */
 	/* argv[0] is the subcommand's name. Returns the process's exit status. */
 	int (*run)(int argc, char **argv);

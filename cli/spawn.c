@@ -14,11 +14,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "core/trust.h"
 
 int spawn_inherit(struct spawn_inherited *ret)
 {
@@ -132,7 +133,7 @@ int spawn_environment(const char *const *set, char ***ret)
 	char *text = NULL, *at, **array, **next;
 	int err = 0;
 
-	if (getauxval(AT_SECURE) && original_environment(&text, &len) < 0)
+	if (privileged_start() && original_environment(&text, &len) < 0)
 		text = NULL; /* better what ld.so has left of it than none */
 	if (!text)
 		err = flat_environment(&text, &len);

@@ -7,8 +7,9 @@
  * not by /proc/self/fd/N: glibc finds an object that is loaded already by comparing
  * names first, so a descriptor number that is used again would give back the earlier
  * plugin; and maps, gdb and backtraces would show no readable name.  Only root and we
- * ourselves can change what the path names, since directory and file are checked to be
- * writable by nobody else; that it did not change is checked again after the load.
+ * ourselves can change what the path names (after a privileged start root alone), since the
+ * file and every directory above it are checked to be writable by nobody else; that it did
+ * not change is checked again after the load.
  */
 #include "core/plugin.h"
 
@@ -25,6 +26,7 @@
 
 #include "core/log.h"
 #include "core/note.h"
+#include "core/trust.h"
 #include "filters/suggest.h"
 
 #define WHY_SIZE 1024 /* for messages; snprintf cuts, nothing is parsed from them */
@@ -48,12 +50,15 @@ static void plugin_file_close(struct plugin_file *file)
 	file->path = NULL;
 }
 
-/* Owned by root or by whom we run as, and writable by no one else. */
+/* Owned by whom we trust, and writable by no one else. */
 static int plugin_check_owner(const struct stat *st, const char *path, const char *what, char *why, size_t why_size)
 {
-	if (st->st_uid != 0 && st->st_uid != geteuid()) {
+	if (!trust_uid(st->st_uid)) {
 		snprintf(why, why_size, "%s: %s is owned by uid %u, not by root%s; chown root it, or remove it", path,
-			 what, (unsigned)st->st_uid, geteuid() != 0 ? " or by who runs this" : "");
+			 what, (unsigned)st->st_uid,
+			 privileged_start()  ? " (a program with file capabilities loads only root's)"
+			 : geteuid() != 0 ? " or by who runs this"
+					  : "");
 		return -EPERM;
 	}
 	if (st->st_mode & (S_IWGRP | S_IWOTH)) {
@@ -133,6 +138,9 @@ static int plugin_file_open(const char *dir, const char *file_name, struct plugi
 	if (err < 0)
 		goto out;
 	err = plugin_check_owner(&file.st, file.path, "the plugin", why, why_size);
+	if (err < 0)
+		goto out;
+	err = trust_folders(real, why, why_size);
 	if (err < 0)
 		goto out;
 	*ret = file;

@@ -394,6 +394,36 @@ static void test_file_modes(void **state)
 	support_dir_remove(dir);
 }
 
+/* Whoever may rename a folder above the plugin's chooses which plugin the path names. */
+static void test_folders_above(void **state)
+{
+	char *dir = support_dir_new(), *sub = support_path(dir, "sub"), *file = support_path(sub, "trap.so");
+
+	(void)state;
+	assert_int_equal(mkdir(sub, 0755), 0);
+	support_plugin_copy("trap", sub);
+	assert_int_equal(chmod(dir, 0777), 0);
+	expect(sub, "trap", -EPERM, "is writable by everybody (mode 0777)");
+	expect(sub, "trap", -EPERM, dir);
+	/* Sticky, as /tmp: only the owner of an entry renames it. 0775: the administrator chose that group. Both get as far as the file. */
+	assert_int_equal(chmod(file, 0666), 0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(chmod(dir, i == 0 ? 01777 : 0775), 0);
+		expect(sub, "trap", -EPERM, "the plugin is writable by everybody");
+	}
+	assert_int_equal(chmod(file, 0644), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(dir, 65534, 65534), 0);
+		expect(sub, "trap", -EPERM, "is owned by uid 65534, who can put another");
+		assert_int_equal(chown(dir, 0, 0), 0);
+	}
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(sub), 0);
+	free(file);
+	free(sub);
+	support_dir_remove(dir);
+}
+
 static void test_file_types(void **state)
 {
 	char *dir = support_dir_new();
@@ -617,6 +647,7 @@ int main(void)
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_file_modes),
+		cmocka_unit_test(test_folders_above),
 		cmocka_unit_test(test_file_types),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_order_of_folders),

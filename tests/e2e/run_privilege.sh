@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/run_privilege.sh - what `skep run` needs: without it exit 4, the remedy, and
-# CMD does not run; with exactly that (CAP_BPF, CAP_PERFMON), as nobody, it works.
+# CMD does not run; with exactly that (CAP_BPF, CAP_PERFMON), as nobody, it works; and a
+# skep with file capabilities runs no code that its caller chose.
 . "$(dirname "$0")/run_lib.sh"
 command -v setpriv >/dev/null || skip "needs setpriv (util-linux)"
 
@@ -25,7 +26,7 @@ same "without privilege: exit 4" 4 "$?"
 [ ! -e "$nobody/ran" ] && ok "without privilege: CMD does not run" || fail "CMD ran without being collected"
 contains "names what is missing" "$work/err" "lacks CAP_BPF and CAP_PERFMON"
 contains "remedy: sudo, to be copied" "$work/err" "sudo $work/bin/skep run --plugin-dir $work/plugins --no-live --lake $nobody/lake --name 'a b' touch $nobody/ran"
-contains "remedy: setcap, to be copied" "$work/err" "sudo setcap cap_bpf,cap_perfmon+ep $work/bin/skep"
+if grep -q setcap "$work/err"; then fail "remedy: setcap for everybody"; else ok "remedy: no setcap for everybody"; fi
 
 one_less() { # capability that is there, capability that is missing
 	as_nobody --inh-caps="-all,+$1" --ambient-caps="-all,+$1" "${skep_run[@]}" --lake "$nobody/lake" true 2>"$work/err"
@@ -40,6 +41,7 @@ caps="-all,+bpf,+perfmon"
 as_nobody --inh-caps=$caps --ambient-caps=$caps "${skep_run[@]}" --lake "$nobody/lake" --no-report --json "$nobody/r.json" \
 	sh -c 'cat /proc/version >/dev/null; true; exit 6' 2>"$work/err"
 same "nobody with CAP_BPF and CAP_PERFMON: runs" 6 "$?"
+same "the folder of its lake is for that user alone" 700 "$(stat -c %a "$nobody/lake")"
 if [ -s "$nobody/r.json" ]; then
 	same "and reports the run" "6 65534" "$(json "$nobody/r.json" '"%d %d" % (run["exit_code"], run["uid"])')"
 	same "and the command line and program of what it called" "['cat', '/proc/version'] True" \
@@ -48,18 +50,75 @@ else
 	fail "no report: $(cat "$work/err")"
 fi
 
-# The other remedy: file capabilities, and a command that does not get them
-if ! setcap cap_bpf,cap_perfmon+ep "$work/bin/skep" 2>/dev/null; then
+# ---- file capabilities: the command does not get them, and the caller chooses no code ---------------------------
+# The folder of plugins that every build searches, in a mount namespace of its own.
+site() {
+	unshare -m sh -c 'mount -t tmpfs -o mode=755 none /usr/local/lib && mkdir /usr/local/lib/skep && cp -r "$1" /usr/local/lib/skep/plugins &&
+		shift && cd / && exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"' sh "$work/plugins" "$@"
+}
+# A plugin of the caller's own: its constructor leaves a mark as soon as anything loads it.
+own=$nobody/own
+mkdir "$own"
+{
+	echo '#include <fcntl.h>'
+	echo "__attribute__((constructor)) static void mark(void) { (void)creat(\"$nobody/loaded\", 0644); }"
+	sed 's/"good"/"proc"/' "$abs_srcdir/tests/abi/mangled.c"
+} >"$work/mark.c"
+$CC -std=gnu17 -shared -fPIC -fvisibility=hidden -I"$abs_srcdir/include" "$work/mark.c" -o "$own/proc.so" || fail "the plugin with a mark does not compile"
+echo "{ \"plugin_dirs\": [ \"$own\" ], \"probes\": [ { \"plugin\": \"proc\" } ] }" >"$own/skepd.conf"
+chown -R 65534:65534 "$own"
+# not_loaded WHAT CODE TEXT COMMAND...: ends with that code and text, and no code of the caller's has run
+not_loaded() {
+	local what=$1 code=$2 text=$3 rc
+	shift 3
+	rm -f "$nobody/loaded"
+	(cd "$nobody" && setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@") >"$work/err" 2>&1 </dev/null
+	rc=$?
+	[ "$code" = any ] || same "$what: exit $code" "$code" "$rc"
+	[ -z "$text" ] || contains "$what: said" "$work/err" "$text"
+	if [ -e "$nobody/loaded" ]; then fail "$what: the caller's plugin was loaded"; else ok "$what: the caller's plugin is not loaded"; fi
+}
+as_nobody "$work/bin/skep" plugin check --no-start "$own/proc.so" >"$work/err" 2>&1
+if [ -e "$nobody/loaded" ]; then ok "without file capabilities: a caller's own plugin is loaded"; else fail "the mark has no effect: $(cat "$work/err")"; fi
+
+if ! setcap cap_bpf,cap_perfmon=ep "$work/bin/skep" 2>/dev/null; then
 	echo "skip: setcap has no effect on $work"
 else
-	LD_LIBRARY_PATH=/opt/of/the/user TMPDIR=$nobody as_nobody --inh-caps=-all "${skep_run[@]}" --lake "$nobody/lake" --no-report \
-		sh -c 'echo "$LD_LIBRARY_PATH $TMPDIR"; grep CapEff /proc/self/status' >"$work/out" 2>"$work/err"
-	same "setcap: runs" 0 "$?"
+	LD_LIBRARY_PATH=/opt/of/the/user TMPDIR=$nobody site "$work/bin/skep" run --no-live --lake "$nobody/lake" --no-report \
+		sh -c 'echo "$LD_LIBRARY_PATH $TMPDIR"; grep "^Cap[IPEA]" /proc/self/status | sort -u -k 2' >"$work/out" 2>"$work/err"
+	same "setcap: runs with the system's plugins" "0 " "$? $(cat "$work/err")"
 	contains "setcap: CMD keeps what ld.so takes from skep (LD_LIBRARY_PATH, TMPDIR)" "$work/out" "/opt/of/the/user $nobody"
-	contains "setcap: CMD has no capability" "$work/out" "0000000000000000"
-	as_nobody --inh-caps=-all setpriv --no-new-privs "${skep_run[@]}" --lake "$nobody/lake" true 2>"$work/err"
+	same "setcap: CMD has no capability in any set" "0000000000000000" "$(sed -n 's/^Cap.*:[[:space:]]*//p' "$work/out")"
+	as_nobody --inh-caps=-all setpriv --no-new-privs "$work/bin/skep" run --lake "$nobody/lake" true 2>"$work/err"
 	same "setcap under no_new_privs: exit 4" 4 "$?"
 	contains "setcap under no_new_privs: said" "$work/err" "no_new_privs"
+
+	not_loaded "setcap, run --plugin-dir" 4 "--plugin-dir" "$work/bin/skep" run --plugin-dir "$own" --lake "$nobody/lake" true
+	not_loaded "setcap, run with SKEP_PLUGIN_DIRS" any "" env SKEP_PLUGIN_DIRS="$own" "$work/bin/skep" run --lake "$nobody/lake" true
+	not_loaded "setcap, doctor --config" 4 "--config" "$work/bin/skep" doctor --config "$own/skepd.conf"
+	not_loaded "setcap, support-bundle --config" any "" "$work/bin/skep" support-bundle -o "$nobody/bundle" --config "$own/skepd.conf"
+	not_loaded "setcap, plugin check" any "owned by uid 65534, not by root" "$work/bin/skep" plugin check --no-start "$own/proc.so"
+	# A folder of root's in one of the caller's: the caller can put another in its place while skep looks.
+	mkdir "$nobody/parent"
+	install -d "$nobody/parent/roots"
+	install -m 644 "$own/proc.so" "$nobody/parent/roots/proc.so"
+	chown 65534 "$nobody/parent"
+	not_loaded "setcap, a caller's folder above root's" any "$nobody is owned by uid 65534" "$work/bin/skep" plugin check --no-start "$nobody/parent/roots/proc.so"
+	# What does not collect works with the caller's rights alone.
+	mkfifo "$work/records"
+	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/bin/skep" filter test "uid = 0" - <"$work/records" >/dev/null 2>&1 &
+	exec 9>"$work/records"
+	for _ in $(seq 100); do [ "$(cat "/proc/$!/comm" 2>/dev/null)" != skep ] || break; sleep 0.1; done
+	sleep 0.3
+	same "setcap, what does not collect: no capability" "0000000000000000 0000000000000000" \
+		"$(sed -n 's/^Cap\(Prm\|Eff\):[[:space:]]*//p' "/proc/$!/status" | xargs)"
+	exec 9>&-
+	wait $!
+	install -m 4755 "$SKEP" "$work/bin/skep"
+	as_nobody "$work/bin/skep" --version >"$work/err" 2>&1
+	same "set-uid: exit 4" 4 "$?"
+	contains "set-uid: said" "$work/err" "chmod ug-s $work/bin/skep"
+	install -m 755 "$SKEP" "$work/bin/skep"
 fi
 
 # uid 0 without capabilities, as in a container
