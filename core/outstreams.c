@@ -131,6 +131,7 @@ static const struct skep_field run_fields[] = {
 	SUM(lost_spool, "1", "records lost at the spool while it ran"),
 	SUM(lost_sink, "1", "records that a sink refused while it ran"),
 	STR(traceparent, "trace context that it was started in (W3C), empty: none"),
+	STR(origin, "command: skep run began it; session: skepd found a session"),
 };
 #undef REC
 

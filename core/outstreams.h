@@ -75,6 +75,7 @@ struct out_run {
 	uint64_t rusage_cpu_ns;   /* what wait4 said of the root and the children it waited for; 0: not known */
 	uint64_t lost_kernel, lost_queue, lost_spool, lost_sink; /* while it ran */
 	struct skep_str traceparent; /* the trace that it was started in; empty: none */
+	struct skep_str origin;      /* "command" (skep run began it) "session" (skepd found it) */
 };
 
 /*

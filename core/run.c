@@ -203,6 +203,7 @@ void run_record(const struct run *r, struct out_run *ret)
 		.processes_seen = r->seen,
 		.rusage_cpu_ns = r->rusage_cpu_ns,
 		.traceparent = text(r->traceparent),
+		.origin = text(r->found ? "session" : "command"),
 	};
 	if (r->status >= 0)
 		run_decode_status((uint32_t)r->status, &ret->exit_code, &ret->signal, &core);

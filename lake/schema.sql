@@ -113,7 +113,9 @@ CREATE TABLE proc (
 );
 CREATE INDEX proc_by_run ON proc (run, task, start_ns);
 CREATE INDEX proc_by_tool ON proc (tool, start_ns);
-CREATE INDEX proc_by_start ON proc (start_ns);
+-- By which the second record of an image finds the row of the first.  Not unique: an image that a rule excludes and
+-- another includes again has one row for each part of its time.
+CREATE INDEX proc_by_upid ON proc (start_boot_ns, pid);
 
 -- What other probes, or fields that this schema has no column for, say about a proc row.
 CREATE TABLE proc_facet (

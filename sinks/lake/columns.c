@@ -250,6 +250,10 @@ static void bind_rolled(struct binding *b, const struct skep_field *f)
 		b->state = f;
 	if (f->type == SKEP_T_STR && strcmp(f->name, "pipeline") == 0)
 		b->pipeline = f;
+	if (f->type == SKEP_T_STR && strcmp(f->name, "origin") == 0)
+		b->origin = f;
+	if (field_is_number(f) && strcmp(f->name, "image") == 0)
+		b->image = f;
 	for (size_t i = 0; i < ROLLED_NUMBERS; i++)
 		if (field_is_number(f) && strcmp(f->name, rolled_name[i]) == 0)
 			b->rolled[i] = f;

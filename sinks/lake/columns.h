@@ -50,7 +50,7 @@ extern const size_t tables_n;
 /* The INSERT of a table; NULL: no memory. sqlite3_free() it. */
 char *columns_insert(const struct table *);
 
-/* What the rollups read from a proc record. */
+/* What the rollups read from a proc record; DB_IMAGE_FIND reads the same from its row, in this order. */
 enum rolled {
 	ROLLED_WRAPPER,
 	ROLLED_EXECED,
@@ -76,7 +76,7 @@ struct binding {
 	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has none that fits */
 	const struct skep_field *run;
 	const struct skep_field *start; /* start_ns of a table that has a run */
-	const struct skep_field *state, *pipeline;
+	const struct skep_field *state, *pipeline, *image, *origin;
 	const struct skep_field *rolled[ROLLED_NUMBERS];
 	size_t n_extra;
 	const struct skep_field **extra; /* what no column takes */

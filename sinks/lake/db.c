@@ -41,10 +41,23 @@ static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_SEEN_FIND] = "SELECT 1 FROM batch_seen WHERE key = ?1",
 	[DB_SEEN_ADD] = "INSERT INTO batch_seen (key, time_ns) VALUES (?1, ?2)",
 	[DB_SEEN_PRUNE] = "DELETE FROM batch_seen WHERE rowid <= ?1",
-	[DB_FACET_ADD] = "INSERT OR REPLACE INTO proc_facet (proc, name, value) VALUES (?1, ?2, ?3)",
+	[DB_FACET_ADD] = "INSERT OR IGNORE INTO proc_facet (proc, name, value) VALUES (?1, ?2, ?3)",
 	[DB_RECORD_ADD] = "INSERT INTO record (time_ns, stream, run, upid, fields) VALUES (?1, ?2, ?3, ?4, ?5)",
 	[DB_ROLLUP_RUN] = ROLLUP("rollup_run_tool", "run", "task", "tool"),
 	[DB_ROLLUP_DAY] = ROLLUP("rollup_day", "day", "pipeline", "tool"),
+	[DB_IMAGE_FIND] = "SELECT p.id, p.run, p.task, p.tool, coalesce(r.pipeline, ''), s.s, p.wrapper, p.execed, p.last, "
+			  "p.start_ns, p.end_ns, p.exit_code, p.signal, p.cpu_ns, p.run_delay_ns, p.rchar_bytes, "
+			  "p.wchar_bytes, p.read_bytes, p.write_bytes, p.rss_peak_bytes FROM proc p INDEXED BY proc_by_upid "
+			  "JOIN dict s ON s.id = p.state LEFT JOIN run r ON r.id = p.run "
+			  "WHERE p.start_boot_ns = ?1 AND p.pid = ?2 AND p.image = ?3 AND p.boot = ?4 AND s.s <> 'excluded'",
+	[DB_IMAGE_PLACE] = "UPDATE proc SET run = ?2, task = ?3 WHERE id = ?1",
+	[DB_IMAGE_REMOVE] = "DELETE FROM proc WHERE id = ?1",
+	[DB_FACETS_MOVE] = "UPDATE OR IGNORE proc_facet SET proc = ?2 WHERE proc = ?1",
+	[DB_FACETS_REMOVE] = "DELETE FROM proc_facet WHERE proc = ?1",
+	[DB_RUN_ORIGIN] = "SELECT json_extract(r.fields, '$.origin') = 'command' FROM record r JOIN dict d ON d.id = r.stream "
+			  "WHERE r.run = ?1 AND d.s = 'run' LIMIT 1",
+	[DB_COMMANDS_FIND] = "SELECT 1 FROM meta WHERE key = ?1",
+	[DB_COMMANDS_ADD] = "INSERT OR IGNORE INTO meta (key, value) VALUES ('commands', '1')",
 };
 
 /* migration[v] leads from version v to v + 1; a file is always brought to DB_SCHEMA_VERSION in one transaction. */
@@ -184,7 +197,7 @@ stamp:
 
 static int db_set_up(struct db *db, const struct db_options *o)
 {
-	int64_t version = 0;
+	int64_t version = 0, by_upid = 0;
 	int err;
 
 	sqlite3_extended_result_codes(db->sql, 1);
@@ -209,6 +222,9 @@ static int db_set_up(struct db *db, const struct db_options *o)
 	if (err)
 		return err;
 	err = db_migrate(db);
+	if (!err)
+		err = db_number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'proc_by_upid'", &by_upid);
+	db->by_upid = by_upid != 0;
 	if (!err)
 		err = db_commit(db);
 	if (err)
@@ -351,10 +367,6 @@ static int db_simple(struct db *db, enum db_statement which, const char *what)
 	return err ? err : db_run_statement(db, s, what);
 }
 
-int db_begin(struct db *db)
-{
-	return db_simple(db, DB_BEGIN, "beginning to write");
-}
 
 int db_commit(struct db *db)
 {
@@ -366,6 +378,7 @@ void db_rollback(struct db *db)
 	/* SQLite has rolled back by itself after some errors (full disk, I/O) */
 	if (!sqlite3_get_autocommit(db->sql))
 		sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
+	db->commands = false;
 	/* they may know numbers that were given in the transaction */
 	idcache_clear(db->dict);
 	idcache_clear(db->runs);
@@ -450,6 +463,27 @@ int db_dict(struct db *db, const char *s, size_t n, int64_t *ret_id)
 	}
 	if (!err)
 		idcache_put(db->dict, s, n, *ret_id);
+	return err;
+}
+
+int db_begin(struct db *db)
+{
+	int err = db_simple(db, DB_BEGIN, "beginning to write");
+	int64_t one;
+
+	if (err || db->commands || !db->by_upid)
+		return err;
+	err = db_find(db, DB_COMMANDS_FIND, "commands", strlen("commands"), &one);
+	db->commands = !err;
+	return err == -ENOENT ? 0 : err;
+}
+
+int db_commands(struct db *db)
+{
+	int err = db->commands ? 0 : db_simple(db, DB_COMMANDS_ADD, "noting a run");
+
+	if (!err)
+		db->commands = true;
 	return err;
 }
 

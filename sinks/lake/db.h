@@ -45,6 +45,14 @@ enum db_statement {
 	DB_RECORD_ADD,
 	DB_ROLLUP_RUN,
 	DB_ROLLUP_DAY,
+	DB_IMAGE_FIND,
+	DB_IMAGE_PLACE,
+	DB_IMAGE_REMOVE,
+	DB_FACETS_MOVE,
+	DB_FACETS_REMOVE,
+	DB_RUN_ORIGIN,
+	DB_COMMANDS_FIND,
+	DB_COMMANDS_ADD,
 	DB_PROC_ADD, /* from here: text made from the column tables (columns.h) */
 	DB_RUN_PUT,
 	DB_SAMPLE_ADD,
@@ -60,6 +68,8 @@ struct db {
 	struct db_why *why; /* borrowed */
 	sqlite3_stmt *statement[DB_STATEMENTS];
 	struct idcache *dict, *runs;
+	bool by_upid;  /* has the index proc_by_upid: files that an earlier version began lack it */
+	bool commands; /* has runs that `skep run` recorded: processes may come from two collectors */
 };
 
 /* create: make it when it is missing; else -ENOENT. */
@@ -86,6 +96,8 @@ int db_seen_add(struct db *, const char *key, int64_t time_ns);
 int db_dict(struct db *, const char *s, size_t n, int64_t *ret_id);
 /* The row of a run; -ENOENT: none. */
 int db_run_find(struct db *, const char *s, size_t n, int64_t *ret_id);
+/* A run that `skep run` recorded is in the file from now on. */
+int db_commands(struct db *);
 /* The row of a run; a stub is added where there is none. */
 int db_run(struct db *, const char *s, size_t n, int64_t start_ns, int64_t *ret_id);
 

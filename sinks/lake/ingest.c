@@ -11,8 +11,7 @@
 
 #include "sinks/common/fields.h"
 #include "sinks/common/record_json.h"
-
-#define DAY_NS (86400 * INT64_C(1000000000))
+#include "sinks/lake/merge.h"
 
 int ingest_init(struct ingest *in, const char *boot_id)
 {
@@ -87,9 +86,9 @@ static int bind_dict(struct db *db, sqlite3_stmt *s, int at, struct skep_str v, 
 	return err;
 }
 
-/* Numbers that a row has been given, as the rollups need them. */
+/* Numbers that a row has been given. */
 struct row {
-	int64_t run, task, tool;
+	int64_t run, task, tool, boot;
 };
 
 static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const struct binding *b, size_t i,
@@ -162,7 +161,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 		return 0;
 	case COL_BOOT:
 		v = (struct skep_str){ .ptr = in->boot_id, .len = (uint32_t)strlen(in->boot_id) };
-		return bind_dict(db, s, at, v, &id);
+		return bind_dict(db, s, at, v, &row->boot);
 	case COL_RUN:
 		sqlite3_bind_int64(s, at, row->run);
 		return 0;
@@ -171,11 +170,6 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 	}
 	sqlite3_bind_null(s, at);
 	return 0;
-}
-
-static int64_t number_of(const struct binding *b, const struct skep_record *r, enum rolled which)
-{
-	return b->rolled[which] && r->data ? field_i64(b->rolled[which], r->data) : 0;
 }
 
 static struct skep_str str_of(const struct skep_field *f, const struct skep_record *r)
@@ -188,40 +182,22 @@ static bool str_is(struct skep_str s, const char *text)
 	return s.len == strlen(text) && memcmp(s.ptr, text, s.len) == 0;
 }
 
-static int roll_up(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
-		   const struct row *row)
+static int image_of_record(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
+			   const struct row *row, struct image *ret)
 {
-	int64_t sum[ROLLUP_SUMS] = { 0 }, pipeline, start, end, when;
-	bool wrapper = number_of(b, r, ROLLED_WRAPPER), execed = number_of(b, r, ROLLED_EXECED);
-	bool replaced = str_is(str_of(b->state, r), "replaced");
 	struct skep_str p = str_of(b->pipeline, r);
-	int err;
+	int64_t *v = ret->value, start;
 
+	*ret = (struct image){ .run = row->run, .task = row->task, .tool = row->tool };
+	for (size_t i = 0; r->data && i < ROLLED_NUMBERS; i++)
+		if (b->rolled[i])
+			v[i] = field_i64(b->rolled[i], r->data);
+	start = v[ROLLED_START];
+	ret->day = image_day(ingest_time(in, start ? (uint64_t)start : r->time_ns));
+	ret->state = image_state(str_of(b->state, r));
 	if (!p.len)
 		p = fields_context(r, "pipeline");
-	err = db_dict(db, p.ptr, p.len, &pipeline);
-	if (err)
-		return err;
-	start = number_of(b, r, ROLLED_START);
-	end = number_of(b, r, ROLLED_END);
-	sum[ROLLUP_PROCESSES] = number_of(b, r, ROLLED_LAST) != 0;
-	sum[ROLLUP_IMAGES] = execed || !replaced; /* a fork that execs is only on its way to an image */
-	sum[ROLLUP_CALLS] = execed && !wrapper;
-	sum[ROLLUP_FORKS] = !execed && !replaced;
-	sum[ROLLUP_FAILURES] = number_of(b, r, ROLLED_EXIT_CODE) > 0 || number_of(b, r, ROLLED_SIGNAL) != 0;
-	sum[ROLLUP_CPU] = number_of(b, r, ROLLED_CPU);
-	sum[ROLLUP_WALL] = !wrapper && start && end > start ? end - start : 0;
-	sum[ROLLUP_RUN_DELAY] = number_of(b, r, ROLLED_RUN_DELAY);
-	sum[ROLLUP_RCHAR] = number_of(b, r, ROLLED_RCHAR);
-	sum[ROLLUP_WCHAR] = number_of(b, r, ROLLED_WCHAR);
-	sum[ROLLUP_READ] = number_of(b, r, ROLLED_READ);
-	sum[ROLLUP_WRITE] = number_of(b, r, ROLLED_WRITE);
-	sum[ROLLUP_RSS_MAX] = number_of(b, r, ROLLED_RSS_PEAK);
-	when = ingest_time(in, start ? (uint64_t)start : r->time_ns);
-	err = rollup_add(in->by_run, db, (int64_t[]){ row->run, row->task, row->tool }, sum);
-	if (err)
-		return err;
-	return rollup_add(in->by_day, db, (int64_t[]){ when > 0 ? when / DAY_NS : 0, pipeline, row->tool }, sum);
+	return db_dict(db, p.ptr, p.len, &ret->pipeline);
 }
 
 static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char *name, const struct skep_field *f,
@@ -307,20 +283,30 @@ static int add_facets(struct ingest *in, struct db *db, const struct binding *b,
 static int add_row(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, int64_t run)
 {
 	struct row row = { .run = run };
+	struct image image, stored = { 0 };
+	bool insert = true;
 	sqlite3_stmt *s;
-	int64_t proc;
 	int err;
 
 	err = db_statement(db, b->table->statement, &s);
 	for (size_t i = 0; !err && i < b->table->n; i++)
 		err = bind_column(in, db, s, b, i, r, &row);
-	if (!err)
-		err = db_run_statement(db, s, "adding a row");
 	if (err || b->table->statement != DB_PROC_ADD)
+		return err ? err : db_run_statement(db, s, "adding a row");
+	err = image_of_record(in, db, b, r, &row, &image);
+	if (!err && db->by_upid && db->commands && b->image && r->data && r->upid.start_ns && image.state != IMAGE_EXCLUDED)
+		err = image_find(db, &r->upid, field_i64(b->image, r->data), row.boot, &stored);
+	if (!err && stored.id)
+		err = image_merge(in->by_run, in->by_day, db, &stored, &image, &insert);
+	if (!err && insert)
+		err = db_run_statement(db, s, "adding a row");
+	if (err)
 		return err;
-	proc = sqlite3_last_insert_rowid(db->sql);
-	err = add_facets(in, db, b, r, proc);
-	return err ? err : roll_up(in, db, b, r, &row);
+	image.id = insert ? sqlite3_last_insert_rowid(db->sql) : stored.id;
+	err = add_facets(in, db, b, r, image.id);
+	if (!err && stored.id)
+		return image_merged(db, &stored, &image);
+	return err ? err : image_roll_up(in->by_run, in->by_day, db, &image, 1);
 }
 
 static int add_json(struct ingest *in, struct db *db, const struct skep_record *r, int64_t run)
@@ -362,6 +348,8 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 	if (b->table && b->table->statement == DB_RUN_PUT) {
 		if (run.len && b->run && r->data) {
 			err = add_row(in, db, b, r, 0);
+			if (!err && str_is(str_of(b->origin, r), "command"))
+				err = db_commands(db);
 			if (err || !b->n_extra)
 				return err;
 		}

@@ -287,6 +287,109 @@ static void test_process_before_its_run(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+/* What two collectors say of the same 50 processes: skepd, which found a session, and skep run. */
+static struct skep_mock_batch *batch_of_collector(uint64_t id, const char *run, const char *origin)
+{
+	bool session = strcmp(origin, "session") == 0;
+	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET + (session ? 1500 : 0));
+	struct out_process p;
+	struct out_run r;
+
+	records_run(run, "running", 1000 * SECOND, &r);
+	r.pipeline = session ? skep_mock_text("") : r.pipeline;
+	r.origin = skep_mock_text(origin);
+	records_add_run(b, &r);
+	for (uint64_t i = 0; i < 50; i++) {
+		records_process(i, session && i % 2 ? "" : run, &p);
+		if (session) {
+			p.pipeline = skep_mock_text("");
+			p.task = skep_mock_text("");
+			p.labels = skep_mock_text("of the daemon");
+		}
+		if (!session && i == 49) { /* it outlives the run that it belongs to */
+			p.state = skep_mock_text("running");
+			p.cpu_ns /= 2;
+			p.exit_code = -1;
+		}
+		records_add_process(b, &p);
+	}
+	return b;
+}
+
+static void assert_sums_of_rows(const char *rollup)
+{
+	static const char *const sums[][2] = {
+		{ "sum(last)", "sum(processes)" },     { "sum(cpu_ns)", "sum(cpu_ns)" },
+		{ "count(*)", "sum(calls)" },          { "sum(exit_code > 0)", "sum(failures)" },
+		{ "sum(end_ns - start_ns)", "sum(wall_ns)" }, { "sum(rchar_bytes)", "sum(rchar_bytes)" },
+	};
+	char rows[128], sql[200];
+
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		snprintf(rows, sizeof(rows), "SELECT %s FROM proc", sums[i][0]);
+		snprintf(sql, sizeof(sql), "SELECT %s FROM %s", sums[i][1], rollup);
+		assert_int_equal(count(NOVEMBER, sql), count(NOVEMBER, rows));
+	}
+}
+
+static void test_two_collectors(void **state)
+{
+	struct out_process whole;
+
+	(void)state;
+	records_process(49, "", &whole);
+	for (int daemon_first = 0; daemon_first < 2; daemon_first++) {
+		struct skep_mock m;
+
+		set_up(NULL);
+		begin(&m);
+		if (daemon_first)
+			send(&m, batch_of_collector(1, "shell", "session"));
+		send(&m, batch_of_collector(2, "mine", "command"));
+		if (!daemon_first)
+			send(&m, batch_of_collector(1, "shell", "session"));
+		send(&m, batch_of_collector(3, "shell", "session")); /* and once more under another key */
+		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 50);
+		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'mine'"), 50);
+		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict ON dict.id = task WHERE s LIKE 'align%'"), 50);
+		/* the record of its end counts, and what the daemon alone knows is kept */
+		assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM proc ORDER BY start_boot_ns DESC"), whole.cpu_ns);
+		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet f JOIN proc p ON p.id = f.proc JOIN dict n ON n.id = f.name "
+						 "WHERE n.s = 'labels'"),
+				 50);
+		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet"), 50);
+		assert_sums_of_rows("rollup_day");
+		assert_sums_of_rows("rollup_run_tool");
+		assert_int_equal(count(NOVEMBER, "SELECT sum(cpu_ns) FROM rollup_day JOIN dict ON dict.id = pipeline WHERE s = 'variants'"),
+				 count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
+		assert_int_equal(count(NOVEMBER, "SELECT sum(cpu_ns) FROM rollup_run_tool WHERE run = (SELECT id FROM run WHERE run = 'mine')"),
+				 count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
+		assert_int_equal(skep_mock_end(&m), 0);
+	}
+}
+
+/* A rule excludes a process and another includes it again: both parts of its image are its own. */
+static void test_excluded_and_back(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct out_process p;
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	records_process(1, "r", &p);
+	p.state = skep_mock_text("excluded");
+	p.last = 0;
+	records_add_process(b, &p);
+	p.state = skep_mock_text("exited");
+	p.last = 1;
+	records_add_process(b, &p);
+	send(&m, b);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 2);
+	assert_int_equal(count(NOVEMBER, "SELECT sum(cpu_ns) FROM rollup_day"), 2 * p.cpu_ns);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 #define DAY (86400 * SECOND)
 
 static void add_process_at(struct skep_mock_batch *b, const char *run, uint64_t start)
@@ -294,7 +397,7 @@ static void add_process_at(struct skep_mock_batch *b, const char *run, uint64_t 
 	struct out_process p;
 
 	records_process(1, run, &p);
-	p.start_ns = start;
+	p.upid.start_ns = p.start_ns = start;
 	p.end_ns = start + SECOND;
 	records_add_process(b, &p);
 }
@@ -823,6 +926,8 @@ int main(void)
 		cmocka_unit_test_setup(test_rollups_add_up, set_up),
 		cmocka_unit_test_setup(test_applied_once, set_up),
 		cmocka_unit_test_setup(test_process_before_its_run, set_up),
+		cmocka_unit_test_setup(test_two_collectors, set_up),
+		cmocka_unit_test_setup(test_excluded_and_back, set_up),
 		cmocka_unit_test_setup(test_months, set_up),
 		cmocka_unit_test_setup(test_unknown_fields_and_streams, set_up),
 		cmocka_unit_test_setup(test_damaged_header, set_up),
