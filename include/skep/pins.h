@@ -31,6 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <skep/kept.h>
 #include <skep/plugin.h>
 
 #define SKEP_PINS_PATH 512
@@ -39,6 +40,7 @@ struct skep_pins {
 	char folder[SKEP_PINS_PATH]; /* "": nothing is pinned */
 	char name[64];
 	uint64_t key;
+	uint64_t until_ns; /* struct skep_kept; 0: not set yet, or without end */
 	bool adopted;
 };
 
@@ -151,7 +153,39 @@ static inline bool skep_pins_whole(const char *folder, const struct bpf_object_s
 	return true;
 }
 
-/* Finds one of our key that is whole: what is not is left to skep_pins_others(). */
+/* Descriptor of "KIND_NAME" in a folder, to be closed; or a negative errno. */
+static inline int skep_pins_open(const char *folder, const char *kind, const char *name)
+{
+	char path[SKEP_PINS_PATH + 96];
+	int err = skep_pins_path(path, folder, kind, name), fd;
+
+	fd = err ? err : bpf_obj_get(path);
+	return fd < 0 && !err ? -errno : fd;
+}
+
+/* The value of a folder's map "kept". -ENOENT: it has none. */
+static inline int skep_pins_kept(const char *folder, struct skep_kept *ret)
+{
+	int fd = skep_pins_open(folder, "map", "kept"), err;
+
+	if (fd < 0)
+		return fd;
+	err = skep_kept_get(fd, ret);
+	close(fd);
+	return err;
+}
+
+/* A kernel side that has expired is read to its end and taken out (skep_pins_others()): it has a gap. */
+static inline bool skep_pins_attended(struct skep_pins *p)
+{
+	struct skep_kept k = { 0, SKEP_KEPT_AWAKE, 0 };
+	int err = skep_pins_kept(p->folder, &k);
+
+	p->until_ns = k.until_ns;
+	return err == -ENOENT || (!err && k.asleep == SKEP_KEPT_AWAKE && !skep_kept_expired(&k));
+}
+
+/* Finds one of our key that is whole and has no gap: what is not is left to skep_pins_others(). */
 static inline bool skep_pins_find(struct skep_pins *p, const char *where, const struct bpf_object_skeleton *s)
 {
 	DIR *dir = opendir(where);
@@ -163,7 +197,7 @@ static inline bool skep_pins_find(struct skep_pins *p, const char *where, const 
 		if (!skep_pins_is(e->d_name, p->name, &key) || key != p->key)
 			continue;
 		found = snprintf(p->folder, sizeof(p->folder), "%s/%s", where, e->d_name) < (int)sizeof(p->folder) &&
-			skep_pins_whole(p->folder, s);
+			skep_pins_whole(p->folder, s) && skep_pins_attended(p);
 	}
 	if (dir)
 		closedir(dir);
@@ -320,16 +354,6 @@ static inline bool skep_pins_leave(struct skep_pins *p, const struct skep_host *
 	return false;
 }
 
-/* Descriptor of "KIND_NAME" in a folder, to be closed; or a negative errno. */
-static inline int skep_pins_open(const char *folder, const char *kind, const char *name)
-{
-	char path[SKEP_PINS_PATH + 96];
-	int err = skep_pins_path(path, folder, kind, name), fd;
-
-	fd = err ? err : bpf_obj_get(path);
-	return fd < 0 && !err ? -errno : fd;
-}
-
 /* Descriptor of a pinned program, to be closed; of an adopted object the programs are not in the skeleton. */
 static inline int skep_pins_program(const struct skep_pins *p, const char *folder, const char *name)
 {
@@ -345,9 +369,64 @@ static inline uint64_t skep_pins_for_ns(const struct skep_host *host)
 	return seconds * 1000000000ull + 2 * host->interval_ns;
 }
 
+/* Which stream lost what a hook did not record: by the plugin's kinds of struct skep_unattended. */
+struct skep_pins_kinds {
+	unsigned n;
+	unsigned stream[SKEP_KEPT_UNCOUNTED];
+};
+
+/* Reports what hooks did not record since until_ns, as no skepd read: lost in the kernel. fd: of the map "unattended". */
+static inline uint64_t skep_pins_unattended(const struct skep_host *host, struct skep_instance *inst, int fd,
+					    const struct skep_pins_kinds *kinds, uint64_t until_ns)
+{
+	uint64_t lost[SKEP_KEPT_KINDS] = { 0 }, total = 0, now = skep_kept_now();
+	int err = skep_kept_drain_unattended(fd, lost);
+
+	for (unsigned kind = 0; kind < kinds->n; kind++) {
+		if (lost[kind])
+			host->lost(inst, kinds->stream[kind], SKEP_LOSS_KERNEL, lost[kind]);
+		total += lost[kind];
+	}
+	if (err || total)
+		host->log(inst, SKEP_LOG_WARNING,
+			  "pinned BPF state expired after %llu s without a reader (pin_for): %llu events of the last %llu s were not recorded and count as lost%s%s",
+			  (unsigned long long)(skep_pins_for_ns(host) / 1000000000u), (unsigned long long)total,
+			  (unsigned long long)((now > until_ns ? now - until_ns : 0) / 1000000000u), err ? "; cannot read all of them: " : "",
+			  err ? strerror(-err) : "");
+	return total;
+}
+
+/*
+ * Lets the kernel side record for pin_for from now on: called each time that its records were read.  true: it had
+ * expired before, and events are missing.
+ */
+static inline bool skep_pins_touch(struct skep_pins *p, const struct skep_host *host, struct skep_instance *inst, int kept, uint32_t layout,
+				   int unattended, const struct skep_pins_kinds *kinds)
+{
+	uint64_t was_ns = p->until_ns, now = skep_kept_now();
+	struct skep_kept k = { 0, SKEP_KEPT_AWAKE, layout };
+
+	k.until_ns = p->until_ns = p->folder[0] ? now + skep_pins_for_ns(host) : 0;
+	if (skep_kept_set(kept, &k))
+		return false;
+	return was_ns && now > was_ns && skep_pins_unattended(host, inst, unattended, kinds, was_ns) > 0;
+}
+
+/* For the callback of skep_pins_others(): k is that folder's value of "kept", and it records no more. */
+static inline void skep_pins_other_unattended(const struct skep_host *host, struct skep_instance *inst, const char *folder,
+					      const struct skep_kept *k, const struct skep_pins_kinds *kinds)
+{
+	int fd = skep_kept_expired(k) ? skep_pins_open(folder, "map", "unattended") : -ENOENT;
+
+	if (fd < 0)
+		return;
+	skep_pins_unattended(host, inst, fd, kinds, k->until_ns);
+	close(fd);
+}
+
 /*
  * cb(arg, folder) for each other folder of that name: of other makes, which an upgrade or other options have left behind.
- * It may open "map_NAME" there.  Afterwards the folder is removed, and with it what is in the kernel.  Only where may_adopt is.
+ * One of our own build that expired is among them.  It may open "map_NAME" there.  Afterwards the folder is removed, and with it what is in the kernel.  Only where may_adopt is.
  */
 static inline void skep_pins_others(const struct skep_pins *p, const struct skep_host *host, void (*cb)(void *arg, const char *folder), void *arg)
 {

@@ -289,7 +289,7 @@ static __always_inline int made(__u64 request)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct who w = {};
 
-	if (skep_asleep())
+	if (skep_asleep(SKEP_KEPT_UNCOUNTED))
 		return 0;
 	who_is_it(&w);
 	if (w.flags & PF_KTHREAD)
@@ -323,7 +323,7 @@ int on_start_missed(__u64 *ctx)
 	__u64 request = ctx[0];
 	struct bucket *b = bucket_of(request);
 
-	if (!b || skep_asleep())
+	if (!b || skep_asleep(SKEP_KEPT_UNCOUNTED))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < WAYS; i++) {
@@ -551,7 +551,7 @@ int on_complete(__u64 *ctx)
 	struct slot s = {};
 	int seen;
 
-	if (skep_asleep())
+	if (skep_asleep(IO_UNATTENDED_DISK))
 		return 0;
 	/* as a number: see on_start */
 	bpf_probe_read_kernel(&address, sizeof(address), &ctx[0]);
@@ -588,7 +588,7 @@ int on_complete(__u64 *ctx)
 	if (bytes < left)
 		return 0;
 	now = bpf_ktime_get_ns();
-	skep_unattended_at(now); /* the next one finds it asleep */
+	skep_unattended_at(now, SKEP_KEPT_UNCOUNTED); /* the next one finds it asleep */
 	begun = rq->start_time_ns;
 	if (begun && begun < now)
 		latency = now - begun;
@@ -629,7 +629,7 @@ static __always_inline int reclaim_begins(void)
 	__u32 tid = (__u32)id;
 	struct who w = {};
 
-	if (skep_asleep())
+	if (skep_asleep(IO_UNATTENDED_PROCESS))
 		return 0;
 	who_is_it(&w);
 	if (w.flags & PF_KTHREAD || excluded(id >> 32))
@@ -712,7 +712,7 @@ int on_exit(__u64 *ctx)
 	__u64 delays[IO_DELAYS] = {};
 	struct io_process *p;
 
-	if (t->flags & PF_KTHREAD || excluded(t->tgid) || !delays_of(t, delays) || skep_unattended())
+	if (t->flags & PF_KTHREAD || excluded(t->tgid) || !delays_of(t, delays) || skep_unattended(IO_UNATTENDED_PROCESS))
 		return 0;
 	leader = t->group_leader;
 	p = process_of(t->tgid, leader->start_boottime);

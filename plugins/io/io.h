@@ -164,5 +164,7 @@ struct io_reported {
 
 /* Of the maps' keys and values: another number where any of it is read otherwise. */
 #define IO_LAYOUT 1u
+/* Kinds of struct skep_unattended: a request counts once, when it completes. */
+enum io_unattended { IO_UNATTENDED_DISK, IO_UNATTENDED_PROCESS, IO_UNATTENDED_KINDS };
 
 #endif

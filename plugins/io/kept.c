@@ -14,6 +14,16 @@
 #include "io.skel.h"
 #include "state.h"
 
+static const struct skep_pins_kinds kinds = {
+	.n = IO_UNATTENDED_KINDS,
+	.stream = { [IO_UNATTENDED_DISK] = STREAM_DISK, [IO_UNATTENDED_PROCESS] = STREAM_PROCESS },
+};
+
+static void touch(struct io_probe *st)
+{
+	skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, bpf_map__fd(st->bpf->maps.unattended), &kinds);
+}
+
 void io_kept_touch(struct io_probe *st)
 {
 	const struct io_reported now = { .counters = st->seen, .misses = st->seen_misses };
@@ -21,7 +31,7 @@ void io_kept_touch(struct io_probe *st)
 
 	if (!st->pins.folder[0])
 		return;
-	skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, skep_pins_for_ns(st->host));
+	touch(st);
 	bpf_map_update_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &now, BPF_ANY);
 }
 
@@ -169,6 +179,7 @@ static void take_other(void *arg, const char *folder)
 		skep_kept_sleep(kept, k.layout);
 		skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, 0);
 		close(kept);
+		skep_pins_other_unattended(st->host, st->inst, folder, &k, &kinds);
 	}
 	skep_pins_unpin(folder, "link_");
 	for (int i = 0; i < MAPS; i++) {
@@ -180,10 +191,9 @@ static void take_other(void *arg, const char *folder)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	if (err)
-		st->host->log(st->inst, SKEP_LOG_WARNING, "another make of the kernel side was left behind, and taken out: what it has counted while skepd was away "
-			      "cannot be read (%s), and is missing", strerror(-err));
+		st->host->log(st->inst, SKEP_LOG_WARNING, "cannot read the previous skepd's pinned BPF state: %s; removed it: the I/O that it counted is missing", strerror(-err));
 	else
-		st->host->log(st->inst, SKEP_LOG_NOTICE, "another make of the kernel side was left behind: it has been read to its end, and taken out");
+		st->host->log(st->inst, SKEP_LOG_NOTICE, "removed the previous skepd's pinned BPF state (another build, or expired): its records were read to the end");
 }
 
 void io_kept_begin(struct skep_instance *inst, struct io_probe *st)
@@ -191,5 +201,5 @@ void io_kept_begin(struct skep_instance *inst, struct io_probe *st)
 	if (st->pins.adopted)
 		go_on(inst, st);
 	skep_pins_others(&st->pins, st->host, take_other, st);
-	skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, st->pins.folder[0] ? skep_pins_for_ns(st->host) : 0);
+	touch(st);
 }

@@ -256,11 +256,6 @@ static int place(struct skep_instance *inst, struct io_probe *st, struct io_hook
 	err = skep_pins_load(&st->pins, st->host, "io", st->bpf->skeleton);
 	if (err && err != -ESTALE)
 		return refuse(inst, st, err, "loading the BPF programs");
-	if (!err && st->pins.adopted && skep_kept_asleep(bpf_map__fd(st->bpf->maps.kept))) {
-		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for so long: begins anew");
-		skep_pins_remove(st->pins.folder);
-		err = -ESTALE;
-	}
 	return err;
 }
 

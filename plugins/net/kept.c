@@ -13,15 +13,25 @@
 #include "net.skel.h"
 #include "state.h"
 
+static const struct skep_pins_kinds kinds = {
+	.n = NET_UNATTENDED_KINDS,
+	.stream = { [NET_UNATTENDED_CONN] = STREAM_CONN, [NET_UNATTENDED_PROCESS] = STREAM_PROCESS },
+};
+
+static void touch(struct net_state *st)
+{
+	skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, bpf_map__fd(st->bpf->maps.unattended), &kinds);
+}
+
 void net_kept_touch(struct net_state *st)
 {
 	const struct net_reported now = { .counters = st->seen, .states_missed = st->seen_misses, .calls_missed = st->seen_calls_missed };
-	int kept = bpf_map__fd(st->bpf->maps.kept), reported = bpf_map__fd(st->bpf->maps.reported);
+	int reported = bpf_map__fd(st->bpf->maps.reported);
 	uint32_t zero = 0;
 
 	if (!st->pins.folder[0])
 		return;
-	skep_kept_touch(kept, NET_LAYOUT, skep_pins_for_ns(st->host));
+	touch(st);
 	bpf_map_update_elem(reported, &zero, &now, BPF_ANY);
 }
 
@@ -116,6 +126,7 @@ static void take_other(void *arg, const char *folder)
 		skep_kept_sleep(kept, k.layout);
 		skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, 0);
 		close(kept);
+		skep_pins_other_unattended(st->host, o->inst, folder, &k, &kinds);
 	}
 	run_pass(folder);
 	skep_pins_unpin(folder, "link_");
@@ -123,8 +134,8 @@ static void take_other(void *arg, const char *folder)
 	take_processes(o, folder);
 	take_peers(o, folder, "peers_even");
 	take_peers(o, folder, "peers_odd");
-	st->host->log(o->inst, SKEP_LOG_NOTICE, "another make of the kernel side was left behind: %s, and taken out",
-		      o->readable ? "it has been read to its end" : "its records cannot be read and are counted as lost");
+	st->host->log(o->inst, SKEP_LOG_NOTICE, "removed the previous skepd's pinned BPF state (another build, or expired): %s",
+		      o->readable ? "its records were read to the end" : "its records cannot be read and count as lost");
 }
 
 void net_kept_begin(struct skep_instance *inst, struct net_state *st)
@@ -137,7 +148,7 @@ void net_kept_begin(struct skep_instance *inst, struct net_state *st)
 	skep_pins_others(&st->pins, st->host, take_other, &o);
 	if (o.unread)
 		st->host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, o.unread);
-	skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, st->pins.folder[0] ? skep_pins_for_ns(st->host) : 0);
+	touch(st);
 	/*
 	 * Sockets that are there already, and who has them: with the hooks in place, so that none falls between.  Of what went on
 	 * meanwhile, processes are told now, so that it is not in the books, whose reference begins now.

@@ -164,11 +164,6 @@ static int attempt_once(struct skep_instance *inst, struct net_state *st, const 
 		}
 	}
 	err = skep_pins_load(&st->pins, st->host, "net", bpf->skeleton);
-	if (!err && st->pins.adopted && skep_kept_asleep(bpf_map__fd(bpf->maps.kept))) {
-		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for so long: begins anew");
-		skep_pins_remove(st->pins.folder);
-		err = -ESTALE;
-	}
 	if (err)
 		goto out;
 	bpf->bss->records_left = st->opt_connections;

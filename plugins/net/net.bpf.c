@@ -731,7 +731,7 @@ static __always_inline void state(struct sock *sk, int old, int new)
 	__u32 zero = 0;
 	struct change *at;
 
-	if (sk->sk_protocol != IPPROTO_TCP || skep_unattended())
+	if (sk->sk_protocol != IPPROTO_TCP || skep_unattended(new == TCP_CLOSE ? NET_UNATTENDED_CONN : SKEP_KEPT_UNCOUNTED))
 		return;
 	at = bpf_map_lookup_elem(&changes, &zero);
 	if (!at)
@@ -760,7 +760,7 @@ static __always_inline void state_missed(struct sock *sk, int old, int new)
 	__u32 zero = 0;
 	struct change *at;
 
-	if (sk->sk_protocol != IPPROTO_TCP || skep_asleep())
+	if (sk->sk_protocol != IPPROTO_TCP || skep_asleep(SKEP_KEPT_UNCOUNTED))
 		return;
 	at = bpf_map_lookup_elem(&changes, &zero);
 	if (!at || (at->sk == (__u64)sk && at->old == (__u32)old && at->new == (__u32)new))
@@ -813,7 +813,7 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 	int kernel, out, tcp = 0;
 	__u16 family;
 
-	if (ret <= 0 || !sk || (way == NET_RX && flags & (MSG_PEEK | MSG_ERRQUEUE)) || skep_asleep())
+	if (ret <= 0 || !sk || (way == NET_RX && flags & (MSG_PEEK | MSG_ERRQUEUE)) || skep_asleep(NET_UNATTENDED_PROCESS))
 		return 0;
 	family = sk->__sk_common.skc_family;
 	if (family == AF_UNIX) {
@@ -1013,8 +1013,9 @@ static __always_inline int freed(struct task_struct *t)
 	struct net_process_key key = {};
 	struct net_process *p, *from = NULL;
 
-	if (t->pid != t->tgid || skep_unattended())
+	if (t->pid != t->tgid)
 		return 0;
+	skep_unattended(SKEP_KEPT_UNCOUNTED); /* what the process did before is sent all the same: its storage goes with it */
 	key.pid = t->tgid;
 	key.start_ns = t->start_boottime;
 	if (use_task_storage)

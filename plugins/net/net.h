@@ -152,5 +152,7 @@ struct net_reported {
 
 /* Of all that is in maps and in the ring: another number where any of it is read otherwise. */
 #define NET_LAYOUT 1u
+/* Kinds of struct skep_unattended. */
+enum net_unattended { NET_UNATTENDED_CONN, NET_UNATTENDED_PROCESS, NET_UNATTENDED_KINDS };
 
 #endif

@@ -25,12 +25,33 @@ static void forget_cgroups(const struct proc_state *st)
 			break;
 }
 
+/* Hooks' misses and events after the pins expired: by type of the record that is missing. */
+static struct skep_pins_kinds kinds(void)
+{
+	struct skep_pins_kinds k = { .n = PROC_TYPES };
+
+	for (unsigned type = 0; type < PROC_TYPES; type++)
+		k.stream[type] = proc_stream_of[type];
+	return k;
+}
+
+void proc_kept_reported(const struct proc_state *st, const struct proc_counters *counters, const uint64_t misses[4])
+{
+	struct proc_reported now = { .counters = *counters };
+	uint32_t zero = 0;
+
+	memcpy(now.misses, misses, sizeof(now.misses));
+	bpf_map_update_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &now, BPF_ANY);
+}
+
 void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
 {
-	struct proc_kept *kept = &st->bpf->bss->kept;
+	struct proc_reported before = { 0 };
+	uint32_t zero = 0;
 
-	st->seen = kept->reported;
-	memcpy(st->seen_misses, kept->reported_misses, sizeof(st->seen_misses));
+	bpf_map_lookup_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &before);
+	st->seen = before.counters;
+	memcpy(st->seen_misses, before.misses, sizeof(st->seen_misses));
 	proc_kept_touch(st);
 	if (!st->pins.adopted)
 		return;
@@ -40,17 +61,14 @@ void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
 
 void proc_kept_touch(struct proc_state *st)
 {
-	if (st->pins.folder[0])
-		st->bpf->bss->kept.until_ns = proc_now() + skep_pins_for_ns(st->host);
-	if (st->host->settles)
-		return; /* when it is durable that it was told: mark.c */
-	st->bpf->bss->kept.reported = st->seen;
-	memcpy(st->bpf->bss->kept.reported_misses, st->seen_misses, sizeof(st->seen_misses));
-}
+	const struct skep_pins_kinds k = kinds();
 
-bool proc_kept_asleep(const struct proc_state *st)
-{
-	return st->pins.adopted && st->bpf->bss->kept.until_ns < proc_now();
+	if (!st->pins.folder[0])
+		return;
+	if (skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), PROC_LAYOUT, bpf_map__fd(st->bpf->maps.unattended), &k))
+		st->resync = true;
+	if (!st->host->settles) /* else when it is durable that it was reported: mark.c */
+		proc_kept_reported(st, &st->seen, st->seen_misses);
 }
 
 /* ---- of another make ----------------------------------------------------------------- */
@@ -155,22 +173,55 @@ static void take_ring(struct other *o, const char *folder)
 	close(fd);
 }
 
+/* What its ring and maps could not take since a skepd last reported it. */
+static void report_losses(const struct other *o, const char *folder, const int fds[4])
+{
+	int counters = skep_pins_open(folder, "map", "counters"), reported = skep_pins_open(folder, "map", "reported");
+	struct proc_reported before = { 0 };
+	struct proc_counters now = { 0 };
+	uint64_t misses[4];
+	uint32_t at = 0;
+
+	if (reported >= 0 && counters >= 0 && bpf_map_lookup_elem(reported, &at, &before) == 0) {
+		proc_counters_of(counters, &now);
+		proc_report_losses(o->inst, o->st, &now, &before.counters);
+		memcpy(misses, before.misses, sizeof(misses));
+		proc_report_misses(o->inst, o->st, fds, &now, misses);
+	}
+	if (counters >= 0)
+		close(counters);
+	if (reported >= 0)
+		close(reported);
+}
+
 static void take_other(void *arg, const char *folder)
 {
+	const struct skep_pins_kinds k = kinds();
 	struct other *o = arg;
+	struct skep_kept kept = { 0 };
+	int fds[4];
 
 	o->readable = same_layout(folder);
+	skep_pins_kept(folder, &kept);
+	for (unsigned i = 0; i < 4; i++)
+		fds[i] = skep_pins_program(&o->st->pins, folder, proc_program_names[i]);
 	skep_pins_unpin(folder, "link_"); /* it records no more */
-	if (o->readable)
+	skep_pins_other_unattended(o->st->host, o->inst, folder, &kept, &k);
+	if (o->readable) {
+		report_losses(o, folder, fds);
 		take_threads(o->st, folder);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	take_ring(o, folder);
 	if (o->readable) {
 		take_map(o, folder, "births", proc_births_take);
 		take_map(o, folder, "unsent_exits", proc_unsent_take);
 		take_map(o, folder, "unsent", proc_unsent_take);
 	}
-	o->st->host->log(o->inst, SKEP_LOG_NOTICE, "another make of the kernel side was left behind: %s, and taken out",
-			 o->readable ? "it has been read to its end" : "its records cannot be read and are counted as lost");
+	o->st->host->log(o->inst, SKEP_LOG_NOTICE, "removed the previous skepd's pinned BPF state (another build, or expired): %s",
+			 o->readable ? "its records were read to the end" : "its records cannot be read and count as lost");
 }
 
 void proc_kept_others(struct skep_instance *inst, struct proc_state *st)

@@ -143,22 +143,18 @@ static int place(struct skep_instance *inst, struct proc_state *st)
 	err = skep_pins_load(&st->pins, st->host, "proc", st->bpf->skeleton);
 	if (err && err != -ESTALE)
 		return refuse(inst, st, err, "loading the BPF programs");
-	if (!err && proc_kept_asleep(st)) {
-		st->host->log(inst, SKEP_LOG_WARNING, "what the skepd before has left in the kernel stopped recording, as nobody came for so long: begins anew");
-		skep_pins_remove(st->pins.folder);
-		err = -ESTALE;
-	}
 	return err;
 }
 
+const char *const proc_program_names[4] = { "on_fork", "on_exec", "on_exit", "on_free" };
+
 static void programs(struct proc_state *st)
 {
-	const char *const names[4] = { "on_fork", "on_exec", "on_exit", "on_free" };
 	const struct bpf_program *const progs[4] = { st->bpf->progs.on_fork, st->bpf->progs.on_exec, st->bpf->progs.on_exit,
 						     st->bpf->progs.on_free };
 
 	for (unsigned i = 0; i < 4; i++)
-		st->prog_fds[i] = st->pins.adopted ? skep_pins_program(&st->pins, NULL, names[i]) : dup(bpf_program__fd(progs[i]));
+		st->prog_fds[i] = st->pins.adopted ? skep_pins_program(&st->pins, NULL, proc_program_names[i]) : dup(bpf_program__fd(progs[i]));
 }
 
 int proc_load(struct skep_instance *inst, struct proc_state *st)

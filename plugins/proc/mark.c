@@ -111,8 +111,7 @@ static void forget(struct proc_state *st, uint64_t mark)
 void proc_mark_end(struct proc_state *st)
 {
 	forget(st, UINT64_MAX);
-	st->bpf->bss->kept.reported = st->seen;
-	memcpy(st->bpf->bss->kept.reported_misses, st->seen_misses, sizeof(st->seen_misses));
+	proc_kept_reported(st, &st->seen, st->seen_misses);
 }
 
 void proc_settled(struct skep_instance *inst, void *state, const struct skep_mark *mark)
@@ -124,8 +123,6 @@ void proc_settled(struct skep_instance *inst, void *state, const struct skep_mar
 		return; /* it has stopped: the next one begins at the last mark */
 	skep_ring_release(&st->ring, mark->position);
 	forget(st, mark->cookie);
-	if (mark->cookie == st->marks) {
-		st->bpf->bss->kept.reported = st->marked;
-		memcpy(st->bpf->bss->kept.reported_misses, st->marked_misses, sizeof(st->marked_misses));
-	}
+	if (mark->cookie == st->marks)
+		proc_kept_reported(st, &st->marked, st->marked_misses);
 }

@@ -14,6 +14,7 @@
  */
 #include <skep/bpf/kernel.bpf.h>
 
+#include <skep/bpf/kept.bpf.h>
 #include <skep/bpf/path.bpf.h>
 #include <skep/bpf/rules.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
@@ -49,14 +50,15 @@ struct {
 	__type(value, __u32);
 } layout SEC(".maps");
 
-struct proc_others others; /* user space reads it by its mapping */
-struct proc_kept kept;     /* and writes this */
+/* For the next skepd; no program uses it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct proc_reported);
+} reported SEC(".maps");
 
-/* Nobody has come by for a long time. */
-static __always_inline int unattended(void)
-{
-	return kept.until_ns && bpf_ktime_get_boot_ns() > kept.until_ns;
-}
+struct proc_others others; /* user space reads it by its mapping */
 
 /*
  * Where an exec record is put together.  One a CPU by index and not a PERCPU_ARRAY: a
@@ -336,7 +338,7 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	__u32 pid = child->pid;
 	__u8 *v;
 
-	if (pid != child->tgid || child->flags & PF_KTHREAD || unattended())
+	if (pid != child->tgid || child->flags & PF_KTHREAD)
 		return 0;
 	v = verdicts();
 	if (v) {
@@ -351,6 +353,8 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 			return 0;
 		}
 	}
+	if (skep_unattended(PROC_FORK))
+		return 0;
 	real_parent = child->real_parent;
 	parent_leader = real_parent->group_leader;
 	cred = child->real_cred;
@@ -562,7 +566,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	__u64 cgroup_id, size;
 	long n;
 
-	if (stays_excluded(byte) || unattended())
+	if (stays_excluded(byte) || skep_unattended(PROC_EXEC))
 		return 0;
 	b = bpf_map_lookup_elem(&buffers, &buffer);
 	if (!b) {
@@ -752,7 +756,7 @@ static __always_inline int exited(__u64 *ctx)
 	} else if (sig->live.counter) {
 		return 0;
 	}
-	if (excluded(p->tgid) || unattended())
+	if (excluded(p->tgid) || skep_unattended(PROC_EXIT))
 		return 0;
 	if (births_kept) {
 		birth_over(p->tgid);
@@ -878,7 +882,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 		excluded_gone(p, byte);
 		return 0;
 	}
-	if (unattended())
+	if (skep_unattended(p->pid == pid ? PROC_FINAL : SKEP_KEPT_UNCOUNTED))
 		return 0;
 	if (p->pid != pid) {
 		thread_free(p, pid);

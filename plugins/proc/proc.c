@@ -44,45 +44,66 @@ const unsigned proc_stream_of[PROC_TYPES] = {
 	[PROC_EXCLUDED] = STREAM_EXCLUDED,
 };
 
+static void add_counters(struct proc_counters *ret, const struct proc_counters *of_cpu)
+{
+	const __u64 *from = (const __u64 *)of_cpu;
+	__u64 *to = (__u64 *)ret;
+
+	for (size_t i = 0; i < sizeof(*ret) / sizeof(*to); i++)
+		to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
 static void sum_counters(const struct proc_state *st, struct proc_counters *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
-		const __u64 *from = (const __u64 *)&st->counters[cpu];
-		__u64 *to = (__u64 *)ret;
-
-		for (size_t i = 0; i < sizeof(*ret) / sizeof(*to); i++)
-			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	}
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++)
+		add_counters(ret, &st->counters[cpu]);
 }
 
-/*
- * Report what was dropped since the last time.  Ends and finals that the ring could not take wait
- * in maps, and are lost when those are full.  Ends go first: each is older than its final.
- */
+void proc_counters_of(int fd, struct proc_counters *ret)
+{
+	struct proc_counters of_cpu;
+
+	memset(ret, 0, sizeof(*ret));
+	for (uint32_t cpu = 0; bpf_map_lookup_elem(fd, &cpu, &of_cpu) == 0; cpu++)
+		add_counters(ret, &of_cpu);
+}
+
+static void lost(struct skep_instance *inst, const struct proc_state *st, unsigned stream, uint64_t n)
+{
+	if (n)
+		st->host->lost(inst, stream, SKEP_LOSS_KERNEL, n);
+}
+
+/* Ends and finals that the ring could not take wait in maps, and are lost when those are full. */
+bool proc_report_losses(struct skep_instance *inst, struct proc_state *st, const struct proc_counters *now, const struct proc_counters *seen)
+{
+	bool any = false;
+
+	for (unsigned t = 0; t < PROC_TYPES; t++) {
+		uint64_t dropped = now->dropped[t] - seen->dropped[t];
+
+		any |= dropped != 0;
+		if (t != PROC_FINAL && t != PROC_EXIT)
+			lost(inst, st, proc_stream_of[t], dropped);
+	}
+	lost(inst, st, STREAM_EXIT, now->exits_full - seen->exits_full);
+	lost(inst, st, STREAM_FINAL, now->unsent_full - seen->unsent_full);
+	lost(inst, st, STREAM_EXEC, now->no_buffer - seen->no_buffer);
+	st->host->counter_add(st->c_threads_lost, now->threads_full - seen->threads_full);
+	st->host->counter_add(st->c_argv_faults, now->argv_faults - seen->argv_faults);
+	st->host->counter_add(st->c_environ_faults, now->environ_faults - seen->environ_faults);
+	return any;
+}
+
+/* What was lost since the last time.  Ends before finals: each is older than its final. */
 static void check_losses(struct skep_instance *inst, struct proc_state *st)
 {
 	struct proc_counters now;
 
 	sum_counters(st, &now);
-	for (unsigned t = 0; t < PROC_TYPES; t++) {
-		uint64_t dropped = now.dropped[t] - st->seen.dropped[t];
-
-		if (!dropped)
-			continue;
+	if (proc_report_losses(inst, st, &now, &st->seen))
 		st->resync = true;
-		if (t != PROC_FINAL && t != PROC_EXIT)
-			st->host->lost(inst, proc_stream_of[t], SKEP_LOSS_KERNEL, dropped);
-	}
-	if (now.exits_full != st->seen.exits_full)
-		st->host->lost(inst, STREAM_EXIT, SKEP_LOSS_KERNEL, now.exits_full - st->seen.exits_full);
-	if (now.unsent_full != st->seen.unsent_full)
-		st->host->lost(inst, STREAM_FINAL, SKEP_LOSS_KERNEL, now.unsent_full - st->seen.unsent_full);
-	if (now.no_buffer != st->seen.no_buffer)
-		st->host->lost(inst, STREAM_EXEC, SKEP_LOSS_KERNEL, now.no_buffer - st->seen.no_buffer);
-	st->host->counter_add(st->c_threads_lost, now.threads_full - st->seen.threads_full);
-	st->host->counter_add(st->c_argv_faults, now.argv_faults - st->seen.argv_faults);
-	st->host->counter_add(st->c_environ_faults, now.environ_faults - st->seen.environ_faults);
 	if (now.exits_delayed != st->seen.exits_delayed)
 		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent_exits));
 	if (now.delayed != st->seen.delayed)
@@ -90,26 +111,34 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 	st->seen = now;
 }
 
-/* A program that is skipped because it is already running on that CPU says so since 5.12. */
-static void check_misses(struct skep_instance *inst, struct proc_state *st)
+bool proc_report_misses(struct skep_instance *inst, struct proc_state *st, const int fds[4], const struct proc_counters *now, uint64_t seen[4])
 {
 	static const enum proc_type types[4] = { PROC_FORK, PROC_EXEC, PROC_EXIT, PROC_FINAL }; /* as prog_fds */
-	struct proc_counters now;
+	bool any = false;
 
-	sum_counters(st, &now);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		uint64_t misses = skep_fd_misses(st->prog_fds[i]), recovered = now.recovered[types[i]], new;
+		uint64_t misses = skep_fd_misses(fds[i]), recovered = now->recovered[types[i]];
 
 		/* what the second program has seen all the same; it may be counted a moment before */
 		misses = misses > recovered ? misses - recovered : 0;
-		if (misses <= st->seen_misses[i])
+		if (misses <= seen[i])
 			continue;
-		new = misses - st->seen_misses[i];
-		st->seen_misses[i] = misses;
-		st->resync = true;
-		st->host->counter_add(st->c_misses, new);
-		st->host->lost(inst, proc_stream_of[types[i]], SKEP_LOSS_KERNEL, new);
+		any = true;
+		st->host->counter_add(st->c_misses, misses - seen[i]);
+		lost(inst, st, proc_stream_of[types[i]], misses - seen[i]);
+		seen[i] = misses;
 	}
+	return any;
+}
+
+/* A program that is skipped because it is already running on that CPU says so since 5.12. */
+static void check_misses(struct skep_instance *inst, struct proc_state *st)
+{
+	struct proc_counters now;
+
+	sum_counters(st, &now);
+	if (proc_report_misses(inst, st, st->prog_fds, &now, st->seen_misses))
+		st->resync = true;
 }
 
 /* ---- draining -------------------------------------------------------------- */

@@ -230,11 +230,10 @@ struct proc_told {
 	__u32 n;
 };
 
-/* User space's own, which the next skepd finds. The kernel side reads `until_ns` only. */
-struct proc_kept {
-	__u64 until_ns; /* no record after that; 0: for as long as skepd runs */
-	struct proc_counters reported; /* what of the counters has been told as lost */
-	__u64 reported_misses[4];
+/* The one value of the map "reported", user space's own: what of the counters was reported as lost. */
+struct proc_reported {
+	struct proc_counters counters;
+	__u64 misses[4];
 };
 
 /*

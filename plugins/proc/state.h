@@ -21,6 +21,7 @@ enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_
 	STREAM_EXCLUDED, N_STREAMS };
 extern const struct skep_stream *const proc_streams[N_STREAMS];
 extern const unsigned proc_stream_of[PROC_TYPES];
+extern const char *const proc_program_names[4]; /* as prog_fds */
 
 #define PAGE_BYTES(pages_) ((uint64_t)(pages_)*st->page_size)
 
@@ -140,12 +141,18 @@ void proc_taken_free(struct proc_state *st);
 /* Nothing is settled any more: what is told counts as told. */
 void proc_mark_end(struct proc_state *st);
 
+/* proc.c */
+void proc_counters_of(int fd, struct proc_counters *ret); /* sums of a map "counters" */
+/* Reports what `now` counts as lost beyond `seen`. true: something was. */
+bool proc_report_losses(struct skep_instance *, struct proc_state *st, const struct proc_counters *now, const struct proc_counters *seen);
+/* The same of events for which the kernel skipped a program; fds as prog_fds; raises seen. */
+bool proc_report_misses(struct skep_instance *, struct proc_state *st, const int fds[4], const struct proc_counters *now, uint64_t seen[4]);
+
 /* kept.c: across a restart of skepd */
 void proc_kept_begin(struct skep_instance *, struct proc_state *st);
-/* Somebody is there; and what has been reported up to now. */
+/* Lets the kernel side record on; saves there what was reported up to now. */
 void proc_kept_touch(struct proc_state *st);
-/* It was adopted, but nobody had come by for so long that it had stopped recording. */
-bool proc_kept_asleep(const struct proc_state *st);
+void proc_kept_reported(const struct proc_state *st, const struct proc_counters *counters, const uint64_t misses[4]);
 /* What others have left is read and taken out; ours is attached already. */
 void proc_kept_others(struct skep_instance *, struct proc_state *st);
 /* Entries of `threads` that nobody will ask for: threads that were let go after their process's final was closed. */

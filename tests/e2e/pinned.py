@@ -44,11 +44,11 @@ def pinned():
 
 
 class Daemon:
-    def __init__(self, name, ring="4MiB", pin_dir=pins):
+    def __init__(self, name, ring="4MiB", pin_dir=pins, **settings):
         self.out, self.err = "%s/%s.jsonl" % (work, name), "%s/%s.err" % (work, name)
         conf = "%s/%s.conf" % (work, name)
         json.dump({"interval": "500ms", "carry_file": work + "/carry.json", "pin_dir": pin_dir, "control": {"socket": False},
-                   "probes": [{"plugin": "proc", "ring": ring}], "filters": {"dirs": [work + "/rules"]}, "sinks": [{"plugin": "file", "path": self.out}]}, open(conf, "w"))
+                   "probes": [{"plugin": "proc", "ring": ring}], "filters": {"dirs": [work + "/rules"]}, "sinks": [{"plugin": "file", "path": self.out}], **settings}, open(conf, "w"))
         self.conf = conf
         open(self.err, "w").close()
         self.process = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
@@ -167,6 +167,57 @@ def crash():
     unpin(d.conf)
 
 
+def expired():
+    """No skepd reads for longer than pin_for: what came before is recorded, what comes after is counted as lost."""
+    def runs(n, *words):
+        for _ in range(n):
+            subprocess.run([tiny, *words], check=True)
+
+    def lost(d):
+        sums = collections.Counter()
+        for r in records(d.out):
+            if r["stream"] == "loss" and r["where"] == "kernel":
+                sums[r["loss.stream"]] += r["count"]
+        return sums
+
+    probes = [{"plugin": "proc"}, {"plugin": "net"}, {"plugin": "io"}]
+    d = Daemon("expired", pin_for="1s", probes=probes)
+    time.sleep(1.2)
+    for away in ("stopped", "restarted"):
+        before = lost(d)
+        if away == "stopped":
+            d.process.send_signal(signal.SIGSTOP)
+        else:
+            d.stop()
+        runs(3, away, "recorded")
+        time.sleep(3.5)  # pin_for and two intervals
+        runs(50, away, "missed")
+        run_file = os.path.join(work, "written")
+        with open(run_file, "wb") as f:  # net and io have something to miss as well
+            f.write(bytes(1 << 20))
+            os.fsync(f.fileno())
+        if away == "stopped":
+            d.process.send_signal(signal.SIGCONT)
+        else:
+            d = Daemon("expired", pin_for="1s", probes=probes)
+        time.sleep(2.5)
+        now = lost(d) - before
+        seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)) if r["argv"][1] == away)
+        said = [line for line in d.text().splitlines() if " proc: pinned BPF state expired after 2 s without a reader" in line]
+        check("expired, %s: what came before is recorded" % away, seen["recorded"] == 3, seen)
+        check("expired, %s: what came after is counted as lost" % away,
+              all(now[s] >= 50 - seen["missed"] for s in ("process.fork", "process.exec", "process.exit_event", "process.final")), now)
+        check("expired, %s: and said" % away, len(said) == 1 and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
+        runs(1, away, "after")
+        time.sleep(1.5)
+    for probe in ("proc", "net", "io"):
+        check("expired: one %s is left" % probe, len(glob.glob(pins + "/" + probe + "/*")) == 1, os.listdir(pins))
+    d.stop()
+    seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)))
+    check("expired: afterwards all is recorded", seen["after"] == 2, seen)
+    unpin(d.conf)
+
+
 def half_dismantled():
     """Who took a kernel side out was killed on the way: it is read, not adopted, as its links may be gone."""
     for i, kinds in enumerate((["prog"], ["prog", "link"])):
@@ -237,6 +288,7 @@ try:
     storm_across("other make, with rules", ["4MiB", "8MiB"])
     rules()
     crash()
+    expired()
     if rate >= 100:  # not where a processor is emulated (tests/kernels/tests.list): it takes too long
         half_dismantled()
         threads_across()

@@ -233,8 +233,8 @@ def asleep():
     missed[0].wait()
     d = Daemon("asleep", pin_for="1s")
     for probe in ("proc", "net"):
-        check("asleep: %s says that nobody came, and begins anew" % probe, any(
-            " %s: what the skepd before has left in the kernel stopped recording" % probe in line for line in d.text().splitlines()) and
+        check("asleep: %s says that it expired, and for how long nothing was recorded" % probe, any(
+            " %s: pinned BPF state expired after 2 s without a reader" % probe in line for line in d.text().splitlines()) and
             os.listdir("%s/%s" % (pins, probe)) != folders[probe], d.text())
     again = start("tcp", 0.1)
     wait_for(d, [again])
