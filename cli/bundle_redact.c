@@ -13,7 +13,7 @@
 #include "core/config.h"
 #include "core/option_table.h"
 #include "core/plugin.h"
-#include "core/redact.h"
+#include "core/redact_text.h"
 
 #define SECRET_LEAST 4 /* a shorter one is in half of all words */
 #define SECRET_MOST (64u << 10)
@@ -50,7 +50,7 @@ static void know(struct bundle_redact *r, const char *text, size_t len)
 	}
 }
 
-/* user:password@ of each URL in a text. */
+/* Of user:password@ of each URL in a text the password, and the user where it is a token or stands alone. */
 static void know_urls(struct bundle_redact *r, const char *text)
 {
 	for (const char *p = strstr(text, "://"); p; p = strstr(p, "://")) {
@@ -64,7 +64,9 @@ static void know_urls(struct bundle_redact *r, const char *text)
 		colon = at ? memchr(p, ':', (size_t)(at - p)) : NULL;
 		if (colon)
 			know(r, colon + 1, (size_t)(at - colon - 1));
-		else if (at)
+		if (at && colon && redact_token(p, colon))
+			know(r, p, (size_t)(colon - p));
+		else if (at && !colon)
 			know(r, p, (size_t)(at - p));
 	}
 }

@@ -227,8 +227,8 @@ static bool general_option(struct command *command, char *begin, char *end)
 			command->pending = PENDING_MAYBE;
 		return true;
 	}
-	if (begin[1] != '-')
-		return assignment(command, begin, end);
+	if (begin[1] != '-' && assignment(command, begin, end))
+		return true;
 	return equals && equals + 1 < end && assignment(command, equals + 1, end);
 }
 

@@ -78,13 +78,6 @@ static char lower(char c)
 
 /* ---- lists of names --------------------------------------------------------- */
 
-static unsigned trigram(const char *p)
-{
-	uint32_t h = (uint32_t)(unsigned char)p[0] << 16 | (uint32_t)(unsigned char)p[1] << 8 | (unsigned char)p[2];
-
-	return h * 2654435761u >> (32 - REDACT_TRIGRAM_BITS);
-}
-
 /* The longest run of plain characters: a name that matches has it, and the last three of it. */
 static void pattern_learn(struct redact_pattern *pattern)
 {
@@ -105,7 +98,7 @@ static void pattern_learn(struct redact_pattern *pattern)
 	}
 	pattern->any = best_len < 3;
 	if (!pattern->any)
-		pattern->trigram = trigram(best + best_len - 3);
+		pattern->trigram = redact_trigram(best + best_len - 3);
 }
 
 static int list_add(struct redact_list *list, const struct datanode *words, bool secret)
@@ -176,7 +169,7 @@ bool redact_table_secret(const struct redact *redact, enum redact_list_kind kind
 	for (size_t i = 0; i < len; i++) {
 		folded[i] = lower(name[i]);
 		if (i >= 2) {
-			unsigned bit = trigram(folded + i - 2);
+			unsigned bit = redact_trigram(folded + i - 2);
 
 			maybe |= list->trigrams[bit >> 6] >> (bit & 63) & 1;
 			seen[bit >> 6 & 3] |= 1ull << (bit & 63);
@@ -266,6 +259,10 @@ static int shape_add(struct redact *redact, const struct redact_shape *like, con
 	if (!shape->prefix)
 		return -ENOMEM;
 	shape->prefix_len = strlen(prefix);
+	if (shape->prefix_len < 3) /* anything may follow it */
+		memset(redact->shape_trigrams, 0xff, sizeof(redact->shape_trigrams));
+	else
+		redact->shape_trigrams[redact_trigram(prefix) >> 6] |= 1ull << (redact_trigram(prefix) & 63);
 	shape->next = redact->first_shape[(unsigned char)prefix[0]];
 	redact->first_shape[(unsigned char)prefix[0]] = (uint32_t)++redact->n_shapes;
 	return 0;
@@ -274,7 +271,7 @@ static int shape_add(struct redact *redact, const struct redact_shape *like, con
 static int read_shape(const struct datanode *node, struct redact *redact)
 {
 	struct datanode value, prefix;
-	struct redact_shape shape = { .min = 1 };
+	struct redact_shape shape = { .min = 1, .group = (uint32_t)redact->n_shapes + 1 };
 	size_t n_errors = node->diag->n_errors;
 	long n;
 	int err = 0;

@@ -50,6 +50,7 @@ struct redact_shape {
 	bool keep_prefix;
 	size_t min, max;    /* behind the prefix; max 0: any; with max, no further one may follow */
 	uint32_t next;      /* shape + 1 with the same first byte, 0: none */
+	uint32_t group;     /* one for all prefixes of an entry: they have the same characters and needs */
 };
 
 enum redact_action {
@@ -98,6 +99,8 @@ struct redact {
 	struct redact_shape *shapes;
 	size_t n_shapes, shapes_room;
 	uint32_t first_shape[256]; /* shape + 1 by first byte; 0: none */
+	/* A bit for the first three bytes of each prefix: most words are dismissed by a look at this. */
+	uint64_t shape_trigrams[1 << (REDACT_TRIGRAM_BITS - 6)];
 	char **phrases; /* lower case; a quoted text behind one is a secret */
 	size_t n_phrases, phrases_room;
 	struct redact_program *programs;
@@ -110,6 +113,13 @@ struct redact {
 bool redact_table_secret(const struct redact *, enum redact_list_kind, const char *name, size_t len);
 const struct redact_program *redact_table_program(const struct redact *, const char *name, size_t len);
 enum redact_action redact_table_option(const struct redact_program *, const char *name, size_t len);
+
+static inline unsigned redact_trigram(const char *p)
+{
+	uint32_t h = (uint32_t)(unsigned char)p[0] | (uint32_t)(unsigned char)p[1] << 8 | (uint32_t)(unsigned char)p[2] << 16;
+
+	return h * 2654435761u >> (32 - REDACT_TRIGRAM_BITS);
+}
 
 static inline bool redact_set_has(const uint64_t set[4], unsigned char c)
 {

@@ -15,9 +15,9 @@ struct text {
 	char *begin, *end;
 	char *no_at; /* up to here a search for '@' has found none */
 	struct {
-		uint32_t shape;
+		uint32_t group;
 		char *end; /* a run of its characters up to here had none that it needs */
-	} failed[16]; /* by shape; else "sk-sk-sk-..." would be searched from each of them to its end */
+	} failed[32]; /* by group; else "sk-sk-sk-..." would be searched from each of them to its end */
 	unsigned n;
 };
 
@@ -61,6 +61,20 @@ static bool is_word(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+bool redact_token(const char *begin, const char *end)
+{
+	bool digit = false;
+
+	if (end - begin < 16)
+		return false;
+	for (const char *p = begin; p < end; p++) {
+		if (!is_name(*p) && *p != '~' && *p != '%')
+			return false;
+		digit = digit || (*p >= '0' && *p <= '9');
+	}
+	return digit;
+}
+
 /* p is behind "://". Returns where to go on. */
 static char *url(struct text *text, char *p)
 {
@@ -88,8 +102,11 @@ static char *url(struct text *text, char *p)
 	if (!at)
 		return p;
 	if (!colon || colon > at)
-		return at;
-	mark(text, colon + 1, at);
+		colon = at;
+	else
+		mark(text, colon + 1, at);
+	if (redact_token(p, colon))
+		mark(text, p, colon);
 	return at;
 }
 
@@ -216,6 +233,16 @@ static char *phrase(struct text *text, char *quote)
 	return quote;
 }
 
+static bool begins_shape(const struct redact *redact, const char *p, const char *end)
+{
+	unsigned bit;
+
+	if (end - p < 3)
+		return true;
+	bit = redact_trigram(p);
+	return redact->shape_trigrams[bit >> 6] >> (bit & 63) & 1;
+}
+
 /* Returns where to go on; p itself when no shape is there. */
 static char *shape(struct text *text, char *p)
 {
@@ -227,15 +254,15 @@ static char *shape(struct text *text, char *p)
 
 		if ((size_t)(text->end - p) <= s->prefix_len || memcmp(p, s->prefix, s->prefix_len) != 0)
 			continue;
-		if (need && text->failed[i & 15].shape == i && p < text->failed[i & 15].end)
+		if (need && text->failed[s->group & 31].group == s->group && p < text->failed[s->group & 31].end)
 			continue;
 		for (q = p + s->prefix_len; q < text->end && redact_set_has(s->chars, (unsigned char)*q); q++)
 			if (need && redact_set_has(s->needs, (unsigned char)*q))
 				need = false;
 		n = (size_t)(q - p) - s->prefix_len;
 		if (need) {
-			text->failed[i & 15].shape = i;
-			text->failed[i & 15].end = q;
+			text->failed[s->group & 31].group = s->group;
+			text->failed[s->group & 31].end = q;
 		}
 		if (need || n < s->min || (s->max && n > s->max))
 			continue;
@@ -252,7 +279,7 @@ unsigned redact_text(const struct redact *redact, char *begin, char *end)
 	for (char *p = begin; p < end;) {
 		char *next = p + 1;
 
-		if (redact->first_shape[(unsigned char)*p] && (p == begin || !is_word(p[-1]))) {
+		if (redact->first_shape[(unsigned char)*p] && (p == begin || !is_word(p[-1])) && begins_shape(redact, p, end)) {
 			char *behind = shape(&text, p);
 
 			if (behind > p) {

@@ -16,6 +16,8 @@
 
 /* True when that changed anything: what is only stars already stays as it is. */
 bool redact_mark(char *begin, char *end);
+/* A user name in a URL that is a token, with or without a password beside it: 16 characters or more, with a digit. */
+bool redact_token(const char *begin, const char *end);
 /* Marks all of them in the text; returns how many. */
 unsigned redact_text(const struct redact *, char *begin, char *end);
 

@@ -299,6 +299,104 @@ static void test_borders(void **state)
 	assert_int_equal(len, 0);
 }
 
+/*
+ * Shapes of keys as their issuers and lists of secret scanners publish them: what begins so and goes on with that many of
+ * these characters.  Put together here, so that no scanner takes this file for a leak.
+ */
+static void test_published_shapes(void **state)
+{
+	static const char hex[] = "0123456789abcdef", alnum[] = "aB3dE5fG7hJ9kLmNpQrStUvWxYz", upper[] = "ABC2DEF3GHJ4KLM5NPQ6", url[] = "aB3-E5_G7hJ9kL";
+	static const struct {
+		const char *prefix, *chars;
+		size_t n;
+	} shapes[] = {
+		{ "AKIA", upper, 16 }, { "ASIA", upper, 16 }, { "ABIA", upper, 16 }, { "ACCA", upper, 16 }, { "ABSK", alnum, 120 },
+		{ "ghp_", alnum, 36 }, { "gho_", alnum, 36 }, { "ghu_", alnum, 36 }, { "ghs_", alnum, 36 }, { "ghr_", alnum, 36 },
+		{ "github_pat_", alnum, 82 }, { "glpat-", url, 20 }, { "glptt-", hex, 40 }, { "gldt-", url, 20 }, { "glrt-", url, 20 },
+		{ "glrt-t1_", url, 27 }, { "glft-", url, 20 }, { "glffct-", url, 20 }, { "glimt-", url, 25 }, { "glagent-", url, 50 },
+		{ "gloas-", url, 64 }, { "glsoat-", url, 20 }, { "glcbt-64_", url, 20 }, { "GR1348941", url, 20 },
+		{ "xoxb-123456789012-", alnum, 24 }, { "xoxp-123456789012-", alnum, 30 }, { "xoxe-1-", upper, 146 }, { "xoxe.xoxp-1-", upper, 163 },
+		{ "xoxd-", alnum, 40 }, { "xoxc-", alnum, 40 }, { "xapp-1-A012345-1234567890-", hex, 64 },
+		{ "AIza", url, 35 }, { "ya29.", url, 60 }, { "GOCSPX-", url, 28 }, { "sk-", alnum, 48 }, { "sk-proj-", url, 74 },
+		{ "sk-ant-api03-", url, 93 }, { "sk-or-v1-", hex, 64 }, { "hf_", alnum, 34 }, { "api_org_", alnum, 34 }, { "gsk_", alnum, 52 },
+		{ "nvapi-", url, 64 }, { "pplx-", alnum, 48 }, { "xai-", alnum, 80 }, { "r8_", alnum, 37 }, { "npm_", alnum, 36 },
+		{ "pypi-AgEIcHlwaS5vcmc", url, 60 }, { "rubygems_", hex, 48 }, { "dckr_pat_", alnum, 27 }, { "dckr_oat_", alnum, 32 },
+		{ "sk_live_", alnum, 24 }, { "sk_test_", alnum, 24 }, { "rk_live_", alnum, 24 }, { "whsec_", alnum, 32 },
+		{ "sq0atp-", url, 22 }, { "SG.aB3dE5fG7hJ9kLmNpQrStU.", url, 43 }, { "key-", hex, 32 }, { "dop_v1_", hex, 64 }, { "doo_v1_", hex, 64 },
+		{ "dor_v1_", hex, 64 }, { "dapi", hex, 32 }, { "dp.pt.", alnum, 43 }, { "dt0c01.", upper, 24 + 1 + 64 }, { "glsa_", alnum, 41 },
+		{ "glc_", alnum, 60 }, { "eyJrIjoi", alnum, 80 }, { "hvs.", url, 90 }, { "hvb.", url, 138 }, { "shpat_", hex, 32 }, { "shpca_", hex, 32 },
+		{ "shppa_", hex, 32 }, { "shpss_", hex, 32 }, { "lin_api_", alnum, 40 }, { "figd_", url, 40 }, { "ntn_", alnum, 46 },
+		{ "pscale_tkn_", url, 43 }, { "PMAK-", hex, 59 }, { "pnu_", alnum, 36 }, { "pul-", hex, 40 }, { "rdme_", alnum, 70 },
+		{ "xkeysib-", hex, 64 }, { "sgp_", hex, 40 }, { "sntryu_", hex, 64 }, { "sntrys_", alnum, 100 }, { "ATATT3", url, 186 }, { "ATBB", alnum, 32 },
+		{ "NRAK-", upper, 27 }, { "HRKU-AA", url, 58 }, { "tskey-auth-", alnum, 40 }, { "fo1_", url, 43 }, { "CCIPAT_", alnum, 40 },
+		{ "AKCp", alnum, 69 }, { "cmVmd", alnum, 59 }, { "sha256~", url, 43 }, { "ops_eyJ", alnum, 250 }, { "AGE-SECRET-KEY-1", upper, 58 },
+	};
+	char key[512], before[700], after[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		size_t n = strlen(shapes[i].prefix);
+
+		memcpy(key, shapes[i].prefix, n);
+		for (size_t k = 0; k < shapes[i].n; k++)
+			key[n++] = shapes[i].chars[k % strlen(shapes[i].chars)];
+		key[n] = '\0';
+		for (size_t form = 0; form < 4; form++) {
+			static const char *const forms[][2] = { { "x" _, _ "y" }, { "x" _ "-k" _ "id=", ",z" }, { "sh" _ "-c" _ "x '", "' y" }, { "x" _ "https://h/p/", "?a=1" } };
+
+			snprintf(before, sizeof(before), "%s%s%s", forms[form][0], key, forms[form][1]);
+			snprintf(after, sizeof(after), "%s***%s", forms[form][0], forms[form][1]);
+			check(redact, NULL, before, after);
+		}
+	}
+}
+
+static void test_published_places(void **state)
+{
+	static const struct sample samples[] = {
+		{ "ssh-keygen" _ "-t" _ "rsa" _ "-N" _ "abcd" _ "-f" _ "k", "ssh-keygen" _ "-t" _ "rsa" _ "-N" _ "***" _ "-f" _ "k" },
+		{ "ssh-keygen" _ "-p" _ "-P" _ "abcd" _ "-Nefgh" _ "-f" _ "k", "ssh-keygen" _ "-p" _ "-P" _ "***" _ "-N***" _ "-f" _ "k" },
+		{ "ssh-keygen" _ "-qN" _ "" _ "-t" _ "ed25519" _ "-C" _ "me@PN", NULL },
+		{ "git" _ "clone" _ "https://0123456789abcdef0123@h.org/x.git", "git" _ "clone" _ "https://***@h.org/x.git" },
+		{ "git" _ "clone" _ "https://0123456789abcdef0123:x-oauth-basic@h.org/x", "git" _ "clone" _ "https://***:***@h.org/x" },
+		{ "git" _ "clone" _ "ssh://git@h.org/x" _ "https://somebody@h.org" _ "https://firstname.lastname@h.org", NULL },
+		{ "x" _ "--dsn-public" _ "https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/2", "x" _ "--dsn-public" _ "https://***@o1.ingest.sentry.io/2" },
+		{ "curl" _ "https://api.telegram.org/bot123456789:AAabcdefghijABCDEFGHIJ0123456789abc/getMe", "curl" _ "https://api.telegram.org/bot***" },
+		{ "curl" _ "https://hooks.slack.com/services/T0123ABCD/B0123ABCD/abcdefghijklmnopqrstuvwx", "curl" _ "https://hooks.slack.com/services/***" },
+		{ "curl" _ "--cert" _ "c.pem:abcd" _ "-E" _ "d.pem:efgh" _ "h", "curl" _ "--cert" _ "c.pem:***" _ "-E" _ "d.pem:***" _ "h" },
+		{ "az" _ "--connection-string" _ "AccountName=a;AccountKey=abcd==;E=s", "az" _ "--connection-string" _ "***" },
+		{ "x" _ "https://a.blob.core.windows.net/c?sv=2022&se=2026&sp=r&sig=ab%2Bcd%3D", "x" _ "https://a.blob.core.windows.net/c?sv=2022&se=2026&sp=r&sig=***" },
+		{ "terraform" _ "apply" _ "-var=db_password=abcd" _ "-var" _ "api_token=abcd", "terraform" _ "apply" _ "-var=db_password=***" _ "-var" _ "api_token=***" },
+		{ "ansible-playbook" _ "--extra-vars" _ "ansible_password=abcd x=1", "ansible-playbook" _ "--extra-vars" _ "ansible_password=***" },
+		{ "ansible-playbook" _ "-e" _ "{\"ansible_become_pass\": \"abcd\"}", "ansible-playbook" _ "-e" _ "{\"ansible_become_pass\": \"***\"}" },
+		{ "kubectl" _ "--token" _ "abcd" _ "get" _ "pods", "kubectl" _ "--token" _ "***" _ "get" _ "pods" },
+		{ "wget" _ "--password=abcd" _ "h", "wget" _ "--password=***" _ "h" },
+		{ "rclone" _ "--sftp-pass" _ "abcd" _ "ls", "rclone" _ "--sftp-pass" _ "***" _ "ls" },
+		{ "x264" _ "--first-pass" _ "1" _ "--two-pass" _ "2", NULL },
+		{ "npm" _ "--otp=123456" _ "publish", "npm" _ "--otp=***" _ "publish" },
+		{ "npm" _ "config" _ "set" _ "//registry.npmjs.org/:_authToken=abcd", "npm" _ "config" _ "set" _ "//registry.npmjs.org/:_authToken=***" },
+		{ "plink" _ "-ssh" _ "-pw" _ "abcd" _ "h", "plink" _ "-ssh" _ "-pw" _ "***" _ "h" },
+		{ "gh" _ "secret" _ "set" _ "N" _ "--body" _ "abcd", "gh" _ "secret" _ "set" _ "N" _ "--body" _ "***" },
+		{ "gh" _ "pr" _ "create" _ "--body" _ "text", NULL },
+		{ "mc" _ "alias" _ "set" _ "m" _ "https://h" _ "key" _ "abcd", "mc" _ "alias" _ "set" _ "m" _ "https://h" _ "key" _ "***" },
+		{ "rabbitmqctl" _ "add_user" _ "u" _ "abcd", "rabbitmqctl" _ "add_user" _ "u" _ "***" },
+		{ "poetry" _ "config" _ "pypi-token.pypi" _ "abcd", "poetry" _ "config" _ "pypi-token.pypi" _ "***" },
+		{ "cqlsh" _ "-u" _ "u" _ "-p" _ "abcd" _ "h", "cqlsh" _ "-u" _ "u" _ "-p" _ "***" _ "h" },
+		{ "fence_ipmilan" _ "-a" _ "h" _ "-l" _ "u" _ "-p" _ "abcd", "fence_ipmilan" _ "-a" _ "h" _ "-l" _ "u" _ "-p" _ "***" },
+		{ "pdftotext" _ "-upw" _ "abcd" _ "f.pdf", "pdftotext" _ "-upw" _ "***" _ "f.pdf" },
+		{ "pdftk" _ "a.pdf" _ "output" _ "b.pdf" _ "user_pw" _ "abcd", "pdftk" _ "a.pdf" _ "output" _ "b.pdf" _ "user_pw" _ "***" },
+		{ "winexe" _ "-U" _ "d/u%abcd" _ "//h" _ "cmd", "winexe" _ "-U" _ "d/u%***" _ "//h" _ "cmd" },
+		{ "env" _ "SSHPASS=abcd" _ "AZURE_DEVOPS_EXT_PAT=abcd" _ "x", "env" _ "SSHPASS=***" _ "AZURE_DEVOPS_EXT_PAT=***" _ "x" },
+		{ "curl" _ "-H" _ "Ocp-Apim-Subscription-Key: abcd" _ "h", "curl" _ "-H" _ "Ocp-Apim-Subscription-Key: ***" _ "h" },
+		{ "x" _ "Basic dXNlcjpwYXNzMQ==", "x" _ "Basic ***" },
+		{ "x" _ "Basic configuration of it" _ "key-value" _ "pul-request" _ "ops_team_of_ours_and_theirs" _ "npm_package_without_digits_here", NULL },
+		{ "x" _ "monkey-0123456789abcdef0123456789abcdef" _ "s3://bucket/sgp_/x" _ "dapibus" _ "ASIA", NULL },
+	};
+
+	(void)state;
+	CHECK_ALL(samples);
+}
+
 /* ---- generated secrets --------------------------------------------------------------- */
 
 static uint64_t seed;
@@ -410,7 +508,8 @@ static void test_long(void **state)
 	static const char *const parts[] = {
 		"sk-", "eyJ", "://a:b@", "://a:b/", "'", "\"", "'\"", "?a", "&token=x", "x=", ":", "\"a\":", "-", "a-", "password '",
 		"mysql -px ", "sh -c '", "\\\"", "Bearer ", "-----BEGIN PRIVATE KEY-----", ";", "(((", "token=", "a:", "AKIA", "{\"token\":",
-		"\" ", " \"", "password(  ",
+		"\" ", " \"", "password(  ", "npm_-", "npm_-sk-", "glsa_=", "ops_.pul-", "eyJrIjoi=", "Basic ", "dapi-", "://aaaaaaaaaaaaaaaaaaa@",
+		"hooks.slack.com/services/", "xai-gsk_-sk-pul-",
 	};
 	size_t size = 256 * 1024;
 	char *list = malloc(size);
@@ -532,6 +631,8 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_command_lines),
+		cmocka_unit_test(test_published_shapes),
+		cmocka_unit_test(test_published_places),
 		cmocka_unit_test(test_innocent),
 		cmocka_unit_test(test_borders),
 		cmocka_unit_test(test_generated),
