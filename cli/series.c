@@ -49,6 +49,7 @@ struct series_set *series_new(const json_t *stream)
 	if (!set)
 		return NULL;
 	set->last = &set->first;
+	set->key = skep_hash_key_new();
 	json_array_foreach(fields, i, one)
 		if (set->n_fields < SERIES_FIELDS_MOST)
 			set->fields[set->n_fields++] = read_field(one);
@@ -167,11 +168,7 @@ static char *label_of(const struct series_set *set, bool table, const json_t *re
 
 static struct series **bucket_of(struct series_set *set, const char *label, size_t len)
 {
-	uint32_t h = 2166136261u; /* FNV-1a */
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)label[i]) * 16777619u;
-	return &set->buckets[h % SERIES_BUCKETS];
+	return &set->buckets[skep_hash(&set->key, label, len) % SERIES_BUCKETS];
 }
 
 static struct series *series_of(struct series_set *set, const char *label, size_t len)

@@ -5,6 +5,7 @@
 #ifndef SKEP_CLI_SERIES_PRIV_H
 #define SKEP_CLI_SERIES_PRIV_H
 
+#include <skep/hash.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -40,6 +41,7 @@ struct series_set {
 	size_t n_fields, n;
 	bool table;
 	struct series *first, **last;
+	struct skep_hash_key key;
 	struct series *buckets[SERIES_BUCKETS];
 };
 

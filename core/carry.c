@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <skep/hash.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ struct waiting {
 
 struct carry {
 	struct waiting **buckets;
+	struct skep_hash_key key;
 	size_t n_buckets, n; /* n_buckets: a power of two */
 };
 
@@ -210,7 +212,7 @@ int carry_save(struct track *t, const char *path, const char *boot_id)
 
 static struct waiting **bucket(const struct carry *c, const struct skep_upid *upid)
 {
-	return &c->buckets[(upid->pid * 2654435761u >> 8) & (c->n_buckets - 1)];
+	return &c->buckets[skep_hash_number(&c->key, upid->pid) & (c->n_buckets - 1)];
 }
 
 /* Where it hangs, or would be hung. */
@@ -446,6 +448,7 @@ int carry_read(struct track *t, FILE *file, const char *name, const char *boot_i
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		goto out;
+	c->key = skep_hash_key_new();
 	c->n_buckets = 4096;
 	c->buckets = calloc(c->n_buckets, sizeof(struct waiting *));
 	if (!c->buckets)

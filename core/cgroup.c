@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/hash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct entry {
 };
 
 struct cgroups {
+	struct skep_hash_key key;
 	struct entry *buckets[BUCKETS];
 	struct entry *oldest, *newest;
 	size_t n;
@@ -142,8 +144,10 @@ struct cgroups *cgroups_new(const char *mountinfo)
 {
 	struct cgroups *c = calloc(1, sizeof(*c));
 
-	if (c)
-		find_mount(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
+	if (!c)
+		return NULL;
+	c->key = skep_hash_key_new(); /* who may make cgroups makes them until their ids suit */
+	find_mount(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
 	return c;
 }
 
@@ -175,7 +179,7 @@ struct cgroups *cgroups_free(struct cgroups *c)
 
 static struct entry **bucket(struct cgroups *c, uint64_t id)
 {
-	return &c->buckets[(id * 0x9e3779b97f4a7c15u >> 40) % BUCKETS];
+	return &c->buckets[skep_hash_number(&c->key, id) % BUCKETS];
 }
 
 static void age_out(struct cgroups *c, struct entry *e)

@@ -4,37 +4,17 @@
  */
 #include "core/intern.h"
 
+#include <skep/hash.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 struct intern {
 	struct interned **buckets;
 	size_t n_buckets, n; /* n_buckets: a power of two */
-	uint64_t seed;       /* names are chosen by users: without it they could choose collisions too */
+	struct skep_hash_key key;
 };
 
 #define FIRST_BUCKETS 256u
-
-static uint32_t hash_bytes(uint64_t seed, const char *p, size_t len)
-{
-	const uint64_t k = 0x9e3779b97f4a7c15u;
-	uint64_t h = seed ^ len * k, v;
-
-	for (; len >= 8; p += 8, len -= 8) {
-		memcpy(&v, p, 8);
-		h = (h ^ v) * k;
-		h ^= h >> 29;
-	}
-	if (len > 0) {
-		v = 0;
-		memcpy(&v, p, len);
-		h = (h ^ v) * k;
-		h ^= h >> 29;
-	}
-	h *= k;
-	return (uint32_t)(h >> 32);
-}
 
 struct intern *intern_new(void)
 {
@@ -48,8 +28,7 @@ struct intern *intern_new(void)
 		return NULL;
 	}
 	in->n_buckets = FIRST_BUCKETS;
-	if (getrandom(&in->seed, sizeof(in->seed), GRND_NONBLOCK) != (ssize_t)sizeof(in->seed))
-		in->seed = (uint64_t)(uintptr_t)in;
+	in->key = skep_hash_key_new();
 	return in;
 }
 
@@ -97,7 +76,7 @@ const struct interned *intern_get(struct intern *in, const struct skep_str *str)
 
 	if (str->len == 0 || !str->ptr)
 		return NULL;
-	hash = hash_bytes(in->seed, str->ptr, str->len);
+	hash = (uint32_t)skep_hash(&in->key, str->ptr, str->len);
 	for (s = in->buckets[hash & (in->n_buckets - 1)]; s; s = s->next)
 		if (s->hash == hash && s->len == str->len && s->total == total && memcmp(s->text, str->ptr, s->len) == 0) {
 			s->refs++;

@@ -6,6 +6,7 @@
  */
 #include "core/proctab.h"
 
+#include <skep/hash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,15 +21,16 @@ struct block {
 
 struct proctab {
 	struct proc **buckets;
+	struct skep_hash_key key;
 	size_t n_buckets, n; /* n_buckets: a power of two */
 	struct proc *first, *free;
 	struct block *blocks;
 	struct skep_upid closed[CLOSED_SLOTS];
 };
 
-static size_t hash(uint32_t pid)
+static size_t hash(const struct proctab *t, uint32_t pid)
 {
-	return pid * 0x9e3779b1u >> 7;
+	return skep_hash_number(&t->key, pid);
 }
 
 struct proctab *proctab_new(void)
@@ -43,6 +45,7 @@ struct proctab *proctab_new(void)
 		return NULL;
 	}
 	t->n_buckets = FIRST_BUCKETS;
+	t->key = skep_hash_key_new();
 	return t;
 }
 
@@ -65,7 +68,7 @@ struct proctab *proctab_free(struct proctab *t, void (*drop)(struct proc *, void
 
 struct proc *proctab_find(const struct proctab *t, const struct skep_upid *upid)
 {
-	struct proc *p = t->buckets[hash(upid->pid) & (t->n_buckets - 1)];
+	struct proc *p = t->buckets[hash(t, upid->pid) & (t->n_buckets - 1)];
 
 	while (p && !(p->upid.pid == upid->pid && p->upid.start_ns == upid->start_ns))
 		p = p->hash_next;
@@ -76,7 +79,7 @@ struct proc *proctab_holder(const struct proctab *t, uint32_t pid)
 {
 	struct proc *newest = NULL;
 
-	for (struct proc *p = t->buckets[hash(pid) & (t->n_buckets - 1)]; p; p = p->hash_next)
+	for (struct proc *p = t->buckets[hash(t, pid) & (t->n_buckets - 1)]; p; p = p->hash_next)
 		if (p->upid.pid == pid && !(p->flags & (PROC_EXITED | PROC_FINAL)) &&
 		    (!newest || p->upid.start_ns > newest->upid.start_ns))
 			newest = p;
@@ -87,7 +90,7 @@ struct proc *proctab_latest(const struct proctab *t, uint32_t pid)
 {
 	struct proc *newest = NULL;
 
-	for (struct proc *p = t->buckets[hash(pid) & (t->n_buckets - 1)]; p; p = p->hash_next)
+	for (struct proc *p = t->buckets[hash(t, pid) & (t->n_buckets - 1)]; p; p = p->hash_next)
 		if (p->upid.pid == pid && (!newest || p->upid.start_ns > newest->upid.start_ns))
 			newest = p;
 	return newest;
@@ -101,7 +104,7 @@ static void grow(struct proctab *t)
 	if (!buckets)
 		return; /* longer chains, nothing worse */
 	for (struct proc *p = t->first; p; p = p->next) {
-		struct proc **at = &buckets[hash(p->upid.pid) & (n - 1)];
+		struct proc **at = &buckets[hash(t, p->upid.pid) & (n - 1)];
 
 		p->hash_next = *at;
 		*at = p;
@@ -139,7 +142,7 @@ struct proc *proctab_add(struct proctab *t, const struct skep_upid *upid)
 	memset(p, 0, sizeof(*p));
 	p->upid.pid = upid->pid;
 	p->upid.start_ns = upid->start_ns;
-	at = &t->buckets[hash(upid->pid) & (t->n_buckets - 1)];
+	at = &t->buckets[hash(t, upid->pid) & (t->n_buckets - 1)];
 	p->hash_next = *at;
 	*at = p;
 	p->next = t->first;
@@ -152,7 +155,7 @@ struct proc *proctab_add(struct proctab *t, const struct skep_upid *upid)
 
 void proctab_remove(struct proctab *t, struct proc *p)
 {
-	struct proc **at = &t->buckets[hash(p->upid.pid) & (t->n_buckets - 1)];
+	struct proc **at = &t->buckets[hash(t, p->upid.pid) & (t->n_buckets - 1)];
 
 	while (*at != p)
 		at = &(*at)->hash_next;
@@ -178,19 +181,19 @@ size_t proctab_count(const struct proctab *t)
 	return t->n;
 }
 
-static size_t closed_slot(const struct skep_upid *upid)
+static size_t closed_slot(const struct proctab *t, const struct skep_upid *upid)
 {
-	return (hash(upid->pid) ^ (size_t)(upid->start_ns * 0x9e3779b97f4a7c15u >> 40)) % CLOSED_SLOTS;
+	return (hash(t, upid->pid) ^ (size_t)(upid->start_ns * 0x9e3779b97f4a7c15u >> 40)) % CLOSED_SLOTS;
 }
 
 void proctab_close(struct proctab *t, const struct skep_upid *upid)
 {
-	t->closed[closed_slot(upid)] = *upid;
+	t->closed[closed_slot(t, upid)] = *upid;
 }
 
 bool proctab_closed(const struct proctab *t, const struct skep_upid *upid)
 {
-	const struct skep_upid *c = &t->closed[closed_slot(upid)];
+	const struct skep_upid *c = &t->closed[closed_slot(t, upid)];
 
 	return c->pid == upid->pid && c->start_ns == upid->start_ns && c->pid != 0;
 }

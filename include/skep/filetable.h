@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <skep/files.h>
+#include <skep/hash.h>
 #include <skep/path.h>
 #include <skep/record.h>
 #include <stdlib.h>
@@ -25,11 +26,12 @@ struct skep_file_row {
 struct skep_filetable {
 	struct skep_file_row **at; /* open addressing */
 	size_t n, room, value_size;
+	struct skep_hash_key key; /* chosen with the first row */
 };
 
-static inline size_t skep_filetable_home(uint64_t id, size_t room)
+static inline size_t skep_filetable_home(const struct skep_filetable *t, uint64_t id, size_t room)
 {
-	return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) & (room - 1);
+	return skep_hash_number(&t->key, id) & (room - 1);
 }
 
 static inline bool skep_filetable_grow(struct skep_filetable *t)
@@ -39,12 +41,14 @@ static inline bool skep_filetable_grow(struct skep_filetable *t)
 
 	if (!bigger)
 		return false;
+	if (t->room == 0)
+		t->key = skep_hash_key_new();
 	for (size_t i = 0; i < t->room; i++) {
 		size_t at;
 
 		if (!t->at[i])
 			continue;
-		at = skep_filetable_home(t->at[i]->id, room);
+		at = skep_filetable_home(t, t->at[i]->id, room);
 		while (bigger[at])
 			at = (at + 1) & (room - 1);
 		bigger[at] = t->at[i];
@@ -63,7 +67,7 @@ static inline struct skep_file_row *skep_filetable_get(struct skep_filetable *t,
 
 	if (t->n * 4 >= t->room * 3 && !skep_filetable_grow(t))
 		return NULL;
-	at = skep_filetable_home(id, t->room);
+	at = skep_filetable_home(t, id, t->room);
 	while (t->at[at] && t->at[at]->id != id)
 		at = (at + 1) & (t->room - 1);
 	if (t->at[at])
@@ -90,7 +94,7 @@ static inline void skep_filetable_remove(struct skep_filetable *t, size_t hole)
 		if (!t->at[at])
 			break;
 		/* it may step back into the hole when its home does not lie behind the hole */
-		if (((at - skep_filetable_home(t->at[at]->id, t->room)) & (t->room - 1)) >= ((at - hole) & (t->room - 1))) {
+		if (((at - skep_filetable_home(t, t->at[at]->id, t->room)) & (t->room - 1)) >= ((at - hole) & (t->room - 1))) {
 			t->at[hole] = t->at[at];
 			hole = at;
 		}

@@ -14,7 +14,7 @@
 
 static struct group **bucket(struct groups *g, uint64_t id)
 {
-	return &g->buckets[(id * 0x9e3779b97f4a7c15u >> 40) % GROUP_BUCKETS];
+	return &g->buckets[skep_hash_number(&g->key, id) % GROUP_BUCKETS];
 }
 
 struct group *group_find(struct groups *g, uint64_t id)
@@ -75,6 +75,8 @@ struct group *group_add(struct groups *g, struct cgroup_reader *r, uint64_t id, 
 		free(group);
 		return NULL;
 	}
+	if (g->n == 0) /* who may make cgroups makes them until their ids suit */
+		g->key = skep_hash_key_new();
 	group->id = id;
 	cgroup_files_init(&group->files);
 	group->hash_next = *bucket(g, id);

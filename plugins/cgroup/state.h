@@ -9,6 +9,7 @@
 #ifndef SKEP_CGROUP_STATE_H
 #define SKEP_CGROUP_STATE_H
 
+#include <skep/hash.h>
 #include <skep/plugin.h>
 
 #include "cgroup.h"
@@ -174,6 +175,7 @@ struct group {
 
 #define GROUP_BUCKETS 1024u
 struct groups {
+	struct skep_hash_key key;   /* another one whenever the table was empty */
 	struct group *buckets[GROUP_BUCKETS];
 	struct group *first, *last; /* the oldest first */
 	struct group *next;         /* of the pass that goes on; NULL: none does */

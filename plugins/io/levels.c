@@ -12,11 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t home_of(const uint64_t key[2], size_t room)
+static size_t home_of(const struct levels *t, const uint64_t key[2], size_t room)
 {
-	uint64_t x = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
-
-	return (size_t)(x >> 32) & (room - 1);
+	return (size_t)skep_hash(&t->key, key, 2 * sizeof(key[0])) & (room - 1);
 }
 
 static bool grow(struct levels *t)
@@ -26,12 +24,14 @@ static bool grow(struct levels *t)
 
 	if (!bigger)
 		return false;
+	if (t->room == 0)
+		t->key = skep_hash_key_new();
 	for (size_t i = 0; i < t->room; i++) {
 		size_t at;
 
 		if (!t->at[i].used)
 			continue;
-		at = home_of(t->at[i].key, room);
+		at = home_of(t, t->at[i].key, room);
 		while (bigger[at].used)
 			at = (at + 1) & (room - 1);
 		bigger[at] = t->at[i];
@@ -48,7 +48,7 @@ struct level *levels_get(struct levels *t, const uint64_t key[2])
 
 	if (t->n * 4 >= t->room * 3 && !grow(t))
 		return NULL;
-	at = home_of(key, t->room);
+	at = home_of(t, key, t->room);
 	while (t->at[at].used && (t->at[at].key[0] != key[0] || t->at[at].key[1] != key[1]))
 		at = (at + 1) & (t->room - 1);
 	if (!t->at[at].used) {
@@ -67,7 +67,7 @@ void levels_remove(struct levels *t, const struct level *gone)
 		if (!t->at[at].used)
 			break;
 		/* it may step back into the hole when its home does not lie after the hole */
-		if (((at - home_of(t->at[at].key, t->room)) & (t->room - 1)) >= ((at - hole) & (t->room - 1))) {
+		if (((at - home_of(t, t->at[at].key, t->room)) & (t->room - 1)) >= ((at - hole) & (t->room - 1))) {
 			t->at[hole] = t->at[at];
 			hole = at;
 		}

@@ -6,6 +6,7 @@
 #ifndef SKEP_IO_LEVELS_H
 #define SKEP_IO_LEVELS_H
 
+#include <skep/hash.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ struct level {
 struct levels {
 	struct level *at;
 	size_t n, room; /* room: a power of two */
+	struct skep_hash_key key; /* chosen with the first entry */
 };
 
 /* The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or go. */

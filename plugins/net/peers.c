@@ -8,28 +8,18 @@
 
 #include "state.h"
 
-static uint64_t mix(uint64_t h)
+static uint32_t *of_process(const struct peer_table *t, uint32_t pid, uint64_t start_ns)
 {
-	h ^= h >> 32;
-	h *= 0x9e3779b97f4a7c15u;
-	return h ^ h >> 29;
+	uint64_t words[] = { pid, start_ns };
+
+	return &t->by_process[skep_hash(&t->key, words, sizeof(words)) & (t->buckets - 1)];
 }
 
-static uint64_t hash_process(uint32_t pid, uint64_t start_ns)
+static uint32_t *of_key(const struct peer_table *t, const struct net_peer_key *key)
 {
-	return mix(start_ns * 31 + pid);
+	return &t->by_key[skep_hash(&t->key, key, sizeof(*key)) & (t->buckets - 1)];
 }
-
-static uint64_t hash_key(const struct net_peer_key *key)
-{
-	uint64_t words[sizeof(*key) / sizeof(uint64_t)], h = 0;
-
-	memcpy(words, key, sizeof(words));
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		h = mix(h ^ words[i]) + h;
-	return h;
-}
-_Static_assert(sizeof(struct net_peer_key) % sizeof(uint64_t) == 0, "hashed by words, compared by bytes: no padding");
+_Static_assert(sizeof(struct net_peer_key) % sizeof(uint64_t) == 0, "hashed and compared by bytes: no padding");
 
 int net_peers_new(struct peer_table *t, uint32_t rows)
 {
@@ -45,6 +35,7 @@ int net_peers_new(struct peer_table *t, uint32_t rows)
 		net_peers_free(t);
 		return -ENOMEM;
 	}
+	t->key = skep_hash_key_new();
 	t->room = rows;
 	t->buckets = buckets;
 	return 0;
@@ -85,7 +76,7 @@ bool net_peers_add(struct peer_table *t, const struct net_peer_key *key, const s
 		sum(&t->other, n);
 		return false; /* counted where it was put there */
 	}
-	bucket = &t->by_key[hash_key(key) & (t->buckets - 1)];
+	bucket = of_key(t, key);
 	for (i = *bucket; i; i = t->rows[i - 1].next_of_key) {
 		row = &t->rows[i - 1];
 		if (memcmp(&row->key, key, sizeof(*key)) == 0) {
@@ -108,7 +99,7 @@ bool net_peers_add(struct peer_table *t, const struct net_peer_key *key, const s
 	row->used = 1;
 	row->next_of_key = *bucket;
 	*bucket = i;
-	bucket = &t->by_process[hash_process(key->pid, key->start_ns) & (t->buckets - 1)];
+	bucket = of_process(t, key->pid, key->start_ns);
 	row->next_of_process = *bucket;
 	*bucket = i;
 	return false;
@@ -144,7 +135,7 @@ static void emit(struct skep_instance *inst, struct net_state *st, const struct 
 
 static void unlink_key(struct peer_table *t, uint32_t index)
 {
-	uint32_t *at = &t->by_key[hash_key(&t->rows[index - 1].key) & (t->buckets - 1)];
+	uint32_t *at = of_key(t, &t->rows[index - 1].key);
 
 	while (*at != index)
 		at = &t->rows[*at - 1].next_of_key;
@@ -158,7 +149,7 @@ void net_peers_emit_process(struct skep_instance *inst, struct net_state *st, ui
 
 	if (!t->buckets)
 		return;
-	at = &t->by_process[hash_process(pid, start_ns) & (t->buckets - 1)];
+	at = of_process(t, pid, start_ns);
 	while ((i = *at)) {
 		struct peer_row *row = &t->rows[i - 1];
 

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <pthread.h>
+#include <skep/hash.h>
 #include <skep/kept.h>
 #include <skep/pins.h>
 #include <skep/plugin.h>
@@ -73,6 +74,7 @@ struct peer_row {
 struct peer_table {
 	struct peer_row *rows;
 	uint32_t *by_key, *by_process; /* buckets: index of a row + 1 */
+	struct skep_hash_key key;
 	uint32_t n, room, buckets, free; /* free: first of the free list, index + 1 */
 	struct net_peer other;
 };

@@ -4,6 +4,7 @@
  */
 #include "sinks/lake/idcache.h"
 
+#include <skep/hash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,13 +20,18 @@ struct entry {
 };
 
 struct idcache {
+	struct skep_hash_key key; /* users choose names: they must not choose whose id falls out */
 	uint32_t clock;
 	struct entry set[SETS][WAYS];
 };
 
 struct idcache *idcache_new(void)
 {
-	return calloc(1, sizeof(struct idcache));
+	struct idcache *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->key = skep_hash_key_new();
+	return c;
 }
 
 void idcache_clear(struct idcache *c)
@@ -46,19 +52,9 @@ struct idcache *idcache_free(struct idcache *c)
 	return NULL;
 }
 
-/* FNV-1a; a set holds four whatever the strings are, so nothing is gained by a keyed hash. */
-static uint64_t hash_of(const char *s, size_t n)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
-	return h ^ h >> 32;
-}
-
 bool idcache_get(struct idcache *c, const char *s, size_t n, int64_t *ret_id)
 {
-	uint64_t h = hash_of(s, n);
+	uint64_t h = skep_hash(&c->key, s, n);
 	struct entry *set = c->set[h % SETS];
 
 	for (size_t w = 0; w < WAYS; w++) {
@@ -73,7 +69,7 @@ bool idcache_get(struct idcache *c, const char *s, size_t n, int64_t *ret_id)
 
 void idcache_put(struct idcache *c, const char *s, size_t n, int64_t id)
 {
-	uint64_t h = hash_of(s, n);
+	uint64_t h = skep_hash(&c->key, s, n);
 	struct entry *set = c->set[h % SETS], *oldest = set;
 	char *copy;
 

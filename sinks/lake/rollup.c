@@ -4,6 +4,7 @@
  */
 #include "sinks/lake/rollup.h"
 
+#include <skep/hash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct group {
 };
 
 struct rollup {
+	struct skep_hash_key key;
 	enum db_statement statement;
 	size_t n;
 	struct group group[PLACES];
@@ -26,8 +28,10 @@ struct rollup *rollup_new(enum db_statement which)
 {
 	struct rollup *r = calloc(1, sizeof(*r));
 
-	if (r)
-		r->statement = which;
+	if (!r)
+		return NULL;
+	r->key = skep_hash_key_new();
+	r->statement = which;
 	return r;
 }
 
@@ -53,7 +57,7 @@ static int64_t add_clamped(int64_t a, int64_t b)
 
 int rollup_add(struct rollup *r, struct db *db, const int64_t key[3], const int64_t sum[ROLLUP_SUMS])
 {
-	uint64_t h = 0;
+	uint64_t h = skep_hash(&r->key, key, 3 * sizeof(key[0]));
 	struct group *g;
 	int err;
 
@@ -62,10 +66,8 @@ int rollup_add(struct rollup *r, struct db *db, const int64_t key[3], const int6
 		if (err)
 			return err;
 	}
-	for (int i = 0; i < 3; i++)
-		h = (h ^ (uint64_t)key[i]) * 0x9e3779b97f4a7c15u;
 	/* ends: at least half of the places are free */
-	for (h >>= 32;; h++) {
+	for (;; h++) {
 		g = &r->group[h % PLACES];
 		if (!g->used) {
 			*g = (struct group){ .used = true, .key = { key[0], key[1], key[2] } };

@@ -35,24 +35,14 @@ void group_key_text(struct group_key *k, const char *name, const char *value)
 	group_key_add(k, name, (struct skep_str){ value, n, n });
 }
 
-static uint32_t hash_of(const struct plan *p, const struct group_key *k)
+static uint32_t hash_of(const struct groups *g, const struct plan *p, const struct group_key *k)
 {
-	uint64_t h = (uintptr_t)p ^ UINT64_C(0x9e3779b97f4a7c15), word;
-	uint32_t i = 0;
-
-	for (; i + 8 <= k->len; i += 8) {
-		memcpy(&word, k->text + i, 8);
-		h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
-		h ^= h >> 32;
-	}
-	for (; i < k->len; i++)
-		h = (h ^ k->text[i]) * UINT64_C(0xc4ceb9fe1a85ec53);
-	return (uint32_t)(h ^ h >> 32);
+	return (uint32_t)skep_hash(&g->key, k->text, k->len) ^ skep_hash_number(&g->key, (uintptr_t)p);
 }
 
 int groups_init(struct groups *g, uint32_t most)
 {
-	*g = (struct groups){ .most = most ? most : 1, .room = 256 };
+	*g = (struct groups){ .key = skep_hash_key_new(), .most = most ? most : 1, .room = 256 };
 	g->table = calloc(g->room, sizeof(*g->table));
 	return g->table ? 0 : -ENOMEM;
 }
@@ -182,7 +172,7 @@ static struct group *find(const struct groups *g, const struct plan *p, const st
 
 struct group *groups_get(struct groups *g, const struct plan *p, struct group_key *k, uint64_t now_ns)
 {
-	uint32_t hash = hash_of(p, k);
+	uint32_t hash = hash_of(g, p, k);
 	struct group *one = k->full ? NULL : find(g, p, k, hash);
 
 	if (one)
@@ -196,7 +186,7 @@ struct group *groups_get(struct groups *g, const struct plan *p, struct group_ke
 		k->len = 0;
 		k->full = false;
 		group_key_text(k, NAME_OVERFLOW, "true");
-		hash = hash_of(p, k);
+		hash = hash_of(g, p, k);
 		one = find(g, p, k, hash);
 		if (one)
 			return one;

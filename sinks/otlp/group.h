@@ -6,6 +6,8 @@
 #ifndef SKEP_SINKS_OTLP_GROUP_H
 #define SKEP_SINKS_OTLP_GROUP_H
 
+#include <skep/hash.h>
+
 #include "sinks/otlp/pb.h"
 #include "sinks/otlp/plan.h"
 
@@ -46,6 +48,7 @@ void group_key_text(struct group_key *, const char *name, const char *value);
 
 struct groups {
 	struct group **table;
+	struct skep_hash_key key;
 	uint32_t room, n, most;
 	uint64_t forgot_ns;  /* when it was last looked for groups to forget */
 	uint64_t floor_ns;   /* realtime: no sum begins earlier, because one of the same name may have ended then */

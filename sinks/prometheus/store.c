@@ -13,7 +13,7 @@ static const char overflow_labels[] = "overflow\0true";
 
 int store_init(struct store *s, uint64_t max_series)
 {
-	*s = (struct store){ .max_series = max_series, .table_size = 256 };
+	*s = (struct store){ .key = skep_hash_key_new(), .max_series = max_series, .table_size = 256 };
 	s->plans_end = &s->plans;
 	s->table = calloc(s->table_size, sizeof(struct row *));
 	return s->table ? 0 : -ENOMEM;
@@ -87,14 +87,9 @@ bool store_has_name(const struct store *s, const char *metric)
 	return false;
 }
 
-/* FNV-1a: labels are short, and whoever chooses them can only slow down this sink, within max_series. */
-static uint64_t hash_of(const struct plan *p, const char *labels, uint32_t len)
+static uint64_t hash_of(const struct store *s, const struct plan *p, const char *labels, uint32_t len)
 {
-	uint64_t h = UINT64_C(14695981039346656037) ^ (uintptr_t)p;
-
-	for (uint32_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)labels[i]) * UINT64_C(1099511628211);
-	return h ^ h >> 32;
+	return skep_hash(&s->key, labels, len) ^ skep_hash_number(&s->key, (uintptr_t)p);
 }
 
 static void grow(struct store *s)
@@ -147,7 +142,7 @@ static struct row *row_new(struct store *s, struct plan *p, uint64_t hash, const
 
 struct row *store_row(struct store *s, struct plan *p, const char *labels, uint32_t len, uint64_t now_ns, int64_t realtime_ns)
 {
-	uint64_t hash = hash_of(p, labels, len);
+	uint64_t hash = hash_of(s, p, labels, len);
 	struct row *r = s->table[hash & (s->table_size - 1)];
 
 	while (r && !(r->hash == hash && r->plan == p && r->labels_len == len && memcmp(r->labels, labels, len) == 0))
@@ -155,7 +150,7 @@ struct row *store_row(struct store *s, struct plan *p, const char *labels, uint3
 	if (!r && s->n_series + p->width > s->max_series) {
 		s->refused++;
 		if (!p->overflow)
-			p->overflow = row_new(s, p, hash_of(p, overflow_labels, sizeof(overflow_labels)), overflow_labels,
+			p->overflow = row_new(s, p, hash_of(s, p, overflow_labels, sizeof(overflow_labels)), overflow_labels,
 					      sizeof(overflow_labels), realtime_ns);
 		r = p->overflow;
 	} else if (!r) {

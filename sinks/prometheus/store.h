@@ -8,6 +8,7 @@
 #ifndef SKEP_SINKS_PROMETHEUS_STORE_H
 #define SKEP_SINKS_PROMETHEUS_STORE_H
 
+#include <skep/hash.h>
 #include <skep/plugin.h>
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
@@ -74,6 +75,7 @@ struct row {
 struct store {
 	struct plan *plans, **plans_end;
 	struct row **table;
+	struct skep_hash_key key;
 	size_t table_size, n_rows;
 	uint64_t n_series, max_series;
 	uint64_t refused;  /* updates that found no room and went to the overflow row, or nowhere */

@@ -72,6 +72,41 @@ static void many(void **state)
 	intern_free(in);
 }
 
+/*
+ * 16,384 names whose words differ in bits that cancel each other in a hash that multiplies and shifts, whatever seed
+ * that begins with: the longest chain of a table must not notice.
+ */
+static void chosen_names(void **state)
+{
+	enum { BLOCKS = 14, CHOSEN = 1 << BLOCKS };
+	const uint64_t flips[] = { 1ull << 63, 1ull << 63 | 1ull << 34 }; /* of (h ^ word) * odd, then h ^= h >> 29 */
+	struct intern *in = intern_new();
+	uint64_t words[2 * BLOCKS];
+	size_t longest = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < CHOSEN; n++) {
+		struct skep_str s = of((const char *)words, sizeof(words), sizeof(words));
+
+		for (unsigned i = 0; i < 2 * BLOCKS; i++)
+			words[i] = 0x2f6e69622f727375u ^ (n >> i / 2 & 1 ? flips[i % 2] : 0);
+		assert_non_null(intern_get(in, &s));
+	}
+	assert_int_equal(intern_count(in), CHOSEN);
+	for (uint32_t n = 0; n < CHOSEN; n++) {
+		struct skep_str s = of((const char *)words, sizeof(words), sizeof(words));
+		size_t chain = 0;
+
+		for (unsigned i = 0; i < 2 * BLOCKS; i++)
+			words[i] = 0x2f6e69622f727375u ^ (n >> i / 2 & 1 ? flips[i % 2] : 0);
+		for (const struct interned *at = intern_get(in, &s); at; at = at->next)
+			chain++;
+		longest = chain > longest ? chain : longest;
+	}
+	assert_true(longest <= 20);
+	intern_free(in);
+}
+
 static void programs_share(void **state)
 {
 	struct intern *in = intern_new();
@@ -101,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_copy),
 		cmocka_unit_test(many),
+		cmocka_unit_test(chosen_names),
 		cmocka_unit_test(programs_share),
 	};
 

@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "sinks/lake/idcache.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -919,9 +920,38 @@ static void test_full_disk(void **state)
 	assert_int_equal(umount(lake), 0);
 }
 
+/* Names in the set that a name has in a cache without a key do not push that name out. */
+static void test_chosen_names(void **state)
+{
+	struct idcache *c = idcache_new();
+	char name[32];
+	int64_t id;
+
+	(void)state;
+	assert_non_null(c);
+	idcache_put(c, "bash", 4, 7);
+	for (unsigned i = 0, n = 0; n < 64; i++) {
+		uint64_t h = 0xcbf29ce484222325u, bash = 0xcbf29ce484222325u; /* FNV-1a */
+		size_t len = (size_t)snprintf(name, sizeof(name), "x%u", i);
+
+		for (size_t k = 0; k < len; k++)
+			h = (h ^ (unsigned char)name[k]) * 0x100000001b3u;
+		for (size_t k = 0; k < 4; k++)
+			bash = (bash ^ (unsigned char)"bash"[k]) * 0x100000001b3u;
+		if (((h ^ h >> 32) - (bash ^ bash >> 32)) % 2048 != 0)
+			continue;
+		idcache_put(c, name, len, (int64_t)i);
+		n++;
+	}
+	assert_true(idcache_get(c, "bash", 4, &id));
+	assert_int_equal(id, 7);
+	idcache_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chosen_names),
 		cmocka_unit_test_setup(test_rows, set_up),
 		cmocka_unit_test_setup(test_rollups_add_up, set_up),
 		cmocka_unit_test_setup(test_applied_once, set_up),

@@ -173,12 +173,57 @@ static void random_operations(void **state)
 	net_peers_free(&st.peers);
 }
 
+/* A hash of the same words without a key. */
+static uint64_t without_key(const struct net_peer_key *k)
+{
+	uint64_t words[sizeof(*k) / sizeof(uint64_t)], h = 0;
+
+	memcpy(words, k, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		uint64_t x = h ^ words[i];
+
+		x = (x ^ x >> 32) * 0x9e3779b97f4a7c15u;
+		h += x ^ x >> 29;
+	}
+	return h;
+}
+
+/* A program connects to addresses that fall into one chain of such a hash. */
+static void chosen_addresses(void **state)
+{
+	enum { ROWS = 512 };
+	struct net_peer n = bytes(1);
+	uint32_t rows = 0, longest = 0;
+
+	(void)state;
+	begin(ROWS);
+	for (uint32_t i = 0; rows < ROWS / 2; i++) {
+		struct net_peer_key k = key(7, 0, 80);
+
+		memcpy(k.remote, &i, sizeof(i));
+		if (without_key(&k) % ROWS != 0)
+			continue;
+		assert_false(net_peers_add(&st.peers, &k, &n));
+		rows++;
+	}
+	for (uint32_t b = 0; b < st.peers.buckets; b++) {
+		uint32_t chain = 0;
+
+		for (uint32_t i = st.peers.by_key[b]; i; i = st.peers.rows[i - 1].next_of_key)
+			chain++;
+		longest = chain > longest ? chain : longest;
+	}
+	assert_true(longest > 0 && longest <= 20);
+	net_peers_free(&st.peers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums),
 		cmocka_unit_test(no_room),
 		cmocka_unit_test(random_operations),
+		cmocka_unit_test(chosen_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,10 +307,45 @@ static void conventions(void **state)
 	}
 }
 
+/* Values whose words differ in bits that cancel each other in a hash without a key: (h ^ word) * odd, h ^= h >> 32. */
+static void chosen_values(void **state)
+{
+	enum { BLOCKS = 10, CHOSEN = 1 << BLOCKS };
+	const uint64_t flips[] = { 1ull << 63, 1ull << 63 | 1ull << 31 };
+	uint64_t words[2 * BLOCKS];
+	struct plan *plan = plan_new(&stream);
+	uint32_t longest = 0;
+	struct groups g;
+
+	(void)state;
+	assert_non_null(plan);
+	assert_int_equal(groups_init(&g, CHOSEN + 1), 0);
+	for (uint32_t n = 0; n < CHOSEN; n++) {
+		struct group_key k = { 0 };
+
+		for (unsigned i = 0; i < 2 * BLOCKS; i++)
+			words[i] = 0x2f6e69622f727375u ^ (n >> i / 2 & 1 ? flips[i % 2] : 0);
+		group_key_add(&k, "program", (struct skep_str){ (const char *)words, sizeof(words), sizeof(words) }); /* 8 bytes with its NUL */
+		assert_non_null(groups_get(&g, plan, &k, S));
+	}
+	assert_int_equal(g.n, CHOSEN);
+	for (uint32_t i = 0; i < g.room; i++) {
+		uint32_t chain = 0;
+
+		for (const struct group *one = g.table[i]; one; one = one->next)
+			chain++;
+		longest = chain > longest ? chain : longest;
+	}
+	assert_true(longest <= 20);
+	groups_free(&g);
+	plan_free(plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_table), cmocka_unit_test(levels_of_runs), cmocka_unit_test(too_many),
+		cmocka_unit_test(chosen_values),
 		cmocka_unit_test(begins),    cmocka_unit_test(left_out),       cmocka_unit_test(conventions),
 	};
 

@@ -20,6 +20,7 @@
 #include "sinks/prometheus/httpd.h"
 #include "sinks/prometheus/names.h"
 #include "sinks/prometheus/request.h"
+#include "sinks/prometheus/store.h"
 #include "tests/unit/lake_records.h"
 
 static char page[4000000];
@@ -508,11 +509,46 @@ static void test_names(void **state)
 	}
 }
 
+/* Labels that fall into one chain of a table by FNV-1a, whose only secret was the address of the plan. */
+static void test_chosen_labels(void **state)
+{
+	enum { CHOSEN = 256 };
+	struct plan *p = calloc(1, sizeof(*p));
+	size_t longest = 0;
+	struct store s;
+	char label[32];
+
+	(void)state;
+	assert_non_null(p);
+	p->width = p->n_values = 1;
+	assert_int_equal(store_init(&s, 2 * CHOSEN), 0);
+	store_add_plan(&s, p);
+	for (uint32_t i = 0; s.n_rows < CHOSEN; i++) {
+		uint64_t h = UINT64_C(14695981039346656037) ^ (uintptr_t)p;
+		uint32_t len = (uint32_t)snprintf(label, sizeof(label), "x%u", i);
+
+		for (uint32_t k = 0; k < len; k++)
+			h = (h ^ (unsigned char)label[k]) * UINT64_C(1099511628211);
+		if ((h ^ h >> 32) % CHOSEN == 0)
+			assert_non_null(store_row(&s, p, label, len, 0, 0));
+	}
+	for (size_t i = 0; i < s.table_size; i++) {
+		size_t chain = 0;
+
+		for (const struct row *r = s.table[i]; r; r = r->hash_next)
+			chain++;
+		longest = chain > longest ? chain : longest;
+	}
+	assert_true(longest <= 20);
+	store_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),  cmocka_unit_test(test_counters),  cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_bounds), cmocka_unit_test(test_any_stream), cmocka_unit_test(test_clients),
+		cmocka_unit_test(test_chosen_labels),
 		cmocka_unit_test(test_listen), cmocka_unit_test(test_mended),   cmocka_unit_test(test_descriptors),
 	};
 
