@@ -16,8 +16,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "core/log.h"
+#include "core/trust.h"
+
 #define BPF_FS_MAGIC_NUMBER 0xcafe4a11 /* linux/magic.h, since 4.4 */
 #define PATH_ROOM 512
+#define DEPTH     2 /* of folders in the folder: an instance's, and in these one for each build of its plugin */
 
 static bool in_bpf_filesystem(const char *path)
 {
@@ -39,18 +43,105 @@ static bool would_be(const char *dir)
 
 static int folder_open(const char *dir)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), err;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct statfs fs;
 
 	if (fd < 0)
 		return -errno;
-	if (!in_bpf_filesystem(dir))
-		err = -ENOTSUP;
-	else if (flock(fd, LOCK_EX | LOCK_NB))
-		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
-	else
+	if (fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == BPF_FS_MAGIC_NUMBER)
 		return fd;
 	close(fd);
-	return err;
+	return -ENOTSUP;
+}
+
+static int folder_lock(int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	return errno == EWOULDBLOCK ? -EBUSY : -errno;
+}
+
+/* ---- whose it is ---------------------------------------------------------------------- */
+
+/* A program or map of another user's would run on, or be read, as if skepd had made it. NULL: it is ours alone. */
+static const char *not_ours(const struct stat *st)
+{
+	if (!trust_uid(st->st_uid))
+		return "is not owned by root or the user that skepd runs as";
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return "can be written by other users";
+	return NULL;
+}
+
+static int check_folder(int fd, const char *dir, char *why, size_t size)
+{
+	const char *reason;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	reason = not_ours(&st);
+	if (!reason)
+		return trust_folders(dir, why, size);
+	snprintf(why, size, "%s (uid %u, mode %04o) %s, so nothing in it is adopted; chown and chmod 0700 it, or choose another pin_dir", dir,
+		 (unsigned)st.st_uid, (unsigned)(st.st_mode & 07777), reason);
+	return -EPERM;
+}
+
+/* 1: something in the folder is not ours, and its name and why are in ret; 0: everything is; or -errno. We make no symlinks. */
+static int find_foreign(int at, const char *name, unsigned depth, char *ret, size_t size)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), found = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	if (!dir) {
+		found = -errno;
+		if (fd >= 0)
+			close(fd);
+		return found;
+	}
+	while (found == 0 && (e = readdir(dir))) {
+		const char *reason;
+		struct stat st;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW)) {
+			found = -errno;
+			continue;
+		}
+		reason = S_ISLNK(st.st_mode) ? "is a symbolic link" : not_ours(&st);
+		if (reason) {
+			snprintf(ret, size, "%s (uid %u, mode %04o) %s", e->d_name, (unsigned)st.st_uid, (unsigned)(st.st_mode & 07777), reason);
+			found = 1;
+		} else if (S_ISDIR(st.st_mode)) {
+			found = depth > 0 ? find_foreign(fd, e->d_name, depth - 1, ret, size) : -ELOOP;
+		}
+	}
+	closedir(dir);
+	return found;
+}
+
+static int empty(int at, const char *name, unsigned depth);
+
+/* The folder is ours and locked: only an entry that was there before can be another user's. Then nothing in it is adopted. */
+static int discard_foreign(int fd, const char *dir, char *why, size_t size)
+{
+	char what[512];
+	int found = find_foreign(fd, ".", DEPTH, what, sizeof(what)), n;
+
+	if (found == 0)
+		return 0;
+	if (found < 0)
+		snprintf(what, sizeof(what), "it cannot be examined: %s", strerror(-found));
+	n = empty(fd, ".", DEPTH);
+	if (n < 0) {
+		snprintf(why, size, "%s: %s, and it cannot be emptied (%s); remove what is in it", dir, what, strerror(-n));
+		return -EPERM;
+	}
+	log_warning("%s: pinned BPF state is not adopted: %s; starting fresh", dir, what);
+	return 0;
 }
 
 static void explain(int err, const char *dir, char *why, size_t size)
@@ -65,29 +156,36 @@ static void explain(int err, const char *dir, char *why, size_t size)
 
 int pins_open(struct pins *p, const char *dir, char *why, size_t size)
 {
-	int err;
+	char *real = NULL;
+	int err = 0, fd = -1;
 
 	*p = (struct pins){ .fd = -1 };
 	if (!dir)
 		return 0;
+	why[0] = '\0';
 	if (access(dir, F_OK) && errno == ENOENT && !would_be(dir))
-		p->fd = -ENOTSUP;
-	else if (mkdir(dir, 0700) && errno != EEXIST)
-		p->fd = -errno;
+		err = -ENOTSUP;
+	else if ((mkdir(dir, 0700) && errno != EEXIST) || !(real = realpath(dir, NULL)))
+		err = -errno;
 	else
-		p->fd = folder_open(dir);
-	if (p->fd < 0) {
-		err = p->fd;
-		p->fd = -1;
-		explain(err, dir, why, size);
+		err = fd = folder_open(real);
+	if (fd >= 0)
+		err = check_folder(fd, real, why, size);
+	if (fd >= 0 && !err)
+		err = folder_lock(fd);
+	if (fd >= 0 && !err)
+		err = discard_foreign(fd, real, why, size);
+	if (err) {
+		if (!why[0])
+			explain(err, dir, why, size);
+		if (fd >= 0)
+			close(fd);
+		free(real);
 		return err;
 	}
-	p->dir = strdup(dir);
-	if (!p->dir) {
-		pins_close(p);
-		snprintf(why, size, "no memory");
-		return -ENOMEM;
-	}
+	/* Without symlinks: plugins open what they have pinned by path, and nobody else can change what this path names. */
+	p->dir = real;
+	p->fd = fd;
 	return 0;
 }
 
@@ -193,7 +291,7 @@ int pins_instance(const struct pins *p, const char *instance, char **ret)
 
 /* ---- emptied -------------------------------------------------------------------------- */
 
-/* What is in that folder: objects, instances' folders, and in these one for each make of a plugin. How many objects, or -errno. */
+/* Removes everything in that folder. How many objects, or -errno. */
 static int empty(int at, const char *name, unsigned depth)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), n = 0, err = 0;
@@ -239,7 +337,9 @@ int pins_remove(const char *dir)
 		return 0;
 	if (fd < 0)
 		return fd;
-	n = empty(AT_FDCWD, dir, 2);
+	n = folder_lock(fd);
+	if (n == 0)
+		n = empty(fd, ".", DEPTH);
 	/* EACCES, EPERM: the folder itself is somebody else's to remove (tmpfiles.d) */
 	if (n >= 0 && rmdir(dir) && errno != EACCES && errno != EPERM)
 		n = -errno;

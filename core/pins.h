@@ -25,8 +25,9 @@ struct pins_map {
 };
 
 /*
- * Makes the folder where it is not there, and locks it.  0, or a negative errno and why in words: -EBUSY: another skepd
- * has it; -ENOTSUP: not in a BPF filesystem.  p is then as if nobody had asked for pins.
+ * Makes the folder where it is not there, and locks it.  Empties it, and logs that, when an object in it is another user's.
+ * 0, or a negative errno and why in words: -EBUSY: another skepd has it; -ENOTSUP: not in a BPF filesystem; -EPERM: other
+ * users can change the folder or one above it.  p is then as if nobody had asked for pins.
  */
 int pins_open(struct pins *p, const char *dir, char *why, size_t size);
 void pins_close(struct pins *p);
