@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/lakepath.c - where the lake is when nobody says.
+ * cli/lakepath.c - where the lake is when no option says so.
  */
 #include "cli/lakepath.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ int lake_default_path(char **ret)
 	if ((dir = env("SKEP_LAKE", 0)))
 		n = asprintf(&path, "%s", dir);
 	else if (geteuid() == 0)
-		n = asprintf(&path, "/var/lib/skep/lake");
+		n = asprintf(&path, "%s", LAKE_OF_SERVICE);
 	else if ((dir = env("XDG_DATA_HOME", 1)))
 		n = asprintf(&path, "%s/skep/lake", dir);
 	else if ((dir = env("HOME", 0)))
@@ -40,4 +41,39 @@ int lake_default_path(char **ret)
 		return -ENOMEM;
 	*ret = path;
 	return 0;
+}
+
+static bool readable(const char *path)
+{
+	return path && faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0;
+}
+
+const char *lake_choose(const char *own, const char *service, bool *ret_both)
+{
+	*ret_both = readable(own) && readable(service);
+	return readable(own) || !readable(service) ? own : service;
+}
+
+int lake_reading_path(char **ret, bool *ret_both)
+{
+	const char *chosen;
+	char *path = NULL, *copy;
+	int err = lake_default_path(&path);
+
+	*ret_both = false;
+	if ((err && err != -ENOENT) || env("SKEP_LAKE", 0) || geteuid() == 0)
+		goto out;
+	chosen = lake_choose(path, LAKE_OF_SERVICE, ret_both);
+	if (chosen != path) {
+		copy = strdup(chosen);
+		if (!copy)
+			goto out; /* the user's own, which is not there, and says so */
+		free(path);
+		path = copy;
+		err = 0;
+	}
+out:
+	if (!err)
+		*ret = path;
+	return err;
 }

@@ -5,8 +5,10 @@
 #include "cli/question.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/lakepath.h"
 #include "cli/skep.h"
@@ -14,20 +16,25 @@
 int question_open(const char *command, const char *path, struct lake **ret)
 {
 	char why[512] = "", *found = NULL;
+	bool both = false;
 	int rc, status = SKEP_EXIT_OK;
 
 	if (!path) {
-		rc = lake_default_path(&found);
+		rc = lake_reading_path(&found, &both);
 		if (rc)
 			return skep_fail(command, SKEP_EXIT_RUNTIME,
 					 "where is the lake? %s: set SKEP_LAKE, or use --lake PATH",
 					 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
 		path = found;
 	}
+	if (both)
+		fprintf(stderr, "skep %s: reading your own lake, %s; that of skepd: --lake %s\n", command, path, LAKE_OF_SERVICE);
 	rc = lake_open(path, ret, why, sizeof(why));
 	if (rc == -ENOENT)
-		status = skep_fail(command, SKEP_EXIT_RUNTIME,
-				   "%s; `skep run -- CMD` makes one, --lake PATH names another", why);
+		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s; `skep run -- CMD` makes one, --lake PATH names another%s", why,
+				   found && access(LAKE_OF_SERVICE, R_OK) < 0 && errno == EACCES
+					   ? "; members of group skep may read that of skepd, " LAKE_OF_SERVICE
+					   : "");
 	else if (rc)
 		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s", why);
 	free(found);

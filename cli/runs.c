@@ -26,7 +26,8 @@
 const char cmd_runs_help[] = "  --limit N     at most N runs (default 20; 0: all of them)\n"
 			     "  --json        for programs: a list of objects\n"
 			     "  --lake PATH   the lake to ask (default: $SKEP_LAKE, as root /var/lib/skep/lake,\n"
-			     "                else ~/.local/share/skep/lake)\n"
+			     "                else ~/.local/share/skep/lake, and where that\n"
+			     "                is not there: /var/lib/skep/lake, for group skep)\n"
 			     "\n"
 			     "`skep show ID` reports one; the beginning of an id is enough, a name takes its newest.\n";
 

@@ -50,6 +50,25 @@ else
 	fail "no report: $(cat "$work/err")"
 fi
 
+# ---- which lake a member of group skep reads -------------------------------------------------------------------
+# member HOME COMMAND...: as nobody, with that lake as the service's, which its group may read
+member() {
+	local home=$1
+	shift
+	unshare -m sh -c 'mount -t tmpfs -o mode=755 none /var/lib && mkdir -m 750 /var/lib/skep && cp -r "$1" /var/lib/skep/ && chown -R 0:65534 /var/lib/skep &&
+		chmod 750 /var/lib/skep/lake && chmod 640 /var/lib/skep/lake/* && shift && cd / && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' \
+		sh "$nobody/lake" env -u XDG_DATA_HOME HOME="$home" "$work/bin/skep" "$@" >"$work/out" 2>"$work/err"
+}
+member "$nobody/none" runs --json
+same "no lake of one's own: reads the service's" "0 True" "$? $(python3 -c 'import json,sys; print(len(json.load(sys.stdin)) > 0)' <"$work/out")"
+same "and nothing on stderr" "" "$(cat "$work/err")"
+mkdir -p "$nobody/.local/share/skep"
+cp -r "$nobody/lake" "$nobody/.local/share/skep/lake"
+chown -R 65534:65534 "$nobody/.local"
+member "$nobody" runs
+same "both lakes: exit 0" 0 "$?"
+contains "both lakes: reads one's own and names both" "$work/err" "reading your own lake, $nobody/.local/share/skep/lake; that of skepd: --lake /var/lib/skep/lake"
+
 # ---- file capabilities: the command does not get them, and the caller chooses no code ---------------------------
 # The folder of plugins that every build searches, in a mount namespace of its own.
 site() {

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -86,12 +87,34 @@ static void user(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void two_lakes(void **state)
+{
+	char dir[] = "/tmp/skep-lakepath.XXXXXX", *missing;
+	bool both = true;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_true(asprintf(&missing, "%s/none", dir) > 0);
+	assert_ptr_equal(lake_choose(missing, dir, &both), dir);
+	assert_false(both);
+	assert_ptr_equal(lake_choose(NULL, dir, &both), dir);
+	assert_ptr_equal(lake_choose(dir, missing, &both), dir);
+	assert_false(both);
+	assert_ptr_equal(lake_choose(missing, missing, &both), missing);
+	assert_false(both);
+	assert_string_equal(lake_choose(dir, "/", &both), dir);
+	assert_true(both);
+	free(missing);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(variable),
 		cmocka_unit_test(root),
 		cmocka_unit_test(user),
+		cmocka_unit_test(two_lakes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
