@@ -123,6 +123,12 @@ else
 	install -m 644 "$own/proc.so" "$nobody/parent/roots/proc.so"
 	chown 65534 "$nobody/parent"
 	not_loaded "setcap, a caller's folder above root's" any "$nobody is owned by uid 65534" "$work/bin/skep" plugin check --no-start "$nobody/parent/roots/proc.so"
+	# skepd: a configuration of the caller's names plugins, and a pipe has no owner that could be checked.
+	install -m 755 "${SKEPD:-skepd}" "$work/bin/skepd"
+	setcap cap_bpf,cap_perfmon=ep "$work/bin/skepd"
+	not_loaded "setcap, skepd -c" 3 "belongs to uid 65534" "$work/bin/skepd" -t -c "$own/skepd.conf"
+	not_loaded "setcap, skepd with SKEP_PLUGIN_DIRS" any "" env SKEP_PLUGIN_DIRS="$own" "$work/bin/skepd" --options proc
+	not_loaded "setcap, skepd of a pipe" 3 "" sh -c "cat '$own/skepd.conf' | '$work/bin/skepd' -t -c /dev/stdin"
 	# What does not collect works with the caller's rights alone.
 	mkfifo "$work/records"
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/bin/skep" filter test "uid = 0" - <"$work/records" >/dev/null 2>&1 &
