@@ -365,6 +365,12 @@ static int make_config(struct run *run)
 			json_decref(entry);
 			goto out;
 		}
+		/* The service's lake has the service's bounds, which only skepd.conf knows: skepd removes files there. */
+		if (plugins[i].has_path && geteuid() == 0) {
+			json_object_set_new(entry, "max_bytes", json_string("0"));
+			json_object_set_new(entry, "min_free", json_string("0"));
+			json_object_set_new(entry, "max_age", json_string("0s"));
+		}
 		json_array_append_new(list, entry);
 	}
 	text = json_dumps(root, 0);

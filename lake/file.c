@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 void lake_say(struct lake_why *w, const char *fmt, ...)
 {
@@ -54,10 +55,14 @@ static int list_months(struct lake *l, struct lake_why *why)
 		return err;
 	}
 	while ((e = readdir(d))) {
-		unsigned y, m;
-		int end = 0;
+		unsigned y, m, part = 0;
+		int end = 0, more = 0;
 
-		if (sscanf(e->d_name, "lake-%4u-%2u.db%n", &y, &m, &end) != 2 || !end || e->d_name[end] || !m || m > 12)
+		if (sscanf(e->d_name, "lake-%4u-%2u%n", &y, &m, &end) != 2 || !end || !m || m > 12)
+			continue;
+		if (sscanf(e->d_name + end, ".%3u%n", &part, &more) == 1 && !part)
+			continue;
+		if (strcmp(e->d_name + end + more, ".db") != 0)
 			continue;
 		grown = realloc(l->months, (l->n_months + 1) * sizeof(*grown));
 		if (!grown) {
@@ -66,7 +71,7 @@ static int list_months(struct lake *l, struct lake_why *why)
 			break;
 		}
 		l->months = grown;
-		l->months[l->n_months++] = y * 12 + m - 1;
+		l->months[l->n_months++] = (y * 12 + m - 1) * LAKE_PARTS + part;
 	}
 	closedir(d);
 	if (!err && !l->n_months) {
@@ -205,15 +210,20 @@ static bool has_wal(const char *path)
 	return has;
 }
 
-int lake_file_open(const struct lake *l, unsigned month, struct lake_why *why, struct lake_file *ret)
+int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, struct lake_file *ret)
 {
 	struct lake_file f = { .why = why };
+	unsigned month = number / LAKE_PARTS;
 	int64_t version = 0, app = 0;
 	char *uri = NULL;
 	int rc, err = -ENOMEM;
 
 	lake_say(why, "out of memory");
-	if (asprintf(&f.path, "%s/lake-%04u-%02u.db", l->path, month / 12, month % 12 + 1) < 0) {
+	if (number % LAKE_PARTS)
+		rc = asprintf(&f.path, "%s/lake-%04u-%02u.%u.db", l->path, month / 12, month % 12 + 1, number % LAKE_PARTS);
+	else
+		rc = asprintf(&f.path, "%s/lake-%04u-%02u.db", l->path, month / 12, month % 12 + 1);
+	if (rc < 0) {
 		f.path = NULL;
 		goto out;
 	}
@@ -234,6 +244,11 @@ int lake_file_open(const struct lake *l, unsigned month, struct lake_why *why, s
 		rc = sqlite3_open_v2(uri, &f.sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 		if (rc == SQLITE_OK)
 			rc = begin(&f, &version, &app);
+	}
+	if (rc != SQLITE_OK && access(f.path, F_OK) != 0 && errno == ENOENT) {
+		err = -ENOENT;
+		lake_say(why, "%s: was removed just now, to keep the lake within its bounds", f.path);
+		goto out;
 	}
 	if (rc != SQLITE_OK) {
 		err = lake_file_error(&f, rc);

@@ -14,10 +14,12 @@
 #define LAKE_SCHEMA_VERSION 1
 #define LAKE_APPLICATION_ID 0x534b4550 /* "SKEP" */
 
+#define LAKE_PARTS 1000u /* sinks/lake/files.h */
+
 struct lake {
 	char *path;
 	size_t n_months;
-	unsigned *months; /* year * 12 + month (0..11), newest first */
+	unsigned *months; /* (year * 12 + month (0..11)) * LAKE_PARTS + part of the month, newest first */
 };
 
 /* Where a failure is told. */
@@ -35,8 +37,8 @@ struct lake_file {
 	struct lake_why *why; /* borrowed */
 };
 
-/* Open, and inside a read transaction: everything asked is of one moment. */
-int lake_file_open(const struct lake *, unsigned month, struct lake_why *, struct lake_file *ret);
+/* Open, and inside a read transaction: everything asked is of one moment. -ENOENT: removed since the lake was opened. */
+int lake_file_open(const struct lake *, unsigned number, struct lake_why *, struct lake_file *ret);
 void lake_file_close(struct lake_file *);
 int lake_file_error(struct lake_file *, int rc); /* remembers the reason; returns -errno */
 int lake_file_prepare(struct lake_file *, const char *sql, sqlite3_stmt **ret);

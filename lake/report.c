@@ -460,8 +460,12 @@ static int add_losses(struct lake *l, struct answer *a, unsigned month)
 
 		if (l->months[i] == month) {
 			err = read_losses(a, a->file, from, to);
-		} else if (l->months[i] >= first && l->months[i] <= last) {
+		} else if (l->months[i] / LAKE_PARTS >= first && l->months[i] / LAKE_PARTS <= last) {
 			err = lake_file_open(l, l->months[i], why, &f);
+			if (err == -ENOENT) {
+				err = 0;
+				continue;
+			}
 			if (err)
 				break;
 			err = read_losses(a, &f, from, to);

@@ -141,6 +141,10 @@ int lake_runs(struct lake *l, size_t limit, struct lake_runs **ret, char *why_te
 	}
 	for (size_t i = 0; !err && i < l->n_months && (!limit || answer->runs.n < limit); i++) {
 		err = lake_file_open(l, l->months[i], &why, &f);
+		if (err == -ENOENT) {
+			err = 0;
+			continue;
+		}
 		if (err)
 			break;
 		err = add_month(&f, answer, limit);
@@ -253,6 +257,8 @@ int lake_run_find(struct lake *l, const char *which, struct lake_why *why, unsig
 	}
 	for (size_t i = 0; i < l->n_months; i++) {
 		err = lake_file_open(l, l->months[i], why, &f);
+		if (err == -ENOENT)
+			continue;
 		if (err)
 			return err;
 		err = find_in(&f, l->months[i], which, &c, ret_row);

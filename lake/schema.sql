@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The lake: one SQLite file a month (lake-YYYY-MM.db, UTC), each complete in itself.
--- A run is kept whole in the month in which it began; a record without a run is in
--- the month of its time.  This text creates version 1 of the schema; the version is
+-- The lake: SQLite files of a month each (lake-YYYY-MM.db, then lake-YYYY-MM.1.db, UTC), each
+-- complete in itself.  A run is kept whole in the file in which it began; a record without a run is in
+-- a file of the month of its time.  This text creates version 1 of the schema; the version is
 -- in PRAGMA user_version and in meta.
 --
 -- Times (*_ns of a moment) are CLOCK_REALTIME ns since 1970, 0 = not known; those named

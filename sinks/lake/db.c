@@ -458,8 +458,10 @@ int db_dict(struct db *db, const char *s, size_t n, int64_t *ret_id)
 		if (err)
 			return err;
 		err = db_run_statement(db, st, "adding a name");
-		if (!err)
+		if (!err) {
+			db->added += n;
 			*ret_id = sqlite3_last_insert_rowid(db->sql);
+		}
 	}
 	if (!err)
 		idcache_put(db->dict, s, n, *ret_id);

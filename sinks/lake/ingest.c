@@ -13,6 +13,8 @@
 #include "sinks/common/record_json.h"
 #include "sinks/lake/merge.h"
 
+#define ROW_BYTES 350 /* of proc with its indexes, without texts: README.md */
+
 int ingest_init(struct ingest *in, const char *boot_id)
 {
 	*in = (struct ingest){
@@ -119,6 +121,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 		return 0;
 	case COL_TEXT:
 		v = f ? field_str(f, r->data) : v;
+		in->written += v.len;
 		return db_bind_text(db, s, at, v.len ? v.ptr : "", v.len);
 	case COL_DICT:
 		v = f ? field_str(f, r->data) : v;
@@ -136,6 +139,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 		v = f ? field_str(f, r->data) : v;
 		if (!v.len)
 			break;
+		in->written += v.len;
 		sqlite3_bind_blob64(s, at, v.ptr, v.len, SQLITE_STATIC);
 		return 0;
 	case COL_TOTAL:
@@ -225,6 +229,7 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 		sqlite3_bind_int64(s, 3, field_i64(f, r->data));
 	} else if (f->type == SKEP_T_STR) {
 		v = field_str(f, r->data);
+		in->written += v.len;
 		err = db_bind_text(db, s, 3, v.ptr, v.len);
 		if (err)
 			return err;
@@ -233,6 +238,7 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 		record_json_value(&in->json, f, r->data, in->boot_id, in->offset);
 		if (in->json.err)
 			return db_error(db, SQLITE_NOMEM, "keeping a facet");
+		in->written += in->json.len;
 		sqlite3_bind_text64(s, 3, in->json.buf, in->json.len, SQLITE_STATIC, SQLITE_UTF8);
 	}
 	return db_run_statement(db, s, "keeping a facet");
@@ -327,6 +333,7 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 	if (in->json.err)
 		return db_error(db, SQLITE_NOMEM, "keeping a record");
 	skep_upid_text(in->boot_id, &r->upid, upid);
+	in->written += in->json.len;
 	sqlite3_bind_int64(s, 1, ingest_time(in, r->time_ns));
 	sqlite3_bind_int64(s, 2, stream);
 	sqlite3_bind_int64(s, 3, run);
@@ -335,7 +342,7 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 	return db_run_statement(db, s, "keeping a record");
 }
 
-int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
+static int record_in(struct ingest *in, struct db *db, const struct skep_record *r)
 {
 	const struct binding *b = ingest_binding(in, r->stream);
 	struct skep_str run;
@@ -368,6 +375,15 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 	if (b->table && b->table->statement == DB_RUN_PUT && run.len)
 		err = db_run(db, run.ptr, run.len, ingest_time(in, r->time_ns), &id);
 	return err ? err : add_json(in, db, r, id);
+}
+
+int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
+{
+	uint64_t added = db->added;
+	int err = record_in(in, db, r);
+
+	in->written += ROW_BYTES + 2 * (db->added - added); /* the dictionary's index has each string once more */
+	return err;
 }
 
 int ingest_finish(struct ingest *in, struct db *db)

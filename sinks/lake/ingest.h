@@ -15,6 +15,7 @@ struct ingest {
 	int64_t offset;      /* realtime = boot time + this */
 	struct rollup *by_run, *by_day;
 	struct jsonw json;
+	uint64_t written; /* bytes that rows have added, about; the store sets it back */
 	size_t n_bindings;
 	struct binding **bindings;
 };

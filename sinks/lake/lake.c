@@ -26,6 +26,7 @@ struct lake_sink {
 	const char *path;
 	const char *synchronous;
 	uint64_t busy_timeout;
+	uint64_t max_bytes, min_free, max_age;
 
 	const struct skep_host *host;
 	struct store *store;
@@ -62,8 +63,44 @@ static const struct skep_option options[] = {
 		.help = "how long to wait for another program that locks the lake before the batch is tried again "
 			"later",
 	},
+	{
+		.name = "max_bytes",
+		.type = SKEP_O_SIZE,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct lake_sink, max_bytes),
+		.default_value = "10GiB",
+		.help = "how large the lake becomes, \"64MiB\" or more: the oldest files go first; 0: no bound",
+	},
+	{
+		.name = "min_free",
+		.type = SKEP_O_SIZE,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct lake_sink, min_free),
+		.default_value = "1GiB",
+		.help = "what the lake leaves free on its file system: the oldest files go, down to 64MiB; 0: nothing",
+	},
+	{
+		.name = "max_age",
+		.type = SKEP_O_TIME,
+		.flags = SKEP_OPT_RELOADABLE,
+		.offset = offsetof(struct lake_sink, max_age),
+		.default_value = "400d",
+		.help = "a month's files go when that month has been over for so long; 0: never",
+	},
 	{ 0 },
 };
+
+static struct retain_bounds bounds_of(const struct lake_sink *l)
+{
+	return (struct retain_bounds){ .max_bytes = l->max_bytes, .min_free = l->min_free, .max_age_ns = l->max_age };
+}
+
+static int check_bounds(struct skep_instance *i, const struct skep_host *host, const struct lake_sink *l)
+{
+	if (l->max_bytes && l->max_bytes < RETAIN_LEAST)
+		return host->fail(i, -EINVAL, "max_bytes is less than 64MiB; give it 64MiB or more, or 0 for no bound");
+	return 0;
+}
 
 static int lake_open(struct skep_instance *i, void *state, const struct skep_host *host)
 {
@@ -76,7 +113,7 @@ static int lake_open(struct skep_instance *i, void *state, const struct skep_hos
 	if (l->synchronous && strcmp(l->synchronous, "normal") != 0 && strcmp(l->synchronous, "full") != 0)
 		return host->fail(i, -EINVAL, "synchronous is \"%s\"; it can be \"normal\" or \"full\"",
 				  l->synchronous);
-	return 0;
+	return check_bounds(i, host, l);
 }
 
 static int lake_start(struct skep_instance *i, void *state)
@@ -88,12 +125,14 @@ static int lake_start(struct skep_instance *i, void *state)
 			.full_sync = l->synchronous && strcmp(l->synchronous, "full") == 0,
 			.busy_ms = (int)(l->busy_timeout / 1000000),
 		},
+		.bounds = bounds_of(l),
 		.boot_id = l->host->boot_id,
 		.instance = i,
 		.host = l->host,
 		.rows = l->host->counter(i, "rows", "records written to the lake"),
 		.again = l->host->counter(i, "batches_seen", "batches that came again and were in the lake already"),
 		.aside = l->host->counter(i, "files_set_aside", "damaged lake files that were renamed"),
+		.removed = l->host->counter(i, "files_removed", "lake files removed to keep its bounds"),
 	};
 	struct db_why why;
 	int err;
@@ -155,6 +194,17 @@ static int lake_submit(struct skep_instance *i, void *state, const struct skep_b
 	return lake_next(l);
 }
 
+static int lake_reload(struct skep_instance *i, void *state, const void *next)
+{
+	struct retain_bounds bounds = bounds_of(next);
+	struct lake_sink *l = state;
+	int err = check_bounds(i, l->host, next);
+
+	if (!err)
+		store_bound(l->store, &bounds);
+	return err;
+}
+
 static void lake_stop(struct skep_instance *i, void *state)
 {
 	struct lake_sink *l = state;
@@ -193,6 +243,7 @@ static const struct skep_plugin lake_plugin = {
 	.state_size = sizeof(struct lake_sink),
 	.open = lake_open,
 	.start = lake_start,
+	.reload = lake_reload,
 	.stop = lake_stop,
 	.close = lake_close,
 	.sink = &sink_ops,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of month files.
+ * The folder of files (files.h).
  *
- * A batch that reaches into several months is one transaction in each of their files,
+ * A batch that reaches into several files is one transaction in each of their files,
  * and its key is noted in each: when it comes again after a failure between two
  * commits, the files that have it are skipped.  That is exact because a record's
- * month does not depend on the attempt: it is that of its run's row if any file has
- * one, else that of the record's own time.
+ * file does not depend on the attempt: it is that of its run's row if any file has
+ * one, else the newest of the month of the record's own time, and a month gets another file
+ * only after a batch that has succeeded.
  */
 #include "sinks/lake/store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,14 +21,25 @@
 #include <unistd.h>
 
 #include "sinks/common/fields.h"
+#include "sinks/lake/files.h"
 #include "sinks/lake/ingest.h"
 
 #define OPEN_FILES 3 /* this month's, the one of runs that began before, and one more */
-#define NO_MONTH   UINT_MAX
+#define NO_FILE    UINT_MAX
+
+/*
+ * The bounds are looked at when a 64th of the lake's has been written, and every ten seconds: a file that grows by 64 MiB
+ * meanwhile is as far as the lake goes beyond them.
+ */
+#define LOOK_NS   (10 * INT64_C(1000000000))
+#define LOOK_PART 64
+
+/* After another file has begun, batches that come again may be in the one before it. */
+#define LOOK_BACK 64
 
 struct slot {
 	struct db *db;
-	unsigned month;
+	unsigned number;
 	uint64_t used;
 };
 
@@ -37,11 +48,17 @@ struct store {
 	char *path;
 	struct db_why *why;
 	struct ingest ingest;
-	struct idcache *home; /* run to month */
+	struct retain_bounds bounds;
+	struct idcache *home; /* run to file */
 	struct slot slot[OPEN_FILES];
 	uint64_t clock;
-	unsigned *month; /* of each record of the batch at hand */
-	size_t month_room;
+	unsigned newest[OPEN_FILES], turn; /* files that records of their month go to */
+	unsigned look_back;
+	int64_t looked_ns;
+	uint64_t unlooked_bytes;
+	struct retain_state kept;
+	unsigned *number; /* of each record's file, of the batch at hand */
+	size_t number_room;
 };
 
 unsigned store_month(int64_t ns)
@@ -101,22 +118,15 @@ static int make_folders(const char *path, struct db_why *why)
 	return err;
 }
 
-static char *month_path(const struct store *s, unsigned month)
-{
-	char *path;
-
-	return asprintf(&path, "%s/lake-%04u-%02u.db", s->path, month / 12, month % 12 + 1) < 0 ? NULL : path;
-}
-
 /* A damaged file and what belongs to it get another name, and its place is free. */
-static int set_aside(struct store *s, unsigned month)
+static int set_aside(struct store *s, unsigned number)
 {
 	/*
 	 * The file first: a -wal that is left behind by a crash between the renames then
 	 * meets an empty new file, and SQLite deletes it instead of splicing it in.
 	 */
 	static const char *const suffix[] = { "", "-wal", "-shm" };
-	char *path = month_path(s, month), *to = NULL;
+	char *path = files_path(s->path, number), *to = NULL;
 	char stamp[32], reason[sizeof(s->why->text)];
 	time_t now = time(NULL);
 	struct tm tm;
@@ -175,31 +185,31 @@ static void slot_close(struct slot *slot)
 }
 
 /*
- * The file of a month.  -ENOENT only without create.  -EUCLEAN: it was damaged and is set
+ * A file, open.  -ENOENT only without create.  -EUCLEAN: it was damaged and is set
  * aside; the next try finds none.
  */
-static int store_db(struct store *s, unsigned month, bool create, struct db **ret)
+static int store_db(struct store *s, unsigned number, bool create, struct db **ret)
 {
 	struct slot *slot = &s->slot[0];
 	char *path;
 	int err;
 
 	for (size_t i = 0; i < OPEN_FILES; i++) {
-		if (s->slot[i].db && s->slot[i].month == month) {
+		if (s->slot[i].db && s->slot[i].number == number) {
 			slot = &s->slot[i];
 			break;
 		}
 		if (s->slot[i].used < slot->used)
 			slot = &s->slot[i];
 	}
-	if (slot->db && slot->month == month && db_in_place(slot->db)) {
+	if (slot->db && slot->number == number && db_in_place(slot->db)) {
 		slot->used = ++s->clock;
 		*ret = slot->db;
 		return 0;
 	}
-	/* another month's, or the file was removed or replaced under us */
+	/* another one, or the file was removed or replaced under us */
 	slot_close(slot);
-	path = month_path(s, month);
+	path = files_path(s->path, number);
 	if (!path) {
 		snprintf(s->why->text, sizeof(s->why->text), "out of memory");
 		return -ENOMEM;
@@ -207,91 +217,81 @@ static int store_db(struct store *s, unsigned month, bool create, struct db **re
 	err = db_open(path, &s->o.db, create, s->why, &slot->db);
 	free(path);
 	if (err == -EUCLEAN) {
-		int moved = set_aside(s, month);
+		int moved = set_aside(s, number);
 
 		return moved ? moved : err;
 	}
 	if (err)
 		return err;
-	slot->month = month;
+	slot->number = number;
 	slot->used = ++s->clock;
 	*ret = slot->db;
 	return 0;
 }
 
-static void store_drop(struct store *s, unsigned month)
+static void store_drop(struct store *s, unsigned number)
 {
 	for (size_t i = 0; i < OPEN_FILES; i++)
-		if (s->slot[i].db && s->slot[i].month == month)
+		if (s->slot[i].db && s->slot[i].number == number)
 			slot_close(&s->slot[i]);
 }
 
-static int newest_first(const void *a, const void *b)
+static int store_list(struct store *s, struct files *ret)
 {
-	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+	int err = files_list(s->path, ret);
 
-	return x < y ? 1 : x > y ? -1 : 0;
+	if (err)
+		snprintf(s->why->text, sizeof(s->why->text), "%s: %s", s->path, strerror(-err));
+	return err && err != -ENOMEM ? -EIO : err;
 }
 
-/* The months that have a file. free() *ret_months. */
-static int list_months(struct store *s, unsigned **ret_months, size_t *ret_n)
+/* The file that records of a month go to. */
+static int store_newest(struct store *s, unsigned month, unsigned *ret)
 {
-	unsigned *months = NULL, *grown;
-	struct dirent *e;
-	size_t n = 0;
-	DIR *d;
+	unsigned number = month * FILES_PARTS;
+	struct files files;
+	int err;
 
-	d = opendir(s->path);
-	if (!d) {
-		snprintf(s->why->text, sizeof(s->why->text), "%s: %s", s->path, strerror(errno));
-		return -EIO;
-	}
-	while ((e = readdir(d))) {
-		unsigned y, m;
-		int end = 0;
-
-		if (sscanf(e->d_name, "lake-%4u-%2u.db%n", &y, &m, &end) != 2 || !end || e->d_name[end] || !m || m > 12)
-			continue;
-		grown = realloc(months, (n + 1) * sizeof(*months));
-		if (!grown) {
-			snprintf(s->why->text, sizeof(s->why->text), "out of memory");
-			free(months);
-			closedir(d);
-			return -ENOMEM;
+	for (size_t i = 0; i < OPEN_FILES; i++) {
+		if (s->newest[i] / FILES_PARTS == month) {
+			*ret = s->newest[i];
+			return 0;
 		}
-		months = grown;
-		months[n++] = y * 12 + m - 1;
 	}
-	closedir(d);
-	if (n)
-		qsort(months, n, sizeof(*months), newest_first);
-	*ret_months = months;
-	*ret_n = n;
+	err = store_list(s, &files);
+	if (err)
+		return err;
+	for (size_t i = files.n; i-- > 0;)
+		if (files.one[i].number / FILES_PARTS == month)
+			number = files.one[i].number;
+	files_free(&files);
+	s->newest[s->turn++ % OPEN_FILES] = number;
+	*ret = number;
 	return 0;
 }
 
-static int set_aside_open(struct store *s, unsigned month)
+static int set_aside_open(struct store *s, unsigned number)
 {
 	int err;
 
-	store_drop(s, month);
+	store_drop(s, number);
 	idcache_clear(s->home); /* the runs that it held have no row any more */
-	err = set_aside(s, month);
+	err = set_aside(s, number);
 	return err ? err : -EUCLEAN;
 }
 
-/* Whether this month's file has the run; a file that is not ours to write does not. */
-static int run_is_in(struct store *s, struct skep_str run, unsigned month, bool *ret_found)
+/* Whether a file has the run; one that is not ours to write does not. */
+static int run_is_in(struct store *s, struct skep_str run, unsigned number, bool *ret_found)
 {
 	struct db *db;
 	int64_t id;
 	int err;
 
-	err = store_db(s, month, false, &db);
+	err = store_db(s, number, false, &db);
 	if (!err) {
 		err = db_run_find(db, run.ptr, run.len, &id);
 		if (err == -EUCLEAN)
-			return set_aside_open(s, month);
+			return set_aside_open(s, number);
 	}
 	if (err && err != -ENOENT && err != -ENOTSUP)
 		return err;
@@ -300,83 +300,109 @@ static int run_is_in(struct store *s, struct skep_str run, unsigned month, bool 
 }
 
 /*
- * The month of a run that is not known here: where a file has its row, else `own`.
- * Once per run.  from: no earlier month can have it.
+ * The file of a run that is not known here: the one that has its row, else `own`.
+ * Once per run.  from: no earlier file can have it.
  */
 static int find_home(struct store *s, struct skep_str run, unsigned own, unsigned from, unsigned *ret)
 {
-	unsigned *months = NULL;
+	struct files files = { 0 };
 	bool found = false;
-	size_t n = 0;
 	int err;
 
 	err = run_is_in(s, run, own, &found);
 	*ret = own;
 	if (err || found)
 		return err;
-	err = list_months(s, &months, &n);
-	for (size_t i = 0; !err && !found && i < n && months[i] >= from; i++) {
-		if (months[i] == own)
+	err = store_list(s, &files);
+	for (size_t i = 0; !err && !found && i < files.n && files.one[i].number >= from; i++) {
+		if (files.one[i].number == own || !files.one[i].is_there)
 			continue;
-		err = run_is_in(s, run, months[i], &found);
+		err = run_is_in(s, run, files.one[i].number, &found);
 		if (!err && found)
-			*ret = months[i];
+			*ret = files.one[i].number;
 	}
-	free(months);
+	files_free(&files);
 	return err;
 }
 
-static int record_month(struct store *s, const struct skep_record *r, unsigned *ret)
+static int record_file(struct store *s, const struct skep_record *r, unsigned *ret)
 {
 	const struct binding *b = ingest_binding(&s->ingest, r->stream);
-	unsigned own, from = 0;
+	unsigned month, own = 0, from = 0;
 	struct skep_str run;
-	int64_t month;
+	int64_t known;
 	int err;
 
 	if (!b) {
 		snprintf(s->why->text, sizeof(s->why->text), "out of memory");
 		return -ENOMEM;
 	}
-	own = store_month(ingest_time(&s->ingest, r->time_ns));
+	month = store_month(ingest_time(&s->ingest, r->time_ns));
 	run = ingest_run(b, r);
-	if (!run.len) {
-		*ret = own;
-		return 0;
-	}
-	if (idcache_get(s->home, run.ptr, run.len, &month)) {
-		*ret = (unsigned)month;
+	if (!run.len)
+		return store_newest(s, month, ret);
+	if (idcache_get(s->home, run.ptr, run.len, &known)) {
+		*ret = (unsigned)known;
 		return 0;
 	}
 	if (b->table && b->table->statement == DB_RUN_PUT && b->start && r->data) {
 		int64_t start = ingest_time(&s->ingest, (uint64_t)field_i64(b->start, r->data));
 
 		/* its own record says when it began: only a stub could be elsewhere, and only later */
-		if (start)
-			own = from = store_month(start);
+		if (start) {
+			month = store_month(start);
+			from = month * FILES_PARTS;
+		}
 	}
-	err = find_home(s, run, own, from, ret);
+	err = store_newest(s, month, &own);
+	if (!err)
+		err = find_home(s, run, own, from, ret);
 	if (!err)
 		idcache_put(s->home, run.ptr, run.len, *ret);
 	return err;
 }
 
-/* What of the batch belongs into one month's file, in one transaction. */
-static int apply_month(struct store *s, const struct skep_batch *batch, unsigned month)
+/* A batch that failed in another file may have gone into the file before, when this one did not exist yet. */
+static int seen_before(struct store *s, unsigned number, const char *key, bool *ret_seen)
+{
+	struct db *db;
+	int err;
+
+	if (!s->look_back || number % FILES_PARTS == 0)
+		return 0;
+	err = store_db(s, number - 1, false, &db);
+	if (!err)
+		err = db_seen(db, key, ret_seen);
+	return err == -ENOENT || err == -ENOTSUP ? 0 : err;
+}
+
+/* What of the batch belongs into one file, in one transaction. */
+static int apply_file(struct store *s, const struct skep_batch *batch, unsigned number)
 {
 	uint64_t rows = 0;
 	bool seen = false;
 	struct db *db;
-	int err;
+	int err = 0;
 
-	err = store_db(s, month, true, &db);
+	if (batch->key)
+		err = seen_before(s, number, batch->key, &seen);
+	if (!err)
+		err = store_db(s, number, true, &db);
 	if (err)
 		return err;
 	err = db_begin(db);
-	if (!err && batch->key)
+	/* Retention of another skep removes a file under the lock that is ours now: see retain.c. */
+	if (!err && !db_in_place(db)) {
+		db_rollback(db);
+		store_drop(s, number);
+		idcache_clear(s->home);
+		snprintf(s->why->text, sizeof(s->why->text), "a file of the lake was removed while it was written to");
+		return -EAGAIN;
+	}
+	if (!err && !seen && batch->key)
 		err = db_seen(db, batch->key, &seen);
 	for (uint32_t i = 0; !err && !seen && i < batch->n; i++) {
-		if (s->month[i] != month)
+		if (s->number[i] != number)
 			continue;
 		err = ingest_record(&s->ingest, db, batch->records[i]);
 		rows++;
@@ -397,10 +423,86 @@ static int apply_month(struct store *s, const struct skep_batch *batch, unsigned
 	db_rollback(db);
 	ingest_abort(&s->ingest);
 	if (err == -EUCLEAN)
-		return set_aside_open(s, month);
+		return set_aside_open(s, number);
 	if (err == -EIO || err == -ENOSPC)
-		store_drop(s, month); /* the next try opens it anew: the folder may be another by then */
+		store_drop(s, number); /* the next try opens it anew: the folder may be another by then */
 	return err;
+}
+
+/* The month goes on in another file when the one being written has its share of the bound. */
+static int next_file(struct store *s, unsigned *current)
+{
+	uint64_t share = s->kept.bound / RETAIN_SHARE;
+	struct files files;
+	int err;
+
+	if (!share || *current % FILES_PARTS == FILES_PARTS - 1)
+		return 0;
+	err = store_list(s, &files);
+	if (err)
+		return err;
+	for (size_t i = 0; i < files.n; i++) {
+		if (files.one[i].number != *current || files.one[i].bytes < share)
+			continue;
+		store_drop(s, *current); /* its -wal goes with the last connection */
+		for (size_t k = 0; k < OPEN_FILES; k++)
+			if (s->newest[k] == *current)
+				s->newest[k]++;
+		*current += 1;
+		s->look_back = LOOK_BACK;
+		break;
+	}
+	files_free(&files);
+	return 0;
+}
+
+/* Bounds that cannot be kept now are tried again at the next look: a batch does not fail because of them. */
+static void store_look(struct store *s, uint64_t bytes)
+{
+	struct retain_state state;
+	struct timespec ts;
+	unsigned current;
+	struct db *db;
+	int64_t now;
+	int err;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+	s->unlooked_bytes += bytes;
+	if (s->looked_ns && now - s->looked_ns < LOOK_NS && (!s->kept.bound || s->unlooked_bytes < s->kept.bound / LOOK_PART))
+		return;
+	s->looked_ns = now;
+	s->unlooked_bytes = 0;
+	err = store_newest(s, store_month(now_ns()), &current);
+	if (!err && s->kept.bound)
+		err = next_file(s, &current);
+	if (!err)
+		err = store_db(s, current, true, &db); /* sums of what goes are kept there */
+	if (!err)
+		err = retain(s->path, current, &s->bounds, s->why, &state);
+	if (err) {
+		s->o.host->log(s->o.instance, SKEP_LOG_WARNING, "%s", s->why->text);
+		return;
+	}
+	s->kept = state;
+	if (!state.removed)
+		return;
+	for (size_t i = 0; i < OPEN_FILES; i++)
+		if (s->slot[i].db && !db_in_place(s->slot[i].db))
+			slot_close(&s->slot[i]);
+	idcache_clear(s->home);
+	memset(s->newest, 0, sizeof(s->newest));
+	if (s->o.removed)
+		s->o.host->counter_add(s->o.removed, state.removed);
+	s->o.host->log(s->o.instance, state.sums_lost ? SKEP_LOG_WARNING : SKEP_LOG_INFO,
+		       "%s: removed %llu of the oldest files to keep the lake within its bounds%s", s->path, (unsigned long long)state.removed,
+		       state.sums_lost ? "; a damaged file or a full disk: not all sums per day could be kept" : "; sums per day are kept");
+}
+
+void store_bound(struct store *s, const struct retain_bounds *bounds)
+{
+	s->bounds = *bounds;
+	s->looked_ns = 0;
 }
 
 int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *why)
@@ -414,31 +516,36 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 		if (s->slot[i].db)
 			s->slot[i].db->why = why;
 	s->ingest.offset = batch->realtime_offset_ns;
-	if (batch->n > s->month_room) {
-		grown = realloc(s->month, batch->n * sizeof(*grown));
+	if (batch->n > s->number_room) {
+		grown = realloc(s->number, batch->n * sizeof(*grown));
 		if (!grown) {
 			snprintf(why->text, sizeof(why->text), "out of memory");
 			return -ENOMEM;
 		}
-		s->month = grown;
-		s->month_room = batch->n;
+		s->number = grown;
+		s->number_room = batch->n;
 	}
 	for (uint32_t i = 0; !err && i < batch->n; i++) {
 		const struct skep_record *r = batch->records[i];
 
-		s->month[i] = NO_MONTH;
+		s->number[i] = NO_FILE;
 		if (r && r->stream)
-			err = record_month(s, r, &s->month[i]);
+			err = record_file(s, r, &s->number[i]);
 	}
 	for (uint32_t i = 0; !err && i < batch->n; i++) {
-		unsigned month = s->month[i];
+		unsigned number = s->number[i];
 
-		if (month == NO_MONTH)
+		if (number == NO_FILE)
 			continue;
-		err = apply_month(s, batch, month);
+		err = apply_file(s, batch, number);
 		for (uint32_t k = i; k < batch->n; k++)
-			if (s->month[k] == month)
-				s->month[k] = NO_MONTH;
+			if (s->number[k] == number)
+				s->number[k] = NO_FILE;
+	}
+	if (!err) {
+		s->look_back -= s->look_back > 0;
+		store_look(s, s->ingest.written);
+		s->ingest.written = 0;
 	}
 	return err;
 }
@@ -447,6 +554,7 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 {
 	struct store *s = calloc(1, sizeof(*s));
 	struct db *db;
+	unsigned number;
 	int err = -ENOMEM;
 
 	snprintf(why->text, sizeof(why->text), "out of memory");
@@ -454,6 +562,7 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 		return -ENOMEM;
 	s->o = *o;
 	s->why = why;
+	s->bounds = o->bounds;
 	s->path = strdup(o->path);
 	s->home = idcache_new();
 	if (!s->path || !s->home || ingest_init(&s->ingest, o->boot_id) != 0)
@@ -461,9 +570,12 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 	err = make_folders(s->path, why);
 	if (err)
 		goto out;
-	err = store_db(s, store_month(now_ns()), true, &db);
+	s->look_back = LOOK_BACK;
+	err = store_newest(s, store_month(now_ns()), &number);
+	if (!err)
+		err = store_db(s, number, true, &db);
 	if (err == -EUCLEAN) /* set aside: there is room for a new one */
-		err = store_db(s, store_month(now_ns()), true, &db);
+		err = store_db(s, number, true, &db);
 	if (err)
 		goto out;
 	*ret = s;
@@ -481,7 +593,7 @@ struct store *store_close(struct store *s)
 		slot_close(&s->slot[i]);
 	ingest_free(&s->ingest);
 	idcache_free(s->home);
-	free(s->month);
+	free(s->number);
 	free(s->path);
 	free(s);
 	return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/store.h - the folder of month files: which record goes into which file,
+ * sinks/lake/store.h - the folder of files: which record goes into which file,
  * a transaction per batch and file, damaged files set aside.  Worker thread only,
  * one at a time.
  */
@@ -10,17 +10,22 @@
 #include <skep/plugin.h>
 
 #include "sinks/lake/db.h"
+#include "sinks/lake/retain.h"
 
 struct store;
 
 struct store_options {
 	const char *path;
 	struct db_options db;
+	struct retain_bounds bounds;
 	const char *boot_id;
 	struct skep_instance *instance;
 	const struct skep_host *host;
-	struct skep_counter *rows, *again, *aside; /* any may be NULL */
+	struct skep_counter *rows, *again, *aside, *removed; /* any may be NULL */
 };
+
+/* From the next batch on. */
+void store_bound(struct store *, const struct retain_bounds *);
 
 /* Makes the folder and this month's file. *ret is set only on success; why->text says why not. */
 int store_open(const struct store_options *, struct db_why *, struct store **ret);

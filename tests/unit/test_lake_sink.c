@@ -3,6 +3,7 @@
  * sinks/lake through its plugin entry: rows, months, retries, damage, readers, kill -9,
  * full disk.  What is in the lake is checked with plain SQL.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -686,6 +687,189 @@ static void test_refused_files(void **state)
 	assert_int_equal(count(this_month(), "SELECT count(*) FROM dict"), 1); /* untouched */
 }
 
+/* ---- bounds ------------------------------------------------------------------- */
+
+#define MIB (UINT64_C(1) << 20)
+
+static uint64_t folder_bytes(void)
+{
+	uint64_t sum = 0;
+	struct dirent *e;
+	struct stat st;
+	DIR *d = opendir(lake);
+
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.' && fstatat(dirfd(d), e->d_name, &st, 0) == 0)
+			sum += (uint64_t)st.st_size;
+	closedir(d);
+	return sum;
+}
+
+/* rows processes, now, each with an argument of its own of 6 KiB. */
+static struct skep_mock_batch *large_batch(uint64_t id, uint64_t rows, uint64_t uid)
+{
+	static char argv[512][6144];
+	struct skep_mock_batch *b;
+	struct out_process p;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	b = skep_mock_batch_new(id, ts.tv_sec * INT64_C(1000000000) - (int64_t)(50000 * SECOND));
+	assert_true(rows <= 512);
+	for (uint64_t i = 0; i < rows; i++) {
+		records_process(i, i % 2 ? "long" : "", &p);
+		memset(argv[i], 'a', sizeof(argv[i]));
+		snprintf(argv[i], 64, "%llu-%llu", (unsigned long long)id, (unsigned long long)i);
+		argv[i][sizeof(argv[i]) - 1] = '\0';
+		p.argv = (struct skep_str){ .ptr = argv[i], .len = sizeof(argv[i]), .total = sizeof(argv[i]) };
+		p.upid.start_ns = p.start_ns = 50000 * SECOND + id * 1000 + i;
+		p.end_ns = p.start_ns + 1000;
+		p.uid = uid;
+		records_add_process(b, &p);
+	}
+	return b;
+}
+
+/* Over all files that are there. */
+static long long count_all(const char *sql)
+{
+	long long sum = 0;
+	struct dirent *e;
+	char path[600];
+	DIR *d = opendir(lake);
+
+	assert_non_null(d);
+	while ((e = readdir(d))) {
+		if (strlen(e->d_name) < 3 || strcmp(e->d_name + strlen(e->d_name) - 3, ".db") != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", lake, e->d_name);
+		sum += count(path, sql);
+	}
+	closedir(d);
+	return sum;
+}
+
+static void test_bounded(void **state)
+{
+	uint64_t cpu = 0, most = 0;
+	sqlite3_stmt *s = NULL;
+	sqlite3 *reader = NULL;
+	struct out_process p;
+	struct skep_mock m;
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	m.quiet = true;
+	skep_mock_option(&m, "path", lake);
+	skep_mock_option(&m, "max_bytes", "64MiB");
+	skep_mock_option(&m, "min_free", "0");
+	assert_int_equal(skep_mock_start(&m), 0);
+	for (uint64_t id = 1; id <= 60; id++) {
+		send(&m, large_batch(id, 500, id % 40)); /* of many users: none is over the budget of one */
+		if (folder_bytes() > most)
+			most = folder_bytes();
+		if (id == 1) { /* a reader in the file that goes first */
+			assert_int_equal(sqlite3_open_v2(this_month(), &reader, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+			assert_int_equal(sqlite3_prepare_v2(reader, "SELECT id FROM proc", -1, &s, NULL), SQLITE_OK);
+			assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+		}
+	}
+	/* the oldest file is gone, its reader is not disturbed, and no file is larger than its share and one look */
+	assert_int_equal(access(this_month(), F_OK), -1);
+	for (int i = 1; i < 500; i++)
+		assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	assert_int_equal(sqlite3_step(s), SQLITE_DONE);
+	sqlite3_finalize(s);
+	sqlite3_close(reader);
+	assert_true(skep_mock_counter(&m, "files_removed") > 3);
+	if (most > 64 * MIB + 16 * MIB)
+		fail_msg("the lake had %llu MiB", (unsigned long long)(most / MIB));
+	assert_true(folder_bytes() <= 64 * MIB + 4 * MIB);
+	assert_true(count_all("SELECT count(*) FROM proc") > 4000);
+	assert_true(count_all("SELECT count(*) FROM proc") < 12000);
+	/* sums per day outlive the rows */
+	for (uint64_t i = 0; i < 500; i++) {
+		records_process(i, "", &p);
+		cpu += p.cpu_ns;
+	}
+	assert_int_equal(count_all("SELECT sum(calls) FROM rollup_day"), 60 * 500);
+	assert_int_equal(count_all("SELECT sum(cpu_ns) FROM rollup_day"), 60 * cpu);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_true(folder_bytes() <= 64 * MIB);
+}
+
+static void test_applied_once_in_parts(void **state)
+{
+	struct skep_mock_batch *last = NULL;
+	struct skep_mock m;
+	uint64_t id = 0;
+	long long rows;
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	m.quiet = true;
+	skep_mock_option(&m, "path", lake);
+	skep_mock_option(&m, "max_bytes", "64MiB");
+	assert_int_equal(skep_mock_start(&m), 0);
+	while (files_like("[.]1[.]db$") == 0) {
+		id++;
+		last = large_batch(id, 500, id);
+		assert_int_equal(skep_mock_submit(&m, &last->batch), 0);
+		if (files_like("[.]1[.]db$") == 0)
+			skep_mock_batch_free(last);
+		assert_true(id < 20);
+	}
+	rows = count_all("SELECT count(*) FROM proc");
+	assert_int_equal(rows, id * 500);
+	/* its answer was lost, and by now its month goes on in another file */
+	assert_int_equal(skep_mock_submit(&m, &last->batch), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
+	begin(&m);
+	assert_int_equal(skep_mock_submit(&m, &last->batch), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(count_all("SELECT count(*) FROM proc"), rows);
+	skep_mock_batch_free(last);
+}
+
+static void test_old_months_go(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct timespec back[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000 } };
+	struct out_run r;
+	struct skep_mock m;
+	char old[400];
+
+	(void)state;
+	begin(&m);
+	add_process_at(b, "", 10 * DAY);
+	records_run("gone", "ended", 10 * DAY, &r);
+	records_add_run(b, &r);
+	send(&m, b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	snprintf(old, sizeof(old), "%s/lake-2019-11.db", lake);
+	assert_int_equal(rename(NOVEMBER, old), 0);
+	assert_int_equal(utimensat(AT_FDCWD, old, back, 0), 0);
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	m.quiet = true;
+	skep_mock_option(&m, "path", lake);
+	skep_mock_option(&m, "max_age", "0");
+	assert_int_equal(skep_mock_start(&m), 0);
+	send(&m, large_batch(2, 1, 0));
+	assert_int_equal(access(old, F_OK), 0);
+	skep_mock_option(&m, "max_age", "400d"); /* the default */
+	assert_int_equal(skep_mock_reload(&m), 0);
+	send(&m, large_batch(3, 1, 0));
+	assert_int_equal(access(old, F_OK), -1);
+	skep_mock_option(&m, "max_bytes", "1MiB");
+	assert_int_equal(skep_mock_reload(&m), -EINVAL);
+	assert_non_null(strstr(m.why, "64MiB"));
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_options(void **state)
 {
 	struct skep_mock m;
@@ -957,6 +1141,9 @@ int main(void)
 		cmocka_unit_test_setup(test_applied_once, set_up),
 		cmocka_unit_test_setup(test_process_before_its_run, set_up),
 		cmocka_unit_test_setup(test_two_collectors, set_up),
+		cmocka_unit_test_setup(test_bounded, set_up),
+		cmocka_unit_test_setup(test_applied_once_in_parts, set_up),
+		cmocka_unit_test_setup(test_old_months_go, set_up),
 		cmocka_unit_test_setup(test_excluded_and_back, set_up),
 		cmocka_unit_test_setup(test_months, set_up),
 		cmocka_unit_test_setup(test_unknown_fields_and_streams, set_up),

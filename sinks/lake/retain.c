@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps the lake within its bounds.
+ *
+ * Rows are not deleted one by one: that would need a scan of all tables to find strings of the dictionary that no row
+ * uses any more, and pages given back one by one.  A month is split into files instead (files.h), and a file goes with
+ * its dictionary by one unlink().
+ */
+#include "sinks/lake/retain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "sinks/lake/files.h"
+
+#define DAY_NS (86400 * INT64_C(1000000000))
+
+/*
+ * A file that was written to so recently has a run in progress.  It goes only when no other file is left to go:
+ * a run is not cut in half while there is another way.
+ */
+#define IN_USE_NS (600 * INT64_C(1000000000))
+
+/* Of each day so many (pipeline, tool) groups outlive their file, by CPU time; the others are summed without a name. */
+#define GROUPS_KEPT "1000"
+
+#define SUM(c)      "sum(" #c ") " #c ", "
+#define ADD(c)      #c " = " #c " + excluded." #c ", "
+#define EACH(M)                                                                                              \
+	M(processes) M(images) M(calls) M(forks) M(failures) M(cpu_ns) M(wall_ns) M(run_delay_ns) M(rchar_bytes) \
+		M(wchar_bytes) M(read_bytes) M(write_bytes)
+#define NAME(c)     #c ", "
+
+/* Run by the new file's connection, with the file that goes attached as `old`. */
+static const char keep_days[] =
+	"CREATE TEMP TABLE kept AS SELECT day, p.s pipeline, t.s tool, " EACH(SUM) "max(rss_max_bytes) rss_max_bytes "
+	"FROM (SELECT *, row_number() OVER (PARTITION BY day ORDER BY cpu_ns DESC) > " GROUPS_KEPT " rest FROM old.rollup_day) r "
+	"JOIN old.dict p ON p.id = CASE rest WHEN 1 THEN 0 ELSE r.pipeline END "
+	"JOIN old.dict t ON t.id = CASE rest WHEN 1 THEN 0 ELSE r.tool END GROUP BY 1, 2, 3;"
+	"BEGIN;" /* the old file is locked already, by remove_one() */
+	"INSERT INTO main.batch_seen (key, time_ns) SELECT k, 0 FROM temp.mark;"
+	"INSERT OR IGNORE INTO main.dict (s) SELECT pipeline FROM kept UNION SELECT tool FROM kept;"
+	"INSERT INTO main.rollup_day (day, pipeline, tool, " EACH(NAME) "rss_max_bytes) "
+	"SELECT day, p.id, t.id, " EACH(NAME) "rss_max_bytes FROM kept JOIN main.dict p ON p.s = kept.pipeline "
+	"JOIN main.dict t ON t.s = kept.tool WHERE true ON CONFLICT (day, pipeline, tool) DO UPDATE SET " EACH(ADD)
+	"rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)";
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+static int run_sql(sqlite3 *sql, char *text)
+{
+	int rc = text ? sqlite3_exec(sql, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(text);
+	return rc;
+}
+
+/*
+ * Adds the sums per day of a file to those of the one that is being written.  Once: a crash between this and the
+ * removal leaves the mark, and the next attempt finds it.
+ */
+static int carry_days(const char *from, const char *to, const struct stat *st, int64_t first_day)
+{
+	sqlite3 *sql = NULL;
+	int rc;
+
+	rc = sqlite3_open_v2(to, &sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (rc == SQLITE_OK) {
+		sqlite3_busy_timeout(sql, 1000);
+		rc = run_sql(sql, sqlite3_mprintf("PRAGMA temp_store = MEMORY; ATTACH %Q AS old", from));
+	}
+	if (rc == SQLITE_OK)
+		rc = run_sql(sql, sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/%llu/%lld' k", (unsigned long long)st->st_ino,
+						  (long long)st->st_ctim.tv_sec));
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(sql, keep_days, NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = run_sql(sql, sqlite3_mprintf("DELETE FROM main.rollup_day WHERE day < %lld; COMMIT", (long long)first_day));
+	if ((rc & 0xff) == SQLITE_CONSTRAINT)
+		rc = SQLITE_OK; /* they are there already */
+	sqlite3_close_v2(sql); /* rolls back what is open */
+	return rc;
+}
+
+/* 0, or -EAGAIN: another program writes to it. *ret_sums_lost: it is gone, and so are its sums per day. */
+static int remove_one(const char *folder, unsigned number, unsigned current, int64_t first_day, struct db_why *why,
+		      bool *ret_sums_lost)
+{
+	char *path = files_path(folder, number), *to = files_path(folder, current);
+	sqlite3 *lock = NULL;
+	struct stat st;
+	int rc = SQLITE_OK, err = -ENOMEM;
+
+	if (!path || !to)
+		goto out;
+	err = 0;
+	if (stat(path, &st) == 0) {
+		/* Who writes to it later finds it gone: store.c looks after it has begun its transaction. */
+		rc = sqlite3_open_v2(path, &lock, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_exec(lock, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+		if (rc == SQLITE_OK)
+			rc = carry_days(path, to, &st, first_day);
+		if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
+			err = -EAGAIN;
+	}
+	/* A damaged file, a full disk: its sums cannot be kept, and it must go all the same. */
+	if (!err)
+		err = files_remove(folder, number);
+	*ret_sums_lost |= !err && rc != SQLITE_OK;
+	if (err)
+		snprintf(why->text, sizeof(why->text), "%s: cannot remove it to keep the lake within its bounds: %s", path, strerror(-err));
+out:
+	sqlite3_close_v2(lock);
+	free(path);
+	free(to);
+	return err;
+}
+
+/* The moment at which a file's month is over. */
+static int64_t end_of(unsigned number)
+{
+	unsigned month = number / FILES_PARTS + 1;
+	struct tm tm = { .tm_year = (int)(month / 12) - 1900, .tm_mon = (int)(month % 12), .tm_mday = 1 };
+
+	return (int64_t)timegm(&tm) * 1000000000;
+}
+
+/* What the lake may have now. UINT64_MAX: no bound. */
+static uint64_t bound_of(const char *folder, const struct retain_bounds *b, uint64_t bytes)
+{
+	uint64_t bound = b->max_bytes ? b->max_bytes : UINT64_MAX, avail;
+	struct statvfs fs;
+
+	if (!b->min_free || statvfs(folder, &fs) != 0)
+		return bound;
+	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (avail < b->min_free && bytes < bound + (b->min_free - avail))
+		bound = bytes > b->min_free - avail ? bytes - (b->min_free - avail) : 0;
+	return bound < RETAIN_LEAST ? RETAIN_LEAST : bound;
+}
+
+/* The oldest file that may go; in_use: also those that have a run in progress. */
+static struct files_one *oldest(const struct files *f, unsigned current, int64_t now, bool in_use)
+{
+	for (size_t i = f->n; i-- > 0;)
+		if (f->one[i].number != current && f->one[i].bytes && (in_use || f->one[i].write_ns < now - IN_USE_NS))
+			return &f->one[i];
+	return NULL;
+}
+
+static struct files_one *goes_next(const struct files *f, unsigned current, int64_t now)
+{
+	struct files_one *one = oldest(f, current, now, false);
+
+	return one ? one : oldest(f, current, now, true);
+}
+
+int retain(const char *folder, unsigned current, const struct retain_bounds *b, struct db_why *why, struct retain_state *ret)
+{
+	struct retain_state s = { 0 };
+	int64_t now = now_ns(), horizon = b->max_age_ns ? now - (int64_t)b->max_age_ns : 0;
+	struct files files;
+	struct files_one *one;
+	uint64_t bound;
+	int err;
+
+	err = files_list(folder, &files);
+	if (err) {
+		snprintf(why->text, sizeof(why->text), "%s: %s", folder, strerror(-err));
+		return -EIO;
+	}
+	for (size_t i = 0; i < files.n; i++)
+		s.bytes += files.one[i].bytes;
+	bound = bound_of(folder, b, s.bytes);
+	while (!err) {
+		one = oldest(&files, current, now, false);
+		if (!one || end_of(one->number) >= horizon) {
+			if (s.bytes <= bound)
+				break;
+			one = goes_next(&files, current, now);
+		}
+		if (!one)
+			break;
+		err = remove_one(folder, one->number, current, horizon / DAY_NS, why, &s.sums_lost);
+		if (err)
+			break;
+		s.bytes -= one->bytes;
+		one->bytes = 0;
+		s.removed++;
+	}
+	one = goes_next(&files, current, now);
+	if (one) {
+		char *path = files_path(folder, one->number);
+
+		snprintf(s.next, sizeof(s.next), "%s", path ? path + strlen(folder) + 1 : "?");
+		s.next_bytes = one->bytes;
+		free(path);
+	}
+	s.bound = bound == UINT64_MAX ? 0 : bound;
+	s.full = s.bytes > bound && s.bytes - bound > bound / 4;
+	files_free(&files);
+	*ret = s;
+	return err;
+}
