@@ -82,9 +82,9 @@ bool db_in_place(const struct db *);
 /* Remembers the reason; rc: SQLite's. */
 int db_error(struct db *, int rc, const char *what);
 int db_statement(struct db *, enum db_statement, sqlite3_stmt **ret);
-/* Run a bound statement that returns no row; resets it and its bindings. */
 /* s as TEXT, UTF-8 (skep/utf8.h): borrowed until the statement has run. */
 int db_bind_text(struct db *, sqlite3_stmt *, int at, const char *s, size_t n);
+/* Run a bound statement that returns no row; resets it and its bindings. */
 int db_run_statement(struct db *, sqlite3_stmt *, const char *what);
 
 int db_begin(struct db *);

@@ -5,6 +5,7 @@
 #include "sinks/otlp/group.h"
 
 #include <errno.h>
+#include <skep/utf8.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,18 @@
 void group_key_add(struct group_key *k, const char *name, struct skep_str value)
 {
 	size_t n = strlen(name) + 1, len = value.len < GROUP_ATTRIBUTE_MOST ? value.len : GROUP_ATTRIBUTE_MOST;
+	char clean[3 * GROUP_ATTRIBUTE_MOST];
 
 	if (!value.ptr || !len)
 		return;
 	len = strnlen(value.ptr, len); /* a NUL would end the pair early */
+	/* Here, because groups are found by their texts: two that read alike must be one, or a receiver takes one for the other's correction. */
+	if (skep_utf8_valid(value.ptr, len) < len) {
+		len = skep_utf8_cut(value.ptr, strnlen(value.ptr, value.len), len);
+		len = skep_utf8_clean(value.ptr, len, clean);
+		len = skep_utf8_cut(clean, len, GROUP_ATTRIBUTE_MOST);
+		value.ptr = clean;
+	}
 	if (n + len + 1 > sizeof(k->text) - k->len) {
 		k->full = true;
 		return;
