@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/hostile/hostile.py WORK - what hostile.sh says.
+import atexit
+import collections
+import glob
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+work = sys.argv[1]
+skepd = os.environ.get("SKEPD", "skepd")
+exact = os.environ["EXACT_BIN"]
+program = os.environ["HOSTILE_BIN"] + "/hostile"
+sanitized = bool(os.environ.get("SKEP_SANITIZE"))
+seconds = int(os.environ.get("HOSTILE_SECONDS", "20"))
+rate = int(os.environ.get("RATE", "50" if sanitized else "100"))
+NOBODY = 65534
+MIB = 1 << 20
+LAKE_BYTES, SPOOL_BYTES, LOG_BYTES = 256 * MIB, 64 * MIB, 4 * MIB
+MEMORY_BYTES = 256 * MIB  # of a build without sanitizers
+# A loaded host may leave any process without a CPU for a moment; a loop that hangs is there for much longer.
+ANSWER_SECONDS = 5.0 if sanitized else 1.0
+failures = 0
+
+
+def check(what, good, why=""):
+    global failures
+    if good:
+        print("ok -", what)
+    else:
+        failures += 1
+        print("FAIL -", what, why)
+
+
+conf = work + "/skepd.conf"
+sock = work + "/s.sock"
+log_path = work + "/log"
+json.dump({"interval": "500ms", "process_interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket": sock},
+           "spool": {"path": work + "/spool.db", "reserve": 0, "max_bytes": SPOOL_BYTES},
+           "probes": [{"plugin": "proc", "environ": ["SKEP_TASK", "TRACEPARENT"]}] + [{"plugin": p} for p in ("cgroup", "sched", "net", "io", "host")],
+           "sinks": [{"plugin": "lake", "path": work + "/lake"}, {"plugin": "file", "path": work + "/records.ndjson"}]}, open(conf, "w"))
+
+
+def ask(request, timeout=60):
+    """The answer of the control socket, and after how many seconds it was there."""
+    began = time.monotonic()
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(timeout)
+    try:
+        s.connect(sock)
+        s.sendall(json.dumps(request).encode() + b"\n")
+        data = b""
+        while not data.endswith(b"\n"):
+            more = s.recv(1 << 20)
+            if not more:
+                break
+            data += more
+    finally:
+        s.close()
+    return json.loads(data), time.monotonic() - began
+
+
+def memory(pid):
+    for line in open("/proc/%d/status" % pid):
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def size(pattern):
+    return sum(os.stat(f).st_blocks * 512 for f in glob.glob(work + pattern))
+
+
+def rows(sql):
+    found = []
+    for path in glob.glob(work + "/lake/*.db"):
+        db = sqlite3.connect(path)
+        db.text_factory = bytes
+        found += db.execute(sql).fetchall()
+        db.close()
+    return found
+
+
+def start():
+    d = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(log_path, "a"))
+    atexit.register(d.kill)
+    end = time.monotonic() + 60
+    while True:
+        try:
+            ask({"request": "status"})
+            break
+        except OSError:
+            if d.poll() is not None or time.monotonic() > end:
+                sys.exit("FAIL - skepd does not start:\n" + open(log_path, errors="replace").read()[-3000:])
+            time.sleep(0.1)
+    os.chmod(sock, 0o777)  # the file's mode would keep the hostile user out; here skepd has to look up who connects
+    return d
+
+
+daemon = start()
+
+tricks = os.environ.get("TRICKS", "").split() or subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+players = []
+for trick in tricks:
+    stage = os.fsencode("%s/stage-%s" % (work, trick)) + b"\xff\n\x1b[2J"  # the working directory of a run, too
+    os.mkdir(stage)
+    os.chown(stage, NOBODY, NOBODY)
+    p = subprocess.Popen(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--pdeathsig", "KILL", program, trick,
+                          str(seconds), stage, sock], start_new_session=True, cwd=stage, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    atexit.register(p.kill)
+    players.append((trick, p))
+storm = subprocess.Popen([exact + "/storm", exact + "/tiny", str(rate), str(seconds)], stdout=subprocess.PIPE, text=True, start_new_session=True)
+atexit.register(storm.kill)
+
+slowest, most, records, kill_at = 0.0, 0, 0, time.monotonic() + seconds / 2
+end = time.monotonic() + seconds + 60
+while storm.poll() is None and time.monotonic() < end:
+    try:
+        status, took = ask({"request": "status"})
+    except (OSError, ValueError) as why:
+        check("skepd answers", False, why)
+        break
+    slowest = max(slowest, took)
+    most = max(most, memory(daemon.pid))
+    if kill_at and time.monotonic() > kill_at:  # what it saves of live processes has to be good for the next one
+        daemon.kill()
+        daemon.wait()
+        daemon, kill_at = start(), None
+    time.sleep(0.2)
+truth = json.loads(storm.communicate()[0])
+for trick, p in players:
+    try:
+        check("trick %s is played to its end" % trick, p.wait(60) == 0, p.returncode)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        check("trick %s is played to its end" % trick, False, "it hangs")
+time.sleep(2)
+check("skepd answers within %.0f s" % ANSWER_SECONDS, slowest <= ANSWER_SECONDS, "%.2f s" % slowest)
+if not sanitized:
+    check("skepd's memory stays below %d MiB" % (MEMORY_BYTES // MIB), most < MEMORY_BYTES, "%.1f MiB" % (most / MIB))
+
+TINY = "SELECT pid, start_boot_ns, image, run, argv FROM proc JOIN dict ON dict.id = proc.exe WHERE CAST(dict.s AS BLOB) = CAST('%s' AS BLOB)" % os.path.realpath(exact + "/tiny")
+end = time.monotonic() + 20  # a kernel that hides a process's end is given ten seconds for it (core/track_wait.c)
+while time.monotonic() < end and len(rows(TINY)) < truth["processes"]:
+    time.sleep(1)
+status, _ = ask({"request": "status"})
+daemon.terminate()
+check("skepd ends with 0", daemon.wait(60) == 0, daemon.returncode)
+
+found = rows(TINY)
+keys = collections.Counter(r[:3] for r in found)
+check("each of the other's %d processes has its record" % truth["processes"], len(keys) == truth["processes"], len(keys))
+check("and no two", max(keys.values(), default=0) == 1)
+check("with their arguments", all(r[4].rstrip(b"\0").split(b"\0")[1:] == [b"one", b"two", b"--three=3"] for r in found),
+      [r[4] for r in found][:3])
+check("all in one run, across the kill", len({r[3] for r in found}) == 1, collections.Counter(r[3] for r in found))
+bad = [s for s in status["streams"] if s["seen"] != s["delivered"] + s["filtered"] + sum(s["lost"].values()) + s["pending"]]
+check("seen = delivered + filtered + lost + pending, of each stream to each sink", not bad, bad)
+check("disk: lake", size("/lake/*") < LAKE_BYTES, size("/lake/*"))
+check("disk: spool", size("/spool.db*") < SPOOL_BYTES + 16 * MIB, size("/spool.db*"))
+check("disk: log", size("/log") < LOG_BYTES, size("/log"))
+bad = []
+with open(work + "/records.ndjson", "rb") as f:
+    for line in f:
+        records += 1
+        try:
+            json.loads(line.decode("utf-8"))
+        except ValueError as why:
+            bad.append((why, line[:200]))
+check("each of %d lines of the file is JSON in UTF-8" % records, not bad, bad[:3])
+bad = [line for line in open(log_path, "rb").read().split(b"\n") if any(c < 32 and c != 9 for c in line) or line.startswith(b"skepd: error: forged")]
+check("no name forges a line of the log or reaches a terminal raw", not bad, bad[:3])
+subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)
+print("# %d s of %d tricks beside %d processes at %d/s: slowest answer %.0f ms, most memory %.1f MiB, lake %.1f MiB, spool %.1f MiB, log %.0f kB, %d records" % (
+    seconds, len(tricks), truth["processes"], rate, slowest * 1000, most / MIB, size("/lake/*") / MIB, size("/spool.db*") / MIB, size("/log") / 1024, records))
+sys.exit(1 if failures else 0)
