@@ -155,6 +155,15 @@ static __always_inline __u64 wake_flag(void)
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+/*
+ * Half of the ring waits for skepd, which is away or behind.  A user whose programs have 32 KiB of arguments fills 4 MiB
+ * with 130 of them; everybody's records have room for longer when such arguments are cut.
+ */
+static __always_inline int crowded(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= 2 * wake_at;
+}
+
 /* len of 64 bits: of one of 32 the verifier of 5.10 forgets the bound as it is widened. */
 static __always_inline int send_long(void *rec, __u64 len, __u32 type)
 {
@@ -644,6 +653,10 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 
 		rec->argv_total = total > 0xffffffffu ? 0xffffffffu : total;
 		next = total > PROC_ARGV_MAX ? PROC_ARGV_MAX : total;
+		if (next > PROC_ARGV_SPARE && crowded()) {
+			next = PROC_ARGV_SPARE;
+			COUNT(argv_spared);
+		}
 		off &= HEAD_ROOM - 1;
 		/* the verifier wants the bound where it is used */
 		asm volatile("" : "+r"(next));

@@ -92,6 +92,7 @@ bool proc_report_losses(struct skep_instance *inst, struct proc_state *st, const
 	lost(inst, st, STREAM_EXEC, now->no_buffer - seen->no_buffer);
 	st->host->counter_add(st->c_threads_lost, now->threads_full - seen->threads_full);
 	st->host->counter_add(st->c_argv_faults, now->argv_faults - seen->argv_faults);
+	st->host->counter_add(st->c_argv_spared, now->argv_spared - seen->argv_spared);
 	st->host->counter_add(st->c_environ_faults, now->environ_faults - seen->environ_faults);
 	return any;
 }
@@ -274,6 +275,7 @@ static int proc_open(struct skep_instance *inst, void *state, const struct skep_
 	st->c_misses = host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
 	st->c_threads_lost = host->counter(inst, "threads_run_delay_lost", "dead threads whose run-queue delay is in no total");
 	st->c_argv_faults = host->counter(inst, "argv_faults", "execs whose arguments could not be read");
+	st->c_argv_spared = host->counter(inst, "argv_spared", "execs whose arguments were cut to 1 KiB, because half of the ring was full");
 	st->c_environ_faults = host->counter(inst, "environ_faults", "execs whose environment could not be read to its end");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
 	return proc_environ_check(inst, st);

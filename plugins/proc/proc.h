@@ -20,6 +20,7 @@
  * CPU needs under 64 KiB.
  */
 #define PROC_ARGV_MAX 32768u
+#define PROC_ARGV_SPARE 1024u /* the bound while half of the ring is full */
 #define PROC_PATH_MAX 4096u
 #define PROC_CGROUP_DEPTH 24
 #define PROC_NAME_MAX 256u   /* one component, NUL included (NAME_MAX is 255) */
@@ -210,6 +211,7 @@ struct proc_counters {
 	__u64 unsent_full;          /* finals lost: `unsent` was full too */
 	__u64 threads_full;         /* a thread's run delay lost: `threads` was full */
 	__u64 argv_faults;          /* argument pages not readable */
+	__u64 argv_spared;          /* arguments cut to PROC_ARGV_SPARE, because half of the ring was full */
 	__u64 no_buffer;            /* cannot happen; counted all the same */
 	__u64 recovered[PROC_TYPES]; /* seen by the second program of a hook, not by the first */
 	__u64 environ_faults;       /* environments not readable to their end */

@@ -86,7 +86,7 @@ struct proc_state {
 	size_t counters_size;
 	struct proc_counters seen;            /* what has been reported of them */
 	uint64_t seen_misses[4];
-	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_environ_faults, *c_bad;
+	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_argv_spared, *c_environ_faults, *c_bad;
 	bool resync;                          /* something was dropped: sweep as soon as possible */
 
 	struct pending *pending, **pending_end;

@@ -23,7 +23,17 @@ until grep -q collects "$work/log"; do
 	sleep 0.1
 done
 sleep 1.5 # its first sweep
+long=$(printf '%08000d' 0)
+/bin/echo roomy "$long" >"$work/echo"
+sleep 0.5
 kill -STOP $skepd
+# More than half of the ring, less than all of it: long arguments are cut there, so that more programs find room.
+i=0
+while [ $i -lt 50 ]; do
+	/bin/true
+	i=$((i + 1))
+done
+/bin/echo crowded "$long" >"$work/echo"
 # about ten times what the ring holds, and less than the map for totals
 "$EXACT_BIN/storm" "$EXACT_BIN/tiny" 1500 "${STORM_SECONDS:-1}" >"$work/storm"
 kill -CONT $skepd
@@ -60,6 +70,11 @@ if lost.get("process.fork", 0) + lost.get("process.exec", 0) == 0:
     bad.append("the ring was not full: the test tests nothing")
 if lost.get("process.exit_event", 0) > 0:
     bad.append("ends were lost, for which a map has room")
+argv = {r["argv"][1]: r["argv"] for r in images if (r["exe"] or "").endswith("/echo") and r["argv"][1:]}
+if len(argv.get("roomy", ["", "", ""])[2]) != 8000:
+    bad.append("while the ring was empty, 8 KiB of arguments were cut")
+if not 900 < sum(len(word) + 1 for word in argv.get("crowded", [])) <= 1025:
+    bad.append(f"while half of the ring was full, arguments were not cut to 1 KiB: {argv.get('crowded')}"[:200])
 finals = lost.get("process.final", 0)
 # others run on this host as well: at least ours, and their time.  A build with sanitizers is here for what they find: it
 # is so slow that a kernel may skip the programs of an end in a thousand processes while it has the CPU (skep/preempt.h).

@@ -41,7 +41,8 @@ sock = work + "/s.sock"
 log_path = work + "/log"
 json.dump({"interval": "500ms", "process_interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket": sock},
            "spool": {"path": work + "/spool.db", "reserve": 0, "max_bytes": SPOOL_BYTES},
-           "probes": [{"plugin": "proc", "environ": ["SKEP_TASK", "TRACEPARENT"]}] + [{"plugin": p} for p in ("cgroup", "sched", "net", "io", "host")],
+           # A ring for ten seconds of this: a busy host may take so long to start skepd again after the kill.
+           "probes": [{"plugin": "proc", "ring": "16MiB", "environ": ["SKEP_TASK", "TRACEPARENT"]}] + [{"plugin": p} for p in ("cgroup", "sched", "net", "io", "host")],
            "sinks": [{"plugin": "lake", "path": work + "/lake"}, {"plugin": "file", "path": work + "/records.ndjson"}]}, open(conf, "w"))
 
 
@@ -116,7 +117,7 @@ for trick in tricks:
 storm = subprocess.Popen([exact + "/storm", exact + "/tiny", str(rate), str(seconds)], stdout=subprocess.PIPE, text=True, start_new_session=True)
 atexit.register(storm.kill)
 
-slowest, most, records, kill_at = 0.0, 0, 0, time.monotonic() + seconds / 2
+slowest, late, most, records, kill_at = 0.0, 0.0, 0, 0, time.monotonic() + seconds / 2
 end = time.monotonic() + seconds + 60
 while storm.poll() is None and time.monotonic() < end:
     try:
@@ -130,7 +131,9 @@ while storm.poll() is None and time.monotonic() < end:
         daemon.kill()
         daemon.wait()
         daemon, kill_at = start(), None
+    began = time.monotonic()
     time.sleep(0.2)
+    late = max(late, time.monotonic() - began - 0.2)
 truth = json.loads(storm.communicate()[0])
 for trick, p in players:
     try:
@@ -139,7 +142,7 @@ for trick, p in players:
         p.kill()
         check("trick %s is played to its end" % trick, False, "it hangs")
 time.sleep(2)
-check("skepd answers within %.0f s" % ANSWER_SECONDS, slowest <= ANSWER_SECONDS, "%.2f s" % slowest)
+check("skepd answers within %.0f s" % ANSWER_SECONDS, slowest <= ANSWER_SECONDS + late, "%.2f s, and this program itself was %.2f s late" % (slowest, late))
 if not sanitized:
     check("skepd's memory stays below %d MiB" % (MEMORY_BYTES // MIB), most < MEMORY_BYTES, "%.1f MiB" % (most / MIB))
 
