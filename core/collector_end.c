@@ -244,12 +244,18 @@ static bool stop_kind(struct collector *c, bool probes)
 	return all;
 }
 
+/* Does the next skepd learn what is known of live processes? */
+static bool carries(const struct collector *c)
+{
+	return (c->options.carry_file || out_spooled(c->out)) && c->track->swept_ns != 0;
+}
+
 /* What live processes did up to now leaves with us; where each stands waits for the next skepd. */
 static void carry_over(struct collector *c)
 {
 	int err;
 
-	if ((!c->options.carry_file && !out_spooled(c->out)) || c->track->swept_ns == 0)
+	if (!carries(c))
 		return;
 	if (c->config->process_interval_ns)
 		track_samples_out(c->track, c->config->process_interval_ns, clock_boot_ns());
@@ -282,6 +288,8 @@ static void step_stop(struct collector *c)
 			return;
 		if (c->track) {
 			track_drained(c->track, UINT64_MAX, now_ns); /* nobody is left to wait for */
+			if (!c->pins.dir || !carries(c)) /* else the next skepd reads those that come meanwhile */
+				track_finals_over(c->track, now_ns);
 			collector_sample_out(c);
 			carry_over(c);
 			out_flush(c->out);

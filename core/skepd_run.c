@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,10 +65,62 @@ static void report(const struct skepd *d, struct diag *diag)
 	diag_clear(diag);
 }
 
+/* ---- the ledger's last word -------------------------------------------------------- */
+
+static void ledger_line(enum skep_log_level level, const char *begin, const struct collector_stream_stats *s)
+{
+	log_at(level, s->sink, "%s: seen %llu: delivered %llu, filtered %llu, lost %llu (kernel %llu, queue %llu, spool %llu, sink %llu), kept for the next start %llu",
+	       begin, (unsigned long long)s->seen, (unsigned long long)s->delivered, (unsigned long long)s->filtered,
+	       (unsigned long long)(s->lost[SKEP_LOSS_KERNEL] + s->lost[SKEP_LOSS_QUEUE] + s->lost[SKEP_LOSS_SPOOL] + s->lost[SKEP_LOSS_SINK]),
+	       (unsigned long long)s->lost[SKEP_LOSS_KERNEL], (unsigned long long)s->lost[SKEP_LOSS_QUEUE], (unsigned long long)s->lost[SKEP_LOSS_SPOOL],
+	       (unsigned long long)s->lost[SKEP_LOSS_SINK], (unsigned long long)s->pending);
+}
+
+static void ledger_add(struct collector_stream_stats *sum, const struct collector_stream_stats *s)
+{
+	sum->seen += s->seen;
+	sum->delivered += s->delivered;
+	sum->filtered += s->filtered;
+	sum->pending += s->pending;
+	for (int where = SKEP_LOSS_KERNEL; where <= SKEP_LOSS_SINK; where++)
+		sum->lost[where] += s->lost[where];
+}
+
+static bool balances(const struct collector_stream_stats *s)
+{
+	return s->seen == s->delivered + s->filtered + s->pending + s->lost[SKEP_LOSS_KERNEL] + s->lost[SKEP_LOSS_QUEUE] + s->lost[SKEP_LOSS_SPOOL] +
+				  s->lost[SKEP_LOSS_SINK];
+}
+
+/* What became of every record since the start: a line for each sink; with -v one for each of its streams. */
+static void log_ledger(const struct collector *c)
+{
+	size_t n = collector_stats(c, NULL, 0);
+	struct collector_stream_stats *all = calloc(n ? n : 1, sizeof(*all)), sum = { 0 };
+
+	if (!all)
+		return;
+	n = collector_stats(c, all, n);
+	for (size_t i = 0; i < n; i++) { /* a sink's streams are in a row */
+		if (i == 0 || strcmp(all[i - 1].sink, all[i].sink) != 0)
+			sum = (struct collector_stream_stats){ .sink = all[i].sink };
+		ledger_add(&sum, &all[i]);
+		if (!balances(&all[i]))
+			ledger_line(SKEP_LOG_ERROR, "a bug: these records do not add up", &all[i]);
+		if (all[i].seen > 0)
+			ledger_line(SKEP_LOG_INFO, all[i].stream, &all[i]);
+		if (i + 1 == n || strcmp(all[i + 1].sink, all[i].sink) != 0)
+			ledger_line(SKEP_LOG_NOTICE, "records", &sum);
+	}
+	free(all);
+}
+
 static void on_stopped(void *arg)
 {
 	struct skepd *d = arg;
 
+	if (d->mode == SKEPD_RUN)
+		log_ledger(d->collector);
 	d->stopped = true;
 	uv_stop(&d->loop);
 }

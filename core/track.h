@@ -102,6 +102,8 @@ void track_sweep_begin(struct track *, uint64_t time_ns, uint64_t now_ns);
 void track_sweep_end(struct track *, bool complete, uint64_t now_ns);
 /* All facet probes have emitted everything up to that time. UINT64_MAX: there is none to wait for. */
 void track_drained(struct track *, uint64_t time_ns, uint64_t now_ns);
+/* No final record comes any more, also not for a later skepd: ended processes that wait for theirs get their record without it. */
+void track_finals_over(struct track *, uint64_t now_ns);
 /* All life-cycle probes have emitted everything up to that time. UINT64_MAX: none of them ever says. */
 void track_told(struct track *, uint64_t time_ns);
 void track_tick(struct track *, uint64_t now_ns); /* a few times a second: those that waited long enough */

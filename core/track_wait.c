@@ -68,6 +68,18 @@ static void give_up(struct track *t, struct proc *p)
 	}
 }
 
+void track_finals_over(struct track *t, uint64_t now_ns)
+{
+	struct proc *next;
+
+	t->now_ns = now_ns;
+	for (struct proc *p = proctab_first(t->table); p; p = next) {
+		next = p->next;
+		if (!(p->flags & PROC_FINAL) && ((p->flags & PROC_EXITED) || p->missing_ns))
+			give_up(t, p);
+	}
+}
+
 void track_told(struct track *t, uint64_t time_ns)
 {
 	t->told_ns = time_ns;

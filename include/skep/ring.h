@@ -133,7 +133,8 @@ static inline bool skep_ring_resume(struct skep_ring *r, uint64_t source, uint64
 
 /*
  * Each record that is complete, in order, until cb returns something other than 0, which is then returned; that
- * record counts as read.  data lies in the ring, read-only, until it is let go of.
+ * record counts as read.  data lies in the ring, read-only, until it is let go of.  -EBUSY: the next record is being
+ * written, and those behind it are not read yet.
  */
 static inline int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg)
 {
@@ -147,8 +148,8 @@ static inline int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const
 			uint32_t length = __atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE), size = length & ~(3u << 30);
 			int err = 0;
 
-			if (length >> 31) /* BPF_RINGBUF_BUSY_BIT: it is being written; those behind it wait, too */
-				return 0;
+			if (length >> 31) /* BPF_RINGBUF_BUSY_BIT; its writer may be off its CPU for as long as that is contended */
+				return -EBUSY;
 			r->at += ((uint64_t)size + 8 + 7) / 8 * 8;
 			if (!(length >> 30)) /* BPF_RINGBUF_DISCARD_BIT */
 				err = cb(arg, record + 8, size);
@@ -156,6 +157,18 @@ static inline int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const
 				return err;
 		}
 	}
+}
+
+/* The same of a ring whose programs are detached: waits for those that are in the middle of a record, 1 s at the most. */
+static inline int skep_ring_read_last(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg)
+{
+	int err = skep_ring_read(r, cb, arg);
+
+	for (int i = 0; err == -EBUSY && i < 1000; i++) {
+		usleep(1000);
+		err = skep_ring_read(r, cb, arg);
+	}
+	return err;
 }
 
 #endif

@@ -167,7 +167,7 @@ static void take_ring(struct other *o, const char *folder)
 		return;
 	if (skep_ring_open(&ring, fd) == 0) {
 		skep_ring_resume(&ring, o->st->host->mark.source, o->st->host->mark.position);
-		skep_ring_read(&ring, take_record, o);
+		skep_ring_read_last(&ring, take_record, o);
 		skep_ring_close(&ring);
 	}
 	close(fd);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "proc.h"
 #include "proc.skel.h"
@@ -335,7 +336,8 @@ static void proc_stop(struct skep_instance *inst, void *state)
 		return;
 	proc_sweep_end(inst, st, false);
 	stays = proc_detach(inst, st);
-	proc_drain(inst, st, 0);
+	for (int i = 0; !proc_drain(inst, st, 0) && !stays && i < 1000; i++)
+		usleep(1000); /* a program is in the middle of a record; those behind it would be lost uncounted */
 	if (!stays)
 		proc_births_take(inst, st, bpf_map__fd(st->bpf->maps.births));
 	if (!(stays && st->host->settles))

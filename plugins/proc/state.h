@@ -191,7 +191,7 @@ bool proc_detach(struct skep_instance *, struct proc_state *st);
 void proc_unload(struct proc_state *st);
 
 /* proc.c */
-/* Empties the ring; budget_ns 0: wholly. false: time was up and there is more. */
+/* Empties the ring; budget_ns 0: wholly. false: time was up, or a record is being written, and there is more. */
 bool proc_drain(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
 uint64_t proc_now(void); /* boot time, ns */
 

@@ -61,9 +61,9 @@ until_true() {
 		sleep 0.1
 	done
 }
-# start: skepd with $dir/conf, until it answers
+# start: skepd with $dir/conf, until it answers; verbose: -v
 start() {
-	"$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null &
+	"$SKEPD" ${verbose:+"$verbose"} -c "$dir/conf" 2>>"$dir/log" </dev/null &
 	daemon=$!
 	until_true 100 "$SKEP" status || fail "skepd does not come up"
 }

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 
+import ledger_check
+
 work = sys.argv[1]
 skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
@@ -41,7 +43,7 @@ def text():
 
 def start():
     before = text().count(" collects: ")
-    d = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=log)
+    d = subprocess.Popen([skepd, "-v", "-c", conf], stdout=subprocess.DEVNULL, stderr=log)
     atexit.register(d.kill)  # when a check has ended this program before it is stopped
     end = time.monotonic() + 30
     while text().count(" collects: ") == before:
@@ -111,6 +113,8 @@ check("those that live through a kill have one record each", len({r[:2] for r in
       "%d records of %d" % (len(through), len({r[:2] for r in through})))
 lost = rows("SELECT i.s, st.s, w.s, l.n FROM (SELECT instance, stream, place, sum(count) n FROM loss GROUP BY 1, 2, 3) l, dict i, dict st, dict w WHERE i.id = l.instance AND st.id = l.stream AND w.id = l.place")
 check("nothing is counted as lost", not [r for r in lost if r[1:3] != ("process.final", "kernel")], lost[:5])
+wrong = ledger_check.problems(text(), [("lake", work + "/lake")], whole=False)
+check("the ledger of the last one balances, and what it delivered is there", not wrong, wrong)
 bad = [line for line in text().splitlines() if ("warning" in line or "error" in line) and "its budget is" not in line]
 check("skepd says nothing bad", not bad, bad[:5])
 subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 
+import ledger_check
+
 work = sys.argv[1]
 skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
@@ -20,6 +22,7 @@ tiny = work + "/tiny-of-%d" % os.getpid()  # of a name that no other test's prog
 shutil.copy(exact + "/tiny", tiny)
 failures = 0
 children = []
+logs = collections.defaultdict(str)  # by skepds that came to their end, by their file of records
 
 
 def check(what, good, why=""):
@@ -51,7 +54,7 @@ class Daemon:
                    "probes": [{"plugin": "proc", "ring": ring}], "filters": {"dirs": [work + "/rules"]}, "sinks": [{"plugin": "file", "path": self.out}], **settings}, open(conf, "w"))
         self.conf = conf
         open(self.err, "w").close()
-        self.process = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
+        self.process = subprocess.Popen([skepd, "-v", "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
         atexit.register(self.process.kill)  # when a check has ended this program before it is stopped
         children.append(self.process)
         self.says(" collects: ")
@@ -71,6 +74,7 @@ class Daemon:
         self.process.terminate()
         if self.process.wait(30) != 0:
             sys.exit("FAIL - skepd: status %d\n%s" % (self.process.returncode, self.text()))
+        logs[self.out] += self.text()
 
 
 def records(path):
@@ -134,6 +138,8 @@ def storm_across(name, rings):
     print("# %d restarts, skepd away for %.0f ms each (median), %d processes" % (restarts, sorted(away)[len(away) // 2] * 1e3, truth))
     check("%s: every process has its record, with its program" % name, len(keys) == truth, "%d of %d" % (len(keys), truth))
     check("%s: none has two" % name, not [k for k, n in keys.items() if n > 1])
+    wrong = ledger_check.problems(logs[d.out], [("file", d.out)])
+    check("%s: the ledgers balance, and what they have as delivered is there" % name, not wrong, wrong)
     check("%s: parents are known" % name, all(r["ppid"] for r in short), [r for r in short if not r["ppid"]][:1])
     check("%s: those that lived through it are whole" % name, sorted(r["argv"][1] for r in sleeps) == ["%d" % (300 + i) for i in range(restarts)] and
           all(r["state"] == "exited" and r["signal"] == signal.SIGTERM and not r["approx"] & 32 for r in sleeps),

@@ -38,6 +38,7 @@ says "did you mean --check?" err
 run 2 "two forms" "$SKEP" stats --json --prometheus
 
 conf 200ms "$host" "$lake"
+verbose=-v
 start
 
 # ---- one after the other
@@ -264,5 +265,6 @@ until_true 150 python3 "$dir/count.py" "$dir" "$n"
 kill -TERM "$daemon"
 wait "$daemon" || fail "skepd: exit $? after TERM"
 daemon=
+python3 "$(dirname "$0")/ledger_check.py" "$dir/log" "file=$dir/records" "file=$dir/records2" || fail "the ledger"
 python3 "$dir/count.py" "$dir" "$n" || fail "the storm's processes"
 echo "ok - $n reloads under a storm: every process recorded exactly once"

@@ -55,3 +55,54 @@ if not all(p["argv"][1:] == ["one", "two", "--three=3"] for p in argv):
     sys.exit("not ok - an argument list differs")
 END
 echo "ok - storm: nothing missing, CPU equal"
+
+# A skepd with every probe, a spool and two sinks, told to stop as soon as the storm is over.  Each process has the
+# row of its fork and that of its program in both sinks or in the spool, but for execs that count as lost.
+cat >"$work/conf" <<END
+{ "interval": "1s", "control": { "socket": false }, "spool": { "path": "$work/spool.db", "reserve": 0 },
+  "probes": [ { "plugin": "proc" }, { "plugin": "sched" }, { "plugin": "io" }, { "plugin": "net" }, { "plugin": "host" }, { "plugin": "cgroup" } ],
+  "sinks": [ { "plugin": "lake", "path": "$work/all" }, { "plugin": "file", "path": "$work/records" } ] }
+END
+"$SKEPD" -v -c "$work/conf" 2>"$work/log" &
+skepd=$!
+trap 'kill -KILL $skepd 2>/dev/null || :; rm -rf "$work"' EXIT
+i=0
+until grep -q ' collects: ' "$work/log"; do
+	i=$((i + 1))
+	[ $i -lt 100 ] || { echo "not ok - skepd did not start: $(cat "$work/log")"; exit 1; }
+	sleep 0.1
+done
+"$work/two"
+kill -TERM $skepd
+wait $skepd || { echo "not ok - skepd: status $?: $(cat "$work/log")"; exit 1; }
+PYTHONPATH="$(dirname "$0")/../e2e" /usr/bin/python3 - "$work" "$EXACT_BIN" <<'END'
+import collections, glob, json, os, sqlite3, sys
+import ledger_check
+work, exact = sys.argv[1], os.path.realpath(sys.argv[2])
+started = sum(json.load(open(f"{work}/{f}"))["processes"] for f in "ab")
+file, lake, lost = collections.Counter(), collections.Counter(), collections.Counter()
+for line in open(f"{work}/records"):
+    r = json.loads(line)
+    if r["stream"] == "loss" and r["where"] == "kernel":
+        lost[r["loss.stream"]] += r["count"]
+    if r["stream"] == "process.exit" and (r["exe"] == exact + "/tiny" or (r["exe"] == exact + "/storm" and not r["execed"])):
+        file[r["upid"], r["image"]] += 1
+for name in glob.glob(f"{work}/all/lake-*.db"):
+    for pid, start, image in sqlite3.connect(name).execute(
+            "SELECT pid, start_boot_ns, image FROM proc JOIN dict ON dict.id = proc.exe WHERE s = ? OR (s = ? AND NOT execed)",
+            (exact + "/tiny", exact + "/storm")):
+        lake[pid, start, image] += 1
+text = open(f"{work}/log").read()
+wrong = ledger_check.problems(text, [("lake", f"{work}/all"), ("file", f"{work}/records")])
+for name, rows in ("file", file), ("lake", lake):
+    kept = ledger_check.ledgers(text)[-1][name]["process.exit"]["kept"] # the sink had not taken them 5 s after TERM
+    print(f"{started} processes, all probes: {name} has {len(rows)} images of {2 * started}, {kept} are in the spool, lost {dict(lost)}")
+    if len(rows) + lost["process.exec"] + kept < 2 * started:
+        wrong.append(f"{name}: {2 * started - len(rows)} images are missing, {lost['process.exec']} of them counted as lost")
+    if max(rows.values()) > 1:
+        wrong.append(f"{name}: an image is there twice")
+for w in wrong:
+    print("not ok -", w)
+sys.exit(1 if wrong else 0)
+END
+echo "ok - storm with every probe, stopped at its end: every image is stored or counted"

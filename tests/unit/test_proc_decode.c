@@ -396,6 +396,35 @@ static void sweep_cut_short_is_not_complete(void **state)
 	free(st.sweep_buffer);
 }
 
+static int count_record(void *arg, const void *data, size_t size)
+{
+	uint64_t *sum = arg, value;
+
+	assert_int_equal(size, sizeof(value));
+	memcpy(&value, data, sizeof(value));
+	*sum = *sum * 10 + value;
+	return 0;
+}
+
+/* Behind a record that a program is writing lie others: the ring is not empty. */
+static void ring_with_a_record_under_way(void **state)
+{
+	struct {
+		uint32_t length, page;
+		uint64_t value;
+	} data[4] = { { 8, 0, 1 }, { 8u | 1u << 31, 0, 2 }, { 8u | 1u << 30, 0, 3 }, { 8, 0, 4 } };
+	unsigned long consumer = 0, producer = sizeof(data);
+	struct skep_ring ring = { .size = sizeof(data), .consumer = &consumer, .producer = &producer, .data = (unsigned char *)data };
+	uint64_t sum = 0;
+
+	(void)state;
+	assert_int_equal(skep_ring_read(&ring, count_record, &sum), -EBUSY);
+	assert_int_equal(sum, 1);
+	data[1].length = 8;
+	assert_int_equal(skep_ring_read_last(&ring, count_record, &sum), 0);
+	assert_int_equal(sum, 124); /* the third was discarded */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +436,7 @@ int main(void)
 		cmocka_unit_test_setup(oom_names_the_cgroup, setup),
 		cmocka_unit_test_setup(sweep_adds_threads_up, setup),
 		cmocka_unit_test_setup(sweep_cut_short_is_not_complete, setup),
+		cmocka_unit_test_setup(ring_with_a_record_under_way, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -432,6 +432,33 @@ static void sweeps_find_the_lost(void **state)
 	assert_int_equal(proctab_count(f.track->table), 2);
 }
 
+/* skep stops, and the kernel hid the free of 10 and the end of 11: both have their record. 12 lives. */
+static void the_end_of_finals(void **state)
+{
+	const struct seen_process *p;
+
+	(void)state;
+	for (uint32_t pid = 10; pid <= 12; pid++) {
+		tell_fork(&f, T0 + 1, pid, T0 + 1, 5, 7);
+		tell_exec(&f, T0 + 2, pid, T0 + 1, "/bin/a", 1, MIB);
+	}
+	tell_exit(&f, T0 + 3, 10, T0 + 1, 0);
+	f.now_ns = T0 + SECOND;
+	track_sweep_begin(f.track, f.now_ns, f.now_ns);
+	tell_live(&f, T0 + SECOND + 1, 12, T0 + 1, 5, 7, 5, 0);
+	track_sweep_end(f.track, true, f.now_ns);
+	fixture_settle(&f);
+	assert_int_equal(fixture_images(&f, 10) + fixture_images(&f, 11) + fixture_images(&f, 12), 3);
+	track_finals_over(f.track, f.now_ns);
+	p = fixture_image(&f, 10, 1);
+	assert_string_equal(p->state, "exited");
+	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
+	assert_string_equal(fixture_image(&f, 11, 1)->state, "lost");
+	assert_int_equal(fixture_images(&f, 12), 1);
+	assert_int_equal(f.track->stats.lost, 2);
+	assert_int_equal(proctab_count(f.track->table), 1);
+}
+
 static void a_probe_that_holds_back_is_waited_for(void **state)
 {
 	(void)state;
@@ -750,6 +777,7 @@ int main(void)
 		HOST(oom_of_a_pid_is_its_holders),
 		HOST(facets_are_waited_for),
 		HOST(sweeps_find_the_lost),
+		HOST(the_end_of_finals),
 		HOST(a_probe_that_holds_back_is_waited_for),
 		HOST(there_before_us),
 		HOST(pid_reuse),
