@@ -136,8 +136,10 @@ static int collect(uv_loop_t *loop, const struct config *config, struct diag *di
 	collector_stop(collector, 0, on_stopped, &stopped);
 	while (!stopped && uv_run(loop, UV_RUN_ONCE) != 0)
 		;
-	uv_run(loop, UV_RUN_DEFAULT);
-	collector_free(collector);
+	if (!collector_left_behind(collector)) {
+		uv_run(loop, UV_RUN_DEFAULT);
+		collector_free(collector);
+	}
 	return err;
 }
 
@@ -146,7 +148,7 @@ int doctor_local(const char *config_file, json_t **ret)
 	json_t *skipped = NULL, *answer = NULL;
 	struct config *config;
 	struct diag diag;
-	uv_loop_t loop;
+	static uv_loop_t loop; /* a thread that is left behind may signal it when this function has returned */
 	size_t n_sinks;
 	int err, status = SKEP_EXIT_OK;
 

@@ -486,6 +486,8 @@ static void on_collector_stopped(void *arg)
 
 	run->stopped = true;
 	close_handles(run);
+	if (collector_left_behind(run->collector))
+		uv_stop(&run->loop); /* it would not run out of handles */
 	if (run->options.otlp && run->ended)
 		run_trace_missing(run->collector, run->options.otlp, run->options.otlp_wait ? run->options.otlp_wait : DEFAULT_OTLP_WAIT, stderr);
 }
@@ -721,10 +723,13 @@ static void shut_down(struct run *run)
 	if (run->collector && !run->stopped)
 		collector_stop(run->collector, 0, on_collector_stopped, run);
 	close_handles(run);
-	uv_run(&run->loop, UV_RUN_DEFAULT);
-	run->collector = collector_free(run->collector);
-	uv_loop_close(&run->loop);
+	if (!run->collector || !collector_left_behind(run->collector))
+		uv_run(&run->loop, UV_RUN_DEFAULT);
 	run->has_loop = false;
+	if (run->collector)
+		run->collector = collector_free(run->collector);
+	if (!run->collector)
+		uv_loop_close(&run->loop);
 }
 
 static int execute(struct run *run, int argc, char **argv)
@@ -784,6 +789,11 @@ int cmd_run(int argc, char **argv)
 	code = execute(&run, argc, argv);
 	run.live = live_free(run.live);
 	shut_down(&run);
+	if (run.collector) { /* a thread is in a call that does not return: nothing that it uses may go */
+		fprintf(stderr, "skep run: work of a sink or a probe has not returned: its records of run %s may be missing\n", run.id);
+		fflush(NULL);
+		_exit(code);
+	}
 	spawn_close(&run.spawn); /* after its watch; a child that still waits at the gate goes away */
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);

@@ -71,6 +71,7 @@ static void instances(const json_t *list, FILE *out)
 		{ "skep_plugin_busy_seconds_total", "counter", "Time spent in the plugin's callbacks", "busy_ns", true },
 		{ "skep_plugin_callback_worst_seconds", "gauge", "The longest callback that has a budget", "worst_ns", true },
 		{ "skep_plugin_overruns_total", "counter", "Callbacks that took longer than their budget", "overruns", false },
+		{ "skep_plugin_work_stuck_seconds", "gauge", "For how long its work has not returned, from 35 s on", "stuck_ns", true },
 		{ "skep_plugin_retries", "gauge", "Attempts to start it again since it failed", "retries", false },
 	};
 	const json_t *one;
@@ -261,6 +262,7 @@ int stats_prometheus(const json_t *o, FILE *out, const struct report_style *styl
 		{ "skep_process_clamped_total", "clamped", "Figures that would have gone backwards" },
 		{ "skep_process_lost_total", "processes_lost", "Processes that ended without final figures" },
 		{ "skep_process_facets_late_total", "facets_late", "Processes closed without waiting longer for a facet" },
+		{ "skep_left_behind_total", "left_behind", "Plugins that were to end and whose work did not return" },
 		{ "skep_no_memory_total", "no_memory", "Records not taken for want of memory" },
 		{ "skep_state_unsaved_total", "unsaved", "Failures to save the state of a process, run, task or probe" },
 		{ "skep_state_unrestored_total", "unrestored", "Pieces of saved state that this skepd could not use" },

@@ -139,6 +139,11 @@ static void delivery_cell(struct table *t, const json_t *one, const struct paint
 	bool failing = why && *why;
 	const char *more = json_is_true(json_object_get(d, "shares")) ? "; new ones go beside them" : "";
 
+	if (answer_u64(one, "stuck_ns") > 0) {
+		table_cell(t, INK_RED, "its work has not returned for %s: a file system or a server may not answer",
+			   human_time(answer_u64(one, "stuck_ns"), paint_units(p), age));
+		return;
+	}
 	if (answer_text(one, "reason") || !json_is_object(d) || (lag == 0 && !failing)) {
 		answer_cell(t, p, INK_NONE, answer_text(one, "reason"), "");
 		return;

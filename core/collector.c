@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "core/batch.h"
 #include "core/carry.h"
 #include "core/collector_priv.h"
 #include "core/log.h"
@@ -140,6 +141,12 @@ static void on_tick(uv_timer_t *timer)
 			else
 				part->sweeping = false;
 		}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		instance_look_at_work(inst);
+	for (struct skep_instance *inst = c->leaving; inst; inst = inst->next)
+		instance_look_at_work(inst);
+	if (c->leaving && !c->reload)
+		collector_leaving(c);
 	collector_facets_drained(c);
 	collector_details_tick(c, clock_boot_ns());
 	if (c->rejudging)
@@ -203,17 +210,37 @@ static int host_facts(struct collector *c)
 	return c->host_name && c->kernel ? 0 : -ENOMEM;
 }
 
+static void let_go(struct part *part)
+{
+	for (size_t i = 0; i < part->n_held; i++)
+		batch_unref(part->held[i]);
+	free(part->held);
+	part->held = NULL;
+	part->n_held = 0;
+}
+
 void collector_instance_free(struct skep_instance *inst)
 {
 	struct part *part = inst ? inst->extra : NULL;
 
 	if (part) {
+		let_go(part);
 		free(part->streams);
 		free(part->lost);
 		free(part->told);
 		free(part);
 	}
 	instance_free(inst);
+}
+
+static void free_list(struct skep_instance *inst)
+{
+	while (inst) {
+		struct skep_instance *next = inst->next;
+
+		collector_instance_free(inst);
+		inst = next;
+	}
 }
 
 static void destroy(struct collector *c)
@@ -227,13 +254,13 @@ static void destroy(struct collector *c)
 	collector_spool_free(c);
 	c->track = track_free(c->track);
 	c->judge = judge_free(c->judge);
-	c->out = out_free(c->out);
-	while (c->instances) {
-		struct skep_instance *inst = c->instances;
-
-		c->instances = inst->next;
-		collector_instance_free(inst);
-	}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		let_go(inst->extra);
+	for (struct skep_instance *inst = c->leaving; inst; inst = inst->next)
+		let_go(inst->extra);
+	c->out = out_free(c->out); /* whose books batches are in until they go */
+	free_list(c->instances);
+	free_list(c->leaving);
 	ledger_mark_free(c->ledger_first);
 	ledger_mark_free(c->ledger_before);
 	ledger_mark_free(c->ledger_last);
@@ -323,9 +350,20 @@ out:
 	return err;
 }
 
+bool collector_left_behind(const struct collector *c)
+{
+	const struct skep_instance *lists[] = { c->instances, c->leaving };
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct skep_instance *inst = lists[i]; inst; inst = inst->next)
+			if (((const struct part *)inst->extra)->left_behind && !instance_stopped(inst))
+				return true;
+	return c->spool_left_behind;
+}
+
 struct collector *collector_free(struct collector *c)
 {
-	if (c)
+	if (c && !collector_left_behind(c))
 		destroy(c);
 	return NULL;
 }

@@ -152,6 +152,7 @@ struct collector_self {
 	uint64_t no_memory;
 	uint64_t unsaved, unrestored; /* pieces of state: not saved for the next skepd, not read of the one before */
 	uint64_t queue_bytes;    /* in the sinks' queues now */
+	uint64_t left_behind;    /* instances whose work() did not return when they were to end */
 };
 void collector_self(const struct collector *, struct collector_self *ret);
 /* path NULL: there is none. Not open: it could not be, and all is kept in memory. */
@@ -186,9 +187,18 @@ int collector_reload(struct collector *, const struct config *next, bool check, 
 bool collector_reloading(const struct collector *);
 
 void collector_flush(struct collector *); /* SIGUSR1: probes drain, batches leave now */
-/* Stop probes, offer what is left to the sinks for at most drain_ns, stop sinks, then done. */
+uint64_t collector_drain_ns(const struct collector *); /* of the configuration that applies now */
+/*
+ * Stop probes, offer what is left to the sinks for at most drain_ns, stop sinks, then done.  What does not return is left behind:
+ * at the most that takes drain_ns, 2 s for work() of probes, 2 s for that of sinks, and 10 s for the spool's last commit.
+ */
 void collector_stop(struct collector *, uint64_t drain_ns, void (*done)(void *arg), void *arg);
-/* After done, and after the loop has run until nothing is left. Returns NULL. */
+/*
+ * After done.  True: a thread is in a call that does not return (work() of an instance, or a write to the spool), and
+ * what it uses must stay.  Then the loop would never run out of handles: end the process by _exit().
+ */
+bool collector_left_behind(const struct collector *);
+/* After done, and after the loop has run until nothing is left. Frees nothing while collector_left_behind. Returns NULL. */
 struct collector *collector_free(struct collector *);
 
 #endif

@@ -23,6 +23,9 @@
 #define ZOMBIES_NS (200u * MS_NS)
 #define FINALS_NS (3500ull * MS_NS)
 #define SINKS_NS (10000ull * MS_NS)
+/* At the end: how long work() of an instance may still take, and the last commit to the spool. */
+#define WORK_LAST_NS (2000ull * MS_NS)
+#define SPOOL_LAST_NS (10000ull * MS_NS)
 
 void collector_fast(struct collector *c)
 {
@@ -147,8 +150,8 @@ static bool sinks_settled(const struct collector *c, uint64_t id, bool failing_t
 
 		if (remote_late(c, inst, waited_ns))
 			continue;
-		/* One that does not run now cannot be waited for; what it does not get is counted when all ends. */
-		if (part->sink && inst->state == INSTANCE_RUNNING && (failing_too || !out_sink_failing(part->sink)) &&
+		/* One that does not run now, or that is stuck, cannot be waited for; what it does not get is counted when all ends. */
+		if (part->sink && inst->state == INSTANCE_RUNNING && inst->stuck_ns == 0 && (failing_too || !out_sink_failing(part->sink)) &&
 		    !out_sink_settled(part->sink, id))
 			return false;
 	}
@@ -217,11 +220,17 @@ static void step_endings(struct collector *c, bool hurry)
 
 /* ---- the collector's own end ---------------------------------------------------- */
 
+uint64_t collector_drain_ns(const struct collector *c)
+{
+	return c->config->drain_ns;
+}
+
 void collector_stop(struct collector *c, uint64_t drain_ns, void (*done)(void *arg), void *arg)
 {
 	if (c->stop != STOP_NOT)
 		return;
 	c->stop = STOP_PROBES;
+	c->stop_ns = clock_boot_ns();
 	c->running = false;
 	c->drain_ns = drain_ns;
 	c->stop_done = done;
@@ -239,7 +248,9 @@ static bool stop_kind(struct collector *c, bool probes)
 		if (((struct part *)inst->extra)->probe != probes)
 			continue;
 		instance_stop(inst);
-		all &= instance_stopped(inst);
+		if (instance_waits_for_work(inst) && (inst->stuck_ns > 0 || clock_boot_ns() >= c->stop_ns + WORK_LAST_NS))
+			collector_leave_behind(c, inst);
+		all &= instance_stopped(inst) || ((const struct part *)inst->extra)->left_behind;
 	}
 	return all;
 }
@@ -275,8 +286,15 @@ static void step_stop(struct collector *c)
 
 	switch (c->stop) {
 	case STOP_NOT:
-	case STOP_SPOOL:
 	case STOP_CLOSE:
+		return;
+	case STOP_SPOOL:
+		if (now_ns >= c->stop_ns + SPOOL_LAST_NS && out_spool_give_up(c->out)) {
+			log_error("spool %s: its disk has not answered for %llu s: skep ends without the last commit",
+				  c->options.spool->path, (unsigned long long)(SPOOL_LAST_NS / 1000000000u));
+			c->spool_left_behind = true;
+			on_spool_ended(c);
+		}
 		return;
 	case STOP_PROBES:
 		if (c->endings) { /* somebody waits for a run's end: now or never */
@@ -303,11 +321,13 @@ static void step_stop(struct collector *c)
 		/* With a spool what a failing sink has not got is kept. */
 		if (c->out && !sinks_settled(c, out_last_id(c->out), !out_spooled(c->out), now_ns - c->stop_ns) && now_ns < c->stop_ns + c->drain_ns)
 			return;
+		c->stop_ns = clock_boot_ns();
 		c->stop = STOP_SINKS;
 		/* fall through */
 	case STOP_SINKS:
 		if (!stop_kind(c, false))
 			return;
+		c->stop_ns = clock_boot_ns();
 		c->stop = STOP_SPOOL;
 		if (c->out)
 			out_spool_end(c->out, on_spool_ended, c);

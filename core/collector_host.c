@@ -52,6 +52,8 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 		       desc->n_streams);
 		return;
 	}
+	if (part->left_behind) /* another one says the same by now, or nobody wants to know */
+		return;
 	let_other_tell(part);
 	s = desc->streams[stream];
 	if (who && who->pid == 0)
@@ -130,7 +132,7 @@ static void host_sweep_begin(struct skep_instance *inst, uint64_t time_ns)
 	struct collector *c = inst->owner;
 	struct part *part = inst->extra;
 
-	if (!part->lifecycle || !c->track)
+	if (!part->lifecycle || !c->track || part->left_behind)
 		return;
 	let_other_tell(part);
 	part->sweeping = true;
@@ -159,6 +161,8 @@ static void host_lost(struct skep_instance *inst, unsigned stream, enum skep_los
 		log_at(SKEP_LOG_ERROR, inst->name, "reported a loss of stream %u at place %d: a bug in the plugin", stream, (int)where);
 		return;
 	}
+	if (part->left_behind)
+		return;
 	part->lost[stream][where] += n;
 	if (part->streams[stream] >= 0)
 		out_lost(c->out, part->streams[stream], where, n);
@@ -186,6 +190,8 @@ static void host_batch_answer(struct skep_instance *inst, const struct skep_batc
 	unsigned long long id = batch->id;
 	uint32_t n = batch->n;
 
+	if (part->left_behind) /* the batch went to another, or was counted as lost */
+		return;
 	if (answer->result < SKEP_BATCH_ACK || answer->result > SKEP_BATCH_SUSPECT)
 		log_at(SKEP_LOG_ERROR, inst->name, "answered %u, which is no result, for batch %llu: a bug in the plugin; taken as \"not now\"", answer->result, id);
 	/* The batch may be gone after this. */

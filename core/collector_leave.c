@@ -3,11 +3,15 @@
  * core/collector_leave.c - instances that a reload has removed or replaced: a sink may
  * still take what is in its queue, for a bounded time; then they stop, and what they had
  * lost stays in the books.
+ *
+ * An instance whose work() does not return cannot stop.  It is left behind: nobody waits for it, and a thread of its
+ * own is all that it occupies.  Its memory stays, since the thread uses it.  If the call returns after all, the
+ * instance stops and goes like any other.
  */
 #include <stdlib.h>
 
-#include "core/collector_priv.h"
 #include "core/log.h"
+#include "core/reload_priv.h"
 
 void collector_part_fold(struct collector *c, struct part *from, struct part *to)
 {
@@ -70,40 +74,82 @@ static void sink_gone(struct collector *c, struct skep_instance *inst, struct pa
 	collector_reload_removed(c, inst, n);
 }
 
-static bool gone(struct collector *c, struct skep_instance *inst)
+void collector_leave_behind(struct collector *c, struct skep_instance *inst)
 {
 	struct part *part = inst->extra;
 
-	if (part->sink && !inst->stop_wanted) {
-		/* One that does not run takes nothing any more. */
-		if (inst->state == INSTANCE_RUNNING && !out_sink_settled(part->sink, UINT64_MAX - 1) && clock_boot_ns() < part->leave_ns)
-			return false;
-	}
-	instance_stop(inst);
-	if (!instance_stopped(inst))
-		return false;
+	if (part->left_behind)
+		return;
+	part->left_behind = true;
+	c->left_behind++;
+	if (part->sweeping && c->track)
+		track_sweep_end(c->track, false, clock_boot_ns());
+	part->sweeping = false;
+	if (part->sink)
+		out_sink_hold(part->sink, &part->held, &part->n_held);
+	log_at(SKEP_LOG_WARNING, inst->name,
+	       "left behind: its work has not returned for %.1f s (a file system or a server may not answer); nothing waits for it%s",
+	       (double)workers_oldest_ns(inst->workers) / 1e9,
+	       part->sink ? ", and the batches that it has not acknowledged are not taken as delivered" : "");
+}
+
+/* Its end has been waited for long enough; while skepd itself stops there is less time. */
+static bool too_late(const struct collector *c, const struct skep_instance *inst)
+{
+	uint64_t more_ns = c->stop == STOP_NOT ? RELOAD_SETTLE_NS : 0;
+
+	return instance_waits_for_work(inst) &&
+	       (inst->stuck_ns > 0 || clock_boot_ns() >= ((const struct part *)inst->extra)->leave_ns + more_ns);
+}
+
+static void account(struct collector *c, struct skep_instance *inst)
+{
+	struct part *part = inst->extra;
+
+	if (part->accounted)
+		return;
+	part->accounted = true;
 	if (part->sink)
 		sink_gone(c, inst, part);
 	else
 		collector_reload_removed(c, inst, 0);
 	collector_part_loss_out(c, part);
 	collector_part_fold(c, part, NULL);
-	return true;
+}
+
+static bool gone(struct collector *c, struct skep_instance *inst)
+{
+	const struct part *part = inst->extra;
+
+	if (part->sink && !inst->stop_wanted && inst->stuck_ns == 0) {
+		/* One that does not run takes nothing any more. */
+		if (inst->state == INSTANCE_RUNNING && !out_sink_settled(part->sink, UINT64_MAX - 1) && clock_boot_ns() < part->leave_ns)
+			return false;
+	}
+	instance_stop(inst);
+	if (too_late(c, inst))
+		collector_leave_behind(c, inst);
+	if (!instance_stopped(inst) && !part->left_behind)
+		return false;
+	account(c, inst);
+	return instance_stopped(inst);
 }
 
 bool collector_leaving(struct collector *c)
 {
 	struct skep_instance **at = &c->leaving;
+	bool any = false;
 
 	while (*at) {
 		struct skep_instance *inst = *at;
 
 		if (!gone(c, inst)) {
+			any |= !((const struct part *)inst->extra)->left_behind;
 			at = &inst->next;
 			continue;
 		}
 		*at = inst->next;
 		collector_instance_free(inst);
 	}
-	return c->leaving != NULL;
+	return any;
 }

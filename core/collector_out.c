@@ -342,5 +342,6 @@ void collector_self(const struct collector *c, struct collector_self *ret)
 			.queue_bytes = out_bytes(c->out),
 		};
 	}
+	self.left_behind = c->left_behind;
 	*ret = self;
 }

@@ -28,6 +28,10 @@ struct part {
 	uint64_t (*told)[OUT_LOSSES]; /* of that in loss records already */
 	struct skep_instance *after; /* what that one has to tell comes first; NULL: nobody */
 	uint64_t leave_ns;       /* in collector.leaving: stopped then at the latest */
+	bool left_behind;        /* its work() does not return: nobody waits for it, and what it says is not heard */
+	bool accounted;          /* in collector.leaving: its losses are the collector's now */
+	struct batch **held;     /* left behind: batches that it may still read */
+	size_t n_held;
 	uint64_t drained_ns;
 	uint64_t retry_ns;       /* FAILED: when to try again */
 	unsigned retries;
@@ -104,7 +108,8 @@ struct collector {
 	uint64_t gone_lost[OUT_LOSSES], gone_kernel, gone_finals;
 	uint64_t parts;                /* that were made */
 	struct reload *reload;         /* under way; NULL: none */
-	struct skep_instance *leaving; /* removed, or replaced: until they have drained and stopped */
+	struct skep_instance *leaving; /* removed, or replaced: until they have drained and stopped; those left behind stay for longer */
+	uint64_t left_behind;          /* instances that were left behind since the start */
 	uint64_t ticked_ns, lag_ns, lag_worst_ns; /* how much later than due the last tick came, and the latest one */
 	struct ending *endings;
 	struct attachment *attachments;
@@ -116,7 +121,8 @@ struct collector {
 	bool whole_due;       /* the next commit has everything */
 	unsigned spool_replaced; /* as of the latest commit: how often its file has been made anew */
 	enum stop_phase stop;
-	uint64_t stop_ns, drain_ns;
+	uint64_t stop_ns, drain_ns; /* stop_ns: when the phase began */
+	bool spool_left_behind;     /* at the end its disk did not answer */
 	void (*stop_done)(void *arg);
 	void *stop_arg;
 };
@@ -148,7 +154,9 @@ void collector_reload_removed(struct collector *, const struct skep_instance *, 
 /* collector_leave.c */
 /* Out of the list that it is in, if any, into that of those that leave; drain_ns: how long what it has may still be taken. */
 void collector_leave(struct collector *, struct skep_instance *, uint64_t drain_ns);
-bool collector_leaving(struct collector *); /* goes on with it; false: all are gone */
+bool collector_leaving(struct collector *); /* goes on with it; false: all are gone, or left behind */
+/* Its work() does not return.  Nobody waits for it any more; its memory, and the batches that it has, stay until it returns. */
+void collector_leave_behind(struct collector *, struct skep_instance *);
 /* What its losses were goes over to another, or (NULL) to the collector's sums. */
 void collector_part_fold(struct collector *, struct part *from, struct part *to);
 

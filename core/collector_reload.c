@@ -20,9 +20,6 @@
 #include "core/options_diff.h"
 #include "core/reload_priv.h"
 
-/* What is removed may still deliver for so long. */
-#define DRAIN_NS 5000000000ull
-
 static struct part *part_of(const struct skep_instance *inst)
 {
 	return inst->extra;
@@ -65,7 +62,7 @@ static void settle_applied(struct change *change)
 }
 
 /* The instance that stays of that entry; old ones that do not go. */
-static struct skep_instance *settle(struct collector *c, struct change *change)
+static struct skep_instance *settle(struct collector *c, struct change *change, uint64_t drain_ns)
 {
 	struct skep_instance *old = change->old, *next = change->next;
 
@@ -82,10 +79,10 @@ static struct skep_instance *settle(struct collector *c, struct change *change)
 		if (part_of(next)->sink)
 			out_sink_kick(part_of(next)->sink);
 		change->next = NULL;
-		collector_leave(c, old, DRAIN_NS);
+		collector_leave(c, old, drain_ns);
 		return next;
 	case CHANGE_REMOVE:
-		collector_leave(c, old, DRAIN_NS);
+		collector_leave(c, old, drain_ns);
 		return NULL;
 	case CHANGE_APPLY:
 		settle_applied(change);
@@ -107,7 +104,7 @@ static void settle_plugins(struct collector *c, struct reload *r)
 	/* Each leaves the list or is taken out of it; then it is put together anew, in the order of the file. */
 	for (size_t i = 0; i < r->n; i++) {
 		struct change *change = &r->changes[i];
-		struct skep_instance *inst = settle(c, change);
+		struct skep_instance *inst = settle(c, change, r->next->drain_ns);
 
 		if (!inst)
 			continue;
@@ -265,7 +262,10 @@ void collector_reload_step(struct collector *c)
 
 bool collector_reloading(const struct collector *c)
 {
-	return c->reload || c->leaving;
+	for (const struct skep_instance *inst = c->leaving; inst; inst = inst->next)
+		if (!part_of(inst)->left_behind)
+			return true;
+	return c->reload;
 }
 
 int collector_reload(struct collector *c, const struct config *next, bool check, collector_reload_done done, void *arg)

@@ -18,6 +18,7 @@
 #define FILE_MAX (4u << 20)
 #define INTERVAL_DEFAULT (5000 * NS_PER_MS)
 #define PROCESS_INTERVAL_DEFAULT (60000 * NS_PER_MS)
+#define DRAIN_DEFAULT 5000000000u
 #define SPOOL_PATH_DEFAULT SKEP_STATE_DIR "/spool.db"
 #define SPOOL_BYTES_DEFAULT (1ull << 30)
 #define SPOOL_RESERVE_DEFAULT (256ull << 20)
@@ -97,6 +98,7 @@ struct config *config_parse(const char *text, size_t len, const char *name, stru
 	}
 	config->interval_ns = INTERVAL_DEFAULT;
 	config->process_interval_ns = PROCESS_INTERVAL_DEFAULT;
+	config->drain_ns = DRAIN_DEFAULT;
 	config->spool = (struct config_spool){
 		.max_bytes = SPOOL_BYTES_DEFAULT,
 		.reserve_bytes = SPOOL_RESERVE_DEFAULT,

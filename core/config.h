@@ -44,6 +44,7 @@ struct config {
 	char *file; /* name used in messages */
 	json_t *labels; /* object of strings, "host.labels"; NULL: none */
 	uint64_t interval_ns;
+	uint64_t drain_ns;
 	uint64_t process_interval_ns; /* 0: no samples of single processes */
 	/*
 	 * NULL-terminated.  Where the file names none: $SKEP_PLUGIN_DIRS (a colon list;

@@ -124,6 +124,11 @@ static void read_carry_file(struct reader *r, const struct config_pos *at, const
 	reader_absolute(r, at, value, "carry_file", "an absolute path such as \"/run/skep/carry.json\"", &r->config->carry_file);
 }
 
+static void read_drain(struct reader *r, const struct config_pos *at, const json_t *value)
+{
+	reader_time(r, at, value, "drain", true, &r->config->drain_ns);
+}
+
 static void read_pin_dir(struct reader *r, const struct config_pos *at, const json_t *value)
 {
 	reader_absolute(r, at, value, "pin_dir", "an absolute path in a BPF filesystem such as \"/sys/fs/bpf/skep\"", &r->config->pin_dir);
@@ -277,6 +282,7 @@ const struct key config_keys[] = {
 	{ "carry_file", read_carry_file },
 	{ "pin_dir", read_pin_dir },
 	{ "pin_for", read_pin_for },
+	{ "drain", read_drain },
 	{ "spool", read_spool },
 	{ "keep_capabilities", read_keep_capabilities },
 	{ "control", read_control },

@@ -110,6 +110,13 @@ const struct config_key config_key_table[] = {
 			"started later begins anew. Changes only with a restart",
 	},
 	{
+		.name = "drain",
+		.type = CONFIG_KEY_TIME_OR_0,
+		.default_value = "\"5s\"",
+		.help = "how long a sink that ends, with skepd or by a reload, is still offered what waits for it, \"100ms\" to \"1h\"; \"0s\": not at "
+			"all. What it has not taken by then waits in the spool, or is lost where there is none",
+	},
+	{
 		.section = "spool",
 		.name = "path",
 		.type = CONFIG_KEY_PATH_ABSOLUTE,

@@ -65,6 +65,9 @@ static json_t *instances(const struct collector *c)
 	for (const struct skep_instance *inst = collector_instances(c); inst; inst = inst->next)
 		if (append(array, control_instance(inst)) < 0)
 			break;
+	for (const struct skep_instance *inst = c->leaving; inst; inst = inst->next)
+		if (((const struct part *)inst->extra)->left_behind && append(array, control_instance(inst)) < 0)
+			break;
 	return array;
 }
 
@@ -73,11 +76,12 @@ json_t *control_self(const struct collector *c)
 	struct collector_self s;
 
 	collector_self(c, &s);
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "records", control_json_number(s.records), "invalid",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "records", control_json_number(s.records), "invalid",
 			 control_json_number(s.invalid), "late", control_json_number(s.late), "clamped", control_json_number(s.clamped),
 			 "processes_lost", control_json_number(s.processes_lost), "facets_late", control_json_number(s.facets_late),
 			 "no_memory", control_json_number(s.no_memory), "unsaved", control_json_number(s.unsaved), "unrestored",
-			 control_json_number(s.unrestored), "queue_bytes", control_json_number(s.queue_bytes));
+			 control_json_number(s.unrestored), "queue_bytes", control_json_number(s.queue_bytes), "left_behind",
+			 control_json_number(s.left_behind));
 }
 
 /* Resident pages; 0 where /proc does not say. */

@@ -22,6 +22,8 @@
 
 /* 5 ms: a tenth of what a person notices, and a ring of 4 MiB survives 20 times as long at 4,000 execs/s. */
 #define INSTANCE_BUDGET_NS 5000000ull
+/* The slowest of our own work, a request to a server, gives up after 30 s. */
+#define INSTANCE_STUCK_NS 35000000000ull
 
 int instance_new(uv_loop_t *loop, struct plugin *plugin, const struct config *config, const struct config_plugin *entry,
 		 const struct skep_host *host_proto, const struct instance_ops *ops, void *owner, struct diag *diag,
@@ -44,6 +46,7 @@ int instance_new(uv_loop_t *loop, struct plugin *plugin, const struct config *co
 	inst->owner = owner;
 	inst->required = entry->required;
 	inst->budget_ns = INSTANCE_BUDGET_NS;
+	inst->stuck_after_ns = INSTANCE_STUCK_NS;
 	inst->host = *host_proto;
 	instance_host_fill(&inst->host);
 	inst->name = strdup(entry->name ? entry->name : plugin->note.name);
@@ -152,6 +155,7 @@ void instance_end_if_due(struct skep_instance *inst)
 		instance_leave(inst, entered, "close", false);
 	}
 	left += instance_close_leftovers(inst);
+	inst->workers = workers_close(inst->workers);
 	if (left > 0)
 		log_at(SKEP_LOG_WARNING, inst->name,
 		       "left %u watches or timers open when it stopped; closed them for it (a defect of the plugin)",
@@ -358,6 +362,17 @@ void instance_stop(struct skep_instance *inst)
 bool instance_stopped(const struct skep_instance *inst)
 {
 	return inst->state == INSTANCE_STOPPED && inst->working == 0 && inst->closing == 0;
+}
+
+bool instance_waits_for_work(const struct skep_instance *inst)
+{
+	return inst->ending && inst->working > 0;
+}
+
+void instance_stop_recall(struct skep_instance *inst)
+{
+	if (inst->ending)
+		inst->stop_wanted = false;
 }
 
 struct skep_instance *instance_free(struct skep_instance *inst)

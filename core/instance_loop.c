@@ -45,7 +45,7 @@ struct skep_timer {
 };
 
 struct loop_work {
-	uv_work_t uv;
+	struct worker_job job;
 	struct skep_instance *inst;
 	skep_work_cb work;
 	skep_done_cb done;
@@ -370,20 +370,19 @@ unsigned instance_close_leftovers(struct skep_instance *inst)
 
 /* ---- background work ----------------------------------------------------------------- */
 
-static void loop_work_run(uv_work_t *uv)
+static void loop_work_run(struct worker_job *job)
 {
-	struct loop_work *work = uv->data;
+	const struct loop_work *work = (const struct loop_work *)job;
 
 	work->work(work->arg);
 }
 
-static void loop_work_done(uv_work_t *uv, int status)
+static void loop_work_done(struct worker_job *job)
 {
-	struct loop_work *work = uv->data;
+	struct loop_work *work = (struct loop_work *)job;
 	struct skep_instance *inst = work->inst;
 	uint64_t entered;
 
-	(void)status; /* UV_ECANCELED only after uv_cancel, which nobody calls */
 	entered = instance_enter(inst);
 	/* Before the callback: it may ask for the next piece of work. The end waits for depth as well. */
 	inst->working--;
@@ -402,21 +401,43 @@ static int loop_work(struct skep_instance *inst, skep_work_cb run, skep_done_cb 
 		return -EINVAL;
 	if (inst->ending)
 		return -ESHUTDOWN;
+	err = inst->workers ? 0 : workers_new(inst->loop, inst->name, &inst->workers);
+	if (err < 0)
+		return err;
 	work = calloc(1, sizeof(*work));
 	if (!work)
 		return -ENOMEM;
+	work->job.work = loop_work_run;
+	work->job.done = loop_work_done;
 	work->inst = inst;
 	work->work = run;
 	work->done = done;
 	work->arg = arg;
-	work->uv.data = work;
-	err = uv_queue_work(inst->loop, &work->uv, loop_work_run, loop_work_done);
+	err = workers_post(inst->workers, &work->job);
 	if (err < 0) {
 		free(work);
 		return err;
 	}
 	inst->working++;
 	return 0;
+}
+
+void instance_look_at_work(struct skep_instance *inst)
+{
+	uint64_t age = inst->working > 0 ? workers_oldest_ns(inst->workers) : 0;
+
+	if (age >= inst->stuck_after_ns) {
+		if (inst->stuck_ns == 0)
+			log_at(SKEP_LOG_WARNING, inst->name,
+			       "work has not returned for %llu s: a file system or a server that it uses may not answer; "
+			       "its other work goes on as far as it can, and nothing else waits for it",
+			       (unsigned long long)(age / 1000000000u));
+		inst->stuck_ns = age;
+	} else if (inst->stuck_ns > 0) {
+		log_at(SKEP_LOG_NOTICE, inst->name, "the work that did not return for %llu s has returned",
+		       (unsigned long long)(inst->stuck_ns / 1000000000u));
+		inst->stuck_ns = 0;
+	}
 }
 
 /* ---- to the collector ----------------------------------------------------------------- */

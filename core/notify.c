@@ -231,13 +231,15 @@ void notify_reloading(struct notify *n)
 	tell(n, message, 0);
 }
 
-void notify_stopping(struct notify *n, const char *fmt, ...)
+void notify_stopping(struct notify *n, uint64_t us, const char *fmt, ...)
 {
+	char state[64];
 	va_list ap;
 
 	if (!n)
 		return;
 	va_start(ap, fmt);
-	tell_state(n, "STOPPING=1", fmt, ap);
+	snprintf(state, sizeof(state), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (unsigned long long)us);
+	tell_state(n, state, fmt, ap);
 	va_end(ap);
 }

@@ -24,6 +24,7 @@ void notify_close(struct notify *);
 /* It works, or does so again after notify_reloading; from the first time on the watchdog is pinged. */
 void notify_ready(struct notify *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void notify_reloading(struct notify *);
-void notify_stopping(struct notify *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* It may take so long, however short the unit's TimeoutStopSec is (EXTEND_TIMEOUT_USEC, systemd 236). */
+void notify_stopping(struct notify *, uint64_t us, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -12,6 +12,7 @@
 #define OUT_MAX_BYTES (64u << 20) /* over all queues */
 #define OUT_LOSSES 5              /* enum skep_loss + 1 */
 
+struct batch;
 struct out;
 struct out_sink;
 struct out_commit;
@@ -56,6 +57,8 @@ void out_lost(struct out *, int stream, enum skep_loss where, uint64_t n);
 /* A sink's answer. -ENOENT: it does not have that batch. */
 int out_done(struct out *, struct out_sink *, const struct skep_batch *, const struct skep_batch_answer *, uint64_t now_ns);
 void out_sink_kick(struct out_sink *);    /* it runs again */
+/* A reference to each batch that it has in flight, for a sink that may go on reading them; on no memory they are never freed. */
+void out_sink_hold(const struct out_sink *, struct batch ***ret, size_t *ret_n);
 void out_sink_abandon(struct out_sink *); /* it has stopped: what it has not taken is lost(sink) */
 /* A sink that goes: nothing new for it, what is in its queue is still offered. */
 void out_sink_retire(struct out *, struct out_sink *);
@@ -89,6 +92,8 @@ uint64_t out_commit_number(const struct out_commit *);
  * any more.  At once where there is no spool.
  */
 void out_spool_end(struct out *, void (*done)(void *arg), void *arg);
+/* Its done is never called from now on, as its thread is in a write that does not return. false: it has been called. */
+bool out_spool_give_up(struct out *);
 struct out_spool_state {
 	bool down;            /* nothing can be written: what comes is kept in memory only */
 	char why[256];        /* the last error; "" */

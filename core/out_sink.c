@@ -51,6 +51,22 @@ void out_sink_move(struct out_sink *s, const char *name, uint32_t max_in_flight,
 	s->queue.submit_arg = arg;
 }
 
+void out_sink_hold(const struct out_sink *s, struct batch ***ret, size_t *ret_n)
+{
+	struct batch **held = calloc(s->queue.in_flight ? s->queue.in_flight : 1, sizeof(struct batch *));
+	size_t n = 0;
+
+	for (const struct sinkq_item *item = s->queue.first; item; item = item->next) {
+		if (!item->in_flight)
+			continue;
+		batch_ref(item->batch);
+		if (held)
+			held[n++] = item->batch;
+	}
+	*ret = held;
+	*ret_n = n;
+}
+
 void out_sink_terms(struct out_sink *s, const struct out_terms *terms)
 {
 	s->terms = *terms;

@@ -390,6 +390,16 @@ void out_spool_end(struct out *o, void (*done)(void *arg), void *arg)
 	out_spool_done(o);
 }
 
+bool out_spool_give_up(struct out *o)
+{
+	struct out_spool *sp = o->spool;
+
+	if (!sp || !sp->ended)
+		return false;
+	sp->ended = NULL;
+	return true;
+}
+
 void out_spool_state(const struct out *o, struct out_spool_state *ret)
 {
 	*ret = (struct out_spool_state){ 0 };

@@ -14,6 +14,7 @@
 #include "core/diag.h"
 #include "core/options.h"
 #include "core/out.h"
+#include "core/worker.h"
 
 /* A loaded shared object. Never unloaded: dlclose races threads, TLS and atexit. */
 struct plugin {
@@ -101,6 +102,9 @@ struct skep_instance {
 	struct skep_watch *watches;
 	struct skep_timer *timers;
 	unsigned working; /* work() under way */
+	struct workers *workers; /* its threads; NULL: none of it was needed yet */
+	uint64_t stuck_after_ns; /* a piece of work that takes longer is reported */
+	uint64_t stuck_ns;       /* for so long one has not returned; 0: none is late */
 	unsigned closing; /* uv handles whose close callback is still to come */
 	struct skep_counter *counters;
 	struct instance_signal *signals; /* in the order in which they were first named */
@@ -173,6 +177,10 @@ int instance_submit(struct skep_instance *, const struct skep_batch *);
 void instance_stop(struct skep_instance *);
 /* state STOPPED, working == 0, closing == 0: may be freed. */
 bool instance_stopped(const struct skep_instance *);
+/* Asked to end, and its work() does not return: stop() and close() wait for it, for ever perhaps. */
+bool instance_waits_for_work(const struct skep_instance *);
+/* Instead of being STOPPED when that work returns it is FAILED then, to be tried again. */
+void instance_stop_recall(struct skep_instance *);
 /*
  * After instance_stopped().  What has nothing in the loop may be freed as it is: never opened, only
  * opened (close() is called), FAILED.  Otherwise it logs an error and frees nothing.  Returns NULL.
@@ -185,6 +193,8 @@ void instance_host_fill(struct skep_host *);
 /* Around every callback; what: its name for messages. */
 uint64_t instance_enter(struct skep_instance *);
 void instance_leave(struct skep_instance *, uint64_t entered, const char *what, bool has_budget);
+/* A few times a second: warns once of work that does not return, and sets stuck_ns. */
+void instance_look_at_work(struct skep_instance *);
 /* Close what the plugin left open. Returns how many were still active. */
 unsigned instance_close_leftovers(struct skep_instance *);
 /* instance_signal.c: what skep_host.signal does, and the end of it. */

@@ -16,14 +16,14 @@ static struct part *part_of(const struct skep_instance *inst)
 }
 
 /* The old options once more. true: done, false: waits. */
-static bool unapply(struct change *change)
+static bool unapply(struct change *change, bool late)
 {
 	const struct skep_plugin *desc = change->next->plugin->desc;
 	struct skep_instance *old = change->old;
 	char *why = NULL;
 	int err = instance_reload(old, old->pristine, &why);
 
-	if (err == -EBUSY) {
+	if (err == -EBUSY && !late) {
 		reload_pause_queue(change, true);
 		return false;
 	}
@@ -42,26 +42,41 @@ static bool unapply(struct change *change)
 }
 
 /* true: done, false: waits. */
-static bool back(struct collector *c, struct change *change)
+/* Its work does not return, so it can neither go on nor start anew: it starts when the work has returned. */
+static int wait_for_work(struct collector *c, struct skep_instance *old)
+{
+	instance_stop_recall(old);
+	if (part_of(old)->left_behind)
+		c->left_behind--;
+	part_of(old)->left_behind = false;
+	return -EBUSY;
+}
+
+/* late: what does not answer or return by now is not waited for. */
+static bool back(struct collector *c, struct change *change, bool late)
 {
 	struct skep_instance *old = change->old, *next = change->next;
 	int err;
 
-	if (change->applied && !unapply(change))
+	if (change->applied && !unapply(change, late))
 		return false;
 	if (change->moved) {
-		if (change->started && out_sink_busy(part_of(next)->sink))
-			return false;
+		if (change->started && out_sink_busy(part_of(next)->sink)) {
+			if (!late)
+				return false;
+			if (!part_of(next)->held)
+				out_sink_hold(part_of(next)->sink, &part_of(next)->held, &part_of(next)->n_held);
+		}
 		reload_move_queue(next, old);
 		change->moved = false;
 	}
 	if (change->stopped) {
 		if (next)
 			instance_stop(next); /* two of them do not go together */
-		if (!instance_stopped(old) || (next && !instance_stopped(next)))
+		if (!late && (!instance_stopped(old) || (next && !instance_stopped(next))))
 			return false;
 		change->stopped = false;
-		err = instance_restart(old);
+		err = instance_stopped(old) ? instance_restart(old) : wait_for_work(c, old);
 		if (err < 0)
 			log_at(SKEP_LOG_ERROR, old->name, "does not start any more with its old options either: %s; trying again later",
 			       old->reason ? old->reason : strerror(-err));
@@ -80,9 +95,9 @@ static bool back(struct collector *c, struct change *change)
 
 bool reload_back(struct collector *c, struct reload *r)
 {
-	bool all = true;
+	bool all = true, late = clock_boot_ns() >= r->deadline_ns;
 
 	for (size_t i = r->n; i-- > 0;)
-		all &= back(c, &r->changes[i]);
+		all &= back(c, &r->changes[i], late);
 	return all;
 }

@@ -209,6 +209,7 @@ static int plan_settings(struct collector *c, struct reload *r)
 		err = -ENOTSUP;
 	}
 	say_time(r, "interval", collector_interval(was), collector_interval(next));
+	say_time(r, "drain", was->drain_ns, next->drain_ns);
 	say_time(r, "process_interval", was->process_interval_ns, next->process_interval_ns);
 	if (!same_text(was->carry_file, next->carry_file))
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "carry_file", "from %s to %s",

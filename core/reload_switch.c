@@ -245,11 +245,10 @@ static int exchange(struct collector *c, struct reload *r, struct change *change
 		r->deadline_ns = now_ns + RELOAD_SETTLE_NS;
 	}
 	if (sink && !change->stopped && out_sink_busy(sink)) {
-		if (now_ns < r->deadline_ns)
+		if (now_ns < r->deadline_ns && old->stuck_ns == 0)
 			return 0;
 		/* What it still has is offered again to the new one, once the old one can answer no more. */
-		log_at(SKEP_LOG_WARNING, old->name, "has not answered for a batch within %llu s: it is stopped, and the batch goes to the new one",
-		       RELOAD_SETTLE_NS / 1000000000ull);
+		log_at(SKEP_LOG_WARNING, old->name, "has not answered for a batch in time: it is stopped, and the batch goes to the new one");
 		change->in_turn = true;
 	}
 	if (change->in_turn && !change->stopped) {
@@ -258,8 +257,11 @@ static int exchange(struct collector *c, struct reload *r, struct change *change
 			instance_flush(old);
 		instance_stop(old);
 		change->stopped = true;
+		r->deadline_ns = now_ns + RELOAD_SETTLE_NS;
 	}
-	if (change->stopped && !instance_stopped(old))
+	if (change->stopped && instance_waits_for_work(old) && (old->stuck_ns > 0 || now_ns >= r->deadline_ns))
+		collector_leave_behind(c, old);
+	if (change->stopped && !instance_stopped(old) && !part_of(old)->left_behind)
 		return 0;
 	if (!change->started) {
 		err = start_in_turn(r, change);

@@ -18,8 +18,8 @@
 #include "core/reloader.h"
 #include "core/skepd.h"
 
-#define NS_PER_S 1000000000ull
-#define DRAIN_NS (5 * NS_PER_S)
+/* Beside the drain: what collector_stop() allows for calls that do not return, and one second. */
+#define STOP_MORE_US 15000000ull
 #define LOG_FLUSH_MS 10000
 
 enum { ON_TERM, ON_INT, ON_USR1, ON_HUP, N_SIGNALS };
@@ -130,7 +130,7 @@ static void stop(struct skepd *d, uint64_t drain_ns)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	notify_stopping(d->notify, "stopping: what is collected is delivered");
+	notify_stopping(d->notify, drain_ns / 1000u + STOP_MORE_US, "stopping: what is collected is delivered");
 	collector_stop(d->collector, drain_ns, on_stopped, d);
 }
 
@@ -155,7 +155,7 @@ static void on_signal(uv_signal_t *handle, int number)
 			_exit(SKEPD_RUNTIME);
 		}
 		log_notice("%s: stopping", number == SIGINT ? "SIGINT" : "SIGTERM");
-		stop(d, DRAIN_NS);
+		stop(d, collector_drain_ns(d->collector));
 		break;
 	}
 }
@@ -376,15 +376,19 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 static void collect_end(struct skepd *d)
 {
 	if (d->collector) {
-		stop(d, d->mode == SKEPD_TEST ? 0 : DRAIN_NS);
+		stop(d, d->mode == SKEPD_TEST ? 0 : collector_drain_ns(d->collector));
 		while (!d->stopped && uv_run(&d->loop, UV_RUN_ONCE) != 0)
 			;
 	}
 	control_close(d->control); /* after the collector's end: until then it tells how that goes */
 	notify_close(d->notify);
 	handles_close(d);
+	if (d->collector && collector_left_behind(d->collector)) {
+		uv_run(&d->loop, UV_RUN_NOWAIT);
+		return;
+	}
 	uv_run(&d->loop, UV_RUN_DEFAULT);
-	collector_free(d->collector);
+	d->collector = collector_free(d->collector);
 	reloader_free(d->reloader); /* whose configuration the collector may have had */
 }
 
@@ -403,6 +407,13 @@ enum skepd_exit skepd_collect(const struct config *config, enum skepd_mode mode,
 	}
 	result = collect(&d, &diag);
 	collect_end(&d);
+	if (d.collector) {
+		/* exit() would run destructors under a thread that does not return. */
+		if (mode == SKEPD_RUN && result == SKEPD_OK)
+			log_notice("stopped; what was left behind ends with the process");
+		log_flush();
+		_exit(fflush(stdout) != 0 && result == SKEPD_OK ? SKEPD_RUNTIME : (int)result);
+	}
 	/* Whoever left a handle open has a bug that would be a use after free some day. */
 	err = uv_loop_close(&d.loop);
 	if (err)

@@ -219,8 +219,10 @@ struct skep_host {
 	int (*timer)(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg, struct skep_timer **ret);
 	void (*timer_close)(struct skep_timer *); /* NULL is fine; no callback after it */
 	/*
-	 * work(arg) on a pool thread, then done(arg), which may be NULL, on the loop; stop() is not called while
-	 * one is under way.  -ESHUTDOWN when the instance is about to stop: neither is called.
+	 * work(arg) on a thread of this instance, then done(arg), which may be NULL, on the loop; stop() is not called while
+	 * one is under way.  Up to four run at once, others wait; no other instance waits for them.  -ESHUTDOWN when the
+	 * instance is about to stop: neither is called.  work() that does not return is reported after a while.  Nobody waits
+	 * for it when the instance is to end: neither done() nor stop() is called then unless it returns.
 	 */
 	int (*work)(struct skep_instance *, skep_work_cb work, skep_done_cb done, void *arg);
 

@@ -5,6 +5,7 @@
  */
 #include "tests/abi/collector_fixture.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -132,6 +134,22 @@ void end(const char *id, int status)
 	collector_run_end(t.collector, id, status, &usage, on_run_done, NULL);
 	assert_false(t.run_done); /* never from inside */
 	support_loop_until(&t.loop, &t.run_done);
+}
+
+void fifo(const char *name, bool let)
+{
+	char *path = support_path(t.dir, name);
+
+	if (let) {
+		int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+		assert_true(fd >= 0);
+		assert_int_equal(unlink(path), 0); /* who comes later finds none */
+		close(fd);
+	} else {
+		assert_int_equal(mkfifo(path, 0600), 0);
+	}
+	free(path);
 }
 
 static void on_turn(uv_timer_t *timer)

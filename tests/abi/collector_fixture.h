@@ -37,6 +37,8 @@ void on_run_done(void *arg); /* sets t.run_done */
 void run_for(unsigned ms);
 void stop(uint64_t drain_ns);
 
+/* Makes a FIFO, or (let) lets those go on who wait for its writer. */
+void fifo(const char *name, bool let);
 json_t *written(const char *name); /* what a sink has written: an array of its lines */
 json_t *record(json_t *all, const char *stream, size_t n); /* the fields of the n-th record of a stream, NULL: fewer */
 size_t count(json_t *all, const char *stream);

@@ -216,6 +216,48 @@ static void a_stuck_sink_delays_nobody(void **state)
 	assert_int_equal(stat_of("process.exit", "fakesink").lost[SKEP_LOSS_SINK], 0);
 }
 
+/* Three sinks whose work() never returns, as on a file system whose server is gone: six threads. */
+static void work_that_hangs_delays_nobody(void **state)
+{
+	const char *gates[] = { "a.gate", "b.gate", "c.gate" };
+	struct collector_self self;
+	uint64_t began_ns;
+	json_t *all;
+
+	(void)state;
+	script(pipeline);
+	for (size_t i = 0; i < 3; i++)
+		fifo(gates[i], false);
+	start(true, "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/a\", \"name\": \"a\", \"mode\": \"work\" }, "
+		    "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/b\", \"name\": \"b\", \"mode\": \"work\" }, "
+		    "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/c\", \"name\": \"c\", \"mode\": \"work\" }, "
+		    "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/out\", \"mode\": \"work\" }");
+	begin("r1", 100);
+	collector_run_end(t.collector, "r1", 0, NULL, on_run_done, NULL);
+	run_for(1000);
+	all = written("out");
+	assert_int_equal(count(all, "process.exit"), 4);
+	assert_string_equal(string(record(all, "run", 1), "state"), "ended");
+	json_decref(all);
+	/* The end comes all the same: the drain, and 2 s for work that is under way. */
+	began_ns = uv_hrtime();
+	stop(100000000);
+	assert_in_range(uv_hrtime() - began_ns, 0, 8000000000u);
+	assert_true(collector_left_behind(t.collector));
+	collector_self(t.collector, &self);
+	assert_int_equal(self.left_behind, 3);
+	books_balance(0);
+	assert_int_equal(stat_of("process.exit", "a").lost[SKEP_LOSS_SINK], 4);
+	assert_int_equal(stat_of("process.exit", "fakesink").delivered, 4);
+	assert_ptr_equal(collector_free(t.collector), NULL); /* frees nothing: the threads use it */
+	/* They return after all, and read the batches that they had. */
+	for (size_t i = 0; i < 3; i++)
+		fifo(gates[i], true);
+	for (int i = 0; i < 500 && collector_left_behind(t.collector); i++)
+		run_for(10);
+	assert_false(collector_left_behind(t.collector));
+}
+
 static void a_failing_probe_comes_back(void **state)
 {
 	char *flag = support_path(t.dir, "flag");
@@ -364,6 +406,7 @@ int main(void)
 		TEST(a_busy_sink_gets_all_in_the_end),
 		TEST(a_refusing_sink_is_counted),
 		TEST(a_stuck_sink_delays_nobody),
+		TEST(work_that_hangs_delays_nobody),
 		TEST(a_failing_probe_comes_back),
 		TEST(a_run_needs_its_life_cycle),
 		TEST(what_cannot_open),

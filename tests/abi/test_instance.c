@@ -93,6 +93,12 @@ static void on_work(void *arg)
 	__atomic_store_n(&t.worked, true, __ATOMIC_RELEASE);
 }
 
+static void on_short_work(void *arg)
+{
+	(void)arg;
+	__atomic_store_n(&t.worked, true, __ATOMIC_RELEASE);
+}
+
 static void on_work_done(struct skep_instance *inst, void *arg)
 {
 	(void)inst;
@@ -613,6 +619,70 @@ static void test_work(void **state)
 	assert_string_equal(t.diary, "osdxc");
 	assert_true(instance_stopped(inst));
 	instance_free(inst);
+}
+
+/* More calls that hang than libuv's pool has threads: another instance's work runs all the same, and the loop turns. */
+static void test_work_that_hangs(void **state)
+{
+	struct skep_instance *stuck = told(), *other = told();
+	bool all = false;
+
+	(void)state;
+	assert_int_equal(instance_open(stuck), 0);
+	assert_int_equal(instance_start(stuck), 0);
+	assert_int_equal(instance_open(other), 0);
+	assert_int_equal(instance_start(other), 0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(stuck->host.work(stuck, on_work, on_work_done, NULL), 0);
+	assert_int_equal(other->host.work(other, on_short_work, on_work_done, NULL), 0);
+	support_loop_until(&loop, &t.done);
+	assert_true(t.worked);
+	assert_int_equal(other->working, 0);
+	assert_int_equal(stuck->working, 8);
+	instance_look_at_work(stuck);
+	assert_int_equal(stuck->stuck_ns, 0);
+	stuck->stuck_after_ns = 1000000;
+	usleep(2000);
+	instance_look_at_work(stuck);
+	instance_look_at_work(other);
+	assert_true(stuck->stuck_ns >= 1000000);
+	assert_int_equal(other->stuck_ns, 0);
+	assert_false(instance_waits_for_work(stuck));
+	instance_stop(stuck);
+	assert_true(instance_waits_for_work(stuck));
+	support_instance_end(other); /* waits for nobody */
+	/* It returns after all. */
+	__atomic_store_n(&t.release, true, __ATOMIC_RELEASE);
+	for (int i = 0; i < 10000 && !all; i++) {
+		uv_run(&loop, UV_RUN_NOWAIT);
+		all = instance_stopped(stuck);
+		usleep(1000);
+	}
+	assert_true(all);
+	assert_int_equal(stuck->working, 0);
+	instance_look_at_work(stuck);
+	assert_int_equal(stuck->stuck_ns, 0);
+	instance_free(stuck);
+}
+
+/* Called off: the end becomes a failure, which is tried again. */
+static void test_stop_recalled(void **state)
+{
+	struct skep_instance *inst = told();
+
+	(void)state;
+	t.work_in_start = true;
+	assert_int_equal(instance_open(inst), 0);
+	assert_int_equal(instance_start(inst), 0);
+	instance_stop(inst);
+	instance_stop_recall(inst);
+	__atomic_store_n(&t.release, true, __ATOMIC_RELEASE);
+	support_loop_until(&loop, &t.done);
+	assert_int_equal(inst->state, INSTANCE_FAILED);
+	t.work_in_start = false;
+	assert_int_equal(instance_retry(inst), 0);
+	assert_string_equal(t.diary, "osdxcos");
+	support_instance_end(inst);
 }
 
 static void test_stop_inside_callback(void **state)
@@ -1138,6 +1208,8 @@ int main(void)
 		T(test_budget_of_timers),
 		T(test_leftovers),
 		T(test_work),
+		T(test_work_that_hangs),
+		T(test_stop_recalled),
 		T(test_stop_inside_callback),
 		T(test_open_fails),
 		T(test_start_fails_and_retry),

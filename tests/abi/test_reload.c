@@ -291,8 +291,8 @@ static void settings(void **state)
 {
 	(void)state;
 	begin_with(LOGGED("a", ""), SINK);
-	assert_int_equal(reload_config(parsed("200ms", "\"process_interval\": \"1s\", ", LOGGED("a", ""), SINK), false), 0);
-	assert_string_equal(last.changes, "changed setting interval from 100ms to 200ms\nchanged setting process_interval from 1m to 1s\n");
+	assert_int_equal(reload_config(parsed("200ms", "\"process_interval\": \"1s\", \"drain\": \"30s\", ", LOGGED("a", ""), SINK), false), 0);
+	assert_string_equal(last.changes, "changed setting interval from 100ms to 200ms\nchanged setting drain from 5s to 30s\nchanged setting process_interval from 1m to 1s\n");
 	assert_int_equal(instance("a")->host.interval_ns, 200000000);
 	assert_string_equal(calls("a"), "open start ");
 	run_for(1000);
@@ -504,6 +504,53 @@ static void what_a_removed_sink_does_not_take_is_counted(void **state)
 	json_decref(all);
 }
 
+/* Its work() does not return: the new one gets the queue, with the batches that the old one had. */
+static void a_sink_that_hangs_is_replaced(void **state)
+{
+	struct skep_instance *stuck;
+	struct collector_self self;
+	json_t *all, *healthy;
+	bool first = false;
+
+	(void)state;
+	fifo("old.gate", false);
+	begin_with(LOGGED("a", ""), SINK ", { \"plugin\": \"fakesink\", \"name\": \"s\", \"path\": \"%1$s/old\", \"mode\": \"work\" }");
+	stuck = (struct skep_instance *)(uintptr_t)instance("s");
+	stuck->stuck_after_ns = 1000000;
+	run_for(600);
+	assert_true(stuck->stuck_ns > 0);
+	assert_reloaded(LOGGED("a", ""), SINK ", { \"plugin\": \"fakesink\", \"name\": \"s\", \"path\": \"%1$s/new\", \"mode\": \"work\" }");
+	assert_string_equal(last.changes, "restarted sink s options: path\n");
+	collector_self(t.collector, &self);
+	assert_int_equal(self.left_behind, 1);
+	assert_true(collector_left_behind(t.collector));
+	run_for(300);
+	books_balance(10000);
+	/* Once more, and this time it is taken out. */
+	fifo("new.gate", false);
+	stuck = (struct skep_instance *)(uintptr_t)instance("s");
+	stuck->stuck_after_ns = 1000000;
+	run_for(600);
+	assert_reloaded(LOGGED("a", ""), SINK);
+	assert_says(last.changes, "removed sink s ");
+	assert_says(last.changes, " records that it had not taken are lost there");
+	fifo("old.gate", true);
+	fifo("new.gate", true);
+	for (int i = 0; i < 500 && collector_left_behind(t.collector); i++)
+		run_for(10);
+	assert_false(collector_left_behind(t.collector));
+	stop(1000000000);
+	books_balance(0);
+	all = written("new");
+	healthy = written("out");
+	/* The very first batch is among them, which the old one had taken; two are in flight, in any order. */
+	for (size_t i = 0; i < json_array_size(all); i++)
+		first |= strcmp(string(json_array_get(all, i), "batch"), string(json_array_get(healthy, 0), "batch")) == 0;
+	assert_true(first);
+	json_decref(healthy);
+	json_decref(all);
+}
+
 /* A probe whose facets are new makes process records wider while others are on their way. */
 static void facets_come_later(void **state)
 {
@@ -699,6 +746,7 @@ int main(void)
 		TEST(all_the_way_back),
 		TEST(sinks_change_without_a_gap),
 		TEST(a_sink_comes_and_goes),
+		TEST(a_sink_that_hangs_is_replaced),
 		TEST(what_a_removed_sink_does_not_take_is_counted),
 		TEST(facets_come_later),
 		TEST(losses_outlive_their_plugin),

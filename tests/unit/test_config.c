@@ -58,6 +58,7 @@ static void test_defaults(void **state)
 	assert_null(config->labels);
 	assert_int_equal(config->interval_ns, 5000000000ull);
 	assert_int_equal(config->process_interval_ns, 60000000000ull);
+	assert_int_equal(config->drain_ns, 5000000000ull);
 	assert_non_null(config->plugin_dirs[0]);
 	assert_int_equal(config->plugin_dirs[0][0], '/');
 	assert_string_equal(config->plugin_dirs[1], "/usr/local/lib/skep/plugins");
@@ -98,7 +99,7 @@ static void test_everything(void **state)
 {
 	struct config *config = parse("{ // all keys\n"
 				      "  \"host\": { \"labels\": { \"site\": \"hpc-a\", \"rack\": \"\" } },\n"
-				      "  \"interval\": \"250ms\", \"process_interval\": \"0s\",\n"
+				      "  \"interval\": \"250ms\", \"process_interval\": \"0s\", \"drain\": \"2m\",\n"
 				      "  \"plugin_dirs\": [ \"/p1\", \"/p2\" ],\n"
 				      "  \"probes\": [\n"
 				      "    { \"plugin\": \"proc\", \"required\": true,\n"
@@ -116,6 +117,7 @@ static void test_everything(void **state)
 	assert_int_equal(json_object_size(config->labels), 2);
 	assert_int_equal(config->interval_ns, 250000000);
 	assert_int_equal(config->process_interval_ns, 0);
+	assert_int_equal(config->drain_ns, 120000000000ull);
 	assert_string_equal(config->plugin_dirs[1], "/p2");
 	assert_int_equal(config->n_probes, 2);
 	assert_string_equal(probe[0].plugin, "proc");
@@ -155,12 +157,12 @@ static void test_unknown_keys(void **state)
 	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
 	assert_refused("{\n\t\"web\": { } }",
 		       "f:2:2: error: unknown key \"web\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
-		       "redact, containers, filters, carry_file, pin_dir, pin_for, spool, keep_capabilities, control\n");
+		       "redact, containers, filters, carry_file, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
 	assert_refused("{ \"\\u001b[31m\": 1 }",
 		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
-		       "tools, redact, containers, filters, carry_file, pin_dir, pin_for, spool, keep_capabilities, control\n");
+		       "tools, redact, containers, filters, carry_file, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
 }
 
 static void test_spool(void **state)
@@ -294,6 +296,7 @@ static void test_wrong_types(void **state)
 	assert_refused("{ \"pin_for\": \"1500ms\" }",
 		       "f:1:3: error: pin_for: \"1500ms\" is no number of whole seconds such as \"600s\"\n");
 	assert_refused("{ \"pin_for\": \"2h\" }", "f:1:3: error: pin_for: \"2h\" is out of bounds: from 100ms to 1h\n");
+	assert_refused("{ \"drain\": \"50ms\" }", "f:1:3: error: drain: \"50ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
 	assert_refused("{ \"process_interval\": \"1ms\" }",
 		       "f:1:3: error: process_interval: \"1ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
 	assert_refused("{ \"interval\": 5 }",

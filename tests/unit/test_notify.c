@@ -102,7 +102,7 @@ static void nobody_asked(void **state)
 	assert_null(getenv("WATCHDOG_USEC"));
 	notify_ready(n, "nobody hears it");
 	notify_reloading(n);
-	notify_stopping(n, "nobody hears it");
+	notify_stopping(n, 20000000, "nobody hears it");
 	notify_close(n);
 	setenv("NOTIFY_SOCKET", "", 1);
 	assert_null(made());
@@ -124,8 +124,8 @@ static void path_and_environment(void **state)
 	assert_string_equal(received(fd), ""); /* nothing before it is ready */
 	notify_ready(n, "%d probes", 7);
 	assert_string_equal(received(fd), "READY=1\nSTATUS=7 probes");
-	notify_stopping(n, "going");
-	assert_string_equal(received(fd), "STOPPING=1\nSTATUS=going");
+	notify_stopping(n, 20000000, "going");
+	assert_string_equal(received(fd), "STOPPING=1\nEXTEND_TIMEOUT_USEC=20000000\nSTATUS=going");
 	closed(n, fd);
 }
 
