@@ -259,7 +259,7 @@ int people_live(const char *command, const struct config *config, struct people 
 	diag_init(&diag);
 	if (!l)
 		return skep_fail(command, SKEP_EXIT_RUNTIME, "out of memory");
-	*people = (struct people){ .source = "live", .users = users_new() };
+	*people = (struct people){ .source = "live", .users = users_new(NULL, NULL, NULL) };
 	l->people = people;
 	l->tools = tools_new(config ? (const char *const *)config->tools : NULL, &diag);
 	l->redact = redact_new(config ? (const char *const *)config->redact : NULL, &diag);

@@ -177,7 +177,7 @@ int people_recorded(const char *command, const char *file, struct people *people
 
 	if (!f)
 		return skep_fail(command, SKEP_EXIT_RUNTIME, "cannot read %s: %s", file, strerror(errno));
-	*people = (struct people){ .source = file, .users = users_new() };
+	*people = (struct people){ .source = file, .users = users_new(NULL, NULL, NULL) };
 	err = read_lines(f, people, &lines, &wrong);
 	if (f != stdin)
 		fclose(f);

@@ -13,11 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BUCKETS 4096u
 #define MAX_DEPTH 64
 #define WALK_EVERY_NS 1000000000u
+/*
+ * The walk runs on the loop: for at most a 25th of the time, and 10 ms at once.  WALK_STEP entries (about 0.3 ms) are
+ * looked at between two looks at the clock.
+ */
+#define WALK_SHARE 25u
+#define WALK_MOST_NS 10000000u
+#define WALK_STEP 64u
+#define ASKED 1024u /* power of two; of two ids that want the same place the newer has it */
+#define MISSING_NS 60000000000u
 
 struct entry {
 	struct entry *hash_next;
@@ -29,6 +39,19 @@ struct entry {
 	char path[];
 };
 
+/* A directory of the walk under way. */
+struct level {
+	DIR *dir;
+	size_t path_len;
+};
+
+/* An id that was not known when it was asked for. */
+struct asked {
+	uint64_t id;
+	uint64_t walk;     /* number of the first walk that began afterwards */
+	uint64_t until_ns; /* such a walk has not met it: it is not looked for until then */
+};
+
 struct cgroups {
 	struct skep_hash_key key;
 	struct entry *buckets[BUCKETS];
@@ -37,8 +60,14 @@ struct cgroups {
 	const struct containers *containers; /* borrowed; NULL: containers are not known */
 	char *mount; /* of the hierarchy that ids are from; NULL: none found */
 	char *root;  /* the cgroup that is mounted there: "" for the hierarchy's root */
-	uint64_t walked_ns;
-	bool walked;
+	struct asked asked[ASKED];
+	struct level levels[MAX_DEPTH]; /* of the walk under way */
+	int depth;                      /* 0: none is */
+	char *path;                     /* of the deepest one */
+	size_t path_room;
+	uint64_t begun, ended; /* walks; ended: the number of the latest that is complete */
+	uint64_t walked_ns, walk_step_ns; /* when a walk began, and when it last went on */
+	int64_t walk_left_ns;
 };
 
 /*
@@ -160,6 +189,8 @@ void cgroups_identify(struct cgroups *c, const struct containers *containers)
 	}
 }
 
+static void leave(struct cgroups *c);
+
 struct cgroups *cgroups_free(struct cgroups *c)
 {
 	if (!c)
@@ -171,6 +202,8 @@ struct cgroups *cgroups_free(struct cgroups *c)
 		free(c->oldest);
 		c->oldest = newer;
 	}
+	while (c->depth > 0)
+		leave(c);
 	free(c->mount);
 	free(c->root);
 	free(c);
@@ -254,11 +287,24 @@ static void learn(struct cgroups *c, uint64_t id, const char *path, uint32_t len
 		forget(c, c->oldest);
 }
 
-/* path: of the directory fd below the mount, "" for the mount itself. Takes fd. */
-static void walk(struct cgroups *c, int fd, const char *path, int depth, size_t *left)
+/* ---- the walk --------------------------------------------------------------------- */
+
+static struct asked *asked_at(struct cgroups *c, uint64_t id)
+{
+	return &c->asked[(id * 0x9e3779b97f4a7c15u >> 40) % ASKED];
+}
+
+/* A full table keeps what it has: of a million cgroups most are never asked for. */
+static void learn_on_walk(struct cgroups *c, uint64_t id)
+{
+	if (c->n < CGROUP_MAX || asked_at(c, id)->id == id)
+		learn(c, id, c->path[0] ? c->path : "/", c->path[0] ? (uint32_t)strlen(c->path) : 1);
+}
+
+/* The directory becomes the deepest one of the walk. Takes fd. */
+static void enter(struct cgroups *c, int fd, size_t path_len)
 {
 	DIR *dir = fdopendir(fd);
-	struct dirent *entry;
 	struct stat st;
 
 	if (!dir) {
@@ -266,25 +312,114 @@ static void walk(struct cgroups *c, int fd, const char *path, int depth, size_t 
 		return;
 	}
 	if (fstat(fd, &st) == 0)
-		learn(c, st.st_ino, *path ? path : "/", *path ? (uint32_t)strlen(path) : 1);
-	while (depth < MAX_DEPTH && *left > 0 && (entry = readdir(dir))) {
-		char *below;
-		int sub;
+		learn_on_walk(c, st.st_ino);
+	c->levels[c->depth++] = (struct level){ dir, path_len };
+}
 
-		if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		sub = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (sub < 0)
-			continue;
-		if (asprintf(&below, "%s/%s", path, entry->d_name) < 0) {
-			close(sub);
-			break;
-		}
-		(*left)--;
-		walk(c, sub, below, depth + 1, left);
-		free(below);
+static void leave(struct cgroups *c)
+{
+	closedir(c->levels[--c->depth].dir);
+	if (c->depth == 0) {
+		free(c->path);
+		c->path = NULL;
 	}
-	closedir(dir);
+}
+
+static bool begin(struct cgroups *c, uint64_t now_ns)
+{
+	int fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	c->walked_ns = now_ns;
+	if (fd < 0)
+		return false;
+	c->path_room = strlen(c->root) + 1;
+	c->path = strdup(c->root);
+	if (!c->path) {
+		close(fd);
+		return false;
+	}
+	c->begun++;
+	enter(c, fd, strlen(c->path));
+	return c->depth > 0;
+}
+
+/* c->path becomes that of a directory below the deepest one. */
+static bool extend(struct cgroups *c, const char *name)
+{
+	size_t at = c->levels[c->depth - 1].path_len, need = at + strlen(name) + 2;
+
+	if (need > c->path_room) {
+		char *path = realloc(c->path, 2 * need);
+
+		if (!path)
+			return false;
+		c->path = path;
+		c->path_room = 2 * need;
+	}
+	c->path[at] = '/';
+	memcpy(c->path + at + 1, name, need - at - 1);
+	return true;
+}
+
+/* One entry of the deepest directory, or the way back up. */
+static void walk_one(struct cgroups *c)
+{
+	const struct level *at = &c->levels[c->depth - 1];
+	const struct dirent *entry = c->depth < MAX_DEPTH ? readdir(at->dir) : NULL;
+	int fd;
+
+	if (!entry) {
+		leave(c);
+		return;
+	}
+	if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+		return;
+	fd = openat(dirfd(at->dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (extend(c, entry->d_name))
+		enter(c, fd, strlen(c->path));
+	else
+		close(fd);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Goes on with the walk as far as its share of the loop's time allows. */
+static void walk(struct cgroups *c, uint64_t now_ns)
+{
+	uint64_t began_ns = clock_ns(), took_ns = 0, since_ns = now_ns - c->walk_step_ns;
+
+	if (since_ns > WALK_MOST_NS * WALK_SHARE)
+		since_ns = WALK_MOST_NS * WALK_SHARE;
+	c->walk_left_ns += (int64_t)(since_ns / WALK_SHARE);
+	if (c->walk_left_ns > (int64_t)WALK_MOST_NS)
+		c->walk_left_ns = WALK_MOST_NS;
+	c->walk_step_ns = now_ns;
+	if (c->walk_left_ns <= 0)
+		return;
+	do {
+		for (unsigned i = 0; i < WALK_STEP && c->depth > 0; i++)
+			walk_one(c);
+		took_ns = clock_ns() - began_ns;
+	} while (c->depth > 0 && took_ns < (uint64_t)c->walk_left_ns);
+	c->walk_left_ns -= (int64_t)took_ns;
+	if (c->walk_left_ns < -(int64_t)WALK_MOST_NS / 2) /* the thread had to wait for a processor: not the walk's fault */
+		c->walk_left_ns = -(int64_t)WALK_MOST_NS / 2;
+	if (c->depth == 0)
+		c->ended = c->begun;
+}
+
+void cgroups_tick(struct cgroups *c, uint64_t now_ns)
+{
+	if (c->depth > 0)
+		walk(c, now_ns);
 }
 
 bool cgroups_known(struct cgroups *c, uint64_t id, const struct skep_str *path)
@@ -298,18 +433,23 @@ bool cgroups_known(struct cgroups *c, uint64_t id, const struct skep_str *path)
 static struct entry *look_for(struct cgroups *c, uint64_t id, uint64_t now_ns)
 {
 	struct entry *e = id ? find(c, id) : NULL;
+	struct asked *a = asked_at(c, id);
 
-	if (id == 0)
+	if (e || id == 0 || !c->mount)
+		return e;
+	if (a->id != id)
+		*a = (struct asked){ .id = id, .walk = c->begun + 1 };
+	if (now_ns < a->until_ns)
 		return NULL;
-	if (!e && c->mount && (!c->walked || now_ns - c->walked_ns >= WALK_EVERY_NS)) {
-		int fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		size_t left = CGROUP_MAX - 1;
-
-		c->walked = true;
-		c->walked_ns = now_ns;
-		if (fd >= 0)
-			walk(c, fd, c->root, 0, &left);
-		e = find(c, id);
+	if (c->depth == 0 && (c->begun == 0 || now_ns - c->walked_ns >= WALK_EVERY_NS))
+		begin(c, now_ns);
+	if (c->depth > 0)
+		walk(c, now_ns);
+	e = find(c, id);
+	if (!e && c->ended >= a->walk) {
+		/* A walk that began after the first question has not met it: it is gone, or outside of what we see. Ids do not come again. */
+		a->until_ns = now_ns + MISSING_NS;
+		a->walk = c->begun + 1;
 	}
 	return e;
 }

@@ -18,11 +18,13 @@ struct cgroups;
 /* mountinfo: the file that says where hierarchies are mounted, NULL: /proc/self/mountinfo. */
 struct cgroups *cgroups_new(const char *mountinfo);
 struct cgroups *cgroups_free(struct cgroups *);
+void cgroups_tick(struct cgroups *, uint64_t now_ns); /* a few times a second: goes on with a walk under way */
 
 bool cgroups_known(struct cgroups *, uint64_t id, const struct skep_str *path); /* path may be NULL; else learnt */
 /*
- * The path, borrowed until the next call; empty where unknown.  An unknown id causes a
- * walk over the hierarchy, at most one a second.
+ * The path, borrowed until the next call; empty where unknown.  An unknown id causes a walk over the hierarchy, at most
+ * one a second.  Where there are more cgroups than 10 ms suffice for, the walk goes on with later questions and ticks,
+ * for a 25th of the time.  An id that a whole walk has not met is not looked for during the next minute.
  */
 struct skep_str cgroups_path(struct cgroups *, uint64_t id, uint64_t now_ns);
 /* The id of the cgroup with that path, 0: there is none. Walks like cgroups_path. */

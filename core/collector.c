@@ -22,6 +22,9 @@
 #define RETRY_MOST_NS 300000000000ull
 #define INTERVAL_DEFAULT_NS 5000000000ull
 #define BATCH_AGE_NS 1000000000ull
+#define NAMES_FIRST_NS 1000000000ull
+#define NAMES_MOST_NS 60000000000ull
+#define NAMES_LATE_NS 10000000000ull
 
 /* ---- timers ------------------------------------------------------------------- */
 
@@ -122,6 +125,36 @@ static void rejudge_rest(struct collector *c)
 	collector_sweep(c);
 }
 
+/* Names of users have come that rules had asked for in vain: the same rules once more, as at a reload. */
+static void rejudge_names(struct collector *c, uint64_t now_ns)
+{
+	struct ruleset *rules = judge_rules(c->judge);
+
+	if (!c->names_due || now_ns < c->names_next_ns || c->reload)
+		return;
+	/* A directory that brings one name each second must not have all judged each second. */
+	if (now_ns - c->names_next_ns > NAMES_MOST_NS)
+		c->names_wait_ns = 0;
+	c->names_wait_ns = c->names_wait_ns ? 2 * c->names_wait_ns : NAMES_FIRST_NS;
+	if (c->names_wait_ns > NAMES_MOST_NS)
+		c->names_wait_ns = NAMES_MOST_NS;
+	c->names_next_ns = now_ns + c->names_wait_ns;
+	c->names_due = rules && collector_rules(c, rules) < 0;
+}
+
+static void look_at_names(struct collector *c)
+{
+	uint64_t late_ns = judge_names_late_ns(c->judge);
+
+	if (late_ns >= NAMES_LATE_NS && !c->names_late)
+		log_warning("names of users and groups: a look-up has not returned for %llu s: a directory server in nsswitch.conf may "
+			    "not answer; rules with user or group do not hold for ids without a name",
+			    (unsigned long long)(late_ns / 1000000000u));
+	else if (late_ns < NAMES_LATE_NS && c->names_late)
+		log_notice("names of users and groups: the look-ups return again");
+	c->names_late = late_ns >= NAMES_LATE_NS;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
 	struct collector *c = timer->data;
@@ -149,6 +182,11 @@ static void on_tick(uv_timer_t *timer)
 		collector_leaving(c);
 	collector_facets_drained(c);
 	collector_details_tick(c, clock_boot_ns());
+	cgroups_tick(c->cgroups, now_ns);
+	if (c->judge) {
+		look_at_names(c);
+		rejudge_names(c, now_ns);
+	}
 	if (c->rejudging)
 		rejudge_rest(c);
 	track_tick(c->track, clock_boot_ns());
@@ -277,6 +315,13 @@ static void destroy(struct collector *c)
 	free(c);
 }
 
+static void on_names(void *arg)
+{
+	struct collector *c = arg;
+
+	c->names_due = true;
+}
+
 int collector_new(uv_loop_t *loop, const struct config *config, const struct collector_options *options, struct diag *diag,
 		  struct collector **ret)
 {
@@ -327,7 +372,8 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	if (c->verdict.fd < 0)
 		log_info("no verdict map (%s): probes see every process", strerror(-c->verdict.error));
 	if (!c->options.runs_only) {
-		struct judge_env env = { .verdict = &c->verdict, .pins = &c->pins, .tools = c->tools, .cgroups = c->cgroups, .kernel = !config->filters.no_kernel };
+		struct judge_env env = { .verdict = &c->verdict, .pins = &c->pins, .tools = c->tools, .cgroups = c->cgroups, .kernel = !config->filters.no_kernel,
+					 .loop = loop, .names = on_names, .arg = c };
 
 		err = judge_new(&env, &c->judge);
 		if (err < 0)

@@ -170,6 +170,7 @@ static void close_handles(struct collector *c)
 {
 	uv_timer_t *timers[] = { &c->pump, &c->tick, &c->sample, &c->fast };
 
+	judge_stop(c->judge);
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		uv_close((uv_handle_t *)timers[i], on_closed);
 }

@@ -82,6 +82,9 @@ struct collector {
 	struct judge *judge;    /* NULL: with runs only */
 	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe has told it last */
 	bool excluded_known;
+	bool names_due;         /* names of users have come since the rules were applied last */
+	bool names_late;        /* a look-up does not return, and the log says so */
+	uint64_t names_next_ns, names_wait_ns;
 	bool rejudging;         /* rules have changed: what was excluded by those before is still to be looked at */
 	struct tools *tools;
 	struct redact *redact;

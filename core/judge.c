@@ -19,7 +19,7 @@ int judge_new(const struct judge_env *env, struct judge **ret)
 		return -ENOMEM;
 	j->env = *env;
 	j->rules_fd = j->programs_fd = j->values_fd = -1;
-	j->users = users_new();
+	j->users = users_new(env->loop, env->names, env->arg);
 	if (!j->users) {
 		judge_free(j);
 		return -ENOMEM;
@@ -40,6 +40,17 @@ struct judge *judge_free(struct judge *j)
 	users_free(j->users);
 	free(j);
 	return NULL;
+}
+
+void judge_stop(struct judge *j)
+{
+	if (j)
+		users_stop(j->users);
+}
+
+uint64_t judge_names_late_ns(struct judge *j)
+{
+	return users_late_ns(j->users);
 }
 
 void judge_tools(struct judge *j, const struct tools *tools)
@@ -175,6 +186,8 @@ int judge_use(struct judge *j, struct ruleset *set)
 		mark_exact(tallies, ruleset_count(set), plan);
 		ruleset_ref(set);
 	}
+	if (set != j->set) /* the same once more: names have come */
+		users_forget(j->users);
 	pushdown_free(j->plan);
 	ruleset_unref(j->set);
 	free(j->tallies);
@@ -183,7 +196,6 @@ int judge_use(struct judge *j, struct ruleset *set)
 	j->tallies = tallies;
 	j->otherwise = otherwise;
 	j->generation = generation;
-	users_forget(j->users);
 	judge_kernel_use(j);
 	forget(j, true);
 	return 0;

@@ -10,6 +10,7 @@
 #define SKEP_CORE_JUDGE_H
 
 #include <skep/rules.h>
+#include <uv.h>
 
 #include "core/cgroup.h"
 #include "core/proctab.h"
@@ -24,6 +25,9 @@ struct judge_env { /* all borrowed */
 	const struct pins *pins;
 	const struct tools *tools;
 	struct cgroups *cgroups;
+	uv_loop_t *loop;             /* names are looked up beside it; NULL: look-ups block */
+	void (*names)(void *arg);    /* names of users or groups are known now that were not: rules may decide otherwise */
+	void *arg;
 	bool kernel;                 /* push down; false: user space decides everything */
 	const struct proctab *table; /* set later, by judge_table */
 };
@@ -31,6 +35,10 @@ struct judge_env { /* all borrowed */
 /* 0 or -ENOMEM. Without the privilege for its maps the kernel decides nothing; judge_kernel() says why. */
 int judge_new(const struct judge_env *, struct judge **ret);
 struct judge *judge_free(struct judge *);
+/* Before the loop ends: nothing is looked up any more. NULL is fine. */
+void judge_stop(struct judge *);
+/* For how long a look-up of a user's or a group's name has not returned; 0: none is under way. */
+uint64_t judge_names_late_ns(struct judge *);
 void judge_tools(struct judge *, const struct tools *); /* others from now on; with the next set, which must follow */
 void judge_table(struct judge *, const struct proctab *); /* where parents are */
 

@@ -68,6 +68,10 @@ static void run_one(struct workers *w, struct worker_job *job)
 	job->work(job);
 	uv_mutex_lock(&w->lock);
 	take_out(&w->running, job);
+	if (w->closing) { /* the loop does not hear any more */
+		job->gone(job);
+		return;
+	}
 	put(&w->back, job);
 	uv_async_send(&w->async);
 }
@@ -217,12 +221,25 @@ static void on_closed(uv_handle_t *handle)
 	unref(handle->data);
 }
 
+static void drop(struct queue *q)
+{
+	while (q->first) {
+		struct worker_job *job = q->first;
+
+		take_out(q, job);
+		job->gone(job);
+	}
+}
+
 struct workers *workers_close(struct workers *w)
 {
 	if (!w)
 		return NULL;
 	uv_mutex_lock(&w->lock);
 	w->closing = true;
+	drop(&w->there);
+	drop(&w->back);
+	w->queued = 0;
 	uv_cond_broadcast(&w->wake);
 	uv_mutex_unlock(&w->lock);
 	uv_close((uv_handle_t *)&w->async, on_closed);

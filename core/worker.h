@@ -21,6 +21,7 @@ struct worker_job {
 	struct worker_job *next;
 	void (*work)(struct worker_job *); /* on a thread */
 	void (*done)(struct worker_job *); /* on the loop; frees the job */
+	void (*gone)(struct worker_job *); /* instead of done, on any thread, after workers_close; NULL where none is left by then */
 	uint64_t began_ns;                 /* the worker's own; uv_hrtime() */
 };
 
@@ -35,8 +36,8 @@ int workers_post(struct workers *, struct worker_job *);
 /* For how long the oldest of the calls under way has not returned; 0: none is under way. */
 uint64_t workers_oldest_ns(struct workers *);
 /*
- * When all jobs are done.  Waits for no thread: the memory goes with the last of them, in a later turn of the loop.
- * Returns NULL; NULL is fine.
+ * Waits for no thread: the memory goes with the last of them, in a later turn of the loop.  Jobs that are not done by
+ * then need gone().  Returns NULL; NULL is fine.
  */
 struct workers *workers_close(struct workers *);
 

@@ -114,6 +114,15 @@ static void walked(void **state)
 	assert_int_equal(cgroups_path(c, late.st_ino, SECOND + 5).len, 0);
 	s = cgroups_path(c, late.st_ino, 2 * SECOND + 5);
 	assert_int_equal(s.len, 5);
+	/* one that a whole walk has not met is not walked for again during a minute */
+	assert_int_equal(cgroups_path(c, 99999999999u, 10 * SECOND).len, 0);
+	snprintf(path, sizeof(path), "%s/h/later", dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(stat(path, &late), 0);
+	assert_int_equal(cgroups_path(c, 99999999999u, 12 * SECOND).len, 0);
+	assert_false(cgroups_known(c, late.st_ino, NULL));
+	assert_int_equal(cgroups_path(c, 99999999999u, 71 * SECOND).len, 0);
+	assert_true(cgroups_known(c, late.st_ino, NULL));
 	cgroups_free(c);
 
 	/* a part of the hierarchy is what is mounted: paths begin at its root all the same */
@@ -133,6 +142,48 @@ static void walked(void **state)
 	assert_int_equal(cgroups_id(c, "/docker/abc/a.slice/job 1", SECOND), deep.st_ino);
 	assert_int_equal(cgroups_id(c, "/a.slice/job 1", SECOND), 0);
 	assert_int_equal(cgroups_id(c, "/docker/abcd", SECOND), 0);
+	cgroups_free(c);
+	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* More cgroups than the table holds: no call walks all of them, and each is found in the end. */
+static void very_many(void **state)
+{
+	char dir[] = "/tmp/skep-cgroup-XXXXXX", path[128], info[128];
+	uint64_t now = SECOND, ids[17];
+	struct cgroups *c;
+	struct stat st;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (int i = 0; i < 17; i++) {
+		snprintf(path, sizeof(path), "%s/%d", dir, i);
+		assert_int_equal(mkdir(path, 0755), 0);
+		for (int k = 0; k < 1000; k++) {
+			snprintf(path, sizeof(path), "%s/%d/%d", dir, i, k);
+			assert_int_equal(mkdir(path, 0755), 0);
+		}
+		assert_int_equal(stat(path, &st), 0);
+		ids[i] = st.st_ino;
+	}
+	snprintf(info, sizeof(info), "%s/mountinfo", dir);
+	f = fopen(info, "w");
+	assert_non_null(f);
+	fprintf(f, "30 1 0:2 / %s rw - cgroup2 cgroup2 rw\n", dir);
+	fclose(f);
+	c = cgroups_new(info);
+	cgroups_path(c, 99999999999u, now);
+	assert_true(cgroups_count(c) < CGROUP_MAX);
+	for (int i = 0; i < 17; i++) {
+		for (int k = 0; k < 20000 && cgroups_path(c, ids[i], now).len == 0; k++)
+			cgroups_tick(c, now += SECOND / 4);
+		snprintf(path, sizeof(path), "/%d/999", i);
+		assert_int_equal(cgroups_path(c, ids[i], now).len, strlen(path));
+		assert_memory_equal(cgroups_path(c, ids[i], now).ptr, path, strlen(path));
+	}
+	assert_int_equal(cgroups_count(c), CGROUP_MAX);
+	cgroups_path(c, 99999999999u, now += 100 * SECOND); /* a walk that is under way when all ends */
 	cgroups_free(c);
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
@@ -185,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(learnt_and_bounded),
 		cmocka_unit_test(walked),
+		cmocka_unit_test(very_many),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(verdicts),
 	};

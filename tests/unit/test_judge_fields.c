@@ -2,12 +2,16 @@
 /*
  * core/judge_fields, core/users: what rules may ask, and what a process answers.
  */
+#include <errno.h>
 #include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -136,6 +140,90 @@ static void names(void **state)
 	assert_string_equal(users_group(users, 0), "root");
 }
 
+static atomic_bool let;
+static unsigned told;
+
+/* As a directory whose server is slow, or gone. */
+static int directory(uint32_t id, bool group, char **ret)
+{
+	while (!atomic_load(&let))
+		usleep(1000);
+	if (id == 3)
+		return -EIO;
+	return id == 2 ? 0 : asprintf(ret, "%s%u", group ? "g" : "u", id) < 0 ? -ENOMEM : 0;
+}
+
+static void on_changed(void *arg)
+{
+	(void)arg;
+	told++;
+}
+
+static void turn_until_told(uv_loop_t *loop, unsigned n)
+{
+	for (int i = 0; i < 5000 && told < n; i++) {
+		uv_run(loop, UV_RUN_NOWAIT);
+		usleep(1000);
+	}
+	assert_int_equal(told, n);
+}
+
+static void assert_becomes(uv_loop_t *loop, struct users *u, uint32_t uid, const char *name)
+{
+	for (int i = 0; i < 5000 && !users_user(u, uid); i++) {
+		uv_run(loop, UV_RUN_NOWAIT);
+		usleep(1000);
+	}
+	while (uv_run(loop, UV_RUN_NOWAIT) != 0) /* an answer that was waited for is still on its way */
+		usleep(1000);
+	assert_non_null(users_user(u, uid));
+	assert_string_equal(users_user(u, uid), name);
+}
+
+static void names_that_take_their_time(void **state)
+{
+	struct users *u;
+	uint64_t began;
+	uv_loop_t loop;
+
+	(void)state;
+	assert_int_equal(uv_loop_init(&loop), 0);
+	u = users_new(&loop, on_changed, NULL);
+	assert_non_null(u);
+	/* From a file: at once, beside the loop or not. */
+	assert_becomes(&loop, u, 0, "root");
+	told = 0; /* once, where this machine was too busy for the wait */
+	users_source = directory;
+	began = uv_hrtime();
+	for (uint32_t id = 1; id < 500; id++)
+		assert_null(users_user(u, id));
+	assert_null(users_group(u, 1));
+	assert_in_range(uv_hrtime() - began, 0, 2000000000); /* one is waited for; 500 would be 5 s */
+	for (int i = 0; i < 5000 && users_late_ns(u) == 0; i++)
+		usleep(1000);
+	assert_true(users_late_ns(u) > 0);
+	assert_string_equal(users_user(u, 0), "root"); /* what is known goes on */
+	atomic_store(&let, true);
+	turn_until_told(&loop, 63); /* 64 were asked for, of which 2 has no name and 3 failed; and others found no room */
+	assert_string_equal(users_user(u, 1), "u1");
+	assert_null(users_user(u, 2));
+	assert_null(users_user(u, 3));
+	assert_becomes(&loop, u, 400, "u400");
+	/* A reload: the old name counts until the other one is there. */
+	atomic_store(&let, false);
+	users_forget(u);
+	assert_string_equal(users_user(u, 1), "u1");
+	/* The end waits for nobody. */
+	users_stop(u);
+	assert_string_equal(users_user(u, 1), "u1");
+	assert_null(users_user(u, 600));
+	users_free(u);
+	atomic_store(&let, true);
+	while (uv_run(&loop, UV_RUN_NOWAIT) != 0)
+		;
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,10 +231,11 @@ int main(void)
 		cmocka_unit_test(empty_and_unknown),
 		cmocka_unit_test(ancestors),
 		cmocka_unit_test(names),
+		cmocka_unit_test(names_that_take_their_time),
 	};
 	int failed;
 
-	users = users_new();
+	users = users_new(NULL, NULL, NULL);
 	if (!users)
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
