@@ -546,8 +546,7 @@ void carry_claim(struct track *t, struct carry *c, struct proc *p)
 	if (w->run && !w->run->ended)
 		track_enter_run(p, w->run);
 	if (w->task) { /* likewise */
-		p->task = w->task;
-		p->task->members++;
+		track_task_enter(p, w->task);
 		if (p->flags & (PROC_EXITED | PROC_FINAL))
 			track_task_dying(p);
 	}

@@ -114,8 +114,8 @@ static uint8_t group_take(struct collector *c)
 
 static void mark_members(struct collector *c, const struct run *run)
 {
-	for (struct proc *p = proctab_first(c->track->table); p; p = p->next)
-		if (p->run == run && !(p->flags & (PROC_EXITED | PROC_FINAL | PROC_MUTED)))
+	for (const struct proc *p = run->procs; p; p = p->run_next)
+		if (!(p->flags & (PROC_EXITED | PROC_FINAL | PROC_MUTED)))
 			verdict_set_group(&c->verdict, (pid_t)p->upid.pid, run->group);
 	if (run->root_pid > 0 && !run->ended && run->root.pid == 0) /* no record of it yet */
 		verdict_set_group(&c->verdict, run->root_pid, run->group);

@@ -48,6 +48,8 @@ struct proc {
 	struct proc *prev, *next;           /* all entries */
 	struct proc *held_prev, *held_next; /* those that wait for facets, in order of their end */
 	struct proc *dirty_prev, *dirty_next;
+	struct proc *run_next, **run_at;    /* in run->procs */
+	struct proc *task_next, **task_at;  /* in task->procs */
 	struct skep_upid upid, parent;      /* upid.start_ns 0: a root of which only the pid is known yet */
 	struct run *run;
 	struct cell *cell;

@@ -52,6 +52,49 @@ static int copy_argv(struct run *r, const char *const *argv)
 	return 0;
 }
 
+static struct run **bucket(struct run **by_id, size_t n, const struct skep_hash_key *key, const char *id)
+{
+	return &by_id[skep_hash(key, id, strlen(id)) & (n - 1)];
+}
+
+/* 0 or -ENOMEM; a table that cannot grow has longer chains, nothing worse. */
+static int make_room(struct runs *runs)
+{
+	size_t n = runs->by_id ? runs->n_buckets * 2 : 64;
+	struct run **by_id;
+
+	if (runs->by_id && runs->n < runs->n_buckets)
+		return 0;
+	by_id = calloc(n, sizeof(struct run *));
+	if (!by_id)
+		return runs->by_id ? 0 : -ENOMEM;
+	if (!runs->by_id)
+		runs->key = skep_hash_key_new();
+	for (struct run *r = runs->first; r; r = r->next) {
+		struct run **at = bucket(by_id, n, &runs->key, r->id);
+
+		r->id_next = *at;
+		*at = r;
+	}
+	free(runs->by_id);
+	runs->by_id = by_id;
+	runs->n_buckets = n;
+	return 0;
+}
+
+static void out_of_table(struct runs *runs, const struct run *r)
+{
+	struct run **at = bucket(runs->by_id, runs->n_buckets, &runs->key, r->id);
+
+	while (*at != r)
+		at = &(*at)->id_next;
+	*at = r->id_next;
+	if (--runs->n > 0)
+		return;
+	free(runs->by_id);
+	runs->by_id = NULL;
+}
+
 static void destroy(struct run *r)
 {
 	ledger_mark_free(r->books);
@@ -66,7 +109,7 @@ static void destroy(struct run *r)
 
 int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, struct run **ret)
 {
-	struct run *r;
+	struct run *r, **at;
 	int err;
 
 	if (!spec->id || !*spec->id)
@@ -84,6 +127,8 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	err = copy_argv(r, spec->argv);
 	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd && r->traceparent))
 		err = -ENOMEM;
+	if (err == 0)
+		err = make_room(runs);
 	if (err < 0) {
 		destroy(r);
 		return err;
@@ -93,6 +138,9 @@ int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, str
 	r->status = -1;
 	r->next = runs->first;
 	runs->first = r;
+	at = bucket(runs->by_id, runs->n_buckets, &runs->key, r->id);
+	r->id_next = *at;
+	*at = r;
 	runs->n++;
 	*ret = r;
 	return 0;
@@ -103,7 +151,7 @@ void run_free(struct runs *runs, struct run *r)
 	for (struct run **at = &runs->first; *at; at = &(*at)->next)
 		if (*at == r) {
 			*at = r->next;
-			runs->n--;
+			out_of_table(runs, r);
 			break;
 		}
 	destroy(r);
@@ -134,26 +182,17 @@ void runs_reap(struct runs *runs)
 			continue;
 		}
 		*at = r->next;
-		runs->n--;
+		out_of_table(runs, r);
 		destroy(r);
 	}
 }
 
 struct run *run_find(const struct runs *runs, const char *id)
 {
-	struct run *r = runs->first;
+	struct run *r = runs->by_id ? *bucket(runs->by_id, runs->n_buckets, &runs->key, id) : NULL;
 
 	while (r && strcmp(r->id, id) != 0)
-		r = r->next;
-	return r;
-}
-
-struct run *run_by_root(const struct runs *runs, const struct skep_upid *root)
-{
-	struct run *r = runs->first;
-
-	while (r && !(r->root.pid == root->pid && r->root.start_ns == root->start_ns))
-		r = r->next;
+		r = r->id_next;
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SKEP_CORE_RUN_H
 #define SKEP_CORE_RUN_H
 
+#include <skep/hash.h>
 #include <sys/types.h>
 
 #include "core/intern.h"
@@ -15,7 +16,9 @@ struct run_spec;
 
 struct run {
 	struct run *next;
+	struct run *id_next; /* of the same bucket of runs.by_id */
 	struct cell *cells; /* of the sampler; each holds a reference */
+	struct proc *procs; /* its members, by run_next */
 	uint64_t refs;      /* see run_ref */
 	char *id, *name, *pipeline, *cwd, *traceparent;
 	char *argv; /* "a\0b\0" */
@@ -46,6 +49,9 @@ struct run {
 struct runs {
 	struct run *first;
 	size_t n;
+	struct run **by_id; /* NULL: there is no run */
+	size_t n_buckets;   /* a power of two */
+	struct skep_hash_key key;
 };
 
 /* Copies all. 0, -EEXIST (that id is there), -EINVAL (no id), -ENOMEM. */
@@ -60,7 +66,6 @@ struct run *run_ref(struct run *); /* NULL is fine; returns its argument */
 void run_unref(struct run *);      /* the same */
 void runs_reap(struct runs *);     /* frees the runs that have ended and that nothing refers to */
 struct run *run_find(const struct runs *, const char *id);
-struct run *run_by_root(const struct runs *, const struct skep_upid *root);
 /* The one run there is that has not ended, when there is exactly one. */
 struct run *run_only(const struct runs *);
 /* Everything but host, boot_id, kernel, version, cpus, interval and losses. Strings borrowed from the run. */

@@ -12,6 +12,7 @@
 #include "core/intern.h"
 #include "core/outstreams.h"
 
+struct proc;
 struct run;
 
 #define TASK_NAME_MOST 128u /* bytes; what is more is cut */
@@ -25,7 +26,8 @@ struct task {
 	struct run *run;         /* a reference, set by task_set_run. NULL: none, or the task has ended */
 	struct skep_upid root;
 	uint64_t start_ns, end_ns;
-	uint64_t members;        /* entries of the table that point here */
+	struct proc *procs;      /* its members, by task_next */
+	uint64_t members;        /* how many they are */
 	uint64_t dying;          /* of them those that have exited, and whose record is still to come */
 	uint64_t over_ns;        /* since when its root is gone; 0: it is there */
 	bool ended;              /* its record has left */

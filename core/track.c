@@ -137,6 +137,11 @@ void track_enter_run(struct proc *p, struct run *run)
 {
 	p->run = run_ref(run);
 	run->members++;
+	p->run_next = run->procs;
+	p->run_at = &run->procs;
+	if (run->procs)
+		run->procs->run_at = &p->run_next;
+	run->procs = p;
 }
 
 void track_leave_run(struct proc *p)
@@ -144,6 +149,9 @@ void track_leave_run(struct proc *p)
 	if (!p->run)
 		return;
 	p->run->members--;
+	*p->run_at = p->run_next;
+	if (p->run_next)
+		p->run_next->run_at = p->run_at;
 	run_unref(p->run);
 	p->run = NULL;
 }

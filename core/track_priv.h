@@ -69,6 +69,8 @@ void track_judge_fork(struct track *, struct proc *, const struct proc *parent);
 void track_environ(struct track *, struct proc *, const struct skep_str *environ); /* what it says is noted */
 /* Which task it is in now, by that and by its parent (NULL: not known); it has its run. */
 void track_task_place(struct track *, struct proc *, const struct proc *parent);
+/* The pointer from a process to its task, and nothing else; the process is in none when it enters one. */
+void track_task_enter(struct proc *, struct task *);
 void track_task_leave(struct track *, struct proc *);
 /* It has exited: its task is not told as over before its record is. */
 void track_task_dying(struct proc *);

@@ -22,8 +22,8 @@ static void task_out(struct track *t, struct task *task)
 	struct out_task rec;
 
 	/* What lives on has used until now what is not in a record of its own yet. */
-	for (const struct proc *p = task->members > 0 ? proctab_first(t->table) : NULL; p; p = p->next) {
-		if (p->task != task || (p->flags & (PROC_MUTED | PROC_EXCLUDED)))
+	for (const struct proc *p = task->procs; p; p = p->task_next) {
+		if (p->flags & (PROC_MUTED | PROC_EXCLUDED))
 			continue;
 		task->cpu_ns += p->last.cpu_ns - p->base.cpu_ns;
 		task->run_delay_ns += p->last.run_delay_ns - p->base.run_delay_ns;
@@ -64,10 +64,24 @@ void track_task_leave(struct track *t, struct proc *p)
 		return;
 	p->task = NULL;
 	task->members--;
+	*p->task_at = p->task_next;
+	if (p->task_next)
+		p->task_next->task_at = p->task_at;
 	if (p->flags & PROC_TASK_DYING)
 		task->dying--;
 	p->flags &= ~PROC_TASK_DYING;
 	look(t, task);
+}
+
+void track_task_enter(struct proc *p, struct task *task)
+{
+	p->task = task;
+	task->members++;
+	p->task_next = task->procs;
+	p->task_at = &task->procs;
+	if (task->procs)
+		task->procs->task_at = &p->task_next;
+	task->procs = p;
 }
 
 void track_task_over(struct track *t, struct proc *p, const char *state, uint64_t end_ns, int64_t status)
@@ -85,8 +99,7 @@ static void join(struct track *t, struct proc *p, struct task *task)
 	if (p->task == task)
 		return;
 	track_task_leave(t, p);
-	p->task = task;
-	task->members++;
+	track_task_enter(p, task);
 	task->processes++;
 	track_dirty(t, p);
 	if (p->flags & (PROC_EXITED | PROC_FINAL))

@@ -147,8 +147,8 @@ size_t track_run_pending(const struct track *t, const struct run *run, bool zomb
 {
 	size_t n = 0;
 
-	for (const struct proc *p = proctab_first(t->table); p; p = p->next) {
-		if (p->run != run || (p->flags & PROC_EXCLUDED))
+	for (const struct proc *p = run->procs; p; p = p->run_next) {
+		if (p->flags & PROC_EXCLUDED)
 			continue;
 		if (p->flags & PROC_FINAL)
 			n++;
@@ -179,10 +179,8 @@ void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
 	struct proc *next;
 
 	t->now_ns = now_ns;
-	for (struct proc *p = proctab_first(t->table); p; p = next) {
-		next = p->next;
-		if (p->run != run)
-			continue;
+	for (struct proc *p = run->procs; p; p = next) {
+		next = p->run_next;
 		if (p->flags & PROC_EXCLUDED) {
 			track_leave_run(p);
 			continue;

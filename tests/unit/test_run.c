@@ -82,6 +82,42 @@ static void records(void **state)
 	assert_null(runs.first);
 }
 
+/* Many runs are found by their ids, and go when they have ended and nothing refers to them. */
+static void many(void **state)
+{
+	struct runs runs = { 0 };
+	struct run_spec spec = { 0 };
+	struct run *r;
+	char id[16];
+
+	(void)state;
+	spec.id = id;
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(id, sizeof(id), "run%u", i);
+		assert_int_equal(run_new(&runs, &spec, i, &r), 0);
+		assert_int_equal(run_new(&runs, &spec, i, &r), -EEXIST);
+		r->ended = i % 2;
+		if (i % 5 == 0)
+			run_ref(r);
+	}
+	runs_reap(&runs);
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(id, sizeof(id), "run%u", i);
+		r = run_find(&runs, id);
+		assert_int_equal(r != NULL, i % 2 == 0 || i % 5 == 0);
+		if (!r)
+			continue;
+		assert_string_equal(r->id, id);
+		r->ended = true;
+		if (i % 5 == 0)
+			run_unref(r);
+	}
+	runs_reap(&runs);
+	assert_int_equal(runs.n, 0);
+	assert_null(runs.first);
+	assert_null(run_find(&runs, "run1"));
+}
+
 static void statuses(void **state)
 {
 	int64_t code;
@@ -151,6 +187,7 @@ static void cells(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(many),
 		cmocka_unit_test(ids),
 		cmocka_unit_test(records),
 		cmocka_unit_test(statuses),

@@ -71,11 +71,14 @@ static void step(struct fixture *f, struct model *m, unsigned loss, uint64_t t)
 	switch (rnd(5)) {
 	case 0: {
 		struct skep_process_exec rec = { .parent = m->parent, .comm = str("c"), .exe = str("/bin/tool") };
+		static const char *const environs[] = { "SKEP_TASK=a", "SKEP_TASK=b", "SKEP_TASK=", "TERM=x" };
 		char exe[32];
 
 		work(m);
 		snprintf(exe, sizeof(exe), "/bin/tool%u", (unsigned)rnd(7));
 		rec.exe = rec.filename = str(exe);
+		if (rnd(2) == 0)
+			rec.environ = str(environs[rnd(4)]);
 		rec.counters = m->now;
 		rec.maxrss_bytes = rnd(1u << 20);
 		m->execs++;
@@ -197,6 +200,36 @@ static void restart(struct fixture *f, uint64_t t)
 	assert_null(f->track->carry);
 }
 
+/* The members' lists of runs and tasks are what the processes' pointers say. */
+static void lists_hold(const struct fixture *f)
+{
+	uint64_t in_runs = 0, in_tasks = 0, listed = 0;
+
+	for (const struct proc *p = proctab_first(f->track->table); p; p = p->next) {
+		in_runs += p->run != NULL;
+		in_tasks += p->task != NULL;
+	}
+	for (const struct run *run = f->track->runs.first; run; run = run->next) {
+		uint64_t n = 0;
+
+		for (const struct proc *p = run->procs; p; p = p->run_next, n++)
+			assert_ptr_equal(p->run, run);
+		assert_int_equal(n, run->members);
+		listed += n;
+	}
+	assert_int_equal(listed, in_runs);
+	listed = 0;
+	for (const struct task *task = f->track->tasks.first; task; task = task->next) {
+		uint64_t n = 0;
+
+		for (const struct proc *p = task->procs; p; p = p->task_next, n++)
+			assert_ptr_equal(p->task, task);
+		assert_int_equal(n, task->members);
+		listed += n;
+	}
+	assert_int_equal(listed, in_tasks);
+}
+
 static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, unsigned restarts)
 {
 	struct fixture f;
@@ -247,8 +280,10 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 		} else {
 			step(&f, m, loss, t);
 		}
-		if (rnd(40) == 0)
+		if (rnd(40) == 0) {
 			fixture_sample(&f);
+			lists_hold(&f);
+		}
 		if (restarts > 0 && rnd(400) == 0) {
 			restarts--;
 			restarted = true;

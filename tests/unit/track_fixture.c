@@ -142,10 +142,12 @@ static void see_part(struct fixture *f, const struct skep_record *rec)
 
 static void see_task(struct fixture *f, const struct out_task *r)
 {
-	struct seen_task *task = &f->tasks[f->n_tasks];
+	size_t n = f->n_tasks++;
+	struct seen_task *task;
 
-	if (f->n_tasks++ >= sizeof(f->tasks) / sizeof(f->tasks[0]))
+	if (n >= sizeof(f->tasks) / sizeof(f->tasks[0]))
 		return;
+	task = &f->tasks[n];
 	task->r = *r;
 	copy(task->task, sizeof(task->task), r->task);
 	copy(task->id, sizeof(task->id), r->task_id);
@@ -195,17 +197,24 @@ static struct seen_run *run_slot(struct fixture *f, const struct run *run)
 
 static void run_found(void *arg, struct run *run)
 {
-	run_slot(arg, run);
+	const struct fixture *f = arg;
+
+	if (!f->discard)
+		run_slot(arg, run);
 }
 
 static void run_over(void *arg, struct run *run)
 {
-	struct seen_run *r = run_slot(arg, run);
+	const struct fixture *f = arg;
+	struct seen_run *r;
 
+	run->ended = true;
+	if (f->discard)
+		return;
+	r = run_slot(arg, run);
 	r->over = true;
 	r->status = run->status;
 	r->seen = run->seen;
-	run->ended = true;
 }
 
 void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
