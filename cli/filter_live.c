@@ -15,11 +15,12 @@
 #include "cli/filter_people.h"
 #include "cli/skep.h"
 #include "core/container.h"
+#include "core/reader.h"
 #include "core/redact.h"
 #include "core/tool.h"
 #include "core/users.h"
 
-#define ARGV_ROOM 32768u /* as the probe takes of it */
+#define ARGV_ROOM 32768u /* as the probe takes of it, and the reader gives */
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
 
 struct look {
@@ -27,6 +28,7 @@ struct look {
 	struct tools *tools;
 	struct redact *redact;
 	struct containers *containers;
+	struct reader_process reader; /* a process may hold up who reads its arguments for ever */
 	char room[ARGV_ROOM + 1];
 };
 
@@ -177,6 +179,7 @@ static int recognize(struct look *l, struct person *p)
 
 static int read_person(int dir, struct look *l, struct person *p)
 {
+	struct skep_process_text text;
 	ssize_t len;
 	int err;
 
@@ -191,10 +194,11 @@ static int read_person(int dir, struct look *l, struct person *p)
 	len = err ? -1 : read_small(dir, "comm", l->room, sizeof(l->room));
 	if (len > 0)
 		err = person_text(p, JUDGE_COMM, l->room, (size_t)len - (l->room[len - 1] == '\n'));
-	len = err ? -1 : read_small(dir, "cmdline", l->room, sizeof(l->room));
-	if (len > 0) {
-		uint32_t n = (uint32_t)len;
+	if (!err && reader_sync_read(&l->reader, &(struct skep_upid){ .pid = p->pid }, SKEP_READ_CMDLINE, &text) == 0 && text.cmdline.len > 0) {
+		uint32_t n = text.cmdline.len;
 
+		memcpy(l->room, text.cmdline.ptr, n);
+		l->room[n] = '\0';
 		redact_argv(l->redact, p->texts[JUDGE_EXE], l->room, &n);
 		err = person_text(p, JUDGE_ARGV, l->room, n);
 	}
@@ -269,7 +273,10 @@ int people_live(const char *command, const struct config *config, struct people 
 		status = SKEP_EXIT_CONFIG;
 		goto out;
 	}
-	err = read_all(l);
+	err = reader_fork("skep", &l->reader);
+	if (!err)
+		err = read_all(l);
+	reader_end(&l->reader);
 	if (err) {
 		status = skep_fail(command, SKEP_EXIT_RUNTIME, "cannot read /proc: %s", strerror(-err));
 		goto out;

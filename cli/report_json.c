@@ -346,6 +346,7 @@ static json_t *json_approx(uint64_t approx)
 		{ OUT_APPROX_RUN_DELAY, "run_delay" },
 		{ OUT_APPROX_START, "start" },
 		{ OUT_APPROX_EXEC, "exec" },
+		{ OUT_APPROX_ARGV, "argv" },
 	};
 	json_t *array = json_array();
 

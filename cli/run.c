@@ -33,6 +33,7 @@
 #include "core/collector.h"
 #include "core/config.h"
 #include "core/log.h"
+#include "core/reader.h"
 #include "core/tool.h"
 #include "core/trust.h"
 #include "lake/lake.h"
@@ -116,6 +117,7 @@ struct run {
 	struct config *config;
 	uv_loop_t loop;
 	bool has_loop;
+	struct reader_process reader;
 	struct collector *collector;
 	struct spawn_inherited inherited;
 	struct spawn spawn;
@@ -409,10 +411,12 @@ static int exit_code_of(int err)
 static int start_collector(struct run *run, const struct privilege_facts *facts)
 {
 	struct collector_options options = { .runs_only = true, .remote_sink = "otlp" };
+	int forked = reader_fork("skep", &run->reader); /* no thread yet; without it what is not seen to start has no arguments */
 	bool refused = false;
 	struct diag diag;
 	int err;
 
+	options.reader = forked == 0 ? &run->reader : NULL;
 	diag_init(&diag);
 	config_time(run->options.otlp_wait ? run->options.otlp_wait : DEFAULT_OTLP_WAIT, &options.remote_ns);
 	err = uv_loop_init(&run->loop);
@@ -794,6 +798,7 @@ int cmd_run(int argc, char **argv)
 		fflush(NULL);
 		_exit(code);
 	}
+	reader_end(&run.reader);
 	spawn_close(&run.spawn); /* after its watch; a child that still waits at the gate goes away */
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);

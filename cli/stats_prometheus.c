@@ -266,6 +266,8 @@ int stats_prometheus(const json_t *o, FILE *out, const struct report_style *styl
 		{ "skep_no_memory_total", "no_memory", "Records not taken for want of memory" },
 		{ "skep_state_unsaved_total", "unsaved", "Failures to save the state of a process, run, task or probe" },
 		{ "skep_state_unrestored_total", "unrestored", "Pieces of saved state that this skepd could not use" },
+		{ "skep_processes_unread_total", "unread", "Processes recorded without arguments, as reading them would have blocked" },
+		{ "skep_readers_replaced_total", "readers_replaced", "Processes of skepd that read others' arguments and were stuck or ended" },
 	};
 	const json_t *cost = json_object_get(o, "cost"), *loop = json_object_get(o, "loop"), *clients = json_object_get(o, "clients");
 

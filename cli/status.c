@@ -69,6 +69,7 @@ static void processes(const json_t *o, const struct paint *p)
 		{ "no_memory", "not taken for want of memory" },
 		{ "unsaved", "not saved for the next skepd" },
 		{ "unrestored", "saved by the skepd before but unreadable" },
+		{ "unread", "without arguments, which could not be read" },
 	};
 	char a[HUMAN_SIZE];
 

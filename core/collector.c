@@ -380,6 +380,11 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 			goto out;
 	}
 
+	if (c->options.reader) {
+		err = reader_new(loop, c->options.reader, collector_process_text, &c->reader);
+		if (err < 0)
+			goto out;
+	}
 	timers[0] = &c->pump;
 	timers[1] = &c->tick;
 	timers[2] = &c->sample;

@@ -30,6 +30,7 @@ struct collector_options {
 	const char *carry_file; /* borrowed; what is known of live processes goes there at the end, and comes from there; NULL: not */
 	const char *pin_dir;    /* borrowed; where the kernel side stays for the next skepd; NULL: nowhere */
 	const struct config_spool *spool; /* borrowed; NULL, or without a path: what is on its way to sinks is in memory only */
+	const struct reader_process *reader; /* borrowed, outlives the collector; NULL: arguments of processes that were there before stay unknown */
 	uint64_t batch_age_ns; /* a batch leaves after this at the latest; 0: 1 s */
 	/*
 	 * `skep run`: somebody waits.  When a run ends this sink, whose receiver is somewhere else, is waited for so long at the most,
@@ -153,6 +154,8 @@ struct collector_self {
 	uint64_t unsaved, unrestored; /* pieces of state: not saved for the next skepd, not read of the one before */
 	uint64_t queue_bytes;    /* in the sinks' queues now */
 	uint64_t left_behind;    /* instances whose work() did not return when they were to end */
+	uint64_t unread;         /* processes recorded without arguments: reading them would have blocked, or was not tried */
+	uint64_t readers_replaced; /* processes of skepd that read for it and were stuck, or ended */
 };
 void collector_self(const struct collector *, struct collector_self *ret);
 /* path NULL: there is none. Not open: it could not be, and all is kept in memory. */

@@ -173,6 +173,8 @@ static void close_handles(struct collector *c)
 	judge_stop(c->judge);
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		uv_close((uv_handle_t *)timers[i], on_closed);
+	reader_close(c->reader); /* frees itself in the same turn of the loop */
+	c->reader = NULL;
 }
 
 static void on_spool_ended(void *arg)

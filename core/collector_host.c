@@ -276,6 +276,31 @@ static void host_detail_over(struct skep_instance *inst, uint64_t id, const char
 	collector_detail_over(inst->owner, id, why);
 }
 
+static int host_process_read(struct skep_instance *inst, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb,
+			     void *arg)
+{
+	const struct collector *c = inst->owner;
+
+	return c->reader ? reader_ask(c->reader, inst, who, uid, what, cb, arg) : -EPIPE;
+}
+
+static void host_stopped(struct skep_instance *inst)
+{
+	const struct collector *c = inst->owner;
+
+	if (c->reader)
+		reader_forget(c->reader, inst);
+}
+
+void collector_process_text(void *owner, skep_process_cb cb, void *arg, const struct skep_process_text *text)
+{
+	struct skep_instance *inst = owner;
+	uint64_t entered = instance_enter(inst);
+
+	cb(inst, arg, text);
+	instance_leave(inst, entered, "process_read callback", true);
+}
+
 const struct instance_ops collector_ops = {
 	.emit = host_emit,
 	.drained = host_drained,
@@ -292,6 +317,8 @@ const struct instance_ops collector_ops = {
 	.stays = host_stays,
 	.settle_soon = host_settle_soon,
 	.detail_over = host_detail_over,
+	.process_read = host_process_read,
+	.stopped = host_stopped,
 };
 
 int collector_submit(void *inst, const struct skep_batch *batch)

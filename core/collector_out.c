@@ -343,5 +343,11 @@ void collector_self(const struct collector *c, struct collector_self *ret)
 		};
 	}
 	self.left_behind = c->left_behind;
+	if (c->reader) {
+		struct reader_stats s = reader_stats(c->reader);
+
+		self.unread = s.stuck + s.refused;
+		self.readers_replaced = s.replaced;
+	}
 	*ret = self;
 }

@@ -12,6 +12,7 @@
 #include "core/judge.h"
 #include "core/ledger.h"
 #include "core/plugin.h"
+#include "core/reader.h"
 #include "core/redact.h"
 #include "core/track.h"
 #include "core/verdict.h"
@@ -79,6 +80,7 @@ struct collector {
 	uint64_t cpus;
 	struct verdict verdict;
 	struct pins pins;
+	struct reader *reader;  /* NULL: nothing reads others' arguments */
 	struct judge *judge;    /* NULL: with runs only */
 	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe has told it last */
 	bool excluded_known;
@@ -129,6 +131,9 @@ struct collector {
 	void (*stop_done)(void *arg);
 	void *stop_arg;
 };
+
+/* collector_host.c */
+void collector_process_text(void *instance, skep_process_cb, void *arg, const struct skep_process_text *); /* calls it back */
 
 /* collector.c */
 void collector_sweep(struct collector *); /* asks the life-cycle probes for a pass over all that lives */

@@ -89,19 +89,14 @@ static uint64_t needed(void)
 	return set | BIT(CAP_SYS_ADMIN);
 }
 
-int confine_capabilities(char *const *keep, uint64_t *ret_left)
+/* Only those of wanted, and none by exec. 0, with what is left, or -errno. */
+static int keep_only(uint64_t wanted, uint64_t *ret_left)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-	uint64_t wanted = needed(), permitted, left;
+	uint64_t permitted, left;
 	bool must = false;
 
-	for (; keep && *keep; keep++) {
-		int number = confine_capability(*keep);
-
-		if (number >= 0)
-			wanted |= BIT(number);
-	}
 	/* Nothing that this process might execute gets any of it. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
@@ -127,4 +122,25 @@ int confine_capabilities(char *const *keep, uint64_t *ret_left)
 		return -errno;
 	*ret_left = left;
 	return 0;
+}
+
+int confine_capabilities(char *const *keep, uint64_t *ret_left)
+{
+	uint64_t wanted = needed();
+
+	for (; keep && *keep; keep++) {
+		int number = confine_capability(*keep);
+
+		if (number >= 0)
+			wanted |= BIT(number);
+	}
+	return keep_only(wanted, ret_left);
+}
+
+int confine_reader(void)
+{
+	uint64_t left;
+
+	/* environ: mm_access() asks for the one, the file's mode (0400) for the other. */
+	return keep_only(BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH), &left);
 }

@@ -17,6 +17,8 @@ void confine_memory(void);
  * bounding set, where CAP_SETPCAP allows it.  0, with the capabilities that are left (bits), or -errno.
  */
 int confine_capabilities(char *const *keep, uint64_t *ret_left);
+/* As above, for the process that reads others' arguments (core/reader.h): what reading needs, no more. 0 or -errno. */
+int confine_reader(void);
 
 /* "CAP_BPF" or "cap_bpf": its number; -1: no such capability. */
 int confine_capability(const char *name);

@@ -76,12 +76,13 @@ json_t *control_self(const struct collector *c)
 	struct collector_self s;
 
 	collector_self(c, &s);
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "records", control_json_number(s.records), "invalid",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "records", control_json_number(s.records), "invalid",
 			 control_json_number(s.invalid), "late", control_json_number(s.late), "clamped", control_json_number(s.clamped),
 			 "processes_lost", control_json_number(s.processes_lost), "facets_late", control_json_number(s.facets_late),
 			 "no_memory", control_json_number(s.no_memory), "unsaved", control_json_number(s.unsaved), "unrestored",
 			 control_json_number(s.unrestored), "queue_bytes", control_json_number(s.queue_bytes), "left_behind",
-			 control_json_number(s.left_behind));
+			 control_json_number(s.left_behind), "unread", control_json_number(s.unread), "readers_replaced",
+			 control_json_number(s.readers_replaced));
 }
 
 /* Resident pages; 0 where /proc does not say. */

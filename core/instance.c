@@ -148,6 +148,8 @@ void instance_end_if_due(struct skep_instance *inst)
 		 */
 		left = instance_close_leftovers(inst);
 	}
+	if (inst->ops->stopped)
+		inst->ops->stopped(inst);
 	if (inst->opened) {
 		inst->opened = false;
 		entered = instance_enter(inst);

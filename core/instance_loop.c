@@ -554,6 +554,12 @@ static void loop_settle_soon(struct skep_instance *inst)
 		inst->ops->settle_soon(inst);
 }
 
+static int loop_process_read(struct skep_instance *inst, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb,
+			     void *arg)
+{
+	return inst->ops->process_read && !inst->ending ? inst->ops->process_read(inst, who, uid, what, cb, arg) : -EPIPE;
+}
+
 void instance_host_fill(struct skep_host *host)
 {
 	host->size = sizeof(*host);
@@ -585,4 +591,5 @@ void instance_host_fill(struct skep_host *host)
 	host->detail_over = loop_detail_over;
 	host->stays = loop_stays;
 	host->settle_soon = loop_settle_soon;
+	host->process_read = loop_process_read;
 }

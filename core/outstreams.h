@@ -15,6 +15,7 @@
 #define OUT_APPROX_RSS_PEAK 8u   /* only an upper bound: inherited from an earlier image */
 #define OUT_APPROX_RUN_DELAY 16u /* run-queue delay of some dead threads is missing */
 #define OUT_APPROX_START 32u     /* was there before skep: counters include what came before */
+#define OUT_APPROX_ARGV 128u     /* the arguments could not be read: argv is empty, not "no arguments" */
 #define OUT_APPROX_EXEC 64u      /* the exec record was lost: exe, argv come from /proc or are missing */
 
 struct out_process {

@@ -67,6 +67,8 @@ struct instance_ops {
 	bool (*stays)(struct skep_instance *);
 	void (*settle_soon)(struct skep_instance *);
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
+	int (*process_read)(struct skep_instance *, const struct skep_upid *, uint32_t uid, uint32_t what, skep_process_cb, void *arg);
+	void (*stopped)(struct skep_instance *); /* stop() has returned: no callback may reach the plugin any more */
 };
 
 /* How a plugin says that it has a signal on this kernel (skep_host.signal). */

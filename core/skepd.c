@@ -19,6 +19,7 @@
 #include "core/confine.h"
 #include "core/log.h"
 #include "core/log_diag.h"
+#include "core/reader.h"
 
 enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA, ACTION_UNPIN };
 
@@ -156,6 +157,15 @@ static struct config *load_config(const struct arguments *args, struct diag *dia
 	return config_load_trusted(args->config ? args->config : SKEPD_CONFIG_FILE, diag);
 }
 
+static void fork_reader(struct reader_process *ret)
+{
+	int err = reader_fork("skepd", ret);
+
+	if (err < 0)
+		log_warning("cannot start the process that reads others' arguments: %s; processes that run already are recorded without theirs",
+			    strerror(-err));
+}
+
 /* Capabilities are each thread's own: there is only one as yet. */
 static void give_away(const struct config *config)
 {
@@ -173,6 +183,7 @@ static void give_away(const struct config *config)
 int main(int argc, char **argv)
 {
 	struct arguments args = { .action = ACTION_COLLECT, .mode = SKEPD_RUN };
+	struct reader_process reader = { .pid = 0 };
 	struct config *config;
 	enum skepd_exit result;
 	struct diag diag;
@@ -190,6 +201,9 @@ int main(int argc, char **argv)
 	if (!parse_arguments(argc, argv, &args, &result))
 		return fflush(stdout) == 0 ? result : SKEPD_RUNTIME;
 	log_verbosity(args.verbose);
+	/* Before the configuration, which may have secrets, and before there are threads; -t starts nothing. */
+	if (args.action == ACTION_COLLECT && args.mode != SKEPD_TEST)
+		fork_reader(&reader);
 
 	diag_init(&diag);
 	config = load_config(&args, &diag);
@@ -201,6 +215,7 @@ int main(int argc, char **argv)
 	if (!config) {
 		if (!args.config && access(SKEPD_CONFIG_FILE, F_OK) != 0)
 			fputs("Give another file with --config.\n", stderr);
+		reader_end(&reader);
 		return SKEPD_CONFIG;
 	}
 	switch (args.action) {
@@ -221,9 +236,10 @@ int main(int argc, char **argv)
 		/* -t starts nothing; --tryload has to tell what the daemon could. */
 		if (args.mode != SKEPD_TEST)
 			give_away(config);
-		result = skepd_collect(config, args.mode, args.verbose > 0, args.json);
+		result = skepd_collect(config, reader.pid ? &reader : NULL, args.mode, args.verbose > 0, args.json);
 		break;
 	}
+	reader_end(&reader);
 	log_flush();
 	config_free(config);
 	/* A full disk or a closed pipe must not pass for "configuration ok". */

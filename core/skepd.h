@@ -41,8 +41,12 @@ enum skepd_exit skepd_schema(const struct config *);
 /* Takes out what a skepd has left in the kernel; where, by the configuration. */
 enum skepd_exit skepd_unpin(const struct config *);
 
-/* The whole life of a collector; blocks. verbose: say what was loaded. json: SKEPD_TRYLOAD tells all in one object. */
-enum skepd_exit skepd_collect(const struct config *, enum skepd_mode, bool verbose, bool json);
+/*
+ * The whole life of a collector; blocks. reader: NULL: none.  verbose: say what was loaded. json: SKEPD_TRYLOAD tells all in one
+ * object.
+ */
+struct reader_process;
+enum skepd_exit skepd_collect(const struct config *, const struct reader_process *reader, enum skepd_mode, bool verbose, bool json);
 
 /* before: how it came to that ("reloaded: "). */
 void skepd_notify_ready(struct notify *, const struct collector *, const char *before);

@@ -32,6 +32,7 @@ static const int signal_numbers[N_SIGNALS] = {
 
 struct skepd {
 	const struct config *config;
+	const struct reader_process *reader;
 	enum skepd_mode mode;
 	bool verbose, json;
 	uv_loop_t loop;
@@ -323,7 +324,7 @@ static enum skepd_exit tell_tried(const struct skepd *d, int err)
 
 static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 {
-	struct collector_options options = { .runs_only = false, .carry_file = d->config->carry_file };
+	struct collector_options options = { .runs_only = false, .carry_file = d->config->carry_file, .reader = d->reader };
 	int err;
 
 	if (d->mode == SKEPD_RUN) /* who only looks takes nothing over, and leaves nothing behind */
@@ -392,9 +393,10 @@ static void collect_end(struct skepd *d)
 	reloader_free(d->reloader); /* whose configuration the collector may have had */
 }
 
-enum skepd_exit skepd_collect(const struct config *config, enum skepd_mode mode, bool verbose, bool json)
+enum skepd_exit skepd_collect(const struct config *config, const struct reader_process *reader, enum skepd_mode mode, bool verbose,
+			      bool json)
 {
-	struct skepd d = { .config = config, .mode = mode, .verbose = verbose, .json = json };
+	struct skepd d = { .config = config, .reader = reader, .mode = mode, .verbose = verbose, .json = json };
 	enum skepd_exit result;
 	struct diag diag;
 	int err;

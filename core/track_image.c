@@ -111,7 +111,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		.start_ns = p->image_start_ns,
 		.end_ns = end_ns > p->image_start_ns ? end_ns : p->image_start_ns,
 		.exit_code = -1,
-		.approx = p->approx,
+		.approx = p->approx | (p->program && p->program->argv_len == 0 && p->program->argv_total > 0 ? OUT_APPROX_ARGV : 0),
 		.cpu_ns = used.cpu_ns,
 		.run_delay_ns = used.run_delay_ns,
 		.run_count = used.run_count,

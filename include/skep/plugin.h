@@ -30,6 +30,7 @@
  *   1.4  a sink's answer in full: what the receiver said, when to come again, too large, held; reading
  *        positions that are settled with the records that were read (marks); sinks that take records in any order;
  *        in record.h `environ` of an exec and of a live process
+ *   1.5  arguments and environments of processes, read without waiting (process_read)
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -42,7 +43,7 @@ extern "C" {
 #endif
 
 #define SKEP_ABI_MAJOR 1
-#define SKEP_ABI_MINOR 4
+#define SKEP_ABI_MINOR 5
 #define SKEP_NOTE_MAGIC 0x70656b73u /* "skep", little endian */
 #define SKEP_NOTE_TYPE 1u
 #define SKEP_NOTE_OWNER "skep"
@@ -176,10 +177,25 @@ struct skep_detail_scope {
 	uint64_t id;         /* of this attachment: the first member of its records */
 };
 
+/* Of a process, as /proc has it (since 1.5).  Valid until the callback returns. */
+struct skep_process_text {
+	uint32_t size; /* sizeof(struct skep_process_text) in this host */
+	/*
+	 * 0; -ESRCH: the process is gone; -ETIMEDOUT: it holds the lock of its memory, and waiting for it could take for ever;
+	 * -EBUSY: not read, as its user has several such processes; -EPIPE: this host cannot read any; or another -errno.
+	 */
+	int32_t error;
+	struct skep_str cmdline; /* list "a\0b\0", as it is: not redacted. total > len: cut */
+	struct skep_str environ; /* list "A=1\0B=2\0"; empty without the right to read it */
+};
+#define SKEP_READ_CMDLINE 1u
+#define SKEP_READ_ENVIRON 2u
+
 typedef void (*skep_watch_cb)(struct skep_instance *, void *arg, unsigned events);
 typedef void (*skep_timer_cb)(struct skep_instance *, void *arg);
 typedef void (*skep_work_cb)(void *arg);
 typedef void (*skep_done_cb)(struct skep_instance *, void *arg);
+typedef void (*skep_process_cb)(struct skep_instance *, void *arg, const struct skep_process_text *);
 
 /*
  * Owned by the host, valid from open() until close() returns.  Loop thread only,
@@ -312,6 +328,14 @@ struct skep_host {
 	void (*settle_soon)(struct skep_instance *);
 	/* In start(): the mark that a skepd before this one has settled last; extra is the host's until start() returns. source 0: none. */
 	struct skep_mark mark;
+
+	/* ---- since 1.5: check with SKEP_HAS(host, member) ---- */
+	/*
+	 * Arguments, environment (what: SKEP_READ_*) of a process that may block for ever whoever reads them: never read
+	 * /proc/PID/cmdline, environ, maps, smaps on the loop.  uid: who owns the process.  0: cb is called once, later, from the
+	 * loop, unless the instance stops before; or a negative errno as in skep_process_text, and no callback.
+	 */
+	int (*process_read)(struct skep_instance *, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb, void *arg);
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */

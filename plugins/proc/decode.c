@@ -192,8 +192,8 @@ void proc_emit_final(struct skep_instance *inst, struct proc_state *st, const st
 	st->host->emit(inst, STREAM_FINAL, &who, r->h.time_ns, &rec);
 }
 
-void proc_emit_live(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r,
-		    const struct proc_sums *sums, uint32_t flags)
+void proc_live_record(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r, const struct proc_sums *sums,
+		      uint32_t flags, const struct skep_process_text *details)
 {
 	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
 	struct skep_process_live rec = {
@@ -214,9 +214,20 @@ void proc_emit_live(struct skep_instance *inst, struct proc_state *st, const str
 		.comm = comm_of(st, r->comm),
 	};
 
-	if (!(flags & PROC_LIVE_ZOMBIE) && SKEP_HAS(st->host, process_known) && !st->host->process_known(inst, &who))
-		proc_details(inst, st, r->h.pid, r->h.start_ns, &rec);
+	if (details)
+		proc_details(inst, st, &who, details, &rec);
 	st->host->emit(inst, STREAM_LIVE, &who, r->h.time_ns, &rec);
+}
+
+void proc_emit_live(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r,
+		    const struct proc_sums *sums, uint32_t flags)
+{
+	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+
+	if (!(flags & PROC_LIVE_ZOMBIE) && SKEP_HAS(st->host, process_known) && !st->host->process_known(inst, &who))
+		proc_details_ask(inst, st, r, sums, flags);
+	else
+		proc_live_record(inst, st, r, sums, flags, NULL);
 }
 
 #define MINIMUM(type_) ((size < sizeof(type_)) ? -EBADMSG : 0)
@@ -227,6 +238,8 @@ int proc_decode_ring(struct skep_instance *inst, struct proc_state *st, const vo
 
 	if (size < sizeof(*h))
 		return -EBADMSG;
+	if (st->n_waiting && h->type != PROC_FORK && h->type != PROC_OOM)
+		proc_details_skip(inst, st, h->pid);
 	switch (h->type) {
 	case PROC_FORK:
 		return MINIMUM(struct proc_fork) ?: decode_fork(inst, st, data);

@@ -156,6 +156,13 @@ static int on_record(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
+void proc_catch_up(struct proc_state *st)
+{
+	st->drain_until_ns = proc_now() + SLICE_NS;
+	st->drained = 0;
+	(void)skep_ring_read(&st->ring, on_record, st);
+}
+
 bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
 	/* looked at before the ring is: what happens meanwhile is not promised */
@@ -195,7 +202,7 @@ static void sweep(struct skep_instance *inst, struct proc_state *st)
 {
 	int err;
 
-	if (st->iter_fd >= 0)
+	if (st->iter_fd >= 0 || st->sweep_waits)
 		return;
 	err = proc_sweep_begin(inst, st);
 	if (err) {
@@ -335,6 +342,7 @@ static void proc_stop(struct skep_instance *inst, void *state)
 	if (!st->bpf)
 		return;
 	proc_sweep_end(inst, st, false);
+	proc_details_end(inst, st);
 	stays = proc_detach(inst, st);
 	for (int i = 0; !proc_drain(inst, st, 0) && !stays && i < 1000; i++)
 		usleep(1000); /* a program is in the middle of a record; those behind it would be lost uncounted */

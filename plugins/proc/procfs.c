@@ -5,6 +5,9 @@
  *
  * Never on the way of events: only for processes that a sweep finds and the table does
  * not know.  /proc goes by pid, so the start time is compared after all reads.
+ *
+ * Only what no process can make wait is read here: exe and cwd take task_lock, stat and cgroup no lock of the memory.  cmdline
+ * and environ wait for the target's mmap_lock, which it can hold for ever: the host has them read (process_read).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +17,6 @@
 #include <unistd.h>
 
 #include "state.h"
-
-#define ENVIRON_READ 65536u
 
 bool proc_alive(uint32_t pid)
 {
@@ -107,46 +108,105 @@ static struct skep_str cgroup_of(uint32_t pid, char *ret, size_t room)
 	return found;
 }
 
-/* What it was begun with; whatever the program has put into that place since (setproctitle) is not of those names. */
-static size_t environ_of(struct proc_state *st, uint32_t pid)
-{
-	static char block[ENVIRON_READ]; /* loop thread only */
-	size_t len;
-	ssize_t n;
-
-	if (!st->opt_environ || !st->opt_environ[0])
-		return 0;
-	n = slurp(pid, "environ", block, sizeof(block));
-	len = n > 0 ? proc_environ_pick(st, block, (size_t)n, st->scratch.environ, sizeof(st->scratch.environ)) : 0;
-	explicit_bzero(block, sizeof(block));
-	return len;
-}
-
-void proc_details(struct skep_instance *inst, struct proc_state *st, uint32_t pid, uint64_t start_ns,
+void proc_details(struct skep_instance *inst, struct proc_state *st, const struct skep_upid *who, const struct skep_process_text *text,
 		  struct skep_process_live *rec)
 {
 	struct scratch *s = &st->scratch;
-	ssize_t n = slurp(pid, "cmdline", s->argv, PROC_ARGV_MAX);
-	struct skep_str exe = link_of(pid, "exe", s->exe, sizeof(s->exe));
-	struct skep_str cwd = link_of(pid, "cwd", s->cwd, sizeof(s->cwd));
-	struct skep_str cgroup = cgroup_of(pid, s->cgroup, sizeof(s->cgroup));
-	size_t environ_len = environ_of(st, pid);
+	struct skep_str exe = link_of(who->pid, "exe", s->exe, sizeof(s->exe));
+	struct skep_str cwd = link_of(who->pid, "cwd", s->cwd, sizeof(s->cwd));
+	struct skep_str cgroup = cgroup_of(who->pid, s->cgroup, sizeof(s->cgroup));
+	uint32_t n = text->cmdline.len < PROC_ARGV_MAX ? text->cmdline.len : PROC_ARGV_MAX;
+	size_t environ_len;
 
-	if (!same_process(pid, start_ns))
+	if (text->error == -ESRCH || !same_process(who->pid, who->start_ns))
 		return;
 	rec->exe = exe;
 	rec->cwd = cwd;
 	rec->cgroup = cgroup;
-	rec->environ = (struct skep_str){ .ptr = s->environ, .len = (uint32_t)environ_len, .total = (uint32_t)environ_len };
 	if (cgroup.len)
 		st->host->cgroup_known(inst, rec->cgroup_id, &cgroup);
-	if (n > 0) {
-		rec->argv = (struct skep_str){ .ptr = s->argv, .len = (uint32_t)n, .total = (uint32_t)n };
-		if (n == PROC_ARGV_MAX)
-			rec->argv.total++; /* how much more is not known */
-		s->argv[n] = '\0';
-		st->host->redact(inst, s->exe, s->argv, &rec->argv.len);
-		if (n < PROC_ARGV_MAX)
-			rec->argv.total = rec->argv.len;
+	if (text->error) {
+		rec->argv.total = 1; /* cut, to nothing: that is not "no arguments" */
+		return;
 	}
+	environ_len = proc_environ_pick(st, text->environ.ptr, text->environ.len, s->environ, sizeof(s->environ));
+	rec->environ = (struct skep_str){ .ptr = s->environ, .len = (uint32_t)environ_len, .total = (uint32_t)environ_len };
+	if (n == 0)
+		return;
+	memcpy(s->argv, text->cmdline.ptr, n);
+	s->argv[n] = '\0';
+	rec->argv = (struct skep_str){ .ptr = s->argv, .len = n, .total = text->cmdline.total };
+	st->host->redact(inst, s->exe, s->argv, &rec->argv.len);
+	if (text->cmdline.total == n)
+		rec->argv.total = rec->argv.len; /* what redaction saved is not "cut" */
+}
+
+/* ---- records that wait for arguments ------------------------------------------------ */
+
+static void send_now(struct skep_instance *inst, struct live_wait *w, const struct skep_process_text *text)
+{
+	w->sent = true;
+	w->st->n_waiting--;
+	proc_live_record(inst, w->st, &w->leader, &w->sums, w->flags, text);
+}
+
+static void on_text(struct skep_instance *inst, void *arg, const struct skep_process_text *text)
+{
+	struct live_wait *w = arg, **at;
+	struct proc_state *st = w->st;
+
+	/* An exec between the pass and the reading: its record is in the ring, and has all this. */
+	if (!w->sent)
+		proc_catch_up(st);
+	for (at = &st->waits[w->leader.h.pid & (WAIT_SLOTS - 1)]; *at != w;)
+		at = &(*at)->next;
+	*at = w->next;
+	if (!w->sent)
+		send_now(inst, w, text);
+	free(w);
+	proc_sweep_answered(inst, st);
+}
+
+void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r, const struct proc_sums *sums,
+		      uint32_t flags)
+{
+	const struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
+	const uint32_t what = SKEP_READ_CMDLINE | (st->opt_environ && st->opt_environ[0] ? SKEP_READ_ENVIRON : 0);
+	struct live_wait *w = malloc(sizeof(*w)), **slot = &st->waits[who.pid & (WAIT_SLOTS - 1)];
+	struct skep_process_text none = { .size = sizeof(none), .error = -ENOMEM };
+
+	if (w) {
+		*w = (struct live_wait){ .next = *slot, .st = st, .leader = *r, .sums = *sums, .flags = flags };
+		none.error = SKEP_HAS(st->host, process_read) ? st->host->process_read(inst, &who, r->uid, what, on_text, w) : -EPIPE;
+	}
+	if (none.error) {
+		free(w);
+		proc_live_record(inst, st, r, sums, flags, &none);
+		return;
+	}
+	*slot = w;
+	st->n_waiting++;
+}
+
+void proc_details_skip(struct skep_instance *inst, struct proc_state *st, uint32_t pid)
+{
+	for (struct live_wait *w = st->waits[pid & (WAIT_SLOTS - 1)]; w; w = w->next)
+		if (w->leader.h.pid == pid && !w->sent)
+			send_now(inst, w, NULL);
+}
+
+void proc_details_end(struct skep_instance *inst, struct proc_state *st)
+{
+	const struct skep_process_text none = { .size = sizeof(none), .error = -ECANCELED };
+
+	for (unsigned i = 0; i < WAIT_SLOTS; i++)
+		while (st->waits[i]) {
+			struct live_wait *w = st->waits[i];
+
+			st->waits[i] = w->next;
+			if (!w->sent)
+				send_now(inst, w, &none);
+			free(w);
+		}
+	proc_sweep_answered(inst, st);
 }

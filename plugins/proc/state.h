@@ -58,6 +58,18 @@ struct group {
 	uint32_t thread_flags;
 };
 
+/* A live process whose arguments have been asked for; its record waits for them. */
+struct live_wait {
+	struct live_wait *next;
+	struct proc_state *st;
+	struct proc_leader leader;
+	struct proc_sums sums;
+	uint32_t flags;
+	bool sent; /* the record went out without them: something happened to the process meanwhile */
+};
+#define WAIT_SLOTS 256u /* a power of two */
+#define WAIT_MOST  2048u /* the pass over live processes pauses while so many wait */
+
 struct proc_state {
 	/* options */
 	uint64_t opt_ring_bytes;
@@ -103,6 +115,9 @@ struct proc_state {
 	char *sweep_buffer;
 	uint32_t births_at; /* where proc_births_clean() goes on; 0: at the begin */
 	size_t sweep_part; /* bytes of a record cut by the end of a read */
+	bool sweep_waits; /* it has come to its end; its last records wait for arguments */
+	struct live_wait *waits[WAIT_SLOTS]; /* by pid; one stays until it is answered */
+	size_t n_waiting;                    /* whose record has not been sent */
 	struct group *groups; /* open addressing by pid */
 	size_t n_groups, groups_room;
 	struct proc_others others_begin;
@@ -117,6 +132,9 @@ int proc_decode_ring(struct skep_instance *, struct proc_state *st, const void *
 void proc_emit_final(struct skep_instance *, struct proc_state *st, const struct proc_final *);
 void proc_emit_live(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *,
 		    uint32_t flags);
+/* details: NULL: none are wanted. */
+void proc_live_record(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *, uint32_t flags,
+		      const struct skep_process_text *details);
 
 /* pending.c: finals that wait for their threads, and those that the ring could not take. */
 int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct proc_final *);
@@ -163,6 +181,8 @@ int proc_sweep_begin(struct skep_instance *, struct proc_state *st);
 /* One slice of at most budget_ns (0: to the end). true: more is to come. */
 bool proc_sweep_step(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
 void proc_sweep_end(struct skep_instance *, struct proc_state *st, bool complete);
+/* No record waits any more: a sweep that has come to its end ends. */
+void proc_sweep_answered(struct skep_instance *, struct proc_state *st);
 
 /* ledger.c: CPU time of kernel threads and of excluded processes, posted when a sweep is complete. */
 void proc_ledger_begin(struct proc_state *st);
@@ -173,7 +193,15 @@ void proc_signals(struct skep_instance *, struct proc_state *st);
 
 /* procfs.c: what the iterator does not give, for a process that was there before us. */
 bool proc_alive(uint32_t pid); /* somebody has that pid */
-void proc_details(struct skep_instance *, struct proc_state *st, uint32_t pid, uint64_t start_ns, struct skep_process_live *);
+/* Fills in what /proc and text say; text->error: why its arguments are not known. */
+void proc_details(struct skep_instance *, struct proc_state *st, const struct skep_upid *, const struct skep_process_text *text,
+		  struct skep_process_live *);
+/* Asks the host for the arguments; the record follows, with them or, where they cannot be read, marked. */
+void proc_details_ask(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *, uint32_t flags);
+/* An event of that process comes: its record goes before, without what the process may no longer be. */
+void proc_details_skip(struct skep_instance *, struct proc_state *st, uint32_t pid);
+/* In stop(): the records that wait go out without arguments. */
+void proc_details_end(struct skep_instance *, struct proc_state *st);
 
 /* environ.c: variables of environments that are asked for by name */
 /* Are they names, and not too many? Says why not, and returns what host->fail did. */
@@ -191,6 +219,8 @@ bool proc_detach(struct skep_instance *, struct proc_state *st);
 void proc_unload(struct proc_state *st);
 
 /* proc.c */
+/* What the ring has now; for who needs to know what happened before this moment, and nothing else of a drain. */
+void proc_catch_up(struct proc_state *st);
 /* Empties the ring; budget_ns 0: wholly. false: time was up, or a record is being written, and there is more. */
 bool proc_drain(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
 uint64_t proc_now(void); /* boot time, ns */

@@ -119,7 +119,7 @@ static void emit_groups(struct skep_instance *inst, struct proc_state *st)
 
 int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
 {
-	if (st->iter_fd >= 0)
+	if (st->iter_fd >= 0 || st->sweep_waits)
 		return 0;
 	if (!st->sweep_buffer) {
 		st->sweep_buffer = malloc(BUFFER);
@@ -147,14 +147,24 @@ void proc_sweep_end(struct skep_instance *inst, struct proc_state *st, bool comp
 		return;
 	close(st->iter_fd);
 	st->iter_fd = -1;
-	if (complete) {
+	if (complete)
 		emit_groups(inst, st);
-		proc_ledger_post(inst, st);
-	}
 	free(st->groups);
 	st->groups = NULL;
 	st->groups_room = st->n_groups = 0;
-	st->host->sweep_end(inst, complete);
+	st->sweep_waits = complete;
+	if (!complete)
+		st->host->sweep_end(inst, false);
+	proc_sweep_answered(inst, st);
+}
+
+void proc_sweep_answered(struct skep_instance *inst, struct proc_state *st)
+{
+	if (!st->sweep_waits || st->n_waiting)
+		return;
+	st->sweep_waits = false;
+	proc_ledger_post(inst, st);
+	st->host->sweep_end(inst, true);
 }
 
 bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
@@ -165,7 +175,7 @@ bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t
 		size_t used = 0, have;
 		ssize_t n;
 
-		if (!proc_drain(inst, st, budget_ns))
+		if (!proc_drain(inst, st, budget_ns) || (budget_ns && st->n_waiting >= WAIT_MOST))
 			return true;
 		n = read(st->iter_fd, st->sweep_buffer + st->sweep_part, BUFFER - st->sweep_part);
 		proc_drain(inst, st, 0); /* forks that the pass came upon, and has told: before it tells of the processes */

@@ -297,6 +297,16 @@ static bool host_process_by_pid(struct skep_instance *i, uint32_t pid, struct sk
 	return false;
 }
 
+/* There is no reader here: a test that wants an answer sets host.process_read to its own. */
+static int host_process_read(struct skep_instance *i, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb, void *arg)
+{
+	(void)uid;
+	(void)arg;
+	if (mock_may(i->mock, "process_read", false) && (!who || !cb || !what))
+		mock_defect(i->mock, "process_read(): whose, what, and a callback");
+	return -EPIPE;
+}
+
 void mock_host_fill(struct skep_host *host)
 {
 	host->log = host_log;
@@ -325,6 +335,7 @@ void mock_host_fill(struct skep_host *host)
 	host->cgroups_live = host_cgroups_live;
 	host->process_by_pid = host_process_by_pid;
 	host->detail_over = mock_detail_over;
+	host->process_read = host_process_read;
 }
 
 void mock_host_free(struct skep_mock_priv *p)

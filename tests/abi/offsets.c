@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/abi/offsets.c - the layout of everything that crosses the plugin ABI, frozen for
- * ABI 1.4.  Compiling it is the test.  A plugin built long ago has these numbers in
+ * ABI 1.5.  Compiling it is the test.  A plugin built long ago has these numbers in
  * its code: a line here may never change within major 1, and a later minor only adds
  * lines for members at the end, and raises sizes.  Enumerators are numbers on the
  * wire as well.
@@ -247,7 +247,14 @@ AT(skep_host, pin_for_s, 276);
 AT(skep_host, batch_answer, 280);
 AT(skep_host, settle_soon, 288);
 AT(skep_host, mark, 296);
-SIZE(skep_host, 336);
+AT(skep_host, process_read, 336);
+SIZE(skep_host, 344);
+
+AT(skep_process_text, size, 0);
+AT(skep_process_text, error, 4);
+AT(skep_process_text, cmdline, 8);
+AT(skep_process_text, environ, 24);
+SIZE(skep_process_text, 40);
 
 AT(skep_batch_answer, size, 0);
 AT(skep_batch_answer, result, 4);
@@ -398,7 +405,9 @@ IS(SKEP_BATCH_SPLIT, 5);
 IS(SKEP_BATCH_SUSPECT, 6);
 
 IS(SKEP_ABI_MAJOR, 1);
-IS(SKEP_ABI_MINOR, 4);
+IS(SKEP_ABI_MINOR, 5);
+IS(SKEP_READ_CMDLINE, 1u);
+IS(SKEP_READ_ENVIRON, 2u);
 IS(SKEP_NOTE_MAGIC, 0x70656b73u);
 IS(SKEP_NOTE_TYPE, 1u);
 IS(SKEP_OPT_RELOADABLE, 1u);

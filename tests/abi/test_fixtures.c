@@ -186,6 +186,12 @@ static void test_1_4(void **state)
 	probe("abi14", 4);
 }
 
+static void test_1_5(void **state)
+{
+	HERE();
+	probe("abi15", 5);
+}
+
 /* Records of today's tables: by their strides. */
 static void test_sink(void **state)
 {
@@ -227,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_1_2),
 		cmocka_unit_test(test_1_3),
 		cmocka_unit_test(test_1_4),
+		cmocka_unit_test(test_1_5),
 		cmocka_unit_test(test_sink),
 	};
 

@@ -74,13 +74,9 @@ int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const st
 	return 0;
 }
 
-void proc_details(struct skep_instance *inst, struct proc_state *st, uint32_t pid, uint64_t start_ns, struct skep_process_live *rec)
+void proc_catch_up(struct proc_state *st)
 {
-	(void)inst;
 	(void)st;
-	(void)pid;
-	(void)start_ns;
-	(void)rec;
 }
 
 bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)

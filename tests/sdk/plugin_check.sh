@@ -42,7 +42,7 @@ expect 1 'ended the process in start' --option 'do=exit in start' "$plugins/defe
 
 # what was built with earlier headers
 if [ "$(uname -m)" = x86_64 ]; then
-	for old in abi10 abi10sink abi11 abi12 abi13 abi14 example; do
+	for old in abi10 abi10sink abi11 abi12 abi13 abi14 abi15 example; do
 		cp "$abs_srcdir/tests/abi/fixtures/$old.so" "$work/"
 		chmod 644 "$work/$old.so"
 		expect 0 sound "$work/$old.so"

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -115,14 +116,9 @@ int proc_pending_add(struct skep_instance *inst, struct proc_state *state, const
 	return 0;
 }
 
-void proc_details(struct skep_instance *inst, struct proc_state *state, uint32_t pid, uint64_t start_ns, struct skep_process_live *rec)
+void proc_catch_up(struct proc_state *state)
 {
-	(void)inst;
 	(void)state;
-	(void)pid;
-	(void)start_ns;
-	(void)rec;
-	fail(); /* the host below knows every process */
 }
 
 bool proc_drain(struct skep_instance *inst, struct proc_state *state, uint64_t budget_ns)
@@ -145,6 +141,15 @@ static int failed(struct skep_instance *inst, int err, const char *fmt, ...)
 	return err;
 }
 
+/* What the host was asked to read. */
+static struct {
+	unsigned n;
+	int error; /* what it says to that at once */
+	uint32_t uid, what;
+	skep_process_cb cb;
+	void *arg;
+} asked;
+
 static const struct skep_host host = {
 	.size = sizeof(host),
 	.fail = failed,
@@ -160,6 +165,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&st, 0, sizeof(st));
 	memset(&got, 0, sizeof(got));
+	memset(&asked, 0, sizeof(asked));
 	st.host = &host;
 	st.page_size = 4096;
 	st.iter_fd = -1;
@@ -377,6 +383,135 @@ static void sweep_adds_threads_up(void **state)
 	free(st.sweep_buffer);
 }
 
+static int process_read(struct skep_instance *inst, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb, void *arg)
+{
+	(void)inst;
+	assert_int_equal(who->pid, getpid());
+	asked.n++;
+	asked.uid = uid;
+	asked.what = what;
+	asked.cb = cb;
+	asked.arg = arg;
+	return asked.error;
+}
+
+static bool nobody_known(struct skep_instance *inst, const struct skep_upid *who)
+{
+	(void)inst;
+	(void)who;
+	return false;
+}
+
+/* When this process started, in field 22 of its stat (man 5 proc). */
+static uint64_t my_start(void)
+{
+	unsigned long long ticks = 0;
+	char text[1024] = "";
+	FILE *f = fopen("/proc/self/stat", "re");
+
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	fclose(f);
+	assert_int_equal(sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks), 1);
+	return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* A pass that finds this process, which the host does not know. */
+static void sweep_me(struct skep_host *ret_host)
+{
+	const struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = (uint32_t)getpid(), .start_ns = my_start() }, .threads = 1, .uid = 7 };
+	int fd = memfd_create("sweep", MFD_CLOEXEC);
+
+	*ret_host = *st.host;
+	ret_host->process_known = nobody_known;
+	ret_host->process_read = process_read;
+	st.host = ret_host;
+	assert_int_equal(write(fd, &l, sizeof(l)), sizeof(l));
+	lseek(fd, 0, SEEK_SET);
+	st.sweep_buffer = malloc(64 * 1024);
+	st.iter_fd = fd;
+	assert_false(proc_sweep_step(NULL, &st, 0));
+	free(st.sweep_buffer);
+	st.sweep_buffer = NULL;
+	assert_int_equal(asked.n, 1);
+	assert_int_equal(asked.uid, 7);
+	assert_int_equal(asked.what, SKEP_READ_CMDLINE);
+}
+
+static void live_waits_for_its_arguments(void **state)
+{
+	const struct skep_process_text text = { .size = sizeof(text), .cmdline = { "a\0b", 4, 4 } };
+	struct skep_host host;
+
+	(void)state;
+	sweep_me(&host);
+	assert_int_equal(got.n, 0);
+	assert_int_equal(sweeps_ended, 0);
+	asked.cb(NULL, asked.arg, &text);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.live.argv.len, 4);
+	assert_int_equal(got.live.argv.total, 4);
+	assert_int_not_equal(got.live.exe.len, 0);
+	assert_int_equal(sweeps_ended, 1);
+	assert_true(sweep_complete);
+}
+
+static void live_that_is_stuck_is_marked(void **state)
+{
+	const struct skep_process_text stuck = { .size = sizeof(stuck), .error = -ETIMEDOUT };
+	struct skep_host host;
+
+	(void)state;
+	sweep_me(&host);
+	asked.cb(NULL, asked.arg, &stuck);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.live.argv.len, 0);
+	assert_int_equal(got.live.argv.total, 1);
+	assert_int_not_equal(got.live.exe.len, 0);
+	assert_int_equal(sweeps_ended, 1);
+}
+
+static void live_that_is_not_read_is_marked(void **state)
+{
+	struct skep_host host;
+
+	(void)state;
+	asked.error = -EBUSY;
+	sweep_me(&host);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.live.argv.total, 1);
+	assert_int_equal(sweeps_ended, 1);
+}
+
+static void live_goes_before_what_happens_to_it(void **state)
+{
+	const struct proc_exit exit_record = { .h = { .type = PROC_EXIT, .pid = (uint32_t)getpid(), .start_ns = my_start() } };
+	const struct skep_process_text text = { .size = sizeof(text), .cmdline = { "a\0b", 4, 4 } };
+	struct skep_host host;
+
+	(void)state;
+	sweep_me(&host);
+	assert_int_equal(proc_decode_ring(NULL, &st, &exit_record, sizeof(exit_record)), 0);
+	assert_int_equal(got.n, 2);
+	assert_int_equal(got.stream, STREAM_EXIT);
+	assert_int_equal(got.live.argv.len, 0);
+	asked.cb(NULL, asked.arg, &text);
+	assert_int_equal(got.n, 2);
+	assert_int_equal(sweeps_ended, 1);
+}
+
+static void live_goes_out_at_the_end(void **state)
+{
+	struct skep_host host;
+
+	(void)state;
+	sweep_me(&host);
+	proc_details_end(NULL, &st);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.live.argv.total, 1);
+	assert_int_equal(sweeps_ended, 1);
+}
+
 static void sweep_cut_short_is_not_complete(void **state)
 {
 	struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = 10, .start_ns = 3 }, .threads = 1 };
@@ -437,6 +572,11 @@ int main(void)
 		cmocka_unit_test_setup(sweep_adds_threads_up, setup),
 		cmocka_unit_test_setup(sweep_cut_short_is_not_complete, setup),
 		cmocka_unit_test_setup(ring_with_a_record_under_way, setup),
+		cmocka_unit_test_setup(live_waits_for_its_arguments, setup),
+		cmocka_unit_test_setup(live_that_is_stuck_is_marked, setup),
+		cmocka_unit_test_setup(live_that_is_not_read_is_marked, setup),
+		cmocka_unit_test_setup(live_goes_before_what_happens_to_it, setup),
+		cmocka_unit_test_setup(live_goes_out_at_the_end, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

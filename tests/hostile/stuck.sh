@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Processes that hold the lock of their memory for ever (tests/hostile/stuck_mmap.c), before skepd starts and after: skepd
+# starts as fast as without them, answers, records everybody else with arguments, and them marked.  A reader that is killed
+# is replaced.  Usage: stuck.sh; N=50 processes of uid 65534, one of root.
+name=stuck
+. "${0%/*}/../e2e/daemon_lib.sh"
+: "${STUCK_MMAP:=${SKEP%/*}/tests/hostile/stuck_mmap}"
+[ -x "$STUCK_MMAP" ] || STUCK_MMAP=./tests/hostile/stuck_mmap
+[ -x "$STUCK_MMAP" ] || fail "no stuck_mmap: $STUCK_MMAP"
+n=${N:-50}
+servers=
+
+# stuck NUMBER UID: their pids are in $dir/pids.UID; they end with their server, which is in $servers.
+stuck() {
+	mkdir -p "$dir/mnt"
+	"$STUCK_MMAP" "$1" "$2" "$dir/mnt" >"$dir/pids.$2" 2>"$dir/err" </dev/null &
+	server=$!
+	servers="$servers $server"
+	children="$children $server"
+	until_true 100 test -s "$dir/pids.$2" || fail "no process got stuck"
+	if grep -q '^skipped' "$dir/pids.$2"; then
+		wait "$server"
+		skip "$(sed 's/^skipped: //' "$dir/pids.$2")"
+	fi
+}
+answers_fast() {
+	name="an answer within a second $1"
+	timeout 1 "$SKEP" status --json >"$dir/out" 2>"$dir/err" || fail "$name"
+}
+# Keeper and worker, by /proc: pgrep -f and ps hang beside stuck processes.
+child_of() { # PID NAME
+	for child in $(cat "/proc/$1/task/$1/children"); do
+		[ "$(cat "/proc/$child/comm")" != "$2" ] || echo "$child"
+	done
+}
+keeper() { child_of "$daemon" 'skepd: keeper'; }
+reader() { child_of "$(keeper)" 'skepd: reader'; }
+new_reader() { now=$(reader); [ -n "$now" ] && [ "$now" != "$old" ]; }
+
+cat >"$dir/conf" <<EOT
+{ "interval": "1s", "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK" ] } ],
+  "sinks": [ { "plugin": "file", "path": "$dir/records" } ], "control": { "socket": "$dir/s.sock" } }
+EOT
+sleep 1000.25 & # one that was there before, and is not stuck
+children="$children $!"
+plain=$!
+setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1001.25 & # of the same user as the stuck ones
+children="$children $!"
+stuck "$n" 65534
+stuck 1 0
+read -r -a bad < <(cat "$dir"/pids.65534)
+read -r -a root < <(cat "$dir"/pids.0)
+
+before=$(date +%s%N)
+start
+took=$((($(date +%s%N) - before) / 1000000))
+echo "# answers $took ms after it was started, beside $((n + 1)) stuck processes"
+[ "$took" -lt 8000 ] || fail "skepd needs $took ms to start"
+answers_fast "beside stuck processes"
+
+name="the snapshot"
+given_up() {
+	timeout 1 "$SKEP" status --json >"$dir/out" && [ "$(sed -n 's/.*"unread": \([0-9]*\).*/\1/p' "$dir/out")" -gt "$n" ]
+}
+until_true 100 given_up || fail "$name: not all of the stuck ones were given up"
+run 0 "status" "$SKEP" status --json
+json "o['self']['readers_replaced'] >= 2 and o['self']['readers_replaced'] <= 8"
+run 0 "status" "$SKEP" status
+says "without arguments, which could not be read" out
+
+name="a reader that is killed"
+old=$(reader)
+[ -n "$old" ] || fail "$name: there is none"
+kill -KILL "$old"
+until_true 50 new_reader || fail "$name: not replaced"
+answers_fast "after that"
+
+name="privileges of keeper and reader"
+for pid in $(keeper) $(reader); do
+	caps=$((16#$(sed -n 's/^CapPrm:\s*//p' "/proc/$pid/status")))
+	[ $((caps & ~((1 << 19) | (1 << 2)))) -eq 0 ] || fail "$name: $pid has $caps"
+	grep -q '^NoNewPrivs:\s*1' "/proc/$pid/status" || fail "$name: $pid could get new ones"
+	open=$(find "/proc/$pid/fd" -lname 'socket:*' | wc -l)
+	[ "$open" -le 2 ] || fail "$name: $pid has $open sockets"
+	[ "$(find "/proc/$pid/fd" -mindepth 1 | wc -l)" -le 7 ] || fail "$name: $pid has $(ls -l "/proc/$pid/fd")"
+done
+
+name="the end"
+/bin/true after-all
+kill "$plain"
+for server in $servers; do kill "$server"; done
+sleep 1.5
+keeper=$(keeper)
+before=$(date +%s%N)
+kill -TERM "$daemon"
+wait "$daemon" || fail "$name: exit code $?"
+daemon=
+took=$((($(date +%s%N) - before) / 1000000))
+[ "$took" -lt 10000 ] || fail "$name: $took ms"
+! kill -0 "$keeper" 2>/dev/null || fail "$name: the keeper is still there"
+# The stuck ones end with their server, and are recorded as what ended while skepd ran, or was there at its end.
+name="the records"
+python3 - "$dir/records" "$plain" "${root[0]}" "${bad[@]}" >"$dir/out" 2>"$dir/err" <<'EOT' || fail "$name"
+import json, sys
+of, argvs = {}, []
+for line in open(sys.argv[1]):
+    r = json.loads(line)
+    if r["stream"] == "process.exit":
+        of.setdefault(r["pid"], r)
+        argvs.append(r["argv"])
+plain = of[int(sys.argv[2])]
+assert plain["argv"] == ["sleep", "1000.25"], plain
+for pid in sys.argv[3:]:
+    r = of[int(pid)]
+    assert r["argv"] == [] and r["approx"] & 128 and r["exe"].endswith("/stuck_mmap"), r
+assert ["/bin/true", "after-all"] in argvs
+EOT
+echo "ok - $((n + 1)) stuck processes"
