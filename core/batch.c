@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/unique.h"
+
 #define CHUNK_BYTES (32u << 10)
 
 struct batch_chunk {
@@ -24,46 +26,56 @@ struct batch_point {
 	bool hist;
 };
 
-/* room: bytes of the key, NUL included. */
-static struct batch *make(size_t room)
+#define KEY_ROOM sizeof(":0123456789abcdef:18446744073709551615") /* and the boot id */
+
+static char *put(char *to, const char *text, const char **ret)
 {
+	*ret = to;
+	return stpcpy(to, text) + 1;
+}
+
+/* room: bytes of the key, NUL included. */
+static struct batch *make(size_t room, const struct batch_origin *origin)
+{
+	size_t texts = strlen(origin->boot_id) + strlen(origin->host_name) + strlen(origin->kernel) + 3;
 	struct batch *b = calloc(1, sizeof(*b));
+	char *at;
 
 	if (!b)
 		return NULL;
-	b->key = malloc(room);
+	b->key = malloc(room + texts);
 	if (!b->key) {
 		free(b);
 		return NULL;
 	}
+	b->key[0] = '\0';
 	b->refs = 1;
-	b->bytes = sizeof(*b) + room;
+	b->bytes = sizeof(*b) + room + texts;
 	b->pub = (struct skep_batch){ .size = sizeof(b->pub), .key = b->key, .records = b->records };
+	at = put(b->key + room, origin->boot_id, &b->pub.boot_id);
+	at = put(at, origin->host_name, &b->pub.host_name);
+	put(at, origin->kernel, &b->pub.kernel);
 	return b;
 }
 
-#define KEY_ROOM(prefix_) (strlen(prefix_) + sizeof(":18446744073709551615"))
-
-void batch_number(struct batch *b, const char *key_prefix, uint64_t id)
+void batch_seal(struct batch *b, uint64_t id)
 {
 	b->pub.id = id;
-	snprintf(b->key, KEY_ROOM(key_prefix), "%s:%" PRIu64, key_prefix, id);
+	snprintf(b->key, strlen(b->pub.boot_id) + KEY_ROOM, "%s:%016" PRIx64 ":%" PRIu64, b->pub.boot_id, unique_u64(), id);
 }
 
-struct batch *batch_new(const char *key_prefix, uint64_t id, uint64_t now_ns)
+struct batch *batch_new(const struct batch_origin *origin, uint64_t now_ns)
 {
-	struct batch *b = make(KEY_ROOM(key_prefix));
+	struct batch *b = make(strlen(origin->boot_id) + KEY_ROOM, origin);
 
-	if (!b)
-		return NULL;
-	b->born_ns = now_ns;
-	batch_number(b, key_prefix, id);
+	if (b)
+		b->born_ns = now_ns;
 	return b;
 }
 
-struct batch *batch_restored(const char *key, uint64_t id, int64_t realtime_offset_ns)
+struct batch *batch_restored(const char *key, const struct batch_origin *origin, uint64_t id, int64_t realtime_offset_ns)
 {
-	struct batch *b = make(strlen(key) + 1);
+	struct batch *b = make(strlen(key) + 1, origin);
 
 	if (!b)
 		return NULL;
@@ -107,7 +119,7 @@ struct batch *batch_half(struct batch *whole, unsigned which)
 {
 	uint32_t middle = whole->pub.n / 2, from = which ? middle : 0, n = which ? whole->pub.n - middle : middle;
 	size_t room = strlen(whole->key) + sizeof("/0");
-	struct batch *b = make(room);
+	struct batch *b = make(room, &(struct batch_origin){ "", "", "" }); /* the whole's, which it keeps */
 
 	if (!b)
 		return NULL;

@@ -12,6 +12,11 @@
 #define BATCH_MAX_BYTES (1u << 20)
 #define BATCH_CONTEXTS 8u
 
+/* The host as it is when records are made.  Copied into each batch, and stored with it. */
+struct batch_origin {
+	const char *boot_id, *host_name, *kernel;
+};
+
 struct batch_chunk;
 struct batch_point;
 
@@ -20,7 +25,7 @@ struct batch {
 	unsigned refs;
 	size_t bytes;   /* memory that it takes */
 	uint64_t born_ns;
-	char *key;
+	char *key;           /* and behind it the origin's texts */
 	size_t *account;     /* bytes are in there until it goes; NULL: nowhere */
 	struct batch *whole; /* a half: whose records these are */
 	struct batch_chunk *chunks;
@@ -34,11 +39,15 @@ struct batch {
 	uint16_t streams[BATCH_MAX_RECORDS]; /* number of each record's stream, as given to batch_add */
 };
 
-/* key_prefix: "<boot id>:<collector's start>"; the key is that, ":" and the id. NULL: no memory. */
-struct batch *batch_new(const char *key_prefix, uint64_t id, uint64_t now_ns);
-void batch_number(struct batch *, const char *key_prefix, uint64_t id); /* another id; the same prefix */
+/* Empty, without a key. NULL: no memory. */
+struct batch *batch_new(const struct batch_origin *, uint64_t now_ns);
+/*
+ * Its records are complete: gives it its id, and its key "BOOT:RANDOM:ID".  The 64 random bits are drawn now, not at the start: virtual
+ * machines that were resumed from one snapshot have the same boot id and count on from the same id.
+ */
+void batch_seal(struct batch *, uint64_t id);
 /* One that was stored: with the key that it had. */
-struct batch *batch_restored(const char *key, uint64_t id, int64_t realtime_offset_ns);
+struct batch *batch_restored(const char *key, const struct batch_origin *, uint64_t id, int64_t realtime_offset_ns);
 struct batch *batch_ref(struct batch *);
 void batch_unref(struct batch *); /* NULL is fine */
 void batch_account(struct batch *, size_t *account); /* its bytes are added there, and taken off when it goes */

@@ -581,13 +581,10 @@ static int connect_all(struct collector *c, struct diag *diag)
 		.arg = c,
 	};
 	const struct skep_stream *process = NULL, *sample = NULL;
-	char *prefix = NULL;
-	int err = -ENOMEM;
+	const struct batch_origin origin = { c->boot_id, c->host_name, c->kernel };
+	int err;
 
-	if (asprintf(&prefix, "%s:%llu", c->boot_id, (unsigned long long)c->start_ns) < 0)
-		return -ENOMEM;
-	c->out = out_new(prefix, c->options.batch_age_ns, OUT_MAX_BYTES, on_wake, c);
-	free(prefix);
+	c->out = out_new(&origin, c->options.batch_age_ns, OUT_MAX_BYTES, on_wake, c);
 	if (!c->out)
 		return -ENOMEM;
 	err = collector_spool_open(c);

@@ -69,8 +69,8 @@ struct run_spec {
 	pid_t root;           /* alive, has not exec'd yet */
 	const char *traceparent; /* the trace that it was started in (skep/trace.h); NULL: none */
 };
-#define RUN_ID_SIZE 24
-void run_id_new(char ret[RUN_ID_SIZE]); /* "20261121T034815-a1b2c3", sorts by time */
+#define RUN_ID_SIZE 33
+void run_id_new(char ret[RUN_ID_SIZE]); /* "20261121T034815-0123456789abcdef", sorts by time */
 
 /* All copied. The root's descendants belong to the run, whatever becomes of their parents. */
 int collector_run_begin(struct collector *, const struct run_spec *);

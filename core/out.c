@@ -10,24 +10,20 @@
 #include "core/clock.h"
 #include "spool/db.h"
 
-struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg)
+struct out *out_new(const struct batch_origin *origin, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg)
 {
 	struct out *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
-	o->key_prefix = strdup(key_prefix);
-	if (!o->key_prefix) {
-		free(o);
-		return NULL;
-	}
+	o->origin = (struct batch_origin){ strdup(origin->boot_id), strdup(origin->host_name), strdup(origin->kernel) };
 	o->age_ns = batch_age_ns;
 	o->max_bytes = max_bytes;
 	o->wake = wake;
 	o->arg = arg;
 	o->next_id = 1;
 	o->last_sink = &o->sinks;
-	return o;
+	return o->origin.boot_id && o->origin.host_name && o->origin.kernel ? o : out_free(o);
 }
 
 struct out *out_free(struct out *o)
@@ -45,7 +41,9 @@ struct out *out_free(struct out *o)
 	batch_unref(o->open[1]);
 	out_spool_free(o);
 	free(o->streams);
-	free(o->key_prefix);
+	free((char *)(uintptr_t)o->origin.boot_id);
+	free((char *)(uintptr_t)o->origin.host_name);
+	free((char *)(uintptr_t)o->origin.kernel);
 	free(o);
 	return NULL;
 }
@@ -178,7 +176,7 @@ void out_close_batch(struct out *o, unsigned kind)
 		batch_unref(b);
 		return;
 	}
-	batch_number(b, o->key_prefix, o->next_id++);
+	batch_seal(b, o->next_id++);
 	b->pub.realtime_offset_ns = clock_realtime_offset_ns();
 	batch_account(b, &o->bytes);
 	if (o->spool) {
@@ -204,7 +202,7 @@ void out_emit(struct out *o, int stream, const struct skep_upid *upid, uint64_t 
 	if (!o->sinks)
 		return;
 	if (first)
-		*open = batch_new(o->key_prefix, 0, clock_boot_ns());
+		*open = batch_new(&o->origin, clock_boot_ns());
 	kept = *open && batch_add(*open, (uint16_t)stream, o->streams[stream], upid, time_ns, rec, context) == 0;
 	for (struct out_sink *s = o->sinks; s; s = s->next) {
 		if (s->retired)

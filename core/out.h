@@ -13,6 +13,7 @@
 #define OUT_LOSSES 5              /* enum skep_loss + 1 */
 
 struct batch;
+struct batch_origin;
 struct out;
 struct out_sink;
 struct out_commit;
@@ -33,10 +34,10 @@ struct out_count {
 };
 
 /*
- * key_prefix is copied.  wake: there is something to do before the time that out_next_ns
+ * origin is copied.  wake: there is something to do before the time that out_next_ns
  * gave last; it may be called from inside any of these functions.
  */
-struct out *out_new(const char *key_prefix, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg);
+struct out *out_new(const struct batch_origin *origin, uint64_t batch_age_ns, size_t max_bytes, void (*wake)(void *arg), void *arg);
 struct out *out_free(struct out *);
 
 /* Also while records flow: it gets those that come from now on. name: borrowed. 0 or -ENOMEM. */

@@ -91,7 +91,8 @@ void commit_gone_counts(const struct commit_gone *, void (*cb)(void *arg, const 
  * Streams that batches may be restored as: the host's own, and those that were stored and are of no plugin that runs, or
  * had other fields then.  Records point to them until it is freed.  Any thread but for new and free.
  */
-struct commit_streams *commit_streams_new(void);
+/* origin (borrowed): of batches that do not say, which an earlier skep stored; NULL: they stay without. */
+struct commit_streams *commit_streams_new(const struct batch_origin *origin);
 void commit_streams_free(struct commit_streams *);
 int commit_stream_known(struct commit_streams *, const struct skep_stream *); /* 0 or -ENOMEM */
 

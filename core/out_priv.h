@@ -41,7 +41,7 @@ struct out_sink {
 };
 
 struct out {
-	char *key_prefix;
+	struct batch_origin origin; /* its texts are ours */
 	uint64_t age_ns;
 	size_t max_bytes, bytes; /* of closed batches, each counted once however many queues have it */
 	void (*wake)(void *);

@@ -44,7 +44,7 @@ int out_spool(struct out *o, struct spooler *spooler, const struct out_spool_env
 	sp->committed_id = spool_last_id(spooler_db(spooler));
 	sp->first_id = sp->committed_id + 1;
 	sp->offset_ns = clock_realtime_offset_ns();
-	sp->streams = commit_streams_new();
+	sp->streams = commit_streams_new(&o->origin);
 	err = sp->streams ? spooler_start(spooler) : -ENOMEM;
 	if (err < 0) {
 		commit_streams_free(sp->streams);

@@ -6,7 +6,7 @@
  * A body is one zstd frame with a checksum of its content.  In it, numbers are LEB128 (signed ones zigzag),
  * strings their length and bytes:
  *
- *	version, id, key, realtime_offset_ns, number of records
+ *	version, id, key, boot id, host's name, kernel (none of these three in version 1), realtime_offset_ns, number of records
  *	number of streams; each: name, help, role, flags, number of fields; each: name, unit, type, semantics
  *	each record: stream, pid and start_ns - time_ns of who it is about, time_ns less that of the record before,
  *	context (0: none, 1: five strings follow, k + 2: the k-th that the body had), its fields in order of the table
@@ -21,12 +21,14 @@
 #define SPOOL_RECORDS_MAX 65536u       /* of one body */
 #define SPOOL_RAW_MAX (256u << 20)     /* bytes of one body, uncompressed */
 #define SPOOL_KEY_MAX 256u             /* bytes of a key, NUL included */
+#define SPOOL_ORIGIN_MAX 256u          /* the same of a boot id, a host's name, a kernel's release */
 
 struct spool_code;
 
 struct spool_head {
 	uint64_t id;
 	char key[SPOOL_KEY_MAX];
+	char boot_id[SPOOL_ORIGIN_MAX], host_name[SPOOL_ORIGIN_MAX], kernel[SPOOL_ORIGIN_MAX]; /* "": of version 1, which had none */
 	int64_t realtime_offset_ns;
 	uint32_t n;
 };

@@ -10,7 +10,7 @@
 #include "spool/bytes.h"
 #include "spool/code.h"
 
-#define CODE_VERSION 1u
+#define CODE_VERSION 2u /* 1 is read as well */
 
 struct spool_code {
 	ZSTD_CCtx *compress;

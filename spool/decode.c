@@ -342,22 +342,34 @@ static int take_record(struct spool_code *c, struct bytes_in *in, const struct s
 
 /* ---- the whole ------------------------------------------------------------------- */
 
+/* NUL-terminated, room bytes at most. */
+static bool take_name(struct bytes_in *in, char *ret, size_t room)
+{
+	uint64_t len = bytes_take_number(in);
+	const char *from = bytes_take(in, len);
+
+	if (!from || len >= room)
+		return false;
+	memcpy(ret, from, (size_t)len);
+	ret[len] = '\0';
+	return true;
+}
+
 static int take_head(struct bytes_in *in, struct spool_head *ret)
 {
 	uint64_t version = bytes_take_number(in), len;
-	const char *key;
 
 	*ret = (struct spool_head){ 0 };
 	if (in->bad)
 		return -EBADMSG;
-	if (version != CODE_VERSION)
+	if (version < 1 || version > CODE_VERSION)
 		return -ENOTSUP;
 	ret->id = bytes_take_number(in);
-	len = bytes_take_number(in);
-	key = bytes_take(in, len);
-	if (!key || len >= sizeof(ret->key))
+	if (!take_name(in, ret->key, sizeof(ret->key)))
 		return -EBADMSG;
-	memcpy(ret->key, key, (size_t)len);
+	if (version >= 2 && !(take_name(in, ret->boot_id, sizeof(ret->boot_id)) && take_name(in, ret->host_name, sizeof(ret->host_name)) &&
+			      take_name(in, ret->kernel, sizeof(ret->kernel))))
+		return -EBADMSG;
 	ret->realtime_offset_ns = bytes_unzigzag(bytes_take_number(in));
 	len = bytes_take_number(in);
 	if (in->bad || len > SPOOL_RECORDS_MAX)

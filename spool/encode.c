@@ -176,11 +176,15 @@ static int put_records(struct spool_code *c, const struct skep_batch *batch)
 int spool_encode(struct spool_code *c, const struct skep_batch *batch, const void **ret, size_t *ret_size, size_t *ret_raw)
 {
 	struct bytes_out *b = &c->raw;
-	size_t key = strlen(batch->key), size;
+	const char *const head[] = { batch->key, batch->boot_id, batch->host_name, batch->kernel };
+	size_t size;
 	int err;
 
-	if (batch->n > SPOOL_RECORDS_MAX || key >= SPOOL_KEY_MAX)
+	if (batch->n > SPOOL_RECORDS_MAX)
 		return -E2BIG;
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		if (strlen(head[i]) >= (i == 0 ? SPOOL_KEY_MAX : SPOOL_ORIGIN_MAX))
+			return -E2BIG;
 	err = put_records(c, batch);
 	if (err < 0)
 		return err;
@@ -188,7 +192,8 @@ int spool_encode(struct spool_code *c, const struct skep_batch *batch, const voi
 	b->err = 0;
 	bytes_number(b, CODE_VERSION);
 	bytes_number(b, batch->id);
-	bytes_text(b, batch->key, key);
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		bytes_text(b, head[i], strlen(head[i]));
 	bytes_number(b, bytes_zigzag(batch->realtime_offset_ns));
 	bytes_number(b, batch->n);
 	bytes_number(b, c->n_streams);

@@ -30,7 +30,8 @@
  *   1.4  a sink's answer in full: what the receiver said, when to come again, too large, held; reading
  *        positions that are settled with the records that were read (marks); sinks that take records in any order;
  *        in record.h `environ` of an exec and of a live process
- *   1.5  arguments and environments of processes, read without waiting (process_read)
+ *   1.5  arguments and environments of processes, read without waiting (process_read);
+ *        in record.h a batch says which boot, host and kernel its records are from
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H

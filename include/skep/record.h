@@ -330,6 +330,11 @@ struct skep_batch {
 	const char *key;
 	int64_t realtime_offset_ns; /* CLOCK_REALTIME = boot time + this */
 	const struct skep_record *const *records;
+
+	/* ---- since 1.5: the host as it was when the records were made: a batch may wait in the spool across a reboot ---- */
+	const char *boot_id;   /* 36 characters: with it a upid is one process, for all time and on every host */
+	const char *host_name; /* uname -n */
+	const char *kernel;    /* uname -r */
 };
 
 #endif

@@ -11,7 +11,15 @@ struct skep_mock_batch *skep_mock_batch_new(uint64_t id, int64_t realtime_offset
 	struct skep_mock_batch *b = mock_need(calloc(1, sizeof(*b)));
 
 	snprintf(b->key, sizeof(b->key), "testhost:epoch:%llu", (unsigned long long)id);
-	b->batch = (struct skep_batch){ .size = sizeof(b->batch), .id = id, .key = b->key, .realtime_offset_ns = realtime_offset_ns };
+	b->batch = (struct skep_batch){
+		.size = sizeof(b->batch),
+		.id = id,
+		.key = b->key,
+		.realtime_offset_ns = realtime_offset_ns,
+		.boot_id = SKEP_MOCK_BOOT_ID,
+		.host_name = "testhost",
+		.kernel = "6.1.0",
+	};
 	return b;
 }
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/batch_key.h"
 #include "sinks/common/fields.h"
 
 static void put_percent(FILE *out, const char *s)
@@ -138,7 +137,6 @@ static void encoded(struct skep_instance *inst, void *arg)
 
 int batch_begin(struct slot *slot, const struct skep_batch *b)
 {
-	const char *boot_id = batch_key_boot(b->key);
 	struct clickhouse *c = slot->sink;
 	int err;
 
@@ -147,7 +145,8 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->alone = false;
 	/* The batch itself has the token that it had, where it goes alone; and whoever mended something may have begun the tables anew. */
 	slot->taken = taken_find(&c->taken, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
-	snprintf(slot->boot_id, sizeof(slot->boot_id), "%.*s", BATCH_KEY_BOOT, boot_id ? boot_id : c->host->boot_id);
+	slot->rows.host = b->host_name;
+	slot->rows.boot_id = b->boot_id;
 	slot->turn = c->turns++;
 	err = c->host->work(c->inst, encode, encoded, slot);
 	if (err) {

@@ -6,8 +6,6 @@
 #ifndef SKEP_SINKS_CLICKHOUSE_BATCH_H
 #define SKEP_SINKS_CLICKHOUSE_BATCH_H
 
-#include <sys/utsname.h>
-
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/rows.h"
 #include "sinks/clickhouse/taken.h"
@@ -36,7 +34,6 @@ struct slot {
 	uint64_t turn; /* in which they were submitted */
 	bool alone;    /* has to go alone: a load with it was refused, and nobody knows for whose sake */
 	unsigned taken; /* tables that have its rows: a bit for each */
-	char boot_id[40]; /* of the host as it ran when the records were made */
 	struct rows rows;
 	int err;
 };
@@ -74,7 +71,6 @@ struct clickhouse {
 	struct skep_instance *inst;
 	struct http *layer;
 	struct skep_counter *rows, *inserts;
-	struct utsname uts;
 	char *url[TABLES]; /* without what differs from batch to batch */
 	bool unknown[SETTINGS]; /* the server does not know it */
 	struct taken taken;

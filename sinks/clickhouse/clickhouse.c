@@ -71,14 +71,8 @@ static int clickhouse_open(struct skep_instance *i, void *state, const struct sk
 
 	c->host = host;
 	c->inst = i;
-	uname(&c->uts); /* cannot fail with an address that is ours */
-	for (unsigned k = 0; k < IN_FLIGHT; k++) {
-		struct slot *slot = &c->slots[k];
-
-		slot->sink = c;
-		slot->rows.host = c->uts.nodename;
-		slot->rows.boot_id = slot->boot_id;
-	}
+	for (unsigned k = 0; k < IN_FLIGHT; k++)
+		c->slots[k].sink = c;
 	for (unsigned k = 0; k < LOADS; k++) {
 		c->loads[k].sink = c;
 		for (unsigned t = 0; t < TABLES; t++)

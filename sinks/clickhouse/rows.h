@@ -10,7 +10,7 @@
 #include "sinks/common/jsonw.h"
 
 struct rows {
-	const char *host, *boot_id;
+	const char *host, *boot_id; /* the batch's, borrowed */
 	struct {
 		struct jsonw bytes; /* a growing buffer; no JSON */
 		uint32_t n;

@@ -117,7 +117,7 @@ static void file_work(void *arg)
 	for (uint32_t i = 0; i < b->n; i++) {
 		if (!fields_wanted(f->streams, b->records[i]))
 			continue;
-		record_json(&f->json, b->records[i], f->host->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+		record_json(&f->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
 		jsonw_lit(&f->json, "\n");
 		lines++;
 	}

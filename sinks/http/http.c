@@ -5,7 +5,6 @@
 #include <skep/plugin.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "sinks/common/fields.h"
 #include "sinks/common/http.h"
@@ -38,7 +37,6 @@ struct http_sink {
 	struct skep_instance *inst;
 	struct http *layer;
 	struct skep_counter *lines;
-	struct utsname uts;
 	struct slot slots[IN_FLIGHT];
 };
 
@@ -111,7 +109,6 @@ static int http_sink_start(struct skep_instance *i, void *state)
 {
 	struct http_sink *s = state;
 
-	uname(&s->uts); /* cannot fail with an address that is ours */
 	s->lines = s->host->counter(i, "records", "records that the receiver has acknowledged");
 	return http_start(s->layer);
 }
@@ -147,7 +144,7 @@ static void encode(void *arg)
 			continue;
 		if (array)
 			jsonw_raw(&slot->json, slot->records ? ",\n" : "[", slot->records ? 2 : 1);
-		record_json(&slot->json, b->records[i], s->host->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+		record_json(&slot->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
 		if (!array)
 			jsonw_lit(&slot->json, "\n");
 		slot->records++;
@@ -184,8 +181,8 @@ static void encoded(struct skep_instance *i, void *arg)
 	const struct skep_batch *b = slot->batch;
 	struct skep_batch_answer a = { .size = sizeof(a), .result = SKEP_BATCH_RETRY };
 	struct http_values values = {
-		.host_name = s->uts.nodename,
-		.boot_id = s->host->boot_id,
+		.host_name = b->host_name,
+		.boot_id = b->boot_id,
 		.batch_key = b->key,
 		.batch_id = b->id,
 	};

@@ -113,9 +113,6 @@ static int kafka_open(struct skep_instance *i, void *state, const struct skep_ho
 	if (strcmp(k->format, "batch") == 0 && strstr(k->topic, "{stream}"))
 		return host->fail(i, -EINVAL, "topic \"%s\": a batch has records of several streams; use format record, or a topic without {stream}",
 				  k->topic);
-	if (gethostname(k->host_name, sizeof(k->host_name)) != 0)
-		return host->fail(i, -errno, "the host's name is not to be had: %s", strerror(errno));
-	k->host_name[sizeof(k->host_name) - 1] = '\0';
 	c = properties_new(k, &err); /* only to check them: skepd -t goes no further */
 	if (!c)
 		return err;

@@ -63,7 +63,6 @@ struct kafka {
 
 	const struct skep_host *host;
 	struct skep_instance *inst;
-	char host_name[256];
 	rd_kafka_t *producer;
 	rd_kafka_queue_t *queue;
 	int event_fd;

@@ -11,17 +11,17 @@
 #include "sinks/kafka/kafka.h"
 
 /* {"host":"h","stream":... : many hosts write the same topic */
-static void encode_record(struct kafka *k, struct jsonw *j, const struct skep_batch *b, const struct skep_record *r)
+static void encode_record(struct jsonw *j, const struct skep_batch *b, const struct skep_record *r)
 {
 	bool named = !fields_find(r->stream, "host");
 	size_t at;
 
 	if (named) {
 		jsonw_lit(j, "{\"host\":");
-		jsonw_string(j, k->host_name, strlen(k->host_name));
+		jsonw_string(j, b->host_name, strlen(b->host_name));
 	}
 	at = j->len;
-	record_json(j, r, k->host->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+	record_json(j, r, b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
 	if (named && !j->err)
 		j->buf[at] = ',';
 }
@@ -55,7 +55,7 @@ int message_encode(struct kafka_slot *s)
 
 		if (!fields_wanted(k->streams, b->records[i]) || !b->records[i]->stream->name)
 			continue;
-		encode_record(k, &s->json, b, b->records[i]);
+		encode_record(&s->json, b, b->records[i]);
 		if (whole)
 			jsonw_lit(&s->json, "\n");
 		else if (!s->json.err)
@@ -77,7 +77,7 @@ static struct skep_str run_of(const struct skep_record *r)
 	return s.len ? s : fields_context(r, "run");
 }
 
-static struct skep_str key_of(const struct kafka *k, const struct skep_record *r)
+static struct skep_str key_of(const struct kafka *k, const struct skep_batch *b, const struct skep_record *r)
 {
 	struct skep_str s = { 0 };
 
@@ -86,14 +86,14 @@ static struct skep_str key_of(const struct kafka *k, const struct skep_record *r
 	if (r && strcmp(k->key, "run") == 0)
 		s = run_of(r);
 	if (!s.ptr || !s.len)
-		s = (struct skep_str){ .ptr = k->host_name, .len = (uint32_t)strlen(k->host_name) };
+		s = (struct skep_str){ .ptr = b->host_name, .len = (uint32_t)strlen(b->host_name) };
 	return s;
 }
 
 static rd_kafka_resp_err_t produce(struct kafka *k, struct kafka_slot *s, struct kafka_message *m, uint32_t index)
 {
 	const struct skep_record *r = m->record == MESSAGE_ALL ? NULL : s->batch->records[m->record];
-	struct skep_str key = key_of(k, r);
+	struct skep_str key = key_of(k, s->batch, r);
 	char topic[TOPIC_MAX], number[12];
 	int len = snprintf(number, sizeof(number), "%u", index);
 	rd_kafka_headers_t *headers;

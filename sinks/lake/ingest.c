@@ -15,10 +15,9 @@
 
 #define ROW_BYTES 350 /* of proc with its indexes, without texts: README.md */
 
-int ingest_init(struct ingest *in, const char *boot_id)
+int ingest_init(struct ingest *in)
 {
 	*in = (struct ingest){
-		.boot_id = boot_id,
 		.by_run = rollup_new(DB_ROLLUP_RUN),
 		.by_day = rollup_new(DB_ROLLUP_DAY),
 	};

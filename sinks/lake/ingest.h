@@ -11,7 +11,7 @@
 #include "sinks/lake/rollup.h"
 
 struct ingest {
-	const char *boot_id; /* borrowed */
+	const char *boot_id; /* of the batch under way, borrowed */
 	int64_t offset;      /* realtime = boot time + this */
 	struct rollup *by_run, *by_day;
 	struct jsonw json;
@@ -20,7 +20,7 @@ struct ingest {
 	struct binding **bindings;
 };
 
-int ingest_init(struct ingest *, const char *boot_id);
+int ingest_init(struct ingest *);
 void ingest_free(struct ingest *); /* what it holds */
 
 /* How this stream's records go in; found once per stream pointer. NULL: no memory. */

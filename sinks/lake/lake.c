@@ -126,7 +126,6 @@ static int lake_start(struct skep_instance *i, void *state)
 			.busy_ms = (int)(l->busy_timeout / 1000000),
 		},
 		.bounds = bounds_of(l),
-		.boot_id = l->host->boot_id,
 		.instance = i,
 		.host = l->host,
 		.rows = l->host->counter(i, "rows", "records written to the lake"),

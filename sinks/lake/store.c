@@ -516,6 +516,7 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 		if (s->slot[i].db)
 			s->slot[i].db->why = why;
 	s->ingest.offset = batch->realtime_offset_ns;
+	s->ingest.boot_id = batch->boot_id;
 	if (batch->n > s->number_room) {
 		grown = realloc(s->number, batch->n * sizeof(*grown));
 		if (!grown) {
@@ -565,7 +566,7 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 	s->bounds = o->bounds;
 	s->path = strdup(o->path);
 	s->home = idcache_new();
-	if (!s->path || !s->home || ingest_init(&s->ingest, o->boot_id) != 0)
+	if (!s->path || !s->home || ingest_init(&s->ingest) != 0)
 		goto out;
 	err = make_folders(s->path, why);
 	if (err)

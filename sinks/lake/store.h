@@ -18,7 +18,6 @@ struct store_options {
 	const char *path;
 	struct db_options db;
 	struct retain_bounds bounds;
-	const char *boot_id;
 	struct skep_instance *instance;
 	const struct skep_host *host;
 	struct skep_counter *rows, *again, *aside, *removed; /* any may be NULL */

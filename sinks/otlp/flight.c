@@ -4,6 +4,7 @@
  * sums that go on; what was encoded is kept until the batch is over, however often the host offers it,
  * and of three requests only those are sent again that the receiver has not taken.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,26 @@ static int keep_part(struct otlp *o, struct flight *f, enum signal s)
 	return 0;
 }
 
+/* The same for most batches: those of another boot are what was left in the spool. */
+static int make_resource(struct otlp *o, const struct skep_batch *b)
+{
+	char *of = NULL, why[256];
+	int err;
+
+	if (asprintf(&of, "%s %s %s", b->boot_id, b->host_name, b->kernel) < 0)
+		return -ENOMEM;
+	if (o->resource_of && strcmp(o->resource_of, of) == 0) {
+		free(of);
+		return 0;
+	}
+	err = settings_resource(&o->settings, b, &o->encoder.resource, why, sizeof(why)); /* that of the host passed in open(): no memory, if anything */
+	free(o->resource_of);
+	o->resource_of = err ? NULL : of;
+	if (err)
+		free(of);
+	return err;
+}
+
 static void encode(void *arg)
 {
 	struct flight *f = arg;
@@ -149,7 +170,9 @@ static void encode(void *arg)
 
 	for (int s = 0; s < SIGNALS; s++)
 		o->encoder.wanted[s] = o->wanted[s] && !f->skip[s];
-	f->err = encoder_batch(&o->encoder, f->batch, !f->was_counted);
+	f->err = make_resource(o, f->batch);
+	if (!f->err)
+		f->err = encoder_batch(&o->encoder, f->batch, !f->was_counted);
 	f->left_out = o->encoder.spans_left_out;
 	for (int s = 0; s < SIGNALS && !f->err; s++)
 		f->err = keep_part(o, f, (enum signal)s);

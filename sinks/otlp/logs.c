@@ -106,7 +106,7 @@ static void process_attributes(const struct encoder *e, struct pb *p, const stru
 	const struct view *v = &item->view;
 	char text[SKEP_UPID_TEXT];
 
-	skep_upid_text(e->batch_boot_id, &item->record->upid, text);
+	skep_upid_text(e->boot_id, &item->record->upid, text);
 	if (v->oom_killed && v->oom_limit_bytes)
 		attr_int(p, ATTRIBUTES, "skep.process.oom.limit", (int64_t)v->oom_limit_bytes);
 	attr_int(p, ATTRIBUTES, "skep.process.memory.peak", (int64_t)v->rss_peak_bytes);
@@ -139,7 +139,7 @@ static void write_event(const struct encoder *e, const struct skep_batch *b, str
 		/* That span may be one that is not sent; the trace is right in any case. */
 		memcpy(span, item->run_span, sizeof(span));
 		if (v->kind == VIEW_PROCESS && traces_want(e, v))
-			skep_trace_process_span(item->trace, e->batch_boot_id, &item->record->upid, v->image, span);
+			skep_trace_process_span(item->trace, e->boot_id, &item->record->upid, v->image, span);
 		pb_bytes(p, 10, span, SKEP_SPAN_ID);
 		pb_bytes(p, 9, item->trace, SKEP_TRACE_ID);
 		pb_fixed32(p, 8, item->flags);

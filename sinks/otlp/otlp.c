@@ -3,8 +3,10 @@
  * otlp - the sink that speaks OpenTelemetry's protocol over HTTP: runs and processes as traces, figures
  * as metrics, failures and losses as logs.  Here: the plugin's descriptor, options and life.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "sinks/otlp/state.h"
@@ -58,7 +60,9 @@ static uint64_t realtime(void)
 static int otlp_open(struct skep_instance *i, void *state, const struct skep_host *host)
 {
 	struct otlp *o = state;
-	char why[512];
+	struct utsname now;
+	const struct skep_batch as_now = { .boot_id = host->boot_id, .host_name = now.nodename, .kernel = now.release };
+	char why[512] = "uname failed";
 	int err;
 
 	o->host = host;
@@ -69,7 +73,7 @@ static int otlp_open(struct skep_instance *i, void *state, const struct skep_hos
 	if (!err)
 		err = look(&o->settings, o->of, why, sizeof(why));
 	if (!err)
-		err = settings_resource(&o->settings, host->boot_id, &o->encoder.resource, why, sizeof(why));
+		err = uname(&now) < 0 ? -errno : settings_resource(&o->settings, &as_now, &o->encoder.writer, why, sizeof(why));
 	if (err)
 		return host->fail(i, err, "%s", why);
 	for (int k = 0; k < SIGNALS && !err; k++)
@@ -82,7 +86,6 @@ static int otlp_open(struct skep_instance *i, void *state, const struct skep_hos
 	if (!o->service)
 		return host->fail(i, -ENOMEM, "out of memory");
 	o->encoder.service = o->service;
-	o->encoder.boot_id = host->boot_id;
 	err = encoder_init(&o->encoder, (uint32_t)o->settings.max_series, o->settings.run_attribute, host->interval_ns);
 	o->encoder.metrics.groups.floor_ns = realtime();
 	return err ? host->fail(i, err, "out of memory") : 0;
@@ -163,6 +166,7 @@ static void otlp_close(struct skep_instance *i, void *state)
 	}
 	flights_clear(o);
 	encoder_free(&o->encoder);
+	free(o->resource_of);
 	free(o->service);
 	http_body_free(&o->body);
 }

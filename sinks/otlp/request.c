@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/batch_key.h"
 #include "sinks/otlp/attr.h"
 
 const char *const signal_names[SIGNALS] = {
@@ -33,6 +32,7 @@ void encoder_free(struct encoder *e)
 	for (int s = 0; s < SIGNALS; s++)
 		pb_free(&e->out[s]);
 	pb_free(&e->resource);
+	pb_free(&e->writer);
 	metrics_free(&e->metrics);
 	runs_free(&e->runs);
 	e->views = views_free(e->views);
@@ -52,11 +52,11 @@ void request_error_type(const struct view *v, char ret[24])
 		snprintf(ret, 24, "exit_%u", (unsigned)(v->exit_code & 0xff));
 }
 
-static void write_resource(const struct encoder *e, struct pb *p, struct skep_str pipeline, struct skep_str run)
+static void write_resource(const struct encoder *e, struct pb *p, const struct pb *host, struct skep_str pipeline, struct skep_str run)
 {
 	size_t opened = pb_open(p);
 
-	pb_raw(p, pb_data(&e->resource), pb_len(&e->resource));
+	pb_raw(p, pb_data(host), pb_len(host));
 	attr_str(p, 1, NAME_RUN_ID, run);
 	attr_str(p, 1, NAME_PIPELINE, pipeline);
 	if (pipeline.len)
@@ -85,7 +85,7 @@ void request_close(const struct encoder *e, struct pb *p, const struct request_f
 	pb_text(p, 1, "skep");
 	pb_close(p, 1, opened);
 	pb_close(p, 2, f->scope);
-	write_resource(e, p, pipeline, run);
+	write_resource(e, p, p == &e->out[SIGNAL_METRICS] ? &e->writer : &e->resource, pipeline, run);
 	pb_close(p, 1, f->resource);
 }
 
@@ -112,7 +112,7 @@ static void find_parent(const struct encoder *e, struct item *item)
 
 	memcpy(item->parent, item->run_span, SKEP_SPAN_ID);
 	if (v->kind == VIEW_PROCESS && v->task_id.len)
-		skep_trace_task_span(item->trace, e->batch_boot_id, v->task_id.ptr, v->task_id.len, item->parent);
+		skep_trace_task_span(item->trace, e->boot_id, v->task_id.ptr, v->task_id.len, item->parent);
 	if (!v->traceparent.len || !skep_traceparent_read(v->traceparent.ptr, v->traceparent.len, &carried))
 		return;
 	if (memcmp(carried.trace, item->trace, SKEP_TRACE_ID) != 0) {
@@ -141,7 +141,7 @@ static bool is_over(const struct encoder *e, struct run_trace *t, uint64_t time_
 static int sort_out(struct encoder *e, struct item *item, bool count)
 {
 	const struct view *v = &item->view;
-	const char *boot_id = v->kind == VIEW_RUN && v->boot_id.len == 36 ? v->boot_id.ptr : e->batch_boot_id;
+	const char *boot_id = v->kind == VIEW_RUN && v->boot_id.len == 36 ? v->boot_id.ptr : e->boot_id;
 	struct run_trace *t = NULL;
 	char boot[40];
 
@@ -184,7 +184,6 @@ static void write_metrics(struct encoder *e)
 
 int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 {
-	const char *boot_id = batch_key_boot(b->key);
 	int err = 0;
 
 	for (int s = 0; s < SIGNALS; s++) {
@@ -193,7 +192,7 @@ int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 	}
 	e->n_items = 0;
 	e->spans_left_out = 0;
-	snprintf(e->batch_boot_id, sizeof(e->batch_boot_id), "%.*s", BATCH_KEY_BOOT, boot_id ? boot_id : e->boot_id);
+	e->boot_id = b->boot_id;
 	for (uint32_t i = 0; i < b->n && !err; i++) {
 		struct item item = { .record = b->records[i], .order = i };
 

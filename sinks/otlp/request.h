@@ -29,13 +29,13 @@ struct encoder {
 	uint64_t span_least_ns; /* processes that lived shorter have no span, unless they failed or are of a known tool */
 	uint64_t spans_most;    /* of a run */
 	const char *service;    /* service.name of what belongs to no pipeline */
-	const char *boot_id;    /* of the host as it runs now */
-	struct pb resource;     /* attributes of all resources, as fields of Resource */
+	struct pb writer;       /* attributes of the resource of metrics, whose sums are this skepd's; as fields of Resource */
+	struct pb resource;     /* of spans and events: the host as it was when the batch was made */
 	/* state */
 	struct views *views;
 	struct metrics metrics;
 	struct runs runs;
-	char batch_boot_id[40]; /* of the host as it ran when the records were made */
+	const char *boot_id;    /* of this batch */
 	struct item *items;     /* of this batch */
 	size_t n_items, room_items;
 	/* the result */

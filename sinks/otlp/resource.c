@@ -62,26 +62,26 @@ static const char *arch(const char *machine)
 	return machine;
 }
 
-static int of_host(struct pairs *p, const char *boot_id)
+static int of_host(struct pairs *p, const struct skep_batch *b)
 {
 	struct utsname u;
 	int err;
 
 	if (uname(&u) < 0)
 		return -errno;
-	err = set(p, "host.name", u.nodename);
+	err = set(p, "host.name", b->host_name);
 	if (!err)
 		err = set(p, "host.arch", arch(u.machine));
 	if (!err)
 		err = set(p, "os.type", "linux");
 	if (!err)
-		err = set(p, "os.version", u.release);
+		err = set(p, "os.version", b->kernel);
 	if (!err)
-		err = set(p, "service.instance.id", boot_id);
+		err = set(p, "service.instance.id", b->boot_id);
 	if (!err)
 		err = set(p, "service.version", SKEP_VERSION);
 	if (!err)
-		err = set(p, "cicd.worker.name", u.nodename);
+		err = set(p, "cicd.worker.name", b->host_name);
 	return err;
 }
 
@@ -121,10 +121,10 @@ static int of_environment(struct pairs *p)
 	return list ? settings_each_pair(list, set_of_environment, p) : 0;
 }
 
-int settings_resource(const struct settings *o, const char *boot_id, struct pb *ret, char *why, size_t room)
+int settings_resource(const struct settings *o, const struct skep_batch *b, struct pb *ret, char *why, size_t room)
 {
 	struct pairs p = { 0 };
-	int err = of_host(&p, boot_id);
+	int err = of_host(&p, b);
 
 	if (!err)
 		err = of_environment(&p);

@@ -73,6 +73,7 @@ struct otlp {
 	bool wanted[SIGNALS];
 	char *service;
 	struct encoder encoder; /* of the worker, while is_encoding */
+	char *resource_of;      /* the same: which boot, host and kernel its resource is; NULL: none yet */
 	struct http_body body;  /* likewise */
 	bool is_encoding;
 	uint64_t clock;

@@ -156,7 +156,7 @@ static void write_task(const struct encoder *e, struct pb *p, const struct item 
 	char error_type[24];
 
 	request_error_type(v, error_type);
-	skep_trace_task_span(item->trace, e->batch_boot_id, v->task_id.ptr, v->task_id.len, span);
+	skep_trace_task_span(item->trace, e->boot_id, v->task_id.ptr, v->task_id.len, span);
 	pb_fixed32(p, 16, item->flags | FLAG_REMOTE_KNOWN);
 	write_status(p, error_type);
 	write_link(p, item);
@@ -191,8 +191,8 @@ static void write_process(const struct encoder *e, struct pb *p, const struct it
 	uint8_t span[SKEP_SPAN_ID];
 
 	request_error_type(v, error_type);
-	skep_upid_text(e->batch_boot_id, upid, text);
-	skep_trace_process_span(item->trace, e->batch_boot_id, upid, v->image, span);
+	skep_upid_text(e->boot_id, upid, text);
+	skep_trace_process_span(item->trace, e->boot_id, upid, v->image, span);
 	pb_fixed32(p, 16, item->flags | FLAG_REMOTE_KNOWN);
 	write_status(p, error_type);
 	write_link(p, item);

@@ -6,7 +6,9 @@
 
 #include <math.h>
 #include <skep/utf8.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "sinks/common/fields.h"
 #include "sinks/prometheus/known.h"
@@ -133,10 +135,31 @@ static void add_value(struct metric *m, double *at, double v, bool same_time, bo
 		m->seen = true;
 }
 
-static void add_values(struct row *row, const struct skep_record *r)
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void ingest_batch(struct ingest *g, const struct skep_batch *b)
+{
+	g->shift = 0;
+	if (strcmp(b->boot_id, g->boot_id) == 0)
+		return;
+	/* Once for each boot: both clocks are set a little now and then, and records of one moment must stay of one moment. */
+	if (strcmp(b->boot_id, g->other_boot) != 0) {
+		snprintf(g->other_boot, sizeof(g->other_boot), "%s", b->boot_id);
+		g->other_shift = b->realtime_offset_ns - (clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME));
+	}
+	g->shift = g->other_shift;
+}
+
+static void add_values(struct row *row, const struct skep_record *r, int64_t time_ns)
 {
 	const struct plan *p = row->plan;
-	bool newest = r->time_ns >= row->time_ns, same = r->time_ns == row->time_ns;
+	bool newest = time_ns >= row->time_ns, same = time_ns == row->time_ns;
 	bool sums = p->known && (p->known->flags & KNOWN_SUM);
 	/* of a level of one process only its sum or largest would mean something, and of the overflow row neither */
 	bool levels = r->upid.pid == 0 && row != p->overflow;
@@ -160,7 +183,7 @@ static void add_values(struct row *row, const struct skep_record *r)
 		}
 	}
 	if (newest)
-		row->time_ns = r->time_ns;
+		row->time_ns = time_ns;
 }
 
 static bool is_about_a_run(const struct plan *p, const struct skep_record *r)
@@ -201,6 +224,6 @@ struct row *ingest_record(struct ingest *g, const struct skep_record *r, uint64_
 		return NULL;
 	}
 	if (!g->only_find)
-		add_values(row, r);
+		add_values(row, r, (int64_t)r->time_ns + g->shift);
 	return row;
 }

@@ -81,6 +81,7 @@ static int prometheus_open(struct skep_instance *i, void *state, const struct sk
 		return host->fail(i, err, "out of memory");
 	p->store_made = true;
 	p->ingest.store = &p->store;
+	p->ingest.boot_id = host->boot_id;
 	p->ingest.with_run = p->settings.with_run;
 	return 0;
 }
@@ -168,6 +169,7 @@ static void add_work(void *arg)
 	p->ingest.streams = (const char *const *)p->settings.streams; /* a reload may have brought others */
 	pthread_mutex_lock(&p->lock);
 	store_expire(&p->store, now, p->settings.expire_ns); /* makes room */
+	ingest_batch(&p->ingest, b);
 	for (uint32_t k = 0; k < b->n; k++) {
 		int err = 0;
 

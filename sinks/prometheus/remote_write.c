@@ -96,6 +96,7 @@ static int remote_write_open(struct skep_instance *i, void *state, const struct 
 		return host->fail(i, err, "out of memory");
 	r->writer_made = true;
 	r->writer.host = *r->host_name ? r->host_name : NULL;
+	r->writer.ingest.boot_id = host->boot_id;
 	r->writer.ingest.with_run = r->settings.with_run;
 	return http_new(i, host, &r->http, "url", &r->layer);
 }

@@ -120,7 +120,7 @@ static struct row *row_new(struct store *s, struct plan *p, uint64_t hash, const
 
 	if (!r)
 		return NULL;
-	*r = (struct row){ .plan = p, .hash = hash, .created_ns = realtime_ns, .labels_len = len };
+	*r = (struct row){ .plan = p, .hash = hash, .time_ns = INT64_MIN, .created_ns = realtime_ns, .labels_len = len };
 	r->values = calloc(p->n_values, sizeof(double));
 	if (!r->values) {
 		free(r);

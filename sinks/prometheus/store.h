@@ -61,7 +61,7 @@ struct row {
 	struct row *hash_next, *next, **at;
 	struct plan *plan;
 	uint64_t hash;
-	uint64_t time_ns;    /* of the latest record in it, boot time */
+	int64_t time_ns;     /* of the latest record in it, as ingest_batch has it */
 	uint64_t touched_ns; /* when that came, by the store's clock */
 	int64_t created_ns;  /* real time */
 	uint64_t sent_ms;    /* for who sends samples: time of the last one, real time; 0: none */

@@ -205,6 +205,7 @@ int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns,
 			return -ENOMEM;
 	}
 	store_expire(&w->store, now_ns, expire_ns);
+	ingest_batch(&w->ingest, b);
 	for (uint32_t i = 0; i < b->n && !err; i++) {
 		const struct skep_record *r = b->records[i];
 		int64_t real = r ? (int64_t)r->time_ns + b->realtime_offset_ns : 0;

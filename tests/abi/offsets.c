@@ -181,7 +181,10 @@ AT(skep_batch, id, 8);
 AT(skep_batch, key, 16);
 AT(skep_batch, realtime_offset_ns, 24);
 AT(skep_batch, records, 32);
-SIZE(skep_batch, 40);
+AT(skep_batch, boot_id, 40);
+AT(skep_batch, host_name, 48);
+AT(skep_batch, kernel, 56);
+SIZE(skep_batch, 64);
 
 AT(skep_plugin_note, magic, 0);
 AT(skep_plugin_note, abi_major, 4);

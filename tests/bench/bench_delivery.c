@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <uv.h>
 
+#include "core/batch.h"
 #include "core/clock.h"
 #include "core/out.h"
 #include "core/plugin.h"
@@ -288,7 +289,7 @@ int main(int argc, char **argv)
 	uv_timer_init(&loop, &watch);
 	uv_idle_init(&loop, &source);
 	opened = now();
-	out = out_new("bench:1", AGE_NS, OUT_MAX_BYTES, on_wake, NULL);
+	out = out_new(&(struct batch_origin){ "boot", "node1", "6.1.0" }, AGE_NS, OUT_MAX_BYTES, on_wake, NULL);
 	if (!out)
 		die("out", "no memory");
 	spool_begin_if(config);

@@ -83,7 +83,7 @@ static int measure(struct encoder *e, struct otlp_batch *b, unsigned long batche
 
 int main(int argc, char **argv_)
 {
-	struct encoder e = { .wanted = { true, true, true }, .span_least_ns = 100 * MS, .spans_most = UINT64_MAX, .service = "skep", .boot_id = OTLP_BOOT };
+	struct encoder e = { .wanted = { true, true, true }, .span_least_ns = 100 * MS, .spans_most = UINT64_MAX, .service = "skep" };
 	struct otlp_batch *b = calloc(1, sizeof(*b));
 	const char *folder = NULL;
 	unsigned long batches;

@@ -100,5 +100,6 @@ void otlp_batch_make(struct otlp_batch *b, uint64_t id, uint64_t *random)
 	b->records[OTLP_RECORDS - 2].context = NULL;
 	b->batch = (struct skep_batch){
 		.size = sizeof(b->batch), .n = OTLP_RECORDS, .id = id, .key = b->key, .realtime_offset_ns = OFFSET, .records = b->pointers,
+		.boot_id = OTLP_BOOT, .host_name = "node1", .kernel = "6.1.0",
 	};
 }

@@ -20,9 +20,12 @@ static struct skep_str of(char *s, size_t len)
 	return (struct skep_str){ s, (uint32_t)len, (uint32_t)len };
 }
 
+#define BOOT "01234567-89ab-cdef-0123-456789abcdef"
+static const struct batch_origin origin = { BOOT, "node1", "6.1.0" };
+
 static void deep_copies(void **state)
 {
-	struct batch *b = batch_new("boot:5", 7, 1000);
+	struct batch *b = batch_new(&origin, 1000);
 	struct skep_upid who = { .pid = 3, .start_ns = 4 };
 	char text[] = "mapper", run[] = "r1";
 	struct out_tool_sample rec = { .tool = of(text, 6), .run = { NULL, 9, 9 }, .cpu_ns = 77 };
@@ -38,7 +41,11 @@ static void deep_copies(void **state)
 	memset(text, 'x', 6);
 	memset(run, 'x', 2);
 	memset(&rec, 0xff, sizeof(rec));
-	assert_string_equal(b->pub.key, "boot:5:7");
+	assert_string_equal(b->pub.key, ""); /* it may still grow */
+	batch_seal(b, 7);
+	assert_int_equal(strlen(b->pub.key), strlen(BOOT ":0123456789abcdef:7"));
+	assert_memory_equal(b->pub.key, BOOT ":", sizeof(BOOT));
+	assert_string_equal(b->pub.key + sizeof(BOOT) + 16, ":7");
 	assert_int_equal(b->pub.n, 3);
 	assert_int_equal(b->pub.id, 7);
 	r = b->pub.records[0];
@@ -63,7 +70,7 @@ static void deep_copies(void **state)
 /* Tools that take turns are told once each, as long as there are few of them; who is said for a record stays right in any case. */
 static void contexts_in_turn(void **state)
 {
-	struct batch *b = batch_new("k", 1, 0);
+	struct batch *b = batch_new(&origin, 0);
 	struct out_tool_sample rec = { 0 };
 	unsigned told = 0;
 	char tool[2];
@@ -90,7 +97,7 @@ static void contexts_in_turn(void **state)
 
 static void limits(void **state)
 {
-	struct batch *b = batch_new("k", 1, 0);
+	struct batch *b = batch_new(&origin, 0);
 	size_t huge = 300000;
 	char *text = malloc(huge);
 	struct out_tool_sample rec = { 0 };
@@ -105,7 +112,7 @@ static void limits(void **state)
 	}
 	assert_int_equal(n, BATCH_MAX_RECORDS);
 	batch_unref(b);
-	b = batch_new("k", 2, 0);
+	b = batch_new(&origin, 0);
 	rec.tool = of(text, huge);
 	for (n = 0; !batch_full(b); n++)
 		assert_int_equal(batch_add(b, 0, &out_stream_tool_sample, NULL, 0, &rec, NULL), 0);

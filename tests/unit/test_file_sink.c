@@ -148,6 +148,28 @@ static void deliver(struct skep_mock *m, struct skep_mock_batch *b)
 	skep_mock_batch_free(b);
 }
 
+/* A batch that waited in the spool over a reboot: its records are those of the boot that made them. */
+static void test_boot_of_batch(void **state)
+{
+	struct skep_mock_batch *b = batch_of(1, 1);
+	struct skep_mock m;
+	json_t *o;
+
+	(void)state;
+	begin(&m);
+	b->batch.boot_id = "0f0e0d0c-0b0a-4908-8706-050403020100";
+	deliver(&m, b);
+	deliver(&m, batch_of(2, 1));
+	o = line(path, 0);
+	assert_memory_equal(text_of(o, "upid"), "0f0e0d0c-", 9);
+	assert_memory_equal(text_of(o, "parent_upid"), "0f0e0d0c-", 9);
+	json_decref(o);
+	o = line(path, 1);
+	assert_memory_equal(text_of(o, "upid"), SKEP_MOCK_BOOT_ID, 9);
+	json_decref(o);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_process_line(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -701,6 +723,7 @@ static void test_json_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_boot_of_batch, set_up),
 		cmocka_unit_test_setup(test_process_line, set_up),
 		cmocka_unit_test_setup(test_every_type, set_up),
 		cmocka_unit_test_setup(test_streams, set_up),

@@ -243,6 +243,7 @@ static void test_large_record(void **state)
 		records_add_process(b, &p);
 	}
 	begin(&m, NULL, NULL, (const char *const[]){ "message.max.bytes=20000", NULL });
+	b->batch.boot_id = "0f0e0d0c-0b0a-4908-8706-050403020100"; /* it waited in the spool over a reboot */
 	assert_true(offer(&m, b));
 	assert_int_equal(m.answer.rejected, 1);
 	assert_true(strlen(m.why) > 0);
@@ -250,6 +251,8 @@ static void test_large_record(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 	consume();
 	check(9, 1);
+	assert_non_null(strstr(seen.first, "\"host\":\"testhost\""));
+	assert_non_null(strstr(seen.first, "\"upid\":\"0f0e0d0c-"));
 	skep_mock_batch_free(b);
 	free(large);
 }

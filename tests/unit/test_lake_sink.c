@@ -139,6 +139,22 @@ static void send(struct skep_mock *m, struct skep_mock_batch *b)
 	skep_mock_batch_free(b);
 }
 
+/* A batch that waited in the spool over a reboot: its rows are those of the boot that made them. */
+static void test_boot_of_batch(void **state)
+{
+	struct skep_mock_batch *b = batch_of(1, 0, 3, "run1");
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m);
+	b->batch.boot_id = "0f0e0d0c-0b0a-4908-8706-050403020100";
+	send(&m, b);
+	send(&m, batch_of(2, 0, 2, "run2"));
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict b ON b.id = boot WHERE b.s = '0f0e0d0c-0b0a-4908-8706-050403020100'"), 3);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict b ON b.id = boot WHERE b.s = '" SKEP_MOCK_BOOT_ID "'"), 2);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 static void test_rows(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -1136,6 +1152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chosen_names),
+		cmocka_unit_test_setup(test_boot_of_batch, set_up),
 		cmocka_unit_test_setup(test_rows, set_up),
 		cmocka_unit_test_setup(test_rollups_add_up, set_up),
 		cmocka_unit_test_setup(test_applied_once, set_up),

@@ -429,6 +429,40 @@ static void three_requests(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
+static bool says(enum signal s, unsigned which, const char *text)
+{
+	const struct got *g = request_of(s, which);
+
+	return memmem(g->body, g->len, text, strlen(text)) != NULL;
+}
+
+/* A batch that waited in the spool over a reboot: spans and events are those of the host as it was; sums are this skepd's. */
+static void resource_of_batch(void **state)
+{
+	static const char boot[] = "0f0e0d0c-0b0a-4908-8706-050403020100";
+	struct skep_mock_batch *b = batch(1, NULL), *next = batch(2, NULL);
+	struct skep_mock m;
+
+	(void)state;
+	begin(&m, NULL);
+	b->batch.boot_id = boot;
+	b->batch.host_name = "before";
+	b->batch.kernel = "5.10.0-before";
+	offer(&m, b);
+	offer(&m, next);
+	for (unsigned k = 0; k < 2; k++)
+		for (int s = 0; s < SIGNALS; s++) {
+			bool old = k == 0 && s != SIGNAL_METRICS;
+
+			assert_int_equal(says((enum signal)s, k, boot), old);
+			assert_int_equal(says((enum signal)s, k, "5.10.0-before"), old);
+			assert_int_equal(says((enum signal)s, k, SKEP_MOCK_BOOT_ID), !old);
+		}
+	skep_mock_batch_free(b);
+	skep_mock_batch_free(next);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 /* Only what the receiver has not taken is sent again, byte for byte; and the sums are those of one batch. */
 static void retry(void **state)
 {
@@ -742,6 +776,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(three_requests, set_up),
+		cmocka_unit_test_setup(resource_of_batch, set_up),
 		cmocka_unit_test_setup(retry, set_up),
 		cmocka_unit_test_setup(halves, set_up),
 		cmocka_unit_test_setup(many_parts, set_up),

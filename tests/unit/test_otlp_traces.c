@@ -33,7 +33,6 @@ static int set_up(void **state)
 	e.wanted[SIGNAL_TRACES] = true;
 	e.spans_most = 100;
 	e.service = "skep";
-	e.boot_id = BOOT;
 	return 0;
 }
 
@@ -49,7 +48,8 @@ static void encode(const struct skep_stream *stream, const struct skep_upid *upi
 {
 	const struct skep_record record = { .size = sizeof(record), .stream = stream, .upid = upid ? *upid : (struct skep_upid){ 0 }, .data = data };
 	const struct skep_record *records[] = { &record };
-	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records };
+	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records,
+					   .boot_id = BOOT, .host_name = "node1", .kernel = "6.1.0" };
 
 	assert_int_equal(encoder_batch(&e, &batch, true), 0);
 	assert_int_equal(e.n_out[SIGNAL_TRACES], 1);
@@ -157,7 +157,8 @@ static uint32_t spans_of(uint64_t time_ns, bool count)
 	const struct out_process p = process_of("", "");
 	const struct skep_record record = { .size = sizeof(record), .stream = &out_stream_process, .upid = p.upid, .time_ns = time_ns, .data = &p };
 	const struct skep_record *records[] = { &record };
-	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records };
+	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records,
+					   .boot_id = BOOT, .host_name = "node1", .kernel = "6.1.0" };
 
 	assert_int_equal(encoder_batch(&e, &batch, count), 0);
 	return e.n_out[SIGNAL_TRACES];

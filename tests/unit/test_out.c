@@ -62,7 +62,7 @@ static void open_out(size_t max_bytes, int n)
 
 	memset(&t, 0, sizeof(t));
 	t.now_ns = clock_boot_ns();
-	t.out = out_new("boot:1", SECOND, max_bytes, wake, &t);
+	t.out = out_new(&(struct batch_origin){ "boot", "node1", "6.1.0" }, SECOND, max_bytes, wake, &t);
 	for (int i = 0; i < n; i++)
 		assert_int_equal(out_sink_add(t.out, names[i], 1, submit, &t.sinks[i], &t.sinks[i].s), 0);
 	t.stream = out_stream_add(t.out, &out_stream_tool_sample);

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/batch.h"
 #include "core/clock.h"
 #include "core/out.h"
 #include "core/sinkq.h"
@@ -68,6 +69,7 @@ static struct {
 	bool noise; /* texts that do not compress */
 	int64_t jump_s; /* of the wall clock */
 	uint64_t random;
+	const char *boot; /* NULL: the first */
 } t;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
@@ -167,7 +169,7 @@ static void begin(const char *const *names)
 	char why[256];
 
 	assert_int_equal(spooler_new(&t.loop, t.path, &t.limits, &spooler, why, sizeof(why)), 0);
-	t.out = out_new("boot:1", 20000000, 64 << 20, wake, NULL);
+	t.out = out_new(&(struct batch_origin){ t.boot ? t.boot : "boot", t.boot ? "renamed" : "node1", t.boot ? "6.12.0" : "6.1.0" }, 20000000, 64 << 20, wake, NULL);
 	assert_non_null(t.out);
 	assert_int_equal(out_spool(t.out, spooler, &env), 0);
 	assert_int_equal(uv_timer_init(&t.loop, &t.pump), 0);
@@ -221,6 +223,11 @@ static bool all_settled(void)
 static bool has_ended(void)
 {
 	return t.ended;
+}
+
+static bool one_is_held(void)
+{
+	return t.sinks[0].n_held > 0;
 }
 
 static void on_ended(void *arg)
@@ -315,6 +322,42 @@ static void all_get_all(void **state)
 	all_there(&t.sinks[1], 0, 6000);
 	balanced();
 	assert_int_equal(count_of("a", "life", 0), 3000);
+	end();
+}
+
+/* What was stored before a reboot comes after it with its key, and of the boot, host and kernel that made it. */
+static void keeps_its_origin(void **state)
+{
+	static const char *const one[] = { "a", NULL };
+	const struct skep_batch *b;
+	char key[2][128];
+
+	(void)state;
+	begin(one);
+	t.sinks[0].stuck = true;
+	emit(t.life, 10);
+	out_flush(t.out);
+	assert_true(turn(one_is_held));
+	snprintf(key[0], sizeof(key[0]), "%s", t.sinks[0].held[0]->key);
+	end();
+	t.boot = "other";
+	begin(one);
+	assert_true(turn(one_is_held));
+	b = t.sinks[0].held[0];
+	assert_string_equal(b->key, key[0]);
+	assert_string_equal(b->boot_id, "boot");
+	assert_string_equal(b->host_name, "node1");
+	assert_string_equal(b->kernel, "6.1.0");
+	t.sinks[0].n_held = 0;
+	emit(t.life, 10);
+	out_flush(t.out);
+	assert_true(turn(one_is_held));
+	b = t.sinks[0].held[0];
+	assert_string_equal(b->boot_id, "other");
+	assert_string_equal(b->host_name, "renamed");
+	/* A clone of a virtual machine counts on from the same id: only the random bits differ. */
+	snprintf(key[1], sizeof(key[1]), "%s", b->key);
+	assert_memory_not_equal(strchr(key[0], ':'), strchr(key[1], ':'), 17);
 	end();
 }
 
@@ -866,6 +909,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(all_get_all),
+		TEST(keeps_its_origin),
 		TEST(a_stuck_one_delays_nobody),
 		TEST(what_waited_and_what_is_new),
 		TEST(anything_in_any_order),

@@ -286,6 +286,29 @@ static const struct skep_stream site_stream = {
 	.fields = site_fields,
 };
 
+/* Levels of the boot before, which the spool still had, come after those of this boot, and their uptime is longer. */
+static void test_older_boot(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET), *old = skep_mock_batch_new(2, RECORDS_OFFSET - 1000000 * (int64_t)SECOND);
+	struct site s = { .queue = skep_mock_text("q"), .level = 3 };
+	struct skep_mock m;
+	unsigned n;
+
+	(void)state;
+	begin(&m, NULL, NULL);
+	snprintf(logged, sizeof(logged), "%s", m.logged);
+	skep_mock_batch_add(b, &site_stream, NULL, 60 * SECOND, &s, NULL);
+	send_batch(&m, b);
+	s.level = 8;
+	skep_mock_batch_add(old, &site_stream, NULL, 500000 * SECOND, &s, NULL);
+	old->batch.boot_id = "0f0e0d0c-0b0a-4908-8706-050403020100";
+	send_batch(&m, old);
+	scrape(&m);
+	assert_true(sum_of("skep_site_queue_length", "queue_name=\"q\"", NULL, &n) == 3);
+	assert_int_equal(n, 1);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 /* A stream that nobody has heard of: its table says all. */
 static void test_any_stream(void **state)
 {
@@ -547,7 +570,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),  cmocka_unit_test(test_counters),  cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_bounds), cmocka_unit_test(test_any_stream), cmocka_unit_test(test_clients),
+		cmocka_unit_test(test_bounds), cmocka_unit_test(test_older_boot), cmocka_unit_test(test_any_stream), cmocka_unit_test(test_clients),
 		cmocka_unit_test(test_chosen_labels),
 		cmocka_unit_test(test_listen), cmocka_unit_test(test_mended),   cmocka_unit_test(test_descriptors),
 	};

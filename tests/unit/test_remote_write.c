@@ -166,6 +166,7 @@ static void encode(struct writer *w, struct skep_mock_batch *b)
 static void begin(struct writer *w)
 {
 	*w = (struct writer){ .host = "h1", .step_ns = SECOND };
+	w->ingest.boot_id = SKEP_MOCK_BOOT_ID;
 	assert_int_equal(writer_init(w, 10000), 0);
 }
 

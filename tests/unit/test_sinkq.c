@@ -71,9 +71,21 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static struct batch *numbered(uint64_t id, uint64_t born_ns)
+{
+	char key[24];
+	struct batch *b;
+
+	snprintf(key, sizeof(key), "k:%llu", (unsigned long long)id);
+	b = batch_restored(key, &(struct batch_origin){ "k", "h", "6.1" }, id, 0);
+	if (b)
+		b->born_ns = born_ns;
+	return b;
+}
+
 static void push(uint64_t id)
 {
-	struct batch *b = batch_new("k", id, 0);
+	struct batch *b = numbered(id, 0);
 
 	assert_non_null(b);
 	assert_int_equal(sinkq_push(&t.q, b, 0), 0);
@@ -101,7 +113,7 @@ static void in_order(void **state)
 
 static void push_to(uint64_t id, unsigned lane)
 {
-	struct batch *b = batch_new("k", id, id);
+	struct batch *b = numbered(id, id);
 
 	assert_non_null(b);
 	assert_int_equal(sinkq_push(&t.q, b, lane), 0);
@@ -235,7 +247,7 @@ static void push_records(uint64_t id, unsigned n)
 	static const struct skep_stream stream = {
 		.size = sizeof(stream), .field_size = sizeof(field), .name = "s", .record_size = sizeof(uint64_t), .n_fields = 1, .fields = &field,
 	};
-	struct batch *b = batch_new("k", id, 0);
+	struct batch *b = numbered(id, 0);
 
 	assert_non_null(b);
 	for (uint64_t i = 0; i < n; i++)

@@ -126,7 +126,7 @@ static int set_up(void **state)
 	for (unsigned i = 0; i < N; i++)
 		make(i);
 	t.batch = (struct skep_batch){ .size = sizeof(t.batch), .n = N, .id = 12345678901u, .key = "boot:1:42", .realtime_offset_ns = -7,
-				       .records = t.pointers };
+				       .records = t.pointers, .boot_id = "boot", .host_name = "node1", .kernel = "6.1.0" };
 	t.code = spool_code_new();
 	return t.code ? 0 : -1;
 }
@@ -236,6 +236,9 @@ static void comes_back(void **state)
 		assert_int_equal(t.head.n, N);
 		assert_string_equal(t.head.key, "boot:1:42");
 		assert_int_equal(t.head.realtime_offset_ns, -7);
+		assert_string_equal(t.head.boot_id, "boot");
+		assert_string_equal(t.head.host_name, "node1");
+		assert_string_equal(t.head.kernel, "6.1.0");
 	}
 	assert_int_equal(t.streams, 2);
 }
@@ -352,6 +355,21 @@ static void nonsense_in_a_sound_frame(void **state)
 	assert_true(bad > 0);
 }
 
+/* What skep stored before bodies had the host's facts. */
+static void of_version_1(void **state)
+{
+	unsigned char raw[] = { 1, 5, 3, 'b', ':', '1', 13, 0, 0 }, body[64];
+	size_t size = ZSTD_compress(body, sizeof(body), raw, sizeof(raw), 1);
+	char why[128];
+
+	(void)state;
+	assert_int_equal(spool_decode(t.code, body, size, &taker, NULL, why, sizeof(why)), 0);
+	assert_int_equal(t.head.id, 5);
+	assert_string_equal(t.head.key, "b:1");
+	assert_string_equal(t.head.boot_id, "");
+	assert_int_equal(t.head.realtime_offset_ns, -7);
+}
+
 static void of_a_later_version(void **state)
 {
 	unsigned char raw[] = { 99, 0, 0 }, body[64];
@@ -372,6 +390,7 @@ int main(void)
 		TEST(what_the_taker_says_comes_back),
 		TEST(each_flipped_bit_is_found),
 		TEST(nonsense_in_a_sound_frame),
+		TEST(of_version_1),
 		TEST(of_a_later_version),
 	};
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/batch.h"
 #include "tests/unit/track_fixture.h"
 
 /* cmocka's assertions need its setjmp; the fixture serves a benchmark too, so it has its own. */
@@ -229,7 +230,7 @@ void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 	f->tools = tools_new(NULL, &diag);
 	f->facets = facets_new();
 	f->cgroups = cgroups_new("/nonexistent");
-	f->out = out_new("boot:1", SECOND, 64u << 20, wake, f);
+	f->out = out_new(&(struct batch_origin){ "boot", "node1", "6.1.0" }, SECOND, 64u << 20, wake, f);
 	MUST(f->tools && f->facets && f->cgroups && f->out);
 	MUST(out_sink_add(f->out, "seen", 4, submit, f, &f->sink) == 0);
 	MUST(facets_add(f->facets, &fixture_facet) == 0);
