@@ -8,7 +8,8 @@
 --
 -- Times (*_ns of a moment) are ns since 1970, 0 = not known, as in schema.sql; `start` and `time` are the same for
 -- people, and cost no space.  A record that comes twice has the same uid, and ReplacingMergeTree keeps one of them: at once
--- where the server knows insert_deduplication_token, else when it merges; FINAL never shows two.
+-- where the server knows insert_deduplication_token, else when it merges; FINAL never shows two.  A uid has the boot id in it: two hosts may
+-- have one name, and runs of two hosts one id.
 
 CREATE TABLE IF NOT EXISTS schema_version (
 	version UInt32,
@@ -171,7 +172,8 @@ CREATE TABLE IF NOT EXISTS record (
 PARTITION BY toYYYYMM(toDateTime(intDiv(time_ns, 1000000000)))
 ORDER BY (stream, run, host, time_ns, uid);
 
--- A batch that comes again is recognised by its key, in each of its last thousand inserts, roll-ups included.
+-- A server knows a batch that comes again by its key, as long as it is among the last thousand inserts of that table, of all hosts: then
+-- not even a query without FINAL shows a row twice.
 -- since 22.3
 ALTER TABLE proc MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- since 22.3
@@ -183,66 +185,26 @@ ALTER TABLE loss MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- since 22.3
 ALTER TABLE record MODIFY SETTING non_replicated_deduplication_window = 1000;
 
--- Sums that are kept as rows come in, so that questions about many runs never read proc.  As in schema.sql: images:
--- begun by exec, or forks that ran on; calls: begun by exec, wrappers left out; wall_ns: wrappers left out.
--- SUM_COLUMNS: processes SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: images SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: calls SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: failures SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: cpu_ns SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: wall_ns SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: run_delay_ns SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: rchar_bytes SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: wchar_bytes SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: read_bytes SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: write_bytes SimpleAggregateFunction(sum, UInt64),
--- SUM_COLUMNS: rss_max_bytes SimpleAggregateFunction(max, UInt64)
+-- version 2
+
+-- Sums of proc.  As in schema.sql: images: begun by exec, or forks that ran on; calls: begun by exec, wrappers left out; wall_ns: wrappers
+-- left out.  They are views: a materialised view adds up what is inserted, and what comes again after a thousand other inserts it would
+-- add again.  FINAL makes rows one by their key, however late they come.
 -- SUMS: sum(last) AS processes, count() AS images, countIf(execed AND NOT wrapper) AS calls,
 -- SUMS: countIf(last AND (exit_code > 0 OR signal > 0)) AS failures, sum(cpu_ns) AS cpu_ns,
 -- SUMS: sum(if(NOT wrapper AND end_ns > start_ns, end_ns - start_ns, 0)) AS wall_ns, sum(run_delay_ns) AS run_delay_ns,
 -- SUMS: sum(rchar_bytes) AS rchar_bytes, sum(wchar_bytes) AS wchar_bytes, sum(read_bytes) AS read_bytes,
 -- SUMS: sum(write_bytes) AS write_bytes, max(rss_peak_bytes) AS rss_max_bytes
--- since 22.3
-CREATE TABLE IF NOT EXISTS rollup_run_tool (
-	run TEXT,
-	pipeline TEXT,
-	task TEXT,
-	tool TEXT,
-	month UInt32,
-	SUM_COLUMNS
-) ENGINE = AggregatingMergeTree
-PARTITION BY month
-ORDER BY (pipeline, run, task, tool)
-SETTINGS non_replicated_deduplication_window = 1000;
--- since 22.3
-CREATE MATERIALIZED VIEW IF NOT EXISTS rollup_run_tool_mv TO rollup_run_tool AS
-SELECT run, pipeline, task, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000))) AS month,
+DROP TABLE IF EXISTS rollup_run_tool_mv;
+DROP TABLE IF EXISTS rollup_day_mv;
+DROP TABLE IF EXISTS rollup_run_tool;
+DROP TABLE IF EXISTS rollup_day;
+-- A run is one by host, boot and id.
+CREATE VIEW rollup_run_tool AS
+SELECT host, boot_id, run, pipeline, task, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000))) AS month,
 	SUMS
-FROM proc GROUP BY run, pipeline, task, tool, month;
--- since 22.3
-CREATE TABLE IF NOT EXISTS rollup_day (
-	day Date,
-	pipeline TEXT,
-	tool TEXT,
-	SUM_COLUMNS
-) ENGINE = AggregatingMergeTree
-PARTITION BY toYYYYMM(day)
-ORDER BY (pipeline, tool, day)
-SETTINGS non_replicated_deduplication_window = 1000;
--- since 22.3
-CREATE MATERIALIZED VIEW IF NOT EXISTS rollup_day_mv TO rollup_day AS
-SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, pipeline, tool,
-	SUMS
-FROM proc GROUP BY day, pipeline, tool;
-
--- A server that does not know a batch again would count it twice in a materialised view: there the same are views.
--- before 22.3
-CREATE VIEW IF NOT EXISTS rollup_run_tool AS
-SELECT run, pipeline, task, tool, toYYYYMM(toDateTime(intDiv(start_ns, 1000000000))) AS month,
-	SUMS
-FROM proc FINAL GROUP BY run, pipeline, task, tool, month;
--- before 22.3
-CREATE VIEW IF NOT EXISTS rollup_day AS
+FROM proc FINAL GROUP BY host, boot_id, run, pipeline, task, tool, month;
+CREATE VIEW rollup_day AS
 SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, pipeline, tool,
 	SUMS
 FROM proc FINAL GROUP BY day, pipeline, tool;

@@ -4,8 +4,8 @@
  *
  * The settings of each request:
  *   insert_deduplication_token     what is in it, and the table: what came already is not inserted again (22.2)
- *   deduplicate_blocks_in_dependent_materialized_views  nor counted again in roll-ups, where the first attempt ended between
- *                                  the table and them
+ *   deduplicate_blocks_in_dependent_materialized_views  nor again in a site's materialised views, where the
+ *                                  first attempt ended between the table and them
  *   wait_for_async_insert          with async_insert: an answer means that the rows are in the table
  *   async_insert_deduplicate       and that the token counts for it, too
  *
@@ -116,7 +116,7 @@ static char *url_of(const struct clickhouse *c, const struct load *l, unsigned t
 	char *url = NULL;
 	int n;
 
-	if (without[SETTING_TOKEN]) /* roll-ups are no tables then */
+	if (without[SETTING_TOKEN]) /* nothing is known again then */
 		n = asprintf(&url, "%s%s", c->url[t], async);
 	else
 		n = asprintf(&url, "%s%s&insert_deduplication_token=%s:%s%s", c->url[t], async, l->token, tables[t].name, views);

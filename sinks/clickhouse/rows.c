@@ -13,6 +13,8 @@
 #include "sinks/common/fields.h"
 #include "sinks/common/record_json.h"
 
+#define RUN_ID_WITHOUT_BOOT 22 /* bytes of "20261121T034815-a1b2c3", as ids were; run_id_new() makes 32 */
+
 struct row {
 	struct rows *rows;
 	struct jsonw *out;
@@ -223,6 +225,9 @@ static void identify(const struct row *r, size_t begin)
 		break;
 	case IDENTITY_RUN:
 		run = b->run ? field_str(b->run, r->record->data) : (struct skep_str){ .ptr = "" };
+		/* Where an earlier skep began the run, its begin has a uid without the boot. The end must take its place. */
+		if (run.len != RUN_ID_WITHOUT_BOOT)
+			h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
 		h = rowbinary_hash(h, run.ptr, run.len);
 		break;
 	default:
