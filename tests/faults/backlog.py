@@ -63,9 +63,14 @@ def earlier(raw, number, by_ns):
     _, at = varint(raw, at)
     n, at = varint(raw, at)
     key, at = raw[at:at + n].rsplit(b":", 1)[0] + b":%d" % number, at + n
+    host = at
+    for _ in range(3):  # its boot id, host name and kernel stay
+        n, at = varint(raw, at)
+        at += n
+    host = raw[host:at]
     zigzag, at = varint(raw, at)
     offset = (zigzag >> 1 ^ -(zigzag & 1)) - by_ns
-    return put(version) + put(number) + put(len(key)) + key + put(offset << 1 if offset >= 0 else (-offset << 1) - 1) + raw[at:]
+    return put(version) + put(number) + put(len(key)) + key + host + put(offset << 1 if offset >= 0 else (-offset << 1) - 1) + raw[at:]
 
 
 def fill(work, config):
