@@ -58,13 +58,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const queries[] = { "SELECT s FROM dict", "SELECT * FROM proc", "SELECT * FROM run", "SELECT *, json(fields) FROM record", "SELECT * FROM proc_facet" };
 	static const struct skep_host host = { .size = sizeof(host), .boot_id = BOOT, .log = logged };
 	static uint64_t id;
-	const struct store_options options = { .path = folder, .boot_id = BOOT, .host = &host, .db.busy_ms = 1000 };
+	const struct store_options options = { .path = folder, .host = &host, .db.busy_ms = 1000 };
 	struct skep_record records[2 * N_STREAMS];
 	struct skep_context contexts[2 * N_STREAMS];
 	struct any_record any[2 * N_STREAMS];
 	const struct skep_record *list[2 * N_STREAMS];
 	char key[32], path[300];
-	struct skep_batch batch = { .size = sizeof(batch), .n = 2 * N_STREAMS, .key = key, .records = list };
+	struct skep_batch batch = { .size = sizeof(batch), .n = 2 * N_STREAMS, .key = key, .records = list, .boot_id = BOOT, .host_name = "h", .kernel = "k" };
 	struct store *store;
 	struct db_why why;
 	struct texts t;
