@@ -13,7 +13,7 @@
 
 struct seen_process {
 	struct out_process r; /* its strings are gone; these are copies: */
-	char state[16], tool[64], run[32], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
+	char state[16], tool[64], run[48], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
 	char task[136], task_id[48], traceparent[64];
 	uint64_t widgets; /* first facet */
@@ -22,7 +22,7 @@ struct seen_process {
 
 struct seen_sample {
 	struct out_tool_sample r;
-	char run[32], tool[64];
+	char run[48], tool[64];
 };
 
 /* Sums of the process.sample records of one image. */
@@ -38,11 +38,11 @@ struct seen_part {
 
 struct seen_task {
 	struct out_task r;
-	char task[136], id[48], run[32], state[16], traceparent[64];
+	char task[136], id[48], run[48], state[16], traceparent[64];
 };
 
 struct seen_run {
-	char id[32], name[64];
+	char id[48], name[64];
 	bool over;
 	int status;
 	uint64_t seen;
