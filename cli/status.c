@@ -130,11 +130,11 @@ static void spool(const json_t *o, const struct paint *p)
 	fputc('\n', p->out);
 }
 
-/* How far a sink is behind, and why; nothing where it has all. */
+/* How far a sink is behind, and why; where it has all, what it says of its store. */
 static void delivery_cell(struct table *t, const json_t *one, const struct paint *p)
 {
 	const json_t *d = json_object_get(one, "delivery");
-	const char *why = answer_text(d, "why");
+	const char *why = answer_text(d, "why"), *reason = answer_text(one, "reason");
 	char records[HUMAN_SIZE], bytes[HUMAN_SIZE], age[HUMAN_SIZE], *safe;
 	uint64_t lag = answer_u64(d, "lag_records");
 	bool failing = why && *why;
@@ -145,8 +145,8 @@ static void delivery_cell(struct table *t, const json_t *one, const struct paint
 			   human_time(answer_u64(one, "stuck_ns"), paint_units(p), age));
 		return;
 	}
-	if (answer_text(one, "reason") || !json_is_object(d) || (lag == 0 && !failing)) {
-		answer_cell(t, p, INK_NONE, answer_text(one, "reason"), "");
+	if (*reason || !json_is_object(d) || (lag == 0 && !failing)) {
+		answer_cell(t, p, INK_NONE, *reason ? reason : answer_text(one, "store"), "");
 		return;
 	}
 	safe = text_safe(failing ? why : "", p->unicode);

@@ -60,15 +60,24 @@ static json_t *delivery(const struct skep_instance *inst)
 			 control_json_number(q.lag_records), "lag_bytes", control_json_number(q.lag_bytes), "lag_ns", control_json_number(age));
 }
 
+/* What a sink says of its store, by its first signal; null: nothing. */
+static json_t *store(const struct skep_instance *inst)
+{
+	const struct instance_signal *s = inst->plugin->note.kind == SKEP_KIND_SINK ? inst->signals : NULL;
+
+	return s ? text_or_null(s->how) : json_null();
+}
+
 json_t *control_instance(const struct skep_instance *inst)
 {
 	const struct skep_plugin_note *note = &inst->plugin->note;
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o}", "name", inst->name, "plugin", note->name, "kind",
+	return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:o}", "name", inst->name, "plugin", note->name, "kind",
 			 note->kind == SKEP_KIND_PROBE ? "probe" : "sink", "version",
 			 control_json_text(note->version, strnlen(note->version, sizeof(note->version))), "state",
-			 inst->state == INSTANCE_RUNNING && inst->ending ? "stopping" : control_state_name(inst->state), "reason", text_or_null(inst->reason), "required", inst->required, "stuck_ns", control_json_number(inst->stuck_ns),
-			 "delivery", delivery(inst));
+			 inst->state == INSTANCE_RUNNING && inst->ending ? "stopping" : control_state_name(inst->state), "reason",
+			 text_or_null(inst->reason), "required", inst->required, "stuck_ns", control_json_number(inst->stuck_ns), "delivery",
+			 delivery(inst), "store", store(inst));
 }
 
 static int append(json_t *array, json_t *value)

@@ -250,6 +250,8 @@ static void bind_rolled(struct binding *b, const struct skep_field *f)
 		b->state = f;
 	if (f->type == SKEP_T_STR && strcmp(f->name, "pipeline") == 0)
 		b->pipeline = f;
+	if (field_is_number(f) && strcmp(f->name, "uid") == 0)
+		b->uid = f;
 	if (f->type == SKEP_T_STR && strcmp(f->name, "origin") == 0)
 		b->origin = f;
 	if (field_is_number(f) && strcmp(f->name, "image") == 0)

@@ -76,7 +76,7 @@ struct binding {
 	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has none that fits */
 	const struct skep_field *run;
 	const struct skep_field *start; /* start_ns of a table that has a run */
-	const struct skep_field *state, *pipeline, *image, *origin;
+	const struct skep_field *state, *pipeline, *image, *origin, *uid;
 	const struct skep_field *rolled[ROLLED_NUMBERS];
 	size_t n_extra;
 	const struct skep_field **extra; /* what no column takes */

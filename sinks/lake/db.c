@@ -451,6 +451,10 @@ int db_dict(struct db *db, const char *s, size_t n, int64_t *ret_id)
 	if (idcache_get(db->dict, s, n, ret_id))
 		return 0;
 	err = db_find(db, DB_DICT_FIND, s, n, ret_id);
+	if (err == -ENOENT && db->closed) {
+		*ret_id = 0;
+		return 0;
+	}
 	if (err == -ENOENT) {
 		err = db_statement(db, DB_DICT_ADD, &st);
 		if (!err)

@@ -68,6 +68,7 @@ struct db {
 	struct db_why *why; /* borrowed */
 	sqlite3_stmt *statement[DB_STATEMENTS];
 	struct idcache *dict, *runs;
+	bool closed;    /* the dictionary takes no new strings: each is "" */
 	uint64_t added; /* bytes of the strings that the dictionary has been given since the file was opened */
 	bool by_upid;  /* has the index proc_by_upid: files that an earlier version began lack it */
 	bool commands; /* has runs that `skep run` recorded: processes may come from two collectors */

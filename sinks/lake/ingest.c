@@ -14,6 +14,8 @@
 #include "sinks/lake/merge.h"
 
 #define ROW_BYTES 350 /* of proc with its indexes, without texts: README.md */
+#define CUT_BYTES 128 /* what is left of a text of a user whose budget is spent */
+#define CUT_JSON  512
 
 int ingest_init(struct ingest *in)
 {
@@ -78,6 +80,18 @@ int64_t ingest_time(const struct ingest *in, uint64_t boot_ns)
 	return ns;
 }
 
+/* A field's text, as much of it as its user's budget allows. */
+static struct skep_str text_of(struct ingest *in, const struct skep_field *f, const void *data)
+{
+	struct skep_str v = field_str(f, data);
+
+	if (in->level != BUDGET_WHOLE && v.len > CUT_BYTES) {
+		v.len = CUT_BYTES;
+		in->cut = true;
+	}
+	return v;
+}
+
 static int bind_dict(struct db *db, sqlite3_stmt *s, int at, struct skep_str v, int64_t *ret_id)
 {
 	int err = db_dict(db, v.ptr, v.len, ret_id);
@@ -119,11 +133,11 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 		sqlite3_bind_int64(s, at, ingest_time(in, r->time_ns));
 		return 0;
 	case COL_TEXT:
-		v = f ? field_str(f, r->data) : v;
+		v = f ? text_of(in, f, r->data) : v;
 		in->written += v.len;
 		return db_bind_text(db, s, at, v.len ? v.ptr : "", v.len);
 	case COL_DICT:
-		v = f ? field_str(f, r->data) : v;
+		v = f ? text_of(in, f, r->data) : v;
 		if (!v.len)
 			v = fields_context(r, c->name);
 		err = bind_dict(db, s, at, v, &id);
@@ -135,7 +149,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 			row->tool = id;
 		return 0;
 	case COL_LIST:
-		v = f ? field_str(f, r->data) : v;
+		v = f ? text_of(in, f, r->data) : v;
 		if (!v.len)
 			break;
 		in->written += v.len;
@@ -227,7 +241,7 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 	} else if (field_is_number(f)) {
 		sqlite3_bind_int64(s, 3, field_i64(f, r->data));
 	} else if (f->type == SKEP_T_STR) {
-		v = field_str(f, r->data);
+		v = text_of(in, f, r->data);
 		in->written += v.len;
 		err = db_bind_text(db, s, 3, v.ptr, v.len);
 		if (err)
@@ -272,7 +286,7 @@ static int add_facets(struct ingest *in, struct db *db, const struct binding *b,
 
 		if (!f || b->table->columns[i].how != COL_DICT)
 			continue;
-		v = field_str(f, r->data);
+		v = text_of(in, f, r->data);
 		if (v.total <= v.len)
 			continue;
 		jsonw_reset(&in->json);
@@ -301,6 +315,10 @@ static int add_row(struct ingest *in, struct db *db, const struct binding *b, co
 	err = image_of_record(in, db, b, r, &row, &image);
 	if (!err && db->by_upid && db->commands && b->image && r->data && r->upid.start_ns && image.state != IMAGE_EXCLUDED)
 		err = image_find(db, &r->upid, field_i64(b->image, r->data), row.boot, &stored);
+	if (!err && !stored.id && in->level == BUDGET_SUM) {
+		in->refused++;
+		return image_roll_up(in->by_run, in->by_day, db, &image, 1);
+	}
 	if (!err && stored.id)
 		err = image_merge(in->by_run, in->by_day, db, &stored, &image, &insert);
 	if (!err && insert)
@@ -331,6 +349,10 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 	record_json(&in->json, r, in->boot_id, in->offset, 0);
 	if (in->json.err)
 		return db_error(db, SQLITE_NOMEM, "keeping a record");
+	if (in->level != BUDGET_WHOLE && in->json.len > CUT_JSON) {
+		in->refused += !ingest_binding(in, r->stream)->table; /* else its row is stored */
+		return 0;
+	}
 	skep_upid_text(in->boot_id, &r->upid, upid);
 	in->written += in->json.len;
 	sqlite3_bind_int64(s, 1, ingest_time(in, r->time_ns));
@@ -341,16 +363,30 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 	return db_run_statement(db, s, "keeping a record");
 }
 
-static int record_in(struct ingest *in, struct db *db, const struct skep_record *r)
+/* Nothing but the sums of a process is kept of this record. */
+static int record_summed(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, struct skep_str run)
 {
-	const struct binding *b = ingest_binding(in, r->stream);
-	struct skep_str run;
+	int64_t id = 0;
+	int err = run.len ? db_run_find(db, run.ptr, run.len, &id) : 0;
+
+	if (err && err != -ENOENT)
+		return err;
+	if (b->table && b->table->statement == DB_PROC_ADD)
+		return add_row(in, db, b, r, id);
+	if (id && b->table && b->table->statement == DB_RUN_PUT && r->data)
+		return add_row(in, db, b, r, 0); /* it adds no row, and its end is worth knowing */
+	in->refused++;
+	return 0;
+}
+
+static int record_in(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r)
+{
+	struct skep_str run = ingest_run(b, r);
 	int64_t id = 0, when;
 	int err = 0;
 
-	if (!b)
-		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
-	run = ingest_run(b, r);
+	if (in->level == BUDGET_SUM)
+		return record_summed(in, db, b, r, run);
 	if (b->table && b->table->statement == DB_RUN_PUT) {
 		if (run.len && b->run && r->data) {
 			err = add_row(in, db, b, r, 0);
@@ -378,10 +414,29 @@ static int record_in(struct ingest *in, struct db *db, const struct skep_record 
 
 int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 {
-	uint64_t added = db->added;
-	int err = record_in(in, db, r);
+	const struct binding *b = ingest_binding(in, r->stream);
+	uint64_t added = db->added, written = in->written;
+	struct budget_user *user;
+	int err;
 
+	if (!b)
+		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
+	/* Streams that name no user have an account each. */
+	user = budget_user(&in->budget, b->uid && r->data ? (uint64_t)field_i64(b->uid, r->data) : (uint64_t)(uintptr_t)b | UINT64_C(1) << 63,
+			   in->now_ns);
+	in->level = in->full ? BUDGET_SUM : budget_level(&in->budget, user);
+	if (b->table && b->table->statement == DB_LOSS_ADD)
+		in->level = BUDGET_WHOLE;
+	in->cut = false;
+	db->closed = in->level == BUDGET_SUM;
+	err = record_in(in, db, b, r);
+	db->closed = false;
+	in->rows_cut += in->cut && in->level == BUDGET_CUT;
+	if (in->level == BUDGET_SUM)
+		return err;
 	in->written += ROW_BYTES + 2 * (db->added - added); /* the dictionary's index has each string once more */
+	if (user)
+		user->left -= (int64_t)(in->written - written);
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #define SKEP_SINKS_LAKE_INGEST_H
 
 #include "sinks/common/jsonw.h"
+#include "sinks/lake/budget.h"
 #include "sinks/lake/columns.h"
 #include "sinks/lake/rollup.h"
 
@@ -16,6 +17,12 @@ struct ingest {
 	struct rollup *by_run, *by_day;
 	struct jsonw json;
 	uint64_t written; /* bytes that rows have added, about; the store sets it back */
+	struct budget budget;
+	int64_t now_ns;              /* monotonic, of the batch at hand */
+	bool full;                   /* the lake is: no row is stored */
+	enum budget_level level;     /* of the record at hand */
+	bool cut;                    /* and a text of it was cut */
+	uint32_t refused, rows_cut;  /* records of which no row was stored, rows with a text cut: the store sets them back */
 	size_t n_bindings;
 	struct binding **bindings;
 };

@@ -4,6 +4,7 @@
  * folder.  Here: the plugin's descriptor and the queue between the loop and the worker.
  */
 #include <skep/plugin.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 struct job {
 	const struct skep_batch *batch;
 	int err;
+	uint32_t refused;
 	struct db_why why;
 };
 
@@ -34,6 +36,9 @@ struct lake_sink {
 	const struct skep_batch *queue[IN_FLIGHT]; /* loop thread */
 	unsigned queued;
 	bool working;
+	struct skep_counter *bytes, *bound;
+	uint64_t shown_bytes; /* of the lake, as `skep status` shows it */
+	bool shown_full;
 	struct job job; /* the worker's while working */
 };
 
@@ -131,11 +136,14 @@ static int lake_start(struct skep_instance *i, void *state)
 		.rows = l->host->counter(i, "rows", "records written to the lake"),
 		.again = l->host->counter(i, "batches_seen", "batches that came again and were in the lake already"),
 		.aside = l->host->counter(i, "files_set_aside", "damaged lake files that were renamed"),
+		.cut = l->host->counter(i, "rows_cut", "rows with a text cut, because their user had written its share of the lake"),
 		.removed = l->host->counter(i, "files_removed", "lake files removed to keep its bounds"),
 	};
 	struct db_why why;
 	int err;
 
+	l->bytes = l->host->counter(i, "bytes", "size of the lake with its -wal files and what was set aside");
+	l->bound = l->host->counter(i, "bound_bytes", "bound of that size now; 0: none");
 	err = store_open(&o, &why, &l->store);
 	return err ? l->host->fail(i, err, "%s", why.text) : 0;
 }
@@ -144,10 +152,53 @@ static void lake_work(void *arg)
 {
 	struct lake_sink *l = arg;
 
-	l->job.err = store_apply(l->store, l->job.batch, &l->job.why);
+	l->job.refused = 0;
+	l->job.err = store_apply(l->store, l->job.batch, &l->job.why, &l->job.refused);
 }
 
 static int lake_next(struct lake_sink *l);
+
+/* "7.2 GiB", as skep prints sizes. */
+static const char *size_text(uint64_t bytes, char ret[32])
+{
+	static const char units[] = " KMGTPE";
+	double value = (double)bytes;
+	int unit = 0;
+
+	while (value >= 1024 && unit < 6) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit)
+		snprintf(ret, 32, "%.1f %ciB", value, units[unit]);
+	else
+		snprintf(ret, 32, "%d B", (int)bytes);
+	return ret;
+}
+
+/* For `skep status`, when the size has changed by a hundredth. */
+static void show_size(struct lake_sink *l)
+{
+	const struct retain_state *s = store_state(l->store);
+	uint64_t moved = s->bytes > l->shown_bytes ? s->bytes - l->shown_bytes : l->shown_bytes - s->bytes;
+	char a[32], b[32], c[32], text[256];
+	int n;
+
+	if (!SKEP_HAS(l->host, signal) || (moved <= l->shown_bytes / 100 && s->full == l->shown_full))
+		return;
+	l->shown_bytes = s->bytes;
+	l->shown_full = s->full;
+	n = s->bound ? snprintf(text, sizeof(text), "%s of %s", size_text(s->bytes, a), size_text(s->bound, b))
+		     : snprintf(text, sizeof(text), "%s, no bound", size_text(s->bytes, a));
+	if (s->next[0])
+		snprintf(text + n, sizeof(text) - (size_t)n, "; oldest is %s (%s), which goes next", s->next, size_text(s->next_bytes, c));
+	l->host->signal(l->instance, "retention", s->full ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK, text,
+			s->full ? "over its bound and nothing can be removed: rows are summed, not stored" : NULL);
+	if (l->bytes)
+		l->host->counter_set(l->bytes, s->bytes);
+	if (l->bound)
+		l->host->counter_set(l->bound, s->bound);
+}
 
 static void lake_done(struct skep_instance *i, void *arg)
 {
@@ -159,7 +210,20 @@ static void lake_done(struct skep_instance *i, void *arg)
 	if (job->err)
 		result = job->err == -EINVAL ? SKEP_BATCH_REJECT : SKEP_BATCH_RETRY;
 	/* still "working": a submit from inside batch_done only queues, and job stays as it is */
-	l->host->batch_done(i, batch, result, job->err ? job->why.text : NULL);
+	if (!job->err && job->refused && SKEP_HAS(l->host, batch_answer)) {
+		struct skep_batch_answer answer = {
+			.size = sizeof(answer),
+			.result = SKEP_BATCH_ACK,
+			.rejected = job->refused,
+			.why = "their users have written their share of the lake (a quarter of max_bytes a day), or the lake is full: "
+			       "rows are in the sums only; see skep-lake(7)",
+		};
+
+		l->host->batch_answer(i, batch, &answer);
+	} else {
+		l->host->batch_done(i, batch, result, job->err ? job->why.text : NULL);
+	}
+	show_size(l);
 	l->working = false;
 	lake_next(l);
 }

@@ -79,6 +79,14 @@ static int64_t now_ns(void)
 	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
+static int64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
 /* Every part of the path that is missing; 0750: command lines are not for everybody. */
 static int make_folders(const char *path, struct db_why *why)
 {
@@ -379,6 +387,7 @@ static int seen_before(struct store *s, unsigned number, const char *key, bool *
 /* What of the batch belongs into one file, in one transaction. */
 static int apply_file(struct store *s, const struct skep_batch *batch, unsigned number)
 {
+	uint32_t refused = s->ingest.refused, cut = s->ingest.rows_cut;
 	uint64_t rows = 0;
 	bool seen = false;
 	struct db *db;
@@ -417,11 +426,15 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 		if (seen && s->o.again)
 			s->o.host->counter_add(s->o.again, 1);
 		if (!seen && s->o.rows)
-			s->o.host->counter_add(s->o.rows, rows);
+			s->o.host->counter_add(s->o.rows, rows - (s->ingest.refused - refused));
+		if (s->o.cut)
+			s->o.host->counter_add(s->o.cut, s->ingest.rows_cut - cut);
 		return 0;
 	}
 	db_rollback(db);
 	ingest_abort(&s->ingest);
+	s->ingest.refused = refused;
+	s->ingest.rows_cut = cut;
 	if (err == -EUCLEAN)
 		return set_aside_open(s, number);
 	if (err == -EIO || err == -ENOSPC)
@@ -460,14 +473,11 @@ static int next_file(struct store *s, unsigned *current)
 static void store_look(struct store *s, uint64_t bytes)
 {
 	struct retain_state state;
-	struct timespec ts;
+	int64_t now = s->ingest.now_ns;
 	unsigned current;
 	struct db *db;
-	int64_t now;
 	int err;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 	s->unlooked_bytes += bytes;
 	if (s->looked_ns && now - s->looked_ns < LOOK_NS && (!s->kept.bound || s->unlooked_bytes < s->kept.bound / LOOK_PART))
 		return;
@@ -485,6 +495,7 @@ static void store_look(struct store *s, uint64_t bytes)
 		return;
 	}
 	s->kept = state;
+	s->ingest.full = state.full;
 	if (!state.removed)
 		return;
 	for (size_t i = 0; i < OPEN_FILES; i++)
@@ -499,13 +510,19 @@ static void store_look(struct store *s, uint64_t bytes)
 		       state.sums_lost ? "; a damaged file or a full disk: not all sums per day could be kept" : "; sums per day are kept");
 }
 
+const struct retain_state *store_state(const struct store *s)
+{
+	return &s->kept;
+}
+
 void store_bound(struct store *s, const struct retain_bounds *bounds)
 {
 	s->bounds = *bounds;
+	budget_set(&s->ingest.budget, bounds->max_bytes);
 	s->looked_ns = 0;
 }
 
-int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *why)
+int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *why, uint32_t *ret_refused)
 {
 	unsigned *grown;
 	int err = 0;
@@ -517,6 +534,7 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 			s->slot[i].db->why = why;
 	s->ingest.offset = batch->realtime_offset_ns;
 	s->ingest.boot_id = batch->boot_id;
+	s->ingest.now_ns = monotonic_ns();
 	if (batch->n > s->number_room) {
 		grown = realloc(s->number, batch->n * sizeof(*grown));
 		if (!grown) {
@@ -547,6 +565,8 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 		s->look_back -= s->look_back > 0;
 		store_look(s, s->ingest.written);
 		s->ingest.written = 0;
+		*ret_refused = s->ingest.refused < batch->n ? s->ingest.refused : batch->n;
+		s->ingest.refused = 0;
 	}
 	return err;
 }
@@ -568,6 +588,7 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 	s->home = idcache_new();
 	if (!s->path || !s->home || ingest_init(&s->ingest) != 0)
 		goto out;
+	budget_set(&s->ingest.budget, o->bounds.max_bytes);
 	err = make_folders(s->path, why);
 	if (err)
 		goto out;

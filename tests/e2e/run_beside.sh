@@ -35,6 +35,8 @@ start
 run 3 "skep run beside skepd" setsid -w "$SKEP" run --name beside --no-live --no-report --lake "$dir/lake" \
 	sh -c 'for i in $(seq 40); do /bin/true; done; exit 3'
 sleep 1 # skepd's records of the last of them
+shows_size() { "$SKEP" plugins lake | grep -q "retention .* of [0-9.]* [MG]iB"; }
+until_true 300 shows_size || fail "skep plugins shows the lake's size and bound"
 kill -TERM "$daemon"
 wait "$daemon"
 daemon=

@@ -66,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char key[32], path[300];
 	struct skep_batch batch = { .size = sizeof(batch), .n = 2 * N_STREAMS, .key = key, .records = list, .boot_id = BOOT, .host_name = "h", .kernel = "k" };
 	struct store *store;
+	uint32_t refused = 0;
 	struct db_why why;
 	struct texts t;
 	sqlite3 *db;
@@ -84,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		list[i] = &records[i];
 	}
 	must(store_open(&options, &why, &store) == 0, why.text);
-	must(store_apply(store, &batch, &why) == 0, why.text);
+	must(store_apply(store, &batch, &why, &refused) == 0, why.text);
 	store_close(store);
 	snprintf(path, sizeof(path), "%s/lake-1970-01.db", folder);
 	must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK, "the file is not there");

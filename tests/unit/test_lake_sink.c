@@ -769,6 +769,7 @@ static long long count_all(const char *sql)
 static void test_bounded(void **state)
 {
 	uint64_t cpu = 0, most = 0;
+	const char *how = "";
 	sqlite3_stmt *s = NULL;
 	sqlite3 *reader = NULL;
 	struct out_process p;
@@ -792,6 +793,9 @@ static void test_bounded(void **state)
 			assert_int_equal(sqlite3_step(s), SQLITE_ROW);
 		}
 	}
+	assert_int_equal(skep_mock_signal(&m, "retention", &how, NULL), SKEP_SIGNAL_OK);
+	assert_non_null(strstr(how, " of 64.0 MiB; oldest is lake-20"));
+	assert_non_null(strstr(how, ", which goes next"));
 	/* the oldest file is gone, its reader is not disturbed, and no file is larger than its share and one look */
 	assert_int_equal(access(this_month(), F_OK), -1);
 	for (int i = 1; i < 500; i++)
@@ -814,6 +818,52 @@ static void test_bounded(void **state)
 	assert_int_equal(count_all("SELECT sum(cpu_ns) FROM rollup_day"), 60 * cpu);
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_true(folder_bytes() <= 64 * MIB);
+}
+
+/* One user writes without end; what others wrote is still there, and the sums are exact. */
+static void test_budget_of_a_user(void **state)
+{
+	uint64_t refused = 0, cpu = 0;
+	struct skep_mock_batch *b;
+	struct out_process p;
+	struct skep_mock m;
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.inline_work = true;
+	m.quiet = true;
+	skep_mock_option(&m, "path", lake);
+	skep_mock_option(&m, "max_bytes", "64MiB");
+	skep_mock_option(&m, "min_free", "0");
+	assert_int_equal(skep_mock_start(&m), 0);
+	send(&m, large_batch(1, 100, 7));
+	for (uint64_t id = 2; id <= 41; id++) {
+		b = large_batch(id, 500, 1000);
+		memset(&m.answer, 0, sizeof(m.answer));
+		send(&m, b);
+		if (m.answer.rejected)
+			assert_non_null(strstr(m.why, "share of the lake"));
+		refused += m.answer.rejected;
+	}
+	send(&m, large_batch(42, 100, 8));
+	assert_int_equal(count_all("SELECT count(*) FROM proc WHERE uid IN (7, 8) AND length(argv) = 6144"), 200);
+	assert_int_equal(count_all("SELECT count(*) FROM proc WHERE uid = 1000 AND length(argv) < 200 AND argv_total = 6144"),
+			 skep_mock_counter(&m, "rows_cut"));
+	assert_in_range(count_all("SELECT sum(length(argv)) FROM proc WHERE uid = 1000"), 12 * MIB, 17 * MIB);
+	assert_true(refused > 0);
+	/* all is counted: stored or refused, and in the sums */
+	assert_int_equal(count_all("SELECT count(*) FROM proc") + refused, 40 * 500 + 200);
+	assert_int_equal(skep_mock_counter(&m, "rows"), 40 * 500 + 200 - refused);
+	for (uint64_t i = 0; i < 500; i++) {
+		records_process(i, "", &p);
+		cpu += p.cpu_ns * (i < 100 ? 42 : 40);
+	}
+	assert_int_equal(count_all("SELECT sum(calls) FROM rollup_day"), 40 * 500 + 200);
+	assert_int_equal(count_all("SELECT sum(cpu_ns) FROM rollup_day"), cpu);
+	assert_int_equal(count_all("SELECT sum(cpu_ns) FROM rollup_run_tool"), cpu);
+	assert_true(folder_bytes() < 48 * MIB);
+	assert_int_equal(skep_mock_counter(&m, "files_removed"), 0);
+	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_applied_once_in_parts(void **state)
@@ -1159,6 +1209,7 @@ int main(void)
 		cmocka_unit_test_setup(test_process_before_its_run, set_up),
 		cmocka_unit_test_setup(test_two_collectors, set_up),
 		cmocka_unit_test_setup(test_bounded, set_up),
+		cmocka_unit_test_setup(test_budget_of_a_user, set_up),
 		cmocka_unit_test_setup(test_applied_once_in_parts, set_up),
 		cmocka_unit_test_setup(test_old_months_go, set_up),
 		cmocka_unit_test_setup(test_excluded_and_back, set_up),
