@@ -41,6 +41,7 @@ struct ask {
 	bool group;
 	char *name; /* the thread's until it is ready */
 	int err;
+	bool taken; /* the caller waited for the answer and has it: it no longer counts as asked */
 	atomic_bool ready;
 };
 
@@ -200,6 +201,11 @@ static void ask_done(struct worker_job *job)
 	struct ask *a = (struct ask *)job;
 	struct entry *e = lookup(a->users, a->id, a->group);
 
+	/* The entry may have another look-up by now, whose answer is still to come. */
+	if (a->taken) {
+		ask_free(job);
+		return;
+	}
 	a->users->asking--;
 	if (e && e->asking) {
 		answered(a->users, e, a->name, a->err);
@@ -230,6 +236,8 @@ static void wait_for(struct users *u, struct entry *e, struct ask *a)
 	u->waited_ns += at - begin;
 	if (!atomic_load(&a->ready))
 		return;
+	a->taken = true;
+	u->asking--;
 	e->asking = e->stale = false;
 	e->again_ns = a->err < 0 ? now() + AGAIN_NS : 0;
 	if (a->err == 0 || !e->name) {
