@@ -239,7 +239,7 @@ int proc_decode_ring(struct skep_instance *inst, struct proc_state *st, const vo
 	if (size < sizeof(*h))
 		return -EBADMSG;
 	if (st->n_waiting && h->type != PROC_FORK && h->type != PROC_OOM)
-		proc_details_skip(inst, st, h->pid);
+		proc_details_skip(inst, st, h->pid, h->type == PROC_EXEC);
 	switch (h->type) {
 	case PROC_FORK:
 		return MINIMUM(struct proc_fork) ?: decode_fork(inst, st, data);

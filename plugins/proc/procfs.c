@@ -118,15 +118,17 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, const struc
 	uint32_t n = text->cmdline.len < PROC_ARGV_MAX ? text->cmdline.len : PROC_ARGV_MAX;
 	size_t environ_len;
 
-	if (text->error == -ESRCH || !same_process(who->pid, who->start_ns))
+	if (text->error == -ESRCH || !same_process(who->pid, who->start_ns)) {
+		rec->argv.total = 1; /* cut, to nothing: that is not "no arguments" */
 		return;
+	}
 	rec->exe = exe;
 	rec->cwd = cwd;
 	rec->cgroup = cgroup;
 	if (cgroup.len)
 		st->host->cgroup_known(inst, rec->cgroup_id, &cgroup);
 	if (text->error) {
-		rec->argv.total = 1; /* cut, to nothing: that is not "no arguments" */
+		rec->argv.total = 1;
 		return;
 	}
 	environ_len = proc_environ_pick(st, text->environ.ptr, text->environ.len, s->environ, sizeof(s->environ));
@@ -188,11 +190,14 @@ void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const s
 	st->n_waiting++;
 }
 
-void proc_details_skip(struct skep_instance *inst, struct proc_state *st, uint32_t pid)
+void proc_details_skip(struct skep_instance *inst, struct proc_state *st, uint32_t pid, bool exec)
 {
+	/* What else /proc has is read now, without waiting.  An exec's own record has all this, and /proc that of the new program. */
+	const struct skep_process_text none = { .size = sizeof(none), .error = -ECANCELED };
+
 	for (struct live_wait *w = st->waits[pid & (WAIT_SLOTS - 1)]; w; w = w->next)
 		if (w->leader.h.pid == pid && !w->sent)
-			send_now(inst, w, NULL);
+			send_now(inst, w, exec ? NULL : &none);
 }
 
 void proc_details_end(struct skep_instance *inst, struct proc_state *st)

@@ -198,8 +198,8 @@ void proc_details(struct skep_instance *, struct proc_state *st, const struct sk
 		  struct skep_process_live *);
 /* Asks the host for the arguments; the record follows, with them or, where they cannot be read, marked. */
 void proc_details_ask(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *, uint32_t flags);
-/* An event of that process comes: its record goes before, without what the process may no longer be. */
-void proc_details_skip(struct skep_instance *, struct proc_state *st, uint32_t pid);
+/* An event of that process comes: its record goes before, without arguments; before an exec, also without what /proc has. */
+void proc_details_skip(struct skep_instance *, struct proc_state *st, uint32_t pid, bool exec);
 /* In stop(): the records that wait go out without arguments. */
 void proc_details_end(struct skep_instance *, struct proc_state *st);
 

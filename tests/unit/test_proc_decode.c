@@ -495,9 +495,23 @@ static void live_goes_before_what_happens_to_it(void **state)
 	assert_int_equal(got.n, 2);
 	assert_int_equal(got.stream, STREAM_EXIT);
 	assert_int_equal(got.live.argv.len, 0);
+	assert_int_equal(got.live.argv.total, 1);
+	assert_int_not_equal(got.live.exe.len, 0);
 	asked.cb(NULL, asked.arg, &text);
 	assert_int_equal(got.n, 2);
 	assert_int_equal(sweeps_ended, 1);
+}
+
+static void live_that_is_gone_is_marked(void **state)
+{
+	const struct skep_process_text gone = { .size = sizeof(gone), .error = -ESRCH };
+	struct skep_host host;
+
+	(void)state;
+	sweep_me(&host);
+	asked.cb(NULL, asked.arg, &gone);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.live.argv.total, 1);
 }
 
 static void live_goes_out_at_the_end(void **state)
@@ -576,6 +590,7 @@ int main(void)
 		cmocka_unit_test_setup(live_that_is_stuck_is_marked, setup),
 		cmocka_unit_test_setup(live_that_is_not_read_is_marked, setup),
 		cmocka_unit_test_setup(live_goes_before_what_happens_to_it, setup),
+		cmocka_unit_test_setup(live_that_is_gone_is_marked, setup),
 		cmocka_unit_test_setup(live_goes_out_at_the_end, setup),
 	};
 
