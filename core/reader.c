@@ -39,6 +39,7 @@
 #define SUSPECTS       64u
 #define STUCK_KNOWN    256u
 #define ANSWERS_A_TURN 64
+#define SYNC_ENDED_MOST 2u /* reader_sync_read(): workers that may end at one request; the first worker is announced, too */
 
 struct ask {
 	struct ask *next;
@@ -69,6 +70,8 @@ struct reader {
 	uv_timer_t tick; /* while a batch is with the worker */
 	unsigned handles;
 	bool closing, ready, ordered; /* ready: there is a worker; ordered: the keeper has been asked about it */
+	bool silent; /* reader_ask() refuses all until there is a new worker */
+	unsigned silent_ticks; /* since the last message */
 	unsigned checks;
 	struct queue queue, suspects;
 	size_t queued;
@@ -83,6 +86,8 @@ struct reader {
 	struct reader_stats stats;
 	char answer[READER_ANSWER_MAX];
 };
+
+unsigned reader_silent_ticks = READER_SILENT_TICKS;
 
 /* ---- the keeper ------------------------------------------------------------------ */
 
@@ -316,7 +321,13 @@ static void send_batch(struct reader *r)
 	uint64_t now = uv_hrtime();
 	uint32_t n = 0;
 
-	if (!r->stats.alive || !r->ready || r->batch_n || r->closing)
+	if (!r->stats.alive || r->closing)
+		return;
+	if (!uv_is_active((uv_handle_t *)&r->tick)) {
+		r->silent_ticks = 0;
+		uv_timer_start(&r->tick, r->tick.timer_cb, TICK_MS, TICK_MS);
+	}
+	if (!r->ready || r->batch_n)
 		return;
 	while (n < READER_BATCH && (r->batch[n] = next_ask(r, &r->queue, now)))
 		n++;
@@ -336,8 +347,6 @@ static void send_batch(struct reader *r)
 	r->checks = 0;
 	/* There is room: one batch is under way at most.  Should there be none all the same, the deadline finds it out. */
 	(void)send(r->process->data, &batch, offsetof(struct reader_batch, at) + n * sizeof(batch.at[0]), MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (!uv_is_active((uv_handle_t *)&r->tick))
-		uv_timer_start(&r->tick, r->tick.timer_cb, TICK_MS, TICK_MS);
 }
 
 /* ---- answers --------------------------------------------------------------------- */
@@ -368,10 +377,12 @@ static void answered(struct reader *r, size_t size)
 	struct reader_answer a;
 
 	memcpy(&a, r->answer, sizeof(a));
+	r->silent_ticks = 0;
 	if (a.kind == READER_READY) {
 		r->stats.replaced += r->ready;
 		r->ready = true;
-		take_back(r, r->ordered);
+		r->silent = false;
+		take_back(r, r->ordered && a.at);
 	} else if (r->batch_at < r->batch_n && text_of(r->answer, size, r->serial, r->batch_at, &text)) {
 		r->progress_ns = uv_hrtime();
 		r->ordered = false;
@@ -411,6 +422,26 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	receive(poll->data, ANSWERS_A_TURN);
 }
 
+/*
+ * The keeper cannot fork, has left ABANDONED_MAX workers behind, or was stopped.  Fails all requests: probe `proc` starts no
+ * sweep while one has no answer.
+ */
+static void give_up(struct reader *r)
+{
+	struct ask *a;
+
+	r->silent = true;
+	uv_timer_stop(&r->tick);
+	log_because(SKEP_LOG_WARNING, "reader", "silent",
+		    "the process that reads others' arguments (pid %d) does not answer: it is stopped or cannot fork; "
+		    "a process that skepd did not see start is recorded without its arguments until it answers", (int)r->process->pid);
+	while (r->batch_at < r->batch_n)
+		fail(r, r->batch[r->batch_at++], -EBUSY);
+	r->batch_n = r->batch_at = 0;
+	while ((a = take_first(r, &r->queue)) || (a = take_first(r, &r->suspects)))
+		fail(r, a, -EBUSY);
+}
+
 static void on_soon(uv_timer_t *timer)
 {
 	send_batch(timer->data);
@@ -423,7 +454,14 @@ static void on_tick(uv_timer_t *timer)
 	uint32_t order;
 
 	/* What has come while the loop was busy comes first. */
-	if (receive(r, ANSWERS_A_TURN) || r->batch_n == 0 || uv_hrtime() - r->progress_ns < deadline)
+	if (receive(r, ANSWERS_A_TURN) || !uv_is_active((uv_handle_t *)timer))
+		return;
+	/* Ticks, not time: a machine that was suspended, or a frozen cgroup, had no time to answer. */
+	if (++r->silent_ticks >= reader_silent_ticks) {
+		give_up(r);
+		return;
+	}
+	if (r->batch_n == 0 || uv_hrtime() - r->progress_ns < deadline)
 		return;
 	order = ++r->checks > CHECKS_MOST ? READER_KILL : READER_CHECK;
 	r->ordered = true;
@@ -469,7 +507,7 @@ int reader_ask(struct reader *r, void *owner, const struct skep_upid *who, uint3
 	if (!cb || who->pid == 0 || what == 0 || (what & ~(SKEP_READ_CMDLINE | SKEP_READ_ENVIRON)))
 		return -EINVAL;
 	r->stats.asked++;
-	if (!r->stats.alive || r->queued >= QUEUE_MOST || known_stuck(r, who) || gave_up(r, uid, now)) {
+	if (!r->stats.alive || r->silent || r->queued >= QUEUE_MOST || known_stuck(r, who) || gave_up(r, uid, now)) {
 		r->stats.refused++;
 		return r->stats.alive ? -EBUSY : -EPIPE;
 	}
@@ -542,17 +580,25 @@ static ssize_t wait_message(const struct reader_process *p, char *ret, int timeo
 	return n >= (ssize_t)sizeof(struct reader_answer) ? n : -EPIPE;
 }
 
+static int sync_send(const struct reader_process *p, const struct reader_batch *batch)
+{
+	return send(p->data, batch, offsetof(struct reader_batch, at) + sizeof(batch->at[0]), MSG_NOSIGNAL) < 0 ? -EPIPE : 0;
+}
+
 int reader_sync_read(struct reader_process *p, const struct skep_upid *who, uint32_t what, struct skep_process_text *ret)
 {
 	static char room[READER_ANSWER_MAX];
 	const struct reader_batch batch = { .serial = ++p->serial, .n = 1, .at = { { who->start_ns, who->pid, what } } };
 	uint32_t order = READER_CHECK;
 	bool ordered = false;
+	unsigned ended = 0;
 	struct reader_answer a;
 
 	if (p->pid <= 0)
 		return -EPIPE;
-	if (send(p->data, &batch, offsetof(struct reader_batch, at) + sizeof(batch.at[0]), MSG_NOSIGNAL) < 0)
+	while (recv(p->data, room, sizeof(room), MSG_DONTWAIT) > 0)
+		; /* about earlier ones, and earlier workers */
+	if (sync_send(p, &batch) < 0)
 		return -EPIPE;
 	for (unsigned tries = 0; tries < 2 * CHECKS_MOST;) {
 		ssize_t n = wait_message(p, room, (int)((p->stuck < STUCK_MANY ? DEADLINE_NS : DEADLINE_SHORT_NS) / NS_PER_MS));
@@ -567,9 +613,17 @@ int reader_sync_read(struct reader_process *p, const struct skep_upid *who, uint
 			continue;
 		}
 		memcpy(&a, room, sizeof(a));
-		if (a.kind == READER_READY && ordered) {
+		if (a.kind == READER_READY && ordered && a.at) {
 			p->stuck++;
 			return -ETIMEDOUT;
+		}
+		/* The worker ended of something else, or this is the first.  An answer that comes twice has an old serial. */
+		if (a.kind == READER_READY) {
+			if (++ended > SYNC_ENDED_MOST)
+				return -EIO;
+			ordered = false;
+			if (sync_send(p, &batch) < 0)
+				return -EPIPE;
 		}
 		if (a.kind == READER_TEXT && text_of(room, (size_t)n, p->serial, 0, ret))
 			return ret->error;

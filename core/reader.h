@@ -58,6 +58,10 @@ struct reader_stats reader_stats(const struct reader *);
 /* No callback any more.  Its memory goes when the loop has run. */
 void reader_close(struct reader *);
 
+/* How long a reader may send nothing while it is asked, in ticks of 25 ms; a test's own bound. */
+#define READER_SILENT_TICKS 400u
+extern unsigned reader_silent_ticks;
+
 /*
  * For a program without a loop: waits for the answer, at most for reader's deadline, and replaces a stuck worker.
  * 0 with the text, which is valid until the next call; or -errno, -ETIMEDOUT: it is stuck.

@@ -26,7 +26,7 @@ struct reader_batch {
 /* Worker, and keeper, to loop. */
 enum reader_kind {
 	READER_TEXT = 1, /* worker: of the request `at` of batch `serial`; the bytes follow */
-	READER_READY,    /* keeper: there is a new worker, and no older batch will be answered */
+	READER_READY,    /* keeper: there is a new worker, and no older batch will be answered; at: 1 when an order killed the last one */
 };
 struct reader_answer {
 	uint32_t kind, serial, at;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/confine.h"
+#include "core/log.h"
 #include "core/reader_message.h"
 
 #define ABANDONED_MAX 8u
@@ -33,7 +34,7 @@ static ssize_t slurp(uint32_t pid, const char *file, char *ret, size_t room)
 {
 	char path[64];
 	size_t have = 0;
-	int fd;
+	int fd, err = 0;
 
 	if (pid)
 		snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
@@ -45,12 +46,14 @@ static ssize_t slurp(uint32_t pid, const char *file, char *ret, size_t room)
 	while (have < room) {
 		ssize_t n = read(fd, ret + have, room - have);
 
+		if (n < 0 && have == 0)
+			err = -errno; /* not the same as an empty file */
 		if (n <= 0)
 			break;
 		have += (size_t)n;
 	}
 	close(fd);
-	return (ssize_t)have;
+	return err ? err : (ssize_t)have;
 }
 
 /* The text of field n (from 3) of /proc/PID/stat, whose reading waits for no lock of the process; NULL: it is gone. */
@@ -137,6 +140,7 @@ struct keeper {
 	const char *name;
 	int data, control;
 	pid_t worker; /* 0: none */
+	bool ordered; /* an order killed the last one */
 	int life;     /* a pipe whose other end only the worker has: it closes with it */
 	pid_t abandoned[ABANDONED_MAX];
 	size_t n_abandoned;
@@ -161,7 +165,7 @@ static void set_title(const char *program, const char *role)
 
 static void worker_new(struct keeper *k)
 {
-	const struct reader_answer ready = { .kind = READER_READY };
+	const struct reader_answer ready = { .kind = READER_READY, .at = k->ordered };
 	pid_t keeper = getpid();
 	int life[2];
 
@@ -185,14 +189,19 @@ static void worker_new(struct keeper *k)
 		return;
 	}
 	k->life = life[0];
+	k->ordered = false;
 	while (send(k->data, &ready, sizeof(ready), MSG_NOSIGNAL) < 0 && errno == EINTR)
 		;
 }
 
-/* Its life has ended, or does so within DEATH_MS. Batches that it has not read are thrown away: the loop sends them again. */
+/*
+ * Its life has ended, or does so within DEATH_MS. Batches that it has not read are thrown away: the loop sends them again.
+ * So are orders: they meant this worker, not the next.
+ */
 static void worker_gone(struct keeper *k)
 {
 	struct pollfd life = { .fd = k->life, .events = POLLIN };
+	uint32_t order;
 	char one;
 
 	if (poll(&life, 1, DEATH_MS) == 1) {
@@ -204,6 +213,8 @@ static void worker_gone(struct keeper *k)
 	close(k->life);
 	k->worker = 0;
 	while (recv(k->data, &one, sizeof(one), MSG_DONTWAIT) > 0)
+		;
+	while (recv(k->control, &order, sizeof(order), MSG_DONTWAIT) > 0)
 		;
 }
 
@@ -218,9 +229,15 @@ static bool is_stuck(pid_t pid)
 
 static void obey(struct keeper *k, uint32_t order)
 {
-	if (k->worker == 0 || (order != READER_KILL && !is_stuck(k->worker)))
+	struct pollfd life = { .fd = k->life, .events = POLLIN };
+
+	if (k->worker == 0)
 		return;
-	kill(k->worker, SIGKILL);
+	if (poll(&life, 1, 0) != 1) { /* else it has ended of something else */
+		if (order != READER_KILL && !is_stuck(k->worker))
+			return;
+		k->ordered = kill(k->worker, SIGKILL) == 0;
+	}
 	worker_gone(k);
 }
 
@@ -238,8 +255,10 @@ static void let_go(int *data, int *control)
 {
 	static const int quiet[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGPIPE };
 	sigset_t none;
-	int null = open("/dev/null", O_RDWR);
+	int null = open("/dev/null", O_RDWR), err;
 
+	/* Ctrl-Z stops the program's whole group; a SIGCONT to the program alone would leave this process stopped. */
+	setpgid(0, 0);
 	/* A service manager's SIGTERM goes to every process of the unit: the program decides when this one ends. */
 	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
 		signal(quiet[i], SIG_IGN);
@@ -251,13 +270,16 @@ static void let_go(int *data, int *control)
 	*control = fcntl(*control, F_DUPFD_CLOEXEC, 10);
 	if (*data < 0 || *control < 0 || null < 0)
 		_exit(1);
+	confine_memory();
+	err = confine_reader();
+	if (err < 0) /* while there is a stderr */
+		log_warning("the process that reads others' arguments cannot give away capabilities: %s; it keeps all that it has",
+			    strerror(-err));
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
 	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++) /* forked at the program's start: there are a handful */
 		if (fd != *data && fd != *control)
 			close(fd);
-	confine_memory();
-	confine_reader();
 }
 
 void reader_keep(const char *name, int data, int control)

@@ -235,6 +235,63 @@ static void test_a_killed_worker_is_replaced(void **state)
 	assert_true(reader_stats(t.reader).alive);
 }
 
+/* The loop has ordered a check, but something else kills the worker: the request is not to blame. */
+static void test_a_worker_that_dies_while_it_is_checked(void **state)
+{
+	struct result result;
+
+	(void)state;
+	kill(worker(), SIGSTOP);
+	kill(t.process.pid, SIGSTOP); /* so the order to check the worker waits */
+	ask((uint32_t)getpid(), 0, 1, &result);
+	for (uint64_t begin = uv_hrtime(); uv_hrtime() - begin < 600000000u;)
+		uv_run(&t.loop, UV_RUN_ONCE);
+	assert_int_equal(result.error, 1);
+	kill(worker(), SIGKILL);
+	kill(t.process.pid, SIGCONT);
+	run();
+	assert_int_equal(result.error, 0);
+	assert_int_equal(reader_stats(t.reader).stuck, 0);
+}
+
+static void test_a_keeper_that_does_nothing(void **state)
+{
+	struct result results[3], later = { .error = -EBUSY };
+
+	(void)state;
+	kill(worker(), SIGSTOP);
+	kill(t.process.pid, SIGSTOP);
+	reader_silent_ticks = 40;
+	log_level(2);
+	for (unsigned i = 0; i < 3; i++)
+		ask((uint32_t)getpid(), 0, 1, &results[i]);
+	run();
+	log_level(SKEP_LOG_NOTICE);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(results[i].error, -EBUSY);
+	ask((uint32_t)getpid(), 0, 1, &later);
+	assert_int_equal(later.error, -EBUSY);
+	assert_true(reader_stats(t.reader).alive);
+	/* It obeys its orders, and all goes on. */
+	kill(t.process.pid, SIGCONT);
+	for (int i = 0; i < 5000 && later.error == -EBUSY; i++) {
+		uv_run(&t.loop, UV_RUN_NOWAIT);
+		usleep(1000);
+		ask((uint32_t)getpid(), 0, 1, &later);
+	}
+	run();
+	assert_int_equal(later.error, 0);
+	assert_int_equal(reader_stats(t.reader).stuck, 0);
+	reader_silent_ticks = READER_SILENT_TICKS;
+}
+
+/* Ctrl-Z stops the program's group; a SIGCONT to the program alone must leave no reader stopped. */
+static void test_is_in_a_group_of_its_own(void **state)
+{
+	(void)state;
+	assert_int_equal(getpgid(worker()), t.process.pid);
+}
+
 static void test_without_a_keeper(void **state)
 {
 	struct result before, after;
@@ -278,6 +335,8 @@ static void test_without_a_loop(void **state)
 	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), 0);
 	assert_non_null(strstr(text.cmdline.ptr, "test_reader"));
 	assert_int_equal(reader_sync_read(&process, &other, SKEP_READ_CMDLINE, &text), -ESRCH);
+	kill(worker(), SIGKILL); /* of something else: the batch goes to the next worker */
+	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), 0);
 	kill(worker(), SIGSTOP);
 	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), -ETIMEDOUT);
 	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), 0);
@@ -294,6 +353,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_user_who_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_suspects_come_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_killed_worker_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_worker_that_dies_while_it_is_checked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_keeper_that_does_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_is_in_a_group_of_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_a_keeper, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
 		cmocka_unit_test(test_without_a_loop),
