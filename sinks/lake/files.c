@@ -26,6 +26,13 @@ char *files_path(const char *folder, unsigned number)
 	return n < 0 ? NULL : path;
 }
 
+/* What SQLite and skep put behind a file's name.  Any other file, such as FILE.gz or FILE.bak, is a user's. */
+static bool is_ours(const char *suffix)
+{
+	return !*suffix || strcmp(suffix, "-wal") == 0 || strcmp(suffix, "-shm") == 0 || strcmp(suffix, "-journal") == 0 ||
+	       strncmp(suffix, ".corrupt-", 9) == 0;
+}
+
 /* Which file a name belongs to, and what follows that file's own name; NULL: none. */
 static const char *parse(const char *name, unsigned *ret_number)
 {
@@ -37,7 +44,7 @@ static const char *parse(const char *name, unsigned *ret_number)
 	if (sscanf(name + end, ".%3u%n", &part, &more) == 1 && !part)
 		return NULL;
 	name += end + more;
-	if (strncmp(name, ".db", 3) != 0)
+	if (strncmp(name, ".db", 3) != 0 || !is_ours(name + 3))
 		return NULL;
 	*ret_number = (year * 12 + month - 1) * FILES_PARTS + part;
 	return name + 3;
@@ -92,7 +99,8 @@ int files_list(const char *folder, struct files *ret)
 		one->is_there |= !*rest;
 		one->bytes += (uint64_t)st.st_size;
 		write_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-		if (strncmp(rest, ".corrupt", 8) != 0 && write_ns > one->write_ns)
+		/* a reader changes -shm, and makes an empty -wal */
+		if (strncmp(rest, ".corrupt-", 9) != 0 && strcmp(rest, "-shm") != 0 && st.st_size && write_ns > one->write_ns)
 			one->write_ns = write_ns;
 	}
 	closedir(d);

@@ -140,14 +140,17 @@ static int64_t end_of(unsigned number)
 /* What the lake may have now. UINT64_MAX: no bound. */
 static uint64_t bound_of(const char *folder, const struct retain_bounds *b, uint64_t bytes)
 {
-	uint64_t bound = b->max_bytes ? b->max_bytes : UINT64_MAX, avail;
+	uint64_t bound = b->max_bytes ? b->max_bytes : UINT64_MAX, avail, lack, want;
 	struct statvfs fs;
 
 	if (!b->min_free || statvfs(folder, &fs) != 0)
 		return bound;
 	avail = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (avail < b->min_free && bytes < bound + (b->min_free - avail))
-		bound = bytes > b->min_free - avail ? bytes - (b->min_free - avail) : 0;
+	if (avail < b->min_free) {
+		lack = b->min_free - avail;
+		want = bytes > lack ? bytes - lack : 0;
+		bound = want < bound ? want : bound;
+	}
 	return bound < RETAIN_LEAST ? RETAIN_LEAST : bound;
 }
 
@@ -157,6 +160,22 @@ static struct files_one *oldest(const struct files *f, unsigned current, int64_t
 	for (size_t i = f->n; i-- > 0;)
 		if (f->one[i].number != current && f->one[i].bytes && (in_use || f->one[i].write_ns < now - IN_USE_NS))
 			return &f->one[i];
+	return NULL;
+}
+
+/*
+ * The oldest file that max_age removes.  A file that was written to after its month is as old as its last write:
+ * records without a time, and those of a clock that was wrong, are in files of months long over.
+ */
+static struct files_one *past_age(const struct files *f, unsigned current, int64_t now, int64_t horizon)
+{
+	for (size_t i = f->n; i-- > 0;) {
+		struct files_one *one = &f->one[i];
+
+		if (one->number != current && one->bytes && one->write_ns < now - IN_USE_NS && one->write_ns < horizon &&
+		    end_of(one->number) < horizon)
+			return one;
+	}
 	return NULL;
 }
 
@@ -185,12 +204,9 @@ int retain(const char *folder, unsigned current, const struct retain_bounds *b, 
 		s.bytes += files.one[i].bytes;
 	bound = bound_of(folder, b, s.bytes);
 	while (!err) {
-		one = oldest(&files, current, now, false);
-		if (!one || end_of(one->number) >= horizon) {
-			if (s.bytes <= bound)
-				break;
+		one = past_age(&files, current, now, horizon);
+		if (!one && s.bytes > bound)
 			one = goes_next(&files, current, now);
-		}
 		if (!one)
 			break;
 		err = remove_one(folder, one->number, current, horizon / DAY_NS, why, &s.sums_lost);

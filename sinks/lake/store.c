@@ -7,7 +7,7 @@
  * commits, the files that have it are skipped.  That is exact because a record's
  * file does not depend on the attempt: it is that of its run's row if any file has
  * one, else the newest of the month of the record's own time, and a month gets another file
- * only after a batch that has succeeded.
+ * only after a batch that has succeeded.  The newest of its files comes first: see seen_before().
  */
 #include "sinks/lake/store.h"
 
@@ -57,6 +57,7 @@ struct store {
 	int64_t looked_ns;
 	uint64_t unlooked_bytes;
 	struct retain_state kept;
+	struct budget budget_before; /* the attempt at hand */
 	unsigned *number; /* of each record's file, of the batch at hand */
 	size_t number_room;
 };
@@ -278,6 +279,14 @@ static int store_newest(struct store *s, unsigned month, unsigned *ret)
 	return 0;
 }
 
+static bool is_open(const struct store *s, unsigned number)
+{
+	for (size_t i = 0; i < OPEN_FILES; i++)
+		if (s->slot[i].db && s->slot[i].number == number)
+			return true;
+	return false;
+}
+
 static int set_aside_open(struct store *s, unsigned number)
 {
 	int err;
@@ -370,7 +379,11 @@ static int record_file(struct store *s, const struct skep_record *r, unsigned *r
 	return err;
 }
 
-/* A batch that failed in another file may have gone into the file before, when this one did not exist yet. */
+/*
+ * A batch that failed in another file may have gone into the file before, when this one did not exist yet.
+ * store_apply() writes a batch to the larger number first: the key that this function finds in the smaller one is of
+ * an earlier attempt.
+ */
 static int seen_before(struct store *s, unsigned number, const char *key, bool *ret_seen)
 {
 	struct db *db;
@@ -381,14 +394,24 @@ static int seen_before(struct store *s, unsigned number, const char *key, bool *
 	err = store_db(s, number - 1, false, &db);
 	if (!err)
 		err = db_seen(db, key, ret_seen);
-	return err == -ENOENT || err == -ENOTSUP ? 0 : err;
+	if (!err || err == -ENOENT || err == -ENOTSUP)
+		return 0;
+	/* store_db() has set the file aside when it could not open it: there is none to rename then */
+	if (err == -EUCLEAN && is_open(s, number - 1))
+		return set_aside_open(s, number - 1);
+	if (err != -EIO)
+		return err;
+	/* An unreadable file must not stop the lake.  A batch twice is better than none. */
+	s->o.host->log(s->o.instance, SKEP_LOG_WARNING, "%s; whether it has the batch is not known: the batch is written", s->why->text);
+	store_drop(s, number - 1);
+	return 0;
 }
 
 /* What of the batch belongs into one file, in one transaction. */
 static int apply_file(struct store *s, const struct skep_batch *batch, unsigned number)
 {
 	uint32_t refused = s->ingest.refused, cut = s->ingest.rows_cut;
-	uint64_t rows = 0;
+	uint64_t rows = 0, written = s->ingest.written;
 	bool seen = false;
 	struct db *db;
 	int err = 0;
@@ -405,9 +428,11 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 		db_rollback(db);
 		store_drop(s, number);
 		idcache_clear(s->home);
+		memset(s->newest, 0, sizeof(s->newest)); /* else the next attempt makes the removed file again */
 		snprintf(s->why->text, sizeof(s->why->text), "a file of the lake was removed while it was written to");
 		return -EAGAIN;
 	}
+	s->budget_before = s->ingest.budget;
 	if (!err && !seen && batch->key)
 		err = db_seen(db, batch->key, &seen);
 	for (uint32_t i = 0; !err && !seen && i < batch->n; i++) {
@@ -435,6 +460,8 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 	ingest_abort(&s->ingest);
 	s->ingest.refused = refused;
 	s->ingest.rows_cut = cut;
+	s->ingest.written = written;
+	s->ingest.budget = s->budget_before; /* users pay for what is stored, not for attempts */
 	if (err == -EUCLEAN)
 		return set_aside_open(s, number);
 	if (err == -EIO || err == -ENOSPC)
@@ -469,45 +496,68 @@ static int next_file(struct store *s, unsigned *current)
 	return 0;
 }
 
-/* Bounds that cannot be kept now are tried again at the next look: a batch does not fail because of them. */
-static void store_look(struct store *s, uint64_t bytes)
+/* Closes and forgets the files that retention has removed. */
+static void store_removed(struct store *s, const struct retain_state *state)
 {
-	struct retain_state state;
-	int64_t now = s->ingest.now_ns;
-	unsigned current;
-	struct db *db;
-	int err;
-
-	s->unlooked_bytes += bytes;
-	if (s->looked_ns && now - s->looked_ns < LOOK_NS && (!s->kept.bound || s->unlooked_bytes < s->kept.bound / LOOK_PART))
-		return;
-	s->looked_ns = now;
-	s->unlooked_bytes = 0;
-	err = store_newest(s, store_month(now_ns()), &current);
-	if (!err && s->kept.bound)
-		err = next_file(s, &current);
-	if (!err)
-		err = store_db(s, current, true, &db); /* sums of what goes are kept there */
-	if (!err)
-		err = retain(s->path, current, &s->bounds, s->why, &state);
-	if (err) {
-		s->o.host->log(s->o.instance, SKEP_LOG_WARNING, "%s", s->why->text);
-		return;
-	}
-	s->kept = state;
-	s->ingest.full = state.full;
-	if (!state.removed)
-		return;
 	for (size_t i = 0; i < OPEN_FILES; i++)
 		if (s->slot[i].db && !db_in_place(s->slot[i].db))
 			slot_close(&s->slot[i]);
 	idcache_clear(s->home);
 	memset(s->newest, 0, sizeof(s->newest));
 	if (s->o.removed)
-		s->o.host->counter_add(s->o.removed, state.removed);
-	s->o.host->log(s->o.instance, state.sums_lost ? SKEP_LOG_WARNING : SKEP_LOG_INFO,
-		       "%s: removed %llu of the oldest files to keep the lake within its bounds%s", s->path, (unsigned long long)state.removed,
-		       state.sums_lost ? "; a damaged file or a full disk: not all sums per day could be kept" : "; sums per day are kept");
+		s->o.host->counter_add(s->o.removed, state->removed);
+	s->o.host->log(s->o.instance, state->sums_lost ? SKEP_LOG_WARNING : SKEP_LOG_INFO,
+		       "%s: removed %llu of the oldest files to keep the lake within its bounds%s", s->path,
+		       (unsigned long long)state->removed,
+		       state->sums_lost ? "; a damaged file or a full disk: not all sums per day could be kept"
+					: "; sums per day are kept");
+}
+
+/*
+ * Bounds that cannot be kept now are tried again at the next look: a batch does not fail because of them.
+ * full: the disk is, or fails.  Files that may go are removed even if the current one cannot be opened.
+ */
+static void store_keep(struct store *s, bool full)
+{
+	struct retain_state state = { 0 };
+	unsigned current;
+	struct db *db;
+	int err;
+
+	s->looked_ns = s->ingest.now_ns;
+	s->unlooked_bytes = 0;
+	err = store_newest(s, store_month(now_ns()), &current);
+	if (!err && s->kept.bound && !full)
+		err = next_file(s, &current);
+	if (!err)
+		err = store_db(s, current, !full, &db); /* sums of what goes are kept there */
+	if (!err || err == -ENOSPC || err == -EIO || (full && err == -ENOENT))
+		err = retain(s->path, current, &s->bounds, s->why, &state);
+	if (state.removed)
+		store_removed(s, &state);
+	if (err) {
+		s->o.host->log(s->o.instance, SKEP_LOG_WARNING, "%s", s->why->text);
+		return;
+	}
+	s->kept = state;
+	s->ingest.full = state.full;
+}
+
+static void store_look(struct store *s, uint64_t bytes)
+{
+	s->unlooked_bytes += bytes;
+	if (!s->looked_ns || s->ingest.now_ns - s->looked_ns >= LOOK_NS ||
+	    (s->kept.bound && s->unlooked_bytes >= s->kept.bound / LOOK_PART))
+		store_keep(s, false);
+}
+
+/* The disk is full or fails: makes room for the next attempt, and leaves the reason of this one. */
+static void store_make_room(struct store *s)
+{
+	struct db_why why = *s->why;
+
+	store_keep(s, true);
+	*s->why = why;
 }
 
 const struct retain_state *store_state(const struct store *s)
@@ -522,9 +572,23 @@ void store_bound(struct store *s, const struct retain_bounds *bounds)
 	s->looked_ns = 0;
 }
 
+/* The largest number among the files that records of the batch have yet to go to. */
+static bool newest_of(const struct store *s, uint32_t n, unsigned *ret_number)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (s->number[i] == NO_FILE || (found && s->number[i] <= *ret_number))
+			continue;
+		*ret_number = s->number[i];
+		found = true;
+	}
+	return found;
+}
+
 int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *why, uint32_t *ret_refused)
 {
-	unsigned *grown;
+	unsigned *grown, number = 0;
 	int err = 0;
 
 	why->text[0] = '\0';
@@ -551,15 +615,11 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 		if (r && r->stream)
 			err = record_file(s, r, &s->number[i]);
 	}
-	for (uint32_t i = 0; !err && i < batch->n; i++) {
-		unsigned number = s->number[i];
-
-		if (number == NO_FILE)
-			continue;
+	while (!err && newest_of(s, batch->n, &number)) {
 		err = apply_file(s, batch, number);
-		for (uint32_t k = i; k < batch->n; k++)
-			if (s->number[k] == number)
-				s->number[k] = NO_FILE;
+		for (uint32_t i = 0; i < batch->n; i++)
+			if (s->number[i] == number)
+				s->number[i] = NO_FILE;
 	}
 	if (!err) {
 		s->look_back -= s->look_back > 0;
@@ -567,6 +627,8 @@ int store_apply(struct store *s, const struct skep_batch *batch, struct db_why *
 		s->ingest.written = 0;
 		*ret_refused = s->ingest.refused < batch->n ? s->ingest.refused : batch->n;
 		s->ingest.refused = 0;
+	} else if (err == -ENOSPC || err == -EIO) {
+		store_make_room(s);
 	}
 	return err;
 }
@@ -596,7 +658,9 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 	err = store_newest(s, store_month(now_ns()), &number);
 	if (!err)
 		err = store_db(s, number, true, &db);
-	if (err == -EUCLEAN) /* set aside: there is room for a new one */
+	if (err == -ENOSPC || err == -EIO)
+		store_make_room(s);
+	if (err == -EUCLEAN || err == -ENOSPC || err == -EIO) /* it is set aside, or there may be room now */
 		err = store_db(s, number, true, &db);
 	if (err)
 		goto out;

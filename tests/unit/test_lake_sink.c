@@ -900,10 +900,136 @@ static void test_applied_once_in_parts(void **state)
 	skep_mock_batch_free(last);
 }
 
+static void begin_bounded(struct skep_mock *m, const char *max_bytes, const char *min_free)
+{
+	skep_mock_init(m, skep_plugin_entry(NULL));
+	m->inline_work = true;
+	m->quiet = true;
+	skep_mock_option(m, "path", lake);
+	skep_mock_option(m, "max_bytes", max_bytes);
+	skep_mock_option(m, "min_free", min_free);
+	assert_int_equal(skep_mock_start(m), 0);
+}
+
+/* A batch reaches into a file and the one after it: neither part counts as sent before.  A damaged file stops nothing. */
+static void test_batch_in_two_parts(void **state)
+{
+	struct skep_mock_batch *both, *last;
+	struct skep_mock m;
+	uint64_t id = 0;
+	long long rows;
+
+	(void)state;
+	begin_bounded(&m, "64MiB", "0");
+	while (files_like("[.]1[.]db$") == 0) {
+		id++;
+		assert_true(id < 20);
+		send(&m, large_batch(id, 500, id));
+	}
+	rows = count_all("SELECT count(*) FROM proc");
+	both = large_batch(id + 1, 2, 0); /* a process without a run, and one of the run that the first file has */
+	assert_int_equal(skep_mock_submit(&m, &both->batch), 0);
+	assert_int_equal(skep_mock_submit(&m, &both->batch), 0);
+	assert_int_equal(m.acks, id + 2);
+	skep_mock_batch_free(both);
+	assert_int_equal(count_all("SELECT count(*) FROM proc"), rows + 2);
+	assert_int_equal(count(this_month(), "SELECT count(*) FROM proc"), rows + 1);
+	assert_int_equal(skep_mock_end(&m), 0);
+
+	spoil(this_month(), 8192, MIB); /* the first file opens, but not its tables */
+	begin_bounded(&m, "64MiB", "0");
+	last = large_batch(id + 2, 1, 0);
+	for (int i = 0; i < 3 && !m.acks; i++)
+		assert_int_equal(skep_mock_submit(&m, &last->batch), 0);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(skep_mock_counter(&m, "files_set_aside"), 1);
+	skep_mock_batch_free(last);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(count_all("SELECT count(*) FROM proc"), 2);
+}
+
+static void mount_lake(const char *size)
+{
+	assert_int_equal(mkdir(lake, 0750), 0);
+	if (mount("tmpfs", lake, "tmpfs", 0, size) != 0) {
+		print_message("skipped: cannot mount a tmpfs (%s)\n", strerror(errno));
+		skip();
+	}
+}
+
+static void test_min_free_alone(void **state)
+{
+	struct skep_mock m;
+
+	(void)state;
+	mount_lake("size=160m");
+	begin_bounded(&m, "0", "60MiB");
+	for (uint64_t id = 1; id <= 30; id++) {
+		if (id > 28)
+			assert_int_equal(skep_mock_reload(&m), 0); /* the sink looks at its bounds now, not in 10 s */
+		send(&m, large_batch(id, 500, id));
+	}
+	assert_true(skep_mock_counter(&m, "files_removed") > 0);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_true(folder_bytes() <= 110 * MIB);
+	assert_int_equal(umount(lake), 0);
+}
+
+/* Fills what is left of the lake's file system. */
+static void fill_disk(void)
+{
+	char path[400], block[4096] = { 0 };
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/ballast", lake);
+	fd = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+	assert_true(fd >= 0);
+	while (write(fd, block, sizeof(block)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+	close(fd);
+}
+
+/* Another program fills the disk between two looks at the bounds. */
+static void test_room_on_a_full_disk(void **state)
+{
+	struct skep_mock_batch *b;
+	struct skep_mock m;
+	uint64_t id;
+
+	(void)state;
+	mount_lake("size=110m");
+	begin_bounded(&m, "96MiB", "8MiB");
+	for (id = 1; folder_bytes() < 66 * MIB; id++) /* above the 64 MiB that a lake always gets */
+		send(&m, large_batch(id, 500, id));
+	assert_int_equal(skep_mock_counter(&m, "files_removed"), 0);
+	fill_disk();
+	b = large_batch(id, 500, id);
+	for (int i = 0; i < 4 && m.acks < id; i++)
+		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
+	assert_true(m.retries > 0);
+	assert_int_equal(m.acks, id);
+	assert_int_equal(skep_mock_counter(&m, "files_removed"), 1);
+	skep_mock_batch_free(b);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(umount(lake), 0);
+}
+
+static const char *old_file(const char *suffix)
+{
+	static char path[600];
+
+	snprintf(path, sizeof(path), "%s/lake-2019-11.db%s", lake, suffix);
+	return path;
+}
+
 static void test_old_months_go(void **state)
 {
+	static const char *const users[] = { ".gz", ".bak", "x", ".recovered" };
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct timespec back[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000 } };
+	struct timespec hour[2] = { { .tv_sec = time(NULL) - 3600 }, { .tv_sec = time(NULL) - 3600 } };
+	struct out_process p;
 	struct out_run r;
 	struct skep_mock m;
 	char old[400];
@@ -913,11 +1039,17 @@ static void test_old_months_go(void **state)
 	add_process_at(b, "", 10 * DAY);
 	records_run("gone", "ended", 10 * DAY, &r);
 	records_add_run(b, &r);
+	records_process(3, "", &p);
+	skep_mock_batch_add(b, &out_stream_process, &p.upid, 0, &p, NULL); /* without a time */
 	send(&m, b);
 	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(utimensat(AT_FDCWD, month_file("1970-01"), hour, 0), 0);
 	snprintf(old, sizeof(old), "%s/lake-2019-11.db", lake);
 	assert_int_equal(rename(NOVEMBER, old), 0);
 	assert_int_equal(utimensat(AT_FDCWD, old, back, 0), 0);
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+		close(open(old_file(users[i]), O_CREAT | O_WRONLY, 0600));
+	close(open(old_file(".corrupt-20191101T000000Z"), O_CREAT | O_WRONLY, 0600));
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	m.quiet = true;
@@ -930,6 +1062,10 @@ static void test_old_months_go(void **state)
 	assert_int_equal(skep_mock_reload(&m), 0);
 	send(&m, large_batch(3, 1, 0));
 	assert_int_equal(access(old, F_OK), -1);
+	assert_int_equal(access(old_file(".corrupt-20191101T000000Z"), F_OK), -1);
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+		assert_int_equal(access(old_file(users[i]), F_OK), 0);
+	assert_int_equal(access(month_file("1970-01"), F_OK), 0); /* written to an hour ago */
 	skep_mock_option(&m, "max_bytes", "1MiB");
 	assert_int_equal(skep_mock_reload(&m), -EINVAL);
 	assert_non_null(strstr(m.why, "64MiB"));
@@ -1134,17 +1270,13 @@ static void test_kill_9(void **state)
 
 static void test_full_disk(void **state)
 {
-	struct skep_mock_batch *b = NULL;
+	struct skep_mock_batch *b = NULL, *large;
 	uint64_t id;
 	struct skep_mock m;
 
 	(void)state;
-	assert_int_equal(mkdir(lake, 0750), 0);
-	if (mount("tmpfs", lake, "tmpfs", 0, "size=6m") != 0) {
-		print_message("test_full_disk: skipped: cannot mount a tmpfs (%s)\n", strerror(errno));
-		skip();
-	}
-	begin(&m);
+	mount_lake("size=6m");
+	begin_bounded(&m, "64MiB", "1GiB");
 	for (id = 1; id < 200; id++) {
 		b = batch_of(id, id * 500, 500, "r");
 		assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
@@ -1159,13 +1291,20 @@ static void test_full_disk(void **state)
 	assert_int_equal(m.retries, 2);
 	assert_int_equal(m.rejects, 0);
 	assert_int_equal(files_like("corrupt"), 0);
+	/* an attempt spends nothing of a user's share of 16 MiB */
+	large = large_batch(1000, 500, 7);
+	for (int i = 0; i < 9; i++)
+		assert_int_equal(skep_mock_submit(&m, &large->batch), 0);
+	assert_int_equal(m.retries, 11);
 	/* room again: the same batch, once */
 	assert_int_equal(mount("tmpfs", lake, "tmpfs", MS_REMOUNT, "size=64m"), 0);
 	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, id);
 	skep_mock_batch_free(b);
+	send(&m, large);
+	assert_int_equal(skep_mock_counter(&m, "rows_cut"), 0);
 	assert_int_equal(skep_mock_end(&m), 0);
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 500 * (int)id);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc WHERE uid != 7"), 500 * (int)id);
 	assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
 	assert_int_equal(umount(lake), 0);
 }
@@ -1211,6 +1350,9 @@ int main(void)
 		cmocka_unit_test_setup(test_bounded, set_up),
 		cmocka_unit_test_setup(test_budget_of_a_user, set_up),
 		cmocka_unit_test_setup(test_applied_once_in_parts, set_up),
+		cmocka_unit_test_setup(test_batch_in_two_parts, set_up),
+		cmocka_unit_test_setup(test_min_free_alone, set_up),
+		cmocka_unit_test_setup(test_room_on_a_full_disk, set_up),
 		cmocka_unit_test_setup(test_old_months_go, set_up),
 		cmocka_unit_test_setup(test_excluded_and_back, set_up),
 		cmocka_unit_test_setup(test_months, set_up),
