@@ -131,6 +131,34 @@ static int set_keep(struct init *in)
 	return err;
 }
 
+/*
+ * The roll-ups of version 1 are tables from ClickHouse 22.3 on.  They may have sums of rows that a TTL has removed from
+ * proc since, so version 2 does not drop them: they get another name.  An init that failed after this finds no such table.
+ */
+static int keep_rollups(struct init *in)
+{
+	static const char *const names[] = { "rollup_run_tool", "rollup_day" };
+	unsigned n = 0;
+	char sql[256];
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(sql, sizeof(sql),
+			 "SELECT count() FROM system.tables WHERE database = '%s' AND name = '%s' AND engine LIKE '%%MergeTree'",
+			 in->database, names[i]);
+		err = ask_number(in, sql, &n);
+		if (err || !n)
+			continue;
+		/* the view that fills it: else each insert into proc fails from the new name on */
+		snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS %s_mv", names[i]);
+		err = ask(in, in->database, sql, NULL);
+		snprintf(sql, sizeof(sql), "RENAME TABLE %s TO %s_v1", names[i], names[i]);
+		if (!err)
+			err = ask(in, in->database, sql, NULL);
+	}
+	return err;
+}
+
 static int init_server(struct init *in)
 {
 	char sql[160], *reply = NULL;
@@ -155,6 +183,8 @@ static int init_server(struct init *in)
 			 clickhouse_schema_version());
 		err = -EINVAL;
 	}
+	if (!err && in->had < 2)
+		err = keep_rollups(in);
 	if (!err)
 		err = clickhouse_statements(&in->server, on_statement, in);
 	if (!err && in->done)

@@ -195,9 +195,17 @@ ALTER TABLE record MODIFY SETTING non_replicated_deduplication_window = 1000;
 -- SUMS: sum(if(NOT wrapper AND end_ns > start_ns, end_ns - start_ns, 0)) AS wall_ns, sum(run_delay_ns) AS run_delay_ns,
 -- SUMS: sum(rchar_bytes) AS rchar_bytes, sum(wchar_bytes) AS wchar_bytes, sum(read_bytes) AS read_bytes,
 -- SUMS: sum(write_bytes) AS write_bytes, max(rss_peak_bytes) AS rss_max_bytes
+-- `skep lake init` has renamed roll-ups of version 1 that are tables: rollup_run_tool_v1, rollup_day_v1.  Their sums may be all that is
+-- left of rows that a TTL has removed.  DROP VIEW refuses a table, so rename it first if you run these statements by hand.
 DROP TABLE IF EXISTS rollup_run_tool_mv;
 DROP TABLE IF EXISTS rollup_day_mv;
+-- since 22.3
+DROP VIEW IF EXISTS rollup_run_tool;
+-- before 22.3
 DROP TABLE IF EXISTS rollup_run_tool;
+-- since 22.3
+DROP VIEW IF EXISTS rollup_day;
+-- before 22.3
 DROP TABLE IF EXISTS rollup_day;
 -- A run is one by host, boot and id.
 CREATE VIEW rollup_run_tool AS
