@@ -20,12 +20,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ "$(id -u)" = 0 ] || { echo "nightly: needs root"; exit 77; }
 [ -x "$build/skepd" ] || { echo "nightly.sh: no skepd in $build: build first, or --build DIR" >&2; exit 2; }
 : "${rows:=$build/nightly.jsonl}"
-[ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus collector fleet
-make -s -C "$build" tests/exact/storm tests/exact/tiny tests/faults/kmock plugins-run/.stamp >/dev/null || exit 1
+[ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus collector fleet ../hostile/hostile
+make -s -C "$build" tests/exact/storm tests/exact/tiny tests/hostile/hostile tests/faults/kmock plugins-run/.stamp >/dev/null || exit 1
 : >"$rows"
 export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run SKEP_FAULTS_JSON=$rows
 
-declare -A limit=([spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200)
+export EXACT_BIN=$build/tests/exact HOSTILE_BIN=$build/tests/hostile HOSTILE_SECONDS=${HOSTILE_SECONDS:-600}
+
+declare -A limit=([../hostile/hostile]=900 [spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200)
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 session=''
