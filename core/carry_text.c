@@ -12,10 +12,10 @@
 #include "core/track_priv.h"
 
 /* What of it is text, in the order in which both sides have it. */
-enum { EXE, FILENAME, ARGV, COMM, CWD, CGROUP, LABELS, TASK, TRACE, N_TEXTS };
+enum { EXE, FILENAME, ARGV, COMM, CWD, CGROUP, LABELS, TASK, TRACE, ENVIRON, N_TEXTS };
 static const char *const keys[N_TEXTS] = {
 	[EXE] = "exe", [FILENAME] = "filename", [ARGV] = "argv", [COMM] = "comm", [CWD] = "cwd", [CGROUP] = "cgroup", [LABELS] = "labels",
-	[TASK] = "task_name", [TRACE] = "traceparent",
+	[TASK] = "task_name", [TRACE] = "traceparent", [ENVIRON] = "environ",
 };
 
 static const char digits[] = "0123456789abcdef";
@@ -130,6 +130,7 @@ int carry_who_write(json_t *line, const struct proc *p)
 		[LABELS] = intern_str(p->labels),
 		[TASK] = intern_str(p->task_name),
 		[TRACE] = intern_str(p->traceparent),
+		[ENVIRON] = intern_str(p->environ),
 	};
 	const struct {
 		const char *key;
@@ -184,6 +185,7 @@ bool carry_who_read(struct track *t, struct proc *p, json_t *line)
 	p->labels = texts[LABELS].len ? intern_get(t->intern, &texts[LABELS]) : NULL;
 	p->task_name = texts[TASK].len ? intern_get(t->intern, &texts[TASK]) : NULL;
 	p->traceparent = texts[TRACE].len ? intern_get(t->intern, &texts[TRACE]) : NULL;
+	p->environ = texts[ENVIRON].len ? intern_get(t->intern, &texts[ENVIRON]) : NULL;
 	free(buffer);
 	return p->program;
 }

@@ -78,6 +78,7 @@ static const struct skep_field process_fields[] = {
 	LEVEL(threads_peak, "1", "largest number of threads seen, 0: not known"),
 	STR(task_id, "which task of that name"),
 	STR(traceparent, "trace context in its environment (W3C), where that is another than its task's or run's"),
+	STRV(environ, "NAME=value: variables of its environment that the probe was told to read, but SKEP_TASK and TRACEPARENT"),
 };
 #undef REC
 

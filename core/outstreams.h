@@ -44,6 +44,7 @@ struct out_process {
 	uint64_t threads_peak;
 	struct skep_str task_id;     /* which task of that name: core/task.h */
 	struct skep_str traceparent; /* what it carries (W3C), where that is another than its task's or run's */
+	struct skep_str environ;     /* "NAME=value\0...": the other variables that the probe was told to read */
 	/* facets of other probes follow, 8 bytes each, as "<stream>.<field>" */
 };
 

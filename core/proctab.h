@@ -58,6 +58,7 @@ struct proc {
 	struct task *task;   /* NULL: none */
 	const struct interned *task_name;   /* as its environment has it; NULL: it does not say */
 	const struct interned *traceparent; /* the newest that its environment, or its parent's, has had */
+	const struct interned *environ; /* the other variables that the probe was told to read: "NAME=value\0..."; NULL: none */
 	const struct interned *labels; /* of the rule that includes it: "name=value\0..."; NULL: none */
 	struct facet_values *facets;
 	struct proc_oom *oom;

@@ -171,7 +171,8 @@ void track_forget(struct track *t, struct proc *p)
 	intern_unref(t->intern, p->labels);
 	intern_unref(t->intern, p->task_name);
 	intern_unref(t->intern, p->traceparent);
-	p->comm = p->cwd = p->cgroup = p->labels = p->task_name = p->traceparent = NULL;
+	intern_unref(t->intern, p->environ);
+	p->comm = p->cwd = p->cgroup = p->labels = p->task_name = p->traceparent = p->environ = NULL;
 	p->facets = facet_values_free(p->facets);
 	free(p->sampled);
 	p->sampled = NULL;

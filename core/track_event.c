@@ -44,6 +44,8 @@ static bool inherit(struct track *t, struct proc *p, const struct skep_upid *par
 		p->comm = intern_ref(parent->comm);
 	if (!p->cwd)
 		p->cwd = intern_ref(parent->cwd);
+	if (!p->environ)
+		p->environ = intern_ref(parent->environ);
 	if (!p->cgroup && p->cgroup_id == parent->cgroup_id)
 		p->cgroup = intern_ref(parent->cgroup);
 	return true;

@@ -131,6 +131,7 @@ void track_image_out(struct track *t, struct proc *p, const char *state, const s
 		.threads_peak = p->threads_peak,
 		.task_id = text(p->task ? p->task->id : ""),
 		.traceparent = track_traceparent(p),
+		.environ = intern_str(p->environ),
 	};
 	counters_split(&p->base, end, &r->user_ns, &r->system_ns);
 	if (p->program) {

@@ -11,6 +11,8 @@
 
 #include "core/track_priv.h"
 
+#define TRACK_ENVIRON_MOST 2048 /* proc reads 8 variables of 160 bytes at most */
+
 static bool is_root(const struct proc *p)
 {
 	return p->task && !p->task->over_ns && p->task->root.pid == p->upid.pid && p->task->root.start_ns == p->upid.start_ns;
@@ -149,12 +151,36 @@ void track_task_place(struct track *t, struct proc *p, const struct proc *parent
 		begin(t, p);
 }
 
+/* SKEP_TASK and TRACEPARENT have fields of their own; the others are recorded as they are. */
+static void note_others(struct track *t, struct proc *p, const struct skep_str *environ)
+{
+	const char *at = environ->ptr, *end = at ? at + environ->len : NULL;
+	char others[TRACK_ENVIRON_MOST];
+	struct skep_str list = { others, 0, 0 };
+
+	while (at < end) {
+		size_t len = strnlen(at, (size_t)(end - at));
+
+		if (len > 0 && strncmp(at, "SKEP_TASK=", 10) != 0 && strncmp(at, "TRACEPARENT=", 12) != 0 && list.len + len < sizeof(others)) {
+			memcpy(others + list.len, at, len);
+			others[list.len + len] = '\0';
+			list.len += (uint32_t)len + 1;
+		}
+		at += len + 1;
+	}
+	list.total = list.len;
+	intern_unref(t->intern, p->environ);
+	p->environ = list.len ? intern_get(t->intern, &list) : NULL;
+}
+
 void track_environ(struct track *t, struct proc *p, const struct skep_str *environ)
 {
 	struct skep_str task = task_variable(environ, "SKEP_TASK"), trace = task_variable(environ, "TRACEPARENT");
 	struct skep_trace parsed;
 	char room[TASK_NAME_MOST];
 
+	if (environ->len || p->environ)
+		note_others(t, p, environ);
 	if (task.ptr) {
 		struct skep_str name = task_name(&task, room);
 

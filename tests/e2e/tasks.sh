@@ -37,7 +37,7 @@ while [ ! -e "$work/go" ]; do
 	[ -d "$work" ] || exit 0 # the test has given up
 	sleep 0.1
 done
-env -i PATH="$PATH" LONG="$(printf '%05000d' 0)" SECRET=hunter2 EMPTY= TRACEPARENT=$outer INNER=$inner OTHER=$other SKEP_TASK=align \
+env -i PATH="$PATH" LONG="$(printf '%05000d' 0)" SECRET=hunter2 EMPTY= TRACEPARENT=$outer INNER=$inner OTHER=$other SKEP_TASK=align SLURM_JOB_ID=4711 \
 	setsid -w sh -c 'sh -c "exit 3"; env -u SKEP_TASK TRACEPARENT=$INNER sh -c "exit 4"; TRACEPARENT=$OTHER sh -c "exit 5"; true'
 env -i PATH="$PATH" SKEP_TASK=align setsid -w sh -c 'sh -c "exit 6"; true'
 touch "$work/done"
@@ -56,7 +56,7 @@ SKEP_TASK=early SECRET=hunter2 sleep 3600 &
 early=$!
 cat >"$work/skepd.conf" <<END
 { "interval": "300ms", "control": { "socket": "$work/s" },
-  "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK", "TRACEPARENT" ] } ],
+  "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK", "TRACEPARENT", "SLURM_JOB_ID" ] } ],
   "sinks": [ { "plugin": "file", "path": "$work/out.json" }$sink ] }
 END
 "$SKEPD" -q -c "$work/skepd.conf" 2>"$work/err" &
@@ -104,6 +104,8 @@ run = [r for r in of("run") if r["run"] == mine["run"] and r["state"] == "ended"
 check("its run was found, in the trace that it was started in", len(run) == 1 and run[0]["traceparent"].split("-")[1] == trace, run)
 check("what an own context is", [ends[c].get("traceparent", "").split("-")[1:3][-1:] for c in (3, 4, 5)] ==
       [[], ["00f067aa0ba902b7"], ["53995c3f42cd8ad8"]], [ends[c].get("traceparent") for c in (3, 4, 5)])
+check("a variable that has no field of its own", [ends[c].get("environ") for c in (3, 4, 5, 6)] == 3 * [["SLURM_JOB_ID=4711"]] + [[]],
+      [ends[c].get("environ") for c in (3, 4, 5, 6)])
 check("one that was there before", [p["task"] for p in of("process.exit") if p["tool"] == "sleep" and p["task"] == "early"] == ["early"],
       [(p["tool"], p["task"]) for p in of("process.exit")])
 if with_otlp:

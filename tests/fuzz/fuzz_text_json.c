@@ -86,7 +86,8 @@ static void through_the_spool(const struct skep_record *r)
 {
 	static const struct spool_taker taker = { on_head, on_stream, on_record };
 	const struct skep_record *records[] = { r };
-	const struct skep_batch batch = { .size = sizeof(batch), .id = 1, .n = 1, .key = "k", .records = records };
+	const struct skep_batch batch = { .size = sizeof(batch), .id = 1, .n = 1, .key = "k", .records = records,
+					  .boot_id = "b", .host_name = "h", .kernel = "k" };
 	struct spool_code *code = spool_code_new();
 	const void *body;
 	size_t n;

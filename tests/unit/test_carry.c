@@ -193,7 +193,7 @@ static void who_they_are(void **state)
 /* Names of runs and tasks are bytes as well: all of them, and what an escape looks like. */
 static void names_that_are_not_text(void **state)
 {
-	char path[] = "/tmp/skep-test-carry.XXXXXX", every[256 + 8], environ[300] = "SKEP_TASK=100%25 \xff\xed\xa0\x80 of \xc3";
+	char path[] = "/tmp/skep-test-carry.XXXXXX", every[256 + 8], environ[300] = "SKEP_TASK=100%25 \xff\xed\xa0\x80 of \xc3\0LANE=%41\xff";
 	struct run_spec spec = { .id = "r\xfe", .name = every, .pipeline = "%ff\xe2\x82", .cwd = "/tmp/\xff", .root = 30 };
 	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 }, .comm = str("\xff"), .exe = str("/tmp/\xff") };
 	int fd = mkstemp(path);
@@ -210,7 +210,7 @@ static void names_that_are_not_text(void **state)
 	memcpy(every + 255, "%41%zz%", 8);
 	assert_int_equal(run_new(&f.track->runs, &spec, T0, &run), 0);
 	run->root = (struct skep_upid){ .pid = 30, .start_ns = T0 };
-	rec.environ = (struct skep_str){ environ, (uint32_t)strlen(environ) + 1, (uint32_t)strlen(environ) + 1 };
+	rec.environ = (struct skep_str){ environ, 37, 37 };
 	tell_fork(&f, T0, 9, 4, 1, 3);
 	tell_fork(&f, T0 + 1, 30, T0, 9, 4);
 	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 2, 30, T0, &rec);
@@ -236,7 +236,7 @@ static void names_that_are_not_text(void **state)
 	assert_non_null(task);
 	assert_string_equal(task->name->text, f.track->tasks.first->name->text);
 	assert_string_equal(task->name->text, environ + 10);
-	assert_non_null(proctab_find(next.track->table, &(struct skep_upid){ .pid = 30, .start_ns = T0 }));
+	assert_string_equal(proctab_find(next.track->table, &(struct skep_upid){ .pid = 30, .start_ns = T0 })->environ->text, "LANE=%41\xff");
 	fixture_close(&next);
 }
 

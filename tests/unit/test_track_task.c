@@ -65,6 +65,23 @@ static void end(uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint6
 	tell_final(&f, t + 1, pid, start, status, cpu_ns, 0);
 }
 
+/* Whatever the probe was told to read is a field of the record, of a fork as well, until the next exec. */
+static void other_variables(void **state)
+{
+	(void)state;
+	tell_fork(&f, T0 + 10, 20, T0 + 10, 10, T0);
+	EXEC(T0 + 20, 20, T0 + 10, 5, "SKEP_TASK=align\0SLURM_JOB_ID=77\0TRACEPARENT=" CTX_A "\0LANE=\xff");
+	tell_fork(&f, T0 + 30, 21, T0 + 30, 20, T0 + 10);
+	EXEC(T0 + 40, 20, T0 + 10, 6, "SKEP_TASK=align");
+	end(T0 + 50, 21, T0 + 30, 0, 100);
+	end(T0 + 60, 20, T0 + 10, 0, 100);
+	fixture_settle(&f);
+	assert_string_equal(fixture_image(&f, 20, 1)->environ, "SLURM_JOB_ID=77");
+	assert_int_equal(fixture_image(&f, 20, 1)->r.environ.len, sizeof("SLURM_JOB_ID=77\0LANE=\xff"));
+	assert_string_equal(fixture_image(&f, 21, 0)->environ, "SLURM_JOB_ID=77");
+	assert_int_equal(fixture_image(&f, 20, 2)->r.environ.len, 0);
+}
+
 static void begins_and_ends_with_its_root(void **state)
 {
 	(void)state;
@@ -331,6 +348,7 @@ int main(void)
 #define HOST(test) cmocka_unit_test_setup_teardown(test, open_host, close_it)
 	const struct CMUnitTest tests[] = {
 		HOST(begins_and_ends_with_its_root),
+		HOST(other_variables),
 		HOST(two_of_a_name_are_two),
 		HOST(another_within_and_one_after_another),
 		HOST(waits_for_the_dead_not_for_the_living),

@@ -64,6 +64,7 @@ static void see_process(struct fixture *f, const struct skep_record *rec)
 	copy(p->task, sizeof(p->task), r->task);
 	copy(p->task_id, sizeof(p->task_id), r->task_id);
 	copy(p->traceparent, sizeof(p->traceparent), r->traceparent);
+	copy(p->environ, sizeof(p->environ), r->environ);
 	memcpy(&p->widgets, (const char *)rec->data + sizeof(struct out_process), 8);
 	memcpy(&p->heat, (const char *)rec->data + sizeof(struct out_process) + 8, 8);
 	MUST(rec->upid.pid == r->upid.pid && rec->upid.start_ns == r->upid.start_ns);

@@ -15,7 +15,7 @@ struct seen_process {
 	struct out_process r; /* its strings are gone; these are copies: */
 	char state[16], tool[64], run[48], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
-	char task[136], task_id[48], traceparent[64];
+	char task[136], task_id[48], traceparent[64], environ[64]; /* of environ the first variable */
 	uint64_t widgets; /* first facet */
 	double heat;
 };
