@@ -132,7 +132,9 @@ class Job:
         os.write(self.order, how)
 
     def children(self):
-        return [int(p) for p in subprocess.run(["pgrep", "-P", str(self.pid)], capture_output=True, text=True).stdout.split()]
+        """Without the process that keeps skep's reader of /proc."""
+        lines = subprocess.run(["pgrep", "-l", "-P", str(self.pid)], capture_output=True, text=True).stdout.splitlines()
+        return [int(line.split()[0]) for line in lines if not line.endswith(" skep: keeper")]
 
     def close(self):
         try:

@@ -36,7 +36,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.sigqueue.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
 sys.exit(libc.sigqueue(int(sys.argv[1]), 35, 4711))' "$skep"
 same "a queued signal arrives with its value" "${want}35:4711 " "$(heard $((n + 1)))"
-child=$(pgrep -P "$skep")
+child=$(pgrep -P "$skep" -x listen)
 kill -STOP "$child"
 sleep 0.5
 if kill -0 "$skep"; then ok "CMD stopped: skep keeps waiting"; else fail "skep left a stopped CMD"; fi
@@ -47,10 +47,10 @@ same "CMD killed: status" 137 "$?"
 
 start
 kill -TERM "$skep" && heard 1 >/dev/null
-kill -USR1 "$(pgrep -P "$skep")" # listen: now die of the next one
+kill -USR1 "$(pgrep -P "$skep" -x listen)" # listen: now die of the next one
 heard 2 >/dev/null
 start_of_end=$(date +%s%N)
-kill -TERM "$(pgrep -P "$skep")"
+kill -TERM "$(pgrep -P "$skep" -x listen)"
 wait "$skep"
 same "ended by SIGTERM: status" 143 "$?"
 [ $(($(date +%s%N) - start_of_end)) -lt 5000000000 ] && ok "the end takes less than 5 s" || fail "the end takes 5 s and more"
