@@ -54,8 +54,8 @@ static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_IMAGE_REMOVE] = "DELETE FROM proc WHERE id = ?1",
 	[DB_FACETS_MOVE] = "UPDATE OR IGNORE proc_facet SET proc = ?2 WHERE proc = ?1",
 	[DB_FACETS_REMOVE] = "DELETE FROM proc_facet WHERE proc = ?1",
-	[DB_RUN_ORIGIN] = "SELECT json_extract(r.fields, '$.origin') = 'command' FROM record r JOIN dict d ON d.id = r.stream "
-			  "WHERE r.run = ?1 AND d.s = 'run' LIMIT 1",
+	[DB_RUN_ORIGIN] = ("SELECT json_extract(r.fields, '$.origin') = 'command' FROM record r JOIN dict d ON d.id = r.stream "
+			   "WHERE r.run = ?1 AND d.s = 'run' LIMIT 1"),
 	[DB_COMMANDS_FIND] = "SELECT 1 FROM meta WHERE key = ?1",
 	[DB_COMMANDS_ADD] = "INSERT OR IGNORE INTO meta (key, value) VALUES ('commands', '1')",
 };

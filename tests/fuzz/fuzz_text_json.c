@@ -90,7 +90,7 @@ static void through_the_spool(const struct skep_record *r)
 					  .boot_id = "b", .host_name = "h", .kernel = "k" };
 	struct spool_code *code = spool_code_new();
 	const void *body;
-	size_t n;
+	size_t n = 0;
 	char why[128];
 
 	must(code && spool_encode(code, &batch, &body, &n, NULL) == 0, "the spool refuses a record");
