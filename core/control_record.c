@@ -25,7 +25,7 @@ json_t *control_json_text(const char *ptr, size_t len)
 		return json_string("");
 	if (skep_utf8_valid(ptr, len) == len)
 		return json_stringn_nocheck(ptr, len);
-	clean = len <= SIZE_MAX / 3 ? malloc(3 * len) : NULL;
+	clean = len <= SIZE_MAX / 4 ? malloc(3 * len + 1) : NULL;
 	value = clean ? json_stringn_nocheck(clean, skep_utf8_clean(ptr, len, clean)) : NULL;
 	free(clean);
 	return value;
