@@ -527,7 +527,9 @@ static void store_keep(struct store *s, bool full)
 	s->looked_ns = s->ingest.now_ns;
 	s->unlooked_bytes = 0;
 	err = store_newest(s, store_month(now_ns()), &current);
-	if (!err && s->kept.bound && !full)
+	if (err)
+		goto out; /* nothing is removed while nobody knows which file is the current one */
+	if (s->kept.bound && !full)
 		err = next_file(s, &current);
 	if (!err)
 		err = store_db(s, current, !full, &db); /* sums of what goes are kept there */
@@ -535,6 +537,7 @@ static void store_keep(struct store *s, bool full)
 		err = retain(s->path, current, &s->bounds, s->why, &state);
 	if (state.removed)
 		store_removed(s, &state);
+out:
 	if (err) {
 		s->o.host->log(s->o.instance, SKEP_LOG_WARNING, "%s", s->why->text);
 		return;

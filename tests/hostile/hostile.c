@@ -44,7 +44,7 @@ struct trick {
 /* Bytes that break a format: UTF-8, JSON, SQL, Prometheus, CSV, a terminal, a log line, a shell. */
 static const char *const nasty[] = {
 	"\xff\xfe", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf", "a\nb\r\nskepd: error: forged", "\x1b[2J\x1b]0;gone\x07",
-	"\"},{\"x\":", "');DROP TABLE proc;--", "{a=\"b\"} 1\n", "%s%n%n", "$(id)`id`", "\t\v\f", "\xe2\x80\xae" "txt.exe", "-rf", "=", " ",
+	"\"},{\"x\":", "');DROP TABLE proc;--", "{a=\"b\"} 1\n", "%s%n%n", "$(id)`id`", "\t\v\f", "\342\200\256txt.exe", "-rf", "=", " ",
 };
 #define N_NASTY (sizeof(nasty) / sizeof(nasty[0]))
 

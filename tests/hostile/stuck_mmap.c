@@ -117,7 +117,7 @@ static void child(const char *folder, size_t number, unsigned uid, pid_t parent)
 	if (at == MAP_FAILED)
 		_exit(1);
 	at[0] = 'x';
-	mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	(void)mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	_exit(2); /* it did not stick: this kernel writes back elsewhere */
 }
 
