@@ -32,7 +32,7 @@ int64_t image_day(int64_t ns)
 int image_find(struct db *db, const struct skep_upid *upid, int64_t number, int64_t boot, struct image *ret)
 {
 	struct image found = { 0 };
-	struct skep_str text;
+	struct skep_str text = { 0 };
 	sqlite3_stmt *s;
 	int rc, err;
 
