@@ -118,7 +118,7 @@ static void lingers(const struct stage *s)
 		;
 }
 
-/* Arguments that nobody has had before, as long as one may be. */
+/* Each exec has arguments of 100 KB that differ from all before. */
 static void arguments(const struct stage *s)
 {
 	static char text[100000];
@@ -173,7 +173,7 @@ static void sessions(const struct stage *s)
 	reap(pid);
 }
 
-/* Tags that nobody gave: a task of its own for each process, traces that are none, a run of others. */
+/* Forged tags: each process names its own task, a broken trace and another user's run. */
 static void tags(const struct stage *s)
 {
 	char task[96], trace[96], run_id[96];
@@ -203,7 +203,7 @@ static void comms(const struct stage *s)
 	reap(pid);
 }
 
-/* Each the child of the one before: whatever follows parents walks as far. */
+/* A chain of processes: a watcher that follows parents has to walk its whole length. */
 static void deep(const struct stage *s)
 {
 	int level = 0;
@@ -340,7 +340,7 @@ static void traced(const struct stage *s)
 	reap(tracer);
 }
 
-/* Its own argument area overwritten, and then given back to the kernel: /proc/PID/cmdline reads what is there now. */
+/* A process overwrites its own arguments: /proc/PID/cmdline then has the new bytes. */
 static void rewritten(const struct stage *s)
 {
 	char *argv[] = { (char *)"hostile", (char *)"overwrite", (char *)nasty[s->turn % N_NASTY], (char *)"0123456789012345678901234567890123456789", NULL };
@@ -364,7 +364,7 @@ static void peers(const struct stage *s)
 	}
 }
 
-/* The control socket: many clients that say nothing, half a line, or what no parser likes. */
+/* The control socket: many clients that send nothing, half a line, or lines that no parser accepts. */
 static void control(const struct stage *s)
 {
 	static int held[64];

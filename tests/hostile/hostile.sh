@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/hostile/hostile.sh - a local user plays every trick of hostile.c beside a storm of somebody else's processes: skepd
+# tests/hostile/hostile.sh - a local user plays every trick of hostile.c beside a storm of another user's processes: skepd
 # answers within a second all the time, what it keeps in memory and on disk stays within bounds, the others' records are
 # right, and no record is lost without being counted.
 # Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, $HOSTILE_BIN, python3.  HOSTILE_SECONDS (20; the nightly run: 600), RATE of the
