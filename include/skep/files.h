@@ -12,7 +12,7 @@
 /* Key of a row; without padding. */
 struct skep_file_key {
 	__u64 start_ns; /* of the process */
-	__u64 ino;      /* of the file; where there is none (an open that failed) a hash of its path */
+	__u64 ino;      /* of the file; where there is none (an open that failed) a keyed hash of its path */
 	__u32 pid;      /* tgid */
 	__u32 dev;      /* as the kernel has it; 0 with a hash */
 	__u32 generation; /* of the inode: its number is given to another file when this one is gone */

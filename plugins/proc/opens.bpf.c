@@ -22,6 +22,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Set by user space before the load. */
 const volatile __u32 any_kind;         /* 1: also directories, devices, pipes, files of /proc and /sys */
 const volatile __u64 wake_at;          /* bytes in the ring before user space is woken */
+const volatile __u64 name_key[2];      /* random: of the hash that tells names apart */
 /* Numbers of system calls, native and of 32-bit programs; ~0: there is none. */
 const volatile __u32 nr_open = ~0u, nr_creat = ~0u, nr_openat = ~0u, nr_openat2 = ~0u;
 const volatile __u32 nr32_open = ~0u, nr32_creat = ~0u, nr32_openat = ~0u, nr32_openat2 = ~0u;
@@ -153,18 +154,29 @@ static __always_inline void opened(struct skep_file_scratch *s, struct seen *o, 
 	count_all(s, o);
 }
 
+/* The kernel reuses the address of a dentry; its inode's number and generation tell the next one apart. */
+static __always_inline void put_place(struct skep_file_scratch *s, struct path *path)
+{
+	struct dentry *dentry = BPF_CORE_READ(path, dentry);
+	struct inode___file *inode = BPF_CORE_READ((struct dentry___open *)dentry, d_inode);
+
+	s->place[0] = (__u64)dentry;
+	s->place[1] = (__u64)BPF_CORE_READ(path, mnt);
+	s->place[2] = BPF_CORE_READ(inode, i_ino);
+	s->place[3] = BPF_CORE_READ(inode, i_generation);
+}
+
 /* given: the name, in user's memory or the kernel's. */
 static __always_inline void failed(struct skep_file_scratch *s, struct seen *o, int dfd, __u64 given, int user, __u32 error)
 {
-	__u64 place = 0;
 	long n;
 
 	o->mode = 0;
-	__builtin_memset(s->name, 0, sizeof(s->name));
-	n = user ? bpf_probe_read_user_str(s->name, sizeof(s->name), (void *)given) :
-		   bpf_probe_read_kernel_str(s->name, sizeof(s->name), (void *)given);
+	s->place[0] = s->place[1] = s->place[2] = s->place[3] = 0;
+	n = user ? bpf_probe_read_user_str(s->data, SKEP_PATH_MAX, (void *)given) :
+		   bpf_probe_read_kernel_str(s->data, SKEP_PATH_MAX, (void *)given);
 	s->path = 0;
-	if (n > 0 && (char)s->name[0] != '/') {
+	if (n > 0 && s->data[0] != '/') {
 		struct task_struct *p = o->task;
 		struct fs_struct *fs = BPF_CORE_READ(p, fs);
 		struct path *path = NULL;
@@ -179,14 +191,14 @@ static __always_inline void failed(struct skep_file_scratch *s, struct seen *o, 
 		}
 		s->path = (__u64)path;
 		if (path)
-			place = (__u64)BPF_CORE_READ(path, dentry);
+			put_place(s, path);
 	}
 	/* a name that cannot be read (EFAULT) is a row without one */
 	s->given = n > 0 ? given : 0;
 	s->given_user = user;
 	s->key.dev = 0;
 	s->key.generation = 0;
-	s->key.ino = skep_file_name_hash(s, place);
+	s->key.ino = skep_file_name_hash(s, n > 0 ? n : 0, name_key[0], name_key[1]);
 	s->key.what = error;
 	count_all(s, o);
 }

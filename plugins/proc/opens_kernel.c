@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <skep/hash.h>
 #include <skep/misses.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -115,6 +116,7 @@ static int load_with(struct proc_state *st, enum opens_way way)
 {
 	struct opens *o = &st->opens;
 	struct opens_bpf *bpf = opens_bpf__open();
+	struct skep_hash_key key = skep_hash_key_new();
 	int err;
 
 	if (!bpf)
@@ -123,6 +125,8 @@ static int load_with(struct proc_state *st, enum opens_way way)
 	bpf_program__set_autoload(bpf->progs.on_call, way == OPENS_CALLS);
 	bpf->rodata->any_kind = st->opt_opens_all;
 	bpf->rodata->wake_at = RING_BYTES / 4;
+	bpf->rodata->name_key[0] = key.k0;
+	bpf->rodata->name_key[1] = key.k1;
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	set_calls(bpf);
 	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->opt_opens_rows);

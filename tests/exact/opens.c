@@ -12,6 +12,7 @@
 #include <linux/io_uring.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,6 +211,19 @@ static void child(void)
 	close(d);
 }
 
+static void fails_at(const char *folder, int n)
+{
+	int fd = open(folder, O_PATH | O_DIRECTORY);
+	char path[64];
+
+	must(fd >= 0, folder);
+	for (int i = 0; i < n; i++)
+		must(openat(fd, "none", O_RDONLY) < 0, "none");
+	close(fd);
+	snprintf(path, sizeof(path), "%s/none", folder);
+	did("call", 0, 0, 0, n, "ENOENT", path);
+}
+
 /* Paths are those that the process sees: through a mount, below its root. */
 static void elsewhere(void)
 {
@@ -222,11 +236,57 @@ static void elsewhere(void)
 	times(1, "mnt/sub/g", O_CREAT | O_WRONLY);
 	times(2, "mnt/sub/g", O_RDONLY);
 	did("call", 3, 1, 1, 0, "-", "mnt/sub/g");
+	fails_at("src/sub", 2);
+	fails_at("mnt/sub", 3); /* the same directory, by another mount */
 	must(chroot("mnt") == 0 && chdir("/sub") == 0, "chroot");
 	times(5, "h", O_CREAT | O_RDWR);
 	did("call", 5, 5, 1, 0, "-", "/sub/h");
 	fails(2, "../none", O_RDONLY, ENOENT);
 	did("call", 0, 0, 0, 2, "ENOENT", "/sub/../none");
+}
+
+static uint64_t mixed(uint64_t h, const char word[8])
+{
+	uint64_t w;
+
+	memcpy(&w, word, sizeof(w));
+	h = (h ^ w) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 29;
+}
+
+/*
+ * Names that an unkeyed hash takes for one: the first eight bytes differ, and the next eight undo the difference in
+ * h = (h ^ word) * K; h ^= h >> 29.  Or they differ only behind so many bytes that a hash may have stopped.
+ */
+static void look_alikes(void)
+{
+	char one[] = "/0000000xxxxxxxx", other[] = "/0000000xxxxxxxx", far[700];
+	bool found = false;
+
+	for (unsigned i = 1; i < 10000000 && !found; i++) {
+		uint64_t differs;
+		char digits[9];
+
+		snprintf(digits, sizeof(digits), "%07u", i);
+		memcpy(other + 1, digits, 7);
+		differs = mixed(0, one) ^ mixed(0, other);
+		found = true;
+		for (int k = 0; k < 8; k++) {
+			other[8 + k] = (char)('x' ^ (char)(differs >> 8 * k));
+			found = found && ((other[8 + k] >= 'a' && other[8 + k] <= 'z') || (other[8 + k] >= '0' && other[8 + k] <= '9'));
+		}
+	}
+	must(found, "no two such names");
+	fails(2, one, O_RDONLY, ENOENT);
+	fails(3, other, O_RDONLY, ENOENT);
+	did("call", 0, 0, 0, 2, "ENOENT", one);
+	did("call", 0, 0, 0, 3, "ENOENT", other);
+	snprintf(far, sizeof(far), "/%0199d/%0199d/%0199d/x", 0, 0, 0);
+	fails(4, far, O_RDONLY, ENOENT);
+	did("call", 0, 0, 0, 4, "ENOENT", far);
+	far[strlen(far) - 1] = 'y';
+	fails(5, far, O_RDONLY, ENOENT);
+	did("call", 0, 0, 0, 5, "ENOENT", far);
 }
 
 static void as_child(void (*what)(void))
@@ -270,6 +330,7 @@ int main(int argc, char **argv)
 	times(1, "u", O_CREAT | O_RDWR); /* may get t's inode: another file all the same */
 	did("call", 1, 1, 1, 0, "-", "t");
 	did("call", 1, 1, 1, 0, "-", "u");
+	look_alikes();
 	threads();
 	compat();
 	uring();

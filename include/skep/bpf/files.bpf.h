@@ -28,7 +28,7 @@ struct skep_file_scratch {
 	__u64 path;                  /* of the row: struct path, 0: none */
 	__u64 given;                 /* text that follows it, 0: none */
 	__u32 given_user, reserved;  /* it lies in the program's memory */
-	__u64 name[SKEP_PATH_NAME / 8]; /* its beginning */
+	__u64 place[4];              /* what a name is relative to: dentry, mount, inode and its generation; 0: the root */
 	struct skep_file_path head;  /* and right behind it what is sent */
 	char data[SKEP_FILE_ROOM + SKEP_PATH_MAX];
 };
@@ -78,17 +78,55 @@ static __always_inline void skep_file_key_of(struct skep_file_key *key, struct i
 	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
-/* A hash of what is in s->name, zeros behind its end, and of the place that it is relative to. */
-static __always_inline __u64 skep_file_name_hash(struct skep_file_scratch *s, __u64 place)
+static __always_inline __u64 skep_file_rotate(__u64 x, int by)
 {
-	__u64 h = place;
+	return x << by | x >> (64 - by);
+}
+
+/* The same round as skep_hash_round() of skep/hash.h. */
+static __always_inline void skep_file_hash_word(__u64 v[4], __u64 word)
+{
+	v[3] ^= word;
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = skep_file_rotate(v[1], 13) ^ v[0];
+	v[3] = skep_file_rotate(v[3], 16) ^ v[2];
+	v[0] = skep_file_rotate(v[0], 32);
+	v[2] += v[1];
+	v[0] += v[3];
+	v[1] = skep_file_rotate(v[1], 17) ^ v[2];
+	v[3] = skep_file_rotate(v[3], 21) ^ v[0];
+	v[2] = skep_file_rotate(v[2], 32);
+	v[0] ^= word;
+}
+
+/*
+ * SipHash-1-3 of the `len` bytes at s->data and of s->place, by a key that user space chooses at random before the load.
+ * The hash is a row's identity, and programs choose their names: without a secret they can choose two of one hash.
+ */
+static __noinline __attribute__((unused)) __u64 skep_file_name_hash(struct skep_file_scratch *s, __u32 len, __u64 k0, __u64 k1)
+{
+	__u64 v[4] = { k0 ^ 0x736f6d6570736575ull, k1 ^ 0x646f72616e646f6dull, k0 ^ 0x6c7967656e657261ull, k1 ^ 0x7465646279746573ull };
 
 #pragma unroll
-	for (int i = 0; i < (int)(SKEP_PATH_NAME / 8); i++) {
-		h = (h ^ s->name[i]) * 0x9e3779b97f4a7c15ull;
-		h ^= h >> 29;
+	for (int i = 0; i < 4; i++)
+		skep_file_hash_word(v, s->place[i]);
+	for (__u32 at = 0; at < SKEP_PATH_MAX; at += 8) {
+		__u64 word;
+
+		if (at >= len)
+			break;
+		word = *(__u64 *)(s->data + at);
+		if (len - at < 8)
+			word &= ~0ull >> 8 * (8 - (len - at)); /* little-endian, as all machines that skep knows system calls of */
+		skep_file_hash_word(v, word);
 	}
-	return h;
+	skep_file_hash_word(v, len);
+	v[2] ^= 0xff;
+#pragma unroll
+	for (int i = 0; i < 3; i++)
+		skep_file_hash_word(v, 0);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 /*

@@ -386,6 +386,10 @@ struct inode___file {
 	struct super_block *i_sb;
 };
 
+struct dentry___open {
+	struct inode___file *d_inode;
+};
+
 struct file___open {
 	unsigned int f_mode;
 	struct inode___file *f_inode;
