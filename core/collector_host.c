@@ -182,6 +182,22 @@ static bool host_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, co
 	return cgroups_known(c->cgroups, cgroup_id, path);
 }
 
+static void log_held(struct skep_instance *inst, const char *why)
+{
+	log_because(SKEP_LOG_ERROR, inst->name, why, "takes nothing until this is mended; what comes is kept: %s", why);
+}
+
+static void log_refused(struct skep_instance *inst, const struct out_sink *sink, uint64_t id, uint32_t n, const char *why)
+{
+	struct out_queue q = out_sink_queue(sink);
+
+	if (q.held) /* it refuses everything, and the batch stays */
+		log_held(inst, q.why);
+	else
+		log_because(SKEP_LOG_WARNING, inst->name, why, "refused batch %llu for good, %u records are lost there: %s",
+			    (unsigned long long)id, n, why);
+}
+
 static void host_batch_answer(struct skep_instance *inst, const struct skep_batch *batch, const struct skep_batch_answer *answer)
 {
 	struct collector *c = inst->owner;
@@ -205,13 +221,17 @@ static void host_batch_answer(struct skep_instance *inst, const struct skep_batc
 			log_because(SKEP_LOG_WARNING, inst->name, why, "%u of %u records of batch %llu were refused for good: %s", answer->rejected, n, id, why);
 		break;
 	case SKEP_BATCH_REJECT:
-		log_because(SKEP_LOG_WARNING, inst->name, why, "refused batch %llu for good, %u records are lost there: %s", id, n, why);
+		log_refused(inst, part->sink, id, n, why);
 		break;
 	case SKEP_BATCH_HOLD:
-		log_because(SKEP_LOG_ERROR, inst->name, why, "takes nothing until this is mended; what comes is kept: %s", why);
+		log_held(inst, why);
 		break;
 	case SKEP_BATCH_SPLIT:
-		log_because(SKEP_LOG_INFO, inst->name, why, "batch %llu of %u records is too large, its halves follow: %s", id, n, why);
+		if (n == 1)
+			log_refused(inst, part->sink, id, n, why);
+		else
+			log_because(SKEP_LOG_INFO, inst->name, why, "batch %llu of %u records is too large, its halves follow: %s", id, n,
+				    why);
 		break;
 	default:
 		log_because(SKEP_LOG_INFO, inst->name, why, "cannot take batch %llu now: %s", id, why);

@@ -70,6 +70,7 @@ void out_sink_hold(const struct out_sink *s, struct batch ***ret, size_t *ret_n)
 void out_sink_terms(struct out_sink *s, const struct out_terms *terms)
 {
 	s->terms = *terms;
+	s->queue.any_order = terms->shares;
 }
 
 void out_sink_pause(struct out_sink *s, bool paused)

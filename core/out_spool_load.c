@@ -11,6 +11,8 @@
 #include "core/log.h"
 #include "core/out_spool_priv.h"
 
+/* Behind a receiver that refuses everything: it may refuse what is old, and take what is new. */
+#define REFUSED_BATCHES 64u
 #define LOADED_BATCHES 4u /* read ahead, in each lane; more while those fail: the next one may be taken, and tell that it is they */
 
 static void load_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
@@ -213,9 +215,9 @@ static void load_done(struct spooler_job *job)
 static bool has_room(const struct out *o, const struct out_sink *s, unsigned lane)
 {
 	const struct out_lane *l = &s->lanes[lane];
-	size_t n = s->queue.in_lane[lane];
+	size_t n = s->queue.in_lane[lane], most = sinkq_refused(&s->queue) ? REFUSED_BATCHES : SINKQ_STUCK;
 
-	return s->begun && (lane == 0 || s->gap_id) && l->behind && !l->loading && n < SINKQ_STUCK &&
+	return s->begun && (lane == 0 || s->gap_id) && l->behind && !l->loading && n < most &&
 	       n < LOADED_BATCHES + sinkq_suspects(&s->queue, lane) && !o->spool->ending && !o->spool->unread_until_ns;
 }
 

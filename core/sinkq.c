@@ -19,6 +19,8 @@
  * receiver be back only now.
  */
 #define BLAMED_MOST 3
+/* A receiver that is overloaded answers 502 to many, and takes some: of a batch that was put off it takes more to tell. */
+#define BLAMED_OF_DOUBT 30
 
 void sinkq_init(struct sinkq *q, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *), void *submit_arg,
 		void (*settled)(void *, const struct batch *, const struct sinkq_fate *), void *settled_arg)
@@ -80,6 +82,7 @@ static void well(struct sinkq *q)
 {
 	q->failing = 0;
 	q->held = false;
+	q->quiet_ns = 0;
 	q->why[0] = '\0';
 }
 
@@ -87,6 +90,28 @@ static void taken(struct sinkq *q)
 {
 	well(q);
 	q->takes = true;
+}
+
+static unsigned doubts_most(const struct sinkq *q)
+{
+	return q->any_order ? SINKQ_DOUBTS : SINKQ_DOUBTS_IN_ORDER;
+}
+
+/* It failed so often that it may be the cause itself: others pass it, and tell. */
+static bool is_passed(const struct sinkq *q, const struct sinkq_item *item)
+{
+	return item->suspects >= SINKQ_SUSPECTS || item->doubts >= doubts_most(q);
+}
+
+/*
+ * Did the receiver put this batch off, and not everything?  It got the batch: it answered, or the connection broke after bytes
+ * were sent.  401 and 407 are about the token; 429, 503 and any Retry-After are about the load.
+ */
+static bool is_doubt(const struct skep_batch_answer *a)
+{
+	if (a->retry_after_ns || (a->result != SKEP_BATCH_RETRY && a->result != SKEP_BATCH_HOLD))
+		return false;
+	return a->status ? a->status != 401 && a->status != 407 && a->status != 429 && a->status != 503 : a->sent_bytes > 0;
 }
 
 static void lose(struct sinkq *q, struct sinkq_item **at, enum skep_loss where)
@@ -123,17 +148,21 @@ static void back_off(struct sinkq *q, struct sinkq_item *item, const struct skep
 	if (after > AFTER_MOST_NS)
 		after = AFTER_MOST_NS;
 	item->in_flight = false;
+	item->failed = true;
 	q->in_flight--;
 	item->attempts++;
 	item->retry_ns = now_ns + (after > wait ? after : wait);
 	q->retries++;
 	q->failing++;
 	q->takes = false;
+	/* Those that pass each other have a backoff each: without one for all of them a receiver that is away meets all of theirs. */
+	if (q->failing > 1 || after)
+		q->quiet_ns = item->retry_ns;
 	snprintf(q->why, sizeof(q->why), "%s", answer && answer->why ? answer->why : "");
 }
 
 /* In its place its halves; false: one record alone, or no memory. */
-static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects)
+static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects, unsigned doubts)
 {
 	struct sinkq_item *second = item->batch->pub.n > 1 ? calloc(1, sizeof(*second)) : NULL;
 	struct batch *halves[2] = { second ? batch_half(item->batch, 0) : NULL, second ? batch_half(item->batch, 1) : NULL };
@@ -150,11 +179,30 @@ static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects)
 	q->in_lane[item->lane]++;
 	q->bytes += halves[0]->bytes + halves[1]->bytes - item->batch->bytes;
 	batch_unref(item->batch);
-	*second = (struct sinkq_item){ .next = item->next, .batch = halves[1], .suspects = suspects, .lane = item->lane };
-	*item = (struct sinkq_item){ .next = second, .batch = halves[0], .suspects = suspects, .lane = item->lane };
+	*second = (struct sinkq_item){
+		.next = item->next, .batch = halves[1], .suspects = suspects, .doubts = doubts, .lane = item->lane
+	};
+	*item = (struct sinkq_item){ .next = second, .batch = halves[0], .suspects = suspects, .doubts = doubts, .lane = item->lane };
 	if (q->last == &item->next)
 		q->last = &second->next;
 	return true;
+}
+
+/* Of one record: another batch was taken.  Has that happened often enough, and the record failed each time before? */
+static bool is_to_blame(struct sinkq_item *item)
+{
+	bool suspect = item->suspects >= SINKQ_SUSPECTS;
+
+	item->blamed += item->failed;
+	item->failed = false;
+	if (item->blamed >= (suspect ? BLAMED_MOST : BLAMED_OF_DOUBT))
+		return true;
+	if (suspect) {
+		item->suspects = SUSPECTS_OF_HALF;
+		item->attempts = 0;
+		item->retry_ns = 0;
+	}
+	return false;
 }
 
 /* Another batch has been taken: those that failed so often are to blame, not the receiver. */
@@ -167,17 +215,14 @@ static void split_suspects(struct sinkq *q)
 
 	for (struct sinkq_item **at = &q->first; *at;) {
 		struct sinkq_item *item = *at;
+		unsigned doubts = item->doubts >= doubts_most(q) ? doubts_most(q) - 2 : item->doubts;
+		unsigned suspects = item->suspects >= SINKQ_SUSPECTS ? SUSPECTS_OF_HALF : item->suspects;
 
-		if (item->suspects < SINKQ_SUSPECTS || item->in_flight || halve(q, item, SUSPECTS_OF_HALF)) {
-			at = &item->next;
-		} else if (++item->blamed < BLAMED_MOST) {
-			item->suspects = SUSPECTS_OF_HALF;
-			item->attempts = 0;
-			item->retry_ns = 0;
-			at = &item->next;
-		} else {
+		if (is_passed(q, item) && !item->in_flight && !halve(q, item, suspects, doubts) && item->batch->pub.n <= 1 &&
+		    is_to_blame(item))
 			take_out(q, at, &fate);
-		}
+		else
+			at = &item->next;
 	}
 }
 
@@ -192,7 +237,7 @@ static void try_a_part(struct sinkq *q)
 	for (const struct sinkq_item *item = q->first; item; item = item->next)
 		if (item->suspects < SINKQ_SUSPECTS)
 			return;
-	halve(q, q->first, SUSPECTS_OF_HALF);
+	halve(q, q->first, SUSPECTS_OF_HALF, q->first->doubts);
 }
 
 static size_t most_in_flight(const struct sinkq *q)
@@ -200,20 +245,27 @@ static size_t most_in_flight(const struct sinkq *q)
 	return q->failing ? 1 : q->max_in_flight;
 }
 
-/* The next one that may be offered; of two lanes that have one, that whose turn it is. */
+/*
+ * The next one that may be offered; of two lanes that have one, that whose turn it is.  While the sink fails, of those that are
+ * due, the one that was tried least.
+ */
 static struct sinkq_item *pick(const struct sinkq *q, uint64_t now_ns)
 {
 	struct sinkq_item *first[SINKQ_LANES] = { NULL };
 
+	if (now_ns < q->quiet_ns)
+		return NULL;
 	for (struct sinkq_item *item = q->first; item; item = item->next) {
+		struct sinkq_item **found = &first[item->lane];
+
 		/* In order: nothing overtakes one that waits, except where it may be the cause itself: then the next one tells. */
-		if (item->in_flight || (item->retry_ns > now_ns && item->suspects >= SINKQ_SUSPECTS))
+		if (item->in_flight || (item->retry_ns > now_ns && is_passed(q, item)))
 			continue;
 		if (item->retry_ns > now_ns)
 			break;
-		if (!first[item->lane])
-			first[item->lane] = item;
-		if (q->in_lane[!item->lane] == 0 || first[!item->lane])
+		if (!*found || (q->failing && item->attempts < (*found)->attempts))
+			*found = item;
+		if ((!q->failing || !is_passed(q, item)) && (q->in_lane[!item->lane] == 0 || first[!item->lane]))
 			break;
 	}
 	return first[q->turn] ? first[q->turn] : first[!q->turn];
@@ -255,10 +307,39 @@ uint64_t sinkq_next_ns(const struct sinkq *q)
 			continue;
 		if (item->retry_ns < next)
 			next = item->retry_ns;
-		if (item->suspects < SINKQ_SUSPECTS)
+		if (!is_passed(q, item))
 			break;
 	}
-	return next;
+	return next < q->quiet_ns ? q->quiet_ns : next;
+}
+
+bool sinkq_refused(const struct sinkq *q)
+{
+	return q->refusals >= SINKQ_REFUSALS;
+}
+
+/*
+ * For ever, says the receiver.  One that refuses everything is misconfigured, or it is not the receiver: the sink is held, and
+ * offers another batch each time.
+ */
+static void refuse(struct sinkq *q, struct sinkq_item **at, const struct skep_batch_answer *answer, uint64_t now_ns)
+{
+	const struct sinkq_fate fate = {
+		.what = SKEP_LOSS_SINK, .status = answer->status, .why = answer->why ? answer->why : "no reason was given",
+	};
+	struct skep_batch_answer hold = { .result = SKEP_BATCH_HOLD, .status = answer->status };
+	char why[sizeof(q->why)];
+
+	if (++q->refusals < SINKQ_REFUSALS) {
+		take_out(q, at, &fate);
+		taken(q);
+		return;
+	}
+	snprintf(why, sizeof(why), "the receiver refused %u batches in a row: %s", q->refusals, fate.why);
+	hold.why = why;
+	(*at)->doubts = SINKQ_DOUBTS_IN_ORDER;
+	back_off(q, *at, &hold, now_ns);
+	q->takes = true;
 }
 
 int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_batch_answer *answer, uint64_t now_ns)
@@ -274,19 +355,19 @@ int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_
 		fate.rejected = answer->rejected < pub->n ? answer->rejected : pub->n;
 		take_out(q, at, &fate);
 		taken(q);
+		q->refusals = 0;
 		split_suspects(q);
 		break;
 	case SKEP_BATCH_REJECT:
-		fate.what = SKEP_LOSS_SINK;
-		if (!fate.why)
-			fate.why = "no reason was given";
-		take_out(q, at, &fate);
-		taken(q);
+		refuse(q, at, answer, now_ns);
 		break;
 	case SKEP_BATCH_SPLIT:
-		fate.what = SKEP_LOSS_SINK;
-		if (!halve(q, *at, (*at)->suspects))
-			take_out(q, at, &fate);
+		if (halve(q, *at, (*at)->suspects, (*at)->doubts))
+			break;
+		if (pub->n > 1) /* no memory */
+			back_off(q, *at, answer, now_ns);
+		else
+			refuse(q, at, answer, now_ns);
 		break;
 	case SKEP_BATCH_SUSPECT:
 		(*at)->suspects++;
@@ -294,6 +375,7 @@ int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_
 		try_a_part(q);
 		break;
 	default:
+		(*at)->doubts += is_doubt(answer);
 		back_off(q, *at, answer, now_ns);
 	}
 	return 0;
@@ -359,7 +441,7 @@ size_t sinkq_suspects(const struct sinkq *q, unsigned lane)
 	size_t n = 0;
 
 	for (const struct sinkq_item *item = q->first; item; item = item->next)
-		n += item->lane == lane && item->suspects >= SINKQ_SUSPECTS;
+		n += item->lane == lane && is_passed(q, item);
 	return n;
 }
 

@@ -21,6 +21,13 @@
 #define SINKQ_LANES 2u
 #define SINKQ_DELIVERED 0 /* a batch's fate: this, or an enum skep_loss */
 #define SINKQ_SUSPECTS 10 /* so many SKEP_BATCH_SUSPECT, and another one acknowledged: it is to blame */
+/*
+ * A batch that the receiver got and put off (403, 409, 502, a reset connection) so often lets others pass.  A sink that needs its
+ * order waits longer: half an hour of the longest backoff, because an outage also looks like that.
+ */
+#define SINKQ_DOUBTS 10
+#define SINKQ_DOUBTS_IN_ORDER 60
+#define SINKQ_REFUSALS 16 /* so many refused in a row, none acknowledged: the receiver refuses everything, and the sink is held */
 #define SINKQ_STUCK 16    /* so many batches of which each has failed so often: one of them is taken apart to find out */
 
 /* What became of a batch. */
@@ -37,9 +44,10 @@ struct sinkq_item {
 	uint64_t retry_ns; /* not before */
 	unsigned attempts;
 	unsigned suspects; /* answers SKEP_BATCH_SUSPECT */
+	unsigned doubts;   /* answers RETRY or HOLD that may be about this batch */
 	unsigned blamed;   /* of one record: so often it failed again and another batch was taken */
 	uint8_t lane;
-	bool in_flight;
+	bool in_flight, failed; /* failed: since another one was acknowledged */
 };
 
 struct sinkq {
@@ -52,6 +60,9 @@ struct sinkq {
 	char why[160];    /* of the last answer while it fails; "" */
 	unsigned failing; /* answers since the last ACK or REJECT that were neither */
 	bool takes;       /* the last answer was ACK or REJECT */
+	bool any_order;   /* the receiver does not mind which batch comes first */
+	unsigned refusals; /* answers REJECT since the last ACK */
+	uint64_t quiet_ns; /* the receiver fails: nothing is offered before */
 	uint64_t now_ns;  /* of the latest pump */
 	uint64_t retries; /* offers that were answered by "not now" */
 	uint64_t sent_bytes;
@@ -77,7 +88,8 @@ void sinkq_pause(struct sinkq *, bool paused); /* while paused nothing is offere
 /* The sink has stopped and another takes its place: what was in flight is offered again. */
 void sinkq_reclaim(struct sinkq *);
 void sinkq_abandon(struct sinkq *);     /* everything left is lost(sink). Only when the sink has stopped. */
-size_t sinkq_suspects(const struct sinkq *, unsigned lane); /* of its batches: those that failed SINKQ_SUSPECTS times */
+size_t sinkq_suspects(const struct sinkq *, unsigned lane); /* of its batches: those that failed so often that others pass them */
+bool sinkq_refused(const struct sinkq *); /* the receiver refuses everything */
 uint64_t sinkq_oldest_id(const struct sinkq *, unsigned lane); /* UINT64_MAX: empty */
 
 #endif

@@ -26,13 +26,14 @@ static const struct {
 	{ 412, 412, SKEP_BATCH_REJECT },
 	{ 413, 413, SKEP_BATCH_SPLIT },
 	{ 414, 414, SKEP_BATCH_HOLD },
+	{ 415, 415, SKEP_BATCH_HOLD }, /* our content type or coding: of every batch */
 	{ 421, 421, SKEP_BATCH_RETRY },
 	{ 423, 425, SKEP_BATCH_RETRY },
 	{ 426, 426, SKEP_BATCH_HOLD },
 	{ 429, 429, SKEP_BATCH_RETRY },
 	{ 431, 431, SKEP_BATCH_HOLD }, /* our headers are configured */
 	{ 451, 451, SKEP_BATCH_HOLD },
-	{ 400, 499, SKEP_BATCH_REJECT }, /* 415, 422 and the others */
+	{ 400, 499, SKEP_BATCH_REJECT }, /* 422 and the others */
 	{ 500, 500, SKEP_BATCH_SUSPECT },
 	{ 501, 501, SKEP_BATCH_HOLD },
 	{ 505, 505, SKEP_BATCH_HOLD },

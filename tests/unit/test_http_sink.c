@@ -215,7 +215,7 @@ static void test_answers(void **state)
 		{ "404", SKEP_BATCH_HOLD, 404, "answers 404" },
 		{ "408", SKEP_BATCH_RETRY, 408, "answers 408" },
 		{ "413", SKEP_BATCH_SPLIT, 413, "answers 413" },
-		{ "415", SKEP_BATCH_REJECT, 415, "answers 415" },
+		{ "415", SKEP_BATCH_HOLD, 415, "answers 415" },
 		{ "422", SKEP_BATCH_REJECT, 422, "answers 422" },
 		{ "429", SKEP_BATCH_RETRY, 429, "answers 429" },
 		{ "500", SKEP_BATCH_SUSPECT, 500, "answers 500" },

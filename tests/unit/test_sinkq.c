@@ -472,6 +472,229 @@ static void while_it_fails_one_is_offered(void **state)
 	assert_int_equal(t.n_offered, 5); /* two again */
 }
 
+/* The receiver's answers to all that is in flight: put off with that status where `put_off` says so, else taken. */
+static void answer_in_flight(bool (*put_off)(const struct skep_batch *), const struct skep_batch_answer *later)
+{
+	struct sinkq_item *item = t.q.first;
+
+	while (item) {
+		const struct skep_batch *b = &item->batch->pub;
+
+		if (!item->in_flight) {
+			item = item->next;
+			continue;
+		}
+		if (put_off(b))
+			assert_int_equal(sinkq_done(&t.q, b, later, t.now_ns), 0);
+		else
+			assert_int_equal(done(b, SKEP_BATCH_ACK, t.now_ns), 0);
+		item = t.q.first;
+	}
+}
+
+static bool is_first(const struct skep_batch *b)
+{
+	return b->id == 1;
+}
+
+static bool is_any(const struct skep_batch *b)
+{
+	return b != NULL;
+}
+
+static bool holds_record_6(const struct skep_batch *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		if (b->id == 1 && b->records[i]->time_ns == 6)
+			return true;
+	return false;
+}
+
+static const struct skep_batch_answer put_off[] = {
+	{ .size = sizeof(put_off[0]), .result = SKEP_BATCH_HOLD, .status = 403, .why = "no" },
+	{ .size = sizeof(put_off[0]), .result = SKEP_BATCH_RETRY, .status = 409, .why = "conflict" },
+	{ .size = sizeof(put_off[0]), .result = SKEP_BATCH_RETRY, .status = 502, .why = "gateway" },
+	{ .size = sizeof(put_off[0]), .result = SKEP_BATCH_RETRY, .sent_bytes = 300, .why = "connection reset" },
+};
+
+/* What is put off each time holds up no other, and is not lost. */
+static void one_that_is_put_off_each_time_is_passed(void **state)
+{
+	for (size_t i = 0; i < 4; i++)
+		for (unsigned ordered = 0; ordered < 2; ordered++) {
+			unsigned most = ordered ? SINKQ_DOUBTS_IN_ORDER : SINKQ_DOUBTS;
+
+			set_up(state);
+			t.q.any_order = !ordered;
+			t.q.max_in_flight = 1;
+			push_records(1, 1);
+			for (uint64_t id = 2; id <= 20; id++)
+				push_records(id, 1);
+			for (unsigned n = 0; n < most; n++) {
+				next_offer();
+				answer_in_flight(is_first, &put_off[i]);
+				assert_int_equal(t.n_fates, 0);
+			}
+			for (unsigned n = 0; n < 25 && t.q.n > 1; n++) {
+				next_offer();
+				answer_in_flight(is_first, &put_off[i]);
+			}
+			assert_int_equal(t.q.n, 1);
+			assert_int_equal(t.n_fates, 19);
+			for (unsigned n = 0; n < 15; n++) {
+				push_records(21 + n, 1);
+				next_offer();
+				answer_in_flight(is_first, &put_off[i]);
+			}
+			assert_int_equal(t.q.first->batch->pub.id, 1);
+			tear_down(state);
+		}
+	set_up(state);
+}
+
+/* Of a batch that is put off each time the records that the receiver takes are delivered; the other one is not given up soon. */
+static void the_record_that_is_put_off_is_alone(void **state)
+{
+	unsigned offers = 0;
+	uint64_t id = 2;
+	size_t lost = 0, from_1 = 0;
+
+	(void)state;
+	t.q.any_order = true;
+	push_records(1, 10);
+	while (t.q.first && offers++ < 3000) {
+		if (t.q.n == 1 && (t.q.first->failed || t.q.first->doubts < SINKQ_DOUBTS))
+			push(id++);
+		next_offer();
+		answer_in_flight(holds_record_6, &put_off[0]);
+		if (t.q.n == 1 && t.q.first->batch->pub.n == 1 && !from_1) {
+			for (size_t i = 0; i < t.n_fates; i++)
+				from_1 += t.fates[i][0] == 1 && t.fates[i][1] == SINKQ_DELIVERED;
+			assert_true(from_1 >= 2);
+		}
+	}
+	assert_true(from_1 > 0);
+	assert_null(t.q.first);
+	assert_true(offers > 40);
+	for (size_t i = 0; i < t.n_fates; i++)
+		lost += t.fates[i][1] == SKEP_LOSS_SINK;
+	assert_int_equal(lost, 1);
+}
+
+/* A receiver that puts all off meets one request of each backoff, however many batches pass each other. */
+static void a_receiver_that_is_away_meets_one_request_at_a_time(void **state)
+{
+	uint64_t begin;
+
+	(void)state;
+	t.q.any_order = true;
+	for (uint64_t id = 1; id <= 16; id++)
+		push_records(id, 4);
+	for (int i = 0; i < 200; i++) {
+		next_offer();
+		answer_in_flight(is_any, &put_off[0]);
+	}
+	begin = t.now_ns;
+	for (int i = 0; i < 20; i++) {
+		next_offer();
+		answer_in_flight(is_any, &put_off[0]);
+	}
+	assert_true(t.now_ns - begin >= 19 * 15 * SECOND);
+	assert_true(t.q.held);
+	assert_int_equal(t.n_fates, 0);
+	assert_int_equal(t.q.n, 16);
+	t.answer = SKEP_BATCH_ACK;
+	for (int i = 0; i < 100 && t.q.first; i++)
+		next_offer();
+	assert_null(t.q.first);
+	for (size_t i = 0; i < t.n_fates; i++)
+		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
+}
+
+/* Neither the load nor the token is about one batch; and the receiver's own time counts for all of them. */
+static void what_is_not_about_a_batch_lets_none_pass(void **state)
+{
+	static const struct skep_batch_answer later[] = {
+		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .status = 429, .why = "busy" },
+		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .status = 503, .why = "busy" },
+		{ .size = sizeof(later[0]), .result = SKEP_BATCH_HOLD, .status = 401, .why = "token" },
+		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .status = 502, .retry_after_ns = SECOND, .why = "later" },
+		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .why = "connection refused" },
+	};
+
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		set_up(state);
+		t.q.any_order = true;
+		t.q.max_in_flight = 1;
+		push_records(1, 1);
+		push_records(2, 1);
+		for (unsigned n = 0; n < 3 * SINKQ_DOUBTS; n++) {
+			next_offer();
+			assert_int_equal(t.last->id, 1);
+			answer_in_flight(is_any, &later[i]);
+		}
+		tear_down(state);
+	}
+	set_up(state);
+}
+
+/* A receiver that refuses everything, and one that finds each record too large: the sink is held, and the rest is kept. */
+static void one_that_refuses_everything_is_held(void **state)
+{
+	static const enum skep_batch_result results[] = { SKEP_BATCH_REJECT, SKEP_BATCH_SPLIT };
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t lost = 0;
+
+		set_up(state);
+		for (uint64_t id = 1; id <= 40; id++)
+			push_records(id, 1);
+		t.answer = results[i];
+		for (int n = 0; n < 300; n++)
+			next_offer();
+		assert_int_equal(t.n_fates, SINKQ_REFUSALS - 1);
+		assert_true(t.q.held);
+		assert_non_null(strstr(t.q.why, "in a row: as told"));
+		assert_true(sinkq_next_ns(&t.q) - t.now_ns >= 15 * SECOND);
+		sinkq_kick(&t.q); /* a reload that mends nothing throws nothing away */
+		next_offer();
+		assert_int_equal(t.n_fates, SINKQ_REFUSALS - 1);
+		t.answer = SKEP_BATCH_ACK;
+		for (int n = 0; n < 300 && t.q.first; n++)
+			next_offer();
+		assert_null(t.q.first);
+		for (size_t n = 0; n < t.n_fates; n++)
+			lost += t.fates[n][1] == SKEP_LOSS_SINK;
+		assert_int_equal(lost, SINKQ_REFUSALS - 1);
+		tear_down(state);
+	}
+	set_up(state);
+}
+
+static bool is_below_30(const struct skep_batch *b)
+{
+	return b->id < 30;
+}
+
+/* Many bad ones in a row do not hold the sink for ever: others are tried, and are taken. */
+static void bad_ones_in_a_row_do_not_hold_it_for_ever(void **state)
+{
+	static const struct skep_batch_answer never = { .size = sizeof(never), .result = SKEP_BATCH_REJECT, .why = "bad" };
+	size_t lost = 0;
+
+	(void)state;
+	for (uint64_t id = 1; id <= 40; id++)
+		push_records(id, 1);
+	for (int n = 0; n < 300 && t.q.first; n++) {
+		next_offer();
+		answer_in_flight(is_below_30, &never);
+	}
+	assert_null(t.q.first);
+	for (size_t n = 0; n < t.n_fates; n++)
+		lost += t.fates[n][1] == SKEP_LOSS_SINK;
+	assert_int_equal(lost, 29);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -491,6 +714,12 @@ int main(void)
 		TEST(held_comes_back_slowly_and_at_once_when_mended),
 		TEST(the_receivers_word_counts),
 		TEST(while_it_fails_one_is_offered),
+		TEST(one_that_is_put_off_each_time_is_passed),
+		TEST(the_record_that_is_put_off_is_alone),
+		TEST(a_receiver_that_is_away_meets_one_request_at_a_time),
+		TEST(what_is_not_about_a_batch_lets_none_pass),
+		TEST(one_that_refuses_everything_is_held),
+		TEST(bad_ones_in_a_row_do_not_hold_it_for_ever),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
