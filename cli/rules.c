@@ -79,6 +79,10 @@ static void head(const json_t *o, const struct paint *p)
 	if (user > 0)
 		fprintf(p->out, " (%s each)", human_time(busy / user, paint_units(p), b));
 	fputc('\n', p->out);
+	if (answer_u64(judged, "spent") > 0) {
+		paint(p, INK_YELLOW, "%s verdicts took longer than 20 ms: ", human_count(answer_u64(judged, "spent"), a));
+		fputs("skepd recorded these processes; look for a slow `matches` in the column cost\n", p->out);
+	}
 	if (*answer_text(o, "kernel")) {
 		paint(p, INK_YELLOW, "decided by skepd only: ");
 		answer_print(p, INK_NONE, answer_text(o, "kernel"));

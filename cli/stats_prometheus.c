@@ -249,6 +249,7 @@ static void rules(const json_t *o, FILE *out)
 	single_seconds(out, "skep_rules_busy_seconds_total", "counter", "Time spent judging by skepd itself", answer_u64(judged, "busy_ns"));
 	single(out, "skep_rules_asked_total", "counter", "Questions of the kernel to skepd", answer_u64(judged, "asked"));
 	single(out, "skep_rules_answers_failed_total", "counter", "Answers that the kernel could not be given", answer_u64(judged, "answers_failed"));
+	single(out, "skep_rules_spent_total", "counter", "Processes recorded because the rules took longer than 20 ms", answer_u64(judged, "spent"));
 }
 
 int stats_prometheus(const json_t *o, FILE *out, const struct report_style *style)

@@ -91,13 +91,13 @@ json_t *control_rules(const struct control *control)
 	set = judge_rules(judge);
 	judge_counts(judge, on_count, &l);
 	judge_self(judge, &self);
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}}", "generation",
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}", "generation",
 			 control_json_number(self.generation), "default", verdict_name(set ? ruleset_otherwise(set) : RULE_INCLUDE), "kernel",
 			 text_or_null(judge_kernel(judge)), "rules", l.rules, "otherwise", l.otherwise ? l.otherwise : json_null(), "judged", "user",
 			 control_json_number(self.judged_user), "kernel", control_json_number(self.judged_kernel), "asked",
 			 control_json_number(self.asked), "answers", control_json_number(self.answers), "answers_failed",
 			 control_json_number(self.answers_failed), "lineages_lost", control_json_number(self.lineages_lost), "busy_ns",
-			 control_json_number(self.busy_ns));
+			 control_json_number(self.busy_ns), "spent", control_json_number(self.spent));
 }
 
 json_t *control_answer_rules(const struct control *control)

@@ -237,8 +237,11 @@ void judge_process(struct judge *j, const struct judge_case *c, struct judge_ver
 	ret->settled = d.rule && d.rule->inherit;
 	ret->byte = d.include ? (ret->settled ? SKEP_VERDICT_KEEP : 0) : t->byte;
 	if (!c->decided) { /* else the kernel has counted it */
-		t->hits_user++;
-		t->last_ns = c->now_ns;
+		if (!d.spent) {
+			t->hits_user++;
+			t->last_ns = c->now_ns;
+		}
+		j->self.spent += d.spent;
 		j->self.judged_user++;
 	}
 	if (c->unknown)

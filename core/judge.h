@@ -115,6 +115,7 @@ struct judge_self {
 	uint64_t answers;                    /* given to the kernel */
 	uint64_t answers_failed;
 	uint64_t busy_ns;                    /* judging in user space */
+	uint64_t spent;                      /* included, as the rules took too long (FILTER_BUDGET_NS) */
 };
 void judge_self(const struct judge *, struct judge_self *ret);
 

@@ -20,6 +20,7 @@
  *
  * `matches` is a regular expression as Perl writes them, over bytes, anywhere in the text; it sees the
  * first FILTER_REGEX_SUBJECT bytes and gives up, which is no match, after a bounded number of steps.
+ * One judgement has FILTER_BUDGET_NS of processor time for all of them.
  *
  * What is not known (a process whose parent was not seen) makes a condition false, whatever its
  * operator: `parent.tool != 'make'` is false there, and `not parent.tool = 'make'` is true.
@@ -104,6 +105,20 @@ struct filter_expr *filter_expr_new(const char *text, size_t len, const struct f
 struct filter_expr *filter_expr_free(struct filter_expr *);
 /* One thread at a time for each expression: `matches` works in memory that was made with it. */
 bool filter_expr_match(const struct filter_expr *, filter_get, const void *subject);
+
+/*
+ * The processor time that `matches` and `glob` may take for one subject in all its expressions
+ * together.  A user chooses the arguments of all ancestors, and the limits of one text say nothing
+ * about 128 ancestors times 16,384 bytes.  It is processor time, so that a busy machine spends none.
+ * Zeroed to begin with.  Once it is spent, the result of a match is no longer of use.
+ */
+#define FILTER_BUDGET_NS 20000000u
+struct filter_budget {
+	uint64_t tick_ns, began_ns;
+	uint32_t bytes; /* searched since the last look at the clock */
+	bool spent;
+};
+bool filter_expr_match_within(const struct filter_expr *, filter_get, const void *subject, struct filter_budget *);
 
 /* Why an expression is not true: the smallest part of its text that decides, from the left. */
 struct filter_reason {

@@ -47,15 +47,26 @@ bool address_of(const struct lexer *, const struct token *t, bool network, struc
 /* regex.c: bytes, not characters.  NULL: the error is set.  A match that meets its limits is none. */
 struct regex *regex_new(const struct lexer *, const struct token *t);
 struct regex *regex_free(struct regex *);
-bool regex_match(const struct regex *, const char *text, size_t len, bool *ret_gave_up);
+/* budget: NULL for none. */
+bool regex_match(const struct regex *, const struct filter_text *, struct filter_budget *budget, bool *ret_gave_up);
 
 /* match.c: of one node, for reason.c. */
-bool node_is_true(const struct filter_expr *, uint32_t at, filter_get, const void *subject);
+bool node_is_true(const struct filter_expr *, uint32_t at, filter_get, const void *subject, struct filter_budget *budget);
+/* After a search of that many bytes: looks at the clock each 512 bytes.  NULL: never spent. */
+bool filter_budget_look(struct filter_budget *);
+
+static inline bool filter_budget_spent(struct filter_budget *b, uint32_t bytes)
+{
+	if (!b || b->spent)
+		return b && b->spent;
+	b->bytes += bytes + 8;
+	return b->bytes >= 512 && filter_budget_look(b);
+}
 
 /* Texts in the order in which OP_IN looks them up: the shorter first. */
 int text_order(const struct filter_text *a, const struct filter_text *b);
 
-/* match.c: one NODE_TEST about the subject itself; false and not *ret_known where the field is not. */
-bool filter_test_match(const struct filter_expr *, uint32_t at, filter_get, const void *subject, bool *ret_known);
+/* match.c: one NODE_TEST about the subject itself; false and not *ret_known where the field is not, or the budget is spent. */
+bool filter_test_match(const struct filter_expr *, uint32_t at, filter_get, const void *subject, struct filter_budget *budget, bool *ret_known);
 
 #endif

@@ -230,12 +230,13 @@ uint64_t pushdown_of(const struct pushdown *p, unsigned dimension)
 void pushdown_ask(const struct pushdown *p, unsigned dimension, filter_get get, const void *subject, uint64_t *ret_yes,
 		  uint64_t *ret_maybe)
 {
+	struct filter_budget budget = { 0 };
 	uint64_t no = 0, maybe = 0;
 	bool known;
 
 	for (size_t i = p->first[dimension]; i < p->first[dimension + 1]; i++) {
 		const struct literal *l = &p->literals[i];
-		bool holds = filter_test_match(l->expr, l->node, get, subject, &known);
+		bool holds = filter_test_match(l->expr, l->node, get, subject, &budget, &known);
 
 		if (!known)
 			maybe |= 1ull << l->clause;

@@ -23,7 +23,7 @@ static uint32_t deciding(const struct filter_expr *e, uint32_t at, bool is, filt
 
 		if (!one)
 			return at;
-		for (at = n->first; node_is_true(e, at, get, subject) != is;)
+		for (at = n->first; node_is_true(e, at, get, subject, NULL) != is;)
 			at = e->nodes[at - 1].next;
 	}
 }
@@ -33,7 +33,7 @@ bool filter_expr_reason(const struct filter_expr *e, filter_get get, const void 
 	const struct node *n;
 	uint32_t at;
 
-	if (node_is_true(e, e->root, get, subject))
+	if (node_is_true(e, e->root, get, subject, NULL))
 		return false;
 	at = deciding(e, e->root, false, get, subject);
 	n = &e->nodes[at - 1];

@@ -2,29 +2,42 @@
 /*
  * filters/regex.c - the operator `matches`: PCRE2 over bytes, compiled once.
  *
- * Whoever is judged chooses the text, so no text may cost much: its length, the steps from each
- * place in it and the depth are limited, and what meets a limit is no match.  Matching takes no
- * memory: compiled code (JIT) works on the stack; where there is none (MemoryDenyWriteExecute=,
+ * The user of a process chooses its arguments, so no text may cost much: its length, the steps from
+ * each place in it and the depth are limited, and a text that meets a limit does not match.  PCRE2
+ * limits the steps from one place only, so a long text is searched some places at a time, and the
+ * budget of the whole judgement is looked at in between.  Matching takes no memory: compiled code (JIT) works on the stack; where there is none (MemoryDenyWriteExecute=,
  * a processor that PCRE2 has none for), the interpreter's frames come from two blocks made here.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <errno.h>
 #include <pcre2.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "filters/expr_priv.h"
 
+#define OPTIONS (PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_USE_OFFSET_LIMIT)
 #define STEPS 5000u    /* from one place of the text */
 #define DEPTH 500u     /* of the interpreter's backtracking */
 #define FRAMES_KIB 64u /* for it */
 #define NESTED 32u     /* parentheses in each other */
+/*
+ * A step costs up to the length of the text: the `\s+` in `a.*?\s+b` passes over all spaces and is
+ * not counted (PCRE2 10.42).  So a text of LONG bytes takes 50 ms at the worst and is one search.
+ * A longer one is searched PLACES places at a time with FEW_STEPS each (100 ms), and a place
+ * that needs more of them is searched alone.
+ */
+#define LONG 141u
+#define FEW_STEPS 64u
+#define PLACES 512u
 
 struct regex {
 	pcre2_code *code;
 	pcre2_match_data *data;
-	pcre2_match_context *limits;
+	pcre2_match_context *limits, *places; /* of a search of the whole text, of one from some of its places */
 	pcre2_general_context *memory;
 	bool built;
+	bool at_once; /* a search that begins within the text would find something else, or there is only one place */
 	/* pcre2_match grows its frames into a second block before it lets the first one go. */
 	char *block[2];
 	bool taken[2];
@@ -64,6 +77,7 @@ struct regex *regex_free(struct regex *r)
 		return NULL;
 	pcre2_match_data_free(r->data);
 	pcre2_match_context_free(r->limits);
+	pcre2_match_context_free(r->places);
 	pcre2_code_free(r->code);
 	pcre2_general_context_free(r->memory);
 	free(r->block[0]);
@@ -89,13 +103,25 @@ static bool compile(struct regex *r, const struct lexer *l, const struct token *
 	if (!context)
 		return no_memory(l, t);
 	pcre2_set_parens_nest_limit(context, NESTED);
-	r->code = pcre2_compile((PCRE2_SPTR)t->ptr, t->len, PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY, &err, &offset, context);
+	r->code = pcre2_compile((PCRE2_SPTR)t->ptr, t->len, OPTIONS, &err, &offset, context);
 	pcre2_compile_context_free(context);
 	if (r->code)
 		return true;
 	if (pcre2_get_error_message(err, why, sizeof(why)) < 0)
 		why[0] = '\0';
 	return lex_error(l, t->at, t->length, "this is no regular expression: %s (after %zu bytes of it)", (const char *)why, (size_t)offset);
+}
+
+/* \G is where a search begins, and (*COMMIT) and (*SKIP) say where the next one may. */
+static bool at_once(const struct regex *r, const struct token *t)
+{
+	static const char *const words[] = { "\\G", "(*COMMIT", "(*SKIP" };
+	uint32_t options = 0;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (memmem(t->ptr, t->len, words[i], strlen(words[i])))
+			return true;
+	return pcre2_pattern_info(r->code, PCRE2_INFO_ALLOPTIONS, &options) == 0 && options & PCRE2_ANCHORED;
 }
 
 struct regex *regex_new(const struct lexer *l, const struct token *t)
@@ -119,16 +145,20 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 	}
 	if (!compile(r, l, t))
 		return regex_free(r);
+	r->at_once = at_once(r, t);
 	r->limits = pcre2_match_context_create(r->memory);
 	/* One pair of offsets: whether it matches is all that is asked. */
 	r->data = pcre2_match_data_create(1, r->memory);
-	if (!r->limits || !r->data) {
+	if (r->limits) {
+		pcre2_set_match_limit(r->limits, STEPS);
+		pcre2_set_depth_limit(r->limits, DEPTH);
+		pcre2_set_heap_limit(r->limits, FRAMES_KIB);
+		r->places = pcre2_match_context_copy(r->limits);
+	}
+	if (!r->places || !r->data) {
 		no_memory(l, t);
 		return regex_free(r);
 	}
-	pcre2_set_match_limit(r->limits, STEPS);
-	pcre2_set_depth_limit(r->limits, DEPTH);
-	pcre2_set_heap_limit(r->limits, FRAMES_KIB);
 	/* Asked for by its result: a pattern that begins with (*NO_JIT) is no error of the compiler. */
 	pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
 	if (pcre2_pattern_info(r->code, PCRE2_INFO_JITSIZE, &jit) != 0 || jit == 0) {
@@ -144,16 +174,50 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 	return r;
 }
 
-bool regex_match(const struct regex *r, const char *text, size_t len, bool *ret_gave_up)
+/* A search that begins at one of that many places. */
+static int search(const struct regex *r, const struct filter_text *t, size_t at, size_t places, uint32_t steps, uint32_t options)
 {
+	pcre2_set_match_limit(r->places, steps);
+	pcre2_set_offset_limit(r->places, at + places - 1);
+	return pcre2_match(r->code, (PCRE2_SPTR)t->ptr, t->len, at, options, r->data, r->places);
+}
+
+static int search_long(const struct regex *r, const struct filter_text *t, uint32_t options, struct filter_budget *budget)
+{
+	size_t at = 0, places = PLACES;
+	int n = PCRE2_ERROR_NOMATCH;
+
+	while (at <= t->len && n == PCRE2_ERROR_NOMATCH) {
+		n = search(r, t, at, places, FEW_STEPS, options);
+		if (n == PCRE2_ERROR_MATCHLIMIT && places > 1) {
+			places = 1;
+			n = PCRE2_ERROR_NOMATCH;
+			continue;
+		}
+		if (n == PCRE2_ERROR_MATCHLIMIT)
+			n = search(r, t, at, 1, STEPS, options);
+		at += places;
+		places = places < PLACES ? 2 * places : PLACES;
+		if (filter_budget_spent(budget, (uint32_t)places))
+			return n >= 0 ? n : PCRE2_ERROR_MATCHLIMIT;
+	}
+	return n;
+}
+
+bool regex_match(const struct regex *r, const struct filter_text *text, struct filter_budget *budget, bool *ret_gave_up)
+{
+	struct filter_text t = *text;
 	uint32_t options = 0;
 	int n;
 
-	if (len > FILTER_REGEX_SUBJECT) {
-		len = FILTER_REGEX_SUBJECT;
+	if (t.len > FILTER_REGEX_SUBJECT) {
+		t.len = FILTER_REGEX_SUBJECT;
 		options = PCRE2_NOTEOL;
 	}
-	n = pcre2_match(r->code, (PCRE2_SPTR)(len ? text : ""), len, 0, options, r->data, r->limits);
+	if (t.len > LONG && !r->at_once)
+		n = search_long(r, &t, options, budget);
+	else
+		n = pcre2_match(r->code, (PCRE2_SPTR)(t.len ? t.ptr : ""), t.len, 0, options, r->data, r->limits);
 	*ret_gave_up = n < PCRE2_ERROR_NOMATCH;
 	return n >= 0;
 }

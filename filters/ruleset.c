@@ -113,23 +113,25 @@ void ruleset_judge_watched(const struct ruleset *s, filter_get get, const void *
 			   const struct rule_watch *watch)
 {
 	uint64_t before = watch ? watch->now_ns() : 0, now;
+	struct filter_budget budget = { 0 };
 
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n && !budget.spent; i++) {
 		const struct rule *r = s->rules[i];
-		bool holds = !r->when || filter_expr_match(r->when, get, subject);
+		bool holds = !r->when || filter_expr_match_within(r->when, get, subject, &budget);
 
 		if (watch) {
 			now = watch->now_ns();
 			watch->tried(watch->arg, r, now - before);
 			before = now;
 		}
-		if (!holds)
+		if (!holds || budget.spent)
 			continue;
 		ret->rule = r;
+		ret->spent = false;
 		ret->include = r->verdict == RULE_INCLUDE || (r->verdict == RULE_SAMPLE && rule_sampled(key, r->sample));
 		return;
 	}
-	*ret = (struct rule_decision){ .include = s->otherwise != RULE_EXCLUDE };
+	*ret = (struct rule_decision){ .include = budget.spent || s->otherwise != RULE_EXCLUDE, .spent = budget.spent };
 }
 
 void ruleset_judge(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret)

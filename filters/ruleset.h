@@ -74,6 +74,7 @@ bool rule_same(const struct rule *, const struct rule *);
 struct rule_decision {
 	const struct rule *rule; /* borrowed from the set; NULL: none holds, and the default decides */
 	bool include;
+	bool spent; /* no rule decided within FILTER_BUDGET_NS: included, as an argument that takes long must not hide a process */
 };
 /* key: of the process, rule_key(); sampling is decided by it alone, so that kernel and user space agree. */
 void ruleset_judge(const struct ruleset *, filter_get, const void *subject, uint32_t key, struct rule_decision *ret);

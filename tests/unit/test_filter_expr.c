@@ -412,6 +412,33 @@ static void globs_of_all_kinds(void **state)
 	assert_in_range(matches, 20000, 180000);
 }
 
+/* A long text is searched in parts: what begins in any of them is found, and the parts before it are seen. */
+static void long_texts(void **state)
+{
+	static char name[4001];
+	struct process p = { .tool = name };
+
+	(void)state;
+	for (size_t at = 0; at < sizeof(name) - 5; at += 7) {
+		memset(name, 'a', sizeof(name) - 1);
+		memcpy(name + at, "bcdc", 4);
+		assert_true(is("tool matches 'bc?d'", &p));
+		assert_true(is("tool matches '(*NO_JIT)bc?d'", &p));
+		assert_true(is("tool matches 'b.*a$' and tool matches '(*NO_JIT)b.*a$'", &p));
+		assert_int_equal(is("tool matches '(?<=a)bc' and tool matches '(*NO_JIT)(?<=a)bc'", &p), at > 0);
+		assert_int_equal(is("tool matches '\\\\Gb'", &p), at == 0);
+		assert_int_equal(is("tool matches '^b'", &p), at == 0);
+		assert_true(is("tool matches '(*NO_JIT)b.{1,3000}c|[bx]cd'", &p));
+	}
+	/* from every place, in any part */
+	memset(name, 'a', sizeof(name) - 1);
+	for (size_t at = 1; at < sizeof(name) - 1; at++)
+		name[at] = at % 2 ? 'a' : 'b';
+	name[0] = 'c';
+	assert_false(is("tool matches '[ac](*COMMIT)b'", &p));
+	assert_false(is("tool matches '(*NO_JIT)[ac](*COMMIT)b'", &p));
+}
+
 /* What takes long, in steps or in depth, is no match, and is soon over. */
 static void patient_expressions(void **state)
 {
@@ -561,7 +588,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(meanings),   cmocka_unit_test(escapes), cmocka_unit_test(no_ancestors), cmocka_unit_test(no_more_than_needed),
-		cmocka_unit_test(wrong_ones), cmocka_unit_test(limits),	 cmocka_unit_test(patient_expressions),
+		cmocka_unit_test(wrong_ones), cmocka_unit_test(limits),	 cmocka_unit_test(patient_expressions), cmocka_unit_test(long_texts),
 		cmocka_unit_test(globs_of_all_kinds), cmocka_unit_test(reasons),    cmocka_unit_test(shown),
 	};
 

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -247,6 +249,81 @@ static void refused(void **state)
 	ruleset_unref(s);
 }
 
+/* All ancestors have the argument that its user has chosen. */
+static enum filter_known get_chosen(const void *subject, uint32_t level, uint32_t field, union filter_value *ret)
+{
+	(void)level;
+	if (field != 0)
+		return FILTER_UNKNOWN;
+	ret->text = *(const struct filter_text *)subject;
+	return FILTER_KNOWN;
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Each place of the text stays below its limit of steps; 128 ancestors took 20 s to minutes. */
+static void a_budget(void **state)
+{
+	static const struct {
+		const char *when, *unit;
+	} chosen[] = {
+		{ "any parent.tool matches '[a-z]*[a-z]*[0-9]c?b'", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b " },
+		{ "any parent.tool matches '(*NO_JIT)[a-z]*[a-z]*[0-9]c?b'", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b " },
+		/* one step passes over all spaces */
+		{ "any parent.tool matches 'a.*? +bc'", "a          c" },
+		{ "any parent.tool matches '(*NO_JIT)a.*? +bc'", "a          c" },
+		{ "any parent.tool glob '*[a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z]9'", "a" },
+	};
+	static const char cheap[] = "any parent.tool matches ('foo.*bar', '[.]py$', 'x[0-9]+y') or any parent.tool glob '*b*r'";
+	static char text[32768];
+	struct filter_text argument = { text, sizeof(text) };
+	struct rule_decision d;
+	struct filter_error error;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
+		struct ruleset *s = ruleset_new(&schema, RULE_EXCLUDE);
+		double before;
+
+		assert_non_null(s);
+		for (size_t at = 0; at < sizeof(text); at++)
+			text[at] = chosen[i].unit[at % strlen(chosen[i].unit)];
+		memcpy(text, ".py b ", 6);
+		assert_int_equal(add(s, "chosen", chosen[i].when, RULE_EXCLUDE, &error), 0);
+		for (unsigned n = 0; n < 100; n++) {
+			char id[8];
+
+			snprintf(id, sizeof(id), "r%u", n);
+			assert_int_equal(add(s, id, chosen[i].when, RULE_EXCLUDE, &error), 0);
+		}
+		before = cpu_seconds();
+		ruleset_judge(s, get_chosen, &argument, 1, &d);
+		print_message("%s: %.1f ms\n", chosen[i].when, (cpu_seconds() - before) * 1e3);
+		assert_true(cpu_seconds() - before < 1);
+		assert_true(d.spent);
+		assert_true(d.include);
+		assert_null(d.rule);
+		ruleset_unref(s);
+	}
+	for (unsigned otherwise = 0; otherwise < 2; otherwise++) {
+		struct ruleset *s = ruleset_new(&schema, otherwise ? RULE_EXCLUDE : RULE_INCLUDE);
+
+		assert_non_null(s);
+		memset(text, 'f', sizeof(text));
+		assert_int_equal(add(s, "cheap", cheap, RULE_EXCLUDE, &error), 0);
+		ruleset_judge(s, get_chosen, &argument, 1, &d);
+		assert_false(d.spent);
+		assert_int_equal(d.include, !otherwise);
+		ruleset_unref(s);
+	}
+}
+
 static void many_rules(void **state)
 {
 	struct ruleset *s = ruleset_new(&schema, RULE_INCLUDE);
@@ -329,7 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_that_holds), cmocka_unit_test(the_default), cmocka_unit_test(samples),
 		cmocka_unit_test(a_sample_decides),	cmocka_unit_test(refused),     cmocka_unit_test(many_rules),
-		cmocka_unit_test(references),		cmocka_unit_test(the_same),
+		cmocka_unit_test(references),		cmocka_unit_test(the_same),    cmocka_unit_test(a_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
