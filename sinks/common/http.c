@@ -60,6 +60,14 @@ static void refresh_work(void *arg)
 	h->fresh = fresh;
 }
 
+static void replace_auth(struct http *h, struct http_auth *next)
+{
+	http_auth_free(h->before);
+	h->before = h->auth;
+	h->auth = next;
+	h->generation++;
+}
+
 static void refresh_done(struct skep_instance *inst, void *arg)
 {
 	struct http *h = arg;
@@ -71,9 +79,7 @@ static void refresh_done(struct skep_instance *inst, void *arg)
 		h->host->log(inst, SKEP_LOG_WARNING, "%s; what was read before is used on", h->fresh_why);
 	h->unreadable = !h->fresh;
 	if (changed) {
-		http_auth_free(h->auth);
-		h->auth = h->fresh;
-		h->generation++;
+		replace_auth(h, h->fresh);
 	} else {
 		http_auth_free(h->fresh);
 	}
@@ -254,9 +260,7 @@ int http_reload(struct http *h, const struct http_options *next)
 		err = http_auth_load(next, &auth, why, sizeof(why));
 	if (err)
 		return h->host->fail(h->inst, err, "%s", why);
-	http_auth_free(h->auth);
-	h->auth = auth;
-	h->generation++;
+	replace_auth(h, auth);
 	h->stale = true;
 	warn_insecure(h, next);
 	return 0;
@@ -285,6 +289,7 @@ struct http *http_free(struct http *h)
 		return NULL;
 	http_stop(h);
 	http_auth_free(h->auth);
+	http_auth_free(h->before);
 	http_auth_free(h->fresh);
 	if (h->curl_ready)
 		curl_global_cleanup();

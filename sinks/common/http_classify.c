@@ -9,6 +9,7 @@
  */
 #include "sinks/common/http_classify.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const struct {
@@ -49,16 +50,48 @@ static bool says(const char *text, const char *const *words)
 	return false;
 }
 
+/* The body's text from its beginning: without tags, and with one space for all that is between words. */
+static void first_words(const char *body, char *to, size_t room)
+{
+	size_t n = 0;
+	bool tag = false, space = false;
+
+	for (; *body && n + 2 < room; body++) {
+		if (*body == '<' || *body == '>' || tag || isspace((unsigned char)*body)) {
+			tag = *body != '>' && (tag || *body == '<');
+			space = n > 0;
+			continue;
+		}
+		if (space)
+			to[n++] = ' ';
+		space = false;
+		to[n++] = *body;
+	}
+	to[n] = '\0';
+}
+
 /*
  * 400 of a server that has not read the request: nginx (a client certificate is missing or refused), and
- * nginx, Apache and Go (http:// to a port of https).
+ * nginx, Apache and Go (http:// to a port of https).  Only a body that begins so: one that quotes a record holds
+ * a user's text further on.
  */
 static bool is_about_tls(const char *body)
 {
-	static const char *const words[] = { "No required SSL certificate", "SSL certificate error", "to HTTPS port",
-					     "SSL-enabled server port", "HTTP request to an HTTPS server", NULL };
+	static const char *const begins[] = {
+		"400 No required SSL certificate was sent",
+		"400 The SSL certificate error",
+		"400 The plain HTTP request was sent to HTTPS port",
+		"400 Bad Request Bad Request Your browser sent a request that this server could not understand. "
+		"Reason: You're speaking plain HTTP to an SSL-enabled server port.",
+		"Client sent an HTTP request to an HTTPS server.",
+	};
+	char words[192];
 
-	return says(body, words);
+	first_words(body, words, sizeof(words));
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strncmp(words, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }
 
 enum skep_batch_result http_classify_status(long status, const char *body)

@@ -42,7 +42,7 @@ struct http {
 	int timer_err;
 	bool stale; /* options have changed: everything is made anew before the next request that finds none under way */
 	struct transfer *active, *waiting, *idle;
-	struct http_auth *auth;
+	struct http_auth *auth, *before; /* before: that it replaced, which a request under way may have */
 	unsigned generation;
 	/* The worker's while refreshing. */
 	bool refreshing, unreadable; /* unreadable: the last time */

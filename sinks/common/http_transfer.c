@@ -315,6 +315,9 @@ void transfer_judge(struct transfer *t, CURLcode code)
 	long status = 0, head = 0;
 
 	t->answer = (struct skep_batch_answer){ .size = sizeof(t->answer) };
+	/* Here, for all that quote it: a receiver may quote the request's headers. */
+	http_auth_blank(t->http->auth, t->reply, t->len);
+	http_auth_blank(t->http->before, t->reply, t->len);
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &head);
 	curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &body);

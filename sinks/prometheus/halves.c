@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which answers are about single samples: 400 of Prometheus and Mimir, by their words; Prometheus 2.42 answers 500 to what is older
- * than its out_of_order_time_window; Thanos answers 409, as its documentation has it (it has not been asked).
+ * than its out_of_order_time_window, and nothing else; Thanos answers 409, as its documentation has it (it has not been asked).
  */
 #include "sinks/prometheus/halves.h"
 
 #include <string.h>
+#include <strings.h>
 
 bool halves_help(uint32_t status, const char *body)
 {
@@ -14,8 +15,9 @@ bool halves_help(uint32_t status, const char *body)
 
 	if (status == 409)
 		return true;
-	for (const char *const *w = words; *w && (status == 400 || status == 500); w++)
-		if (strcasestr(body, *w))
+	/* 500 in other words may pass by itself: a user's text that they quote must not make it final. 400 is final in any words. */
+	for (const char *const *w = words; *w; w++)
+		if (status == 400 ? strcasestr(body, *w) != NULL : status == 500 && strncasecmp(body, *w, strlen(*w)) == 0)
 			return true;
 	return false;
 }

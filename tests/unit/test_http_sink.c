@@ -454,6 +454,49 @@ static void test_token(void **state)
 	end();
 }
 
+/* A receiver that quotes the request's headers puts no secret into a log or into `skep status`. */
+static void test_echo(void **state)
+{
+	(void)state;
+	setenv("TEST_HTTP_TOKEN", "s3cr3t.from-env", 1);
+	setenv("TEST_HTTP_SHORT", "s3c", 1);
+	init();
+	url("/400:echo/token");
+	assert_int_equal(skep_mock_option(&m, "token_file", "env:TEST_HTTP_TOKEN"), 0);
+	assert_int_equal(skep_mock_option_list(&m, "headers",
+					       (const char *[]){ "X-Api-Key: env:TEST_HTTP_SHORT", "X-Own: Key written-in-the-config",
+								 "Cookie: a=1", NULL }), 0);
+	start();
+	assert_int_equal(send_one(1)->result, SKEP_BATCH_REJECT);
+	assert_non_null(strstr(m.why, "answers 400: refused: ['Bearer ***************', '***', '"));
+	assert_null(strstr(m.why, "s3c"));
+	assert_null(strstr(m.why, "written"));
+	assert_non_null(strstr(m.why, "you are skep/"));
+	end();
+	init();
+	url("/403:echo/basic");
+	assert_int_equal(skep_mock_option(&m, "username", "ann"), 0);
+	assert_int_equal(skep_mock_option(&m, "password_file", "env:TEST_HTTP_TOKEN"), 0);
+	start();
+	assert_int_equal(send_one(1)->result, SKEP_BATCH_HOLD);
+	assert_non_null(strstr(m.why, "'Basic ****"));
+	assert_null(strstr(m.why, "YW5u"));
+	end();
+	/* one that a new token has replaced meanwhile */
+	init();
+	url("/400:echo/replaced");
+	assert_int_equal(skep_mock_option(&m, "token_file", "env:TEST_HTTP_TOKEN"), 0);
+	start();
+	submit(1);
+	while (skep_mock_counter(&m, "requests") == 0)
+		turn();
+	setenv("TEST_HTTP_TOKEN", "another-one", 1);
+	assert_int_equal(skep_mock_reload(&m), 0);
+	wait_for(1);
+	assert_null(strstr(m.why, "s3cr3t"));
+	end();
+}
+
 /* One that takes the old token for somebody else's, and says 200: the new one counts soon all the same. */
 static void test_token_that_changes_quietly(void **state)
 {
@@ -811,13 +854,30 @@ static void test_classify(void **state)
 		{ CURLE_RECV_ERROR, "error:0A00045C:SSL routines::tlsv13 alert certificate required", SKEP_BATCH_HOLD },
 		{ CURLE_RECV_ERROR, "Recv failure: Connection reset by peer", SKEP_BATCH_RETRY },
 	};
+	static const char *const about_tls[] = {
+		"<html>\r\n<head><title>400 No required SSL certificate was sent</title></head>\r\n<body>\r\n",
+		"<html>\r\n<head><title>400 The SSL certificate error</title></head>\r\n<body>\r\n",
+		"<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r\n",
+		"<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>400 Bad Request</title>\n</head><body>\n"
+		"<h1>Bad Request</h1>\n<p>Your browser sent a request that this server could not understand.<br />\n"
+		"Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />\n Instead use the HTTPS scheme",
+		"Client sent an HTTP request to an HTTPS server.\n",
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (http_classify_error(errors[i].code, errors[i].text) != errors[i].result)
 			fail_msg("code %d \"%s\"", errors[i].code, errors[i].text);
-	assert_int_equal(http_classify_status(400, "<center>No required SSL certificate was sent</center>"), SKEP_BATCH_HOLD);
-	assert_int_equal(http_classify_status(400, "Client sent an HTTP request to an HTTPS server.\n"), SKEP_BATCH_HOLD);
+	for (size_t i = 0; i < sizeof(about_tls) / sizeof(about_tls[0]); i++) {
+		char quoted[600];
+
+		assert_int_equal(http_classify_status(400, about_tls[i]), SKEP_BATCH_HOLD);
+		/* the same words of a user, as a receiver quotes them */
+		snprintf(quoted, sizeof(quoted), "cannot parse \"%s\"", about_tls[i]);
+		assert_int_equal(http_classify_status(400, quoted), SKEP_BATCH_REJECT);
+		snprintf(quoted, sizeof(quoted), "<html><head><title>400 Bad Request</title></head>%s", about_tls[i]);
+		assert_int_equal(http_classify_status(400, quoted), SKEP_BATCH_REJECT);
+	}
 	for (long s = 100; s < 700; s++) {
 		enum skep_batch_result r = http_classify_status(s, "");
 
@@ -847,7 +907,7 @@ int main(void)
 	static const struct CMUnitTest with_server[] = {
 		cmocka_unit_test(test_taken),	  cmocka_unit_test(test_answers),    cmocka_unit_test(test_no_connection),
 		cmocka_unit_test(test_retry_after), cmocka_unit_test(test_conditions), cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_templates), cmocka_unit_test(test_token),	     cmocka_unit_test(test_token_race),
+		cmocka_unit_test(test_templates), cmocka_unit_test(test_token),	     cmocka_unit_test(test_token_race), cmocka_unit_test(test_echo),
 		cmocka_unit_test(test_token_that_changes_quietly),
 		cmocka_unit_test(test_many),	  cmocka_unit_test(test_reload_url), cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_host_fails), cmocka_unit_test(test_options),   cmocka_unit_test(test_tls),
