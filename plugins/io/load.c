@@ -7,6 +7,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/cpus.h>
 #include <skep/misses.h>
 #include <skep/preempt.h>
 #include <stdio.h>
@@ -281,11 +282,11 @@ static int attach(struct skep_instance *inst, struct io_probe *st)
 int io_load(struct skep_instance *inst, struct io_probe *st)
 {
 	struct io_hooks hooks = { 0 };
-	int cpus = libbpf_num_possible_cpus();
+	int cpus = skep_cpu_slots();
 	int err;
 
 	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+		return st->host->fail(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
 	st->n_cpus = (unsigned)cpus;
 	st->complete_fd = -1;
 	err = place(inst, st, &hooks);

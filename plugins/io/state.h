@@ -108,7 +108,7 @@ struct io_probe {
 	int complete_fd;  /* on_complete, to ask for its misses; -1: not loaded */
 	bool hooks;       /* block_rq_complete is attached */
 	bool delays;      /* and the delays of tasks are read */
-	unsigned n_cpus;
+	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	const char *root; /* "" or what stands before /proc and /sys */
 
 	struct disks disks;

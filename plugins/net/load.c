@@ -11,6 +11,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/cpus.h>
 #include <skep/preempt.h>
 #include <skep/skeleton.h>
 #include <stdio.h>
@@ -317,11 +318,11 @@ static int put_others(int fd)
 
 int net_load(struct skep_instance *inst, struct net_state *st)
 {
-	int cpus = libbpf_num_possible_cpus();
+	int cpus = skep_cpu_slots();
 	int err;
 
 	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+		return st->host->fail(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
 	st->n_cpus = (unsigned)cpus;
 	err = load_best(inst, st);
 	if (err || !st->bpf)

@@ -136,7 +136,7 @@ struct net_state {
 	struct skep_timer *drain_timer;
 	uint64_t drained_before_ns; /* when the drain before began */
 
-	unsigned n_cpus;
+	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	const struct net_counters *counters; /* mmap of the map */
 	size_t counters_size;
 	struct net_counters seen; /* what has been reported of them */

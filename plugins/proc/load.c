@@ -7,6 +7,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/cpus.h>
 #include <skep/preempt.h>
 #include <skep/scope.h>
 #include <stdio.h>
@@ -159,10 +160,10 @@ static void programs(struct proc_state *st)
 
 int proc_load(struct skep_instance *inst, struct proc_state *st)
 {
-	int cpus = libbpf_num_possible_cpus(), err, unpinned;
+	int cpus = skep_cpu_slots(), err, unpinned;
 
 	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+		return st->host->fail(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
 	st->n_cpus = (unsigned)cpus;
 	st->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	err = place(inst, st);

@@ -90,7 +90,7 @@ struct proc_state {
 	uint64_t drain_until_ns;       /* the drain under way ends here; 0: never */
 	unsigned drained;              /* records of it */
 	uint64_t page_size;
-	unsigned n_cpus;
+	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	const struct proc_others *others; /* the kernel side's, mapped */
 	const struct skep_rules *rules;   /* the same, or the host's */
 

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <skep/cpus.h>
 #include <skep/misses.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,10 +164,10 @@ static int map_of(const struct bpf_map *map, size_t size, const void **ret)
 int detail_load(struct skep_instance *inst, struct sched_probe *st)
 {
 	struct sched_details *d = &st->details;
-	int cpus = libbpf_num_possible_cpus(), err;
+	int cpus = skep_cpu_slots(), err;
 
 	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot count the CPUs: %s", strerror(-cpus));
+		return st->host->fail(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
 	d->n_cpus = (unsigned)cpus;
 	err = load_with(st, d->kernel.memory);
 	/* not for lack of permission: then the other way would be refused as well */

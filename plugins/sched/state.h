@@ -62,7 +62,7 @@ struct sched_details {
 	const struct detail_cpu *cpus;
 	const struct detail_hist *hists;
 	size_t cpus_size, hists_size; /* of the mappings */
-	unsigned n_cpus;
+	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
 	struct detail_told *told;     /* SKEP_SCOPE_SLOTS, while something is attached */
 	uint64_t lost[DETAIL_KINDS], misses; /* as far as told */
