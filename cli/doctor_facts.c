@@ -150,6 +150,18 @@ static void capabilities(struct facts *f, pid_t pid)
 	put(f, "capabilities", list);
 }
 
+/* Its number; the initial one has a fixed number (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
+static void pid_namespace(struct facts *f, pid_t pid)
+{
+	char *path = pid > 0 ? text_format("%s/proc/%d/ns/pid", f->root, (int)pid) : text_format("%s/proc/self/ns/pid", f->root);
+	char link[64] = "";
+	ssize_t n = path ? readlink(path, link, sizeof(link) - 1) : -1;
+	unsigned long long number;
+
+	free(path);
+	put(f, "pid_namespace", n > 0 && sscanf(link, "pid:[%llu]", &number) == 1 ? json_integer((json_int_t)number) : json_null());
+}
+
 json_t *doctor_facts(const char *root, pid_t pid)
 {
 	struct facts f = { .root = root, .o = json_object() };
@@ -176,6 +188,7 @@ json_t *doctor_facts(const char *root, pid_t pid)
 	put(&f, "lsm", text_or_null(line));
 	put(&f, "pid_max", number_of(&f, "/proc/sys/kernel/pid_max"));
 	capabilities(&f, pid);
+	pid_namespace(&f, pid);
 	if (f.failed) {
 		json_decref(f.o);
 		return NULL;
@@ -278,6 +291,20 @@ static void judge_perf(json_t *list, const json_t *o)
 	free(text);
 }
 
+#define PID_NS_INITIAL 4026531836
+
+static void judge_pid_namespace(json_t *list, const json_t *o)
+{
+	const json_t *number = json_object_get(o, "pid_namespace");
+
+	if (json_is_integer(number) && json_integer_value(number) != PID_NS_INITIAL)
+		say(list, "pid_namespace", "missing",
+		    "not the initial one, of which the kernel reports pids: processes that ran before, arguments of running processes and GPU "
+		    "use by process are missing; start skepd in the host's pid namespace (hostPID: true, --pid=host)");
+	else if (number)
+		say(list, "pid_namespace", "ok", json_is_integer(number) ? "the initial one" : "not known: /proc/PID/ns/pid cannot be read");
+}
+
 json_t *doctor_judge(const json_t *o)
 {
 	unsigned major = 0, minor = 0;
@@ -301,6 +328,7 @@ json_t *doctor_judge(const json_t *o)
 	else
 		say(list, "btf", "missing", "/sys/kernel/btf/vmlinux cannot be read: a kernel with CONFIG_DEBUG_INFO_BTF=y, and /sys mounted");
 	judge_capabilities(list, o);
+	judge_pid_namespace(list, o);
 	judge_lockdown(list, o);
 	judge_perf(list, o);
 	judge_mount(list, o, "tracefs", "not mounted: mount -t tracefs tracefs /sys/kernel/tracing (only plugins that ask for it need it)");

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <skep/pidns.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -322,6 +323,14 @@ static enum skepd_exit tell_tried(const struct skepd *d, int err)
 	return SKEPD_OK;
 }
 
+static void check_pid_namespace(void)
+{
+	if (!skep_initial_pid_ns("/proc"))
+		log_warning("skepd runs in a pid namespace of its own, but the kernel reports pids of the initial one: processes that ran "
+			    "before and outside it, arguments of running processes and GPU use by process are missing; start skepd in the "
+			    "host's pid namespace (hostPID: true, --pid=host)");
+}
+
 static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 {
 	struct collector_options options = { .runs_only = false, .carry_file = d->config->carry_file, .reader = d->reader };
@@ -345,6 +354,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 		puts("configuration ok");
 		return SKEPD_OK;
 	}
+	check_pid_namespace();
 	if (d->config->n_probes == 0)
 		log_warning("%s: no probes: nothing will be collected", d->config->file);
 	err = handles_init(d);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <skep/pidns.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ bool proc_alive(uint32_t pid)
 {
 	char path[32];
 
+	if (!skep_initial_pid_ns("/proc"))
+		return true; /* that pid is another process there, or no process: forget nothing */
 	snprintf(path, sizeof(path), "/proc/%u", pid);
 	return access(path, F_OK) == 0;
 }

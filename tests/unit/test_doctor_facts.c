@@ -33,6 +33,16 @@ static void put(const char *name, const char *text)
 	free(path);
 }
 
+static void make_link(const char *name, const char *to)
+{
+	char *path = support_path(dir, name);
+
+	put(name, "");
+	unlink(path);
+	assert_int_equal(symlink(to, path), 0);
+	free(path);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -78,6 +88,7 @@ static void gathered(void **state)
 				   "27 30 0:25 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 				   "a line of another form\n"
 				   "28 30 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw,nsdelegate\n");
+	make_link("proc/77/ns/pid", "pid:[4026532441]");
 	put("proc/77/status", "Name:\tskepd\nCapInh:\t0000000000000000\nCapEff:\t000000c000080000\n");
 	o = facts(77);
 	assert_string_equal(text(o, "kernel"), "5.10.0-9-amd64");
@@ -87,6 +98,7 @@ static void gathered(void **state)
 	assert_string_equal(text(o, "cgroup_mode"), "hybrid");
 	assert_string_equal(text(o, "cgroup_memory"), "v1");
 	assert_string_equal(text(o, "lockdown"), "integrity");
+	assert_int_equal(json_integer_value(json_object_get(o, "pid_namespace")), 4026532441);
 	assert_string_equal(text(o, "lsm"), "lockdown,capability");
 	assert_int_equal(json_integer_value(json_object_get(o, "perf_event_paranoid")), 3);
 	assert_int_equal(json_array_size(json_object_get(o, "capabilities")), 3);
@@ -98,7 +110,7 @@ static void gathered(void **state)
 static void nothing_there(void **state)
 {
 	static const char *const keys[] = { "kernel",	"bpffs",	       "tracefs",		    "cgroup_mode",
-					    "lockdown", "perf_event_paranoid", "unprivileged_bpf_disabled", "capabilities" };
+					    "lockdown", "perf_event_paranoid", "unprivileged_bpf_disabled", "capabilities", "pid_namespace" };
 	json_t *o = facts(0);
 
 	(void)state;
@@ -159,6 +171,16 @@ static void thought_of(void **state)
 		      "kernel=ok btf=ok capabilities=missing lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
 		      "cgroup=partial ",
 		      "capabilities", "CAP_BPF; collecting needs CAP_BPF and CAP_PERFMON as well");
+	assert_judged("{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"pid_namespace\":4026532441}",
+		      "kernel=ok btf=ok capabilities=ok pid_namespace=missing lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
+		      "cgroup=partial ",
+		      "pid_namespace",
+		      "not the initial one, of which the kernel reports pids: processes that ran before, arguments of running processes and GPU "
+		      "use by process are missing; start skepd in the host's pid namespace (hostPID: true, --pid=host)");
+	assert_judged("{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"pid_namespace\":4026531836}",
+		      "kernel=ok btf=ok capabilities=ok pid_namespace=ok lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
+		      "cgroup=partial ",
+		      "pid_namespace", "the initial one");
 }
 
 /* ---- places --------------------------------------------------------------------------------- */

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# skepd in a pid namespace of its own: it says so at start, skep doctor says so, and it takes no process of the host for
+# ended because its own /proc lacks it.
+name=pid_namespace
+. "$(dirname "$0")/daemon_lib.sh"
+
+[ "$(readlink /proc/self/ns/pid)" = "pid:[4026531836]" ] || skip "not in the initial pid namespace"
+unshare --pid --fork --mount-proc true 2>/dev/null || skip "no pid namespaces here"
+cat >"$dir/conf" <<CONF
+{ "interval": "200ms", "probes": [ { "plugin": "proc" } ], "control": { "socket": "$SKEP_SOCKET" },
+  "sinks": [ { "plugin": "file", "path": "$dir/records" } ] }
+CONF
+# The kernel ends a pid namespace with its first process, which a signal from inside cannot end: unshare gets it.
+unshare --pid --fork --kill-child --mount-proc "$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null &
+daemon=$!
+until_true 100 "$SKEP" status || fail "skepd does not come up"
+grep -q "runs in a pid namespace of its own.*--pid=host" "$dir/log" || fail "no warning at start"
+
+"$SKEP" doctor --json >"$dir/out" 2>"$dir/err"
+name="doctor of a daemon in its own pid namespace"
+json '[j["state"] for j in o["judged"] if j["fact"] == "pid_namespace"] == ["missing"] and o["ok"] is False'
+
+# One that begins and ends outside while skepd runs: its end is reported once, with its status.
+sh -c 'sleep 2; exit 7' &
+outside=$!
+wait $outside
+name="a process outside"
+until_true 50 python3 - "$dir/records" "$outside" <<'PY' || fail "its end is not reported once, with status 7"
+import json, sys
+ends = [r for r in map(json.loads, open(sys.argv[1])) if r["stream"] == "process.exit" and r["pid"] == int(sys.argv[2]) and r["last"]]
+sys.exit([r.get("exit_code") for r in ends] != [7])
+PY
+echo "ok - pid namespace"
