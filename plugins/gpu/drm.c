@@ -5,7 +5,7 @@
  *
  * The search reads links in /proc/PID/fd, a bounded number of them in each pass, and goes
  * on where it stopped; processes that are known to hold a device are looked at in every
- * pass.  Where there is no DRM device nothing is searched.
+ * pass, up to bounds of their own.  Where there is no DRM device nothing is searched.
  */
 #include "drm.h"
 
@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define FDINFO_MAX 8192 /* amdgpu writes about 1,500 bytes */
+#define FDINFO_READS 1024u /* of one process in a pass */
+#define KNOWN_SHARE 8u     /* budgets for all processes that are known to hold a device */
 
 struct drm_state *drm_new(const char *procfs, const char *sysfs, uint64_t budget)
 {
@@ -192,14 +194,22 @@ static bool fdinfo_read(int dir, const char *name, char *ret, size_t room)
 	return have > 0;
 }
 
-/* True: it holds a DRM device. */
-static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid, uint64_t interval_ns)
+/*
+ * Reads at most room descriptors, and the fdinfo of at most FDINFO_READS.  True: the process holds a DRM device.
+ * ret_cut: it has more descriptors than that.  A link to /dev/dri proves nothing: in a mount namespace of his own any
+ * user has any file there.  Only a driver writes the drm- lines of fdinfo.
+ */
+static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid, uint64_t interval_ns, uint64_t room, bool *ret_cut)
 {
+	uint64_t until = ++s->fds_read + room; /* its folder costs as much as a descriptor */
 	char path[512], link[64], text[FDINFO_MAX];
+	unsigned reads = 0;
 	struct dirent *entry;
 	bool found = false;
 	int info = -1;
 	DIR *d;
+
+	*ret_cut = false;
 
 	snprintf(path, sizeof(path), "%s/%u/fd", s->procfs, pid);
 	d = opendir(path);
@@ -211,6 +221,10 @@ static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid,
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
+		if (s->fds_read >= until || reads == FDINFO_READS) {
+			*ret_cut = true;
+			break;
+		}
 		s->fds_read++;
 		n = readlinkat(dirfd(d), entry->d_name, link, sizeof(link) - 1);
 		if (n <= 0)
@@ -224,9 +238,11 @@ static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid,
 			if (info < 0)
 				break;
 		}
+		reads++;
+		if (!fdinfo_read(info, entry->d_name, text, sizeof(text)) || drm_fdinfo_parse(text, &f))
+			continue;
 		found = true;
-		if (fdinfo_read(info, entry->d_name, text, sizeof(text)) && drm_fdinfo_parse(text, &f) == 0)
-			client_take(s, tally, pid, &f, interval_ns);
+		client_take(s, tally, pid, &f, interval_ns);
 	}
 	if (info >= 0)
 		close(info);
@@ -261,10 +277,10 @@ static int by_number(const void *a, const void *b)
 /* /proc gives pids in ascending order: those up to where the last search stopped are passed over. */
 static void search(struct drm_state *s, struct tally *tally, uint32_t n_known, uint64_t interval_ns)
 {
-	uint64_t until = s->fds_read + s->budget;
+	uint64_t until = s->fds_read + s->budget, before;
+	bool stopped = false, all = s->resume_pid == 0, cut;
 	struct dirent *entry;
 	DIR *d = opendir(s->procfs);
-	bool stopped = false;
 
 	if (!d)
 		return;
@@ -276,11 +292,21 @@ static void search(struct drm_state *s, struct tally *tally, uint32_t n_known, u
 		pid = strtoul(entry->d_name, NULL, 10);
 		if (pid <= s->resume_pid || pid > UINT32_MAX || known(s, n_known, (uint32_t)pid))
 			continue;
-		if (process_take(s, tally, (uint32_t)pid, interval_ns)) {
+		before = s->fds_read;
+		if (process_take(s, tally, (uint32_t)pid, interval_ns, until - before, &cut)) {
 			if (s->n_known < TALLY_ROOM)
 				s->known[s->n_known++] = (uint32_t)pid;
 			else
 				s->overflow++;
+		}
+		if (cut && until - before < s->budget) { /* the next pass begins with it, and has more room */
+			s->resume_pid = (uint32_t)pid - 1;
+			stopped = true;
+			break;
+		}
+		if (cut) {
+			s->cut++;
+			all = false;
 		}
 		if (s->fds_read >= until) {
 			s->resume_pid = (uint32_t)pid;
@@ -289,15 +315,42 @@ static void search(struct drm_state *s, struct tally *tally, uint32_t n_known, u
 		}
 	}
 	closedir(d);
-	s->looked_everywhere = !stopped && s->resume_pid == 0;
+	s->looked_everywhere = all && !stopped;
 	if (!stopped)
 		s->resume_pid = 0;
+}
+
+/*
+ * Reads those that held a device in the pass before; returns how many still do.  Where they have more descriptors than
+ * KNOWN_SHARE budgets, the next pass begins with the first process that this pass did not read.
+ */
+static uint32_t known_read(struct drm_state *s, struct tally *tally, uint64_t interval_ns)
+{
+	uint64_t until = s->fds_read + KNOWN_SHARE * s->budget;
+	uint32_t kept = 0, n = s->n_known, first = s->known_first;
+
+	s->known_first = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = (first + i) % n, *pid = &s->known[at];
+		bool cut = s->fds_read >= until;
+
+		if (cut && !s->known_first)
+			s->known_first = at;
+		if (!cut && !process_take(s, tally, *pid, interval_ns, s->budget, &cut))
+			*pid = 0;
+		s->cut += cut;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (s->known[i])
+			s->known[kept++] = s->known[i];
+	s->n_known = kept;
+	return kept;
 }
 
 void drm_pass(struct drm_state *s, struct tally *tally, uint64_t now_ns)
 {
 	uint64_t interval_ns = s->last_ns ? now_ns - s->last_ns : 0;
-	uint32_t kept = 0, n;
+	uint32_t n;
 
 	drm_cards_find(s);
 	if (!s->present)
@@ -307,10 +360,7 @@ void drm_pass(struct drm_state *s, struct tally *tally, uint64_t now_ns)
 		s->cards[i].n_engines = s->cards[i].holders = 0;
 		s->cards[i].memory = 0;
 	}
-	for (uint32_t i = 0; i < s->n_known; i++)
-		if (process_take(s, tally, s->known[i], interval_ns))
-			s->known[kept++] = s->known[i];
-	n = s->n_known = kept;
+	n = known_read(s, tally, interval_ns);
 	search(s, tally, n, interval_ns);
 	qsort(s->known, s->n_known, sizeof(s->known[0]), by_number);
 	clients_forget(s);

@@ -71,6 +71,7 @@ struct drm_state {
 	uint64_t budget;            /* descriptors looked at in one pass, in search of devices */
 	bool present;               /* there are DRM devices at all */
 	uint64_t passes, fds_read, overflow;
+	uint64_t cut;               /* times that not all descriptors of a process were read */
 	uint32_t resume_pid;        /* where the search goes on */
 	bool looked_everywhere;     /* the last search came to the end of all processes */
 	uint64_t last_ns;
@@ -79,6 +80,7 @@ struct drm_state {
 	uint32_t n_clients;
 	struct drm_client clients[DRM_CLIENTS_ROOM];
 	uint32_t n_known;
+	uint32_t known_first;       /* where in known[] the next pass begins */
 	uint32_t known[TALLY_ROOM]; /* processes that had a device when last looked at, ascending */
 	bool told;                  /* some client told of engines */
 };

@@ -7,6 +7,7 @@
  * way of a process; what does (calls into libcuda) is a detail, on demand.
  */
 #include <errno.h>
+#include <skep/pidns.h>
 #include <stdlib.h>
 
 #include "state.h"
@@ -34,6 +35,7 @@ static int gpu_open(struct skep_instance *inst, void *state, const struct skep_h
 	st->late = host->counter(inst, "passes_late", "intervals without a pass, because the one before was still under way");
 	st->took = host->counter(inst, "pass_us", "how long the last pass over all devices took");
 	st->unknown = host->counter(inst, "uses_unknown", "uses of a device by processes that are not known: excluded, or ended before");
+	st->cut = host->counter(inst, "drm_processes_cut", "times that a process had more descriptors than drm_fds lets the probe read");
 	return 0;
 }
 
@@ -41,6 +43,7 @@ static int gpu_start(struct skep_instance *inst, void *state)
 {
 	struct gpu_probe *st = state;
 
+	st->attributes = skep_initial_pid_ns(st->opt_procfs);
 	gpu_pass_start(inst, st);
 	hooks_start(&st->hooks, inst, st->host, st->opt_tracepoints, st->drm ? st->drm->present : true);
 	return 0;
@@ -85,8 +88,9 @@ static int gpu_attach(struct skep_instance *inst, void *state, unsigned detail, 
 {
 	struct gpu_probe *st = state;
 
-	(void)inst;
 	(void)detail; /* there is one */
+	if (!st->attributes)
+		return st->host->fail(inst, -ENOTSUP, "cuda: %s", GPU_OWN_PID_NS);
 	return cuda_attach(st->cuda, scope);
 }
 
@@ -134,7 +138,7 @@ static const struct skep_option options[] = {
 	{ .name = "drm", .type = SKEP_O_BOOL, .offset = AT(opt_drm), .default_value = "true",
 	  .help = "AMD, Intel and other DRM drivers, by /proc/PID/fdinfo and sysfs" },
 	{ .name = "drm_fds", .type = SKEP_O_INT, .offset = AT(opt_drm_fds), .default_value = "20000", .min = 100, .max = 10000000,
-	  .help = "descriptors looked at in an interval, in search of processes that hold a DRM device" },
+	  .help = "descriptors read in an interval in search of processes that hold a DRM device; of one process at most" },
 	{ .name = "tracepoints", .type = SKEP_O_BOOL, .offset = AT(opt_tracepoints), .default_value = "true",
 	  .help = "work of DRM drivers by the kernel's tracepoints, where there is a DRM device" },
 	{ .name = "cuda_library", .type = SKEP_O_STR, .offset = AT(opt_cuda_library), .default_value = "libcuda.so",

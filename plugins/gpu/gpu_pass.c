@@ -60,8 +60,8 @@ static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
 
 		if (nothing(&e->use))
 			continue;
-		/* Excluded, ended long ago, or of another pid namespace than the one that is meant: of nobody. */
-		if (!SKEP_HAS(host, process_by_pid) || !host->process_by_pid(inst, e->pid, &who)) {
+		/* Excluded, or ended long ago: of no process. */
+		if (!st->attributes || !SKEP_HAS(host, process_by_pid) || !host->process_by_pid(inst, e->pid, &who)) {
 			host->counter_add(st->unknown, 1);
 			continue;
 		}
@@ -107,8 +107,10 @@ static void tell_overflow(struct skep_instance *inst, struct gpu_probe *st)
 
 	if (st->nvml)
 		n += st->nvml->list_overflow + st->nvml->devices_overflow + (st->nvml->lives ? st->nvml->lives->overflow : 0);
-	if (st->drm)
+	if (st->drm) {
 		n += st->drm->overflow;
+		st->host->counter_set(st->cut, st->drm->cut);
+	}
 	if (n > st->seen_overflow) {
 		st->host->lost(inst, STREAM_USE, SKEP_LOSS_QUEUE, n - st->seen_overflow);
 		st->seen_overflow = n;

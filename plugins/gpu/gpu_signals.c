@@ -33,24 +33,6 @@ static void say(struct skep_instance *inst, const struct skep_host *host, const 
 	host->signal(inst, name, state, how, why);
 }
 
-static bool in_first_namespace(const char *procfs)
-{
-	char path[320], line[256];
-	unsigned int a, b;
-	bool nested = false;
-	FILE *f;
-
-	/* our own pid, in each namespace from the one of this /proc inwards */
-	snprintf(path, sizeof(path), "%.200s/self/status", procfs);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "NSpid: %u %u", &a, &b) == 2)
-			nested = true;
-	if (f)
-		fclose(f);
-	return !nested;
-}
-
 static void nvml_signals(struct skep_instance *inst, const struct gpu_probe *st)
 {
 	const struct nvml_state *n = st->nvml;
@@ -76,9 +58,9 @@ static void nvml_signals(struct skep_instance *inst, const struct gpu_probe *st)
 		} else if (f->given < f->asked) {
 			snprintf(why, sizeof(why), "%u of %u devices: %s", f->given, f->asked, nvml_error(&n->lib, f->error));
 			say(inst, host, name, SKEP_SIGNAL_PARTIAL, how, why);
-		} else if (i == FEATURE_PROCESSES && !in_first_namespace(st->opt_procfs)) {
+		} else if (i == FEATURE_PROCESSES && !st->attributes) {
 			say(inst, host, name, SKEP_SIGNAL_PARTIAL, how,
-			    "asked from inside a pid namespace: pids of other namespaces may be missing or be another's; run on the host");
+			    GPU_OWN_PID_NS);
 		} else {
 			say(inst, host, name, SKEP_SIGNAL_OK, how, NULL);
 		}
@@ -97,10 +79,13 @@ void gpu_signals_devices(struct skep_instance *inst, const struct gpu_probe *st)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_OFF, how, "option drm is false");
 	else if (!st->drm->present)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_MISSING, how, "no DRM device here (/sys/class/drm)");
+	else if (!st->attributes)
+		say(inst, host, "gpu.drm", SKEP_SIGNAL_PARTIAL, how, GPU_OWN_PID_NS);
 	else if (!st->drm->told)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_PARTIAL, how,
 		    "no process has been found that holds a device whose driver tells of its engines");
 	else
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_OK, how, NULL);
-	say(inst, host, "gpu.cuda", SKEP_SIGNAL_OFF, "uprobes on libcuda", "a detail, on demand: cuda");
+	say(inst, host, "gpu.cuda", st->attributes ? SKEP_SIGNAL_OFF : SKEP_SIGNAL_MISSING, "uprobes on libcuda",
+	    st->attributes ? "a detail, on demand: cuda" : GPU_OWN_PID_NS);
 }

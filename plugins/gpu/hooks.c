@@ -18,8 +18,17 @@
 #include "fence.skel.h"
 #include "ring.skel.h"
 
+#define RING_IDLE_NS 60000000000u
+#define KALLSYMS_HEAD 4096 /* lines: the first hundreds are offsets of per-CPU symbols, which can be 0 (x86 before 6.15) */
+
+struct fence_name {
+	struct hooks *hooks;
+	uint64_t key, address;
+	char driver[FENCE_DRIVER_MAX];
+};
+
 struct hooks_links {
-	struct bpf_link *ring[3];
+	struct bpf_link *ring[3], *ring_free;
 };
 
 static void say(struct skep_instance *inst, const struct skep_host *host, const char *name, enum skep_signal_state state,
@@ -45,18 +54,51 @@ bool hooks_driver_of(const char *line, uint64_t address, char *ret, size_t room)
 	return true;
 }
 
-/* Once for each kind of fence: there are a handful. Zeroes for addresses (kptr_restrict) match nothing. */
-static void driver_name(uint64_t address, char *ret, size_t room)
+/*
+ * On a thread: the file takes 64 to 73 ms to read (122,153 lines on 6.18).  Once for each kind of fence, of which there are
+ * a handful.  Zeroes for addresses (kptr_restrict) match nothing.
+ */
+static void name_find(void *arg)
 {
+	struct fence_name *n = arg;
 	char line[512];
 	FILE *f = fopen("/proc/kallsyms", "re");
 
-	ret[0] = '\0';
 	while (f && fgets(line, sizeof(line), f))
-		if (hooks_driver_of(line, address, ret, room))
+		if (hooks_driver_of(line, n->address, n->driver, sizeof(n->driver)))
 			break;
 	if (f)
 		fclose(f);
+}
+
+static void name_found(struct skep_instance *inst, void *arg)
+{
+	struct fence_name *n = arg;
+	struct hooks *h = n->hooks;
+
+	(void)inst;
+	for (uint32_t i = 0; i < h->n_fences; i++)
+		if (h->fences[i].key == n->key) {
+			memcpy(h->fences[i].driver, n->driver, sizeof(n->driver));
+			h->fences[i].named = true;
+		}
+	h->naming = false;
+	free(n);
+}
+
+/* One at a time. Without memory or a thread: in the next interval. */
+static void name_ask(struct hooks *h, struct skep_instance *inst, const struct skep_host *host, uint64_t key, uint64_t address)
+{
+	struct fence_name *n = h->naming ? NULL : calloc(1, sizeof(*n));
+
+	if (!n)
+		return;
+	*n = (struct fence_name){ .hooks = h, .key = key, .address = address };
+	h->naming = true;
+	if (host->work(inst, name_find, name_found, n)) {
+		h->naming = false;
+		free(n);
+	}
 }
 
 static bool symbols_told(void)
@@ -65,7 +107,7 @@ static bool symbols_told(void)
 	uint64_t at = 0;
 	FILE *f = fopen("/proc/kallsyms", "re");
 
-	while (f && !at && fgets(line, sizeof(line), f))
+	for (int i = 0; f && !at && i < KALLSYMS_HEAD && fgets(line, sizeof(line), f); i++)
 		if (sscanf(line, "%" SCNx64, &at) != 1)
 			at = 0;
 	if (f)
@@ -164,8 +206,14 @@ static void fence_sample(struct hooks *h, struct skep_instance *inst, const stru
 		if (i == h->n_fences) {
 			h->n_fences++;
 			h->fences[i].key = key;
+			h->fences[i].named = !h->symbols;
+			h->fences[i].driver[0] = '\0';
 			memset(&h->fences[i].last, 0, sizeof(h->fences[i].last));
-			driver_name(now.name_fn, h->fences[i].driver, sizeof(h->fences[i].driver));
+		}
+		if (!h->fences[i].named) { /* its counts wait for their name */
+			if (now.name_fn) /* the kernel side sets it after it makes the element */
+				name_ask(h, inst, host, key, now.name_fn);
+			continue;
 		}
 		rec = (struct fence_record){
 			.driver = text(h->fences[i].driver),
@@ -228,6 +276,7 @@ static void ring_start(struct hooks *h, struct skep_instance *inst, const struct
 				err = -errno;
 		}
 		if (!err) {
+			h->links->ring_free = bpf_program__attach_raw_tracepoint(h->ring->progs.on_free, "dma_fence_destroy");
 			say(inst, host, signal, SKEP_SIGNAL_OK, how, NULL);
 			return;
 		}
@@ -243,6 +292,23 @@ fail:
 	h->ring = NULL;
 	free(h->links);
 	h->links = NULL;
+}
+
+/*
+ * xe names a ring for each queue of a process (drivers/gpu/drm/xe/xe_guc_submit.c), so names come and go without end.
+ * Where they take half of the room, forgets those in which nothing happened for RING_IDLE_NS.  A job that ends later
+ * makes its ring anew, and is counted there.
+ */
+void hooks_rings_forget(struct hooks *h, int fd, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < h->n_rings && h->n_rings > RINGS_ROOM / 2;) {
+		if (now_ns - h->rings[i].active_ns < RING_IDLE_NS) {
+			i++;
+			continue;
+		}
+		bpf_map_delete_elem(fd, &h->rings[i].key);
+		h->rings[i] = h->rings[--h->n_rings];
+	}
 }
 
 static void ring_sample(struct hooks *h, struct skep_instance *inst, const struct skep_host *host, uint64_t now_ns)
@@ -280,9 +346,12 @@ static void ring_sample(struct hooks *h, struct skep_instance *inst, const struc
 				 .sum = now.run_ns - h->rings[i].last.run_ns },
 		};
 		h->rings[i].last = now;
-		if (rec.queued || rec.started || rec.finished)
-			host->emit(inst, STREAM_SCHED, NULL, now_ns, &rec);
+		if (!rec.queued && !rec.started && !rec.finished)
+			continue;
+		h->rings[i].active_ns = now_ns;
+		host->emit(inst, STREAM_SCHED, NULL, now_ns, &rec);
 	}
+	hooks_rings_forget(h, fd, now_ns);
 	tell_lost(inst, host, bpf_map__fd(h->ring->maps.lost), STREAM_SCHED, &h->ring_lost);
 }
 
@@ -315,6 +384,8 @@ void hooks_stop(struct hooks *h)
 {
 	for (int i = 0; h->links && i < 3; i++)
 		bpf_link__destroy(h->links->ring[i]);
+	if (h->links)
+		bpf_link__destroy(h->links->ring_free);
 	free(h->links);
 	h->links = NULL;
 	ring_bpf__destroy(h->ring);

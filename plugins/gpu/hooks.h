@@ -11,6 +11,8 @@
 #include "gpu.h"
 #include "records.h"
 
+#define FENCE_DRIVER_MAX 64
+
 struct fence_bpf;
 struct ring_bpf;
 
@@ -19,15 +21,18 @@ struct hooks {
 	struct ring_bpf *ring;
 	struct hooks_links *links;
 	bool symbols; /* the kernel tells addresses */
+	bool naming;  /* a thread looks for a driver's name */
 	/* as of the record before, by the kernel's key */
 	struct {
 		uint64_t key;
-		char driver[64];
+		char driver[FENCE_DRIVER_MAX];
+		bool named; /* driver is what /proc/kallsyms has for it, or "" where that does not say */
 		struct fence_stats last;
 	} fences[FENCE_DRIVERS];
 	uint32_t n_fences;
 	struct {
 		struct ring_key key;
+		uint64_t active_ns; /* when something last happened in it */
 		struct ring_stats last;
 	} rings[RINGS_ROOM];
 	uint32_t n_rings;
@@ -42,6 +47,7 @@ void hooks_stop(struct hooks *);
 
 /* "ffffffffc0a1b2c0 t amdgpu_fence_get_driver_name\t[amdgpu]" for that address: "amdgpu_fence". */
 bool hooks_driver_of(const char *line, uint64_t address, char *ret, size_t room);
+void hooks_rings_forget(struct hooks *, int fd, uint64_t now_ns);
 /* Slots that have grown, and how many are used. */
 uint32_t hooks_slots(const __u64 *now, const __u64 *before, uint64_t *ret);
 

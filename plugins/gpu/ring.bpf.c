@@ -18,7 +18,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct drm_gpu_scheduler {
 	const char *name;
 };
+struct dma_fence {
+	const void *ops;
+};
 struct drm_sched_fence {
+	struct dma_fence scheduled;
 	struct drm_gpu_scheduler *sched;
 };
 struct drm_sched_job {
@@ -156,5 +160,18 @@ int on_done(struct bpf_raw_tracepoint_args *ctx)
 	}
 	if (entry)
 		bpf_map_delete_elem(&jobs, &key);
+	return 0;
+}
+
+/*
+ * dma_fence_destroy: (fence).  The jobs of a killed process end without drm_sched_job_done
+ * (drm_sched_entity_kill): the kernel then frees their fences, and their entries go with them.
+ */
+SEC("raw_tp")
+int on_free(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 key = ctx->args[0] - bpf_core_field_offset(struct drm_sched_fence, scheduled);
+
+	bpf_map_delete_elem(&jobs, &key);
 	return 0;
 }

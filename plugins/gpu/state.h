@@ -14,6 +14,10 @@
 #include "records.h"
 #include "tally.h"
 
+#define GPU_OWN_PID_NS                                                                                                      \
+	"skepd runs in a pid namespace of its own, so a pid here is another process on the host: use is of no process; start skepd in " \
+	"the host's pid namespace (hostPID: true, --pid=host)"
+
 struct gpu_probe {
 	/* options */
 	bool opt_nvml, opt_accounting, opt_gpm, opt_drm, opt_tracepoints;
@@ -27,13 +31,14 @@ struct gpu_probe {
 	struct hooks hooks;
 	struct cuda_state *cuda;
 
+	bool attributes;       /* pids that drivers and /proc give are those of the records: skep/pidns.h */
 	bool passing;          /* a pass is under way on the pool: nvml, drm and tally are its */
 	bool again;            /* somebody waits: another one at once */
 	bool told;             /* the devices' signals have been said with a device there */
 	uint64_t pass_ns;      /* when it began */
 	uint64_t retry_ns;     /* when to look for a driver again */
 	uint64_t seen_overflow;
-	struct skep_counter *late, *took, *unknown;
+	struct skep_counter *late, *took, *unknown, *cut;
 };
 
 /* gpu_pass.c */

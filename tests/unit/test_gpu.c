@@ -41,7 +41,7 @@ static struct {
 	struct event_record event[KEPT];
 	uint64_t drained_ns, lost;
 	struct {
-		char name[48], why[160];
+		char name[48], why[256];
 		enum skep_signal_state state;
 	} signals[KEPT];
 	unsigned n_signals;
@@ -155,6 +155,8 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
+static const char *own_procfs; /* NULL: the machine's */
+
 static struct gpu_probe *probe(void)
 {
 	return m.state;
@@ -175,6 +177,8 @@ static void begin(const char *commands, const char *lib)
 	m.host.signal = on_signal;
 	assert_int_equal(skep_mock_option(&m, "nvml_library", lib), 0);
 	assert_int_equal(skep_mock_option(&m, "sysfs", dir), 0); /* no DRM devices */
+	if (own_procfs)
+		assert_int_equal(skep_mock_option(&m, "procfs", own_procfs), 0);
 	assert_int_equal(skep_mock_start(&m), 0);
 }
 
@@ -778,6 +782,7 @@ static void drm_clients(void **state)
 	char procfs[128], sysfs[128];
 	struct tally *t = tally_new();
 	struct drm_state *s;
+	uint64_t before, cut;
 
 	(void)state;
 	make_dirs("proc/self");
@@ -849,8 +854,90 @@ static void drm_clients(void **state)
 		drm_pass(s, t, 4000000000ull + (unsigned)i * 1000000000ull);
 	}
 	assert_int_equal(s->n_known, 3);
+	/* a link in /dev/dri to something that is no DRM device: its process is no holder */
+	fd_of(14, 3, 9, 0, 0);
+	write_file(path("proc/14/fdinfo/3"), "pos: 0\nflags: 0\n");
+	s->budget = 10;
+	tally_clear(t);
+	drm_pass(s, t, 9000000000ull);
+	assert_int_equal(s->n_known, 3);
+	/* a holder with many descriptors takes no more than its share of a pass, and the others are still read */
+	for (unsigned fd = 100; fd < 1000; fd++) {
+		snprintf(procfs, sizeof(procfs), "proc/10/fd/%u", fd);
+		assert_int_equal(symlink("/dev/null", path(procfs)), 0);
+	}
+	snprintf(procfs, sizeof(procfs), "%s/proc", dir);
+	before = s->fds_read;
+	cut = s->cut;
+	tally_clear(t);
+	drm_pass(s, t, 10000000000ull);
+	assert_in_range(s->fds_read - before, 10, 40);
+	assert_int_equal(s->cut, cut + 1);
+	assert_int_equal(tally_of(t, 13)->use.devices, 1);
+	/* together they take no more than eight times the budget: each gets its turn */
+	for (unsigned pid = 20; pid < 40; pid++)
+		fd_of(pid, 3, pid, 0, 0);
+	s->budget = 5000; /* the search goes by pid, in which order this folder is not: all in one pass */
+	for (unsigned i = 0; i < 2; i++)
+		drm_pass(s, t, 11000000000ull + i * 1000000ull);
+	assert_int_equal(s->n_known, 23);
+	assert_int_equal(unlink(path("proc/10/fd/3")), 0);
+	assert_int_equal(unlink(path("proc/10/fd/4")), 0);
+	s->budget = 2;
+	for (unsigned i = 0, seen = 0; i < 4; i++) {
+		tally_clear(t);
+		drm_pass(s, t, 12000000000ull + i * 1000000000ull);
+		assert_in_range(s->n_known, 22, 23);
+		seen += t->n;
+		assert_true(i < 3 || seen >= 22);
+	}
 	drm_free(s);
 	free(t);
+}
+
+/* In a pid namespace of its own: the pid that a driver gives is another process on the host. */
+static void own_pid_namespace(void **state)
+{
+	const struct skep_detail_scope scope = { .size = sizeof(scope), .kind = SKEP_SCOPE_PID, .value = 10, .id = 1 };
+	char procfs[128];
+
+	(void)state;
+	make_dirs("ownns/self/ns");
+	assert_int_equal(symlink("pid:[4026532441]", path("ownns/self/ns/pid")), 0);
+	snprintf(procfs, sizeof(procfs), "%s/ownns", dir);
+	own_procfs = procfs;
+	begin(DEVICE "holder 10 100\n", library);
+	own_procfs = NULL;
+	pass(NULL);
+	assert_int_equal(told.n[STREAM_USE], 0);
+	assert_true(skep_mock_counter(&m, "uses_unknown") > 0);
+	assert_int_equal(signal_of("gpu.processes"), SKEP_SIGNAL_PARTIAL);
+	assert_non_null(strstr(why_of("gpu.processes"), "--pid=host"));
+	assert_int_equal(signal_of("gpu.cuda"), SKEP_SIGNAL_MISSING);
+	assert_int_equal(m.plugin->attach(m.instance, m.state, 0, &scope), -ENOTSUP);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
+static void rings_that_stopped(void **state)
+{
+	struct hooks *h = calloc(1, sizeof(*h));
+
+	(void)state;
+	assert_non_null(h);
+	h->n_rings = RINGS_ROOM;
+	for (uint32_t i = 0; i < RINGS_ROOM; i++) {
+		snprintf(h->rings[i].key.name, sizeof(h->rings[i].key.name), "ccs%u", i);
+		h->rings[i].active_ns = i < 100 ? 0 : 40000000000u;
+	}
+	hooks_rings_forget(h, -1, 59000000000u); /* all of them moved within a minute */
+	assert_int_equal(h->n_rings, RINGS_ROOM);
+	hooks_rings_forget(h, -1, 70000000000u);
+	assert_int_equal(h->n_rings, RINGS_ROOM / 2); /* no more than has to be */
+	for (uint32_t i = 0, kept = 0; i < h->n_rings; i++) {
+		kept += h->rings[i].active_ns > 0;
+		assert_true(i + 1 < h->n_rings || kept == RINGS_ROOM - 100);
+	}
+	free(h);
 }
 
 /* ---- setting up ------------------------------------------------------------------------------------ */
@@ -910,6 +997,8 @@ int main(void)
 		cmocka_unit_test(a_driver_that_comes_later),
 		cmocka_unit_test(a_device_that_goes),
 		cmocka_unit_test(unknown_and_late),
+		cmocka_unit_test(own_pid_namespace),
+		cmocka_unit_test(rings_that_stopped),
 		cmocka_unit_test(drm_clients),
 	};
 
