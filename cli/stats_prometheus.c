@@ -299,6 +299,8 @@ int stats_prometheus(const json_t *o, FILE *out, const struct report_style *styl
 	single(out, "skep_control_clients", "gauge", "Clients of the control socket", answer_u64(clients, "connected"));
 	single(out, "skep_control_served_total", "counter", "Clients served", answer_u64(clients, "served"));
 	single(out, "skep_control_refused_total", "counter", "Clients refused", answer_u64(clients, "refused"));
+	single(out, "skep_control_waited_total", "counter", "Times that a client waited because its user asked for more than a tenth of skepd's time",
+	       answer_u64(clients, "waited"));
 	single(out, "skep_control_dropped_total", "counter", "Clients disconnected because they did not read", answer_u64(clients, "dropped"));
 	counters(json_object_get(o, "instances"), out);
 	return fflush(out) != 0 || ferror(out) ? (errno ? -errno : -EIO) : 0;

@@ -99,6 +99,7 @@ static void on_tick(uv_timer_t *timer)
 	struct control *control = timer->data;
 	uint64_t now_ns = clock_boot_ns();
 
+	control_share_renew(control);
 	if (control->pending)
 		on_connection((uv_stream_t *)&control->listener, 0);
 	for (struct control_client *client = control->clients; client; client = client->next) {
@@ -121,14 +122,21 @@ static void greet(struct control_client *client)
 {
 	struct control *control = client->control;
 	uv_os_fd_t fd = -1;
+	unsigned most;
 	int err = uv_fileno((uv_handle_t *)&client->pipe, &fd);
 
 	if (err == 0)
 		err = control_peer_check(fd, &control->file, &client->peer);
-	if (err == 0 && control->n_clients > CONTROL_CLIENTS_MAX) {
+	if (err == 0 && !control_share_room(client, &most)) {
 		control->refused++;
-		control_refuse(client, "busy", "%u clients are connected, which is all there is room for: try again later",
-			       CONTROL_CLIENTS_MAX);
+		if (most == CONTROL_CLIENTS_USER)
+			control_refuse(client, "busy", "uid %u has %u connections, which is all that one user may have: close one of them",
+				       client->peer.uid, most);
+		else
+			control_refuse(client, "busy", "%u clients are connected, which is all there is room for%s: try again later", most,
+				       most < CONTROL_CLIENTS_MAX ? " beside root" : "");
+		log_because(SKEP_LOG_NOTICE, "control", "busy", "pid %d (uid %u) is refused: %u clients are connected already", client->peer.pid,
+			    client->peer.uid, most);
 	} else if (err == -EACCES) {
 		control->refused++;
 		log_notice("control: pid %d (uid %u) is not allowed to ask: refused", client->peer.pid, client->peer.uid);
@@ -153,6 +161,11 @@ static void on_connection(uv_stream_t *listener, int status)
 		log_warning("control: cannot accept a client: %s", uv_strerror(status));
 		return;
 	}
+	if (control->accepts >= CONTROL_ACCEPTS) {
+		control->pending = true; /* libuv would accept for ever from a user that connects fast enough */
+		return;
+	}
+	control->accepts++;
 	client = calloc(1, sizeof(*client));
 	if (!client) {
 		/* libuv listens no more until it is accepted: on_tick tries again */

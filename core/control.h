@@ -13,6 +13,13 @@
 /* A request's line; longer ones are refused and their sender is disconnected. */
 #define CONTROL_LINE_MAX 8192u
 #define CONTROL_CLIENTS_MAX 32u
+/* root and the user that skepd runs as may use all places; other users fewer, all together and each. */
+#define CONTROL_CLIENTS_OTHERS 28u
+#define CONTROL_CLIENTS_USER 16u
+/* Of the loop's time, in each second; what a user asks for above that waits for the next second.  Not root, as above. */
+#define CONTROL_SHARE_NS 100000000ull
+/* New connections in each second; more wait in the socket's backlog. */
+#define CONTROL_ACCEPTS 1000u
 #define CONTROL_ATTACHED_MAX 16u /* by one client */
 /* What may wait for a client that reads slowly; more, or nothing taken for so long, and it is disconnected. */
 #define CONTROL_WAITING_MAX (1u << 20)

@@ -128,8 +128,9 @@ static json_t *runs(const struct collector *c)
 
 json_t *control_clients(const struct control *control)
 {
-	return json_pack("{s:i, s:o, s:o, s:o}", "connected", (int)control->n_clients, "served", control_json_number(control->served),
-			 "refused", control_json_number(control->refused), "dropped", control_json_number(control->dropped));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o}", "connected", (int)control->n_clients, "served", control_json_number(control->served),
+			 "refused", control_json_number(control->refused), "dropped", control_json_number(control->dropped),
+			 "waited", control_json_number(control->waited));
 }
 
 /* null: nobody reloads here. */

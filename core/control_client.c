@@ -25,8 +25,6 @@ static void serve_line(struct control_client *client, const char *line, size_t l
 	struct control_request request;
 	char why[CONTROL_WHY_SIZE];
 	int err = control_request_parse(line, len, &request, why);
-
-	client->taken_ns = clock_boot_ns();
 	if (err < 0) {
 		control_send(client, control_error("bad_request", why));
 		return;
@@ -76,6 +74,16 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	*buf = uv_buf_init(client->line + client->len, (unsigned)(sizeof(client->line) - client->len));
 }
 
+/* Has the user had its share of this second?  Then the client waits for the next one. */
+static bool must_wait(struct control_client *client)
+{
+	if (!client->waiting && control_share_spent(client->control, client->peer.uid)) {
+		client->waiting = true;
+		client->control->waited++;
+	}
+	return client->waiting;
+}
+
 /* Whole lines of what has been read, as long as nothing waits to be written. */
 static void serve(struct control_client *client)
 {
@@ -83,13 +91,16 @@ static void serve(struct control_client *client)
 	char *end;
 
 	while (client->writes == 0 && client->control->waits != client && !client->ending && !client->doomed &&
-	       (end = memchr(client->line + from, '\n', client->len - from))) {
+	       (end = memchr(client->line + from, '\n', client->len - from)) && !must_wait(client)) {
 		size_t len = (size_t)(end - client->line) - from;
 
 		if (len > 0 && client->line[from + len - 1] == '\r')
 			len--;
-		if (len > 0) /* empty lines mean nothing */
+		if (len > 0) { /* empty lines mean nothing */
+			client->taken_ns = clock_boot_ns();
 			serve_line(client, client->line + from, len);
+			control_share_spend(client->control, client->peer.uid, clock_boot_ns() - client->taken_ns);
+		}
 		from = (size_t)(end - client->line) + 1;
 	}
 	client->len -= from;
@@ -102,7 +113,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf);
 
 static void read_or_wait(struct control_client *client)
 {
-	bool want = client->writes == 0 && client->control->waits != client && !client->ending && !client->doomed && client->len < sizeof(client->line);
+	bool want = client->writes == 0 && client->control->waits != client && !client->ending && !client->doomed && !client->waiting &&
+		    client->len < sizeof(client->line);
 
 	if (client->closing || want == client->reading)
 		return;
@@ -127,6 +139,12 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	client->len += (size_t)n;
+	serve(client);
+	read_or_wait(client);
+}
+
+void control_client_resume(struct control_client *client)
+{
 	serve(client);
 	read_or_wait(client);
 }

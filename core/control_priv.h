@@ -32,11 +32,17 @@ struct control_client {
 	unsigned writes;       /* under way */
 	uint64_t taken_ns;     /* when it last took something, or asked */
 	bool reading;
+	bool waiting;          /* its user has had a share of this second: control_share_renew() goes on */
 	bool ending;           /* to be disconnected when all is written */
 	bool doomed;           /* to be disconnected now: by control_reap, never from inside a probe's callback */
 	bool closing;
 	size_t len;            /* of what is in line */
 	char line[CONTROL_LINE_MAX];
+};
+
+struct control_share {
+	uint32_t uid;
+	uint64_t ns; /* of the loop's time, in this second */
 };
 
 struct control {
@@ -54,7 +60,11 @@ struct control {
 	struct control_client *clients;
 	unsigned n_clients;
 	uint64_t served, refused, dropped; /* clients, since the start */
-	bool pending; /* a client that there was no memory for */
+	uint64_t waited; /* times that a client had to wait for its user's share */
+	struct control_share shares[CONTROL_CLIENTS_MAX]; /* the last is for all users that find no other */
+	unsigned n_shares;
+	unsigned accepts; /* in this second */
+	bool pending; /* a client that there was no memory for, or one connection too many in this second */
 	bool closing;
 };
 
@@ -62,8 +72,19 @@ struct control {
 void control_doom(struct control_client *);
 void control_refuse(struct control_client *, const char *code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* control_share.c: each second of the loop belongs to all users of the socket. */
+bool control_privileged(uint32_t uid);
+/* Is there room for this client beside the others of its user?  false: *ret_most is the number that may be connected. */
+bool control_share_room(const struct control_client *, unsigned *ret_most);
+void control_share_spend(struct control *, uint32_t uid, uint64_t ns);
+bool control_share_spent(const struct control *, uint32_t uid);
+/* A new second begins. */
+void control_share_renew(struct control *);
+
 /* control_client.c */
 void control_client_start(struct control_client *);
+/* Serves what has been read while it had to wait. */
+void control_client_resume(struct control_client *);
 /* Takes the value (NULL: no memory), a line to the client. A client that does not read is doomed. */
 void control_send(struct control_client *, json_t *);
 

@@ -5,8 +5,9 @@
  * The user of a process chooses its arguments, so no text may cost much: its length, the steps from
  * each place in it and the depth are limited, and a text that meets a limit does not match.  PCRE2
  * limits the steps from one place only, so a long text is searched some places at a time, and the
- * budget of the whole judgement is looked at in between.  Matching takes no memory: compiled code (JIT) works on the stack; where there is none (MemoryDenyWriteExecute=,
- * a processor that PCRE2 has none for), the interpreter's frames come from two blocks made here.
+ * budget of the whole judgement is looked at in between.  Matching takes no memory: compiled code
+ * (JIT) works on the stack; where there is none (MemoryDenyWriteExecute=, a processor that PCRE2 has
+ * none for), the interpreter's frames come from two blocks made here.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <errno.h>

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "core/control.h"
+#include "core/control_priv.h"
 #include "core/log.h"
 #include "core/plugin.h"
 #include "tests/abi/collector_fixture.h"
@@ -329,6 +329,85 @@ static void too_many(void **state)
 			client_free(all[i]);
 }
 
+/* Another user, who is in group skep. */
+static struct client *client_of(uid_t uid)
+{
+	struct client *c;
+
+	control->file.group = 65534;
+	assert_int_equal(chmod(path, 0666) || chmod(t.dir, 0711), 0);
+	assert_int_equal(setegid(65534) || seteuid(uid), 0);
+	c = client_new();
+	assert_int_equal(seteuid(0) || setegid(0), 0);
+	return c;
+}
+
+static void assert_busy(struct client *c, const char *words)
+{
+	json_t *o = hear(c);
+
+	assert_string_equal(string(o, "code"), "busy");
+	if (!strstr(string(o, "error"), words))
+		fail_msg("%s", string(o, "error"));
+	json_decref(o);
+	assert_null(hear(c));
+	client_free(c);
+}
+
+static void places_of_a_user(void **state)
+{
+	struct client *all[CONTROL_CLIENTS_MAX], *c;
+	size_t n = 0;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	while (n < CONTROL_CLIENTS_USER)
+		all[n++] = client_of(1001);
+	assert_ok(all[n - 1], "{\"request\":\"runs\"}");
+	assert_busy(client_of(1001), "uid 1001 has 16 connections");
+	while (n < CONTROL_CLIENTS_OTHERS)
+		all[n++] = client_of(1002);
+	assert_ok(all[n - 1], "{\"request\":\"runs\"}");
+	assert_busy(client_of(1003), "28 clients are connected, which is all there is room for beside root");
+	c = client_new(); /* root's places are kept */
+	assert_ok(c, "{\"request\":\"runs\"}");
+	client_free(c);
+	while (n > 0)
+		client_free(all[--n]);
+}
+
+/* A user that asks without a pause waits; the others do not. */
+static void time_of_a_user(void **state)
+{
+	struct client *greedy, *root = client_new();
+	uint64_t waited = 0;
+	json_t *o;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	greedy = client_of(1001);
+	for (int i = 0; i < 20000 && !waited; i++) {
+		say(greedy, "{\"request\":\"stats\"}\n");
+		for (int turn = 0; turn < 4; turn++)
+			uv_run(&t.loop, UV_RUN_NOWAIT);
+		greedy->len = 0;
+		recv(greedy->fd, greedy->buf, sizeof(greedy->buf), 0);
+		waited = control->waited;
+	}
+	assert_int_equal(waited, 1);
+	o = ask(root, "{\"request\":\"stats\"}");
+	assert_int_equal(number(json_object_get(o, "clients"), "waited"), 1);
+	assert_true(control->clients->waiting || control->clients->next->waiting); /* root's answer came before the next second */
+	json_decref(o);
+	o = hear(greedy); /* in the next second */
+	assert_non_null(o);
+	json_decref(o);
+	client_free(greedy);
+	client_free(root);
+}
+
 /* ---- details ----------------------------------------------------------------------- */
 
 static uint64_t attach(struct client *c, const char *line)
@@ -550,6 +629,8 @@ int main(void)
 		TEST(lines_in_pieces),
 		TEST(too_long),
 		TEST(too_many),
+		TEST(places_of_a_user),
+		TEST(time_of_a_user),
 		TEST(until_its_time),
 		TEST(detached_by_another),
 		TEST(who_vanishes_is_detached),
