@@ -12,12 +12,18 @@
 #include "state.h"
 
 #define WORDS (sizeof(struct io_device) / sizeof(uint64_t))
-#define GONE_MAX 16u /* keys of devices that went, dropped a pass */
+#define UNKNOWN_MAX 64u /* keys of devices that are not listed, deleted a pass */
+
+/* What the map has of devices that the table does not. */
+struct unknown {
+	struct io_device_key key[UNKNOWN_MAX];
+	uint64_t operations[UNKNOWN_MAX];
+	unsigned n;
+};
 
 struct reading {
 	struct disks *disks;
-	struct io_device_key gone[GONE_MAX];
-	unsigned n_gone;
+	struct unknown unknown;
 };
 
 static void take(void *arg, const void *key_, const void *value_)
@@ -27,29 +33,56 @@ static void take(void *arg, const void *key_, const void *value_)
 	struct reading *r = arg;
 	struct disk *d = disks_find(r->disks, key->dev);
 	struct io_device *sum = d && key->op < IO_OPS ? disk_op_now(d, key->op) : NULL;
+	struct unknown *u = &r->unknown;
 	uint64_t *to = (uint64_t *)sum;
 
-	if (!d && r->n_gone < GONE_MAX)
-		r->gone[r->n_gone++] = *key;
+	if (!d && u->n < UNKNOWN_MAX) {
+		u->key[u->n] = *key;
+		u->operations[u->n++] = ((const struct io_device *)value_)->operations;
+	}
 	for (size_t i = 0; sum && i < WORDS; i++)
 		to[i] += from[i];
 }
 
 /* The map into `now` of each device and operation. */
-static int read_map(struct io_probe *st)
+static int read_map(struct io_probe *st, struct reading *r)
 {
-	struct reading r = { .disks = &st->disks };
-	int fd = bpf_map__fd(st->bpf->maps.devices), err;
-
+	*r = (struct reading){ .disks = &st->disks };
 	for (size_t i = 0; i < st->disks.n; i++)
 		for (unsigned op = 0; op < IO_OPS; op++)
 			if (st->disks.at[i].now[op])
 				memset(st->disks.at[i].now[op], 0, sizeof(struct io_device));
-	err = batch_read(&st->batch, fd, sizeof(struct io_device_key), sizeof(struct io_device), take, &r);
-	if (!err) /* their number may become another device's, which begins with nothing */
-		for (unsigned i = 0; i < r.n_gone; i++)
-			bpf_map_delete_elem(fd, &r.gone[i]);
-	return err;
+	return batch_read(&st->batch, bpf_map__fd(st->bpf->maps.devices), sizeof(struct io_device_key), sizeof(struct io_device), take, r);
+}
+
+/*
+ * Deletes what the map has of devices that no list has named: they came and went between two passes, and the devices that
+ * get their numbers begin with nothing.  Returns how many operations that were.
+ */
+static uint64_t forget_unknown(struct io_probe *st, const struct unknown *u)
+{
+	uint64_t operations = 0;
+
+	for (unsigned i = 0; i < u->n; i++)
+		if (!disks_find(&st->disks, u->key[i].dev) && !bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.devices), &u->key[i]))
+			operations += u->operations[i];
+	return operations;
+}
+
+/* Their number may become another device's. */
+static void forget_absent(struct io_probe *st)
+{
+	struct io_device_key key = { 0 };
+
+	for (size_t i = 0; st->hooks && i < st->disks.n; i++) {
+		if (st->disks.at[i].present)
+			continue;
+		key.dev = st->disks.at[i].dev;
+		for (key.op = 0; key.op < IO_OPS; key.op++)
+			for (key.shard = 0; key.shard <= st->bpf->rodata->shard_mask; key.shard++)
+				bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.devices), &key);
+	}
+	disks_drop_absent(&st->disks);
 }
 
 static void describe(const struct disk *d, struct disk_record *rec)
@@ -150,16 +183,25 @@ static void post_books(struct skep_instance *inst, struct io_probe *st, uint64_t
 	}
 }
 
+static int read_both(struct io_probe *st, uint64_t passed, struct disk_bytes *ret_new, struct reading *ret)
+{
+	int err = st->hooks ? read_map(st, ret) : 0;
+
+	/* right after: what both have counted is then the same but for what was done in between */
+	err = err ?: disks_pass(&st->disks, st->root, passed ? passed : 1, ret_new);
+	/* again, by the new list: a device that came has a name now, and of one that went it is the last time */
+	if (!err && st->hooks && st->disks.changed)
+		err = read_map(st, ret);
+	return err;
+}
+
 static int pass(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns, bool emit)
 {
 	struct disk_bytes new = { 0 };
-	uint64_t passed = now_ns - st->sampled_ns;
-	int err = st->hooks ? read_map(st) : 0;
+	struct reading r = { 0 };
+	uint64_t lost;
+	int err = read_both(st, now_ns - st->sampled_ns, &new, &r);
 
-	if (err)
-		return err;
-	/* right after: what both have counted is then the same but for what was done in between */
-	err = disks_pass(&st->disks, st->root, passed ? passed : 1, &new);
 	if (err)
 		return err;
 	st->sampled_ns = now_ns;
@@ -173,12 +215,17 @@ static int pass(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns
 
 		for (unsigned op = 0; op < IO_OPS; op++)
 			some = take_op(inst, st, d, op, now_ns, emit) || some;
-		if (emit && !some && d->in_flight && !d->partition)
+		if (emit && !some && d->in_flight && d->present && !d->partition)
 			emit_stuck(inst, st, d, now_ns);
 	}
+	lost = forget_unknown(st, &r.unknown);
+	if (emit && lost)
+		st->host->lost(inst, STREAM_DISK, SKEP_LOSS_KERNEL, lost);
+	forget_absent(st);
 	return 0;
 }
 
+/* What a kernel side that goes on has counted up to now is reported already, or counts as not recorded (kept.c). */
 int io_devices_start(struct skep_instance *inst, struct io_probe *st)
 {
 	return pass(inst, st, st->sampled_ns + 1, false);

@@ -128,6 +128,7 @@ static int take_line(struct disks *t, const struct diskstats *s, const char *roo
 		d = insert(t, dev);
 	if (!d)
 		return -ENOMEM;
+	t->changed = t->changed || !known;
 	if (!known || !same_name(d, s)) {
 		if (s->name_len >= sizeof(d->name))
 			return -ENAMETOOLONG; /* DISK_NAME_LEN is 32 */
@@ -156,19 +157,6 @@ static int take_line(struct disks *t, const struct diskstats *s, const char *roo
 	return 0;
 }
 
-static void drop_absent(struct disks *t)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < t->n; i++) {
-		if (!t->at[i].present)
-			forget_ops(&t->at[i]);
-		else
-			t->at[kept++] = t->at[i];
-	}
-	t->n = kept;
-}
-
 int disks_pass(struct disks *t, const char *root, uint64_t passed_ns, struct disk_bytes *ret_new)
 {
 	struct disk_bytes bytes = { 0 };
@@ -184,6 +172,7 @@ int disks_pass(struct disks *t, const char *root, uint64_t passed_ns, struct dis
 			return -errno;
 	}
 	rewind(t->stats);
+	t->changed = false;
 	for (size_t i = 0; i < t->n; i++)
 		t->at[i].present = false;
 	while (getline(&t->line, &t->line_room, t->stats) > 0) {
@@ -195,12 +184,27 @@ int disks_pass(struct disks *t, const char *root, uint64_t passed_ns, struct dis
 	if (ferror(t->stats)) {
 		err = -EIO;
 		clearerr(t->stats);
+		for (size_t i = 0; i < t->n; i++)
+			t->at[i].present = true; /* not known */
 	} else {
-		drop_absent(t);
-	}
-	if (!err)
 		*ret_new = bytes;
+	}
+	for (size_t i = 0; i < t->n; i++)
+		t->changed = t->changed || !t->at[i].present;
 	return err;
+}
+
+void disks_drop_absent(struct disks *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (!t->at[i].present)
+			forget_ops(&t->at[i]);
+		else
+			t->at[kept++] = t->at[i];
+	}
+	t->n = kept;
 }
 
 void disks_free(struct disks *t)

@@ -53,6 +53,7 @@ struct disks {
 	char *line;
 	size_t line_room;
 	uint64_t bad_lines;
+	bool changed;    /* the last pass found a device that was not there before, or missed one that was */
 };
 
 /* Bytes that a pass has found to be new, over devices that stand for themselves: not stacked, not memory. */
@@ -62,9 +63,11 @@ struct disk_bytes {
 
 /*
  * Reads the counters of all.  passed_ns: since the last pass, 0 for the first.  Devices that are
- * new since the first pass began with zero.  0 or -errno.
+ * new since the first pass began with zero.  Devices that went are not `present` any more, and stay in the table until
+ * disks_drop_absent(), so that what the hooks counted of them has a name.  0 or -errno.
  */
 int disks_pass(struct disks *, const char *root, uint64_t passed_ns, struct disk_bytes *ret_new);
+void disks_drop_absent(struct disks *);
 struct disk *disks_find(struct disks *, uint32_t dev); /* NULL: not there */
 /* As the kernel names it; NULL: no memory. */
 struct io_device *disk_op_now(struct disk *, unsigned op);

@@ -121,6 +121,7 @@ static void only_the_lowest_count(void **state)
 	assert_int_equal(disks_pass(&t, root, 0, &new), 0);
 	assert_int_equal(new.read, 0); /* what was before is not ours */
 	assert_int_equal(t.n, 6);
+	assert_true(t.changed);
 	d = disks_find(&t, 8 << 20);
 	assert_non_null(d);
 	assert_string_equal(d->name, "sda");
@@ -150,7 +151,12 @@ static void only_the_lowest_count(void **state)
 	assert_int_equal(d->in_flight, 2);
 	assert_float_equal(d->queue_depth, 2.0, 1e-9);
 	assert_float_equal(d->busy_ratio, 0.5, 1e-9);
-	assert_null(disks_find(&t, 240 << 20)); /* unplugged */
+	assert_true(t.changed);
+	assert_false(disks_find(&t, 240 << 20)->present); /* unplugged */
+	disks_drop_absent(&t);
+	assert_null(disks_find(&t, 240 << 20));
+	assert_int_equal(disks_pass(&t, root, 1000000000, &new), 0);
+	assert_false(t.changed);
 
 	/* another device behind the same number: its counters began with zero */
 	put("/proc/diskstats", "8 0 sdq 1 0 4 0 1 0 6 0 0 0 0\n");
