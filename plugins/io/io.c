@@ -23,33 +23,49 @@ static uint64_t boot_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+void io_counters_add(struct io_counters *to, const struct io_counters *of_cpu)
+{
+	const uint64_t *from = (const uint64_t *)of_cpu;
+	uint64_t *sum = (uint64_t *)to;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
+		sum[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
+static void lost(struct skep_instance *inst, const struct io_probe *st, unsigned stream, uint64_t n)
+{
+	if (n)
+		st->host->lost(inst, stream, SKEP_LOSS_KERNEL, n);
+}
+
+void io_report_losses(struct skep_instance *inst, struct io_probe *st, const struct io_counters *now, const struct io_counters *seen)
+{
+	lost(inst, st, STREAM_DISK, now->devices_full - seen->devices_full);
+	lost(inst, st, STREAM_PROCESS, now->processes_full + now->reclaims_full - seen->processes_full - seen->reclaims_full);
+	lost(inst, st, STREAM_CGROUP, now->cgroups_full - seen->cgroups_full);
+}
+
+void io_report_misses(struct skep_instance *inst, struct io_probe *st, uint64_t misses, uint64_t *seen)
+{
+	if (misses <= *seen)
+		return;
+	lost(inst, st, STREAM_DISK, misses - *seen);
+	st->host->counter_add(st->c_misses, misses - *seen);
+	*seen = misses;
+}
+
 static void check_losses(struct skep_instance *inst, struct io_probe *st)
 {
 	struct io_counters now = { 0 };
-	uint64_t misses = io_misses(st);
 
-	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
-		const uint64_t *from = (const uint64_t *)&st->counters[cpu];
-		uint64_t *to = (uint64_t *)&now;
-
-		for (size_t i = 0; i < sizeof(now) / sizeof(*to); i++)
-			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	}
-	if (now.devices_full != st->seen.devices_full)
-		st->host->lost(inst, STREAM_DISK, SKEP_LOSS_KERNEL, now.devices_full - st->seen.devices_full);
-	if (misses != st->seen_misses) {
-		st->host->lost(inst, STREAM_DISK, SKEP_LOSS_KERNEL, misses - st->seen_misses);
-		st->host->counter_add(st->c_misses, misses - st->seen_misses);
-		st->seen_misses = misses;
-	}
-	if (now.processes_full + now.reclaims_full != st->seen.processes_full + st->seen.reclaims_full)
-		st->host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL,
-			       now.processes_full + now.reclaims_full - st->seen.processes_full - st->seen.reclaims_full);
-	if (now.cgroups_full != st->seen.cgroups_full)
-		st->host->lost(inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, now.cgroups_full - st->seen.cgroups_full);
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++)
+		io_counters_add(&now, &st->counters[cpu]);
+	io_report_losses(inst, st, &now, &st->seen);
+	io_report_misses(inst, st, io_misses(st), &st->seen_misses);
 	st->host->counter_set(st->c_evicted, now.evicted);
 	st->host->counter_set(st->c_recovered, now.recovered);
 	st->seen = now;
+	io_kept_retry(st);
 	io_kept_touch(st);
 }
 

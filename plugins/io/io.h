@@ -160,10 +160,11 @@ struct io_counters {
 struct io_reported {
 	struct io_counters counters;
 	io_count misses;
+	io_count unkept; /* 1: of some processes or cgroups the maps `..._told` had no room for what has been told */
 };
 
 /* Of the maps' keys and values: another number where any of it is read otherwise. */
-#define IO_LAYOUT 1u
+#define IO_LAYOUT 2u
 /* Kinds of struct skep_unattended: a request counts once, when it completes. */
 enum io_unattended { IO_UNATTENDED_DISK, IO_UNATTENDED_PROCESS, IO_UNATTENDED_KINDS };
 

@@ -7,7 +7,10 @@
  * user space's own.  It is written before it is told: what a skepd that is killed in between does not tell
  * is lost, but nothing is told twice.
  */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/misses.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,7 +29,7 @@ static void touch(struct io_probe *st)
 
 void io_kept_touch(struct io_probe *st)
 {
-	const struct io_reported now = { .counters = st->seen, .misses = st->seen_misses };
+	const struct io_reported now = { .counters = st->seen, .misses = st->seen_misses, .unkept = st->unkept };
 	uint32_t zero = 0;
 
 	if (!st->pins.folder[0])
@@ -37,27 +40,35 @@ void io_kept_touch(struct io_probe *st)
 
 /* ---- as far as told ------------------------------------------------------------------- */
 
-/* Without it the next skepd would tell again what was told: then there is nothing for it. */
-static void give_up(struct io_probe *st, int err)
+/*
+ * E2BIG: more processes wait than the map has room for; ENOMEM: it allocates as it fills.  Both pass.  The next skepd
+ * must not tell of that entry again what was told: it begins with what it finds (begin_unkept), and has to know that
+ * before the record goes out.
+ */
+static void keep(struct io_probe *st, int fd, struct level *l, const void *value)
 {
-	st->host->log(st->inst, SKEP_LOG_WARNING, "cannot keep what has been told: %s; after a restart of skepd all begins anew", strerror(-err));
-	skep_pins_remove(st->pins.folder);
-	st->pins.folder[0] = '\0';
+	int err;
+
+	if (!st->pins.folder[0])
+		return;
+	err = bpf_map_update_elem(fd, l->key, value, BPF_ANY) ? -errno : 0;
+	l->kept = err ? LEVEL_UNKEPT : LEVEL_KEPT;
+	if (!err || st->unkept)
+		return;
+	st->unkept = true;
+	io_kept_touch(st);
+	st->host->log(st->inst, SKEP_LOG_WARNING,
+		      "cannot save what was reported of a process or cgroup: %s; a restart of skepd now loses some I/O, and counts it as lost; raise the options processes and cgroups",
+		      strerror(-err));
 }
 
-static void keep(struct io_probe *st, int fd, const void *key, const void *value)
-{
-	if (st->pins.folder[0] && bpf_map_update_elem(fd, key, value, BPF_ANY))
-		give_up(st, -errno);
-}
-
-void io_kept_process(struct io_probe *st, const struct level *l)
+void io_kept_process(struct io_probe *st, struct level *l)
 {
 	struct io_process_told told;
 
 	memcpy(&told.last, l->last, sizeof(told.last));
 	memcpy(told.delay_ns, IO_DELAYS_TOLD(l), sizeof(told.delay_ns));
-	keep(st, bpf_map__fd(st->bpf->maps.processes_told), l->key, &told);
+	keep(st, bpf_map__fd(st->bpf->maps.processes_told), l, &told);
 }
 
 void io_kept_process_over(const struct io_probe *st, const struct level *l)
@@ -65,14 +76,38 @@ void io_kept_process_over(const struct io_probe *st, const struct level *l)
 	bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.processes_told), l->key);
 }
 
-void io_kept_cgroup(struct io_probe *st, const struct level *l)
+void io_kept_cgroup(struct io_probe *st, struct level *l)
 {
-	keep(st, bpf_map__fd(st->bpf->maps.cgroups_told), l->key, l->last);
+	keep(st, bpf_map__fd(st->bpf->maps.cgroups_told), l, l->last);
 }
 
 void io_kept_cgroup_over(const struct io_probe *st, const struct level *l)
 {
 	bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.cgroups_told), l->key);
+}
+
+/* Tries again, as others may have made room. */
+void io_kept_retry(struct io_probe *st)
+{
+	bool unkept = false;
+
+	if (!st->unkept)
+		return;
+	for (size_t i = 0; i < st->processes.room; i++) {
+		struct level *l = &st->processes.at[i];
+
+		if (l->used && l->kept == LEVEL_UNKEPT)
+			io_kept_process(st, l);
+		unkept = unkept || (l->used && l->kept == LEVEL_UNKEPT);
+	}
+	for (size_t i = 0; i < st->cgroups.room; i++) {
+		struct level *l = &st->cgroups.at[i];
+
+		if (l->used && l->kept == LEVEL_UNKEPT)
+			io_kept_cgroup(st, l);
+		unkept = unkept || (l->used && l->kept == LEVEL_UNKEPT);
+	}
+	st->unkept = unkept;
 }
 
 static void found_process(void *arg, const void *key, const void *value)
@@ -88,6 +123,7 @@ static void found_process(void *arg, const void *key, const void *value)
 		return;
 	memcpy(l->last, &told->last, sizeof(told->last));
 	memcpy(IO_DELAYS_TOLD(l), told->delay_ns, sizeof(told->delay_ns));
+	l->kept = LEVEL_KEPT;
 }
 
 static void found_cgroup(void *arg, const void *key, const void *value)
@@ -98,8 +134,10 @@ static void found_cgroup(void *arg, const void *key, const void *value)
 
 	memcpy(words, key, sizeof(words));
 	l = levels_get(&st->cgroups, words);
-	if (l)
-		memcpy(l->last, value, sizeof(struct io_cgroup));
+	if (!l)
+		return;
+	memcpy(l->last, value, sizeof(struct io_cgroup));
+	l->kept = LEVEL_KEPT;
 }
 
 static int told_before(struct io_probe *st, int processes, int cgroups)
@@ -107,6 +145,62 @@ static int told_before(struct io_probe *st, int processes, int cgroups)
 	int err = batch_read(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process_told), found_process, st);
 
 	return err ?: batch_read(&st->batch, cgroups, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), found_cgroup, st);
+}
+
+static void begin_process(void *arg, const void *key, const void *value)
+{
+	struct io_probe *st = arg;
+	struct level *l;
+	uint64_t words[2];
+
+	memcpy(words, key, sizeof(words));
+	l = levels_get(&st->processes, words);
+	if (l && l->kept == LEVEL_UNTOLD)
+		memcpy(l->last, value, sizeof(struct io_process));
+}
+
+static void begin_cgroup(void *arg, const void *key, const void *value)
+{
+	struct io_probe *st = arg;
+	struct level *l;
+	uint64_t words[2];
+
+	memcpy(words, key, sizeof(words));
+	l = levels_get(&st->cgroups, words);
+	if (!l || l->kept != LEVEL_UNTOLD)
+		return;
+	memcpy(l->last, value, sizeof(struct io_cgroup));
+	l->kept = LEVEL_UNKEPT;
+	st->host->lost(st->inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, 1);
+}
+
+/*
+ * The skepd before had no room to save what it had told of some entries.  An entry without saved state is one of those, or came
+ * while no skepd ran: what it has up to now counts as told, and as one lost record.
+ */
+static int begin_unkept(struct io_probe *st, int processes, int cgroups)
+{
+	int err = batch_read(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process), begin_process, st);
+	uint64_t lost = 0;
+
+	err = err ?: batch_read(&st->batch, cgroups, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), begin_cgroup, st);
+	if (st->delays)
+		io_delays_read(st->inst, st);
+	for (size_t i = 0; i < st->processes.room; i++) {
+		struct level *l = &st->processes.at[i];
+		const struct io_process *last = (const struct io_process *)l->last;
+
+		if (!l->used || l->kept != LEVEL_UNTOLD)
+			continue;
+		for (unsigned d = 0; d < IO_DELAYS; d++)
+			IO_DELAYS_TOLD(l)[d] = last->delay_ns[d] + l->extra[d];
+		l->kept = LEVEL_UNKEPT;
+		lost++;
+	}
+	if (lost)
+		st->host->lost(st->inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, lost);
+	st->unkept = true; /* until io_kept_retry() */
+	return err;
 }
 
 static void go_on(struct skep_instance *inst, struct io_probe *st)
@@ -121,6 +215,8 @@ static void go_on(struct skep_instance *inst, struct io_probe *st)
 		st->seen_misses = before.misses;
 	}
 	err = err ?: told_before(st, bpf_map__fd(st->bpf->maps.processes_told), bpf_map__fd(st->bpf->maps.cgroups_told));
+	if (!err && before.unkept)
+		err = begin_unkept(st, bpf_map__fd(st->bpf->maps.processes), bpf_map__fd(st->bpf->maps.cgroups));
 	if (err)
 		st->host->log(inst, SKEP_LOG_WARNING, "cannot read what the skepd before has told: %s; some of it may come twice", strerror(-err));
 	else
@@ -129,7 +225,7 @@ static void go_on(struct skep_instance *inst, struct io_probe *st)
 
 /* ---- of another make ------------------------------------------------------------------- */
 
-enum { PROCESSES, CGROUPS, PROCESSES_TOLD, CGROUPS_TOLD, MAPS };
+enum { PROCESSES, CGROUPS, PROCESSES_TOLD, CGROUPS_TOLD, COUNTERS, REPORTED, MAPS };
 
 /* What was told of the other is none of ours; but what live threads have waited is in neither's maps. */
 static void ours_begin(struct io_probe *st)
@@ -151,15 +247,34 @@ static void ours_begin(struct io_probe *st)
 	levels_free(&st->cgroups);
 }
 
-static int take(struct skep_instance *inst, struct io_probe *st, const int fds[MAPS])
+/* What its maps had no room for, and its hook missed, since the skepd before reported that. 0 or -errno. */
+static int take_losses(struct io_probe *st, const int fds[MAPS], int on_complete, struct io_reported *ret)
 {
+	struct io_counters now = { 0 }, of_cpu;
+	uint32_t cpu = 0;
+
+	if (bpf_map_lookup_elem(fds[REPORTED], &cpu, ret))
+		return -errno;
+	for (; bpf_map_lookup_elem(fds[COUNTERS], &cpu, &of_cpu) == 0; cpu++)
+		io_counters_add(&now, &of_cpu);
+	io_report_losses(st->inst, st, &now, &ret->counters);
+	io_report_misses(st->inst, st, skep_fd_misses(on_complete), &ret->misses);
+	return 0;
+}
+
+static int take(struct skep_instance *inst, struct io_probe *st, const int fds[MAPS], int on_complete)
+{
+	struct io_reported before;
 	struct timespec ts;
 	uint64_t now;
 	int err;
 
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-	err = told_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
+	err = take_losses(st, fds, on_complete, &before);
+	err = err ?: told_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
+	if (!err && before.unkept)
+		err = begin_unkept(st, fds[PROCESSES], fds[CGROUPS]);
 	err = err ?: io_processes_take(inst, st, fds[PROCESSES], now);
 	err = err ?: io_cgroups_take(inst, st, fds[CGROUPS], now);
 	ours_begin(st);
@@ -168,9 +283,10 @@ static int take(struct skep_instance *inst, struct io_probe *st, const int fds[M
 
 static void take_other(void *arg, const char *folder)
 {
-	static const char *const names[MAPS] = { "processes", "cgroups", "processes_told", "cgroups_told" };
+	static const char *const names[MAPS] = { "processes", "cgroups", "processes_told", "cgroups_told", "counters", "reported" };
 	struct io_probe *st = arg;
-	int kept = skep_pins_open(folder, "map", "kept"), fds[MAPS], err = 0;
+	int kept = skep_pins_open(folder, "map", "kept"), on_complete = skep_pins_program(&st->pins, folder, "on_complete");
+	int fds[MAPS], err = 0;
 	struct skep_kept k = { 0 };
 
 	if (kept < 0 || skep_kept_get(kept, &k) || k.layout != IO_LAYOUT)
@@ -186,7 +302,9 @@ static void take_other(void *arg, const char *folder)
 		fds[i] = skep_pins_open(folder, "map", names[i]);
 		err = err ?: fds[i] < 0 ? fds[i] : 0;
 	}
-	err = err ?: take(st->inst, st, fds);
+	err = err ?: take(st->inst, st, fds, on_complete);
+	if (on_complete >= 0)
+		close(on_complete);
 	for (int i = 0; i < MAPS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -14,9 +14,17 @@
 #define LEVELS_MAX 32 /* numbers in a value */
 #define LEVELS_EXTRA 8
 
+/* Does the kernel have, for the next skepd, what has been told of an entry? */
+enum level_kept {
+	LEVEL_UNTOLD = 0, /* nothing has been told */
+	LEVEL_KEPT,
+	LEVEL_UNKEPT,     /* no: there was no room */
+};
+
 struct level {
 	uint64_t key[2];
-	uint32_t used;
+	uint16_t used;
+	uint16_t kept; /* the owner's: enum level_kept */
 	uint32_t idle; /* the owner's: passes without a change */
 	uint64_t last[LEVELS_MAX];
 	uint64_t extra[LEVELS_EXTRA]; /* the owner's */

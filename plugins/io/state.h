@@ -120,6 +120,7 @@ struct io_probe {
 	size_t counters_size;
 	struct io_counters seen;
 	uint64_t seen_misses;
+	bool unkept; /* there was no room to save what has been told of some process or cgroup */
 	struct skep_counter *c_evicted, *c_recovered, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
 	struct filelat filelat;
@@ -130,6 +131,11 @@ struct io_probe {
 	uint64_t sampled_ns;
 	bool ageing; /* this pass is an interval's, not somebody's flush */
 };
+
+/* io.c: what the maps had no room for, and the hook missed, beyond what was reported, into losses */
+void io_counters_add(struct io_counters *to, const struct io_counters *of_cpu);
+void io_report_losses(struct skep_instance *, struct io_probe *, const struct io_counters *now, const struct io_counters *seen);
+void io_report_misses(struct skep_instance *, struct io_probe *, uint64_t misses, uint64_t *seen);
 
 /* load.c */
 int io_load(struct skep_instance *, struct io_probe *); /* 0, or what host->fail returned; nothing is left behind then */
@@ -153,10 +159,12 @@ void io_devices_sample(struct skep_instance *, struct io_probe *, uint64_t now_n
 void io_kept_begin(struct skep_instance *, struct io_probe *);
 /* Somebody is there; and what has been reported up to now. */
 void io_kept_touch(struct io_probe *);
+/* What could not be saved for the next skepd is saved, if there is room now. */
+void io_kept_retry(struct io_probe *);
 /* That much of it is told now, or nothing more is to be told of it. */
-void io_kept_process(struct io_probe *, const struct level *);
+void io_kept_process(struct io_probe *, struct level *);
 void io_kept_process_over(const struct io_probe *, const struct level *);
-void io_kept_cgroup(struct io_probe *, const struct level *);
+void io_kept_cgroup(struct io_probe *, struct level *);
 void io_kept_cgroup_over(const struct io_probe *, const struct level *);
 
 /* owners.c: the maps of processes and cgroups into records */

@@ -13,16 +13,20 @@
 #include "net.skel.h"
 #include "state.h"
 
+void net_add_counters(struct net_counters *to, const struct net_counters *of_cpu)
+{
+	const __u64 *from = (const __u64 *)of_cpu;
+	__u64 *sum = (__u64 *)to;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
+		sum[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
 void net_sum_counters(const struct net_state *st, struct net_counters *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++) {
-		const __u64 *from = (const __u64 *)&st->counters[cpu];
-		__u64 *to = (__u64 *)ret;
-
-		for (size_t i = 0; i < sizeof(*ret) / sizeof(*to); i++)
-			to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	}
+	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++)
+		net_add_counters(ret, &st->counters[cpu]);
 }
 
 /* ---- peers ------------------------------------------------------------------------ */
@@ -117,38 +121,51 @@ void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
 
 /* ---- losses ---------------------------------------------------------------------------- */
 
-void net_check_losses(struct skep_instance *inst, struct net_state *st)
+void net_report_losses(struct skep_instance *inst, struct net_state *st, const struct net_counters *now, const int fds[NET_PROGRAMS],
+		       struct net_reported *seen)
 {
-	uint64_t states = skep_fd_misses(st->on_state_fd), calls = skep_fd_misses(st->on_send_fd) + skep_fd_misses(st->on_recv_fd);
+	uint64_t states = skep_fd_misses(fds[NET_ON_STATE]), calls = skep_fd_misses(fds[NET_ON_SEND]) + skep_fd_misses(fds[NET_ON_RECV]);
+	const struct net_counters *before = &seen->counters;
 	const struct skep_host *host = st->host;
-	struct net_counters now;
 	uint64_t missed;
 
-	net_sum_counters(st, &now);
 	/* A change may be seen as missed that was not, never the other way: what is left was missed by both. */
-	missed = (states > now.recovered ? states - now.recovered : 0) + now.no_scratch;
-	if (now.conn_dropped != st->seen.conn_dropped)
-		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conn_dropped - st->seen.conn_dropped);
-	if (now.conns_full != st->seen.conns_full)
-		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now.conns_full - st->seen.conns_full);
-	if (now.processes_full != st->seen.processes_full)
-		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, now.processes_full - st->seen.processes_full);
-	if (missed > st->seen_misses) {
-		host->counter_add(st->c_misses, missed - st->seen_misses);
-		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, missed - st->seen_misses);
-		st->seen_misses = missed;
+	missed = (states > now->recovered ? states - now->recovered : 0) + now->no_scratch;
+	if (now->conn_dropped != before->conn_dropped)
+		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now->conn_dropped - before->conn_dropped);
+	if (now->conns_full != before->conns_full)
+		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now->conns_full - before->conns_full);
+	if (now->processes_full != before->processes_full)
+		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, now->processes_full - before->processes_full);
+	if (missed > seen->states_missed) {
+		host->counter_add(st->c_misses, missed - seen->states_missed);
+		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, missed - seen->states_missed);
+		seen->states_missed = missed;
 	}
 	/* TCP's bytes come to the connection's owner all the same. */
-	if (calls > st->seen_calls_missed) {
-		host->counter_add(st->c_calls_missed, calls - st->seen_calls_missed);
-		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, calls - st->seen_calls_missed);
-		st->seen_calls_missed = calls;
+	if (calls > seen->calls_missed) {
+		host->counter_add(st->c_calls_missed, calls - seen->calls_missed);
+		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, calls - seen->calls_missed);
+		seen->calls_missed = calls;
 	}
-	host->counter_add(st->c_summed, now.conn_summed - st->seen.conn_summed);
-	host->counter_add(st->c_peers_other, now.peers_full - st->seen.peers_full);
-	host->counter_add(st->c_processes_full, now.processes_full - st->seen.processes_full);
-	host->counter_add(st->c_conns_full, now.conns_full - st->seen.conns_full);
-	host->counter_add(st->c_put_off, now.process_dropped - st->seen.process_dropped);
-	st->seen = now;
+	host->counter_add(st->c_summed, now->conn_summed - before->conn_summed);
+	host->counter_add(st->c_peers_other, now->peers_full - before->peers_full);
+	host->counter_add(st->c_processes_full, now->processes_full - before->processes_full);
+	host->counter_add(st->c_conns_full, now->conns_full - before->conns_full);
+	host->counter_add(st->c_put_off, now->process_dropped - before->process_dropped);
+	seen->counters = *now;
+}
+
+void net_check_losses(struct skep_instance *inst, struct net_state *st)
+{
+	const int fds[NET_PROGRAMS] = { st->on_state_fd, st->on_send_fd, st->on_recv_fd };
+	struct net_reported seen = { .counters = st->seen, .states_missed = st->seen_misses, .calls_missed = st->seen_calls_missed };
+	struct net_counters now;
+
+	net_sum_counters(st, &now);
+	net_report_losses(inst, st, &now, fds, &seen);
+	st->seen = seen.counters;
+	st->seen_misses = seen.states_missed;
+	st->seen_calls_missed = seen.calls_missed;
 	net_kept_touch(st);
 }

@@ -114,12 +114,34 @@ static void take_peers(struct other *o, const char *folder, const char *name)
 		close(fd);
 }
 
+static const char *const program_names[NET_PROGRAMS] = { "on_state", "on_send", "on_recv" };
+
+/* What its ring and maps had no room for, and its hooks missed, since the skepd before reported that. */
+static void take_losses(const struct other *o, const char *folder, const int fds[NET_PROGRAMS])
+{
+	int counters = skep_pins_open(folder, "map", "counters"), reported = skep_pins_open(folder, "map", "reported");
+	struct net_counters now = { 0 }, of_cpu;
+	struct net_reported before;
+	uint32_t cpu = 0;
+
+	if (o->readable && counters >= 0 && reported >= 0 && bpf_map_lookup_elem(reported, &cpu, &before) == 0) {
+		for (; bpf_map_lookup_elem(counters, &cpu, &of_cpu) == 0; cpu++)
+			net_add_counters(&now, &of_cpu);
+		net_report_losses(o->inst, o->st, &now, fds, &before);
+	}
+	if (counters >= 0)
+		close(counters);
+	if (reported >= 0)
+		close(reported);
+}
+
 static void take_other(void *arg, const char *folder)
 {
 	struct other *o = arg;
 	struct net_state *st = o->st;
 	int kept = skep_pins_open(folder, "map", "kept");
 	struct skep_kept k = { 0 };
+	int fds[NET_PROGRAMS];
 
 	o->readable = kept >= 0 && skep_kept_get(kept, &k) == 0 && k.layout == NET_LAYOUT;
 	if (kept >= 0) {
@@ -128,8 +150,14 @@ static void take_other(void *arg, const char *folder)
 		close(kept);
 		skep_pins_other_unattended(st->host, o->inst, folder, &k, &kinds);
 	}
+	for (unsigned i = 0; i < NET_PROGRAMS; i++)
+		fds[i] = skep_pins_program(&st->pins, folder, program_names[i]);
 	run_pass(folder);
 	skep_pins_unpin(folder, "link_");
+	take_losses(o, folder, fds);
+	for (unsigned i = 0; i < NET_PROGRAMS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	take_ring(o, folder);
 	take_processes(o, folder);
 	take_peers(o, folder, "peers_even");

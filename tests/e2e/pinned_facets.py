@@ -94,13 +94,13 @@ def check(what, good, why=""):
 
 
 class Daemon:
-    def __init__(self, name, make=0, pin_for="10m"):
+    def __init__(self, name, make=0, pin_for="10m", processes=8192, ring=1 << 20):
         self.out, self.err = "%s/%s.jsonl" % (work, name), "%s/%s.err" % (work, name)
         self.conf = "%s/%s.conf" % (work, name)
         with open(self.conf, "w") as f:
             json.dump({"interval": "500ms", "carry_file": work + "/carry.json", "pin_dir": pins, "pin_for": pin_for, "control": {"socket": False},
-                       "probes": [{"plugin": "proc"}, {"plugin": "net", "ring": ["1MiB", "2MiB"][make]},
-                                  {"plugin": "io", "processes": [8192, 8191][make]}],
+                       "probes": [{"plugin": "proc"}, {"plugin": "net", "ring": ring << make, "connections": 10000},
+                                  {"plugin": "io", "processes": processes - make}],
                        "sinks": [{"plugin": "file", "path": self.out}]}, f)
         open(self.err, "w").close()
         self.process = subprocess.Popen([skepd, "-c", self.conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
@@ -244,6 +244,107 @@ def asleep():
     unpin(d)
 
 
+def wait_and_stay(path):
+    """Waits for a device, says so, and stays."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    block = mmap.mmap(-1, READ_PART)
+    for i in range(PARTS):
+        os.preadv(fd, [block], i * READ_PART)
+    open("%s/waited.%d" % (work, os.getpid()), "w").close()
+    signal.pause()
+
+
+def waited(pid):
+    """For how many ns a process waited for block I/O, as the kernel says it: in ticks of 10 ms (proc(5), stat)."""
+    return int(open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[39]) * 10**7
+
+
+def crowded(make):
+    """More processes wait than the map has room for of what has been told: 2 * 65."""
+    name, switch = "crowded %d" % make, "/proc/sys/kernel/task_delayacct"
+    if not os.path.exists(switch):
+        print("#", name + ": this kernel has no switch for its account of delays")
+        return
+    was = open(switch).read()
+    open(switch, "w").write("1")
+    pids = []
+    try:
+        d = Daemon(name, processes=65)
+        folders = os.listdir(pins + "/io")
+        for _ in range(150):
+            pid = os.fork()
+            if not pid:
+                try:
+                    wait_and_stay(disk + "/read")
+                finally:
+                    os._exit(0)
+            pids.append(pid)
+        while not all(os.path.exists("%s/waited.%d" % (work, p)) for p in pids):
+            time.sleep(0.1)
+        time.sleep(1.5)  # they are in a pass
+        d.stop()
+        d = Daemon(name, make=make, processes=65)
+        check(name + ": io goes on with what is pinned", make or os.listdir(pins + "/io") == folders, d.text())
+        time.sleep(1.5)
+        kernel = {p: waited(p) for p in pids}
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        open(switch, "w").write(was)
+    end = time.monotonic() + 15
+    said = {}
+    while time.monotonic() < end and len(said) < len(pids):
+        time.sleep(0.25)
+        for line in open(d.out):
+            r = json.loads(line) if '"process.exit"' in line and line.endswith("\n") else {}
+            if r.get("pid") in pids:
+                said[r["pid"]] = r.get("io.block_delay_ns") or 0
+    d.stop()
+    print("# %s: %d processes waited for %.0f ms, in records %.0f ms of %d" % (
+        name, len(pids), sum(kernel.values()) / 1e6, sum(said.values()) / 1e6, len(said)))
+    wrong = {p: (n, kernel[p]) for p, n in said.items() if n > kernel[p] + 2 * 10**7}
+    check(name + ": of no process more than it waited", not wrong and len(said) == len(pids), wrong)
+    unpin(d)
+
+
+def losses(d):
+    sums = {}
+    for line in open(d.out):
+        r = json.loads(line) if '"loss"' in line and line.endswith("\n") else {}
+        if r.get("stream") == "loss" and r["where"] == "kernel":
+            sums[r["loss.stream"]] = sums.get(r["loss.stream"], 0) + r["count"]
+    return sums
+
+
+def full(make):
+    """The kernel side runs out of room while no skepd runs: the next skepd, of the same build or another, says how much is lost."""
+    name = "full %d" % make
+    d = Daemon(name, processes=65, ring=64 * KIB)
+    d.stop()
+    before = losses(d)
+    listener = socket.create_server(("127.0.0.1", 0))
+    for _ in range(800):
+        a = socket.create_connection(listener.getsockname())
+        b, _ = listener.accept()
+        a.close()
+        b.close()
+    for _ in range(100 if disk else 0):
+        pid = os.fork()
+        if not pid:
+            os.preadv(os.open(disk + "/read", os.O_RDONLY | os.O_DIRECT), [mmap.mmap(-1, 4096)], 0)
+            os._exit(0)
+        os.waitpid(pid, 0)
+    d = Daemon(name, make=make, processes=65, ring=64 * KIB)
+    time.sleep(1.5)
+    d.stop()
+    after = losses(d)
+    for stream in ["net.connection"] + ["io"] * bool(disk):
+        check("%s: records of %s that found no room count as lost" % (name, stream), after.get(stream, 0) - before.get(stream, 0) > 20, (before, after))
+    print("#", name + ": lost", after)
+    unpin(d)
+
+
 try:
     kinds = ["tcp", "udp", "unix"]
     if disk:
@@ -259,6 +360,11 @@ try:
     across("other make", [0, 1], kinds[:3], restarts - 2)
     crash(kinds)
     asleep()
+    full(0)
+    full(1)
+    if disk:
+        crowded(0)
+        crowded(1)
 finally:
     for child in children:
         if child.poll() is None:
