@@ -110,7 +110,8 @@ void out_commit_value(struct out_commit *c, const char *name, const void *value,
 		c->err = -ENOMEM;
 		return;
 	}
-	memcpy(v.data, value, size);
+	if (size) /* an empty value may be NULL, which memcpy must not be given */
+		memcpy(v.data, value, size);
 	c->values[c->n_values++] = v;
 }
 

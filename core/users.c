@@ -37,6 +37,7 @@ struct entry {
 struct ask {
 	struct worker_job job;
 	struct users *users;
+	int (*source)(uint32_t id, bool group, char **ret);
 	uint32_t id;
 	bool group;
 	char *name; /* the thread's until it is ready */
@@ -192,7 +193,7 @@ static void ask_work(struct worker_job *job)
 {
 	struct ask *a = (struct ask *)job;
 
-	a->err = users_source(a->id, a->group, &a->name);
+	a->err = a->source(a->id, a->group, &a->name);
 	atomic_store(&a->ready, true);
 }
 
@@ -267,6 +268,7 @@ static void ask(struct users *u, struct entry *e)
 		return;
 	a->job = (struct worker_job){ .work = ask_work, .done = ask_done, .gone = ask_free };
 	a->users = u;
+	a->source = users_source;
 	a->id = e->id;
 	a->group = e->group;
 	if (workers_post(u->workers, &a->job) < 0) {

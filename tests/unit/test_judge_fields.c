@@ -224,7 +224,7 @@ static void names_that_take_their_time(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static char generation = 'a';
+static atomic_char generation = 'a'; /* a thread reads it */
 
 static int local_file(uint32_t id, bool group, char **ret)
 {
