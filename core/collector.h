@@ -30,7 +30,7 @@ struct collector_options {
 	const char *carry_file; /* borrowed; what is known of live processes goes there at the end, and comes from there; NULL: not */
 	const char *pin_dir;    /* borrowed; where the kernel side stays for the next skepd; NULL: nowhere */
 	const struct config_spool *spool; /* borrowed; NULL, or without a path: what is on its way to sinks is in memory only */
-	const struct reader_process *reader; /* borrowed, outlives the collector; NULL: arguments of processes that were there before stay unknown */
+	struct reader_process *reader; /* borrowed, outlives the collector; NULL: arguments of processes that were there before stay unknown */
 	uint64_t batch_age_ns; /* a batch leaves after this at the latest; 0: 1 s */
 	/*
 	 * `skep run`: somebody waits.  When a run ends this sink, whose receiver is somewhere else, is waited for so long at the most,

@@ -6,6 +6,8 @@
  * The worker answers in order, so the first request without an answer is the one that it works on.  When that takes longer
  * than a deadline the keeper replaces the worker, that request fails, and the rest of the batch is queued again.
  *
+ * The uids of a rootless container count as its owner's: a user's range of 65,536 subordinate uids is one user.
+ *
  * Fair: requests about processes of a user who had a stuck one wait until no other waits; after STUCK_MOST of them that
  * user's processes are not read for a minute.  So one user's thousand stuck processes cost the others three deadlines.
  */
@@ -13,11 +15,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -63,7 +68,7 @@ struct suspect {
 };
 
 struct reader {
-	const struct reader_process *process;
+	struct reader_process *process;
 	reader_deliver deliver;
 	uv_poll_t poll;
 	uv_timer_t soon; /* sends what has been asked for in this turn of the loop */
@@ -91,7 +96,7 @@ unsigned reader_silent_ticks = READER_SILENT_TICKS;
 
 /* ---- the keeper ------------------------------------------------------------------ */
 
-int reader_fork(const char *name, struct reader_process *ret)
+static int fork_keeper(const char *name, bool spare, struct reader_process *ret)
 {
 	int data[2], control[2], err;
 	pid_t pid, parent = getpid();
@@ -112,7 +117,7 @@ int reader_fork(const char *name, struct reader_process *ret)
 			_exit(0);
 		close(data[0]);
 		close(control[0]);
-		reader_keep(name, data[1], control[1]);
+		reader_keep(name, data[1], control[1], spare);
 	}
 	close(data[1]);
 	close(control[1]);
@@ -125,22 +130,73 @@ int reader_fork(const char *name, struct reader_process *ret)
 	return 0;
 }
 
-void reader_end(struct reader_process *p)
+int reader_fork(const char *name, struct reader_process *ret)
+{
+	return fork_keeper(name, false, ret);
+}
+
+int reader_fork_spare(const char *name, struct reader_process *p)
+{
+	struct reader_process spare;
+	int err = fork_keeper(name, true, &spare);
+
+	if (err)
+		return err;
+	p->spare_pid = spare.pid;
+	p->spare_data = spare.data;
+	p->spare_control = spare.control;
+	return 0;
+}
+
+/* One that ends by itself, or is killed after a second. */
+static void wait_for(pid_t pid)
 {
 	pid_t done = 0;
 
+	for (int i = 0; i < 100 && (done = waitpid(pid, NULL, WNOHANG)) == 0; i++)
+		poll(NULL, 0, 10);
+	if (done == 0) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+}
+
+/*
+ * The spare's sockets get the numbers of the first keeper's, which has closed its ends.  false: there is no spare, or it has
+ * ended, too.
+ */
+static bool use_spare(struct reader_process *p)
+{
+	const uint32_t order = READER_TAKE_OVER;
+	bool used = p->spare_pid > 0 && send(p->spare_control, &order, sizeof(order), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(order);
+
+	if (!used)
+		return false;
+	(void)dup3(p->spare_data, p->data, O_CLOEXEC); /* cannot fail: both are open */
+	(void)dup3(p->spare_control, p->control, O_CLOEXEC);
+	close(p->spare_data);
+	close(p->spare_control);
+	wait_for(p->pid); /* it closed its sockets as it ended */
+	p->pid = p->spare_pid;
+	p->spare_pid = 0;
+	return true;
+}
+
+void reader_end(struct reader_process *p)
+{
+	if (p->spare_pid > 0) {
+		close(p->spare_data);
+		close(p->spare_control);
+		wait_for(p->spare_pid);
+	}
+	p->spare_pid = 0;
 	if (p->pid <= 0)
 		return;
 	/* The keeper then ends its worker, waits for it, and ends. */
 	close(p->data);
 	close(p->control);
-	for (int i = 0; i < 100 && (done = waitpid(p->pid, NULL, WNOHANG)) == 0; i++)
-		poll(NULL, 0, 10);
-	if (done == 0) {
-		kill(p->pid, SIGKILL);
-		while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	wait_for(p->pid);
 	p->pid = 0;
 }
 
@@ -193,6 +249,38 @@ static void fail(struct reader *r, struct ask *a, int error)
 
 /* ---- who is under suspicion ------------------------------------------------------ */
 
+/*
+ * The user who made the outermost user namespace that the process is in, as seen from here; else uid.  /etc/subuid would say
+ * the same, but only for local users.  Takes no lock of the process's memory.
+ */
+static uint32_t owner_of(uint32_t pid, uint32_t uid)
+{
+	char path[32];
+	int fd, parent;
+	uid_t owner;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/user", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return uid;
+	/* NS_GET_PARENT, NS_GET_OWNER_UID: Linux 4.9, 4.11.  The parent of our own namespace is refused. */
+	while ((parent = ioctl(fd, NS_GET_PARENT)) >= 0) {
+		/* A namespace that root made (nspawn, dockerd) may hold users of all kinds. */
+		if (ioctl(fd, NS_GET_OWNER_UID, &owner) == 0 && owner != 0)
+			uid = owner;
+		close(fd);
+		fd = parent;
+	}
+	close(fd);
+	return uid;
+}
+
+/* Looked up only while there is a suspect: it costs 5 system calls. */
+static uint32_t user_of(const struct reader *r, uint32_t pid, uint32_t uid, uint64_t now)
+{
+	return r->stats.stuck && now - r->stuck_ns < FORGET_NS ? owner_of(pid, uid) : uid;
+}
+
 static const struct suspect *suspect_of(const struct reader *r, uint32_t uid, uint64_t now)
 {
 	for (size_t i = 0; i < SUSPECTS; i++)
@@ -209,10 +297,11 @@ static bool gave_up(const struct reader *r, uint32_t uid, uint64_t now)
 	return s && s->stuck >= STUCK_MOST;
 }
 
-static void remember(struct reader *r, const struct ask *a, uint64_t now)
+static void remember(struct reader *r, struct ask *a, uint64_t now)
 {
 	struct suspect *s = &r->users[0];
 
+	a->uid = owner_of(a->who.pid, a->uid);
 	for (size_t i = 0; i < SUSPECTS; i++) {
 		if (r->users[i].stuck && r->users[i].uid == a->uid) {
 			s = &r->users[i];
@@ -278,15 +367,32 @@ static void take_back(struct reader *r, bool was_stuck)
 		a->tried = true, queue_again(r, a, now);
 }
 
-/* Without a reader nothing is read any more: a fork now would copy all that the daemon knows. */
+static void on_readable(uv_poll_t *poll, int status, int events);
+static void send_batch(struct reader *r);
+
+/*
+ * The keeper was killed: the spare takes over.  Without one nothing is read any more, because a fork now would copy all that
+ * the daemon knows.
+ */
 static void dead(struct reader *r)
 {
 	struct ask *a;
 
 	if (!r->stats.alive)
 		return;
-	r->stats.alive = r->ready = false;
-	uv_poll_stop(&r->poll);
+	r->ready = false;
+	uv_poll_stop(&r->poll); /* before its descriptor is another socket */
+	if (use_spare(r->process)) {
+		uv_poll_start(&r->poll, UV_READABLE, on_readable);
+		log_warning("the process that reads others' arguments has ended (killed for want of memory?); its spare takes over, and there is "
+			    "no other until skepd is restarted");
+		r->stats.replaced++;
+		r->silent = false;
+		take_back(r, false);
+		send_batch(r); /* when it is ready; until then the tick counts */
+		return;
+	}
+	r->stats.alive = false;
 	uv_timer_stop(&r->tick);
 	log_error("the process that reads others' arguments has ended; a process that skepd did not see start is recorded without its arguments until skepd is restarted");
 	take_back(r, false);
@@ -305,6 +411,7 @@ static struct ask *next_ask(struct reader *r, struct queue *q, uint64_t now)
 	struct ask *a;
 
 	while ((a = take_first(r, q))) {
+		a->uid = user_of(r, a->who.pid, a->uid, now);
 		if (!a->cb)
 			free(a);
 		else if (gave_up(r, a->uid, now) || too_late(r, a, now))
@@ -472,7 +579,7 @@ static void on_tick(uv_timer_t *timer)
 
 /* ---- life ------------------------------------------------------------------------ */
 
-int reader_new(uv_loop_t *loop, const struct reader_process *process, reader_deliver deliver, struct reader **ret)
+int reader_new(uv_loop_t *loop, struct reader_process *process, reader_deliver deliver, struct reader **ret)
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	int err;
@@ -507,6 +614,7 @@ int reader_ask(struct reader *r, void *owner, const struct skep_upid *who, uint3
 	if (!cb || who->pid == 0 || what == 0 || (what & ~(SKEP_READ_CMDLINE | SKEP_READ_ENVIRON)))
 		return -EINVAL;
 	r->stats.asked++;
+	uid = user_of(r, who->pid, uid, now);
 	if (!r->stats.alive || r->silent || r->queued >= QUEUE_MOST || known_stuck(r, who) || gave_up(r, uid, now)) {
 		r->stats.refused++;
 		return r->stats.alive ? -EBUSY : -EPIPE;

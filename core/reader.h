@@ -7,6 +7,8 @@
  * A worker does, which is killed and replaced when one target holds it up.  The keeper makes the workers: it was forked
  * before the program had threads or secrets, because a fork of the daemon would copy both, and skepd executes nothing.
  *
+ * A second keeper, the spare, was forked at the same time and waits: it takes over when the first is killed.
+ *
  *     loop --- batches of requests, answers (SOCK_SEQPACKET) --- worker
  *      '------ "is it stuck? kill it" (SOCK_SEQPACKET) --------- keeper, the worker's parent
  */
@@ -23,13 +25,17 @@
 struct reader_process {
 	pid_t pid; /* 0: there is none */
 	int data, control;
+	pid_t spare_pid; /* 0: there is none */
+	int spare_data, spare_control;
 	uint32_t serial; /* reader_sync_read(): of the last batch, and how many targets were stuck */
 	unsigned stuck;
 };
 
 /* Only while the program has one thread.  name: of the program, for ps ("skepd: reader").  0 or -errno. */
 int reader_fork(const char *name, struct reader_process *ret);
-/* Ends the keeper, with it the worker, and closes the sockets.  Fine with none. */
+/* The same for the spare; after reader_fork(). */
+int reader_fork_spare(const char *name, struct reader_process *);
+/* Ends the keepers, with them the worker, and closes the sockets.  Fine with none. */
 void reader_end(struct reader_process *);
 
 struct reader;
@@ -46,7 +52,7 @@ struct reader_stats {
 };
 
 /* The process is borrowed, it outlives the reader. */
-int reader_new(uv_loop_t *, const struct reader_process *, reader_deliver, struct reader **ret);
+int reader_new(uv_loop_t *, struct reader_process *, reader_deliver, struct reader **ret);
 /*
  * 0: cb is called once, from the loop, unless reader_forget() comes first.  uid: who owns the process; one whose processes
  * get stuck is served after all others, and then not at all for a while.  -EBUSY, -EPIPE: not to be read now; -ENOMEM.

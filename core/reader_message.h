@@ -5,6 +5,7 @@
 #ifndef SKEP_CORE_READER_MESSAGE_H
 #define SKEP_CORE_READER_MESSAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <skep/plugin.h>
 
@@ -39,9 +40,10 @@ struct reader_answer {
 enum reader_order {
 	READER_CHECK = 1, /* kill the worker if it waits for something; not when it only waits for a CPU */
 	READER_KILL,
+	READER_TAKE_OVER, /* the spare: be the keeper */
 };
 
 /* The child's side, core/reader_process.c; does not return. */
-__attribute__((noreturn)) void reader_keep(const char *name, int data, int control);
+__attribute__((noreturn)) void reader_keep(const char *name, int data, int control, bool spare);
 
 #endif

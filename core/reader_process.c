@@ -282,13 +282,29 @@ static void let_go(int *data, int *control)
 			close(fd);
 }
 
-void reader_keep(const char *name, int data, int control)
+/* Waits until the first keeper has ended. */
+static void wait_as_spare(const char *name, int control)
+{
+	uint32_t order;
+	ssize_t n;
+
+	set_title(name, "spare");
+	do
+		n = recv(control, &order, sizeof(order), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(order) || order != READER_TAKE_OVER)
+		_exit(0); /* the program ends */
+}
+
+void reader_keep(const char *name, int data, int control, bool spare)
 {
 	struct keeper k = { .name = name };
 
 	let_go(&data, &control);
 	k.data = data;
 	k.control = control;
+	if (spare)
+		wait_as_spare(name, control);
 	set_title(name, "keeper");
 	worker_new(&k);
 	for (;;) {

@@ -161,7 +161,11 @@ static void fork_reader(struct reader_process *ret)
 {
 	int err = reader_fork("skepd", ret);
 
-	if (err < 0)
+	if (err == 0)
+		err = reader_fork_spare("skepd", ret);
+	if (err < 0 && ret->pid)
+		log_warning("cannot start the spare of the process that reads others' arguments: %s", strerror(-err));
+	else if (err < 0)
 		log_warning("cannot start the process that reads others' arguments: %s; processes that run already are recorded without theirs",
 			    strerror(-err));
 }

@@ -46,7 +46,7 @@ enum skepd_exit skepd_unpin(const struct config *);
  * object.
  */
 struct reader_process;
-enum skepd_exit skepd_collect(const struct config *, const struct reader_process *reader, enum skepd_mode, bool verbose, bool json);
+enum skepd_exit skepd_collect(const struct config *, struct reader_process *reader, enum skepd_mode, bool verbose, bool json);
 
 /* before: how it came to that ("reloaded: "). */
 void skepd_notify_ready(struct notify *, const struct collector *, const char *before);

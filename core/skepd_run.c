@@ -33,7 +33,7 @@ static const int signal_numbers[N_SIGNALS] = {
 
 struct skepd {
 	const struct config *config;
-	const struct reader_process *reader;
+	struct reader_process *reader;
 	enum skepd_mode mode;
 	bool verbose, json;
 	uv_loop_t loop;
@@ -403,7 +403,7 @@ static void collect_end(struct skepd *d)
 	reloader_free(d->reloader); /* whose configuration the collector may have had */
 }
 
-enum skepd_exit skepd_collect(const struct config *config, const struct reader_process *reader, enum skepd_mode mode, bool verbose,
+enum skepd_exit skepd_collect(const struct config *config, struct reader_process *reader, enum skepd_mode mode, bool verbose,
 			      bool json)
 {
 	struct skepd d = { .config = config, .reader = reader, .mode = mode, .verbose = verbose, .json = json };

@@ -76,6 +76,12 @@ kill -KILL "$old"
 until_true 50 new_reader || fail "$name: not replaced"
 answers_fast "after that"
 
+name="a keeper that is killed"
+old=$(reader)
+kill -KILL "$(keeper)"
+until_true 50 new_reader || fail "$name: the spare does not take over"
+answers_fast "after that"
+
 name="privileges of keeper and reader"
 for pid in $(keeper) $(reader); do
 	caps=$((16#$(sed -n 's/^CapPrm:\s*//p' "/proc/$pid/status")))

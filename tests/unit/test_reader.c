@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <setjmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -309,6 +311,92 @@ static void test_without_a_keeper(void **state)
 	assert_false(reader_stats(t.reader).alive);
 }
 
+static void test_the_spare_takes_over(void **state)
+{
+	struct result before[MANY / 2], after;
+	pid_t spare;
+
+	(void)state;
+	assert_int_equal(reader_fork_spare("test", &t.process), 0);
+	spare = t.process.spare_pid;
+	kill(worker(), SIGSTOP);
+	for (unsigned i = 0; i < MANY / 2; i++)
+		ask((uint32_t)getpid(), 0, 1, &before[i]);
+	uv_run(&t.loop, UV_RUN_NOWAIT);
+	kill(t.process.pid, SIGKILL);
+	log_level(2);
+	run();
+	for (unsigned i = 0; i < MANY / 2; i++)
+		assert_int_equal(before[i].error, 0);
+	assert_int_equal(t.process.pid, spare);
+	assert_int_equal(reader_stats(t.reader).stuck, 0);
+	assert_true(reader_stats(t.reader).alive);
+	/* It replaces workers as the first did, and is the last. */
+	kill(worker(), SIGKILL);
+	ask((uint32_t)getpid(), 0, 1, &after);
+	run();
+	assert_int_equal(after.error, 0);
+	kill(worker(), SIGSTOP);
+	kill(t.process.pid, SIGKILL);
+	ask((uint32_t)getpid(), 0, 1, &after);
+	run();
+	log_level(SKEP_LOG_NOTICE);
+	assert_int_equal(after.error, -EPIPE);
+}
+
+/* A process in a user namespace of uid 1001, as in a rootless container; 0: this machine makes none. */
+static pid_t rootless(void)
+{
+	int ready[2];
+	char made = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		made = setgid(1001) == 0 && setuid(1001) == 0 && unshare(CLONE_NEWUSER) == 0;
+		_exit(write(ready[1], &made, 1) != 1 || pause());
+	}
+	assert_int_equal(read(ready[0], &made, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	if (!made) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	return made ? pid : 0;
+}
+
+static void test_subordinate_uids_are_their_owner(void **state)
+{
+	pid_t pid = geteuid() == 0 ? rootless() : 0;
+	struct result bad[8], good;
+
+	(void)state;
+	if (!pid)
+		skip();
+	/* the first ones are in the queue before anything is stuck */
+	kill(worker(), SIGSTOP);
+	for (uint32_t i = 0; i < 4; i++)
+		ask((uint32_t)pid, i + 1, 100000 + i, &bad[i]);
+	for (unsigned i = 0; i < 3; i++) {
+		if (i > 0) {
+			kill(worker(), SIGSTOP);
+			ask((uint32_t)pid, 10 + i, 200000 + i, &bad[4 + i]);
+		}
+		run();
+	}
+	assert_int_equal(bad[0].error, -ETIMEDOUT);
+	assert_int_equal(bad[6].error, -ETIMEDOUT);
+	ask((uint32_t)pid, 20, 300000, &bad[7]);
+	assert_int_equal(bad[7].error, -EBUSY);
+	ask((uint32_t)getpid(), 0, 300000, &good);
+	run();
+	assert_int_equal(good.error, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void test_forgotten(void **state)
 {
 	struct result result;
@@ -357,6 +445,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_keeper_that_does_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_is_in_a_group_of_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_a_keeper, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_spare_takes_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_subordinate_uids_are_their_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
 		cmocka_unit_test(test_without_a_loop),
 	};
