@@ -2,18 +2,24 @@
 /*
  * plugins/gpu/cuda.c - attachments of the detail "cuda", and the processes behind them.
  *
- * Probes are put on process by process.  Finding a process's libcuda and attaching takes
- * milliseconds, and taking probes off waits for the kernel's grace periods: both are work
- * for the pool, to which targets[] and want[] belong meanwhile.  What is emitted is read
- * from the kernel's table by live[], the loop's copy of what the last pass has left; a pass
- * only adds to that table, the loop takes away.
+ * Probes are put on process by process, in two steps, each on a thread of the instance:
+ *
+ * - A look opens and reads the libcuda of processes that are wanted and not followed yet.  A process's owner can make it
+ *   wait for ever (cuda_find.c), so a look shares nothing with the rest: one that is stuck is given up, its process is
+ *   left out, and the next look goes on with the others.
+ * - A pass attaches and takes off.  That takes milliseconds and waits for the kernel's grace periods; targets[], want[] and
+ *   looked belong to it meanwhile.
+ *
+ * What is emitted is read from the kernel's table by live[], the loop's copy of what the last pass has left; a pass only
+ * adds to that table, the loop takes away.
  */
 #include "cuda.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
+#include <skep/rules.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +29,10 @@
 
 #include "cuda.skel.h"
 
-#define LOOKED_AT 512u /* processes of a group whose maps are read in one pass */
+#define LOOKED_AT 512u             /* processes of a group whose maps one look reads */
+#define LOOK_FOUND 32u             /* libraries that one look opens */
+#define LOOK_STUCK_NS 10000000000u /* for one process */
+#define LOOKS_STUCK 2u             /* at a time: an instance has four threads, of which a pass and the devices need one each */
 
 enum target_state { TARGET_FREE = 0, TARGET_ON, TARGET_GONE };
 
@@ -40,10 +49,34 @@ struct target {
 struct attachment {
 	uint64_t id; /* 0: free */
 	uint32_t kind;
+	uint32_t resume; /* of a group: where the next look goes on */
 	uint64_t value;
 	bool over; /* said so */
 	uint64_t window_hits, window_cost_ns, window_ns; /* since the share was last looked at */
 	struct cuda_stats *base;         /* by target: what has been emitted */
+};
+
+/* As the loop wants it when a look or a pass begins, and what became of it. */
+struct attachment_want {
+	uint64_t id, value; /* id 0: nothing */
+	uint32_t kind, resume;
+	bool failed;
+	char why[CUDA_PATH_MAX + 160];
+};
+
+/* A thread's own until it is done, but for the first members. */
+struct look {
+	struct cuda_state *state; /* the loop's */
+	atomic_uint given_up;     /* the process that held it up; it looks at no other one then */
+	atomic_uint pid;          /* whose files are being read, since when */
+	atomic_ullong since_ns;   /* 0: nothing is read now */
+	const char *procfs, *library;
+	int verdict_fd;
+	uint32_t verdict_pids;
+	struct attachment_want want[CUDA_ATTACHMENTS];
+	uint32_t n_skip, n_found;
+	uint32_t skip[CUDA_PROCESSES + LOOKS_STUCK]; /* followed already, or stuck */
+	struct cuda_library *found[LOOK_FOUND];
 };
 
 /* Of a target, as the last pass has left it. */
@@ -65,15 +98,11 @@ struct cuda_state {
 	struct attachment attachments[CUDA_ATTACHMENTS];
 	struct live live[CUDA_PROCESSES];
 	struct target targets[CUDA_PROCESSES];
-	/* the pass's own copy of what is wanted */
-	struct attachment_want {
-		uint64_t id, value;
-		uint32_t kind;
-		bool failed;
-		char why[CUDA_PATH_MAX + 160];
-	} want[CUDA_ATTACHMENTS];
-	uint32_t resume; /* where the next pass over a group goes on */
-	struct skep_counter *full;
+	struct attachment_want want[CUDA_ATTACHMENTS]; /* the pass's own copy */
+	struct look *look;   /* under way */
+	struct look *looked; /* done; the next pass attaches what it found */
+	uint32_t n_stuck, stuck[LOOKS_STUCK]; /* processes that hold looks up, which have been given up */
+	struct skep_counter *full, *held_up;
 };
 
 static uint64_t boot_now(void)
@@ -93,6 +122,7 @@ struct cuda_state *cuda_new(struct skep_instance *inst, const struct cuda_config
 	s->inst = inst;
 	s->config = *config;
 	s->full = config->host->counter(inst, "cuda_processes_full", "processes that a detail cuda could not follow: too many at a time");
+	s->held_up = config->host->counter(inst, "cuda_processes_stuck", "processes left out of a detail cuda: their /proc or libcuda did not answer");
 	return s;
 }
 
@@ -102,8 +132,17 @@ static void target_off(struct target *t)
 		bpf_link__destroy(t->links[--t->n_links]);
 }
 
+static struct look *look_free(struct look *look)
+{
+	for (uint32_t i = 0; look && i < look->n_found; i++)
+		cuda_library_free(look->found[i]);
+	free(look);
+	return NULL;
+}
+
 static void unload(struct cuda_state *s)
 {
+	s->looked = look_free(s->looked);
 	for (int i = 0; i < CUDA_PROCESSES; i++) {
 		target_off(&s->targets[i]);
 		s->targets[i].state = TARGET_FREE;
@@ -125,30 +164,88 @@ struct cuda_state *cuda_free(struct cuda_state *s)
 	return NULL;
 }
 
-/* ---- a pass, on a pool thread ------------------------------------------------------- */
+/* ---- a look, on a thread ------------------------------------------------------------- */
 
-/* Field 22 of /proc/PID/stat, after the name, which may contain anything; 0: no such process. */
-static uint64_t started(const struct cuda_state *s, uint32_t pid)
+/* The verdict map holds a byte a pid: the group, and a bit of the rules'. NULL: it cannot be mapped. */
+static const unsigned char *verdicts_map(int fd, uint32_t pids)
 {
-	char path[320], text[1024];
-	const char *at;
-	size_t n;
-	FILE *f;
+	void *bytes = mmap(NULL, (pids + 4095u) / 4096 * 4096, PROT_READ, MAP_SHARED, fd, 0);
 
-	snprintf(path, sizeof(path), "%.200s/%u/stat", s->config.procfs, pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++) {
-		at = strchr(at, ' ');
-		at += at != NULL;
-	}
-	return at ? strtoull(at, NULL, 10) : 0;
+	return bytes == MAP_FAILED ? NULL : bytes;
 }
+
+static void verdicts_unmap(const unsigned char *bytes, uint32_t pids)
+{
+	if (bytes)
+		munmap((void *)bytes, (pids + 4095u) / 4096 * 4096);
+}
+
+static bool in_group(unsigned char byte, uint64_t group)
+{
+	return byte < SKEP_VERDICT_EXCLUDED && (byte & SKEP_VERDICT_GROUPS) == group;
+}
+
+static bool skipped(const struct look *l, uint32_t pid)
+{
+	for (uint32_t i = 0; i < l->n_skip; i++)
+		if (l->skip[i] == pid)
+			return true;
+	return false;
+}
+
+static int look_at(struct look *l, uint32_t pid, char *why, size_t why_size)
+{
+	int err;
+
+	for (uint32_t i = 0; i < l->n_found; i++)
+		if (l->found[i]->pid == pid)
+			return 0; /* for another attachment */
+	atomic_store(&l->pid, pid);
+	atomic_store(&l->since_ns, boot_now());
+	err = cuda_library_open(l->procfs, pid, l->library, &l->found[l->n_found], why, why_size);
+	atomic_store(&l->since_ns, 0);
+	l->n_found += err == 0;
+	return err;
+}
+
+/* Which processes of a group use CUDA, their maps tell: a process without libcuda is no failure of the group. */
+static void look_at_group(struct look *l, struct attachment_want *w, const unsigned char *bytes)
+{
+	uint32_t looked = 0, first = w->resume, pid;
+	char why[sizeof(w->why)];
+
+	for (uint32_t i = 0; i < l->verdict_pids; i++) {
+		pid = (first + i) % l->verdict_pids;
+		if (!in_group(bytes[pid], w->value) || skipped(l, pid))
+			continue;
+		if (looked == LOOKED_AT || l->n_found == LOOK_FOUND || atomic_load(&l->given_up)) {
+			w->resume = pid;
+			return;
+		}
+		looked++;
+		look_at(l, pid, why, sizeof(why));
+	}
+}
+
+static void look(void *arg)
+{
+	struct look *l = arg;
+	const unsigned char *bytes = l->verdict_fd >= 0 ? verdicts_map(l->verdict_fd, l->verdict_pids) : NULL;
+
+	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
+		struct attachment_want *w = &l->want[i];
+
+		if (!w->id || l->n_found == LOOK_FOUND || atomic_load(&l->given_up))
+			continue;
+		if (w->kind == SKEP_SCOPE_GROUP && bytes)
+			look_at_group(l, w, bytes);
+		else if (w->kind == SKEP_SCOPE_PID && !skipped(l, (uint32_t)w->value))
+			w->failed = look_at(l, (uint32_t)w->value, w->why, sizeof(w->why)) != 0;
+	}
+	verdicts_unmap(bytes, l->verdict_pids);
+}
+
+/* ---- a pass, on a thread -------------------------------------------------------------- */
 
 static struct target *target_of(struct cuda_state *s, uint32_t pid)
 {
@@ -158,24 +255,29 @@ static struct target *target_of(struct cuda_state *s, uint32_t pid)
 	return NULL;
 }
 
-/* -ENOENT: no libcuda (yet). */
-static int target_on(struct cuda_state *s, uint32_t pid, uint32_t member, char *why, size_t why_size)
+/* Bits of the attachments that want this process. */
+static uint32_t members_of(const struct cuda_state *s, uint32_t pid, const unsigned char *bytes)
 {
-	struct target *t = target_of(s, pid);
+	uint32_t members = 0;
+
+	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
+		const struct attachment_want *w = &s->want[i];
+
+		if (!w->id || w->failed)
+			continue;
+		if (w->kind == SKEP_SCOPE_PID ? w->value == pid : bytes && pid < s->config.host->verdict_pids && in_group(bytes[pid], w->value))
+			members |= 1u << i;
+	}
+	return members;
+}
+
+static int target_on(struct cuda_state *s, const struct cuda_library *lib, uint32_t members, char *why, size_t why_size)
+{
 	struct cuda_stats *zeroes;
-	char file[CUDA_PATH_MAX];
+	struct target *t = NULL;
+	uint32_t pid = lib->pid;
 	int err;
 
-	if (t) {
-		t->members |= member;
-		return 0;
-	}
-	err = cuda_find(s->config.procfs, pid, s->config.library, file, sizeof(file));
-	if (err) {
-		snprintf(why, why_size, "process %u: %s", pid,
-			 err == -ESRCH ? "there is none" : err == -ENOENT ? "has not loaded libcuda" : strerror(-err));
-		return err;
-	}
 	for (int i = 0; i < CUDA_PROCESSES && !t; i++)
 		if (s->targets[i].state == TARGET_FREE)
 			t = &s->targets[i];
@@ -185,88 +287,98 @@ static int target_on(struct cuda_state *s, uint32_t pid, uint32_t member, char *
 		return -EBUSY;
 	}
 	zeroes = calloc(1, sizeof(*zeroes));
-	if (!zeroes)
+	if (!zeroes) {
+		snprintf(why, why_size, "process %u: no memory", pid);
 		return -ENOMEM;
+	}
 	err = bpf_map_update_elem(bpf_map__fd(s->bpf->maps.processes), &pid, zeroes, BPF_ANY);
 	free(zeroes);
 	if (err) {
 		snprintf(why, why_size, "process %u: the kernel's table: %s", pid, strerror(-err));
 		return err;
 	}
-	t->pid = pid;
-	t->members = member;
-	t->started = started(s, pid);
-	t->n_links = 0;
-	err = cuda_probe(s->bpf, pid, file, t->links, &t->stepped, why, why_size);
+	err = cuda_probe(s->bpf, lib, t->links, &t->stepped, why, why_size);
 	if (err < 0) {
 		bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.processes), &pid);
 		return err;
 	}
+	t->pid = pid;
+	t->members = members;
+	t->started = lib->started;
 	t->n_links = err;
 	t->state = TARGET_ON;
 	return 0;
 }
 
-/* Processes of a group are those whose byte in the verdict map says so; which of them use CUDA, their maps tell. */
-static void group_on(struct cuda_state *s, const struct attachment_want *w, uint32_t member)
+/* A process that was killed inside a synchronize leaves entries of its threads. */
+static void syncs_forget(int fd, uint32_t pid)
 {
-	uint32_t pids = s->config.host->verdict_pids, looked = 0, pid;
-	size_t size = (pids + 4095u) / 4096 * 4096;
-	const unsigned char *bytes;
-	char why[160];
+	uint64_t key, next;
+	bool more = bpf_map_get_next_key(fd, NULL, &key) == 0;
 
-	bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, s->config.host->verdict_fd, 0);
-	if (bytes == MAP_FAILED)
-		return;
-	for (uint32_t i = 0; i < pids && looked < LOOKED_AT; i++) {
-		pid = (s->resume + i) % pids;
-		if (bytes[pid] != w->value)
-			continue;
-		if (!target_of(s, pid))
-			looked++;
-		target_on(s, pid, member, why, sizeof(why)); /* a process without libcuda is no failure of the group */
-		if (looked == LOOKED_AT)
-			s->resume = pid + 1;
+	for (uint32_t i = 0; more && i < 2 * CUDA_SYNCS; i++) {
+		more = bpf_map_get_next_key(fd, &key, &next) == 0;
+		if (key >> 32 == pid)
+			bpf_map_delete_elem(fd, &key);
+		key = next;
 	}
-	munmap((void *)bytes, size);
+}
+
+static void targets_check(struct cuda_state *s, const unsigned char *bytes)
+{
+	for (int i = 0; i < CUDA_PROCESSES; i++) {
+		struct target *t = &s->targets[i];
+		bool ended;
+
+		if (t->state != TARGET_ON)
+			continue;
+		ended = cuda_process_started(s->config.procfs, t->pid) != t->started;
+		for (int k = 0; ended && k < CUDA_ATTACHMENTS; k++)
+			if (s->want[k].id && s->want[k].kind == SKEP_SCOPE_PID && s->want[k].value == t->pid) {
+				s->want[k].failed = true;
+				snprintf(s->want[k].why, sizeof(s->want[k].why), "process %u has ended", t->pid);
+			}
+		t->members = ended ? 0 : members_of(s, t->pid, bytes);
+		if (t->members)
+			continue;
+		target_off(t);
+		syncs_forget(bpf_map__fd(s->bpf->maps.syncs), t->pid);
+		t->state = TARGET_GONE; /* the loop emits its last numbers, then frees it */
+	}
+}
+
+static void attach_found(struct cuda_state *s, const struct cuda_library *lib, const unsigned char *bytes)
+{
+	uint32_t members = members_of(s, lib->pid, bytes);
+	char why[sizeof(s->want[0].why)];
+
+	if (!members || target_of(s, lib->pid) || cuda_process_started(s->config.procfs, lib->pid) != lib->started)
+		return;
+	if (target_on(s, lib, members, why, sizeof(why)) == 0)
+		return;
+	for (int i = 0; i < CUDA_ATTACHMENTS; i++)
+		if ((members & 1u << i) && s->want[i].kind == SKEP_SCOPE_PID) {
+			s->want[i].failed = true;
+			snprintf(s->want[i].why, sizeof(s->want[i].why), "%s", why);
+		}
 }
 
 static void pass(void *arg)
 {
 	struct cuda_state *s = arg;
+	uint32_t pids = s->config.host->verdict_pids;
+	const unsigned char *bytes = NULL;
 	bool any = false;
 
-	for (int i = 0; i < CUDA_PROCESSES; i++)
-		s->targets[i].members = 0;
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
-		struct attachment_want *w = &s->want[i];
-
-		if (!w->id)
-			continue;
-		any = true;
-		if (w->kind == SKEP_SCOPE_PID) {
-			struct target *t = target_of(s, (uint32_t)w->value);
-
-			if (t && started(s, t->pid) != t->started) {
-				w->failed = true;
-				snprintf(w->why, sizeof(w->why), "process %u has ended", t->pid);
-			} else {
-				w->failed = target_on(s, (uint32_t)w->value, 1u << i, w->why, sizeof(w->why)) != 0;
-			}
-		} else {
-			group_on(s, w, 1u << i);
-		}
+		any = any || s->want[i].id;
+		if (s->want[i].id && s->want[i].kind == SKEP_SCOPE_GROUP && !bytes)
+			bytes = verdicts_map(s->config.host->verdict_fd, pids);
 	}
-	for (int i = 0; i < CUDA_PROCESSES; i++) {
-		struct target *t = &s->targets[i];
-
-		if (t->state != TARGET_ON)
-			continue;
-		if (!t->members || started(s, t->pid) != t->started) {
-			target_off(t);
-			t->state = TARGET_GONE; /* the loop emits its last numbers, then frees it */
-		}
-	}
+	targets_check(s, bytes);
+	for (uint32_t i = 0; s->looked && i < s->looked->n_found; i++)
+		attach_found(s, s->looked->found[i], bytes);
+	verdicts_unmap(bytes, pids);
 	if (any && !s->calibrated && cuda_calibrate(s->bpf, &s->price))
 		s->price = (struct cuda_price){ 0 };
 	s->calibrated = s->calibrated || any;
@@ -424,6 +536,7 @@ static void done(struct skep_instance *inst, void *arg)
 	bool any = false;
 
 	s->busy = false;
+	s->looked = look_free(s->looked);
 	take_targets(s, boot_now());
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
 		struct attachment *a = &s->attachments[i];
@@ -442,22 +555,140 @@ static void done(struct skep_instance *inst, void *arg)
 		unload(s);
 }
 
-static void kick(struct cuda_state *s)
+static void want_all(const struct cuda_state *s, struct attachment_want *want)
+{
+	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
+		const struct attachment *a = &s->attachments[i];
+
+		want[i] = (struct attachment_want){ .id = a->over ? 0 : a->id, .kind = a->kind, .value = a->value, .resume = a->resume };
+	}
+}
+
+static void pass_begin(struct cuda_state *s)
 {
 	if (s->busy) {
 		s->again = true;
 		return;
 	}
-	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
-		struct attachment *a = &s->attachments[i];
-
-		s->want[i] = (struct attachment_want){ .id = a->over ? 0 : a->id, .kind = a->kind, .value = a->value };
-	}
-	if (!s->bpf)
-		return;
+	want_all(s, s->want);
+	for (int i = 0; s->looked && i < CUDA_ATTACHMENTS; i++)
+		if (s->want[i].id && s->want[i].id == s->looked->want[i].id && s->looked->want[i].failed)
+			s->want[i] = s->looked->want[i];
 	s->busy = true;
 	if (s->config.host->work(s->inst, pass, done, s))
 		s->busy = false; /* about to stop: cuda_free() takes the probes off */
+}
+
+static void look_done(struct skep_instance *inst, void *arg)
+{
+	struct look *l = arg;
+	struct cuda_state *s = l->state;
+	uint32_t held_up_by = atomic_load(&l->given_up), i = 0;
+
+	(void)inst;
+	if (held_up_by) {
+		while (i + 1 < s->n_stuck && s->stuck[i] != held_up_by)
+			i++;
+		s->stuck[i] = s->stuck[--s->n_stuck];
+		look_free(l);
+		return;
+	}
+	s->look = NULL;
+	for (i = 0; i < CUDA_ATTACHMENTS; i++)
+		if (s->attachments[i].id && s->attachments[i].id == l->want[i].id)
+			s->attachments[i].resume = l->want[i].resume;
+	if (!s->bpf || s->busy || s->looked) { /* a pass has what an earlier look found: the next look finds the same */
+		look_free(l);
+		s->again = s->busy;
+		return;
+	}
+	s->looked = l;
+	pass_begin(s);
+}
+
+/* Is a look of use now: is there a group, or a process that is not followed yet? */
+static bool look_wanted(const struct cuda_state *s, struct look *l)
+{
+	bool wanted = false;
+
+	for (int k = 0; k < CUDA_PROCESSES; k++)
+		if (s->live[k].pid)
+			l->skip[l->n_skip++] = s->live[k].pid;
+	for (uint32_t i = 0; i < s->n_stuck; i++)
+		l->skip[l->n_skip++] = s->stuck[i];
+	want_all(s, l->want);
+	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
+		const struct attachment_want *w = &l->want[i];
+
+		wanted = wanted || (w->id && (w->kind == SKEP_SCOPE_GROUP || !skipped(l, (uint32_t)w->value)));
+	}
+	return wanted;
+}
+
+/* False: none has begun. */
+static bool look_begin(struct cuda_state *s)
+{
+	struct look *l = s->look || s->looked || s->n_stuck == LOOKS_STUCK ? NULL : calloc(1, sizeof(*l));
+
+	if (!l)
+		return false;
+	l->state = s;
+	l->procfs = s->config.procfs;
+	l->library = s->config.library;
+	l->verdict_fd = s->config.host->verdict_fd;
+	l->verdict_pids = s->config.host->verdict_pids;
+	s->look = l;
+	if (look_wanted(s, l) && s->config.host->work(s->inst, look, look_done, l) == 0)
+		return true;
+	s->look = look_free(l);
+	return false;
+}
+
+static void give_up(struct cuda_state *s, uint32_t pid, const char *why)
+{
+	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
+		struct attachment *a = &s->attachments[i];
+
+		if (!a->id || a->over || a->kind != SKEP_SCOPE_PID || a->value != pid || !SKEP_HAS(s->config.host, detail_over))
+			continue;
+		a->over = true;
+		s->config.host->detail_over(s->inst, a->id, why);
+	}
+}
+
+/* A look that has been at one process for LOOK_STUCK_NS is left behind with its thread. */
+static void look_watch(struct cuda_state *s, uint64_t now_ns)
+{
+	uint64_t since = s->look ? atomic_load(&s->look->since_ns) : 0;
+	uint32_t pid = s->look ? atomic_load(&s->look->pid) : 0;
+	char why[200];
+
+	if (since && now_ns > since + LOOK_STUCK_NS && s->n_stuck < LOOKS_STUCK) {
+		atomic_store(&s->look->given_up, pid);
+		s->look = NULL;
+		s->stuck[s->n_stuck++] = pid;
+		s->config.host->counter_add(s->held_up, 1);
+		snprintf(why, sizeof(why), "process %u: its /proc/%u/maps or its libcuda did not answer for 10 s; its file system may hang", pid, pid);
+		give_up(s, pid, why);
+	}
+	/* No thread is left for looks: a process that nothing can look at must not wait for ever. */
+	for (int i = 0; s->n_stuck == LOOKS_STUCK && i < CUDA_ATTACHMENTS; i++) {
+		const struct attachment *a = &s->attachments[i];
+		bool followed = false;
+
+		for (int k = 0; k < CUDA_PROCESSES; k++)
+			followed = followed || (s->live[k].pid && s->live[k].pid == a->value);
+		snprintf(why, sizeof(why), "processes %u and %u hold up all that look for libcuda: end them, or reload the plugin gpu", s->stuck[0],
+			 s->stuck[1]);
+		if (a->id && a->kind == SKEP_SCOPE_PID && !followed)
+			give_up(s, (uint32_t)a->value, why);
+	}
+}
+
+static void kick(struct cuda_state *s)
+{
+	if (s->bpf && !look_begin(s)) /* a look's end begins the pass */
+		pass_begin(s);
 }
 
 void cuda_sample(struct cuda_state *s, uint64_t now_ns)
@@ -469,6 +700,7 @@ void cuda_sample(struct cuda_state *s, uint64_t now_ns)
 	if (!any)
 		return;
 	emit_all(s, now_ns);
+	look_watch(s, now_ns);
 	kick(s);
 }
 
@@ -490,7 +722,6 @@ int cuda_attach(struct cuda_state *s, const struct skep_detail_scope *scope)
 {
 	const struct skep_host *host = s->config.host;
 	struct attachment *a = NULL;
-	char file[CUDA_PATH_MAX];
 	int err;
 
 	if (scope->kind != SKEP_SCOPE_PID && scope->kind != SKEP_SCOPE_GROUP)
@@ -502,14 +733,9 @@ int cuda_attach(struct cuda_state *s, const struct skep_detail_scope *scope)
 			a = &s->attachments[i];
 	if (!a)
 		return host->fail(s->inst, -EBUSY, "cuda: %d are attached, which is the most; detach one", CUDA_ATTACHMENTS);
-	if (scope->kind == SKEP_SCOPE_PID) {
-		err = cuda_find(s->config.procfs, (uint32_t)scope->value, s->config.library, file, sizeof(file));
-		if (err == -ENOENT)
-			return host->fail(s->inst, err, "cuda: process %llu has not loaded %s; attach when it has, or to its run",
-					  (unsigned long long)scope->value, s->config.library);
-		if (err)
-			return host->fail(s->inst, err, "cuda: process %llu: %s", (unsigned long long)scope->value, strerror(-err));
-	}
+	/* Whether it has libcuda is for a thread to find out: the loop must not wait for that process. */
+	if (scope->kind == SKEP_SCOPE_PID && !cuda_process_started(s->config.procfs, (uint32_t)scope->value))
+		return host->fail(s->inst, -ESRCH, "cuda: there is no process %llu", (unsigned long long)scope->value);
 	err = load(s);
 	if (err)
 		return err;
@@ -521,6 +747,7 @@ int cuda_attach(struct cuda_state *s, const struct skep_detail_scope *scope)
 	a->over = false;
 	a->window_hits = a->window_cost_ns = a->window_ns = 0;
 	a->kind = scope->kind;
+	a->resume = 0;
 	a->value = scope->value;
 	a->id = scope->id;
 	/* A process that another attachment follows already: what was counted before is not this one's. */

@@ -25,8 +25,11 @@ struct cuda_mapping {
 };
 /* A line of /proc/PID/maps that maps a file whose name begins with library. */
 bool cuda_maps_line(const char *line, const char *library, struct cuda_mapping *ret);
-/* The process's libcuda by a path that can be opened here. -ENOENT: it has none mapped; -ESRCH: no such process. */
-int cuda_find(const char *procfs, uint32_t pid, const char *library, char *ret, size_t room);
+/*
+ * Opens the process's libcuda, a regular file.  ret: its path as seen from here, for messages.
+ * -ENOENT: it has none mapped; -ESRCH: no such process; -E2BIG: too many mappings.
+ */
+int cuda_find(const char *procfs, uint32_t pid, const char *library, char *ret, size_t room, int *ret_fd);
 
 struct cuda_symbol {
 	const char *name;
@@ -34,14 +37,30 @@ struct cuda_symbol {
 	unsigned char code[2]; /* it begins with */
 };
 /* Fills in offsets; returns how many are there, or -errno. */
-int cuda_symbols(const char *file, struct cuda_symbol *, size_t n);
+int cuda_symbols(int fd, struct cuda_symbol *, size_t n);
 int cuda_file_offset(const char *file, uint64_t address, uint64_t *ret);
 
 /* ---- cuda_probes.c: links of one process, the price of a hit ----------------------- */
 
-#define CUDA_LINKS_MAX 128
+#define CUDA_FUNCTIONS_MAX 64
+#define CUDA_LINKS_MAX (2 * CUDA_FUNCTIONS_MAX)
+
+/* One process's libcuda: open, and read. */
+struct cuda_library {
+	uint32_t pid;
+	uint64_t started; /* the process, in ticks: against a pid that comes again */
+	int fd;
+	char path[CUDA_PATH_MAX];
+	struct cuda_symbol symbols[CUDA_FUNCTIONS_MAX];
+};
+/* May wait for ever: cuda_find.c. 0, -ENOENT: no libcuda (yet), or another -errno; why says it. */
+int cuda_library_open(const char *procfs, uint32_t pid, const char *library, struct cuda_library **ret, char *why, size_t why_size);
+struct cuda_library *cuda_library_free(struct cuda_library *);
+/* Field 22 of /proc/PID/stat; 0: no such process. */
+uint64_t cuda_process_started(const char *procfs, uint32_t pid);
+
 /* Attaches to all functions that the file has; links: room for CUDA_LINKS_MAX. How many, or -errno (why says it). */
-int cuda_probe(struct cuda_bpf *, uint32_t pid, const char *file, struct bpf_link **links, bool *ret_stepped, char *why, size_t why_size);
+int cuda_probe(struct cuda_bpf *, const struct cuda_library *, struct bpf_link **links, bool *ret_stepped, char *why, size_t why_size);
 /* Does the kernel emulate an instruction that begins so, or step through it? stepped: some function needs that. */
 bool cuda_emulated(const unsigned char code[2]);
 /* What a hit of a uprobe costs here, measured on functions of our own. */

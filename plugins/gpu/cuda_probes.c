@@ -86,7 +86,7 @@ static const struct {
 };
 #define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
-_Static_assert(2 * N_FUNCTIONS <= CUDA_LINKS_MAX, "an entry and a return each");
+_Static_assert(N_FUNCTIONS <= CUDA_FUNCTIONS_MAX, "each has a place in struct cuda_library");
 
 static struct bpf_program *program_of(struct cuda_bpf *bpf, int kind)
 {
@@ -125,20 +125,85 @@ static struct bpf_link *attach(struct bpf_program *prog, uint32_t pid, const cha
 	return bpf_program__attach_uprobe_opts(prog, (pid_t)pid, file, offset, &opts);
 }
 
-int cuda_probe(struct cuda_bpf *bpf, uint32_t pid, const char *file, struct bpf_link **links, bool *ret_stepped, char *why, size_t why_size)
+/* Field 22, after the name, which may contain anything. */
+uint64_t cuda_process_started(const char *procfs, uint32_t pid)
 {
-	struct cuda_symbol symbols[N_FUNCTIONS] = { 0 };
+	char path[320], text[1024];
+	const char *at;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%.200s/%u/stat", procfs, pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+struct cuda_library *cuda_library_free(struct cuda_library *lib)
+{
+	if (lib && lib->fd >= 0)
+		close(lib->fd);
+	free(lib);
+	return NULL;
+}
+
+int cuda_library_open(const char *procfs, uint32_t pid, const char *library, struct cuda_library **ret, char *why, size_t why_size)
+{
+	struct cuda_library *lib = calloc(1, sizeof(*lib));
+	int err;
+
+	if (!lib) {
+		snprintf(why, why_size, "process %u: no memory", pid);
+		return -ENOMEM;
+	}
+	lib->pid = pid;
+	lib->fd = -1;
+	lib->started = cuda_process_started(procfs, pid);
+	err = cuda_find(procfs, pid, library, lib->path, sizeof(lib->path), &lib->fd);
+	if (err) {
+		snprintf(why, why_size, "process %u: %s", pid,
+			 err == -ESRCH    ? "there is none"
+			 : err == -ENOENT ? "has not loaded libcuda; attach when it has, or to its run"
+			 : err == -E2BIG  ? "its /proc/PID/maps has more than 16 MiB"
+					  : strerror(-err));
+		goto out;
+	}
+	for (size_t i = 0; i < N_FUNCTIONS; i++)
+		lib->symbols[i].name = functions[i].name;
+	err = cuda_symbols(lib->fd, lib->symbols, N_FUNCTIONS);
+	if (err <= 0) {
+		err = err ?: -ENOENT;
+		snprintf(why, why_size, "%s: %s", lib->path,
+			 err == -ENOENT  ? "none of the functions of libcuda"
+			 : err == -E2BIG ? "its tables are larger than any libcuda's"
+					 : strerror(-err));
+		goto out;
+	}
+	*ret = lib;
+	return 0;
+out:
+	cuda_library_free(lib);
+	return err;
+}
+
+/* By descriptor: the file that was read, whatever its path names by now. */
+int cuda_probe(struct cuda_bpf *bpf, const struct cuda_library *lib, struct bpf_link **links, bool *ret_stepped, char *why, size_t why_size)
+{
+	const struct cuda_symbol *symbols = lib->symbols;
 	bool stepped = false;
+	char file[64];
 	int n = 0, err;
 
-	for (size_t i = 0; i < N_FUNCTIONS; i++)
-		symbols[i].name = functions[i].name;
-	err = cuda_symbols(file, symbols, N_FUNCTIONS);
-	if (err <= 0) {
-		err = err ? err : -ENOENT;
-		snprintf(why, why_size, "%s: %s", file, err == -ENOENT ? "none of the functions of libcuda" : strerror(-err));
-		return err;
-	}
+	snprintf(file, sizeof(file), "/proc/self/fd/%d", lib->fd);
 	for (size_t i = 0; i < N_FUNCTIONS; i++) {
 		bool seen = false;
 
@@ -147,14 +212,14 @@ int cuda_probe(struct cuda_bpf *bpf, uint32_t pid, const char *file, struct bpf_
 			seen = seen || symbols[k].offset == symbols[i].offset;
 		if (!symbols[i].offset || seen)
 			continue;
-		links[n] = attach(program_of(bpf, functions[i].kind), pid, file, symbols[i].offset, false);
+		links[n] = attach(program_of(bpf, functions[i].kind), lib->pid, file, symbols[i].offset, false);
 		if (links[n] && functions[i].kind == SYNC) {
 			n++;
-			links[n] = attach(bpf->progs.on_sync_end, pid, file, symbols[i].offset, true);
+			links[n] = attach(bpf->progs.on_sync_end, lib->pid, file, symbols[i].offset, true);
 		}
 		if (!links[n]) {
 			err = -errno;
-			snprintf(why, why_size, "uprobe on %s of %s: %s%s", functions[i].name, file, strerror(-err),
+			snprintf(why, why_size, "uprobe on %s of %s: %s%s", functions[i].name, lib->path, strerror(-err),
 				 err == -EACCES || err == -EPERM ? "; needs CAP_SYS_ADMIN, or CAP_PERFMON with "
 								   "kernel.perf_event_paranoid below 3" : "");
 			while (n > 0)

@@ -5,6 +5,9 @@
  * touched; tests/gpu/real.sh is the test on a real one.
  */
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -940,6 +944,130 @@ static void rings_that_stopped(void **state)
 	free(h);
 }
 
+/* ---- libcuda, as its process's owner may present it ---------------------------------------------- */
+
+/* The copy's header of the table of dynamic symbols, or (linked) of their names. */
+static ElfW(Shdr) *dynamic_header(unsigned char *file, bool linked)
+{
+	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)file;
+	ElfW(Shdr) *sections = (ElfW(Shdr) *)(file + h->e_shoff);
+	unsigned i = 0;
+
+	while (sections[i].sh_type != SHT_DYNSYM)
+		i++;
+	return &sections[linked ? sections[i].sh_link : i];
+}
+
+/* What the function says of the first bytes of that file. */
+static int symbols_of(const unsigned char *file, size_t n)
+{
+	struct cuda_symbol symbol = { .name = "nvmlShutdown" };
+	int fd = memfd_create("library", MFD_CLOEXEC), found;
+
+	assert_true(fd >= 0 && write(fd, file, n) == (ssize_t)n);
+	found = cuda_symbols(fd, &symbol, 1);
+	assert_true(found < 1 || symbol.offset > 0);
+	close(fd);
+	return found;
+}
+
+static void libraries(void **state)
+{
+	int fd = open(library, O_RDONLY | O_CLOEXEC);
+	unsigned char *file;
+	struct stat st;
+	ElfW(Ehdr) *h;
+
+	(void)state;
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	file = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_true(file != MAP_FAILED);
+	h = (ElfW(Ehdr) *)file;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), 1);
+	for (size_t n = 0; n < (size_t)st.st_size; n += 97)
+		assert_true(symbols_of(file, n) <= 1);
+	dynamic_header(file, false)->sh_size = UINT64_MAX;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -E2BIG);
+	dynamic_header(file, false)->sh_size = 24 * 60000;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -ENOEXEC); /* beyond the end */
+	dynamic_header(file, false)->sh_size = 24;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), 0);
+	dynamic_header(file, true)->sh_size = UINT64_MAX / 2;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -E2BIG);
+	dynamic_header(file, false)->sh_link = UINT32_MAX;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -ENOENT);
+	h->e_shoff = UINT64_MAX - 10;
+	assert_true(symbols_of(file, (size_t)st.st_size) < 0);
+	h->e_shnum = 65000;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -E2BIG);
+	h->e_shnum = 0;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -ENOENT);
+	h->e_phoff = UINT64_MAX - 10;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -ENOEXEC);
+	h->e_ident[EI_CLASS] = ELFCLASS32;
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -ENOEXEC);
+	munmap(file, (size_t)st.st_size);
+	close(fd);
+}
+
+/* Process 10, which has mapped what is at that path. */
+static int find_mapped(const char *line)
+{
+	char found[CUDA_PATH_MAX], procfs[128];
+	int fd = -1, err;
+
+	write_file(path("lib/10/maps"), line);
+	snprintf(procfs, sizeof(procfs), "%s/lib", dir);
+	err = cuda_find(procfs, 10, "libcuda.so", found, sizeof(found), &fd);
+	assert_int_equal(err == 0, fd >= 0);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static void mappings(void **state)
+{
+	char line[4096];
+	struct stat st;
+	FILE *f;
+
+	(void)state;
+	make_dirs("lib/10/map_files");
+	assert_int_equal(symlink("/", path("lib/10/root")), 0);
+	write_file(path("libcuda.so.1"), "x");
+	assert_int_equal(stat(path("libcuda.so.1"), &st), 0);
+	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino, path("libcuda.so.1"));
+	assert_int_equal(find_mapped(line), 0);
+	/* replaced since: another file at that path, and nothing in map_files */
+	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino + 1, path("libcuda.so.1"));
+	assert_int_equal(find_mapped(line), -ENOENT);
+	/* a FIFO, by either way: not opened, which would wait for a writer */
+	assert_int_equal(mkfifo(path("libcuda.so.2"), 0600), 0);
+	snprintf(line, sizeof(line), "%s/libcuda.so.2", dir);
+	assert_int_equal(symlink(line, path("lib/10/map_files/1000-2000")), 0);
+	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 0   %s\n", path("libcuda.so.2"));
+	assert_int_equal(find_mapped(line), -ENOEXEC);
+	/* the rest of a path that is too long is not a line */
+	memset(line, 'a', sizeof(line));
+	snprintf(line + CUDA_PATH_MAX + 127, 512, "1000-2000 r-xp 00000000 fe:00 0   %s\n", path("libcuda.so.1"));
+	memcpy(line, "1000-2000 r-xp 00000000 fe:00 0   /", 35);
+	assert_int_equal(find_mapped(line), -ENOENT);
+	/* no end of mappings */
+	f = fopen(path("lib/10/maps"), "w");
+	assert_non_null(f);
+	for (unsigned i = 0; i < 200000; i++)
+		fprintf(f, "%08x-%08x r-xp 00000000 fe:00 1   /usr/lib/x86_64-linux-gnu/a/library/with/a/long/name/libother.so\n", i, i + 1);
+	fclose(f);
+	snprintf(line, sizeof(line), "%s/lib", dir);
+	{
+		char found[CUDA_PATH_MAX];
+		int fd = -1;
+
+		assert_int_equal(cuda_find(line, 10, "libcuda.so", found, sizeof(found), &fd), -E2BIG);
+		assert_int_equal(cuda_find(line, 11, "libcuda.so", found, sizeof(found), &fd), -ESRCH);
+	}
+}
+
 /* ---- setting up ------------------------------------------------------------------------------------ */
 
 static int set_up(void **state)
@@ -999,6 +1127,8 @@ int main(void)
 		cmocka_unit_test(unknown_and_late),
 		cmocka_unit_test(own_pid_namespace),
 		cmocka_unit_test(rings_that_stopped),
+		cmocka_unit_test(libraries),
+		cmocka_unit_test(mappings),
 		cmocka_unit_test(drm_clients),
 	};
 
