@@ -81,8 +81,8 @@ static bool is_about_tls(const char *body)
 		"400 No required SSL certificate was sent",
 		"400 The SSL certificate error",
 		"400 The plain HTTP request was sent to HTTPS port",
-		"400 Bad Request Bad Request Your browser sent a request that this server could not understand. "
-		"Reason: You're speaking plain HTTP to an SSL-enabled server port.",
+		("400 Bad Request Bad Request Your browser sent a request that this server could not understand. "
+		 "Reason: You're speaking plain HTTP to an SSL-enabled server port."), /* clang warns of a comma forgotten */
 		"Client sent an HTTP request to an HTTPS server.",
 	};
 	char words[192];
