@@ -100,9 +100,12 @@ json_t *config_json_file(const char *file, struct diag *);
 /* The same, and where everything stands (core/config_pos.h; config_pos_free). */
 json_t *config_json_positions(const char *text, size_t len, const char *name, struct diag *,
 			      struct config_pos **ret_positions);
-/* A whole file, NUL-terminated behind its length. 0, or -errno after adding an error. To be freed. */
+/*
+ * A whole file, NUL-terminated behind its length. 0, or -errno after adding an error. To be freed.  Only a regular file: the
+ * loop reads what an option names, and a FIFO has no end.
+ */
 int config_read_file(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len);
-/* The same, and what the file was that was read: owner, mode. */
+/* The same, of any kind (a configuration may come by a pipe), and what the file was that was read: owner, mode. */
 struct stat;
 int config_read_file_stat(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len, struct stat *ret_st);
 

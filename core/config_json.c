@@ -187,7 +187,7 @@ json_t *config_json(const char *text, size_t len, const char *name, struct diag 
 	return config_json_positions(text, len, name, diag, NULL);
 }
 
-int config_read_file_stat(const char *file, size_t max, struct diag *diag, char **ret_text, size_t *ret_len, struct stat *ret_st)
+static int read_file(const char *file, bool any_kind, size_t max, struct diag *diag, char **ret_text, size_t *ret_len, struct stat *ret_st)
 {
 	size_t len = 0, room = 0;
 	char *text = NULL, *larger;
@@ -195,10 +195,18 @@ int config_read_file_stat(const char *file, size_t max, struct diag *diag, char 
 	int fd, err;
 
 	do {
-		fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | (any_kind ? 0 : O_NONBLOCK));
 	} while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		goto out_errno;
+	/* Of what is read, not of what the name leads to by now. */
+	if (fstat(fd, ret_st) < 0)
+		goto out_errno;
+	if (!any_kind && !S_ISREG(ret_st->st_mode) && !S_ISDIR(ret_st->st_mode)) { /* of a directory read() has the better words */
+		diag_add(diag, DIAG_ERROR, file, 0, 0, "cannot read: not a regular file");
+		err = -EINVAL;
+		goto out;
+	}
 	for (;;) {
 		if (room - len < 2) {
 			room = room ? room * 2 : 8192;
@@ -223,9 +231,6 @@ int config_read_file_stat(const char *file, size_t max, struct diag *diag, char 
 			goto out;
 		}
 	}
-	/* Of what was read, not of what the name leads to by now. */
-	if (fstat(fd, ret_st) < 0)
-		goto out_errno;
 	text[len] = '\0';
 	*ret_text = text;
 	*ret_len = len;
@@ -241,11 +246,16 @@ out:
 	return err;
 }
 
+int config_read_file_stat(const char *file, size_t max, struct diag *diag, char **ret_text, size_t *ret_len, struct stat *ret_st)
+{
+	return read_file(file, true, max, diag, ret_text, ret_len, ret_st);
+}
+
 int config_read_file(const char *file, size_t max, struct diag *diag, char **ret_text, size_t *ret_len)
 {
 	struct stat st;
 
-	return config_read_file_stat(file, max, diag, ret_text, ret_len, &st);
+	return read_file(file, false, max, diag, ret_text, ret_len, &st);
 }
 
 json_t *config_json_file(const char *file, struct diag *diag)

@@ -154,7 +154,9 @@ void options_print(const struct skep_plugin *desc, FILE *out)
 			fprintf(out, " (required)");
 		if (option.flags & SKEP_OPT_RELOADABLE)
 			fprintf(out, " (changes by a reload, without a restart)");
-		if (option.flags & SKEP_OPT_SECRET)
+		if ((option.flags & SKEP_OPT_SECRET) && option.type == SKEP_O_STRV) /* its plugin has its own words for where values are */
+			fprintf(out, " (secret)");
+		else if (option.flags & SKEP_OPT_SECRET)
 			fprintf(out, " (secret: also \"env:NAME\", or %s_file)", option.name);
 		fputc('\n', out);
 	}

@@ -165,13 +165,39 @@ static const char *copy_string(struct apply *a, const char *key, const char *tex
 	return copy;
 }
 
+/* Not refused: in a container the platform often mounts files readable by all where there is nobody else. */
+static void warn_of_readers(struct apply *a, const struct skep_option *option)
+{
+	int line, column;
+
+	if (!a->config->others_read)
+		return;
+	config_option_position(a->config, a->entry, option->name, &line, &column);
+	if (option->type == SKEP_O_STRV)
+		diag_add(a->diag, DIAG_WARNING, a->config->file, line, column,
+			 "%s: %s: may hold a secret, and everybody can read this file: chmod o-r it, or write the value as \"env:NAME\" or \"file:PATH\"",
+			 a->where, option->name);
+	else
+		diag_add(a->diag, DIAG_WARNING, a->config->file, line, column,
+			 "%s: %s: a secret, and everybody can read this file: chmod o-r it, or write \"%s_file\" or \"env:NAME\"", a->where, option->name,
+			 option->name);
+}
+
+/* Of "Name: value" or "name=value": is the value itself there, and not where it is read from? */
+static bool is_written_out(const char *element)
+{
+	const char *value = element + strcspn(element, ":=");
+
+	value += strspn(value, ":= \t");
+	return *value && strncmp(value, "env:", 4) != 0 && strncmp(value, "file:", 5) != 0;
+}
+
 /* A secret as written: itself, or "env:NAME" for what that variable holds. */
 static const char *read_secret(struct apply *a, const struct skep_option *option, const char *written)
 {
 	const char *text = written;
 	static const char prefix[] = "env:";
 	char quoted[CONFIG_QUOTE_SIZE];
-	int line, column;
 
 	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0) {
 		const char *name = text + sizeof(prefix) - 1;
@@ -184,13 +210,8 @@ static const char *read_secret(struct apply *a, const struct skep_option *option
 			return NULL;
 		}
 	}
-	/* Not refused: in a container the platform often mounts files readable by all where there is nobody else. */
-	if (a->config->others_read && *text && text == written) {
-		config_option_position(a->config, a->entry, option->name, &line, &column);
-		diag_add(a->diag, DIAG_WARNING, a->config->file, line, column,
-			 "%s: %s: a secret, and everybody can read this file: chmod o-r it, or write \"%s_file\" or \"env:NAME\"", a->where, option->name,
-			 option->name);
-	}
+	if (*text && text == written)
+		warn_of_readers(a, option);
 	return copy_string(a, option->name, text);
 }
 
@@ -222,6 +243,11 @@ static void read_strv(struct apply *a, const struct skep_option *option, const j
 			return;
 	}
 	memcpy(a->state + option->offset, &list, sizeof(list));
+	for (size_t i = 0; (option->flags & SKEP_OPT_SECRET) && i < n; i++)
+		if (is_written_out(list[i])) {
+			warn_of_readers(a, option); /* once */
+			return;
+		}
 }
 
 /* Checks one value and writes it into the state, or adds an error. */

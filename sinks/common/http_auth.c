@@ -7,92 +7,27 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define SECRET_MOST 65536 /* of a file: a header must fit what servers take, 8 KiB as a rule */
-
-static void *blank(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-	return NULL;
-}
+#include "sinks/common/secret_file.h"
 
 struct http_auth *http_auth_free(struct http_auth *a)
 {
 	if (!a)
 		return NULL;
 	for (size_t i = 0; i < a->n; i++)
-		blank(a->headers[i]);
+		secret_blank(a->headers[i]);
 	free(a->headers);
 	for (size_t i = 0; i < a->n_secrets; i++)
-		blank(a->secrets[i]);
+		secret_blank(a->secrets[i]);
 	free(a->secrets);
-	blank(a->username);
-	blank(a->password);
+	secret_blank(a->username);
+	secret_blank(a->password);
 	free(a);
 	return NULL;
-}
-
-static int read_all(int fd, char *text, size_t room, size_t *ret_len)
-{
-	size_t len = 0;
-	ssize_t n;
-
-	while (len < room && (n = read(fd, text + len, room - len)) != 0) {
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			len += (size_t)n;
-	}
-	*ret_len = len;
-	return 0;
-}
-
-/* The first line that the file has; newlines and spaces at its end are an editor's. */
-static int from_file(const char *path, char **ret, char *why, size_t room)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
-	char *text = NULL;
-	struct stat st;
-	size_t len = 0;
-
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, room, "%s: %s", path, strerror(-err));
-		return err;
-	}
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		snprintf(why, room, "%s: not a regular file", path);
-		err = -EINVAL;
-		goto out;
-	}
-	text = calloc(1, SECRET_MOST + 1);
-	err = text ? read_all(fd, text, SECRET_MOST, &len) : -ENOMEM;
-	if (err) {
-		snprintf(why, room, "%s: %s", path, strerror(-err));
-		goto out;
-	}
-	while (len && isspace((unsigned char)text[len - 1]))
-		text[--len] = '\0';
-	err = len && strlen(text) == len ? 0 : -EINVAL;
-	if (err)
-		snprintf(why, room, "%s: %s", path, len ? "has a NUL byte in it" : "is empty");
-out:
-	close(fd);
-	if (err) {
-		blank(text);
-		return err;
-	}
-	*ret = text;
-	return 0;
 }
 
 /* source: a path or env:NAME. */
@@ -114,7 +49,7 @@ static int secret_load(const char *source, char **ret, char *why, size_t room)
 			return -ENOMEM;
 		}
 	} else {
-		err = from_file(source, &text, why, room);
+		err = secret_file_read(source, &text, why, room);
 		if (err || !text)
 			return err ? err : -EIO;
 	}
@@ -122,7 +57,7 @@ static int secret_load(const char *source, char **ret, char *why, size_t room)
 		if ((*c < ' ' && *c != '\t') || *c == 0x7f) {
 			snprintf(why, room, "%s: has a control character at byte %zu: one line is expected", source,
 				 (size_t)((const char *)c - text));
-			blank(text);
+			secret_blank(text);
 			return -EINVAL;
 		}
 	}
@@ -147,7 +82,7 @@ static int header_load(const char *header, char **ret, char *why, size_t room)
 	/* libcurl leaves out a header "Name:", and sends an empty one for "Name;" */
 	n = *value ? asprintf(&text, "%.*s: %s", (int)name, header, secret ? secret : value)
 		   : asprintf(&text, "%.*s;", (int)name, header);
-	blank(secret);
+	secret_blank(secret);
 	if (n < 0) {
 		snprintf(why, room, "out of memory");
 		return -ENOMEM;
@@ -164,7 +99,7 @@ static int bearer_load(const char *source, char **ret, char *why, size_t room)
 	if (err)
 		return err;
 	n = asprintf(&text, "Authorization: Bearer %s", token);
-	blank(token);
+	secret_blank(token);
 	if (n < 0) {
 		snprintf(why, room, "out of memory");
 		return -ENOMEM;
@@ -185,7 +120,7 @@ static int keep_secret(struct http_auth *a, char *text)
 	char **secrets = text && !is_empty ? realloc(a->secrets, (a->n_secrets + 1) * sizeof(*secrets)) : NULL;
 
 	if (!secrets) {
-		blank(text);
+		secret_blank(text);
 		return is_empty ? 0 : -ENOMEM;
 	}
 	a->secrets = secrets;
@@ -229,7 +164,7 @@ static int keep_basic(struct http_auth *a, const char *user, const char *passwor
 		for (int k = 0; k < 4; k++)
 			*to++ = i + k > n ? '=' : digits[bits >> (18 - 6 * k) & 63];
 	}
-	blank(pair);
+	secret_blank(pair);
 	if (coded)
 		err = keep_secret(a, coded);
 	return err ? err : keep_secret(a, strdup(password));
@@ -256,7 +191,7 @@ static int keep_proxy(struct http_auth *a, const char *proxy)
 	if (!err && password)
 		err = keep_basic(a, user, password);
 	curl_free(password);
-	blank(user);
+	secret_blank(user);
 	return err;
 }
 

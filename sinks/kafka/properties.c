@@ -2,15 +2,12 @@
 /*
  * librdkafka's configuration: what the guarantees need, then the site's own properties.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "sinks/common/secret_file.h"
 #include "sinks/kafka/kafka.h"
-
-#define SECRET_MAX 65536 /* a PEM bundle is smaller */
 
 /* What the sink's own promises rest on; a site that sets them would break these. */
 static const char *const ours[] = { "bootstrap.servers", "metadata.broker.list", "enable.idempotence", "acks",
@@ -21,9 +18,8 @@ static const char *const ours[] = { "bootstrap.servers", "metadata.broker.list",
 static int value_of(const struct kafka *k, const char *name, const char *text, char **ret_value)
 {
 	const char *env;
-	char *value;
-	ssize_t n;
-	int fd;
+	char *value, why[512];
+	int err;
 
 	if (strncmp(text, "env:", 4) == 0) {
 		env = getenv(text + 4);
@@ -31,22 +27,9 @@ static int value_of(const struct kafka *k, const char *name, const char *text, c
 			return k->host->fail(k->inst, -ENOENT, "properties: %s=%s: no such variable in the environment of skepd", name, text);
 		value = strdup(env);
 	} else if (strncmp(text, "file:", 5) == 0) {
-		fd = open(text + 5, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (fd < 0)
-			return k->host->fail(k->inst, -errno, "properties: %s=%s: %s", name, text, strerror(errno));
-		value = malloc(SECRET_MAX + 1);
-		n = value ? read(fd, value, SECRET_MAX + 1) : 0;
-		close(fd);
-		if (value && (n < 0 || n > SECRET_MAX)) {
-			free(value);
-			return k->host->fail(k->inst, n < 0 ? -EIO : -EFBIG, "properties: %s=%s: cannot be read, or is larger than %d bytes",
-					     name, text, SECRET_MAX);
-		}
-		if (value) {
-			while (n > 0 && (value[n - 1] == '\n' || value[n - 1] == '\r'))
-				n--;
-			value[n] = '\0';
-		}
+		err = secret_file_read(text + 5, &value, why, sizeof(why));
+		if (err)
+			return k->host->fail(k->inst, err, "properties: %s: %s", name, why);
 	} else {
 		value = strdup(text);
 	}
@@ -88,8 +71,7 @@ static int set_own(const struct kafka *k, rd_kafka_conf_t *c, const char *proper
 	err = value_of(k, name, equals + 1, &value);
 	if (!err) {
 		err = set(k, c, "properties", name, value);
-		explicit_bzero(value, strlen(value));
-		free(value);
+		secret_blank(value);
 	}
 	free(name);
 	return err;

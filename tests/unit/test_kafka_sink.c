@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -533,7 +534,8 @@ static void test_fatal(void **state)
 
 static void test_options(void **state)
 {
-	static const struct {
+	char folder[] = "/tmp/skep-kafka-XXXXXX", fifo[64], fifo_property[96];
+	const struct {
 		const char *option, *value, *why;
 	} wrong[] = {
 		{ "brokers", "", "brokers is empty" },
@@ -544,10 +546,15 @@ static void test_options(void **state)
 		{ "properties", "nosuch.thing=s3cret", "does not take nosuch.thing" },
 		{ "properties", "s3cret", "not \"name=value\"" },
 		{ "properties", "sasl.password=file:/nonexistent/s3", "/nonexistent/s3: No such file" },
+		{ "properties", fifo_property, "not a regular file" }, /* reading it would stop the loop */
 		{ "properties", "sasl.password=env:SKEP_NO_SUCH_VARIABLE", "no such variable" },
 	};
 
 	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	snprintf(fifo_property, sizeof(fifo_property), "sasl.password=file:%s", fifo);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct skep_mock m;
 
@@ -565,6 +572,8 @@ static void test_options(void **state)
 		assert_null(strstr(m.why, "s3cret"));
 		assert_int_equal(skep_mock_end(&m), 0);
 	}
+	unlink(fifo);
+	rmdir(folder);
 }
 
 int main(void)

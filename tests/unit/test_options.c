@@ -29,6 +29,7 @@ struct state {
 	const char *token;
 	const char **names;
 	const char **words;
+	const char **keys;
 	uint64_t untouched_too;
 };
 
@@ -50,6 +51,7 @@ static const struct skep_option table[] = {
 	  .default_value = "[ \"a\", \"b\" ]", .help = "some" },
 	{ .name = "words", .type = SKEP_O_STRV, .offset = offsetof(struct state, words), .default_value = "one",
 	  .help = "some more" },
+	{ .name = "keys", .type = SKEP_O_STRV, .flags = SKEP_OPT_SECRET, .offset = offsetof(struct state, keys), .help = "secrets" },
 	{ .name = NULL },
 };
 
@@ -69,6 +71,7 @@ struct fixture {
 };
 
 /* One probe "test" with these options, in line 2. */
+static bool others_read;
 static void apply_to(struct fixture *f, const struct skep_plugin *desc, void *state, const char *options)
 {
 	char text[8192];
@@ -79,6 +82,7 @@ static void apply_to(struct fixture *f, const struct skep_plugin *desc, void *st
 	f->config = config_parse(text, strlen(text), "f", &f->diag);
 	diag_print(&f->diag, stderr);
 	assert_non_null(f->config);
+	f->config->others_read = others_read;
 	f->err = options_apply(desc, f->config, &f->config->probes[0], state, &f->memory, &f->diag);
 }
 
@@ -431,8 +435,41 @@ static void test_print(void **state)
 				  "token    string   -             a secret (secret: also \"env:NAME\", or token_file)\n"
 				  "names    strings  [ \"a\", \"b\" ]  some\n"
 				  "words    strings  one           some more\n"
+				  "keys     strings  -             secrets (secret)\n"
 				  "bare has no options\n");
 	free(text);
+}
+
+/* A configuration that everybody can read, with a secret in it: one warning for each option that has one. */
+static void test_secret_that_others_read(void **state)
+{
+	static const struct {
+		const char *options;
+		size_t warnings;
+	} cases[] = {
+		{ "\"path\": \"x\", \"keys\": [ \"X-Key: abc\", \"X-Other: def\" ]", 1 },
+		{ "\"path\": \"x\", \"keys\": [ \"X-Key: env:K\", \"password=abc\" ]", 1 },
+		{ "\"path\": \"x\", \"keys\": [ \"X-Key: env:K\", \"password=file:/k\" ]", 0 },
+		{ "\"path\": \"x\", \"words\": [ \"X-Key: abc\" ]", 0 },
+		{ "\"path\": \"x\", \"token\": \"abc\"", 1 },
+	};
+
+	(void)state;
+	for (int all = 0; all < 2; all++)
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			struct fixture f;
+
+			others_read = all;
+			apply(&f, cases[i].options);
+			assert_int_equal(f.err, 0);
+			assert_int_equal(f.diag.n, all ? cases[i].warnings : 0);
+			for (size_t n = 0; n < f.diag.n; n++) {
+				assert_non_null(strstr(f.diag.entries[n].text, "everybody can read"));
+				assert_null(strstr(f.diag.entries[n].text, "abc"));
+			}
+			done(&f);
+		}
+	others_read = false;
 }
 
 int main(void)
@@ -445,6 +482,7 @@ int main(void)
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_secret_environment),
 		cmocka_unit_test(test_secret_file),
+		cmocka_unit_test(test_secret_that_others_read),
 		cmocka_unit_test(test_secret_companions),
 		cmocka_unit_test(test_stride),
 		cmocka_unit_test(test_bad_default),

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinks/common/secret_file.h - reads a secret from a file that an option names.
+ */
+#ifndef SKEP_SINKS_SECRET_FILE_H
+#define SKEP_SINKS_SECRET_FILE_H
+
+#include <stddef.h>
+
+/*
+ * The whole of a regular file of at most 64 KiB, NUL-terminated, without newlines and spaces at its end.  Any thread; never
+ * waits for a writer, as a FIFO would make it.  0, or a negative errno with the path and the cause in `why`.  free() it.
+ */
+int secret_file_read(const char *path, char **ret, char *why, size_t room);
+void *secret_blank(char *text); /* overwrites and frees; NULL is fine; returns NULL */
+
+#endif
