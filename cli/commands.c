@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <skep/utf8.h>
 #include <string.h>
 
 #include "cli/skep.h"
@@ -145,15 +146,42 @@ const struct skep_command *skep_command_find(const char *name)
 	return NULL;
 }
 
+/* Names of files and programs get into messages: none may move the terminal's cursor (docs/text.md). */
+static void say(const char *command, const char *fmt, va_list ap)
+{
+	char *text = NULL, *shown = NULL;
+	int n = vasprintf(&text, fmt, ap);
+
+	fprintf(stderr, "skep%s%s: ", *command ? " " : "", command);
+	if (n >= 0)
+		shown = malloc(4 * (size_t)n + 1);
+	for (char *line = text, *stop; shown && line; line = stop ? stop + 1 : NULL) { /* an expression and its ^~~ are lines */
+		stop = strchr(line, '\n');
+		fwrite(shown, 1, skep_utf8_shown(line, stop ? (size_t)(stop - line) : strlen(line), shown), stderr);
+		fputc('\n', stderr);
+	}
+	free(shown);
+	if (n >= 0)
+		free(text);
+}
+
+void skep_say(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(command, fmt, ap);
+	va_end(ap);
+}
+
 int skep_usage(const char *command, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "skep%s%s: ", *command ? " " : "", command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say(command, fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "\nTry `skep %s%s`.\n", *command ? "help " : "--help", command);
+	fprintf(stderr, "Try `skep %s%s`.\n", *command ? "help " : "--help", command);
 	return SKEP_EXIT_USAGE;
 }
 
@@ -161,11 +189,9 @@ int skep_fail(const char *command, int status, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "skep%s%s: ", *command ? " " : "", command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say(command, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	return status;
 }
 

@@ -76,7 +76,7 @@ static int load_expression(const char *text, struct ruleset **ret)
 	filter_error_show(&error, text, strlen(text), shown, sizeof(shown));
 	skep_fail("filter", SKEP_EXIT_CONFIG, "%u:%u: %s\n%s", error.line, error.column, error.what, shown);
 	if (access(text, F_OK) == 0)
-		fprintf(stderr, "This is the name of a file: for its rules write --rules %s\n", text);
+		skep_say("filter", "this is the name of a file: for its rules write --rules %s", text);
 	return SKEP_EXIT_CONFIG;
 }
 

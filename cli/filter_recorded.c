@@ -189,7 +189,7 @@ int people_recorded(const char *command, const char *file, struct people *people
 		status = skep_fail(command, SKEP_EXIT_RUNTIME,
 				   "%s: none of its %zu lines is of the stream process.exit: is it what the sink \"file\" has written?", file, lines);
 	else if (wrong)
-		fprintf(stderr, "skep %s: %s:%zu: no JSON, left out (%zu such lines)\n", command, file, wrong, people->unreadable);
+		skep_say(command, "%s:%zu: no JSON, left out (%zu such lines)", file, wrong, people->unreadable);
 	if (status)
 		people_free(people);
 	return status;

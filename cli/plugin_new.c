@@ -141,7 +141,7 @@ static int copy_folder(struct copy *c, int from_fd, int to_fd)
 			err = copy_file(c, fd, &st, to_fd, name);
 		}
 		if (err)
-			fprintf(stderr, "skep plugin: %s: %s\n", e->d_name, strerror(-err));
+			skep_say("plugin", "%s: %s", e->d_name, strerror(-err));
 		free(name);
 	}
 	closedir(dir);

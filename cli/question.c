@@ -28,7 +28,7 @@ int question_open(const char *command, const char *path, struct lake **ret)
 		path = found;
 	}
 	if (both)
-		fprintf(stderr, "skep %s: reading your own lake, %s; that of skepd: --lake %s\n", command, path, LAKE_OF_SERVICE);
+		skep_say(command, "reading your own lake, %s; that of skepd: --lake %s", path, LAKE_OF_SERVICE);
 	rc = lake_open(path, ret, why, sizeof(why));
 	if (rc == -ENOENT)
 		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s; `skep run -- CMD` makes one, --lake PATH names another%s", why,

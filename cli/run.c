@@ -553,12 +553,11 @@ static void say_exec_error(const struct run *run, int error)
 	const char *command = run->options.command[0];
 
 	if (error == ENOENT && !strchr(command, '/'))
-		fprintf(stderr, "skep run: %s: command not found\n", command);
+		skep_say("run", "%s: command not found", command);
 	else if (error == ENOENT && access(command, F_OK) == 0)
-		fprintf(stderr, "skep run: %s: its interpreter (the #! line, or the dynamic loader) is not there\n",
-			command);
+		skep_say("run", "%s: its interpreter (the #! line, or the dynamic loader) is not there", command);
 	else
-		fprintf(stderr, "skep run: %s: %s\n", command, strerror(error));
+		skep_say("run", "%s: %s", command, strerror(error));
 }
 
 static void on_command_end(uv_poll_t *handle, int poll_status, int events)

@@ -83,7 +83,9 @@ int skep_usage(const char *command, const char *fmt, ...) __attribute__((format(
  */
 struct option;
 int skep_usage_option(const char *command, int got, char **argv, const struct option *longs);
-/* For failures at run time: "skep NAME: message" to stderr; returns status. */
+/* "skep NAME: message" to stderr, as all of these write it: bytes that are not UTF-8 and control characters as \xNN. */
+void skep_say(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For failures at run time: the same; returns status. */
 int skep_fail(const char *command, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* There is no such subcommand: says so, with the nearest name if any is near; returns SKEP_EXIT_USAGE. */
 int skep_unknown(const char *name);
