@@ -24,6 +24,7 @@ const volatile __u64 wake_at; /* bytes in the ring before user space is woken */
 const volatile __u8 calls_native[FILELAT_CALLS], calls_32[FILELAT_CALLS];
 
 __u32 groups[SKEP_SCOPE_SLOTS]; /* number of the attachment that has the slot now */
+__u32 newest;                   /* the highest of these numbers that there has been */
 struct filelat_counters counters;
 
 struct {
@@ -49,6 +50,7 @@ struct work {
 	struct skep_file_scratch s;
 	struct skep_file_key others;   /* the row of all that have none of their own */
 	__u64 slot, ns, bytes, failed; /* of the call */
+	__u64 newest;                  /* attachment when it began */
 	__u64 mask;                    /* attachments; here, as the verifier of 5.10 would follow each of its 2^16 values in a register */
 	struct filelat_row fresh;      /* what a row begins as: too large for the stack */
 };
@@ -98,6 +100,8 @@ __noinline int count(__u32 slot)
 	if (!w)
 		return 0;
 	w->s.key.group = groups[slot & (SKEP_SCOPE_SLOTS - 1)];
+	if (w->s.key.group > w->newest) /* another attachment has the slot now */
+		return 0;
 	row = row_of(w);
 	if (!row) {
 		__sync_fetch_and_add(&counters.lost, 1);
@@ -192,13 +196,15 @@ static __always_inline __u64 number_of(__u64 *ctx)
 }
 #endif
 
+#define NUMBER(nr_) ((nr_) & (FILELAT_CALLS - 1)) /* the x32 way has another bit in it */
+
 /* ---- the hooks --------------------------------------------------------------------- */
 
 static __always_inline int call_begins(__u64 *ctx, __u32 what)
 {
 	struct task_struct *p = (void *)bpf_get_current_task();
 	__u64 thread = bpf_get_current_pid_tgid();
-	struct filelat_call c = {};
+	struct filelat_call c = { .newest = *(volatile __u32 *)&newest }; /* before the slots are looked at */
 	struct file___open *file;
 	struct inode___file *inode;
 	struct skep_file_key key;
@@ -225,6 +231,8 @@ static __always_inline int call_begins(__u64 *ctx, __u32 what)
 	c.generation = key.generation;
 	c.fd = fd;
 	c.op = FILELAT_OP(what);
+	c.nr = NUMBER(ctx[1]);
+	c.thread_ns = BPF_CORE_READ(p, start_boottime);
 	c.start_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&calls, &thread, &c, BPF_ANY))
 		__sync_fetch_and_add(&counters.lost, 1);
@@ -244,10 +252,20 @@ int on_enter(__u64 *ctx)
 
 #define ERESTARTSYS 512 /* to ERESTART_RESTARTBLOCK 516: the call begins again, or its error is made EINTR */
 
-static __always_inline void fill(struct work *w, const struct filelat_call *c, struct task_struct *p, __u64 thread, __u64 now)
+/*
+ * The kernel skips a program that is running already on that CPU; when it skips the end of a call, the entry stays.
+ * Is it of the call that ends now?  Only one whose beginning was skipped, too, on the same file, passes for it.
+ */
+static __always_inline int is_of(const struct filelat_call *c, __u64 *ctx, __u32 what, struct task_struct *p, void *file)
 {
-	struct file *file = skep_file_of_fd(p, c->fd);
+	if (c->nr != NUMBER(number_of(ctx)) || c->fd != fd_of(ctx, what) || c->thread_ns != BPF_CORE_READ(p, start_boottime))
+		return 0;
+	/* another thread may have put another file there, or the call began on what is no file */
+	return !file || (__u64)file == c->file || skep_file_is_data(BPF_CORE_READ((struct file___open *)file, f_inode));
+}
 
+static __always_inline void fill(struct work *w, const struct filelat_call *c, struct task_struct *p, __u64 thread, __u64 now, struct file *file)
+{
 	w->s.key.start_ns = BPF_CORE_READ(p, group_leader, start_boottime);
 	w->s.key.ino = c->ino;
 	w->s.key.pid = thread >> 32;
@@ -261,11 +279,13 @@ static __always_inline void fill(struct work *w, const struct filelat_call *c, s
 	w->ns = now > c->start_ns ? now - c->start_ns : 0;
 }
 
-static __always_inline int call_ends(__u64 *ctx)
+static __always_inline int call_ends(__u64 *ctx, __u32 what)
 {
+	struct task_struct *p = (void *)bpf_get_current_task();
 	__u64 thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 	__s64 ret = (__s64)ctx[1];
 	struct filelat_call *c;
+	struct file *file;
 	struct work *w;
 	__u32 op;
 
@@ -275,8 +295,14 @@ static __always_inline int call_ends(__u64 *ctx)
 	w = my_work(1);
 	if (!w)
 		return 0;
-	fill(w, c, (void *)bpf_get_current_task(), thread, now);
-	w->mask = c->mask;
+	file = skep_file_of_fd(p, c->fd);
+	if (!is_of(c, ctx, what, p, file)) {
+		bpf_map_delete_elem(&calls, &thread);
+		return 0;
+	}
+	fill(w, c, p, thread, now, file);
+	w->mask = c->mask & scopes.of_kind[0]; /* without those that have ended meanwhile */
+	w->newest = c->newest;
 	op = c->op;
 	bpf_map_delete_elem(&calls, &thread);
 	if (ret <= -ERESTARTSYS && ret >= -516)
@@ -294,7 +320,9 @@ static __always_inline int call_ends(__u64 *ctx)
 SEC("tp_btf/sys_exit")
 int on_exit(__u64 *ctx)
 {
-	if (what_is(number_of(ctx)))
-		call_ends(ctx);
+	__u32 what = what_is(number_of(ctx));
+
+	if (what)
+		call_ends(ctx, what);
 	return 0;
 }

@@ -81,8 +81,12 @@ static void take_row(void *arg, const void *key_, const void *value)
 	struct skep_upid who;
 
 	p->n++;
-	row = slot < SKEP_SCOPE_SLOTS ? skep_filetable_get(&f->table, now->head.id, key) : NULL;
-	if (!row) /* of one that is gone; or no memory: it waits in the map */
+	if (slot == SKEP_SCOPE_SLOTS) { /* a call that ended while its attachment did made it */
+		bpf_map_delete_elem(bpf_map__fd(f->bpf->maps.rows), key);
+		return;
+	}
+	row = skep_filetable_get(&f->table, now->head.id, key);
+	if (!row) /* no memory: it waits in the map */
 		return;
 	if (!filelat_record(row, now, &rec, delta))
 		return;
@@ -249,6 +253,7 @@ int filelat_attach(struct skep_instance *inst, struct io_probe *st, const struct
 		goto out;
 	}
 	__atomic_store_n(&f->bpf->bss->groups[slot], f->group[slot], __ATOMIC_RELEASE);
+	__atomic_store_n(&f->bpf->bss->newest, f->group[slot], __ATOMIC_RELEASE);
 	skep_scopes_add(&f->bpf->bss->scopes, slot, &f->attached[slot]);
 	filelat_kernel_tell(inst, st);
 	return 0;

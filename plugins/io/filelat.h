@@ -34,13 +34,15 @@ struct filelat_row {
 /* A call under way, by thread. */
 struct filelat_call {
 	__u64 start_ns;
+	__u64 thread_ns; /* when the thread began: its number may be another's later */
 	__u64 file; /* its address, an identity only */
 	__u64 ino;
 	__u32 dev, generation;
 	__u32 mask; /* attachments */
 	__u32 fd;
-	__u32 op;
-	__u32 reserved;
+	__u16 op;
+	__u16 nr;
+	__u32 newest; /* the newest attachment then */
 };
 
 struct filelat_counters {

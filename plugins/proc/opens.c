@@ -102,8 +102,12 @@ static void take_row(struct pass *p, const struct skep_file_key *key, const stru
 	char error[32];
 
 	p->n++;
-	row = slot < SKEP_SCOPE_SLOTS ? skep_filetable_get(&o->table, now->head.id, key) : NULL;
-	if (!row) /* of one that is gone; or no memory: it waits in the map */
+	if (slot == SKEP_SCOPE_SLOTS) { /* an open that ended while its attachment did made it */
+		bpf_map_delete_elem(bpf_map__fd(o->bpf->maps.rows), key);
+		return;
+	}
+	row = skep_filetable_get(&o->table, now->head.id, key);
+	if (!row) /* no memory: it waits in the map */
 		return;
 	if (!opens_record(row, now, &rec, error))
 		return;

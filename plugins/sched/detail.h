@@ -40,8 +40,9 @@ struct detail_thread {
 	__u64 run_delay_ns; /* waited for a CPU by then */
 	__u64 exec_ns;      /* ran by then */
 	__u64 left_ns;      /* 0: when is not known, or it did not go to sleep */
-	__u32 part;         /* which kind of sleep */
-	__u32 slots;        /* attachments it was in by then */
+	__u32 pid;          /* of the thread: in the hash the key is its address, which may be another's later */
+	__u16 part;         /* which kind of sleep */
+	__u16 slots;        /* attachments it was in by then */
 };
 
 #endif

@@ -173,6 +173,8 @@ int on_switch(__u64 *ctx)
 	delay = prev->sched_info.run_delay;
 	/* one that comes and goes only once needs no memory */
 	t = thread_of(prev, !(state & TASK_DEAD));
+	if (t && t->stints && t->pid != (__u32)prev->pid)
+		*t = (struct detail_thread){}; /* the end of the thread that had this address was not seen */
 	known = t ? t->stints + 1 == stints : stints == 1;
 	if (!same && known) {
 		same = 1;
@@ -189,7 +191,7 @@ int on_switch(__u64 *ctx)
 			/* two clocks, the scheduler's being read a little earlier: a wake-up at once may come out below zero */
 			count(sleeps, cpu, t->part, gone > wait ? gone - wait : 0);
 		}
-	} else if (t && t->stints) {
+	} else if (t && t->stints && stints > t->stints) {
 		/*
 		 * Departures that were not seen: of no matter to an attachment that the thread was not in.
 		 * None, when the number is the same: who is preempted on its way to sleep is queued
@@ -201,6 +203,7 @@ int on_switch(__u64 *ctx)
 			c->lost[DETAIL_OFFCPU] += stints - t->stints;
 	}
 	if (t) {
+		t->pid = prev->pid;
 		t->stints = stints;
 		t->run_delay_ns = delay;
 		t->exec_ns = run;

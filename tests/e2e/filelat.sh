@@ -79,6 +79,11 @@ host='' pid=''
 stop
 grep -q 'io.filelat *off' "$work/after" || die "the hooks are still said to be there: $(cat "$work/after")"
 
+start 1024
+python3 "$(dirname "$0")/filelat_ends.py" "$work" "$work/socket" "$work/log" || die "calls that end late"
+stop
+echo "ok - a call that ends late, or whose end is not seen, counts for no other"
+
 start 64
 drive did_many 300
 "$SKEP" attach filelat --pid $driver --for 60s --json --socket "$work/socket" >"$work/many" 2>&1 &
