@@ -38,8 +38,10 @@ keeper() { child_of "$daemon" 'skepd: keeper'; }
 reader() { child_of "$(keeper)" 'skepd: reader'; }
 new_reader() { now=$(reader); [ -n "$now" ] && [ "$now" != "$old" ]; }
 
+gpu=
+[ ! -e "${SKEP_PLUGIN_DIRS%%:*}/gpu.so" ] || gpu=', { "plugin": "gpu" }'
 cat >"$dir/conf" <<EOT
-{ "interval": "1s", "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK" ] } ],
+{ "interval": "1s", "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK" ] }$gpu ],
   "sinks": [ { "plugin": "file", "path": "$dir/records" } ], "control": { "socket": "$dir/s.sock" } }
 EOT
 sleep 1000.25 & # one that was there before, and is not stuck
@@ -91,6 +93,18 @@ for pid in $(keeper) $(reader); do
 	[ "$open" -le 2 ] || fail "$name: $pid has $open sockets"
 	[ "$(find "/proc/$pid/fd" -mindepth 1 | wc -l)" -le 7 ] || fail "$name: $pid has $(ls -l "/proc/$pid/fd")"
 done
+
+if [ -n "$gpu" ]; then # its /proc/PID/maps waits for the same lock on 6.18: a thread gives it up
+	name="a detail on a stuck process"
+	"$SKEP" attach cuda --pid "${bad[0]}" >"$dir/attach" 2>&1 </dev/null &
+	attach=$!
+	children="$children $attach"
+	sleep 1
+	answers_fast "while a detail looks at one"
+	until_true 300 grep -qE "did not answer for 10 s|has not loaded libcuda" "$dir/attach" || fail "$name: it does not end: $(cat "$dir/attach")"
+	wait "$attach"
+	answers_fast "after that"
+fi
 
 name="the end"
 /bin/true after-all
