@@ -48,6 +48,8 @@ static void head(const json_t *o, const struct paint *p)
 	fprintf(p->out, ", interval %s, messages from ", human_time(answer_u64(o, "interval_ns"), units, a));
 	answer_print(p, INK_NONE, answer_text(o, "loglevel"));
 	fputs(" on\n", p->out);
+	if (answer_true(o, "own_pid_namespace"))
+		fputs("pids       skepd runs in a pid namespace of its own: see skep doctor\n", p->out);
 	fprintf(p->out, "cost       %s CPU", human_time(cpu, units, a));
 	if (up > 0)
 		fprintf(p->out, " (%s of one core)", human_percent((double)cpu / (double)up, b));

@@ -3,6 +3,7 @@
  * core/control_answer.c - answers about the collector as a whole.
  */
 #include <errno.h>
+#include <skep/pidns.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,7 @@ json_t *control_answer_status(const struct control *control)
 	    put(o, "uptime_ns", control_json_number(now_ns - control->start_ns)) < 0 ||
 	    put(o, "interval_ns", control_json_number(c->interval_ns)) < 0 ||
 	    put(o, "loglevel", json_string(control_level_name(log_level_now()))) < 0 ||
+	    put(o, "own_pid_namespace", json_boolean(!skep_initial_pid_ns("/proc"))) < 0 ||
 	    put(o, "processes", control_json_number(collector_processes(c))) < 0 || put(o, "runs", runs(c)) < 0 ||
 	    put(o, "instances", instances(c)) < 0 || put(o, "spool", control_spool(c)) < 0 || put(o, "streams", control_streams(c)) < 0 || put(o, "lost", control_losses(lost)) < 0 ||
 	    put(o, "self", control_self(c)) < 0 || put(o, "cost", control_cost()) < 0 || put(o, "attached", control_attached(control)) < 0 ||

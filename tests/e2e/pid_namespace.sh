@@ -17,6 +17,8 @@ daemon=$!
 until_true 100 "$SKEP" status || fail "skepd does not come up"
 grep -q "runs in a pid namespace of its own.*--pid=host" "$dir/log" || fail "no warning at start"
 
+run 0 "status" "$SKEP" status
+says "pids       skepd runs in a pid namespace of its own" out
 "$SKEP" doctor --json >"$dir/out" 2>"$dir/err"
 name="doctor of a daemon in its own pid namespace"
 json '[j["state"] for j in o["judged"] if j["fact"] == "pid_namespace"] == ["missing"] and o["ok"] is False'
