@@ -12,7 +12,7 @@ CREATE TABLE meta (
 	key TEXT PRIMARY KEY,
 	value TEXT NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO meta VALUES ('schema_version', '1');
+INSERT INTO meta VALUES ('schema_version', '1'), ('file', lower(hex(randomblob(16))));
 
 CREATE TABLE dict (
 	id INTEGER PRIMARY KEY,

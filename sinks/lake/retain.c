@@ -68,7 +68,8 @@ static int run_sql(sqlite3 *sql, char *text)
 
 /*
  * Adds the sums per day of a file to those of the one that is being written.  Once: a crash between this and the
- * removal leaves the mark, and the next attempt finds it.
+ * removal leaves the mark, and the next attempt finds it.  The mark is the file's own random name: its inode is another
+ * file's later, and its times change when a backup or a link touches it.  A file of before the name existed has only those.
  */
 static int carry_days(const char *from, const char *to, const struct stat *st, int64_t first_day)
 {
@@ -81,7 +82,8 @@ static int carry_days(const char *from, const char *to, const struct stat *st, i
 		rc = run_sql(sql, sqlite3_mprintf("PRAGMA temp_store = MEMORY; ATTACH %Q AS old", from));
 	}
 	if (rc == SQLITE_OK)
-		rc = run_sql(sql, sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/%llu/%lld' k", (unsigned long long)st->st_ino,
+		rc = run_sql(sql, sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/' || "
+						  "coalesce((SELECT value FROM old.meta WHERE key = 'file'), '%llu/%lld') k", (unsigned long long)st->st_ino,
 						  (long long)st->st_ctim.tv_sec));
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(sql, keep_days, NULL, NULL, NULL);
