@@ -13,12 +13,12 @@
 
 void group_key_add(struct group_key *k, const char *name, struct skep_str value)
 {
-	size_t n = strlen(name) + 1, len = value.len < GROUP_ATTRIBUTE_MOST ? value.len : GROUP_ATTRIBUTE_MOST;
+	/* a NUL would end the pair early */
+	size_t n = strlen(name) + 1, len = value.ptr ? strnlen(value.ptr, value.len < GROUP_ATTRIBUTE_MOST ? value.len : GROUP_ATTRIBUTE_MOST) : 0;
 	char clean[3 * GROUP_ATTRIBUTE_MOST];
 
-	if (!value.ptr || !len)
+	if (!len) /* encode() writes no attribute without a text, so it must not tell two groups apart */
 		return;
-	len = strnlen(value.ptr, len); /* a NUL would end the pair early */
 	/* Here, because groups are found by their texts: two that read alike must be one, or a receiver takes one for the other's correction. */
 	if (skep_utf8_valid(value.ptr, len) < len) {
 		len = skep_utf8_cut(value.ptr, strnlen(value.ptr, value.len), len);

@@ -103,11 +103,9 @@ static void through_the_spool(const struct skep_record *r)
 /* What a name can be: no NUL; "x" where there is nothing. To be freed. */
 static char *name_of(struct skep_str s)
 {
-	char *name = strndup(s.len ? s.ptr : "x", s.len ? s.len : 1);
+	char *name = s.len && s.ptr[0] ? strndup(s.ptr, s.len) : strdup("x");
 
 	must(name, "no memory");
-	if (!*name)
-		memcpy(name, "x", 2);
 	return name;
 }
 
