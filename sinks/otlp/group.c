@@ -80,6 +80,21 @@ void groups_free(struct groups *g)
 	*g = (struct groups){ 0 };
 }
 
+void groups_restart(struct groups *g)
+{
+	g->floor_ns = 0;
+	g->forgot_ns = 0;
+	for (uint32_t i = 0; i < g->room; i++)
+		for (struct group *one = g->table[i]; one; one = one->next) {
+			one->start_ns = one->last_ns = one->told_ns = 0;
+			for (uint32_t k = 0; k < one->plan->n_points; k++) {
+				if (point_is_hist(one->plan->points[k].kind))
+					free(one->values[k].hist);
+				one->values[k] = (union group_value){ 0 };
+			}
+		}
+}
+
 static void grow(struct groups *g)
 {
 	struct group **table = calloc((size_t)g->room * 2, sizeof(*table));
@@ -181,6 +196,7 @@ static struct group *find(const struct groups *g, const struct plan *p, const st
 
 struct group *groups_get(struct groups *g, const struct plan *p, struct group_key *k, uint64_t now_ns)
 {
+	bool overflow = false;
 	uint32_t hash = hash_of(g, p, k);
 	struct group *one = k->full ? NULL : find(g, p, k, hash);
 
@@ -192,6 +208,7 @@ struct group *groups_get(struct groups *g, const struct plan *p, struct group_ke
 	}
 	if (g->n >= g->most || k->full) {
 		g->overflowed++;
+		overflow = true;
 		k->len = 0;
 		k->full = false;
 		group_key_text(k, NAME_OVERFLOW, "true");
@@ -202,5 +219,8 @@ struct group *groups_get(struct groups *g, const struct plan *p, struct group_ke
 	} else if (g->n >= g->room) {
 		grow(g);
 	}
-	return make(g, p, k, hash);
+	one = make(g, p, k, hash);
+	if (one)
+		one->overflow = overflow;
+	return one;
 }

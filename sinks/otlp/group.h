@@ -29,7 +29,7 @@ struct group {
 	struct group *next;         /* of the same hash */
 	struct group *next_touched; /* in plan->touched */
 	const struct plan *plan;
-	bool touched;
+	bool touched, overflow; /* overflow: that of all others where there are too many */
 	uint32_t hash, key_len, attrs_len, hist_attrs_len;
 	uint64_t start_ns, last_ns, told_ns; /* realtime: begin of its sums, newest record, last point that was sent */
 	uint8_t *attrs, *hist_attrs;         /* KeyValues as NumberDataPoint (7) and as ExponentialHistogramDataPoint (1) have them */
@@ -58,6 +58,7 @@ struct groups {
 
 int groups_init(struct groups *, uint32_t most);
 void groups_free(struct groups *);
+void groups_restart(struct groups *); /* all sums begin anew with their next record */
 /* The group of that key, made where there is none; the one for all others where there are too many. NULL: no memory. */
 struct group *groups_get(struct groups *, const struct plan *, struct group_key *, uint64_t now_ns);
 

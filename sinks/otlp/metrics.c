@@ -12,6 +12,9 @@
 
 #include "sinks/common/fields.h"
 
+/* A slewed clock, and a step that a few batches' points make good (points.c). */
+#define STEP_BACK_NS 1000000000
+
 int metrics_init(struct metrics *m, uint32_t most_groups, bool by_run, uint64_t interval_ns)
 {
 	*m = (struct metrics){ .by_run = by_run, .interval_ns = interval_ns };
@@ -191,9 +194,17 @@ static uint64_t begin_of(const struct metrics *m, const struct plan *p, const st
 	return begin > m->groups.floor_ns ? begin : m->groups.floor_ns;
 }
 
+void metrics_clock(struct metrics *m, const char *boot_id, int64_t offset)
+{
+	if (strncmp(m->boot_id, boot_id, sizeof(m->boot_id) - 1) == 0 && offset < m->offset_ns - STEP_BACK_NS)
+		groups_restart(&m->groups);
+	snprintf(m->boot_id, sizeof(m->boot_id), "%s", boot_id);
+	m->offset_ns = offset;
+}
+
 int metrics_add(struct metrics *m, const struct skep_record *r, const struct view *v, int64_t offset, bool count)
 {
-	uint64_t now_ns = r->time_ns + (uint64_t)offset;
+	uint64_t now_ns = r->time_ns + (uint64_t)offset, overflowed = m->groups.overflowed;
 	struct group_key key;
 	struct group *g;
 	struct plan *p;
@@ -209,13 +220,16 @@ int metrics_add(struct metrics *m, const struct skep_record *r, const struct vie
 		return 0;
 	key_of(m, p, r, v, &key);
 	g = groups_get(&m->groups, p, &key, now_ns);
+	if (!count)
+		m->groups.overflowed = overflowed; /* it was counted when it came first */
 	if (!g)
 		return -ENOMEM;
 	if (!g->start_ns)
 		g->start_ns = begin_of(m, p, r, offset, now_ns);
 	add = p->kind == NAMES_TOOL && g->last_ns == now_ns;
 	for (uint32_t i = 0; count && i < p->n_points && !err; i++)
-		err = count_point(p, &p->points[i], &g->values[i], r->data, add);
+		if (!g->overflow || plan_adds_up(p, &p->points[i]))
+			err = count_point(p, &p->points[i], &g->values[i], r->data, add);
 	if (now_ns > g->last_ns)
 		g->last_ns = now_ns;
 	if (!g->touched) {

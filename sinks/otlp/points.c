@@ -87,7 +87,7 @@ static uint32_t write_points(const struct plan *p, uint32_t metric, struct pb *p
 		for (uint32_t i = 0; i < p->n_points; i++) {
 			const struct plan_point *point = &p->points[i];
 
-			if (point->metric != metric || is_silent(&p->metrics[metric], g->values[i]))
+			if (point->metric != metric || (g->overflow && !plan_adds_up(p, point)) || is_silent(&p->metrics[metric], g->values[i]))
 				continue;
 			if (p->metrics[metric].hist)
 				write_hist(pb, g, g->values[i].hist);

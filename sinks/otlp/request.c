@@ -154,6 +154,7 @@ static int sort_out(struct encoder *e, struct item *item, bool count)
 		t = runs_get(&e->runs, boot, v->run, v->kind == VIEW_RUN ? v->traceparent : (struct skep_str){ 0 });
 		if (!t)
 			return -ENOMEM;
+		t->ended = t->ended || (v->kind == VIEW_RUN && str_is(v->state, "ended"));
 		item->traced = true;
 		item->flags = t->trace.flags;
 		memcpy(item->trace, t->trace.trace, SKEP_TRACE_ID);
@@ -193,6 +194,7 @@ int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 	e->n_items = 0;
 	e->spans_left_out = 0;
 	e->boot_id = b->boot_id;
+	metrics_clock(&e->metrics, b->boot_id, b->realtime_offset_ns);
 	for (uint32_t i = 0; i < b->n && !err; i++) {
 		struct item item = { .record = b->records[i], .order = i };
 

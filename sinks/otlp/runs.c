@@ -32,8 +32,17 @@ static uint32_t hash_of(struct skep_str s)
 
 static void adopt(struct run_trace *t, struct skep_str run, struct skep_str traceparent)
 {
-	if (traceparent.len && skep_traceparent_read(traceparent.ptr, traceparent.len, &t->trace))
-		skep_trace_run_span(t->trace.trace, run.ptr, run.len, t->span);
+	if (!traceparent.len || !skep_traceparent_read(traceparent.ptr, traceparent.len, &t->trace))
+		return;
+	t->adopted = true;
+	skep_trace_run_span(t->trace.trace, run.ptr, run.len, t->span);
+}
+
+static bool goes_before(const struct run_trace *a, const struct run_trace *b)
+{
+	int of_a = a->ended ? 0 : 1 + a->adopted, of_b = b->ended ? 0 : 1 + b->adopted;
+
+	return of_a != of_b ? of_a < of_b : a->used < b->used;
 }
 
 struct run_trace *runs_get(struct runs *r, const char *boot_id, struct skep_str run, struct skep_str traceparent)
@@ -51,7 +60,7 @@ struct run_trace *runs_get(struct runs *r, const char *boot_id, struct skep_str 
 			adopt(t, run, traceparent);
 			return t;
 		}
-		if (t->used < r->runs[oldest].used)
+		if (goes_before(t, &r->runs[oldest]))
 			oldest = i;
 	}
 	id = malloc(run.len);

@@ -9,7 +9,11 @@
 #include <skep/record.h>
 #include <skep/trace.h>
 
-#define RUNS_MOST 1024 /* remembered; the one not asked for longest is forgotten, and known again by its id */
+/*
+ * Remembered.  One that has ended makes room first, then one whose trace follows from its id; of several the one that was
+ * not asked for longest.  An adopted trace is known from the run's own record alone: forgotten, its spans have another trace.
+ */
+#define RUNS_MOST 1024
 
 struct run_trace {
 	char *id;
@@ -19,6 +23,7 @@ struct run_trace {
 	uint64_t spans;   /* of its processes, so far; those that are too many as well */
 	uint64_t full_ns; /* time of the first record that was too many */
 	uint64_t used;
+	bool adopted, ended;
 };
 
 struct runs {

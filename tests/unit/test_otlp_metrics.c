@@ -15,6 +15,7 @@
 
 #include "core/outstreams.h"
 #include "sinks/otlp/metrics.h"
+#include "sinks/otlp/runs.h"
 
 #define S UINT64_C(1000000000)
 
@@ -231,6 +232,77 @@ static void too_many(void **state)
 	metrics_free(&m);
 }
 
+/* What finds no room: sums are added up, a level of many series would be that of the last one. A batch that comes again counts once. */
+static void overflow_has_no_levels(void **state)
+{
+	char pool[32];
+
+	(void)state;
+	begin(16);
+	for (int again = 0; again < 2; again++)
+		for (int i = 0; i < 20; i++) {
+			struct thing t = { .done = 5, .level = 10, .heat = 21.5 };
+			const struct view v = { 0 };
+
+			snprintf(pool, sizeof(pool), "pool%d", i);
+			t.pool = skep_mock_text(pool);
+			add(&stream, 10 * S, &t, &v, !again);
+		}
+	assert_int_equal(m.groups.overflowed, 4);
+	assert_int_equal(m.groups.n, 17);
+	assert_int_equal(tell(), 17 + 16 + 16); /* done; level and temperature */
+	metrics_free(&m);
+}
+
+/* The clock is set back by an hour: points have the new time at once, and their sums begin anew. */
+static void clock_set_back(void **state)
+{
+	const struct thing t = { .pool = skep_mock_text("p"), .done = 5 };
+	const struct skep_record r = { .size = sizeof(r), .stream = &stream, .time_ns = 100 * S, .data = &t };
+	const int64_t before = 7200 * (int64_t)S, after = 3600 * (int64_t)S;
+	const struct view v = { 0 };
+
+	(void)state;
+	begin(16);
+	metrics_clock(&m, "boot", before);
+	assert_int_equal(metrics_add(&m, &r, &v, before, true), 0);
+	tell();
+	assert_int_equal(only()->told_ns, 7300 * S);
+	metrics_clock(&m, "boot", after);
+	assert_int_equal(metrics_add(&m, &r, &v, after, true), 0);
+	tell();
+	assert_int_equal(only()->told_ns, 3700 * S);
+	assert_int_equal(only()->start_ns, 3699 * S);
+	assert_int_equal(total_of("skep.site.thing.done.time"), 5);
+	metrics_clock(&m, "another boot", 0); /* its time has nothing to do with the clock's */
+	assert_int_equal(metrics_add(&m, &r, &v, after, true), 0);
+	assert_int_equal(total_of("skep.site.thing.done.time"), 10);
+	metrics_free(&m);
+}
+
+/* An adopted trace is known from one record: runs that have ended go first, then those without one. */
+static void an_adopted_trace_stays(void **state)
+{
+	static const char parent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+	struct skep_str none = { 0 };
+	struct runs r;
+	char id[32];
+
+	(void)state;
+	assert_int_equal(runs_init(&r), 0);
+	assert_non_null(runs_get(&r, "boot", skep_mock_text("adopted"), skep_mock_text(parent)));
+	for (int i = 0; i < 3 * RUNS_MOST; i++) {
+		struct run_trace *t;
+
+		snprintf(id, sizeof(id), "run%d", i);
+		t = runs_get(&r, "boot", skep_mock_text(id), i % 2 ? none : skep_mock_text(parent));
+		assert_non_null(t);
+		t->ended = i % 2 == 0;
+	}
+	assert_int_equal(runs_get(&r, "boot", skep_mock_text("adopted"), none)->trace.trace[0], 0x0a);
+	runs_free(&r);
+}
+
 /* Sums of this sink do not begin before it, where those of the one before it were; and never after their own points. */
 static void begins(void **state)
 {
@@ -344,6 +416,7 @@ static void chosen_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(overflow_has_no_levels), cmocka_unit_test(clock_set_back), cmocka_unit_test(an_adopted_trace_stays),
 		cmocka_unit_test(any_table), cmocka_unit_test(levels_of_runs), cmocka_unit_test(too_many),
 		cmocka_unit_test(chosen_values),
 		cmocka_unit_test(begins),    cmocka_unit_test(left_out),       cmocka_unit_test(conventions),
