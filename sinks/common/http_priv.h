@@ -53,6 +53,7 @@ struct http {
 };
 
 /* http_transfer.c */
+extern long http_connection_life_s; /* of one with a client certificate; a test shortens it */
 int transfer_new(struct http *, struct transfer **ret);
 struct transfer *transfer_free(struct transfer *);
 /* Everything of the request is set on the handle. 0 or -ENOMEM. */

@@ -13,9 +13,11 @@
 
 #define NS_PER_MS 1000000u
 #define NS_PER_S 1000000000u
-#define CA_CACHE_S 300L       /* a ca_file that is replaced counts after that, also without a reload */
+#define CA_CACHE_S 300L       /* a ca_file or cert_file that is replaced counts after that, also without a reload */
 #define RETRY_AFTER_MOST_S 86400 /* a date in another year is a wrong clock */
 #define EXCERPT 320           /* of the receiver's words */
+
+long http_connection_life_s = CA_CACHE_S;
 
 void transfer_link(struct transfer *t, struct transfer **list)
 {
@@ -160,6 +162,13 @@ static CURLcode set_tls(struct transfer *t, const struct http_options *o)
 #if LIBCURL_VERSION_NUM >= 0x075700
 	SET(CURLOPT_CA_CACHE_TIMEOUT, CA_CACHE_S);
 #endif
+	/* A connection keeps the client certificate that it began with, and so does a session that is resumed. */
+	if (o->cert_file) {
+		SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
+#if LIBCURL_VERSION_NUM >= 0x075000
+		SET(CURLOPT_MAXLIFETIME_CONN, http_connection_life_s);
+#endif
+	}
 	return code;
 }
 

@@ -16,6 +16,7 @@
 #include <skep/mock.h>
 
 #include "sinks/common/http_classify.h"
+#include "sinks/common/http_priv.h"
 #include "tests/unit/faultd.h"
 
 struct thing {
@@ -806,6 +807,8 @@ static void through_nginx(int port, bool certificate)
 
 static void test_nginx(void **state)
 {
+	const long life_s = http_connection_life_s;
+	char path[256], old[256];
 	int port;
 	pid_t pid = nginx_start(&port);
 
@@ -820,6 +823,20 @@ static void test_nginx(void **state)
 	assert_int_equal(m.answer.result, SKEP_BATCH_ACK);
 	assert_int_equal(send_one(100)->result, SKEP_BATCH_SPLIT); /* client_max_body_size */
 	end();
+	/* A client certificate that is replaced under its name counts, without a reload, for a sink that goes on sending. */
+	http_connection_life_s = 1;
+	through_nginx(port, true);
+	assert_int_equal(send_one(2)->result, SKEP_BATCH_ACK);
+	snprintf(path, sizeof(path), "%s/client.pem", server.dir);
+	snprintf(old, sizeof(old), "%s/client.old", server.dir);
+	assert_int_equal(rename(path, old), 0);
+	write_file("client.pem", "no certificate\n", path, sizeof(path));
+	for (int i = 0; i < 5 && send_one(2)->result == SKEP_BATCH_ACK; i++)
+		usleep(700000);
+	assert_int_equal(m.answer.result, SKEP_BATCH_HOLD);
+	end();
+	assert_int_equal(rename(old, path), 0);
+	http_connection_life_s = life_s;
 	/* nginx says 400 where it means the certificate: no batch may be given up for that */
 	through_nginx(port, false);
 	assert_int_equal(send_one(2)->result, SKEP_BATCH_HOLD);
