@@ -137,7 +137,7 @@ int reader_fork(const char *name, struct reader_process *ret)
 
 int reader_fork_spare(const char *name, struct reader_process *p)
 {
-	struct reader_process spare;
+	struct reader_process spare = { 0 };
 	int err = fork_keeper(name, true, &spare);
 
 	if (err)

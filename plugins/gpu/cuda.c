@@ -171,7 +171,9 @@ static const unsigned char *verdicts_map(int fd, uint32_t pids)
 {
 	void *bytes = mmap(NULL, (pids + 4095u) / 4096 * 4096, PROT_READ, MAP_SHARED, fd, 0);
 
-	return bytes == MAP_FAILED ? NULL : bytes;
+	if (bytes == MAP_FAILED)
+		return NULL;
+	return bytes;
 }
 
 static void verdicts_unmap(const unsigned char *bytes, uint32_t pids)

@@ -190,7 +190,7 @@ static void match(const struct elf *elf, const ElfW(Sym) *sym, const char *name,
 /* A file has one table of dynamic symbols. */
 static int dynamic_symbols(const struct elf *elf, struct cuda_symbol *symbols, size_t n)
 {
-	ElfW(Shdr) table, strings;
+	ElfW(Shdr) table = { 0 }, strings = { 0 };
 	ElfW(Sym) *syms = NULL;
 	char *names = NULL;
 	size_t i = 0;
@@ -198,7 +198,7 @@ static int dynamic_symbols(const struct elf *elf, struct cuda_symbol *symbols, s
 
 	while (section(elf, i, &table) && table.sh_type != SHT_DYNSYM)
 		i++;
-	if (i >= elf->header.e_shnum || !section(elf, table.sh_link, &strings))
+	if (table.sh_type != SHT_DYNSYM || !section(elf, table.sh_link, &strings))
 		return -ENOENT;
 	if (table.sh_size > SYMBOLS_MAX * sizeof(*syms) || strings.sh_size > NAMES_MAX)
 		return -E2BIG;
@@ -239,7 +239,7 @@ int cuda_symbols(int fd, struct cuda_symbol *symbols, size_t n)
 int cuda_file_offset(const char *file, uint64_t address, uint64_t *ret)
 {
 	struct elf elf;
-	int fd, err = open_regular(file, 0, &fd);
+	int fd = -1, err = open_regular(file, 0, &fd);
 	uint64_t offset;
 
 	if (err)

@@ -875,9 +875,9 @@ static void test_classify(void **state)
 		"<html>\r\n<head><title>400 No required SSL certificate was sent</title></head>\r\n<body>\r\n",
 		"<html>\r\n<head><title>400 The SSL certificate error</title></head>\r\n<body>\r\n",
 		"<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r\n",
-		"<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>400 Bad Request</title>\n</head><body>\n"
-		"<h1>Bad Request</h1>\n<p>Your browser sent a request that this server could not understand.<br />\n"
-		"Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />\n Instead use the HTTPS scheme",
+		("<!DOCTYPE HTML PUBLIC \"-//IETF//DTD HTML 2.0//EN\">\n<html><head>\n<title>400 Bad Request</title>\n</head><body>\n"
+		 "<h1>Bad Request</h1>\n<p>Your browser sent a request that this server could not understand.<br />\n"
+		 "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />\n Instead use the HTTPS scheme"),
 		"Client sent an HTTP request to an HTTPS server.\n",
 	};
 
