@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct skep_context contexts[4 * N_STREAMS];
 	struct any_record any[4 * N_STREAMS];
 	const struct skep_record *list[4 * N_STREAMS];
-	const struct skep_batch batch = { .size = sizeof(batch), .id = 1, .n = 4 * N_STREAMS, .key = BOOT ":1:1", .records = list };
+	const struct skep_batch batch = { .size = sizeof(batch), .id = 1, .n = 4 * N_STREAMS, .key = BOOT ":1:1", .boot_id = BOOT, .records = list };
 	struct encoder e = { 0 };
 	struct texts t;
 
@@ -99,7 +99,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(e.wanted, 1, sizeof(e.wanted));
 	e.spans_most = 1000;
 	e.service = "skep";
-	e.boot_id = BOOT;
 	for (size_t i = 0; i < 4 * N_STREAMS; i++) {
 		any_fill(&any[i], &contexts[i], &t);
 		records[i] = (struct skep_record){ .size = sizeof(records[i]), .stream = &any_streams[i % N_STREAMS], .upid = { .pid = 5, .start_ns = 6 },
