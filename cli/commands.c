@@ -147,7 +147,7 @@ const struct skep_command *skep_command_find(const char *name)
 }
 
 /* Names of files and programs get into messages: none may move the terminal's cursor (docs/text.md). */
-static void say(const char *command, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 2, 0))) say(const char *command, const char *fmt, va_list ap)
 {
 	char *text = NULL, *shown = NULL;
 	int n = vasprintf(&text, fmt, ap);
