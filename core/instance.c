@@ -9,7 +9,8 @@
  *
  * The end (stop() where start() succeeded, closing of what was left open, close())
  * is one function, instance_end_if_due, which waits until no work() is under way and
- * no callback of this instance is on the stack.
+ * no callback of this instance is on the stack.  Where stop() itself asks for work(), that function
+ * runs in two parts, and close() comes after that work.
  */
 #include "core/plugin.h"
 
@@ -127,6 +128,14 @@ void instance_settled(struct skep_instance *inst, const struct skep_mark *mark)
 	instance_leave(inst, entered, "settled", true);
 }
 
+static void warn_left(const struct skep_instance *inst, unsigned left)
+{
+	if (left > 0)
+		log_at(SKEP_LOG_WARNING, inst->name,
+		       "left %u watches or timers open when it stopped; closed them for it (a defect of the plugin)",
+		       left);
+}
+
 void instance_end_if_due(struct skep_instance *inst)
 {
 	const struct skep_plugin *desc = inst->plugin->desc;
@@ -139,7 +148,9 @@ void instance_end_if_due(struct skep_instance *inst)
 	if (inst->started) {
 		inst->started = false;
 		entered = instance_enter(inst);
+		inst->in_stop = true;
 		desc->stop(inst, inst->data);
+		inst->in_stop = false;
 		keep_mark(inst);
 		instance_leave(inst, entered, "stop", false);
 		/*
@@ -150,6 +161,11 @@ void instance_end_if_due(struct skep_instance *inst)
 	}
 	if (inst->ops->stopped)
 		inst->ops->stopped(inst);
+	if (inst->working > 0) { /* stop() has asked for it; this function runs again when it is done */
+		warn_left(inst, left);
+		inst->in_end = false;
+		return;
+	}
 	if (inst->opened) {
 		inst->opened = false;
 		entered = instance_enter(inst);
@@ -158,10 +174,7 @@ void instance_end_if_due(struct skep_instance *inst)
 	}
 	left += instance_close_leftovers(inst);
 	inst->workers = workers_close(inst->workers);
-	if (left > 0)
-		log_at(SKEP_LOG_WARNING, inst->name,
-		       "left %u watches or timers open when it stopped; closed them for it (a defect of the plugin)",
-		       left);
+	warn_left(inst, left);
 	inst->in_end = false;
 	inst->ending = false;
 	inst->state = inst->stop_wanted ? INSTANCE_STOPPED : INSTANCE_FAILED;

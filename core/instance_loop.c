@@ -399,7 +399,7 @@ static int loop_work(struct skep_instance *inst, skep_work_cb run, skep_done_cb 
 
 	if (!run)
 		return -EINVAL;
-	if (inst->ending)
+	if (inst->ending && !inst->in_stop)
 		return -ESHUTDOWN;
 	err = inst->workers ? 0 : workers_new(inst->loop, inst->name, &inst->workers);
 	if (err < 0)

@@ -68,7 +68,8 @@ struct instance_ops {
 	void (*settle_soon)(struct skep_instance *);
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 	int (*process_read)(struct skep_instance *, const struct skep_upid *, uint32_t uid, uint32_t what, skep_process_cb, void *arg);
-	void (*stopped)(struct skep_instance *); /* stop() has returned: no callback may reach the plugin any more */
+	/* stop() has returned: no callback but done ones may reach the plugin any more.  Called again before close(). */
+	void (*stopped)(struct skep_instance *);
 };
 
 /* How a plugin says that it has a signal on this kernel (skep_host.signal). */
@@ -124,6 +125,7 @@ struct skep_instance {
 	bool opened, started;    /* close(), stop() is due */
 	bool ending;             /* stop() and close() wait for working == 0 and depth == 0 */
 	bool in_end;             /* that is under way: its own callbacks do not begin it again */
+	bool in_stop;            /* stop() is on the stack: work() is accepted for the last time */
 	bool stop_wanted;        /* the state afterwards is STOPPED, not FAILED */
 	uint64_t warned_ns;      /* when an overrun was last logged */
 	uint64_t warned_overruns;
@@ -173,7 +175,7 @@ int instance_submit(struct skep_instance *, const struct skep_batch *);
  * plugin left open (logged), at once if it can.  It cannot while work() is under way, nor
  * when called from inside one of the instance's own callbacks: then they run from the
  * loop as soon as that is over, and nothing but done callbacks, watches and timers reaches
- * the plugin meanwhile (new work() is refused with -ESHUTDOWN).  So the caller keeps the loop
+ * the plugin meanwhile (new work() is refused with -ESHUTDOWN, except in stop(): close() waits for that).  So the caller keeps the loop
  * running until instance_stopped().  stop() may still emit; nothing comes after it.  Idempotent.
  */
 void instance_stop(struct skep_instance *);

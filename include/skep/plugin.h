@@ -30,7 +30,7 @@
  *   1.4  a sink's answer in full: what the receiver said, when to come again, too large, held; reading
  *        positions that are settled with the records that were read (marks); sinks that take records in any order;
  *        in record.h `environ` of an exec and of a live process
- *   1.5  arguments and environments of processes, read without waiting (process_read);
+ *   1.5  arguments and environments of processes, read without waiting (process_read); work() in stop();
  *        in record.h a batch says which boot, host and kernel its records are from
  */
 #ifndef SKEP_PLUGIN_H
@@ -240,6 +240,8 @@ struct skep_host {
 	 * one is under way.  Up to four run at once, others wait; no other instance waits for them.  -ESHUTDOWN when the
 	 * instance is about to stop: neither is called.  work() that does not return is reported after a while.  Nobody waits
 	 * for it when the instance is to end: neither done() nor stop() is called then unless it returns.
+	 * In stop() it is accepted once more (since 1.5; before: -ESHUTDOWN), and close() is called when that work is done: a
+	 * file that may be on a file system whose server is gone is closed there.
 	 */
 	int (*work)(struct skep_instance *, skep_work_cb work, skep_done_cb done, void *arg);
 
@@ -386,7 +388,7 @@ struct skep_plugin {
 	 * called while work() is under way.  Optional.
 	 */
 	int (*reload)(struct skep_instance *, void *state, const void *next);
-	/* Detach, and emit what is still to be had. No callback may be pending afterwards. */
+	/* Detach, and emit what is still to be had. No callback may be pending afterwards, except of work() that stop() asked for. */
 	void (*stop)(struct skep_instance *, void *state);
 	/* Free, and detach what is still attached; must accept a state whose open() or start() failed half-way. */
 	void (*close)(struct skep_instance *, void *state);

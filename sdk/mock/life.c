@@ -248,8 +248,11 @@ void skep_mock_stop(struct skep_mock *m)
 	m->priv->ending = true;
 	skep_mock_settle(m);
 	mock_enter(m, "stop");
+	m->priv->ending = false; /* stop() may ask for the last work() */
 	m->plugin->stop(m->instance, m->state);
+	m->priv->ending = true;
 	mock_leave(m, false);
+	skep_mock_settle(m);
 	__atomic_store_n(&m->priv->life, MOCK_STOPPED, __ATOMIC_RELEASE);
 	mock_close_leftovers(m);
 	mock_process_threads_left(m);

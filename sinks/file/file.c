@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sinks/common/fields.h"
+#include "sinks/common/opening.h"
 #include "sinks/common/record_json.h"
 #include "sinks/file/output.h"
 
@@ -19,6 +20,7 @@ struct file_sink {
 	int64_t keep;
 
 	const struct skep_host *host;
+	struct opening opening;
 	struct skep_counter *lines, *rotations;
 	char *told; /* of why it is not rotated: once for each reason */
 	const struct skep_batch *batch; /* in flight */
@@ -96,15 +98,24 @@ static int file_open(struct skep_instance *i, void *state, const struct skep_hos
 	return 0;
 }
 
+/* On a thread. */
+static int open_output(void *arg)
+{
+	return output_open(arg);
+}
+
 static int file_start(struct skep_instance *i, void *state)
 {
 	struct file_sink *f = state;
-	int err;
 
 	f->lines = f->host->counter(i, "lines", "records written as lines");
 	f->rotations = f->host->counter(i, "rotations", "times that the file was renamed and a new one begun");
-	err = output_open(&f->output);
-	return err ? f->host->fail(i, err, "%s", f->output.why) : 0;
+	f->opening.host = f->host;
+	f->opening.path = f->path;
+	f->opening.open = open_output;
+	f->opening.arg = &f->output;
+	f->opening.why = f->output.why;
+	return opening_start(&f->opening, i);
 }
 
 static void file_work(void *arg)
@@ -152,6 +163,8 @@ static int file_submit(struct skep_instance *i, void *state, const struct skep_b
 	struct file_sink *f = state;
 	int err;
 
+	if (opening_holds(&f->opening, i, batch))
+		return 0;
 	if (f->batch)
 		return f->host->fail(i, -EAGAIN, "a batch is in flight already");
 	f->batch = batch;
@@ -175,12 +188,17 @@ static int file_reload(struct skep_instance *i, void *state, const void *next)
 	return 0;
 }
 
+static void close_output(void *arg)
+{
+	output_close(arg);
+}
+
+/* close() of a file on NFS sends what is not written yet.  Where no thread starts file_close() closes. */
 static void file_stop(struct skep_instance *i, void *state)
 {
 	struct file_sink *f = state;
 
-	(void)i;
-	output_close(&f->output);
+	(void)f->host->work(i, close_output, NULL, &f->output);
 }
 
 static void file_close(struct skep_instance *i, void *state)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sinks/common/opening.h"
 #include "sinks/lake/store.h"
 
 /*
@@ -31,7 +32,9 @@ struct lake_sink {
 	uint64_t max_bytes, min_free, max_age;
 
 	const struct skep_host *host;
-	struct store *store;
+	struct opening opening;
+	struct store_options store_options;
+	struct store *store; /* NULL: not opened yet */
 	struct skep_instance *instance;
 	const struct skep_batch *queue[IN_FLIGHT]; /* loop thread */
 	unsigned queued;
@@ -121,16 +124,25 @@ static int lake_open(struct skep_instance *i, void *state, const struct skep_hos
 	return check_bounds(i, host, l);
 }
 
+/* On a thread. */
+static int open_store(void *arg)
+{
+	struct lake_sink *l = arg;
+
+	l->store_options.bounds = bounds_of(l);
+	return store_open(&l->store_options, &l->job.why, &l->store);
+}
+
 static int lake_start(struct skep_instance *i, void *state)
 {
 	struct lake_sink *l = state;
-	struct store_options o = {
+
+	l->store_options = (struct store_options){
 		.path = l->path,
 		.db = {
 			.full_sync = l->synchronous && strcmp(l->synchronous, "full") == 0,
 			.busy_ms = (int)(l->busy_timeout / 1000000),
 		},
-		.bounds = bounds_of(l),
 		.instance = i,
 		.host = l->host,
 		.rows = l->host->counter(i, "rows", "records written to the lake"),
@@ -139,13 +151,14 @@ static int lake_start(struct skep_instance *i, void *state)
 		.cut = l->host->counter(i, "rows_cut", "rows with a text cut, because their user had written its share of the lake"),
 		.removed = l->host->counter(i, "files_removed", "lake files removed to keep its bounds"),
 	};
-	struct db_why why;
-	int err;
-
 	l->bytes = l->host->counter(i, "bytes", "size of the lake with its -wal files and what was set aside");
 	l->bound = l->host->counter(i, "bound_bytes", "bound of that size now; 0: none");
-	err = store_open(&o, &why, &l->store);
-	return err ? l->host->fail(i, err, "%s", why.text) : 0;
+	l->opening.host = l->host;
+	l->opening.path = l->path;
+	l->opening.open = open_store;
+	l->opening.arg = l;
+	l->opening.why = l->job.why.text;
+	return opening_start(&l->opening, i);
 }
 
 static void lake_work(void *arg)
@@ -153,7 +166,9 @@ static void lake_work(void *arg)
 	struct lake_sink *l = arg;
 
 	l->job.refused = 0;
-	l->job.err = store_apply(l->store, l->job.batch, &l->job.why, &l->job.refused);
+	l->job.err = l->store ? 0 : open_store(l); /* start() did not wait, and opening failed then */
+	if (!l->job.err)
+		l->job.err = store_apply(l->store, l->job.batch, &l->job.why, &l->job.refused);
 }
 
 static int lake_next(struct lake_sink *l);
@@ -208,7 +223,7 @@ static void lake_done(struct skep_instance *i, void *arg)
 	enum skep_batch_result result = SKEP_BATCH_ACK;
 
 	if (job->err)
-		result = job->err == -EINVAL ? SKEP_BATCH_REJECT : SKEP_BATCH_RETRY;
+		result = l->store && job->err == -EINVAL ? SKEP_BATCH_REJECT : SKEP_BATCH_RETRY;
 	/* still "working": a submit from inside batch_done only queues, and job stays as it is */
 	if (!job->err && job->refused && SKEP_HAS(l->host, batch_answer)) {
 		struct skep_batch_answer answer = {
@@ -223,7 +238,8 @@ static void lake_done(struct skep_instance *i, void *arg)
 	} else {
 		l->host->batch_done(i, batch, result, job->err ? job->why.text : NULL);
 	}
-	show_size(l);
+	if (l->store)
+		show_size(l);
 	l->working = false;
 	lake_next(l);
 }
@@ -251,6 +267,8 @@ static int lake_submit(struct skep_instance *i, void *state, const struct skep_b
 {
 	struct lake_sink *l = state;
 
+	if (opening_holds(&l->opening, i, batch))
+		return 0;
 	if (l->queued == IN_FLIGHT)
 		return l->host->fail(i, -EAGAIN, "%d batches are in flight already", IN_FLIGHT);
 	l->queue[l->queued++] = batch;
@@ -263,18 +281,27 @@ static int lake_reload(struct skep_instance *i, void *state, const void *next)
 	struct lake_sink *l = state;
 	int err = check_bounds(i, l->host, next);
 
-	if (!err)
+	if (!err && l->store)
 		store_bound(l->store, &bounds);
 	return err;
 }
 
+static void close_store(void *arg)
+{
+	struct lake_sink *l = arg;
+
+	l->store = store_close(l->store);
+}
+
+/* Closing writes what the -wal file holds, which may wait for the file system.  Without a thread lake_close() closes. */
 static void lake_stop(struct skep_instance *i, void *state)
 {
 	struct lake_sink *l = state;
 
 	while (l->queued)
 		l->host->batch_done(i, l->queue[--l->queued], SKEP_BATCH_RETRY, "stopping");
-	l->store = store_close(l->store);
+	if (l->store)
+		(void)l->host->work(i, close_store, NULL, l);
 }
 
 static void lake_close(struct skep_instance *i, void *state)

@@ -118,7 +118,10 @@ static int make_folders(const char *path, struct db_why *why)
 		if (!was)
 			break;
 	}
-	if (!err && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))) {
+	if (!err && stat(path, &st) != 0) {
+		err = -errno;
+		snprintf(why->text, sizeof(why->text), "%s: %s", path, strerror(-err));
+	} else if (!err && !S_ISDIR(st.st_mode)) {
 		err = -ENOTDIR;
 		snprintf(why->text, sizeof(why->text), "%s: is not a folder; give the sink's path option a folder",
 			 path);

@@ -16,10 +16,11 @@
 
 #include <cmocka.h>
 
-#include "core/collector.h"
+#include "core/collector_priv.h"
 #include "core/log.h"
 #include "tests/abi/collector_fixture.h"
 #include "tests/abi/support.h"
+#include "tests/unit/dead_mount.h"
 
 /* ---- tests --------------------------------------------------------------------- */
 
@@ -258,6 +259,62 @@ static void work_that_hangs_delays_nobody(void **state)
 	assert_false(collector_left_behind(t.collector));
 }
 
+/* A lake on a file system whose server is gone: the start, the other sink and the end do not wait for it. */
+static void a_dead_file_system_delays_nobody(void **state)
+{
+	const char *dirs = getenv("SKEP_PLUGIN_DIRS");
+	char *folder = support_path(t.dir, "lake"), *copy = support_path(t.dir, "lake.so"), *built, *bytes;
+	uint64_t began_ns = uv_hrtime();
+	struct out_queue q;
+	size_t size;
+	json_t *all;
+	int fuse;
+
+	(void)state;
+	assert_true(asprintf(&built, "%s/lake.so", dirs ? dirs : "plugins-run") > 0);
+	fuse = access(built, R_OK) == 0 ? dead_mount(folder) : -1;
+	if (fuse < 0) {
+		free(folder);
+		free(copy);
+		free(built);
+		skip(); /* built without the lake, or no FUSE here */
+	}
+	alarm(120); /* a start on the loop would never return */
+	bytes = support_read(built, &size);
+	support_write(copy, bytes, size, 0644);
+	script(pipeline);
+	start(true, "{ \"plugin\": \"lake\", \"path\": \"%1$s/lake\", \"required\": true }, " SINK);
+	assert_in_range(uv_hrtime() - began_ns, 0, 30000000000u);
+	begin("r1", 100);
+	collector_run_end(t.collector, "r1", 0, NULL, on_run_done, NULL);
+	run_for(1000);
+	all = written("out");
+	assert_int_equal(count(all, "process.exit"), 4);
+	json_decref(all);
+	for (const struct skep_instance *inst = collector_instances(t.collector); inst; inst = inst->next)
+		if (strcmp(inst->name, "lake") == 0) {
+			q = out_sink_queue(((const struct part *)inst->extra)->sink);
+			assert_true(q.held);
+			assert_non_null(strstr(q.why, "does not answer"));
+		}
+	began_ns = uv_hrtime();
+	stop(100000000);
+	assert_in_range(uv_hrtime() - began_ns, 0, 30000000000u);
+	assert_true(collector_left_behind(t.collector));
+	books_balance(0);
+	assert_int_equal(stat_of("process.exit", "lake").lost[SKEP_LOSS_SINK], 4);
+	assert_ptr_equal(collector_free(t.collector), NULL);
+	dead_mount_end(fuse, folder);
+	for (int i = 0; i < 500 && collector_left_behind(t.collector); i++)
+		run_for(10);
+	assert_false(collector_left_behind(t.collector));
+	alarm(0);
+	free(bytes);
+	free(built);
+	free(copy);
+	free(folder);
+}
+
 static void a_failing_probe_comes_back(void **state)
 {
 	char *flag = support_path(t.dir, "flag");
@@ -407,6 +464,7 @@ int main(void)
 		TEST(a_refusing_sink_is_counted),
 		TEST(a_stuck_sink_delays_nobody),
 		TEST(work_that_hangs_delays_nobody),
+		TEST(a_dead_file_system_delays_nobody),
 		TEST(a_failing_probe_comes_back),
 		TEST(a_run_needs_its_life_cycle),
 		TEST(what_cannot_open),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Processes that hold the lock of their memory for ever (tests/hostile/stuck_mmap.c), before skepd starts and after: skepd
 # starts as fast as without them, answers, records everybody else with arguments, and them marked.  A reader that is killed
-# is replaced.  Usage: stuck.sh; N=50 processes of uid 65534, one of root.
+# is replaced.  At the end, sinks on a file system whose server is gone.  Usage: stuck.sh; N=50 processes of uid 65534, one of root.
 name=stuck
 . "${0%/*}/../e2e/daemon_lib.sh"
 : "${STUCK_MMAP:=${SKEP%/*}/tests/hostile/stuck_mmap}"
@@ -137,3 +137,42 @@ for pid in sys.argv[3:]:
 assert ["/bin/true", "after-all"] in argvs
 EOT
 echo "ok - $((n + 1)) stuck processes"
+
+# Sinks on a file system whose server is gone: the start, another sink and the end do not wait for them.
+name="sinks on a dead file system"
+[ -e "${SKEP_PLUGIN_DIRS%%:*}/lake.so" ] || exit 0 # built without it
+mkdir -p "$dir/dead"
+"$STUCK_MMAP" 0 0 "$dir/dead" >"$dir/server" 2>"$dir/err" </dev/null &
+server=$!
+children="$children $server"
+until_true 100 test -s "$dir/server" || fail "$name: no mount"
+cat >"$dir/conf" <<EOT
+{ "interval": "1s", "drain": "1s", "probes": [ { "plugin": "proc", "required": true } ],
+  "sinks": [ { "plugin": "file", "path": "$dir/living" }, { "plugin": "lake", "path": "$dir/dead/lake", "required": true },
+             { "plugin": "file", "name": "dead", "path": "$dir/dead/records" } ], "control": { "socket": "$dir/s.sock" } }
+EOT
+before=$(date +%s%N)
+nsenter --mount="/proc/$server/ns/mnt" -- "$SKEPD" -c "$dir/conf" 2>>"$dir/log" </dev/null & # where the mount is
+daemon=$!
+until_true 300 "$SKEP" status || fail "$name: skepd does not come up"
+echo "# answers $((($(date +%s%N) - before) / 1000000)) ms after it was started, with two sinks on a dead file system"
+until_true 300 grep -qF "$dir/dead/records does not answer" "$dir/log" || fail "$name: not in the log"
+says "$dir/dead/lake does not answer" log
+answers_fast "$name"
+sh -c ': beside-dead-sinks'
+until_true 100 grep -q beside-dead-sinks "$dir/living" || fail "$name: the other sink got no record"
+both_held() {
+	timeout 1 "$SKEP" status --json >"$dir/out" && python3 -c 'import json, sys
+held = [i["name"] for i in json.load(open(sys.argv[1]))["instances"] if i["delivery"] and i["delivery"]["held"]]
+assert sorted(held) == ["dead", "lake"], held' "$dir/out"
+}
+until_true 100 both_held || fail "$name: not held"
+before=$(date +%s%N)
+kill -TERM "$daemon"
+wait "$daemon" || fail "$name: exit code $?"
+daemon=
+took=$((($(date +%s%N) - before) / 1000000))
+echo "# ended after $took ms"
+[ "$took" -lt 15000 ] || fail "$name: the end took $took ms"
+says "lake: left behind" log
+echo "ok - $name"

@@ -8,7 +8,8 @@
  * Serves a FUSE file system at FOLDER, in a mount namespace of its own, by /dev/fuse itself.  Each of N children dirties a
  * page of a mapped file and maps something else over it: munmap writes the page back under the lock
  * (fuse_vma_close, fs/fuse/file.c of 6.18), and the server never answers FUSE_WRITE.  Prints the children's pids, in one
- * line, when all of them are stuck.  Ends by a signal, with its parent, or after a minute: then its descriptor of /dev/fuse closes, the kernel
+ * line, when all of them are stuck.  With N 0 the server answers nothing at all, as if it were gone: prints its own pid once
+ * the file system is mounted.  Ends by a signal, with its parent, or after a minute: then its descriptor of /dev/fuse closes, the kernel
  * aborts the connection, and nothing stays stuck.  Exit 77: no FUSE here.
  */
 #include <errno.h>
@@ -161,16 +162,22 @@ int main(int argc, char **argv)
 	unsigned uid = argc == 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
 	pid_t *children, parent = getpid();
 
-	if (n == 0) {
+	if (argc != 4) {
 		fputs("usage: stuck_mmap N UID FOLDER\n", stderr);
 		return 2;
 	}
-	children = calloc(n, sizeof(*children));
+	children = calloc(n ? n : 1, sizeof(*children));
 	if (!children)
 		return 1;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	alarm(60); /* whatever becomes of the test: ps and pgrep -f of everybody hang as long as this lasts */
 	mount_here(argv[3]);
+	if (n == 0) {
+		printf("%d\n", (int)parent);
+		fflush(stdout);
+		for (;;)
+			pause();
+	}
 	for (size_t i = 0; i < n; i++) {
 		children[i] = fork();
 		if (children[i] == 0)

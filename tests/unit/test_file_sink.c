@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "sinks/common/jsonw.h"
+#include "tests/unit/dead_mount.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -690,6 +691,43 @@ static void test_stdout_stands_still(void **state)
 	stdout_stands_still(ends, true);
 }
 
+/* start() does not wait for a file system whose server is gone; when it is back, records go to the file. */
+static void test_dead_file_system(void **state)
+{
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
+	struct out_process p;
+	struct skep_mock m;
+	char mount[200];
+	int fuse;
+
+	(void)state;
+	records_process(1, "r", &p);
+	records_add_process(b, &p);
+	snprintf(mount, sizeof(mount), "%s/dead", folder);
+	fuse = dead_mount(mount);
+	if (fuse < 0)
+		skip();
+	snprintf(path, sizeof(path), "%s/f.json", mount);
+	alarm(120); /* without the thread start() never returns */
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	skep_mock_option(&m, "path", path);
+	assert_int_equal(skep_mock_start(&m), 0);
+	assert_non_null(strstr(m.logged, "does not answer"));
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.holds, 1);
+	assert_non_null(strstr(m.why, path));
+	dead_mount_end(fuse, mount);
+	skep_mock_settle(&m); /* opening fails, late; the next batch opens */
+	assert_non_null(strstr(m.logged, "opened again with the next batch"));
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
+	skep_mock_settle(&m);
+	assert_int_equal(m.acks, 1);
+	assert_int_equal(skep_mock_end(&m), 0);
+	skep_mock_batch_free(b);
+	alarm(0);
+}
+
 static void test_json_numbers(void **state)
 {
 	static const struct {
@@ -736,6 +774,7 @@ int main(void)
 		cmocka_unit_test_setup(test_full_disk, set_up),
 		cmocka_unit_test_setup(test_slow_stream, set_up),
 		cmocka_unit_test_setup(test_stdout_stands_still, set_up),
+		cmocka_unit_test_setup(test_dead_file_system, set_up),
 		cmocka_unit_test_setup(test_json_numbers, set_up),
 	};
 

@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "sinks/lake/idcache.h"
+#include "tests/unit/dead_mount.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -1324,6 +1325,40 @@ static void test_full_disk(void **state)
 	assert_int_equal(umount(lake), 0);
 }
 
+/* start() does not wait for a file system whose server is gone; when it is back, records go to the lake. */
+static void test_dead_file_system(void **state)
+{
+	struct skep_mock_batch *b = batch_of(1, 0, 20, "r");
+	time_t began = time(NULL);
+	struct skep_mock m;
+	int fuse;
+
+	(void)state;
+	fuse = dead_mount(lake);
+	if (fuse < 0)
+		skip();
+	alarm(120); /* without the thread start() never returns */
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	skep_mock_option(&m, "path", lake);
+	assert_int_equal(skep_mock_start(&m), 0);
+	assert_in_range(time(NULL) - began, 1, 60);
+	assert_non_null(strstr(m.logged, lake));
+	assert_non_null(strstr(m.logged, "does not answer"));
+	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
+	assert_int_equal(m.holds, 1);
+	assert_non_null(strstr(m.why, lake));
+	assert_non_null(strstr(m.why, "does not answer"));
+	dead_mount_end(fuse, lake);
+	skep_mock_settle(&m); /* opening fails, late; the next batch opens */
+	assert_non_null(strstr(m.logged, "opened again with the next batch"));
+	send(&m, b);
+	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 20);
+	assert_int_equal(skep_mock_end(&m), 0);
+	assert_int_equal(access(wal_file(), F_OK), -1); /* closed whole, on a thread */
+	alarm(0);
+}
+
 /* Names in the set that a name has in a cache without a key do not push that name out. */
 static void test_chosen_names(void **state)
 {
@@ -1379,6 +1414,7 @@ int main(void)
 		cmocka_unit_test_setup(test_busy_and_removed, set_up),
 		cmocka_unit_test_setup(test_threads, set_up),
 		cmocka_unit_test_setup(test_reader_does_not_block, set_up),
+		cmocka_unit_test_setup(test_dead_file_system, set_up),
 		cmocka_unit_test_setup(test_kill_9, set_up),
 		cmocka_unit_test_setup(test_full_disk, set_up),
 	};
