@@ -360,7 +360,7 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 static void kafka_stop(struct skep_instance *i, void *state)
 {
 	(void)i;
-	producer_close(state);
+	producer_stop(state);
 }
 
 static void kafka_close(struct skep_instance *i, void *state)

@@ -79,6 +79,7 @@ struct kafka {
 
 /* producer.c: librdkafka's handle. */
 int producer_open(struct kafka *); /* fails by host->fail() */
+void producer_stop(struct kafka *); /* in stop() */
 void producer_close(struct kafka *);
 /* It has failed for good (rd_kafka_fatal_error): another one, when nothing is under way. */
 void producer_renew(struct kafka *);

@@ -96,7 +96,10 @@ int producer_open(struct kafka *k)
 	return err ? k->host->fail(k->inst, err, "the eventfd cannot be watched") : 0;
 }
 
-/* Messages that were not delivered are the host's. It waits for librdkafka's threads, not for brokers. */
+/*
+ * Messages that were not delivered are the host's.  Waits for librdkafka's threads: not for brokers, but for a look-up
+ * of their names.
+ */
 static void handle_free(rd_kafka_t *rk)
 {
 	rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
@@ -114,6 +117,24 @@ static void handle_drop(struct kafka *k)
 	k->producer = NULL;
 }
 
+static void old_free(void *arg)
+{
+	struct kafka *k = arg;
+
+	handle_free(k->old);
+	k->old = NULL;
+}
+
+void producer_stop(struct kafka *k)
+{
+	handle_drop(k);
+	/* On a thread: beside a name server that does not answer it takes 10 s.  Without a thread producer_close() does it. */
+	if (k->old)
+		(void)k->host->work(k->inst, old_free, NULL, k);
+	k->host->watch_close(k->watch);
+	k->watch = NULL;
+}
+
 void producer_close(struct kafka *k)
 {
 	handle_drop(k);
@@ -125,14 +146,6 @@ void producer_close(struct kafka *k)
 	if (k->event_fd >= 0)
 		close(k->event_fd);
 	k->event_fd = -1;
-}
-
-static void renew_work(void *arg)
-{
-	struct kafka *k = arg;
-
-	handle_free(k->old);
-	k->old = NULL;
 }
 
 static void renew_done(struct skep_instance *i, void *arg)
@@ -158,6 +171,6 @@ void producer_renew(struct kafka *k)
 	if (k->renewals)
 		k->host->counter_add(k->renewals, 1);
 	k->renewing = true;
-	if (k->host->work(k->inst, renew_work, renew_done, k) != 0)
+	if (k->host->work(k->inst, old_free, renew_done, k) != 0)
 		k->renewing = false; /* about to stop, which takes it down */
 }

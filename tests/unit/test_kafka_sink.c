@@ -576,6 +576,34 @@ static void test_options(void **state)
 	rmdir(folder);
 }
 
+static int (*mock_work)(struct skep_instance *, skep_work_cb, skep_done_cb, void *);
+static unsigned works;
+
+static int count_work(struct skep_instance *i, skep_work_cb work, skep_done_cb done, void *arg)
+{
+	works++;
+	return mock_work(i, work, done, arg);
+}
+
+/* librdkafka's end waits for its look-up of names (9.6 s beside a name server that is silent): never in stop() itself. */
+static void test_stop_does_not_wait(void **state)
+{
+	struct skep_mock m;
+
+	(void)state;
+	skep_mock_init(&m, skep_plugin_entry(NULL));
+	m.quiet = true;
+	mock_work = m.host.work;
+	m.host.work = count_work;
+	assert_int_equal(skep_mock_option(&m, "brokers", brokers), 0);
+	assert_int_equal(skep_mock_option(&m, "topic", topic), 0);
+	assert_int_equal(skep_mock_start(&m), 0);
+	works = 0;
+	skep_mock_stop(&m);
+	assert_int_equal(works, 1);
+	assert_int_equal(skep_mock_end(&m), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -593,6 +621,7 @@ int main(void)
 		cmocka_unit_test_setup(test_forbidden, set_up),
 		cmocka_unit_test_setup(test_forbidden_producer, set_up),
 		cmocka_unit_test_setup(test_fatal, set_up),
+		cmocka_unit_test_setup(test_stop_does_not_wait, set_up),
 	};
 
 	if (getenv("T"))
