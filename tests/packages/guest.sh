@@ -67,8 +67,14 @@ check "with three capabilities: $caps" test "$caps" = c000080000
 check "the status line counts probes and sinks" status_has '^7 probes, 1 sinks$'
 check "skep status" skep status
 check "every probe works" sh -c 'skep plugins && test "$(skep plugins --json | grep -c "\"state\": *\"running\"")" = 8'
-check "skep doctor" skep doctor
-check "no complaints in the journal" sh -c '! journalctl -q --no-pager -u skepd -p warning | grep -v "its budget is"'
+# A container has a pid namespace of its own, of which skepd warns, and which doctor finds missing.
+if [ "$(readlink /proc/1/ns/pid)" = "pid:[4026531836]" ]; then
+	check "skep doctor" skep doctor
+	check "no complaints in the journal" sh -c '! journalctl -q --no-pager -u skepd -p warning | grep -v "its budget is"'
+else
+	check "skep doctor: the pid namespace" sh -c 'skep doctor >/tmp/doctor; test $? = 1 && grep -A1 pid_namespace /tmp/doctor | grep -q "not the initial one"'
+	check "no other complaints in the journal" sh -c '! journalctl -q --no-pager -u skepd -p warning | grep -Ev "its budget is|in a pid namespace of its own"'
+fi
 check "systemd-analyze: at most 2.0" systemd-analyze security --no-pager --threshold=20 skepd
 check "nobody else may read the lake" test "$(stat -c '%a %U' /var/lib/skep)" = "750 skep"
 check "nor connect to the socket" test "$(stat -c '%a %U:%G' /run/skep/skepd.sock)" = "660 skep:skep"
@@ -119,7 +125,11 @@ check "which the status line tells" within 10 status_has '^reloaded'
 restarts=$(show NRestarts)
 main_pid
 kill -KILL "$pid"
-again() { [ "$(show NRestarts)" -gt "$restarts" ] && is ActiveState active && [ "$(show MainPID)" != "$pid" ]; }
+again() {
+	[ "$(show NRestarts)" -gt "$restarts" ] && is ActiveState active && [ "$(show MainPID)" != "$pid" ] && return
+	systemctl status --no-pager skepd
+	return 1
+}
 check "killed: it is started again" within 20 again
 check "and collects" collects
 # Pings come twice in that time. Of 2 s a virtual machine that stands still for one takes half: systemd then kills what is well.
