@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <skep/pidns.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,16 +151,13 @@ static void capabilities(struct facts *f, pid_t pid)
 	put(f, "capabilities", list);
 }
 
-/* Its number; the initial one has a fixed number (PROC_PID_INIT_INO, include/linux/proc_ns.h). */
 static void pid_namespace(struct facts *f, pid_t pid)
 {
 	char *path = pid > 0 ? text_format("%s/proc/%d/ns/pid", f->root, (int)pid) : text_format("%s/proc/self/ns/pid", f->root);
-	char link[64] = "";
-	ssize_t n = path ? readlink(path, link, sizeof(link) - 1) : -1;
-	unsigned long long number;
+	unsigned long long number = path ? skep_pid_ns(path) : 0;
 
 	free(path);
-	put(f, "pid_namespace", n > 0 && sscanf(link, "pid:[%llu]", &number) == 1 ? json_integer((json_int_t)number) : json_null());
+	put(f, "pid_namespace", number ? json_integer((json_int_t)number) : json_null());
 }
 
 json_t *doctor_facts(const char *root, pid_t pid)
@@ -291,13 +289,11 @@ static void judge_perf(json_t *list, const json_t *o)
 	free(text);
 }
 
-#define PID_NS_INITIAL 4026531836
-
 static void judge_pid_namespace(json_t *list, const json_t *o)
 {
 	const json_t *number = json_object_get(o, "pid_namespace");
 
-	if (json_is_integer(number) && json_integer_value(number) != PID_NS_INITIAL)
+	if (json_is_integer(number) && json_integer_value(number) != (json_int_t)SKEP_PID_NS_INITIAL)
 		say(list, "pid_namespace", "missing",
 		    "not the initial one, of which the kernel reports pids: processes that ran before, arguments of running processes and GPU "
 		    "use by process are missing; start skepd in the host's pid namespace (hostPID: true, --pid=host)");

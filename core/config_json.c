@@ -199,7 +199,7 @@ static int read_file(const char *file, bool any_kind, size_t max, struct diag *d
 	} while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		goto out_errno;
-	/* Of what is read, not of what the name leads to by now. */
+	/* By descriptor: the name may lead to another file by now. */
 	if (fstat(fd, ret_st) < 0)
 		goto out_errno;
 	if (!any_kind && !S_ISREG(ret_st->st_mode) && !S_ISDIR(ret_st->st_mode)) { /* of a directory read() has the better words */

@@ -83,7 +83,7 @@ void control_share_renew(struct control *);
 
 /* control_client.c */
 void control_client_start(struct control_client *);
-/* Serves what has been read while it had to wait. */
+/* Serves the requests that the client sent while it had to wait. */
 void control_client_resume(struct control_client *);
 /* Takes the value (NULL: no memory), a line to the client. A client that does not read is doomed. */
 void control_send(struct control_client *, json_t *);

@@ -10,21 +10,32 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
+
+#define SKEP_PID_NS_INITIAL 4026531836ull /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+
+/* link: /proc/PID/ns/pid.  The namespace's number; 0: the link cannot be read. */
+static inline unsigned long long skep_pid_ns(const char *link)
+{
+	unsigned long long number = 0;
+	char text[64];
+	ssize_t n = readlink(link, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return 0;
+	text[n] = '\0';
+	return sscanf(text, "pid:[%llu]", &number) == 1 ? number : 0;
+}
 
 /* procfs: where it is mounted.  True as well where it does not say: a process can always read its own link. */
 static inline bool skep_initial_pid_ns(const char *procfs)
 {
-	char path[512], link[64];
-	ssize_t n;
+	unsigned long long number;
+	char path[512];
 
 	snprintf(path, sizeof(path), "%.400s/self/ns/pid", procfs);
-	n = readlink(path, link, sizeof(link) - 1);
-	if (n < 0)
-		return true;
-	link[n] = '\0';
-	return strcmp(link, "pid:[4026531836]") == 0; /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+	number = skep_pid_ns(path);
+	return number == 0 || number == SKEP_PID_NS_INITIAL;
 }
 
 #endif

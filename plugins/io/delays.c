@@ -15,10 +15,8 @@ static void add(struct io_probe *st, const struct io_delays *rec)
 {
 	struct io_process_key key = { .start_ns = rec->start_ns, .pid = rec->pid };
 	struct level *l;
-	uint64_t words[2];
 
-	memcpy(words, &key, sizeof(words));
-	l = levels_get(&st->processes, words);
+	l = levels_get(&st->processes, &key);
 	for (unsigned i = 0; l && i < IO_DELAYS; i++)
 		l->extra[i] += rec->delay_ns[i];
 }

@@ -115,10 +115,8 @@ static void found_process(void *arg, const void *key, const void *value)
 	const struct io_process_told *told = value;
 	struct io_probe *st = arg;
 	struct level *l;
-	uint64_t words[2];
 
-	memcpy(words, key, sizeof(words));
-	l = levels_get(&st->processes, words);
+	l = levels_get(&st->processes, key);
 	if (!l)
 		return;
 	memcpy(l->last, &told->last, sizeof(told->last));
@@ -130,10 +128,8 @@ static void found_cgroup(void *arg, const void *key, const void *value)
 {
 	struct io_probe *st = arg;
 	struct level *l;
-	uint64_t words[2];
 
-	memcpy(words, key, sizeof(words));
-	l = levels_get(&st->cgroups, words);
+	l = levels_get(&st->cgroups, key);
 	if (!l)
 		return;
 	memcpy(l->last, value, sizeof(struct io_cgroup));
@@ -151,10 +147,8 @@ static void begin_process(void *arg, const void *key, const void *value)
 {
 	struct io_probe *st = arg;
 	struct level *l;
-	uint64_t words[2];
 
-	memcpy(words, key, sizeof(words));
-	l = levels_get(&st->processes, words);
+	l = levels_get(&st->processes, key);
 	if (l && l->kept == LEVEL_UNTOLD)
 		memcpy(l->last, value, sizeof(struct io_process));
 }
@@ -163,10 +157,8 @@ static void begin_cgroup(void *arg, const void *key, const void *value)
 {
 	struct io_probe *st = arg;
 	struct level *l;
-	uint64_t words[2];
 
-	memcpy(words, key, sizeof(words));
-	l = levels_get(&st->cgroups, words);
+	l = levels_get(&st->cgroups, key);
 	if (!l || l->kept != LEVEL_UNTOLD)
 		return;
 	memcpy(l->last, value, sizeof(struct io_cgroup));

@@ -42,10 +42,12 @@ static bool grow(struct levels *t)
 	return true;
 }
 
-struct level *levels_get(struct levels *t, const uint64_t key[2])
+struct level *levels_get(struct levels *t, const void *bytes)
 {
+	uint64_t key[2]; /* the maps' keys need not be aligned for it */
 	size_t at;
 
+	memcpy(key, bytes, sizeof(key));
 	if (t->n * 4 >= t->room * 3 && !grow(t))
 		return NULL;
 	at = home_of(t, key, t->room);

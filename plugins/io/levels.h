@@ -36,8 +36,8 @@ struct levels {
 	struct skep_hash_key key; /* chosen with the first entry */
 };
 
-/* The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or go. */
-struct level *levels_get(struct levels *, const uint64_t key[2]);
+/* key: 16 bytes.  The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or go. */
+struct level *levels_get(struct levels *, const void *key);
 void levels_remove(struct levels *, const struct level *);
 void levels_free(struct levels *);
 

@@ -167,12 +167,10 @@ static void take_cgroup(void *arg, const void *key_, const void *value)
 	const struct io_cgroup *now = value, *last;
 	struct drain *d = arg;
 	struct cgroup_record rec;
-	uint64_t words[2];
 	struct level *l;
 
 	d->n++;
-	memcpy(words, key_, sizeof(words));
-	l = levels_get(&d->st->cgroups, words);
+	l = levels_get(&d->st->cgroups, key_);
 	if (!l || key->op >= IO_OPS || key->issuer >= IO_ISSUERS)
 		return;
 	last = (const struct io_cgroup *)l->last;

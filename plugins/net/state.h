@@ -204,7 +204,7 @@ void net_drain_orphans(struct skep_instance *, struct net_state *st);
 void net_drain_processes(struct skep_instance *, struct net_state *st, int fd, bool all);
 void net_check_losses(struct skep_instance *, struct net_state *st);
 enum { NET_ON_STATE, NET_ON_SEND, NET_ON_RECV, NET_PROGRAMS };
-/* What is beyond seen, which is now after it. fds: of the programs; -1: not loaded. */
+/* Reports what the kernel has counted as lost since *seen, and updates *seen. fds: of the programs; -1: not loaded. */
 void net_report_losses(struct skep_instance *, struct net_state *st, const struct net_counters *now, const int fds[NET_PROGRAMS],
 		       struct net_reported *seen);
 void net_add_counters(struct net_counters *to, const struct net_counters *of_cpu);

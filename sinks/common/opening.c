@@ -57,11 +57,8 @@ static bool is_over_in_time(struct opening *o)
 
 int opening_start(struct opening *o, struct skep_instance *i)
 {
-	int err;
+	int err = o->host->work(i, opening_work, opening_done, o);
 
-	o->late = false;
-	atomic_store(&o->over, false);
-	err = o->host->work(i, opening_work, opening_done, o);
 	if (err)
 		return o->host->fail(i, err, "cannot open %s: no worker thread starts", o->path);
 	if (is_over_in_time(o))
