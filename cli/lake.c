@@ -4,37 +4,66 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/command.h"
+#include "cli/base/skep.h"
 #include "cli/lake_http.h"
-#include "cli/skep.h"
 #include "lake/clickhouse.h"
 
-const char cmd_lake_help[] =
-	"  init                  make the lake's tables in ClickHouse, or bring them up to date\n"
-	"  --clickhouse URL      its HTTP interface, http://host:8123\n"
-	"  --database NAME       made if it is not there (default: skep)\n"
-	"  --keep DAYS           the server removes rows that are older (TTL, from 19.6 on); 0: keeps all; not given: as it is\n"
-	"  --user NAME           who may CREATE, ALTER and INSERT (default: the server's default user)\n"
-	"  --password-file FILE  of that user\n"
-	"  --ca-file FILE        certificates (PEM) that the server's is verified with (default: the system's)\n"
-	"  --print VERSION       print the statements for a server of that version, 24.8; nothing is sent\n"
-	"\n"
-	"Running it again changes nothing. The tables are filled by the sink \"clickhouse\", see skep-clickhouse(7).\n";
+#define KEEP_AS_IS ULONG_MAX
 
 struct init {
 	struct lake_http http;
 	const char *database, *password_file, *print;
-	long keep; /* -1: as it is */
+	unsigned long keep; /* days; KEEP_AS_IS */
 	char *password;
 	struct clickhouse_server server;
 	unsigned had, done; /* versions of the schema */
 	unsigned statements;
 	char why[1024];
+};
+
+static const struct command_option words[] = {
+	{ "init", .help = "make the lake's tables in ClickHouse, or bring them up to date" },
+	{ 0 },
+};
+
+static const struct command_option options[] = {
+	{ "clickhouse", .value = "URL", .help = "its HTTP interface, http://host:8123",
+	  COMMAND_AT(struct init, http.url) },
+	{ "database", .value = "NAME", .help = "skep makes it if it does not exist (default: skep)",
+	  COMMAND_AT(struct init, database) },
+	{ "keep", .value = "DAYS",
+	  .help = "the server removes rows that are older (TTL, from 19.6 on); 0: keeps all; not given: as it is",
+	  .max = 100000, COMMAND_AT(struct init, keep) },
+	{ "user", .value = "NAME", .help = "who may CREATE, ALTER and INSERT (default: the server's default user)",
+	  COMMAND_AT(struct init, http.user) },
+	{ "password-file", .value = "FILE", .help = "of that user", COMMAND_AT(struct init, password_file) },
+	{ "ca-file", .value = "FILE",
+	  .help = "certificates (PEM) with which skep verifies the server's (default: the system's)",
+	  COMMAND_AT(struct init, http.ca_file) },
+	{ "print", .value = "VERSION",
+	  .help = "print the statements for a server of that version, 24.8; nothing is sent",
+	  COMMAND_AT(struct init, print) },
+	{ 0 },
+};
+
+static int run_lake(int argc, char **argv);
+
+const struct command cmd_lake = {
+	.name = "lake",
+	.summary = "make the lake's tables in ClickHouse, or bring them up to date",
+	.words = words,
+	.options = options,
+	.notes =
+		"Running it again changes nothing. The sink \"clickhouse\" fills the tables, see skep-clickhouse(7).\n",
+	.most = -1,
+	.run = run_lake,
 };
 
 static int ask(struct init *in, const char *database, const char *sql, char **ret)
@@ -71,7 +100,7 @@ static int note_version(struct init *in, unsigned version)
 	return ask(in, in->database, sql, NULL);
 }
 
-/* Those that always run come first: then it is known which version there is. */
+/* Statements of version 0 come first and always run: they tell the version of the tables. */
 static int on_statement(void *arg, unsigned version, const char *sql)
 {
 	struct init *in = arg;
@@ -107,20 +136,23 @@ static int first_statements(void *arg, unsigned version, const char *sql)
 static int set_keep(struct init *in)
 {
 	static const char *const tables[][2] = {
-		{ "proc", "start_ns" }, { "run", "start_ns" }, { "sample", "start_ns" }, { "loss", "time_ns" }, { "record", "time_ns" },
+		{ "proc", "start_ns" }, { "run", "start_ns" },   { "sample", "start_ns" },
+		{ "loss", "time_ns" },  { "record", "time_ns" },
 	};
 	char sql[256];
 	int err = 0;
 
 	if (!clickhouse_server_since(&in->server, 19, 6)) {
-		snprintf(in->why, sizeof(in->why),
-			 "--keep: ClickHouse %u.%u has no TTL; drop old months instead: ALTER TABLE %s.proc DROP PARTITION 202601",
-			 in->server.major, in->server.minor, in->database);
+		snprintf(
+			in->why, sizeof(in->why),
+			"--keep: ClickHouse %u.%u has no TTL; drop old months instead: ALTER TABLE %s.proc DROP PARTITION 202601",
+			in->server.major, in->server.minor, in->database);
 		return -ENOTSUP;
 	}
 	for (size_t i = 0; !err && i < sizeof(tables) / sizeof(tables[0]); i++) {
 		if (in->keep)
-			snprintf(sql, sizeof(sql), "ALTER TABLE %s MODIFY TTL toDateTime(intDiv(%s, 1000000000)) + INTERVAL %ld DAY",
+			snprintf(sql, sizeof(sql),
+				 "ALTER TABLE %s MODIFY TTL toDateTime(intDiv(%s, 1000000000)) + INTERVAL %lu DAY",
 				 tables[i][0], tables[i][1], in->keep);
 		else
 			snprintf(sql, sizeof(sql), "ALTER TABLE %s REMOVE TTL", tables[i][0]);
@@ -133,7 +165,8 @@ static int set_keep(struct init *in)
 
 /*
  * The roll-ups of version 1 are tables from ClickHouse 22.3 on.  They may have sums of rows that a TTL has removed from
- * proc since, so version 2 does not drop them: they get another name.  An init that failed after this finds no such table.
+ * proc since, so version 2 does not drop them: they get another name.  An init that failed after this finds no such
+ * table.
  */
 static int keep_rollups(struct init *in)
 {
@@ -143,9 +176,10 @@ static int keep_rollups(struct init *in)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(sql, sizeof(sql),
-			 "SELECT count() FROM system.tables WHERE database = '%s' AND name = '%s' AND engine LIKE '%%MergeTree'",
-			 in->database, names[i]);
+		snprintf(
+			sql, sizeof(sql),
+			"SELECT count() FROM system.tables WHERE database = '%s' AND name = '%s' AND engine LIKE '%%MergeTree'",
+			in->database, names[i]);
 		err = ask_number(in, sql, &n);
 		if (err || !n)
 			continue;
@@ -167,7 +201,8 @@ static int init_server(struct init *in)
 	if (err)
 		return err;
 	if (sscanf(reply, "%u.%u", &in->server.major, &in->server.minor) != 2) {
-		snprintf(in->why, sizeof(in->why), "does not say what version it is: is that ClickHouse's HTTP interface?");
+		snprintf(in->why, sizeof(in->why),
+			 "does not say what version it is: is that ClickHouse's HTTP interface?");
 		err = -EPROTO;
 	}
 	free(reply);
@@ -179,7 +214,8 @@ static int init_server(struct init *in)
 	if (!err)
 		err = ask_number(in, "SELECT max(version) FROM schema_version", &in->had);
 	if (!err && in->had > clickhouse_schema_version()) {
-		snprintf(in->why, sizeof(in->why), "its tables have version %u; this skep knows up to %u: use a newer one", in->had,
+		snprintf(in->why, sizeof(in->why),
+			 "its tables have version %u; this skep knows up to %u: use a newer one", in->had,
 			 clickhouse_schema_version());
 		err = -EINVAL;
 	}
@@ -189,7 +225,7 @@ static int init_server(struct init *in)
 		err = clickhouse_statements(&in->server, on_statement, in);
 	if (!err && in->done)
 		err = note_version(in, in->done);
-	if (!err && in->keep >= 0)
+	if (!err && in->keep != KEEP_AS_IS)
 		err = set_keep(in);
 	return err;
 }
@@ -230,13 +266,14 @@ static int cmd_lake_init(struct init *in)
 	err = init_server(in);
 	lake_http_close(&in->http);
 	if (err)
-		return skep_fail("lake init", SKEP_EXIT_RUNTIME, "%s: %s", in->http.url, in->why[0] ? in->why : strerror(-err));
+		return skep_fail("lake init", SKEP_EXIT_RUNTIME, "%s: %s", in->http.url,
+				 in->why[0] ? in->why : strerror(-err));
 	if (in->done)
-		printf("ClickHouse %u.%u: database %s, schema version %u (was %u), %u statements\n", in->server.major, in->server.minor,
-		       in->database, in->done, in->had, in->statements);
+		printf("ClickHouse %u.%u: database %s, schema version %u (was %u), %u statements\n", in->server.major,
+		       in->server.minor, in->database, in->done, in->had, in->statements);
 	else
-		printf("ClickHouse %u.%u: database %s has schema version %u already\n", in->server.major, in->server.minor, in->database,
-		       in->had);
+		printf("ClickHouse %u.%u: database %s has schema version %u already\n", in->server.major,
+		       in->server.minor, in->database, in->had);
 	return SKEP_EXIT_OK;
 }
 
@@ -246,7 +283,9 @@ static int print_schema(const struct init *in)
 
 	if (sscanf(in->print, "%u.%u", &server.major, &server.minor) != 2)
 		return skep_usage("lake", "--print %s: expected a version of ClickHouse like 24.8", in->print);
-	return clickhouse_statements(&server, print_statement, NULL) ? skep_fail("lake", SKEP_EXIT_RUNTIME, "out of memory") : SKEP_EXIT_OK;
+	return clickhouse_statements(&server, print_statement, NULL)
+		       ? skep_fail("lake", SKEP_EXIT_RUNTIME, "out of memory")
+		       : SKEP_EXIT_OK;
 }
 
 static bool is_name(const char *s)
@@ -258,61 +297,20 @@ static bool is_name(const char *s)
 	return n > 0 && n < 64 && !s[n];
 }
 
-int cmd_lake(int argc, char **argv)
+static int run_lake(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "clickhouse", required_argument, NULL, 'c' },
-		{ "database", required_argument, NULL, 'd' },
-		{ "keep", required_argument, NULL, 'k' },
-		{ "user", required_argument, NULL, 'u' },
-		{ "password-file", required_argument, NULL, 'p' },
-		{ "ca-file", required_argument, NULL, 'a' },
-		{ "print", required_argument, NULL, 'P' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	struct init in = { .database = "skep", .keep = -1 };
-	char *end;
-	int got, rc;
+	struct init in = { .database = "skep", .keep = KEEP_AS_IS };
+	int rc = command_parse(&cmd_lake, argc, argv, &in);
 
-	opterr = 0;
-	while ((got = getopt_long(argc, argv, ":h", longs, NULL)) != -1) {
-		switch (got) {
-		case 'c':
-			in.http.url = optarg;
-			break;
-		case 'd':
-			in.database = optarg;
-			break;
-		case 'k':
-			in.keep = strtol(optarg, &end, 10);
-			if (*end || end == optarg || in.keep < 0 || in.keep > 100000)
-				return skep_usage("lake", "--keep %s: expected a number of days, 0 to 100000", optarg);
-			break;
-		case 'u':
-			in.http.user = optarg;
-			break;
-		case 'p':
-			in.password_file = optarg;
-			break;
-		case 'a':
-			in.http.ca_file = optarg;
-			break;
-		case 'P':
-			in.print = optarg;
-			break;
-		case 'h':
-			return skep_help("lake");
-		default:
-			return skep_usage_option("lake", got, argv, longs);
-		}
-	}
+	if (rc >= 0)
+		return rc;
 	if (optind + 1 != argc || strcmp(argv[optind], "init") != 0)
 		return skep_usage("lake", "expected: skep lake init --clickhouse URL");
 	if (in.print)
 		return print_schema(&in);
 	if (!in.http.url || (strncmp(in.http.url, "http://", 7) != 0 && strncmp(in.http.url, "https://", 8) != 0))
-		return skep_usage("lake", "--clickhouse %s: expected http://host:8123 or https://host:8443", in.http.url ? in.http.url : "URL");
+		return skep_usage("lake", "--clickhouse %s: expected http://host:8123 or https://host:8443",
+				  in.http.url ? in.http.url : "URL");
 	if (!is_name(in.database))
 		return skep_usage("lake", "--database %s: letters, digits and _ are expected", in.database);
 	if (in.password_file && !in.http.user)

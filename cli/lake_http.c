@@ -48,7 +48,10 @@ int lake_http_open(struct lake_http *h, char *why, size_t room)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !h->library; i++)
 		h->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!h->library) {
-		snprintf(why, room, "libcurl cannot be loaded (%s); remedy: apt-get install -y libcurl4, or dnf install -y libcurl", dlerror());
+		snprintf(
+			why, room,
+			"libcurl cannot be loaded (%s); remedy: apt-get install -y libcurl4, or dnf install -y libcurl",
+			dlerror());
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
@@ -104,7 +107,11 @@ int lake_http_post(struct lake_http *h, const char *database, const char *text, 
 	if (easy && database)
 		name = lib.escape(easy, database, 0);
 	if (!easy || !out || (database && !name) ||
-	    asprintf(&url, "%s%s%s%s", h->url, !name ? "" : strchr(h->url, '?') ? "&" : "?", name ? "database=" : "", name ? name : "") < 0) {
+	    asprintf(&url, "%s%s%s%s", h->url,
+		     !name                 ? ""
+		     : strchr(h->url, '?') ? "&"
+					   : "?",
+		     name ? "database=" : "", name ? name : "") < 0) {
 		url = NULL;
 		err = -ENOMEM;
 		goto out;
@@ -161,7 +168,9 @@ out:
 int lake_http_open(struct lake_http *h, char *why, size_t room)
 {
 	(void)h;
-	snprintf(why, room, "this skep was built without libcurl; remedy: apt-get install -y libcurl4-openssl-dev, and build again");
+	snprintf(
+		why, room,
+		"this skep was built without libcurl; remedy: apt-get install -y libcurl4-openssl-dev, and build again");
 	return -ENOSYS;
 }
 

@@ -5,20 +5,29 @@
 #include <getopt.h>
 #include <stdio.h>
 
-#include "cli/answer.h"
-#include "cli/ctl.h"
-#include "cli/report_json.h"
-#include "cli/skep.h"
-#include "core/control_request.h"
+#include "cli/base/answer.h"
+#include "cli/base/ctl.h"
+#include "cli/base/json_out.h"
+#include "cli/base/skep.h"
+#include "core/control/control_request.h"
 
-const char cmd_loglevel_help[] = "LEVEL is error, warning, notice, info or debug; without one, what it is now.\n"
-				 "It holds until skepd ends.\n"
-				 "\n" ANSWER_HELP;
+static int run_loglevel(int argc, char **argv);
 
-int cmd_loglevel(int argc, char **argv)
+const struct command cmd_loglevel = {
+	.name = "loglevel",
+	.operands = "[LEVEL]",
+	.summary = "show or set how much the running skepd logs",
+	.about = "LEVEL is error, warning, notice, info or debug; without one, skep prints the present level. "
+		 "It holds until skepd ends.\n",
+	.options = answer_options,
+	.most = 1,
+	.run = run_loglevel,
+};
+
+static int run_loglevel(int argc, char **argv)
 {
 	struct answer_options options = { 0 };
-	int status = answer_parse("loglevel", argc, argv, 1, &options);
+	int status = command_parse(&cmd_loglevel, argc, argv, &options);
 	json_t *request, *answer = NULL;
 	struct ctl *ctl = NULL;
 
@@ -36,7 +45,7 @@ int cmd_loglevel(int argc, char **argv)
 	}
 	status = ctl_ask("loglevel", ctl, request, &answer);
 	if (status == SKEP_EXIT_OK && options.json)
-		report_json_write(json_incref(answer), stdout);
+		json_out_write(json_incref(answer), stdout);
 	else if (status == SKEP_EXIT_OK && optind == argc)
 		puts(answer_text(answer, "level"));
 	json_decref(answer);

@@ -4,28 +4,43 @@
  * name all about one of them.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
-#include "cli/answer.h"
-#include "cli/ctl.h"
-#include "cli/human.h"
-#include "cli/report_json.h"
-#include "cli/skep.h"
+#include "cli/base/answer.h"
+#include "cli/base/ctl.h"
+#include "cli/base/human.h"
+#include "cli/base/json_out.h"
+#include "cli/base/signals_text.h"
+#include "cli/base/skep.h"
+#include "cli/base/table.h"
 #include "cli/status.h"
-#include "cli/table.h"
 
-const char cmd_plugins_help[] = ANSWER_HELP "\n"
-				"With NAME: its signals, details, counters, and what it costs the daemon.\n"
-				"busy is the time in its callbacks, worst the longest of them; a callback that takes\n"
-				"longer than its budget is an overrun. What skepd could load: skepd --list-plugins.\n";
+static int run_plugins(int argc, char **argv);
 
-int plugins_print(const json_t *o, FILE *out, const struct report_style *style)
+const struct command cmd_plugins = {
+	.name = "plugins",
+	.operands = "[NAME]",
+	.summary = "list the running skepd's plugins, or all about one",
+	.options = answer_options,
+	.notes = "With NAME: its signals, details, counters, and what it costs the daemon. "
+		 "busy is the time in its callbacks, worst the longest of them; a callback that takes longer than "
+		 "its budget is an overrun. What skepd could load: skepd --list-plugins.\n",
+	.most = 1,
+	.run = run_plugins,
+};
+
+int plugins_print(const json_t *o, FILE *out, const struct paint_style *style)
 {
 	static const struct table_column columns[] = {
-		{ .title = "plugin", .left = true }, { .title = "kind", .left = true },	 { .title = "version", .left = true },
-		{ .title = "state", .left = true },  { .title = "signals", .left = true }, { .title = "busy" },
-		{ .title = "worst" },		     { .title = "overruns" },		 { .title = "", .left = true, .flex = true },
+		{ .title = "plugin", .left = true },
+		{ .title = "kind", .left = true },
+		{ .title = "version", .left = true },
+		{ .title = "state", .left = true },
+		{ .title = "signals", .left = true },
+		{ .title = "busy" },
+		{ .title = "worst" },
+		{ .title = "overruns" },
+		{ .title = "", .left = true, .flex = true },
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	const json_t *list = json_object_get(o, "plugins"), *one;
@@ -42,8 +57,8 @@ int plugins_print(const json_t *o, FILE *out, const struct report_style *style)
 		size_t had = 0, n = json_array_size(signals), k;
 		const char *state = answer_text(one, "state");
 
-		json_array_foreach(signals, k, signal)
-			had += strcmp(answer_text(signal, "state"), "ok") == 0 || strcmp(answer_text(signal, "state"), "partial") == 0;
+		json_array_foreach(signals, k, signal) had += strcmp(answer_text(signal, "state"), "ok") == 0 ||
+							      strcmp(answer_text(signal, "state"), "partial") == 0;
 		answer_cell(t, &p, INK_BOLD, answer_text(one, "name"), "?");
 		answer_cell(t, &p, INK_NONE, answer_text(one, "kind"), "?");
 		answer_cell(t, &p, INK_NONE, answer_text(one, "version"), "?");
@@ -54,7 +69,8 @@ int plugins_print(const json_t *o, FILE *out, const struct report_style *style)
 			table_cell(t, INK_NONE, "-");
 		table_cell(t, INK_NONE, "%s", human_time(answer_u64(one, "busy_ns"), paint_units(&p), a));
 		table_cell(t, INK_NONE, "%s", human_time(answer_u64(one, "worst_ns"), paint_units(&p), a));
-		table_cell(t, answer_u64(one, "overruns") ? INK_YELLOW : INK_NONE, "%s", human_count(answer_u64(one, "overruns"), a));
+		table_cell(t, answer_u64(one, "overruns") ? INK_YELLOW : INK_NONE, "%s",
+			   human_count(answer_u64(one, "overruns"), a));
 		answer_cell(t, &p, INK_NONE, answer_text(one, "reason"), "");
 	}
 	rc = table_print(t, &p, 0, 2);
@@ -91,7 +107,7 @@ static int counters_print(const json_t *counters, const struct paint *p)
 	return rc;
 }
 
-int plugin_print(const json_t *o, FILE *out, const struct report_style *style)
+int plugin_print(const json_t *o, FILE *out, const struct paint_style *style)
 {
 	const char *state = answer_text(o, "state"), *reason = answer_text(o, "reason");
 	char a[HUMAN_SIZE], b[HUMAN_SIZE];
@@ -150,9 +166,10 @@ static int one_plugin(const char *name, const struct answer_options *options)
 		if (strcmp(answer_text(one, "name"), name) == 0)
 			found = one;
 	if (!found)
-		status = skep_fail("plugins", SKEP_EXIT_RUNTIME, "skepd has no plugin named '%s'; skep plugins lists them", name);
+		status = skep_fail("plugins", SKEP_EXIT_RUNTIME,
+				   "skepd has no plugin named '%s'; skep plugins lists them", name);
 	else if (options->json)
-		rc = report_json_write(json_incref((json_t *)(uintptr_t)found), stdout);
+		rc = json_out_write(json_incref((json_t *)(uintptr_t)found), stdout);
 	else
 		rc = plugin_print(found, stdout, NULL);
 	json_decref(answer);
@@ -161,10 +178,10 @@ static int one_plugin(const char *name, const struct answer_options *options)
 	return status;
 }
 
-int cmd_plugins(int argc, char **argv)
+static int run_plugins(int argc, char **argv)
 {
 	struct answer_options options = { 0 };
-	int status = answer_parse("plugins", argc, argv, 1, &options);
+	int status = command_parse(&cmd_plugins, argc, argv, &options);
 
 	if (status >= 0)
 		return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/reload.c - `skep reload`: a running skepd reads its configuration again, and this
- * says what has changed, or what is wrong with it as `skepd -t` would.
+ * cli/reload.c - `skep reload`: asks a running skepd to read its configuration again, and
+ * prints the changes, or the errors as `skepd -t` would.
  */
 #include "cli/reload.h"
 
@@ -10,18 +10,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/answer.h"
-#include "cli/ctl.h"
-#include "cli/human.h"
-#include "cli/report_json.h"
-#include "cli/skep.h"
+#include "cli/base/answer.h"
+#include "cli/base/ctl.h"
+#include "cli/base/human.h"
+#include "cli/base/json_out.h"
+#include "cli/base/skep.h"
 
-const char cmd_reload_help[] = "All of it is taken over, or, after any error, nothing: plugins whose options are the\n"
-			       "same go on without noticing, what is removed is drained for 5 s at most. SIGHUP does the\n"
-			       "same; then the log and skep status say what became of it.\n"
-			       "\n"
-			       "  --check         only look: what would change, and what is wrong\n" ANSWER_HELP "\n"
-			       "Exits with 3 when the configuration is not taken over; everything goes on as it was.\n";
+struct reload_options {
+	struct answer_options answer;
+	bool check;
+};
+
+static const struct command_option options[] = {
+	{ "check", .help = "only report the changes and the errors",
+	  COMMAND_AT(struct reload_options, check) },
+	ANSWER_JSON(struct reload_options, answer.json),
+	ANSWER_SOCKET(struct reload_options, answer.socket),
+	{ 0 },
+};
+
+static int run_reload(int argc, char **argv);
+
+const struct command cmd_reload = {
+	.name = "reload",
+	.summary = "have the running skepd take over its changed configuration",
+	.about =
+		"skepd takes over all of it or, after any error, nothing. A plugin whose options stay the same goes on "
+		"without noticing; skepd drains a removed one for 5 s at most. SIGHUP does the same; then the log and "
+		"skep status report the result.\n",
+	.options = options,
+	.notes = "Exits with 3 when skepd does not take over the configuration; everything goes on as before.\n",
+	.most = -1,
+	.run = run_reload,
+};
 
 /* The line that is wrong, and a mark below it: its tabs stay, or the mark would stand elsewhere. */
 static void shown_print(const char *text, const struct paint *p)
@@ -74,8 +95,9 @@ static const char *would(const char *how)
 	static const struct {
 		const char *how, *words;
 	} words[] = {
-		{ "added", "would be added" },     { "removed", "would be removed" }, { "applied", "would be applied" },
-		{ "restarted", "would be restarted" }, { "retried", "would be tried again" }, { "changed", "would change" },
+		{ "added", "would be added" },         { "removed", "would be removed" },
+		{ "applied", "would be applied" },     { "restarted", "would be restarted" },
+		{ "retried", "would be tried again" }, { "changed", "would change" },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -127,7 +149,7 @@ void reload_status_print(const json_t *o, const struct paint *p)
 	entries_print(json_object_get(last, "warnings"), "warning", INK_YELLOW, p);
 }
 
-int reload_print(const json_t *o, FILE *out, const struct report_style *style)
+int reload_print(const json_t *o, FILE *out, const struct paint_style *style)
 {
 	char a[HUMAN_SIZE], b[HUMAN_SIZE];
 	struct paint p;
@@ -136,10 +158,12 @@ int reload_print(const json_t *o, FILE *out, const struct report_style *style)
 	entries_print(json_object_get(o, "warnings"), "warning", INK_YELLOW, &p);
 	changes_print(o, &p);
 	if (answer_true(o, "check"))
-		fprintf(out, "%s of its plugins would not be touched; nothing has changed\n", human_count(answer_u64(o, "unchanged"), a));
+		fprintf(out, "%s of its plugins would not be touched; nothing has changed\n",
+			human_count(answer_u64(o, "unchanged"), a));
 	else
-		fprintf(out, "%s of its plugins %s not touched; done in %s\n", human_count(answer_u64(o, "unchanged"), a),
-			answer_u64(o, "unchanged") == 1 ? "was" : "were", human_time(answer_u64(o, "took_ns"), paint_units(&p), b));
+		fprintf(out, "%s of its plugins %s not touched; done in %s\n",
+			human_count(answer_u64(o, "unchanged"), a), answer_u64(o, "unchanged") == 1 ? "was" : "were",
+			human_time(answer_u64(o, "took_ns"), paint_units(&p), b));
 	return fflush(out) != 0 || ferror(out) ? (errno ? -errno : -EIO) : 0;
 }
 
@@ -171,69 +195,38 @@ static int ask(struct ctl *ctl, bool check, json_t **ret)
 		return SKEP_EXIT_OK;
 	err = err < 0 ? err : got;
 	if (err == -EAGAIN)
-		return skep_fail("reload", SKEP_EXIT_RUNTIME, "skepd (pid %d) has not finished within %d s; skep status tells what became of it",
+		return skep_fail("reload", SKEP_EXIT_RUNTIME,
+				 "skepd (pid %d) has not finished within %d s; skep status tells what became of it",
 				 ctl_peer_pid(ctl), ANSWER_MS / 1000);
 	if (err == -EPIPE)
-		return skep_fail("reload", SKEP_EXIT_RUNTIME, "skepd closed the connection: it is ending, or has no room for more clients");
+		return skep_fail("reload", SKEP_EXIT_RUNTIME,
+				 "skepd closed the connection: it is ending, or has no room for more clients");
 	return skep_fail("reload", SKEP_EXIT_RUNTIME, "no answer from skepd: %s", strerror(-err));
 }
 
-/* -1: go on. */
-static int parse(int argc, char **argv, struct answer_options *options, bool *ret_check)
+static int run_reload(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "check", no_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' }, { "socket", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },  { 0 },
-	};
-	int got;
-
-	optind = 0; /* GNU: begin anew */
-	opterr = 0;
-	while ((got = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
-		switch (got) {
-		case 'c':
-			*ret_check = true;
-			break;
-		case 'j':
-			options->json = true;
-			break;
-		case 's':
-			if (!*optarg)
-				return skep_usage("reload", "--socket: an empty path");
-			options->socket = optarg;
-			break;
-		case 'h':
-			return skep_help("reload");
-		default:
-			return skep_usage_option("reload", got, argv, longs);
-		}
-	}
-	if (optind < argc)
-		return skep_usage("reload", "what is '%s'? skepd reads the file that it was started with", argv[optind]);
-	return -1;
-}
-
-int cmd_reload(int argc, char **argv)
-{
-	struct answer_options options = { 0 };
+	struct reload_options o = { 0 };
 	json_t *answer = NULL;
 	struct ctl *ctl = NULL;
-	bool check = false;
-	int rc = 0, status = parse(argc, argv, &options, &check);
+	int rc = 0, status = command_parse(&cmd_reload, argc, argv, &o);
 
 	if (status >= 0)
 		return status;
-	status = ctl_open("reload", options.socket, &ctl);
+	if (optind < argc)
+		return skep_usage("reload", "what is '%s'? skepd reads the file that it was started with",
+				  argv[optind]);
+	status = ctl_open("reload", o.answer.socket, &ctl);
 	if (status)
 		return status;
-	status = ask(ctl, check, &answer);
+	status = ask(ctl, o.check, &answer);
 	ctl_close(ctl);
 	if (status)
 		return status;
 	if (!answer_true(answer, "ok"))
 		status = refused(answer);
-	if (options.json)
-		rc = report_json_write(json_incref(answer), stdout);
+	if (o.answer.json)
+		rc = json_out_write(json_incref(answer), stdout);
 	else if (status == SKEP_EXIT_OK)
 		rc = reload_print(answer, stdout, NULL);
 	json_decref(answer);

@@ -8,10 +8,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/paint.h"
+#include "cli/base/paint.h"
 
 /* answer: one with "ok": true. style: NULL for the defaults. 0 or -errno. */
-int reload_print(const json_t *answer, FILE *, const struct report_style *);
+int reload_print(const json_t *answer, FILE *, const struct paint_style *);
 /* Of an answer to status: its "reload", some lines; nothing where none has been. */
 void reload_status_print(const json_t *reload, const struct paint *);
 

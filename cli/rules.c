@@ -9,19 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/answer.h"
-#include "cli/human.h"
-#include "cli/skep.h"
-#include "cli/table.h"
+#include "cli/base/answer.h"
+#include "cli/base/human.h"
+#include "cli/base/skep.h"
+#include "cli/base/table.h"
 
-const char cmd_rules_help[] = ANSWER_HELP "\n"
-			      "The first rule that holds decides, once for each program that a process begins. hits are\n"
-			      "verdicts: kernel, in the hook itself; user, by skepd. \"by kernel\": all of the rule can be\n"
-			      "decided there once a value (a program, a user, a cgroup) has been seen. \"+\" behind a verdict:\n"
-			      "descendants get it, too, without being judged. ended is what it\n"
-			      "excluded, and has ended since, with its CPU time. cost is what trying it takes skepd, on\n"
-			      "average, with what it was the first rule to ask for. Figures go on over a reload for a rule\n"
-			      "that stays the same. Before a change: skep filter test, skep reload --check.\n";
+static int run_rules(int argc, char **argv);
+
+const struct command cmd_rules = {
+	.name = "rules",
+	.summary = "list the running skepd's rules, and what each has decided",
+	.options = answer_options,
+	.notes =
+		"The first rule that holds decides, once for each program that a process executes. hits are verdicts: "
+		"kernel, in the hook itself; user, by skepd. \"by kernel\": the kernel can decide all of the rule once "
+		"it has seen a value (a program, a user, a cgroup). \"+\" behind a verdict: descendants get the verdict "
+		"as well, without an evaluation of their own. ended: the processes that the rule excluded and that have "
+		"ended since, with their CPU time. cost: the time that skepd takes to try the rule, on average, with "
+		"what this rule was the first to ask for. A reload keeps the figures of a rule that stays the same. "
+		"Before a change: skep filter test, skep reload --check.\n",
+	.run = run_rules,
+};
 
 /* "filters.d/10-site.json:7"; the folder is the reader's own business. */
 static void place_cell(struct table *t, const struct paint *p, const json_t *rule)
@@ -43,7 +51,11 @@ static void verdict_cell(struct table *t, const json_t *rule)
 	if (strcmp(verdict, "sample") == 0)
 		table_cell(t, INK_CYAN, "1 in %llu%s", (unsigned long long)answer_u64(rule, "sample"), inherit);
 	else
-		table_cell(t, exclude ? INK_YELLOW : INK_GREEN, "%s%s", exclude ? "exclude" : strcmp(verdict, "include") == 0 ? "include" : "?", inherit);
+		table_cell(t, exclude ? INK_YELLOW : INK_GREEN, "%s%s",
+			   exclude                           ? "exclude"
+			   : strcmp(verdict, "include") == 0 ? "include"
+							     : "?",
+			   inherit);
 }
 
 static void figure_cells(struct table *t, const struct paint *p, const json_t *o)
@@ -56,7 +68,8 @@ static void figure_cells(struct table *t, const struct paint *p, const json_t *o
 	/* "2026-11-21T07:39:17.5Z": its clock */
 	table_cell(t, INK_DIM, "%.8s", strlen(last) > 19 ? last + 11 : "-");
 	if (answer_u64(o, "ended") > 0)
-		table_cell(t, INK_NONE, "%s, %s%s", human_count(answer_u64(o, "ended"), a), human_time(answer_u64(o, "ended_cpu_ns"), paint_units(p), b),
+		table_cell(t, INK_NONE, "%s, %s%s", human_count(answer_u64(o, "ended"), a),
+			   human_time(answer_u64(o, "ended_cpu_ns"), paint_units(p), b),
 			   answer_true(o, "ended_shared") ? " *" : "");
 	else
 		table_cell(t, INK_NONE, "-");
@@ -72,7 +85,8 @@ static void head(const json_t *o, const struct paint *p)
 	uint64_t user = answer_u64(judged, "user"), busy = answer_u64(judged, "busy_ns");
 	char a[HUMAN_SIZE], b[HUMAN_SIZE];
 
-	fprintf(p->out, "generation %llu, %zu rules, otherwise ", (unsigned long long)answer_u64(o, "generation"), json_array_size(json_object_get(o, "rules")));
+	fprintf(p->out, "generation %llu, %zu rules, otherwise ", (unsigned long long)answer_u64(o, "generation"),
+		json_array_size(json_object_get(o, "rules")));
 	answer_print(p, INK_NONE, answer_text(o, "default"));
 	fprintf(p->out, "; %s verdicts by the kernel, ", human_count(answer_u64(judged, "kernel"), a));
 	fprintf(p->out, "%s by skepd", human_count(user, a));
@@ -80,7 +94,8 @@ static void head(const json_t *o, const struct paint *p)
 		fprintf(p->out, " (%s each)", human_time(busy / user, paint_units(p), b));
 	fputc('\n', p->out);
 	if (answer_u64(judged, "spent") > 0) {
-		paint(p, INK_YELLOW, "%s verdicts took longer than 20 ms: ", human_count(answer_u64(judged, "spent"), a));
+		paint(p, INK_YELLOW,
+		      "%s verdicts took longer than 20 ms: ", human_count(answer_u64(judged, "spent"), a));
 		fputs("skepd recorded these processes; look for a slow `matches` in the column cost\n", p->out);
 	}
 	if (*answer_text(o, "kernel")) {
@@ -90,11 +105,17 @@ static void head(const json_t *o, const struct paint *p)
 	}
 }
 
-int rules_print(const json_t *o, FILE *out, const struct report_style *style)
+int rules_print(const json_t *o, FILE *out, const struct paint_style *style)
 {
 	static const struct table_column columns[] = {
-		{ .title = "rule", .left = true }, { .title = "where", .left = true }, { .title = "verdict", .left = true }, { .title = "by", .left = true },
-		{ .title = "kernel" },		   { .title = "user" },		       { .title = "last" },		    { .title = "ended" },
+		{ .title = "rule", .left = true },
+		{ .title = "where", .left = true },
+		{ .title = "verdict", .left = true },
+		{ .title = "by", .left = true },
+		{ .title = "kernel" },
+		{ .title = "user" },
+		{ .title = "last" },
+		{ .title = "ended" },
 		{ .title = "cost" },
 		{ .title = "", .left = true, .flex = true },
 	};
@@ -115,7 +136,8 @@ int rules_print(const json_t *o, FILE *out, const struct report_style *style)
 		verdict_cell(t, one);
 		table_cell(t, INK_NONE, answer_true(one, "in_kernel") ? "kernel" : "skepd");
 		figure_cells(t, &p, one);
-		answer_cell(t, &p, INK_DIM, *answer_text(one, "why") ? answer_text(one, "why") : answer_text(one, "when"), "always");
+		answer_cell(t, &p, INK_DIM,
+			    *answer_text(one, "why") ? answer_text(one, "why") : answer_text(one, "when"), "always");
 		shared |= answer_true(one, "ended_shared");
 	}
 	one = json_object_get(o, "otherwise");
@@ -137,10 +159,10 @@ int rules_print(const json_t *o, FILE *out, const struct report_style *style)
 	return rc;
 }
 
-int cmd_rules(int argc, char **argv)
+static int run_rules(int argc, char **argv)
 {
 	struct answer_options options = { 0 };
-	int status = answer_parse("rules", argc, argv, 0, &options);
+	int status = command_parse(&cmd_rules, argc, argv, &options);
 
 	return status >= 0 ? status : answer_command("rules", "rules", &options, rules_print);
 }

@@ -10,26 +10,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/human.h"
-#include "cli/paint.h"
-#include "cli/question.h"
-#include "cli/reason.h"
-#include "cli/report_json.h"
-#include "cli/skep.h"
-#include "cli/table.h"
-#include "cli/text.h"
+#include "cli/base/human.h"
+#include "cli/base/json_out.h"
+#include "cli/base/paint.h"
+#include "cli/base/question.h"
+#include "cli/base/skep.h"
+#include "cli/base/table.h"
+#include "cli/base/text.h"
+#include "cli/report/reason.h"
+#include "cli/report/report.h"
 #include "lake/lake.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MOST    1000000
 
-const char cmd_runs_help[] = "  --limit N     at most N runs (default 20; 0: all of them)\n"
-			     "  --json        for programs: a list of objects\n"
-			     "  --lake PATH   the lake to ask (default: $SKEP_LAKE, as root /var/lib/skep/lake,\n"
-			     "                else ~/.local/share/skep/lake, and where that\n"
-			     "                is not there: /var/lib/skep/lake, for group skep)\n"
-			     "\n"
-			     "`skep show ID` reports one; the beginning of an id is enough, a name takes its newest.\n";
+struct runs_options {
+	unsigned long limit;
+	const char *lake;
+	bool json;
+};
+
+static const struct command_option options[] = {
+	{ "limit", 'n', "N", "at most N runs (default 20; 0: all of them)", .max = LIMIT_MOST,
+	  COMMAND_AT(struct runs_options, limit) },
+	{ "json", .help = "for programs: a list of objects", COMMAND_AT(struct runs_options, json) },
+	QUESTION_LAKE(struct runs_options, lake),
+	{ 0 },
+};
+
+static int run_runs(int argc, char **argv);
+
+const struct command cmd_runs = {
+	.name = "runs",
+	.summary = "list runs, newest first",
+	.options = options,
+	.notes = "`skep show ID` reports one; the beginning of an id is enough, a name finds its newest run.\n",
+	.most = -1,
+	.run = run_runs,
+};
 
 /* ---- for people ----------------------------------------------------------- */
 
@@ -74,7 +92,7 @@ out:
 	return rc;
 }
 
-int runs_print(const struct lake_runs *runs, FILE *out, const struct report_style *style)
+int runs_print(const struct lake_runs *runs, FILE *out, const struct paint_style *style)
 {
 	static const struct table_column wide[] = {
 		{ .title = "run", .left = true },
@@ -169,7 +187,7 @@ static int answer(const char *lake_path, size_t limit, bool json)
 		goto out;
 	}
 	if (json)
-		rc = report_json_write(runs_json(runs), stdout);
+		rc = json_out_write(runs_json(runs), stdout);
 	else if (runs->n)
 		rc = runs_print(runs, stdout, NULL);
 	else
@@ -182,41 +200,14 @@ out:
 	return status;
 }
 
-int cmd_runs(int argc, char **argv)
+static int run_runs(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "limit", required_argument, NULL, 'n' },
-		{ "lake", required_argument, NULL, 'l' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	unsigned long limit = LIMIT_DEFAULT;
-	const char *lake_path = NULL;
-	bool json = false;
-	int got;
+	struct runs_options o = { .limit = LIMIT_DEFAULT };
+	int status = command_parse(&cmd_runs, argc, argv, &o);
 
-	opterr = 0;
-	while ((got = getopt_long(argc, argv, ":hn:", longs, NULL)) != -1) {
-		switch (got) {
-		case 'n':
-			if (question_number(optarg, 0, LIMIT_MOST, &limit))
-				return skep_usage("runs", "--limit '%s' is not a number from 0 to %d", optarg,
-						  LIMIT_MOST);
-			break;
-		case 'l':
-			lake_path = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			return skep_help("runs");
-		default:
-			return skep_usage_option("runs", got, argv, longs);
-		}
-	}
+	if (status >= 0)
+		return status;
 	if (optind < argc)
 		return skep_usage("runs", "what is '%s'? To report one run: skep show %s", argv[optind], argv[optind]);
-	return answer(lake_path, limit, json);
+	return answer(o.lake, o.limit, o.json);
 }

@@ -5,10 +5,13 @@
 #ifndef SKEP_CLI_RUNS_H
 #define SKEP_CLI_RUNS_H
 
-#include "cli/report.h"
+#include <jansson.h>
+
+#include "cli/base/paint.h"
+#include "lake/lake.h"
 
 /* 0 or -ENOMEM. */
-int runs_print(const struct lake_runs *, FILE *, const struct report_style *);
+int runs_print(const struct lake_runs *, FILE *, const struct paint_style *);
 /* A new reference; NULL when memory runs out. */
 json_t *runs_json(const struct lake_runs *);
 

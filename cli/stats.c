@@ -5,22 +5,45 @@
 #include "cli/stats.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
-#include "cli/answer.h"
-#include "cli/human.h"
-#include "cli/skep.h"
+#include "cli/base/answer.h"
+#include "cli/base/human.h"
+#include "cli/base/signals_text.h"
+#include "cli/base/skep.h"
 #include "cli/status.h"
 
-const char cmd_stats_help[] = "  --prometheus    in the text format that Prometheus scrapes, for example from a timer\n"
-			      "                  into the folder of node_exporter's textfile collector\n" ANSWER_HELP "\n"
-			      "What plugins cost the daemon, the sinks' queues, the streams' books, and how late its\n"
-			      "event loop is. A plugin's own counters: skep plugins NAME.\n";
+struct stats_options {
+	struct answer_options answer;
+	bool prometheus;
+};
+
+static const struct command_option options[] = {
+	{ "prometheus",
+	  .help = "in the text format that Prometheus scrapes, for example from a timer into the folder of "
+		  "node_exporter's textfile collector",
+	  COMMAND_AT(struct stats_options, prometheus) },
+	ANSWER_JSON(struct stats_options, answer.json),
+	ANSWER_SOCKET(struct stats_options, answer.socket),
+	{ 0 },
+};
+
+static int run_stats(int argc, char **argv);
+
+const struct command cmd_stats = {
+	.name = "stats",
+	.summary = "show what the running skepd measures of itself",
+	.options = options,
+	.notes =
+		"What plugins cost the daemon, the sinks' queues, the streams' ledger, and how late its event loop is. "
+		"A plugin's own counters: skep plugins NAME.\n",
+	.run = run_stats,
+};
 
 static void head(const json_t *o, const struct paint *p)
 {
-	const json_t *cost = json_object_get(o, "cost"), *loop = json_object_get(o, "loop"), *reload = json_object_get(o, "reload");
+	const json_t *cost = json_object_get(o, "cost"), *loop = json_object_get(o, "loop"),
+		     *reload = json_object_get(o, "reload");
 	char a[HUMAN_SIZE], b[HUMAN_SIZE];
 	unsigned units = paint_units(p);
 
@@ -40,9 +63,16 @@ static void head(const json_t *o, const struct paint *p)
 static int instances(const json_t *list, const struct paint *p)
 {
 	static const struct table_column columns[] = {
-		{ .title = "plugin", .left = true }, { .title = "kind", .left = true }, { .title = "state", .left = true }, { .title = "busy" },
-		{ .title = "worst" },		     { .title = "overruns" },	        { .title = "lost" },		    { .title = "queued" },
-		{ .title = "in flight" },	     { .title = "put off" },
+		{ .title = "plugin", .left = true },
+		{ .title = "kind", .left = true },
+		{ .title = "state", .left = true },
+		{ .title = "busy" },
+		{ .title = "worst" },
+		{ .title = "overruns" },
+		{ .title = "lost" },
+		{ .title = "queued" },
+		{ .title = "in flight" },
+		{ .title = "put off" },
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	const json_t *one;
@@ -64,7 +94,8 @@ static int instances(const json_t *list, const struct paint *p)
 		answer_cell(t, p, state_ink(answer_text(one, "state")), answer_text(one, "state"), "?");
 		table_cell(t, INK_NONE, "%s", human_time(answer_u64(one, "busy_ns"), paint_units(p), a));
 		table_cell(t, INK_NONE, "%s", human_time(answer_u64(one, "worst_ns"), paint_units(p), a));
-		table_cell(t, answer_u64(one, "overruns") ? INK_YELLOW : INK_NONE, "%s", human_count(answer_u64(one, "overruns"), a));
+		table_cell(t, answer_u64(one, "overruns") ? INK_YELLOW : INK_NONE, "%s",
+			   human_count(answer_u64(one, "overruns"), a));
 		table_cell(t, lost ? INK_RED : INK_NONE, "%s", human_count(lost, a));
 		if (!json_is_object(queue)) {
 			for (int k = 0; k < 3; k++)
@@ -81,7 +112,7 @@ static int instances(const json_t *list, const struct paint *p)
 	return rc;
 }
 
-int stats_print(const json_t *o, FILE *out, const struct report_style *style)
+int stats_print(const json_t *o, FILE *out, const struct paint_style *style)
 {
 	struct paint p;
 	int rc;
@@ -96,40 +127,14 @@ int stats_print(const json_t *o, FILE *out, const struct report_style *style)
 	return rc;
 }
 
-int cmd_stats(int argc, char **argv)
+static int run_stats(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "prometheus", no_argument, NULL, 'p' }, { "json", no_argument, NULL, 'j' }, { "socket", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },	  { 0 },
-	};
-	struct answer_options options = { 0 };
-	bool prometheus = false;
-	int got;
+	struct stats_options o = { 0 };
+	int status = command_parse(&cmd_stats, argc, argv, &o);
 
-	optind = 0; /* GNU: begin anew */
-	opterr = 0;
-	while ((got = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
-		switch (got) {
-		case 'p':
-			prometheus = true;
-			break;
-		case 'j':
-			options.json = true;
-			break;
-		case 's':
-			if (!*optarg)
-				return skep_usage("stats", "--socket: an empty path");
-			options.socket = optarg;
-			break;
-		case 'h':
-			return skep_help("stats");
-		default:
-			return skep_usage_option("stats", got, argv, longs);
-		}
-	}
-	if (optind < argc)
-		return skep_usage("stats", "what is '%s'?", argv[optind]);
-	if (prometheus && options.json)
+	if (status >= 0)
+		return status;
+	if (o.prometheus && o.answer.json)
 		return skep_usage("stats", "--prometheus and --json: one of them");
-	return answer_command("stats", "stats", &options, prometheus ? stats_prometheus : stats_print);
+	return answer_command("stats", "stats", &o.answer, o.prometheus ? stats_prometheus : stats_print);
 }

@@ -8,10 +8,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/paint.h"
+#include "cli/base/paint.h"
 
-/* answer: as docs/control.md has it. style: NULL for the defaults. 0 or -errno. */
-int stats_print(const json_t *answer, FILE *, const struct report_style *);
-int stats_prometheus(const json_t *answer, FILE *, const struct report_style *);
+/* answer: as docs/reference/control.md has it. style: NULL for the defaults. 0 or -errno. */
+int stats_print(const json_t *answer, FILE *, const struct paint_style *);
+int stats_prometheus(const json_t *answer, FILE *, const struct paint_style *);
 
 #endif

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/answer.h"
+#include "cli/base/answer.h"
 #include "cli/stats.h"
 
 static void family(FILE *out, const char *name, const char *type, const char *help)
@@ -68,10 +68,14 @@ static void instances(const json_t *list, FILE *out)
 		bool is_time;
 	} figures[] = {
 		{ "skep_plugin_up", "gauge", "1 while the plugin runs", "up", false },
-		{ "skep_plugin_busy_seconds_total", "counter", "Time spent in the plugin's callbacks", "busy_ns", true },
-		{ "skep_plugin_callback_worst_seconds", "gauge", "The longest callback that has a budget", "worst_ns", true },
-		{ "skep_plugin_overruns_total", "counter", "Callbacks that took longer than their budget", "overruns", false },
-		{ "skep_plugin_work_stuck_seconds", "gauge", "For how long its work has not returned, from 35 s on", "stuck_ns", true },
+		{ "skep_plugin_busy_seconds_total", "counter", "Time spent in the plugin's callbacks", "busy_ns",
+		  true },
+		{ "skep_plugin_callback_worst_seconds", "gauge", "The longest callback that has a budget", "worst_ns",
+		  true },
+		{ "skep_plugin_overruns_total", "counter", "Callbacks that took longer than their budget", "overruns",
+		  false },
+		{ "skep_plugin_work_stuck_seconds", "gauge", "For how long its work has not returned, from 35 s on",
+		  "stuck_ns", true },
 		{ "skep_plugin_retries", "gauge", "Attempts to start it again since it failed", "retries", false },
 	};
 	const json_t *one;
@@ -97,7 +101,8 @@ static void counters(const json_t *list, FILE *out)
 	const json_t *one;
 	size_t i;
 
-	family(out, "skep_plugin_counter", "untyped", "A plugin's own counters; skep plugins NAME says what each means");
+	family(out, "skep_plugin_counter", "untyped",
+	       "A plugin's own counters; skep plugins NAME says what each means");
 	json_array_foreach(list, i, one) {
 		const char *key;
 		json_t *counter;
@@ -118,10 +123,13 @@ static void queues(const json_t *list, FILE *out)
 	} figures[] = {
 		{ "skep_sink_queue_batches", "gauge", "Batches that wait for the sink", "batches" },
 		{ "skep_sink_queue_bytes", "gauge", "Memory of the batches that wait for the sink", "bytes" },
-		{ "skep_sink_lag_records", "gauge", "Records that the sink has not settled, those in the spool included", "lag_records" },
+		{ "skep_sink_lag_records", "gauge",
+		  "Records that the sink has not settled, those in the spool included", "lag_records" },
 		{ "skep_sink_lag_bytes", "gauge", "The same, in bytes of the spool", "lag_bytes" },
-		{ "skep_sink_sent_bytes_total", "counter", "Bytes that the sink has sent, as far as it says", "sent_bytes" },
-		{ "skep_sink_in_flight_batches", "gauge", "Batches that the sink has and has not answered for", "in_flight" },
+		{ "skep_sink_sent_bytes_total", "counter", "Bytes that the sink has sent, as far as it says",
+		  "sent_bytes" },
+		{ "skep_sink_in_flight_batches", "gauge", "Batches that the sink has and has not answered for",
+		  "in_flight" },
 		{ "skep_sink_put_off_total", "counter", "Offers of a batch that the sink has put off", "retries" },
 	};
 	const json_t *one;
@@ -144,9 +152,12 @@ static void spool(const json_t *o, FILE *out)
 {
 	if (!json_is_object(o))
 		return;
-	single(out, "skep_spool_writable", "gauge", "1 while records and state can be written to the spool", answer_true(o, "writable"));
-	single(out, "skep_spool_write_errors_total", "counter", "Commits to the spool that failed", answer_u64(o, "errors"));
-	single(out, "skep_spool_replaced_total", "counter", "Damaged spool files that were put aside", answer_u64(o, "replaced"));
+	single(out, "skep_spool_writable", "gauge", "1 while records and state can be written to the spool",
+	       answer_true(o, "writable"));
+	single(out, "skep_spool_write_errors_total", "counter", "Commits to the spool that failed",
+	       answer_u64(o, "errors"));
+	single(out, "skep_spool_replaced_total", "counter", "Damaged spool files that were put aside",
+	       answer_u64(o, "replaced"));
 }
 
 static void by_where(const json_t *lost, const char *name, const json_t *stream, FILE *out)
@@ -171,7 +182,8 @@ static void streams(const json_t *list, FILE *out)
 	static const struct {
 		const char *name, *type, *help, *key;
 	} figures[] = {
-		{ "skep_records_seen_total", "counter", "Records of a stream that were for a sink; seen = delivered + filtered + lost + pending", "seen" },
+		{ "skep_records_seen_total", "counter",
+		  "Records of a stream that were for a sink; seen = delivered + filtered + lost + pending", "seen" },
 		{ "skep_records_delivered_total", "counter", "Records that the sink has taken", "delivered" },
 		{ "skep_records_filtered_total", "counter", "Records that rules kept from the sink", "filtered" },
 		{ "skep_records_pending", "gauge", "Records on their way to the sink", "pending" },
@@ -208,7 +220,8 @@ static void reloads(const json_t *o, FILE *out)
 		number(out, answer_u64(o, results[i]));
 	}
 	if (json_is_object(json_object_get(o, "last")))
-		single(out, "skep_reload_last_ok", "gauge", "1 when the last reload was taken over", answer_true(json_object_get(o, "last"), "ok"));
+		single(out, "skep_reload_last_ok", "gauge", "1 when the last reload was taken over",
+		       answer_true(json_object_get(o, "last"), "ok"));
 }
 
 static void rule_hits(const json_t *figures, const char *id, FILE *out)
@@ -246,31 +259,41 @@ static void rules(const json_t *o, FILE *out)
 		fputc('}', out);
 		number(out, answer_u64(one, "ended"));
 	}
-	single_seconds(out, "skep_rules_busy_seconds_total", "counter", "Time spent judging by skepd itself", answer_u64(judged, "busy_ns"));
-	single(out, "skep_rules_asked_total", "counter", "Questions of the kernel to skepd", answer_u64(judged, "asked"));
-	single(out, "skep_rules_answers_failed_total", "counter", "Answers that the kernel could not be given", answer_u64(judged, "answers_failed"));
-	single(out, "skep_rules_spent_total", "counter", "Processes recorded because the rules took longer than 20 ms", answer_u64(judged, "spent"));
+	single_seconds(out, "skep_rules_busy_seconds_total", "counter", "Time spent judging by skepd itself",
+		       answer_u64(judged, "busy_ns"));
+	single(out, "skep_rules_asked_total", "counter", "Questions of the kernel to skepd",
+	       answer_u64(judged, "asked"));
+	single(out, "skep_rules_answers_failed_total", "counter", "Answers that the kernel could not be given",
+	       answer_u64(judged, "answers_failed"));
+	single(out, "skep_rules_spent_total", "counter", "Processes recorded because the rules took longer than 20 ms",
+	       answer_u64(judged, "spent"));
 }
 
-int stats_prometheus(const json_t *o, FILE *out, const struct report_style *style)
+int stats_prometheus(const json_t *o, FILE *out, const struct paint_style *style)
 {
 	static const struct {
 		const char *name, *key, *help;
 	} self[] = {
 		{ "skep_process_records_total", "records", "Life-cycle records taken" },
 		{ "skep_process_records_invalid_total", "invalid", "Life-cycle records about no process" },
-		{ "skep_process_records_late_total", "late", "Records about a process that had been closed, or told twice" },
+		{ "skep_process_records_late_total", "late",
+		  "Records about a process that had been closed, or told twice" },
 		{ "skep_process_clamped_total", "clamped", "Figures that would have gone backwards" },
 		{ "skep_process_lost_total", "processes_lost", "Processes that ended without final figures" },
-		{ "skep_process_facets_late_total", "facets_late", "Processes closed without waiting longer for a facet" },
+		{ "skep_process_facets_late_total", "facets_late",
+		  "Processes closed without waiting longer for a facet" },
 		{ "skep_left_behind_total", "left_behind", "Plugins that were to end and whose work did not return" },
 		{ "skep_no_memory_total", "no_memory", "Records not taken for want of memory" },
-		{ "skep_state_unsaved_total", "unsaved", "Failures to save the state of a process, run, task or probe" },
+		{ "skep_state_unsaved_total", "unsaved",
+		  "Failures to save the state of a process, run, task or probe" },
 		{ "skep_state_unrestored_total", "unrestored", "Pieces of saved state that this skepd could not use" },
-		{ "skep_processes_unread_total", "unread", "Processes recorded without arguments, as reading them would have blocked" },
-		{ "skep_readers_replaced_total", "readers_replaced", "Processes of skepd that read others' arguments and were stuck or ended" },
+		{ "skep_processes_unread_total", "unread",
+		  "Processes recorded without arguments, as reading them would have blocked" },
+		{ "skep_readers_replaced_total", "readers_replaced",
+		  "Processes of skepd that read others' arguments and were stuck or ended" },
 	};
-	const json_t *cost = json_object_get(o, "cost"), *loop = json_object_get(o, "loop"), *clients = json_object_get(o, "clients");
+	const json_t *cost = json_object_get(o, "cost"), *loop = json_object_get(o, "loop"),
+		     *clients = json_object_get(o, "clients");
 
 	(void)style;
 	family(out, "skep_build_info", "gauge", "1; the version is a label");
@@ -280,28 +303,35 @@ int stats_prometheus(const json_t *o, FILE *out, const struct report_style *styl
 	single_seconds(out, "skep_uptime_seconds", "gauge", "Since skepd began to collect", answer_u64(o, "uptime_ns"));
 	single_seconds(out, "skep_cpu_seconds_total", "counter", "CPU time of skepd", answer_u64(cost, "cpu_ns"));
 	single(out, "skep_resident_memory_bytes", "gauge", "Memory of skepd", answer_u64(cost, "rss_bytes"));
-	single(out, "skep_resident_memory_peak_bytes", "gauge", "The most that it was", answer_u64(cost, "rss_peak_bytes"));
+	single(out, "skep_resident_memory_peak_bytes", "gauge", "The most that it was",
+	       answer_u64(cost, "rss_peak_bytes"));
 	single(out, "skep_open_fds", "gauge", "Open file descriptors of skepd", answer_u64(o, "fds"));
-	single_seconds(out, "skep_loop_lag_seconds", "gauge", "How much later than due the event loop's last tick came", answer_u64(loop, "lag_ns"));
-	single_seconds(out, "skep_loop_lag_worst_seconds", "gauge", "The latest of all ticks", answer_u64(loop, "lag_worst_ns"));
+	single_seconds(out, "skep_loop_lag_seconds", "gauge", "How much later than due the event loop's last tick came",
+		       answer_u64(loop, "lag_ns"));
+	single_seconds(out, "skep_loop_lag_worst_seconds", "gauge", "The latest of all ticks",
+		       answer_u64(loop, "lag_worst_ns"));
 	single(out, "skep_processes", "gauge", "Processes in the table", answer_u64(o, "processes"));
 	for (size_t i = 0; i < sizeof(self) / sizeof(self[0]); i++)
 		single(out, self[i].name, "counter", self[i].help, answer_u64(json_object_get(o, "self"), self[i].key));
-	single(out, "skep_queue_bytes", "gauge", "Memory of all that waits for sinks", answer_u64(json_object_get(o, "self"), "queue_bytes"));
+	single(out, "skep_queue_bytes", "gauge", "Memory of all that waits for sinks",
+	       answer_u64(json_object_get(o, "self"), "queue_bytes"));
 	spool(json_object_get(o, "spool"), out);
 	instances(json_object_get(o, "instances"), out);
 	queues(json_object_get(o, "instances"), out);
 	streams(json_object_get(o, "streams"), out);
-	family(out, "skep_lost_total", "counter", "Records lost, all plugins and sinks, those that were removed included");
+	family(out, "skep_lost_total", "counter",
+	       "Records lost, all plugins and sinks, those that were removed included");
 	by_where(json_object_get(o, "lost"), "skep_lost_total", NULL, out);
 	reloads(json_object_get(o, "reload"), out);
 	rules(json_object_get(o, "rules"), out);
 	single(out, "skep_control_clients", "gauge", "Clients of the control socket", answer_u64(clients, "connected"));
 	single(out, "skep_control_served_total", "counter", "Clients served", answer_u64(clients, "served"));
 	single(out, "skep_control_refused_total", "counter", "Clients refused", answer_u64(clients, "refused"));
-	single(out, "skep_control_waited_total", "counter", "Times that a client waited because its user asked for more than a tenth of skepd's time",
+	single(out, "skep_control_waited_total", "counter",
+	       "Times that a client waited because its user asked for more than a tenth of skepd's time",
 	       answer_u64(clients, "waited"));
-	single(out, "skep_control_dropped_total", "counter", "Clients disconnected because they did not read", answer_u64(clients, "dropped"));
+	single(out, "skep_control_dropped_total", "counter", "Clients disconnected because they did not read",
+	       answer_u64(clients, "dropped"));
 	counters(json_object_get(o, "instances"), out);
 	return fflush(out) != 0 || ferror(out) ? (errno ? -errno : -EIO) : 0;
 }

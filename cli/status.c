@@ -9,21 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/answer.h"
-#include "cli/human.h"
+#include "cli/base/answer.h"
+#include "cli/base/human.h"
+#include "cli/base/signals_text.h"
+#include "cli/base/skep.h"
+#include "cli/base/table.h"
+#include "cli/base/text.h"
 #include "cli/reload.h"
-#include "cli/skep.h"
-#include "cli/table.h"
-#include "cli/text.h"
 
-const char cmd_status_help[] = ANSWER_HELP "\n"
-			       "Records are lost where they are counted: kernel (a ring or map was full), queue (sinks\n"
-			       "too slow), spool, sink (refused). The ledger is that of the last interval.\n";
+static int run_status(int argc, char **argv);
 
-enum ink state_ink(const char *state)
-{
-	return strcmp(state, "running") == 0 ? INK_GREEN : strcmp(state, "failed") == 0 ? INK_RED : INK_YELLOW;
-}
+const struct command cmd_status = {
+	.name = "status",
+	.summary = "show what the running skepd does, costs and has lost",
+	.options = answer_options,
+	.notes = "Each loss is counted where it happened: kernel (a ring or map was full), queue (sinks too slow), "
+		 "spool, sink (refused). The ledger is that of the last interval.\n",
+	.run = run_status,
+};
 
 static void heading(const struct paint *p, const char *title)
 {
@@ -79,7 +82,8 @@ static void processes(const json_t *o, const struct paint *p)
 	fprintf(p->out, ", %s records taken", human_count(answer_u64(self, "records"), a));
 	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
 		if (answer_u64(self, troubles[i].key) > 0)
-			fprintf(p->out, ", %s %s", human_count(answer_u64(self, troubles[i].key), a), troubles[i].words);
+			fprintf(p->out, ", %s %s", human_count(answer_u64(self, troubles[i].key), a),
+				troubles[i].words);
 	fputc('\n', p->out);
 }
 
@@ -132,7 +136,7 @@ static void spool(const json_t *o, const struct paint *p)
 	fputc('\n', p->out);
 }
 
-/* How far a sink is behind, and why; where it has all, what it says of its store. */
+/* How far a sink is behind, and why; a sink that has everything: the state of its store. */
 static void delivery_cell(struct table *t, const json_t *one, const struct paint *p)
 {
 	const json_t *d = json_object_get(one, "delivery");
@@ -152,9 +156,13 @@ static void delivery_cell(struct table *t, const json_t *one, const struct paint
 		return;
 	}
 	safe = text_safe(failing ? why : "", p->unicode);
-	table_cell(t, failing ? INK_RED : INK_YELLOW, "%s records behind, %s, the oldest %s%s%s", human_count(lag, records),
-		   human_bytes(answer_u64(d, "lag_bytes"), paint_units(p), bytes), human_time(answer_u64(d, "lag_ns"), paint_units(p), age),
-		   !failing ? more : json_is_true(json_object_get(d, "held")) ? "; held until it is mended: " : "; tried again: ", safe ? safe : "");
+	table_cell(t, failing ? INK_RED : INK_YELLOW, "%s records behind, %s, the oldest %s%s%s",
+		   human_count(lag, records), human_bytes(answer_u64(d, "lag_bytes"), paint_units(p), bytes),
+		   human_time(answer_u64(d, "lag_ns"), paint_units(p), age),
+		   !failing                                   ? more
+		   : json_is_true(json_object_get(d, "held")) ? "; held until it is mended: "
+							      : "; tried again: ",
+		   safe ? safe : "");
 	free(safe);
 }
 
@@ -190,8 +198,13 @@ static int instances(const json_t *list, const struct paint *p)
 int streams_print(const json_t *list, const struct paint *p)
 {
 	static const struct table_column columns[] = {
-		{ .title = "stream", .left = true }, { .title = "sink", .left = true }, { .title = "seen" }, { .title = "delivered" },
-		{ .title = "filtered" },	     { .title = "lost" },		{ .title = "pending" },
+		{ .title = "stream", .left = true },
+		{ .title = "sink", .left = true },
+		{ .title = "seen" },
+		{ .title = "delivered" },
+		{ .title = "filtered" },
+		{ .title = "lost" },
+		{ .title = "pending" },
 	};
 	struct table *t;
 	const json_t *one;
@@ -206,7 +219,8 @@ int streams_print(const json_t *list, const struct paint *p)
 		return -ENOMEM;
 	json_array_foreach(list, i, one) {
 		const json_t *lost = json_object_get(one, "lost");
-		uint64_t n = answer_u64(lost, "kernel") + answer_u64(lost, "queue") + answer_u64(lost, "spool") + answer_u64(lost, "sink");
+		uint64_t n = answer_u64(lost, "kernel") + answer_u64(lost, "queue") + answer_u64(lost, "spool") +
+			     answer_u64(lost, "sink");
 
 		answer_cell(t, p, INK_NONE, answer_text(one, "stream"), "?");
 		answer_cell(t, p, INK_NONE, answer_text(one, "sink"), "?");
@@ -225,8 +239,11 @@ int streams_print(const json_t *list, const struct paint *p)
 static int attached(const json_t *list, const struct paint *p)
 {
 	static const struct table_column columns[] = {
-		{ .title = "id" },		     { .title = "detail", .left = true }, { .title = "plugin", .left = true },
-		{ .title = "of", .left = true }, { .title = "left" },
+		{ .title = "id" },
+		{ .title = "detail", .left = true },
+		{ .title = "plugin", .left = true },
+		{ .title = "of", .left = true },
+		{ .title = "left" },
 	};
 	struct table *t;
 	const json_t *one;
@@ -343,23 +360,28 @@ static int ledger(const json_t *o, const struct paint *p)
 		if (account_is_idle(lines, name))
 			continue;
 		answer_cell(t, p, INK_BOLD, strcmp(name, account) == 0 ? "" : name, "");
-		answer_cell(t, p, strcmp(kind, "unattributed") == 0 ? INK_YELLOW : INK_NONE, answer_text(one, "item"), "?");
+		answer_cell(t, p, strcmp(kind, "unattributed") == 0 ? INK_YELLOW : INK_NONE, answer_text(one, "item"),
+			    "?");
 		table_cell(t, INK_NONE, "%s", amount(name, n, paint_units(p), a));
 		if (whole > 0 && n >= 0)
 			table_cell(t, INK_NONE, "%s", human_percent((double)n / (double)whole, a));
 		else
 			table_cell(t, INK_NONE, "%s", "");
-		table_cell(t, INK_DIM, "%s", reference ? "the whole" : strcmp(kind, "memo") == 0 ? "within the others" : "");
+		table_cell(t, INK_DIM, "%s",
+			   reference                   ? "the whole"
+			   : strcmp(kind, "memo") == 0 ? "within the others"
+						       : "");
 		account = name;
 	}
-	snprintf(title, sizeof(title), "ledger of the last %s", human_time(answer_u64(o, "interval_ns"), paint_units(p), a));
+	snprintf(title, sizeof(title), "ledger of the last %s",
+		 human_time(answer_u64(o, "interval_ns"), paint_units(p), a));
 	heading(p, title);
 	rc = table_print(t, p, 0, 2);
 	table_free(t);
 	return rc;
 }
 
-int status_print(const json_t *o, FILE *out, const struct report_style *style)
+int status_print(const json_t *o, FILE *out, const struct paint_style *style)
 {
 	struct paint p;
 	int rc;
@@ -384,10 +406,10 @@ int status_print(const json_t *o, FILE *out, const struct report_style *style)
 	return rc;
 }
 
-int cmd_status(int argc, char **argv)
+static int run_status(int argc, char **argv)
 {
 	struct answer_options options = { 0 };
-	int status = answer_parse("status", argc, argv, 0, &options);
+	int status = command_parse(&cmd_status, argc, argv, &options);
 
 	return status >= 0 ? status : answer_command("status", "status", &options, status_print);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""completions.py INTERFACE.json bash|zsh skep|skepd: a completion, from the tables of commands, options and plugins.
+"""completions.py INTERFACE.json bash|zsh skep|skep-dev|skepd: a completion, from the tables of commands, options and plugins.
 
 What a value is follows from its name in the help text (FILE, PID, RUN, ...), with the
 exceptions below; a name that is not known completes to nothing, so that a new command needs no change here.
@@ -10,12 +10,12 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../man"))
-from interface import Interface, Option  # noqa: E402
+from interface import Interface, Option, names_in  # noqa: E402
 
 KINDS = {"FILE": "file", "PATH": "file", "FOLDER": "folder", "DIR": "folder", "RUN": "run", "PID": "pid", "DETAIL": "detail", "LEVEL": "level", "CMD": "command",
          "TIME": "time", "PLUGIN": "plugin"}
 EXCEPTIONS = {("plugins", "NAME"): "plugin", ("--options", "NAME"): "plugin", ("--detail", "NAME"): "detail", ("--plugin-dir", "DIR"): "folder",
-              ("explain", ""): "pid", ("test", ""): "file", ("check", ""): "file", ("--cgroup", "PATH"): ""}
+              ("--cgroup", "PATH"): ""}
 LEVELS = "error warning notice info debug"
 TIMES = "10s 60s 5m 1h"
 HEAD = """# SPDX-License-Identifier: Apache-2.0
@@ -31,10 +31,9 @@ def options_of(command):
     return command.options + [Option("--help", "-h", "", "explain this command")]
 
 
-def operand_kind(command):
-    """Of the first operand; a command's own words come before it."""
-    names = command.operands()
-    return kind(command.name, names[0]) if names else ""
+def operand_kind(where, operands):
+    """Of the first operand of which it is known."""
+    return next((k for k in (kind(where, name) for name in names_in(operands)) if k), "")
 
 
 # ---- bash ---------------------------------------------------------------------------------
@@ -85,21 +84,22 @@ def names_of(options):
     return " ".join(n for o in options for n in (o.short, o.long) if n)
 
 
-def bash_skep(i):
-    names = " ".join(c.name for c in i.commands)
+def bash_commands(i, program):
+    function = "_" + program.replace("-", "_")
+    commands = i.programs[program]
+    names = " ".join(c.name for c in commands)
     cases, words, operands, values = "", "", "", []
-    for c in i.commands:
+    for c in commands:
         cases += f"\t{c.name}) options='{names_of(options_of(c))}' ;;\n"
-        if c.words():
-            words += f"\t{c.name}) words='{' '.join(c.words())}' ;;\n"
-            for w in c.words():
-                if ("%s" % w, "") in EXCEPTIONS:
-                    operands += f"\t{c.name}:{w}) kind={EXCEPTIONS[(w, '')]} ;;\n"
-        elif operand_kind(c):
-            operands += f"\t{c.name}:) kind={operand_kind(c)} ;;\n"
+        if c.words:
+            words += f"\t{c.name}) words='{' '.join(w.long for w in c.words)}' ;;\n"
+        for word, text in [(w.long, w.value) for w in c.words] or [("", c.operands)]:
+            if operand_kind(c.name, text):
+                operands += f"\t{c.name}:{word}) kind={operand_kind(c.name, text)} ;;\n"
         values += value_cases(c.name, options_of(c))
+    passes_on = "|".join(c.name for c in commands if c.passes_on) or "-"
     return HEAD + fill(i, BASH) + f"""
-_skep()
+{function}()
 {{
 	local cur=${{COMP_WORDS[COMP_CWORD]}} prev= command= word= first= options= words= kind=none i __skep_lake=
 	COMPREPLY=()
@@ -121,7 +121,7 @@ _skep()
 		return
 	fi
 	if [ "$command" = help ]; then
-		mapfile -t COMPREPLY < <(compgen -W "{names}" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "{names}{' concepts' if program == 'skep' else ''}" -- "$cur")
 		return
 	fi
 	# "--lake=x" comes as three words.
@@ -141,7 +141,7 @@ _skep()
 	case $command in
 {cases}	esac
 	# What is behind the command of skep run is that command's own.
-	if [ "$command" = run ]; then
+	if [[ $command = {passes_on} ]]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			if [ "${{COMP_WORDS[i]}}" = -- ]; then
 				if ((i + 1 == COMP_CWORD)); then __skep_value command "$cur"; else __skep_value file "$cur"; fi
@@ -165,7 +165,7 @@ _skep()
 {operands}	esac
 	__skep_value "$kind" "$cur"
 }}
-complete -F _skep skep
+complete -F {function} {program}
 """
 
 
@@ -224,39 +224,40 @@ __skep_runs()
 """
 
 
-def zsh_skep(i):
-    text = "#compdef skep\n" + HEAD + ZSH_RUNS + """
-_skep()
-{
+def zsh_commands(i, program):
+    function = "_" + program.replace("-", "_")
+    commands = i.programs[program]
+    text = f"#compdef {program}\n" + HEAD + ZSH_RUNS + f"""
+{function}()
+{{
 	local curcontext=$curcontext state line
 	typeset -A opt_args
 	local -a commands
 	commands=(
 """
-    text += "".join(f"\t\t'{c.name}:{zsh_quote(c.summary)}'\n" for c in i.commands)
-    text += """\t\t'help:explain a command'
+    text += "".join(f"\t\t'{c.name}:{zsh_quote(c.summary)}'\n" for c in commands)
+    text += f"""\t\t'help:explain a command'
 	)
-	_arguments -C '(-h --help)'{-h,--help}'[print all commands]' '(-V --version)'{-V,--version}'[print the version]' \\
+	_arguments -C '(-h --help)'{{-h,--help}}'[print all commands]' '(-V --version)'{{-V,--version}}'[print the version]' \\
 		'1:command:->command' '*::argument:->arguments'
 	case $state in
-	command) _describe -t commands 'skep command' commands ;;
+	command) _describe -t commands '{program} command' commands ;;
 	arguments)
-		curcontext="${curcontext%:*:*}:skep-$words[1]:"
+		curcontext="${{curcontext%:*:*}}:{program}-$words[1]:"
 		case $words[1] in
-		help) _describe -t commands 'skep command' commands ;;
+		help) _describe -t commands '{program} command' commands ;;
 """
-    for c in i.commands:
-        words = c.words()
-        if words:
-            operand = f"'1:what:({' '.join(words)})' '*:operand:_files'"
-        elif c.name == "run":
+    for c in commands:
+        if c.words:
+            operand = f"'1:what:({' '.join(w.long for w in c.words)})' '*:operand:_files'"
+        elif c.passes_on:
             operand = "'(-)1:command: _command_names -e' '*::argument:_normal'"
-        elif c.operands():
-            operand = f"'1:{c.operands()[0]}:{ZSH_KINDS[operand_kind(c)]}'"
+        elif names_in(c.operands):
+            operand = f"'1:{names_in(c.operands)[0]}:{ZSH_KINDS[operand_kind(c.name, c.operands)]}'"
         else:
             operand = ""
-        text += f"\t\t{c.name}) _arguments {'-S ' if c.name == 'run' else ''}\\\n{zsh_options(options_of(c))}{' ' + chr(92) + chr(10) + chr(9) * 2 + operand if operand else ''} ;;\n"
-    return fill(i, text + "\t\tesac ;;\n\tesac\n}\n\n_skep \"$@\"\n")
+        text += f"\t\t{c.name}) _arguments {'-S ' if c.passes_on else ''}\\\n{zsh_options(options_of(c))}{' ' + chr(92) + chr(10) + chr(9) * 2 + operand if operand else ''} ;;\n"
+    return fill(i, text + f"\t\tesac ;;\n\tesac\n}}\n\n{function} \"$@\"\n")
 
 
 def zsh_skepd(i):
@@ -264,8 +265,12 @@ def zsh_skepd(i):
 
 
 def main():
-    i = Interface(sys.argv[1])
-    print({("bash", "skep"): bash_skep, ("bash", "skepd"): bash_skepd, ("zsh", "skep"): zsh_skep, ("zsh", "skepd"): zsh_skepd}[tuple(sys.argv[2:4])](i), end="")
+    i, shell, program = Interface(sys.argv[1]), sys.argv[2], sys.argv[3]
+    if program == "skepd":
+        text = bash_skepd(i) if shell == "bash" else zsh_skepd(i)
+    else:
+        text = bash_commands(i, program) if shell == "bash" else zsh_commands(i, program)
+    print(text, end="")
 
 
 main()

@@ -11,7 +11,8 @@
 static bool bad(const struct lexer *l, const struct token *t, bool network)
 {
 	return lex_error(l, t->at, t->length, "'%.*s' is no %s", (int)(t->len > 60 ? 60 : t->len), t->ptr,
-			 network ? "network; write it as '10.0.0.0/8' or 'fd00::/8'" : "address; write it as '10.0.0.1' or 'fd00::1'");
+			 network ? "network; write it as '10.0.0.0/8' or 'fd00::/8'"
+				 : "address; write it as '10.0.0.1' or 'fd00::1'");
 }
 
 bool address_of(const struct lexer *l, const struct token *t, bool network, struct operand *ret)
@@ -46,13 +47,15 @@ bool address_of(const struct lexer *l, const struct token *t, bool network, stru
 		for (size_t i = 0; i < len; i++)
 			bits = bits * 10 + (unsigned)(slash[i] - '0');
 		if (bits > most)
-			return lex_error(l, t->at, t->length, "'%.*s': a prefix has at most %u bits here", (int)t->len, t->ptr, most);
+			return lex_error(l, t->at, t->length, "'%.*s': a prefix has at most %u bits here", (int)t->len,
+					 t->ptr, most);
 		bits += 128 - most;
 	}
 	ret->bits = (uint8_t)bits;
 	for (unsigned i = bits; i < 128; i++)
 		if (ret->value.ip[i / 8] & 0x80u >> i % 8)
-			return lex_error(l, t->at, t->length, "'%.*s' has bits set beyond its prefix: is the address or the prefix meant?", (int)t->len,
-					 t->ptr);
+			return lex_error(l, t->at, t->length,
+					 "'%.*s' has bits set beyond its prefix: is the address or the prefix meant?",
+					 (int)t->len, t->ptr);
 	return true;
 }

@@ -101,7 +101,8 @@ struct filter_error {
 struct filter_expr;
 
 /* NULL: *ret_error says why, errno is EINVAL or ENOMEM. */
-struct filter_expr *filter_expr_new(const char *text, size_t len, const struct filter_schema *, struct filter_error *ret_error);
+struct filter_expr *filter_expr_new(const char *text, size_t len, const struct filter_schema *,
+				    struct filter_error *ret_error);
 struct filter_expr *filter_expr_free(struct filter_expr *);
 /* One thread at a time for each expression: `matches` works in memory that was made with it. */
 bool filter_expr_match(const struct filter_expr *, filter_get, const void *subject);

@@ -9,7 +9,22 @@
 
 enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_TEST };
 
-enum test_op { OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_IN, OP_PREFIX, OP_SUFFIX, OP_GLOB, OP_CONTAINS, OP_CIDR, OP_MATCHES, N_OPS };
+enum test_op {
+	OP_EQ,
+	OP_NE,
+	OP_LT,
+	OP_LE,
+	OP_GT,
+	OP_GE,
+	OP_IN,
+	OP_PREFIX,
+	OP_SUFFIX,
+	OP_GLOB,
+	OP_CONTAINS,
+	OP_CIDR,
+	OP_MATCHES,
+	N_OPS
+};
 
 enum test_who { OF_ITSELF, OF_PARENT, OF_ANY_ANCESTOR };
 
@@ -51,7 +66,8 @@ struct regex *regex_free(struct regex *);
 bool regex_match(const struct regex *, const struct filter_text *, struct filter_budget *budget, bool *ret_gave_up);
 
 /* match.c: of one node, for reason.c. */
-bool node_is_true(const struct filter_expr *, uint32_t at, filter_get, const void *subject, struct filter_budget *budget);
+bool node_is_true(const struct filter_expr *, uint32_t at, filter_get, const void *subject,
+		  struct filter_budget *budget);
 /* After a search of that many bytes: looks at the clock each 512 bytes.  NULL: never spent. */
 bool filter_budget_look(struct filter_budget *);
 
@@ -66,7 +82,11 @@ static inline bool filter_budget_spent(struct filter_budget *b, uint32_t bytes)
 /* Texts in the order in which OP_IN looks them up: the shorter first. */
 int text_order(const struct filter_text *a, const struct filter_text *b);
 
-/* match.c: one NODE_TEST about the subject itself; false and not *ret_known where the field is not, or the budget is spent. */
-bool filter_test_match(const struct filter_expr *, uint32_t at, filter_get, const void *subject, struct filter_budget *budget, bool *ret_known);
+/*
+ * match.c: one NODE_TEST about the subject itself; false and not *ret_known where the field is not, or the budget is
+ * spent.
+ */
+bool filter_test_match(const struct filter_expr *, uint32_t at, filter_get, const void *subject,
+		       struct filter_budget *budget, bool *ret_known);
 
 #endif

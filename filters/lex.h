@@ -34,6 +34,7 @@ struct lexer {
 bool lex_next(struct lexer *, struct token *ret);
 bool token_is(const struct token *, const char *word);
 /* Sets l->error for that place, and errno to EINVAL; false, to be returned. */
-bool lex_error(const struct lexer *, uint32_t at, uint32_t length, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+bool lex_error(const struct lexer *, uint32_t at, uint32_t length, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif

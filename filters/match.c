@@ -64,7 +64,8 @@ static bool text_in(const struct operand *o, uint32_t n, const struct filter_tex
 	return false;
 }
 
-static bool text_holds(uint8_t op, const struct operand *o, const struct filter_text *t, struct filter_budget *budget, bool *gave_up)
+static bool text_holds(uint8_t op, const struct operand *o, const struct filter_text *t, struct filter_budget *budget,
+		       bool *gave_up)
 {
 	const struct filter_text *w = &o->value.text;
 	bool is;
@@ -91,8 +92,8 @@ static bool text_holds(uint8_t op, const struct operand *o, const struct filter_
 }
 
 /* One text.  OP_NE is asked for as OP_EQ.  *gave_up: a regular expression met its limits, or the budget is spent. */
-static bool text_test(const struct node *t, const struct operand *o, const struct filter_text *text, struct filter_budget *budget,
-		      bool *gave_up)
+static bool text_test(const struct node *t, const struct operand *o, const struct filter_text *text,
+		      struct filter_budget *budget, bool *gave_up)
 {
 	if (t->op == OP_EQ || t->op == OP_NE || t->op == OP_IN)
 		return text_in(o, t->n, text);
@@ -103,7 +104,8 @@ static bool text_test(const struct node *t, const struct operand *o, const struc
 }
 
 /* A list: true of any.  What gives up on one text does not try the next: the time is bounded for all together. */
-static bool list_test(const struct node *t, const struct operand *o, const struct filter_text *list, struct filter_budget *budget)
+static bool list_test(const struct node *t, const struct operand *o, const struct filter_text *list,
+		      struct filter_budget *budget)
 {
 	const char *at = list->ptr, *whole = list->len ? at + list->len : at, *end = whole;
 	bool gave_up = false;
@@ -161,7 +163,8 @@ static bool within(const struct operand *o, const uint8_t ip[16])
 	return rest == 0 || ((o->value.ip[whole] ^ ip[whole]) >> (8 - rest)) == 0;
 }
 
-static bool holds(const struct node *t, const struct operand *o, const union filter_value *v, struct filter_budget *budget)
+static bool holds(const struct node *t, const struct operand *o, const union filter_value *v,
+		  struct filter_budget *budget)
 {
 	bool gave_up = false;
 
@@ -182,7 +185,8 @@ static bool holds(const struct node *t, const struct operand *o, const union fil
 	}
 }
 
-static bool test(const struct filter_expr *e, const struct node *t, filter_get get, const void *subject, struct filter_budget *budget)
+static bool test(const struct filter_expr *e, const struct node *t, filter_get get, const void *subject,
+		 struct filter_budget *budget)
 {
 	const struct operand *o = e->operands + t->first;
 	union filter_value v;
@@ -200,7 +204,8 @@ static bool test(const struct filter_expr *e, const struct node *t, filter_get g
 	return false;
 }
 
-bool filter_test_match(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject, struct filter_budget *budget, bool *ret_known)
+bool filter_test_match(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject,
+		       struct filter_budget *budget, bool *ret_known)
 {
 	const struct node *t = &e->nodes[at - 1];
 	union filter_value v;
@@ -213,7 +218,8 @@ bool filter_test_match(const struct filter_expr *e, uint32_t at, filter_get get,
 }
 
 /* Recursion is as deep as the expression, which is FILTER_DEPTH at the most. */
-bool node_is_true(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject, struct filter_budget *budget)
+bool node_is_true(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject,
+		  struct filter_budget *budget)
 {
 	const struct node *n = &e->nodes[at - 1];
 
@@ -236,7 +242,8 @@ bool filter_expr_match(const struct filter_expr *e, filter_get get, const void *
 	return node_is_true(e, e->root, get, subject, NULL);
 }
 
-bool filter_expr_match_within(const struct filter_expr *e, filter_get get, const void *subject, struct filter_budget *budget)
+bool filter_expr_match_within(const struct filter_expr *e, filter_get get, const void *subject,
+			      struct filter_budget *budget)
 {
 	return node_is_true(e, e->root, get, subject, budget);
 }

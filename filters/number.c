@@ -49,13 +49,17 @@ static bool bad_unit(const struct lexer *l, const struct token *t, const struct 
 
 	switch (f->unit) {
 	case FILTER_NS:
-		return lex_error(l, t->at, t->length, "%s is a time: \"%.*s\" wants one of the units ns, us, ms, s, m, h, d, as in 5s", f->name, len,
-				 t->ptr);
+		return lex_error(l, t->at, t->length,
+				 "%s is a time: \"%.*s\" wants one of the units ns, us, ms, s, m, h, d, as in 5s",
+				 f->name, len, t->ptr);
 	case FILTER_BYTES:
-		return lex_error(l, t->at, t->length, "%s is a size: \"%.*s\" may have one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB", f->name,
-				 len, t->ptr);
+		return lex_error(
+			l, t->at, t->length,
+			"%s is a size: \"%.*s\" may have one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB",
+			f->name, len, t->ptr);
 	default:
-		return lex_error(l, t->at, t->length, "%s is a number without a unit: \"%.*s\" is none", f->name, len, t->ptr);
+		return lex_error(l, t->at, t->length, "%s is a number without a unit: \"%.*s\" is none", f->name, len,
+				 t->ptr);
 	}
 }
 
@@ -69,7 +73,8 @@ bool number_of(const struct lexer *l, const struct token *t, const struct filter
 		if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(t->ptr[i] - '0'), &v))
 			goto large;
 	if (i < t->len && t->ptr[i] == '.')
-		return lex_error(l, t->at, t->length, "\"%.*s\": numbers are whole; take a smaller unit", (int)(t->len > 40 ? 40 : t->len), t->ptr);
+		return lex_error(l, t->at, t->length, "\"%.*s\": numbers are whole; take a smaller unit",
+				 (int)(t->len > 40 ? 40 : t->len), t->ptr);
 	if (f->unit == FILTER_PLAIN && i < t->len)
 		return bad_unit(l, t, f);
 	if (f->unit == FILTER_NS && (i < t->len || v != 0)) /* nothing is nothing in any unit */
@@ -92,5 +97,6 @@ bool number_of(const struct lexer *l, const struct token *t, const struct filter
 	ret->i = minus ? (int64_t)(0 - v) : (int64_t)v;
 	return true;
 large:
-	return lex_error(l, t->at, t->length, "\"%.*s\" is larger than %s can be", (int)(t->len > 40 ? 40 : t->len), t->ptr, f->name);
+	return lex_error(l, t->at, t->length, "\"%.*s\" is larger than %s can be", (int)(t->len > 40 ? 40 : t->len),
+			 t->ptr, f->name);
 }

@@ -55,13 +55,16 @@ static uint32_t test_of(struct parser *p, bool any)
 	uint32_t at;
 
 	if (name.kind != TOKEN_NAME || parse_is_word(&name)) {
-		lex_error(&p->lex, name.at, name.length, name.kind == TOKEN_END ? "a condition is missing here" : "a condition begins with a field, not with this");
+		lex_error(&p->lex, name.at, name.length,
+			  name.kind == TOKEN_END ? "a condition is missing here"
+						 : "a condition begins with a field, not with this");
 		return 0;
 	}
 	f = parse_field(p, &name, &n);
 	if (!f || !parse_next(p))
 		return 0;
-	if (f->type == FILTER_BOOL && (p->token.kind == TOKEN_END || token_is(&p->token, ")") || token_is(&p->token, "and") || token_is(&p->token, "or"))) {
+	if (f->type == FILTER_BOOL && (p->token.kind == TOKEN_END || token_is(&p->token, ")") ||
+				       token_is(&p->token, "and") || token_is(&p->token, "or"))) {
 		struct operand *alone;
 
 		n.first = p->e->n_operands;
@@ -126,7 +129,8 @@ static uint32_t condition(struct parser *p)
 		if (!token_is(&p->token, ")")) {
 			uint32_t most = p->lex.length - t.at;
 
-			lex_error(&p->lex, p->token.at, p->token.length, "\")\" is missing here, for the one that opens at: %.*s",
+			lex_error(&p->lex, p->token.at, p->token.length,
+				  "\")\" is missing here, for the one that opens at: %.*s",
 				  (int)(most > 24 ? 24 : most), p->lex.text + t.at);
 			return 0;
 		}
@@ -173,7 +177,8 @@ static uint32_t expression(struct parser *p)
 	return chain(p, "or", NODE_OR, alternative);
 }
 
-struct filter_expr *filter_expr_new(const char *text, size_t len, const struct filter_schema *schema, struct filter_error *error)
+struct filter_expr *filter_expr_new(const char *text, size_t len, const struct filter_schema *schema,
+				    struct filter_error *error)
 {
 	struct parser p = { .schema = schema };
 

@@ -49,7 +49,8 @@ static bool is_for(const struct operator *o, enum filter_type type)
 
 bool parse_is_word(const struct token *t)
 {
-	static const char *const words[] = { "and", "or", "not", "any", "true", "false", "in", "prefix", "suffix", "glob", "contains", "matches", "cidr" };
+	static const char *const words[] = { "and",    "or",     "not",  "any",      "true",    "false", "in",
+					     "prefix", "suffix", "glob", "contains", "matches", "cidr" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (token_is(t, words[i]))
@@ -87,7 +88,8 @@ const struct filter_field *parse_field(struct parser *p, const struct token *t, 
 		if (n->who == OF_ITSELF)
 			n->who = OF_PARENT;
 	} else if (n->who == OF_ANY_ANCESTOR) {
-		lex_error(&p->lex, t->at, t->length, "\"any\" asks for ancestors: any parent.%.*s", (int)(len > 60 ? 60 : len), name);
+		lex_error(&p->lex, t->at, t->length, "\"any\" asks for ancestors: any parent.%.*s",
+			  (int)(len > 60 ? 60 : len), name);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < p->schema->n; i++) {
@@ -131,6 +133,7 @@ const struct operator *parse_operator(struct parser *p, const struct filter_fiel
 	if (near)
 		lex_error(&p->lex, t->at, t->length, "\"%s\" is no operator; did you mean \"%s\"?", word, near);
 	else
-		lex_error(&p->lex, t->at, t->length, "%s is %s; it can be compared by%s and !=", f->name, parse_type_names[f->type], all);
+		lex_error(&p->lex, t->at, t->length, "%s is %s; it can be compared by%s and !=", f->name,
+			  parse_type_names[f->type], all);
 	return NULL;
 }

@@ -13,7 +13,8 @@ struct operand *operand_new(struct parser *p, const struct token *t)
 	struct filter_expr *e = p->e;
 
 	if (e->n_operands == FILTER_VALUES) {
-		lex_error(&p->lex, t->at, t->length, "more than %u values in one expression: split the rule", FILTER_VALUES);
+		lex_error(&p->lex, t->at, t->length, "more than %u values in one expression: split the rule",
+			  FILTER_VALUES);
 		return NULL;
 	}
 	if (e->n_operands == e->room_operands) {
@@ -34,13 +35,17 @@ struct operand *operand_new(struct parser *p, const struct token *t)
 static bool wants(const struct parser *p, const struct token *t, const struct filter_field *f)
 {
 	bool text = f->type == FILTER_TEXT || f->type == FILTER_LIST;
-	const char *quotes = text && (t->kind == TOKEN_NAME || t->kind == TOKEN_NUMBER) ? "; texts stand in quotes" : "";
+	const char *quotes =
+		text && (t->kind == TOKEN_NAME || t->kind == TOKEN_NUMBER) ? "; texts stand in quotes" : "";
 
 	if (t->kind == TOKEN_END)
-		return lex_error(&p->lex, t->at, 1, "%s wants a value here: %s", f->name, parse_type_names[text ? FILTER_TEXT : f->type]);
+		return lex_error(&p->lex, t->at, 1, "%s wants a value here: %s", f->name,
+				 parse_type_names[text ? FILTER_TEXT : f->type]);
 	if (f->type == FILTER_LIST)
-		return lex_error(&p->lex, t->at, t->length, "%s is compared with texts, and this is none%s", f->name, quotes);
-	return lex_error(&p->lex, t->at, t->length, "%s is %s, and this is none%s", f->name, parse_type_names[f->type], quotes);
+		return lex_error(&p->lex, t->at, t->length, "%s is compared with texts, and this is none%s", f->name,
+				 quotes);
+	return lex_error(&p->lex, t->at, t->length, "%s is %s, and this is none%s", f->name, parse_type_names[f->type],
+			 quotes);
 }
 
 static bool value(struct parser *p, struct node *n, const struct filter_field *f)
@@ -109,7 +114,8 @@ bool parse_values(struct parser *p, struct node *n, const struct filter_field *f
 				return false;
 		} while (token_is(&p->token, ","));
 		if (!token_is(&p->token, ")"))
-			return lex_error(&p->lex, p->token.at, p->token.length, "a list goes on with \",\" or ends with \")\"");
+			return lex_error(&p->lex, p->token.at, p->token.length,
+					 "a list goes on with \",\" or ends with \")\"");
 		if (!parse_next(p))
 			return false;
 	}

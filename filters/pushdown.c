@@ -68,7 +68,8 @@ static bool both(struct form *to, const struct form *more)
 			*c = to->of[i];
 			fits = c->n + more->of[k].n <= CONJUNCTION_MAX;
 			if (fits) {
-				memcpy(&c->literals[c->n], more->of[k].literals, more->of[k].n * sizeof(c->literals[0]));
+				memcpy(&c->literals[c->n], more->of[k].literals,
+				       more->of[k].n * sizeof(c->literals[0]));
 				c->n += more->of[k].n;
 			}
 		}
@@ -78,7 +79,10 @@ static bool both(struct form *to, const struct form *more)
 	return fits;
 }
 
-/* false: it does not fit (or there is no memory, which is the same to the caller). Recursion is FILTER_DEPTH deep at most. */
+/*
+ * false: it does not fit (or there is no memory, which is the same to the caller). Recursion is FILTER_DEPTH deep at
+ * most.
+ */
 static bool form_of(const struct filter_expr *e, uint32_t at, bool negated, struct form *ret)
 {
 	const struct node *n = &e->nodes[at - 1];
@@ -122,8 +126,12 @@ static int add_literal(struct pushdown *p, const struct filter_expr *e, uint32_t
 		p->literals = more;
 		p->room_literals = room;
 	}
-	p->literals[p->n_literals++] = (struct literal){
-		.expr = e, .node = node, .negated = negated, .dimension = dimension, .clause = (uint8_t)(p->n_clauses - 1),
+	p->literals[p->n_literals++] = (struct literal) {
+		.expr = e,
+		.node = node,
+		.negated = negated,
+		.dimension = dimension,
+		.clause = (uint8_t)(p->n_clauses - 1),
 	};
 	p->of[dimension] |= 1ull << (p->n_clauses - 1);
 	return 0;
@@ -135,7 +143,8 @@ static struct pushdown_clause *add_clause(struct pushdown *p, const struct rule 
 	return &p->clauses[p->n_clauses++];
 }
 
-static int add_rule(struct pushdown *p, const struct rule *rule, bool is_last, const uint8_t *dimension_of, struct form *form)
+static int add_rule(struct pushdown *p, const struct rule *rule, bool is_last, const uint8_t *dimension_of,
+		    struct form *form)
 {
 	unsigned left = PUSHDOWN_CLAUSES - p->n_clauses - !is_last; /* one is kept for the rules that do not fit */
 

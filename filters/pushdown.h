@@ -27,7 +27,10 @@ struct pushdown_clause {
 	bool exact;              /* its conditions are all that the rule wants */
 };
 
-/* dimension_of: for each field of the set's schema, below PUSHDOWN_DIMENSIONS or PUSHDOWN_NONE. Holds a reference on the set. NULL: no memory. */
+/*
+ * dimension_of: for each field of the set's schema, below PUSHDOWN_DIMENSIONS or PUSHDOWN_NONE. Holds a reference on
+ * the set. NULL: no memory.
+ */
 struct pushdown *pushdown_new(struct ruleset *, const uint8_t *dimension_of);
 struct pushdown *pushdown_free(struct pushdown *);
 

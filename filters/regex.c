@@ -110,7 +110,8 @@ static bool compile(struct regex *r, const struct lexer *l, const struct token *
 		return true;
 	if (pcre2_get_error_message(err, why, sizeof(why)) < 0)
 		why[0] = '\0';
-	return lex_error(l, t->at, t->length, "this is no regular expression: %s (after %zu bytes of it)", (const char *)why, (size_t)offset);
+	return lex_error(l, t->at, t->length, "this is no regular expression: %s (after %zu bytes of it)",
+			 (const char *)why, (size_t)offset);
 }
 
 /* \G is where a search begins, and (*COMMIT) and (*SKIP) say where the next one may. */
@@ -131,7 +132,8 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 	size_t jit = 0;
 
 	if (t->len > FILTER_REGEX_MAX) {
-		lex_error(l, t->at, t->length, "a regular expression of %u bytes; at most %u: list several", t->len, FILTER_REGEX_MAX);
+		lex_error(l, t->at, t->length, "a regular expression of %u bytes; at most %u: list several", t->len,
+			  FILTER_REGEX_MAX);
 		return NULL;
 	}
 	r = calloc(1, sizeof(*r));
@@ -176,14 +178,16 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 }
 
 /* A search that begins at one of that many places. */
-static int search(const struct regex *r, const struct filter_text *t, size_t at, size_t places, uint32_t steps, uint32_t options)
+static int search(const struct regex *r, const struct filter_text *t, size_t at, size_t places, uint32_t steps,
+		  uint32_t options)
 {
 	pcre2_set_match_limit(r->places, steps);
 	pcre2_set_offset_limit(r->places, at + places - 1);
 	return pcre2_match(r->code, (PCRE2_SPTR)t->ptr, t->len, at, options, r->data, r->places);
 }
 
-static int search_long(const struct regex *r, const struct filter_text *t, uint32_t options, struct filter_budget *budget)
+static int search_long(const struct regex *r, const struct filter_text *t, uint32_t options,
+		       struct filter_budget *budget)
 {
 	size_t at = 0, places = PLACES;
 	int n = PCRE2_ERROR_NOMATCH;

@@ -49,7 +49,8 @@ static int check_labels(const struct rule_spec *spec, struct filter_error *e)
 		const struct rule_label *l = &spec->labels[i];
 
 		if (!*l->name || strlen(l->name) > LABEL_NAME || !is_among(l->name, "._-"))
-			return wrong(e, "the label \"%.70s\": a name is 1 to %u letters, digits, '.', '_', '-'", l->name, LABEL_NAME);
+			return wrong(e, "the label \"%.70s\": a name is 1 to %u letters, digits, '.', '_', '-'",
+				     l->name, LABEL_NAME);
 		if (strlen(l->value) > LABEL_VALUE)
 			return wrong(e, "the label \"%.70s\": its value is longer than %u bytes", l->name, LABEL_VALUE);
 		for (size_t j = 0; j < i; j++)
@@ -62,7 +63,8 @@ static int check_labels(const struct rule_spec *spec, struct filter_error *e)
 static int check(const struct rule_spec *spec, struct filter_error *e)
 {
 	if (!spec->id || !*spec->id || strlen(spec->id) > RULE_ID_MAX || !is_among(spec->id, "._-/"))
-		return wrong(e, "\"%.70s\" is no id: 1 to %u letters, digits, '.', '_', '-', '/'", spec->id ? spec->id : "", RULE_ID_MAX);
+		return wrong(e, "\"%.70s\" is no id: 1 to %u letters, digits, '.', '_', '-', '/'",
+			     spec->id ? spec->id : "", RULE_ID_MAX);
 	if (spec->verdict != RULE_INCLUDE && spec->verdict != RULE_EXCLUDE && spec->verdict != RULE_SAMPLE)
 		return wrong(e, "a verdict is include, exclude or sample");
 	if (spec->verdict == RULE_SAMPLE && (spec->sample < 1 || spec->sample > SAMPLE))
@@ -101,7 +103,8 @@ static int copy_labels(const struct rule_spec *spec, struct rule *r)
 	return 0;
 }
 
-int rule_new(const struct rule_spec *spec, const struct filter_schema *schema, struct rule **ret, struct filter_error *e)
+int rule_new(const struct rule_spec *spec, const struct filter_schema *schema, struct rule **ret,
+	     struct filter_error *e)
 {
 	struct rule *r;
 	int err = check(spec, e);
@@ -124,7 +127,8 @@ int rule_new(const struct rule_spec *spec, const struct filter_schema *schema, s
 		}
 	}
 	r->text = spec->when ? strndup(spec->when, spec->when_len) : strdup("");
-	if (!r->text || copy(spec->id, &r->id) || copy(spec->why, &r->why) || copy(spec->file, &r->file) || copy_labels(spec, r))
+	if (!r->text || copy(spec->id, &r->id) || copy(spec->why, &r->why) || copy(spec->file, &r->file) ||
+	    copy_labels(spec, r))
 		goto no_memory;
 	*ret = r;
 	return 0;
@@ -160,12 +164,15 @@ static bool same_text(const char *a, const char *b)
 
 bool rule_same(const struct rule *a, const struct rule *b)
 {
-	if (!same_text(a->id, b->id) || !same_text(a->text, b->text) || !same_text(a->why, b->why) || !a->when != !b->when)
+	if (!same_text(a->id, b->id) || !same_text(a->text, b->text) || !same_text(a->why, b->why) ||
+	    !a->when != !b->when)
 		return false;
-	if (a->verdict != b->verdict || a->sample != b->sample || a->inherit != b->inherit || a->n_labels != b->n_labels)
+	if (a->verdict != b->verdict || a->sample != b->sample || a->inherit != b->inherit ||
+	    a->n_labels != b->n_labels)
 		return false;
 	for (size_t i = 0; i < a->n_labels; i++)
-		if (!same_text(a->labels[i].name, b->labels[i].name) || !same_text(a->labels[i].value, b->labels[i].value))
+		if (!same_text(a->labels[i].name, b->labels[i].name) ||
+		    !same_text(a->labels[i].value, b->labels[i].value))
 			return false;
 	return true;
 }

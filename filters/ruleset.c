@@ -52,9 +52,11 @@ int ruleset_add(struct ruleset *s, const struct rule_spec *spec, struct filter_e
 	if (first) {
 		*error = (struct filter_error){ 0 };
 		if (first->file)
-			snprintf(error->what, sizeof(error->what), "the id \"%s\" is taken: %.128s:%u", r->id, first->file, first->line);
+			snprintf(error->what, sizeof(error->what), "the id \"%s\" is taken: %.128s:%u", r->id,
+				 first->file, first->line);
 		else
-			snprintf(error->what, sizeof(error->what), "the id \"%s\" is taken by rule %u", r->id, first->number + 1);
+			snprintf(error->what, sizeof(error->what), "the id \"%s\" is taken by rule %u", r->id,
+				 first->number + 1);
 		rule_free(r);
 		return -EEXIST;
 	}
@@ -109,8 +111,8 @@ enum rule_verdict ruleset_otherwise(const struct ruleset *s)
 	return s->otherwise;
 }
 
-void ruleset_judge_watched(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret,
-			   const struct rule_watch *watch)
+void ruleset_evaluate_watched(const struct ruleset *s, filter_get get, const void *subject, uint32_t key,
+			      struct rule_decision *ret, const struct rule_watch *watch)
 {
 	uint64_t before = watch ? watch->now_ns() : 0, now;
 	struct filter_budget budget = { 0 };
@@ -128,15 +130,17 @@ void ruleset_judge_watched(const struct ruleset *s, filter_get get, const void *
 			continue;
 		ret->rule = r;
 		ret->spent = false;
-		ret->include = r->verdict == RULE_INCLUDE || (r->verdict == RULE_SAMPLE && rule_sampled(key, r->sample));
+		ret->include =
+			r->verdict == RULE_INCLUDE || (r->verdict == RULE_SAMPLE && rule_sampled(key, r->sample));
 		return;
 	}
 	*ret = (struct rule_decision){ .include = budget.spent || s->otherwise != RULE_EXCLUDE, .spent = budget.spent };
 }
 
-void ruleset_judge(const struct ruleset *s, filter_get get, const void *subject, uint32_t key, struct rule_decision *ret)
+void ruleset_evaluate(const struct ruleset *s, filter_get get, const void *subject, uint32_t key,
+		      struct rule_decision *ret)
 {
-	ruleset_judge_watched(s, get, subject, key, ret, NULL);
+	ruleset_evaluate_watched(s, get, subject, key, ret, NULL);
 }
 
 uint32_t rule_key(uint32_t pid, uint64_t start_ns)

@@ -9,19 +9,19 @@
 
 #define BEFORE 40u /* bytes of a long line that are shown before what is wrong */
 
-struct out {
+struct delivery {
 	char *to;
 	size_t size, used;
 };
 
-static void put(struct out *o, char c)
+static void put(struct delivery *o, char c)
 {
 	if (o->used + 1 < o->size)
 		o->to[o->used] = c;
 	o->used++;
 }
 
-static void dots(struct out *o, bool cut)
+static void dots(struct delivery *o, bool cut)
 {
 	for (int i = 0; cut && i < 3; i++)
 		put(o, '.');
@@ -52,7 +52,7 @@ static void window(const char *line, size_t n, size_t at, size_t *from, size_t *
 
 int filter_error_show(const struct filter_error *e, const char *text, size_t len, char *to, size_t size)
 {
-	struct out o = { to, size, 0 };
+	struct delivery o = { to, size, 0 };
 	const char *line = text, *end = text + len, *stop;
 	size_t n, at = e->column ? e->column - 1 : 0, first, last;
 

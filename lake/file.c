@@ -220,7 +220,8 @@ int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, 
 
 	lake_say(why, "out of memory");
 	if (number % LAKE_PARTS)
-		rc = asprintf(&f.path, "%s/lake-%04u-%02u.%u.db", l->path, month / 12, month % 12 + 1, number % LAKE_PARTS);
+		rc = asprintf(&f.path, "%s/lake-%04u-%02u.%u.db", l->path, month / 12, month % 12 + 1,
+			      number % LAKE_PARTS);
 	else
 		rc = asprintf(&f.path, "%s/lake-%04u-%02u.db", l->path, month / 12, month % 12 + 1);
 	if (rc < 0) {

@@ -37,7 +37,9 @@ struct lake_file {
 	struct lake_why *why; /* borrowed */
 };
 
-/* Open, and inside a read transaction: everything asked is of one moment. -ENOENT: removed since the lake was opened. */
+/*
+ * Open, and inside a read transaction: everything asked is of one moment. -ENOENT: removed since the lake was opened.
+ */
 int lake_file_open(const struct lake *, unsigned number, struct lake_why *, struct lake_file *ret);
 void lake_file_close(struct lake_file *);
 int lake_file_error(struct lake_file *, int rc); /* remembers the reason; returns -errno */

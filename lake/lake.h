@@ -53,7 +53,8 @@ struct lake_run {
 
 struct lake_tool {
 	const char *tool;
-	uint64_t calls;    /* images begun by exec that are not wrappers, or forks that ran on when there were no execs */
+	/* images begun by exec that are not wrappers, or forks that ran on when there were no execs */
+	uint64_t calls;
 	uint64_t failures; /* wrappers left out: they fail with what they wrap */
 	uint64_t first_start_ns, last_end_ns;
 	uint64_t wall_ns;  /* union of its images' times: the time during which it ran at all */

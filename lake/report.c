@@ -366,7 +366,9 @@ static int read_ledger(struct answer *a, int64_t run)
 			.amount = sqlite3_column_int64(s, 3),
 			.interval_ns = (uint64_t)sqlite3_column_int64(s, 4),
 		};
-		void *grown = l.account && l.item && l.kind ? grow(r->ledger, r->n_ledger, &a->ledger_room, sizeof(*r->ledger)) : NULL;
+		void *grown = l.account && l.item && l.kind
+				      ? grow(r->ledger, r->n_ledger, &a->ledger_room, sizeof(*r->ledger))
+				      : NULL;
 
 		if (!grown) {
 			rc = SQLITE_NOMEM;

@@ -11,40 +11,77 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/skep.h"
-#include "core/config_table.h"
-#include "core/judge_fields.h"
-#include "core/option_table.h"
-#include "core/plugin.h"
-#include "core/skepd.h"
+#include "cli/base/command.h"
+#include "core/config/config_table.h"
+#include "core/rules/rule_fields.h"
+#include "core/config/option_table.h"
+#include "core/plugin/plugin.h"
+#include "core/process/records.h"
+#include "core/daemon/skepd.h"
 
-/* A tool that runs in a build: out of memory, it says so and leaves. */
-static json_t *must(json_t *value)
+/* This tool runs in a build: out of memory, it says so and leaves. */
+static _Noreturn void leave(void)
 {
-	if (value)
-		return value;
 	fputs("interface: out of memory, or a text that is not UTF-8\n", stderr);
 	exit(1);
+}
+
+static json_t *must(json_t *value)
+{
+	if (!value)
+		leave();
+	return value;
 }
 
 static void add(json_t *array, json_t *value)
 {
 	if (json_array_append_new(array, must(value)) < 0)
-		must(NULL);
+		leave();
 }
 
 static void put(json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, must(value)) < 0)
-		must(NULL);
+		leave();
 }
 
-static json_t *commands(void)
+static json_t *rows(const struct command_option *table, const char *dashes)
 {
 	json_t *list = must(json_array());
+	char letter[3] = "-";
 
-	for (const struct skep_command *c = skep_commands; c->name; c++)
-		add(list, json_pack("{s:s, s:s, s:s, s:s}", "name", c->name, "usage", c->usage, "summary", c->summary, "help", c->help));
+	for (const struct command_option *o = table; o && o->name; o++) {
+		letter[1] = o->letter;
+		add(list,
+		    json_pack("{s:o, s:s, s:s, s:s}", "long", must(json_sprintf("%s%s", dashes, o->name)), "short",
+			      o->letter ? letter : "", "value", o->value ? o->value : "", "help", o->help));
+	}
+	return list;
+}
+
+static json_t *commands(const struct command_program *program)
+{
+	json_t *list = must(json_array());
+	char *usage = NULL;
+	size_t size;
+	FILE *f;
+
+	for (const struct command *const *c = program->commands; *c; c++) {
+		if (!(*c)->summary)
+			continue;
+		f = open_memstream(&usage, &size);
+		if (!f)
+			leave();
+		command_usage(*c, f, 0, 0);
+		fclose(f);
+		add(list,
+		    json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o}", "name", (*c)->name, "usage", usage,
+			      "operands", (*c)->operands ? (*c)->operands : "", "summary", (*c)->summary, "about",
+			      (*c)->about ? (*c)->about : "", "notes", (*c)->notes ? (*c)->notes : "", "passes_on",
+			      (*c)->passes_on, "words", rows((*c)->words, ""), "options", rows((*c)->options, "--")));
+		free(usage);
+		usage = NULL;
+	}
 	return list;
 }
 
@@ -53,8 +90,8 @@ static json_t *keys(const struct config_key *table)
 	json_t *list = must(json_array());
 
 	for (const struct config_key *k = table; k->name; k++)
-		add(list, json_pack("{s:s?, s:s, s:s, s:s?, s:s}", "section", k->section, "name", k->name, "type", config_key_type_name(k->type), "default",
-				    k->default_value, "help", k->help));
+		add(list, json_pack("{s:s?, s:s, s:s, s:s?, s:s}", "section", k->section, "name", k->name, "type",
+				    config_key_type_name(k->type), "default", k->default_value, "help", k->help));
 	return list;
 }
 
@@ -62,11 +99,15 @@ static json_t *rule_fields(void)
 {
 	json_t *list = must(json_array());
 
-	for (uint32_t i = 0; i < judge_schema.n; i++) {
-		const struct filter_field *f = &judge_schema.fields[i];
-		const char *type = f->type == FILTER_LIST ? "list of texts" : f->type == FILTER_BOOL ? "true or false" : f->type == FILTER_TEXT ? "text" : "number";
+	for (uint32_t i = 0; i < rule_fields_schema.n; i++) {
+		const struct filter_field *f = &rule_fields_schema.fields[i];
+		const char *type = f->type == FILTER_LIST   ? "list of texts"
+				   : f->type == FILTER_BOOL ? "true or false"
+				   : f->type == FILTER_TEXT ? "text"
+							    : "number";
 
-		add(list, json_pack("{s:s, s:s, s:b, s:s}", "name", f->name, "type", type, "of_parent", f->of_parent, "help", f->help));
+		add(list, json_pack("{s:s, s:s, s:b, s:s}", "name", f->name, "type", type, "of_parent", f->of_parent,
+				    "help", f->help));
 	}
 	return list;
 }
@@ -80,8 +121,9 @@ static json_t *options(const struct skep_plugin *plugin)
 	for (size_t i = 0; option_get(plugin, i, &o); i++) {
 		char *file = option_file_key(plugin, &o);
 
-		one = must(json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:b, s:b, s:b}", "name", o.name, "type", option_type_name(o.type), "default", o.default_value,
-				     "help", o.help, "file_key", file, "reloadable", (int)(o.flags & SKEP_OPT_RELOADABLE), "secret",
+		one = must(json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:b, s:b, s:b}", "name", o.name, "type",
+				     option_type_name(o.type), "default", o.default_value, "help", o.help, "file_key",
+				     file, "reloadable", (int)(o.flags & SKEP_OPT_RELOADABLE), "secret",
 				     (int)(o.flags & SKEP_OPT_SECRET), "required", (int)(o.flags & SKEP_OPT_REQUIRED)));
 		free(file);
 		if (o.min < o.max) {
@@ -98,8 +140,9 @@ static json_t *options(const struct skep_plugin *plugin)
 static const char *type_name(uint32_t type)
 {
 	static const char *const names[] = {
-		[SKEP_T_U64] = "u64",	[SKEP_T_I64] = "i64", [SKEP_T_F64] = "f64",   [SKEP_T_BOOL] = "bool", [SKEP_T_TIME] = "time", [SKEP_T_STR] = "string",
-		[SKEP_T_STRV] = "strings", [SKEP_T_UPID] = "upid", [SKEP_T_HASH] = "hash", [SKEP_T_IP] = "ip",     [SKEP_T_HIST] = "histogram",
+		[SKEP_T_U64] = "u64",   [SKEP_T_I64] = "i64",    [SKEP_T_F64] = "f64",        [SKEP_T_BOOL] = "bool",
+		[SKEP_T_TIME] = "time", [SKEP_T_STR] = "string", [SKEP_T_STRV] = "strings",   [SKEP_T_UPID] = "upid",
+		[SKEP_T_HASH] = "hash", [SKEP_T_IP] = "ip",      [SKEP_T_HIST] = "histogram",
 	};
 
 	return type < sizeof(names) / sizeof(names[0]) && names[type] ? names[type] : "?";
@@ -108,7 +151,10 @@ static const char *type_name(uint32_t type)
 static const char *semantics_name(uint32_t semantics)
 {
 	static const char *const names[] = {
-		[SKEP_S_ATTRIBUTE] = "attribute", [SKEP_S_GAUGE] = "gauge", [SKEP_S_DELTA] = "delta", [SKEP_S_CUMULATIVE] = "cumulative",
+		[SKEP_S_ATTRIBUTE] = "attribute",
+		[SKEP_S_GAUGE] = "gauge",
+		[SKEP_S_DELTA] = "delta",
+		[SKEP_S_CUMULATIVE] = "cumulative",
 	};
 
 	return semantics < sizeof(names) / sizeof(names[0]) && names[semantics] ? names[semantics] : "?";
@@ -132,25 +178,34 @@ static const char *role_name(uint32_t role)
 	}
 }
 
-static json_t *streams(const struct skep_plugin *plugin)
+static json_t *streams(const struct skep_stream *const *streams, uint32_t n)
 {
 	json_t *list = must(json_array()), *fields;
 
-	for (uint32_t i = 0; i < plugin->n_streams; i++) {
-		const struct skep_stream *s = plugin->streams[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct skep_stream *s = streams[i];
 
 		fields = must(json_array());
 		for (uint32_t j = 0; j < s->n_fields; j++) {
-			const struct skep_field *f = (const void *)((const char *)s->fields + (size_t)j * s->field_size);
+			const struct skep_field *f =
+				(const void *)((const char *)s->fields + (size_t)j * s->field_size);
 
-			add(fields, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "type", type_name(f->type), "semantics",
-					      semantics_name(f->semantics), "unit", f->unit ? f->unit : "", "help", f->help ? f->help : ""));
+			add(fields, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "type", type_name(f->type),
+					      "semantics", semantics_name(f->semantics), "unit", f->unit ? f->unit : "",
+					      "help", f->help ? f->help : ""));
 		}
-		add(list, json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", s->name, "help", s->help ? s->help : "", "role", role_name(s->role), "sample",
-				    (int)(s->flags & SKEP_STREAM_SAMPLE), "fields", fields));
+		add(list,
+		    json_pack("{s:s, s:s, s:s, s:b, s:o}", "name", s->name, "help", s->help ? s->help : "", "role",
+			      role_name(s->role), "sample", (int)(s->flags & SKEP_STREAM_SAMPLE), "fields", fields));
 	}
 	return list;
 }
+
+/* The records that the core itself sends: in the order in which a reader meets them. */
+static const struct skep_stream *const core_streams[] = {
+	&record_stream_process, &record_stream_process_sample, &record_stream_run,  &record_stream_task,
+	&record_stream_tool_sample, &record_stream_ledger,     &record_stream_loss,
+};
 
 static json_t *details(const struct skep_plugin *plugin)
 {
@@ -158,13 +213,15 @@ static json_t *details(const struct skep_plugin *plugin)
 	json_t *list = must(json_array()), *names;
 
 	for (uint32_t i = 0; SKEP_HAS(plugin, details) && i < plugin->n_details; i++) {
-		const struct skep_detail *d = (const void *)((const char *)plugin->details + (size_t)i * plugin->detail_size);
+		const struct skep_detail *d =
+			(const void *)((const char *)plugin->details + (size_t)i * plugin->detail_size);
 
 		names = must(json_array());
 		for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); s++)
 			if (d->scopes >> s & 1)
 				add(names, json_string(scopes[s]));
-		add(list, json_pack("{s:s, s:s, s:s, s:o}", "name", d->name, "help", d->help, "stream", plugin->streams[d->stream]->name, "scopes", names));
+		add(list, json_pack("{s:s, s:s, s:s, s:o}", "name", d->name, "help", d->help, "stream",
+				    plugin->streams[d->stream]->name, "scopes", names));
 	}
 	return list;
 }
@@ -193,9 +250,11 @@ static void on_plugin(const char *path, const struct skep_plugin_note *note, con
 		found->failed = true;
 	} else {
 		desc = plugin->desc;
-		add(found->list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", desc->name, "kind",
-					   desc->kind == SKEP_KIND_SINK ? "sink" : "probe", "version", desc->version, "summary", desc->summary,
-					   "license", desc->license, "options", options(desc), "streams", streams(desc), "details", details(desc)));
+		add(found->list,
+		    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", desc->name, "kind",
+			      desc->kind == SKEP_KIND_SINK ? "sink" : "probe", "version", desc->version, "summary",
+			      desc->summary, "license", desc->license, "options", options(desc), "streams",
+			      streams(desc->streams, desc->n_streams), "details", details(desc)));
 	}
 	diag_clear(&diag);
 }
@@ -213,9 +272,13 @@ int main(int argc, char **argv)
 	plugin_list(dirs, on_plugin, &found);
 	if (found.failed)
 		return 1;
-	o = must(json_pack("{s:s, s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "version", SKEP_VERSION, "abi_major", SKEP_ABI_MAJOR, "abi_minor",
-			   SKEP_ABI_MINOR, "skepd_help", skepd_help_text, "commands", commands(), "config", keys(config_key_table), "entry",
-			   keys(config_entry_table), "rule_fields", rule_fields(), "plugins", found.list));
+	o = must(json_pack("{s:s, s:i, s:i, s:s, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o}", "version", SKEP_VERSION,
+			   "abi_major", SKEP_ABI_MAJOR, "abi_minor", SKEP_ABI_MINOR, "skepd_help", skepd_help_text,
+			   "concepts", skep_program.concepts, "commands", skep_program.name, commands(&skep_program),
+			   skep_dev_program.name, commands(&skep_dev_program), "config", keys(config_key_table),
+			   "entry", keys(config_entry_table), "rule_fields", rule_fields(), "core_streams",
+			   streams(core_streams, sizeof(core_streams) / sizeof(core_streams[0])), "plugins",
+			   found.list));
 	if (json_dumpf(o, stdout, JSON_INDENT(1)) < 0 || puts("") < 0 || fflush(stdout) != 0) {
 		fprintf(stderr, "interface: cannot write: %s\n", strerror(errno));
 		return 1;

@@ -2,7 +2,7 @@
 """What man/interface.c wrote, read: commands, options and their values, for pages.py and completions.py."""
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # The paths of packages: a page that a tarball carries cannot know where it will be installed.
 CANONICAL = (re.compile(r"/[\w./-]*/skep/skepd\.conf"), "/etc/skep/skepd.conf")
@@ -11,7 +11,7 @@ OPTION = re.compile(r"^ {2,}(?:(-\w), )?(--[a-z][a-z-]*)(?:[ =]([A-Z][A-Z_=]*))?
 
 @dataclass
 class Option:
-    long: str
+    long: str  # "--json"; of a word that a command takes first: "recover"
     short: str = ""
     value: str = ""  # "FILE"; "": takes none
     help: str = ""
@@ -21,26 +21,22 @@ class Option:
 class Command:
     name: str
     usage: str
+    operands: str
     summary: str
-    help: str
-    options: list = field(default_factory=list)
+    about: str
+    notes: str
+    passes_on: bool
+    words: list
+    options: list
 
-    def words(self):
-        """Its own subcommands: what stands first, in lower case, in one of the alternatives of its usage."""
-        depth, alternatives = 0, [""]
-        for c in self.usage:
-            depth += (c in "[(<") - (c in "])>")
-            if c == "|" and depth == 0:
-                alternatives.append("")
-            else:
-                alternatives[-1] += c
-        first = [a.split()[0] for a in alternatives if a.split()]
-        return [w for w in first if re.fullmatch(r"[a-z][a-z-]*", w)]
+    def __post_init__(self):
+        self.words = [Option(**w) for w in self.words]
+        self.options = [Option(**o) for o in self.options]
 
-    def operands(self):
-        """Names of what may stand behind it, without options, in order: ["RUN"], ["DETAIL"]."""
-        rest = re.sub(r"\[--[^\]]*\]", " ", self.usage)
-        return re.findall(r"\b[A-Z]{2,}\b", re.sub(r"--[a-z-]+ [A-Z]+", " ", rest))
+
+def names_in(operands):
+    """Names of what may stand there, in order: ["RUN"], ["EXPRESSION", "FILE"]."""
+    return re.findall(r"\b[A-Z]{2,}\b", operands)
 
 
 def options_of(text):
@@ -62,7 +58,7 @@ class Interface:
         with open(path, encoding="utf-8") as f:
             self.all = json.loads(CANONICAL[0].sub(CANONICAL[1], f.read()))
         self.version = self.all["version"]
-        self.commands = [Command(c["name"], c["usage"], c["summary"], c["help"], options_of(c["help"])) for c in self.all["commands"]]
+        self.programs = {name: [Command(**c) for c in list_] for name, list_ in self.all["commands"].items()}
         self.skepd_help = self.all["skepd_help"]
         self.skepd_options = options_of(self.skepd_help)
         self.plugins = {p["name"]: p for p in self.all["plugins"]}

@@ -11,7 +11,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from interface import OPTION, Interface  # noqa: E402
+from interface import Interface  # noqa: E402
 
 out = []
 
@@ -69,30 +69,6 @@ def options(list_):
         emit(".TP", names + (" \\fI" + escape(o.value) + "\\fP" if o.value else ""), inline(o.help or " "))
 
 
-def help_text(text, skip_options=False):
-    """A help text as the programs print it: options, blocks in columns, prose."""
-    block, column = [], 0
-    # the options that come one after the other are one list
-    for line in text.splitlines() + [""]:
-        m = OPTION.match(line)
-        if m or (column and line.startswith(" " * column) and block == []):
-            if block:
-                prose(block)
-                block = []
-            column = m.start(4) if m and m[4] else column
-            if m and not skip_options:
-                names = ", ".join("\\fB" + escape(n) + "\\fP" for n in (m[1], m[2]) if n)
-                emit(".TP", names + (" \\fI" + escape(m[3]) + "\\fP" if m[3] else ""))
-            if not skip_options:
-                emit(inline((m[4] if m else line.strip()) or " "))
-        elif not line:
-            prose(block)
-            block, column = [], 0
-        else:
-            column = 0
-            block.append(line)
-
-
 def prose(block):
     if not block:
         return
@@ -105,17 +81,28 @@ def prose(block):
 # ---- what is generated ------------------------------------------------------------------
 
 
-def do_commands(i, _):
-    for c in i.commands:
-        term("skep " + c.name, inline(c.usage))
+def do_concepts(i, _):
+    for block in i.all["concepts"].rstrip("\n").split("\n\n"):
+        if block.startswith(" ") or "\n" in block:
+            literal(block.splitlines())
+        else:
+            paragraph(block + ".")
+
+
+def do_commands(i, program):
+    for c in i.programs[program]:
+        term(program + " " + c.name, inline(c.usage))
         emit(inline(c.summary[0].upper() + c.summary[1:] + "."))
 
 
-def do_command_help(i, _):
-    for c in i.commands:
-        emit('.SS "skep ' + escape(c.name) + '"', "\\fBskep " + escape(c.name) + "\\fP " + inline(c.usage))
-        paragraph(c.summary[0].upper() + c.summary[1:] + ".")
-        help_text(c.help)
+def do_command_help(i, program):
+    for c in i.programs[program]:
+        emit('.SS "' + escape(program + " " + c.name) + '"', "\\fB" + escape(program + " " + c.name) + "\\fP " + inline(c.usage))
+        for text in (c.summary[0].upper() + c.summary[1:] + ".", *c.about.split("\n\n")):
+            prose(text.splitlines())
+        options(c.words + c.options)
+        for text in c.notes.split("\n\n"):
+            prose(text.splitlines())
 
 
 def do_skepd_options(i, _):

@@ -10,6 +10,7 @@ dnl   SKEP_PLUGIN_LDFLAGS   to link it with by libtool: one module that exports 
 dnl   SKEP_PLUGIN_DIR       where plugins are installed
 dnl   SKEP_PLUGIN_ABI       the ABI of this SDK
 dnl   SKEP_BPF_CFLAGS, SKEP_BPF_SKELETON   to compile X.bpf.c with: SKELETON X.bpf.c X.skel.h CFLAGS
+dnl   SKEP_PROBE_LIBS, SKEP_SINK_LIBS      the libraries of probes and of sinks (with what skep/sink/http.h needs)
 dnl   SKEP_MOCK_CFLAGS, SKEP_MOCK_LIBS     for tests under the mock host
 dnl Without ACTION-IF-NOT-FOUND an SDK that is not there, or too old, is an error.
 dnl These names are stable within a major version of the plugin ABI.
@@ -33,6 +34,8 @@ AC_DEFUN([SKEP_PLUGIN_SDK], [
 		SKEP_PLUGIN_DIR=`$PKG_CONFIG --variable=plugindir skep`
 		SKEP_BPF_CFLAGS=`$PKG_CONFIG --variable=bpfcflags skep`
 		SKEP_BPF_SKELETON=`$PKG_CONFIG --variable=bpfskeleton skep`
+		SKEP_PROBE_LIBS=`$PKG_CONFIG --static --libs skep-probe`
+		SKEP_SINK_LIBS=`$PKG_CONFIG --static --libs skep-sink`
 		SKEP_MOCK_CFLAGS=`$PKG_CONFIG --cflags skep-mock`
 		SKEP_MOCK_LIBS=`$PKG_CONFIG --libs skep-mock`
 		$2
@@ -46,6 +49,8 @@ AC_DEFUN([SKEP_PLUGIN_SDK], [
 	AC_SUBST([SKEP_PLUGIN_ABI])
 	AC_SUBST([SKEP_BPF_CFLAGS])
 	AC_SUBST([SKEP_BPF_SKELETON])
+	AC_SUBST([SKEP_PROBE_LIBS])
+	AC_SUBST([SKEP_SINK_LIBS])
 	AC_SUBST([SKEP_MOCK_CFLAGS])
 	AC_SUBST([SKEP_MOCK_LIBS])
 ])

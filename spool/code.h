@@ -6,7 +6,8 @@
  * A body is one zstd frame with a checksum of its content.  In it, numbers are LEB128 (signed ones zigzag),
  * strings their length and bytes:
  *
- *	version, id, key, boot id, host's name, kernel (none of these three in version 1), realtime_offset_ns, number of records
+ *	version, id, key, boot id, host's name, kernel (none of these three in version 1), realtime_offset_ns,
+ *	number of records
  *	number of streams; each: name, help, role, flags, number of fields; each: name, unit, type, semantics
  *	each record: stream, pid and start_ns - time_ns of who it is about, time_ns less that of the record before,
  *	context (0: none, 1: five strings follow, k + 2: the k-th that the body had), its fields in order of the table
@@ -28,7 +29,8 @@ struct spool_code;
 struct spool_head {
 	uint64_t id;
 	char key[SPOOL_KEY_MAX];
-	char boot_id[SPOOL_ORIGIN_MAX], host_name[SPOOL_ORIGIN_MAX], kernel[SPOOL_ORIGIN_MAX]; /* "": of version 1, which had none */
+	/* "": of version 1, which had none */
+	char boot_id[SPOOL_ORIGIN_MAX], host_name[SPOOL_ORIGIN_MAX], kernel[SPOOL_ORIGIN_MAX];
 	int64_t realtime_offset_ns;
 	uint32_t n;
 };
@@ -41,9 +43,11 @@ struct spool_taker {
 	 * as; it has the same fields in the same order, wherever they lie.
 	 */
 	int (*stream)(void *arg, const struct skep_stream *stored, const struct skep_stream **ret);
-	/* A record; all of it is borrowed until the callback returns. who.pid 0: about no process. context NULL: none. */
-	int (*record)(void *arg, const struct skep_stream *, const struct skep_upid *who, uint64_t time_ns, const void *data,
-		      const struct skep_context *context);
+	/*
+	 * A record; all of it is borrowed until the callback returns. who.pid 0: about no process. context NULL: none.
+	 */
+	int (*record)(void *arg, const struct skep_stream *, const struct skep_upid *who, uint64_t time_ns,
+		      const void *data, const struct skep_context *context);
 };
 
 struct spool_code *spool_code_new(void); /* NULL: no memory */
@@ -56,7 +60,8 @@ int spool_encode(struct spool_code *, const struct skep_batch *, const void **re
  * returned.  Records before the damage have been given by then: the checksum is looked at first, so that only a
  * body that was written wrongly comes so far.
  */
-int spool_decode(struct spool_code *, const void *body, size_t size, const struct spool_taker *, void *arg, char *why, size_t why_size);
+int spool_decode(struct spool_code *, const void *body, size_t size, const struct spool_taker *, void *arg, char *why,
+		 size_t why_size);
 
 /* The same fields (name, type) in the same order? */
 bool spool_same_fields(const struct skep_stream *a, const struct skep_stream *b);

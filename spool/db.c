@@ -22,7 +22,10 @@
 #define BUSY_MS 5000
 /* The write-ahead log is emptied when it has grown to that; one that a burst has made larger is cut back to it. */
 #define WAL_PAGES 1000
-/* Below the reserve it shrinks to that and no further: what keeps processes apart from their records across a crash is small. */
+/*
+ * Below the reserve it shrinks to that and no further: what keeps processes apart from their records across a crash is
+ * small.
+ */
 #define FLOOR_BYTES (4u << 20)
 /* Given back to the filesystem in steps of so many pages: 8 MiB. */
 #define VACUUM_PAGES 1000
@@ -134,13 +137,15 @@ static int make(struct spool_db *db)
 	int err;
 
 	/* Only a file without tables takes these. */
-	snprintf(sql, sizeof(sql), "PRAGMA page_size = %u; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL", PAGE_BYTES);
+	snprintf(sql, sizeof(sql), "PRAGMA page_size = %u; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
+		 PAGE_BYTES);
 	err = db_exec(db, sql);
 	if (err == 0)
 		err = db_exec(db, "BEGIN IMMEDIATE");
 	if (err == 0)
 		err = db_exec(db, spool_sql);
-	snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", APPLICATION_ID, SCHEMA_VERSION);
+	snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", APPLICATION_ID,
+		 SCHEMA_VERSION);
 	return err == 0 ? db_exec(db, sql) : err;
 }
 
@@ -185,11 +190,13 @@ static int is_ours(struct spool_db *db, bool read_only, bool *ret_empty)
 	if (version == 1 && !read_only)
 		return migrate(db);
 	if (version == 1) {
-		snprintf(db->why, sizeof(db->why), "it is a spool of an older skep; the next start of skepd brings it up to date");
+		snprintf(db->why, sizeof(db->why),
+			 "it is a spool of an older skep; the next start of skepd brings it up to date");
 		return -EBADMSG;
 	}
 	if (version != SCHEMA_VERSION) {
-		snprintf(db->why, sizeof(db->why), "it is a spool of version %lld, this skep writes version %d", (long long)version, SCHEMA_VERSION);
+		snprintf(db->why, sizeof(db->why), "it is a spool of version %lld, this skep writes version %d",
+			 (long long)version, SCHEMA_VERSION);
 		return -EBADMSG;
 	}
 	return 0;
@@ -208,8 +215,10 @@ static int find_totals(struct spool_db *db)
 	err = db_number(db, "SELECT max((SELECT coalesce(max(max(total_n, hi_n)), 0) FROM sink), "
 			    "coalesce((SELECT total_n FROM batch ORDER BY id DESC LIMIT 1), 0))", &db->total_n);
 	if (err == 0)
-		err = db_number(db, "SELECT max((SELECT coalesce(max(max(total_bytes, hi_bytes)), 0) FROM sink), "
-				    "coalesce((SELECT total_bytes FROM batch ORDER BY id DESC LIMIT 1), 0))", &db->total_bytes);
+		err = db_number(db,
+				"SELECT max((SELECT coalesce(max(max(total_bytes, hi_bytes)), 0) FROM sink), "
+				"coalesce((SELECT total_bytes FROM batch ORDER BY id DESC LIMIT 1), 0))",
+				&db->total_bytes);
 	if (err == 0)
 		err = db_number(db, "SELECT coalesce(sum(length(body)), 0) FROM dead", &db->dead_bytes);
 	return err;
@@ -233,8 +242,10 @@ static int set_up(struct spool_db *db, bool read_only)
 	if (empty)
 		err = make(db);
 	if (err == 0 && !read_only) {
-		snprintf(sql, sizeof(sql), "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = %d; "
-					   "PRAGMA journal_size_limit = %u", WAL_PAGES, WAL_PAGES * PAGE_BYTES);
+		snprintf(sql, sizeof(sql),
+			 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = %d; "
+			 "PRAGMA journal_size_limit = %u",
+			 WAL_PAGES, WAL_PAGES * PAGE_BYTES);
 		err = db_exec(db, sql);
 	}
 	if (err == 0)
@@ -267,7 +278,8 @@ static int open_as(const char *path, int flags, struct spool_db **ret, char *why
 	return 0;
 }
 
-int spool_db_open(const char *path, const struct spool_limits *limits, struct spool_db **ret, char *why, size_t why_size)
+int spool_db_open(const char *path, const struct spool_limits *limits, struct spool_db **ret, char *why,
+		  size_t why_size)
 {
 	/* Command lines of everybody are in it. SQLite gives its log and its index the mode of the file. */
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), err;
@@ -328,7 +340,8 @@ void spool_db_limits(struct spool_db *db, const struct spool_limits *limits)
 	db->limits = *limits;
 	/* The backstop behind spool_make_room: an eighth more, since a commit also writes cursors and lines. */
 	snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %llu",
-		 limits->max_bytes ? (unsigned long long)(limits->max_bytes / 8 * 9 / (uint64_t)db->page_bytes + 256) : 4294967294ull);
+		 limits->max_bytes ? (unsigned long long)(limits->max_bytes / 8 * 9 / (uint64_t)db->page_bytes + 256)
+				   : 4294967294ull);
 	db_exec(db, sql);
 }
 
@@ -381,7 +394,10 @@ int spool_begin(struct spool_db *db)
 	bool full = db->limits.sync_ns == 0 || now - db->synced_ns >= db->limits.sync_ns;
 	int err = 0;
 
-	/* A row that is held is an open read transaction, and SQLite begins its log anew only without one: it grew with the backlog that is read. */
+	/*
+	 * A row that is held is an open read transaction, and SQLite begins its log anew only without one: it grew with
+	 * the backlog that is read.
+	 */
 	sqlite3_reset(db->statements[DB_NEXT]);
 	/*
 	 * NORMAL survives a crash of ours whole, and of the host but for the last commits; FULL waits
@@ -500,7 +516,8 @@ int spool_size(struct spool_db *db, struct spool_size *ret)
 	if (err == 0)
 		err = db_number(db, "PRAGMA page_count", &pages);
 	if (err == 0)
-		err = numbers(db, "SELECT count(*), sum(n) FROM batch", batches, 2); /* in one pass: of 50 GiB it takes half a minute */
+		/* in one pass: of 50 GiB it takes half a minute */
+		err = numbers(db, "SELECT count(*), sum(n) FROM batch", batches, 2);
 	if (err == 0)
 		err = numbers(db, "SELECT count(*), sum(n) FROM dead", dead, 2);
 	if (err == 0)

@@ -29,8 +29,8 @@ enum spool_kind { SPOOL_LIFE = 0, SPOOL_SAMPLE = 1 };
 typedef void (*spool_gone_fn)(void *arg, uint64_t id, uint32_t n, const char *counts);
 
 /*
- * One writer at a time: *ret_fd, to be closed when it is over, also by the process's end.  -EBUSY: another has it.  The lock
- * is PATH.lock: one on the file itself would take SQLite's own away when it is closed (fcntl(2)).
+ * One writer at a time: *ret_fd, to be closed when it is over, also by the process's end.  -EBUSY: another has it.  The
+ * lock is PATH.lock: one on the file itself would take SQLite's own away when it is closed (fcntl(2)).
  */
 int spool_db_lock(const char *path, int *ret_fd);
 /* Makes it where it is not there. -EBADMSG: not a spool, or damaged: spool_db_quarantine() and again. */
@@ -58,7 +58,8 @@ int spool_make_room(struct spool_db *, uint64_t bytes, spool_gone_fn, void *arg)
 /* Has the filesystem the reserve? Anywhere. */
 bool spool_has_reserve(const struct spool_db *);
 
-int spool_append(struct spool_db *, uint64_t id, enum spool_kind, uint32_t n, const char *counts, const void *body, size_t size);
+int spool_append(struct spool_db *, uint64_t id, enum spool_kind, uint32_t n, const char *counts, const void *body,
+		 size_t size);
 /* Batches that all sinks have settled go: those behind `after` up to `upto`. */
 int spool_trim(struct spool_db *, uint64_t after, uint64_t upto);
 /* Older than that (realtime), of those up to that id: they go as if space had run out. */
@@ -81,19 +82,21 @@ struct spool_lag {
 	int64_t oldest_ns;               /* realtime at which its oldest was made; 0: none */
 };
 /* What a sink has settled: all up to `cursor`, and what lies behind `lo` up to `hi`; lo 0: nothing does. */
-struct spool_place {
+struct spool_offset {
 	uint64_t cursor, lo, hi;
 };
 /* *ret: where it stands; one that is new here begins behind that batch. */
-int spool_sink_begin(struct spool_db *, const char *name, uint64_t behind, struct spool_place *ret);
-int spool_sink_move(struct spool_db *, const char *name, const struct spool_place *); /* its cursor never goes back */
+int spool_sink_begin(struct spool_db *, const char *name, uint64_t behind, struct spool_offset *ret);
+int spool_sink_move(struct spool_db *, const char *name, const struct spool_offset *); /* its cursor never goes back */
 int spool_sink_lag(struct spool_db *, const char *name, struct spool_lag *ret);
 int spool_sinks(struct spool_db *, void (*cb)(void *arg, const char *name, uint64_t cursor), void *arg);
 int spool_sink_forget(struct spool_db *, const char *name);
 
 /* body: of those records alone. The oldest go beyond 64 MiB. */
-int spool_dead_add(struct spool_db *, uint64_t batch, const char *sink, unsigned status, const char *why, uint32_t n, const void *body, size_t size);
-typedef int (*spool_dead_fn)(void *arg, int64_t number, uint64_t batch, const char *sink, int64_t at_ns, unsigned status, const char *why, uint32_t n, const void *body, size_t size);
+int spool_dead_add(struct spool_db *, uint64_t batch, const char *sink, unsigned status, const char *why, uint32_t n,
+		   const void *body, size_t size);
+typedef int (*spool_dead_fn)(void *arg, int64_t number, uint64_t batch, const char *sink, int64_t at_ns,
+			     unsigned status, const char *why, uint32_t n, const void *body, size_t size);
 int spool_dead(struct spool_db *, spool_dead_fn, void *arg);
 int spool_dead_drop(struct spool_db *, const char *sink, uint64_t *ret_n); /* NULL: all */
 

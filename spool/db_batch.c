@@ -14,11 +14,14 @@ static int64_t bytes_of(size_t body)
 	return (int64_t)(body + body / 8 + 256);
 }
 
-int spool_append(struct spool_db *db, uint64_t id, enum spool_kind kind, uint32_t n, const char *counts, const void *body, size_t size)
+int spool_append(struct spool_db *db, uint64_t id, enum spool_kind kind, uint32_t n, const char *counts,
+		 const void *body, size_t size)
 {
 	sqlite3_stmt *s;
-	int err = db_statement(db, DB_APPEND, "INSERT INTO batch (id, kind, n, made_ns, total_n, total_bytes, counts, body) "
-					      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", &s);
+	int err = db_statement(db, DB_APPEND,
+			       "INSERT INTO batch (id, kind, n, made_ns, total_n, total_bytes, counts, body) "
+			       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+			       &s);
 
 	if (err < 0)
 		return err;
@@ -55,7 +58,9 @@ int spool_trim(struct spool_db *db, uint64_t after, uint64_t upto)
 int spool_next(struct spool_db *db, uint64_t after, struct spool_row *ret)
 {
 	sqlite3_stmt *s;
-	int err = db_statement(db, DB_NEXT, "SELECT id, n, made_ns, counts, body FROM batch WHERE id > ?1 ORDER BY id LIMIT 1", &s), rc;
+	int err = db_statement(db, DB_NEXT,
+			       "SELECT id, n, made_ns, counts, body FROM batch WHERE id > ?1 ORDER BY id LIMIT 1", &s),
+	    rc;
 
 	*ret = (struct spool_row){ 0 };
 	if (err < 0)
@@ -90,8 +95,8 @@ static int take_out(struct spool_db *db, uint64_t id)
 }
 
 /* The oldest of them; its counts go to the callback and it goes. *ret_bytes 0: there was none. */
-static int take_oldest(struct spool_db *db, enum db_statement which, const char *sql, int64_t before_ns, uint64_t upto, spool_gone_fn gone,
-		       void *arg, int64_t *ret_bytes)
+static int take_oldest(struct spool_db *db, enum db_statement which, const char *sql, int64_t before_ns, uint64_t upto,
+		       spool_gone_fn gone, void *arg, int64_t *ret_bytes)
 {
 	sqlite3_stmt *s;
 	uint64_t id;
@@ -101,7 +106,8 @@ static int take_oldest(struct spool_db *db, enum db_statement which, const char 
 	if (err < 0)
 		return err;
 	rc = sqlite3_step(s);
-	if (rc != SQLITE_ROW || (before_ns && sqlite3_column_int64(s, 4) >= before_ns) || (uint64_t)sqlite3_column_int64(s, 0) > upto) {
+	if (rc != SQLITE_ROW || (before_ns && sqlite3_column_int64(s, 4) >= before_ns) ||
+	    (uint64_t)sqlite3_column_int64(s, 0) > upto) {
 		err = rc == SQLITE_ROW ? 0 : db_fail(db, rc);
 		sqlite3_reset(s);
 		return err;
@@ -123,7 +129,8 @@ int db_evict(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, void *arg)
 	do {
 		err = db_drop_dead(db, &some); /* first: nobody is to get those any more */
 		if (err == 0 && some == 0)
-			err = take_oldest(db, DB_OLDEST_SAMPLE, OLDEST "WHERE kind = 1 ORDER BY id LIMIT 1", 0, UINT64_MAX, gone, arg, &some);
+			err = take_oldest(db, DB_OLDEST_SAMPLE, OLDEST "WHERE kind = 1 ORDER BY id LIMIT 1", 0,
+					  UINT64_MAX, gone, arg, &some);
 		if (err == 0 && some == 0)
 			err = take_oldest(db, DB_OLDEST, OLDEST "ORDER BY id LIMIT 1", 0, UINT64_MAX, gone, arg, &some);
 		freed += some;
@@ -156,8 +163,8 @@ int spool_bury(struct spool_db *db, uint64_t id, const char *why, spool_gone_fn 
 		rc = sqlite3_step(s);
 	}
 	if (rc == SQLITE_ROW) {
-		err = spool_dead_add(db, id, "", 0, why, (uint32_t)sqlite3_column_int64(s, 0), sqlite3_column_blob(s, 2),
-				     (size_t)sqlite3_column_bytes(s, 2));
+		err = spool_dead_add(db, id, "", 0, why, (uint32_t)sqlite3_column_int64(s, 0),
+				     sqlite3_column_blob(s, 2), (size_t)sqlite3_column_bytes(s, 2));
 		if (err == 0)
 			gone(arg, id, (uint32_t)sqlite3_column_int64(s, 0), (const char *)sqlite3_column_text(s, 1));
 	} else {

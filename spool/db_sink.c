@@ -13,7 +13,9 @@
 static int totals_at(struct spool_db *db, uint64_t id, int64_t *ret_n, int64_t *ret_bytes, bool *ret_found)
 {
 	sqlite3_stmt *s;
-	int err = db_statement(db, DB_TOTALS_AT, "SELECT total_n, total_bytes FROM batch WHERE id <= ?1 ORDER BY id DESC LIMIT 1", &s), rc;
+	int err = db_statement(db, DB_TOTALS_AT,
+			       "SELECT total_n, total_bytes FROM batch WHERE id <= ?1 ORDER BY id DESC LIMIT 1", &s),
+	    rc;
 
 	if (err < 0)
 		return err;
@@ -46,17 +48,17 @@ static int bind_place(struct spool_db *db, sqlite3_stmt *s, int at, uint64_t id)
 }
 
 /* A place that is known stays what it is: the rows that its totals came from may have gone since. */
-#define SINK_MOVE                                                                                                                   \
-	"INSERT INTO sink (name, cursor, total_n, total_bytes, lo, lo_n, lo_bytes, hi, hi_n, hi_bytes) "                            \
+#define SINK_MOVE \
+	"INSERT INTO sink (name, cursor, total_n, total_bytes, lo, lo_n, lo_bytes, hi, hi_n, hi_bytes) " \
 	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO UPDATE SET cursor = max(cursor, excluded.cursor), " \
-	"total_n = max(total_n, excluded.total_n, iif(hi <= excluded.cursor, hi_n, 0)), "                                           \
-	"total_bytes = max(total_bytes, excluded.total_bytes, iif(hi <= excluded.cursor, hi_bytes, 0)), "                           \
-	"lo_n = iif(lo = excluded.lo, lo_n, excluded.lo_n), lo_bytes = iif(lo = excluded.lo, lo_bytes, excluded.lo_bytes), "        \
-	"hi_n = iif(lo = excluded.lo AND lo > 0, max(hi_n, excluded.hi_n), excluded.hi_n), "                                        \
-	"hi_bytes = iif(lo = excluded.lo AND lo > 0, max(hi_bytes, excluded.hi_bytes), excluded.hi_bytes), "                        \
+	"total_n = max(total_n, excluded.total_n, iif(hi <= excluded.cursor, hi_n, 0)), " \
+	"total_bytes = max(total_bytes, excluded.total_bytes, iif(hi <= excluded.cursor, hi_bytes, 0)), " \
+	"lo_n = iif(lo = excluded.lo, lo_n, excluded.lo_n), lo_bytes = iif(lo = excluded.lo, lo_bytes, excluded.lo_bytes), " \
+	"hi_n = iif(lo = excluded.lo AND lo > 0, max(hi_n, excluded.hi_n), excluded.hi_n), " \
+	"hi_bytes = iif(lo = excluded.lo AND lo > 0, max(hi_bytes, excluded.hi_bytes), excluded.hi_bytes), " \
 	"lo = excluded.lo, hi = excluded.hi"
 
-int spool_sink_move(struct spool_db *db, const char *name, const struct spool_place *at)
+int spool_sink_move(struct spool_db *db, const char *name, const struct spool_offset *at)
 {
 	sqlite3_stmt *s;
 	int err = db_statement(db, DB_SINK_MOVE, SINK_MOVE, &s);
@@ -72,7 +74,7 @@ int spool_sink_move(struct spool_db *db, const char *name, const struct spool_pl
 	return err == 0 ? db_run(db, s) : err;
 }
 
-int spool_sink_begin(struct spool_db *db, const char *name, uint64_t behind, struct spool_place *ret)
+int spool_sink_begin(struct spool_db *db, const char *name, uint64_t behind, struct spool_offset *ret)
 {
 	sqlite3_stmt *s = NULL;
 	int rc = sqlite3_prepare_v2(db->sql, "SELECT cursor, lo, hi FROM sink WHERE name = ?1", -1, &s, NULL), err;
@@ -82,13 +84,14 @@ int spool_sink_begin(struct spool_db *db, const char *name, uint64_t behind, str
 		rc = sqlite3_step(s);
 	}
 	if (rc == SQLITE_ROW)
-		*ret = (struct spool_place){ (uint64_t)sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1),
-					     (uint64_t)sqlite3_column_int64(s, 2) };
+		*ret = (struct spool_offset) { (uint64_t)sqlite3_column_int64(s, 0),
+					       (uint64_t)sqlite3_column_int64(s, 1),
+					       (uint64_t)sqlite3_column_int64(s, 2) };
 	err = db_fail(db, rc);
 	sqlite3_finalize(s);
 	if (err < 0 || rc == SQLITE_ROW)
 		return err;
-	*ret = (struct spool_place){ .cursor = behind };
+	*ret = (struct spool_offset){ .cursor = behind };
 	return spool_sink_move(db, name, ret);
 }
 
@@ -124,7 +127,11 @@ int spool_sinks(struct spool_db *db, void (*cb)(void *arg, const char *name, uin
 int spool_sink_lag(struct spool_db *db, const char *name, struct spool_lag *ret)
 {
 	sqlite3_stmt *s;
-	int err = db_statement(db, DB_LAG, "SELECT cursor, total_n + hi_n - lo_n, total_bytes + hi_bytes - lo_bytes FROM sink WHERE name = ?1", &s), rc;
+	int err = db_statement(
+		    db, DB_LAG,
+		    "SELECT cursor, total_n + hi_n - lo_n, total_bytes + hi_bytes - lo_bytes FROM sink WHERE name = ?1",
+		    &s),
+	    rc;
 	int64_t cursor = 0;
 
 	*ret = (struct spool_lag){ 0 };
@@ -140,7 +147,8 @@ int spool_sink_lag(struct spool_db *db, const char *name, struct spool_lag *ret)
 	err = db_fail(db, rc);
 	sqlite3_reset(s);
 	if (err == 0)
-		err = db_statement(db, DB_SINK_OLDEST, "SELECT made_ns FROM batch WHERE id > ?1 ORDER BY id LIMIT 1", &s);
+		err = db_statement(db, DB_SINK_OLDEST, "SELECT made_ns FROM batch WHERE id > ?1 ORDER BY id LIMIT 1",
+				   &s);
 	if (err < 0)
 		return err;
 	sqlite3_bind_int64(s, 1, cursor);
@@ -169,7 +177,8 @@ int db_drop_dead(struct spool_db *db, int64_t *ret_bytes)
 	return err;
 }
 
-int spool_dead_add(struct spool_db *db, uint64_t batch, const char *sink, unsigned status, const char *why, uint32_t n, const void *body, size_t size)
+int spool_dead_add(struct spool_db *db, uint64_t batch, const char *sink, unsigned status, const char *why, uint32_t n,
+		   const void *body, size_t size)
 {
 	sqlite3_stmt *s;
 	int64_t dropped;
@@ -178,7 +187,10 @@ int spool_dead_add(struct spool_db *db, uint64_t batch, const char *sink, unsign
 	while (db->dead_bytes + (int64_t)size > DEAD_BYTES_MAX && db->dead_bytes > 0 && err == 0)
 		err = db_drop_dead(db, &dropped);
 	if (err == 0)
-		err = db_statement(db, DB_DEAD_ADD, "INSERT INTO dead (batch, sink, at_ns, status, why, n, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", &s);
+		err = db_statement(
+			db, DB_DEAD_ADD,
+			"INSERT INTO dead (batch, sink, at_ns, status, why, n, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+			&s);
 	if (err != 0)
 		return err;
 	sqlite3_bind_int64(s, 1, (sqlite3_int64)batch);
@@ -197,14 +209,18 @@ int spool_dead_add(struct spool_db *db, uint64_t batch, const char *sink, unsign
 int spool_dead(struct spool_db *db, spool_dead_fn cb, void *arg)
 {
 	sqlite3_stmt *s = NULL;
-	int rc = sqlite3_prepare_v2(db->sql, "SELECT id, batch, sink, at_ns, status, why, n, body FROM dead ORDER BY id", -1, &s, NULL), err = 0;
+	int rc = sqlite3_prepare_v2(
+		    db->sql, "SELECT id, batch, sink, at_ns, status, why, n, body FROM dead ORDER BY id", -1, &s, NULL),
+	    err = 0;
 
 	while (err == 0 && (rc == SQLITE_OK || rc == SQLITE_ROW)) {
 		rc = sqlite3_step(s);
 		if (rc == SQLITE_ROW)
-			err = cb(arg, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1), (const char *)sqlite3_column_text(s, 2),
-				 sqlite3_column_int64(s, 3), (unsigned)sqlite3_column_int64(s, 4), (const char *)sqlite3_column_text(s, 5),
-				 (uint32_t)sqlite3_column_int64(s, 6), sqlite3_column_blob(s, 7), (size_t)sqlite3_column_bytes(s, 7));
+			err = cb(arg, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1),
+				 (const char *)sqlite3_column_text(s, 2), sqlite3_column_int64(s, 3),
+				 (unsigned)sqlite3_column_int64(s, 4), (const char *)sqlite3_column_text(s, 5),
+				 (uint32_t)sqlite3_column_int64(s, 6), sqlite3_column_blob(s, 7),
+				 (size_t)sqlite3_column_bytes(s, 7));
 	}
 	if (err == 0)
 		err = db_fail(db, rc);

@@ -12,8 +12,10 @@
 int spool_process_put(struct spool_db *db, const struct skep_upid *upid, const char *line)
 {
 	sqlite3_stmt *s;
-	int err = line ? db_statement(db, DB_PROCESS_PUT, "INSERT OR REPLACE INTO process (pid, start_ns, line) VALUES (?1, ?2, ?3)", &s) :
-			 db_statement(db, DB_PROCESS_DELETE, "DELETE FROM process WHERE pid = ?1 AND start_ns = ?2", &s);
+	int err =
+		line ? db_statement(db, DB_PROCESS_PUT,
+				    "INSERT OR REPLACE INTO process (pid, start_ns, line) VALUES (?1, ?2, ?3)", &s)
+		     : db_statement(db, DB_PROCESS_DELETE, "DELETE FROM process WHERE pid = ?1 AND start_ns = ?2", &s);
 
 	if (err < 0)
 		return err;

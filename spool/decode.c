@@ -20,7 +20,8 @@ struct spool_code *spool_code_new(void)
 		return NULL;
 	c->compress = ZSTD_createCCtx();
 	c->decompress = ZSTD_createDCtx();
-	if (!c->compress || !c->decompress || ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, 1)) ||
+	if (!c->compress || !c->decompress ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_compressionLevel, 1)) ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(c->compress, ZSTD_c_checksumFlag, 1)))
 		return spool_code_free(c);
 	return c;
@@ -302,8 +303,8 @@ static bool take_context(struct spool_code *c, struct bytes_in *in, const struct
 	       take_str(in, &context->tool) && take_str(in, &context->container);
 }
 
-static int take_record(struct spool_code *c, struct bytes_in *in, const struct skep_stream **streams, uint64_t n_streams,
-		       uint64_t *time_ns, const struct spool_taker *taker, void *arg)
+static int take_record(struct spool_code *c, struct bytes_in *in, const struct skep_stream **streams,
+		       uint64_t n_streams, uint64_t *time_ns, const struct spool_taker *taker, void *arg)
 {
 	uint64_t number = bytes_take_number(in), *slots;
 	const struct skep_context *context;
@@ -367,8 +368,9 @@ static int take_head(struct bytes_in *in, struct spool_head *ret)
 	ret->id = bytes_take_number(in);
 	if (!take_name(in, ret->key, sizeof(ret->key)))
 		return -EBADMSG;
-	if (version >= 2 && !(take_name(in, ret->boot_id, sizeof(ret->boot_id)) && take_name(in, ret->host_name, sizeof(ret->host_name)) &&
-			      take_name(in, ret->kernel, sizeof(ret->kernel))))
+	if (version >= 2 &&
+	    !(take_name(in, ret->boot_id, sizeof(ret->boot_id)) &&
+	      take_name(in, ret->host_name, sizeof(ret->host_name)) && take_name(in, ret->kernel, sizeof(ret->kernel))))
 		return -EBADMSG;
 	ret->realtime_offset_ns = bytes_unzigzag(bytes_take_number(in));
 	len = bytes_take_number(in);
@@ -414,7 +416,8 @@ static int take_all(struct spool_code *c, struct bytes_in *in, const struct spoo
 	return err;
 }
 
-int spool_decode(struct spool_code *c, const void *body, size_t size, const struct spool_taker *taker, void *arg, char *why, size_t why_size)
+int spool_decode(struct spool_code *c, const void *body, size_t size, const struct spool_taker *taker, void *arg,
+		 char *why, size_t why_size)
 {
 	unsigned long long raw = ZSTD_getFrameContentSize(body, size);
 	struct bytes_in in;

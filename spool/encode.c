@@ -173,7 +173,8 @@ static int put_records(struct spool_code *c, const struct skep_batch *batch)
 	return b->err;
 }
 
-int spool_encode(struct spool_code *c, const struct skep_batch *batch, const void **ret, size_t *ret_size, size_t *ret_raw)
+int spool_encode(struct spool_code *c, const struct skep_batch *batch, const void **ret, size_t *ret_size,
+		 size_t *ret_raw)
 {
 	struct bytes_out *b = &c->raw;
 	const char *const head[] = { batch->key, batch->boot_id, batch->host_name, batch->kernel };

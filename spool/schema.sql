@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The spool: batches on their way to sinks, how far each sink has come, what was refused for good, and what the
--- collector knows of live processes at the moment of the last commit.  docs/spool.md says how it is used.
+-- collector knows of live processes at the moment of the last commit.  docs/inside/spool.md says how it is used.
 
 -- kind: 0 life cycles, 1 samples, which go first when space runs out.  counts: "STREAM N" a line.  total_*: of this and
 -- all batches before it since the spool was made, so that what lies between two of them is one subtraction.
@@ -43,7 +43,7 @@ CREATE TABLE dead (
 	body BLOB NOT NULL
 );
 
--- One line of what is carried over, for each process that lived at the last commit (core/carry.h).
+-- One line of what is carried over, for each process that lived at the last commit (core/process/saved.h).
 CREATE TABLE process (
 	pid INTEGER NOT NULL,
 	start_ns INTEGER NOT NULL,

@@ -32,7 +32,10 @@ struct skep_file_head {
 #define SKEP_FILE_CUT 1u   /* the path is longer than what has been walked: its beginning is missing */
 #define SKEP_FILE_GIVEN 2u /* given_len bytes follow the components: the path as the program gave it, NUL included */
 
-/* The ring's record, and behind it path_len bytes of components, leaf first (skep/bpf/path.bpf.h), then given_len bytes. */
+/*
+ * The ring's record, and behind it path_len bytes of components, leaf first (skep/bpf/path.bpf.h), then given_len
+ * bytes.
+ */
 struct skep_file_path {
 	__u64 id;
 	struct skep_file_key key;

@@ -6,6 +6,8 @@
  * Bytes go through SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), one round for each
  * word and three at the end, as in the hash tables of Rust and Python.  Numbers go through one multiplication to 128
  * bits, both factors with the key, which costs about as much as one by a constant.
+ *
+ * Inline: tables of processes and of series hash a key for each event and record.
  */
 #ifndef SKEP_HASH_H
 #define SKEP_HASH_H
@@ -26,7 +28,8 @@ static inline struct skep_hash_key skep_hash_key_new(void)
 
 	/* Early at boot getrandom() has nothing yet; the kernel has left 16 random bytes in each new process. */
 	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key))
-		memcpy(&key, (const void *)getauxval(AT_RANDOM), sizeof(key)); /* NOLINT(performance-no-int-to-ptr): an address */
+		/* NOLINT(performance-no-int-to-ptr): an address */
+		memcpy(&key, (const void *)getauxval(AT_RANDOM), sizeof(key));
 	return key;
 }
 
@@ -56,7 +59,10 @@ static inline uint64_t skep_hash(const struct skep_hash_key *key, const void *da
 			  key->k1 ^ 0x7465646279746573u };
 	uint64_t word, last = (uint64_t)len << 56;
 
-	/* The paper reads words as little-endian; in memory order the hash is as good, and only differs between machines. */
+	/*
+	 * The paper reads words as little-endian; in memory order the hash is as good, and only differs between
+	 * machines.
+	 */
 	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
 		memcpy(&word, at, sizeof(word));
 		v[3] ^= word;

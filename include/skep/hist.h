@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * skep/hist.h - reading a struct skep_hist: bounds of its buckets, count, quantiles.
- * Pure functions, for plugins, sinks and readers alike.
+ * Pure functions, for plugins, sinks and readers alike; inline, as each is a few lines.  Link libm.
  */
 #ifndef SKEP_HIST_H
 #define SKEP_HIST_H
@@ -30,7 +30,10 @@ static inline uint64_t skep_hist_count(const struct skep_hist *h)
 	return n;
 }
 
-/* The value below which the share q (0 to 1) lies, by straight line within its bucket, which is 19 % wide. 0: no values. */
+/*
+ * The value below which the share q (0 to 1) lies, by straight line within its bucket, which is 19 % wide. 0: no
+ * values.
+ */
 static inline double skep_hist_quantile(const struct skep_hist *h, double q)
 {
 	double want = q * (double)skep_hist_count(h), seen = 0;

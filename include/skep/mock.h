@@ -48,7 +48,8 @@ struct skep_mock {
 
 	/* Orders: may be changed at any time. */
 	bool quiet;       /* neither log lines nor defects are printed */
-	bool inline_work; /* work() runs work and done at once, in the caller; default: on a thread, done in skep_mock_settle() */
+	/* work() runs work and done at once, in the caller; default: on a thread, done in skep_mock_settle() */
+	bool inline_work;
 	int fail_work;    /* a negative errno: work() returns it; watch_fd() and timer() likewise */
 	int fail_watch;
 	int fail_timer;
@@ -116,7 +117,10 @@ void skep_mock_settle(struct skep_mock *);
 /* ---- what was emitted --------------------------------------------------------- */
 
 unsigned skep_mock_count(const struct skep_mock *, const char *stream);
-/* Record number i of that stream, in order; i < 0: from the end (-1: the last). It must be there. Yours until forget() or end(). */
+/*
+ * Record number i of that stream, in order; i < 0: from the end (-1: the last). It must be there. Yours until forget()
+ * or end().
+ */
 const struct skep_mock_record *skep_mock_record(const struct skep_mock *, const char *stream, int i);
 void skep_mock_forget(struct skep_mock *); /* records, defects not */
 uint64_t skep_mock_time(const struct skep_mock_record *);
@@ -155,8 +159,8 @@ struct skep_mock_batch {
 
 struct skep_mock_batch *skep_mock_batch_new(uint64_t id, int64_t realtime_offset_ns);
 struct skep_mock_batch *skep_mock_batch_free(struct skep_mock_batch *); /* NULL is fine; returns NULL */
-void skep_mock_batch_add(struct skep_mock_batch *, const struct skep_stream *, const struct skep_upid *, uint64_t time_ns,
-			 const void *data, const struct skep_context *);
+void skep_mock_batch_add(struct skep_mock_batch *, const struct skep_stream *, const struct skep_upid *,
+			 uint64_t time_ns, const void *data, const struct skep_context *);
 struct skep_str skep_mock_text(const char *); /* borrowed */
 /* A list of strings from a literal: "a\0b" */
 #define SKEP_MOCK_STRV(lit_) ((struct skep_str){ .ptr = (lit_), .len = sizeof(lit_), .total = sizeof(lit_) })

@@ -97,7 +97,13 @@ struct skep_option {
 
 /* ---- what the host offers ------------------------------------------------- */
 
-enum skep_log_level { SKEP_LOG_ERROR = 3, SKEP_LOG_WARNING = 4, SKEP_LOG_NOTICE = 5, SKEP_LOG_INFO = 6, SKEP_LOG_DEBUG = 7 };
+enum skep_log_level {
+	SKEP_LOG_ERROR = 3,
+	SKEP_LOG_WARNING = 4,
+	SKEP_LOG_NOTICE = 5,
+	SKEP_LOG_INFO = 6,
+	SKEP_LOG_DEBUG = 7
+};
 
 #define SKEP_READABLE 1u
 #define SKEP_WRITABLE 2u
@@ -115,11 +121,20 @@ enum skep_batch_result {
 	SKEP_BATCH_RETRY,   /* not now; the host offers it again, with backoff */
 	SKEP_BATCH_REJECT,  /* never; counted as lost at the sink, the reason logged */
 	/* since 1.4, by batch_answer() only */
-	SKEP_BATCH_HOLD,    /* not before somebody mends something (a token, a certificate, a table): kept, offered again slowly, told loudly */
-	SKEP_BATCH_SPLIT,   /* too large for the receiver: its halves are offered, as batches KEY/0 and KEY/1; one record alone is rejected */
 	/*
-	 * The receiver failed in a way that this batch may be the cause of (HTTP 500).  Offered again; when it has failed
-	 * so ten times and another batch has been acknowledged since, it is split, down to the record that is to blame.
+	 * not before somebody mends something (a token, a certificate, a table): kept, offered again slowly, told
+	 * loudly
+	 */
+	SKEP_BATCH_HOLD,
+	/*
+	 * too large for the receiver: its halves are offered, as batches KEY/0 and KEY/1; one record alone is
+	 * rejected
+	 */
+	SKEP_BATCH_SPLIT,
+	/*
+	 * The receiver failed in a way that this batch may be the cause of (HTTP 500).  Offered again; when it has
+	 * failed so ten times and another batch has been acknowledged since, it is split, down to the record that is to
+	 * blame.
 	 */
 	SKEP_BATCH_SUSPECT,
 };
@@ -128,18 +143,25 @@ enum skep_batch_result {
 struct skep_batch_answer {
 	uint32_t size;   /* sizeof(struct skep_batch_answer) where the plugin was built */
 	uint32_t result; /* enum skep_batch_result */
-	uint64_t retry_after_ns; /* not before that, by the receiver's own word; 0: the host's backoff alone. The longer of both counts, one hour at most */
+	/*
+	 * not before that, by the receiver's own word; 0: the host's backoff alone. The longer of both counts, one
+	 * hour at most
+	 */
+	uint64_t retry_after_ns;
 	uint64_t sent_bytes;     /* on the wire, as far as known */
-	uint32_t rejected;       /* ACK: so many of its records the receiver has refused (partial success); counted as lost at the sink */
+	/* ACK: so many of its records the receiver has refused (partial success); counted as lost at the sink */
+	uint32_t rejected;
 	uint32_t status;         /* the receiver's status, of HTTP for example; 0: none */
-	const char *why;         /* for people, the receiver's own words where it gave some; NULL only with a whole ACK */
+	/* for people, the receiver's own words where it gave some; NULL only with a whole ACK */
+	const char *why;
 };
 
 /* How far a probe has read what its source keeps until it is told that it may go (since 1.4). */
 struct skep_mark {
 	uint64_t source;   /* which source: not the same for two that begin anew on the same boot; 0: none */
 	uint64_t position; /* grows as it is read */
-	const void *extra; /* what has been read and not emitted yet, in the plugin's own form; the plugin's until its next callback */
+	/* what has been read and not emitted yet, in the plugin's own form; the plugin's until its next callback */
+	const void *extra;
 	uint32_t extra_size;
 	uint32_t reserved; /* 0 */
 	uint64_t cookie;   /* settled() gives it back; it is not kept across a restart */
@@ -182,8 +204,10 @@ struct skep_detail_scope {
 struct skep_process_text {
 	uint32_t size; /* sizeof(struct skep_process_text) in this host */
 	/*
-	 * 0; -ESRCH: the process is gone; -ETIMEDOUT: it holds the lock of its memory, and waiting for it could take for ever;
-	 * -EBUSY: not read, as its user has several such processes; -EPIPE: this host cannot read any; or another -errno.
+	 * 0; -ESRCH: the process is gone; -ETIMEDOUT: it holds the lock of its memory, and waiting for it could take
+	 * for ever;
+	 * -EBUSY: not read, as its user has several such processes; -EPIPE: this host cannot read any; or another
+	 * -errno.
 	 */
 	int32_t error;
 	struct skep_str cmdline; /* list "a\0b\0", as it is: not redacted. total > len: cut */
@@ -223,7 +247,10 @@ struct skep_host {
 
 	/* Any thread.  A line without a newline at its end.  Rate-limited by the host. */
 	void (*log)(struct skep_instance *, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-	/* Remember why this callback fails; returns err (a negative errno), to be returned. In one that returns nothing: a warning. */
+	/*
+	 * Remember why this callback fails; returns err (a negative errno), to be returned. In one that returns
+	 * nothing: a warning.
+	 */
 	int (*fail)(struct skep_instance *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 	/*
@@ -231,17 +258,19 @@ struct skep_host {
 	 * SKEP_READABLE | SKEP_WRITABLE.  An error on the fd is reported as all events that were asked
 	 * for, so that reading or writing meets it.  -EEXIST: watched already; -EPERM: a regular file.
 	 */
-	int (*watch_fd)(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg, struct skep_watch **ret);
+	int (*watch_fd)(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg,
+			struct skep_watch **ret);
 	void (*watch_close)(struct skep_watch *); /* NULL is fine; no callback after it */
-	int (*timer)(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg, struct skep_timer **ret);
+	int (*timer)(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg,
+		     struct skep_timer **ret);
 	void (*timer_close)(struct skep_timer *); /* NULL is fine; no callback after it */
 	/*
-	 * work(arg) on a thread of this instance, then done(arg), which may be NULL, on the loop; stop() is not called while
-	 * one is under way.  Up to four run at once, others wait; no other instance waits for them.  -ESHUTDOWN when the
-	 * instance is about to stop: neither is called.  work() that does not return is reported after a while.  Nobody waits
-	 * for it when the instance is to end: neither done() nor stop() is called then unless it returns.
-	 * In stop() it is accepted once more (since 1.5; before: -ESHUTDOWN), and close() is called when that work is done: a
-	 * file that may be on a file system whose server is gone is closed there.
+	 * work(arg) on a thread of this instance, then done(arg), which may be NULL, on the loop; stop() is not called
+	 * while one is under way.  Up to four run at once, others wait; no other instance waits for them.  -ESHUTDOWN
+	 * when the instance is about to stop: neither is called.  work() that does not return is reported after a
+	 * while.  Nobody waits for it when the instance is to end: neither done() nor stop() is called then unless it
+	 * returns. In stop() it is accepted once more (since 1.5; before: -ESHUTDOWN), and close() is called when that
+	 * work is done: a file that may be on a file system whose server is gone is closed there.
 	 */
 	int (*work)(struct skep_instance *, skep_work_cb work, skep_done_cb done, void *arg);
 
@@ -251,8 +280,12 @@ struct skep_host {
 	 * it returns.  who NULL: not about a process.  Never fails for the caller: what
 	 * cannot be kept is counted.
 	 */
-	void (*emit)(struct skep_instance *, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec);
-	/* Every fact about processes that happened up to time_ns has been emitted. Facet probes and life-cycle probes only. */
+	void (*emit)(struct skep_instance *, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		     const void *rec);
+	/*
+	 * Every fact about processes that happened up to time_ns has been emitted. Facet probes and life-cycle probes
+	 * only.
+	 */
 	void (*drained)(struct skep_instance *, uint64_t time_ns);
 	/* Life-cycle probes: a pass over all live processes begins (its time) and ends. */
 	void (*sweep_begin)(struct skep_instance *, uint64_t time_ns);
@@ -287,14 +320,19 @@ struct skep_host {
 	 * how: by which hook or file ("tp_btf/inet_sock_set_state"); why: NULL when OK.  All are
 	 * copied; the last word about a name counts.  Say it for every signal in start().
 	 */
-	void (*signal)(struct skep_instance *, const char *name, enum skep_signal_state, const char *how, const char *why);
+	void (*signal)(struct skep_instance *, const char *name, enum skep_signal_state, const char *how,
+		       const char *why);
 	/* Path of a cgroup below its hierarchy's root. false: not known. Borrowed until the callback returns. */
 	bool (*cgroup_path)(struct skep_instance *, uint64_t cgroup_id, struct skep_str *ret);
 	/* Once for each cgroup that has live processes in it that are not excluded; ids as in process records. */
-	void (*cgroups_live)(struct skep_instance *, void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path), void *arg);
+	void (*cgroups_live)(struct skep_instance *,
+			     void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path), void *arg);
 	/* Who has that pid (tgid), or had it last among those whose records are not closed yet. false: not known. */
 	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
-	/* A detail has ended by itself (its process is gone, it cost too much): the host calls detach(). why: for people. */
+	/*
+	 * A detail has ended by itself (its process is gone, it cost too much): the host calls detach(). why: for
+	 * people.
+	 */
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 
 	/* ---- since 1.2: check with SKEP_HAS(host, member) ---- */
@@ -311,8 +349,8 @@ struct skep_host {
 
 	/*
 	 * A folder in a BPF filesystem for what stays in the kernel while skepd is restarted (skep/pins.h does it);
-	 * NULL: nothing does.  pin_adopts: 1 for an instance that starts with skepd, 0 for one that a reload starts: what is there may
-	 * be in use by the one that it replaces.
+	 * NULL: nothing does.  pin_adopts: 1 for an instance that starts with skepd, 0 for one that a reload starts:
+	 * what is there may be in use by the one that it replaces.
 	 */
 	const char *pin_dir;
 	/* In stop(): skepd ends, and the next one will adopt; what is pinned stays attached. Else it is taken down. */
@@ -329,23 +367,28 @@ struct skep_host {
 	void (*batch_answer)(struct skep_instance *, const struct skep_batch *, const struct skep_batch_answer *);
 	/* What is read and not settled fills the source: settle as soon as can be. */
 	void (*settle_soon)(struct skep_instance *);
-	/* In start(): the mark that a skepd before this one has settled last; extra is the host's until start() returns. source 0: none. */
+	/*
+	 * In start(): the mark that a skepd before this one has settled last; extra is the host's until start()
+	 * returns. source 0: none.
+	 */
 	struct skep_mark mark;
 
 	/* ---- since 1.5: check with SKEP_HAS(host, member) ---- */
 	/*
-	 * Arguments, environment (what: SKEP_READ_*) of a process that may block for ever whoever reads them: never read
-	 * /proc/PID/cmdline, environ, maps, smaps on the loop.  uid: who owns the process.  0: cb is called once, later, from the
-	 * loop, unless the instance stops before; or a negative errno as in skep_process_text, and no callback.
+	 * Arguments, environment (what: SKEP_READ_*) of a process that may block for ever whoever reads them: never
+	 * read /proc/PID/cmdline, environ, maps, smaps on the loop.  uid: who owns the process.  0: cb is called once,
+	 * later, from the loop, unless the instance stops before; or a negative errno as in skep_process_text, and no
+	 * callback.
 	 */
-	int (*process_read)(struct skep_instance *, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb, void *arg);
+	int (*process_read)(struct skep_instance *, const struct skep_upid *who, uint32_t uid, uint32_t what,
+			    skep_process_cb cb, void *arg);
 };
 
 /* ---- what a plugin is ------------------------------------------------------ */
 
 /*
- * Its receiver makes the same of batches in whichever order they come.  After an outage what waited and what is new may then be
- * given in turn; without it all comes in order.
+ * Its receiver makes the same of batches in whichever order they come.  After an outage what waited and what is new may
+ * then be given in turn; without it all comes in order.
  */
 #define SKEP_SINK_ANY_ORDER 1u
 
@@ -377,7 +420,10 @@ struct skep_plugin {
 
 	/* Check and allocate; nothing outside the process changes. */
 	int (*open)(struct skep_instance *, void *state, const struct skep_host *);
-	/* Load, attach, connect.  When it fails close() follows, stop() does not; a retry begins with open() and a fresh state. */
+	/*
+	 * Load, attach, connect.  When it fails close() follows, stop() does not; a retry begins with open() and a
+	 * fresh state.
+	 */
 	int (*start)(struct skep_instance *, void *state);
 	/* Each interval. Optional. */
 	void (*sample)(struct skep_instance *, void *state);
@@ -388,7 +434,10 @@ struct skep_plugin {
 	 * called while work() is under way.  Optional.
 	 */
 	int (*reload)(struct skep_instance *, void *state, const void *next);
-	/* Detach, and emit what is still to be had. No callback may be pending afterwards, except of work() that stop() asked for. */
+	/*
+	 * Detach, and emit what is still to be had. No callback may be pending afterwards, except of work() that stop()
+	 * asked for.
+	 */
 	void (*stop)(struct skep_instance *, void *state);
 	/* Free, and detach what is still attached; must accept a state whose open() or start() failed half-way. */
 	void (*close)(struct skep_instance *, void *state);
@@ -416,12 +465,12 @@ struct skep_plugin {
 	/* ---- since 1.4 ---- */
 
 	/*
-	 * Where reading stands: all before it has been emitted, or is in extra.  What it led to is then made durable together
-	 * with it, and when that is done settled() says so: only then the source may let go of it.  Several marks may
-	 * be on their way; they are settled in order.  Where the disk takes nothing they are settled as well: what they led to is
-	 * with the sinks, from memory, and a source that held on to it would fill up.  After a crash the
-	 * next skepd gives the last one back (skep_host.mark): what comes after it has not been counted.  mark() is also called
-	 * after stop(), for the last time.  Both, or neither.
+	 * Where reading stands: all before it has been emitted, or is in extra.  What it led to is then made durable
+	 * together with it, and when that is done settled() says so: only then the source may let go of it.  Several
+	 * marks may be on their way; they are settled in order.  Where the disk takes nothing they are settled as well:
+	 * what they led to is with the sinks, from memory, and a source that held on to it would fill up.  After a
+	 * crash the next skepd gives the last one back (skep_host.mark): what comes after it has not been counted.
+	 * mark() is also called after stop(), for the last time.  Both, or neither.
 	 */
 	void (*mark)(struct skep_instance *, void *state, struct skep_mark *ret);
 	void (*settled)(struct skep_instance *, void *state, const struct skep_mark *);
@@ -461,7 +510,20 @@ typedef const struct skep_plugin *(*skep_plugin_entry_fn)(const struct skep_host
 
 /* Designated initialisers for tables. */
 #define SKEP_FIELD(struct_, member_, name_, type_, sem_, unit_, help_) \
-	{ .name = (name_), .unit = (unit_), .type = (type_), .semantics = (sem_), .offset = offsetof(struct_, member_), .help = (help_) }
+	{ \
+		.name = (name_), .unit = (unit_), .type = (type_), .semantics = (sem_), \
+		.offset = offsetof(struct_, member_), .help = (help_) \
+	}
+/*
+ * role_: enum skep_role; flags_: SKEP_STREAM_* or 0.  Fills in the sizes, by which a host of another build reads the
+ * table.
+ */
+#define SKEP_STREAM(struct_, fields_, name_, role_, flags_, help_) \
+	{ \
+		.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = (name_), \
+		.help = (help_), .role = (role_), .record_size = sizeof(struct_), \
+		.n_fields = sizeof(fields_) / sizeof((fields_)[0]), .flags = (flags_), .fields = (fields_) \
+	}
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * skep/preempt.h - does this kernel put another task on the CPU in the middle of a tracepoint's program?
- * Include <bpf/btf.h> before it.
+ * Link libskep-probe (pkg-config skep-probe).
  */
 #ifndef SKEP_PREEMPT_H
 #define SKEP_PREEMPT_H
 
 #include <stdbool.h>
+
+struct btf; /* <bpf/btf.h> */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /*
  * It does where it calls such programs with preemption on, which is where tracepoints are protected
@@ -17,10 +23,10 @@
  * second program at the same tracepoint does, which sees what the first one has not: of 720
  * processes started on a 7.2 the first programs missed 16 events, and both together none.
  */
-static inline bool skep_kernel_preempts_programs(const struct btf *vmlinux)
-{
-	return btf__find_by_name_kind(vmlinux, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0 &&
-	       btf__find_by_name_kind(vmlinux, "srcu_ctr", BTF_KIND_STRUCT) > 0;
+bool skep_kernel_preempts_programs(const struct btf *vmlinux);
+
+#ifdef __cplusplus
 }
+#endif
 
 #endif

@@ -99,9 +99,11 @@ enum skep_role {
 	SKEP_ROLE_PROC_LIVE,  /* struct skep_process_live */
 	SKEP_ROLE_PROC_OOM,   /* struct skep_process_oom */
 	/* since 1.1 */
-	SKEP_ROLE_CGROUP,     /* about a cgroup, whose id (uint64_t) is the record's first member: passed on with its context */
+	/* about a cgroup, whose id (uint64_t) is the record's first member: passed on with its context */
+	SKEP_ROLE_CGROUP,
 	SKEP_ROLE_LEDGER,     /* struct skep_ledger_post: kept for the ledger, not passed on */
-	SKEP_ROLE_DETAIL,     /* result of a detail, whose id (uint64_t) is the record's first member: passed on, and to who asked */
+	/* result of a detail, whose id (uint64_t) is the record's first member: passed on, and to who asked */
+	SKEP_ROLE_DETAIL,
 	/* since 1.2 */
 	SKEP_ROLE_PROC_EXCLUDED, /* struct skep_process_excluded */
 };
@@ -179,7 +181,8 @@ struct skep_process_fork {
  */
 struct skep_process_exec {
 	struct skep_upid parent;
-	struct skep_counters counters; /* at the exec; off by the slice that is running (not yet booked by the scheduler) */
+	/* at the exec; off by the slice that is running (not yet booked by the scheduler) */
+	struct skep_counters counters;
 	uint64_t rss_peak_bytes;       /* of the image that ends; 0 = not known */
 	uint64_t maxrss_bytes;         /* signal->maxrss after the exec: what getrusage carries on */
 	uint64_t cgroup_id;
@@ -196,7 +199,8 @@ struct skep_process_exec {
 	struct skep_str cgroup;   /* path in its hierarchy; empty when the probe knows that the host has it by id */
 	struct skep_str argv;     /* list; secrets already redacted */
 	/* since 1.4 */
-	struct skep_str environ;  /* list, "NAME=value": of its environment those variables that the probe was told to read */
+	/* list, "NAME=value": of its environment those variables that the probe was told to read */
+	struct skep_str environ;
 };
 
 /*
@@ -214,7 +218,8 @@ struct skep_process_excluded {
 struct skep_process_exit {
 	uint32_t status; /* as waitpid gives it: signal in the low 7 bits, 0x80 core, exit code << 8 */
 	uint32_t threads_peak;   /* 0 = not known */
-	uint64_t rss_peak_bytes; /* of the last image, from its mm; 0 = not known (mm already gone, kernels before 6.16) */
+	/* of the last image, from its mm; 0 = not known (mm already gone, kernels before 6.16) */
+	uint64_t rss_peak_bytes;
 	uint64_t maxrss_bytes;   /* signal->maxrss at that time */
 	uint64_t cgroup_id;
 	/*
@@ -294,7 +299,8 @@ struct skep_ledger_post {
 	uint64_t flags;        /* SKEP_LEDGER_* */
 };
 #define SKEP_LEDGER_REFERENCE 1u /* what the parts should add up to; otherwise a part */
-#define SKEP_LEDGER_MEMO 2u      /* shown beside the account, in neither: time that is within other parts (irq within tasks) */
+#define SKEP_LEDGER_MEMO \
+	2u /* shown beside the account, in neither: time that is within other parts (irq within tasks) */
 
 /* What the host knows about the process of a record; empty strings where unknown. */
 struct skep_context {
@@ -331,7 +337,10 @@ struct skep_batch {
 	int64_t realtime_offset_ns; /* CLOCK_REALTIME = boot time + this */
 	const struct skep_record *const *records;
 
-	/* ---- since 1.5: the host as it was when the records were made: a batch may wait in the spool across a reboot ---- */
+	/*
+	 * ---- since 1.5: the host as it was when the records were made: a batch may wait in the spool across a reboot
+	 * ----
+	 */
 	const char *boot_id;   /* 36 characters: with it a upid is one process, for all time and on every host */
 	const char *host_name; /* uname -n */
 	const char *kernel;    /* uname -r */

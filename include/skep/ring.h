@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/ring.h - a BPF ring buffer whose records stay in it until they are let go of: what was read and is not durable
- * yet is there still for the skepd that comes after a crash (struct skep_mark).
- * Include <bpf/bpf.h> before it.  Loop thread; functions return 0 or a negative errno.
+ * skep/ring.h - reads a BPF ring buffer whose records stay in it until they are released: records that were read and
+ * are not durable yet are still there for the skepd that starts after a crash (struct skep_mark). Link libskep-probe
+ * (pkg-config skep-probe).  Loop thread; functions return 0 or a negative errno.
  *
- * libbpf's reader lets go of each record as it is read, so this one reads by itself.  The layout is the kernel's
- * (kernel/bpf/ringbuf.c, since 5.8): a page with the consumer's position, a page with the producer's, and the data, mapped
- * twice in a row so that no record is cut; each record has a header of 8 bytes, its length with two flags first.
+ * libbpf's reader releases each record as it reads it, so this one reads by itself.  The layout is the kernel's
+ * (kernel/bpf/ringbuf.c, since 5.8): a page with the consumer's position, a page with the producer's, and the data,
+ * mapped twice in a row so that no record is cut; each record has a header of 8 bytes, its length with two flags first.
  */
 #ifndef SKEP_RING_H
 #define SKEP_RING_H
 
-#include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <skep/plugin.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct skep_ring {
-	int epoll_fd;    /* readable when there is something new; -1: not open */
+	int epoll_fd;    /* readable when a new record lies in the ring; -1: not open */
 	uint64_t source; /* for struct skep_mark */
 	uint64_t at;     /* read up to here */
 	uint64_t size;
@@ -32,143 +30,38 @@ struct skep_ring {
 	const unsigned char *data;
 };
 
-static inline void skep_ring_close(struct skep_ring *r)
-{
-	if (r->epoll_fd >= 0)
-		close(r->epoll_fd);
-	if (r->consumer)
-		munmap(r->consumer, r->page);
-	if (r->producer)
-		munmap((void *)(uintptr_t)r->producer, r->page + 2 * r->size);
-	r->epoll_fd = -1;
-	r->consumer = NULL;
-	r->producer = NULL;
-	r->data = NULL;
-}
+void skep_ring_close(struct skep_ring *r);
 
-static inline int skep_ring_fail(struct skep_ring *r)
-{
-	int err = errno;
+/* map_fd: of the ring's map; the caller may close it afterwards. */
+int skep_ring_open(struct skep_ring *r, int map_fd);
 
-	skep_ring_close(r);
-	return err > 0 ? -err : -EIO;
-}
+/* Resets epoll_fd, which is edge-triggered: call it when epoll_fd was readable. */
+void skep_ring_woken(const struct skep_ring *r);
 
-/* map_fd: of the ring's map; it may be closed afterwards. */
-static inline int skep_ring_open(struct skep_ring *r, int map_fd)
-{
-	/*
-	 * Edge-triggered: what has been read lies in the ring still, so that a level would call without end.  The
-	 * kernel's wake-up (BPF_RB_FORCE_WAKEUP and its like) is an edge for each.
-	 */
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	struct bpf_map_info info;
-	uint32_t size = sizeof(info);
-	void *at;
+/* Bytes that were read and not released yet. */
+uint64_t skep_ring_held(const struct skep_ring *r);
 
-	memset(&info, 0, sizeof(info));
-	memset(r, 0, sizeof(*r));
-	r->epoll_fd = -1;
-	if (bpf_obj_get_info_by_fd(map_fd, &info, &size))
-		return skep_ring_fail(r);
-	r->page = (size_t)sysconf(_SC_PAGESIZE);
-	r->size = info.max_entries;
-	r->source = info.id; /* ids of maps go round: not given twice for long (idr_alloc_cyclic, kernel/bpf/syscall.c) */
-	at = mmap(NULL, r->page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
-	if (at == MAP_FAILED)
-		return skep_ring_fail(r);
-	r->consumer = (unsigned long *)at;
-	at = mmap(NULL, r->page + 2 * r->size, PROT_READ, MAP_SHARED, map_fd, (off_t)r->page);
-	if (at == MAP_FAILED)
-		return skep_ring_fail(r);
-	r->producer = (const unsigned long *)at;
-	r->data = (const unsigned char *)at + r->page;
-	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll_fd < 0 || epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, map_fd, &event))
-		return skep_ring_fail(r);
-	r->at = __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE);
-	return 0;
-}
-
-/* Takes the edge: to be called when epoll_fd was readable. */
-static inline void skep_ring_woken(const struct skep_ring *r)
-{
-	struct epoll_event event;
-
-	while (epoll_wait(r->epoll_fd, &event, 1, 0) < 0 && errno == EINTR)
-		;
-}
-
-/* What lies before that has been let go of. Of one that is closed: all. */
-static inline uint64_t skep_ring_begin(const struct skep_ring *r)
-{
-	return r->consumer ? __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE) : r->at;
-}
-
-/* Bytes that are read and still in it. */
-static inline uint64_t skep_ring_held(const struct skep_ring *r)
-{
-	return r->at - skep_ring_begin(r);
-}
-
-/* What lies before that goes: the kernel may write there. */
-static inline void skep_ring_release(struct skep_ring *r, uint64_t position)
-{
-	if (r->consumer && position > skep_ring_begin(r) && position <= r->at)
-		__atomic_store_n(r->consumer, (unsigned long)position, __ATOMIC_RELEASE);
-}
+/* Releases the records before that position: the kernel may write there. */
+void skep_ring_release(struct skep_ring *r, uint64_t position);
 
 /*
- * Where a skepd before this one has come to: reading begins there.  false: that mark is not of this ring, or of
- * what is not in it any more.
+ * Begins reading where the previous skepd ended (struct skep_mark).  false: that mark is of another ring, or of records
+ * that are not in this one any more.
  */
-static inline bool skep_ring_resume(struct skep_ring *r, uint64_t source, uint64_t position)
-{
-	if (!r->producer || source != r->source || position < skep_ring_begin(r) || position > __atomic_load_n(r->producer, __ATOMIC_ACQUIRE))
-		return false;
-	r->at = position;
-	skep_ring_release(r, position);
-	return true;
-}
+bool skep_ring_resume(struct skep_ring *r, uint64_t source, uint64_t position);
 
 /*
- * Each record that is complete, in order, until cb returns something other than 0, which is then returned; that
- * record counts as read.  data lies in the ring, read-only, until it is let go of.  -EBUSY: the next record is being
- * written, and those behind it are not read yet.
+ * Calls cb() for each complete record, in order, and ends at the first result other than 0, which it returns; that
+ * record counts as read.  data lies in the ring, read-only, until it is released.  -EBUSY: a program is writing the
+ * next record.
  */
-static inline int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg)
-{
-	for (;;) {
-		uint64_t end = r->producer ? __atomic_load_n(r->producer, __ATOMIC_ACQUIRE) : r->at;
+int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg);
 
-		if (r->at >= end)
-			return 0;
-		while (r->at < end) {
-			const unsigned char *record = r->data + (r->at & (r->size - 1));
-			uint32_t length = __atomic_load_n((const uint32_t *)(const void *)record, __ATOMIC_ACQUIRE), size = length & ~(3u << 30);
-			int err = 0;
+/* The same for a ring whose programs are detached: waits up to 1 s for a program that is writing a record. */
+int skep_ring_read_last(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg);
 
-			if (length >> 31) /* BPF_RINGBUF_BUSY_BIT; its writer may be off its CPU for as long as that is contended */
-				return -EBUSY;
-			r->at += ((uint64_t)size + 8 + 7) / 8 * 8;
-			if (!(length >> 30)) /* BPF_RINGBUF_DISCARD_BIT */
-				err = cb(arg, record + 8, size);
-			if (err)
-				return err;
-		}
-	}
+#ifdef __cplusplus
 }
-
-/* The same of a ring whose programs are detached: waits for those that are in the middle of a record, 1 s at the most. */
-static inline int skep_ring_read_last(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg)
-{
-	int err = skep_ring_read(r, cb, arg);
-
-	for (int i = 0; err == -EBUSY && i < 1000; i++) {
-		usleep(1000);
-		err = skep_ring_read(r, cb, arg);
-	}
-	return err;
-}
+#endif
 
 #endif

@@ -87,7 +87,8 @@ struct skep_rules_set {
 	__u32 otherwise;   /* the byte where no clause holds */
 	__u32 reserved;
 	struct skep_rules_clause clause[SKEP_RULES_CLAUSES];
-	__u64 hits[SKEP_RULES_CLAUSES + 1]; /* execs that the kernel has decided by that clause; the last: by the default */
+	/* execs that the kernel has decided by that clause; the last: by the default */
+	__u64 hits[SKEP_RULES_CLAUSES + 1];
 };
 
 /* The value of the host's array of one element; mapped by the host. */
@@ -154,7 +155,10 @@ static inline __u32 skep_rules_lowest(__u64 x)
 	return n + !(x & 1);
 }
 
-/* The answers put together. yes: AND over the dimensions of answer.yes | answer.maybe | clauses without a condition there. */
+/*
+ * The answers put together. yes: AND over the dimensions of answer.yes | answer.maybe | clauses without a condition
+ * there.
+ */
 static inline void skep_rules_decide(const struct skep_rules_set *set, __u64 yes, __u64 maybe, __u32 key,
 				     struct skep_rules_decision *d)
 {

@@ -3,16 +3,18 @@
  * skep/trace.h - the ids under which a run and its processes are known to tracing systems, and the
  * header that carries them from program to program (W3C Trace Context, TRACEPARENT in an environment).
  *
- * All ids follow from what a record says anyway, by SHA-256: who starts a run (and hands its span to
- * the command), and whoever sends it later, maybe twice and after a restart, come to the same ones.
+ * SHA-256 makes each id from fields that a record has anyway: `skep run`, which hands the span to the command, and a
+ * sink that sends the record later, even twice or after a restart, compute the same ids. Link libskep-probe or
+ * libskep-sink (pkg-config skep-probe, skep-sink).
  */
 #ifndef SKEP_TRACE_H
 #define SKEP_TRACE_H
 
 #include <skep/record.h>
-#include <skep/sha256.h>
-#include <skep/upid.h>
-#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define SKEP_TRACE_ID 16
 #define SKEP_SPAN_ID 8
@@ -24,131 +26,28 @@ struct skep_trace {
 	uint8_t flags;                /* of the trace context */
 };
 
-/* n bytes of a hash of a label and up to two texts; never all 0, which stands for "none". */
-static inline void skep_trace_hash(const char *label, const void *a, size_t a_len, const void *b, size_t b_len, uint8_t *ret, size_t n)
-{
-	uint8_t text[256], whole[2][SKEP_SHA256_SIZE], hash[SKEP_SHA256_SIZE];
-	size_t at = strlen(label) + 1;
-
-	/* Long ones by their hashes: what is hashed has a fixed room, and a length in front of each keeps "a","bc" from "ab","c". */
-	if (a_len > 64) {
-		skep_sha256(a, a_len, whole[0]);
-		a = whole[0];
-		a_len = SKEP_SHA256_SIZE;
-	}
-	if (b_len > 64) {
-		skep_sha256(b, b_len, whole[1]);
-		b = whole[1];
-		b_len = SKEP_SHA256_SIZE;
-	}
-	if (at > 64)
-		at = 64;
-	memcpy(text, label, at);
-	text[at++] = (uint8_t)a_len;
-	if (a_len)
-		memcpy(text + at, a, a_len);
-	at += a_len;
-	text[at++] = (uint8_t)b_len;
-	if (b_len)
-		memcpy(text + at, b, b_len);
-	at += b_len;
-	skep_sha256(text, at, hash);
-	memcpy(ret, hash, n);
-	for (size_t i = 0; i < n; i++)
-		if (ret[i])
-			return;
-	ret[n - 1] = 1;
-}
-
 /* The trace of a run that begins one of its own. */
-static inline void skep_trace_of_run(const char *boot_id, const char *run, size_t run_len, struct skep_trace *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	skep_trace_hash("skep.run", boot_id, strlen(boot_id), run, run_len, ret->trace, SKEP_TRACE_ID);
-	ret->flags = 3; /* sampled, and random enough to sample by (level 2 of the recommendation) */
-}
+void skep_trace_of_run(const char *boot_id, const char *run, size_t run_len, struct skep_trace *ret);
 
-static inline void skep_trace_run_span(const uint8_t *trace, const char *run, size_t run_len, uint8_t *ret)
-{
-	skep_trace_hash("skep.span.run", trace, SKEP_TRACE_ID, run, run_len, ret, SKEP_SPAN_ID);
-}
+/* ret: SKEP_SPAN_ID bytes, as of the two below. */
+void skep_trace_run_span(const uint8_t *trace, const char *run, size_t run_len, uint8_t *ret);
 
-static inline void skep_trace_process_span(const uint8_t *trace, const char *boot_id, const struct skep_upid *upid, uint64_t image,
-					   uint8_t *ret)
-{
-	char text[SKEP_UPID_TEXT + 24], digits[20];
-	size_t n = 0, at;
-
-	skep_upid_text(boot_id, upid, text);
-	at = strlen(text);
-	text[at++] = '.';
-	do
-		digits[n++] = (char)('0' + image % 10);
-	while (image /= 10);
-	while (n > 0 && at < sizeof(text))
-		text[at++] = digits[--n];
-	skep_trace_hash("skep.span.process", trace, SKEP_TRACE_ID, text, at, ret, SKEP_SPAN_ID);
-}
+void skep_trace_process_span(const uint8_t *trace, const char *boot_id, const struct skep_upid *upid, uint64_t image,
+			     uint8_t *ret);
 
 /* id: "task_id" of its record; on that boot no other task has it. */
-static inline void skep_trace_task_span(const uint8_t *trace, const char *boot_id, const char *id, size_t id_len, uint8_t *ret)
-{
-	char text[128];
-	int n = snprintf(text, sizeof(text), "%.36s-%.*s", boot_id, (int)(id_len < 80 ? id_len : 80), id);
+void skep_trace_task_span(const uint8_t *trace, const char *boot_id, const char *id, size_t id_len, uint8_t *ret);
 
-	skep_trace_hash("skep.span.task", trace, SKEP_TRACE_ID, text, (size_t)n, ret, SKEP_SPAN_ID);
-}
-
-static inline int skep_trace_hex(const char *text, uint8_t *ret, size_t n)
-{
-	uint8_t any = 0;
-
-	for (size_t i = 0; i < 2 * n; i++) {
-		char c = text[i];
-		int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-
-		if (v < 0)
-			return -1;
-		ret[i / 2] = (uint8_t)(i % 2 ? ret[i / 2] << 4 | v : v);
-		any |= ret[i / 2];
-	}
-	return any ? 1 : 0;
-}
+/* n bytes from 2 * n lower-case hex digits. 1; 0: they are all 0; -EINVAL: not hex. */
+int skep_trace_hex(const char *text, uint8_t *ret, size_t n);
 
 /* true: text is a trace context that may be adopted (version 00, lower-case hex, neither id all 0). */
-static inline bool skep_traceparent_read(const char *text, size_t len, struct skep_trace *ret)
-{
-	struct skep_trace t;
+bool skep_traceparent_read(const char *text, size_t len, struct skep_trace *ret);
 
-	memset(&t, 0, sizeof(t));
-	if (len != SKEP_TRACEPARENT_SIZE - 1 || text[0] != '0' || text[1] != '0' || text[2] != '-' || text[35] != '-' || text[52] != '-' ||
-	    skep_trace_hex(text + 3, t.trace, SKEP_TRACE_ID) != 1 || skep_trace_hex(text + 36, t.parent, SKEP_SPAN_ID) != 1 ||
-	    skep_trace_hex(text + 53, &t.flags, 1) < 0)
-		return false;
-	*ret = t;
-	return true;
+void skep_traceparent_write(const uint8_t *trace, const uint8_t *span, uint8_t flags, char ret[SKEP_TRACEPARENT_SIZE]);
+
+#ifdef __cplusplus
 }
-
-static inline void skep_traceparent_write(const uint8_t *trace, const uint8_t *span, uint8_t flags, char ret[SKEP_TRACEPARENT_SIZE])
-{
-	static const char hex[] = "0123456789abcdef";
-	char *at = ret;
-
-	memcpy(at, "00-", 3);
-	at += 3;
-	for (unsigned i = 0; i < SKEP_TRACE_ID; i++) {
-		*at++ = hex[trace[i] >> 4];
-		*at++ = hex[trace[i] & 15];
-	}
-	*at++ = '-';
-	for (unsigned i = 0; i < SKEP_SPAN_ID; i++) {
-		*at++ = hex[span[i] >> 4];
-		*at++ = hex[span[i] & 15];
-	}
-	*at++ = '-';
-	*at++ = hex[flags >> 4];
-	*at++ = hex[flags & 15];
-	*at = '\0';
-}
+#endif
 
 #endif

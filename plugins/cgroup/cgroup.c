@@ -6,6 +6,7 @@
  * A pass over a thousand cgroups takes longer than a callback should: it goes on in slices.
  */
 #include <errno.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,20 +18,12 @@
 #define SLICE_NS 2000000u /* of a callback's budget of 5 ms */
 #define SLICE_EVERY_MS 10u
 
-uint64_t cgroup_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- passes over live cgroups ------------------------------------------------------- */
 
 static void sample_one(struct cgroup_state *st, struct group *g)
 {
 	struct cgroup_record rec;
-	int err = group_sample(&st->reader, g, cgroup_now(), &rec);
+	int err = group_sample(&st->reader, g, skep_boot_ns(), &rec);
 
 	if (err == 0) {
 		st->host->emit(st->inst, STREAM_CGROUP, NULL, g->sampled_ns, &rec);
@@ -46,7 +39,7 @@ static void sample_one(struct cgroup_state *st, struct group *g)
 /* false: there is more to do. */
 static bool slice(struct cgroup_state *st, uint64_t budget_ns)
 {
-	uint64_t end = cgroup_now() + budget_ns;
+	uint64_t end = skep_boot_ns() + budget_ns;
 
 	while (st->groups.next) {
 		struct group *g = st->groups.next;
@@ -54,7 +47,7 @@ static bool slice(struct cgroup_state *st, uint64_t budget_ns)
 		st->groups.next = g->next;
 		if (g->live && g->pass == st->pass)
 			sample_one(st, g);
-		if (st->groups.next && budget_ns != UINT64_MAX && cgroup_now() >= end)
+		if (st->groups.next && budget_ns != UINT64_MAX && skep_boot_ns() >= end)
 			return false;
 	}
 	return true;
@@ -250,8 +243,11 @@ static int cgroup_open(struct skep_instance *inst, void *state, const struct ske
 		return host->fail(inst, -ENOMEM, "no memory for %u bytes", CGROUP_TEXT_ROOM);
 	err = cgroup_mounts_find(st->reader.root, &st->reader.mounts);
 	if (err == -ENOENT)
-		return host->fail(inst, err, "no cgroups: neither cgroup v2 nor the memory controller of v1 is mounted according to "
-				  "%s/proc/self/mountinfo; mount -t cgroup2 none /sys/fs/cgroup", st->reader.root);
+		return host->fail(
+			inst, err,
+			"no cgroups: neither cgroup v2 nor the memory controller of v1 is mounted according to "
+			"%s/proc/self/mountinfo; mount -t cgroup2 none /sys/fs/cgroup",
+			st->reader.root);
 	if (err)
 		return host->fail(inst, err, "cannot find out where cgroups are mounted: %s", strerror(-err));
 	return 0;
@@ -263,8 +259,11 @@ static int cgroup_start(struct skep_instance *inst, void *state)
 
 	st->c_known = st->host->counter(inst, "cgroups", "cgroups that are known");
 	st->c_files = st->host->counter(inst, "files_open", "files of cgroups that are kept open");
-	st->c_full = st->host->counter(inst, "cgroups_full", "times that a cgroup was left out because max_cgroups had live processes already");
-	st->c_seen_full = st->host->counter(inst, "seen_full", "cgroups whose end may go untold because the kernel side's map was full");
+	st->c_full =
+		st->host->counter(inst, "cgroups_full",
+				  "times that a cgroup was left out because max_cgroups had live processes already");
+	st->c_seen_full = st->host->counter(inst, "seen_full",
+					    "cgroups whose end may go untold because the kernel side's map was full");
 	cgroup_load(inst, st);
 	cgroup_say_signals(inst, st);
 	return 0;
@@ -295,11 +294,23 @@ static void cgroup_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option options[] = {
-	{ .name = "max_cgroups", .type = SKEP_O_INT, .offset = offsetof(struct cgroup_state, opt_most), .default_value = "8192", .min = 16,
-	  .max = 65536, .help = "cgroups that are kept in mind; more with live processes are left out, and counted" },
-	{ .name = "max_files", .type = SKEP_O_INT, .offset = offsetof(struct cgroup_state, opt_files), .default_value = "0", .min = 0,
-	  .max = 1000000, .help = "files that are kept open (about 12 a cgroup); others are opened each time. 0: half of what the process may open" },
-	{ .name = "root", .type = SKEP_O_STR, .offset = offsetof(struct cgroup_state, opt_root),
+	{ .name = "max_cgroups",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct cgroup_state, opt_most),
+	  .default_value = "8192",
+	  .min = 16,
+	  .max = 65536,
+	  .help = "cgroups that are kept in mind; more with live processes are left out, and counted" },
+	{ .name = "max_files",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct cgroup_state, opt_files),
+	  .default_value = "0",
+	  .min = 0,
+	  .max = 1000000,
+	  .help = "files that are kept open (about 12 a cgroup); others are opened each time. 0: half of what the process may open" },
+	{ .name = "root",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct cgroup_state, opt_root),
 	  .help = "a folder that stands for /, with proc and sys in it: for tests" },
 	{ 0 },
 };

@@ -7,7 +7,8 @@
 
 #include <linux/types.h>
 
-#define CGROUP_PATH_ROOM 1024 /* TRACE_CGROUP_PATH_LEN, kernel/cgroup/cgroup-internal.h, since 4.19: longer ones are cut there */
+#define CGROUP_PATH_ROOM \
+	1024 /* TRACE_CGROUP_PATH_LEN, kernel/cgroup/cgroup-internal.h, since 4.19: longer ones are cut there */
 #define CGROUP_EMPTY_EVERY_NS 100000000ull /* one that falls empty again and again is told of so often */
 
 enum cgroup_event_type {

@@ -11,7 +11,8 @@
 static const struct skep_field fields[] = {
 	F(cgroup_id, SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "id of the cgroup, as process records have it"),
 	F(cgroup, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "its path"),
-	F(controllers, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "whose figures are in this record; those of others are 0: memory, cpu, io, pids, pressure"),
+	F(controllers, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+	  "whose figures are in this record; those of others are 0: memory, cpu, io, pids, pressure"),
 	F(gone, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "removed: the last record"),
 	LEVEL(interval_ns, "ns", "time that the sums are of, 0: the first record"),
 	LEVEL(memory_bytes, "By", "memory in use, page cache included"),
@@ -19,14 +20,14 @@ static const struct skep_field fields[] = {
 	LEVEL(memory_limit_bytes, "By", "least memory limit of it and those above it, 0: none"),
 	SUM(memory_high_events, "{event}", "times that it was slowed down over memory.high (v2)"),
 	SUM(memory_max_events, "{event}", "times that an allocation met the limit"),
-	SUM(oom_events, "{event}", "times that it ran out of memory (v1: told at its end only)"),
+	SUM(oom_events, "{event}", "times that it ran out of memory (v1: only in its last record)"),
 	SUM(oom_kills, "{process}", "processes of it that the out-of-memory killer killed"),
 	SUM(cpu_ns, "ns", "time on CPUs"),
 	SUM(user_ns, "ns", "of that in user mode"),
 	SUM(system_ns, "ns", "of that in the kernel"),
 	F(cpu_limit, SKEP_T_F64, SKEP_S_GAUGE, "{cpu}", "least CPU quota of it and those above it, 0: none"),
 	SUM(cpu_periods, "{period}", "periods of its CPU quota"),
-	SUM(cpu_throttled_periods, "{period}", "of them those that it ran out of"),
+	SUM(cpu_throttled_periods, "{period}", "periods in which it reached the limit"),
 	SUM(cpu_throttled_ns, "ns", "time that it was kept from running by its quota, all CPUs"),
 	SUM(read_bytes, "By", "bytes read from block devices"),
 	SUM(write_bytes, "By", "bytes written to block devices"),
@@ -43,17 +44,9 @@ static const struct skep_field fields[] = {
 	SUM(io_full_ns, "ns", "time in which all were (v2)"),
 };
 
-static const struct skep_stream stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "cgroup",
-	.help = "memory, CPU, I/O, processes and pressure of a cgroup with live processes, each interval",
-	.role = SKEP_ROLE_CGROUP,
-	.record_size = sizeof(struct cgroup_record),
-	.n_fields = sizeof(fields) / sizeof(fields[0]),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = fields,
-};
+static const struct skep_stream stream =
+	SKEP_STREAM(struct cgroup_record, fields, "cgroup", SKEP_ROLE_CGROUP, SKEP_STREAM_SAMPLE,
+		    "memory, CPU, I/O, processes and pressure of a cgroup with live processes, each interval");
 
 const struct skep_stream *const cgroup_streams[N_STREAMS] = {
 	[STREAM_CGROUP] = &stream,

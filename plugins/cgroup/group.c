@@ -133,10 +133,37 @@ static struct skep_str controllers(unsigned has)
 #define P "pids"
 #define S "pressure"
 	static const char *const text[32] = {
-		"", M, C, M "," C, I, M "," I, C "," I, M "," C "," I,
-		P, M "," P, C "," P, M "," C "," P, I "," P, M "," I "," P, C "," I "," P, M "," C "," I "," P,
-		S, M "," S, C "," S, M "," C "," S, I "," S, M "," I "," S, C "," I "," S, M "," C "," I "," S,
-		P "," S, M "," P "," S, C "," P "," S, M "," C "," P "," S, I "," P "," S, M "," I "," P "," S, C "," I "," P "," S,
+		"",
+		M,
+		C,
+		M "," C,
+		I,
+		M "," I,
+		C "," I,
+		M "," C "," I,
+		P,
+		M "," P,
+		C "," P,
+		M "," C "," P,
+		I "," P,
+		M "," I "," P,
+		C "," I "," P,
+		M "," C "," I "," P,
+		S,
+		M "," S,
+		C "," S,
+		M "," C "," S,
+		I "," S,
+		M "," I "," S,
+		C "," I "," S,
+		M "," C "," I "," S,
+		P "," S,
+		M "," P "," S,
+		C "," P "," S,
+		M "," C "," P "," S,
+		I "," P "," S,
+		M "," I "," P "," S,
+		C "," I "," P "," S,
 		M "," C "," I "," P "," S,
 	};
 	const char *s = text[has & 31];
@@ -242,7 +269,8 @@ static void read_pressure(struct reading *x)
 	static const enum cgroup_file files[] = { FILE_PRESSURE_CPU, FILE_PRESSURE_MEMORY, FILE_PRESSURE_IO };
 
 	for (int i = 0; i < 3; i++)
-		if (read_file(x, files[i]) && cgroup_pressure(x->r->text, &x->totals.some_us[i], &x->totals.full_us[i]) == 0)
+		if (read_file(x, files[i]) &&
+		    cgroup_pressure(x->r->text, &x->totals.some_us[i], &x->totals.full_us[i]) == 0)
 			x->has |= HAS_PRESSURE;
 }
 

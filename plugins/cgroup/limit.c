@@ -51,7 +51,8 @@ static void limits_at(char *dir, enum cgroup_controller c, int version, struct c
 
 	switch (c) {
 	case CTL_MEMORY:
-		if (read_in(dir, version == 1 ? "memory.limit_in_bytes" : "memory.max", text, sizeof(text)) && !cgroup_number(text, &n) &&
+		if (read_in(dir, version == 1 ? "memory.limit_in_bytes" : "memory.max", text, sizeof(text)) &&
+		    !cgroup_number(text, &n) &&
 		    n < INT64_MAX - 65536) /* v1's "none" is the largest multiple of a page */
 			least(n, &ret->memory_bytes);
 		break;
@@ -59,8 +60,9 @@ static void limits_at(char *dir, enum cgroup_controller c, int version, struct c
 		if (version == 2) {
 			if (read_in(dir, "cpu.max", text, sizeof(text)) && !cgroup_cpu_max(text, &cpus))
 				least_cpus(cpus, &ret->cpus);
-		} else if (read_in(dir, "cpu.cfs_quota_us", text, sizeof(text)) && !cgroup_number(text, &n) && n != UINT64_MAX &&
-			   read_in(dir, "cpu.cfs_period_us", text, sizeof(text)) && !cgroup_number(text, &period) && period > 0) {
+		} else if (read_in(dir, "cpu.cfs_quota_us", text, sizeof(text)) && !cgroup_number(text, &n) &&
+			   n != UINT64_MAX && read_in(dir, "cpu.cfs_period_us", text, sizeof(text)) &&
+			   !cgroup_number(text, &period) && period > 0) {
 			least_cpus((double)n / (double)period, &ret->cpus);
 		}
 		break;

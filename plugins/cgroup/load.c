@@ -7,20 +7,14 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/btf.h>
+#include <skep/load.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cgroup.skel.h"
 #include "state.h"
-
-static bool kernel_has(const struct btf *btf, const char *tracepoint)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
-	return btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) > 0;
-}
 
 /* Programs whose tracepoint is not there are left out. */
 static int choose(struct cgroup_bpf *bpf)
@@ -40,7 +34,7 @@ static int choose(struct cgroup_bpf *bpf)
 	if (libbpf_get_error(btf))
 		return -ENOENT;
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-		bpf_program__set_autoload(hooks[i].prog, kernel_has(btf, hooks[i].tracepoint));
+		bpf_program__set_autoload(hooks[i].prog, skep_btf_has_tracepoint(btf, hooks[i].tracepoint));
 	btf__free(btf);
 	return 0;
 }
@@ -73,13 +67,10 @@ void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
 	err = choose(st->bpf);
 	if (err)
 		goto out;
-	if (st->host->verdict_fd >= 0) {
-		st->bpf->rodata->verdict_pids = st->host->verdict_pids;
-		what = "using the host's verdict map";
-		err = bpf_map__reuse_fd(st->bpf->maps.verdict, st->host->verdict_fd);
-		if (err)
-			goto out;
-	}
+	what = "using the host's verdict map";
+	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
+	if (err)
+		goto out;
 	what = "loading it (needs CAP_BPF and CAP_PERFMON)";
 	err = cgroup_bpf__load(st->bpf);
 	if (err)
@@ -99,8 +90,10 @@ void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
 		return;
 out:
 	cgroup_unload(st);
-	st->host->log(inst, SKEP_LOG_WARNING, "no hooks on the lives of cgroups: %s: %s; cgroups are sampled, but what one does after its last sample is missing",
-		      what, strerror(-err));
+	st->host->log(
+		inst, SKEP_LOG_WARNING,
+		"no hooks on the lives of cgroups: %s: %s; cgroups are sampled, but what one does after its last sample is missing",
+		what, strerror(-err));
 }
 
 void cgroup_unload(struct cgroup_state *st)
@@ -133,8 +126,8 @@ void cgroup_drain(struct cgroup_state *st)
 
 /* ---- how each signal is had -------------------------------------------------------- */
 
-static void say(struct skep_instance *inst, const struct cgroup_state *st, const char *name, enum skep_signal_state state, const char *how,
-		const char *why)
+static void say(struct skep_instance *inst, const struct cgroup_state *st, const char *name,
+		enum skep_signal_state state, const char *how, const char *why)
 {
 	if (SKEP_HAS(st->host, signal))
 		st->host->signal(inst, name, state, how, why);
@@ -169,10 +162,12 @@ void cgroup_say_signals(struct skep_instance *inst, struct cgroup_state *st)
 		const char *name, *v1, *v2, *why;
 		enum cgroup_controller in;
 	} signals[] = {
-		{ "cgroup.memory", "memory.* of cgroup v1", "memory.* of cgroup v2", "no memory controller", CTL_MEMORY },
+		{ "cgroup.memory", "memory.* of cgroup v1", "memory.* of cgroup v2", "no memory controller",
+		  CTL_MEMORY },
 		{ "cgroup.io", "blkio.throttle.* of cgroup v1", "io.stat of cgroup v2", "no io controller", CTL_IO },
 		{ "cgroup.pids", "pids.* of cgroup v1", "pids.* of cgroup v2", "no pids controller", CTL_PIDS },
-		{ "cgroup.cpu.throttling", "cpu.stat of cgroup v1", "cpu.stat of cgroup v2", "no cpu controller", CTL_CPU },
+		{ "cgroup.cpu.throttling", "cpu.stat of cgroup v1", "cpu.stat of cgroup v2", "no cpu controller",
+		  CTL_CPU },
 	};
 	const struct cgroup_mount *of = st->reader.mounts.of;
 
@@ -180,22 +175,28 @@ void cgroup_say_signals(struct skep_instance *inst, struct cgroup_state *st)
 		const struct cgroup_mount *m = &of[signals[i].in];
 
 		if (m->at && m->version == 1 && signals[i].in == CTL_IO)
-			say(inst, st, signals[i].name, SKEP_SIGNAL_PARTIAL, signals[i].v1, "since Linux 6.10 v1 counts only devices that have a blkio.throttle limit");
+			say(inst, st, signals[i].name, SKEP_SIGNAL_PARTIAL, signals[i].v1,
+			    "since Linux 6.10 v1 counts only devices that have a blkio.throttle limit");
 		else if (m->at)
-			say(inst, st, signals[i].name, SKEP_SIGNAL_OK, m->version == 1 ? signals[i].v1 : signals[i].v2, NULL);
+			say(inst, st, signals[i].name, SKEP_SIGNAL_OK, m->version == 1 ? signals[i].v1 : signals[i].v2,
+			    NULL);
 		else
 			say(inst, st, signals[i].name, SKEP_SIGNAL_MISSING, "", signals[i].why);
 	}
 	if (of[CTL_CPUACCT].at || (of[CTL_CPU].at && of[CTL_CPU].version == 2))
-		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_OK, of[CTL_CPUACCT].at ? "cpuacct.* of cgroup v1" : "cpu.stat of cgroup v2", NULL);
+		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_OK,
+		    of[CTL_CPUACCT].at ? "cpuacct.* of cgroup v1" : "cpu.stat of cgroup v2", NULL);
 	else
 		say(inst, st, "cgroup.cpu", SKEP_SIGNAL_MISSING, "", "no cpuacct controller");
 	if (!of[CTL_PRESSURE].at)
-		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "", "cgroup v1 has no pressure, and v2 is not mounted");
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "",
+		    "cgroup v1 has no pressure, and v2 is not mounted");
 	else if (access("/proc/pressure", F_OK))
-		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "", "a kernel without CONFIG_PSI, or booted with psi=0");
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_MISSING, "",
+		    "a kernel without CONFIG_PSI, or booted with psi=0");
 	else if (st->reader.mounts.hierarchy)
-		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_PARTIAL, "*.pressure of cgroup v2", "only of cgroups that v2 has under the same path");
+		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_PARTIAL, "*.pressure of cgroup v2",
+		    "only of cgroups that v2 has under the same path");
 	else
 		say(inst, st, "cgroup.pressure", SKEP_SIGNAL_OK, "*.pressure of cgroup v2", NULL);
 	say_hooks(inst, st);

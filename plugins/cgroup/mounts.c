@@ -37,7 +37,8 @@ static void unescape(char *s)
 	char *to = s;
 
 	while (*s) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' &&
+		    s[3] <= '7') {
 			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
 			s += 4;
 		} else {
@@ -93,7 +94,8 @@ static void v2_controllers(const char *root, const char *at, char *ret, size_t r
 	fclose(f);
 }
 
-static int take_mount(const char *root, const char *top, const char *at, const char *type, const char *super, struct cgroup_mounts *ret)
+static int take_mount(const char *root, const char *top, const char *at, const char *type, const char *super,
+		      struct cgroup_mounts *ret)
 {
 	char v2[512] = "";
 	int err = 0;

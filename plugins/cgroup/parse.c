@@ -162,7 +162,8 @@ int cgroup_io_stat(const char *text, cgroup_counts_fn counts, void *arg, struct 
 			continue;
 		if (!counts(arg, major, minor))
 			continue;
-		if (add_member(words, end, "rbytes=", &io.read_bytes) || add_member(words, end, "wbytes=", &io.write_bytes) ||
+		if (add_member(words, end, "rbytes=", &io.read_bytes) ||
+		    add_member(words, end, "wbytes=", &io.write_bytes) ||
 		    add_member(words, end, "rios=", &io.read_calls) || add_member(words, end, "wios=", &io.write_calls))
 			return -EBADMSG;
 	}

@@ -217,7 +217,6 @@ struct cgroup_state {
 	uint64_t lost_told, seen_told; /* of the kernel side's losses */
 };
 
-uint64_t cgroup_now(void);
 /* One event of the ring. Also what the fuzzer calls. */
 void cgroup_event(struct cgroup_state *, const void *data, size_t size);
 

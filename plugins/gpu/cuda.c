@@ -4,14 +4,16 @@
  *
  * Probes are put on process by process, in two steps, each on a thread of the instance:
  *
- * - A look opens and reads the libcuda of processes that are wanted and not followed yet.  A process's owner can make it
+ * - A look opens and reads the libcuda of processes that are wanted and not followed yet.  A process's owner can make
+ * it
  *   wait for ever (cuda_find.c), so a look shares nothing with the rest: one that is stuck is given up, its process is
  *   left out, and the next look goes on with the others.
- * - A pass attaches and takes off.  That takes milliseconds and waits for the kernel's grace periods; targets[], want[] and
+ * - A pass attaches and takes off.  That takes milliseconds and waits for the kernel's grace periods; targets[], want[]
+ * and
  *   looked belong to it meanwhile.
  *
- * What is emitted is read from the kernel's table by live[], the loop's copy of what the last pass has left; a pass only
- * adds to that table, the loop takes away.
+ * What is emitted is read from the kernel's table by live[], the loop's copy of what the last pass has left; a pass
+ * only adds to that table, the loop takes away.
  */
 #include "cuda.h"
 
@@ -19,6 +21,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <skep/rules.h>
+#include <skep/values.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +35,7 @@
 #define LOOKED_AT 512u             /* processes of a group whose maps one look reads */
 #define LOOK_FOUND 32u             /* libraries that one look opens */
 #define LOOK_STUCK_NS 10000000000u /* for one process */
-#define LOOKS_STUCK 2u             /* at a time: an instance has four threads, of which a pass and the devices need one each */
+#define LOOKS_STUCK   2u /* at a time: an instance has four threads, of which a pass and the devices need one each */
 
 enum target_state { TARGET_FREE = 0, TARGET_ON, TARGET_GONE };
 
@@ -105,14 +108,6 @@ struct cuda_state {
 	struct skep_counter *full, *held_up;
 };
 
-static uint64_t boot_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 struct cuda_state *cuda_new(struct skep_instance *inst, const struct cuda_config *config)
 {
 	struct cuda_state *s = calloc(1, sizeof(*s));
@@ -121,8 +116,11 @@ struct cuda_state *cuda_new(struct skep_instance *inst, const struct cuda_config
 		return NULL;
 	s->inst = inst;
 	s->config = *config;
-	s->full = config->host->counter(inst, "cuda_processes_full", "processes that a detail cuda could not follow: too many at a time");
-	s->held_up = config->host->counter(inst, "cuda_processes_stuck", "processes left out of a detail cuda: their /proc or libcuda did not answer");
+	s->full = config->host->counter(inst, "cuda_processes_full",
+					"processes that a detail cuda could not follow: too many at a time");
+	s->held_up =
+		config->host->counter(inst, "cuda_processes_stuck",
+				      "processes left out of a detail cuda: their /proc or libcuda did not answer");
 	return s;
 }
 
@@ -203,7 +201,7 @@ static int look_at(struct look *l, uint32_t pid, char *why, size_t why_size)
 		if (l->found[i]->pid == pid)
 			return 0; /* for another attachment */
 	atomic_store(&l->pid, pid);
-	atomic_store(&l->since_ns, boot_now());
+	atomic_store(&l->since_ns, skep_boot_ns());
 	err = cuda_library_open(l->procfs, pid, l->library, &l->found[l->n_found], why, why_size);
 	atomic_store(&l->since_ns, 0);
 	l->n_found += err == 0;
@@ -267,7 +265,9 @@ static uint32_t members_of(const struct cuda_state *s, uint32_t pid, const unsig
 
 		if (!w->id || w->failed)
 			continue;
-		if (w->kind == SKEP_SCOPE_PID ? w->value == pid : bytes && pid < s->config.host->verdict_pids && in_group(bytes[pid], w->value))
+		if (w->kind == SKEP_SCOPE_PID
+			    ? w->value == pid
+			    : bytes && pid < s->config.host->verdict_pids && in_group(bytes[pid], w->value))
 			members |= 1u << i;
 	}
 	return members;
@@ -285,7 +285,8 @@ static int target_on(struct cuda_state *s, const struct cuda_library *lib, uint3
 			t = &s->targets[i];
 	if (!t) {
 		s->config.host->counter_add(s->full, 1);
-		snprintf(why, why_size, "process %u: %d processes are being followed, which is the most", pid, CUDA_PROCESSES);
+		snprintf(why, why_size, "process %u: %d processes are being followed, which is the most", pid,
+			 CUDA_PROCESSES);
 		return -EBUSY;
 	}
 	zeroes = calloc(1, sizeof(*zeroes));
@@ -470,9 +471,12 @@ static void watch_cost(struct cuda_state *s, struct attachment *a, uint64_t inte
 	if (a->window_ns < 1000000000u)
 		return;
 	share = (double)a->window_cost_ns / (double)a->window_ns;
-	if (s->config.max_share > 0 && share > s->config.max_share && !a->over && SKEP_HAS(s->config.host, detail_over)) {
-		snprintf(why, sizeof(why), "%.0f calls a second at %.1f us each are %.1f %% of a core, more than cuda_max_percent allows",
-			 (double)a->window_hits * 1e9 / (double)a->window_ns, (double)a->window_cost_ns / 1e3 / (double)a->window_hits, share * 100);
+	if (s->config.max_share > 0 && share > s->config.max_share && !a->over &&
+	    SKEP_HAS(s->config.host, detail_over)) {
+		snprintf(why, sizeof(why),
+			 "%.0f calls a second at %.1f us each are %.1f %% of a core, more than cuda_max_percent allows",
+			 (double)a->window_hits * 1e9 / (double)a->window_ns,
+			 (double)a->window_cost_ns / 1e3 / (double)a->window_hits, share * 100);
 		a->over = true;
 		a->window_hits = a->window_cost_ns = a->window_ns = 0;
 		s->config.host->detail_over(s->inst, a->id, why); /* which calls cuda_detach(): a may be free now */
@@ -539,11 +543,12 @@ static void done(struct skep_instance *inst, void *arg)
 
 	s->busy = false;
 	s->looked = look_free(s->looked);
-	take_targets(s, boot_now());
+	take_targets(s, skep_boot_ns());
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
 		struct attachment *a = &s->attachments[i];
 
-		if (a->id && a->id == s->want[i].id && s->want[i].failed && !a->over && SKEP_HAS(s->config.host, detail_over)) {
+		if (a->id && a->id == s->want[i].id && s->want[i].failed && !a->over &&
+		    SKEP_HAS(s->config.host, detail_over)) {
 			a->over = true;
 			s->config.host->detail_over(inst, a->id, s->want[i].why);
 		}
@@ -562,7 +567,9 @@ static void want_all(const struct cuda_state *s, struct attachment_want *want)
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
 		const struct attachment *a = &s->attachments[i];
 
-		want[i] = (struct attachment_want){ .id = a->over ? 0 : a->id, .kind = a->kind, .value = a->value, .resume = a->resume };
+		want[i] = (struct attachment_want) {
+			.id = a->over ? 0 : a->id, .kind = a->kind, .value = a->value, .resume = a->resume
+		};
 	}
 }
 
@@ -651,7 +658,8 @@ static void give_up(struct cuda_state *s, uint32_t pid, const char *why)
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++) {
 		struct attachment *a = &s->attachments[i];
 
-		if (!a->id || a->over || a->kind != SKEP_SCOPE_PID || a->value != pid || !SKEP_HAS(s->config.host, detail_over))
+		if (!a->id || a->over || a->kind != SKEP_SCOPE_PID || a->value != pid ||
+		    !SKEP_HAS(s->config.host, detail_over))
 			continue;
 		a->over = true;
 		s->config.host->detail_over(s->inst, a->id, why);
@@ -670,7 +678,10 @@ static void look_watch(struct cuda_state *s, uint64_t now_ns)
 		s->look = NULL;
 		s->stuck[s->n_stuck++] = pid;
 		s->config.host->counter_add(s->held_up, 1);
-		snprintf(why, sizeof(why), "process %u: its /proc/%u/maps or its libcuda did not answer for 10 s; its file system may hang", pid, pid);
+		snprintf(
+			why, sizeof(why),
+			"process %u: its /proc/%u/maps or its libcuda did not answer for 10 s; its file system may hang",
+			pid, pid);
 		give_up(s, pid, why);
 	}
 	/* No thread is left for looks: a process that nothing can look at must not wait for ever. */
@@ -680,8 +691,9 @@ static void look_watch(struct cuda_state *s, uint64_t now_ns)
 
 		for (int k = 0; k < CUDA_PROCESSES; k++)
 			followed = followed || (s->live[k].pid && s->live[k].pid == a->value);
-		snprintf(why, sizeof(why), "processes %u and %u hold up all that look for libcuda: end them, or reload the plugin gpu", s->stuck[0],
-			 s->stuck[1]);
+		snprintf(why, sizeof(why),
+			 "processes %u and %u hold up all that look for libcuda: end them, or reload the plugin gpu",
+			 s->stuck[0], s->stuck[1]);
 		if (a->id && a->kind == SKEP_SCOPE_PID && !followed)
 			give_up(s, (uint32_t)a->value, why);
 	}
@@ -729,12 +741,14 @@ int cuda_attach(struct cuda_state *s, const struct skep_detail_scope *scope)
 	if (scope->kind != SKEP_SCOPE_PID && scope->kind != SKEP_SCOPE_GROUP)
 		return host->fail(s->inst, -ENOTSUP, "cuda: can be attached to a process or to a run");
 	if (scope->kind == SKEP_SCOPE_GROUP && host->verdict_fd < 0)
-		return host->fail(s->inst, -ENOTSUP, "cuda: a run's processes are not known here: the host has no verdict map");
+		return host->fail(s->inst, -ENOTSUP,
+				  "cuda: a run's processes are not known here: the host has no verdict map");
 	for (int i = 0; i < CUDA_ATTACHMENTS && !a; i++)
 		if (!s->attachments[i].id)
 			a = &s->attachments[i];
 	if (!a)
-		return host->fail(s->inst, -EBUSY, "cuda: %d are attached, which is the most; detach one", CUDA_ATTACHMENTS);
+		return host->fail(s->inst, -EBUSY, "cuda: %d are attached, which is the most; detach one",
+				  CUDA_ATTACHMENTS);
 	/* Whether it has libcuda is for a thread to find out: the loop must not wait for that process. */
 	if (scope->kind == SKEP_SCOPE_PID && !cuda_process_started(s->config.procfs, (uint32_t)scope->value))
 		return host->fail(s->inst, -ESRCH, "cuda: there is no process %llu", (unsigned long long)scope->value);
@@ -769,7 +783,7 @@ void cuda_detach(struct cuda_state *s, uint64_t id)
 			continue;
 		for (int k = 0; s->bpf && k < CUDA_PROCESSES; k++) {
 			if (s->live[k].members & 1u << i)
-				emit_one(s, a, k, boot_now());
+				emit_one(s, a, k, skep_boot_ns());
 			s->live[k].members &= ~(1u << i);
 		}
 		a->id = 0;

@@ -54,13 +54,15 @@ struct cuda_library {
 	struct cuda_symbol symbols[CUDA_FUNCTIONS_MAX];
 };
 /* May wait for ever: cuda_find.c. 0, -ENOENT: no libcuda (yet), or another -errno; why says it. */
-int cuda_library_open(const char *procfs, uint32_t pid, const char *library, struct cuda_library **ret, char *why, size_t why_size);
+int cuda_library_open(const char *procfs, uint32_t pid, const char *library, struct cuda_library **ret, char *why,
+		      size_t why_size);
 struct cuda_library *cuda_library_free(struct cuda_library *);
 /* Field 22 of /proc/PID/stat; 0: no such process. */
 uint64_t cuda_process_started(const char *procfs, uint32_t pid);
 
 /* Attaches to all functions that the file has; links: room for CUDA_LINKS_MAX. How many, or -errno (why says it). */
-int cuda_probe(struct cuda_bpf *, const struct cuda_library *, struct bpf_link **links, bool *ret_stepped, char *why, size_t why_size);
+int cuda_probe(struct cuda_bpf *, const struct cuda_library *, struct bpf_link **links, bool *ret_stepped, char *why,
+	       size_t why_size);
 /* Does the kernel emulate an instruction that begins so, or step through it? stepped: some function needs that. */
 bool cuda_emulated(const unsigned char code[2]);
 /* What a hit of a uprobe costs here, measured on functions of our own. */

@@ -6,9 +6,9 @@
  * A container has a libcuda of its own, by a path of its own: it is reached through
  * /proc/PID/root; one that was replaced since it was mapped, through /proc/PID/map_files.
  *
- * The process's owner chooses the file, its file system and how many mappings there are.  Each size here is bounded, and
- * only a regular file is opened.  A file system of his may not answer all the same, and his process's mmap_lock may never be
- * free (/proc/PID/maps waits for it): cuda.c calls this on a thread that it can leave behind.
+ * The process's owner chooses the file, its file system and how many mappings there are.  Each size here is bounded,
+ * and only a regular file is opened.  A file system of his may not answer all the same, and his process's mmap_lock may
+ * never be free (/proc/PID/maps waits for it): cuda.c calls this on a thread that it can leave behind.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,8 @@
 
 #include "cuda.h"
 
-#define MAPS_MAX (16u << 20) /* of /proc/PID/maps: 160,000 mappings at 100 bytes a line; the kernel's default limit is 65,530 */
+#define MAPS_MAX \
+	(16u << 20) /* of /proc/PID/maps: 160,000 mappings at 100 bytes a line; the kernel's default limit is 65,530 */
 #define SEGMENTS_MAX 128u
 #define SECTIONS_MAX 4096u
 #define SYMBOLS_MAX 65536u
@@ -38,8 +39,9 @@ bool cuda_maps_line(const char *line, const char *library, struct cuda_mapping *
 	const char *path, *base;
 	size_t n;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &from, &to, rights, &offset, &major,
-		   &minor, &inode, &at) != 7 || !at)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &from, &to, rights, &offset,
+		   &major, &minor, &inode, &at) != 7 ||
+	    !at)
 		return false;
 	path = line + at;
 	n = strcspn(path, "\n");
@@ -166,7 +168,8 @@ static uint64_t offset_of(const struct elf *elf, uint64_t address)
 	for (size_t i = 0; i < elf->header.e_phnum; i++) {
 		const ElfW(Phdr) *p = &elf->segments[i];
 
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address >= p->p_vaddr && address - p->p_vaddr < p->p_filesz)
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) && address >= p->p_vaddr &&
+		    address - p->p_vaddr < p->p_filesz)
 			return address - p->p_vaddr + p->p_offset;
 	}
 	return 0;
@@ -206,7 +209,8 @@ static int dynamic_symbols(const struct elf *elf, struct cuda_symbol *symbols, s
 	names = malloc(strings.sh_size + 1);
 	if (!syms || !names)
 		err = -ENOMEM;
-	else if (!read_at(elf->fd, syms, table.sh_size, table.sh_offset) || !read_at(elf->fd, names, strings.sh_size, strings.sh_offset))
+	else if (!read_at(elf->fd, syms, table.sh_size, table.sh_offset) ||
+		 !read_at(elf->fd, names, strings.sh_size, strings.sh_offset))
 		err = -ENOEXEC;
 	if (!err) {
 		names[strings.sh_size] = '\0';

@@ -118,7 +118,8 @@ static struct bpf_program *program_of(struct cuda_bpf *bpf, int kind)
 	}
 }
 
-static struct bpf_link *attach(struct bpf_program *prog, uint32_t pid, const char *file, uint64_t offset, bool at_return)
+static struct bpf_link *attach(struct bpf_program *prog, uint32_t pid, const char *file, uint64_t offset,
+			       bool at_return)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return);
 
@@ -156,7 +157,8 @@ struct cuda_library *cuda_library_free(struct cuda_library *lib)
 	return NULL;
 }
 
-int cuda_library_open(const char *procfs, uint32_t pid, const char *library, struct cuda_library **ret, char *why, size_t why_size)
+int cuda_library_open(const char *procfs, uint32_t pid, const char *library, struct cuda_library **ret, char *why,
+		      size_t why_size)
 {
 	struct cuda_library *lib = calloc(1, sizeof(*lib));
 	int err;
@@ -196,7 +198,8 @@ out:
 }
 
 /* By descriptor: the file that was read, whatever its path names by now. */
-int cuda_probe(struct cuda_bpf *bpf, const struct cuda_library *lib, struct bpf_link **links, bool *ret_stepped, char *why, size_t why_size)
+int cuda_probe(struct cuda_bpf *bpf, const struct cuda_library *lib, struct bpf_link **links, bool *ret_stepped,
+	       char *why, size_t why_size)
 {
 	const struct cuda_symbol *symbols = lib->symbols;
 	bool stepped = false;
@@ -219,9 +222,11 @@ int cuda_probe(struct cuda_bpf *bpf, const struct cuda_library *lib, struct bpf_
 		}
 		if (!links[n]) {
 			err = -errno;
-			snprintf(why, why_size, "uprobe on %s of %s: %s%s", functions[i].name, lib->path, strerror(-err),
+			snprintf(why, why_size, "uprobe on %s of %s: %s%s", functions[i].name, lib->path,
+				 strerror(-err),
 				 err == -EACCES || err == -EPERM ? "; needs CAP_SYS_ADMIN, or CAP_PERFMON with "
-								   "kernel.perf_event_paranoid below 3" : "");
+								   "kernel.perf_event_paranoid below 3"
+								 : "");
 			while (n > 0)
 				bpf_link__destroy(links[--n]);
 			return err;

@@ -74,7 +74,8 @@ static void clients_forget(struct drm_state *s)
 			continue;
 		s->clients[i].pass = 0;
 		s->n_clients--;
-		for (at = (i + 1) & (DRM_CLIENTS_ROOM - 1); s->clients[at].pass; at = (at + 1) & (DRM_CLIENTS_ROOM - 1)) {
+		for (at = (i + 1) & (DRM_CLIENTS_ROOM - 1); s->clients[at].pass;
+		     at = (at + 1) & (DRM_CLIENTS_ROOM - 1)) {
 			uint32_t home = slot_of(s->clients[at].card, s->clients[at].client);
 
 			if (((at - home) & (DRM_CLIENTS_ROOM - 1)) < ((at - hole) & (DRM_CLIENTS_ROOM - 1)))
@@ -114,7 +115,8 @@ static void card_engine_add(struct drm_card *c, const char *name, uint64_t ns)
 	c->busy_ns[i] += ns;
 }
 
-static void client_take(struct drm_state *s, struct tally *tally, uint32_t pid, const struct drm_fdinfo *f, uint64_t interval_ns)
+static void client_take(struct drm_state *s, struct tally *tally, uint32_t pid, const struct drm_fdinfo *f,
+			uint64_t interval_ns)
 {
 	static const struct drm_engine none;
 	int card = drm_card_of(s, f->pdev[0] ? f->pdev : f->driver, f->driver);
@@ -199,7 +201,8 @@ static bool fdinfo_read(int dir, const char *name, char *ret, size_t room)
  * ret_cut: it has more descriptors than that.  A link to /dev/dri proves nothing: in a mount namespace of his own any
  * user has any file there.  Only a driver writes the drm- lines of fdinfo.
  */
-static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid, uint64_t interval_ns, uint64_t room, bool *ret_cut)
+static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid, uint64_t interval_ns, uint64_t room,
+			 bool *ret_cut)
 {
 	uint64_t until = ++s->fds_read + room; /* its folder costs as much as a descriptor */
 	char path[512], link[64], text[FDINFO_MAX];

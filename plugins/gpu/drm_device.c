@@ -5,18 +5,12 @@
  */
 #include <dirent.h>
 #include <math.h>
+#include <skep/values.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "drm.h"
-
-static struct skep_str text(const char *s)
-{
-	uint32_t n = (uint32_t)strlen(s);
-
-	return (struct skep_str){ s, n, n };
-}
 
 static const char *vendor_of(const char *driver)
 {
@@ -158,16 +152,16 @@ static void card_read(struct drm_card *c, uint64_t now_ns)
 	memset(r, 0, offsetof(struct device_record, utilization));
 	for (size_t i = 0; i < (sizeof(*r) - offsetof(struct device_record, utilization)) / sizeof(double); i++)
 		numbers[i] = NAN;
-	r->id = r->pci = text(c->pdev);
-	r->name = text(c->name);
-	r->vendor = text(c->vendor);
-	r->driver = text(c->driver);
+	r->id = r->pci = skep_text(c->pdev);
+	r->name = skep_text(c->name);
+	r->vendor = skep_text(c->vendor);
+	r->driver = skep_text(c->driver);
 	r->gpu_instance = r->compute_instance = -1;
 	r->interval_ns = c->read_ns ? now_ns - c->read_ns : 0;
 	percent = read_number(c->dir, "gpu_busy_percent");
 	if (!isnan(percent)) { /* of the moment; the engines' time below is of the interval */
 		r->utilization = percent / 100;
-		r->busy_how = text("rates");
+		r->busy_how = skep_text("rates");
 	}
 	r->memory_used = read_number(c->dir, "mem_info_vram_used");
 	r->memory_limit = read_number(c->dir, "mem_info_vram_total");
@@ -186,7 +180,7 @@ static void card_read(struct drm_card *c, uint64_t now_ns)
 		/* several engines of one class run side by side */
 		r->busy_ns = (double)(most < r->interval_ns ? most : r->interval_ns);
 		r->utilization = r->busy_ns / (double)r->interval_ns;
-		r->busy_how = text("fdinfo");
+		r->busy_how = skep_text("fdinfo");
 		r->unattributed_ns = 0; /* its sum is over processes */
 		r->processes = c->holders;
 		r->idle_held_ns = c->holders && most == 0 ? (double)r->interval_ns : 0;
@@ -195,7 +189,8 @@ static void card_read(struct drm_card *c, uint64_t now_ns)
 	}
 	/* A device of which nothing is told (vgem, virtio_gpu) would be a record of nothing. */
 	c->reported = false;
-	for (size_t i = 0; c->read_ns && i < (sizeof(*r) - offsetof(struct device_record, utilization)) / sizeof(double); i++)
+	for (size_t i = 0;
+	     c->read_ns && i < (sizeof(*r) - offsetof(struct device_record, utilization)) / sizeof(double); i++)
 		c->reported = c->reported || !isnan(numbers[i]);
 	c->read_ns = now_ns;
 }

@@ -18,7 +18,8 @@ struct line {
 static bool next_line(const char **at, struct line *ret)
 {
 	while (**at) {
-		const char *begin = *at, *end = strchrnul(begin, '\n'), *colon = memchr(begin, ':', (size_t)(end - begin));
+		const char *begin = *at, *end = strchrnul(begin, '\n'),
+			   *colon = memchr(begin, ':', (size_t)(end - begin));
 		const char *value;
 
 		*at = *end ? end + 1 : end;
@@ -157,7 +158,8 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
 enum drm_unit drm_engine_unit(const char *name)
 {
 	static const char *const copies[] = { "copy", "dma", "bcs", "sdma", "tfu" };
-	static const char *const videos[] = { "video", "enc", "dec", "vcs", "vecs", "jpeg", "jpg", "vpe", "uvd", "vce", "vcn" };
+	static const char *const videos[] = { "video", "enc", "dec", "vcs", "vecs", "jpeg",
+					      "jpg",   "vpe", "uvd", "vce", "vcn" };
 
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
 		if (strncmp(name, copies[i], strlen(copies[i])) == 0)

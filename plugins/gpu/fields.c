@@ -5,14 +5,6 @@
  */
 #include "records.h"
 
-#define COUNT(a_) (sizeof(a_) / sizeof((a_)[0]))
-#define STREAM(name_, help_, role_, struct_, fields_, flags_)                                               \
-	{                                                                                                   \
-		.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = (name_), \
-		.help = (help_), .role = (role_), .record_size = sizeof(struct_), .n_fields = COUNT(fields_), \
-		.flags = (flags_), .fields = (fields_),                                                     \
-	}
-
 #define TEXT(m_, name_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", help_)
 #define NUMBER(m_, name_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_I64, SKEP_S_ATTRIBUTE, "", help_)
 #define LEVEL(m_, name_, unit_, help_) SKEP_FIELD(REC, m_, name_, SKEP_T_F64, SKEP_S_GAUGE, unit_, help_)
@@ -29,13 +21,17 @@ static const struct skep_field device_fields[] = {
 	TEXT(vendor, "hw.vendor", "NVIDIA, AMD, Intel ..."),
 	TEXT(pci, "pci_address", "domain:bus:device.function"),
 	TEXT(driver, "hw.driver_version", "version of the NVIDIA driver; name of a DRM driver"),
-	TEXT(throttle, "throttle_reasons", "why the clocks are lower than they might be, at this time: words with commas"),
-	TEXT(busy_how, "utilization_source", "gpm, samples, fdinfo: mean of the interval; rates: the driver's last sample period"),
+	TEXT(throttle, "throttle_reasons",
+	     "why the clocks are lower than they might be, at this time: words with commas"),
+	TEXT(busy_how, "utilization_source",
+	     "gpm, samples, fdinfo: mean of the interval; rates: the driver's last sample period"),
 	NUMBER(gpu_instance, "gpu_instance", "of a MIG instance; -1: a whole device"),
 	NUMBER(compute_instance, "compute_instance", "of a MIG instance; -1: a whole device"),
 	DELTA(interval_ns, "interval_ns", "ns", "time that this record is about"),
-	LEVEL(utilization, "hw.gpu.utilization", "1", "share of the time in which a kernel ran somewhere on it: not how much of it was used"),
-	LEVEL(memory_active, "memory_active_ratio", "1", "share of the driver's last sample period in which its memory was read or written"),
+	LEVEL(utilization, "hw.gpu.utilization", "1",
+	      "share of the time in which a kernel ran somewhere on it: not how much of it was used"),
+	LEVEL(memory_active, "memory_active_ratio", "1",
+	      "share of the driver's last sample period in which its memory was read or written"),
 	LEVEL(encoder, "encoder_ratio", "1", "share of the time in which the video encoder ran"),
 	LEVEL(decoder, "decoder_ratio", "1", "share of the time in which the video decoder ran"),
 	LEVEL(memory_used, "hw.gpu.memory.usage", "By", "memory allocated"),
@@ -64,7 +60,7 @@ static const struct skep_field device_fields[] = {
 	GREW(nvlink_rx, "nvlink_receive_bytes", "By", "received over all NVLinks"),
 	LEVEL(processes, "processes", "{process}", "that hold it"),
 	GREW(busy_ns, "busy_ns", "ns", "time in which a kernel ran"),
-	GREW(unattributed_ns, "unattributed_ns", "ns", "of busy_ns, of no process that could be told"),
+	GREW(unattributed_ns, "unattributed_ns", "ns", "part of busy_ns that the probe attributes to no process"),
 	GREW(idle_held_ns, "idle_held_ns", "ns", "time of intervals in which a process held it and no kernel ran"),
 };
 #undef REC
@@ -79,10 +75,12 @@ static const struct skep_field use_fields[] = {
 	DELTA(held_ns, "held_ns", "ns", "it had a context on a device, summed over devices"),
 	DELTA(known_ns, "known_ns", "ns", "of held_ns, with its utilization known"),
 	DELTA(idle_ns, "idle_held_ns", "ns", "of known_ns, in intervals in which nothing of it ran"),
-	DELTA(accounted_ns, "accounted_ns", "ns", "busy time as the driver accounted for it at its end; busy_ns has it already"),
+	DELTA(accounted_ns, "accounted_ns", "ns",
+	      "busy time as the driver accounted for it at its end; busy_ns has it already"),
 	LARGEST(devices, "devices", "{device}", "most devices that it held at a time"),
-	SKEP_FIELD(REC, energy_j, "energy_joules", SKEP_T_F64, SKEP_S_DELTA, "J",
-		   "energy of the devices by its share of their busy time; of idle ones in equal parts among those that hold them"),
+	SKEP_FIELD(
+		REC, energy_j, "energy_joules", SKEP_T_F64, SKEP_S_DELTA, "J",
+		"energy of the devices by its share of their busy time; energy of an idle device in equal parts for its holders"),
 };
 #undef REC
 
@@ -112,15 +110,17 @@ static const struct skep_field activity_fields[] = {
 static const struct skep_field event_fields[] = {
 	TEXT(id, "hw.id", "UUID of the device"),
 	TEXT(kind, "kind", "xid: an error that the driver reports; ecc_single, ecc_double: an error of memory"),
-	SKEP_FIELD(REC, code, "xid", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "number of the error; 999: not known to the library"),
-	NUMBER(gpu_instance, "gpu_instance", "of a MIG instance; -1: not told"),
-	NUMBER(compute_instance, "compute_instance", "of a MIG instance; -1: not told"),
+	SKEP_FIELD(REC, code, "xid", SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
+		   "number of the error; 999: not known to the library"),
+	NUMBER(gpu_instance, "gpu_instance", "number of a MIG instance; -1: unknown"),
+	NUMBER(compute_instance, "compute_instance", "number of a MIG instance; -1: unknown"),
 };
 #undef REC
 
 #define REC struct fence_record
 static const struct skep_field fence_fields[] = {
-	TEXT(driver, "driver", "whose fences: by the kernel's symbol for their operations; empty: the kernel does not tell"),
+	TEXT(driver, "driver",
+	     "whose fences: by the kernel's symbol for their operations; empty: the kernel does not tell"),
 	DELTA(emitted, "emitted", "{fence}", "pieces of work handed to the device"),
 	DELTA(signaled, "signaled", "{fence}", "of them that have ended"),
 	DELTA(waits, "waits", "{wait}", "threads that have waited for one"),
@@ -151,7 +151,8 @@ static const struct skep_field cuda_fields[] = {
 	DELTA(bytes_d2h, "bytes_d2h", "By", "copied from device to host"),
 	DELTA(copies_d2d, "copies_d2d", "{copy}", "copies from device to device memory"),
 	DELTA(bytes_d2d, "bytes_d2d", "By", "copied from device to device memory"),
-	DELTA(copies_other, "copies_other", "{copy}", "copies whose direction the call does not tell, and between devices"),
+	DELTA(copies_other, "copies_other", "{copy}",
+	      "copies whose direction the call does not tell, and between devices"),
 	DELTA(bytes_other, "bytes_other", "By", "copied by them"),
 	DELTA(copies_unsized, "copies_unsized", "{copy}", "copies of 2 and 3 dimensions: counted, without their size"),
 	DELTA(allocs, "allocs", "{call}", "allocations of device memory asked for"),
@@ -160,28 +161,31 @@ static const struct skep_field cuda_fields[] = {
 	DELTA(syncs, "syncs", "{call}", "times that a thread waited for the device"),
 	HIST(stall, "stall", "time that threads waited for the device in cu*Synchronize"),
 	DELTA(hits, "hits", "{call}", "times that a probe was hit"),
-	DELTA(cost_ns, "cost_ns", "ns", "what they cost the process: hits x the price measured on this machine"),
+	DELTA(cost_ns, "cost_ns", "ns", "cost for the process: hits x the price measured on this machine"),
 };
 #undef REC
 
-static const struct skep_stream device_stream = STREAM("gpu.device", "devices and MIG instances, each interval", SKEP_ROLE_NONE,
-						       struct device_record, device_fields, SKEP_STREAM_SAMPLE);
+static const struct skep_stream device_stream =
+	SKEP_STREAM(struct device_record, device_fields, "gpu.device", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "devices and MIG instances, each interval");
 static const struct skep_stream use_stream =
-	STREAM("gpu", "what a process had of the devices", SKEP_ROLE_FACET, struct use_record, use_fields, SKEP_STREAM_SAMPLE);
+	SKEP_STREAM(struct use_record, use_fields, "gpu", SKEP_ROLE_FACET, SKEP_STREAM_SAMPLE,
+		    "what a process had of the devices");
 static const struct skep_stream activity_stream =
-	STREAM("gpu.activity", "what the units of a device did, by GPM (Hopper and newer), each interval", SKEP_ROLE_NONE,
-	       struct activity_record, activity_fields, SKEP_STREAM_SAMPLE);
+	SKEP_STREAM(struct activity_record, activity_fields, "gpu.activity", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "what the units of a device did, by GPM (Hopper and newer), each interval");
 static const struct skep_stream event_stream =
-	STREAM("gpu.event", "errors that a device reported", SKEP_ROLE_NONE, struct event_record, event_fields, 0);
+	SKEP_STREAM(struct event_record, event_fields, "gpu.event", SKEP_ROLE_NONE, 0,
+		    "errors that a device reported");
 static const struct skep_stream fence_stream =
-	STREAM("gpu.fence", "work handed to devices by any driver (dma_fence), each interval", SKEP_ROLE_NONE, struct fence_record,
-	       fence_fields, SKEP_STREAM_SAMPLE);
+	SKEP_STREAM(struct fence_record, fence_fields, "gpu.fence", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "work handed to devices by any driver (dma_fence), each interval");
 static const struct skep_stream sched_stream =
-	STREAM("gpu.sched", "jobs of the GPU scheduler by ring, each interval", SKEP_ROLE_NONE, struct sched_record, sched_fields,
-	       SKEP_STREAM_SAMPLE);
+	SKEP_STREAM(struct sched_record, sched_fields, "gpu.sched", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "jobs of the GPU scheduler by ring, each interval");
 static const struct skep_stream cuda_stream =
-	STREAM("gpu.cuda", "detail cuda: calls of a process into libcuda", SKEP_ROLE_DETAIL, struct cuda_record, cuda_fields,
-	       SKEP_STREAM_SAMPLE);
+	SKEP_STREAM(struct cuda_record, cuda_fields, "gpu.cuda", SKEP_ROLE_DETAIL, SKEP_STREAM_SAMPLE,
+		    "detail cuda: calls of a process into libcuda");
 
 const struct skep_stream *const gpu_streams[N_STREAMS] = {
 	[STREAM_DEVICE] = &device_stream,

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <skep/pidns.h>
+#include <skep/values.h>
 #include <stdlib.h>
 
 #include "state.h"
@@ -32,10 +33,13 @@ static int gpu_open(struct skep_instance *inst, void *state, const struct skep_h
 		st->nvml->want_accounting = st->opt_accounting;
 		st->nvml->want_gpm = st->opt_gpm;
 	}
-	st->late = host->counter(inst, "passes_late", "intervals without a pass, because the one before was still under way");
+	st->late = host->counter(inst, "passes_late",
+				 "intervals without a pass, because the one before was still under way");
 	st->took = host->counter(inst, "pass_us", "how long the last pass over all devices took");
-	st->unknown = host->counter(inst, "uses_unknown", "uses of a device by processes that are not known: excluded, or ended before");
-	st->cut = host->counter(inst, "drm_processes_cut", "times that a process had more descriptors than drm_fds lets the probe read");
+	st->unknown = host->counter(inst, "uses_unknown",
+				    "uses of a device by processes that are not known: excluded, or ended before");
+	st->cut = host->counter(inst, "drm_processes_cut",
+				"times that a process had more descriptors than drm_fds lets the probe read");
 	return 0;
 }
 
@@ -58,7 +62,7 @@ static bool nothing_here(const struct gpu_probe *st, uint64_t now_ns)
 static void gpu_sample(struct skep_instance *inst, void *state)
 {
 	struct gpu_probe *st = state;
-	uint64_t now = gpu_boot_now();
+	uint64_t now = skep_boot_ns();
 
 	hooks_sample(&st->hooks, inst, st->host, now);
 	cuda_sample(st->cuda, now);
@@ -74,7 +78,7 @@ static void gpu_sample(struct skep_instance *inst, void *state)
 static void gpu_flush(struct skep_instance *inst, void *state)
 {
 	struct gpu_probe *st = state;
-	uint64_t now = gpu_boot_now();
+	uint64_t now = skep_boot_ns();
 
 	if (st->passing)
 		st->again = true;
@@ -127,27 +131,63 @@ static void gpu_close(struct skep_instance *inst, void *state)
 
 #define AT(member_) offsetof(struct gpu_probe, member_)
 static const struct skep_option options[] = {
-	{ .name = "nvml", .type = SKEP_O_BOOL, .offset = AT(opt_nvml), .default_value = "true",
+	{ .name = "nvml",
+	  .type = SKEP_O_BOOL,
+	  .offset = AT(opt_nvml),
+	  .default_value = "true",
 	  .help = "ask NVIDIA's management library about its devices" },
-	{ .name = "nvml_library", .type = SKEP_O_STR, .offset = AT(opt_library),
+	{ .name = "nvml_library",
+	  .type = SKEP_O_STR,
+	  .offset = AT(opt_library),
 	  .help = "path of that library; default: libnvidia-ml.so.1 where the linker looks" },
-	{ .name = "accounting", .type = SKEP_O_BOOL, .offset = AT(opt_accounting), .default_value = "true",
+	{ .name = "accounting",
+	  .type = SKEP_O_BOOL,
+	  .offset = AT(opt_accounting),
+	  .default_value = "true",
 	  .help = "switch on the NVIDIA driver's accounting of finished processes where it is off (needs root); put back at the end" },
-	{ .name = "gpm", .type = SKEP_O_BOOL, .offset = AT(opt_gpm), .default_value = "true",
+	{ .name = "gpm",
+	  .type = SKEP_O_BOOL,
+	  .offset = AT(opt_gpm),
+	  .default_value = "true",
 	  .help = "activity of multiprocessors, tensor cores, memory and links, on Hopper and newer" },
-	{ .name = "drm", .type = SKEP_O_BOOL, .offset = AT(opt_drm), .default_value = "true",
+	{ .name = "drm",
+	  .type = SKEP_O_BOOL,
+	  .offset = AT(opt_drm),
+	  .default_value = "true",
 	  .help = "AMD, Intel and other DRM drivers, by /proc/PID/fdinfo and sysfs" },
-	{ .name = "drm_fds", .type = SKEP_O_INT, .offset = AT(opt_drm_fds), .default_value = "20000", .min = 100, .max = 10000000,
+	{ .name = "drm_fds",
+	  .type = SKEP_O_INT,
+	  .offset = AT(opt_drm_fds),
+	  .default_value = "20000",
+	  .min = 100,
+	  .max = 10000000,
 	  .help = "descriptors read in an interval in search of processes that hold a DRM device; of one process at most" },
-	{ .name = "tracepoints", .type = SKEP_O_BOOL, .offset = AT(opt_tracepoints), .default_value = "true",
+	{ .name = "tracepoints",
+	  .type = SKEP_O_BOOL,
+	  .offset = AT(opt_tracepoints),
+	  .default_value = "true",
 	  .help = "work of DRM drivers by the kernel's tracepoints, where there is a DRM device" },
-	{ .name = "cuda_library", .type = SKEP_O_STR, .offset = AT(opt_cuda_library), .default_value = "libcuda.so",
+	{ .name = "cuda_library",
+	  .type = SKEP_O_STR,
+	  .offset = AT(opt_cuda_library),
+	  .default_value = "libcuda.so",
 	  .help = "what the name of the file begins with that the detail cuda probes" },
-	{ .name = "cuda_max_percent", .type = SKEP_O_INT, .offset = AT(opt_cuda_max_percent), .default_value = "5", .min = 0, .max = 100,
+	{ .name = "cuda_max_percent",
+	  .type = SKEP_O_INT,
+	  .offset = AT(opt_cuda_max_percent),
+	  .default_value = "5",
+	  .min = 0,
+	  .max = 100,
 	  .help = "end a detail cuda that costs more of a core than this; 0: never" },
-	{ .name = "procfs", .type = SKEP_O_STR, .offset = AT(opt_procfs), .default_value = "/proc",
+	{ .name = "procfs",
+	  .type = SKEP_O_STR,
+	  .offset = AT(opt_procfs),
+	  .default_value = "/proc",
 	  .help = "where the host's /proc is mounted" },
-	{ .name = "sysfs", .type = SKEP_O_STR, .offset = AT(opt_sysfs), .default_value = "/sys",
+	{ .name = "sysfs",
+	  .type = SKEP_O_STR,
+	  .offset = AT(opt_sysfs),
+	  .default_value = "/sys",
 	  .help = "where the host's /sys is mounted" },
 	{ 0 },
 };

@@ -3,6 +3,7 @@
  * plugins/gpu/gpu_pass.c - a pass over all devices: on a pool thread, because a driver may
  * need milliseconds to answer, and seconds to wake up; its records are emitted on the loop.
  */
+#include <skep/values.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,21 +12,13 @@
 #define RETRY_NS UINT64_C(60000000000) /* look for a driver that was not there */
 #define SLACK_US 2000000               /* of the driver's clock against ours */
 
-uint64_t gpu_boot_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* Real time is boot time plus this, in us. */
 static int64_t realtime_offset_us(void)
 {
 	struct timespec real;
 
 	clock_gettime(CLOCK_REALTIME, &real);
-	return (int64_t)real.tv_sec * 1000000 + real.tv_nsec / 1000 - (int64_t)(gpu_boot_now() / 1000);
+	return (int64_t)real.tv_sec * 1000000 + real.tv_nsec / 1000 - (int64_t)(skep_boot_ns() / 1000);
 }
 
 static void pass(void *arg)
@@ -38,15 +31,16 @@ static void pass(void *arg)
 		nvml_open(st->nvml, st->opt_library);
 	}
 	if (st->nvml)
-		nvml_pass(st->nvml, st->tally, gpu_boot_now());
+		nvml_pass(st->nvml, st->tally, skep_boot_ns());
 	if (st->drm)
-		drm_pass(st->drm, st->tally, gpu_boot_now());
+		drm_pass(st->drm, st->tally, skep_boot_ns());
 }
 
 static bool nothing(const struct use_record *u)
 {
-	return !(u->busy_ns | u->memory_busy_ns | u->copy_ns | u->video_ns | u->memory_bytes | u->held_ns | u->known_ns | u->idle_ns |
-		 u->accounted_ns | u->devices) && !(u->energy_j > 0);
+	return !(u->busy_ns | u->memory_busy_ns | u->copy_ns | u->video_ns | u->memory_bytes | u->held_ns |
+		 u->known_ns | u->idle_ns | u->accounted_ns | u->devices) &&
+	       !(u->energy_j > 0);
 }
 
 static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
@@ -74,13 +68,6 @@ static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
 	}
 }
 
-static struct skep_str text(const char *s)
-{
-	uint32_t n = (uint32_t)strlen(s);
-
-	return (struct skep_str){ s, n, n };
-}
-
 static void emit_events(struct skep_instance *inst, struct gpu_probe *st)
 {
 	const struct nvml_state *n = st->nvml;
@@ -88,7 +75,9 @@ static void emit_events(struct skep_instance *inst, struct gpu_probe *st)
 	for (uint32_t i = 0; i < n->n_events; i++) {
 		const struct nvml_event *e = &n->event[i];
 		struct event_record rec = {
-			.kind = text(e->type == NVML_EVENT_XID ? "xid" : e->type == NVML_EVENT_ECC_SINGLE ? "ecc_single" : "ecc_double"),
+			.kind = skep_text(e->type == NVML_EVENT_XID          ? "xid"
+					  : e->type == NVML_EVENT_ECC_SINGLE ? "ecc_single"
+									     : "ecc_double"),
 			.code = e->type == NVML_EVENT_XID ? e->data : 0,
 			.gpu_instance = e->gpu_instance == NVML_NONE ? -1 : (int64_t)e->gpu_instance,
 			.compute_instance = e->compute_instance == NVML_NONE ? -1 : (int64_t)e->compute_instance,
@@ -96,7 +85,7 @@ static void emit_events(struct skep_instance *inst, struct gpu_probe *st)
 
 		for (uint32_t k = 0; k < n->n; k++)
 			if (n->gpus[k].handle == e->device)
-				rec.id = text(n->gpus[k].uuid);
+				rec.id = skep_text(n->gpus[k].uuid);
 		st->host->emit(inst, STREAM_EVENT, NULL, st->pass_ns, &rec);
 	}
 }
@@ -106,7 +95,8 @@ static void tell_overflow(struct skep_instance *inst, struct gpu_probe *st)
 	uint64_t n = st->tally->overflow;
 
 	if (st->nvml)
-		n += st->nvml->list_overflow + st->nvml->devices_overflow + (st->nvml->lives ? st->nvml->lives->overflow : 0);
+		n += st->nvml->list_overflow + st->nvml->devices_overflow +
+		     (st->nvml->lives ? st->nvml->lives->overflow : 0);
 	if (st->drm) {
 		n += st->drm->overflow;
 		st->host->counter_set(st->cut, st->drm->cut);
@@ -122,7 +112,7 @@ static void done(struct skep_instance *inst, void *arg)
 	struct gpu_probe *st = arg;
 
 	st->passing = false;
-	st->host->counter_set(st->took, (gpu_boot_now() - st->pass_ns) / 1000);
+	st->host->counter_set(st->took, (skep_boot_ns() - st->pass_ns) / 1000);
 	if (st->nvml && st->nvml->up) {
 		for (uint32_t i = 0; i < st->nvml->n; i++) {
 			const struct nvml_gpu *g = &st->nvml->gpus[i];
@@ -153,7 +143,7 @@ void gpu_pass_begin(struct skep_instance *inst, struct gpu_probe *st)
 {
 	if (st->passing)
 		return;
-	st->pass_ns = gpu_boot_now();
+	st->pass_ns = skep_boot_ns();
 	st->passing = true;
 	if (st->host->work(inst, pass, done, st))
 		st->passing = false; /* about to stop */
@@ -161,7 +151,7 @@ void gpu_pass_begin(struct skep_instance *inst, struct gpu_probe *st)
 
 void gpu_pass_start(struct skep_instance *inst, struct gpu_probe *st)
 {
-	st->pass_ns = gpu_boot_now();
+	st->pass_ns = skep_boot_ns();
 	st->retry_ns = 0;
 	pass(st);
 	gpu_signals_devices(inst, st);

@@ -27,8 +27,8 @@ static const struct {
 	[FEATURE_GPM] = { "gpu.activity", "nvmlGpmMetricsGet" },
 };
 
-static void say(struct skep_instance *inst, const struct skep_host *host, const char *name, enum skep_signal_state state,
-		const char *how, const char *why)
+static void say(struct skep_instance *inst, const struct skep_host *host, const char *name,
+		enum skep_signal_state state, const char *how, const char *why)
 {
 	host->signal(inst, name, state, how, why);
 }
@@ -49,14 +49,16 @@ static void nvml_signals(struct skep_instance *inst, const struct gpu_probe *st)
 			say(inst, host, name, SKEP_SIGNAL_MISSING, how, n->why);
 		} else if (!f->symbol) {
 			say(inst, host, name, SKEP_SIGNAL_MISSING, how, "this version of the library does not have it");
-		} else if ((i == FEATURE_ACCOUNTING && !st->opt_accounting && !f->given) || (i == FEATURE_GPM && !st->opt_gpm)) {
+		} else if ((i == FEATURE_ACCOUNTING && !st->opt_accounting && !f->given) ||
+			   (i == FEATURE_GPM && !st->opt_gpm)) {
 			snprintf(why, sizeof(why), "option %s is false", i == FEATURE_GPM ? "gpm" : "accounting");
 			say(inst, host, name, SKEP_SIGNAL_OFF, how, why);
 		} else if (!f->given) {
 			snprintf(why, sizeof(why), "%s", !f->asked ? "no device" : nvml_error(&n->lib, f->error));
 			say(inst, host, name, SKEP_SIGNAL_MISSING, how, why);
 		} else if (f->given < f->asked) {
-			snprintf(why, sizeof(why), "%u of %u devices: %s", f->given, f->asked, nvml_error(&n->lib, f->error));
+			snprintf(why, sizeof(why), "%u of %u devices: %s", f->given, f->asked,
+				 nvml_error(&n->lib, f->error));
 			say(inst, host, name, SKEP_SIGNAL_PARTIAL, how, why);
 		} else if (i == FEATURE_PROCESSES && !st->attributes) {
 			say(inst, host, name, SKEP_SIGNAL_PARTIAL, how,

@@ -10,6 +10,8 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <skep/btf.h>
+#include <skep/values.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,8 @@
 #include "ring.skel.h"
 
 #define RING_IDLE_NS 60000000000u
-#define KALLSYMS_HEAD 4096 /* lines: the first hundreds are offsets of per-CPU symbols, which can be 0 (x86 before 6.15) */
+#define KALLSYMS_HEAD \
+	4096 /* lines: the first hundreds are offsets of per-CPU symbols, which can be 0 (x86 before 6.15) */
 
 struct fence_name {
 	struct hooks *hooks;
@@ -31,8 +34,8 @@ struct hooks_links {
 	struct bpf_link *ring[3], *ring_free;
 };
 
-static void say(struct skep_instance *inst, const struct skep_host *host, const char *name, enum skep_signal_state state,
-		const char *how, const char *why)
+static void say(struct skep_instance *inst, const struct skep_host *host, const char *name,
+		enum skep_signal_state state, const char *how, const char *why)
 {
 	if (SKEP_HAS(host, signal))
 		host->signal(inst, name, state, how, why);
@@ -55,8 +58,8 @@ bool hooks_driver_of(const char *line, uint64_t address, char *ret, size_t room)
 }
 
 /*
- * On a thread: the file takes 64 to 73 ms to read (122,153 lines on 6.18).  Once for each kind of fence, of which there are
- * a handful.  Zeroes for addresses (kptr_restrict) match nothing.
+ * On a thread: the file takes 64 to 73 ms to read (122,153 lines on 6.18).  Once for each kind of fence, of which there
+ * are a handful.  Zeroes for addresses (kptr_restrict) match nothing.
  */
 static void name_find(void *arg)
 {
@@ -87,7 +90,8 @@ static void name_found(struct skep_instance *inst, void *arg)
 }
 
 /* One at a time. Without memory or a thread: in the next interval. */
-static void name_ask(struct hooks *h, struct skep_instance *inst, const struct skep_host *host, uint64_t key, uint64_t address)
+static void name_ask(struct hooks *h, struct skep_instance *inst, const struct skep_host *host, uint64_t key,
+		     uint64_t address)
 {
 	struct fence_name *n = h->naming ? NULL : calloc(1, sizeof(*n));
 
@@ -124,8 +128,8 @@ static void fence_start(struct hooks *h, struct skep_instance *inst, const struc
 	char why[160];
 	int err;
 
-	if (!btf || btf__find_by_name_kind(btf, "btf_trace_dma_fence_emit", BTF_KIND_TYPEDEF) < 0 ||
-	    btf__find_by_name_kind(btf, "btf_trace_dma_fence_signaled", BTF_KIND_TYPEDEF) < 0) {
+	if (!btf || !skep_btf_has_tracepoint(btf, "dma_fence_emit") ||
+	    !skep_btf_has_tracepoint(btf, "dma_fence_signaled")) {
 		say(inst, host, signal, SKEP_SIGNAL_MISSING, how, "this kernel has no dma_fence tracepoints");
 		goto out;
 	}
@@ -161,13 +165,6 @@ uint32_t hooks_slots(const __u64 *now, const __u64 *before, uint64_t *ret)
 			last = i + 1;
 	}
 	return last;
-}
-
-static struct skep_str text(const char *s)
-{
-	uint32_t n = (uint32_t)strlen(s);
-
-	return (struct skep_str){ s, n, n };
 }
 
 static void tell_lost(struct skep_instance *inst, const struct skep_host *host, int fd, unsigned stream, uint64_t *seen)
@@ -216,7 +213,7 @@ static void fence_sample(struct hooks *h, struct skep_instance *inst, const stru
 			continue;
 		}
 		rec = (struct fence_record){
-			.driver = text(h->fences[i].driver),
+			.driver = skep_text(h->fences[i].driver),
 			.emitted = now.emitted - h->fences[i].last.emitted,
 			.signaled = now.signaled - h->fences[i].last.signaled,
 			.waits = now.waits - h->fences[i].last.waits,
@@ -247,7 +244,8 @@ static void ring_start(struct hooks *h, struct skep_instance *inst, const struct
 	int err = 0;
 
 	if (access("/sys/module/gpu_sched", F_OK) != 0) { /* there also where it is built in: it has parameters */
-		say(inst, host, signal, SKEP_SIGNAL_MISSING, how, "no driver here uses the GPU scheduler (module gpu_sched)");
+		say(inst, host, signal, SKEP_SIGNAL_MISSING, how,
+		    "no driver here uses the GPU scheduler (module gpu_sched)");
 		return;
 	}
 	h->ring = ring_bpf__open();
@@ -258,8 +256,10 @@ static void ring_start(struct hooks *h, struct skep_instance *inst, const struct
 	}
 	err = ring_bpf__load(h->ring);
 	if (err) {
-		snprintf(why, sizeof(why), "the kernel does not tell the types of gpu_sched (its module is not loaded, or has no BTF: "
-			 "CONFIG_DEBUG_INFO_BTF_MODULES, and CAP_SYS_ADMIN to read it): %s", strerror(-err));
+		snprintf(why, sizeof(why),
+			 "the kernel does not tell the types of gpu_sched (its module is not loaded, or has no BTF: "
+			 "CONFIG_DEBUG_INFO_BTF_MODULES, and CAP_SYS_ADMIN to read it): %s",
+			 strerror(-err));
 		say(inst, host, signal, SKEP_SIGNAL_MISSING, how, why);
 		goto fail;
 	}
@@ -276,7 +276,8 @@ static void ring_start(struct hooks *h, struct skep_instance *inst, const struct
 				err = -errno;
 		}
 		if (!err) {
-			h->links->ring_free = bpf_program__attach_raw_tracepoint(h->ring->progs.on_free, "dma_fence_destroy");
+			h->links->ring_free =
+				bpf_program__attach_raw_tracepoint(h->ring->progs.on_free, "dma_fence_destroy");
 			say(inst, host, signal, SKEP_SIGNAL_OK, how, NULL);
 			return;
 		}
@@ -285,7 +286,8 @@ static void ring_start(struct hooks *h, struct skep_instance *inst, const struct
 			h->links->ring[i] = NULL;
 		}
 	}
-	snprintf(why, sizeof(why), "no driver here uses the GPU scheduler, or its tracepoints have other names: %s", strerror(-err));
+	snprintf(why, sizeof(why), "no driver here uses the GPU scheduler, or its tracepoints have other names: %s",
+		 strerror(-err));
 	say(inst, host, signal, SKEP_SIGNAL_MISSING, how, why);
 fail:
 	ring_bpf__destroy(h->ring);
@@ -334,7 +336,7 @@ static void ring_sample(struct hooks *h, struct skep_instance *inst, const struc
 			memset(&h->rings[i].last, 0, sizeof(h->rings[i].last));
 		}
 		rec = (struct sched_record){
-			.ring = text(h->rings[i].key.name),
+			.ring = skep_text(h->rings[i].key.name),
 			.queued = now.queued - h->rings[i].last.queued,
 			.started = now.started - h->rings[i].last.started,
 			.finished = now.finished - h->rings[i].last.finished,

@@ -161,7 +161,8 @@ static void devices_find(struct nvml_state *s)
 
 			if (s->lib.event_types && s->lib.event_types(handle, &can) == NVML_OK)
 				types &= can;
-			nvml_got(s, FEATURE_XID, types ? s->lib.event_register(handle, types, s->events) : NVML_NOT_SUPPORTED);
+			nvml_got(s, FEATURE_XID,
+				 types ? s->lib.event_register(handle, types, s->events) : NVML_NOT_SUPPORTED);
 		}
 	}
 }

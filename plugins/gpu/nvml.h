@@ -120,7 +120,8 @@ void nvml_device_read(struct nvml_state *, struct nvml_gpu *, uint64_t now_ns);
 /* Words for the bits of the clocks' event reasons. */
 void nvml_throttle_words(unsigned long long reasons, char *ret, size_t size);
 /* Mean of utilization samples, 0 to 1; NAN: none. ret_newest: their last time. */
-double nvml_samples_mean(const struct nvml_sample *, uint32_t n, unsigned int value_type, unsigned long long *ret_newest);
+double nvml_samples_mean(const struct nvml_sample *, uint32_t n, unsigned int value_type,
+			 unsigned long long *ret_newest);
 double nvml_value_number(union nvml_value, unsigned int type); /* NAN: unknown type */
 
 /* nvml_gpm.c */

@@ -201,67 +201,67 @@ _Static_assert(offsetof(struct nvml_gpm_metrics, metrics) == 24, "nvmlGpmMetrics
  * Every function that we call: NVML_FN(member, "symbol" or "newer|older", arguments).  All
  * return enum nvml_return but error_string.  One that is missing takes only its signal away.
  */
-#define NVML_FUNCTIONS(FN)                                                                                                  \
-	FN(init, "nvmlInit_v2", (void))                                                                                     \
-	FN(shutdown, "nvmlShutdown", (void))                                                                                \
-	FN(driver_version, "nvmlSystemGetDriverVersion", (char *, unsigned int))                                            \
-	FN(count, "nvmlDeviceGetCount_v2", (unsigned int *))                                                                \
-	FN(by_index, "nvmlDeviceGetHandleByIndex_v2", (unsigned int, nvml_device *))                                        \
-	FN(uuid, "nvmlDeviceGetUUID", (nvml_device, char *, unsigned int))                                                  \
-	FN(name, "nvmlDeviceGetName", (nvml_device, char *, unsigned int))                                                  \
-	FN(pci, "nvmlDeviceGetPciInfo_v3|nvmlDeviceGetPciInfo_v2", (nvml_device, struct nvml_pci *))                        \
-	FN(utilization, "nvmlDeviceGetUtilizationRates", (nvml_device, struct nvml_utilization *))                          \
-	FN(samples, "nvmlDeviceGetSamples",                                                                                 \
-	   (nvml_device, unsigned int, unsigned long long, unsigned int *, unsigned int *, struct nvml_sample *))           \
-	FN(encoder, "nvmlDeviceGetEncoderUtilization", (nvml_device, unsigned int *, unsigned int *))                       \
-	FN(decoder, "nvmlDeviceGetDecoderUtilization", (nvml_device, unsigned int *, unsigned int *))                       \
-	FN(memory_v2, "nvmlDeviceGetMemoryInfo_v2", (nvml_device, struct nvml_memory_v2 *))                                 \
-	FN(memory, "nvmlDeviceGetMemoryInfo", (nvml_device, struct nvml_memory *))                                          \
-	FN(power, "nvmlDeviceGetPowerUsage", (nvml_device, unsigned int *))                                                 \
-	FN(power_limit, "nvmlDeviceGetEnforcedPowerLimit", (nvml_device, unsigned int *))                                   \
-	FN(energy, "nvmlDeviceGetTotalEnergyConsumption", (nvml_device, unsigned long long *))                              \
-	FN(clock, "nvmlDeviceGetClockInfo", (nvml_device, unsigned int, unsigned int *))                                    \
-	FN(clock_max, "nvmlDeviceGetMaxClockInfo", (nvml_device, unsigned int, unsigned int *))                             \
-	FN(throttle, "nvmlDeviceGetCurrentClocksEventReasons|nvmlDeviceGetCurrentClocksThrottleReasons",                    \
-	   (nvml_device, unsigned long long *))                                                                             \
-	FN(violation, "nvmlDeviceGetViolationStatus", (nvml_device, unsigned int, struct nvml_violation *))                 \
-	FN(temperature, "nvmlDeviceGetTemperature", (nvml_device, unsigned int, unsigned int *))                            \
-	FN(ecc, "nvmlDeviceGetTotalEccErrors", (nvml_device, unsigned int, unsigned int, unsigned long long *))             \
-	FN(remapped, "nvmlDeviceGetRemappedRows",                                                                           \
-	   (nvml_device, unsigned int *, unsigned int *, unsigned int *, unsigned int *))                                   \
-	FN(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration", (nvml_device, unsigned int *))                           \
-	FN(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth", (nvml_device, unsigned int *))                                     \
-	FN(pcie_replays, "nvmlDeviceGetPcieReplayCounter", (nvml_device, unsigned int *))                                   \
-	FN(pcie_throughput, "nvmlDeviceGetPcieThroughput", (nvml_device, unsigned int, unsigned int *))                     \
-	FN(fields, "nvmlDeviceGetFieldValues", (nvml_device, int, struct nvml_field *))                                     \
-	FN(mig_mode, "nvmlDeviceGetMigMode", (nvml_device, unsigned int *, unsigned int *))                                 \
-	FN(mig_count, "nvmlDeviceGetMaxMigDeviceCount", (nvml_device, unsigned int *))                                      \
-	FN(mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", (nvml_device, unsigned int, nvml_device *))                 \
-	FN(gpu_instance, "nvmlDeviceGetGpuInstanceId", (nvml_device, unsigned int *))                                       \
-	FN(compute_instance, "nvmlDeviceGetComputeInstanceId", (nvml_device, unsigned int *))                               \
-	FN(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3|nvmlDeviceGetComputeRunningProcesses_v2",            \
-	   (nvml_device, unsigned int *, struct nvml_process *))                                                            \
-	FN(graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3|nvmlDeviceGetGraphicsRunningProcesses_v2",         \
-	   (nvml_device, unsigned int *, struct nvml_process *))                                                            \
-	FN(mps_processes, "nvmlDeviceGetMPSComputeRunningProcesses_v3|nvmlDeviceGetMPSComputeRunningProcesses_v2",          \
-	   (nvml_device, unsigned int *, struct nvml_process *))                                                            \
-	FN(process_utilization, "nvmlDeviceGetProcessUtilization",                                                          \
-	   (nvml_device, struct nvml_process_utilization *, unsigned int *, unsigned long long))                            \
-	FN(accounting_mode, "nvmlDeviceGetAccountingMode", (nvml_device, unsigned int *))                                   \
-	FN(accounting_set, "nvmlDeviceSetAccountingMode", (nvml_device, unsigned int))                                      \
-	FN(accounting_pids, "nvmlDeviceGetAccountingPids", (nvml_device, unsigned int *, unsigned int *))                   \
-	FN(accounting_room, "nvmlDeviceGetAccountingBufferSize", (nvml_device, unsigned int *))                             \
-	FN(accounting_stats, "nvmlDeviceGetAccountingStats", (nvml_device, unsigned int, struct nvml_accounting *))         \
-	FN(gpm_support, "nvmlGpmQueryDeviceSupport", (nvml_device, struct nvml_gpm_support *))                              \
-	FN(gpm_alloc, "nvmlGpmSampleAlloc", (nvml_gpm_sample *))                                                            \
-	FN(gpm_free, "nvmlGpmSampleFree", (nvml_gpm_sample))                                                                \
-	FN(gpm_get, "nvmlGpmSampleGet", (nvml_device, nvml_gpm_sample))                                                     \
-	FN(gpm_mig_get, "nvmlGpmMigSampleGet", (nvml_device, unsigned int, nvml_gpm_sample))                                \
-	FN(gpm_metrics, "nvmlGpmMetricsGet", (struct nvml_gpm_metrics *))                                                   \
-	FN(event_set, "nvmlEventSetCreate", (nvml_event_set *))                                                             \
-	FN(event_free, "nvmlEventSetFree", (nvml_event_set))                                                                \
-	FN(event_types, "nvmlDeviceGetSupportedEventTypes", (nvml_device, unsigned long long *))                            \
-	FN(event_register, "nvmlDeviceRegisterEvents", (nvml_device, unsigned long long, nvml_event_set))                   \
+#define NVML_FUNCTIONS(FN) \
+	FN(init, "nvmlInit_v2", (void)) \
+	FN(shutdown, "nvmlShutdown", (void)) \
+	FN(driver_version, "nvmlSystemGetDriverVersion", (char *, unsigned int)) \
+	FN(count, "nvmlDeviceGetCount_v2", (unsigned int *)) \
+	FN(by_index, "nvmlDeviceGetHandleByIndex_v2", (unsigned int, nvml_device *)) \
+	FN(uuid, "nvmlDeviceGetUUID", (nvml_device, char *, unsigned int)) \
+	FN(name, "nvmlDeviceGetName", (nvml_device, char *, unsigned int)) \
+	FN(pci, "nvmlDeviceGetPciInfo_v3|nvmlDeviceGetPciInfo_v2", (nvml_device, struct nvml_pci *)) \
+	FN(utilization, "nvmlDeviceGetUtilizationRates", (nvml_device, struct nvml_utilization *)) \
+	FN(samples, "nvmlDeviceGetSamples", \
+	   (nvml_device, unsigned int, unsigned long long, unsigned int *, unsigned int *, struct nvml_sample *)) \
+	FN(encoder, "nvmlDeviceGetEncoderUtilization", (nvml_device, unsigned int *, unsigned int *)) \
+	FN(decoder, "nvmlDeviceGetDecoderUtilization", (nvml_device, unsigned int *, unsigned int *)) \
+	FN(memory_v2, "nvmlDeviceGetMemoryInfo_v2", (nvml_device, struct nvml_memory_v2 *)) \
+	FN(memory, "nvmlDeviceGetMemoryInfo", (nvml_device, struct nvml_memory *)) \
+	FN(power, "nvmlDeviceGetPowerUsage", (nvml_device, unsigned int *)) \
+	FN(power_limit, "nvmlDeviceGetEnforcedPowerLimit", (nvml_device, unsigned int *)) \
+	FN(energy, "nvmlDeviceGetTotalEnergyConsumption", (nvml_device, unsigned long long *)) \
+	FN(clock, "nvmlDeviceGetClockInfo", (nvml_device, unsigned int, unsigned int *)) \
+	FN(clock_max, "nvmlDeviceGetMaxClockInfo", (nvml_device, unsigned int, unsigned int *)) \
+	FN(throttle, "nvmlDeviceGetCurrentClocksEventReasons|nvmlDeviceGetCurrentClocksThrottleReasons", \
+	   (nvml_device, unsigned long long *)) \
+	FN(violation, "nvmlDeviceGetViolationStatus", (nvml_device, unsigned int, struct nvml_violation *)) \
+	FN(temperature, "nvmlDeviceGetTemperature", (nvml_device, unsigned int, unsigned int *)) \
+	FN(ecc, "nvmlDeviceGetTotalEccErrors", (nvml_device, unsigned int, unsigned int, unsigned long long *)) \
+	FN(remapped, "nvmlDeviceGetRemappedRows", \
+	   (nvml_device, unsigned int *, unsigned int *, unsigned int *, unsigned int *)) \
+	FN(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration", (nvml_device, unsigned int *)) \
+	FN(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth", (nvml_device, unsigned int *)) \
+	FN(pcie_replays, "nvmlDeviceGetPcieReplayCounter", (nvml_device, unsigned int *)) \
+	FN(pcie_throughput, "nvmlDeviceGetPcieThroughput", (nvml_device, unsigned int, unsigned int *)) \
+	FN(fields, "nvmlDeviceGetFieldValues", (nvml_device, int, struct nvml_field *)) \
+	FN(mig_mode, "nvmlDeviceGetMigMode", (nvml_device, unsigned int *, unsigned int *)) \
+	FN(mig_count, "nvmlDeviceGetMaxMigDeviceCount", (nvml_device, unsigned int *)) \
+	FN(mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex", (nvml_device, unsigned int, nvml_device *)) \
+	FN(gpu_instance, "nvmlDeviceGetGpuInstanceId", (nvml_device, unsigned int *)) \
+	FN(compute_instance, "nvmlDeviceGetComputeInstanceId", (nvml_device, unsigned int *)) \
+	FN(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3|nvmlDeviceGetComputeRunningProcesses_v2", \
+	   (nvml_device, unsigned int *, struct nvml_process *)) \
+	FN(graphics_processes, "nvmlDeviceGetGraphicsRunningProcesses_v3|nvmlDeviceGetGraphicsRunningProcesses_v2", \
+	   (nvml_device, unsigned int *, struct nvml_process *)) \
+	FN(mps_processes, "nvmlDeviceGetMPSComputeRunningProcesses_v3|nvmlDeviceGetMPSComputeRunningProcesses_v2", \
+	   (nvml_device, unsigned int *, struct nvml_process *)) \
+	FN(process_utilization, "nvmlDeviceGetProcessUtilization", \
+	   (nvml_device, struct nvml_process_utilization *, unsigned int *, unsigned long long)) \
+	FN(accounting_mode, "nvmlDeviceGetAccountingMode", (nvml_device, unsigned int *)) \
+	FN(accounting_set, "nvmlDeviceSetAccountingMode", (nvml_device, unsigned int)) \
+	FN(accounting_pids, "nvmlDeviceGetAccountingPids", (nvml_device, unsigned int *, unsigned int *)) \
+	FN(accounting_room, "nvmlDeviceGetAccountingBufferSize", (nvml_device, unsigned int *)) \
+	FN(accounting_stats, "nvmlDeviceGetAccountingStats", (nvml_device, unsigned int, struct nvml_accounting *)) \
+	FN(gpm_support, "nvmlGpmQueryDeviceSupport", (nvml_device, struct nvml_gpm_support *)) \
+	FN(gpm_alloc, "nvmlGpmSampleAlloc", (nvml_gpm_sample *)) \
+	FN(gpm_free, "nvmlGpmSampleFree", (nvml_gpm_sample)) \
+	FN(gpm_get, "nvmlGpmSampleGet", (nvml_device, nvml_gpm_sample)) \
+	FN(gpm_mig_get, "nvmlGpmMigSampleGet", (nvml_device, unsigned int, nvml_gpm_sample)) \
+	FN(gpm_metrics, "nvmlGpmMetricsGet", (struct nvml_gpm_metrics *)) \
+	FN(event_set, "nvmlEventSetCreate", (nvml_event_set *)) \
+	FN(event_free, "nvmlEventSetFree", (nvml_event_set)) \
+	FN(event_types, "nvmlDeviceGetSupportedEventTypes", (nvml_device, unsigned long long *)) \
+	FN(event_register, "nvmlDeviceRegisterEvents", (nvml_device, unsigned long long, nvml_event_set)) \
 	FN(event_wait, "nvmlEventSetWait_v2", (nvml_event_set, struct nvml_event *, unsigned int))
 
 struct nvml_lib {

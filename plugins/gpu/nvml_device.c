@@ -4,17 +4,11 @@
  * ("not supported" is normal, by class of device) stays NAN.
  */
 #include <math.h>
+#include <skep/values.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "nvml.h"
-
-static struct skep_str text(const char *s)
-{
-	uint32_t n = (uint32_t)strlen(s);
-
-	return (struct skep_str){ s, n, n };
-}
 
 double nvml_value_number(union nvml_value v, unsigned int type)
 {
@@ -38,7 +32,8 @@ double nvml_value_number(union nvml_value v, unsigned int type)
 	}
 }
 
-double nvml_samples_mean(const struct nvml_sample *samples, uint32_t n, unsigned int value_type, unsigned long long *ret_newest)
+double nvml_samples_mean(const struct nvml_sample *samples, uint32_t n, unsigned int value_type,
+			 unsigned long long *ret_newest)
 {
 	double sum = 0;
 	uint32_t good = 0;
@@ -113,7 +108,7 @@ static void read_utilization(struct nvml_state *s, struct nvml_gpu *g, struct de
 
 	if (!isnan(g->gpm_graphics)) {
 		r->utilization = g->gpm_graphics;
-		r->busy_how = text("gpm");
+		r->busy_how = skep_text("gpm");
 		error = NVML_OK;
 	}
 	if (l->samples && isnan(r->utilization)) {
@@ -123,7 +118,7 @@ static void read_utilization(struct nvml_state *s, struct nvml_gpu *g, struct de
 		if (error == NVML_OK && n <= SAMPLES_ROOM) {
 			r->utilization = nvml_samples_mean(s->samples, n, type, &g->samples_us);
 			if (!isnan(r->utilization))
-				r->busy_how = text("samples");
+				r->busy_how = skep_text("samples");
 		}
 	}
 	if (l->utilization) {
@@ -133,7 +128,7 @@ static void read_utilization(struct nvml_state *s, struct nvml_gpu *g, struct de
 			r->memory_active = rates.memory / 100.0;
 			if (isnan(r->utilization)) {
 				r->utilization = rates.gpu / 100.0;
-				r->busy_how = text("rates");
+				r->busy_how = skep_text("rates");
 			}
 		}
 		if (isnan(r->utilization))
@@ -205,7 +200,7 @@ static void read_clocks(struct nvml_state *s, struct nvml_gpu *g, struct device_
 		r->clock_sm_max = mhz * 1e6;
 	if (s->lib.throttle && nvml_got(s, FEATURE_THROTTLE, s->lib.throttle(g->handle, &reasons))) {
 		nvml_throttle_words(reasons, g->throttle, sizeof(g->throttle));
-		r->throttle = text(g->throttle);
+		r->throttle = skep_text(g->throttle);
 	}
 	if (s->lib.violation && s->lib.violation(g->handle, NVML_POLICY_POWER, &v) == NVML_OK)
 		r->throttled_power_ns = grown(&g->last_power_ns, (double)v.violation_ns);
@@ -273,17 +268,18 @@ void nvml_device_read(struct nvml_state *s, struct nvml_gpu *g, uint64_t now_ns)
 	double *numbers = &r->utilization;
 
 	/* all numbers from utilization to the end: not known until a reading says otherwise */
-	_Static_assert((sizeof(*r) - offsetof(struct device_record, utilization)) % sizeof(double) == 0, "only numbers");
+	_Static_assert((sizeof(*r) - offsetof(struct device_record, utilization)) % sizeof(double) == 0,
+		       "only numbers");
 	memset(r, 0, offsetof(struct device_record, utilization));
 	for (size_t i = 0; i < (sizeof(*r) - offsetof(struct device_record, utilization)) / sizeof(double); i++)
 		numbers[i] = NAN;
-	r->id = text(g->uuid);
-	r->name = text(g->name);
-	r->vendor = text("NVIDIA");
-	r->pci = text(g->pci);
-	r->driver = text(s->driver);
+	r->id = skep_text(g->uuid);
+	r->name = skep_text(g->name);
+	r->vendor = skep_text("NVIDIA");
+	r->pci = skep_text(g->pci);
+	r->driver = skep_text(s->driver);
 	if (g->parent >= 0)
-		r->parent = text(s->gpus[g->parent].uuid);
+		r->parent = skep_text(s->gpus[g->parent].uuid);
 	r->gpu_instance = g->gpu_instance == NVML_NONE ? -1 : (int64_t)g->gpu_instance;
 	r->compute_instance = g->compute_instance == NVML_NONE ? -1 : (int64_t)g->compute_instance;
 	r->interval_ns = g->read_ns ? now_ns - g->read_ns : 0;

@@ -26,7 +26,10 @@ uint32_t nvml_list_decode(const unsigned char *list, uint32_t n, unsigned char f
 	const size_t usual = sizeof(struct nvml_process), larger = usual + sizeof(unsigned long long);
 	size_t stride = usual;
 
-	/* 535.43 to 535.86 append the protected memory of confidential computing: then there is more than n entries fill */
+	/*
+	 * 535.43 to 535.86 append the protected memory of confidential computing: then there is more than n entries
+	 * fill
+	 */
 	for (size_t i = n * usual; i < n * larger && stride == usual; i++)
 		if (list[i] != filler)
 			stride = larger;
@@ -36,7 +39,8 @@ uint32_t nvml_list_decode(const unsigned char *list, uint32_t n, unsigned char f
 }
 
 static void list_take(struct nvml_state *s, struct nvml_gpu *g,
-		      unsigned int (*call)(nvml_device, unsigned int *, struct nvml_process *), bool *ret_given, unsigned int *ret_error)
+		      unsigned int (*call)(nvml_device, unsigned int *, struct nvml_process *), bool *ret_given,
+		      unsigned int *ret_error)
 {
 	struct nvml_process found[LIST_ROOM];
 	unsigned int n = LIST_ROOM;
@@ -136,8 +140,9 @@ static void life_begin(struct life *l)
 }
 
 /* What one process gets of this interval. known: its utilization is. */
-static void give(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally, uint32_t pid, const struct nvml_process *holder,
-		 double busy_ns, const struct share *share, bool known, double energy)
+static void give(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally, uint32_t pid,
+		 const struct nvml_process *holder, double busy_ns, const struct share *share, bool known,
+		 double energy)
 {
 	struct tally_entry *e = tally_of(tally, pid);
 	struct life *l = lives_of(s->lives, number_of(s, g), pid);
@@ -188,12 +193,14 @@ static void divide(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally
 		weight += shares[i].sm;
 	alone = s->n_holders == 1 && weight == 0;
 	/* Nobody's samples but a busy device: the only one that holds it did it; of several nobody knows which. */
-	known = weight > 0 || (!isnan(r->busy_ns) && (r->busy_ns == 0 || alone)) || (n_shares >= 0 && isnan(r->busy_ns));
+	known = weight > 0 || (!isnan(r->busy_ns) && (r->busy_ns == 0 || alone)) ||
+		(n_shares >= 0 && isnan(r->busy_ns));
 	for (uint32_t i = 0; i < s->n_holders; i++) {
 		struct share *sh = share_of(shares, n_shares, s->holders[i].pid);
 		double part = weight > 0 ? (sh ? sh->sm / weight : 0) : alone ? 1 : 0;
-		double busy = isnan(r->busy_ns) ? (sh && sh->samples ? sh->sm / sh->samples / 100 * (double)r->interval_ns : 0) :
-						  r->busy_ns * part;
+		double busy = isnan(r->busy_ns)
+				      ? (sh && sh->samples ? sh->sm / sh->samples / 100 * (double)r->interval_ns : 0)
+				      : r->busy_ns * part;
 		double energy = weight > 0 ? r->energy * part : known ? r->energy / s->n_holders : NAN;
 
 		give(s, g, tally, s->holders[i].pid, &s->holders[i], busy, sh, known, energy);
@@ -206,7 +213,8 @@ static void divide(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally
 
 		if (!shares[i].pid || part <= 0)
 			continue;
-		give(s, g, tally, shares[i].pid, NULL, isnan(r->busy_ns) ? 0 : r->busy_ns * part, &shares[i], true, r->energy * part);
+		give(s, g, tally, shares[i].pid, NULL, isnan(r->busy_ns) ? 0 : r->busy_ns * part, &shares[i], true,
+		     r->energy * part);
 		given += isnan(r->busy_ns) ? 0 : r->busy_ns * part;
 	}
 	r->processes = s->n_holders;

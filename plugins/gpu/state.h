@@ -14,7 +14,7 @@
 #include "records.h"
 #include "tally.h"
 
-#define GPU_OWN_PID_NS                                                                                                      \
+#define GPU_OWN_PID_NS \
 	"skepd runs in a pid namespace of its own, so a pid here is another process on the host: use is of no process; start skepd in " \
 	"the host's pid namespace (hostPID: true, --pid=host)"
 
@@ -46,7 +46,6 @@ struct gpu_probe {
 void gpu_pass_start(struct skep_instance *, struct gpu_probe *);
 /* Begins a pass on the pool; when it is done its records are emitted, and everything up to now has been told. */
 void gpu_pass_begin(struct skep_instance *, struct gpu_probe *);
-uint64_t gpu_boot_now(void);
 
 /* gpu_signals.c */
 void gpu_signals_devices(struct skep_instance *, const struct gpu_probe *);

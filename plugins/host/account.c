@@ -75,7 +75,8 @@ void cpu_accounting_ask(int root, const char *btf_path, struct cpu_accounting *r
 	}
 #if defined(__x86_64__) || defined(__i386__)
 	/* An unstable TSC switches it off at run time, and is then no clock source any more (arch/x86/kernel/tsc.c). */
-	if (text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line, sizeof(line)) == 0 &&
+	if (text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line,
+			 sizeof(line)) == 0 &&
 	    !has_word(text_of(line), "tsc"))
 		ret->irq_time_off = true;
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -24,14 +25,6 @@ struct asker {
 	struct question question[MOUNT_MOST];
 };
 
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void asker_free(struct asker *a)
 {
 	pthread_cond_destroy(&a->wake);
@@ -46,12 +39,12 @@ static void round_of(struct asker *a)
 		struct question *q = &a->question[a->answered];
 		int err;
 
-		a->since_ns = now();
+		a->since_ns = skep_boot_ns();
 		pthread_mutex_unlock(&a->lock);
 		err = a->call(q->path, &q->space) ? -errno : 0;
 		pthread_mutex_lock(&a->lock);
 		q->err = err;
-		q->at_ns = now();
+		q->at_ns = skep_boot_ns();
 		a->answered++;
 	}
 	a->busy = false;
@@ -117,7 +110,7 @@ void asker_go(struct asker *a, uint32_t n)
 	pthread_mutex_lock(&a->lock);
 	a->n = n;
 	a->answered = 0;
-	a->since_ns = now();
+	a->since_ns = skep_boot_ns();
 	a->busy = n > 0;
 	pthread_cond_signal(&a->wake);
 	pthread_mutex_unlock(&a->lock);

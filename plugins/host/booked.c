@@ -57,7 +57,8 @@ static int open_file(int root, struct text_buffer *buffer)
 	struct text all, line, where = { 0 };
 	char path[4096];
 
-	if (text_read_at(buffer, root, "proc/1/mountinfo", &all) && text_read_at(buffer, root, "proc/self/mountinfo", &all))
+	if (text_read_at(buffer, root, "proc/1/mountinfo", &all) &&
+	    text_read_at(buffer, root, "proc/self/mountinfo", &all))
 		return -1;
 	while (text_line(&all, &line)) {
 		if (!booked_mount(line, &where) || text_len(where) < 2)
@@ -102,11 +103,13 @@ struct booked *booked_new(bool variable, int root, struct text_buffer *buffer, c
 	if (!err)
 		return b;
 	if (err == -EPERM || err == -EACCES)
-		*ret_why = "not allowed to run a program that reads root_cpuacct_cpuusage (needs CAP_BPF and CAP_PERFMON), "
-			   "and there is no hierarchy of cpuacct: such time is unattributed";
+		*ret_why =
+			"not allowed to run a program that reads root_cpuacct_cpuusage (needs CAP_BPF and CAP_PERFMON), "
+			"and there is no hierarchy of cpuacct: such time is unattributed";
 	else
-		*ret_why = "no program can read root_cpuacct_cpuusage here (needs CONFIG_CGROUP_CPUACCT and CONFIG_KALLSYMS_ALL, since 5.17), "
-			   "and there is no hierarchy of cpuacct: such time is unattributed";
+		*ret_why =
+			"no program can read root_cpuacct_cpuusage here (needs CONFIG_CGROUP_CPUACCT and CONFIG_KALLSYMS_ALL, since 5.17), "
+			"and there is no hierarchy of cpuacct: such time is unattributed";
 	return booked_free(b);
 }
 

@@ -162,14 +162,17 @@ static bool gcp(struct cloud *c)
 	if (!first(c, GCP("instance/id"), header, true))
 		return false;
 	c->found = CLOUD_GCP;
-	(void)(value(c, GCP("instance/machine-type"), header, c->type) && value(c, GCP("instance/zone"), header, c->zone) &&
-	       value(c, GCP("instance/scheduling/preemptible"), header, preemptible) && value(c, GCP("project/project-id"), header, c->account));
+	(void)(value(c, GCP("instance/machine-type"), header, c->type) &&
+	       value(c, GCP("instance/zone"), header, c->zone) &&
+	       value(c, GCP("instance/scheduling/preemptible"), header, preemptible) &&
+	       value(c, GCP("project/project-id"), header, c->account));
 	/* "europe-west1-b" is in "europe-west1" */
 	dash = strrchr(c->zone, '-');
 	if (dash)
 		text_copy((struct text){ c->zone, dash }, c->region, sizeof(c->region));
 	if (preemptible[0])
-		text_copy(text_of(strcmp(preemptible, "TRUE") == 0 ? "spot" : "on-demand"), c->lifecycle, sizeof(c->lifecycle));
+		text_copy(text_of(strcmp(preemptible, "TRUE") == 0 ? "spot" : "on-demand"), c->lifecycle,
+			  sizeof(c->lifecycle));
 	return true;
 }
 
@@ -185,8 +188,8 @@ static bool azure(struct cloud *c)
 	       value(c, AZURE("zone"), header, c->zone) && value(c, AZURE("subscriptionId"), header, c->account) &&
 	       value(c, AZURE("priority"), header, priority));
 	/* empty and Regular: on demand; Low: the older kind of Spot */
-	text_copy(text_of(strcmp(priority, "Spot") == 0 || strcmp(priority, "Low") == 0 ? "spot" : "on-demand"), c->lifecycle,
-		  sizeof(c->lifecycle));
+	text_copy(text_of(strcmp(priority, "Spot") == 0 || strcmp(priority, "Low") == 0 ? "spot" : "on-demand"),
+		  c->lifecycle, sizeof(c->lifecycle));
 	return true;
 }
 

@@ -23,7 +23,8 @@ struct cloud {
 
 	/* what is known: empty where it is not */
 	enum cloud_provider found; /* CLOUD_UNKNOWN: nobody answered */
-	char id[CLOUD_VALUE], type[CLOUD_VALUE], region[CLOUD_VALUE], zone[CLOUD_VALUE], account[CLOUD_VALUE], lifecycle[CLOUD_VALUE];
+	char id[CLOUD_VALUE], type[CLOUD_VALUE], region[CLOUD_VALUE], zone[CLOUD_VALUE], account[CLOUD_VALUE],
+		lifecycle[CLOUD_VALUE];
 	int err;  /* why nobody did: of the last request */
 	unsigned status; /* its answer's; 0: none */
 	char data[HTTP_MOST];

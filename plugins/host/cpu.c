@@ -145,13 +145,15 @@ static int64_t plus(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static void add(int64_t to[CPU_MODES], const uint64_t before[CPU_MODES], const uint64_t now[CPU_MODES], uint64_t tick_ns)
+static void add(int64_t to[CPU_MODES], const uint64_t before[CPU_MODES], const uint64_t now[CPU_MODES],
+		uint64_t tick_ns)
 {
 	for (unsigned i = 0; i < CPU_MODES; i++)
 		to[i] = plus(to[i], (int64_t)((now[i] - before[i]) * tick_ns));
 }
 
-void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot *now, uint64_t tick_ns, struct cpu_delta *ret)
+void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot *now, uint64_t tick_ns,
+		    struct cpu_delta *ret)
 {
 	uint32_t n = before->n > now->n ? before->n : now->n;
 	int64_t idle, elapsed, slack;
@@ -179,7 +181,8 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 
 	idle = plus(ret->time_ns[CPU_IDLE], ret->time_ns[CPU_IOWAIT]);
 	elapsed = (int64_t)(ret->elapsed_ns * ret->cpus);
-	slack = (int64_t)(tick_ns * (ret->changed ? 2 * (uint64_t)ret->cpus : 2) + (before->took_ns + now->took_ns + 1000000) * ret->cpus);
+	slack = (int64_t)(tick_ns * (ret->changed ? 2 * (uint64_t)ret->cpus : 2) +
+			  (before->took_ns + now->took_ns + 1000000) * ret->cpus);
 	ret->odd = idle < -slack || idle > elapsed + slack;
 }
 
@@ -197,7 +200,10 @@ void cpu_account(struct cpu_ledger *l, const struct cpu_delta *d)
 	if (d->booked) {
 		n.wakeup = plus(n.capacity, -plus(n.idle, d->booked_ns));
 		n.wakeup = plus(n.wakeup, -plus(l->irq_is_part ? n.irq : 0, l->steal_is_part ? n.steal : 0));
-		/* A sleeping CPU that the hypervisor wakes late is idle by the clock, and stolen as well: once is enough. */
+		/*
+		 * A sleeping CPU that the hypervisor wakes late is idle by the clock, and stolen as well: once is
+		 * enough.
+		 */
 		if (n.wakeup < 0 && l->steal_is_part && n.steal > 0) {
 			int64_t both = -n.wakeup < n.steal ? -n.wakeup : n.steal;
 

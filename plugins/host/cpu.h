@@ -45,13 +45,15 @@ struct cpu_delta {
 struct cpu_ledger {
 	bool irq_is_part, steal_is_part; /* not within tasks' run time */
 	int64_t capacity, idle, irq, steal;
-	int64_t wakeup; /* CPUs neither asleep nor with a task: interrupts and softirqs on them, and the way out of sleep and into it */
+	/* CPUs neither asleep nor with a task: interrupts and softirqs on them, and the way out of sleep and into it */
+	int64_t wakeup;
 };
 
 /* 0; -EBADMSG when the line of all CPUs or all lines of single CPUs are missing; -ENOMEM. */
 int cpu_parse(struct text, struct cpu_snapshot *, struct cpu_counts *, uint64_t *ret_bad);
 void cpu_snapshot_free(struct cpu_snapshot *);
-void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot *now, uint64_t tick_ns, struct cpu_delta *ret);
+void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot *now, uint64_t tick_ns,
+		    struct cpu_delta *ret);
 void cpu_account(struct cpu_ledger *, const struct cpu_delta *);
 
 /* What this kernel counts how: asked of its types (BTF) and its command line. account.c */

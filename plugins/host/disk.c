@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/values.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ int disk_line(struct text line, struct text *ret_name, uint64_t value[N_DISK])
 			value[n] = v;
 		n++;
 	}
-	if (n <= DISK_QUEUE_MS || (n > DISK_QUEUE_MS + 1 && n <= DISK_DISCARD_MS) || (n > DISK_DISCARD_MS + 1 && n <= DISK_FLUSH_MS))
+	if (n <= DISK_QUEUE_MS || (n > DISK_QUEUE_MS + 1 && n <= DISK_DISCARD_MS) ||
+	    (n > DISK_DISCARD_MS + 1 && n <= DISK_FLUSH_MS))
 		return -EBADMSG;
 	*ret_name = name;
 	return 0;
@@ -86,8 +88,8 @@ static void ask(const struct host_probe *st, struct seen_entry *e)
 	e->stacked = !e->skipped && (strncmp(e->name, "loop", 4) == 0 || has_slaves(st, e->name));
 }
 
-static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e, const uint64_t value[N_DISK],
-		 uint64_t now_ns)
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e,
+		 const uint64_t value[N_DISK], uint64_t now_ns)
 {
 	uint64_t d[N_DISK];
 	bool any = value[DISK_IN_FLIGHT] != 0;
@@ -100,7 +102,7 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 		return;
 	st->host->emit(inst, STREAM_DISK, NULL, now_ns,
 		       &(struct disk_record){
-			       .device = text_str(e->name),
+			       .device = skep_text(e->name),
 			       .stacked = e->stacked,
 			       .read_ops = d[DISK_READS],
 			       .write_ops = d[DISK_WRITES],

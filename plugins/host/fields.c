@@ -8,7 +8,6 @@
  */
 #include "host.h"
 
-#define TABLE(a_) .field_size = sizeof(struct skep_field), .n_fields = sizeof(a_) / sizeof((a_)[0]), .fields = (a_)
 #define ATTR(s_, m_, n_, t_, h_) SKEP_FIELD(struct s_, m_, n_, SKEP_T_##t_, SKEP_S_ATTRIBUTE, "", h_)
 #define LEVEL(s_, m_, n_, u_, h_) SKEP_FIELD(struct s_, m_, n_, SKEP_T_U64, SKEP_S_GAUGE, u_, h_)
 #define MEASURE(s_, m_, n_, u_, h_) SKEP_FIELD(struct s_, m_, n_, SKEP_T_F64, SKEP_S_GAUGE, u_, h_)
@@ -17,24 +16,23 @@
 static const struct skep_field cpu_fields[] = {
 	ATTR(cpu_record, cpu, "cpu.logical_number", I64, "which CPU; -1: all of them"),
 	LEVEL(cpu_record, online, "system.cpu.logical.count", "{cpu}", "CPUs that are online"),
-	DELTA(cpu_record, time_ns[CPU_USER], "system.cpu.time.user", "ns", "in user mode, as the kernel samples it; guests included"),
+	DELTA(cpu_record, time_ns[CPU_USER], "system.cpu.time.user", "ns",
+	      "in user mode, as the kernel samples it; guests included"),
 	DELTA(cpu_record, time_ns[CPU_NICE], "system.cpu.time.nice", "ns", "the same of processes with a nice value"),
-	DELTA(cpu_record, time_ns[CPU_SYSTEM], "system.cpu.time.system", "ns", "in the kernel, as the kernel samples it"),
+	DELTA(cpu_record, time_ns[CPU_SYSTEM], "system.cpu.time.system", "ns",
+	      "in the kernel, as the kernel samples it"),
 	DELTA(cpu_record, time_ns[CPU_IDLE], "system.cpu.time.idle", "ns", "with nothing to do"),
-	DELTA(cpu_record, time_ns[CPU_IOWAIT], "system.cpu.time.iowait", "ns", "idle while a task waited for a block device"),
+	DELTA(cpu_record, time_ns[CPU_IOWAIT], "system.cpu.time.iowait", "ns",
+	      "idle while a task waited for a block device"),
 	DELTA(cpu_record, time_ns[CPU_IRQ], "system.cpu.time.interrupt", "ns", "in interrupt handlers"),
 	DELTA(cpu_record, time_ns[CPU_SOFTIRQ], "system.cpu.time.softirq", "ns", "in soft interrupts"),
-	DELTA(cpu_record, time_ns[CPU_STEAL], "system.cpu.time.steal", "ns", "ready to run while the hypervisor ran others"),
+	DELTA(cpu_record, time_ns[CPU_STEAL], "system.cpu.time.steal", "ns",
+	      "ready to run while the hypervisor ran others"),
 	DELTA(cpu_record, time_ns[CPU_GUEST], "system.cpu.time.guest", "ns", "of user: running virtual CPUs"),
 };
-static const struct skep_stream cpu_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.cpu",
-	.help = "where CPU time went, as /proc/stat has it",
-	.record_size = sizeof(struct cpu_record),
-	.flags = SKEP_STREAM_SAMPLE,
-	TABLE(cpu_fields),
-};
+static const struct skep_stream cpu_stream =
+	SKEP_STREAM(struct cpu_record, cpu_fields, "host.cpu", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "where CPU time went, as /proc/stat has it");
 
 static const struct skep_field load_fields[] = {
 	MEASURE(load_record, load1, "system.cpu.load_average.1m", "{thread}", "load average of one minute"),
@@ -48,14 +46,9 @@ static const struct skep_field load_fields[] = {
 	DELTA(load_record, interrupts, "system.cpu.interrupts", "{interrupt}", "interrupts served"),
 	LEVEL(load_record, uptime_ns, "system.uptime", "ns", "since boot, suspended time included"),
 };
-static const struct skep_stream load_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.load",
-	.help = "load averages, threads, context switches",
-	.record_size = sizeof(struct load_record),
-	.flags = SKEP_STREAM_SAMPLE,
-	TABLE(load_fields),
-};
+static const struct skep_stream load_stream =
+	SKEP_STREAM(struct load_record, load_fields, "host.load", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "load averages, threads, context switches");
 
 static const struct skep_field memory_fields[] = {
 	LEVEL(memory_record, limit, "system.memory.limit", "By", "memory that the kernel has"),
@@ -63,22 +56,26 @@ static const struct skep_field memory_fields[] = {
 	LEVEL(memory_record, free, "system.memory.usage.free", "By", "unused"),
 	LEVEL(memory_record, buffers, "system.memory.usage.buffers", "By", "cache of block devices"),
 	LEVEL(memory_record, cached, "system.memory.usage.cached", "By", "cache of files, tmpfs included"),
-	LEVEL(memory_record, available, "system.memory.linux.available", "By", "can be had without swapping"),
+	LEVEL(memory_record, available, "system.memory.linux.available", "By", "available without swapping"),
 	LEVEL(memory_record, shared, "system.memory.linux.shared", "By", "tmpfs and shared memory"),
 	LEVEL(memory_record, anon, "system.memory.linux.anonymous", "By", "memory of programs that no file backs"),
 	LEVEL(memory_record, dirty, "system.memory.linux.dirty", "By", "waits to be written to storage"),
 	LEVEL(memory_record, writeback, "system.memory.linux.writeback", "By", "is being written to storage"),
-	LEVEL(memory_record, slab_reclaimable, "system.memory.linux.slab.usage.reclaimable", "By", "the kernel's own caches"),
-	LEVEL(memory_record, slab_unreclaimable, "system.memory.linux.slab.usage.unreclaimable", "By", "the kernel's own objects"),
+	LEVEL(memory_record, slab_reclaimable, "system.memory.linux.slab.usage.reclaimable", "By",
+	      "the kernel's own caches"),
+	LEVEL(memory_record, slab_unreclaimable, "system.memory.linux.slab.usage.unreclaimable", "By",
+	      "the kernel's own objects"),
 	LEVEL(memory_record, kernel_stack, "system.memory.linux.kernel_stack", "By", "stacks of threads in the kernel"),
 	LEVEL(memory_record, page_tables, "system.memory.linux.page_tables", "By", "page tables"),
 	LEVEL(memory_record, locked, "system.memory.linux.locked", "By", "locked or otherwise not evictable"),
 	LEVEL(memory_record, committed, "system.memory.linux.committed", "By", "promised to programs"),
-	LEVEL(memory_record, commit_limit, "system.memory.linux.commit_limit", "By", "what may be promised under strict overcommit"),
+	LEVEL(memory_record, commit_limit, "system.memory.linux.commit_limit", "By",
+	      "what may be promised under strict overcommit"),
 	LEVEL(memory_record, huge_total, "system.memory.linux.hugepages.limit", "{page}", "huge pages set aside"),
 	LEVEL(memory_record, huge_free, "system.memory.linux.hugepages.free", "{page}", "of them not in use"),
 	LEVEL(memory_record, huge_page, "system.memory.linux.hugepages.page_size", "By", "size of one"),
-	LEVEL(memory_record, huge_transparent, "system.memory.linux.hugepages.transparent", "By", "anonymous memory in transparent huge pages"),
+	LEVEL(memory_record, huge_transparent, "system.memory.linux.hugepages.transparent", "By",
+	      "anonymous memory in transparent huge pages"),
 	LEVEL(memory_record, swap_limit, "system.paging.limit", "By", "swap space"),
 	LEVEL(memory_record, swap_used, "system.paging.usage.used", "By", "of it in use"),
 	LEVEL(memory_record, swap_free, "system.paging.usage.free", "By", "of it free"),
@@ -86,27 +83,25 @@ static const struct skep_field memory_fields[] = {
 	DELTA(memory_record, faults_major, "system.paging.faults.major", "{fault}", "page faults that waited for I/O"),
 	DELTA(memory_record, swap_in, "system.paging.operations.in", "{page}", "pages read back from swap"),
 	DELTA(memory_record, swap_out, "system.paging.operations.out", "{page}", "pages written to swap"),
-	DELTA(memory_record, oom_kills, "system.memory.linux.oom_kills", "{kill}", "processes that the out-of-memory killer chose"),
+	DELTA(memory_record, oom_kills, "system.memory.linux.oom_kills", "{kill}",
+	      "processes that the out-of-memory killer chose"),
 };
-static const struct skep_stream memory_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.memory",
-	.help = "memory, swap and paging",
-	.record_size = sizeof(struct memory_record),
-	.flags = SKEP_STREAM_SAMPLE,
-	TABLE(memory_fields),
-};
+static const struct skep_stream memory_stream =
+	SKEP_STREAM(struct memory_record, memory_fields, "host.memory", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "memory, swap and paging");
 
 static const struct skep_field disk_fields[] = {
 	ATTR(disk_record, device, "system.device", STR, "a whole device: \"nvme0n1\""),
-	ATTR(disk_record, stacked, "stacked", U64, "1: its bytes are also counted at the devices below it (dm, md, loop)"),
+	ATTR(disk_record, stacked, "stacked", U64,
+	     "1: its bytes are also counted at the devices below it (dm, md, loop)"),
 	DELTA(disk_record, read_bytes, "system.disk.io.read", "By", "read"),
 	DELTA(disk_record, write_bytes, "system.disk.io.write", "By", "written"),
 	DELTA(disk_record, discard_bytes, "system.disk.io.discard", "By", "given back to the device (trim)"),
 	DELTA(disk_record, read_ops, "system.disk.operations.read", "{operation}", "reads completed"),
 	DELTA(disk_record, write_ops, "system.disk.operations.write", "{operation}", "writes completed"),
 	DELTA(disk_record, discard_ops, "system.disk.operations.discard", "{operation}", "discards completed"),
-	DELTA(disk_record, flush_ops, "system.disk.operations.flush", "{operation}", "cache flushes completed; since 5.5"),
+	DELTA(disk_record, flush_ops, "system.disk.operations.flush", "{operation}",
+	      "cache flushes completed; since 5.5"),
 	DELTA(disk_record, read_merged, "system.disk.merged.read", "{operation}", "reads joined to another one"),
 	DELTA(disk_record, write_merged, "system.disk.merged.write", "{operation}", "writes joined to another one"),
 	DELTA(disk_record, read_ns, "system.disk.operation_time.read", "ns", "how long reads took, summed"),
@@ -114,20 +109,15 @@ static const struct skep_field disk_fields[] = {
 	DELTA(disk_record, discard_ns, "system.disk.operation_time.discard", "ns", "how long discards took, summed"),
 	DELTA(disk_record, flush_ns, "system.disk.operation_time.flush", "ns", "how long flushes took, summed"),
 	DELTA(disk_record, io_ns, "system.disk.io_time", "ns", "time in which something was under way"),
-	DELTA(disk_record, queue_ns, "system.disk.weighted_io_time", "ns", "io_time times what was under way"),
+	DELTA(disk_record, queue_ns, "system.disk.weighted_io_time", "ns", "io_time times requests in flight"),
 	LEVEL(disk_record, in_flight, "system.disk.pending_operations", "{operation}", "under way now"),
 };
-static const struct skep_stream disk_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.disk",
-	.help = "block devices, by their own counters; none for a device that did nothing",
-	.record_size = sizeof(struct disk_record),
-	.flags = SKEP_STREAM_SAMPLE,
-	TABLE(disk_fields),
-};
+static const struct skep_stream disk_stream =
+	SKEP_STREAM(struct disk_record, disk_fields, "host.disk", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "block devices, by their own counters; none for a device that did nothing");
 
 static const struct skep_field filesystem_fields[] = {
-	ATTR(filesystem_record, device, "system.device", STR, "what is mounted"),
+	ATTR(filesystem_record, device, "system.device", STR, "the mounted device"),
 	ATTR(filesystem_record, mountpoint, "system.filesystem.mountpoint", STR, "where"),
 	ATTR(filesystem_record, type, "system.filesystem.type", STR, "ext4, nfs4, ..."),
 	ATTR(filesystem_record, mode, "system.filesystem.mode", STR, "rw or ro"),
@@ -137,22 +127,19 @@ static const struct skep_field filesystem_fields[] = {
 	LEVEL(filesystem_record, used, "system.filesystem.usage.used", "By", "in use"),
 	LEVEL(filesystem_record, free, "system.filesystem.usage.free", "By", "free to everybody"),
 	LEVEL(filesystem_record, reserved, "system.filesystem.usage.reserved", "By", "free to root only"),
-	LEVEL(filesystem_record, files_limit, "system.filesystem.inode.limit", "{inode}", "files that it can have; 0: no fixed number"),
+	LEVEL(filesystem_record, files_limit, "system.filesystem.inode.limit", "{inode}",
+	      "files that it can have; 0: no fixed number"),
 	LEVEL(filesystem_record, files_used, "system.filesystem.inode.usage.used", "{inode}", "in use"),
 	LEVEL(filesystem_record, files_free, "system.filesystem.inode.usage.free", "{inode}", "free"),
 };
-static const struct skep_stream filesystem_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.filesystem",
-	.help = "space in mounted file systems",
-	.record_size = sizeof(struct filesystem_record),
-	.flags = SKEP_STREAM_SAMPLE,
-	TABLE(filesystem_fields),
-};
+static const struct skep_stream filesystem_stream =
+	SKEP_STREAM(struct filesystem_record, filesystem_fields, "host.filesystem", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "space in mounted file systems");
 
 static const struct skep_field network_fields[] = {
 	ATTR(network_record, name, "network.interface.name", STR, "the interface"),
-	ATTR(network_record, uplink, "uplink", U64, "1: traffic of the machine itself: what the ledger's net.rx and net.tx are summed from"),
+	ATTR(network_record, uplink, "uplink", U64,
+	     "1: traffic of the machine itself: what the ledger's net.rx and net.tx are summed from"),
 	LEVEL(network_record, up, "hw.network.up", "1", "1: can be used"),
 	LEVEL(network_record, speed, "hw.network.bandwidth.limit", "By/s", "of the link; 0: not known"),
 	DELTA(network_record, rx_bytes, "system.network.io.receive", "By", "received"),
@@ -162,36 +149,30 @@ static const struct skep_field network_fields[] = {
 	DELTA(network_record, rx_errors, "system.network.errors.receive", "{error}", "receive errors"),
 	DELTA(network_record, tx_errors, "system.network.errors.transmit", "{error}", "send errors"),
 	DELTA(network_record, rx_dropped, "system.network.packet.dropped.receive", "{packet}", "dropped on the way in"),
-	DELTA(network_record, tx_dropped, "system.network.packet.dropped.transmit", "{packet}", "dropped on the way out"),
+	DELTA(network_record, tx_dropped, "system.network.packet.dropped.transmit", "{packet}",
+	      "dropped on the way out"),
 };
-static const struct skep_stream network_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.network",
-	.help = "network interfaces, by their own counters; none for one that is no uplink and did nothing",
-	.record_size = sizeof(struct network_record),
-	.flags = SKEP_STREAM_SAMPLE,
-	TABLE(network_fields),
-};
+static const struct skep_stream network_stream =
+	SKEP_STREAM(struct network_record, network_fields, "host.network", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "network interfaces, by their own counters; none for one that is no uplink and did nothing");
 
 static const struct skep_field sensor_fields[] = {
 	ATTR(sensor_record, id, "hw.id", STR, "the sensor: \"thermal_zone0\", \"intel-rapl:0\""),
-	ATTR(sensor_record, type, "hw.name", STR, "what it measures: \"x86_pkg_temp\", \"package-0\""),
+	ATTR(sensor_record, type, "hw.name", STR, "its subject: \"x86_pkg_temp\", \"package-0\""),
 	MEASURE(sensor_record, celsius, "hw.temperature", "Cel", "temperature; 0 where it measures energy"),
-	SKEP_FIELD(struct sensor_record, joules, "hw.energy", SKEP_T_F64, SKEP_S_DELTA, "J", "energy used; 0 where it measures temperature"),
+	SKEP_FIELD(struct sensor_record, joules, "hw.energy", SKEP_T_F64, SKEP_S_DELTA, "J",
+		   "energy used; 0 where it measures temperature"),
 };
-static const struct skep_stream sensor_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.sensor",
-	.help = "temperatures, and energy as the processor counts it",
-	.record_size = sizeof(struct sensor_record),
-	.flags = SKEP_STREAM_SAMPLE,
-	TABLE(sensor_fields),
-};
+static const struct skep_stream sensor_stream =
+	SKEP_STREAM(struct sensor_record, sensor_fields, "host.sensor", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "temperatures, and energy as the processor counts it");
 
 static const struct skep_field identity_fields[] = {
 	ATTR(identity_record, name, "host.name", STR, "the host's name"),
-	ATTR(identity_record, id, "host.id", STR, "the instance's id in a cloud (option \"cloud\"), else as host.machine_id"),
-	ATTR(identity_record, machine_id, "host.machine_id", STR, "from /etc/machine-id by a keyed hash: stable, and not to be linked with other programs'"),
+	ATTR(identity_record, id, "host.id", STR,
+	     "the instance's id in a cloud (option \"cloud\"), else as host.machine_id"),
+	ATTR(identity_record, machine_id, "host.machine_id", STR,
+	     "from /etc/machine-id by a keyed hash: stable, and not to be linked with other programs'"),
 	ATTR(identity_record, type, "host.type", STR, "the instance's type in a cloud"),
 	ATTR(identity_record, arch, "host.arch", STR, "amd64, arm64, ..."),
 	ATTR(identity_record, os_type, "os.type", STR, "linux"),
@@ -209,7 +190,8 @@ static const struct skep_field identity_fields[] = {
 	LEVEL(identity_record, sockets, "host.cpu.sockets", "{socket}", "processors that these are in"),
 	LEVEL(identity_record, nodes, "host.numa.nodes", "{node}", "NUMA nodes"),
 	LEVEL(identity_record, memory_bytes, "system.memory.limit", "By", "memory that the kernel has"),
-	ATTR(identity_record, hypervisor, "host.hypervisor", STR, "kvm, xen, vmware, microsoft, ...; empty: none is seen"),
+	ATTR(identity_record, hypervisor, "host.hypervisor", STR,
+	     "kvm, xen, vmware, microsoft, ...; empty: none is seen"),
 	ATTR(identity_record, hw_vendor, "hw.vendor", STR, "of the machine, as its firmware says"),
 	ATTR(identity_record, hw_product, "hw.model", STR, "of the machine, as its firmware says"),
 	ATTR(identity_record, container, "container.runtime", STR, "skep itself runs in a container of that kind"),
@@ -218,30 +200,23 @@ static const struct skep_field identity_fields[] = {
 	ATTR(identity_record, cloud_region, "cloud.region", STR, "region"),
 	ATTR(identity_record, cloud_zone, "cloud.availability_zone", STR, "zone"),
 	ATTR(identity_record, cloud_account, "cloud.account.id", STR, "project (GCP) or subscription (Azure)"),
-	ATTR(identity_record, lifecycle, "cloud.instance.lifecycle", STR, "on-demand, spot; as the provider calls others"),
+	ATTR(identity_record, lifecycle, "cloud.instance.lifecycle", STR,
+	     "on-demand, spot; as the provider calls others"),
 };
-static const struct skep_stream identity_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.identity",
-	.help = "what this machine is; at the start and when something of it changes",
-	.record_size = sizeof(struct identity_record),
-	TABLE(identity_fields),
-};
+static const struct skep_stream identity_stream =
+	SKEP_STREAM(struct identity_record, identity_fields, "host.identity", SKEP_ROLE_NONE, 0,
+		    "what this machine is; at the start and when something of it changes");
 
 static const struct skep_field ledger_fields[] = {
 	ATTR(skep_ledger_post, account, "account", STR, "cpu, net.rx, net.tx"),
 	ATTR(skep_ledger_post, item, "item", STR, "capacity, idle, irq, steal, interfaces, loopback"),
-	SKEP_FIELD(struct skep_ledger_post, amount, "amount", SKEP_T_I64, SKEP_S_GAUGE, "1", "since the probe began: ns, By"),
+	SKEP_FIELD(struct skep_ledger_post, amount, "amount", SKEP_T_I64, SKEP_S_GAUGE, "1",
+		   "since the probe began: ns, By"),
 	ATTR(skep_ledger_post, flags, "flags", U64, "1: the reference, 2: shown beside the account"),
 };
-static const struct skep_stream ledger_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "host.ledger",
-	.help = "the host's side of the accounts",
-	.role = SKEP_ROLE_LEDGER,
-	.record_size = sizeof(struct skep_ledger_post),
-	TABLE(ledger_fields),
-};
+static const struct skep_stream ledger_stream =
+	SKEP_STREAM(struct skep_ledger_post, ledger_fields, "host.ledger", SKEP_ROLE_LEDGER, 0,
+		    "the host's side of the accounts");
 
 const struct skep_stream *const host_streams[N_STREAMS] = {
 	[STREAM_CPU] = &cpu_stream,

@@ -7,6 +7,7 @@
  * asked by a new one, and it is asked again when that thread has come back.
  */
 #include <errno.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,16 +44,16 @@ static bool is_stuck(const struct space *s, const struct mount *m)
 	return false;
 }
 
-static void emit(struct skep_instance *inst, const struct host_probe *st, const struct mount *m, const struct space_answer *a,
-		 uint64_t now_ns)
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct mount *m,
+		 const struct space_answer *a, uint64_t now_ns)
 {
 	const struct statvfs *v = &a->space;
 	uint64_t unit = v->f_frsize ? v->f_frsize : v->f_bsize;
 	struct filesystem_record rec = {
-		.device = text_str(m->device),
-		.mountpoint = text_str(m->path),
-		.type = text_str(m->type),
-		.mode = text_str(m->readonly ? "ro" : "rw"),
+		.device = skep_text(m->device),
+		.mountpoint = skep_text(m->path),
+		.type = skep_text(m->type),
+		.mode = skep_text(m->readonly ? "ro" : "rw"),
 		.stale = a->stale,
 	};
 
@@ -85,9 +86,13 @@ static void take(struct skep_instance *inst, const struct host_probe *st, uint32
 		if (!m)
 			continue;
 		if (q[i].err) {
-			/* ESTALE, EIO: it is there, and does not work. Others: not ours to see (another namespace, no right). */
+			/*
+			 * ESTALE, EIO: it is there, and does not work. Others: not ours to see (another namespace, no
+			 * right).
+			 */
 			st->host->counter_add(st->stale, 1);
-			a->stale = q[i].err == -ESTALE || q[i].err == -EIO || q[i].err == -ETIMEDOUT || q[i].err == -EHOSTDOWN;
+			a->stale = q[i].err == -ESTALE || q[i].err == -EIO || q[i].err == -ETIMEDOUT ||
+				   q[i].err == -EHOSTDOWN;
 			if (a->stale)
 				emit(inst, st, m, a, now_ns);
 			continue;
@@ -115,7 +120,8 @@ static void leave_behind(struct skep_instance *inst, struct host_probe *st, uint
 	s->asker = NULL;
 	s->local_next_ns = s->network_next_ns = now_ns; /* the rest of the round */
 	if (m)
-		st->host->log(inst, SKEP_LOG_WARNING, "%s (%s from %s) does not answer: it is reported as stale until it does", m->path,
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "%s (%s from %s) does not answer: it is reported as stale until it does", m->path,
 			      m->type, m->device);
 	st->host->counter_add(st->stale, 1);
 }
@@ -153,7 +159,8 @@ static void refresh(struct skep_instance *inst, struct host_probe *st)
 	uint32_t kept = 0;
 
 	/* of the process that asks, where its paths are meant; of the host's first, where the host is elsewhere */
-	if (text_read_at(&st->buffer, st->root, strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo", &text))
+	if (text_read_at(&st->buffer, st->root,
+			 strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo", &text))
 		return;
 	mounts_parse(text, &s->mounts);
 	host_bad_line(st, s->mounts.bad);
@@ -181,7 +188,8 @@ static void ask(struct skep_instance *inst, struct host_probe *st, uint64_t now_
 	refresh(inst, st);
 	err = s->asker ? 0 : asker_new(filesystem_call, &s->asker);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "no thread for asking file systems: %s; their space is missing now", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "no thread for asking file systems: %s; their space is missing now", strerror(-err));
 		return;
 	}
 	q = asker_questions(s->asker);
@@ -222,8 +230,10 @@ void filesystem_sample(struct skep_instance *inst, struct host_probe *st, uint64
 			return;
 		if (busy && s->n_stuck == STUCK_MOST) {
 			if (!s->too_many_said)
-				st->host->log(inst, SKEP_LOG_WARNING,
-					      "%u file systems do not answer: no others are asked until one of them does", STUCK_MOST);
+				st->host->log(
+					inst, SKEP_LOG_WARNING,
+					"%u file systems do not answer: no others are asked until one of them does",
+					STUCK_MOST);
 			s->too_many_said = true;
 			return;
 		}
@@ -250,7 +260,7 @@ int filesystem_start(struct skep_instance *inst, struct host_probe *st)
 	else
 		host_signal(inst, st, "host.filesystem", SKEP_SIGNAL_PARTIAL, "statvfs, by a thread that may hang",
 			    "network file systems are not asked: option network_filesystems is 0s");
-	ask(inst, st, host_boot_ns());
+	ask(inst, st, skep_boot_ns());
 	return 0;
 }
 

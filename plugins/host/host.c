@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,16 +26,8 @@ static const char *const paths[N_FILES] = {
 	[FILE_NET] = "proc/1/net/dev",
 };
 
-uint64_t host_boot_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-void host_signal(struct skep_instance *inst, const struct host_probe *st, const char *name, enum skep_signal_state state, const char *how,
-		 const char *why)
+void host_signal(struct skep_instance *inst, const struct host_probe *st, const char *name,
+		 enum skep_signal_state state, const char *how, const char *why)
 {
 	if (SKEP_HAS(st->host, signal))
 		st->host->signal(inst, name, state, how, why);
@@ -46,13 +39,13 @@ void host_bad_line(const struct host_probe *st, uint64_t n)
 		st->host->counter_add(st->bad_lines, n);
 }
 
-void host_post(struct skep_instance *inst, const struct host_probe *st, uint64_t time_ns, const char *account, const char *item, int64_t amount,
-	       uint64_t flags)
+void host_post(struct skep_instance *inst, const struct host_probe *st, uint64_t time_ns, const char *account,
+	       const char *item, int64_t amount, uint64_t flags)
 {
 	st->host->emit(inst, STREAM_LEDGER, NULL, time_ns,
 		       &(struct skep_ledger_post){
-			       .account = text_str(account),
-			       .item = text_str(item),
+			       .account = skep_text(account),
+			       .item = skep_text(item),
 			       .amount = amount,
 			       .flags = flags,
 		       });
@@ -74,21 +67,28 @@ static int host_open(struct skep_instance *inst, void *state, const struct skep_
 	for (int i = 0; i < N_FILES; i++)
 		st->file[i] = -1;
 	if (!st->opt_root || st->opt_root[0] != '/')
-		return host->fail(inst, -EINVAL, "option root: \"%s\" is not an absolute path", st->opt_root ? st->opt_root : "");
+		return host->fail(inst, -EINVAL, "option root: \"%s\" is not an absolute path",
+				  st->opt_root ? st->opt_root : "");
 	st->root = open(st->opt_root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (st->root < 0) {
 		err = -errno;
 		return host->fail(inst, err, "option root: %s: %s", st->opt_root, strerror(-err));
 	}
 	if (cloud_provider_of(st->opt_cloud) == CLOUD_UNKNOWN)
-		return host->fail(inst, -EINVAL, "option cloud: \"%s\" is none of off, auto, aws, gcp, azure", st->opt_cloud ? st->opt_cloud : "");
+		return host->fail(inst, -EINVAL, "option cloud: \"%s\" is none of off, auto, aws, gcp, azure",
+				  st->opt_cloud ? st->opt_cloud : "");
 	if (http_endpoint(st->opt_cloud_endpoint ? st->opt_cloud_endpoint : "", &endpoint))
-		return host->fail(inst, -EINVAL, "option cloud_endpoint: \"%s\" is not an IPv4 address, or one with a port: 127.0.0.1:8080",
-				  st->opt_cloud_endpoint ? st->opt_cloud_endpoint : "");
+		return host->fail(
+			inst, -EINVAL,
+			"option cloud_endpoint: \"%s\" is not an IPv4 address, or one with a port: 127.0.0.1:8080",
+			st->opt_cloud_endpoint ? st->opt_cloud_endpoint : "");
 
-	st->bad_lines = host->counter(inst, "bad_lines", "lines of the kernel's text that are not as expected, left out");
-	st->cpu_changes = host->counter(inst, "cpu_changes", "intervals in which CPUs came or went, or a clock went astray");
-	st->stale = host->counter(inst, "filesystems_stale", "times that a file system did not answer in time, or with an error");
+	st->bad_lines =
+		host->counter(inst, "bad_lines", "lines of the kernel's text that are not as expected, left out");
+	st->cpu_changes =
+		host->counter(inst, "cpu_changes", "intervals in which CPUs came or went, or a clock went astray");
+	st->stale = host->counter(inst, "filesystems_stale",
+				  "times that a file system did not answer in time, or with an error");
 	st->left_out = host->counter(inst, "left_out", "devices, interfaces, mounts and sensors beyond what is kept");
 	return 0;
 }
@@ -127,7 +127,7 @@ static uint64_t count(struct skep_instance *inst, struct host_probe *st)
 	uint64_t now_ns;
 
 	cpu_sample(inst, st); /* first: others' posts to the account "cpu" are of this time */
-	now_ns = host_boot_ns();
+	now_ns = skep_boot_ns();
 	network_sample(inst, st, now_ns);
 	memory_sample(inst, st, now_ns);
 	disk_sample(inst, st, now_ns);
@@ -150,7 +150,7 @@ static void host_flush(struct skep_instance *inst, void *state)
 	struct host_probe *st = state;
 
 	cpu_sample(inst, st);
-	network_sample(inst, st, host_boot_ns());
+	network_sample(inst, st, skep_boot_ns());
 }
 
 /* The last interval is a part of one. */
@@ -183,22 +183,46 @@ static void host_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option options[] = {
-	{ .name = "root", .type = SKEP_O_STR, .offset = offsetof(struct host_probe, opt_root), .default_value = "/",
+	{ .name = "root",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct host_probe, opt_root),
+	  .default_value = "/",
 	  .help = "where the host's proc, sys and etc are: \"/host\" in a container that has them there" },
-	{ .name = "per_cpu", .type = SKEP_O_BOOL, .offset = offsetof(struct host_probe, opt_per_cpu), .default_value = "false",
+	{ .name = "per_cpu",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct host_probe, opt_per_cpu),
+	  .default_value = "false",
 	  .help = "a record of host.cpu for each CPU as well" },
-	{ .name = "filesystems", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_filesystems), .default_value = "10s",
+	{ .name = "filesystems",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct host_probe, opt_filesystems),
+	  .default_value = "10s",
 	  .help = "how often local file systems are asked for their space; 0s: no file system is" },
-	{ .name = "network_filesystems", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_network_filesystems),
-	  .default_value = "60s", .help = "how often those are that ask a server (nfs, lustre, fuse, ...); 0s: never" },
-	{ .name = "filesystem_timeout", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_filesystem_timeout),
-	  .default_value = "5s", .help = "after this long without an answer a file system is reported as stale" },
-	{ .name = "sensors", .type = SKEP_O_TIME, .offset = offsetof(struct host_probe, opt_sensors), .default_value = "30s",
+	{ .name = "network_filesystems",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct host_probe, opt_network_filesystems),
+	  .default_value = "60s",
+	  .help = "how often those are that ask a server (nfs, lustre, fuse, ...); 0s: never" },
+	{ .name = "filesystem_timeout",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct host_probe, opt_filesystem_timeout),
+	  .default_value = "5s",
+	  .help = "after this long without an answer a file system is reported as stale" },
+	{ .name = "sensors",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct host_probe, opt_sensors),
+	  .default_value = "30s",
 	  .help = "how often temperatures and energy are read; 0s: never" },
-	{ .name = "cloud", .type = SKEP_O_STR, .offset = offsetof(struct host_probe, opt_cloud), .default_value = "off",
+	{ .name = "cloud",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct host_probe, opt_cloud),
+	  .default_value = "off",
 	  .help = "ask the cloud's metadata service who this instance is: off, auto, aws, gcp, azure" },
-	{ .name = "cloud_endpoint", .type = SKEP_O_STR, .offset = offsetof(struct host_probe, opt_cloud_endpoint),
-	  .default_value = "169.254.169.254:80", .help = "where that service is, for tests and proxies: an IPv4 address and a port" },
+	{ .name = "cloud_endpoint",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct host_probe, opt_cloud_endpoint),
+	  .default_value = "169.254.169.254:80",
+	  .help = "where that service is, for tests and proxies: an IPv4 address and a port" },
 	{ 0 },
 };
 
@@ -210,7 +234,7 @@ static const struct skep_plugin host_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "host",
 	.version = PACKAGE_VERSION,
-	.summary = "the machine: CPUs, memory, disks, file systems, network, and what it is",
+	.summary = "the machine: CPUs, memory, disks, file systems, network, identity",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

@@ -22,7 +22,19 @@ enum {
 extern const struct skep_stream *const host_streams[N_STREAMS];
 
 /* In the order of /proc/stat. user has guest in it, nice has guest_nice. */
-enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL, CPU_GUEST, CPU_GUEST_NICE, CPU_MODES };
+enum {
+	CPU_USER,
+	CPU_NICE,
+	CPU_SYSTEM,
+	CPU_IDLE,
+	CPU_IOWAIT,
+	CPU_IRQ,
+	CPU_SOFTIRQ,
+	CPU_STEAL,
+	CPU_GUEST,
+	CPU_GUEST_NICE,
+	CPU_MODES
+};
 
 struct cpu_record {
 	int64_t cpu;     /* -1: all of them */

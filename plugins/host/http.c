@@ -45,7 +45,8 @@ static int status_line(struct text line, unsigned *ret)
 	struct text word;
 	uint64_t status;
 
-	if (!text_skip(&line, "HTTP/1.") || !text_word(&line, &word) || text_len(word) != 1 || (*word.at != '0' && *word.at != '1'))
+	if (!text_skip(&line, "HTTP/1.") || !text_word(&line, &word) || text_len(word) != 1 ||
+	    (*word.at != '0' && *word.at != '1'))
 		return -EBADMSG;
 	if (!text_u64(&line, &status) || status < 100 || status > 599)
 		return -EBADMSG;
@@ -217,7 +218,8 @@ int http_endpoint(const char *text, struct sockaddr_in *ret)
 
 	if (!text_format(address, sizeof(address), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text))
 		return -EINVAL;
-	if (inet_pton(AF_INET, address, &to.sin_addr) != 1 || !text_u64(&port, &number) || text_len(port) || number == 0 || number > 65535)
+	if (inet_pton(AF_INET, address, &to.sin_addr) != 1 || !text_u64(&port, &number) || text_len(port) ||
+	    number == 0 || number > 65535)
 		return -EINVAL;
 	to.sin_port = htons((uint16_t)number);
 	*ret = to;
@@ -317,7 +319,8 @@ int http_ask(const struct http_request *q, char data[HTTP_MOST], struct http_rep
 	int fd, err;
 
 	/* RFC 9112 has a length with a PUT that sends nothing */
-	if (!text_format(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: skep\r\nConnection: close\r\n%s%s%s\r\n", q->method,
+	if (!text_format(text, sizeof(text),
+			 "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: skep\r\nConnection: close\r\n%s%s%s\r\n", q->method,
 			 q->path, q->host, q->header ? q->header : "", q->header ? "\r\n" : "",
 			 strcmp(q->method, "PUT") == 0 ? "Content-Length: 0\r\n" : ""))
 		return -EMSGSIZE;

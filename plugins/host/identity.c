@@ -6,6 +6,7 @@
 #include "identity.h"
 
 #include <errno.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,36 +34,36 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, uint64
 	const struct identity_machine *m = &st->identity->machine;
 	const struct cloud *c = st->cloud && !st->cloud_busy && st->cloud->found != CLOUD_UNKNOWN ? st->cloud : NULL;
 	struct identity_record rec = {
-		.name = text_str(os->name),
-		.id = text_str(c ? c->id : os->machine_id),
-		.machine_id = text_str(os->machine_id),
-		.arch = text_str(os->arch),
-		.os_type = text_str("linux"),
-		.os_name = text_str(os->os),
-		.os_version = text_str(os->version),
-		.os_description = text_str(os->description),
-		.kernel = text_str(os->kernel),
-		.cpu_model = text_str(m->model),
-		.cpu_vendor = text_str(m->vendor),
-		.cpu_family = text_str(m->family),
-		.cpu_model_id = text_str(m->model_id),
-		.cpu_stepping = text_str(m->stepping),
+		.name = skep_text(os->name),
+		.id = skep_text(c ? c->id : os->machine_id),
+		.machine_id = skep_text(os->machine_id),
+		.arch = skep_text(os->arch),
+		.os_type = skep_text("linux"),
+		.os_name = skep_text(os->os),
+		.os_version = skep_text(os->version),
+		.os_description = skep_text(os->description),
+		.kernel = skep_text(os->kernel),
+		.cpu_model = skep_text(m->model),
+		.cpu_vendor = skep_text(m->vendor),
+		.cpu_family = skep_text(m->family),
+		.cpu_model_id = skep_text(m->model_id),
+		.cpu_stepping = skep_text(m->stepping),
 		.cpus = m->cpus,
 		.cores = m->cores,
 		.sockets = m->sockets,
 		.nodes = m->nodes,
 		.memory_bytes = m->memory_bytes,
-		.hypervisor = text_str(m->hypervisor),
-		.hw_vendor = text_str(m->hw_vendor),
-		.hw_product = text_str(m->hw_product),
-		.container = text_str(m->container),
-		.cloud_provider = text_str(c ? cloud_provider_name(c->found) : ""),
-		.cloud_platform = text_str(c ? cloud_platform_name(c->found) : ""),
-		.cloud_region = text_str(c ? c->region : ""),
-		.cloud_zone = text_str(c ? c->zone : ""),
-		.cloud_account = text_str(c ? c->account : ""),
-		.type = text_str(c ? c->type : ""),
-		.lifecycle = text_str(c ? c->lifecycle : ""),
+		.hypervisor = skep_text(m->hypervisor),
+		.hw_vendor = skep_text(m->hw_vendor),
+		.hw_product = skep_text(m->hw_product),
+		.container = skep_text(m->container),
+		.cloud_provider = skep_text(c ? cloud_provider_name(c->found) : ""),
+		.cloud_platform = skep_text(c ? cloud_platform_name(c->found) : ""),
+		.cloud_region = skep_text(c ? c->region : ""),
+		.cloud_zone = skep_text(c ? c->zone : ""),
+		.cloud_account = skep_text(c ? c->account : ""),
+		.type = skep_text(c ? c->type : ""),
+		.lifecycle = skep_text(c ? c->lifecycle : ""),
 	};
 
 	st->host->emit(inst, STREAM_IDENTITY, NULL, now_ns, &rec);
@@ -84,16 +85,19 @@ static void cloud_done(struct skep_instance *inst, void *arg)
 		return;
 	}
 	if (c->status && c->status != 200)
-		text_format(why, sizeof(why), "%s answers with status %u: not the service of that cloud, or switched off", st->opt_cloud_endpoint,
-			    c->status);
+		text_format(why, sizeof(why),
+			    "%s answers with status %u: not the service of that cloud, or switched off",
+			    st->opt_cloud_endpoint, c->status);
 	else
 		text_format(why, sizeof(why), "%s: %s", st->opt_cloud_endpoint,
-			    c->err == -EBADMSG ? "its answer is not what that cloud's service gives" : strerror(-c->err));
+			    c->err == -EBADMSG ? "its answer is not what that cloud's service gives"
+					       : strerror(-c->err));
 	host_signal(inst, st, "host.cloud", SKEP_SIGNAL_MISSING, "metadata service", why);
-	st->cloud_next_ns = st->cloud_tries < CLOUD_TRIES ? host_boot_ns() + (CLOUD_AGAIN_NS << st->cloud_tries) : UINT64_MAX;
+	st->cloud_next_ns =
+		st->cloud_tries < CLOUD_TRIES ? skep_boot_ns() + (CLOUD_AGAIN_NS << st->cloud_tries) : UINT64_MAX;
 	if (st->cloud_next_ns == UINT64_MAX)
-		st->host->log(inst, SKEP_LOG_WARNING, "option cloud: \"%s\": no metadata service after %u tries: %s", st->opt_cloud,
-			      CLOUD_TRIES, why);
+		st->host->log(inst, SKEP_LOG_WARNING, "option cloud: \"%s\": no metadata service after %u tries: %s",
+			      st->opt_cloud, CLOUD_TRIES, why);
 }
 
 static void cloud_work(void *arg)
@@ -169,7 +173,8 @@ void identity_sample(struct skep_instance *inst, struct host_probe *st, uint64_t
 
 	cloud_sample(inst, st, now_ns);
 	if (st->cpu[st->cpu_now].online != st->identity->cpus_told ||
-	    (text_line_at(st->root, "proc/sys/kernel/hostname", name, sizeof(name)) == 0 && strcmp(name, st->identity->os.name) != 0))
+	    (text_line_at(st->root, "proc/sys/kernel/hostname", name, sizeof(name)) == 0 &&
+	     strcmp(name, st->identity->os.name) != 0))
 		look(st);
 	if (st->identity->told)
 		return;

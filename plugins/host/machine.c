@@ -71,14 +71,16 @@ static void topology(int root, struct identity_machine *m)
 	struct text t;
 	uint64_t nodes;
 
-	if (text_line_at(root, "sys/devices/system/cpu/online", list, sizeof(list)) || !text_list(text_of(list), &m->cpus))
+	if (text_line_at(root, "sys/devices/system/cpu/online", list, sizeof(list)) ||
+	    !text_list(text_of(list), &m->cpus))
 		return;
 	t = text_of(list);
 	while (t.at < t.end) {
 		const char *comma = memchr(t.at, ',', text_len(t));
 		struct text range = { t.at, comma ? comma : t.end };
 		const char *dash = memchr(range.at, '-', text_len(range));
-		struct text low = { range.at, dash ? dash : range.end }, high = { dash ? dash + 1 : range.at, range.end };
+		struct text low = { range.at, dash ? dash : range.end },
+			    high = { dash ? dash + 1 : range.at, range.end };
 		uint64_t from, to;
 
 		if (!text_u64(&low, &from) || !text_u64(&high, &to))
@@ -89,7 +91,8 @@ static void topology(int root, struct identity_machine *m)
 		}
 		t.at = comma ? comma + 1 : t.end;
 	}
-	if (text_line_at(root, "sys/devices/system/node/online", list, sizeof(list)) == 0 && text_list(text_of(list), &nodes))
+	if (text_line_at(root, "sys/devices/system/node/online", list, sizeof(list)) == 0 &&
+	    text_list(text_of(list), &nodes))
 		m->nodes = nodes;
 }
 
@@ -100,9 +103,10 @@ static void ask_processor(struct identity_machine *m)
 	static const struct {
 		const char *says, *name;
 	} known[] = {
-		{ "KVMKVMKVM", "kvm" }, { "Linux KVM Hv", "kvm" }, { "Microsoft Hv", "microsoft" }, { "VMwareVMware", "vmware" },
-		{ "XenVMMXenVMM", "xen" }, { "TCGTCGTCGTCG", "qemu" }, { "bhyve bhyve ", "bhyve" }, { "VBoxVBoxVBox", "oracle" },
-		{ "ACRNACRNACRN", "acrn" }, { " lrpepyh  vr", "parallels" },
+		{ "KVMKVMKVM", "kvm" },          { "Linux KVM Hv", "kvm" },    { "Microsoft Hv", "microsoft" },
+		{ "VMwareVMware", "vmware" },    { "XenVMMXenVMM", "xen" },    { "TCGTCGTCGTCG", "qemu" },
+		{ "bhyve bhyve ", "bhyve" },     { "VBoxVBoxVBox", "oracle" }, { "ACRNACRNACRN", "acrn" },
+		{ " lrpepyh  vr", "parallels" },
 	};
 	unsigned a, b, c, d;
 	char says[13] = "";
@@ -164,7 +168,8 @@ static bool first_namespace(int root, const char *path, const char *first)
 /* Their files alone prove nothing: a machine's disk can have been made from a container's image. */
 static void container(int root, struct identity_machine *m)
 {
-	if (first_namespace(root, "proc/self/ns/pid", "pid:[4026531836]") && first_namespace(root, "proc/self/ns/cgroup", "cgroup:[4026531835]"))
+	if (first_namespace(root, "proc/self/ns/pid", "pid:[4026531836]") &&
+	    first_namespace(root, "proc/self/ns/cgroup", "cgroup:[4026531835]"))
 		return;
 	if (text_line_at(root, "run/systemd/container", m->container, sizeof(m->container)) == 0 && m->container[0])
 		return;
@@ -181,8 +186,9 @@ static void memory(int root, struct identity_machine *m)
 	struct text t, line, unit;
 	uint64_t kib;
 
-	if (text_head_at(root, "proc/meminfo", data, sizeof(data), &t) == 0 && text_line(&t, &line) && text_skip(&line, "MemTotal:") &&
-	    text_u64(&line, &kib) && text_word(&line, &unit) && text_is(unit, "kB") && kib < UINT64_MAX / 1024)
+	if (text_head_at(root, "proc/meminfo", data, sizeof(data), &t) == 0 && text_line(&t, &line) &&
+	    text_skip(&line, "MemTotal:") && text_u64(&line, &kib) && text_word(&line, &unit) && text_is(unit, "kB") &&
+	    kib < UINT64_MAX / 1024)
 		m->memory_bytes = kib * 1024;
 }
 

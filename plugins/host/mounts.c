@@ -8,15 +8,17 @@
 
 /* They have no space, or it is not theirs: memory, the file system below, an image that is always full. */
 static const char *const pseudo[] = {
-	"autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "dmabuf", "efivarfs",
-	"erofs", "fusectl", "fuse.lxcfs", "fuse.portal", "hugetlbfs", "iso9660", "mqueue", "nfsd", "nsfs", "overlay", "pipefs", "proc",
-	"pstore", "ramfs", "resctrl", "rootfs", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sockfs", "squashfs", "sysfs", "tracefs",
+	"autofs",    "binder",   "binfmt_misc", "bpf",      "cgroup",     "cgroup2",    "configfs",   "debugfs",
+	"devpts",    "devtmpfs", "dmabuf",      "efivarfs", "erofs",      "fusectl",    "fuse.lxcfs", "fuse.portal",
+	"hugetlbfs", "iso9660",  "mqueue",      "nfsd",     "nsfs",       "overlay",    "pipefs",     "proc",
+	"pstore",    "ramfs",    "resctrl",     "rootfs",   "rpc_pipefs", "securityfs", "selinuxfs",  "smackfs",
+	"sockfs",    "squashfs", "sysfs",       "tracefs",
 };
 
 /* A question to them goes to a server, or to a program (fuse). */
 static const char *const network[] = {
-	"9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "fuse", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
-	"ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
+	"9p",     "acfs",  "afs", "beegfs", "ceph",  "cifs",     "coda",  "fuse", "gfs2",  "glusterfs", "gpfs",
+	"lustre", "ncpfs", "nfs", "nfs4",   "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs",  "wekafs",
 };
 
 static bool one_of(struct text t, const char *const *list, size_t n)
@@ -95,8 +97,9 @@ enum mount_kind mount_line(struct text line, struct mount *ret)
 	uint64_t id, parent;
 	uint32_t major, minor;
 
-	if (!text_u64(&line, &id) || !text_u64(&line, &parent) || !text_word(&line, &number) || !text_word(&line, &root) ||
-	    !text_word(&line, &path) || !text_word(&line, &options) || !device_number(number, &major, &minor))
+	if (!text_u64(&line, &id) || !text_u64(&line, &parent) || !text_word(&line, &number) ||
+	    !text_word(&line, &root) || !text_word(&line, &path) || !text_word(&line, &options) ||
+	    !device_number(number, &major, &minor))
 		return MOUNT_BAD;
 	do {
 		if (!text_word(&line, &word))

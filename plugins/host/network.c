@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/values.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,14 +49,16 @@ static bool exists(const struct host_probe *st, const char *name, const char *wh
 {
 	char path[160];
 
-	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) && faccessat(st->root, path, F_OK, 0) == 0;
+	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) &&
+	       faccessat(st->root, path, F_OK, 0) == 0;
 }
 
 static bool ask_u64(const struct host_probe *st, const char *name, const char *what, uint64_t *ret)
 {
 	char path[160];
 
-	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) && text_u64_at(st->root, path, ret) == 0;
+	return text_format(path, sizeof(path), "sys/class/net/%s/%s", name, what) &&
+	       text_u64_at(st->root, path, ret) == 0;
 }
 
 /* Its other side is not here: it is in another namespace, or there is none. */
@@ -83,7 +86,8 @@ static void ask(const struct host_probe *st, struct seen_entry *e, uint64_t now_
 	/* -1, EINVAL: the driver does not know */
 	e->speed = ask_u64(st, e->name, "speed", &mbit) && mbit < 100000000 ? mbit * 125000 : 0;
 	e->up = text_format(path, sizeof(path), "sys/class/net/%s/operstate", e->name) &&
-		text_line_at(st->root, path, state, sizeof(state)) == 0 && (strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0);
+		text_line_at(st->root, path, state, sizeof(state)) == 0 &&
+		(strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0);
 }
 
 /* After a pass that asked about some: in a container nothing has a device. */
@@ -96,12 +100,12 @@ static void choose(struct host_probe *st)
 		st->interfaces.entry[i].uplink = leads_out(st, &st->interfaces.entry[i]);
 }
 
-static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e, const uint64_t d[N_NET],
-		 uint64_t now_ns)
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e,
+		 const uint64_t d[N_NET], uint64_t now_ns)
 {
 	st->host->emit(inst, STREAM_NETWORK, NULL, now_ns,
 		       &(struct network_record){
-			       .name = text_str(e->name),
+			       .name = skep_text(e->name),
 			       .uplink = e->uplink,
 			       .up = e->up,
 			       .speed = e->speed,
@@ -117,8 +121,8 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 }
 
 /* One that was there: what it did goes to the account, and to the stream. */
-static void advance(struct skep_instance *inst, struct host_probe *st, const struct seen_entry *e, const uint64_t value[N_NET],
-		    uint64_t now_ns)
+static void advance(struct skep_instance *inst, struct host_probe *st, const struct seen_entry *e,
+		    const uint64_t value[N_NET], uint64_t now_ns)
 {
 	uint64_t d[N_NET];
 	bool any = false;
@@ -193,7 +197,7 @@ static void post(struct skep_instance *inst, const struct host_probe *st, uint64
 
 void network_start(struct skep_instance *inst, struct host_probe *st)
 {
-	uint64_t now_ns = host_boot_ns();
+	uint64_t now_ns = skep_boot_ns();
 	unsigned uplinks = 0;
 
 	st->have_net = st->file[FILE_NET] >= 0;

@@ -59,8 +59,9 @@ const char *identity_arch(const char *machine)
 	static const struct {
 		const char *uname, *otel;
 	} map[] = {
-		{ "x86_64", "amd64" }, { "aarch64", "arm64" }, { "armv7l", "arm32" }, { "armv6l", "arm32" }, { "ppc64le", "ppc64" },
-		{ "ppc64", "ppc64" }, { "s390x", "s390x" }, { "i686", "x86" }, { "i386", "x86" },
+		{ "x86_64", "amd64" }, { "aarch64", "arm64" }, { "armv7l", "arm32" },
+		{ "armv6l", "arm32" }, { "ppc64le", "ppc64" }, { "ppc64", "ppc64" },
+		{ "s390x", "s390x" },  { "i686", "x86" },      { "i386", "x86" },
 	};
 
 	for (unsigned i = 0; i < sizeof(map) / sizeof(map[0]); i++)
@@ -118,7 +119,8 @@ void identity_os_read(int root, struct identity_os *ret)
 	if (uname(&name) == 0)
 		text_copy(text_of(identity_arch(name.machine)), ret->arch, sizeof(ret->arch));
 	if (text_line_at(root, "etc/machine-id", id, sizeof(id)) || identity_machine_id(id, ret->machine_id))
-		if (text_line_at(root, "var/lib/dbus/machine-id", id, sizeof(id)) || identity_machine_id(id, ret->machine_id))
+		if (text_line_at(root, "var/lib/dbus/machine-id", id, sizeof(id)) ||
+		    identity_machine_id(id, ret->machine_id))
 			ret->machine_id[0] = '\0';
 	if (text_head_at(root, "etc/os-release", data, sizeof(data), &text) == 0 ||
 	    text_head_at(root, "usr/lib/os-release", data, sizeof(data), &text) == 0)

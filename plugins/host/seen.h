@@ -31,7 +31,9 @@ struct seen {
 };
 
 void seen_begin(struct seen *);
-/* Its entry, with fresh set when it is new.  -ENOSPC beyond SEEN_MOST, -EEXIST: twice in this pass, -EINVAL: no name. */
+/*
+ * Its entry, with fresh set when it is new.  -ENOSPC beyond SEEN_MOST, -EEXIST: twice in this pass, -EINVAL: no name.
+ */
 int seen_find(struct seen *, struct text name, struct seen_entry **ret, bool *ret_fresh);
 /* Those not seen in this pass go. */
 void seen_end(struct seen *);

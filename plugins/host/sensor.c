@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +44,8 @@ static bool find_thermal(struct sensors *all, struct sensor *s, const char *fold
 	char path[160];
 
 	s->kind = THERMAL;
-	return strncmp(folder, "thermal_zone", 12) == 0 && text_format(path, sizeof(path), "sys/class/thermal/%s/type", folder) &&
+	return strncmp(folder, "thermal_zone", 12) == 0 &&
+	       text_format(path, sizeof(path), "sys/class/thermal/%s/type", folder) &&
 	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
 	       text_format(s->path, sizeof(s->path), "sys/class/thermal/%s/temp", folder);
 }
@@ -56,7 +58,8 @@ static bool find_hwmon(struct sensors *all, struct sensor *s, const char *folder
 	s->kind = HWMON;
 	return text_format(path, sizeof(path), "sys/class/hwmon/%s/name", folder) &&
 	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
-	       (strcmp(s->name, "coretemp") == 0 || strcmp(s->name, "k10temp") == 0 || strcmp(s->name, "zenpower") == 0) &&
+	       (strcmp(s->name, "coretemp") == 0 || strcmp(s->name, "k10temp") == 0 ||
+		strcmp(s->name, "zenpower") == 0) &&
 	       text_format(s->path, sizeof(s->path), "sys/class/hwmon/%s/temp1_input", folder);
 }
 
@@ -66,7 +69,8 @@ static bool find_rapl(struct sensors *all, struct sensor *s, const char *folder)
 	char path[160];
 
 	s->kind = RAPL;
-	return strncmp(folder, "intel-rapl:", 11) == 0 && text_format(path, sizeof(path), "sys/class/powercap/%s/name", folder) &&
+	return strncmp(folder, "intel-rapl:", 11) == 0 &&
+	       text_format(path, sizeof(path), "sys/class/powercap/%s/name", folder) &&
 	       text_line_at(all->root, path, s->name, sizeof(s->name)) == 0 &&
 	       text_format(path, sizeof(path), "sys/class/powercap/%s/max_energy_range_uj", folder) &&
 	       text_u64_at(all->root, path, &s->range) == 0 &&
@@ -155,13 +159,13 @@ static void read_done(struct skep_instance *inst, void *arg)
 {
 	struct sensors *all = arg;
 	struct host_probe *st = all->st;
-	uint64_t now_ns = host_boot_ns();
+	uint64_t now_ns = skep_boot_ns();
 
 	st->sensors_busy = false;
 	for (unsigned i = 0; i < all->n; i++) {
 		struct sensor *s = &all->sensor[i];
 		bool first = s->kind == RAPL && !s->have_before;
-		struct sensor_record rec = { .id = text_str(s->id), .type = text_str(s->name) };
+		struct sensor_record rec = { .id = skep_text(s->id), .type = skep_text(s->name) };
 
 		if (s->err)
 			continue; /* a zone that is off has nothing to read (EAGAIN, ENODATA) */
@@ -190,7 +194,8 @@ int sensor_start(struct skep_instance *inst, struct host_probe *st)
 	unsigned thermal, rapl = 0;
 
 	if (!st->opt_sensors) {
-		host_signal(inst, st, "host.temperature", SKEP_SIGNAL_OFF, "/sys/class/thermal, hwmon", "option sensors is 0s");
+		host_signal(inst, st, "host.temperature", SKEP_SIGNAL_OFF, "/sys/class/thermal, hwmon",
+			    "option sensors is 0s");
 		host_signal(inst, st, "host.energy", SKEP_SIGNAL_OFF, "/sys/class/powercap", "option sensors is 0s");
 		return 0;
 	}
@@ -213,8 +218,9 @@ int sensor_start(struct skep_instance *inst, struct host_probe *st)
 	if (rapl)
 		host_signal(inst, st, "host.energy", SKEP_SIGNAL_OK, "/sys/class/powercap (RAPL)", NULL);
 	else
-		host_signal(inst, st, "host.energy", SKEP_SIGNAL_MISSING, "/sys/class/powercap (RAPL)",
-			    "none is there or readable: a virtual machine has none, energy_uj is root's (CAP_DAC_READ_SEARCH)");
+		host_signal(
+			inst, st, "host.energy", SKEP_SIGNAL_MISSING, "/sys/class/powercap (RAPL)",
+			"none is there or readable: a virtual machine has none, energy_uj is root's (CAP_DAC_READ_SEARCH)");
 	if (all->n == 0)
 		sensor_close(st);
 	return 0;

@@ -10,7 +10,8 @@ void hmac_sha256(const void *key, size_t key_len, const void *message, size_t n,
 {
 	uint8_t inner[2 * SKEP_SHA256_BLOCK] = { 0 }, outer[SKEP_SHA256_BLOCK + SHA256_SIZE] = { 0 };
 
-	if (key_len > SKEP_SHA256_BLOCK || n > SKEP_SHA256_BLOCK) { /* never: a caller's bug, and no hash of half of it */
+	/* never: a caller's bug, and no hash of half of it */
+	if (key_len > SKEP_SHA256_BLOCK || n > SKEP_SHA256_BLOCK) {
 		memset(ret, 0, SHA256_SIZE);
 		return;
 	}

@@ -5,7 +5,7 @@
 #ifndef SKEP_HOST_SHA256_H
 #define SKEP_HOST_SHA256_H
 
-#include <skep/sha256.h>
+#include "sdk/base/sha256.h"
 
 #define SHA256_SIZE SKEP_SHA256_SIZE
 

@@ -20,7 +20,10 @@ struct space {
 	struct asker *asker; /* NULL: to be made */
 	uint32_t asked;      /* questions of the round under way; 0: its answers are taken */
 	uint64_t local_next_ns, network_next_ns;
-	/* Threads that hang, and on what. With STUCK_MOST of them network file systems are asked no more until one comes back. */
+	/*
+	 * Threads that hang, and on what. With STUCK_MOST of them network file systems are asked no more until one
+	 * comes back.
+	 */
 	struct {
 		struct asker *asker;
 		uint32_t major, minor;

@@ -67,12 +67,11 @@ struct host_probe {
 };
 
 /* host.c */
-uint64_t host_boot_ns(void);
-void host_signal(struct skep_instance *, const struct host_probe *, const char *name, enum skep_signal_state, const char *how,
-		 const char *why);
+void host_signal(struct skep_instance *, const struct host_probe *, const char *name, enum skep_signal_state,
+		 const char *how, const char *why);
 void host_bad_line(const struct host_probe *, uint64_t n);
-void host_post(struct skep_instance *, const struct host_probe *, uint64_t time_ns, const char *account, const char *item, int64_t amount,
-	       uint64_t flags);
+void host_post(struct skep_instance *, const struct host_probe *, uint64_t time_ns, const char *account,
+	       const char *item, int64_t amount, uint64_t flags);
 /* Text of an open file. false: there is none, or it cannot be read now. */
 bool host_read(struct host_probe *, int file, struct text *ret);
 
@@ -103,15 +102,45 @@ int vmstat_parse(struct text, uint64_t value[N_VM], unsigned *ret_found);
 
 /* In the order of the lines of /proc/diskstats, after the name. */
 enum {
-	DISK_READS, DISK_READ_MERGED, DISK_READ_SECTORS, DISK_READ_MS, DISK_WRITES, DISK_WRITE_MERGED, DISK_WRITE_SECTORS, DISK_WRITE_MS,
-	DISK_IN_FLIGHT, DISK_IO_MS, DISK_QUEUE_MS, DISK_DISCARDS, DISK_DISCARD_MERGED, DISK_DISCARD_SECTORS, DISK_DISCARD_MS,
-	DISK_FLUSHES, DISK_FLUSH_MS, N_DISK,
+	DISK_READS,
+	DISK_READ_MERGED,
+	DISK_READ_SECTORS,
+	DISK_READ_MS,
+	DISK_WRITES,
+	DISK_WRITE_MERGED,
+	DISK_WRITE_SECTORS,
+	DISK_WRITE_MS,
+	DISK_IN_FLIGHT,
+	DISK_IO_MS,
+	DISK_QUEUE_MS,
+	DISK_DISCARDS,
+	DISK_DISCARD_MERGED,
+	DISK_DISCARD_SECTORS,
+	DISK_DISCARD_MS,
+	DISK_FLUSHES,
+	DISK_FLUSH_MS,
+	N_DISK,
 };
 int disk_line(struct text line, struct text *ret_name, uint64_t value[N_DISK]);
 /* In the order of /proc/net/dev. */
 enum {
-	NET_RX_BYTES, NET_RX_PACKETS, NET_RX_ERRORS, NET_RX_DROPPED, NET_RX_FIFO, NET_RX_FRAME, NET_RX_COMPRESSED, NET_RX_MULTICAST,
-	NET_TX_BYTES, NET_TX_PACKETS, NET_TX_ERRORS, NET_TX_DROPPED, NET_TX_FIFO, NET_TX_COLLISIONS, NET_TX_CARRIER, NET_TX_COMPRESSED, N_NET,
+	NET_RX_BYTES,
+	NET_RX_PACKETS,
+	NET_RX_ERRORS,
+	NET_RX_DROPPED,
+	NET_RX_FIFO,
+	NET_RX_FRAME,
+	NET_RX_COMPRESSED,
+	NET_RX_MULTICAST,
+	NET_TX_BYTES,
+	NET_TX_PACKETS,
+	NET_TX_ERRORS,
+	NET_TX_DROPPED,
+	NET_TX_FIFO,
+	NET_TX_COLLISIONS,
+	NET_TX_CARRIER,
+	NET_TX_COMPRESSED,
+	N_NET,
 };
 int network_line(struct text line, struct text *ret_name, uint64_t value[N_NET]);
 

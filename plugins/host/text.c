@@ -172,7 +172,8 @@ static bool number(struct text w, uint64_t *ret)
 	for (; w.at < w.end; w.at++) {
 		if (*w.at < '0' || *w.at > '9')
 			return false;
-		if (__builtin_mul_overflow(v, UINT64_C(10), &v) || __builtin_add_overflow(v, (uint64_t)(*w.at - '0'), &v))
+		if (__builtin_mul_overflow(v, UINT64_C(10), &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*w.at - '0'), &v))
 			return false;
 	}
 	*ret = v;
@@ -269,13 +270,6 @@ void text_copy(struct text t, char *to, size_t size)
 	if (n)
 		memcpy(to, t.at, n);
 	to[n] = '\0';
-}
-
-struct skep_str text_str(const char *s)
-{
-	uint32_t n = (uint32_t)strlen(s);
-
-	return (struct skep_str){ .ptr = s, .len = n, .total = n };
 }
 
 bool text_format(char *to, size_t size, const char *fmt, ...)

@@ -54,7 +54,6 @@ bool text_list(struct text, uint64_t *ret_count);
 
 /* Into a fixed buffer, cut where it does not fit. */
 void text_copy(struct text, char *to, size_t size);
-struct skep_str text_str(const char *);
 /* snprintf that tells: false when it did not fit. */
 bool text_format(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -3,6 +3,7 @@
  * plugins/host/usage.c - the streams host.cpu and host.load, and the posts to the account "cpu".
  */
 #include <errno.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,7 +48,7 @@ static int snapshot(struct host_probe *st, struct cpu_snapshot *s, struct cpu_co
 	int err;
 
 	for (unsigned tries = 0; tries < TRIES; tries++) {
-		s->boot_ns = host_boot_ns();
+		s->boot_ns = skep_boot_ns();
 		s->mono_ns = mono_now();
 		if (!host_read(st, FILE_STAT, &text))
 			return -ENODATA;
@@ -74,16 +75,20 @@ static void post(struct skep_instance *inst, const struct host_probe *st, uint64
 	host_post(inst, st, at_ns, "cpu", "irq", l->irq, l->irq_is_part ? 0 : SKEP_LEDGER_MEMO);
 }
 
-static void say(struct skep_instance *inst, const struct host_probe *st, const struct cpu_accounting *a, const char *no_wakeup)
+static void say(struct skep_instance *inst, const struct host_probe *st, const struct cpu_accounting *a,
+		const char *no_wakeup)
 {
 	if (!a->known)
-		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat",
-			    "no BTF: cannot tell whether this kernel is tickless; if it is not, idle time is what the tick saw");
+		host_signal(
+			inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat",
+			"no BTF: cannot tell whether this kernel is tickless; if it is not, idle time is what the tick saw");
 	else if (!a->tickless || a->tickless_off)
-		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
-			    "this kernel does not stop its tick (CONFIG_NO_HZ, nohz=off): idle time is sampled, not measured");
+		host_signal(
+			inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
+			"this kernel does not stop its tick (CONFIG_NO_HZ, nohz=off): idle time is sampled, not measured");
 	else
-		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_OK, "/proc/stat, by the clock (tickless); to 10 ms over all CPUs", NULL);
+		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_OK,
+			    "/proc/stat, by the clock (tickless); to 10 ms over all CPUs", NULL);
 
 	if (st->booked)
 		host_signal(inst, st, "ledger.cpu.wakeup", SKEP_SIGNAL_OK, booked_how(st->booked), NULL);
@@ -91,17 +96,22 @@ static void say(struct skep_instance *inst, const struct host_probe *st, const s
 		host_signal(inst, st, "ledger.cpu.wakeup", SKEP_SIGNAL_MISSING, "", no_wakeup);
 
 	if (st->cpu_sum.irq_is_part)
-		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_OK, "/proc/stat, by the clock; not within tasks' run time", NULL);
+		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_OK,
+			    "/proc/stat, by the clock; not within tasks' run time", NULL);
 	else if (!a->known)
-		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat",
-			    "no BTF: taken as within tasks' run time, which it is where CONFIG_IRQ_TIME_ACCOUNTING is not set");
+		host_signal(
+			inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat",
+			"no BTF: taken as within tasks' run time, which it is where CONFIG_IRQ_TIME_ACCOUNTING is not set");
 	else
-		host_signal(inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
-			    a->irq_time ? "interrupts are within tasks' run time: the time stamp counter is not used for them (tsc=, clock source)"
-					: "interrupts are within tasks' run time, or unattributed: no CONFIG_IRQ_TIME_ACCOUNTING");
+		host_signal(
+			inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
+			a->irq_time
+				? "interrupts are within tasks' run time: the time stamp counter is not used for them (tsc=, clock source)"
+				: "interrupts are within tasks' run time, or unattributed: no CONFIG_IRQ_TIME_ACCOUNTING");
 
 	if (st->cpu_sum.steal_is_part)
-		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_OK, "/proc/stat; not within tasks' run time", NULL);
+		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_OK, "/proc/stat; not within tasks' run time",
+			    NULL);
 	else
 		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_PARTIAL, "/proc/stat",
 			    a->known ? "stolen time is within tasks' run time: no CONFIG_PARAVIRT_TIME_ACCOUNTING"
@@ -116,7 +126,8 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 	int err;
 
 	if (!text_format(btf, sizeof(btf), "%s/sys/kernel/btf/vmlinux", st->opt_root))
-		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long", strlen(st->opt_root));
+		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long",
+				      strlen(st->opt_root));
 	cpu_accounting_ask(st->root, btf, &a);
 	st->cpu_sum.irq_is_part = a.irq_time && !a.irq_time_off;
 	st->cpu_sum.steal_is_part = a.steal_time;
@@ -127,7 +138,8 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 	if (err == -EBADMSG)
 		return st->host->fail(inst, err, "%s/proc/stat has no lines of CPUs", st->opt_root);
 	if (err)
-		return st->host->fail(inst, err, "%s/proc/stat: %s; is option root where the host's /proc is?", st->opt_root, strerror(-err));
+		return st->host->fail(inst, err, "%s/proc/stat: %s; is option root where the host's /proc is?",
+				      st->opt_root, strerror(-err));
 	post(inst, st, st->cpu[st->cpu_now].boot_ns); /* all zero: what later posts are compared with */
 	host_signal(inst, st, "host.cpu", SKEP_SIGNAL_OK, "/proc/stat", NULL);
 	if (st->file[FILE_LOADAVG] >= 0)
@@ -137,8 +149,8 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 	return 0;
 }
 
-static void emit_delta(struct skep_instance *inst, const struct host_probe *st, uint64_t now_ns, int64_t cpu, uint64_t online,
-		       const int64_t time_ns[CPU_MODES])
+static void emit_delta(struct skep_instance *inst, const struct host_probe *st, uint64_t now_ns, int64_t cpu,
+		       uint64_t online, const int64_t time_ns[CPU_MODES])
 {
 	struct cpu_record rec = { .cpu = cpu, .online = online };
 

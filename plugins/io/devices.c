@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/values.h>
 #include <stdlib.h>
 
 #include "io.skel.h"
@@ -52,19 +53,21 @@ static int read_map(struct io_probe *st, struct reading *r)
 		for (unsigned op = 0; op < IO_OPS; op++)
 			if (st->disks.at[i].now[op])
 				memset(st->disks.at[i].now[op], 0, sizeof(struct io_device));
-	return batch_read(&st->batch, bpf_map__fd(st->bpf->maps.devices), sizeof(struct io_device_key), sizeof(struct io_device), take, r);
+	return skep_drain_map(&st->batch, bpf_map__fd(st->bpf->maps.devices), sizeof(struct io_device_key),
+			      sizeof(struct io_device), take, r);
 }
 
 /*
- * Deletes what the map has of devices that no list has named: they came and went between two passes, and the devices that
- * get their numbers begin with nothing.  Returns how many operations that were.
+ * Deletes what the map has of devices that no list has named: they came and went between two passes, and the devices
+ * that get their numbers begin with nothing.  Returns how many operations that were.
  */
 static uint64_t forget_unknown(struct io_probe *st, const struct unknown *u)
 {
 	uint64_t operations = 0;
 
 	for (unsigned i = 0; i < u->n; i++)
-		if (!disks_find(&st->disks, u->key[i].dev) && !bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.devices), &u->key[i]))
+		if (!disks_find(&st->disks, u->key[i].dev) &&
+		    !bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.devices), &u->key[i]))
 			operations += u->operations[i];
 	return operations;
 }
@@ -87,9 +90,9 @@ static void forget_absent(struct io_probe *st)
 
 static void describe(const struct disk *d, struct disk_record *rec)
 {
-	rec->device = io_str(d->name);
-	rec->class = io_str(d->class);
-	rec->model = io_str(d->model);
+	rec->device = skep_text(d->name);
+	rec->class = skep_text(d->class);
+	rec->model = skep_text(d->model);
 	rec->rotational = d->rotational;
 	rec->stacked = d->stacked;
 	rec->in_flight = d->in_flight;
@@ -108,11 +111,13 @@ static void emit_op(struct skep_instance *inst, struct io_probe *st, const struc
 		    const struct io_device *new, uint64_t now_ns)
 {
 	struct disk_record rec = {
-		.operation = io_str(io_op_names[op]),
+		.operation = skep_text(io_op_names[op]),
 		.operations = new->operations,
 		.bytes = new->bytes,
 		.errors = new->errors,
-		.latency = { .slots = new->latency, .n = used_slots(new->latency, IO_LATENCY_SLOTS), .sum = new->latency_ns },
+		.latency = { .slots = new->latency,
+			     .n = used_slots(new->latency, IO_LATENCY_SLOTS),
+			     .sum = new->latency_ns },
 		.size = { .slots = new->size, .n = used_slots(new->size, IO_SIZE_SLOTS), .sum = new->bytes },
 		.service_operations = new->service_operations,
 		.service_ns = new->service_ns,
@@ -123,7 +128,8 @@ static void emit_op(struct skep_instance *inst, struct io_probe *st, const struc
 }
 
 /* false: nothing is new of that operation. */
-static bool take_op(struct skep_instance *inst, struct io_probe *st, struct disk *d, unsigned op, uint64_t now_ns, bool emit)
+static bool take_op(struct skep_instance *inst, struct io_probe *st, struct disk *d, unsigned op, uint64_t now_ns,
+		    bool emit)
 {
 	struct io_device *last = d->last[op], *now = d->now[op];
 	struct io_device new;
@@ -151,16 +157,18 @@ static bool take_op(struct skep_instance *inst, struct io_probe *st, struct disk
 /* A device that does nothing while requests wait on it: the one thing about a disk that must not go unseen. */
 static void emit_stuck(struct skep_instance *inst, struct io_probe *st, const struct disk *d, uint64_t now_ns)
 {
-	struct disk_record rec = { .operation = io_str("none") };
+	struct disk_record rec = { .operation = skep_text("none") };
 
 	describe(d, &rec);
 	st->host->emit(inst, STREAM_DISK, NULL, now_ns, &rec);
 }
 
-static void post(struct skep_instance *inst, struct io_probe *st, const char *account, const char *item, uint64_t amount,
-		 uint64_t flags, uint64_t now_ns)
+static void post(struct skep_instance *inst, struct io_probe *st, const char *account, const char *item,
+		 uint64_t amount, uint64_t flags, uint64_t now_ns)
 {
-	struct skep_ledger_post p = { .account = io_str(account), .item = io_str(item), .amount = (int64_t)amount, .flags = flags };
+	struct skep_ledger_post p = {
+		.account = skep_text(account), .item = skep_text(item), .amount = (int64_t)amount, .flags = flags
+	};
 
 	st->host->emit(inst, STREAM_LEDGER, NULL, now_ns, &p);
 }
@@ -236,7 +244,8 @@ void io_devices_sample(struct skep_instance *inst, struct io_probe *st, uint64_t
 	int err = pass(inst, st, now_ns, true);
 
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "devices: %s; their records of this interval come with the next", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING, "devices: %s; their records of this interval come with the next",
+			      strerror(-err));
 		return;
 	}
 	post_books(inst, st, now_ns);

@@ -117,7 +117,8 @@ static bool same_name(const struct disk *d, const struct diskstats *s)
 	return strlen(d->name) == s->name_len && memcmp(d->name, s->name, s->name_len) == 0;
 }
 
-static int take_line(struct disks *t, const struct diskstats *s, const char *root, uint64_t passed_ns, struct disk_bytes *bytes)
+static int take_line(struct disks *t, const struct diskstats *s, const char *root, uint64_t passed_ns,
+		     struct disk_bytes *bytes)
 {
 	uint32_t dev = s->major << 20 | s->minor;
 	struct disk *d = disks_find(t, dev);
@@ -133,7 +134,8 @@ static int take_line(struct disks *t, const struct diskstats *s, const char *roo
 		if (s->name_len >= sizeof(d->name))
 			return -ENAMETOOLONG; /* DISK_NAME_LEN is 32 */
 		if (known)
-			d->stats = (struct diskstats){ 0 }; /* another device: what its hooks counted goes on, by number */
+			/* another device: what its hooks counted goes on, by number */
+			d->stats = (struct diskstats){ 0 };
 		memcpy(d->name, s->name, s->name_len);
 		d->name[s->name_len] = '\0';
 		disk_describe(d, root);

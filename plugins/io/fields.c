@@ -4,8 +4,6 @@
  */
 #include "state.h"
 
-#define COUNT(a_) (sizeof(a_) / sizeof((a_)[0]))
-
 const char *const io_op_names[IO_OPS] = {
 	[IO_READ] = "read",
 	[IO_WRITE] = "write",
@@ -17,38 +15,34 @@ const char *const io_op_names[IO_OPS] = {
 #define D(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct disk_record, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field disk_fields[] = {
 	D(device, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "name of the whole device, as in /sys/block"),
-	D(operation, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "read, write, discard, flush, other (pass-through), or none: nothing was done but something waits"),
+	D(operation, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+	  "read, write, discard, flush, other (pass-through), or none: nothing was done but something waits"),
 	D(class, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "nvme, scsi, virtio, xen, mmc, network, dm, md, loop, zram, ..."),
 	D(model, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "as the device says it; empty for most virtual ones"),
 	D(rotational, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "the kernel takes it for a spinning disk"),
-	D(stacked, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "what it does is done again by other devices below it"),
+	D(stacked, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "devices below it repeat its requests"),
 	D(operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests done"),
 	D(bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
 	D(errors, SKEP_T_U64, SKEP_S_DELTA, "{error}", "requests, or parts of one, that failed"),
-	D(latency, SKEP_T_HIST, SKEP_S_DELTA, "ns", "from when a request was made until it was done: waiting in queues included"),
+	D(latency, SKEP_T_HIST, SKEP_S_DELTA, "ns",
+	  "from when a request was made until it was done: waiting in queues included"),
 	D(size, SKEP_T_HIST, SKEP_S_DELTA, "By", "of requests"),
-	D(service_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests of which it is known when the driver got them"),
+	D(service_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}",
+	  "requests of which it is known when the driver got them"),
 	D(service_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "from then until they were done"),
 	D(in_flight, SKEP_T_U64, SKEP_S_GAUGE, "{request}", "at this moment, on the device, all operations"),
 	D(queue_depth, SKEP_T_F64, SKEP_S_GAUGE, "{request}", "requests under way on average, on the device"),
 	D(busy_ratio, SKEP_T_F64, SKEP_S_GAUGE, "1", "share of time in which the device had something to do"),
 };
 
-static const struct skep_stream disk_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "disk.io",
-	.help = "what a block device did of one kind of operation, since the last record of it",
-	.role = SKEP_ROLE_NONE,
-	.record_size = sizeof(struct disk_record),
-	.n_fields = COUNT(disk_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = disk_fields,
-};
+static const struct skep_stream disk_stream =
+	SKEP_STREAM(struct disk_record, disk_fields, "disk.io", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "what a block device did of one kind of operation, since the last record of it");
 
 #define C(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct cgroup_record, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field cgroup_fields[] = {
-	C(cgroup_id, SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "as in the records of processes; 0: the root, or not known whose"),
+	C(cgroup_id, SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
+	  "as in the records of processes; 0: the root, or not known whose"),
 	C(operation, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "read, write, discard, flush or other"),
 	C(issuer, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
 	  "direct: a process in it made the request; writeback: the kernel did for this cgroup; unknown: the kernel did, and cannot tell for whom"),
@@ -57,25 +51,18 @@ static const struct skep_field cgroup_fields[] = {
 	C(latency_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over them, from made until done"),
 };
 
-static const struct skep_stream cgroup_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "cgroup.io",
-	.help = "block requests of a cgroup, by who made them",
-	.role = SKEP_ROLE_CGROUP,
-	.record_size = sizeof(struct cgroup_record),
-	.n_fields = COUNT(cgroup_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = cgroup_fields,
-};
+static const struct skep_stream cgroup_stream =
+	SKEP_STREAM(struct cgroup_record, cgroup_fields, "cgroup.io", SKEP_ROLE_CGROUP, SKEP_STREAM_SAMPLE,
+		    "block requests of a cgroup, by who made them");
 
 #define P(m_, sem_, unit_, help_) SKEP_FIELD(struct process_record, m_, #m_, SKEP_T_U64, sem_, unit_, help_)
-#define DELAY(i_, name_, help_) SKEP_FIELD(struct process_record, delay_ns[i_], name_, SKEP_T_U64, SKEP_S_DELTA, "ns", help_)
+#define DELAY(i_, name_, help_) \
+	SKEP_FIELD(struct process_record, delay_ns[i_], name_, SKEP_T_U64, SKEP_S_DELTA, "ns", help_)
 static const struct skep_field process_fields[] = {
 	P(read_operations, SKEP_S_DELTA, "{operation}", "block requests that it made itself, read-ahead included"),
 	P(write_operations, SKEP_S_DELTA, "{operation}", "not those of write-back, which the kernel makes for it"),
 	P(other_operations, SKEP_S_DELTA, "{operation}", "discards, flushes, pass-through"),
-	P(read_bytes, SKEP_S_DELTA, "By", "of its reads, on whatever device it asked"),
+	P(read_bytes, SKEP_S_DELTA, "By", "bytes of its reads, on all devices"),
 	P(write_bytes, SKEP_S_DELTA, "By", "of its writes"),
 	P(discard_bytes, SKEP_S_DELTA, "By", "of its discards"),
 	P(read_ns, SKEP_S_DELTA, "ns", "sum over its reads, from made until done; they overlap"),
@@ -88,22 +75,16 @@ static const struct skep_field process_fields[] = {
 	DELAY(IO_DELAY_BLOCK, "block_delay_ns", "its threads waited for block I/O (where the kernel accounts delays)"),
 	DELAY(IO_DELAY_SWAPIN, "swapin_delay_ns", "its threads waited for pages to be swapped in (likewise)"),
 	DELAY(IO_DELAY_RECLAIM, "reclaim_delay_ns", "its threads waited for memory (likewise)"),
-	DELAY(IO_DELAY_THRASHING, "thrashing_delay_ns", "its threads waited for pages that had just been dropped (likewise)"),
+	DELAY(IO_DELAY_THRASHING, "thrashing_delay_ns",
+	      "its threads waited for pages that had just been dropped (likewise)"),
 };
 
-static const struct skep_stream process_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "io",
-	.help = "block requests that a process made, and its waits for storage and memory",
-	.role = SKEP_ROLE_FACET,
-	.record_size = sizeof(struct process_record),
-	.n_fields = COUNT(process_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = process_fields,
-};
+static const struct skep_stream process_stream =
+	SKEP_STREAM(struct process_record, process_fields, "io", SKEP_ROLE_FACET, SKEP_STREAM_SAMPLE,
+		    "block requests that a process made, and its waits for storage and memory");
 
-#define V(i_, name_, unit_, help_) SKEP_FIELD(struct paging_record, v[i_], name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
+#define V(i_, name_, unit_, help_) \
+	SKEP_FIELD(struct paging_record, v[i_], name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
 static const struct skep_field paging_fields[] = {
 	V(VM_IN, "in_bytes", "By", "read by block devices into memory, files and swap"),
 	V(VM_OUT, "out_bytes", "By", "written from memory to block devices"),
@@ -116,21 +97,14 @@ static const struct skep_field paging_fields[] = {
 	V(VM_DIRECT_RECLAIMED, "direct_reclaimed_bytes", "By", "freed by them"),
 	V(VM_BACKGROUND_SCANNED, "background_scanned_bytes", "By", "looked at by the kernel's own threads"),
 	V(VM_BACKGROUND_RECLAIMED, "background_reclaimed_bytes", "By", "freed by them"),
-	V(VM_FILE_REFAULTS, "file_refault_bytes", "By", "of files, read again soon after the page cache dropped them: it is too small"),
+	V(VM_FILE_REFAULTS, "file_refault_bytes", "By",
+	  "of files, read again soon after the page cache dropped them: it is too small"),
 	V(VM_ANON_REFAULTS, "anon_refault_bytes", "By", "swapped in again soon after they were swapped out"),
 };
 
-static const struct skep_stream paging_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "host.paging",
-	.help = "page cache, swap and reclaim of the host, since the last record",
-	.role = SKEP_ROLE_NONE,
-	.record_size = sizeof(struct paging_record),
-	.n_fields = COUNT(paging_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = paging_fields,
-};
+static const struct skep_stream paging_stream =
+	SKEP_STREAM(struct paging_record, paging_fields, "host.paging", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "page cache, swap and reclaim of the host, since the last record");
 
 #define F(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct fs_record, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field fs_fields[] = {
@@ -151,63 +125,43 @@ static const struct skep_field fs_fields[] = {
 	F(waiting, SKEP_T_U64, SKEP_S_GAUGE, "{request}", "not answered at this moment (FUSE)"),
 };
 
-static const struct skep_stream fs_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "fs.io",
-	.help = "what a network, parallel or user-space file system's client did, since the last record",
-	.role = SKEP_ROLE_NONE,
-	.record_size = sizeof(struct fs_record),
-	.n_fields = COUNT(fs_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = fs_fields,
-};
+static const struct skep_stream fs_stream =
+	SKEP_STREAM(struct fs_record, fs_fields, "fs.io", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "what a network, parallel or user-space file system's client did, since the last record");
 
 #define L(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct skep_ledger_post, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field ledger_fields[] = {
 	L(account, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "disk.read or disk.write"),
-	L(item, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "device (the reference), processes, kernel, excluded; unseen_issuer beside them"),
+	L(item, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+	  "device (the reference), processes, kernel, excluded; unseen_issuer beside them"),
 	L(amount, SKEP_T_I64, SKEP_S_CUMULATIVE, "By", "since the probe began"),
 	L(flags, SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "1: the reference, 2: beside the account"),
 };
 
-static const struct skep_stream ledger_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "disk.ledger",
-	.help = "bytes of devices by who caused them, for the host's ledger",
-	.role = SKEP_ROLE_LEDGER,
-	.record_size = sizeof(struct skep_ledger_post),
-	.n_fields = COUNT(ledger_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = ledger_fields,
-};
+static const struct skep_stream ledger_stream =
+	SKEP_STREAM(struct skep_ledger_post, ledger_fields, "disk.ledger", SKEP_ROLE_LEDGER, SKEP_STREAM_SAMPLE,
+		    "bytes of devices by who caused them, for the host's ledger");
 
 #define I(m_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct iolat_record, m_, name_, type_, sem_, unit_, help_)
 static const struct skep_field iolat_fields[] = {
 	I(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "of the attachment that asked"),
 	I(device, "device", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "name of the whole device, as in /sys/block"),
-	I(operation, "operation", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "read, write, discard, flush, other (pass-through)"),
+	I(operation, "operation", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+	  "read, write, discard, flush, other (pass-through)"),
 	I(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests done, since the record before"),
 	I(bytes, "bytes", SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
 	I(errors, "errors", SKEP_T_U64, SKEP_S_DELTA, "{error}", "of them failed"),
 	I(sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time of all of them"),
-	I(duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns", "from when a request was made until it was done; fewer than count where the kernel takes no times"),
-	I(queue, "queue", SKEP_T_HIST, SKEP_S_DELTA, "ns", "of it, until the driver got the request; empty where the queue does not note that"),
+	I(duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns",
+	  "from when a request was made until it was done; fewer than count where the kernel takes no times"),
+	I(queue, "queue", SKEP_T_HIST, SKEP_S_DELTA, "ns",
+	  "of it, until the driver got the request; empty where the queue does not note that"),
 	I(service, "service", SKEP_T_HIST, SKEP_S_DELTA, "ns", "of it, from then until it was done; likewise"),
 };
 
-static const struct skep_stream iolat_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "io.iolat",
-	.help = "detail iolat: how long block requests took, by device and operation",
-	.role = SKEP_ROLE_DETAIL,
-	.record_size = sizeof(struct iolat_record),
-	.n_fields = COUNT(iolat_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = iolat_fields,
-};
+static const struct skep_stream iolat_stream =
+	SKEP_STREAM(struct iolat_record, iolat_fields, "io.iolat", SKEP_ROLE_DETAIL, SKEP_STREAM_SAMPLE,
+		    "detail iolat: how long block requests took, by device and operation");
 
 const struct skep_detail io_details[N_DETAILS] = {
 	[DETAIL_IOLAT] = {

@@ -51,7 +51,8 @@ struct work {
 	struct skep_file_key others;   /* the row of all that have none of their own */
 	__u64 slot, ns, bytes, failed; /* of the call */
 	__u64 newest;                  /* attachment when it began */
-	__u64 mask;                    /* attachments; here, as the verifier of 5.10 would follow each of its 2^16 values in a register */
+	/* attachments; here, as the verifier of 5.10 would follow each of its 2^16 values in a register */
+	__u64 mask;
 	struct filelat_row fresh;      /* what a row begins as: too large for the stack */
 };
 /* Of the program at the beginning of calls, and of the one at their end: they can interrupt each other. */
@@ -117,7 +118,8 @@ __noinline int count(__u32 slot)
 	__sync_fetch_and_add(&row->bytes, w->bytes);
 	__sync_fetch_and_add(&row->errors, w->failed);
 	if (!row->head.told) {
-		__u64 flags = bpf_ringbuf_query(&paths, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+		__u64 flags = bpf_ringbuf_query(&paths, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP
+										      : BPF_RB_NO_WAKEUP;
 
 		if (!w->s.path || skep_file_tell(&paths, &w->s, &row->head, (void *)bpf_get_current_task(), flags))
 			__sync_fetch_and_add(&counters.unsent, 1);
@@ -256,15 +258,18 @@ int on_enter(__u64 *ctx)
  * The kernel skips a program that is running already on that CPU; when it skips the end of a call, the entry stays.
  * Is it of the call that ends now?  Only one whose beginning was skipped, too, on the same file, passes for it.
  */
-static __always_inline int is_of(const struct filelat_call *c, __u64 *ctx, __u32 what, struct task_struct *p, void *file)
+static __always_inline int is_of(const struct filelat_call *c, __u64 *ctx, __u32 what, struct task_struct *p,
+				 void *file)
 {
-	if (c->nr != NUMBER(number_of(ctx)) || c->fd != fd_of(ctx, what) || c->thread_ns != BPF_CORE_READ(p, start_boottime))
+	if (c->nr != NUMBER(number_of(ctx)) || c->fd != fd_of(ctx, what) ||
+	    c->thread_ns != BPF_CORE_READ(p, start_boottime))
 		return 0;
 	/* another thread may have put another file there, or the call began on what is no file */
 	return !file || (__u64)file == c->file || skep_file_is_data(BPF_CORE_READ((struct file___open *)file, f_inode));
 }
 
-static __always_inline void fill(struct work *w, const struct filelat_call *c, struct task_struct *p, __u64 thread, __u64 now, struct file *file)
+static __always_inline void fill(struct work *w, const struct filelat_call *c, struct task_struct *p, __u64 thread,
+				 __u64 now, struct file *file)
 {
 	w->s.key.start_ns = BPF_CORE_READ(p, group_leader, start_boottime);
 	w->s.key.ino = c->ino;

@@ -9,6 +9,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,14 +22,6 @@
 #define PATH_PASSES 2u      /* that a row waits for its path */
 #define IDLE_PASSES_FULL 1u /* when the map is three quarters full */
 
-static uint64_t boot_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- what has been counted ------------------------------------------------------- */
 
 bool filelat_record(const struct skep_file_row *row, const struct filelat_row *now, struct filelat_record *ret,
@@ -37,8 +30,8 @@ bool filelat_record(const struct skep_file_row *row, const struct filelat_row *n
 	const struct filelat_row *told = (const struct filelat_row *)row->told;
 
 	*ret = (struct filelat_record){
-		.path = row->key.pid ? skep_file_row_path(row) : io_str("other"),
-		.operation = io_str(filelat_op_names[row->key.what < FILELAT_OPS ? row->key.what : FILELAT_NONE]),
+		.path = row->key.pid ? skep_file_row_path(row) : skep_text("other"),
+		.operation = skep_text(filelat_op_names[row->key.what < FILELAT_OPS ? row->key.what : FILELAT_NONE]),
 		.bytes = now->bytes - told->bytes,
 		.errors = now->errors - told->errors,
 		.sum_ns = now->sum_ns - told->sum_ns,
@@ -100,7 +93,10 @@ static void take_row(void *arg, const void *key_, const void *value)
 	p->st->host->emit(p->inst, STREAM_FILELAT, key->pid ? &who : NULL, p->now_ns, &rec);
 }
 
-/* Rows of that group, or those that have not grown for so many passes; the rows for all others stay as long as their group. */
+/*
+ * Rows of that group, or those that have not grown for so many passes; the rows for all others stay as long as their
+ * group.
+ */
 static void remove_rows(struct filelat *f, uint32_t group, uint32_t idle)
 {
 	int fd = bpf_map__fd(f->bpf->maps.rows);
@@ -122,7 +118,8 @@ static void tell_lost(struct skep_instance *inst, struct io_probe *st)
 	struct filelat *f = &st->filelat;
 	const struct filelat_counters *c = &f->bpf->bss->counters;
 	uint64_t lost = __atomic_load_n(&c->lost, __ATOMIC_RELAXED), misses = filelat_misses(st);
-	uint64_t unsent = __atomic_load_n(&c->unsent, __ATOMIC_RELAXED), others = __atomic_load_n(&c->others, __ATOMIC_RELAXED);
+	uint64_t unsent = __atomic_load_n(&c->unsent, __ATOMIC_RELAXED),
+		 others = __atomic_load_n(&c->others, __ATOMIC_RELAXED);
 
 	if (lost + misses > f->lost + f->misses)
 		st->host->lost(inst, STREAM_FILELAT, SKEP_LOSS_KERNEL, lost + misses - f->lost - f->misses);
@@ -148,25 +145,18 @@ static int on_path(void *ctx, void *data, size_t size)
 static void tell(struct skep_instance *inst, struct io_probe *st, uint32_t group)
 {
 	struct filelat *f = &st->filelat;
-	struct pass p = { .inst = inst, .st = st, .now_ns = boot_now(), .group = group };
+	struct pass p = { .inst = inst, .st = st, .now_ns = skep_boot_ns(), .group = group };
 	int err;
 
 	ring_buffer__consume(f->ring);
-	err = batch_read(&f->batch, bpf_map__fd(f->bpf->maps.rows), sizeof(struct skep_file_key), sizeof(struct filelat_row), take_row, &p);
+	err = skep_drain_map(&f->batch, bpf_map__fd(f->bpf->maps.rows), sizeof(struct skep_file_key),
+			     sizeof(struct filelat_row), take_row, &p);
 	if (err)
-		st->host->log(inst, SKEP_LOG_WARNING, "filelat: %s; what was counted comes with the next interval", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING, "filelat: %s; what was counted comes with the next interval",
+			      strerror(-err));
 	tell_lost(inst, st);
 	if (!err && !group)
 		remove_rows(f, 0, p.n * 4 >= (uint64_t)st->opt_filelat_rows * 3 ? IDLE_PASSES_FULL : IDLE_PASSES);
-}
-
-static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
-{
-	struct io_probe *st = arg;
-
-	(void)inst;
-	(void)events;
-	ring_buffer__consume(st->filelat.ring);
 }
 
 /* ---- attached and detached ------------------------------------------------------- */
@@ -175,14 +165,10 @@ static void release(struct io_probe *st)
 {
 	struct filelat *f = &st->filelat;
 
-	if (st->host)
-		st->host->watch_close(f->watch);
-	f->watch = NULL;
-	ring_buffer__free(f->ring);
-	f->ring = NULL;
+	skep_drain_ring_end(st->host, &f->ring, &f->watch);
 	filelat_unload(st);
 	skep_filetable_free(&f->table);
-	batch_free(&f->batch);
+	skep_drain_free(&f->batch);
 }
 
 static int acquire(struct skep_instance *inst, struct io_probe *st)
@@ -194,21 +180,17 @@ static int acquire(struct skep_instance *inst, struct io_probe *st)
 		return 0;
 	f->lost = f->unsent = f->others = f->misses = 0;
 	f->table.value_size = sizeof(struct filelat_row);
-	err = batch_new(&f->batch, sizeof(struct skep_file_key), sizeof(struct filelat_row));
+	err = skep_drain_new(&f->batch, sizeof(struct skep_file_key), sizeof(struct filelat_row));
 	if (err)
 		return st->host->fail(inst, err, "no memory to read rows");
 	err = filelat_load(inst, st);
 	if (err || !f->bpf)
 		goto out;
-	f->ring = ring_buffer__new(bpf_map__fd(f->bpf->maps.paths), on_path, st, NULL);
-	if (!f->ring) {
-		err = -errno;
+	err = skep_drain_ring(inst, st->host, bpf_map__fd(f->bpf->maps.paths), on_path, st, &f->ring, &f->watch);
+	if (err) {
 		err = st->host->fail(inst, err, "cannot map the ring of paths: %s", strerror(-err));
 		goto out;
 	}
-	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(f->ring), SKEP_READABLE, on_ring, st, &f->watch);
-	if (err)
-		goto out;
 	return 0;
 out:
 	release(st);
@@ -249,7 +231,8 @@ int filelat_attach(struct skep_instance *inst, struct io_probe *st, const struct
 	err = add_others(f, f->group[slot]);
 	if (err) {
 		remove_rows(f, f->group[slot], 0);
-		err = st->host->fail(inst, err, "no room for another attachment (option filelat_rows): %s", strerror(-err));
+		err = st->host->fail(inst, err, "no room for another attachment (option filelat_rows): %s",
+				     strerror(-err));
 		goto out;
 	}
 	__atomic_store_n(&f->bpf->bss->groups[slot], f->group[slot], __ATOMIC_RELEASE);
@@ -302,8 +285,10 @@ void filelat_start(struct skep_instance *inst, struct io_probe *st)
 {
 	struct filelat *f = &st->filelat;
 
-	f->c_unsent = st->host->counter(inst, "filelat_paths_delayed", "paths of files that had to be sent again: the ring was full");
-	f->c_others = st->host->counter(inst, "filelat_other", "calls that are in the row of all other files: too many have their own");
+	f->c_unsent = st->host->counter(inst, "filelat_paths_delayed",
+					"paths of files that had to be sent again: the ring was full");
+	f->c_others = st->host->counter(inst, "filelat_other",
+					"calls that are in the row of all other files: too many have their own");
 	filelat_kernel_tell(inst, st);
 }
 

@@ -16,23 +16,17 @@ const char *const filelat_op_names[FILELAT_OPS] = {
 
 static const struct skep_field filelat_fields[] = {
 	ATTR(id, "detail.id", SKEP_T_U64, "of the attachment that asked"),
-	ATTR(path, "file.path", SKEP_T_STR, "by which the process used it first, seen from its root; \"other\": all files without a row of their own"),
+	ATTR(path, "file.path", SKEP_T_STR,
+	     "by which the process used it first, seen from its root; \"other\": all files without a row of their own"),
 	ATTR(operation, "operation", SKEP_T_STR, "read, write or sync"),
 	DELTA(calls, "calls", "{call}", "that ended, since the record before"),
 	DELTA(bytes, "bytes", "By", "that they read or wrote"),
 	DELTA(errors, "errors", "{call}", "of them failed"),
 	DELTA(sum_ns, "sum_ns", "ns", "time in all of them"),
-	SKEP_FIELD(struct filelat_record, duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns", "calls by how long each took"),
+	SKEP_FIELD(struct filelat_record, duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns",
+		   "calls by how long each took"),
 };
 
-const struct skep_stream io_filelat_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "io.filelat",
-	.help = "detail filelat: how long a process's calls on a file took",
-	.role = SKEP_ROLE_DETAIL,
-	.record_size = sizeof(struct filelat_record),
-	.n_fields = sizeof(filelat_fields) / sizeof(filelat_fields[0]),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = filelat_fields,
-};
+const struct skep_stream io_filelat_stream =
+	SKEP_STREAM(struct filelat_record, filelat_fields, "io.filelat", SKEP_ROLE_DETAIL, SKEP_STREAM_SAMPLE,
+		    "detail filelat: how long a process's calls on a file took");

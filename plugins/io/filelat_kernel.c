@@ -6,6 +6,8 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <skep/btf.h>
+#include <skep/load.h>
 #include <skep/misses.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -89,8 +91,7 @@ void filelat_kernel_ask(struct filelat *f, const struct btf *btf)
 	f->missing = NULL;
 	if (!calls_known())
 		f->missing = "how this machine passes a call's arguments is not known to skep";
-	else if (btf__find_by_name_kind(btf, "btf_trace_sys_enter", BTF_KIND_TYPEDEF) < 0 ||
-		 btf__find_by_name_kind(btf, "btf_trace_sys_exit", BTF_KIND_TYPEDEF) < 0)
+	else if (!skep_btf_has_tracepoint(btf, "sys_enter") || !skep_btf_has_tracepoint(btf, "sys_exit"))
 		f->missing = "the kernel has no tracepoints sys_enter and sys_exit (CONFIG_HAVE_SYSCALL_TRACEPOINTS)";
 }
 
@@ -106,10 +107,11 @@ void filelat_kernel_tell(struct skep_instance *inst, const struct io_probe *st)
 	else if (!f->bpf)
 		st->host->signal(inst, "io.filelat", SKEP_SIGNAL_OFF, how, "on demand: skep attach filelat");
 	else
-		st->host->signal(inst, "io.filelat", SKEP_SIGNAL_PARTIAL, how,
-				 "what io_uring reads and writes, and what programs do through memory (mmap), is no call"
+		st->host->signal(
+			inst, "io.filelat", SKEP_SIGNAL_PARTIAL, how,
+			"what io_uring reads and writes, and what programs do through memory (mmap), is no call"
 #if defined(__aarch64__)
-				 "; nor are calls of 32-bit programs seen"
+			"; nor are calls of 32-bit programs seen"
 #endif
 		);
 }
@@ -117,7 +119,7 @@ void filelat_kernel_tell(struct skep_instance *inst, const struct io_probe *st)
 int filelat_load(struct skep_instance *inst, struct io_probe *st)
 {
 	struct filelat_bpf *bpf = filelat_bpf__open();
-	int err = 0;
+	int err;
 
 	if (!bpf)
 		return st->host->fail(inst, -errno, "cannot open the BPF object of filelat: %s", strerror(errno));
@@ -127,15 +129,12 @@ int filelat_load(struct skep_instance *inst, struct io_probe *st)
 	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->opt_filelat_rows);
 	bpf_map__set_max_entries(bpf->maps.calls, UNDER_WAY);
 	bpf_map__set_max_entries(bpf->maps.paths, RING_BYTES);
-	if (st->host->verdict_fd >= 0) {
-		bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
-	}
+	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	err = err ?: filelat_bpf__load(bpf);
 	err = err ?: filelat_bpf__attach(bpf);
 	if (err) {
 		filelat_bpf__destroy(bpf);
-		return st->host->fail(inst, err, "cannot put the hooks on system calls: %s; needs CAP_BPF and CAP_PERFMON", strerror(-err));
+		return skep_detail_fail(inst, st->host, err, "the hooks on system calls");
 	}
 	st->filelat.bpf = bpf;
 	return 0;
@@ -149,5 +148,6 @@ void filelat_unload(struct io_probe *st)
 
 uint64_t filelat_misses(const struct io_probe *st)
 {
-	return skep_program_misses(st->filelat.bpf->progs.on_enter) + skep_program_misses(st->filelat.bpf->progs.on_exit);
+	return skep_program_misses(st->filelat.bpf->progs.on_enter) +
+	       skep_program_misses(st->filelat.bpf->progs.on_exit);
 }

@@ -5,6 +5,7 @@
 #ifndef SKEP_IO_FILELAT_STATE_H
 #define SKEP_IO_FILELAT_STATE_H
 
+#include <skep/drain.h>
 #include <skep/filetable.h>
 #include <skep/plugin.h>
 #include <skep/scope.h>
@@ -29,7 +30,7 @@ struct filelat {
 	struct ring_buffer *ring;
 	struct skep_watch *watch;
 	struct skep_filetable table;
-	struct batch batch; /* room for a read of the rows */
+	struct skep_drain batch; /* room for a read of the rows */
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
 	uint32_t group[SKEP_SCOPE_SLOTS]; /* numbers of the attachments: a slot's earlier rows are not its own */
 	uint32_t last_group;

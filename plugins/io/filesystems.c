@@ -2,6 +2,8 @@
 /*
  * plugins/io/filesystems.c - records of network, parallel and user-space file systems.
  */
+#include <skep/values.h>
+
 #include "state.h"
 
 static uint64_t gained(uint64_t now, uint64_t before)
@@ -13,10 +15,10 @@ static void emit(struct skep_instance *inst, struct io_probe *st, struct fs *f, 
 {
 	const struct fs_counters *a = &f->now, *b = &f->last;
 	struct fs_record rec = {
-		.mountpoint = io_str(f->mount),
-		.type = io_str(f->type),
-		.class = io_str(fs_class(f)),
-		.source = io_str(f->source),
+		.mountpoint = skep_text(f->mount),
+		.type = skep_text(f->type),
+		.class = skep_text(fs_class(f)),
+		.source = skep_text(f->source),
 		.read_operations = gained(a->read_operations, b->read_operations),
 		.read_bytes = gained(a->read_bytes, b->read_bytes),
 		.write_operations = gained(a->write_operations, b->write_operations),
@@ -57,7 +59,8 @@ static void say(struct skep_instance *inst, struct io_probe *st)
 			without[len] = '\0'; /* as many as fit */
 	}
 	if (!len) {
-		st->host->signal(inst, "fs.io", SKEP_SIGNAL_OK, "/proc/self/mountinfo and the clients' own counters", NULL);
+		st->host->signal(inst, "fs.io", SKEP_SIGNAL_OK, "/proc/self/mountinfo and the clients' own counters",
+				 NULL);
 	} else {
 		char why[640];
 
@@ -77,7 +80,8 @@ void io_filesystems_sample(struct skep_instance *inst, struct io_probe *st, uint
 		return;
 	err = filesystems_pass(t, st->root);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "mounts: %s; network file systems of this interval are missing", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING, "mounts: %s; network file systems of this interval are missing",
+			      strerror(-err));
 		return;
 	}
 	if (first || t->changed)

@@ -49,7 +49,8 @@ static const struct fs_type *type_of(const char *name)
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		size_t n = strlen(types[i].name);
 
-		if (types[i].name[n - 1] == '*' ? strncmp(name, types[i].name, n - 1) == 0 : strcmp(name, types[i].name) == 0)
+		if (types[i].name[n - 1] == '*' ? strncmp(name, types[i].name, n - 1) == 0
+						: strcmp(name, types[i].name) == 0)
 			return &types[i];
 	}
 	return NULL;
@@ -116,7 +117,8 @@ static int take_mount(struct filesystems *t, const struct mount_line *m, const s
 	for (size_t i = 0; i < t->n; i++) {
 		struct fs *f = &t->at[i];
 
-		if (f->major != m->major || f->minor != m->minor || strcmp(f->type, m->type) != 0 || strcmp(f->source, m->source) != 0)
+		if (f->major != m->major || f->minor != m->minor || strcmp(f->type, m->type) != 0 ||
+		    strcmp(f->source, m->source) != 0)
 			continue;
 		if (!f->present && strcmp(f->mount, m->mount) != 0) {
 			char *mount = strdup(m->mount); /* it is still there, but elsewhere */
@@ -138,7 +140,8 @@ static int take_mount(struct filesystems *t, const struct mount_line *m, const s
 		t->at = bigger;
 		t->room = room;
 	}
-	t->at[t->n] = (struct fs){ .kind = kind, .major = m->major, .minor = m->minor, .present = true, .begun = t->begun };
+	t->at[t->n] =
+		(struct fs) { .kind = kind, .major = m->major, .minor = m->minor, .present = true, .begun = t->begun };
 	err = fs_set(&t->at[t->n], m);
 	if (err)
 		return err;

@@ -46,7 +46,9 @@ static struct fs *nfs_device(struct filesystems *t, const char *line)
 static void nfs_operation(struct fs_counters *c, const char *name, size_t len, const char *numbers)
 {
 	uint64_t v[9] = { 0 };
-	int n = sscanf(numbers, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+	int n = sscanf(numbers,
+		       "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		       " %" SCNu64,
 		       &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[8]);
 
 	if (n < 8)
@@ -113,8 +115,8 @@ static bool same_share(const char *unc, const char *source)
 static struct fs *by_share(struct filesystems *t, const char *unc)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if ((strcmp(t->at[i].type, "cifs") == 0 || strcmp(t->at[i].type, "smb3") == 0) && same_share(unc, t->at[i].source) &&
-		    !t->at[i].counted)
+		if ((strcmp(t->at[i].type, "cifs") == 0 || strcmp(t->at[i].type, "smb3") == 0) &&
+		    same_share(unc, t->at[i].source) && !t->at[i].counted)
 			return &t->at[i];
 	return NULL;
 }
@@ -161,7 +163,10 @@ void fs_read_lustre(struct fs *f, FILE *file)
 
 	while (fgets(line, sizeof(line), file)) {
 		uint64_t samples, sum = 0;
-		/* "read_bytes 25673 samples [bytes] 1 3366225 145121869", without the last three where the unit is [regs] */
+		/*
+		 * "read_bytes 25673 samples [bytes] 1 3366225 145121869", without the last three where the unit is
+		 * [regs]
+		 */
 		int n = sscanf(line, "%63s %" SCNu64 " samples %31s %*u %*u %" SCNu64, name, &samples, unit, &sum);
 
 		if (n < 3)
@@ -173,7 +178,8 @@ void fs_read_lustre(struct fs *f, FILE *file)
 		} else if (strcmp(name, "write_bytes") == 0) {
 			c.write_operations = samples;
 			c.write_bytes = sum;
-		} else if (strcmp(name, "read") != 0 && strcmp(name, "write") != 0) { /* times of the same calls, since 2.13 */
+		} else if (strcmp(name, "read") != 0 &&
+			   strcmp(name, "write") != 0) { /* times of the same calls, since 2.13 */
 			c.other_operations += samples;
 		}
 	}
@@ -224,7 +230,8 @@ static FILE *open_below(const char *root, const char *path, const char *name, co
 	return fopen(whole, "re");
 }
 
-static void with_file(const char *root, const char *path, struct filesystems *t, void (*read)(struct filesystems *, FILE *))
+static void with_file(const char *root, const char *path, struct filesystems *t,
+		      void (*read)(struct filesystems *, FILE *))
 {
 	char whole[4096];
 	FILE *f;
@@ -260,7 +267,8 @@ static bool client_of(const struct fs *f, const char *entry)
 	return len > 0 && strncmp(entry, name, len) == 0 && entry[len] == '-';
 }
 
-static bool read_client(struct fs *f, const char *root, const char *folder, const char *file, void (*read)(struct fs *, FILE *))
+static bool read_client(struct fs *f, const char *root, const char *folder, const char *file,
+			void (*read)(struct fs *, FILE *))
 {
 	char path[4096], name[256] = "";
 	unsigned clients = 0;

@@ -295,7 +295,8 @@ static __always_inline int made(__u64 request)
 	if (w.flags & PF_KTHREAD)
 		slot_take(request, 0, 0, WHO_KERNEL);
 	else
-		slot_take(request, w.start_ns, w.cgroup_id, (tgid & WHO_PID) | (__u32)verdict_of(tgid) << WHO_VERDICT_SHIFT);
+		slot_take(request, w.start_ns, w.cgroup_id,
+			  (tgid & WHO_PID) | (__u32)verdict_of(tgid) << WHO_VERDICT_SHIFT);
 	return 0;
 }
 
@@ -576,7 +577,9 @@ int on_complete(__u64 *ctx)
 		slot_take(key, s.start_ns, s.cgroup_id, s.who);
 	pid = s.who & WHO_PID;
 	if (seen)
-		by = s.who & WHO_KERNEL ? IO_BY_KERNEL : VERDICT_OF_WHO(s.who) >= SKEP_VERDICT_EXCLUDED ? IO_BY_EXCLUDED : IO_BY_PROCESS;
+		by = s.who & WHO_KERNEL                               ? IO_BY_KERNEL
+		     : VERDICT_OF_WHO(s.who) >= SKEP_VERDICT_EXCLUDED ? IO_BY_EXCLUDED
+								      : IO_BY_PROCESS;
 	else if (op == IO_FLUSH)
 		by = IO_BY_KERNEL; /* of the block layer itself: one flush for all who have asked (block/blk-flush.c) */
 
@@ -712,7 +715,8 @@ int on_exit(__u64 *ctx)
 	__u64 delays[IO_DELAYS] = {};
 	struct io_process *p;
 
-	if (t->flags & PF_KTHREAD || excluded(t->tgid) || !delays_of(t, delays) || skep_unattended(IO_UNATTENDED_PROCESS))
+	if (t->flags & PF_KTHREAD || excluded(t->tgid) || !delays_of(t, delays) ||
+	    skep_unattended(IO_UNATTENDED_PROCESS))
 		return 0;
 	leader = t->group_leader;
 	p = process_of(t->tgid, leader->start_boottime);

@@ -8,6 +8,8 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/drain.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,33 +17,18 @@
 #include "io.skel.h"
 #include "state.h"
 
-static uint64_t boot_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-void io_counters_add(struct io_counters *to, const struct io_counters *of_cpu)
-{
-	const uint64_t *from = (const uint64_t *)of_cpu;
-	uint64_t *sum = (uint64_t *)to;
-
-	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
-		sum[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-}
-
 static void lost(struct skep_instance *inst, const struct io_probe *st, unsigned stream, uint64_t n)
 {
 	if (n)
 		st->host->lost(inst, stream, SKEP_LOSS_KERNEL, n);
 }
 
-void io_report_losses(struct skep_instance *inst, struct io_probe *st, const struct io_counters *now, const struct io_counters *seen)
+void io_report_losses(struct skep_instance *inst, struct io_probe *st, const struct io_counters *now,
+		      const struct io_counters *seen)
 {
 	lost(inst, st, STREAM_DISK, now->devices_full - seen->devices_full);
-	lost(inst, st, STREAM_PROCESS, now->processes_full + now->reclaims_full - seen->processes_full - seen->reclaims_full);
+	lost(inst, st, STREAM_PROCESS,
+	     now->processes_full + now->reclaims_full - seen->processes_full - seen->reclaims_full);
 	lost(inst, st, STREAM_CGROUP, now->cgroups_full - seen->cgroups_full);
 }
 
@@ -58,8 +45,7 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 {
 	struct io_counters now = { 0 };
 
-	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++)
-		io_counters_add(&now, &st->counters[cpu]);
+	skep_sums_of_view(st->counters, st->n_cpus, sizeof(now), &now);
 	io_report_losses(inst, st, &now, &st->seen);
 	io_report_misses(inst, st, io_misses(st), &st->seen_misses);
 	st->host->counter_set(st->c_evicted, now.evicted);
@@ -71,7 +57,7 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 
 static void drain(struct skep_instance *inst, struct io_probe *st, bool ageing)
 {
-	uint64_t now = boot_now(); /* before anything is read: what happens meanwhile is not promised */
+	uint64_t now = skep_boot_ns(); /* before anything is read: what happens meanwhile is not promised */
 
 	st->ageing = ageing;
 	io_devices_sample(inst, st, now);
@@ -84,9 +70,10 @@ static void drain(struct skep_instance *inst, struct io_probe *st, bool ageing)
 static void io_sample(struct skep_instance *inst, void *state)
 {
 	struct io_probe *st = state;
-	uint64_t now = boot_now();
+	uint64_t now = skep_boot_ns();
 
-	filelat_sample(inst, st); /* before drained() is said: then the dead are forgotten, and whose records these are */
+	/* before drained() is said: then the dead are forgotten, and whose records these are */
+	filelat_sample(inst, st);
 	drain(inst, st, true);
 	io_paging_sample(inst, st, now);
 	io_filesystems_sample(inst, st, now);
@@ -126,11 +113,16 @@ static int io_open(struct skep_instance *inst, void *state, const struct skep_ho
 	st->host = host;
 	st->inst = inst;
 	st->root = st->opt_root ? st->opt_root : "";
-	st->c_evicted = host->counter(inst, "issuers_evicted", "requests whose issuer was forgotten because too many were under way");
-	st->c_recovered = host->counter(inst, "issuers_recovered", "requests whose maker was preempted or preempted another in the program, and seen by the second one");
-	st->c_misses = host->counter(inst, "recursion_misses", "completions whose program was skipped because it was running already");
+	st->c_evicted = host->counter(inst, "issuers_evicted",
+				      "requests whose issuer was forgotten because too many were under way");
+	st->c_recovered = host->counter(
+		inst, "issuers_recovered",
+		"requests whose maker was preempted or preempted another in the program, and seen by the second one");
+	st->c_misses = host->counter(inst, "recursion_misses",
+				     "completions whose program was skipped because it was running already");
 	st->c_bad_lines = host->counter(inst, "bad_lines", "lines of /proc that do not parse");
-	st->c_iolat_full = host->counter(inst, "iolat_rows_full", "requests that found no row in the detail iolat: see the option iolat_rows");
+	st->c_iolat_full = host->counter(inst, "iolat_rows_full",
+					 "requests that found no row in the detail iolat: see the option iolat_rows");
 	return 0;
 }
 
@@ -157,7 +149,7 @@ static int io_start(struct skep_instance *inst, void *state)
 		return st->host->fail(inst, err, "%s/proc/diskstats: %s", st->root, strerror(-err));
 	snprintf(path, sizeof(path), "%.2048s/proc/vmstat", st->root);
 	st->vmstat = st->opt_paging ? fopen(path, "re") : NULL;
-	st->sampled_ns = boot_now();
+	st->sampled_ns = skep_boot_ns();
 	err = io_load(inst, st);
 	if (err)
 		goto out;
@@ -205,28 +197,59 @@ static void io_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option options[] = {
-	{ .name = "requests", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_requests), .default_value = "16384",
-	  .min = 64, .max = 1 << 20,
+	{ .name = "requests",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct io_probe, opt_requests),
+	  .default_value = "16384",
+	  .min = 64,
+	  .max = 1 << 20,
 	  .help = "block requests under way at a time whose issuer is kept, rounded up to a power of two; 32 bytes each" },
-	{ .name = "processes", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_processes), .default_value = "8192",
-	  .min = 64, .max = 1 << 20,
+	{ .name = "processes",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct io_probe, opt_processes),
+	  .default_value = "8192",
+	  .min = 64,
+	  .max = 1 << 20,
 	  .help = "processes that do block I/O, or reclaim, between two intervals; 300 bytes each" },
-	{ .name = "cgroups", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_cgroups), .default_value = "4096",
-	  .min = 64, .max = 1 << 20,
+	{ .name = "cgroups",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct io_probe, opt_cgroups),
+	  .default_value = "4096",
+	  .min = 64,
+	  .max = 1 << 20,
 	  .help = "cgroups times kinds of operation (up to 5) that do block I/O; 100 bytes each" },
-	{ .name = "iolat_rows", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_iolat_rows), .default_value = "256",
-	  .min = 16, .max = 1024,
+	{ .name = "iolat_rows",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct io_probe, opt_iolat_rows),
+	  .default_value = "256",
+	  .min = 16,
+	  .max = 1024,
 	  .help = "rows of the detail iolat, one for each attachment, device and kind of operation; 10 KiB each, while it is attached" },
-	{ .name = "delays", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_delays), .default_value = "true",
+	{ .name = "delays",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct io_probe, opt_delays),
+	  .default_value = "true",
 	  .help = "read how long threads waited for I/O and memory, where the kernel accounts it (kernel.task_delayacct)" },
-	{ .name = "paging", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_paging), .default_value = "true",
+	{ .name = "paging",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct io_probe, opt_paging),
+	  .default_value = "true",
 	  .help = "report page cache, swap and reclaim of the host (/proc/vmstat)" },
-	{ .name = "filesystems", .type = SKEP_O_BOOL, .offset = offsetof(struct io_probe, opt_filesystems), .default_value = "true",
+	{ .name = "filesystems",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct io_probe, opt_filesystems),
+	  .default_value = "true",
 	  .help = "report network, parallel and user-space file systems" },
-	{ .name = "filelat_rows", .type = SKEP_O_INT, .offset = offsetof(struct io_probe, opt_filelat_rows), .default_value = "2048",
-	  .min = 64, .max = 65536,
+	{ .name = "filelat_rows",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct io_probe, opt_filelat_rows),
+	  .default_value = "2048",
+	  .min = 64,
+	  .max = 65536,
 	  .help = "rows of the detail filelat, one for each attachment, process, file and operation; 4 KiB each, while it is attached" },
-	{ .name = "root", .type = SKEP_O_STR, .offset = offsetof(struct io_probe, opt_root),
+	{ .name = "root",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct io_probe, opt_root),
 	  .help = "what stands before /proc and /sys, where the host's are mounted elsewhere (containers)" },
 	{ 0 },
 };
@@ -239,7 +262,8 @@ static const struct skep_plugin io_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "io",
 	.version = PACKAGE_VERSION,
-	.summary = "block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests, and calls on files, take",
+	.summary =
+		"block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests, and calls on files, take",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

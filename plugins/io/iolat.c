@@ -7,23 +7,16 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/load.h>
 #include <skep/misses.h>
+#include <skep/values.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "io.skel.h"
 #include "state.h"
 
 #include "iolat.skel.h"
-
-static uint64_t boot_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 void iolat_signal(struct skep_instance *inst, const struct io_probe *st)
 {
@@ -37,9 +30,10 @@ void iolat_signal(struct skep_instance *inst, const struct io_probe *st)
 	else if (!l->bpf)
 		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_OFF, how, "on demand: skep attach iolat");
 	else if (!l->writers)
-		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_PARTIAL, how,
-				 "what the kernel writes back is in the host's distribution only: its writer is not known "
-				 "(see cgroup.io.writeback)");
+		st->host->signal(
+			inst, "io.iolat", SKEP_SIGNAL_PARTIAL, how,
+			"what the kernel writes back is in the host's distribution only: its writer is not known "
+			"(see cgroup.io.writeback)");
 	else
 		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_OK, how, NULL);
 }
@@ -52,9 +46,7 @@ static void release(struct io_probe *st)
 
 	if (st->bpf)
 		st->bpf->bss->details_wanted = 0;
-	if (l->cpus)
-		munmap((void *)l->cpus, l->cpus_size);
-	l->cpus = NULL;
+	l->cpus = skep_view_free(l->cpus, l->cpus_size);
 	iolat_bpf__destroy(l->bpf);
 	l->bpf = NULL;
 	free(l->told);
@@ -69,17 +61,13 @@ static int prepare(struct io_probe *st, struct iolat_bpf *bpf)
 	bpf->rodata->scope_cgroup_v1 = st->bpf->rodata->cgroup_v1_memory;
 	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->opt_iolat_rows);
 	bpf_map__set_max_entries(bpf->maps.cpus, st->n_cpus);
-	if (!err && st->host->verdict_fd >= 0) {
-		bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
-	}
+	err = err ?: skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	return err ?: iolat_bpf__load(bpf);
 }
 
 static int acquire(struct skep_instance *inst, struct io_probe *st)
 {
 	struct iolat *l = &st->iolat;
-	void *cpus;
 	int err;
 
 	if (l->bpf)
@@ -92,12 +80,11 @@ static int acquire(struct skep_instance *inst, struct io_probe *st)
 	if (err)
 		goto out;
 	l->cpus_size = st->n_cpus * sizeof(*l->cpus);
-	cpus = mmap(NULL, l->cpus_size, PROT_READ, MAP_SHARED, bpf_map__fd(l->bpf->maps.cpus), 0);
-	if (cpus == MAP_FAILED) {
+	l->cpus = skep_view_new(l->bpf->maps.cpus, l->cpus_size);
+	if (!l->cpus) {
 		err = -errno;
 		goto out;
 	}
-	l->cpus = cpus;
 	l->lost = l->full = l->misses = 0;
 	err = iolat_bpf__attach(l->bpf);
 	if (err)
@@ -106,8 +93,7 @@ static int acquire(struct skep_instance *inst, struct io_probe *st)
 	return 0;
 out:
 	release(st);
-	return st->host->fail(inst, err, "cannot put the detail's program on block_rq_complete: %s; needs CAP_BPF and CAP_PERFMON",
-			      strerror(-err));
+	return skep_detail_fail(inst, st->host, err, "the detail's program on block_rq_complete");
 }
 
 /* ---- told ------------------------------------------------------------------------ */
@@ -132,15 +118,15 @@ static struct skep_hist distribution(const struct iolat_row *new, enum iolat_tim
 	return (struct skep_hist){ .slots = new->times[what], .n = n, .sum = new->sum_ns[what] };
 }
 
-void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, const struct iolat_row *new,
-		uint64_t now_ns)
+void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key,
+		const struct iolat_row *new, uint64_t now_ns)
 {
 	const struct skep_attached *a = &st->iolat.attached[key->slot];
 	const struct disk *d = disks_find(&st->disks, key->dev);
 	char number[32];
 	struct iolat_record rec = {
 		.id = a->scope.id,
-		.operation = io_str(key->op < IO_OPS ? io_op_names[key->op] : "other"),
+		.operation = skep_text(key->op < IO_OPS ? io_op_names[key->op] : "other"),
 		.count = new->operations,
 		.bytes = new->bytes,
 		.errors = new->errors,
@@ -152,7 +138,7 @@ void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct io
 
 	/* plugged in since the last look, or out */
 	snprintf(number, sizeof(number), "%u:%u", key->dev >> 20, key->dev & 0xfffff);
-	rec.device = io_str(d ? d->name : number);
+	rec.device = skep_text(d ? d->name : number);
 	/* said by us: by the last record the host may have forgotten who had that pid */
 	st->host->emit(inst, STREAM_IOLAT, a->who.pid ? &a->who : NULL, now_ns, &rec);
 }
@@ -161,8 +147,8 @@ void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct io
  * A row less what has been told of it. only: the slot that is told, or SKEP_SCOPE_SLOTS for all;
  * silent: only take note of it.
  */
-static void tell_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only, bool silent,
-		     uint64_t now_ns)
+static void tell_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only,
+		     bool silent, uint64_t now_ns)
 {
 	int fd = bpf_map__fd(st->iolat.bpf->maps.rows);
 	struct iolat_row now, new;
@@ -227,8 +213,9 @@ int iolat_attach(struct skep_instance *inst, struct io_probe *st, const struct s
 	int err;
 
 	if (!st->hooks)
-		return st->host->fail(inst, -EOPNOTSUPP,
-				      "iolat cannot be had here: the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK)");
+		return st->host->fail(
+			inst, -EOPNOTSUPP,
+			"iolat cannot be had here: the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK)");
 	err = skep_attached_begin(inst, st->host, l->attached, 0, scope, &slot);
 	if (err)
 		return err;
@@ -254,7 +241,7 @@ bool iolat_detach(struct skep_instance *inst, struct io_probe *st, uint64_t id)
 	skep_scopes_remove(&l->bpf->bss->scopes, slot);
 	if (last)
 		iolat_bpf__detach(l->bpf);
-	tell(inst, st, slot, false, boot_now());
+	tell(inst, st, slot, false, skep_boot_ns());
 	tell_lost(inst, st);
 	skep_attached_end(&l->attached[slot]);
 	if (last)

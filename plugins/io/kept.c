@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <skep/misses.h>
+#include <skep/values.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@ static const struct skep_pins_kinds kinds = {
 
 static void touch(struct io_probe *st)
 {
-	skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, bpf_map__fd(st->bpf->maps.unattended), &kinds);
+	skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT,
+			bpf_map__fd(st->bpf->maps.unattended), &kinds);
 }
 
 void io_kept_touch(struct io_probe *st)
@@ -57,9 +59,10 @@ static void keep(struct io_probe *st, int fd, struct level *l, const void *value
 		return;
 	st->unkept = true;
 	io_kept_touch(st);
-	st->host->log(st->inst, SKEP_LOG_WARNING,
-		      "cannot save what was reported of a process or cgroup: %s; a restart of skepd now loses some I/O, and counts it as lost; raise the options processes and cgroups",
-		      strerror(-err));
+	st->host->log(
+		st->inst, SKEP_LOG_WARNING,
+		"cannot save what was reported of a process or cgroup: %s; a restart of skepd now loses some I/O, and counts it as lost; raise the options processes and cgroups",
+		strerror(-err));
 }
 
 void io_kept_process(struct io_probe *st, struct level *l)
@@ -138,9 +141,12 @@ static void found_cgroup(void *arg, const void *key, const void *value)
 
 static int told_before(struct io_probe *st, int processes, int cgroups)
 {
-	int err = batch_read(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process_told), found_process, st);
+	int err = skep_drain_map(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process_told),
+				 found_process, st);
 
-	return err ?: batch_read(&st->batch, cgroups, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), found_cgroup, st);
+	return err
+		       ?: skep_drain_map(&st->batch, cgroups, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup),
+					 found_cgroup, st);
 }
 
 static void begin_process(void *arg, const void *key, const void *value)
@@ -167,15 +173,18 @@ static void begin_cgroup(void *arg, const void *key, const void *value)
 }
 
 /*
- * The skepd before had no room to save what it had told of some entries.  An entry without saved state is one of those, or came
- * while no skepd ran: what it has up to now counts as told, and as one lost record.
+ * The skepd before had no room to save what it had told of some entries.  An entry without saved state is one of those,
+ * or came while no skepd ran: what it has up to now counts as told, and as one lost record.
  */
 static int begin_unkept(struct io_probe *st, int processes, int cgroups)
 {
-	int err = batch_read(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process), begin_process, st);
+	int err = skep_drain_map(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process),
+				 begin_process, st);
 	uint64_t lost = 0;
 
-	err = err ?: batch_read(&st->batch, cgroups, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), begin_cgroup, st);
+	err = err
+		      ?: skep_drain_map(&st->batch, cgroups, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup),
+					begin_cgroup, st);
 	if (st->delays)
 		io_delays_read(st->inst, st);
 	for (size_t i = 0; i < st->processes.room; i++) {
@@ -206,13 +215,18 @@ static void go_on(struct skep_instance *inst, struct io_probe *st)
 		st->seen = before.counters;
 		st->seen_misses = before.misses;
 	}
-	err = err ?: told_before(st, bpf_map__fd(st->bpf->maps.processes_told), bpf_map__fd(st->bpf->maps.cgroups_told));
+	err = err
+		      ?: told_before(st, bpf_map__fd(st->bpf->maps.processes_told),
+				     bpf_map__fd(st->bpf->maps.cgroups_told));
 	if (!err && before.unkept)
 		err = begin_unkept(st, bpf_map__fd(st->bpf->maps.processes), bpf_map__fd(st->bpf->maps.cgroups));
 	if (err)
-		st->host->log(inst, SKEP_LOG_WARNING, "cannot read what the skepd before has told: %s; some of it may come twice", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "cannot read what the skepd before has told: %s; some of it may come twice",
+			      strerror(-err));
 	else
-		st->host->log(inst, SKEP_LOG_NOTICE, "goes on with what the skepd before has left in the kernel: nothing was missed");
+		st->host->log(inst, SKEP_LOG_NOTICE,
+			      "goes on with what the skepd before has left in the kernel: nothing was missed");
 }
 
 /* ---- of another make ------------------------------------------------------------------- */
@@ -229,7 +243,8 @@ static void ours_begin(struct io_probe *st)
 		if (!l->used)
 			continue;
 		for (unsigned d = 0; d < IO_DELAYS; d++)
-			IO_DELAYS_TOLD(l)[d] -= gone->delay_ns[d] < IO_DELAYS_TOLD(l)[d] ? gone->delay_ns[d] : IO_DELAYS_TOLD(l)[d];
+			IO_DELAYS_TOLD(l)
+			[d] -= gone->delay_ns[d] < IO_DELAYS_TOLD(l)[d] ? gone->delay_ns[d] : IO_DELAYS_TOLD(l)[d];
 		memset(l->last, 0, sizeof(l->last));
 		io_kept_process(st, l);
 	}
@@ -242,13 +257,15 @@ static void ours_begin(struct io_probe *st)
 /* What its maps had no room for, and its hook missed, since the skepd before reported that. 0 or -errno. */
 static int take_losses(struct io_probe *st, const int fds[MAPS], int on_complete, struct io_reported *ret)
 {
-	struct io_counters now = { 0 }, of_cpu;
-	uint32_t cpu = 0;
+	struct io_counters now;
+	uint32_t zero = 0;
+	int err;
 
-	if (bpf_map_lookup_elem(fds[REPORTED], &cpu, ret))
+	if (bpf_map_lookup_elem(fds[REPORTED], &zero, ret))
 		return -errno;
-	for (; bpf_map_lookup_elem(fds[COUNTERS], &cpu, &of_cpu) == 0; cpu++)
-		io_counters_add(&now, &of_cpu);
+	err = skep_sums_of_map(fds[COUNTERS], sizeof(now), &now);
+	if (err)
+		return err;
 	io_report_losses(st->inst, st, &now, &ret->counters);
 	io_report_misses(st->inst, st, skep_fd_misses(on_complete), &ret->misses);
 	return 0;
@@ -257,12 +274,9 @@ static int take_losses(struct io_probe *st, const int fds[MAPS], int on_complete
 static int take(struct skep_instance *inst, struct io_probe *st, const int fds[MAPS], int on_complete)
 {
 	struct io_reported before;
-	struct timespec ts;
-	uint64_t now;
+	uint64_t now = skep_boot_ns();
 	int err;
 
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	err = take_losses(st, fds, on_complete, &before);
 	err = err ?: told_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
 	if (!err && before.unkept)
@@ -275,20 +289,14 @@ static int take(struct skep_instance *inst, struct io_probe *st, const int fds[M
 
 static void take_other(void *arg, const char *folder)
 {
-	static const char *const names[MAPS] = { "processes", "cgroups", "processes_told", "cgroups_told", "counters", "reported" };
+	static const char *const names[MAPS] = { "processes",    "cgroups",  "processes_told",
+						 "cgroups_told", "counters", "reported" };
 	struct io_probe *st = arg;
-	int kept = skep_pins_open(folder, "map", "kept"), on_complete = skep_pins_program(&st->pins, folder, "on_complete");
+	int on_complete = skep_pins_program(&st->pins, folder, "on_complete");
 	int fds[MAPS], err = 0;
-	struct skep_kept k = { 0 };
 
-	if (kept < 0 || skep_kept_get(kept, &k) || k.layout != IO_LAYOUT)
+	if (!skep_pins_take_over(st->host, st->inst, folder, bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, &kinds))
 		err = -EBADMSG;
-	if (kept >= 0) {
-		skep_kept_sleep(kept, k.layout);
-		skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT, 0);
-		close(kept);
-		skep_pins_other_unattended(st->host, st->inst, folder, &k, &kinds);
-	}
 	skep_pins_unpin(folder, "link_");
 	for (int i = 0; i < MAPS; i++) {
 		fds[i] = skep_pins_open(folder, "map", names[i]);
@@ -301,9 +309,14 @@ static void take_other(void *arg, const char *folder)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	if (err)
-		st->host->log(st->inst, SKEP_LOG_WARNING, "cannot read the previous skepd's pinned BPF state: %s; removed it: the I/O that it counted is missing", strerror(-err));
+		st->host->log(
+			st->inst, SKEP_LOG_WARNING,
+			"cannot read the previous skepd's pinned BPF state: %s; removed it: the I/O that it counted is missing",
+			strerror(-err));
 	else
-		st->host->log(st->inst, SKEP_LOG_NOTICE, "removed the previous skepd's pinned BPF state (another build, or expired): its records were read to the end");
+		st->host->log(
+			st->inst, SKEP_LOG_NOTICE,
+			"removed the previous skepd's pinned BPF state (another build, or expired): its records were read to the end");
 }
 
 void io_kept_begin(struct skep_instance *inst, struct io_probe *st)

@@ -36,23 +36,12 @@ struct levels {
 	struct skep_hash_key key; /* chosen with the first entry */
 };
 
-/* key: 16 bytes.  The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or go. */
+/*
+ * key: 16 bytes.  The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or
+ * go.
+ */
 struct level *levels_get(struct levels *, const void *key);
 void levels_remove(struct levels *, const struct level *);
 void levels_free(struct levels *);
-
-/* Room for one read of a map. */
-struct batch {
-	char *keys, *values;
-	size_t keys_size, values_size;
-};
-#define BATCH_ENTRIES 512u /* more than lie in one bucket: the kernel gives whole ones */
-
-int batch_new(struct batch *, size_t key_size, size_t value_size); /* 0 or -ENOMEM; room for BATCH_ENTRIES of either */
-void batch_free(struct batch *);
-
-typedef void (*batch_cb)(void *arg, const void *key, const void *value);
-/* Each entry of a BPF hash. 0, or what the kernel said. Entries that come or go meanwhile may be missed or told twice. */
-int batch_read(struct batch *, int map_fd, size_t key_size, size_t value_size, batch_cb, void *arg);
 
 #endif

@@ -7,12 +7,12 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <skep/cpus.h>
+#include <skep/btf.h>
+#include <skep/load.h>
 #include <skep/misses.h>
 #include <skep/preempt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "io.skel.h"
@@ -22,57 +22,6 @@
 #define SHARDS_MAX 8u
 #define DEVICES_MAX 8192u    /* entries of 2.7 KB */
 #define DEVICES_TO_COME 16u  /* that are plugged in later */
-
-/* The function of a raw tracepoint, or NULL. */
-static const struct btf_type *tracepoint(const struct btf *btf, const char *name)
-{
-	const struct btf_type *t;
-	char type[128];
-	int id;
-
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
-	if (id < 0)
-		return NULL;
-	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type); /* pointer */
-	t = btf__type_by_id(btf, t->type);                                  /* function */
-	return btf_is_func_proto(t) ? t : NULL;
-}
-
-static bool has(const struct btf *btf, const char *name)
-{
-	return tracepoint(btf, name) != NULL;
-}
-
-/* Which argument is a pointer to that struct: 0 is the first; -1: none. */
-static int argument(const struct btf *btf, const char *name, const char *type)
-{
-	const struct btf_type *f = tracepoint(btf, name);
-
-	for (int i = 1; f && i < btf_vlen(f); i++) { /* the first is the tracepoint's own void * */
-		const struct btf_type *t = btf__type_by_id(btf, btf_params(f)[i].type);
-
-		if (!btf_is_ptr(t))
-			continue;
-		t = btf__type_by_id(btf, t->type);
-		while (btf_is_mod(t))
-			t = btf__type_by_id(btf, t->type);
-		if (btf_is_struct(t) && strcmp(btf__name_by_offset(btf, t->name_off), type) == 0)
-			return i - 1;
-	}
-	return -1;
-}
-
-static bool has_member(const struct btf *btf, const char *type, const char *member)
-{
-	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
-	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
-
-	for (int i = 0; t && i < btf_vlen(t); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member) == 0)
-			return true;
-	return false;
-}
 
 /*
  * Is that controller on cgroup v1?  What is not listed is not: a v1 hierarchy has a number, v2
@@ -101,14 +50,17 @@ static bool on_v1(const struct io_probe *st, const char *controller)
 	return v1;
 }
 
-/* Does the kernel account delays? 1, 0 or -1: it cannot. A sysctl since 5.14; before, a word on its command line forbids it. */
+/*
+ * Does the kernel account delays? 1, 0 or -1: it cannot. A sysctl since 5.14; before, a word on its command line
+ * forbids it.
+ */
 static int delayacct(const struct io_probe *st, const struct btf *btf)
 {
 	char path[4096], text[4096] = "";
 	bool sysctl;
 	FILE *f;
 
-	if (!has_member(btf, "task_struct", "delays"))
+	if (!skep_btf_has_member(btf, "task_struct", "delays"))
 		return -1;
 	snprintf(path, sizeof(path), "%.1024s/proc/sys/kernel/task_delayacct", st->root);
 	f = fopen(path, "re");
@@ -127,16 +79,19 @@ static int delayacct(const struct io_probe *st, const struct btf *btf)
 
 static void find_hooks(struct io_probe *st, const struct btf *btf, struct io_hooks *h)
 {
-	int getrq = argument(btf, "block_getrq", "bio"), merge = argument(btf, "block_bio_frontmerge", "bio");
+	int getrq = skep_btf_argument(btf, "block_getrq", "bio"),
+	    merge = skep_btf_argument(btf, "block_bio_frontmerge", "bio");
 
-	h->complete = has(btf, "block_rq_complete");
-	h->start = has(btf, "block_io_start");
+	h->complete = skep_btf_has_tracepoint(btf, "block_rq_complete");
+	h->start = skep_btf_has_tracepoint(btf, "block_io_start");
 	h->start_missed = h->start && skep_kernel_preempts_programs(btf);
 	h->getrq = !h->start && (getrq == 0 || getrq == 1);
 	h->merge = h->getrq && (merge == 0 || merge == 2);
-	h->reclaim = has(btf, "mm_vmscan_direct_reclaim_begin") && has(btf, "mm_vmscan_direct_reclaim_end");
-	h->memcg_reclaim = has(btf, "mm_vmscan_memcg_reclaim_begin") && has(btf, "mm_vmscan_memcg_reclaim_end");
-	h->blkcg_v2 = !on_v1(st, "blkio") && has_member(btf, "bio", "bi_blkg");
+	h->reclaim = skep_btf_has_tracepoint(btf, "mm_vmscan_direct_reclaim_begin") &&
+		     skep_btf_has_tracepoint(btf, "mm_vmscan_direct_reclaim_end");
+	h->memcg_reclaim = skep_btf_has_tracepoint(btf, "mm_vmscan_memcg_reclaim_begin") &&
+			   skep_btf_has_tracepoint(btf, "mm_vmscan_memcg_reclaim_end");
+	h->blkcg_v2 = !on_v1(st, "blkio") && skep_btf_has_member(btf, "bio", "bi_blkg");
 	h->memory_v1 = on_v1(st, "memory");
 	h->delayacct = delayacct(st, btf);
 	st->bpf->rodata->getrq_bio_arg = getrq == 1;
@@ -176,7 +131,8 @@ static void choose(struct io_probe *st, const struct io_hooks *h)
 
 static void size_maps(struct io_probe *st)
 {
-	uint32_t buckets = power_of_two(((uint64_t)st->opt_requests + WAYS - 1) / WAYS), shards = power_of_two(st->n_cpus), devices;
+	uint32_t buckets = power_of_two(((uint64_t)st->opt_requests + WAYS - 1) / WAYS),
+		 shards = power_of_two(st->n_cpus), devices;
 	uint32_t known = DEVICES_TO_COME;
 	struct io_bpf *bpf = st->bpf;
 
@@ -201,34 +157,20 @@ static void size_maps(struct io_probe *st)
 
 static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	int err = 0;
+	struct btf *btf = NULL;
+	int err = skep_btf_load(inst, st->host, &btf);
 
-	if (!btf)
-		return st->host->fail(inst, -EOPNOTSUPP,
-				      "the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
-				      "which distributions have had since 5.8");
+	if (err)
+		return err;
 	find_hooks(st, btf, hooks);
 	choose(st, hooks);
 	size_maps(st);
 	filelat_kernel_ask(&st->filelat, btf); /* here, as loading the kernel's types takes up to 50 ms */
-	if (st->host->verdict_fd >= 0) {
-		st->bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(st->bpf->maps.verdict, st->host->verdict_fd);
-		if (err)
-			err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
-	}
+	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
+	if (err)
+		err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
 	btf__free(btf);
 	return err;
-}
-
-static int refuse(struct skep_instance *inst, struct io_probe *st, int err, const char *what)
-{
-	if (err == -EPERM || err == -EACCES)
-		return st->host->fail(inst, -EPERM,
-				      "%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
-				      "CAP_SYS_RESOURCE), and a kernel that is not locked down", what);
-	return st->host->fail(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
 }
 
 static int batch_for_all(struct io_probe *st)
@@ -236,9 +178,10 @@ static int batch_for_all(struct io_probe *st)
 	size_t key = sizeof(struct io_process_key), value = sizeof(struct io_device);
 
 	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_process), "the largest value decides the room");
-	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_process_told), "the largest value decides the room");
+	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_process_told),
+		       "the largest value decides the room");
 	_Static_assert(sizeof(struct io_device) >= sizeof(struct io_cgroup), "the largest value decides the room");
-	return batch_new(&st->batch, key, value);
+	return skep_drain_new(&st->batch, key, value);
 }
 
 /* Opens, prepares, loads or adopts. -ESTALE: what was to be adopted is not there any more; once more. */
@@ -256,7 +199,7 @@ static int place(struct skep_instance *inst, struct io_probe *st, struct io_hook
 		return err;
 	err = skep_pins_load(&st->pins, st->host, "io", st->bpf->skeleton);
 	if (err && err != -ESTALE)
-		return refuse(inst, st, err, "loading the BPF programs");
+		return skep_load_fail(inst, st->host, err, "loading the BPF programs");
 	return err;
 }
 
@@ -268,26 +211,21 @@ static int attach(struct skep_instance *inst, struct io_probe *st)
 	err = st->pins.adopted ? 0 : skep_kept_sleep(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT);
 	err = err ?: skep_pins_attach(&st->pins, st->bpf->skeleton, &unpinned);
 	if (err)
-		return refuse(inst, st, err, "attaching the BPF programs");
-	if (unpinned)
-		st->host->log(inst, SKEP_LOG_WARNING, "cannot be pinned in %s: %s; what happens while skepd is restarted will not be counted",
-			      st->host->pin_dir, strerror(-unpinned));
-	if (st->pins.adopted)
-		st->complete_fd = skep_pins_program(&st->pins, NULL, "on_complete");
-	else if (st->hooks)
-		st->complete_fd = dup(bpf_program__fd(st->bpf->progs.on_complete));
+		return skep_load_fail(inst, st->host, err, "attaching the BPF programs");
+	skep_pins_warn(st->host, inst, unpinned, "counted");
+	if (st->pins.adopted || st->hooks)
+		st->complete_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_complete, "on_complete");
 	return 0;
 }
 
 int io_load(struct skep_instance *inst, struct io_probe *st)
 {
 	struct io_hooks hooks = { 0 };
-	int cpus = skep_cpu_slots();
 	int err;
 
-	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
-	st->n_cpus = (unsigned)cpus;
+	err = skep_load_cpus(inst, st->host, &st->n_cpus);
+	if (err)
+		return err;
 	st->complete_fd = -1;
 	err = place(inst, st, &hooks);
 	if (err == -ESTALE) {
@@ -302,10 +240,9 @@ int io_load(struct skep_instance *inst, struct io_probe *st)
 		goto out;
 	}
 	st->counters_size = st->n_cpus * sizeof(struct io_counters);
-	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
-	if (st->counters == MAP_FAILED) {
+	st->counters = skep_view_new(st->bpf->maps.counters, st->counters_size);
+	if (!st->counters) {
 		err = -errno;
-		st->counters = NULL;
 		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
 		goto out;
 	}
@@ -324,15 +261,13 @@ out:
 
 void io_unload(struct io_probe *st)
 {
-	if (st->counters)
-		munmap((void *)st->counters, st->counters_size);
-	st->counters = NULL;
+	st->counters = skep_view_free(st->counters, st->counters_size);
 	if (st->complete_fd > 0)
 		close(st->complete_fd);
 	st->complete_fd = -1;
 	io_bpf__destroy(st->bpf);
 	st->bpf = NULL;
-	batch_free(&st->batch);
+	skep_drain_free(&st->batch);
 }
 
 uint64_t io_misses(const struct io_probe *st)

@@ -7,6 +7,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <skep/values.h>
 
 #include "io.skel.h"
 #include "state.h"
@@ -14,7 +15,8 @@
 #define IDLE_PASSES 6u      /* intervals without a change; then the entry is removed */
 #define IDLE_PASSES_FULL 2u /* when the map is getting full */
 
-_Static_assert(sizeof(struct io_process_key) == 16 && sizeof(struct io_cgroup_key) == 16, "levels.h has keys of 16 bytes");
+_Static_assert(sizeof(struct io_process_key) == 16 && sizeof(struct io_cgroup_key) == 16,
+	       "levels.h has keys of 16 bytes");
 _Static_assert(sizeof(struct io_process) <= LEVELS_MAX * sizeof(uint64_t), "a process's numbers fit in a level");
 _Static_assert(2 * IO_DELAYS <= LEVELS_EXTRA, "delays of live threads fit beside it");
 
@@ -110,7 +112,8 @@ int io_processes_take(struct skep_instance *inst, struct io_probe *st, int fd, u
 {
 	struct drain d = { .inst = inst, .st = st, .now_ns = now_ns };
 
-	return batch_read(&st->batch, fd, sizeof(struct io_process_key), sizeof(struct io_process), take_process, &d);
+	return skep_drain_map(&st->batch, fd, sizeof(struct io_process_key), sizeof(struct io_process), take_process,
+			      &d);
 }
 
 void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
@@ -119,9 +122,11 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 	int fd = bpf_map__fd(st->bpf->maps.processes), err;
 	uint32_t idle;
 
-	err = batch_read(&st->batch, fd, sizeof(struct io_process_key), sizeof(struct io_process), take_process, &d);
+	err = skep_drain_map(&st->batch, fd, sizeof(struct io_process_key), sizeof(struct io_process), take_process,
+			     &d);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "processes: %s; what they did comes with the next interval", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING, "processes: %s; what they did comes with the next interval",
+			      strerror(-err));
 		return;
 	}
 	if (st->delays) {
@@ -179,8 +184,8 @@ static void take_cgroup(void *arg, const void *key_, const void *value)
 	l->idle = 0;
 	rec = (struct cgroup_record){
 		.cgroup_id = key->id,
-		.operation = io_str(io_op_names[key->op]),
-		.issuer = io_str(issuers[key->issuer]),
+		.operation = skep_text(io_op_names[key->op]),
+		.issuer = skep_text(issuers[key->issuer]),
 		.operations = now->operations - last->operations,
 		.bytes = now->bytes - last->bytes,
 		.latency_ns = now->latency_ns - last->latency_ns,
@@ -194,7 +199,7 @@ int io_cgroups_take(struct skep_instance *inst, struct io_probe *st, int fd, uin
 {
 	struct drain d = { .inst = inst, .st = st, .now_ns = now_ns };
 
-	return batch_read(&st->batch, fd, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), take_cgroup, &d);
+	return skep_drain_map(&st->batch, fd, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), take_cgroup, &d);
 }
 
 void io_cgroups_drain(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
@@ -203,9 +208,10 @@ void io_cgroups_drain(struct skep_instance *inst, struct io_probe *st, uint64_t 
 	int fd = bpf_map__fd(st->bpf->maps.cgroups), err;
 	uint32_t idle;
 
-	err = batch_read(&st->batch, fd, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), take_cgroup, &d);
+	err = skep_drain_map(&st->batch, fd, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), take_cgroup, &d);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "cgroups: %s; what they did comes with the next interval", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING, "cgroups: %s; what they did comes with the next interval",
+			      strerror(-err));
 		return;
 	}
 	idle = crowded(d.n, st->opt_cgroups) ? IDLE_PASSES_FULL : IDLE_PASSES;

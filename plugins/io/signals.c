@@ -46,10 +46,11 @@ static void owners(const struct says *s, const struct io_hooks *h)
 
 static void memory(const struct says *s, const struct io_probe *st, const struct io_hooks *h)
 {
-	say(s, "io.reclaim", h->reclaim ? SKEP_SIGNAL_OK : SKEP_SIGNAL_MISSING, "tp_btf/mm_vmscan_direct_reclaim_begin, _end",
-	    h->reclaim ? NULL : "the kernel has no such tracepoint");
+	say(s, "io.reclaim", h->reclaim ? SKEP_SIGNAL_OK : SKEP_SIGNAL_MISSING,
+	    "tp_btf/mm_vmscan_direct_reclaim_begin, _end", h->reclaim ? NULL : "the kernel has no such tracepoint");
 	say(s, "io.cgroup_reclaim", h->memcg_reclaim ? SKEP_SIGNAL_OK : SKEP_SIGNAL_MISSING,
-	    "tp_btf/mm_vmscan_memcg_reclaim_begin, _end", h->memcg_reclaim ? NULL : "the kernel has no such tracepoint (CONFIG_MEMCG)");
+	    "tp_btf/mm_vmscan_memcg_reclaim_begin, _end",
+	    h->memcg_reclaim ? NULL : "the kernel has no such tracepoint (CONFIG_MEMCG)");
 	if (h->delayacct < 0)
 		say(s, "io.delay", SKEP_SIGNAL_MISSING, "iter/task and tp_btf/sched_process_exit: task.delays",
 		    "the kernel has no delay accounting (CONFIG_TASK_DELAY_ACCT)");
@@ -58,7 +59,8 @@ static void memory(const struct says *s, const struct io_probe *st, const struct
 		    "the kernel does not account delays: sysctl kernel.task_delayacct=1 (5.14 and later) or boot with delayacct, "
 		    "then restart this probe; counts for processes that start after it");
 	else if (!st->delays)
-		say(s, "io.delay", SKEP_SIGNAL_OFF, "iter/task and tp_btf/sched_process_exit: task.delays", "option delays is false");
+		say(s, "io.delay", SKEP_SIGNAL_OFF, "iter/task and tp_btf/sched_process_exit: task.delays",
+		    "option delays is false");
 	else
 		say(s, "io.delay", SKEP_SIGNAL_OK, "iter/task and tp_btf/sched_process_exit: task.delays", NULL);
 	say(s, "io.swap", SKEP_SIGNAL_PARTIAL, "/proc/vmstat pswpin, pswpout",
@@ -82,5 +84,6 @@ void io_signals(struct skep_instance *inst, const struct io_probe *st, const str
 	memory(&s, st, h);
 	say(&s, "disk.queue", SKEP_SIGNAL_OK, "/proc/diskstats", NULL);
 	if (!st->opt_filesystems)
-		say(&s, "fs.io", SKEP_SIGNAL_OFF, "/proc/self/mountinfo and the clients' own counters", "option filesystems is false");
+		say(&s, "fs.io", SKEP_SIGNAL_OFF, "/proc/self/mountinfo and the clients' own counters",
+		    "option filesystems is false");
 }

@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <skep/drain.h>
 #include <skep/kept.h>
 #include <skep/pins.h>
 #include <skep/plugin.h>
@@ -22,7 +23,17 @@
 #include "levels.h"
 #include "vmstat.h"
 
-enum { STREAM_DISK, STREAM_CGROUP, STREAM_PROCESS, STREAM_PAGING, STREAM_FS, STREAM_LEDGER, STREAM_IOLAT, STREAM_FILELAT, N_STREAMS };
+enum {
+	STREAM_DISK,
+	STREAM_CGROUP,
+	STREAM_PROCESS,
+	STREAM_PAGING,
+	STREAM_FS,
+	STREAM_LEDGER,
+	STREAM_IOLAT,
+	STREAM_FILELAT,
+	N_STREAMS
+};
 extern const struct skep_stream *const io_streams[N_STREAMS];
 
 enum { DETAIL_IOLAT, DETAIL_FILELAT, N_DETAILS };
@@ -85,7 +96,8 @@ struct iolat_told {
 };
 
 struct iolat {
-	bool writers;               /* requests of write-back name their cgroup, in the hierarchy that names those of processes */
+	/* requests of write-back name their cgroup, in the hierarchy that names those of processes */
+	bool writers;
 	struct iolat_bpf *bpf;      /* NULL while nothing is attached */
 	const struct iolat_cpu *cpus;
 	size_t cpus_size;
@@ -114,7 +126,7 @@ struct io_probe {
 	struct disks disks;
 	struct io_books books[2]; /* IO_READ, IO_WRITE */
 	struct levels processes, cgroups;
-	struct batch batch;       /* room for a read of a map */
+	struct skep_drain batch;       /* room for a read of a map */
 
 	const struct io_counters *counters; /* mmap of the counters map */
 	size_t counters_size;
@@ -133,12 +145,13 @@ struct io_probe {
 };
 
 /* io.c: what the maps had no room for, and the hook missed, beyond what was reported, into losses */
-void io_counters_add(struct io_counters *to, const struct io_counters *of_cpu);
-void io_report_losses(struct skep_instance *, struct io_probe *, const struct io_counters *now, const struct io_counters *seen);
+void io_report_losses(struct skep_instance *, struct io_probe *, const struct io_counters *now,
+		      const struct io_counters *seen);
 void io_report_misses(struct skep_instance *, struct io_probe *, uint64_t misses, uint64_t *seen);
 
 /* load.c */
-int io_load(struct skep_instance *, struct io_probe *); /* 0, or what host->fail returned; nothing is left behind then */
+/* 0, or what host->fail returned; nothing is left behind then */
+int io_load(struct skep_instance *, struct io_probe *);
 void io_unload(struct io_probe *);
 uint64_t io_misses(const struct io_probe *); /* completions whose program was skipped; 0 before 5.12 */
 
@@ -181,7 +194,8 @@ int iolat_attach(struct skep_instance *, struct io_probe *, const struct skep_de
 bool iolat_detach(struct skep_instance *, struct io_probe *, uint64_t id); /* false: it has no such attachment */
 void iolat_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 /* What is new of a row, as a record. Needs no BPF. */
-void iolat_emit(struct skep_instance *, struct io_probe *, const struct iolat_key *, const struct iolat_row *new, uint64_t now_ns);
+void iolat_emit(struct skep_instance *, struct io_probe *, const struct iolat_key *, const struct iolat_row *new,
+		uint64_t now_ns);
 void iolat_signal(struct skep_instance *, const struct io_probe *);
 void iolat_close(struct io_probe *);
 
@@ -193,12 +207,5 @@ void io_paging_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns
 void io_filesystems_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 
 extern const char *const io_op_names[IO_OPS];
-
-static inline struct skep_str io_str(const char *s)
-{
-	uint32_t len = (uint32_t)strlen(s);
-
-	return (struct skep_str){ s, len, len };
-}
 
 #endif

@@ -55,7 +55,9 @@ int vmstat_read(FILE *f, uint64_t page_size, struct vm *ret)
 		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 			if (!fits(line, len, lines[i].name) || sscanf(line + len, "%" SCNu64, &value) != 1)
 				continue;
-			vm.v[lines[i].field] += lines[i].unit == PAGES ? value * page_size : lines[i].unit == KIB ? value * 1024 : value;
+			vm.v[lines[i].field] += lines[i].unit == PAGES ? value * page_size
+						: lines[i].unit == KIB ? value * 1024
+								       : value;
 			vm.have |= 1u << lines[i].field;
 			break;
 		}

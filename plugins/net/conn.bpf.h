@@ -45,7 +45,9 @@ enum {
 	TCP_CLOSING,
 	TCP_NEW_SYN_RECV,
 };
-#define FIN_SENT ((1u << TCP_FIN_WAIT1) | (1u << TCP_FIN_WAIT2) | (1u << TCP_TIME_WAIT) | (1u << TCP_LAST_ACK) | (1u << TCP_CLOSING))
+#define FIN_SENT \
+	((1u << TCP_FIN_WAIT1) | (1u << TCP_FIN_WAIT2) | (1u << TCP_TIME_WAIT) | (1u << TCP_LAST_ACK) | \
+	 (1u << TCP_CLOSING))
 
 /* What tcp_sock says. */
 struct totals {
@@ -151,8 +153,8 @@ static __always_inline int loopback_by_address(struct sock *sk, __u16 family)
 		addresses(sk, family, local, remote);
 		if (is_loopback6(local) || is_loopback6(remote))
 			return 1;
-		return (remote[0] | remote[1] | remote[2] | remote[3]) && remote[0] == local[0] && remote[1] == local[1] &&
-		       remote[2] == local[2] && remote[3] == local[3];
+		return (remote[0] | remote[1] | remote[2] | remote[3]) && remote[0] == local[0] &&
+		       remote[1] == local[1] && remote[2] == local[2] && remote[3] == local[3];
 	}
 }
 

@@ -2,27 +2,21 @@
 /*
  * plugins/net/decode.c - bytes of the ring into records.
  */
+#include <skep/values.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "state.h"
 
-static struct skep_str text(const char *s)
-{
-	uint32_t len = (uint32_t)strlen(s);
-
-	return (struct skep_str){ s, len, len };
-}
-
 struct skep_str net_family_text(uint16_t family)
 {
-	return text(family == AF_INET6 ? "ipv6" : "ipv4");
+	return skep_text(family == AF_INET6 ? "ipv6" : "ipv4");
 }
 
 struct skep_str net_direction_text(uint16_t direction)
 {
-	return text(direction == NET_IN ? "in" : "out");
+	return skep_text(direction == NET_IN ? "in" : "out");
 }
 
 void net_emit_process(struct skep_instance *inst, struct net_state *st, const struct skep_upid *who, uint64_t time_ns,
@@ -57,9 +51,11 @@ static void conn(struct skep_instance *inst, struct net_state *st, const struct 
 	const char *name = r->error ? net_error_name(r->error) : NULL;
 	char number[16];
 	struct conn_record rec = {
-		.transport = text("tcp"),
+		.transport = skep_text("tcp"),
 		.type = net_family_text(r->family),
-		.state = text(r->flags & NET_CONN_FAILED ? "failed" : r->flags & NET_CONN_CLOSED ? "closed" : "open"),
+		.state = skep_text(r->flags & NET_CONN_FAILED   ? "failed"
+				   : r->flags & NET_CONN_CLOSED ? "closed"
+								: "open"),
 		.direction = net_direction_text(r->direction),
 		.local_port = r->local_port,
 		.remote_port = r->remote_port,
@@ -84,7 +80,7 @@ static void conn(struct skep_instance *inst, struct net_state *st, const struct 
 		name = "aborted";
 	}
 	if (name)
-		rec.error = text(name);
+		rec.error = skep_text(name);
 	st->host->emit(inst, STREAM_CONN, who.pid ? &who : NULL, r->h.time_ns, &rec);
 }
 

@@ -7,27 +7,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
+#include <skep/drain.h>
 #include <skep/misses.h>
+#include <skep/values.h>
 #include <string.h>
 
 #include "net.skel.h"
 #include "state.h"
-
-void net_add_counters(struct net_counters *to, const struct net_counters *of_cpu)
-{
-	const __u64 *from = (const __u64 *)of_cpu;
-	__u64 *sum = (__u64 *)to;
-
-	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
-		sum[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-}
-
-void net_sum_counters(const struct net_state *st, struct net_counters *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++)
-		net_add_counters(ret, &st->counters[cpu]);
-}
 
 /* ---- peers ------------------------------------------------------------------------ */
 
@@ -47,7 +33,8 @@ void net_empty_peers(struct net_state *st, int fd)
 			break;
 		}
 		for (uint32_t i = 0; i < n; i++)
-			st->host->counter_add(st->c_peers_other, net_peers_add(&st->peers, &st->batch_keys[i], &st->batch[i]));
+			st->host->counter_add(st->c_peers_other,
+					      net_peers_add(&st->peers, &st->batch_keys[i], &st->batch[i]));
 		in = &at;
 	} while (!err);
 	bpf_map_update_elem(fd, &other, &none, BPF_NOEXIST);
@@ -62,7 +49,7 @@ void net_drain_peers(struct skep_instance *inst, struct net_state *st, bool even
 	if (st->peers_written[resting] || even_if_empty)
 		net_empty_peers(st, bpf_map__fd(resting ? st->bpf->maps.peers_odd : st->bpf->maps.peers_even));
 	st->peers_written[resting] = false;
-	net_sum_counters(st, &now);
+	skep_sums_of_view(st->counters, st->n_cpus, sizeof(now), &now);
 	if (now.peers_new == st->peers_seen && now.peers_full == st->seen.peers_full && !even_if_empty)
 		return; /* nothing is in the other one: go on with it */
 	st->peers_written[writing] = true;
@@ -109,7 +96,7 @@ void net_drain_processes(struct skep_instance *inst, struct net_state *st, int f
 		for (size_t i = 0; i < NET_AMOUNTS; i++)
 			((__u64 *)&p.now)[i] -= ((const __u64 *)&p.told)[i];
 		who = (struct skep_upid){ .pid = key.pid, .start_ns = key.start_ns };
-		net_emit_process(inst, st, &who, net_now(), &p.now);
+		net_emit_process(inst, st, &who, skep_boot_ns(), &p.now);
 		bpf_map_delete_elem(fd, &key);
 	}
 }
@@ -121,10 +108,11 @@ void net_drain_orphans(struct skep_instance *inst, struct net_state *st)
 
 /* ---- losses ---------------------------------------------------------------------------- */
 
-void net_report_losses(struct skep_instance *inst, struct net_state *st, const struct net_counters *now, const int fds[NET_PROGRAMS],
-		       struct net_reported *seen)
+void net_report_losses(struct skep_instance *inst, struct net_state *st, const struct net_counters *now,
+		       const int fds[NET_PROGRAMS], struct net_reported *seen)
 {
-	uint64_t states = skep_fd_misses(fds[NET_ON_STATE]), calls = skep_fd_misses(fds[NET_ON_SEND]) + skep_fd_misses(fds[NET_ON_RECV]);
+	uint64_t states = skep_fd_misses(fds[NET_ON_STATE]),
+		 calls = skep_fd_misses(fds[NET_ON_SEND]) + skep_fd_misses(fds[NET_ON_RECV]);
 	const struct net_counters *before = &seen->counters;
 	const struct skep_host *host = st->host;
 	uint64_t missed;
@@ -159,10 +147,12 @@ void net_report_losses(struct skep_instance *inst, struct net_state *st, const s
 void net_check_losses(struct skep_instance *inst, struct net_state *st)
 {
 	const int fds[NET_PROGRAMS] = { st->on_state_fd, st->on_send_fd, st->on_recv_fd };
-	struct net_reported seen = { .counters = st->seen, .states_missed = st->seen_misses, .calls_missed = st->seen_calls_missed };
+	struct net_reported seen = { .counters = st->seen,
+				     .states_missed = st->seen_misses,
+				     .calls_missed = st->seen_calls_missed };
 	struct net_counters now;
 
-	net_sum_counters(st, &now);
+	skep_sums_of_view(st->counters, st->n_cpus, sizeof(now), &now);
 	net_report_losses(inst, st, &now, fds, &seen);
 	st->seen = seen.counters;
 	st->seen_misses = seen.states_missed;

@@ -9,7 +9,8 @@
 
 #define COUNT_OF(a_) (sizeof(a_) / sizeof((a_)[0]))
 
-#define P(member_, name_, unit_, help_) SKEP_FIELD(struct process_record, member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
+#define P(member_, name_, unit_, help_) \
+	SKEP_FIELD(struct process_record, member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
 static const struct skep_field process_fields[] = {
 	P(rx_bytes, "rx_bytes", "By", "payload received over TCP and UDP, loopback included"),
 	P(tx_bytes, "tx_bytes", "By", "payload sent over TCP and UDP, loopback included"),
@@ -23,22 +24,17 @@ static const struct skep_field process_fields[] = {
 	P(unix_tx, "unix_tx_bytes", "By", "sent over Unix sockets"),
 	P(connects, "connects", "{connection}", "TCP connections that it opened"),
 	P(accepts, "accepts", "{connection}", "TCP connections that came in and that it took"),
-	P(failures, "connect_failures", "{connection}", "TCP connections that it tried to open and that were never established"),
+	P(failures, "connect_failures", "{connection}",
+	  "TCP connections that it tried to open and that were never established"),
 	P(retransmits, "retransmits", "{segment}", "TCP segments sent again, of connections that it owns"),
 };
 
-static const struct skep_stream process_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "net",
-	.help = "what a process sent and received",
-	.role = SKEP_ROLE_FACET,
-	.record_size = sizeof(struct process_record),
-	.n_fields = COUNT_OF(process_fields),
-	.fields = process_fields,
-};
+static const struct skep_stream process_stream =
+	SKEP_STREAM(struct process_record, process_fields, "net", SKEP_ROLE_FACET, 0,
+		    "what a process sent and received");
 
-#define C(member_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct conn_record, member_, name_, type_, sem_, unit_, help_)
+#define C(member_, name_, type_, sem_, unit_, help_) \
+	SKEP_FIELD(struct conn_record, member_, name_, type_, sem_, unit_, help_)
 #define C_TEXT(member_, name_, help_) C(member_, name_, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", help_)
 #define C_SUM(member_, name_, unit_, help_) C(member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
 static const struct skep_field conn_fields[] = {
@@ -50,37 +46,35 @@ static const struct skep_field conn_fields[] = {
 	C(remote_port, "network.peer.port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "the other side"),
 	C_TEXT(direction, "direction", "out: this side opened it; in: it was accepted"),
 	C_TEXT(state, "state", "open: more is to come; closed: its last record; failed: it was never established"),
-	C_TEXT(error, "error.type", "name of the error that ended it; aborted: the process gave up connecting; empty: none"),
-	C(start_ns, "start", SKEP_T_TIME, SKEP_S_ATTRIBUTE, "", "of the connect, or when it was established if it came in"),
+	C_TEXT(error, "error.type",
+	       "name of the error that ended it; aborted: the process gave up connecting; empty: none"),
+	C(start_ns, "start", SKEP_T_TIME, SKEP_S_ATTRIBUTE, "",
+	  "of the connect, or when it was established if it came in"),
 	C(duration_ns, "duration_ns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns", "from start to this record; 0: not known"),
 	C_SUM(rx_bytes, "rx_bytes", "By", "payload that arrived, since its last record"),
 	C_SUM(tx_bytes, "tx_bytes", "By", "payload that the other side has acknowledged, since its last record"),
 	C_SUM(retransmits, "retransmits", "{segment}", "segments sent again, since its last record"),
-	C(latency_ns, "connect_latency_ns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns", "from connect to established; 0: not known, or it came in"),
+	C(latency_ns, "connect_latency_ns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "ns",
+	  "from connect to established; 0: not known, or it came in"),
 	C(srtt_ns, "srtt_ns", SKEP_T_U64, SKEP_S_GAUGE, "ns", "smoothed round trip time; 0: not known"),
 	C(netns, "netns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "inode of its network namespace"),
 	C(loopback, "loopback", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "never leaves the host"),
-	C(before, "before", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "was there before the probe: what it carried until then is in no record"),
+	C(before, "before", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "older than the probe: no record has its earlier bytes"),
 };
 
-static const struct skep_stream conn_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "net.connection",
-	.help = "a TCP connection: when it ends and, if it lives longer, each interval",
-	.role = SKEP_ROLE_NONE,
-	.record_size = sizeof(struct conn_record),
-	.n_fields = COUNT_OF(conn_fields),
-	.fields = conn_fields,
-};
+static const struct skep_stream conn_stream =
+	SKEP_STREAM(struct conn_record, conn_fields, "net.connection", SKEP_ROLE_NONE, 0,
+		    "a TCP connection: when it ends and, if it lives longer, each interval");
 
-#define R(member_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct peer_record, member_, name_, type_, sem_, unit_, help_)
+#define R(member_, name_, type_, sem_, unit_, help_) \
+	SKEP_FIELD(struct peer_record, member_, name_, type_, sem_, unit_, help_)
 #define R_SUM(member_, name_, unit_, help_) R(member_, name_, SKEP_T_U64, SKEP_S_DELTA, unit_, help_)
 static const struct skep_field peer_fields[] = {
 	R(transport, "network.transport", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "tcp"),
 	R(type, "network.type", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "ipv4 or ipv6"),
 	R(remote, "network.peer.address", SKEP_T_IP, SKEP_S_ATTRIBUTE, "", "the other side"),
-	R(port, "service_port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "the other side's for connections that went out, our own for those that came in"),
+	R(port, "service_port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
+	  "the other side's for connections that went out, our own for those that came in"),
 	R(direction, "direction", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "out or in"),
 	R(netns, "netns", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "inode of the network namespace"),
 	R_SUM(connections, "connections", "{connection}", "that were established"),
@@ -95,42 +89,29 @@ static const struct skep_field peer_fields[] = {
 	R(other, "other", SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "the sum of all peers for which there was no row"),
 };
 
-static const struct skep_stream peer_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "net.peer",
-	.help = "all TCP connections of a process with a peer, each interval",
-	.role = SKEP_ROLE_NONE,
-	.record_size = sizeof(struct peer_record),
-	.n_fields = COUNT_OF(peer_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = peer_fields,
-};
+static const struct skep_stream peer_stream =
+	SKEP_STREAM(struct peer_record, peer_fields, "net.peer", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "all TCP connections of a process with a peer, each interval");
 
-#define T(member_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct rtt_record, member_, name_, type_, sem_, unit_, help_)
+#define T(member_, name_, type_, sem_, unit_, help_) \
+	SKEP_FIELD(struct rtt_record, member_, name_, type_, sem_, unit_, help_)
 static const struct skep_field rtt_fields[] = {
 	T(id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "of the attachment that asked"),
-	T(peers, "peers", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "all: the sum of those that follow; one; others: all that found no row"),
+	T(peers, "peers", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+	  "all: the sum of the records that follow; one; others: all peers without a row"),
 	T(direction, "direction", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "out or in; empty: not known, or several peers"),
 	T(remote, "network.peer.address", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "the other side; empty: several"),
 	T(port, "service_port", SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
 	  "the other side's for connections that went out, our own for those that came in; 0: several"),
 	T(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{sample}", "round trips measured, since the record before"),
 	T(sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "of all of them"),
-	T(rtt, "rtt", SKEP_T_HIST, SKEP_S_DELTA, "ns", "from when a segment was sent until it was acknowledged, in whole microseconds"),
+	T(rtt, "rtt", SKEP_T_HIST, SKEP_S_DELTA, "ns",
+	  "from when a segment was sent until it was acknowledged, in whole microseconds"),
 };
 
-static const struct skep_stream rtt_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "net.rtt",
-	.help = "detail rtt: TCP round trip times, of all peers and of each",
-	.role = SKEP_ROLE_DETAIL,
-	.record_size = sizeof(struct rtt_record),
-	.n_fields = COUNT_OF(rtt_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = rtt_fields,
-};
+static const struct skep_stream rtt_stream =
+	SKEP_STREAM(struct rtt_record, rtt_fields, "net.rtt", SKEP_ROLE_DETAIL, SKEP_STREAM_SAMPLE,
+		    "detail rtt: TCP round trip times, of all peers and of each");
 
 const struct skep_detail net_details[N_DETAILS] = {
 	[DETAIL_RTT] = {
@@ -143,20 +124,15 @@ const struct skep_detail net_details[N_DETAILS] = {
 
 static const struct skep_field ledger_fields[] = {
 	SKEP_FIELD(struct skep_ledger_post, account, "account", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "net.rx, net.tx"),
-	SKEP_FIELD(struct skep_ledger_post, item, "item", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "tcp, udp, kernel, excluded, unowned, headers, retransmits"),
-	SKEP_FIELD(struct skep_ledger_post, amount, "amount", SKEP_T_I64, SKEP_S_CUMULATIVE, "By", "since the probe began"),
+	SKEP_FIELD(struct skep_ledger_post, item, "item", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+		   "tcp, udp, kernel, excluded, unowned, headers, retransmits"),
+	SKEP_FIELD(struct skep_ledger_post, amount, "amount", SKEP_T_I64, SKEP_S_CUMULATIVE, "By",
+		   "since the probe began"),
 };
 
-static const struct skep_stream ledger_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "net.ledger",
-	.help = "parts of the accounts net.rx and net.tx",
-	.role = SKEP_ROLE_LEDGER,
-	.record_size = sizeof(struct skep_ledger_post),
-	.n_fields = COUNT_OF(ledger_fields),
-	.fields = ledger_fields,
-};
+static const struct skep_stream ledger_stream =
+	SKEP_STREAM(struct skep_ledger_post, ledger_fields, "net.ledger", SKEP_ROLE_LEDGER, 0,
+		    "parts of the accounts net.rx and net.tx");
 
 const struct skep_stream *const net_streams[N_STREAMS] = {
 	[STREAM_PROCESS] = &process_stream,

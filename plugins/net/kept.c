@@ -7,6 +7,7 @@
  * struct net_process), and of two makes only one is awake at any time (skep/kept.h).
  */
 #include <errno.h>
+#include <skep/drain.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,12 +21,15 @@ static const struct skep_pins_kinds kinds = {
 
 static void touch(struct net_state *st)
 {
-	skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, bpf_map__fd(st->bpf->maps.unattended), &kinds);
+	skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT,
+			bpf_map__fd(st->bpf->maps.unattended), &kinds);
 }
 
 void net_kept_touch(struct net_state *st)
 {
-	const struct net_reported now = { .counters = st->seen, .states_missed = st->seen_misses, .calls_missed = st->seen_calls_missed };
+	const struct net_reported now = { .counters = st->seen,
+					  .states_missed = st->seen_misses,
+					  .calls_missed = st->seen_calls_missed };
 	int reported = bpf_map__fd(st->bpf->maps.reported);
 	uint32_t zero = 0;
 
@@ -48,7 +52,8 @@ static void go_on(struct skep_instance *inst, struct net_state *st)
 		st->seen_calls_missed = before.calls_missed;
 	}
 	st->peers_written[0] = st->peers_written[1] = true;
-	st->host->log(inst, SKEP_LOG_NOTICE, "goes on with what the skepd before has left in the kernel: nothing was missed");
+	st->host->log(inst, SKEP_LOG_NOTICE,
+		      "goes on with what the skepd before has left in the kernel: nothing was missed");
 }
 
 /* ---- of another make ------------------------------------------------------------------- */
@@ -90,7 +95,7 @@ static void run_pass(const char *folder)
 
 	if (link < 0)
 		return;
-	net_run_iterator_of(link);
+	skep_iter_run(link);
 	close(link);
 }
 
@@ -120,15 +125,13 @@ static const char *const program_names[NET_PROGRAMS] = { "on_state", "on_send", 
 static void take_losses(const struct other *o, const char *folder, const int fds[NET_PROGRAMS])
 {
 	int counters = skep_pins_open(folder, "map", "counters"), reported = skep_pins_open(folder, "map", "reported");
-	struct net_counters now = { 0 }, of_cpu;
+	struct net_counters now = { 0 };
 	struct net_reported before;
-	uint32_t cpu = 0;
+	uint32_t zero = 0;
 
-	if (o->readable && counters >= 0 && reported >= 0 && bpf_map_lookup_elem(reported, &cpu, &before) == 0) {
-		for (; bpf_map_lookup_elem(counters, &cpu, &of_cpu) == 0; cpu++)
-			net_add_counters(&now, &of_cpu);
+	if (o->readable && counters >= 0 && reported >= 0 && bpf_map_lookup_elem(reported, &zero, &before) == 0 &&
+	    skep_sums_of_map(counters, sizeof(now), &now) == 0)
 		net_report_losses(o->inst, o->st, &now, fds, &before);
-	}
 	if (counters >= 0)
 		close(counters);
 	if (reported >= 0)
@@ -139,17 +142,10 @@ static void take_other(void *arg, const char *folder)
 {
 	struct other *o = arg;
 	struct net_state *st = o->st;
-	int kept = skep_pins_open(folder, "map", "kept");
-	struct skep_kept k = { 0 };
 	int fds[NET_PROGRAMS];
 
-	o->readable = kept >= 0 && skep_kept_get(kept, &k) == 0 && k.layout == NET_LAYOUT;
-	if (kept >= 0) {
-		skep_kept_sleep(kept, k.layout);
-		skep_kept_touch(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, 0);
-		close(kept);
-		skep_pins_other_unattended(st->host, o->inst, folder, &k, &kinds);
-	}
+	o->readable =
+		skep_pins_take_over(st->host, o->inst, folder, bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT, &kinds);
 	for (unsigned i = 0; i < NET_PROGRAMS; i++)
 		fds[i] = skep_pins_program(&st->pins, folder, program_names[i]);
 	run_pass(folder);
@@ -162,8 +158,10 @@ static void take_other(void *arg, const char *folder)
 	take_processes(o, folder);
 	take_peers(o, folder, "peers_even");
 	take_peers(o, folder, "peers_odd");
-	st->host->log(o->inst, SKEP_LOG_NOTICE, "removed the previous skepd's pinned BPF state (another build, or expired): %s",
-		      o->readable ? "its records were read to the end" : "its records cannot be read and count as lost");
+	st->host->log(o->inst, SKEP_LOG_NOTICE,
+		      "removed the previous skepd's pinned BPF state (another build, or expired): %s",
+		      o->readable ? "its records were read to the end"
+				  : "its records cannot be read and count as lost");
 }
 
 void net_kept_begin(struct skep_instance *inst, struct net_state *st)
@@ -178,14 +176,16 @@ void net_kept_begin(struct skep_instance *inst, struct net_state *st)
 		st->host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, o.unread);
 	touch(st);
 	/*
-	 * Sockets that are there already, and who has them: with the hooks in place, so that none falls between.  Of what went on
-	 * meanwhile, processes are told now, so that it is not in the books, whose reference begins now.
+	 * Sockets that are there already, and who has them: with the hooks in place, so that none falls between.  Of
+	 * what went on meanwhile, processes are told now, so that it is not in the books, whose reference begins now.
 	 */
 	net_pass(st);
 	err = st->pass_err;
 	if (err)
-		st->host->log(inst, SKEP_LOG_WARNING, "no pass over open files: %s; connections that are there already have an owner only when they are used",
-			      strerror(-err));
+		st->host->log(
+			inst, SKEP_LOG_WARNING,
+			"no pass over open files: %s; connections that are there already have an owner only when they are used",
+			strerror(-err));
 	ring_buffer__consume(st->ring);
 	net_check_losses(inst, st);
 	net_ledger_begin(st);

@@ -9,15 +9,19 @@
  * card cuts large segments itself (TSO) the interface may count one header for many, and
  * the part is an upper bound.  Headers of UDP have no counter by socket and are in no part.
  */
+#include <skep/drain.h>
 #include <string.h>
 
 #include "state.h"
 
-static void post(struct skep_instance *inst, const struct net_state *st, uint64_t now_ns, enum net_way way, const char *item, uint64_t amount)
+static void post(struct skep_instance *inst, const struct net_state *st, uint64_t now_ns, enum net_way way,
+		 const char *item, uint64_t amount)
 {
 	const char *account = way == NET_TX ? "net.tx" : "net.rx";
 	uint32_t len = (uint32_t)strlen(item);
-	struct skep_ledger_post p = { .account = { account, 6, 6 }, .item = { item, len, len }, .amount = (int64_t)amount };
+	struct skep_ledger_post p = { .account = { account, 6, 6 },
+				      .item = { item, len, len },
+				      .amount = (int64_t)amount };
 
 	st->host->emit(inst, STREAM_LEDGER, NULL, now_ns, &p);
 }
@@ -29,7 +33,7 @@ static uint64_t outside(const __u64 *slots, enum net_way way)
 
 void net_ledger_begin(struct net_state *st)
 {
-	net_sum_counters(st, &st->ledger_begin);
+	skep_sums_of_view(st->counters, st->n_cpus, sizeof(st->ledger_begin), &st->ledger_begin);
 	memset(st->ledger, 0, sizeof(st->ledger));
 }
 
@@ -46,7 +50,7 @@ void net_ledger_post(struct skep_instance *inst, struct net_state *st, uint64_t 
 {
 	struct net_counters c;
 
-	net_sum_counters(st, &c);
+	skep_sums_of_view(st->counters, st->n_cpus, sizeof(c), &c);
 	since_begin(&c, &st->ledger_begin);
 	for (enum net_way way = NET_TX; way < NET_WAYS; way++) {
 		post(inst, st, now_ns, way, "tcp", (uint64_t)st->ledger[NET_SLOT(NET_TCP, way)]);

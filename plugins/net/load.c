@@ -11,12 +11,11 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <skep/cpus.h>
+#include <skep/btf.h>
+#include <skep/load.h>
 #include <skep/preempt.h>
 #include <skep/skeleton.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "net.skel.h"
@@ -26,26 +25,6 @@
 #define HASH_ENDED 4096u /* for the moments between a connection's end and the return of a call */
 #define HASH_CONNECTIONS 65536u
 
-static bool has_tracepoint(const struct btf *btf, const char *name)
-{
-	char type[128];
-
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) >= 0;
-}
-
-/* Is there a BPF helper of that name? (The enum is in the kernel's own type information.) */
-static bool has_helper(const struct btf *btf, const char *name)
-{
-	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
-	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
-
-	for (uint32_t i = 0; t && i < btf_vlen(t); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), name) == 0)
-			return true;
-	return false;
-}
-
 /*
  * Tasks' storage in tracing programs came with 5.12, as did check_mtu.  Up to 6.1 even a look
  * into it fails while the CPU is interrupted in the middle of another one (bpf_task_storage_busy),
@@ -54,29 +33,10 @@ static bool has_helper(const struct btf *btf, const char *name)
  */
 static bool has_task_storage(const struct btf *btf)
 {
-	if (!has_helper(btf, "BPF_FUNC_check_mtu"))
+	if (!skep_btf_has_helper(btf, "BPF_FUNC_check_mtu"))
 		return false;
 	return btf__find_by_name_kind(btf, "bpf_task_storage_busy", BTF_KIND_VAR) < 0 ||
-	       btf__find_by_name_kind(btf, "bpf_task_storage_get_recur", BTF_KIND_FUNC) >= 0;
-}
-
-static uint32_t ring_size(uint64_t wanted)
-{
-	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	while (size < wanted && size < 1u << 30)
-		size <<= 1;
-	return (uint32_t)size;
-}
-
-/* What a failed load or attach means, and what to do about it. */
-static int refuse(struct skep_instance *inst, const struct net_state *st, int err, const char *what)
-{
-	if (err == -EPERM || err == -EACCES)
-		return st->host->fail(inst, -EPERM,
-				      "%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
-				      "CAP_SYS_RESOURCE), and a kernel that is not locked down", what);
-	return st->host->fail(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
+	       skep_btf_has_function(btf, "bpf_task_storage_get_recur");
 }
 
 /* ---- which programs ------------------------------------------------------------ */
@@ -115,10 +75,10 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	st->fexits = 0;
 	for (unsigned i = 0; i < FEXITS; i++) {
 		/* the module ipv6 may be missing, or be one whose functions vmlinux does not describe */
-		bool on = calls == NET_CALLS_FEXIT && btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC) >= 0;
+		bool on = calls == NET_CALLS_FEXIT && skep_btf_has_function(btf, functions[i]);
 
 		/* of these two the one that is called for both datagrams and sequenced packets */
-		if (progs[i] == bpf->progs.on_unix_dgram_recvmsg && btf__find_by_name_kind(btf, "__unix_dgram_recvmsg", BTF_KIND_FUNC) >= 0)
+		if (progs[i] == bpf->progs.on_unix_dgram_recvmsg && skep_btf_has_function(btf, "__unix_dgram_recvmsg"))
 			on = false;
 
 		bpf_program__set_autoload(progs[i], on);
@@ -140,9 +100,10 @@ SKEP_SKELETON_OF(open_not_preempted, net, net_np)
 
 /* ---- one attempt ------------------------------------------------------------------ */
 
-static int attempt_once(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+static int attempt_once(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way,
+			enum net_calls calls)
 {
-	uint32_t ring = ring_size(st->opt_ring_bytes);
+	uint32_t ring = skep_ring_bytes(st->opt_ring_bytes);
 	struct net_bpf *bpf = st->not_preempted ? open_not_preempted() : net_bpf__open();
 	int err;
 
@@ -156,13 +117,10 @@ static int attempt_once(struct skep_instance *inst, struct net_state *st, const 
 	bpf_map__set_max_entries(bpf->maps.ring, ring);
 	bpf_map__set_max_entries(bpf->maps.counters, st->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.scratches, st->n_cpus * NET_SCRATCHES);
-	if (st->host->verdict_fd >= 0) {
-		bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
-		if (err) {
-			st->host->log(inst, SKEP_LOG_ERROR, "cannot use the host's verdict map: %s", strerror(-err));
-			goto out;
-		}
+	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
+	if (err) {
+		st->host->log(inst, SKEP_LOG_ERROR, "cannot use the host's verdict map: %s", strerror(-err));
+		goto out;
 	}
 	err = skep_pins_load(&st->pins, st->host, "net", bpf->skeleton);
 	if (err)
@@ -179,7 +137,8 @@ out:
 	return err;
 }
 
-static int attempt(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+static int attempt(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way,
+		   enum net_calls calls)
 {
 	int err = attempt_once(inst, st, btf, way, calls);
 
@@ -187,7 +146,8 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 	return err == -ESTALE ? attempt_once(inst, st, btf, way, calls) : err;
 }
 
-static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way, enum net_calls calls)
+static int load_best_of(struct skep_instance *inst, struct net_state *st, const struct btf *btf, enum net_way_in way,
+			enum net_calls calls)
 {
 	int err, first = 0;
 
@@ -208,36 +168,37 @@ static int load_best_of(struct skep_instance *inst, struct net_state *st, const 
 static int load_best(struct skep_instance *inst, struct net_state *st)
 {
 	static const char *const needed[] = { "inet_sock_set_state", "sched_process_free" };
-	struct btf *btf = btf__load_vmlinux_btf();
 	enum net_calls calls = NET_CALLS_NONE;
+	struct btf *btf = NULL;
 	enum net_way_in way;
-	int err = 0;
+	int err;
 
-	if (!btf)
-		return st->host->fail(inst, -EOPNOTSUPP,
-				      "the kernel carries no type information (/sys/kernel/btf/vmlinux): needs CONFIG_DEBUG_INFO_BTF, "
-				      "which distributions have had since 5.8");
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		if (has_tracepoint(btf, needed[i]))
-			continue;
-		err = st->host->fail(inst, -EOPNOTSUPP, "the kernel has no tracepoint %s", needed[i]);
+	err = skep_btf_load(inst, st->host, &btf);
+	if (err)
+		return err;
+	err = skep_btf_need(inst, st->host, btf, needed, sizeof(needed) / sizeof(needed[0]));
+	if (err)
 		goto out;
-	}
-	st->rtt.hook = has_tracepoint(btf, "tcp_probe");
+	st->rtt.hook = skep_btf_has_tracepoint(btf, "tcp_probe");
 	/* Sockets' storage in tracing programs came with 5.11, as did sock_from_file. */
-	way = has_task_storage(btf) ? NET_IN_STORAGE : has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF : NET_IN_HASHES;
+	way = has_task_storage(btf)                                 ? NET_IN_STORAGE
+	      : skep_btf_has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF
+								    : NET_IN_HASHES;
 	if (!st->opt_storage)
 		way = NET_IN_HASHES;
 	if (st->opt_calls)
-		calls = has_tracepoint(btf, "sock_send_length") && has_tracepoint(btf, "sock_recv_length") ? NET_CALLS_TRACEPOINT : NET_CALLS_FEXIT;
-	st->not_preempted = skep_kernel_preempts_programs(btf) && btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
+		calls = skep_btf_has_tracepoint(btf, "sock_send_length") &&
+					skep_btf_has_tracepoint(btf, "sock_recv_length")
+				? NET_CALLS_TRACEPOINT
+				: NET_CALLS_FEXIT;
+	st->not_preempted = skep_kernel_preempts_programs(btf) && skep_btf_has_function(btf, "bpf_preempt_disable");
 	/* the first way only: what that cannot be had for without preemption can be had with it */
 	if (st->not_preempted && !attempt(inst, st, btf, way, calls))
 		goto out;
 	st->not_preempted = false;
 	err = load_best_of(inst, st, btf, way, calls);
 	if (err)
-		err = refuse(inst, st, err, "loading the BPF programs");
+		err = skep_load_fail(inst, st->host, err, "loading the BPF programs");
 out:
 	btf__free(btf);
 	return err;
@@ -258,53 +219,23 @@ static int attach(struct bpf_program *prog, struct bpf_link **ret)
 static int attach_all(struct skep_instance *inst, struct net_state *st)
 {
 	struct net_bpf *bpf = st->bpf;
-	int err = 0, unpinned;
+	int err = 0, unpinned = 0;
 
 	if (!st->pins.adopted) {
 		err = attach(bpf->progs.on_free, &bpf->links.on_free);
 		err = err ?: attach(bpf->progs.on_state, &bpf->links.on_state);
-		err = err ?: attach(bpf->progs.on_state_missed, &bpf->links.on_state_missed); /* programs are called in the order of attachment */
+		/* programs are called in the order of attachment */
+		err = err ?: attach(bpf->progs.on_state_missed, &bpf->links.on_state_missed);
 	}
 	err = err ?: skep_pins_attach(&st->pins, bpf->skeleton, &unpinned);
 	if (err)
 		return err;
-	if (unpinned)
-		st->host->log(inst, SKEP_LOG_WARNING, "cannot be pinned in %s: %s; what happens while skepd is restarted will not be counted",
-			      st->host->pin_dir, strerror(-unpinned));
+	skep_pins_warn(st->host, inst, unpinned, "counted");
 	/* these two outlive the hooks' detaching */
 	st->pass_tasks = bpf->links.on_task;
 	st->pass_files = bpf->links.on_file;
 	bpf->links.on_task = bpf->links.on_file = NULL;
 	return st->pass_tasks && st->pass_files ? 0 : -ENOENT;
-}
-
-static int program(const struct net_state *st, const struct bpf_program *prog, const char *name)
-{
-	if (st->pins.adopted)
-		return skep_pins_program(&st->pins, NULL, name);
-	return bpf_program__fd(prog) >= 0 ? dup(bpf_program__fd(prog)) : -1;
-}
-
-int net_run_iterator(struct bpf_link *link)
-{
-	return net_run_iterator_of(bpf_link__fd(link));
-}
-
-int net_run_iterator_of(int link_fd)
-{
-	int fd = bpf_iter_create(link_fd);
-	char nothing[64];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	/* EAGAIN: a million objects were looked at without anything to read */
-	do {
-		n = read(fd, nothing, sizeof(nothing));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	n = n < 0 ? -errno : 0;
-	close(fd);
-	return (int)n;
 }
 
 /* The row of all that find no room; of an adopted map it is there already. */
@@ -318,20 +249,18 @@ static int put_others(int fd)
 
 int net_load(struct skep_instance *inst, struct net_state *st)
 {
-	int cpus = skep_cpu_slots();
 	int err;
 
-	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
-	st->n_cpus = (unsigned)cpus;
+	err = skep_load_cpus(inst, st->host, &st->n_cpus);
+	if (err)
+		return err;
 	err = load_best(inst, st);
 	if (err || !st->bpf)
 		return err ?: -EINVAL;
 	st->counters_size = st->n_cpus * sizeof(struct net_counters);
-	st->counters = mmap(NULL, st->counters_size, PROT_READ, MAP_SHARED, bpf_map__fd(st->bpf->maps.counters), 0);
-	if (st->counters == MAP_FAILED) {
+	st->counters = skep_view_new(st->bpf->maps.counters, st->counters_size);
+	if (!st->counters) {
 		err = -errno;
-		st->counters = NULL;
 		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
 		goto out;
 	}
@@ -348,12 +277,12 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 	}
 	err = attach_all(inst, st);
 	if (err) {
-		err = refuse(inst, st, err, "attaching the BPF programs");
+		err = skep_load_fail(inst, st->host, err, "attaching the BPF programs");
 		goto out;
 	}
-	st->on_state_fd = program(st, st->bpf->progs.on_state, "on_state");
-	st->on_send_fd = program(st, st->bpf->progs.on_send, "on_send");
-	st->on_recv_fd = program(st, st->bpf->progs.on_recv, "on_recv");
+	st->on_state_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_state, "on_state");
+	st->on_send_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_send, "on_send");
+	st->on_recv_fd = skep_pins_own_program(&st->pins, st->bpf->progs.on_recv, "on_recv");
 	return 0;
 out:
 	net_unload(st);
@@ -382,9 +311,7 @@ void net_unload(struct net_state *st)
 	close_program(&st->on_recv_fd);
 	ring_buffer__free(st->ring);
 	st->ring = NULL;
-	if (st->counters)
-		munmap((void *)st->counters, st->counters_size);
-	st->counters = NULL;
+	st->counters = skep_view_free(st->counters, st->counters_size);
 	net_bpf__destroy(st->bpf);
 	st->bpf = NULL;
 }

@@ -68,7 +68,10 @@ struct {
 	__type(value, struct conn);
 } conns SEC(".maps");
 
-/* Where tracing programs have no storage of sockets (before 5.11): by address of the socket, from its first state to its last. */
+/*
+ * Where tracing programs have no storage of sockets (before 5.11): by address of the socket, from its first state to
+ * its last.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by user space where it is used */
@@ -231,7 +234,8 @@ static __always_inline struct net_process *my_process(void)
 
 	if (use_task_storage) {
 		struct task_struct *t = bpf_get_current_task_btf();
-		struct net_process *p = bpf_task_storage_get(&callers, t->group_leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		struct net_process *p =
+			bpf_task_storage_get(&callers, t->group_leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 		if (p)
 			return p;
@@ -489,7 +493,8 @@ static __always_inline void settle_rest(struct scratch *s, struct conn *c, int f
 			c->accounted = 1;
 		}
 	}
-	if (!n->bytes[NET_TX] && !n->bytes[NET_RX] && !n->retransmits && !n->failures && !n->connections && !n->duration_n)
+	if (!n->bytes[NET_TX] && !n->bytes[NET_RX] && !n->retransmits && !n->failures && !n->connections &&
+	    !n->duration_n)
 		return;
 	key->start_ns = r->h.start_ns;
 	key->pid = r->h.pid;
@@ -652,7 +657,10 @@ static __always_inline void closed(struct sock *sk, int old)
 	}
 }
 
-/* Of n bytes that a call has read from a connection that is not kept any more: those that nobody has been credited with. */
+/*
+ * Of n bytes that a call has read from a connection that is not kept any more: those that nobody has been credited
+ * with.
+ */
 static __always_inline __u64 not_credited(struct sock *sk, __u64 n)
 {
 	__u64 key = (__u64)sk, early, *credited = bpf_map_lookup_elem(&ended_by_address, &key);
@@ -731,7 +739,8 @@ static __always_inline void state(struct sock *sk, int old, int new)
 	__u32 zero = 0;
 	struct change *at;
 
-	if (sk->sk_protocol != IPPROTO_TCP || skep_unattended(new == TCP_CLOSE ? NET_UNATTENDED_CONN : SKEP_KEPT_UNCOUNTED))
+	if (sk->sk_protocol != IPPROTO_TCP ||
+	    skep_unattended(new == TCP_CLOSE ? NET_UNATTENDED_CONN : SKEP_KEPT_UNCOUNTED))
 		return;
 	at = bpf_map_lookup_elem(&changes, &zero);
 	if (!at)
@@ -793,7 +802,8 @@ static __always_inline void used(struct conn *c, struct sock *sk, struct net_pro
 			c->start_ns = key.start_ns;
 			if (cgroups_wanted)
 				c->cgroup_id = skep_cgroup_of_untyped((void *)bpf_get_current_task());
-			c->flags &= ~NET_CONN_KERNEL; /* accepted by way of a multipath listener: a process has it all the same */
+			/* accepted by way of a multipath listener: a process has it all the same */
+			c->flags &= ~NET_CONN_KERNEL;
 		}
 		c->guessed = 0;
 	}
@@ -813,7 +823,8 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 	int kernel, out, tcp = 0;
 	__u16 family;
 
-	if (ret <= 0 || !sk || (way == NET_RX && flags & (MSG_PEEK | MSG_ERRQUEUE)) || skep_asleep(NET_UNATTENDED_PROCESS))
+	if (ret <= 0 || !sk || (way == NET_RX && flags & (MSG_PEEK | MSG_ERRQUEUE)) ||
+	    skep_asleep(NET_UNATTENDED_PROCESS))
 		return 0;
 	family = sk->__sk_common.skc_family;
 	if (family == AF_UNIX) {
@@ -821,10 +832,14 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 	} else if (family == AF_INET || family == AF_INET6) {
 		protocol = sk->sk_protocol;
 		if (protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE) {
-			slot = loopback_by_address(sk, family) ? NET_SLOT(NET_UDP_LO, NET_TX) : NET_SLOT(NET_UDP, NET_TX);
+			slot = loopback_by_address(sk, family) ? NET_SLOT(NET_UDP_LO, NET_TX)
+							       : NET_SLOT(NET_UDP, NET_TX);
 		} else if (protocol == IPPROTO_TCP) {
 			tcp = 1;
-			/* one that has ended may still be read; where it is kept by address nobody would remove it again */
+			/*
+			 * one that has ended may still be read; where it is kept by address nobody would remove it
+			 * again
+			 */
 			c = conn_get(sk, sk->__sk_common.skc_state != TCP_CLOSE);
 			if (c && !c->known) {
 				conn_met(c, sk);
@@ -839,7 +854,8 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 			else
 				slot = NET_SLOT(NET_TCP, NET_TX);
 		} else if (protocol == IPPROTO_MPTCP) {
-			slot = loopback_by_address(sk, family) ? NET_SLOT(NET_TCP_LO, NET_TX) : NET_SLOT(NET_TCP, NET_TX);
+			slot = loopback_by_address(sk, family) ? NET_SLOT(NET_TCP_LO, NET_TX)
+							       : NET_SLOT(NET_TCP, NET_TX);
 		} else {
 			return 0;
 		}
@@ -1015,7 +1031,8 @@ static __always_inline int freed(struct task_struct *t)
 
 	if (t->pid != t->tgid)
 		return 0;
-	skep_unattended(SKEP_KEPT_UNCOUNTED); /* what the process did before is sent all the same: its storage goes with it */
+	/* what the process did before is sent all the same: its storage goes with it */
+	skep_unattended(SKEP_KEPT_UNCOUNTED);
 	key.pid = t->tgid;
 	key.start_ns = t->start_boottime;
 	if (use_task_storage)
@@ -1097,7 +1114,8 @@ int on_file(struct bpf_iter__task_file *ctx)
 	}
 	if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
 		return 0;
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) != AF_INET && BPF_CORE_READ(sk, __sk_common.skc_family) != AF_INET6)
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) != AF_INET &&
+	    BPF_CORE_READ(sk, __sk_common.skc_family) != AF_INET6)
 		return 0;
 	leader = t->group_leader;
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);

@@ -6,6 +6,8 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/drain.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,14 +16,6 @@
 #include "state.h"
 
 #define CLEAN_EVERY_NS (30ull * 1000000000)
-
-uint64_t net_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static int on_record(void *ctx, void *data, size_t size)
 {
@@ -40,7 +34,7 @@ static int on_record(void *ctx, void *data, size_t size)
  */
 static void drain(struct skep_instance *inst, struct net_state *st)
 {
-	uint64_t now = net_now();
+	uint64_t now = skep_boot_ns();
 	struct net_counters before = st->seen;
 
 	net_drain_peers(inst, st, false);
@@ -60,15 +54,6 @@ static void on_drain_timer(struct skep_instance *inst, void *arg)
 	drain(inst, arg);
 }
 
-static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
-{
-	struct net_state *st = arg;
-
-	(void)inst;
-	(void)events;
-	ring_buffer__consume(st->ring);
-}
-
 /* ---- a pass over what lives -------------------------------------------------- */
 
 void net_pass(struct net_state *st)
@@ -76,8 +61,8 @@ void net_pass(struct net_state *st)
 	int err;
 
 	pthread_mutex_lock(&st->passing);
-	err = net_run_iterator(st->pass_files); /* its credits to processes are then told by the other */
-	st->pass_err = net_run_iterator(st->pass_tasks) ?: err;
+	err = skep_iter_run(bpf_link__fd(st->pass_files)); /* its credits to processes are then told by the other */
+	st->pass_err = skep_iter_run(bpf_link__fd(st->pass_tasks)) ?: err;
 	pthread_mutex_unlock(&st->passing);
 }
 
@@ -88,11 +73,13 @@ static void pass(void *arg)
 
 static void passed(struct skep_instance *inst, struct net_state *st)
 {
-	uint64_t now = net_now();
+	uint64_t now = skep_boot_ns();
 
 	ring_buffer__consume(st->ring);
 	if (st->pass_err)
-		st->host->log(inst, SKEP_LOG_WARNING, "no pass over connections and tasks: %s; what lives is reported late", strerror(-st->pass_err));
+		st->host->log(inst, SKEP_LOG_WARNING,
+			      "no pass over connections and tasks: %s; what lives is reported late",
+			      strerror(-st->pass_err));
 	net_peers_emit_all(inst, st, now);
 	net_ledger_post(inst, st, now);
 	st->bpf->bss->records_left = st->opt_connections;
@@ -110,7 +97,7 @@ static void on_passed(struct skep_instance *inst, void *arg)
 static void net_sample(struct skep_instance *inst, void *state)
 {
 	struct net_state *st = state;
-	uint64_t now = net_now();
+	uint64_t now = skep_boot_ns();
 
 	rtt_sample(inst, st, now);
 	if (now - st->cleaned_ns >= CLEAN_EVERY_NS) {
@@ -152,20 +139,31 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 	err = pthread_mutex_init(&st->passing, NULL);
 	if (err)
 		return host->fail(inst, -err, "cannot make a lock: %s", strerror(err));
-	st->c_misses = host->counter(inst, "states_missed", "changes of state that were missed because the programs were running already");
-	st->c_calls_missed = host->counter(inst, "calls_missed", "calls of send and recv that were missed because the program was running already");
+	st->c_misses = host->counter(inst, "states_missed",
+				     "changes of state that were missed because the programs were running already");
+	st->c_calls_missed =
+		host->counter(inst, "calls_missed",
+			      "calls of send and recv that were missed because the program was running already");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
-	st->c_summed = host->counter(inst, "connections_summed", "connections that have no record of their own, only their peer's");
-	st->c_peers_other = host->counter(inst, "peers_other", "times a peer found no row and went to the sum of all others");
-	st->c_processes_full = host->counter(inst, "processes_full", "times there was no room for a process: its bytes are in the ledger only");
-	st->c_conns_full = host->counter(inst, "connections_full", "connections for which there was no room: their bytes are in no record");
-	st->c_rtt_others = host->counter(inst, "rtt_others", "round trip times that found no row of their peer's in the detail rtt: see the option rtt_peers");
-	st->c_put_off = host->counter(inst, "put_off", "records of processes that the ring could not take; they came later");
+	st->c_summed = host->counter(inst, "connections_summed",
+				     "connections that have no record of their own, only their peer's");
+	st->c_peers_other =
+		host->counter(inst, "peers_other", "times a peer found no row and went to the sum of all others");
+	st->c_processes_full = host->counter(inst, "processes_full",
+					     "times there was no room for a process: its bytes are in the ledger only");
+	st->c_conns_full = host->counter(inst, "connections_full",
+					 "connections for which there was no room: their bytes are in no record");
+	st->c_rtt_others = host->counter(
+		inst, "rtt_others",
+		"round trip times that found no row of their peer's in the detail rtt: see the option rtt_peers");
+	st->c_put_off =
+		host->counter(inst, "put_off", "records of processes that the ring could not take; they came later");
 	st->held = calloc(NET_HELD_MAX, sizeof(*st->held));
 	st->dead = calloc(NET_DEAD_MAX, sizeof(*st->dead));
 	st->batch_keys = calloc(NET_BATCH, sizeof(*st->batch_keys));
 	st->batch = calloc(NET_BATCH, sizeof(*st->batch));
-	if (!st->held || !st->dead || !st->batch_keys || !st->batch || net_peers_new(&st->peers, (uint32_t)st->opt_peers))
+	if (!st->held || !st->dead || !st->batch_keys || !st->batch ||
+	    net_peers_new(&st->peers, (uint32_t)st->opt_peers))
 		return host->fail(inst, -ENOMEM, "no memory for %lld rows of peers", (long long)st->opt_peers);
 	return 0;
 }
@@ -185,19 +183,17 @@ static int net_start(struct skep_instance *inst, void *state)
 
 	if (err)
 		return err;
-	st->ring = ring_buffer__new(bpf_map__fd(st->bpf->maps.ring), on_record, st, NULL);
-	if (!st->ring) {
-		err = -errno;
+	err = skep_drain_ring(inst, st->host, bpf_map__fd(st->bpf->maps.ring), on_record, st, &st->ring,
+			      &st->ring_watch);
+	if (err) {
 		err = st->host->fail(inst, err, "cannot map the ring: %s", strerror(-err));
 		goto out;
 	}
-	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(st->ring), SKEP_READABLE, on_ring, st, &st->ring_watch);
+	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st,
+			      &st->drain_timer);
 	if (err)
 		goto out;
-	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st, &st->drain_timer);
-	if (err)
-		goto out;
-	st->cleaned_ns = net_now();
+	st->cleaned_ns = skep_boot_ns();
 	net_kept_begin(inst, st);
 	net_signals(inst, st);
 	rtt_signal(inst, st);
@@ -240,28 +236,58 @@ static void net_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option options[] = {
-	{ .name = "connections", .type = SKEP_O_INT, .offset = offsetof(struct net_state, opt_connections), .default_value = "1000",
-	  .min = 0, .max = 1000000,
+	{ .name = "connections",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct net_state, opt_connections),
+	  .default_value = "1000",
+	  .min = 0,
+	  .max = 1000000,
 	  .help = "records of single connections in an interval, at the most; half of them are kept for those that are big, long or failed. "
 		  "All others are in net.peer" },
-	{ .name = "peers", .type = SKEP_O_INT, .offset = offsetof(struct net_state, opt_peers), .default_value = "2048",
-	  .min = 16, .max = 1000000,
+	{ .name = "peers",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct net_state, opt_peers),
+	  .default_value = "2048",
+	  .min = 16,
+	  .max = 1000000,
 	  .help = "rows of process x peer in an interval, at the most; what is beyond goes to one row of all others" },
-	{ .name = "rtt_peers", .type = SKEP_O_INT, .offset = offsetof(struct net_state, opt_rtt_peers), .default_value = "256",
-	  .min = 16, .max = 1024,
+	{ .name = "rtt_peers",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct net_state, opt_rtt_peers),
+	  .default_value = "256",
+	  .min = 16,
+	  .max = 1024,
 	  .help = "rows of the detail rtt, one for each attachment and peer, 5 KiB each while it is attached; what is beyond goes to a row of all others" },
-	{ .name = "big", .type = SKEP_O_SIZE, .offset = offsetof(struct net_state, opt_big_bytes), .default_value = "1MiB",
-	  .min = 0, .max = INT64_MAX,
+	{ .name = "big",
+	  .type = SKEP_O_SIZE,
+	  .offset = offsetof(struct net_state, opt_big_bytes),
+	  .default_value = "1MiB",
+	  .min = 0,
+	  .max = INT64_MAX,
 	  .help = "a connection that carried this much is recorded before smaller ones" },
-	{ .name = "calls", .type = SKEP_O_BOOL, .offset = offsetof(struct net_state, opt_calls), .default_value = "true",
+	{ .name = "calls",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct net_state, opt_calls),
+	  .default_value = "true",
 	  .help = "count bytes as processes send and receive them; false: no hook on any call, and only TCP, by connection" },
-	{ .name = "storage", .type = SKEP_O_BOOL, .offset = offsetof(struct net_state, opt_storage), .default_value = "true",
+	{ .name = "storage",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct net_state, opt_storage),
+	  .default_value = "true",
 	  .help = "keep what is known of sockets and tasks in the kernel's storage for that; false: in hash maps, as kernels before 5.11 need it" },
-	{ .name = "ring", .type = SKEP_O_SIZE, .offset = offsetof(struct net_state, opt_ring_bytes), .default_value = "1MiB",
-	  .min = 64 << 10, .max = 1 << 30,
+	{ .name = "ring",
+	  .type = SKEP_O_SIZE,
+	  .offset = offsetof(struct net_state, opt_ring_bytes),
+	  .default_value = "1MiB",
+	  .min = 64 << 10,
+	  .max = 1 << 30,
 	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a record takes about 160 bytes of it" },
-	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct net_state, opt_drain_ns), .default_value = "100ms",
-	  .min = 1000000, .max = 5000000000,
+	{ .name = "drain",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct net_state, opt_drain_ns),
+	  .default_value = "100ms",
+	  .min = 1000000,
+	  .max = 5000000000,
 	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
 	{ 0 },
 };

@@ -57,7 +57,8 @@ enum net_direction { NET_OUT = 1, NET_IN = 2 };
 #define NET_CONN_CLOSED 8u   /* the last record of it */
 #define NET_CONN_KERNEL 16u  /* the kernel's own: a network file system */
 /* kernel side only */
-#define NET_CONN_GUESSED 32u  /* the owner is who listens, or holds the descriptor: the first to send or receive takes over */
+#define NET_CONN_GUESSED \
+	32u /* the owner is who listens, or holds the descriptor: the first to send or receive takes over */
 #define NET_CONN_ACCEPTED 64u /* is in its owner's accepts */
 #define NET_CONN_COUNTED 128u /* is in its peer's connections */
 #define NET_CONN_ABORTED 256u /* came to nothing because the process itself gave up */
@@ -139,7 +140,8 @@ struct net_counters {
 	__u64 process_dropped;     /* records that the ring could not take; they were put off */
 	__u64 conn_dropped;        /* records that the ring could not take */
 	__u64 conn_summed;         /* connections that have no record of their own, only a peer's */
-	__u64 no_scratch;          /* changes of state for which there was no room to work in: four nested in each other */
+	/* changes of state for which there was no room to work in: four nested in each other */
+	__u64 no_scratch;
 	__u64 recovered;           /* changes of state that on_state missed and on_state_missed saw */
 	__u64 peers_new;           /* keys that were put into peers_even and peers_odd */
 };

@@ -105,8 +105,8 @@ bool net_peers_add(struct peer_table *t, const struct net_peer_key *key, const s
 	return false;
 }
 
-static void emit(struct skep_instance *inst, struct net_state *st, const struct net_peer_key *key, const struct net_peer *sum_of,
-		 uint64_t now_ns)
+static void emit(struct skep_instance *inst, struct net_state *st, const struct net_peer_key *key,
+		 const struct net_peer *sum_of, uint64_t now_ns)
 {
 	struct skep_upid who = { .pid = key->pid, .start_ns = key->start_ns };
 	struct peer_record rec = {
@@ -142,7 +142,8 @@ static void unlink_key(struct peer_table *t, uint32_t index)
 	*at = t->rows[index - 1].next_of_key;
 }
 
-void net_peers_emit_process(struct skep_instance *inst, struct net_state *st, uint32_t pid, uint64_t start_ns, uint64_t now_ns)
+void net_peers_emit_process(struct skep_instance *inst, struct net_state *st, uint32_t pid, uint64_t start_ns,
+			    uint64_t now_ns)
 {
 	struct peer_table *t = &st->peers;
 	uint32_t *at, i;

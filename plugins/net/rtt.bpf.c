@@ -186,7 +186,8 @@ static __always_inline void describe(struct rtt_cpu *c, struct sock *sk, __u32 d
 
 	c->key.family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	c->key.direction = direction;
-	c->key.port = bpf_ntohs(direction == NET_IN ? BPF_CORE_READ(inet, inet_sport) : BPF_CORE_READ(sk, __sk_common.skc_dport));
+	c->key.port = bpf_ntohs(direction == NET_IN ? BPF_CORE_READ(inet, inet_sport)
+						    : BPF_CORE_READ(sk, __sk_common.skc_dport));
 	addresses(sk, c->key.family, local, (__u32 *)c->key.remote);
 }
 
@@ -272,7 +273,8 @@ int BPF_PROG(on_segment, struct sock *sk)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int old, int new)
 {
-	if (sk->sk_protocol != IPPROTO_TCP || new == TCP_LISTEN || old == TCP_LISTEN || (old == TCP_CLOSE && new != TCP_SYN_SENT))
+	if (sk->sk_protocol != IPPROTO_TCP || new == TCP_LISTEN || old == TCP_LISTEN ||
+	    (old == TCP_CLOSE && new != TCP_SYN_SENT))
 		return 0;
 	if (scopes.of_kind[0])
 		look(sk, new == TCP_SYN_SENT || old == TCP_SYN_RECV);

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <skep/values.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,6 @@
 
 #include "rtt.skel.h"
 
-static struct skep_str text(const char *s)
-{
-	uint32_t len = (uint32_t)strlen(s);
-
-	return (struct skep_str){ s, len, len };
-}
-
 void rtt_signal(struct skep_instance *inst, const struct net_state *st)
 {
 	static const char how[] = "tp_btf/tcp_probe, inet_sock_set_state: tcp_sock.rack";
@@ -29,13 +23,15 @@ void rtt_signal(struct skep_instance *inst, const struct net_state *st)
 	if (!SKEP_HAS(st->host, signal))
 		return;
 	if (!st->rtt.hook)
-		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_MISSING, how, "the kernel has no tracepoint tcp_probe (since 4.16)");
+		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_MISSING, how,
+				 "the kernel has no tracepoint tcp_probe (since 4.16)");
 	else if (!st->rtt.bpf)
 		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_OFF, how, "on demand: skep attach rtt");
 	else
-		st->host->signal(inst, "net.rtt", SKEP_SIGNAL_PARTIAL, how,
-				 "of a connection that one side has closed only the last sample before each change of state; "
-				 "none where the other side has no selective acknowledgements");
+		st->host->signal(
+			inst, "net.rtt", SKEP_SIGNAL_PARTIAL, how,
+			"of a connection that one side has closed only the last sample before each change of state; "
+			"none where the other side has no selective acknowledgements");
 }
 
 /* ---- told ------------------------------------------------------------------------ */
@@ -51,8 +47,8 @@ static struct rtt_told *told_of(struct rtt *r, const struct rtt_key *key)
 	return &r->told[r->n_told++];
 }
 
-static void emit(struct skep_instance *inst, struct net_state *st, unsigned slot, struct rtt_record *rec, const struct rtt_row *new,
-		 uint64_t now_ns)
+static void emit(struct skep_instance *inst, struct net_state *st, unsigned slot, struct rtt_record *rec,
+		 const struct rtt_row *new, uint64_t now_ns)
 {
 	const struct skep_attached *a = &st->rtt.attached[slot];
 	uint32_t n = SKEP_HIST_SLOTS;
@@ -71,20 +67,21 @@ static void emit(struct skep_instance *inst, struct net_state *st, unsigned slot
 	st->host->emit(inst, STREAM_RTT, a->who.pid ? &a->who : NULL, now_ns, rec);
 }
 
-static void emit_row(struct skep_instance *inst, struct net_state *st, const struct rtt_key *key, const struct rtt_row *new,
-		     uint64_t now_ns)
+static void emit_row(struct skep_instance *inst, struct net_state *st, const struct rtt_key *key,
+		     const struct rtt_row *new, uint64_t now_ns)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	bool four = memcmp(key->remote, mapped, sizeof(mapped)) == 0;
-	struct rtt_record rec = { .peers = text("others") };
+	struct rtt_record rec = { .peers = skep_text("others") };
 	char address[INET6_ADDRSTRLEN];
 
 	if (!key->others) {
-		rec.peers = text("one");
-		rec.direction = key->direction ? net_direction_text(key->direction) : text("");
+		rec.peers = skep_text("one");
+		rec.direction = key->direction ? net_direction_text(key->direction) : skep_text("");
 		rec.port = key->port;
-		if (inet_ntop(four ? AF_INET : AF_INET6, four ? key->remote + 12 : key->remote, address, sizeof(address)))
-			rec.remote = text(address);
+		if (inet_ntop(four ? AF_INET : AF_INET6, four ? key->remote + 12 : key->remote, address,
+			      sizeof(address)))
+			rec.remote = skep_text(address);
 	}
 	emit(inst, st, key->slot, &rec, new, now_ns);
 }
@@ -130,7 +127,7 @@ static void look(struct net_state *st, unsigned only)
 
 void rtt_tell(struct skep_instance *inst, struct net_state *st, unsigned slot, uint64_t now_ns)
 {
-	struct rtt_record all = { .peers = text("all") };
+	struct rtt_record all = { .peers = skep_text("all") };
 	struct rtt *r = &st->rtt;
 	struct rtt_row sum = { 0 };
 
@@ -213,7 +210,7 @@ void rtt_detach(struct skep_instance *inst, void *state, uint64_t id)
 	if (last)
 		rtt_bpf__detach(r->bpf);
 	look(st, slot);
-	rtt_tell(inst, st, slot, net_now());
+	rtt_tell(inst, st, slot, skep_boot_ns());
 	tell_lost(inst, st);
 	skep_attached_end(&r->attached[slot]);
 	want_cgroups(st);

@@ -6,10 +6,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/load.h>
 #include <skep/misses.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "net.skel.h"
 #include "state.h"
@@ -36,10 +36,7 @@ static int prepare(struct net_state *st, struct rtt_bpf *bpf)
 		err = bpf_map__reuse_fd(bpf->maps.conns, bpf_map__fd(st->bpf->maps.conns));
 	else
 		bpf_map__set_autocreate(bpf->maps.conns, false);
-	if (!err && st->host->verdict_fd >= 0) {
-		bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
-	}
+	err = err ?: skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	return err ?: rtt_bpf__load(bpf);
 }
 
@@ -60,7 +57,6 @@ static int make_others(const struct rtt_bpf *bpf)
 int rtt_load(struct skep_instance *inst, struct net_state *st)
 {
 	struct rtt *r = &st->rtt;
-	void *cpus;
 	int err;
 
 	r->rows = (size_t)st->opt_rtt_peers + SKEP_SCOPE_SLOTS;
@@ -74,28 +70,25 @@ int rtt_load(struct skep_instance *inst, struct net_state *st)
 	if (err)
 		goto out;
 	r->cpus_size = st->n_cpus * RTT_NESTING * sizeof(*r->cpus);
-	cpus = mmap(NULL, r->cpus_size, PROT_READ, MAP_SHARED, bpf_map__fd(r->bpf->maps.cpus), 0);
-	if (cpus == MAP_FAILED) {
+	r->cpus = skep_view_new(r->bpf->maps.cpus, r->cpus_size);
+	if (!r->cpus) {
 		err = -errno;
 		goto out;
 	}
-	r->cpus = cpus;
 	r->lost = r->others = 0;
 	err = rtt_bpf__attach(r->bpf);
 	if (!err)
 		return 0;
 out:
 	rtt_unload(st);
-	return st->host->fail(inst, err, "cannot put the hook on tcp_probe: %s; needs CAP_BPF and CAP_PERFMON", strerror(-err));
+	return skep_detail_fail(inst, st->host, err, "the hook on tcp_probe");
 }
 
 void rtt_unload(struct net_state *st)
 {
 	struct rtt *r = &st->rtt;
 
-	if (r->cpus)
-		munmap((void *)r->cpus, r->cpus_size);
-	r->cpus = NULL;
+	r->cpus = skep_view_free(r->cpus, r->cpus_size);
 	rtt_bpf__destroy(r->bpf);
 	r->bpf = NULL;
 	free(r->told);

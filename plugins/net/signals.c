@@ -13,15 +13,20 @@ static void calls_missing(struct skep_instance *inst, const struct net_state *st
 	char why[256];
 
 	if (!st->opt_calls) {
-		host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL, "tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
-			     "option calls is false: bytes go to the connection's owner, also those that another process moved");
+		host->signal(
+			inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
+			"tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
+			"option calls is false: bytes go to the connection's owner, also those that another process moved");
 		host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
 		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
 		return;
 	}
-	snprintf(why, sizeof(why), "the kernel has no tracepoint sock_send_length (since 6.3), and fexit of the sockets' own functions is refused: %s",
-		 st->sender_err ? strerror(-st->sender_err) : "they are not in its type information");
-	host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL, "tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
+	snprintf(
+		why, sizeof(why),
+		"the kernel has no tracepoint sock_send_length (since 6.3), and fexit of the sockets' own functions is refused: %s",
+		st->sender_err ? strerror(-st->sender_err) : "they are not in its type information");
+	host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
+		     "tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
 		     "bytes go to the connection's owner, also those that another process moved");
 	host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_MISSING, "", why);
 	host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_MISSING, "", why);
@@ -41,17 +46,21 @@ void net_signals(struct skep_instance *inst, struct net_state *st)
 		host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_OK, how, NULL);
 		host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_PARTIAL, how,
 			     "loopback is told apart for sockets that are connected, or bound to a loopback address");
-		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_PARTIAL, how, "what is spliced out of a Unix socket is not seen");
+		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_PARTIAL, how,
+			     "what is spliced out of a Unix socket is not seen");
 	}
 	host->signal(inst, "net.tcp.connections", SKEP_SIGNAL_OK, "tp_btf/inet_sock_set_state", NULL);
 	host->signal(inst, "net.tcp.failures", SKEP_SIGNAL_PARTIAL, "tp_btf/inet_sock_set_state",
 		     "a connect that fails for want of a route changes no state and is not seen");
-	host->signal(inst, "net.tcp.open", SKEP_SIGNAL_OK, st->way == NET_IN_HASHES ? "iter/task_file, a hash map" : "iter/task_file, storage of sockets",
+	host->signal(inst, "net.tcp.open", SKEP_SIGNAL_OK,
+		     st->way == NET_IN_HASHES ? "iter/task_file, a hash map" : "iter/task_file, storage of sockets",
 		     NULL);
 	host->signal(inst, "net.tcp.owner", st->calls == NET_CALLS_NONE ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK,
-		     st->calls == NET_CALLS_NONE ? "who connected, listens, or held the descriptor at the start" :
-						   "who connected, or the first to send or receive; at the start iter/task_file",
+		     st->calls == NET_CALLS_NONE
+			     ? "who connected, listens, or held the descriptor at the start"
+			     : "who connected, or the first to send or receive; at the start iter/task_file",
 		     st->calls == NET_CALLS_NONE ? "an accepted connection goes to who listens" : NULL);
-	host->signal(inst, "ledger.net", SKEP_SIGNAL_PARTIAL, "payload by calls, headers from tcp_sock segment counters",
+	host->signal(inst, "ledger.net", SKEP_SIGNAL_PARTIAL,
+		     "payload by calls, headers from tcp_sock segment counters",
 		     "headers of UDP and of what the host forwards are in no part");
 }

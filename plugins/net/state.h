@@ -141,7 +141,8 @@ struct net_state {
 	size_t counters_size;
 	struct net_counters seen; /* what has been reported of them */
 	uint64_t seen_misses, seen_calls_missed;
-	struct skep_counter *c_misses, *c_calls_missed, *c_bad, *c_summed, *c_peers_other, *c_processes_full, *c_conns_full, *c_put_off, *c_rtt_others;
+	struct skep_counter *c_misses, *c_calls_missed, *c_bad, *c_summed, *c_peers_other, *c_processes_full,
+		*c_conns_full, *c_put_off, *c_rtt_others;
 
 	struct peer_table peers;
 	struct net_peer_key *batch_keys; /* of one call that empties peers_even or peers_odd */
@@ -185,7 +186,8 @@ int net_peers_new(struct peer_table *, uint32_t rows);
 void net_peers_free(struct peer_table *);
 /* true: it went to the sum of all others, for want of room. */
 bool net_peers_add(struct peer_table *, const struct net_peer_key *, const struct net_peer *);
-void net_peers_emit_process(struct skep_instance *, struct net_state *st, uint32_t pid, uint64_t start_ns, uint64_t now_ns);
+void net_peers_emit_process(struct skep_instance *, struct net_state *st, uint32_t pid, uint64_t start_ns,
+			    uint64_t now_ns);
 void net_peers_emit_all(struct skep_instance *, struct net_state *st, uint64_t now_ns);
 
 /* drain.c: what the kernel side keeps in maps. */
@@ -205,10 +207,8 @@ void net_drain_processes(struct skep_instance *, struct net_state *st, int fd, b
 void net_check_losses(struct skep_instance *, struct net_state *st);
 enum { NET_ON_STATE, NET_ON_SEND, NET_ON_RECV, NET_PROGRAMS };
 /* Reports what the kernel has counted as lost since *seen, and updates *seen. fds: of the programs; -1: not loaded. */
-void net_report_losses(struct skep_instance *, struct net_state *st, const struct net_counters *now, const int fds[NET_PROGRAMS],
-		       struct net_reported *seen);
-void net_add_counters(struct net_counters *to, const struct net_counters *of_cpu);
-void net_sum_counters(const struct net_state *st, struct net_counters *ret);
+void net_report_losses(struct skep_instance *, struct net_state *st, const struct net_counters *now,
+		       const int fds[NET_PROGRAMS], struct net_reported *seen);
 
 /* ledger.c */
 /* The books begin now. */
@@ -222,13 +222,11 @@ void net_kept_begin(struct skep_instance *, struct net_state *st);
 void net_kept_touch(struct net_state *st);
 
 /* load.c */
-int net_load(struct skep_instance *, struct net_state *st); /* 0 or what host->fail returned; nothing is left behind then */
+/* 0 or what host->fail returned; nothing is left behind then */
+int net_load(struct skep_instance *, struct net_state *st);
 /* Hooks off, maps and iterators stay. true: everything stays, attached, for the next skepd. */
 bool net_detach(struct skep_instance *, struct net_state *st);
 void net_unload(struct net_state *st);
-/* Runs an iterator to its end. 0 or a negative errno. */
-int net_run_iterator(struct bpf_link *);
-int net_run_iterator_of(int link_fd);
 
 /* rtt.c: the detail of that name */
 int rtt_attach(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
@@ -240,16 +238,17 @@ void rtt_signal(struct skep_instance *, const struct net_state *st);
 void rtt_close(struct net_state *st);
 
 /* rtt_load.c */
-int rtt_load(struct skep_instance *, struct net_state *st); /* 0 or what host->fail returned; nothing is left behind then */
+/* 0 or what host->fail returned; nothing is left behind then */
+int rtt_load(struct skep_instance *, struct net_state *st);
 void rtt_unload(struct net_state *st);
 uint64_t rtt_misses(const struct net_state *st); /* while loaded: times that a program was skipped; 0 before 5.12 */
 
 /* net.c */
-void net_pass(struct net_state *st); /* the iterators, over all connections and tasks; waits for one that is under way */
+/* the iterators, over all connections and tasks; waits for one that is under way */
+void net_pass(struct net_state *st);
 
 /* signals.c */
 void net_signals(struct skep_instance *, struct net_state *st);
 
-uint64_t net_now(void); /* boot time, ns */
 
 #endif

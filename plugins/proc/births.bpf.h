@@ -18,7 +18,11 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384); /* full: a fork is told at once; who an excluded one came from is not known, which is counted (skep_rules.full) */
+	/*
+	 * full: a fork is told at once; who an excluded one came from is not known, which is counted
+	 * (skep_rules.full)
+	 */
+	__uint(max_entries, 16384);
 	__type(key, __u32); /* tgid */
 	__type(value, struct proc_birth);
 } births SEC(".maps");

@@ -15,10 +15,12 @@
 
 #define CLEAN_AT_A_TIME 256 /* entries looked at in a pass: some 500 system calls, half a millisecond */
 
-static void take_out(struct skep_instance *inst, struct proc_state *st, int fd, uint32_t pid, const struct proc_birth *birth)
+static void take_out(struct skep_instance *inst, struct proc_state *st, int fd, uint32_t pid,
+		     const struct proc_birth *birth)
 {
 	/* not there any more: the kernel side has told of it in this moment */
-	if (bpf_map_delete_elem(fd, &pid) == 0 && !birth->excluded && st->bpf->bss->births_told[pid & (PROC_TOLD - 1)].pid != pid)
+	if (bpf_map_delete_elem(fd, &pid) == 0 && !birth->excluded &&
+	    st->bpf->bss->births_told[pid & (PROC_TOLD - 1)].pid != pid)
 		proc_decode_ring(inst, st, &birth->fork, sizeof(birth->fork));
 }
 

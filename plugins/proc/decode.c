@@ -89,7 +89,8 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	uint32_t len;
 
 	sum += (uint64_t)r->filename_len + r->exe_len + r->cwd_len + r->cgroup_len + r->argv_len + r->environ_len;
-	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX || r->environ_len > PROC_ENVIRON_MAX)
+	if (sum > size || r->filename_len > PROC_PATH_MAX || r->argv_len > PROC_ARGV_MAX ||
+	    r->environ_len > PROC_ENVIRON_MAX)
 		return -EBADMSG;
 
 	len = (uint32_t)skep_path_join(at, r->exe_len, r->flags & PROC_EXEC_EXE_CUT, s->exe, sizeof(s->exe));
@@ -121,7 +122,8 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	if (r->argv_total == len)
 		rec.argv.total = rec.argv.len;
 	/* Those of another skepd's kernel side may be other names than ours. */
-	rec.environ = text(s->environ, proc_environ_pick(st, at + r->argv_len, r->environ_len, s->environ, sizeof(s->environ)));
+	rec.environ = text(s->environ,
+			   proc_environ_pick(st, at + r->argv_len, r->environ_len, s->environ, sizeof(s->environ)));
 	st->host->emit(inst, STREAM_EXEC, &who, r->h.time_ns, &rec);
 	return 0;
 }
@@ -168,7 +170,8 @@ static int decode_oom(struct skep_instance *inst, struct proc_state *st, const s
 	if (sizeof(*r) + (uint64_t)r->cgroup_len > size)
 		return -EBADMSG;
 	if (r->cgroup_id) {
-		size_t len = skep_path_join((const char *)(r + 1), r->cgroup_len, false, st->scratch.cgroup, sizeof(st->scratch.cgroup));
+		size_t len = skep_path_join((const char *)(r + 1), r->cgroup_len, false, st->scratch.cgroup,
+					    sizeof(st->scratch.cgroup));
 
 		rec.cgroup = text(st->scratch.cgroup, len);
 	}
@@ -192,8 +195,8 @@ void proc_emit_final(struct skep_instance *inst, struct proc_state *st, const st
 	st->host->emit(inst, STREAM_FINAL, &who, r->h.time_ns, &rec);
 }
 
-void proc_live_record(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r, const struct proc_sums *sums,
-		      uint32_t flags, const struct skep_process_text *details)
+void proc_live_record(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r,
+		      const struct proc_sums *sums, uint32_t flags, const struct skep_process_text *details)
 {
 	struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
 	struct skep_process_live rec = {

@@ -4,11 +4,11 @@
  * Included by proc.bpf.c, behind struct buffer.
  *
  * The environment is looked through in a buffer of this CPU, by words: one bpf_probe_read_user_str for each of its
- * strings took 100 ns a string (6.18), which is more than all the rest of an exec for who has many.  Only what was asked for
- * leaves that buffer.  Where mitigations make each return slow (SRSO), calls are what it costs: there are none
- * for a string that is not asked for.  The walk's state is in the map and its steps are functions that are verified by
- * themselves: see skep/bpf/path.bpf.h and judge_exec.  With bpf_loop, which is younger than the oldest kernel that counts
- * (5.17), it would be no cheaper.
+ * strings took 100 ns a string (6.18), which is more than all the rest of an exec for who has many.  Only what was
+ * asked for leaves that buffer.  Where mitigations make each return slow (SRSO), calls are what it costs: there are
+ * none for a string that is not asked for.  The walk's state is in the map and its steps are functions that are
+ * verified by themselves: see skep/bpf/path.bpf.h and judge_exec.  With bpf_loop, which is younger than the oldest
+ * kernel that counts (5.17), it would be no cheaper.
  */
 
 /* Set by user space before the load. 0: this costs nothing, as the verifier takes out the call. */
@@ -22,7 +22,9 @@ const volatile struct proc_environ_name environ_name[PROC_ENVIRON_NAMES];
 /* 1 << 8 * i, times this, has i as its three highest bits. */
 #define ENVIRON_INDEX (1ull << 53 | 2ull << 45 | 3ull << 37 | 4ull << 29 | 5ull << 21 | 6ull << 13 | 7ull << 5)
 
-/* Does a variable that is asked for begin there? A name has no NUL, so that old bytes behind a short string do no harm. */
+/*
+ * Does a variable that is asked for begin there? A name has no NUL, so that old bytes behind a short string do no harm.
+ */
 static __always_inline int environ_wanted(const char *at)
 {
 	for (__u32 i = 0; i < PROC_ENVIRON_NAMES; i++) {
@@ -46,7 +48,8 @@ static __noinline int environ_string(struct environ_walk *w, __u32 start)
 	__u32 off = w->found_len;
 	long n;
 
-	if (start >= w->len || start > ENVIRON_PART || off > PROC_ENVIRON_MAX - PROC_ENVIRON_ENTRY || !environ_wanted(w->part + start))
+	if (start >= w->len || start > ENVIRON_PART || off > PROC_ENVIRON_MAX - PROC_ENVIRON_ENTRY ||
+	    !environ_wanted(w->part + start))
 		return 0;
 	n = bpf_probe_read_kernel_str(w->found + (off & (PROC_ENVIRON_MAX - 1)), PROC_ENVIRON_ENTRY, w->part + start);
 	if (n > 0)

@@ -25,11 +25,17 @@ int proc_environ_check(struct skep_instance *inst, const struct proc_state *st)
 
 	for (size_t i = 0; names && names[i]; i++) {
 		if (i == PROC_ENVIRON_NAMES)
-			return st->host->fail(inst, -EINVAL, "environ: \"%s\" is one too many: at most %u variables are read", names[i], PROC_ENVIRON_NAMES);
+			return st->host->fail(inst, -EINVAL,
+					      "environ: \"%s\" is one too many: at most %u variables are read",
+					      names[i], PROC_ENVIRON_NAMES);
 		if (!is_name(names[i]))
-			return st->host->fail(inst, -EINVAL, "environ: \"%s\" is no name of a variable: letters, digits and _, not a digit first; values are not asked for", names[i]);
+			return st->host->fail(
+				inst, -EINVAL,
+				"environ: \"%s\" is no name of a variable: letters, digits and _, not a digit first; values are not asked for",
+				names[i]);
 		if (strlen(names[i]) > NAME_MOST)
-			return st->host->fail(inst, -EINVAL, "environ: \"%s\" is longer than %u bytes", names[i], NAME_MOST);
+			return st->host->fail(inst, -EINVAL, "environ: \"%s\" is longer than %u bytes", names[i],
+					      NAME_MOST);
 	}
 	return 0;
 }
@@ -54,18 +60,20 @@ static bool is_wanted(const struct proc_state *st, const char *entry, size_t len
 	const char *equals = memchr(entry, '=', len);
 
 	for (size_t i = 0; equals && st->opt_environ && st->opt_environ[i]; i++)
-		if (strlen(st->opt_environ[i]) == (size_t)(equals - entry) && memcmp(st->opt_environ[i], entry, (size_t)(equals - entry)) == 0)
+		if (strlen(st->opt_environ[i]) == (size_t)(equals - entry) &&
+		    memcmp(st->opt_environ[i], entry, (size_t)(equals - entry)) == 0)
 			return true;
 	return false;
 }
 
 size_t proc_environ_pick(const struct proc_state *st, const char *block, size_t len, char *ret, size_t room)
 {
-	const char *end = block + len;
+	const char *end = block ? block + len : NULL;
 	size_t used = 0;
 
 	while (block < end) {
-		size_t n = strnlen(block, (size_t)(end - block)), take = n < PROC_ENVIRON_ENTRY - 1 ? n : PROC_ENVIRON_ENTRY - 1;
+		size_t n = strnlen(block, (size_t)(end - block)),
+		       take = n < PROC_ENVIRON_ENTRY - 1 ? n : PROC_ENVIRON_ENTRY - 1;
 
 		if (is_wanted(st, block, n) && used + take + 1 <= room) {
 			memcpy(ret + used, block, take);

@@ -4,7 +4,6 @@
  */
 #include "state.h"
 
-#define TABLE(a_) .field_size = sizeof(struct skep_field), .n_fields = sizeof(a_) / sizeof((a_)[0]), .fields = (a_)
 #define ATTR(s_, m_, n_, t_, h_) SKEP_FIELD(s_, m_, n_, t_, SKEP_S_ATTRIBUTE, "", h_)
 #define SUM(s_, m_, n_, u_, h_) SKEP_FIELD(s_, counters.m_, n_, SKEP_T_U64, SKEP_S_CUMULATIVE, u_, h_)
 
@@ -31,26 +30,16 @@ static const struct skep_field fork_fields[] = {
 	ATTR(struct skep_process_fork, cgroup_id, "cgroup_id", SKEP_T_U64, "id of its cgroup"),
 	ATTR(struct skep_process_fork, comm, "comm", SKEP_T_STR, "the thread's name"),
 };
-static const struct skep_stream fork_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "process.fork",
-	.help = "a new process; threads are not reported",
-	.role = SKEP_ROLE_PROC_FORK,
-	.record_size = sizeof(struct skep_process_fork),
-	TABLE(fork_fields),
-};
+static const struct skep_stream fork_stream =
+	SKEP_STREAM(struct skep_process_fork, fork_fields, "process.fork", SKEP_ROLE_PROC_FORK, 0,
+		    "a new process; threads are not reported");
 
 static const struct skep_field excluded_fields[] = {
 	COUNTERS(struct skep_process_excluded),
 };
-static const struct skep_stream excluded_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "process.excluded",
-	.help = "an exec that excludes a process by a rule",
-	.role = SKEP_ROLE_PROC_EXCLUDED,
-	.record_size = sizeof(struct skep_process_excluded),
-	TABLE(excluded_fields),
-};
+static const struct skep_stream excluded_stream =
+	SKEP_STREAM(struct skep_process_excluded, excluded_fields, "process.excluded", SKEP_ROLE_PROC_EXCLUDED, 0,
+		    "an exec that excludes a process by a rule");
 
 static const struct skep_field exec_fields[] = {
 	ATTR(struct skep_process_exec, parent, "parent_upid", SKEP_T_UPID, "the real parent"),
@@ -61,32 +50,24 @@ static const struct skep_field exec_fields[] = {
 	ATTR(struct skep_process_exec, cgroup, "cgroup", SKEP_T_STR, "cgroup path"),
 	ATTR(struct skep_process_exec, cgroup_id, "cgroup_id", SKEP_T_U64, "id of its cgroup"),
 	ATTR(struct skep_process_exec, argv, "argv", SKEP_T_STRV, "arguments, secrets blanked, up to 32 KiB in total"),
-	ATTR(struct skep_process_exec, environ, "environ", SKEP_T_STRV, "of its environment what the option environ names"),
+	ATTR(struct skep_process_exec, environ, "environ", SKEP_T_STRV,
+	     "of its environment what the option environ names"),
 	COUNTERS(struct skep_process_exec),
 };
-static const struct skep_stream exec_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "process.exec",
-	.help = "a successful exec",
-	.role = SKEP_ROLE_PROC_EXEC,
-	.record_size = sizeof(struct skep_process_exec),
-	TABLE(exec_fields),
-};
+static const struct skep_stream exec_stream =
+	SKEP_STREAM(struct skep_process_exec, exec_fields, "process.exec", SKEP_ROLE_PROC_EXEC, 0,
+		    "a successful exec");
 
 static const struct skep_field exit_fields[] = {
-	SKEP_FIELD(struct skep_process_exit, rss_peak_bytes, "rss_peak_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By",
-		   "peak resident memory of the last image; 0 where the kernel has let the memory go already (before 6.16)"),
+	SKEP_FIELD(
+		struct skep_process_exit, rss_peak_bytes, "rss_peak_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By",
+		"peak resident memory of the last image; 0 where the kernel has let the memory go already (before 6.16)"),
 	SKEP_FIELD(struct skep_process_exit, maxrss_bytes, "maxrss_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By",
 		   "peak resident memory of the process, as getrusage has it"),
 };
-static const struct skep_stream exit_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "process.exit_event",
-	.help = "the last thread of a process ended",
-	.role = SKEP_ROLE_PROC_EXIT,
-	.record_size = sizeof(struct skep_process_exit),
-	TABLE(exit_fields),
-};
+static const struct skep_stream exit_stream =
+	SKEP_STREAM(struct skep_process_exit, exit_fields, "process.exit_event", SKEP_ROLE_PROC_EXIT, 0,
+		    "the last thread of a process ended");
 
 static const struct skep_field final_fields[] = {
 	COUNTERS(struct skep_process_final),
@@ -95,14 +76,9 @@ static const struct skep_field final_fields[] = {
 	SKEP_FIELD(struct skep_process_final, threads, "threads", SKEP_T_U64, SKEP_S_GAUGE, "1",
 		   "threads it has had, the first included"),
 };
-static const struct skep_stream final_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "process.final",
-	.help = "the kernel let the process go: exact totals",
-	.role = SKEP_ROLE_PROC_FINAL,
-	.record_size = sizeof(struct skep_process_final),
-	TABLE(final_fields),
-};
+static const struct skep_stream final_stream =
+	SKEP_STREAM(struct skep_process_final, final_fields, "process.final", SKEP_ROLE_PROC_FINAL, 0,
+		    "the kernel let the process go: exact totals");
 
 static const struct skep_field live_fields[] = {
 	ATTR(struct skep_process_live, parent, "parent_upid", SKEP_T_UPID, "the real parent"),
@@ -110,44 +86,30 @@ static const struct skep_field live_fields[] = {
 	COUNTERS(struct skep_process_live),
 	SKEP_FIELD(struct skep_process_live, rss_bytes, "rss_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", "resident memory"),
 };
-static const struct skep_stream live_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "process.live",
-	.help = "a live process, each interval",
-	.role = SKEP_ROLE_PROC_LIVE,
-	.flags = SKEP_STREAM_SAMPLE,
-	.record_size = sizeof(struct skep_process_live),
-	TABLE(live_fields),
-};
+static const struct skep_stream live_stream =
+	SKEP_STREAM(struct skep_process_live, live_fields, "process.live", SKEP_ROLE_PROC_LIVE, SKEP_STREAM_SAMPLE,
+		    "a live process, each interval");
 
 static const struct skep_field oom_fields[] = {
 	ATTR(struct skep_process_oom, cgroup, "cgroup", SKEP_T_STR, "whose limit was hit; empty: the host ran out"),
 	SKEP_FIELD(struct skep_process_oom, limit_bytes, "limit_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", "its limit"),
-	SKEP_FIELD(struct skep_process_oom, usage_bytes, "usage_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", "its usage then"),
-	SKEP_FIELD(struct skep_process_oom, peak_bytes, "peak_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By", "its highest usage"),
+	SKEP_FIELD(struct skep_process_oom, usage_bytes, "usage_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By",
+		   "its usage then"),
+	SKEP_FIELD(struct skep_process_oom, peak_bytes, "peak_bytes", SKEP_T_U64, SKEP_S_GAUGE, "By",
+		   "its highest usage"),
 };
-static const struct skep_stream oom_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "process.oom",
-	.help = "chosen by the out-of-memory killer",
-	.role = SKEP_ROLE_PROC_OOM,
-	.record_size = sizeof(struct skep_process_oom),
-	TABLE(oom_fields),
-};
+static const struct skep_stream oom_stream =
+	SKEP_STREAM(struct skep_process_oom, oom_fields, "process.oom", SKEP_ROLE_PROC_OOM, 0,
+		    "chosen by the out-of-memory killer");
 
 static const struct skep_field ledger_fields[] = {
 	ATTR(struct skep_ledger_post, account, "account", SKEP_T_STR, "cpu"),
 	ATTR(struct skep_ledger_post, item, "item", SKEP_T_STR, "kernel (its threads) or excluded (processes by rule)"),
 	ATTR(struct skep_ledger_post, amount, "amount", SKEP_T_I64, "time on CPUs, ns"),
 };
-static const struct skep_stream ledger_stream = {
-	.size = sizeof(struct skep_stream),
-	.name = "proc.ledger",
-	.help = "CPU time of what is not reported as processes",
-	.role = SKEP_ROLE_LEDGER,
-	.record_size = sizeof(struct skep_ledger_post),
-	TABLE(ledger_fields),
-};
+static const struct skep_stream ledger_stream =
+	SKEP_STREAM(struct skep_ledger_post, ledger_fields, "proc.ledger", SKEP_ROLE_LEDGER, 0,
+		    "CPU time of what is not reported as processes");
 
 const struct skep_stream *const proc_streams[N_STREAMS] = {
 	[STREAM_FORK] = &fork_stream,

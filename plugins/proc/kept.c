@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/drain.h>
 #include <skep/pins.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +57,9 @@ void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
 	if (!st->pins.adopted)
 		return;
 	forget_cgroups(st);
-	st->host->log(inst, SKEP_LOG_NOTICE, "goes on with what the skepd before has left in the kernel: nothing was missed, unless the ring was full");
+	st->host->log(
+		inst, SKEP_LOG_NOTICE,
+		"goes on with what the skepd before has left in the kernel: nothing was missed, unless the ring was full");
 }
 
 void proc_kept_touch(struct proc_state *st)
@@ -65,7 +68,8 @@ void proc_kept_touch(struct proc_state *st)
 
 	if (!st->pins.folder[0])
 		return;
-	if (skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), PROC_LAYOUT, bpf_map__fd(st->bpf->maps.unattended), &k))
+	if (skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), PROC_LAYOUT,
+			    bpf_map__fd(st->bpf->maps.unattended), &k))
 		st->resync = true;
 	if (!st->host->settles) /* else when it is durable that it was reported: mark.c */
 		proc_kept_reported(st, &st->seen, st->seen_misses);
@@ -110,7 +114,8 @@ union threads_sums {
 	struct proc_threads threads;
 	uint64_t n[THREADS_SUMS];
 };
-_Static_assert(sizeof(union threads_sums) == sizeof(struct proc_threads), "all of struct proc_threads are sums of 64 bits");
+_Static_assert(sizeof(union threads_sums) == sizeof(struct proc_threads),
+	       "all of struct proc_threads are sums of 64 bits");
 
 /*
  * Both have counted the threads that ended while both were attached: the larger of each two sums counts none twice, and
@@ -182,8 +187,8 @@ static void report_losses(const struct other *o, const char *folder, const int f
 	uint64_t misses[4];
 	uint32_t at = 0;
 
-	if (reported >= 0 && counters >= 0 && bpf_map_lookup_elem(reported, &at, &before) == 0) {
-		proc_counters_of(counters, &now);
+	if (reported >= 0 && counters >= 0 && bpf_map_lookup_elem(reported, &at, &before) == 0 &&
+	    skep_sums_of_map(counters, sizeof(now), &now) == 0) {
 		proc_report_losses(o->inst, o->st, &now, &before.counters);
 		memcpy(misses, before.misses, sizeof(misses));
 		proc_report_misses(o->inst, o->st, fds, &now, misses);
@@ -220,8 +225,10 @@ static void take_other(void *arg, const char *folder)
 		take_map(o, folder, "unsent_exits", proc_unsent_take);
 		take_map(o, folder, "unsent", proc_unsent_take);
 	}
-	o->st->host->log(o->inst, SKEP_LOG_NOTICE, "removed the previous skepd's pinned BPF state (another build, or expired): %s",
-			 o->readable ? "its records were read to the end" : "its records cannot be read and count as lost");
+	o->st->host->log(o->inst, SKEP_LOG_NOTICE,
+			 "removed the previous skepd's pinned BPF state (another build, or expired): %s",
+			 o->readable ? "its records were read to the end"
+				     : "its records cannot be read and count as lost");
 }
 
 void proc_kept_others(struct skep_instance *inst, struct proc_state *st)

@@ -3,6 +3,8 @@
  * plugins/proc/ledger.c - what CPUs did for nobody that is reported: kernel threads, and
  * processes that are excluded.  Summed in the kernel, so neither costs a record.
  */
+#include <skep/values.h>
+
 #include "state.h"
 
 #define TEXT(s_) ((struct skep_str){ s_, sizeof(s_) - 1, sizeof(s_) - 1 })
@@ -16,7 +18,7 @@ void proc_ledger_post(struct skep_instance *inst, struct proc_state *st)
 {
 	struct skep_ledger_post post = { .account = TEXT("cpu") };
 	const struct proc_others now = *st->others, *begin = &st->others_begin;
-	uint64_t time_ns = proc_now(), excluded_ns = now.excluded_seen_ns - begin->excluded_seen_ns;
+	uint64_t time_ns = skep_boot_ns(), excluded_ns = now.excluded_seen_ns - begin->excluded_seen_ns;
 
 	post.item = TEXT("kernel");
 	post.amount = (int64_t)(now.kernel_seen_ns - begin->kernel_seen_ns + now.kernel_gone_ns);

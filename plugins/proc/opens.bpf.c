@@ -101,7 +101,8 @@ __noinline int count(__u32 slot, __u32 mode)
 		__sync_fetch_and_add(&row->failed, 1);
 	}
 	if (!row->head.told) {
-		__u64 flags = bpf_ringbuf_query(&paths, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+		__u64 flags = bpf_ringbuf_query(&paths, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP
+										      : BPF_RB_NO_WAKEUP;
 
 		if (skep_file_tell(&paths, s, &row->head, (void *)bpf_get_current_task(), flags))
 			__sync_fetch_and_add(&counters.unsent, 1);
@@ -167,7 +168,8 @@ static __always_inline void put_place(struct skep_file_scratch *s, struct path *
 }
 
 /* given: the name, in user's memory or the kernel's. */
-static __always_inline void failed(struct skep_file_scratch *s, struct seen *o, int dfd, __u64 given, int user, __u32 error)
+static __always_inline void failed(struct skep_file_scratch *s, struct seen *o, int dfd, __u64 given, int user,
+				   __u32 error)
 {
 	long n;
 
@@ -211,7 +213,10 @@ static __always_inline int is_restart(__s64 ret)
 	return ret <= -ERESTARTSYS && ret >= -516;
 }
 
-/* struct file *do_filp_open(int dfd, struct filename *name, const struct open_flags *op), up to 6.18; do_file_open since */
+/*
+ * struct file *do_filp_open(int dfd, struct filename *name, const struct open_flags *op), up to 6.18; do_file_open
+ * since
+ */
 SEC("fexit/do_filp_open")
 int on_open(__u64 *ctx)
 {

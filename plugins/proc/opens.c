@@ -8,6 +8,8 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <skep/drain.h>
+#include <skep/values.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,6 @@
 
 #include "opens.skel.h"
 
-#define BATCH 1024u       /* rows at a time: more than lie in one bucket, the kernel gives whole ones */
 #define IDLE_PASSES 6u    /* intervals without a change; then the row is removed */
 #define PATH_PASSES 2u    /* that a row waits for its path */
 #define IDLE_PASSES_FULL 1u /* when the map is three quarters full */
@@ -38,14 +39,22 @@ static const char *error_name(uint32_t error, char buf[32])
 		uint32_t error;
 		const char *name;
 	} names[] = {
-		{ EPERM, "EPERM" },     { ENOENT, "ENOENT" },   { EINTR, "EINTR" },   { EIO, "EIO" },
-		{ ENXIO, "ENXIO" },     { EBADF, "EBADF" },     { EAGAIN, "EAGAIN" }, { ENOMEM, "ENOMEM" },
-		{ EACCES, "EACCES" },   { EFAULT, "EFAULT" },   { EBUSY, "EBUSY" },   { EEXIST, "EEXIST" },
-		{ ENODEV, "ENODEV" },   { ENOTDIR, "ENOTDIR" }, { EISDIR, "EISDIR" }, { EINVAL, "EINVAL" },
-		{ ENFILE, "ENFILE" },   { EMFILE, "EMFILE" },   { ETXTBSY, "ETXTBSY" }, { EFBIG, "EFBIG" },
-		{ ENOSPC, "ENOSPC" },   { EROFS, "EROFS" },     { EXDEV, "EXDEV" },   { ENAMETOOLONG, "ENAMETOOLONG" },
-		{ ELOOP, "ELOOP" },     { EOVERFLOW, "EOVERFLOW" }, { EOPNOTSUPP, "EOPNOTSUPP" }, { ETIMEDOUT, "ETIMEDOUT" },
-		{ ESTALE, "ESTALE" },   { EDQUOT, "EDQUOT" },   { ENOMEDIUM, "ENOMEDIUM" }, { EREMOTEIO, "EREMOTEIO" },
+		{ EPERM, "EPERM" },           { ENOENT, "ENOENT" },
+		{ EINTR, "EINTR" },           { EIO, "EIO" },
+		{ ENXIO, "ENXIO" },           { EBADF, "EBADF" },
+		{ EAGAIN, "EAGAIN" },         { ENOMEM, "ENOMEM" },
+		{ EACCES, "EACCES" },         { EFAULT, "EFAULT" },
+		{ EBUSY, "EBUSY" },           { EEXIST, "EEXIST" },
+		{ ENODEV, "ENODEV" },         { ENOTDIR, "ENOTDIR" },
+		{ EISDIR, "EISDIR" },         { EINVAL, "EINVAL" },
+		{ ENFILE, "ENFILE" },         { EMFILE, "EMFILE" },
+		{ ETXTBSY, "ETXTBSY" },       { EFBIG, "EFBIG" },
+		{ ENOSPC, "ENOSPC" },         { EROFS, "EROFS" },
+		{ EXDEV, "EXDEV" },           { ENAMETOOLONG, "ENAMETOOLONG" },
+		{ ELOOP, "ELOOP" },           { EOVERFLOW, "EOVERFLOW" },
+		{ EOPNOTSUPP, "EOPNOTSUPP" }, { ETIMEDOUT, "ETIMEDOUT" },
+		{ ESTALE, "ESTALE" },         { EDQUOT, "EDQUOT" },
+		{ ENOMEDIUM, "ENOMEDIUM" },   { EREMOTEIO, "EREMOTEIO" },
 	};
 
 	if (error == 0)
@@ -57,7 +66,8 @@ static const char *error_name(uint32_t error, char buf[32])
 	return buf;
 }
 
-bool opens_record(const struct skep_file_row *row, const struct opens_row *now, struct opens_record *ret, char error[32])
+bool opens_record(const struct skep_file_row *row, const struct opens_row *now, struct opens_record *ret,
+		  char error[32])
 {
 	const struct opens_row *told = (const struct opens_row *)row->told;
 	const char *name = error_name(row->key.what, error);
@@ -92,8 +102,11 @@ static unsigned slot_of(const struct opens *o, uint32_t group)
 	return slot;
 }
 
-static void take_row(struct pass *p, const struct skep_file_key *key, const struct opens_row *now)
+static void take_row(void *arg, const void *key_, const void *value)
 {
+	const struct skep_file_key *key = key_;
+	const struct opens_row *now = value;
+	struct pass *p = arg;
 	struct opens *o = &p->st->opens;
 	unsigned slot = slot_of(o, key->group);
 	struct skep_file_row *row;
@@ -119,29 +132,6 @@ static void take_row(struct pass *p, const struct skep_file_key *key, const stru
 	rec.id = o->attached[slot].scope.id;
 	who = (struct skep_upid){ .pid = key->pid, .start_ns = key->start_ns };
 	p->st->host->emit(p->inst, STREAM_OPENS, &who, p->now_ns, &rec);
-}
-
-static int read_rows(struct pass *p)
-{
-	struct opens *o = &p->st->opens;
-	const struct skep_file_key *keys = o->keys;
-	const struct opens_row *values = o->values;
-	int fd = bpf_map__fd(o->bpf->maps.rows), err;
-	uint32_t at, next = 0;
-	bool first = true;
-
-	do {
-		uint32_t n = BATCH;
-
-		at = next;
-		err = bpf_map_lookup_batch(fd, first ? NULL : &at, &next, o->keys, o->values, &n, NULL);
-		if (err && err != -ENOENT) /* -ENOENT: these were the last */
-			return err;
-		for (uint32_t i = 0; i < n; i++)
-			take_row(p, &keys[i], &values[i]);
-		first = false;
-	} while (!err);
-	return 0;
 }
 
 /* Rows of that group, or those that have not grown for so many passes. */
@@ -189,25 +179,18 @@ static int on_path(void *ctx, void *data, size_t size)
 static void tell(struct skep_instance *inst, struct proc_state *st, uint32_t group)
 {
 	struct opens *o = &st->opens;
-	struct pass p = { .inst = inst, .st = st, .now_ns = proc_now(), .group = group };
+	struct pass p = { .inst = inst, .st = st, .now_ns = skep_boot_ns(), .group = group };
 	int err;
 
 	ring_buffer__consume(o->ring);
-	err = read_rows(&p);
+	err = skep_drain_map(&o->rows, bpf_map__fd(o->bpf->maps.rows), sizeof(struct skep_file_key),
+			     sizeof(struct opens_row), take_row, &p);
 	if (err)
-		st->host->log(inst, SKEP_LOG_WARNING, "opens: %s; what was counted comes with the next interval", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING, "opens: %s; what was counted comes with the next interval",
+			      strerror(-err));
 	tell_lost(inst, st);
 	if (!err && !group)
 		remove_rows(o, 0, p.n * 4 >= (uint64_t)st->opt_opens_rows * 3 ? IDLE_PASSES_FULL : IDLE_PASSES);
-}
-
-static void on_ring(struct skep_instance *inst, void *arg, unsigned events)
-{
-	struct proc_state *st = arg;
-
-	(void)inst;
-	(void)events;
-	ring_buffer__consume(st->opens.ring);
 }
 
 /* ---- attached and detached ------------------------------------------------------- */
@@ -216,16 +199,10 @@ static void release(struct proc_state *st)
 {
 	struct opens *o = &st->opens;
 
-	if (st->host)
-		st->host->watch_close(o->watch);
-	o->watch = NULL;
-	ring_buffer__free(o->ring);
-	o->ring = NULL;
+	skep_drain_ring_end(st->host, &o->ring, &o->watch);
 	opens_unload(st);
 	skep_filetable_free(&o->table);
-	free(o->keys);
-	free(o->values);
-	o->keys = o->values = NULL;
+	skep_drain_free(&o->rows);
 }
 
 static int acquire(struct skep_instance *inst, struct proc_state *st)
@@ -237,25 +214,17 @@ static int acquire(struct skep_instance *inst, struct proc_state *st)
 		return 0;
 	o->lost = o->unsent = o->misses = 0;
 	o->table.value_size = sizeof(struct opens_row);
-	o->keys = calloc(BATCH, sizeof(struct skep_file_key));
-	o->values = calloc(BATCH, sizeof(struct opens_row));
-	if (!o->keys || !o->values) {
-		err = st->host->fail(inst, -ENOMEM, "no memory to read %u rows", BATCH);
-		release(st);
-		return err;
-	}
+	err = skep_drain_new(&o->rows, sizeof(struct skep_file_key), sizeof(struct opens_row));
+	if (err)
+		return st->host->fail(inst, err, "no memory to read %u rows", SKEP_DRAIN_ENTRIES);
 	err = opens_load(inst, st);
 	if (err || !o->bpf)
 		goto out;
-	o->ring = ring_buffer__new(bpf_map__fd(o->bpf->maps.paths), on_path, st, NULL);
-	if (!o->ring) {
-		err = -errno;
+	err = skep_drain_ring(inst, st->host, bpf_map__fd(o->bpf->maps.paths), on_path, st, &o->ring, &o->watch);
+	if (err) {
 		err = st->host->fail(inst, err, "cannot map the ring of paths: %s", strerror(-err));
 		goto out;
 	}
-	err = st->host->watch_fd(inst, ring_buffer__epoll_fd(o->ring), SKEP_READABLE, on_ring, st, &o->watch);
-	if (err)
-		goto out;
 	return 0;
 out:
 	release(st);
@@ -324,7 +293,8 @@ void opens_sample(struct skep_instance *inst, struct proc_state *st)
 
 void opens_start(struct skep_instance *inst, struct proc_state *st)
 {
-	st->opens.c_unsent = st->host->counter(inst, "opens_paths_delayed", "paths of opened files that had to be sent again: the ring was full");
+	st->opens.c_unsent = st->host->counter(inst, "opens_paths_delayed",
+					       "paths of opened files that had to be sent again: the ring was full");
 	opens_kernel_tell(inst, st);
 }
 

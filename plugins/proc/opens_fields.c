@@ -9,7 +9,8 @@
 
 static const struct skep_field opens_fields[] = {
 	ATTR(id, "detail.id", SKEP_T_U64, "of the attachment that asked"),
-	ATTR(path, "file.path", SKEP_T_STR, "by which it was first opened, seen from the process's root; of one that failed as it was asked for"),
+	ATTR(path, "file.path", SKEP_T_STR,
+	     "by which it was first opened, seen from the process's root; of one that failed as it was asked for"),
 	ATTR(error, "error.type", SKEP_T_STR, "why it failed (ENOENT, EACCES, ...); empty: it did not"),
 	DELTA(opens, "opens", "that succeeded, since the record before"),
 	DELTA(writes, "writes", "of them for writing"),
@@ -18,14 +19,6 @@ static const struct skep_field opens_fields[] = {
 	ATTR(first_ns, "first_seen", SKEP_T_TIME, "when the process opened it first while this was attached"),
 };
 
-const struct skep_stream proc_opens_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "proc.opens",
-	.help = "detail opens: which files a process opened, and how often",
-	.role = SKEP_ROLE_DETAIL,
-	.record_size = sizeof(struct opens_record),
-	.n_fields = sizeof(opens_fields) / sizeof(opens_fields[0]),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = opens_fields,
-};
+const struct skep_stream proc_opens_stream =
+	SKEP_STREAM(struct opens_record, opens_fields, "proc.opens", SKEP_ROLE_DETAIL, SKEP_STREAM_SAMPLE,
+		    "detail opens: which files a process opened, and how often");

@@ -6,7 +6,9 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <skep/btf.h>
 #include <skep/hash.h>
+#include <skep/load.h>
 #include <skep/misses.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -29,8 +31,10 @@ static bool fexit_allowed(int btf_id)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FEXIT, .attach_btf_id = (uint32_t)btf_id);
-	int fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "skep_ask", "Dual BSD/GPL", insns, sizeof(insns) / sizeof(insns[0]), &opts);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FEXIT,
+		    .attach_btf_id = (uint32_t)btf_id);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "skep_ask", "Dual BSD/GPL", insns,
+			       sizeof(insns) / sizeof(insns[0]), &opts);
 
 	if (fd < 0)
 		return false;
@@ -55,18 +59,21 @@ void opens_kernel_ask(struct opens_kernel *k, const struct btf *btf)
 	*k = (struct opens_kernel){ .way = OPENS_NONE };
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && k->way == OPENS_NONE; i++) {
 		int id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
-		const struct btf_type *proto = id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+		const struct btf_type *proto =
+			id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
 
 		/* (int dfd, struct filename *, const struct open_flags *) */
-		if (!proto || btf_vlen(proto) != 3 || !btf_is_ptr(btf__type_by_id(btf, btf_params(proto)[1].type)) || !fexit_allowed(id))
+		if (!proto || btf_vlen(proto) != 3 || !btf_is_ptr(btf__type_by_id(btf, btf_params(proto)[1].type)) ||
+		    !fexit_allowed(id))
 			continue;
 		k->way = OPENS_FEXIT;
 		k->function = functions[i];
 	}
-	if (k->way == OPENS_NONE && btf__find_by_name_kind(btf, "btf_trace_sys_exit", BTF_KIND_TYPEDEF) < 0)
+	if (k->way == OPENS_NONE && !skep_btf_has_tracepoint(btf, "sys_exit"))
 		k->missing = "the kernel refuses fexit programs and has no tracepoint sys_exit";
 	else if (k->way == OPENS_NONE && !calls_known())
-		k->missing = "the kernel refuses fexit programs, and how this machine passes a call's arguments is not known to skep";
+		k->missing =
+			"the kernel refuses fexit programs, and how this machine passes a call's arguments is not known to skep";
 	else if (k->way == OPENS_NONE)
 		k->way = OPENS_CALLS;
 }
@@ -75,10 +82,11 @@ void opens_kernel_tell(struct skep_instance *inst, const struct proc_state *st)
 {
 	const struct opens *o = &st->opens;
 	const char *how = "tp_btf/sys_exit: open, openat, openat2, creat";
-	const char *why = "opens that io_uring makes are not seen, nor those of exec itself (a program, its interpreter); "
-			  "fexit programs, which see them, are refused here"
+	const char *why =
+		"opens that io_uring makes are not seen, nor those of exec itself (a program, its interpreter); "
+		"fexit programs, which see them, are refused here"
 #if defined(__aarch64__)
-			  "; nor those of 32-bit programs"
+		"; nor those of 32-bit programs"
 #endif
 		;
 
@@ -91,7 +99,8 @@ void opens_kernel_tell(struct skep_instance *inst, const struct proc_state *st)
 	else if (!o->bpf)
 		st->host->signal(inst, "proc.opens", SKEP_SIGNAL_OFF, how, "on demand: skep attach opens");
 	else
-		st->host->signal(inst, "proc.opens", o->kernel.way == OPENS_FEXIT ? SKEP_SIGNAL_OK : SKEP_SIGNAL_PARTIAL, how,
+		st->host->signal(inst, "proc.opens",
+				 o->kernel.way == OPENS_FEXIT ? SKEP_SIGNAL_OK : SKEP_SIGNAL_PARTIAL, how,
 				 o->kernel.way == OPENS_FEXIT ? NULL : why);
 }
 
@@ -132,10 +141,7 @@ static int load_with(struct proc_state *st, enum opens_way way)
 	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->opt_opens_rows);
 	bpf_map__set_max_entries(bpf->maps.paths, RING_BYTES);
 	err = way == OPENS_FEXIT ? bpf_program__set_attach_target(bpf->progs.on_open, 0, o->kernel.function) : 0;
-	if (!err && st->host->verdict_fd >= 0) {
-		bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
-	}
+	err = err ?: skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	err = err ?: opens_bpf__load(bpf);
 	err = err ?: opens_bpf__attach(bpf);
 	if (err) {
@@ -158,7 +164,7 @@ int opens_load(struct skep_instance *inst, struct proc_state *st)
 	}
 	if (!err)
 		return 0;
-	return st->host->fail(inst, err, "cannot put the hook on opens: %s; needs CAP_BPF and CAP_PERFMON", strerror(-err));
+	return skep_detail_fail(inst, st->host, err, "the hook on opens");
 }
 
 void opens_unload(struct proc_state *st)

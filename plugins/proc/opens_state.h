@@ -5,6 +5,7 @@
 #ifndef SKEP_PROC_OPENS_STATE_H
 #define SKEP_PROC_OPENS_STATE_H
 
+#include <skep/drain.h>
 #include <skep/filetable.h>
 #include <skep/plugin.h>
 #include <skep/scope.h>
@@ -41,7 +42,7 @@ struct opens {
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
 	uint32_t group[SKEP_SCOPE_SLOTS]; /* numbers of the attachments: a slot's earlier rows are not its own */
 	uint32_t last_group;
-	void *keys, *values;   /* room for a part of the map */
+	struct skep_drain rows; /* room for a read of the rows */
 	uint64_t lost, unsent, misses; /* as far as told */
 	struct skep_counter *c_unsent;
 };

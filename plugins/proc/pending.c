@@ -9,6 +9,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,8 @@ int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const st
  */
 static bool all_there(const struct proc_final *f, const struct proc_threads *sum)
 {
-	return sum->switches >= f->switches && sum->faults >= f->faults && f->sums.cpu_ns + sum->cpu_ns >= f->signal_cpu_ns;
+	return sum->switches >= f->switches && sum->faults >= f->faults &&
+	       f->sums.cpu_ns + sum->cpu_ns >= f->signal_cpu_ns;
 }
 
 /* false: not yet. */
@@ -84,7 +86,7 @@ static bool take_threads(struct proc_state *st, struct proc_final *f, bool last_
 void proc_pending_run(struct skep_instance *inst, struct proc_state *st, uint64_t min_age_ns)
 {
 	struct pending **at = &st->pending;
-	uint64_t now = proc_now();
+	uint64_t now = skep_boot_ns();
 
 	while (*at) {
 		struct pending *p = *at;
@@ -150,7 +152,7 @@ void proc_threads_clean(struct proc_state *st)
 {
 	int fd = bpf_map__fd(st->bpf->maps.threads), err;
 	struct proc_threads_key key, next;
-	uint64_t now = proc_now();
+	uint64_t now = skep_boot_ns();
 	uint64_t orphans = 0;
 
 	if (now - st->cleaned_ns < CLEAN_EVERY_NS)

@@ -156,8 +156,8 @@ static __always_inline __u64 wake_flag(void)
 }
 
 /*
- * Half of the ring waits for skepd, which is away or behind.  A user whose programs have 32 KiB of arguments fills 4 MiB
- * with 130 of them; everybody's records have room for longer when such arguments are cut.
+ * Half of the ring waits for skepd, which is away or behind.  A user whose programs have 32 KiB of arguments fills 4
+ * MiB with 130 of them; everybody's records have room for longer when such arguments are cut.
  */
 static __always_inline int crowded(void)
 {
@@ -468,7 +468,10 @@ __noinline int stays_excluded(__u32 byte)
 	return !set || rules_settled(set, byte);
 }
 
-/* The exec of one that was excluded until now: its parent in the record is the nearest ancestor that is not. Not static: see judge_exec. */
+/*
+ * The exec of one that was excluded until now: its parent in the record is the nearest ancestor that is not. Not
+ * static: see judge_exec.
+ */
 __noinline int parent_of_excluded(__u32 buffer)
 {
 	struct proc_birth *birth;
@@ -597,7 +600,8 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	flags |= b->walk.cut ? PROC_EXEC_EXE_CUT : 0;
 	b->verdict = verdict = judge_exec(buffer, byte);
 	if (verdict & JUDGED_EXCLUDED)
-		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(p, sig, b->rules.generation, verdict & JUDGED_BYTE) : 0;
+		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(p, sig, b->rules.generation, verdict & JUDGED_BYTE)
+						    : 0;
 	if (births_kept && byte < SKEP_VERDICT_EXCLUDED)
 		birth_over(pid);
 
@@ -964,12 +968,17 @@ static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start
 
 	set = BPF_CORE_READ(task, cgroups);
 	bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
-	pc = css ? (void *)css - bpf_core_field_offset(struct mem_cgroup, css) + bpf_core_field_offset(struct mem_cgroup, memory) : NULL;
+	pc = css ? (void *)css - bpf_core_field_offset(struct mem_cgroup, css) +
+			     bpf_core_field_offset(struct mem_cgroup, memory)
+		 : NULL;
 	for (int i = 0; i < 24 && pc; i++) {
 		unsigned long max = BPF_CORE_READ(pc, max);
 		long usage = BPF_CORE_READ(pc, usage.counter);
 
-		/* charges come in batches of up to 64 pages (MEMCG_CHARGE_BATCH), so full means "less than that is left" */
+		/*
+		 * charges come in batches of up to 64 pages (MEMCG_CHARGE_BATCH), so full means "less than that is
+		 * left"
+		 */
 		if (max < (~0ul >> 1) >> page_shift && usage + 64 >= (long)max) {
 			struct mem_cgroup *memcg = (void *)pc - bpf_core_field_offset(struct mem_cgroup, memory);
 			struct kernfs_node *kn = BPF_CORE_READ(memcg, css.cgroup, kn);

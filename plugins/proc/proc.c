@@ -6,7 +6,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/drain.h>
 #include <skep/misses.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,14 +28,6 @@
 /* What one callback may take at the most: under the host's budget, so that nothing else waits for long. */
 #define SLICE_NS 2000000u
 
-uint64_t proc_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- losses ---------------------------------------------------------------- */
 
 const unsigned proc_stream_of[PROC_TYPES] = {
@@ -45,31 +39,6 @@ const unsigned proc_stream_of[PROC_TYPES] = {
 	[PROC_EXCLUDED] = STREAM_EXCLUDED,
 };
 
-static void add_counters(struct proc_counters *ret, const struct proc_counters *of_cpu)
-{
-	const __u64 *from = (const __u64 *)of_cpu;
-	__u64 *to = (__u64 *)ret;
-
-	for (size_t i = 0; i < sizeof(*ret) / sizeof(*to); i++)
-		to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-}
-
-static void sum_counters(const struct proc_state *st, struct proc_counters *ret)
-{
-	memset(ret, 0, sizeof(*ret));
-	for (unsigned cpu = 0; cpu < st->n_cpus; cpu++)
-		add_counters(ret, &st->counters[cpu]);
-}
-
-void proc_counters_of(int fd, struct proc_counters *ret)
-{
-	struct proc_counters of_cpu;
-
-	memset(ret, 0, sizeof(*ret));
-	for (uint32_t cpu = 0; bpf_map_lookup_elem(fd, &cpu, &of_cpu) == 0; cpu++)
-		add_counters(ret, &of_cpu);
-}
-
 static void lost(struct skep_instance *inst, const struct proc_state *st, unsigned stream, uint64_t n)
 {
 	if (n)
@@ -77,7 +46,8 @@ static void lost(struct skep_instance *inst, const struct proc_state *st, unsign
 }
 
 /* Ends and finals that the ring could not take wait in maps, and are lost when those are full. */
-bool proc_report_losses(struct skep_instance *inst, struct proc_state *st, const struct proc_counters *now, const struct proc_counters *seen)
+bool proc_report_losses(struct skep_instance *inst, struct proc_state *st, const struct proc_counters *now,
+			const struct proc_counters *seen)
 {
 	bool any = false;
 
@@ -103,7 +73,7 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 {
 	struct proc_counters now;
 
-	sum_counters(st, &now);
+	skep_sums_of_view(st->counters, st->n_cpus, sizeof(now), &now);
 	if (proc_report_losses(inst, st, &now, &st->seen))
 		st->resync = true;
 	if (now.exits_delayed != st->seen.exits_delayed)
@@ -113,7 +83,8 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 	st->seen = now;
 }
 
-bool proc_report_misses(struct skep_instance *inst, struct proc_state *st, const int fds[4], const struct proc_counters *now, uint64_t seen[4])
+bool proc_report_misses(struct skep_instance *inst, struct proc_state *st, const int fds[4],
+			const struct proc_counters *now, uint64_t seen[4])
 {
 	static const enum proc_type types[4] = { PROC_FORK, PROC_EXEC, PROC_EXIT, PROC_FINAL }; /* as prog_fds */
 	bool any = false;
@@ -138,7 +109,7 @@ static void check_misses(struct skep_instance *inst, struct proc_state *st)
 {
 	struct proc_counters now;
 
-	sum_counters(st, &now);
+	skep_sums_of_view(st->counters, st->n_cpus, sizeof(now), &now);
 	if (proc_report_misses(inst, st, st->prog_fds, &now, st->seen_misses))
 		st->resync = true;
 }
@@ -151,14 +122,14 @@ static int on_record(void *ctx, const void *data, size_t size)
 
 	if (proc_decode_ring(st->inst, st, data, size))
 		st->host->counter_add(st->c_bad, 1);
-	if (st->drain_until_ns && ++st->drained % 32 == 0 && proc_now() > st->drain_until_ns)
+	if (st->drain_until_ns && ++st->drained % 32 == 0 && skep_boot_ns() > st->drain_until_ns)
 		return -EAGAIN;
 	return 0;
 }
 
 void proc_catch_up(struct proc_state *st)
 {
-	st->drain_until_ns = proc_now() + SLICE_NS;
+	st->drain_until_ns = skep_boot_ns() + SLICE_NS;
 	st->drained = 0;
 	(void)skep_ring_read(&st->ring, on_record, st);
 }
@@ -166,7 +137,7 @@ void proc_catch_up(struct proc_state *st)
 bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
 	/* looked at before the ring is: what happens meanwhile is not promised */
-	uint64_t now = proc_now();
+	uint64_t now = skep_boot_ns();
 	bool all;
 
 	st->drain_until_ns = budget_ns ? now + budget_ns : 0;
@@ -206,7 +177,8 @@ static void sweep(struct skep_instance *inst, struct proc_state *st)
 		return;
 	err = proc_sweep_begin(inst, st);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "no pass over live processes: %s; samples are missing", strerror(-err));
+		st->host->log(inst, SKEP_LOG_WARNING, "no pass over live processes: %s; samples are missing",
+			      strerror(-err));
 		return;
 	}
 	if (proc_sweep_step(inst, st, SLICE_NS) &&
@@ -280,11 +252,15 @@ static int proc_open(struct skep_instance *inst, void *state, const struct skep_
 	st->inst = inst;
 	st->iter_fd = -1;
 	st->pending_end = &st->pending;
-	st->c_misses = host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
-	st->c_threads_lost = host->counter(inst, "threads_run_delay_lost", "dead threads whose run-queue delay is in no total");
+	st->c_misses =
+		host->counter(inst, "recursion_misses", "times a program was skipped because it was running already");
+	st->c_threads_lost =
+		host->counter(inst, "threads_run_delay_lost", "dead threads whose run-queue delay is in no total");
 	st->c_argv_faults = host->counter(inst, "argv_faults", "execs whose arguments could not be read");
-	st->c_argv_spared = host->counter(inst, "argv_spared", "execs whose arguments were cut to 1 KiB, because half of the ring was full");
-	st->c_environ_faults = host->counter(inst, "environ_faults", "execs whose environment could not be read to its end");
+	st->c_argv_spared = host->counter(inst, "argv_spared",
+					  "execs whose arguments were cut to 1 KiB, because half of the ring was full");
+	st->c_environ_faults =
+		host->counter(inst, "environ_faults", "execs whose environment could not be read to its end");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
 	return proc_environ_check(inst, st);
 }
@@ -312,11 +288,13 @@ static int proc_start(struct skep_instance *inst, void *state)
 		goto out;
 	}
 	if (skep_ring_resume(&st->ring, st->host->mark.source, st->host->mark.position))
-		st->host->log(inst, SKEP_LOG_INFO, "reads from where the skepd before was when its records were last made durable");
+		st->host->log(inst, SKEP_LOG_INFO,
+			      "reads from where the skepd before was when its records were last made durable");
 	err = st->host->watch_fd(inst, st->ring.epoll_fd, SKEP_READABLE, on_ring, st, &st->ring_watch);
 	if (err)
 		goto out;
-	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st, &st->drain_timer);
+	err = st->host->timer(inst, st->opt_drain_ns / 1000000, st->opt_drain_ns / 1000000, on_drain_timer, st,
+			      &st->drain_timer);
 	if (err)
 		goto out;
 	proc_kept_begin(inst, st);
@@ -368,20 +346,37 @@ static void proc_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option options[] = {
-	{ .name = "ring", .type = SKEP_O_SIZE, .offset = offsetof(struct proc_state, opt_ring_bytes), .default_value = "4MiB",
-	  .min = 64 << 10, .max = 1 << 30,
+	{ .name = "ring",
+	  .type = SKEP_O_SIZE,
+	  .offset = offsetof(struct proc_state, opt_ring_bytes),
+	  .default_value = "4MiB",
+	  .min = 64 << 10,
+	  .max = 1 << 30,
 	  .help = "size of the ring between kernel and skep, rounded up to a power of two; a process takes about 800 bytes of it" },
-	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct proc_state, opt_drain_ns), .default_value = "100ms",
-	  .min = 1000000, .max = 5000000000,
+	{ .name = "drain",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct proc_state, opt_drain_ns),
+	  .default_value = "100ms",
+	  .min = 1000000,
+	  .max = 5000000000,
 	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
-	{ .name = "environ", .type = SKEP_O_STRV, .offset = offsetof(struct proc_state, opt_environ),
+	{ .name = "environ",
+	  .type = SKEP_O_STRV,
+	  .offset = offsetof(struct proc_state, opt_environ),
 	  .default_value = "[]",
 	  .help = "variables that are read from the environment of a new program, 8 at most: [\"SKEP_TASK\", \"TRACEPARENT\"] for tasks and traces; "
 		  "some 2 us an exec; [] reads nothing of any" },
-	{ .name = "opens_rows", .type = SKEP_O_INT, .offset = offsetof(struct proc_state, opt_opens_rows), .default_value = "32768",
-	  .min = 1024, .max = 1 << 20,
+	{ .name = "opens_rows",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct proc_state, opt_opens_rows),
+	  .default_value = "32768",
+	  .min = 1024,
+	  .max = 1 << 20,
 	  .help = "detail opens: files times processes that are kept at a time; 150 bytes each while it is attached, and the path" },
-	{ .name = "opens_all", .type = SKEP_O_BOOL, .offset = offsetof(struct proc_state, opt_opens_all), .default_value = "false",
+	{ .name = "opens_all",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct proc_state, opt_opens_all),
+	  .default_value = "false",
 	  .help = "detail opens: also directories, devices, pipes and what is in /proc and /sys, not only files that hold data" },
 	{ 0 },
 };

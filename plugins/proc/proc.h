@@ -222,7 +222,8 @@ struct proc_counters {
 
 /* What the kernel side keeps of a fork while there are rules: births.bpf.h. */
 struct proc_birth {
-	struct proc_fork fork; /* of an excluded process: as its parent the nearest ancestor that is collected, as far as known */
+	/* of an excluded process: as its parent the nearest ancestor that is collected, as far as known */
+	struct proc_fork fork;
 	__u32 excluded;
 	__u32 reserved;
 };

@@ -6,8 +6,9 @@
  * Never on the way of events: only for processes that a sweep finds and the table does
  * not know.  /proc goes by pid, so the start time is compared after all reads.
  *
- * Only what no process can make wait is read here: exe and cwd take task_lock, stat and cgroup no lock of the memory.  cmdline
- * and environ wait for the target's mmap_lock, which it can hold for ever: the host has them read (process_read).
+ * Only what no process can make wait is read here: exe and cwd take task_lock, stat and cgroup no lock of the memory.
+ * cmdline and environ wait for the target's mmap_lock, which it can hold for ever: the host has them read
+ * (process_read).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -104,15 +105,17 @@ static struct skep_str cgroup_of(uint32_t pid, char *ret, size_t room)
 		*path++ = '\0';
 		memory = strstr(controllers + 1, "memory") != NULL;
 		if (memory || (!found.ptr && controllers[1] == '\0'))
-			found = (struct skep_str){ .ptr = path, .len = (uint32_t)strlen(path), .total = (uint32_t)strlen(path) };
+			found = (struct skep_str) { .ptr = path,
+						    .len = (uint32_t)strlen(path),
+						    .total = (uint32_t)strlen(path) };
 		if (memory)
 			break;
 	}
 	return found;
 }
 
-void proc_details(struct skep_instance *inst, struct proc_state *st, const struct skep_upid *who, const struct skep_process_text *text,
-		  struct skep_process_live *rec)
+void proc_details(struct skep_instance *inst, struct proc_state *st, const struct skep_upid *who,
+		  const struct skep_process_text *text, struct skep_process_live *rec)
 {
 	struct scratch *s = &st->scratch;
 	struct skep_str exe = link_of(who->pid, "exe", s->exe, sizeof(s->exe));
@@ -135,7 +138,8 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, const struc
 		return;
 	}
 	environ_len = proc_environ_pick(st, text->environ.ptr, text->environ.len, s->environ, sizeof(s->environ));
-	rec->environ = (struct skep_str){ .ptr = s->environ, .len = (uint32_t)environ_len, .total = (uint32_t)environ_len };
+	rec->environ =
+		(struct skep_str) { .ptr = s->environ, .len = (uint32_t)environ_len, .total = (uint32_t)environ_len };
 	if (n == 0)
 		return;
 	memcpy(s->argv, text->cmdline.ptr, n);
@@ -172,8 +176,8 @@ static void on_text(struct skep_instance *inst, void *arg, const struct skep_pro
 	proc_sweep_answered(inst, st);
 }
 
-void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r, const struct proc_sums *sums,
-		      uint32_t flags)
+void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r,
+		      const struct proc_sums *sums, uint32_t flags)
 {
 	const struct skep_upid who = { .pid = r->h.pid, .start_ns = r->h.start_ns };
 	const uint32_t what = SKEP_READ_CMDLINE | (st->opt_environ && st->opt_environ[0] ? SKEP_READ_ENVIRON : 0);
@@ -182,7 +186,9 @@ void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const s
 
 	if (w) {
 		*w = (struct live_wait){ .next = *slot, .st = st, .leader = *r, .sums = *sums, .flags = flags };
-		none.error = SKEP_HAS(st->host, process_read) ? st->host->process_read(inst, &who, r->uid, what, on_text, w) : -EPIPE;
+		none.error = SKEP_HAS(st->host, process_read)
+				     ? st->host->process_read(inst, &who, r->uid, what, on_text, w)
+				     : -EPIPE;
 	}
 	if (none.error) {
 		free(w);
@@ -195,7 +201,10 @@ void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const s
 
 void proc_details_skip(struct skep_instance *inst, struct proc_state *st, uint32_t pid, bool exec)
 {
-	/* What else /proc has is read now, without waiting.  An exec's own record has all this, and /proc that of the new program. */
+	/*
+	 * What else /proc has is read now, without waiting.  An exec's own record has all this, and /proc that of the
+	 * new program.
+	 */
 	const struct skep_process_text none = { .size = sizeof(none), .error = -ECANCELED };
 
 	for (struct live_wait *w = st->waits[pid & (WAIT_SLOTS - 1)]; w; w = w->next)

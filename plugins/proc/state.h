@@ -133,8 +133,8 @@ void proc_emit_final(struct skep_instance *, struct proc_state *st, const struct
 void proc_emit_live(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *,
 		    uint32_t flags);
 /* details: NULL: none are wanted. */
-void proc_live_record(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *, uint32_t flags,
-		      const struct skep_process_text *details);
+void proc_live_record(struct skep_instance *, struct proc_state *st, const struct proc_leader *,
+		      const struct proc_sums *, uint32_t flags, const struct skep_process_text *details);
 
 /* pending.c: finals that wait for their threads, and those that the ring could not take. */
 int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct proc_final *);
@@ -160,11 +160,12 @@ void proc_taken_free(struct proc_state *st);
 void proc_mark_end(struct proc_state *st);
 
 /* proc.c */
-void proc_counters_of(int fd, struct proc_counters *ret); /* sums of a map "counters" */
 /* Reports what `now` counts as lost beyond `seen`. true: something was. */
-bool proc_report_losses(struct skep_instance *, struct proc_state *st, const struct proc_counters *now, const struct proc_counters *seen);
+bool proc_report_losses(struct skep_instance *, struct proc_state *st, const struct proc_counters *now,
+			const struct proc_counters *seen);
 /* The same of events for which the kernel skipped a program; fds as prog_fds; raises seen. */
-bool proc_report_misses(struct skep_instance *, struct proc_state *st, const int fds[4], const struct proc_counters *now, uint64_t seen[4]);
+bool proc_report_misses(struct skep_instance *, struct proc_state *st, const int fds[4],
+			const struct proc_counters *now, uint64_t seen[4]);
 
 /* kept.c: across a restart of skepd */
 void proc_kept_begin(struct skep_instance *, struct proc_state *st);
@@ -194,11 +195,15 @@ void proc_signals(struct skep_instance *, struct proc_state *st);
 /* procfs.c: what the iterator does not give, for a process that was there before us. */
 bool proc_alive(uint32_t pid); /* somebody has that pid */
 /* Fills in what /proc and text say; text->error: why its arguments are not known. */
-void proc_details(struct skep_instance *, struct proc_state *st, const struct skep_upid *, const struct skep_process_text *text,
-		  struct skep_process_live *);
+void proc_details(struct skep_instance *, struct proc_state *st, const struct skep_upid *,
+		  const struct skep_process_text *text, struct skep_process_live *);
 /* Asks the host for the arguments; the record follows, with them or, where they cannot be read, marked. */
-void proc_details_ask(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *, uint32_t flags);
-/* An event of that process comes: its record goes before, without arguments; before an exec, also without what /proc has. */
+void proc_details_ask(struct skep_instance *, struct proc_state *st, const struct proc_leader *,
+		      const struct proc_sums *, uint32_t flags);
+/*
+ * An event of that process comes: its record goes before, without arguments; before an exec, also without what /proc
+ * has.
+ */
 void proc_details_skip(struct skep_instance *, struct proc_state *st, uint32_t pid, bool exec);
 /* In stop(): the records that wait go out without arguments. */
 void proc_details_end(struct skep_instance *, struct proc_state *st);
@@ -208,12 +213,15 @@ void proc_details_end(struct skep_instance *, struct proc_state *st);
 int proc_environ_check(struct skep_instance *, const struct proc_state *st);
 /* As the kernel side has them. The number. */
 uint32_t proc_environ_names(const struct proc_state *st, struct proc_environ_name ret[PROC_ENVIRON_NAMES]);
-/* Of a block "A=1\0B=2\0..." those that are asked for, each cut to PROC_ENVIRON_ENTRY bytes; as the kernel side does. */
+/*
+ * Of a block "A=1\0B=2\0..." those that are asked for, each cut to PROC_ENVIRON_ENTRY bytes; as the kernel side does.
+ */
 size_t proc_environ_pick(const struct proc_state *st, const char *block, size_t len, char *ret, size_t room);
 
 /* load.c */
 struct bpf_program;
-int proc_load(struct skep_instance *, struct proc_state *st); /* 0 or what host->fail returned; nothing is left behind then */
+/* 0 or what host->fail returned; nothing is left behind then */
+int proc_load(struct skep_instance *, struct proc_state *st);
 /* Hooks off, maps stay. true: everything stays, attached, for the next skepd. */
 bool proc_detach(struct skep_instance *, struct proc_state *st);
 void proc_unload(struct proc_state *st);
@@ -223,6 +231,5 @@ void proc_unload(struct proc_state *st);
 void proc_catch_up(struct proc_state *st);
 /* Empties the ring; budget_ns 0: wholly. false: time was up, or a record is being written, and there is more. */
 bool proc_drain(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
-uint64_t proc_now(void); /* boot time, ns */
 
 #endif

@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,7 +114,8 @@ static void emit_groups(struct skep_instance *inst, struct proc_state *st)
 		if (!g->pid || !g->has_leader) /* a thread whose process went meanwhile */
 			continue;
 		sums_add(&g->threads, &g->leader.sums);
-		proc_emit_live(inst, st, &g->leader, &g->threads, g->leader.flags | (g->thread_flags & ~PROC_LIVE_ZOMBIE));
+		proc_emit_live(inst, st, &g->leader, &g->threads,
+			       g->leader.flags | (g->thread_flags & ~PROC_LIVE_ZOMBIE));
 	}
 }
 
@@ -137,7 +139,7 @@ int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
 	st->sweep_part = 0;
 	proc_ledger_begin(st);
 	st->resync = false;
-	st->host->sweep_begin(inst, proc_now());
+	st->host->sweep_begin(inst, skep_boot_ns());
 	return 0;
 }
 
@@ -169,7 +171,7 @@ void proc_sweep_answered(struct skep_instance *inst, struct proc_state *st)
 
 bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
-	uint64_t begin = proc_now();
+	uint64_t begin = skep_boot_ns();
 
 	while (st->iter_fd >= 0) {
 		size_t used = 0, have;
@@ -178,7 +180,8 @@ bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t
 		if (!proc_drain(inst, st, budget_ns) || (budget_ns && st->n_waiting >= WAIT_MOST))
 			return true;
 		n = read(st->iter_fd, st->sweep_buffer + st->sweep_part, BUFFER - st->sweep_part);
-		proc_drain(inst, st, 0); /* forks that the pass came upon, and has told: before it tells of the processes */
+		/* forks that the pass came upon, and has told: before it tells of the processes */
+		proc_drain(inst, st, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) /* EAGAIN: the iterator's own limit on one read */
 			continue;
 		if (n <= 0) {
@@ -200,7 +203,7 @@ bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t
 		}
 		st->sweep_part = have - used;
 		memmove(st->sweep_buffer, st->sweep_buffer + used, st->sweep_part);
-		if (budget_ns && proc_now() - begin > budget_ns)
+		if (budget_ns && skep_boot_ns() - begin > budget_ns)
 			return true;
 	}
 	return false;

@@ -3,19 +3,12 @@
  * plugins/sched/detail.c - the details runqlat, oncpu, offcpu: who has asked, and what has
  * been counted for whom since it was last told.
  */
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "state.h"
-
-static uint64_t boot_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- what has been counted --------------------------------------------------- */
 
@@ -134,7 +127,8 @@ int details_attach(struct skep_instance *inst, void *state, unsigned detail, con
 	if (detail >= DETAIL_KINDS)
 		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
 	if (!d->kernel.hook || (detail != DETAIL_ONCPU && !d->kernel.run_delay))
-		return st->host->fail(inst, -EOPNOTSUPP, "%s cannot be had here: %s", sched_details[detail].name, d->kernel.missing);
+		return st->host->fail(inst, -EOPNOTSUPP, "%s cannot be had here: %s", sched_details[detail].name,
+				      d->kernel.missing);
 	err = skep_attached_begin(inst, st->host, d->attached, detail, scope, &slot);
 	if (err)
 		return err;
@@ -162,7 +156,7 @@ void details_detach(struct skep_instance *inst, void *state, uint64_t id)
 	skep_scopes_remove(detail_scopes_of(st), slot);
 	if (last)
 		detail_detach_hook(st);
-	tell(inst, st, slot, boot_now());
+	tell(inst, st, slot, skep_boot_ns());
 	tell_lost(inst, st);
 	skep_attached_end(&d->attached[slot]);
 	if (last)

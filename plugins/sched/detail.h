@@ -16,7 +16,8 @@ enum detail_kind {
 	DETAIL_KINDS,
 };
 
-#define DETAIL_PARTS 3u /* distributions of one attachment: of OFFCPU one for each kind of sleep; of the others the first */
+#define DETAIL_PARTS \
+	3u /* distributions of one attachment: of OFFCPU one for each kind of sleep; of the others the first */
 
 /* One distribution on one CPU: element (cpu * SKEP_SCOPE_SLOTS + slot) * DETAIL_PARTS + part. */
 struct detail_hist {
@@ -29,7 +30,8 @@ struct detail_cpu {
 	__u64 task;                /* its address, an identity only */
 	__u64 arrived_ns;          /* 0: when is not known */
 	__u64 exec_ns;             /* what it had run by then */
-	__u64 lost[DETAIL_KINDS];  /* values that could not be taken: a switch was not seen, or no room to remember a thread */
+	/* values that could not be taken: a switch was not seen, or no room to remember a thread */
+	__u64 lost[DETAIL_KINDS];
 	__u64 matched;             /* working memory: slots found by process or cgroup */
 	__u64 slot;                /* working memory: of a value; the whole is a cache line */
 };

@@ -6,11 +6,10 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <skep/cpus.h>
+#include <skep/btf.h>
+#include <skep/load.h>
 #include <skep/misses.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "state.h"
 
@@ -19,29 +18,13 @@
 /* Arguments of sched_switch, when they begin as the program expects: (preempt, prev, next). Else 0. */
 static unsigned switch_args(const struct btf *btf)
 {
-	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
-	const struct btf_type *t;
+	int args = skep_btf_arguments(btf, "sched_switch");
 
-	if (id < 0)
+	/* 5.18 had prev_state in between until its last candidates */
+	if (args < 3 || !skep_btf_argument_is_pointer(btf, "sched_switch", 1) ||
+	    !skep_btf_argument_is_pointer(btf, "sched_switch", 2))
 		return 0;
-	t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type); /* pointer */
-	t = btf__type_by_id(btf, t->type);                                  /* function */
-	/* before them the tracepoint's own void *; 5.18 had prev_state in between until its last candidates */
-	if (!btf_is_func_proto(t) || btf_vlen(t) < 4 || !btf_is_ptr(btf__type_by_id(btf, btf_params(t)[2].type)) ||
-	    !btf_is_ptr(btf__type_by_id(btf, btf_params(t)[3].type)))
-		return 0;
-	return btf_vlen(t) - 1u;
-}
-
-static bool has_member(const struct btf *btf, const char *type, const char *member)
-{
-	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
-	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
-
-	for (unsigned i = 0; t && i < btf_vlen(t); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member) == 0)
-			return true;
-	return false;
+	return (unsigned)args;
 }
 
 /*
@@ -52,8 +35,8 @@ static bool has_member(const struct btf *btf, const char *type, const char *memb
  */
 static enum detail_memory memory_of(const struct btf *btf)
 {
-	return has_member(btf, "bpf_local_storage_map", "selem_ma") ||
-			       btf__find_by_name_kind(btf, "bpf_map_kmalloc_nolock", BTF_KIND_FUNC) > 0
+	return skep_btf_has_member(btf, "bpf_local_storage_map", "selem_ma") ||
+			       skep_btf_has_function(btf, "bpf_map_kmalloc_nolock")
 		       ? DETAIL_MEMORY_TASK
 		       : DETAIL_MEMORY_HASH;
 }
@@ -135,12 +118,9 @@ static int load_with(struct sched_probe *st, enum detail_memory memory)
 	bpf_map__set_max_entries(bpf->maps.threads_by_task, (uint32_t)st->opt_threads);
 	/* the one that is not used may be unknown to this kernel */
 	bpf_map__set_autocreate(memory == DETAIL_MEMORY_TASK ? bpf->maps.threads_by_task : bpf->maps.threads, false);
-	if (st->host->verdict_fd >= 0) {
-		bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(bpf->maps.verdict, st->host->verdict_fd);
-		if (err)
-			goto out;
-	}
+	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
+	if (err)
+		goto out;
 	err = sched_detail_bpf__load(bpf);
 	if (err)
 		goto out;
@@ -151,24 +131,13 @@ out:
 	return err;
 }
 
-static int map_of(const struct bpf_map *map, size_t size, const void **ret)
-{
-	void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
-
-	if (at == MAP_FAILED)
-		return -errno;
-	*ret = at;
-	return 0;
-}
-
 int detail_load(struct skep_instance *inst, struct sched_probe *st)
 {
 	struct sched_details *d = &st->details;
-	int cpus = skep_cpu_slots(), err;
+	int err = skep_load_cpus(inst, st->host, &d->n_cpus);
 
-	if (cpus < 0)
-		return st->host->fail(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
-	d->n_cpus = (unsigned)cpus;
+	if (err)
+		return err;
 	err = load_with(st, d->kernel.memory);
 	/* not for lack of permission: then the other way would be refused as well */
 	if (err && err != -EPERM && err != -EACCES && d->kernel.memory == DETAIL_MEMORY_TASK) {
@@ -179,16 +148,16 @@ int detail_load(struct skep_instance *inst, struct sched_probe *st)
 		goto out;
 	d->cpus_size = d->n_cpus * sizeof(*d->cpus);
 	d->hists_size = (size_t)d->n_cpus * SKEP_SCOPE_SLOTS * DETAIL_PARTS * sizeof(*d->hists);
-	err = map_of(d->bpf->maps.cpus, d->cpus_size, (const void **)&d->cpus);
-	if (!err)
-		err = map_of(d->bpf->maps.hists, d->hists_size, (const void **)&d->hists);
+	d->cpus = skep_view_new(d->bpf->maps.cpus, d->cpus_size);
+	d->hists = d->cpus ? skep_view_new(d->bpf->maps.hists, d->hists_size) : NULL;
+	err = d->hists ? 0 : -errno;
 	if (!err)
 		err = sched_detail_bpf__attach(d->bpf);
 	if (!err)
 		return 0;
 out:
 	detail_unload(st);
-	return st->host->fail(inst, err, "cannot put the hook on sched_switch: %s; needs CAP_BPF and CAP_PERFMON", strerror(-err));
+	return skep_detail_fail(inst, st->host, err, "the hook on sched_switch");
 }
 
 struct skep_scopes *detail_scopes_of(struct sched_probe *st)
@@ -205,12 +174,8 @@ void detail_unload(struct sched_probe *st)
 {
 	struct sched_details *d = &st->details;
 
-	if (d->cpus)
-		munmap((void *)d->cpus, d->cpus_size);
-	if (d->hists)
-		munmap((void *)d->hists, d->hists_size);
-	d->cpus = NULL;
-	d->hists = NULL;
+	d->cpus = skep_view_free(d->cpus, d->cpus_size);
+	d->hists = skep_view_free(d->hists, d->hists_size);
 	sched_detail_bpf__destroy(d->bpf);
 	d->bpf = NULL;
 }

@@ -4,12 +4,12 @@
  */
 #include "state.h"
 
-#define COUNT(fields_) (sizeof(fields_) / sizeof((fields_)[0]))
 #define STATE_FIELD(i_, name_, help_) \
 	SKEP_FIELD(struct states_record, in[i_], name_, SKEP_T_U64, SKEP_S_DELTA, "{sample}", help_)
 
 static const struct skep_field states_fields[] = {
-	SKEP_FIELD(struct states_record, samples, "samples", SKEP_T_U64, SKEP_S_DELTA, "{sample}", "threads looked at, once an interval each"),
+	SKEP_FIELD(struct states_record, samples, "samples", SKEP_T_U64, SKEP_S_DELTA, "{sample}",
+		   "threads looked at, once an interval each"),
 	STATE_FIELD(SCHED_RUNNING, "running", "of them on a CPU"),
 	STATE_FIELD(SCHED_RUNNABLE, "runnable", "of them waiting for a CPU"),
 	STATE_FIELD(SCHED_IOWAIT, "iowait", "of them waiting for a block device"),
@@ -17,41 +17,31 @@ static const struct skep_field states_fields[] = {
 	STATE_FIELD(SCHED_SLEEPING, "sleeping", "of them asleep"),
 };
 
-static const struct skep_stream states_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "sched",
-	.help = "states of a process's threads, sampled each interval",
-	.role = SKEP_ROLE_FACET,
-	.record_size = sizeof(struct states_record),
-	.n_fields = COUNT(states_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = states_fields,
-};
+static const struct skep_stream states_stream =
+	SKEP_STREAM(struct states_record, states_fields, "sched", SKEP_ROLE_FACET, SKEP_STREAM_SAMPLE,
+		    "states of a process's threads, sampled each interval");
 
 static const struct skep_field psi_fields[] = {
 	SKEP_FIELD(struct psi_record, resource, "resource", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "cpu, io or memory"),
-	SKEP_FIELD(struct psi_record, some_ns, "some_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time in which some task was stalled for it"),
-	SKEP_FIELD(struct psi_record, full_ns, "full_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time in which all tasks were"),
+	SKEP_FIELD(struct psi_record, some_ns, "some_ns", SKEP_T_U64, SKEP_S_DELTA, "ns",
+		   "time in which some task was stalled for it"),
+	SKEP_FIELD(struct psi_record, full_ns, "full_ns", SKEP_T_U64, SKEP_S_DELTA, "ns",
+		   "time in which all tasks were"),
 };
 
-static const struct skep_stream psi_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "host.pressure",
-	.help = "pressure stall information of the host",
-	.role = SKEP_ROLE_NONE,
-	.record_size = sizeof(struct psi_record),
-	.n_fields = COUNT(psi_fields),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = psi_fields,
-};
+static const struct skep_stream psi_stream =
+	SKEP_STREAM(struct psi_record, psi_fields, "host.pressure", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "pressure stall information of the host");
 
-#define DETAIL_FIELDS(what_)                                                                                                          \
-	SKEP_FIELD(struct detail_record, id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "of the attachment that asked"),         \
-	SKEP_FIELD(struct detail_record, count, "count", SKEP_T_U64, SKEP_S_DELTA, "1", what_ ", since the record before"),          \
-	SKEP_FIELD(struct detail_record, sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time of all of them"),                   \
-	SKEP_FIELD(struct detail_record, duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns", "their distribution")
+#define DETAIL_FIELDS(what_) \
+	SKEP_FIELD(struct detail_record, id, "detail.id", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", \
+		   "of the attachment that asked"), \
+		SKEP_FIELD(struct detail_record, count, "count", SKEP_T_U64, SKEP_S_DELTA, "1", \
+			   what_ ", since the record before"), \
+		SKEP_FIELD(struct detail_record, sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", \
+			   "time of all of them"), \
+		SKEP_FIELD(struct detail_record, duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns", \
+			   "their distribution")
 
 static const struct skep_field runqlat_fields[] = {
 	DETAIL_FIELDS("waits for a CPU"),
@@ -67,25 +57,15 @@ static const struct skep_field offcpu_fields[] = {
 		   "sleeping (interruptible), blocked (uninterruptible) or iowait (for a block device)"),
 };
 
-#define DETAIL_STREAM(name_, help_, fields_)              \
-	{                                                 \
-		.size = sizeof(struct skep_stream),       \
-		.field_size = sizeof(struct skep_field),  \
-		.name = (name_),                          \
-		.help = (help_),                          \
-		.role = SKEP_ROLE_DETAIL,                 \
-		.record_size = sizeof(struct detail_record), \
-		.n_fields = COUNT(fields_),               \
-		.flags = SKEP_STREAM_SAMPLE,              \
-		.fields = (fields_),                      \
-	}
+#define DETAIL_STREAM(name_, help_, fields_) \
+	SKEP_STREAM(struct detail_record, fields_, name_, SKEP_ROLE_DETAIL, SKEP_STREAM_SAMPLE, help_)
 
-static const struct skep_stream runqlat_stream =
-	DETAIL_STREAM("sched.runqlat", "detail runqlat: how long threads waited for a CPU before each stay on one", runqlat_fields);
-static const struct skep_stream oncpu_stream =
-	DETAIL_STREAM("sched.oncpu", "detail oncpu: how long threads stayed on a CPU before they were switched out", oncpu_fields);
-static const struct skep_stream offcpu_stream =
-	DETAIL_STREAM("sched.offcpu", "detail offcpu: how long threads slept, the wait for a CPU afterwards apart", offcpu_fields);
+static const struct skep_stream runqlat_stream = DETAIL_STREAM(
+	"sched.runqlat", "detail runqlat: how long threads waited for a CPU before each stay on one", runqlat_fields);
+static const struct skep_stream oncpu_stream = DETAIL_STREAM(
+	"sched.oncpu", "detail oncpu: how long threads stayed on a CPU before they were switched out", oncpu_fields);
+static const struct skep_stream offcpu_stream = DETAIL_STREAM(
+	"sched.offcpu", "detail offcpu: how long threads slept, the wait for a CPU afterwards apart", offcpu_fields);
 
 const struct skep_stream *const sched_streams[N_STREAMS] = {
 	[STREAM_STATES] = &states_stream,

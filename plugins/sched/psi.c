@@ -64,8 +64,9 @@ static void signal_of(struct skep_instance *inst, const struct sched_probe *st, 
 	else if (!st->opt_psi)
 		st->host->signal(inst, name, SKEP_SIGNAL_OFF, how, "switched off by the option \"pressure\"");
 	else
-		st->host->signal(inst, name, SKEP_SIGNAL_MISSING, how,
-				 "the kernel keeps none: needs CONFIG_PSI, and psi=1 on its command line where it is off by default");
+		st->host->signal(
+			inst, name, SKEP_SIGNAL_MISSING, how,
+			"the kernel keeps none: needs CONFIG_PSI, and psi=1 on its command line where it is off by default");
 }
 
 void psi_open(struct skep_instance *inst, struct sched_probe *st)
@@ -88,7 +89,8 @@ void psi_open(struct skep_instance *inst, struct sched_probe *st)
 void psi_sample(struct skep_instance *inst, struct sched_probe *st, uint64_t now_ns)
 {
 	for (int i = 0; i < PSI_RESOURCES; i++) {
-		struct psi_record rec = { .resource = { resources[i], (uint32_t)strlen(resources[i]), (uint32_t)strlen(resources[i]) } };
+		struct psi_record rec = { .resource = { resources[i], (uint32_t)strlen(resources[i]),
+							(uint32_t)strlen(resources[i]) } };
 		uint64_t some = 0, full = 0;
 
 		if (st->psi_fd[i] < 0 || psi_read(st->psi_fd[i], &some, &full))

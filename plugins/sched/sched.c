@@ -9,27 +9,28 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <skep/drain.h>
+#include <skep/load.h>
+#include <skep/values.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "sched.skel.h"
 #include "state.h"
 
 #define BUFFER (64 * 1024)
 
-static uint64_t boot_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
+struct pass {
+	struct skep_instance *inst;
+	struct sched_probe *st;
+	uint64_t now_ns;
+};
 
 /* One record a thread: tasks come by pid, so runs of equal tgid are the rule and are added up first. */
-static void take(struct skep_instance *inst, struct sched_probe *st, const struct sched_task *tasks, size_t n, uint64_t now)
+static void take(void *arg, const void *records, size_t n)
 {
+	const struct sched_task *tasks = records;
+	const struct pass *p = arg;
 	size_t i = 0;
 
 	while (i < n) {
@@ -41,37 +42,26 @@ static void take(struct skep_instance *inst, struct sched_probe *st, const struc
 			if (tasks[i].state < SCHED_STATES)
 				rec.in[tasks[i].state]++;
 		}
-		st->host->emit(inst, STREAM_STATES, &who, now, &rec);
+		p->st->host->emit(p->inst, STREAM_STATES, &who, p->now_ns, &rec);
 	}
 }
 
 static void sched_sample(struct skep_instance *inst, void *state)
 {
 	struct sched_probe *st = state;
-	uint64_t now = boot_now();
-	size_t held = 0;
-	ssize_t n;
-	int fd = bpf_iter_create(bpf_link__fd(st->bpf->links.on_task));
+	struct pass p = { .inst = inst, .st = st, .now_ns = skep_boot_ns() };
+	int err;
 
-	psi_sample(inst, st, now);
-	details_sample(inst, st, now);
-	if (fd < 0) {
-		st->host->log(inst, SKEP_LOG_WARNING, "no pass over tasks: %s; states of this interval are missing", strerror(errno));
+	psi_sample(inst, st, p.now_ns);
+	details_sample(inst, st, p.now_ns);
+	err = skep_iter_read(bpf_link__fd(st->bpf->links.on_task), st->buffer, BUFFER, sizeof(struct sched_task), take,
+			     &p);
+	if (err) {
+		st->host->log(inst, SKEP_LOG_WARNING, "no pass over tasks: %s; states of this interval are missing",
+			      strerror(-err));
 		return;
 	}
-	while ((n = read(fd, st->buffer + held, BUFFER - held)) > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) {
-		size_t whole;
-
-		if (n < 0)
-			continue;
-		held += (size_t)n;
-		whole = held / sizeof(struct sched_task);
-		take(inst, st, (const void *)st->buffer, whole, now);
-		held -= whole * sizeof(struct sched_task);
-		memmove(st->buffer, st->buffer + whole * sizeof(struct sched_task), held);
-	}
-	close(fd);
-	st->host->drained(inst, now);
+	st->host->drained(inst, p.now_ns);
 }
 
 static void sched_flush(struct skep_instance *inst, void *state)
@@ -79,7 +69,7 @@ static void sched_flush(struct skep_instance *inst, void *state)
 	struct sched_probe *st = state;
 
 	/* samples only: nothing waits to be told */
-	st->host->drained(inst, boot_now());
+	st->host->drained(inst, skep_boot_ns());
 }
 
 static int sched_open(struct skep_instance *inst, void *state, const struct skep_host *host)
@@ -105,17 +95,15 @@ static int sched_start(struct skep_instance *inst, void *state)
 		err = -errno;
 		return st->host->fail(inst, err, "cannot open the BPF object: %s", strerror(-err));
 	}
-	if (st->host->verdict_fd >= 0) {
-		st->bpf->rodata->verdict_pids = st->host->verdict_pids;
-		err = bpf_map__reuse_fd(st->bpf->maps.verdict, st->host->verdict_fd);
-		if (err) {
-			err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
-			goto out;
-		}
+	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
+	if (err) {
+		err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
+		goto out;
 	}
 	err = sched_bpf__load(st->bpf) ?: sched_bpf__attach(st->bpf);
 	if (err) {
-		err = st->host->fail(inst, err, "loading the task iterator: %s; needs CAP_BPF and CAP_PERFMON, and Linux 5.8",
+		err = st->host->fail(inst, err,
+				     "loading the task iterator: %s; needs CAP_BPF and CAP_PERFMON, and Linux 5.8",
 				     strerror(-err));
 		goto out;
 	}
@@ -154,10 +142,17 @@ static void sched_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option options[] = {
-	{ .name = "pressure", .type = SKEP_O_BOOL, .offset = offsetof(struct sched_probe, opt_psi), .default_value = "true",
+	{ .name = "pressure",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct sched_probe, opt_psi),
+	  .default_value = "true",
 	  .help = "report the host's pressure stall information (/proc/pressure)" },
-	{ .name = "detail_threads", .type = SKEP_O_INT, .offset = offsetof(struct sched_probe, opt_threads), .default_value = "32768",
-	  .min = 1024, .max = 4194304,
+	{ .name = "detail_threads",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct sched_probe, opt_threads),
+	  .default_value = "32768",
+	  .min = 1024,
+	  .max = 4194304,
 	  .help = "threads that details can follow at a time where the kernel has no task storage (before Linux 6.4)" },
 	{ 0 },
 };
@@ -170,7 +165,8 @@ static const struct skep_plugin sched_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "sched",
 	.version = PACKAGE_VERSION,
-	.summary = "what processes are doing, sampled; pressure of the host; on demand how long threads wait, run, sleep",
+	.summary =
+		"what processes are doing, sampled; pressure of the host; on demand how long threads wait, run, sleep",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

@@ -188,7 +188,10 @@ int on_switch(__u64 *ctx)
 		if (sleeps && t && t->left_ns) {
 			__u64 gone = away(t, arrived, now, run - t->exec_ns);
 
-			/* two clocks, the scheduler's being read a little earlier: a wake-up at once may come out below zero */
+			/*
+			 * two clocks, the scheduler's being read a little earlier: a wake-up at once may come out below
+			 * zero
+			 */
 			count(sleeps, cpu, t->part, gone > wait ? gone - wait : 0);
 		}
 	} else if (t && t->stints && stints > t->stints) {

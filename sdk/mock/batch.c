@@ -44,8 +44,8 @@ static void *mock_copy_of(const void *p, size_t n)
 	return copy;
 }
 
-void skep_mock_batch_add(struct skep_mock_batch *b, const struct skep_stream *s, const struct skep_upid *upid, uint64_t time_ns,
-			 const void *data, const struct skep_context *context)
+void skep_mock_batch_add(struct skep_mock_batch *b, const struct skep_stream *s, const struct skep_upid *upid,
+			 uint64_t time_ns, const void *data, const struct skep_context *context)
 {
 	struct skep_record r = {
 		.size = sizeof(r),

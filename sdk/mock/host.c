@@ -16,8 +16,10 @@ bool mock_may(struct skep_mock *m, const char *function, bool any_thread)
 		return false;
 	}
 	if (!any_thread && !pthread_equal(pthread_self(), m->priv->loop)) {
-		mock_defect(m, "%s() was called from a thread that is not the loop's; only log, counter_add and counter_set may be",
-			    function);
+		mock_defect(
+			m,
+			"%s() was called from a thread that is not the loop's; only log, counter_add and counter_set may be",
+			function);
 		return false;
 	}
 	return true;
@@ -167,7 +169,8 @@ static bool batch_back(struct skep_mock *m, const struct skep_batch *batch)
 	return true;
 }
 
-static void host_batch_answer(struct skep_instance *i, const struct skep_batch *batch, const struct skep_batch_answer *answer)
+static void host_batch_answer(struct skep_instance *i, const struct skep_batch *batch,
+			      const struct skep_batch_answer *answer)
 {
 	struct skep_mock *m = i->mock;
 	uint32_t n = batch ? batch->n : 0;
@@ -210,7 +213,8 @@ static void host_batch_answer(struct skep_instance *i, const struct skep_batch *
 	mock_defect(m, "batch_answer(): there is no result %u", answer->result);
 }
 
-static void host_batch_done(struct skep_instance *i, const struct skep_batch *batch, enum skep_batch_result result, const char *why)
+static void host_batch_done(struct skep_instance *i, const struct skep_batch *batch, enum skep_batch_result result,
+			    const char *why)
 {
 	struct skep_batch_answer answer = { .size = sizeof(answer), .result = result, .why = why };
 
@@ -231,7 +235,8 @@ static bool host_process_known(struct skep_instance *i, const struct skep_upid *
 	return false;
 }
 
-static void host_signal(struct skep_instance *i, const char *name, enum skep_signal_state state, const char *how, const char *why)
+static void host_signal(struct skep_instance *i, const char *name, enum skep_signal_state state, const char *how,
+			const char *why)
 {
 	struct skep_mock *m = i->mock;
 	struct mock_signal *s;
@@ -282,7 +287,8 @@ static bool host_cgroup_path(struct skep_instance *i, uint64_t id, struct skep_s
 	return false;
 }
 
-static void host_cgroups_live(struct skep_instance *i, void (*cb)(void *arg, uint64_t id, const struct skep_str *path), void *arg)
+static void host_cgroups_live(struct skep_instance *i, void (*cb)(void *arg, uint64_t id, const struct skep_str *path),
+			      void *arg)
 {
 	(void)cb;
 	(void)arg;
@@ -298,7 +304,8 @@ static bool host_process_by_pid(struct skep_instance *i, uint32_t pid, struct sk
 }
 
 /* There is no reader here: a test that wants an answer sets host.process_read to its own. */
-static int host_process_read(struct skep_instance *i, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb, void *arg)
+static int host_process_read(struct skep_instance *i, const struct skep_upid *who, uint32_t uid, uint32_t what,
+			     skep_process_cb cb, void *arg)
 {
 	(void)uid;
 	(void)arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/life.c - a plugin's life under the mock host: what core/instance.c does in the
+ * sdk/mock/life.c - a plugin's life under the mock host: what core/plugin/instance.c does in the
  * daemon, in the same order.
  */
 #include <pthread.h>
@@ -91,8 +91,8 @@ static int mock_result(struct skep_mock *m, const char *callback, int err)
 		return -EINVAL;
 	}
 	if (err < 0 && !m->priv->failed_with_reason)
-		mock_defect(m, "%s() failed (%s) without saying why; return host->fail(inst, -errno, \"...\")", callback,
-			    strerror(-err));
+		mock_defect(m, "%s() failed (%s) without saying why; return host->fail(inst, -errno, \"...\")",
+			    callback, strerror(-err));
 	return err;
 }
 

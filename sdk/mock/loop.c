@@ -13,7 +13,8 @@
 
 /* ---- watches ---------------------------------------------------------------- */
 
-int mock_watch_fd(struct skep_instance *i, int fd, unsigned events, skep_watch_cb cb, void *arg, struct skep_watch **ret)
+int mock_watch_fd(struct skep_instance *i, int fd, unsigned events, skep_watch_cb cb, void *arg,
+		  struct skep_watch **ret)
 {
 	struct skep_mock *m = i->mock;
 	struct skep_watch *w;
@@ -25,7 +26,9 @@ int mock_watch_fd(struct skep_instance *i, int fd, unsigned events, skep_watch_c
 	if (m->fail_watch)
 		return m->fail_watch;
 	if (fd < 0 || !cb || !ret || events == 0 || (events & ~(SKEP_READABLE | SKEP_WRITABLE))) {
-		mock_defect(m, "watch_fd(): fd %d, events 0x%x: an open fd, a callback and READABLE or WRITABLE are needed", fd, events);
+		mock_defect(
+			m, "watch_fd(): fd %d, events 0x%x: an open fd, a callback and READABLE or WRITABLE are needed",
+			fd, events);
 		return -EINVAL;
 	}
 	if (fstat(fd, &st) < 0) {
@@ -41,7 +44,9 @@ int mock_watch_fd(struct skep_instance *i, int fd, unsigned events, skep_watch_c
 	if (flags >= 0)
 		fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	w = mock_need(calloc(1, sizeof(*w)));
-	*w = (struct skep_watch){ .mock = m, .next = m->priv->watches, .fd = fd, .events = events, .cb = cb, .arg = arg };
+	*w = (struct skep_watch) {
+		.mock = m, .next = m->priv->watches, .fd = fd, .events = events, .cb = cb, .arg = arg
+	};
 	m->priv->watches = w;
 	*ret = w;
 	return 0;
@@ -77,7 +82,8 @@ static unsigned mock_poll_once(struct skep_mock *m, int wait_ms)
 			continue;
 		who[n] = w;
 		fds[n].fd = w->fd;
-		fds[n++].events = (short)((w->events & SKEP_READABLE ? POLLIN : 0) | (w->events & SKEP_WRITABLE ? POLLOUT : 0));
+		fds[n++].events =
+			(short)((w->events & SKEP_READABLE ? POLLIN : 0) | (w->events & SKEP_WRITABLE ? POLLOUT : 0));
 	}
 	if (poll(fds, n, wait_ms) > 0) {
 		for (unsigned i = 0; i < n; i++) {
@@ -85,7 +91,8 @@ static unsigned mock_poll_once(struct skep_mock *m, int wait_ms)
 					  (fds[i].revents & POLLOUT ? SKEP_WRITABLE : 0);
 
 			if (fds[i].revents & POLLNVAL) {
-				mock_defect(m, "fd %d was closed while it is watched; close the watch first", fds[i].fd);
+				mock_defect(m, "fd %d was closed while it is watched; close the watch first",
+					    fds[i].fd);
 				who[i]->closed = true;
 				continue;
 			}
@@ -112,7 +119,8 @@ unsigned skep_mock_poll(struct skep_mock *m, int wait_ms)
 	/* A plugin that leaves its fd readable is called for ever: as it would be in the daemon. */
 	for (int rounds = 0; n > 0; rounds++) {
 		if (rounds == 1000) {
-			mock_defect(m, "a watch callback was called 1000 times and its fd is still ready: does it read?");
+			mock_defect(m,
+				    "a watch callback was called 1000 times and its fd is still ready: does it read?");
 			break;
 		}
 		n = mock_poll_once(m, 0);
@@ -123,7 +131,8 @@ unsigned skep_mock_poll(struct skep_mock *m, int wait_ms)
 
 /* ---- timers ------------------------------------------------------------------ */
 
-int mock_timer(struct skep_instance *i, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb cb, void *arg, struct skep_timer **ret)
+int mock_timer(struct skep_instance *i, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb cb, void *arg,
+	       struct skep_timer **ret)
 {
 	struct skep_mock *m = i->mock;
 	struct skep_timer *t;

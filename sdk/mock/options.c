@@ -37,8 +37,16 @@ struct mock_unit {
 };
 
 static const struct mock_unit mock_sizes[] = {
-	{ "", 1 },           { "B", 1 },           { "kB", 1000 },       { "KiB", 1ull << 10 }, { "MB", 1000000 },
-	{ "MiB", 1ull << 20 }, { "GB", 1000000000 }, { "GiB", 1ull << 30 }, { "TB", 1000000000000 }, { "TiB", 1ull << 40 },
+	{ "", 1 },
+	{ "B", 1 },
+	{ "kB", 1000 },
+	{ "KiB", 1ull << 10 },
+	{ "MB", 1000000 },
+	{ "MiB", 1ull << 20 },
+	{ "GB", 1000000000 },
+	{ "GiB", 1ull << 30 },
+	{ "TB", 1000000000000 },
+	{ "TiB", 1ull << 40 },
 	{ NULL, 0 },
 };
 
@@ -126,8 +134,10 @@ void mock_options_default(struct skep_mock *m)
 	for (int i = 0; mock_option_get(m->plugin, i, &o); i++) {
 		if (o.offset > m->plugin->state_size || m->plugin->state_size - o.offset < mock_option_size(o.type))
 			mock_misuse("option \"%s\" does not lie within the state", o.name);
-		if (o.default_value && o.type != SKEP_O_STRV && !mock_parse(m->priv, &o, o.default_value, (char *)m->state + o.offset))
-			mock_defect(m, "option \"%s\": its default \"%s\" is not a value of its type and bounds", o.name, o.default_value);
+		if (o.default_value && o.type != SKEP_O_STRV &&
+		    !mock_parse(m->priv, &o, o.default_value, (char *)m->state + o.offset))
+			mock_defect(m, "option \"%s\": its default \"%s\" is not a value of its type and bounds",
+				    o.name, o.default_value);
 	}
 	memcpy(m->priv->next_state, m->state, m->plugin->state_size);
 }
@@ -144,9 +154,11 @@ static int mock_set(struct skep_mock *m, const char *name, const char *text, con
 	if (i < 0)
 		return mock_refuse(m, -EINVAL, "%s has no option \"%s\"", m->plugin->name, name);
 	if ((o.type == SKEP_O_STRV) != (text == NULL))
-		return mock_refuse(m, -EINVAL, "option \"%s\" is %s", name, text ? "a list of texts" : "not a list of texts");
+		return mock_refuse(m, -EINVAL, "option \"%s\" is %s", name,
+				   text ? "a list of texts" : "not a list of texts");
 	if (text && !mock_parse(p, &o, text, next + o.offset))
-		return mock_refuse(m, -EINVAL, "option \"%s\": \"%s\" is not a value of its type and bounds", name, text);
+		return mock_refuse(m, -EINVAL, "option \"%s\": \"%s\" is not a value of its type and bounds", name,
+				   text);
 	if (!text) {
 		while (list && list[n])
 			n++;

@@ -141,7 +141,8 @@ void mock_host_free(struct skep_mock_priv *);
 /* loop.c */
 int mock_watch_fd(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg, struct skep_watch **ret);
 void mock_watch_close(struct skep_watch *);
-int mock_timer(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg, struct skep_timer **ret);
+int mock_timer(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg,
+	       struct skep_timer **ret);
 void mock_timer_close(struct skep_timer *);
 int mock_work(struct skep_instance *, skep_work_cb, skep_done_cb, void *arg);
 void mock_close_leftovers(struct skep_mock *);

@@ -112,14 +112,16 @@ static char *mock_describe(const char *what)
 			struct sigaction sa;
 
 			if (sigaction(s, NULL, &sa) == 0 && sa.sa_handler != SIG_DFL)
-				n += (size_t)snprintf(text + n, sizeof(text) - n, "%d:%" PRIxPTR " ", s, (uintptr_t)sa.sa_handler);
+				n += (size_t)snprintf(text + n, sizeof(text) - n, "%d:%" PRIxPTR " ", s,
+						      (uintptr_t)sa.sa_handler);
 		}
 	} else {
 		for (int r = 0; r < (int)RLIM_NLIMITS; r++) {
 			struct rlimit limit;
 
 			if (getrlimit((unsigned)r, &limit) == 0)
-				n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx/%llx ", (unsigned long long)limit.rlim_cur,
+				n += (size_t)snprintf(text + n, sizeof(text) - n, "%llx/%llx ",
+						      (unsigned long long)limit.rlim_cur,
 						      (unsigned long long)limit.rlim_max);
 		}
 	}
@@ -152,7 +154,8 @@ void mock_process_after(struct skep_mock *m)
 		char *text = mock_describe(mock_kinds[i]);
 
 		if (strcmp(text, p->process_before[i]) != 0)
-			mock_defect(m, "%s() changed the process's %s, which are the host's", p->callback, mock_kinds[i]);
+			mock_defect(m, "%s() changed the process's %s, which are the host's", p->callback,
+				    mock_kinds[i]);
 		free(text);
 	}
 	mock_list("/proc/self/fd", &now);
@@ -203,7 +206,8 @@ void mock_process_fds_left(struct skep_mock *m)
 		}
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", p->fds.at[i]);
 		n = readlink(link, path, sizeof(path) - 1);
-		mock_defect(m, "fd %d was left open (%.*s); close it in stop() or close()", p->fds.at[i], n > 0 ? (int)n : 1, n > 0 ? path : "?");
+		mock_defect(m, "fd %d was left open (%.*s); close it in stop() or close()", p->fds.at[i],
+			    n > 0 ? (int)n : 1, n > 0 ? path : "?");
 	}
 	p->fds.n = 0;
 }

@@ -9,7 +9,8 @@
 #include "sdk/mock/priv.h"
 
 /* One value: what a sink would meet. */
-static void mock_check_field(struct skep_mock *m, const struct skep_stream *s, const struct skep_field *f, const void *at)
+static void mock_check_field(struct skep_mock *m, const struct skep_stream *s, const struct skep_field *f,
+			     const void *at)
 {
 	const struct skep_str *text = at;
 	const struct skep_hist *hist = at;
@@ -20,8 +21,10 @@ static void mock_check_field(struct skep_mock *m, const struct skep_stream *s, c
 		if (text->len > 0 && !text->ptr)
 			mock_defect(m, "%s: field \"%s\": %u bytes at NULL", s->name, f->name, text->len);
 		else if (text->total < text->len)
-			mock_defect(m, "%s: field \"%s\": total %u is less than len %u; set it to the length before the text was cut",
-				    s->name, f->name, text->total, text->len);
+			mock_defect(
+				m,
+				"%s: field \"%s\": total %u is less than len %u; set it to the length before the text was cut",
+				s->name, f->name, text->total, text->len);
 		else if (f->type == SKEP_T_STRV && text->len > 0 && text->ptr[text->len - 1] != '\0')
 			mock_defect(m, "%s: field \"%s\": a list of strings ends in a NUL", s->name, f->name);
 		break;
@@ -31,21 +34,23 @@ static void mock_check_field(struct skep_mock *m, const struct skep_stream *s, c
 		break;
 	case SKEP_T_HIST:
 		if (hist->n > SKEP_HIST_SLOTS || (hist->n > 0 && !hist->slots))
-			mock_defect(m, "%s: field \"%s\": %u slots of %u, or at NULL", s->name, f->name, hist->n, SKEP_HIST_SLOTS);
+			mock_defect(m, "%s: field \"%s\": %u slots of %u, or at NULL", s->name, f->name, hist->n,
+				    SKEP_HIST_SLOTS);
 		break;
 	default:
 		break;
 	}
 }
 
-static void mock_check_record(struct skep_mock *m, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void mock_check_record(struct skep_mock *m, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+			      const void *rec)
 {
 	const struct skep_stream *s = m->plugin->streams[stream];
 	uint64_t id;
 
 	if (who && (who->pid == 0 || who->reserved != 0))
-		mock_defect(m, "%s: emitted about pid %u with reserved %u; give NULL when it is not about a process", s->name, who->pid,
-			    who->reserved);
+		mock_defect(m, "%s: emitted about pid %u with reserved %u; give NULL when it is not about a process",
+			    s->name, who->pid, who->reserved);
 	if (s->role >= SKEP_ROLE_FACET && s->role <= SKEP_ROLE_PROC_OOM && !who)
 		mock_defect(m, "%s: a record of this role is about a process: emit it with its identity", s->name);
 	if (s->role >= SKEP_ROLE_PROC_FORK && s->role <= SKEP_ROLE_PROC_OOM && time_ns == 0)
@@ -92,7 +97,11 @@ static struct skep_mock_record *mock_copy(const struct skep_stream *s, const voi
 	r->data = mock_need(malloc(s->record_size));
 	memcpy(r->data, rec, s->record_size);
 	for (uint32_t i = 0; i < s->n_fields; i++)
-		room += ((mock_pointed(skep_stream_field(s, i), (const char *)rec + skep_stream_field(s, i)->offset, &from) + 1) | 7) + 1;
+		room += ((mock_pointed(skep_stream_field(s, i), (const char *)rec + skep_stream_field(s, i)->offset,
+				       &from) +
+			  1) |
+			 7) +
+			1;
 	r->text = mock_need(calloc(1, room));
 	for (uint32_t i = 0; i < s->n_fields; i++) {
 		const struct skep_field *f = skep_stream_field(s, i);
@@ -198,7 +207,8 @@ struct skep_upid skep_mock_who(const struct skep_mock_record *r)
 	return r->who;
 }
 
-static const void *mock_value(const struct skep_mock_record *r, const char *name, const uint32_t *types, const char *what)
+static const void *mock_value(const struct skep_mock_record *r, const char *name, const uint32_t *types,
+			      const char *what)
 {
 	for (uint32_t i = 0; i < r->stream->n_fields; i++) {
 		const struct skep_field *f = skep_stream_field(r->stream, i);
@@ -215,11 +225,13 @@ static const void *mock_value(const struct skep_mock_record *r, const char *name
 
 uint64_t skep_mock_u64(const struct skep_mock_record *r, const char *field)
 {
-	static const uint32_t whole[] = { SKEP_T_U64, SKEP_T_TIME, 0 }, any[] = { SKEP_T_U64, SKEP_T_TIME, SKEP_T_BOOL, 0 };
+	static const uint32_t whole[] = { SKEP_T_U64, SKEP_T_TIME, 0 },
+			      any[] = { SKEP_T_U64, SKEP_T_TIME, SKEP_T_BOOL, 0 };
 	const void *at = mock_value(r, field, any, "u64, time or bool");
 
 	for (uint32_t i = 0; i < r->stream->n_fields; i++)
-		if (strcmp(skep_stream_field(r->stream, i)->name, field) == 0 && skep_stream_field(r->stream, i)->type == SKEP_T_BOOL)
+		if (strcmp(skep_stream_field(r->stream, i)->name, field) == 0 &&
+		    skep_stream_field(r->stream, i)->type == SKEP_T_BOOL)
 			return *(const uint8_t *)at;
 	return *(const uint64_t *)mock_value(r, field, whole, "u64 or time");
 }

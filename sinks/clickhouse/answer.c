@@ -21,7 +21,8 @@ static const struct {
 	{ 47, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_IDENTIFIER */
 	{ 60, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_TABLE */
 	{ 81, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_DATABASE */
-	{ 89, SKEP_BATCH_HOLD, "set compression to gzip, which every version understands" }, /* UNKNOWN_COMPRESSION_METHOD */
+	/* UNKNOWN_COMPRESSION_METHOD */
+	{ 89, SKEP_BATCH_HOLD, "set compression to gzip, which every version understands" },
 	{ 115, SKEP_BATCH_HOLD, "this server knows no such setting: leave out async_insert" }, /* UNKNOWN_SETTING */
 	{ 164, SKEP_BATCH_HOLD, no_right }, /* READONLY */
 	{ 192, SKEP_BATCH_HOLD, no_right }, /* UNKNOWN_USER */
@@ -97,8 +98,9 @@ enum skep_batch_result answer_classify(enum skep_batch_result by_status, unsigne
 		}
 	}
 	/*
-	 * What is left is about rows that cannot be read, because the table has other types than ours or for a reason that
-	 * is not in this table. The host finds out which batch is to blame, and gives up none while all of them fail.
+	 * What is left is about rows that cannot be read, because the table has other types than ours or for a reason
+	 * that is not in this table. The host finds out which batch is to blame, and gives up none while all of them
+	 * fail.
 	 */
 	return SKEP_BATCH_SUSPECT;
 }

@@ -6,11 +6,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <skep/sink/fields.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/fields.h"
 
 static void put_percent(FILE *out, const char *s)
 {
@@ -143,7 +142,10 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->batch = b;
 	slot->state = SLOT_ENCODING;
 	slot->alone = false;
-	/* The batch itself has the token that it had, where it goes alone; and whoever mended something may have begun the tables anew. */
+	/*
+	 * The batch itself has the token that it had, where it goes alone; and whoever mended something may have begun
+	 * the tables anew.
+	 */
 	slot->taken = taken_find(&c->taken, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
 	slot->rows.host = b->host_name;
 	slot->rows.boot_id = b->boot_id;

@@ -6,16 +6,17 @@
 #ifndef SKEP_SINKS_CLICKHOUSE_BATCH_H
 #define SKEP_SINKS_CLICKHOUSE_BATCH_H
 
+#include <skep/sink/http.h>
+#include <skep/sink/http_body.h>
+
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/rows.h"
 #include "sinks/clickhouse/taken.h"
-#include "sinks/common/http.h"
-#include "sinks/common/http_body.h"
 
 /*
- * An INSERT costs a server far more than its rows (18.16.1: 124 files, and a merge soon): of those of 500 rows its own cost
- * is nearly all.  So one load gathers what has come while others were under way.  64 would save another tenth of both sides'
- * CPU, for twice the memory.
+ * An INSERT costs a server far more than its rows (18.16.1: 124 files, and a merge soon): of those of 500 rows its own
+ * cost is nearly all.  So one load gathers what has come while others were under way.  64 would save another tenth of
+ * both sides' CPU, for twice the memory.
  */
 #define IN_FLIGHT 32
 #define LOADS 4

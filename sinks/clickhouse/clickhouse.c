@@ -12,7 +12,8 @@
 #include "sinks/clickhouse/batch.h"
 
 static const struct skep_option options[] = {
-	HTTP_OPTION_URL(struct clickhouse, http, "url", "ClickHouse's HTTP interface, http://host:8123 or https://host:8443"),
+	HTTP_OPTION_URL(struct clickhouse, http, "url",
+			"ClickHouse's HTTP interface, http://host:8123 or https://host:8443"),
 	{
 		.name = "database",
 		.type = SKEP_O_STR,
@@ -100,7 +101,9 @@ static int clickhouse_start(struct skep_instance *i, void *state)
 static int clickhouse_reload(struct skep_instance *i, void *state, const void *next)
 {
 	const struct clickhouse *wanted = next;
-	struct clickhouse *c = state, made = { .http = wanted->http, .database = wanted->database, .async_insert = wanted->async_insert };
+	struct clickhouse *c = state, made = { .http = wanted->http,
+					       .database = wanted->database,
+					       .async_insert = wanted->async_insert };
 	int err = check_database(c, i, wanted->database);
 
 	if (!err)

@@ -5,11 +5,10 @@
 #include "sinks/clickhouse/columns.h"
 
 #include <errno.h>
+#include <skep/sink/fields.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/fields.h"
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define FIELD(name, type) { #name, #name, type, FROM_FIELD }
@@ -156,9 +155,17 @@ static const struct column record_columns[] = {
 };
 
 const struct table tables[TABLES] = {
-	{ .stream = "process.exit", .name = "proc", .identity = IDENTITY_IMAGE, .n = N_OF(proc_columns), .columns = proc_columns,
+	{ .stream = "process.exit",
+	  .name = "proc",
+	  .identity = IDENTITY_IMAGE,
+	  .n = N_OF(proc_columns),
+	  .columns = proc_columns,
 	  .nowhere = proc_nowhere },
-	{ .stream = "run", .name = "run", .identity = IDENTITY_RUN, .n = N_OF(run_columns), .columns = run_columns,
+	{ .stream = "run",
+	  .name = "run",
+	  .identity = IDENTITY_RUN,
+	  .n = N_OF(run_columns),
+	  .columns = run_columns,
 	  .nowhere = run_nowhere },
 	{ .stream = "tool.sample", .name = "sample", .n = N_OF(sample_columns), .columns = sample_columns },
 	{ .stream = "loss", .name = "loss", .n = N_OF(loss_columns), .columns = loss_columns },

@@ -9,8 +9,8 @@
  *   wait_for_async_insert          with async_insert: an answer means that the rows are in the table
  *   async_insert_deduplicate       and that the token counts for it, too
  *
- * A batch alone has its key as a token, which is the same after a crash of skepd.  Which batches are gathered is chance, and
- * after a crash another one: so where tokens are known it is not done unless the site says so (gather).
+ * A batch alone has its key as a token, which is the same after a crash of skepd.  Which batches are gathered is
+ * chance, and after a crash another one: so where tokens are known it is not done unless the site says so (gather).
  */
 #include "sinks/clickhouse/batch.h"
 
@@ -27,7 +27,8 @@
 /* A load of several has failed for what one of them may be: each goes alone, and has an answer of its own. */
 static bool is_anybodys(const struct load *l)
 {
-	return l->n > 1 && l->answer.result != SKEP_BATCH_ACK && l->answer.result != SKEP_BATCH_RETRY && l->answer.result != SKEP_BATCH_HOLD;
+	return l->n > 1 && l->answer.result != SKEP_BATCH_ACK && l->answer.result != SKEP_BATCH_RETRY &&
+	       l->answer.result != SKEP_BATCH_HOLD;
 }
 
 static void finish(struct load *l)
@@ -119,7 +120,8 @@ static char *url_of(const struct clickhouse *c, const struct load *l, unsigned t
 	if (without[SETTING_TOKEN]) /* nothing is known again then */
 		n = asprintf(&url, "%s%s", c->url[t], async);
 	else
-		n = asprintf(&url, "%s%s&insert_deduplication_token=%s:%s%s", c->url[t], async, l->token, tables[t].name, views);
+		n = asprintf(&url, "%s%s&insert_deduplication_token=%s:%s%s", c->url[t], async, l->token,
+			     tables[t].name, views);
 	return n < 0 ? NULL : url;
 }
 
@@ -171,7 +173,8 @@ static void build(void *arg)
 			jsonw_reset(&p->joined);
 			for (unsigned i = 0; i < l->n; i++)
 				if (!(l->slots[i]->taken & 1u << t))
-					jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf, l->slots[i]->rows.table[t].bytes.len);
+					jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf,
+						  l->slots[i]->rows.table[t].bytes.len);
 			l->err = p->joined.err;
 			bytes = &p->joined;
 		}
@@ -247,7 +250,8 @@ static void take(struct load *l)
 	struct clickhouse *c = l->sink;
 	struct slot *s;
 
-	while ((s = first_ready(c)) != NULL && (l->n == 0 || (load_gathers(c) && !s->alone && !l->slots[0]->alone && fits(l, s)))) {
+	while ((s = first_ready(c)) != NULL &&
+	       (l->n == 0 || (load_gathers(c) && !s->alone && !l->slots[0]->alone && fits(l, s)))) {
 		s->state = SLOT_LOADED;
 		l->slots[l->n++] = s;
 	}
@@ -262,7 +266,8 @@ static bool is_worth_it(const struct clickhouse *c)
 		ready += c->slots[k].state == SLOT_READY;
 	for (unsigned k = 0; k < LOADS; k++)
 		under_way += c->loads[k].n > 0;
-	return ready && (!under_way || (load_gathers(c) ? under_way < LOADS_GATHERING && ready >= IN_FLIGHT / 2 : under_way < LOADS));
+	return ready && (!under_way ||
+			 (load_gathers(c) ? under_way < LOADS_GATHERING && ready >= IN_FLIGHT / 2 : under_way < LOADS));
 }
 
 void load_next(struct clickhouse *c)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/clickhouse/rowbinary.h - values as ClickHouse's RowBinary has them, and the hash that a row's identity is made of.
+ * sinks/clickhouse/rowbinary.h - values as ClickHouse's RowBinary has them, and the hash that a row's identity is made
+ * of.
  */
 #ifndef SKEP_SINKS_CLICKHOUSE_ROWBINARY_H
 #define SKEP_SINKS_CLICKHOUSE_ROWBINARY_H
 
+#include <skep/sink/jsonw.h>
+
 #include "sinks/clickhouse/columns.h"
-#include "sinks/common/jsonw.h"
 
 /* out: a growing buffer; what fails is in its err. */
 void rowbinary_number(struct jsonw *out, enum column_type, uint64_t);

@@ -6,12 +6,12 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <skep/sink/fields.h>
+#include <skep/sink/record_json.h>
 #include <skep/upid.h>
 #include <string.h>
 
 #include "sinks/clickhouse/rowbinary.h"
-#include "sinks/common/fields.h"
-#include "sinks/common/record_json.h"
 
 #define RUN_ID_WITHOUT_BOOT 22 /* bytes of "20261121T034815-a1b2c3", as ids were; run_id_new() makes 32 */
 
@@ -212,7 +212,8 @@ static void put_column(const struct row *r, size_t i)
 static void identify(const struct row *r, size_t begin)
 {
 	const struct binding *b = r->binding;
-	unsigned __int128 h = rowbinary_hash(ROWBINARY_HASH_BEGIN, tables[b->table].name, strlen(tables[b->table].name));
+	unsigned __int128 h =
+		rowbinary_hash(ROWBINARY_HASH_BEGIN, tables[b->table].name, strlen(tables[b->table].name));
 	struct skep_str run;
 	uint64_t halves[2];
 
@@ -225,7 +226,10 @@ static void identify(const struct row *r, size_t begin)
 		break;
 	case IDENTITY_RUN:
 		run = b->run ? field_str(b->run, r->record->data) : (struct skep_str){ .ptr = "" };
-		/* Where an earlier skep began the run, its begin has a uid without the boot. The end must take its place. */
+		/*
+		 * Where an earlier skep began the run, its begin has a uid without the boot. The end must take its
+		 * place.
+		 */
 		if (run.len != RUN_ID_WITHOUT_BOOT)
 			h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
 		h = rowbinary_hash(h, run.ptr, run.len);

@@ -6,8 +6,9 @@
 #ifndef SKEP_SINKS_CLICKHOUSE_ROWS_H
 #define SKEP_SINKS_CLICKHOUSE_ROWS_H
 
+#include <skep/sink/jsonw.h>
+
 #include "sinks/clickhouse/columns.h"
-#include "sinks/common/jsonw.h"
 
 struct rows {
 	const char *host, *boot_id; /* the batch's, borrowed */

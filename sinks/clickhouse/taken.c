@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sinks/clickhouse/taken.h"
 
+#include <skep/sink/batch_key.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/batch_key.h"
 
 unsigned taken_find(struct taken *t, const char *key, bool whole)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/clickhouse/taken.h - batches of which some tables have their rows, while others refused theirs.  Halves of such a batch have
- * tokens of their own, by which no server knows those rows again.  ReplacingMergeTree makes them one; until then a query without FINAL, and a
- * site's own materialised view for good, would count them twice.
+ * sinks/clickhouse/taken.h - batches of which some tables have their rows, while others refused theirs.  Halves of such
+ * a batch have tokens of their own, by which no server knows those rows again.  ReplacingMergeTree makes them one;
+ * until then a query without FINAL, and a site's own materialised view for good, would count them twice.
  */
 #ifndef SKEP_SINKS_CLICKHOUSE_TAKEN_H
 #define SKEP_SINKS_CLICKHOUSE_TAKEN_H

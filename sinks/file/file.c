@@ -4,12 +4,12 @@
  * Here: the plugin's descriptor and a batch's way to its lines.
  */
 #include <skep/plugin.h>
+#include <skep/sink/fields.h>
+#include <skep/sink/opening.h>
+#include <skep/sink/record_json.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/fields.h"
-#include "sinks/common/opening.h"
-#include "sinks/common/record_json.h"
 #include "sinks/file/output.h"
 
 struct file_sink {

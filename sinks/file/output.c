@@ -87,8 +87,8 @@ static int end_half_line(struct output *o, off_t size)
 }
 
 /*
- * O_NONBLOCK is of a description, and that of stdout is the shell's and other processes' as well: a pipe is opened anew.
- * That fails where somebody else made the pipe, or nobody reads it now.
+ * O_NONBLOCK is of a description, and that of stdout is the shell's and other processes' as well: a pipe is opened
+ * anew. That fails where somebody else made the pipe, or nobody reads it now.
  */
 static void open_stdout(struct output *o)
 {

@@ -44,7 +44,10 @@ int rotate_files(const char *path, unsigned keep, char *why, size_t room)
 {
 	int err = 0;
 
-	/* from the oldest, which is written over; a crash in between leaves a gap in the numbers, and nothing is lost but the oldest */
+	/*
+	 * from the oldest, which is written over; a crash in between leaves a gap in the numbers, and nothing is lost
+	 * but the oldest
+	 */
 	for (unsigned k = keep; k > 0 && !err; k--) {
 		char *from, *to;
 

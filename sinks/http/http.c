@@ -3,13 +3,12 @@
  * http - the sink that sends batches of records as JSON to any URL: for a backend of one's own.
  */
 #include <skep/plugin.h>
+#include <skep/sink/fields.h>
+#include <skep/sink/http.h>
+#include <skep/sink/http_body.h>
+#include <skep/sink/record_json.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "sinks/common/fields.h"
-#include "sinks/common/http.h"
-#include "sinks/common/http_body.h"
-#include "sinks/common/record_json.h"
 
 #define IN_FLIGHT 4
 
@@ -41,8 +40,9 @@ struct http_sink {
 };
 
 static const struct skep_option options[] = {
-	HTTP_OPTION_URL(struct http_sink, http, "url",
-			"where to send to; {host.name}, {boot_id}, {batch.key} and {batch.id} are put in, in headers as well"),
+	HTTP_OPTION_URL(
+		struct http_sink, http, "url",
+		"where to send to; {host.name}, {boot_id}, {batch.key} and {batch.id} are put in, in headers as well"),
 	{
 		.name = "method",
 		.type = SKEP_O_STR,
@@ -200,17 +200,18 @@ static void encoded(struct skep_instance *i, void *arg)
 		a.why = why;
 	} else {
 		snprintf(key, sizeof(key), "Idempotency-Key: %s", b->key);
-		if (http_send(s->layer, &(struct http_request){
-						.method = s->method,
-						.content_type = is_array(s) ? "application/json" : "application/x-ndjson",
-						.encoding = http_encoding_of(s->http.compression),
-						.headers = headers,
-						.values = &values,
-						.body = slot->data,
-						.len = slot->len,
-						.done = replied,
-						.arg = slot,
-					}) == 0)
+		if (http_send(s->layer,
+			      &(struct http_request) {
+				      .method = s->method,
+				      .content_type = is_array(s) ? "application/json" : "application/x-ndjson",
+				      .encoding = http_encoding_of(s->http.compression),
+				      .headers = headers,
+				      .values = &values,
+				      .body = slot->data,
+				      .len = slot->len,
+				      .done = replied,
+				      .arg = slot,
+			      }) == 0)
 			return;
 		a.why = "the request could not be begun";
 	}

@@ -6,8 +6,8 @@
  * A batch is acknowledged when the report of each of its messages says "persisted".  When some are not, the host
  * offers it again later, and only these are produced again.
  *
- * librdkafka packs messages of several batches into one set, which a broker refuses as a whole for one of its messages, or
- * because the set is too large.  What was refused so comes again, one message at a time.
+ * librdkafka packs messages of several batches into one set, which a broker refuses as a whole for one of its messages,
+ * or because the set is too large.  What was refused so comes again, one message at a time.
  */
 #include "sinks/kafka/kafka.h"
 
@@ -111,8 +111,10 @@ static int kafka_open(struct skep_instance *i, void *state, const struct skep_ho
 	if (!*k->topic || strlen(k->topic) > 200)
 		return host->fail(i, -EINVAL, "topic \"%s\": expected a name of 1 to 200 characters", k->topic);
 	if (strcmp(k->format, "batch") == 0 && strstr(k->topic, "{stream}"))
-		return host->fail(i, -EINVAL, "topic \"%s\": a batch has records of several streams; use format record, or a topic without {stream}",
-				  k->topic);
+		return host->fail(
+			i, -EINVAL,
+			"topic \"%s\": a batch has records of several streams; use format record, or a topic without {stream}",
+			k->topic);
 	c = properties_new(k, &err); /* only to check them: skepd -t goes no further */
 	if (!c)
 		return err;
@@ -147,8 +149,12 @@ static void answer(struct kafka *k, struct kafka_slot *s)
 	if (!e->hold && e->retry && k->producer)
 		fatal = rd_kafka_fatal_error(k->producer, text, sizeof(text));
 	remedy = errors_remedy(fatal ? fatal : barred ? k->trouble : err);
-	snprintf(why, sizeof(why), "%s%s%s%s%s", s->err ? "out of memory" : rd_kafka_err2str(err), fatal || barred ? ": " : "",
-		 fatal ? text : barred ? k->trouble_text : "", !s->err && remedy ? "; " : "", !s->err && remedy ? remedy : "");
+	snprintf(why, sizeof(why), "%s%s%s%s%s", s->err ? "out of memory" : rd_kafka_err2str(err),
+		 fatal || barred ? ": " : "",
+		 fatal    ? text
+		 : barred ? k->trouble_text
+			  : "",
+		 !s->err && remedy ? "; " : "", !s->err && remedy ? remedy : "");
 	a.why = err || s->err ? why : NULL;
 	if (s->err)
 		a.result = SKEP_BATCH_RETRY;
@@ -241,7 +247,8 @@ static bool ask(struct kafka_slot *s)
 {
 	struct kafka *k = s->kafka;
 
-	if (s->asked || s->errors.retry != RD_KAFKA_RESP_ERR__MSG_TIMED_OUT || s->errors.hold || k->trouble || k->all_down)
+	if (s->asked || s->errors.retry != RD_KAFKA_RESP_ERR__MSG_TIMED_OUT || s->errors.hold || k->trouble ||
+	    k->all_down)
 		return false;
 	s->asked = true;
 	s->work_over = k->host->work(k->inst, topic_ask, merge_at_once, s) != 0;
@@ -283,7 +290,8 @@ void kafka_check_slots(struct kafka *k)
 		if (s->batch && s->work_over && s->reported == s->produced && !send_next(s) && !ask(s))
 			answer(k, s);
 	}
-	if (is_idle(k) && !k->renewing && (!k->producer || (k->used && rd_kafka_fatal_error(k->producer, why, sizeof(why)))))
+	if (is_idle(k) && !k->renewing &&
+	    (!k->producer || (k->used && rd_kafka_fatal_error(k->producer, why, sizeof(why)))))
 		producer_renew(k);
 }
 
@@ -332,7 +340,8 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 		return k->host->fail(i, -EAGAIN, "all slots are taken");
 	again = s->key && strcmp(s->key, batch->key) == 0;
 	if ((again && s->singly && !is_idle(k)) || goes_singly(k))
-		return k->host->fail(i, -EAGAIN, "a batch of which messages were refused is sent one by one, and alone");
+		return k->host->fail(i, -EAGAIN,
+				     "a batch of which messages were refused is sent one by one, and alone");
 	if (!k->producer) {
 		kafka_check_slots(k);
 		if (!k->producer)

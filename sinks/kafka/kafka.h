@@ -11,12 +11,11 @@
 
 #include <librdkafka/rdkafka.h>
 #include <skep/plugin.h>
-
-#include "sinks/common/jsonw.h"
+#include <skep/sink/jsonw.h>
 
 /*
- * Batches that are being encoded or delivered.  What librdkafka has for a broker waits 20 ms (linger.ms), then for the answer:
- * two batches of 500 records would be 40,000 records/s at the most, whatever the CPU.
+ * Batches that are being encoded or delivered.  What librdkafka has for a broker waits 20 ms (linger.ms), then for the
+ * answer: two batches of 500 records would be 40,000 records/s at the most, whatever the CPU.
  */
 #define KAFKA_IN_FLIGHT 8
 
@@ -50,10 +49,12 @@ struct kafka_slot {
 	uint32_t reported; /* of them, heard of again */
 	bool work_over;    /* no more will be handed over in this attempt */
 	bool asked;        /* why its messages time out */
-	bool singly;       /* one message at a time, and no other batch meanwhile: what is refused then is to blame itself */
+	/* one message at a time, and no other batch meanwhile: what is refused then is to blame itself */
+	bool singly;
 	int err;           /* no memory */
 	uint64_t sent_bytes;
-	struct kafka_errors errors, at_once; /* of reports, on the loop; of handing over, on the worker until work_over */
+	/* of reports, on the loop; of handing over, on the worker until work_over */
+	struct kafka_errors errors, at_once;
 };
 
 struct kafka {
@@ -69,7 +70,8 @@ struct kafka {
 	struct skep_watch *watch;
 	bool renewing;        /* the producer is being replaced: nothing is handed over */
 	bool all_down;        /* no broker was there, at some time since a batch was taken */
-	bool used;            /* something was to be handed over to it; one that fails before is not replaced again and again */
+	/* something was to be handed over to it; one that fails before is not replaced again and again */
+	bool used;
 	rd_kafka_t *old;      /* the one before, for the worker that takes it down */
 	rd_kafka_resp_err_t trouble; /* what keeps it from any broker: authentication, TLS; 0: nothing known */
 	char trouble_text[256];
@@ -94,7 +96,10 @@ void message_produce(struct kafka_slot *);
 
 /* topic.c */
 void topic_of(const struct kafka_slot *, const struct kafka_message *, char *ret, size_t room);
-/* On a worker, a struct kafka_slot: notes in at_once what the brokers say of the first topic that has not taken its messages. */
+/*
+ * On a worker, a struct kafka_slot: notes in at_once what the brokers say of the first topic that has not taken its
+ * messages.
+ */
 void topic_ask(void *slot);
 
 /* errors.c */

@@ -2,12 +2,12 @@
 /*
  * From records to messages, on a worker.  A message is one record, or all that a batch has for a topic.
  */
+#include <skep/sink/fields.h>
+#include <skep/sink/record_json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/fields.h"
-#include "sinks/common/record_json.h"
 #include "sinks/kafka/kafka.h"
 
 /* {"host":"h","stream":... : many hosts write the same topic */

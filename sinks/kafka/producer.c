@@ -35,8 +35,11 @@ static void log_cb(const rd_kafka_t *rk, int level, const char *facility, const 
 {
 	struct kafka *k = rd_kafka_opaque(rk);
 
-	k->host->log(k->inst, level <= 4 ? SKEP_LOG_WARNING : level <= 6 ? SKEP_LOG_INFO : SKEP_LOG_DEBUG, "librdkafka: %s: %s",
-		     facility, text);
+	k->host->log(k->inst,
+		     level <= 4   ? SKEP_LOG_WARNING
+		     : level <= 6 ? SKEP_LOG_INFO
+				  : SKEP_LOG_DEBUG,
+		     "librdkafka: %s: %s", facility, text);
 }
 
 static void ready(struct skep_instance *i, void *arg, unsigned events)
@@ -128,7 +131,10 @@ static void old_free(void *arg)
 void producer_stop(struct kafka *k)
 {
 	handle_drop(k);
-	/* On a thread: beside a name server that does not answer it takes 10 s.  Without a thread producer_close() does it. */
+	/*
+	 * On a thread: beside a name server that does not answer it takes 10 s.  Without a thread producer_close() does
+	 * it.
+	 */
 	if (k->old)
 		(void)k->host->work(k->inst, old_free, NULL, k);
 	k->host->watch_close(k->watch);

@@ -2,17 +2,29 @@
 /*
  * librdkafka's configuration: what the guarantees need, then the site's own properties.
  */
+#include <skep/sink/secret_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/secret_file.h"
 #include "sinks/kafka/kafka.h"
 
 /* What the sink's own promises rest on; a site that sets them would break these. */
-static const char *const ours[] = { "bootstrap.servers", "metadata.broker.list", "enable.idempotence", "acks",
-				    "request.required.acks", "compression.codec", "compression.type", "message.timeout.ms",
-				    "delivery.timeout.ms", "client.id", "dr_cb", "dr_msg_cb", "log_cb", "error_cb", "opaque" };
+static const char *const ours[] = { "bootstrap.servers",
+				    "metadata.broker.list",
+				    "enable.idempotence",
+				    "acks",
+				    "request.required.acks",
+				    "compression.codec",
+				    "compression.type",
+				    "message.timeout.ms",
+				    "delivery.timeout.ms",
+				    "client.id",
+				    "dr_cb",
+				    "dr_msg_cb",
+				    "log_cb",
+				    "error_cb",
+				    "opaque" };
 
 /* 0: *ret_value is to be freed. A negative errno after host->fail(). */
 static int value_of(const struct kafka *k, const char *name, const char *text, char **ret_value)
@@ -24,7 +36,9 @@ static int value_of(const struct kafka *k, const char *name, const char *text, c
 	if (strncmp(text, "env:", 4) == 0) {
 		env = getenv(text + 4);
 		if (!env)
-			return k->host->fail(k->inst, -ENOENT, "properties: %s=%s: no such variable in the environment of skepd", name, text);
+			return k->host->fail(k->inst, -ENOENT,
+					     "properties: %s=%s: no such variable in the environment of skepd", name,
+					     text);
 		value = strdup(env);
 	} else if (strncmp(text, "file:", 5) == 0) {
 		err = secret_file_read(text + 5, &value, why, sizeof(why));
@@ -46,8 +60,9 @@ static int set(const struct kafka *k, rd_kafka_conf_t *c, const char *option, co
 	if (rd_kafka_conf_set(c, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return 0;
 	/* librdkafka's words have the value in them, which may be a secret: only its name is told */
-	return k->host->fail(k->inst, -EINVAL, "%s: librdkafka %s does not take %s%s", option, rd_kafka_version_str(), name,
-			     strcmp(option, "properties") == 0 ? " with that value; its CONFIGURATION.md lists what it knows" : "");
+	return k->host->fail(
+		k->inst, -EINVAL, "%s: librdkafka %s does not take %s%s", option, rd_kafka_version_str(), name,
+		strcmp(option, "properties") == 0 ? " with that value; its CONFIGURATION.md lists what it knows" : "");
 }
 
 static int set_own(const struct kafka *k, rd_kafka_conf_t *c, const char *property)
@@ -57,14 +72,17 @@ static int set_own(const struct kafka *k, rd_kafka_conf_t *c, const char *proper
 	int err;
 
 	if (!equals || equals == property)
-		return k->host->fail(k->inst, -EINVAL, "properties: an entry is not \"name=value\" (not shown: it may be a secret)");
+		return k->host->fail(k->inst, -EINVAL,
+				     "properties: an entry is not \"name=value\" (not shown: it may be a secret)");
 	name = strndup(property, (size_t)(equals - property));
 	if (!name)
 		return k->host->fail(k->inst, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		if (strcmp(name, ours[i]) == 0) {
-			err = k->host->fail(k->inst, -EINVAL, "properties: %s is set by this sink; use its own options (brokers, compression, message_timeout)",
-					    name);
+			err = k->host->fail(
+				k->inst, -EINVAL,
+				"properties: %s is set by this sink; use its own options (brokers, compression, message_timeout)",
+				name);
 			free(name);
 			return err;
 		}

@@ -20,13 +20,14 @@ void topic_of(const struct kafka_slot *s, const struct kafka_message *m, char *r
 	else
 		snprintf(ret, room, "%s", topic);
 	for (char *c = ret; *c; c++)
-		if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || strchr("._-", *c)))
+		if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+		      strchr("._-", *c)))
 			*c = '_';
 }
 
 /*
- * On a worker. A topic that is forbidden before librdkafka has ever seen its partitions keeps messages waiting until they time out,
- * whose error says nothing of that (librdkafka 2.0.2): the topic's metadata does.
+ * On a worker. A topic that is forbidden before librdkafka has ever seen its partitions keeps messages waiting until
+ * they time out, whose error says nothing of that (librdkafka 2.0.2): the topic's metadata does.
  */
 void topic_ask(void *slot)
 {

@@ -2,10 +2,10 @@
 /*
  * sinks/lake/budget.h - how much of the lake each user may write.
  *
- * The lake's bounds hold whatever is written, because the oldest files go.  Without a budget one user's unique arguments
- * and paths would therefore push the history of all others out.  Each user may write a quarter of max_bytes at once and
- * again in each day.  Beyond that the texts of that user's rows are cut, and a sixteenth of max_bytes later the rows are
- * added to the sums and not stored.
+ * The lake's bounds hold whatever is written, because the oldest files go.  Without a budget one user's unique
+ * arguments and paths would therefore push the history of all others out.  Each user may write a quarter of max_bytes
+ * at once and again in each day.  Beyond that the texts of that user's rows are cut, and a sixteenth of max_bytes later
+ * the rows are added to the sums and not stored.
  */
 #ifndef SKEP_SINKS_LAKE_BUDGET_H
 #define SKEP_SINKS_LAKE_BUDGET_H

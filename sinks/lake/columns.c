@@ -5,10 +5,9 @@
 #include "sinks/lake/columns.h"
 
 #include <errno.h>
+#include <skep/sink/fields.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/fields.h"
 
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define NUMBER(name) { #name, #name, COL_NUMBER }

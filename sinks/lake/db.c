@@ -45,17 +45,19 @@ static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_RECORD_ADD] = "INSERT INTO record (time_ns, stream, run, upid, fields) VALUES (?1, ?2, ?3, ?4, ?5)",
 	[DB_ROLLUP_RUN] = ROLLUP("rollup_run_tool", "run", "task", "tool"),
 	[DB_ROLLUP_DAY] = ROLLUP("rollup_day", "day", "pipeline", "tool"),
-	[DB_IMAGE_FIND] = "SELECT p.id, p.run, p.task, p.tool, coalesce(r.pipeline, ''), s.s, p.wrapper, p.execed, p.last, "
-			  "p.start_ns, p.end_ns, p.exit_code, p.signal, p.cpu_ns, p.run_delay_ns, p.rchar_bytes, "
-			  "p.wchar_bytes, p.read_bytes, p.write_bytes, p.rss_peak_bytes FROM proc p INDEXED BY proc_by_upid "
-			  "JOIN dict s ON s.id = p.state LEFT JOIN run r ON r.id = p.run "
-			  "WHERE p.start_boot_ns = ?1 AND p.pid = ?2 AND p.image = ?3 AND p.boot = ?4 AND s.s <> 'excluded'",
+	[DB_IMAGE_FIND] =
+		"SELECT p.id, p.run, p.task, p.tool, coalesce(r.pipeline, ''), s.s, p.wrapper, p.execed, p.last, "
+		"p.start_ns, p.end_ns, p.exit_code, p.signal, p.cpu_ns, p.run_delay_ns, p.rchar_bytes, "
+		"p.wchar_bytes, p.read_bytes, p.write_bytes, p.rss_peak_bytes FROM proc p INDEXED BY proc_by_upid "
+		"JOIN dict s ON s.id = p.state LEFT JOIN run r ON r.id = p.run "
+		"WHERE p.start_boot_ns = ?1 AND p.pid = ?2 AND p.image = ?3 AND p.boot = ?4 AND s.s <> 'excluded'",
 	[DB_IMAGE_PLACE] = "UPDATE proc SET run = ?2, task = ?3 WHERE id = ?1",
 	[DB_IMAGE_REMOVE] = "DELETE FROM proc WHERE id = ?1",
 	[DB_FACETS_MOVE] = "UPDATE OR IGNORE proc_facet SET proc = ?2 WHERE proc = ?1",
 	[DB_FACETS_REMOVE] = "DELETE FROM proc_facet WHERE proc = ?1",
-	[DB_RUN_ORIGIN] = ("SELECT json_extract(r.fields, '$.origin') = 'command' FROM record r JOIN dict d ON d.id = r.stream "
-			   "WHERE r.run = ?1 AND d.s = 'run' LIMIT 1"),
+	[DB_RUN_ORIGIN] =
+		("SELECT json_extract(r.fields, '$.origin') = 'command' FROM record r JOIN dict d ON d.id = r.stream "
+		 "WHERE r.run = ?1 AND d.s = 'run' LIMIT 1"),
 	[DB_COMMANDS_FIND] = "SELECT 1 FROM meta WHERE key = ?1",
 	[DB_COMMANDS_ADD] = "INSERT OR IGNORE INTO meta (key, value) VALUES ('commands', '1')",
 };

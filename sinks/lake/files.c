@@ -29,8 +29,8 @@ char *files_path(const char *folder, unsigned number)
 /* What SQLite and skep put behind a file's name.  Any other file, such as FILE.gz or FILE.bak, is a user's. */
 static bool is_ours(const char *suffix)
 {
-	return !*suffix || strcmp(suffix, "-wal") == 0 || strcmp(suffix, "-shm") == 0 || strcmp(suffix, "-journal") == 0 ||
-	       strncmp(suffix, ".corrupt-", 9) == 0;
+	return !*suffix || strcmp(suffix, "-wal") == 0 || strcmp(suffix, "-shm") == 0 ||
+	       strcmp(suffix, "-journal") == 0 || strncmp(suffix, ".corrupt-", 9) == 0;
 }
 
 /* Which file a name belongs to, and what follows that file's own name; NULL: none. */
@@ -100,7 +100,8 @@ int files_list(const char *folder, struct files *ret)
 		one->bytes += (uint64_t)st.st_size;
 		write_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
 		/* a reader changes -shm, and makes an empty -wal */
-		if (strncmp(rest, ".corrupt-", 9) != 0 && strcmp(rest, "-shm") != 0 && st.st_size && write_ns > one->write_ns)
+		if (strncmp(rest, ".corrupt-", 9) != 0 && strcmp(rest, "-shm") != 0 && st.st_size &&
+		    write_ns > one->write_ns)
 			one->write_ns = write_ns;
 	}
 	closedir(d);
@@ -136,7 +137,8 @@ int files_remove(const char *folder, unsigned number)
 			unsigned other;
 			const char *rest = parse(e->d_name, &other);
 
-			if (rest && other == number && !*rest == !pass && unlinkat(dirfd(d), e->d_name, 0) != 0 && errno != ENOENT)
+			if (rest && other == number && !*rest == !pass && unlinkat(dirfd(d), e->d_name, 0) != 0 &&
+			    errno != ENOENT)
 				err = -errno;
 		}
 	}

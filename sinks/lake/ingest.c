@@ -5,12 +5,12 @@
 #include "sinks/lake/ingest.h"
 
 #include <errno.h>
+#include <skep/sink/fields.h>
+#include <skep/sink/record_json.h>
 #include <skep/upid.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/fields.h"
-#include "sinks/common/record_json.h"
 #include "sinks/lake/merge.h"
 
 #define ROW_BYTES 350 /* of proc with its indexes, without texts: README.md */
@@ -313,7 +313,8 @@ static int add_row(struct ingest *in, struct db *db, const struct binding *b, co
 	if (err || b->table->statement != DB_PROC_ADD)
 		return err ? err : db_run_statement(db, s, "adding a row");
 	err = image_of_record(in, db, b, r, &row, &image);
-	if (!err && db->by_upid && db->commands && b->image && r->data && r->upid.start_ns && image.state != IMAGE_EXCLUDED)
+	if (!err && db->by_upid && db->commands && b->image && r->data && r->upid.start_ns &&
+	    image.state != IMAGE_EXCLUDED)
 		err = image_find(db, &r->upid, field_i64(b->image, r->data), row.boot, &stored);
 	if (!err && !stored.id && in->level == BUDGET_SUM) {
 		in->refused++;
@@ -364,7 +365,8 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 }
 
 /* Nothing but the sums of a process is kept of this record. */
-static int record_summed(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r, struct skep_str run)
+static int record_summed(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
+			 struct skep_str run)
 {
 	int64_t id = 0;
 	int err = run.len ? db_run_find(db, run.ptr, run.len, &id) : 0;
@@ -422,7 +424,9 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 	if (!b)
 		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
 	/* Streams that name no user have an account each. */
-	user = budget_user(&in->budget, b->uid && r->data ? (uint64_t)field_i64(b->uid, r->data) : (uint64_t)(uintptr_t)b | UINT64_C(1) << 63,
+	user = budget_user(&in->budget,
+			   b->uid && r->data ? (uint64_t)field_i64(b->uid, r->data)
+					     : (uint64_t)(uintptr_t)b | UINT64_C(1) << 63,
 			   in->now_ns);
 	in->level = in->full ? BUDGET_SUM : budget_level(&in->budget, user);
 	if (b->table && b->table->statement == DB_LOSS_ADD)

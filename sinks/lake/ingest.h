@@ -6,7 +6,8 @@
 #ifndef SKEP_SINKS_LAKE_INGEST_H
 #define SKEP_SINKS_LAKE_INGEST_H
 
-#include "sinks/common/jsonw.h"
+#include <skep/sink/jsonw.h>
+
 #include "sinks/lake/budget.h"
 #include "sinks/lake/columns.h"
 #include "sinks/lake/rollup.h"
@@ -22,7 +23,8 @@ struct ingest {
 	bool full;                   /* the lake is: no row is stored */
 	enum budget_level level;     /* of the record at hand */
 	bool cut;                    /* and a text of it was cut */
-	uint32_t refused, rows_cut;  /* records of which no row was stored, rows with a text cut: the store sets them back */
+	/* records of which no row was stored, rows with a text cut: the store sets them back */
+	uint32_t refused, rows_cut;
 	size_t n_bindings;
 	struct binding **bindings;
 };

@@ -4,11 +4,11 @@
  * folder.  Here: the plugin's descriptor and the queue between the loop and the worker.
  */
 #include <skep/plugin.h>
+#include <skep/sink/opening.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/opening.h"
 #include "sinks/lake/store.h"
 
 /*
@@ -206,7 +206,8 @@ static void show_size(struct lake_sink *l)
 	n = s->bound ? snprintf(text, sizeof(text), "%s of %s", size_text(s->bytes, a), size_text(s->bound, b))
 		     : snprintf(text, sizeof(text), "%s, no bound", size_text(s->bytes, a));
 	if (s->next[0])
-		snprintf(text + n, sizeof(text) - (size_t)n, "; oldest is %s (%s), which goes next", s->next, size_text(s->next_bytes, c));
+		snprintf(text + n, sizeof(text) - (size_t)n, "; oldest is %s (%s), which goes next", s->next,
+			 size_text(s->next_bytes, c));
 	l->host->signal(l->instance, "retention", s->full ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK, text,
 			s->full ? "over its bound and nothing can be removed: rows are summed, not stored" : NULL);
 	if (l->bytes)
@@ -293,7 +294,9 @@ static void close_store(void *arg)
 	l->store = store_close(l->store);
 }
 
-/* Closing writes what the -wal file holds, which may wait for the file system.  Without a thread lake_close() closes. */
+/*
+ * Closing writes what the -wal file holds, which may wait for the file system.  Without a thread lake_close() closes.
+ */
 static void lake_stop(struct skep_instance *i, void *state)
 {
 	struct lake_sink *l = state;

@@ -70,7 +70,8 @@ int image_find(struct db *db, const struct skep_upid *upid, int64_t number, int6
 int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *db, const struct image *m, int sign)
 {
 	int64_t start = m->value[ROLLED_START], end = m->value[ROLLED_END], sum[ROLLUP_SUMS];
-	bool wrapper = m->value[ROLLED_WRAPPER], execed = m->value[ROLLED_EXECED], replaced = m->state == IMAGE_REPLACED;
+	bool wrapper = m->value[ROLLED_WRAPPER], execed = m->value[ROLLED_EXECED],
+	     replaced = m->state == IMAGE_REPLACED;
 	int err;
 
 	sum[ROLLUP_PROCESSES] = m->value[ROLLED_LAST] != 0;
@@ -118,8 +119,8 @@ static int knowledge(const struct image *m)
 	return m->state < IMAGE_ENDED ? (int)m->state : IMAGE_ENDED;
 }
 
-int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *db, const struct image *stored, struct image *next,
-		bool *ret_insert)
+int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *db, const struct image *stored,
+		struct image *next, bool *ret_insert)
 {
 	struct image merged = *stored;
 	int of_stored = 0, of_next = 0, err = 0;

@@ -34,8 +34,8 @@ int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *, con
  * Decides what the row is from now on, and keeps the roll-ups in step: *next becomes that.  *ret_insert: the record's
  * row has to be added, for image_merged() to put in place of the stored one.
  */
-int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *, const struct image *stored, struct image *next,
-		bool *ret_insert);
+int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *, const struct image *stored,
+		struct image *next, bool *ret_insert);
 int image_merged(struct db *, const struct image *stored, const struct image *next);
 
 #endif

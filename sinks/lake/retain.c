@@ -37,18 +37,21 @@
 #define NAME(c)     #c ", "
 
 /* Run by the new file's connection, with the file that goes attached as `old`. */
-static const char keep_days[] =
-	"CREATE TEMP TABLE kept AS SELECT day, p.s pipeline, t.s tool, " EACH(SUM) "max(rss_max_bytes) rss_max_bytes "
-	"FROM (SELECT *, row_number() OVER (PARTITION BY day ORDER BY cpu_ns DESC) > " GROUPS_KEPT " rest FROM old.rollup_day) r "
-	"JOIN old.dict p ON p.id = CASE rest WHEN 1 THEN 0 ELSE r.pipeline END "
-	"JOIN old.dict t ON t.id = CASE rest WHEN 1 THEN 0 ELSE r.tool END GROUP BY 1, 2, 3;"
-	"BEGIN;" /* the old file is locked already, by remove_one() */
-	"INSERT INTO main.batch_seen (key, time_ns) SELECT k, 0 FROM temp.mark;"
-	"INSERT OR IGNORE INTO main.dict (s) SELECT pipeline FROM kept UNION SELECT tool FROM kept;"
-	"INSERT INTO main.rollup_day (day, pipeline, tool, " EACH(NAME) "rss_max_bytes) "
-	"SELECT day, p.id, t.id, " EACH(NAME) "rss_max_bytes FROM kept JOIN main.dict p ON p.s = kept.pipeline "
-	"JOIN main.dict t ON t.s = kept.tool WHERE true ON CONFLICT (day, pipeline, tool) DO UPDATE SET " EACH(ADD)
-	"rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)";
+static const char keep_days[] = "CREATE TEMP TABLE kept AS SELECT day, p.s pipeline, t.s tool, " EACH(
+	SUM) "max(rss_max_bytes) rss_max_bytes "
+	     "FROM (SELECT *, row_number() OVER (PARTITION BY day ORDER BY cpu_ns DESC) > " GROUPS_KEPT
+	     " rest FROM old.rollup_day) r "
+	     "JOIN old.dict p ON p.id = CASE rest WHEN 1 THEN 0 ELSE r.pipeline END "
+	     "JOIN old.dict t ON t.id = CASE rest WHEN 1 THEN 0 ELSE r.tool END GROUP BY 1, 2, 3;"
+	     "BEGIN;" /* the old file is locked already, by remove_one() */
+	     "INSERT INTO main.batch_seen (key, time_ns) SELECT k, 0 FROM temp.mark;"
+	     "INSERT OR IGNORE INTO main.dict (s) SELECT pipeline FROM kept UNION SELECT tool FROM kept;"
+	     "INSERT INTO main.rollup_day (day, pipeline, tool, " EACH(
+		     NAME) "rss_max_bytes) "
+			   "SELECT day, p.id, t.id, " EACH(
+				   NAME) "rss_max_bytes FROM kept JOIN main.dict p ON p.s = kept.pipeline "
+					 "JOIN main.dict t ON t.s = kept.tool WHERE true ON CONFLICT (day, pipeline, tool) DO UPDATE SET " EACH(
+						 ADD) "rss_max_bytes = max(rss_max_bytes, excluded.rss_max_bytes)";
 
 static int64_t now_ns(void)
 {
@@ -69,7 +72,8 @@ static int run_sql(sqlite3 *sql, char *text)
 /*
  * Adds the sums per day of a file to those of the one that is being written.  Once: a crash between this and the
  * removal leaves the mark, and the next attempt finds it.  The mark is the file's own random name: its inode is another
- * file's later, and its times change when a backup or a link touches it.  A file of before the name existed has only those.
+ * file's later, and its times change when a backup or a link touches it.  A file of before the name existed has only
+ * those.
  */
 static int carry_days(const char *from, const char *to, const struct stat *st, int64_t first_day)
 {
@@ -82,13 +86,15 @@ static int carry_days(const char *from, const char *to, const struct stat *st, i
 		rc = run_sql(sql, sqlite3_mprintf("PRAGMA temp_store = MEMORY; ATTACH %Q AS old", from));
 	}
 	if (rc == SQLITE_OK)
-		rc = run_sql(sql, sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/' || "
-						  "coalesce((SELECT value FROM old.meta WHERE key = 'file'), '%llu/%lld') k", (unsigned long long)st->st_ino,
-						  (long long)st->st_ctim.tv_sec));
+		rc = run_sql(sql,
+			     sqlite3_mprintf("CREATE TEMP TABLE mark AS SELECT 'removed/' || "
+					     "coalesce((SELECT value FROM old.meta WHERE key = 'file'), '%llu/%lld') k",
+					     (unsigned long long)st->st_ino, (long long)st->st_ctim.tv_sec));
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(sql, keep_days, NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
-		rc = run_sql(sql, sqlite3_mprintf("DELETE FROM main.rollup_day WHERE day < %lld; COMMIT", (long long)first_day));
+		rc = run_sql(sql, sqlite3_mprintf("DELETE FROM main.rollup_day WHERE day < %lld; COMMIT",
+						  (long long)first_day));
 	if ((rc & 0xff) == SQLITE_CONSTRAINT)
 		rc = SQLITE_OK; /* they are there already */
 	sqlite3_close_v2(sql); /* rolls back what is open */
@@ -122,7 +128,8 @@ static int remove_one(const char *folder, unsigned number, unsigned current, int
 		err = files_remove(folder, number);
 	*ret_sums_lost |= !err && rc != SQLITE_OK;
 	if (err)
-		snprintf(why->text, sizeof(why->text), "%s: cannot remove it to keep the lake within its bounds: %s", path, strerror(-err));
+		snprintf(why->text, sizeof(why->text), "%s: cannot remove it to keep the lake within its bounds: %s",
+			 path, strerror(-err));
 out:
 	sqlite3_close_v2(lock);
 	free(path);
@@ -174,8 +181,8 @@ static struct files_one *past_age(const struct files *f, unsigned current, int64
 	for (size_t i = f->n; i-- > 0;) {
 		struct files_one *one = &f->one[i];
 
-		if (one->number != current && one->bytes && one->write_ns < now - IN_USE_NS && one->write_ns < horizon &&
-		    end_of(one->number) < horizon)
+		if (one->number != current && one->bytes && one->write_ns < now - IN_USE_NS &&
+		    one->write_ns < horizon && end_of(one->number) < horizon)
 			return one;
 	}
 	return NULL;
@@ -188,7 +195,8 @@ static struct files_one *goes_next(const struct files *f, unsigned current, int6
 	return one ? one : oldest(f, current, now, true);
 }
 
-int retain(const char *folder, unsigned current, const struct retain_bounds *b, struct db_why *why, struct retain_state *ret)
+int retain(const char *folder, unsigned current, const struct retain_bounds *b, struct db_why *why,
+	   struct retain_state *ret)
 {
 	struct retain_state s = { 0 };
 	int64_t now = now_ns(), horizon = b->max_age_ns ? now - (int64_t)b->max_age_ns : 0;

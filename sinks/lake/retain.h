@@ -28,6 +28,7 @@ struct retain_state {
 #define RETAIN_SHARE   8 /* a file that has this part of max_bytes is followed by another */
 
 /* `current` is the file that is being written: it stays. 0, or as db.h has it with the reason in why. */
-int retain(const char *folder, unsigned current, const struct retain_bounds *, struct db_why *, struct retain_state *ret);
+int retain(const char *folder, unsigned current, const struct retain_bounds *, struct db_why *,
+	   struct retain_state *ret);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <skep/sink/fields.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sinks/common/fields.h"
 #include "sinks/lake/files.h"
 #include "sinks/lake/ingest.h"
 
@@ -28,8 +28,8 @@
 #define NO_FILE    UINT_MAX
 
 /*
- * The bounds are looked at when a 64th of the lake's has been written, and every ten seconds: a file that grows by 64 MiB
- * meanwhile is as far as the lake goes beyond them.
+ * The bounds are looked at when a 64th of the lake's has been written, and every ten seconds: a file that grows by 64
+ * MiB meanwhile is as far as the lake goes beyond them.
  */
 #define LOOK_NS   (10 * INT64_C(1000000000))
 #define LOOK_PART 64
@@ -405,7 +405,8 @@ static int seen_before(struct store *s, unsigned number, const char *key, bool *
 	if (err != -EIO)
 		return err;
 	/* An unreadable file must not stop the lake.  A batch twice is better than none. */
-	s->o.host->log(s->o.instance, SKEP_LOG_WARNING, "%s; whether it has the batch is not known: the batch is written", s->why->text);
+	s->o.host->log(s->o.instance, SKEP_LOG_WARNING,
+		       "%s; whether it has the batch is not known: the batch is written", s->why->text);
 	store_drop(s, number - 1);
 	return 0;
 }

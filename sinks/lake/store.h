@@ -33,7 +33,8 @@ int store_open(const struct store_options *, struct db_why *, struct store **ret
 struct store *store_close(struct store *);
 
 /*
- * 0: the batch is in, or was already; of *ret_refused records only the sums are.  Else as db.h has it; why->text says why.
+ * 0: the batch is in, or was already; of *ret_refused records only the sums are.  Else as db.h has it; why->text says
+ * why.
  */
 int store_apply(struct store *, const struct skep_batch *, struct db_why *, uint32_t *ret_refused);
 

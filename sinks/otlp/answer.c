@@ -57,7 +57,10 @@ void flight_over(struct flight *f)
 		flight_answer(f, FLIGHT_PARKED);
 		return;
 	}
-	/* What one signal's receiver will never take is no reason to offer the others' again: a part of the batch is lost. */
+	/*
+	 * What one signal's receiver will never take is no reason to offer the others' again: a part of the batch is
+	 * lost.
+	 */
 	f->answer.result = n[PART_REFUSED] && !n[PART_TAKEN] ? SKEP_BATCH_REJECT : SKEP_BATCH_ACK;
 	f->answer.retry_after_ns = 0;
 	f->answer.rejected = 0;

@@ -3,10 +3,10 @@
  * Batches whose records are in the sums already, and that may come once more: in parts, or with nothing
  * kept of them.
  */
+#include <skep/sink/batch_key.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/batch_key.h"
 #include "sinks/otlp/state.h"
 
 const struct counted *counted_find(struct otlp *o, const char *key)

@@ -5,11 +5,11 @@
  * and of three requests only those are sent again that the receiver has not taken.
  */
 #include <errno.h>
+#include <skep/sink/batch_key.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/batch_key.h"
 #include "sinks/otlp/state.h"
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -155,7 +155,8 @@ static int make_resource(struct otlp *o, const struct skep_batch *b)
 		free(of);
 		return 0;
 	}
-	err = settings_resource(&o->settings, b, &o->encoder.resource, why, sizeof(why)); /* that of the host passed in open(): no memory, if anything */
+	/* that of the host passed in open(): no memory, if anything */
+	err = settings_resource(&o->settings, b, &o->encoder.resource, why, sizeof(why));
 	free(o->resource_of);
 	o->resource_of = err ? NULL : of;
 	if (err)

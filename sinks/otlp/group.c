@@ -14,12 +14,17 @@
 void group_key_add(struct group_key *k, const char *name, struct skep_str value)
 {
 	/* a NUL would end the pair early */
-	size_t n = strlen(name) + 1, len = value.ptr ? strnlen(value.ptr, value.len < GROUP_ATTRIBUTE_MOST ? value.len : GROUP_ATTRIBUTE_MOST) : 0;
+	size_t n = strlen(name) + 1,
+	       len = value.ptr ? strnlen(value.ptr, value.len < GROUP_ATTRIBUTE_MOST ? value.len : GROUP_ATTRIBUTE_MOST)
+			       : 0;
 	char clean[3 * GROUP_ATTRIBUTE_MOST];
 
 	if (!len) /* encode() writes no attribute without a text, so it must not tell two groups apart */
 		return;
-	/* Here, because groups are found by their texts: two that read alike must be one, or a receiver takes one for the other's correction. */
+	/*
+	 * Here, because groups are found by their texts: two that read alike must be one, or a receiver takes one for
+	 * the other's correction.
+	 */
 	if (skep_utf8_valid(value.ptr, len) < len) {
 		len = skep_utf8_cut(value.ptr, strnlen(value.ptr, value.len), len);
 		len = skep_utf8_clean(value.ptr, len, clean);
@@ -174,7 +179,8 @@ static struct group *make(struct groups *g, const struct plan *p, const struct g
 	one->hash = hash;
 	one->key_len = k->len;
 	one->key = malloc(k->len + 1);
-	if (!one->key || encode(k, 7, &one->attrs, &one->attrs_len) || encode(k, 1, &one->hist_attrs, &one->hist_attrs_len)) {
+	if (!one->key || encode(k, 7, &one->attrs, &one->attrs_len) ||
+	    encode(k, 1, &one->hist_attrs, &one->hist_attrs_len)) {
 		group_free(one);
 		return NULL;
 	}
@@ -189,7 +195,8 @@ static struct group *find(const struct groups *g, const struct plan *p, const st
 {
 	struct group *one = g->table[hash & (g->room - 1)];
 
-	while (one && !(one->hash == hash && one->plan == p && one->key_len == k->len && memcmp(one->key, k->text, k->len) == 0))
+	while (one && !(one->hash == hash && one->plan == p && one->key_len == k->len &&
+			memcmp(one->key, k->text, k->len) == 0))
 		one = one->next;
 	return one;
 }
@@ -202,7 +209,8 @@ struct group *groups_get(struct groups *g, const struct plan *p, struct group_ke
 
 	if (one)
 		return one;
-	if (g->n >= g->most && now_ns >= g->forgot_ns + UINT64_C(60000000000)) { /* a look at all of them: not for each record */
+	/* a look at all of them: not for each record */
+	if (g->n >= g->most && now_ns >= g->forgot_ns + UINT64_C(60000000000)) {
 		g->forgot_ns = now_ns;
 		forget(g, now_ns);
 	}

@@ -32,7 +32,8 @@ struct group {
 	bool touched, overflow; /* overflow: that of all others where there are too many */
 	uint32_t hash, key_len, attrs_len, hist_attrs_len;
 	uint64_t start_ns, last_ns, told_ns; /* realtime: begin of its sums, newest record, last point that was sent */
-	uint8_t *attrs, *hist_attrs;         /* KeyValues as NumberDataPoint (7) and as ExponentialHistogramDataPoint (1) have them */
+	/* KeyValues as NumberDataPoint (7) and as ExponentialHistogramDataPoint (1) have them */
+	uint8_t *attrs, *hist_attrs;
 	uint8_t *key;                        /* pairs of name and value, each text ending with NUL */
 	union group_value values[];
 };

@@ -3,6 +3,7 @@
  * Events as log records (opentelemetry/proto/logs/v1): runs that begin and end, processes that fail,
  * records that were lost.
  */
+#include <skep/upid.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 
 enum { SEVERITY_INFO = 9, SEVERITY_WARN = 13, SEVERITY_ERROR = 17 };
 
-/* LogRecord { time = 1, severity_number = 2, severity_text = 3, body = 5, attributes = 6, flags = 8, trace_id = 9, span_id = 10,
- * observed_time = 11, event_name = 12 } */
+/* LogRecord { time = 1, severity_number = 2, severity_text = 3, body = 5, attributes = 6, flags = 8,
+ * trace_id = 9, span_id = 10, observed_time = 11, event_name = 12 } */
 #define ATTRIBUTES 6
 
 bool logs_want(const struct view *v)
@@ -58,7 +59,8 @@ static void how_it_ended(const struct view *v, char ret[64])
 	if (v->oom_killed)
 		strcpy(ret, "killed: out of memory");
 	else if (v->signal)
-		snprintf(ret, 64, "killed by signal %u%s", (unsigned)(v->signal & 0xff), v->core_dumped ? " (core dumped)" : "");
+		snprintf(ret, 64, "killed by signal %u%s", (unsigned)(v->signal & 0xff),
+			 v->core_dumped ? " (core dumped)" : "");
 	else if (v->exit_code >= 0)
 		snprintf(ret, 64, "exit code %u", (unsigned)(v->exit_code & 0xff));
 	else
@@ -97,8 +99,8 @@ static void loss_event(const struct view *v, const struct skep_record *r, struct
 	e->name = "skep.records.lost";
 	e->severity = SEVERITY_WARN;
 	e->time_ns = r->time_ns;
-	say(e, "%llu records of %.*s were lost (%.*s, %.*s)", (unsigned long long)v->count, STR(v->stream), STR(v->where),
-	    STR(v->instance));
+	say(e, "%llu records of %.*s were lost (%.*s, %.*s)", (unsigned long long)v->count, STR(v->stream),
+	    STR(v->where), STR(v->instance));
 }
 
 static void process_attributes(const struct encoder *e, struct pb *p, const struct item *item)

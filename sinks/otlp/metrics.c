@@ -6,11 +6,10 @@
 
 #include <errno.h>
 #include <skep/hist.h>
+#include <skep/sink/fields.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/fields.h"
 
 /* A slewed clock, and a step that a few batches' points make good (points.c). */
 #define STEP_BACK_NS 1000000000
@@ -125,7 +124,8 @@ static int spread(union group_value *v, uint64_t value)
 }
 
 /* add: a level of another run at the same time. */
-static int count_point(const struct plan *p, const struct plan_point *point, union group_value *v, const void *data, bool add)
+static int count_point(const struct plan *p, const struct plan_point *point, union group_value *v, const void *data,
+		       bool add)
 {
 	struct skep_hist hist;
 	union group_value is = { .u = point->kind == POINT_HIST ? 0 : number_at(point->field, data) };
@@ -181,7 +181,8 @@ static bool is_left_out(const struct plan *p, const struct skep_record *r, const
 	}
 }
 
-static uint64_t begin_of(const struct metrics *m, const struct plan *p, const struct skep_record *r, int64_t offset, uint64_t now_ns)
+static uint64_t begin_of(const struct metrics *m, const struct plan *p, const struct skep_record *r, int64_t offset,
+			 uint64_t now_ns)
 {
 	uint64_t start = number_at(p->start, r->data), interval = number_at(p->interval, r->data), begin;
 

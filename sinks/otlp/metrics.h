@@ -24,12 +24,16 @@ struct metrics {
 int metrics_init(struct metrics *, uint32_t most_groups, bool by_run, uint64_t interval_ns);
 void metrics_free(struct metrics *);
 /*
- * Before the records of a batch.  Where the machine's clock was set back all sums begin anew: their last points are in the
- * future now, and each further point would follow them there until the clock has caught up.
+ * Before the records of a batch.  Where the machine's clock was set back all sums begin anew: their last points are in
+ * the future now, and each further point would follow them there until the clock has caught up.
  */
 void metrics_clock(struct metrics *, const char *boot_id, int64_t realtime_offset_ns);
-/* count false: it was counted before (a batch that comes back in parts): only which groups are told of again. 0 or -ENOMEM. */
-int metrics_add(struct metrics *, const struct skep_record *, const struct view *, int64_t realtime_offset_ns, bool count);
+/*
+ * count false: it was counted before (a batch that comes back in parts): only which groups are told of again. 0 or
+ * -ENOMEM.
+ */
+int metrics_add(struct metrics *, const struct skep_record *, const struct view *, int64_t realtime_offset_ns,
+		bool count);
 /* Metrics (field 2 of ScopeMetrics) of all groups that were added to since the last time. The number of points. */
 uint32_t metrics_write(struct metrics *, struct pb *);
 

@@ -56,7 +56,8 @@ static const struct {
 	{ "process.exit", "cpu_ns", NULL, NULL, NULL, NAMES_NOT }, /* user and system */
 	{ "process.exit", "run_delay_ns", "skep.process.run_delay", NULL, NULL, NAMES_AS_IT_IS },
 	{ "process.exit", "voluntary_switches", "process.context_switches", SWITCH_TYPE, "voluntary", NAMES_AS_IT_IS },
-	{ "process.exit", "involuntary_switches", "process.context_switches", SWITCH_TYPE, "involuntary", NAMES_AS_IT_IS },
+	{ "process.exit", "involuntary_switches", "process.context_switches", SWITCH_TYPE, "involuntary",
+	  NAMES_AS_IT_IS },
 	{ "process.exit", "minor_faults", "process.paging.faults", FAULT_TYPE, "minor", NAMES_AS_IT_IS },
 	{ "process.exit", "major_faults", "process.paging.faults", FAULT_TYPE, "major", NAMES_AS_IT_IS },
 	{ "process.exit", "rchar_bytes", "skep.process.io", DIRECTION, "read", NAMES_AS_IT_IS },
@@ -115,7 +116,9 @@ static bool ends_with(const char *s, size_t len, const char *end)
 /* "cgroup" "cpu_throttled_ns" -> "skep.cgroup.cpu_throttled.time": a unit is no part of a name. */
 static int made_name(const struct skep_stream *s, const struct skep_field *f, struct names_metric *ret)
 {
-	const char *stream = strcmp(s->name, "process.exit") == 0 ? "process" : strcmp(s->name, "tool.sample") == 0 ? "tool" : s->name;
+	const char *stream = strcmp(s->name, "process.exit") == 0  ? "process"
+			     : strcmp(s->name, "tool.sample") == 0 ? "tool"
+								   : s->name;
 	const char *end = "";
 	size_t len = strlen(f->name);
 	char *name;

@@ -52,7 +52,10 @@ struct names_metric {
 int names_metric(const struct skep_stream *, const struct skep_field *, struct names_metric *ret);
 void names_metric_clear(struct names_metric *);
 
-/* Under which name an attribute field is an attribute of the stream's points; NULL: it is not (it tells too many apart). */
+/*
+ * Under which name an attribute field is an attribute of the stream's points; NULL: it is not (it tells too many
+ * apart).
+ */
 const char *names_attribute(const struct skep_stream *, const struct skep_field *);
 
 enum names_stream {

@@ -14,27 +14,59 @@
 #define OF(m_) offsetof(struct otlp, settings.m_)
 
 static const struct skep_option options[] = {
-	HTTP_OPTION_URL_FLAGS(struct otlp, settings.http, "endpoint", SKEP_OPT_RELOADABLE, NULL,
-			      "base URL of the receiver, /v1/traces and so on are added; not set: OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318"),
-	{ .name = "traces_endpoint", .type = SKEP_O_STR, .flags = SKEP_OPT_RELOADABLE, .offset = OF(endpoints[SIGNAL_TRACES]),
+	HTTP_OPTION_URL_FLAGS(
+		struct otlp, settings.http, "endpoint", SKEP_OPT_RELOADABLE, NULL,
+		"base URL of the receiver, /v1/traces and so on are added; not set: OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318"),
+	{ .name = "traces_endpoint",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_RELOADABLE,
+	  .offset = OF(endpoints[SIGNAL_TRACES]),
 	  .help = "whole URL for traces, where it is another one" },
-	{ .name = "metrics_endpoint", .type = SKEP_O_STR, .flags = SKEP_OPT_RELOADABLE, .offset = OF(endpoints[SIGNAL_METRICS]),
+	{ .name = "metrics_endpoint",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_RELOADABLE,
+	  .offset = OF(endpoints[SIGNAL_METRICS]),
 	  .help = "whole URL for metrics, where it is another one" },
-	{ .name = "logs_endpoint", .type = SKEP_O_STR, .flags = SKEP_OPT_RELOADABLE, .offset = OF(endpoints[SIGNAL_LOGS]),
+	{ .name = "logs_endpoint",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_RELOADABLE,
+	  .offset = OF(endpoints[SIGNAL_LOGS]),
 	  .help = "whole URL for logs, where it is another one" },
-	{ .name = "signals", .type = SKEP_O_STRV, .offset = OF(signals),
+	{ .name = "signals",
+	  .type = SKEP_O_STRV,
+	  .offset = OF(signals),
 	  .help = "what is sent: [\"traces\", \"metrics\", \"logs\"]; not set: all three" },
-	{ .name = "service", .type = SKEP_O_STR, .offset = OF(service),
+	{ .name = "service",
+	  .type = SKEP_O_STR,
+	  .offset = OF(service),
 	  .help = "service.name of what belongs to no pipeline; not set: OTEL_SERVICE_NAME, else skep" },
-	{ .name = "resource", .type = SKEP_O_STRV, .offset = OF(resource),
+	{ .name = "resource",
+	  .type = SKEP_O_STRV,
+	  .offset = OF(resource),
 	  .help = "further attributes of the resource, [\"deployment.environment.name=prod\"]" },
-	{ .name = "span_threshold", .type = SKEP_O_TIME, .offset = OF(span_threshold), .default_value = "100ms",
+	{ .name = "span_threshold",
+	  .type = SKEP_O_TIME,
+	  .offset = OF(span_threshold),
+	  .default_value = "100ms",
 	  .help = "a process that lives that long has a span; failed ones and those of known tools have one in any case" },
-	{ .name = "spans_per_run", .type = SKEP_O_INT, .offset = OF(spans_per_run), .default_value = "10000", .min = 1, .max = 10000000,
+	{ .name = "spans_per_run",
+	  .type = SKEP_O_INT,
+	  .offset = OF(spans_per_run),
+	  .default_value = "10000",
+	  .min = 1,
+	  .max = 10000000,
 	  .help = "processes of a run that have a span at most; further ones are in its figures only" },
-	{ .name = "max_series", .type = SKEP_O_INT, .offset = OF(max_series), .default_value = "10000", .min = 16, .max = 10000000,
+	{ .name = "max_series",
+	  .type = SKEP_O_INT,
+	  .offset = OF(max_series),
+	  .default_value = "10000",
+	  .min = 16,
+	  .max = 10000000,
 	  .help = "sets of attributes that metrics are kept for; what is more goes to one with otel.metric.overflow" },
-	{ .name = "run_attribute", .type = SKEP_O_BOOL, .offset = OF(run_attribute), .default_value = "false",
+	{ .name = "run_attribute",
+	  .type = SKEP_O_BOOL,
+	  .offset = OF(run_attribute),
+	  .default_value = "false",
 	  .help = "metrics have the run's id as an attribute: as many series as runs" },
 	HTTP_OPTIONS(struct otlp, settings.http, NULL),
 	{ 0 },
@@ -73,7 +105,8 @@ static int otlp_open(struct skep_instance *i, void *state, const struct skep_hos
 	if (!err)
 		err = look(&o->settings, o->of, why, sizeof(why));
 	if (!err)
-		err = uname(&now) < 0 ? -errno : settings_resource(&o->settings, &as_now, &o->encoder.writer, why, sizeof(why));
+		err = uname(&now) < 0 ? -errno
+				      : settings_resource(&o->settings, &as_now, &o->encoder.writer, why, sizeof(why));
 	if (err)
 		return host->fail(i, err, "%s", why);
 	for (int k = 0; k < SIGNALS && !err; k++)
@@ -93,7 +126,9 @@ static int otlp_open(struct skep_instance *i, void *state, const struct skep_hos
 
 static int otlp_start(struct skep_instance *i, void *state)
 {
-	static const char *const names[SIGNALS] = { [SIGNAL_TRACES] = "spans", [SIGNAL_METRICS] = "points", [SIGNAL_LOGS] = "events" };
+	static const char *const names[SIGNALS] = {
+		[SIGNAL_TRACES] = "spans", [SIGNAL_METRICS] = "points", [SIGNAL_LOGS] = "events"
+	};
 	static const char *const helps[SIGNALS] = {
 		[SIGNAL_TRACES] = "spans that the receiver has taken",
 		[SIGNAL_METRICS] = "points of metrics that the receiver has taken",
@@ -108,8 +143,10 @@ static int otlp_start(struct skep_instance *i, void *state)
 			err = http_start(o->http[k]);
 	}
 	o->refused = o->host->counter(i, "refused", "of what was sent, refused by the receiver for good");
-	o->left_out = o->host->counter(i, "spans_left_out", "processes without a span because their run has spans_per_run already");
-	o->overflowed = o->host->counter(i, "series_overflow", "records counted in the series of what is more than max_series");
+	o->left_out = o->host->counter(i, "spans_left_out",
+				       "processes without a span because their run has spans_per_run already");
+	o->overflowed =
+		o->host->counter(i, "series_overflow", "records counted in the series of what is more than max_series");
 	return err;
 }
 

@@ -63,7 +63,9 @@ nomem:
 	return NULL;
 }
 
-/* n bytes before what is there, or NULL. After an error there may be room still: what is written there is never read. */
+/*
+ * n bytes before what is there, or NULL. After an error there may be room still: what is written there is never read.
+ */
 static inline uint8_t *room(struct pb *p, size_t n)
 {
 	if (n > p->at)

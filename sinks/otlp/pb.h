@@ -32,7 +32,10 @@ static inline const uint8_t *pb_data(const struct pb *p)
 {
 	return p->buf ? p->buf + p->at : NULL; /* C17 has no NULL + 0 */
 }
-/* The buffer becomes the caller's (to be freed); what is written begins at *ret_at of it. NULL: nothing was written, or err. */
+/*
+ * The buffer becomes the caller's (to be freed); what is written begins at *ret_at of it. NULL: nothing was written, or
+ * err.
+ */
 uint8_t *pb_take(struct pb *, size_t *ret_at, size_t *ret_len);
 
 /* Fields: 0 and false are written as well; proto3 lets them be left out, which is the caller's choice. */

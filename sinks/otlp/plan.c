@@ -5,10 +5,9 @@
 #include "sinks/otlp/plan.h"
 
 #include <errno.h>
+#include <skep/sink/fields.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/fields.h"
 
 struct plan *plan_free(struct plan *p)
 {
@@ -47,13 +46,15 @@ static enum point_kind kind_of(const struct skep_field *f, enum names_form form)
 }
 
 /* The metric of that name and form, made where there is none; takes the name in any case. -ENOMEM, or its index. */
-static int64_t metric_of(struct plan *p, struct names_metric *name, const char *unit, const char *help, enum point_kind kind)
+static int64_t metric_of(struct plan *p, struct names_metric *name, const char *unit, const char *help,
+			 enum point_kind kind)
 {
 	bool hist = point_is_hist(kind), sum = kind <= POINT_SUM_REAL || kind == POINT_COUNT;
 	struct plan_metric *more;
 
 	for (uint32_t i = 0; i < p->n_metrics; i++)
-		if (strcmp(p->metrics[i].name.metric, name->metric) == 0 && p->metrics[i].hist == hist && p->metrics[i].sum == sum) {
+		if (strcmp(p->metrics[i].name.metric, name->metric) == 0 && p->metrics[i].hist == hist &&
+		    p->metrics[i].sum == sum) {
 			names_metric_clear(name);
 			return i;
 		}
@@ -76,8 +77,8 @@ static int64_t metric_of(struct plan *p, struct names_metric *name, const char *
 	return p->n_metrics++;
 }
 
-static int add_point(struct plan *p, const struct skep_field *f, enum point_kind kind, struct names_metric *name, const char *unit,
-		     const char *help)
+static int add_point(struct plan *p, const struct skep_field *f, enum point_kind kind, struct names_metric *name,
+		     const char *unit, const char *help)
 {
 	struct plan_point point = {
 		.field = f,
@@ -103,12 +104,14 @@ static int add_point(struct plan *p, const struct skep_field *f, enum point_kind
 /* What is counted, and not in a field. */
 static int add_virtual(struct plan *p)
 {
-	struct names_metric process_count = { .metric = "skep.process.ended" }, process_time = { .metric = "skep.process.duration" };
+	struct names_metric process_count = { .metric = "skep.process.ended" },
+			    process_time = { .metric = "skep.process.duration" };
 	struct names_metric run_count = { .metric = "skep.run.ended" }, run_time = { .metric = "skep.run.duration" };
 	int err = 0;
 
 	if (p->kind == NAMES_PROCESS) {
-		err = add_point(p, NULL, POINT_COUNT, &process_count, "{process}", "images of processes that have ended");
+		err = add_point(p, NULL, POINT_COUNT, &process_count, "{process}",
+				"images of processes that have ended");
 		if (!err)
 			err = add_point(p, NULL, POINT_DURATION, &process_time, "ns", "how long they lived");
 	} else if (p->kind == NAMES_RUN) {
@@ -157,8 +160,9 @@ static int add_field(struct plan *p, const struct skep_field *f)
 	note(p, f);
 	/* A process's and a run's attributes are those that its context has: all others are too many. */
 	if (f->semantics == SKEP_S_ATTRIBUTE)
-		return p->kind == NAMES_PROCESS || p->kind == NAMES_RUN || p->kind == NAMES_TOOL || p->kind == NAMES_CPU ? 0 :
-																 add_attribute(p, f);
+		return p->kind == NAMES_PROCESS || p->kind == NAMES_RUN || p->kind == NAMES_TOOL || p->kind == NAMES_CPU
+			       ? 0
+			       : add_attribute(p, f);
 	err = names_metric(p->stream, f, &name);
 	if (err)
 		return err;

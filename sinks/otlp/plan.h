@@ -60,10 +60,13 @@ struct plan {
 	struct group *touched; /* of this batch */
 };
 
-/* Of several series as one: has their sum a meaning?  The level of the last one has none; levels of tools are added up. */
+/*
+ * Of several series as one: has their sum a meaning?  The level of the last one has none; levels of tools are added up.
+ */
 static inline bool plan_adds_up(const struct plan *p, const struct plan_point *point)
 {
-	bool is_level = point->kind == POINT_LEVEL || point->kind == POINT_LEVEL_SIGNED || point->kind == POINT_LEVEL_REAL;
+	bool is_level =
+		point->kind == POINT_LEVEL || point->kind == POINT_LEVEL_SIGNED || point->kind == POINT_LEVEL_REAL;
 
 	return !point->running && (!is_level || p->kind == NAMES_TOOL);
 }

@@ -10,8 +10,8 @@
 #define MS UINT64_C(1000000)
 
 /* NumberDataPoint { attributes = 7, start = 2, time = 3, as_double = 4, as_int = 6 } */
-static void write_number(struct pb *pb, const struct plan_metric *metric, const struct plan_point *point, const struct group *g,
-			 union group_value v)
+static void write_number(struct pb *pb, const struct plan_metric *metric, const struct plan_point *point,
+			 const struct group *g, union group_value v)
 {
 	bool real = point->kind == POINT_SUM_REAL || point->kind == POINT_LEVEL_REAL;
 	bool has_sign = point->kind == POINT_SUM_SIGNED || point->kind == POINT_LEVEL_SIGNED;
@@ -87,7 +87,8 @@ static uint32_t write_points(const struct plan *p, uint32_t metric, struct pb *p
 		for (uint32_t i = 0; i < p->n_points; i++) {
 			const struct plan_point *point = &p->points[i];
 
-			if (point->metric != metric || (g->overflow && !plan_adds_up(p, point)) || is_silent(&p->metrics[metric], g->values[i]))
+			if (point->metric != metric || (g->overflow && !plan_adds_up(p, point)) ||
+			    is_silent(&p->metrics[metric], g->values[i]))
 				continue;
 			if (p->metrics[metric].hist)
 				write_hist(pb, g, g->values[i].hist);

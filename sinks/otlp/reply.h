@@ -15,7 +15,10 @@ struct reply {
 	char words[256]; /* printable, UTF-8, "" without any */
 };
 
-/* Export...ServiceResponse { partial_success = 1 { rejected = 1, error_message = 2 } }: the same for all three. false: not one. */
+/*
+ * Export...ServiceResponse { partial_success = 1 { rejected = 1, error_message = 2 } }: the same for all three. false:
+ * not one.
+ */
 bool reply_read(const void *, size_t n, struct reply *ret);
 /* google.rpc.Status { code = 1, message = 2 }. false: not one, or without words. */
 bool reply_read_status(const void *, size_t n, struct reply *ret);

@@ -52,7 +52,8 @@ void request_error_type(const struct view *v, char ret[24])
 		snprintf(ret, 24, "exit_%u", (unsigned)(v->exit_code & 0xff));
 }
 
-static void write_resource(const struct encoder *e, struct pb *p, const struct pb *host, struct skep_str pipeline, struct skep_str run)
+static void write_resource(const struct encoder *e, struct pb *p, const struct pb *host, struct skep_str pipeline,
+			   struct skep_str run)
 {
 	size_t opened = pb_open(p);
 
@@ -76,7 +77,8 @@ struct request_frame request_open(struct pb *p)
 	return f;
 }
 
-void request_close(const struct encoder *e, struct pb *p, const struct request_frame *f, struct skep_str pipeline, struct skep_str run)
+void request_close(const struct encoder *e, struct pb *p, const struct request_frame *f, struct skep_str pipeline,
+		   struct skep_str run)
 {
 	size_t opened = pb_open(p);
 
@@ -120,8 +122,12 @@ static void find_parent(const struct encoder *e, struct item *item)
 		item->link = carried;
 		return;
 	}
-	/* The run's own span is what skep run hands on, its parent what it was handed: both say no more than the run does. */
-	if (memcmp(carried.parent, item->run_span, SKEP_SPAN_ID) != 0 && memcmp(carried.parent, item->run_parent, SKEP_SPAN_ID) != 0)
+	/*
+	 * The run's own span is what skep run hands on, its parent what it was handed: both say no more than the run
+	 * does.
+	 */
+	if (memcmp(carried.parent, item->run_span, SKEP_SPAN_ID) != 0 &&
+	    memcmp(carried.parent, item->run_parent, SKEP_SPAN_ID) != 0)
 		memcpy(item->parent, carried.parent, SKEP_SPAN_ID);
 }
 

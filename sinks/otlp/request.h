@@ -26,10 +26,12 @@ struct item {
 struct encoder {
 	/* orders */
 	bool wanted[SIGNALS];
-	uint64_t span_least_ns; /* processes that lived shorter have no span, unless they failed or are of a known tool */
+	/* processes that lived shorter have no span, unless they failed or are of a known tool */
+	uint64_t span_least_ns;
 	uint64_t spans_most;    /* of a run */
 	const char *service;    /* service.name of what belongs to no pipeline */
-	struct pb writer;       /* attributes of the resource of metrics, whose sums are this skepd's; as fields of Resource */
+	/* attributes of the resource of metrics, whose sums are this skepd's; as fields of Resource */
+	struct pb writer;
 	struct pb resource;     /* of spans and events: the host as it was when the batch was made */
 	/* state */
 	struct views *views;
@@ -51,15 +53,16 @@ int encoder_batch(struct encoder *, const struct skep_batch *, bool count);
 
 /* For the parts. */
 /*
- * ResourceSpans, ResourceMetrics, ResourceLogs (field 1 of their requests): { resource = 1, scope_... = 2, schema_url = 3 }, and
- * in each one ScopeSpans ...: { scope = 1, what there is of it = 2, schema_url = 3 }.  What is written between the two is that.
- * The resource's service.name is the pipeline's, where there is one.
+ * ResourceSpans, ResourceMetrics, ResourceLogs (field 1 of their requests): { resource = 1, scope_... = 2, schema_url =
+ * 3 }, and in each one ScopeSpans ...: { scope = 1, what there is of it = 2, schema_url = 3 }.  What is written between
+ * the two is that. The resource's service.name is the pipeline's, where there is one.
  */
 struct request_frame {
 	size_t resource, scope;
 };
 struct request_frame request_open(struct pb *);
-void request_close(const struct encoder *, struct pb *, const struct request_frame *, struct skep_str pipeline, struct skep_str run);
+void request_close(const struct encoder *, struct pb *, const struct request_frame *, struct skep_str pipeline,
+		   struct skep_str run);
 /* "exit_1", "signal_9", "oom"; "" where nothing failed. */
 void request_error_type(const struct view *, char ret[24]);
 static inline uint64_t request_time(uint64_t boot_ns, int64_t offset)

@@ -10,8 +10,9 @@
 #include <skep/trace.h>
 
 /*
- * Remembered.  One that has ended makes room first, then one whose trace follows from its id; of several the one that was
- * not asked for longest.  An adopted trace is known from the run's own record alone: forgotten, its spans have another trace.
+ * Remembered.  One that has ended makes room first, then one whose trace follows from its id; of several the one that
+ * was not asked for longest.  An adopted trace is known from the run's own record alone: forgotten, its spans have
+ * another trace.
  */
 #define RUNS_MOST 1024
 

@@ -15,7 +15,9 @@
 /* OTEL_EXPORTER_OTLP_TRACES_X before OTEL_EXPORTER_OTLP_X; an empty one is as good as none. */
 static const char *variable(enum signal s, const char *what, bool *ret_of_signal)
 {
-	static const char *const upper[SIGNALS] = { [SIGNAL_TRACES] = "TRACES", [SIGNAL_METRICS] = "METRICS", [SIGNAL_LOGS] = "LOGS" };
+	static const char *const upper[SIGNALS] = {
+		[SIGNAL_TRACES] = "TRACES", [SIGNAL_METRICS] = "METRICS", [SIGNAL_LOGS] = "LOGS"
+	};
 	char name[96];
 	const char *v;
 
@@ -60,9 +62,10 @@ static int find_url(const struct settings *o, enum signal s, struct signal_setti
 		endpoint = variable(s, "ENDPOINT", &whole);
 		/* It is said of that endpoint: it would not understand us. */
 		if (endpoint && protocol && strcmp(protocol, "http/protobuf") != 0) {
-			snprintf(why, room,
-				 "OTEL_EXPORTER_OTLP_PROTOCOL is \"%s\", and this sink speaks http/protobuf: set endpoint to one that does (port 4318 at most receivers)",
-				 protocol);
+			snprintf(
+				why, room,
+				"OTEL_EXPORTER_OTLP_PROTOCOL is \"%s\", and this sink speaks http/protobuf: set endpoint to one that does (port 4318 at most receivers)",
+				protocol);
 			return -EINVAL;
 		}
 		if (!endpoint)

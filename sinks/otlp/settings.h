@@ -6,7 +6,8 @@
 #ifndef SKEP_SINKS_OTLP_SETTINGS_H
 #define SKEP_SINKS_OTLP_SETTINGS_H
 
-#include "sinks/common/http.h"
+#include <skep/sink/http.h>
+
 #include "sinks/otlp/request.h"
 
 struct settings {
@@ -36,7 +37,10 @@ int settings_signal(const struct settings *, enum signal, struct signal_settings
 void settings_signal_clear(struct signal_settings *);
 /* Which signals are wanted. 0 or -EINVAL. */
 int settings_wanted(const struct settings *, bool ret[SIGNALS], char *why, size_t room);
-/* Attributes of the resource: the host's as the batch has it, OTEL_RESOURCE_ATTRIBUTES, the option `resource`. 0, -EINVAL, -ENOMEM. */
+/*
+ * Attributes of the resource: the host's as the batch has it, OTEL_RESOURCE_ATTRIBUTES, the option `resource`. 0,
+ * -EINVAL, -ENOMEM.
+ */
 int settings_resource(const struct settings *, const struct skep_batch *, struct pb *ret, char *why, size_t room);
 /* service.name of what has no pipeline; to be freed. NULL: no memory. */
 char *settings_service(const struct settings *);

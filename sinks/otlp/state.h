@@ -10,8 +10,9 @@
 #ifndef SKEP_SINKS_OTLP_STATE_H
 #define SKEP_SINKS_OTLP_STATE_H
 
-#include "sinks/common/http.h"
-#include "sinks/common/http_body.h"
+#include <skep/sink/http.h>
+#include <skep/sink/http_body.h>
+
 #include "sinks/otlp/settings.h"
 
 #define IN_FLIGHT 4

@@ -3,6 +3,7 @@
  * Spans (opentelemetry/proto/trace/v1): a run is a trace, its end the root span; of its processes those
  * that somebody will look for.
  */
+#include <skep/upid.h>
 #include <skep/utf8.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +49,8 @@ bool traces_want(const struct encoder *e, const struct view *v)
 	return is_recognized(v) || v->end_ns - v->start_ns >= e->span_least_ns;
 }
 
-/* Span { trace_id = 1, span_id = 2, parent_span_id = 4, name = 5, kind = 6, start = 7, end = 8, attributes = 9, links = 13,
- * status = 15, flags = 16 }, Link { trace_id = 1, span_id = 2, flags = 6 } */
+/* Span { trace_id = 1, span_id = 2, parent_span_id = 4, name = 5, kind = 6, start = 7, end = 8, attributes = 9,
+ * links = 13, status = 15, flags = 16 }, Link { trace_id = 1, span_id = 2, flags = 6 } */
 #define ATTRIBUTES 9
 
 static void write_status(struct pb *p, const char *error_type)
@@ -248,7 +249,8 @@ static int compare(const void *pa, const void *pb)
 
 static bool same_resource(const struct item *a, const struct item *b)
 {
-	return b->span && compare_text(a->view.run, b->view.run) == 0 && compare_text(a->view.pipeline, b->view.pipeline) == 0;
+	return b->span && compare_text(a->view.run, b->view.run) == 0 &&
+	       compare_text(a->view.pipeline, b->view.pipeline) == 0;
 }
 
 void traces_write(struct encoder *e, const struct skep_batch *b)

@@ -4,10 +4,9 @@
  */
 #include "sinks/otlp/view.h"
 
+#include <skep/sink/fields.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sinks/common/fields.h"
 
 #define MEMBERS 48
 
@@ -37,12 +36,49 @@ static const struct {
 	size_t offset;
 	bool text;
 } names[] = {
-	TEXT(run), TEXT(pipeline), TEXT(task), TEXT(tool), TEXT(container), TEXT(name), TEXT(state), TEXT(exe), TEXT(filename),
-	TEXT(argv), TEXT(cwd), TEXT(cgroup), TEXT(comm), TEXT(host), TEXT(boot_id), TEXT(kernel), TEXT(traceparent), TEXT(instance),
-	TEXT(stream), TEXT(where), TEXT(task_id), NUMBER(image), NUMBER(ppid), NUMBER(uid), NUMBER(start_ns), NUMBER(end_ns), NUMBER(signal),
-	NUMBER(exit_code), NUMBER(wrapper), NUMBER(execed), NUMBER(last), NUMBER(core_dumped), NUMBER(oom_killed), NUMBER(cpu_ns),
-	NUMBER(run_delay_ns), NUMBER(rss_peak_bytes), NUMBER(read_bytes), NUMBER(write_bytes), NUMBER(threads_peak),
-	NUMBER(processes_seen), NUMBER(processes), NUMBER(oom_limit_bytes), NUMBER(count),
+	TEXT(run),
+	TEXT(pipeline),
+	TEXT(task),
+	TEXT(tool),
+	TEXT(container),
+	TEXT(name),
+	TEXT(state),
+	TEXT(exe),
+	TEXT(filename),
+	TEXT(argv),
+	TEXT(cwd),
+	TEXT(cgroup),
+	TEXT(comm),
+	TEXT(host),
+	TEXT(boot_id),
+	TEXT(kernel),
+	TEXT(traceparent),
+	TEXT(instance),
+	TEXT(stream),
+	TEXT(where),
+	TEXT(task_id),
+	NUMBER(image),
+	NUMBER(ppid),
+	NUMBER(uid),
+	NUMBER(start_ns),
+	NUMBER(end_ns),
+	NUMBER(signal),
+	NUMBER(exit_code),
+	NUMBER(wrapper),
+	NUMBER(execed),
+	NUMBER(last),
+	NUMBER(core_dumped),
+	NUMBER(oom_killed),
+	NUMBER(cpu_ns),
+	NUMBER(run_delay_ns),
+	NUMBER(rss_peak_bytes),
+	NUMBER(read_bytes),
+	NUMBER(write_bytes),
+	NUMBER(threads_peak),
+	NUMBER(processes_seen),
+	NUMBER(processes),
+	NUMBER(oom_limit_bytes),
+	NUMBER(count),
 };
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 _Static_assert(N_NAMES <= MEMBERS, "a shape has room for all");
@@ -79,7 +115,8 @@ static void look_up(const struct skep_stream *s, struct shape *ret)
 
 		for (size_t k = 0; f && k < N_NAMES && ret->n < MEMBERS; k++) {
 			bool text = f->type == SKEP_T_STR || f->type == SKEP_T_STRV;
-			bool number = f->type == SKEP_T_U64 || f->type == SKEP_T_I64 || f->type == SKEP_T_TIME || f->type == SKEP_T_BOOL;
+			bool number = f->type == SKEP_T_U64 || f->type == SKEP_T_I64 || f->type == SKEP_T_TIME ||
+				      f->type == SKEP_T_BOOL;
 
 			if (strcmp(names[k].name, f->name) == 0 && (names[k].text ? text : number))
 				ret->members[ret->n++] = (struct member){ f, names[k].offset, names[k].text };

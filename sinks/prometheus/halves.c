@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which answers are about single samples: 400 of Prometheus and Mimir, by their words; Prometheus 2.42 answers 500 to what is older
- * than its out_of_order_time_window, and nothing else; Thanos answers 409, as its documentation has it (it has not been asked).
+ * Which answers are about single samples: 400 of Prometheus and Mimir, by their words; Prometheus 2.42 answers 500 to
+ * what is older than its out_of_order_time_window, and nothing else; Thanos answers 409, as its documentation has it
+ * (it has not been asked).
  */
 #include "sinks/prometheus/halves.h"
 
@@ -10,14 +11,23 @@
 
 bool halves_help(uint32_t status, const char *body)
 {
-	static const char *const words[] = { "out of order", "out-of-order", "out of bounds", "duplicate sample", "too old sample",
-					     "err-mimir-", NULL };
+	static const char *const words[] = { "out of order",
+					     "out-of-order",
+					     "out of bounds",
+					     "duplicate sample",
+					     "too old sample",
+					     "err-mimir-",
+					     NULL };
 
 	if (status == 409)
 		return true;
-	/* 500 in other words may pass by itself: a user's text that they quote must not make it final. 400 is final in any words. */
+	/*
+	 * 500 in other words may pass by itself: a user's text that they quote must not make it final. 400 is final in
+	 * any words.
+	 */
 	for (const char *const *w = words; *w; w++)
-		if (status == 400 ? strcasestr(body, *w) != NULL : status == 500 && strncasecmp(body, *w, strlen(*w)) == 0)
+		if (status == 400 ? strcasestr(body, *w) != NULL
+				  : status == 500 && strncasecmp(body, *w, strlen(*w)) == 0)
 			return true;
 	return false;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/prometheus/halves.h - which part of a request comes next, while the samples are looked for that a receiver refuses.
+ * sinks/prometheus/halves.h - which part of a request comes next, while the samples are looked for that a receiver
+ * refuses.
  *
- * Prometheus (2.42, 2.53 and 3.5 have been tried) takes nothing of a request that has one sample out of order, out of bounds or
- * of a time that it has another value of, and answers 400 without saying which.  Others (Mimir, Thanos) take the rest.  So the
- * halves are sent, and halves of those that are refused, down to what is to blame: what a receiver has already, it takes
- * again as no change.
+ * Prometheus (2.42, 2.53 and 3.5 have been tried) takes nothing of a request that has one sample out of order, out of
+ * bounds or of a time that it has another value of, and answers 400 without saying which.  Others (Mimir, Thanos) take
+ * the rest.  So the halves are sent, and halves of those that are refused, down to what is to blame: what a receiver
+ * has already, it takes again as no change.
  */
 #ifndef SKEP_SINKS_PROMETHEUS_HALVES_H
 #define SKEP_SINKS_PROMETHEUS_HALVES_H
@@ -49,7 +50,10 @@ static inline bool halves_next(struct halves *h)
 	return true;
 }
 
-/* What is under way was refused: its halves are next, the earlier one first. false: it cannot be halved, or it has been enough. */
+/*
+ * What is under way was refused: its halves are next, the earlier one first. false: it cannot be halved, or it has been
+ * enough.
+ */
 static inline bool halves_split(struct halves *h)
 {
 	size_t middle = h->from + (h->to - h->from) / 2;

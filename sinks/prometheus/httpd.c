@@ -77,9 +77,10 @@ static void conn_answer(struct httpd_conn *c, int status, const char *reason, co
 {
 	struct httpd *h = c->server;
 
-	c->head_len = (size_t)snprintf(c->head, sizeof(c->head),
-				       "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n",
-				       status, reason, type, page ? page->len : 0, status == 405 ? "Allow: GET, HEAD\r\n" : "");
+	c->head_len = (size_t)snprintf(
+		c->head, sizeof(c->head),
+		"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n", status,
+		reason, type, page ? page->len : 0, status == 405 ? "Allow: GET, HEAD\r\n" : "");
 	c->page = page;
 	c->sent = 0;
 	c->state = CONN_WRITE;
@@ -222,8 +223,12 @@ static void accept_ready(struct skep_instance *i, void *arg, unsigned events)
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0) {
-			/* no descriptor to be had: what waits would be reported again and again. Only with a timer that looks again. */
-			if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && timer_start(h) == 0) {
+			/*
+			 * no descriptor to be had: what waits would be reported again and again. Only with a timer that
+			 * looks again.
+			 */
+			if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) &&
+			    timer_start(h) == 0) {
 				h->host->watch_close(h->watch);
 				h->watch = NULL;
 			}
@@ -236,7 +241,8 @@ static void accept_ready(struct skep_instance *i, void *arg, unsigned events)
 	}
 }
 
-int httpd_start(struct httpd *h, struct skep_instance *i, const struct skep_host *host, const char *listen, void (*wanted)(void *arg), void *arg)
+int httpd_start(struct httpd *h, struct skep_instance *i, const struct skep_host *host, const char *listen,
+		void (*wanted)(void *arg), void *arg)
 {
 	int err;
 

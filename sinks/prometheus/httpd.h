@@ -44,7 +44,8 @@ struct httpd {
 };
 
 /* listen: "ADDRESS:PORT". 0, or what host->fail() returned. */
-int httpd_start(struct httpd *, struct skep_instance *, const struct skep_host *, const char *listen, void (*wanted)(void *arg), void *arg);
+int httpd_start(struct httpd *, struct skep_instance *, const struct skep_host *, const char *listen,
+		void (*wanted)(void *arg), void *arg);
 void httpd_stop(struct httpd *);
 /* Those who wait for the same format as the first of them are now being served. false: nobody waits. */
 bool httpd_take(struct httpd *, bool *ret_openmetrics);

@@ -5,12 +5,12 @@
 #include "sinks/prometheus/ingest.h"
 
 #include <math.h>
+#include <skep/sink/fields.h>
 #include <skep/utf8.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "sinks/common/fields.h"
 #include "sinks/prometheus/known.h"
 #include "sinks/prometheus/plan.h"
 
@@ -31,7 +31,9 @@ static struct skep_str context_text(const struct skep_record *r, uint32_t offset
 	return s;
 }
 
-/* U+FFFD for what is not UTF-8, spaces for control characters that the page cannot have; ends with a whole character. */
+/*
+ * U+FFFD for what is not UTF-8, spaces for control characters that the page cannot have; ends with a whole character.
+ */
 static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
 {
 	size_t out = 0;
@@ -51,7 +53,10 @@ static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
 	return out;
 }
 
-/* Mended here, as rows are found by their labels: two that differ only in what is mended would be the same series twice. */
+/*
+ * Mended here, as rows are found by their labels: two that differ only in what is mended would be the same series
+ * twice.
+ */
 static void add_text(struct jsonw *w, const char *name, const char *value, size_t n)
 {
 	size_t max = LABEL_MAX + 3; /* and the rest of a character that begins before the end */
@@ -148,7 +153,10 @@ void ingest_batch(struct ingest *g, const struct skep_batch *b)
 	g->shift = 0;
 	if (strcmp(b->boot_id, g->boot_id) == 0)
 		return;
-	/* Once for each boot: both clocks are set a little now and then, and records of one moment must stay of one moment. */
+	/*
+	 * Once for each boot: both clocks are set a little now and then, and records of one moment must stay of one
+	 * moment.
+	 */
 	if (strcmp(b->boot_id, g->other_boot) != 0) {
 		snprintf(g->other_boot, sizeof(g->other_boot), "%s", b->boot_id);
 		g->other_shift = b->realtime_offset_ns - (clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME));
@@ -197,7 +205,8 @@ static bool is_about_a_run(const struct plan *p, const struct skep_record *r)
 	return false;
 }
 
-struct row *ingest_record(struct ingest *g, const struct skep_record *r, uint64_t now_ns, int64_t realtime_ns, int *ret_err)
+struct row *ingest_record(struct ingest *g, const struct skep_record *r, uint64_t now_ns, int64_t realtime_ns,
+			  int *ret_err)
 {
 	struct plan *p;
 	struct row *row;

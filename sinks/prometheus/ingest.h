@@ -5,7 +5,8 @@
 #ifndef SKEP_SINKS_PROMETHEUS_INGEST_H
 #define SKEP_SINKS_PROMETHEUS_INGEST_H
 
-#include "sinks/common/jsonw.h"
+#include <skep/sink/jsonw.h>
+
 #include "sinks/prometheus/store.h"
 
 struct ingest {
@@ -20,13 +21,17 @@ struct ingest {
 	struct jsonw labels;        /* room for one row's */
 };
 
-/* Before the records of each batch: levels of an earlier boot, which the spool still had, do not replace those of this one. */
+/*
+ * Before the records of each batch: levels of an earlier boot, which the spool still had, do not replace those of this
+ * one.
+ */
 void ingest_batch(struct ingest *, const struct skep_batch *);
 /*
  * Adds a record. The row that took it, or NULL: it is of no stream that becomes metrics, or there was no memory
  * (-ENOMEM in *ret_err, which is else untouched).
  */
-struct row *ingest_record(struct ingest *, const struct skep_record *, uint64_t now_ns, int64_t realtime_ns, int *ret_err);
+struct row *ingest_record(struct ingest *, const struct skep_record *, uint64_t now_ns, int64_t realtime_ns,
+			  int *ret_err);
 void ingest_free(struct ingest *);
 
 #endif

@@ -74,8 +74,10 @@ int listen_open(struct skep_instance *i, const struct skep_host *host, const cha
 	int fd, on = 1, err = parse(where, &a);
 
 	if (err)
-		return host->fail(i, err, "listen \"%s\": %s; expected an address and a port, for example \"127.0.0.1:9477\" or \"[::1]:9477\"",
-				  where, err == -ENOMEM ? "out of memory" : "not understood");
+		return host->fail(
+			i, err,
+			"listen \"%s\": %s; expected an address and a port, for example \"127.0.0.1:9477\" or \"[::1]:9477\"",
+			where, err == -ENOMEM ? "out of memory" : "not understood");
 	fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		err = host->fail(i, -errno, "listen \"%s\": no socket: %s", where, strerror(errno));

@@ -5,12 +5,12 @@
  */
 #include "sinks/prometheus/plan.h"
 
+#include <skep/sink/fields.h>
+#include <skep/sink/jsonw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/common/fields.h"
-#include "sinks/common/jsonw.h"
 #include "sinks/prometheus/known.h"
 #include "sinks/prometheus/names.h"
 

@@ -97,11 +97,13 @@ static void page_work(void *arg)
 	pthread_mutex_lock(&p->lock);
 	store_expire(&p->store, clock_ns(CLOCK_MONOTONIC), p->settings.expire_ns);
 	text_store(&p->page, &p->store, f);
-	text_figure(&p->page, f, "skep_exporter_series", "time series that this sink keeps", false, (double)p->store.n_series);
+	text_figure(&p->page, f, "skep_exporter_series", "time series that this sink keeps", false,
+		    (double)p->store.n_series);
 	text_figure(&p->page, f, "skep_exporter_records", "records that were added up", true, (double)p->records);
 	text_figure(&p->page, f, "skep_exporter_overflow", "records whose series found no room (max_series)", true,
 		    (double)p->store.refused);
-	text_figure(&p->page, f, "skep_exporter_expired", "sets of series that vanished (expire)", true, (double)p->store.expired);
+	text_figure(&p->page, f, "skep_exporter_expired", "sets of series that vanished (expire)", true,
+		    (double)p->store.expired);
 	text_figure(&p->page, f, "skep_exporter_pages", "pages served before this one", true, (double)p->n_pages);
 	pthread_mutex_unlock(&p->lock);
 	text_end(&p->page, f);
@@ -121,7 +123,8 @@ static void page_done(struct skep_instance *i, void *arg)
 		p->host->counter_add(p->pages, 1);
 	if (!good)
 		jsonw_free(&p->page);
-	httpd_give(&p->httpd, p->format.openmetrics ? TEXT_TYPE_OPENMETRICS : TEXT_TYPE_PLAIN, good ? p->page.buf : NULL, p->page.len);
+	httpd_give(&p->httpd, p->format.openmetrics ? TEXT_TYPE_OPENMETRICS : TEXT_TYPE_PLAIN,
+		   good ? p->page.buf : NULL, p->page.len);
 	p->page = (struct jsonw){ 0 }; /* it is the server's now */
 	page_wanted(p);                /* who came meanwhile */
 }

@@ -3,16 +3,16 @@
  * remote_write - the sink that sends running sums and levels by Prometheus' remote-write protocol, version 0.1.0.
  * Here: the plugin's descriptor and a batch's way to its answer.
  *
- * One batch is in flight, so that the samples of a series come in order.  Its request is kept until it is answered, and a retry
- * sends the same bytes: to a receiver that has them already that is no change.
+ * One batch is in flight, so that the samples of a series come in order.  Its request is kept until it is answered, and
+ * a retry sends the same bytes: to a receiver that has them already that is no change.
  */
 #include <skep/plugin.h>
+#include <skep/sink/http.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "sinks/common/http.h"
 #include "sinks/prometheus/halves.h"
 #include "sinks/prometheus/settings.h"
 #include "sinks/prometheus/writer.h"
@@ -42,7 +42,8 @@ struct remote_write {
 };
 
 static const struct skep_option options[] = {
-	HTTP_OPTION_URL(struct remote_write, http, "url", "where to write to, for example \"http://prometheus:9090/api/v1/write\""),
+	HTTP_OPTION_URL(struct remote_write, http, "url",
+			"where to write to, for example \"http://prometheus:9090/api/v1/write\""),
 	SETTINGS_OPTIONS(struct remote_write, settings, "are forgotten, and begin anew"),
 	{
 		.name = "max_age",
@@ -86,7 +87,8 @@ static int remote_write_open(struct skep_instance *i, void *state, const struct 
 	if (!SKEP_HAS(host, batch_answer))
 		return host->fail(i, -ENOTSUP, "this host is older than plugin ABI 1.4");
 	if (strcmp(r->http.compression, "none") != 0)
-		return host->fail(i, -EINVAL, "compression \"%s\": remote write is always compressed, by snappy; leave it out",
+		return host->fail(i, -EINVAL,
+				  "compression \"%s\": remote write is always compressed, by snappy; leave it out",
 				  r->http.compression);
 	err = settings_host(&r->settings, i, host, &r->host_name);
 	if (err)
@@ -107,7 +109,9 @@ static int remote_write_start(struct skep_instance *i, void *state)
 
 	r->samples = r->host->counter(i, "samples", "samples that the receiver has acknowledged");
 	r->old = r->host->counter(i, "old", "records that were left out because they are older than max_age");
-	r->refusals = r->host->counter(i, "refused", "records whose samples the receiver takes never: out of order, too old, of a time that it has");
+	r->refusals = r->host->counter(
+		i, "refused",
+		"records whose samples the receiver takes never: out of order, too old, of a time that it has");
 	r->series = r->host->counter(i, "series", "time series that it keeps");
 	r->overflow = r->host->counter(i, "overflow", "records whose series found no room (max_series)");
 	return http_start(r->layer);
@@ -119,7 +123,8 @@ static int remote_write_reload(struct skep_instance *i, void *state, const void 
 	struct remote_write *r = state;
 
 	if (strcmp(wanted->http.compression, "none") != 0)
-		return r->host->fail(i, -EINVAL, "compression \"%s\": remote write is always compressed, by snappy; leave it out",
+		return r->host->fail(i, -EINVAL,
+				     "compression \"%s\": remote write is always compressed, by snappy; leave it out",
 				     wanted->http.compression);
 	r->writer.store.max_series = (uint64_t)wanted->settings.max_series;
 	return http_reload(r->layer, &wanted->http);
@@ -142,7 +147,8 @@ static void encode(void *arg)
 	w->ingest.streams = (const char *const *)r->settings.streams;
 	w->max_age_ns = r->out_of_order ? 0 : r->max_age_ns;
 	w->step_ns = r->step_ns;
-	r->err = writer_encode(w, r->batch, clock_ns(CLOCK_MONOTONIC), (int64_t)clock_ns(CLOCK_REALTIME), r->settings.expire_ns);
+	r->err = writer_encode(w, r->batch, clock_ns(CLOCK_MONOTONIC), (int64_t)clock_ns(CLOCK_REALTIME),
+			       r->settings.expire_ns);
 	if (r->err)
 		return;
 	r->sent_key = strdup(r->batch->key); /* without it a retry has other times, which is no harm */
@@ -170,7 +176,9 @@ static void give_answer(struct remote_write *r, struct skep_batch_answer *a)
 /* What can be taken is. */
 static void acknowledge(struct remote_write *r, uint32_t status)
 {
-	struct skep_batch_answer a = { .size = sizeof(a), .result = SKEP_BATCH_ACK, .status = status, .sent_bytes = r->sent_bytes };
+	struct skep_batch_answer a = {
+		.size = sizeof(a), .result = SKEP_BATCH_ACK, .status = status, .sent_bytes = r->sent_bytes
+	};
 	char why[224];
 
 	if (r->samples)
@@ -202,7 +210,8 @@ static void replied(void *arg, struct http_reply *reply)
 
 		if (!halved && !r->doubt) {
 			r->refused += writer_part_records(&r->writer, r->halves.from, r->halves.to);
-			snprintf(r->refusal, sizeof(r->refusal), "%.*s", (int)strcspn(reply->body, "\r\n"), reply->body);
+			snprintf(r->refusal, sizeof(r->refusal), "%.*s", (int)strcspn(reply->body, "\r\n"),
+				 reply->body);
 		}
 	} else if (reply->answer.result == SKEP_BATCH_ACK) {
 		r->taken += r->writer.samples;

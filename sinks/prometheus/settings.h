@@ -23,46 +23,41 @@ struct settings {
 };
 
 /* expired_: what becomes of series that nothing has come for, as the end of a sentence. */
-#define SETTINGS_OPTIONS(struct_, member_, expired_)                                                                            \
-	{                                                                                                                       \
-		.name = "host",                                                                                                 \
-		.type = SKEP_O_STR,                                                                                             \
-		.offset = offsetof(struct_, member_.host_label),                                                                \
-		.help = "the label \"host\" of every series; \"\": no such label; not set: the host's name",                    \
-	},                                                                                                                      \
-	{                                                                                                                       \
-		.name = "streams",                                                                                              \
-		.type = SKEP_O_STRV,                                                                                            \
-		.flags = SKEP_OPT_RELOADABLE,                                                                                   \
-		.offset = offsetof(struct_, member_.streams),                                                                   \
-		.help = "names of the streams to take, for example [\"tool.sample\", \"process.exit\"]; not set: all",          \
-	},                                                                                                                      \
-	{                                                                                                                       \
-		.name = "run_label",                                                                                            \
-		.type = SKEP_O_BOOL,                                                                                            \
-		.offset = offsetof(struct_, member_.with_run),                                                                  \
-		.default_value = "false",                                                                                       \
-		.help = "series for each run, by the label \"run\": each new run begins new series",                            \
-	},                                                                                                                      \
-	{                                                                                                                       \
-		.name = "max_series",                                                                                           \
-		.type = SKEP_O_INT,                                                                                             \
-		.flags = SKEP_OPT_RELOADABLE,                                                                                   \
-		.offset = offsetof(struct_, member_.max_series),                                                                \
-		.default_value = "20000",                                                                                       \
-		.min = 100,                                                                                                     \
-		.max = 10000000,                                                                                                \
-		.help = "most time series at a time; what is beyond goes to one series a metric, labelled overflow=\"true\"",   \
-	},                                                                                                                      \
-	{                                                                                                                       \
-		.name = "expire",                                                                                               \
-		.type = SKEP_O_TIME,                                                                                            \
-		.flags = SKEP_OPT_RELOADABLE,                                                                                   \
-		.offset = offsetof(struct_, member_.expire_ns),                                                                 \
-		.default_value = "5m",                                                                                          \
-		.min = 1000000000,                                                                                              \
-		.max = INT64_MAX,                                                                                               \
-		.help = "series that nothing has come for in this time " expired_,                                              \
+#define SETTINGS_OPTIONS(struct_, member_, expired_) \
+	{ \
+		.name = "host", \
+		.type = SKEP_O_STR, \
+		.offset = offsetof(struct_, member_.host_label), \
+		.help = "the label \"host\" of every series; \"\": no such label; not set: the host's name", \
+	}, \
+		{ \
+			.name = "streams", \
+			.type = SKEP_O_STRV, \
+			.flags = SKEP_OPT_RELOADABLE, \
+			.offset = offsetof(struct_, member_.streams), \
+			.help = "names of the streams to take, for example [\"tool.sample\", \"process.exit\"]; not set: all", \
+		}, \
+		{ \
+			.name = "run_label", \
+			.type = SKEP_O_BOOL, \
+			.offset = offsetof(struct_, member_.with_run), \
+			.default_value = "false", \
+			.help = "series for each run, by the label \"run\": each new run begins new series", \
+		}, \
+		{ \
+			.name = "max_series", \
+			.type = SKEP_O_INT, \
+			.flags = SKEP_OPT_RELOADABLE, \
+			.offset = offsetof(struct_, member_.max_series), \
+			.default_value = "20000", \
+			.min = 100, \
+			.max = 10000000, \
+			.help = "most time series at a time; what is beyond goes to one series a metric, labelled overflow=\"true\"", \
+		}, \
+	{ \
+		.name = "expire", .type = SKEP_O_TIME, .flags = SKEP_OPT_RELOADABLE, \
+		.offset = offsetof(struct_, member_.expire_ns), .default_value = "5m", .min = 1000000000, \
+		.max = INT64_MAX, .help = "series that nothing has come for in this time " expired_, \
 	}
 
 /* The label's text, "" for none; to be freed.  0, or fails by host->fail(). */

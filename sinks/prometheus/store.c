@@ -120,7 +120,9 @@ static struct row *row_new(struct store *s, struct plan *p, uint64_t hash, const
 
 	if (!r)
 		return NULL;
-	*r = (struct row){ .plan = p, .hash = hash, .time_ns = INT64_MIN, .created_ns = realtime_ns, .labels_len = len };
+	*r = (struct row) {
+		.plan = p, .hash = hash, .time_ns = INT64_MIN, .created_ns = realtime_ns, .labels_len = len
+	};
 	r->values = calloc(p->n_values, sizeof(double));
 	if (!r->values) {
 		free(r);
@@ -140,7 +142,8 @@ static struct row *row_new(struct store *s, struct plan *p, uint64_t hash, const
 	return r;
 }
 
-struct row *store_row(struct store *s, struct plan *p, const char *labels, uint32_t len, uint64_t now_ns, int64_t realtime_ns)
+struct row *store_row(struct store *s, struct plan *p, const char *labels, uint32_t len, uint64_t now_ns,
+		      int64_t realtime_ns)
 {
 	uint64_t hash = hash_of(s, p, labels, len);
 	struct row *r = s->table[hash & (s->table_size - 1)];
@@ -150,8 +153,8 @@ struct row *store_row(struct store *s, struct plan *p, const char *labels, uint3
 	if (!r && s->n_series + p->width > s->max_series) {
 		s->refused++;
 		if (!p->overflow)
-			p->overflow = row_new(s, p, hash_of(s, p, overflow_labels, sizeof(overflow_labels)), overflow_labels,
-					      sizeof(overflow_labels), realtime_ns);
+			p->overflow = row_new(s, p, hash_of(s, p, overflow_labels, sizeof(overflow_labels)),
+					      overflow_labels, sizeof(overflow_labels), realtime_ns);
 		r = p->overflow;
 	} else if (!r) {
 		r = row_new(s, p, hash, labels, len, realtime_ns);

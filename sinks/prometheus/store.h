@@ -93,7 +93,8 @@ bool store_has_name(const struct store *, const char *metric);
  * The row of these labels; a new one where there is room, else the plan's overflow row (labels: overflow="true").
  * NULL: no memory.
  */
-struct row *store_row(struct store *, struct plan *, const char *labels, uint32_t len, uint64_t now_ns, int64_t realtime_ns);
+struct row *store_row(struct store *, struct plan *, const char *labels, uint32_t len, uint64_t now_ns,
+		      int64_t realtime_ns);
 /* Drop rows that nothing has come for in expire_ns. */
 void store_expire(struct store *, uint64_t now_ns, uint64_t expire_ns);
 

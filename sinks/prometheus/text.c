@@ -23,7 +23,8 @@ static void put_escaped(struct jsonw *w, const char *s, size_t n, bool quote)
 	for (size_t i = 0; i < n;) {
 		size_t plain = i;
 
-		while (plain < n && (unsigned char)s[plain] >= 0x20 && s[plain] != '\\' && s[plain] != '"' && s[plain] != 0x7f)
+		while (plain < n && (unsigned char)s[plain] >= 0x20 && s[plain] != '\\' && s[plain] != '"' &&
+		       s[plain] != 0x7f)
 			plain++;
 		jsonw_string_part(w, s + i, plain - i);
 		i = plain;
@@ -52,8 +53,8 @@ static void put_number(struct jsonw *w, double v)
 }
 
 /* A family's head. base: the name without "_total"; in 0.0.4 a counter's family has it. */
-static void put_head(struct jsonw *w, const struct text_format *f, const char *base, size_t n, const char *total, const char *help,
-		     const char *type, const char *unit)
+static void put_head(struct jsonw *w, const struct text_format *f, const char *base, size_t n, const char *total,
+		     const char *help, const char *type, const char *unit)
 {
 	const char *end = f->openmetrics ? "" : total;
 
@@ -93,7 +94,7 @@ static void put_labels(struct jsonw *w, const struct text_format *f, const char 
 	if (!len && !f->host && le == 0)
 		return;
 	jsonw_lit(w, "{");
-	for (const char *at = labels, *end = labels + len; at < end;) {
+	for (const char *at = labels, *end = len ? labels + len : labels; at < end;) {
 		const char *value = at + strlen(at) + 1;
 
 		has_host = has_host || strcmp(at, "host") == 0;
@@ -121,7 +122,8 @@ static void put_sample(struct jsonw *w, const struct text_format *f, const char 
 	jsonw_lit(w, "\n");
 }
 
-static void put_histogram(struct jsonw *w, const struct text_format *f, const struct metric *m, const struct row *r, size_t n)
+static void put_histogram(struct jsonw *w, const struct text_format *f, const struct metric *m, const struct row *r,
+			  size_t n)
 {
 	const double *v = &r->values[m->at];
 	double below = 0;
@@ -167,7 +169,8 @@ void text_store(struct jsonw *w, const struct store *s, const struct text_format
 				put_metric(w, f, p, &p->metrics[i]);
 }
 
-void text_figure(struct jsonw *w, const struct text_format *f, const char *name, const char *help, bool counter, double value)
+void text_figure(struct jsonw *w, const struct text_format *f, const char *name, const char *help, bool counter,
+		 double value)
 {
 	const char *total = counter ? "_total" : "";
 

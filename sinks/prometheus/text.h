@@ -5,7 +5,8 @@
 #ifndef SKEP_SINKS_PROMETHEUS_TEXT_H
 #define SKEP_SINKS_PROMETHEUS_TEXT_H
 
-#include "sinks/common/jsonw.h"
+#include <skep/sink/jsonw.h>
+
 #include "sinks/prometheus/store.h"
 
 struct text_format {
@@ -20,7 +21,8 @@ struct text_format {
 /* Appends; the end ("# EOF") is the caller's to ask for, after figures of its own. Out of memory: w->err. */
 void text_store(struct jsonw *w, const struct store *, const struct text_format *);
 /* One figure without labels but the host. name: without "_total", which is added to a counter. */
-void text_figure(struct jsonw *w, const struct text_format *, const char *name, const char *help, bool counter, double value);
+void text_figure(struct jsonw *w, const struct text_format *, const char *name, const char *help, bool counter,
+		 double value);
 void text_end(struct jsonw *w, const struct text_format *);
 
 #endif

@@ -70,7 +70,8 @@ static int add_point(struct writer *w, struct row *r, int64_t time_ms, bool zero
 	err = keep_values(w, r, zero, &at);
 	if (err)
 		return err;
-	w->points[w->n_points] = (struct point){ .row = r, .time_ms = time_ms, .values = at, .records = !zero, .zero = zero };
+	w->points[w->n_points] =
+		(struct point) { .row = r, .time_ms = time_ms, .values = at, .records = !zero, .zero = zero };
 	r->point = w->n_points++;
 	r->dirty = w->batches;
 	r->sent_ms = (uint64_t)time_ms;
@@ -105,7 +106,9 @@ static int note(struct writer *w, struct row *r, int64_t time_ms)
 
 /* ---- a batch ------------------------------------------------------------------------- */
 
-/* Is it a half (KEY/0, KEY/1, ...) of the batch that was added last, or that itself? Its records are in the sums then. */
+/*
+ * Is it a half (KEY/0, KEY/1, ...) of the batch that was added last, or that itself? Its records are in the sums then.
+ */
 static bool is_part_of_last(const struct writer *w, const char *key)
 {
 	size_t n = w->base ? strlen(w->base) : 0;
@@ -187,7 +190,8 @@ uint32_t writer_part_records(const struct writer *w, size_t from, size_t to)
 	return n;
 }
 
-int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns, int64_t realtime_ns, uint64_t expire_ns)
+int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns, int64_t realtime_ns,
+		  uint64_t expire_ns)
 {
 	bool again = is_part_of_last(w, b->key);
 	uint64_t dropped = w->store.dropped;
@@ -217,7 +221,10 @@ int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns,
 		}
 		row = ingest_record(&w->ingest, r, now_ns, realtime_ns, &err);
 		if (w->store.dropped != dropped) {
-			/* a plugin was exchanged within the batch: rows that points are of are gone. Sums go on in the next ones. */
+			/*
+			 * a plugin was exchanged within the batch: rows that points are of are gone. Sums go on in the
+			 * next ones.
+			 */
 			w->n_points = w->n_values = 0;
 			w->batches++;
 			dropped = w->store.dropped;

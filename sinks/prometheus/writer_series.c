@@ -72,7 +72,10 @@ static void put_label(struct writer *w, const char *name, const char *value)
 	put_bytes(&w->series, 2, text, m);
 }
 
-/* In the order of their names, which receivers ask for: those of the row are, "__name__", "host" and "le" find their place. */
+/*
+ * In the order of their names, which receivers ask for: those of the row are, "__name__", "host" and "le" find their
+ * place.
+ */
 static void put_labels(struct writer *w, const struct row *r, const char *name, const char *le)
 {
 	const char *more[3][2] = { { "__name__", name }, { "host", w->host }, { "le", le } };
@@ -123,8 +126,8 @@ static void put_sample(struct writer *w, double v, int64_t time_ms)
 }
 
 /* One time series: slot `at` of the row's points (summed from `from` on), divided. */
-static void put_series(struct writer *w, const struct point *first, const char *name, const char *le, uint32_t from, uint32_t at,
-		       double divisor, bool adds)
+static void put_series(struct writer *w, const struct point *first, const char *name, const char *le, uint32_t from,
+		       uint32_t at, double divisor, bool adds)
 {
 	uint64_t samples = w->samples;
 

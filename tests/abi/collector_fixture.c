@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "core/log.h"
+#include "core/base/log.h"
 #include "tests/abi/support.h"
 
 struct fixture t;
@@ -77,8 +77,11 @@ struct config *parse(const char *probe, const char *sinks)
 	struct config *config;
 	char *fmt, *text;
 
-	assert_true(asprintf(&fmt, "{ \"interval\": \"100ms\", \"plugin_dirs\": [ \"%%1$s\" ], \"probes\": [ %s ], \"sinks\": [ %s ] }", probe,
-			     sinks) > 0);
+	assert_true(
+		asprintf(
+			&fmt,
+			"{ \"interval\": \"100ms\", \"plugin_dirs\": [ \"%%1$s\" ], \"probes\": [ %s ], \"sinks\": [ %s ] }",
+			probe, sinks) > 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	assert_true(asprintf(&text, fmt, t.dir) > 0);
@@ -115,7 +118,9 @@ void start(bool runs_only, const char *sinks)
 void begin(const char *id, pid_t root)
 {
 	const char *argv[] = { "make", "all", NULL };
-	struct run_spec spec = { .id = id, .name = "a name", .pipeline = "pipe", .argv = argv, .cwd = "/somewhere", .root = root };
+	struct run_spec spec = {
+		.id = id, .name = "a name", .pipeline = "pipe", .argv = argv, .cwd = "/somewhere", .root = root
+	};
 
 	assert_int_equal(collector_run_begin(t.collector, &spec), 0);
 }
@@ -131,7 +136,7 @@ void end(const char *id, int status)
 	struct rusage usage = { .ru_utime = { 1, 500 }, .ru_stime = { 2, 0 } };
 
 	t.run_done = false;
-	collector_run_end(t.collector, id, status, &usage, on_run_done, NULL);
+	collector_run_end(t.collector, id, status, &usage, NULL, on_run_done, NULL);
 	assert_false(t.run_done); /* never from inside */
 	support_loop_until(&t.loop, &t.run_done);
 }

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "core/collector.h"
+#include "core/collect/collector.h"
 
 struct fixture {
 	uv_loop_t loop;

@@ -72,9 +72,14 @@ static const struct skep_stream *const streams[N_STREAMS] = {
 };
 
 static const struct skep_detail details[N_DETAILS] = {
-	[DETAIL_WIDTH] = { .name = "width", .help = "how wide", .stream = STREAM_WIDTH,
+	[DETAIL_WIDTH] = { .name = "width",
+			   .help = "how wide",
+			   .stream = STREAM_WIDTH,
 			   .scopes = 1u << SKEP_SCOPE_HOST | 1u << SKEP_SCOPE_GROUP | 1u << SKEP_SCOPE_CGROUP },
-	[DETAIL_REFUSES] = { .name = "refuses", .help = "never to be had", .stream = STREAM_WIDTH, .scopes = 1u << SKEP_SCOPE_HOST },
+	[DETAIL_REFUSES] = { .name = "refuses",
+			     .help = "never to be had",
+			     .stream = STREAM_WIDTH,
+			     .scopes = 1u << SKEP_SCOPE_HOST },
 };
 
 static void width_out(struct skep_instance *inst, struct probe *st, unsigned i, bool last)
@@ -88,7 +93,8 @@ static void width_out(struct skep_instance *inst, struct probe *st, unsigned i, 
 	st->host->emit(inst, STREAM_WIDTH, NULL, 0, &rec);
 }
 
-static void post(struct skep_instance *inst, const struct probe *st, struct skep_str item, int64_t amount, uint64_t flags)
+static void post(struct skep_instance *inst, const struct probe *st, struct skep_str item, int64_t amount,
+		 uint64_t flags)
 {
 	struct skep_ledger_post rec = { .account = TEXT("test"), .item = item, .amount = amount, .flags = flags };
 
@@ -121,7 +127,8 @@ static void detail_sample(struct skep_instance *inst, void *state)
 	st->host->emit(inst, STREAM_GROUP, NULL, 0, &group);
 }
 
-static int detail_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
+static int detail_attach(struct skep_instance *inst, void *state, unsigned detail,
+			 const struct skep_detail_scope *scope)
 {
 	struct probe *st = state;
 
@@ -185,7 +192,10 @@ static void detail_close(struct skep_instance *inst, void *state)
 }
 
 static const struct skep_option options[] = {
-	{ .name = "give_up", .type = SKEP_O_INT, .offset = offsetof(struct probe, give_up), .help = "records after which a detail is over" },
+	{ .name = "give_up",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct probe, give_up),
+	  .help = "records after which a detail is over" },
 	{ 0 },
 };
 

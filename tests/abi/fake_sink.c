@@ -13,7 +13,8 @@
  *        retry_n  the first `n` offers of anything are answered with RETRY, nothing is written
  *        reject   nothing is written, REJECT
  *        slow     as ack, but `delay` is 50 ms where it was not given
- *        work     as ack, but by work(), which first opens PATH.gate where that exists: a FIFO without a writer holds it for ever
+ *        work     as ack, but by work(), which first opens PATH.gate where that exists: a FIFO without a writer holds
+ * it for ever
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -61,7 +62,11 @@ static const struct skep_option fakesink_options[] = {
 	  .offset = offsetof(struct fakesink, mode_name),
 	  .default_value = "ack",
 	  .help = "ack, retry_n, reject, slow or work" },
-	{ .name = "token", .type = SKEP_O_STR, .flags = SKEP_OPT_SECRET, .offset = offsetof(struct fakesink, token), .help = "a secret" },
+	{ .name = "token",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_SECRET,
+	  .offset = offsetof(struct fakesink, token),
+	  .help = "a secret" },
 	{ .name = "delay",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct fakesink, delay_ns),
@@ -313,7 +318,8 @@ static void fakesink_work(void *arg)
 		close(fd);
 	free(gate);
 	for (uint32_t i = 0; i < pending->batch->n; i++)
-		pending->sink->host->counter_add(pending->sink->worked, pending->batch->records[i]->stream->name[0] != '\0');
+		pending->sink->host->counter_add(pending->sink->worked,
+						 pending->batch->records[i]->stream->name[0] != '\0');
 }
 
 static void fakesink_worked(struct skep_instance *inst, void *arg)

@@ -90,8 +90,8 @@ static void note(const struct reloadable *r, const char *what, const struct relo
 
 	if (!out)
 		return;
-	fprintf(out, "%s level=%lld label=%s size=%llu list=", what, (long long)values->level, values->label ? values->label : "-",
-		(unsigned long long)values->size);
+	fprintf(out, "%s level=%lld label=%s size=%llu list=", what, (long long)values->level,
+		values->label ? values->label : "-", (unsigned long long)values->size);
 	for (const char **s = values->list; s && *s; s++)
 		fprintf(out, "%s,", *s);
 	fputc('\n', out);

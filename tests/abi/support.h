@@ -6,7 +6,7 @@
 #ifndef SKEP_TESTS_ABI_SUPPORT_H
 #define SKEP_TESTS_ABI_SUPPORT_H
 
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 /* Each of these fails the test where the system lets it down. */
 
@@ -18,7 +18,10 @@ char *support_path(const char *dir, const char *name);
 /* The whole file, to be freed. */
 char *support_read(const char *path, size_t *ret_size);
 void support_write(const char *path, const void *bytes, size_t size, unsigned mode);
-/* A copy of the built plugin NAME.so: from $SKEP_TEST_PLUGIN_DIRS (one folder), or plugins-test below the working directory. */
+/*
+ * A copy of the built plugin NAME.so: from $SKEP_TEST_PLUGIN_DIRS (one folder), or plugins-test below the working
+ * directory.
+ */
 char *support_plugin_bytes(const char *name, size_t *ret_size);
 /* Puts NAME.so, unchanged, into dir. */
 void support_plugin_copy(const char *name, const char *dir);

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "core/collector_priv.h"
-#include "core/log.h"
+#include "core/collect/collector_priv.h"
+#include "core/base/log.h"
 #include "tests/abi/collector_fixture.h"
 #include "tests/abi/support.h"
 #include "tests/unit/dead_mount.h"
@@ -95,7 +95,7 @@ static void a_run(void **state)
 	assert_int_equal(number(r, "fake.facet.widgets"), 7);
 	assert_int_equal(number(r, "read_bytes"), 1 << 20);
 	assert_string_equal(string(image(all, 101, 0), "tool"), string(image(all, 100, 1), "tool"));
-	assert_int_equal(number(image(all, 101, 0), "approx"), OUT_APPROX_SPLIT);
+	assert_int_equal(number(image(all, 101, 0), "approx"), APPROX_SPLIT);
 	assert_int_equal(number(image(all, 100, 1), "exit_code"), 3);
 	assert_int_equal(number(image(all, 100, 1), "uid"), 1000);
 
@@ -178,7 +178,8 @@ static void a_refusing_sink_is_counted(void **state)
 
 	(void)state;
 	script(pipeline);
-	start(true, "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/no\", \"name\": \"no\", \"mode\": \"reject\" }, " SINK);
+	start(true,
+	      "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/no\", \"name\": \"no\", \"mode\": \"reject\" }, " SINK);
 	begin("r1", 100);
 	end("r1", 0);
 	books_balance(0);
@@ -198,9 +199,10 @@ static void a_stuck_sink_delays_nobody(void **state)
 
 	(void)state;
 	script(pipeline);
-	start(true, "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/stuck\", \"name\": \"stuck\", \"delay\": \"1h\" }, " SINK);
+	start(true,
+	      "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/stuck\", \"name\": \"stuck\", \"delay\": \"1h\" }, " SINK);
 	begin("r1", 100);
-	collector_run_end(t.collector, "r1", 0, NULL, on_run_done, NULL);
+	collector_run_end(t.collector, "r1", 0, NULL, NULL, on_run_done, NULL);
 	run_for(400);
 	assert_false(t.run_done); /* 10 s are not over */
 	all = written("out");
@@ -234,7 +236,7 @@ static void work_that_hangs_delays_nobody(void **state)
 		    "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/c\", \"name\": \"c\", \"mode\": \"work\" }, "
 		    "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/out\", \"mode\": \"work\" }");
 	begin("r1", 100);
-	collector_run_end(t.collector, "r1", 0, NULL, on_run_done, NULL);
+	collector_run_end(t.collector, "r1", 0, NULL, NULL, on_run_done, NULL);
 	run_for(1000);
 	all = written("out");
 	assert_int_equal(count(all, "process.exit"), 4);
@@ -265,7 +267,7 @@ static void a_dead_file_system_delays_nobody(void **state)
 	const char *dirs = getenv("SKEP_PLUGIN_DIRS");
 	char *folder = support_path(t.dir, "lake"), *copy = support_path(t.dir, "lake.so"), *built, *bytes;
 	uint64_t began_ns = uv_hrtime();
-	struct out_queue q;
+	struct delivery_queue q;
 	size_t size;
 	json_t *all;
 	int fuse;
@@ -286,14 +288,14 @@ static void a_dead_file_system_delays_nobody(void **state)
 	start(true, "{ \"plugin\": \"lake\", \"path\": \"%1$s/lake\", \"required\": true }, " SINK);
 	assert_in_range(uv_hrtime() - began_ns, 0, 30000000000u);
 	begin("r1", 100);
-	collector_run_end(t.collector, "r1", 0, NULL, on_run_done, NULL);
+	collector_run_end(t.collector, "r1", 0, NULL, NULL, on_run_done, NULL);
 	run_for(1000);
 	all = written("out");
 	assert_int_equal(count(all, "process.exit"), 4);
 	json_decref(all);
 	for (const struct skep_instance *inst = collector_instances(t.collector); inst; inst = inst->next)
 		if (strcmp(inst->name, "lake") == 0) {
-			q = out_sink_queue(((const struct part *)inst->extra)->sink);
+			q = delivery_sink_queue(((const struct instance_data *)inst->extra)->sink);
 			assert_true(q.held);
 			assert_non_null(strstr(q.why, "does not answer"));
 		}
@@ -323,7 +325,10 @@ static void a_failing_probe_comes_back(void **state)
 	(void)state;
 	script("0 event text=here\n");
 	support_write(flag, "", 0, 0644);
-	assert_int_equal(make(false, "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/flag\" }", SINK), 0);
+	assert_int_equal(make(false,
+			      "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/flag\" }",
+			      SINK),
+			 0);
 	assert_int_equal(collector_start(t.collector, &t.diag), 0);
 	assert_int_equal(t.diag.n_errors, 0);
 	assert_int_equal(t.diag.n, 1);
@@ -348,7 +353,10 @@ static void a_run_needs_its_life_cycle(void **state)
 	(void)state;
 	script("0 event text=here\n");
 	support_write(flag, "", 0, 0644);
-	assert_int_equal(make(true, "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/flag\" }", SINK), 0);
+	assert_int_equal(make(true,
+			      "{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/flag\" }",
+			      SINK),
+			 0);
 	assert_int_equal(collector_start(t.collector, &t.diag), -EBUSY);
 	assert_int_equal(t.diag.n_errors, 1);
 	free(flag);

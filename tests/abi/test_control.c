@@ -14,13 +14,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "core/control_priv.h"
-#include "core/log.h"
-#include "core/plugin.h"
+#include "core/control/control_priv.h"
+#include "core/base/log.h"
+#include "core/plugin/plugin.h"
 #include "tests/abi/collector_fixture.h"
 #include "tests/abi/support.h"
 
@@ -191,8 +192,14 @@ static void answers(void **state)
 	assert_int_equal(lstat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 
-	run_for(250); /* a sample or two */
-	o = ask(c, "{\"request\":\"status\"}");
+	/* until the second sample, which brings the first interval of the ledger */
+	for (int i = 0;; i++) {
+		run_for(250);
+		o = ask(c, "{\"request\":\"status\"}");
+		if (i == 20 || json_array_size(json_object_get(json_object_get(o, "ledger"), "lines")) == 4)
+			break;
+		json_decref(o);
+	}
 	assert_string_equal(string(o, "request"), "status");
 	assert_int_equal(number(o, "pid"), getpid());
 	assert_int_equal(number(o, "processes"), 1);
@@ -377,6 +384,138 @@ static void places_of_a_user(void **state)
 		client_free(all[--n]);
 }
 
+/* ---- runs ------------------------------------------------------------------------ */
+
+/* A child that waits until it is let go, as one at the gate of skep run does. */
+static pid_t child_new(int *ret_gate)
+{
+	int gate[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		char byte;
+
+		close(gate[1]);
+		(void)!read(gate[0], &byte, 1);
+		_exit(3);
+	}
+	close(gate[0]);
+	*ret_gate = gate[1];
+	return pid;
+}
+
+static int child_let_go(pid_t pid, int gate)
+{
+	int status;
+
+	close(gate);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* The id, to free(). */
+static char *run_begun(struct client *c, pid_t pid)
+{
+	char line[200], *id;
+	json_t *o;
+
+	snprintf(line, sizeof(line),
+		 "{\"request\":\"run_begin\",\"pid\":%d,\"name\":\"n\",\"argv\":[\"a\"],\"sink\":\"out\"}", pid);
+	o = ask(c, line);
+	if (!json_is_true(json_object_get(o, "ok")))
+		fail_msg("%s", string(o, "error"));
+	id = strdup(string(o, "run"));
+	json_decref(o);
+	return id;
+}
+
+static size_t named_runs(void)
+{
+	json_t *o = status(), *run;
+	size_t i, n = 0;
+
+	json_array_foreach(json_object_get(o, "runs"), i, run)
+		n += json_is_false(json_object_get(run, "by_session"));
+	json_decref(o);
+	return n;
+}
+
+static void runs_of_clients(void **state)
+{
+	struct client *c = client_new(), *other;
+	char line[200], *id;
+	int gate, status;
+	pid_t pid = child_new(&gate);
+	json_t *o;
+
+	(void)state;
+	assert_error(c, "{\"request\":\"run_begin\",\"pid\":1,\"argv\":[\"a\"]}", "permission",
+		     "process 1 is not a child of process");
+	snprintf(line, sizeof(line), "{\"request\":\"run_begin\",\"pid\":%d,\"argv\":[\"a\"]}", getpid());
+	assert_error(c, line, "permission", "is not a child of process");
+	if (geteuid() == 0) { /* nor is it another user's, though it is a child of the process that connects */
+		other = client_of(1001);
+		snprintf(line, sizeof(line), "{\"request\":\"run_begin\",\"pid\":%d,\"argv\":[\"a\"]}", pid);
+		assert_error(other, line, "permission", "that runs as uid 1001");
+		client_free(other);
+	}
+	assert_error(c, "{\"request\":\"run_end\",\"run\":\"x\",\"status\":0}", "not_found", "has not begun a run");
+	id = run_begun(c, pid);
+	assert_int_equal(named_runs(), 1);
+	assert_error(c, "{\"request\":\"run_begin\",\"pid\":5,\"argv\":[\"a\"]}", "busy", "one connection has one run");
+	snprintf(line, sizeof(line), "{\"request\":\"run_end\",\"run\":\"%s\",\"status\":768,\"cpu_ns\":5000}", id);
+	assert_error(c, line, "bad_request", "has not ended");
+	status = child_let_go(pid, gate);
+	assert_int_equal(status, 768);
+	o = ask(c, line);
+	assert_true(json_is_true(json_object_get(o, "ok")));
+	assert_string_equal(string(o, "run"), id);
+	json_decref(o);
+	assert_int_equal(named_runs(), 0);
+	assert_ok(c, "{\"request\":\"runs\"}"); /* it is served on */
+	free(id);
+	client_free(c);
+}
+
+static void runs_whose_client_goes(void **state)
+{
+	char line[200], *id;
+	int gate;
+	pid_t pid = child_new(&gate); /* before there is a connection that it would keep open */
+	struct client *c = client_new(), *other;
+
+	(void)state;
+	id = run_begun(c, pid);
+	snprintf(line, sizeof(line), "{\"request\":\"run_resume\",\"run\":\"%s\",\"pid\":%d}", id, pid);
+	other = client_new();
+	assert_error(other, line, "not_found", "no other connection has");
+	client_free(other);
+	client_free(c);
+	for (int i = 0; i < 500 && control->n_runs > 0; i++)
+		run_for(10);
+	assert_int_equal(named_runs(), 1);
+	if (geteuid() == 0) {
+		other = client_of(1001);
+		assert_error(other, line, "not_found", "no such run of yours");
+		client_free(other);
+	}
+	c = client_new();
+	assert_ok(c, line);
+	child_let_go(pid, gate);
+	/* It goes while the end is under way. */
+	snprintf(line, sizeof(line), "{\"request\":\"run_end\",\"run\":\"%s\",\"status\":768}\n", id);
+	say(c, line);
+	run_for(20);
+	client_free(c);
+	for (int i = 0; i < 500 && named_runs() > 0; i++)
+		run_for(20);
+	assert_int_equal(named_runs(), 0);
+	free(id);
+}
+
 /* A user that asks without a pause waits; the others do not. */
 static void time_of_a_user(void **state)
 {
@@ -399,7 +538,8 @@ static void time_of_a_user(void **state)
 	assert_int_equal(waited, 1);
 	o = ask(root, "{\"request\":\"stats\"}");
 	assert_int_equal(number(json_object_get(o, "clients"), "waited"), 1);
-	assert_true(control->clients->waiting || control->clients->next->waiting); /* root's answer came before the next second */
+	/* root's answer came before the next second */
+	assert_true(control->clients->waiting || control->clients->next->waiting);
 	json_decref(o);
 	o = hear(greedy); /* in the next second */
 	assert_non_null(o);
@@ -631,6 +771,8 @@ int main(void)
 		TEST(too_many),
 		TEST(places_of_a_user),
 		TEST(time_of_a_user),
+		TEST(runs_of_clients),
+		TEST(runs_whose_client_goes),
 		TEST(until_its_time),
 		TEST(detached_by_another),
 		TEST(who_vanishes_is_detached),

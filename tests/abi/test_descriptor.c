@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 
 struct state {
 	int64_t number;

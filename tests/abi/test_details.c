@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "core/collector_priv.h"
-#include "core/log.h"
+#include "core/collect/collector_priv.h"
+#include "core/base/log.h"
 #include "tests/abi/collector_fixture.h"
 
 static struct {
@@ -217,9 +217,9 @@ static void of_a_run(void **state)
 }
 
 /*
- * Everything that begins, ends or replaces something, in random orders: sessions, their processes, runs by name, details
- * of them, samples, ticks, reloads.  The test plays the kernel: a child inherits its parent's byte of the verdict map
- * before any record reports it.
+ * Everything that begins, ends or replaces something, in random orders: sessions, their processes, runs by name,
+ * details of them, samples, ticks, reloads.  The test plays the kernel: a child inherits its parent's byte of the
+ * verdict map before any record reports it.
  */
 #define PID_FIRST 1000u
 #define N_PIDS 2000u
@@ -270,10 +270,12 @@ static void fork_of(uint32_t parent, bool leads)
 
 	if (dice.n == N_PIDS)
 		return;
-	dice.processes[dice.n++] = (struct process){
+	dice.processes[dice.n++] = (struct process) {
 		.start_ns = clock_boot_ns(),
-		.parent = parent >= PID_FIRST ? (struct skep_upid){ .pid = parent, .start_ns = dice.processes[parent - PID_FIRST].start_ns }
-					      : proctab_holder(t.collector->track->table, parent)->upid,
+		.parent = parent >= PID_FIRST
+				  ? (struct skep_upid) { .pid = parent,
+							 .start_ns = dice.processes[parent - PID_FIRST].start_ns }
+				  : proctab_holder(track_table(t.collector->track), parent)->upid,
 		.session = leads ? pid : 100,
 	};
 	bytes[pid] = bytes[parent];
@@ -305,7 +307,7 @@ static void exit_of(uint32_t pid)
 
 static struct run *any_run(void)
 {
-	struct runs *runs = &t.collector->track->runs;
+	struct runs *runs = track_runs(t.collector->track);
 	struct run *run = runs->first;
 
 	for (size_t n = runs->n ? rnd(runs->n) : 0; n > 0; n--)
@@ -322,7 +324,7 @@ static void on_ended(void *arg)
 static void end_by_name(const struct run *run)
 {
 	dice.endings++;
-	collector_run_end(t.collector, run->id, 0, NULL, on_ended, NULL);
+	collector_run_end(t.collector, run->id, 0, NULL, NULL, on_ended, NULL);
 }
 
 static void begin_or_end_by_name(void)
@@ -359,7 +361,9 @@ static void attach_any(void)
 {
 	static const char *const names[] = { "detail:width", "other:width" };
 	const struct run *run = any_run();
-	struct detail_spec s = { .detail = names[rnd(2)], .scope = SKEP_SCOPE_GROUP, .run = run ? run->id : "", .on_over = on_any_over };
+	struct detail_spec s = {
+		.detail = names[rnd(2)], .scope = SKEP_SCOPE_GROUP, .run = run ? run->id : "", .on_over = on_any_over
+	};
 	uint64_t *slot = &dice.attached[rnd(ATTACHED_MOST)], id = 0;
 	char *why = NULL;
 
@@ -453,7 +457,7 @@ static void groups_are_in_use(void)
 	const struct collector *c = t.collector;
 	uint64_t of_runs = 0;
 
-	for (const struct run *run = c->track->runs.first; run; run = run->next) {
+	for (const struct run *run = track_runs(c->track)->first; run; run = run->next) {
 		assert_int_equal(run->group != 0, run->group_users > 0);
 		assert_false(run->group && of_runs & 1ull << run->group);
 		of_runs |= run->group ? 1ull << run->group : 0;
@@ -486,7 +490,7 @@ static void any_order(void **state)
 		for (uint32_t i = 0; i < dice.n; i++)
 			if (dice.processes[i].start_ns)
 				exit_of(PID_FIRST + i);
-		for (const struct run *run = t.collector->track->runs.first; run; run = run->next)
+		for (const struct run *run = track_runs(t.collector->track)->first; run; run = run->next)
 			end_by_name(run);
 		attachments += dice.attachments;
 		reloads += dice.reloads;
@@ -499,7 +503,7 @@ static void any_order(void **state)
 		groups_are_in_use();
 		assert_int_equal(t.collector->groups, 0);
 		assert_null(t.collector->attachments);
-		assert_null(t.collector->track->runs.first); /* no reference is left, so all have been freed */
+		assert_null(track_runs(t.collector->track)->first); /* no reference is left, so all have been freed */
 		assert_int_equal(dice.over, dice.attachments);
 	}
 	assert_true(attachments > 100 && reloads > 10);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "tests/abi/support.h"
 
 static struct {
@@ -21,7 +21,8 @@ static struct {
 	char text[16];
 } got;
 
-static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *rec)
 {
 	const struct {
 		uint64_t n;
@@ -200,10 +201,21 @@ static void test_sink(void **state)
 	} row = { 40, 2 };
 	static const struct skep_field fields[] = {
 		{ .name = "n", .unit = "1", .type = SKEP_T_U64, .semantics = SKEP_S_GAUGE, .offset = 0, .help = "n" },
-		{ .name = "more", .unit = "1", .type = SKEP_T_U64, .semantics = SKEP_S_GAUGE, .offset = 8, .help = "n" },
+		{ .name = "more",
+		  .unit = "1",
+		  .type = SKEP_T_U64,
+		  .semantics = SKEP_S_GAUGE,
+		  .offset = 8,
+		  .help = "n" },
 	};
 	static const struct skep_stream stream = {
-		.size = sizeof(stream), .field_size = sizeof(fields[0]), .name = "s", .help = "h", .record_size = 16, .n_fields = 2, .fields = fields,
+		.size = sizeof(stream),
+		.field_size = sizeof(fields[0]),
+		.name = "s",
+		.help = "h",
+		.record_size = 16,
+		.n_fields = 2,
+		.fields = fields,
 	};
 	const struct skep_record record = { .size = sizeof(record), .stream = &stream, .data = &row };
 	const struct skep_record *const records[] = { &record };

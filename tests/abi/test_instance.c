@@ -17,7 +17,7 @@
 
 #include <cmocka.h> /* whose fail() is a macro: host->fail is called in brackets */
 
-#include "core/plugin.h"
+#include "core/plugin/plugin.h"
 #include "tests/abi/support.h"
 
 /* ---- a plugin whose callbacks are told what to do ------------------------------------------ */
@@ -340,7 +340,8 @@ static unsigned ops_redact(struct skep_instance *inst, const char *exe, char *ar
 	return 1;
 }
 
-static void ops_batch_answer(struct skep_instance *inst, const struct skep_batch *batch, const struct skep_batch_answer *answer)
+static void ops_batch_answer(struct skep_instance *inst, const struct skep_batch *batch,
+			     const struct skep_batch_answer *answer)
 {
 	(void)inst;
 	(void)batch;

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "core/note.h"
-#include "core/plugin.h"
+#include "core/plugin/note.h"
+#include "core/plugin/plugin.h"
 #include "tests/abi/support.h"
 
 struct image {
@@ -206,7 +206,8 @@ static const struct refusal {
 } refusals[] = {
 	{ bad_magic, SKEP_KIND_PROBE, "bad magic 0xdeadbeef in the plugin note, expected 0x70656b73" },
 	{ other_major, SKEP_KIND_PROBE,
-	  "built for plugin ABI 2." MINOR ", this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); rebuild it against skep 1.x" },
+	  "built for plugin ABI 2." MINOR ", this skepd provides 1." MINOR " (accepts 1.0-1." MINOR
+	  "); rebuild it against skep 1.x" },
 	{ other_layout, SKEP_KIND_PROBE, "built for plugin ABI 7." MINOR ", this skepd provides 1." MINOR },
 	{ newer_minor, SKEP_KIND_PROBE,
 	  "built for plugin ABI 1.99, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); upgrade skep" },
@@ -405,7 +406,10 @@ static void test_folders_above(void **state)
 	assert_int_equal(chmod(dir, 0777), 0);
 	expect(sub, "trap", -EPERM, "is writable by everybody (mode 0777)");
 	expect(sub, "trap", -EPERM, dir);
-	/* Sticky, as /tmp: only the owner of an entry renames it. 0775: the administrator chose that group. Both get as far as the file. */
+	/*
+	 * Sticky, as /tmp: only the owner of an entry renames it. 0775: the administrator chose that group. Both get as
+	 * far as the file.
+	 */
 	assert_int_equal(chmod(file, 0666), 0);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(chmod(dir, i == 0 ? 01777 : 0775), 0);

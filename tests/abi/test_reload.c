@@ -17,13 +17,14 @@
 
 #include <cmocka.h>
 
-#include "core/log.h"
-#include "core/plugin.h"
-#include "core/reload_report.h"
+#include "core/base/log.h"
+#include "core/plugin/plugin.h"
+#include "core/collect/reload_report.h"
 #include "tests/abi/collector_fixture.h"
 #include "tests/abi/support.h"
 
-#define LOGGED(name_, more_) "{ \"plugin\": \"reloadable\", \"name\": \"" name_ "\", \"log\": \"%1$s/" name_ "\"" more_ " }"
+#define LOGGED(name_, more_) \
+	"{ \"plugin\": \"reloadable\", \"name\": \"" name_ "\", \"log\": \"%1$s/" name_ "\"" more_ " }"
 
 static struct {
 	bool done;
@@ -47,8 +48,11 @@ static struct config *parsed(const char *interval, const char *more, const char 
 	struct config *config;
 	char *fmt, *text;
 
-	assert_true(asprintf(&fmt, "{ \"interval\": \"%s\", \"plugin_dirs\": [ \"%%1$s\" ],\n%s\"probes\": [\n%s ],\n\"sinks\": [\n%s ] }", interval, more,
-			     probes, sinks) > 0);
+	assert_true(
+		asprintf(
+			&fmt,
+			"{ \"interval\": \"%s\", \"plugin_dirs\": [ \"%%1$s\" ],\n%s\"probes\": [\n%s ],\n\"sinks\": [\n%s ] }",
+			interval, more, probes, sinks) > 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	assert_true(asprintf(&text, fmt, t.dir) > 0);
@@ -72,12 +76,14 @@ static void on_done(void *arg, int err, struct diag *diag, struct reload_report 
 	last.err = err;
 	last.errors[0] = last.changes[0] = '\0';
 	for (size_t i = 0; i < diag->n; i++)
-		n += (size_t)snprintf(last.errors + n, sizeof(last.errors) - n, "%s:%d: %s\n", diag->entries[i].file ? diag->entries[i].file : "",
-				      diag->entries[i].line, diag->entries[i].text);
+		n += (size_t)snprintf(last.errors + n, sizeof(last.errors) - n, "%s:%d: %s\n",
+				      diag->entries[i].file ? diag->entries[i].file : "", diag->entries[i].line,
+				      diag->entries[i].text);
 	n = 0;
 	for (size_t i = 0; i < report->n; i++)
-		n += (size_t)snprintf(last.changes + n, sizeof(last.changes) - n, "%s %s %s %s\n", reload_how_name(report->changes[i].how),
-				      report->changes[i].kind, report->changes[i].name, report->changes[i].words);
+		n += (size_t)snprintf(last.changes + n, sizeof(last.changes) - n, "%s %s %s %s\n",
+				      reload_how_name(report->changes[i].how), report->changes[i].kind,
+				      report->changes[i].name, report->changes[i].words);
 	last.unchanged = report->unchanged;
 }
 
@@ -208,7 +214,10 @@ static void reloadable_options_are_applied_in_place(void **state)
 
 	(void)state;
 	begin_with(LOGGED("a", ", \"label\": \"x\", \"list\": [ \"one\", \"two\" ]") ", " LOGGED("b", ""), SINK);
-	assert_reloaded(LOGGED("a", ", \"level\": 7, \"label\": \"a longer text\", \"list\": [ \"three\" ]") ", " LOGGED("b", ""), SINK);
+	assert_reloaded(
+		LOGGED("a", ", \"level\": 7, \"label\": \"a longer text\", \"list\": [ \"three\" ]") ", " LOGGED("b",
+														 ""),
+		SINK);
 	assert_string_equal(last.changes, "applied probe a options: label, list, level\n");
 	assert_int_equal(last.unchanged, 2);
 	assert_string_equal(calls("a"), "open start reload ");
@@ -217,13 +226,15 @@ static void reloadable_options_are_applied_in_place(void **state)
 	/* and back to what is not given; texts that are the same both times stay */
 	assert_reloaded(LOGGED("a", ", \"label\": \"a longer text\"") ", " LOGGED("b", ""), SINK);
 	assert_string_equal(last_call("a"), "reload level=1 label=a longer text size=1024 list=");
-	assert_reloaded(LOGGED("a", ", \"label\": \"a longer text\", \"list\": [ \"\", \"z\" ]") ", " LOGGED("b", ""), SINK);
+	assert_reloaded(LOGGED("a", ", \"label\": \"a longer text\", \"list\": [ \"\", \"z\" ]") ", " LOGGED("b", ""),
+			SINK);
 	assert_string_equal(calls("a"), "open start reload reload reload ");
 	run_for(250);
 	stop(0);
 	/* what it emits is what its state has now */
 	all = written("out");
-	assert_int_equal(number(record(all, "reloadable.pulse", count(all, "reloadable.pulse") - 1), "level") % 1000, 1);
+	assert_int_equal(number(record(all, "reloadable.pulse", count(all, "reloadable.pulse") - 1), "level") % 1000,
+			 1);
 	json_decref(all);
 }
 
@@ -291,8 +302,13 @@ static void settings(void **state)
 {
 	(void)state;
 	begin_with(LOGGED("a", ""), SINK);
-	assert_int_equal(reload_config(parsed("200ms", "\"process_interval\": \"1s\", \"drain\": \"30s\", ", LOGGED("a", ""), SINK), false), 0);
-	assert_string_equal(last.changes, "changed setting interval from 100ms to 200ms\nchanged setting drain from 5s to 30s\nchanged setting process_interval from 1m to 1s\n");
+	assert_int_equal(reload_config(parsed("200ms", "\"process_interval\": \"1s\", \"drain\": \"30s\", ",
+					      LOGGED("a", ""), SINK),
+				       false),
+			 0);
+	assert_string_equal(
+		last.changes,
+		"changed setting interval from 100ms to 200ms\nchanged setting drain from 5s to 30s\nchanged setting process_interval from 1m to 1s\n");
 	assert_int_equal(instance("a")->host.interval_ns, 200000000);
 	assert_string_equal(calls("a"), "open start ");
 	run_for(1000);
@@ -322,20 +338,30 @@ static void wrong_configurations(void **state)
 	begin_with(LOGGED("a", "") ", " LOGGED("b", ""), SINK);
 	a = instance("a");
 	/* all errors at once, each with its line; what is right about it is not done either */
-	assert_int_equal(reload(LOGGED("a", ", \"level\": 5") ",\n" LOGGED("b", ", \"levle\": 5") ",\n{ \"plugin\": \"nosuch\" },\n" LOGGED("c", ", \"level\": 101"),
-				SINK),
-			 -EINVAL);
+	assert_int_equal(
+		reload(LOGGED("a", ", \"level\": 5") ",\n" LOGGED(
+			       "b", ", \"levle\": 5") ",\n{ \"plugin\": \"nosuch\" },\n" LOGGED("c",
+												", \"level\": 101"),
+		       SINK),
+		-EINVAL);
 	assert_says(last.errors, "4: probes[1] (b): unknown option \"levle\": did you mean \"level\"?");
 	assert_says(last.errors, "5: no plugin \"nosuch\"");
 	assert_says(last.errors, "6: probes[3] (c): level: the integer 101 is out of bounds");
 	assert_nothing_has_changed(a);
 	assert_string_equal(calls("c"), "");
 
-	assert_int_equal(reload_config(parsed("100ms", "\"control\": { \"socket\": \"/nowhere\" },\n", LOGGED("a", ", \"level\": 5"), SINK), false), -ENOTSUP);
-	assert_says(last.errors, "2: control.socket cannot change from /run/skep/skepd.sock to /nowhere without a restart");
+	assert_int_equal(reload_config(parsed("100ms", "\"control\": { \"socket\": \"/nowhere\" },\n",
+					      LOGGED("a", ", \"level\": 5"), SINK),
+				       false),
+			 -ENOTSUP);
+	assert_says(last.errors,
+		    "2: control.socket cannot change from /run/skep/skepd.sock to /nowhere without a restart");
 	assert_nothing_has_changed(a);
 
-	assert_int_equal(reload_config(parsed("100ms", "\"tools\": [ \"/no/such/table\" ],\n", LOGGED("a", ", \"level\": 5"), SINK), false), -EINVAL);
+	assert_int_equal(reload_config(parsed("100ms", "\"tools\": [ \"/no/such/table\" ],\n",
+					      LOGGED("a", ", \"level\": 5"), SINK),
+				       false),
+			 -EINVAL);
 	assert_says(last.errors, "/no/such/table");
 	assert_nothing_has_changed(a);
 
@@ -355,7 +381,9 @@ static void a_required_one_that_does_not_start(void **state)
 	begin_with(LOGGED("a", "") ", " LOGGED("b", ""), SINK);
 	a = instance("a");
 	touch("bad");
-	assert_int_equal(reload(LOGGED("a", ", \"level\": 5") ", " LOGGED("d", "") ", " LOGGED("c", ", \"fail_while\": \"%1$s/bad\", \"required\": true"), SINK),
+	assert_int_equal(reload(LOGGED("a", ", \"level\": 5") ", " LOGGED("d", "") ", " LOGGED(
+					"c", ", \"fail_while\": \"%1$s/bad\", \"required\": true"),
+				SINK),
 			 -EINVAL);
 	assert_says(last.errors, "probe c does not start: ");
 	assert_nothing_has_changed(a);
@@ -388,20 +416,27 @@ static void changed_options_that_do_not_work(void **state)
 	assert_string_equal(calls("b"), "open start open refused close ");
 	assert_int_equal(instance("b")->state, INSTANCE_RUNNING);
 
-	assert_int_equal(reload(LOGGED("a", "") ", " LOGGED("b", ""), "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/no/such/folder/out\" }"), -ENOENT);
+	assert_int_equal(reload(LOGGED("a", "") ", " LOGGED("b", ""),
+				"{ \"plugin\": \"fakesink\", \"path\": \"%1$s/no/such/folder/out\" }"),
+			 -ENOENT);
 	assert_says(last.errors, "sink fakesink does not start with its new options: ");
 	assert_nothing_has_changed(a);
 }
 
-/* A life-cycle probe is exchanged last; when the new one does not start the old one comes back, and what was applied is taken back. */
+/*
+ * A life-cycle probe is exchanged last; when the new one does not start the old one comes back, and what was applied is
+ * taken back.
+ */
 static void all_the_way_back(void **state)
 {
 	(void)state;
 	begin_with("{ \"plugin\": \"fake\", \"script\": \"%1$s/script\" }, " LOGGED("a", ", \"label\": \"old\""), SINK);
 	touch("bad");
-	assert_int_equal(reload("{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/bad\" }, " LOGGED("a", ", \"label\": \"new\""),
-				"{ \"plugin\": \"fakesink\", \"path\": \"%1$s/other\" }"),
-			 -EBUSY);
+	assert_int_equal(
+		reload("{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"fail_while\": \"%1$s/bad\" }, " LOGGED(
+			       "a", ", \"label\": \"new\""),
+		       "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/other\" }"),
+		-EBUSY);
 	assert_says(last.errors, "probe fake does not start with its new options: ");
 	assert_says(last.errors, "it is started again with the old ones");
 	assert_int_equal(instance("fake")->state, INSTANCE_RUNNING);
@@ -432,12 +467,16 @@ static void sinks_change_without_a_gap(void **state)
 	json_t *one, *two;
 
 	(void)state;
-	begin_with(LOGGED("a", ""), "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/one\", \"mode\": \"slow\", \"delay\": \"30ms\" }");
+	begin_with(LOGGED("a", ""),
+		   "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/one\", \"mode\": \"slow\", \"delay\": \"30ms\" }");
 	for (int i = 0; i < 6; i++) {
 		run_for(110);
-		assert_reloaded(LOGGED("a", ""), i % 2 ? "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/one\", \"mode\": \"slow\", \"delay\": \"30ms\" }" :
-							 "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/two\" }");
-		assert_string_equal(last.changes, i % 2 ? "restarted sink fakesink options: path, mode, delay\n" : "restarted sink fakesink options: path, mode, delay\n");
+		assert_reloaded(
+			LOGGED("a", ""),
+			i % 2 ? "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/one\", \"mode\": \"slow\", \"delay\": \"30ms\" }"
+			      : "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/two\" }");
+		assert_string_equal(last.changes, i % 2 ? "restarted sink fakesink options: path, mode, delay\n"
+							: "restarted sink fakesink options: path, mode, delay\n");
 	}
 	run_for(150);
 	stop(2000000000);
@@ -460,7 +499,9 @@ static void a_sink_comes_and_goes(void **state)
 	(void)state;
 	begin_with(LOGGED("a", ""), SINK);
 	run_for(150);
-	assert_reloaded(LOGGED("a", ""), SINK ", { \"plugin\": \"fakesink\", \"name\": \"more\", \"path\": \"%1$s/more\", \"mode\": \"slow\" }");
+	assert_reloaded(
+		LOGGED("a", ""),
+		SINK ", { \"plugin\": \"fakesink\", \"name\": \"more\", \"path\": \"%1$s/more\", \"mode\": \"slow\" }");
 	assert_string_equal(last.changes, "added sink more \n");
 	run_for(350);
 	books_balance(10000);
@@ -486,7 +527,8 @@ static void what_a_removed_sink_does_not_take_is_counted(void **state)
 
 	(void)state;
 	log_level(SKEP_LOG_ERROR);
-	begin_with(LOGGED("a", ""), SINK ", { \"plugin\": \"fakesink\", \"name\": \"stuck\", \"path\": \"%1$s/stuck\", \"delay\": \"1h\" }");
+	begin_with(LOGGED("a", ""), SINK
+		   ", { \"plugin\": \"fakesink\", \"name\": \"stuck\", \"path\": \"%1$s/stuck\", \"delay\": \"1h\" }");
 	run_for(250);
 	assert_reloaded(LOGGED("a", ""), SINK);
 	assert_says(last.changes, "removed sink stuck ");
@@ -514,12 +556,14 @@ static void a_sink_that_hangs_is_replaced(void **state)
 
 	(void)state;
 	fifo("old.gate", false);
-	begin_with(LOGGED("a", ""), SINK ", { \"plugin\": \"fakesink\", \"name\": \"s\", \"path\": \"%1$s/old\", \"mode\": \"work\" }");
+	begin_with(LOGGED("a", ""),
+		   SINK ", { \"plugin\": \"fakesink\", \"name\": \"s\", \"path\": \"%1$s/old\", \"mode\": \"work\" }");
 	stuck = (struct skep_instance *)(uintptr_t)instance("s");
 	stuck->stuck_after_ns = 1000000;
 	run_for(600);
 	assert_true(stuck->stuck_ns > 0);
-	assert_reloaded(LOGGED("a", ""), SINK ", { \"plugin\": \"fakesink\", \"name\": \"s\", \"path\": \"%1$s/new\", \"mode\": \"work\" }");
+	assert_reloaded(LOGGED("a", ""), SINK
+			", { \"plugin\": \"fakesink\", \"name\": \"s\", \"path\": \"%1$s/new\", \"mode\": \"work\" }");
 	assert_string_equal(last.changes, "restarted sink s options: path\n");
 	collector_self(t.collector, &self);
 	assert_int_equal(self.left_behind, 1);
@@ -545,7 +589,8 @@ static void a_sink_that_hangs_is_replaced(void **state)
 	healthy = written("out");
 	/* The very first batch is among them, which the old one had taken; two are in flight, in any order. */
 	for (size_t i = 0; i < json_array_size(all); i++)
-		first |= strcmp(string(json_array_get(all, i), "batch"), string(json_array_get(healthy, 0), "batch")) == 0;
+		first |= strcmp(string(json_array_get(all, i), "batch"), string(json_array_get(healthy, 0), "batch")) ==
+			 0;
 	assert_true(first);
 	json_decref(healthy);
 	json_decref(all);
@@ -584,7 +629,9 @@ static void losses_outlive_their_plugin(void **state)
 	run_for(60);
 	assert_int_equal(collector_lost_kernel(t.collector), 7);
 	script("0 lost stream=exec n=1 where=kernel\n");
-	assert_reloaded("{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"auto_drained\": false }, " LOGGED("a", ""), SINK);
+	assert_reloaded(
+		"{ \"plugin\": \"fake\", \"script\": \"%1$s/script\", \"auto_drained\": false }, " LOGGED("a", ""),
+		SINK);
 	assert_string_equal(last.changes, "restarted probe fake options: auto_drained\n");
 	run_for(60);
 	assert_int_equal(collector_lost_kernel(t.collector), 8);
@@ -617,7 +664,8 @@ static void stopped_meanwhile(void **state)
 	struct config *next;
 
 	(void)state;
-	begin_with(LOGGED("a", ""), SINK ", { \"plugin\": \"fakesink\", \"name\": \"stuck\", \"path\": \"%1$s/stuck\", \"delay\": \"1h\" }");
+	begin_with(LOGGED("a", ""), SINK
+		   ", { \"plugin\": \"fakesink\", \"name\": \"stuck\", \"path\": \"%1$s/stuck\", \"delay\": \"1h\" }");
 	run_for(150);
 	next = parsed("100ms", "", LOGGED("a", ", \"size\": 5") ", " LOGGED("b", ""), SINK);
 	assert_int_equal(collector_reload(t.collector, next, false, on_done, &last), 0);
@@ -651,8 +699,11 @@ static void only_looked_at(void **state)
 {
 	(void)state;
 	begin_with(LOGGED("a", "") ", " LOGGED("b", ""), SINK);
-	assert_int_equal(reload_config(parsed("200ms", "", LOGGED("a", ", \"level\": 2") ", " LOGGED("c", ""), SINK), true), 0);
-	assert_string_equal(last.changes, "changed setting interval from 100ms to 200ms\napplied probe a options: level\nadded probe c \nremoved probe b \n");
+	assert_int_equal(
+		reload_config(parsed("200ms", "", LOGGED("a", ", \"level\": 2") ", " LOGGED("c", ""), SINK), true), 0);
+	assert_string_equal(
+		last.changes,
+		"changed setting interval from 100ms to 200ms\napplied probe a options: level\nadded probe c \nremoved probe b \n");
 	assert_string_equal(calls("a"), "open start ");
 	assert_string_equal(calls("b"), "open start ");
 	assert_string_equal(calls("c"), "open close ");
@@ -701,8 +752,10 @@ static void a_thousand(void **state)
 			LOGGED("a", ", \"size\": 4096") ", " LOGGED("b", ""),
 			PROBE ", " LOGGED("a", ", \"label\": \"other\""),
 		};
-		int err = reload(probes[i % 5], i % 3 ? "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/one\" }" :
-							"{ \"plugin\": \"fakesink\", \"path\": \"%1$s/two\" }, { \"plugin\": \"fakesink\", \"name\": \"more\", \"path\": \"%1$s/more\" }");
+		int err = reload(
+			probes[i % 5],
+			i % 3 ? "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/one\" }"
+			      : "{ \"plugin\": \"fakesink\", \"path\": \"%1$s/two\" }, { \"plugin\": \"fakesink\", \"name\": \"more\", \"path\": \"%1$s/more\" }");
 
 		assert_int_equal(err, i % 5 == 2 ? -EINVAL : 0);
 		if (i == 200) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_delivery RECORDS CONFIG - what it costs to deliver: process records go the way that they go in skepd (core/out.h: batches,
- * the spool where CONFIG has one, the sink's queue, the sink as a plugin), as many as are taken, from emit until the
- * sink has answered for the last one.
+ * bench_delivery RECORDS CONFIG - what it costs to deliver: process records go the way that they go in skepd
+ * (core/delivery/delivery.h: batches, the spool where CONFIG has one, the sink's queue, the sink as a plugin), as many
+ * as are taken, from emit until the sink has answered for the last one.
  *
  * CONFIG is text as in skepd.conf, with one sink; without any, one that takes each batch at once: what is then
  * measured is the way up to there.
@@ -16,11 +16,11 @@
 #include <sys/resource.h>
 #include <uv.h>
 
-#include "core/batch.h"
-#include "core/clock.h"
-#include "core/out.h"
-#include "core/plugin.h"
-#include "core/spooler.h"
+#include "core/delivery/batch.h"
+#include "core/base/clock.h"
+#include "core/delivery/delivery.h"
+#include "core/plugin/plugin.h"
+#include "core/delivery/spooler.h"
 #include "tests/unit/lake_records.h"
 
 #define PREPARED 4096u       /* records, as many as have strings at a time */
@@ -33,10 +33,10 @@
 static uv_loop_t loop;
 static uv_timer_t pump, watch;
 static uv_idle_t source;
-static struct out *out;
-static struct out_sink *sink;
+static struct delivery *out;
+static struct delivery_sink *sink;
 static struct skep_instance *inst;
-static struct out_process prepared[PREPARED];
+static struct record_process prepared[PREPARED];
 static int stream;
 static uint64_t wanted, emitted, rss_kb[SAMPLES];
 static unsigned n_rss;
@@ -53,7 +53,8 @@ static double cpu(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* A line "NAME: value" or "NAME value" of a file in /proc. */
@@ -77,7 +78,7 @@ static void die(const char *what, const char *why)
 	exit(1);
 }
 
-/* ---- the loop, as in core/collector.c -------------------------------------------- */
+/* ---- the loop, as in core/collect/collector.c -------------------------------------------- */
 
 static void look(void);
 
@@ -85,8 +86,8 @@ static void on_pump(uv_timer_t *timer)
 {
 	uint64_t now_ns = clock_boot_ns(), next_ns;
 
-	out_tick(out, now_ns);
-	next_ns = out_next_ns(out);
+	delivery_tick(out, now_ns);
+	next_ns = delivery_next_ns(out);
 	if (next_ns != UINT64_MAX && !over)
 		uv_timer_start(timer, on_pump, next_ns > now_ns ? (next_ns - now_ns) / 1000000 + 1 : 1, 0);
 	look();
@@ -97,8 +98,8 @@ static void emit_some(uv_idle_t *idle)
 	struct skep_context context = { .size = sizeof(context) };
 	uint64_t now_ns = clock_boot_ns();
 
-	for (unsigned i = 0; i < A_TURN && emitted < wanted && out_bytes(out) < ON_THE_WAY; i++, emitted++) {
-		struct out_process *p = &prepared[emitted % PREPARED];
+	for (unsigned i = 0; i < A_TURN && emitted < wanted && delivery_bytes(out) < ON_THE_WAY; i++, emitted++) {
+		struct record_process *p = &prepared[emitted % PREPARED];
 
 		/* Each another process, which has ended now. */
 		p->end_ns = now_ns + i;
@@ -108,36 +109,36 @@ static void emit_some(uv_idle_t *idle)
 		context.task = p->task;
 		context.tool = p->tool;
 		context.container = p->container;
-		out_emit(out, stream, &p->upid, p->end_ns, p, &context);
+		delivery_emit(out, stream, &p->upid, p->end_ns, p, &context);
 	}
-	if (emitted < wanted && out_bytes(out) < ON_THE_WAY)
+	if (emitted < wanted && delivery_bytes(out) < ON_THE_WAY)
 		return;
 	if (emitted == wanted)
-		out_flush(out);
+		delivery_flush(out);
 	uv_idle_stop(idle);
 }
 
 static void on_wake(void *arg)
 {
-	uint64_t now_ns = clock_boot_ns(), next_ns = out_next_ns(out);
+	uint64_t now_ns = clock_boot_ns(), next_ns = delivery_next_ns(out);
 
 	(void)arg;
 	if (next_ns != UINT64_MAX && !over)
 		uv_timer_start(&pump, on_pump, next_ns > now_ns ? (next_ns - now_ns) / 1000000 + 1 : 0, 0);
-	if (emitted < wanted && out_bytes(out) < ON_THE_WAY)
+	if (emitted < wanted && delivery_bytes(out) < ON_THE_WAY)
 		uv_idle_start(&source, emit_some);
 }
 
-static struct out_count books(void)
+static struct delivery_count books(void)
 {
-	struct out_count counts[32], sum = { 0 };
-	size_t n = out_counts(out, counts, 32);
+	struct delivery_count counts[32], sum = { 0 };
+	size_t n = delivery_counts(out, counts, 32);
 
 	for (size_t i = 0; i < n && i < 32; i++) {
 		sum.seen += counts[i].seen;
 		sum.delivered += counts[i].delivered;
 		sum.pending += counts[i].pending;
-		for (int where = 0; where < OUT_LOSSES; where++)
+		for (int where = 0; where < DELIVERY_LOSSES; where++)
 			sum.lost[0] += counts[i].lost[where];
 	}
 	return sum;
@@ -146,7 +147,7 @@ static struct out_count books(void)
 /* Has the sink answered for all? */
 static void look(void)
 {
-	if (over || emitted < wanted || !out_sink_settled(sink, out_last_id(out)))
+	if (over || emitted < wanted || !delivery_sink_settled(sink, delivery_last_id(out)))
 		return;
 	ended = now();
 	cpu_ended = cpu();
@@ -166,12 +167,13 @@ static void on_watch(uv_timer_t *timer)
 
 /* ---- the sink ----------------------------------------------------------------------- */
 
-static void batch_answer(struct skep_instance *i, const struct skep_batch *batch, const struct skep_batch_answer *answer)
+static void batch_answer(struct skep_instance *i, const struct skep_batch *batch,
+			 const struct skep_batch_answer *answer)
 {
 	(void)i;
 	if (answer->result != SKEP_BATCH_ACK || answer->rejected)
 		die("the sink did not take a batch", answer->why ? answer->why : "it gave no reason");
-	if (out_done(out, sink, batch, answer, clock_boot_ns()) < 0)
+	if (delivery_done(out, sink, batch, answer, clock_boot_ns()) < 0)
 		die("the sink", "answered for a batch that it does not have");
 	look();
 }
@@ -189,20 +191,26 @@ static int take(void *arg, const struct skep_batch *batch)
 	const struct skep_batch_answer answer = { .size = sizeof(answer), .result = SKEP_BATCH_ACK };
 
 	(void)arg;
-	return out_done(out, sink, batch, &answer, clock_boot_ns());
+	return delivery_done(out, sink, batch, &answer, clock_boot_ns());
 }
 
 static void sink_begin(const struct config *config, struct diag *diag)
 {
 	const struct config_plugin *entry = &config->sinks[0];
 	char boot_id[37];
-	struct skep_host host = { .size = sizeof(host), .abi_minor = SKEP_ABI_MINOR, .boot_id = boot_id, .interval_ns = 5 * SECOND, .verdict_fd = -1,
-				  .rules_fd = -1, .rules_programs_fd = -1, .rules_values_fd = -1 };
+	struct skep_host host = { .size = sizeof(host),
+				  .abi_minor = SKEP_ABI_MINOR,
+				  .boot_id = boot_id,
+				  .interval_ns = 5 * SECOND,
+				  .verdict_fd = -1,
+				  .rules_fd = -1,
+				  .rules_programs_fd = -1,
+				  .rules_values_fd = -1 };
 	static char kept[37];
 	struct plugin *plugin;
 
 	if (config->n_sinks == 0) {
-		if (out_sink_add(out, "sink", 4, take, NULL, &sink) < 0)
+		if (delivery_sink_add(out, "sink", 4, take, NULL, &sink) < 0)
 			die("sink", "no memory");
 		return;
 	}
@@ -217,14 +225,16 @@ static void sink_begin(const struct config *config, struct diag *diag)
 	}
 	if (instance_open(inst) < 0 || instance_start(inst) < 0)
 		die(entry->plugin, inst->reason ? inst->reason : "does not start");
-	if (out_sink_add(out, "sink", plugin->desc->sink->max_in_flight, submit, inst, &sink) < 0)
+	if (delivery_sink_add(out, "sink", plugin->desc->sink->max_in_flight, submit, inst, &sink) < 0)
 		die("sink", "no memory");
 }
 
 static void spool_begin_if(const struct config *config)
 {
-	const struct spool_limits limits = { .max_bytes = config->spool.max_bytes, .reserve_bytes = config->spool.reserve_bytes, .sync_ns = config->spool.sync_ns };
-	const struct out_spool_env env = { .max_age_ns = 0 };
+	const struct spool_limits limits = { .max_bytes = config->spool.max_bytes,
+					     .reserve_bytes = config->spool.reserve_bytes,
+					     .sync_ns = config->spool.sync_ns };
+	const struct delivery_spool_env env = { .max_age_ns = 0 };
 	struct spooler *spooler;
 	char why[256];
 
@@ -232,7 +242,7 @@ static void spool_begin_if(const struct config *config)
 		return;
 	if (spooler_new(&loop, config->spool.path, &limits, &spooler, why, sizeof(why)) < 0)
 		die(config->spool.path, why);
-	if (out_spool(out, spooler, &env) < 0)
+	if (delivery_spool(out, spooler, &env) < 0)
 		die(config->spool.path, "no memory");
 }
 
@@ -250,14 +260,14 @@ static void end_all(void)
 		while (!instance_stopped(inst))
 			uv_run(&loop, UV_RUN_ONCE);
 	}
-	out_spool_end(out, on_ended, &closed);
+	delivery_spool_end(out, on_ended, &closed);
 	while (!closed)
 		uv_run(&loop, UV_RUN_ONCE);
 	uv_close((uv_handle_t *)&pump, NULL);
 	uv_close((uv_handle_t *)&watch, NULL);
 	uv_close((uv_handle_t *)&source, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
-	out = out_free(out);
+	out = delivery_free(out);
 	inst = instance_free(inst);
 	uv_loop_close(&loop);
 }
@@ -266,13 +276,14 @@ int main(int argc, char **argv)
 {
 	struct diag diag = { 0 };
 	struct config *config;
-	struct out_count sum;
-	struct out_queue queue;
+	struct delivery_count sum;
+	struct delivery_queue queue;
 	uint64_t disk;
 	double opened;
 
 	if (argc != 3) {
-		fprintf(stderr, "usage: bench_delivery RECORDS CONFIG   (text as in skepd.conf, with one sink or none)\n");
+		fprintf(stderr,
+			"usage: bench_delivery RECORDS CONFIG   (text as in skepd.conf, with one sink or none)\n");
 		return 2;
 	}
 	wanted = strtoull(argv[1], NULL, 10);
@@ -281,7 +292,10 @@ int main(int argc, char **argv)
 		diag_print(&diag, stderr);
 		return 2;
 	}
-	/* As pipelines make them: a task is some processes of a few programs (records_process: 7 numbers a task, all comes again after 840). */
+	/*
+	 * As pipelines make them: a task is some processes of a few programs (records_process: 7 numbers a task, all
+	 * comes again after 840).
+	 */
 	for (unsigned i = 0; i < PREPARED; i++)
 		records_process(i / PER_TASK * 7 + i % 7 + UINT64_C(840) * i, "20261110T0000-000001", &prepared[i]);
 	uv_loop_init(&loop);
@@ -289,13 +303,14 @@ int main(int argc, char **argv)
 	uv_timer_init(&loop, &watch);
 	uv_idle_init(&loop, &source);
 	opened = now();
-	out = out_new(&(struct batch_origin){ "boot", "node1", "6.1.0" }, AGE_NS, OUT_MAX_BYTES, on_wake, NULL);
+	out = delivery_new(&(struct batch_origin) { "boot", "node1", "6.1.0" }, AGE_NS, DELIVERY_MAX_BYTES, on_wake,
+			   NULL);
 	if (!out)
 		die("out", "no memory");
 	spool_begin_if(config);
 	opened = now() - opened;
 	sink_begin(config, &diag);
-	stream = out_stream_add(out, &out_stream_process);
+	stream = delivery_stream_add(out, &record_stream_process);
 	disk = proc_value("/proc/self/io", "write_bytes");
 	began = now();
 	cpu_began = cpu();
@@ -304,17 +319,20 @@ int main(int argc, char **argv)
 	uv_timer_start(&watch, on_watch, wanted ? 200 : 1, wanted ? 200 : 1000);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	sum = books();
-	queue = out_sink_queue(sink);
+	queue = delivery_sink_queue(sink);
 	disk = proc_value("/proc/self/io", "write_bytes") - disk;
 	if (sum.lost[0] || sum.delivered == 0 || (wanted && sum.delivered != wanted)) {
-		fprintf(stderr, "bench_delivery: %" PRIu64 " emitted, %" PRIu64 " delivered, %" PRIu64 " lost\n", emitted, sum.delivered, sum.lost[0]);
+		fprintf(stderr, "bench_delivery: %" PRIu64 " emitted, %" PRIu64 " delivered, %" PRIu64 " lost\n",
+			emitted, sum.delivered, sum.lost[0]);
 		return 1;
 	}
-	printf("{\"records\": %" PRIu64 ", \"seconds\": %.4f, \"records_s\": %.0f, \"cpu_us\": %.3f, \"wire_bytes\": %.1f, \"disk_bytes\": %.1f, "
+	printf("{\"records\": %" PRIu64
+	       ", \"seconds\": %.4f, \"records_s\": %.0f, \"cpu_us\": %.3f, \"wire_bytes\": %.1f, \"disk_bytes\": %.1f, "
 	       "\"peak_rss_mb\": %.1f, \"opened_ms\": %.2f",
-	       sum.delivered, ended - began, (double)sum.delivered / (ended - began), (cpu_ended - cpu_began) * 1e6 / (double)sum.delivered,
-	       (double)queue.sent_bytes / (double)sum.delivered, (double)disk / (double)sum.delivered,
-	       (double)proc_value("/proc/self/status", "VmHWM") / 1024, opened * 1e3);
+	       sum.delivered, ended - began, (double)sum.delivered / (ended - began),
+	       (cpu_ended - cpu_began) * 1e6 / (double)sum.delivered, (double)queue.sent_bytes / (double)sum.delivered,
+	       (double)disk / (double)sum.delivered, (double)proc_value("/proc/self/status", "VmHWM") / 1024,
+	       opened * 1e3);
 	if (wanted == 0) {
 		printf(", \"rss_mb\": [");
 		for (unsigned i = 0; i < n_rss; i++)

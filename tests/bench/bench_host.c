@@ -17,7 +17,8 @@ const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
 static unsigned long records;
 
-static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		 const void *rec)
 {
 	(void)inst;
 	(void)stream;
@@ -79,8 +80,9 @@ static void measure(size_t n, const char *what, bool per_cpu)
 		worst = real > worst ? real : worst;
 	}
 	qsort(cpu, n, sizeof(*cpu), by_value);
-	printf("%-8s median %.0f us CPU, 99 %% %.0f us, worst real %.0f us, %.1f records a sample, start %.1f ms CPU\n", what, cpu[n / 2] / 1e3,
-	       cpu[n * 99 / 100] / 1e3, worst / 1e3, (double)(records - before) / (double)n, start_ns / 1e6);
+	printf("%-8s median %.0f us CPU, 99 %% %.0f us, worst real %.0f us, %.1f records a sample, start %.1f ms CPU\n",
+	       what, cpu[n / 2] / 1e3, cpu[n * 99 / 100] / 1e3, worst / 1e3, (double)(records - before) / (double)n,
+	       start_ns / 1e6);
 	skep_mock_end(&m);
 	free(cpu);
 }

@@ -67,8 +67,8 @@ int main(int argc, char **argv)
 		die("start", m.why);
 	for (uint64_t id = 1; n < rows; id++) {
 		struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
-		struct out_process p;
-		struct out_run r;
+		struct record_process p;
+		struct record_run r;
 
 		for (uint64_t k = 0; k < per_batch && n < rows; k++, n++) {
 			if (n % PER_RUN == 0) {

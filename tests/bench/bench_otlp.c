@@ -6,12 +6,12 @@
  * --dump writes the requests of the first batch, as they would be sent, to FOLDER/traces, metrics and logs:
  * tests/otlp/wire.py reads them.
  */
+#include <skep/sink/http_body.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "sinks/common/http_body.h"
 #include "sinks/otlp/attr.h"
 #include "sinks/otlp/request.h"
 #include "tests/bench/otlp_batch.h"
@@ -61,7 +61,8 @@ static int measure(struct encoder *e, struct otlp_batch *b, unsigned long batche
 		encoding += cpu_seconds() - t;
 		t = cpu_seconds();
 		for (int s = 0; s < SIGNALS; s++) {
-			if (http_body_encode(&body, HTTP_GZIP, pb_data(&e->out[s]), pb_len(&e->out[s]), &data, &len) < 0)
+			if (http_body_encode(&body, HTTP_GZIP, pb_data(&e->out[s]), pb_len(&e->out[s]), &data, &len) <
+			    0)
 				return 1;
 			items[s] += e->n_out[s];
 			plain[s] += pb_len(&e->out[s]);
@@ -70,12 +71,14 @@ static int measure(struct encoder *e, struct otlp_batch *b, unsigned long batche
 		}
 		compressing += cpu_seconds() - t;
 	}
-	printf("%lu batches of %d records; on one core for each record: %.2f us encoding, %.2f us gzip; %.0f records/s\n", batches, OTLP_RECORDS,
-	       encoding * 1e6 / (double)batches / OTLP_RECORDS, compressing * 1e6 / (double)batches / OTLP_RECORDS,
+	printf("%lu batches of %d records; on one core for each record: %.2f us encoding, %.2f us gzip; %.0f records/s\n",
+	       batches, OTLP_RECORDS, encoding * 1e6 / (double)batches / OTLP_RECORDS,
+	       compressing * 1e6 / (double)batches / OTLP_RECORDS,
 	       (double)batches * OTLP_RECORDS / (encoding + compressing));
 	for (int s = 0; s < SIGNALS; s++)
-		printf("%-8s %8.1f a batch, %6.1f bytes each, %5.1f with gzip\n", signal_names[s], (double)items[s] / (double)batches,
-		       (double)plain[s] / (double)(items[s] ? items[s] : 1), (double)wire[s] / (double)(items[s] ? items[s] : 1));
+		printf("%-8s %8.1f a batch, %6.1f bytes each, %5.1f with gzip\n", signal_names[s],
+		       (double)items[s] / (double)batches, (double)plain[s] / (double)(items[s] ? items[s] : 1),
+		       (double)wire[s] / (double)(items[s] ? items[s] : 1));
 	printf("on the wire %.1f bytes for each record\n", (double)total / (double)batches / OTLP_RECORDS);
 	http_body_free(&body);
 	return 0;
@@ -83,7 +86,9 @@ static int measure(struct encoder *e, struct otlp_batch *b, unsigned long batche
 
 int main(int argc, char **argv_)
 {
-	struct encoder e = { .wanted = { true, true, true }, .span_least_ns = 100 * MS, .spans_most = UINT64_MAX, .service = "skep" };
+	struct encoder e = {
+		.wanted = { true, true, true }, .span_least_ns = 100 * MS, .spans_most = UINT64_MAX, .service = "skep"
+	};
 	struct otlp_batch *b = calloc(1, sizeof(*b));
 	const char *folder = NULL;
 	unsigned long batches;

@@ -3,7 +3,7 @@
  * bench_rules [SECONDS]: how many processes a second a set of rules decides about.
  *
  * Sets of 10, 100 and 1,000 rules in the shapes that packs have (lists of names, prefixes, patterns,
- * ancestors, arguments), each judged on processes that none holds for (every rule is tried: the
+ * ancestors, arguments), each evaluated on processes that none holds for (every rule is tried: the
  * most that a set can cost) and on processes of which each one's rule is evenly spread over the set.
  * Then the packs that come with skep, all four, on what a build starts.  One thread; three
  * repetitions, the fastest of which is printed.
@@ -13,9 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/config.h"
-#include "core/judge_fields.h"
-#include "core/rules_file.h"
+#include "core/config/config.h"
+#include "core/rules/rule_fields.h"
+#include "core/rules/rules_file.h"
 
 #define SUBJECTS 1000u
 
@@ -36,9 +36,12 @@ static int when_of(unsigned i, char *to, size_t size)
 {
 	switch (i % 5) {
 	case 0:
-		return snprintf(to, size, "comm in ('a%u', 'b%u', 'c%u', 'd%u', 'tool%u', 'e%u', 'f%u', 'g%u') and uid < 2000", i, i, i, i, i, i, i, i);
+		return snprintf(to, size,
+				"comm in ('a%u', 'b%u', 'c%u', 'd%u', 'tool%u', 'e%u', 'f%u', 'g%u') and uid < 2000", i,
+				i, i, i, i, i, i, i);
 	case 1:
-		return snprintf(to, size, "exe prefix ('/opt/vendor%u/', '/opt/tool%u/') or exe = '/usr/lib/tool%u'", i, i, i);
+		return snprintf(to, size, "exe prefix ('/opt/vendor%u/', '/opt/tool%u/') or exe = '/usr/lib/tool%u'", i,
+				i, i);
 	case 2:
 		return snprintf(to, size, "cgroup glob '*/slurm*/job_%u/*' and not user = 'root'", i);
 	case 3:
@@ -50,7 +53,7 @@ static int when_of(unsigned i, char *to, size_t size)
 
 static struct ruleset *set_of(unsigned n)
 {
-	struct ruleset *set = ruleset_new(&judge_schema, RULE_INCLUDE);
+	struct ruleset *set = ruleset_new(&rule_fields_schema, RULE_INCLUDE);
 	struct filter_error error;
 	char id[16], when[256];
 
@@ -72,19 +75,19 @@ static struct ruleset *set_of(unsigned n)
 /* ---- processes ------------------------------------------------------------------------ */
 
 struct process {
-	struct judge_subject subject; /* first */
-	struct judge_subject ancestors[4]; /* nextflow's depth: engine, wrapper, shell, step */
+	struct rule_subject subject; /* first */
+	struct rule_subject ancestors[4]; /* nextflow's depth: engine, wrapper, shell, step */
 	char tool[24], comm[16], exe[48], cgroup[64], argv[96], parent[16];
 };
 
-static const struct judge_subject *parent_of(const struct judge_subject *s)
+static const struct rule_subject *parent_of(const struct rule_subject *s)
 {
 	return s->owner;
 }
 
-static void set_text(struct judge_subject *s, enum judge_field f, const char *text)
+static void set_text(struct rule_subject *s, enum rule_field f, const char *text)
 {
-	judge_set_text(s, f, text, strlen(text));
+	rule_subject_set_text(s, f, text, strlen(text));
 }
 
 /* i: of the rule that shall hold; none: no rule's. */
@@ -106,19 +109,19 @@ static void make(struct process *p, unsigned i, bool none)
 	n += snprintf(p->argv + n, sizeof(p->argv) - (size_t)n, "--threads") + 1;
 	n += snprintf(p->argv + n, sizeof(p->argv) - (size_t)n, "8") + 1;
 	n += snprintf(p->argv + n, sizeof(p->argv) - (size_t)n, "/data/sample_%u.bam", i) + 1;
-	set_text(&p->subject, JUDGE_TOOL, p->tool);
-	set_text(&p->subject, JUDGE_COMM, p->comm);
-	set_text(&p->subject, JUDGE_EXE, p->exe);
-	set_text(&p->subject, JUDGE_CGROUP, p->cgroup);
-	set_text(&p->subject, JUDGE_CWD, "/scratch/work/ab/0123456789");
-	set_text(&p->subject, JUDGE_CONTAINER, "");
-	judge_set_text(&p->subject, JUDGE_ARGV, p->argv, (size_t)n);
-	judge_set_number(&p->subject, JUDGE_UID, 1000);
-	judge_set_wrapper(&p->subject, false);
+	set_text(&p->subject, RULE_FIELD_TOOL, p->tool);
+	set_text(&p->subject, RULE_FIELD_COMM, p->comm);
+	set_text(&p->subject, RULE_FIELD_EXE, p->exe);
+	set_text(&p->subject, RULE_FIELD_CGROUP, p->cgroup);
+	set_text(&p->subject, RULE_FIELD_CWD, "/scratch/work/ab/0123456789");
+	set_text(&p->subject, RULE_FIELD_CONTAINER, "");
+	rule_subject_set_text(&p->subject, RULE_FIELD_ARGV, p->argv, (size_t)n);
+	rule_subject_set_number(&p->subject, RULE_FIELD_UID, 1000);
+	rule_subject_set_wrapper(&p->subject, false);
 	p->subject.parent = parent_of;
 	p->subject.owner = &p->ancestors[0];
 	for (int a = 0; a < 4; a++) {
-		set_text(&p->ancestors[a], JUDGE_COMM, a == 1 && i % 5 == 3 ? p->parent : above[a]);
+		set_text(&p->ancestors[a], RULE_FIELD_COMM, a == 1 && i % 5 == 3 ? p->parent : above[a]);
 		p->ancestors[a].parent = parent_of;
 		p->ancestors[a].owner = a < 3 ? &p->ancestors[a + 1] : NULL;
 	}
@@ -139,7 +142,7 @@ static double measure(const struct ruleset *set, const struct process *people, u
 			for (unsigned i = 0; i < SUBJECTS; i++) {
 				struct rule_decision d;
 
-				ruleset_judge(set, judge_get, &people[i].subject, i, &d);
+				ruleset_evaluate(set, rule_field_get, &people[i].subject, i, &d);
 				taken += d.rule != NULL;
 			}
 			*ret_taken = taken;
@@ -157,13 +160,15 @@ static void line(const char *what, const struct ruleset *set, const struct proce
 	unsigned taken = 0;
 	double ns = measure(set, people, &taken);
 
-	printf("%-28s %6zu rules  %10.0f ns/process  %12.0f processes/s  %5.1f ns/rule tried  taken %u of %u\n", what, ruleset_count(set), ns, 1e9 / ns,
+	printf("%-28s %6zu rules  %10.0f ns/process  %12.0f processes/s  %5.1f ns/rule tried  taken %u of %u\n", what,
+	       ruleset_count(set), ns, 1e9 / ns,
 	       taken == 0 ? ns / (double)ruleset_count(set) : ns / ((double)ruleset_count(set) / 2), taken, SUBJECTS);
 }
 
 static struct ruleset *packs(void)
 {
-	static const char text[] = "{ \"filters\": { \"packs\": [ \"bioinformatics\", \"ml\", \"build\", \"host\" ] } }";
+	static const char text[] =
+		"{ \"filters\": { \"packs\": [ \"bioinformatics\", \"ml\", \"build\", \"host\" ] } }";
 	struct ruleset *set = NULL;
 	struct config *config;
 	struct diag diag;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_clickhouse, bench_http [ROWS [BATCH]] OPTION=VALUE... - gives process records to a sink, as many batches at a time
- * as it takes, from submit to acknowledgement, and prints records/s, the CPU that this process used for a record (encoding,
- * compression, HTTP), and bytes on the wire.  The receiver is a real one, and its own CPU is not counted:
+ * bench_clickhouse, bench_http [ROWS [BATCH]] OPTION=VALUE... - gives process records to a sink, as many batches at a
+ * time as it takes, from submit to acknowledgement, and prints records/s, the CPU that this process used for a record
+ * (encoding, compression, HTTP), and bytes on the wire.  The receiver is a real one, and its own CPU is not counted:
  *
  *	taskset -c 0 tests/bench/bench_clickhouse 200000 500 url=http://127.0.0.1:8123 database=skep
  */
@@ -15,7 +15,8 @@
 
 #include "tests/unit/lake_records.h"
 
-#define PREPARED 256 /* batches that are sent over and over, as other processes each time; more than any sink has in flight */
+#define PREPARED \
+	256 /* batches that are sent over and over, as other processes each time; more than any sink has in flight */
 #define TEXTS 4      /* of so many batches the texts differ */
 #define MOST 1024    /* strings of so many times TEXTS records live at a time */
 
@@ -32,13 +33,14 @@ static double cpu(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 static struct skep_mock_batch *prepare(uint64_t id, uint64_t n)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 
 	for (uint64_t i = 0; i < n; i++) {
 		records_process(id % TEXTS * n + i, "run-1", &p);
@@ -52,7 +54,7 @@ static void renew(struct skep_mock_batch *b, uint64_t id)
 {
 	for (uint32_t i = 0; i < b->batch.n; i++) {
 		struct skep_record *r = (struct skep_record *)(uintptr_t)b->batch.records[i];
-		struct out_process *p = (struct out_process *)(uintptr_t)r->data;
+		struct record_process *p = (struct record_process *)(uintptr_t)r->data;
 
 		p->upid.start_ns = r->upid.start_ns = 1000000000000 + id * MOST + i;
 	}
@@ -134,8 +136,10 @@ int main(int argc, char **argv)
 	}
 	t = now() - t;
 	c = cpu() - c;
-	printf("%" PRIu64 " records in batches of %" PRIu64 ": %.0f records/s, %.2f us CPU a record, %.1f bytes a record on the wire\n",
-	       batches * per_batch, per_batch, (double)(batches * per_batch) / t, c * 1e6 / (double)(batches * per_batch),
+	printf("%" PRIu64 " records in batches of %" PRIu64
+	       ": %.0f records/s, %.2f us CPU a record, %.1f bytes a record on the wire\n",
+	       batches * per_batch, per_batch, (double)(batches * per_batch) / t,
+	       c * 1e6 / (double)(batches * per_batch),
 	       (double)skep_mock_counter(&m, "sent_bytes") / (double)(batches * per_batch));
 	skep_mock_stop(&m);
 	for (unsigned k = 0; k < PREPARED; k++)

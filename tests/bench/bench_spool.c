@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_spool FILE [RECORDS [BACKLOG_MB [REAL_MB]]] - what the spool costs, as skepd uses it: batches of 500 process records are encoded, compressed
- * and appended, several to a commit, with a sink's place moved and what all have settled thrown away; one thread.
- * Prints records/s, CPU a record, bytes a record, and what the disk was given for each byte of them.  Then a backlog
- * of so many MiB is made, and the time is taken that opening takes, and that the first batch takes.
+ * bench_spool FILE [RECORDS [BACKLOG_MB [REAL_MB]]] - what the spool costs, as skepd uses it: batches of 500 process
+ * records are encoded, compressed and appended, several to a commit, with a sink's place moved and what all have
+ * settled thrown away; one thread. Prints records/s, CPU a record, bytes a record, and what the disk was given for each
+ * byte of them.  Then a backlog of so many MiB is made, and the time is taken that opening takes, and that the first
+ * batch takes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static double cpu(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* Bytes that were given to the disk. */
@@ -109,8 +111,8 @@ static int any_stream(void *arg, const struct skep_stream *stored, const struct 
 	return 0;
 }
 
-static int any_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns, const void *data,
-		      const struct skep_context *context)
+static int any_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns,
+		      const void *data, const struct skep_context *context)
 {
 	(void)s;
 	(void)who;
@@ -154,7 +156,8 @@ int main(int argc, char **argv)
 	char why[256];
 
 	if (argc < 2 || records == 0 || access(argv[1], F_OK) == 0) {
-		fprintf(stderr, "usage: %s FILE [RECORDS [BACKLOG_MB [REAL_MB]]]   (FILE must not be there)\n", argv[0]);
+		fprintf(stderr, "usage: %s FILE [RECORDS [BACKLOG_MB [REAL_MB]]]   (FILE must not be there)\n",
+			argv[0]);
 		return 2;
 	}
 	need(spool_db_open(argv[1], &limits, &db, why, sizeof(why)));
@@ -162,7 +165,7 @@ int main(int argc, char **argv)
 	for (uint64_t k = 0; k < PREPARED; k++) {
 		prepared[k] = skep_mock_batch_new(k, RECORDS_OFFSET);
 		for (uint64_t i = 0; i < BATCH; i++) {
-			struct out_process p;
+			struct record_process p;
 
 			records_process(k * BATCH + i, "run-1", &p);
 			records_add_process(prepared[k], &p);
@@ -177,7 +180,7 @@ int main(int argc, char **argv)
 		need(spool_begin(db));
 		for (int i = 0; i < PER_COMMIT; i++)
 			bytes += append(++id);
-		need(spool_sink_move(db, "sink", &(struct spool_place){ .cursor = id - PER_COMMIT }));
+		need(spool_sink_move(db, "sink", &(struct spool_offset){ .cursor = id - PER_COMMIT }));
 		need(spool_trim(db, 0, id - PER_COMMIT));
 		need(spool_commit(db));
 		took = now() - begin;
@@ -186,8 +189,10 @@ int main(int argc, char **argv)
 	t = now() - t;
 	c = cpu() - c;
 	records = id * BATCH;
-	printf("%" PRIu64 " records in batches of %d, %d to a commit: %.0f records/s, %.2f us CPU a record, %.1f bytes a record, worst commit %.0f ms\n",
-	       records, BATCH, PER_COMMIT, (double)records / t, c * 1e6 / (double)records, (double)bytes / (double)records, worst * 1e3);
+	printf("%" PRIu64
+	       " records in batches of %d, %d to a commit: %.0f records/s, %.2f us CPU a record, %.1f bytes a record, worst commit %.0f ms\n",
+	       records, BATCH, PER_COMMIT, (double)records / t, c * 1e6 / (double)records,
+	       (double)bytes / (double)records, worst * 1e3);
 	printf("given to the disk: %.2f bytes for each of them\n", (double)(written() - disk) / (double)bytes);
 	need(spool_encode(code, &prepared[0]->batch, &body, &again_size, NULL));
 	again = malloc(again_size);
@@ -212,8 +217,9 @@ int main(int argc, char **argv)
 		need(spool_db_open(argv[1], &limits, &db, why, sizeof(why)));
 		c = now();
 		need(spool_next(db, 0, &row));
-		printf("a backlog of %" PRIu64 " MiB, %" PRIu64 " records: opened in %.1f ms, its first batch in %.1f ms\n", s.file_bytes >> 20, s.records,
-		       (c - t) * 1e3, (now() - c) * 1e3);
+		printf("a backlog of %" PRIu64 " MiB, %" PRIu64
+		       " records: opened in %.1f ms, its first batch in %.1f ms\n",
+		       s.file_bytes >> 20, s.records, (c - t) * 1e3, (now() - c) * 1e3);
 		read_back(2000000);
 	}
 	spool_db_close(db);

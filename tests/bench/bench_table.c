@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/delivery/delivery.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
@@ -35,7 +36,10 @@ static void begin(uint64_t t, uint32_t pid)
 	};
 	char argv[128], exe[64];
 
-	rec.argv.len = (uint32_t)snprintf(argv, sizeof(argv), "samtools%csort%c-@%c4%c-o%c/data/project/out/sample_%u.bam", 0, 0, 0, 0, 0, pid) + 1;
+	rec.argv.len =
+		(uint32_t)snprintf(argv, sizeof(argv), "samtools%csort%c-@%c4%c-o%c/data/project/out/sample_%u.bam", 0,
+				   0, 0, 0, 0, pid) +
+		1;
 	rec.argv.ptr = argv;
 	snprintf(exe, sizeof(exe), "/usr/bin/tool%u", pid % 100);
 	rec.exe = rec.filename = str(exe);
@@ -43,7 +47,10 @@ static void begin(uint64_t t, uint32_t pid)
 	tell(&f, SKEP_ROLE_PROC_EXEC, t + 1, pid, t, &rec);
 }
 
-/* Each leads a session, which is a run, and is a task of its own; a child outlives both for a moment. A sample frees the runs. */
+/*
+ * Each leads a session, which is a run, and is a task of its own; a child outlives both for a moment. A sample frees
+ * the runs.
+ */
 static void sessions_and_tasks(uint64_t t, unsigned n)
 {
 	double s = seconds();
@@ -73,7 +80,8 @@ static void sessions_and_tasks(uint64_t t, unsigned n)
 
 int main(int argc, char **argv)
 {
-	unsigned live = argc > 1 ? (unsigned)atoi(argv[1]) : 20000, rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 300000;
+	unsigned live = argc > 1 ? (unsigned)atoi(argv[1]) : 20000,
+		 rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 300000;
 	struct mallinfo2 before, after;
 	uint64_t t = T0 + 10;
 	double s;
@@ -108,12 +116,12 @@ int main(int argc, char **argv)
 		tell_exit(&f, t + 2, pid, t, 0);
 		tell_final(&f, t + 3, pid, t, 0, 500000, 2u << 20);
 		if (i % 200 == 0)
-			out_tick(f.out, t);
+			delivery_tick(f.out, t);
 	}
 	s = seconds() - s;
 	fixture_settle(&f);
-	printf("fork+exec+exit+final beside them: %.0f records/s, %.2f us a process (%zu records out)\n", 4.0 * rounds / s, s / rounds * 1e6,
-	       f.n_records);
+	printf("fork+exec+exit+final beside them: %.0f records/s, %.2f us a process (%zu records out)\n",
+	       4.0 * rounds / s, s / rounds * 1e6, f.n_records);
 	sessions_and_tasks(t, rounds / 100);
 	fixture_close(&f);
 	return 0;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/redact.h"
-#include "core/tool.h"
+#include "core/identify/redact.h"
+#include "core/identify/tool.h"
 
 #define LONG_SIZE (32u << 10)
 
@@ -19,13 +19,20 @@ static const struct {
 	const char *exe;
 	const char *argv;
 } usual[] = {
-	{ "/usr/bin/samtools", "samtools|sort|-@|4|-m|768M|-o|/data/run17/aligned/sample_0042.sorted.bam|/data/run17/aligned/sample_0042.bam" },
-	{ "/usr/bin/python3.11", "/usr/bin/python3|-W|ignore|-m|snakemake|--cores|8|--snakefile|workflow/Snakefile|--configfile|c.yaml|all" },
-	{ "/usr/bin/bash", "/bin/bash|-c|bwa mem -t 4 -R '@RG\\tID:1\\tSM:s' ref/genome.fa reads/s_1.fastq.gz reads/s_2.fastq.gz" },
-	{ "/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "cc1|-quiet|-imultiarch|x86_64-linux-gnu|-D|_GNU_SOURCE|core/tool.c|-O2|-std=c17|-o|/tmp/ccQz1.s" },
-	{ "/usr/lib/jvm/java-17-openjdk-amd64/bin/java", "java|-Xmx4g|-Djava.io.tmpdir=/tmp|-jar|/opt/picard/picard.jar|MarkDuplicates|I=in.bam|O=out.bam|M=m.txt" },
-	{ "/usr/bin/git", "git|-C|/home/user/src/project|-c|gc.auto=0|fetch|--prune|origin|+refs/heads/*:refs/remotes/origin/*" },
-	{ "/usr/bin/curl", "curl|-sS|-H|Accept: application/json|--retry|3|-o|/tmp/out.json|https://api.example.org/v1/items?page=2" },
+	{ "/usr/bin/samtools",
+	  "samtools|sort|-@|4|-m|768M|-o|/data/run17/aligned/sample_0042.sorted.bam|/data/run17/aligned/sample_0042.bam" },
+	{ "/usr/bin/python3.11",
+	  "/usr/bin/python3|-W|ignore|-m|snakemake|--cores|8|--snakefile|workflow/Snakefile|--configfile|c.yaml|all" },
+	{ "/usr/bin/bash",
+	  "/bin/bash|-c|bwa mem -t 4 -R '@RG\\tID:1\\tSM:s' ref/genome.fa reads/s_1.fastq.gz reads/s_2.fastq.gz" },
+	{ "/usr/lib/gcc/x86_64-linux-gnu/12/cc1",
+	  "cc1|-quiet|-imultiarch|x86_64-linux-gnu|-D|_GNU_SOURCE|core/identify/tool.c|-O2|-std=c17|-o|/tmp/ccQz1.s" },
+	{ "/usr/lib/jvm/java-17-openjdk-amd64/bin/java",
+	  "java|-Xmx4g|-Djava.io.tmpdir=/tmp|-jar|/opt/picard/picard.jar|MarkDuplicates|I=in.bam|O=out.bam|M=m.txt" },
+	{ "/usr/bin/git",
+	  "git|-C|/home/user/src/project|-c|gc.auto=0|fetch|--prune|origin|+refs/heads/*:refs/remotes/origin/*" },
+	{ "/usr/bin/curl",
+	  "curl|-sS|-H|Accept: application/json|--retry|3|-o|/tmp/out.json|https://api.example.org/v1/items?page=2" },
 };
 #define N_USUAL (sizeof(usual) / sizeof(usual[0]))
 
@@ -58,8 +65,8 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void measure(const struct tools *tools, const struct redact *redact, const char *exe, const char *argv, size_t len,
-		    unsigned rounds, char *work, double *ret_tool, double *ret_redact)
+static void measure(const struct tools *tools, const struct redact *redact, const char *exe, const char *argv,
+		    size_t len, unsigned rounds, char *work, double *ret_tool, double *ret_redact)
 {
 	struct skep_str e = str(exe, strlen(exe)), a = str(argv, len), comm = str("comm", 4);
 	volatile unsigned keep = 0;
@@ -83,6 +90,7 @@ static void measure(const struct tools *tools, const struct redact *redact, cons
 		memcpy(work, argv, len);
 		keep += (unsigned char)work[i % len];
 	}
+	(void)keep;
 	t3 = now_ns();
 	*ret_tool = (t1 - t0) / rounds;
 	*ret_redact = ((t2 - t1) - (t3 - t2)) / rounds;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/bench/many.c - N processes that sleep, until its standard input is closed. Prints "ready" when they are there. */
+/*
+ * tests/bench/many.c - N processes that sleep, until its standard input is closed. Prints "ready" when they are there.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

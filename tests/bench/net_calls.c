@@ -87,7 +87,8 @@ static void time_of(int which, uint64_t begin, unsigned n)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 20, udp_a = bound(SOCK_DGRAM), udp_b = bound(SOCK_DGRAM), listener = bound(SOCK_STREAM), tcp_a, tcp_b;
+	int rounds = argc > 1 ? atoi(argv[1]) : 20, udp_a = bound(SOCK_DGRAM), udp_b = bound(SOCK_DGRAM),
+	    listener = bound(SOCK_STREAM), tcp_a, tcp_b;
 	int one = 1, unix_[2];
 	struct sockaddr_in at;
 	uint64_t begin;
@@ -119,6 +120,7 @@ int main(int argc, char **argv)
 		connections(listener, &at, 500);
 		time_of(3, begin, 500);
 	}
-	printf("udp_pair_ns %.0f unix_pair_ns %.0f tcp_round_ns %.0f tcp_connection_ns %.0f\n", best[0], best[1], best[2], best[3]);
+	printf("udp_pair_ns %.0f unix_pair_ns %.0f tcp_round_ns %.0f tcp_connection_ns %.0f\n", best[0], best[1],
+	       best[2], best[3]);
 	return 0;
 }

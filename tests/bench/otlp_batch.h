@@ -6,7 +6,7 @@
 #ifndef SKEP_TESTS_BENCH_OTLP_BATCH_H
 #define SKEP_TESTS_BENCH_OTLP_BATCH_H
 
-#include "core/outstreams.h"
+#include "core/process/records.h"
 
 #define OTLP_RECORDS 500
 #define OTLP_BOOT "01234567-89ab-cdef-0123-456789abcdef"
@@ -16,9 +16,9 @@ struct otlp_batch {
 	struct skep_record records[OTLP_RECORDS];
 	const struct skep_record *pointers[OTLP_RECORDS];
 	struct skep_context contexts[OTLP_RECORDS];
-	struct out_process processes[OTLP_RECORDS];
-	struct out_tool_sample samples[OTLP_RECORDS];
-	struct out_run run;
+	struct record_process processes[OTLP_RECORDS];
+	struct record_tool_sample samples[OTLP_RECORDS];
+	struct record_run run;
 	char key[64];
 };
 

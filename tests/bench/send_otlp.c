@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * send_otlp URL [BATCHES [COMPRESSION]] - what the sink otlp brings to a receiver and what it costs, from submit() to the answer:
- * batches of 500 records, as many in flight as the sink takes, through the host for tests.
+ * send_otlp URL [BATCHES [COMPRESSION]] - what the sink otlp brings to a receiver and what it costs, from submit() to
+ * the answer: batches of 500 records, as many in flight as the sink takes, through the host for tests.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion in a real bash and a real zsh: every option of every --help, commands, and values.
 set -eu
-: "${SKEP:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
+: "${SKEP:?}" "${SKEP_DEV:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: this is about texts, and has been tried without"; exit 77; }
@@ -12,13 +12,15 @@ made=$abs_builddir/completions
 [ -e "$made/skep" ] || made=$abs_srcdir/completions
 
 help_options() { sed -nE 's/^ {2,}(-[A-Za-z], )?(--[a-z][a-z-]*).*/\2/p'; }
-commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z-]+) .*/\1/p' | grep -vx help)
+commands_of() { "$1" --help | sed -nE '/^usage/,/help  /s/^  ([a-z-]+) .*/\1/p' | grep -vx help; }
 
 # ---- bash -------------------------------------------------------------------------------
 # shellcheck source=/dev/null
 . "$made/skep"
 # shellcheck source=/dev/null
 . "$made/skepd"
+# shellcheck source=/dev/null
+. "$made/skep-dev"
 skep() { printf '  {\n    "id": "20261121T000000-abcdef",\n  }\n'; } # the completion asks it for runs
 
 # complete_bash FUNCTION WORD...: sets COMPREPLY for the last word
@@ -40,13 +42,16 @@ only() { # WHAT WORD...: COMPREPLY has nothing else
 	done
 }
 
-complete_bash _skep skep ""
-for c in $commands help; do expect "skep" "$c"; done
-for c in $commands; do
-	mapfile -t options < <({ "$SKEP" help "$c" | help_options; echo --help; })
-	complete_bash _skep skep "$c" --
-	for o in "${options[@]}"; do expect "skep $c" "$o"; done
-	only "skep $c" "${options[@]}"
+for program in "$SKEP" "$SKEP_DEV"; do
+	name=$(basename "$program") commands=$(commands_of "$program")
+	complete_bash "_${name//-/_}" "$name" ""
+	for c in $commands help; do expect "$name" "$c"; done
+	for c in $commands; do
+		mapfile -t options < <({ "$program" help "$c" | help_options; echo --help; })
+		complete_bash "_${name//-/_}" "$name" "$c" --
+		for o in "${options[@]}"; do expect "$name $c" "$o"; done
+		only "$name $c" "${options[@]}"
+	done
 done
 mapfile -t options < <("$SKEPD" --help | help_options)
 complete_bash _skepd skepd --
@@ -64,6 +69,8 @@ complete_bash _skep skep plugins pr && expect "a plugin" proc
 complete_bash _skep skep loglevel "" && expect "a level" warning
 complete_bash _skep skep filter "" && expect "skep filter" explain
 complete_bash _skep skep filter explain "$$" && expect "a pid" "$$"
+complete_bash _skep skep spool recover "$abs_srcdir/READ" && expect "a file of a word" "$abs_srcdir/README.md"
+complete_bash _skep_dev skep-dev check "$abs_srcdir/READ" && expect "a file" "$abs_srcdir/README.md"
 complete_bash _skep skep run --lake "$abs_srcdir/tes" && expect "a folder" "$abs_srcdir/tests"
 complete_bash _skep skep doctor --config "$abs_srcdir/etc/skepd" && expect "a file" "$abs_srcdir/etc/skepd.conf"
 complete_bash _skep skep run -- bas && expect "a command" bash
@@ -75,8 +82,11 @@ complete_bash _skep skep show --width "" && [ ${#COMPREPLY[@]} -eq 0 ] || fail "
 # ---- zsh --------------------------------------------------------------------------------
 if command -v zsh >/dev/null; then
 	{
-		echo "skep |$commands"
-		for c in $commands; do echo "skep $c --|$("$SKEP" help "$c" | help_options)"; done
+		for program in "$SKEP" "$SKEP_DEV"; do
+			name=$(basename "$program") commands=$(commands_of "$program")
+			echo "$name |$commands"
+			for c in $commands; do echo "$name $c --|$("$program" help "$c" | help_options)"; done
+		done
 		echo "skepd --|$("$SKEPD" --help | help_options)"
 		echo "skep loglevel |notice"
 		echo "skep plugins |sched"

@@ -3,7 +3,7 @@
 # The manual pages: every option of --help is in them and the other way round, every option of a
 # plugin and every key of its option table; groff and mandoc have nothing to say about them.
 set -eu
-: "${SKEP:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
+: "${SKEP:?}" "${SKEP_DEV:?}" "${SKEPD:?}" "${abs_srcdir:?}" "${abs_builddir:?}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: this is about texts, and has been tried without"; exit 77; }
@@ -23,33 +23,29 @@ same() { # WHAT FILE FILE
 	diff "$2" "$3" >"$work/diff" || fail "$1: < only in --help, > only in the page: $(grep '^[<>]' "$work/diff" | tr '\n' ' ')"
 }
 
-skep1=$(page skep.1)
-commands=$("$SKEP" --help | sed -nE '/^usage/,/help  /s/^  ([a-z-]+) .*/\1/p' | grep -vx help)
-[ "$(echo "$commands" | wc -l)" -ge 13 ] || fail "only these commands in skep --help: $commands"
-for c in $commands; do
-	"$SKEP" help "$c" >"$work/help"
-	help_options <"$work/help" >"$work/a"
-	sed -n "/^\.SS \"skep ${c//-/\\\\-}\"/,/^\.S[SH] /p" "$skep1" >"$work/section"
-	# the help's first option-like words may be in prose: terms only
-	page_options <"$work/section" >"$work/b"
-	[ -s "$work/section" ] || fail "skep.1 has nothing about $c"
-	same "skep $c" "$work/a" "$work/b"
-	# What getopt takes is what the help says; a table of options names them in C.
-	if [ -e "$abs_srcdir/cli/${c//-/_}.c" ]; then
-		sed -nE 's/.*\{ "([a-z-]+)", (no|required|optional)_argument.*/\1/; T; p' "$abs_srcdir/cli/${c//-/_}.c" >"$work/c1"
-		grep -oE '\{ "[a-z-]+", (no|required|optional)_argument' "$abs_srcdir/cli/${c//-/_}.c" | sed -E 's/\{ "([^"]*)".*/--\1/' |
-			grep -vx -- --help | sort -u >"$work/c" || true
-		if [ -s "$work/c" ]; then
-			diff "$work/c" "$work/a" >"$work/diff" ||
-				fail "skep $c: < only in its option table, > only in its help: $(grep '^[<>]' "$work/diff" | tr '\n' ' ')"
-		fi
-	fi
-done
+# commands_in PROGRAM LEAST PAGE: every command, and every option of each
+commands_in() {
+	local name commands c
+	name=$(basename "$1")
+	commands=$("$1" --help | sed -nE '/^usage/,/help  /s/^  ([a-z-]+) .*/\1/p' | grep -vx help)
+	[ "$(echo "$commands" | wc -l)" -ge "$2" ] || fail "only these commands in $name --help: $commands"
+	for c in $commands; do
+		"$1" help "$c" >"$work/help"
+		help_options <"$work/help" >"$work/a"
+		sed -n "/^\.SS \"${name//-/\\\\-} ${c//-/\\\\-}\"/,/^\.S[SH] /p" "$(page "$3")" >"$work/section"
+		# the help's first option-like words may be in prose: terms only
+		page_options <"$work/section" >"$work/b"
+		[ -s "$work/section" ] || fail "$3 has nothing about $c"
+		same "$name $c" "$work/a" "$work/b"
+	done
+}
+commands_in "$SKEP" 13 skep.1
+commands_in "$SKEP_DEV" 2 skep-dev.1
 
 "$SKEPD" --help | help_options >"$work/a"
 sed -n '/^\.SH "OPTIONS"/,/^\.SH "SIGNALS"/p' "$(page skepd.8)" | page_options >"$work/b"
 same skepd "$work/a" "$work/b"
-grep -oE '\{ "[a-z-]+", (no|required|optional)_argument' "$abs_srcdir/core/skepd.c" | sed -E 's/\{ "([^"]*)".*/--\1/' | sort -u >"$work/c"
+grep -oE '\{ "[a-z-]+", (no|required|optional)_argument' "$abs_srcdir/core/daemon/skepd.c" | sed -E 's/\{ "([^"]*)".*/--\1/' | sort -u >"$work/c"
 diff "$work/c" "$work/a" >"$work/diff" || fail "skepd: < only in its option table, > only in its help: $(grep '^[<>]' "$work/diff" | tr '\n' ' ')"
 
 for p in $("$SKEPD" --list-plugins | cut -d' ' -f1); do
@@ -71,10 +67,21 @@ for p in "$abs_srcdir"/man/skep-*.7.in; do
 	"$SKEPD" --test --config "$work/entry.conf" >"$work/entry" 2>&1 || fail "skep-$name.7: skepd refuses its synopsis: $(cat "$work/entry")"
 done
 
-# The table of signals in docs/kernels.md is the one of tests/kernels/expected.
+# The table of signals in docs/inside/kernels.md is the one of tests/kernels/expected.
 bash "$abs_srcdir/tests/kernels/signals-table.sh" >"$work/a"
-sed -n '/^## Signals by kernel/,$p' "$abs_srcdir/docs/kernels.md" | grep '^|' >"$work/b"
-diff "$work/a" "$work/b" >"$work/diff" || fail "docs/kernels.md: its table is not what tests/kernels/signals-table.sh prints: $(head -3 "$work/diff")"
+sed -n '/^## Signals by kernel/,$p' "$abs_srcdir/docs/inside/kernels.md" | grep '^|' >"$work/b"
+diff "$work/a" "$work/b" >"$work/diff" || fail "docs/inside/kernels.md: its table is not what tests/kernels/signals-table.sh prints: $(head -3 "$work/diff")"
+
+# The tables of records, of the core and of every plugin in this build, and of keys are those of the code.
+python3 "$abs_srcdir/man/tables.py" "$(page interface.json)" "$abs_srcdir/docs" >"$work/a" 2>&1 || fail "$(cat "$work/a")"
+
+# skep help concepts and the page say the same.
+"$SKEP" help concepts >"$work/a"
+sed -n '/^```text$/,/^```$/p' "$abs_srcdir/docs/start/concepts.md" | grep -v '^```' >"$work/b"
+diff "$work/a" "$work/b" >"$work/diff" || fail "docs/start/concepts.md differs from cli/base/concepts.txt: $(head -3 "$work/diff")"
+
+# Every link between pages, and from the index and the READMEs, leads to a file and to a heading that are there.
+python3 "$abs_srcdir/tests/docs/links.py" "$abs_srcdir" >"$work/a" || fail "$(cat "$work/a")"
 
 # Pages quote the unit's own lines.
 grep -rhoE 'Exec[A-Z][a-z]+=[^`]+`' "$abs_srcdir/docs" | tr -d '`' | sort -u | while read -r line; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A program, a folder, arguments, a run and a task whose names are not UTF-8 and hold an escape sequence: rules see the
-# bytes, and all that skepd and skep write is UTF-8 (docs/text.md), JSON where it is JSON, and moves no cursor.
+# bytes, and all that skepd and skep write is UTF-8 (docs/reference/text.md), JSON where it is JSON, and moves no cursor.
 name=bytes
 . "${0%/*}/daemon_lib.sh"
 b=$'caf\xe9\xff\e[7m' # Latin-1, no character at all, and "inverse"

@@ -180,7 +180,7 @@ def run(cloud, port, wait, until=None, vendor=None, product=None):
                 f.write(text + "\n")
     config = {
         "interval": "100ms",
-        "carry_file": work + "/carry.json",
+        "spool": {"path": work + "/spool.db"},
         "control": {"socket": work + "/skepd.sock"},
         "probes": [{"plugin": "host", "required": True, "root": ROOT, "cloud": cloud, "cloud_endpoint": "127.0.0.1:%d" % port}],
         "sinks": [{"plugin": "file", "path": work + "/out.jsonl"}],
@@ -189,7 +189,10 @@ def run(cloud, port, wait, until=None, vendor=None, product=None):
         json.dump(config, f)
     with open(work + "/err", "w") as err:
         p = subprocess.Popen([SKEPD, "-c", work + "/conf"], stderr=err)
-        end = time.monotonic() + wait
+        end = time.monotonic() + 20
+        while time.monotonic() < end and p.poll() is None and " collects: " not in open(work + "/err").read():
+            time.sleep(0.02)
+        end = time.monotonic() + wait  # without the start, which takes seconds under a sanitizer
         while time.monotonic() < end and not (until and until()):
             time.sleep(0.02)
         if until:

@@ -109,7 +109,7 @@ try:
     with open(work + "/conf", "w") as f:
         json.dump({
             "interval": "200ms",
-            "carry_file": work + "/carry.json",
+            "spool": {"path": work + "/spool.db"},
             "control": {"socket": work + "/skepd.sock"},
             "probes": [{"plugin": "host", "required": True, "per_cpu": True, "filesystems": "200ms"}],
             "sinks": [{"plugin": "file", "path": work + "/out.jsonl"}],

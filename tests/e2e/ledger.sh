@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/ledger.sh - the books balance: of the host's CPU time at most 0.5 % is unattributed,
 # under a mixed load, a storm of short processes, and with every CPU busy.  LEDGER_SECONDS each
-# (default 12; the figures in docs/measurements.md are for 60).  Also: disks and network have
+# (default 12; the figures in docs/inside/measurements.md are for 60).  Also: disks and network have
 # a reference, and their books are no worse than the limits below.  Each load gets three
 # attempts: a host that is short of CPU frees what is dead seconds later, and until then the
 # last slice of each process is in no account.

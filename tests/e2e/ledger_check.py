@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/ledger_check.py LOG [SINK=PATH...] - holds the ledger that skepd -v prints at its end (core/skepd_run.c)
+# tests/e2e/ledger_check.py LOG [SINK=PATH...] - holds the ledger that skepd -v prints at its end (core/daemon/skepd_run.c)
 # against what sinks stored: of every stream seen = delivered + filtered + lost + kept, and what counts as delivered
 # is there.  PATH: of a file sink, or the folder of a lake; several of one sink are added up.  For tests that run
 # skepd to its end; others import it.

@@ -53,7 +53,7 @@ exec 3>&-
 wait $driver || die "the driver: status $?"
 driver=''
 until_log "the detail did not end with its process" 'opens detached from pid .*: the process has ended'
-kill -INT $host
+kill -INT $host || die "skep attach has ended: $(cat "$work/host")"
 wait $host || die "skep attach: $(cat "$work/host")"
 wait $pid || die "skep attach --pid: $(cat "$work/pid")"
 host='' pid=''

@@ -16,7 +16,7 @@ import ledger_check
 work = sys.argv[1]
 skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
-rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "3" if os.environ.get("SKEP_SANITIZE") else "6"))
+rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "3"))
 pins = work + "/bpf/skep"
 tiny = work + "/tiny-of-%d" % os.getpid()  # of a name that no other test's programs have
 shutil.copy(exact + "/tiny", tiny)
@@ -50,7 +50,7 @@ class Daemon:
     def __init__(self, name, ring="4MiB", pin_dir=pins, **settings):
         self.out, self.err = "%s/%s.jsonl" % (work, name), "%s/%s.err" % (work, name)
         conf = "%s/%s.conf" % (work, name)
-        json.dump({"interval": "500ms", "carry_file": work + "/carry.json", "pin_dir": pin_dir, "control": {"socket": False},
+        json.dump({"interval": "500ms", "spool": {"path": work + "/spool.db"}, "pin_dir": pin_dir, "control": {"socket": False},
                    "probes": [{"plugin": "proc", "ring": ring}], "filters": {"dirs": [work + "/rules"]}, "sinks": [{"plugin": "file", "path": self.out}], **settings}, open(conf, "w"))
         self.conf = conf
         open(self.err, "w").close()
@@ -125,7 +125,7 @@ def storm_across(name, rings):
     for process in long_lived:
         process.terminate()
         process.wait()
-    end = time.monotonic() + 15  # a kernel that hides a process's end is given ten seconds for it (core/track_wait.c)
+    end = time.monotonic() + 15  # a kernel that hides a process's end is given ten seconds for it (core/process/track_wait.c)
     while time.monotonic() < end:
         time.sleep(1)
         if len(ended(d, os.path.basename(tiny))) >= truth:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/pinned.sh - skepd is restarted again and again while processes start, and with another make of its kernel side:
 # every process has its record, once, with its program; afterwards nothing is left in the kernel.
-# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, python3, bpftool.  RATE: processes a second (300), RESTARTS of each kind (6, of a sanitizers' build 3).
+# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, python3, bpftool.  RATE: processes a second (300), RESTARTS of each kind (3).
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }

@@ -12,7 +12,7 @@ import time
 
 KIB = 1 << 10
 PARTS = 40
-APPROX_COUNTERS = 2  # core/outstreams.h
+APPROX_COUNTERS = 2  # core/process/records.h
 READ_PART = 64 * KIB  # more than a program that starts, or a file system, reads beside it
 
 # ---- those that move bytes -------------------------------------------------------------
@@ -78,7 +78,7 @@ if sys.argv[1] in KINDS:
 
 work, disk = sys.argv[1], sys.argv[2]
 skepd = os.environ.get("SKEPD", "skepd")
-restarts = int(os.environ.get("RESTARTS", "3" if os.environ.get("SKEP_SANITIZE") else "5"))
+restarts = int(os.environ.get("RESTARTS", "3"))
 pins = work + "/bpf/skep"
 failures = hidden = 0
 children = []
@@ -99,7 +99,7 @@ class Daemon:
         self.out, self.err = "%s/%s.jsonl" % (work, name), "%s/%s.err" % (work, name)
         self.conf = "%s/%s.conf" % (work, name)
         with open(self.conf, "w") as f:
-            json.dump({"interval": "500ms", "carry_file": work + "/carry.json", "pin_dir": pins, "pin_for": pin_for, "control": {"socket": False},
+            json.dump({"interval": "500ms", "spool": {"path": work + "/spool.db"}, "pin_dir": pins, "pin_for": pin_for, "control": {"socket": False},
                        "probes": [{"plugin": "proc"}, {"plugin": "net", "ring": ring << make, "connections": 10000},
                                   {"plugin": "io", "processes": processes - make}],
                        "sinks": [{"plugin": "file", "path": self.out}]}, f)

@@ -3,7 +3,7 @@
 # tests/e2e/pinned_facets.sh - processes send and read a known number of bytes while skepd is restarted again and again, with the
 # same kernel side and with another make of it: what net and io say of each of them in its process.exit is exact. And: what
 # nobody comes for stops recording after pin_for; after kill -9 nothing is told twice.
-# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, python3; a folder on a block device for the reads, or these are left out.  RESTARTS (5).
+# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, python3; a folder on a block device for the reads, or these are left out.  RESTARTS (3).
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }

@@ -20,7 +20,7 @@ import time
 SKEP = os.environ["SKEP"]
 WORK = sys.argv[1]
 ROWS, COLUMNS = 24, 100
-# What skep itself writes while CMD runs, and nothing else: see cli/live.c
+# What skep itself writes while CMD runs, and nothing else: see cli/live/live.c
 DRAW = re.compile(rb"(?:\x1bD\x1b\[A)?\x1b7\x1b\[1;\d+r\x1b\[\d+;1H\x1b\[0;7m[^\x1b]*\x1b\[0m\x1b\[K\x1b8")
 ERASE = re.compile(rb"\x1b7\x1b\[r\x1b\[\d+;1H\x1b\[2K\x1b8")
 RESET = re.compile(rb"\x1b7\x1b\[r\x1b8")

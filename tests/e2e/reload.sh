@@ -4,7 +4,7 @@
 # and by `skep reload`, right ones and wrong ones; every process of the storm is recorded
 # exactly once, the books balance, and who asks is told what became of it.
 # Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, $EXACT_BIN, python3.  RATE: processes a second
-# (300), RELOADS (50, of a build with sanitizers 20).
+# (300), RELOADS (28, of a build with sanitizers 14).
 name=reload
 . "$(dirname "$0")/daemon_lib.sh"
 : "${EXACT_BIN:?folder of storm and tiny}"
@@ -190,12 +190,13 @@ lost_before=$("$SKEP" status --json | python3 -c 'import json, sys; print(json.l
 conf 200ms "$host" "$lake"
 run 0 "as before" "$SKEP" reload
 storm_before=$(reloads)
-reloads_default=50
-[ -z "${SKEP_SANITIZE:-}" ] || reloads_default=20
+reloads_default=28 # fewer do not show what grows
+[ -z "${SKEP_SANITIZE:-}" ] || reloads_default=14
 rate=${RATE:-300} n=${RELOADS:-$reloads_default}
+cp "$EXACT_BIN/tiny" "$dir/tiny-reload" # other tests start the original at the same time
 touch "$dir/go"
 # shellcheck disable=SC2016 # for that shell
-sh -c 'while [ -e "$1/go" ]; do "$2/storm" "$2/tiny" "$3" 1 || exit 1; done' sh "$dir" "$EXACT_BIN" "$rate" >"$dir/truth" &
+sh -c 'while [ -e "$1/go" ]; do "$2/storm" "$1/tiny-reload" "$3" 1 || exit 1; done' sh "$dir" "$EXACT_BIN" "$rate" >"$dir/truth" &
 storm=$!
 children=$storm
 fds() { find "/proc/$daemon/fd" -mindepth 1 | wc -l; }
@@ -239,8 +240,8 @@ json "all(s['seen'] == s['delivered'] + s['filtered'] + sum(s['lost'].values()) 
 if [ "$n" -ge 28 ]; then
 	echo "# after 14 reloads and after all: RSS $rss_before, $(rss) KiB; descriptors $fds_before, $(fds)"
 	[ "$(fds)" -le $((fds_before + 2)) ] || fail "descriptors"
-	# a sanitizer keeps what was freed
-	[ -n "${SKEP_SANITIZE:-}" ] || [ "$(rss)" -le $((rss_before + 8192)) ] || fail "memory"
+	# A sanitizer keeps what was freed. Processes of other tests take some MiB; a ring that leaks takes 8 at each restart of proc.
+	[ -n "${SKEP_SANITIZE:-}" ] || [ "$(rss)" -le $((rss_before + 12288)) ] || fail "memory"
 fi
 cat >"$dir/count.py" <<'END'
 import json, os, sys
@@ -252,7 +253,7 @@ for name in "records", "records2":
         continue
     for line in open(f"{dir}/{name}"):
         r = json.loads(line)
-        if r["stream"] == "process.exit" and r["argv"] and r["argv"][0].endswith("/tiny") and r["execed"]:
+        if r["stream"] == "process.exit" and r["argv"] and r["argv"][0].endswith("/tiny-reload") and r["execed"]:
             seen[r["upid"], r["image"]] = seen.get((r["upid"], r["image"]), 0) + 1
 twice = [k for k, v in seen.items() if v > 1]
 times = sorted(float(l) for l in open(f"{dir}/times"))

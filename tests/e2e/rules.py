@@ -16,7 +16,7 @@ skep = os.environ.get("SKEP", "skep")
 tiny = os.path.join(os.environ["EXACT_BIN"], "tiny")
 sanitized = bool(os.environ.get("SKEP_SANITIZE"))
 storm_seconds = float(os.environ.get("STORM_SECONDS", "6" if sanitized else "12"))
-APPROX_EXEC = 64  # core/outstreams.h
+APPROX_EXEC = 64  # core/process/records.h
 failures = 0
 daemons = []
 
@@ -93,7 +93,7 @@ class Daemon:
         return json.loads(self.ask("rules", "--json").stdout)
 
     def settle(self, wanted):
-        """Until wanted(records so far).  A kernel that hides a process's end is given ten seconds for it (core/track_wait.c)."""
+        """Until wanted(records so far).  A kernel that hides a process's end is given ten seconds for it (core/process/track_wait.c)."""
         end = time.monotonic() + 15
         while time.monotonic() < end:
             time.sleep(0.5)

@@ -12,6 +12,7 @@ nobody=$work/nobody
 mkdir -m 755 "$nobody" "$work/bin" "$work/plugins"
 chown 65534:65534 "$nobody"
 install -m 755 "$SKEP" "$work/bin/skep"
+install -m 755 "${SKEP_DEV:-skep-dev}" "$work/bin/skep-dev"
 IFS=: read -ra dirs <<<"${SKEP_PLUGIN_DIRS:-/usr/lib/skep/plugins}"
 for dir in "${dirs[@]}"; do
 	for file in "$dir"/*.so; do
@@ -97,10 +98,10 @@ not_loaded() {
 	[ -z "$text" ] || contains "$what: said" "$work/err" "$text"
 	if [ -e "$nobody/loaded" ]; then fail "$what: the caller's plugin was loaded"; else ok "$what: the caller's plugin is not loaded"; fi
 }
-as_nobody "$work/bin/skep" plugin check --no-start "$own/proc.so" >"$work/err" 2>&1
+as_nobody "$work/bin/skep-dev" check --no-start "$own/proc.so" >"$work/err" 2>&1
 if [ -e "$nobody/loaded" ]; then ok "without file capabilities: a caller's own plugin is loaded"; else fail "the mark has no effect: $(cat "$work/err")"; fi
 
-if ! setcap cap_bpf,cap_perfmon=ep "$work/bin/skep" 2>/dev/null; then
+if ! setcap cap_bpf,cap_perfmon=ep "$work/bin/skep" cap_bpf,cap_perfmon=ep "$work/bin/skep-dev" 2>/dev/null; then
 	echo "skip: setcap has no effect on $work"
 else
 	LD_LIBRARY_PATH=/opt/of/the/user TMPDIR=$nobody site "$work/bin/skep" run --no-live --lake "$nobody/lake" --no-report \
@@ -116,13 +117,13 @@ else
 	not_loaded "setcap, run with SKEP_PLUGIN_DIRS" any "" env SKEP_PLUGIN_DIRS="$own" "$work/bin/skep" run --lake "$nobody/lake" true
 	not_loaded "setcap, doctor --config" 4 "--config" "$work/bin/skep" doctor --config "$own/skepd.conf"
 	not_loaded "setcap, support-bundle --config" any "" "$work/bin/skep" support-bundle -o "$nobody/bundle" --config "$own/skepd.conf"
-	not_loaded "setcap, plugin check" any "owned by uid 65534, not by root" "$work/bin/skep" plugin check --no-start "$own/proc.so"
+	not_loaded "setcap, skep-dev check" any "owned by uid 65534, not by root" "$work/bin/skep-dev" check --no-start "$own/proc.so"
 	# A folder of root's in one of the caller's: the caller can put another in its place while skep looks.
 	mkdir "$nobody/parent"
 	install -d "$nobody/parent/roots"
 	install -m 644 "$own/proc.so" "$nobody/parent/roots/proc.so"
 	chown 65534 "$nobody/parent"
-	not_loaded "setcap, a caller's folder above root's" any "$nobody is owned by uid 65534" "$work/bin/skep" plugin check --no-start "$nobody/parent/roots/proc.so"
+	not_loaded "setcap, a caller's folder above root's" any "$nobody is owned by uid 65534" "$work/bin/skep-dev" check --no-start "$nobody/parent/roots/proc.so"
 	# skepd: a configuration of the caller's names plugins, and a pipe has no owner that could be checked.
 	install -m 755 "${SKEPD:-skepd}" "$work/bin/skepd"
 	setcap cap_bpf,cap_perfmon=ep "$work/bin/skepd"

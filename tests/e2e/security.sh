@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What docs/security.md claims of a running skepd: who may ask it, the modes of what it makes, which privileges it
+# What docs/inside/security.md claims of a running skepd: who may ask it, the modes of what it makes, which privileges it
 # has left, which configurations it refuses; and the exit codes that scripts rely on.
 set -eu
 : "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
@@ -34,7 +34,7 @@ cat >"$work/skepd.conf" <<-X
 		"probes": [ { "plugin": "proc", "required": true } ],
 		"sinks": [ { "plugin": "lake", "path": "$work/state/lake" }, { "plugin": "file", "path": "$work/out.ndjson" },
 			{ "plugin": "fakesink", "path": "$work/fake.out", "token": "plantedsecret" } ],
-		"carry_file": "$work/carry.json",
+		"spool": { "path": "$work/spool.db" },
 		"control": { "socket": "$work/run/s.sock" }
 	}
 X
@@ -120,7 +120,7 @@ says 'PermissionError'
 # Not only by the file's mode: who connects is asked for by SO_PEERCRED.
 chmod 0755 "$work/run"
 chmod 0666 "$work/run/s.sock"
-for request in status plugins details runs stats rules loglevel reload attach detach; do
+for request in status plugins details runs stats rules loglevel reload attach detach run_begin run_resume run_end; do
 	ends 0 "another user asks $request" python3 "$work/ask.py" "$work/run/s.sock" "$request"
 	says '"code":"permission"\|"code": "permission"'
 	is "lines answered to $request" "$(wc -l <"$work/out")" 1
@@ -142,7 +142,7 @@ ends 3 "no configuration" "$SKEPD" -t -c "$work/none.conf"
 ends 3 "a wrong rule" "$SKEP" filter test "nonsense ="
 echo '{ "plugin_dirs": [ "'"$SKEP_TEST_PLUGIN_DIRS"'" ], "probes": [ { "plugin": "noentry" } ] }' >"$work/abi.conf"
 ends 5 "a plugin that is none" "$SKEPD" -t -c "$work/abi.conf"
-ends 5 "skep plugin check of what is none" "$SKEP" plugin check "$SKEP_TEST_PLUGIN_DIRS/noentry.so"
+ends 5 "skep-dev check of what is none" "$SKEP_DEV" check "$SKEP_TEST_PLUGIN_DIRS/noentry.so"
 ends 1 "nobody answers" "$SKEP" status --socket "$work/none.sock"
 ends 7 "skep run exits as its command" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'exit 7'
 ends 143 "skep run, 128 + signal" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'kill -TERM $$'
@@ -156,11 +156,11 @@ if other test -x "$SKEPD" 2>/dev/null; then
 	ends 4 "skep doctor without privileges" other "$SKEP" doctor --local
 	ends 4 "skep run without privileges" other "$SKEP" run --lake "$work/open/lake" -- true
 fi
-# Another user from the start, with the three capabilities of the unit, by setpriv: docs/security.md has it for hosts without systemd.
+# Another user from the start, with the three capabilities of the unit, by setpriv: docs/inside/security.md has it for hosts without systemd.
 if other test -x "$SKEPD" 2>/dev/null; then
 	install -d -o 65534 -g 65534 -m 0750 "$work/low"
 	cat >"$work/low.conf" <<-X
-		{ "interval": "500ms", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false }, "carry_file": "$work/low/carry.json",
+		{ "interval": "500ms", "plugin_dirs": [ "$SKEP_PLUGIN_DIRS" ], "control": { "socket": false }, "spool": { "path": "$work/low/spool.db" },
 		  "probes": [ { "plugin": "proc", "required": true } ], "sinks": [ { "plugin": "file", "path": "$work/low/out" } ] }
 	X
 	chown 0:65534 "$work/low.conf"
@@ -197,6 +197,6 @@ kill -TERM "$pid"
 wait "$pid" || rc=$?
 pid=
 is "skepd at its end" "$rc" 0
-is "mode of the carry file" "$(stat -c %a "$work/carry.json")" 640
+is "mode of the spool" "$(stat -c %a "$work/spool.db")" 600
 echo "$checked claims, $failed failed"
 [ "$failed" -eq 0 ]

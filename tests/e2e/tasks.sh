@@ -88,7 +88,8 @@ def check(what, ok, more=""):
 records = [json.loads(line) for line in open(work + "/out.json")]
 def of(stream):
     return [r for r in records if r["stream"] == stream]
-ends = {p["exit_code"]: p for p in of("process.exit") if p["exit_code"] in (3, 4, 5, 6)}
+# of this test alone: tests that run beside it have processes with these codes as well
+ends = {p["exit_code"]: p for p in of("process.exit") if p["exit_code"] in (3, 4, 5, 6) and p.get("task") == "align"}
 check("the four that fail are there", sorted(ends) == [3, 4, 5, 6], sorted(ends))
 tasks = [t for t in of("task") if t["task"] == "align"]
 check("two tasks of one name", len(tasks) == 2 and len({t["task_id"] for t in tasks}) == 2, tasks)

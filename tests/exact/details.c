@@ -31,7 +31,7 @@
 #include <bpf/bpf.h>
 #include <skep/hist.h>
 
-#include "core/verdict.h"
+#include "core/plugin/verdict.h"
 #include "plugins/sched/state.h"
 
 #include "plugins/sched/sched_detail.skel.h"
@@ -86,7 +86,8 @@ static void nap_ms(long ms)
 
 /* ---- the host ---------------------------------------------------------------- */
 
-static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *rec)
 {
 	const struct detail_record *r = rec;
 	unsigned part = 0;
@@ -252,7 +253,10 @@ static int child_of_vfork(void *arg)
 	return 0;
 }
 
-/* The parent of a vfork waits uninterruptibly until the child has exited. clone(), as on this stack a child may not call. */
+/*
+ * The parent of a vfork waits uninterruptibly until the child has exited. clone(), as on this stack a child may not
+ * call.
+ */
 static void vforks(void)
 {
 	static char stack[65536] __attribute__((aligned(64)));
@@ -432,7 +436,8 @@ static void measure_trip(void)
 	close(back[0]);
 	close(back[1]);
 	waitpid(pid, NULL, 0);
-	printf("# a round trip of a byte takes %.1f us here%s\n", (double)trip_ns / 1e3, trip_ns > SLOW_NS ? ": an emulated processor" : "");
+	printf("# a round trip of a byte takes %.1f us here%s\n", (double)trip_ns / 1e3,
+	       trip_ns > SLOW_NS ? ": an emulated processor" : "");
 }
 
 /*
@@ -480,21 +485,27 @@ struct want {
  * Equal, to the nanosecond; or, where the kernel has kept the hook out of a switch, less by
  * as many as are said to be lost.
  */
-static void compare(const char *name, const char *detail, uint64_t n, uint64_t ns, uint64_t missed, uint64_t want_n, uint64_t want_ns)
+static void compare(const char *name, const char *detail, uint64_t n, uint64_t ns, uint64_t missed, uint64_t want_n,
+		    uint64_t want_ns)
 {
-	bool good = missed ? n + missed == want_n && ns <= want_ns && missed <= 1 + want_n / 20 : n == want_n && ns == want_ns;
+	bool good = missed ? n + missed == want_n && ns <= want_ns && missed <= 1 + want_n / 20
+			   : n == want_n && ns == want_ns;
 
 	check(good, "%s: %s %llu, %llu ns, %llu lost; the kernel %llu, %llu ns", name, detail, (unsigned long long)n,
-	      (unsigned long long)ns, (unsigned long long)missed, (unsigned long long)want_n, (unsigned long long)want_ns);
+	      (unsigned long long)ns, (unsigned long long)missed, (unsigned long long)want_n,
+	      (unsigned long long)want_ns);
 }
 
 static void exact(const struct want *w)
 {
-	uint64_t runqlat = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7), oncpu = attach(DETAIL_ONCPU, SKEP_SCOPE_GROUP, 7);
-	uint64_t offcpu = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 7), began, wall, taken = taken_ns(), missed[DETAIL_KINDS];
+	uint64_t runqlat = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7),
+		 oncpu = attach(DETAIL_ONCPU, SKEP_SCOPE_GROUP, 7);
+	uint64_t offcpu = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 7), began, wall, taken = taken_ns(),
+		 missed[DETAIL_KINDS];
 	struct booked sum = { 0 }, before[8], after;
 	/* on its way to sleep it may still be on the CPU for a while */
-	uint64_t slept = 0, slept_ns = 0, left_ns = 0, off, shorter = trip_ns > SLOW_NS && w->sleep_ns > trip_ns ? trip_ns : 0;
+	uint64_t slept = 0, slept_ns = 0, left_ns = 0, off,
+		 shorter = trip_ns > SLOW_NS && w->sleep_ns > trip_ns ? trip_ns : 0;
 	struct child c[8];
 
 	for (unsigned i = 0; i < w->n; i++)
@@ -521,7 +532,8 @@ static void exact(const struct want *w)
 		sum.voluntary += after.voluntary - before[i].voluntary;
 		sum.switches += after.switches - before[i].switches;
 		left_ns += c[i].report->done_ns - c[i].report->sleeps_ns;
-		left_ns -= c[i].report->done.ran_ns - before[i].ran_ns + c[i].report->done.waited_ns - before[i].waited_ns;
+		left_ns -=
+			c[i].report->done.ran_ns - before[i].ran_ns + c[i].report->done.waited_ns - before[i].waited_ns;
 	}
 	wall = now_ns() - began;
 	taken = taken_ns() - taken + 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK); /* and what is less than a tick */
@@ -535,21 +547,29 @@ static void exact(const struct want *w)
 		slept += seen[offcpu][part].count;
 		slept_ns += seen[offcpu][part].sum_ns;
 	}
-	printf("# %s: %llu stints, ran %.3f ms, waited %.3f ms, slept %.3f ms (iowait %llu, blocked %llu, sleeping %llu)\n", w->name,
-	       (unsigned long long)sum.stints, (double)sum.ran_ns / 1e6, (double)sum.waited_ns / 1e6, (double)slept_ns / 1e6,
-	       (unsigned long long)seen[offcpu][0].count, (unsigned long long)seen[offcpu][1].count,
-	       (unsigned long long)seen[offcpu][2].count);
+	printf("# %s: %llu stints, ran %.3f ms, waited %.3f ms, slept %.3f ms (iowait %llu, blocked %llu, sleeping %llu)\n",
+	       w->name, (unsigned long long)sum.stints, (double)sum.ran_ns / 1e6, (double)sum.waited_ns / 1e6,
+	       (double)slept_ns / 1e6, (unsigned long long)seen[offcpu][0].count,
+	       (unsigned long long)seen[offcpu][1].count, (unsigned long long)seen[offcpu][2].count);
 	for (unsigned k = 0; k < DETAIL_KINDS; k++)
 		missed[k] = lost[STREAM_DETAIL + k];
-	compare(w->name, "runqlat", seen[runqlat][0].count, seen[runqlat][0].sum_ns, missed[DETAIL_RUNQLAT], sum.stints, sum.waited_ns);
-	/* not the third number: one that is preempted on its way to sleep is queued without being booked, until 7.2 at least */
-	compare(w->name, "oncpu", seen[oncpu][0].count, seen[oncpu][0].sum_ns, missed[DETAIL_ONCPU], sum.switches, sum.ran_ns);
-	/* the sleep they were in before counts, the last switch is no sleep; how long it was the kernel does not book */
+	compare(w->name, "runqlat", seen[runqlat][0].count, seen[runqlat][0].sum_ns, missed[DETAIL_RUNQLAT], sum.stints,
+		sum.waited_ns);
+	/*
+	 * not the third number: one that is preempted on its way to sleep is queued without being booked, until 7.2 at
+	 * least
+	 */
+	compare(w->name, "oncpu", seen[oncpu][0].count, seen[oncpu][0].sum_ns, missed[DETAIL_ONCPU], sum.switches,
+		sum.ran_ns);
+	/*
+	 * the sleep they were in before counts, the last switch is no sleep; how long it was the kernel does not book
+	 */
 	compare(w->name, "offcpu", slept, 0, missed[DETAIL_OFFCPU], sum.voluntary, 0);
 	/* an arrival that the hook was kept out of is known less exactly, by what interrupts took */
 	off = slept_ns > left_ns ? slept_ns - left_ns : left_ns - slept_ns;
 	check(missed[DETAIL_OFFCPU] || off <= roughness(w->n, slept, sum.ran_ns + slept_ns) + taken,
-	      "%s: slept %.3f ms, of its time neither run nor waited were %.3f ms", w->name, (double)slept_ns / 1e6, (double)left_ns / 1e6);
+	      "%s: slept %.3f ms, of its time neither run nor waited were %.3f ms", w->name, (double)slept_ns / 1e6,
+	      (double)left_ns / 1e6);
 	if (w->part < 0)
 		return;
 	check(seen[offcpu][w->part].count + missed[DETAIL_OFFCPU] >= w->sleeps &&
@@ -567,8 +587,8 @@ static void naps_of_one(const char *scope, uint64_t id)
 {
 	uint64_t n = seen[id][2].count, missed = lost[STREAM_DETAIL + DETAIL_OFFCPU];
 
-	check(n <= 21 && n + missed >= 21, "%s: %llu sleeps, of one child, %llu lost in all scopes", scope, (unsigned long long)n,
-	      (unsigned long long)missed);
+	check(n <= 21 && n + missed >= 21, "%s: %llu sleeps, of one child, %llu lost in all scopes", scope,
+	      (unsigned long long)n, (unsigned long long)missed);
 }
 
 static void nobody(const char *scope, uint64_t id)
@@ -598,7 +618,8 @@ static void scopes(void)
 {
 	char cgroup[128] = "", procs[160];
 	uint64_t cgroup_id = cgroup_make(cgroup, sizeof(cgroup)), ids[8], none;
-	struct child in = child_new(naps, -1, 7), out = child_new(naps, -1, 8), hidden = child_new(naps, -1, SKEP_VERDICT_NOBODY);
+	struct child in = child_new(naps, -1, 7), out = child_new(naps, -1, 8),
+		     hidden = child_new(naps, -1, SKEP_VERDICT_NOBODY);
 	struct child boxed = child_new(naps, -1, 0);
 	FILE *f;
 
@@ -636,8 +657,8 @@ static void scopes(void)
 	check(over_id == ids[3] || over_id == ids[4], "the end of a process ends its details");
 	for (unsigned i = 0; i < 7; i++)
 		detach(ids[i]);
-	check(seen[ids[0]][2].count + lost[STREAM_DETAIL + DETAIL_OFFCPU] >= 3 * 21, "host: %llu sleeps, of three children at least",
-	      (unsigned long long)seen[ids[0]][2].count);
+	check(seen[ids[0]][2].count + lost[STREAM_DETAIL + DETAIL_OFFCPU] >= 3 * 21,
+	      "host: %llu sleeps, of three children at least", (unsigned long long)seen[ids[0]][2].count);
 	naps_of_one("group 7", ids[1]);
 	naps_of_one("group 8", ids[2]);
 	naps_of_one("pid", ids[3]);
@@ -650,7 +671,8 @@ static void scopes(void)
 	reap(&in);
 	reap(&out);
 	reap(&hidden);
-	check(attach_as(DETAIL_RUNQLAT, SKEP_SCOPE_PID, (uint64_t)in.pid, &none) == -ESRCH, "no such process: %s", m.why);
+	check(attach_as(DETAIL_RUNQLAT, SKEP_SCOPE_PID, (uint64_t)in.pid, &none) == -ESRCH, "no such process: %s",
+	      m.why);
 	check(attach_as(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 255, &none) == -EINVAL, "no such group: %s", m.why);
 	reap(&boxed);
 	if (cgroup_id && rmdir(cgroup))
@@ -677,7 +699,8 @@ static void come_and_gone(void)
 		ids[i] = attach((enum detail_kind)(i % DETAIL_KINDS), SKEP_SCOPE_GROUP, 7);
 		id = i == 0 ? program_id() : id;
 	}
-	check(attach_as(DETAIL_ONCPU, SKEP_SCOPE_HOST, 0, &one_more) == -EBUSY, "attachment number %u: %s", SKEP_SCOPE_SLOTS + 1, m.why);
+	check(attach_as(DETAIL_ONCPU, SKEP_SCOPE_HOST, 0, &one_more) == -EBUSY, "attachment number %u: %s",
+	      SKEP_SCOPE_SLOTS + 1, m.why);
 	check(id != 0 && program_id() == id, "one program for all of them: %u", id);
 	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
 		detach(ids[i]);
@@ -712,8 +735,8 @@ static void overflow(void)
 	detach(id);
 	for (unsigned i = 0; i < 6; i++)
 		reap(&c[i]);
-	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] >= 20 && skep_mock_counter(&m, "details_lost") >= 20, "two places for six threads: %llu lost",
-	      (unsigned long long)lost[STREAM_DETAIL + DETAIL_RUNQLAT]);
+	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] >= 20 && skep_mock_counter(&m, "details_lost") >= 20,
+	      "two places for six threads: %llu lost", (unsigned long long)lost[STREAM_DETAIL + DETAIL_RUNQLAT]);
 	/* one after the other there is room for any number: who is dead has left */
 	memset(lost, 0, sizeof(lost));
 	id = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7);
@@ -776,7 +799,8 @@ int main(int argc, char **argv)
 		puts("skip: this kernel has no task storage that is safe here");
 		return 77;
 	}
-	printf("# threads are remembered in %s\n", probe->details.kernel.memory == DETAIL_MEMORY_TASK ? "task storage" : "a hash");
+	printf("# threads are remembered in %s\n",
+	       probe->details.kernel.memory == DETAIL_MEMORY_TASK ? "task storage" : "a hash");
 	measure_trip();
 	check(!probe->details.bpf, "nothing is on sched_switch before the first attach");
 	for (unsigned i = 0; i < sizeof(wants) / sizeof(wants[0]); i++)

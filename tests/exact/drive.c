@@ -153,17 +153,21 @@ static void run(char *const argv[])
 	after = children_ns();
 	if (before != LLONG_MIN && after != LLONG_MIN)
 		fprintf(out, ", \"cgroup_ns\": %lld", after - before);
-	fprintf(out, ", \"status\": %d, \"utime_us\": %lld, \"stime_us\": %lld, \"maxrss_kib\": %ld, \"minflt\": %ld, \"majflt\": %ld"
-		     ", \"nvcsw\": %ld, \"nivcsw\": %ld}\n",
-		status, ru.ru_utime.tv_sec * 1000000LL + ru.ru_utime.tv_usec, ru.ru_stime.tv_sec * 1000000LL + ru.ru_stime.tv_usec,
-		ru.ru_maxrss, ru.ru_minflt, ru.ru_majflt, ru.ru_nvcsw, ru.ru_nivcsw);
+	fprintf(out,
+		", \"status\": %d, \"utime_us\": %lld, \"stime_us\": %lld, \"maxrss_kib\": %ld, \"minflt\": %ld, \"majflt\": %ld"
+		", \"nvcsw\": %ld, \"nivcsw\": %ld}\n",
+		status, ru.ru_utime.tv_sec * 1000000LL + ru.ru_utime.tv_usec,
+		ru.ru_stime.tv_sec * 1000000LL + ru.ru_stime.tv_usec, ru.ru_maxrss, ru.ru_minflt, ru.ru_majflt,
+		ru.ru_nvcsw, ru.ru_nivcsw);
 }
 
 #define RUN(...) run((char *[]){ (char *)workload, __VA_ARGS__, NULL })
 
 int main(int argc, char **argv)
 {
-	static char *const burns[] = { "1", "2", "5", "10", "50", "100", "200", "500", "1000", "2000", "5000", "10000" };
+	static char *const burns[] = {
+		"1", "2", "5", "10", "50", "100", "200", "500", "1000", "2000", "5000", "10000"
+	};
 	static char *const codes[] = { "0", "1", "2", "42", "127", "255" };
 	static char *const signals[] = { "1", "2", "6", "9", "11", "15" };
 	static char *const threads[] = { "2", "3", "8", "16", "64" };

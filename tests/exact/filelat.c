@@ -84,7 +84,8 @@ static void add(const char *op, const char *path, ssize_t ret, uint64_t since, u
 static void print(void)
 {
 	for (const struct sum *s = sums; s->op; s++)
-		printf("%d %s %u %llu %u %llu %s/%s\n", (int)getpid(), s->op, s->calls, s->bytes, s->errors, s->ns, dir, s->path);
+		printf("%d %s %u %llu %u %llu %s/%s\n", (int)getpid(), s->op, s->calls, s->bytes, s->errors, s->ns, dir,
+		       s->path);
 	fflush(stdout);
 	memset(sums, 0, sizeof(sums));
 }
@@ -128,7 +129,10 @@ static void compat(int fd)
 			long ret = 3; /* __NR_read */
 			uint64_t since = now();
 
-			__asm__ volatile("int $0x80" : "+a"(ret) : "b"(fd), "c"(low), "d"(100) : "memory", "r8", "r9", "r10", "r11");
+			__asm__ volatile("int $0x80"
+					 : "+a"(ret)
+					 : "b"(fd), "c"(low), "d"(100)
+					 : "memory", "r8", "r9", "r10", "r11");
 			if (ret != 100)
 				_exit(1);
 			add("read", "a", ret, since, 1);
@@ -155,7 +159,9 @@ static void elsewhere(void)
 	int p[2], zero = open("/dev/zero", O_RDONLY), proc = open("/proc/self/stat", O_RDONLY);
 
 	must(pipe(p) == 0 && zero >= 0 && proc >= 0, "a pipe, /dev/zero, /proc/self/stat");
-	must(write(p[1], buf, 10) == 10 && read(p[0], buf, 10) == 10 && read(zero, buf, 10) == 10 && read(proc, buf, 10) == 10, "elsewhere");
+	must(write(p[1], buf, 10) == 10 && read(p[0], buf, 10) == 10 && read(zero, buf, 10) == 10 &&
+		     read(proc, buf, 10) == 10,
+	     "elsewhere");
 	must(read(9999, buf, 1) < 0 && errno == EBADF, "no file");
 	close(p[0]);
 	close(p[1]);

@@ -47,8 +47,9 @@
 #define BULK 1234567u
 
 enum key { TCP_TX, TCP_RX, UDP_TX, UDP_RX, UNIX_TX, UNIX_RX, CONNECTS, ACCEPTS, FAILURES, CONN_TX, CONN_RX, KEYS };
-static const char *const key_names[KEYS] = { "tcp_tx_bytes", "tcp_rx_bytes", "udp_tx_bytes", "udp_rx_bytes", "unix_tx_bytes", "unix_rx_bytes",
-					     "connects", "accepts", "connect_failures", "conn_tx", "conn_rx" };
+static const char *const key_names[KEYS] = { "tcp_tx_bytes",     "tcp_rx_bytes",  "udp_tx_bytes", "udp_rx_bytes",
+					     "unix_tx_bytes",    "unix_rx_bytes", "connects",     "accepts",
+					     "connect_failures", "conn_tx",       "conn_rx" };
 static uint64_t did[KEYS];
 
 static const char *client_ns, *server_ns, *addr4 = "127.0.0.1", *addr6 = "::1", *blackhole;
@@ -105,7 +106,8 @@ static void tally(int fd, bool tx, uint64_t n)
 	int family = 0, protocol = 0;
 	socklen_t len = sizeof(int);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) || (len = sizeof(int), getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len)))
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) ||
+	    (len = sizeof(int), getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len)))
 		die("getsockopt");
 	if (family == AF_UNIX)
 		did[tx ? UNIX_TX : UNIX_RX] += n;
@@ -189,7 +191,8 @@ static uint16_t port_of(int fd)
 
 	if (getsockname(fd, (struct sockaddr *)&e.addr, &e.len))
 		die("getsockname");
-	return ntohs(e.addr.ss_family == AF_INET ? ((struct sockaddr_in *)&e.addr)->sin_port : ((struct sockaddr_in6 *)&e.addr)->sin6_port);
+	return ntohs(e.addr.ss_family == AF_INET ? ((struct sockaddr_in *)&e.addr)->sin_port
+						 : ((struct sockaddr_in6 *)&e.addr)->sin6_port);
 }
 
 static int served(int family, int type, int protocol)
@@ -689,10 +692,12 @@ static bool uring_new(struct uring *u)
 	u->fd = (int)syscall(__NR_io_uring_setup, 4, &params);
 	if (u->fd < 0)
 		return false;
-	sq = mmap(NULL, params.sq_off.array + params.sq_entries * sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_SHARED, u->fd, IORING_OFF_SQ_RING);
-	cq = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED, u->fd,
-		  IORING_OFF_CQ_RING);
-	u->sqes = mmap(NULL, params.sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED, u->fd, IORING_OFF_SQES);
+	sq = mmap(NULL, params.sq_off.array + params.sq_entries * sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_SHARED,
+		  u->fd, IORING_OFF_SQ_RING);
+	cq = mmap(NULL, params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE,
+		  MAP_SHARED, u->fd, IORING_OFF_CQ_RING);
+	u->sqes = mmap(NULL, params.sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED, u->fd,
+		       IORING_OFF_SQES);
 	if (sq == MAP_FAILED || cq == MAP_FAILED || u->sqes == MAP_FAILED)
 		die("mmap");
 	u->tail = (unsigned *)(sq + params.sq_off.tail);

@@ -92,7 +92,10 @@ static long open32(const char *path)
 {
 	long ret = 5; /* __NR_open */
 
-	__asm__ volatile("int $0x80" : "+a"(ret) : "b"(path), "c"(O_RDONLY), "d"(0) : "memory", "r8", "r9", "r10", "r11");
+	__asm__ volatile("int $0x80"
+			 : "+a"(ret)
+			 : "b"(path), "c"(O_RDONLY), "d"(0)
+			 : "memory", "r8", "r9", "r10", "r11");
 	return ret;
 }
 
@@ -150,11 +153,12 @@ static void uring(void)
 	}
 	times(1, "uring", O_CREAT | O_WRONLY);
 	did("call", 1, 1, 1, 0, "-", "uring");
-	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-		  IORING_OFF_SQ_RING);
-	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-		  fd, IORING_OFF_CQ_RING);
-	sqes = mmap(NULL, p.sq_entries * sizeof(*sqes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQES);
+	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQ_RING);
+	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_CQ_RING);
+	sqes = mmap(NULL, p.sq_entries * sizeof(*sqes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+		    IORING_OFF_SQES);
 	must(sq != MAP_FAILED && cq != MAP_FAILED && sqes != MAP_FAILED, "mmap of io_uring");
 	for (int i = 0; i < 3; i++) {
 		uint32_t tail = *(uint32_t *)(sq + p.sq_off.tail), mask = *(uint32_t *)(sq + p.sq_off.ring_mask);
@@ -273,7 +277,8 @@ static void look_alikes(void)
 		found = true;
 		for (int k = 0; k < 8; k++) {
 			other[8 + k] = (char)('x' ^ (char)(differs >> 8 * k));
-			found = found && ((other[8 + k] >= 'a' && other[8 + k] <= 'z') || (other[8 + k] >= '0' && other[8 + k] <= '9'));
+			found = found && ((other[8 + k] >= 'a' && other[8 + k] <= 'z') ||
+					  (other[8 + k] >= '0' && other[8 + k] <= '9'));
 		}
 	}
 	must(found, "no two such names");

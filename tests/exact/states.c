@@ -23,7 +23,8 @@ const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
 enum { SAMPLES = 400 };
 enum { SPIN, PAIR_1, PAIR_2, SLEEP, VFORK, DISK, CHILDREN };
-static const char *const names[CHILDREN] = { "spins", "spins, one of two", "the other", "sleeps", "vforks", "uses a disk" };
+static const char *const names[CHILDREN] = { "spins",  "spins, one of two", "the other", "sleeps",
+					     "vforks", "uses a disk" };
 
 static struct child {
 	pid_t pid;
@@ -32,7 +33,8 @@ static struct child {
 } children[CHILDREN];
 static unsigned failures;
 
-static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *data)
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *data)
 {
 	const struct states_record *rec = data;
 
@@ -113,7 +115,8 @@ static void be(unsigned what, int cpu)
 			nap_us(5000);
 	case VFORK: /* its parent waits uninterruptibly */
 		for (;;) {
-			pid_t pid = clone(child_of_vfork, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+			pid_t pid =
+				clone(child_of_vfork, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
 
 			waitpid(pid, NULL, 0);
 		}
@@ -166,8 +169,8 @@ static void want(unsigned who, const char *state, uint64_t in, double share, dou
 	double got = s->samples ? (double)in / (double)s->samples : -1;
 	bool good = got >= least && got <= share + 0.15;
 
-	printf("%s - %s: %s in %.3f of %llu samples; of the time %.3f\n", good ? "ok" : "not ok", names[who], state, got,
-	       (unsigned long long)s->samples, share);
+	printf("%s - %s: %s in %.3f of %llu samples; of the time %.3f\n", good ? "ok" : "not ok", names[who], state,
+	       got, (unsigned long long)s->samples, share);
 	failures += !good;
 }
 
@@ -218,7 +221,8 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 	for (unsigned i = from; i <= to; i++) {
 		const uint64_t *in = children[i].seen.in;
 
-		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], runs[i] + waits[i], runs[i] + waits[i] - 0.15);
+		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], runs[i] + waits[i],
+		     runs[i] + waits[i] - 0.15);
 		/*
 		 * Others on this CPU: then the sampler has to wait as well, and comes when somebody else has
 		 * just run.  A kernel thread may come between at any time, so half of it is asked for; none
@@ -227,7 +231,8 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 		if (i <= PAIR_2 && all > 0.8)
 			want(i, "running", in[SCHED_RUNNING], runs[i], runs[i] / 2);
 		else if (i <= PAIR_2)
-			printf("# %s: %.3f of the time only, the CPU is shared with others; running is not compared\n", names[i], runs[i]);
+			printf("# %s: %.3f of the time only, the CPU is shared with others; running is not compared\n",
+			       names[i], runs[i]);
 		if (i == SLEEP)
 			want(i, "sleeping", in[SCHED_SLEEPING], 1 - runs[i] - waits[i], 0.85 - runs[i] - waits[i]);
 		if (i == VFORK)

@@ -53,7 +53,8 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		n++;
-		cpu_us += (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000LL + ru.ru_utime.tv_usec + ru.ru_stime.tv_usec;
+		cpu_us += (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000LL + ru.ru_utime.tv_usec +
+			  ru.ru_stime.tv_usec;
 	}
 	printf("{\"processes\": %ld, \"cpu_us\": %lld, \"seconds\": %.3f}\n", n, cpu_us, now() - begin);
 	return 0;

@@ -114,14 +114,10 @@ class Daemon:
         self.file, self.log = os.path.join(work, name + ".ndjson"), os.path.join(work, name + ".log")
         self.socket = os.path.join(work, name + ".sock")
         conf = os.path.join(work, name + ".conf")
-        json.dump({"interval": "500ms", "carry_file": os.path.join(work, name + ".carry"), "control": {"socket": self.socket},
-                   "spool": {"path": os.path.join(work, name + ".spool")} if SPOOL else {},
+        json.dump({"interval": "500ms", "control": {"socket": self.socket},
+                   "spool": {"path": os.path.join(work, name + ".spool")},
                    "probes": [{"plugin": "proc"}],
                    "sinks": [{"plugin": "file", "path": self.file}, dict({"plugin": "otlp", "span_threshold": "0s"}, **otlp)]}, open(conf, "w"))
-        if not SPOOL:
-            config = json.load(open(conf))
-            del config["spool"]
-            json.dump(config, open(conf, "w"))
         env = dict(os.environ, SKEP_PLUGIN_DIRS=os.path.join(build, "plugins-run"))
         self.child = start([os.path.join(build, "skepd"), "-c", conf], stdout=open(self.log, "a"), stderr=subprocess.STDOUT, env=env)
         for _ in range(100):
@@ -141,14 +137,6 @@ class Daemon:
 
     def records(self, stream):
         return [r for r in map(json.loads, open(self.file)) if r["stream"] == stream]
-
-
-def has_spool():
-    text = subprocess.run([os.path.join(build, "skepd"), "--schema"], capture_output=True, text=True).stdout
-    return '"spool"' in text
-
-
-SPOOL = has_spool()
 
 
 def load(n=PROCESSES, fail=20):
@@ -211,9 +199,7 @@ def gone():
 
 
 def killed():
-    """kill -9, twice, while processes run: with a spool nothing is missing; what was in flight comes again, with the same ids."""
-    if not SPOOL:
-        return
+    """kill -9, twice, while processes run: nothing is missing; what was in flight comes again, with the same ids."""
     collector = Collector("killed", 24323).start()
     processes = subprocess.Popen(["setsid", "bash", "-c", "for i in $(seq 400); do /bin/true; sleep 0.02; done"], stdin=subprocess.DEVNULL)
     children.append(processes)
@@ -339,4 +325,4 @@ if bad:
     print("collector.sh: %d failed; what there was is in %s" % (len(bad), work))
     sys.exit(1)
 subprocess.run(["rm", "-rf", work])
-print("collector.sh: ok, %d processes in each scene%s" % (PROCESSES, "" if SPOOL else ", without a spool"))
+print("collector.sh: ok, %d processes in each scene" % PROCESSES)

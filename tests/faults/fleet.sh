@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# fleet.sh [--build DIR] [gateway|kafka|clickhouse]... - the three ways to collect from many hosts that docs/fleet.md has, with the
-# very files of docs/examples/fleet.  For a nightly run, not for "make check": as root; installs clickhouse-server and -client (Debian 12: 18.16.1)
+# fleet.sh [--build DIR] [gateway|kafka|clickhouse]... - the three ways to collect from many hosts that docs/guides/fleet.md has, with the
+# very files of docs/guides/examples/fleet.  For a nightly run, not for "make check": as root; installs clickhouse-server and -client (Debian 12: 18.16.1)
 # where they are missing; the scene gateway needs the collector that collector.sh builds in SKEP_COLLECTOR_DIR (/var/tmp/skep-collector).
 #
 # Two hosts (a name, a boot id, /var/lib, /run and a BPF filesystem of their own; the kernel is this one) run skepd, so that each
@@ -36,7 +36,7 @@ printf '127.0.0.1 localhost gateway.example kafka1.example clickhouse.example\n1
 rc=0
 for s in $scenes; do
 	unshare --mount --net --propagation private sh -c 'ip link set lo up && mount --bind "$1/hosts" /etc/hosts && shift && exec python3 "$@"' \
-		sh "$dir" "$here/fleet.py" "$s" "$build" "$here/../../docs/examples/fleet" "$dir" || rc=1
+		sh "$dir" "$here/fleet.py" "$s" "$build" "$here/../../docs/guides/examples/fleet" "$dir" || rc=1
 done
 [ $rc = 0 ] && echo "fleet.sh: all as expected: $scenes" || echo "fleet.sh: something is wrong: $scenes"
 exit $rc

@@ -16,7 +16,7 @@ import time
 BUILD = os.environ.get("SKEP_BUILD", os.getcwd())
 BIN = {name: os.path.join(BUILD, name) for name in ("skep", "skepd", "tests/exact/storm", "tests/exact/tiny")}
 TINY = os.path.realpath(BIN["tests/exact/tiny"])
-ESTIMATED = 2  # the kernel hid how it ended, for which it is given ten seconds (core/track_wait.c): not the sink's delay
+ESTIMATED = 2  # the kernel hid how it ended, for which it is given ten seconds (core/process/track_wait.c): not the sink's delay
 OUT = os.environ.get("SKEP_FAULTS_JSON")
 failures = 0
 children = []

@@ -7,10 +7,10 @@
  *	                               their end, and goes on until it is killed:
  *	                                 down N | up N           a broker goes, comes back
  *	                                 leader TOPIC PART N     a partition is led by broker N from now on
- *	                                 error N CODE            the next N produce requests are answered with error CODE
+ *	                                 error N CODE           the next N produce requests are answered with error CODE
  *	kmock consume BROKERS TOPIC [HEADER...]
- *	                               prints every message of the topic, a line each, before it the values of these headers, with
- *	                               a tab behind each; and ends
+ *	                               prints every message of the topic, a line each, before it the values of
+ *	                               these headers, with a tab behind each; and ends
  */
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>

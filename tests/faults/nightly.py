@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nightly.py FILE [FILE...] - the rows that nightly.sh has written, as a table.
 
-    nightly.py --docs FILE PAGE    puts them between the marks of PAGE (docs/faults.md), as tables of Markdown
+    nightly.py --docs FILE PAGE    puts them between the marks of PAGE (docs/inside/faults.md), as tables of Markdown
     nightly.py --check PAGE        is a row there that says no?  Exit status 1 then
 """
 import json

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# nightly.sh [--build DIR] [--rows FILE] [SCRIPT...] - the scripts of this folder that need a network, packages or minutes, one after
-# the other, each under a timeout: "make nightly". Without SCRIPT (spool_faults, backlog, ...) all of them. As root.
+# nightly.sh [--build DIR] [--rows FILE] [SCRIPT...] - the scripts of this folder that need a network, packages or minutes, and the
+# long form of those of "make check" that have one, one after the other, each under a timeout: "make nightly". Without SCRIPT
+# (spool_faults, backlog, ../e2e/reload, ...) all of them. As root.
 #
-# At the end there is a table of the faults (nightly.py; docs/faults.md says what its columns are), and one line that says how many
+# At the end there is a table of the faults (nightly.py; docs/inside/faults.md says what its columns are), and one line that says how many
 # scripts passed, failed and were skipped. --rows: the rows as lines of JSON (default: nightly.jsonl in DIR), of which
-# `nightly.py --docs FILE docs/faults.md` makes the tables of the documentation.
+# `nightly.py --docs FILE docs/inside/faults.md` makes the tables of the documentation.
 set -u
 build=${abs_builddir:-$PWD} rows=''
 while [ $# -gt 0 ]; do
@@ -20,12 +21,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ "$(id -u)" = 0 ] || { echo "nightly: needs root"; exit 77; }
 [ -x "$build/skepd" ] || { echo "nightly.sh: no skepd in $build: build first, or --build DIR" >&2; exit 2; }
 : "${rows:=$build/nightly.jsonl}"
-[ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus collector fleet ../hostile/hostile
-make -s -C "$build" tests/exact/storm tests/exact/tiny tests/hostile/hostile tests/faults/kmock plugins-run/.stamp >/dev/null || exit 1
+[ $# -gt 0 ] || set -- spool_faults backlog kafka clickhouse scrape prometheus collector fleet ../hostile/hostile \
+	../e2e/ledger ../e2e/killed ../e2e/pinned ../e2e/pinned_facets ../e2e/reload ../exact/storm
+make -s -C "$build" tests/exact/storm tests/exact/tiny tests/hostile/hostile tests/faults/kmock plugins-run/.stamp plugins-test/.stamp \
+	>/dev/null || exit 1
 : >"$rows"
 export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run SKEP_FAULTS_JSON=$rows
-
-export EXACT_BIN=$build/tests/exact HOSTILE_BIN=$build/tests/hostile HOSTILE_SECONDS=${HOSTILE_SECONDS:-600}
+export SKEP_TEST_PLUGIN_DIRS=$build/plugins-test EXACT_BIN=$build/tests/exact HOSTILE_BIN=$build/tests/hostile
+# Here long; "make check" has as few as show a fault.
+export HOSTILE_SECONDS=${HOSTILE_SECONDS:-600} LEDGER_SECONDS=${LEDGER_SECONDS:-60} KILLS=${KILLS:-20} RESTARTS=${RESTARTS:-6}
+export RELOADS=${RELOADS:-200} SECONDS_=${SECONDS_:-30}
 
 declare -A limit=([../hostile/hostile]=900 [spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200)
 passed=0 failed=0 skipped=0

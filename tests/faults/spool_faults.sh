@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # spool_faults.sh [--build DIR] [SCENE...] - skepd, storms of processes and receivers, of which something fails. Beside the sink
 # under test there is a file that must not be delayed; memory must be flat, and skepd's counters equal to what the receiver has.
-# For a nightly run, not for "make check": as root. docs/faults.md has the last figures and what the columns are.
+# For a nightly run, not for "make check": as root. docs/inside/faults.md has the last figures and what the columns are.
 #
 #   nothing   no fault: what the columns are then
 #   readonly  the spool's filesystem becomes read-only (an ext4 that is told that it is damaged), and is mended

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/bundle_redact.h"
+#include "cli/doctor/bundle_redact.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -27,7 +27,8 @@ static void touch(const struct skep_str *s)
 		touched += (unsigned char)s->ptr[i];
 }
 
-static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		 const void *rec)
 {
 	const struct cgroup_record *r = rec;
 
@@ -86,8 +87,12 @@ static void files(const char *text, size_t len)
 /* A ring's records, one after the other: a length of one byte (times 8), then so many. */
 static void events(const uint8_t *data, size_t size)
 {
-	static const struct skep_host host = { .size = sizeof(host), .emit = emit, .lost = lost, .cgroup_known = known };
-	struct cgroup_state st = { .host = &host, .page_size = 4096, .groups = { .most = 4 }, .reader = { .root = "/nonexistent" } };
+	static const struct skep_host host = {
+		.size = sizeof(host), .emit = emit, .lost = lost, .cgroup_known = known
+	};
+	struct cgroup_state st = {
+		.host = &host, .page_size = 4096, .groups = { .most = 4 }, .reader = { .root = "/nonexistent" }
+	};
 
 	while (size > 0) {
 		size_t n = (size_t)data[0] * 8 < size - 1 ? (size_t)data[0] * 8 : size - 1;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config.h"
-#include "core/options.h"
+#include "core/config/config.h"
+#include "core/config/options.h"
 #include "filters/suggest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -32,9 +32,19 @@ struct state {
 /* No secrets: those read files and the environment, which would make a finding depend on the machine. */
 static const struct skep_option table[] = {
 	{ .name = "on", .type = SKEP_O_BOOL, .offset = offsetof(struct state, on), .help = "x" },
-	{ .name = "number", .type = SKEP_O_INT, .offset = offsetof(struct state, number), .min = -5, .max = 5, .help = "x" },
-	{ .name = "ring", .type = SKEP_O_SIZE, .offset = offsetof(struct state, ring), .default_value = "4MiB",
-	  .min = 1, .max = INT64_MAX, .help = "x" },
+	{ .name = "number",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct state, number),
+	  .min = -5,
+	  .max = 5,
+	  .help = "x" },
+	{ .name = "ring",
+	  .type = SKEP_O_SIZE,
+	  .offset = offsetof(struct state, ring),
+	  .default_value = "4MiB",
+	  .min = 1,
+	  .max = INT64_MAX,
+	  .help = "x" },
 	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct state, drain), .help = "x" },
 	{ .name = "path", .type = SKEP_O_STR, .offset = offsetof(struct state, path), .help = "x" },
 	{ .name = "list", .type = SKEP_O_STRV, .offset = offsetof(struct state, list), .help = "x" },
@@ -105,7 +115,8 @@ static void try_config(const char *text, size_t size)
 
 static void try_words(const char *text)
 {
-	static const char *const keys[] = { "host", "interval", "plugin_dirs", "probes", "sinks", "tools", "redact", NULL };
+	static const char *const keys[] = { "host",  "interval", "plugin_dirs", "probes",
+					    "sinks", "tools",    "redact",      NULL };
 	char formatted[CONFIG_UNITS_SIZE], quoted[32];
 	uint64_t value = 0, again = 0;
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/capture.h"
-#include "core/container.h"
+#include "core/identify/capture.h"
+#include "core/identify/container.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,7 +61,8 @@ static void try_pattern(const char *pattern, const char *path, size_t len)
 			must(capture_has(c, i) == (m.spans[i].ptr != NULL), "a capture that is not there");
 			if (!m.spans[i].ptr)
 				continue;
-			must(m.spans[i].ptr >= path && m.spans[i].ptr + m.spans[i].len <= path + m.end, "a capture outside");
+			must(m.spans[i].ptr >= path && m.spans[i].ptr + m.spans[i].len <= path + m.end,
+			     "a capture outside");
 			must(!memchr(m.spans[i].ptr, '/', m.spans[i].len), "a capture over several segments");
 			to = malloc(m.spans[i].len + 1);
 			must(to != NULL, "no memory");
@@ -69,7 +70,10 @@ static void try_pattern(const char *pattern, const char *path, size_t len)
 			free(to);
 		}
 		must(capture_find(c, path, len, &again) && again.end == m.end, "another answer to the same question");
-		/* What lies below does not change what a pattern that says nothing of it finds, unless it matches itself. */
+		/*
+		 * What lies below does not change what a pattern that says nothing of it finds, unless it matches
+		 * itself.
+		 */
 		must(capture_find(c, path, m.end, &again) && again.end == m.end, "depends on what is below");
 	}
 	capture_free(c);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/control_request.h"
+#include "core/control/control_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +28,16 @@ static void check(const struct control_request *r)
 	promise(r->level == 0 || control_level_name(r->level));
 	if (r->what == CONTROL_DETACH)
 		promise(r->id > 0);
+	promise(r->pid <= INT32_MAX);
+	if (r->what == CONTROL_RUN_BEGIN) {
+		promise(r->pid != 0 && json_array_size(r->argv) > 0);
+		promise(!r->run_name || strlen(r->run_name) <= CONTROL_NAME_MOST);
+		promise(!r->sink || strlen(r->sink) <= CONTROL_NAME_MOST);
+	}
+	if (r->what == CONTROL_RUN_RESUME || r->what == CONTROL_RUN_END)
+		promise(r->run && *r->run && strlen(r->run) <= CONTROL_NAME_MOST);
+	if (r->what == CONTROL_RUN_END)
+		promise(r->status <= 0xffff && r->cpu_ns <= INT64_MAX);
 	if (r->what != CONTROL_ATTACH)
 		return;
 	promise(r->detail && *r->detail);

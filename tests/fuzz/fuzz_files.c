@@ -3,6 +3,7 @@
  * tests/fuzz/fuzz_files.c - records of a ring into paths of files (skep/filetable.h): nothing is
  * read beyond the input, and a record that is taken has a row with a path.
  */
+#include <errno.h>
 #include <skep/filetable.h>
 #include <stdint.h>
 #include <stdlib.h>

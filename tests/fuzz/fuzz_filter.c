@@ -8,38 +8,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/judge_fields.h"
-#include "core/rules_file.h"
+#include "core/rules/rule_fields.h"
+#include "core/rules/rules_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct judge_subject *parent_of(const struct judge_subject *s)
+static const struct rule_subject *parent_of(const struct rule_subject *s)
 {
 	return s->owner;
 }
 
 /* Each text is the process's half of the input; the parent's are its tail. */
-static void make(struct judge_subject *s, struct judge_subject *above, const char *text, size_t len)
+static void make(struct rule_subject *s, struct rule_subject *above, const char *text, size_t len)
 {
 	memset(s, 0, sizeof(*s));
 	memset(above, 0, sizeof(*above));
-	for (unsigned f = 0; f < JUDGE_USER; f++) {
+	for (unsigned f = 0; f < RULE_FIELD_USER; f++) {
 		if (len > f)
-			judge_set_text(s, f, text, len);
-		judge_set_text(above, f, text + len / 2, len - len / 2);
+			rule_subject_set_text(s, f, text, len);
+		rule_subject_set_text(above, f, text + len / 2, len - len / 2);
 	}
-	for (unsigned f = JUDGE_UID; f < JUDGE_WRAPPER; f++)
-		judge_set_number(s, f, len ? (uint8_t)text[0] : 0);
-	judge_set_wrapper(s, len & 1);
+	for (unsigned f = RULE_FIELD_UID; f < RULE_FIELD_WRAPPER; f++)
+		rule_subject_set_number(s, f, len ? (uint8_t)text[0] : 0);
+	rule_subject_set_wrapper(s, len & 1);
 	s->parent = parent_of;
 	s->owner = above;
 }
 
-static void expression(const char *text, size_t len, const struct judge_subject *s)
+static void expression(const char *text, size_t len, const struct rule_subject *s)
 {
 	struct filter_error error;
 	struct filter_reason why;
-	struct filter_expr *e = filter_expr_new(text, len, &judge_schema, &error);
+	struct filter_expr *e = filter_expr_new(text, len, &rule_fields_schema, &error);
 	char shown[200];
 
 	if (!e) {
@@ -48,16 +48,16 @@ static void expression(const char *text, size_t len, const struct judge_subject 
 		filter_error_show(&error, text, len, shown, sizeof(shown));
 		return;
 	}
-	if (filter_expr_match(e, judge_get, s) == filter_expr_reason(e, judge_get, s, &why))
+	if (filter_expr_match(e, rule_field_get, s) == filter_expr_reason(e, rule_field_get, s, &why))
 		abort();
-	if (!filter_expr_match(e, judge_get, s) && (why.at > len || why.length > len - why.at || why.length == 0))
+	if (!filter_expr_match(e, rule_field_get, s) && (why.at > len || why.length > len - why.at || why.length == 0))
 		abort();
 	filter_expr_free(e);
 }
 
-static void file(const char *text, size_t len, const struct judge_subject *s)
+static void file(const char *text, size_t len, const struct rule_subject *s)
 {
-	struct ruleset *set = ruleset_new(&judge_schema, RULE_INCLUDE);
+	struct ruleset *set = ruleset_new(&rule_fields_schema, RULE_INCLUDE);
 	struct rule_decision d;
 	struct diag diag;
 	int err;
@@ -68,7 +68,7 @@ static void file(const char *text, size_t len, const struct judge_subject *s)
 	err = rules_parse(text, len, "rules", &diag, set);
 	if ((err == 0) != (diag.n_errors == 0))
 		abort();
-	ruleset_judge(set, judge_get, s, 1, &d);
+	ruleset_evaluate(set, rule_field_get, s, 1, &d);
 	diag_clear(&diag);
 	ruleset_unref(set);
 }
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* The expression ends at the first NUL; what is behind it is the process. */
 	const char *text = (const char *)data, *nul = size ? memchr(text, '\0', size) : NULL;
 	size_t len = nul ? (size_t)(nul - text) : size;
-	struct judge_subject s, above;
+	struct rule_subject s, above;
 
 	make(&s, &above, nul ? nul + 1 : text, nul ? size - len - 1 : size);
 	expression(text, len, &s);

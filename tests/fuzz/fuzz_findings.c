@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_findings.c - what a plugin that `skep plugin check` tries may write into the pipe of its findings: any lines.
- * No crash; what is taken is counted, once, and what is taken from what was told is the same as what was told.
+ * tests/fuzz/fuzz_findings.c - what a plugin that `skep-dev check` tries may write into the pipe of its findings: any
+ * lines. No crash; what is taken is counted, once, and what is taken from what was told is the same as what was told.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/findings.h"
+#include "cli/dev/findings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

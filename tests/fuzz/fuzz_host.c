@@ -71,7 +71,8 @@ static void mounts(struct text t)
 	mounts_parse(t, &m);
 	check(m.n <= MOUNT_MOST);
 	for (uint32_t i = 0; i < m.n; i++)
-		check(m.mount[i].path[0] == '/' && strlen(m.mount[i].path) < MOUNT_PATH && strlen(m.mount[i].device) < MOUNT_PATH);
+		check(m.mount[i].path[0] == '/' && strlen(m.mount[i].path) < MOUNT_PATH &&
+		      strlen(m.mount[i].device) < MOUNT_PATH);
 }
 
 static void http(const uint8_t *data, size_t size)

@@ -22,7 +22,8 @@ static void diskstats(char *line)
 {
 	struct diskstats d;
 
-	if (diskstats_parse(line, &d) == 0 && (d.name < line || d.name + d.name_len > line + strlen(line) || !d.name_len))
+	if (diskstats_parse(line, &d) == 0 &&
+	    (d.name < line || d.name + d.name_len > line + strlen(line) || !d.name_len))
 		abort();
 }
 
@@ -31,15 +32,17 @@ static void mountinfo(char *line)
 	const char *end = line + strlen(line);
 	struct mount_line m;
 
-	if (mountinfo_parse(line, &m) == 0 && (m.mount + strlen(m.mount) > end || m.type + strlen(m.type) > end || m.source + strlen(m.source) > end))
+	if (mountinfo_parse(line, &m) == 0 &&
+	    (m.mount + strlen(m.mount) > end || m.type + strlen(m.type) > end || m.source + strlen(m.source) > end))
 		abort();
 }
 
 /* A table with one mount of each kind, and a client's file. */
 static void client(unsigned which, FILE *f)
 {
-	static const char mounts[] = "1 1 0:1 / /nfs rw - nfs4 server:/export rw\n1 1 0:2 / /share rw - cifs //files/home rw\n"
-				     "1 1 0:3 / /lustre rw - lustre a@tcp:/scratch rw\n1 1 0:4 / /ceph rw - ceph a:/ rw\n";
+	static const char mounts[] =
+		"1 1 0:1 / /nfs rw - nfs4 server:/export rw\n1 1 0:2 / /share rw - cifs //files/home rw\n"
+		"1 1 0:3 / /lustre rw - lustre a@tcp:/scratch rw\n1 1 0:4 / /ceph rw - ceph a:/ rw\n";
 	struct filesystems t = { 0 };
 
 	t.mountinfo = fmemopen((void *)(uintptr_t)mounts, sizeof(mounts) - 1, "r");

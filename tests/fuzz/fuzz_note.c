@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/note.h"
+#include "core/plugin/note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

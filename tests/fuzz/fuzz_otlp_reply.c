@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (reply_read(data, size, &r) && skep_utf8_valid(r.words, strlen(r.words)) != strlen(r.words))
 		abort();
-	if (reply_read_status(data, size, &r) && (!*r.words || skep_utf8_valid(r.words, strlen(r.words)) != strlen(r.words)))
+	if (reply_read_status(data, size, &r) &&
+	    (!*r.words || skep_utf8_valid(r.words, strlen(r.words)) != strlen(r.words)))
 		abort();
 	return 0;
 }

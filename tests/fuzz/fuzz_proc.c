@@ -26,7 +26,8 @@ static void touch(const struct skep_str *s)
 		abort();
 }
 
-static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		 const void *rec)
 {
 	const struct skep_stream *s = proc_streams[stream];
 
@@ -85,11 +86,6 @@ bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budg
 	(void)st;
 	(void)budget_ns;
 	return true;
-}
-
-uint64_t proc_now(void)
-{
-	return 0;
 }
 
 static const struct proc_others others; /* the kernel side's */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/fuzz/fuzz_recorded.c - a recorded file of any bytes, as `skep filter test FILE` reads it: what is
- * taken is judged by rules that look at every kind of field, and printed.
+ * taken is evaluated by rules that look at every kind of field, and printed.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,18 +10,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/filter_people.h"
-#include "core/rules_file.h"
+#include "cli/filter/filter_processes.h"
+#include "core/rules/rules_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define RULES                                                                                                                                  \
-	"{\"rules\":[{\"id\":\"a\",\"when\":\"any parent.tool = 'make' and not wrapper\",\"verdict\":\"exclude\",\"inherit\":true},"            \
+#define RULES \
+	"{\"rules\":[{\"id\":\"a\",\"when\":\"any parent.tool = 'make' and not wrapper\",\"verdict\":\"exclude\",\"inherit\":true}," \
 	"{\"id\":\"b\",\"when\":\"argv matches '^x+y' or uid > 3 or cgroup glob '*a*' or container = ''\",\"verdict\":{\"sample\":3}}]}"
 
 static struct ruleset *rules(void)
 {
-	struct ruleset *set = ruleset_new(&judge_schema, RULE_INCLUDE);
+	struct ruleset *set = ruleset_new(&rule_fields_schema, RULE_INCLUDE);
 	struct diag diag;
 
 	diag_init(&diag);
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct ruleset *set;
 	static FILE *quiet;
-	struct people people;
+	struct filter_processes processes;
 	char path[64];
 	int fd;
 
@@ -54,16 +54,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (people_recorded("fuzz", path, &people) == 0) {
-		people_judge(&people, set);
-		for (size_t i = 0; i < people.n; i++) {
-			json_t *o = person_json(&people.at[i]);
+	if (processes_recorded("fuzz", path, &processes) == 0) {
+		processes_evaluate(&processes, set);
+		for (size_t i = 0; i < processes.n; i++) {
+			json_t *o = process_json(&processes.at[i]);
 
 			if (!o)
 				abort();
 			json_decref(o);
 		}
-		people_free(&people);
+		processes_free(&processes);
 	}
 	close(fd);
 	return 0;

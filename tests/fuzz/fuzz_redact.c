@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/redact.h"
+#include "core/identify/redact.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

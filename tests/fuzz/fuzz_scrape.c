@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	status = request_parse(copy, size, &r);
 	must(status == 0 || status == 200 || status == 400 || status == 405, "an unknown status");
 	if (status == 200) {
-		must(r.path >= copy && r.path + r.path_len <= copy + size && r.path_len > 0, "a path outside of the request");
+		must(r.path >= copy && r.path + r.path_len <= copy + size && r.path_len > 0,
+		     "a path outside of the request");
 		must(*r.path == '/' && !memchr(r.path, ' ', r.path_len), "no path");
 	}
 	for (size_t n = 0; n < size; n++) {

@@ -32,8 +32,8 @@ static int on_stream(void *arg, const struct skep_stream *stored, const struct s
 }
 
 /* Reads all that it points to: the sanitizer looks. */
-static int on_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns, const void *data,
-		     const struct skep_context *context)
+static int on_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns,
+		     const void *data, const struct skep_context *context)
 {
 	volatile unsigned char sink = 0;
 	struct skep_hist hist;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_text.h - records whose texts are any bytes, for the targets fuzz_text_*: whatever a process calls itself,
- * each output is UTF-8 that its format's reader takes, and state comes back byte by byte.
+ * tests/fuzz/fuzz_text.h - records whose texts are any bytes, for the targets fuzz_text_*: whatever a process calls
+ * itself, each output is UTF-8 that its format's reader takes, and state comes back byte by byte.
  *
  * Input: texts, each as a byte with its length and that many bytes; they are used in turn.
  */
@@ -37,15 +37,32 @@ struct any_record {
 #define ANY(m_, type_, sem_) SKEP_FIELD(struct any_record, m_, #m_, type_, sem_, "1", "")
 #define ANY_TEXT(m_) ANY(m_, SKEP_T_STR, SKEP_S_ATTRIBUTE)
 static const struct skep_field any_fields[] = {
-	ANY_TEXT(exe), ANY_TEXT(comm), ANY_TEXT(cwd), ANY_TEXT(cgroup), ANY_TEXT(state), ANY_TEXT(label), ANY_TEXT(run),
-	ANY(argv, SKEP_T_STRV, SKEP_S_ATTRIBUTE), ANY(u, SKEP_T_U64, SKEP_S_DELTA), ANY(time, SKEP_T_TIME, SKEP_S_ATTRIBUTE),
-	ANY(i, SKEP_T_I64, SKEP_S_GAUGE), ANY(f, SKEP_T_F64, SKEP_S_GAUGE), ANY(b, SKEP_T_BOOL, SKEP_S_ATTRIBUTE),
-	ANY(parent, SKEP_T_UPID, SKEP_S_ATTRIBUTE), ANY(hash, SKEP_T_HASH, SKEP_S_ATTRIBUTE), ANY(ip, SKEP_T_IP, SKEP_S_ATTRIBUTE),
+	ANY_TEXT(exe),
+	ANY_TEXT(comm),
+	ANY_TEXT(cwd),
+	ANY_TEXT(cgroup),
+	ANY_TEXT(state),
+	ANY_TEXT(label),
+	ANY_TEXT(run),
+	ANY(argv, SKEP_T_STRV, SKEP_S_ATTRIBUTE),
+	ANY(u, SKEP_T_U64, SKEP_S_DELTA),
+	ANY(time, SKEP_T_TIME, SKEP_S_ATTRIBUTE),
+	ANY(i, SKEP_T_I64, SKEP_S_GAUGE),
+	ANY(f, SKEP_T_F64, SKEP_S_GAUGE),
+	ANY(b, SKEP_T_BOOL, SKEP_S_ATTRIBUTE),
+	ANY(parent, SKEP_T_UPID, SKEP_S_ATTRIBUTE),
+	ANY(hash, SKEP_T_HASH, SKEP_S_ATTRIBUTE),
+	ANY(ip, SKEP_T_IP, SKEP_S_ATTRIBUTE),
 	ANY(hist, SKEP_T_HIST, SKEP_S_DELTA),
 };
-#define ANY_STREAM(name_) { .size = sizeof(struct skep_stream), .field_size = sizeof(any_fields[0]), .name = name_, .help = "", \
-	.record_size = sizeof(struct any_record), .n_fields = sizeof(any_fields) / sizeof(any_fields[0]), .fields = any_fields }
-static const struct skep_stream any_streams[] = { ANY_STREAM("process"), ANY_STREAM("task"), ANY_STREAM("run"), ANY_STREAM("site.thing") };
+#define ANY_STREAM(name_) \
+	{ \
+		.size = sizeof(struct skep_stream), .field_size = sizeof(any_fields[0]), .name = name_, .help = "", \
+		.record_size = sizeof(struct any_record), .n_fields = sizeof(any_fields) / sizeof(any_fields[0]), \
+		.fields = any_fields \
+	}
+static const struct skep_stream any_streams[] = { ANY_STREAM("process"), ANY_STREAM("task"), ANY_STREAM("run"),
+						  ANY_STREAM("site.thing") };
 #define N_STREAMS (sizeof(any_streams) / sizeof(any_streams[0]))
 
 static inline void must(bool condition, const char *what)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/fuzz_text_clickhouse.c - any bytes as rows of ClickHouse: read again column by column, each text is UTF-8. */
+/*
+ * tests/fuzz/fuzz_text_clickhouse.c - any bytes as rows of ClickHouse: read again column by column, each text is UTF-8.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -66,8 +68,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	texts_read(&t, data, size);
 	rows_begin(&rows);
 	for (size_t i = 0; i < 2 * N_STREAMS; i++) {
-		const struct skep_record r = { .size = sizeof(r), .stream = &any_streams[i % N_STREAMS], .upid = { .pid = 5, .start_ns = 6 },
-					       .time_ns = 8 + i, .data = &any, .context = &context };
+		const struct skep_record r = { .size = sizeof(r),
+					       .stream = &any_streams[i % N_STREAMS],
+					       .upid = { .pid = 5, .start_ns = 6 },
+					       .time_ns = 8 + i,
+					       .data = &any,
+					       .context = &context };
 
 		any_fill(&any, &context, &t);
 		must(rows_add(&rows, &r, 0) == 0, "a record is refused");

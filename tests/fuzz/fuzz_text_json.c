@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_text_json.c - any bytes as JSON (file, http, kafka; the control socket), and in what a skepd saves for the next
- * one: the spool's batches, and the lines of processes, runs and tasks.
+ * tests/fuzz/fuzz_text_json.c - any bytes as JSON (file, http, kafka; the control socket), and in what a skepd saves
+ * for the next one: the spool's batches, and the lines of processes, runs and tasks.
  */
 #include <jansson.h>
+#include <skep/sink/record_json.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/carry.h"
-#include "core/collector.h"
-#include "core/control_record.h"
-#include "core/log.h"
-#include "core/track_priv.h"
-#include "sinks/common/record_json.h"
+#include "core/process/saved.h"
+#include "core/collect/collector.h"
+#include "core/control/control_record.h"
+#include "core/base/log.h"
+#include "core/process/track_priv.h"
 #include "spool/code.h"
 #include "tests/fuzz/fuzz_text.h"
 #include "tests/unit/track_fixture.h"
@@ -64,8 +64,8 @@ static void must_be_same(struct skep_str a, struct skep_str b, const char *where
 	must(a.len == b.len && a.total == b.total && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0), where);
 }
 
-static int on_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns, const void *data,
-		     const struct skep_context *context)
+static int on_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns,
+		     const void *data, const struct skep_context *context)
 {
 	const struct skep_record *r = arg;
 	struct skep_str was, is;
@@ -94,7 +94,8 @@ static void through_the_spool(const struct skep_record *r)
 	char why[128];
 
 	must(code && spool_encode(code, &batch, &body, &n, NULL) == 0, "the spool refuses a record");
-	must(spool_decode(code, body, n, &taker, (void *)(uintptr_t)r, why, sizeof(why)) == 0, "the spool cannot be read");
+	must(spool_decode(code, body, n, &taker, (void *)(uintptr_t)r, why, sizeof(why)) == 0,
+	     "the spool cannot be read");
 	spool_code_free(code);
 }
 
@@ -112,14 +113,16 @@ static char *name_of(struct skep_str s)
 static void through_a_restart(struct texts *t)
 {
 	char *names[4], *text = NULL, environ[300];
-	struct run_spec spec = { .id = names[0] = name_of(text_next(t)), .name = names[1] = name_of(text_next(t)), .pipeline = names[2] = name_of(text_next(t)),
-				 .cwd = names[3] = name_of(text_next(t)), .root = 30 };
+	struct run_spec spec = { .id = names[0] = name_of(text_next(t)),
+				 .name = names[1] = name_of(text_next(t)),
+				 .pipeline = names[2] = name_of(text_next(t)),
+				 .cwd = names[3] = name_of(text_next(t)),
+				 .root = 30 };
 	struct skep_process_exec rec = { .parent = { .pid = 9, .start_ns = 4 } };
 	struct fixture f, next;
 	struct run *run;
 	struct proc *was, *is;
 	size_t size = 0;
-	FILE *file;
 
 	rec.comm = text_next(t);
 	rec.exe = text_next(t);
@@ -138,35 +141,29 @@ static void through_a_restart(struct texts *t)
 	tell_live(&f, 100 * SECOND + 3, 9, 4, 1, 3, 0, 0);
 	tell_live(&f, 100 * SECOND + 3, 30, 50, 9, 4, 0, 0);
 	track_sweep_end(f.track, true, 100 * SECOND + 3);
-	file = open_memstream(&text, &size);
-	must(file && carry_head(f.track, file, "boot") == 0, "the runs are not written");
-	for (struct proc *p = proctab_first(f.track->table); p; p = p->next) {
-		char *line = NULL;
-
-		must(carry_line(f.track, p, &line) == 0, "a process is not written");
-		fprintf(file, "%s\n", line);
-		free(line);
-	}
-	fclose(file);
+	text = fixture_save(f.track, &size);
 	must(f.track->stats.unsaved == 0, "something was not written");
 
 	fixture_open(&next, false, 200 * SECOND);
-	file = fmemopen(text, size, "r");
-	must(file && carry_read(next.track, file, "fuzz", "boot", &next.track->carry) == 0 && next.track->carry, "it cannot be read");
-	fclose(file);
-	free(text);
-	carry_restore(next.track);
+	fixture_load(next.track, text, size);
+	must(next.track->saved, "it cannot be read");
+	saved_restore(next.track);
 	must(next.track->stats.unrestored == 0, "a line is not taken");
 	run = run_find(&next.track->runs, spec.id);
-	must(run && strcmp(run->name, spec.name) == 0 && strcmp(run->pipeline, spec.pipeline) == 0 && strcmp(run->cwd, spec.cwd) == 0, "a run has changed");
+	must(run && strcmp(run->name, spec.name) == 0 && strcmp(run->pipeline, spec.pipeline) == 0 &&
+		     strcmp(run->cwd, spec.cwd) == 0,
+	     "a run has changed");
 	was = proctab_find(f.track->table, &(struct skep_upid){ .pid = 30, .start_ns = 50 });
 	is = proctab_find(next.track->table, &(struct skep_upid){ .pid = 30, .start_ns = 50 });
 	must(was && is, "a process has gone");
 	must_be_same(intern_str(was->comm), intern_str(is->comm), "comm has changed");
 	must_be_same(intern_str(was->cwd), intern_str(is->cwd), "cwd has changed");
 	must_be_same(intern_str(was->program->exe), intern_str(is->program->exe), "exe has changed");
-	must(was->program->argv_len == is->program->argv_len && memcmp(was->program->argv, is->program->argv, was->program->argv_len) == 0, "argv has changed");
-	must(!was->task == !is->task && (!was->task || strcmp(was->task->name->text, is->task->name->text) == 0), "a task has changed");
+	must(was->program->argv_len == is->program->argv_len &&
+		     memcmp(was->program->argv, is->program->argv, was->program->argv_len) == 0,
+	     "argv has changed");
+	must(!was->task == !is->task && (!was->task || strcmp(was->task->name->text, is->task->name->text) == 0),
+	     "a task has changed");
 	fixture_close(&next);
 	fixture_close(&f);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -183,7 +180,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	log_level(SKEP_LOG_ERROR - 1);
 	texts_read(&t, data, size);
 	for (size_t i = 0; i < N_STREAMS; i++) {
-		struct skep_record r = { .size = sizeof(r), .stream = &any_streams[i], .upid = who, .time_ns = 8, .data = &any, .context = &context };
+		struct skep_record r = { .size = sizeof(r),
+					 .stream = &any_streams[i],
+					 .upid = who,
+					 .time_ns = 8,
+					 .data = &any,
+					 .context = &context };
 
 		any_fill(&any, &context, &t);
 		as_json(&r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_text_lake.c - any bytes into a lake: each text that SQLite gives back is UTF-8, and json() takes each JSON.
+ * tests/fuzz/fuzz_text_lake.c - any bytes into a lake: each text that SQLite gives back is UTF-8, and json() takes each
+ * JSON.
  */
 #include <ftw.h>
 #include <sqlite3.h>
@@ -55,7 +56,8 @@ static void read_rows(sqlite3 *db, const char *sql)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const queries[] = { "SELECT s FROM dict", "SELECT * FROM proc", "SELECT * FROM run", "SELECT *, json(fields) FROM record", "SELECT * FROM proc_facet" };
+	static const char *const queries[] = { "SELECT s FROM dict", "SELECT * FROM proc", "SELECT * FROM run",
+					       "SELECT *, json(fields) FROM record", "SELECT * FROM proc_facet" };
 	static const struct skep_host host = { .size = sizeof(host), .boot_id = BOOT, .log = logged };
 	static uint64_t id;
 	const struct store_options options = { .path = folder, .host = &host, .db.busy_ms = 1000 };
@@ -64,7 +66,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct any_record any[2 * N_STREAMS];
 	const struct skep_record *list[2 * N_STREAMS];
 	char key[32], path[300];
-	struct skep_batch batch = { .size = sizeof(batch), .n = 2 * N_STREAMS, .key = key, .records = list, .boot_id = BOOT, .host_name = "h", .kernel = "k" };
+	struct skep_batch batch = { .size = sizeof(batch),
+				    .n = 2 * N_STREAMS,
+				    .key = key,
+				    .records = list,
+				    .boot_id = BOOT,
+				    .host_name = "h",
+				    .kernel = "k" };
 	struct store *store;
 	uint32_t refused = 0;
 	struct db_why why;
@@ -80,8 +88,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(key, sizeof(key), "%llu", (unsigned long long)id);
 	for (size_t i = 0; i < 2 * N_STREAMS; i++) {
 		any_fill(&any[i], &contexts[i], &t);
-		records[i] = (struct skep_record){ .size = sizeof(records[i]), .stream = &any_streams[i % N_STREAMS], .upid = { .pid = 5, .start_ns = 6 },
-						   .time_ns = 8 + i, .data = &any[i], .context = &contexts[i] };
+		records[i] = (struct skep_record) { .size = sizeof(records[i]),
+						    .stream = &any_streams[i % N_STREAMS],
+						    .upid = { .pid = 5, .start_ns = 6 },
+						    .time_ns = 8 + i,
+						    .data = &any[i],
+						    .context = &contexts[i] };
 		list[i] = &records[i];
 	}
 	must(store_open(&options, &why, &store) == 0, why.text);

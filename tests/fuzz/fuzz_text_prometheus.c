@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_text_prometheus.c - any bytes as a page in both text formats: UTF-8, one sample or comment a line, each label's value
- * within its quotes, and no series twice.
+ * tests/fuzz/fuzz_text_prometheus.c - any bytes as a page in both text formats: UTF-8, one sample or comment a line,
+ * each label's value within its quotes, and no series twice.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,8 +72,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	texts_read(&t, data, size);
 	must(store_init(&store, 100000) == 0, "no memory");
 	for (size_t i = 0; i < 2 * N_STREAMS; i++) {
-		const struct skep_record r = { .size = sizeof(r), .stream = &any_streams[i % N_STREAMS], .upid = { .pid = 5, .start_ns = 6 },
-					       .time_ns = 8 + i, .data = &any, .context = &context };
+		const struct skep_record r = { .size = sizeof(r),
+					       .stream = &any_streams[i % N_STREAMS],
+					       .upid = { .pid = 5, .start_ns = 6 },
+					       .time_ns = 8 + i,
+					       .data = &any,
+					       .context = &context };
 
 		any_fill(&any, &context, &t);
 		ingest_record(&ingest, &r, 8, 8, &err);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tool.h"
+#include "core/identify/tool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,7 +51,8 @@ static void name_is_sound(const struct tool_name *ret)
 	must(len > 0 && len < sizeof(ret->name), "no name, or one without an end");
 	for (size_t i = 0; i < len; i++) {
 		must(name[i] >= 0x20 && name[i] != 0x7f, "a control character");
-		must(name[i] != 0xc2 || i + 1 >= len || name[i + 1] < 0x80 || name[i + 1] >= 0xa0, "a C1 control character");
+		must(name[i] != 0xc2 || i + 1 >= len || name[i + 1] < 0x80 || name[i + 1] >= 0xa0,
+		     "a C1 control character");
 	}
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ucum.h"
+#include "cli/dev/ucum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

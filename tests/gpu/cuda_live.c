@@ -12,6 +12,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <signal.h>
+#include <skep/values.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static uint64_t fences_emitted;
 static char fence_driver[64];
 static int failures;
 
-static void on_emit(struct skep_instance *i, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void on_emit(struct skep_instance *i, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *rec)
 {
 	const struct cuda_record *r = rec;
 	struct cuda_record *to;
@@ -219,8 +221,8 @@ static void compare(uint64_t id, uint64_t rounds)
 }
 
 /*
- * A fence's driver: the symbol of a function that is put into the kernel's table, as no driver here makes fences.  A thread
- * reads /proc/kallsyms for it, so its counts come an interval later, and none is missing.
+ * A fence's driver: the symbol of a function that is put into the kernel's table, as no driver here makes fences.  A
+ * thread reads /proc/kallsyms for it, so its counts come an interval later, and none is missing.
  */
 static void fence_name(void)
 {
@@ -241,7 +243,8 @@ static void fence_name(void)
 	} else {
 		stats.name_fn = address;
 		same("a fence in the kernel's table", 0,
-		     (uint64_t)bpf_map_update_elem(bpf_object__find_map_fd_by_name(h->fence->obj, "drivers"), &key, &stats, BPF_ANY));
+		     (uint64_t)bpf_map_update_elem(bpf_object__find_map_fd_by_name(h->fence->obj, "drivers"), &key,
+						   &stats, BPF_ANY));
 		hooks_sample(h, m.instance, &m.host, 1);
 		same("nothing of it before its name is known", 0, fences_emitted);
 		skep_mock_settle(&m);
@@ -357,7 +360,7 @@ static void stuck(void)
 	check("at once", since(&begun) < 5000);
 	for (int i = 0; i < 100 && !over_id; i++) { /* until its thread is at it */
 		usleep(50000);
-		cuda_sample(probe->cuda, gpu_boot_now() + 11000000000u);
+		cuda_sample(probe->cuda, skep_boot_ns() + 11000000000u);
 	}
 	same("given up", 6, over_id);
 	printf("# %s\n", over);
@@ -399,7 +402,8 @@ int main(int argc, char **argv)
 	/* the host's verdict map: a byte a pid */
 	m.host.verdict_pids = 4194304;
 	m.host.verdict_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "verdict", 4, m.host.verdict_pids, 1,
-					   &(struct bpf_map_create_opts){ .sz = sizeof(struct bpf_map_create_opts), .map_flags = BPF_F_MMAPABLE });
+					   &(struct bpf_map_create_opts) { .sz = sizeof(struct bpf_map_create_opts),
+									   .map_flags = BPF_F_MMAPABLE });
 	if (m.host.verdict_fd < 0) {
 		printf("skip: no BPF map: %s\n", strerror(errno));
 		return 77;

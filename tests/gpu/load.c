@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/gpu/load.c - a program that calls a stand-in libcuda: load LIBRARY THREADS ROUNDS
- * Loads it (and deletes it, with LOAD_UNLINK in the environment), prints "ready", waits for a line, then each thread does ROUNDS rounds; prints
- * "done" and waits for the end of its input before it leaves.  One round: 3 launches, 1
+ * Loads it (and deletes it, with LOAD_UNLINK in the environment), prints "ready", waits for a line, then each thread
+ * does ROUNDS rounds; prints "done" and waits for the end of its input before it leaves.  One round: 3 launches, 1
  * graph, 1000 By to the device, 2 x 500 By back, 64 By within, 32 By to a peer, one 2D copy,
  * 4096 By allocated twice (once as 64 x 64), one freed, one wait of 1 ms.
  */
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+static int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+		     void **);
 static int (*graph)(void *, void *);
 static int (*h2d)(unsigned long long, const void *, size_t);
 static int (*d2h)(void *, unsigned long long, size_t, void *);

@@ -17,14 +17,15 @@
 #define COPY (16u << 20)
 
 /* Each thread multiplies and adds as often as it is told, and leaves a result that depends on all of it. */
-static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
-			  ".visible .entry turn(.param .u64 to, .param .u32 times)\n{\n"
-			  ".reg .pred %p;\n.reg .b32 %r<6>;\n.reg .f32 %f<3>;\n.reg .b64 %d<4>;\n"
-			  "ld.param.u64 %d0, [to];\nld.param.u32 %r0, [times];\n"
-			  "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\nmad.lo.u32 %r4, %r1, %r2, %r3;\n"
-			  "cvt.rn.f32.u32 %f0, %r4;\nmov.f32 %f1, 0f3F7FFFEF;\nmov.u32 %r5, 0;\n"
-			  "again:\nfma.rn.f32 %f0, %f0, %f1, %f1;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p, %r5, %r0;\n@%p bra again;\n"
-			  "cvta.to.global.u64 %d1, %d0;\nmul.wide.u32 %d2, %r4, 4;\nadd.u64 %d3, %d1, %d2;\nst.global.f32 [%d3], %f0;\nret;\n}\n";
+static const char ptx[] =
+	".version 6.0\n.target sm_60\n.address_size 64\n"
+	".visible .entry turn(.param .u64 to, .param .u32 times)\n{\n"
+	".reg .pred %p;\n.reg .b32 %r<6>;\n.reg .f32 %f<3>;\n.reg .b64 %d<4>;\n"
+	"ld.param.u64 %d0, [to];\nld.param.u32 %r0, [times];\n"
+	"mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\nmad.lo.u32 %r4, %r1, %r2, %r3;\n"
+	"cvt.rn.f32.u32 %f0, %r4;\nmov.f32 %f1, 0f3F7FFFEF;\nmov.u32 %r5, 0;\n"
+	"again:\nfma.rn.f32 %f0, %f0, %f1, %f1;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p, %r5, %r0;\n@%p bra again;\n"
+	"cvta.to.global.u64 %d1, %d0;\nmul.wide.u32 %d2, %r4, 4;\nadd.u64 %d3, %d1, %d2;\nst.global.f32 [%d3], %f0;\nret;\n}\n";
 
 static void *library;
 
@@ -57,9 +58,11 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-	int (*init)(unsigned), (*get)(int *, int), (*retain)(void **, int), (*current)(void *), (*load)(void **, const void *);
+	int (*init)(unsigned), (*get)(int *, int), (*retain)(void **, int), (*current)(void *),
+		(*load)(void **, const void *);
 	int (*function)(void **, void *, const char *), (*alloc)(unsigned long long *, size_t);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+		      void **);
 	int (*h2d)(unsigned long long, const void *, size_t), (*d2h)(void *, unsigned long long, size_t), (*sync)(void);
 	int (*synced)(void *);
 	unsigned long long memory, launches = 0, bytes = 0, syncs = 0;

@@ -47,10 +47,10 @@ struct nvml_device {
 };
 
 static const char *const values[] = {
-	"util",    "mem_util", "mem_used",  "mem_total", "power_mw", "limit_mw", "energy_mj", "sm_mhz",   "mem_mhz",     "throttle",
-	"temp",    "ecc_corr", "ecc_unc",   "power_ns",  "pcie_tx",  "pcie_rx",  "gpm",       "gpm_gfx",  "gpm_sm",      "gpm_tensor",
-	"gpm_dram", "mig",     "accounting", "memory_v2", "samples",  "shares",   "nvlink_tx", "mem_temp", "gpm_pcie_tx", "holders",
-	NULL,
+	"util",    "mem_util", "mem_used",  "mem_total",  "power_mw",    "limit_mw", "energy_mj",  "sm_mhz",
+	"mem_mhz", "throttle", "temp",      "ecc_corr",   "ecc_unc",     "power_ns", "pcie_tx",    "pcie_rx",
+	"gpm",     "gpm_gfx",  "gpm_sm",    "gpm_tensor", "gpm_dram",    "mig",      "accounting", "memory_v2",
+	"samples", "shares",   "nvlink_tx", "mem_temp",   "gpm_pcie_tx", "holders",  NULL,
 };
 
 static struct nvml_device devices[DEVICES];
@@ -108,11 +108,13 @@ static void command(char *line)
 		d->refused[index_of(word)] = a;
 	} else if (d && sscanf(line, "holder %u %llu", &a, &t) == 2 && d->n_holders < ENTRIES) {
 		d->holders[d->n_holders++] = (struct nvml_process){ a, t, d->gi, d->ci };
-	} else if (d && sscanf(line, "share %u %llu %u %u %u %u", &a, &t, &b, &c, &e, &f) == 6 && d->n_shares < ENTRIES) {
+	} else if (d && sscanf(line, "share %u %llu %u %u %u %u", &a, &t, &b, &c, &e, &f) == 6 &&
+		   d->n_shares < ENTRIES) {
 		d->shares[d->n_shares++] = (struct nvml_process_utilization){ a, t, b, c, e, f };
 	} else if (d && sscanf(line, "sample %llu %u", &t, &a) == 2 && d->n_samples < ENTRIES) {
 		d->samples[d->n_samples++] = (struct nvml_sample){ t, { .u = a } };
-	} else if (d && sscanf(line, "account %u %u %u %llu %u %llu %u", &a, &b, &c, &t, &e, &u, &g) == 7 && d->n_accounts < ENTRIES) {
+	} else if (d && sscanf(line, "account %u %u %u %llu %u %llu %u", &a, &b, &c, &t, &e, &u, &g) == 7 &&
+		   d->n_accounts < ENTRIES) {
 		d->account_pids[d->n_accounts] = a;
 		d->accounts[d->n_accounts++] = (struct nvml_accounting){ b, c, t, e, u, g, { 0 } };
 	} else if (d && sscanf(line, "event %llu %llu", &t, &u) == 2 && n_events < ENTRIES) {
@@ -264,10 +266,10 @@ NEW nvmlDeviceGetPciInfo_v3(nvml_device d, struct nvml_pci *ret)
 	return NVML_OK;
 }
 
-NEW nvmlDeviceGetSamples(nvml_device d, unsigned int type, unsigned long long since, unsigned int *ret_type, unsigned int *count,
-			 struct nvml_sample *ret);
-NEW nvmlDeviceGetSamples(nvml_device d, unsigned int type, unsigned long long since, unsigned int *ret_type, unsigned int *count,
-			 struct nvml_sample *ret)
+NEW nvmlDeviceGetSamples(nvml_device d, unsigned int type, unsigned long long since, unsigned int *ret_type,
+			 unsigned int *count, struct nvml_sample *ret);
+NEW nvmlDeviceGetSamples(nvml_device d, unsigned int type, unsigned long long since, unsigned int *ret_type,
+			 unsigned int *count, struct nvml_sample *ret)
 {
 	unsigned int n = 0;
 
@@ -425,8 +427,10 @@ NEW nvmlDeviceGetComputeRunningProcesses_v3(nvml_device d, unsigned int *count, 
 	return NVML_OK;
 }
 
-NEW nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_utilization *ret, unsigned int *count, unsigned long long since);
-NEW nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_utilization *ret, unsigned int *count, unsigned long long since)
+NEW nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_utilization *ret, unsigned int *count,
+				    unsigned long long since);
+NEW nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_utilization *ret, unsigned int *count,
+				    unsigned long long since)
 {
 	unsigned int n = 0;
 

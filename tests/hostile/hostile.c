@@ -5,8 +5,8 @@
  *   hostile                             prints the names of the tricks, a line each
  *   hostile TRICK SECONDS DIR SOCKET    plays one of them: for so long, in DIR, against the control socket SOCKET
  *
- * A trick repeats one "turn" until its time is up, at a bounded rate: the point is not to take the host's CPU time, which
- * any user can, but to reach what is slow, unbounded or wrong in the watcher.  Every child ends with its trick.
+ * A trick repeats one "turn" until its time is up, at a bounded rate: the point is not to take the host's CPU time,
+ * which any user can, but to reach what is slow, unbounded or wrong in the watcher.  Every child ends with its trick.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,8 +43,23 @@ struct trick {
 
 /* Bytes that break a format: UTF-8, JSON, SQL, Prometheus, CSV, a terminal, a log line, a shell. */
 static const char *const nasty[] = {
-	"\xff\xfe", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf", "a\nb\r\nskepd: error: forged", "\x1b[2J\x1b]0;gone\x07",
-	"\"},{\"x\":", "');DROP TABLE proc;--", "{a=\"b\"} 1\n", "%s%n%n", "$(id)`id`", "\t\v\f", "\342\200\256txt.exe", "-rf", "=", " ",
+	"\xff\xfe",
+	"\xc3",
+	"\xed\xa0\x80",
+	"\xf4\x90\x80\x80",
+	"\xc0\xaf",
+	"a\nb\r\nskepd: error: forged",
+	"\x1b[2J\x1b]0;gone\x07",
+	"\"},{\"x\":",
+	"');DROP TABLE proc;--",
+	"{a=\"b\"} 1\n",
+	"%s%n%n",
+	"$(id)`id`",
+	"\t\v\f",
+	"\342\200\256txt.exe",
+	"-rf",
+	"=",
+	" ",
 };
 #define N_NASTY (sizeof(nasty) / sizeof(nasty[0]))
 
@@ -177,11 +192,17 @@ static void sessions(const struct stage *s)
 static void tags(const struct stage *s)
 {
 	char task[96], trace[96], run_id[96];
-	char *env[] = { task, trace, run_id, (char *)"SKEP_TASK=", (char *)"TRACEPARENT=00-00000000000000000000000000000000-0000000000000000-00", NULL };
+	char *env[] = { task,
+			trace,
+			run_id,
+			(char *)"SKEP_TASK=",
+			(char *)"TRACEPARENT=00-00000000000000000000000000000000-0000000000000000-00",
+			NULL };
 	char *argv[] = { (char *)"hostile", (char *)"quit", NULL };
 
 	snprintf(task, sizeof(task), "SKEP_TASK=t%lu%s", s->turn, nasty[s->turn % N_NASTY]);
-	snprintf(trace, sizeof(trace), "TRACEPARENT=00-%032lx-%016lx-01%s", s->turn * 77, s->turn, s->turn % 3 ? "" : "\xff");
+	snprintf(trace, sizeof(trace), "TRACEPARENT=00-%032lx-%016lx-01%s", s->turn * 77, s->turn,
+		 s->turn % 3 ? "" : "\xff");
 	snprintf(run_id, sizeof(run_id), "SKEP_RUN=r%lu", s->turn % 5);
 	reap(run(s->self, argv, env));
 }
@@ -343,7 +364,8 @@ static void traced(const struct stage *s)
 /* A process overwrites its own arguments: /proc/PID/cmdline then has the new bytes. */
 static void rewritten(const struct stage *s)
 {
-	char *argv[] = { (char *)"hostile", (char *)"overwrite", (char *)nasty[s->turn % N_NASTY], (char *)"0123456789012345678901234567890123456789", NULL };
+	char *argv[] = { (char *)"hostile", (char *)"overwrite", (char *)nasty[s->turn % N_NASTY],
+			 (char *)"0123456789012345678901234567890123456789", NULL };
 
 	reap(run(s->self, argv, no_env));
 }
@@ -352,7 +374,8 @@ static void rewritten(const struct stage *s)
 static void peers(const struct stage *s)
 {
 	for (unsigned i = 0; i < 20; i++) {
-		struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)(1 + (s->turn * 20 + i) % 65535)) };
+		struct sockaddr_in to = { .sin_family = AF_INET,
+					  .sin_port = htons((uint16_t)(1 + (s->turn * 20 + i) % 65535)) };
 		int fd = socket(AF_INET, (i % 2 ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 		to.sin_addr.s_addr = htonl(0x7f000000u | ((uint32_t)(s->turn * 20 + i) * 2654435761u & 0xffffff));
@@ -370,7 +393,8 @@ static void control(const struct stage *s)
 	static int held[64];
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	size_t at = s->turn % (sizeof(held) / sizeof(held[0]));
-	static const char junk[] = "{\"request\":\"status\",\"x\":\"\xff\\ud800\"}\n{{{{[[[[\n\"\n{\"request\":\"attach\",\"for_ns\":-1e999}\n{";
+	static const char junk[] =
+		"{\"request\":\"status\",\"x\":\"\xff\\ud800\"}\n{{{{[[[[\n\"\n{\"request\":\"attach\",\"for_ns\":-1e999}\n{";
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (held[at] > 0)
@@ -389,7 +413,8 @@ static void files(const struct stage *s)
 	for (unsigned i = 0; i < 50; i++) {
 		int fd;
 
-		snprintf(path, sizeof(path), "%s/f%lu-%u%s", s->dir, s->turn, i, nasty[i % N_NASTY][0] == '\'' ? "" : nasty[i % N_NASTY]);
+		snprintf(path, sizeof(path), "%s/f%lu-%u%s", s->dir, s->turn, i,
+			 nasty[i % N_NASTY][0] == '\'' ? "" : nasty[i % N_NASTY]);
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		if (fd < 0)
 			continue;
@@ -456,7 +481,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc >= 4 && strcmp(argv[1], "overwrite") == 0) {
-		memset(argv[0], 0xff, (size_t)(argv[3] + strlen(argv[3]) - argv[0])); /* one block, as the kernel lays it */
+		/* one block, as the kernel lays it */
+		memset(argv[0], 0xff, (size_t)(argv[3] + strlen(argv[3]) - argv[0]));
 		usleep(300000);
 		return 0;
 	}

@@ -148,7 +148,7 @@ if not sanitized:
     check("skepd's memory stays below %d MiB" % (MEMORY_BYTES // MIB), most < MEMORY_BYTES, "%.1f MiB" % (most / MIB))
 
 TINY = "SELECT pid, start_boot_ns, image, run, argv FROM proc JOIN dict ON dict.id = proc.exe WHERE CAST(dict.s AS BLOB) = CAST('%s' AS BLOB)" % os.path.realpath(exact + "/tiny")
-end = time.monotonic() + 20  # a kernel that hides a process's end is given ten seconds for it (core/track_wait.c)
+end = time.monotonic() + 20  # a kernel that hides a process's end is given ten seconds for it (core/process/track_wait.c)
 while time.monotonic() < end and len(rows(TINY)) < truth["processes"]:
     time.sleep(1)
 status, _ = ask({"request": "status"})

@@ -5,12 +5,12 @@
  *
  *     stuck_mmap N UID FOLDER
  *
- * Serves a FUSE file system at FOLDER, in a mount namespace of its own, by /dev/fuse itself.  Each of N children dirties a
- * page of a mapped file and maps something else over it: munmap writes the page back under the lock
- * (fuse_vma_close, fs/fuse/file.c of 6.18), and the server never answers FUSE_WRITE.  Prints the children's pids, in one
- * line, when all of them are stuck.  With N 0 the server answers nothing at all, as if it were gone: prints its own pid once
- * the file system is mounted.  Ends by a signal, with its parent, or after a minute: then its descriptor of /dev/fuse closes, the kernel
- * aborts the connection, and nothing stays stuck.  Exit 77: no FUSE here.
+ * Serves a FUSE file system at FOLDER, in a mount namespace of its own, by /dev/fuse itself.  Each of N children
+ * dirties a page of a mapped file and maps something else over it: munmap writes the page back under the lock
+ * (fuse_vma_close, fs/fuse/file.c of 6.18), and the server never answers FUSE_WRITE.  Prints the children's pids, in
+ * one line, when all of them are stuck.  With N 0 the server answers nothing at all, as if it were gone: prints its own
+ * pid once the file system is mounted.  Ends by a signal, with its parent, or after a minute: then its descriptor of
+ * /dev/fuse closes, the kernel aborts the connection, and nothing stays stuck.  Exit 77: no FUSE here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,10 +65,14 @@ static struct fuse_attr attr_of(uint64_t node)
 static void serve_one(const struct fuse_in_header *in)
 {
 	static const char zeroes[PAGE];
-	struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = PAGE, .max_readahead = PAGE };
+	struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = PAGE, .max_readahead = PAGE
+	};
 	/* A name is a number. */
 	uint64_t node = in->opcode == FUSE_LOOKUP ? FIRST_FILE + strtoul((const char *)(in + 1), NULL, 10) : in->nodeid;
-	struct fuse_entry_out entry = { .nodeid = node, .attr_valid = 3600, .entry_valid = 3600, .attr = attr_of(node) };
+	struct fuse_entry_out entry = {
+		.nodeid = node, .attr_valid = 3600, .entry_valid = 3600, .attr = attr_of(node)
+	};
 	struct fuse_attr_out attr = { .attr_valid = 3600, .attr = attr_of(in->nodeid) };
 	struct fuse_open_out open_out = { .fh = 1 };
 

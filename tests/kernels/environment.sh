@@ -8,7 +8,7 @@ src=$(source_of "$1")
 cat <<END
 cd $(printf %q "$1") || exit 1
 export abs_builddir=\$PWD abs_srcdir=$(printf %q "$src") CC=cc
-export SKEP=\$PWD/skep SKEPD=\$PWD/skepd EXACT_BIN=\$PWD/tests/exact
+export SKEP=\$PWD/skep SKEP_DEV=\$PWD/skep-dev SKEPD=\$PWD/skepd EXACT_BIN=\$PWD/tests/exact
 export SKEP_PLUGIN_DIRS=\$PWD/plugins-run SKEP_TEST_PLUGIN_DIRS=\$PWD/plugins-test
 export SKEP_SANITIZE=$(printf %q "$(sed -n 's/^SKEP_SANITIZE = *//p' "$1/Makefile" 2>/dev/null)")
 export UBSAN_OPTIONS=print_stacktrace=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/kernels/signals-table.sh - the tables of expected/ as one, in Markdown: what docs/kernels.md has.
+# tests/kernels/signals-table.sh - the tables of expected/ as one, in Markdown: what docs/inside/kernels.md has.
 #   signals-table.sh       one row a signal; y had, p in part, - missing, o on demand, and each way in words where
 #                          the kernels differ
 . "$(dirname "$0")/lib.sh"

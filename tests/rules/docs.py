@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs.py SKEP docs/rules.md [--write]: what docs/rules.md says is true.
+"""docs.py SKEP docs/reference/rules.md [--write]: what docs/reference/rules.md says is true.
 
 Every field of its table is one of the program's, with its type and its help; every rule file
 and condition is taken; every console session prints exactly that.  --write puts in what is

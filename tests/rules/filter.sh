@@ -77,7 +77,7 @@ else
 fi || { echo "FAIL: JSON"; failed=1; }
 
 # Errors: 2 for the command line, 3 for rules, expressions, the configuration, 1 for what cannot be read.
-want 2 "test, explain or schema?"
+want 2 "which of test, explain, schema?"
 want 2 "did you mean test?" tset
 want 2 "did you mean" test --ruels x
 want 2 "put it in double quotes" test user = root

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/sdk/defective.c - the plugin "defective": keeps the contract of skep/plugin.h but in the one
- * way that its option "do" names.  For the mock host and `skep plugin check`, which must tell.
+ * way that its option "do" names.  For the mock host and `skep-dev check`, which must tell.
  */
 #include <fcntl.h>
 #include <locale.h>
@@ -34,9 +34,19 @@ struct defective {
 };
 
 static const struct skep_option options[] = {
-	{ .name = "do", .type = SKEP_O_STR, .offset = offsetof(struct defective, what), .default_value = "nothing", .help = "what is wrong" },
-	{ .name = "number", .type = SKEP_O_INT, .flags = SKEP_OPT_RELOADABLE, .offset = offsetof(struct defective, number), .default_value = "1",
-	  .min = 1, .max = 9, .help = "a number" },
+	{ .name = "do",
+	  .type = SKEP_O_STR,
+	  .offset = offsetof(struct defective, what),
+	  .default_value = "nothing",
+	  .help = "the defect" },
+	{ .name = "number",
+	  .type = SKEP_O_INT,
+	  .flags = SKEP_OPT_RELOADABLE,
+	  .offset = offsetof(struct defective, number),
+	  .default_value = "1",
+	  .min = 1,
+	  .max = 9,
+	  .help = "a number" },
 	{ .name = NULL },
 };
 
@@ -139,7 +149,8 @@ static int defective_start(struct skep_instance *inst, void *state)
 		return -errno;
 	if (is(d, "timer") || is(d, "timer closed twice") || is(d, "nothing"))
 		d->host->timer(inst, 10, 10, on_timer, d, &d->timer);
-	if (is(d, "watch") || is(d, "fd before its watch") || is(d, "watch closed twice") || is(d, "watch not read") || is(d, "nothing")) {
+	if (is(d, "watch") || is(d, "fd before its watch") || is(d, "watch closed twice") || is(d, "watch not read") ||
+	    is(d, "nothing")) {
 		if (pipe(d->fds) < 0)
 			return -errno;
 		d->piped = true;

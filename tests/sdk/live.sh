@@ -28,7 +28,7 @@ plugins=$work/plugins
 mkdir -m 755 "$plugins"
 # build KIND NAME: a project of that template, made and installed
 build() {
-	[ -d "$work/$2" ] || quietly "skep plugin new $1 $2" "$SKEP" plugin new --templates "$prefix/share/skep/templates" "$1" "$2" "$work/$2"
+	[ -d "$work/$2" ] || quietly "skep-dev new $1 $2" "$SKEP_DEV" new --templates "$prefix/share/skep/templates" "$1" "$2" "$work/$2"
 	quietly "make of $2" make -C "$work/$2" install plugindir="$plugins"
 }
 build probe-proc sdkfiles
@@ -152,7 +152,7 @@ said 'sink sdklines: removed'
 echo 'ok - removed'
 
 # ---- a recognizer
-quietly 'skep plugin new recognizer' "$SKEP" plugin new --templates "$prefix/share/skep/templates" recognizer sitetool "$work/rec"
+quietly 'skep-dev new recognizer' "$SKEP_DEV" new --templates "$prefix/share/skep/templates" recognizer sitetool "$work/rec"
 conf '' '' "\"$work/rec/tools.d\""
 reload recognizer
 mkdir "$work/bin"

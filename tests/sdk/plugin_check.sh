@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# skep plugin check: sound plugins pass; wrong files, wrong ABIs, defects, crashes and hangs are findings with the
-# exit code that the help text names.  skep plugin new: a project whose name is everywhere.
+# skep-dev check: sound plugins pass; wrong files, wrong ABIs, defects, crashes and hangs are findings with the
+# exit code that the help text names.  skep-dev new: a project whose name is everywhere.
 set -euo pipefail
 plugins=${SKEP_TEST_PLUGIN_DIRS:-plugins-test}
 work=$(mktemp -d)
@@ -9,13 +9,13 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 bad=0
 
-# expect CODE TEXT ARGUMENTS...: skep plugin check ends with CODE and says TEXT
+# expect CODE TEXT ARGUMENTS...: skep-dev check ends with CODE and says TEXT
 expect() {
 	local code=$1 text=$2 rc=0
 	shift 2
-	"$SKEP" plugin check "$@" >"$work/out" 2>"$work/err" || rc=$?
+	"$SKEP_DEV" check "$@" >"$work/out" 2>"$work/err" || rc=$?
 	if [ "$rc" -ne "$code" ] || ! grep -qF -- "$text" "$work/out" "$work/err"; then
-		echo "skep plugin check $*: exit code $rc, expected $code and '$text':"
+		echo "skep-dev check $*: exit code $rc, expected $code and '$text':"
 		sed 's/^/    /' "$work/out" "$work/err"
 		bad=1
 	fi
@@ -89,11 +89,15 @@ rm "$work/defective.so"
 
 # usage
 expect 2 'NAME.so' "$work"
-expect 2 'check takes one file' "$plugins/defective.so" "$plugins/trap.so"
+expect 2 'takes one file' "$plugins/defective.so" "$plugins/trap.so"
 expect 2 'did you mean --samples' --smaples 3 "$plugins/defective.so"
 
+rc=0
+"$SKEP" plugin check "$plugins/defective.so" >"$work/out" 2>&1 || rc=$?
+[ $rc -eq 2 ] && [ "$(wc -l <"$work/out")" -eq 1 ] && grep -q 'skep-dev check' "$work/out" || { echo "skep plugin: exit code $rc, $(cat "$work/out")"; bad=1; }
+
 # for programs
-"$SKEP" plugin check --json --option 'do=crash in open' "$plugins/defective.so" >"$work/json" || true
+"$SKEP_DEV" check --json --option 'do=crash in open' "$plugins/defective.so" >"$work/json" || true
 python3 - "$work/json" <<'PY' || bad=1
 import json, sys
 o = json.load(open(sys.argv[1]))
@@ -103,7 +107,7 @@ PY
 
 # a sink that wants an option
 rc=0
-"$SKEP" plugin check "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" >"$work/out" || rc=$?
+"$SKEP_DEV" check "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" >"$work/out" || rc=$?
 [ ! -e "${SKEP_PLUGIN_DIRS:-plugins-run}/file.so" ] || { [ $rc -eq 1 ] && grep -q '"path" is required; give it: --option path=VALUE' "$work/out"; } || { echo "no path: exit code $rc"; cat "$work/out"; bad=1; }
 
 # sinks answer a batch
@@ -125,7 +129,7 @@ for so in "${SKEP_PLUGIN_DIRS:-plugins-run}"/*.so; do
 	*) o=() ;;
 	esac
 	rc=0
-	"$SKEP" plugin check "${o[@]}" "$so" >"$work/out" || rc=$?
+	"$SKEP_DEV" check "${o[@]}" "$so" >"$work/out" || rc=$?
 	# 4: this user may not load BPF programs
 	if { [ $rc -ne 0 ] && [ $rc -ne 4 ]; } || grep -q '^  warning  [^l]' "$work/out"; then
 		echo "our own $so:"
@@ -137,9 +141,9 @@ done
 # a new project
 templates=$abs_srcdir/sdk/templates
 for kind in probe-proc probe-bpf sink recognizer; do
-	"$SKEP" plugin new --templates "$templates" "$kind" ibports "$work/$kind" >"$work/out"
+	"$SKEP_DEV" new --templates "$templates" "$kind" ibports "$work/$kind" >"$work/out"
 	if grep -rqi example "$work/$kind" || find "$work/$kind" -name '*example*' | grep -q .; then
-		echo "skep plugin new $kind: the word 'example' is left"
+		echo "skep-dev new $kind: the word 'example' is left"
 		bad=1
 	fi
 	[ "$(find "$work/$kind" -type f | wc -l)" -eq "$(find "$templates/$kind" -type f | wc -l)" ] || { echo "$kind: files are missing"; bad=1; }
@@ -148,10 +152,10 @@ done
 for wrong in 'probe-proc Bad' 'probe-proc 9x' 'probe-proc a-b' 'nothing good' '../templates good' 'probe-proc'; do
 	rc=0
 	# shellcheck disable=SC2086 # words
-	(cd "$work" && "$SKEP" plugin new --templates "$templates" $wrong >/dev/null 2>&1) || rc=$?
-	[ $rc -eq 2 ] || { echo "skep plugin new $wrong: exit code $rc, expected 2"; bad=1; }
+	(cd "$work" && "$SKEP_DEV" new --templates "$templates" $wrong >/dev/null 2>&1) || rc=$?
+	[ $rc -eq 2 ] || { echo "skep-dev new $wrong: exit code $rc, expected 2"; bad=1; }
 done
 rc=0
-"$SKEP" plugin new --templates "$templates" sink ibports "$work/sink" >/dev/null 2>&1 || rc=$?
-[ $rc -eq 1 ] || { echo "skep plugin new into a folder that is there: $rc"; bad=1; }
+"$SKEP_DEV" new --templates "$templates" sink ibports "$work/sink" >/dev/null 2>&1 || rc=$?
+[ $rc -eq 1 ] || { echo "skep-dev new into a folder that is there: $rc"; bad=1; }
 exit $bad

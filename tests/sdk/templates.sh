@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The SDK as installed: each header compiles alone, as C17 and as C++17, and includes only what is installed;
 # each template builds outside of this tree with gcc and with clang, passes its tests, also under the sanitizers, and
-# `skep plugin check`; skep.m4 works in a configure.ac.
+# `skep-dev check`; skep.m4 works in a configure.ac.
 # Needs: $SKEP, $SKEPD, $abs_builddir, $abs_srcdir.
 set -u
 export LC_ALL=C
@@ -24,12 +24,9 @@ done
 
 # ---- headers
 headers=0
-for header in "$prefix"/include/skep/*.h; do
-	name=skep/${header##*/}
-	# "Include <a.h> and <b.h> before it": what a header of the BPF side of user space wants
-	sed -n '1,12s/.*[Ii]nclude <\(bpf[^>]*\)>/&/p' "$header" | grep -o '<bpf/[^>]*>' | sed 's/^/#include /' >"$work/header.c"
-	[ "$name" != skep/skeleton.h ] || printf '#include <bpf/libbpf.h>\n' >"$work/header.c"
-	printf '#include <%s>\n#include <%s>\n' "$name" "$name" >>"$work/header.c"
+for header in "$prefix"/include/skep/*.h "$prefix"/include/skep/sink/*.h; do
+	name=${header#"$prefix/include/"}
+	printf '#include <%s>\n#include <%s>\n' "$name" "$name" >"$work/header.c"
 	cp "$work/header.c" "$work/header.cc"
 	for cc in $compilers; do
 		cxx=g++
@@ -40,13 +37,29 @@ for header in "$prefix"/include/skep/*.h; do
 	done
 	headers=$((headers + 1))
 done
-[ $headers -ge 12 ] || fail "only $headers headers are installed"
-for header in "$prefix"/include/skep/*.h "$prefix"/include/skep/bpf/*.h; do
+[ $headers -ge 32 ] || fail "only $headers headers are installed"
+for header in "$prefix"/include/skep/*.h "$prefix"/include/skep/*/*.h; do
 	sed -n 's/^[ \t]*#[ \t]*include[ \t]*[<"]\(skep\/[^>"]*\)[>"].*/\1/p' "$header" | while read -r name; do
 		[ -f "$prefix/include/$name" ] || { echo "$header includes $name, which is not installed"; exit 1; }
 	done || fail "an include that is not installed"
 done
 echo "ok - $headers headers, alone, as C17 and C++17"
+
+# ---- libraries: a shared object in C++ links both, and shows none of their names
+if command -v g++ >/dev/null && pkg-config --exists libbpf; then
+	cat >"$work/uses.cc" <<-END
+		#include <skep/pins.h>
+		#include <skep/sink/record_json.h>
+		#include <skep/utf8.h>
+		extern "C" const void *const uses[] = { (const void *)skep_pins_load, (const void *)record_json, (const void *)skep_utf8_cut };
+	END
+	# shellcheck disable=SC2046 # words
+	quietly 'libskep-probe and libskep-sink in one plugin' g++ -shared -fPIC -Wl,-z,defs -o "$work/uses.so" "$work/uses.cc" \
+		$("$PKG_CONFIG" --static --cflags --libs skep-probe skep-sink)
+	nm -D --defined-only "$work/uses.so" | grep ' skep_\| record_' >"$work/log"
+	[ ! -s "$work/log" ] || fail "a plugin shows names of the libraries"
+	echo 'ok - libraries'
+fi
 
 # ---- templates
 for kind in probe-proc probe-bpf sink recognizer; do
@@ -56,7 +69,7 @@ for kind in probe-proc probe-bpf sink recognizer; do
 			{ echo "# skip: $kind needs clang, bpftool and libbpf"; continue; } ;;
 	esac
 	if [ $kind = recognizer ]; then
-		quietly "plugin new $kind" "$SKEP" plugin new --templates "$prefix/share/skep/templates" $kind sitetool "$work/$kind"
+		quietly "skep-dev new $kind" "$SKEP_DEV" new --templates "$prefix/share/skep/templates" $kind sitetool "$work/$kind"
 		quietly "$kind: make check" make -C "$work/$kind" check SKEP="$SKEP" SKEPD="$SKEPD"
 		quietly "$kind: make install" make -C "$work/$kind" install DESTDIR="$work/into"
 		[ -f "$work/into/etc/skep/tools.d/sitetool.json" ] || fail "$kind: make install"
@@ -65,7 +78,7 @@ for kind in probe-proc probe-bpf sink recognizer; do
 	fi
 	for cc in $compilers; do
 		at=$work/$kind.$cc
-		quietly "plugin new $kind" "$SKEP" plugin new --templates "$prefix/share/skep/templates" $kind sitething "$at"
+		quietly "skep-dev new $kind" "$SKEP_DEV" new --templates "$prefix/share/skep/templates" $kind sitething "$at"
 		quietly "$kind: make, $cc" make -C "$at" CC=$cc CFLAGS='-O2 -g -Werror'
 		quietly "$kind: make check, $cc" make -C "$at" check CC=$cc CFLAGS='-O2 -g -Werror'
 		[ $cc != gcc ] || {
@@ -73,11 +86,11 @@ for kind in probe-proc probe-bpf sink recognizer; do
 			quietly "$kind: make check, sanitized" make -C "$at" check CC=$cc SANITIZE=-fsanitize=address,undefined
 		}
 		rc=0
-		timeout 60 "$SKEP" plugin check $([ $kind != sink ] || echo "--submit --option path=$work/lines") "$at/sitething.so" >"$work/log" 2>&1 || rc=$?
+		timeout 60 "$SKEP_DEV" check $([ $kind != sink ] || echo "--submit --option path=$work/lines") "$at/sitething.so" >"$work/log" 2>&1 || rc=$?
 		# 4: a user who may not load BPF programs
-		[ $rc -eq 0 ] || { [ $rc -eq 4 ] && [ "$(id -u)" -ne 0 ]; } || fail "$kind: skep plugin check: exit $rc"
+		[ $rc -eq 0 ] || { [ $rc -eq 4 ] && [ "$(id -u)" -ne 0 ]; } || fail "$kind: skep-dev check: exit $rc"
 		# (but for the time of a callback, on a busy machine)
-		! grep -q '^  warning  [^l]' "$work/log" || [ $rc -eq 4 ] || fail "$kind: skep plugin check has warnings"
+		! grep -q '^  warning  [^l]' "$work/log" || [ $rc -eq 4 ] || fail "$kind: skep-dev check has warnings"
 		quietly "$kind: make install" make -C "$at" install DESTDIR="$work/into" plugindir=/plugins
 		[ "$(stat -c %a "$work/into/plugins/sitething.so")" = 644 ] || fail "$kind: mode of what was installed"
 		quietly "$kind: make uninstall" make -C "$at" uninstall DESTDIR="$work/into" plugindir=/plugins
@@ -90,13 +103,13 @@ for kind in probe-proc probe-bpf sink recognizer; do
 done
 
 # ---- the guide's probe
-cp -r "$abs_srcdir/docs/examples/ibports" "$work/ibports"
+cp -r "$abs_srcdir/docs/guides/examples/ibports" "$work/ibports"
 chmod -R u+w "$work/ibports"
 quietly 'ibports: make check' make -C "$work/ibports" check CFLAGS='-O2 -g -Werror' SANITIZE=-fsanitize=address,undefined
 quietly 'ibports: a port' "$work/ibports/fake-sysfs" "$work/sys" mlx5_0 1
-quietly 'ibports: skep plugin check' "$SKEP" plugin check --option root="$work/sys" "$work/ibports/ibports.so"
-grep -q 'ibports.port: 3 records' "$work/log" && grep -q '^sound' "$work/log" || fail 'ibports: skep plugin check'
-echo 'ok - docs/examples/ibports'
+quietly 'ibports: skep-dev check' "$SKEP_DEV" check --option root="$work/sys" "$work/ibports/ibports.so"
+grep -q 'ibports.port: 3 records' "$work/log" && grep -q '^sound' "$work/log" || fail 'ibports: skep-dev check'
+echo 'ok - docs/guides/examples/ibports'
 
 # ---- configure
 if command -v autoconf >/dev/null && command -v aclocal >/dev/null; then
@@ -111,7 +124,7 @@ if command -v autoconf >/dev/null && command -v aclocal >/dev/null; then
 			AC_CONFIG_FILES([vars])
 			AC_OUTPUT
 		END
-		printf '%s\n' 'cflags=@SKEP_PLUGIN_CFLAGS@' 'dir=@SKEP_PLUGIN_DIR@' 'abi=@SKEP_PLUGIN_ABI@' 'mock=@SKEP_MOCK_LIBS@' 'skeleton=@SKEP_BPF_SKELETON@' >vars.in
+		printf '%s\n' 'cflags=@SKEP_PLUGIN_CFLAGS@' 'dir=@SKEP_PLUGIN_DIR@' 'abi=@SKEP_PLUGIN_ABI@' 'mock=@SKEP_MOCK_LIBS@' 'probe=@SKEP_PROBE_LIBS@' 'sink=@SKEP_SINK_LIBS@' 'skeleton=@SKEP_BPF_SKELETON@' >vars.in
 		rm -rf autom4te.cache configure aclocal.m4
 		quietly aclocal aclocal -I "$prefix/share/aclocal"
 		quietly autoconf autoconf
@@ -119,7 +132,7 @@ if command -v autoconf >/dev/null && command -v aclocal >/dev/null; then
 	}
 	probe 1.0 || fail 'configure'
 	grep -q -- '-fvisibility=hidden' vars && grep -q '^dir=.*/skep/plugins$' vars && grep -q '^abi=1\.' vars &&
-		grep -q -- '-lskep-mock' vars && grep -q 'bpf-skeleton$' vars || { cp vars "$work/log"; fail 'skep.m4: variables'; }
+		grep -q -- '-lskep-mock' vars && grep -q -- '-lskep-probe.* -lbpf' vars && grep -q -- '-lskep-sink ' vars && grep -q 'bpf-skeleton$' vars || { cp vars "$work/log"; fail 'skep.m4: variables'; }
 	! probe 1.99 || fail 'skep.m4: a newer ABI than there is'
 	grep -q '1.99 is needed' "$work/log" || fail 'skep.m4: says what is needed'
 	! probe 2.0 || fail 'skep.m4: another major'

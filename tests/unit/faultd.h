@@ -17,7 +17,10 @@ struct faultd {
 	int http, https, blackhole, refuse; /* ports; https 0: not asked for */
 };
 
-/* tls: with the certificates of tests/faults/certificates in dir; client: it wants a client's. False: cannot be had here, why is printed. */
+/*
+ * tls: with the certificates of tests/faults/certificates in dir; client: it wants a client's. False: cannot be had
+ * here, why is printed.
+ */
 bool faultd_start(struct faultd *, bool tls, bool client, const char *id);
 void faultd_stop(struct faultd *);
 /* Requests so far, in their order: an array of the log's objects; json_decref() it. */

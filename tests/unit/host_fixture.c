@@ -53,7 +53,8 @@ static void value(FILE *out, const struct skep_field *f, const void *at)
 	}
 }
 
-static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		 const void *rec)
 {
 	const struct skep_stream *s = host_streams[stream];
 	struct host_line line = { .stream = stream };
@@ -85,13 +86,15 @@ static void lost(struct skep_instance *inst, unsigned stream, enum skep_loss whe
 	fixture->lost += n;
 }
 
-static void say(struct skep_instance *inst, const char *name, enum skep_signal_state state, const char *how, const char *why)
+static void say(struct skep_instance *inst, const char *name, enum skep_signal_state state, const char *how,
+		const char *why)
 {
 	static const char *const states[] = { "?", "ok", "partial", "missing", "off" };
 	size_t used = strlen(fixture->signals);
 
 	(void)inst;
-	snprintf(fixture->signals + used, sizeof(fixture->signals) - used, "%s=%s %s: %s\n", name, states[state], how, why ? why : "");
+	snprintf(fixture->signals + used, sizeof(fixture->signals) - used, "%s=%s %s: %s\n", name, states[state], how,
+		 why ? why : "");
 }
 
 void host_write(struct host_fixture *f, const char *path, const char *text)
@@ -165,17 +168,22 @@ void host_fixture_init(struct host_fixture *f)
 	need(mkdtemp(f->root), f->root);
 	skep_mock_option(&f->m, "root", f->root);
 
-	host_write_stat(f, "cpu0 10 0 10 1000 10 0 0 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n", "cpu  20 0 20 2000 20 0 0 0 0 0");
+	host_write_stat(f, "cpu0 10 0 10 1000 10 0 0 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n",
+			"cpu  20 0 20 2000 20 0 0 0 0 0");
 	host_write(f, "proc/loadavg", "0.52 1.25 2.00 3/610 4711\n");
-	host_write(f, "proc/meminfo",
-		   "MemTotal:       1000 kB\nMemFree:         200 kB\nMemAvailable:    600 kB\nBuffers:          50 kB\n"
-		   "Cached:          300 kB\nSwapTotal:       500 kB\nSwapFree:        400 kB\nDirty:             8 kB\n"
-		   "HugePages_Total:       4\nHugePages_Free:        1\nHugepagesize:       2048 kB\n");
+	host_write(
+		f, "proc/meminfo",
+		"MemTotal:       1000 kB\nMemFree:         200 kB\nMemAvailable:    600 kB\nBuffers:          50 kB\n"
+		"Cached:          300 kB\nSwapTotal:       500 kB\nSwapFree:        400 kB\nDirty:             8 kB\n"
+		"HugePages_Total:       4\nHugePages_Free:        1\nHugepagesize:       2048 kB\n");
 	host_write(f, "proc/vmstat", "nr_free_pages 1\npswpin 1\npswpout 2\npgfault 1000\npgmajfault 10\noom_kill 0\n");
-	host_write(f, "proc/diskstats", "   8       0 sda 10 1 80 5 20 2 160 6 0 7 11 1 0 8 1 2 3\n   8       1 sda1 1 0 8 1 1 0 8 1 0 1 2\n");
+	host_write(
+		f, "proc/diskstats",
+		"   8       0 sda 10 1 80 5 20 2 160 6 0 7 11 1 0 8 1 2 3\n   8       1 sda1 1 0 8 1 1 0 8 1 0 1 2\n");
 	host_write(f, "sys/block/sda/slaves/", "");
 	host_write(f, "proc/1/net/dev",
-		   HOST_NET_HEAD "    lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n  eth0:1000 10 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n");
+		   HOST_NET_HEAD
+		   "    lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0\n  eth0:1000 10 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n");
 	host_write(f, "sys/class/net/eth0/device/", "");
 	host_write(f, "sys/class/net/eth0/speed", "1000\n");
 	host_write(f, "sys/class/net/eth0/operstate", "up\n");
@@ -184,7 +192,8 @@ void host_fixture_init(struct host_fixture *f)
 	host_write(f, "sys/class/net/lo/operstate", "unknown\n");
 	host_write(f, "sys/class/net/lo/ifindex", "1\n");
 	host_write(f, "sys/class/net/lo/iflink", "1\n");
-	host_write(f, "proc/1/mountinfo", "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n22 27 0:21 / /proc rw - proc proc rw\n");
+	host_write(f, "proc/1/mountinfo",
+		   "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n22 27 0:21 / /proc rw - proc proc rw\n");
 	host_write(f, "proc/sys/kernel/hostname", "node7\n");
 	host_write(f, "proc/sys/kernel/osrelease", "6.1.0-test\n");
 }
@@ -257,7 +266,8 @@ unsigned host_count(struct host_fixture *f, unsigned stream, const char *match)
 	return n;
 }
 
-bool host_posted(struct host_fixture *f, const char *account, const char *item, int64_t *ret_amount, uint64_t *ret_flags)
+bool host_posted(struct host_fixture *f, const char *account, const char *item, int64_t *ret_amount,
+		 uint64_t *ret_flags)
 {
 	char wanted[128];
 	bool any = false;
@@ -265,7 +275,8 @@ bool host_posted(struct host_fixture *f, const char *account, const char *item, 
 	snprintf(wanted, sizeof(wanted), "|account=%s|item=%s|", account, item);
 	for (size_t i = 0; i < f->n; i++)
 		if (f->line[i].stream == STREAM_LEDGER && strstr(f->line[i].text, wanted) == f->line[i].text) {
-			any = sscanf(f->line[i].text + strlen(wanted) - 1, "|amount=%" SCNd64 "|flags=%" SCNu64, ret_amount, ret_flags) == 2;
+			any = sscanf(f->line[i].text + strlen(wanted) - 1, "|amount=%" SCNd64 "|flags=%" SCNu64,
+				     ret_amount, ret_flags) == 2;
 		}
 	return any;
 }

@@ -39,11 +39,15 @@ int host_begin(struct host_fixture *); /* open and start */
 void host_forget(struct host_fixture *); /* what was emitted */
 void host_step(struct host_fixture *); /* forget, sample */
 
-/* The value of that field in the first record of that stream in which "|match|" is (NULL: any). NULL: there is none. Borrowed until the next call. */
+/*
+ * The value of that field in the first record of that stream in which "|match|" is (NULL: any). NULL: there is none.
+ * Borrowed until the next call.
+ */
 const char *host_get(struct host_fixture *, unsigned stream, const char *match, const char *field);
 unsigned host_count(struct host_fixture *, unsigned stream, const char *match);
 /* Last amount posted to that account and item, with its flags. false: none. */
-bool host_posted(struct host_fixture *, const char *account, const char *item, int64_t *ret_amount, uint64_t *ret_flags);
+bool host_posted(struct host_fixture *, const char *account, const char *item, int64_t *ret_amount,
+		 uint64_t *ret_flags);
 
 /* /proc/stat of two CPUs: idle ticks of each, the other modes all 100. */
 void host_write_stat(struct host_fixture *, const char *cpus, const char *total);

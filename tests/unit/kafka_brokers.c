@@ -83,7 +83,8 @@ const char *brokers_start(int n)
 	}
 	close(ends[1]);
 	line = ends[0];
-	return child > 0 && recv(line, addresses, sizeof(addresses), 0) == (ssize_t)sizeof(addresses) ? addresses : NULL;
+	return child > 0 && recv(line, addresses, sizeof(addresses), 0) == (ssize_t)sizeof(addresses) ? addresses
+												      : NULL;
 }
 
 void brokers_stop(void)

@@ -52,7 +52,7 @@ static struct skep_str str(const char *s)
 	return skep_mock_text(s);
 }
 
-void records_process(uint64_t n, const char *run, struct out_process *p)
+void records_process(uint64_t n, const char *run, struct record_process *p)
 {
 	struct texts *t = &ring[n % RING];
 	const char *tool = tools[n % (sizeof(tools) / sizeof(tools[0]))];
@@ -79,7 +79,7 @@ void records_process(uint64_t n, const char *run, struct out_process *p)
 	len += snprintf(t->argv + len, sizeof(t->argv) - (size_t)len, "%s/in/sample_%06u.unsorted.part.bam", cwd,
 			(unsigned)(n % 1000000)) +
 	       1;
-	*p = (struct out_process){
+	*p = (struct record_process){
 		.upid = { .start_ns = start, .pid = 1000 + (uint32_t)(n % 60000) },
 		.parent_upid = { .start_ns = 999 * SECOND, .pid = 999 },
 		.image = 1,
@@ -126,11 +126,11 @@ void records_process(uint64_t n, const char *run, struct out_process *p)
 	};
 }
 
-void records_run(const char *run, const char *state, uint64_t start_ns, struct out_run *r)
+void records_run(const char *run, const char *state, uint64_t start_ns, struct record_run *r)
 {
 	bool ended = strcmp(state, "ended") == 0;
 
-	*r = (struct out_run){
+	*r = (struct record_run){
 		.run = str(run),
 		.name = str("nightly"),
 		.pipeline = str("variants"),
@@ -155,12 +155,12 @@ void records_run(const char *run, const char *state, uint64_t start_ns, struct o
 	};
 }
 
-void records_add_process(struct skep_mock_batch *b, const struct out_process *p)
+void records_add_process(struct skep_mock_batch *b, const struct record_process *p)
 {
-	skep_mock_batch_add(b, &out_stream_process, &p->upid, p->end_ns, p, NULL);
+	skep_mock_batch_add(b, &record_stream_process, &p->upid, p->end_ns, p, NULL);
 }
 
-void records_add_run(struct skep_mock_batch *b, const struct out_run *r)
+void records_add_run(struct skep_mock_batch *b, const struct record_run *r)
 {
-	skep_mock_batch_add(b, &out_stream_run, &r->root_upid, r->end_ns ? r->end_ns : r->start_ns, r, NULL);
+	skep_mock_batch_add(b, &record_stream_run, &r->root_upid, r->end_ns ? r->end_ns : r->start_ns, r, NULL);
 }

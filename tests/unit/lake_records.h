@@ -6,7 +6,7 @@
 #ifndef SKEP_TESTS_LAKE_RECORDS_H
 #define SKEP_TESTS_LAKE_RECORDS_H
 
-#include "core/outstreams.h"
+#include "core/process/records.h"
 #include <skep/mock.h>
 
 /* 2026-11-10T00:00:00Z at boot time 0. */
@@ -14,10 +14,10 @@
 #define SECOND         UINT64_C(1000000000)
 
 /* Process number n of a run of tasks x tools; strings live until the next 4,096 calls. */
-void records_process(uint64_t n, const char *run, struct out_process *ret);
+void records_process(uint64_t n, const char *run, struct record_process *ret);
 /* state "running" or "ended" */
-void records_run(const char *run, const char *state, uint64_t start_ns, struct out_run *ret);
-void records_add_process(struct skep_mock_batch *, const struct out_process *);
-void records_add_run(struct skep_mock_batch *, const struct out_run *);
+void records_run(const char *run, const char *state, uint64_t start_ns, struct record_run *ret);
+void records_add_process(struct skep_mock_batch *, const struct record_process *);
+void records_add_run(struct skep_mock_batch *, const struct record_run *);
 
 #endif

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "core/outstreams.h"
+#include "core/process/records.h"
 #include "tests/unit/reports.h"
 
 static void io(struct lake_process *p, uint64_t read_mib, uint64_t write_mib, uint64_t rss_mib)
@@ -165,13 +165,13 @@ static struct reports *losses(void)
 	for (unsigned i = 0; i < 40; i++)
 		reports_add(r, 0, "true", "true", 100 + i * 200, 101 + i * 200, 1);
 	p = reports_add(r, 0, "sshd", "sshd -D", 300, 0, 20);
-	p->approx = OUT_APPROX_COUNTERS;
+	p->approx = APPROX_COUNTERS;
 	p = reports_add(r, 0, "worker", "worker --one", 400, 9000, 510);
 	p->state = "zombie";
 	p = reports_add(r, 0, "worker", "worker --two", 420, 9100, 510);
 	p->state = "lost";
 	p->exit_code = -1;
-	p->approx = OUT_APPROX_COUNTERS | OUT_APPROX_END;
+	p->approx = APPROX_COUNTERS | APPROX_END;
 	reports_loss(r, "proc", "process.exec", "kernel", 1200);
 	reports_loss(r, "proc", "process.exec", "kernel", 30);
 	reports_loss(r, "lake", "tool.sample", "sink", 1);

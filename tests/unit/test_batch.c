@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "core/batch.h"
-#include "core/outstreams.h"
+#include "core/delivery/batch.h"
+#include "core/process/records.h"
 
 static struct skep_str of(char *s, size_t len)
 {
@@ -28,16 +28,16 @@ static void deep_copies(void **state)
 	struct batch *b = batch_new(&origin, 1000);
 	struct skep_upid who = { .pid = 3, .start_ns = 4 };
 	char text[] = "mapper", run[] = "r1";
-	struct out_tool_sample rec = { .tool = of(text, 6), .run = { NULL, 9, 9 }, .cpu_ns = 77 };
+	struct record_tool_sample rec = { .tool = of(text, 6), .run = { NULL, 9, 9 }, .cpu_ns = 77 };
 	struct skep_context ctx = { .size = sizeof(ctx), .run = of(run, 2), .tool = of(text, 6) };
 	const struct skep_record *r;
-	const struct out_tool_sample *copy;
+	const struct record_tool_sample *copy;
 
 	(void)state;
 	rec.tool.total = 50;
-	assert_int_equal(batch_add(b, 1, &out_stream_tool_sample, &who, 9, &rec, &ctx), 0);
-	assert_int_equal(batch_add(b, 1, &out_stream_tool_sample, NULL, 10, &rec, &ctx), 0);
-	assert_int_equal(batch_add(b, 2, &out_stream_tool_sample, NULL, 11, &rec, NULL), 0);
+	assert_int_equal(batch_add(b, 1, &record_stream_tool_sample, &who, 9, &rec, &ctx), 0);
+	assert_int_equal(batch_add(b, 1, &record_stream_tool_sample, NULL, 10, &rec, &ctx), 0);
+	assert_int_equal(batch_add(b, 2, &record_stream_tool_sample, NULL, 11, &rec, NULL), 0);
 	memset(text, 'x', 6);
 	memset(run, 'x', 2);
 	memset(&rec, 0xff, sizeof(rec));
@@ -52,7 +52,7 @@ static void deep_copies(void **state)
 	copy = r->data;
 	assert_int_equal(r->upid.pid, 3);
 	assert_int_equal(r->time_ns, 9);
-	assert_ptr_equal(r->stream, &out_stream_tool_sample);
+	assert_ptr_equal(r->stream, &record_stream_tool_sample);
 	assert_memory_equal(copy->tool.ptr, "mapper", 7); /* with a NUL, though it is not promised */
 	assert_int_equal(copy->tool.total, 50);
 	assert_int_equal(copy->run.len, 0); /* no memory behind it: nothing */
@@ -67,11 +67,14 @@ static void deep_copies(void **state)
 	batch_unref(NULL);
 }
 
-/* Tools that take turns are told once each, as long as there are few of them; who is said for a record stays right in any case. */
+/*
+ * Tools that take turns are told once each, as long as there are few of them; who is said for a record stays right in
+ * any case.
+ */
 static void contexts_in_turn(void **state)
 {
 	struct batch *b = batch_new(&origin, 0);
-	struct out_tool_sample rec = { 0 };
+	struct record_tool_sample rec = { 0 };
 	unsigned told = 0;
 	char tool[2];
 
@@ -80,12 +83,13 @@ static void contexts_in_turn(void **state)
 		struct skep_context ctx = { .size = sizeof(ctx), .tool = of(tool, 1) };
 
 		tool[0] = (char)('a' + (i < 60 ? i % BATCH_CONTEXTS : (i - 60) % 20)); /* few, then many */
-		assert_int_equal(batch_add(b, 0, &out_stream_tool_sample, NULL, 0, &rec, &ctx), 0);
+		assert_int_equal(batch_add(b, 0, &record_stream_tool_sample, NULL, 0, &rec, &ctx), 0);
 	}
 	for (unsigned i = 0; i < b->pub.n; i++) {
 		bool before = false;
 
-		assert_int_equal(b->pub.records[i]->context->tool.ptr[0], 'a' + (i < 60 ? i % BATCH_CONTEXTS : (i - 60) % 20));
+		assert_int_equal(b->pub.records[i]->context->tool.ptr[0],
+				 'a' + (i < 60 ? i % BATCH_CONTEXTS : (i - 60) % 20));
 		for (unsigned k = 0; k < i && !before; k++)
 			before = b->pub.records[k]->context == b->pub.records[i]->context;
 		told += !before;
@@ -100,14 +104,14 @@ static void limits(void **state)
 	struct batch *b = batch_new(&origin, 0);
 	size_t huge = 300000;
 	char *text = malloc(huge);
-	struct out_tool_sample rec = { 0 };
+	struct record_tool_sample rec = { 0 };
 	unsigned n = 0;
 
 	(void)state;
 	assert_non_null(text);
 	memset(text, 'a', huge);
 	while (!batch_full(b)) {
-		assert_int_equal(batch_add(b, 0, &out_stream_tool_sample, NULL, 0, &rec, NULL), 0);
+		assert_int_equal(batch_add(b, 0, &record_stream_tool_sample, NULL, 0, &rec, NULL), 0);
 		n++;
 	}
 	assert_int_equal(n, BATCH_MAX_RECORDS);
@@ -115,11 +119,11 @@ static void limits(void **state)
 	b = batch_new(&origin, 0);
 	rec.tool = of(text, huge);
 	for (n = 0; !batch_full(b); n++)
-		assert_int_equal(batch_add(b, 0, &out_stream_tool_sample, NULL, 0, &rec, NULL), 0);
+		assert_int_equal(batch_add(b, 0, &record_stream_tool_sample, NULL, 0, &rec, NULL), 0);
 	assert_int_equal(n, 4);
 	assert_true(b->bytes >= BATCH_MAX_BYTES && b->bytes < 2 * BATCH_MAX_BYTES);
 	for (unsigned i = 0; i < n; i++)
-		assert_memory_equal(((const struct out_tool_sample *)b->pub.records[i]->data)->tool.ptr, text, huge);
+		assert_memory_equal(((const struct record_tool_sample *)b->pub.records[i]->data)->tool.ptr, text, huge);
 	batch_unref(b);
 	free(text);
 }
@@ -127,7 +131,8 @@ static void limits(void **state)
 /* Every field of the core's own streams lies within its record, and names are unique. */
 static void out_streams_are_sound(void **state)
 {
-	const struct skep_stream *all[] = { &out_stream_process, &out_stream_run, &out_stream_tool_sample, &out_stream_loss };
+	const struct skep_stream *all[] = { &record_stream_process, &record_stream_run, &record_stream_tool_sample,
+					    &record_stream_loss };
 
 	(void)state;
 	for (size_t s = 0; s < 4; s++) {
@@ -135,7 +140,9 @@ static void out_streams_are_sound(void **state)
 
 		for (uint32_t i = 0; i < all[s]->n_fields; i++) {
 			const struct skep_field *f = &all[s]->fields[i];
-			size_t size = f->type == SKEP_T_STR || f->type == SKEP_T_STRV || f->type == SKEP_T_UPID ? 16 : f->type == SKEP_T_BOOL ? 1 : 8;
+			size_t size = f->type == SKEP_T_STR || f->type == SKEP_T_STRV || f->type == SKEP_T_UPID ? 16
+				      : f->type == SKEP_T_BOOL                                                  ? 1
+														: 8;
 
 			assert_true(f->offset + size <= all[s]->record_size);
 			bytes += size;

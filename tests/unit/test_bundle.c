@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/bundle_archive.h"
-#include "cli/bundle_collect.h"
-#include "cli/bundle_redact.h"
+#include "cli/doctor/bundle_archive.h"
+#include "cli/doctor/bundle_collect.h"
+#include "cli/doctor/bundle_redact.h"
 
 static char folder[] = "/tmp/skep-test-bundle-XXXXXX";
 
@@ -30,7 +30,9 @@ static char *path_of(const char *name)
 static void test_archive(void **state)
 {
 	char large[200000], command[512];
-	struct bundle_file files[] = { { (char *)"a/small", (char *)"hello\n", 6 }, { (char *)"empty", (char *)"", 0 }, { (char *)"large", large, sizeof(large) } };
+	struct bundle_file files[] = { { (char *)"a/small", (char *)"hello\n", 6 },
+				       { (char *)"empty", (char *)"", 0 },
+				       { (char *)"large", large, sizeof(large) } };
 	FILE *file = fopen(path_of("x.tar.gz"), "w");
 
 	(void)state;
@@ -44,10 +46,11 @@ static void test_archive(void **state)
 	assert_int_equal(fwrite(large, 1, sizeof(large), file), sizeof(large));
 	fclose(file);
 	/* gzip -t knows a wrong checksum, tar a wrong header. */
-	snprintf(command, sizeof(command),
-		 "cd %s && gzip -t x.tar.gz && tar xzf x.tar.gz && cmp large top/large && test \"$(cat top/a/small)\" = hello && test -f top/empty && "
-		 "test ! -s top/empty && test $(tar tzf x.tar.gz | wc -l) = 3",
-		 folder);
+	snprintf(
+		command, sizeof(command),
+		"cd %s && gzip -t x.tar.gz && tar xzf x.tar.gz && cmp large top/large && test \"$(cat top/a/small)\" = hello && test -f top/empty && "
+		"test ! -s top/empty && test $(tar tzf x.tar.gz | wc -l) = 3",
+		folder);
 	assert_int_equal(system(command), 0);
 }
 

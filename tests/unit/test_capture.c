@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "core/capture.h"
+#include "core/identify/capture.h"
 
 #define H64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define I64 "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
@@ -64,11 +64,14 @@ static void matches(void **state)
 	static const struct {
 		const char *pattern, *path, *expect;
 	} cases[] = {
-		{ "docker-{id:hex64}.scope", "/system.slice/docker-" H64 ".scope", "/system.slice/docker-" H64 ".scope " H64 " " },
-		{ "docker-{id:hex64}.scope", "/system.slice/docker-" H64 ".scope/init.scope", "/system.slice/docker-" H64 ".scope " H64 " " },
+		{ "docker-{id:hex64}.scope", "/system.slice/docker-" H64 ".scope",
+		  "/system.slice/docker-" H64 ".scope " H64 " " },
+		{ "docker-{id:hex64}.scope", "/system.slice/docker-" H64 ".scope/init.scope",
+		  "/system.slice/docker-" H64 ".scope " H64 " " },
 		{ "docker-{id:hex64}.scope", "/system.slice/docker-" H64 "0.scope", "-" },
 		{ "docker-{id:hex64}.scope", "/system.slice/xdocker-" H64 ".scope", "-" },
-		{ "docker/{id:hex64}", "/docker/" H64 "/docker/" I64, "/docker/" H64 "/docker/" I64 " " I64 " " }, /* the innermost */
+		/* the innermost */
+		{ "docker/{id:hex64}", "/docker/" H64 "/docker/" I64, "/docker/" H64 "/docker/" I64 " " I64 " " },
 		{ "docker/{id:hex64}", "/docker/" H64 "/docker/", "/docker/" H64 " " H64 " " },
 		{ "/docker/{id:hex64}", "/docker/" H64 "/docker/" I64, "/docker/" H64 " " H64 " " },
 		{ "/docker/{id:hex64}", "/x/docker/" H64, "-" },
@@ -87,13 +90,16 @@ static void matches(void **state)
 		{ "*_{id=slot<any>}", "/condor_a_slot_b_slot1_1@h", "/condor_a_slot_b_slot1_1@h slot1_1@h " },
 		{ "*pod{id:uid}.slice", "/kubepods-pod0a1b2c3d_0000_1111_2222_333344445555.slice",
 		  "/kubepods-pod0a1b2c3d_0000_1111_2222_333344445555.slice 0a1b2c3d-0000-1111-2222-333344445555 " },
-		{ "pod{id:uid}", "/pod0123456789abcdef0123456789abcdef", "/pod0123456789abcdef0123456789abcdef 0123456789abcdef0123456789abcdef " },
+		{ "pod{id:uid}", "/pod0123456789abcdef0123456789abcdef",
+		  "/pod0123456789abcdef0123456789abcdef 0123456789abcdef0123456789abcdef " },
 		{ "pod{id:uid}", "/pod0a1b2c3d_0000-1111_2222_333344445555", "-" }, /* one or the other */
 		{ "m-{id:unit}.scope/!sup", "/m-a\\x2db.scope/pay", "/m-a\\x2db.scope a-b " },
 		{ "m-{id:unit}.scope/!sup", "/m-a.scope", "/m-a.scope a " },
 		{ "m-{id:unit}.scope/!sup", "/m-a.scope/sup", "-" },
-		{ "m-{id:unit}.scope/!sup", "/m-a.scope/payload/m-b.scope/sup", "/m-a.scope a " }, /* b's supervisor is a's */
-		{ "m-{id:unit}", "/m-\\x2\\x00\\xzz\\x41", "/m-\\x2\\x00\\xzz\\x41 \\x2\\x00\\xzzA " }, /* only what is an escape, and no NUL */
+		/* b's supervisor is a's */
+		{ "m-{id:unit}.scope/!sup", "/m-a.scope/payload/m-b.scope/sup", "/m-a.scope a " },
+		/* only complete escapes are decoded, and none to NUL */
+		{ "m-{id:unit}", "/m-\\x2\\x00\\xzz\\x41", "/m-\\x2\\x00\\xzz\\x41 \\x2\\x00\\xzzA " },
 		{ "\\*\\<\\{\\}\\\\{id}", "/*<{}\\x", "/*<{}\\x x " },
 		{ "{id:name}", "/a b", "-" },
 		{ "{id:name}", "/a.b-c_1:2+3@4", "/a.b-c_1:2+3@4 a.b-c_1:2+3@4 " },
@@ -129,7 +135,8 @@ static void matches(void **state)
 
 		if (cases[i].expect) {
 			if (strcmp(found(cases[i].pattern, cases[i].path), cases[i].expect) != 0)
-				fail_msg("%s on %s: %s", cases[i].pattern, cases[i].path, found(cases[i].pattern, cases[i].path));
+				fail_msg("%s on %s: %s", cases[i].pattern, cases[i].path,
+					 found(cases[i].pattern, cases[i].path));
 			continue;
 		}
 		if (capture_new(cases[i].pattern, names, &c, why) != -EINVAL)
@@ -147,7 +154,8 @@ static void errors_say_where(void **state)
 
 	(void)state;
 	assert_int_equal(capture_new("a/{id:hex6}", names, &c, why), -EINVAL);
-	assert_string_equal(why, "character 7: no class \"hex6\": one of any, name, digits, hex, hex32, hex64, uuid, uid, unit");
+	assert_string_equal(
+		why, "character 7: no class \"hex6\": one of any, name, digits, hex, hex32, hex64, uuid, uid, unit");
 	assert_int_equal(capture_new("a/{idd}", names, &c, why), -EINVAL);
 	assert_string_equal(why, "character 4: nothing is called \"idd\" here");
 	assert_int_equal(capture_new("a/b//c", names, &c, why), -EINVAL);
@@ -233,7 +241,8 @@ static void random_segments(char *to, const char *const *parts, unsigned n_parts
 
 static void same_as_slow(void **state)
 {
-	static const char *const pattern_parts[] = { "a", "b", "*", "<digits>" }, *const path_parts[] = { "a", "b", "1" };
+	static const char *const pattern_parts[] = { "a", "b", "*", "<digits>" }, *const path_parts[] = { "a", "b",
+													  "1" };
 	unsigned hits = 0;
 
 	(void)state;

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cgroup.h"
-#include "core/clock.h"
-#include "core/verdict.h"
+#include "core/identify/cgroup.h"
+#include "core/base/clock.h"
+#include "core/plugin/verdict.h"
 
 #define SECOND 1000000000ull
 
@@ -91,7 +91,8 @@ static void walked(void **state)
 	snprintf(line, sizeof(line), "%s/h", dir);
 	f = fopen(info, "w");
 	assert_non_null(f);
-	fputs("20 1 0:1 / /proc rw - proc proc rw\n30 1 0:2 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 cgroup2 rw\ngarbage\n", f);
+	fputs("20 1 0:1 / /proc rw - proc proc rw\n30 1 0:2 / /sys/fs/cgroup/unified rw shared:1 - cgroup2 cgroup2 rw\ngarbage\n",
+	      f);
 	fputs("31 1 0:3 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n32 1 0:4 / ", f);
 	for (const char *p = line; *p; p++)
 		if (*p == ' ')

@@ -67,11 +67,15 @@ static void pressure(void **state)
 	uint64_t some = 1, full = 2;
 
 	(void)state;
-	assert_int_equal(cgroup_pressure("some avg10=0.00 avg60=0.00 avg300=0.00 total=123\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=45\n",
-					 &some, &full), 0);
+	assert_int_equal(
+		cgroup_pressure(
+			"some avg10=0.00 avg60=0.00 avg300=0.00 total=123\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=45\n",
+			&some, &full),
+		0);
 	assert_int_equal(some, 123);
 	assert_int_equal(full, 45);
-	assert_int_equal(cgroup_pressure("some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n", &some, &full), 0); /* cpu before 5.13 */
+	/* cpu before 5.13 */
+	assert_int_equal(cgroup_pressure("some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n", &some, &full), 0);
 	assert_int_equal(some, 9);
 	assert_int_equal(full, 0);
 	assert_int_equal(cgroup_pressure("some avg10=0.00\nfull total=4\n", &some, &full), -EBADMSG);
@@ -92,10 +96,14 @@ static void io(void **state)
 	uint64_t read = 7, write = 7;
 
 	(void)state;
-	assert_int_equal(cgroup_io_stat("8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n"
-					"253:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n"
-					"8:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021 cost.usage=7\n"
-					"7:0 \n(unknown) rbytes=1\n", counts, NULL, &io), 0);
+	assert_int_equal(
+		cgroup_io_stat(
+			"8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n"
+			"253:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n"
+			"8:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021 cost.usage=7\n"
+			"7:0 \n(unknown) rbytes=1\n",
+			counts, NULL, &io),
+		0);
 	assert_int_equal(io.read_bytes, 1459200 + 90430464);
 	assert_int_equal(io.write_bytes, 314773504 + 299008000);
 	assert_int_equal(io.read_calls, 192 + 8950);
@@ -104,11 +112,15 @@ static void io(void **state)
 	assert_int_equal(io.read_bytes, 0);
 	assert_int_equal(cgroup_io_stat("8:0 rbytes=x\n", counts, NULL, &io), -EBADMSG);
 
-	assert_int_equal(cgroup_blkio("8:0 Read 100\n8:0 Write 200\n8:0 Sync 300\n8:0 Async 0\n8:0 Total 300\n253:0 Read 100\nTotal 300\n", counts,
-				      NULL, &read, &write), 0);
+	assert_int_equal(
+		cgroup_blkio(
+			"8:0 Read 100\n8:0 Write 200\n8:0 Sync 300\n8:0 Async 0\n8:0 Total 300\n253:0 Read 100\nTotal 300\n",
+			counts, NULL, &read, &write),
+		0);
 	assert_int_equal(read, 100);
 	assert_int_equal(write, 200);
-	assert_int_equal(cgroup_blkio("Total 0\n", counts, NULL, &read, &write), -ENODATA); /* not the same as nothing */
+	/* not the same as nothing */
+	assert_int_equal(cgroup_blkio("Total 0\n", counts, NULL, &read, &write), -ENODATA);
 	assert_int_equal(read, 100);
 }
 
@@ -194,8 +206,9 @@ static void reader_close(struct cgroup_reader *r)
 
 static void put_v2(const char *dir, const char *cpu, const char *memory, const char *kills)
 {
-	static const char *const names[] = { "cgroup.procs", "memory.current", "memory.peak", "memory.events", "cpu.stat", "io.stat",
-					     "pids.current", "pids.events", "cpu.pressure", "memory.pressure", "io.pressure" };
+	static const char *const names[] = { "cgroup.procs", "memory.current",  "memory.peak",  "memory.events",
+					     "cpu.stat",     "io.stat",         "pids.current", "pids.events",
+					     "cpu.pressure", "memory.pressure", "io.pressure" };
 	char path[256], text[512];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -206,17 +219,27 @@ static void put_v2(const char *dir, const char *cpu, const char *memory, const c
 		else if (i == 2)
 			snprintf(text, sizeof(text), "5000\n");
 		else if (i == 3)
-			snprintf(text, sizeof(text), "low 0\nhigh 1\nmax 2\noom 3\noom_kill %s\noom_group_kill 0\n", kills);
+			snprintf(text, sizeof(text), "low 0\nhigh 1\nmax 2\noom 3\noom_kill %s\noom_group_kill 0\n",
+				 kills);
 		else if (i == 4)
-			snprintf(text, sizeof(text), "usage_usec %s\nuser_usec 60\nsystem_usec 40\nnr_periods 10\nnr_throttled 4\nthrottled_usec 77\n", cpu);
+			snprintf(
+				text, sizeof(text),
+				"usage_usec %s\nuser_usec 60\nsystem_usec 40\nnr_periods 10\nnr_throttled 4\nthrottled_usec 77\n",
+				cpu);
 		else if (i == 5)
-			snprintf(text, sizeof(text), "8:0 rbytes=%s wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n253:0 rbytes=%s wbytes=2 rios=3 wios=4\n", cpu, cpu);
+			snprintf(
+				text, sizeof(text),
+				"8:0 rbytes=%s wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n253:0 rbytes=%s wbytes=2 rios=3 wios=4\n",
+				cpu, cpu);
 		else if (i == 6)
 			snprintf(text, sizeof(text), "3\n");
 		else if (i == 7)
 			snprintf(text, sizeof(text), "max 1\n");
 		else if (i > 7)
-			snprintf(text, sizeof(text), "some avg10=0.00 avg60=0.00 avg300=0.00 total=%s\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n", cpu);
+			snprintf(
+				text, sizeof(text),
+				"some avg10=0.00 avg60=0.00 avg300=0.00 total=%s\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n",
+				cpu);
 		put(path, text);
 	}
 }
@@ -259,7 +282,8 @@ static void v2(void **state)
 		assert_int_equal(rec.cpu_ns, 0); /* what it used before is not this interval's */
 		assert_int_equal(rec.interval_ns, 0);
 		assert_true(r.files_open <= files);
-		assert_int_equal(r.files_open, files < 11 ? files : 10); /* io.stat and the like; cgroup.procs is not read */
+		/* io.stat and the like; cgroup.procs is not read */
+		assert_int_equal(r.files_open, files < 11 ? files : 10);
 		put_v2("/a.slice/x.scope", "350", "4500", "2");
 		assert_int_equal(group_sample(&r, g, 3000, &rec), 0);
 		assert_int_equal(rec.interval_ns, 2000);
@@ -325,8 +349,10 @@ static void v1_and_hybrid(void **state)
 	put("/sys/fs/cgroup/cpu,cpuacct/" ID "/cpu.stat", "nr_periods 5\nnr_throttled 2\nthrottled_time 999\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/" ID "/cpu.cfs_quota_us", "25000\n");
 	put("/sys/fs/cgroup/cpu,cpuacct/" ID "/cpu.cfs_period_us", "100000\n");
-	put("/sys/fs/cgroup/blkio/box/" ID "/blkio.throttle.io_service_bytes_recursive", "8:0 Read 512\n8:0 Write 1024\nTotal 1536\n");
-	put("/sys/fs/cgroup/blkio/box/" ID "/blkio.throttle.io_serviced_recursive", "8:0 Read 1\n8:0 Write 2\nTotal 3\n");
+	put("/sys/fs/cgroup/blkio/box/" ID "/blkio.throttle.io_service_bytes_recursive",
+	    "8:0 Read 512\n8:0 Write 1024\nTotal 1536\n");
+	put("/sys/fs/cgroup/blkio/box/" ID "/blkio.throttle.io_serviced_recursive",
+	    "8:0 Read 1\n8:0 Write 2\nTotal 3\n");
 	put("/sys/fs/cgroup/pids/elsewhere/" ID "/pids.current", "2\n");
 	put("/sys/fs/cgroup/unified/box/" ID "/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=8\n");
 	reader_open(&r, 100);
@@ -334,7 +360,8 @@ static void v1_and_hybrid(void **state)
 	g = group_add(&groups, &r, 9, path, strlen(path));
 	g->based = true;
 	assert_int_equal(group_sample(&r, g, 1000, &rec), 0);
-	assert_string_equal(rec.controllers.ptr, "memory,cpu,io,pressure"); /* nothing tells of pids: no process is in it */
+	/* nothing tells of pids: no process is in it */
+	assert_string_equal(rec.controllers.ptr, "memory,cpu,io,pressure");
 	assert_int_equal(rec.memory_bytes, 4096);
 	assert_int_equal(rec.memory_peak_bytes, 8192);
 	assert_int_equal(rec.memory_limit_bytes, 100000);
@@ -427,7 +454,10 @@ static void last(void **state)
 		.id = 7, .time_ns = 5000, .type = CGROUP_GONE, .flags = CGROUP_WANTED | CGROUP_MEMORY | CGROUP_CPU,
 		.usage_pages = 1, .peak_pages = 10, .limit_pages = 20, .oom_kills = 3, .throttled_ns = 900,
 	};
-	struct group g = { .id = 7, .sampled_ns = 2000, .memory_peak_bytes = 4096, .totals = { .oom_kills = 1, .throttled_ns = 400, .cpu_ns = 8 } };
+	struct group g = { .id = 7,
+			   .sampled_ns = 2000,
+			   .memory_peak_bytes = 4096,
+			   .totals = { .oom_kills = 1, .throttled_ns = 400, .cpu_ns = 8 } };
 	struct cgroup_record rec;
 
 	(void)state;

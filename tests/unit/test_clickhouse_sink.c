@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/clickhouse under the mock host, and `skep lake init`, with a real server: Debian's clickhouse-server, started here, or
- * the one that SKEP_TEST_CLICKHOUSE names (tests/faults/clickhouse.sh has the current engine there).
+ * sinks/clickhouse under the mock host, and `skep lake init`, with a real server: Debian's clickhouse-server, started
+ * here, or the one that SKEP_TEST_CLICKHOUSE names (tests/faults/clickhouse.sh has the current engine there).
  */
 #include <arpa/inet.h>
 #include <ftw.h>
@@ -17,8 +17,9 @@
 
 #include <cmocka.h>
 
+#include "cli/base/command.h"
+#include "cli/base/skep.h"
 #include "cli/lake_http.h"
-#include "cli/skep.h"
 #include "lake/clickhouse.h"
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/columns.h"
@@ -26,6 +27,7 @@
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
+extern const struct command cmd_lake;
 
 static char dir[] = "/tmp/test_clickhouse.XXXXXX";
 static char url[64];
@@ -174,11 +176,18 @@ static void need_server(void)
 
 static int lake_init(const char *database, const char *more, const char *value)
 {
-	char *argv[] = { (char[]){ "lake" }, (char[]){ "init" }, (char[]){ "--clickhouse" }, url, (char[]){ "--database" },
-			 (char *)(uintptr_t)database, (char *)(uintptr_t)more, (char *)(uintptr_t)value, NULL };
+	char *argv[] = { (char[]) { "lake" },
+			 (char[]) { "init" },
+			 (char[]) { "--clickhouse" },
+			 url,
+			 (char[]) { "--database" },
+			 (char *)(uintptr_t)database,
+			 (char *)(uintptr_t)more,
+			 (char *)(uintptr_t)value,
+			 NULL };
 
 	optind = 0;
-	return cmd_lake(more ? 8 : 6, argv);
+	return cmd_lake.run(more ? 8 : 6, argv);
 }
 
 static void fresh(const char *database)
@@ -256,8 +265,13 @@ static const struct skep_field fields[] = {
 	SKEP_FIELD(struct thing, text, "text", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "a text"),
 };
 static const struct skep_stream things = {
-	.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = "site.thing", .help = "things",
-	.record_size = sizeof(struct thing), .n_fields = 2, .fields = fields,
+	.size = sizeof(struct skep_stream),
+	.field_size = sizeof(struct skep_field),
+	.name = "site.thing",
+	.help = "things",
+	.record_size = sizeof(struct thing),
+	.n_fields = 2,
+	.fields = fields,
 };
 
 #define PROCESSES 500u
@@ -267,8 +281,8 @@ static struct skep_mock_batch *batch(uint64_t id, const char *state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
 	struct thing thing = { .text = skep_mock_text("it's \"\\\n") };
-	struct out_process p;
-	struct out_run run;
+	struct record_process p;
+	struct record_run run;
 
 	for (unsigned i = 0; i < PROCESSES; i++) {
 		records_process(id * PROCESSES + i, "run-1", &p);
@@ -298,7 +312,8 @@ static void test_rows(void **state)
 	expect(SKEP_BATCH_ACK);
 	send_batch(first); /* the answer was lost, the host sends it again */
 	expect(SKEP_BATCH_ACK);
-	assert_int_equal(skep_mock_counter(&m, "inserts"), skep_mock_counter(&m, "requests") > 9 ? skep_mock_counter(&m, "requests") : 9);
+	assert_int_equal(skep_mock_counter(&m, "inserts"),
+			 skep_mock_counter(&m, "requests") > 9 ? skep_mock_counter(&m, "requests") : 9);
 	assert_true(m.answer.sent_bytes > 10000);
 	end();
 
@@ -306,7 +321,7 @@ static void test_rows(void **state)
 	EXPECT("SELECT count(), uniqExact(uid) FROM skep_rows.record FINAL", "6\t6");
 	EXPECT("SELECT run, state FROM skep_rows.run FINAL", "run-1\tended");
 	for (unsigned i = PROCESSES; i < 3 * PROCESSES; i++) {
-		struct out_process p;
+		struct record_process p;
 
 		records_process(i, "run-1", &p);
 		cpu += p.cpu_ns;
@@ -321,7 +336,8 @@ static void test_rows(void **state)
 	EXPECT("SELECT fields FROM skep_rows.record FINAL WHERE stream = 'site.thing' AND time_ns = 1794268806000000000 "
 	       "ORDER BY fields LIMIT 1",
 	       "{\"n\":0,\"text\":\"it\\'s \\\\\"\\\\\\\\\\\\n\"}");
-	EXPECT("SELECT uniqExact(host), min(host = 'testhost'), any(boot_id) FROM skep_rows.proc", "1\t1\t" SKEP_MOCK_BOOT_ID);
+	EXPECT("SELECT uniqExact(host), min(host = 'testhost'), any(boot_id) FROM skep_rows.proc",
+	       "1\t1\t" SKEP_MOCK_BOOT_ID);
 	/* roll-ups count a batch once that came twice; test_late_retry has one that the server does not know again */
 	EXPECT("SELECT sum(images) FROM skep_rows.rollup_day", "1000");
 	snprintf(want, sizeof(want), "%llu", (unsigned long long)cpu);
@@ -360,7 +376,7 @@ static void send_many(struct skep_mock_batch **b, unsigned odd)
 {
 	struct thing thing = { .text = skep_mock_text("") };
 	unsigned before = answers();
-	struct out_process p;
+	struct record_process p;
 
 	for (unsigned k = 0; k < MANY; k++) {
 		b[k] = skep_mock_batch_new(k + 1, RECORDS_OFFSET);
@@ -390,7 +406,8 @@ static void test_gather(void **state)
 	start();
 	send_many(b, MANY);
 	assert_int_equal(m.acks, MANY);
-	assert_in_range(skep_mock_counter(&m, "inserts"), 2, 4); /* the first one alone, perhaps twice, then all others */
+	/* the first one alone, perhaps twice, then all others */
+	assert_in_range(skep_mock_counter(&m, "inserts"), 2, 4);
 	EXPECT("SELECT count() FROM skep_many.proc FINAL", "240");
 	/* rows of ours are no rows of this one */
 	ask("DROP TABLE skep_many.record");
@@ -430,12 +447,15 @@ static void test_boot_of_batch(void **state)
 	}
 	end();
 	EXPECT("SELECT count() FROM skep_boots.proc FINAL", "1000");
-	EXPECT("SELECT count() FROM skep_boots.proc FINAL WHERE boot_id = '0f0e0d0c-0b0a-4908-8706-050403020100'", "500");
+	EXPECT("SELECT count() FROM skep_boots.proc FINAL WHERE boot_id = '0f0e0d0c-0b0a-4908-8706-050403020100'",
+	       "500");
 	EXPECT("SELECT count() FROM skep_boots.proc FINAL WHERE boot_id = '" SKEP_MOCK_BOOT_ID "'", "500");
-	EXPECT("SELECT count() FROM skep_boots.record FINAL WHERE boot_id = '0f0e0d0c-0b0a-4908-8706-050403020100'", "3");
+	EXPECT("SELECT count() FROM skep_boots.record FINAL WHERE boot_id = '0f0e0d0c-0b0a-4908-8706-050403020100'",
+	       "3");
 	/* one run id, as two hosts may have drawn it: two runs */
 	EXPECT("SELECT count(), uniqExact(run), uniqExact(boot_id) FROM skep_boots.run FINAL", "2\t1\t2");
-	EXPECT("SELECT count(), min(images) FROM (SELECT boot_id, sum(images) AS images FROM skep_boots.rollup_run_tool GROUP BY host, boot_id, run)", "2\t500");
+	EXPECT("SELECT count(), min(images) FROM (SELECT boot_id, sum(images) AS images FROM skep_boots.rollup_run_tool GROUP BY host, boot_id, run)",
+	       "2\t500");
 }
 
 /* What the newest tables were before version 2: materialised views, which added what came again. */
@@ -449,14 +469,16 @@ static void test_migration(void **state)
 	ask("CREATE TABLE skep_old.rollup_day (day Date, images UInt64) ENGINE = SummingMergeTree ORDER BY day");
 	ask("CREATE MATERIALIZED VIEW skep_old.rollup_day_mv TO skep_old.rollup_day AS "
 	    "SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, count() AS images FROM skep_old.proc GROUP BY day");
-	ask("INSERT INTO skep_old.rollup_day SELECT toDate('2020-01-02'), toUInt64(7)"); /* a TTL has removed its rows */
+	/* a TTL has removed its rows */
+	ask("INSERT INTO skep_old.rollup_day SELECT toDate('2020-01-02'), toUInt64(7)");
 	ask("DROP TABLE skep_old.schema_version");
 	ask("CREATE TABLE skep_old.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
 	ask("INSERT INTO skep_old.schema_version SELECT toUInt32(1), now()");
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(lake_init("skep_old", NULL, NULL), 0);
 		EXPECT("SELECT max(version) FROM skep_old.schema_version", "2");
-		EXPECT("SELECT count() FROM system.tables WHERE database = 'skep_old' AND name LIKE 'rollup%' AND engine = 'View'", "2");
+		EXPECT("SELECT count() FROM system.tables WHERE database = 'skep_old' AND name LIKE 'rollup%' AND engine = 'View'",
+		       "2");
 		EXPECT("SELECT count() FROM system.tables WHERE database = 'skep_old' AND name LIKE 'rollup%'", "3");
 		EXPECT("SELECT images FROM skep_old.rollup_day_v1", "7");
 		/* as an init leaves it that failed in version 2 */
@@ -478,8 +500,9 @@ static bool knows_batches_again(void)
 /* A retry that comes when the server has forgotten the batch: every sum is the same as before. */
 static void test_late_retry(void **state)
 {
-	static const char sums[] = "SELECT sum(processes), sum(images), sum(calls), sum(failures), sum(cpu_ns), sum(wall_ns), sum(read_bytes), "
-				   "max(rss_max_bytes) FROM skep_late.";
+	static const char sums[] =
+		"SELECT sum(processes), sum(images), sum(calls), sum(failures), sum(cpu_ns), sum(wall_ns), sum(read_bytes), "
+		"max(rss_max_bytes) FROM skep_late.";
 	static const char *const of[] = { "rollup_day", "rollup_run_tool" };
 	struct skep_mock_batch *first = batch(1, "running");
 	char before[2][512], sql[512], table[64];
@@ -489,12 +512,15 @@ static void test_late_retry(void **state)
 	fresh("skep_late");
 	/* Roll-ups among them, where they are tables. (Each answer is one line: one name at a time.) */
 	for (unsigned i = 0; knows_batches_again(); i++) {
-		snprintf(sql, sizeof(sql), "SELECT name FROM system.tables WHERE database = 'skep_late' AND engine LIKE '%%MergeTree' "
-			 "AND name != 'schema_version' ORDER BY name LIMIT %u, 1", i);
+		snprintf(sql, sizeof(sql),
+			 "SELECT name FROM system.tables WHERE database = 'skep_late' AND engine LIKE '%%MergeTree' "
+			 "AND name != 'schema_version' ORDER BY name LIMIT %u, 1",
+			 i);
 		snprintf(table, sizeof(table), "%s", ask(sql));
 		if (!*table)
 			break;
-		snprintf(sql, sizeof(sql), "ALTER TABLE skep_late.%s MODIFY SETTING non_replicated_deduplication_window = 2", table);
+		snprintf(sql, sizeof(sql),
+			 "ALTER TABLE skep_late.%s MODIFY SETTING non_replicated_deduplication_window = 2", table);
 		ask(sql);
 	}
 	ask("SYSTEM STOP MERGES");
@@ -517,7 +543,8 @@ static void test_late_retry(void **state)
 	expect(SKEP_BATCH_ACK);
 	end();
 	EXPECT("SELECT count() FROM skep_late.proc FINAL", "3500");
-	EXPECT("SELECT count() > 3500 FROM skep_late.proc", "1"); /* it was not known again: the test tests what it says */
+	/* it was not known again: the test tests what it says */
+	EXPECT("SELECT count() > 3500 FROM skep_late.proc", "1");
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(sql, sizeof(sql), "%s%s", sums, of[i]);
 		EXPECT(sql, before[i]);
@@ -526,7 +553,10 @@ static void test_late_retry(void **state)
 	skep_mock_batch_free(first);
 }
 
-/* 18.16 does not know it: nothing that could be left out, somebody has to mend the option. A current server takes all of it. */
+/*
+ * 18.16 does not know it: nothing that could be left out, somebody has to mend the option. A current server takes all
+ * of it.
+ */
 static void test_async_insert(void **state)
 {
 	struct skep_mock_batch *b = batch(1, "running");
@@ -708,21 +738,33 @@ static void test_codes(void **state)
 	assert_int_equal(answer_worse(SKEP_BATCH_HOLD, SKEP_BATCH_REJECT), SKEP_BATCH_HOLD);
 }
 
-/* One setting is left out at a time: the one that the server named first, and not those that it says one may have meant. */
+/*
+ * One setting is left out at a time: the one that the server named first, and not those that it says one may have
+ * meant.
+ */
 static void test_unknown_settings(void **state)
 {
 	(void)state;
-	assert_int_equal(answer_setting("Code: 115, e.displayText() = DB::Exception: Unknown setting insert_deduplication_token, e.what() = x"),
-			 SETTING_TOKEN);
-	assert_int_equal(answer_setting("Code: 115. DB::Exception: Unknown setting deduplicate_blocks_in_dependent_materialized_views: "
-					"Maybe you meant ['insert_deduplication_token']. (UNKNOWN_SETTING)"),
-			 SETTING_VIEWS);
-	assert_int_equal(answer_setting("Code: 115. DB::Exception: Setting async_insert_deduplicate is neither a builtin setting nor started "
-					"with the prefix 'SQL_'"),
-			 SETTING_ASYNC);
-	assert_int_equal(answer_setting("Code: 115. DB::Exception: Unknown setting async_insert: Maybe you meant ['async_insert_deduplicate']"),
+	assert_int_equal(
+		answer_setting(
+			"Code: 115, e.displayText() = DB::Exception: Unknown setting insert_deduplication_token, e.what() = x"),
+		SETTING_TOKEN);
+	assert_int_equal(
+		answer_setting(
+			"Code: 115. DB::Exception: Unknown setting deduplicate_blocks_in_dependent_materialized_views: "
+			"Maybe you meant ['insert_deduplication_token']. (UNKNOWN_SETTING)"),
+		SETTING_VIEWS);
+	assert_int_equal(
+		answer_setting(
+			"Code: 115. DB::Exception: Setting async_insert_deduplicate is neither a builtin setting nor started "
+			"with the prefix 'SQL_'"),
+		SETTING_ASYNC);
+	assert_int_equal(
+		answer_setting(
+			"Code: 115. DB::Exception: Unknown setting async_insert: Maybe you meant ['async_insert_deduplicate']"),
+		SETTINGS);
+	assert_int_equal(answer_setting("Code: 115. DB::Exception: Unknown setting insert_deduplication_tokens"),
 			 SETTINGS);
-	assert_int_equal(answer_setting("Code: 115. DB::Exception: Unknown setting insert_deduplication_tokens"), SETTINGS);
 	assert_int_equal(answer_setting("Code: 115"), SETTINGS);
 }
 
@@ -739,7 +781,7 @@ static int one_statement(void *arg, unsigned version, const char *sql)
 static void test_schema(void **state)
 {
 	static const char *const types[] = {
-		[CH_UUID] = "UUID",	[CH_U8] = "UInt8",	       [CH_U32] = "UInt32",	     [CH_U64] = "UInt64",
+		[CH_UUID] = "UUID", [CH_U8] = "UInt8",    [CH_U32] = "UInt32",         [CH_U64] = "UInt64",
 		[CH_I32] = "Int32", [CH_TEXT] = "String", [CH_LIST] = "Array(String)",
 	};
 	char *all = calloc(1, 1 << 20);
@@ -761,7 +803,8 @@ static void test_schema(void **state)
 		for (size_t c = 0; c < tables[t].n; c++) {
 			char line[128];
 
-			snprintf(line, sizeof(line), "\n\t%s %s,", tables[t].columns[c].name, types[tables[t].columns[c].type]);
+			snprintf(line, sizeof(line), "\n\t%s %s,", tables[t].columns[c].name,
+				 types[tables[t].columns[c].type]);
 			if (!strstr(from, line))
 				fail_msg("table %s has no column like: %s", tables[t].name, line);
 		}
@@ -778,12 +821,21 @@ static void test_schema(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_codes),	     cmocka_unit_test(test_schema),   cmocka_unit_test(test_init),
-		cmocka_unit_test(test_rows),	     cmocka_unit_test(test_compressions), cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_half_taken), cmocka_unit_test(test_taken),
-		cmocka_unit_test(test_password),     cmocka_unit_test(test_gather),	  cmocka_unit_test(test_boot_of_batch),
-		cmocka_unit_test(test_migration),    cmocka_unit_test(test_late_retry),
-		cmocka_unit_test(test_async_insert), cmocka_unit_test(test_unknown_settings),
+		cmocka_unit_test(test_codes),
+		cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_init),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_compressions),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_half_taken),
+		cmocka_unit_test(test_taken),
+		cmocka_unit_test(test_password),
+		cmocka_unit_test(test_gather),
+		cmocka_unit_test(test_boot_of_batch),
+		cmocka_unit_test(test_migration),
+		cmocka_unit_test(test_late_retry),
+		cmocka_unit_test(test_async_insert),
+		cmocka_unit_test(test_unknown_settings),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 static struct config *parse(const char *text)
 {
@@ -97,17 +97,18 @@ static void test_environment(void **state)
 
 static void test_everything(void **state)
 {
-	struct config *config = parse("{ // all keys\n"
-				      "  \"host\": { \"labels\": { \"site\": \"hpc-a\", \"rack\": \"\" } },\n"
-				      "  \"interval\": \"250ms\", \"process_interval\": \"0s\", \"drain\": \"2m\",\n"
-				      "  \"plugin_dirs\": [ \"/p1\", \"/p2\" ],\n"
-				      "  \"probes\": [\n"
-				      "    { \"plugin\": \"proc\", \"required\": true,\n"
-				      "      \"ring_size\": \"4MiB\" },\n"
-				      "    { \"plugin\": \"proc\", \"name\": \"proc.2\", \"x\": { \"y\": 1 } } ],\n"
-				      "  \"sinks\": [ { \"plugin\": \"lake\", \"path\": \"/l\" } ],\n"
-				      "  \"tools\": [ \"/t\" ], \"redact\": [ \"r1\", \"r2\" ], \"containers\": [ \"/c\" ]\n"
-				      "}\n");
+	struct config *config =
+		parse("{ // all keys\n"
+		      "  \"host\": { \"labels\": { \"site\": \"hpc-a\", \"rack\": \"\" } },\n"
+		      "  \"interval\": \"250ms\", \"process_interval\": \"0s\", \"drain\": \"2m\",\n"
+		      "  \"plugin_dirs\": [ \"/p1\", \"/p2\" ],\n"
+		      "  \"probes\": [\n"
+		      "    { \"plugin\": \"proc\", \"required\": true,\n"
+		      "      \"ring_size\": \"4MiB\" },\n"
+		      "    { \"plugin\": \"proc\", \"name\": \"proc.2\", \"x\": { \"y\": 1 } } ],\n"
+		      "  \"sinks\": [ { \"plugin\": \"lake\", \"path\": \"/l\" } ],\n"
+		      "  \"tools\": [ \"/t\" ], \"redact\": [ \"r1\", \"r2\" ], \"containers\": [ \"/c\" ]\n"
+		      "}\n");
 	const struct config_plugin *probe = config->probes;
 	char name[64];
 	int line, column;
@@ -154,15 +155,38 @@ static void test_everything(void **state)
 static void test_unknown_keys(void **state)
 {
 	(void)state;
-	assert_refused("{ \"intervall\": \"5s\" }", "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
-	assert_refused("{\n\t\"web\": { } }",
-		       "f:2:2: error: unknown key \"web\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
-		       "redact, containers, filters, carry_file, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
+	assert_refused("{ \"intervall\": \"5s\" }",
+		       "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n");
+	assert_refused(
+		"{\n\t\"web\": { } }",
+		"f:2:2: error: unknown key \"web\": known are host, interval, process_interval, plugin_dirs, probes, sinks, tools, "
+		"redact, containers, filters, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
 	assert_refused("{ \"host\": { \"label\": { } } }",
 		       "f:1:13: error: unknown key \"label\" in host: did you mean \"labels\"?\n");
-	assert_refused("{ \"\\u001b[31m\": 1 }",
-		       "f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
-		       "tools, redact, containers, filters, carry_file, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
+	assert_refused(
+		"{ \"\\u001b[31m\": 1 }",
+		"f:1:3: error: unknown key \"\\u001b[31m\": known are host, interval, process_interval, plugin_dirs, probes, sinks, "
+		"tools, redact, containers, filters, pin_dir, pin_for, drain, spool, keep_capabilities, control\n");
+}
+
+/* The configuration of an earlier version still starts skepd. */
+static void test_retired_key(void **state)
+{
+	static const char text[] = "{ \"carry_file\": \"/run/x\" }";
+	struct config *config;
+	struct diag diag;
+
+	(void)state;
+	diag_init(&diag);
+	config = config_parse(text, strlen(text), "f", &diag);
+	assert_non_null(config);
+	assert_int_equal(diag.n_errors, 0);
+	assert_int_equal(diag.n, 1);
+	diag_clear(&diag);
+	config_free(config);
+	assert_refused(
+		"{ \"spool\": { \"carry_file\": 1 } }",
+		"f:1:14: error: unknown key \"carry_file\" in spool: known are path, max_bytes, reserve, max_age, sync\n");
 }
 
 static void test_spool(void **state)
@@ -170,7 +194,8 @@ static void test_spool(void **state)
 	struct config *config;
 
 	(void)state;
-	config = parse("{ \"spool\": { \"path\": \"/x/s.db\", \"max_bytes\": \"2GiB\", \"reserve\": 0, \"max_age\": \"2d\", \"sync\": \"0s\" } }");
+	config = parse(
+		"{ \"spool\": { \"path\": \"/x/s.db\", \"max_bytes\": \"2GiB\", \"reserve\": 0, \"max_age\": \"2d\", \"sync\": \"0s\" } }");
 	assert_string_equal(config->spool.path, "/x/s.db");
 	assert_int_equal(config->spool.max_bytes, 2ull << 30);
 	assert_int_equal(config->spool.reserve_bytes, 0);
@@ -185,17 +210,22 @@ static void test_spool(void **state)
 	config = parse("{ }");
 	assert_null(config->spool.path);
 	config_free(config);
-	assert_refused("{ \"spool\": true }", "f:1:3: error: spool: expected an object such as { \"path\": \"" SKEP_STATE_DIR
-						  "/spool.db\" }, found true\n");
-	assert_refused("{ \"spool\": { \"path\": \"s.db\" } }", "f:1:14: error: spool.path: expected an absolute path such as \"" SKEP_STATE_DIR
-									"/spool.db\", found the string \"s.db\"\n");
-	assert_refused("{ \"spool\": { \"max_bytes\": \"2 GiB\" } }",
-		       "f:1:14: error: spool.max_bytes: expected a size such as \"1GiB\" (units: B KiB MiB GiB TiB kB MB GB TB), found the "
-		       "string \"2 GiB\"\n");
-	assert_refused("{ \"spool\": { \"max_age\": 5 } }",
-		       "f:1:14: error: spool.max_age: expected a time such as \"5s\" (units: ns us ms s m h d), found the integer 5\n");
-	assert_refused("{ \"spool\": { \"size\": 5 } }",
-		       "f:1:14: error: unknown key \"size\" in spool: known are path, max_bytes, reserve, max_age, sync\n");
+	assert_refused("{ \"spool\": true }",
+		       "f:1:3: error: spool: expected an object such as { \"path\": \"" SKEP_STATE_DIR
+		       "/spool.db\" }, found true\n");
+	assert_refused("{ \"spool\": { \"path\": \"s.db\" } }",
+		       "f:1:14: error: spool.path: expected an absolute path such as \"" SKEP_STATE_DIR
+		       "/spool.db\", found the string \"s.db\"\n");
+	assert_refused(
+		"{ \"spool\": { \"max_bytes\": \"2 GiB\" } }",
+		"f:1:14: error: spool.max_bytes: expected a size such as \"1GiB\" (units: B KiB MiB GiB TiB kB MB GB TB), found the "
+		"string \"2 GiB\"\n");
+	assert_refused(
+		"{ \"spool\": { \"max_age\": 5 } }",
+		"f:1:14: error: spool.max_age: expected a time such as \"5s\" (units: ns us ms s m h d), found the integer 5\n");
+	assert_refused(
+		"{ \"spool\": { \"size\": 5 } }",
+		"f:1:14: error: unknown key \"size\" in spool: known are path, max_bytes, reserve, max_age, sync\n");
 }
 
 static void test_filters(void **state)
@@ -212,7 +242,8 @@ static void test_filters(void **state)
 	assert_false(config->filters.exclude);
 	config_free(config);
 	setenv("SKEP_PACK_DIRS", "/a:b", 1);
-	config = parse("{ \"filters\": { \"dirs\": [ \"/d1\", \"d2\" ], \"packs\": [ \"host\", \"ml\" ], \"default\": \"exclude\" } }");
+	config = parse(
+		"{ \"filters\": { \"dirs\": [ \"/d1\", \"d2\" ], \"packs\": [ \"host\", \"ml\" ], \"default\": \"exclude\" } }");
 	assert_string_equal(config->filters.dirs[1], "d2");
 	assert_string_equal(config->filters.packs[0], "host");
 	assert_string_equal(config->filters.packs[1], "ml");
@@ -225,15 +256,19 @@ static void test_filters(void **state)
 	assert_false(config->filters.exclude);
 	config_free(config);
 	unsetenv("SKEP_PACK_DIRS");
-	assert_refused("{ \"filters\": [] }", "f:1:3: error: filters: expected an object such as { \"dirs\": [ \"" SKEP_SYSCONF_DIR
-					      "/filters.d\" ], \"packs\": [ \"host\" ] }, found an array\n");
-	assert_refused("{ \"filters\": { \"default\": \"drop\" } }",
-		       "f:1:16: error: filters.default: expected \"include\" or \"exclude\", found the string \"drop\"\n");
-	assert_refused("{ \"filters\": { \"pack\": [ ] } }", "f:1:16: error: unknown key \"pack\" in filters: did you mean \"packs\"?\n");
-	assert_refused("{ \"filters\": { \"packs\": [ \"/x/host.json\", \"ml\",\n\"ml\" ] } }",
-		       "f:1:27: error: packs[0]: \"/x/host.json\" is a path: write the pack's bare name, as \"host\"; files of your own "
-		       "belong into filters.dirs\n"
-		       "f:2:1: error: packs[2]: \"ml\" stands here a second time: remove one\n");
+	assert_refused("{ \"filters\": [] }",
+		       "f:1:3: error: filters: expected an object such as { \"dirs\": [ \"" SKEP_SYSCONF_DIR
+		       "/filters.d\" ], \"packs\": [ \"host\" ] }, found an array\n");
+	assert_refused(
+		"{ \"filters\": { \"default\": \"drop\" } }",
+		"f:1:16: error: filters.default: expected \"include\" or \"exclude\", found the string \"drop\"\n");
+	assert_refused("{ \"filters\": { \"pack\": [ ] } }",
+		       "f:1:16: error: unknown key \"pack\" in filters: did you mean \"packs\"?\n");
+	assert_refused(
+		"{ \"filters\": { \"packs\": [ \"/x/host.json\", \"ml\",\n\"ml\" ] } }",
+		"f:1:27: error: packs[0]: \"/x/host.json\" is a path: write the pack's bare name, as \"host\"; files of your own "
+		"belong into filters.dirs\n"
+		"f:2:1: error: packs[2]: \"ml\" stands here a second time: remove one\n");
 }
 
 static void test_control(void **state)
@@ -257,12 +292,14 @@ static void test_control(void **state)
 		       "f:1:16: error: unknown key \"sockett\" in control: did you mean \"socket\"?\n");
 	assert_refused("{ \"control\": 5 }", "f:1:3: error: control: expected an object such as "
 					     "{ \"socket\": \"/run/skep/skepd.sock\" }, found the integer 5\n");
-	assert_refused("{ \"control\": {\n\"socket\": \"skepd.sock\" } }",
-		       "f:2:1: error: control.socket: expected an absolute path such as \"/run/skep/skepd.sock\", or false for "
-		       "none, found the string \"skepd.sock\"\n");
-	assert_refused("{ \"control\": {\n\"socket\": true } }",
-		       "f:2:1: error: control.socket: expected an absolute path such as \"/run/skep/skepd.sock\", or false for "
-		       "none, found true\n");
+	assert_refused(
+		"{ \"control\": {\n\"socket\": \"skepd.sock\" } }",
+		"f:2:1: error: control.socket: expected an absolute path such as \"/run/skep/skepd.sock\", or false for "
+		"none, found the string \"skepd.sock\"\n");
+	assert_refused(
+		"{ \"control\": {\n\"socket\": true } }",
+		"f:2:1: error: control.socket: expected an absolute path such as \"/run/skep/skepd.sock\", or false for "
+		"none, found true\n");
 	/* sun_path has 108 bytes, a NUL among them */
 	memset(path, 'a', sizeof(path));
 	path[0] = '/';
@@ -274,9 +311,11 @@ static void test_control(void **state)
 	path[107] = 'a';
 	path[108] = '\0';
 	snprintf(text, sizeof(text), "{ \"control\": { \"socket\": \"%s\" } }", path);
-	assert_refused(text, "f:1:16: error: control.socket: \"/"
-			     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...\" is too long for a "
-			     "socket: at most 107 bytes\n");
+	assert_refused(
+		text,
+		"f:1:16: error: control.socket: \"/"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...\" is too long for a "
+		"socket: at most 107 bytes\n");
 }
 
 static void test_wrong_types(void **state)
@@ -285,26 +324,29 @@ static void test_wrong_types(void **state)
 	assert_refused("[]", "f:1:1: error: configuration: expected an object: { ... }, found an array\n");
 	assert_refused("{ \"host\": 1 }",
 		       "f:1:3: error: host: expected an object such as { \"labels\": { } }, found the integer 1\n");
-	assert_refused("{ \"host\": { \"labels\": [] } }",
-		       "f:1:13: error: host.labels: expected an object of strings such as { \"site\": \"hpc-a\" }, found an "
-		       "array\n");
+	assert_refused(
+		"{ \"host\": { \"labels\": [] } }",
+		"f:1:13: error: host.labels: expected an object of strings such as { \"site\": \"hpc-a\" }, found an "
+		"array\n");
 	assert_refused("{ \"host\": { \"labels\": { \"a\": 1, \"\": \"x\" } } }",
 		       "f:1:25: error: host.labels.\"a\": expected a string, found the integer 1\n"
 		       "f:1:33: error: host.labels: a label needs a name\n");
-	assert_refused("{ \"carry_file\": \"x\" }",
-		       "f:1:3: error: carry_file: expected an absolute path such as \"/run/skep/carry.json\", found the string \"x\"\n");
 	assert_refused("{ \"pin_for\": \"1500ms\" }",
 		       "f:1:3: error: pin_for: \"1500ms\" is no number of whole seconds such as \"600s\"\n");
 	assert_refused("{ \"pin_for\": \"2h\" }", "f:1:3: error: pin_for: \"2h\" is out of bounds: from 100ms to 1h\n");
-	assert_refused("{ \"drain\": \"50ms\" }", "f:1:3: error: drain: \"50ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
-	assert_refused("{ \"process_interval\": \"1ms\" }",
-		       "f:1:3: error: process_interval: \"1ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
-	assert_refused("{ \"interval\": 5 }",
-		       "f:1:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found the integer "
-		       "5\n");
-	assert_refused("{ \"interval\": \"5\" }",
-		       "f:1:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found the string "
-		       "\"5\"\n");
+	assert_refused("{ \"drain\": \"50ms\" }",
+		       "f:1:3: error: drain: \"50ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
+	assert_refused(
+		"{ \"process_interval\": \"1ms\" }",
+		"f:1:3: error: process_interval: \"1ms\" is out of bounds: from 100ms to 1h, or \"0s\" for none\n");
+	assert_refused(
+		"{ \"interval\": 5 }",
+		"f:1:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found the integer "
+		"5\n");
+	assert_refused(
+		"{ \"interval\": \"5\" }",
+		"f:1:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found the string "
+		"\"5\"\n");
 	assert_refused("{ \"probes\": { } }", "f:1:3: error: probes: expected an array of objects, found an object\n");
 	assert_refused("{ \"sinks\": [ \"lake\" ] }",
 		       "f:1:14: error: sinks[0]: expected an object such as { \"plugin\": \"proc\" }, found the string "
@@ -331,7 +373,8 @@ static void test_bounds(void **state)
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), "{ \"interval\": \"%s\" }", bad[i]);
-		snprintf(expected, sizeof(expected), "f:1:3: error: interval: \"%s\" is out of bounds: from 100ms to 1h\n", bad[i]);
+		snprintf(expected, sizeof(expected),
+			 "f:1:3: error: interval: \"%s\" is out of bounds: from 100ms to 1h\n", bad[i]);
 		assert_refused(text, expected);
 	}
 }
@@ -339,28 +382,33 @@ static void test_bounds(void **state)
 static void test_paths(void **state)
 {
 	(void)state;
-	assert_refused("{ \"plugin_dirs\": [] }", "f:1:3: error: plugin_dirs: empty, so no plugin could be found: leave the "
-						  "key out for the default\n");
-	assert_refused("{ \"plugin_dirs\": [ \"/a\", \"b\" ] }",
-		       "f:1:26: error: plugin_dirs[1]: \"b\" is not an absolute path: code is loaded from there, so it must "
-		       "not depend on the current directory\n");
+	assert_refused("{ \"plugin_dirs\": [] }",
+		       "f:1:3: error: plugin_dirs: empty, so no plugin could be found: leave the "
+		       "key out for the default\n");
+	assert_refused(
+		"{ \"plugin_dirs\": [ \"/a\", \"b\" ] }",
+		"f:1:26: error: plugin_dirs[1]: \"b\" is not an absolute path: code is loaded from there, so it must "
+		"not depend on the current directory\n");
 }
 
 static void test_entries(void **state)
 {
 	(void)state;
-	assert_refused("{ \"probes\": [ { } ] }", "f:1: error: probes[0]: \"plugin\" is missing: which plugin is it?\n");
+	assert_refused("{ \"probes\": [ { } ] }",
+		       "f:1: error: probes[0]: \"plugin\" is missing: which plugin is it?\n");
 	assert_refused("{ \"probes\": [ { \"plugin\": 1 } ] }",
 		       "f:1:17: error: probes[0]: plugin: expected a name, found the integer 1\n");
-	assert_refused("{ \"sinks\": [ { \"plugin\": \"/lib/x.so\" } ] }",
-		       "f:1:16: error: sinks[0]: plugin: \"/lib/x.so\" is a path: write the bare name, and its directory into "
-		       "plugin_dirs\n");
+	assert_refused(
+		"{ \"sinks\": [ { \"plugin\": \"/lib/x.so\" } ] }",
+		"f:1:16: error: sinks[0]: plugin: \"/lib/x.so\" is a path: write the bare name, and its directory into "
+		"plugin_dirs\n");
 	assert_refused("{ \"sinks\": [ { \"plugin\": \"x.so\" } ] }",
 		       "f:1:16: error: sinks[0]: plugin: \"x.so\" is not a name: 1 to 31 letters, digits, '_' and '-', "
 		       "beginning with a letter, digit or '_'\n");
-	assert_refused("{ \"sinks\": [ { \"plugin\": \"x\", \"name\": \"a b\" } ] }",
-		       "f:1:31: error: sinks[0]: name: \"a b\" is not a name: 1 to 63 letters, digits, '_', '-' and '.', "
-		       "beginning with a letter, digit or '_'\n");
+	assert_refused(
+		"{ \"sinks\": [ { \"plugin\": \"x\", \"name\": \"a b\" } ] }",
+		"f:1:31: error: sinks[0]: name: \"a b\" is not a name: 1 to 63 letters, digits, '_', '-' and '.', "
+		"beginning with a letter, digit or '_'\n");
 	assert_refused("{ \"sinks\": [ { \"plugin\": \"-x\" } ] }",
 		       "f:1:16: error: sinks[0]: plugin: \"-x\" is not a name: 1 to 31 letters, digits, '_' and '-', "
 		       "beginning with a letter, digit or '_'\n");
@@ -371,28 +419,30 @@ static void test_entries(void **state)
 static void test_names(void **state)
 {
 	(void)state;
-	assert_refused("{ \"probes\": [ { \"plugin\": \"gpu\" },\n"
-		       "    { \"plugin\": \"gpu\" } ],\n"
-		       "  \"sinks\": [ { \"plugin\": \"a\", \"name\": \"gpu\" } ] }",
-		       "f:2: error: two instances are named \"gpu\", here and in line 1: give one of them another \"name\"\n"
-		       "f:3: error: two instances are named \"gpu\", here and in line 1: give one of them another \"name\"\n");
+	assert_refused(
+		"{ \"probes\": [ { \"plugin\": \"gpu\" },\n"
+		"    { \"plugin\": \"gpu\" } ],\n"
+		"  \"sinks\": [ { \"plugin\": \"a\", \"name\": \"gpu\" } ] }",
+		"f:2: error: two instances are named \"gpu\", here and in line 1: give one of them another \"name\"\n"
+		"f:3: error: two instances are named \"gpu\", here and in line 1: give one of them another \"name\"\n");
 	config_free(parse("{ \"probes\": [ { \"plugin\": \"gpu\" }, { \"plugin\": \"gpu\", \"name\": \"gpu2\" } ] }"));
 }
 
 static void test_all_errors(void **state)
 {
 	(void)state;
-	assert_refused("{ \"intervall\": 1,\n"
-		       "  \"interval\": true,\n"
-		       "  \"probes\": [ { \"plugin\": \"a/b\" },\n"
-		       "    7 ],\n"
-		       "  \"hosts\": 1 }",
-		       "f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n"
-		       "f:2:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found true\n"
-		       "f:3:17: error: probes[0]: plugin: \"a/b\" is a path: write the bare name, and its directory into "
-		       "plugin_dirs\n"
-		       "f:4:5: error: probes[1]: expected an object such as { \"plugin\": \"proc\" }, found the integer 7\n"
-		       "f:5:3: error: unknown key \"hosts\": did you mean \"host\"?\n");
+	assert_refused(
+		"{ \"intervall\": 1,\n"
+		"  \"interval\": true,\n"
+		"  \"probes\": [ { \"plugin\": \"a/b\" },\n"
+		"    7 ],\n"
+		"  \"hosts\": 1 }",
+		"f:1:3: error: unknown key \"intervall\": did you mean \"interval\"?\n"
+		"f:2:3: error: interval: expected a time such as \"5s\" (units: ns us ms s m h d), found true\n"
+		"f:3:17: error: probes[0]: plugin: \"a/b\" is a path: write the bare name, and its directory into "
+		"plugin_dirs\n"
+		"f:4:5: error: probes[1]: expected an object such as { \"plugin\": \"proc\" }, found the integer 7\n"
+		"f:5:3: error: unknown key \"hosts\": did you mean \"host\"?\n");
 }
 
 static void test_file(void **state)
@@ -441,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_unknown_keys),
+		cmocka_unit_test(test_retired_key),
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_spool),
 		cmocka_unit_test(test_filters),

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 static json_t *parse(const char *text)
 {
@@ -55,9 +55,10 @@ static void assert_refused(const char *text, int line, int column, const char *s
 
 static void test_comments(void **state)
 {
-	json_t *json = parse("\xef\xbb\xbf// first\n"
-			     "{ /* one */ \"a\": /* two\n lines */ 1, // \"b\": 2,\n"
-			     "  \"url\": \"http://x/*y*/\", \"q\": \"\\\"// no\", /**/ \"e\": \"\\\\\" /***/ } // last");
+	json_t *json =
+		parse("\xef\xbb\xbf// first\n"
+		      "{ /* one */ \"a\": /* two\n lines */ 1, // \"b\": 2,\n"
+		      "  \"url\": \"http://x/*y*/\", \"q\": \"\\\"// no\", /**/ \"e\": \"\\\\\" /***/ } // last");
 
 	(void)state;
 	assert_int_equal(json_object_size(json), 4);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/config_pos.h"
+#include "core/config/config_pos.h"
 
 static struct config_pos *scan(const char *text)
 {
@@ -103,7 +103,8 @@ static void test_depth(void **state)
 
 static void test_not_json(void **state)
 {
-	static const char *const texts[] = { "", " ", "{", "[", "[}", "{]", "]", "{\"a\"", "{\"a\":", "{\"a\" 1}", "{a:1}", "[\"", "[\"\\" };
+	static const char *const texts[] = { "",       " ",       "{",         "[",     "[}",  "{]",   "]",
+					     "{\"a\"", "{\"a\":", "{\"a\" 1}", "{a:1}", "[\"", "[\"\\" };
 	struct config_pos *root = (struct config_pos *)state; /* any mark */
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

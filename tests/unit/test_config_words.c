@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 static void assert_quoted(const char *text, const char *expected)
 {

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/confine.h"
+#include "core/base/confine.h"
 
 static void test_names(void **state)
 {

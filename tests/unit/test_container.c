@@ -15,8 +15,8 @@
 
 #include <unistd.h>
 
-#include "core/cgroup.h"
-#include "core/container.h"
+#include "core/identify/cgroup.h"
+#include "core/identify/container.h"
 
 #define C1 "3f4e8a6c1d2b5a7f9e0c4b6d8a1f3e5c7b9d0a2c4e6f8b1d3a5c7e9f0b2d4a6c"
 #define C2 "a0b1c2d3e4f5061728394a5b6c7d8e9f0011223344556677889900aabbccddee"
@@ -26,15 +26,20 @@
 #define TASK "bf1ddbfbbc8f45c9b1ac4f779368741e"
 #define USER "/user.slice/user-1000.slice/user@1000.service/user.slice"
 
-/* Each as kind:by:id[:step[:task[:user]]], in the order container pod job unit slice, those without anything left out. */
+/*
+ * Each as kind:by:id[:step[:task[:user]]], in the order container pod job unit slice, those without anything left out.
+ */
 static const struct {
 	const char *path, *expect;
 } cases[] = {
 	/* docker: cgroupfs driver, systemd driver, rootless, parents, nested */
 	{ "/docker/" C1, "container:docker:" C1 },
-	{ "/docker/" C1 "/system.slice/cron.service", "container:docker:" C1 " unit:systemd:cron.service slice:systemd:system.slice" },
-	{ "/system.slice/docker-" C1 ".scope", "container:docker:" C1 " unit:systemd:docker-" C1 ".scope slice:systemd:system.slice" },
-	{ USER "/docker-" C1 ".scope", "container:docker:" C1 " unit:systemd:docker-" C1 ".scope slice:systemd:user.slice" },
+	{ "/docker/" C1 "/system.slice/cron.service",
+	  "container:docker:" C1 " unit:systemd:cron.service slice:systemd:system.slice" },
+	{ "/system.slice/docker-" C1 ".scope",
+	  "container:docker:" C1 " unit:systemd:docker-" C1 ".scope slice:systemd:system.slice" },
+	{ USER "/docker-" C1 ".scope",
+	  "container:docker:" C1 " unit:systemd:docker-" C1 ".scope slice:systemd:user.slice" },
 	{ "/system.slice:docker:" C1, "container:docker:" C1 },
 	{ "/mypool/" C1, "container:oci:" C1 },
 	{ "/docker/" C1 "/docker/" C2, "container:docker:" C2 },
@@ -51,7 +56,8 @@ static const struct {
 	/* containerd, nerdctl */
 	{ "/default/" C1, "container:containerd:" C1 },
 	{ "/k8s.io/" C1, "container:containerd:" C1 },
-	{ "/system.slice/nerdctl-" C1 ".scope", "container:containerd:" C1 " unit:systemd:nerdctl-" C1 ".scope slice:systemd:system.slice" },
+	{ "/system.slice/nerdctl-" C1 ".scope",
+	  "container:containerd:" C1 " unit:systemd:nerdctl-" C1 ".scope slice:systemd:system.slice" },
 	{ "/system.slice/containerd.service", "unit:systemd:containerd.service slice:systemd:system.slice" },
 
 	/* Kubernetes, cgroupfs driver: burstable, besteffort, guaranteed, static pods */
@@ -66,36 +72,53 @@ static const struct {
 	{ "/kubepods/besteffort", "" },
 	/* systemd driver: containerd, cri-o, docker */
 	{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" POD_ ".slice/cri-containerd-" C1 ".scope",
-	  "container:containerd:" C1 " pod:kubernetes:" POD " unit:systemd:cri-containerd-" C1 ".scope slice:systemd:kubepods-burstable-pod" POD_ ".slice" },
+	  "container:containerd:" C1 " pod:kubernetes:" POD " unit:systemd:cri-containerd-" C1
+	  ".scope slice:systemd:kubepods-burstable-pod" POD_ ".slice" },
 	{ "/kubepods.slice/kubepods-pod" POD_ ".slice/cri-containerd-" C1 ".scope",
-	  "container:containerd:" C1 " pod:kubernetes:" POD " unit:systemd:cri-containerd-" C1 ".scope slice:systemd:kubepods-pod" POD_ ".slice" },
+	  "container:containerd:" C1 " pod:kubernetes:" POD " unit:systemd:cri-containerd-" C1
+	  ".scope slice:systemd:kubepods-pod" POD_ ".slice" },
 	{ "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" POD_ ".slice/crio-" C1 ".scope",
-	  "container:cri-o:" C1 " pod:kubernetes:" POD " unit:systemd:crio-" C1 ".scope slice:systemd:kubepods-besteffort-pod" POD_ ".slice" },
+	  "container:cri-o:" C1 " pod:kubernetes:" POD " unit:systemd:crio-" C1
+	  ".scope slice:systemd:kubepods-besteffort-pod" POD_ ".slice" },
 	{ "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" POD_ ".slice/crio-" C1 ".scope/container",
-	  "container:cri-o:" C1 " pod:kubernetes:" POD " unit:systemd:crio-" C1 ".scope slice:systemd:kubepods-besteffort-pod" POD_ ".slice" },
+	  "container:cri-o:" C1 " pod:kubernetes:" POD " unit:systemd:crio-" C1
+	  ".scope slice:systemd:kubepods-besteffort-pod" POD_ ".slice" },
 	{ "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" POD_ ".slice/crio-conmon-" C1 ".scope",
-	  "pod:kubernetes:" POD " unit:systemd:crio-conmon-" C1 ".scope slice:systemd:kubepods-besteffort-pod" POD_ ".slice" },
+	  "pod:kubernetes:" POD " unit:systemd:crio-conmon-" C1 ".scope slice:systemd:kubepods-besteffort-pod" POD_
+	  ".slice" },
 	{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" STATIC_POD ".slice/docker-" C1 ".scope",
-	  "container:docker:" C1 " pod:kubernetes:" STATIC_POD " unit:systemd:docker-" C1 ".scope slice:systemd:kubepods-burstable-pod" STATIC_POD ".slice" },
+	  "container:docker:" C1 " pod:kubernetes:" STATIC_POD " unit:systemd:docker-" C1
+	  ".scope slice:systemd:kubepods-burstable-pod" STATIC_POD ".slice" },
 	{ "/system.slice/containerd.service/kubepods-burstable-pod" POD_ ".slice:cri-containerd:" C1,
-	  "container:containerd:" C1 " pod:kubernetes:" POD " unit:systemd:containerd.service slice:systemd:system.slice" },
+	  "container:containerd:" C1 " pod:kubernetes:" POD
+	  " unit:systemd:containerd.service slice:systemd:system.slice" },
 	{ "/kubepods.slice/kubepods-burstable.slice", "slice:systemd:kubepods-burstable.slice" },
 	/* kind: a node that is a container; newer ones with a kubelet.slice */
-	{ "/docker/" C1 "/kubelet/kubepods/besteffort/pod" POD "/" C2, "container:kubernetes:" C2 " pod:kubernetes:" POD },
-	{ "/system.slice/docker-" C1 ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" POD_
+	{ "/docker/" C1 "/kubelet/kubepods/besteffort/pod" POD "/" C2,
+	  "container:kubernetes:" C2 " pod:kubernetes:" POD },
+	{ "/system.slice/docker-" C1
+	  ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" POD_
 	  ".slice/cri-containerd-" C2 ".scope",
 	  "container:containerd:" C2 " pod:kubernetes:" POD " unit:systemd:cri-containerd-" C2
 	  ".scope slice:systemd:kubelet-kubepods-besteffort-pod" POD_ ".slice" },
 	/* docker in a pod */
 	{ "/kubepods/burstable/pod" POD "/" C1 "/docker/" C2, "container:docker:" C2 " pod:kubernetes:" POD },
 	{ "/kubepods.slice/kubepods-pod" POD_ ".slice/cri-containerd-" C1 ".scope/docker/" C2,
-	  "container:docker:" C2 " pod:kubernetes:" POD " unit:systemd:cri-containerd-" C1 ".scope slice:systemd:kubepods-pod" POD_ ".slice" },
+	  "container:docker:" C2 " pod:kubernetes:" POD " unit:systemd:cri-containerd-" C1
+	  ".scope slice:systemd:kubepods-pod" POD_ ".slice" },
 
-	/* podman: root and rootless, systemd and cgroupfs, crun's own level, pods, split; conmon is never the container's */
-	{ "/machine.slice/libpod-" C1 ".scope", "container:podman:" C1 " unit:systemd:libpod-" C1 ".scope slice:systemd:machine.slice" },
-	{ "/machine.slice/libpod-" C1 ".scope/container", "container:podman:" C1 " unit:systemd:libpod-" C1 ".scope slice:systemd:machine.slice" },
-	{ "/machine.slice/libpod-conmon-" C1 ".scope", "unit:systemd:libpod-conmon-" C1 ".scope slice:systemd:machine.slice" },
-	{ USER "/libpod-" C1 ".scope/container", "container:podman:" C1 " unit:systemd:libpod-" C1 ".scope slice:systemd:user.slice" },
+	/*
+	 * podman: root and rootless, systemd and cgroupfs, crun's own level, pods, split; conmon is never the
+	 * container's
+	 */
+	{ "/machine.slice/libpod-" C1 ".scope",
+	  "container:podman:" C1 " unit:systemd:libpod-" C1 ".scope slice:systemd:machine.slice" },
+	{ "/machine.slice/libpod-" C1 ".scope/container",
+	  "container:podman:" C1 " unit:systemd:libpod-" C1 ".scope slice:systemd:machine.slice" },
+	{ "/machine.slice/libpod-conmon-" C1 ".scope",
+	  "unit:systemd:libpod-conmon-" C1 ".scope slice:systemd:machine.slice" },
+	{ USER "/libpod-" C1 ".scope/container",
+	  "container:podman:" C1 " unit:systemd:libpod-" C1 ".scope slice:systemd:user.slice" },
 	{ USER "/libpod-conmon-" C1 ".scope", "unit:systemd:libpod-conmon-" C1 ".scope slice:systemd:user.slice" },
 	{ USER "/podman-6696.scope", "unit:systemd:podman-6696.scope slice:systemd:user.slice" },
 	{ "/libpod_parent/libpod-" C1, "container:podman:" C1 },
@@ -103,8 +126,10 @@ static const struct {
 	{ "/libpod_parent/conmon", "" },
 	{ "/libpod_parent/" C2 "/libpod-" C1, "container:podman:" C1 " pod:podman:" C2 },
 	{ "/machine.slice/machine-libpod_pod_" C2 ".slice/libpod-" C1 ".scope",
-	  "container:podman:" C1 " pod:podman:" C2 " unit:systemd:libpod-" C1 ".scope slice:systemd:machine-libpod_pod_" C2 ".slice" },
-	{ "/system.slice/web.service/libpod-payload-" C1, "container:podman:" C1 " unit:systemd:web.service slice:systemd:system.slice" },
+	  "container:podman:" C1 " pod:podman:" C2 " unit:systemd:libpod-" C1
+	  ".scope slice:systemd:machine-libpod_pod_" C2 ".slice" },
+	{ "/system.slice/web.service/libpod-payload-" C1,
+	  "container:podman:" C1 " unit:systemd:web.service slice:systemd:system.slice" },
 	{ "/system.slice/web.service/runtime", "unit:systemd:web.service slice:systemd:system.slice" },
 
 	/* Amazon ECS: EC2 with cgroup v1 and v2, older uuids, cluster in the path, Fargate */
@@ -113,13 +138,16 @@ static const struct {
 	{ "/ecs/prod/" TASK "/" C1, "container:ecs:" C1 " pod:ecs:" TASK },
 	{ "/ecs/" TASK "/" TASK "-2531612879", "container:ecs:" TASK "-2531612879 pod:ecs:" TASK },
 	{ "/ecstasks.slice/ecstasks-" TASK ".slice/docker-" C1 ".scope",
-	  "container:ecs:" C1 " pod:ecs:" TASK " unit:systemd:docker-" C1 ".scope slice:systemd:ecstasks-" TASK ".slice" },
+	  "container:ecs:" C1 " pod:ecs:" TASK " unit:systemd:docker-" C1 ".scope slice:systemd:ecstasks-" TASK
+	  ".slice" },
 
 	/* LXC, LXD, Incus, Proxmox */
 	{ "/lxc/web01", "container:lxc:web01" },
-	{ "/lxc/101/ns/system.slice/nginx.service", "container:lxc:101 unit:systemd:nginx.service slice:systemd:system.slice" },
+	{ "/lxc/101/ns/system.slice/nginx.service",
+	  "container:lxc:101 unit:systemd:nginx.service slice:systemd:system.slice" },
 	{ "/lxc.payload/web01/init.scope", "container:lxc:web01 unit:systemd:init.scope" },
-	{ "/lxc.payload.web01/system.slice/ssh.service", "container:lxc:web01 unit:systemd:ssh.service slice:systemd:system.slice" },
+	{ "/lxc.payload.web01/system.slice/ssh.service",
+	  "container:lxc:web01 unit:systemd:ssh.service slice:systemd:system.slice" },
 	{ "/lxc.payload.user-1000_c1", "container:lxc:user-1000_c1" },
 	{ "/lxc.monitor.web01", "" },
 	{ "/lxc.monitor/web01", "" },
@@ -129,11 +157,14 @@ static const struct {
 	/* systemd-nspawn: as a service, by machined, its own process; libvirt */
 	{ "/machine.slice/systemd-nspawn@web.service/payload/system.slice/ssh.service",
 	  "container:systemd-nspawn:web unit:systemd:ssh.service slice:systemd:system.slice" },
-	{ "/machine.slice/systemd-nspawn@web.service", "container:systemd-nspawn:web unit:systemd:systemd-nspawn@web.service slice:systemd:machine.slice" },
-	{ "/machine.slice/systemd-nspawn@web.service/supervisor", "unit:systemd:systemd-nspawn@web.service slice:systemd:machine.slice" },
+	{ "/machine.slice/systemd-nspawn@web.service",
+	  "container:systemd-nspawn:web unit:systemd:systemd-nspawn@web.service slice:systemd:machine.slice" },
+	{ "/machine.slice/systemd-nspawn@web.service/supervisor",
+	  "unit:systemd:systemd-nspawn@web.service slice:systemd:machine.slice" },
 	{ "/machine.slice/machine-debian\\x2d12.scope/payload/init.scope",
 	  "container:systemd-nspawn:debian-12 unit:systemd:init.scope slice:systemd:machine.slice" },
-	{ "/machine.slice/machine-debian\\x2d12.scope/supervisor", "unit:systemd:machine-debian\\x2d12.scope slice:systemd:machine.slice" },
+	{ "/machine.slice/machine-debian\\x2d12.scope/supervisor",
+	  "unit:systemd:machine-debian\\x2d12.scope slice:systemd:machine.slice" },
 	{ "/machine.slice/machine-a.scope/payload/machine.slice/machine-b.scope/supervisor",
 	  "container:systemd-nspawn:a unit:systemd:machine-b.scope slice:systemd:machine.slice" },
 	{ "/machine.slice/machine-qemu\\x2d1\\x2dvm\\x2d7.scope/libvirt/vcpu0",
@@ -142,10 +173,13 @@ static const struct {
 	  "container:libvirt-lxc:web unit:systemd:machine-lxc\\x2d4711\\x2dweb.scope slice:systemd:machine.slice" },
 
 	/* Apptainer, Singularity */
-	{ "/system.slice/apptainer-4711.scope", "container:apptainer:apptainer-4711 unit:systemd:apptainer-4711.scope slice:systemd:system.slice" },
-	{ USER "/apptainer-4711.scope", "container:apptainer:apptainer-4711 unit:systemd:apptainer-4711.scope slice:systemd:user.slice" },
+	{ "/system.slice/apptainer-4711.scope",
+	  "container:apptainer:apptainer-4711 unit:systemd:apptainer-4711.scope slice:systemd:system.slice" },
+	{ USER "/apptainer-4711.scope",
+	  "container:apptainer:apptainer-4711 unit:systemd:apptainer-4711.scope slice:systemd:user.slice" },
 	{ "/apptainer/4711", "container:apptainer:4711" },
-	{ USER "/singularity-99.scope", "container:singularity:singularity-99 unit:systemd:singularity-99.scope slice:systemd:user.slice" },
+	{ USER "/singularity-99.scope",
+	  "container:singularity:singularity-99 unit:systemd:singularity-99.scope slice:systemd:user.slice" },
 	{ "/singularity/4711", "container:singularity:4711" },
 	{ "/apptainer/x", "" },
 
@@ -174,11 +208,13 @@ static const struct {
 	{ "/htcondor/condor_var_lib_condor_execute_slot1", "job:htcondor:slot1" },
 	{ "/system.slice/htcondor/condor_var_lib_condor_execute_slot1_23@node7.example.org",
 	  "job:htcondor:slot1_23@node7.example.org slice:systemd:system.slice" },
-	{ "/nomad.slice/share.slice/" POD ".web.scope", "job:nomad:" POD ":web unit:systemd:" POD ".web.scope slice:systemd:share.slice" },
+	{ "/nomad.slice/share.slice/" POD ".web.scope",
+	  "job:nomad:" POD ":web unit:systemd:" POD ".web.scope slice:systemd:share.slice" },
 
 	/* systemd, and nothing */
 	{ "/system.slice/ssh.service", "unit:systemd:ssh.service slice:systemd:system.slice" },
-	{ "/system.slice/system-getty.slice/getty@tty1.service", "unit:systemd:getty@tty1.service slice:systemd:system-getty.slice" },
+	{ "/system.slice/system-getty.slice/getty@tty1.service",
+	  "unit:systemd:getty@tty1.service slice:systemd:system-getty.slice" },
 	{ "/user.slice/user-1000.slice/session-3.scope", "unit:systemd:session-3.scope slice:systemd:user-1000.slice" },
 	{ "/init.scope", "unit:systemd:init.scope" },
 	{ "/", "" },
@@ -242,7 +278,9 @@ static void paths(void **state)
 /* Whatever lies below a container's cgroup, as long as it is none itself, is that container's. */
 static void below(void **state)
 {
-	static const char *const inner[] = { "/init", "/system.slice/x.service", "/a/b/c/d", "/supervisorx", "/0", "/" };
+	static const char *const inner[] = {
+		"/init", "/system.slice/x.service", "/a/b/c/d", "/supervisorx", "/0", "/"
+	};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -278,7 +316,8 @@ static char *table_file(const char *text)
 
 static void own_entries(void **state)
 {
-	char *file = table_file("{ \"cgroups\": [ // ours\n { \"container\": \"farm\", \"match\": [\"/farm/{id}\", \"docker/{id:hex64}\"] } ] }");
+	char *file = table_file(
+		"{ \"cgroups\": [ // ours\n { \"container\": \"farm\", \"match\": [\"/farm/{id}\", \"docker/{id:hex64}\"] } ] }");
 	const char *const more[] = { file, NULL };
 	struct diag diag;
 	struct containers *own;
@@ -311,11 +350,13 @@ static void wrong_tables(void **state)
 		  ":2:33: error: cgroups[0].match[0]: \"x-{id:hexx}\": character 7: no class \"hexx\"" },
 		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"x\"] } ] }", "captures no {id}" },
 		{ "{ \"cgroups\": [ { \"match\": [\"{id}\"] } ] }", "says not what it finds" },
-		{ "{ \"cgroups\": [ { \"pod\": \"x\", \"job\": \"y\", \"match\": [\"{id}\"] } ] }", "about a pod already" },
+		{ "{ \"cgroups\": [ { \"pod\": \"x\", \"job\": \"y\", \"match\": [\"{id}\"] } ] }",
+		  "about a pod already" },
 		{ "{ \"cgroups\": [ { \"pod\": \"x\" } ] }", "has no \"match\"" },
 		{ "{ \"cgroups\": [ { \"pod\": \"x\", \"match\": \"{id}\" } ] }", "give a list" },
 		{ "{ \"cgroups\": [ { \"pod\": \"\", \"match\": [\"{id}\"] } ] }", "a string that is not empty" },
-		{ "{ \"cgroups\": [ { \"contaner\": \"x\", \"match\": [\"{id}\"] } ] }", "did you mean \"container\"?" },
+		{ "{ \"cgroups\": [ { \"contaner\": \"x\", \"match\": [\"{id}\"] } ] }",
+		  "did you mean \"container\"?" },
 		{ "{ \"cgroup\": [] }", "did you mean \"cgroups\"?" },
 		{ "{ \"cgroups\": {} }", "a list" },
 		{ "{ \"cgroups\": [ 5 ] }", "an object" },

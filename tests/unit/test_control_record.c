@@ -15,7 +15,7 @@
 #include <skep/hist.h>
 #include <skep/plugin.h>
 
-#include "core/control_record.h"
+#include "core/control/control_record.h"
 
 #define BOOT "12345678-0000-0000-0000-000000000000"
 
@@ -84,19 +84,24 @@ static void all_types(void **state)
 	};
 	struct skep_context context = { .size = sizeof(context), .run = str("r1", 2), .tool = str("hidden", 6) };
 	struct skep_record rec = {
-		.size = sizeof(rec), .stream = &stream, .upid = { .pid = 9, .start_ns = 255 }, .time_ns = 1000000000, .data = &data,
+		.size = sizeof(rec),
+		.stream = &stream,
+		.upid = { .pid = 9, .start_ns = 255 },
+		.time_ns = 1000000000,
+		.data = &data,
 		.context = &context,
 	};
 	char *text = dumped(control_record(&rec, BOOT, 5000000000));
 
 	(void)state;
 	/* "time" is the envelope's; "tool" is a field here, so the context's stays out; clamped; U+FFFD */
-	assert_string_equal(text,
-			    "{\"stream\":\"test.stream\",\"time\":\"1970-01-01T00:00:06.000000000Z\",\"upid\":\"12345678-9-ff\","
-			    "\"detail.id\":7,\"u\":9223372036854775807,\"i\":-5,\"f\":1.5,\"b\":true,"
-			    "\"test.stream.time\":\"1970-01-01T00:00:07.000000001Z\",\"tool\":\"a\xef\xbf\xbd\\\"z\",\"list\":[\"a\",\"\",\"b\"],"
-			    "\"who\":\"12345678-9-ff\",\"hash\":\"ab010000000000000000000000000000\",\"ip4\":\"10.0.0.1\",\"ip6\":\"::1\","
-			    "\"h\":{\"count\":6,\"sum\":12,\"scale\":2,\"zero_count\":3,\"offset\":-1,\"counts\":[1,0,2]},\"run\":\"r1\"}");
+	assert_string_equal(
+		text,
+		"{\"stream\":\"test.stream\",\"time\":\"1970-01-01T00:00:06.000000000Z\",\"upid\":\"12345678-9-ff\","
+		"\"detail.id\":7,\"u\":9223372036854775807,\"i\":-5,\"f\":1.5,\"b\":true,"
+		"\"test.stream.time\":\"1970-01-01T00:00:07.000000001Z\",\"tool\":\"a\xef\xbf\xbd\\\"z\",\"list\":[\"a\",\"\",\"b\"],"
+		"\"who\":\"12345678-9-ff\",\"hash\":\"ab010000000000000000000000000000\",\"ip4\":\"10.0.0.1\",\"ip6\":\"::1\","
+		"\"h\":{\"count\":6,\"sum\":12,\"scale\":2,\"zero_count\":3,\"offset\":-1,\"counts\":[1,0,2]},\"run\":\"r1\"}");
 	free(text);
 }
 
@@ -151,7 +156,9 @@ static void described(void **state)
 	assert_string_equal(json_string_value(json_object_get(o, "name")), "test.stream");
 	assert_int_equal(json_array_size(json_object_get(o, "fields")), stream.n_fields);
 	text = dumped(json_incref(first));
-	assert_string_equal(text, "{\"name\":\"detail.id\",\"type\":\"u64\",\"semantics\":\"attribute\",\"unit\":\"\",\"help\":\"help\"}");
+	assert_string_equal(
+		text,
+		"{\"name\":\"detail.id\",\"type\":\"u64\",\"semantics\":\"attribute\",\"unit\":\"\",\"help\":\"help\"}");
 	free(text);
 	json_decref(o);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/counters.h"
+#include "core/base/counters.h"
 
 static void differences_are_clamped(void **state)
 {

@@ -2,6 +2,7 @@
 /*
  * tests/unit/test_cpus.c - skep/cpus.h: lists of CPU numbers with and without gaps, and texts that are none.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,19 @@ static void lists(void **state)
 
 static void not_lists(void **state)
 {
-	static const char *const bad[] = { "", "\n", "a", "-1", "0-", "0-\n", "3-1", "0,", "0,,1", "0-3 ", "0-3,x", "0-65536", "0-99999999999999999999" };
+	static const char *const bad[] = { "",
+					   "\n",
+					   "a",
+					   "-1",
+					   "0-",
+					   "0-\n",
+					   "3-1",
+					   "0,",
+					   "0,,1",
+					   "0-3 ",
+					   "0-3,x",
+					   "0-65536",
+					   "0-99999999999999999999" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/diag.h"
+#include "core/base/diag.h"
 
 static char *printed(const struct diag *diag)
 {

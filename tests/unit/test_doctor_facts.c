@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "cli/doctor_facts.h"
-#include "cli/doctor_places.h"
+#include "cli/doctor/doctor_facts.h"
+#include "cli/doctor/doctor_places.h"
 #include "tests/abi/support.h"
 
 static char *dir;
@@ -109,8 +109,15 @@ static void gathered(void **state)
 
 static void nothing_there(void **state)
 {
-	static const char *const keys[] = { "kernel",	"bpffs",	       "tracefs",		    "cgroup_mode",
-					    "lockdown", "perf_event_paranoid", "unprivileged_bpf_disabled", "capabilities", "pid_namespace" };
+	static const char *const keys[] = { "kernel",
+					    "bpffs",
+					    "tracefs",
+					    "cgroup_mode",
+					    "lockdown",
+					    "perf_event_paranoid",
+					    "unprivileged_bpf_disabled",
+					    "capabilities",
+					    "pid_namespace" };
 	json_t *o = facts(0);
 
 	(void)state;
@@ -121,7 +128,7 @@ static void nothing_there(void **state)
 	json_decref(o);
 }
 
-/* "fact=state" of all that is judged, in a line; the words of one fact. */
+/* "fact=state" of all that is evaluated, in a line; the words of one fact. */
 static char *judged(const char *machine, const char *fact, char words[512])
 {
 	json_t *o = json_loads(machine, 0, NULL), *list, *one;
@@ -156,31 +163,37 @@ static void assert_judged(const char *machine, const char *expected, const char 
 static void thought_of(void **state)
 {
 	(void)state;
-	assert_judged("{\"kernel\":\"6.1.0\",\"machine\":\"x86_64\",\"btf\":true,\"capabilities\":[\"CAP_PERFMON\",\"CAP_BPF\"],"
-		      "\"perf_event_paranoid\":2,\"tracefs\":\"/t\",\"bpffs\":\"/b\",\"cgroup_mode\":\"v2\",\"cgroup_memory\":\"v2\"}",
-		      "kernel=ok btf=ok capabilities=ok lockdown=ok perf_event_paranoid=ok tracefs=ok bpffs=ok cgroup=ok ", "kernel",
-		      "6.1.0 x86_64");
-	assert_judged("{\"kernel\":\"4.19.0\",\"btf\":false,\"capabilities\":[],\"lockdown\":\"confidentiality\"}",
-		      "kernel=missing btf=missing capabilities=missing lockdown=missing perf_event_paranoid=partial tracefs=partial "
-		      "bpffs=partial cgroup=partial ",
-		      "capabilities", "none; collecting needs CAP_BPF and CAP_PERFMON: run it as root, or grant them");
-	assert_judged("{\"kernel\":\"5.8.1\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"perf_event_paranoid\":4}",
-		      "kernel=partial btf=ok capabilities=ok lockdown=ok perf_event_paranoid=ok tracefs=partial bpffs=partial cgroup=partial ",
-		      "kernel", "before 5.10: may work, is not tested");
-	assert_judged("{\"kernel\":\"5.10\",\"btf\":true,\"capabilities\":[\"CAP_BPF\"],\"perf_event_paranoid\":3,\"lockdown\":\"integrity\"}",
-		      "kernel=ok btf=ok capabilities=missing lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
-		      "cgroup=partial ",
-		      "capabilities", "CAP_BPF; collecting needs CAP_BPF and CAP_PERFMON as well");
-	assert_judged("{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"pid_namespace\":4026532441}",
-		      "kernel=ok btf=ok capabilities=ok pid_namespace=missing lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
-		      "cgroup=partial ",
-		      "pid_namespace",
-		      "not the initial one, of which the kernel reports pids: processes that ran before, arguments of running processes and GPU "
-		      "use by process are missing; start skepd in the host's pid namespace (hostPID: true, --pid=host)");
-	assert_judged("{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"pid_namespace\":4026531836}",
-		      "kernel=ok btf=ok capabilities=ok pid_namespace=ok lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
-		      "cgroup=partial ",
-		      "pid_namespace", "the initial one");
+	assert_judged(
+		"{\"kernel\":\"6.1.0\",\"machine\":\"x86_64\",\"btf\":true,\"capabilities\":[\"CAP_PERFMON\",\"CAP_BPF\"],"
+		"\"perf_event_paranoid\":2,\"tracefs\":\"/t\",\"bpffs\":\"/b\",\"cgroup_mode\":\"v2\",\"cgroup_memory\":\"v2\"}",
+		"kernel=ok btf=ok capabilities=ok lockdown=ok perf_event_paranoid=ok tracefs=ok bpffs=ok cgroup=ok ",
+		"kernel", "6.1.0 x86_64");
+	assert_judged(
+		"{\"kernel\":\"4.19.0\",\"btf\":false,\"capabilities\":[],\"lockdown\":\"confidentiality\"}",
+		"kernel=missing btf=missing capabilities=missing lockdown=missing perf_event_paranoid=partial tracefs=partial "
+		"bpffs=partial cgroup=partial ",
+		"capabilities", "none; collecting needs CAP_BPF and CAP_PERFMON: run it as root, or grant them");
+	assert_judged(
+		"{\"kernel\":\"5.8.1\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"perf_event_paranoid\":4}",
+		"kernel=partial btf=ok capabilities=ok lockdown=ok perf_event_paranoid=ok tracefs=partial bpffs=partial cgroup=partial ",
+		"kernel", "before 5.10: may work, is not tested");
+	assert_judged(
+		"{\"kernel\":\"5.10\",\"btf\":true,\"capabilities\":[\"CAP_BPF\"],\"perf_event_paranoid\":3,\"lockdown\":\"integrity\"}",
+		"kernel=ok btf=ok capabilities=missing lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
+		"cgroup=partial ",
+		"capabilities", "CAP_BPF; collecting needs CAP_BPF and CAP_PERFMON as well");
+	assert_judged(
+		"{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"pid_namespace\":4026532441}",
+		"kernel=ok btf=ok capabilities=ok pid_namespace=missing lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
+		"cgroup=partial ",
+		"pid_namespace",
+		"not the initial one, of which the kernel reports pids: processes that ran before, arguments of running processes and GPU "
+		"use by process are missing; start skepd in the host's pid namespace (hostPID: true, --pid=host)");
+	assert_judged(
+		"{\"kernel\":\"6.1.0\",\"btf\":true,\"capabilities\":[\"CAP_SYS_ADMIN\"],\"pid_namespace\":4026531836}",
+		"kernel=ok btf=ok capabilities=ok pid_namespace=ok lockdown=ok perf_event_paranoid=partial tracefs=partial bpffs=partial "
+		"cgroup=partial ",
+		"pid_namespace", "the initial one");
 }
 
 /* ---- places --------------------------------------------------------------------------------- */
@@ -203,8 +216,9 @@ static void test_places(void **state)
 
 	(void)state;
 	unsetenv("SKEP_SOCKET");
-	put("etc/x.conf", "{ \"plugin_dirs\": [ \"/plugins\", \"/open\" ], \"control\": { \"socket\": \"/run/x.sock\" },"
-			  "\"sinks\": [ { \"plugin\": \"lake\", \"path\": \"/lake/deep/er\" } ] }");
+	put("etc/x.conf",
+	    "{ \"plugin_dirs\": [ \"/plugins\", \"/open\" ], \"control\": { \"socket\": \"/run/x.sock\" },"
+	    "\"sinks\": [ { \"plugin\": \"lake\", \"path\": \"/lake/deep/er\" } ] }");
 	put("plugins/a.so", "");
 	put("open/a.so", "");
 	put("bpf/x", "");

@@ -16,8 +16,8 @@
 
 #include <skep/plugin.h>
 
-#include "core/facet.h"
-#include "core/outstreams.h"
+#include "core/process/facet.h"
+#include "core/process/records.h"
 
 struct rec {
 	uint64_t sent, total;
@@ -29,18 +29,42 @@ struct rec {
 
 #define R(member_, type_, sem_) SKEP_FIELD(struct rec, member_, #member_, type_, sem_, "By", "h")
 static const struct skep_field fields[] = {
-	R(sent, SKEP_T_U64, SKEP_S_DELTA),     R(total, SKEP_T_U64, SKEP_S_CUMULATIVE), R(low, SKEP_T_I64, SKEP_S_DELTA),
-	R(heat, SKEP_T_F64, SKEP_S_GAUGE),     R(name, SKEP_T_STR, SKEP_S_ATTRIBUTE),   R(flag, SKEP_T_BOOL, SKEP_S_GAUGE),
+	R(sent, SKEP_T_U64, SKEP_S_DELTA), R(total, SKEP_T_U64, SKEP_S_CUMULATIVE), R(low, SKEP_T_I64, SKEP_S_DELTA),
+	R(heat, SKEP_T_F64, SKEP_S_GAUGE), R(name, SKEP_T_STR, SKEP_S_ATTRIBUTE),   R(flag, SKEP_T_BOOL, SKEP_S_GAUGE),
 };
-static const struct skep_stream net = { .size = sizeof(net), .field_size = sizeof(fields[0]), .name = "net", .help = "", .role = SKEP_ROLE_FACET,
-					.record_size = sizeof(struct rec), .n_fields = 6, .fields = fields };
-static const struct skep_stream same_name = { .size = sizeof(net), .field_size = sizeof(fields[0]), .name = "net", .help = "",
-					      .role = SKEP_ROLE_FACET, .record_size = sizeof(struct rec), .n_fields = 6, .fields = fields };
-static const struct skep_stream other = { .size = sizeof(net), .field_size = sizeof(fields[0]), .name = "other", .help = "",
-					  .role = SKEP_ROLE_FACET, .record_size = sizeof(struct rec), .n_fields = 1, .fields = fields };
+static const struct skep_stream net = { .size = sizeof(net),
+					.field_size = sizeof(fields[0]),
+					.name = "net",
+					.help = "",
+					.role = SKEP_ROLE_FACET,
+					.record_size = sizeof(struct rec),
+					.n_fields = 6,
+					.fields = fields };
+static const struct skep_stream same_name = { .size = sizeof(net),
+					      .field_size = sizeof(fields[0]),
+					      .name = "net",
+					      .help = "",
+					      .role = SKEP_ROLE_FACET,
+					      .record_size = sizeof(struct rec),
+					      .n_fields = 6,
+					      .fields = fields };
+static const struct skep_stream other = { .size = sizeof(net),
+					  .field_size = sizeof(fields[0]),
+					  .name = "other",
+					  .help = "",
+					  .role = SKEP_ROLE_FACET,
+					  .record_size = sizeof(struct rec),
+					  .n_fields = 1,
+					  .fields = fields };
 
-static const struct skep_stream third = { .size = sizeof(net), .field_size = sizeof(fields[0]), .name = "third", .help = "",
-					  .role = SKEP_ROLE_FACET, .record_size = sizeof(struct rec), .n_fields = 1, .fields = fields };
+static const struct skep_stream third = { .size = sizeof(net),
+					  .field_size = sizeof(fields[0]),
+					  .name = "third",
+					  .help = "",
+					  .role = SKEP_ROLE_FACET,
+					  .record_size = sizeof(struct rec),
+					  .n_fields = 1,
+					  .fields = fields };
 
 struct tail {
 	uint64_t sent, total;
@@ -63,19 +87,19 @@ static void all_semantics(void **state)
 	assert_int_equal(facets_add(f, &net), 0); /* a second instance of one plugin */
 	assert_int_equal(facets_add(f, &same_name), -EEXIST);
 	assert_int_equal(facets_add(f, &other), 0);
-	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &built), 0);
-	assert_int_equal(built->n_fields, out_stream_process.n_fields + 5);
-	assert_int_equal(built->record_size, sizeof(struct out_process) + sizeof(struct tail));
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &built), 0);
+	assert_int_equal(built->n_fields, record_stream_process.n_fields + 5);
+	assert_int_equal(built->record_size, sizeof(struct record_process) + sizeof(struct tail));
 	assert_string_equal(built->name, "process.exit");
-	assert_string_equal(built->fields[out_stream_process.n_fields + 1].name, "net.total");
-	assert_string_equal(built->fields[out_stream_process.n_fields + 1].unit, "By");
-	assert_int_equal(built->fields[out_stream_process.n_fields + 1].semantics, SKEP_S_DELTA);
-	assert_int_equal(built->fields[out_stream_process.n_fields + 3].semantics, SKEP_S_GAUGE);
+	assert_string_equal(built->fields[record_stream_process.n_fields + 1].name, "net.total");
+	assert_string_equal(built->fields[record_stream_process.n_fields + 1].unit, "By");
+	assert_int_equal(built->fields[record_stream_process.n_fields + 1].semantics, SKEP_S_DELTA);
+	assert_int_equal(built->fields[record_stream_process.n_fields + 3].semantics, SKEP_S_GAUGE);
 	for (uint32_t i = 0; i < built->n_fields; i++)
 		assert_true(built->fields[i].offset + 1 <= built->record_size);
 	record = calloc(1, built->record_size);
 	assert_non_null(record);
-	tail = (struct tail *)(void *)(record + sizeof(struct out_process));
+	tail = (struct tail *)(void *)(record + sizeof(struct record_process));
 
 	assert_int_equal(facets_record(f, &net, &r, &v), 0);
 	r = (struct rec){ .sent = 6, .total = 150, .low = -4, .heat = 0.5 };
@@ -119,25 +143,27 @@ static void more_later(void **state)
 
 	(void)state;
 	assert_int_equal(facets_add(f, &net), 0);
-	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &first), 0);
-	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &again), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &first), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &again), 0);
 	assert_ptr_equal(first, again);
 	assert_int_equal(facets_record(f, &net, &r, &v), 0);
 	assert_int_equal(facets_add(f, &other), 0);
-	assert_int_equal(facets_record_size(f, &out_stream_process), sizeof(struct out_process) + sizeof(struct tail));
+	assert_int_equal(facets_record_size(f, &record_stream_process),
+			 sizeof(struct record_process) + sizeof(struct tail));
 	/* not built yet: the record is as long as it was, whatever has been added */
-	record = calloc(1, sizeof(struct out_process) + sizeof(struct tail));
+	record = calloc(1, sizeof(struct record_process) + sizeof(struct tail));
 	assert_non_null(record);
-	tail = (struct tail *)(void *)(record + sizeof(struct out_process));
+	tail = (struct tail *)(void *)(record + sizeof(struct record_process));
 	tail->other_sent = 77;
 	assert_int_equal(facets_record(f, &other, &r, &v), 0);
 	facets_take(f, v, record);
 	assert_int_equal(tail->sent, 5);
 	assert_int_equal(tail->other_sent, 77);
-	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &wider), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &wider), 0);
 	assert_int_equal(wider->n_fields, first->n_fields + 1);
 	assert_int_equal(first->record_size + 8, wider->record_size);
-	assert_string_equal(first->fields[first->n_fields - 1].name, "net.heat"); /* still there, for records on their way */
+	/* still there, for records on their way */
+	assert_string_equal(first->fields[first->n_fields - 1].name, "net.heat");
 	facets_take(f, v, record);
 	assert_int_equal(tail->sent, 0);
 	assert_int_equal(tail->other_sent, 5);
@@ -150,7 +176,7 @@ static void more_later(void **state)
 		r.sent = i;
 		assert_int_equal(facets_record(f, &third, &r, &v), 0);
 	}
-	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &wider), 0);
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &wider), 0);
 	record = realloc(record, wider->record_size);
 	assert_non_null(record);
 	facets_take(f, v, record);
@@ -164,11 +190,11 @@ static void none(void **state)
 {
 	struct facets *f = facets_new();
 	const struct skep_stream *built;
-	struct out_process rec = { .cpu_ns = 5 };
+	struct record_process rec = { .cpu_ns = 5 };
 
 	(void)state;
-	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &out_stream_process, &built), 0);
-	assert_int_equal(built->record_size, sizeof(struct out_process));
+	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &built), 0);
+	assert_int_equal(built->record_size, sizeof(struct record_process));
 	facets_take(f, NULL, &rec);
 	assert_int_equal(rec.cpu_ns, 5);
 	facets_free(f);

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cli/failures.h"
+#include "cli/report/failures.h"
 #include "tests/unit/reports.h"
 
 static struct reports *r;

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <skep/sink/jsonw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,6 @@
 
 #include <cmocka.h>
 
-#include "sinks/common/jsonw.h"
 #include "tests/unit/dead_mount.h"
 #include "tests/unit/lake_records.h"
 
@@ -129,7 +129,7 @@ static const char *text_of(json_t *o, const char *key)
 static struct skep_mock_batch *batch_of(uint64_t id, uint64_t rows)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 
 	for (uint64_t i = 0; i < rows; i++) {
 		records_process(id * 1000 + i, "r", &p);
@@ -174,7 +174,7 @@ static void test_boot_of_batch(void **state)
 static void test_process_line(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 	const char *key;
 	struct skep_mock m;
 	json_t *o, *v;
@@ -196,7 +196,7 @@ static void test_process_line(void **state)
 			assert_string_equal(key, first[at]);
 		at++;
 	}
-	assert_int_equal(at, out_stream_process.n_fields + 2 + 1); /* upid is both; exe_total is more */
+	assert_int_equal(at, record_stream_process.n_fields + 2 + 1); /* upid is both; exe_total is more */
 	assert_string_equal(text_of(o, "stream"), "process.exit");
 	assert_string_equal(text_of(o, "time"), "2026-11-10T00:16:40.050000000Z");
 	assert_string_equal(text_of(o, "start_ns"), "2026-11-10T00:16:40.000000000Z");
@@ -314,7 +314,7 @@ static void test_every_type(void **state)
 static void test_streams(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 3);
-	struct out_run r;
+	struct record_run r;
 	struct skep_mock m;
 	json_t *o;
 
@@ -695,7 +695,7 @@ static void test_stdout_stands_still(void **state)
 static void test_dead_file_system(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 	struct skep_mock m;
 	char mount[200];
 	int fuse;

@@ -14,7 +14,8 @@
 static void test_record(void **state)
 {
 	struct skep_filetable t = { .value_size = sizeof(struct filelat_row) };
-	const struct skep_file_key key = { .pid = 5, .what = FILELAT_SYNC }, others = { .what = FILELAT_READ }, odd = { .pid = 5, .what = 99 };
+	const struct skep_file_key key = { .pid = 5, .what = FILELAT_SYNC }, others = { .what = FILELAT_READ },
+				   odd = { .pid = 5, .what = 99 };
 	struct skep_file_row *row = skep_filetable_get(&t, 1, &key);
 	struct filelat_row now = { .bytes = 100, .errors = 1, .sum_ns = 5000 };
 	uint64_t delta[SKEP_HIST_SLOTS];

@@ -22,8 +22,12 @@ static size_t record(uint64_t id, const char *components, size_t path_len, const
 	size_t given_len = given ? strlen(given) + 1 : 0;
 
 	memset(&rec, 0, sizeof(rec));
-	rec.h = (struct skep_file_path){
-		.id = id, .key.pid = 7, .path_len = (uint32_t)path_len, .given_len = (uint32_t)given_len, .flags = flags,
+	rec.h = (struct skep_file_path) {
+		.id = id,
+		.key.pid = 7,
+		.path_len = (uint32_t)path_len,
+		.given_len = (uint32_t)given_len,
+		.flags = flags,
 	};
 	memcpy(rec.data, components, path_len);
 	if (given)
@@ -31,7 +35,8 @@ static size_t record(uint64_t id, const char *components, size_t path_len, const
 	return sizeof(rec.h) + path_len + given_len;
 }
 
-static void path_is(struct skep_filetable *t, const char *components, size_t len, const char *given, uint32_t flags, const char *want)
+static void path_is(struct skep_filetable *t, const char *components, size_t len, const char *given, uint32_t flags,
+		    const char *want)
 {
 	static uint64_t id;
 	const struct skep_file_row *row;

@@ -94,9 +94,19 @@ static const struct process init = { .tool = "systemd", .exe = "/usr/lib/systemd
 static const struct process nextflow = { .tool = "nextflow", .exe = "/opt/nf/nextflow", .uid = 1000, .parent = &init };
 static const struct process shell = { .tool = NULL, .exe = "/bin/bash", .uid = 1000, .parent = &nextflow };
 static const struct process bwa = {
-	.tool = "bwa", .exe = "/usr/bin/bwa", .uid = 1000, .cpu = 2500000000, .rss = 64 << 20, .nice = -5, .wrapper = true,
+	.tool = "bwa",
+	.exe = "/usr/bin/bwa",
+	.uid = 1000,
+	.cpu = 2500000000,
+	.rss = 64 << 20,
+	.nice = -5,
+	.wrapper = true,
 	.peer = { [10] = 0xff, [11] = 0xff, [12] = 10, [13] = 1, [14] = 2, [15] = 3 },
-	.argv = { "bwa\0mem\0-t\0\0" "8\0ref.fa", sizeof("bwa\0mem\0-t\0\0" "8\0ref.fa") }, .parent = &shell,
+	.argv = { "bwa\0mem\0-t\0\0"
+		  "8\0ref.fa",
+		  sizeof("bwa\0mem\0-t\0\0"
+			 "8\0ref.fa") },
+	.parent = &shell,
 };
 
 static bool is(const char *text, const struct process *p)
@@ -269,7 +279,8 @@ static void wrong_ones(void **state)
 		{ "tool = bwa", "1:8+3", "texts stand in quotes" },
 		{ "tool = 7", "1:8+1", "texts stand in quotes" },
 		{ "tool =", "1:7+1", "tool wants a value here: a text" },
-		{ "tool\n  > 'x'", "2:3+1", "tool is a text; it can be compared by = in prefix suffix glob contains matches and !=" },
+		{ "tool\n  > 'x'", "2:3+1",
+		  "tool is a text; it can be compared by = in prefix suffix glob contains matches and !=" },
 		{ "uid prefix '1'", "1:5+6", "uid is a number; it can be compared by = < > in and !=" },
 		{ "tool prefx 'x'", "1:6+5", "did you mean \"prefix\"?" },
 		{ "uid = '0'", "1:7+3", "uid is a number, and this is none" },
@@ -291,8 +302,10 @@ static void wrong_ones(void **state)
 		{ "(tool = 'a'", "1:12+1", "for the one that opens at: (tool = 'a'" },
 		{ "tool = 'a' and (uid = 1 or (uid = 2)", "1:37+1", "opens at: (uid = 1 or (uid = 2)" },
 		{ "argv = 5", "1:8+1", "argv is compared with texts, and this is none; texts stand in quotes" },
-		{ "argv > 'a'", "1:6+1", "argv is a list of texts; it can be compared by = in prefix suffix glob contains matches and !=" },
-		{ "tool matches '('", "1:14+3", "this is no regular expression: missing closing parenthesis (after 1 bytes of it)" },
+		{ "argv > 'a'", "1:6+1",
+		  "argv is a list of texts; it can be compared by = in prefix suffix glob contains matches and !=" },
+		{ "tool matches '('", "1:14+3",
+		  "this is no regular expression: missing closing parenthesis (after 1 bytes of it)" },
 		{ "tool matches ('a', '[b')", "1:20+4", "this is no regular expression" },
 		{ "tool matches '(*UTF)a'", "1:14+9", "this is no regular expression" },
 		{ "uid matches '1'", "1:5+7", "uid is a number" },
@@ -334,7 +347,8 @@ static void wrong_ones(void **state)
 			fail_msg("%s: taken", cases[i].text);
 		snprintf(at, sizeof(at), "%u:%u+%u", error.line, error.column, error.length);
 		if (strcmp(at, cases[i].at) != 0 || !strstr(error.what, cases[i].what))
-			fail_msg("%s: %s: %s; wanted %s: ...%s", cases[i].text, at, error.what, cases[i].at, cases[i].what);
+			fail_msg("%s: %s: %s; wanted %s: ...%s", cases[i].text, at, error.what, cases[i].at,
+				 cases[i].what);
 	}
 }
 
@@ -457,7 +471,8 @@ static void patient_expressions(void **state)
 	assert_false(is("tool matches 'a$'", &p)); /* the first 4,096 bytes end, the text does not */
 	/* compiled, and by the interpreter in its own memory */
 	for (int way = 0; way < 2; way++) {
-		static const char *const patient[] = { "(a+)+b", "(a|aa)+$", "^(.*a){12}x", "(?:(?:(?:a?)*)*)*c", "(a+)+$", "^(ab?)*c" };
+		static const char *const patient[] = { "(a+)+b", "(a|aa)+$", "^(.*a){12}x", "(?:(?:(?:a?)*)*)*c",
+						       "(a+)+$", "^(ab?)*c" };
 		const char *by = way ? "(*NO_JIT)" : "";
 
 		for (size_t i = 0; i < 2 * sizeof(patient) / sizeof(patient[0]); i++) {
@@ -468,7 +483,8 @@ static void patient_expressions(void **state)
 			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
 			assert_false(is(text, &p));
 			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-			seconds = (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
+			seconds =
+				(double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
 			print_message("%s: %.3f ms\n", text, seconds * 1e3);
 			if (seconds > 2) /* hours, without limits */
 				fail_msg("%s: %f s", text, seconds);
@@ -513,7 +529,8 @@ static void reasons(void **state)
 		{ "tool = 'x'", "tool = 'x'", TOOL },
 		{ "tool = 'bwa' and uid = 1 and uid = 2", "uid = 1", UID },
 		{ "uid = 1000 and (tool = 'x' or exe = 'y')", "tool = 'x' or exe = 'y'", UINT32_MAX },
-		{ "uid = 1000 and not (tool = 'x' or exe suffix 'bwa') and uid = 5", "not (tool = 'x' or exe suffix 'bwa')", EXE },
+		{ "uid = 1000 and not (tool = 'x' or exe suffix 'bwa') and uid = 5",
+		  "not (tool = 'x' or exe suffix 'bwa')", EXE },
 		{ "not tool = 'bwa'", "not tool = 'bwa'", TOOL },
 		{ "uid = 1000 and any parent.tool in ('a', 'b')", "any parent.tool in ('a', 'b')", TOOL },
 		{ "parent.tool = 'bash'", "parent.tool = 'bash'", TOOL },
@@ -530,7 +547,8 @@ static void reasons(void **state)
 		assert_non_null(e);
 		assert_int_equal(filter_expr_reason(e, get, &bwa, &why), cases[i].part != NULL);
 		if (cases[i].part) {
-			if (why.length != strlen(cases[i].part) || memcmp(cases[i].text + why.at, cases[i].part, why.length) != 0)
+			if (why.length != strlen(cases[i].part) ||
+			    memcmp(cases[i].text + why.at, cases[i].part, why.length) != 0)
 				fail_msg("%s: %.*s", cases[i].text, (int)why.length, cases[i].text + why.at);
 			assert_int_equal(why.field, cases[i].field);
 			if (why.field == UID)
@@ -587,9 +605,17 @@ static void shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(meanings),   cmocka_unit_test(escapes), cmocka_unit_test(no_ancestors), cmocka_unit_test(no_more_than_needed),
-		cmocka_unit_test(wrong_ones), cmocka_unit_test(limits),	 cmocka_unit_test(patient_expressions), cmocka_unit_test(long_texts),
-		cmocka_unit_test(globs_of_all_kinds), cmocka_unit_test(reasons),    cmocka_unit_test(shown),
+		cmocka_unit_test(meanings),
+		cmocka_unit_test(escapes),
+		cmocka_unit_test(no_ancestors),
+		cmocka_unit_test(no_more_than_needed),
+		cmocka_unit_test(wrong_ones),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(patient_expressions),
+		cmocka_unit_test(long_texts),
+		cmocka_unit_test(globs_of_all_kinds),
+		cmocka_unit_test(reasons),
+		cmocka_unit_test(shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

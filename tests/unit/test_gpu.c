@@ -10,6 +10,7 @@
 #include <link.h>
 #include <math.h>
 #include <setjmp.h>
+#include <skep/values.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -58,7 +59,8 @@ static void copy_text(char *to, size_t room, struct skep_str s)
 	snprintf(to, room, "%.*s", (int)s.len, s.ptr ? s.ptr : "");
 }
 
-static void on_emit(struct skep_instance *i, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void on_emit(struct skep_instance *i, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *rec)
 {
 	unsigned k = told.n[stream]++;
 
@@ -105,7 +107,8 @@ static bool on_process(struct skep_instance *i, uint32_t pid, struct skep_upid *
 	return true;
 }
 
-static void on_signal(struct skep_instance *i, const char *name, enum skep_signal_state state, const char *how, const char *why)
+static void on_signal(struct skep_instance *i, const char *name, enum skep_signal_state state, const char *how,
+		      const char *why)
 {
 	unsigned k = 0;
 
@@ -195,7 +198,7 @@ static void pass(const char *commands)
 	if (commands)
 		write_file(script, commands);
 	for (uint32_t i = 0; i < st->nvml->n; i++) {
-		st->nvml->gpus[i].read_ns = gpu_boot_now() - 1000000000;
+		st->nvml->gpus[i].read_ns = skep_boot_ns() - 1000000000;
 		st->nvml->gpus[i].gpm_ns = st->nvml->gpus[i].read_ns;
 	}
 	m.plugin->sample(m.instance, m.state);
@@ -208,11 +211,12 @@ static void pass(const char *commands)
 
 static void fdinfo_amdgpu(void **state)
 {
-	static const char text[] = "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t1083\n"
-				   "drm-driver:\tamdgpu\ndrm-client-id:\t67\ndrm-pdev:\t0000:0b:00.0\npasid:\t32771\n"
-				   "drm-memory-vram:\t16384 KiB\ndrm-memory-gtt: \t2048 KiB\ndrm-memory-cpu: \t0 KiB\n"
-				   "drm-engine-gfx:\t123456789 ns\ndrm-engine-compute:\t0 ns\ndrm-engine-dma:\t5000 ns\n"
-				   "drm-engine-capacity-gfx:\t2\n";
+	static const char text[] =
+		"pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t1083\n"
+		"drm-driver:\tamdgpu\ndrm-client-id:\t67\ndrm-pdev:\t0000:0b:00.0\npasid:\t32771\n"
+		"drm-memory-vram:\t16384 KiB\ndrm-memory-gtt: \t2048 KiB\ndrm-memory-cpu: \t0 KiB\n"
+		"drm-engine-gfx:\t123456789 ns\ndrm-engine-compute:\t0 ns\ndrm-engine-dma:\t5000 ns\n"
+		"drm-engine-capacity-gfx:\t2\n";
 	struct drm_fdinfo f;
 
 	(void)state;
@@ -234,9 +238,10 @@ static void fdinfo_amdgpu(void **state)
 
 static void fdinfo_xe(void **state)
 {
-	static const char text[] = "drm-driver: xe\ndrm-client-id: 9\ndrm-pdev: 0000:03:00.0\n"
-				   "drm-total-vram0: 100 MiB\ndrm-resident-vram0: 64 MiB\ndrm-resident-system: 4 MiB\ndrm-memory-vram0: 1 MiB\n"
-				   "drm-cycles-rcs: 28257900\ndrm-total-cycles-rcs: 7655183225\ndrm-engine-capacity-rcs: 1\n";
+	static const char text[] =
+		"drm-driver: xe\ndrm-client-id: 9\ndrm-pdev: 0000:03:00.0\n"
+		"drm-total-vram0: 100 MiB\ndrm-resident-vram0: 64 MiB\ndrm-resident-system: 4 MiB\ndrm-memory-vram0: 1 MiB\n"
+		"drm-cycles-rcs: 28257900\ndrm-total-cycles-rcs: 7655183225\ndrm-engine-capacity-rcs: 1\n";
 	struct drm_fdinfo f;
 
 	(void)state;
@@ -289,20 +294,24 @@ static void small_decoders(void **state)
 	nvml_throttle_words(~0ull, words, 12);
 	assert_true(strlen(words) < 12);
 
-	assert_true(hooks_driver_of("ffffffffc0a1b2c0 t amdgpu_fence_get_driver_name\t[amdgpu]", 0xffffffffc0a1b2c0, driver, sizeof(driver)));
+	assert_true(hooks_driver_of("ffffffffc0a1b2c0 t amdgpu_fence_get_driver_name\t[amdgpu]", 0xffffffffc0a1b2c0,
+				    driver, sizeof(driver)));
 	assert_string_equal(driver, "amdgpu_fence");
 	assert_false(hooks_driver_of("ffffffffc0a1b2c0 t x", 0xffffffffc0a1b2c1, driver, sizeof(driver)));
 	assert_false(hooks_driver_of("0000000000000000 t amdgpu_fence_get_driver_name", 0, driver, sizeof(driver)));
 
-	assert_true(cuda_maps_line("7f00a0000000-7f00a0100000 r-xp 00012000 fe:00 4711                       /usr/lib/x y/libcuda.so.555.42\n",
-				   "libcuda.so", &map));
+	assert_true(cuda_maps_line(
+		"7f00a0000000-7f00a0100000 r-xp 00012000 fe:00 4711                       /usr/lib/x y/libcuda.so.555.42\n",
+		"libcuda.so", &map));
 	assert_string_equal(map.path, "/usr/lib/x y/libcuda.so.555.42");
 	assert_int_equal(map.inode, 4711);
 	assert_false(map.deleted);
-	assert_true(cuda_maps_line("7f00a0000000-7f00a0100000 r-xp 0 fe:00 4711 /l/libcuda.so.1 (deleted)\n", "libcuda.so", &map));
+	assert_true(cuda_maps_line("7f00a0000000-7f00a0100000 r-xp 0 fe:00 4711 /l/libcuda.so.1 (deleted)\n",
+				   "libcuda.so", &map));
 	assert_string_equal(map.path, "/l/libcuda.so.1");
 	assert_true(map.deleted);
-	assert_false(cuda_maps_line("7f00a0000000-7f00a0100000 r-xp 0 fe:00 4711 /l/libcudart.so.12\n", "libcuda.so", &map));
+	assert_false(
+		cuda_maps_line("7f00a0000000-7f00a0100000 r-xp 0 fe:00 4711 /l/libcudart.so.12\n", "libcuda.so", &map));
 	assert_false(cuda_maps_line("7f00a0000000-7f00a0100000 rw-p 0 00:00 0 \n", "libcuda.so", &map));
 	assert_false(cuda_maps_line("nonsense", "libcuda.so", &map));
 #ifdef __x86_64__
@@ -409,7 +418,8 @@ static void device_numbers(void **state)
 	const struct device_record *r = &told.device[0];
 
 	(void)state;
-	begin(DEVICE "set energy_mj 1000000\nset ecc_unc 3\nset nvlink_tx 100\nset power_ns 500\nrefuse ecc_corr 3\n", library);
+	begin(DEVICE "set energy_mj 1000000\nset ecc_unc 3\nset nvlink_tx 100\nset power_ns 500\nrefuse ecc_corr 3\n",
+	      library);
 	assert_int_equal(told.n[STREAM_DEVICE], 0); /* the baseline */
 	pass(DEVICE "set energy_mj 1250500\nset ecc_unc 4\nset nvlink_tx 110\nset power_ns 2500\nrefuse ecc_corr 3\n");
 	assert_int_equal(told.n[STREAM_DEVICE], 1);
@@ -472,7 +482,8 @@ static void samples_before_rates(void **state)
 /* The processes of a device add up to its busy time; who holds it without using it is seen. */
 static void shares_add_up(void **state)
 {
-	static const char held[] = DEVICE "set util 80\nset energy_mj 1000\nholder 100 5000\nholder 101 7000\nholder 102 1\n";
+	static const char held[] =
+		DEVICE "set util 80\nset energy_mj 1000\nholder 100 5000\nholder 101 7000\nholder 102 1\n";
 
 	(void)state;
 	begin(held, library);
@@ -539,8 +550,10 @@ static void a_process_between_two_passes(void **state)
 	begin(text, library);
 	assert_int_equal(signal_of("gpu.accounting"), SKEP_SIGNAL_OK);
 	/* 200 has ended; 300 came and went; 99 had ended before we came */
-	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 99 50 1 10 60000 5 0\naccount 200 40 10 4096 10000 %lld000000 0\n"
-		 "account 300 25 0 8192 400 %lld000000 0\n", (long long)now.tv_sec - 10, (long long)now.tv_sec);
+	snprintf(text, sizeof(text),
+		 DEVICE "set util 0\naccount 99 50 1 10 60000 5 0\naccount 200 40 10 4096 10000 %lld000000 0\n"
+			"account 300 25 0 8192 400 %lld000000 0\n",
+		 (long long)now.tv_sec - 10, (long long)now.tv_sec);
 	pass(text);
 	assert_null(use_of(99));
 	near(use_of(200)->busy_ns, 4e9);
@@ -551,12 +564,14 @@ static void a_process_between_two_passes(void **state)
 	pass(text); /* once */
 	assert_int_equal(told.n[STREAM_USE], 0);
 	/* the same pid again, by another process */
-	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 300 50 0 1 1000 %lld000000 0\n", (long long)now.tv_sec + 1);
+	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 300 50 0 1 1000 %lld000000 0\n",
+		 (long long)now.tv_sec + 1);
 	pass(text);
 	near(use_of(300)->busy_ns, 5e8);
 	/* who has that pid by now started after the context: not its */
-	told.start_ns = gpu_boot_now();
-	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 400 50 0 1 1000 %lld000000 0\n", (long long)now.tv_sec - 100);
+	told.start_ns = skep_boot_ns();
+	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 400 50 0 1 1000 %lld000000 0\n",
+		 (long long)now.tv_sec - 100);
 	pass(text);
 	assert_null(use_of(400));
 	assert_int_equal(skep_mock_counter(&m, "uses_unknown"), 1);
@@ -588,7 +603,8 @@ static void accounting_is_put_back(void **state)
 
 static void gpm_by_interval(void **state)
 {
-	static const char text[] = DEVICE "set gpm 1\nset gpm_gfx 75\nset gpm_sm 50\nset gpm_tensor 25\nset gpm_dram 10\nset gpm_pcie_tx 2\n";
+	static const char text[] = DEVICE
+		"set gpm 1\nset gpm_gfx 75\nset gpm_sm 50\nset gpm_tensor 25\nset gpm_dram 10\nset gpm_pcie_tx 2\n";
 
 	(void)state;
 	begin(text, library);
@@ -607,9 +623,10 @@ static void gpm_by_interval(void **state)
 
 static void mig_instances(void **state)
 {
-	static const char text[] = DEVICE "set gpm 1\nrefuse util 3\nrefuse shares 3\ninstance MIG-1 3 0\nset gpm_gfx 40\nset mem_total 10000\n"
-				   "set mem_used 100\nrefuse util 3\nrefuse shares 3\nholder 500 64\n"
-				   "instance MIG-2 4 0\nset gpm_gfx 0\nset mem_total 10000\nrefuse util 3\nrefuse shares 3\n";
+	static const char text[] = DEVICE
+		"set gpm 1\nrefuse util 3\nrefuse shares 3\ninstance MIG-1 3 0\nset gpm_gfx 40\nset mem_total 10000\n"
+		"set mem_used 100\nrefuse util 3\nrefuse shares 3\nholder 500 64\n"
+		"instance MIG-2 4 0\nset gpm_gfx 0\nset mem_total 10000\nrefuse util 3\nrefuse shares 3\n";
 
 	(void)state;
 	begin(text, library);
@@ -674,7 +691,7 @@ static void an_old_library(void **state)
 
 static void no_library(void **state)
 {
-	uint64_t before = gpu_boot_now();
+	uint64_t before = skep_boot_ns();
 
 	(void)state;
 	begin("", "/nonexistent/libnvidia-ml.so.1");
@@ -1036,10 +1053,12 @@ static void mappings(void **state)
 	assert_int_equal(symlink("/", path("lib/10/root")), 0);
 	write_file(path("libcuda.so.1"), "x");
 	assert_int_equal(stat(path("libcuda.so.1"), &st), 0);
-	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino, path("libcuda.so.1"));
+	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino,
+		 path("libcuda.so.1"));
 	assert_int_equal(find_mapped(line), 0);
 	/* replaced since: another file at that path, and nothing in map_files */
-	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino + 1, path("libcuda.so.1"));
+	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino + 1,
+		 path("libcuda.so.1"));
 	assert_int_equal(find_mapped(line), -ENOENT);
 	/* a FIFO, by either way: not opened, which would wait for a writer */
 	assert_int_equal(mkfifo(path("libcuda.so.2"), 0600), 0);
@@ -1056,7 +1075,9 @@ static void mappings(void **state)
 	f = fopen(path("lib/10/maps"), "w");
 	assert_non_null(f);
 	for (unsigned i = 0; i < 200000; i++)
-		fprintf(f, "%08x-%08x r-xp 00000000 fe:00 1   /usr/lib/x86_64-linux-gnu/a/library/with/a/long/name/libother.so\n", i, i + 1);
+		fprintf(f,
+			"%08x-%08x r-xp 00000000 fe:00 1   /usr/lib/x86_64-linux-gnu/a/library/with/a/long/name/libother.so\n",
+			i, i + 1);
 	fclose(f);
 	snprintf(line, sizeof(line), "%s/lib", dir);
 	{

@@ -21,7 +21,10 @@
 #undef SKEP_HIST_SLOTS
 #include <skep/bpf/hist.bpf.h>
 
-/* By definition: bucket i is (base^i, base^(i+1)], base = 2^(1/4). Long double: exact to well below one for the values tried. */
+/*
+ * By definition: bucket i is (base^i, base^(i+1)], base = 2^(1/4). Long double: exact to well below one for the values
+ * tried.
+ */
 static uint32_t slot_by_definition(uint64_t v)
 {
 	if (v < 2)
@@ -53,7 +56,10 @@ static void slots(void **state)
 		for (int q = 1; q < 4; q++) {
 			uint64_t at = (uint64_t)exp2l(bit + q / 4.0L);
 
-			/* bounds are kept to 32 bits: above, what is closer to one than a part in 2^31 may fall on either side */
+			/*
+			 * bounds are kept to 32 bits: above, what is closer to one than a part in 2^31 may fall on
+			 * either side
+			 */
 			uint64_t near = bit > 31 ? UINT64_C(1) << (bit - 30) : 1;
 
 			if (bit > 62)

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cli/histogram.h"
+#include "cli/live/histogram.h"
 
 static int add(struct histogram *h, const char *text)
 {
@@ -46,17 +46,20 @@ static void added(void **state)
 
 	(void)state;
 	/* offset -1: ones come first; bucket 0 is (1, 1.19], which only 2^(1/4) rounded has, and so on */
-	assert_int_equal(add(&h, "{\"count\":9,\"sum\":20,\"scale\":2,\"zero_count\":2,\"offset\":-1,\"counts\":[3,0,4]}"), 0);
+	assert_int_equal(
+		add(&h, "{\"count\":9,\"sum\":20,\"scale\":2,\"zero_count\":2,\"offset\":-1,\"counts\":[3,0,4]}"), 0);
 	assert_int_equal(h.slots[0], 2);
 	assert_int_equal(h.slots[1], 3);
 	assert_int_equal(h.slots[2], 0);
 	assert_int_equal(h.slots[3], 4);
-	assert_int_equal(add(&h, "{\"count\":1,\"sum\":5,\"scale\":2,\"zero_count\":0,\"offset\":1,\"counts\":[1]}"), 0);
+	assert_int_equal(add(&h, "{\"count\":1,\"sum\":5,\"scale\":2,\"zero_count\":0,\"offset\":1,\"counts\":[1]}"),
+			 0);
 	assert_int_equal(h.slots[3], 5);
 	assert_int_equal(h.sum, 25);
 	assert_int_equal(histogram_count(&h), 10);
 	/* the last slot there is */
-	assert_int_equal(add(&h, "{\"count\":1,\"sum\":0,\"scale\":2,\"zero_count\":0,\"offset\":189,\"counts\":[1]}"), 0);
+	assert_int_equal(add(&h, "{\"count\":1,\"sum\":0,\"scale\":2,\"zero_count\":0,\"offset\":189,\"counts\":[1]}"),
+			 0);
 	assert_int_equal(h.slots[191], 1);
 	assert_int_equal(add(&h, "{\"count\":0,\"sum\":0,\"scale\":2,\"zero_count\":0,\"offset\":0,\"counts\":[]}"), 0);
 	assert_int_equal(histogram_count(&h), 11);
@@ -100,7 +103,10 @@ static void summary(void **state)
 	h.slots[skep_hist_slot_of(1000000)] = 2;
 	h.sum = 98 * 1000 + 2 * 1000000;
 	histogram_summary(&h, "ns", &p, text, sizeof(text));
-	/* half of the hundred are 50/98 into (2^(39/4), 2^10], which holds 1000; 99 of them are in the middle of (2^(79/4), 2^20] */
+	/*
+	 * half of the hundred are 50/98 into (2^(39/4), 2^10], which holds 1000; 99 of them are in the middle of
+	 * (2^(79/4), 2^20]
+	 */
 	assert_string_equal(text, "p50 944 ns  p90 1.01 µs  p99 965 µs  mean 21.0 µs");
 }
 

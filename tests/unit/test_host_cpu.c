@@ -36,12 +36,13 @@ static void stat_file(void **state)
 	uint64_t bad = 9;
 
 	(void)state;
-	assert_int_equal(parse("cpu  1 2 3 4 5 6 7 8 9 10\n"
-			       "cpu0 1 0 0 0 0 0 0 0 0 0\n"
-			       "cpu5 0 2 3 4 5 6 7 8 9 10\n"
-			       "intr 123 0 0 1\nctxt 77\nbtime 5\nprocesses 12\nprocs_running 2\nprocs_blocked 1\nsoftirq 1 2\n",
-			       &s, &c, &bad),
-			 0);
+	assert_int_equal(
+		parse("cpu  1 2 3 4 5 6 7 8 9 10\n"
+		      "cpu0 1 0 0 0 0 0 0 0 0 0\n"
+		      "cpu5 0 2 3 4 5 6 7 8 9 10\n"
+		      "intr 123 0 0 1\nctxt 77\nbtime 5\nprocesses 12\nprocs_running 2\nprocs_blocked 1\nsoftirq 1 2\n",
+		      &s, &c, &bad),
+		0);
 	assert_int_equal(bad, 0);
 	assert_int_equal(s.online, 2);
 	assert_int_equal(s.n, 6);
@@ -153,8 +154,10 @@ static void cpuacct_mount(void **state)
 	static const struct {
 		const char *line, *path; /* NULL: it is not that */
 	} cases[] = {
-		{ "39 31 0:34 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct", "/sys/fs/cgroup/cpu,cpuacct" },
-		{ "39 31 0:34 / /sys/fs/cgroup/cpuacct rw,nosuid - cgroup cpuacct rw,cpuacct", "/sys/fs/cgroup/cpuacct" },
+		{ "39 31 0:34 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct",
+		  "/sys/fs/cgroup/cpu,cpuacct" },
+		{ "39 31 0:34 / /sys/fs/cgroup/cpuacct rw,nosuid - cgroup cpuacct rw,cpuacct",
+		  "/sys/fs/cgroup/cpuacct" },
 		{ "39 31 0:34 /docker/4711 /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct", NULL },
 		{ "39 31 0:34 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct2", NULL },
 		{ "39 31 0:34 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,cpuacct", NULL },
@@ -167,7 +170,8 @@ static void cpuacct_mount(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct text path = { 0 };
 
-		if (booked_mount(text_of(cases[i].line), &path) != (cases[i].path != NULL) || (cases[i].path && !text_is(path, cases[i].path)))
+		if (booked_mount(text_of(cases[i].line), &path) != (cases[i].path != NULL) ||
+		    (cases[i].path && !text_is(path, cases[i].path)))
 			fail_msg("%s", cases[i].line);
 	}
 }
@@ -199,8 +203,10 @@ static void hotplug(void **state)
 	struct cpu_delta d;
 
 	(void)state;
-	make(&a, 0, "cpu  0 0 0 999999 0 0 0 0\ncpu0 0 0 0 100 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0\ncpu2 0 0 0 7777 0 0 0 0\n");
-	make(&b, SECOND, "cpu  0 0 0 12 0 0 0 0\ncpu0 0 0 0 150 0 0 0 1\ncpu1 0 0 0 300 0 0 0 0\ncpu3 0 0 0 99999 0 0 0 0\n");
+	make(&a, 0,
+	     "cpu  0 0 0 999999 0 0 0 0\ncpu0 0 0 0 100 0 0 0 0\ncpu1 0 0 0 200 0 0 0 0\ncpu2 0 0 0 7777 0 0 0 0\n");
+	make(&b, SECOND,
+	     "cpu  0 0 0 12 0 0 0 0\ncpu0 0 0 0 150 0 0 0 1\ncpu1 0 0 0 300 0 0 0 0\ncpu3 0 0 0 99999 0 0 0 0\n");
 	cpu_difference(&a, &b, TICK, &d);
 	assert_true(d.changed);
 	assert_false(d.odd);
@@ -210,7 +216,8 @@ static void hotplug(void **state)
 	assert_int_equal(l.idle, 150 * TICK);
 	assert_int_equal(l.steal, TICK);
 	/* and back to a constant set */
-	make(&a, 2 * SECOND, "cpu  0 0 0 162 0 0 0 0\ncpu0 0 0 0 200 0 0 0 1\ncpu1 0 0 0 350 0 0 0 0\ncpu3 0 0 0 100049 0 0 0 0\n");
+	make(&a, 2 * SECOND,
+	     "cpu  0 0 0 162 0 0 0 0\ncpu0 0 0 0 200 0 0 0 1\ncpu1 0 0 0 350 0 0 0 0\ncpu3 0 0 0 100049 0 0 0 0\n");
 	cpu_difference(&b, &a, TICK, &d);
 	assert_false(d.changed || d.odd);
 	cpu_account(&l, &d);
@@ -265,7 +272,8 @@ static void no_drift(void **state)
 		struct cpu_delta d;
 
 		idle_ns += 13 * SECOND / 1000; /* 1.3 ticks each time */
-		snprintf(text, sizeof(text), "cpu  0 0 0 %llu 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\n", (unsigned long long)(idle_ns / TICK));
+		snprintf(text, sizeof(text), "cpu  0 0 0 %llu 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\n",
+			 (unsigned long long)(idle_ns / TICK));
 		make(&s[i % 2], i * 20 * SECOND / 1000, text);
 		cpu_difference(&s[(i - 1) % 2], &s[i % 2], TICK, &d);
 		assert_false(d.odd);
@@ -357,9 +365,10 @@ static void accounting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stat_file), cmocka_unit_test(stat_bad),   cmocka_unit_test(same_cpus), cmocka_unit_test(iowait_back),
-		cmocka_unit_test(hotplug),   cmocka_unit_test(began_anew), cmocka_unit_test(no_drift),  cmocka_unit_test(accounting),
-		cmocka_unit_test(waking_up), cmocka_unit_test(cpuacct_mount),
+		cmocka_unit_test(stat_file),     cmocka_unit_test(stat_bad),   cmocka_unit_test(same_cpus),
+		cmocka_unit_test(iowait_back),   cmocka_unit_test(hotplug),    cmocka_unit_test(began_anew),
+		cmocka_unit_test(no_drift),      cmocka_unit_test(accounting), cmocka_unit_test(waking_up),
+		cmocka_unit_test(cpuacct_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,8 +41,12 @@ static int fake(const char *path, struct statvfs *ret)
 		errno = err;
 		return -1;
 	}
-	*ret = (struct statvfs){ .f_frsize = 4096, .f_blocks = strstr(path, "pseudo") ? 0 : 1000, .f_bfree = 400, .f_bavail = 300,
-				 .f_files = 50, .f_ffree = 20 };
+	*ret = (struct statvfs) { .f_frsize = 4096,
+				  .f_blocks = strstr(path, "pseudo") ? 0 : 1000,
+				  .f_bfree = 400,
+				  .f_bavail = 300,
+				  .f_files = 50,
+				  .f_ffree = 20 };
 	return 0;
 }
 
@@ -82,7 +86,8 @@ static void begin(struct host_fixture *f, const char *mountinfo)
 	host_write(f, "proc/1/mountinfo", mountinfo);
 	skep_mock_option(&f->m, "filesystems", "1ms");
 	skep_mock_option(&f->m, "network_filesystems", "1ms");
-	skep_mock_option(&f->m, "filesystem_timeout", "250ms"); /* a thread of a machine that is busy may wait for a CPU */
+	/* a thread of a machine that is busy may wait for a CPU */
+	skep_mock_option(&f->m, "filesystem_timeout", "250ms");
 	pthread_mutex_lock(&gate); /* one that hung in the test before may be on its way yet */
 	error = 0;
 	asked = 0;
@@ -116,7 +121,8 @@ static void answers(void **state)
 	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.usage.free"), "1228800");
 	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.usage.reserved"), "409600");
 	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, NULL, "system.filesystem.inode.usage.used"), "30");
-	assert_int_equal(host_count(&f, STREAM_FILESYSTEM, "system.filesystem.type=strangefs"), 0); /* no blocks: no space */
+	/* no blocks: no space */
+	assert_int_equal(host_count(&f, STREAM_FILESYSTEM, "system.filesystem.type=strangefs"), 0);
 	host_fixture_free(&f);
 }
 
@@ -132,9 +138,11 @@ static void dead_server(void **state)
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/other", 1));
 	assert_true(step_until(&f, "stale=1", 1));
 	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.mountpoint"), "/dead");
-	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.limit"), "0"); /* it never answered */
+	/* it never answered */
+	assert_string_equal(host_get(&f, STREAM_FILESYSTEM, "stale=1", "system.filesystem.limit"), "0");
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
-	for (int i = 0; i < 500 && f.st->space->n_stuck > 1; i++) { /* on a machine that stood still another one, too, for a moment */
+	/* on a machine that stood still another one, too, for a moment */
+	for (int i = 0; i < 500 && f.st->space->n_stuck > 1; i++) {
 		host_step(&f);
 		usleep(1000);
 	}
@@ -187,7 +195,8 @@ static void many_dead(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 12; i++)
-		snprintf(mounts + strlen(mounts), sizeof(mounts) - strlen(mounts), "%u 1 0:%u / /dead%u rw - nfs4 srv:/%u rw\n", i, 100 + i, i, i);
+		snprintf(mounts + strlen(mounts), sizeof(mounts) - strlen(mounts),
+			 "%u 1 0:%u / /dead%u rw - nfs4 srv:/%u rw\n", i, 100 + i, i, i);
 	snprintf(mounts + strlen(mounts), sizeof(mounts) - strlen(mounts), LOCAL);
 	begin(&f, mounts);
 	set_gate(true);
@@ -276,8 +285,9 @@ static void mounts_change(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers),   cmocka_unit_test(dead_server), cmocka_unit_test(stop_while_dead), cmocka_unit_test(many_dead),
-		cmocka_unit_test(errors),    cmocka_unit_test(options),     cmocka_unit_test(mounts_change),
+		cmocka_unit_test(answers),       cmocka_unit_test(dead_server), cmocka_unit_test(stop_while_dead),
+		cmocka_unit_test(many_dead),     cmocka_unit_test(errors),      cmocka_unit_test(options),
+		cmocka_unit_test(mounts_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

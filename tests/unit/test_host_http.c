@@ -50,8 +50,8 @@ static void answers(void **state)
 	(void)state;
 	whole("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello");
 	whole("HTTP/1.0 404 Not Found\r\ncontent-LENGTH:0\r\nX: y\r\n\r\n", 404, "");
-	whole("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nA;x=y\r\n, worlds!!\r\n0\r\nTrailer: 1\r\n\r\n", 200,
-	      "hello, worlds!!");
+	whole("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nA;x=y\r\n, worlds!!\r\n0\r\nTrailer: 1\r\n\r\n",
+	      200, "hello, worlds!!");
 	whole("HTTP/1.1 204 No Content\r\n\r\n", 204, "");
 	whole("HTTP/1.1 301 Moved\r\nLocation: http://evil/\r\nContent-Length: 0\r\n\r\n", 301, "");
 
@@ -95,7 +95,8 @@ static void garbage(void **state)
 
 static void endpoints(void **state)
 {
-	static const char *const bad[] = { "", ":80", "localhost:80", "1.2.3:80", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:80x", "::1" };
+	static const char *const bad[] = { "",          ":80",           "localhost:80", "1.2.3:80", "1.2.3.4:",
+					   "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:80x",  "::1" };
 	struct sockaddr_in to;
 
 	(void)state;
@@ -143,7 +144,8 @@ static void providers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers), cmocka_unit_test(garbage), cmocka_unit_test(endpoints), cmocka_unit_test(values), cmocka_unit_test(providers),
+		cmocka_unit_test(answers), cmocka_unit_test(garbage),   cmocka_unit_test(endpoints),
+		cmocka_unit_test(values),  cmocka_unit_test(providers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

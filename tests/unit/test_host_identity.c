@@ -58,7 +58,11 @@ static void hash(void **state)
 static void machine_id(void **state)
 {
 	static const char *const bad[] = {
-		"", "uninitialized", "3d1219c7c4c5404aaa1f6d2a48adfda", "3d1219c7c4c5404aaa1f6d2a48adfda4a", "3d1219c7c4c5404aaa1f6d2a48adfdx4",
+		"",
+		"uninitialized",
+		"3d1219c7c4c5404aaa1f6d2a48adfda",
+		"3d1219c7c4c5404aaa1f6d2a48adfda4a",
+		"3d1219c7c4c5404aaa1f6d2a48adfdx4",
 		"00000000000000000000000000000000",
 	};
 	char id[33] = "untouched";
@@ -76,8 +80,9 @@ static void os_release(void **state)
 	struct identity_os os = { 0 };
 
 	(void)state;
-	identity_os_release(text_of("PRETTY_NAME=\"A \\\"B\\\" 12\"\nNAME=x\nVERSION_ID='9.3'\n# ID=no\nID=rocky\nID_LIKE=\"rhel\"\nVERSION_CODENAME=z"),
-			    &os);
+	identity_os_release(
+		text_of("PRETTY_NAME=\"A \\\"B\\\" 12\"\nNAME=x\nVERSION_ID='9.3'\n# ID=no\nID=rocky\nID_LIKE=\"rhel\"\nVERSION_CODENAME=z"),
+		&os);
 	assert_string_equal(os.os, "rocky");
 	assert_string_equal(os.version, "9.3");
 	assert_string_equal(os.description, "A \"B\" 12");
@@ -92,10 +97,11 @@ static void cpuinfo(void **state)
 	struct identity_machine m = { 0 };
 
 	(void)state;
-	identity_cpuinfo(text_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n"
-				 "model name\t: Intel(R) Xeon(R) Platinum 8488C\nstepping\t: 8\nflags\t\t: fpu vme hypervisor lahf_lm\n\n"
-				 "processor\t: 1\nvendor_id\t: Other\n"),
-			 &m);
+	identity_cpuinfo(
+		text_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n"
+			"model name\t: Intel(R) Xeon(R) Platinum 8488C\nstepping\t: 8\nflags\t\t: fpu vme hypervisor lahf_lm\n\n"
+			"processor\t: 1\nvendor_id\t: Other\n"),
+		&m);
 	assert_string_equal(m.vendor, "GenuineIntel");
 	assert_string_equal(m.model, "Intel(R) Xeon(R) Platinum 8488C");
 	assert_string_equal(m.family, "6");
@@ -104,9 +110,10 @@ static void cpuinfo(void **state)
 	assert_true(m.guest);
 
 	m = (struct identity_machine){ 0 };
-	identity_cpuinfo(text_of("processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd40\n"
-				 "CPU revision\t: 1\nnonsense\n"),
-			 &m);
+	identity_cpuinfo(
+		text_of("processor\t: 0\nBogoMIPS\t: 243.75\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd40\n"
+			"CPU revision\t: 1\nnonsense\n"),
+		&m);
 	assert_string_equal(m.vendor, "0x41");
 	assert_string_equal(m.model_id, "0xd40");
 	assert_string_equal(m.family, "8");
@@ -124,7 +131,8 @@ static void arch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hash), cmocka_unit_test(machine_id), cmocka_unit_test(os_release), cmocka_unit_test(cpuinfo), cmocka_unit_test(arch),
+		cmocka_unit_test(hash),    cmocka_unit_test(machine_id), cmocka_unit_test(os_release),
+		cmocka_unit_test(cpuinfo), cmocka_unit_test(arch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

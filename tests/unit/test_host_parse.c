@@ -18,7 +18,9 @@
 
 static void loadavg(void **state)
 {
-	static const char *const bad[] = { "", "0.1 0.2", "0.1 0.2 0.3", "0.1 0.2 0.3 610 1", "0.1 0.2 0.3 1/x 1", "-1 0.2 0.3 1/2 1" };
+	static const char *const bad[] = {
+		"", "0.1 0.2", "0.1 0.2 0.3", "0.1 0.2 0.3 610 1", "0.1 0.2 0.3 1/x 1", "-1 0.2 0.3 1/2 1"
+	};
 	struct load_record rec = { 0 };
 
 	(void)state;
@@ -35,12 +37,14 @@ static void meminfo(void **state)
 	uint64_t bad = 9;
 
 	(void)state;
-	assert_int_equal(meminfo_parse(text_of("MemTotal:       24684092 kB\nMemFree:        23374016 kB\nMemAvailable:   24214112 kB\n"
-					       "Buffers:           38192 kB\nCached:           769280 kB\nSwapCached:            0 kB\n"
-					       "Active(anon):       1584 kB\nSwapTotal:        100 kB\nSwapFree:          60 kB\n"
-					       "HugePages_Total:       3\nHugePages_Free:        1\nHugepagesize:       2048 kB\n"),
-				       &rec, &bad),
-			 0);
+	assert_int_equal(
+		meminfo_parse(
+			text_of("MemTotal:       24684092 kB\nMemFree:        23374016 kB\nMemAvailable:   24214112 kB\n"
+				"Buffers:           38192 kB\nCached:           769280 kB\nSwapCached:            0 kB\n"
+				"Active(anon):       1584 kB\nSwapTotal:        100 kB\nSwapFree:          60 kB\n"
+				"HugePages_Total:       3\nHugePages_Free:        1\nHugepagesize:       2048 kB\n"),
+			&rec, &bad),
+		0);
 	assert_int_equal(bad, 0);
 	assert_int_equal(rec.limit, UINT64_C(24684092) * 1024);
 	assert_int_equal(rec.used, (UINT64_C(24684092) - 24214112) * 1024);
@@ -50,14 +54,17 @@ static void meminfo(void **state)
 
 	/* before 3.14: no MemAvailable */
 	rec = (struct memory_record){ 0 };
-	assert_int_equal(meminfo_parse(text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: 5 kB\nCached: 20 kB\n"), &rec, &bad), 0);
+	assert_int_equal(
+		meminfo_parse(text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: 5 kB\nCached: 20 kB\n"), &rec, &bad),
+		0);
 	assert_int_equal(rec.available, 35 * 1024);
 
 	/* four bad lines, and what matters is there */
-	assert_int_equal(meminfo_parse(text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: x kB\nCached: 20 MB\nDirty 5 kB\n"
-					       "Shmem: 18446744073709551615 kB\n"),
-				       &rec, &bad),
-			 0);
+	assert_int_equal(
+		meminfo_parse(text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: x kB\nCached: 20 MB\nDirty 5 kB\n"
+				      "Shmem: 18446744073709551615 kB\n"),
+			      &rec, &bad),
+		0);
 	assert_int_equal(bad, 4);
 	assert_int_equal(meminfo_parse(text_of("MemTotal: 100 kB\n"), &rec, &bad), -EBADMSG);
 	assert_int_equal(meminfo_parse(text_of(""), &rec, &bad), -EBADMSG);
@@ -69,8 +76,11 @@ static void vmstat(void **state)
 	unsigned found;
 
 	(void)state;
-	assert_int_equal(vmstat_parse(text_of("nr_free_pages 5\npgpgin 3\npswpin 1\npswpout 2\npgfault 30\npgmajfault 4\noom_kill 5\n"), v, &found),
-			 0);
+	assert_int_equal(
+		vmstat_parse(
+			text_of("nr_free_pages 5\npgpgin 3\npswpin 1\npswpout 2\npgfault 30\npgmajfault 4\noom_kill 5\n"),
+			v, &found),
+		0);
 	assert_int_equal(found, (1u << N_VM) - 1);
 	assert_int_equal(v[VM_FAULT], 30);
 	assert_int_equal(v[VM_OOM], 5);
@@ -87,8 +97,15 @@ static int disk(const char *s, struct text *name, uint64_t v[N_DISK])
 static void diskstats(void **state)
 {
 	static const char *const bad[] = {
-		"", "8 0", "8 0 sda", "8 0 sda 1 2 3 4 5 6 7 8 9 10", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12", "x 0 sda 1 2 3 4 5 6 7 8 9 10 11",
-		"8 0 sda 1 2 3 4 5 6 7 8 9 10 -11", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16", "0 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14",
+		"",
+		"8 0",
+		"8 0 sda",
+		"8 0 sda 1 2 3 4 5 6 7 8 9 10",
+		"8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12",
+		"x 0 sda 1 2 3 4 5 6 7 8 9 10 11",
+		"8 0 sda 1 2 3 4 5 6 7 8 9 10 -11",
+		"8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16",
+		"0 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14",
 	};
 	uint64_t v[N_DISK];
 	struct text name;
@@ -102,7 +119,8 @@ static void diskstats(void **state)
 	assert_int_equal(v[DISK_DISCARD_SECTORS], 14);
 	assert_int_equal(disk(" 259 0 nvme0n1 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", &name, v), 0); /* 5.5 */
 	assert_int_equal(v[DISK_FLUSH_MS], 17);
-	assert_int_equal(disk(" 259 0 nvme0n1 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19", &name, v), 0); /* one to come */
+	/* one to come */
+	assert_int_equal(disk(" 259 0 nvme0n1 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19", &name, v), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(disk(bad[i], &name, v), -EBADMSG);
 }
@@ -110,8 +128,13 @@ static void diskstats(void **state)
 static void net_dev(void **state)
 {
 	static const char *const bad[] = {
-		"", "eth0", "eth0:", "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16",
-		"eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", "eth0: 1 2 3 4 5 6 7 8 x 10 11 12 13 14 15 16",
+		"",
+		"eth0",
+		"eth0:",
+		"eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15",
+		": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16",
+		"eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17",
+		"eth0: 1 2 3 4 5 6 7 8 x 10 11 12 13 14 15 16",
 	};
 	uint64_t v[N_NET];
 	struct text name;
@@ -122,7 +145,9 @@ static void net_dev(void **state)
 	assert_int_equal(v[NET_RX_DROPPED], 4);
 	assert_int_equal(v[NET_TX_BYTES], 9);
 	/* no blank behind the colon where the number is long */
-	assert_int_equal(network_line(text_of("wlp0s20f3:18446744073709551615 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"), &name, v), 0);
+	assert_int_equal(
+		network_line(text_of("wlp0s20f3:18446744073709551615 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"), &name, v),
+		0);
 	assert_true(v[NET_RX_BYTES] == UINT64_MAX);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(network_line(text_of(bad[i]), &name, v), -EBADMSG);
@@ -142,8 +167,11 @@ static void mount_lines(void **state)
 	assert_false(m.readonly || m.network);
 
 	/* optional fields, blanks in the path, read only by the super block */
-	assert_int_equal(mount_line(text_of("40 27 0:50 / /data\\040of\\134us rw shared:7 master:1 - nfs4 srv:/export/a ro,vers=4.2"), &m),
-			 MOUNT_REAL);
+	assert_int_equal(
+		mount_line(
+			text_of("40 27 0:50 / /data\\040of\\134us rw shared:7 master:1 - nfs4 srv:/export/a ro,vers=4.2"),
+			&m),
+		MOUNT_REAL);
 	assert_string_equal(m.path, "/data of\\us");
 	assert_true(m.readonly && m.network);
 	assert_int_equal(mount_line(text_of("41 27 0:51 / /x ro,nosuid - fuse.sshfs a@b:/ rw"), &m), MOUNT_REAL);
@@ -153,7 +181,8 @@ static void mount_lines(void **state)
 	assert_false(m.readonly);
 
 	assert_int_equal(mount_line(text_of("22 27 0:21 / /proc rw,relatime - proc proc rw"), &m), MOUNT_PSEUDO);
-	assert_int_equal(mount_line(text_of("22 27 0:21 / /var/lib/docker/x/merged rw - overlay overlay rw"), &m), MOUNT_PSEUDO);
+	assert_int_equal(mount_line(text_of("22 27 0:21 / /var/lib/docker/x/merged rw - overlay overlay rw"), &m),
+			 MOUNT_PSEUDO);
 	assert_int_equal(mount_line(text_of("22 27 0:21 / / rw - overlay overlay rw"), &m), MOUNT_REAL);
 	assert_int_equal(mount_line(text_of("31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw"), &m), MOUNT_PSEUDO);
 	assert_int_equal(mount_line(text_of("31 23 0:28 / /system rw - tmpfs tmpfs rw"), &m), MOUNT_REAL);
@@ -162,8 +191,16 @@ static void mount_lines(void **state)
 static void mount_bad(void **state)
 {
 	static const char *const bad[] = {
-		"", "27", "27 1 254:3 / / rw", "27 1 254:3 / / rw ext4 /dev/vda rw", "27 1 254 / / rw - ext4 /dev/vda rw", "a 1 254:3 / / rw - ext4 d rw",
-		"27 1 254:3 / relative rw - ext4 /dev/vda rw", "27 1 254:3 / / rw - ext4", "27 1 :3 / / rw - ext4 a rw", "27 1 254:x / / rw - ext4 a rw",
+		"",
+		"27",
+		"27 1 254:3 / / rw",
+		"27 1 254:3 / / rw ext4 /dev/vda rw",
+		"27 1 254 / / rw - ext4 /dev/vda rw",
+		"a 1 254:3 / / rw - ext4 d rw",
+		"27 1 254:3 / relative rw - ext4 /dev/vda rw",
+		"27 1 254:3 / / rw - ext4",
+		"27 1 :3 / / rw - ext4 a rw",
+		"27 1 254:x / / rw - ext4 a rw",
 	};
 	char line[2048], path[1024];
 	struct mount m;
@@ -188,9 +225,10 @@ static void mount_table(void **state)
 	(void)state;
 	assert_non_null(m);
 	/* the same file system twice (bind), one over another, one bad line */
-	mounts_parse(text_of("1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 254:0 /home /home rw - ext4 /dev/vda rw\n"
-			     "3 1 0:23 / /dev/shm rw - tmpfs tmpfs rw\n4 3 0:27 / /dev/shm rw - tmpfs tmpfs2 rw\nnonsense\n"),
-		     m);
+	mounts_parse(
+		text_of("1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 254:0 /home /home rw - ext4 /dev/vda rw\n"
+			"3 1 0:23 / /dev/shm rw - tmpfs tmpfs rw\n4 3 0:27 / /dev/shm rw - tmpfs tmpfs2 rw\nnonsense\n"),
+		m);
 	assert_int_equal(m->n, 2);
 	assert_int_equal(m->bad, 1);
 	assert_string_equal(m->mount[0].path, "/");
@@ -212,8 +250,9 @@ static void mount_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loadavg), cmocka_unit_test(meminfo),     cmocka_unit_test(vmstat),    cmocka_unit_test(diskstats),
-		cmocka_unit_test(net_dev), cmocka_unit_test(mount_lines), cmocka_unit_test(mount_bad), cmocka_unit_test(mount_table),
+		cmocka_unit_test(loadavg),   cmocka_unit_test(meminfo),     cmocka_unit_test(vmstat),
+		cmocka_unit_test(diskstats), cmocka_unit_test(net_dev),     cmocka_unit_test(mount_lines),
+		cmocka_unit_test(mount_bad), cmocka_unit_test(mount_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

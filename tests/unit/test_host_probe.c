@@ -16,7 +16,8 @@
 
 #include "tests/unit/host_fixture.h"
 
-#define GET(stream_, match_, field_, wanted_) assert_string_equal(host_get(&f, stream_, match_, field_) ?: "(none)", wanted_)
+#define GET(stream_, match_, field_, wanted_) \
+	assert_string_equal(host_get(&f, stream_, match_, field_) ?: "(none)", wanted_)
 
 static void up(struct host_fixture *f)
 {
@@ -41,7 +42,8 @@ static void cpu_and_load(void **state)
 	assert_int_equal(flags, SKEP_LEDGER_REFERENCE);
 
 	usleep(100000);
-	host_write_stat(&f, "cpu0 12 0 11 1006 10 0 0 1 0 0\ncpu1 10 0 10 1010 12 0 1 0 0 0\n", "cpu  22 0 21 2016 22 0 1 1 0 0");
+	host_write_stat(&f, "cpu0 12 0 11 1006 10 0 0 1 0 0\ncpu1 10 0 10 1010 12 0 1 0 0 0\n",
+			"cpu  22 0 21 2016 22 0 1 1 0 0");
 	host_step(&f);
 	assert_int_equal(host_count(&f, STREAM_CPU, NULL), 3);
 	GET(STREAM_CPU, "cpu.logical_number=-1", "system.cpu.logical.count", "2");
@@ -130,9 +132,10 @@ static void disks(void **state)
 
 	host_write(&f, "sys/block/dm-0/slaves/sda/", "");
 	host_write(&f, "sys/block/cciss!c0d0/slaves/", "");
-	host_write(&f, "proc/diskstats",
-		   "   8       0 sda 11 1 88 6 23 2 168 9 4 9 15 2 0 16 2 3 4\n   8       1 sda1 2 0 16 2 2 0 16 2 0 2 3\n"
-		   " 253       0 dm-0 5 0 40 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n 104 0 cciss/c0d0 1 0 8 1 0 0 0 0 0 1 1\nnonsense\n");
+	host_write(
+		&f, "proc/diskstats",
+		"   8       0 sda 11 1 88 6 23 2 168 9 4 9 15 2 0 16 2 3 4\n   8       1 sda1 2 0 16 2 2 0 16 2 0 2 3\n"
+		" 253       0 dm-0 5 0 40 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n 104 0 cciss/c0d0 1 0 8 1 0 0 0 0 0 1 1\nnonsense\n");
 	host_step(&f);
 	/* the partition is not a device of its own, and what is seen for the first time has no difference yet */
 	assert_int_equal(host_count(&f, STREAM_DISK, NULL), 1);
@@ -189,7 +192,8 @@ static void interfaces(void **state)
 	up(&f);
 	posted(&f, "net.rx", "interfaces", 0, SKEP_LEDGER_REFERENCE);
 	host_write(&f, "proc/1/net/dev",
-		   HOST_NET_HEAD "    lo: 150 1 0 0 0 0 0 0 150 1 0 0 0 0 0 0\n  eth0:1300 13 1 2 0 0 0 0 900 7 3 4 0 0 0 0\n");
+		   HOST_NET_HEAD
+		   "    lo: 150 1 0 0 0 0 0 0 150 1 0 0 0 0 0 0\n  eth0:1300 13 1 2 0 0 0 0 900 7 3 4 0 0 0 0\n");
 	host_step(&f);
 	GET(STREAM_NETWORK, "network.interface.name=eth0", "uplink", "1");
 	GET(STREAM_NETWORK, "network.interface.name=eth0", "hw.network.up", "1");
@@ -216,11 +220,13 @@ static void interfaces(void **state)
 	/* one comes, with a past: it counts from now on */
 	host_write(&f, "sys/class/net/eth1/device/", "");
 	host_write(&f, "proc/1/net/dev",
-		   HOST_NET_HEAD "  eth0:4 13 0 0 0 0 0 0 900 7 0 0 0 0 0 0\n  eth1:7777 1 0 0 0 0 0 0 7777 7 0 0 0 0 0 0\n");
+		   HOST_NET_HEAD
+		   "  eth0:4 13 0 0 0 0 0 0 900 7 0 0 0 0 0 0\n  eth1:7777 1 0 0 0 0 0 0 7777 7 0 0 0 0 0 0\n");
 	host_step(&f);
 	posted(&f, "net.tx", "interfaces", 400, SKEP_LEDGER_REFERENCE);
 	host_write(&f, "proc/1/net/dev",
-		   HOST_NET_HEAD "  eth0:4 13 0 0 0 0 0 0 900 7 0 0 0 0 0 0\n  eth1:7777 1 0 0 0 0 0 0 7787 7 0 0 0 0 0 0\n");
+		   HOST_NET_HEAD
+		   "  eth0:4 13 0 0 0 0 0 0 900 7 0 0 0 0 0 0\n  eth1:7777 1 0 0 0 0 0 0 7787 7 0 0 0 0 0 0\n");
 	host_step(&f);
 	posted(&f, "net.tx", "interfaces", 410, SKEP_LEDGER_REFERENCE);
 	host_fixture_free(&f);
@@ -232,15 +238,20 @@ static void net_dev(struct host_fixture *f, const char *const *names, unsigned b
 	char text[2048] = HOST_NET_HEAD;
 
 	for (; *names; names++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%6s:%u 1 0 0 0 0 0 0 %u 1 0 0 0 0 0 0\n", *names, bytes, bytes);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%6s:%u 1 0 0 0 0 0 0 %u 1 0 0 0 0 0 0\n",
+			 *names, bytes, bytes);
 	host_write(f, "proc/1/net/dev", text);
 }
 
 /* What a packet to the outside passes is counted once. */
 static void no_double_count(void **state)
 {
-	/* a bond of two cards with a VLAN; a bridge with a container's pair; Azure's synthetic card over a virtual function; a tunnel */
-	static const char *const names[] = { "lo", "eth0", "eth1", "bond0", "bond0.7", "br0", "veth0", "syn0", "vf0", "wg0", NULL };
+	/*
+	 * a bond of two cards with a VLAN; a bridge with a container's pair; Azure's synthetic card over a virtual
+	 * function; a tunnel
+	 */
+	static const char *const names[] = { "lo",    "eth0", "eth1", "bond0", "bond0.7", "br0",
+					     "veth0", "syn0", "vf0",  "wg0",   NULL };
 	static const char *const with_device[] = { "eth1", "syn0", "vf0", NULL };
 	struct host_fixture f;
 	char path[128];
@@ -452,7 +463,8 @@ static void missing_files(void **state)
 	assert_int_equal(host_count(&f, STREAM_CPU, NULL), 0);
 	assert_true(skep_mock_counter(&f.m, "bad_lines") >= 2);
 	/* and back: the difference bridges the gap */
-	host_write_stat(&f, "cpu0 10 0 10 1000 10 0 0 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n", "cpu  23 0 20 2000 20 0 0 0 0 0");
+	host_write_stat(&f, "cpu0 10 0 10 1000 10 0 0 0 0 0\ncpu1 10 0 10 1000 10 0 0 0 0 0\n",
+			"cpu  23 0 20 2000 20 0 0 0 0 0");
 	host_step(&f);
 	GET(STREAM_CPU, NULL, "system.cpu.time.user", "30000000");
 	host_fixture_free(&f);
@@ -482,7 +494,8 @@ static void waking_up(void **state)
 	assert_non_null(strstr(f.signals, "ledger.cpu.wakeup=ok"));
 	usleep(100000);
 	host_write(&f, "sys/fs/cgroup/cpuacct/cpuacct.usage", "1050000000\n");
-	host_write_stat(&f, "cpu0 12 0 11 1006 10 0 0 1 0 0\ncpu1 10 0 10 1004 12 0 1 0 0 0\n", "cpu  22 0 21 2010 20 0 1 1 0 0");
+	host_write_stat(&f, "cpu0 12 0 11 1006 10 0 0 1 0 0\ncpu1 10 0 10 1004 12 0 1 0 0 0\n",
+			"cpu  22 0 21 2010 20 0 1 1 0 0");
 	host_step(&f);
 	assert_true(host_posted(&f, "cpu", "wakeup", &wakeup, &flags));
 	assert_int_equal(flags, 0);
@@ -496,8 +509,10 @@ static void waking_up(void **state)
 static void signals(void **state)
 {
 	static const char *const all[] = {
-		"host.cpu", "host.load", "host.memory", "host.paging", "host.disk", "host.network", "host.filesystem", "host.temperature",
-		"host.energy", "host.identity", "host.cloud", "ledger.cpu.idle", "ledger.cpu.irq", "ledger.cpu.steal", "ledger.cpu.wakeup", "ledger.net",
+		"host.cpu",       "host.load",        "host.memory",       "host.paging",
+		"host.disk",      "host.network",     "host.filesystem",   "host.temperature",
+		"host.energy",    "host.identity",    "host.cloud",        "ledger.cpu.idle",
+		"ledger.cpu.irq", "ledger.cpu.steal", "ledger.cpu.wakeup", "ledger.net",
 	};
 	struct host_fixture f;
 

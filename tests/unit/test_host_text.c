@@ -206,8 +206,9 @@ static void no_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers),   cmocka_unit_test(lines),  cmocka_unit_test(lists),       cmocka_unit_test(files),
-		cmocka_unit_test(too_large), cmocka_unit_test(deltas), cmocka_unit_test(come_and_go), cmocka_unit_test(no_room),
+		cmocka_unit_test(numbers),     cmocka_unit_test(lines),     cmocka_unit_test(lists),
+		cmocka_unit_test(files),       cmocka_unit_test(too_large), cmocka_unit_test(deltas),
+		cmocka_unit_test(come_and_go), cmocka_unit_test(no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

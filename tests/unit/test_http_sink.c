@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/common/http.h through the sink http, under the mock host, against tests/faults/faultd: what each
+ * skep/sink/http.h through the sink http, under the mock host, against tests/faults/faultd: what each
  * failure means for a batch, secrets that change, TLS, and that what was sent is what was received.
  */
 #include <setjmp.h>
@@ -15,8 +15,8 @@
 #include <cmocka.h>
 #include <skep/mock.h>
 
-#include "sinks/common/http_classify.h"
-#include "sinks/common/http_priv.h"
+#include "sdk/sink/http_classify.h"
+#include "sdk/sink/http_priv.h"
 #include "tests/unit/faultd.h"
 
 struct thing {
@@ -109,7 +109,8 @@ static struct skep_mock_batch *batch(unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		thing.n = b->batch.id * 1000 + i;
-		skep_mock_batch_add(b, &things, &(struct skep_upid){ .start_ns = 5 + i, .pid = 100 }, 2500000000, &thing, NULL);
+		skep_mock_batch_add(b, &things, &(struct skep_upid) { .start_ns = 5 + i, .pid = 100 }, 2500000000,
+				    &thing, NULL);
 	}
 	thing.n = b->batch.id * 1000 + 999;
 	skep_mock_batch_add(b, &others, NULL, 2500000000, &thing, NULL);
@@ -303,7 +304,9 @@ static void test_proxy(void **state)
 	assert_string_equal(json_string_value(json_object_get(request(0), "path")), "/200/direct");
 	end();
 	unsetenv("http_proxy");
-	/* https:// by way of a proxy that refuses CONNECT, as one does that wants a password: somebody has to mend that */
+	/*
+	 * https:// by way of a proxy that refuses CONNECT, as one does that wants a password: somebody has to mend that
+	 */
 	init();
 	assert_int_equal(skep_mock_option(&m, "url", "https://nowhere.invalid/in"), 0);
 	assert_int_equal(skep_mock_option(&m, "proxy", text), 0);
@@ -378,10 +381,11 @@ static void test_templates(void **state)
 	(void)state;
 	init();
 	url("/200/{host.name}/{batch.key}?boot={boot_id}&id={batch.id}");
-	assert_int_equal(skep_mock_option_list(&m, "headers",
-					       (const char *[]){ "X-Host: {host.name}", "Idempotency-Key: own-{batch.id}",
-								 "X-Json: {\"a\": 1}", NULL }),
-			 0);
+	assert_int_equal(
+		skep_mock_option_list(&m, "headers",
+				      (const char *[]) { "X-Host: {host.name}", "Idempotency-Key: own-{batch.id}",
+							 "X-Json: {\"a\": 1}", NULL }),
+		0);
 	start();
 	b = submit(1);
 	wait_for(1);
@@ -439,7 +443,8 @@ static void test_token(void **state)
 	url("/200/env");
 	setenv("TEST_HTTP_TOKEN", "from-env", 1);
 	assert_int_equal(skep_mock_option(&m, "token_file", "env:TEST_HTTP_TOKEN"), 0);
-	assert_int_equal(skep_mock_option_list(&m, "headers", (const char *[]){ "X-Api-Key: env:TEST_HTTP_TOKEN", NULL }), 0);
+	assert_int_equal(
+		skep_mock_option_list(&m, "headers", (const char *[]) { "X-Api-Key: env:TEST_HTTP_TOKEN", NULL }), 0);
 	start();
 	send_one(1);
 	assert_string_equal(header(request(0), "Authorization"), "Bearer from-env");
@@ -464,9 +469,11 @@ static void test_echo(void **state)
 	init();
 	url("/400:echo/token");
 	assert_int_equal(skep_mock_option(&m, "token_file", "env:TEST_HTTP_TOKEN"), 0);
-	assert_int_equal(skep_mock_option_list(&m, "headers",
-					       (const char *[]){ "X-Api-Key: env:TEST_HTTP_SHORT", "X-Own: Key written-in-the-config",
-								 "Cookie: a=1", NULL }), 0);
+	assert_int_equal(
+		skep_mock_option_list(&m, "headers",
+				      (const char *[]) { "X-Api-Key: env:TEST_HTTP_SHORT",
+							 "X-Own: Key written-in-the-config", "Cookie: a=1", NULL }),
+		0);
 	start();
 	assert_int_equal(send_one(1)->result, SKEP_BATCH_REJECT);
 	assert_non_null(strstr(m.why, "answers 400: refused: ['Bearer ***************', '***', '"));
@@ -728,7 +735,8 @@ static void test_tls(void **state)
 	with_certificate();
 	assert_int_equal(skep_mock_option(&m, "insecure", "true"), 0);
 	EXPECT_ONE(SKEP_BATCH_ACK);
-	tls("127.0.0.2", "ca.pem"); /* not a name in its certificate; it listens on 127.0.0.1 only, so 127.0.0.2 is refused */
+	/* not a name in its certificate; it listens on 127.0.0.1 only, so 127.0.0.2 is refused */
+	tls("127.0.0.2", "ca.pem");
 	with_certificate();
 	EXPECT_ONE(SKEP_BATCH_RETRY);
 	/*
@@ -772,8 +780,8 @@ static pid_t nginx_start(int *ret_port)
 		" server { listen 127.0.0.1:%d ssl; ssl_certificate %s/server.pem; ssl_certificate_key %s/server.key;\n"
 		"  ssl_client_certificate %s/ca.pem; ssl_verify_client on; ssl_protocols TLSv1.2 TLSv1.3;\n"
 		"  location / { proxy_pass http://127.0.0.1:%d; } } }\n",
-		server.dir, server.dir, server.dir, server.dir, server.dir, server.dir, server.dir, *ret_port, server.dir, server.dir,
-		server.dir, server.http);
+		server.dir, server.dir, server.dir, server.dir, server.dir, server.dir, server.dir, *ret_port,
+		server.dir, server.dir, server.dir, server.http);
 	fclose(f);
 	snprintf(command, sizeof(command), "PATH=$PATH:/usr/sbin nginx -t -q -p %s -c %s 2>&1", server.dir, conf);
 	f = popen(command, "re");
@@ -823,7 +831,10 @@ static void test_nginx(void **state)
 	assert_int_equal(m.answer.result, SKEP_BATCH_ACK);
 	assert_int_equal(send_one(100)->result, SKEP_BATCH_SPLIT); /* client_max_body_size */
 	end();
-	/* A client certificate that is replaced under its name counts, without a reload, for a sink that goes on sending. */
+	/*
+	 * A client certificate that is replaced under its name counts, without a reload, for a sink that goes on
+	 * sending.
+	 */
 	http_connection_life_s = 1;
 	through_nginx(port, true);
 	assert_int_equal(send_one(2)->result, SKEP_BATCH_ACK);
@@ -864,10 +875,13 @@ static void test_classify(void **state)
 		{ CURLE_PEER_FAILED_VERIFICATION, "", SKEP_BATCH_HOLD },
 		{ CURLE_SSL_CERTPROBLEM, "", SKEP_BATCH_HOLD },
 		{ CURLE_SSL_CACERT_BADFILE, "", SKEP_BATCH_HOLD },
-		{ CURLE_SSL_CONNECT_ERROR, "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:1", SKEP_BATCH_RETRY },
-		{ CURLE_SSL_CONNECT_ERROR, "error:0A000126:SSL routines::unexpected eof while reading", SKEP_BATCH_RETRY },
+		{ CURLE_SSL_CONNECT_ERROR, "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:1",
+		  SKEP_BATCH_RETRY },
+		{ CURLE_SSL_CONNECT_ERROR, "error:0A000126:SSL routines::unexpected eof while reading",
+		  SKEP_BATCH_RETRY },
 		{ CURLE_SSL_CONNECT_ERROR, "error:0A00010B:SSL routines::wrong version number", SKEP_BATCH_HOLD },
-		{ CURLE_SSL_CONNECT_ERROR, "error:0A000410:SSL routines::sslv3 alert handshake failure", SKEP_BATCH_HOLD },
+		{ CURLE_SSL_CONNECT_ERROR, "error:0A000410:SSL routines::sslv3 alert handshake failure",
+		  SKEP_BATCH_HOLD },
 		{ CURLE_RECV_ERROR, "error:0A00045C:SSL routines::tlsv13 alert certificate required", SKEP_BATCH_HOLD },
 		{ CURLE_RECV_ERROR, "Recv failure: Connection reset by peer", SKEP_BATCH_RETRY },
 	};
@@ -922,13 +936,25 @@ static int tear_down(void **state)
 int main(void)
 {
 	static const struct CMUnitTest with_server[] = {
-		cmocka_unit_test(test_taken),	  cmocka_unit_test(test_answers),    cmocka_unit_test(test_no_connection),
-		cmocka_unit_test(test_retry_after), cmocka_unit_test(test_conditions), cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_templates), cmocka_unit_test(test_token),	     cmocka_unit_test(test_token_race), cmocka_unit_test(test_echo),
+		cmocka_unit_test(test_taken),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_no_connection),
+		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_templates),
+		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_token_race),
+		cmocka_unit_test(test_echo),
 		cmocka_unit_test(test_token_that_changes_quietly),
-		cmocka_unit_test(test_many),	  cmocka_unit_test(test_reload_url), cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_host_fails), cmocka_unit_test(test_options),   cmocka_unit_test(test_tls),
-		cmocka_unit_test(test_nginx),	  cmocka_unit_test(test_proxy),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_reload_url),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_host_fails),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_tls),
+		cmocka_unit_test(test_nginx),
+		cmocka_unit_test(test_proxy),
 	};
 	static const struct CMUnitTest alone[] = {
 		cmocka_unit_test(test_classify),

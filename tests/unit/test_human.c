@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/human.h"
+#include "cli/base/human.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/program.h"
+#include "core/identify/program.h"
 
 static struct skep_str of(const char *s, uint32_t len, uint32_t total)
 {
@@ -22,7 +22,8 @@ static struct skep_str of(const char *s, uint32_t len, uint32_t total)
 static void one_copy(void **state)
 {
 	struct intern *in = intern_new();
-	struct skep_str s = of("samtools sort", 8, 8), cut = of("samtools", 8, 20), empty = of("", 0, 0), none = of(NULL, 5, 5);
+	struct skep_str s = of("samtools sort", 8, 8), cut = of("samtools", 8, 20), empty = of("", 0, 0),
+			none = of(NULL, 5, 5);
 	const struct interned *a, *b;
 
 	(void)state;
@@ -110,7 +111,8 @@ static void chosen_names(void **state)
 static void programs_share(void **state)
 {
 	struct intern *in = intern_new();
-	struct skep_str exe = of("/bin/a", 6, 6), file = of("./a", 3, 3), argv = of("a\0b", 4, 900), none = of(NULL, 0, 0);
+	struct skep_str exe = of("/bin/a", 6, 6), file = of("./a", 3, 3), argv = of("a\0b", 4, 900),
+			none = of(NULL, 0, 0);
 	struct program *p = program_new(in, &exe, &file, &argv, "a", true), *q;
 
 	(void)state;

@@ -19,7 +19,8 @@ static struct skep_upid got_who;
 static char device[64];
 static unsigned n_got;
 
-static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *rec)
 {
 	(void)inst;
 	assert_int_equal(stream, STREAM_IOLAT);
@@ -43,7 +44,8 @@ static void test_row(void **state)
 	row.times[IOLAT_DURATION][40] = 5;
 	row.times[IOLAT_DURATION][IO_LATENCY_SLOTS - 1] = 1;
 	row.times[IOLAT_QUEUE][0] = 6;
-	st.iolat.attached[3] = (struct skep_attached){ .used = true, .scope.id = 11, .who = { .pid = 5, .start_ns = 6 } };
+	st.iolat.attached[3] =
+		(struct skep_attached) { .used = true, .scope.id = 11, .who = { .pid = 5, .start_ns = 6 } };
 	iolat_emit(NULL, &st, &key, &row, 99);
 	assert_int_equal(n_got, 1);
 	assert_int_equal(got.id, 11);

@@ -90,8 +90,16 @@ static void line_of_each_age(void **state)
 
 static void no_line(void **state)
 {
-	static const char *const bad[] = { "", "\n", "8", "8 0", "8 0 ", "8 0 sda", "8 0 sda 1 2 3 4 5 6 7 8 9 10", "x 0 sda 1 2 3 4 5 6 7 8 9 10 11",
-					   "4096 0 sda 1 2 3 4 5 6 7 8 9 10 11", "8 1048576 sda 1 2 3 4 5 6 7 8 9 10 11" };
+	static const char *const bad[] = { "",
+					   "\n",
+					   "8",
+					   "8 0",
+					   "8 0 ",
+					   "8 0 sda",
+					   "8 0 sda 1 2 3 4 5 6 7 8 9 10",
+					   "x 0 sda 1 2 3 4 5 6 7 8 9 10 11",
+					   "4096 0 sda 1 2 3 4 5 6 7 8 9 10 11",
+					   "8 1048576 sda 1 2 3 4 5 6 7 8 9 10 11" };
 	struct diskstats d;
 
 	(void)state;
@@ -189,8 +197,9 @@ static void nvme_paths(void **state)
 
 static void vmstat_lines(void **state)
 {
-	FILE *f = text("nr_free_pages 1\npgpgin 100\npgpgout 7\npswpin 3\nallocstall_dma32 1\nallocstall_normal 2\n"
-		       "pgscan_direct 10\npgscan_direct_throttle 99\npgsteal_direct 5\nworkingset_refault_file 4\npgmajfault x\n");
+	FILE *f = text(
+		"nr_free_pages 1\npgpgin 100\npgpgout 7\npswpin 3\nallocstall_dma32 1\nallocstall_normal 2\n"
+		"pgscan_direct 10\npgscan_direct_throttle 99\npgsteal_direct 5\nworkingset_refault_file 4\npgmajfault x\n");
 	struct vm vm;
 
 	(void)state;
@@ -326,7 +335,8 @@ static void every_client(void **state)
 	assert_false(fs_has_counters(f));
 
 	/* unmounted, and one more: which begins with what its mount has counted since */
-	put("/proc/self/mountinfo", "30 20 0:50 / /elsewhere rw - nfs4 server:/export rw\n40 20 0:60 / /two rw - nfs b:/ rw\nbad\n");
+	put("/proc/self/mountinfo",
+	    "30 20 0:50 / /elsewhere rw - nfs4 server:/export rw\n40 20 0:60 / /two rw - nfs b:/ rw\nbad\n");
 	assert_int_equal(filesystems_pass(&t, root), 0);
 	assert_int_equal(t.n, 2);
 	assert_true(t.changed);

@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/journal.h"
-#include "core/log.h"
+#include "core/base/journal.h"
+#include "core/base/log.h"
 
 static char folder[] = "/tmp/skep-test-journal-XXXXXX";
 static char path[64];
@@ -56,7 +56,8 @@ static char *logged(void (*fn)(void))
 	if (pid == 0) {
 		dup2(fd, STDERR_FILENO);
 		fstat(STDERR_FILENO, &st);
-		snprintf(value, sizeof(value), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+		snprintf(value, sizeof(value), "%llu:%llu", (unsigned long long)st.st_dev,
+			 (unsigned long long)st.st_ino);
 		setenv("JOURNAL_STREAM", value, 1);
 		log_program("prog");
 		log_journal(path);
@@ -82,7 +83,9 @@ static char *receive(int fd, size_t *ret_len, bool *ret_memfd)
 	} control;
 	char *data = malloc(1 << 20);
 	struct iovec vector = { data, 1 << 20 };
-	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr message = {
+		.msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
 	ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	struct stat st;
@@ -154,7 +157,8 @@ static void assert_field(const char *data, size_t len, const char *key, const ch
 	char *value = field(data, len, key);
 
 	if (!value != !expected || (value && strcmp(value, expected) != 0))
-		fail_msg("%s is \"%s\", expected \"%s\"", key, value ? value : "(none)", expected ? expected : "(none)");
+		fail_msg("%s is \"%s\", expected \"%s\"", key, value ? value : "(none)",
+			 expected ? expected : "(none)");
 	free(value);
 }
 
@@ -388,8 +392,12 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),	 cmocka_unit_test(test_nothing_forged),	   cmocka_unit_test(test_long),
-		cmocka_unit_test(test_no_journal), cmocka_unit_test(test_journal_restarts), cmocka_unit_test(test_journal_takes_nothing),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_nothing_forged),
+		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_no_journal),
+		cmocka_unit_test(test_journal_restarts),
+		cmocka_unit_test(test_journal_takes_nothing),
 		cmocka_unit_test(test_rate),
 	};
 

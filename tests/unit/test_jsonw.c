@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/common/jsonw and skep/upid.h write numbers, times and strings by hand: against libc, and against a JSON reader.
+ * sdk/sink/jsonw and skep/upid.h write numbers, times and strings by hand: against libc, and against a JSON reader.
  */
 #include <inttypes.h>
 #include <jansson.h>
 #include <setjmp.h>
+#include <skep/sink/jsonw.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +15,6 @@
 
 #include <cmocka.h>
 #include <skep/upid.h>
-
-#include "sinks/common/jsonw.h"
 
 static uint64_t seed = 88172645463325252u;
 
@@ -108,7 +107,8 @@ static void test_strings(void **state)
 
 		for (size_t k = 0; k < n; k++)
 			text[k] = (char)(any() % 6 ? 'a' + any() % 26 : any() % 128);
-		while (plain < n && text[plain] >= 0x20 && text[plain] != 0x7f && text[plain] != '"' && text[plain] != '\\')
+		while (plain < n && text[plain] >= 0x20 && text[plain] != 0x7f && text[plain] != '"' &&
+		       text[plain] != '\\')
 			plain++;
 		assert_int_equal(jsonw_plain(text, n), plain);
 		jsonw_reset(&j);

@@ -70,7 +70,7 @@ static void begin(struct skep_mock *m, const char *timeout, const char *format, 
 static struct skep_mock_batch *batch_of(uint64_t id, uint64_t first, uint64_t n)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 
 	for (uint64_t i = first; i < first + n; i++) {
 		records_process(i, runs[i % RUNS], &p);
@@ -230,7 +230,7 @@ static void test_large_record(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	char *large = calloc(1, 30000);
-	struct out_process p;
+	struct record_process p;
 	struct skep_mock m;
 
 	(void)state;
@@ -379,7 +379,10 @@ static void test_errors(void **state)
 	check(1000, 1);
 }
 
-/* All brokers are gone for longer than a message may wait: the batch comes back, and is delivered when they are there again. */
+/*
+ * All brokers are gone for longer than a message may wait: the batch comes back, and is delivered when they are there
+ * again.
+ */
 static void test_down_and_restart(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 300), *c = batch_of(2, 300, 300), *d = batch_of(3, 600, 300);
@@ -421,7 +424,8 @@ static void test_only_what_is_missing(void **state)
 	struct skep_mock m;
 
 	(void)state;
-	begin(&m, "1s", NULL, (const char *const[]){ "reconnect.backoff.max.ms=200", "topic.metadata.refresh.interval.ms=300", NULL });
+	begin(&m, "1s", NULL,
+	      (const char *const[]) { "reconnect.backoff.max.ms=200", "topic.metadata.refresh.interval.ms=300", NULL });
 	assert_true(brokers_leader(topic, 0, 1));
 	assert_true(brokers_leader(topic, 1, 2));
 	assert_true(brokers_down(2)); /* one run's partition is away */
@@ -516,7 +520,9 @@ static void test_fatal(void **state)
 	(void)state;
 	begin(&m, NULL, NULL, NULL);
 	assert_true(offer(&m, b));
-	assert_int_equal(rd_kafka_test_fatal_error(((struct kafka *)m.state)->producer, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "test"), 0);
+	assert_int_equal(rd_kafka_test_fatal_error(((struct kafka *)m.state)->producer,
+						   RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "test"),
+			 0);
 	assert_false(offer(&m, c));
 	for (int tries = 0; !done && tries < 200; tries++) {
 		skep_mock_poll(&m, 10);
@@ -585,7 +591,9 @@ static int count_work(struct skep_instance *i, skep_work_cb work, skep_done_cb d
 	return mock_work(i, work, done, arg);
 }
 
-/* librdkafka's end waits for its look-up of names (9.6 s beside a name server that is silent): never in stop() itself. */
+/*
+ * librdkafka's end waits for its look-up of names (9.6 s beside a name server that is silent): never in stop() itself.
+ */
 static void test_stop_does_not_wait(void **state)
 {
 	struct skep_mock m;

@@ -106,9 +106,9 @@ static int report_error(const char *which)
 
 /* One image: seconds relative to 1,000 s of boot time. */
 static void add(struct skep_mock_batch *b, uint32_t pid, uint64_t image, const char *tool, double from, double to,
-		uint64_t cpu_ms, void (*change)(struct out_process *))
+		uint64_t cpu_ms, void (*change)(struct record_process *))
 {
-	struct out_process p;
+	struct record_process p;
 
 	records_process(pid, "run-a", &p);
 	p.upid = (struct skep_upid){ .start_ns = 1000 * SECOND + pid, .pid = pid };
@@ -123,16 +123,16 @@ static void add(struct skep_mock_batch *b, uint32_t pid, uint64_t image, const c
 	p.threads_peak = pid % 10;
 	if (change)
 		change(&p);
-	skep_mock_batch_add(b, &out_stream_process, &p.upid, p.end_ns ? p.end_ns : p.start_ns, &p, NULL);
+	skep_mock_batch_add(b, &record_stream_process, &p.upid, p.end_ns ? p.end_ns : p.start_ns, &p, NULL);
 }
 
-static void is_wrapper(struct out_process *p)
+static void is_wrapper(struct record_process *p)
 {
 	p->wrapper = 1;
 	p->exit_code = 1;
 }
 
-static void is_replaced_fork(struct out_process *p)
+static void is_replaced_fork(struct record_process *p)
 {
 	p->execed = 0;
 	p->last = 0;
@@ -140,12 +140,12 @@ static void is_replaced_fork(struct out_process *p)
 	p->state = skep_mock_text("replaced");
 }
 
-static void is_fork(struct out_process *p)
+static void is_fork(struct record_process *p)
 {
 	p->execed = 0;
 }
 
-static void is_killed(struct out_process *p)
+static void is_killed(struct record_process *p)
 {
 	p->exit_code = -1;
 	p->signal = 9;
@@ -155,7 +155,7 @@ static void is_killed(struct out_process *p)
 	p->argv.total = 70000;
 }
 
-static void is_running(struct out_process *p)
+static void is_running(struct record_process *p)
 {
 	p->exit_code = -1;
 	p->state = skep_mock_text("running");
@@ -163,7 +163,7 @@ static void is_running(struct out_process *p)
 
 static void add_sample(struct skep_mock_batch *b, const char *tool, uint64_t at, uint64_t cpu_ms)
 {
-	struct out_tool_sample s = {
+	struct record_tool_sample s = {
 		.run = skep_mock_text("run-a"),
 		.tool = skep_mock_text(tool),
 		.start_ns = at * SECOND,
@@ -174,17 +174,17 @@ static void add_sample(struct skep_mock_batch *b, const char *tool, uint64_t at,
 		.started = 1,
 	};
 
-	skep_mock_batch_add(b, &out_stream_tool_sample, NULL, at * SECOND, &s, NULL);
+	skep_mock_batch_add(b, &record_stream_tool_sample, NULL, at * SECOND, &s, NULL);
 }
 
 static void add_loss(struct skep_mock_batch *b, uint64_t at, uint64_t n)
 {
-	struct out_loss l = { .instance = skep_mock_text("proc"),
+	struct record_loss l = { .instance = skep_mock_text("proc"),
 			      .stream = skep_mock_text("process.exit"),
 			      .where = skep_mock_text("kernel"),
 			      .count = n };
 
-	skep_mock_batch_add(b, &out_stream_loss, NULL, at, &l, NULL);
+	skep_mock_batch_add(b, &record_stream_loss, NULL, at, &l, NULL);
 }
 
 static const struct lake_tool *tool_of(const struct lake_report *r, const char *name)
@@ -204,7 +204,7 @@ static void test_report(void **state)
 	const struct lake_process *p;
 	const struct lake_tool *t;
 	struct lake_report *r;
-	struct out_run run;
+	struct record_run run;
 	struct skep_mock m;
 
 	(void)state;
@@ -319,8 +319,8 @@ static void test_runs_and_names(void **state)
 	struct lake_runs *runs = NULL;
 	struct lake_report *r;
 	struct lake *l = NULL;
-	struct out_process p;
-	struct out_run run;
+	struct record_process p;
+	struct record_run run;
 	struct skep_mock m;
 
 	(void)state;
@@ -392,7 +392,7 @@ static void test_runs_and_names(void **state)
 }
 
 struct with_facets {
-	struct out_process p;
+	struct record_process p;
 	uint64_t net_rx;
 	double gpu;
 	uint64_t rx_bytes, runnable;
@@ -418,7 +418,11 @@ static void test_facets(void **state)
 		.fields = fields,
 	};
 	struct with_facets w = { .net_rx = 4096, .gpu = 0.75 };
-	struct out_ledger line = { .account = skep_mock_text("net.rx"), .item = skep_mock_text("tcp"), .kind = skep_mock_text("part"), .amount = -5, .interval_ns = 7 };
+	struct record_ledger line = { .account = skep_mock_text("net.rx"),
+				      .item = skep_mock_text("tcp"),
+				      .kind = skep_mock_text("part"),
+				      .amount = -5,
+				      .interval_ns = 7 };
 	struct skep_context in_run = { .size = sizeof(in_run) };
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct skep_upid upid = { .start_ns = 9, .pid = 8 };
@@ -440,7 +444,7 @@ static void test_facets(void **state)
 	w.runnable = 3;
 	skep_mock_batch_add(b, &stream, &upid, SECOND, &w, NULL);
 	in_run.run = line.run = skep_mock_text("counted");
-	skep_mock_batch_add(b, &out_stream_ledger, NULL, SECOND, &line, &in_run);
+	skep_mock_batch_add(b, &record_stream_ledger, NULL, SECOND, &line, &in_run);
 	send(&m, b);
 	assert_int_equal(skep_mock_end(&m), 0);
 	r = report("f");
@@ -477,7 +481,7 @@ static void test_facets(void **state)
 static void fill(uint64_t rows)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 	struct skep_mock m;
 
 	begin(&m);
@@ -518,7 +522,7 @@ static void test_read_only(void **state)
 static void test_live_writer(void **state)
 {
 	struct lake_report *r;
-	struct out_process p;
+	struct record_process p;
 	struct skep_mock m;
 
 	(void)state;

@@ -120,7 +120,7 @@ static long long count(const char *path, const char *sql)
 static struct skep_mock_batch *batch_of(uint64_t id, uint64_t n, uint64_t rows, const char *run)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 
 	for (uint64_t i = 0; i < rows; i++) {
 		records_process(n + i, run, &p);
@@ -151,18 +151,24 @@ static void test_boot_of_batch(void **state)
 	b->batch.boot_id = "0f0e0d0c-0b0a-4908-8706-050403020100";
 	send(&m, b);
 	send(&m, batch_of(2, 0, 2, "run2"));
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict b ON b.id = boot WHERE b.s = '0f0e0d0c-0b0a-4908-8706-050403020100'"), 3);
-	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict b ON b.id = boot WHERE b.s = '" SKEP_MOCK_BOOT_ID "'"), 2);
+	assert_int_equal(
+		count(NOVEMBER,
+		      "SELECT count(*) FROM proc JOIN dict b ON b.id = boot WHERE b.s = '0f0e0d0c-0b0a-4908-8706-050403020100'"),
+		3);
+	assert_int_equal(count(NOVEMBER,
+			       "SELECT count(*) FROM proc JOIN dict b ON b.id = boot WHERE b.s = '" SKEP_MOCK_BOOT_ID
+			       "'"),
+			 2);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
 static void test_rows(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_tool_sample sample;
-	struct out_loss loss;
-	struct out_process p;
-	struct out_run r;
+	struct record_tool_sample sample;
+	struct record_loss loss;
+	struct record_process p;
+	struct record_run r;
 	struct skep_mock m;
 
 	(void)state;
@@ -171,7 +177,7 @@ static void test_rows(void **state)
 	records_add_run(b, &r);
 	records_process(97, "run1", &p); /* exit_code 1 */
 	records_add_process(b, &p);
-	sample = (struct out_tool_sample){
+	sample = (struct record_tool_sample){
 		.run = skep_mock_text("run1"),
 		.tool = skep_mock_text("fastqc"),
 		.start_ns = 1001 * SECOND,
@@ -180,12 +186,12 @@ static void test_rows(void **state)
 		.rss_bytes = 7,
 		.processes = 2,
 	};
-	skep_mock_batch_add(b, &out_stream_tool_sample, NULL, 1002 * SECOND, &sample, NULL);
-	loss = (struct out_loss){ .instance = skep_mock_text("proc"),
+	skep_mock_batch_add(b, &record_stream_tool_sample, NULL, 1002 * SECOND, &sample, NULL);
+	loss = (struct record_loss){ .instance = skep_mock_text("proc"),
 				   .stream = skep_mock_text("process.exit"),
 				   .where = skep_mock_text("kernel"),
 				   .count = 3 };
-	skep_mock_batch_add(b, &out_stream_loss, NULL, 1003 * SECOND, &loss, NULL);
+	skep_mock_batch_add(b, &record_stream_loss, NULL, 1003 * SECOND, &loss, NULL);
 	records_run("run1", "ended", 1000 * SECOND, &r);
 	records_add_run(b, &r);
 	records_run("run1", "running", 1000 * SECOND, &r); /* sent again, late */
@@ -288,7 +294,7 @@ static void test_applied_once(void **state)
 static void test_process_before_its_run(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 3, "early");
-	struct out_run r;
+	struct record_run r;
 	struct skep_mock m;
 
 	(void)state;
@@ -311,8 +317,8 @@ static struct skep_mock_batch *batch_of_collector(uint64_t id, const char *run, 
 {
 	bool session = strcmp(origin, "session") == 0;
 	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET + (session ? 1500 : 0));
-	struct out_process p;
-	struct out_run r;
+	struct record_process p;
+	struct record_run r;
 
 	records_run(run, "running", 1000 * SECOND, &r);
 	r.pipeline = session ? skep_mock_text("") : r.pipeline;
@@ -353,7 +359,7 @@ static void assert_sums_of_rows(const char *rollup)
 
 static void test_two_collectors(void **state)
 {
-	struct out_process whole;
+	struct record_process whole;
 
 	(void)state;
 	records_process(49, "", &whole);
@@ -369,20 +375,31 @@ static void test_two_collectors(void **state)
 			send(&m, batch_of_collector(1, "shell", "session"));
 		send(&m, batch_of_collector(3, "shell", "session")); /* and once more under another key */
 		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 50);
-		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'mine'"), 50);
-		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict ON dict.id = task WHERE s LIKE 'align%'"), 50);
+		assert_int_equal(
+			count(NOVEMBER,
+			      "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'mine'"),
+			50);
+		assert_int_equal(
+			count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict ON dict.id = task WHERE s LIKE 'align%'"),
+			50);
 		/* the record of its end counts, and what the daemon alone knows is kept */
 		assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM proc ORDER BY start_boot_ns DESC"), whole.cpu_ns);
-		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet f JOIN proc p ON p.id = f.proc JOIN dict n ON n.id = f.name "
-						 "WHERE n.s = 'labels'"),
-				 50);
+		assert_int_equal(
+			count(NOVEMBER,
+			      "SELECT count(*) FROM proc_facet f JOIN proc p ON p.id = f.proc JOIN dict n ON n.id = f.name "
+			      "WHERE n.s = 'labels'"),
+			50);
 		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc_facet"), 50);
 		assert_sums_of_rows("rollup_day");
 		assert_sums_of_rows("rollup_run_tool");
-		assert_int_equal(count(NOVEMBER, "SELECT sum(cpu_ns) FROM rollup_day JOIN dict ON dict.id = pipeline WHERE s = 'variants'"),
-				 count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
-		assert_int_equal(count(NOVEMBER, "SELECT sum(cpu_ns) FROM rollup_run_tool WHERE run = (SELECT id FROM run WHERE run = 'mine')"),
-				 count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
+		assert_int_equal(
+			count(NOVEMBER,
+			      "SELECT sum(cpu_ns) FROM rollup_day JOIN dict ON dict.id = pipeline WHERE s = 'variants'"),
+			count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
+		assert_int_equal(
+			count(NOVEMBER,
+			      "SELECT sum(cpu_ns) FROM rollup_run_tool WHERE run = (SELECT id FROM run WHERE run = 'mine')"),
+			count(NOVEMBER, "SELECT sum(cpu_ns) FROM proc"));
 		assert_int_equal(skep_mock_end(&m), 0);
 	}
 }
@@ -391,7 +408,7 @@ static void test_two_collectors(void **state)
 static void test_excluded_and_back(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 	struct skep_mock m;
 
 	(void)state;
@@ -413,7 +430,7 @@ static void test_excluded_and_back(void **state)
 
 static void add_process_at(struct skep_mock_batch *b, const char *run, uint64_t start)
 {
-	struct out_process p;
+	struct record_process p;
 
 	records_process(1, run, &p);
 	p.upid.start_ns = p.start_ns = start;
@@ -424,7 +441,7 @@ static void add_process_at(struct skep_mock_batch *b, const char *run, uint64_t 
 static void test_months(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_run r;
+	struct record_run r;
 	struct skep_mock m;
 
 	(void)state;
@@ -728,7 +745,7 @@ static struct skep_mock_batch *large_batch(uint64_t id, uint64_t rows, uint64_t 
 {
 	static char argv[512][6144];
 	struct skep_mock_batch *b;
-	struct out_process p;
+	struct record_process p;
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
@@ -773,7 +790,7 @@ static void test_bounded(void **state)
 	const char *how = "";
 	sqlite3_stmt *s = NULL;
 	sqlite3 *reader = NULL;
-	struct out_process p;
+	struct record_process p;
 	struct skep_mock m;
 
 	(void)state;
@@ -826,7 +843,7 @@ static void test_budget_of_a_user(void **state)
 {
 	uint64_t refused = 0, cpu = 0;
 	struct skep_mock_batch *b;
-	struct out_process p;
+	struct record_process p;
 	struct skep_mock m;
 
 	(void)state;
@@ -848,8 +865,9 @@ static void test_budget_of_a_user(void **state)
 	}
 	send(&m, large_batch(42, 100, 8));
 	assert_int_equal(count_all("SELECT count(*) FROM proc WHERE uid IN (7, 8) AND length(argv) = 6144"), 200);
-	assert_int_equal(count_all("SELECT count(*) FROM proc WHERE uid = 1000 AND length(argv) < 200 AND argv_total = 6144"),
-			 skep_mock_counter(&m, "rows_cut"));
+	assert_int_equal(
+		count_all("SELECT count(*) FROM proc WHERE uid = 1000 AND length(argv) < 200 AND argv_total = 6144"),
+		skep_mock_counter(&m, "rows_cut"));
 	assert_in_range(count_all("SELECT sum(length(argv)) FROM proc WHERE uid = 1000"), 12 * MIB, 17 * MIB);
 	assert_true(refused > 0);
 	/* all is counted: stored or refused, and in the sums */
@@ -912,7 +930,9 @@ static void begin_bounded(struct skep_mock *m, const char *max_bytes, const char
 	assert_int_equal(skep_mock_start(m), 0);
 }
 
-/* A batch reaches into a file and the one after it: neither part counts as sent before.  A damaged file stops nothing. */
+/*
+ * A batch reaches into a file and the one after it: neither part counts as sent before.  A damaged file stops nothing.
+ */
 static void test_batch_in_two_parts(void **state)
 {
 	struct skep_mock_batch *both, *last;
@@ -1030,8 +1050,8 @@ static void test_old_months_go(void **state)
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct timespec back[2] = { { .tv_sec = 1700000000 }, { .tv_sec = 1700000000 } };
 	struct timespec hour[2] = { { .tv_sec = time(NULL) - 3600 }, { .tv_sec = time(NULL) - 3600 } };
-	struct out_process p;
-	struct out_run r;
+	struct record_process p;
+	struct record_run r;
 	struct skep_mock m;
 	char old[400], kept[400];
 	long long calls;
@@ -1042,7 +1062,7 @@ static void test_old_months_go(void **state)
 	records_run("gone", "ended", 10 * DAY, &r);
 	records_add_run(b, &r);
 	records_process(3, "", &p);
-	skep_mock_batch_add(b, &out_stream_process, &p.upid, 0, &p, NULL); /* without a time */
+	skep_mock_batch_add(b, &record_stream_process, &p.upid, 0, &p, NULL); /* without a time */
 	send(&m, b);
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(utimensat(AT_FDCWD, month_file("1970-01"), hour, 0), 0);

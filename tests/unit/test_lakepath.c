@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "cli/lakepath.h"
+#include "cli/base/lakepath.h"
 
 static void check(const char *want)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/ledger.c: levels, marks, differences, and what is refused. */
+/* core/process/ledger.c: levels, marks, differences, and what is refused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/ledger.h"
+#include "core/process/ledger.h"
 
 static int post(struct ledger *l, const char *account, const char *item, int64_t amount, uint64_t flags)
 {
@@ -48,7 +48,8 @@ static void another_posts(void **state)
 	static const struct {
 		uint64_t by;
 		int64_t said, level;
-	} posts[] = { { 1, 100, 100 }, { 1, 150, 150 }, { 2, 5, 155 }, { 1, 160, 155 }, { 2, 30, 180 }, { 2, 20, 170 }, { 4, 25, 175 }, { 7, 10, 185 } };
+	} posts[] = { { 1, 100, 100 }, { 1, 150, 150 }, { 2, 5, 155 },  { 1, 160, 155 },
+		      { 2, 30, 180 },  { 2, 20, 170 },  { 4, 25, 175 }, { 7, 10, 185 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(posts) / sizeof(posts[0]); i++) {
@@ -83,14 +84,16 @@ static void differences(void **state)
 	post(l, "cpu", "processes", 1000, 0); /* first of its kind: begins here */
 	post(l, "other", "part", 9, 0);
 	b = ledger_mark(l, 2);
-	assert_string_equal(between(a, b), "cpu capacity reference 100\ncpu idle part 40\ncpu processes part 0\ncpu irq memo 3\n"
-					   "cpu unattributed unattributed 60\n");
+	assert_string_equal(between(a, b),
+			    "cpu capacity reference 100\ncpu idle part 40\ncpu processes part 0\ncpu irq memo 3\n"
+			    "cpu unattributed unattributed 60\n");
 	post(l, "cpu", "processes", 1050, 0);
 	post(l, "cpu", "idle", 535, 0); /* a part may shrink */
 	ledger_mark_free(a);
 	a = ledger_mark(l, 3);
-	assert_string_equal(between(b, a), "cpu capacity reference 0\ncpu idle part -5\ncpu processes part 50\ncpu irq memo 0\n"
-					   "cpu unattributed unattributed -45\n");
+	assert_string_equal(between(b, a),
+			    "cpu capacity reference 0\ncpu idle part -5\ncpu processes part 50\ncpu irq memo 0\n"
+			    "cpu unattributed unattributed -45\n");
 	ledger_mark_free(a);
 	ledger_mark_free(b);
 	ledger_free(l);
@@ -112,7 +115,9 @@ static void late_reference(void **state)
 	post(l, "net.rx", "interfaces", 180, SKEP_LEDGER_REFERENCE);
 	post(l, "net.rx", "tcp", 120, 0);
 	c = ledger_mark(l, 3);
-	assert_string_equal(between(b, c), "net.rx interfaces reference 80\nnet.rx tcp part 70\nnet.rx unattributed unattributed 10\n");
+	assert_string_equal(
+		between(b, c),
+		"net.rx interfaces reference 80\nnet.rx tcp part 70\nnet.rx unattributed unattributed 10\n");
 	ledger_mark_free(a);
 	ledger_mark_free(b);
 	ledger_mark_free(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_live.c - cli/live.c on a pseudo-terminal, played on a small screen
+ * tests/unit/test_live.c - cli/live/live.c on a pseudo-terminal, played on a small screen
  * that understands what it writes: where the line stands, what is left of the
  * command's text, when it keeps away, and that the terminal is given back.
  */
@@ -24,7 +24,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "cli/live.h"
+#include "cli/live/live.h"
 
 #define ROWS    12
 #define COLUMNS 60

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 enum stream { NO_STREAM, OUR_STREAM, OTHER_STREAM };
 
@@ -134,8 +134,9 @@ static void odd_texts(void)
 static void test_odd_texts(void **state)
 {
 	(void)state;
-	assert_logged(odd_texts, NO_STREAM, "prog: two\nprog: lines\nprog: tab\tescape\\x1b[31m bell\\x07\n"
-					    "prog: ev\\x0ail: x\nprog: 100% \xc3\xa4\nprog: \\xff: /tmp/\\xe2\\x82 \\xc2\\x9b\n");
+	assert_logged(odd_texts, NO_STREAM,
+		      "prog: two\nprog: lines\nprog: tab\tescape\\x1b[31m bell\\x07\n"
+		      "prog: ev\\x0ail: x\nprog: 100% \xc3\xa4\nprog: \\xff: /tmp/\\xe2\\x82 \\xc2\\x9b\n");
 }
 
 static void long_text(void)
@@ -268,7 +269,9 @@ static void test_threads(void **state)
 	(void)state;
 	for (p = text; *p; p += length) {
 		length = 0;
-		assert_int_equal(sscanf(p, "prog: t%1u: line %d of this thread, long enough to be torn%n", &thread, &n, &length), 2);
+		assert_int_equal(
+			sscanf(p, "prog: t%1u: line %d of this thread, long enough to be torn%n", &thread, &n, &length),
+			2);
 		assert_true(length > 0 && thread < THREADS);
 		assert_int_equal(p[length], '\n');
 		length++;

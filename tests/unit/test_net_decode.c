@@ -33,7 +33,8 @@ static struct {
 } posts[32];
 static unsigned n_posts;
 
-static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		 const void *rec)
 {
 	(void)inst;
 	if (stream == STREAM_LEDGER) {
@@ -76,7 +77,9 @@ static int setup(void **state)
 
 static struct net_process_record process(void)
 {
-	struct net_process_record r = { .h = { .type = NET_REC_PROCESS, .pid = 42, .start_ns = 1000, .time_ns = 5000 } };
+	struct net_process_record r = {
+		.h = { .type = NET_REC_PROCESS, .pid = 42, .start_ns = 1000, .time_ns = 5000 }
+	};
 
 	for (unsigned i = 0; i < NET_SLOTS; i++)
 		r.amounts.bytes[i] = 1ull << (4 * i);
@@ -290,7 +293,9 @@ static void tables(void **state)
 		const struct skep_stream *s = net_streams[i];
 
 		for (uint32_t k = 0; k < s->n_fields; k++) {
-			uint32_t size = s->fields[k].type == SKEP_T_BOOL ? 1 : s->fields[k].type == SKEP_T_STR || s->fields[k].type == SKEP_T_IP ? 16 : 8;
+			uint32_t size = s->fields[k].type == SKEP_T_BOOL                                    ? 1
+					: s->fields[k].type == SKEP_T_STR || s->fields[k].type == SKEP_T_IP ? 16
+													    : 8;
 
 			assert_true(s->fields[k].offset + size <= s->record_size);
 			for (uint32_t j = 0; j < k; j++)

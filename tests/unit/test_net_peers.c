@@ -21,7 +21,8 @@ static struct {
 } got[4096];
 static unsigned n_got;
 
-static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		 const void *rec)
 {
 	(void)inst;
 	(void)time_ns;
@@ -43,13 +44,23 @@ static void begin(uint32_t rows)
 
 static struct net_peer_key key(uint32_t pid, uint8_t host_, uint16_t port)
 {
-	return (struct net_peer_key){ .start_ns = pid * 10ull, .pid = pid, .netns = 1, .remote = { [15] = host_ }, .port = port,
-				      .direction = NET_OUT, .family = AF_INET };
+	return (struct net_peer_key) { .start_ns = pid * 10ull,
+				       .pid = pid,
+				       .netns = 1,
+				       .remote = { [15] = host_ },
+				       .port = port,
+				       .direction = NET_OUT,
+				       .family = AF_INET };
 }
 
 static struct net_peer bytes(uint64_t n)
 {
-	return (struct net_peer){ .connections = 1, .bytes = { n, 2 * n }, .latency_sum_ns = 5, .latency_n = 1, .duration_sum_ns = 9, .duration_n = 1 };
+	return (struct net_peer) { .connections = 1,
+				   .bytes = { n, 2 * n },
+				   .latency_sum_ns = 5,
+				   .latency_n = 1,
+				   .duration_sum_ns = 9,
+				   .duration_n = 1 };
 }
 
 static void sums(void **state)
@@ -142,7 +153,8 @@ static void random_operations(void **state)
 			if (net_peers_add(&st.peers, &k, &n))
 				other += seed & 255;
 			else
-				in_table[pid][port] += (seed & 255) + (1ull << 32); /* the high half says that it is there */
+				/* the high half says that it is there */
+				in_table[pid][port] += (seed & 255) + (1ull << 32);
 			continue;
 		}
 		net_peers_emit_process(NULL, &st, pid, pid * 10ull, 0);

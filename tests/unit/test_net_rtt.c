@@ -28,7 +28,8 @@ static void copy(char *to, size_t size, const struct skep_str *s)
 	snprintf(to, size, "%.*s", (int)s->len, s->ptr ? s->ptr : "");
 }
 
-static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void on_emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		    const void *rec)
 {
 	struct got *g = &got[n_got++];
 
@@ -48,7 +49,8 @@ static const struct skep_host host = { .size = sizeof(host), .emit = on_emit };
 
 static const uint8_t four[16] = { [10] = 0xff, [11] = 0xff, 10, 9, 0, 2 }, six[16] = { 0xfd, 0x91, [15] = 1 };
 
-static void fill(struct rtt_told *t, uint16_t slot, const uint8_t remote[16], uint16_t port, uint8_t direction, uint64_t n, uint64_t ns)
+static void fill(struct rtt_told *t, uint16_t slot, const uint8_t remote[16], uint16_t port, uint8_t direction,
+		 uint64_t n, uint64_t ns)
 {
 	t->key = (struct rtt_key){ .slot = slot, .port = port, .direction = direction, .others = !remote };
 	if (remote)

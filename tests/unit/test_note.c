@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/note.h"
+#include "core/plugin/note.h"
 
 #if defined(__x86_64__)
 #define MACHINE       EM_X86_64
@@ -126,13 +126,15 @@ static void test_compatible(void **state)
 	expect_compatible(&note, 0, 0, "");
 	note.abi_minor = 99;
 	expect_compatible(&note, 0, -ENOEXEC,
-			  "sched.so: built for plugin ABI 1.99, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); upgrade "
+			  "sched.so: built for plugin ABI 1.99, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR
+			  "); upgrade "
 			  "skep, or rebuild the "
 			  "plugin against this version's headers");
 	note.abi_major = 2;
 	note.abi_minor = 0;
 	expect_compatible(&note, 0, -ENOEXEC,
-			  "sched.so: built for plugin ABI 2.0, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR "); rebuild it "
+			  "sched.so: built for plugin ABI 2.0, this skepd provides 1." MINOR " (accepts 1.0-1." MINOR
+			  "); rebuild it "
 			  "against skep 1.x headers");
 	note.abi_major = 1;
 	note.kind = 3;

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/log.h"
-#include "core/notify.h"
+#include "core/base/log.h"
+#include "core/daemon/notify.h"
 
 static char path[64];
 static uv_loop_t loop;
@@ -354,7 +354,8 @@ static void pings_do_not_wait_for_a_full_queue(void **state)
 	run_for(1200);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	dup2(copy, STDERR_FILENO);
-	assert_in_range((uint64_t)(end.tv_sec - begin.tv_sec) * 1000 + (uint64_t)end.tv_nsec / 1000000 - (uint64_t)begin.tv_nsec / 1000000,
+	assert_in_range((uint64_t)(end.tv_sec - begin.tv_sec) * 1000 + (uint64_t)end.tv_nsec / 1000000 -
+				(uint64_t)begin.tv_nsec / 1000000,
 			1199, 2900); /* one wait would be 2000 more */
 	close(null);
 	close(copy);

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/options.h"
+#include "core/config/options.h"
 
 struct state {
 	uint64_t untouched;
@@ -34,24 +34,58 @@ struct state {
 };
 
 static const struct skep_option table[] = {
-	{ .name = "enabled", .type = SKEP_O_BOOL, .offset = offsetof(struct state, enabled), .default_value = "true",
+	{ .name = "enabled",
+	  .type = SKEP_O_BOOL,
+	  .offset = offsetof(struct state, enabled),
+	  .default_value = "true",
 	  .help = "on or off" },
 	{ .name = "other", .type = SKEP_O_BOOL, .offset = offsetof(struct state, other), .help = "another" },
-	{ .name = "level", .type = SKEP_O_INT, .offset = offsetof(struct state, level), .default_value = "-3",
-	  .min = -10, .max = 10, .help = "how much" },
-	{ .name = "ring", .type = SKEP_O_SIZE, .offset = offsetof(struct state, ring), .default_value = "4MiB",
-	  .min = 4096, .max = 1 << 30, .help = "bytes" },
-	{ .name = "drain", .type = SKEP_O_TIME, .offset = offsetof(struct state, drain), .default_value = "100ms",
-	  .min = 1000000, .max = 10000000000, .help = "how often" },
-	{ .name = "path", .type = SKEP_O_STR, .flags = SKEP_OPT_REQUIRED, .offset = offsetof(struct state, path),
+	{ .name = "level",
+	  .type = SKEP_O_INT,
+	  .offset = offsetof(struct state, level),
+	  .default_value = "-3",
+	  .min = -10,
+	  .max = 10,
+	  .help = "how much" },
+	{ .name = "ring",
+	  .type = SKEP_O_SIZE,
+	  .offset = offsetof(struct state, ring),
+	  .default_value = "4MiB",
+	  .min = 4096,
+	  .max = 1 << 30,
+	  .help = "bytes" },
+	{ .name = "drain",
+	  .type = SKEP_O_TIME,
+	  .offset = offsetof(struct state, drain),
+	  .default_value = "100ms",
+	  .min = 1000000,
+	  .max = 10000000000,
+	  .help = "how often" },
+	{ .name = "path",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_REQUIRED,
+	  .offset = offsetof(struct state, path),
 	  .help = "where to" },
-	{ .name = "token", .type = SKEP_O_STR, .flags = SKEP_OPT_SECRET, .offset = offsetof(struct state, token),
+	{ .name = "token",
+	  .type = SKEP_O_STR,
+	  .flags = SKEP_OPT_SECRET,
+	  .offset = offsetof(struct state, token),
 	  .help = "a secret" },
-	{ .name = "names", .type = SKEP_O_STRV, .offset = offsetof(struct state, names),
-	  .default_value = "[ \"a\", \"b\" ]", .help = "some" },
-	{ .name = "words", .type = SKEP_O_STRV, .offset = offsetof(struct state, words), .default_value = "one",
+	{ .name = "names",
+	  .type = SKEP_O_STRV,
+	  .offset = offsetof(struct state, names),
+	  .default_value = "[ \"a\", \"b\" ]",
+	  .help = "some" },
+	{ .name = "words",
+	  .type = SKEP_O_STRV,
+	  .offset = offsetof(struct state, words),
+	  .default_value = "one",
 	  .help = "some more" },
-	{ .name = "keys", .type = SKEP_O_STRV, .flags = SKEP_OPT_SECRET, .offset = offsetof(struct state, keys), .help = "secrets" },
+	{ .name = "keys",
+	  .type = SKEP_O_STRV,
+	  .flags = SKEP_OPT_SECRET,
+	  .offset = offsetof(struct state, keys),
+	  .help = "secrets" },
 	{ .name = NULL },
 };
 
@@ -78,7 +112,8 @@ static void apply_to(struct fixture *f, const struct skep_plugin *desc, void *st
 
 	f->memory = NULL;
 	diag_init(&f->diag);
-	snprintf(text, sizeof(text), "{ \"probes\": [\n{ \"plugin\": \"test\"%s%s } ] }", *options ? ",\n" : "", options);
+	snprintf(text, sizeof(text), "{ \"probes\": [\n{ \"plugin\": \"test\"%s%s } ] }", *options ? ",\n" : "",
+		 options);
 	f->config = config_parse(text, strlen(text), "f", &f->diag);
 	diag_print(&f->diag, stderr);
 	assert_non_null(f->config);
@@ -181,21 +216,23 @@ static void test_values(void **state)
 static void test_wrong_types(void **state)
 {
 	(void)state;
-	assert_refused("\"path\": 1, \"enabled\": \"yes\", \"level\": 1.5,\n"
-		       "\"ring\": -1, \"drain\": 5, \"names\": \"a\",\n"
-		       "\"words\": [ \"a\", null ]",
-		       "f:3:12: error: probes[0] (test): enabled: expected true or false, found the string \"yes\"\n"
-		       "f:3:30: error: probes[0] (test): level: expected an integer, found the number 1.5\n"
-		       "f:4:1: error: probes[0] (test): ring: expected a size such as 4096 or \"64MiB\" (units: B kB KiB MB "
-		       "MiB GB GiB TB TiB), found the integer -1\n"
-		       "f:4:13: error: probes[0] (test): drain: expected a time such as \"5s\" (units: ns us ms s m h d), "
-		       "found the integer 5\n"
-		       "f:3:1: error: probes[0] (test): path: expected a string, found the integer 1\n"
-		       "f:4:25: error: probes[0] (test): names: expected an array of strings, found the string \"a\"\n"
-		       "f:5:1: error: probes[0] (test): words: element 1: expected a string, found null\n");
-	assert_refused("\"path\": \"x\", \"ring\": \"64 MiB\"",
-		       "f:3:14: error: probes[0] (test): ring: expected a size such as 4096 or \"64MiB\" (units: B kB KiB MB "
-		       "MiB GB GiB TB TiB), found the string \"64 MiB\"\n");
+	assert_refused(
+		"\"path\": 1, \"enabled\": \"yes\", \"level\": 1.5,\n"
+		"\"ring\": -1, \"drain\": 5, \"names\": \"a\",\n"
+		"\"words\": [ \"a\", null ]",
+		"f:3:12: error: probes[0] (test): enabled: expected true or false, found the string \"yes\"\n"
+		"f:3:30: error: probes[0] (test): level: expected an integer, found the number 1.5\n"
+		"f:4:1: error: probes[0] (test): ring: expected a size such as 4096 or \"64MiB\" (units: B kB KiB MB "
+		"MiB GB GiB TB TiB), found the integer -1\n"
+		"f:4:13: error: probes[0] (test): drain: expected a time such as \"5s\" (units: ns us ms s m h d), "
+		"found the integer 5\n"
+		"f:3:1: error: probes[0] (test): path: expected a string, found the integer 1\n"
+		"f:4:25: error: probes[0] (test): names: expected an array of strings, found the string \"a\"\n"
+		"f:5:1: error: probes[0] (test): words: element 1: expected a string, found null\n");
+	assert_refused(
+		"\"path\": \"x\", \"ring\": \"64 MiB\"",
+		"f:3:14: error: probes[0] (test): ring: expected a size such as 4096 or \"64MiB\" (units: B kB KiB MB "
+		"MiB GB GiB TB TiB), found the string \"64 MiB\"\n");
 }
 
 static void test_bounds(void **state)
@@ -205,18 +242,21 @@ static void test_bounds(void **state)
 	(void)state;
 	assert_refused("\"path\": \"x\", \"level\": 11",
 		       "f:3:14: error: probes[0] (test): level: the integer 11 is out of bounds: from -10 to 10\n");
-	assert_refused("\"path\": \"x\", \"ring\": \"2GiB\", \"drain\": \"1us\"",
-		       "f:3:14: error: probes[0] (test): ring: the string \"2GiB\" is out of bounds: from 4KiB to 1GiB\n"
-		       "f:3:30: error: probes[0] (test): drain: the string \"1us\" is out of bounds: from 1ms to 10s\n");
+	assert_refused(
+		"\"path\": \"x\", \"ring\": \"2GiB\", \"drain\": \"1us\"",
+		"f:3:14: error: probes[0] (test): ring: the string \"2GiB\" is out of bounds: from 4KiB to 1GiB\n"
+		"f:3:30: error: probes[0] (test): drain: the string \"1us\" is out of bounds: from 1ms to 10s\n");
 	assert_refused("\"path\": \"x\", \"ring\": 4095",
 		       "f:3:14: error: probes[0] (test): ring: the integer 4095 is out of bounds: from 4KiB to 1GiB\n");
-	assert_refused("\"path\": \"x\", \"ring\": \"16777216TiB\"",
-		       "f:3:14: error: probes[0] (test): ring: the string \"16777216TiB\" is out of bounds: from 4KiB to "
-		       "1GiB\n");
+	assert_refused(
+		"\"path\": \"x\", \"ring\": \"16777216TiB\"",
+		"f:3:14: error: probes[0] (test): ring: the string \"16777216TiB\" is out of bounds: from 4KiB to "
+		"1GiB\n");
 	/* More than INT64_MAX is above every bound, not below one. */
-	assert_refused("\"path\": \"x\", \"ring\": \"18446744073709551615\"",
-		       "f:3:14: error: probes[0] (test): ring: the string \"18446744073709551615\" is out of bounds: from 4KiB "
-		       "to 1GiB\n");
+	assert_refused(
+		"\"path\": \"x\", \"ring\": \"18446744073709551615\"",
+		"f:3:14: error: probes[0] (test): ring: the string \"18446744073709551615\" is out of bounds: from 4KiB "
+		"to 1GiB\n");
 	apply_good(&f, "\"path\": \"x\", \"level\": -10, \"ring\": \"1GiB\", \"drain\": \"1ms\"");
 	assert_int_equal(f.state.level, -10);
 	assert_int_equal(f.state.ring, 1u << 30);
@@ -263,14 +303,17 @@ static void test_secret_environment(void **state)
 	assert_string_equal(f.state.path, "env:SKEP_TEST_SECRET"); /* no secret: as it stands */
 	done(&f);
 	setenv("SKEP_TEST_SECRET", "", 1);
-	assert_refused("\"path\": \"x\", \"token\": \"env:SKEP_TEST_SECRET\"",
-		       "f:3:14: error: probes[0] (test): token: the environment variable \"SKEP_TEST_SECRET\" is empty\n");
+	assert_refused(
+		"\"path\": \"x\", \"token\": \"env:SKEP_TEST_SECRET\"",
+		"f:3:14: error: probes[0] (test): token: the environment variable \"SKEP_TEST_SECRET\" is empty\n");
 	unsetenv("SKEP_TEST_SECRET");
-	assert_refused("\"path\": \"x\", \"token\": \"env:SKEP_TEST_SECRET\"",
-		       "f:3:14: error: probes[0] (test): token: the environment variable \"SKEP_TEST_SECRET\" is not set: set it "
-		       "where this program is started\n");
+	assert_refused(
+		"\"path\": \"x\", \"token\": \"env:SKEP_TEST_SECRET\"",
+		"f:3:14: error: probes[0] (test): token: the environment variable \"SKEP_TEST_SECRET\" is not set: set it "
+		"where this program is started\n");
 	/* A value that is refused is not shown. */
-	assert_refused("\"path\": \"x\", \"token\": 12345", "f:3:14: error: probes[0] (test): token: expected a string, found a number\n");
+	assert_refused("\"path\": \"x\", \"token\": 12345",
+		       "f:3:14: error: probes[0] (test): token: expected a string, found a number\n");
 	assert_refused("\"path\": \"x\", \"token\": [ \"s3cret\" ]",
 		       "f:3:14: error: probes[0] (test): token: expected a string, found an array\n");
 }
@@ -288,7 +331,8 @@ static void test_secret_file(void **state)
 	assert_string_equal(f.state.token, "from file\n"); /* one newline is the editor's, the rest the secret's */
 	done(&f);
 	snprintf(options, sizeof(options), "\"path\": \"x\", \"token\": \"t\", \"token_file\": \"%s\"", file);
-	assert_refused(options, "f:3:28: error: probes[0] (test): token_file: \"token\" is given as well: remove one of them\n");
+	assert_refused(options,
+		       "f:3:28: error: probes[0] (test): token_file: \"token\" is given as well: remove one of them\n");
 	assert_int_equal(chmod(file, 0644), 0);
 	snprintf(options, sizeof(options), "\"path\": \"x\", \"token_file\": \"%s\"", file);
 	apply(&f, options);
@@ -317,12 +361,15 @@ static void test_secret_file(void **state)
 	memset(large, 'x', sizeof(large));
 	file = file_with(large, sizeof(large), 0600);
 	snprintf(options, sizeof(options), "\"path\": \"x\", \"token_file\": \"%s\"", file);
-	snprintf(expected, sizeof(expected),
-		 "f:3:14: error: probes[0] (test): token_file: \"%s\": larger than 65536 bytes: is it the right file?\n", file);
+	snprintf(
+		expected, sizeof(expected),
+		"f:3:14: error: probes[0] (test): token_file: \"%s\": larger than 65536 bytes: is it the right file?\n",
+		file);
 	assert_refused(options, expected);
 	unlink(file);
-	assert_refused("\"path\": \"x\", \"token_file\": 7",
-		       "f:3:14: error: probes[0] (test): token_file: expected the path of a file, found the integer 7\n");
+	assert_refused(
+		"\"path\": \"x\", \"token_file\": 7",
+		"f:3:14: error: probes[0] (test): token_file: expected the path of a file, found the integer 7\n");
 }
 
 /* A required secret is there when its file is; a plugin's own x_file is not taken from it. */
@@ -332,7 +379,11 @@ static void test_secret_companions(void **state)
 		const char *a, *b, *b_file;
 	} values = { NULL, NULL, NULL };
 	const struct skep_option options[] = {
-		{ .name = "a", .type = SKEP_O_STR, .flags = SKEP_OPT_SECRET | SKEP_OPT_REQUIRED, .offset = 0, .help = "key" },
+		{ .name = "a",
+		  .type = SKEP_O_STR,
+		  .flags = SKEP_OPT_SECRET | SKEP_OPT_REQUIRED,
+		  .offset = 0,
+		  .help = "key" },
 		{ .name = "b", .type = SKEP_O_STR, .flags = SKEP_OPT_SECRET, .offset = sizeof(char *), .help = "x" },
 		{ .name = "b_file", .type = SKEP_O_STR, .offset = 2 * sizeof(char *), .help = "x" },
 		{ .name = NULL },
@@ -372,9 +423,10 @@ static void test_stride(void **state)
 		{ { .name = "b", .type = SKEP_O_INT, .offset = 8, .default_value = "2", .help = "x" }, { 1, 2, 3 } },
 		{ { .name = NULL }, { 0, 0, 0 } },
 	};
-	const struct skep_plugin later = {
-		.name = "test", .options = &options[0].option, .option_size = sizeof(options[0]), .state_size = sizeof(values)
-	};
+	const struct skep_plugin later = { .name = "test",
+					   .options = &options[0].option,
+					   .option_size = sizeof(options[0]),
+					   .state_size = sizeof(values) };
 	const struct skep_plugin bare = { .name = "test" };
 	struct fixture f;
 
@@ -389,7 +441,8 @@ static void test_stride(void **state)
 	done(&f);
 	apply_to(&f, &bare, NULL, "\"b\": 7");
 	assert_int_equal(f.err, -EINVAL);
-	assert_string_equal(f.diag.entries[0].text, "probes[0] (test): unknown option \"b\": see \"skepd --options test\"");
+	assert_string_equal(f.diag.entries[0].text,
+			    "probes[0] (test): unknown option \"b\": see \"skepd --options test\"");
 	done(&f);
 }
 
@@ -408,8 +461,9 @@ static void test_bad_default(void **state)
 	(void)state;
 	apply_to(&f, &desc, &value, "");
 	assert_int_equal(f.err, -EINVAL);
-	assert_string_equal(f.diag.entries[0].text,
-			    "probes[0] (test): a: the plugin's own default \"much\" is no int: report it to its author");
+	assert_string_equal(
+		f.diag.entries[0].text,
+		"probes[0] (test): a: the plugin's own default \"much\" is no int: report it to its author");
 	done(&f);
 }
 
@@ -425,18 +479,19 @@ static void test_print(void **state)
 	options_print(&plugin, out);
 	options_print(&bare, out);
 	fclose(out);
-	assert_string_equal(text, "option   type     default       meaning\n"
-				  "enabled  bool     true          on or off\n"
-				  "other    bool     -             another\n"
-				  "level    int      -3            how much (-10 to 10)\n"
-				  "ring     size     4MiB          bytes (4KiB to 1GiB)\n"
-				  "drain    time     100ms         how often (1ms to 10s)\n"
-				  "path     string   -             where to (required)\n"
-				  "token    string   -             a secret (secret: also \"env:NAME\", or token_file)\n"
-				  "names    strings  [ \"a\", \"b\" ]  some\n"
-				  "words    strings  one           some more\n"
-				  "keys     strings  -             secrets (secret)\n"
-				  "bare has no options\n");
+	assert_string_equal(text,
+			    "option   type     default       meaning\n"
+			    "enabled  bool     true          on or off\n"
+			    "other    bool     -             another\n"
+			    "level    int      -3            how much (-10 to 10)\n"
+			    "ring     size     4MiB          bytes (4KiB to 1GiB)\n"
+			    "drain    time     100ms         how often (1ms to 10s)\n"
+			    "path     string   -             where to (required)\n"
+			    "token    string   -             a secret (secret: also \"env:NAME\", or token_file)\n"
+			    "names    strings  [ \"a\", \"b\" ]  some\n"
+			    "words    strings  one           some more\n"
+			    "keys     strings  -             secrets (secret)\n"
+			    "bare has no options\n");
 	free(text);
 }
 

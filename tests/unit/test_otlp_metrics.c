@@ -13,7 +13,7 @@
 #include <skep/mock.h>
 #include <skep/hist.h>
 
-#include "core/outstreams.h"
+#include "core/process/records.h"
 #include "sinks/otlp/metrics.h"
 #include "sinks/otlp/runs.h"
 
@@ -38,8 +38,12 @@ static const struct skep_field fields[] = {
 	F(wait, SKEP_T_HIST, SKEP_S_DELTA, "ns"),
 };
 static const struct skep_stream stream = {
-	.size = sizeof(stream), .field_size = sizeof(fields[0]), .name = "site.thing", .record_size = sizeof(struct thing),
-	.n_fields = sizeof(fields) / sizeof(fields[0]), .fields = fields,
+	.size = sizeof(stream),
+	.field_size = sizeof(fields[0]),
+	.name = "site.thing",
+	.record_size = sizeof(struct thing),
+	.n_fields = sizeof(fields) / sizeof(fields[0]),
+	.fields = fields,
 };
 
 static struct metrics m;
@@ -98,7 +102,13 @@ static const struct plan_metric *metric_of(const struct group *g, const char *na
 static void any_table(void **state)
 {
 	uint64_t slots[8] = { [3] = 2, [7] = 1 };
-	struct thing t = { .pool = skep_mock_text("fast"), .id = 1, .done = 5, .level = 10, .net = -3, .heat = 21.5, .wait = { slots, 8, 0, 100 } };
+	struct thing t = { .pool = skep_mock_text("fast"),
+			   .id = 1,
+			   .done = 5,
+			   .level = 10,
+			   .net = -3,
+			   .heat = 21.5,
+			   .wait = { slots, 8, 0, 100 } };
 	const struct view v = { .tool = skep_mock_text("samtools") };
 	union group_value value;
 	const struct plan_metric *metric;
@@ -150,19 +160,19 @@ static void any_table(void **state)
 static void levels_of_runs(void **state)
 {
 	const struct view v = { .tool = skep_mock_text("bwa"), .pipeline = skep_mock_text("p") };
-	struct out_tool_sample t = { .rss_bytes = 100, .cpu_ns = S };
+	struct record_tool_sample t = { .rss_bytes = 100, .cpu_ns = S };
 	union group_value value;
 
 	(void)state;
 	begin(100);
-	add(&out_stream_tool_sample, 10 * S, &t, &v, true);
+	add(&record_stream_tool_sample, 10 * S, &t, &v, true);
 	t.rss_bytes = 30;
-	add(&out_stream_tool_sample, 10 * S, &t, &v, true);
+	add(&record_stream_tool_sample, 10 * S, &t, &v, true);
 	metric_of(only(), "process.memory.usage", &value);
 	assert_int_equal(value.u, 130);
 	metric_of(only(), "process.cpu.time", &value);
 	assert_int_equal(value.u, 2 * S);
-	add(&out_stream_tool_sample, 11 * S, &t, &v, true);
+	add(&record_stream_tool_sample, 11 * S, &t, &v, true);
 	metric_of(only(), "process.memory.usage", &value);
 	assert_int_equal(value.u, 30);
 	tell();
@@ -189,15 +199,18 @@ static bool tells_overflow(void)
 
 	for (uint32_t i = 0; i < m.groups.room; i++)
 		for (struct group *g = m.groups.table[i]; g; g = g->next)
-			if (memmem(g->attrs, g->attrs_len, pair, sizeof(pair) - 1) && memmem(g->hist_attrs, g->hist_attrs_len, pair, sizeof(pair) - 1))
+			if (memmem(g->attrs, g->attrs_len, pair, sizeof(pair) - 1) &&
+			    memmem(g->hist_attrs, g->hist_attrs_len, pair, sizeof(pair) - 1))
 				return true;
 	return false;
 }
 
-/* More attributes than there may be: counted all the same, in a series that says so. Those that were silent make room. */
+/*
+ * More attributes than there may be: counted all the same, in a series that says so. Those that were silent make room.
+ */
 static void too_many(void **state)
 {
-	struct out_tool_sample t = { .cpu_ns = 1 };
+	struct record_tool_sample t = { .cpu_ns = 1 };
 	char tool[32];
 
 	(void)state;
@@ -208,7 +221,7 @@ static void too_many(void **state)
 		memset(&v, 0, sizeof(v));
 		snprintf(tool, sizeof(tool), "tool%d", i);
 		v.tool = skep_mock_text(tool);
-		add(&out_stream_tool_sample, 10 * S, &t, &v, true);
+		add(&record_stream_tool_sample, 10 * S, &t, &v, true);
 	}
 	assert_int_equal(m.groups.n, 17);
 	assert_int_equal(m.groups.overflowed, 24);
@@ -222,7 +235,7 @@ static void too_many(void **state)
 		snprintf(tool, sizeof(tool), "tool%d", i);
 		v.tool = skep_mock_text(tool);
 		t.start_ns = 5 * S;
-		add(&out_stream_tool_sample, 10 * S + GROUPS_FORGET_NS + S, &t, &v, true);
+		add(&record_stream_tool_sample, 10 * S + GROUPS_FORGET_NS + S, &t, &v, true);
 	}
 	assert_int_equal(m.groups.n, 10);
 	assert_int_equal(m.groups.overflowed, 24);
@@ -232,7 +245,10 @@ static void too_many(void **state)
 	metrics_free(&m);
 }
 
-/* What finds no room: sums are added up, a level of many series would be that of the last one. A batch that comes again counts once. */
+/*
+ * What finds no room: sums are added up, a level of many series would be that of the last one. A batch that comes again
+ * counts once.
+ */
 static void overflow_has_no_levels(void **state)
 {
 	char pool[32];
@@ -313,11 +329,11 @@ static void begins(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct out_tool_sample t = { .start_ns = cases[i].start, .cpu_ns = 1 };
+		const struct record_tool_sample t = { .start_ns = cases[i].start, .cpu_ns = 1 };
 
 		begin(16);
 		m.groups.floor_ns = 10 * S;
-		add(&out_stream_tool_sample, cases[i].time, &t, &v, true);
+		add(&record_stream_tool_sample, cases[i].time, &t, &v, true);
 		tell();
 		assert_int_equal(only()->start_ns, cases[i].begin);
 		metrics_free(&m);
@@ -327,20 +343,23 @@ static void begins(void **state)
 /* What is in no metric: parts of a sum that is told as a whole, what is another stream's, a run that goes on. */
 static void left_out(void **state)
 {
-	struct out_ledger of_run = { .run = skep_mock_text("r"), .account = skep_mock_text("cpu"), .item = skep_mock_text("idle"), .amount = 1 };
-	struct out_process_sample sample = { .cpu_ns = 1 };
-	struct out_run run = { .state = skep_mock_text("running"), .start_ns = 1 };
+	struct record_ledger of_run = { .run = skep_mock_text("r"),
+					.account = skep_mock_text("cpu"),
+					.item = skep_mock_text("idle"),
+					.amount = 1 };
+	struct record_process_sample sample = { .cpu_ns = 1 };
+	struct record_run run = { .state = skep_mock_text("running"), .start_ns = 1 };
 	const struct view going = { .kind = VIEW_RUN, .state = skep_mock_text("running") }, none = { 0 };
 
 	(void)state;
 	begin(100);
-	add(&out_stream_ledger, 10 * S, &of_run, &none, true);
-	add(&out_stream_process_sample, 10 * S, &sample, &none, true);
-	add(&out_stream_run, 10 * S, &run, &going, true);
+	add(&record_stream_ledger, 10 * S, &of_run, &none, true);
+	add(&record_stream_process_sample, 10 * S, &sample, &none, true);
+	add(&record_stream_run, 10 * S, &run, &going, true);
 	assert_int_equal(m.groups.n, 0);
 	assert_int_equal(tell(), 0);
 	of_run.run = (struct skep_str){ 0 };
-	add(&out_stream_ledger, 10 * S, &of_run, &none, true);
+	add(&record_stream_ledger, 10 * S, &of_run, &none, true);
 	assert_int_equal(m.groups.n, 1);
 	assert_int_equal(tell(), 1);
 	metrics_free(&m);
@@ -354,7 +373,8 @@ static void conventions(void **state)
 	} cases[] = {
 		{ "system.cpu.time.user", "ns", "system.cpu.time", "cpu.mode", "user" },
 		{ "system.disk.io.read", "By", "system.disk.io", "disk.io.direction", "read" },
-		{ "system.filesystem.inode.usage.free", "{inode}", "system.filesystem.inode.usage", "system.filesystem.state", "free" },
+		{ "system.filesystem.inode.usage.free", "{inode}", "system.filesystem.inode.usage",
+		  "system.filesystem.state", "free" },
 		{ "system.cpu.load_average.1m", "{thread}", "system.cpu.load_average.1m", NULL, NULL },
 		{ "hw.gpu.memory.usage", "By", "hw.gpu.memory.usage", NULL, NULL },
 		{ "net.rx_bytes", "By", "skep.process.net.rx", NULL, NULL },
@@ -364,10 +384,12 @@ static void conventions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct skep_field f = { .name = cases[i].field, .unit = cases[i].unit, .type = SKEP_T_U64, .semantics = SKEP_S_DELTA };
+		const struct skep_field f = {
+			.name = cases[i].field, .unit = cases[i].unit, .type = SKEP_T_U64, .semantics = SKEP_S_DELTA
+		};
 		struct names_metric name;
 
-		assert_int_equal(names_metric(&out_stream_process, &f, &name), 0);
+		assert_int_equal(names_metric(&record_stream_process, &f, &name), 0);
 		assert_string_equal(name.metric, cases[i].metric);
 		if (cases[i].attribute) {
 			assert_string_equal(name.attribute, cases[i].attribute);
@@ -397,7 +419,8 @@ static void chosen_values(void **state)
 
 		for (unsigned i = 0; i < 2 * BLOCKS; i++)
 			words[i] = 0x2f6e69622f727375u ^ (n >> i / 2 & 1 ? flips[i % 2] : 0);
-		group_key_add(&k, "program", (struct skep_str){ (const char *)words, sizeof(words), sizeof(words) }); /* 8 bytes with its NUL */
+		/* 8 bytes with its NUL */
+		group_key_add(&k, "program", (struct skep_str){ (const char *)words, sizeof(words), sizeof(words) });
 		assert_non_null(groups_get(&g, plan, &k, S));
 	}
 	assert_int_equal(g.n, CHOSEN);
@@ -416,10 +439,16 @@ static void chosen_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(overflow_has_no_levels), cmocka_unit_test(clock_set_back), cmocka_unit_test(an_adopted_trace_stays),
-		cmocka_unit_test(any_table), cmocka_unit_test(levels_of_runs), cmocka_unit_test(too_many),
+		cmocka_unit_test(overflow_has_no_levels),
+		cmocka_unit_test(clock_set_back),
+		cmocka_unit_test(an_adopted_trace_stays),
+		cmocka_unit_test(any_table),
+		cmocka_unit_test(levels_of_runs),
+		cmocka_unit_test(too_many),
 		cmocka_unit_test(chosen_values),
-		cmocka_unit_test(begins),    cmocka_unit_test(left_out),       cmocka_unit_test(conventions),
+		cmocka_unit_test(begins),
+		cmocka_unit_test(left_out),
+		cmocka_unit_test(conventions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

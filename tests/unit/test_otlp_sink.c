@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "core/outstreams.h"
+#include "core/process/records.h"
 #include "skep/mock.h"
 #include "sinks/otlp/request.h"
 
@@ -77,8 +77,9 @@ static void reply_to(int fd, const char *path)
 		len = receiver.answers[s].len;
 	}
 	pthread_mutex_unlock(&receiver.lock);
-	n = snprintf(head, sizeof(head), "HTTP/1.1 %u X\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n%s\r\n", status, len,
-		     headers);
+	n = snprintf(head, sizeof(head),
+		     "HTTP/1.1 %u X\r\nContent-Type: application/x-protobuf\r\nContent-Length: %zu\r\n%s\r\n", status,
+		     len, headers);
 	if (write(fd, head, (size_t)n) != n || (len && write(fd, body, len) != (ssize_t)len))
 		return;
 }
@@ -192,7 +193,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void answer_with(enum signal s, unsigned times, unsigned status, const char *headers, const void *body, size_t len)
+static void answer_with(enum signal s, unsigned times, unsigned status, const char *headers, const void *body,
+			size_t len)
 {
 	receiver.answers[s].times = times;
 	receiver.answers[s].status = status;
@@ -234,7 +236,8 @@ static uint64_t varint(const uint8_t **at)
 }
 
 /* Calls cb for each field of a message; fixed numbers as 8 bytes. */
-static void each(const uint8_t *at, size_t n, void (*cb)(void *arg, unsigned field, const uint8_t *data, size_t len), void *arg)
+static void each(const uint8_t *at, size_t n, void (*cb)(void *arg, unsigned field, const uint8_t *data, size_t len),
+		 void *arg)
 {
 	const uint8_t *end = at + n;
 
@@ -344,21 +347,26 @@ static struct skep_context context(const char *tool)
 static void add_process(struct skep_mock_batch *b, uint32_t pid, uint64_t time_ns, int exit_code)
 {
 	struct skep_context c = context("samtools sort");
-	struct out_process p = {
+	struct record_process p = {
 		.upid = { .start_ns = time_ns - S, .pid = pid }, .run = c.run, .pipeline = c.pipeline, .tool = c.tool,
 		.state = skep_mock_text("exited"), .exe = skep_mock_text("/usr/bin/samtools"), .execed = 1, .last = 1,
 		.start_ns = time_ns - S, .end_ns = time_ns, .exit_code = exit_code, .user_ns = S / 2,
 	};
 
-	skep_mock_batch_add(b, &out_stream_process, &p.upid, time_ns, &p, &c);
+	skep_mock_batch_add(b, &record_stream_process, &p.upid, time_ns, &p, &c);
 }
 
 static void add_sample(struct skep_mock_batch *b, uint64_t time_ns, uint64_t cpu_ns)
 {
 	struct skep_context c = context("samtools sort");
-	struct out_tool_sample s = { .run = c.run, .tool = c.tool, .start_ns = time_ns - S, .interval_ns = S, .cpu_ns = cpu_ns, .rss_bytes = 4096 };
+	struct record_tool_sample s = { .run = c.run,
+					.tool = c.tool,
+					.start_ns = time_ns - S,
+					.interval_ns = S,
+					.cpu_ns = cpu_ns,
+					.rss_bytes = 4096 };
 
-	skep_mock_batch_add(b, &out_stream_tool_sample, NULL, time_ns, &s, &c);
+	skep_mock_batch_add(b, &record_stream_tool_sample, NULL, time_ns, &s, &c);
 }
 
 /* A span, an event, and 3 s of CPU time. */
@@ -436,7 +444,10 @@ static bool says(enum signal s, unsigned which, const char *text)
 	return memmem(g->body, g->len, text, strlen(text)) != NULL;
 }
 
-/* A batch that waited in the spool over a reboot: spans and events are those of the host as it was; sums are this skepd's. */
+/*
+ * A batch that waited in the spool over a reboot: spans and events are those of the host as it was; sums are this
+ * skepd's.
+ */
 static void resource_of_batch(void **state)
 {
 	static const char boot[] = "0f0e0d0c-0b0a-4908-8706-050403020100";
@@ -505,7 +516,8 @@ static void retry(void **state)
 static void halves(void **state)
 {
 	static const char *const small[] = { "max_request", "1KiB", NULL };
-	struct skep_mock_batch *b = batch(1, "boot:1:1"), *half = batch(1, "boot:1:1/1"), *other = batch(2, "boot:1:10");
+	struct skep_mock_batch *b = batch(1, "boot:1:1"), *half = batch(1, "boot:1:1/1"),
+			       *other = batch(2, "boot:1:10");
 	struct skep_mock m;
 
 	(void)state;
@@ -528,8 +540,8 @@ static void halves(void **state)
 }
 
 /*
- * More batches in parts than are remembered, and more parts of one: neither one whose parts go on coming nor one that waits
- * meanwhile is forgotten.
+ * More batches in parts than are remembered, and more parts of one: neither one whose parts go on coming nor one that
+ * waits meanwhile is forgotten.
  */
 static void many_parts(void **state)
 {
@@ -705,7 +717,9 @@ static void environment(void **state)
 	assert_int_equal(skep_mock_start(&m), -EINVAL);
 	assert_non_null(strstr(m.why, "speaks http/protobuf"));
 	skep_mock_end(&m);
-	for (const char *const *name = (const char *const[]){ "ENDPOINT", "LOGS_ENDPOINT", "HEADERS", "COMPRESSION", "PROTOCOL", NULL }; *name; name++) {
+	for (const char *const *name =
+		     (const char *const[]) { "ENDPOINT", "LOGS_ENDPOINT", "HEADERS", "COMPRESSION", "PROTOCOL", NULL };
+	     *name; name++) {
 		char whole[96];
 
 		snprintf(whole, sizeof(whole), "OTEL_EXPORTER_OTLP_%s", *name);
@@ -718,7 +732,8 @@ static bool has_pair(const struct got *g, const char *name, const char *value)
 {
 	char text[128];
 	/* KeyValue { key = 1, value = 2 { string_value = 1 } } */
-	int n = snprintf(text, sizeof(text), "\n%c%s\x12%c\n%c%s", (int)strlen(name), name, (int)strlen(value) + 2, (int)strlen(value), value);
+	int n = snprintf(text, sizeof(text), "\n%c%s\x12%c\n%c%s", (int)strlen(name), name, (int)strlen(value) + 2,
+			 (int)strlen(value), value);
 
 	return memmem(g->body, g->len, text, (size_t)n) != NULL;
 }
@@ -730,7 +745,8 @@ static void resource_of_environment(void **state)
 	static const char *const services[] = { "the night shift", "by variable", "by option" };
 
 	(void)state;
-	setenv("OTEL_RESOURCE_ATTRIBUTES", "site=a%20b%2Cc%3D, service.name=the%20night%20shift,nonsense,room=100%,town=K%C3%B6ln", 1);
+	setenv("OTEL_RESOURCE_ATTRIBUTES",
+	       "site=a%20b%2Cc%3D, service.name=the%20night%20shift,nonsense,room=100%,town=K%C3%B6ln", 1);
 	for (unsigned i = 0; i < 3; i++) {
 		struct skep_mock_batch *b = batch(1, NULL);
 		const struct got *g;

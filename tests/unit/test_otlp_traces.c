@@ -13,7 +13,7 @@
 #include <skep/mock.h>
 #include <skep/trace.h>
 
-#include "core/outstreams.h"
+#include "core/process/records.h"
 #include "sinks/otlp/request.h"
 
 #define S UINT64_C(1000000000)
@@ -46,7 +46,9 @@ static int tear_down(void **state)
 /* Its span alone, as bytes. */
 static void encode(const struct skep_stream *stream, const struct skep_upid *upid, const void *data)
 {
-	const struct skep_record record = { .size = sizeof(record), .stream = stream, .upid = upid ? *upid : (struct skep_upid){ 0 }, .data = data };
+	const struct skep_record record = {
+		.size = sizeof(record), .stream = stream, .upid = upid ? *upid : (struct skep_upid) { 0 }, .data = data
+	};
 	const struct skep_record *records[] = { &record };
 	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records,
 					   .boot_id = BOOT, .host_name = "node1", .kernel = "6.1.0" };
@@ -74,25 +76,40 @@ static bool has_hex(uint32_t field, const char *hex)
 
 static void run_is_adopted(void)
 {
-	struct out_run run = { .run = skep_mock_text("r1"), .state = skep_mock_text("ended"), .traceparent = skep_mock_text(ADOPTED), .start_ns = S, .end_ns = 2 * S };
+	struct record_run run = { .run = skep_mock_text("r1"),
+				  .state = skep_mock_text("ended"),
+				  .traceparent = skep_mock_text(ADOPTED),
+				  .start_ns = S,
+				  .end_ns = 2 * S };
 
-	encode(&out_stream_run, NULL, &run);
+	encode(&record_stream_run, NULL, &run);
 	assert_true(has_hex(1, TRACE));
 	assert_true(has_hex(4, "b7ad6b7169203331"));
 }
 
-static struct out_process process_of(const char *task_id, const char *traceparent)
+static struct record_process process_of(const char *task_id, const char *traceparent)
 {
-	return (struct out_process){ .upid = { .pid = 7, .start_ns = 9 }, .run = skep_mock_text("r1"), .task_id = skep_mock_text(task_id), .exit_code = 1,
-				     .execed = 1, .start_ns = S, .end_ns = 2 * S, .traceparent = skep_mock_text(traceparent) };
+	return (struct record_process) { .upid = { .pid = 7, .start_ns = 9 },
+					 .run = skep_mock_text("r1"),
+					 .task_id = skep_mock_text(task_id),
+					 .exit_code = 1,
+					 .execed = 1,
+					 .start_ns = S,
+					 .end_ns = 2 * S,
+					 .traceparent = skep_mock_text(traceparent) };
 }
 
 static void hang_where_they_belong(void **state)
 {
-	struct out_task task = { .task = skep_mock_text("align"), .task_id = skep_mock_text("7-9.1"), .run = skep_mock_text("r1"), .state = skep_mock_text("exited"),
-				 .root_upid = { .pid = 7, .start_ns = 9 }, .start_ns = S, .end_ns = 2 * S };
+	struct record_task task = { .task = skep_mock_text("align"),
+				    .task_id = skep_mock_text("7-9.1"),
+				    .run = skep_mock_text("r1"),
+				    .state = skep_mock_text("exited"),
+				    .root_upid = { .pid = 7, .start_ns = 9 },
+				    .start_ns = S,
+				    .end_ns = 2 * S };
 	uint8_t trace[SKEP_TRACE_ID], run_span[SKEP_SPAN_ID], task_span[SKEP_SPAN_ID], first[4096];
-	struct out_process p;
+	struct record_process p;
 	char own[SKEP_TRACEPARENT_SIZE];
 	size_t n;
 
@@ -102,51 +119,58 @@ static void hang_where_they_belong(void **state)
 	skep_trace_run_span(trace, "r1", 2, run_span);
 	skep_trace_task_span(trace, BOOT, "7-9.1", 5, task_span);
 
-	encode(&out_stream_task, &task.root_upid, &task);
+	encode(&record_stream_task, &task.root_upid, &task);
 	assert_true(has(2, task_span, SKEP_SPAN_ID) && has(4, run_span, SKEP_SPAN_ID) && has_hex(1, TRACE));
 	n = pb_len(&e.out[SIGNAL_TRACES]);
 	assert_true(n < sizeof(first));
 	memcpy(first, pb_data(&e.out[SIGNAL_TRACES]), n);
-	encode(&out_stream_task, &task.root_upid, &task); /* told twice: the same */
+	encode(&record_stream_task, &task.root_upid, &task); /* told twice: the same */
 	assert_int_equal(pb_len(&e.out[SIGNAL_TRACES]), n);
 	assert_memory_equal(pb_data(&e.out[SIGNAL_TRACES]), first, n);
 
 	p = process_of("7-9.1", "");
-	encode(&out_stream_process, &p.upid, &p);
+	encode(&record_stream_process, &p.upid, &p);
 	assert_true(has(4, task_span, SKEP_SPAN_ID));
 	p = process_of("", "");
-	encode(&out_stream_process, &p.upid, &p);
+	encode(&record_stream_process, &p.upid, &p);
 	assert_true(has(4, run_span, SKEP_SPAN_ID));
 	p = process_of("7-9.1", INNER);
-	encode(&out_stream_process, &p.upid, &p);
+	encode(&record_stream_process, &p.upid, &p);
 	assert_true(has_hex(4, "00f067aa0ba902b7") && !has(4, task_span, SKEP_SPAN_ID));
 	/* what skep run hands on, and what it was handed: the task knows better */
 	skep_traceparent_write(trace, run_span, 1, own);
 	p = process_of("7-9.1", own);
-	encode(&out_stream_process, &p.upid, &p);
+	encode(&record_stream_process, &p.upid, &p);
 	assert_true(has(4, task_span, SKEP_SPAN_ID));
 	p = process_of("7-9.1", ADOPTED);
-	encode(&out_stream_process, &p.upid, &p);
+	encode(&record_stream_process, &p.upid, &p);
 	assert_true(has(4, task_span, SKEP_SPAN_ID));
 	assert_false(has_hex(2, "53995c3f42cd8ad8"));
 	/* another trace: a link, whose fields are its ids */
 	p = process_of("7-9.1", OTHER);
-	encode(&out_stream_process, &p.upid, &p);
-	assert_true(has(4, task_span, SKEP_SPAN_ID) && has_hex(1, "4bf92f3577b34da6a3ce929d0e0e4736") && has_hex(2, "53995c3f42cd8ad8"));
+	encode(&record_stream_process, &p.upid, &p);
+	assert_true(has(4, task_span, SKEP_SPAN_ID) && has_hex(1, "4bf92f3577b34da6a3ce929d0e0e4736") &&
+		    has_hex(2, "53995c3f42cd8ad8"));
 }
 
 /* A task that its run's end left behind, or whose root went on to another, has no result. */
 static void result_of_what_ended(void **state)
 {
-	struct out_task task = { .task = skep_mock_text("t"), .task_id = skep_mock_text("7-9.1"), .run = skep_mock_text("r1"), .state = skep_mock_text("running"),
-				 .root_upid = { .pid = 7, .start_ns = 9 }, .start_ns = S, .end_ns = 2 * S, .exit_code = -1 };
+	struct record_task task = { .task = skep_mock_text("t"),
+				    .task_id = skep_mock_text("7-9.1"),
+				    .run = skep_mock_text("r1"),
+				    .state = skep_mock_text("running"),
+				    .root_upid = { .pid = 7, .start_ns = 9 },
+				    .start_ns = S,
+				    .end_ns = 2 * S,
+				    .exit_code = -1 };
 
 	(void)state;
-	encode(&out_stream_task, &task.root_upid, &task);
+	encode(&record_stream_task, &task.root_upid, &task);
 	assert_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "task.run.result", 15));
 	task.state = skep_mock_text("exited");
 	task.exit_code = 2;
-	encode(&out_stream_task, &task.root_upid, &task);
+	encode(&record_stream_task, &task.root_upid, &task);
 	assert_non_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "task.run.result", 15));
 	assert_non_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "failure", 7));
 }
@@ -154,8 +178,10 @@ static void result_of_what_ended(void **state)
 /* How many spans there are of a process that ended then. */
 static uint32_t spans_of(uint64_t time_ns, bool count)
 {
-	const struct out_process p = process_of("", "");
-	const struct skep_record record = { .size = sizeof(record), .stream = &out_stream_process, .upid = p.upid, .time_ns = time_ns, .data = &p };
+	const struct record_process p = process_of("", "");
+	const struct skep_record record = {
+		.size = sizeof(record), .stream = &record_stream_process, .upid = p.upid, .time_ns = time_ns, .data = &p
+	};
 	const struct skep_record *records[] = { &record };
 	const struct skep_batch batch = { .size = sizeof(batch), .n = 1, .key = BOOT ":1:1", .records = records,
 					   .boot_id = BOOT, .host_name = "node1", .kernel = "6.1.0" };
@@ -183,12 +209,17 @@ static void spans_per_run(void **state)
 
 static bool has_name(const char *pipeline, size_t length, size_t want)
 {
-	struct out_run run = { .run = skep_mock_text("r1"), .state = skep_mock_text("ended"), .pipeline = { pipeline, (uint32_t)length, (uint32_t)length },
-			       .start_ns = S, .end_ns = 2 * S };
-	uint8_t text[300] = { 5 << 3 | 2, (uint8_t)((want + 4) | 0x80), (uint8_t)((want + 4) >> 7), 'R', 'U', 'N', ' ' };
+	struct record_run run = { .run = skep_mock_text("r1"),
+				  .state = skep_mock_text("ended"),
+				  .pipeline = { pipeline, (uint32_t)length, (uint32_t)length },
+				  .start_ns = S,
+				  .end_ns = 2 * S };
+	uint8_t text[300] = {
+		5 << 3 | 2, (uint8_t)((want + 4) | 0x80), (uint8_t)((want + 4) >> 7), 'R', 'U', 'N', ' '
+	};
 
 	memcpy(text + 7, pipeline, want);
-	encode(&out_stream_run, NULL, &run);
+	encode(&record_stream_run, NULL, &run);
 	return memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), text, want + 7) != NULL;
 }
 

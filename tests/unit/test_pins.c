@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_pins.c - core/pins.c: a folder of pins that another user could have filled is not used, and an object that
- * another user has pinned is not adopted.  In a BPF filesystem of its own, as anybody may mount one: mode 1777.
+ * tests/unit/test_pins.c - core/plugin/pins.c: a folder of pins that another user could have filled is not used, and an
+ * object that another user has pinned is not adopted.  In a BPF filesystem of its own, as anybody may mount one: mode
+ * 1777.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -20,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "core/pins.h"
+#include "core/plugin/pins.h"
 
 #define OTHER 65534
 
@@ -50,7 +51,9 @@ static void refused(const char *dir, const char *text)
 /* Whether a skepd that starts adopts what the one before has left; it leaves its own. */
 static bool adopts(const char *dir)
 {
-	struct pins_map map = { .name = "m", .type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1 };
+	struct pins_map map = {
+		.name = "m", .type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1
+	};
 	const char *failed = NULL;
 	bool adopted = false;
 	struct pins p;
@@ -145,7 +148,8 @@ int main(void)
 		puts("skip: needs root (BPF)");
 		return 77;
 	}
-	if (!mkdtemp(root) || mkdir(path(""), 0755) < 0 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (!mkdtemp(root) || mkdir(path(""), 0755) < 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("bpf", path(""), "bpf", 0, "mode=1777") < 0) {
 		puts("skip: needs to mount a BPF filesystem");
 		return 77;

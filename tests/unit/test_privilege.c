@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_privilege.c - cli/privilege.c: the verdict on machines that this one
+ * tests/unit/test_privilege.c - cli/base/privilege.c: the verdict on machines that this one
  * is not, and the facts of this one.
  */
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/privilege.h"
+#include "cli/base/privilege.h"
 
 #define CAP(n)  (UINT64_C(1) << (n))
 #define BPF     CAP(39)
@@ -103,7 +103,7 @@ static void a_capability_is_missing(void **state)
 	facts.capabilities = 0;
 	REFUSED(facts, "CAP_SYS_RESOURCE", "lacks CAP_BPF and CAP_PERFMON", "uid 1000",
 		"sudo '/opt/my skep/bin/skep' run --name 'a b' -- make\n",
-		"members of group skep may see it: skep runs\n");
+		"collects this for members of group skep", "usermod -a -G skep");
 	facts.capabilities = BPF;
 	REFUSED(facts, "lacks CAP_BPF", "lacks CAP_PERFMON");
 	facts.capabilities = PERFMON;

@@ -44,7 +44,8 @@ static void keep(char *to, const struct skep_str *s)
 	to[s->len] = '\0';
 }
 
-static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns, const void *rec)
+static void emit(struct skep_instance *inst, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
+		 const void *rec)
 {
 	(void)inst;
 	(void)time_ns;
@@ -129,11 +130,6 @@ bool proc_drain(struct skep_instance *inst, struct proc_state *state, uint64_t b
 	return true;
 }
 
-uint64_t proc_now(void)
-{
-	return 0;
-}
-
 static int failed(struct skep_instance *inst, int err, const char *fmt, ...)
 {
 	(void)inst;
@@ -194,8 +190,10 @@ static void paths_are_turned_round(void **state)
 /* An exec record as the kernel side lays it out. */
 static void *exec_record(size_t *ret_size)
 {
-	static const char filename[] = "x.sh", exe[] = "bash\0bin", cwd[] = "me\0home", cgroup[] = "job_1\0slurm", argv[] = "x.sh\0--password\0secret";
-	size_t size = sizeof(struct proc_exec) + sizeof(filename) + sizeof(exe) + sizeof(cwd) + sizeof(cgroup) + sizeof(argv);
+	static const char filename[] = "x.sh", exe[] = "bash\0bin", cwd[] = "me\0home", cgroup[] = "job_1\0slurm",
+			  argv[] = "x.sh\0--password\0secret";
+	size_t size =
+		sizeof(struct proc_exec) + sizeof(filename) + sizeof(exe) + sizeof(cwd) + sizeof(cgroup) + sizeof(argv);
 	struct proc_exec *r = calloc(1, size);
 	char *at = (char *)(r + 1);
 
@@ -223,8 +221,10 @@ static void *exec_record(size_t *ret_size)
 
 static void variables_that_were_asked_for(void **state)
 {
-	static const char *names[] = { "TRACEPARENT", "SKEP_TASK", NULL }, *nine[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I", NULL };
-	static const char block[] = "SKEP_TASK=align\0SKEP_TASKS=no\0HOME=/root\0XSKEP_TASK=no\0TRACEPARENT=", plain[] = "SKEP_TASK=align\0TRACEPARENT=";
+	static const char *names[] = { "TRACEPARENT", "SKEP_TASK", NULL },
+			  *nine[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I", NULL };
+	static const char block[] = "SKEP_TASK=align\0SKEP_TASKS=no\0HOME=/root\0XSKEP_TASK=no\0TRACEPARENT=",
+			  plain[] = "SKEP_TASK=align\0TRACEPARENT=";
 	struct proc_environ_name words[PROC_ENVIRON_NAMES];
 	char long_one[400], ret[PROC_ENVIRON_MAX + 1];
 	struct proc_exec *r;
@@ -336,7 +336,11 @@ static void oom_names_the_cgroup(void **state)
 	struct {
 		struct proc_oom oom;
 		char path[8];
-	} r = { .oom = { .h = { .type = PROC_OOM, .pid = 5, .start_ns = 6 }, .cgroup_id = 9, .limit_pages = 2, .peak_pages = 3, .cgroup_len = 4 },
+	} r = { .oom = { .h = { .type = PROC_OOM, .pid = 5, .start_ns = 6 },
+			 .cgroup_id = 9,
+			 .limit_pages = 2,
+			 .peak_pages = 3,
+			 .cgroup_len = 4 },
 		.path = "b\0a" };
 
 	(void)state;
@@ -350,8 +354,12 @@ static void oom_names_the_cgroup(void **state)
 /* Threads before and after their leader, and one whose leader is not there. */
 static void sweep_adds_threads_up(void **state)
 {
-	struct proc_thread t = { .h = { .type = PROC_THREAD, .pid = 10 }, .sums = { .cpu_ns = 5, .run_delay_ns = 1 }, .flags = PROC_LIVE_RUNNING };
-	struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = 10, .start_ns = 3 }, .sums = { .cpu_ns = 100 }, .threads = 3 };
+	struct proc_thread t = { .h = { .type = PROC_THREAD, .pid = 10 },
+				 .sums = { .cpu_ns = 5, .run_delay_ns = 1 },
+				 .flags = PROC_LIVE_RUNNING };
+	struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = 10, .start_ns = 3 },
+				 .sums = { .cpu_ns = 100 },
+				 .threads = 3 };
 	struct proc_thread orphan = { .h = { .type = PROC_THREAD, .pid = 11 }, .sums = { .cpu_ns = 7 } };
 	int fd = memfd_create("sweep", MFD_CLOEXEC);
 
@@ -383,7 +391,8 @@ static void sweep_adds_threads_up(void **state)
 	free(st.sweep_buffer);
 }
 
-static int process_read(struct skep_instance *inst, const struct skep_upid *who, uint32_t uid, uint32_t what, skep_process_cb cb, void *arg)
+static int process_read(struct skep_instance *inst, const struct skep_upid *who, uint32_t uid, uint32_t what,
+			skep_process_cb cb, void *arg)
 {
 	(void)inst;
 	assert_int_equal(who->pid, getpid());
@@ -412,14 +421,19 @@ static uint64_t my_start(void)
 	assert_non_null(f);
 	assert_non_null(fgets(text, sizeof(text), f));
 	fclose(f);
-	assert_int_equal(sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks), 1);
+	assert_int_equal(sscanf(strrchr(text, ')') + 1,
+				" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+				&ticks),
+			 1);
 	return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 /* A pass that finds this process, which the host does not know. */
 static void sweep_me(struct skep_host *ret_host)
 {
-	const struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = (uint32_t)getpid(), .start_ns = my_start() }, .threads = 1, .uid = 7 };
+	const struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = (uint32_t)getpid(), .start_ns = my_start() },
+				       .threads = 1,
+				       .uid = 7 };
 	int fd = memfd_create("sweep", MFD_CLOEXEC);
 
 	*ret_host = *st.host;
@@ -485,7 +499,9 @@ static void live_that_is_not_read_is_marked(void **state)
 
 static void live_goes_before_what_happens_to_it(void **state)
 {
-	const struct proc_exit exit_record = { .h = { .type = PROC_EXIT, .pid = (uint32_t)getpid(), .start_ns = my_start() } };
+	const struct proc_exit exit_record = {
+		.h = { .type = PROC_EXIT, .pid = (uint32_t)getpid(), .start_ns = my_start() }
+	};
 	const struct skep_process_text text = { .size = sizeof(text), .cmdline = { "a\0b", 4, 4 } };
 	struct skep_host host;
 
@@ -563,7 +579,9 @@ static void ring_with_a_record_under_way(void **state)
 		uint64_t value;
 	} data[4] = { { 8, 0, 1 }, { 8u | 1u << 31, 0, 2 }, { 8u | 1u << 30, 0, 3 }, { 8, 0, 4 } };
 	unsigned long consumer = 0, producer = sizeof(data);
-	struct skep_ring ring = { .size = sizeof(data), .consumer = &consumer, .producer = &producer, .data = (unsigned char *)data };
+	struct skep_ring ring = {
+		.size = sizeof(data), .consumer = &consumer, .producer = &producer, .data = (unsigned char *)data
+	};
 	uint64_t sum = 0;
 
 	(void)state;

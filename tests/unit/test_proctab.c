@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/proctab.h"
+#include "core/process/proctab.h"
 
 static void count_one(struct proc *p, void *arg)
 {
@@ -23,7 +23,8 @@ static void count_one(struct proc *p, void *arg)
 static void by_identity_and_by_pid(void **state)
 {
 	struct proctab *t = proctab_new();
-	struct skep_upid a = { .pid = 7, .start_ns = 100 }, b = { .pid = 7, .start_ns = 200 }, c = { .pid = 8, .start_ns = 100 };
+	struct skep_upid a = { .pid = 7, .start_ns = 100 }, b = { .pid = 7, .start_ns = 200 },
+			 c = { .pid = 8, .start_ns = 100 };
 	struct proc *pa = proctab_add(t, &a), *pb = proctab_add(t, &b);
 	size_t dropped = 0;
 

@@ -122,7 +122,7 @@ static void send_batch(struct skep_mock *m, struct skep_mock_batch *b)
 static struct skep_mock_batch *processes(uint64_t first, uint64_t n, double *cpu)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(first + 1, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 
 	for (uint64_t i = first; i < first + n; i++) {
 		records_process(i, "run-7", &p);
@@ -160,9 +160,11 @@ static void test_counters(void **state)
 	assert_non_null(strstr(page, "# TYPE skep_process_cpu_seconds_total counter\n"));
 	assert_true(sum_of("skep_exporter_records_total", NULL, NULL, &n) == 1000);
 	/* the same as OpenMetrics */
-	ask(&m, "GET /metrics HTTP/1.1\r\naccept: text/plain;q=0.1, application/OpenMetrics-text;version=1.0.0\r\n\r\n");
+	ask(&m,
+	    "GET /metrics HTTP/1.1\r\naccept: text/plain;q=0.1, application/OpenMetrics-text;version=1.0.0\r\n\r\n");
 	assert_non_null(strstr(page, "application/openmetrics-text; version=1.0.0"));
-	assert_non_null(strstr(page, "# TYPE skep_process_cpu_seconds counter\n# UNIT skep_process_cpu_seconds seconds\n"));
+	assert_non_null(
+		strstr(page, "# TYPE skep_process_cpu_seconds counter\n# UNIT skep_process_cpu_seconds seconds\n"));
 	assert_true(near(sum_of("skep_process_cpu_seconds_total", NULL, NULL, &n), cpu));
 	assert_string_equal(page + strlen(page) - 6, "# EOF\n");
 	assert_null(strstr(page, "_created"));
@@ -174,21 +176,22 @@ static void test_counters(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-static void add_tool(struct skep_mock_batch *b, uint64_t time, const char *run, const char *tool, uint64_t rss, uint64_t cpu)
+static void add_tool(struct skep_mock_batch *b, uint64_t time, const char *run, const char *tool, uint64_t rss,
+		     uint64_t cpu)
 {
-	struct out_tool_sample t = {
+	struct record_tool_sample t = {
 		.run = skep_mock_text(run),
 		.tool = skep_mock_text(tool),
 		.rss_bytes = rss,
 		.cpu_ns = cpu,
 	};
 
-	skep_mock_batch_add(b, &out_stream_tool_sample, NULL, time, &t, NULL);
+	skep_mock_batch_add(b, &record_stream_tool_sample, NULL, time, &t, NULL);
 }
 
 static void add_ledger(struct skep_mock_batch *b, const char *run, int64_t amount)
 {
-	struct out_ledger l = {
+	struct record_ledger l = {
 		.run = skep_mock_text(run),
 		.account = skep_mock_text("cpu"),
 		.item = skep_mock_text("excluded"),
@@ -196,7 +199,7 @@ static void add_ledger(struct skep_mock_batch *b, const char *run, int64_t amoun
 		.amount = amount,
 	};
 
-	skep_mock_batch_add(b, &out_stream_ledger, NULL, SECOND, &l, NULL);
+	skep_mock_batch_add(b, &record_stream_ledger, NULL, SECOND, &l, NULL);
 }
 
 static void test_levels(void **state)
@@ -289,7 +292,8 @@ static const struct skep_stream site_stream = {
 /* Levels of the boot before, which the spool still had, come after those of this boot, and their uptime is longer. */
 static void test_older_boot(void **state)
 {
-	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET), *old = skep_mock_batch_new(2, RECORDS_OFFSET - 1000000 * (int64_t)SECOND);
+	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET),
+			       *old = skep_mock_batch_new(2, RECORDS_OFFSET - 1000000 * (int64_t)SECOND);
 	struct site s = { .queue = skep_mock_text("q"), .level = 3 };
 	struct skep_mock m;
 	unsigned n;
@@ -479,7 +483,8 @@ static void test_descriptors(void **state)
 
 static void test_listen(void **state)
 {
-	static const char *const wrong[] = { "", "9477", "localhost:9477", "127.0.0.1:", "127.0.0.1:99999", "::1:9477", ":9477", "[::1]9477", "1.2.3.4:-5" };
+	static const char *const wrong[] = { "",         "9477",  "localhost:9477", "127.0.0.1:", "127.0.0.1:99999",
+					     "::1:9477", ":9477", "[::1]9477",      "1.2.3.4:-5" };
 	struct skep_mock m, second;
 
 	(void)state;
@@ -569,10 +574,10 @@ static void test_chosen_labels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),  cmocka_unit_test(test_counters),  cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_bounds), cmocka_unit_test(test_older_boot), cmocka_unit_test(test_any_stream), cmocka_unit_test(test_clients),
-		cmocka_unit_test(test_chosen_labels),
-		cmocka_unit_test(test_listen), cmocka_unit_test(test_mended),   cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_names),   cmocka_unit_test(test_counters),      cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_older_boot),    cmocka_unit_test(test_any_stream),
+		cmocka_unit_test(test_clients), cmocka_unit_test(test_chosen_labels), cmocka_unit_test(test_listen),
+		cmocka_unit_test(test_mended),  cmocka_unit_test(test_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,11 @@ static enum filter_known get(const void *subject, uint32_t level, uint32_t field
 static void add(struct ruleset *set, const char *id, const char *when, enum rule_verdict verdict)
 {
 	struct rule_spec spec = {
-		.id = id, .when = when, .when_len = when ? strlen(when) : 0, .verdict = verdict, .sample = verdict == RULE_SAMPLE ? 3 : 0,
+		.id = id,
+		.when = when,
+		.when_len = when ? strlen(when) : 0,
+		.verdict = verdict,
+		.sample = verdict == RULE_SAMPLE ? 3 : 0,
 	};
 	struct filter_error error;
 
@@ -74,7 +78,7 @@ static void add(struct ruleset *set, const char *id, const char *when, enum rule
 		fail_msg("%s: %s", when, error.what);
 }
 
-/* As core/judge_kernel.c writes a set, and include/skep/bpf/rules.bpf.h reads it. */
+/* As core/rules/rule_eval_kernel.c writes a set, and include/skep/bpf/rules.bpf.h reads it. */
 static void decide(const struct pushdown *p, const struct subject *s, uint32_t key, struct skep_rules_decision *ret)
 {
 	const struct pushdown_clause *clauses;
@@ -127,9 +131,23 @@ static int pick(int n)
 static void condition(char *to, size_t size, int depth)
 {
 	static const char *const tests[] = {
-		"name = 'a'", "name in ('a', 'b')", "name != 'ab'", "name glob 'a*'", "path prefix '/usr'", "path suffix '/a'", "path != '/opt/x'",
-		"uid = 0", "uid < 2", "uid in (1, 3)", "uid != 2", "words = 'a'", "words contains 'z'", "flag", "parent.uid = 1",
-		"any parent.name = 'b'", "parent.path prefix '/usr'",
+		"name = 'a'",
+		"name in ('a', 'b')",
+		"name != 'ab'",
+		"name glob 'a*'",
+		"path prefix '/usr'",
+		"path suffix '/a'",
+		"path != '/opt/x'",
+		"uid = 0",
+		"uid < 2",
+		"uid in (1, 3)",
+		"uid != 2",
+		"words = 'a'",
+		"words contains 'z'",
+		"flag",
+		"parent.uid = 1",
+		"any parent.name = 'b'",
+		"parent.path prefix '/usr'",
 	};
 	char a[300], b[300];
 
@@ -166,20 +184,23 @@ static void generated(void **state)
 		for (int i = 0; i < n; i++) {
 			snprintf(id, sizeof(id), "r%d", i);
 			condition(when, sizeof(when), pick(4));
-			add(set, id, pick(40) ? when : NULL, (enum rule_verdict[]){ RULE_INCLUDE, RULE_EXCLUDE, RULE_EXCLUDE, RULE_SAMPLE }[pick(4)]);
+			add(set, id, pick(40) ? when : NULL,
+			    (enum rule_verdict[]) { RULE_INCLUDE, RULE_EXCLUDE, RULE_EXCLUDE, RULE_SAMPLE }[pick(4)]);
 		}
 		p = pushdown_new(set, dimensions);
 		assert_non_null(p);
 		for (int k = 0; k < 30; k++) {
 			struct subject grand = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), false, NULL };
-			struct subject parent = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), false, pick(2) ? &grand : NULL };
-			struct subject s = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), pick(2), pick(3) ? &parent : NULL };
+			struct subject parent = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), false,
+						  pick(2) ? &grand : NULL };
+			struct subject s = { names[pick(5)], paths[pick(4)], (uint64_t)pick(4), pick(2),
+					     pick(3) ? &parent : NULL };
 			uint32_t key = next_random();
 			struct skep_rules_decision d;
 			struct rule_decision want;
 
 			decide(p, &s, key, &d);
-			ruleset_judge(set, get, &s, key, &want);
+			ruleset_evaluate(set, get, &s, key, &want);
 			if (d.ask) {
 				asked++;
 				continue;
@@ -283,7 +304,8 @@ static void too_wide(void **state)
 
 	(void)state;
 	add(set, "first", "uid = 1 and name = 'a'", RULE_EXCLUDE);
-	add(set, "wide", "(uid=1 or uid=2 or uid=3) and (name='a' or name='b' or name='c') and (path='x' or path='y')", RULE_EXCLUDE);
+	add(set, "wide", "(uid=1 or uid=2 or uid=3) and (name='a' or name='b' or name='c') and (path='x' or path='y')",
+	    RULE_EXCLUDE);
 	add(set, "last", "uid = 9", RULE_EXCLUDE);
 	p = pushdown_new(set, dimensions);
 	assert_int_equal(pushdown_clauses(p, &clauses), 3);

@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "core/log.h"
-#include "core/reader.h"
+#include "core/base/log.h"
+#include "core/identify/reader.h"
 
 #define MANY 200u
 

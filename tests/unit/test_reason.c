@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/reason.h"
+#include "cli/report/reason.h"
 #include "tests/unit/reports.h"
 
 static struct reports *r;

@@ -16,9 +16,9 @@
 #include "cli/rules.h"
 #include "cli/stats.h"
 
-typedef int (*print_fn)(const json_t *, FILE *, const struct report_style *);
+typedef int (*print_fn)(const json_t *, FILE *, const struct paint_style *);
 
-static const struct report_style plain = { .width = 80, .colour = REPORT_NEVER, .unicode = REPORT_NEVER };
+static const struct paint_style plain = { .width = 80, .colour = PAINT_NEVER, .unicode = PAINT_NEVER };
 
 static json_t *parsed(const char *answer)
 {
@@ -52,19 +52,20 @@ static void assert_printed(print_fn print, const char *answer, const char *expec
 	free(text);
 }
 
-#define CHANGES                                                                                                            \
-	"\"changes\":[{\"change\":\"changed\",\"kind\":\"setting\",\"name\":\"interval\",\"words\":\"from 5s to 1s\"},"    \
+#define CHANGES \
+	"\"changes\":[{\"change\":\"changed\",\"kind\":\"setting\",\"name\":\"interval\",\"words\":\"from 5s to 1s\"}," \
 	"{\"change\":\"added\",\"kind\":\"sink\",\"name\":\"a\\u001b\",\"words\":\"\"}],\"unchanged\":3,\"took_ns\":12000000}"
 
 static void reloaded(void **state)
 {
 	(void)state;
-	assert_printed(reload_print,
-		       "{\"ok\":true,\"check\":false,\"errors\":[],\"warnings\":[{\"file\":null,\"line\":null,\"column\":null,\"text\":\"late\"}]," CHANGES,
-		       "warning: late\n"
-		       "setting interval: changed, from 5s to 1s\n"
-		       "sink a\\x1b: added\n"
-		       "3 of its plugins were not touched; done in 12.0 ms\n");
+	assert_printed(
+		reload_print,
+		"{\"ok\":true,\"check\":false,\"errors\":[],\"warnings\":[{\"file\":null,\"line\":null,\"column\":null,\"text\":\"late\"}]," CHANGES,
+		"warning: late\n"
+		"setting interval: changed, from 5s to 1s\n"
+		"sink a\\x1b: added\n"
+		"3 of its plugins were not touched; done in 12.0 ms\n");
 	assert_printed(reload_print, "{\"ok\":true,\"check\":true,\"errors\":[],\"warnings\":[]," CHANGES,
 		       "setting interval: would change, from 5s to 1s\n"
 		       "sink a\\x1b: would be added\n"
@@ -74,9 +75,10 @@ static void reloaded(void **state)
 
 static void in_status(void **state)
 {
-	json_t *o = parsed("{\"ok\":2,\"failed\":1,\"last\":{\"ok\":false,\"time\":\"2026-11-21T07:39:17.5Z\",\"by\":\"SIGHUP\","
-			   "\"errors\":[{\"file\":\"f\",\"line\":3,\"column\":5,\"text\":\"no such\",\"shown\":\"a = b\\n    ^\"},{\"file\":\"f\",\"line\":4,\"column\":null,\"text\":\"two\"}],"
-			   "\"warnings\":[]}}");
+	json_t *o = parsed(
+		"{\"ok\":2,\"failed\":1,\"last\":{\"ok\":false,\"time\":\"2026-11-21T07:39:17.5Z\",\"by\":\"SIGHUP\","
+		"\"errors\":[{\"file\":\"f\",\"line\":3,\"column\":5,\"text\":\"no such\",\"shown\":\"a = b\\n    ^\"},{\"file\":\"f\",\"line\":4,\"column\":null,\"text\":\"two\"}],"
+		"\"warnings\":[]}}");
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -88,21 +90,23 @@ static void in_status(void **state)
 	reload_status_print(o, &p);
 	reload_status_print(json_object_get(o, "nothing"), &p);
 	fclose(out);
-	assert_string_equal(text, "reloads    2 taken over, 1 failed; the last at 2026-11-21T07:39:17 by SIGHUP: failed, everything goes on as it was\n"
-				  "f:3:5: error: no such\n"
-				  "a = b\n"
-				  "    ^\n"
-				  "f:4: error: two\n");
+	assert_string_equal(
+		text,
+		"reloads    2 taken over, 1 failed; the last at 2026-11-21T07:39:17 by SIGHUP: failed, everything goes on as it was\n"
+		"f:3:5: error: no such\n"
+		"a = b\n"
+		"    ^\n"
+		"f:4: error: two\n");
 	free(text);
 	json_decref(o);
 }
 
-#define RULES                                                                                                              \
-	"\"generation\":3,\"default\":\"include\",\"kernel\":null,\"rules\":["                                            \
-	"{\"id\":\"no-true\",\"file\":\"/etc/skep/filters.d/10.json\",\"line\":4,\"verdict\":\"exclude\",\"sample\":0,\"inherit\":true,"  \
+#define RULES \
+	"\"generation\":3,\"default\":\"include\",\"kernel\":null,\"rules\":[" \
+	"{\"id\":\"no-true\",\"file\":\"/etc/skep/filters.d/10.json\",\"line\":4,\"verdict\":\"exclude\",\"sample\":0,\"inherit\":true," \
 	"\"when\":\"comm = 'true'\",\"why\":\"nothing to see\",\"hits_user\":1,\"hits_kernel\":1200,\"last\":\"2026-11-21T07:39:17.5Z\"," \
-	"\"ended\":1201,\"ended_cpu_ns\":5000000000,\"cost_ns\":1530,\"ended_shared\":false,\"in_kernel\":true},"                           \
-	"{\"id\":\"some\",\"file\":null,\"line\":0,\"verdict\":\"sample\",\"sample\":10,\"inherit\":false,\"when\":null,\"why\":null,"   \
+	"\"ended\":1201,\"ended_cpu_ns\":5000000000,\"cost_ns\":1530,\"ended_shared\":false,\"in_kernel\":true}," \
+	"{\"id\":\"some\",\"file\":null,\"line\":0,\"verdict\":\"sample\",\"sample\":10,\"inherit\":false,\"when\":null,\"why\":null," \
 	"\"hits_user\":0,\"hits_kernel\":0,\"last\":null,\"ended\":0,\"ended_cpu_ns\":0,\"cost_ns\":null,\"ended_shared\":false,\"in_kernel\":false}]," \
 	"\"otherwise\":{\"hits_user\":7,\"hits_kernel\":90,\"last\":\"2026-11-21T07:39:18.5Z\",\"ended\":0,\"in_kernel\":true}," \
 	"\"judged\":{\"user\":8,\"kernel\":1290,\"asked\":2,\"answers\":9,\"answers_failed\":0,\"busy_ns\":16000}"
@@ -110,13 +114,14 @@ static void in_status(void **state)
 static void rules(void **state)
 {
 	(void)state;
-	assert_printed(rules_print, "{\"ok\":true," RULES "}",
-		       "generation 3, 2 rules, otherwise include; 1,290 verdicts by the kernel, 8 by skepd (2.00 us each)\n"
-		       "\n"
-		       "rule       where      verdict   by      kernel  user      last          ended     cost  \n"
-		       "no-true    10.json:4  exclude+  kernel   1,200     1  07:39:17  1,201, 5.00 s  1.53 us  nothi...\n"
-		       "some                  1 in 10   skepd        0     0         -              -        -  always\n"
-		       "otherwise             include               90     7  07:39:18              -        -  \n");
+	assert_printed(
+		rules_print, "{\"ok\":true," RULES "}",
+		"generation 3, 2 rules, otherwise include; 1,290 verdicts by the kernel, 8 by skepd (2.00 us each)\n"
+		"\n"
+		"rule       where      verdict   by      kernel  user      last          ended     cost  \n"
+		"no-true    10.json:4  exclude+  kernel   1,200     1  07:39:17  1,201, 5.00 s  1.53 us  nothi...\n"
+		"some                  1 in 10   skepd        0     0         -              -        -  always\n"
+		"otherwise             include               90     7  07:39:18              -        -  \n");
 	assert_printed(rules_print, "{\"kernel\":\"no privilege\"}",
 		       "generation 0, 0 rules, otherwise ; 0 verdicts by the kernel, 0 by skepd\n"
 		       "decided by skepd only: no privilege\n"
@@ -136,7 +141,8 @@ static const char stats[] =
 	"\"streams\":[{\"stream\":\"run\",\"sink\":\"lake\",\"seen\":10,\"delivered\":6,\"filtered\":1,"
 	"\"lost\":{\"kernel\":0,\"queue\":2,\"spool\":0,\"sink\":0},\"pending\":1}],"
 	"\"lost\":{\"kernel\":2,\"queue\":2,\"spool\":0,\"sink\":0},\"self\":{\"records\":50,\"queue_bytes\":4096},"
-	"\"reload\":{\"ok\":2,\"failed\":1,\"last\":{\"ok\":false}},\"rules\":{" RULES "},\"clients\":{\"connected\":1,\"served\":3,\"refused\":0,\"dropped\":0}}";
+	"\"reload\":{\"ok\":2,\"failed\":1,\"last\":{\"ok\":false}},\"rules\":{" RULES
+	"},\"clients\":{\"connected\":1,\"served\":3,\"refused\":0,\"dropped\":0}}";
 
 static void as_text(void **state)
 {
@@ -180,7 +186,8 @@ static void assert_well_formed(char *text)
 
 		if (strncmp(line, "# HELP ", 7) == 0) {
 			for (size_t i = 0; i < n; i++)
-				assert_false(strncmp(families[i], line + 7, strcspn(line + 7, " ")) == 0 && families[i][strcspn(line + 7, " ")] == ' ');
+				assert_false(strncmp(families[i], line + 7, strcspn(line + 7, " ")) == 0 &&
+					     families[i][strcspn(line + 7, " ")] == ' ');
 			assert_true(n < 128);
 			families[n++] = line + 7;
 			continue;
@@ -208,8 +215,12 @@ static void for_prometheus(void **state)
 	assert_line(text, "skep_cpu_seconds_total 1.500000000");
 	assert_line(text, "skep_loop_lag_worst_seconds 0.020000000");
 	assert_line(text, "skep_plugin_up{instance_name=\"lake\",plugin=\"lake\",kind=\"sink\"} 0");
-	assert_line(text, "skep_plugin_busy_seconds_total{instance_name=\"proc\",plugin=\"proc\",kind=\"probe\"} 0.002000000");
-	assert_line(text, "skep_plugin_counter{instance_name=\"proc\",plugin=\"proc\",kind=\"probe\",counter=\"a \\\"b\\\\\"} 3");
+	assert_line(
+		text,
+		"skep_plugin_busy_seconds_total{instance_name=\"proc\",plugin=\"proc\",kind=\"probe\"} 0.002000000");
+	assert_line(
+		text,
+		"skep_plugin_counter{instance_name=\"proc\",plugin=\"proc\",kind=\"probe\",counter=\"a \\\"b\\\\\"} 3");
 	assert_line(text, "skep_records_seen_total{stream=\"run\",sink=\"lake\"} 10");
 	assert_line(text, "skep_records_lost_total{where=\"queue\",stream=\"run\",sink=\"lake\"} 2");
 	assert_line(text, "skep_lost_total{where=\"kernel\"} 2");

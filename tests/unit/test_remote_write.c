@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/prometheus/writer: the request as a receiver reads it (snappy, protobuf), batch after batch, halves of a batch, and
- * records that are too old.  Then the sink remote_write through its plugin entry, and a receiver that says what it is told to.
+ * sinks/prometheus/writer: the request as a receiver reads it (snappy, protobuf), batch after batch, halves of a batch,
+ * and records that are too old.  Then the sink remote_write through its plugin entry, and a receiver that says what it
+ * is told to.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -142,7 +143,7 @@ static double total(const char *name, unsigned *ret_n)
 static struct skep_mock_batch *batch_of(const char *key, uint64_t first, uint64_t n)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 
 	for (uint64_t i = first; i < first + n; i++) {
 		records_process(i, "run", &p);
@@ -203,7 +204,7 @@ static void test_mended(void **state)
 {
 	static const char *const tools[] = { "x\xff", "x\xfe" };
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
-	struct out_process p;
+	struct record_process p;
 	struct writer w;
 	unsigned n;
 
@@ -283,7 +284,8 @@ static const struct skep_stream hist_stream = {
 static void test_histogram(void **state)
 {
 	uint64_t slots[SKEP_HIST_SLOTS] = { [0] = 5, [100] = 7 };
-	struct hist_record r = { .h = { .slots = slots, .n = SKEP_HIST_SLOTS, .sum = 3000000000 }, .zone = { "z\n\xff", 3, 3 } };
+	struct hist_record r = { .h = { .slots = slots, .n = SKEP_HIST_SLOTS, .sum = 3000000000 },
+				 .zone = { "z\n\xff", 3, 3 } };
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
 	struct writer w;
 	unsigned n;
@@ -297,7 +299,8 @@ static void test_histogram(void **state)
 	assert_int_equal(n, 1);
 	total("skep_h_wait_seconds_bucket", &n);
 	assert_int_equal(n, METRIC_LES + 1);
-	assert_string_equal(all[0].labels, "__name__=skep_h_wait_seconds_bucket,host=h1,le=1.024e-06,zone=z\n\xef\xbf\xbd,");
+	assert_string_equal(all[0].labels,
+			    "__name__=skep_h_wait_seconds_bucket,host=h1,le=1.024e-06,zone=z\n\xef\xbf\xbd,");
 	assert_true(all[0].last == 5);
 	writer_free(&w);
 }
@@ -328,7 +331,8 @@ static void answer(struct receiver *r, int fd)
 	ssize_t part;
 
 	assert_non_null(buf);
-	while ((!end || n < head + want) && (part = syscall(SYS_recvfrom, fd, buf + n, 119999 - n, 0, NULL, NULL)) > 0) {
+	while ((!end || n < head + want) &&
+	       (part = syscall(SYS_recvfrom, fd, buf + n, 119999 - n, 0, NULL, NULL)) > 0) {
 		n += (size_t)part;
 		buf[n] = '\0';
 		if (!end && (end = strstr(buf, "\r\n\r\n"))) {
@@ -347,8 +351,8 @@ static void answer(struct receiver *r, int fd)
 		return;
 	}
 	words = r->statuses[r->n] == 204 ? "" : r->words ? r->words : "words of a receiver";
-	n = (size_t)snprintf(text, sizeof(text), "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s", r->statuses[r->n],
-			     strlen(words), words);
+	n = (size_t)snprintf(text, sizeof(text), "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+			     r->statuses[r->n], strlen(words), words);
 	assert_int_equal(syscall(SYS_sendto, fd, text, n, MSG_NOSIGNAL, NULL, 0), n);
 	free(buf);
 }
@@ -358,8 +362,8 @@ static void *receive(void *arg)
 	struct receiver *r = arg;
 
 	/*
-	 * Fds of its own: the mock takes one that appears while the plugin runs for the plugin's.  By syscall(), since the thread
-	 * sanitizer takes the same number for the same file.
+	 * Fds of its own: the mock takes one that appears while the plugin runs for the plugin's.  By syscall(), since
+	 * the thread sanitizer takes the same number for the same file.
 	 */
 	if (unshare(CLONE_FILES) < 0)
 		return NULL;
@@ -486,7 +490,9 @@ static void test_sink(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* Prometheus as it is: one bad sample, and nothing of the request is taken; the words of the versions that there are. */
+/*
+ * Prometheus as it is: one bad sample, and nothing of the request is taken; the words of the versions that there are.
+ */
 static void test_refused_samples(void **state)
 {
 	struct skep_mock_batch *b[3] = { fresh("k:1", 0), fresh("k:2", 0), fresh("k:3", 0) };
@@ -522,7 +528,9 @@ static void test_refused_samples(void **state)
 	assert_true(samples > 0);
 	close(receiver.fd);
 
-	/* No answer came to the first attempt, which was taken: what is refused as out of order then is there already. */
+	/*
+	 * No answer came to the first attempt, which was taken: what is refused as out of order then is there already.
+	 */
 	receiver = (struct receiver){ .statuses = { -1, 409, 204, 409, 409, 204 }, .words = "conflict" };
 	receive_begin(&thread, url, sizeof(url));
 	assert_int_equal(skep_mock_end(&m), 0);

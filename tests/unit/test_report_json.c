@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "cli/report.h"
-#include "cli/report_json.h"
-#include "core/outstreams.h"
+#include "cli/base/json_out.h"
+#include "cli/report/report.h"
+#include "core/process/records.h"
 #include "tests/unit/reports.h"
 
 static json_t *json_of(const char *situation)
@@ -101,8 +101,9 @@ static void books(void **state)
 	json_t *json = json_of("success");
 
 	(void)state;
-	check_keys(at(json, "ledger"), (const char *const[]) { "interval_ns", "capacity_ns", "idle_ns", "wakeup_ns", "steal_ns", "irq_ns", "kernel_ns",
-							       "attributed_ns", "excluded_ns", "unattributed_ns", "accounts", NULL });
+	check_keys(at(json, "ledger"), (const char *const[]) { "interval_ns", "capacity_ns", "idle_ns", "wakeup_ns",
+							       "steal_ns", "irq_ns", "kernel_ns", "attributed_ns",
+							       "excluded_ns", "unattributed_ns", "accounts", NULL });
 	assert_int_equal(integer(json, "ledger.capacity_ns"), 5784 * (int64_t)REPORTS_S);
 	assert_int_equal(integer(json, "ledger.attributed_ns"), 3562 * (int64_t)REPORTS_S);
 	assert_int_equal(integer(json, "ledger.unattributed_ns"), 10 * (int64_t)REPORTS_S);
@@ -315,8 +316,8 @@ static void approx(void **state)
 	json_t *json;
 
 	(void)state;
-	p->approx = OUT_APPROX_SPLIT | OUT_APPROX_COUNTERS | OUT_APPROX_END | OUT_APPROX_RSS_PEAK |
-		    OUT_APPROX_RUN_DELAY | OUT_APPROX_START | OUT_APPROX_EXEC;
+	p->approx = APPROX_SPLIT | APPROX_COUNTERS | APPROX_END | APPROX_RSS_PEAK |
+		    APPROX_RUN_DELAY | APPROX_START | APPROX_EXEC;
 	p->facets = facets;
 	p->n_facets = 2;
 	reports_finish(r, 1000, 0, 0);
@@ -333,7 +334,7 @@ static void approx(void **state)
 /* Bytes that are no UTF-8 cannot be in JSON: one U+FFFD each, everything else stays. */
 static void bytes(void **state)
 {
-	json_t *value = report_json_string("caf\xe9 \xe5\xa1\xa9 \xff\xfe\n");
+	json_t *value = json_out_string("caf\xe9 \xe5\xa1\xa9 \xff\xfe\n");
 	json_t *json = json_of("names");
 	char *text = json_dumps(json, 0);
 	json_error_t error;
@@ -352,10 +353,10 @@ static void bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys), cmocka_unit_test(books),    cmocka_unit_test(same_keys), cmocka_unit_test(units),
-		cmocka_unit_test(success), cmocka_unit_test(killed),    cmocka_unit_test(unended),
-		cmocka_unit_test(losses),  cmocka_unit_test(tasks),     cmocka_unit_test(approx),
-		cmocka_unit_test(bytes),
+		cmocka_unit_test(keys),    cmocka_unit_test(books),   cmocka_unit_test(same_keys),
+		cmocka_unit_test(units),   cmocka_unit_test(success), cmocka_unit_test(killed),
+		cmocka_unit_test(unended), cmocka_unit_test(losses),  cmocka_unit_test(tasks),
+		cmocka_unit_test(approx),  cmocka_unit_test(bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,12 +19,12 @@
 
 #include <cmocka.h>
 
-#include "cli/report.h"
+#include "cli/base/text.h"
+#include "cli/report/report.h"
 #include "cli/runs.h"
-#include "cli/text.h"
 #include "tests/unit/reports.h"
 
-static char *print(const struct lake_report *report, const struct report_style *style)
+static char *print(const struct lake_report *report, const struct paint_style *style)
 {
 	char *text = NULL;
 	size_t size;
@@ -86,10 +86,10 @@ static void golden(void **state)
 
 		assert_non_null(r);
 		for (size_t w = 0; w < 2; w++) {
-			struct report_style style = {
+			struct paint_style style = {
 				.width = widths[w],
-				.colour = REPORT_NEVER,
-				.unicode = REPORT_ALWAYS,
+				.colour = PAINT_NEVER,
+				.unicode = PAINT_ALWAYS,
 				.processes = strcmp(reports_situations[i], "tree") == 0 ||
 					     strcmp(reports_situations[i], "names") == 0,
 			};
@@ -106,8 +106,8 @@ static void golden(void **state)
 
 static void ascii(void **state)
 {
-	const struct report_style style = {
-		.width = 80, .colour = REPORT_NEVER, .unicode = REPORT_NEVER, .processes = true
+	const struct paint_style style = {
+		.width = 80, .colour = PAINT_NEVER, .unicode = PAINT_NEVER, .processes = true
 	};
 
 	(void)state;
@@ -132,8 +132,8 @@ static void fits(void **state)
 		struct reports *r = reports_situation(reports_situations[i]);
 
 		for (unsigned width = 80; width <= 200; width += 7) {
-			const struct report_style style = {
-				.width = width, .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS, .processes = true
+			const struct paint_style style = {
+				.width = width, .colour = PAINT_NEVER, .unicode = PAINT_ALWAYS, .processes = true
 			};
 			char *text = print(&r->report, &style), *save = NULL;
 
@@ -155,13 +155,13 @@ static void colours(void **state)
 	(void)state;
 	for (size_t i = 0; reports_situations[i]; i++) {
 		struct reports *r = reports_situation(reports_situations[i]);
-		struct report_style style = {
-			.width = 100, .colour = REPORT_ALWAYS, .unicode = REPORT_ALWAYS, .processes = true
+		struct paint_style style = {
+			.width = 100, .colour = PAINT_ALWAYS, .unicode = PAINT_ALWAYS, .processes = true
 		};
 		char *coloured = print(&r->report, &style), *plain, *to = coloured;
 		bool on = false;
 
-		style.colour = REPORT_NEVER;
+		style.colour = PAINT_NEVER;
 		plain = print(&r->report, &style);
 		for (const char *from = coloured; *from;) {
 			if (*from == '\033') {
@@ -191,8 +191,8 @@ static void rows(void **state)
 
 	(void)state;
 	for (size_t n = 1; n < 20; n++) {
-		const struct report_style style = {
-			.width = 100, .rows = n, .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS
+		const struct paint_style style = {
+			.width = 100, .rows = n, .colour = PAINT_NEVER, .unicode = PAINT_ALWAYS
 		};
 		char *text = print(&r->report, &style), *at = strstr(text, "\nTools\n");
 		unsigned long calls = 0, lines = 0, count;
@@ -247,7 +247,7 @@ static void runs(void **state)
 		list[i] = all[i]->report.run;
 	}
 	for (size_t w = 0; w < 2; w++) {
-		struct report_style style = { .width = widths[w], .colour = REPORT_NEVER, .unicode = REPORT_ALWAYS };
+		struct paint_style style = { .width = widths[w], .colour = PAINT_NEVER, .unicode = PAINT_ALWAYS };
 		char *text = NULL, *name = text_format("runs-%u", widths[w]);
 		size_t size;
 		FILE *f = open_memstream(&text, &size);

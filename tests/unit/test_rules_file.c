@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules_*: rules from texts, files, folders and packs; what is said of wrong ones, and where.
+ * core/rules/rules_*: rules from texts, files, folders and packs; what is said of wrong ones, and where.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "core/config.h"
-#include "core/judge_fields.h"
-#include "core/rules_file.h"
+#include "core/config/config.h"
+#include "core/rules/rule_fields.h"
+#include "core/rules/rules_file.h"
 
 static char *printed(struct diag *diag)
 {
@@ -34,7 +34,7 @@ static char *printed(struct diag *diag)
 
 static struct ruleset *parse(const char *text)
 {
-	struct ruleset *set = ruleset_new(&judge_schema, RULE_INCLUDE);
+	struct ruleset *set = ruleset_new(&rule_fields_schema, RULE_INCLUDE);
 	struct diag diag;
 	char *said;
 
@@ -50,7 +50,7 @@ static struct ruleset *parse(const char *text)
 
 static void assert_refused(const char *text, const char *expected)
 {
-	struct ruleset *set = ruleset_new(&judge_schema, RULE_INCLUDE);
+	struct ruleset *set = ruleset_new(&rule_fields_schema, RULE_INCLUDE);
 	struct diag diag;
 	char *said;
 
@@ -66,14 +66,15 @@ static void assert_refused(const char *text, const char *expected)
 
 static void everything(void **state)
 {
-	struct ruleset *set = parse("// rules of a site\n"
-				    "{ \"rules\": [\n"
-				    "  { \"id\": \"site/root\", \"when\": \"user = 'root'\", \"verdict\": \"exclude\", \"inherit\": true,\n"
-				    "    \"why\": \"the system's own\" }, /* and */\n"
-				    "  { \"id\": \"b\", \"when\": [ \"tool in ('a',\", \"'b')\" ], \"verdict\": \"include\",\n"
-				    "    \"set\": { \"domain\": \"genomics\", \"tier\": \"\" } },\n"
-				    "  { \"id\": \"c\", \"when\": true, \"verdict\": { \"sample\": 100 } }\n"
-				    "] }\n");
+	struct ruleset *set = parse(
+		"// rules of a site\n"
+		"{ \"rules\": [\n"
+		"  { \"id\": \"site/root\", \"when\": \"user = 'root'\", \"verdict\": \"exclude\", \"inherit\": true,\n"
+		"    \"why\": \"the system's own\" }, /* and */\n"
+		"  { \"id\": \"b\", \"when\": [ \"tool in ('a',\", \"'b')\" ], \"verdict\": \"include\",\n"
+		"    \"set\": { \"domain\": \"genomics\", \"tier\": \"\" } },\n"
+		"  { \"id\": \"c\", \"when\": true, \"verdict\": { \"sample\": 100 } }\n"
+		"] }\n");
 	const struct rule *r = ruleset_rule(set, 0);
 
 	(void)state;
@@ -108,10 +109,11 @@ static void everything(void **state)
 static void places(void **state)
 {
 	(void)state;
-	assert_refused("{ \"rules\": [\n\t{ \"id\": \"x\", \"when\": \"uid = 0 and toll = 'a'\", \"verdict\": \"exclude\" }\n] }",
-		       "f:2:36: error: rules[0].when: there is no field \"toll\"; did you mean \"tool\"?\n"
-		       "\t{ \"id\": \"x\", \"when\": \"uid = 0 and toll = 'a'\", \"verdict\": \"exclude\" }\n"
-		       "\t                                  ^~~~\n");
+	assert_refused(
+		"{ \"rules\": [\n\t{ \"id\": \"x\", \"when\": \"uid = 0 and toll = 'a'\", \"verdict\": \"exclude\" }\n] }",
+		"f:2:36: error: rules[0].when: there is no field \"toll\"; did you mean \"tool\"?\n"
+		"\t{ \"id\": \"x\", \"when\": \"uid = 0 and toll = 'a'\", \"verdict\": \"exclude\" }\n"
+		"\t                                  ^~~~\n");
 	assert_refused("{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\",\n"
 		       "\"when\": \"tool = \\\"\\u00e9\\ud83d\\udc1d\\t\\\" and\\n uidd = 1\" } ] }",
 		       "f:2:48: error: rules[0].when: there is no field \"uidd\"; did you mean \"uid\"?\n"
@@ -129,97 +131,103 @@ static void places(void **state)
 		       "\t\"and user = root\" ] } ] }\n"
 		       "\t            ^~~~\n");
 	/* at the begin of a line of the list, and at the end of the text */
-	assert_refused("{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\": [\n\"tool =\",\n\"\\u0020and\" ] } ] }",
-		       "f:3:8: error: rules[0].when: tool is a text, and this is none; texts stand in quotes\n"
-		       "\"\\u0020and\" ] } ] }\n"
-		       "       ^~~\n");
+	assert_refused(
+		"{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\": [\n\"tool =\",\n\"\\u0020and\" ] } ] }",
+		"f:3:8: error: rules[0].when: tool is a text, and this is none; texts stand in quotes\n"
+		"\"\\u0020and\" ] } ] }\n"
+		"       ^~~\n");
 	assert_refused("{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\":\n\"tool =\" } ] }",
 		       "f:2:8: error: rules[0].when: tool wants a value here: a text\n"
 		       "\"tool =\" } ] }\n"
 		       "       ^\n");
-	assert_refused("{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\":\n\"tool matches 'a('\" } ] }",
-		       "f:2:15: error: rules[0].when: this is no regular expression: missing closing parenthesis (after 2 bytes of it)\n"
-		       "\"tool matches 'a('\" } ] }\n"
-		       "              ^~~~\n");
+	assert_refused(
+		"{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\":\n\"tool matches 'a('\" } ] }",
+		"f:2:15: error: rules[0].when: this is no regular expression: missing closing parenthesis (after 2 bytes of it)\n"
+		"\"tool matches 'a('\" } ] }\n"
+		"              ^~~~\n");
 }
 
 /* All errors of a text, not only the first. */
 static void wrong_ones(void **state)
 {
 	(void)state;
-	assert_refused("{ \"rules\": [\n"
-		       "{ \"id\": \"a\", \"when\": \"uid = 1\", \"verdict\": \"drop\" },\n"
-		       "{ \"id\": \"b\", \"when\": \"uid = 1\", \"verdict\": { \"sample\": 0 } },\n"
-		       "{ \"id\": \"c\", \"when\": \"uid = 1\", \"verdict\": { } },\n"
-		       "{ \"when\": true },\n"
-		       "{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"inherit\": 1 },\n"
-		       "{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\" },\n"
-		       "{ \"id\": \"e\", \"wen\": \"uid = 1\", \"verdict\": \"include\" },\n"
-		       "{ \"id\": \"f\", \"when\": 5, \"verdict\": \"include\" },\n"
-		       "{ \"id\": \"g\", \"when\": [], \"verdict\": \"include\" },\n"
-		       "{ \"id\": \"h\", \"when\": \"uid = 1\", \"verdict\": \"exclude\", \"set\": { \"a\": \"b\" } },\n"
-		       "{ \"id\": \"i\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"set\": { \"a\": 1 } },\n"
-		       "{ \"id\": \"j\", \"when\": \"uid = 'x'\", \"verdict\": \"exlude\" },\n"
-		       "\"k\"\n"
-		       "] }",
-		       "f:2:44: error: rules[0].verdict: is the string \"drop\": give \"include\", \"exclude\", or { \"sample\": 100 } for one "
-		       "process in 100\n"
-		       "{ \"id\": \"a\", \"when\": \"uid = 1\", \"verdict\": \"drop\" },\n"
-		       "                                           ^\n"
-		       "f:3:56: error: rules[1].verdict.sample: is the integer 0: give a whole number from 1 to 1000000\n"
-		       "{ \"id\": \"b\", \"when\": \"uid = 1\", \"verdict\": { \"sample\": 0 } },\n"
-		       "                                                       ^\n"
-		       "f:4:44: error: rules[2].verdict: \"sample\" is missing: { \"sample\": 100 } includes one process in 100\n"
-		       "{ \"id\": \"c\", \"when\": \"uid = 1\", \"verdict\": { } },\n"
-		       "                                           ^\n"
-		       "f:5:1: error: rules[3]: \"id\" is missing: a name for messages, counters and reports\n"
-		       "{ \"when\": true },\n"
-		       "^\n"
-		       "f:5:1: error: rules[3]: \"verdict\" is missing: \"include\", \"exclude\" or { \"sample\": 100 }\n"
-		       "{ \"when\": true },\n"
-		       "^\n"
-		       "f:6:68: error: rules[4].inherit: is the integer 1: give true or false\n"
-		       "{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"inherit\": 1 },\n"
-		       "                                                                   ^\n"
-		       "f:7:9: error: rules[5].id: \"d d\" is no id: 1 to 64 letters, digits, '.', '_', '-', '/'\n"
-		       "{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\" },\n"
-		       "        ^\n"
-		       "f:8:14: error: rules[6]: unknown key \"wen\": did you mean \"when\"?\n"
-		       "{ \"id\": \"e\", \"wen\": \"uid = 1\", \"verdict\": \"include\" },\n"
-		       "             ^\n"
-		       "f:8:1: error: rules[6]: \"when\" is missing: a condition such as \"user = 'root'\", or true for always\n"
-		       "{ \"id\": \"e\", \"wen\": \"uid = 1\", \"verdict\": \"include\" },\n"
-		       "^\n"
-		       "f:9:22: error: rules[7].when: is the integer 5: give a condition such as \"user = 'root'\", a list of its lines, or "
-		       "true for always\n"
-		       "{ \"id\": \"f\", \"when\": 5, \"verdict\": \"include\" },\n"
-		       "                     ^\n"
-		       "f:10:22: error: rules[8].when: is an empty list: write the condition, or true for always\n"
-		       "{ \"id\": \"g\", \"when\": [], \"verdict\": \"include\" },\n"
-		       "                     ^\n"
-		       "f:11:9: error: rules[9].id: what is excluded has no records to set labels on\n"
-		       "{ \"id\": \"h\", \"when\": \"uid = 1\", \"verdict\": \"exclude\", \"set\": { \"a\": \"b\" } },\n"
-		       "        ^\n"
-		       "f:12:69: error: rules[10].set.a: is no text: write the value of a label in quotes\n"
-		       "{ \"id\": \"i\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"set\": { \"a\": 1 } },\n"
-		       "                                                                    ^\n"
-		       "f:13:46: error: rules[11].verdict: is the string \"exlude\": give \"include\", \"exclude\", or { \"sample\": 100 } for "
-		       "one process in 100\n"
-		       "{ \"id\": \"j\", \"when\": \"uid = 'x'\", \"verdict\": \"exlude\" },\n"
-		       "                                             ^\n"
-		       "f:13:29: error: rules[11].when: uid is a number, and this is none\n"
-		       "{ \"id\": \"j\", \"when\": \"uid = 'x'\", \"verdict\": \"exlude\" },\n"
-		       "                            ^~~\n"
-		       "f:14:1: error: rules[12]: is the string \"k\": give an object, { ... }\n"
-		       "\"k\"\n"
-		       "^\n");
+	assert_refused(
+		"{ \"rules\": [\n"
+		"{ \"id\": \"a\", \"when\": \"uid = 1\", \"verdict\": \"drop\" },\n"
+		"{ \"id\": \"b\", \"when\": \"uid = 1\", \"verdict\": { \"sample\": 0 } },\n"
+		"{ \"id\": \"c\", \"when\": \"uid = 1\", \"verdict\": { } },\n"
+		"{ \"when\": true },\n"
+		"{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"inherit\": 1 },\n"
+		"{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\" },\n"
+		"{ \"id\": \"e\", \"wen\": \"uid = 1\", \"verdict\": \"include\" },\n"
+		"{ \"id\": \"f\", \"when\": 5, \"verdict\": \"include\" },\n"
+		"{ \"id\": \"g\", \"when\": [], \"verdict\": \"include\" },\n"
+		"{ \"id\": \"h\", \"when\": \"uid = 1\", \"verdict\": \"exclude\", \"set\": { \"a\": \"b\" } },\n"
+		"{ \"id\": \"i\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"set\": { \"a\": 1 } },\n"
+		"{ \"id\": \"j\", \"when\": \"uid = 'x'\", \"verdict\": \"exlude\" },\n"
+		"\"k\"\n"
+		"] }",
+		"f:2:44: error: rules[0].verdict: is the string \"drop\": give \"include\", \"exclude\", or { \"sample\": 100 } for one "
+		"process in 100\n"
+		"{ \"id\": \"a\", \"when\": \"uid = 1\", \"verdict\": \"drop\" },\n"
+		"                                           ^\n"
+		"f:3:56: error: rules[1].verdict.sample: is the integer 0: give a whole number from 1 to 1000000\n"
+		"{ \"id\": \"b\", \"when\": \"uid = 1\", \"verdict\": { \"sample\": 0 } },\n"
+		"                                                       ^\n"
+		"f:4:44: error: rules[2].verdict: \"sample\" is missing: { \"sample\": 100 } includes one process in 100\n"
+		"{ \"id\": \"c\", \"when\": \"uid = 1\", \"verdict\": { } },\n"
+		"                                           ^\n"
+		"f:5:1: error: rules[3]: \"id\" is missing: a name for messages, counters and reports\n"
+		"{ \"when\": true },\n"
+		"^\n"
+		"f:5:1: error: rules[3]: \"verdict\" is missing: \"include\", \"exclude\" or { \"sample\": 100 }\n"
+		"{ \"when\": true },\n"
+		"^\n"
+		"f:6:68: error: rules[4].inherit: is the integer 1: give true or false\n"
+		"{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"inherit\": 1 },\n"
+		"                                                                   ^\n"
+		"f:7:9: error: rules[5].id: \"d d\" is no id: 1 to 64 letters, digits, '.', '_', '-', '/'\n"
+		"{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\" },\n"
+		"        ^\n"
+		"f:8:14: error: rules[6]: unknown key \"wen\": did you mean \"when\"?\n"
+		"{ \"id\": \"e\", \"wen\": \"uid = 1\", \"verdict\": \"include\" },\n"
+		"             ^\n"
+		"f:8:1: error: rules[6]: \"when\" is missing: a condition such as \"user = 'root'\", or true for always\n"
+		"{ \"id\": \"e\", \"wen\": \"uid = 1\", \"verdict\": \"include\" },\n"
+		"^\n"
+		"f:9:22: error: rules[7].when: is the integer 5: give a condition such as \"user = 'root'\", a list of its lines, or "
+		"true for always\n"
+		"{ \"id\": \"f\", \"when\": 5, \"verdict\": \"include\" },\n"
+		"                     ^\n"
+		"f:10:22: error: rules[8].when: is an empty list: write the condition, or true for always\n"
+		"{ \"id\": \"g\", \"when\": [], \"verdict\": \"include\" },\n"
+		"                     ^\n"
+		"f:11:9: error: rules[9].id: what is excluded has no records to set labels on\n"
+		"{ \"id\": \"h\", \"when\": \"uid = 1\", \"verdict\": \"exclude\", \"set\": { \"a\": \"b\" } },\n"
+		"        ^\n"
+		"f:12:69: error: rules[10].set.a: is no text: write the value of a label in quotes\n"
+		"{ \"id\": \"i\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"set\": { \"a\": 1 } },\n"
+		"                                                                    ^\n"
+		"f:13:46: error: rules[11].verdict: is the string \"exlude\": give \"include\", \"exclude\", or { \"sample\": 100 } for "
+		"one process in 100\n"
+		"{ \"id\": \"j\", \"when\": \"uid = 'x'\", \"verdict\": \"exlude\" },\n"
+		"                                             ^\n"
+		"f:13:29: error: rules[11].when: uid is a number, and this is none\n"
+		"{ \"id\": \"j\", \"when\": \"uid = 'x'\", \"verdict\": \"exlude\" },\n"
+		"                            ^~~\n"
+		"f:14:1: error: rules[12]: is the string \"k\": give an object, { ... }\n"
+		"\"k\"\n"
+		"^\n");
 	assert_refused("[]", "f:1:1: error: is an array: give an object, { ... }\n[]\n^\n");
-	assert_refused("{ \"rule\": [] }", "f:1:3: error: unknown key \"rule\": did you mean \"rules\"?\n{ \"rule\": [] }\n  ^\n"
-					  "f:1:1: error: \"rules\" is missing: { \"rules\": [ ... ] }\n{ \"rule\": [] }\n^\n");
-	assert_refused("{ \"rules\": [\n{ \"id\": \"a\",\n\"id\": \"b\" } ] }",
-		       "f:3:1: error: key \"id\" stands here a second time, first in line 2: remove one\n\"id\": \"b\" } ] }\n^\n");
-	assert_refused("{ \"rules\": [\n{ \"id\": 'a' } ] }",
-		       "f:2:9: error: not valid JSON: invalid token near ''': strings stand in double quotes\n{ \"id\": 'a' } ] }\n        ^\n");
+	assert_refused("{ \"rule\": [] }",
+		       "f:1:3: error: unknown key \"rule\": did you mean \"rules\"?\n{ \"rule\": [] }\n  ^\n"
+		       "f:1:1: error: \"rules\" is missing: { \"rules\": [ ... ] }\n{ \"rule\": [] }\n^\n");
+	assert_refused(
+		"{ \"rules\": [\n{ \"id\": \"a\",\n\"id\": \"b\" } ] }",
+		"f:3:1: error: key \"id\" stands here a second time, first in line 2: remove one\n\"id\": \"b\" } ] }\n^\n");
+	assert_refused(
+		"{ \"rules\": [\n{ \"id\": 'a' } ] }",
+		"f:2:9: error: not valid JSON: invalid token near ''': strings stand in double quotes\n{ \"id\": 'a' } ] }\n        ^\n");
 }
 
 /* ---- folders and packs -------------------------------------------------------------- */
@@ -273,7 +281,8 @@ static int set_up(void **state)
 	file("a/a.json~", "no JSON");
 	file("a/README", "no JSON");
 	file("packs/host.json", "{ \"rules\": [ { \"id\": \"host/x\", \"when\": true, \"verdict\": \"exclude\" } ] }");
-	file("packs/build.json", "{ \"rules\": [ { \"id\": \"build/x\", \"when\": true, \"verdict\": \"exclude\" } ] }");
+	file("packs/build.json",
+	     "{ \"rules\": [ { \"id\": \"build/x\", \"when\": true, \"verdict\": \"exclude\" } ] }");
 	return 0;
 }
 
@@ -338,9 +347,12 @@ static void order(void **state)
 	(void)state;
 	assert_loaded("{ }", "");
 	assert_loaded("{ \"default\": \"exclude\" }", " else exclude");
-	/* by the name's bytes over all folders, then by folder; packs behind them, as they stand in the configuration */
-	assert_loaded("{ \"dirs\": [ \"@/a\", \"@/b\" ], \"packs\": [ \"host\", \"build\" ], \"pack_dirs\": [ \"/nonexistent\", \"@/packs\" ] }",
-		      "1 2 3 4 5 6 host/x build/x");
+	/*
+	 * by the name's bytes over all folders, then by folder; packs behind them, as they stand in the configuration
+	 */
+	assert_loaded(
+		"{ \"dirs\": [ \"@/a\", \"@/b\" ], \"packs\": [ \"host\", \"build\" ], \"pack_dirs\": [ \"/nonexistent\", \"@/packs\" ] }",
+		"1 2 3 4 5 6 host/x build/x");
 	assert_loaded("{ \"dirs\": [ \"@/b\", \"@/a\" ] }", "1 4 2 3 5 6");
 	assert_loaded("{ \"packs\": [ \"build\", \"host\" ], \"pack_dirs\": [ \"@/packs\" ] }", "build/x host/x");
 }
@@ -348,7 +360,8 @@ static void order(void **state)
 static void missing(void **state)
 {
 	(void)state;
-	assert_loaded("{ \"dirs\": [ \"@/none\" ] }", "@/none: error: cannot read this folder of rules: No such file or directory\n");
+	assert_loaded("{ \"dirs\": [ \"@/none\" ] }",
+		      "@/none: error: cannot read this folder of rules: No such file or directory\n");
 	assert_loaded("{ \"packs\": [ \"hots\",\n\"genomes\" ], \"pack_dirs\": [ \"@/packs\" ] }",
 		      "conf:2:25: error: there is no pack \"hots\" in @/packs: did you mean \"host\"?\n"
 		      "conf:3:1: error: there is no pack \"genomes\" in @/packs\n");
@@ -390,24 +403,26 @@ static void wrong_files(void **state)
 	file("b/30.json", "{ \"rules\": [\n{ \"id\": \"2\", \"when\": true, \"verdict\": \"include\" },\n"
 			  "{ \"id\": \"x\", \"when\": \"uidd = 1\", \"verdict\": \"include\" } ] }");
 	file("b/40.json", "{ \"rules\": [\n{ \"id\": \"7\", \"when\": true, \"verdict\": 7 } ] }");
-	assert_loaded("{ \"dirs\": [ \"@/a\", \"@/b\" ] }",
-		      "@/b/30.json:2:9: error: rules[0].id: the id \"2\" is taken: @/a/20.json:1\n"
-		      "{ \"id\": \"2\", \"when\": true, \"verdict\": \"include\" },\n"
-		      "        ^\n"
-		      "@/b/30.json:3:23: error: rules[1].when: there is no field \"uidd\"; did you mean \"uid\"?\n"
-		      "{ \"id\": \"x\", \"when\": \"uidd = 1\", \"verdict\": \"include\" } ] }\n"
-		      "                      ^~~~\n"
-		      "@/b/40.json:2:39: error: rules[0].verdict: is the integer 7: give \"include\", \"exclude\", or { \"sample\": 100 } for one "
-		      "process in 100\n"
-		      "{ \"id\": \"7\", \"when\": true, \"verdict\": 7 } ] }\n"
-		      "                                      ^\n");
+	assert_loaded(
+		"{ \"dirs\": [ \"@/a\", \"@/b\" ] }",
+		"@/b/30.json:2:9: error: rules[0].id: the id \"2\" is taken: @/a/20.json:1\n"
+		"{ \"id\": \"2\", \"when\": true, \"verdict\": \"include\" },\n"
+		"        ^\n"
+		"@/b/30.json:3:23: error: rules[1].when: there is no field \"uidd\"; did you mean \"uid\"?\n"
+		"{ \"id\": \"x\", \"when\": \"uidd = 1\", \"verdict\": \"include\" } ] }\n"
+		"                      ^~~~\n"
+		"@/b/40.json:2:39: error: rules[0].verdict: is the integer 7: give \"include\", \"exclude\", or { \"sample\": 100 } for one "
+		"process in 100\n"
+		"{ \"id\": \"7\", \"when\": true, \"verdict\": 7 } ] }\n"
+		"                                      ^\n");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything), cmocka_unit_test(places), cmocka_unit_test(wrong_ones),  cmocka_unit_test(order),
-		cmocka_unit_test(missing),    cmocka_unit_test(files),	cmocka_unit_test(wrong_files),
+		cmocka_unit_test(everything),  cmocka_unit_test(places),  cmocka_unit_test(wrong_ones),
+		cmocka_unit_test(order),       cmocka_unit_test(missing), cmocka_unit_test(files),
+		cmocka_unit_test(wrong_files),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "core/config.h"
-#include "core/judge_fields.h"
-#include "core/rules_file.h"
+#include "core/config/config.h"
+#include "core/rules/rule_fields.h"
+#include "core/rules/rules_file.h"
 
 static struct ruleset *load(const char *const *packs)
 {
@@ -25,7 +25,8 @@ static struct ruleset *load(const char *const *packs)
 	struct diag diag;
 	size_t n;
 
-	n = (size_t)snprintf(text, sizeof(text), "{ \"filters\": { \"pack_dirs\": [ \"%s/etc/packs\" ], \"packs\": [", src ? src : ".");
+	n = (size_t)snprintf(text, sizeof(text), "{ \"filters\": { \"pack_dirs\": [ \"%s/etc/packs\" ], \"packs\": [",
+			     src ? src : ".");
 	for (size_t i = 0; packs[i]; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s \"%s\"", i ? "," : "", packs[i]);
 	snprintf(text + n, sizeof(text) - n, " ] } }");
@@ -67,7 +68,8 @@ static void every_pack(void **state)
 					const char *close = strchr(++at, '\'');
 
 					if (close - at > 15)
-						fail_msg("%s: '%.*s' is longer than a comm", r->id, (int)(close - at), at);
+						fail_msg("%s: '%.*s' is longer than a comm", r->id, (int)(close - at),
+							 at);
 					at = close + 1;
 				}
 				at = end;
@@ -87,98 +89,182 @@ struct process {
 };
 #define ARGV(s) .argv = s, .argv_len = sizeof(s)
 
-static const struct judge_subject *parent_of(const struct judge_subject *s)
+static const struct rule_subject *parent_of(const struct rule_subject *s)
 {
 	return s->owner;
 }
 
-static void subject(struct judge_subject *s, const struct process *p, const struct judge_subject *parent)
+static void subject(struct rule_subject *s, const struct process *p, const struct rule_subject *parent)
 {
-	*s = (struct judge_subject){ .parent = parent_of, .owner = (void *)parent };
-	judge_set_text(s, JUDGE_TOOL, p->tool, p->tool ? strlen(p->tool) : 0);
-	judge_set_text(s, JUDGE_COMM, p->comm, p->comm ? strlen(p->comm) : 0);
-	judge_set_text(s, JUDGE_EXE, p->exe, p->exe ? strlen(p->exe) : 0);
-	judge_set_text(s, JUDGE_ARGV, p->argv, p->argv_len);
-	judge_set_text(s, JUDGE_CGROUP, "/", 1);
-	judge_set_text(s, JUDGE_CONTAINER, p->container ? p->container : "", p->container ? strlen(p->container) : 0);
-	judge_set_number(s, JUDGE_UID, p->uid);
-	judge_set_wrapper(s, p->wrapper);
+	*s = (struct rule_subject){ .parent = parent_of, .owner = (void *)parent };
+	rule_subject_set_text(s, RULE_FIELD_TOOL, p->tool, p->tool ? strlen(p->tool) : 0);
+	rule_subject_set_text(s, RULE_FIELD_COMM, p->comm, p->comm ? strlen(p->comm) : 0);
+	rule_subject_set_text(s, RULE_FIELD_EXE, p->exe, p->exe ? strlen(p->exe) : 0);
+	rule_subject_set_text(s, RULE_FIELD_ARGV, p->argv, p->argv_len);
+	rule_subject_set_text(s, RULE_FIELD_CGROUP, "/", 1);
+	rule_subject_set_text(s, RULE_FIELD_CONTAINER, p->container ? p->container : "",
+			      p->container ? strlen(p->container) : 0);
+	rule_subject_set_number(s, RULE_FIELD_UID, p->uid);
+	rule_subject_set_wrapper(s, p->wrapper);
 }
 
 static void typical_processes(void **state)
 {
 	static const struct process shell = { "bash", "bash", "/usr/bin/bash", ARGV("-bash"), 1000, false, NULL };
-	static const struct process nxf = { ".command.run", "bash", "/usr/bin/bash", ARGV("bash\0/work/ab/12/.command.run"), 1000, false, NULL };
-	static const struct process engine = { "nextflow", "java", "/usr/bin/java", ARGV("java\0nextflow.cli.Launcher"), 1000, false, NULL };
+	static const struct process nxf = {
+		".command.run", "bash", "/usr/bin/bash", ARGV("bash\0/work/ab/12/.command.run"), 1000, false, NULL
+	};
+	static const struct process engine = {
+		"nextflow", "java", "/usr/bin/java", ARGV("java\0nextflow.cli.Launcher"), 1000, false, NULL
+	};
 	static const struct process make = { "make", "make", "/usr/bin/make", ARGV("make\0-j8"), 1000, false, NULL };
-	static const struct process configure = { "configure", "configure", "/usr/bin/dash", ARGV("/bin/sh\0./configure"), 1000, false, NULL };
-	static const struct process python = { "train.py", "python3", "/usr/bin/python3.11", ARGV("python3\0train.py"), 1000, false, NULL };
-	static const struct process torchrun = { "torchrun", "torchrun", "/usr/bin/python3.11", ARGV("python3\0/usr/bin/torchrun\0t.py"), 1000, false, NULL };
+	static const struct process configure = {
+		"configure", "configure", "/usr/bin/dash", ARGV("/bin/sh\0./configure"), 1000, false, NULL
+	};
+	static const struct process python = {
+		"train.py", "python3", "/usr/bin/python3.11", ARGV("python3\0train.py"), 1000, false, NULL
+	};
+	static const struct process torchrun = {
+		"torchrun", "torchrun", "/usr/bin/python3.11", ARGV("python3\0/usr/bin/torchrun\0t.py"), 1000,
+		false,      NULL
+	};
 	static const struct {
 		const struct process *parent;
 		struct process p;
 		const char *rule; /* NULL: none */
 	} cases[] = {
 		/* the host */
-		{ NULL, { "cron", "cron", "/usr/sbin/cron", ARGV("/usr/sbin/cron\0-f"), 0, false, NULL }, "host/daemons" },
+		{ NULL,
+		  { "cron", "cron", "/usr/sbin/cron", ARGV("/usr/sbin/cron\0-f"), 0, false, NULL },
+		  "host/daemons" },
 		{ NULL, { "cron", "cron", "/home/a/cron", ARGV("./cron"), 1000, false, NULL }, NULL },
-		{ NULL, { "systemd-journald", "systemd-journal", "/usr/lib/systemd/systemd-journald", ARGV("x"), 0, false, NULL }, "host/daemons" },
-		{ NULL, { "containerd-shim", "containerd-shim", "/usr/bin/containerd-shim-runc-v2", ARGV("x"), 0, false, NULL }, "host/container-runtimes" },
-		{ NULL, { "slurmstepd", "slurmstepd", "/usr/sbin/slurmstepd", ARGV("slurmstepd: [1.batch]"), 0, false, NULL }, "host/schedulers" },
-		{ NULL, { "node_exporter", "node_exporter", "/usr/bin/prometheus-node-exporter", ARGV("x"), 110, false, NULL }, "host/agents" },
-		{ NULL, { "agent", "agent", "/opt/datadog-agent/bin/agent/agent", ARGV("x"), 101, false, NULL }, "host/agents-opt" },
+		{ NULL,
+		  { "systemd-journald", "systemd-journal", "/usr/lib/systemd/systemd-journald", ARGV("x"), 0, false,
+		    NULL },
+		  "host/daemons" },
+		{ NULL,
+		  { "containerd-shim", "containerd-shim", "/usr/bin/containerd-shim-runc-v2", ARGV("x"), 0, false,
+		    NULL },
+		  "host/container-runtimes" },
+		{ NULL,
+		  { "slurmstepd", "slurmstepd", "/usr/sbin/slurmstepd", ARGV("slurmstepd: [1.batch]"), 0, false, NULL },
+		  "host/schedulers" },
+		{ NULL,
+		  { "node_exporter", "node_exporter", "/usr/bin/prometheus-node-exporter", ARGV("x"), 110, false,
+		    NULL },
+		  "host/agents" },
+		{ NULL,
+		  { "agent", "agent", "/opt/datadog-agent/bin/agent/agent", ARGV("x"), 101, false, NULL },
+		  "host/agents-opt" },
 		{ NULL, { "nrpe", "nrpe", "/usr/sbin/nrpe", ARGV("x"), 112, false, NULL }, "host/checks" },
-		{ NULL, { "apt-get", "apt-get", "/usr/bin/apt-get", ARGV("apt-get\0update"), 0, false, NULL }, "host/packages" },
+		{ NULL,
+		  { "apt-get", "apt-get", "/usr/bin/apt-get", ARGV("apt-get\0update"), 0, false, NULL },
+		  "host/packages" },
 		{ NULL, { "apt-get", "apt-get", "/usr/bin/apt-get", ARGV("apt-get\0update"), 0, false, "4f1c" }, NULL },
-		{ NULL, { "AnsiballZ_setup.py", "python3", "/usr/bin/python3.11", ARGV("python3\0/root/.ansible/tmp/1/AnsiballZ_setup.py"), 0, false, NULL }, "host/configuration" },
-		{ NULL, { "run-parts", "run-parts", "/usr/bin/run-parts", ARGV("run-parts\0--report\0/etc/cron.hourly"), 0, false, NULL }, "host/periodic" },
-		{ NULL, { "run-parts", "run-parts", "/usr/bin/run-parts", ARGV("run-parts\0/home/a/steps"), 1000, false, NULL }, NULL },
-		{ &shell, { "basename", "basename", "/usr/bin/basename", ARGV("basename\0/a/b"), 1000, false, NULL }, "host/shell-helpers" },
+		{ NULL,
+		  { "AnsiballZ_setup.py", "python3", "/usr/bin/python3.11",
+		    ARGV("python3\0/root/.ansible/tmp/1/AnsiballZ_setup.py"), 0, false, NULL },
+		  "host/configuration" },
+		{ NULL,
+		  { "run-parts", "run-parts", "/usr/bin/run-parts", ARGV("run-parts\0--report\0/etc/cron.hourly"), 0,
+		    false, NULL },
+		  "host/periodic" },
+		{ NULL,
+		  { "run-parts", "run-parts", "/usr/bin/run-parts", ARGV("run-parts\0/home/a/steps"), 1000, false,
+		    NULL },
+		  NULL },
+		{ &shell,
+		  { "basename", "basename", "/usr/bin/basename", ARGV("basename\0/a/b"), 1000, false, NULL },
+		  "host/shell-helpers" },
 		{ &shell, { "sort", "sort", "/usr/bin/sort", ARGV("sort\0-k1,1"), 1000, false, NULL }, NULL },
 		{ &shell, { "tr", "tr", "/usr/bin/tr", ARGV("tr\0a\0b"), 1000, false, NULL }, NULL },
 		/* bioinformatics */
-		{ &shell, { "bwa mem", "bwa", "/usr/bin/bwa", ARGV("bwa\0mem\0ref.fa"), 1000, false, NULL }, "bioinformatics/alignment" },
+		{ &shell,
+		  { "bwa mem", "bwa", "/usr/bin/bwa", ARGV("bwa\0mem\0ref.fa"), 1000, false, NULL },
+		  "bioinformatics/alignment" },
 		{ &shell, { "bwax", "bwax", "/usr/bin/bwax", ARGV("bwax"), 1000, false, NULL }, NULL },
-		{ &shell, { "samtools sort", "samtools", "/usr/bin/samtools", ARGV("samtools\0sort"), 1000, false, NULL }, "bioinformatics/files" },
-		{ &shell, { "picard MarkDuplicates", "java", "/usr/bin/java", ARGV("java\0-jar\0picard.jar"), 1000, false, NULL }, "bioinformatics/files" },
-		{ &shell, { "gatk HaplotypeCaller", "java", "/usr/bin/java", ARGV("java\0-jar\0gatk.jar"), 1000, false, NULL }, "bioinformatics/variants" },
-		{ &shell, { "nextflow", "java", "/usr/bin/java", ARGV("java"), 1000, false, NULL }, "bioinformatics/engines" },
-		{ &nxf, { "ps", "ps", "/usr/bin/ps", ARGV("ps\0-e"), 1000, false, NULL }, "bioinformatics/nextflow-wrapper" },
+		{ &shell,
+		  { "samtools sort", "samtools", "/usr/bin/samtools", ARGV("samtools\0sort"), 1000, false, NULL },
+		  "bioinformatics/files" },
+		{ &shell,
+		  { "picard MarkDuplicates", "java", "/usr/bin/java", ARGV("java\0-jar\0picard.jar"), 1000, false,
+		    NULL },
+		  "bioinformatics/files" },
+		{ &shell,
+		  { "gatk HaplotypeCaller", "java", "/usr/bin/java", ARGV("java\0-jar\0gatk.jar"), 1000, false, NULL },
+		  "bioinformatics/variants" },
+		{ &shell,
+		  { "nextflow", "java", "/usr/bin/java", ARGV("java"), 1000, false, NULL },
+		  "bioinformatics/engines" },
+		{ &nxf,
+		  { "ps", "ps", "/usr/bin/ps", ARGV("ps\0-e"), 1000, false, NULL },
+		  "bioinformatics/nextflow-wrapper" },
 		{ &shell, { "ps", "ps", "/usr/bin/ps", ARGV("ps\0-e"), 1000, false, NULL }, NULL },
-		{ &engine, { "squeue", "squeue", "/usr/bin/squeue", ARGV("squeue"), 1000, false, NULL }, "bioinformatics/engine-probes" },
+		{ &engine,
+		  { "squeue", "squeue", "/usr/bin/squeue", ARGV("squeue"), 1000, false, NULL },
+		  "bioinformatics/engine-probes" },
 		/* ml */
-		{ &python, { "ldconfig", "ldconfig", "/sbin/ldconfig", ARGV("/sbin/ldconfig\0-p"), 1000, false, NULL }, "ml/python-probes" },
-		{ &torchrun, { "t.py", "python3", "/usr/bin/python3.11", ARGV("python3\0-u\0t.py"), 1000, false, NULL }, "ml/workers" },
-		{ &shell, { "torchrun", "torchrun", "/usr/bin/python3.11", ARGV("python3\0torchrun"), 1000, false, NULL }, "ml/launchers" },
-		{ &shell, { "train.py", "python3", "/usr/bin/python3.11", ARGV("python3\0train.py"), 1000, false, NULL }, "ml/training" },
+		{ &python,
+		  { "ldconfig", "ldconfig", "/sbin/ldconfig", ARGV("/sbin/ldconfig\0-p"), 1000, false, NULL },
+		  "ml/python-probes" },
+		{ &torchrun,
+		  { "t.py", "python3", "/usr/bin/python3.11", ARGV("python3\0-u\0t.py"), 1000, false, NULL },
+		  "ml/workers" },
+		{ &shell,
+		  { "torchrun", "torchrun", "/usr/bin/python3.11", ARGV("python3\0torchrun"), 1000, false, NULL },
+		  "ml/launchers" },
+		{ &shell,
+		  { "train.py", "python3", "/usr/bin/python3.11", ARGV("python3\0train.py"), 1000, false, NULL },
+		  "ml/training" },
 		{ &python, { "ptxas", "ptxas", "/usr/lib/ptxas", ARGV("ptxas"), 1000, false, NULL }, "ml/compilers" },
-		{ &shell, { "nvidia-smi", "nvidia-smi", "/usr/bin/nvidia-smi", ARGV("nvidia-smi"), 1000, false, NULL }, "ml/gpu-polling" },
+		{ &shell,
+		  { "nvidia-smi", "nvidia-smi", "/usr/bin/nvidia-smi", ARGV("nvidia-smi"), 1000, false, NULL },
+		  "ml/gpu-polling" },
 		/* build */
-		{ &make, { "gcc", "sh", "/usr/bin/dash", ARGV("/bin/sh\0-c\0gcc -c a.c"), 1000, true, NULL }, "build/recipe-shells" },
-		{ &make, { "sh -c", "sh", "/usr/bin/dash", ARGV("/bin/sh\0-c\0for i in 1; do gcc; done"), 1000, false, NULL }, NULL },
-		{ &make, { "cc1", "cc1", "/usr/lib/gcc/x86_64-linux-gnu/12/cc1", ARGV("cc1"), 1000, false, NULL }, "build/compile" },
-		{ &make, { "gcc", "gcc-12", "/usr/bin/x86_64-linux-gnu-gcc-12", ARGV("gcc-12"), 1000, false, NULL }, "build/drivers" },
-		{ &make, { "ld", "ld", "/usr/bin/x86_64-linux-gnu-ld.bfd", ARGV("ld"), 1000, false, NULL }, "build/link" },
-		{ &make, { "collect2", "collect2", "/usr/lib/gcc/collect2", ARGV("collect2"), 1000, false, NULL }, "build/collect2" },
-		{ &make, { "rm", "rm", "/usr/bin/rm", ARGV("rm\0-f\0a.o"), 1000, false, NULL }, "build/recipe-helpers" },
+		{ &make,
+		  { "gcc", "sh", "/usr/bin/dash", ARGV("/bin/sh\0-c\0gcc -c a.c"), 1000, true, NULL },
+		  "build/recipe-shells" },
+		{ &make,
+		  { "sh -c", "sh", "/usr/bin/dash", ARGV("/bin/sh\0-c\0for i in 1; do gcc; done"), 1000, false, NULL },
+		  NULL },
+		{ &make,
+		  { "cc1", "cc1", "/usr/lib/gcc/x86_64-linux-gnu/12/cc1", ARGV("cc1"), 1000, false, NULL },
+		  "build/compile" },
+		{ &make,
+		  { "gcc", "gcc-12", "/usr/bin/x86_64-linux-gnu-gcc-12", ARGV("gcc-12"), 1000, false, NULL },
+		  "build/drivers" },
+		{ &make,
+		  { "ld", "ld", "/usr/bin/x86_64-linux-gnu-ld.bfd", ARGV("ld"), 1000, false, NULL },
+		  "build/link" },
+		{ &make,
+		  { "collect2", "collect2", "/usr/lib/gcc/collect2", ARGV("collect2"), 1000, false, NULL },
+		  "build/collect2" },
+		{ &make,
+		  { "rm", "rm", "/usr/bin/rm", ARGV("rm\0-f\0a.o"), 1000, false, NULL },
+		  "build/recipe-helpers" },
 		{ &shell, { "rm", "rm", "/usr/bin/rm", ARGV("rm\0-f\0a.o"), 1000, false, NULL }, NULL },
 		{ &make, { "sort", "sort", "/usr/bin/sort", ARGV("sort"), 1000, false, NULL }, NULL },
-		{ &configure, { "sed", "sed", "/usr/bin/sed", ARGV("sed\0s/a/b/"), 1000, false, NULL }, "build/configure" },
-		{ &configure, { "cc1", "cc1", "/usr/lib/gcc/x86_64-linux-gnu/12/cc1", ARGV("cc1"), 1000, false, NULL }, "build/compile" },
+		{ &configure,
+		  { "sed", "sed", "/usr/bin/sed", ARGV("sed\0s/a/b/"), 1000, false, NULL },
+		  "build/configure" },
+		{ &configure,
+		  { "cc1", "cc1", "/usr/lib/gcc/x86_64-linux-gnu/12/cc1", ARGV("cc1"), 1000, false, NULL },
+		  "build/compile" },
 	};
 	struct ruleset *set = load((const char *const[]){ "bioinformatics", "ml", "build", "host", NULL });
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct judge_subject s, parent;
+		struct rule_subject s, parent;
 		struct rule_decision d;
 
 		if (cases[i].parent)
 			subject(&parent, cases[i].parent, NULL);
 		subject(&s, &cases[i].p, cases[i].parent ? &parent : NULL);
-		ruleset_judge(set, judge_get, &s, 1, &d);
+		ruleset_evaluate(set, rule_field_get, &s, 1, &d);
 		if (!d.rule != !cases[i].rule || (d.rule && strcmp(d.rule->id, cases[i].rule) != 0))
-			fail_msg("%zu: %s: %s, not %s", i, cases[i].p.tool, d.rule ? d.rule->id : "no rule", cases[i].rule ? cases[i].rule : "none");
+			fail_msg("%zu: %s: %s, not %s", i, cases[i].p.tool, d.rule ? d.rule->id : "no rule",
+				 cases[i].rule ? cases[i].rule : "none");
 	}
 	ruleset_unref(set);
 }

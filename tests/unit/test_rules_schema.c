@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "core/judge_fields.h"
-#include "core/rules_priv.h"
-#include "core/rules_schema.h"
+#include "core/rules/rule_fields.h"
+#include "core/rules/rules_priv.h"
+#include "core/rules/rules_schema.h"
 
 static void same_keys(const json_t *properties, const char *const *keys)
 {
@@ -41,12 +41,12 @@ static void keys_and_fields(void **state)
 	same_keys(json_object_get(sample, "properties"), rules_sample_keys);
 	help = json_string_value(json_object_get(json_object_get(rule, "when"), "description"));
 	assert_non_null(help);
-	for (uint32_t i = 0; i < judge_schema.n; i++) {
+	for (uint32_t i = 0; i < rule_fields_schema.n; i++) {
 		char line[64];
 
-		snprintf(line, sizeof(line), "\n%s (", judge_schema.fields[i].name);
+		snprintf(line, sizeof(line), "\n%s (", rule_fields_schema.fields[i].name);
 		if (!strstr(help, line))
-			fail_msg("the help of \"when\" lacks %s", judge_schema.fields[i].name);
+			fail_msg("the help of \"when\" lacks %s", rule_fields_schema.fields[i].name);
 	}
 	json_decref(schema);
 }

@@ -40,10 +40,17 @@ static enum filter_known get(const void *subject, uint32_t level, uint32_t field
 	return FILTER_KNOWN;
 }
 
-static int add(struct ruleset *s, const char *id, const char *when, enum rule_verdict verdict, struct filter_error *error)
+static int add(struct ruleset *s, const char *id, const char *when, enum rule_verdict verdict,
+	       struct filter_error *error)
 {
 	const struct rule_spec spec = {
-		.id = id, .when = when, .when_len = when ? strlen(when) : 0, .verdict = verdict, .sample = 10, .file = "a.json", .line = 7,
+		.id = id,
+		.when = when,
+		.when_len = when ? strlen(when) : 0,
+		.verdict = verdict,
+		.sample = 10,
+		.file = "a.json",
+		.line = 7,
 	};
 
 	return ruleset_add(s, &spec, error);
@@ -54,7 +61,7 @@ static struct rule_decision judge(const struct ruleset *s, const char *tool, uin
 	const struct process p = { tool, uid };
 	struct rule_decision d = { 0 };
 
-	ruleset_judge(s, get, &p, rule_key(1, 2), &d);
+	ruleset_evaluate(s, get, &p, rule_key(1, 2), &d);
 	return d;
 }
 
@@ -90,7 +97,7 @@ static void assert_watched(const struct ruleset *s, const char *tool, uint64_t u
 	const struct rule_watch watch = { clock_of_tens, tried, &t };
 	struct rule_decision d = { 0 };
 
-	ruleset_judge_watched(s, get, &p, rule_key(1, 2), &d, &watch);
+	ruleset_evaluate_watched(s, get, &p, rule_key(1, 2), &d, &watch);
 	assert_ptr_equal(d.rule, want.rule);
 	assert_int_equal(d.include, want.include);
 	assert_int_equal(t.n, want.rule ? want.rule->number + 1 : ruleset_count(s));
@@ -190,7 +197,7 @@ static void a_sample_decides(void **state)
 	assert_non_null(s);
 	assert_int_equal(add(s, "some", "tool = 'date'", RULE_SAMPLE, &error), 0);
 	for (uint32_t pid = 1; pid <= 10000; pid++) {
-		ruleset_judge(s, get, &p, rule_key(pid, 1), &d);
+		ruleset_evaluate(s, get, &p, rule_key(pid, 1), &d);
 		assert_string_equal(d.rule->id, "some");
 		assert_int_equal(d.include, rule_sampled(rule_key(pid, 1), 10));
 		n += d.include;
@@ -217,11 +224,17 @@ static void refused(void **state)
 		{ { .id = "a", .verdict = (enum rule_verdict)7 }, "a verdict is", 0, 0 },
 		{ { .id = "a", .verdict = RULE_SAMPLE, .sample = 0 }, "1 in 0", 0, 0 },
 		{ { .id = "a", .verdict = RULE_SAMPLE, .sample = 1000001 }, "1 in 1000000", 0, 0 },
-		{ { .id = "a", .verdict = RULE_INCLUDE, .labels = twice, .n_labels = 2 }, "\"a\" stands there twice", 0, 0 },
+		{ { .id = "a", .verdict = RULE_INCLUDE, .labels = twice, .n_labels = 2 },
+		  "\"a\" stands there twice",
+		  0,
+		  0 },
 		{ { .id = "a", .verdict = RULE_INCLUDE, .labels = blank, .n_labels = 1 }, "\"a b\"", 0, 0 },
 		{ { .id = "a", .verdict = RULE_INCLUDE, .labels = good, .n_labels = 33 }, "33 labels", 0, 0 },
 		{ { .id = "a", .verdict = RULE_EXCLUDE, .labels = good, .n_labels = 1 }, "no records", 0, 0 },
-		{ { .id = "a", .when = "tool =\n'x' nd", .when_len = 13, .verdict = RULE_EXCLUDE }, "joined by and, or", 2, 5 },
+		{ { .id = "a", .when = "tool =\n'x' nd", .when_len = 13, .verdict = RULE_EXCLUDE },
+		  "joined by and, or",
+		  2,
+		  5 },
 		{ { .id = "a", .when = "", .when_len = 0, .verdict = RULE_EXCLUDE }, "a condition is missing", 1, 1 },
 	};
 	struct ruleset *s = ruleset_new(&schema, RULE_INCLUDE);
@@ -232,7 +245,8 @@ static void refused(void **state)
 	assert_non_null(s);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(ruleset_add(s, &cases[i].spec, &error), -EINVAL);
-		if (!strstr(error.what, cases[i].what) || error.line != cases[i].line || error.column != cases[i].column)
+		if (!strstr(error.what, cases[i].what) || error.line != cases[i].line ||
+		    error.column != cases[i].column)
 			fail_msg("%zu: %u:%u %s", i, error.line, error.column, error.what);
 	}
 	assert_int_equal(ruleset_count(s), 0);
@@ -273,14 +287,18 @@ static void a_budget(void **state)
 	static const struct {
 		const char *when, *unit;
 	} chosen[] = {
-		{ "any parent.tool matches '[a-z]*[a-z]*[0-9]c?b'", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b " },
-		{ "any parent.tool matches '(*NO_JIT)[a-z]*[a-z]*[0-9]c?b'", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b " },
+		{ "any parent.tool matches '[a-z]*[a-z]*[0-9]c?b'",
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b " },
+		{ "any parent.tool matches '(*NO_JIT)[a-z]*[a-z]*[0-9]c?b'",
+		  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa b " },
 		/* one step passes over all spaces */
 		{ "any parent.tool matches 'a.*? +bc'", "a          c" },
 		{ "any parent.tool matches '(*NO_JIT)a.*? +bc'", "a          c" },
-		{ "any parent.tool glob '*[a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z]9'", "a" },
+		{ "any parent.tool glob '*[a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z][a-z]9'",
+		  "a" },
 	};
-	static const char cheap[] = "any parent.tool matches ('foo.*bar', '[.]py$', 'x[0-9]+y') or any parent.tool glob '*b*r'";
+	static const char cheap[] =
+		"any parent.tool matches ('foo.*bar', '[.]py$', 'x[0-9]+y') or any parent.tool glob '*b*r'";
 	static char text[32768];
 	struct filter_text argument = { text, sizeof(text) };
 	struct rule_decision d;
@@ -303,7 +321,7 @@ static void a_budget(void **state)
 			assert_int_equal(add(s, id, chosen[i].when, RULE_EXCLUDE, &error), 0);
 		}
 		before = cpu_seconds();
-		ruleset_judge(s, get_chosen, &argument, 1, &d);
+		ruleset_evaluate(s, get_chosen, &argument, 1, &d);
 		print_message("%s: %.1f ms\n", chosen[i].when, (cpu_seconds() - before) * 1e3);
 		assert_true(cpu_seconds() - before < 1);
 		assert_true(d.spent);
@@ -318,7 +336,7 @@ static void a_budget(void **state)
 		memset(text, 'f', sizeof(text));
 		argument.len = 300; /* of all ancestors 0.1 ms: an emulated processor must not spend the budget */
 		assert_int_equal(add(s, "cheap", cheap, RULE_EXCLUDE, &error), 0);
-		ruleset_judge(s, get_chosen, &argument, 1, &d);
+		ruleset_evaluate(s, get_chosen, &argument, 1, &d);
 		assert_false(d.spent);
 		assert_int_equal(d.include, !otherwise);
 		ruleset_unref(s);
@@ -368,8 +386,17 @@ static void references(void **state)
 static void the_same(void **state)
 {
 	static const struct rule_label red[] = { { "colour", "red" } }, blue[] = { { "colour", "blue" } };
-	const struct rule_spec base = { .id = "a", .when = "uid = 1", .when_len = 7, .verdict = RULE_SAMPLE, .sample = 5, .inherit = true,
-					.labels = red, .n_labels = 1, .why = "w", .file = "f", .line = 1 };
+	const struct rule_spec base = { .id = "a",
+					.when = "uid = 1",
+					.when_len = 7,
+					.verdict = RULE_SAMPLE,
+					.sample = 5,
+					.inherit = true,
+					.labels = red,
+					.n_labels = 1,
+					.why = "w",
+					.file = "f",
+					.line = 1 };
 	struct rule_spec spec;
 	struct filter_error error;
 

@@ -14,9 +14,9 @@
 
 #include <errno.h>
 
-#include "core/collector.h"
-#include "core/run.h"
-#include "core/sampler.h"
+#include "core/collect/collector.h"
+#include "core/process/run.h"
+#include "core/process/sampler.h"
 
 static void ids(void **state)
 {
@@ -42,7 +42,7 @@ static void records(void **state)
 	struct run_spec spec = { .id = "r", .name = "n", .argv = argv, .root = 5 };
 	struct runs runs = { 0 };
 	struct run *r, *second;
-	struct out_run rec;
+	struct record_run rec;
 
 	(void)state;
 	assert_null(run_only(&runs));

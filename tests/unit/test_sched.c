@@ -18,12 +18,16 @@ static void test_pressure(void **state)
 	uint64_t some = 1, full = 1;
 
 	(void)state;
-	assert_int_equal(psi_parse("some avg10=0.00 avg60=0.12 avg300=0.40 total=17\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n",
-				   &some, &full), 0);
+	assert_int_equal(
+		psi_parse(
+			"some avg10=0.00 avg60=0.12 avg300=0.40 total=17\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n",
+			&some, &full),
+		0);
 	assert_int_equal(some, 17);
 	assert_int_equal(full, 5);
 	/* cpu before 5.13 */
-	assert_int_equal(psi_parse("some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n", &some, &full), 0);
+	assert_int_equal(psi_parse("some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n", &some, &full),
+			 0);
 	assert_int_equal(some, UINT64_MAX);
 	assert_int_equal(full, 0);
 	some = full = 3;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,9 +20,12 @@
 
 enum { KIND_RUNQLAT, KIND_ONCPU, KIND_OFFCPU };
 
-static void add(struct skep_scopes *s, unsigned slot, unsigned kind, const struct skep_detail_scope *scope, uint64_t start_ns)
+static void add(struct skep_scopes *s, unsigned slot, unsigned kind, const struct skep_detail_scope *scope,
+		uint64_t start_ns)
 {
-	const struct skep_attached a = { .used = true, .kind = kind, .scope = *scope, .pidfd = -1, .who.start_ns = start_ns };
+	const struct skep_attached a = {
+		.used = true, .kind = kind, .scope = *scope, .pidfd = -1, .who.start_ns = start_ns
+	};
 
 	skep_scopes_add(s, slot, &a);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/series.h"
+#include "cli/live/series.h"
 
 static json_t *json(const char *text)
 {
@@ -23,7 +23,8 @@ static json_t *json(const char *text)
 }
 
 #define FIELD(name_, type_, sem_, unit_) \
-	"{\"name\":\"" name_ "\",\"type\":\"" type_ "\",\"semantics\":\"" sem_ "\",\"unit\":\"" unit_ "\",\"help\":\"\"}"
+	"{\"name\":\"" name_ "\",\"type\":\"" type_ "\",\"semantics\":\"" sem_ "\",\"unit\":\"" unit_ \
+	"\",\"help\":\"\"}"
 /* clang-format off */
 static const char stream_text[] = "{\"name\":\"s\",\"fields\":["
 	FIELD("detail.id", "u64", "attribute", "") ","
@@ -36,8 +37,8 @@ static const char stream_text[] = "{\"name\":\"s\",\"fields\":["
 	FIELD("took", "hist", "delta", "ns") "]}";
 /* clang-format on */
 
-#define RECORD(more_, n_)                                                                                               \
-	"{\"stream\":\"s\",\"time\":\"2026-11-21T07:39:22.000000001Z\",\"detail.id\":3,\"begin\":\"x\"," more_               \
+#define RECORD(more_, n_) \
+	"{\"stream\":\"s\",\"time\":\"2026-11-21T07:39:22.000000001Z\",\"detail.id\":3,\"begin\":\"x\"," more_ \
 	"\"took\":{\"count\":" n_ ",\"sum\":3000,\"scale\":2,\"zero_count\":0,\"offset\":39,\"counts\":[" n_ "]}}"
 
 static char *printed(struct series_set *set)
@@ -69,8 +70,12 @@ static void put_together(void **state)
 
 	(void)state;
 	assert_non_null(set);
-	add(set, RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"port\":80,\"sum_ns\":1000,\"level\":5,\"total\":100,", "2"));
-	add(set, RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"port\":80,\"sum_ns\":500,\"level\":-3,\"total\":300,", "1"));
+	add(set,
+	    RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"port\":80,\"sum_ns\":1000,\"level\":5,\"total\":100,",
+		   "2"));
+	add(set,
+	    RECORD("\"upid\":\"12345678-42-ff\",\"tool\":\"sort\",\"state\":\"io\",\"port\":80,\"sum_ns\":500,\"level\":-3,\"total\":300,",
+		   "1"));
 	add(set, RECORD("\"upid\":null,\"state\":\"x\\u001b[31m\",\"port\":0,\"sum_ns\":7,", "1"));
 	text = printed(set);
 	assert_string_equal(text, "\n"
@@ -88,7 +93,8 @@ static void put_together(void **state)
 
 static void lines(void **state)
 {
-	json_t *stream = json(stream_text), *record = json(RECORD("\"upid\":null,\"state\":\"io\",\"sum_ns\":1000,", "2"));
+	json_t *stream = json(stream_text),
+	       *record = json(RECORD("\"upid\":null,\"state\":\"io\",\"sum_ns\":1000,", "2"));
 	struct series_set *set = series_new(stream);
 	struct paint p = { .width = 80 };
 	char *text = NULL;
@@ -103,7 +109,8 @@ static void lines(void **state)
 	assert_int_equal(series_line(set, record, &p), 0);
 	json_decref(record);
 	fclose(p.out);
-	assert_string_equal(text, "07:39:22  state io  sum_ns 1.00 us  p50 943 ns  p90 1.01 us  p99 1.02 us  mean 1.50 us\n\n");
+	assert_string_equal(
+		text, "07:39:22  state io  sum_ns 1.00 us  p50 943 ns  p90 1.01 us  p99 1.02 us  mean 1.50 us\n\n");
 	free(text);
 	series_free(set);
 	json_decref(stream);
@@ -177,7 +184,8 @@ static void table_bounded(void **state)
 
 	(void)state;
 	for (int i = 1; i <= 70000; i++) {
-		snprintf(record, sizeof(record), OPENED("12345678-42-ff", "sh", "/f%d", "", "%d", "0"), i, i <= 100 ? i : 1);
+		snprintf(record, sizeof(record), OPENED("12345678-42-ff", "sh", "/f%d", "", "%d", "0"), i,
+			 i <= 100 ? i : 1);
 		add(set, record);
 	}
 	text = printed(set);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_signals.c - cli/signals.c: what is inherited comes back, what was
+ * tests/unit/test_signals.c - cli/run/signals.c: what is inherited comes back, what was
  * sent by whom, and what is passed on.  Each in a process of its own: they change it.
  */
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/signals.h"
+#include "cli/run/signals.h"
 
 #define CHECK(condition)                           \
 	do {                                       \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What entries of "sinks" say to skepd itself, through a real configuration; and plugins that have such an option themselves.
+ * What entries of "sinks" say to skepd itself, through a real configuration; and plugins that have such an option
+ * themselves.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/options.h"
-#include "core/sink_terms.h"
+#include "core/config/options.h"
+#include "core/config/sink_terms.h"
 
 struct state {
 	uint64_t max_age;
@@ -25,9 +26,10 @@ static const struct skep_option own[] = {
 	{ .name = NULL },
 };
 static const struct skep_option none[] = { { .name = NULL } };
-static const struct skep_sink_ops ordered = { .size = sizeof(ordered) }, any = { .size = sizeof(any), .flags = SKEP_SINK_ANY_ORDER },
+static const struct skep_sink_ops ordered = { .size = sizeof(ordered) },
+				  any = { .size = sizeof(any), .flags = SKEP_SINK_ANY_ORDER },
 				  /* built before there were flags: what lies behind it is not its own */
-				  old = { .size = offsetof(struct skep_sink_ops, flags), .flags = SKEP_SINK_ANY_ORDER };
+	old = { .size = offsetof(struct skep_sink_ops, flags), .flags = SKEP_SINK_ANY_ORDER };
 
 static struct skep_plugin plugin(const struct skep_sink_ops *ops, const struct skep_option *options)
 {
@@ -38,7 +40,7 @@ static struct skep_plugin plugin(const struct skep_sink_ops *ops, const struct s
 }
 
 /* 0 with the terms; else the message, in f. */
-static int read(const struct skep_plugin *desc, const char *keys, struct out_terms *ret, char *why, size_t size)
+static int read(const struct skep_plugin *desc, const char *keys, struct sink_terms *ret, char *why, size_t size)
 {
 	struct options_memory *memory = NULL;
 	struct config *config;
@@ -55,7 +57,8 @@ static int read(const struct skep_plugin *desc, const char *keys, struct out_ter
 	snprintf(why, size, "%s", diag.n > 0 ? diag.entries[0].text : "");
 	if (diag.n > 0)
 		assert_int_equal(diag.entries[0].line, 2);
-	as_options = options_apply(desc, config, &config->sinks[0], &state, &memory, &diag); /* they are no unknown options */
+	/* they are no unknown options */
+	as_options = options_apply(desc, config, &config->sinks[0], &state, &memory, &diag);
 	assert_int_equal(as_options, 0);
 	options_memory_free(memory);
 	config_free(config);
@@ -83,7 +86,7 @@ static void test_good(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		const struct skep_plugin desc = plugin(good[i].ops, none);
-		struct out_terms terms;
+		struct sink_terms terms;
 		char why[256];
 
 		assert_int_equal(read(&desc, good[i].keys, &terms, why, sizeof(why)), 0);
@@ -99,20 +102,25 @@ static void test_wrong(void **state)
 		const struct skep_sink_ops *ops;
 		const char *keys, *why;
 	} wrong[] = {
-		{ &any, ", \"backlog\": \"last\"", "sinks[0] (test): backlog: expected \"first\" or \"shared\", found the string \"last\"" },
-		{ &any, ", \"backlog\": true", "sinks[0] (test): backlog: expected \"first\" or \"shared\", found true" },
-		{ &ordered, ", \"backlog\": \"shared\"", "sinks[0] (test): backlog: this plugin needs its records in order, expected \"first\", "
-							   "found the string \"shared\"" },
-		{ &any, ", \"max_age\": 5", "sinks[0] (test): max_age: expected a time such as \"6h\" (units: ns us ms s m h d), or \"0s\" for everything, "
-					    "found the integer 5" },
-		{ &any, ", \"max_age\": \"5\"", "sinks[0] (test): max_age: expected a time such as \"6h\" (units: ns us ms s m h d), or \"0s\" for everything, "
-						"found the string \"5\"" },
+		{ &any, ", \"backlog\": \"last\"",
+		  "sinks[0] (test): backlog: expected \"first\" or \"shared\", found the string \"last\"" },
+		{ &any, ", \"backlog\": true",
+		  "sinks[0] (test): backlog: expected \"first\" or \"shared\", found true" },
+		{ &ordered, ", \"backlog\": \"shared\"",
+		  "sinks[0] (test): backlog: this plugin needs its records in order, expected \"first\", "
+		  "found the string \"shared\"" },
+		{ &any, ", \"max_age\": 5",
+		  "sinks[0] (test): max_age: expected a time such as \"6h\" (units: ns us ms s m h d), or \"0s\" for everything, "
+		  "found the integer 5" },
+		{ &any, ", \"max_age\": \"5\"",
+		  "sinks[0] (test): max_age: expected a time such as \"6h\" (units: ns us ms s m h d), or \"0s\" for everything, "
+		  "found the string \"5\"" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const struct skep_plugin desc = plugin(wrong[i].ops, none);
-		struct out_terms terms;
+		struct sink_terms terms;
 		char why[256];
 
 		assert_int_equal(read(&desc, wrong[i].keys, &terms, why, sizeof(why)), -EINVAL);
@@ -124,7 +132,7 @@ static void test_wrong(void **state)
 static void test_own(void **state)
 {
 	const struct skep_plugin desc = plugin(&any, own);
-	struct out_terms terms;
+	struct sink_terms terms;
 	char why[256];
 
 	(void)state;

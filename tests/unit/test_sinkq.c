@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-#include "core/sinkq.h"
+#include "core/delivery/sinkq.h"
 
 #define SECOND 1000000000ull
 
@@ -245,7 +245,12 @@ static void push_records(uint64_t id, unsigned n)
 {
 	static const struct skep_field field = { .name = "n", .type = SKEP_T_U64, .semantics = SKEP_S_GAUGE };
 	static const struct skep_stream stream = {
-		.size = sizeof(stream), .field_size = sizeof(field), .name = "s", .record_size = sizeof(uint64_t), .n_fields = 1, .fields = &field,
+		.size = sizeof(stream),
+		.field_size = sizeof(field),
+		.name = "s",
+		.record_size = sizeof(uint64_t),
+		.n_fields = 1,
+		.fields = &field,
 	};
 	struct batch *b = numbered(id, 0);
 
@@ -402,7 +407,11 @@ static void one_bad_record_in_each(void **state)
 			const struct skep_batch *b = &item->batch->pub;
 
 			if (item->in_flight) {
-				assert_int_equal(done(b, b->records[b->n - 1]->time_ns == 3 ? SKEP_BATCH_SUSPECT : SKEP_BATCH_ACK, t.now_ns), 0);
+				assert_int_equal(
+					done(b,
+					     b->records[b->n - 1]->time_ns == 3 ? SKEP_BATCH_SUSPECT : SKEP_BATCH_ACK,
+					     t.now_ns),
+					0);
 				item = t.q.first; /* that one may be gone, or be two */
 			} else {
 				item = item->next;
@@ -440,7 +449,9 @@ static void held_comes_back_slowly_and_at_once_when_mended(void **state)
 
 static void the_receivers_word_counts(void **state)
 {
-	struct skep_batch_answer answer = { .size = sizeof(answer), .result = SKEP_BATCH_RETRY, .retry_after_ns = 7 * SECOND, .why = "busy" };
+	struct skep_batch_answer answer = {
+		.size = sizeof(answer), .result = SKEP_BATCH_RETRY, .retry_after_ns = 7 * SECOND, .why = "busy"
+	};
 
 	(void)state;
 	push(1);
@@ -552,7 +563,10 @@ static void one_that_is_put_off_each_time_is_passed(void **state)
 	set_up(state);
 }
 
-/* Of a batch that is put off each time the records that the receiver takes are delivered; the other one is not given up soon. */
+/*
+ * Of a batch that is put off each time the records that the receiver takes are delivered; the other one is not given up
+ * soon.
+ */
 static void the_record_that_is_put_off_is_alone(void **state)
 {
 	unsigned offers = 0;
@@ -618,7 +632,11 @@ static void what_is_not_about_a_batch_lets_none_pass(void **state)
 		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .status = 429, .why = "busy" },
 		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .status = 503, .why = "busy" },
 		{ .size = sizeof(later[0]), .result = SKEP_BATCH_HOLD, .status = 401, .why = "token" },
-		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .status = 502, .retry_after_ns = SECOND, .why = "later" },
+		{ .size = sizeof(later[0]),
+		  .result = SKEP_BATCH_RETRY,
+		  .status = 502,
+		  .retry_after_ns = SECOND,
+		  .why = "later" },
 		{ .size = sizeof(later[0]), .result = SKEP_BATCH_RETRY, .why = "connection refused" },
 	};
 
@@ -638,7 +656,9 @@ static void what_is_not_about_a_batch_lets_none_pass(void **state)
 	set_up(state);
 }
 
-/* A receiver that refuses everything, and one that finds each record too large: the sink is held, and the rest is kept. */
+/*
+ * A receiver that refuses everything, and one that finds each record too large: the sink is held, and the rest is kept.
+ */
 static void one_that_refuses_everything_is_held(void **state)
 {
 	static const enum skep_batch_result results[] = { SKEP_BATCH_REJECT, SKEP_BATCH_SPLIT };
@@ -679,7 +699,9 @@ static bool is_below_30(const struct skep_batch *b)
 /* Many bad ones in a row do not hold the sink for ever: others are tried, and are taken. */
 static void bad_ones_in_a_row_do_not_hold_it_for_ever(void **state)
 {
-	static const struct skep_batch_answer never = { .size = sizeof(never), .result = SKEP_BATCH_REJECT, .why = "bad" };
+	static const struct skep_batch_answer never = { .size = sizeof(never),
+							.result = SKEP_BATCH_REJECT,
+							.why = "bad" };
 	size_t lost = 0;
 
 	(void)state;

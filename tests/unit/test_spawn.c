@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_spawn.c - cli/spawn.c: the gate, what the command inherits, its
+ * tests/unit/test_spawn.c - cli/run/spawn.c: the gate, what the command inherits, its
  * status, and an exec that fails.
  */
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/spawn.h"
+#include "cli/run/spawn.h"
 
 static struct spawn_inherited inherited;
 static const char *const folder_variable = "TMPDIR";
@@ -43,7 +43,7 @@ static struct outcome run(char *const argv[])
 	struct spawn spawn;
 
 	assert_int_equal(spawn_start(&inherited, argv, environ, &spawn), 0);
-	assert_int_equal(spawn_release(&spawn), 0);
+	assert_int_equal(spawn_release(&spawn, NULL), 0);
 	assert_int_equal(spawn_wait(&spawn, &outcome.status, &outcome.usage, &outcome.exec_error), 0);
 	spawn_close(&spawn);
 	return outcome;
@@ -88,7 +88,7 @@ static void gate_holds_until_released(void **state)
 	target[n] = '\0';
 	assert_non_null(strstr(target, "test_spawn"));
 
-	assert_int_equal(spawn_release(&spawn), 0);
+	assert_int_equal(spawn_release(&spawn, NULL), 0);
 	assert_int_equal(poll(&ended, 1, 10000), 1);
 	assert_int_equal(spawn_wait(&spawn, &outcome.status, &outcome.usage, &outcome.exec_error), 0);
 	assert_int_equal(outcome.exec_error, 0);
@@ -248,7 +248,10 @@ static void environment_is_the_callers_and_one_more(void **state)
 	assert_int_equal(found, 2);
 	free(environment);
 	unsetenv("SKEP_TEST_RUN");
-	assert_int_equal(spawn_environment((const char *const[]){ "SKEP_TEST_RUN", "x=y", "SKEP_TEST_MORE", "z", NULL }, &environment), 0);
+	assert_int_equal(
+		spawn_environment((const char *const[]) { "SKEP_TEST_RUN", "x=y", "SKEP_TEST_MORE", "z", NULL },
+				  &environment),
+		0);
 	for (n = 0, entry = environment; *entry; entry++)
 		n++;
 	assert_int_equal(n, had + 1);
@@ -268,7 +271,7 @@ static void memlock_limit_is_the_callers(void **state)
 	(void)state;
 	low.memlock.rlim_cur = 1024;
 	assert_int_equal(spawn_start(&low, argv, environ, &spawn), 0);
-	assert_int_equal(spawn_release(&spawn), 0);
+	assert_int_equal(spawn_release(&spawn, NULL), 0);
 	assert_int_equal(spawn_wait(&spawn, &outcome.status, &outcome.usage, &outcome.exec_error), 0);
 	spawn_close(&spawn);
 	/* dash has no ulimit -l: Debian's does; any other answer than "1" is a failure */

@@ -122,11 +122,20 @@ static int set_up(void **state)
 	memset(&t, 0, sizeof(t));
 	t.fail_at = -1;
 	for (int i = 0; i < 2; i++)
-		t.contexts[i] = (struct skep_context){ .size = sizeof(struct skep_context), .run = str(i ? "run-1" : ""), .tool = str("sort") };
+		t.contexts[i] = (struct skep_context) { .size = sizeof(struct skep_context),
+							.run = str(i ? "run-1" : ""),
+							.tool = str("sort") };
 	for (unsigned i = 0; i < N; i++)
 		make(i);
-	t.batch = (struct skep_batch){ .size = sizeof(t.batch), .n = N, .id = 12345678901u, .key = "boot:1:42", .realtime_offset_ns = -7,
-				       .records = t.pointers, .boot_id = "boot", .host_name = "node1", .kernel = "6.1.0" };
+	t.batch = (struct skep_batch) { .size = sizeof(t.batch),
+					.n = N,
+					.id = 12345678901u,
+					.key = "boot:1:42",
+					.realtime_offset_ns = -7,
+					.records = t.pointers,
+					.boot_id = "boot",
+					.host_name = "node1",
+					.kernel = "6.1.0" };
 	t.code = spool_code_new();
 	return t.code ? 0 : -1;
 }
@@ -180,8 +189,8 @@ static void same_hist(const struct skep_hist *a, const struct skep_hist *b)
 		assert_memory_equal(a->slots, b->slots, a->n * sizeof(uint64_t));
 }
 
-static int on_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns, const void *data,
-		     const struct skep_context *context)
+static int on_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns,
+		     const void *data, const struct skep_context *context)
 {
 	const struct skep_record *r = &t.records[t.n];
 	const struct all *a = r->data;
@@ -280,8 +289,8 @@ static int any_stream(void *arg, const struct skep_stream *stored, const struct 
 	return 0;
 }
 
-static int any_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns, const void *data,
-		      const struct skep_context *context)
+static int any_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns,
+		      const void *data, const struct skep_context *context)
 {
 	(void)arg;
 	(void)s;
@@ -309,7 +318,10 @@ static void each_flipped_bit_is_found(void **state)
 		copy[i] ^= (unsigned char)(1u << i % 8);
 		why[0] = '\0';
 		t.n = 0;
-		/* Some bits of a frame mean nothing (padding, table entries that no symbol uses): then nothing has changed, which the taker sees to. */
+		/*
+		 * Some bits of a frame mean nothing (padding, table entries that no symbol uses): then nothing has
+		 * changed, which the taker sees to.
+		 */
 		if (spool_decode(t.code, copy, t.size, &taker, NULL, why, sizeof(why)) == 0) {
 			assert_int_equal(t.n, N);
 			ignored++;

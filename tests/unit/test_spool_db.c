@@ -128,7 +128,7 @@ static void rolled_back(void **state)
 
 static void cursors(void **state)
 {
-	struct spool_place at;
+	struct spool_offset at;
 	struct spool_lag lag;
 
 	(void)state;
@@ -140,16 +140,16 @@ static void cursors(void **state)
 	assert_int_equal(lag.records, 40);
 	assert_int_equal(lag.batches_bytes, 4000);
 	assert_true(lag.oldest_ns > 0);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 6 }), 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 6 }), 0);
 	assert_int_equal(spool_trim(t.db, 0, 6), 0);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 20);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 5 }), 0); /* never back */
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 5 }), 0); /* never back */
 	reopen();
 	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
 	assert_int_equal(at.cursor, 6);
 	assert_int_equal(next(at.cursor), 7);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 8 }), 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 8 }), 0);
 	assert_int_equal(spool_trim(t.db, 0, 8), 0);
 	reopen();
 	assert_int_equal(spool_last_id(t.db), 8); /* no id is given twice, though none is there */
@@ -167,16 +167,16 @@ static void cursors(void **state)
 /* What waited and what is new: two places, and the batches between them are nobody's. */
 static void places_with_a_gap(void **state)
 {
-	struct spool_place at;
+	struct spool_offset at;
 	struct spool_lag lag;
 
 	(void)state;
 	assert_int_equal(spool_sink_begin(t.db, "a", 0, &at), 0);
 	append_all(1, 20, SPOOL_LIFE, 1000);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ 2, 10, 10 }), 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ 2, 10, 10 }), 0);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 180);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ 3, 10, 18 }), 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ 3, 10, 18 }), 0);
 	assert_int_equal(spool_trim(t.db, 0, 3), 0);
 	assert_int_equal(spool_trim(t.db, 10, 18), 0);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
@@ -188,15 +188,18 @@ static void places_with_a_gap(void **state)
 	assert_int_equal(at.cursor, 3);
 	assert_int_equal(at.lo, 10);
 	assert_int_equal(at.hi, 18);
-	/* All that was new is settled and gone when the rest comes to its end: nothing is counted twice, no id comes again. */
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ 10, 10, 20 }), 0);
+	/*
+	 * All that was new is settled and gone when the rest comes to its end: nothing is counted twice, no id comes
+	 * again.
+	 */
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ 10, 10, 20 }), 0);
 	assert_int_equal(spool_trim(t.db, 0, 10), 0);
 	assert_int_equal(spool_trim(t.db, 10, 20), 0);
 	reopen();
 	assert_int_equal(spool_last_id(t.db), 20);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 0);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 20 }), 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 20 }), 0);
 	append_all(21, 22, SPOOL_LIFE, 1000);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 20);
@@ -205,17 +208,18 @@ static void places_with_a_gap(void **state)
 /* As it was before places had a gap. */
 static void an_older_file(void **state)
 {
-	static const char back[] = "ALTER TABLE sink DROP COLUMN lo; ALTER TABLE sink DROP COLUMN lo_n; ALTER TABLE sink DROP COLUMN lo_bytes; "
-				   "ALTER TABLE sink DROP COLUMN hi; ALTER TABLE sink DROP COLUMN hi_n; ALTER TABLE sink DROP COLUMN hi_bytes; "
-				   "PRAGMA user_version = 1";
+	static const char back[] =
+		"ALTER TABLE sink DROP COLUMN lo; ALTER TABLE sink DROP COLUMN lo_n; ALTER TABLE sink DROP COLUMN lo_bytes; "
+		"ALTER TABLE sink DROP COLUMN hi; ALTER TABLE sink DROP COLUMN hi_n; ALTER TABLE sink DROP COLUMN hi_bytes; "
+		"PRAGMA user_version = 1";
 	struct spool_db *reader;
-	struct spool_place at;
+	struct spool_offset at;
 	char why[256];
 	sqlite3 *sql;
 
 	(void)state;
 	append_all(1, 4, SPOOL_LIFE, 1000);
-	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = 3 }), 0);
+	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 3 }), 0);
 	t.db = spool_db_close(t.db);
 	assert_int_equal(sqlite3_open(t.path, &sql), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(sql, back, NULL, NULL, NULL), SQLITE_OK);
@@ -309,8 +313,8 @@ static void expires(void **state)
 	assert_int_equal(next(0), 0);
 }
 
-static int count_dead(void *arg, int64_t number, uint64_t batch, const char *sink, int64_t at_ns, unsigned status, const char *why, uint32_t n,
-		      const void *body, size_t size)
+static int count_dead(void *arg, int64_t number, uint64_t batch, const char *sink, int64_t at_ns, unsigned status,
+		      const char *why, uint32_t n, const void *body, size_t size)
 {
 	unsigned *seen = arg;
 
@@ -483,7 +487,7 @@ static void read_by_another(void **state)
 	append_all(4, 5, SPOOL_LIFE, 100);
 	assert_int_equal(spool_size(reader, &size), 0);
 	assert_int_equal(size.batches, 5);
-	assert_int_equal(spool_sink_move(reader, "a", &(struct spool_place){ .cursor = 1 }), -EROFS);
+	assert_int_equal(spool_sink_move(reader, "a", &(struct spool_offset){ .cursor = 1 }), -EROFS);
 	spool_db_close(reader);
 }
 
@@ -502,7 +506,7 @@ static void backlog_leaves_the_log_small(void **state)
 
 		assert_int_equal(next(id - 1), id);
 		assert_int_equal(spool_begin(t.db), 0);
-		assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_place){ .cursor = id }), 0);
+		assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = id }), 0);
 		assert_int_equal(spool_trim(t.db, id - 1, id), 0);
 		assert_int_equal(spool_commit(t.db), 0);
 		assert_int_equal(stat(wal, &st), 0);

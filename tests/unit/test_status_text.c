@@ -14,11 +14,11 @@
 
 #include "cli/status.h"
 
-typedef int (*print_fn)(const json_t *, FILE *, const struct report_style *);
+typedef int (*print_fn)(const json_t *, FILE *, const struct paint_style *);
 
 static void assert_printed(print_fn print, const char *answer, const char *expected)
 {
-	static const struct report_style style = { .width = 80, .colour = REPORT_NEVER, .unicode = REPORT_NEVER };
+	static const struct paint_style style = { .width = 80, .colour = PAINT_NEVER, .unicode = PAINT_NEVER };
 	json_error_t error;
 	json_t *o = json_loads(answer, 0, &error);
 	char *text = NULL;
@@ -58,35 +58,36 @@ static const char status[] =
 static void whole_status(void **state)
 {
 	(void)state;
-	assert_printed(status_print, status,
-		       "skepd 1.2 on node\\x1b1, pid 77, up 1m40s\n"
-		       "config     /etc/skep/skepd.conf, interval 5.00 s, messages from notice on\n"
-		       "cost       1.00 s CPU (1.0 % of one core), 10.0 MiB memory (peak 20.0 MiB)\n"
-		       "processes  1,234 live, 5,000 records taken, 1 ended without final figures, 2 told too late or twice\n"
-		       "lost       1,003 records (3 kernel, 1,000 sink)\n"
-		       "\n"
-		       "plugin  kind   state    \n"
-		       "proc    probe  running  \n"
-		       "gpu     probe  failed   no NVML\n"
-		       "lake    sink   running  7 of 10\n"
-		       "hq      sink   running  5 records behind, 0, the oldest 0\n"
-		       "\n"
-		       "stream        sink  seen  delivered  filtered  lost  pending\n"
-		       "process.exit  lake    10          6         0     3        1\n"
-		       "\n"
-		       "ledger of the last 5.00 s\n"
-		       "account  item            amount  share  \n"
-		       "cpu      capacity        20.0 s  100 %  the whole\n"
-		       "         idle            15.0 s   75 %  \n"
-		       "         unattributed  -1.00 ms         \n"
-		       "\n"
-		       "live runs\n"
-		       "run  since                procs  name\n"
-		       "r1   2026-11-21T07:39:17      3  make\n"
-		       "\n"
-		       "attached\n"
-		       "id  detail   plugin  of        left\n"
-		       " 2  runqlat  sched   run r1  no end\n");
+	assert_printed(
+		status_print, status,
+		"skepd 1.2 on node\\x1b1, pid 77, up 1m40s\n"
+		"config     /etc/skep/skepd.conf, interval 5.00 s, messages from notice on\n"
+		"cost       1.00 s CPU (1.0 % of one core), 10.0 MiB memory (peak 20.0 MiB)\n"
+		"processes  1,234 live, 5,000 records taken, 1 ended without final figures, 2 told too late or twice\n"
+		"lost       1,003 records (3 kernel, 1,000 sink)\n"
+		"\n"
+		"plugin  kind   state    \n"
+		"proc    probe  running  \n"
+		"gpu     probe  failed   no NVML\n"
+		"lake    sink   running  7 of 10\n"
+		"hq      sink   running  5 records behind, 0, the oldest 0\n"
+		"\n"
+		"stream        sink  seen  delivered  filtered  lost  pending\n"
+		"process.exit  lake    10          6         0     3        1\n"
+		"\n"
+		"ledger of the last 5.00 s\n"
+		"account  item            amount  share  \n"
+		"cpu      capacity        20.0 s  100 %  the whole\n"
+		"         idle            15.0 s   75 %  \n"
+		"         unattributed  -1.00 ms         \n"
+		"\n"
+		"live runs\n"
+		"run  since                procs  name\n"
+		"r1   2026-11-21T07:39:17      3  make\n"
+		"\n"
+		"attached\n"
+		"id  detail   plugin  of        left\n"
+		" 2  runqlat  sched   run r1  no end\n");
 }
 
 static void strange_answers(void **state)

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cli/text.h"
+#include "cli/base/text.h"
 
 static void check_safe(const char *raw, bool unicode, const char *want)
 {

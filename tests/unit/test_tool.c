@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/tool.h"
+#include "core/identify/tool.h"
 
 /* exe, words of argv separated by '|', what it is shown as. */
 struct sample {
@@ -74,8 +74,8 @@ static void check(const struct tools *with, const char *exe, const char *filenam
 	tools_recognize(with, &e, &f, &argv, &c, &ret);
 	free((void *)argv.ptr);
 	if (strcmp(ret.name, name) != 0 || ret.wrapper != wrapper)
-		fail_msg("%s [%s] is shown as '%s'%s, not '%s'%s", exe, words, ret.name, ret.wrapper ? " (wrapper)" : "",
-			 name, wrapper ? " (wrapper)" : "");
+		fail_msg("%s [%s] is shown as '%s'%s, not '%s'%s", exe, words, ret.name,
+			 ret.wrapper ? " (wrapper)" : "", name, wrapper ? " (wrapper)" : "");
 }
 
 static void check_all(const struct sample *samples, size_t n)
@@ -108,7 +108,8 @@ static void test_interpreters(void **state)
 		{ "/usr/bin/python3.11", "python|pkg/", "pkg", false },
 		{ "/usr/bin/python3.11", "python|.", "python", false },
 		{ "/usr/bin/python3.11", "python3|-m|cProfile|-o|out|train.py", "train.py", false },
-		{ "/usr/bin/python3.11", "python|-m|torch.distributed.run|--nproc_per_node|4|train.py", "train.py", true },
+		{ "/usr/bin/python3.11", "python|-m|torch.distributed.run|--nproc_per_node|4|train.py", "train.py",
+		  true },
 		{ "/usr/bin/python3.11", "python|/x/bin/coverage|run|-m|pytest", "pytest", false },
 		{ "/usr/bin/pypy3.9", "pypy3|x.py", "x.py", false },
 		{ "/usr/bin/python3-config", "python3-config|--libs", "python3-config", false },
@@ -128,7 +129,8 @@ static void test_interpreters(void **state)
 		{ "/usr/bin/perl", "perl|-i.bake|x.pl", "x.pl", false },
 		{ "/usr/bin/perl", "perl|-MList::Util=reduce|x.pl", "x.pl", false },
 		{ "/usr/bin/perl", "perl|-pi|-e|s/a/b/|f", "perl -e", false },
-		{ "/usr/lib/R/bin/exec/R", "/usr/lib/R/bin/exec/R|--no-echo|--no-restore|--file=x.R|--args|a", "x.R", false },
+		{ "/usr/lib/R/bin/exec/R", "/usr/lib/R/bin/exec/R|--no-echo|--no-restore|--file=x.R|--args|a", "x.R",
+		  false },
 		{ "/usr/lib/R/bin/exec/R", "R|-f|/p/x.R", "x.R", false },
 		{ "/usr/lib/R/bin/exec/R", "R|--vanilla|-e|1", "R -e", false },
 		{ "/usr/bin/dash", "/bin/sh|/usr/lib/R/bin/R|CMD|INSTALL|x", "R CMD INSTALL", false },
@@ -158,14 +160,22 @@ static void test_interpreters(void **state)
 static void test_java(void **state)
 {
 	static const struct sample samples[] = {
-		{ "/usr/lib/jvm/java-17/bin/java", "java|-Xmx4g|-Dx=y|-jar|/p/picard.jar|MarkDuplicates|I=a", "picard MarkDuplicates", false },
-		{ "/usr/lib/jvm/java-17/bin/java", "java|-jar|picard.jar|CollectAlignmentSummaryMetrics", "picard CollectAlignmentSummaryMetrics", false },
+		{ "/usr/lib/jvm/java-17/bin/java", "java|-Xmx4g|-Dx=y|-jar|/p/picard.jar|MarkDuplicates|I=a",
+		  "picard MarkDuplicates", false },
+		{ "/usr/lib/jvm/java-17/bin/java", "java|-jar|picard.jar|CollectAlignmentSummaryMetrics",
+		  "picard CollectAlignmentSummaryMetrics", false },
 		{ "/usr/lib/jvm/java-17/bin/java", "java|-jar|tool-1.2.jar|run", "tool-1.2", false },
-		{ "/usr/lib/jvm/java-17/bin/java", "java|-jar|trimmomatic-0.39.jar|PE|-threads|4", "trimmomatic PE", false },
-		{ "/usr/lib/jvm/java-17/bin/java", "java|-Xmx1g|-jar|gatk-package-4.2.0.0-local.jar|HaplotypeCaller|-I|x", "gatk HaplotypeCaller", false },
-		{ "/usr/lib/jvm/java-17/bin/java", "java|-jar|/p/GenomeAnalysisTK.jar|-nt|2|-T|HaplotypeCaller", "gatk3 HaplotypeCaller", false },
+		{ "/usr/lib/jvm/java-17/bin/java", "java|-jar|trimmomatic-0.39.jar|PE|-threads|4", "trimmomatic PE",
+		  false },
+		{ "/usr/lib/jvm/java-17/bin/java",
+		  "java|-Xmx1g|-jar|gatk-package-4.2.0.0-local.jar|HaplotypeCaller|-I|x", "gatk HaplotypeCaller",
+		  false },
+		{ "/usr/lib/jvm/java-17/bin/java", "java|-jar|/p/GenomeAnalysisTK.jar|-nt|2|-T|HaplotypeCaller",
+		  "gatk3 HaplotypeCaller", false },
 		{ "/usr/lib/jvm/java-17/bin/java", "java|-cp|a.jar:b.jar|org.x.Main|y", "Main", false },
-		{ "/usr/lib/jvm/java-17/bin/java", "java|-classpath|a.jar|--add-opens|java.base/x=y|nextflow.cli.Launcher|run|p", "nextflow run", false },
+		{ "/usr/lib/jvm/java-17/bin/java",
+		  "java|-classpath|a.jar|--add-opens|java.base/x=y|nextflow.cli.Launcher|run|p", "nextflow run",
+		  false },
 		{ "/usr/lib/jvm/java-17/bin/java", "java|Hello.java", "Hello.java", false },
 		{ "/usr/lib/jvm/java-17/bin/java", "java|-version", "java", false },
 	};
@@ -285,8 +295,8 @@ static void check_list(const char *exe, const char *argv, size_t len, size_t tot
 
 static void test_shell_code_pipes(void **state)
 {
-	static const char pipe[] = "bash\0-c\0a | b", either[] = "bash\0-c\0a || b", quoted[] = "bash\0-c\0grep 'a;b|c' x",
-			  one[] = "bash\0-c\0samtools sort x";
+	static const char pipe[] = "bash\0-c\0a | b", either[] = "bash\0-c\0a || b",
+			  quoted[] = "bash\0-c\0grep 'a;b|c' x", one[] = "bash\0-c\0samtools sort x";
 
 	(void)state;
 	check_list("/bin/bash", pipe, sizeof(pipe), sizeof(pipe), "bash -c", false);
@@ -325,7 +335,8 @@ static void test_subcommands(void **state)
 		{ "/usr/bin/bwa", "bwa|mem|-t|4", "bwa mem", false },
 		{ "/usr/bin/git", "git|-C|/x|-c|a=b|gc", "git gc", false },
 		{ "/usr/bin/git", "git|--git-dir=/x|remote|add|o", "git remote add", false },
-		{ "/usr/bin/python3.11", "python|/g/gatk|--java-options|-Xmx4g|HaplotypeCaller", "gatk HaplotypeCaller", false },
+		{ "/usr/bin/python3.11", "python|/g/gatk|--java-options|-Xmx4g|HaplotypeCaller", "gatk HaplotypeCaller",
+		  false },
 		{ "/usr/bin/python3.11", "python|/usr/bin/aws|--profile|p|s3|cp|a|b", "aws s3 cp", false },
 		{ "/usr/bin/ip", "ip|-n|ns|link|set", "ip link", false },
 		{ "/usr/bin/systemctl", "systemctl|--user|restart|x", "systemctl restart", false },
@@ -354,7 +365,8 @@ static void test_paths(void **state)
 	check(tools, "/usr/bin/python3.11", "/usr/bin/python", "", "python", "python", false);
 	check(tools, "/usr/bin/busybox", "/bin/ls", "", "ls", "ls", false);
 	check(tools, "/usr/bin/samtools (deleted)", "samtools", "samtools|sort", "samtools", "samtools sort", false);
-	check(tools, "/memfd:runc_cloned:/proc/self/exe (deleted)", "/proc/self/fd/6", "runc|init", "runc", "memfd:runc_cloned", false);
+	check(tools, "/memfd:runc_cloned:/proc/self/exe (deleted)", "/proc/self/fd/6", "runc|init", "runc",
+	      "memfd:runc_cloned", false);
 	check(tools, "", "", "", "kworker/0:1-ev", "kworker/0:1-ev", false);
 	check(tools, "", "", "samtools|sort", "samtools", "samtools sort", false);
 	check(tools, "", "", "sshd: bob [priv]", "sshd", "sshd", false);
@@ -467,17 +479,19 @@ static void test_wrong_tables(void **state)
 		  "programs[0]: unknown key \"optoins_with_value\": did you mean \"options_with_value\"?" },
 		{ "{ \"programs\": [ {} ] }", 1, "programs[0]: has no \"match\"" },
 		{ "{ \"programs\": [ { \"match\": [] } ] }", 1, "programs[0].match: is empty" },
-		{ "{ \"programs\": [ { \"match\": \"x\" } ] }", 1, "programs[0].match: is the string \"x\": give a list" },
+		{ "{ \"programs\": [ { \"match\": \"x\" } ] }", 1,
+		  "programs[0].match: is the string \"x\": give a list" },
 		{ "{ \"programs\": [ { \"match\": [\"/bin/x\"] } ] }", 1, "\"/bin/x\" has a slash" },
 		{ "{ \"programs\": [ { \"match\": [\"x[a\"] } ] }", 1, "a '[' without its ']'" },
 		{ "{ \"programs\": [ { \"match\": [\"x\"], \"code_options\": [\"e\"] } ] }", 1,
 		  "\"e\" is no option: write it with its dashes, as \"-e\"" },
-		{ "{ \"programs\": [ { \"match\": [\"x\"], \"code_options\": [\"-e\"], \"jar_options\": [\"-e\"] } ] }", 1,
-		  "option \"-e\" stands in it more than once" },
+		{ "{ \"programs\": [ { \"match\": [\"x\"], \"code_options\": [\"-e\"], \"jar_options\": [\"-e\"] } ] }",
+		  1, "option \"-e\" stands in it more than once" },
 		{ "{ \"programs\": [ { \"match\": [\"x\"], \"skip\": 99 } ] }", 1,
 		  "programs[0].skip: is the integer 99: give a whole number from 0 to 8" },
 		{ "{ \"programs\": [ { \"match\": [\"x\"], \"permute\": 1 } ] }", 1, "give true or false" },
-		{ "{ \"programs\": [ { \"match\": [\"x\"], \"name\": \"\" } ] }", 1, "give a string that is not empty" },
+		{ "{ \"programs\": [ { \"match\": [\"x\"], \"name\": \"\" } ] }", 1,
+		  "give a string that is not empty" },
 		{ "{ \"programs\": 5 }", 1, "programs: is the integer 5: give a list" },
 		{ "{ \"program\": [] }", 1, "unknown key \"program\": did you mean \"programs\"?" },
 		{ "[]", 1, "is an array: give an object" },

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * skep/trace.h: ids that others have come to as well (the expected ones are Python's hashlib's), and which
- * texts are a trace context; cli/run_trace.c.
+ * texts are a trace context; cli/run/run_trace.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "cli/run_trace.h"
+#include "cli/run/run_trace.h"
 
 #define BOOT "01234567-89ab-cdef-0123-456789abcdef"
 #define RUN "20261121T000000-aaaaaa"
@@ -27,9 +28,10 @@ static const char *hex(const uint8_t *p, size_t n)
 }
 
 /*
- * python3 -c 'import hashlib; h = lambda l, a, b: hashlib.sha256(l + b"\0" + bytes([len(a)]) + a + bytes([len(b)]) + b).hexdigest();
- * t = h(b"skep.run", b"01234567-89ab-cdef-0123-456789abcdef", b"20261121T000000-aaaaaa")[:32]; T = bytes.fromhex(t);
- * print(t, h(b"skep.span.run", T, b"20261121T000000-aaaaaa")[:16], h(b"skep.span.process", T, b"01234567-4711-3039.2")[:16])'
+ * python3 -c 'import hashlib; h = lambda l, a, b: hashlib.sha256(l + b"\0" + bytes([len(a)]) + a + bytes([len(b)]) +
+ * b).hexdigest(); t = h(b"skep.run", b"01234567-89ab-cdef-0123-456789abcdef", b"20261121T000000-aaaaaa")[:32]; T =
+ * bytes.fromhex(t); print(t, h(b"skep.span.run", T, b"20261121T000000-aaaaaa")[:16], h(b"skep.span.process", T,
+ * b"01234567-4711-3039.2")[:16])'
  */
 static void ids(void **state)
 {
@@ -73,7 +75,8 @@ static void contexts(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (skep_traceparent_read(wrong[i], strlen(wrong[i]), &t))
 			fail_msg("taken: %s", wrong[i]);
-	assert_true(skep_traceparent_read("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", 55, &t)); /* not sampled is a context still */
+	/* not sampled is a context still */
+	assert_true(skep_traceparent_read("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", 55, &t));
 }
 
 static void of_a_run(void **state)

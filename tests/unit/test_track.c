@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/collector.h"
+#include "core/collect/collector.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
@@ -109,7 +109,7 @@ static void fork_exec_exit_final(void **state)
 	assert_int_equal(p->r.end_ns, T0 + 2);
 	assert_int_equal(p->r.exit_code, -1);
 	assert_int_equal(p->r.rss_peak_bytes, 4 * MIB);
-	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT | OUT_APPROX_EXEC); /* its parent is not known */
+	assert_int_equal(p->r.approx, APPROX_SPLIT | APPROX_EXEC); /* its parent is not known */
 	assert_int_equal(p->r.ppid, 5);
 	assert_int_equal(p->r.parent_upid.start_ns, 7);
 
@@ -122,7 +122,7 @@ static void fork_exec_exit_final(void **state)
 	assert_int_equal(p->r.execed, 1);
 	assert_int_equal(p->r.cpu_ns, 250);
 	assert_int_equal(p->r.rss_peak_bytes, 9 * MIB); /* maxrss grew while it ran */
-	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT);
+	assert_int_equal(p->r.approx, APPROX_SPLIT);
 	assert_int_equal(p->r.maxrss_bytes, 0);
 
 	p = fixture_image(&f, 10, 2);
@@ -136,7 +136,7 @@ static void fork_exec_exit_final(void **state)
 	assert_int_equal(p->r.uid, 1000);
 	/* maxrss stayed where the image before had left it: no more than a bound. */
 	assert_int_equal(p->r.rss_peak_bytes, 9 * MIB);
-	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT | OUT_APPROX_RSS_PEAK);
+	assert_int_equal(p->r.approx, APPROX_SPLIT | APPROX_RSS_PEAK);
 	assert_int_equal(p->r.maxrss_bytes, 9 * MIB);
 }
 
@@ -169,7 +169,9 @@ static void fork_shares_its_parents_program(void **state)
 
 static void core_and_threads(void **state)
 {
-	struct skep_process_exit exit = { .status = 11 | 0x80, .threads_peak = 8, .rss_peak_bytes = 5 * MIB, .maxrss_bytes = 7 * MIB };
+	struct skep_process_exit exit = {
+		.status = 11 | 0x80, .threads_peak = 8, .rss_peak_bytes = 5 * MIB, .maxrss_bytes = 7 * MIB
+	};
 	const struct seen_process *p;
 
 	(void)state;
@@ -198,20 +200,20 @@ static void lost_records(void **state)
 	tell_final(&f, T0 + 10, 10, T0 + 1, 7 << 8, 123, MIB);
 	p = fixture_image(&f, 10, 0);
 	assert_string_equal(p->state, "exited");
-	assert_int_equal(p->r.approx, OUT_APPROX_EXEC | OUT_APPROX_END);
+	assert_int_equal(p->r.approx, APPROX_EXEC | APPROX_END);
 	assert_int_equal(p->r.exit_code, 7);
 	assert_int_equal(p->r.cpu_ns, 123);
 	assert_int_equal(p->r.last, 1);
 	/* exit, then final */
 	tell_exit(&f, T0 + 10, 11, T0 + 1, 0);
 	tell_final(&f, T0 + 11, 11, T0 + 1, 0, 5, MIB);
-	assert_int_equal(fixture_image(&f, 11, 0)->r.approx, OUT_APPROX_EXEC);
+	assert_int_equal(fixture_image(&f, 11, 0)->r.approx, APPROX_EXEC);
 	/* an exec of an unknown one: what came before is its image 0 */
 	tell_exec(&f, T0 + 12, 12, T0 + 1, "/bin/x", 40, MIB);
 	tell_final(&f, T0 + 13, 12, T0 + 1, 0, 100, MIB);
 	assert_int_equal(fixture_image(&f, 12, 0)->r.cpu_ns, 40);
 	assert_int_equal(fixture_image(&f, 12, 1)->r.cpu_ns, 60);
-	assert_int_equal(fixture_image(&f, 12, 1)->r.approx & OUT_APPROX_END, OUT_APPROX_END);
+	assert_int_equal(fixture_image(&f, 12, 1)->r.approx & APPROX_END, APPROX_END);
 	/* all of it again, and more: closed is closed */
 	tell_final(&f, T0 + 20, 12, T0 + 1, 0, 100, MIB);
 	tell_fork(&f, T0 + 20, 12, T0 + 1, 1, 1);
@@ -283,7 +285,8 @@ static void hostile(void **state)
 	(void)state;
 	assert_non_null(huge);
 	memset(huge, 'x', n);
-	exec.exe = exec.filename = exec.cwd = exec.cgroup = exec.argv = (struct skep_str){ huge, (uint32_t)n, (uint32_t)n };
+	exec.exe = exec.filename = exec.cwd = exec.cgroup = exec.argv =
+		(struct skep_str) { huge, (uint32_t)n, (uint32_t)n };
 	exec.parent = self; /* its own parent */
 	exec.counters.cpu_ns = exec.counters.utime_ns = exec.counters.stime_ns = UINT64_MAX;
 	exec.cgroup_id = 77;
@@ -312,7 +315,11 @@ static void hostile(void **state)
 
 static void oom_is_the_victims(void **state)
 {
-	struct skep_process_oom oom = { .cgroup_id = 9, .limit_bytes = 64 * MIB, .usage_bytes = 63 * MIB, .peak_bytes = 64 * MIB, .cgroup = str("/box") };
+	struct skep_process_oom oom = { .cgroup_id = 9,
+					.limit_bytes = 64 * MIB,
+					.usage_bytes = 63 * MIB,
+					.peak_bytes = 64 * MIB,
+					.cgroup = str("/box") };
 	const struct seen_process *p;
 
 	(void)state;
@@ -372,7 +379,7 @@ static void facets_are_waited_for(void **state)
 	p = fixture_image(&f, 10, 1);
 	assert_int_equal(p->widgets, 8);
 	assert_true(p->heat > 29 && p->heat < 31);
-	assert_int_equal(p->r.approx, OUT_APPROX_SPLIT | OUT_APPROX_RSS_PEAK);
+	assert_int_equal(p->r.approx, APPROX_SPLIT | APPROX_RSS_PEAK);
 
 	/* A probe that says nothing more holds nobody for longer than patience lasts. */
 	tell_final(&f, T0 + 20, 11, T0 + 1, 0, 5, MIB);
@@ -416,13 +423,13 @@ static void sweeps_find_the_lost(void **state)
 	p = fixture_image(&f, 10, 0);
 	assert_string_equal(p->state, "lost");
 	assert_int_equal(p->r.cpu_ns, 777);
-	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
-	assert_true(p->r.approx & OUT_APPROX_END);
+	assert_true(p->r.approx & APPROX_COUNTERS);
+	assert_true(p->r.approx & APPROX_END);
 	assert_int_equal(p->r.end_ns, T0 + 5);
 	assert_int_equal(p->r.exit_code, -1);
 	p = fixture_image(&f, 12, 0);
 	assert_string_equal(p->state, "exited");
-	assert_int_equal(p->r.approx & (OUT_APPROX_COUNTERS | OUT_APPROX_END), OUT_APPROX_COUNTERS);
+	assert_int_equal(p->r.approx & (APPROX_COUNTERS | APPROX_END), APPROX_COUNTERS);
 	assert_int_equal(f.track->stats.lost, 2);
 	/* An incomplete sweep proves nothing. */
 	f.now_ns = T0 + 20 * SECOND;
@@ -452,7 +459,7 @@ static void the_end_of_finals(void **state)
 	track_finals_over(f.track, f.now_ns);
 	p = fixture_image(&f, 10, 1);
 	assert_string_equal(p->state, "exited");
-	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
+	assert_true(p->r.approx & APPROX_COUNTERS);
 	assert_string_equal(fixture_image(&f, 11, 1)->state, "lost");
 	assert_int_equal(fixture_images(&f, 12), 1);
 	assert_int_equal(f.track->stats.lost, 2);
@@ -472,7 +479,7 @@ static void a_probe_that_holds_back_is_waited_for(void **state)
 	assert_int_equal(proctab_count(f.track->table), 1);
 	tell_final(&f, T0 + 3, 10, T0 + 1, 0, 42, MIB);
 	assert_int_equal(fixture_image(&f, 10, 0)->r.cpu_ns, 42);
-	assert_int_equal(fixture_image(&f, 10, 0)->r.approx & OUT_APPROX_COUNTERS, 0);
+	assert_int_equal(fixture_image(&f, 10, 0)->r.approx & APPROX_COUNTERS, 0);
 	/* but not for ever */
 	tell_fork(&f, T0 + 1, 11, T0 + 1, 5, 7);
 	track_sweep_begin(f.track, f.now_ns, f.now_ns);
@@ -509,8 +516,8 @@ static void there_before_us(void **state)
 	p = fixture_image(&f, 10, 0);
 	assert_int_equal(p->r.cpu_ns, 6000);
 	assert_string_equal(p->exe, "/usr/sbin/sshd");
-	assert_true(p->r.approx & OUT_APPROX_START);
-	assert_false(p->r.approx & OUT_APPROX_EXEC);
+	assert_true(p->r.approx & APPROX_START);
+	assert_false(p->r.approx & APPROX_EXEC);
 }
 
 static void pid_reuse(void **state)
@@ -580,12 +587,12 @@ static void a_run_with_its_subtree(void **state)
 	assert_string_equal(p->state, "running");
 	assert_int_equal(p->r.cpu_ns, 395);
 	assert_int_equal(p->r.last, 1);
-	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
+	assert_true(p->r.approx & APPROX_COUNTERS);
 	assert_int_equal(p->r.ppid, 11); /* who started it, not who inherited it */
 	p = fixture_image(&f, 10, 1);
 	assert_int_equal(p->r.exit_code, 2);
 	assert_string_equal(p->run, "r1");
-	assert_int_equal(fixture_image(&f, 10, 0)->r.approx & OUT_APPROX_START, 0);
+	assert_int_equal(fixture_image(&f, 10, 0)->r.approx & APPROX_START, 0);
 	for (size_t i = 0; i < f.n_processes; i++) {
 		assert_string_equal(f.processes[i].run, "r1");
 		cpu += f.processes[i].r.cpu_ns;
@@ -632,7 +639,7 @@ static void zombies_at_the_end(void **state)
 	assert_string_equal(p->state, "zombie");
 	assert_int_equal(p->r.cpu_ns, 33);
 	assert_int_equal(p->r.exit_code, 0);
-	assert_int_equal(p->r.approx & OUT_APPROX_COUNTERS, 0);
+	assert_int_equal(p->r.approx & APPROX_COUNTERS, 0);
 	assert_int_equal(p->r.end_ns, T0 + 7);
 }
 
@@ -649,7 +656,7 @@ static void a_root_that_nothing_tells_of(void **state)
 	p = fixture_image(&f, 10, 0);
 	assert_string_equal(p->state, "exited");
 	assert_int_equal(p->r.signal, 9);
-	assert_true(p->r.approx & OUT_APPROX_COUNTERS);
+	assert_true(p->r.approx & APPROX_COUNTERS);
 	assert_int_equal(p->r.end_ns, T0 + 7);
 }
 
@@ -674,14 +681,20 @@ static void concurrent_runs_never_merge(void **state)
 
 static void live_session(uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart, uint32_t session)
 {
-	struct skep_process_live rec = { .parent = { .pid = ppid, .start_ns = pstart }, .session = session, .exe = str("/bin/bash"), .comm = str("bash") };
+	struct skep_process_live rec = { .parent = { .pid = ppid, .start_ns = pstart },
+					 .session = session,
+					 .exe = str("/bin/bash"),
+					 .comm = str("bash") };
 
 	tell(&f, SKEP_ROLE_PROC_LIVE, t, pid, start, &rec);
 }
 
 static void runs_by_session(void **state)
 {
-	struct skep_process_exec exec = { .session = 40, .exe = str("/usr/bin/nextflow"), .filename = str("/usr/bin/nextflow"), .comm = str("nextflow") };
+	struct skep_process_exec exec = { .session = 40,
+					  .exe = str("/usr/bin/nextflow"),
+					  .filename = str("/usr/bin/nextflow"),
+					  .comm = str("nextflow") };
 	const char *id;
 
 	(void)state;
@@ -726,10 +739,90 @@ static void runs_by_session(void **state)
 	assert_string_equal(fixture_image(&f, 40, 1)->run, id);
 }
 
+/* A fork that a session's run has is taken out of it, with what it used, before it has executed anything. */
+static void by_name_within_a_session(void **state)
+{
+	struct run *session, *run;
+	uint64_t cpu = 0;
+
+	(void)state;
+	track_sweep_begin(f.track, T0 + 1, T0 + 1);
+	live_session(T0 + 2, 20, 10, 1, 1, 20);
+	live_session(T0 + 2, 30, 20, 20, 10, 30);
+	track_sweep_end(f.track, true, T0 + 3);
+	session = f.track->runs.first;
+	tell_fork(&f, T0 + 10, 40, T0 + 10, 30, 20);
+	tell_live(&f, T0 + 11, 40, T0 + 10, 30, 20, 200, 0);
+	assert_int_equal(session->seen, 2);
+	run = begin_run("named", 40);
+	assert_int_equal(session->seen, 1);
+	assert_int_equal(session->alive, 1);
+	assert_int_equal(run->seen, 1);
+	assert_true(track_run_rooted(run));
+	tell_exec(&f, T0 + 12, 40, T0 + 10, "/bin/make", 300, MIB);
+	tell_fork(&f, T0 + 13, 41, T0 + 13, 40, T0 + 10);
+	tell_final(&f, T0 + 14, 41, T0 + 13, 0, 7, MIB);
+	tell_final(&f, T0 + 15, 40, T0 + 10, 0, 500, MIB);
+	assert_false(track_run_rooted(run));
+	fixture_sample(&f);
+	assert_string_equal(fixture_image(&f, 40, 0)->run, "named");
+	assert_string_equal(fixture_image(&f, 40, 1)->run, "named");
+	assert_string_equal(fixture_image(&f, 41, 0)->run, "named");
+	for (size_t i = 0; i < f.n_samples; i++)
+		if (strcmp(f.samples[i].run, "named") == 0)
+			cpu += f.samples[i].r.cpu_ns;
+		else
+			assert_int_equal(f.samples[i].r.cpu_ns, 0);
+	assert_int_equal(cpu, 507);
+}
+
+/* Who is a run's root is no other's; nor is an earlier process with that pid, whose end was lost, the new one. */
+static void roots_that_cannot_be(void **state)
+{
+	struct run_spec spec = { .id = "late", .root = 40, .root_ticks = 5 };
+	struct run *run = NULL;
+
+	(void)state;
+	track_sweep_begin(f.track, T0 + 1, T0 + 1);
+	live_session(T0 + 2, 20, 10, 1, 1, 20);
+	live_session(T0 + 2, 30, 20, 20, 10, 30);
+	track_sweep_end(f.track, true, T0 + 3);
+	assert_int_equal(run_new(&f.track->runs, &(struct run_spec){ .id = "x", .root = 30 }, 0, &run), 0);
+	assert_int_equal(track_run_root(f.track, run, f.now_ns), -EINVAL); /* it leads its session */
+	run_free(&f.track->runs, run);
+	tell_fork(&f, T0 + 10, 40, T0 + 10, 30, 20);
+	begin_run("first", 40);
+	assert_int_equal(run_new(&f.track->runs, &spec, 0, &run), 0);
+	run->root_ticks = 0;
+	assert_int_equal(track_run_root(f.track, run, f.now_ns), -EBUSY);
+	run->root_ticks = 5;
+	assert_int_equal(track_run_root(f.track, run, f.now_ns), 0);
+	assert_int_equal(run->root.start_ns, 0);
+}
+
+/* A run whose client has gone ends with its root. */
+static void by_name_and_alone(void **state)
+{
+	struct run *run = begin_run("alone", 40);
+
+	(void)state;
+	run->alone = true;
+	tell_exec(&f, T0 + 12, 40, T0 + 10, "/bin/make", 300, MIB);
+	tell_exit(&f, T0 + 14, 40, T0 + 10, 3 << 8);
+	tell_final(&f, T0 + 15, 40, T0 + 10, 3 << 8, 500, MIB);
+	assert_int_equal(f.n_runs, 1);
+	assert_true(f.runs[0].over);
+	assert_int_equal(f.runs[0].status, 3 << 8);
+}
+
 static void what_came_before_it_was_placed(void **state)
 {
-	struct skep_process_live rec = { .parent = { .pid = 20, .start_ns = 10 }, .session = 40, .comm = str("bash"),
-					 .counters = { .cpu_ns = 300, .run_delay_ns = 30, .read_bytes = 3, .write_bytes = 2 } };
+	struct skep_process_live rec = {
+		.parent = { .pid = 20, .start_ns = 10 },
+		.session = 40,
+		.comm = str("bash"),
+		.counters = { .cpu_ns = 300, .run_delay_ns = 30, .read_bytes = 3, .write_bytes = 2 }
+	};
 	uint64_t cpu = 0, delay = 0, read = 0, written = 0;
 
 	(void)state;
@@ -786,6 +879,9 @@ int main(void)
 		RUNS(a_root_that_nothing_tells_of),
 		RUNS(concurrent_runs_never_merge),
 		HOST(runs_by_session),
+		HOST(by_name_within_a_session),
+		HOST(roots_that_cannot_be),
+		HOST(by_name_and_alone),
 		HOST(what_came_before_it_was_placed),
 	};
 

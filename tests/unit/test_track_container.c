@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/container.h"
+#include "core/identify/container.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (1000 * SECOND)
@@ -24,7 +24,9 @@ static struct containers *table;
 
 static void exec(uint32_t pid, uint64_t time_ns, uint64_t cgroup_id, const char *cgroup)
 {
-	struct skep_process_exec rec = { .cgroup_id = cgroup_id, .cgroup = str(cgroup), .comm = str("x"), .exe = str("/bin/x") };
+	struct skep_process_exec rec = {
+		.cgroup_id = cgroup_id, .cgroup = str(cgroup), .comm = str("x"), .exe = str("/bin/x")
+	};
 
 	tell(&f, SKEP_ROLE_PROC_EXEC, time_ns, pid, T0, &rec);
 }

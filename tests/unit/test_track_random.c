@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "core/carry.h"
-#include "core/collector.h"
+#include "core/process/saved.h"
+#include "core/collect/collector.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
@@ -53,7 +53,8 @@ static void work(struct model *m)
 	/* the halves are sampled by ticks: anything between nothing and more than the whole */
 }
 
-static void deliver(struct fixture *f, const struct model *m, enum skep_role role, unsigned loss_percent, uint64_t t, const void *rec)
+static void deliver(struct fixture *f, const struct model *m, enum skep_role role, unsigned loss_percent, uint64_t t,
+		    const void *rec)
 {
 	if (rnd(100) < loss_percent)
 		return;
@@ -86,7 +87,9 @@ static void step(struct fixture *f, struct model *m, unsigned loss, uint64_t t)
 		break;
 	}
 	case 1: {
-		struct skep_process_live rec = { .parent = m->parent, .comm = str("c"), .rss_bytes = rnd(1u << 20), .threads = 2 };
+		struct skep_process_live rec = {
+			.parent = m->parent, .comm = str("c"), .rss_bytes = rnd(1u << 20), .threads = 2
+		};
 
 		work(m);
 		rec.counters = m->now;
@@ -155,16 +158,14 @@ static void image_adds_up(const struct fixture *f, const struct seen_process *p,
 static void restart(struct fixture *f, uint64_t t)
 {
 	struct fixture kept;
-	char path[] = "/tmp/skep-test-carry.XXXXXX";
-	int fd = mkstemp(path);
+	char *saved;
+	size_t size;
 
-	assert_true(fd >= 0);
-	close(fd);
 	track_drained(f->track, UINT64_MAX, t);
 	fixture_sample(f);
 	track_samples_out(f->track, 500, t);
 	fixture_settle(f);
-	assert_int_equal(carry_save(f->track, path, "boot"), 0);
+	saved = fixture_save(f->track, &size);
 	kept = *f;
 	f->processes = NULL;
 	f->samples = NULL;
@@ -181,13 +182,14 @@ static void restart(struct fixture *f, uint64_t t)
 	f->n_parts = kept.n_parts;
 	f->parts_room = kept.parts_room;
 	memcpy(f->parts_by_hash, kept.parts_by_hash, sizeof(f->parts_by_hash));
-	assert_int_equal(carry_load(f->track, path, "boot", &f->track->carry), 0);
-	assert_non_null(f->track->carry);
-	assert_int_equal(access(path, F_OK), -1); /* once only */
+	fixture_load(f->track, saved, size);
+	assert_non_null(f->track->saved);
 	track_sweep_begin(f->track, t, t);
 	for (size_t i = 0; i < n_models; i++) {
 		const struct model *m = &models[i];
-		struct skep_process_live rec = { .parent = m->parent, .counters = m->now, .comm = str("c"), .exe = str("/bin/x"), .threads = 1 };
+		struct skep_process_live rec = {
+			.parent = m->parent, .counters = m->now, .comm = str("c"), .exe = str("/bin/x"), .threads = 1
+		};
 
 		if (m->over)
 			continue;
@@ -195,9 +197,9 @@ static void restart(struct fixture *f, uint64_t t)
 		track_record(f->track, SKEP_ROLE_PROC_LIVE, &m->upid, t, &rec, t);
 	}
 	track_sweep_end(f->track, true, t);
-	assert_int_equal(carry_left(f->track->carry), 0);
-	track_carry_settle(f->track, t);
-	assert_null(f->track->carry);
+	assert_int_equal(saved_left(f->track), 0);
+	saved_settle(f->track, t);
+	assert_null(f->track->saved);
 }
 
 /* The members' lists of runs and tasks are what the processes' pointers say. */
@@ -297,7 +299,8 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 		}
 		if (rnd(30) == 0) {
 			track_sweep_begin(f.track, t, t);
-			track_sweep_end(f.track, false, t); /* a complete one would call those lost whose records we lose */
+			/* a complete one would call those lost whose records we lose */
+			track_sweep_end(f.track, false, t);
 			track_tick(f.track, t);
 		}
 		if (drain && rnd(10) == 0)
@@ -354,7 +357,8 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 		assert_memory_equal(&sum, &m->now, sizeof(sum));
 		assert_int_equal(halves, m->now.cpu_ns);
 		if (widgets != m->facets)
-			print_error("seed %" PRIu64 ": process %zu: widgets; execs %u images %" PRIu64 "\n", seed, i, m->execs, images);
+			print_error("seed %" PRIu64 ": process %zu: widgets; execs %u images %" PRIu64 "\n", seed, i,
+				    m->execs, images);
 		assert_int_equal(widgets, m->facets);
 		cpu += sum.cpu_ns;
 		delay += sum.run_delay_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/track_task.c: which processes are in which task, when one is over, what it adds up to, and what outlives a restart.
+ * core/process/track_task.c: the processes of each task, the task's end and sums, and its state across a restart.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "core/carry.h"
-#include "core/collector.h"
+#include "core/process/saved.h"
+#include "core/collect/collector.h"
 #include "tests/unit/track_fixture.h"
 
 #define T0 (100 * SECOND)
@@ -105,7 +105,8 @@ static void begins_and_ends_with_its_root(void **state)
 	assert_int_equal(f.tasks[0].r.end_ns, T0 + 90);
 	assert_int_equal(f.tasks[0].r.root_upid.pid, 20);
 	assert_int_equal(f.tasks[0].r.processes, 3);
-	assert_int_equal(f.tasks[0].r.cpu_ns, 10000 - 5 + 1000 + 100); /* what its root did before it began is not its */
+	/* what its root did before it began is not its */
+	assert_int_equal(f.tasks[0].r.cpu_ns, 10000 - 5 + 1000 + 100);
 	assert_string_equal(fixture_image(&f, 20, 0)->task, "");
 	assert_string_equal(fixture_image(&f, 20, 1)->task, "align");
 	assert_string_equal(fixture_image(&f, 22, 1)->task, "align");
@@ -279,11 +280,11 @@ static void outlives_a_restart(void **state)
 	end(T0 + 40, 21, T0 + 30, 0, 1000); /* in its sums when skepd is killed */
 	snprintf(id, sizeof(id), "%s", f.track->tasks.first->id);
 	file = open_memstream(&text, &size);
-	assert_int_equal(carry_head(f.track, file, "boot"), 0);
+	assert_int_equal(saved_head(f.track, file, "boot"), 0);
 	for (struct proc *p = proctab_first(f.track->table); p; p = p->next) {
 		char *line = NULL;
 
-		assert_int_equal(carry_line(f.track, p, &line), 0);
+		assert_int_equal(saved_line(f.track, p, &line), 0);
 		fprintf(file, "%s\n", line);
 		free(line);
 	}
@@ -292,16 +293,16 @@ static void outlives_a_restart(void **state)
 
 	fixture_open(&f, false, T0 + 100);
 	file = fmemopen(text, size, "r");
-	assert_int_equal(carry_read(f.track, file, "test", "boot", &f.track->carry), 0);
+	assert_int_equal(saved_read(f.track, file, "test", "boot"), 0);
 	fclose(file);
 	free(text);
-	carry_restore(f.track);
+	saved_restore(f.track);
 	assert_int_equal(f.track->tasks.n, 1);
 	track_sweep_begin(f.track, T0 + 100, T0 + 100);
 	tell_live(&f, T0 + 100, 10, T0, 1, 5, 0, 0);
 	tell_live(&f, T0 + 100, 20, T0 + 10, 10, T0, 5, 0);
 	track_sweep_end(f.track, true, T0 + 100);
-	track_carry_settle(f.track, T0 + 100);
+	saved_settle(f.track, T0 + 100);
 	tell_fork(&f, T0 + 110, 22, T0 + 110, 20, T0 + 10);
 	end(T0 + 120, 22, T0 + 110, 0, 1);
 	end(T0 + 130, 20, T0 + 10, 9, 10);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 struct sample {
 	const char *text;
@@ -75,8 +75,10 @@ static void test_refused(void **state)
 {
 	static const char *const sizes[] = { "",     "B",    " 1B",  "1 B",  "+1",  "-1",    "1b",  "1K",
 					     "1KB",  "1kiB", "1MiBx", "1.5GiB", "0x10", "1e3", "5s",  "1BB" };
-	static const char *const times[] = { "",  "s",  "5",  "5 s", " 5s", "-5s", "+5s",  "5S",
-					     "5sec", "1min", "1.5s", "1m30s", "5s ", "1us\n", "4KiB", "18446744073709551616" };
+	static const char *const times[] = { "",     "s",     "5",    "5 s",
+					     " 5s",  "-5s",   "+5s",  "5S",
+					     "5sec", "1min",  "1.5s", "1m30s",
+					     "5s ",  "1us\n", "4KiB", "18446744073709551616" };
 	uint64_t value = 42;
 
 	(void)state;
@@ -95,7 +97,9 @@ static void test_refused(void **state)
 
 static void test_there_and_back(void **state)
 {
-	static const uint64_t values[] = { 0, 1, 999, 1000, 1024, 1500000000, 64ull << 20, 3600000000000ull, UINT64_MAX };
+	static const uint64_t values[] = {
+		0, 1, 999, 1000, 1024, 1500000000, 64ull << 20, 3600000000000ull, UINT64_MAX
+	};
 	char text[CONFIG_UNITS_SIZE];
 	uint64_t value;
 
@@ -134,7 +138,9 @@ static void held_against(const regex_t *re, const char *text, bool size, uint64_
 
 static void pattern_is(bool size, uint64_t min, uint64_t max)
 {
-	static const uint64_t factors[] = { 1, 1000, 1024, 1000000, 1ull << 20, 1000000000, 1ull << 30, 1ull << 40, 60000000000, 3600000000000, 86400000000000 };
+	static const uint64_t factors[] = { 1,           1000,          1024,          1000000,
+					    1ull << 20,  1000000000,    1ull << 30,    1ull << 40,
+					    60000000000, 3600000000000, 86400000000000 };
 	char *pattern = size ? config_size_pattern(min, max) : config_time_pattern(min, max);
 	char text[64];
 	regex_t re;
@@ -144,10 +150,13 @@ static void pattern_is(bool size, uint64_t min, uint64_t max)
 	for (const char *const *name = size ? size_names : time_names; *name; name++)
 		for (size_t f = 0; f < sizeof(factors) / sizeof(factors[0]); f++)
 			for (int at = 0; at < 6; at++) { /* about the bounds, in that unit, and anywhere */
-				uint64_t n = at < 2 ? min : at < 4 ? max : (uint64_t)random() << 31 ^ (uint64_t)random();
+				uint64_t n = at < 2   ? min
+					     : at < 4 ? max
+						      : (uint64_t)random() << 31 ^ (uint64_t)random();
 
 				n = n / factors[f] + (uint64_t)(at & 1);
-				snprintf(text, sizeof(text), "%s%" PRIu64 "%s", at == 5 ? "00" : "", at == 4 ? n % 100000 : n, *name);
+				snprintf(text, sizeof(text), "%s%" PRIu64 "%s", at == 5 ? "00" : "",
+					 at == 4 ? n % 100000 : n, *name);
 				held_against(&re, text, size, min, max);
 			}
 	regfree(&re);
@@ -156,7 +165,8 @@ static void pattern_is(bool size, uint64_t min, uint64_t max)
 
 static void test_patterns(void **state)
 {
-	static const uint64_t edges[] = { 0, 1, 9, 10, 99, 100, 150, 4096, 65536, 1000000, 5000000000, 1 << 30, INT64_MAX };
+	static const uint64_t edges[] = { 0,    1,     9,       10,         99,      100,      150,
+					  4096, 65536, 1000000, 5000000000, 1 << 30, INT64_MAX };
 	const size_t n = sizeof(edges) / sizeof(edges[0]);
 
 	(void)state;
@@ -167,7 +177,8 @@ static void test_patterns(void **state)
 			pattern_is(false, edges[i], edges[j]);
 		}
 	for (int i = 0; i < 100; i++) {
-		uint64_t a = (uint64_t)random() >> random() % 31, b = ((uint64_t)random() << 31 ^ (uint64_t)random()) >> random() % 40;
+		uint64_t a = (uint64_t)random() >> random() % 31,
+			 b = ((uint64_t)random() << 31 ^ (uint64_t)random()) >> random() % 40;
 
 		pattern_is(i & 1, a < b ? a : b, a < b ? b : a);
 	}

@@ -30,8 +30,10 @@ static void check(const char *s, size_t n)
 	char out[64];
 	size_t valid = skep_utf8_valid(s, n), len = skep_utf8_clean(s, n, out);
 
-	if ((valid == n) != jansson_accepts(s, n) || !jansson_accepts(s, valid) || !jansson_accepts(out, len) || len > 3 * n)
-		fail_msg("%02x %02x %02x %02x (%zu)", (unsigned char)s[0], (unsigned char)s[1], (unsigned char)s[2], (unsigned char)s[3], n);
+	if ((valid == n) != jansson_accepts(s, n) || !jansson_accepts(s, valid) || !jansson_accepts(out, len) ||
+	    len > 3 * n)
+		fail_msg("%02x %02x %02x %02x (%zu)", (unsigned char)s[0], (unsigned char)s[1], (unsigned char)s[2],
+			 (unsigned char)s[3], n);
 	if (valid == n)
 		assert_memory_equal(out, s, n);
 	len = skep_utf8_shown(s, n, out);
@@ -49,12 +51,15 @@ static void check(const char *s, size_t n)
 /* Every pair of bytes in front of every kind of third and fourth. */
 static void every_beginning(void **state)
 {
-	static const unsigned char kinds[] = { 0, 'a', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc2, 0xe2, 0xf0, 0xff };
+	static const unsigned char kinds[] = {
+		0, 'a', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc2, 0xe2, 0xf0, 0xff
+	};
 
 	(void)state;
 	for (unsigned i = 0; i < 65536; i++)
 		for (size_t k = 0; k < sizeof(kinds) * sizeof(kinds); k++) {
-			const unsigned char s[4] = { i >> 8, i & 255, kinds[k / sizeof(kinds)], kinds[k % sizeof(kinds)] };
+			const unsigned char s[4] = { i >> 8, i & 255, kinds[k / sizeof(kinds)],
+						     kinds[k % sizeof(kinds)] };
 
 			check((const char *)s, i % 16 == 0 || (i >> 8) >= 0xc0 ? 4 : 3);
 		}

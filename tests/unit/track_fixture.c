@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/batch.h"
+#include "core/delivery/batch.h"
+#include "core/delivery/delivery.h"
+#include "core/process/saved.h"
+#include "core/process/track_priv.h"
 #include "tests/unit/track_fixture.h"
 
 /* cmocka's assertions need its setjmp; the fixture serves a benchmark too, so it has its own. */
@@ -40,7 +43,7 @@ static void copy(char *to, size_t room, struct skep_str s)
 
 static void see_process(struct fixture *f, const struct skep_record *rec)
 {
-	const struct out_process *r = rec->data;
+	const struct record_process *r = rec->data;
 	struct seen_process *p;
 
 	if (f->n_processes == f->room) {
@@ -65,13 +68,13 @@ static void see_process(struct fixture *f, const struct skep_record *rec)
 	copy(p->task_id, sizeof(p->task_id), r->task_id);
 	copy(p->traceparent, sizeof(p->traceparent), r->traceparent);
 	copy(p->environ, sizeof(p->environ), r->environ);
-	memcpy(&p->widgets, (const char *)rec->data + sizeof(struct out_process), 8);
-	memcpy(&p->heat, (const char *)rec->data + sizeof(struct out_process) + 8, 8);
+	memcpy(&p->widgets, (const char *)rec->data + sizeof(struct record_process), 8);
+	memcpy(&p->heat, (const char *)rec->data + sizeof(struct record_process) + 8, 8);
 	MUST(rec->upid.pid == r->upid.pid && rec->upid.start_ns == r->upid.start_ns);
 	MUST(rec->context && rec->context->run.len == r->run.len);
 }
 
-static void see_sample(struct fixture *f, const struct out_tool_sample *r)
+static void see_sample(struct fixture *f, const struct record_tool_sample *r)
 {
 	struct seen_sample *s;
 
@@ -104,7 +107,7 @@ const struct seen_part *fixture_part(const struct fixture *f, const struct skep_
 
 static void see_part(struct fixture *f, const struct skep_record *rec)
 {
-	const struct out_process_sample *r = rec->data;
+	const struct record_process_sample *r = rec->data;
 	struct seen_part *p = (struct seen_part *)fixture_part(f, &r->upid, r->image);
 	uint64_t widgets;
 
@@ -142,7 +145,7 @@ static void see_part(struct fixture *f, const struct skep_record *rec)
 	p->widgets += widgets;
 }
 
-static void see_task(struct fixture *f, const struct out_task *r)
+static void see_task(struct fixture *f, const struct record_task *r)
 {
 	size_t n = f->n_tasks++;
 	struct seen_task *task;
@@ -177,7 +180,7 @@ static int submit(void *arg, const struct skep_batch *b)
 			see_sample(f, rec->data);
 		}
 	}
-	MUST(out_done(f->out, f->sink, b, &answer, f->now_ns) == 0);
+	MUST(delivery_done(f->out, f->sink, b, &answer, f->now_ns) == 0);
 	return 0;
 }
 
@@ -221,7 +224,9 @@ static void run_over(void *arg, struct run *run)
 
 void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 {
-	struct track_env env = { .runs_only = runs_only, .start_ns = start_ns, .run_found = run_found, .run_over = run_over, .arg = f };
+	struct track_env env = {
+		.runs_only = runs_only, .start_ns = start_ns, .run_found = run_found, .run_over = run_over, .arg = f
+	};
 	const struct skep_stream *process, *part;
 	struct diag diag;
 
@@ -231,22 +236,23 @@ void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 	f->tools = tools_new(NULL, &diag);
 	f->facets = facets_new();
 	f->cgroups = cgroups_new("/nonexistent");
-	f->out = out_new(&(struct batch_origin){ "boot", "node1", "6.1.0" }, SECOND, 64u << 20, wake, f);
+	f->out = delivery_new(&(struct batch_origin){ "boot", "node1", "6.1.0" }, SECOND, 64u << 20, wake, f);
 	MUST(f->tools && f->facets && f->cgroups && f->out);
-	MUST(out_sink_add(f->out, "seen", 4, submit, f, &f->sink) == 0);
+	MUST(delivery_sink_add(f->out, "seen", 4, submit, f, &f->sink) == 0);
 	MUST(facets_add(f->facets, &fixture_facet) == 0);
-	MUST(facets_build(f->facets, FACETS_OF_IMAGE, &out_stream_process, &process) == 0);
-	MUST(facets_build(f->facets, FACETS_OF_SAMPLE, &out_stream_process_sample, &part) == 0);
-	env.process_stream = out_stream_add(f->out, process);
-	env.sample_stream = out_stream_add(f->out, part);
-	env.task_stream = out_stream_add(f->out, &out_stream_task);
+	MUST(facets_build(f->facets, FACETS_OF_IMAGE, &record_stream_process, &process) == 0);
+	MUST(facets_build(f->facets, FACETS_OF_SAMPLE, &record_stream_process_sample, &part) == 0);
+	env.process_stream = delivery_stream_add(f->out, process);
+	env.sample_stream = delivery_stream_add(f->out, part);
+	env.task_stream = delivery_stream_add(f->out, &record_stream_task);
 	env.sample_size = part->record_size;
-	f->sample_stream = out_stream_add(f->out, &out_stream_tool_sample);
+	f->sample_stream = delivery_stream_add(f->out, &record_stream_tool_sample);
 	MUST(env.process_stream >= 0 && f->sample_stream >= 0);
 	env.process_size = process->record_size;
 	env.tools = f->tools;
 	env.facets = f->facets;
 	env.cgroups = f->cgroups;
+	env.emit = delivery_emit;
 	env.out = f->out;
 	MUST(track_new(&env, &f->track) == 0);
 	diag_clear(&diag);
@@ -255,7 +261,7 @@ void fixture_open(struct fixture *f, bool runs_only, uint64_t start_ns)
 void fixture_close(struct fixture *f)
 {
 	track_free(f->track);
-	out_free(f->out);
+	delivery_free(f->out);
 	facets_free(f->facets);
 	cgroups_free(f->cgroups);
 	tools_free(f->tools);
@@ -266,16 +272,16 @@ void fixture_close(struct fixture *f)
 
 void fixture_settle(struct fixture *f)
 {
-	struct out_count counts[8];
+	struct delivery_count counts[8];
 	size_t n;
 
-	out_flush(f->out);
-	out_tick(f->out, f->now_ns);
-	n = out_counts(f->out, counts, 8);
+	delivery_flush(f->out);
+	delivery_tick(f->out, f->now_ns);
+	n = delivery_counts(f->out, counts, 8);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t lost = 0;
 
-		for (int where = 0; where < OUT_LOSSES; where++)
+		for (int where = 0; where < DELIVERY_LOSSES; where++)
 			lost += counts[i].lost[where];
 		MUST(counts[i].pending == 0);
 		MUST(counts[i].seen == counts[i].delivered + counts[i].filtered + lost + counts[i].pending);
@@ -285,7 +291,7 @@ void fixture_settle(struct fixture *f)
 static void cell_out(const struct cell *cell, void *arg)
 {
 	struct fixture *f = arg;
-	struct out_tool_sample rec = {
+	struct record_tool_sample rec = {
 		.run = str(cell->run ? cell->run->id : ""),
 		.tool = intern_str(cell->tool),
 		.cpu_ns = cell->cpu_ns,
@@ -297,7 +303,7 @@ static void cell_out(const struct cell *cell, void *arg)
 		.started = cell->started,
 	};
 
-	out_emit(f->out, f->sample_stream, NULL, f->now_ns, &rec, NULL);
+	delivery_emit(f->out, f->sample_stream, NULL, f->now_ns, &rec, NULL);
 }
 
 void fixture_sample(struct fixture *f)
@@ -350,12 +356,15 @@ void tell(struct fixture *f, enum skep_role role, uint64_t t, uint32_t pid, uint
 
 void tell_fork(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart)
 {
-	struct skep_process_fork rec = { .parent = { .pid = ppid, .start_ns = pstart }, .uid = 1000, .gid = 100, .comm = str("forked") };
+	struct skep_process_fork rec = {
+		.parent = { .pid = ppid, .start_ns = pstart }, .uid = 1000, .gid = 100, .comm = str("forked")
+	};
 
 	tell(f, SKEP_ROLE_PROC_FORK, t, pid, start, &rec);
 }
 
-void tell_exec(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, const char *exe, uint64_t cpu_ns, uint64_t maxrss)
+void tell_exec(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, const char *exe, uint64_t cpu_ns,
+	       uint64_t maxrss)
 {
 	struct skep_process_exec rec = {
 		.counters = { .cpu_ns = cpu_ns, .utime_ns = cpu_ns / 4, .stime_ns = cpu_ns / 4 },
@@ -379,7 +388,8 @@ void tell_exit(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint
 	tell(f, SKEP_ROLE_PROC_EXIT, t, pid, start, &rec);
 }
 
-void tell_final(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint64_t cpu_ns, uint64_t maxrss)
+void tell_final(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint64_t cpu_ns,
+		uint64_t maxrss)
 {
 	struct skep_process_final rec = {
 		.counters = { .cpu_ns = cpu_ns, .utime_ns = cpu_ns / 4, .stime_ns = cpu_ns / 4 },
@@ -390,7 +400,8 @@ void tell_final(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uin
 	tell(f, SKEP_ROLE_PROC_FINAL, t, pid, start, &rec);
 }
 
-void tell_live(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart, uint64_t cpu_ns, uint32_t flags)
+void tell_live(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart,
+	       uint64_t cpu_ns, uint32_t flags)
 {
 	struct skep_process_live rec = {
 		.parent = { .pid = ppid, .start_ns = pstart },
@@ -403,4 +414,33 @@ void tell_live(struct fixture *f, uint64_t t, uint32_t pid, uint64_t start, uint
 	};
 
 	tell(f, SKEP_ROLE_PROC_LIVE, t, pid, start, &rec);
+}
+
+static void save_line(void *file, const struct skep_upid *upid, char *text)
+{
+	(void)upid;
+	if (text)
+		fprintf(file, "%s\n", text);
+	free(text);
+}
+
+char *fixture_save(struct track *t, size_t *ret_size)
+{
+	char *text = NULL;
+	FILE *file = open_memstream(&text, ret_size);
+
+	MUST(file && saved_head(t, file, "boot") == 0);
+	track_keep(t, true);
+	saved_changed(t, save_line, file);
+	MUST(fclose(file) == 0);
+	return text;
+}
+
+void fixture_load(struct track *t, char *text, size_t size)
+{
+	FILE *file = fmemopen(text, size, "r");
+
+	MUST(file && saved_read(t, file, "test", "boot") == 0);
+	fclose(file);
+	free(text);
 }

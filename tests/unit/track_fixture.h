@@ -6,13 +6,13 @@
 #ifndef SKEP_TESTS_TRACK_FIXTURE_H
 #define SKEP_TESTS_TRACK_FIXTURE_H
 
-#include "core/track.h"
+#include "core/process/track_priv.h"
 
 #define SECOND 1000000000ull
 #define MS 1000000ull
 
 struct seen_process {
-	struct out_process r; /* its strings are gone; these are copies: */
+	struct record_process r; /* its strings are gone; these are copies: */
 	char state[16], tool[64], run[48], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
 	char task[136], task_id[48], traceparent[64], environ[64]; /* of environ the first variable */
@@ -21,7 +21,7 @@ struct seen_process {
 };
 
 struct seen_sample {
-	struct out_tool_sample r;
+	struct record_tool_sample r;
 	char run[48], tool[64];
 };
 
@@ -37,7 +37,7 @@ struct seen_part {
 };
 
 struct seen_task {
-	struct out_task r;
+	struct record_task r;
 	char task[136], id[48], run[48], state[16], traceparent[64];
 };
 
@@ -50,8 +50,8 @@ struct seen_run {
 
 struct fixture {
 	struct track *track;
-	struct out *out;
-	struct out_sink *sink;
+	struct delivery *out;
+	struct delivery_sink *sink;
 	struct tools *tools;
 	struct facets *facets;
 	struct cgroups *cgroups;
@@ -95,10 +95,17 @@ struct skep_str str(const char *text); /* of static text */
 
 /* Records; start is the process's start time. */
 void tell_fork(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart);
-void tell_exec(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, const char *exe, uint64_t cpu_ns, uint64_t maxrss);
+void tell_exec(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, const char *exe, uint64_t cpu_ns,
+	       uint64_t maxrss);
 void tell_exit(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t status);
-void tell_final(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint64_t cpu_ns, uint64_t maxrss);
-void tell_live(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart, uint64_t cpu_ns, uint32_t flags);
+void tell_final(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint64_t cpu_ns,
+		uint64_t maxrss);
+void tell_live(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint32_t ppid, uint64_t pstart,
+	       uint64_t cpu_ns, uint32_t flags);
 void tell(struct fixture *, enum skep_role, uint64_t t, uint32_t pid, uint64_t start, const void *rec);
+
+/* What a next skepd would be given, as the spool keeps it; free() it, or hand it to fixture_load(), which does. */
+char *fixture_save(struct track *, size_t *ret_size);
+void fixture_load(struct track *, char *text, size_t size);
 
 #endif

@@ -8,7 +8,8 @@
 #ifndef SKEP_BPF_CGROUP_BPF_H
 #define SKEP_BPF_CGROUP_BPF_H
 
-const volatile __u32 scope_cgroup_v1; /* 1: of the v1 memory controller's hierarchy, 0: of cgroup v2; set by user space */
+/* 1: of the v1 memory controller's hierarchy, 0: of cgroup v2; set by user space */
+const volatile __u32 scope_cgroup_v1;
 
 /* By plain loads: of a task that the verifier knows for one. */
 static __always_inline __u64 skep_cgroup_of(struct task_struct *p)

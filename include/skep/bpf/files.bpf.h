@@ -28,7 +28,8 @@ struct skep_file_scratch {
 	__u64 path;                  /* of the row: struct path, 0: none */
 	__u64 given;                 /* text that follows it, 0: none */
 	__u32 given_user, reserved;  /* it lies in the program's memory */
-	__u64 place[4];              /* what a name is relative to: dentry, mount, inode and its generation; 0: the root */
+	/* what a name is relative to: dentry, mount, inode and its generation; 0: the root */
+	__u64 place[4];
 	struct skep_file_path head;  /* and right behind it what is sent */
 	char data[SKEP_FILE_ROOM + SKEP_PATH_MAX];
 };
@@ -101,12 +102,15 @@ static __always_inline void skep_file_hash_word(__u64 v[4], __u64 word)
 }
 
 /*
- * SipHash-1-3 of the `len` bytes at s->data and of s->place, by a key that user space chooses at random before the load.
- * The hash is a row's identity, and programs choose their names: without a secret they can choose two of one hash.
+ * SipHash-1-3 of the `len` bytes at s->data and of s->place, by a key that user space chooses at random before the
+ * load. The hash is a row's identity, and programs choose their names: without a secret they can choose two of one
+ * hash.
  */
-static __noinline __attribute__((unused)) __u64 skep_file_name_hash(struct skep_file_scratch *s, __u32 len, __u64 k0, __u64 k1)
+static __noinline __attribute__((unused)) __u64 skep_file_name_hash(struct skep_file_scratch *s, __u32 len, __u64 k0,
+								    __u64 k1)
 {
-	__u64 v[4] = { k0 ^ 0x736f6d6570736575ull, k1 ^ 0x646f72616e646f6dull, k0 ^ 0x6c7967656e657261ull, k1 ^ 0x7465646279746573ull };
+	__u64 v[4] = { k0 ^ 0x736f6d6570736575ull, k1 ^ 0x646f72616e646f6dull, k0 ^ 0x6c7967656e657261ull,
+		       k1 ^ 0x7465646279746573ull };
 
 #pragma unroll
 	for (int i = 0; i < 4; i++)
@@ -118,7 +122,8 @@ static __noinline __attribute__((unused)) __u64 skep_file_name_hash(struct skep_
 			break;
 		word = *(__u64 *)(s->data + at);
 		if (len - at < 8)
-			word &= ~0ull >> 8 * (8 - (len - at)); /* little-endian, as all machines that skep knows system calls of */
+			/* little-endian, as all machines that skep knows system calls of */
+			word &= ~0ull >> 8 * (8 - (len - at));
 		skep_file_hash_word(v, word);
 	}
 	skep_file_hash_word(v, len);
@@ -143,7 +148,8 @@ static __noinline __u32 skep_file_put(struct skep_file_scratch *s, struct task_s
 	if (s->path) {
 		struct fs_struct *fs = BPF_CORE_READ(p, fs);
 
-		skep_path_put(&s->walk, s->data, SKEP_FILE_ROOM, (void *)s->path, __builtin_preserve_access_index(&fs->root));
+		skep_path_put(&s->walk, s->data, SKEP_FILE_ROOM, (void *)s->path,
+			      __builtin_preserve_access_index(&fs->root));
 		off = s->walk.off;
 		if (s->walk.cut)
 			flags |= SKEP_FILE_CUT;

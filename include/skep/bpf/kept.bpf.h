@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/bpf/kept.bpf.h - a kernel side that stays while skepd is restarted, and stops recording when nobody has come by for
- * a long time (skep/kept.h).  Include it after kernel.bpf.h.
+ * skep/bpf/kept.bpf.h - a kernel side that stays while skepd is restarted, and stops recording when nobody has come by
+ * for a long time (skep/kept.h).  Include it after kernel.bpf.h.
  *
  * skep_asleep() is a load, for hooks that are called often.  skep_unattended() also looks at the clock, and
  * belongs into one that is called now and then.  Both count the event under its kind when the time is over, so that

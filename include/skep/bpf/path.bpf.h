@@ -69,7 +69,8 @@ static __noinline int skep_path_step(struct skep_walk *w, char *data, __u32 room
 }
 
 /* Appends at w->off what path is, seen from root. */
-static __always_inline void skep_path_put(struct skep_walk *w, char *data, __u32 room, struct path *path, struct path *root)
+static __always_inline void skep_path_put(struct skep_walk *w, char *data, __u32 room, struct path *path,
+					  struct path *root)
 {
 	w->dentry = (__u64)BPF_CORE_READ(path, dentry);
 	w->mnt = (__u64)BPF_CORE_READ(path, mnt);

@@ -88,7 +88,8 @@ static __always_inline void rules_take(struct rules_work *w, struct skep_rules_s
 	w->maybe |= answer->maybe;
 }
 
-static __always_inline void rules_ask_value(struct rules_work *w, struct skep_rules_set *set, __u32 dimension, __u64 a, __u64 b)
+static __always_inline void rules_ask_value(struct rules_work *w, struct skep_rules_set *set, __u32 dimension, __u64 a,
+					    __u64 b)
 {
 	if (!(set->dimensions & 1u << dimension))
 		return;
@@ -110,7 +111,8 @@ static __noinline int rules_judge(struct rules_work *w, struct skep_rules_set *s
 	w->yes = ~0ull;
 	w->maybe = 0;
 	if (set->dimensions & 1u << SKEP_RULES_PROGRAM)
-		rules_take(w, set, SKEP_RULES_PROGRAM, w->program.len ? bpf_map_lookup_elem(&rules_programs, &w->program) : NULL);
+		rules_take(w, set, SKEP_RULES_PROGRAM,
+			   w->program.len ? bpf_map_lookup_elem(&rules_programs, &w->program) : NULL);
 	rules_ask_value(w, set, SKEP_RULES_USER, w->uid, w->gid);
 	rules_ask_value(w, set, SKEP_RULES_CGROUP, w->cgroup_id, 0);
 	rules_ask_value(w, set, SKEP_RULES_NAMESPACES, w->mount_ns, w->pid_ns);

@@ -49,7 +49,8 @@ static __noinline __attribute__((unused)) int skep_scope_look_current(__u64 *mat
 	return 0;
 }
 
-static __noinline __attribute__((unused)) int skep_scope_look_values(__u64 pid, __u64 start_ns, __u64 cgroup_id, __u64 *matched)
+static __noinline __attribute__((unused)) int skep_scope_look_values(__u64 pid, __u64 start_ns, __u64 cgroup_id,
+								     __u64 *matched)
 {
 	skep_scope_look(pid, start_ns, cgroup_id, matched);
 	return 0;

@@ -5,6 +5,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <signal.h>
+#include <skep/drain.h>
+#include <skep/load.h>
 #include <skep/misses.h>
 #include <skep/plugin.h>
 #include <stdlib.h>
@@ -47,34 +49,32 @@ static const struct skep_option options[] = {
 };
 
 static const struct skep_field fields[] = {
-	SKEP_FIELD(struct sent, number, "process.signal.number", SKEP_T_I64, SKEP_S_ATTRIBUTE, "", "number of the signal"),
-	SKEP_FIELD(struct sent, name, "process.signal.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "its name, as TERM; empty: a real-time signal"),
-	SKEP_FIELD(struct sent, sender_pid, "process.signal.sender.pid", SKEP_T_U64, SKEP_S_ATTRIBUTE, "", "who sent it; 0: the kernel"),
-	SKEP_FIELD(struct sent, sender, "process.signal.sender.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "the sender's comm; empty: the kernel"),
+	SKEP_FIELD(struct sent, number, "process.signal.number", SKEP_T_I64, SKEP_S_ATTRIBUTE, "",
+		   "number of the signal"),
+	SKEP_FIELD(struct sent, name, "process.signal.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+		   "its name, as TERM; empty: a real-time signal"),
+	SKEP_FIELD(struct sent, sender_pid, "process.signal.sender.pid", SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
+		   "who sent it; 0: the kernel"),
+	SKEP_FIELD(struct sent, sender, "process.signal.sender.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
+		   "the sender's comm; empty: the kernel"),
 };
 
 enum { STREAM_SIGNALS, N_STREAMS };
 
-static const struct skep_stream signals = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "example.signal",
-	.help = "a signal that was sent to a process",
-	.record_size = sizeof(struct sent),
-	.n_fields = sizeof(fields) / sizeof(fields[0]),
-	.fields = fields,
-};
+static const struct skep_stream signals = SKEP_STREAM(struct sent, fields, "example.signal", SKEP_ROLE_NONE, 0,
+	"a signal that was sent to a process");
 
 static const struct skep_stream *const streams[N_STREAMS] = { [STREAM_SIGNALS] = &signals };
 
 /* ---- records ------------------------------------------------------------------ */
 
 static const char *const names[] = {
-	[SIGHUP] = "HUP",   [SIGINT] = "INT",   [SIGQUIT] = "QUIT", [SIGILL] = "ILL",   [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",
-	[SIGBUS] = "BUS",   [SIGFPE] = "FPE",   [SIGKILL] = "KILL", [SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
-	[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM", [SIGCHLD] = "CHLD", [SIGCONT] = "CONT", [SIGSTOP] = "STOP",
-	[SIGTSTP] = "TSTP", [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU", [SIGURG] = "URG",   [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
-	[SIGPROF] = "PROF", [SIGWINCH] = "WINCH", [SIGIO] = "IO",   [SIGPWR] = "PWR",   [SIGSYS] = "SYS",
+	[SIGHUP] = "HUP",     [SIGINT] = "INT",   [SIGQUIT] = "QUIT", [SIGILL] = "ILL",   [SIGTRAP] = "TRAP",
+	[SIGABRT] = "ABRT",   [SIGBUS] = "BUS",   [SIGFPE] = "FPE",   [SIGKILL] = "KILL", [SIGUSR1] = "USR1",
+	[SIGSEGV] = "SEGV",   [SIGUSR2] = "USR2", [SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+	[SIGCHLD] = "CHLD",   [SIGCONT] = "CONT", [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP", [SIGTTIN] = "TTIN",
+	[SIGTTOU] = "TTOU",   [SIGURG] = "URG",   [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ", [SIGPROF] = "PROF",
+	[SIGWINCH] = "WINCH", [SIGIO] = "IO",     [SIGPWR] = "PWR",   [SIGSYS] = "SYS",
 };
 
 static struct skep_str text(const char *s, size_t most)
@@ -103,17 +103,9 @@ static int example_event(void *ctx, void *data, size_t size)
 		.sender_pid = event->sender_pid,
 		.sender = text(event->sender, sizeof(event->sender)),
 	};
-	e->host->emit(e->inst, STREAM_SIGNALS, &(struct skep_upid){ .start_ns = event->start_ns, .pid = event->pid }, event->time_ns, &sent);
+	e->host->emit(e->inst, STREAM_SIGNALS, &(struct skep_upid) { .start_ns = event->start_ns, .pid = event->pid },
+		      event->time_ns, &sent);
 	return 0;
-}
-
-static void example_readable(struct skep_instance *inst, void *arg, unsigned events)
-{
-	struct example *e = arg;
-
-	(void)inst;
-	(void)events;
-	ring_buffer__consume(e->ring);
 }
 
 /* What found no room in the ring, or came while the program was running on that CPU already. */
@@ -148,18 +140,6 @@ static int example_open(struct skep_instance *inst, void *state, const struct sk
 	return 0;
 }
 
-/* The host's verdict map takes the place of the object's own. */
-static int example_verdicts(struct example *e)
-{
-	int err;
-
-	if (e->host->verdict_fd < 0)
-		return 0;
-	e->bpf->rodata->verdict_pids = e->host->verdict_pids;
-	err = bpf_map__set_value_size(e->bpf->maps.verdict, e->host->verdict_pids);
-	return err ? err : bpf_map__reuse_fd(e->bpf->maps.verdict, e->host->verdict_fd);
-}
-
 static int example_start(struct skep_instance *inst, void *state)
 {
 	struct example *e = state;
@@ -169,23 +149,20 @@ static int example_start(struct skep_instance *inst, void *state)
 	if (!e->bpf)
 		return e->host->fail(inst, -errno, "the BPF object cannot be opened: %s", strerror(errno));
 	e->bpf->data->fatal_only = e->fatal_only;
-	err = example_verdicts(e);
+	/* What a rule excludes is not looked at: the host's verdict map takes the place of the object's own. */
+	err = skep_load_verdict(e->host, e->bpf->maps.verdict, &e->bpf->rodata->verdict_pids);
 	if (err)
 		return e->host->fail(inst, err, "the host's verdict map cannot be used: %s", strerror(-err));
 	err = example_bpf__load(e->bpf);
-	if (err == -EPERM || err == -EACCES)
-		return e->host->fail(inst, -EPERM, "loading a BPF program is not permitted; CAP_BPF and CAP_PERFMON are needed");
 	if (err)
-		return e->host->fail(inst, err, "the BPF object cannot be loaded: %s", strerror(-err));
+		return skep_load_fail(inst, e->host, err, "loading the BPF object");
 	err = example_bpf__attach(e->bpf);
 	if (err)
-		return e->host->fail(inst, err, "the tracepoint signal_generate cannot be attached to: %s", strerror(-err));
-	e->ring = ring_buffer__new(bpf_map__fd(e->bpf->maps.events), example_event, e, NULL);
-	if (!e->ring)
-		return e->host->fail(inst, -errno, "no ring buffer: %s", strerror(errno));
-	err = e->host->watch_fd(inst, ring_buffer__epoll_fd(e->ring), SKEP_READABLE, example_readable, e, &e->watch);
+		return e->host->fail(inst, err, "the tracepoint signal_generate cannot be attached to: %s",
+				     strerror(-err));
+	err = skep_drain_ring(inst, e->host, bpf_map__fd(e->bpf->maps.events), example_event, e, &e->ring, &e->watch);
 	if (err)
-		return e->host->fail(inst, err, "the ring cannot be watched: %s", strerror(-err));
+		return e->host->fail(inst, err, "the ring cannot be read: %s", strerror(-err));
 	if (SKEP_HAS(e->host, signal))
 		e->host->signal(inst, "process.signal", SKEP_SIGNAL_OK, "tp_btf/signal_generate", NULL);
 	return 0;
@@ -222,9 +199,7 @@ static void example_stop(struct skep_instance *inst, void *state)
 	example_bpf__detach(e->bpf);
 	ring_buffer__consume(e->ring);
 	example_losses(e);
-	/* Before the fd that it watches. */
-	e->host->watch_close(e->watch);
-	e->watch = NULL;
+	skep_drain_ring_end(e->host, &e->ring, &e->watch);
 }
 
 static void example_close(struct skep_instance *inst, void *state)
@@ -232,9 +207,7 @@ static void example_close(struct skep_instance *inst, void *state)
 	struct example *e = state;
 
 	(void)inst;
-	if (e->host)
-		e->host->watch_close(e->watch);
-	ring_buffer__free(e->ring);
+	skep_drain_ring_end(e->host, &e->ring, &e->watch); /* after a start() that failed */
 	example_bpf__destroy(e->bpf);
 	free(e->lost_now);
 }

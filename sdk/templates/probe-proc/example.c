@@ -51,22 +51,17 @@ static const struct skep_option options[] = {
 };
 
 static const struct skep_field fields[] = {
-	SKEP_FIELD(struct files, open, "system.files.open", SKEP_T_U64, SKEP_S_GAUGE, "{file}", "files that are open on this host"),
-	SKEP_FIELD(struct files, limit, "system.files.limit", SKEP_T_U64, SKEP_S_GAUGE, "{file}", "files that may be (fs.file-max)"),
+	SKEP_FIELD(struct files, open, "system.files.open", SKEP_T_U64, SKEP_S_GAUGE, "{file}",
+		   "files that are open on this host"),
+	SKEP_FIELD(struct files, limit, "system.files.limit", SKEP_T_U64, SKEP_S_GAUGE, "{file}",
+		   "files that may be (fs.file-max)"),
 };
 
 enum { STREAM_FILES, N_STREAMS };
 
-static const struct skep_stream files_stream = {
-	.size = sizeof(struct skep_stream),
-	.field_size = sizeof(struct skep_field),
-	.name = "example.files",
-	.help = "open files of the host, at intervals",
-	.record_size = sizeof(struct files),
-	.n_fields = sizeof(fields) / sizeof(fields[0]),
-	.flags = SKEP_STREAM_SAMPLE,
-	.fields = fields,
-};
+static const struct skep_stream files_stream =
+	SKEP_STREAM(struct files, fields, "example.files", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
+		    "open files of the host, at intervals");
 
 static const struct skep_stream *const streams[N_STREAMS] = { [STREAM_FILES] = &files_stream };
 

@@ -9,8 +9,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <skep/plugin.h>
+#include <skep/sink/fields.h>
+#include <skep/sink/record_json.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ struct example {
 	int fd; /* plus 1: a state is zeroed before open(), and 0 is an fd */
 	/* the batch under way; a pool thread's from work() on, until done */
 	const struct skep_batch *batch;
+	struct jsonw text;
 	uint64_t n;
 	int err;
 };
@@ -48,73 +50,33 @@ static const struct skep_option options[] = {
 
 /* ---- encoding: any record of any plugin, by its field table --------------------- */
 
-/* Control characters, blanks and backslashes as \xHH: a line stays one line. */
-static void print_text(FILE *out, const char *s, uint32_t len)
+static void print_text(struct jsonw *out, const char *text)
 {
-	for (uint32_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c <= ' ' || c == '\\' || c == 0x7f)
-			fprintf(out, "\\x%02x", c);
-		else
-			fputc(c, out);
-	}
+	jsonw_raw(out, text, strlen(text));
 }
 
-static void print_value(FILE *out, const struct skep_field *f, const void *at)
+/* Values as in JSON: a text is quoted and escaped, so that a line stays one line. */
+static void print_record(struct jsonw *out, const struct skep_record *r, const struct skep_batch *b)
 {
-	const struct skep_str *s = at;
-	const struct skep_upid *u = at;
+	uint64_t ns = r->time_ns + (uint64_t)b->realtime_offset_ns;
+	char begin[64];
 
-	switch (f->type) {
-	case SKEP_T_U64:
-	case SKEP_T_TIME:
-		fprintf(out, " %s=%" PRIu64, f->name, *(const uint64_t *)at);
-		break;
-	case SKEP_T_I64:
-		fprintf(out, " %s=%" PRId64, f->name, *(const int64_t *)at);
-		break;
-	case SKEP_T_F64:
-		fprintf(out, " %s=%.17g", f->name, *(const double *)at);
-		break;
-	case SKEP_T_BOOL:
-		fprintf(out, " %s=%s", f->name, *(const uint8_t *)at ? "true" : "false");
-		break;
-	case SKEP_T_STR:
-	case SKEP_T_STRV:
-		fprintf(out, " %s=", f->name);
-		print_text(out, s->ptr, s->len);
-		break;
-	case SKEP_T_UPID:
-		fprintf(out, " %s=%" PRIu32 "-%" PRIx64, f->name, u->pid, u->start_ns);
-		break;
-	default:
-		break; /* types of later minors, and those that this format has no use for, are left out */
+	snprintf(begin, sizeof(begin), "%" PRIu64 ".%09" PRIu64 " ", ns / 1000000000u, ns % 1000000000u);
+	print_text(out, begin);
+	print_text(out, r->stream->name);
+	jsonw_lit(out, " ");
+	jsonw_u64(out, r->upid.pid);
+	for (uint32_t i = 0; i < fields_count(r->stream); i++) {
+		const struct skep_field *f = fields_at(r->stream, i);
+
+		if (!f) /* of a type of a later minor */
+			continue;
+		jsonw_lit(out, " ");
+		print_text(out, f->name);
+		jsonw_lit(out, "=");
+		record_json_value(out, f, r->data, b->boot_id, b->realtime_offset_ns);
 	}
-}
-
-static void print_record(FILE *out, const struct skep_record *r, int64_t realtime_offset_ns)
-{
-	const struct skep_stream *s = r->stream;
-	uint64_t ns = r->time_ns + (uint64_t)realtime_offset_ns;
-
-	fprintf(out, "%" PRIu64 ".%09" PRIu64 " %s %" PRIu32, ns / 1000000000u, ns % 1000000000u, s->name, r->upid.pid);
-	for (uint32_t i = 0; i < s->n_fields; i++) {
-		const struct skep_field *f = skep_stream_field(s, i);
-
-		print_value(out, f, (const char *)r->data + f->offset);
-	}
-	fputc('\n', out);
-}
-
-static bool is_wanted(const struct example *e, const struct skep_record *r)
-{
-	if (!e->streams)
-		return true;
-	for (const char **s = e->streams; *s; s++)
-		if (strcmp(*s, r->stream->name) == 0)
-			return true;
-	return false;
+	jsonw_lit(out, "\n");
 }
 
 /* ---- a batch: on a pool thread, because files block ----------------------------- */
@@ -139,23 +101,17 @@ static void write_lines(void *arg)
 	struct example *e = arg;
 	const struct skep_batch *b = e->batch;
 	off_t before = lseek(e->fd - 1, 0, SEEK_END);
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
 
 	e->n = 0;
-	if (!out) {
-		e->err = -ENOMEM;
-		return;
-	}
+	jsonw_reset(&e->text);
 	for (uint32_t i = 0; i < b->n; i++) {
-		if (!is_wanted(e, b->records[i]))
+		if (!fields_wanted((const char *const *)e->streams, b->records[i]))
 			continue;
-		print_record(out, b->records[i], b->realtime_offset_ns);
+		print_record(&e->text, b->records[i], b);
 		e->n++;
 	}
-	e->err = fclose(out) == 0 ? write_all(e->fd - 1, text, len) : -ENOMEM;
-	free(text);
+	/* The text remembers an allocation that failed: looking once, at its end, is enough. */
+	e->err = e->text.err ? e->text.err : write_all(e->fd - 1, e->text.buf, e->text.len);
 	/* The batch comes again, as a whole: what was written of it goes. */
 	if (e->err && before >= 0 && ftruncate(e->fd - 1, before) < 0)
 		e->n = 0;
@@ -208,11 +164,12 @@ static int example_start(struct skep_instance *inst, void *state)
 
 	e->fd = open(e->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640) + 1;
 	if (e->fd == 0)
-		return e->host->fail(inst, -errno, "%s: %s; its folder must exist and be writable", e->path, strerror(errno));
+		return e->host->fail(inst, -errno, "%s: %s; its folder must exist and be writable", e->path,
+				     strerror(errno));
 	return 0;
 }
 
-/* Not called while a batch is written; is_wanted() looks at `streams` anew for each record. */
+/* Not called while a batch is written; fields_wanted() looks at `streams` anew for each record. */
 static int example_reload(struct skep_instance *inst, void *state, const void *next)
 {
 	(void)inst;
@@ -232,6 +189,7 @@ static void example_close(struct skep_instance *inst, void *state)
 	struct example *e = state;
 
 	(void)inst;
+	jsonw_free(&e->text);
 	if (e->fd)
 		close(e->fd - 1);
 }

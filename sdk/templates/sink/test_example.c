@@ -18,15 +18,9 @@ static const struct skep_field fields[] = {
 	SKEP_FIELD(struct thing, name, "thing.name", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "a text"),
 };
 
-static const struct skep_stream things = {
-	.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = "thing", .help = "things",
-	.record_size = sizeof(struct thing), .n_fields = 3, .fields = fields,
-};
+static const struct skep_stream things = SKEP_STREAM(struct thing, fields, "thing", SKEP_ROLE_NONE, 0, "things");
 
-static const struct skep_stream others = {
-	.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = "other", .help = "others",
-	.record_size = sizeof(struct thing), .n_fields = 1, .fields = fields,
-};
+static const struct skep_stream others = SKEP_STREAM(struct thing, fields, "other", SKEP_ROLE_NONE, 0, "others");
 
 static char path[] = "/tmp/example-XXXXXX";
 
@@ -65,8 +59,9 @@ static void holds(const char *want)
 	}
 }
 
-#define FIRST "3.500000000 thing 100 thing.n=1 thing.temperature=36.5 thing.name=two\\x20words\\x0a\n3.500000000 other 0 thing.n=1\n"
-#define SECOND "3.500000000 other 0 thing.n=2\n"
+#define FIELDS(n_) "thing.n=" #n_ " thing.temperature=36.5 thing.name=\"two words\\n\"\n"
+#define FIRST "3.500000000 thing 100 " FIELDS(1) "3.500000000 other 0 " FIELDS(1)
+#define SECOND "3.500000000 other 0 " FIELDS(2)
 
 int main(void)
 {

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/base/command.h - a command of a program: one descriptor has its name, options, help and function.  The parser,
+ * the help, the manual page and the completions are made from it.
+ */
+#ifndef SKEP_CLI_BASE_COMMAND_H
+#define SKEP_CLI_BASE_COMMAND_H
+
+#include <getopt.h> /* optind */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum command_type { COMMAND_FLAG, COMMAND_TEXT, COMMAND_NUMBER, COMMAND_LIST };
+
+struct command_option {
+	const char *name;  /* "lake": --lake; NULL ends a table */
+	char letter;       /* 'o': also -o; 0: none */
+	const char *value; /* what its value is called in the help: "PATH"; NULL: it takes none */
+	const char *help;
+	enum command_type type;
+	size_t offset;          /* in the command's struct of options */
+	unsigned long min, max; /* of a COMMAND_NUMBER; a COMMAND_TEXT with min 1 must not be empty */
+	/* refused where the program's file has capabilities, which the caller's code would get */
+	bool chooses_code;
+};
+
+/* Type and offset of an option, from the member that receives it. A list is NULL-terminated; who parses frees it. */
+#define COMMAND_AT(options, member) \
+	.offset = offsetof(options, member), \
+	.type = _Generic(((options *)0)->member, bool : COMMAND_FLAG, const char * : COMMAND_TEXT, \
+			 unsigned long : COMMAND_NUMBER, const char ** : COMMAND_LIST)
+
+struct command {
+	const char *name;
+	const char *operands;               /* "[RUN|last]"; NULL: none, or only words */
+	const char *summary;                /* one line, as an order to the program; NULL: not listed */
+	const char *about;                  /* printed before the options, a paragraph per line; NULL: nothing */
+	/* its first argument: "recover" of `skep spool recover FILE`; NULL: none */
+	const struct command_option *words;
+	const struct command_option *options; /* NULL: none but --help */
+	const char *notes;                  /* printed after the options, likewise */
+	int most;                           /* operands at most; -1: the command itself counts them */
+	bool passes_on;                     /* the first operand begins another program's command line */
+	bool collects;                      /* keeps the capabilities that the program's file gave it */
+	/* argv[0] is the command's name. Returns the process's exit status. */
+	int (*run)(int argc, char **argv);
+};
+
+/* A program of commands. */
+struct command_program {
+	const char *name;                     /* "skep" */
+	const char *about;                    /* one sentence */
+	const char *begin;                    /* an example for a first use */
+	const struct command *const *commands; /* NULL-terminated */
+	const char *concepts;                 /* what `help concepts` prints; NULL: nothing */
+	void (*version)(void);                /* prints what follows "NAME VERSION" */
+};
+
+/*
+ * Fills *options, and sets optind to the first operand.  -1: go on; else the exit status: wrong usage, which stderr
+ * explains, or --help.
+ */
+int command_parse(const struct command *, int argc, char **argv, void *options);
+/* Nothing of the command's table of words is `word`: says so, with the nearest; returns SKEP_EXIT_USAGE. */
+int command_no_word(const struct command *, const char *word);
+
+/* What follows the name: "[--limit N] [--json]". In lines of at most `width` columns behind `column`; 0: in one. */
+void command_usage(const struct command *, FILE *, size_t column, size_t width);
+/* `skep help NAME` and `skep NAME --help`: to stdout; returns SKEP_EXIT_OK. */
+int command_help(const struct command *);
+void command_overview(const struct command_program *, FILE *);
+
+/* cli/commands.c, cli/dev/dev.c */
+extern const struct command_program skep_program, skep_dev_program;
+
+/* main(): all that the programs have in common. Returns the process's exit status. */
+int command_main(const struct command_program *, int argc, char **argv);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/doctor/doctor.c - `skep doctor`: what can be measured on this machine, how, and what
+ * cannot and why.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/answer.h"
+#include "cli/base/ctl.h"
+#include "cli/base/json_out.h"
+#include "cli/base/paint.h"
+#include "cli/base/privilege.h"
+#include "cli/base/signals_text.h"
+#include "cli/base/skep.h"
+#include "cli/base/text.h"
+#include "cli/doctor/doctor_facts.h"
+#include "cli/doctor/doctor_local.h"
+#include "cli/doctor/doctor_places.h"
+#include "core/base/trust.h"
+
+struct doctor_options {
+	bool local, json;
+	const char *config, *socket;
+};
+
+static const struct command_option options[] = {
+	{ "local", .help = "do not ask a running skepd: try the probes here and now",
+	  COMMAND_AT(struct doctor_options, local) },
+	{ "config", 'c', "FILE",
+	  "with the probes of that configuration (implies --local; default: every probe there is, with its defaults)",
+	  .chooses_code = true, COMMAND_AT(struct doctor_options, config) },
+	ANSWER_JSON(struct doctor_options, json),
+	ANSWER_SOCKET(struct doctor_options, socket),
+	{ 0 },
+};
+
+static int run_doctor(int argc, char **argv);
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.summary = "report what can be measured here, how, and what cannot and why",
+	.options = options,
+	.notes =
+		"Each signal of each plugin: ok; partial, when less of it is measured or less exactly; missing, when this "
+		"kernel or machine cannot; off, when an option or command would switch it on. "
+		"Also the owners of the configuration, plugin folders, socket, bpffs and tracefs, and the lake's space. "
+		"Without a running skepd, skep starts the probes for a moment, which needs root, or CAP_BPF and CAP_PERFMON.\n"
+		"\n"
+		"Exit status: 0 when nothing that is required is missing, 1 when something is, 4 when a privilege or kernel "
+		"feature for the trial is missing.\n",
+	.collects = true,
+	.run = run_doctor,
+};
+
+/* ---- output ------------------------------------------------------------------------------- */
+
+static void facts_print(const json_t *list, const struct paint *p)
+{
+	const json_t *one;
+	size_t i;
+
+	paint(p, INK_BOLD, "this machine\n");
+	json_array_foreach(list, i, one) {
+		char *safe = text_safe(answer_text(one, "text"), p->unicode);
+		const char *mark = signal_mark(p, answer_text(one, "state"));
+		size_t column = 2 + text_width(mark) + 2 + 21;
+
+		fputs("  ", p->out);
+		paint(p, signal_ink(answer_text(one, "state")), "%s", mark);
+		fprintf(p->out, "  %-19s  ", answer_text(one, "fact"));
+		paint_flow(p, INK_NONE, column, column, safe ? safe : "");
+		free(safe);
+	}
+}
+
+static void plugins_signals(const json_t *list, const struct paint *p)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) {
+		const char *state = answer_text(one, "state"), *reason = answer_text(one, "reason");
+
+		if (strcmp(answer_text(one, "kind"), "probe") != 0 && strcmp(state, "running") == 0 &&
+		    json_array_size(json_object_get(one, "signals")) == 0)
+			continue; /* a sink that works has nothing to tell here */
+		fputc('\n', p->out);
+		answer_print(p, INK_BOLD, answer_text(one, "name"));
+		fputs("  ", p->out);
+		answer_print(p, state_ink(state), state);
+		if (*reason) {
+			char *safe = text_safe(reason, p->unicode);
+
+			fputs(": ", p->out);
+			paint_flow(p, INK_NONE, strlen(answer_text(one, "name")) + strlen(state) + 4, 2,
+				   safe ? safe : "");
+			free(safe);
+		} else {
+			fputc('\n', p->out);
+		}
+		signals_print(json_object_get(one, "signals"), p, 2);
+	}
+}
+
+static int tell(const json_t *o, FILE *out)
+{
+	int64_t pid = answer_i64(o, "daemon_pid");
+	struct paint p;
+
+	paint_init(&p, out, NULL);
+	facts_print(json_object_get(o, "judged"), &p);
+	plugins_signals(json_object_get(o, "plugins"), &p);
+	if (json_array_size(json_object_get(o, "plugins")) > 0) {
+		fputc('\n', out);
+		if (pid > 0)
+			paint(&p, INK_DIM,
+			      "As the running skepd (pid %lld) has them; skep doctor --local tries all probes anew.\n",
+			      (long long)pid);
+		else
+			paint(&p, INK_DIM, "Tried just now; no skepd was asked.\n");
+	}
+	return fflush(out) != 0 || ferror(out) ? (errno ? -errno : -EIO) : 0;
+}
+
+/* ---- asked ---------------------------------------------------------------------------------- */
+
+static int try_here(const struct doctor_options *options, json_t **ret)
+{
+	char *const command_line[] = { (char *)(uintptr_t)"doctor", NULL };
+	struct privilege_facts facts;
+
+	privilege_facts(&facts);
+	if (!privilege_check(&facts, command_line, stderr))
+		return SKEP_EXIT_PRIVILEGE;
+	return doctor_local(options->config, ret);
+}
+
+/* Required and not running, or a fact without which nothing can be collected. */
+static bool all_there(const json_t *judged, const json_t *plugins)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(judged, i, one)
+		if (strcmp(answer_text(one, "state"), "missing") == 0)
+			return false;
+	json_array_foreach(plugins, i, one)
+		if (answer_true(one, "required") && strcmp(answer_text(one, "state"), "running") != 0)
+			return false;
+	return true;
+}
+
+static int examine(const struct doctor_options *options)
+{
+	json_t *answer = NULL, *plugins, *facts, *judged, *o;
+	struct ctl *ctl = NULL;
+	int status = SKEP_EXIT_OK, pid = 0, rc;
+	bool ok;
+
+	if (!options->local && ctl_try(options->socket, &ctl)) {
+		pid = ctl_peer_pid(ctl);
+		status = ctl_ask("doctor", ctl, json_pack("{s:s}", "request", "plugins"), &answer);
+		ctl_close(ctl);
+	} else if (options->socket) {
+		/* a socket that the user named has to answer: reports why it does not */
+		return ctl_open("doctor", options->socket, &ctl);
+	}
+	/* The facts need no privilege: doctor reports them even where it cannot try the probes. */
+	facts = doctor_facts("", pid);
+	judged = facts ? doctor_judge(facts) : NULL;
+	if (judged)
+		doctor_places(judged, "", facts, options->config, options->socket);
+	if (!answer && status == SKEP_EXIT_OK)
+		status = try_here(options, &answer);
+	plugins = answer ? json_incref(json_object_get(answer, "plugins")) : json_array();
+	ok = judged && status == SKEP_EXIT_OK && all_there(judged, plugins);
+	o = json_pack("{s:b, s:s, s:o, s:o, s:o, s:o}", "ok", ok, "source", pid ? "daemon" : "local", "daemon_pid",
+		      pid ? json_integer(pid) : json_null(), "facts", facts, "judged", judged, "plugins", plugins);
+	json_decref(answer);
+	rc = o ? 0 : -ENOMEM;
+	if (o && options->json)
+		rc = json_out_write(json_incref(o), stdout);
+	else if (o)
+		rc = tell(o, stdout);
+	json_decref(o);
+	if (rc < 0)
+		return skep_fail("doctor", SKEP_EXIT_RUNTIME, "cannot write the answer: %s", strerror(-rc));
+	return status != SKEP_EXIT_OK ? status : ok ? SKEP_EXIT_OK : SKEP_EXIT_RUNTIME;
+}
+
+static int run_doctor(int argc, char **argv)
+{
+	struct doctor_options o = { 0 };
+	int status = command_parse(&cmd_doctor, argc, argv, &o);
+
+	o.local |= o.config != NULL;
+	return status >= 0 ? status : examine(&o);
+}

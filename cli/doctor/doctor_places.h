@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/doctor/doctor_places.h - the files and folders that skepd relies on: owners, writers, free
+ * space.
+ */
+#ifndef SKEP_CLI_DOCTOR_PLACES_H
+#define SKEP_CLI_DOCTOR_PLACES_H
+
+#include <jansson.h>
+
+/*
+ * Appends a verdict on each to a list as doctor_judge() makes it.  root: "" or a folder that
+ * stands for "/"; facts: of doctor_facts().  config_file, socket: NULL: the usual ones.
+ */
+void doctor_places(json_t *judged, const char *root, const json_t *facts, const char *config_file, const char *socket);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/live/live.c - the live line.
+ *
+ * CMD writes to the terminal itself, so skep never touches its bytes.  The last row is
+ * kept for skep by a scroll region (DECSTBM) that ends one row above: CMD's output
+ * scrolls there.  One write per refresh: save cursor (with its colours), set the
+ * region again (CMD may have reset the terminal), draw, restore the cursor.
+ *
+ * skep gives up the line, and returns the whole screen, while another program has the
+ * terminal: canonical mode is off (an editor, a pager, a shell's prompt), another
+ * process group is in the foreground, or the terminal has fewer than MIN_ROWS rows.
+ * skep asks before every write, and live_check() between refreshes.
+ *
+ * The terminal is opened again for a file description of our own, non-blocking: one
+ * that Ctrl-S holds must not hold the collector.
+ */
+#include "cli/live/live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/base/human.h"
+#include "cli/base/text.h"
+
+#define MIN_ROWS    10
+#define MIN_COLUMNS 20
+
+#define SAVE        "\0337" /* DECSC: position, colours, character set */
+#define RESTORE     "\0338" /* DECRC */
+
+struct live {
+	int fd;
+	bool unicode;
+	bool shown;             /* the region is set */
+	unsigned rows, columns; /* when it was set */
+	char *unsent;           /* what a full terminal did not take */
+	size_t unsent_len;
+};
+
+/* ---- should skep itself crash: give the screen back on the way out ---------- */
+
+static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+#define N_FATAL (sizeof(fatal) / sizeof(fatal[0]))
+static struct sigaction before_fatal[N_FATAL];
+static volatile sig_atomic_t fatal_fd = -1;
+
+static void on_fatal(int number)
+{
+	static const char reset[] = SAVE "\033[r" RESTORE;
+	ssize_t n = 0;
+
+	if (fatal_fd >= 0)
+		n = write(fatal_fd, reset, sizeof(reset) - 1);
+	(void)n;
+	/* When this handler returns, the fault or the unblocked signal occurs again: for the previous handler. */
+	for (size_t i = 0; i < N_FATAL; i++)
+		sigaction(fatal[i], &before_fatal[i], NULL);
+	raise(number);
+}
+
+static void catch_fatal(int fd)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = on_fatal;
+	fatal_fd = fd;
+	for (size_t i = 0; i < N_FATAL; i++)
+		sigaction(fatal[i], &action, &before_fatal[i]);
+}
+
+static void uncatch_fatal(void)
+{
+	fatal_fd = -1;
+	for (size_t i = 0; i < N_FATAL; i++)
+		sigaction(fatal[i], &before_fatal[i], NULL);
+}
+
+/* ---- the terminal ------------------------------------------------------------ */
+
+static bool in_foreground(int fd)
+{
+	/* ENOTTY: not our controlling terminal, so no signal would stop us when we must keep still */
+	return tcgetpgrp(fd) == getpgrp();
+}
+
+/* True when only line-by-line output uses the terminal now. */
+static bool ours(const struct live *live, unsigned *ret_rows, unsigned *ret_columns)
+{
+	struct termios mode;
+	struct winsize size;
+
+	if (!in_foreground(live->fd) || tcgetattr(live->fd, &mode) < 0 || !(mode.c_lflag & ICANON))
+		return false;
+	if (ioctl(live->fd, TIOCGWINSZ, &size) < 0 || size.ws_row < MIN_ROWS || size.ws_col < MIN_COLUMNS)
+		return false;
+	*ret_rows = size.ws_row;
+	*ret_columns = size.ws_col;
+	return true;
+}
+
+/*
+ * SIGTTOU blocked, a write from the background goes through instead of stopping us
+ * (stty tostop): it happens only to give the screen back.
+ */
+static ssize_t write_anyway(int fd, const char *text, size_t len)
+{
+	sigset_t ttou, before;
+	ssize_t n;
+
+	sigemptyset(&ttou);
+	sigaddset(&ttou, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &ttou, &before);
+	do
+		n = write(fd, text, len);
+	while (n < 0 && errno == EINTR);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return n;
+}
+
+/* True when nothing is left over. */
+static bool send_rest(struct live *live)
+{
+	ssize_t n;
+
+	while (live->unsent_len > 0) {
+		n = write_anyway(live->fd, live->unsent, live->unsent_len);
+		if (n < 0 && errno == EAGAIN)
+			return false;
+		if (n < 0) /* hung up: drops the text */
+			n = (ssize_t)live->unsent_len;
+		live->unsent_len -= (size_t)n;
+		memmove(live->unsent, live->unsent + n, live->unsent_len);
+	}
+	return true;
+}
+
+/* Takes text. A sequence is never left half-written: what does not fit follows first the next time. */
+static void send_take(struct live *live, char *text)
+{
+	size_t len;
+	char *more;
+
+	if (!text)
+		return;
+	len = strlen(text);
+	more = realloc(live->unsent, live->unsent_len + len);
+	if (more) {
+		memcpy(more + live->unsent_len, text, len);
+		live->unsent = more;
+		live->unsent_len += len;
+	}
+	free(text);
+	(void)send_rest(live);
+}
+
+static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static char *format(const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	return n < 0 ? NULL : text;
+}
+
+int live_new(int fd, struct live **ret)
+{
+	const char *term = getenv("TERM");
+	struct live *live;
+
+	if (!isatty(fd) || !term || !*term || strcmp(term, "dumb") == 0 || tcgetpgrp(fd) < 0)
+		return -ENOTTY;
+	live = calloc(1, sizeof(*live));
+	if (!live)
+		return -ENOMEM;
+	/* the controlling terminal, which fd is: tcgetpgrp() fails for any other */
+	live->fd = open("/dev/tty", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (live->fd < 0) {
+		int err = -errno;
+
+		free(live);
+		return err;
+	}
+	live->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	catch_fatal(live->fd);
+	*ret = live;
+	return 0;
+}
+
+/* erase: the last row still shows our line. DECSTBM moves the cursor home, hence save and restore around it. */
+static void give_back(struct live *live, bool erase)
+{
+	if (!live->shown)
+		return;
+	live->shown = false;
+	if (erase)
+		send_take(live, format(SAVE "\033[r\033[%u;1H\033[2K" RESTORE, live->rows));
+	else
+		send_take(live, format(SAVE "\033[r" RESTORE));
+}
+
+void live_check(struct live *live)
+{
+	unsigned rows, columns;
+
+	if (!live)
+		return;
+	if (!send_rest(live) || !live->shown)
+		return;
+	if (!ours(live, &rows, &columns))
+		give_back(live, false); /* the other program may have drawn on the last row already */
+	else if (rows != live->rows || columns != live->columns)
+		live_resize(live);
+}
+
+void live_draw(struct live *live, const struct collector_live *figures)
+{
+	unsigned rows, columns;
+	char *text;
+
+	if (!live)
+		return;
+	live_check(live);
+	if (live->unsent_len > 0 || !ours(live, &rows, &columns))
+		return;
+	text = live_text(figures, columns - 1, live->unicode); /* the last column would leave the cursor in limbo */
+	if (!text)
+		return;
+	/*
+	 * For the first time: the cursor may be on the last row. IND scrolls there and
+	 * only there; unlike a newline it keeps the column (ONLCR would add a return).
+	 */
+	send_take(live, format("%s" SAVE "\033[1;%ur\033[%u;1H\033[0;7m%s\033[0m\033[K" RESTORE,
+			       live->shown ? "" : "\033D\033[A", rows - 1, rows, text));
+	live->shown = true;
+	live->rows = rows;
+	live->columns = columns;
+	free(text);
+}
+
+void live_resize(struct live *live)
+{
+	/* Where the old line is now only the terminal knows: nothing is erased that could be CMD's. */
+	if (live)
+		give_back(live, false);
+}
+
+void live_clear(struct live *live)
+{
+	unsigned rows, columns;
+
+	if (live)
+		give_back(live, ours(live, &rows, &columns) && rows == live->rows);
+}
+
+struct live *live_free(struct live *live)
+{
+	struct pollfd writable;
+
+	if (!live)
+		return NULL;
+	live_clear(live);
+	for (int i = 0; i < 10 && !send_rest(live); i++) {
+		writable = (struct pollfd) { .fd = live->fd, .events = POLLOUT };
+		poll(&writable, 1, 100);
+	}
+	uncatch_fatal();
+	close(live->fd);
+	free(live->unsent);
+	free(live);
+	return NULL;
+}
+
+/* ---- the text ---------------------------------------------------------------- */
+
+char *live_text(const struct collector_live *figures, size_t columns, bool unicode)
+{
+	unsigned flags = unicode ? HUMAN_SHORT : HUMAN_SHORT | HUMAN_ASCII;
+	char elapsed[HUMAN_SIZE], alive[HUMAN_SIZE], total[HUMAN_SIZE], cores[HUMAN_SIZE], rss[HUMAN_SIZE];
+	char reads[HUMAN_SIZE], writes[HUMAN_SIZE], busiest[HUMAN_SIZE], lost[HUMAN_SIZE];
+	char *tool, *text = NULL, *cut = NULL;
+
+	tool = text_safe(figures->busiest, unicode);
+	if (!tool)
+		return NULL;
+	/* the most wanted first: a narrow terminal cuts at the end */
+	text = format(
+		" skep %s | %s of %s processes | %s cores | %s | read %s/s write %s/s%s%s%s%s%s%s%s ",
+		human_time(figures->elapsed_ns, flags, elapsed), human_count(figures->processes_alive, alive),
+		human_count(figures->processes_total, total), human_cores(figures->cores_busy, cores),
+		human_bytes(figures->rss_bytes, flags, rss),
+		human_bytes((uint64_t)(figures->read_bytes_per_s > 0 ? figures->read_bytes_per_s : 0), flags, reads),
+		human_bytes((uint64_t)(figures->write_bytes_per_s > 0 ? figures->write_bytes_per_s : 0), flags, writes),
+		*tool ? " | " : "", tool, *tool ? " " : "", *tool ? human_cores(figures->busiest_cores, busiest) : "",
+		figures->lost ? " | " : "", figures->lost ? human_count(figures->lost, lost) : "",
+		figures->lost ? " records lost" : "");
+	if (text)
+		cut = text_cut(text, columns, unicode);
+	free(text);
+	free(tool);
+	return cut;
+}

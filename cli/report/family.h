@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/report/family.h - who is whose child: the images of a report put together to processes,
+ * and these to a tree.
+ */
+#ifndef SKEP_CLI_FAMILY_H
+#define SKEP_CLI_FAMILY_H
+
+#include "lake/lake.h"
+
+#define FAMILY_NONE ((size_t)-1)
+
+struct family_member {          /* one process, with all its images */
+	size_t first, last;     /* its images: indices into report->processes */
+	size_t parent;          /* a member, always one before this; or FAMILY_NONE */
+	size_t child, youngest; /* its first and last child, by start; or FAMILY_NONE */
+	size_t sibling;         /* the parent's next child; or FAMILY_NONE */
+	uint64_t start_ns, end_ns;
+};
+
+struct family {
+	const struct lake_report *report; /* borrowed */
+	size_t n;
+	struct family_member *members; /* by start */
+	size_t *member_of;             /* by image: its member */
+	size_t *next_image;            /* by image: the same process's next one; or FAMILY_NONE */
+	size_t root;                   /* the run's root; or FAMILY_NONE */
+};
+
+/* 0 or -ENOMEM. */
+int family_new(const struct lake_report *, struct family **ret);
+struct family *family_free(struct family *);
+/* The member's last image, the one that ended it. */
+const struct lake_process *family_last(const struct family *, size_t member);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/report/reason.c - exit reasons in words.
+ */
+#include "cli/report/reason.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/human.h"
+#include "cli/base/text.h"
+
+static const struct {
+	const char *name;
+	const char *words; /* in brackets behind the name */
+	const char *advice;
+} signals[] = {
+	[SIGHUP] = { "SIGHUP", "hung up",
+		     "its terminal or session went away: start it under nohup, tmux or a scheduler" },
+	[SIGINT] = { "SIGINT", "interrupted", "somebody pressed Ctrl-C, or a program passed the interrupt on" },
+	[SIGQUIT] = { "SIGQUIT", "quit", "somebody pressed Ctrl-\\, or a program asked it for a core file" },
+	[SIGILL] = { "SIGILL", "illegal instruction", "the binary may be built for a newer CPU than this host's" },
+	[SIGTRAP] = { "SIGTRAP", "trap", "a debugger or an assertion stopped it" },
+	[SIGABRT] = { "SIGABRT", "aborted itself",
+		      "an assertion or the C library gave up: its last lines on stderr say why" },
+	[SIGBUS] = { "SIGBUS", "bus error",
+		     "a mapped file was shortened, a disk or /dev/shm is full, or the hardware failed" },
+	[SIGFPE] = { "SIGFPE", "arithmetic error", "most often a division by zero: look at its input" },
+	[SIGKILL] = { "SIGKILL", NULL,
+		      "not by the out-of-memory killer: a scheduler's limit, a timeout, systemd or a person sent it" },
+	[SIGUSR1] = { "SIGUSR1", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGSEGV] = { "SIGSEGV", NULL,
+		      "it touched memory that is not its own: a bug in it, or input it cannot cope with" },
+	[SIGUSR2] = { "SIGUSR2", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGPIPE] = { "SIGPIPE", "its reader had gone", "usual where the reader ends first, as in `... | head`" },
+	[SIGALRM] = { "SIGALRM", "alarm", "its own timer ran out" },
+	[SIGTERM] = { "SIGTERM", "asked to end", "a timeout, a scheduler, systemd or a person ended it" },
+	[SIGSTKFLT] = { "SIGSTKFLT", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGXCPU] = { "SIGXCPU", "CPU time limit", "raise the limit (ulimit -t, or the scheduler's)" },
+	[SIGXFSZ] = { "SIGXFSZ", "file size limit", "raise the limit (ulimit -f)" },
+	[SIGVTALRM] = { "SIGVTALRM", "alarm", "its own timer ran out" },
+	[SIGPROF] = { "SIGPROF", "profiling timer", "a profiler's signal that it does not handle" },
+	[SIGIO] = { "SIGIO", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGPWR] = { "SIGPWR", "power failure", "the host was told of a power failure" },
+	[SIGSYS] = { "SIGSYS", "forbidden system call",
+		     "a seccomp filter (container, sandbox) does not allow what it called" },
+};
+#define N_SIGNALS (sizeof(signals) / sizeof(*signals))
+
+/* Programs that exit as a shell does for the program they started: 126, 127, 128 + signal. */
+static const char *const starters[] = {
+	"sh",   "bash",    "dash",    "ash",      "zsh",  "ksh",     "mksh",    "fish",   "env",
+	"nice", "ionice",  "nohup",   "xargs",    "time", "timeout", "sudo",    "setsid", "stdbuf",
+	"chrt", "taskset", "busybox", "parallel", "srun", "chroot",  "unshare", "flock",
+};
+
+const char *reason_signal(uint64_t signal, char buf[REASON_SIGNAL_SIZE])
+{
+	if (signal < N_SIGNALS && signals[signal].name)
+		snprintf(buf, REASON_SIGNAL_SIZE, "%s", signals[signal].name);
+	else
+		snprintf(buf, REASON_SIGNAL_SIZE, "signal %u", (unsigned)signal);
+	return buf;
+}
+
+const char *reason_name(const struct lake_process *p)
+{
+	const char *base;
+
+	if (*p->tool && !p->wrapper)
+		return p->tool;
+	base = strrchr(p->exe, '/');
+	if (base && base[1])
+		return base + 1;
+	if (*p->comm)
+		return p->comm;
+	return *p->tool ? p->tool : "(unknown)";
+}
+
+bool reason_failed(const struct lake_process *p)
+{
+	return p->signal != 0 || p->exit_code > 0 || p->oom_killed;
+}
+
+bool reason_is_starter(const struct lake_process *p)
+{
+	const char *base = strrchr(p->exe, '/');
+
+	base = base ? base + 1 : p->comm;
+	for (size_t i = 0; i < sizeof(starters) / sizeof(*starters); i++) {
+		if (strcmp(base, starters[i]) == 0)
+			return true;
+	}
+	return p->wrapper;
+}
+
+static char *oom_text(const struct lake_process *p, bool unicode)
+{
+	char limit[HUMAN_SIZE], peak[HUMAN_SIZE], name[REASON_SIGNAL_SIZE];
+	char *cgroup, *text = NULL;
+	uint64_t used = p->oom_peak_bytes ? p->oom_peak_bytes : p->oom_usage_bytes;
+	const char *killed = reason_signal(p->signal ? p->signal : SIGKILL, name);
+
+	human_bytes(p->oom_limit_bytes, 0, limit);
+	human_bytes(used, 0, peak);
+	if (!*p->oom_cgroup && !p->oom_limit_bytes) {
+		if (asprintf(&text, "killed by %s: the host ran out of memory", killed) < 0)
+			text = NULL;
+		return text;
+	}
+	cgroup = text_safe(*p->oom_cgroup ? p->oom_cgroup : *p->cgroup ? p->cgroup : "(unknown)", unicode);
+	if (!cgroup)
+		return NULL;
+	if (asprintf(&text, "killed by %s: out of memory in cgroup %s%s%s%s%s", killed, cgroup,
+		     p->oom_limit_bytes ? ", limit " : "", p->oom_limit_bytes ? limit : "",
+		     !used               ? ""
+		     : p->oom_peak_bytes ? ", peak "
+					 : ", in use ",
+		     used ? peak : "") < 0)
+		text = NULL;
+	free(cgroup);
+	return text;
+}
+
+static char *signal_text(uint64_t signal, bool core)
+{
+	const char *words = signal < N_SIGNALS ? signals[signal].words : NULL;
+	char name[REASON_SIGNAL_SIZE], *text;
+
+	if (asprintf(&text, "killed by %s%s%s%s%s%s", reason_signal(signal, name), words || core ? " (" : "",
+		     words ? words : "", words && core ? ", " : "", core ? "core dumped" : "",
+		     words || core ? ")" : "") < 0)
+		return NULL;
+	return text;
+}
+
+char *reason_text(const struct lake_process *p, bool unicode)
+{
+	char name[REASON_SIGNAL_SIZE], *text;
+	int n;
+
+	if (p->oom_killed)
+		return oom_text(p, unicode);
+	if (p->signal)
+		return signal_text(p->signal, p->core_dumped);
+	if (p->exit_code == 126 && reason_is_starter(p))
+		n = asprintf(&text, "exit 126 (found, but cannot be executed)");
+	else if (p->exit_code == 127 && reason_is_starter(p))
+		n = asprintf(&text, "exit 127 (command not found)");
+	else if (p->exit_code > 128 && p->exit_code < 128 + (int64_t)N_SIGNALS && signals[p->exit_code - 128].name &&
+		 reason_is_starter(p))
+		n = asprintf(&text, "exit %d (128 + %s)", (int)p->exit_code,
+			     reason_signal((uint64_t)p->exit_code - 128, name));
+	else if (p->exit_code >= 0)
+		n = asprintf(&text, "exit %d", (int)p->exit_code);
+	else if (strcmp(p->state, "running") == 0)
+		n = asprintf(&text, "still running");
+	else if (strcmp(p->state, "replaced") == 0)
+		n = asprintf(&text, "replaced by its next image");
+	else
+		n = asprintf(&text, "%s", strcmp(p->state, "zombie") == 0 ? "zombie" : "its end was not seen");
+	return n < 0 ? NULL : text;
+}
+
+char *reason_short(const struct lake_process *p)
+{
+	char name[REASON_SIGNAL_SIZE], *text;
+	int n;
+
+	if (p->oom_killed)
+		n = asprintf(&text, "OOM");
+	else if (p->signal)
+		n = asprintf(&text, "%s%s", reason_signal(p->signal, name), p->core_dumped ? " core" : "");
+	else if (strcmp(p->state, "replaced") == 0)
+		n = asprintf(&text, "exec");
+	else if (strcmp(p->state, "running") == 0 || strcmp(p->state, "zombie") == 0 || p->exit_code < 0)
+		n = asprintf(&text, "%s",
+			     strcmp(p->state, "running") == 0  ? "running"
+			     : strcmp(p->state, "zombie") == 0 ? "zombie"
+							       : "lost");
+	else
+		n = asprintf(&text, "%s%d", p->exit_code ? "exit " : "", (int)p->exit_code);
+	return n < 0 ? NULL : text;
+}
+
+char *reason_run(const struct lake_run *run)
+{
+	char *text;
+	int n;
+
+	if (run->signal)
+		return signal_text(run->signal, false);
+	if (run->exit_code > 0)
+		n = asprintf(&text, "failed with exit %d", (int)run->exit_code);
+	else if (run->exit_code == 0)
+		n = asprintf(&text, "succeeded");
+	else if (strcmp(run->state, "running") == 0)
+		n = asprintf(&text, "still running");
+	else
+		n = asprintf(&text, "ended, how is not known");
+	return n < 0 ? NULL : text;
+}
+
+char *reason_advice(const struct lake_process *p, bool unicode)
+{
+	char limit[HUMAN_SIZE], own[HUMAN_SIZE], *text, *cgroup = NULL;
+	int n;
+
+	human_bytes(p->totals.rss_peak_bytes, 0, own);
+	if (p->oom_killed && p->oom_limit_bytes) {
+		cgroup = text_safe(*p->oom_cgroup ? p->oom_cgroup : "its cgroup", unicode);
+		if (!cgroup)
+			return NULL;
+		n = asprintf(&text, "its own peak was %s: give %s more than %s, or run fewer at a time there", own,
+			     cgroup, human_bytes(p->oom_limit_bytes, 0, limit));
+	} else if (p->oom_killed) {
+		n = asprintf(&text, "its own peak was %s: run less at a time, or on a host with more memory", own);
+	} else if (p->signal && p->core_dumped) {
+		n = asprintf(&text, "%s; `coredumpctl info %u` shows where, if systemd keeps core files",
+			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
+										: "it left a core file",
+			     (unsigned)p->pid);
+	} else if (p->signal) {
+		n = asprintf(&text, "%s",
+			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
+										: "look for who sends this signal");
+	} else if (p->exit_code == 127 && reason_is_starter(p)) {
+		n = asprintf(&text, "a command's name is misspelt, not installed, or not in PATH");
+	} else if (p->exit_code == 126 && reason_is_starter(p)) {
+		n = asprintf(&text, "a file lacks its execute permission (chmod +x), or its interpreter is missing");
+	} else {
+		n = asprintf(&text, "its own messages say why: look at its stderr or log");
+	}
+	free(cgroup);
+	return n < 0 ? NULL : text;
+}

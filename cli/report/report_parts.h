@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/report/report_parts.h - what the parts of a text report share, and the parts themselves.
+ * Each prints its section, or nothing where there is nothing to say; 0 or -ENOMEM.
+ */
+#ifndef SKEP_CLI_REPORT_PARTS_H
+#define SKEP_CLI_REPORT_PARTS_H
+
+#include "cli/base/paint.h"
+#include "cli/report/accuracy.h"
+#include "cli/report/failures.h"
+
+struct report {
+	const struct lake_report *lake;
+	struct paint paint;
+	struct family *family;
+	struct failures *failures;
+	struct accuracy accuracy;
+	size_t *tools; /* worth a row: indices into lake->tools */
+	size_t n_tools;
+	uint64_t end_ns;
+};
+
+/* report_head.c */
+int report_head(const struct report *);   /* what ran, where, how it ended */
+int report_totals(const struct report *); /* what it cost */
+/* report_failures.c */
+int report_failures(const struct report *);
+/* report_notes.c */
+int report_losses(const struct report *);   /* what is missing, prominently */
+int report_unended(const struct report *);  /* still running, zombies, ends not seen */
+int report_accuracy(const struct report *); /* the last line */
+
+#endif

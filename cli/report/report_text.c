@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/report/report_text.c - a run's report as text: head, losses, failures, totals, tools,
+ * time line, and how exact the figures are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/report/gantt.h"
+#include "cli/report/report.h"
+#include "cli/report/report_parts.h"
+#include "cli/report/report_tools.h"
+#include "cli/report/tree.h"
+
+#define ROWS_DEFAULT 12
+
+static int print_tools(const struct report *r)
+{
+	int rc;
+
+	if (r->lake->n_tools == 0)
+		return 0;
+	paint_title(&r->paint, "Tools", "");
+	rc = report_tools_print(&r->paint, r->lake, r->tools, r->n_tools);
+	return rc ? rc : gantt_print(&r->paint, r->lake, r->failures, r->tools, r->n_tools);
+}
+
+static int print_all(const struct report *r, bool processes)
+{
+	/* Why it failed is what a person wants to know first; small failures can wait. */
+	bool failed = r->failures->n && r->failures->list[0].severity == FAILURE_ERROR;
+	int rc;
+
+	rc = report_head(r);
+	if (rc == 0)
+		rc = report_losses(r);
+	if (rc == 0 && failed)
+		rc = report_failures(r);
+	if (rc == 0)
+		rc = report_totals(r);
+	if (rc == 0)
+		rc = print_tools(r);
+	if (rc == 0 && !failed)
+		rc = report_failures(r);
+	if (rc == 0)
+		rc = report_unended(r);
+	if (rc == 0 && processes && r->lake->n_processes)
+		rc = tree_print(&r->paint, r->family);
+	return rc ? rc : report_accuracy(r);
+}
+
+int report_print(const struct lake_report *lake, FILE *out, const struct paint_style *style)
+{
+	struct report r = { .lake = lake, .end_ns = accuracy_end(lake) };
+	int rc;
+
+	paint_init(&r.paint, out, style);
+	rc = family_new(lake, &r.family);
+	if (rc == 0)
+		rc = failures_new(r.family, &r.failures);
+	if (rc == 0)
+		rc = report_tools_select(lake, style && style->rows ? style->rows : ROWS_DEFAULT, &r.tools, &r.n_tools);
+	if (rc == 0) {
+		accuracy_of(r.family, &r.accuracy);
+		rc = print_all(&r, style && style->processes);
+	}
+	free(r.tools);
+	failures_free(r.failures);
+	family_free(r.family);
+	if (rc == 0 && (fflush(out) != 0 || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	return rc;
+}

@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/run/run.c - `skep run`: reports what one command and all its descendants do.  The skepd that writes the same lake
+ * collects it, or, where there is none, this process.
+ *
+ * The order matters: every step that can fail comes while CMD still waits at its gate. skep opens the gate when the
+ * collector knows CMD, before CMD has run an instruction of its own.  Afterwards CMD does not depend on skep any more,
+ * and skep exits with CMD's status even when the report fails.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "cli/base/lakepath.h"
+#include "cli/live/live.h"
+#include "cli/base/privilege.h"
+#include "cli/report/report.h"
+#include "cli/run/run.h"
+#include "cli/run/run_config.h"
+#include "cli/run/run_daemon.h"
+#include "cli/run/run_detail.h"
+#include "cli/run/run_options.h"
+#include "cli/run/run_trace.h"
+#include "cli/run/signals.h"
+#include "cli/base/skep.h"
+#include "cli/run/spawn.h"
+#include "core/collect/collector.h"
+#include "core/config/config.h"
+#include "core/base/log.h"
+#include "core/identify/reader.h"
+#include "core/identify/tool.h"
+#include "lake/lake.h"
+
+#define CHECK_MS         200                   /* how soon an editor gets the whole screen */
+#define DRAIN_NS         UINT64_C(10000000000) /* for a lake that is slow to write; then the loss is counted */
+
+struct run {
+	struct run_options options;
+	char id[RUN_ID_SIZE];
+	const char *traceparent; /* that we were started with; NULL: none, or none of use */
+	char *lake;
+	FILE *json;
+	struct config *config;
+	uv_loop_t loop;
+	bool has_loop;
+	struct run_daemon *daemon; /* which collects; NULL: this process does */
+	struct reader_process reader;
+	struct collector *collector;
+	struct spawn_inherited inherited;
+	struct spawn spawn;
+	struct live *live;
+	int signal_fd;
+	uv_poll_t signals, command_end;
+	uv_timer_t check;
+	unsigned since_draw_ms, draw_ms;
+	bool stopped;   /* the collector */
+	bool ended;     /* CMD */
+	unsigned hurry; /* times that somebody wanted us to end after CMD had */
+	int exit_code;
+};
+
+/* ---- before it starts ----------------------------------------------------------- */
+
+/* mkdir -p, for this user alone: a lake holds arguments and paths. 0 or -errno, with the folder at fault in path. */
+static int make_folders(char *path)
+{
+	for (char *slash = path + 1;; slash++) {
+		char kept = *slash;
+
+		if (kept != '/' && kept != '\0')
+			continue;
+		*slash = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = kept;
+		if (kept == '\0')
+			return 0;
+	}
+}
+
+/*
+ * Is there a skepd that collects this run?  With the lake that would be used here; without a privilege, and no lake
+ * asked for, any.
+ */
+static int find_daemon(struct run *run, const struct privilege_facts *facts)
+{
+	const struct {
+		const char *option;
+		bool given;
+	} own[] = {
+		{ "--interval", run->options.interval },
+		{ "--plugin-dir", run->options.plugin_dirs },
+		{ "--otlp", run->options.otlp },
+		{ "--otlp-wait", run->options.otlp_wait },
+	};
+	const char *asked = run->options.lake ? run->options.lake : getenv("SKEP_LAKE");
+	char *path = NULL;
+	int err = 0;
+
+	if (asked && *asked)
+		path = strdup(asked);
+	else if (geteuid() == 0 || privilege_suffices(facts))
+		err = lake_default_path(&path);
+	if (err < 0 || (run->options.lake && !*run->options.lake))
+		return SKEP_EXIT_OK; /* find_lake() reports the error */
+	run->daemon = run_daemon_find(path);
+	free(path);
+	if (!run->daemon)
+		return SKEP_EXIT_OK;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i].given)
+			return skep_usage(
+				"run",
+				"%s: skepd (pid %d) collects this run, as it writes the lake %s, and has its own configuration: "
+				"leave %s out, or give a lake of your own: --lake FOLDER",
+				own[i].option, run_daemon_pid(run->daemon), run_daemon_lake(run->daemon),
+				own[i].option);
+	run->lake = strdup(run_daemon_lake(run->daemon));
+	return run->lake ? SKEP_EXIT_OK : skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
+}
+
+static int find_lake(struct run *run)
+{
+	const char *remedy = "name another with --lake FOLDER";
+	struct stat info;
+	char *path, *whole;
+	int err;
+
+	if (run->options.lake && !*run->options.lake)
+		return skep_usage("run", "--lake: an empty name");
+	if (run->options.lake) {
+		path = strdup(run->options.lake);
+		err = path ? 0 : -ENOMEM;
+	} else {
+		err = lake_default_path(&path);
+	}
+	if (err == -ENOENT)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "no place for the lake is known (HOME is not set): %s",
+				 remedy);
+	if (err < 0)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "lake: %s", strerror(-err));
+	err = make_folders(path);
+	if (err < 0) {
+		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: cannot make the folder %s: %s; %s", path, strerror(-err),
+			  remedy);
+		goto failed;
+	}
+	if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)) {
+		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: %s is not a folder; %s", path, remedy);
+		goto failed;
+	}
+	/* with our effective ids: what the sink will be evaluated by */
+	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0) {
+		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: cannot write to %s: %s; %s", path, strerror(errno), remedy);
+		goto failed;
+	}
+	whole = realpath(path, NULL);
+	free(path);
+	if (!whole)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "lake: %s", strerror(errno));
+	run->lake = whole;
+	return SKEP_EXIT_OK;
+failed:
+	free(path);
+	return SKEP_EXIT_RUNTIME;
+}
+
+/* Early: hours of work must not end in a report that cannot be written. */
+static int open_json(struct run *run)
+{
+	const char *file = run->options.json;
+
+	if (!file)
+		return SKEP_EXIT_OK;
+	run->json = strcmp(file, "-") == 0 ? stdout : fopen(file, "we");
+	if (!run->json)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", file, strerror(errno));
+	return SKEP_EXIT_OK;
+}
+
+static int exit_code_of(int err)
+{
+	switch (err) {
+	case -EPERM:
+	case -EACCES:
+	case -EOPNOTSUPP:
+	case -ENOSYS:
+		return SKEP_EXIT_PRIVILEGE;
+	case -ENOEXEC:
+		return SKEP_EXIT_ABI;
+	case -EINVAL:
+		return SKEP_EXIT_CONFIG;
+	default:
+		return SKEP_EXIT_RUNTIME;
+	}
+}
+
+static int start_collector(struct run *run, const struct privilege_facts *facts)
+{
+	struct collector_options options = { .runs_only = true, .remote_sink = "otlp" };
+	/* no thread yet; without the reader, processes that skep does not see start have no arguments */
+	int forked = reader_fork("skep", &run->reader);
+	bool refused = false;
+	struct diag diag;
+	int err;
+
+	options.reader = forked == 0 ? &run->reader : NULL;
+	diag_init(&diag);
+	config_time(run->options.otlp_wait ? run->options.otlp_wait : DEFAULT_OTLP_WAIT, &options.remote_ns);
+	err = uv_loop_init(&run->loop);
+	if (err < 0)
+		goto out;
+	run->has_loop = true;
+	err = collector_new(&run->loop, run->config, &options, &diag, &run->collector);
+	if (err < 0)
+		goto out;
+	err = collector_open(run->collector, &diag);
+	if (err < 0)
+		goto out;
+	err = collector_start(run->collector, &diag);
+	refused = err == -EPERM || err == -EACCES;
+out:
+	diag_print(&diag, stderr);
+	if (err < 0 && diag.n_errors == 0)
+		skep_fail("run", SKEP_EXIT_RUNTIME, "cannot collect: %s", strerror(-err));
+	diag_clear(&diag);
+	if (refused)
+		privilege_explain(facts, stderr);
+	return err < 0 ? exit_code_of(err) : SKEP_EXIT_OK;
+}
+
+/* The tool that CMD starts, as reports will call it. "" when that cannot be told. */
+static void tool_of(char *const argv[], struct tool_name *ret)
+{
+	struct skep_str none = { 0 }, list = { 0 }, filename = { .ptr = argv[0], .len = (uint32_t)strlen(argv[0]) };
+	size_t len = 0, room = 0;
+	struct tools *tools;
+	struct diag diag;
+	char *text;
+
+	ret->name[0] = '\0';
+	for (size_t i = 0; argv[i]; i++)
+		room += strlen(argv[i]) + 1;
+	text = room <= UINT32_MAX ? malloc(room) : NULL;
+	diag_init(&diag);
+	tools = tools_new(NULL, &diag);
+	if (!text || !tools)
+		goto out;
+	for (size_t i = 0; argv[i]; i++) {
+		memcpy(text + len, argv[i], strlen(argv[i]) + 1);
+		len += strlen(argv[i]) + 1;
+	}
+	list = (struct skep_str) { .ptr = text, .len = (uint32_t)len, .total = (uint32_t)len };
+	filename.total = filename.len;
+	/* argv[0] for exe as well: it has the name, which is all that counts */
+	tools_recognize(tools, &filename, &filename, &list, &none, ret);
+out:
+	tools_free(tools);
+	diag_clear(&diag);
+	free(text);
+}
+
+/* ---- while it runs -------------------------------------------------------------- */
+
+static void close_handles(struct run *run)
+{
+	uv_handle_t *handles[] = { (uv_handle_t *)&run->signals, (uv_handle_t *)&run->command_end,
+				   (uv_handle_t *)&run->check };
+
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
+		if (handles[i]->loop && !uv_is_closing(handles[i]))
+			uv_close(handles[i], NULL);
+}
+
+static void on_collector_stopped(void *arg)
+{
+	struct run *run = arg;
+
+	run->stopped = true;
+	close_handles(run);
+	if (collector_left_behind(run->collector))
+		uv_stop(&run->loop); /* it would not run out of handles */
+	if (run->options.otlp && run->ended)
+		run_trace_missing(run->collector, run->options.otlp,
+				  run->options.otlp_wait ? run->options.otlp_wait : DEFAULT_OTLP_WAIT, stderr);
+}
+
+static void on_daemon_done(void *arg)
+{
+	struct run *run = arg;
+
+	close_handles(run);
+}
+
+static void on_live(void *arg, const struct collector_live *figures)
+{
+	struct run *run = arg;
+
+	if (!run->ended)
+		live_draw(run->live, figures);
+}
+
+static void on_run_ended(void *arg)
+{
+	struct run *run = arg;
+
+	collector_stop(run->collector, DRAIN_NS, on_collector_stopped, run);
+}
+
+static void leave_at_once(struct run *run)
+{
+	run->live = live_free(run->live);
+	fprintf(stderr, "skep run: left before the report of run %s was complete\n", run->id);
+	_exit(run->exit_code); /* what the kernel holds for us goes with our descriptors */
+}
+
+static void take_signal(struct run *run, const struct signalfd_siginfo *info)
+{
+	int number = (int)info->ssi_signo;
+
+	if (number == SIGTSTP) {
+		live_clear(run->live);
+		signals_stop();
+		return;
+	}
+	if (number == SIGWINCH)
+		live_resize(run->live);
+	if (!run->ended) {
+		if (signals_concern(info, run->spawn.pid))
+			(void)signals_forward(info, run->spawn.pid); /* gone: its end is about to be told */
+		return;
+	}
+	if (!signals_ends(number))
+		return;
+	if (++run->hurry > 1)
+		leave_at_once(run);
+	fprintf(stderr, "skep run: the command has ended, its report is being made; once more leaves at once\n");
+}
+
+static void take_signals(struct run *run)
+{
+	struct signalfd_siginfo info;
+
+	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info))
+		take_signal(run, &info);
+}
+
+static void on_signals(uv_poll_t *handle, int status, int events)
+{
+	(void)status;
+	(void)events;
+	take_signals(handle->data);
+}
+
+static void say_exec_error(const struct run *run, int error)
+{
+	const char *command = run->options.command[0];
+
+	if (error == ENOENT && !strchr(command, '/'))
+		skep_say("run", "%s: command not found", command);
+	else if (error == ENOENT && access(command, F_OK) == 0)
+		skep_say("run", "%s: its interpreter (the #! line, or the dynamic loader) is not there", command);
+	else
+		skep_say("run", "%s: %s", command, strerror(error));
+}
+
+static void on_command_end(uv_poll_t *handle, int poll_status, int events)
+{
+	struct run *run = handle->data;
+	int status = 0, exec_error = 0, err;
+	struct rusage usage = { 0 };
+
+	(void)poll_status;
+	(void)events;
+	/*
+	 * A signal that ended CMD has reached us before its end did (the kernel signals a
+	 * group under the lock that exit_notify() takes): it is not one that came after.
+	 */
+	take_signals(run);
+	uv_poll_stop(handle);
+	err = spawn_wait(&run->spawn, &status, &usage, &exec_error);
+	run->ended = true;
+	run->exit_code = err ? SKEP_EXIT_RUNTIME : spawn_exit_code(status);
+	if (err)
+		skep_fail("run", SKEP_EXIT_RUNTIME, "wait4: %s", strerror(-err));
+	uv_timer_stop(&run->check);
+	run->live = live_free(run->live);
+	if (exec_error)
+		say_exec_error(run, exec_error);
+	if (run->daemon)
+		run_daemon_end(run->daemon, status, &usage, on_daemon_done, run);
+	else
+		collector_run_end(run->collector, run->id, status, err ? NULL : &usage, NULL, on_run_ended, run);
+}
+
+static void on_check(uv_timer_t *timer)
+{
+	struct run *run = timer->data;
+	struct collector_live figures;
+
+	run->since_draw_ms += CHECK_MS;
+	if (run->daemon || run->since_draw_ms < run->draw_ms) { /* skepd says when there are new figures */
+		live_check(run->live);
+		return;
+	}
+	run->since_draw_ms = 0;
+	if (collector_live(run->collector, run->id, &figures) == 0)
+		live_draw(run->live, &figures);
+}
+
+static int watch(struct run *run)
+{
+	int err;
+
+	err = uv_poll_init(&run->loop, &run->signals, run->signal_fd);
+	if (!err)
+		err = uv_poll_init(&run->loop, &run->command_end, run->spawn.pidfd);
+	if (!err)
+		err = uv_timer_init(&run->loop, &run->check);
+	if (err)
+		return err;
+	run->signals.data = run->command_end.data = run->check.data = run;
+	err = uv_poll_start(&run->signals, UV_READABLE, on_signals);
+	if (!err)
+		err = uv_poll_start(&run->command_end, UV_READABLE, on_command_end);
+	if (!err && run->live)
+		err = uv_timer_start(&run->check, on_check, CHECK_MS, CHECK_MS);
+	if (!err && run->daemon)
+		err = run_daemon_watch(run->daemon, &run->loop, on_live, run);
+	return err;
+}
+
+/*
+ * CMD exists after this and waits at its gate.  Before the collector: a fork carries the
+ * resident memory of its parent into ru_maxrss of whatever it execs (setmax_mm_hiwater_rss()
+ * in exec_mmap()), and skep is small now; nor has it threads.
+ */
+static int fork_command(struct run *run)
+{
+	char **environment = NULL, traceparent[SKEP_TRACEPARENT_SIZE] = "";
+	const char *set[] = { "SKEP_RUN", run->id, NULL, traceparent, NULL };
+	int err = 0;
+
+	run_id_new(run->id); /* skepd's id, of the same length, may replace it */
+	if (run->options.otlp) {
+		err = run_trace(run->id, &run->traceparent, traceparent);
+		set[2] = "TRACEPARENT";
+	}
+	if (!err)
+		err = spawn_environment(set, &environment);
+	if (!err)
+		err = spawn_start(&run->inherited, run->options.command, environment, &run->spawn);
+	free(environment); /* the child has its own copy */
+	if (err)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot start a process: %s", strerror(-err));
+	return SKEP_EXIT_OK;
+}
+
+/* The trace that a run of skepd's was started in: its own sinks may send it on. */
+static const char *traceparent_of_caller(void)
+{
+	const char *text = getenv("TRACEPARENT");
+	struct skep_trace trace;
+
+	return text && skep_traceparent_read(text, strlen(text), &trace) ? text : NULL;
+}
+
+static int begin_here(struct run *run, const struct run_spec *spec)
+{
+	char *why = NULL;
+	int code, err = collector_run_begin(run->collector, spec);
+
+	if (err)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot begin: %s", strerror(-err));
+	err = run_detail_attach(run->options.details, run->collector, run->id, &why);
+	if (!err)
+		return SKEP_EXIT_OK;
+	code = skep_fail("run", err == -ENOENT ? SKEP_EXIT_USAGE : SKEP_EXIT_PRIVILEGE, "%s",
+			 why ? why : "out of memory");
+	free(why);
+	return code;
+}
+
+static int begin(struct run *run)
+{
+	char *cwd = get_current_dir_name();
+	struct tool_name tool;
+	struct run_spec spec = {
+		.id = run->id,
+		.name = run->options.name,
+		.pipeline = run->options.pipeline,
+		.argv = (const char *const *)run->options.command,
+		.cwd = cwd ? cwd : "", /* removed under our feet */
+		.root = run->spawn.pid,
+		.uid = getuid(),
+		.gid = getgid(),
+		.traceparent = run->traceparent,
+	};
+	int err, code;
+
+	tool_of(run->options.command, &tool);
+	if (!spec.pipeline)
+		spec.pipeline = tool.name;
+	if (!spec.name)
+		spec.name = tool.name;
+	if (run->daemon) {
+		spec.traceparent = traceparent_of_caller();
+		code = run_daemon_begin(run->daemon, &spec, run->live != NULL, run->options.details, run->id);
+	} else {
+		code = begin_here(run, &spec);
+	}
+	free(cwd);
+	if (code)
+		return code;
+	err = watch(run);
+	if (!err)
+		err = spawn_release(&run->spawn, run->id);
+	if (err)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot begin: %s", strerror(-err));
+	return SKEP_EXIT_OK;
+}
+
+/* ---- afterwards ------------------------------------------------------------------ */
+
+static void report(struct run *run)
+{
+	struct lake_report *found = NULL;
+	struct lake *lake = NULL;
+	char why[512];
+	int err;
+
+	if (run->options.no_report && !run->json)
+		return;
+	if (lake_open(run->lake, &lake, why, sizeof(why)) < 0 ||
+	    lake_report(lake, run->id, &found, why, sizeof(why)) < 0) {
+		skep_fail("run", SKEP_EXIT_RUNTIME, "no report of run %s: %s", run->id, why);
+		goto out;
+	}
+	if (run->json) {
+		err = report_json_print(found, run->json);
+		if (!err && fflush(run->json) != 0)
+			err = -errno;
+		if (err)
+			skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", run->options.json, strerror(-err));
+	}
+	if (!run->options.no_report) {
+		err = report_print(found, stderr, NULL);
+		if (err)
+			skep_fail("run", SKEP_EXIT_RUNTIME, "report: %s", strerror(-err));
+	}
+out:
+	lake_report_free(found);
+	lake_close(lake);
+}
+
+static void shut_down(struct run *run)
+{
+	if (!run->has_loop)
+		return;
+	run_daemon_close(run->daemon);
+	if (run->collector && !run->stopped)
+		collector_stop(run->collector, 0, on_collector_stopped, run);
+	close_handles(run);
+	if (!run->collector || !collector_left_behind(run->collector))
+		uv_run(&run->loop, UV_RUN_DEFAULT);
+	run->has_loop = false;
+	if (run->collector)
+		run->collector = collector_free(run->collector);
+	if (!run->collector)
+		uv_loop_close(&run->loop);
+}
+
+/* What collects is found or made ready, while nothing runs yet. */
+static int prepare(struct run *run, char **argv, struct privilege_facts *facts)
+{
+	int code;
+
+	privilege_facts(facts);
+	code = find_daemon(run, facts);
+	if (!code && !run->daemon)
+		code = find_lake(run);
+	if (!code && !run->daemon)
+		code = run_config(&run->options, run->lake, &run->config);
+	if (!code)
+		code = open_json(run);
+	if (!code && !run->daemon && !privilege_check(facts, argv, stderr))
+		code = SKEP_EXIT_PRIVILEGE;
+	return code;
+}
+
+static int start_loop(struct run *run)
+{
+	int err = uv_loop_init(&run->loop);
+
+	if (err < 0)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot begin: %s", strerror(-err));
+	run->has_loop = true;
+	return SKEP_EXIT_OK;
+}
+
+static int execute(struct run *run, int argc, char **argv)
+{
+	struct privilege_facts facts;
+	uint64_t interval_ms;
+	int code, number;
+
+	code = run_options_parse(argc, argv, &run->options);
+	if (code || !run->options.command)
+		return code;
+	code = prepare(run, argv, &facts);
+	if (code)
+		return code;
+	if (!run->options.no_live && live_new(STDERR_FILENO, &run->live) < 0)
+		run->live = NULL;
+	if (signals_take(run->live != NULL, &run->signal_fd) < 0)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "signalfd: %s", strerror(errno));
+	code = fork_command(run);
+	if (!code)
+		code = run->daemon ? start_loop(run) : start_collector(run, &facts);
+	if (code)
+		return code;
+	/* Nobody was there to hear it while that took its time; CMD must not start after a Ctrl-C. */
+	number = signals_waiting(&run->inherited.signals);
+	if (number)
+		return 128 + number;
+	interval_ms = run->config ? run->config->interval_ns / 1000000 : 0;
+	run->draw_ms = (unsigned)(interval_ms < 60000 ? interval_ms : 60000);
+	code = begin(run);
+	if (code)
+		return code;
+	uv_run(&run->loop, UV_RUN_DEFAULT);
+	shut_down(run); /* a sink that writes no more: the lake is whole */
+	report(run);
+	if (run->daemon)
+		run_daemon_note(run->daemon, stderr);
+	if (run_detail_print(run->options.details, stderr) < 0)
+		skep_fail("run", SKEP_EXIT_RUNTIME, "details: out of memory");
+	return run->exit_code;
+}
+
+int run_command(int argc, char **argv)
+{
+	struct run run = { .spawn = { .pidfd = -1, .gate = -1, .report = -1 }, .signal_fd = -1 };
+	int code;
+
+	/* before anything is opened or changed: CMD is to find it so */
+	if (spawn_inherit(&run.inherited) < 0)
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot open /dev/null: %s", strerror(errno));
+	log_program("skep run");
+	log_level(SKEP_LOG_ERROR); /* stderr is CMD's as well; what was lost or is not exact stands in the report */
+	code = execute(&run, argc, argv);
+	run.live = live_free(run.live);
+	shut_down(&run);
+	if (run.collector) { /* a thread is in a call that does not return: nothing that it uses may go */
+		fprintf(stderr,
+			"skep run: work of a sink or a probe has not returned: its records of run %s may be missing\n",
+			run.id);
+		fflush(NULL);
+		_exit(code);
+	}
+	reader_end(&run.reader);
+	spawn_close(&run.spawn); /* after its watch; a child that still waits at the gate goes away */
+	if (run.signal_fd >= 0)
+		close(run.signal_fd);
+	if (run.json && run.json != stdout && fclose(run.json) != 0)
+		skep_fail("run", SKEP_EXIT_RUNTIME, "--json %s: %s", run.options.json, strerror(errno));
+	config_free(run.config);
+	run.daemon = run_daemon_free(run.daemon);
+	run_options_free(&run.options);
+	free(run.lake);
+	return code;
+}

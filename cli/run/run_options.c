@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/run/run_options.c - the descriptor of `skep run`, and its command line.
+ */
+#include "cli/run/run_options.h"
+
+#include <stdlib.h>
+
+#include "cli/base/command.h"
+#include "cli/base/skep.h"
+#include "cli/run/run.h"
+#include "core/config/config.h"
+
+static const struct command_option options[] = {
+	{ "name", .value = "NAME", .help = "name of this run (default: the tool that CMD starts)",
+	  COMMAND_AT(struct run_options, name) },
+	{ "pipeline", .value = "NAME", .help = "name of the work that is run again and again (default: the tool)",
+	  COMMAND_AT(struct run_options, pipeline) },
+	{ "lake", .value = "FOLDER",
+	  .help = "where skep keeps the run (default: $SKEP_LAKE, /var/lib/skep/lake for root, else "
+		  "~/.local/share/skep/lake; without the privilege to collect: skepd's)",
+	  .min = 1, COMMAND_AT(struct run_options, lake) },
+	{ "json", .value = "FILE", .help = "write the report as JSON as well; - for stdout",
+	  COMMAND_AT(struct run_options, json) },
+	{ "no-report", .help = "print no report", COMMAND_AT(struct run_options, no_report) },
+	{ "no-live", .help = "no live line while it runs", COMMAND_AT(struct run_options, no_live) },
+	{ "interval", .value = "TIME", .help = "how often skep samples live processes (default: " DEFAULT_INTERVAL ")",
+	  COMMAND_AT(struct run_options, interval) },
+	{ "otlp", .value = "URL",
+	  .help = "send the run as a trace, with metrics and logs, to an OpenTelemetry receiver as well; - for "
+		  "$OTEL_EXPORTER_OTLP_ENDPOINT",
+	  COMMAND_AT(struct run_options, otlp) },
+	{ "otlp-wait", .value = "TIME",
+	  .help = "how long skep waits for that receiver after CMD's end (default: " DEFAULT_OTLP_WAIT ")",
+	  COMMAND_AT(struct run_options, otlp_wait) },
+	{ "detail", .value = "NAME",
+	  .help = "measure that as well and show it after the report, such as runqlat, offcpu, cuda; may be "
+		  "repeated; an unknown name lists all",
+	  COMMAND_AT(struct run_options, detail) },
+	{ "plugin-dir", .value = "DIR", .help = "load plugins from there; may be repeated", .chooses_code = true,
+	  COMMAND_AT(struct run_options, plugin_dir) },
+	{ 0 },
+};
+
+const struct command cmd_run = {
+	.name = "run",
+	.operands = "[--] CMD [ARG...]",
+	.summary = "run a command and report all that it ran",
+	.about =
+		"Runs CMD, follows all its descendants, and prints what ran and what it cost to stderr (stdout is CMD's). "
+		"Where a skepd writes the lake that keeps the run, skepd collects it, and members of group skep need no privilege. "
+		"Else skep run collects, as root or with CAP_BPF and CAP_PERFMON.\n",
+	.options = options,
+	.notes =
+		"Where skepd collects, it has its own configuration: skep run refuses --interval, --otlp, --otlp-wait and "
+		"--plugin-dir there; give a lake of your own with --lake.\n"
+		"\n"
+		"CMD runs in the same process group, session and terminal, with the same signals, descriptors and "
+		"environment, plus SKEP_RUN=<id of the run> and, with --otlp, TRACEPARENT, by which spans of CMD's own hang "
+		"below the run's; the run's own hangs below that of a TRACEPARENT that skep was started with. skep passes a "
+		"signal sent to it alone on to CMD. While it makes the report after CMD's end, SIGTERM or Ctrl-C twice leaves "
+		"at once.\n"
+		"\n"
+		"Exit status: CMD's, or 128 + the signal that killed it; 127 when CMD is not found and 126 when it cannot be "
+		"executed (the run is kept with that status). Before CMD starts: 1 a failure, 2 wrong usage, 3 wrong "
+		"configuration, 4 a missing privilege or kernel feature, 5 a plugin of another version, 128 + signal when "
+		"interrupted.\n",
+	.most = -1,
+	.passes_on = true,
+	.collects = true,
+	.run = run_command,
+};
+
+int run_options_parse(int argc, char **argv, struct run_options *o)
+{
+	uint64_t interval, wait;
+	int status = command_parse(&cmd_run, argc, argv, o);
+
+	if (status >= 0)
+		return status;
+	if (o->interval && (config_time(o->interval, &interval) < 0 || interval == 0))
+		return skep_usage("run", "--interval %s: not a time above zero, such as 500ms or 5s", o->interval);
+	if (o->otlp_wait && config_time(o->otlp_wait, &wait) < 0)
+		return skep_usage("run", "--otlp-wait %s: not a time, such as 5s, or 0s for not at all", o->otlp_wait);
+	for (const char **name = o->detail; name && *name; name++)
+		if (run_detail_add(&o->details, *name) < 0)
+			return skep_fail("run", SKEP_EXIT_RUNTIME, "out of memory");
+	for (const char **dir = o->plugin_dir; dir && *dir; dir++) {
+		if (!o->plugin_dirs)
+			o->plugin_dirs = json_array();
+		if (!o->plugin_dirs || json_array_append_new(o->plugin_dirs, json_string(*dir)) < 0)
+			return skep_usage("run", "--plugin-dir %s: not a path in UTF-8", *dir);
+	}
+	if (optind == argc || !*argv[optind])
+		return skep_usage("run", "no command to run");
+	o->command = argv + optind;
+	return SKEP_EXIT_OK;
+}
+
+void run_options_free(struct run_options *options)
+{
+	json_decref(options->plugin_dirs);
+	run_detail_free(options->details);
+	free(options->detail);
+	free(options->plugin_dir);
+}

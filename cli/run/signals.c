@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/run/signals.c - the signals of `skep run`.
+ *
+ * A signalfd instead of handlers: nothing runs in the middle of something else, and
+ * ssi_code tells who sent it.  A terminal signals its whole foreground process group
+ * with SI_KERNEL, so CMD has it already; kill(2) says SI_USER, and when it named only
+ * this process, CMD has to be told.
+ */
+#include "cli/run/signals.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/base/procfile.h"
+
+/*
+ * Left alone: the two that cannot be caught, job control, what a fault of our own
+ * raises, and SIGCHLD (a pidfd tells of CMD's end).
+ */
+static const int not_taken[] = {
+	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,
+	SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,  SIGABRT, SIGCHLD, SIGURG,
+};
+
+void signals_inherit(struct signals_inherited *ret)
+{
+	struct sigaction action;
+
+	sigemptyset(&ret->ignored);
+	for (int number = 1; number < NSIG; number++) /* glibc keeps 32 and 33 to itself: EINVAL, never ignored */
+		if (sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+		    action.sa_handler == SIG_IGN)
+			sigaddset(&ret->ignored, number);
+	pthread_sigmask(SIG_BLOCK, NULL, &ret->mask);
+}
+
+int signals_take(bool stops, int *ret_fd)
+{
+	sigset_t set;
+	int fd;
+
+	sigfillset(&set);
+	for (size_t i = 0; i < sizeof(not_taken) / sizeof(not_taken[0]); i++)
+		sigdelset(&set, not_taken[i]);
+	if (stops)
+		sigaddset(&set, SIGTSTP);
+	/*
+	 * With SIGCHLD ignored the kernel reaps children by itself and wait4() has
+	 * nothing to tell (ECHILD): a caller may have left it so.
+	 */
+	if (signal(SIGCHLD, SIG_DFL) == SIG_ERR)
+		return -errno;
+	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) {
+		close(fd);
+		return -EINVAL;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static const int ends[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+
+bool signals_ends(int number)
+{
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends[i] == number)
+			return true;
+	return false;
+}
+
+int signals_waiting(const struct signals_inherited *inherited)
+{
+	sigset_t waiting;
+
+	if (sigpending(&waiting) < 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigismember(&waiting, ends[i]) == 1 && sigismember(&inherited->ignored, ends[i]) != 1 &&
+		    sigismember(&inherited->mask, ends[i]) != 1)
+			return ends[i];
+	return 0;
+}
+
+void signals_give_back(const struct signals_inherited *inherited)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	for (int number = 1; number < NSIG; number++) {
+		if (number == SIGKILL || number == SIGSTOP)
+			continue;
+		action.sa_handler = sigismember(&inherited->ignored, number) == 1 ? SIG_IGN : SIG_DFL;
+		(void)sigaction(number, &action, NULL); /* 32 and 33: EINVAL, and exec resets them */
+	}
+	pthread_sigmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+/* The parent of a process; 0 when it is gone. */
+static pid_t parent_of(pid_t pid)
+{
+	char room[PROCFILE_STAT];
+	const char *at = procfile_stat((uint32_t)pid, 4, room);
+
+	return at ? (pid_t)strtol(at, NULL, 10) : 0;
+}
+
+bool signals_concern(const struct signalfd_siginfo *info, pid_t command)
+{
+	pid_t pid = (pid_t)info->ssi_pid;
+
+	if (info->ssi_code > 0) /* SI_KERNEL and everything else that the kernel itself raises */
+		return false;
+	if (pid == getpid())
+		return false;
+	/* 0: a sender in a pid namespace that we do not see. The bound is against a chain that changes under us. */
+	for (unsigned depth = 0; pid > 1 && depth < 4096; depth++) {
+		if (pid == command)
+			return false;
+		pid = parent_of(pid);
+	}
+	return true;
+}
+
+int signals_forward(const struct signalfd_siginfo *info, pid_t command)
+{
+	int number = (int)info->ssi_signo;
+
+	if (info->ssi_code == SI_QUEUE) {
+		union sigval value = { .sival_ptr = (void *)(uintptr_t)info->ssi_ptr };
+
+		return sigqueue(command, number, value) < 0 ? -errno : 0;
+	}
+	return kill(command, number) < 0 ? -errno : 0;
+}
+
+void signals_stop(void)
+{
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	pthread_sigmask(SIG_UNBLOCK, &stop, &before);
+	/* Not SIGSTOP: an orphaned process group must not stop, and the kernel knows whether ours is one. */
+	raise(SIGTSTP);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/spool/spool.c - `skep spool`: what waits there and for whom, is it sound, and what can be done when not.
+ */
+#include "cli/spool/spool.h"
+
+#include <string.h>
+
+#include "cli/base/command.h"
+#include "cli/base/skep.h"
+
+struct spool_options {
+	const char *path;
+	bool json, dead;
+};
+
+static const struct command_option words[] = {
+	{ "status", .help = "size, backlog, and how far each sink has come (the default)" },
+	{ "check", .help = "is it sound: the file's structure, and every batch" },
+	{ "dead", .help = "the batches that receivers have refused for good, with the receivers' words" },
+	{ "recover", .value = "FILE",
+	  .help = "read out of a damaged file, FILE, all that can be read, into the spool" },
+	{ "drop", .value = "[SINK]",
+	  .help = "forget a sink that is not configured any more; with --dead: throw away refused batches" },
+	{ 0 },
+};
+
+static const struct command_option options[] = {
+	{ "dead", .help = "drop: only what was refused for good; with SINK, by that one alone",
+	  COMMAND_AT(struct spool_options, dead) },
+	{ "spool", .value = "PATH", .help = "the spool (default: " SPOOL_PATH ")",
+	  COMMAND_AT(struct spool_options, path) },
+	{ "json", .help = "for programs (status, dead)", COMMAND_AT(struct spool_options, json) },
+	{ 0 },
+};
+
+static int run_spool(int argc, char **argv);
+
+const struct command cmd_spool = {
+	.name = "spool",
+	.summary = "look into what is on its way to sinks, and mend it",
+	.words = words,
+	.options = options,
+	.notes =
+		"status, check and dead may be asked while skepd runs; recover and drop need it stopped. check and recover "
+		"end with 1 where anything was damaged.\n",
+	.most = -1,
+	.run = run_spool,
+};
+
+static int run_spool(int argc, char **argv)
+{
+	struct spool_options o = { .path = SPOOL_PATH };
+	int status = command_parse(&cmd_spool, argc, argv, &o);
+	const char *what, *rest;
+
+	if (status >= 0)
+		return status;
+	what = optind < argc ? argv[optind++] : "status";
+	rest = optind < argc ? argv[optind++] : NULL;
+	if (optind < argc)
+		return skep_usage("spool", "'%s' is one word too many", argv[optind]);
+	if (o.json && strcmp(what, "status") != 0 && strcmp(what, "dead") != 0)
+		return skep_usage("spool", "--json goes with status and dead");
+	if (o.dead && strcmp(what, "drop") != 0)
+		return skep_usage("spool", "--dead goes with drop");
+	if (strcmp(what, "recover") == 0)
+		return rest ? spool_recover(rest, o.path) : skep_usage("spool", "recover: which file?");
+	if (strcmp(what, "drop") == 0)
+		return rest || o.dead ? spool_drop(o.path, rest, o.dead)
+				      : skep_usage("spool", "drop: which sink, or --dead?");
+	if (rest)
+		return skep_usage("spool", "'%s' is one word too many", rest);
+	if (strcmp(what, "status") == 0)
+		return spool_status(o.path, o.json);
+	if (strcmp(what, "dead") == 0)
+		return spool_list_dead(o.path, o.json);
+	if (strcmp(what, "check") == 0)
+		return spool_check_all(o.path);
+	return command_no_word(&cmd_spool, what);
+}

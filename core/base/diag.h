@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/base/diag.h - the errors and warnings about an input, every one of a file and not
+ * only the first.  Library code adds them, and the program that gives up prints them once.
+ */
+#ifndef SKEP_CORE_DIAG_H
+#define SKEP_CORE_DIAG_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum diag_severity { DIAG_ERROR, DIAG_WARNING };
+
+struct diag_entry {
+	enum diag_severity severity;
+	char *file; /* NULL: not about a file */
+	int line;   /* 1-based, 0: the file as a whole */
+	int column; /* 1-based, 0: the line as a whole */
+	char *text; /* what is wrong, the value, the remedy; no newline at its end */
+	char *shown; /* the line of the file, and a mark below what is wrong; NULL: not shown */
+};
+
+struct diag {
+	struct diag_entry *entries;
+	size_t n, room;
+	size_t n_errors;
+};
+
+void diag_init(struct diag *);
+void diag_clear(struct diag *); /* frees what it holds; usable again */
+/* Copies its strings, control characters as "\xNN". Running out of memory loses the text but still counts the error. */
+void diag_add(struct diag *, enum diag_severity, const char *file, int line, int column, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
+/* Takes the text (free) for the entry that was added last: lines to be printed below it. NULL is fine. */
+void diag_show(struct diag *, char *shown);
+/* Gives the entries from number `from` on that are not about a file this place: whoever knows it adds it. */
+void diag_place(struct diag *, size_t from, const char *file, int line, int column);
+/* One line an entry: "file:line:column: error: text". */
+void diag_print(const struct diag *, FILE *);
+
+#endif

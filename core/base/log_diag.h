@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/base/log_diag.h - what is wrong with an input, told by a daemon.
+ */
+#ifndef SKEP_CORE_LOG_DIAG_H
+#define SKEP_CORE_LOG_DIAG_H
+
+#include "core/base/diag.h"
+
+/*
+ * To the journal, where stderr is the journal: an entry each, with its priority, so that `journalctl -p
+ * err` has them; else as diag_print() to stderr.
+ */
+void log_diag(const struct diag *);
+
+#endif

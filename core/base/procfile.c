@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/procfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+ssize_t procfile_read(uint32_t pid, const char *name, char *ret, size_t room)
+{
+	char path[64];
+	size_t have = 0;
+	int fd, err = 0;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	else
+		snprintf(path, sizeof(path), "/proc/self/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (have < room) {
+		ssize_t n = read(fd, ret + have, room - have);
+
+		if (n < 0 && have == 0)
+			err = -errno; /* not the same as an empty file */
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+	}
+	close(fd);
+	return err ? err : (ssize_t)have;
+}
+
+const char *procfile_stat(uint32_t pid, int n, char room[PROCFILE_STAT])
+{
+	ssize_t len = procfile_read(pid, "stat", room, PROCFILE_STAT - 1);
+	const char *at;
+
+	if (len <= 0)
+		return NULL;
+	room[len] = '\0';
+	at = strrchr(room, ')'); /* the name may hold anything */
+	for (int field = 2; at && field < n; field++)
+		at = strchr(at + 1, ' ');
+	return at ? at + 1 : NULL;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collect/collector.c - the collector's life: made from a configuration, opened, started, freed.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/delivery/batch.h"
+#include "core/process/saved.h"
+#include "core/collect/collector_priv.h"
+#include "core/base/log.h"
+#include "core/rules/rules_file.h"
+
+#define BATCH_AGE_NS 1000000000ull
+
+/* ---- made and freed -------------------------------------------------------------- */
+
+static int __attribute__((format(printf, 2, 0)))
+on_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	int ours = level == LIBBPF_WARN ? SKEP_LOG_INFO : SKEP_LOG_DEBUG;
+	char *line = NULL;
+	size_t len;
+
+	/* Plugins say what failed in their own words; libbpf's are for those who look into it. */
+	if (vasprintf(&line, fmt, args) < 0)
+		return 0;
+	len = strlen(line);
+	if (len > 0 && line[len - 1] == '\n')
+		line[len - 1] = '\0';
+	log_at(ours, "libbpf", "%s", line);
+	free(line);
+	return 0;
+}
+
+static int host_facts(struct collector *c)
+{
+	struct utsname name;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (uname(&name) < 0)
+		return -errno;
+	c->host_name = strdup(name.nodename);
+	c->kernel = strdup(name.release);
+	c->cpus = cpus > 0 ? (uint64_t)cpus : 1;
+	return c->host_name && c->kernel ? 0 : -ENOMEM;
+}
+
+static void free_list(struct skep_instance *inst)
+{
+	while (inst) {
+		struct skep_instance *next = inst->next;
+
+		collector_instance_free(inst);
+		inst = next;
+	}
+}
+
+static void destroy(struct collector *c)
+{
+	while (c->endings) {
+		struct ending *next = c->endings->next;
+
+		free(c->endings->sink);
+		free(c->endings);
+		c->endings = next;
+	}
+	collector_spool_free(c);
+	c->track = track_free(c->track);
+	c->rule_eval = rule_eval_free(c->rule_eval);
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		collector_data_let_go(inst->extra);
+	for (struct skep_instance *inst = c->leaving; inst; inst = inst->next)
+		collector_data_let_go(inst->extra);
+	c->delivery = delivery_free(c->delivery); /* whose books batches are in until they go */
+	free_list(c->instances);
+	free_list(c->leaving);
+	ledger_mark_free(c->ledger_first);
+	ledger_mark_free(c->ledger_before);
+	ledger_mark_free(c->ledger_last);
+	ledger_free(c->ledger);
+	facets_free(c->facets);
+	cgroups_free(c->cgroups);
+	containers_free(c->containers);
+	tools_free(c->tools);
+	redact_free(c->redact);
+	verdict_close(&c->verdict);
+	pins_close(&c->pins);
+	free(c->host_name);
+	free(c->kernel);
+	c->magic = 0;
+	free(c);
+}
+
+int collector_new(uv_loop_t *loop, const struct config *config, const struct collector_options *options,
+		  struct diag *diag, struct collector **ret)
+{
+	char why[256];
+	struct collector *c = calloc(1, sizeof(*c));
+	uv_timer_t *timers[4];
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->magic = MAGIC_collector;
+	libbpf_set_print(on_libbpf);
+	c->loop = loop;
+	c->config = config;
+	c->options = *options;
+	if (c->options.batch_age_ns == 0)
+		c->options.batch_age_ns = BATCH_AGE_NS;
+	c->interval_ns = collector_interval(config);
+	c->start_ns = clock_boot_ns();
+	c->sampled_ns = c->start_ns;
+	c->verdict.fd = -1;
+	c->on_fast = collector_on_fast;
+	err = clock_boot_id(c->boot_id);
+	if (err == 0)
+		err = host_facts(c);
+	if (err < 0) {
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "cannot read what this host is (/proc mounted?): %s",
+			 strerror(-err));
+		goto out;
+	}
+	err = -EINVAL;
+	c->tools = tools_new((const char *const *)config->tools, diag);
+	c->redact = redact_new((const char *const *)config->redact, diag);
+	c->containers = containers_new((const char *const *)config->containers, diag);
+	if (!c->tools || !c->redact || !c->containers)
+		goto out;
+	err = -ENOMEM;
+	c->cgroups = cgroups_new(NULL);
+	c->facets = facets_new();
+	c->ledger = ledger_new();
+	if (!c->cgroups || !c->facets || !c->ledger)
+		goto out;
+	cgroups_identify(c->cgroups, c->containers);
+	/* Before any probe starts: with runs only every process is excluded until a run begins. */
+	err = pins_open(&c->pins, c->options.pin_dir, why, sizeof(why));
+	if (err == -ENOTSUP) /* as in most containers: nothing is wrong, there is less */
+		log_notice("%s: what happens while skepd is restarted will not be collected", why);
+	else if (err < 0)
+		diag_add(diag, DIAG_WARNING, NULL, 0, 0,
+			 "%s: what happens while skepd is restarted will not be collected", why);
+	verdict_open(&c->verdict, &c->pins, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
+	if (c->verdict.fd < 0)
+		log_info("no verdict map (%s): probes see every process", strerror(-c->verdict.error));
+	if (!c->options.runs_only) {
+		struct rule_eval_env env = { .verdict = &c->verdict,
+					     .pins = &c->pins,
+					     .tools = c->tools,
+					     .cgroups = c->cgroups,
+					     .kernel = !config->filters.no_kernel,
+					     .loop = loop,
+					     .names = collector_names_came,
+					     .arg = c };
+
+		err = rule_eval_new(&env, &c->rule_eval);
+		if (err < 0)
+			goto out;
+	}
+
+	if (c->options.reader) {
+		err = reader_new(loop, c->options.reader, collector_process_text, &c->reader);
+		if (err < 0)
+			goto out;
+	}
+	timers[0] = &c->pump;
+	timers[1] = &c->tick;
+	timers[2] = &c->sample;
+	timers[3] = &c->fast;
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+		uv_timer_init(loop, timers[i]); /* cannot fail */
+		timers[i]->data = c;
+		c->handles++;
+	}
+	*ret = c;
+	return 0;
+out:
+	destroy(c);
+	return err;
+}
+
+bool collector_left_behind(const struct collector *c)
+{
+	const struct skep_instance *lists[] = { c->instances, c->leaving };
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct skep_instance *inst = lists[i]; inst; inst = inst->next)
+			if (((const struct instance_data *)inst->extra)->left_behind && !instance_stopped(inst))
+				return true;
+	return c->spool_left_behind;
+}
+
+struct collector *collector_free(struct collector *c)
+{
+	if (c && !collector_left_behind(c))
+		destroy(c);
+	return NULL;
+}
+
+/* ---- opened ---------------------------------------------------------------------- */
+
+static int load_entry(struct collector *c, const struct config_plugin *entry, uint32_t kind, struct diag *diag,
+		      struct skep_instance ***end)
+{
+	int err = collector_instance_new(c, c->config, entry, kind, diag, *end);
+
+	if (err == 0)
+		*end = &(**end)->next;
+	return err;
+}
+
+static int load(struct collector *c, struct diag *diag)
+{
+	struct skep_instance **end = &c->instances;
+	int first = 0, err;
+
+	/* Every entry, so that the user sees every error at once. */
+	for (size_t i = 0; i < c->config->n_probes; i++) {
+		err = load_entry(c, &c->config->probes[i], SKEP_KIND_PROBE, diag, &end);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	for (size_t i = 0; i < c->config->n_sinks; i++) {
+		err = load_entry(c, &c->config->sinks[i], SKEP_KIND_SINK, diag, &end);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	return first;
+}
+
+/* What lies between the instances: the way out, its streams, the tracker. */
+static int connect_all(struct collector *c, struct diag *diag)
+{
+	struct track_env env = {
+		.tools = c->tools,
+		.cgroups = c->cgroups,
+		.runs_only = c->options.runs_only,
+		.start_ns = c->start_ns,
+		.rule_eval = c->rule_eval,
+		.run_found = collector_run_found,
+		.run_over = collector_run_over,
+		.arg = c,
+	};
+	const struct skep_stream *process = NULL, *sample = NULL;
+	const struct batch_origin origin = { c->boot_id, c->host_name, c->kernel };
+	int err;
+
+	c->delivery = delivery_new(&origin, c->options.batch_age_ns, DELIVERY_MAX_BYTES, collector_wake, c);
+	if (!c->delivery)
+		return -ENOMEM;
+	err = collector_spool_open(c);
+	if (err < 0)
+		return err;
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		err = ((struct instance_data *)inst->extra)->probe ? collector_streams_add(c, inst, diag)
+								   : collector_sink_add(c, inst);
+		if (err < 0)
+			return err;
+	}
+	err = facets_build(c->facets, FACETS_OF_IMAGE, &record_stream_process, &process);
+	if (err == 0)
+		err = facets_build(c->facets, FACETS_OF_SAMPLE, &record_stream_process_sample, &sample);
+	if (err < 0 || !process || !sample)
+		return err < 0 ? err : -EINVAL;
+	c->stream_process = delivery_stream_add(c->delivery, process);
+	c->stream_process_sample = delivery_stream_add(c->delivery, sample);
+	c->stream_run = delivery_stream_add(c->delivery, &record_stream_run);
+	c->stream_task = delivery_stream_add(c->delivery, &record_stream_task);
+	c->stream_sample = delivery_stream_add(c->delivery, &record_stream_tool_sample);
+	c->stream_loss = delivery_stream_add(c->delivery, &record_stream_loss);
+	c->stream_ledger = delivery_stream_add(c->delivery, &record_stream_ledger);
+	if (c->stream_ledger < 0 || c->stream_process_sample < 0 || c->stream_process < 0 || c->stream_run < 0 ||
+	    c->stream_task < 0 || c->stream_sample < 0 || c->stream_loss < 0)
+		return -ENOMEM;
+	env.facets = c->facets;
+	env.emit = delivery_emit;
+	env.out = c->delivery;
+	env.process_stream = c->stream_process;
+	env.task_stream = c->stream_task;
+	env.process_size = process->record_size;
+	env.sample_stream = c->stream_process_sample;
+	env.sample_size = sample->record_size;
+	err = track_new(&env, &c->track);
+	return err;
+}
+
+int collector_open(struct collector *c, struct diag *diag)
+{
+	/* Both, so that the user sees the errors of both. */
+	int rules = collector_first_rules(c, diag), err = load(c, diag), first = 0;
+
+	if (err == 0)
+		err = rules;
+	if (err < 0)
+		return err;
+	err = connect_all(c, diag);
+	if (err < 0) {
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "cannot set up the collector: %s", strerror(-err));
+		return err;
+	}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		err = instance_open(inst);
+		if (err < 0)
+			err = collector_failed(c, inst, "open", err, diag);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	return first;
+}
+
+/* ---- started --------------------------------------------------------------------- */
+
+static int start_kind(struct collector *c, bool probes, struct diag *diag)
+{
+	int err, first = 0;
+
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		if (((struct instance_data *)inst->extra)->probe != probes || inst->state != INSTANCE_OPEN)
+			continue;
+		collector_spool_mark(c, inst);
+		err = instance_start(inst);
+		if (err < 0)
+			err = collector_failed(c, inst, "start", err, diag);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	return first;
+}
+
+int collector_start(struct collector *c, struct diag *diag)
+{
+	int err;
+
+	if (!c->track)
+		return -EINVAL;
+	if (collector_spool_restore(c)) {
+		saved_restore(c->track);
+		if (c->rule_eval && rule_eval_rules(c->rule_eval))
+			track_reevaluate(c->track, clock_boot_ns()); /* which may be others than those before */
+	}
+	if (delivery_spooled(c->delivery)) {
+		track_keep(c->track, false);
+		c->whole_due = true;
+	}
+	/* Sinks first: what probes emit at once has somewhere to go. */
+	err = start_kind(c, false, diag);
+	if (err < 0)
+		return err;
+	/*
+	 * A probe may report, as it starts, processes from the pinned state of the previous skepd: ended ones wait for
+	 * the facets of other probes.
+	 */
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((const struct instance_data *)inst->extra)->facet)
+			track_drained(c->track, 0, clock_boot_ns());
+	err = start_kind(c, true, diag);
+	if (err < 0)
+		return err;
+	collector_facets_drained(c);
+	c->running = true;
+	c->sampled_ns = clock_boot_ns();
+	collector_tick_start(c);
+	collector_sample_timer(c);
+	return 0;
+}
+
+void collector_flush(struct collector *c)
+{
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (((struct instance_data *)inst->extra)->probe && inst->state == INSTANCE_RUNNING)
+			instance_flush(inst);
+	if (c->delivery)
+		delivery_flush(c->delivery);
+}
+

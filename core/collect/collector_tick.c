@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collect/collector_tick.c - what happens a few times a second, and when batches wait for a time.
+ */
+#include "core/base/magic.h"
+#include "core/collect/collector_priv.h"
+
+#define TICK_MS 250u
+
+static void on_pump(uv_timer_t *timer)
+{
+	struct collector *c = MAGIC_OBJECT(collector, timer->data);
+	uint64_t now_ns = clock_boot_ns(), next_ns;
+
+	delivery_tick(c->delivery, now_ns);
+	next_ns = delivery_next_ns(c->delivery);
+	if (next_ns == UINT64_MAX || uv_is_closing((uv_handle_t *)timer))
+		return;
+	/* At least a millisecond: delivery_tick() has just offered all due batches; others wait for answers. */
+	uv_timer_start(timer, on_pump, next_ns > now_ns ? (next_ns - now_ns) / MS_NS + 1 : 1, 0);
+}
+
+/* Something changed on the way out: offer it from the loop, never from inside a probe's callback. */
+void collector_wake(void *arg)
+{
+	struct collector *c = MAGIC_OBJECT(collector, arg);
+	uint64_t now_ns = clock_boot_ns(), next_ns = delivery_next_ns(c->delivery);
+
+	if (next_ns != UINT64_MAX && !uv_is_closing((uv_handle_t *)&c->pump))
+		uv_timer_start(&c->pump, on_pump, next_ns > now_ns ? (next_ns - now_ns) / MS_NS + 1 : 0, 0);
+}
+
+/* How late the loop is: the next tick comes TICK_MS after this one was due to begin. */
+static void measure_lag(struct collector *c, uint64_t now_ns)
+{
+	uint64_t due_ns = c->ticked_ns + (uint64_t)TICK_MS * MS_NS;
+
+	if (c->ticked_ns)
+		c->lag_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+	if (c->lag_ns > c->lag_worst_ns)
+		c->lag_worst_ns = c->lag_ns;
+	c->ticked_ns = now_ns;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct collector *c = MAGIC_OBJECT(collector, timer->data);
+	uint64_t now_ns = clock_boot_ns();
+
+	measure_lag(c, now_ns);
+	if (c->running && !c->reload) /* a reload may be about to replace a failed instance */
+		for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+			struct instance_data *data = inst->extra;
+
+			if (inst->state == INSTANCE_FAILED && data->retry_ns == 0)
+				collector_retry_later(data); /* failed while it ran */
+			else if (inst->state == INSTANCE_FAILED && now_ns >= data->retry_ns)
+				collector_retry(c, data);
+			if (inst->state == INSTANCE_RUNNING)
+				data->retry_ns = 0;
+			else
+				data->sweeping = false;
+		}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		instance_look_at_work(inst);
+	for (struct skep_instance *inst = c->leaving; inst; inst = inst->next)
+		instance_look_at_work(inst);
+	if (c->leaving && !c->reload)
+		collector_leaving(c);
+	collector_facets_drained(c);
+	collector_details_tick(c, clock_boot_ns());
+	cgroups_tick(c->cgroups, now_ns);
+	collector_rules_tick(c, now_ns);
+	track_tick(c->track, clock_boot_ns());
+}
+
+void collector_tick_start(struct collector *c)
+{
+	uv_timer_start(&c->tick, on_tick, TICK_MS, TICK_MS);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collect/reload_plan.c - a new configuration beside what runs: every entry is loaded and its
+ * options are checked exactly as at a start, then its values are compared.  Nothing that
+ * runs notices.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/config/config_pos.h"
+#include "core/config/options_diff.h"
+#include "core/collect/reload_priv.h"
+#include "core/rules/rules_file.h"
+
+/* ---- plugins --------------------------------------------------------------------- */
+
+static struct skep_instance *find(const struct collector *c, const char *name, uint32_t kind, const char *plugin)
+{
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (strcmp(inst->name, name) == 0 && inst->plugin->note.kind == kind &&
+		    strcmp(inst->plugin->note.name, plugin) == 0)
+			return inst;
+	return NULL;
+}
+
+/* Code that is loaded stays: two files of one plugin in one process would each have streams of the same names. */
+static int same_file(const struct collector *c, struct reload *r, const struct config_plugin *entry,
+		     const struct skep_instance *next)
+{
+	int line, column;
+
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
+		if (inst->plugin == next->plugin || strcmp(inst->plugin->note.name, next->plugin->note.name) != 0)
+			continue;
+		config_option_position(r->next, entry, "plugin", &line, &column);
+		diag_add(&r->diag, DIAG_ERROR, r->next->file, line, column,
+			 "plugin \"%s\" is now found at %s, but %s is loaded: restart skepd for that", entry->plugin,
+			 next->plugin->path, inst->plugin->path);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+static enum change_what compare(struct change *change)
+{
+	const struct skep_plugin *desc = change->next->plugin->desc;
+
+	if (!change->old)
+		return CHANGE_ADD;
+	switch (options_diff(desc, change->old->pristine, change->next->pristine, &change->options)) {
+	case OPTIONS_SAME:
+		return change->old->state == INSTANCE_FAILED ? CHANGE_RETRY : CHANGE_NONE;
+	case OPTIONS_RELOADABLE:
+		return change->old->state == INSTANCE_RUNNING && SKEP_HAS(desc, reload) ? CHANGE_APPLY : CHANGE_RESTART;
+	case OPTIONS_OTHER:
+		break;
+	}
+	return CHANGE_RESTART;
+}
+
+static int plan_entry(struct collector *c, struct reload *r, const struct config_plugin *entry, uint32_t kind)
+{
+	struct change *change = &r->changes[r->n];
+	int err = collector_instance_new(c, r->next, entry, kind, &r->diag, &change->next);
+
+	if (err < 0)
+		return err;
+	r->n++;
+	change->old = find(c, entry->name, kind, entry->plugin);
+	change->required = entry->required;
+	change->terms = change->next->terms;
+	change->what = compare(change);
+	return same_file(c, r, entry, change->next);
+}
+
+static bool is_wanted(const struct reload *r, const struct skep_instance *inst)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->changes[i].old == inst)
+			return true;
+	return false;
+}
+
+static int plan_plugins(struct collector *c, struct reload *r)
+{
+	size_t room = r->next->n_probes + r->next->n_sinks;
+	int err, first = 0;
+
+	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		room++;
+	r->changes = calloc(room + 1, sizeof(*r->changes));
+	if (!r->changes) {
+		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "out of memory");
+		return -ENOMEM;
+	}
+	/* Every entry, so that every error is told at once. */
+	for (size_t i = 0; i < r->next->n_probes; i++) {
+		err = plan_entry(c, r, &r->next->probes[i], SKEP_KIND_PROBE);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	for (size_t i = 0; i < r->next->n_sinks; i++) {
+		err = plan_entry(c, r, &r->next->sinks[i], SKEP_KIND_SINK);
+		if (err < 0 && first == 0)
+			first = err;
+	}
+	if (first < 0)
+		return first;
+	r->removed = calloc(room + 1, sizeof(*r->removed));
+	if (!r->removed) {
+		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "out of memory");
+		return -ENOMEM;
+	}
+	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
+		if (!is_wanted(r, inst)) {
+			r->changes[r->n++] = (struct change){ .what = CHANGE_REMOVE, .old = inst };
+			r->removed[r->n_removed++] = inst;
+		}
+	return 0;
+}
+
+/* ---- settings -------------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_list(char *const *a, char *const *b)
+{
+	for (; *a && *b; a++, b++)
+		if (strcmp(*a, *b) != 0)
+			return false;
+	return !*a && !*b;
+}
+
+static void say_time(struct reload *r, const char *name, uint64_t was, uint64_t next)
+{
+	char a[CONFIG_UNITS_SIZE], b[CONFIG_UNITS_SIZE];
+
+	if (was == next)
+		return;
+	config_time_format(was, a);
+	config_time_format(next, b);
+	reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "from %s to %s", a, b);
+}
+
+static void say_list(struct reload *r, const char *name, char *const *was, char *const *next)
+{
+	if (!same_list(was, next))
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "%s", "");
+}
+
+/* One line for each rule that differs, and one if those that stay stand in another order. */
+static void say_rules(struct reload *r, const struct ruleset *was, const struct ruleset *next)
+{
+	size_t n_was = was ? ruleset_count(was) : 0, n = ruleset_count(next), at = 0;
+	bool moved = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rule *rule = ruleset_rule(next, i), *before = was ? ruleset_find(was, rule->id) : NULL;
+
+		if (!before) {
+			reload_report_add(&r->report, RELOAD_ADDED, "rule", rule->id, "%s", "");
+			continue;
+		}
+		if (!rule_same(before, rule))
+			reload_report_add(&r->report, RELOAD_CHANGED, "rule", rule->id, "%s", "");
+		moved |= before->number < at;
+		at = before->number;
+	}
+	for (size_t i = 0; i < n_was; i++)
+		if (!ruleset_find(next, ruleset_rule(was, i)->id))
+			reload_report_add(&r->report, RELOAD_REMOVED, "rule", ruleset_rule(was, i)->id, "%s", "");
+	if (moved)
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters", "rules stand in another order");
+	if ((was ? ruleset_otherwise(was) : RULE_INCLUDE) != ruleset_otherwise(next))
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters.default", "to %s",
+				  ruleset_otherwise(next) == RULE_EXCLUDE ? "exclude" : "include");
+}
+
+static int plan_rules(struct collector *c, struct reload *r)
+{
+	const struct config_pos *at;
+	int err;
+
+	if (c->config->filters.no_kernel != r->next->filters.no_kernel) {
+		at = config_pos_key(config_pos_key(r->next->positions, "filters"), "kernel");
+		diag_add(&r->diag, DIAG_ERROR, r->next->file, at ? at->key_line : 0, at ? at->key_column : 0,
+			 "filters.kernel cannot change without a restart of skepd");
+		return -ENOTSUP;
+	}
+	err = rules_load(r->next, &r->diag, &r->rules);
+	if (err == 0 && c->rule_eval)
+		say_rules(r, rule_eval_rules(c->rule_eval), r->rules);
+	return err;
+}
+
+static int plan_settings(struct collector *c, struct reload *r)
+{
+	const struct config *was = c->config, *next = r->next;
+	const struct config_pos *at;
+	int err = 0, rules;
+
+	if (!same_text(was->control_socket, next->control_socket)) {
+		at = config_pos_key(config_pos_key(next->positions, "control"), "socket");
+		diag_add(&r->diag, DIAG_ERROR, next->file, at ? at->key_line : 0, at ? at->key_column : 0,
+			 "control.socket cannot change from %s to %s without a restart of skepd",
+			 was->control_socket ? was->control_socket : "false",
+			 next->control_socket ? next->control_socket : "false");
+		err = -ENOTSUP;
+	}
+	say_time(r, "interval", collector_interval(was), collector_interval(next));
+	say_time(r, "drain", was->drain_ns, next->drain_ns);
+	say_time(r, "process_interval", was->process_interval_ns, next->process_interval_ns);
+	if (!same_text(was->pin_dir, next->pin_dir))
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "pin_dir",
+				  "from %s to %s: with the next start of skepd", was->pin_dir ? was->pin_dir : "none",
+				  next->pin_dir ? next->pin_dir : "none");
+	if (was->pin_for_ns != next->pin_for_ns)
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "pin_for", "%s",
+				  "with the next start of skepd");
+	if (!same_text(was->spool.path, next->spool.path) || was->spool.max_bytes != next->spool.max_bytes ||
+	    was->spool.reserve_bytes != next->spool.reserve_bytes || was->spool.max_age_ns != next->spool.max_age_ns ||
+	    was->spool.sync_ns != next->spool.sync_ns)
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "spool", "%s", "with the next start of skepd");
+	if (was->labels != next->labels && !(was->labels && next->labels && json_equal(was->labels, next->labels)))
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "host.labels", "%s", "");
+	say_list(r, "plugin_dirs", was->plugin_dirs, next->plugin_dirs);
+	say_list(r, "tools", was->tools, next->tools);
+	say_list(r, "redact", was->redact, next->redact);
+	say_list(r, "containers", was->containers, next->containers);
+	/* Read anew in any case: what stands in the tables may have changed. */
+	r->tools = tools_new((const char *const *)next->tools, &r->diag);
+	r->redact = redact_new((const char *const *)next->redact, &r->diag);
+	r->containers = containers_new((const char *const *)next->containers, &r->diag);
+	if ((!r->tools || !r->redact || !r->containers) && err == 0)
+		err = -EINVAL;
+	rules = plan_rules(c, r);
+	return err ? err : rules;
+}
+
+/* ---- all of it --------------------------------------------------------------------- */
+
+static void say_plugin(struct reload *r, const struct change *change)
+{
+	static const enum reload_how how[] = {
+		[CHANGE_RETRY] = RELOAD_RETRIED, [CHANGE_APPLY] = RELOAD_APPLIED, [CHANGE_RESTART] = RELOAD_RESTARTED,
+		[CHANGE_ADD] = RELOAD_ADDED,     [CHANGE_REMOVE] = RELOAD_REMOVED,
+	};
+	const struct skep_instance *inst = change->next ? change->next : change->old;
+
+	if (change->what == CHANGE_NONE)
+		r->report.unchanged++;
+	else if (change->what != CHANGE_REMOVE ||
+		 r->check) /* collector_leave.c reports a removed plugin, with the records that it lost */
+		reload_report_add(&r->report, how[change->what], collector_instance_kind(inst), inst->name, "%s%s",
+				  change->options && *change->options ? "options: " : "",
+				  change->options ? change->options : "");
+}
+
+void reload_say(struct reload *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		say_plugin(r, &r->changes[i]);
+}
+
+int reload_plan(struct collector *c, struct reload *r)
+{
+	int err = plan_settings(c, r), more = plan_plugins(c, r);
+
+	return err < 0 ? err : more;
+}
+
+void reload_plan_free(struct collector *c, struct reload *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct skep_instance *next = r->changes[i].next;
+
+		if (next && next->state != INSTANCE_NEW)
+			collector_leave(c, next, 0);
+		else
+			collector_instance_free(next);
+		free(r->changes[i].options);
+	}
+	free(r->changes);
+	tools_free(r->tools);
+	redact_free(r->redact);
+	containers_free(r->containers);
+	r->rules = ruleset_unref(r->rules);
+	r->changes = NULL;
+	r->n = 0;
+	r->tools = NULL;
+	r->redact = NULL;
+	r->containers = NULL;
+}

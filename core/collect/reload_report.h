@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/collect/reload_report.h - what a reload has changed, or would: for people and as JSON.
+ */
+#ifndef SKEP_CORE_RELOAD_REPORT_H
+#define SKEP_CORE_RELOAD_REPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum reload_how {
+	RELOAD_ADDED,
+	RELOAD_REMOVED,
+	RELOAD_APPLIED,   /* options changed in place */
+	RELOAD_RESTARTED,
+	RELOAD_RETRIED,   /* had failed, and is tried again at once */
+	RELOAD_CHANGED,   /* a setting that is not a plugin's */
+};
+
+struct reload_change {
+	enum reload_how how;
+	const char *kind; /* "probe" "sink" "setting" */
+	char *name;
+	char *words;      /* which options, from what to what, what was lost; "" */
+};
+
+struct reload_report {
+	struct reload_change *changes;
+	size_t n, room;
+	size_t unchanged;  /* plugins that were not touched */
+	uint64_t took_ns;  /* until all that was removed had drained */
+	size_t no_memory;  /* changes that could not be written down */
+};
+
+void reload_report_add(struct reload_report *, enum reload_how, const char *kind, const char *name, const char *fmt,
+		       ...) __attribute__((format(printf, 5, 6)));
+void reload_report_clear(struct reload_report *);
+
+const char *reload_how_name(enum reload_how); /* "added" "removed" "applied" "restarted" "retried" "changed" */
+/* "1 added (sink audit), 2 restarted (probe proc, sink lake), 3 unchanged", to be freed; NULL: no memory. */
+char *reload_report_line(const struct reload_report *);
+
+#endif

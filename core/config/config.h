@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/config/config.h - the configuration: JSON with comments, read into an immutable object.
+ */
+#ifndef SKEP_CORE_CONFIG_H
+#define SKEP_CORE_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/diag.h"
+
+/* One entry of "probes" or "sinks". */
+struct config_plugin {
+	char *plugin; /* "proc" */
+	char *name;   /* instance name, default: plugin */
+	bool required;
+	int line;        /* of the entry's opening brace */
+	json_t *options; /* object: every key but plugin, name, required */
+};
+
+/* "filters": which rules there are (core/rules/rules_file.h). Lists are NULL-terminated, never NULL. */
+struct config_filters {
+	char **dirs;      /* folders of *.json */
+	char **packs;     /* names of rule packs, behind the folders' rules */
+	char **pack_dirs; /* where packs are; the file's, else $SKEP_PACK_DIRS (as $SKEP_PLUGIN_DIRS), else built in */
+	bool exclude;     /* what no rule holds for is excluded */
+	bool no_kernel;   /* all is decided in user space */
+};
+
+/* "spool": batches wait there for sinks (docs/inside/spool.md). path NULL: in memory only. */
+struct config_spool {
+	char *path;
+	uint64_t max_bytes, reserve_bytes, max_age_ns, sync_ns; /* max_age_ns 0: for ever */
+};
+
+struct config_pos;
+
+/* Where skepd listens, and skep asks, when nobody says otherwise. */
+#define CONTROL_SOCKET_DEFAULT "/run/skep/skepd.sock"
+
+struct config {
+	char *file; /* name used in messages */
+	json_t *labels; /* object of strings, "host.labels"; NULL: none */
+	uint64_t interval_ns;
+	uint64_t drain_ns;
+	uint64_t process_interval_ns; /* 0: no samples of single processes */
+	/*
+	 * NULL-terminated.  Where the file names none: $SKEP_PLUGIN_DIRS (a colon list;
+	 * not in a program that has gained privileges by its file), else built in.
+	 */
+	char **plugin_dirs;
+	struct config_plugin *probes;
+	size_t n_probes;
+	struct config_plugin *sinks;
+	size_t n_sinks;
+	char **tools;  /* more tool tables (files or folders), NULL-terminated */
+	char **redact; /* more redaction tables, NULL-terminated */
+	char **containers; /* more tables of cgroup paths, NULL-terminated */
+	struct config_filters filters;
+	struct config_spool spool;
+	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
+	bool control_asked;   /* it stands in the file: then skepd does not run without it */
+	bool control_off;     /* it is false there */
+	bool others_read;     /* the file can be read by everybody: no place for a secret */
+	char **keep_capabilities; /* NULL: none; of core/base/confine.h */
+	char *pin_dir;        /* where the kernel side stays for the next skepd (core/plugin/pins.h); NULL: nowhere */
+	uint64_t pin_for_ns;  /* how long it may record there while nobody comes; 0: ten minutes */
+	struct config_pos *positions; /* where each key stands, core/config/config_pos.h */
+};
+
+/* Both return NULL after adding at least one error to the diag. `name` is used in messages. */
+struct config *config_load(const char *file, struct diag *);
+/*
+ * The same for a daemon, which loads the code that the file names: refused where somebody else
+ * than root and our own user could have written it.
+ */
+struct config *config_load_trusted(const char *file, struct diag *);
+struct config *config_parse(const char *text, size_t len, const char *name, struct diag *);
+struct config *config_free(struct config *); /* NULL is fine; returns NULL */
+
+/* Line of option `key` of that entry (1-based; the entry's own line where the key is not there). */
+int config_option_line(const struct config *, const struct config_plugin *, const char *key);
+
+/* The same with the column; column 0 where only the line is known. */
+void config_option_position(const struct config *, const struct config_plugin *, const char *key, int *ret_line,
+			    int *ret_column);
+/* "probes[0] (proc)", for the beginning of a message about an entry; cut where it does not fit. */
+void config_entry_name(const struct config *, const struct config_plugin *, char *ret, size_t size);
+
+/*
+ * JSON with comments for any other file of ours (tool tables, redaction tables):
+ * comments blanked in place of equal length, so jansson's positions stay right.
+ * Returns a new reference, or NULL after adding an error with line and column.
+ */
+json_t *config_json(const char *text, size_t len, const char *name, struct diag *);
+json_t *config_json_file(const char *file, struct diag *);
+/* The same, and where everything stands (core/config/config_pos.h; config_pos_free). */
+json_t *config_json_positions(const char *text, size_t len, const char *name, struct diag *,
+			      struct config_pos **ret_positions);
+/*
+ * A whole file, NUL-terminated behind its length. 0, or -errno after adding an error. To be freed.  Only a regular
+ * file: the loop reads what an option names, and a FIFO has no end.
+ */
+int config_read_file(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len);
+/* The same, of any kind (a configuration may come by a pipe), and what the file was that was read: owner, mode. */
+struct stat;
+int config_read_file_stat(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len,
+			  struct stat *ret_st);
+
+/* "64MiB" "5s" "250ms": 0 or -EINVAL / -ERANGE. Sizes: B KiB MiB GiB TiB kB MB GB TB. Times: ns us ms s m h d. */
+int config_size(const char *text, uint64_t *ret_bytes);
+int config_time(const char *text, uint64_t *ret_ns);
+/* The other way, exact, in the largest unit that divides: "64MiB", "1500ms". */
+#define CONFIG_UNITS_SIZE 32
+void config_size_format(uint64_t bytes, char ret[CONFIG_UNITS_SIZE]);
+void config_time_format(uint64_t ns, char ret[CONFIG_UNITS_SIZE]);
+/*
+ * A regular expression for the texts of those from min to max (INT64_MAX at the most), and no others. To be freed;
+ * NULL: no memory.
+ */
+char *config_size_pattern(uint64_t min, uint64_t max);
+char *config_time_pattern(uint64_t min, uint64_t max);
+
+/*
+ * For messages, never more than size bytes, cut as "abc..." at a character:
+ * text in quotes, control characters escaped; a value in words ("the integer 5",
+ * "the string \"abc\"", "an array", "null").  size is at least 32.
+ */
+#define CONFIG_QUOTE_SIZE 96
+void config_quote(const char *text, char *ret, size_t size);
+void config_describe(const json_t *value, char *ret, size_t size);
+
+#endif

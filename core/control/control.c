@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/control/control.c - listening, and the clients' coming and going.
+ *
+ * A client is never disconnected where the reason was found: that may be inside a probe's
+ * callback (a record of a detail that nobody reads), and disconnecting detaches, which
+ * calls the probe again.  It is doomed there, and a timer of 0 ms does the rest.
+ */
+#include "core/control/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/magic.h"
+#include "core/control/control_priv.h"
+#include "core/base/log.h"
+
+#define TICK_MS 1000u
+
+static void control_free(struct control *control)
+{
+	if (--control->handles > 0)
+		return;
+	control_file_close(&control->file);
+	free(control);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	control_free(handle->data);
+}
+
+static void on_client_closed(uv_handle_t *handle)
+{
+	struct control_client *client = MAGIC_OBJECT(control_client, handle->data);
+	struct control *control = client->control;
+
+	client->magic = 0;
+	free(client);
+	control_free(control);
+}
+
+/* Out of the list, and gone after the loop's next turn. */
+static void disconnect(struct control_client *client)
+{
+	struct control_client **at = &client->control->clients;
+
+	client->doomed = true;
+	if (client->control->waits == client)
+		client->control->waits = NULL; /* what it asked for takes place all the same */
+	control_detach_all(client);
+	control_run_leave(client);
+	while (*at != client)
+		at = &(*at)->next;
+	*at = client->next;
+	client->control->n_clients--;
+	client->closing = true;
+	uv_close((uv_handle_t *)&client->pipe, on_client_closed);
+}
+
+static void on_reap(uv_timer_t *timer)
+{
+	struct control *control = MAGIC_OBJECT(control, timer->data);
+	struct control_client *next;
+
+	for (struct control_client *client = control->clients; client; client = next) {
+		next = client->next;
+		if (client->doomed)
+			disconnect(client);
+	}
+}
+
+static void on_connection(uv_stream_t *listener, int status);
+
+/* A new second: those that have had their share of the last one go on. */
+static void resume_waiting(struct control *control)
+{
+	for (struct control_client *client = control->clients; client; client = client->next) {
+		if (!client->waiting)
+			continue;
+		client->waiting = false;
+		control_client_resume(client);
+	}
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct control *control = MAGIC_OBJECT(control, timer->data);
+	uint64_t now_ns = clock_boot_ns();
+
+	control_share_renew(control);
+	resume_waiting(control);
+	control_runs_tick(control, now_ns);
+	if (control->pending)
+		on_connection((uv_stream_t *)&control->listener, 0);
+	for (struct control_client *client = control->clients; client; client = client->next) {
+		uint64_t quiet_ns = now_ns > client->taken_ns ? now_ns - client->taken_ns : 0;
+
+		if (client->writes > 0 && quiet_ns >= CONTROL_STALLED_NS) {
+			log_notice("control: pid %d (uid %u) has read nothing for %llu s: disconnected",
+				   client->peer.pid, client->peer.uid, (unsigned long long)(quiet_ns / 1000000000));
+			control->dropped++;
+			control_doom(client);
+		} else if (client->writes == 0 && !client->attachments && !client->run && control->waits != client &&
+			   quiet_ns >= CONTROL_IDLE_NS) {
+			control_doom(client);
+		}
+	}
+}
+
+/* ---- coming ---------------------------------------------------------------------- */
+
+static void greet(struct control_client *client)
+{
+	struct control *control = client->control;
+	uv_os_fd_t fd = -1;
+	unsigned most;
+	int err = uv_fileno((uv_handle_t *)&client->pipe, &fd);
+
+	if (err == 0)
+		err = control_peer_check(fd, &control->file, &client->peer);
+	if (err == 0 && !control_share_room(client, &most)) {
+		control->refused++;
+		if (most == CONTROL_CLIENTS_USER)
+			control_refuse(
+				client, "busy",
+				"uid %u has %u connections, which is all that one user may have: close one of them",
+				client->peer.uid, most);
+		else
+			control_refuse(client, "busy",
+				       "%u clients are connected, which is all there is room for%s: try again later",
+				       most, most < CONTROL_CLIENTS_MAX ? " beside root" : "");
+		log_because(SKEP_LOG_NOTICE, "control", "busy",
+			    "pid %d (uid %u) is refused: %u clients are connected already", client->peer.pid,
+			    client->peer.uid, most);
+	} else if (err == -EACCES) {
+		control->refused++;
+		log_notice("control: pid %d (uid %u) is not allowed to ask: refused", client->peer.pid,
+			   client->peer.uid);
+		control_refuse(
+			client, "permission",
+			"uid %u may not ask: only root, the user that skepd runs as (%u), and members of group " CONTROL_GROUP
+			" may%s",
+			client->peer.uid, (unsigned)geteuid(),
+			control->file.group < 0 ? " (there is no such group here)" : "");
+	} else if (err < 0) {
+		control_doom(client);
+	} else {
+		control->served++;
+		control_client_start(client);
+	}
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+	struct control *control = MAGIC_OBJECT(control, listener->data);
+	struct control_client *client;
+
+	if (status < 0) {
+		log_warning("control: cannot accept a client: %s", uv_strerror(status));
+		return;
+	}
+	if (control->accepts >= CONTROL_ACCEPTS) {
+		control->pending = true; /* libuv would accept for ever from a user that connects fast enough */
+		return;
+	}
+	control->accepts++;
+	client = calloc(1, sizeof(*client));
+	if (!client) {
+		/* libuv listens no more until it is accepted: on_tick tries again */
+		log_error("control: no memory for a client");
+		control->pending = true;
+		return;
+	}
+	client->magic = MAGIC_control_client;
+	control->pending = false;
+	client->control = control;
+	uv_pipe_init(control->loop, &client->pipe, 0); /* cannot fail */
+	client->pipe.data = client;
+	client->taken_ns = clock_boot_ns();
+	client->next = control->clients;
+	control->clients = client;
+	control->n_clients++;
+	control->handles++;
+	if (uv_accept(listener, (uv_stream_t *)&client->pipe) < 0)
+		control_doom(client);
+	else
+		greet(client);
+}
+
+/* ---- made and closed --------------------------------------------------------------- */
+
+int control_new(uv_loop_t *loop, const char *path, struct collector *collector, struct control **ret, char *why,
+		size_t why_size)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	uv_handle_t *handles[3];
+	int err, fd = -1;
+
+	if (!control) {
+		snprintf(why, why_size, "out of memory");
+		return -ENOMEM;
+	}
+	control->magic = MAGIC_control;
+	control->loop = loop;
+	control->on_reap = on_reap;
+	control->serve = control_serve;
+	control->collector = collector;
+	control->start_ns = clock_boot_ns();
+	err = clock_boot_id(control->boot_id);
+	if (err < 0)
+		snprintf(why, why_size, "cannot read the boot id: %s", strerror(-err));
+	else
+		err = control_file_open(path, &control->file, &fd, why, why_size);
+	if (err < 0) {
+		free(control);
+		return err;
+	}
+	uv_pipe_init(loop, &control->listener, 0);
+	uv_timer_init(loop, &control->tick);
+	uv_timer_init(loop, &control->reap);
+	handles[0] = (uv_handle_t *)&control->listener;
+	handles[1] = (uv_handle_t *)&control->tick;
+	handles[2] = (uv_handle_t *)&control->reap;
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+		handles[i]->data = control;
+		control->handles++;
+	}
+	err = uv_pipe_open(&control->listener, fd);
+	if (err < 0)
+		close(fd);
+	else
+		err = uv_listen((uv_stream_t *)&control->listener, (int)CONTROL_CLIENTS_MAX, on_connection);
+	if (err == 0)
+		err = uv_timer_start(&control->tick, on_tick, TICK_MS, TICK_MS);
+	if (err < 0) {
+		snprintf(why, why_size, "cannot serve %s: %s", path, uv_strerror(err));
+		control_close(control);
+		return err;
+	}
+	*ret = control;
+	return 0;
+}
+
+void control_reloader(struct control *control, struct reloader *reloader)
+{
+	control->reloader = reloader;
+}
+
+void control_close(struct control *control)
+{
+	if (!control || control->closing)
+		return;
+	control->closing = true;
+	while (control->clients)
+		disconnect(control->clients);
+	uv_close((uv_handle_t *)&control->tick, on_handle_closed);
+	uv_close((uv_handle_t *)&control->reap, on_handle_closed);
+	control_file_close(&control->file);
+	uv_close((uv_handle_t *)&control->listener, on_handle_closed);
+}

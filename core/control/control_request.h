@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/control/control_request.h - parses and checks one line of the control socket's protocol.
+ * Pure: no socket, no collector.  docs/reference/control.md is its description.
+ */
+#ifndef SKEP_CORE_CONTROL_REQUEST_H
+#define SKEP_CORE_CONTROL_REQUEST_H
+
+#include <jansson.h>
+#include <skep/plugin.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum control_what {
+	CONTROL_STATUS = 1,
+	CONTROL_PLUGINS,
+	CONTROL_DETAILS,
+	CONTROL_RUNS,
+	CONTROL_ATTACH,
+	CONTROL_DETACH,
+	CONTROL_LOGLEVEL,
+	CONTROL_RELOAD,
+	CONTROL_STATS,
+	CONTROL_RULES,
+	CONTROL_RUN_BEGIN,
+	CONTROL_RUN_RESUME,
+	CONTROL_RUN_END,
+	CONTROL_LAST = CONTROL_RUN_END,
+};
+
+/* Without for_ns: long enough to see something, short enough to be forgotten without harm. */
+#define CONTROL_FOR_DEFAULT_NS 60000000000ull
+#define CONTROL_FOR_MOST_NS (24 * 3600 * 1000000000ull)
+
+struct control_request {
+	enum control_what what;
+	const char *name;   /* as asked: "status" */
+	/* attach; strings are borrowed from json */
+	const char *detail;
+	uint64_t for_ns;    /* 0: until the connection ends */
+	enum skep_scope scope;
+	const char *run;    /* SKEP_SCOPE_GROUP; run_resume, run_end: its id */
+	const char *cgroup; /* SKEP_SCOPE_CGROUP */
+	uint32_t pid;       /* SKEP_SCOPE_PID; run_begin, run_resume: the run's root */
+	uint64_t id;        /* detach */
+	int level;          /* loglevel: enum skep_log_level; 0: only ask */
+	bool check;         /* reload: only look */
+	/* run_begin; NULL and 0: not given */
+	const char *run_name, *pipeline, *cwd, *traceparent;
+	const char *sink;   /* whose acknowledgement run_end waits for; NULL: all */
+	const json_t *argv; /* an array of strings, not empty; borrowed from json */
+	uint64_t argv_bytes;
+	uint64_t live_ns;   /* run_begin, run_resume: how often figures are sent; 0: never */
+	uint64_t status;    /* run_end: as wait4 gives it */
+	uint64_t cpu_ns;    /* run_end: of its rusage */
+	json_t *json;
+};
+
+/* Of a name or pipeline of a run, in bytes. */
+#define CONTROL_NAME_MOST 255u
+
+#define CONTROL_WHY_SIZE 320
+
+/*
+ * line: without its newline, of any bytes.  0; -EINVAL with the reason and the remedy in
+ * why (one line, UTF-8, no control characters); -ENOMEM likewise.
+ */
+int control_request_parse(const char *line, size_t len, struct control_request *ret, char why[CONTROL_WHY_SIZE]);
+void control_request_clear(struct control_request *); /* frees what it holds; twice is fine */
+
+/* "host" "run" "cgroup" "pid", as in requests and answers. */
+const char *control_scope_name(enum skep_scope);
+/* "error" ... "debug"; NULL: no such level. And back; 0: no such word. */
+const char *control_level_name(int level);
+int control_level(const char *name);
+
+#endif

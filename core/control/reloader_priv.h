@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/control/reloader_priv.h - between reloader.c and reloader_json.c.
+ */
+#ifndef SKEP_CORE_RELOADER_PRIV_H
+#define SKEP_CORE_RELOADER_PRIV_H
+
+#include "core/base/magic.h"
+#include "core/control/reloader.h"
+
+#define MAGIC_reloader 0x4e10ade4u
+struct reloader {
+	uint32_t magic;
+	struct collector *collector;
+	char *file;
+	struct config *ours;       /* what the collector runs with, once it is not the caller's */
+	struct config *next;       /* of the one under way */
+	struct reload_outcome now; /* the same */
+	bool busy, again;          /* again: SIGHUP came meanwhile */
+	reloader_done done;
+	void *arg;
+	reloader_watcher watcher;
+	void *watcher_arg;
+	uint64_t n_ok, n_failed;
+	bool any;
+	struct reload_outcome last;
+};
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/daemon/skepd.c - the daemon's main(): its command line, and what belongs to the process
+ * as a whole (descriptors 0 to 2, umask, privileges, SIGPIPE, libbpf's messages).
+ */
+#include "core/daemon/skepd.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/confine.h"
+#include "core/base/log.h"
+#include "core/base/log_diag.h"
+#include "core/identify/reader.h"
+
+enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA, ACTION_UNPIN };
+
+struct arguments {
+	const char *config; /* NULL: the default one */
+	enum action action;
+	enum skepd_mode mode;
+	const char *plugin; /* of --options */
+	bool json;          /* of --tryload */
+	int verbose;
+};
+
+enum { OPT_TRYLOAD = 256, OPT_JSON, OPT_LIST, OPT_OPTIONS, OPT_SCHEMA, OPT_UNPIN, OPT_VERSION };
+
+static const struct option long_options[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "foreground", no_argument, NULL, 'f' },
+	{ "test", no_argument, NULL, 't' },
+	{ "tryload", no_argument, NULL, OPT_TRYLOAD },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "list-plugins", no_argument, NULL, OPT_LIST },
+	{ "options", required_argument, NULL, OPT_OPTIONS },
+	{ "schema", no_argument, NULL, OPT_SCHEMA },
+	{ "unpin", no_argument, NULL, OPT_UNPIN },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* log_vat takes any length: the verifier's log is larger than any buffer that one would choose. */
+__attribute__((format(printf, 2, 0))) static int libbpf_line(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	log_vat(SKEP_LOG_DEBUG, "libbpf", fmt, ap);
+	return 0;
+}
+
+/* Started with one of them closed, the first file or map that we open would become stderr. */
+static int open_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0)
+			return -errno;
+	return 0;
+}
+
+static void log_verbosity(int verbose)
+{
+	static const int levels[] = { SKEP_LOG_ERROR, SKEP_LOG_WARNING, SKEP_LOG_NOTICE, SKEP_LOG_INFO,
+				      SKEP_LOG_DEBUG };
+	int i = verbose + 2;
+
+	log_level(levels[i < 0 ? 0 : i > 4 ? 4 : i]);
+}
+
+static enum skepd_exit usage(const char *what, const char *value)
+{
+	fprintf(stderr, "skepd: %s%s%s\nTry \"skepd --help\".\n", what, value ? ": " : "", value ? value : "");
+	return SKEPD_USAGE;
+}
+
+/* True: go on; false: *ret_exit is the answer. */
+static bool parse_arguments(int argc, char **argv, struct arguments *ret, enum skepd_exit *ret_exit)
+{
+	int c;
+
+	*ret_exit = SKEPD_OK;
+	while ((c = getopt_long(argc, argv, "c:ftvqh", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			ret->config = optarg;
+			break;
+		case 'f':
+			break;
+		case 't':
+			ret->mode = SKEPD_TEST;
+			break;
+		case OPT_TRYLOAD:
+			ret->mode = SKEPD_TRYLOAD;
+			break;
+		case OPT_JSON:
+			ret->json = true;
+			break;
+		case OPT_LIST:
+			ret->action = ACTION_LIST;
+			break;
+		case OPT_OPTIONS:
+			ret->action = ACTION_OPTIONS;
+			ret->plugin = optarg;
+			break;
+		case OPT_SCHEMA:
+			ret->action = ACTION_SCHEMA;
+			break;
+		case 'v':
+			ret->verbose++;
+			break;
+		case 'q':
+			ret->verbose--;
+			break;
+		case OPT_UNPIN:
+			ret->action = ACTION_UNPIN;
+			break;
+		case OPT_VERSION:
+			skepd_version();
+			return false;
+		case 'h':
+			skepd_help();
+			return false;
+		default:
+			/* getopt has said what is wrong. */
+			fputs("Try \"skepd --help\".\n", stderr);
+			*ret_exit = SKEPD_USAGE;
+			return false;
+		}
+	}
+	if (optind < argc) {
+		*ret_exit = usage("unexpected argument", argv[optind]);
+		return false;
+	}
+	if (ret->json && (ret->mode != SKEPD_TRYLOAD || ret->action != ACTION_COLLECT)) {
+		*ret_exit = usage("--json goes with --tryload; of a running skepd ask skep status --json", NULL);
+		return false;
+	}
+	return true;
+}
+
+/* Only questions about plugins can do without a file: they need its plugin_dirs, or the default ones. */
+static struct config *load_config(const struct arguments *args, struct diag *diag)
+{
+	static const char nothing[] = "{}";
+
+	if (!args->config && args->action != ACTION_COLLECT && access(SKEPD_CONFIG_FILE, F_OK) != 0)
+		return config_parse(nothing, sizeof(nothing) - 1, "defaults", diag);
+	return config_load_trusted(args->config ? args->config : SKEPD_CONFIG_FILE, diag);
+}
+
+static void fork_reader(struct reader_process *ret)
+{
+	int err = reader_fork("skepd", ret);
+
+	if (err == 0)
+		err = reader_fork_spare("skepd", ret);
+	if (err < 0 && ret->pid)
+		log_warning("cannot start the spare of the process that reads others' arguments: %s", strerror(-err));
+	else if (err < 0)
+		log_warning(
+			"cannot start the process that reads others' arguments: %s; processes that run already are recorded without theirs",
+			strerror(-err));
+}
+
+/* Capabilities are each thread's own: there is only one as yet. */
+static void give_away(const struct config *config)
+{
+	uint64_t left = 0;
+	char text[512];
+	int err = confine_capabilities(config->keep_capabilities, &left);
+
+	confine_text(left, text, sizeof(text));
+	if (err < 0)
+		log_warning("cannot give away capabilities that are not needed: %s", strerror(-err));
+	else
+		log_info("keeps of its capabilities: %s", *text ? text : "none");
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments args = { .action = ACTION_COLLECT, .mode = SKEPD_RUN };
+	struct reader_process reader = { .pid = 0 };
+	struct config *config;
+	enum skepd_exit result;
+	struct diag diag;
+
+	if (open_standard_fds())
+		return SKEPD_RUNTIME;
+	/* The records tell what everybody runs, with arguments: not for everybody's eyes. */
+	umask(umask(0) | 0027);
+	confine_memory(); /* before anything secret is read */
+	/* A receiver that hangs up is an errno of that sink's, not our death. */
+	signal(SIGPIPE, SIG_IGN);
+	log_program("skepd");
+	prctl(PR_SET_NAME, "skepd"); /* the tarball's wrapper may start ld.so, which would give its own name */
+	libbpf_set_print(libbpf_line);
+	if (!parse_arguments(argc, argv, &args, &result))
+		return fflush(stdout) == 0 ? result : SKEPD_RUNTIME;
+	log_verbosity(args.verbose);
+	/* Before the configuration, which may have secrets, and before there are threads; -t starts nothing. */
+	if (args.action == ACTION_COLLECT && args.mode != SKEPD_TEST)
+		fork_reader(&reader);
+
+	diag_init(&diag);
+	config = load_config(&args, &diag);
+	if (args.mode == SKEPD_RUN && args.action == ACTION_COLLECT)
+		log_diag(&diag);
+	else
+		diag_print(&diag, stderr);
+	diag_clear(&diag);
+	if (!config) {
+		if (!args.config && access(SKEPD_CONFIG_FILE, F_OK) != 0)
+			fputs("Give another file with --config.\n", stderr);
+		reader_end(&reader);
+		return SKEPD_CONFIG;
+	}
+	switch (args.action) {
+	case ACTION_LIST:
+		skepd_list(config, args.verbose > 0);
+		result = SKEPD_OK;
+		break;
+	case ACTION_OPTIONS:
+		result = skepd_options(config, args.plugin);
+		break;
+	case ACTION_SCHEMA:
+		result = skepd_schema(config);
+		break;
+	case ACTION_UNPIN:
+		result = skepd_unpin(config);
+		break;
+	case ACTION_COLLECT:
+		/* -t starts nothing; --tryload has to tell what the daemon could. */
+		if (args.mode != SKEPD_TEST)
+			give_away(config);
+		result = skepd_collect(config, reader.pid ? &reader : NULL, args.mode, args.verbose > 0, args.json);
+		break;
+	}
+	reader_end(&reader);
+	log_flush();
+	config_free(config);
+	/* A full disk or a closed pipe must not pass for "configuration ok". */
+	if (fflush(stdout) != 0 && result == SKEPD_OK)
+		result = SKEPD_RUNTIME;
+	return result;
+}

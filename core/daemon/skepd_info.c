@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/daemon/skepd_info.c - reports on skepd itself and on the plugins that it would load:
+ * --help, --version, --list-plugins, --options.
+ */
+#include <bpf/libbpf.h>
+#include <gnu/libc-version.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "core/config/config_schema.h"
+#include "core/plugin/pins.h"
+#include "core/plugin/plugin.h"
+#include "core/daemon/skepd.h"
+
+const char skepd_help_text[] =
+	      "Usage: skepd [OPTION]...\n"
+	      "Collect what the processes of this host do, by plugins, until told to stop.\n"
+	      "\n"
+	      "  -c, --config FILE    read FILE instead of " SKEPD_CONFIG_FILE "\n"
+	      "  -f, --foreground     stay in the foreground (the default, accepted for clarity)\n"
+	      "  -t, --test           check the configuration: load every plugin, check every\n"
+	      "                       option, open() each, start none; print all errors\n"
+	      "      --tryload        the same, then also start every plugin (attach to the\n"
+	      "                       kernel, connect) and stop again; tells how each signal of\n"
+	      "                       each probe is had here\n"
+	      "      --json           with --tryload: as one object, for programs\n"
+	      "      --list-plugins   list the plugins found, without running any of their\n"
+	      "                       code, and why one would be refused; -v: with paths\n"
+	      "      --options NAME   list the options of plugin NAME\n"
+	      "      --schema         print the JSON Schema of the configuration, with the options\n"
+	      "                       of every plugin found, for editors\n"
+	      "      --unpin          take out what a skepd that ended has left in the kernel for the\n"
+	      "                       next one (pin_dir, or " PINS_DIR_DEFAULT "); without --config\n"
+	      "                       and without a configuration file, too\n"
+	      "  -v, --verbose        more messages; twice: libbpf's and everything else\n"
+	      "  -q, --quiet          only warnings and errors; twice: only errors\n"
+	      "      --version        print versions, also of the libraries in use\n"
+	      "  -h, --help           print this\n"
+	      "\n"
+	      "skepd never puts itself into the background. A service manager (systemd, runit, a\n"
+	      "container) must see the process itself: its exit code, its messages on stderr and\n"
+	      "its death. For a background process in a shell use \"skepd &\".\n"
+	      "\n"
+	      "Signals: TERM or INT stops: probes stop, what is left goes to the sinks for at\n"
+	      "most 5 s; a second one exits at once with 1 and drops the rest. USR1 flushes now.\n"
+	      "HUP reads the configuration again: all of it is taken over, or, after any error,\n"
+	      "nothing; \"skep reload\" does the same and says what has changed.\n"
+	      "\n"
+	      "Environment: SKEP_PLUGIN_DIRS, a colon list, where the file has no plugin_dirs.\n"
+	      "\n"
+	      "Exit codes: 0 ok, 1 runtime error, 2 usage, 3 configuration, 4 missing privilege\n"
+	      "or kernel feature, 5 plugin built for another ABI or not loadable.\n";
+
+void skepd_help(void)
+{
+	fputs(skepd_help_text, stdout);
+}
+
+enum skepd_exit skepd_unpin(const struct config *config)
+{
+	const char *dir = config->pin_dir ? config->pin_dir : PINS_DIR_DEFAULT;
+	int n = pins_remove(dir);
+
+	if (n >= 0) {
+		printf("%s: %d objects taken out\n", dir, n);
+		return SKEPD_OK;
+	}
+	if (n == -EBUSY)
+		fprintf(stderr, "skepd: %s is in use by a skepd that runs; stop it first\n", dir);
+	else if (n == -ENOTSUP)
+		fprintf(stderr, "skepd: %s is not in a BPF filesystem: nothing of skep's can be there\n", dir);
+	else
+		fprintf(stderr, "skepd: %s: %s\n", dir, strerror(-n));
+	return n == -EACCES || n == -EPERM ? SKEPD_PRIVILEGE : SKEPD_RUNTIME;
+}
+
+void skepd_version(void)
+{
+	struct utsname kernel;
+
+	printf("skepd " SKEP_VERSION "\n"
+	       "plugin ABI: provides %d.%d, accepts %d.0 to %d.%d\n",
+	       SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_ABI_MAJOR, SKEP_ABI_MAJOR, SKEP_ABI_MINOR);
+	printf("libbpf %u.%u (%s)\n", libbpf_major_version(), libbpf_minor_version(), libbpf_version_string());
+	printf("libuv %s\n", uv_version_string());
+#if JANSSON_VERSION_HEX >= 0x020d00
+	printf("jansson %s\n", jansson_version_str());
+#else
+	printf("jansson " JANSSON_VERSION " (at build time)\n"); /* cannot say its own before 2.13 */
+#endif
+	printf("glibc %s\n", gnu_get_libc_version());
+	printf("compiler " __VERSION__ "\n");
+	if (uname(&kernel) == 0)
+		printf("kernel %s %s %s\n", kernel.sysname, kernel.release, kernel.machine);
+	printf("configuration " SKEPD_CONFIG_FILE "\n");
+}
+
+struct list {
+	bool verbose;
+	bool any;
+};
+
+static const char *kind_name(uint32_t kind)
+{
+	switch (kind) {
+	case SKEP_KIND_PROBE:
+		return "probe";
+	case SKEP_KIND_SINK:
+		return "sink";
+	default:
+		return "?";
+	}
+}
+
+static void list_one(const char *path, const struct skep_plugin_note *note, const char *why, void *arg)
+{
+	struct list *list = arg;
+
+	list->any = true;
+	/* A refusal's reason begins with the path. */
+	if (note)
+		printf("%-16s %-6s %-12s ABI %u.%u", note->name, kind_name(note->kind), note->version, note->abi_major,
+		       note->abi_minor);
+	else
+		printf("%-16s %-6s %-12s %-7s", "?", "?", "?", "?");
+	if (why)
+		printf("  refused: %s\n", why);
+	else if (list->verbose)
+		printf("  %s\n", path);
+	else
+		printf("\n");
+}
+
+void skepd_list(const struct config *config, bool verbose)
+{
+	struct list list = { .verbose = verbose };
+
+	plugin_list((const char *const *)config->plugin_dirs, list_one, &list);
+	if (list.any)
+		return;
+	printf("no plugins in");
+	for (char **dir = config->plugin_dirs; *dir; dir++)
+		printf(" %s", *dir);
+	printf("\n");
+}
+
+enum skepd_exit skepd_options(const struct config *config, const char *name)
+{
+	struct plugin *plugin;
+	struct diag diag;
+	int err;
+
+	diag_init(&diag);
+	err = plugin_load((const char *const *)config->plugin_dirs, name, 0, &diag, &plugin);
+	diag_print(&diag, stderr);
+	diag_clear(&diag);
+	if (err)
+		return err == -ENOEXEC ? SKEPD_ABI : SKEPD_CONFIG;
+	printf("%s %s, a %s: %s\n", plugin->desc->name, plugin->desc->version, kind_name(plugin->desc->kind),
+	       plugin->desc->summary);
+	printf("Every entry also takes \"name\" (of this instance) and \"required\" (true: without it skepd does not start).\n\n");
+	options_print(plugin->desc, stdout);
+	return SKEPD_OK;
+}
+
+/* ---- --schema ----------------------------------------------------------------------- */
+
+struct loaded {
+	const struct config *config;
+	const struct skep_plugin **plugins;
+	size_t n;
+	bool failed;
+};
+
+static void load_one(const char *path, const struct skep_plugin_note *note, const char *why, void *arg)
+{
+	struct loaded *loaded = arg;
+	const struct skep_plugin **larger;
+	struct plugin *plugin;
+	struct diag diag;
+	int err;
+
+	(void)path;
+	if (!note || why)
+		return; /* an entry that names it is refused by -t as well */
+	for (size_t i = 0; i < loaded->n; i++)
+		if (strcmp(loaded->plugins[i]->name, note->name) == 0)
+			return; /* the first folder's is loaded */
+	diag_init(&diag);
+	err = plugin_load((const char *const *)loaded->config->plugin_dirs, note->name, 0, &diag, &plugin);
+	diag_print(&diag, stderr);
+	diag_clear(&diag);
+	if (err)
+		return;
+	larger = reallocarray(loaded->plugins, loaded->n + 1, sizeof(*larger));
+	if (!larger) {
+		loaded->failed = true;
+		return;
+	}
+	loaded->plugins = larger;
+	loaded->plugins[loaded->n++] = plugin->desc;
+}
+
+enum skepd_exit skepd_schema(const struct config *config)
+{
+	struct loaded loaded = { .config = config };
+	json_t *schema = NULL;
+	int err = -1;
+
+	plugin_list((const char *const *)config->plugin_dirs, load_one, &loaded);
+	if (!loaded.failed)
+		schema = config_schema(loaded.plugins, loaded.n);
+	if (schema)
+		err = json_dumpf(schema, stdout, JSON_INDENT(2));
+	if (err == 0)
+		puts("");
+	else
+		fputs("skepd: cannot write the schema: out of memory or of space\n", stderr);
+	json_decref(schema);
+	free(loaded.plugins);
+	return err == 0 ? SKEPD_OK : SKEPD_RUNTIME;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/delivery/delivery_spool.c - the durable store between batches and sinks.
+ *
+ * A closed batch waits for the next commit, which makes it durable together with how far each sink has come and
+ * with what the collector knows of live processes; then the sinks get it from memory.  A sink that cannot take so
+ * much is behind: what it has not got is read back from the disk when it can, a few batches at a time, so that
+ * memory does not depend on how far behind it is.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/delivery/delivery_spool_priv.h"
+
+/* In a sink's queue; beyond it the rest stays on disk. */
+#define RESIDENT_BYTES (8u << 20)
+/* Closed and not committed: a commit at once when there is so much, and over the bound the oldest go. */
+#define COMMIT_BYTES (2u << 20)
+#define WAITING_BYTES (32u << 20)
+#define JUMP_NS 60000000000 /* the clock has been set, and not only slewed */
+#define LAG_NS 5000000000u  /* how old a lag may be, at the most, while anything happens */
+
+bool delivery_spooled(const struct delivery *o)
+{
+	return o->spool != NULL;
+}
+
+/* ---- begun ----------------------------------------------------------------------- */
+
+int delivery_spool(struct delivery *o, struct spooler *spooler, const struct delivery_spool_env *env)
+{
+	struct delivery_spool *sp = calloc(1, sizeof(*sp));
+	int err;
+
+	if (!sp)
+		return -ENOMEM;
+	sp->spooler = spooler;
+	sp->env = *env;
+	sp->last_waiting = &sp->waiting;
+	sp->committed_id = spool_last_id(spooler_db(spooler));
+	sp->first_id = sp->committed_id + 1;
+	sp->offset_ns = clock_realtime_offset_ns();
+	sp->streams = commit_streams_new(&o->origin);
+	err = sp->streams ? spooler_start(spooler) : -ENOMEM;
+	if (err < 0) {
+		commit_streams_free(sp->streams);
+		free(sp);
+		return err;
+	}
+	o->next_id = sp->committed_id + 1;
+	o->spool = sp;
+	return 0;
+}
+
+void delivery_spool_free(struct delivery *o)
+{
+	struct delivery_spool *sp = o->spool;
+
+	if (!sp)
+		return;
+	commit_batches_free(sp->waiting);
+	commit_streams_free(sp->streams);
+	free(sp);
+	o->spool = NULL;
+}
+
+int delivery_spool_stream(struct delivery *o, const struct skep_stream *s)
+{
+	return commit_stream_known(o->spool->streams, s);
+}
+
+static void commit(struct delivery *o);
+
+uint64_t delivery_spool_aged_upto(const struct delivery *o)
+{
+	int64_t jump = clock_realtime_offset_ns() - o->spool->offset_ns;
+
+	return jump > JUMP_NS || jump < -JUMP_NS ? o->spool->first_id - 1 : UINT64_MAX;
+}
+
+void delivery_spool_done(struct delivery *o)
+{
+	struct delivery_spool *sp = o->spool;
+
+	if (sp->last && !sp->committing) {
+		sp->last = false;
+		commit(o);
+	}
+	if (sp->ending && !sp->committing && spooler_under_way(sp->spooler) == 0 && sp->ended) {
+		void (*ended)(void *) = sp->ended;
+
+		sp->ended = NULL;
+		spooler_close(sp->spooler, ended, sp->ended_arg);
+		sp->spooler = NULL;
+	}
+}
+
+/* ---- commits ------------------------------------------------------------------------ */
+
+void delivery_spool_take(struct delivery *o, struct batch *b, unsigned kind)
+{
+	struct delivery_spool *sp = o->spool;
+	struct commit_batch *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		for (struct delivery_sink *s = o->sinks; s; s = s->next)
+			if (!s->retired)
+				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
+		batch_unref(b);
+		return;
+	}
+	c->batch = b;
+	c->kind = kind;
+	*sp->last_waiting = c;
+	sp->last_waiting = &c->next;
+	sp->n_waiting++;
+	sp->waiting_bytes += b->bytes;
+	if (!sp->waiting_since_ns)
+		sp->waiting_since_ns = clock_boot_ns();
+	if (sp->waiting_bytes > COMMIT_BYTES)
+		sp->soon = true;
+	o->wake(o->arg);
+}
+
+void delivery_commit_soon(struct delivery *o)
+{
+	if (!o->spool || o->spool->soon)
+		return;
+	o->spool->soon = true;
+	if (!o->spool->waiting_since_ns)
+		o->spool->waiting_since_ns = clock_boot_ns();
+	o->wake(o->arg);
+}
+
+/* Every sink that can take it now has it; the others read it later. */
+static void offer_all(struct delivery *o, struct commit_batch *list, bool durable)
+{
+	for (struct commit_batch *c = list; c; c = c->next) {
+		struct batch *b = c->batch;
+
+		for (struct delivery_sink *s = o->sinks; s; s = s->next) {
+			unsigned at = s->gap_id ? 1 : 0;
+			struct delivery_lane *lane = &s->lanes[at];
+
+			if (b->pub.id < s->first_id || s->retired)
+				continue;
+			if (c->refused) {
+				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
+				continue;
+			}
+			if (durable && (!s->begun || lane->behind))
+				continue;
+			if (!s->begun || lane->behind || (!durable && s->queue.bytes > DELIVERY_MAX_BYTES / 4)) {
+				/* it is not on the disk, and there is no place before it */
+				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
+				continue;
+			}
+			if (durable && s->queue.n > 0 && s->queue.bytes + b->bytes > RESIDENT_BYTES) {
+				lane->behind = true;
+				continue;
+			}
+			lane->taken_id = b->pub.id;
+			delivery_offer(s, b, at);
+		}
+		o->spool->committed_id = b->pub.id;
+	}
+}
+
+static void commit_done(struct spooler_job *job)
+{
+	struct delivery_commit *c = (struct delivery_commit *)job;
+	struct delivery *o = c->out;
+	struct delivery_spool *sp = o->spool;
+	bool durable = c->err == 0, replaced = spooler_replaced(sp->spooler) != sp->state.replaced;
+
+	sp->committing = false;
+	delivery_spool_see_replaced(o);
+	sp->under_way = NULL;
+	if (durable) {
+		for (size_t i = 0; i < c->n_cursors; i++)
+			for (struct delivery_sink *s = o->sinks; s; s = s->next)
+				if (strcmp(s->name, c->cursors[i].name) == 0 &&
+				    s->place.cursor <= c->cursors[i].place.cursor) {
+					s->place = c->cursors[i].place;
+					s->placed = !replaced; /* else once more: which file has it is not known here */
+				}
+		if (sp->down_until_ns)
+			log_notice("the spool can be written again");
+		sp->down_until_ns = 0;
+		sp->state.down = false;
+		sp->state.commits++;
+	} else {
+		if (!sp->state.down)
+			log_error(
+				"cannot write to the spool: %s; what comes is given to sinks from memory, and is lost where they cannot take it",
+				c->why);
+		snprintf(sp->state.why, sizeof(sp->state.why), "%s", c->why);
+		sp->state.down = true;
+		sp->state.errors++;
+		sp->down_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
+	}
+	offer_all(o, c->batches, durable);
+	delivery_spool_see_gone(o, c->gone); /* after it: a sink may have got from memory what had no room on disk */
+	if (sp->env.committed)
+		sp->env.committed(sp->env.arg, c->number, durable);
+	commit_free(c);
+	delivery_spool_done(o);
+	o->wake(o->arg);
+}
+
+static bool same_place(const struct spool_offset *a, const struct spool_offset *b)
+{
+	return a->cursor == b->cursor && a->lo == b->lo && a->hi == b->hi;
+}
+
+/* Where each sink stands, if that is not what the spool has. */
+static int add_cursors(struct delivery *o, struct delivery_commit *c)
+{
+	size_t n = 0;
+
+	c->trim = c->trim_hi = UINT64_MAX;
+	for (const struct delivery_sink *s = o->sinks; s; s = s->next)
+		n++;
+	c->cursors = calloc(n ? n : 1, sizeof(*c->cursors));
+	if (!c->cursors)
+		return -ENOMEM;
+	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
+		struct spool_offset at = s->begun ? delivery_spool_offset(s) : (struct spool_offset){ 0 };
+		uint64_t hi = at.lo ? at.hi : at.cursor;
+
+		if (at.cursor < c->trim)
+			c->trim = at.cursor;
+		if (at.lo > c->trim_lo)
+			c->trim_lo = at.lo;
+		if (hi < c->trim_hi)
+			c->trim_hi = hi;
+		if (!s->begun || (s->placed && same_place(&at, &s->place)))
+			continue;
+		c->cursors[c->n_cursors].name = strdup(s->name);
+		if (!c->cursors[c->n_cursors].name)
+			return -ENOMEM;
+		c->cursors[c->n_cursors++].place = at;
+	}
+	if (c->trim == UINT64_MAX)
+		c->trim = c->trim_hi = 0;
+	return 0;
+}
+
+static void commit(struct delivery *o)
+{
+	struct delivery_spool *sp = o->spool;
+	struct delivery_commit *c = calloc(1, sizeof(*c));
+
+	sp->soon = false;
+	sp->waiting_since_ns = 0;
+	if (!c)
+		return; /* the next one */
+	c->job.work = commit_work;
+	c->job.done = commit_done;
+	c->out = o;
+	c->spooler = sp->spooler;
+	c->number = ++sp->number;
+	c->aged_upto = delivery_spool_aged_upto(o);
+	if (sp->env.max_age_ns && sp->number % 64 == 1)
+		c->expire_ns = (int64_t)(clock_boot_ns() + (uint64_t)clock_realtime_offset_ns() - sp->env.max_age_ns);
+	c->err = add_cursors(o, c);
+	/* Last: what it adds is of the moment in which the open batches are closed. */
+	delivery_close_all(o);
+	if (c->err == 0 && sp->env.collect)
+		sp->env.collect(sp->env.arg, c);
+	c->batches = sp->waiting;
+	sp->waiting = NULL;
+	sp->last_waiting = &sp->waiting;
+	sp->n_waiting = 0;
+	sp->waiting_bytes = 0;
+	sp->waiting_since_ns = 0;
+	sp->soon = false;
+	sp->committing = true;
+	sp->under_way = c;
+	if (c->err < 0) {
+		snprintf(c->why, sizeof(c->why), "no memory");
+		commit_done(&c->job);
+		return;
+	}
+	spooler_post(sp->spooler, &c->job);
+}
+
+/* Beyond the bound the oldest go: the disk cannot follow. */
+static void keep_waiting_bound(struct delivery *o)
+{
+	struct delivery_spool *sp = o->spool;
+
+	while (sp->waiting_bytes > WAITING_BYTES && sp->waiting) {
+		struct commit_batch *c = sp->waiting;
+
+		for (struct delivery_sink *s = o->sinks; s; s = s->next)
+			if (!s->retired && c->batch->pub.id >= s->first_id)
+				delivery_count_lost(s, c->batch, SKEP_LOSS_SPOOL);
+		sp->waiting = c->next;
+		if (!sp->waiting)
+			sp->last_waiting = &sp->waiting;
+		sp->waiting_bytes -= c->batch->bytes;
+		sp->n_waiting--;
+		c->next = NULL;
+		commit_batches_free(c);
+	}
+}
+
+static bool cursor_moved(const struct delivery *o)
+{
+	for (const struct delivery_sink *s = o->sinks; s; s = s->next) {
+		struct spool_offset at = delivery_spool_offset(s);
+
+		if (s->begun && !(s->placed && same_place(&at, &s->place)))
+			return true;
+	}
+	return false;
+}
+
+void delivery_spool_tick(struct delivery *o, uint64_t now_ns)
+{
+	struct delivery_spool *sp = o->spool;
+
+	if (sp->ending)
+		return;
+	keep_waiting_bound(o);
+	if (!sp->waiting_since_ns && cursor_moved(o))
+		sp->waiting_since_ns = now_ns;
+	if (!sp->committing && (sp->soon || (sp->waiting_since_ns && now_ns >= sp->waiting_since_ns + o->age_ns)))
+		commit(o);
+	if (now_ns >= sp->lag_ns + LAG_NS) {
+		sp->lag_ns = now_ns;
+		delivery_spool_ask_lags(o);
+	}
+	if (sp->down_until_ns && now_ns >= sp->down_until_ns) {
+		sp->down_until_ns = 0;
+		delivery_commit_soon(o);
+	}
+	if (now_ns >= sp->unread_until_ns)
+		sp->unread_until_ns = 0;
+	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
+		delivery_spool_begin_again(o, s);
+		delivery_spool_share(o, s);
+		delivery_spool_load(o, s);
+	}
+}
+
+uint64_t delivery_spool_next_ns(const struct delivery *o)
+{
+	const struct delivery_spool *sp = o->spool;
+	uint64_t next = UINT64_MAX;
+
+	if (sp->ending)
+		return UINT64_MAX;
+	for (const struct delivery_sink *s = o->sinks; s; s = s->next)
+		if (delivery_spool_loads(o, s))
+			return 0;
+	if (sp->down_until_ns)
+		next = sp->down_until_ns;
+	if (sp->unread_until_ns && sp->unread_until_ns < next)
+		next = sp->unread_until_ns;
+	if (!sp->committing && sp->soon)
+		return 0;
+	if (!sp->committing && sp->waiting_since_ns && sp->waiting_since_ns + o->age_ns < next)
+		next = sp->waiting_since_ns + o->age_ns;
+	if (!sp->waiting_since_ns && cursor_moved(o))
+		return 0; /* its time begins */
+	return next;
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
+
+void delivery_spool_end(struct delivery *o, void (*done)(void *arg), void *arg)
+{
+	struct delivery_spool *sp = o->spool;
+
+	if (!sp || !sp->spooler) {
+		done(arg);
+		return;
+	}
+	sp->ended = done;
+	sp->ended_arg = arg;
+	sp->ending = true;
+	if (!sp->committing)
+		commit(o);
+	else
+		sp->last = true;
+	for (struct delivery_sink *s = o->sinks; s; s = s->next)
+		s->keeping = s->begun;
+	delivery_spool_done(o);
+}
+
+bool delivery_spool_give_up(struct delivery *o)
+{
+	struct delivery_spool *sp = o->spool;
+
+	if (!sp || !sp->ended)
+		return false;
+	sp->ended = NULL;
+	return true;
+}
+
+void delivery_spool_state(const struct delivery *o, struct delivery_spool_state *ret)
+{
+	*ret = (struct delivery_spool_state){ 0 };
+	if (!o->spool)
+		return;
+	*ret = o->spool->state;
+	ret->waiting_batches = o->spool->n_waiting;
+	ret->waiting_bytes = o->spool->waiting_bytes;
+}

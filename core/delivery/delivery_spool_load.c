@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/delivery/delivery_spool_load.c - reads the batches that a sink still needs back from the disk, a few at a
+ * time, and counts those that the disk has lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/delivery/delivery_spool_priv.h"
+
+/* Behind a receiver that refuses everything: it may refuse what is old, and take what is new. */
+#define REFUSED_BATCHES 64u
+#define LOADED_BATCHES \
+	4u /* read ahead, in each lane; more while those fail: the next one may be taken, and tell that it is they */
+
+static void load_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+
+	/* Without a file there is nothing to wait for. */
+	j->err = db ? commit_load(db, code, j->out->spool->streams, &j->ask, &j->batch, &j->gone, &j->expired) : 0;
+	if (j->err == -EBADMSG)
+		spooler_replace(j->out->spool->spooler);
+}
+
+static void count_batch(uint64_t *here, const struct batch *b)
+{
+	for (uint32_t i = 0; b && i < b->pub.n; i++)
+		here[b->streams[i]]++;
+}
+
+/*
+ * All that is counted as pending and is neither in its queue nor on its way to the disk was there, and is not any more.
+ */
+static void lost_on_disk(struct delivery *o, struct delivery_sink *s)
+{
+	uint64_t *here = calloc((size_t)o->n_streams + 1, sizeof(*here));
+
+	if (!here)
+		return;
+	for (const struct commit_batch *b = o->spool->waiting; b; b = b->next)
+		count_batch(here, b->batch);
+	for (const struct commit_batch *b = o->spool->under_way ? o->spool->under_way->batches : NULL; b; b = b->next)
+		count_batch(here, b->batch);
+	count_batch(here, o->open[0]);
+	count_batch(here, o->open[1]);
+	for (const struct sinkq_item *item = s->queue.first; item; item = item->next)
+		count_batch(here, item->batch);
+	for (int i = 0; i < o->n_streams; i++) {
+		struct delivery_count *c = &s->counts[i];
+
+		if (c->pending > here[i]) {
+			c->lost[SKEP_LOSS_SPOOL] += c->pending - here[i];
+			c->pending = here[i];
+		}
+	}
+	free(here);
+}
+
+/* The file was put aside: what sinks had not got of it is lost to them. */
+void delivery_spool_see_replaced(struct delivery *o)
+{
+	unsigned replaced = spooler_replaced(o->spool->spooler);
+
+	if (replaced == o->spool->state.replaced)
+		return;
+	o->spool->state.replaced = replaced;
+	for (struct delivery_sink *s = o->sinks; s; s = s->next) {
+		s->placed = false;
+		if (s->lanes[0].behind || s->gap_id)
+			lost_on_disk(o, s);
+		if (!s->gap_id)
+			continue;
+		sinkq_join(&s->queue);
+		s->lanes[0] = s->lanes[1];
+		s->gap_id = 0;
+	}
+}
+
+struct gone_at {
+	struct delivery *out;
+	struct delivery_sink *sink;
+	bool counted;
+};
+
+static void gone_stream(void *arg, const char *stream, uint64_t n)
+{
+	struct gone_at *at = arg;
+
+	for (int i = 0; i < at->out->n_streams; i++) {
+		struct delivery_count *c = &at->sink->counts[i];
+
+		if (strcmp(at->out->streams[i]->name, stream) != 0)
+			continue;
+		if (!at->counted)
+			c->seen += n;
+		else
+			c->pending -= c->pending < n ? c->pending : n;
+		c->lost[SKEP_LOSS_SPOOL] += n;
+		return;
+	}
+}
+
+static bool has_taken(const struct delivery_sink *s, uint64_t id)
+{
+	return id <= s->lanes[0].taken_id || (s->gap_id && id > s->gap_id && id <= s->lanes[1].taken_id);
+}
+
+/* Those batches are not on the disk any more: lost to each sink that has not got them. */
+void delivery_spool_see_gone(struct delivery *o, const struct commit_gone *list)
+{
+	uint64_t n = 0;
+
+	for (const struct commit_gone *g = list; g; g = g->next)
+		for (struct delivery_sink *s = o->sinks; s; s = s->next) {
+			struct gone_at at = { o, s, g->id >= s->first_id };
+
+			if (!s->begun || has_taken(s, g->id))
+				continue;
+			commit_gone_counts(g, gone_stream, &at);
+			n += g->n;
+		}
+	if (n > 0)
+		log_because(SKEP_LOG_WARNING, "spool", "room",
+			    "no room: %llu records are lost to sinks that had not taken them", (unsigned long long)n);
+}
+
+/* Its streams' numbers here; one of a plugin that is not there any more gets a number. 0 or -ENOMEM. */
+static int number_streams(struct delivery *o, struct batch *b)
+{
+	for (uint32_t i = 0; i < b->pub.n; i++) {
+		const struct skep_stream *s = b->records[i]->stream;
+		int number = i > 0 && b->records[i - 1]->stream == s ? b->streams[i - 1] : delivery_stream_add(o, s);
+
+		if (number < 0)
+			return number;
+		b->streams[i] = (uint16_t)number;
+	}
+	return 0;
+}
+
+/* It was older than this sink wants. */
+static void see_expired(struct delivery *o, struct delivery_sink *s, struct delivery_lane *lane,
+			const struct commit_gone *list)
+{
+	uint64_t n = 0;
+
+	for (const struct commit_gone *g = list; g; g = g->next) {
+		struct gone_at at = { o, s, g->id >= s->first_id };
+
+		commit_gone_counts(g, gone_stream, &at);
+		n += g->n;
+		if (g->id > lane->taken_id)
+			lane->taken_id = g->id;
+	}
+	if (n > 0)
+		log_because(SKEP_LOG_WARNING, s->name, "max_age",
+			    "%llu records are older than max_age, and are not sent", (unsigned long long)n);
+}
+
+static void take(struct delivery *o, struct delivery_sink *s, unsigned lane, struct batch *b)
+{
+	if (b->pub.id < s->first_id)
+		for (uint32_t i = 0; i < b->pub.n; i++) {
+			s->counts[b->streams[i]].seen++;
+			s->counts[b->streams[i]].pending++;
+		}
+	s->lanes[lane].taken_id = b->pub.id;
+	batch_account(b, &o->bytes);
+	delivery_offer(s, b, lane);
+}
+
+/* What cannot be read now is read later: it stays where it is. */
+void delivery_spool_unreadable(struct delivery *o, int err)
+{
+	log_because(SKEP_LOG_ERROR, "spool", "read", "cannot read from the spool: %s; it is tried again in %d s",
+		    strerror(-err), (int)(SPOOL_DOWN_NS / 1000000000));
+	o->spool->unread_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
+}
+
+static void load_done(struct spooler_job *job)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	struct delivery *o = j->out;
+	struct delivery_sink *s = sink_job_sink(j);
+
+	delivery_spool_see_replaced(o);
+	delivery_spool_see_gone(o, j->gone);
+	if (s) {
+		unsigned at = s->gap_id ? j->lane : 0; /* there may be one lane only by now */
+		struct delivery_lane *lane = &s->lanes[at];
+		uint64_t end = s->gap_id && at == 0 ? s->gap_id : o->spool->committed_id;
+		int err = j->err;
+
+		lane->loading = false;
+		see_expired(o, s, lane, j->expired);
+		/* the gap has come since it was asked for */
+		if (j->batch && at == 0 && s->gap_id && j->batch->pub.id > s->gap_id) {
+			batch_unref(j->batch);
+			j->batch = NULL;
+		}
+		if (j->batch && err == 0)
+			err = number_streams(o, j->batch);
+		if (j->batch && err == 0) {
+			take(o, s, at, j->batch);
+		} else if (err == 0 || err == -EBADMSG) {
+			/* All commits that have come back were before this look at the disk: there is no more. */
+			lane->behind = j->ask.more;
+			if (!j->ask.more && end > lane->taken_id)
+				lane->taken_id = end;
+		} else {
+			delivery_spool_unreadable(o, err);
+		}
+	}
+	sink_job_free(j);
+	delivery_spool_done(o);
+	o->wake(o->arg);
+}
+
+static bool has_room(const struct delivery *o, const struct delivery_sink *s, unsigned lane)
+{
+	const struct delivery_lane *l = &s->lanes[lane];
+	size_t n = s->queue.in_lane[lane], most = sinkq_refused(&s->queue) ? REFUSED_BATCHES : SINKQ_STUCK;
+
+	return s->begun && (lane == 0 || s->gap_id) && l->behind && !l->loading && n < most &&
+	       n < LOADED_BATCHES + sinkq_suspects(&s->queue, lane) && !o->spool->ending && !o->spool->unread_until_ns;
+}
+
+bool delivery_spool_loads(const struct delivery *o, const struct delivery_sink *s)
+{
+	return has_room(o, s, 0) || has_room(o, s, 1);
+}
+
+void delivery_spool_load(struct delivery *o, struct delivery_sink *s)
+{
+	for (unsigned lane = 0; lane < SINKQ_LANES; lane++) {
+		struct sink_job *j = has_room(o, s, lane) ? sink_job_new(o, s, s->name, load_work, load_done) : NULL;
+
+		if (!j)
+			continue;
+		j->lane = lane;
+		j->ask.after = s->lanes[lane].taken_id;
+		j->ask.upto = lane == 0 && s->gap_id ? s->gap_id : UINT64_MAX;
+		j->ask.aged_upto = delivery_spool_aged_upto(o);
+		if (s->terms.max_age_ns)
+			j->ask.before_ns =
+				clock_realtime_offset_ns() + (int64_t)(clock_boot_ns() - s->terms.max_age_ns);
+		s->lanes[lane].loading = true;
+		spooler_post(o->spool->spooler, &j->job);
+	}
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/delivery/delivery_spool_sink.c - each sink's offset in the spool, from its first start to its removal; its
+ * refused batches; its lag.
+ *
+ * A sink that was away and takes again has two lanes where its plugin allows that (SKEP_SINK_ANY_ORDER): one for what
+ * waited, one for what comes from now on, behind gap_id.  When the first has come to the gap they are one again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/delivery/delivery_spool_priv.h"
+
+/* So many batches behind; with fewer all of it goes in order soon enough. */
+#define SHARE_BATCHES 64u
+
+void sink_job_free(struct sink_job *j)
+{
+	commit_gone_free(j->gone);
+	commit_gone_free(j->expired);
+	batch_unref(j->batch);
+	free(j->name);
+	free(j->old);
+	free(j);
+}
+
+struct sink_job *sink_job_new(struct delivery *o, const struct delivery_sink *s, const char *name,
+			      void (*work)(struct spooler_job *, struct spool_db *, struct spool_code *),
+			      void (*done)(struct spooler_job *))
+{
+	struct sink_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->job.work = work;
+	j->job.done = done;
+	j->out = o;
+	j->sink = s->serial;
+	j->name = strdup(name);
+	if (!j->name) {
+		free(j);
+		return NULL;
+	}
+	return j;
+}
+
+struct delivery_sink *sink_job_sink(const struct sink_job *j)
+{
+	for (struct delivery_sink *s = j->out->sinks; s; s = s->next)
+		if (s->serial == j->sink)
+			return s;
+	return NULL;
+}
+
+/* ---- they come and go -------------------------------------------------------------- */
+
+#define NOT_READ UINT64_MAX /* a cursor */
+
+static void begin_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	struct spool_offset *at = &j->place;
+
+	(void)code;
+	at->cursor = NOT_READ;
+	j->err = db ? spool_sink_begin(db, j->name, j->behind, at) : -EBADMSG;
+	if (at->cursor == NOT_READ ? j->err == -EBADMSG : at->cursor > j->behind)
+		/* as if it were new; beyond all there is: of a spool that was put aside */
+		*at = (struct spool_offset){ .cursor = j->behind };
+	/* The old lane had come to the gap, and they were not one again when skep ended. */
+	if (at->lo && at->lo <= at->cursor && at->hi > at->cursor && at->hi <= j->behind)
+		at->cursor = at->hi;
+	if (at->lo <= at->cursor || at->lo > j->behind || at->hi > j->behind)
+		at->lo = at->hi = 0;
+}
+
+static void begin_done(struct spooler_job *job)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	struct delivery *o = j->out;
+	struct delivery_sink *s = sink_job_sink(j);
+
+	if (s)
+		s->beginning = false;
+	if (s && j->place.cursor == NOT_READ) {
+		delivery_spool_unreadable(o, j->err); /* the spool keeps the sink's batches */
+	} else if (s) {
+		s->begun = true;
+		s->placed = j->err == 0;
+		s->place = j->place;
+		s->gap_id = j->place.lo;
+		/* Behind until the disk says that there is no more. */
+		s->lanes[0] = (struct delivery_lane){ .taken_id = j->place.cursor, .behind = true };
+		s->lanes[1] = (struct delivery_lane){ .taken_id = j->place.hi, .behind = true };
+	}
+	sink_job_free(j);
+	delivery_spool_done(o);
+	o->wake(o->arg);
+}
+
+void delivery_spool_begin(struct delivery *o, struct delivery_sink *s)
+{
+	s->first_id = o->next_id;
+	delivery_spool_begin_again(o, s);
+}
+
+void delivery_spool_begin_again(struct delivery *o, struct delivery_sink *s)
+{
+	struct sink_job *j = s->begun || s->beginning || o->spool->unread_until_ns
+				     ? NULL
+				     : sink_job_new(o, s, s->name, begin_work, begin_done);
+
+	if (!j)
+		return; /* until it begins what it would have got stays in the spool */
+	j->behind = s->first_id - 1;
+	s->beginning = true;
+	spooler_post(o->spool->spooler, &j->job);
+}
+
+static void rename_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+
+	(void)code;
+	if (db && spool_sink_move(db, j->name, &j->place) == 0 && j->old)
+		spool_sink_forget(db, j->old);
+}
+
+static void nothing_done(struct spooler_job *job)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	struct delivery *o = j->out;
+
+	sink_job_free(j);
+	delivery_spool_done(o);
+}
+
+void delivery_spool_rename(struct delivery *o, struct delivery_sink *s, const char *old)
+{
+	struct sink_job *j = strcmp(s->name, old) != 0 ? sink_job_new(o, s, s->name, rename_work, nothing_done) : NULL;
+
+	if (!j)
+		return;
+	s->placed = false; /* nobody hears whether it worked: the next commit says it again */
+	j->old = strdup(old);
+	j->place = delivery_spool_offset(s);
+	spooler_post(o->spool->spooler, &j->job);
+}
+
+void delivery_spool_gone(struct delivery *o, struct delivery_sink *s)
+{
+	/* What lay on disk for it is lost with it; its place stays known, should it come back. */
+	for (int i = 0; i < o->n_streams; i++) {
+		s->counts[i].lost[SKEP_LOSS_SINK] += s->counts[i].pending;
+		s->counts[i].pending = 0;
+	}
+}
+
+static uint64_t lane_cursor(const struct delivery_sink *s, unsigned lane)
+{
+	uint64_t oldest = sinkq_oldest_id(&s->queue, lane);
+
+	return oldest <= s->lanes[lane].taken_id ? oldest - 1 : s->lanes[lane].taken_id;
+}
+
+uint64_t delivery_spool_cursor(const struct delivery_sink *s)
+{
+	return lane_cursor(s, 0);
+}
+
+struct spool_offset delivery_spool_offset(const struct delivery_sink *s)
+{
+	return (struct spool_offset){
+		.cursor = lane_cursor(s, 0),
+		.lo = s->gap_id,
+		.hi = s->gap_id ? lane_cursor(s, 1) : 0,
+	};
+}
+
+void delivery_spool_share(struct delivery *o, struct delivery_sink *s)
+{
+	struct delivery_lane *old = &s->lanes[0], *new = &s->lanes[1];
+
+	if (!s->begun)
+		return;
+	if (s->gap_id) {
+		if (old->behind || old->loading || new->loading || s->queue.in_lane[0] > 0)
+			return;
+		sinkq_join(&s->queue);
+		*old = *new;
+		s->gap_id = 0;
+	} else if (s->terms.shares && old->behind && s->queue.takes &&
+		   o->spool->committed_id > lane_cursor(s, 0) + SHARE_BATCHES) {
+		s->gap_id = o->spool->committed_id;
+		*new = (struct delivery_lane){ .taken_id = s->gap_id };
+	}
+}
+
+/* ---- refused for good ------------------------------------------------------------- */
+
+static void dead_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct sink_job *j = (struct sink_job *)job;
+	const void *body;
+	size_t size;
+
+	if (db && spool_encode(code, &j->batch->pub, &body, &size, NULL) == 0)
+		spool_dead_add(db, j->batch->pub.id, j->name, j->status, j->old, j->batch->pub.n, body, size);
+}
+
+void delivery_spool_dead(struct delivery *o, const struct delivery_sink *s, const struct batch *b,
+			 const struct sinkq_fate *fate)
+{
+	struct sink_job *j = o->spool->spooler ? sink_job_new(o, s, s->name, dead_work, nothing_done) : NULL;
+
+	if (!j)
+		return;
+	j->old = strdup(fate->why);
+	j->status = fate->status;
+	j->batch = batch_ref((struct batch *)b);
+	spooler_post(o->spool->spooler, &j->job);
+}
+
+/* ---- lag ---------------------------------------------------------------------------- */
+
+struct lag_job {
+	struct spooler_job job;
+	struct delivery *out;
+	size_t n;
+	struct {
+		char *name;
+		struct spool_lag lag;
+	} at[];
+};
+
+static void lag_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
+{
+	struct lag_job *j = (struct lag_job *)job;
+
+	(void)code;
+	for (size_t i = 0; i < j->n && db; i++)
+		if (j->at[i].name)
+			spool_sink_lag(db, j->at[i].name, &j->at[i].lag);
+}
+
+static void lag_done(struct spooler_job *job)
+{
+	struct lag_job *j = (struct lag_job *)job;
+	struct delivery *o = j->out;
+
+	for (size_t i = 0; i < j->n; i++) {
+		for (struct delivery_sink *s = o->sinks; s && j->at[i].name; s = s->next)
+			if (strcmp(s->name, j->at[i].name) == 0)
+				s->lag = j->at[i].lag;
+		free(j->at[i].name);
+	}
+	free(j);
+	delivery_spool_done(o);
+}
+
+void delivery_spool_ask_lags(struct delivery *o)
+{
+	struct lag_job *j;
+	size_t n = 0;
+
+	for (const struct delivery_sink *s = o->sinks; s; s = s->next)
+		n++;
+	j = calloc(1, sizeof(*j) + n * sizeof(j->at[0]));
+	if (!j)
+		return;
+	j->job.work = lag_work;
+	j->job.done = lag_done;
+	j->out = o;
+	for (const struct delivery_sink *s = o->sinks; s; s = s->next)
+		j->at[j->n++].name = strdup(s->name);
+	spooler_post(o->spool->spooler, &j->job);
+}

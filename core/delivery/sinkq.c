@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/delivery/sinkq.c - a sink's queue.
+ */
+#include "core/delivery/sinkq.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define BACKOFF_FIRST_NS 100000000u   /* 0.1 s */
+#define BACKOFF_MOST_NS 60000000000u  /* 60 s */
+/* A held queue waits for half of that to all of it. An operator who mends the cause reloads, which offers at once. */
+#define HOLD_NS          30000000000u
+#define AFTER_MOST_NS 3600000000000u  /* a receiver that says "in a week" is asked each hour */
+/* A half of one that is to blame need not fail ten times again. */
+#define SUSPECTS_OF_HALF (SINKQ_SUSPECTS - 2)
+/*
+ * The first time that another batch is taken tells nothing of one record: it may have failed as all others did, and the
+ * receiver be back only now.
+ */
+#define BLAMED_MOST 3
+/*
+ * A receiver that is overloaded answers 502 to many, and takes some: of a batch that was put off it takes more to tell.
+ */
+#define BLAMED_OF_DOUBT 30
+
+void sinkq_init(struct sinkq *q, uint32_t max_in_flight, int (*submit)(void *, const struct skep_batch *),
+		void *submit_arg, void (*settled)(void *, const struct batch *, const struct sinkq_fate *),
+		void *settled_arg)
+{
+	*q = (struct sinkq){
+		.max_in_flight = max_in_flight ? max_in_flight : 1,
+		.submit = submit,
+		.submit_arg = submit_arg,
+		.settled = settled,
+		.settled_arg = settled_arg,
+	};
+	q->last = &q->first;
+	if (getrandom(&q->random, sizeof(q->random), GRND_NONBLOCK) != (ssize_t)sizeof(q->random))
+		q->random = (uint64_t)(uintptr_t)q;
+}
+
+int sinkq_push(struct sinkq *q, struct batch *b, unsigned lane)
+{
+	struct sinkq_item *item = calloc(1, sizeof(*item));
+
+	if (!item)
+		return -ENOMEM;
+	item->batch = batch_ref(b);
+	item->lane = (uint8_t)lane;
+	*q->last = item;
+	q->last = &item->next;
+	q->n++;
+	q->in_lane[lane]++;
+	q->bytes += b->bytes;
+	return 0;
+}
+
+static void take_out(struct sinkq *q, struct sinkq_item **at, const struct sinkq_fate *fate)
+{
+	struct sinkq_item *item = *at;
+
+	*at = item->next;
+	if (q->last == &item->next)
+		q->last = at;
+	q->n--;
+	q->in_lane[item->lane]--;
+	q->bytes -= item->batch->bytes;
+	if (item->in_flight)
+		q->in_flight--;
+	q->settled(q->settled_arg, item->batch, fate);
+	batch_unref(item->batch);
+	free(item);
+}
+
+static struct sinkq_item **find(struct sinkq *q, const struct skep_batch *pub)
+{
+	for (struct sinkq_item **at = &q->first; *at; at = &(*at)->next)
+		if (&(*at)->batch->pub == pub)
+			return at;
+	return NULL;
+}
+
+static void well(struct sinkq *q)
+{
+	q->failing = 0;
+	q->held = false;
+	q->quiet_ns = 0;
+	q->why[0] = '\0';
+}
+
+static void taken(struct sinkq *q)
+{
+	well(q);
+	q->takes = true;
+}
+
+static unsigned doubts_most(const struct sinkq *q)
+{
+	return q->any_order ? SINKQ_DOUBTS : SINKQ_DOUBTS_IN_ORDER;
+}
+
+/* It failed so often that it may be the cause itself: others pass it, and tell. */
+static bool is_passed(const struct sinkq *q, const struct sinkq_item *item)
+{
+	return item->suspects >= SINKQ_SUSPECTS || item->doubts >= doubts_most(q);
+}
+
+/*
+ * Did the receiver put this batch off, and not everything?  It got the batch: it answered, or the connection broke
+ * after bytes were sent.  401 and 407 are about the token; 429, 503 and any Retry-After are about the load.
+ */
+static bool is_doubt(const struct skep_batch_answer *a)
+{
+	if (a->retry_after_ns || (a->result != SKEP_BATCH_RETRY && a->result != SKEP_BATCH_HOLD))
+		return false;
+	return a->status ? a->status != 401 && a->status != 407 && a->status != 429 && a->status != 503
+			 : a->sent_bytes > 0;
+}
+
+static void lose(struct sinkq *q, struct sinkq_item **at, enum skep_loss where)
+{
+	const struct sinkq_fate fate = { .what = where };
+
+	take_out(q, at, &fate);
+}
+
+/*
+ * Full jitter: anywhere in [0, ceiling], so that many hosts that lost one receiver at the
+ * same moment do not come back to it at the same moment.
+ */
+static uint64_t jitter(struct sinkq *q, unsigned attempts)
+{
+	uint64_t ceiling = BACKOFF_FIRST_NS;
+
+	for (unsigned i = 0; i < attempts && ceiling < BACKOFF_MOST_NS; i++)
+		ceiling *= 2;
+	if (ceiling > BACKOFF_MOST_NS)
+		ceiling = BACKOFF_MOST_NS;
+	q->random = q->random * 6364136223846793005u + 1442695040888963407u;
+	/* Never at once: a sink that answers RETRY from inside submit() must not spin. */
+	return 1000000 + (q->random >> 20) % ceiling;
+}
+
+static void back_off(struct sinkq *q, struct sinkq_item *item, const struct skep_batch_answer *answer, uint64_t now_ns)
+{
+	uint64_t wait = jitter(q, item->attempts), after = answer ? answer->retry_after_ns : 0;
+
+	q->held = answer && answer->result == SKEP_BATCH_HOLD;
+	if (q->held)
+		wait = HOLD_NS / 2 + (q->random >> 20) % (HOLD_NS / 2);
+	if (after > AFTER_MOST_NS)
+		after = AFTER_MOST_NS;
+	item->in_flight = false;
+	item->failed = true;
+	q->in_flight--;
+	item->attempts++;
+	item->retry_ns = now_ns + (after > wait ? after : wait);
+	q->retries++;
+	q->failing++;
+	q->takes = false;
+	/*
+	 * Batches that may pass each other have a backoff each. Without a common backoff a receiver that is away would
+	 * get a request from each of them.
+	 */
+	if (q->failing > 1 || after)
+		q->quiet_ns = item->retry_ns;
+	snprintf(q->why, sizeof(q->why), "%s", answer && answer->why ? answer->why : "");
+}
+
+/* In its place its halves; false: one record alone, or no memory. */
+static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects, unsigned doubts)
+{
+	struct sinkq_item *second = item->batch->pub.n > 1 ? calloc(1, sizeof(*second)) : NULL;
+	struct batch *halves[2] = { second ? batch_half(item->batch, 0) : NULL,
+				    second ? batch_half(item->batch, 1) : NULL };
+
+	if (!halves[0] || !halves[1]) {
+		batch_unref(halves[0]);
+		batch_unref(halves[1]);
+		free(second);
+		return false;
+	}
+	if (item->in_flight)
+		q->in_flight--;
+	q->n++;
+	q->in_lane[item->lane]++;
+	q->bytes += halves[0]->bytes + halves[1]->bytes - item->batch->bytes;
+	batch_unref(item->batch);
+	*second = (struct sinkq_item){
+		.next = item->next, .batch = halves[1], .suspects = suspects, .doubts = doubts, .lane = item->lane
+	};
+	*item = (struct sinkq_item) {
+		.next = second, .batch = halves[0], .suspects = suspects, .doubts = doubts, .lane = item->lane
+	};
+	if (q->last == &item->next)
+		q->last = &second->next;
+	return true;
+}
+
+/* Of one record: another batch was taken.  Has that happened often enough, and the record failed each time before? */
+static bool is_to_blame(struct sinkq_item *item)
+{
+	bool suspect = item->suspects >= SINKQ_SUSPECTS;
+
+	item->blamed += item->failed;
+	item->failed = false;
+	if (item->blamed >= (suspect ? BLAMED_MOST : BLAMED_OF_DOUBT))
+		return true;
+	if (suspect) {
+		item->suspects = SUSPECTS_OF_HALF;
+		item->attempts = 0;
+		item->retry_ns = 0;
+	}
+	return false;
+}
+
+/* Another batch has been taken: those that failed so often are to blame, not the receiver. */
+static void split_suspects(struct sinkq *q)
+{
+	static const struct sinkq_fate fate = {
+		.what = SKEP_LOSS_SINK,
+		.why = "the receiver fails each time that it gets this record, and takes others",
+	};
+
+	for (struct sinkq_item **at = &q->first; *at;) {
+		struct sinkq_item *item = *at;
+		unsigned doubts = item->doubts >= doubts_most(q) ? doubts_most(q) - 2 : item->doubts;
+		unsigned suspects = item->suspects >= SINKQ_SUSPECTS ? SUSPECTS_OF_HALF : item->suspects;
+
+		if (is_passed(q, item) && !item->in_flight && !halve(q, item, suspects, doubts) &&
+		    item->batch->pub.n <= 1 && is_to_blame(item))
+			take_out(q, at, &fate);
+		else
+			at = &item->next;
+	}
+}
+
+/*
+ * All fail, and no more come while so many wait: each may hold a record that the receiver fails with. If it takes
+ * anything it takes a part of one of them, and that tells the others.
+ */
+static void try_a_part(struct sinkq *q)
+{
+	if (!q->first || q->n < SINKQ_STUCK || q->in_flight > 0)
+		return;
+	for (const struct sinkq_item *item = q->first; item; item = item->next)
+		if (item->suspects < SINKQ_SUSPECTS)
+			return;
+	halve(q, q->first, SUSPECTS_OF_HALF, q->first->doubts);
+}
+
+static size_t most_in_flight(const struct sinkq *q)
+{
+	return q->failing ? 1 : q->max_in_flight;
+}
+
+/*
+ * The next batch to offer; if both lanes have one, from the lane whose turn it is.  While the sink fails, the due batch
+ * with the fewest tries.
+ */
+static struct sinkq_item *pick(const struct sinkq *q, uint64_t now_ns)
+{
+	struct sinkq_item *first[SINKQ_LANES] = { NULL };
+
+	if (now_ns < q->quiet_ns)
+		return NULL;
+	for (struct sinkq_item *item = q->first; item; item = item->next) {
+		struct sinkq_item **found = &first[item->lane];
+
+		/*
+		 * In order: no batch overtakes one that waits, unless that batch itself may be the cause: then the next
+		 * batch shows whether it is.
+		 */
+		if (item->in_flight || (item->retry_ns > now_ns && is_passed(q, item)))
+			continue;
+		if (item->retry_ns > now_ns)
+			break;
+		if (!*found || (q->failing && item->attempts < (*found)->attempts))
+			*found = item;
+		if ((!q->failing || !is_passed(q, item)) && (q->in_lane[!item->lane] == 0 || first[!item->lane]))
+			break;
+	}
+	return first[q->turn] ? first[q->turn] : first[!q->turn];
+}
+
+void sinkq_pump(struct sinkq *q, uint64_t now_ns)
+{
+	struct sinkq_item *item;
+
+	if (q->pumping || q->paused) /* pumping: answered from inside submit(), and the loop below goes on by itself */
+		return;
+	q->pumping = true;
+	q->now_ns = now_ns;
+	/* submit() may have settled any: begin again each time, those in flight are few */
+	while (q->in_flight < most_in_flight(q) && (item = pick(q, now_ns)) != NULL) {
+		const struct skep_batch *pub = &item->batch->pub;
+		struct sinkq_item **at;
+
+		q->turn = !item->lane;
+		item->in_flight = true;
+		q->in_flight++;
+		if (q->submit(q->submit_arg, pub) < 0) {
+			at = find(q, pub); /* it may have answered as well, and the item be gone */
+			if (at && (*at)->in_flight)
+				back_off(q, *at, NULL, now_ns);
+		}
+	}
+	q->pumping = false;
+}
+
+uint64_t sinkq_next_ns(const struct sinkq *q)
+{
+	uint64_t next = SINKQ_NEVER;
+
+	if (q->paused || q->in_flight >= most_in_flight(q))
+		return SINKQ_NEVER;
+	for (const struct sinkq_item *item = q->first; item; item = item->next) {
+		if (item->in_flight)
+			continue;
+		if (item->retry_ns < next)
+			next = item->retry_ns;
+		if (!is_passed(q, item))
+			break;
+	}
+	return next < q->quiet_ns ? q->quiet_ns : next;
+}
+
+bool sinkq_refused(const struct sinkq *q)
+{
+	return q->refusals >= SINKQ_REFUSALS;
+}
+
+/*
+ * For ever, says the receiver.  One that refuses everything is misconfigured, or it is not the receiver: the sink is
+ * held, and offers another batch each time.
+ */
+static void refuse(struct sinkq *q, struct sinkq_item **at, const struct skep_batch_answer *answer, uint64_t now_ns)
+{
+	const struct sinkq_fate fate = {
+		.what = SKEP_LOSS_SINK,
+		.status = answer->status,
+		.why = answer->why ? answer->why : "no reason was given",
+	};
+	struct skep_batch_answer hold = { .result = SKEP_BATCH_HOLD, .status = answer->status };
+	char why[sizeof(q->why)];
+
+	if (++q->refusals < SINKQ_REFUSALS) {
+		take_out(q, at, &fate);
+		taken(q);
+		return;
+	}
+	snprintf(why, sizeof(why), "the receiver refused %u batches in a row: %s", q->refusals, fate.why);
+	hold.why = why;
+	(*at)->doubts = SINKQ_DOUBTS_IN_ORDER;
+	back_off(q, *at, &hold, now_ns);
+	q->takes = true;
+}
+
+int sinkq_done(struct sinkq *q, const struct skep_batch *pub, const struct skep_batch_answer *answer, uint64_t now_ns)
+{
+	struct sinkq_item **at = find(q, pub);
+	struct sinkq_fate fate = { .what = SINKQ_DELIVERED, .status = answer->status, .why = answer->why };
+
+	if (!at || !(*at)->in_flight)
+		return -ENOENT;
+	q->sent_bytes += answer->sent_bytes;
+	switch (answer->result) {
+	case SKEP_BATCH_ACK:
+		fate.rejected = answer->rejected < pub->n ? answer->rejected : pub->n;
+		take_out(q, at, &fate);
+		taken(q);
+		q->refusals = 0;
+		split_suspects(q);
+		break;
+	case SKEP_BATCH_REJECT:
+		refuse(q, at, answer, now_ns);
+		break;
+	case SKEP_BATCH_SPLIT:
+		if (halve(q, *at, (*at)->suspects, (*at)->doubts))
+			break;
+		if (pub->n > 1) /* no memory */
+			back_off(q, *at, answer, now_ns);
+		else
+			refuse(q, at, answer, now_ns);
+		break;
+	case SKEP_BATCH_SUSPECT:
+		(*at)->suspects++;
+		back_off(q, *at, answer, now_ns);
+		try_a_part(q);
+		break;
+	default:
+		(*at)->doubts += is_doubt(answer);
+		back_off(q, *at, answer, now_ns);
+	}
+	return 0;
+}
+
+bool sinkq_drop_oldest(struct sinkq *q)
+{
+	for (struct sinkq_item **at = &q->first; *at; at = &(*at)->next)
+		if (!(*at)->in_flight) {
+			lose(q, at, SKEP_LOSS_QUEUE);
+			return true;
+		}
+	return false;
+}
+
+void sinkq_drop_before(struct sinkq *q, uint64_t born_ns)
+{
+	for (struct sinkq_item **at = &q->first; *at;)
+		if (!(*at)->in_flight && (*at)->batch->born_ns < born_ns)
+			lose(q, at, SKEP_LOSS_SPOOL);
+		else
+			at = &(*at)->next;
+}
+
+void sinkq_join(struct sinkq *q)
+{
+	for (struct sinkq_item *item = q->first; item; item = item->next)
+		item->lane = 0;
+	q->in_lane[0] = q->n;
+	q->in_lane[1] = 0;
+}
+
+void sinkq_kick(struct sinkq *q)
+{
+	for (struct sinkq_item *item = q->first; item; item = item->next)
+		item->retry_ns = 0;
+	well(q);
+}
+
+void sinkq_pause(struct sinkq *q, bool paused)
+{
+	q->paused = paused;
+}
+
+void sinkq_reclaim(struct sinkq *q)
+{
+	for (struct sinkq_item *item = q->first; item; item = item->next) {
+		item->in_flight = false;
+		item->retry_ns = 0;
+	}
+	q->in_flight = 0;
+	well(q);
+}
+
+void sinkq_abandon(struct sinkq *q)
+{
+	while (q->first)
+		lose(q, &q->first, SKEP_LOSS_SINK);
+}
+
+size_t sinkq_suspects(const struct sinkq *q, unsigned lane)
+{
+	size_t n = 0;
+
+	for (const struct sinkq_item *item = q->first; item; item = item->next)
+		n += item->lane == lane && is_passed(q, item);
+	return n;
+}
+
+uint64_t sinkq_oldest_id(const struct sinkq *q, unsigned lane)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	/* Lanes that were joined are not in order. */
+	for (const struct sinkq_item *item = q->first; item; item = item->next)
+		if (item->lane == lane && item->batch->pub.id < oldest)
+			oldest = item->batch->pub.id;
+	return oldest;
+}

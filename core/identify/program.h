@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/identify/program.h - what an exec started: binary, arguments, tool.  A fork shares its
+ * parent's by reference, so thousands of workers keep one argument list.
+ */
+#ifndef SKEP_CORE_PROGRAM_H
+#define SKEP_CORE_PROGRAM_H
+
+#include "core/base/intern.h"
+
+struct program {
+	uint32_t refs;
+	bool wrapper;
+	const struct interned *exe, *filename, *tool;
+	uint32_t argv_len, argv_total;
+	char argv[];
+};
+
+/* Copies all; argv keeps what it carries. NULL: no memory. */
+struct program *program_new(struct intern *, const struct skep_str *exe, const struct skep_str *filename,
+			    const struct skep_str *argv, const char *tool, bool wrapper);
+struct program *program_ref(struct program *); /* NULL is fine */
+void program_unref(struct intern *, struct program *); /* NULL is fine */
+
+#endif

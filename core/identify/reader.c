@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/identify/reader.c - the loop's side of core/identify/reader.h: queues of requests, one batch with the worker,
+ * and what becomes of a process that holds the worker up.
+ *
+ * The worker answers in order, so the first request without an answer is the one that it works on.  When that takes
+ * longer than a deadline the keeper replaces the worker, that request fails, and the rest of the batch is queued again.
+ *
+ * The uids of a rootless container count as its owner's: a user's range of 65,536 subordinate uids is one user.
+ *
+ * Fair: requests about processes of a user who had a stuck one wait until no other waits; after STUCK_MOST of them that
+ * user's processes are not read for a minute.  So one user's thousand stuck processes cost the others three deadlines.
+ */
+#include "core/identify/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/magic.h"
+#include "core/base/log.h"
+#include "core/identify/reader_message.h"
+
+#define NS_PER_MS      1000000ull
+#define TICK_MS	       25
+#define DEADLINE_NS    (250 * NS_PER_MS) /* a read takes some 10 us; a worker that waits for a CPU is not stuck */
+#define DEADLINE_SHORT_NS (50 * NS_PER_MS) /* after STUCK_MANY within a minute, of many users */
+#define STUCK_MOST     3u
+#define STUCK_MANY     8u
+#define FORGET_NS      (60000 * NS_PER_MS) /* how long a user is under suspicion */
+#define WAIT_MOST_NS   (5000 * NS_PER_MS)  /* in the queue, where stuck processes make it slow */
+#define CHECKS_MOST    20u /* deadlines for a worker that does wait for a CPU */
+#define QUEUE_MOST     65536u
+#define SUSPECTS       64u
+#define STUCK_KNOWN    256u
+#define ANSWERS_A_TURN 64
+#define SYNC_ENDED_MOST \
+	2u /* reader_sync_read(): workers that may end at one request; the first worker is announced, too */
+
+struct ask {
+	struct ask *next;
+	void *owner;
+	skep_process_cb cb; /* NULL: forgotten */
+	void *arg;
+	struct skep_upid who;
+	uint32_t uid, what;
+	uint64_t asked_ns;
+	bool tried; /* a worker has ended at it */
+};
+
+struct queue {
+	struct ask *first, **end;
+};
+
+struct suspect {
+	uint32_t uid;
+	unsigned stuck; /* 0: free */
+	uint64_t last_ns;
+};
+
+#define MAGIC_reader 0x4ead0e40u
+struct reader {
+	uint32_t magic;
+	struct reader_process *process;
+	reader_deliver deliver;
+	uv_poll_t poll;
+	uv_timer_t soon; /* sends what has been asked for in this turn of the loop */
+	uv_timer_t tick; /* while a batch is with the worker */
+	unsigned handles;
+	bool closing, ready, ordered; /* ready: there is a worker; ordered: the keeper has been asked about it */
+	bool silent; /* reader_ask() refuses all until there is a new worker */
+	unsigned silent_ticks; /* since the last message */
+	unsigned checks;
+	struct queue queue, suspects;
+	size_t queued;
+	uint32_t serial, batch_n, batch_at; /* at: the next answer */
+	struct ask *batch[READER_BATCH];
+	uint64_t progress_ns;
+	struct suspect users[SUSPECTS];
+	struct skep_upid stuck[STUCK_KNOWN];
+	size_t stuck_at;
+	unsigned stuck_lately;
+	uint64_t stuck_ns;
+	struct reader_stats stats;
+	char answer[READER_ANSWER_MAX];
+};
+
+unsigned reader_silent_ticks = READER_SILENT_TICKS;
+
+/* ---- the keeper ------------------------------------------------------------------ */
+
+static int fork_keeper(const char *name, bool spare, struct reader_process *ret)
+{
+	int data[2], control[2], err;
+	pid_t pid, parent = getpid();
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, data) < 0)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0) {
+		err = -errno;
+		close(data[0]);
+		close(data[1]);
+		return err;
+	}
+	pid = fork();
+	err = pid < 0 ? -errno : 0;
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(0);
+		close(data[0]);
+		close(control[0]);
+		reader_keep(name, data[1], control[1], spare);
+	}
+	close(data[1]);
+	close(control[1]);
+	if (err) {
+		close(data[0]);
+		close(control[0]);
+		return err;
+	}
+	*ret = (struct reader_process){ .pid = pid, .data = data[0], .control = control[0] };
+	return 0;
+}
+
+int reader_fork(const char *name, struct reader_process *ret)
+{
+	return fork_keeper(name, false, ret);
+}
+
+int reader_fork_spare(const char *name, struct reader_process *p)
+{
+	struct reader_process spare = { 0 };
+	int err = fork_keeper(name, true, &spare);
+
+	if (err)
+		return err;
+	p->spare_pid = spare.pid;
+	p->spare_data = spare.data;
+	p->spare_control = spare.control;
+	return 0;
+}
+
+/* One that ends by itself, or is killed after a second. */
+static void wait_for(pid_t pid)
+{
+	pid_t done = 0;
+
+	for (int i = 0; i < 100 && (done = waitpid(pid, NULL, WNOHANG)) == 0; i++)
+		poll(NULL, 0, 10);
+	if (done == 0) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+}
+
+/*
+ * The spare's sockets get the numbers of the first keeper's, which has closed its ends.  false: there is no spare, or
+ * it has ended, too.
+ */
+static bool use_spare(struct reader_process *p)
+{
+	const uint32_t order = READER_TAKE_OVER;
+	bool used = p->spare_pid > 0 &&
+		    send(p->spare_control, &order, sizeof(order), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(order);
+
+	if (!used)
+		return false;
+	(void)dup3(p->spare_data, p->data, O_CLOEXEC); /* cannot fail: both are open */
+	(void)dup3(p->spare_control, p->control, O_CLOEXEC);
+	close(p->spare_data);
+	close(p->spare_control);
+	wait_for(p->pid); /* it closed its sockets as it ended */
+	p->pid = p->spare_pid;
+	p->spare_pid = 0;
+	return true;
+}
+
+void reader_end(struct reader_process *p)
+{
+	if (p->spare_pid > 0) {
+		close(p->spare_data);
+		close(p->spare_control);
+		wait_for(p->spare_pid);
+	}
+	p->spare_pid = 0;
+	if (p->pid <= 0)
+		return;
+	/* The keeper then ends its worker, waits for it, and ends. */
+	close(p->data);
+	close(p->control);
+	wait_for(p->pid);
+	p->pid = 0;
+}
+
+/* ---- queues ---------------------------------------------------------------------- */
+
+static void put_last(struct reader *r, struct queue *q, struct ask *a)
+{
+	a->next = NULL;
+	*q->end = a;
+	q->end = &a->next;
+	r->queued++;
+}
+
+static void put_first(struct reader *r, struct queue *q, struct ask *a)
+{
+	a->next = q->first;
+	q->first = a;
+	if (!a->next)
+		q->end = &a->next;
+	r->queued++;
+}
+
+static struct ask *take_first(struct reader *r, struct queue *q)
+{
+	struct ask *a = q->first;
+
+	if (!a)
+		return NULL;
+	q->first = a->next;
+	if (!q->first)
+		q->end = &q->first;
+	r->queued--;
+	return a;
+}
+
+static void finish(struct reader *r, struct ask *a, const struct skep_process_text *text)
+{
+	if (a->cb)
+		r->deliver(a->owner, a->cb, a->arg, text);
+	free(a);
+}
+
+static void fail(struct reader *r, struct ask *a, int error)
+{
+	const struct skep_process_text none = { .size = sizeof(none), .error = error };
+
+	r->stats.refused += error == -EBUSY || error == -EPIPE;
+	finish(r, a, &none);
+}
+
+/* ---- who is under suspicion ------------------------------------------------------ */
+
+/*
+ * The user who made the outermost user namespace that the process is in, as seen from here; else uid.  /etc/subuid
+ * would say the same, but only for local users.  Takes no lock of the process's memory.
+ */
+static uint32_t owner_of(uint32_t pid, uint32_t uid)
+{
+	char path[32];
+	int fd, parent;
+	uid_t owner;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/user", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return uid;
+	/* NS_GET_PARENT, NS_GET_OWNER_UID: Linux 4.9, 4.11.  The parent of our own namespace is refused. */
+	while ((parent = ioctl(fd, NS_GET_PARENT)) >= 0) {
+		/* A namespace that root made (nspawn, dockerd) may hold users of all kinds. */
+		if (ioctl(fd, NS_GET_OWNER_UID, &owner) == 0 && owner != 0)
+			uid = owner;
+		close(fd);
+		fd = parent;
+	}
+	close(fd);
+	return uid;
+}
+
+/* Looked up only while there is a suspect: it costs 5 system calls. */
+static uint32_t user_of(const struct reader *r, uint32_t pid, uint32_t uid, uint64_t now)
+{
+	return r->stats.stuck && now - r->stuck_ns < FORGET_NS ? owner_of(pid, uid) : uid;
+}
+
+static const struct suspect *suspect_of(const struct reader *r, uint32_t uid, uint64_t now)
+{
+	for (size_t i = 0; i < SUSPECTS; i++)
+		if (r->users[i].stuck && r->users[i].uid == uid && now - r->users[i].last_ns < FORGET_NS)
+			return &r->users[i];
+	return NULL;
+}
+
+/* Not root: its processes are stuck by accident, and the others of its own are daemons that one wants to know. */
+static bool gave_up(const struct reader *r, uint32_t uid, uint64_t now)
+{
+	const struct suspect *s = uid ? suspect_of(r, uid, now) : NULL;
+
+	return s && s->stuck >= STUCK_MOST;
+}
+
+static void remember(struct reader *r, struct ask *a, uint64_t now)
+{
+	struct suspect *s = &r->users[0];
+
+	a->uid = owner_of(a->who.pid, a->uid);
+	for (size_t i = 0; i < SUSPECTS; i++) {
+		if (r->users[i].stuck && r->users[i].uid == a->uid) {
+			s = &r->users[i];
+			break;
+		}
+		if (r->users[i].last_ns < s->last_ns)
+			s = &r->users[i]; /* else the one that was there longest ago, or nobody yet */
+	}
+	if (s->uid != a->uid || now - s->last_ns >= FORGET_NS)
+		*s = (struct suspect){ .uid = a->uid };
+	s->stuck++;
+	s->last_ns = now;
+	r->stuck_lately = now - r->stuck_ns < FORGET_NS ? r->stuck_lately + 1 : 1;
+	r->stuck_ns = now;
+	r->stuck[r->stuck_at++ % STUCK_KNOWN] = a->who;
+	r->stats.stuck++;
+	log_because(
+		SKEP_LOG_WARNING, "reader", "stuck",
+		"process %u of uid %u cannot be read: it holds the lock of its memory (a mapped file of a server that does not answer?); "
+		"recorded without its arguments",
+		a->who.pid, a->uid);
+}
+
+static bool known_stuck(const struct reader *r, const struct skep_upid *who)
+{
+	size_t n = r->stuck_at < STUCK_KNOWN ? r->stuck_at : STUCK_KNOWN;
+
+	for (size_t i = 0; i < n; i++)
+		if (r->stuck[i].pid == who->pid && r->stuck[i].start_ns == who->start_ns)
+			return true;
+	return false;
+}
+
+/* ---- batches --------------------------------------------------------------------- */
+
+static void queue_again(struct reader *r, struct ask *a, uint64_t now)
+{
+	if (suspect_of(r, a->uid, now))
+		put_last(r, &r->suspects, a);
+	else
+		put_first(r, &r->queue, a);
+}
+
+/* The worker is gone: the first request without an answer is what it worked on. */
+static void take_back(struct reader *r, bool was_stuck)
+{
+	uint64_t now = uv_hrtime();
+	uint32_t n = r->batch_n, at = r->batch_at;
+	struct ask *a;
+
+	r->batch_n = r->batch_at = 0;
+	r->ordered = false;
+	if (at == n)
+		return;
+	a = r->batch[at];
+	if (was_stuck)
+		remember(r, a, now);
+	while (n-- > at + 1) /* from the end, so that those at the front are in order again */
+		queue_again(r, r->batch[n], now);
+	if (was_stuck)
+		fail(r, a, -ETIMEDOUT);
+	else if (a->tried)
+		fail(r, a, -EIO);
+	else
+		a->tried = true, queue_again(r, a, now);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events);
+static void send_batch(struct reader *r);
+
+/*
+ * The keeper was killed: the spare takes over.  Without one nothing is read any more, because a fork now would copy all
+ * that the daemon knows.
+ */
+static void dead(struct reader *r)
+{
+	struct ask *a;
+
+	if (!r->stats.alive)
+		return;
+	r->ready = false;
+	uv_poll_stop(&r->poll); /* before its descriptor is another socket */
+	if (use_spare(r->process)) {
+		uv_poll_start(&r->poll, UV_READABLE, on_readable);
+		log_warning(
+			"the process that reads others' arguments has ended (killed for want of memory?); its spare takes over, and there is "
+			"no other until skepd is restarted");
+		r->stats.replaced++;
+		r->silent = false;
+		take_back(r, false);
+		send_batch(r); /* when it is ready; until then the tick counts */
+		return;
+	}
+	r->stats.alive = false;
+	uv_timer_stop(&r->tick);
+	log_error(
+		"the process that reads others' arguments has ended; a process that skepd did not see start is recorded without its arguments until skepd is restarted");
+	take_back(r, false);
+	while ((a = take_first(r, &r->queue)) || (a = take_first(r, &r->suspects)))
+		fail(r, a, -EPIPE);
+}
+
+static bool too_late(const struct reader *r, const struct ask *a, uint64_t now)
+{
+	return r->stuck_ns > a->asked_ns && now - a->asked_ns > WAIT_MOST_NS;
+}
+
+/* Those that nobody waits for are dropped on the way, those that are not to be read fail. */
+static struct ask *next_ask(struct reader *r, struct queue *q, uint64_t now)
+{
+	struct ask *a;
+
+	while ((a = take_first(r, q))) {
+		a->uid = user_of(r, a->who.pid, a->uid, now);
+		if (!a->cb)
+			free(a);
+		else if (gave_up(r, a->uid, now) || too_late(r, a, now))
+			fail(r, a, -EBUSY);
+		else
+			return a;
+	}
+	return NULL;
+}
+
+static void send_batch(struct reader *r)
+{
+	struct reader_batch batch = { .n = 0 };
+	uint64_t now = uv_hrtime();
+	uint32_t n = 0;
+
+	if (!r->stats.alive || r->closing)
+		return;
+	if (!uv_is_active((uv_handle_t *)&r->tick)) {
+		r->silent_ticks = 0;
+		uv_timer_start(&r->tick, r->tick.timer_cb, TICK_MS, TICK_MS);
+	}
+	if (!r->ready || r->batch_n)
+		return;
+	while (n < READER_BATCH && (r->batch[n] = next_ask(r, &r->queue, now)))
+		n++;
+	if (n == 0 && (r->batch[0] = next_ask(r, &r->suspects, now)))
+		n = 1; /* alone: those that come meanwhile are before the next suspect */
+	if (n == 0 || r->closing) {
+		uv_timer_stop(&r->tick);
+		return;
+	}
+	batch.serial = ++r->serial;
+	batch.n = n;
+	for (uint32_t i = 0; i < n; i++)
+		batch.at[i] = (struct reader_request) { .start_ns = r->batch[i]->who.start_ns,
+							.pid = r->batch[i]->who.pid,
+							.what = r->batch[i]->what };
+	r->batch_n = n;
+	r->batch_at = 0;
+	r->progress_ns = now;
+	r->checks = 0;
+	/*
+	 * There is room: one batch is under way at most.  Should there be none all the same, the deadline finds it out.
+	 */
+	(void)send(r->process->data, &batch, offsetof(struct reader_batch, at) + n * sizeof(batch.at[0]),
+		   MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* ---- answers --------------------------------------------------------------------- */
+
+/* false: not an answer to what was asked for last. */
+static bool text_of(const char *message, size_t size, uint32_t serial, uint32_t at, struct skep_process_text *ret)
+{
+	struct reader_answer a;
+
+	memcpy(&a, message, sizeof(a));
+	if (a.serial != serial || a.at != at || a.cmdline_len > READER_CMDLINE_MAX ||
+	    a.environ_len > READER_ENVIRON_MAX || sizeof(a) + a.cmdline_len + a.environ_len != size)
+		return false;
+	message += sizeof(a);
+	*ret = (struct skep_process_text) {
+		.size = sizeof(*ret),
+		.error = a.error > 0 || a.error < -4095 ? -EIO : a.error,
+		/* full: there may be more */
+		.cmdline = { message, a.cmdline_len, a.cmdline_len + (a.cmdline_len == READER_CMDLINE_MAX) },
+		.environ = { message + a.cmdline_len, a.environ_len,
+			     a.environ_len + (a.environ_len == READER_ENVIRON_MAX) },
+	};
+	return true;
+}
+
+static void answered(struct reader *r, size_t size)
+{
+	struct skep_process_text text;
+	struct reader_answer a;
+
+	memcpy(&a, r->answer, sizeof(a));
+	r->silent_ticks = 0;
+	if (a.kind == READER_READY) {
+		r->stats.replaced += r->ready;
+		r->ready = true;
+		r->silent = false;
+		take_back(r, r->ordered && a.at);
+	} else if (r->batch_at < r->batch_n && text_of(r->answer, size, r->serial, r->batch_at, &text)) {
+		r->progress_ns = uv_hrtime();
+		r->ordered = false;
+		r->checks = 0;
+		finish(r, r->batch[r->batch_at++], &text);
+		if (r->batch_at == r->batch_n)
+			r->batch_n = r->batch_at = 0;
+	}
+	explicit_bzero(r->answer, size); /* an environment may hold secrets */
+	send_batch(r);
+}
+
+/* Some messages; false: there are no more for now. */
+static bool receive(struct reader *r, int most)
+{
+	while (most-- > 0 && r->stats.alive && !r->closing) {
+		ssize_t n = recv(r->process->data, r->answer, sizeof(r->answer), MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return false;
+		if (n <= 0) {
+			dead(r);
+			return false;
+		}
+		if (n >= (ssize_t)sizeof(struct reader_answer))
+			answered(r, (size_t)n);
+	}
+	return true;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+	(void)status; /* reading meets the error */
+	(void)events;
+	receive(poll->data, ANSWERS_A_TURN);
+}
+
+/*
+ * The keeper cannot fork, has left ABANDONED_MAX workers behind, or was stopped.  Fails all requests: probe `proc`
+ * starts no sweep while one has no answer.
+ */
+static void give_up(struct reader *r)
+{
+	struct ask *a;
+
+	r->silent = true;
+	uv_timer_stop(&r->tick);
+	log_because(SKEP_LOG_WARNING, "reader", "silent",
+		    "the process that reads others' arguments (pid %d) does not answer: it is stopped or cannot fork; "
+		    "a process that skepd did not see start is recorded without its arguments until it answers",
+		    (int)r->process->pid);
+	while (r->batch_at < r->batch_n)
+		fail(r, r->batch[r->batch_at++], -EBUSY);
+	r->batch_n = r->batch_at = 0;
+	while ((a = take_first(r, &r->queue)) || (a = take_first(r, &r->suspects)))
+		fail(r, a, -EBUSY);
+}
+
+static void on_soon(uv_timer_t *timer)
+{
+	send_batch(timer->data);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct reader *r = MAGIC_OBJECT(reader, timer->data);
+	uint64_t deadline = r->stuck_lately >= STUCK_MANY && uv_hrtime() - r->stuck_ns < FORGET_NS ? DEADLINE_SHORT_NS
+												   : DEADLINE_NS;
+	uint32_t order;
+
+	/* What has come while the loop was busy comes first. */
+	if (receive(r, ANSWERS_A_TURN) || !uv_is_active((uv_handle_t *)timer))
+		return;
+	/* Ticks, not time: a machine that was suspended, or a frozen cgroup, had no time to answer. */
+	if (++r->silent_ticks >= reader_silent_ticks) {
+		give_up(r);
+		return;
+	}
+	if (r->batch_n == 0 || uv_hrtime() - r->progress_ns < deadline)
+		return;
+	order = ++r->checks > CHECKS_MOST ? READER_KILL : READER_CHECK;
+	r->ordered = true;
+	r->progress_ns = uv_hrtime(); /* the keeper has as long */
+	if (send(r->process->control, &order, sizeof(order), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE)
+		dead(r);
+}
+
+/* ---- life ------------------------------------------------------------------------ */
+
+int reader_new(uv_loop_t *loop, struct reader_process *process, reader_deliver deliver, struct reader **ret)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->magic = MAGIC_reader;
+	r->process = process;
+	r->deliver = deliver;
+	r->queue.end = &r->queue.first;
+	r->suspects.end = &r->suspects.first;
+	r->stats.alive = true;
+	err = uv_poll_init(loop, &r->poll, process->data);
+	if (err < 0) {
+		free(r);
+		return err;
+	}
+	uv_timer_init(loop, &r->soon); /* these two cannot fail */
+	uv_timer_init(loop, &r->tick);
+	r->tick.timer_cb = on_tick;
+	r->poll.data = r->soon.data = r->tick.data = r;
+	r->handles = 3;
+	/* nor can this, with a descriptor that could be initialised */
+	uv_poll_start(&r->poll, UV_READABLE, on_readable);
+	*ret = r;
+	return 0;
+}
+
+int reader_ask(struct reader *r, void *owner, const struct skep_upid *who, uint32_t uid, uint32_t what,
+	       skep_process_cb cb, void *arg)
+{
+	uint64_t now = uv_hrtime();
+	struct ask *a;
+
+	if (!cb || who->pid == 0 || what == 0 || (what & ~(SKEP_READ_CMDLINE | SKEP_READ_ENVIRON)))
+		return -EINVAL;
+	r->stats.asked++;
+	uid = user_of(r, who->pid, uid, now);
+	if (!r->stats.alive || r->silent || r->queued >= QUEUE_MOST || known_stuck(r, who) || gave_up(r, uid, now)) {
+		r->stats.refused++;
+		return r->stats.alive ? -EBUSY : -EPIPE;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	*a = (struct ask) {
+		.owner = owner, .cb = cb, .arg = arg, .who = *who, .uid = uid, .what = what, .asked_ns = now
+	};
+	put_last(r, suspect_of(r, uid, now) ? &r->suspects : &r->queue, a);
+	if (!r->batch_n && !uv_is_active((uv_handle_t *)&r->soon))
+		uv_timer_start(&r->soon, on_soon, 0, 0);
+	return 0;
+}
+
+static void forget(struct ask *a, const void *owner)
+{
+	for (; a; a = a->next)
+		if (!owner || a->owner == owner)
+			a->cb = NULL;
+}
+
+void reader_forget(struct reader *r, const void *owner)
+{
+	forget(r->queue.first, owner);
+	forget(r->suspects.first, owner);
+	for (uint32_t i = r->batch_at; i < r->batch_n; i++)
+		if (!owner || r->batch[i]->owner == owner)
+			r->batch[i]->cb = NULL;
+}
+
+struct reader_stats reader_stats(const struct reader *r)
+{
+	return r->stats;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct reader *r = MAGIC_OBJECT(reader, handle->data);
+
+	if (--r->handles == 0)
+		free(r);
+}
+
+void reader_close(struct reader *r)
+{
+	struct ask *a;
+
+	if (!r || r->closing)
+		return;
+	r->closing = true;
+	for (uint32_t i = r->batch_at; i < r->batch_n; i++)
+		free(r->batch[i]);
+	while ((a = take_first(r, &r->queue)) || (a = take_first(r, &r->suspects)))
+		free(a);
+	uv_close((uv_handle_t *)&r->poll, on_closed);
+	uv_close((uv_handle_t *)&r->soon, on_closed);
+	uv_close((uv_handle_t *)&r->tick, on_closed);
+}
+
+/* ---- without a loop -------------------------------------------------------------- */
+
+/* A message, or 0 when the time was up; -EPIPE. */
+static ssize_t wait_message(const struct reader_process *p, char *ret, int timeout_ms)
+{
+	struct pollfd at = { .fd = p->data, .events = POLLIN };
+	ssize_t n;
+
+	if (poll(&at, 1, timeout_ms) != 1)
+		return 0;
+	n = recv(p->data, ret, READER_ANSWER_MAX, MSG_DONTWAIT);
+	return n >= (ssize_t)sizeof(struct reader_answer) ? n : -EPIPE;
+}
+
+static int sync_send(const struct reader_process *p, const struct reader_batch *batch)
+{
+	return send(p->data, batch, offsetof(struct reader_batch, at) + sizeof(batch->at[0]), MSG_NOSIGNAL) < 0 ? -EPIPE
+														: 0;
+}
+
+int reader_sync_read(struct reader_process *p, const struct skep_upid *who, uint32_t what,
+		     struct skep_process_text *ret)
+{
+	static char room[READER_ANSWER_MAX];
+	const struct reader_batch batch = { .serial = ++p->serial,
+					    .n = 1,
+					    .at = { { who->start_ns, who->pid, what } } };
+	uint32_t order = READER_CHECK;
+	bool ordered = false;
+	unsigned ended = 0;
+	struct reader_answer a;
+
+	if (p->pid <= 0)
+		return -EPIPE;
+	while (recv(p->data, room, sizeof(room), MSG_DONTWAIT) > 0)
+		; /* about earlier ones, and earlier workers */
+	if (sync_send(p, &batch) < 0)
+		return -EPIPE;
+	for (unsigned tries = 0; tries < 2 * CHECKS_MOST;) {
+		ssize_t n = wait_message(p, room,
+					 (int)((p->stuck < STUCK_MANY ? DEADLINE_NS : DEADLINE_SHORT_NS) / NS_PER_MS));
+
+		if (n < 0)
+			return (int)n;
+		if (n == 0) {
+			order = ++tries > CHECKS_MOST ? READER_KILL : READER_CHECK;
+			ordered = true;
+			if (send(p->control, &order, sizeof(order), MSG_NOSIGNAL) < 0)
+				return -EPIPE;
+			continue;
+		}
+		memcpy(&a, room, sizeof(a));
+		if (a.kind == READER_READY && ordered && a.at) {
+			p->stuck++;
+			return -ETIMEDOUT;
+		}
+		/*
+		 * The worker ended of something else, or this is the first.  An answer that comes twice has an old
+		 * serial.
+		 */
+		if (a.kind == READER_READY) {
+			if (++ended > SYNC_ENDED_MOST)
+				return -EIO;
+			ordered = false;
+			if (sync_send(p, &batch) < 0)
+				return -EPIPE;
+		}
+		if (a.kind == READER_TEXT && text_of(room, (size_t)n, p->serial, 0, ret))
+			return ret->error;
+	}
+	return -ETIMEDOUT;
+}

@@ -1,0 +1,736 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/identify/tool.c - names the program that a command line runs.  One step takes a program
+ * and its arguments, looks the program up in the table, walks its options, and either
+ * has the name or knows the next program: the script behind an interpreter, the command
+ * behind a wrapper.  Works on the words in place; only a shell's -c text is copied, cut
+ * at SCRATCH_SIZE.  Knows no program by name.
+ */
+#include "core/identify/tool.h"
+
+#include <skep/utf8.h>
+#include <string.h>
+
+#include "core/identify/tool_table.h"
+
+#define STEPS_MAX 16 /* "nice nice nice ..." ends somewhere */
+#define SCRATCH_SIZE 4096 /* of a shell's command line, names and options stand in front */
+#define SUBCOMMAND_MAX 40 /* picard's longest has 35 */
+
+/* What is left of an argument list. */
+struct words {
+	const char *p, *end;
+};
+
+struct word {
+	const char *ptr;
+	size_t len;
+};
+
+/* One recognition. */
+struct walk {
+	const struct tools *tools;
+	struct words words; /* behind the program's name */
+	struct word program; /* as it was called: its last part names it */
+	struct word called;  /* argv[0] of the image itself, without a login shell's '-' */
+	bool from_shell; /* the words come from a shell's command line: '$' in them is not what will be run */
+	bool cut; /* the kernel's list was longer than what we have */
+	struct tool_name *ret;
+	size_t name_len;
+	size_t scratch_len;
+	char scratch[SCRATCH_SIZE];
+};
+
+enum step { STEP_DONE, STEP_NEXT };
+
+static bool words_next(struct words *words, struct word *ret)
+{
+	const char *nul;
+
+	if (words->p >= words->end)
+		return false;
+	nul = memchr(words->p, '\0', (size_t)(words->end - words->p));
+	ret->ptr = words->p;
+	ret->len = (size_t)((nul ? nul : words->end) - words->p);
+	words->p = nul ? nul + 1 : words->end;
+	return true;
+}
+
+static struct word word_of(const char *ptr, size_t len)
+{
+	return (struct word){ ptr ? ptr : "", ptr ? len : 0 };
+}
+
+static bool starts(const struct word *word, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return word->len >= len && memcmp(word->ptr, prefix, len) == 0;
+}
+
+static bool in_list(char **list, const struct word *word)
+{
+	for (; list && *list; list++)
+		if (strlen(*list) == word->len && memcmp(*list, word->ptr, word->len) == 0)
+			return true;
+	return false;
+}
+
+/* The last part of a path; slashes at its end do not count. */
+static struct word basename_of(struct word path)
+{
+	const char *slash;
+
+	while (path.len > 1 && path.ptr[path.len - 1] == '/')
+		path.len--;
+	slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+	if (slash && path.len > 1) {
+		path.len -= (size_t)(slash + 1 - path.ptr);
+		path.ptr = slash + 1;
+	}
+	return path;
+}
+
+/* A path whose last part says nothing about what is run. */
+static bool says_nothing(const struct word *path)
+{
+	struct word base = basename_of(*path);
+
+	return base.len == 0 || starts(path, "/dev/") || starts(path, "/proc/") ||
+	       (base.len == 1 && base.ptr[0] == '/') || (base.len <= 2 && memcmp(base.ptr, "..", base.len) == 0);
+}
+
+/* ---- the name ------------------------------------------------------------- */
+
+static void name_set(struct walk *walk, struct word text)
+{
+	walk->name_len = 0;
+	walk->ret->name[0] = '\0';
+	for (size_t i = 0; i < text.len && walk->name_len < sizeof(walk->ret->name) - 1; i++)
+		walk->ret->name[walk->name_len++] = text.ptr[i];
+	walk->ret->name[walk->name_len] = '\0';
+}
+
+static void name_add(struct walk *walk, struct word text)
+{
+	size_t room = sizeof(walk->ret->name) - 1 - walk->name_len;
+
+	if (room < 2)
+		return;
+	walk->ret->name[walk->name_len++] = ' ';
+	room--;
+	if (text.len < room)
+		room = text.len;
+	memcpy(walk->ret->name + walk->name_len, text.ptr, room);
+	walk->name_len += room;
+	walk->ret->name[walk->name_len] = '\0';
+}
+
+static void name_add_string(struct walk *walk, const char *text)
+{
+	name_add(walk, word_of(text, strlen(text)));
+}
+
+/* Cut between characters, nothing in it that a terminal would obey. */
+static void name_clean(struct tool_name *ret)
+{
+	unsigned char *name = (unsigned char *)ret->name;
+	size_t len = strlen(ret->name), tail = len;
+	int n;
+
+	if (len == 0) {
+		memcpy(ret->name, "?", 2);
+		return;
+	}
+	/* A character that began but has not all its bytes any more. Only a full name was cut. */
+	if (len == sizeof(ret->name) - 1) {
+		while (tail > 0 && len - tail < 3 && (name[tail - 1] & 0xc0) == 0x80)
+			tail--;
+		n = tail > 0 ? skep_utf8_length(ret->name + tail - 1, len - (tail - 1)) : 1;
+		if (n < 0 && tail - 1 + (size_t)-n == len)
+			len = tail - 1;
+		name[len] = '\0';
+	}
+	for (size_t i = 0; i < len; i++) {
+		if (name[i] < 0x20 || name[i] == 0x7f)
+			name[i] = '?';
+		/* C1 controls in UTF-8: 0xc2 0x9b is an escape sequence's beginning for some terminals. */
+		if (name[i] == 0xc2 && i + 1 < len && name[i + 1] >= 0x80 && name[i + 1] < 0xa0)
+			name[i] = name[i + 1] = '?';
+	}
+}
+
+/* How the entry's program is shown without what it runs. */
+static struct word shown(const struct tool_entry *entry, struct word name)
+{
+	if (entry->name)
+		return word_of(entry->name, strlen(entry->name));
+	if (!entry->trim_version)
+		return name;
+	for (size_t i = 1; i + 1 < name.len; i++)
+		if (name.ptr[i] == '.' && name.ptr[i + 1] >= '0' && name.ptr[i + 1] <= '9') {
+			name.len = i;
+			break;
+		}
+	return name;
+}
+
+/* ---- a shell's command line -------------------------------------------------- */
+
+/* Unquotes one character or quoted part at *p; out may be the same memory, never ahead of *p. */
+static bool unquote(const char **p, const char *end, char *out, const char *out_end, size_t *n)
+{
+	char quote = **p, c;
+
+	if (quote == '\\') {
+		if (++*p >= end)
+			return false;
+		if (out + *n < out_end)
+			out[(*n)++] = **p;
+		++*p;
+		return true;
+	}
+	if (quote != '\'' && quote != '"') {
+		if (out + *n < out_end)
+			out[(*n)++] = quote;
+		++*p;
+		return true;
+	}
+	for (++*p; *p < end && **p != quote; ++*p) {
+		c = **p;
+		if (quote == '"' && (c == '`' || (c == '$' && *p + 1 < end && (*p)[1] == '(')))
+			return false;
+		if (quote == '"' && c == '\\' && *p + 1 < end)
+			c = *++*p;
+		if (out + *n < out_end)
+			out[(*n)++] = c;
+	}
+	if (*p >= end)
+		return false; /* no closing quote */
+	++*p;
+	return true;
+}
+
+/*
+ * Splits one simple command into "a\0b\0" in the scratch memory (where it may stand
+ * already).  False when it is more than one simple command, or none.
+ */
+static bool split(struct walk *walk, struct word code)
+{
+	const char *p = code.ptr, *end = code.ptr + code.len;
+	char *out = walk->scratch;
+	const char *out_end = walk->scratch + sizeof(walk->scratch) - 1;
+	size_t n = 0, words = 0;
+
+	/* In place from where it stands: what was in front of it has been read. */
+	if (code.ptr >= walk->scratch && code.ptr < walk->scratch + sizeof(walk->scratch))
+		out = walk->scratch + (code.ptr - walk->scratch);
+	while (p < end && strchr(" \t\r\n", end[-1]) && end[-1])
+		end--;
+	while (p < end && strchr(" \t\r\n", *p) && *p)
+		p++;
+	while (p < end) {
+		if (*p == ' ' || *p == '\t') {
+			p++;
+			continue;
+		}
+		if (*p == '#' || (words == 0 && (*p == '!' || *p == '{')))
+			return false; /* a comment, a negation, a group */
+		while (p < end && *p != ' ' && *p != '\t') {
+			if (strchr(";|&<>()`\n", *p) || (*p == '$' && p + 1 < end && p[1] == '('))
+				return false;
+			if (!unquote(&p, end, out, out_end, &n))
+				return false;
+		}
+		words++;
+		if (p < end)
+			p++; /* the blank has been read: in place, the NUL comes to stand on it */
+		if (out + n < out_end)
+			out[n++] = '\0';
+	}
+	walk->cut = out + n >= out_end; /* the last word is only half there */
+	walk->words = (struct words){ out, out + n };
+	walk->scratch_len = (size_t)(out - walk->scratch) + n;
+	return words > 0;
+}
+
+/* The words of the text, then those that are left of the list. */
+static bool split_before_rest(struct walk *walk, struct word text)
+{
+	struct words rest = walk->words;
+	bool cut = walk->cut;
+	size_t room, n;
+
+	if (!split(walk, text))
+		return false;
+	n = (size_t)(rest.end - rest.p);
+	room = sizeof(walk->scratch) - walk->scratch_len;
+	walk->cut |= cut || n > room;
+	if (n > room)
+		n = room;
+	memmove(walk->scratch + walk->scratch_len, rest.p, n);
+	walk->scratch_len += n;
+	walk->words.end += n;
+	return true;
+}
+
+/* ---- what comes next ------------------------------------------------------- */
+
+/* NAME=value */
+static bool is_assignment(const struct word *word)
+{
+	for (size_t i = 0; i < word->len; i++) {
+		char c = word->ptr[i];
+
+		if (c == '=')
+			return i > 0;
+		if (c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9'))
+			return false;
+	}
+	return false;
+}
+
+static bool is_subcommand(const struct word *word)
+{
+	if (word->len == 0 || word->len > SUBCOMMAND_MAX)
+		return false;
+	for (size_t i = 0; i < word->len; i++) {
+		char c = word->ptr[i];
+		bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+
+		if (!letter && (i == 0 || (c != '_' && c != '-' && (c < '0' || c > '9'))))
+			return false;
+	}
+	return true;
+}
+
+/* The program is what this word names; the name so far stays where the word says nothing. */
+static enum step next_program(struct walk *walk, struct word program)
+{
+	if (says_nothing(&program) || (walk->from_shell && memchr(program.ptr, '$', program.len)))
+		return STEP_DONE;
+	walk->program = program;
+	return STEP_NEXT;
+}
+
+static enum step next_command(struct walk *walk, struct word program)
+{
+	enum step step = next_program(walk, program);
+
+	if (step == STEP_NEXT)
+		walk->ret->wrapper = true;
+	return step;
+}
+
+static enum step next_shell(struct walk *walk, struct word code)
+{
+	struct word word;
+
+	if (walk->cut && walk->words.p >= walk->words.end)
+		return STEP_DONE; /* who knows what comes behind the cut */
+	if (!split(walk, code))
+		return STEP_DONE;
+	walk->from_shell = true;
+	while (words_next(&walk->words, &word))
+		if (!is_assignment(&word))
+			return next_command(walk, word);
+	return STEP_DONE;
+}
+
+static enum step next_jar(struct walk *walk, struct word path)
+{
+	struct word base = basename_of(path);
+
+	if (base.len > 4 && memcmp(base.ptr + base.len - 4, ".jar", 4) == 0)
+		base.len -= 4;
+	return next_program(walk, base);
+}
+
+/* org.broad.Main is known by its whole name or by its last part; Main.java is a script. */
+static enum step next_class(struct walk *walk, struct word name)
+{
+	const char *dot;
+
+	if (memchr(name.ptr, '/', name.len) || (name.len > 5 && memcmp(name.ptr + name.len - 5, ".java", 5) == 0) ||
+	    tool_table_find(walk->tools, name.ptr, name.len))
+		return next_program(walk, name);
+	dot = name.len ? memrchr(name.ptr, '.', name.len) : NULL;
+	if (dot && dot + 1 < name.ptr + name.len) {
+		name.len -= (size_t)(dot + 1 - name.ptr);
+		name.ptr = dot + 1;
+	}
+	return next_program(walk, name);
+}
+
+/* The name stands: "git gc". */
+static enum step subcommand(struct walk *walk, const struct tool_entry *entry, struct word word)
+{
+	struct word option;
+
+	for (uint32_t depth = entry->depth; is_subcommand(&word); depth--) {
+		const char *name;
+
+		name_add(walk, word);
+		if (depth <= 1 && !in_list(entry->groups, &word))
+			break;
+		if (depth <= 1)
+			depth = 2;
+		do { /* the options between a group and its command */
+			if (!words_next(&walk->words, &word))
+				return STEP_DONE;
+			option = word;
+			if (word.len > 1 && word.ptr[0] == '-' &&
+			    tool_table_option(entry, option.ptr, option.len, &name) == TOOL_VALUE &&
+			    !words_next(&walk->words, &option))
+				return STEP_DONE;
+		} while (word.len > 1 && word.ptr[0] == '-');
+	}
+	return STEP_DONE;
+}
+
+/* ---- one program's command line ---------------------------------------------- */
+
+/* What a step knows so far. */
+struct state {
+	const struct tool_entry *entry;
+	const char *shell_flag; /* seen, as "-c" */
+	uint32_t skip;
+	bool verb; /* one of the entry's verbs was seen */
+};
+
+/* True: the step is over, with *ret. */
+static bool take_option(struct walk *walk, enum tool_action action, const char *name, const struct word *attached,
+			struct state *state, enum step *ret)
+{
+	struct word value = word_of(NULL, 0);
+	bool have = false;
+
+	*ret = STEP_DONE;
+	switch (action) {
+	case TOOL_FLAG:
+	case TOOL_ATTACHED:
+		return false;
+	case TOOL_PLAIN:
+		return true;
+	case TOOL_SHELL_FLAG:
+		state->shell_flag = name;
+		return false;
+	case TOOL_CODE:
+		name_add_string(walk, name);
+		return true;
+	case TOOL_VALUE_2:
+		if (!attached)
+			words_next(&walk->words, &value);
+		words_next(&walk->words, &value);
+		return false;
+	default:
+		break;
+	}
+	if (attached) {
+		value = *attached;
+		have = true;
+	} else {
+		have = words_next(&walk->words, &value);
+	}
+	if (action == TOOL_VALUE)
+		return false;
+	if (!have)
+		return true;
+	switch (action) {
+	case TOOL_SHELL:
+		name_add_string(walk, name);
+		*ret = next_shell(walk, value);
+		break;
+	case TOOL_MODULE:
+	case TOOL_SCRIPT:
+		*ret = next_program(walk, value);
+		break;
+	case TOOL_JAR:
+		*ret = next_jar(walk, value);
+		break;
+	case TOOL_SPLIT:
+		if (!split_before_rest(walk, value))
+			break;
+		/* They are read as if they had been there all the time: options of this very program may come first. */
+		return false;
+	case TOOL_SUBCOMMAND:
+		*ret = subcommand(walk, state->entry, value);
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* A word that begins with '-' or '+'. True: the step is over. */
+static bool walk_option(struct walk *walk, struct word word, struct state *state, enum step *ret)
+{
+	const char *equals = memchr(word.ptr, '=', word.len), *name = NULL;
+	struct word attached;
+	enum tool_action action;
+	char letter[2];
+
+	action = tool_table_option(state->entry, word.ptr, word.len, &name);
+	if (action != TOOL_FLAG)
+		return take_option(walk, action, name, NULL, state, ret);
+	if (equals) {
+		action = tool_table_option(state->entry, word.ptr, (size_t)(equals - word.ptr), &name);
+		attached = word_of(equals + 1, (size_t)(word.ptr + word.len - equals - 1));
+		if (action != TOOL_FLAG)
+			return take_option(walk, action, name, &attached, state, ret);
+	}
+	if (state->entry->single_dash_long || (word.ptr[0] == '-' && word.len > 1 && word.ptr[1] == '-'))
+		return false;
+	letter[0] = word.ptr[0];
+	for (size_t i = 1; i < word.len; i++) {
+		letter[1] = word.ptr[i];
+		action = tool_table_option(state->entry, letter, 2, &name);
+		if (action == TOOL_FLAG)
+			continue;
+		if (action == TOOL_ATTACHED)
+			return false;
+		attached = word_of(word.ptr + i + 1, word.len - i - 1);
+		if (take_option(walk, action, name, attached.len && action != TOOL_SHELL_FLAG ? &attached : NULL, state,
+				ret))
+			return true;
+		if (action != TOOL_SHELL_FLAG)
+			return false; /* the rest of the word was its value */
+	}
+	return false;
+}
+
+/* A word that is no option. True: the step is over. */
+static bool walk_operand(struct walk *walk, struct word word, struct state *state, enum step *ret)
+{
+	const struct tool_entry *entry = state->entry;
+
+	*ret = STEP_DONE;
+	if (state->shell_flag) {
+		name_add_string(walk, state->shell_flag);
+		*ret = next_shell(walk, word);
+		return true;
+	}
+	if (entry->assignments && is_assignment(&word))
+		return false;
+	if (entry->verbs && !state->verb) {
+		if (!in_list(entry->verbs, &word)) {
+			*ret = subcommand(walk, entry, word);
+			return true;
+		}
+		name_add(walk, word);
+		state->verb = true;
+		return false;
+	}
+	if (state->skip > 0) {
+		state->skip--;
+		return false;
+	}
+	switch (entry->operand) {
+	case TOOL_OPERAND_NONE:
+		return !entry->permute;
+	case TOOL_OPERAND_CODE:
+		return true;
+	case TOOL_OPERAND_SCRIPT:
+		*ret = next_program(walk, word);
+		return true;
+	case TOOL_OPERAND_CLASS:
+		*ret = next_class(walk, word);
+		return true;
+	case TOOL_OPERAND_COMMAND:
+		*ret = next_command(walk, word);
+		return true;
+	case TOOL_OPERAND_SHELL:
+		*ret = next_shell(walk, word);
+		return true;
+	case TOOL_OPERAND_SUBCOMMAND:
+		*ret = subcommand(walk, entry, word);
+		return true;
+	case TOOL_OPERAND_EITHER:
+		*ret = is_subcommand(&word) ? subcommand(walk, entry, word) : next_program(walk, word);
+		return true;
+	case TOOL_OPERAND_APPLET:
+		*ret = next_program(walk, word);
+		return true;
+	}
+	return true;
+}
+
+/* The first program of an image may be called by another name than its file's. */
+static struct word called_as(const struct walk *walk, const struct tool_entry *entry, struct word name)
+{
+	struct word called = basename_of(walk->called);
+
+	if (called.len && tool_table_find(walk->tools, called.ptr, called.len) == entry)
+		return called;
+	return name;
+}
+
+static enum step step(struct walk *walk, bool first)
+{
+	struct word name = basename_of(walk->program), word;
+	struct state state = { .entry = NULL };
+	bool options = true;
+	enum step ret;
+
+	name_set(walk, name);
+	state.entry = name.len ? tool_table_find(walk->tools, name.ptr, name.len) : NULL;
+	if (!state.entry)
+		return STEP_DONE;
+	if (first && state.entry->operand == TOOL_OPERAND_APPLET) {
+		struct word called = basename_of(walk->called);
+
+		/* Called by an applet's name: that is the program. */
+		if (called.len && tool_table_find(walk->tools, called.ptr, called.len) != state.entry)
+			return next_program(walk, called);
+	}
+	if (first)
+		name = called_as(walk, state.entry, name);
+	name_set(walk, shown(state.entry, name));
+	state.skip = state.entry->skip;
+	while (words_next(&walk->words, &word)) {
+		if (options && word.len == 2 && memcmp(word.ptr, "--", 2) == 0) {
+			options = false;
+		} else if (word.len == 1 && word.ptr[0] == '-' && options) {
+			/*
+			 * Standard input for what runs scripts; an old form of an option, or an argument, for the
+			 * others.
+			 */
+			if (!state.shell_flag && state.entry->operand != TOOL_OPERAND_COMMAND && !state.entry->permute)
+				return STEP_DONE;
+		} else if (options && word.len > 1 &&
+			   (word.ptr[0] == '-' || (word.ptr[0] == '+' && state.entry->plus_options))) {
+			if (walk_option(walk, word, &state, &ret))
+				return ret;
+		} else if (walk_operand(walk, word, &state, &ret)) {
+			return ret;
+		}
+	}
+	return STEP_DONE;
+}
+
+/* ---- the image ---------------------------------------------------------------- */
+
+static struct word image_path(const struct skep_str *exe)
+{
+	static const char deleted[] = " (deleted)"; /* d_path() adds it for a file that has no name any more */
+	const size_t n = sizeof(deleted) - 1;
+	struct word path = word_of(exe->ptr, exe->len);
+
+	if (path.len > n && memcmp(path.ptr + path.len - n, deleted, n) == 0)
+		path.len -= n;
+	return path;
+}
+
+/* "/memfd:NAME": the rest is up to the program, slashes included. */
+static bool image_in_memory(struct word path, struct word *ret)
+{
+	size_t n;
+
+	if (!starts(&path, "/memfd:"))
+		return false;
+	for (n = 7; n < path.len && path.ptr[n] != ':' && path.ptr[n] != '/'; n++)
+		;
+	*ret = word_of(path.ptr + 1, n - 1);
+	return true;
+}
+
+/*
+ * A script whose interpreter is not in the table: load_script() (fs/binfmt_script.c)
+ * puts the script's name behind the interpreter and its one optional argument.
+ */
+static bool script_behind(struct walk *walk, const struct word *filename)
+{
+	struct words words = walk->words;
+	struct word word;
+
+	for (int i = 0; i < 2 && words_next(&words, &word); i++) {
+		if (word.len == filename->len && memcmp(word.ptr, filename->ptr, word.len) == 0) {
+			walk->words = words;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void begin(struct walk *walk, struct word exe, struct word filename, struct word argv0)
+{
+	struct word base = basename_of(exe), script = basename_of(filename), memory;
+	const struct tool_entry *entry = NULL, *other = NULL;
+
+	if (image_in_memory(exe, &memory)) {
+		walk->program = memory;
+		return;
+	}
+	if (base.len == 0) {
+		/* The path could not be had. What was given to exec is next best; argv[0] may be any text. */
+		walk->program = filename.len ? filename : memchr(argv0.ptr, ' ', argv0.len) ? word_of(NULL, 0) : argv0;
+		return;
+	}
+	walk->program = exe;
+	entry = tool_table_find(walk->tools, base.ptr, base.len);
+	if (script.len == 0 || (script.len == base.len && memcmp(script.ptr, base.ptr, base.len) == 0) ||
+	    says_nothing(&filename))
+		return;
+	if (!entry) {
+		if (script_behind(walk, &filename))
+			walk->program = filename;
+		return;
+	}
+	/* Arguments that could not be read, of an interpreter that was not called by one of its own names: a script. */
+	if (walk->words.p < walk->words.end || argv0.len)
+		return;
+	other = tool_table_find(walk->tools, script.ptr, script.len);
+	if (other != entry && (entry->operand == TOOL_OPERAND_SCRIPT || entry->operand == TOOL_OPERAND_CODE))
+		walk->program = filename;
+}
+
+void tools_recognize(const struct tools *tools, const struct skep_str *exe, const struct skep_str *filename,
+		     const struct skep_str *argv, const struct skep_str *comm, struct tool_name *ret)
+{
+	struct walk walk;
+	struct word argv0 = word_of(NULL, 0), script = word_of(filename->ptr, filename->len);
+
+	/* Not "= {}": that would clear the scratch memory each time. */
+	walk.tools = tools;
+	walk.words = (struct words){ argv->ptr, argv->ptr ? argv->ptr + argv->len : NULL };
+	walk.program = word_of(NULL, 0);
+	walk.from_shell = false;
+	walk.cut = argv->total > argv->len;
+	walk.ret = ret;
+	walk.name_len = 0;
+	walk.scratch_len = 0;
+	ret->wrapper = false;
+	ret->name[0] = '\0';
+
+	words_next(&walk.words, &argv0);
+	if (argv0.len > 1 && argv0.ptr[0] == '-') {
+		argv0.ptr++;
+		argv0.len--;
+	}
+	walk.called = argv0.len ? argv0 : script;
+	begin(&walk, image_path(exe), script, argv0);
+	if (walk.program.len == 0) {
+		name_set(&walk, word_of(comm->ptr, comm->len));
+	} else {
+		for (int i = 0; i < STEPS_MAX && step(&walk, i == 0) == STEP_NEXT; i++)
+			;
+	}
+	if (ret->name[0] == '\0')
+		name_set(&walk, word_of(comm->ptr, comm->len));
+	name_clean(ret);
+}
+
+bool tools_fixed(const struct tools *tools, const struct skep_str *exe, const struct skep_str *comm)
+{
+	struct word path = image_path(exe), memory, base = basename_of(path);
+
+	if (base.len == 0 || image_in_memory(path, &memory))
+		return false;
+	/*
+	 * exec names the thread after the file that it was given, up to 15 bytes of it (begin_new_exec()):
+	 * one that is as long may have been cut, and one that differs may be a script's.
+	 */
+	if (base.len >= 15 || base.len != comm->len || memcmp(base.ptr, comm->ptr, base.len) != 0)
+		return false;
+	return !tool_table_find(tools, base.ptr, base.len);
+}

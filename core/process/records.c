@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/records.c - the field tables of the records that leave the core.  A field
+ * is named after its struct member, which ends in its unit, so that one name serves
+ * the lake's columns, JSON keys and every other sink.
+ */
+#include "core/process/records.h"
+
+#include <skep/plugin.h>
+
+#define F(member, type, sem, unit, help) SKEP_FIELD(REC, member, #member, type, sem, unit, help)
+#define STR(member, help) F(member, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", help)
+#define STRV(member, help) F(member, SKEP_T_STRV, SKEP_S_ATTRIBUTE, "", help)
+#define FLAG(member, help) F(member, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", help)
+#define ID(member, help) F(member, SKEP_T_U64, SKEP_S_ATTRIBUTE, "", help)
+#define UPID(member, help) F(member, SKEP_T_UPID, SKEP_S_ATTRIBUTE, "", help)
+#define TIME(member, help) F(member, SKEP_T_TIME, SKEP_S_ATTRIBUTE, "ns", help)
+#define SUM(member, unit, help) F(member, SKEP_T_U64, SKEP_S_DELTA, unit, help)
+#define LEVEL(member, unit, help) F(member, SKEP_T_U64, SKEP_S_GAUGE, unit, help)
+
+#define REC struct record_process
+static const struct skep_field process_fields[] = {
+	UPID(upid, "identity of the process"),
+	UPID(parent_upid, "identity of its parent when it was last seen to have one"),
+	ID(image, "0 for the process's first program, one more for each exec"),
+	ID(pid, "process id in the initial pid namespace"),
+	ID(ppid, "process id of the parent"),
+	STR(run, "id of the run it belongs to"),
+	STR(pipeline, "name of what you run again and again"),
+	STR(task, "step of the run"),
+	STR(tool, "the program, seen through interpreters and wrappers"),
+	STR(container, "runtime id of its container"),
+	STRV(labels, "name=value, set by the rule that includes it"),
+	FLAG(wrapper, "the image only starts the tool that it is named after"),
+	FLAG(execed, "true: an exec began it; false: a fork that runs its parent's program"),
+	FLAG(last, "the last image of its process"),
+	FLAG(core_dumped, "a core was dumped"),
+	FLAG(oom_killed, "chosen by the out-of-memory killer"),
+	STR(state, "exited, replaced (by another exec), running, zombie or lost"),
+	STR(comm, "name of the main thread"),
+	STR(exe, "resolved path of the binary"),
+	STR(filename, "path as given to exec"),
+	STRV(argv, "arguments, secrets blanked"),
+	STR(cwd, "working directory when the image began"),
+	STR(cgroup, "path of its cgroup"),
+	ID(uid, "user id"),
+	ID(gid, "group id"),
+	ID(session, "session id"),
+	TIME(start_ns, "when the image began"),
+	TIME(end_ns, "when it ended"),
+	F(exit_code, SKEP_T_I64, SKEP_S_ATTRIBUTE, "1", "exit code; -1: killed by a signal or not ended"),
+	ID(signal, "signal that ended it, 0: none"),
+	ID(approx, "which figures are not exact, a sum of bits; 0: all are exact"),
+	STR(oom_cgroup, "cgroup whose memory limit was hit"),
+	LEVEL(oom_limit_bytes, "By", "memory limit that was hit, 0: the host's memory"),
+	LEVEL(oom_usage_bytes, "By", "memory use of that cgroup at the kill"),
+	LEVEL(oom_peak_bytes, "By", "largest memory use of that cgroup"),
+	SUM(cpu_ns, "ns", "time on CPUs, all threads"),
+	SUM(user_ns, "ns", "of that in user mode"),
+	SUM(system_ns, "ns", "of that in the kernel"),
+	SUM(run_delay_ns, "ns", "time that threads were runnable and waited for a CPU"),
+	SUM(run_count, "1", "times that a thread was put on a CPU"),
+	SUM(voluntary_switches, "1", "context switches because a thread waited"),
+	SUM(involuntary_switches, "1", "context switches because the scheduler ran another thread"),
+	SUM(minor_faults, "{fault}", "page faults without I/O"),
+	SUM(major_faults, "{fault}", "page faults that waited for I/O"),
+	LEVEL(rss_peak_bytes, "By", "largest resident memory of this image"),
+	LEVEL(maxrss_bytes, "By", "largest resident memory of the process as wait4 reports it; last image only"),
+	SUM(rchar_bytes, "By", "bytes that read calls returned, caches and pipes included"),
+	SUM(wchar_bytes, "By", "bytes that write calls took"),
+	SUM(read_calls, "1", "read-like system calls"),
+	SUM(write_calls, "1", "write-like system calls"),
+	SUM(read_bytes, "By", "bytes read from storage"),
+	SUM(write_bytes, "By", "bytes dirtied for storage"),
+	SUM(cancelled_write_bytes, "By", "dirtied bytes that were truncated before they were written"),
+	LEVEL(threads_peak, "1", "largest number of threads seen, 0: not known"),
+	STR(task_id, "the task among those of that name"),
+	STR(traceparent, "trace context in its environment (W3C), if it differs from its task's or run's"),
+	STRV(environ,
+	     "NAME=value: the variables that the probe's option environ names, except SKEP_TASK and TRACEPARENT"),
+};
+#undef REC
+
+#define REC struct record_task
+static const struct skep_field task_fields[] = {
+	STR(task, "name"),
+	STR(task_id, "the task among those of its name: pid, start and image of its root"),
+	STR(run, "id of the run it belongs to"),
+	STR(pipeline, "name of what you run again and again"),
+	STR(state,
+	    "how its root ended: exited, replaced (by a program of another task), lost, excluded; running: its run ended before it"),
+	STR(traceparent, "trace context in which it was started (W3C), if it differs from its run's"),
+	UPID(root_upid, "identity of its first process"),
+	TIME(start_ns, "begin"),
+	TIME(end_ns, "end"),
+	F(exit_code, SKEP_T_I64, SKEP_S_ATTRIBUTE, "1", "exit code of its first process; -1: none"),
+	ID(signal, "signal that ended that, 0: none"),
+	SUM(processes, "1", "processes that belonged to it"),
+	SUM(cpu_ns, "ns", "time on CPUs until its end"),
+	SUM(run_delay_ns, "ns", "time runnable and waiting for a CPU"),
+	LEVEL(rss_peak_bytes, "By", "largest resident memory of one process of it"),
+	SUM(read_bytes, "By", "bytes read from storage"),
+	SUM(write_bytes, "By", "bytes dirtied for storage"),
+};
+#undef REC
+
+#define REC struct record_run
+static const struct skep_field run_fields[] = {
+	STR(run, "id"),
+	STR(name, "readable name"),
+	STR(pipeline, "name of what you run again and again"),
+	STR(host, "host name"),
+	STR(boot_id, "boot id of the host"),
+	STR(kernel, "kernel release"),
+	STR(version, "version of skep"),
+	STR(state, "running or ended"),
+	STRV(argv, "command, secrets blanked"),
+	STR(cwd, "working directory at its begin"),
+	UPID(root_upid, "identity of its first process"),
+	ID(uid, "user id of its first process"),
+	TIME(start_ns, "begin"),
+	TIME(end_ns, "end"),
+	F(exit_code, SKEP_T_I64, SKEP_S_ATTRIBUTE, "1", "exit code of the root; -1: none"),
+	ID(signal, "signal that ended the root, 0: none"),
+	LEVEL(cpus, "1", "CPUs of the host"),
+	LEVEL(interval_ns, "ns", "how often it was sampled"),
+	LEVEL(rss_peak_bytes, "By", "largest sum of resident memory at one sample, at least the largest process"),
+	SUM(processes_seen, "1", "processes that belonged to it"),
+	SUM(rusage_cpu_ns, "ns", "CPU time that wait4 gave for the root and the children it waited for, 0: not known"),
+	SUM(lost_kernel, "1", "records lost in the kernel while it ran"),
+	SUM(lost_queue, "1", "records lost because queues were full while it ran"),
+	SUM(lost_spool, "1", "records lost at the spool while it ran"),
+	SUM(lost_sink, "1", "records that a sink refused while it ran"),
+	STR(traceparent, "trace context in which it was started (W3C), empty: none"),
+	STR(origin, "command: skep run began it; session: skepd found a session"),
+};
+#undef REC
+
+#define REC struct record_process_sample
+static const struct skep_field process_sample_fields[] = {
+	UPID(upid, "identity of the process"),
+	ID(image, "number of its image, as in process.exit"),
+	ID(pid, "process id in the initial pid namespace"),
+	STR(run, "id of the run it belongs to"),
+	STR(tool, "the program"),
+	FLAG(last, "the image has ended: its last part"),
+	TIME(start_ns, "begin of the interval"),
+	LEVEL(interval_ns, "ns", "length of the interval"),
+	SUM(cpu_ns, "ns", "time on CPUs, all threads"),
+	SUM(run_delay_ns, "ns", "time that threads were runnable and waited for a CPU"),
+	SUM(run_count, "1", "times that a thread was put on a CPU"),
+	SUM(voluntary_switches, "1", "context switches because a thread waited"),
+	SUM(involuntary_switches, "1", "context switches because the scheduler ran another thread"),
+	SUM(minor_faults, "{fault}", "page faults without I/O"),
+	SUM(major_faults, "{fault}", "page faults that waited for I/O"),
+	SUM(rchar_bytes, "By", "bytes that read calls returned, caches and pipes included"),
+	SUM(wchar_bytes, "By", "bytes that write calls took"),
+	SUM(read_calls, "1", "read-like system calls"),
+	SUM(write_calls, "1", "write-like system calls"),
+	SUM(read_bytes, "By", "bytes read from storage"),
+	SUM(write_bytes, "By", "bytes dirtied for storage"),
+	SUM(cancelled_write_bytes, "By", "dirtied bytes that were truncated before they were written"),
+	LEVEL(rss_bytes, "By", "resident memory now"),
+	LEVEL(rss_peak_bytes, "By", "largest resident memory of this image so far"),
+	LEVEL(threads_peak, "1", "largest number of threads seen in this image so far"),
+};
+#undef REC
+
+#define REC struct record_tool_sample
+static const struct skep_field tool_sample_fields[] = {
+	STR(run, "id of the run, empty outside of any"),
+	STR(tool, "the program"),
+	TIME(start_ns, "begin of the interval"),
+	LEVEL(interval_ns, "ns", "length of the interval"),
+	SUM(cpu_ns, "ns", "time on CPUs"),
+	SUM(run_delay_ns, "ns", "time runnable and waiting for a CPU"),
+	SUM(read_bytes, "By", "bytes read from storage"),
+	SUM(write_bytes, "By", "bytes dirtied for storage"),
+	LEVEL(rss_bytes, "By", "resident memory of its live processes at the end of the interval"),
+	LEVEL(processes, "1", "processes alive at the end of the interval"),
+	SUM(started, "1", "images begun in the interval"),
+};
+#undef REC
+
+#define REC struct record_loss
+static const struct skep_field loss_fields[] = {
+	STR(instance, "instance that lost them"),
+	STR(stream, "stream of the lost records"),
+	STR(where, "kernel, queue, spool or sink"),
+	SUM(count, "{record}", "records lost since the last such record"),
+};
+#undef REC
+
+#define REC struct record_ledger
+static const struct skep_field ledger_fields[] = {
+	STR(run, "id of the run, empty: an interval of the host"),
+	STR(account, "cpu (ns), disk.read, disk.write, net.rx, net.tx (bytes)"),
+	STR(item, "item of the account"),
+	STR(kind, "reference, part of it, memo (within other parts) or unattributed (reference less parts)"),
+	TIME(start_ns, "begin of the time it is about"),
+	LEVEL(interval_ns, "ns", "length of that time"),
+	F(amount, SKEP_T_I64, SKEP_S_DELTA, "1", "in it, in the account's unit"),
+};
+#undef REC
+
+#define STREAM(symbol, name_, struct_, fields_, flags_, help_) \
+	const struct skep_stream symbol = SKEP_STREAM(struct_, fields_, name_, SKEP_ROLE_NONE, flags_, help_)
+
+STREAM(record_stream_process, "process.exit", struct record_process, process_fields, 0,
+       "one image of a process, ended");
+STREAM(record_stream_run, "run", struct record_run, run_fields, 0, "one execution, at its begin and at its end");
+STREAM(record_stream_task, "task", struct record_task, task_fields, 0, "a step of a run, at its end");
+STREAM(record_stream_process_sample, "process.sample", struct record_process_sample, process_sample_fields,
+       SKEP_STREAM_SAMPLE, "use of a live process since its last sample");
+STREAM(record_stream_tool_sample, "tool.sample", struct record_tool_sample, tool_sample_fields, SKEP_STREAM_SAMPLE,
+       "use of a tool's processes in one interval");
+STREAM(record_stream_ledger, "ledger", struct record_ledger, ledger_fields, SKEP_STREAM_SAMPLE,
+       "the ledger of an interval or of a run: reference, parts and the unattributed rest");
+STREAM(record_stream_loss, "loss", struct record_loss, loss_fields, 0, "records that were lost");

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/run.c - the list of runs.
+ */
+#include "core/process/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/process/ledger.h"
+#include "core/base/unique.h"
+
+void run_id_new(char ret[RUN_ID_SIZE])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!gmtime_r(&now, &tm))
+		memset(&tm, 0, sizeof(tm));
+	if (strftime(ret, RUN_ID_SIZE, "%Y%m%dT%H%M%S", &tm) != 15) /* no year of four digits */
+		memcpy(ret, "00000000T000000", 16);
+	/* cron begins sessions on all hosts in the same second: 64 bits keep them apart. */
+	snprintf(ret + 15, RUN_ID_SIZE - 15, "-%016" PRIx64, unique_u64());
+}
+
+static int copy_argv(struct run *r, const char *const *argv, size_t total)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; argv && argv[i]; i++)
+		len += strlen(argv[i]) + 1;
+	if (len > UINT32_MAX)
+		return -E2BIG;
+	r->argv = malloc(len + 1);
+	if (!r->argv)
+		return -ENOMEM;
+	len = 0;
+	for (size_t i = 0; argv && argv[i]; i++) {
+		size_t n = strlen(argv[i]) + 1;
+
+		memcpy(r->argv + len, argv[i], n);
+		len += n;
+	}
+	r->argv_len = (uint32_t)len;
+	r->argv_total = total > len && total <= UINT32_MAX ? (uint32_t)total : 0;
+	return 0;
+}
+
+int run_argv(struct run *r, const char *argv, size_t len)
+{
+	char *copy = len <= UINT32_MAX ? malloc(len) : NULL;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, argv, len);
+	free(r->argv);
+	r->argv = copy;
+	r->argv_len = (uint32_t)len;
+	return 0;
+}
+
+static struct run **bucket(struct run **by_id, size_t n, const struct skep_hash_key *key, const char *id)
+{
+	return &by_id[skep_hash(key, id, strlen(id)) & (n - 1)];
+}
+
+/* 0 or -ENOMEM; a table that cannot grow has longer chains, nothing worse. */
+static int make_room(struct runs *runs)
+{
+	size_t n = runs->by_id ? runs->n_buckets * 2 : 64;
+	struct run **by_id;
+
+	if (runs->by_id && runs->n < runs->n_buckets)
+		return 0;
+	by_id = calloc(n, sizeof(struct run *));
+	if (!by_id)
+		return runs->by_id ? 0 : -ENOMEM;
+	if (!runs->by_id)
+		runs->key = skep_hash_key_new();
+	for (struct run *r = runs->first; r; r = r->next) {
+		struct run **at = bucket(by_id, n, &runs->key, r->id);
+
+		r->id_next = *at;
+		*at = r;
+	}
+	free(runs->by_id);
+	runs->by_id = by_id;
+	runs->n_buckets = n;
+	return 0;
+}
+
+static void out_of_table(struct runs *runs, const struct run *r)
+{
+	struct run **at = bucket(runs->by_id, runs->n_buckets, &runs->key, r->id);
+
+	while (*at != r)
+		at = &(*at)->id_next;
+	*at = r->id_next;
+	if (--runs->n > 0)
+		return;
+	free(runs->by_id);
+	runs->by_id = NULL;
+}
+
+static void destroy(struct run *r)
+{
+	ledger_mark_free(r->books);
+	free(r->id);
+	free(r->name);
+	free(r->pipeline);
+	free(r->cwd);
+	free(r->traceparent);
+	free(r->argv);
+	free(r);
+}
+
+int run_new(struct runs *runs, const struct run_spec *spec, uint64_t now_ns, struct run **ret)
+{
+	struct run *r, **at;
+	int err;
+
+	if (!spec->id || !*spec->id)
+		return -EINVAL;
+	if (run_find(runs, spec->id))
+		return -EEXIST;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->id = strdup(spec->id);
+	r->name = strdup(spec->name ? spec->name : "");
+	r->pipeline = strdup(spec->pipeline ? spec->pipeline : "");
+	r->cwd = strdup(spec->cwd ? spec->cwd : "");
+	r->traceparent = strdup(spec->traceparent ? spec->traceparent : "");
+	err = copy_argv(r, spec->argv, spec->argv_total);
+	if (err == 0 && !(r->id && r->name && r->pipeline && r->cwd && r->traceparent))
+		err = -ENOMEM;
+	if (err == 0)
+		err = make_room(runs);
+	if (err < 0) {
+		destroy(r);
+		return err;
+	}
+	r->root_pid = spec->root;
+	r->root_ticks = spec->root_ticks;
+	r->uid = r->owner = spec->uid;
+	r->gid = spec->gid;
+	r->start_ns = now_ns;
+	r->status = -1;
+	r->next = runs->first;
+	runs->first = r;
+	at = bucket(runs->by_id, runs->n_buckets, &runs->key, r->id);
+	r->id_next = *at;
+	*at = r;
+	runs->n++;
+	*ret = r;
+	return 0;
+}
+
+void run_free(struct runs *runs, struct run *r)
+{
+	for (struct run **at = &runs->first; *at; at = &(*at)->next)
+		if (*at == r) {
+			*at = r->next;
+			out_of_table(runs, r);
+			break;
+		}
+	destroy(r);
+}
+
+struct run *run_ref(struct run *r)
+{
+	if (r)
+		r->refs++;
+	return r;
+}
+
+void run_unref(struct run *r)
+{
+	if (r)
+		r->refs--;
+}
+
+void runs_reap(struct runs *runs)
+{
+	struct run **at = &runs->first;
+
+	while (*at) {
+		struct run *r = *at;
+
+		if (!r->ended || r->refs > 0) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		out_of_table(runs, r);
+		destroy(r);
+	}
+}
+
+struct run *run_find(const struct runs *runs, const char *id)
+{
+	struct run *r = runs->by_id ? *bucket(runs->by_id, runs->n_buckets, &runs->key, id) : NULL;
+
+	while (r && strcmp(r->id, id) != 0)
+		r = r->id_next;
+	return r;
+}
+
+struct run *run_only(const struct runs *runs)
+{
+	struct run *only = NULL;
+
+	for (struct run *r = runs->first; r; r = r->next) {
+		if (r->ended)
+			continue;
+		if (only)
+			return NULL;
+		only = r;
+	}
+	return only;
+}
+
+void run_decode_status(uint32_t status, int64_t *ret_code, uint64_t *ret_signal, bool *ret_core)
+{
+	*ret_signal = status & 0x7f;
+	*ret_core = (status & 0x80) != 0;
+	*ret_code = *ret_signal ? -1 : (int64_t)(status >> 8 & 0xff);
+}
+
+void run_record(const struct run *r, struct record_run *ret)
+{
+	bool core;
+
+	*ret = (struct record_run){
+		.run = text_str(r->id),
+		.name = text_str(r->name),
+		.pipeline = text_str(r->pipeline),
+		.state = text_str(r->ended ? "ended" : "running"),
+		.argv = { r->argv, r->argv_len, r->argv_total > r->argv_len ? r->argv_total : r->argv_len },
+		.cwd = text_str(r->cwd),
+		.root_upid = r->root,
+		.uid = r->uid,
+		.start_ns = r->start_ns,
+		.end_ns = r->ended ? r->end_ns : 0,
+		.exit_code = -1,
+		.rss_peak_bytes = r->rss_peak_bytes,
+		.processes_seen = r->seen,
+		.rusage_cpu_ns = r->rusage_cpu_ns,
+		.traceparent = text_str(r->traceparent),
+		.origin = text_str(r->found ? "session" : "command"),
+	};
+	if (r->status >= 0)
+		run_decode_status((uint32_t)r->status, &ret->exit_code, &ret->signal, &core);
+}
+
+void run_sampled(struct run *r)
+{
+	if (r->rss_bytes > r->rss_peak_bytes)
+		r->rss_peak_bytes = r->rss_bytes;
+}
+
+void run_context(const struct run *run, struct skep_context *ret)
+{
+	*ret = (struct skep_context) { .size = sizeof(*ret),
+				       .run = text_str(run->id),
+				       .pipeline = text_str(run->pipeline) };
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/run.h - runs: their identity, counts and record.  The tracker (track_place.c) decides
+ * which process belongs to which run.
+ */
+#ifndef SKEP_CORE_RUN_H
+#define SKEP_CORE_RUN_H
+
+#include <skep/hash.h>
+#include <sys/types.h>
+
+#include "core/base/intern.h"
+#include "core/process/records.h"
+#include "core/process/run_spec.h"
+
+struct run {
+	struct run *next;
+	struct run *id_next; /* of the same bucket of runs.by_id */
+	struct cell *cells; /* of the sampler; each holds a reference */
+	struct proc *procs; /* its members, by run_next */
+	uint64_t refs;      /* see run_ref */
+	char *id, *name, *pipeline, *cwd, *traceparent;
+	char *argv; /* "a\0b\0" */
+	uint32_t argv_len;
+	uint32_t argv_total; /* of which argv is the begin; 0: argv has all */
+	bool restored; /* begun under the skepd before this one */
+	bool found; /* by session, not begun by collector_run_begin */
+	bool alone; /* no caller will call collector_run_end: the run ends when its root does */
+	bool ended; /* its end has been emitted */
+	pid_t root_pid;
+	uint64_t root_ticks; /* its start as in /proc/PID/stat; 0: not known */
+	struct skep_upid root; /* pid 0 until the root's first record */
+	uint32_t uid;
+	uint32_t gid;   /* of the root as it began */
+	uint32_t owner; /* the user who began it by name */
+	uint64_t start_ns, end_ns;
+	int status; /* of the root, as waitpid gives it; -1: not known */
+	uint64_t rusage_cpu_ns;
+	uint64_t seen;    /* processes */
+	uint64_t members; /* entries of the table that point here */
+	uint64_t alive;
+	uint64_t rss_bytes, rss_peak_bytes; /* sum now; its largest at a sample, or the largest process */
+	struct ledger_mark *books; /* the ledger at its begin; NULL: not yet */
+	uint8_t group;        /* its byte in the verdict map, 0: none: see collector_detail.c */
+	unsigned group_users; /* details attached to it */
+	uint64_t lost_begin[5];             /* by enum skep_loss: the collector's totals when it began */
+	/* of the last sample, for the live line */
+	uint64_t sample_interval_ns, sample_cpu_ns, sample_read_bytes, sample_write_bytes;
+	uint64_t busiest_cpu_ns;
+	char busiest[128];
+};
+
+struct runs {
+	struct run *first;
+	size_t n;
+	struct run **by_id; /* NULL: there is no run */
+	size_t n_buckets;   /* a power of two */
+	struct skep_hash_key key;
+};
+
+/* Copies all. 0, -EEXIST (that id is there), -EINVAL (no id), -ENOMEM. */
+int run_new(struct runs *, const struct run_spec *, uint64_t now_ns, struct run **ret);
+int run_argv(struct run *, const char *argv, size_t len); /* "a\0b\0", copied. 0 or -ENOMEM */
+void run_free(struct runs *, struct run *); /* out of the list and gone; nothing refers to it */
+/*
+ * Each pointer to a run that outlives a call holds a reference: a process of the table, a task, a sampler cell, an
+ * attached detail, an end under way, a process that waits in the carried state.  run_unref frees nothing, so a run
+ * that a caller has in hand stays until runs_reap, which the collector calls at each sample.
+ */
+struct run *run_ref(struct run *); /* NULL is fine; returns its argument */
+void run_unref(struct run *);      /* the same */
+void runs_reap(struct runs *);     /* frees the runs that have ended and that nothing refers to */
+struct run *run_find(const struct runs *, const char *id);
+/* The one run there is that has not ended, when there is exactly one. */
+struct run *run_only(const struct runs *);
+/* Everything but host, boot_id, kernel, version, cpus, interval and losses. Strings borrowed from the run. */
+void run_record(const struct run *, struct record_run *ret);
+/* What records about the run as a whole say of where they belong. Borrowed from the run. */
+void run_context(const struct run *, struct skep_context *ret);
+/* At each sample. */
+void run_sampled(struct run *);
+
+/* wait status -> exit code (-1: none), signal, core. */
+void run_decode_status(uint32_t status, int64_t *ret_code, uint64_t *ret_signal, bool *ret_core);
+
+#endif

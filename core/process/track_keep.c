@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/track_keep.c - which processes have changed since the spool last wrote what is known of them.  Most
+ * live and end between two commits and are never written.
+ *
+ * What a sweep reads of a process is not a change: it changes with each one, and only figures of which the next
+ * skepd reads the newest anyway.  Where samples stand is kept apart, in one piece (saved_samples).
+ */
+#include <stdlib.h>
+
+#include "core/base/log.h"
+#include "core/process/track_priv.h"
+
+void track_dirty(struct track *t, struct proc *p)
+{
+	if (!t->keeps || (p->flags & PROC_DIRTY))
+		return;
+	p->flags |= PROC_DIRTY;
+	p->dirty_prev = NULL;
+	p->dirty_next = t->dirty;
+	if (t->dirty)
+		t->dirty->dirty_prev = p;
+	t->dirty = p;
+}
+
+void track_clean(struct track *t, struct proc *p, bool gone)
+{
+	if (p->flags & PROC_DIRTY) {
+		if (p->dirty_prev)
+			p->dirty_prev->dirty_next = p->dirty_next;
+		else
+			t->dirty = p->dirty_next;
+		if (p->dirty_next)
+			p->dirty_next->dirty_prev = p->dirty_prev;
+		p->flags &= ~PROC_DIRTY;
+	}
+	if (!gone || !(p->flags & PROC_STORED))
+		return;
+	p->flags &= ~PROC_STORED;
+	if (t->n_gone == t->room_gone) {
+		size_t room = t->room_gone ? t->room_gone * 2 : 64;
+		struct skep_upid *list = realloc(t->gone, room * sizeof(*list));
+
+		if (!list) {
+			t->stats.no_memory++; /* after a crash it comes back, and a sweep does not see it */
+			return;
+		}
+		t->gone = list;
+		t->room_gone = room;
+	}
+	t->gone[t->n_gone++] = p->upid;
+}
+
+bool track_keeps(const struct track *t)
+{
+	return t->keeps;
+}
+
+void track_keep(struct track *t, bool all)
+{
+	t->keeps = true;
+	for (struct proc *p = proctab_first(t->table); all && p; p = p->next) {
+		p->flags &= ~PROC_STORED;
+		track_dirty(t, p);
+	}
+}
+
+void track_unsaved(struct track *t, uint64_t n)
+{
+	t->stats.unsaved += n;
+	if (n > 0)
+		log_because(
+			SKEP_LOG_ERROR, "state", "unsaved",
+			"no memory: of %llu processes, runs or tasks the state was not saved; after a crash they begin anew",
+			(unsigned long long)n);
+}
+
+void track_unrestored(struct track *t, uint64_t n)
+{
+	t->stats.unrestored += n;
+}

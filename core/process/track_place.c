@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/track_place.c - which run a process belongs to: its parent's, decided at fork and
+ * never changed by what becomes of the parent.  Outside of runs begun by name, a session
+ * whose leader is not init's child is a run.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/counters.h"
+#include "core/process/track_priv.h"
+
+void track_join(struct track *t, struct proc *p, struct run *run)
+{
+	bool counted = p->flags & PROC_COUNTED;
+	uint64_t rss = p->rss_bytes;
+	struct skep_counters d;
+
+	if (p->run == run)
+		return;
+	track_dirty(t, p);
+	track_uncount(p);
+	track_leave_run(p);
+	track_enter_run(p, run);
+	run->seen++;
+	track_recell(t, p);
+	if (counted) {
+		track_count_alive(p);
+		track_set_rss(p, rss);
+	}
+	/* What its image used before it was placed is the run's as well: samples add up to records. */
+	if (p->cell && !(p->approx & APPROX_START)) {
+		counters_sub(&p->last, &p->base, &d);
+		p->cell->cpu_ns += d.cpu_ns;
+		p->cell->run_delay_ns += d.run_delay_ns;
+		p->cell->read_bytes += d.read_bytes;
+		p->cell->write_bytes += d.write_bytes;
+	}
+}
+
+void track_leader(struct track *t, struct proc *p)
+{
+	const struct interned *tool = p->program ? p->program->tool : NULL;
+	char id[RUN_ID_SIZE];
+	struct run_spec spec = {
+		.id = id,
+		.name = tool ? tool->text : "",
+		.cwd = p->cwd ? p->cwd->text : "",
+		.root = (pid_t)p->upid.pid,
+		.traceparent = p->traceparent ? p->traceparent->text : NULL,
+	};
+	struct run *run;
+	int err;
+
+	if (t->env.runs_only || p->run || p->session != p->upid.pid || p->parent.pid <= 1 ||
+	    (p->flags & (PROC_MUTED | PROC_EXITED | PROC_FINAL)) || !(p->flags & PROC_CONFIRMED))
+		return;
+	for (int tries = 0; tries < 8; tries++) {
+		run_id_new(id);
+		err = run_new(&t->runs, &spec, p->upid.start_ns, &run);
+		if (err != -EEXIST)
+			break;
+	}
+	if (err < 0) {
+		t->stats.no_memory++;
+		return;
+	}
+	run->found = run->alone = true;
+	run->root = p->upid;
+	run->uid = p->uid;
+	if (p->program && p->program->argv_len > 0 && run_argv(run, p->program->argv, p->program->argv_len) < 0)
+		t->stats.no_memory++;
+	p->flags |= PROC_ROOT;
+	track_join(t, p, run);
+	t->env.run_found(t->env.arg, run);
+}
+
+static void place_under(struct track *t, struct proc *p, const struct proc *parent)
+{
+	struct run *run = parent ? parent->run : NULL;
+
+	p->flags |= PROC_PLACED;
+	if (parent && parent->traceparent && !p->traceparent)
+		p->traceparent = intern_ref(parent->traceparent);
+	/* With one run and nothing else let in, whatever comes belongs to it even when its fork was lost. */
+	if (t->env.runs_only && parent && (parent->flags & PROC_MUTED)) {
+		track_uncount(p);
+		p->flags |= PROC_MUTED; /* the run that its parent was left over from has been reported */
+		return;
+	}
+	if (!run && t->env.runs_only)
+		run = run_only(&t->runs);
+	if (run)
+		track_join(t, p, run);
+	else
+		track_leader(t, p);
+	track_task_place(t, p, parent);
+}
+
+void track_place(struct track *t, struct proc *p)
+{
+	struct proc *parent;
+
+	if (p->flags & PROC_PLACED)
+		return;
+	parent = p->parent.pid != 0 ? track_find(t, &p->parent) : NULL;
+	if (parent == p)
+		parent = NULL;
+	/*
+	 * A parent that a snapshot has not come to yet, or whose fork was lost, or without a place: the next sweep
+	 * tells.
+	 */
+	if (!t->env.runs_only && p->parent.pid != 0 && (!parent || !(parent->flags & PROC_PLACED)))
+		return;
+	place_under(t, p, parent);
+}
+
+void track_place_last(struct track *t, struct proc *p)
+{
+	struct proc *parent;
+
+	if (p->flags & PROC_PLACED)
+		return;
+	parent = p->parent.pid != 0 ? proctab_find(t->table, &p->parent) : NULL;
+	if (parent && parent != p && (parent->flags & PROC_PLACED))
+		place_under(t, p, parent);
+}
+
+void track_place_all(struct track *t)
+{
+	for (struct proc *p = proctab_first(t->table); p; p = p->next) {
+		size_t n = 0;
+
+		/* Up to the first ancestor that has a place, then down again. */
+		for (struct proc *q = p; q && !(q->flags & PROC_PLACED) && (q->flags & PROC_CONFIRMED);) {
+			if (n == t->chain_room) {
+				size_t room = t->chain_room ? t->chain_room * 2 : 64;
+				struct proc **chain = realloc(t->chain, room * sizeof(struct proc *));
+
+				if (!chain) {
+					t->stats.no_memory++;
+					break;
+				}
+				t->chain = chain;
+				t->chain_room = room;
+			}
+			t->chain[n++] = q;
+			if (n > proctab_count(t->table))
+				break; /* parents in a circle, which only a broken probe says */
+			q = q->parent.pid != 0 ? proctab_find(t->table, &q->parent) : NULL;
+		}
+		while (n-- > 0) {
+			struct proc *q = t->chain[n];
+			struct proc *parent = q->parent.pid != 0 ? proctab_find(t->table, &q->parent) : NULL;
+
+			if (!(q->flags & PROC_PLACED))
+				place_under(t, q, parent == q ? NULL : parent);
+		}
+	}
+}
+
+/* No exec of it will tell what it runs now: the program that starts the run. */
+static void read_root(struct track *t, struct proc *p)
+{
+	char link[64], comm[64], *exe = NULL;
+	size_t room = 256;
+	ssize_t n = -1;
+	struct skep_str none = { "", 0, 0 }, path = none;
+	pid_t session = getsid((pid_t)p->upid.pid);
+	FILE *f;
+
+	p->session = session > 0 ? (uint32_t)session : 0;
+	snprintf(link, sizeof(link), "/proc/%u/comm", p->upid.pid);
+	f = fopen(link, "re");
+	if (f) {
+		size_t len = fread(comm, 1, sizeof(comm), f);
+		struct skep_str name = { comm, (uint32_t)(len > 0 ? len - 1 : 0), 0 }; /* without its newline */
+
+		intern_replace(t->intern, &p->comm, &name);
+		fclose(f);
+	}
+	snprintf(link, sizeof(link), "/proc/%u/exe", p->upid.pid);
+	for (;; room *= 2) {
+		char *more = realloc(exe, room);
+
+		if (!more)
+			break;
+		exe = more;
+		n = readlink(link, exe, room);
+		if (n < 0 || (size_t)n < room || room > (64u << 10))
+			break;
+	}
+	if (n > 0)
+		path = (struct skep_str){ exe, (uint32_t)n, (uint32_t)n };
+	track_program(t, p, &path, &none, &none, &none);
+	free(exe);
+}
+
+static uint64_t take_back(uint64_t from, uint64_t part)
+{
+	return from > part ? from - part : 0;
+}
+
+/* A fork that was placed in its parent's run, or in none by a verdict that it inherited, becomes another run's root. */
+static int leave_parents_run(struct track *t, struct proc *p)
+{
+	struct skep_counters used;
+
+	if (p->run && !p->run->found && !p->run->ended)
+		return -EBUSY;
+	if (p->flags & (PROC_ROOT | PROC_EXITED | PROC_FINAL))
+		return -EINVAL;
+	if (p->flags & PROC_EXCLUDED) {
+		track_include(t, p, &p->last);
+		p->flags &= ~PROC_WRITTEN;
+	}
+	track_task_leave(t, p);
+	if (!p->run)
+		return 0;
+	p->run->seen = take_back(p->run->seen, 1);
+	if (p->cell) { /* what has left in a sample already stays there: microseconds */
+		counters_sub(&p->last, &p->base, &used);
+		p->cell->cpu_ns = take_back(p->cell->cpu_ns, used.cpu_ns);
+		p->cell->run_delay_ns = take_back(p->cell->run_delay_ns, used.run_delay_ns);
+		p->cell->read_bytes = take_back(p->cell->read_bytes, used.read_bytes);
+		p->cell->write_bytes = take_back(p->cell->write_bytes, used.write_bytes);
+	}
+	return 0;
+}
+
+/* /proc has a start only in clock ticks. */
+static bool started_at(const struct proc *p, uint64_t ticks)
+{
+	long per_second = sysconf(_SC_CLK_TCK);
+
+	return ticks == 0 || p->upid.start_ns == 0 || per_second <= 0 ||
+	       p->upid.start_ns / (1000000000u / (uint64_t)per_second) == ticks;
+}
+
+int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
+{
+	struct proc *p = proctab_holder(t->table, (uint32_t)run->root_pid);
+	struct skep_upid upid = { .pid = (uint32_t)run->root_pid };
+	struct skep_str cwd = { run->cwd, (uint32_t)strlen(run->cwd), 0 };
+	int err;
+
+	t->now_ns = now_ns;
+	if (p && !started_at(p, run->root_ticks))
+		p = NULL; /* the end of an earlier process with that pid was lost */
+	err = p ? leave_parents_run(t, p) : 0;
+	if (err < 0)
+		return err;
+	if (!p) {
+		/*
+		 * Its fork was not recorded (excluded until now), and /proc has its start only in
+		 * clock ticks: it takes the identity of the first record about this pid.
+		 */
+		p = proctab_add(t->table, &upid);
+		if (!p)
+			return -ENOMEM;
+		p->image_start_ns = now_ns;
+		p->event_ns = now_ns;
+		p->uid = run->uid;
+		p->gid = run->gid;
+		p->sweep = t->sweep;
+	}
+	if (!p->program)
+		read_root(t, p);
+	if (!p->cwd)
+		intern_replace(t->intern, &p->cwd, &cwd);
+	p->flags |= PROC_ROOT | PROC_PLACED | PROC_CONFIRMED;
+	p->approx &= ~APPROX_START; /* it is the run's from its first instruction on */
+	run->root = p->upid.start_ns ? p->upid : (struct skep_upid){ 0 };
+	run->uid = p->uid;
+	if (!(p->flags & PROC_COUNTED))
+		track_count_alive(p);
+	track_join(t, p, run);
+	track_judge_by_name(t, p);
+	return 0;
+}

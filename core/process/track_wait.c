@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core/process/track_wait.c - what waits and for how long: the dead for the facets of slower
+ * probes, those that a sweep does not see for their final record, a run's end for both.
+ */
+#include "core/rules/rule_eval.h"
+#include "core/process/track_priv.h"
+
+/* Emits the last image, remembers the identity as closed, and removes the entry. */
+static void close_entry(struct track *t, struct proc *p, const char *state)
+{
+	struct run *over = NULL;
+
+	/* Without a life-cycle record a facet alone makes no process record. */
+	if ((p->flags & PROC_CONFIRMED) && !(p->flags & PROC_MUTED)) {
+		track_place_last(t, p);
+		track_image_out(t, p, state, &p->last, p->end_ns ? p->end_ns : p->event_ns, true);
+	}
+	if (p->run && (p->flags & PROC_ROOT) && !p->run->ended) {
+		p->run->end_ns = p->end_ns ? p->end_ns : p->event_ns;
+		if (p->run->alone) {
+			over = p->run;
+			if (p->flags & PROC_EXITED)
+				over->status = (int)p->status;
+		}
+	}
+	track_task_over(t, p, state, p->end_ns ? p->end_ns : p->event_ns,
+			p->flags & PROC_EXITED ? (int64_t)p->status : -1);
+	proctab_close(t->table, &p->upid);
+	track_remove(t, p);
+	if (over)
+		t->env.run_over(t->env.arg, over);
+}
+
+void track_hold(struct track *t, struct proc *p)
+{
+	/* Every facet of it happened before its end, so a probe that has drained past that has told all. */
+	if (t->drained_ns == UINT64_MAX || t->drained_ns >= p->event_ns) {
+		close_entry(t, p, "exited");
+		return;
+	}
+	p->held_ns = t->now_ns;
+	p->held_prev = t->held_last;
+	if (t->held_last)
+		t->held_last->held_next = p;
+	else
+		t->held_first = p;
+	t->held_last = p;
+}
+
+static void release(struct track *t)
+{
+	/*
+	 * Ends come in order of time but for what ran on different CPUs: the first that must wait stops only moments.
+	 */
+	while (t->held_first) {
+		struct proc *p = t->held_first;
+
+		if (t->drained_ns < p->event_ns) {
+			if (t->now_ns < p->held_ns + TRACK_PATIENCE_NS)
+				return;
+			t->stats.facet_late++;
+		}
+		close_entry(t, p, "exited");
+	}
+}
+
+void track_drained(struct track *t, uint64_t time_ns, uint64_t now_ns)
+{
+	t->now_ns = now_ns;
+	t->drained_ns = time_ns;
+	release(t);
+}
+
+/* No final record will come any more. */
+static void give_up(struct track *t, struct proc *p)
+{
+	/* That the kernel excludes it may have been among what the ring could not take. */
+	if (t->env.rule_eval && !(p->flags & (PROC_EXITED | PROC_MUTED)) &&
+	    rule_eval_excludes(t->env.rule_eval, p->upid.pid))
+		track_exclude(t, p, &p->last, p->event_ns);
+	if (p->flags & PROC_EXCLUDED) {
+		track_remove(t, p);
+		return;
+	}
+	if ((p->flags & PROC_CONFIRMED) && !(p->flags & (PROC_ZOMBIE | PROC_MUTED)))
+		t->stats.lost++;
+	if (p->flags & PROC_ZOMBIE) { /* seen as one: its counters are final */
+		p->approx |= p->flags & PROC_EXITED ? 0 : APPROX_END;
+		close_entry(t, p, p->flags & PROC_EXITED ? "exited" : "lost");
+	} else if (p->flags & PROC_EXITED) {
+		p->approx |= APPROX_COUNTERS;
+		close_entry(t, p, "exited");
+	} else {
+		p->approx |= APPROX_COUNTERS | APPROX_END;
+		close_entry(t, p, "lost");
+	}
+}
+
+void track_finals_over(struct track *t, uint64_t now_ns)
+{
+	struct proc *next;
+
+	t->now_ns = now_ns;
+	for (struct proc *p = proctab_first(t->table); p; p = next) {
+		next = p->next;
+		if (!(p->flags & PROC_FINAL) && ((p->flags & PROC_EXITED) || p->missing_ns))
+			give_up(t, p);
+	}
+}
+
+void track_told(struct track *t, uint64_t time_ns)
+{
+	t->told_ns = time_ns;
+}
+
+static bool waited_enough(const struct track *t, const struct proc *p)
+{
+	uint64_t waited = t->now_ns > p->missing_ns ? t->now_ns - p->missing_ns : 0;
+
+	/* A probe may know of a final record and hold it back, for threads whose frees are still to come. */
+	return waited >= (t->told_ns >= p->missing_ns ? TRACK_PATIENCE_NS : TRACK_PATIENCE_MOST_NS);
+}
+
+static void close_missing(struct track *t)
+{
+	struct proc *next;
+
+	for (struct proc *p = proctab_first(t->table); p && t->missing > 0; p = next) {
+		next = p->next;
+		if (p->missing_ns && waited_enough(t, p))
+			give_up(t, p);
+	}
+}
+
+void track_tick(struct track *t, uint64_t now_ns)
+{
+	t->now_ns = now_ns;
+	release(t);
+	if (t->missing > 0)
+		close_missing(t);
+	track_tasks_tick(t);
+}
+
+void track_sweep_begin(struct track *t, uint64_t time_ns, uint64_t now_ns)
+{
+	t->now_ns = now_ns;
+	t->sweep++;
+	t->sweeping = true;
+	t->sweep_begin_ns = time_ns ? time_ns : now_ns;
+	t->reevaluated_ns -= t->reevaluated_back_ns;
+	t->reevaluated_back_ns = 0;
+}
+
+void track_sweep_end(struct track *t, bool complete, uint64_t now_ns)
+{
+	t->now_ns = now_ns;
+	if (!t->sweeping)
+		return;
+	t->sweeping = false;
+	track_place_all(t);
+	if (!complete)
+		return;
+	t->swept_ns = t->sweep_begin_ns;
+	for (struct proc *p = proctab_first(t->table); p; p = p->next) {
+		if (p->sweep == t->sweep || (p->flags & PROC_FINAL) || p->missing_ns ||
+		    p->event_ns >= t->sweep_begin_ns)
+			continue;
+		/* Not there any more, and nothing said so: its final record is under way, or was lost. */
+		p->missing_ns = now_ns;
+		t->missing++;
+	}
+	close_missing(t);
+}
+
+bool track_run_rooted(const struct run *run)
+{
+	for (const struct proc *p = run->procs; p; p = p->run_next)
+		if (p->flags & PROC_ROOT)
+			return true;
+	return false;
+}
+
+size_t track_run_pending(const struct track *t, const struct run *run, bool zombies_ok, uint64_t since_ns)
+{
+	size_t n = 0;
+
+	for (const struct proc *p = run->procs; p; p = p->run_next) {
+		if (p->flags & PROC_EXCLUDED)
+			continue;
+		if (p->flags & PROC_FINAL)
+			n++;
+		else if (p->flags & PROC_ZOMBIE)
+			n += !zombies_ok;
+		else if (p->flags & PROC_EXITED)
+			n++;
+		else if (p->missing_ns || t->swept_ns < since_ns)
+			n++; /* alive? only a sweep after the root's end can tell */
+	}
+	return n;
+}
+
+static void let_go(struct track *t, struct proc *p, const char *state)
+{
+	track_image_out(t, p, state, &p->last, p->end_ns ? p->end_ns : t->now_ns, true);
+	/* It lives on, and what comes of it later must not look like a new process: kept, but silent. */
+	track_uncount(p);
+	sampler_unref(p->cell);
+	p->cell = NULL;
+	track_leave_run(p);
+	p->flags |= PROC_MUTED;
+	track_dirty(t, p);
+}
+
+void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
+{
+	struct proc *next;
+
+	t->now_ns = now_ns;
+	for (struct proc *p = run->procs; p; p = next) {
+		next = p->run_next;
+		if (p->flags & PROC_EXCLUDED) {
+			track_leave_run(p);
+			continue;
+		}
+		if (!(p->flags & PROC_EXITED) && (p->flags & PROC_ROOT) && run->status >= 0) {
+			/* We were told that it is gone and how, if not by its own record. */
+			p->flags |= PROC_EXITED;
+			p->status = (uint32_t)run->status;
+			p->end_ns = run->end_ns;
+			p->approx |= APPROX_END;
+			if (p->upid.start_ns == 0)
+				p->approx |= APPROX_EXEC;
+		}
+		if (p->flags & PROC_FINAL) {
+			t->stats.facet_late++;
+			close_entry(t, p, "exited");
+		} else if ((p->flags & PROC_ZOMBIE) && !(p->flags & PROC_ROOT)) {
+			p->approx |= p->flags & PROC_EXITED ? 0 : APPROX_END;
+			let_go(t, p, "zombie");
+		} else if ((p->flags & PROC_EXITED) || p->missing_ns) {
+			give_up(t, p);
+		} else {
+			p->approx |= APPROX_COUNTERS;
+			let_go(t, p, "running");
+		}
+	}
+	track_tasks_close(t, run, run->end_ns);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/btf.h - what this kernel has, by its own type information (BTF): tracepoints and their arguments, members of
+ * structs, helpers of BPF programs.  A probe asks before it loads, and loads only what this kernel can run. Link
+ * libskep-probe (pkg-config skep-probe).  Any thread, but for the two functions that take an instance.
+ */
+#ifndef SKEP_BTF_H
+#define SKEP_BTF_H
+
+#include <skep/plugin.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct btf; /* <bpf/btf.h> */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The kernel's type information, for btf__free().  0, or -EOPNOTSUPP by host->fail().  Takes up to 50 ms: load it once.
+ */
+int skep_btf_load(struct skep_instance *inst, const struct skep_host *host, struct btf **ret);
+/*
+ * Does the kernel have all n of these tracepoints?  0, or -EOPNOTSUPP by host->fail(), which names the first that is
+ * missing.
+ */
+int skep_btf_need(struct skep_instance *inst, const struct skep_host *host, const struct btf *btf,
+		  const char *const tracepoints[], size_t n);
+
+bool skep_btf_has_tracepoint(const struct btf *btf, const char *name);
+bool skep_btf_has_function(const struct btf *btf, const char *name);
+bool skep_btf_has_member(const struct btf *btf, const char *type, const char *member); /* type: a struct's bare name */
+bool skep_btf_has_helper(const struct btf *btf, const char *name);                     /* "BPF_FUNC_..." */
+
+/* Number of arguments of a tracepoint's program, or -ENOENT. */
+int skep_btf_arguments(const struct btf *btf, const char *tracepoint);
+/* Is argument i (0: the first) a pointer?  false where there is no such argument. */
+bool skep_btf_argument_is_pointer(const struct btf *btf, const char *tracepoint, unsigned i);
+/* Which argument is a pointer to that struct (0: the first), or -ENOENT. */
+int skep_btf_argument(const struct btf *btf, const char *tracepoint, const char *type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

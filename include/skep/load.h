@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/load.h - puts a probe's BPF object in place: the host's verdict map, sizes that depend on the machine, arrays of
+ * the kernel side mapped into memory, and what an operator reads when the kernel refuses. Link libskep-probe
+ * (pkg-config skep-probe).  Loop thread.
+ *
+ *	bpf = NAME_bpf__open()
+ *	skep_load_cpus(), skep_ring_bytes()    sizes of its maps
+ *	skep_load_verdict()                    the host's verdict map in the place of its own
+ *	NAME_bpf__load(), or skep_pins_load()  on failure skep_load_fail()
+ *	skep_view_new()                        counters that the kernel side writes and this side reads
+ *	NAME_bpf__attach(), or skep_pins_attach()
+ */
+#ifndef SKEP_LOAD_H
+#define SKEP_LOAD_H
+
+#include <skep/plugin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bpf_map; /* <bpf/libbpf.h> */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Entries that an array by CPU number needs here (skep/cpus.h). 0, or what host->fail() returned. */
+int skep_load_cpus(struct skep_instance *inst, const struct skep_host *host, unsigned *ret);
+/* Size of a ring buffer of at least that many bytes: whole pages, a power of two; at most 1 GiB. */
+uint32_t skep_ring_bytes(uint64_t wanted);
+
+/*
+ * The host's verdict map takes the place of the object's map "verdict"; verdict_pids: the object's constant of that
+ * name, bpf->rodata->verdict_pids.  Nothing changes where the host has no such map.  0 or -errno.
+ */
+int skep_load_verdict(const struct skep_host *host, struct bpf_map *verdict, uint32_t *verdict_pids);
+
+/* size bytes of a map with BPF_F_MMAPABLE, read-only; for skep_view_free().  NULL: errno says why. */
+const void *skep_view_new(const struct bpf_map *map, size_t size);
+const void *skep_view_free(const void *view, size_t size); /* NULL is fine; returns NULL */
+
+/*
+ * What a load or an attachment that failed means, and what to do about it, by host->fail(), whose result they return.
+ * what: "loading the BPF programs"; of a detail: "the hook on tcp_probe".
+ */
+int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what);
+int skep_detail_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

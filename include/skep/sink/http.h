@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/sink/http.h - requests over HTTP for sinks: libcurl on the host's loop.
+ *
+ * All functions are for the loop thread and none waits for the network; name look-ups are on a
+ * thread of libcurl's.  A sink encodes and compresses (http_body.h) on host->work(), sends here,
+ * and passes the answer on:
+ *
+ *	open      http_new()      options are checked, nothing is opened
+ *	start     http_start()    secrets are read
+ *	submit    work(encode) -> http_send() -> done(reply) -> host->batch_answer(&reply->answer)
+ *	reload    http_reload()
+ *	stop      http_stop()     what is under way ends without an answer: the host has its batches
+ *	close     http_free()
+ *
+ * TLS is verified and at least 1.2, connections are kept, no redirect is followed, proxies of the
+ * environment are used.  Secrets are in no log line.
+ */
+#ifndef SKEP_SINK_HTTP_H
+#define SKEP_SINK_HTTP_H
+
+#include <skep/sink/http_options.h>
+#include <skep/sink/http_template.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct http; /* of one instance of a sink */
+
+struct http_reply {
+	/* Classified (http_classify.h), why and retry_after_ns filled in. Changed by sinks that know better. */
+	struct skep_batch_answer answer;
+	const char *body; /* NUL-terminated, "" without one; at most HTTP_REPLY_MOST */
+	size_t len;
+	bool cut;         /* there was more of it */
+	const char *content_type; /* "" without one */
+};
+#define HTTP_REPLY_MOST (4u << 20)
+
+/* reply and what it points to are the layer's, until it returns. May call http_send(). */
+typedef void (*http_done_cb)(void *arg, struct http_reply *reply);
+
+struct http_request {
+	const char *method; /* NULL: POST */
+	const char *url;    /* NULL: that of the options */
+	const char *content_type;
+	enum http_encoding encoding;      /* of the body: it has been compressed already */
+	/* "Name: value", NULL-terminated, copied; NULL: none. A configured one of the same name counts instead */
+	const char *const *headers;
+	/* for what stands in braces in the URL and configured headers; NULL: braces are text */
+	const struct http_values *values;
+	const void *body;                 /* borrowed until the answer, or http_stop() */
+	size_t len;
+	http_done_cb done;
+	void *arg;
+};
+
+/*
+ * options are borrowed as long as it lives: a member of the sink's state.  url_name: what the option of the URL
+ * is called.  Fails by host->fail().
+ */
+int http_new(struct skep_instance *, const struct skep_host *, const struct http_options *, const char *url_name,
+	     struct http **ret);
+int http_start(struct http *); /* fails by host->fail() */
+/* Never calls done() before it returns. 0, or a negative errno after host->fail(): then it never will. */
+int http_send(struct http *, const struct http_request *);
+/*
+ * The options are about to become `next`: they are checked, secrets are read, connections are made anew. Fails by
+ * host->fail().
+ */
+int http_reload(struct http *, const struct http_options *next);
+void http_stop(struct http *);
+struct http *http_free(struct http *); /* NULL is fine; returns NULL */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skep/values.h - what a probe fills records with.  Inline, as each is a line or two: nothing to link.
+ */
+#ifndef SKEP_VALUES_H
+#define SKEP_VALUES_H
+
+#include <skep/record.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+/* The clock of all records: CLOCK_BOOTTIME. */
+static inline uint64_t skep_boot_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The text as it stands; it has to live until the record was emitted. */
+static inline struct skep_str skep_text(const char *s)
+{
+	uint32_t len = (uint32_t)strlen(s);
+	struct skep_str text = { s, len, len };
+
+	return text;
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sdk/base/sha256.h - SHA-256 (FIPS 180-4) of one message in memory, for ids that two programs have to
+ * come to by themselves (skep/trace.h).  Private: not installed.  Nothing is secret here: no care is taken about
+ * timing.
+ */
+#ifndef SKEP_SDK_SHA256_H
+#define SKEP_SDK_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SKEP_SHA256_SIZE 32
+#define SKEP_SHA256_BLOCK 64u
+
+void skep_sha256(const void *data, size_t n, uint8_t ret[SKEP_SHA256_SIZE]);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sdk/probe/load.c - what probes do around the loading of a BPF object.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <skep/cpus.h>
+#include <skep/load.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int skep_load_cpus(struct skep_instance *inst, const struct skep_host *host, unsigned *ret)
+{
+	int cpus = skep_cpu_slots();
+
+	if (cpus < 0)
+		return (host->fail)(inst, cpus, "cannot read /sys/devices/system/cpu/possible: %s", strerror(-cpus));
+	*ret = (unsigned)cpus;
+	return 0;
+}
+
+uint32_t skep_ring_bytes(uint64_t wanted)
+{
+	uint64_t size = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	while (size < wanted && size < 1u << 30)
+		size <<= 1;
+	return (uint32_t)size;
+}
+
+int skep_load_verdict(const struct skep_host *host, struct bpf_map *verdict, uint32_t *verdict_pids)
+{
+	if (host->verdict_fd < 0)
+		return 0;
+	*verdict_pids = host->verdict_pids;
+	return bpf_map__reuse_fd(verdict, host->verdict_fd);
+}
+
+const void *skep_view_new(const struct bpf_map *map, size_t size)
+{
+	void *view = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (view == MAP_FAILED)
+		return NULL;
+	return view;
+}
+
+const void *skep_view_free(const void *view, size_t size)
+{
+	if (view)
+		munmap((void *)(uintptr_t)view, size);
+	return NULL;
+}
+
+int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what)
+{
+	if (err == -EPERM || err == -EACCES)
+		return (host->fail)(
+			inst, -EPERM,
+			"%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
+			"CAP_SYS_RESOURCE), and a kernel that is not locked down",
+			what);
+	return (host->fail)(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
+}
+
+int skep_detail_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what)
+{
+	return (host->fail)(inst, err, "cannot put %s: %s; needs CAP_BPF and CAP_PERFMON", what, strerror(-err));
+}

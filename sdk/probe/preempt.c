@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sdk/probe/preempt.c - asks the kernel's BTF whether tracepoint programs are preempted.
+ */
+#include <bpf/btf.h>
+#include <skep/preempt.h>
+
+bool skep_kernel_preempts_programs(const struct btf *vmlinux)
+{
+	return btf__find_by_name_kind(vmlinux, "tracepoint_srcu_srcu_data", BTF_KIND_VAR) > 0 &&
+	       btf__find_by_name_kind(vmlinux, "srcu_ctr", BTF_KIND_STRUCT) > 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sdk/sink/http_priv.h - what the files of the HTTP layer share.
+ *
+ *	http.c           life, requests, secrets
+ *	http_transfer.c  one request's libcurl handle and its answer
+ *	http_loop.c      libcurl's sockets and timer on the host's loop
+ */
+#ifndef SKEP_SINK_HTTP_PRIV_H
+#define SKEP_SINK_HTTP_PRIV_H
+
+#include <curl/curl.h>
+#include <skep/sink/http.h>
+
+#include "sdk/sink/http_auth.h"
+
+struct transfer {
+	struct http *http;
+	CURL *easy;
+	struct curl_slist *headers;
+	struct http_request request; /* its pointers: body, done and arg only */
+	unsigned generation;         /* of the secrets that it was sent with */
+	char *reply;
+	size_t len, room;
+	bool cut;
+	char error[CURL_ERROR_SIZE];
+	char where[256];
+	char why[768];
+	struct skep_batch_answer answer;
+	struct transfer *next, **link; /* in active, waiting or idle of its http */
+};
+
+struct http {
+	struct skep_instance *inst;
+	const struct skep_host *host;
+	const struct http_options *options;
+	const char *url_name;
+	CURLM *multi;
+	bool curl_ready;
+	struct skep_timer *timer;
+	struct http_socket *sockets;
+	int timer_err;
+	/* options have changed: everything is made anew before the next request that finds none under way */
+	bool stale;
+	struct transfer *active, *waiting, *idle;
+	struct http_auth *auth, *before; /* before: that it replaced, which a request under way may have */
+	unsigned generation;
+	/* The worker's while refreshing. */
+	bool refreshing, unreadable; /* unreadable: the last time */
+	time_t refresh_s;            /* by CLOCK_MONOTONIC: not before */
+	struct http_auth *fresh;
+	char fresh_why[512];
+	struct skep_counter *requests, *sent, *connections;
+};
+
+/* http_transfer.c */
+extern long http_connection_life_s; /* of one with a client certificate; a test shortens it */
+int transfer_new(struct http *, struct transfer **ret);
+struct transfer *transfer_free(struct transfer *);
+/* Everything of the request is set on the handle. 0 or -ENOMEM. */
+int transfer_set_up(struct transfer *, const struct http_request *);
+/* The answer and its words, when the transfer is over. */
+void transfer_judge(struct transfer *, CURLcode);
+void transfer_link(struct transfer *, struct transfer **list);
+void transfer_unlink(struct transfer *);
+
+/* http_loop.c */
+int http_loop_open(struct http *); /* makes multi. 0 or -ENOMEM */
+void http_loop_close(struct http *);
+
+/* http.c: this transfer is over. */
+void http_over(struct http *, CURL *, CURLcode);
+
+#endif

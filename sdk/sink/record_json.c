@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any record of any stream as one JSON object, by its field table.
+ */
+
+#include <arpa/inet.h>
+#include <skep/hist.h>
+#include <skep/sink/fields.h>
+#include <skep/sink/record_json.h>
+#include <skep/upid.h>
+#include <string.h>
+
+static void write_time(struct jsonw *j, uint64_t boot_ns, int64_t offset)
+{
+	int64_t ns;
+
+	if (!boot_ns || boot_ns > INT64_MAX || __builtin_add_overflow((int64_t)boot_ns, offset, &ns))
+		jsonw_lit(j, "null");
+	else
+		jsonw_time(j, ns);
+}
+
+static void write_upid(struct jsonw *j, const struct skep_upid *upid, const char *boot_id)
+{
+	char text[SKEP_UPID_TEXT];
+
+	skep_upid_text(boot_id, upid, text);
+	if (*text)
+		jsonw_string(j, text, strlen(text));
+	else
+		jsonw_lit(j, "null");
+}
+
+static void write_list(struct jsonw *j, struct skep_str s)
+{
+	const char *p = s.ptr, *end = s.ptr + s.len;
+
+	jsonw_lit(j, "[");
+	while (p < end) {
+		size_t n = strnlen(p, (size_t)(end - p));
+
+		if (p > s.ptr)
+			jsonw_lit(j, ",");
+		jsonw_string(j, p, n);
+		p += n + 1; /* may step one beyond end when the last one was cut: only compared */
+	}
+	jsonw_lit(j, "]");
+}
+
+static void write_hash(struct jsonw *j, const unsigned char *p)
+{
+	static const char hex[] = "0123456789abcdef";
+	char text[32];
+
+	for (int i = 0; i < 16; i++) {
+		text[2 * i] = hex[p[i] >> 4];
+		text[2 * i + 1] = hex[p[i] & 15];
+	}
+	jsonw_string(j, text, sizeof(text));
+}
+
+static void write_ip(struct jsonw *j, const unsigned char *p)
+{
+	static const unsigned char v4[12] = { [10] = 0xff, [11] = 0xff };
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (memcmp(p, v4, sizeof(v4)) == 0)
+		inet_ntop(AF_INET, p + 12, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, p, text, sizeof(text));
+	jsonw_string(j, text, strlen(text));
+}
+
+/*
+ * As OpenTelemetry's data model names the parts of an exponential histogram: zeros apart,
+ * then counts of the buckets offset, offset + 1, ... of this scale.  Slot 1 (ones) is bucket -1.
+ */
+static void write_hist(struct jsonw *j, const struct skep_hist *h)
+{
+	uint32_t first = 1, end = h->n;
+
+	while (end > 1 && h->slots[end - 1] == 0)
+		end--;
+	while (first < end && h->slots[first] == 0)
+		first++;
+	jsonw_lit(j, "{\"count\":");
+	jsonw_u64(j, skep_hist_count(h));
+	jsonw_lit(j, ",\"sum\":");
+	jsonw_u64(j, h->sum);
+	jsonw_lit(j, ",\"scale\":");
+	jsonw_i64(j, SKEP_HIST_SCALE);
+	jsonw_lit(j, ",\"zero_count\":");
+	jsonw_u64(j, h->n > 0 ? h->slots[0] : 0);
+	jsonw_lit(j, ",\"offset\":");
+	jsonw_i64(j, first < end ? (int64_t)first - 2 : 0);
+	jsonw_lit(j, ",\"counts\":[");
+	for (uint32_t k = first; k < end; k++) {
+		if (k > first)
+			jsonw_lit(j, ",");
+		jsonw_u64(j, h->slots[k]);
+	}
+	jsonw_lit(j, "]}");
+}
+
+void record_json_value(struct jsonw *j, const struct skep_field *f, const void *data, const char *boot_id,
+		       int64_t offset)
+{
+	const unsigned char *at = (const unsigned char *)data + f->offset;
+	struct skep_str s;
+	struct skep_upid upid;
+	struct skep_hist hist;
+	uint64_t u;
+
+	switch (f->type) {
+	case SKEP_T_U64:
+		memcpy(&u, at, sizeof(u));
+		jsonw_u64(j, u);
+		break;
+	case SKEP_T_I64:
+		jsonw_i64(j, field_i64(f, data));
+		break;
+	case SKEP_T_F64:
+		jsonw_f64(j, field_f64(f, data));
+		break;
+	case SKEP_T_BOOL:
+		jsonw_raw(j, *at ? "true" : "false", *at ? 4 : 5);
+		break;
+	case SKEP_T_TIME:
+		memcpy(&u, at, sizeof(u));
+		write_time(j, u, offset);
+		break;
+	case SKEP_T_STR:
+		s = field_str(f, data);
+		jsonw_string(j, s.ptr, s.len);
+		break;
+	case SKEP_T_STRV:
+		write_list(j, field_str(f, data));
+		break;
+	case SKEP_T_UPID:
+		upid = field_upid(f, data);
+		write_upid(j, &upid, boot_id);
+		break;
+	case SKEP_T_HASH:
+		write_hash(j, at);
+		break;
+	case SKEP_T_IP:
+		write_ip(j, at);
+		break;
+	case SKEP_T_HIST:
+		hist = field_hist(f, data);
+		write_hist(j, &hist);
+		break;
+	default:
+		jsonw_lit(j, "null"); /* fields_at lets no other type through */
+	}
+}
+
+static void write_key(struct jsonw *j, const char *prefix, const char *name, const char *suffix)
+{
+	if (j->buf && j->len && j->buf[j->len - 1] != '{')
+		jsonw_lit(j, ",");
+	jsonw_lit(j, "\"");
+	if (prefix) {
+		jsonw_string_part(j, prefix, strlen(prefix));
+		jsonw_lit(j, ".");
+	}
+	jsonw_string_part(j, name, strlen(name));
+	jsonw_string_part(j, suffix, strlen(suffix));
+	jsonw_lit(j, "\":");
+}
+
+/* The same for nearly every key, in one piece. */
+static void write_name(struct jsonw *j, const char *name)
+{
+	size_t n = strlen(name);
+	char *at = jsonw_plain(name, n) == n ? jsonw_room(j, n + 4) : NULL;
+
+	if (!at) {
+		write_key(j, NULL, name, "");
+		return;
+	}
+	if (j->len && at[-1] != '{')
+		*at++ = ',';
+	*at++ = '"';
+	memcpy(at, name, n);
+	at += n;
+	*at++ = '"';
+	*at++ = ':';
+	j->len = (size_t)(at - j->buf);
+}
+
+/* What the host knows about a process, where the stream has no field of that name. */
+static const char *const context_names[] = { "run", "pipeline", "task", "tool", "container" };
+#define CONTEXT_NAMES (sizeof(context_names) / sizeof(context_names[0]))
+
+/* Names that are looked for, told by their first letter from nearly all others. */
+static bool is(const struct skep_field *f, const char *name)
+{
+	return f->name[0] == name[0] && strcmp(f->name, name) == 0;
+}
+
+/* The bits of those context_names that the stream has. */
+static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset)
+{
+	const struct skep_stream *s = r->stream;
+	unsigned has = 0;
+
+	for (uint32_t i = 0, n = s && r->data ? fields_count(s) : 0; i < n; i++) {
+		const struct skep_field *f = fields_at(s, i);
+		const char *prefix = NULL;
+
+		if (!f)
+			continue;
+		for (size_t k = 0; k < CONTEXT_NAMES; k++)
+			if (is(f, context_names[k]))
+				has |= 1u << k;
+		if (f->type == SKEP_T_UPID && is(f, "upid")) {
+			struct skep_upid u = field_upid(f, r->data);
+
+			if (u.pid == r->upid.pid && u.start_ns == r->upid.start_ns)
+				continue;
+		}
+		if (is(f, "stream") || is(f, "time") || is(f, "upid"))
+			prefix = s->name;
+		if (prefix)
+			write_key(j, prefix, f->name, "");
+		else
+			write_name(j, f->name);
+		record_json_value(j, f, r->data, boot_id, offset);
+		if (f->type == SKEP_T_STR || f->type == SKEP_T_STRV) {
+			struct skep_str v = field_str(f, r->data);
+
+			if (v.total > v.len) {
+				write_key(j, prefix, f->name, "_total");
+				jsonw_u64(j, v.total);
+			}
+		}
+	}
+	return has;
+}
+
+static void write_context(struct jsonw *j, const struct skep_record *r, unsigned has)
+{
+	for (size_t i = 0; i < CONTEXT_NAMES; i++) {
+		struct skep_str s;
+
+		if (has & 1u << i)
+			continue;
+		s = fields_context(r, context_names[i]);
+		if (!s.len)
+			continue;
+		write_name(j, context_names[i]);
+		jsonw_string(j, s.ptr, s.len);
+	}
+}
+
+void record_json(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset, unsigned flags)
+{
+	const char *name = r->stream && r->stream->name ? r->stream->name : "";
+
+	jsonw_lit(j, "{");
+	if (flags & RECORD_JSON_ENVELOPE) {
+		write_name(j, "stream");
+		jsonw_string(j, name, strlen(name));
+		write_name(j, "time");
+		write_time(j, r->time_ns, offset);
+		write_name(j, "upid");
+		write_upid(j, &r->upid, boot_id);
+	}
+	write_context(j, r, write_fields(j, r, boot_id, offset));
+	jsonw_lit(j, "}");
+}

@@ -1,0 +1,197 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# skep run where a skepd collects: without a privilege, as a member of group skep; exit codes; who may begin a run with
+# which process; a client that is killed; a skepd that is restarted, killed, gone; rules; twenty at once.
+# Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3, setpriv, unshare.
+[ -n "${SKEP_IN_NAMESPACE:-}" ] || SKEP_IN_NAMESPACE=1 exec unshare -m --propagation private "$0" "$@"
+name=run_daemon
+. "$(dirname "$0")/daemon_lib.sh"
+command -v setpriv >/dev/null || skip "no setpriv"
+
+# A group skep that this test alone knows, and two users: one is a member.
+gid=64999 member=64998 stranger=64997
+{ grep -v '^skep:' /etc/group; echo "skep:x:$gid:"; } >"$dir/group"
+mount --bind "$dir/group" /etc/group || skip "cannot mount"
+as() { local uid=$1 groups=$2; shift 2; (cd / && exec setpriv --reuid "$uid" --regid "$uid" $groups --inh-caps=-all "$@"); }
+mkdir "$dir/home" "$dir/strange" && chown $member "$dir/home" && chown $stranger "$dir/strange"
+# Programs where a user who is not root finds them.
+mkdir "$dir/bin" && cp "$(command -v env)" "$dir/bin/" && install -m 755 "$SKEP" "$dir/bin/skep"
+as_member() { as $member "--groups $gid" env HOME="$dir/home" "$@"; }
+lake=$dir/lake
+mkdir "$lake" && chgrp $gid "$lake" && chmod 2750 "$lake"
+conf() {
+	cat >"$dir/conf" <<END
+{ "interval": "200ms", "control": { "socket": "$SKEP_SOCKET" }, $1
+  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "sched" } ],
+  "sinks": [ { "plugin": "lake", "path": "$lake" } ] }
+END
+}
+# ask FUNCTION ARGUMENT...: python of tests/e2e/run_daemon.py over the lake, where records arrive within seconds
+ask() { until_true 100 sh -c 'python3 "$@" >"$0" 2>&1' "$dir/out" "${0%.sh}.py" "$lake" "$@" || fail "$what: $(cat "$dir/out")"; }
+export lake
+printf '#!/bin/sh\nexec "$SKEP" run --lake "$lake" --no-live --no-report "$@"\n' >"$dir/srun"
+chmod 755 "$dir/srun"
+srun=$dir/srun
+# begun NAME: its command has gone through the gate, and runs a child
+begun() { "$SKEP" status --json | python3 -c 'import json, sys; sys.exit(not any(r["name"] == sys.argv[1] and r["processes"] > 1 for r in json.load(sys.stdin)["runs"]))' "$1"; }
+stop() { kill "-$1" "$daemon"; wait "$daemon" 2>/dev/null; daemon=; }
+umask 027
+# as the installed configuration has it: nothing is missed while no skepd is there
+mkdir -m 700 "$dir/bpf" && mount -t bpf -o mode=700 none "$dir/bpf" || skip "cannot mount bpffs"
+trap 'umount -l "$dir/bpf" 2>/dev/null; cleanup' EXIT
+conf "\"spool\": { \"path\": \"$dir/spool.db\" }, \"pin_dir\": \"$dir/bpf/skep\","
+chmod 751 "$dir"
+start
+chmod 755 "$dir"
+
+what="exit codes, report and silence"
+run 3 "$what" "$SKEP" run --lake "$lake" --no-live --no-report --json "$dir/r.json" --name codes sh -c '/bin/true one; echo out; exit 3'
+[ ! -s "$dir/err" ] || fail "$what: stderr"
+says out out
+ask report "$dir/r.json" codes 3 true
+run 143 "$what" "$srun" --name killed sh -c 'kill -TERM $$'
+ask run killed ended -1 15
+run 127 "$what" "$srun" --name missing /no/such/file
+ask run missing ended 127 0
+what="SKEP_RUN is the id that skepd made"
+run 0 "$what" "$srun" --name marked sh -c 'echo $SKEP_RUN'
+ask id marked "$(cat "$dir/out")"
+what="long arguments"
+run 0 "$what" "$srun" --name long sh -c : "$(head -c 20000 /dev/zero | tr '\0' y)" z
+ask long long 20000
+
+what="options that only a collector of one's own has"
+run 2 "$what" "$srun" --interval 1s true
+says "leave --interval out, or give a lake of your own: --lake FOLDER" err
+
+what="a member of group skep needs no privilege"
+as_member "$dir/bin/skep" run --no-live --name member sh -c '/bin/true; exit 4' >"$dir/out" 2>"$dir/err" </dev/null
+[ $? = 4 ] || fail "$what"
+says member err
+ask run member ended 4 0
+ask uid member $member
+what="a stranger may not ask"
+as $stranger --clear-groups env HOME="$dir/strange" "$dir/bin/skep" run --no-live true >"$dir/out" 2>"$dir/err" </dev/null
+[ $? = 4 ] || fail "$what"
+says "usermod -a -G skep" err
+
+what="another's process"
+sleep 60 &
+children=$!
+run 0 "$what" python3 "${0%.sh}.py" "$lake" refused "$SKEP_SOCKET" 1 $children
+cp "${0%.sh}.py" "$dir/ask.py" && chmod 755 "$dir/ask.py"
+as_member python3 "$dir/ask.py" "$lake" refused "$SKEP_SOCKET" 1 $children >"$dir/out" 2>"$dir/err" || fail "$what, by a member"
+
+what="skep run inside skep run"
+run 1 "$what" "$srun" --name outer "$SKEP" run --lake "$lake" --no-live --no-report true
+says "leave the inner skep run out, or give it a lake of its own (--lake FOLDER)" err
+run 0 "$what" "$srun" --name outer "$SKEP" run --lake "$dir/other" --no-live --no-report true
+
+what="what outlives the command is recorded when it ends"
+run 0 "$what" "$srun" --name daemonizes sh -c 'setsid sleep 1.5 & exit 0'
+ask tools daemonizes "sh -c"
+ask tools daemonizes "sh -c,sleep"
+
+what="details"
+run 0 "$what" "$SKEP" run --lake "$lake" --no-live --name details --detail runqlat sh -c 'for i in 1 2 3; do sleep 0.1; done'
+says runqlat err
+if grep -q "measured nothing" "$dir/err"; then fail "$what: nothing"; fi
+run 2 "$what" "$srun" --detail nosuch true
+says "nosuch" err
+
+what="a client that is killed"
+"$srun" --name orphan sh -c 'sleep 5; /bin/true; exit 5' &
+children="$children $!"
+until_true 100 begun orphan || fail "$what: did not begin"
+kill -KILL $!
+ask run orphan ended 5 0
+ask tools orphan "sh -c,sleep,true"
+
+what="a skepd that is restarted"
+"$srun" --name restarted sh -c '/bin/true a; sleep 4; /bin/true b; exit 6' 2>"$dir/err" &
+client=$!
+until_true 100 begun restarted || fail "$what: did not begin"
+sleep 0.5
+stop TERM
+start
+wait $client
+[ $? = 6 ] || fail "$what: exit"
+[ ! -s "$dir/err" ] || fail "$what: stderr"
+ask run restarted ended 6 0
+ask tools restarted "sh -c,sleep,true,true"
+ask argv restarted "sh -c"
+
+what="a skepd that is away when the command ends"
+"$srun" --name away sh -c 'sleep 5; exit 7' 2>"$dir/err" &
+client=$!
+until_true 100 begun away || fail "$what: did not begin"
+stop TERM
+sleep 6
+start
+wait $client
+[ $? = 7 ] || fail "$what: exit"
+ask run away ended 7 0
+
+what="a skepd that does not come back"
+"$srun" --name gone sh -c 'sleep 5; exit 8' 2>"$dir/err" &
+client=$!
+until_true 100 begun gone || fail "$what: did not begin"
+stop TERM
+wait $client
+[ $? = 8 ] || fail "$what: exit"
+says "when it is back: skep show" err
+
+what="a skepd that is killed"
+start
+"$srun" --name spooled sh -c '/bin/true a; sleep 4; /bin/true b; exit 9' 2>"$dir/err" &
+client=$!
+until_true 100 begun spooled || fail "$what: did not begin"
+sleep 2
+stop KILL
+start
+wait $client
+[ $? = 9 ] || fail "$what: exit"
+ask run spooled ended 9 0
+ask tools spooled "sh -c,sleep,true,true"
+
+what="twenty at once"
+pids=
+for i in $(seq 20); do
+	"$srun" --name "many$i" sh -c "/bin/true; sleep 0.3; exit $i" 2>>"$dir/err" &
+	pids="$pids $!"
+done
+i=0
+for pid in $pids; do
+	i=$((i + 1))
+	wait "$pid"
+	[ $? = $i ] || fail "$what: exit of $i"
+done
+for i in $(seq 20); do
+	ask run "many$i" ended "$i" 0
+	ask tools "many$i" "sh -c,sleep,true"
+done
+stop TERM
+
+what="rules exclude nothing of a run that was begun by name"
+mkdir "$dir/rules" && cat >"$dir/rules/a.json" <<'END'
+{ "rules": [ { "id": "t/true", "when": "tool = 'true'", "verdict": "exclude" },
+             { "id": "t/shell", "when": "exe suffix '/dash' or exe suffix '/bash'", "verdict": "exclude", "inherit": true } ] }
+END
+chmod -R go-w "$dir/rules"
+conf "\"filters\": { \"dirs\": [ \"$dir/rules\" ] },"
+start
+# from a shell that the rules exclude, with its descendants
+run 0 "$what" setsid -w bash -c '/bin/true session; "$SKEP" run --lake "$0" --no-live --no-report --name ruled sh -c "/bin/true; /bin/true"' "$lake"
+ask tools ruled "sh -c,true,true"
+"$srun" --name reloaded sh -c 'sleep 1.5; /bin/true; /bin/true' &
+client=$!
+sleep 0.7
+sed -i "s/'true'/'nothing'/" "$dir/rules/a.json"
+run 0 "$what" "$SKEP" reload
+wait $client
+ask tools reloaded "sh -c,sleep,true,true"
+sleep 1
+stop TERM
+what="one process, one row"
+ask once
+echo "ok - skepd collects what skep run begins"

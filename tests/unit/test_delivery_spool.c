@@ -1,0 +1,948 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests/unit/test_delivery_spool.c - the way out with a spool: durable first, each sink at its own pace, across
+ * restarts and damage; and the books.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <skep/plugin.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/delivery/batch.h"
+#include "core/base/clock.h"
+#include "core/delivery/delivery.h"
+#include "core/delivery/sinkq.h"
+#include "core/delivery/spooler.h"
+
+struct rec {
+	uint64_t number;
+	struct skep_str text;
+};
+
+static const struct skep_field fields[] = {
+	SKEP_FIELD(struct rec, number, "number", SKEP_T_U64, SKEP_S_DELTA, "1", ""),
+	SKEP_FIELD(struct rec, text, "text", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", ""),
+};
+
+#define STREAM(name_, flags_)                                                                                        \
+	{                                                                                                            \
+		.size = sizeof(struct skep_stream), .field_size = sizeof(struct skep_field), .name = (name_),        \
+		.help = "", .record_size = sizeof(struct rec), .n_fields = 2, .flags = (flags_), .fields = fields,   \
+	}
+static const struct skep_stream life = STREAM("life", 0), sample = STREAM("sample", SKEP_STREAM_SAMPLE);
+
+#define MOST 2000000
+
+struct sink {
+	const char *name;
+	struct delivery_sink *s;
+	bool stuck, refuses, any_order;
+	const struct skep_batch *held[64];
+	size_t n_held;
+	uint64_t last_id, records;
+	unsigned char *got; /* by number */
+};
+
+static struct {
+	uv_loop_t loop;
+	uv_timer_t pump;
+	char folder[64], path[128];
+	struct delivery *out;
+	struct sink sinks[3];
+	int n_sinks, life, sample;
+	uint64_t emitted, committed, durable;
+	bool ended;
+	struct spool_limits limits;
+	size_t most_bytes;
+	bool noise; /* texts that do not compress */
+	int64_t jump_s; /* of the wall clock */
+	uint64_t random;
+	const char *boot; /* NULL: the first */
+} t;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int rc = __real_clock_gettime(clock, ret);
+
+	if (clock == CLOCK_REALTIME)
+		ret->tv_sec += t.jump_s;
+	return rc;
+}
+
+static int answer(struct sink *s, const struct skep_batch *b, enum skep_batch_result result)
+{
+	struct skep_batch_answer a = {
+		.size = sizeof(a), .result = result, .status = 400, .why = result == SKEP_BATCH_ACK ? NULL : "no"
+	};
+
+	return delivery_done(t.out, s->s, b, &a, clock_boot_ns());
+}
+
+static void note(struct sink *s, const struct skep_batch *b)
+{
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct skep_record *r = b->records[i];
+		struct rec rec;
+
+		memcpy(&rec.number, (const char *)r->data + r->stream->fields[0].offset, sizeof(rec.number));
+		memcpy(&rec.text, (const char *)r->data + r->stream->fields[1].offset, sizeof(rec.text));
+		assert_in_range(rec.number, 0, MOST - 1);
+		assert_int_equal(rec.text.len, 200);
+		s->got[rec.number]++;
+		s->records++;
+	}
+}
+
+static int submit(void *arg, const struct skep_batch *b)
+{
+	struct sink *s = arg;
+
+	if (s->stuck) {
+		assert_true(s->n_held < 64);
+		s->held[s->n_held++] = b;
+		return 0;
+	}
+	if (s->refuses)
+		return answer(s, b, SKEP_BATCH_REJECT);
+	assert_true(s->any_order || b->id > s->last_id);
+	s->last_id = b->id;
+	note(s, b);
+	return answer(s, b, SKEP_BATCH_ACK);
+}
+
+static void wake(void *arg);
+
+static void on_pump(uv_timer_t *timer)
+{
+	(void)timer;
+	delivery_tick(t.out, clock_boot_ns());
+	wake(NULL);
+}
+
+static void wake(void *arg)
+{
+	uint64_t next = delivery_next_ns(t.out), now = clock_boot_ns();
+
+	(void)arg;
+	if (next != UINT64_MAX && !uv_is_closing((uv_handle_t *)&t.pump))
+		uv_timer_start(&t.pump, on_pump, next > now ? (next - now) / 1000000 + 1 : 0, 0);
+}
+
+static void committed(void *arg, uint64_t number, bool durable)
+{
+	(void)arg;
+	assert_int_equal(number, t.committed + 1);
+	t.committed = number;
+	t.durable += durable;
+}
+
+static void add_sink(const char *name)
+{
+	struct sink *s = &t.sinks[t.n_sinks++];
+
+	s->name = name;
+	s->last_id = 0;
+	if (!s->got)
+		s->got = calloc(1, MOST);
+	assert_non_null(s->got);
+	assert_int_equal(delivery_sink_add(t.out, name, 2, submit, s, &s->s), 0);
+}
+
+/* A new collector on the spool that is there. */
+static void begin(const char *const *names)
+{
+	static const struct delivery_spool_env env = { .committed = committed,
+						       .max_age_ns = 30 * 86400 * 1000000000ull };
+	struct spooler *spooler;
+	char why[256];
+
+	assert_int_equal(spooler_new(&t.loop, t.path, &t.limits, &spooler, why, sizeof(why)), 0);
+	t.out = delivery_new(&(struct batch_origin) { t.boot ? t.boot : "boot", t.boot ? "renamed" : "node1",
+						      t.boot ? "6.12.0" : "6.1.0" },
+			     20000000, 64 << 20, wake, NULL);
+	assert_non_null(t.out);
+	assert_int_equal(delivery_spool(t.out, spooler, &env), 0);
+	assert_int_equal(uv_timer_init(&t.loop, &t.pump), 0);
+	t.n_sinks = 0;
+	t.committed = 0;
+	t.ended = false;
+	t.life = delivery_stream_add(t.out, &life);
+	t.sample = delivery_stream_add(t.out, &sample);
+	for (; *names; names++)
+		add_sink(*names);
+}
+
+static void emit(int stream, unsigned n)
+{
+	static char text[201];
+
+	memset(text, 'x', 200);
+	for (unsigned i = 0; i < n; i++) {
+		struct rec rec = { t.emitted, { text, 200, 200 } };
+
+		text[t.emitted % 200] = (char)('a' + t.emitted % 26);
+		for (int k = 0; t.noise && k < 200; k++) {
+			t.random = t.random * 6364136223846793005u + 1442695040888963407u;
+			text[k] = (char)('0' + (t.random >> 58));
+		}
+		t.emitted++;
+		delivery_emit(t.out, stream, NULL, t.emitted, &rec, NULL);
+		if (delivery_bytes(t.out) > t.most_bytes)
+			t.most_bytes = delivery_bytes(t.out);
+	}
+}
+
+/* Until the sinks have that, at most some seconds. */
+static bool turn(bool (*until)(void))
+{
+	uint64_t end = clock_boot_ns() + 20000000000u;
+
+	while (!until() && clock_boot_ns() < end)
+		uv_run(&t.loop, UV_RUN_ONCE);
+	return until();
+}
+
+static bool all_settled(void)
+{
+	for (int i = 0; i < t.n_sinks; i++)
+		if (!t.sinks[i].stuck && !delivery_sink_settled(t.sinks[i].s, delivery_last_id(t.out)))
+			return false;
+	return true;
+}
+
+static bool has_ended(void)
+{
+	return t.ended;
+}
+
+static bool one_is_held(void)
+{
+	return t.sinks[0].n_held > 0;
+}
+
+static void on_ended(void *arg)
+{
+	(void)arg;
+	t.ended = true;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	(void)handle;
+}
+
+static void end(void)
+{
+	delivery_spool_end(t.out, on_ended, NULL);
+	assert_true(turn(has_ended));
+	for (int i = 0; i < t.n_sinks; i++)
+		t.sinks[i].n_held = 0;
+	t.out = delivery_free(t.out);
+	uv_close((uv_handle_t *)&t.pump, on_closed);
+	uv_run(&t.loop, UV_RUN_DEFAULT);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	snprintf(t.folder, sizeof(t.folder), "/tmp/skep-spool-XXXXXX");
+	if (!mkdtemp(t.folder))
+		return -1;
+	snprintf(t.path, sizeof(t.path), "%s/spool.db", t.folder);
+	return uv_loop_init(&t.loop);
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		free(t.sinks[i].got);
+	snprintf(command, sizeof(command), "rm -rf %s", t.folder);
+	return uv_loop_close(&t.loop) || system(command);
+}
+
+/* All of it once, none twice; and the books say so. */
+static void all_there(const struct sink *s, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		if (s->got[i] != 1)
+			fail_msg("%s: record %llu came %u times", s->name, (unsigned long long)i, s->got[i]);
+}
+
+static void balanced(void)
+{
+	struct delivery_count counts[64];
+	size_t n = delivery_counts(t.out, counts, 64);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t sum = counts[i].delivered + counts[i].filtered + counts[i].pending;
+
+		for (int k = 0; k < DELIVERY_LOSSES; k++)
+			sum += counts[i].lost[k];
+		assert_int_equal(counts[i].seen, sum);
+	}
+}
+
+static uint64_t count_of(const char *sink, const char *stream, int lost)
+{
+	struct delivery_count counts[64];
+	size_t n = delivery_counts(t.out, counts, 64);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(counts[i].sink, sink) == 0 && strcmp(counts[i].stream->name, stream) == 0)
+			return lost < 0 ? counts[i].pending : lost ? counts[i].lost[lost] : counts[i].delivered;
+	fail();
+	return 0;
+}
+
+static const char *const two[] = { "a", "b", NULL };
+
+static void all_get_all(void **state)
+{
+	(void)state;
+	begin(two);
+	emit(t.life, 3000);
+	emit(t.sample, 3000);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[0], 0, 6000);
+	all_there(&t.sinks[1], 0, 6000);
+	balanced();
+	assert_int_equal(count_of("a", "life", 0), 3000);
+	end();
+}
+
+/* What was stored before a reboot comes after it with its key, and of the boot, host and kernel that made it. */
+static void keeps_its_origin(void **state)
+{
+	static const char *const one[] = { "a", NULL };
+	const struct skep_batch *b;
+	char key[2][128];
+
+	(void)state;
+	begin(one);
+	t.sinks[0].stuck = true;
+	emit(t.life, 10);
+	delivery_flush(t.out);
+	assert_true(turn(one_is_held));
+	snprintf(key[0], sizeof(key[0]), "%s", t.sinks[0].held[0]->key);
+	end();
+	t.boot = "other";
+	begin(one);
+	assert_true(turn(one_is_held));
+	b = t.sinks[0].held[0];
+	assert_string_equal(b->key, key[0]);
+	assert_string_equal(b->boot_id, "boot");
+	assert_string_equal(b->host_name, "node1");
+	assert_string_equal(b->kernel, "6.1.0");
+	t.sinks[0].n_held = 0;
+	emit(t.life, 10);
+	delivery_flush(t.out);
+	assert_true(turn(one_is_held));
+	b = t.sinks[0].held[0];
+	assert_string_equal(b->boot_id, "other");
+	assert_string_equal(b->host_name, "renamed");
+	/* A clone of a virtual machine counts on from the same id: only the random bits differ. */
+	snprintf(key[1], sizeof(key[1]), "%s", b->key);
+	assert_memory_not_equal(strchr(key[0], ':'), strchr(key[1], ':'), 17);
+	end();
+}
+
+/* One sink takes nothing for long: the other has all, memory stays what it is, and later it gets all in order. */
+static void a_stuck_one_delays_nobody(void **state)
+{
+	(void)state;
+	begin(two);
+	t.sinks[1].stuck = true;
+	for (int i = 0; i < 40; i++) {
+		emit(i % 2 ? t.life : t.sample, 2000);
+		delivery_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+	all_there(&t.sinks[0], 0, 80000);
+	assert_int_equal(t.sinks[1].n_held, 2);
+	assert_in_range(t.most_bytes, 1, 14 << 20); /* of 80,000 records, which are 24 MB */
+	balanced();
+	t.sinks[1].stuck = false;
+	while (t.sinks[1].n_held > 0) {
+		const struct skep_batch *b = t.sinks[1].held[0];
+
+		t.sinks[1].held[0] = t.sinks[1].held[--t.sinks[1].n_held];
+		note(&t.sinks[1], b);
+		assert_int_equal(answer(&t.sinks[1], b, SKEP_BATCH_ACK), 0);
+	}
+	t.sinks[1].last_id = 0;
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[1], 0, 80000);
+	balanced();
+	end();
+}
+
+static bool second_holds(void)
+{
+	return t.sinks[1].n_held > 0;
+}
+
+static bool second_shares(void)
+{
+	return delivery_sink_queue(t.sinks[1].s).shares;
+}
+
+/* The second sink takes the oldest of what it holds; its id. */
+static uint64_t take_one(void)
+{
+	struct sink *s = &t.sinks[1];
+	const struct skep_batch *b;
+	uint64_t id;
+
+	assert_true(turn(second_holds));
+	b = s->held[0];
+	id = b->id;
+	memmove(&s->held[0], &s->held[1], --s->n_held * sizeof(s->held[0]));
+	note(s, b);
+	assert_int_equal(answer(s, b, SKEP_BATCH_ACK), 0);
+	return id;
+}
+
+static void emit_rounds(int rounds)
+{
+	for (int i = 0; i < rounds; i++) {
+		emit(t.life, 500);
+		delivery_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+}
+
+/*
+ * One that was away for long gets what is new beside what waited; each in order, nothing twice, and a restart changes
+ * nothing.
+ */
+static void what_waited_and_what_is_new(void **state)
+{
+	static const struct sink_terms terms = { .shares = true };
+	uint64_t last[2] = { 0, 0 }, id, gap, news;
+
+	(void)state;
+	begin(two);
+	delivery_sink_terms(t.sinks[1].s, &terms);
+	t.sinks[1].stuck = t.sinks[1].any_order = true;
+	emit_rounds(100);
+	gap = delivery_last_id(t.out);
+	assert_int_equal(take_one(), 1);
+	assert_true(turn(second_shares));
+	emit_rounds(10);
+	for (int i = 0; i < 30; i++) {
+		id = take_one();
+		assert_true(id > last[id > gap]);
+		last[id > gap] = id;
+	}
+	/* All ten that are new are there, and seventy wait still. */
+	assert_int_equal(last[1], delivery_last_id(t.out));
+	assert_in_range(last[0], 18, 24);
+	balanced();
+	end();
+
+	begin(two);
+	delivery_sink_terms(t.sinks[1].s, &terms);
+	for (int i = 0; i < 5; i++) {
+		id = take_one();
+		assert_true(id > last[0] && id < gap); /* what was new before is settled, and is not offered again */
+		last[0] = id;
+	}
+	emit_rounds(20);
+	news = 0;
+	for (int i = 0; i < 60; i++) {
+		id = take_one();
+		assert_true(id > last[id > gap]);
+		last[id > gap] = id;
+		news += id > gap;
+	}
+	assert_int_equal(news, 20);
+	t.sinks[1].stuck = false;
+	while (t.sinks[1].n_held > 0)
+		take_one();
+	assert_true(turn(all_settled));
+	assert_false(second_shares());
+	all_there(&t.sinks[0], 0, t.emitted);
+	all_there(&t.sinks[1], 0, t.emitted);
+	balanced();
+	emit_rounds(3);
+	end();
+
+	begin(two);
+	emit_rounds(1);
+	all_there(&t.sinks[1], 0, t.emitted);
+	balanced();
+	end();
+}
+
+static unsigned dice(unsigned sides)
+{
+	t.random = t.random * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(t.random >> 33) % sides;
+}
+
+#define LIVES 12
+
+/*
+ * Whatever happens between what waits, what is new, refusals and restarts: all of it, and what comes again is little.
+ */
+static void anything_in_any_order(void **state)
+{
+	static const struct sink_terms terms = { .shares = true };
+	unsigned shared = 0, twice = 0;
+
+	(void)state;
+	for (int life = 0; life < LIVES; life++) {
+		begin(two);
+		delivery_sink_terms(t.sinks[1].s, &terms);
+		t.sinks[1].stuck = t.sinks[1].any_order = true;
+		emit_rounds(life % 4 == 0 ? 110 : 0);
+		for (int i = 0; i < 60; i++) {
+			struct sink *s = &t.sinks[1];
+
+			if (dice(3))
+				emit_rounds((int)dice(4));
+			uv_run(&t.loop, UV_RUN_NOWAIT);
+			for (unsigned n = dice(8); n > 0 && s->n_held > 0; n--) {
+				if (dice(6)) {
+					take_one();
+				} else {
+					const struct skep_batch *b = s->held[--s->n_held];
+
+					assert_int_equal(answer(s, b, SKEP_BATCH_RETRY), 0);
+					delivery_sink_kick(s->s);
+				}
+				uv_run(&t.loop, UV_RUN_NOWAIT);
+			}
+			shared += second_shares();
+		}
+		balanced();
+		end();
+	}
+	assert_true(shared > 50);
+	begin(two);
+	delivery_sink_terms(t.sinks[1].s, &terms);
+	t.sinks[1].stuck = false;
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[0], 0, t.emitted);
+	/*
+	 * A batch that was taken while one before it in its lane was not comes again after a restart: one in each lane,
+	 * with its key.
+	 */
+	for (uint64_t i = 0; i < t.emitted; i++) {
+		assert_in_range(t.sinks[1].got[i], 1, LIVES);
+		twice += t.sinks[1].got[i] > 1;
+	}
+	assert_in_range(twice, 0, LIVES * SINKQ_LANES * 500);
+	balanced();
+	end();
+}
+
+/* A sink that wants nothing old: what is older is counted, and what is new comes. */
+static void nothing_old(void **state)
+{
+	static const struct sink_terms terms = { .max_age_ns = 300000000 };
+	uint64_t lost, before;
+
+	(void)state;
+	begin(two);
+	delivery_sink_terms(t.sinks[1].s, &terms);
+	t.sinks[1].stuck = true;
+	emit_rounds(60);
+	before = t.emitted;
+	usleep(400000);
+	emit_rounds(1);
+	t.sinks[1].stuck = false;
+	while (t.sinks[1].n_held > 0)
+		take_one();
+	assert_true(turn(all_settled));
+	lost = count_of("b", "life", SKEP_LOSS_SPOOL);
+	assert_in_range(lost, 100, before - 1000); /* what it had in hand it has taken */
+	assert_int_equal(count_of("b", "life", 0), t.emitted - lost);
+	all_there(&t.sinks[1], before, t.emitted);
+	all_there(&t.sinks[0], 0, t.emitted);
+	balanced();
+	end();
+}
+
+/* A host that comes up in the past, and is told the time: nothing is old because of that. */
+static void the_clock_is_set(void **state)
+{
+	static const struct sink_terms terms = { .max_age_ns = 3600 * 1000000000ull };
+
+	(void)state;
+	t.jump_s = -40 * 365 * 86400ll;
+	begin(two);
+	delivery_sink_terms(t.sinks[1].s, &terms);
+	t.sinks[1].stuck = true;
+	emit_rounds(80);
+	t.jump_s = 0;
+	for (int i = 0; i < 70; i++) /* until a commit looks for what is too old */
+		emit_rounds(1);
+	t.sinks[1].stuck = false;
+	while (t.sinks[1].n_held > 0)
+		take_one();
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[0], 0, t.emitted);
+	all_there(&t.sinks[1], 0, t.emitted);
+	balanced();
+	end();
+}
+
+static void across_restarts(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		begin(two);
+		t.sinks[1].stuck = i % 2 == 0;
+		emit(t.life, 5000);
+		delivery_flush(t.out);
+		assert_true(turn(all_settled));
+		balanced();
+		end();
+	}
+	begin(two);
+	t.sinks[1].stuck = false;
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[0], 0, 25000);
+	all_there(&t.sinks[1], 0, 25000);
+	balanced();
+	end();
+}
+
+/* One that comes later gets what comes from then on; one that has gone and comes back goes on where it was. */
+static void sinks_that_come_and_go(void **state)
+{
+	static const char *const one[] = { "a", NULL };
+
+	(void)state;
+	begin(one);
+	emit(t.life, 1000);
+	add_sink("b");
+	emit(t.life, 1000);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[0], 0, 2000);
+	all_there(&t.sinks[1], 1000, 2000);
+	assert_int_equal(t.sinks[1].got[999], 0);
+	balanced();
+	delivery_sink_remove(t.out, t.sinks[1].s);
+	t.n_sinks = 1;
+	emit(t.life, 1000);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	end();
+	all_there(&t.sinks[0], 0, 3000);
+}
+
+static void what_is_refused_is_kept_aside(void **state)
+{
+	struct spool_size size;
+	struct spool_db *db;
+	char why[256];
+
+	(void)state;
+	begin(two);
+	t.sinks[0].refuses = true;
+	emit(t.life, 700);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	assert_int_equal(count_of("a", "life", SKEP_LOSS_SINK), 700);
+	all_there(&t.sinks[1], 0, 700);
+	balanced();
+	end();
+	assert_int_equal(spool_db_open_read(t.path, &db, why, sizeof(why)), 0);
+	assert_int_equal(spool_size(db, &size), 0);
+	assert_int_equal(size.dead_records, 700);
+	assert_int_equal(size.records, 0); /* settled by both: gone */
+	spool_db_close(db);
+}
+
+/* No room: the stuck one loses, samples first, and all of it is counted. */
+static void the_quota_holds(void **state)
+{
+	struct stat st;
+	uint64_t lost_life, lost_sample;
+
+	(void)state;
+	t.limits.max_bytes = 1 << 20;
+	t.noise = true;
+	begin(two);
+	t.sinks[1].stuck = true;
+	for (int i = 0; i < 40; i++) {
+		emit(t.life, 50);
+		emit(t.sample, 1000);
+		delivery_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+	all_there(&t.sinks[0], 0, 42000);
+	balanced();
+	lost_life = count_of("b", "life", SKEP_LOSS_SPOOL);
+	lost_sample = count_of("b", "sample", SKEP_LOSS_SPOOL);
+	assert_true(lost_sample > 10000);
+	assert_int_equal(lost_life, 0);
+	assert_int_equal(count_of("a", "sample", SKEP_LOSS_SPOOL), 0);
+	assert_int_equal(stat(t.path, &st), 0);
+	assert_in_range(st.st_size, 1, 2 << 20);
+	end();
+}
+
+/* The file is damaged while it is used: put aside, counted, and all goes on. */
+static void damage_under_way(void **state)
+{
+	struct delivery_spool_state s;
+	char bad[4096];
+	int fd;
+
+	(void)state;
+	begin(two);
+	t.sinks[1].stuck = true;
+	for (int i = 0; i < 20; i++) {
+		emit(t.life, 2000);
+		delivery_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+	end();
+	/* Every page but the first: whatever is read is bad. */
+	fd = open(t.path, O_RDWR);
+	assert_true(fd >= 0);
+	memset(bad, 0xa5, sizeof(bad));
+	for (off_t at = 8192; at < lseek(fd, 0, SEEK_END); at += 4096)
+		assert_int_equal(pwrite(fd, bad, sizeof(bad), at), sizeof(bad));
+	close(fd);
+	begin(two);
+	t.sinks[1].stuck = false;
+	t.sinks[0].last_id = t.sinks[1].last_id = 0;
+	emit(t.life, 1000);
+	delivery_flush(t.out);
+	assert_true(turn(all_settled));
+	all_there(&t.sinks[0], 40000, 41000);
+	all_there(&t.sinks[1], 40000, 41000);
+	balanced();
+	delivery_spool_state(t.out, &s);
+	assert_false(s.down);
+	end();
+}
+
+/* What it held back is taken, and it takes again. */
+static void unstick(struct sink *s)
+{
+	s->stuck = false;
+	for (size_t i = 0; i < s->n_held; i++) {
+		const struct skep_batch *b = s->held[i];
+
+		s->last_id = b->id;
+		note(s, b);
+		answer(s, b, SKEP_BATCH_ACK);
+	}
+	s->n_held = 0;
+}
+
+static void some_rounds(int rounds, unsigned n)
+{
+	for (int i = 0; i < rounds; i++) {
+		emit(t.life, n);
+		delivery_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+}
+
+static void for_a_while(uint64_t ns)
+{
+	const uint64_t until = clock_boot_ns() + ns;
+
+	while (clock_boot_ns() < until) {
+		uv_run(&t.loop, UV_RUN_NOWAIT);
+		usleep(2000);
+	}
+}
+
+/* What a full spool has no room for is lost to the one that is behind, and to no other. */
+static void a_full_one_and_one_that_is_well(void **state)
+{
+	(void)state;
+	t.limits.max_bytes = 1 << 20;
+	t.noise = true;
+	begin(two);
+	t.sinks[1].stuck = true;
+	for (int i = 0; i < 30; i++) {
+		emit(t.life, 400);
+		emit(t.sample, 100);
+		delivery_flush(t.out);
+		assert_true(turn(all_settled));
+	}
+	assert_int_equal(t.sinks[0].records, t.emitted);
+	assert_int_equal(count_of("a", "sample", 0), 3000);
+	assert_int_equal(count_of("a", "sample", SKEP_LOSS_SPOOL), 0);
+	assert_int_equal(count_of("a", "sample", -1), 0);
+	assert_int_equal(count_of("a", "life", -1), 0);
+	balanced();
+	end();
+}
+
+/*
+ * A commit finds the free list damaged, and goes into a file that is made anew. That knows where each sink stands, also
+ * one that has not moved: what it is sent comes after a restart.
+ */
+static void a_file_made_anew(void **state)
+{
+	unsigned char head[100], bad[8192];
+	struct delivery_spool_state s;
+	uint64_t from;
+	off_t trunk;
+	int fd;
+
+	(void)state;
+	t.noise = true;
+	begin(two);
+	t.sinks[1].stuck = true;
+	some_rounds(60, 1000);
+	unstick(&t.sinks[1]);
+	assert_true(turn(all_settled));
+	for_a_while(1500000000u); /* trimmed: there are free pages */
+	t.sinks[1].stuck = true;
+	some_rounds(10, 500);
+	end();
+	fd = open(t.path, O_RDWR);
+	assert_int_equal(pread(fd, head, sizeof(head), 0), sizeof(head));
+	/* SQLite's file format, 1.3 */
+	trunk = (off_t)head[32] << 24 | (off_t)head[33] << 16 | (off_t)head[34] << 8 | head[35];
+	assert_true(trunk > 0);
+	memset(bad, 0xa5, sizeof(bad));
+	assert_int_equal(pwrite(fd, bad, sizeof(bad), (trunk - 1) * (off_t)sizeof(bad)), sizeof(bad));
+	close(fd);
+	from = t.emitted;
+	begin(two);
+	t.sinks[0].last_id = t.sinks[1].last_id = 0;
+	t.sinks[1].stuck = true;
+	for_a_while(1500000000u);
+	some_rounds(2, 1000);
+	delivery_spool_state(t.out, &s);
+	assert_int_equal(s.replaced, 1);
+	/* of what was in the damaged file, and not of these */
+	assert_in_range(count_of("b", "life", SKEP_LOSS_SPOOL), 0, 5000);
+	assert_in_range(count_of("b", "life", -1), 2000, 7000);
+	for_a_while(1500000000u);
+	end();
+	begin(two);
+	t.sinks[0].last_id = t.sinks[1].last_id = 0;
+	t.sinks[1].stuck = false;
+	assert_true(turn(all_settled));
+	for_a_while(500000000u);
+	all_there(&t.sinks[1], from, from + 2000);
+	balanced();
+	end();
+}
+
+static bool fail_writes;
+static ssize_t (*real_pwrite)(int, const void *, size_t, off_t);
+
+static ssize_t maybe_pwrite(int fd, const void *data, size_t n, off_t at)
+{
+	if (!fail_writes)
+		return real_pwrite(fd, data, n, at);
+	errno = ENOSPC;
+	return -1;
+}
+
+static bool second_has_all(void)
+{
+	return count_of("b", "life", -1) == 0;
+}
+
+/* The disk is full: what is on it is read all the same. */
+static void read_while_it_cannot_be_written(void **state)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	const char *call = vfs->xGetSystemCall(vfs, "pwrite64") ? "pwrite64" : "pwrite";
+	struct delivery_spool_state s;
+	uint64_t from;
+
+	(void)state;
+	real_pwrite = (ssize_t (*)(int, const void *, size_t, off_t))vfs->xGetSystemCall(vfs, call);
+	assert_int_equal(vfs->xSetSystemCall(vfs, call, (sqlite3_syscall_ptr)maybe_pwrite), SQLITE_OK);
+	begin(two);
+	t.sinks[1].stuck = true;
+	some_rounds(100, 500);
+	fail_writes = true;
+	some_rounds(1, 10);
+	delivery_spool_state(t.out, &s);
+	assert_true(s.down);
+	unstick(&t.sinks[1]);
+	assert_true(turn(second_has_all));
+	all_there(&t.sinks[1], 0, 50000);
+	from = t.emitted;
+	some_rounds(5, 10);
+	all_there(&t.sinks[1], from, t.emitted);
+	balanced();
+	fail_writes = false;
+	vfs->xSetSystemCall(vfs, call, NULL);
+	end();
+}
+
+/* What was refused for good may lie there, but never instead of what somebody is to get. */
+static void what_was_refused_makes_room(void **state)
+{
+	struct delivery_spool_state s;
+
+	(void)state;
+	t.limits.max_bytes = 8 << 20;
+	t.noise = true;
+	begin(two);
+	for (int i = 0; i < 12; i++) { /* one that refuses everything is held */
+		t.sinks[0].refuses = true;
+		some_rounds(7, 1000);
+		t.sinks[0].refuses = false;
+		some_rounds(1, 10);
+	}
+	some_rounds(5, 10);
+	delivery_spool_state(t.out, &s);
+	assert_false(s.down);
+	assert_int_equal(s.errors, 0);
+	balanced();
+	end();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(all_get_all),
+		TEST(keeps_its_origin),
+		TEST(a_stuck_one_delays_nobody),
+		TEST(what_waited_and_what_is_new),
+		TEST(anything_in_any_order),
+		TEST(nothing_old),
+		TEST(the_clock_is_set),
+		TEST(across_restarts),
+		TEST(sinks_that_come_and_go),
+		TEST(what_is_refused_is_kept_aside),
+		TEST(the_quota_holds),
+		TEST(damage_under_way),
+		TEST(a_full_one_and_one_that_is_well),
+		TEST(a_file_made_anew),
+		TEST(read_while_it_cannot_be_written),
+		TEST(what_was_refused_makes_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
