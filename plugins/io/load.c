@@ -21,7 +21,8 @@
 #define WAYS 4u
 #define SHARDS_MAX 8u
 #define DEVICES_MAX 8192u    /* entries of 2.7 KB */
-#define DEVICES_TO_COME 16u  /* that are plugged in later */
+#define DISKS_TO_COME 8u     /* at least as many can be plugged in later */
+#define DISKS_STEP 16u
 
 /*
  * Is that controller on cgroup v1?  What is not listed is not: a v1 hierarchy has a number, v2
@@ -133,11 +134,13 @@ static void size_maps(struct io_probe *st)
 {
 	uint32_t buckets = power_of_two(((uint64_t)st->opt_requests + WAYS - 1) / WAYS),
 		 shards = power_of_two(st->n_cpus), devices;
-	uint32_t known = DEVICES_TO_COME;
+	uint32_t known = DISKS_TO_COME;
 	struct io_bpf *bpf = st->bpf;
 
 	for (size_t i = 0; i < st->disks.n; i++)
 		known += !st->disks.at[i].partition;
+	/* In steps: a map of another size is another build to skep_pins_load(), and one disk more or less must not be. */
+	known = (known + DISKS_STEP - 1) / DISKS_STEP * DISKS_STEP;
 	if (shards > SHARDS_MAX)
 		shards = SHARDS_MAX;
 	/* reads and writes are spread over CPUs, the others are rare */
