@@ -8,7 +8,7 @@
 #define BOOKED_CPUS 64u /* that one run of the program adds up */
 
 #ifndef __bpf__
-#include "text.h"
+#include "sdk/probe/text.h"
 
 struct booked;
 

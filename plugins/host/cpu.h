@@ -6,7 +6,7 @@
 #define SKEP_HOST_CPU_H
 
 #include "host.h"
-#include "text.h"
+#include "sdk/probe/text.h"
 
 #define CPU_MOST 8192u /* NR_CPUS is at most this on any kernel */
 

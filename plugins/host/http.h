@@ -10,7 +10,7 @@
 
 #include <netinet/in.h>
 
-#include "text.h"
+#include "sdk/probe/text.h"
 
 #define HTTP_MOST 16384u /* head and body */
 

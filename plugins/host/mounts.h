@@ -5,7 +5,7 @@
 #ifndef SKEP_HOST_MOUNTS_H
 #define SKEP_HOST_MOUNTS_H
 
-#include "text.h"
+#include "sdk/probe/text.h"
 
 #define MOUNT_MOST 256u
 #define MOUNT_PATH 512u

@@ -8,7 +8,7 @@
 #ifndef SKEP_HOST_SEEN_H
 #define SKEP_HOST_SEEN_H
 
-#include "text.h"
+#include "sdk/probe/text.h"
 
 #define SEEN_VALUES 17
 #define SEEN_NAME 64

@@ -13,7 +13,7 @@
 #include "identity.h"
 #include "seen.h"
 #include "space.h"
-#include "text.h"
+#include "sdk/probe/text.h"
 
 /* A file that is read at each sample stays open: -1 where there is none. */
 enum { FILE_STAT, FILE_LOADAVG, FILE_MEMINFO, FILE_VMSTAT, FILE_DISKSTATS, FILE_NET, N_FILES };

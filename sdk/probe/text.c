@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/text.c - whole files, lines, words and numbers.
+ * sdk/probe/text.c - whole files, lines, words and numbers.
  */
-#include "text.h"
+#include "sdk/probe/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

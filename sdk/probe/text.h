@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/text.h - reading what the kernel writes as text: whole files, lines, words, numbers.
+ * sdk/probe/text.h - reading what the kernel writes as text: whole files, lines, words, numbers.
  *
  * Everything is checked: a number is digits that fit into 64 bits and end at a blank or at
  * the line's end.  Nothing reads beyond [at, end), and nothing wants a terminating NUL.
  */
-#ifndef SKEP_HOST_TEXT_H
-#define SKEP_HOST_TEXT_H
+#ifndef SKEP_SDK_TEXT_H
+#define SKEP_SDK_TEXT_H
 
 #include <skep/record.h>
 #include <stdarg.h>
