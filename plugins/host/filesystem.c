@@ -13,7 +13,7 @@
 
 #include "state.h"
 
-asker_call filesystem_call = statvfs;
+statvfs_call filesystem_call = statvfs;
 
 static const struct mount *mount_of(const struct space *s, uint32_t major, uint32_t minor)
 {
@@ -77,7 +77,7 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 /* What the first n questions of the round were answered. */
 static void take(struct skep_instance *inst, const struct host_probe *st, uint32_t n, uint64_t now_ns)
 {
-	const struct question *q = asker_questions(st->space->asker);
+	const struct statvfs_request *q = statvfs_thread_requests(st->space->thread);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct mount *m = mount_of(st->space, q[i].major, q[i].minor);
@@ -108,16 +108,16 @@ static void take(struct skep_instance *inst, const struct host_probe *st, uint32
 static void leave_behind(struct skep_instance *inst, struct host_probe *st, uint32_t at, uint64_t now_ns)
 {
 	struct space *s = st->space;
-	const struct question *q = &asker_questions(s->asker)[at];
+	const struct statvfs_request *q = &statvfs_thread_requests(s->thread)[at];
 	const struct mount *m = mount_of(s, q->major, q->minor);
 
-	s->stuck[s->n_stuck].asker = s->asker;
+	s->stuck[s->n_stuck].thread = s->thread;
 	s->stuck[s->n_stuck].major = q->major;
 	s->stuck[s->n_stuck].minor = q->minor;
 	s->n_stuck++;
 	answer_of(s, q->major, q->minor)->stale = true;
-	asker_give_up(s->asker);
-	s->asker = NULL;
+	statvfs_thread_abandon(s->thread);
+	s->thread = NULL;
 	s->local_next_ns = s->network_next_ns = now_ns; /* the rest of the round */
 	if (m)
 		st->host->log(inst, SKEP_LOG_WARNING,
@@ -134,10 +134,10 @@ static void reap(struct space *s)
 		uint32_t answered;
 		uint64_t since;
 
-		if (asker_busy(s->stuck[i].asker, &answered, &since))
+		if (statvfs_thread_busy(s->stuck[i].thread, &answered, &since))
 			s->stuck[kept++] = s->stuck[i];
 		else
-			asker_leave(s->stuck[i].asker);
+			statvfs_thread_end(s->stuck[i].thread);
 	}
 	s->n_stuck = kept;
 }
@@ -179,20 +179,20 @@ static void ask(struct skep_instance *inst, struct host_probe *st, uint64_t now_
 	struct space *s = st->space;
 	const char *root = strcmp(st->opt_root, "/") == 0 ? "" : st->opt_root;
 	bool local = now_ns >= s->local_next_ns, network = st->opt_network_filesystems && now_ns >= s->network_next_ns;
-	struct question *q;
+	struct statvfs_request *q;
 	uint32_t n = 0;
 	int err;
 
 	if (!local && !network)
 		return;
 	refresh(inst, st);
-	err = s->asker ? 0 : asker_new(filesystem_call, &s->asker);
+	err = s->thread ? 0 : statvfs_thread_new(filesystem_call, &s->thread);
 	if (err) {
 		st->host->log(inst, SKEP_LOG_WARNING,
 			      "no thread for asking file systems: %s; their space is missing now", strerror(-err));
 		return;
 	}
-	q = asker_questions(s->asker);
+	q = statvfs_thread_requests(s->thread);
 	for (uint32_t i = 0; i < s->mounts.n; i++) {
 		const struct mount *m = &s->mounts.mount[i];
 
@@ -211,7 +211,7 @@ static void ask(struct skep_instance *inst, struct host_probe *st, uint64_t now_
 	if (network)
 		s->network_next_ns = now_ns + st->opt_network_filesystems;
 	s->asked = n;
-	asker_go(s->asker, n);
+	statvfs_thread_begin(s->thread, n);
 }
 
 void filesystem_sample(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
@@ -221,10 +221,10 @@ void filesystem_sample(struct skep_instance *inst, struct host_probe *st, uint64
 	if (!s)
 		return;
 	reap(s);
-	if (s->asker && s->asked) {
+	if (s->thread && s->asked) {
 		uint32_t answered;
 		uint64_t since;
-		bool busy = asker_busy(s->asker, &answered, &since);
+		bool busy = statvfs_thread_busy(s->thread, &answered, &since);
 
 		if (busy && now_ns - since < st->opt_filesystem_timeout)
 			return;
@@ -268,9 +268,9 @@ void filesystem_close(struct host_probe *st)
 {
 	if (!st->space)
 		return;
-	asker_leave(st->space->asker);
+	statvfs_thread_end(st->space->thread);
 	for (uint32_t i = 0; i < st->space->n_stuck; i++)
-		asker_leave(st->space->stuck[i].asker);
+		statvfs_thread_end(st->space->stuck[i].thread);
 	free(st->space);
 	st->space = NULL;
 }

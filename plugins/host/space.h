@@ -5,7 +5,7 @@
 #ifndef SKEP_HOST_SPACE_H
 #define SKEP_HOST_SPACE_H
 
-#include "asker.h"
+#include "statvfs_thread.h"
 
 #define STUCK_MOST 8u
 
@@ -17,7 +17,7 @@ struct space_answer {
 };
 
 struct space {
-	struct asker *asker; /* NULL: to be made */
+	struct statvfs_thread *thread; /* NULL: to be made */
 	uint32_t asked;      /* questions of the round under way; 0: its answers are taken */
 	uint64_t local_next_ns, network_next_ns;
 	/*
@@ -25,7 +25,7 @@ struct space {
 	 * comes back.
 	 */
 	struct {
-		struct asker *asker;
+		struct statvfs_thread *thread;
 		uint32_t major, minor;
 	} stuck[STUCK_MOST];
 	uint32_t n_stuck;

@@ -88,7 +88,7 @@ void network_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns
 int filesystem_start(struct skep_instance *, struct host_probe *);
 void filesystem_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
 void filesystem_close(struct host_probe *);
-extern asker_call filesystem_call; /* statvfs; a test puts one that hangs in its place */
+extern statvfs_call filesystem_call; /* statvfs; a test puts one that hangs in its place */
 int sensor_start(struct skep_instance *, struct host_probe *);
 void sensor_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
 void sensor_close(struct host_probe *);

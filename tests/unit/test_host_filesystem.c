@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/asker.c and filesystem.c: file systems that answer, that do not, and that do again.
+ * plugins/host/statvfs_thread.c and filesystem.c: file systems that answer, that do not, and that do again.
  * What hangs is a call of the test's own, which waits as long as the test wants.
  */
 #include <errno.h>
