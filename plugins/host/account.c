@@ -47,7 +47,7 @@ static void ask_types(const char *path, struct cpu_accounting *a)
 	a->irq_time = has_member(btf, "rq", "prev_irq_time");
 	a->steal_time = has_member(btf, "rq", "prev_steal_time_rq");
 	a->tickless = has_member(btf, "tick_sched", "idle_sleeptime");
-	a->books = is_u64(btf, "root_cpuacct_cpuusage");
+	a->task_time = is_u64(btf, "root_cpuacct_cpuusage");
 	btf__free(btf);
 }
 

@@ -14,7 +14,7 @@
  * A CPU that is woken up runs interrupts, softirqs (RCU frees what is dead there) and the way
  * into the scheduler on its idle task: 3 us each time on a virtual machine, 1.4 % of all time
  * under 1,500 short processes a second.  It is not asleep then, and no task is charged.  The
- * scheduler's own sum over all tasks (booked.h) tells how much that is; what skep knows of
+ * scheduler's own sum over all tasks (task_time.h) tells how much that is; what skep knows of
  * processes is not in that, so the account still tells what skep has missed.
  */
 #include "cpu.h"
@@ -175,9 +175,9 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 
 	/* A CPU that went and came back between two readings: its counters may have begun anew (before 6.9). */
 	/* what the scheduler booked is of all CPUs, also those that came or went */
-	ret->booked = !ret->changed && before->booked_ns && now->booked_ns;
-	if (ret->booked)
-		ret->booked_ns = (int64_t)(now->booked_ns - before->booked_ns);
+	ret->task_known = !ret->changed && before->task_ns && now->task_ns;
+	if (ret->task_known)
+		ret->task_ns = (int64_t)(now->task_ns - before->task_ns);
 
 	idle = plus(ret->time_ns[CPU_IDLE], ret->time_ns[CPU_IOWAIT]);
 	elapsed = (int64_t)(ret->elapsed_ns * ret->cpus);
@@ -197,8 +197,8 @@ void cpu_account(struct cpu_ledger *l, const struct cpu_delta *d)
 
 	if (d->odd)
 		return;
-	if (d->booked) {
-		n.wakeup = plus(n.capacity, -plus(n.idle, d->booked_ns));
+	if (d->task_known) {
+		n.wakeup = plus(n.capacity, -plus(n.idle, d->task_ns));
 		n.wakeup = plus(n.wakeup, -plus(l->irq_is_part ? n.irq : 0, l->steal_is_part ? n.steal : 0));
 		/*
 		 * A sleeping CPU that the hypervisor wakes late is idle by the clock, and stolen as well: once is

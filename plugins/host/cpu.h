@@ -18,7 +18,7 @@ struct cpu_line {
 struct cpu_snapshot {
 	uint64_t mono_ns, boot_ns; /* just before it was read */
 	uint64_t took_ns;          /* to read it */
-	uint64_t booked_ns;        /* on tasks since the boot, by the scheduler; 0: not known */
+	uint64_t task_ns;          /* on tasks since the boot, by the scheduler; 0: not known */
 	uint64_t total[CPU_MODES]; /* in ticks, over all CPUs that the kernel knows, offline ones too */
 	uint32_t online;
 	uint32_t n, room;          /* cpu[0..n) */
@@ -37,8 +37,8 @@ struct cpu_delta {
 	bool changed;   /* not the same ones: what follows is about those in both */
 	bool odd;       /* more or less idle time than there was time: left out of the account */
 	int64_t time_ns[CPU_MODES]; /* negative where a counter went back (iowait does) */
-	bool booked;    /* the next one is known */
-	int64_t booked_ns;
+	bool task_known;  /* the next one is known */
+	int64_t task_ns;
 };
 
 /* The account "cpu" since the probe began: ns. */
@@ -62,7 +62,7 @@ struct cpu_accounting {
 	bool irq_time;  /* CONFIG_IRQ_TIME_ACCOUNTING */
 	bool steal_time; /* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 	bool tickless;  /* CONFIG_NO_HZ_COMMON */
-	bool books;     /* root_cpuacct_cpuusage can be read: booked.h */
+	bool task_time;   /* root_cpuacct_cpuusage can be read: task_time.h */
 	bool irq_time_off; /* switched off by the command line or an unstable TSC */
 	bool tickless_off;
 };

@@ -4,7 +4,7 @@
  *
  * No hook anywhere: what the kernel keeps for the whole machine is in /proc and /sys, and reading it
  * each interval costs a few hundred microseconds.  The one number that is in no file is read by a
- * program that is run, not attached (booked.h); without the right to do so there is less in the ledger.
+ * program that is run, not attached (task_time.h); without the right to do so there is less in the ledger.
  */
 #include "state.h"
 

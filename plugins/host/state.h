@@ -43,7 +43,7 @@ struct host_probe {
 	struct cpu_snapshot cpu[2]; /* [cpu_now] is the last one */
 	unsigned cpu_now;
 	uint64_t stat_least_ns; /* the shortest time that reading /proc/stat took; 0: none yet */
-	struct booked *booked; /* NULL: cannot be had */
+	struct task_time *task_time; /* NULL: cannot be had */
 	struct cpu_ledger cpu_sum;
 	struct cpu_counts counts;
 

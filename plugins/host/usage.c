@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "booked.h"
+#include "task_time.h"
 #include "state.h"
 
 #define TRIES 3u
@@ -52,8 +52,8 @@ static int snapshot(struct host_probe *st, struct cpu_snapshot *s, struct cpu_co
 		s->mono_ns = mono_now();
 		if (!host_read(st, FILE_STAT, &text))
 			return -ENODATA;
-		if (!st->booked || booked_read(st->booked, &s->booked_ns))
-			s->booked_ns = 0;
+		if (!st->task_time || task_time_read(st->task_time, &s->task_ns))
+			s->task_ns = 0;
 		s->took_ns = mono_now() - s->mono_ns;
 		if (!disturbed(st, s->took_ns))
 			break;
@@ -69,7 +69,7 @@ static void post(struct skep_instance *inst, const struct host_probe *st, uint64
 
 	host_post(inst, st, at_ns, "cpu", "capacity", l->capacity, SKEP_LEDGER_REFERENCE);
 	host_post(inst, st, at_ns, "cpu", "idle", l->idle, 0);
-	if (st->booked)
+	if (st->task_time)
 		host_post(inst, st, at_ns, "cpu", "wakeup", l->wakeup, 0);
 	host_post(inst, st, at_ns, "cpu", "steal", l->steal, l->steal_is_part ? 0 : SKEP_LEDGER_MEMO);
 	host_post(inst, st, at_ns, "cpu", "irq", l->irq, l->irq_is_part ? 0 : SKEP_LEDGER_MEMO);
@@ -90,8 +90,8 @@ static void say(struct skep_instance *inst, const struct host_probe *st, const s
 		host_signal(inst, st, "ledger.cpu.idle", SKEP_SIGNAL_OK,
 			    "/proc/stat, by the clock (tickless); to 10 ms over all CPUs", NULL);
 
-	if (st->booked)
-		host_signal(inst, st, "ledger.cpu.wakeup", SKEP_SIGNAL_OK, booked_how(st->booked), NULL);
+	if (st->task_time)
+		host_signal(inst, st, "ledger.cpu.wakeup", SKEP_SIGNAL_OK, task_time_how(st->task_time), NULL);
 	else
 		host_signal(inst, st, "ledger.cpu.wakeup", SKEP_SIGNAL_MISSING, "", no_wakeup);
 
@@ -131,7 +131,7 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 	cpu_accounting_ask(st->root, btf, &a);
 	st->cpu_sum.irq_is_part = a.irq_time && !a.irq_time_off;
 	st->cpu_sum.steal_is_part = a.steal_time;
-	st->booked = booked_new(a.books, st->root, &st->buffer, &no_wakeup);
+	st->task_time = task_time_new(a.task_time, st->root, &st->buffer, &no_wakeup);
 	say(inst, st, &a, no_wakeup);
 
 	err = snapshot(st, &st->cpu[st->cpu_now], &st->counts);
@@ -215,7 +215,7 @@ void cpu_sample(struct skep_instance *inst, struct host_probe *st)
 
 void cpu_close(struct host_probe *st)
 {
-	st->booked = booked_free(st->booked);
+	st->task_time = task_time_free(st->task_time);
 	for (int i = 0; i < 2; i++)
 		cpu_snapshot_free(&st->cpu[i]);
 }

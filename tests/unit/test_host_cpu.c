@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "plugins/host/booked.h"
+#include "plugins/host/task_time.h"
 #include "plugins/host/cpu.h"
 
 #define TICK UINT64_C(10000000)
@@ -122,8 +122,8 @@ static void waking_up(void **state)
 	cpu_difference(&a, &b, TICK, &d);
 	cpu_account(&l, &d);
 	assert_int_equal(l.wakeup, 0); /* not known */
-	a.booked_ns = 5000 * SECOND;
-	b.booked_ns = a.booked_ns + 30 * TICK;
+	a.task_ns = 5000 * SECOND;
+	b.task_ns = a.task_ns + 30 * TICK;
 	cpu_difference(&a, &b, TICK, &d);
 	cpu_account(&l, &d);
 	assert_int_equal(l.wakeup, 10 * TICK);
@@ -132,14 +132,14 @@ static void waking_up(void **state)
 	assert_int_equal(l.wakeup, 3 * TICK);
 	assert_int_equal(l.steal, 4 * TICK);
 	/* more than there was: stolen while it was idle */
-	b.booked_ns = a.booked_ns + 35 * TICK;
+	b.task_ns = a.task_ns + 35 * TICK;
 	cpu_difference(&a, &b, TICK, &d);
 	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
 	cpu_account(&l, &d);
 	assert_int_equal(l.wakeup, 0);
 	assert_int_equal(l.steal, 2 * TICK);
 	/* and beyond that it is said */
-	b.booked_ns = a.booked_ns + 40 * TICK;
+	b.task_ns = a.task_ns + 40 * TICK;
 	cpu_difference(&a, &b, TICK, &d);
 	l = (struct cpu_ledger){ .irq_is_part = true, .steal_is_part = true };
 	cpu_account(&l, &d);
@@ -170,7 +170,7 @@ static void cpuacct_mount(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct text path = { 0 };
 
-		if (booked_mount(text_of(cases[i].line), &path) != (cases[i].path != NULL) ||
+		if (task_time_mount(text_of(cases[i].line), &path) != (cases[i].path != NULL) ||
 		    (cases[i].path && !text_is(path, cases[i].path)))
 			fail_msg("%s", cases[i].line);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/booked.c - by a program where the kernel lets one read the variable, else from
+ * plugins/host/task_time.c - by a program where the kernel lets one read the variable, else from
  * the root of version 1's hierarchy of cpuacct, if there is one.
  */
-#include "booked.h"
+#include "task_time.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "booked.skel.h"
+#include "task_time.skel.h"
 
-struct booked {
-	struct booked_bpf *bpf; /* NULL: file */
+struct task_time {
+	struct task_time_bpf *bpf; /* NULL: file */
 	uint32_t cpus;
 	int file;
 };
 
 /* "39 31 0:34 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct" */
-bool booked_mount(struct text line, struct text *ret_path)
+bool task_time_mount(struct text line, struct text *ret_path)
 {
 	struct text word, type, options = { 0 };
 	unsigned n = 0;
@@ -61,7 +61,7 @@ static int open_file(int root, struct text_buffer *buffer)
 	    text_read_at(buffer, root, "proc/self/mountinfo", &all))
 		return -1;
 	while (text_line(&all, &line)) {
-		if (!booked_mount(line, &where) || text_len(where) < 2)
+		if (!task_time_mount(line, &where) || text_len(where) < 2)
 			continue;
 		/* a namespace shows its own cgroup as the root; only the real one has this file (cgroup1_base_files) */
 		if (text_format(path, sizeof(path), "%.*s/release_agent", (int)text_len(where) - 1, where.at + 1) &&
@@ -72,7 +72,7 @@ static int open_file(int root, struct text_buffer *buffer)
 	return -1;
 }
 
-static int load(struct booked *b)
+static int load(struct task_time *b)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint64_t ns;
@@ -80,15 +80,15 @@ static int load(struct booked *b)
 	if (cpus < 0)
 		return cpus;
 	b->cpus = (uint32_t)cpus;
-	b->bpf = booked_bpf__open_and_load();
+	b->bpf = task_time_bpf__open_and_load();
 	if (!b->bpf)
 		return -errno;
-	return booked_read(b, &ns);
+	return task_time_read(b, &ns);
 }
 
-struct booked *booked_new(bool variable, int root, struct text_buffer *buffer, const char **ret_why)
+struct task_time *task_time_new(bool variable, int root, struct text_buffer *buffer, const char **ret_why)
 {
-	struct booked *b = calloc(1, sizeof(*b));
+	struct task_time *b = calloc(1, sizeof(*b));
 	int err = -ENOENT;
 
 	if (!b) {
@@ -110,14 +110,14 @@ struct booked *booked_new(bool variable, int root, struct text_buffer *buffer, c
 		*ret_why =
 			"no program can read root_cpuacct_cpuusage here (needs CONFIG_CGROUP_CPUACCT and CONFIG_KALLSYMS_ALL, since 5.17), "
 			"and there is no hierarchy of cpuacct: such time is unattributed";
-	return booked_free(b);
+	return task_time_free(b);
 }
 
-struct booked *booked_free(struct booked *b)
+struct task_time *task_time_free(struct task_time *b)
 {
 	if (!b)
 		return NULL;
-	booked_bpf__destroy(b->bpf);
+	task_time_bpf__destroy(b->bpf);
 	if (b->file >= 0)
 		close(b->file);
 	free(b);
@@ -135,29 +135,29 @@ static int read_file(int fd, uint64_t *ret_ns)
 	return text_line(&t, &first) && text_u64(&first, ret_ns) ? 0 : -EBADMSG;
 }
 
-static int run_program(struct booked *b, uint64_t *ret_ns)
+static int run_program(struct task_time *b, uint64_t *ret_ns)
 {
 	uint64_t sum = 0;
 
-	for (uint64_t first = 0; first < b->cpus; first += BOOKED_CPUS) {
+	for (uint64_t first = 0; first < b->cpus; first += TASK_TIME_CPUS) {
 		uint64_t args[1] = { first };
 		LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = args, .ctx_size_in = sizeof(args));
 		int err = bpf_prog_test_run_opts(bpf_program__fd(b->bpf->progs.add_up), &run);
 
 		if (err)
 			return err;
-		sum += b->bpf->bss->booked_ns;
+		sum += b->bpf->bss->task_ns;
 	}
 	*ret_ns = sum;
 	return 0;
 }
 
-int booked_read(struct booked *b, uint64_t *ret_ns)
+int task_time_read(struct task_time *b, uint64_t *ret_ns)
 {
 	return b->bpf ? run_program(b, ret_ns) : read_file(b->file, ret_ns);
 }
 
-const char *booked_how(const struct booked *b)
+const char *task_time_how(const struct task_time *b)
 {
 	return b->bpf ? "root_cpuacct_cpuusage, by a program that is run: what is neither asleep nor booked on a task" :
 			"cpuacct.usage of the root: what is neither asleep nor booked on a task";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/host/booked.bpf.c - what the scheduler has booked on all tasks, kernel threads too.
+ * plugins/host/task_time.bpf.c - what the scheduler has booked on all tasks, kernel threads too.
  *
  * cpuacct_charge() (kernel/sched/cpuacct.c) adds every slice of every task to its cgroup's
  * counter and to those above it, up to root_cpuacct_cpuusage, on each CPU; with cgroup v2 as
@@ -11,13 +11,13 @@
  */
 #include <skep/bpf/kernel.bpf.h>
 
-#include "booked.h"
+#include "task_time.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 extern const __u64 root_cpuacct_cpuusage __ksym;
 
-__u64 booked_ns; /* of the CPUs of the last run */
+__u64 task_ns; /* of the CPUs of the last run */
 
 SEC("raw_tp")
 int add_up(__u64 *ctx)
@@ -25,13 +25,13 @@ int add_up(__u64 *ctx)
 	__u32 first = ctx[0];
 	__u64 sum = 0;
 
-	for (__u32 i = 0; i < BOOKED_CPUS; i++) {
+	for (__u32 i = 0; i < TASK_TIME_CPUS; i++) {
 		const __u64 *of_cpu = bpf_per_cpu_ptr(&root_cpuacct_cpuusage, first + i);
 
 		if (!of_cpu) /* beyond the last one */
 			break;
 		sum += *of_cpu;
 	}
-	booked_ns = sum;
+	task_ns = sum;
 	return 0;
 }
