@@ -13,7 +13,7 @@
 
 #define SECTOR 512u /* whatever the device's own is (block/genhd.c) */
 
-_Static_assert(N_DISK <= SEEN_VALUES && N_NET <= SEEN_VALUES, "an entry has room for the counters of one device");
+_Static_assert(N_DISK <= DEVICE_VALUES && N_NET <= DEVICE_VALUES, "an entry has room for the counters of one device");
 
 /*
  * " 254  0 vda 1 2 ...": 11 numbers, 15 since 4.18 (discards), 17 since 5.5 (flushes); more may come.
@@ -47,7 +47,7 @@ int disk_line(struct text line, struct text *ret_name, uint64_t value[N_DISK])
 /* "cciss/c0d0" is "cciss!c0d0" in /sys. */
 static bool sys_path(char *path, size_t size, const char *name, const char *rest)
 {
-	char folder[SEEN_NAME];
+	char folder[DEVICE_NAME];
 
 	text_copy(text_of(name), folder, sizeof(folder));
 	for (char *at = folder; *at; at++)
@@ -80,7 +80,7 @@ static bool has_slaves(const struct host_probe *st, const char *name)
 }
 
 /* What does not change while a device is there. A partition has no folder of its own in /sys/block. */
-static void ask(const struct host_probe *st, struct seen_entry *e)
+static void ask(const struct host_probe *st, struct device *e)
 {
 	char path[128];
 
@@ -88,14 +88,14 @@ static void ask(const struct host_probe *st, struct seen_entry *e)
 	e->stacked = !e->skipped && (strncmp(e->name, "loop", 4) == 0 || has_slaves(st, e->name));
 }
 
-static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e,
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct device *e,
 		 const uint64_t value[N_DISK], uint64_t now_ns)
 {
 	uint64_t d[N_DISK];
 	bool any = value[DISK_IN_FLIGHT] != 0;
 
 	for (unsigned i = 0; i < N_DISK; i++) {
-		d[i] = i == DISK_IN_FLIGHT ? 0 : seen_delta(e->value[i], value[i]);
+		d[i] = i == DISK_IN_FLIGHT ? 0 : counter_delta(e->value[i], value[i]);
 		any |= d[i] != 0;
 	}
 	if (!any)
@@ -129,13 +129,13 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 
 	if (!host_read(st, FILE_DISKSTATS, &text))
 		return;
-	seen_begin(&st->disks);
+	device_table_begin(&st->disks);
 	while (text_line(&text, &line)) {
 		uint64_t value[N_DISK];
-		struct seen_entry *e;
+		struct device *e;
 		struct text name;
 		bool fresh;
-		int err = disk_line(line, &name, value) ?: seen_find(&st->disks, name, &e, &fresh);
+		int err = disk_line(line, &name, value) ?: device_table_find(&st->disks, name, &e, &fresh);
 
 		if (err == -ENOSPC || err == -ENOMEM) {
 			st->host->counter_add(st->left_out, 1);
@@ -153,7 +153,7 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 			emit(inst, st, e, value, now_ns);
 		memcpy(e->value, value, sizeof(value));
 	}
-	seen_end(&st->disks);
+	device_table_end(&st->disks);
 }
 
 void disk_start(struct skep_instance *inst, struct host_probe *st)

@@ -169,8 +169,8 @@ static void host_close(struct skep_instance *inst, void *state)
 	sensor_close(st);
 	st->identity = identity_free(st->identity);
 	st->cloud = cloud_free(st->cloud);
-	seen_free(&st->disks);
-	seen_free(&st->interfaces);
+	device_table_free(&st->disks);
+	device_table_free(&st->interfaces);
 	cpu_close(st);
 	text_buffer_free(&st->buffer);
 	if (!st->host)

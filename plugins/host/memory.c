@@ -179,14 +179,14 @@ void memory_sample(struct skep_instance *inst, struct host_probe *st, uint64_t n
 	if (err)
 		return;
 	if (st->have_vm && paging(st, vm, &found)) {
-		uint64_t major = seen_delta(st->vm[VM_MAJOR], vm[VM_MAJOR]);
-		uint64_t all = seen_delta(st->vm[VM_FAULT], vm[VM_FAULT]);
+		uint64_t major = counter_delta(st->vm[VM_MAJOR], vm[VM_MAJOR]);
+		uint64_t all = counter_delta(st->vm[VM_FAULT], vm[VM_FAULT]);
 
 		rec.faults_major = major;
 		rec.faults_minor = all > major ? all - major : 0;
-		rec.swap_in = seen_delta(st->vm[VM_SWAP_IN], vm[VM_SWAP_IN]);
-		rec.swap_out = seen_delta(st->vm[VM_SWAP_OUT], vm[VM_SWAP_OUT]);
-		rec.oom_kills = seen_delta(st->vm[VM_OOM], vm[VM_OOM]);
+		rec.swap_in = counter_delta(st->vm[VM_SWAP_IN], vm[VM_SWAP_IN]);
+		rec.swap_out = counter_delta(st->vm[VM_SWAP_OUT], vm[VM_SWAP_OUT]);
+		rec.oom_kills = counter_delta(st->vm[VM_OOM], vm[VM_OOM]);
 		memcpy(st->vm, vm, sizeof(vm));
 	}
 	st->host->emit(inst, STREAM_MEMORY, NULL, now_ns, &rec);

@@ -62,7 +62,7 @@ static bool ask_u64(const struct host_probe *st, const char *name, const char *w
 }
 
 /* Its other side is not here: it is in another namespace, or there is none. */
-static bool leads_out(const struct host_probe *st, const struct seen_entry *e)
+static bool leads_out(const struct host_probe *st, const struct device *e)
 {
 	if (e->index == e->link)
 		return false;
@@ -72,7 +72,7 @@ static bool leads_out(const struct host_probe *st, const struct seen_entry *e)
 	return true;
 }
 
-static void ask(const struct host_probe *st, struct seen_entry *e, uint64_t now_ns)
+static void ask(const struct host_probe *st, struct device *e, uint64_t now_ns)
 {
 	char path[160], state[32];
 	uint64_t mbit;
@@ -100,7 +100,7 @@ static void choose(struct host_probe *st)
 		st->interfaces.entry[i].uplink = leads_out(st, &st->interfaces.entry[i]);
 }
 
-static void emit(struct skep_instance *inst, const struct host_probe *st, const struct seen_entry *e,
+static void emit(struct skep_instance *inst, const struct host_probe *st, const struct device *e,
 		 const uint64_t d[N_NET], uint64_t now_ns)
 {
 	st->host->emit(inst, STREAM_NETWORK, NULL, now_ns,
@@ -121,14 +121,14 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 }
 
 /* One that was there: what it did goes to the account, and to the stream. */
-static void advance(struct skep_instance *inst, struct host_probe *st, const struct seen_entry *e,
+static void advance(struct skep_instance *inst, struct host_probe *st, const struct device *e,
 		    const uint64_t value[N_NET], uint64_t now_ns)
 {
 	uint64_t d[N_NET];
 	bool any = false;
 
 	for (unsigned i = 0; i < N_NET; i++) {
-		d[i] = seen_delta(e->value[i], value[i]);
+		d[i] = counter_delta(e->value[i], value[i]);
 		any |= d[i] != 0;
 	}
 	if (e->uplink) {
@@ -154,13 +154,13 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 			host_bad_line(st, 1);
 			return;
 		}
-	seen_begin(&st->interfaces);
+	device_table_begin(&st->interfaces);
 	while (text_line(&text, &line)) {
 		uint64_t value[N_NET];
-		struct seen_entry *e;
+		struct device *e;
 		struct text name;
 		bool fresh;
-		int err = network_line(line, &name, value) ?: seen_find(&st->interfaces, name, &e, &fresh);
+		int err = network_line(line, &name, value) ?: device_table_find(&st->interfaces, name, &e, &fresh);
 
 		if (err == -ENOSPC || err == -ENOMEM) {
 			st->host->counter_add(st->left_out, 1);
@@ -180,7 +180,7 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 		}
 		memcpy(e->value, value, sizeof(value));
 	}
-	seen_end(&st->interfaces);
+	device_table_end(&st->interfaces);
 	if (asked)
 		choose(st);
 }

@@ -11,7 +11,7 @@
 #include "cpu.h"
 #include "host.h"
 #include "identity.h"
-#include "seen.h"
+#include "device_table.h"
 #include "space.h"
 #include "sdk/probe/text.h"
 
@@ -50,7 +50,7 @@ struct host_probe {
 	uint64_t vm[N_VM];
 	bool have_vm;
 
-	struct seen disks, interfaces;
+	struct device_table disks, interfaces;
 	bool have_net;
 	uint64_t net_rx, net_tx, lo_rx, lo_tx; /* bytes since the probe began */
 

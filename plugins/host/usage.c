@@ -180,9 +180,9 @@ static void emit_load(struct skep_instance *inst, struct host_probe *st, uint64_
 	struct load_record rec = {
 		.running = c->running,
 		.blocked = c->blocked,
-		.created = seen_delta(st->counts.created, c->created),
-		.switches = seen_delta(st->counts.switches, c->switches),
-		.interrupts = seen_delta(st->counts.interrupts, c->interrupts),
+		.created = counter_delta(st->counts.created, c->created),
+		.switches = counter_delta(st->counts.switches, c->switches),
+		.interrupts = counter_delta(st->counts.interrupts, c->interrupts),
 		.uptime_ns = now_ns,
 	};
 	struct text text;

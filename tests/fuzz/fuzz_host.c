@@ -42,26 +42,26 @@ static void stat_file(struct text t)
 
 static void lines(struct text t, bool disk)
 {
-	static struct seen seen;
+	static struct device_table table;
 	struct text line, name;
-	uint64_t value[SEEN_VALUES];
+	uint64_t value[DEVICE_VALUES];
 
-	seen_begin(&seen);
+	device_table_begin(&table);
 	while (text_line(&t, &line)) {
-		struct seen_entry *e;
+		struct device *e;
 		bool fresh;
 
 		if (disk ? disk_line(line, &name, value) : network_line(line, &name, value))
 			continue;
 		check(name.at >= line.at && name.end <= line.end && text_len(name) > 0);
-		if (seen_find(&seen, name, &e, &fresh) == 0) {
+		if (device_table_find(&table, name, &e, &fresh) == 0) {
 			check(text_is(name, e->name) || memchr(name.at, '\0', text_len(name)));
-			seen_delta(e->value[0], value[0]);
+			counter_delta(e->value[0], value[0]);
 			memcpy(e->value, value, sizeof(e->value));
 		}
 	}
-	seen_end(&seen);
-	seen_free(&seen);
+	device_table_end(&table);
+	device_table_free(&table);
 }
 
 static void mounts(struct text t)

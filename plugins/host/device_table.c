@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/seen.c - the table, and the difference of counters.
+ * plugins/host/device_table.c - the table, and the difference of counters.
  */
-#include "seen.h"
+#include "device_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,15 +10,15 @@
 
 #define FIRST_ROOM 16u
 
-void seen_begin(struct seen *s)
+void device_table_begin(struct device_table *s)
 {
 	s->pass++;
 	s->next = 0;
 }
 
-static int found(struct seen *s, uint32_t i, struct seen_entry **ret, bool *ret_fresh)
+static int found(struct device_table *s, uint32_t i, struct device **ret, bool *ret_fresh)
 {
-	struct seen_entry *e = &s->entry[i];
+	struct device *e = &s->entry[i];
 
 	if (e->pass == s->pass)
 		return -EEXIST;
@@ -29,18 +29,18 @@ static int found(struct seen *s, uint32_t i, struct seen_entry **ret, bool *ret_
 	return 0;
 }
 
-int seen_find(struct seen *s, struct text name, struct seen_entry **ret, bool *ret_fresh)
+int device_table_find(struct device_table *s, struct text name, struct device **ret, bool *ret_fresh)
 {
-	struct seen_entry *e;
+	struct device *e;
 
-	if (text_len(name) == 0 || text_len(name) >= SEEN_NAME)
+	if (text_len(name) == 0 || text_len(name) >= DEVICE_NAME)
 		return -EINVAL;
 	if (s->next < s->n && text_is(name, s->entry[s->next].name))
 		return found(s, s->next, ret, ret_fresh);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (text_is(name, s->entry[i].name))
 			return found(s, i, ret, ret_fresh);
-	if (s->n == SEEN_MOST)
+	if (s->n == DEVICE_MOST)
 		return -ENOSPC;
 	if (s->n == s->room) {
 		uint32_t room = s->room ? 2 * s->room : FIRST_ROOM;
@@ -52,7 +52,7 @@ int seen_find(struct seen *s, struct text name, struct seen_entry **ret, bool *r
 		s->room = room;
 	}
 	e = &s->entry[s->n++];
-	*e = (struct seen_entry){ .pass = s->pass };
+	*e = (struct device){ .pass = s->pass };
 	text_copy(name, e->name, sizeof(e->name));
 	s->next = s->n;
 	*ret = e;
@@ -60,7 +60,7 @@ int seen_find(struct seen *s, struct text name, struct seen_entry **ret, bool *r
 	return 0;
 }
 
-void seen_end(struct seen *s)
+void device_table_end(struct device_table *s)
 {
 	uint32_t kept = 0;
 
@@ -73,13 +73,13 @@ void seen_end(struct seen *s)
 	s->n = kept;
 }
 
-void seen_free(struct seen *s)
+void device_table_free(struct device_table *s)
 {
 	free(s->entry);
-	*s = (struct seen){ 0 };
+	*s = (struct device_table){ 0 };
 }
 
-uint64_t seen_delta(uint64_t before, uint64_t now)
+uint64_t counter_delta(uint64_t before, uint64_t now)
 {
 	if (now >= before)
 		return now - before;
