@@ -18,6 +18,7 @@ static const struct {
 	bool has_path; /* its "path" is the lake */
 	bool is_asked_for; /* by --otlp, which says where its endpoint is */
 } plugins[] = {
+	{ .list = "probes", .plugin = "identity" },
 	/* before proc: its posts to the ledger are there when proc's pass ends */
 	{ .list = "probes", .plugin = "host" },
 	{ .list = "probes", .plugin = "proc", .required = true },

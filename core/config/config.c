@@ -117,6 +117,7 @@ struct config *config_parse(const char *text, size_t len, const char *name, stru
 	}
 	reader_keys(&r, config->positions, json, "", config_keys);
 	config_check_names(&r);
+	config_check_moved(&r);
 	if (json_object_get(json, "spool") && !config->spool.path) {
 		config->spool.path = strdup(SPOOL_PATH_DEFAULT);
 		if (!config->spool.path)

@@ -161,3 +161,34 @@ void config_check_names(struct reader *r)
 	}
 	json_decref(seen);
 }
+
+/* A configuration of 1.0 still starts skepd: then the probe "host" had what the probe "identity" has now. */
+void config_check_moved(struct reader *r)
+{
+	static const char *const options[] = { "cloud", "cloud_endpoint" };
+	const struct config *config = r->config;
+	bool has_identity = false;
+
+	for (size_t i = 0; i < config->n_probes; i++)
+		has_identity |= config->probes[i].plugin && strcmp(config->probes[i].plugin, "identity") == 0;
+	for (size_t i = 0; i < config->n_probes; i++) {
+		const struct config_plugin *entry = &config->probes[i];
+
+		if (!entry->plugin || strcmp(entry->plugin, "host") != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+			int line, column;
+
+			config_option_position(config, entry, options[k], &line, &column);
+			if (json_object_del(entry->options, options[k]) == 0)
+				diag_add(r->diag, DIAG_WARNING, config->file, line, column,
+					 "option \"%s\" of \"host\" has no effect: since 1.1 it is the probe \"identity\"'s; "
+					 "move it there",
+					 options[k]);
+		}
+		if (!has_identity)
+			diag_add(r->diag, DIAG_WARNING, config->file, entry->line, 0,
+				 "host.identity is not recorded: since 1.1 it is the probe \"identity\"'s, not \"host\"'s; "
+				 "add { \"plugin\": \"identity\" } to probes");
+	}
+}

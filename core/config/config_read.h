@@ -52,5 +52,7 @@ void config_read_probes(struct reader *, const struct config_pos *at, const json
 void config_read_sinks(struct reader *, const struct config_pos *at, const json_t *value);
 /* Across probes and sinks: counters, losses and log lines name an instance by its name alone. */
 void config_check_names(struct reader *);
+/* Warns about keys that another probe has since 1.1, and takes them out. */
+void config_check_moved(struct reader *);
 
 #endif

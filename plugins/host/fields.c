@@ -2,7 +2,7 @@
 /*
  * plugins/host/fields.c - the probe's streams, field by field.
  *
- * Names are those of OpenTelemetry's system.*, host.*, os.*, cloud.* and hw.* conventions; what
+ * Names are those of OpenTelemetry's system.* and hw.* conventions; what
  * is an attribute there (a direction, a state, a mode) is the last part of a name here, since
  * one record has them all.  Times are in ns, where the conventions have seconds.
  */
@@ -167,46 +167,6 @@ static const struct skep_stream sensor_stream =
 	SKEP_STREAM(struct sensor_record, sensor_fields, "host.sensor", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
 		    "temperatures, and energy as the processor counts it");
 
-static const struct skep_field identity_fields[] = {
-	ATTR(identity_record, name, "host.name", STR, "the host's name"),
-	ATTR(identity_record, id, "host.id", STR,
-	     "the instance's id in a cloud (option \"cloud\"), else as host.machine_id"),
-	ATTR(identity_record, machine_id, "host.machine_id", STR,
-	     "from /etc/machine-id by a keyed hash: stable, and not to be linked with other programs'"),
-	ATTR(identity_record, type, "host.type", STR, "the instance's type in a cloud"),
-	ATTR(identity_record, arch, "host.arch", STR, "amd64, arm64, ..."),
-	ATTR(identity_record, os_type, "os.type", STR, "linux"),
-	ATTR(identity_record, os_name, "os.name", STR, "ID of os-release"),
-	ATTR(identity_record, os_version, "os.version", STR, "VERSION_ID of os-release"),
-	ATTR(identity_record, os_description, "os.description", STR, "PRETTY_NAME of os-release"),
-	ATTR(identity_record, kernel, "os.kernel.release", STR, "as uname -r has it"),
-	ATTR(identity_record, cpu_model, "host.cpu.model.name", STR, "the processor"),
-	ATTR(identity_record, cpu_vendor, "host.cpu.vendor.id", STR, "who made it"),
-	ATTR(identity_record, cpu_family, "host.cpu.family", STR, "its family"),
-	ATTR(identity_record, cpu_model_id, "host.cpu.model.id", STR, "its model"),
-	ATTR(identity_record, cpu_stepping, "host.cpu.stepping", STR, "its stepping"),
-	LEVEL(identity_record, cpus, "system.cpu.logical.count", "{cpu}", "CPUs that are online"),
-	LEVEL(identity_record, cores, "system.cpu.physical.count", "{cpu}", "cores that they are threads of"),
-	LEVEL(identity_record, sockets, "host.cpu.sockets", "{socket}", "processors that these are in"),
-	LEVEL(identity_record, nodes, "host.numa.nodes", "{node}", "NUMA nodes"),
-	LEVEL(identity_record, memory_bytes, "system.memory.limit", "By", "memory that the kernel has"),
-	ATTR(identity_record, hypervisor, "host.hypervisor", STR,
-	     "kvm, xen, vmware, microsoft, ...; empty: none is seen"),
-	ATTR(identity_record, hw_vendor, "hw.vendor", STR, "of the machine, as its firmware says"),
-	ATTR(identity_record, hw_product, "hw.model", STR, "of the machine, as its firmware says"),
-	ATTR(identity_record, container, "container.runtime", STR, "skep itself runs in a container of that kind"),
-	ATTR(identity_record, cloud_provider, "cloud.provider", STR, "aws, gcp, azure"),
-	ATTR(identity_record, cloud_platform, "cloud.platform", STR, "aws_ec2, gcp_compute_engine, azure.vm"),
-	ATTR(identity_record, cloud_region, "cloud.region", STR, "region"),
-	ATTR(identity_record, cloud_zone, "cloud.availability_zone", STR, "zone"),
-	ATTR(identity_record, cloud_account, "cloud.account.id", STR, "project (GCP) or subscription (Azure)"),
-	ATTR(identity_record, lifecycle, "cloud.instance.lifecycle", STR,
-	     "on-demand, spot; as the provider calls others"),
-};
-static const struct skep_stream identity_stream =
-	SKEP_STREAM(struct identity_record, identity_fields, "host.identity", SKEP_ROLE_NONE, 0,
-		    "what this machine is; at the start and when something of it changes");
-
 static const struct skep_field ledger_fields[] = {
 	ATTR(skep_ledger_post, account, "account", STR, "cpu, net.rx, net.tx"),
 	ATTR(skep_ledger_post, item, "item", STR, "capacity, idle, irq, steal, interfaces, loopback"),
@@ -226,6 +186,5 @@ const struct skep_stream *const host_streams[N_STREAMS] = {
 	[STREAM_FILESYSTEM] = &filesystem_stream,
 	[STREAM_NETWORK] = &network_stream,
 	[STREAM_SENSOR] = &sensor_stream,
-	[STREAM_IDENTITY] = &identity_stream,
 	[STREAM_LEDGER] = &ledger_stream,
 };

@@ -59,7 +59,6 @@ bool host_read(struct host_probe *st, int file, struct text *ret)
 static int host_open(struct skep_instance *inst, void *state, const struct skep_host *host)
 {
 	struct host_probe *st = state;
-	struct sockaddr_in endpoint;
 	int err;
 
 	st->host = host;
@@ -74,14 +73,6 @@ static int host_open(struct skep_instance *inst, void *state, const struct skep_
 		err = -errno;
 		return host->fail(inst, err, "option root: %s: %s", st->opt_root, strerror(-err));
 	}
-	if (cloud_provider_of(st->opt_cloud) == CLOUD_UNKNOWN)
-		return host->fail(inst, -EINVAL, "option cloud: \"%s\" is none of off, auto, aws, gcp, azure",
-				  st->opt_cloud ? st->opt_cloud : "");
-	if (http_endpoint(st->opt_cloud_endpoint ? st->opt_cloud_endpoint : "", &endpoint))
-		return host->fail(
-			inst, -EINVAL,
-			"option cloud_endpoint: \"%s\" is not an IPv4 address, or one with a port: 127.0.0.1:8080",
-			st->opt_cloud_endpoint ? st->opt_cloud_endpoint : "");
 
 	st->bad_lines =
 		host->counter(inst, "bad_lines", "lines of the kernel's text that are not as expected, left out");
@@ -116,8 +107,6 @@ static int host_start(struct skep_instance *inst, void *state)
 	err = filesystem_start(inst, st);
 	if (!err)
 		err = sensor_start(inst, st);
-	if (!err)
-		err = identity_start(inst, st);
 	return err;
 }
 
@@ -141,7 +130,6 @@ static void host_sample(struct skep_instance *inst, void *state)
 
 	filesystem_sample(inst, st, now_ns);
 	sensor_sample(inst, st, now_ns);
-	identity_sample(inst, st, now_ns);
 }
 
 /* The end of a run is near: what the ledger has of it shall not be an interval old. */
@@ -167,8 +155,6 @@ static void host_close(struct skep_instance *inst, void *state)
 	(void)inst;
 	filesystem_close(st);
 	sensor_close(st);
-	st->identity = identity_free(st->identity);
-	st->cloud = cloud_free(st->cloud);
 	device_table_free(&st->disks);
 	device_table_free(&st->interfaces);
 	cpu_close(st);
@@ -213,16 +199,6 @@ static const struct skep_option options[] = {
 	  .offset = offsetof(struct host_probe, opt_sensors),
 	  .default_value = "30s",
 	  .help = "how often temperatures and energy are read; 0s: never" },
-	{ .name = "cloud",
-	  .type = SKEP_O_STR,
-	  .offset = offsetof(struct host_probe, opt_cloud),
-	  .default_value = "off",
-	  .help = "ask the cloud's metadata service who this instance is: off, auto, aws, gcp, azure" },
-	{ .name = "cloud_endpoint",
-	  .type = SKEP_O_STR,
-	  .offset = offsetof(struct host_probe, opt_cloud_endpoint),
-	  .default_value = "169.254.169.254:80",
-	  .help = "where that service is, for tests and proxies: an IPv4 address and a port" },
 	{ 0 },
 };
 
@@ -234,7 +210,7 @@ static const struct skep_plugin host_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "host",
 	.version = PACKAGE_VERSION,
-	.summary = "the machine: CPUs, memory, disks, file systems, network, identity",
+	.summary = "the machine: CPUs, memory, disks, file systems, network",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

@@ -15,7 +15,6 @@ enum {
 	STREAM_FILESYSTEM,
 	STREAM_NETWORK,
 	STREAM_SENSOR,
-	STREAM_IDENTITY,
 	STREAM_LEDGER,
 	N_STREAMS,
 };
@@ -95,16 +94,6 @@ struct sensor_record {
 	struct skep_str id, type;
 	double celsius;  /* temperature */
 	double joules;   /* energy used since the last record */
-};
-
-struct identity_record {
-	struct skep_str name, id, machine_id, arch;
-	struct skep_str os_type, os_name, os_version, os_description, kernel;
-	struct skep_str cpu_model, cpu_vendor, cpu_family, cpu_model_id, cpu_stepping;
-	uint64_t cpus, cores, sockets, nodes;
-	uint64_t memory_bytes;
-	struct skep_str hypervisor, hw_vendor, hw_product, container;
-	struct skep_str cloud_provider, cloud_platform, cloud_region, cloud_zone, cloud_account, type, lifecycle;
 };
 
 #endif

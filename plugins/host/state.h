@@ -7,10 +7,8 @@
 
 #include <skep/plugin.h>
 
-#include "cloud.h"
 #include "cpu.h"
 #include "host.h"
-#include "identity.h"
 #include "device_table.h"
 #include "space.h"
 #include "sdk/probe/text.h"
@@ -26,7 +24,6 @@ struct host_probe {
 	const char *opt_root;
 	bool opt_per_cpu;
 	uint64_t opt_filesystems, opt_network_filesystems, opt_filesystem_timeout, opt_sensors; /* ns */
-	const char *opt_cloud, *opt_cloud_endpoint;
 
 	const struct skep_host *host;
 	int root; /* O_PATH of opt_root; -1 before open() and after close() */
@@ -58,12 +55,6 @@ struct host_probe {
 	uint64_t sensors_ns; /* when they were read last */
 	bool sensors_busy;
 	struct sensors *sensors;
-
-	struct identity *identity;
-	struct cloud *cloud; /* NULL: option "off" */
-	bool cloud_busy;
-	unsigned cloud_tries;
-	uint64_t cloud_next_ns;
 };
 
 /* host.c */
@@ -92,8 +83,6 @@ extern statvfs_call filesystem_call; /* statvfs; a test puts one that hangs in i
 int sensor_start(struct skep_instance *, struct host_probe *);
 void sensor_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
 void sensor_close(struct host_probe *);
-int identity_start(struct skep_instance *, struct host_probe *);
-void identity_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
 
 /* Parsers, for tests too. They return 0 or -EBADMSG; bad: lines that were left out. */
 int loadavg_parse(struct text, struct load_record *);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The probe "host" against /proc. Counters are read four times: before skepd starts (a), when it has started (b),
+The probes "host" and "identity" against /proc. Counters are read four times: before skepd starts (a), when it has started (b),
 before it is told to end (c), after it (d). What its records add up to must lie between c - b and d - a.
 """
 import json
@@ -111,7 +111,7 @@ try:
             "interval": "200ms",
             "spool": {"path": work + "/spool.db"},
             "control": {"socket": work + "/skepd.sock"},
-            "probes": [{"plugin": "host", "required": True, "per_cpu": True, "filesystems": "200ms"}],
+            "probes": [{"plugin": "identity", "required": True}, {"plugin": "host", "required": True, "per_cpu": True, "filesystems": "200ms"}],
             "sinks": [{"plugin": "file", "path": work + "/out.jsonl"}],
         }, f)
     a = counters()

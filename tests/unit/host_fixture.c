@@ -194,8 +194,6 @@ void host_fixture_init(struct host_fixture *f)
 	host_write(f, "sys/class/net/lo/iflink", "1\n");
 	host_write(f, "proc/1/mountinfo",
 		   "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n22 27 0:21 / /proc rw - proc proc rw\n");
-	host_write(f, "proc/sys/kernel/hostname", "node7\n");
-	host_write(f, "proc/sys/kernel/osrelease", "6.1.0-test\n");
 }
 
 void host_fixture_free(struct host_fixture *f)

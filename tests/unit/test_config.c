@@ -189,6 +189,40 @@ static void test_retired_key(void **state)
 		"f:1:14: error: unknown key \"carry_file\" in spool: known are path, max_bytes, reserve, max_age, sync\n");
 }
 
+static void assert_warned(const char *text, const char *expected)
+{
+	struct config *config;
+	char *printed = NULL;
+	size_t size;
+	struct diag diag;
+	FILE *out = open_memstream(&printed, &size);
+
+	assert_non_null(out);
+	diag_init(&diag);
+	config = config_parse(text, strlen(text), "f", &diag);
+	assert_non_null(config);
+	assert_int_equal(json_object_size(config->probes[0].options), 0);
+	diag_print(&diag, out);
+	fclose(out);
+	assert_string_equal(printed, expected);
+	free(printed);
+	diag_clear(&diag);
+	config_free(config);
+}
+
+/* A configuration of 1.0, when "host" had what the probe "identity" has now. */
+static void test_moved_probe(void **state)
+{
+	(void)state;
+	assert_warned("{ \"probes\": [ { \"plugin\": \"host\" }, { \"plugin\": \"identity\", \"cloud\": \"auto\" } ] }", "");
+	assert_warned("{ \"probes\": [ { \"plugin\": \"host\" } ] }",
+		      "f:1: warning: host.identity is not recorded: since 1.1 it is the probe \"identity\"'s, not \"host\"'s; "
+		      "add { \"plugin\": \"identity\" } to probes\n");
+	assert_warned("{ \"probes\": [ { \"plugin\": \"host\",\n\"cloud\": \"auto\" }, { \"plugin\": \"identity\" } ] }",
+		      "f:2:1: warning: option \"cloud\" of \"host\" has no effect: since 1.1 it is the probe \"identity\"'s; "
+		      "move it there\n");
+}
+
 static void test_spool(void **state)
 {
 	struct config *config;
@@ -492,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_retired_key),
+		cmocka_unit_test(test_moved_probe),
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_spool),
 		cmocka_unit_test(test_filters),

@@ -96,8 +96,6 @@ static void cpu_goes(void **state)
 	assert_true(host_posted(&f, "cpu", "idle", &idle, &flags));
 	assert_int_equal(idle, 80000000);
 	assert_int_equal(skep_mock_counter(&f.m, "cpu_changes"), 1);
-	/* what the machine is has changed */
-	assert_int_equal(host_count(&f, STREAM_IDENTITY, NULL), 1);
 	host_fixture_free(&f);
 }
 
@@ -304,71 +302,6 @@ static void in_a_container(void **state)
 	host_fixture_free(&f);
 }
 
-static void identity(void **state)
-{
-	struct host_fixture f;
-
-	(void)state;
-	host_fixture_init(&f);
-	host_write(&f, "etc/machine-id", "3d1219c7c4c5404aaa1f6d2a48adfda4\n");
-	host_write(&f, "usr/lib/os-release", "ID=sles\nVERSION_ID=\"15.5\"\nPRETTY_NAME=\"SUSE Linux\"\n");
-	host_write(&f, "proc/cpuinfo", "processor\t: 0\nmodel name\t: A CPU\nflags\t: fpu\n\n");
-	host_write(&f, "sys/devices/system/cpu/online", "0-3\n");
-	for (int i = 0; i < 4; i++) { /* two cores of two threads, in one socket */
-		char path[128];
-
-		snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i);
-		host_write(&f, path, i % 2 ? "1,3\n" : "0,2\n");
-		snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/topology/core_siblings_list", i);
-		host_write(&f, path, "0-3\n");
-	}
-	host_write(&f, "sys/devices/system/node/online", "0-1\n");
-	host_write(&f, "sys/class/dmi/id/sys_vendor", "QEMU\n");
-	host_write(&f, "sys/class/dmi/id/product_name", "Standard PC\n");
-	/* a container's file on a disk, but the first namespaces: a machine whose disk was such an image */
-	host_write(&f, ".dockerenv", "");
-	host_write(&f, "proc/self/ns/", "");
-	host_link(&f, "proc/self/ns/pid", "pid:[4026531836]");
-	assert_int_equal(host_begin(&f), 0);
-	host_step(&f);
-	GET(STREAM_IDENTITY, NULL, "host.name", "node7");
-	GET(STREAM_IDENTITY, NULL, "host.id", "f61a9894479d4acabed4afb8f1c3f47a");
-	GET(STREAM_IDENTITY, NULL, "os.name", "sles");
-	GET(STREAM_IDENTITY, NULL, "os.description", "SUSE Linux");
-	GET(STREAM_IDENTITY, NULL, "os.kernel.release", "6.1.0-test");
-	GET(STREAM_IDENTITY, NULL, "host.cpu.model.name", "A CPU");
-	GET(STREAM_IDENTITY, NULL, "system.cpu.logical.count", "4");
-	GET(STREAM_IDENTITY, NULL, "system.cpu.physical.count", "2");
-	GET(STREAM_IDENTITY, NULL, "host.cpu.sockets", "1");
-	GET(STREAM_IDENTITY, NULL, "host.numa.nodes", "2");
-	GET(STREAM_IDENTITY, NULL, "system.memory.limit", "1024000");
-	GET(STREAM_IDENTITY, NULL, "host.hypervisor", "qemu");
-	GET(STREAM_IDENTITY, NULL, "hw.vendor", "QEMU");
-	GET(STREAM_IDENTITY, NULL, "container.runtime", "");
-	GET(STREAM_IDENTITY, NULL, "cloud.provider", "");
-	/* once; again when something of it changes */
-	host_step(&f);
-	assert_int_equal(host_count(&f, STREAM_IDENTITY, NULL), 0);
-	host_write(&f, "proc/sys/kernel/hostname", "node8\n");
-	host_step(&f);
-	GET(STREAM_IDENTITY, NULL, "host.name", "node8");
-	host_step(&f);
-	assert_int_equal(host_count(&f, STREAM_IDENTITY, NULL), 0);
-	host_fixture_free(&f);
-
-	host_fixture_init(&f);
-	host_write(&f, ".dockerenv", "");
-	host_write(&f, "proc/self/ns/", "");
-	host_link(&f, "proc/self/ns/pid", "pid:[4026532441]");
-	host_write(&f, "etc/machine-id", "uninitialized\n");
-	assert_int_equal(host_begin(&f), 0);
-	assert_non_null(strstr(f.signals, "host.identity=partial"));
-	host_step(&f);
-	GET(STREAM_IDENTITY, NULL, "container.runtime", "docker");
-	GET(STREAM_IDENTITY, NULL, "host.id", "");
-	host_fixture_free(&f);
-}
-
 static void sensors(void **state)
 {
 	struct host_fixture f;
@@ -421,8 +354,6 @@ static void bad_options(void **state)
 	(void)state;
 	refused("root", "relative/path", -EINVAL, "\"relative/path\" is not an absolute path");
 	refused("root", "/no/such/folder", -ENOENT, "/no/such/folder: No such file");
-	refused("cloud", "amazon", -EINVAL, "\"amazon\" is none of off, auto, aws, gcp, azure");
-	refused("cloud_endpoint", "metadata:80", -EINVAL, "\"metadata:80\" is not an IPv4 address");
 }
 
 /* Files that are not there, and files of nonsense: said, counted, and the rest goes on. */
@@ -511,8 +442,8 @@ static void signals(void **state)
 	static const char *const all[] = {
 		"host.cpu",       "host.load",        "host.memory",       "host.paging",
 		"host.disk",      "host.network",     "host.filesystem",   "host.temperature",
-		"host.energy",    "host.identity",    "host.cloud",        "ledger.cpu.idle",
-		"ledger.cpu.irq", "ledger.cpu.steal", "ledger.cpu.wakeup", "ledger.net",
+		"host.energy",    "ledger.cpu.idle",  "ledger.cpu.irq",    "ledger.cpu.steal",
+		"ledger.cpu.wakeup", "ledger.net",
 	};
 	struct host_fixture f;
 
@@ -546,7 +477,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpu_and_load),	   cmocka_unit_test(cpu_goes),	     cmocka_unit_test(memory),
 		cmocka_unit_test(disks),	   cmocka_unit_test(interfaces),     cmocka_unit_test(no_double_count),
-		cmocka_unit_test(in_a_container),  cmocka_unit_test(identity),	     cmocka_unit_test(sensors),
+		cmocka_unit_test(in_a_container),  cmocka_unit_test(sensors),
 		cmocka_unit_test(bad_options),	   cmocka_unit_test(missing_files),  cmocka_unit_test(signals),
 		cmocka_unit_test(older_host), cmocka_unit_test(waking_up),
 	};

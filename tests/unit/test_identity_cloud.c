@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/http.c and cloud.c: answers whole and in pieces, and answers that are none.
+ * plugins/identity/http.c and cloud.c: answers whole and in pieces, and answers that are none.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "plugins/host/cloud.h"
+#include "plugins/identity/cloud.h"
 
 static int parse(const char *answer, size_t n, bool closed, struct http_reply *r)
 {

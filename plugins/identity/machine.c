@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/machine.c - the processor, its topology, the hypervisor, the firmware's names.
+ * plugins/identity/machine.c - the processor, its topology, the hypervisor, the firmware's names.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -64,15 +64,29 @@ static bool first_of(int root, unsigned n, const char *what)
 	return text_u64(&t, &first) && first == n;
 }
 
-/* "0-3,8": each CPU of the list, which has been checked. */
+#define ONLINE_LIST 4096
+
+static bool cpus_online(int root, char list[ONLINE_LIST], uint64_t *ret)
+{
+	return text_line_at(root, "sys/devices/system/cpu/online", list, ONLINE_LIST) == 0 &&
+	       text_list(text_of(list), ret);
+}
+
+bool identity_cpus_online(int root, uint64_t *ret)
+{
+	char list[ONLINE_LIST];
+
+	return cpus_online(root, list, ret);
+}
+
+/* "0-3,8": each CPU of the list, which cpus_online() has checked. */
 static void topology(int root, struct identity_machine *m)
 {
-	char list[4096];
+	char list[ONLINE_LIST];
 	struct text t;
 	uint64_t nodes;
 
-	if (text_line_at(root, "sys/devices/system/cpu/online", list, sizeof(list)) ||
-	    !text_list(text_of(list), &m->cpus))
+	if (!cpus_online(root, list, &m->cpus))
 		return;
 	t = text_of(list);
 	while (t.at < t.end) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host: the hash (vectors of FIPS 180 and RFC 4231), the machine's id, os-release, cpuinfo.
+ * plugins/identity: the hash (vectors of FIPS 180 and RFC 4231), the machine's id, os-release, cpuinfo.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -13,8 +13,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "plugins/host/identity.h"
-#include "plugins/host/sha256.h"
+#include "plugins/identity/hmac.h"
+#include "plugins/identity/identity.h"
 
 static const char *hex(const uint8_t h[SHA256_SIZE])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/cloud.h - who this instance is, by the cloud's metadata service.
+ * plugins/identity/cloud.h - who this instance is, by the cloud's metadata service.
  */
-#ifndef SKEP_HOST_CLOUD_H
-#define SKEP_HOST_CLOUD_H
+#ifndef SKEP_IDENTITY_CLOUD_H
+#define SKEP_IDENTITY_CLOUD_H
 
 #include "http.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/os.c - the host's name, its id, its kernel and its distribution.
+ * plugins/identity/os.c - the host's name, its id, its kernel and its distribution.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 
 #include "identity.h"
-#include "sha256.h"
+#include "hmac.h"
 
 /* Ours alone, so that what it gives cannot be linked with other programs' use of the machine's id. */
 static const uint8_t application[16] = {

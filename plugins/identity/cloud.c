@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/cloud.c - the metadata services of AWS (IMDSv2), Google Cloud and Azure.
+ * plugins/identity/cloud.c - the metadata services of AWS (IMDSv2), Google Cloud and Azure.
  *
  * All are plain HTTP at a link-local address that never leaves the machine's hypervisor.  Only
  * what names the instance is asked for, one value at a time, as text: nothing that is secret

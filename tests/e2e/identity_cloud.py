@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for the metadata services, and skepd with the probe "host" that asks it. See host_cloud.sh."""
+"""A stand-in for the metadata services, and skepd with the probe "identity" that asks it. See identity_cloud.sh."""
 import json
 import os
 import shutil
@@ -182,7 +182,10 @@ def run(cloud, port, wait, until=None, vendor=None, product=None):
         "interval": "100ms",
         "spool": {"path": work + "/spool.db"},
         "control": {"socket": work + "/skepd.sock"},
-        "probes": [{"plugin": "host", "required": True, "root": ROOT, "cloud": cloud, "cloud_endpoint": "127.0.0.1:%d" % port}],
+        "probes": [
+            {"plugin": "identity", "required": True, "root": ROOT, "cloud": cloud, "cloud_endpoint": "127.0.0.1:%d" % port},
+            {"plugin": "host", "required": True, "root": ROOT},
+        ],
         "sinks": [{"plugin": "file", "path": work + "/out.jsonl"}],
     }
     with open(work + "/conf", "w") as f:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/sha256.h - HMAC (RFC 2104) with SHA-256, for one short message.
+ * plugins/identity/hmac.h - HMAC (RFC 2104) with SHA-256, for one short message.
  */
-#ifndef SKEP_HOST_SHA256_H
-#define SKEP_HOST_SHA256_H
+#ifndef SKEP_IDENTITY_HMAC_H
+#define SKEP_IDENTITY_HMAC_H
 
 #include "sdk/base/sha256.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/sha256.c - a keyed hash.
+ * plugins/identity/hmac.c - a keyed hash.
  */
-#include "sha256.h"
+#include "hmac.h"
 
 #include <string.h>
 

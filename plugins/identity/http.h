@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/http.h - as much of HTTP/1.1 as a metadata service speaks.
+ * plugins/identity/http.h - as much of HTTP/1.1 as a metadata service speaks.
  *
  * One request, one connection, one answer, all of it within a time and a size.  Anything else
  * than a well-formed answer is an error; redirects are answers like others and not followed.
  */
-#ifndef SKEP_HOST_HTTP_H
-#define SKEP_HOST_HTTP_H
+#ifndef SKEP_IDENTITY_HTTP_H
+#define SKEP_IDENTITY_HTTP_H
 
 #include <netinet/in.h>
 

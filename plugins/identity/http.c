@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/http.c - one HTTP/1.1 request and its answer (RFC 9110, RFC 9112).
+ * plugins/identity/http.c - one HTTP/1.1 request and its answer (RFC 9110, RFC 9112).
  */
 #include "http.h"
 
