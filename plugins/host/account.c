@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/account.c - how this kernel counts CPU time: what is within tasks' run time.
+ * plugins/host/account.c - how this kernel counts CPU time: whether tasks' run time includes interrupts and stolen
+ * time.
  *
- * With CONFIG_IRQ_TIME_ACCOUNTING interrupts are measured and taken out of the clock by which
- * tasks are charged (update_rq_clock_task, kernel/sched/core.c); so is stolen time with
- * CONFIG_PARAVIRT_TIME_ACCOUNTING.  Without, the task that was interrupted is charged for it.
- * Which of them a kernel has shows in the members of its struct rq.
+ * With CONFIG_IRQ_TIME_ACCOUNTING the kernel measures interrupts and subtracts them from the clock by which it charges
+ * tasks (update_rq_clock_task, kernel/sched/core.c). With CONFIG_PARAVIRT_TIME_ACCOUNTING it does so with stolen time.
+ * Without these options the kernel charges the task that was interrupted.  The members of struct rq show the options.
  */
 #include <bpf/btf.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static bool has_member(const struct btf *btf, const char *type, const char *memb
 	return false;
 }
 
-/* A u64 since 5.17; before, a struct of two, and a program would have to be another one. */
+/* The variable is a u64 since 5.17. Before, it is a struct of two sums, which task_time.bpf.c does not read. */
 static bool is_u64(const struct btf *btf, const char *variable)
 {
 	int id = btf__find_by_name_kind(btf, variable, BTF_KIND_VAR);
@@ -37,7 +37,7 @@ static bool is_u64(const struct btf *btf, const char *variable)
 	return t && btf_is_int(t) && t->size == sizeof(uint64_t);
 }
 
-static void ask_types(const char *path, struct cpu_accounting *a)
+static void read_types(const char *path, struct cpu_accounting *a)
 {
 	struct btf *btf = btf__parse_raw(path);
 
@@ -61,12 +61,12 @@ static bool has_word(struct text line, const char *wanted)
 	return false;
 }
 
-void cpu_accounting_ask(int root, const char *btf_path, struct cpu_accounting *ret)
+void cpu_accounting_read(int root, const char *btf_path, struct cpu_accounting *ret)
 {
 	char line[4096];
 
 	*ret = (struct cpu_accounting){ 0 };
-	ask_types(btf_path, ret);
+	read_types(btf_path, ret);
 	if (text_line_at(root, "proc/cmdline", line, sizeof(line)) == 0) {
 		struct text t = text_of(line);
 
@@ -74,7 +74,10 @@ void cpu_accounting_ask(int root, const char *btf_path, struct cpu_accounting *r
 		ret->tickless_off = has_word(t, "nohz=off") || has_word(t, "nohz=0");
 	}
 #if defined(__x86_64__) || defined(__i386__)
-	/* An unstable TSC switches it off at run time, and is then no clock source any more (arch/x86/kernel/tsc.c). */
+	/*
+	 * The kernel stops timing interrupts when the TSC is unstable, and removes it from the list
+	 * (arch/x86/kernel/tsc.c).
+	 */
 	if (text_line_at(root, "sys/devices/system/clocksource/clocksource0/available_clocksource", line,
 			 sizeof(line)) == 0 &&
 	    !has_word(text_of(line), "tsc"))

@@ -2,20 +2,19 @@
 /*
  * plugins/host/cpu.c - /proc/stat, and the account "cpu".
  *
- * Idle time is what the account's exactness rests on, and /proc/stat has the best of it: on a
- * tickless kernel (NO_HZ) the clock is read when a CPU goes idle and when it leaves, interrupts
- * taken out, a sleep that is under way included.  The line of all CPUs sums that in ns and only
- * then cuts to ticks of USER_HZ, so that its error is one tick (10 ms) for all CPUs together,
- * and does not grow.  (cpuidle's residency leaves entry and exit of states out and is told at
- * their end; /proc/uptime has idle without iowait; /proc/timer_list locks each CPU's timers.)
+ * The account is as exact as idle time, and /proc/stat is the best source of idle time. On a tickless kernel (NO_HZ)
+ * the kernel reads the clock when a CPU goes idle and when it leaves idle, subtracts interrupts, and includes a sleep
+ * that has not ended.  The line of all CPUs sums nanoseconds first and then truncates to ticks of USER_HZ. So its
+ * error is one tick (10 ms) for all CPUs together, and does not grow.  The other sources are worse: cpuidle's
+ * residency leaves out entry and exit of states and changes only at a state's end, /proc/uptime has idle without
+ * iowait, /proc/timer_list locks each CPU's timers.
  *
- * Everything else in these lines is sampled by the tick, and is not used in the account.
+ * The tick samples all other columns of these lines; the account does not use them.
  *
- * A CPU that is woken up runs interrupts, softirqs (RCU frees what is dead there) and the way
- * into the scheduler on its idle task: 3 us each time on a virtual machine, 1.4 % of all time
- * under 1,500 short processes a second.  It is not asleep then, and no task is charged.  The
- * scheduler's own sum over all tasks (task_time.h) tells how much that is; what skep knows of
- * processes is not in that, so the account still tells what skep has missed.
+ * A CPU that wakes up runs interrupts, softirqs (RCU frees memory there) and the way into the scheduler on its idle
+ * task. That takes 3 us each time on a virtual machine, 1.4 % of all time under 1,500 short processes a second.  The
+ * CPU is not asleep then, and the kernel charges no task.  The scheduler's sum over all tasks (task_time.h) gives the
+ * item "wakeup". That sum does not depend on skep's records, so the account still shows what skep has missed.
  */
 #include "cpu.h"
 
@@ -23,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* user to steal are there since 2.6.11; guests came later, and more may come. */
+/* Eight columns, user to steal, since 2.6.11; the columns of guests came later, and more may come. */
 static bool modes(struct text *t, uint64_t ticks[CPU_MODES])
 {
 	struct text rest = *t;
@@ -63,7 +62,7 @@ static int cpu_room(struct cpu_snapshot *s, uint64_t number)
 	return 0;
 }
 
-/* "cpu12 1 2 3": what follows "cpu". */
+/* Parses "cpu12 1 2 3" from behind "cpu". */
 static int one_cpu(struct cpu_snapshot *s, struct text line)
 {
 	struct cpu_line now = { .online = true };
@@ -139,7 +138,7 @@ static bool online(const struct cpu_snapshot *s, uint32_t i)
 	return i < s->n && s->cpu[i].online;
 }
 
-/* Wraps where the text is nonsense, as signed numbers may not. */
+/* Unsigned, because malformed text may overflow the sum, and signed overflow is undefined. */
 static int64_t plus(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -164,8 +163,8 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 		ret->cpus += online(before, i) && online(now, i);
 	}
 	/*
-	 * The line of all CPUs is the finer one, but a CPU that goes offline changes it by hours: what
-	 * it then has of that CPU is the tick's count, not the clock's (get_idle_time, fs/proc/stat.c).
+	 * The line of all CPUs is more exact, but changes by hours when a CPU goes offline: the kernel then
+	 * adds the tick's count of that CPU instead of the clock's (get_idle_time, fs/proc/stat.c).
 	 */
 	if (!ret->changed)
 		add(ret->time_ns, before->total, now->total, tick_ns);
@@ -173,12 +172,12 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 		if (online(before, i) && online(now, i))
 			add(ret->time_ns, before->cpu[i].ticks, now->cpu[i].ticks, tick_ns);
 
-	/* A CPU that went and came back between two readings: its counters may have begun anew (before 6.9). */
-	/* what the scheduler booked is of all CPUs, also those that came or went */
+	/* the scheduler's sum is over all CPUs, including those that went online or offline between the snapshots */
 	ret->task_known = !ret->changed && before->task_ns && now->task_ns;
 	if (ret->task_known)
 		ret->task_ns = (int64_t)(now->task_ns - before->task_ns);
 
+	/* A CPU that went offline and came back between the snapshots: before 6.9 its counters may begin at 0 again. */
 	idle = plus(ret->time_ns[CPU_IDLE], ret->time_ns[CPU_IOWAIT]);
 	elapsed = (int64_t)(ret->elapsed_ns * ret->cpus);
 	slack = (int64_t)(tick_ns * (ret->changed ? 2 * (uint64_t)ret->cpus : 2) +
@@ -201,8 +200,8 @@ void cpu_account(struct cpu_ledger *l, const struct cpu_delta *d)
 		n.wakeup = plus(n.capacity, -plus(n.idle, d->task_ns));
 		n.wakeup = plus(n.wakeup, -plus(l->irq_is_part ? n.irq : 0, l->steal_is_part ? n.steal : 0));
 		/*
-		 * A sleeping CPU that the hypervisor wakes late is idle by the clock, and stolen as well: once is
-		 * enough.
+		 * When a hypervisor wakes a sleeping CPU late, the kernel counts that time as idle and as stolen:
+		 * the account takes it once.
 		 */
 		if (n.wakeup < 0 && l->steal_is_part && n.steal > 0) {
 			int64_t both = -n.wakeup < n.steal ? -n.wakeup : n.steal;

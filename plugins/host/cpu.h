@@ -16,36 +16,36 @@ struct cpu_line {
 };
 
 struct cpu_snapshot {
-	uint64_t mono_ns, boot_ns; /* just before it was read */
-	uint64_t took_ns;          /* to read it */
-	uint64_t task_ns;          /* on tasks since the boot, by the scheduler; 0: not known */
-	uint64_t total[CPU_MODES]; /* in ticks, over all CPUs that the kernel knows, offline ones too */
+	uint64_t mono_ns, boot_ns; /* just before the file was read */
+	uint64_t took_ns;          /* reading took so long */
+	uint64_t task_ns;          /* CPU time of all tasks since the boot, by the scheduler; 0: unknown */
+	uint64_t total[CPU_MODES]; /* in ticks, over all possible CPUs, offline ones too */
 	uint32_t online;
 	uint32_t n, room;          /* cpu[0..n) */
 	struct cpu_line *cpu;
 };
 
-/* The lines of /proc/stat that are not about one CPU. */
+/* The lines of /proc/stat that count for the whole machine. */
 struct cpu_counts {
 	uint64_t interrupts, switches, created, running, blocked;
 };
 
-/* What went by between two snapshots: ns. */
+/* Differences between two snapshots, in ns. */
 struct cpu_delta {
 	uint64_t elapsed_ns;
 	uint32_t cpus;  /* online in both */
-	bool changed;   /* not the same ones: what follows is about those in both */
-	bool odd;       /* more or less idle time than there was time: left out of the account */
-	int64_t time_ns[CPU_MODES]; /* negative where a counter went back (iowait does) */
-	bool task_known;  /* the next one is known */
+	bool changed;   /* a CPU went online or offline: times are of the CPUs in both */
+	bool odd;       /* idle time is negative or exceeds elapsed time: the account leaves the interval out */
+	int64_t time_ns[CPU_MODES]; /* negative if a counter went back (iowait does) */
+	bool task_known;  /* task_ns is valid */
 	int64_t task_ns;
 };
 
 /* The account "cpu" since the probe began: ns. */
 struct cpu_ledger {
-	bool irq_is_part, steal_is_part; /* not within tasks' run time */
+	bool irq_is_part, steal_is_part; /* tasks' run time does not include them */
 	int64_t capacity, idle, irq, steal;
-	/* CPUs neither asleep nor with a task: interrupts and softirqs on them, and the way out of sleep and into it */
+	/* CPUs that are neither asleep nor on a task: interrupts, softirqs, the way out of sleep and into it */
 	int64_t wakeup;
 };
 
@@ -56,17 +56,17 @@ void cpu_difference(const struct cpu_snapshot *before, const struct cpu_snapshot
 		    struct cpu_delta *ret);
 void cpu_account(struct cpu_ledger *, const struct cpu_delta *);
 
-/* What this kernel counts how: asked of its types (BTF) and its command line. account.c */
+/* account.c: how this kernel counts, by its types (BTF) and its command line. */
 struct cpu_accounting {
-	bool known;     /* there is BTF */
+	bool known;     /* this kernel has BTF */
 	bool irq_time;  /* CONFIG_IRQ_TIME_ACCOUNTING */
 	bool steal_time; /* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 	bool tickless;  /* CONFIG_NO_HZ_COMMON */
-	bool task_time;   /* root_cpuacct_cpuusage can be read: task_time.h */
+	bool task_time;   /* a BPF program can read root_cpuacct_cpuusage: task_time.h */
 	bool irq_time_off; /* switched off by the command line or an unstable TSC */
 	bool tickless_off;
 };
-/* root: a directory's fd; path of BTF below opt_root. */
-void cpu_accounting_ask(int root, const char *btf_path, struct cpu_accounting *ret);
+/* root: descriptor of the option root; btf_path: the file, with the option root in front. */
+void cpu_accounting_read(int root, const char *btf_path, struct cpu_accounting *ret);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/device_table.c - the table, and the difference of counters.
+ * plugins/host/device_table.c - rows by name, and the difference of counters.
  */
 #include "device_table.h"
 

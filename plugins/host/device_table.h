@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/device_table.h - devices and interfaces by name, with the counters that they had.
+ * plugins/host/device_table.h - block devices or network interfaces by name, with the counters of the last pass.
  *
- * They come and go.  One that is seen for the first time has nothing to be compared with: its
- * counters count from then on.  One that is not seen in a pass is forgotten.
+ * Devices appear and disappear.  In the first pass that has a device the probe keeps its counters, and reports
+ * differences from the next pass on.  The table drops a device that a pass does not have.
  */
 #ifndef SKEP_HOST_DEVICE_TABLE_H
 #define SKEP_HOST_DEVICE_TABLE_H
@@ -17,7 +17,7 @@
 struct device {
 	char name[DEVICE_NAME];
 	uint64_t value[DEVICE_VALUES];
-	uint64_t asked_ns; /* when what follows was read from /sys; 0: never */
+	uint64_t classified_ns; /* when the members below were read from /sys; 0: never */
 	uint64_t speed, index, link;
 	bool device, uplink, stacked, up, skipped;
 	uint32_t pass;
@@ -26,22 +26,23 @@ struct device {
 struct device_table {
 	struct device *entry;
 	uint32_t n, room;
-	uint32_t next; /* lines come in the same order each time: where to look first */
+	uint32_t next; /* where to look first: the kernel writes its lines in the same order each time */
 	uint32_t pass;
 };
 
 void device_table_begin(struct device_table *);
 /*
- * Its entry, with fresh set when it is new.  -ENOSPC beyond DEVICE_MOST, -EEXIST: twice in this pass, -EINVAL: no name.
+ * The row of that name; *ret_fresh: it is new.  -ENOSPC beyond DEVICE_MOST, -EEXIST: twice in this pass, -EINVAL: no
+ * name, or one of DEVICE_NAME bytes or more, -ENOMEM.
  */
 int device_table_find(struct device_table *, struct text name, struct device **ret, bool *ret_fresh);
-/* Those not seen in this pass go. */
+/* Drops the devices that this pass did not have. */
 void device_table_end(struct device_table *);
 void device_table_free(struct device_table *);
 
 /*
- * How much a counter went on.  Counters of 32 bits (times in diskstats, old drivers) wrap.
- * One that goes back otherwise was set back: nothing is known of what it had counted, 0.
+ * How much a counter grew.  Counters of 32 bits (times in diskstats, old drivers) wrap.  0 for a counter that went back
+ * otherwise: the kernel has reset it, and its last count is lost.
  */
 uint64_t counter_delta(uint64_t before, uint64_t now);
 

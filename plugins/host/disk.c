@@ -11,9 +11,9 @@
 
 #include "state.h"
 
-#define SECTOR 512u /* whatever the device's own is (block/genhd.c) */
+#define SECTOR 512u /* of the kernel's counters, for every device (block/genhd.c) */
 
-_Static_assert(N_DISK <= DEVICE_VALUES && N_NET <= DEVICE_VALUES, "an entry has room for the counters of one device");
+_Static_assert(N_DISK <= DEVICE_VALUES && N_NET <= DEVICE_VALUES, "struct device has room for the counters of one device");
 
 /*
  * " 254  0 vda 1 2 ...": 11 numbers, 15 since 4.18 (discards), 17 since 5.5 (flushes); more may come.
@@ -79,8 +79,8 @@ static bool has_slaves(const struct host_probe *st, const char *name)
 	return any;
 }
 
-/* What does not change while a device is there. A partition has no folder of its own in /sys/block. */
-static void ask(const struct host_probe *st, struct device *e)
+/* These do not change while a device exists. A partition has no folder of its own in /sys/block. */
+static void classify(const struct host_probe *st, struct device *e)
 {
 	char path[128];
 
@@ -148,7 +148,7 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 			continue;
 		}
 		if (fresh)
-			ask(st, e);
+			classify(st, e);
 		else if (report && !e->skipped)
 			emit(inst, st, e, value, now_ns);
 		memcpy(e->value, value, sizeof(value));
@@ -159,10 +159,10 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 void disk_start(struct skep_instance *inst, struct host_probe *st)
 {
 	if (st->file[FILE_DISKSTATS] < 0)
-		host_signal(inst, st, "host.disk", SKEP_SIGNAL_MISSING, "/proc/diskstats", "the file cannot be read");
+		host_signal(inst, st, "host.disk", SKEP_SIGNAL_MISSING, "/proc/diskstats", "the file is not readable");
 	else if (faccessat(st->root, "sys/block", F_OK, 0) != 0)
 		host_signal(inst, st, "host.disk", SKEP_SIGNAL_MISSING, "/proc/diskstats",
-			    "without /sys/block a device cannot be told from its partitions");
+			    "/sys/block is missing: it separates devices from partitions");
 	else
 		host_signal(inst, st, "host.disk", SKEP_SIGNAL_OK, "/proc/diskstats", NULL);
 	pass(inst, st, 0, false);

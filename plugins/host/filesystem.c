@@ -2,9 +2,9 @@
 /*
  * plugins/host/filesystem.c - the stream host.filesystem: space in mounted file systems.
  *
- * A round asks all that are due by the asker's thread; its answers are emitted by the sample
- * after.  One that does not answer in time is stale: its thread is left behind, the others are
- * asked by a new one, and it is asked again when that thread has come back.
+ * A round hands the mounts that are due to a thread, which calls statvfs() on each (statvfs_thread.h). The next
+ * sample reports the results.  When a call hangs, the probe reports that mount as stale, abandons the thread, and
+ * gives the other mounts to a new one.  It tries the stale mount again when the abandoned thread has returned.
  */
 #include <errno.h>
 #include <skep/values.h>
@@ -23,7 +23,7 @@ static const struct mount *mount_of(const struct space *s, uint32_t major, uint3
 	return NULL;
 }
 
-/* There is room: there are no more answers than mounts. */
+/* answer[] is large enough: the table has one answer at most for each mount. */
 static struct space_answer *answer_of(struct space *s, uint32_t major, uint32_t minor)
 {
 	struct space_answer *a;
@@ -61,7 +61,7 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 		uint64_t for_all = v->f_bavail < v->f_bfree ? v->f_bavail : v->f_bfree;
 
 		if (v->f_blocks == 0)
-			return; /* no space of its own: one more of the kernel's */
+			return; /* no space of its own: a file system of the kernel that mounts.c does not know */
 		rec.age_ns = now_ns > a->answered_ns ? now_ns - a->answered_ns : 0;
 		rec.limit = v->f_blocks * unit;
 		rec.used = (v->f_blocks > v->f_bfree ? v->f_blocks - v->f_bfree : 0) * unit;
@@ -74,8 +74,8 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 	st->host->emit(inst, STREAM_FILESYSTEM, NULL, now_ns, &rec);
 }
 
-/* What the first n questions of the round were answered. */
-static void take(struct skep_instance *inst, const struct host_probe *st, uint32_t n, uint64_t now_ns)
+/* Reports the results of the first n requests of the round. */
+static void report(struct skep_instance *inst, const struct host_probe *st, uint32_t n, uint64_t now_ns)
 {
 	const struct statvfs_request *q = statvfs_thread_requests(st->space->thread);
 
@@ -87,8 +87,8 @@ static void take(struct skep_instance *inst, const struct host_probe *st, uint32
 			continue;
 		if (q[i].err) {
 			/*
-			 * ESTALE, EIO: it is there, and does not work. Others: not ours to see (another namespace, no
-			 * right).
+			 * These four: the file system exists and does not work. Other errors: skepd may not see it
+			 * (another namespace, no permission).
 			 */
 			st->host->counter_add(st->stale, 1);
 			a->stale = q[i].err == -ESTALE || q[i].err == -EIO || q[i].err == -ETIMEDOUT ||
@@ -104,8 +104,8 @@ static void take(struct skep_instance *inst, const struct host_probe *st, uint32
 	}
 }
 
-/* The thread hangs on question number `at`: it is left behind. */
-static void leave_behind(struct skep_instance *inst, struct host_probe *st, uint32_t at, uint64_t now_ns)
+/* The thread hangs in request number `at`: abandons it. */
+static void abandon(struct skep_instance *inst, struct host_probe *st, uint32_t at, uint64_t now_ns)
 {
 	struct space *s = st->space;
 	const struct statvfs_request *q = &statvfs_thread_requests(s->thread)[at];
@@ -118,10 +118,10 @@ static void leave_behind(struct skep_instance *inst, struct host_probe *st, uint
 	answer_of(s, q->major, q->minor)->stale = true;
 	statvfs_thread_abandon(s->thread);
 	s->thread = NULL;
-	s->local_next_ns = s->network_next_ns = now_ns; /* the rest of the round */
+	s->local_next_ns = s->network_next_ns = now_ns; /* a new thread does the rest of the round at once */
 	if (m)
 		st->host->log(inst, SKEP_LOG_WARNING,
-			      "%s (%s from %s) does not answer: it is reported as stale until it does", m->path,
+			      "%s (%s from %s): statvfs hangs; skep reports it as stale until it answers, check the server", m->path,
 			      m->type, m->device);
 	st->host->counter_add(st->stale, 1);
 }
@@ -151,14 +151,14 @@ static bool due(const struct host_probe *st, const struct mount *m, uint64_t now
 	return now_ns >= s->local_next_ns;
 }
 
-/* The mounts as they are now; answers of those that are gone are forgotten. */
+/* Reads the mounts anew, and drops the answers of mounts that no longer exist. */
 static void refresh(struct skep_instance *inst, struct host_probe *st)
 {
 	struct space *s = st->space;
 	struct text text;
 	uint32_t kept = 0;
 
-	/* of the process that asks, where its paths are meant; of the host's first, where the host is elsewhere */
+	/* skepd's own mounts; with another root those of the host's process 1, whose paths are below that root */
 	if (text_read_at(&st->buffer, st->root,
 			 strcmp(st->opt_root, "/") == 0 ? "proc/self/mountinfo" : "proc/1/mountinfo", &text))
 		return;
@@ -174,7 +174,7 @@ static void refresh(struct skep_instance *inst, struct host_probe *st)
 	s->n_answers = kept;
 }
 
-static void ask(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
+static void begin_round(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)
 {
 	struct space *s = st->space;
 	const char *root = strcmp(st->opt_root, "/") == 0 ? "" : st->opt_root;
@@ -189,7 +189,7 @@ static void ask(struct skep_instance *inst, struct host_probe *st, uint64_t now_
 	err = s->thread ? 0 : statvfs_thread_new(filesystem_call, &s->thread);
 	if (err) {
 		st->host->log(inst, SKEP_LOG_WARNING,
-			      "no thread for asking file systems: %s; their space is missing now", strerror(-err));
+			      "cannot start the thread that calls statvfs: %s; this round of host.filesystem is missing", strerror(-err));
 		return;
 	}
 	q = statvfs_thread_requests(s->thread);
@@ -232,18 +232,18 @@ void filesystem_sample(struct skep_instance *inst, struct host_probe *st, uint64
 			if (!s->too_many_said)
 				st->host->log(
 					inst, SKEP_LOG_WARNING,
-					"%u file systems do not answer: no others are asked until one of them does",
+					"statvfs hangs on %u file systems: host.filesystem stops until one of them answers, check their servers",
 					STUCK_MOST);
 			s->too_many_said = true;
 			return;
 		}
 		s->too_many_said = false;
-		take(inst, st, answered, now_ns);
+		report(inst, st, answered, now_ns);
 		if (busy)
-			leave_behind(inst, st, answered, now_ns);
+			abandon(inst, st, answered, now_ns);
 		s->asked = 0;
 	}
-	ask(inst, st, now_ns);
+	begin_round(inst, st, now_ns);
 }
 
 int filesystem_start(struct skep_instance *inst, struct host_probe *st)
@@ -259,8 +259,8 @@ int filesystem_start(struct skep_instance *inst, struct host_probe *st)
 		host_signal(inst, st, "host.filesystem", SKEP_SIGNAL_OK, "statvfs, by a thread that may hang", NULL);
 	else
 		host_signal(inst, st, "host.filesystem", SKEP_SIGNAL_PARTIAL, "statvfs, by a thread that may hang",
-			    "network file systems are not asked: option network_filesystems is 0s");
-	ask(inst, st, skep_boot_ns());
+			    "network file systems are left out: option network_filesystems is 0s");
+	begin_round(inst, st, skep_boot_ns());
 	return 0;
 }
 

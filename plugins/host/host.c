@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/host.c - the probe "host": the machine as a whole, and the host's side of the ledger.
+ * plugins/host/host.c - the probe "host": counters of the machine as a whole, and the host's side of the ledger.
  *
- * No hook anywhere: what the kernel keeps for the whole machine is in /proc and /sys, and reading it
- * each interval costs a few hundred microseconds.  The one number that is in no file is read by a
- * program that is run, not attached (task_time.h); without the right to do so there is less in the ledger.
+ * The probe attaches no hook. It reads the kernel's counters from /proc and /sys each interval, which takes 80 us on a
+ * small machine.  One counter is in no file: a BPF program that user space runs reads it (task_time.h). Without the
+ * privilege to load that program the ledger lacks the item "wakeup".
  */
 #include "state.h"
 
@@ -22,7 +22,7 @@ static const char *const paths[N_FILES] = {
 	[FILE_MEMINFO] = "proc/meminfo",
 	[FILE_VMSTAT] = "proc/vmstat",
 	[FILE_DISKSTATS] = "proc/diskstats",
-	/* of the first process: the host's namespace, whatever ours is */
+	/* of process 1: the host's network namespace, even if skepd runs in another one */
 	[FILE_NET] = "proc/1/net/dev",
 };
 
@@ -75,12 +75,12 @@ static int host_open(struct skep_instance *inst, void *state, const struct skep_
 	}
 
 	st->bad_lines =
-		host->counter(inst, "bad_lines", "lines of the kernel's text that are not as expected, left out");
+		host->counter(inst, "bad_lines", "malformed lines in files of the kernel, left out");
 	st->cpu_changes =
-		host->counter(inst, "cpu_changes", "intervals in which CPUs came or went, or a clock went astray");
+		host->counter(inst, "cpu_changes", "intervals in which CPUs went online or offline, or a clock was wrong");
 	st->stale = host->counter(inst, "filesystems_stale",
 				  "times that a file system did not answer in time, or with an error");
-	st->left_out = host->counter(inst, "left_out", "devices, interfaces, mounts and sensors beyond what is kept");
+	st->left_out = host->counter(inst, "left_out", "devices, interfaces, mounts and sensors beyond the probe's limits");
 	return 0;
 }
 
@@ -110,12 +110,12 @@ static int host_start(struct skep_instance *inst, void *state)
 	return err;
 }
 
-/* What counts: the differences since the last time. */
+/* The streams of differences since the last sample. */
 static uint64_t count(struct skep_instance *inst, struct host_probe *st)
 {
 	uint64_t now_ns;
 
-	cpu_sample(inst, st); /* first: others' posts to the account "cpu" are of this time */
+	cpu_sample(inst, st); /* first: the posts of other probes to the account "cpu" are as old */
 	now_ns = skep_boot_ns();
 	network_sample(inst, st, now_ns);
 	memory_sample(inst, st, now_ns);
@@ -132,7 +132,7 @@ static void host_sample(struct skep_instance *inst, void *state)
 	sensor_sample(inst, st, now_ns);
 }
 
-/* The end of a run is near: what the ledger has of it shall not be an interval old. */
+/* A run ends: the ledger must not be an interval old. */
 static void host_flush(struct skep_instance *inst, void *state)
 {
 	struct host_probe *st = state;
@@ -141,11 +141,11 @@ static void host_flush(struct skep_instance *inst, void *state)
 	network_sample(inst, st, skep_boot_ns());
 }
 
-/* The last interval is a part of one. */
+/* Reports the last interval, which is shorter than the others. */
 static void host_stop(struct skep_instance *inst, void *state)
 {
 	count(inst, state);
-	filesystem_close(state); /* its thread: none of a plugin's own lives after stop() */
+	filesystem_close(state); /* no thread of a plugin may live after stop() */
 }
 
 static void host_close(struct skep_instance *inst, void *state)
@@ -160,7 +160,7 @@ static void host_close(struct skep_instance *inst, void *state)
 	cpu_close(st);
 	text_buffer_free(&st->buffer);
 	if (!st->host)
-		return; /* open() was not reached: no file is */
+		return; /* open() has not run: file[] and root hold no descriptors */
 	for (int i = 0; i < N_FILES; i++)
 		if (st->file[i] >= 0)
 			close(st->file[i]);
@@ -173,32 +173,32 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_STR,
 	  .offset = offsetof(struct host_probe, opt_root),
 	  .default_value = "/",
-	  .help = "where the host's proc, sys and etc are: \"/host\" in a container that has them there" },
+	  .help = "the folder with the host's proc and sys: \"/host\" in a container that mounts them there" },
 	{ .name = "per_cpu",
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct host_probe, opt_per_cpu),
 	  .default_value = "false",
-	  .help = "a record of host.cpu for each CPU as well" },
+	  .help = "report host.cpu for each CPU as well" },
 	{ .name = "filesystems",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct host_probe, opt_filesystems),
 	  .default_value = "10s",
-	  .help = "how often local file systems are asked for their space; 0s: no file system is" },
+	  .help = "how often the probe calls statvfs on local file systems; 0s: never, on no file system" },
 	{ .name = "network_filesystems",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct host_probe, opt_network_filesystems),
 	  .default_value = "60s",
-	  .help = "how often those are that ask a server (nfs, lustre, fuse, ...); 0s: never" },
+	  .help = "how often it does on file systems that ask a server (nfs, lustre, fuse, ...); 0s: never" },
 	{ .name = "filesystem_timeout",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct host_probe, opt_filesystem_timeout),
 	  .default_value = "5s",
-	  .help = "after this long without an answer a file system is reported as stale" },
+	  .help = "how long statvfs may take before the probe reports the file system as stale" },
 	{ .name = "sensors",
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct host_probe, opt_sensors),
 	  .default_value = "30s",
-	  .help = "how often temperatures and energy are read; 0s: never" },
+	  .help = "how often the probe reads temperatures and energy; 0s: never" },
 	{ 0 },
 };
 

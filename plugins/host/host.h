@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/host.h - the probe's records: what each stream's struct is.
+ * plugins/host/host.h - the struct of each stream.
  */
 #ifndef SKEP_HOST_HOST_H
 #define SKEP_HOST_HOST_H
@@ -20,7 +20,7 @@ enum {
 };
 extern const struct skep_stream *const host_streams[N_STREAMS];
 
-/* In the order of /proc/stat. user has guest in it, nice has guest_nice. */
+/* In the order of /proc/stat. CPU_USER includes CPU_GUEST, CPU_NICE includes CPU_GUEST_NICE. */
 enum {
 	CPU_USER,
 	CPU_NICE,
@@ -45,7 +45,7 @@ struct load_record {
 	double load1, load5, load15;
 	uint64_t running; /* threads on a CPU or waiting for one */
 	uint64_t blocked; /* threads waiting for a block device */
-	uint64_t threads; /* that there are */
+	uint64_t threads; /* all */
 	uint64_t created; /* processes and threads, since the last record */
 	uint64_t switches;
 	uint64_t interrupts;
@@ -64,20 +64,20 @@ struct memory_record {
 
 struct disk_record {
 	struct skep_str device;
-	uint64_t stacked; /* 1: dm, md, loop: what it does is also counted at the devices below it */
+	uint64_t stacked; /* 1: dm, md, loop: the devices below count the same bytes */
 	uint64_t read_ops, write_ops, discard_ops, flush_ops;
 	uint64_t read_merged, write_merged;
 	uint64_t read_bytes, write_bytes, discard_bytes;
 	uint64_t read_ns, write_ns, discard_ns, flush_ns;
-	uint64_t io_ns;    /* time in which something was under way */
-	uint64_t queue_ns; /* the same times how much was */
+	uint64_t io_ns;    /* time with at least one request in flight */
+	uint64_t queue_ns; /* that time multiplied by the requests in flight */
 	uint64_t in_flight;
 };
 
 struct filesystem_record {
 	struct skep_str device, mountpoint, type, mode;
-	uint64_t stale; /* 1: it did not answer in time; the figures are of its last answer, 0 where there was none */
-	uint64_t age_ns; /* since its last answer */
+	uint64_t stale; /* 1: statvfs() hangs; the other figures are of the last result, 0 if none */
+	uint64_t age_ns; /* since the last result */
 	uint64_t limit, used, free, reserved;
 	uint64_t files_limit, files_used, files_free;
 };
@@ -87,7 +87,7 @@ struct network_record {
 	uint64_t uplink; /* 1: its bytes are in the ledger's reference */
 	uint64_t up;
 	uint64_t rx_bytes, tx_bytes, rx_packets, tx_packets, rx_errors, tx_errors, rx_dropped, tx_dropped;
-	uint64_t speed; /* By/s; 0: not known */
+	uint64_t speed; /* By/s; 0: unknown */
 };
 
 struct sensor_record {

@@ -10,7 +10,7 @@
 
 #define LINE(name_, member_) { .name = (name_), .offset = offsetof(struct memory_record, member_) }
 
-/* In the order of the file, so that each line is found at the first comparison. */
+/* In the order of the file, so that the first comparison finds each line. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -116,7 +116,7 @@ int vmstat_parse(struct text t, uint64_t value[N_VM], unsigned *ret_found)
 	while (text_line(&t, &line)) {
 		struct text name;
 
-		/* of nearly 200 lines five are wanted: all but these end here */
+		/* nearly 200 lines, five of them of interest: most end here */
 		if (text_len(line) < 2 || (line.at[0] != 'p' && line.at[0] != 'o'))
 			continue;
 		if (!text_word(&line, &name))
@@ -151,15 +151,15 @@ void memory_start(struct skep_instance *inst, struct host_probe *st)
 	unsigned found;
 
 	if (st->file[FILE_MEMINFO] < 0)
-		host_signal(inst, st, "host.memory", SKEP_SIGNAL_MISSING, "/proc/meminfo", "the file cannot be read");
+		host_signal(inst, st, "host.memory", SKEP_SIGNAL_MISSING, "/proc/meminfo", "the file is not readable");
 	else
 		host_signal(inst, st, "host.memory", SKEP_SIGNAL_OK, "/proc/meminfo", NULL);
 	st->have_vm = paging(st, st->vm, &found);
 	if (!st->have_vm)
-		host_signal(inst, st, "host.paging", SKEP_SIGNAL_MISSING, "/proc/vmstat", "the file cannot be read");
+		host_signal(inst, st, "host.paging", SKEP_SIGNAL_MISSING, "/proc/vmstat", "the file is not readable");
 	else if (found != (1u << N_VM) - 1)
 		host_signal(inst, st, "host.paging", SKEP_SIGNAL_PARTIAL, "/proc/vmstat",
-			    "not all counters are there: oom_kill is since 4.13, pswpin and pswpout with CONFIG_SWAP");
+			    "some counters are missing: oom_kill needs 4.13, pswpin and pswpout need CONFIG_SWAP");
 	else
 		host_signal(inst, st, "host.paging", SKEP_SIGNAL_OK, "/proc/vmstat", NULL);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* They have no space, or it is not theirs: memory, the file system below, an image that is always full. */
+/* Without space of their own: kernel file systems, overlays, images that are always full. */
 static const char *const pseudo[] = {
 	"autofs",    "binder",   "binfmt_misc", "bpf",      "cgroup",     "cgroup2",    "configfs",   "debugfs",
 	"devpts",    "devtmpfs", "dmabuf",      "efivarfs", "erofs",      "fusectl",    "fuse.lxcfs", "fuse.portal",
@@ -15,7 +15,7 @@ static const char *const pseudo[] = {
 	"sockfs",    "squashfs", "sysfs",       "tracefs",
 };
 
-/* A question to them goes to a server, or to a program (fuse). */
+/* statvfs() on these asks a server, or a program (fuse). */
 static const char *const network[] = {
 	"9p",     "acfs",  "afs", "beegfs", "ceph",  "cifs",     "coda",  "fuse", "gfs2",  "glusterfs", "gpfs",
 	"lustre", "ncpfs", "nfs", "nfs4",   "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs",  "wekafs",
@@ -45,7 +45,7 @@ static bool octal(const char *at, char *ret)
 	return true;
 }
 
-/* Blanks, newlines and backslashes are \040, \011, \012, \134 there. */
+/* The kernel writes blanks, tabs, newlines and backslashes as \040, \011, \012, \134. */
 static bool unescape(struct text t, char *to, size_t size)
 {
 	size_t n = 0;
@@ -114,10 +114,10 @@ enum mount_kind mount_line(struct text line, struct mount *ret)
 	}
 	if (path.at[0] != '/')
 		return MOUNT_BAD;
-	/* version 1's folder of cgroups is a tmpfs, and nobody's space */
+	/* /sys/fs/cgroup of cgroups v1 is a tmpfs that holds no files */
 	if (text_skip(&path, "/sys/") || text_skip(&path, "/proc/"))
 		return MOUNT_PSEUDO;
-	/* in a container the root is all that there is */
+	/* in a container the root overlay is its only disk space */
 	if (ONE_OF(type, pseudo) && !(text_is(type, "overlay") && text_is(path, "/")))
 		return MOUNT_PSEUDO;
 	if (text_len(type) >= sizeof(ret->type) || !unescape(path, ret->path, sizeof(ret->path)) ||
@@ -131,7 +131,7 @@ enum mount_kind mount_line(struct text line, struct mount *ret)
 	return MOUNT_REAL;
 }
 
-/* Mounted over another one: what is asked by its path is this one. */
+/* A mount on the same path: `one` covers it, and statvfs() of the path reaches `one`. */
 static struct mount *below(struct mounts *m, const struct mount *one)
 {
 	for (uint32_t i = 0; i < m->n; i++)

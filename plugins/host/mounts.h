@@ -11,12 +11,12 @@
 #define MOUNT_PATH 512u
 
 struct mount {
-	char path[MOUNT_PATH]; /* as it is to be opened, without the option root */
+	char path[MOUNT_PATH]; /* without the option root */
 	char device[MOUNT_PATH];
 	char type[32];
 	uint32_t major, minor;
 	bool readonly;
-	bool network; /* its server is asked: may take long, or for ever */
+	bool network; /* statvfs() asks a server: may take long, or hang for ever */
 };
 
 enum mount_kind { MOUNT_BAD, MOUNT_PSEUDO, MOUNT_REAL, MOUNT_TOO_LONG };

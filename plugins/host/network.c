@@ -2,16 +2,16 @@
 /*
  * plugins/host/network.c - the stream host.network, and the accounts "net.rx" and "net.tx".
  *
- * A packet can pass many interfaces of a host: a container's, its peer, a bridge, a bond, the
- * card.  The account's reference counts it where it enters or leaves the machine, at uplinks:
- *   - interfaces with a device behind them (a card, virtio, a function of a card), but not one
- *     whose master has a device too (a virtual function below its synthetic interface on Azure,
- *     a fail-over pair): the master counts its traffic as well.  Bridges, bonds, teams, VLANs,
- *     tunnels, taps and the host's ends of containers' pairs have no device.
- *   - where there is no such interface at all (in a container), those whose other side is in
- *     another namespace: veth, macvlan, ipvlan.
- * Loopback is shown beside the account.  Traffic between containers of one host passes no
- * uplink: it is in neither.
+ * A packet can pass many interfaces of a host: a container's, its peer, a bridge, a bond, the card.  The account's
+ * reference counts a packet once, where it enters or leaves the machine, at uplinks:
+ *   - Interfaces with a device behind them: a card, virtio, a function of a card.  An interface whose master has a
+ *     device too is no uplink, because the master counts its traffic as well (a virtual function below its synthetic
+ *     interface on Azure, a fail-over pair).  Bridges, bonds, teams, VLANs, tunnels, taps and the host's ends of
+ *     containers' pairs have no device.
+ *   - If no interface has a device (in a container): interfaces whose other side is in another namespace, such as veth,
+ *     macvlan, ipvlan.
+ * The account shows loopback as memo.  Traffic between containers of one host passes no uplink and is not in the
+ * account.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 
 #include "state.h"
 
-#define ASK_AGAIN_NS UINT64_C(60000000000) /* reading the speed takes the kernel's network lock */
-#define ASK_AT_ONCE  16u                   /* each is five small files; a node may have hundreds of interfaces */
+#define CLASSIFY_AGAIN_NS UINT64_C(60000000000) /* reading the speed takes the kernel's network lock */
+#define CLASSIFY_AT_ONCE 16u /* five small files each, and a node may have hundreds of interfaces */
 
 /* "  eth0: 1 2 ...": 16 numbers. Names have no colon (dev_valid_name, net/core/dev.c). */
 int network_line(struct text line, struct text *ret_name, uint64_t value[N_NET])
@@ -53,7 +53,7 @@ static bool exists(const struct host_probe *st, const char *name, const char *wh
 	       faccessat(st->root, path, F_OK, 0) == 0;
 }
 
-static bool ask_u64(const struct host_probe *st, const char *name, const char *what, uint64_t *ret)
+static bool read_u64(const struct host_probe *st, const char *name, const char *what, uint64_t *ret)
 {
 	char path[160];
 
@@ -61,7 +61,7 @@ static bool ask_u64(const struct host_probe *st, const char *name, const char *w
 	       text_u64_at(st->root, path, ret) == 0;
 }
 
-/* Its other side is not here: it is in another namespace, or there is none. */
+/* No interface of this namespace is the other side: the other side is in another namespace, or missing. */
 static bool leads_out(const struct host_probe *st, const struct device *e)
 {
 	if (e->index == e->link)
@@ -72,25 +72,25 @@ static bool leads_out(const struct host_probe *st, const struct device *e)
 	return true;
 }
 
-static void ask(const struct host_probe *st, struct device *e, uint64_t now_ns)
+static void classify(const struct host_probe *st, struct device *e, uint64_t now_ns)
 {
 	char path[160], state[32];
 	uint64_t mbit;
 
-	e->asked_ns = now_ns;
+	e->classified_ns = now_ns;
 	e->device = exists(st, e->name, "device");
 	e->uplink = e->device && !exists(st, e->name, "master/device");
 	e->index = e->link = 0;
-	if (!ask_u64(st, e->name, "ifindex", &e->index) || !ask_u64(st, e->name, "iflink", &e->link))
+	if (!read_u64(st, e->name, "ifindex", &e->index) || !read_u64(st, e->name, "iflink", &e->link))
 		e->link = e->index;
-	/* -1, EINVAL: the driver does not know */
-	e->speed = ask_u64(st, e->name, "speed", &mbit) && mbit < 100000000 ? mbit * 125000 : 0;
+	/* the file has -1, or reading fails with EINVAL, if the driver does not know the speed */
+	e->speed = read_u64(st, e->name, "speed", &mbit) && mbit < 100000000 ? mbit * 125000 : 0;
 	e->up = text_format(path, sizeof(path), "sys/class/net/%s/operstate", e->name) &&
 		text_line_at(st->root, path, state, sizeof(state)) == 0 &&
 		(strcmp(state, "up") == 0 || strcmp(state, "unknown") == 0);
 }
 
-/* After a pass that asked about some: in a container nothing has a device. */
+/* If no interface has a device, as in a container, the interfaces that lead to another namespace are the uplinks. */
 static void choose(struct host_probe *st)
 {
 	for (uint32_t i = 0; i < st->interfaces.n; i++)
@@ -120,7 +120,7 @@ static void emit(struct skep_instance *inst, const struct host_probe *st, const 
 		       });
 }
 
-/* One that was there: what it did goes to the account, and to the stream. */
+/* Adds what a known interface has counted since the last pass to the account, and reports it. */
 static void advance(struct skep_instance *inst, struct host_probe *st, const struct device *e,
 		    const uint64_t value[N_NET], uint64_t now_ns)
 {
@@ -145,7 +145,7 @@ static void advance(struct skep_instance *inst, struct host_probe *st, const str
 static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns, bool report)
 {
 	struct text text, line;
-	unsigned asked = 0;
+	unsigned classified = 0;
 
 	if (!host_read(st, FILE_NET, &text))
 		return;
@@ -174,14 +174,14 @@ static void pass(struct skep_instance *inst, struct host_probe *st, uint64_t now
 		}
 		if (!fresh && report)
 			advance(inst, st, e, value, now_ns);
-		if (fresh || (now_ns - e->asked_ns >= ASK_AGAIN_NS && asked < ASK_AT_ONCE)) {
-			ask(st, e, now_ns);
-			asked++;
+		if (fresh || (now_ns - e->classified_ns >= CLASSIFY_AGAIN_NS && classified < CLASSIFY_AT_ONCE)) {
+			classify(st, e, now_ns);
+			classified++;
 		}
 		memcpy(e->value, value, sizeof(value));
 	}
 	device_table_end(&st->interfaces);
-	if (asked)
+	if (classified)
 		choose(st);
 }
 
@@ -202,8 +202,8 @@ void network_start(struct skep_instance *inst, struct host_probe *st)
 
 	st->have_net = st->file[FILE_NET] >= 0;
 	if (!st->have_net) {
-		host_signal(inst, st, "host.network", SKEP_SIGNAL_MISSING, "/proc/net/dev", "the file cannot be read");
-		host_signal(inst, st, "ledger.net", SKEP_SIGNAL_MISSING, "/proc/net/dev", "the file cannot be read");
+		host_signal(inst, st, "host.network", SKEP_SIGNAL_MISSING, "/proc/net/dev", "the file is not readable");
+		host_signal(inst, st, "ledger.net", SKEP_SIGNAL_MISSING, "/proc/net/dev", "the file is not readable");
 		return;
 	}
 	pass(inst, st, now_ns, false);
@@ -215,7 +215,7 @@ void network_start(struct skep_instance *inst, struct host_probe *st)
 		host_signal(inst, st, "ledger.net", SKEP_SIGNAL_OK, "/proc/net/dev, interfaces with a device", NULL);
 	else
 		host_signal(inst, st, "ledger.net", SKEP_SIGNAL_PARTIAL, "/proc/net/dev",
-			    "no interface leads out of this machine: the reference is 0 until one comes");
+			    "no interface leads out of this machine: the reference is 0 until one appears");
 }
 
 void network_sample(struct skep_instance *inst, struct host_probe *st, uint64_t now_ns)

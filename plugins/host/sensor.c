@@ -2,8 +2,8 @@
 /*
  * plugins/host/sensor.c - the stream host.sensor: temperatures, and energy by RAPL.
  *
- * Which there are is found once, at the start.  They are read on the host's pool: one may talk
- * to the firmware or interrupt another processor, which takes milliseconds.
+ * The probe searches for sensors once, at the start.  A worker thread of the plugin host (work()) reads them: a sensor
+ * may talk to the firmware or interrupt another processor, which takes milliseconds.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,10 +22,10 @@ enum { THERMAL, HWMON, RAPL };
 struct sensor {
 	int kind;
 	char id[64], name[64], path[160];
-	uint64_t range; /* RAPL: where the counter begins anew, microjoules */
+	uint64_t range; /* RAPL: the counter's last value before 0, in microjoules */
 	uint64_t before;
 	bool have_before;
-	/* what the pool read */
+	/* results of the worker thread */
 	int err;
 	uint64_t microjoules;
 	double celsius;
@@ -50,7 +50,7 @@ static bool find_thermal(struct sensors *all, struct sensor *s, const char *fold
 	       text_format(s->path, sizeof(s->path), "sys/class/thermal/%s/temp", folder);
 }
 
-/* Processors' own sensors. Others may wake a disk or take long (drivetemp, ipmi). */
+/* Sensors of processors only: others wake a disk (drivetemp) or take long (ipmi). */
 static bool find_hwmon(struct sensors *all, struct sensor *s, const char *folder)
 {
 	char path[160];
@@ -63,7 +63,7 @@ static bool find_hwmon(struct sensors *all, struct sensor *s, const char *folder
 	       text_format(s->path, sizeof(s->path), "sys/class/hwmon/%s/temp1_input", folder);
 }
 
-/* intel-rapl:0/{name,energy_uj,max_energy_range_uj}; AMD's too. intel-rapl-mmio has the same packages again. */
+/* intel-rapl:0/{name,energy_uj,max_energy_range_uj}; on AMD as well. intel-rapl-mmio lists the same packages again. */
 static bool find_rapl(struct sensors *all, struct sensor *s, const char *folder)
 {
 	char path[160];
@@ -108,7 +108,7 @@ static void find(struct skep_instance *inst, struct sensors *all, const char *fo
 	closedir(dir);
 }
 
-/* On the pool: touches nothing but the sensors' own fields. Temperatures may be below zero. */
+/* On a worker thread: touches only struct sensor. Temperatures may be below zero. */
 static int read_celsius(int root, const char *path, double *ret)
 {
 	char line[32];
@@ -168,7 +168,7 @@ static void read_done(struct skep_instance *inst, void *arg)
 		struct sensor_record rec = { .id = skep_text(s->id), .type = skep_text(s->name) };
 
 		if (s->err)
-			continue; /* a zone that is off has nothing to read (EAGAIN, ENODATA) */
+			continue; /* EAGAIN, ENODATA: the zone is off */
 		if (s->kind == RAPL)
 			rec.joules = joules(s);
 		else
@@ -183,7 +183,7 @@ void sensor_sample(struct skep_instance *inst, struct host_probe *st, uint64_t n
 	if (!st->sensors || st->sensors_busy || (st->sensors_ns && now_ns - st->sensors_ns < st->opt_sensors))
 		return;
 	st->sensors_ns = now_ns;
-	st->sensors_busy = true; /* before: a host may do it at once */
+	st->sensors_busy = true; /* before work(): a plugin host may run both callbacks inside it */
 	if (st->host->work(inst, read_all, read_done, st->sensors))
 		st->sensors_busy = false;
 }
@@ -214,13 +214,13 @@ int sensor_start(struct skep_instance *inst, struct host_probe *st)
 		host_signal(inst, st, "host.temperature", SKEP_SIGNAL_OK, "/sys/class/thermal, hwmon", NULL);
 	else
 		host_signal(inst, st, "host.temperature", SKEP_SIGNAL_MISSING, "/sys/class/thermal, hwmon",
-			    "this machine shows none (a virtual machine has none)");
+			    "this machine has no sensor that skep reads (a virtual machine has none)");
 	if (rapl)
 		host_signal(inst, st, "host.energy", SKEP_SIGNAL_OK, "/sys/class/powercap (RAPL)", NULL);
 	else
 		host_signal(
 			inst, st, "host.energy", SKEP_SIGNAL_MISSING, "/sys/class/powercap (RAPL)",
-			"none is there or readable: a virtual machine has none, energy_uj is root's (CAP_DAC_READ_SEARCH)");
+			"no energy_uj is readable: a virtual machine has none, elsewhere only root or CAP_DAC_READ_SEARCH may read it");
 	if (all->n == 0)
 		sensor_close(st);
 	return 0;

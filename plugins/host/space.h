@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/space.h - the mounts, what they answered last, and who does not answer.
+ * plugins/host/space.h - the state of host.filesystem: mounts, their last results, threads that hang.
  */
 #ifndef SKEP_HOST_SPACE_H
 #define SKEP_HOST_SPACE_H
@@ -17,12 +17,12 @@ struct space_answer {
 };
 
 struct space {
-	struct statvfs_thread *thread; /* NULL: to be made */
-	uint32_t asked;      /* questions of the round under way; 0: its answers are taken */
+	struct statvfs_thread *thread; /* NULL: the next round starts one */
+	uint32_t asked;      /* requests of the round whose results are not reported yet; 0: none */
 	uint64_t local_next_ns, network_next_ns;
 	/*
-	 * Threads that hang, and on what. With STUCK_MOST of them network file systems are asked no more until one
-	 * comes back.
+	 * Abandoned threads, each with the file system on which it hangs. From STUCK_MOST - 1 of them on the probe
+	 * leaves network file systems out.
 	 */
 	struct {
 		struct statvfs_thread *thread;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/state.h - the probe's state, and what its files offer each other.
+ * plugins/host/state.h - the probe's state, and the functions that its files share.
  */
 #ifndef SKEP_HOST_STATE_H
 #define SKEP_HOST_STATE_H
@@ -13,10 +13,10 @@
 #include "space.h"
 #include "sdk/probe/text.h"
 
-/* A file that is read at each sample stays open: -1 where there is none. */
+/* Files that stay open, because each sample reads them. */
 enum { FILE_STAT, FILE_LOADAVG, FILE_MEMINFO, FILE_VMSTAT, FILE_DISKSTATS, FILE_NET, N_FILES };
 
-/* What /proc/vmstat has of use, in the order of vmstat_names in memory.c. */
+/* Counters of /proc/vmstat, in the order of vmstat_names in memory.c. */
 enum { VM_FAULT, VM_MAJOR, VM_SWAP_IN, VM_SWAP_OUT, VM_OOM, N_VM };
 
 struct host_probe {
@@ -31,16 +31,16 @@ struct host_probe {
 	struct text_buffer buffer;
 
 	/* counters */
-	struct skep_counter *bad_lines;   /* text of the kernel that is not as we know it */
-	struct skep_counter *cpu_changes; /* intervals in which CPUs came or went */
-	struct skep_counter *stale;       /* times that a file system did not answer */
-	struct skep_counter *left_out;    /* devices, interfaces, mounts, sensors beyond what is kept */
+	struct skep_counter *bad_lines;   /* malformed lines in files of the kernel */
+	struct skep_counter *cpu_changes; /* intervals in which CPUs went online or offline */
+	struct skep_counter *stale;       /* statvfs() calls that hung or failed */
+	struct skep_counter *left_out;    /* devices, interfaces, mounts, sensors beyond the limits */
 
 	/* cpu.c, usage.c */
-	struct cpu_snapshot cpu[2]; /* [cpu_now] is the last one */
+	struct cpu_snapshot cpu[2]; /* [cpu_now] is the latest */
 	unsigned cpu_now;
-	uint64_t stat_least_ns; /* the shortest time that reading /proc/stat took; 0: none yet */
-	struct task_time *task_time; /* NULL: cannot be had */
+	uint64_t stat_least_ns; /* shortest time that reading /proc/stat took; 0: no reading yet */
+	struct task_time *task_time; /* NULL: no source on this kernel */
 	struct cpu_ledger cpu_sum;
 	struct cpu_counts counts;
 
@@ -49,10 +49,10 @@ struct host_probe {
 
 	struct device_table disks, interfaces;
 	bool have_net;
-	uint64_t net_rx, net_tx, lo_rx, lo_tx; /* bytes since the probe began */
+	uint64_t net_rx, net_tx, lo_rx, lo_tx; /* bytes since the start of the probe */
 
-	struct space *space; /* file systems: space.c; NULL: none */
-	uint64_t sensors_ns; /* when they were read last */
+	struct space *space; /* filesystem.c; NULL: option filesystems is 0s */
+	uint64_t sensors_ns; /* last reading */
 	bool sensors_busy;
 	struct sensors *sensors;
 };
@@ -63,10 +63,10 @@ void host_signal(struct skep_instance *, const struct host_probe *, const char *
 void host_bad_line(const struct host_probe *, uint64_t n);
 void host_post(struct skep_instance *, const struct host_probe *, uint64_t time_ns, const char *account,
 	       const char *item, int64_t amount, uint64_t flags);
-/* Text of an open file. false: there is none, or it cannot be read now. */
+/* Reads an open file. false: the file is missing or not readable now. */
 bool host_read(struct host_probe *, int file, struct text *ret);
 
-/* Each: start() reads what later readings are compared with and says what there is; sample() emits. */
+/* start() reads the first values and reports the signals; sample() reports the differences. */
 int cpu_start(struct skep_instance *, struct host_probe *);
 void cpu_sample(struct skep_instance *, struct host_probe *);
 void cpu_close(struct host_probe *);
@@ -79,12 +79,12 @@ void network_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns
 int filesystem_start(struct skep_instance *, struct host_probe *);
 void filesystem_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
 void filesystem_close(struct host_probe *);
-extern statvfs_call filesystem_call; /* statvfs; a test puts one that hangs in its place */
+extern statvfs_call filesystem_call; /* statvfs; a test replaces it by a function that hangs */
 int sensor_start(struct skep_instance *, struct host_probe *);
 void sensor_sample(struct skep_instance *, struct host_probe *, uint64_t now_ns);
 void sensor_close(struct host_probe *);
 
-/* Parsers, for tests too. They return 0 or -EBADMSG; bad: lines that were left out. */
+/* Parsers, also for tests. They return 0 or -EBADMSG; *ret_bad: malformed lines. */
 int loadavg_parse(struct text, struct load_record *);
 int meminfo_parse(struct text, struct memory_record *, uint64_t *ret_bad);
 int vmstat_parse(struct text, uint64_t value[N_VM], unsigned *ret_found);

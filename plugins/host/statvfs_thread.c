@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/statvfs_thread.c - the thread.
+ * plugins/host/statvfs_thread.c - a thread that calls statvfs(), and that its owner can abandon.
  */
 #include "statvfs_thread.h"
 
@@ -18,8 +18,8 @@ struct statvfs_thread {
 	pthread_cond_t wake;
 	pthread_t thread;
 	statvfs_call call;
-	/* under the lock; the questions too, but for the one that is being asked */
-	bool busy, leave, left_behind;
+	/* under the lock, as is request[], except the request whose call is running */
+	bool busy, leave, abandoned;
 	uint32_t n, answered;
 	uint64_t since_ns;
 	struct statvfs_request request[MOUNT_MOST];
@@ -32,7 +32,7 @@ static void statvfs_thread_free(struct statvfs_thread *t)
 	free(t);
 }
 
-/* With the lock held, given up while it asks. */
+/* Called with the lock held; drops the lock during each call. */
 static void round_of(struct statvfs_thread *t)
 {
 	while (t->answered < t->n && !t->leave) {
@@ -53,7 +53,7 @@ static void round_of(struct statvfs_thread *t)
 static void *thread(void *arg)
 {
 	struct statvfs_thread *t = arg;
-	bool left_behind;
+	bool abandoned;
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->leave) {
@@ -63,9 +63,9 @@ static void *thread(void *arg)
 			pthread_cond_wait(&t->wake, &t->lock);
 	}
 	t->busy = false;
-	left_behind = t->left_behind;
+	abandoned = t->abandoned;
 	pthread_mutex_unlock(&t->lock);
-	if (left_behind) /* nobody else has it any more */
+	if (abandoned) /* this thread is the last owner */
 		statvfs_thread_free(t);
 	return NULL;
 }
@@ -87,7 +87,7 @@ int statvfs_thread_new(statvfs_call call, struct statvfs_thread **ret)
 		goto out;
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are for its own threads */
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* the plugin host's signals are for its own threads */
 	err = -pthread_create(&t->thread, &attr, thread, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
@@ -142,11 +142,11 @@ void statvfs_thread_end(struct statvfs_thread *t)
 
 	if (!t)
 		return;
-	id = t->thread; /* once it is left behind it may be gone at any time */
+	id = t->thread; /* an abandoned thread may free *t at any time */
 	pthread_mutex_lock(&t->lock);
 	asking = t->busy;
 	t->leave = true;
-	t->left_behind = asking;
+	t->abandoned = asking;
 	pthread_cond_signal(&t->wake);
 	pthread_mutex_unlock(&t->lock);
 	if (asking) {

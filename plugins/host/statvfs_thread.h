@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/statvfs_thread.h - a thread that asks file systems for their space, and may never come back.
+ * plugins/host/statvfs_thread.h - a thread that calls statvfs(), and may never return.
  *
- * statvfs() on a mount whose server is gone can hang for ever, and neither a time-out nor a
- * signal ends it.  So it is asked by a thread that can be left behind: what the thread touches
- * is its own (this struct, with a reference of each side), and when it comes back after all it
- * frees that and ends.  The host's work() will not do, since it holds up stop().
+ * statvfs() on a mount whose server is gone can hang for ever, and neither a timeout nor a signal ends the call.  So
+ * the probe must be able to abandon the thread. The thread touches only struct statvfs_thread; if the call returns
+ * after all, the abandoned thread frees that struct and ends.  The plugin host's work() does not fit: it delays
+ * stop().
  */
 #ifndef SKEP_HOST_STATVFS_THREAD_H
 #define SKEP_HOST_STATVFS_THREAD_H
@@ -17,7 +17,7 @@
 struct statvfs_request {
 	char path[2 * MOUNT_PATH];
 	uint32_t major, minor;
-	/* the answer */
+	/* the result */
 	int err; /* 0, or a negative errno */
 	uint64_t at_ns; /* CLOCK_BOOTTIME */
 	struct statvfs space;
@@ -28,15 +28,15 @@ struct statvfs_thread;
 typedef int (*statvfs_call)(const char *path, struct statvfs *ret);
 
 int statvfs_thread_new(statvfs_call, struct statvfs_thread **ret);
-/* To be filled in between rounds: the questions, and how many there may be. */
+/* MOUNT_MOST requests, which the caller fills in between rounds. */
 struct statvfs_request *statvfs_thread_requests(struct statvfs_thread *);
-/* Ask n of them. */
+/* Starts a round of the first n requests. */
 void statvfs_thread_begin(struct statvfs_thread *, uint32_t n);
-/* Is a round under way? Then how many are answered, and since when the next one is being asked. */
+/* A round is running. ret: results so far, and when the thread began the request after them. */
 bool statvfs_thread_busy(struct statvfs_thread *, uint32_t *ret_answered, uint64_t *ret_since_ns);
-/* The thread ends when its present question is answered; statvfs_thread_busy() tells when. */
+/* The thread ends when its current call returns; statvfs_thread_busy() is false from then on. */
 void statvfs_thread_abandon(struct statvfs_thread *);
-/* Ends the thread; waits for it only where it is not asking. NULL is fine. */
+/* Ends the thread. Waits for it only if no call is running. NULL is fine. */
 void statvfs_thread_end(struct statvfs_thread *);
 
 #endif

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/host/task_time.bpf.c - what the scheduler has booked on all tasks, kernel threads too.
+ * plugins/host/task_time.bpf.c - reads CPU time of all tasks, kernel threads too, from the scheduler's counter.
  *
- * cpuacct_charge() (kernel/sched/cpuacct.c) adds every slice of every task to its cgroup's
- * counter and to those above it, up to root_cpuacct_cpuusage, on each CPU; with cgroup v2 as
- * well, where all tasks are in that root and no file shows it.  A variable and not a struct
- * of two sums since 5.17; variables of CPUs are in BTF from 5.11 on.
+ * cpuacct_charge() (kernel/sched/cpuacct.c) adds each slice of each task to its cgroup's counter and to the counters of
+ * all cgroups above, up to root_cpuacct_cpuusage, on each CPU.  With cgroup v2 all tasks are in that root, and no file
+ * shows the counter.  It is a u64 since 5.17, before a struct of two sums; BTF has per-CPU variables since 5.11.
  *
- * Attached to nothing: user space runs it (BPF_PROG_TEST_RUN of raw tracepoints: since 5.10).
+ * The program is attached to nothing. User space runs it (BPF_PROG_TEST_RUN of raw tracepoints: since 5.10).
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -17,7 +16,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 extern const __u64 root_cpuacct_cpuusage __ksym;
 
-__u64 task_ns; /* of the CPUs of the last run */
+__u64 task_ns; /* sum of the last run */
 
 SEC("raw_tp")
 int add_up(__u64 *ctx)
@@ -28,7 +27,7 @@ int add_up(__u64 *ctx)
 	for (__u32 i = 0; i < TASK_TIME_CPUS; i++) {
 		const __u64 *of_cpu = bpf_per_cpu_ptr(&root_cpuacct_cpuusage, first + i);
 
-		if (!of_cpu) /* beyond the last one */
+		if (!of_cpu) /* behind the last CPU */
 			break;
 		sum += *of_cpu;
 	}

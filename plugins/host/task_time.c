@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host/task_time.c - by a program where the kernel lets one read the variable, else from
- * the root of version 1's hierarchy of cpuacct, if there is one.
+ * plugins/host/task_time.c - reads the sum from the root of cgroup v1's cpuacct if that is mounted, else by a BPF
+ * program.
  */
 #include "task_time.h"
 
@@ -16,7 +16,7 @@
 #include "task_time.skel.h"
 
 struct task_time {
-	struct task_time_bpf *bpf; /* NULL: file */
+	struct task_time_bpf *bpf; /* NULL: `file` is the source */
 	uint32_t cpus;
 	int file;
 };
@@ -29,7 +29,7 @@ bool task_time_mount(struct text line, struct text *ret_path)
 
 	while (text_word(&line, &word)) {
 		if (n == 3 && !text_is(word, "/"))
-			return false; /* a part of it only: a container's */
+			return false; /* a part of the hierarchy: a container's */
 		if (n == 4)
 			*ret_path = word;
 		if (n > 5 && text_is(word, "-"))
@@ -51,7 +51,7 @@ bool task_time_mount(struct text line, struct text *ret_path)
 	return false;
 }
 
-/* -1: there is none. */
+/* -1: no such hierarchy is mounted. */
 static int open_file(int root, struct text_buffer *buffer)
 {
 	struct text all, line, where = { 0 };
@@ -63,7 +63,10 @@ static int open_file(int root, struct text_buffer *buffer)
 	while (text_line(&all, &line)) {
 		if (!task_time_mount(line, &where) || text_len(where) < 2)
 			continue;
-		/* a namespace shows its own cgroup as the root; only the real one has this file (cgroup1_base_files) */
+		/*
+		 * a cgroup namespace shows its own cgroup as the root; only the real root has this file
+		 * (cgroup1_base_files)
+		 */
 		if (text_format(path, sizeof(path), "%.*s/release_agent", (int)text_len(where) - 1, where.at + 1) &&
 		    faccessat(root, path, F_OK, 0) == 0 &&
 		    text_format(path, sizeof(path), "%.*s/cpuacct.usage", (int)text_len(where) - 1, where.at + 1))
@@ -92,7 +95,7 @@ struct task_time *task_time_new(bool variable, int root, struct text_buffer *buf
 	int err = -ENOENT;
 
 	if (!b) {
-		*ret_why = "no memory";
+		*ret_why = "out of memory";
 		return NULL;
 	}
 	b->file = open_file(root, buffer);
@@ -104,12 +107,12 @@ struct task_time *task_time_new(bool variable, int root, struct text_buffer *buf
 		return b;
 	if (err == -EPERM || err == -EACCES)
 		*ret_why =
-			"not allowed to run a program that reads root_cpuacct_cpuusage (needs CAP_BPF and CAP_PERFMON), "
-			"and there is no hierarchy of cpuacct: such time is unattributed";
+			"no permission to load the BPF program that reads root_cpuacct_cpuusage, and cgroup v1's cpuacct is not "
+			"mounted: wakeup time is unattributed; grant CAP_BPF and CAP_PERFMON";
 	else
 		*ret_why =
-			"no program can read root_cpuacct_cpuusage here (needs CONFIG_CGROUP_CPUACCT and CONFIG_KALLSYMS_ALL, since 5.17), "
-			"and there is no hierarchy of cpuacct: such time is unattributed";
+			"this kernel has no root_cpuacct_cpuusage for BPF programs (since 5.17, with CONFIG_CGROUP_CPUACCT and "
+			"CONFIG_KALLSYMS_ALL), and cgroup v1's cpuacct is not mounted: wakeup time is unattributed";
 	return task_time_free(b);
 }
 
@@ -159,6 +162,6 @@ int task_time_read(struct task_time *b, uint64_t *ret_ns)
 
 const char *task_time_how(const struct task_time *b)
 {
-	return b->bpf ? "root_cpuacct_cpuusage, by a program that is run: what is neither asleep nor booked on a task" :
-			"cpuacct.usage of the root: what is neither asleep nor booked on a task";
+	return b->bpf ? "root_cpuacct_cpuusage, by a BPF program: capacity less idle time and tasks' run time" :
+			"cpuacct.usage of the root: capacity less idle time and tasks' run time";
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/host/task_time.h - the scheduler's own sum of what all tasks have run.
+ * plugins/host/task_time.h - CPU time of all tasks, kernel threads too, as the scheduler sums it.
  */
 #ifndef SKEP_HOST_TASK_TIME_H
 #define SKEP_HOST_TASK_TIME_H
 
-#define TASK_TIME_CPUS 64u /* that one run of the program adds up */
+#define TASK_TIME_CPUS 64u /* CPUs whose sums one run of the program adds */
 
 #ifndef __bpf__
 #include "sdk/probe/text.h"
@@ -13,17 +13,17 @@
 struct task_time;
 
 /*
- * variable: the kernel has one that a program can read (struct cpu_accounting).  root: the
- * directory below which proc and sys are.  NULL: it cannot be had; *ret_why says why.
+ * variable: a BPF program can read the kernel's variable (struct cpu_accounting.task_time).  root: the folder with proc
+ * and sys.  NULL: this kernel offers no source, or skepd lacks the privilege; *ret_why is the reason.
  */
 struct task_time *task_time_new(bool variable, int root, struct text_buffer *, const char **ret_why);
 struct task_time *task_time_free(struct task_time *);
 /* Since the boot, in ns, over all CPUs. 0 or a negative errno. */
 int task_time_read(struct task_time *, uint64_t *ret_ns);
-/* How, for people. */
+/* The source, for the signal's text. */
 const char *task_time_how(const struct task_time *);
 
-/* A line of mountinfo: is it the whole hierarchy of version 1's cpuacct? Then where it is. */
+/* A line of mountinfo. true: the whole hierarchy of cgroup v1's cpuacct, mounted at *ret_path. */
 bool task_time_mount(struct text line, struct text *ret_path);
 #endif
 

@@ -29,7 +29,10 @@ static uint64_t mono_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Was it put off the CPU between the clock and the file? On a large host reading takes milliseconds anyway. */
+/*
+ * The scheduler has preempted skepd between the clock and the file: reading took four times as long as the shortest
+ * reading. (On a large machine each reading takes milliseconds.)
+ */
 static bool disturbed(struct host_probe *st, uint64_t took_ns)
 {
 	if (!st->stat_least_ns || took_ns < st->stat_least_ns)
@@ -38,8 +41,8 @@ static bool disturbed(struct host_probe *st, uint64_t took_ns)
 }
 
 /*
- * Capacity is CPUs x CLOCK_MONOTONIC, the clock of idle time: neither goes on while the machine is suspended.
- * All idle CPUs go on being idle between the clock and the file: the two have to be near each other.
+ * Capacity is CPUs x CLOCK_MONOTONIC, the clock of idle time: both stop while the machine is suspended.  Idle time
+ * grows on all idle CPUs between reading the clock and reading the file, so snapshot() repeats a slow reading.
  */
 static int snapshot(struct host_probe *st, struct cpu_snapshot *s, struct cpu_counts *counts)
 {
@@ -75,13 +78,13 @@ static void post(struct skep_instance *inst, const struct host_probe *st, uint64
 	host_post(inst, st, at_ns, "cpu", "irq", l->irq, l->irq_is_part ? 0 : SKEP_LEDGER_MEMO);
 }
 
-static void say(struct skep_instance *inst, const struct host_probe *st, const struct cpu_accounting *a,
+static void report_signals(struct skep_instance *inst, const struct host_probe *st, const struct cpu_accounting *a,
 		const char *no_wakeup)
 {
 	if (!a->known)
 		host_signal(
 			inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat",
-			"no BTF: cannot tell whether this kernel is tickless; if it is not, idle time is what the tick saw");
+			"this kernel has no BTF, so skep does not know whether it is tickless; if not, idle time is sampled by the tick");
 	else if (!a->tickless || a->tickless_off)
 		host_signal(
 			inst, st, "ledger.cpu.idle", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
@@ -101,12 +104,12 @@ static void say(struct skep_instance *inst, const struct host_probe *st, const s
 	else if (!a->known)
 		host_signal(
 			inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat",
-			"no BTF: taken as within tasks' run time, which it is where CONFIG_IRQ_TIME_ACCOUNTING is not set");
+			"this kernel has no BTF: skep assumes that interrupts are within tasks' run time, as without CONFIG_IRQ_TIME_ACCOUNTING");
 	else
 		host_signal(
 			inst, st, "ledger.cpu.irq", SKEP_SIGNAL_PARTIAL, "/proc/stat, by the tick",
 			a->irq_time
-				? "interrupts are within tasks' run time: the time stamp counter is not used for them (tsc=, clock source)"
+				? "interrupts are within tasks' run time: the kernel does not time them by the TSC (tsc= on its command line, or the clock source)"
 				: "interrupts are within tasks' run time, or unattributed: no CONFIG_IRQ_TIME_ACCOUNTING");
 
 	if (st->cpu_sum.steal_is_part)
@@ -115,7 +118,7 @@ static void say(struct skep_instance *inst, const struct host_probe *st, const s
 	else
 		host_signal(inst, st, "ledger.cpu.steal", SKEP_SIGNAL_PARTIAL, "/proc/stat",
 			    a->known ? "stolen time is within tasks' run time: no CONFIG_PARAVIRT_TIME_ACCOUNTING"
-				     : "no BTF: taken as within tasks' run time");
+				     : "this kernel has no BTF: skep assumes that stolen time is within tasks' run time");
 }
 
 int cpu_start(struct skep_instance *inst, struct host_probe *st)
@@ -128,24 +131,24 @@ int cpu_start(struct skep_instance *inst, struct host_probe *st)
 	if (!text_format(btf, sizeof(btf), "%s/sys/kernel/btf/vmlinux", st->opt_root))
 		return st->host->fail(inst, -ENAMETOOLONG, "option root: a path of %zu bytes is too long",
 				      strlen(st->opt_root));
-	cpu_accounting_ask(st->root, btf, &a);
+	cpu_accounting_read(st->root, btf, &a);
 	st->cpu_sum.irq_is_part = a.irq_time && !a.irq_time_off;
 	st->cpu_sum.steal_is_part = a.steal_time;
 	st->task_time = task_time_new(a.task_time, st->root, &st->buffer, &no_wakeup);
-	say(inst, st, &a, no_wakeup);
+	report_signals(inst, st, &a, no_wakeup);
 
 	err = snapshot(st, &st->cpu[st->cpu_now], &st->counts);
 	if (err == -EBADMSG)
-		return st->host->fail(inst, err, "%s/proc/stat has no lines of CPUs", st->opt_root);
+		return st->host->fail(inst, err, "%s/proc/stat: no line of a CPU; set option root to the folder with the host's proc", st->opt_root);
 	if (err)
-		return st->host->fail(inst, err, "%s/proc/stat: %s; is option root where the host's /proc is?",
+		return st->host->fail(inst, err, "%s/proc/stat: %s; set option root to the folder with the host's proc",
 				      st->opt_root, strerror(-err));
-	post(inst, st, st->cpu[st->cpu_now].boot_ns); /* all zero: what later posts are compared with */
+	post(inst, st, st->cpu[st->cpu_now].boot_ns); /* all zero: the first post of an account is its zero point */
 	host_signal(inst, st, "host.cpu", SKEP_SIGNAL_OK, "/proc/stat", NULL);
 	if (st->file[FILE_LOADAVG] >= 0)
 		host_signal(inst, st, "host.load", SKEP_SIGNAL_OK, "/proc/loadavg, /proc/stat", NULL);
 	else
-		host_signal(inst, st, "host.load", SKEP_SIGNAL_PARTIAL, "/proc/stat", "/proc/loadavg cannot be read");
+		host_signal(inst, st, "host.load", SKEP_SIGNAL_PARTIAL, "/proc/stat", "/proc/loadavg is not readable");
 	return 0;
 }
 
@@ -200,7 +203,7 @@ void cpu_sample(struct skep_instance *inst, struct host_probe *st)
 	struct cpu_delta d;
 
 	if (snapshot(st, now, &counts))
-		return; /* the next one bridges the gap */
+		return; /* the next sample reports both intervals */
 	cpu_difference(before, now, tick_ns(), &d);
 	cpu_account(&st->cpu_sum, &d);
 	post(inst, st, now->boot_ns);

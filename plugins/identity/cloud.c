@@ -2,9 +2,9 @@
 /*
  * plugins/identity/cloud.c - the metadata services of AWS (IMDSv2), Google Cloud and Azure.
  *
- * All are plain HTTP at a link-local address that never leaves the machine's hypervisor.  Only
- * what names the instance is asked for, one value at a time, as text: nothing that is secret
- * (roles' credentials, user data, keys) is ever requested.
+ * All three are plain HTTP at a link-local address, so requests never leave the machine's hypervisor.  Each request
+ * asks for one value as text, and only for values that name the instance. No request asks for a secret: credentials
+ * of roles, user data, keys.
  */
 #include "cloud.h"
 
@@ -51,13 +51,13 @@ enum cloud_provider cloud_guess(const char *vendor, const char *product)
 		return CLOUD_AWS;
 	if (strcmp(vendor, "Google") == 0 && strcmp(product, "Google Compute Engine") == 0)
 		return CLOUD_GCP;
-	/* Hyper-V elsewhere says the same: then nobody answers */
+	/* Hyper-V outside Azure has the same names; there no service answers */
 	if (strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0)
 		return CLOUD_AZURE;
 	return CLOUD_UNKNOWN;
 }
 
-/* One word of visible ASCII that fits. */
+/* One word of printable ASCII that fits into a value. */
 static bool printable(struct text t)
 {
 	for (const char *at = t.at; at < t.end; at++)
@@ -82,7 +82,7 @@ bool cloud_value(struct text t, char to[CLOUD_VALUE])
 	return true;
 }
 
-/* 0: answered, with status 200. */
+/* Returns 0 for an answer with status 200; sets status and err. */
 static int ask(struct cloud *c, const char *method, const char *path, const char *header, struct http_reply *r)
 {
 	struct http_request q = {
@@ -104,7 +104,7 @@ static int ask(struct cloud *c, const char *method, const char *path, const char
 	return c->err;
 }
 
-/* A value that may be missing; false when the service is not there any more. */
+/* Asks for a value that the service may not have. false: the service no longer answers. */
 static bool value(struct cloud *c, const char *path, const char *header, char to[CLOUD_VALUE])
 {
 	struct http_reply r;
@@ -114,7 +114,7 @@ static bool value(struct cloud *c, const char *path, const char *header, char to
 	return c->err == 0 || c->err == -EPROTO;
 }
 
-/* The first value decides whether it is this cloud. */
+/* Asks for the instance's id, which also shows whether this is the cloud. */
 static bool first(struct cloud *c, const char *path, const char *header, bool google)
 {
 	struct http_reply r;
@@ -133,7 +133,7 @@ static bool aws(struct cloud *c)
 	char header[CLOUD_VALUE + 64], token[CLOUD_VALUE];
 	struct http_reply r;
 
-	/* IMDSv2 only: version 1 is what forged requests are made with */
+	/* IMDSv2 only: it needs a PUT, which a forged request cannot send; version 1 does not */
 	if (ask(c, "PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds: 60", &r))
 		return false;
 	r.body = text_trim(r.body);
@@ -141,7 +141,7 @@ static bool aws(struct cloud *c)
 		c->err = -EBADMSG;
 		return false;
 	}
-	text_copy(r.body, token, sizeof(token)); /* the next answer overwrites it */
+	text_copy(r.body, token, sizeof(token)); /* the next answer overwrites c->data */
 	text_format(header, sizeof(header), "X-aws-ec2-metadata-token: %s", token);
 	if (!first(c, "/latest/meta-data/instance-id", header, false))
 		return false;
@@ -166,7 +166,7 @@ static bool gcp(struct cloud *c)
 	       value(c, GCP("instance/zone"), header, c->zone) &&
 	       value(c, GCP("instance/scheduling/preemptible"), header, preemptible) &&
 	       value(c, GCP("project/project-id"), header, c->account));
-	/* "europe-west1-b" is in "europe-west1" */
+	/* the zone "europe-west1-b" is in the region "europe-west1" */
 	dash = strrchr(c->zone, '-');
 	if (dash)
 		text_copy((struct text){ c->zone, dash }, c->region, sizeof(c->region));
@@ -187,7 +187,7 @@ static bool azure(struct cloud *c)
 	(void)(value(c, AZURE("vmSize"), header, c->type) && value(c, AZURE("location"), header, c->region) &&
 	       value(c, AZURE("zone"), header, c->zone) && value(c, AZURE("subscriptionId"), header, c->account) &&
 	       value(c, AZURE("priority"), header, priority));
-	/* empty and Regular: on demand; Low: the older kind of Spot */
+	/* empty and "Regular" mean on demand; "Low" is the older name of "Spot" */
 	text_copy(text_of(strcmp(priority, "Spot") == 0 || strcmp(priority, "Low") == 0 ? "spot" : "on-demand"),
 		  c->lifecycle, sizeof(c->lifecycle));
 	return true;
@@ -199,10 +199,8 @@ static bool one(struct cloud *c, enum cloud_provider p)
 	return p == CLOUD_AWS ? aws(c) : p == CLOUD_GCP ? gcp(c) : azure(c);
 }
 
-void cloud_ask(void *arg)
+void cloud_ask(struct cloud *c)
 {
-	struct cloud *c = arg;
-
 	c->found = CLOUD_UNKNOWN;
 	c->err = 0;
 	c->id[0] = c->type[0] = c->region[0] = c->zone[0] = c->account[0] = c->lifecycle[0] = '\0';
@@ -210,7 +208,7 @@ void cloud_ask(void *arg)
 		one(c, c->wanted == CLOUD_AUTO ? c->guess : c->wanted);
 		return;
 	}
-	/* each by its own way of asking; where nothing listens, nothing will */
+	/* a service that answers may be another cloud's; if nothing listens at the address, no other request helps */
 	for (int p = CLOUD_AWS; p <= CLOUD_AZURE; p++)
 		if (one(c, (enum cloud_provider)p) || (c->err != -EPROTO && c->err != -EBADMSG))
 			return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/identity/hmac.c - a keyed hash.
+ * plugins/identity/hmac.c - HMAC (RFC 2104) with SHA-256.
  */
 #include "hmac.h"
 
@@ -10,7 +10,7 @@ void hmac_sha256(const void *key, size_t key_len, const void *message, size_t n,
 {
 	uint8_t inner[2 * SKEP_SHA256_BLOCK] = { 0 }, outer[SKEP_SHA256_BLOCK + SHA256_SIZE] = { 0 };
 
-	/* never: a caller's bug, and no hash of half of it */
+	/* a caller's bug; the result must not be a hash of a part */
 	if (key_len > SKEP_SHA256_BLOCK || n > SKEP_SHA256_BLOCK) {
 		memset(ret, 0, SHA256_SIZE);
 		return;

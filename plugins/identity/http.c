@@ -21,7 +21,7 @@ struct head {
 	uint64_t length;
 };
 
-/* A line that ends in CR LF. -EAGAIN: it is not complete. */
+/* Reads a line that ends in CR LF. -EAGAIN: the line is incomplete. */
 static int crlf_line(struct text *t, struct text *ret)
 {
 	struct text rest = *t, line;
@@ -65,7 +65,7 @@ static int header_line(struct text line, struct head *h, struct http_reply *r)
 	struct text name, value;
 	uint64_t length;
 
-	/* no name, or one with a blank: also a line that continues the one before, which is obsolete */
+	/* a name without blanks; this also refuses a continued line, which RFC 9112 calls obsolete */
 	if (!colon || colon == line.at)
 		return -EBADMSG;
 	name = (struct text){ line.at, colon };
@@ -89,7 +89,7 @@ static int header_line(struct text line, struct head *h, struct http_reply *r)
 	return 0;
 }
 
-/* The size of a chunk, hexadecimal; what follows a semicolon is of no interest. */
+/* The hexadecimal size of a chunk; extensions behind a semicolon are ignored. */
 static int chunk_size(struct text line, size_t *ret)
 {
 	size_t size = 0;
@@ -115,7 +115,7 @@ static int chunk_size(struct text line, size_t *ret)
 	return 0;
 }
 
-/* Without `to` it only looks whether all is there. */
+/* Copies all chunks to `to`. With NULL it only checks that all of them have arrived. */
 static int chunks(struct text t, char *to, size_t *ret_len)
 {
 	struct text line;
@@ -162,7 +162,7 @@ static int body(struct text t, const struct head *h, bool closed, char *data, st
 		return 0;
 	}
 	if (h->chunked) {
-		char *to = data + (t.at - data); /* t is a part of data */
+		char *to = data + (t.at - data); /* the same bytes as t, writable */
 
 		err = chunks(t, NULL, &len);
 		if (err)
@@ -197,7 +197,7 @@ int http_parse(char *data, size_t n, bool closed, struct http_reply *ret)
 		err = header_line(line, &h, &r);
 	}
 	if (!err && (h.chunked && h.has_length))
-		err = -EBADMSG; /* two lengths: somebody is being fooled */
+		err = -EBADMSG; /* two lengths are request smuggling (RFC 9112, 6.1) */
 	if (!err)
 		err = body(t, &h, closed, data, &r);
 	if (err)
@@ -318,7 +318,7 @@ int http_ask(const struct http_request *q, char data[HTTP_MOST], struct http_rep
 	char text[2048];
 	int fd, err;
 
-	/* RFC 9112 has a length with a PUT that sends nothing */
+	/* a PUT without a body has a length all the same (RFC 9110, 8.6) */
 	if (!text_format(text, sizeof(text),
 			 "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: skep\r\nConnection: close\r\n%s%s%s\r\n", q->method,
 			 q->path, q->host, q->header ? q->header : "", q->header ? "\r\n" : "",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/identity/identity.h - the record host.identity, what it is made of, and the probe's state.
+ * plugins/identity/identity.h - the record host.identity, its parts, and the probe's state.
  */
 #ifndef SKEP_IDENTITY_IDENTITY_H
 #define SKEP_IDENTITY_IDENTITY_H

@@ -11,7 +11,7 @@
 
 #include "identity.h"
 
-/* "model name\t: value", of the first CPU: the others are behind the first empty line. */
+/* Parses "model name\t: value" of the first CPU, up to the first empty line. */
 void identity_cpuinfo(struct text t, struct identity_machine *m)
 {
 	struct text line;
@@ -49,7 +49,7 @@ void identity_cpuinfo(struct text t, struct identity_machine *m)
 	}
 }
 
-/* CPU n is the first of those that share something with it: counts each core and each socket once. */
+/* CPU n is the first CPU of its core or socket: so each core and each socket counts once. */
 static bool first_of(int root, unsigned n, const char *what)
 {
 	char path[128], list[4096];
@@ -79,7 +79,7 @@ bool identity_cpus_online(int root, uint64_t *ret)
 	return cpus_online(root, list, ret);
 }
 
-/* "0-3,8": each CPU of the list, which cpus_online() has checked. */
+/* Visits each CPU of a list such as "0-3,8", which cpus_online() has checked. */
 static void topology(int root, struct identity_machine *m)
 {
 	char list[ONLINE_LIST];
@@ -111,33 +111,33 @@ static void topology(int root, struct identity_machine *m)
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-/* Leaf 0x40000000 is the hypervisor's, where leaf 1 says that there is one. */
-static void ask_processor(struct identity_machine *m)
+/* cpuid: leaf 1 has a bit for "runs on a hypervisor", leaf 0x40000000 the name of the hypervisor. */
+static void read_cpuid(struct identity_machine *m)
 {
 	static const struct {
-		const char *says, *name;
-	} known[] = {
+		const char *signature, *name;
+	} hypervisors[] = {
 		{ "KVMKVMKVM", "kvm" },          { "Linux KVM Hv", "kvm" },    { "Microsoft Hv", "microsoft" },
 		{ "VMwareVMware", "vmware" },    { "XenVMMXenVMM", "xen" },    { "TCGTCGTCGTCG", "qemu" },
 		{ "bhyve bhyve ", "bhyve" },     { "VBoxVBoxVBox", "oracle" }, { "ACRNACRNACRN", "acrn" },
 		{ " lrpepyh  vr", "parallels" },
 	};
 	unsigned a, b, c, d;
-	char says[13] = "";
+	char signature[13] = "";
 
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 31))
 		return;
 	m->guest = true;
 	__cpuid(0x40000000, a, b, c, d);
-	memcpy(says, &b, 4);
-	memcpy(says + 4, &c, 4);
-	memcpy(says + 8, &d, 4);
-	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(says, known[i].says) == 0)
-			text_copy(text_of(known[i].name), m->hypervisor, sizeof(m->hypervisor));
+	memcpy(signature, &b, 4);
+	memcpy(signature + 4, &c, 4);
+	memcpy(signature + 8, &d, 4);
+	for (unsigned i = 0; i < sizeof(hypervisors) / sizeof(hypervisors[0]); i++)
+		if (strcmp(signature, hypervisors[i].signature) == 0)
+			text_copy(text_of(hypervisors[i].name), m->hypervisor, sizeof(m->hypervisor));
 }
 #else
-static void ask_processor(struct identity_machine *m)
+static void read_cpuid(struct identity_machine *m)
 {
 	(void)m;
 }
@@ -148,12 +148,12 @@ static void hypervisor(int root, bool ask_cpu, struct identity_machine *m)
 	char line[128];
 
 	if (ask_cpu)
-		ask_processor(m);
+		read_cpuid(m);
 	if (m->hypervisor[0])
 		return;
 	if (text_line_at(root, "sys/hypervisor/type", m->hypervisor, sizeof(m->hypervisor)) == 0 && m->hypervisor[0])
 		return;
-	/* "linux,kvm": on ARM and POWER */
+	/* ARM and POWER: "linux,kvm" */
 	if (text_line_at(root, "proc/device-tree/hypervisor/compatible", line, sizeof(line)) == 0) {
 		const char *comma = strchr(line, ',');
 
@@ -167,7 +167,7 @@ static void hypervisor(int root, bool ask_cpu, struct identity_machine *m)
 	}
 }
 
-/* The first namespaces of a boot have fixed numbers (include/linux/proc_ns.h). */
+/* The initial namespaces have fixed numbers (include/linux/proc_ns.h). */
 static bool first_namespace(int root, const char *path, const char *first)
 {
 	char link[64];
@@ -179,7 +179,7 @@ static bool first_namespace(int root, const char *path, const char *first)
 	return strcmp(link, first) == 0;
 }
 
-/* Their files alone prove nothing: a machine's disk can have been made from a container's image. */
+/* The files of container runtimes alone prove nothing: a machine's disk may be made from a container's image. */
 static void container(int root, struct identity_machine *m)
 {
 	if (first_namespace(root, "proc/self/ns/pid", "pid:[4026531836]") &&
@@ -208,7 +208,7 @@ static void memory(int root, struct identity_machine *m)
 
 void identity_machine_read(int root, bool ask_cpu, struct identity_machine *ret)
 {
-	char data[8192]; /* one CPU's entry is two to three thousand bytes, most of it flags */
+	char data[8192]; /* the entry of one CPU has two to three thousand bytes, most of them flags */
 	struct text t;
 
 	*ret = (struct identity_machine){ 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/identity/os.c - the host's name, its id, its kernel and its distribution.
+ * plugins/identity/os.c - hostname, machine id, kernel, distribution.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "identity.h"
 #include "hmac.h"
 
-/* Ours alone, so that what it gives cannot be linked with other programs' use of the machine's id. */
+/* skep's own key: other programs hash the same machine id to other values. */
 static const uint8_t application[16] = {
 	0x8d, 0x39, 0x9b, 0xa1, 0xd1, 0x58, 0xfc, 0xf1, 0x32, 0xe6, 0x27, 0x57, 0x46, 0xc3, 0x6c, 0xb6,
 };
@@ -27,8 +27,8 @@ static int hex(char c)
 }
 
 /*
- * machine-id(5) asks not to show the id, but to hash it with a key of the application's own; the
- * same as sd_id128_get_machine_app_specific() makes of it: HMAC-SHA256, cut, marked as UUID version 4.
+ * machine-id(5) asks programs to publish only a hash of the id with a key of their own.  The hash is the one of
+ * sd_id128_get_machine_app_specific(): HMAC-SHA256, truncated, marked as a UUID of version 4.
  */
 int identity_machine_id(const char *text, char ret[33])
 {
@@ -70,7 +70,7 @@ const char *identity_arch(const char *machine)
 	return machine;
 }
 
-/* KEY=value, KEY="a value", KEY='a value', with \ before what a shell would read (os-release(5)). */
+/* Unquotes KEY=value, KEY="a value", KEY='a value', where \ escapes what a shell would interpret (os-release(5)). */
 static void unquote(struct text t, char *to, size_t size)
 {
 	size_t n = 0;

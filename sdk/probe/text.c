@@ -187,7 +187,7 @@ bool text_u64(struct text *t, uint64_t *ret)
 	return text_word(t, &word) && number(word, ret);
 }
 
-/* "12.34": what /proc/loadavg and /proc/uptime have; strtod would ask the locale. */
+/* "12.34", as in /proc/loadavg. Not strtod, which depends on the locale. */
 bool text_f64(struct text *t, double *ret)
 {
 	struct text word, whole, rest;

@@ -2,8 +2,8 @@
 /*
  * sdk/probe/text.h - reading what the kernel writes as text: whole files, lines, words, numbers.
  *
- * Everything is checked: a number is digits that fit into 64 bits and end at a blank or at
- * the line's end.  Nothing reads beyond [at, end), and nothing wants a terminating NUL.
+ * A number is digits that fit into 64 bits and end at a blank or at the line's end; anything else is an error.  No
+ * function reads beyond [at, end), and none needs a terminating NUL.  Private: not installed.
  */
 #ifndef SKEP_SDK_TEXT_H
 #define SKEP_SDK_TEXT_H
@@ -11,12 +11,12 @@
 #include <skep/record.h>
 #include <stdarg.h>
 
-/* A piece of text; `at` moves on as it is read. */
+/* A piece of text. Reading moves `at` on. */
 struct text {
 	const char *at, *end;
 };
 
-/* A buffer for whole files: grows to the largest that it has had, never beyond TEXT_MOST. */
+/* A buffer for whole files. It grows to the largest file so far, at most to TEXT_MOST. */
 struct text_buffer {
 	char *data;
 	size_t room;
@@ -24,37 +24,37 @@ struct text_buffer {
 #define TEXT_MOST (8u * 1024 * 1024)
 
 void text_buffer_free(struct text_buffer *);
-/* All of an open file, from its start.  0, or a negative errno: -EFBIG beyond TEXT_MOST. */
+/* Reads all of an open file, from its start.  0, or a negative errno: -EFBIG beyond TEXT_MOST. */
 int text_read(struct text_buffer *, int fd, struct text *ret);
-/* A file below `dir`: opened, read, closed. */
+/* Opens, reads and closes a file below `dir`. */
 int text_read_at(struct text_buffer *, int dir, const char *path, struct text *ret);
-/* What a file begins with, into `data`. */
+/* Reads the beginning of a file, as much as `data` holds. */
 int text_head_at(int dir, const char *path, char *data, size_t size, struct text *ret);
-/* The first line of a small file, blanks at its ends cut off, in `line`.  -EMSGSIZE when it does not fit. */
+/* Reads the first line of a small file, without blanks at its ends.  -EMSGSIZE: it does not fit. */
 int text_line_at(int dir, const char *path, char *line, size_t size);
-/* A file with one number.  -EBADMSG when it has something else. */
+/* Reads a file with one number.  -EBADMSG: the file has something else. */
 int text_u64_at(int dir, const char *path, uint64_t *ret);
 
-/* The next line without its newline.  false: no more. */
+/* Takes the next line, without its newline.  false: no line is left. */
 bool text_line(struct text *, struct text *ret);
-/* The next word: what stands between blanks.  false: no more. */
+/* Takes the next word; blanks separate words.  false: no word is left. */
 bool text_word(struct text *, struct text *ret);
-/* The next word must be a number. */
+/* Takes the next word if it is a number. */
 bool text_u64(struct text *, uint64_t *ret);
 bool text_f64(struct text *, double *ret);
 /* Without the blanks at its ends. */
 struct text text_trim(struct text);
-/* Does it begin with that? Then go beyond it. */
+/* Skips the prefix.  false: the text does not begin with it. */
 bool text_skip(struct text *, const char *prefix);
 bool text_is(struct text, const char *word);
 size_t text_len(struct text);
 struct text text_of(const char *);
-/* "0-3,8,10-11": how many there are.  false: not such a list, or a number beyond 2^20. */
+/* Counts the numbers of a list such as "0-3,8,10-11".  false: no such list, or a number beyond 2^20. */
 bool text_list(struct text, uint64_t *ret_count);
 
-/* Into a fixed buffer, cut where it does not fit. */
+/* Copies into a fixed buffer, truncated to its size. */
 void text_copy(struct text, char *to, size_t size);
-/* snprintf that tells: false when it did not fit. */
+/* snprintf.  false: the result is truncated. */
 bool text_format(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

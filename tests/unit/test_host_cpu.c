@@ -335,21 +335,21 @@ static void accounting(void **state)
 	fd = open(root, O_PATH);
 	snprintf(btf, sizeof(btf), "%s/vmlinux", root);
 
-	cpu_accounting_ask(fd, btf, &a); /* a kernel without BTF */
+	cpu_accounting_read(fd, btf, &a); /* a kernel without BTF */
 	assert_false(a.known || a.irq_time || a.steal_time || a.tickless);
 
 	kernel(root, true, true, true, "quiet root=/dev/vda\n");
-	cpu_accounting_ask(fd, btf, &a);
+	cpu_accounting_read(fd, btf, &a);
 	assert_true(a.known && a.irq_time && a.steal_time && a.tickless);
 	assert_false(a.irq_time_off || a.tickless_off);
 
 	kernel(root, false, true, false, "quiet tsc=noirqtime nohz=off\n");
-	cpu_accounting_ask(fd, btf, &a);
+	cpu_accounting_read(fd, btf, &a);
 	assert_true(a.known && !a.irq_time && a.steal_time && !a.tickless);
 	assert_true(a.irq_time_off && a.tickless_off);
 
 	kernel(root, true, false, true, "tsc=noirqtimes\n");
-	cpu_accounting_ask(fd, btf, &a);
+	cpu_accounting_read(fd, btf, &a);
 	assert_true(a.known && a.irq_time && !a.steal_time && a.tickless);
 	assert_false(a.irq_time_off);
 
