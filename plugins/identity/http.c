@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins/identity/http.c - one HTTP/1.1 request and its answer (RFC 9110, RFC 9112).
+ *
+ * Not libcurl: that is 230 lines shorter, but every skepd and every `skep run` would map it and 27 more libraries, 6
+ * MiB of 26, for an option that is off by default.
  */
 #include "http.h"
 
