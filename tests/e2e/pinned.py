@@ -92,6 +92,12 @@ def unpin(conf, status=0):
     return done.stdout + done.stderr
 
 
+def until(true, seconds=5):
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.2)
+
+
 def rules(*when):
     """Conditions of what is left out."""
     os.makedirs(work + "/rules", exist_ok=True)
@@ -125,11 +131,8 @@ def storm_across(name, rings):
     for process in long_lived:
         process.terminate()
         process.wait()
-    end = time.monotonic() + 15  # a kernel that hides a process's end is given ten seconds for it (core/process/track_wait.c)
-    while time.monotonic() < end:
-        time.sleep(1)
-        if len(ended(d, os.path.basename(tiny))) >= truth:
-            break
+    # skepd gives a kernel that hides the end of a process ten seconds for it (core/process/track_wait.c).
+    until(lambda: len(ended(d, os.path.basename(tiny))) >= truth, 15)
     d.stop()
     left = programs() & ours
     short = ended(d, os.path.basename(tiny))
@@ -148,9 +151,7 @@ def storm_across(name, rings):
           "%d programs, %s" % (len(left), os.listdir(pins + "/proc")))
     said = unpin(d.conf)
     check("%s: skepd --unpin takes it out" % name, "objects taken out" in said and not os.path.exists(pins), said)
-    end = time.monotonic() + 10  # the kernel frees links and programs when it comes to it
-    while programs() & ours and time.monotonic() < end:
-        time.sleep(0.2)
+    until(lambda: not programs() & ours, 10)  # the kernel frees links and programs some time after their last reference
     check("%s: nothing is left in the kernel" % name, not programs() & ours, programs() & ours)
     return d
 
@@ -166,7 +167,7 @@ def crash():
     d = Daemon("crash")
     d.says("goes on with what the skepd before has left")
     check("after kill -9: what was half pinned is taken out", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
-    time.sleep(1.5)
+    until(lambda: ended(d, os.path.basename(tiny)))
     d.stop()
     check("after kill -9: what happened meanwhile is recorded", len([r for r in records(d.out) if r["stream"] == "process.exit" and
                                                                      r["argv"][1:] == ["while-dead"]]) == 1)
@@ -206,7 +207,8 @@ def expired():
             d.process.send_signal(signal.SIGCONT)
         else:
             d = Daemon("expired", pin_for="1s", probes=probes)
-        time.sleep(2.5)
+        until(lambda: (lost(d) - before)["process.final"])
+        time.sleep(0.5)
         now = lost(d) - before
         seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)) if r["argv"][1] == away)
         said = [line for line in d.text().splitlines() if " proc: pinned BPF state expired after 2 s without a reader" in line]
@@ -215,7 +217,7 @@ def expired():
               all(now[s] >= 50 - seen["missed"] for s in ("process.fork", "process.exec", "process.exit_event")) and now["process.final"] > 0, now)  # a busy kernel frees many later
         check("expired, %s: and said" % away, len(said) == 1 and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
         runs(1, away, "after")
-        time.sleep(1.5)
+        until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == [away, "after"]])
     for probe in ("proc", "net", "io"):
         check("expired: one %s is left" % probe, len(glob.glob(pins + "/" + probe + "/*")) == 1, os.listdir(pins))
     d.stop()
@@ -237,7 +239,7 @@ def half_dismantled():
         check("without its %s pins: not adopted, and taken out" % "/".join(kinds), "goes on with" not in d.text() and
               len(os.listdir(pins + "/proc")) == 1, d.text())
         subprocess.run([tiny, "half-after"], check=True)
-        time.sleep(1.5)
+        until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == ["half-after"]])
         d.stop()
         seen = sorted(r["argv"][1] for r in ended(d, os.path.basename(tiny)))
         check("without its %s pins: what can be recorded is" % "/".join(kinds),
@@ -260,7 +262,8 @@ def threads_across():
     time.sleep(0.3)
     open(stop, "w").close()
     ran = {str(i): int(p.communicate(timeout=30)[0]) for i, p in enumerate(running)}
-    time.sleep(5)  # their finals wait for all of their threads (plugins/proc/pending.c)
+    # A process's final record waits for all of its threads (plugins/proc/pending.c).
+    until(lambda: len([r for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]]) >= len(ran), 10)
     d.stop()
     wrote = {r["argv"][4]: r["wchar_bytes"] for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]}
     # those that ended in the moment of the change may be missing; each process writes its number at last

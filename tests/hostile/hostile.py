@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
@@ -51,9 +52,11 @@ def ask(request, timeout=60):
     """The answer of the control socket, and after how many seconds it was there."""
     began = time.monotonic()
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(timeout)
+    # Like skep, this waits where the tricks have filled the backlog; connect() of a socket that does not block says EAGAIN.
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", timeout, 0))
     try:
         s.connect(sock)
+        s.settimeout(timeout)
         s.sendall(json.dumps(request).encode() + b"\n")
         data = b""
         while not data.endswith(b"\n"):
