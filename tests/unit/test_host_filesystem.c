@@ -215,6 +215,11 @@ static void many_dead(void **state)
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/", 1));
 	set_gate(false);
 	assert_true(step_until(&f, "system.filesystem.mountpoint=/dead11", 1));
+	/* On a busy machine a thread that waits for a CPU counts as stuck for a moment. */
+	for (int i = 0; i < 500 && f.st->space->n_stuck; i++) {
+		host_step(&f);
+		usleep(10000);
+	}
 	assert_int_equal(f.st->space->n_stuck, 0);
 	host_fixture_free(&f);
 }
