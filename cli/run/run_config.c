@@ -26,6 +26,7 @@ static const struct {
 	{ .list = "probes", .plugin = "sched" },
 	{ .list = "probes", .plugin = "net" },
 	{ .list = "probes", .plugin = "io" },
+	{ .list = "probes", .plugin = "files" },
 	{ .list = "probes", .plugin = "gpu" },
 	{ .list = "sinks", .plugin = "lake", .required = true, .has_path = true },
 	{ .list = "sinks", .plugin = "otlp", .required = true, .is_asked_for = true },

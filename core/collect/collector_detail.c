@@ -17,6 +17,7 @@
 
 #include "core/collect/collector_priv.h"
 #include "core/base/log.h"
+#include "core/config/moved.h"
 
 #define GROUP_FIRST 1u
 #define GROUP_LAST SKEP_VERDICT_GROUPS
@@ -226,6 +227,25 @@ static void attachment_free(struct collector *c, struct attachment *a)
 	free(a);
 }
 
+static int refuse_unknown(const struct collector *c, const char *name, char **ret_why)
+{
+	const char *colon = strchr(name, ':');
+	const char *bare = colon ? colon + 1 : name, *plugin = moved_detail(bare);
+	unsigned index;
+	char *names;
+	int err;
+
+	if (plugin && !find_detail(c, bare, &index))
+		return refuse(ret_why, -ENOENT,
+			      "detail %s: plugin %s is not loaded; add { \"plugin\": \"%s\" } to probes in skepd.conf",
+			      bare, plugin, plugin);
+	names = all_names(c);
+	err = refuse(ret_why, -ENOENT, "no probe has a detail \"%s\"; %s%s", name,
+		     names ? "there are " : "no probe has any", names ? names : "");
+	free(names);
+	return err;
+}
+
 int collector_attach(struct collector *c, const struct detail_spec *spec, uint64_t *ret_id, char **ret_why)
 {
 	static const char *const scopes[] = { "the host", "a run", "a cgroup", "a process" };
@@ -239,14 +259,8 @@ int collector_attach(struct collector *c, const struct detail_spec *spec, uint64
 	if (!c->track || (unsigned)spec->scope > SKEP_SCOPE_PID)
 		return -EINVAL;
 	inst = spec->detail ? find_detail(c, spec->detail, &index) : NULL;
-	if (!inst) {
-		char *names = all_names(c);
-
-		err = refuse(ret_why, -ENOENT, "no probe has a detail \"%s\"; %s%s", spec->detail ? spec->detail : "",
-			     names ? "there are " : "no probe has any", names ? names : "");
-		free(names);
-		return err;
-	}
+	if (!inst)
+		return refuse_unknown(c, spec->detail ? spec->detail : "", ret_why);
 	detail = instance_detail(inst, index);
 	if (inst->state != INSTANCE_RUNNING)
 		return refuse(ret_why, -ESHUTDOWN, "%s does not run%s%s", inst->name, inst->reason ? ": " : "",
@@ -274,6 +288,7 @@ int collector_attach(struct collector *c, const struct detail_spec *spec, uint64
 		goto out;
 	}
 	a->attached = true;
+	((struct instance_data *)inst->extra)->attachments++;
 	a->until_ns = spec->for_ns ? clock_boot_ns() + spec->for_ns : 0;
 	*ret_id = a->scope.id;
 	log_at(SKEP_LOG_NOTICE, inst->name, "%s attached to %s%s", detail->name, a->words,
@@ -290,6 +305,7 @@ static void end(struct collector *c, struct attachment *a, const char *why)
 
 	/* Still in the list: detach() emits the last part. */
 	instance_detach(a->inst, a->scope.id);
+	((struct instance_data *)a->inst->extra)->attachments--;
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;

@@ -95,6 +95,16 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 	}
 }
 
+/*
+ * Does the record of an ended process wait until this probe has drained?  For facets it must.  While a detail is
+ * attached, it waits so that records of the detail still find the process.  drained_ns 0: the probe never calls
+ * drained().
+ */
+static bool is_waited_for(const struct instance_data *data)
+{
+	return data->facet || (data->attachments && data->drained_ns > 0);
+}
+
 void collector_facets_drained(struct collector *c)
 {
 	uint64_t least = UINT64_MAX, told = UINT64_MAX;
@@ -107,7 +117,7 @@ void collector_facets_drained(struct collector *c)
 		/* One that has failed or stopped has nothing more to say: nobody waits for it. */
 		if (inst->state != INSTANCE_RUNNING)
 			continue;
-		if (data->facet && data->drained_ns < least)
+		if (is_waited_for(data) && data->drained_ns < least)
 			least = data->drained_ns;
 		/* 0: it never says, and nothing can be concluded from that. */
 		if (data->lifecycle && data->drained_ns > 0 && data->drained_ns < told)
@@ -128,7 +138,7 @@ static void host_drained(struct skep_instance *inst, uint64_t time_ns)
 		return;
 	data->drained_ns = time_ns;
 	/* What only life-cycle probes say is looked at by the next tick: nobody waits for less than that. */
-	if (data->facet)
+	if (is_waited_for(data))
 		collector_facets_drained(inst->owner);
 }
 

@@ -24,6 +24,7 @@ struct instance_data {
 	struct delivery_sink *sink;   /* sinks */
 	uint64_t serial;         /* larger for those made later; from 1 */
 	bool probe, facet, lifecycle;
+	unsigned attachments;    /* of its details */
 	bool sweeping;
 	int *streams;            /* by the plugin's number: that in the way out, or -1: does not leave */
 	uint64_t (*lost)[DELIVERY_LOSSES]; /* by the plugin's stream number */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/config/config_read.h"
+#include "core/config/moved.h"
 
 #define INSTANCE_NAME_MAX 63u
 #define PLUGIN_NAME_MAX 31u /* what a plugin's note has room for */
@@ -162,10 +163,9 @@ void config_check_names(struct reader *r)
 	json_decref(seen);
 }
 
-/* A configuration of 1.0 still starts skepd: then the probe "host" had what the probe "identity" has now. */
+/* A configuration of 1.0 still starts skepd: options of a probe that another probe has now are out of it. */
 void config_check_moved(struct reader *r)
 {
-	static const char *const options[] = { "cloud", "cloud_endpoint" };
 	const struct config *config = r->config;
 	bool has_identity = false;
 
@@ -173,20 +173,21 @@ void config_check_moved(struct reader *r)
 		has_identity |= config->probes[i].plugin && strcmp(config->probes[i].plugin, "identity") == 0;
 	for (size_t i = 0; i < config->n_probes; i++) {
 		const struct config_plugin *entry = &config->probes[i];
+		const struct moved *m;
 
-		if (!entry->plugin || strcmp(entry->plugin, "host") != 0)
-			continue;
-		for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+		for (size_t k = 0; entry->plugin && (m = moved_get(k)); k++) {
 			int line, column;
 
-			config_option_position(config, entry, options[k], &line, &column);
-			if (json_object_del(entry->options, options[k]) == 0)
+			if (strcmp(entry->plugin, m->from) != 0)
+				continue;
+			config_option_position(config, entry, m->option, &line, &column);
+			if (json_object_del(entry->options, m->option) == 0)
 				diag_add(r->diag, DIAG_WARNING, config->file, line, column,
-					 "option \"%s\" of \"host\" has no effect: since 1.1 it is the probe \"identity\"'s; "
+					 "option \"%s\" of \"%s\" has no effect: since 1.1 it is the probe \"%s\"'s; "
 					 "move it there",
-					 options[k]);
+					 m->option, m->from, m->to);
 		}
-		if (!has_identity)
+		if (entry->plugin && strcmp(entry->plugin, "host") == 0 && !has_identity)
 			diag_add(r->diag, DIAG_WARNING, config->file, entry->line, 0,
 				 "host.identity is not recorded: since 1.1 it is the probe \"identity\"'s, not \"host\"'s; "
 				 "add { \"plugin\": \"identity\" } to probes");

@@ -283,8 +283,8 @@ struct skep_host {
 	void (*emit)(struct skep_instance *, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
 		     const void *rec);
 	/*
-	 * Every fact about processes that happened up to time_ns has been emitted. Facet probes and life-cycle probes
-	 * only.
+	 * Every fact about processes that happened up to time_ns has been emitted. Facet probes, life-cycle probes, and
+	 * probes whose details emit records of processes: the record of an ended process waits for it.
 	 */
 	void (*drained)(struct skep_instance *, uint64_t time_ns);
 	/* Life-cycle probes: a pass over all live processes begins (its time) and ends. */

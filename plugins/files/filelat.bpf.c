@@ -1,38 +1,22 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/io/filelat.bpf.c - how long calls on files take, by process and file.  Loaded while the
+ * plugins/files/filelat.bpf.c - measures how long calls on files take, by process and file.  skepd loads it while the
  * detail "filelat" is attached.
  *
- * Between the beginning and the end of a system call lies what the program waits for: page cache,
- * file system, network, disk.  That is measured here, on every kernel alike, for the calls that
- * name a file; what programs do through memory (mmap) or io_uring is no call.
+ * Between the begin and the end of a system call the program waits for page cache, file system, network and disk.  The
+ * two programs see the calls that name a file, on every kernel alike; I/O through memory (mmap) or io_uring is no call.
  */
 #include <skep/bpf/kernel.bpf.h>
 
 #include <skep/bpf/hist.bpf.h>
-#include <skep/bpf/path.bpf.h>
-#include <skep/bpf/scope.bpf.h>
-
-#include <skep/bpf/files.bpf.h>
 
 #include "filelat.h"
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#define FILES_ROW struct filelat_row
+#include "rows.bpf.h"
 
 /* Set by user space before the load. */
-const volatile __u64 wake_at; /* bytes in the ring before user space is woken */
 const volatile __u8 calls_native[FILELAT_CALLS], calls_32[FILELAT_CALLS];
-
-__u32 groups[SKEP_SCOPE_SLOTS]; /* number of the attachment that has the slot now */
-__u32 newest;                   /* the highest of these numbers that there has been */
-struct filelat_counters counters;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, struct skep_file_key);
-	__type(value, struct filelat_row);
-} rows SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -41,21 +25,16 @@ struct {
 	__type(value, struct filelat_call);
 } calls SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096); /* set by user space */
-} paths SEC(".maps");
-
 struct work {
 	struct skep_file_scratch s;
-	struct skep_file_key others;   /* the row of all that have none of their own */
+	struct skep_file_key others;   /* of the row "other" */
 	__u64 slot, ns, bytes, failed; /* of the call */
-	__u64 newest;                  /* attachment when it began */
-	/* attachments; here, as the verifier of 5.10 would follow each of its 2^16 values in a register */
+	__u64 newest;                  /* highest number of an attachment when the call began */
+	/* attachments; not in a register, where the verifier of 5.10 follows each of its 2^16 values */
 	__u64 mask;
-	struct filelat_row fresh;      /* what a row begins as: too large for the stack */
+	struct filelat_row fresh;      /* a new row: too large for the stack */
 };
-/* Of the program at the beginning of calls, and of the one at their end: they can interrupt each other. */
+/* One for the program at the begin of calls, one for the program at their end: they can interrupt each other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -70,27 +49,20 @@ static __always_inline struct work *my_work(__u32 which)
 
 static __always_inline struct filelat_row *row_of(struct work *w)
 {
-	struct filelat_row *row = bpf_map_lookup_elem(&rows, &w->s.key);
+	struct filelat_row *row = files_row(&w->s, &w->fresh);
 
 	if (row)
 		return row;
-	w->fresh.head.id = (__u64)(bpf_get_smp_processor_id() + 1) << 44 | ++w->s.ids;
-	w->fresh.head.first_ns = bpf_ktime_get_boot_ns();
-	/* BPF_NOEXIST: another CPU may have been first */
-	bpf_map_update_elem(&rows, &w->s.key, &w->fresh, BPF_NOEXIST);
-	row = bpf_map_lookup_elem(&rows, &w->s.key);
-	if (row)
-		return row;
-	/* full: this one has been there from the beginning */
+	/* the map is full; the attachment began with the row "other" */
 	w->others.group = w->s.key.group;
 	w->others.what = w->s.key.what;
-	__sync_fetch_and_add(&counters.others, 1);
+	__sync_fetch_and_add(&shared.counters.others, 1);
 	return bpf_map_lookup_elem(&rows, &w->others);
 }
 
 /*
- * The call of my_work(1) into the row of the attachment in that slot.  Not static, so that the
- * verifier looks at it once and not at each call.
+ * Counts the call of my_work(1) in the row of the attachment in that slot.  Not static: the verifier then checks the
+ * function once and not at each call.
  */
 __noinline int count(__u32 slot)
 {
@@ -100,15 +72,15 @@ __noinline int count(__u32 slot)
 
 	if (!w)
 		return 0;
-	w->s.key.group = groups[slot & (SKEP_SCOPE_SLOTS - 1)];
-	if (w->s.key.group > w->newest) /* another attachment has the slot now */
+	w->s.key.group = shared.groups[slot & (SKEP_SCOPE_SLOTS - 1)];
+	if (w->s.key.group > w->newest) /* another attachment uses the slot now */
 		return 0;
 	row = row_of(w);
 	if (!row) {
-		__sync_fetch_and_add(&counters.lost, 1);
+		files_lose();
 		return 0;
 	}
-	/* by way of memory, or the verifier would follow each slot */
+	/* through memory: in a register the verifier follows each slot */
 	*(volatile __u64 *)&w->slot = skep_hist_slot(w->ns);
 	at = *(volatile __u64 *)&w->slot;
 	if (at >= SKEP_HIST_SLOTS)
@@ -117,88 +89,27 @@ __noinline int count(__u32 slot)
 	__sync_fetch_and_add(&row->sum_ns, w->ns);
 	__sync_fetch_and_add(&row->bytes, w->bytes);
 	__sync_fetch_and_add(&row->errors, w->failed);
-	if (!row->head.told) {
-		__u64 flags = bpf_ringbuf_query(&paths, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP
-										      : BPF_RB_NO_WAKEUP;
-
-		if (!w->s.path || skep_file_tell(&paths, &w->s, &row->head, (void *)bpf_get_current_task(), flags))
-			__sync_fetch_and_add(&counters.unsent, 1);
-	}
+	files_send_path(&w->s, &row->head, w->s.path != 0);
 	return 0;
 }
 
-/* ---- what a call is ---------------------------------------------------------------- */
+/* ---- system calls ------------------------------------------------------------------ */
 
-#if defined(__TARGET_ARCH_x86)
-#define TS_COMPAT 2u /* arch/x86/include/asm/thread_info.h: a call by the 32-bit way */
-
+/* FILELAT_WHAT() of the call, with 0x100 for a 32-bit program; 0: the call has no file. */
 static __always_inline __u32 what_is(__u64 nr)
 {
-	struct task_struct___files *p;
-
-	nr &= ~0x40000000ull; /* the x32 way: readv and its like have other numbers there, and are not seen */
+	nr &= ~0x40000000ull; /* x32 has other numbers for readv and its like, which are not followed */
 	if (nr >= FILELAT_CALLS || !(calls_native[nr] | calls_32[nr]))
 		return 0;
-	p = (void *)bpf_get_current_task();
-	return BPF_CORE_READ(p, thread_info.status) & TS_COMPAT ? calls_32[nr] | 0x100u : calls_native[nr];
+	return files_call_is_32() ? calls_32[nr] | 0x100u : calls_native[nr];
 }
 
 static __always_inline __u32 fd_of(__u64 *ctx, __u32 what)
 {
-	struct pt_regs___x86 *regs = (void *)ctx[0];
-	__u32 arg = FILELAT_FD(what & 0xff);
-
-	if (what & 0x100)
-		return arg == 0 ? regs->bx : arg == 1 ? regs->cx : regs->dx;
-	return arg == 0 ? regs->di : arg == 1 ? regs->si : regs->dx;
+	return files_call_arg(ctx[0], what & 0x100, FILELAT_FD(what & 0xff));
 }
 
-static __always_inline __u64 number_of(__u64 *ctx)
-{
-	struct pt_regs___x86 *regs = (void *)ctx[0];
-
-	return regs->orig_ax;
-}
-#elif defined(__TARGET_ARCH_arm64)
-/* 32-bit programs apart, whose numbers are others: user space says so. */
-static __always_inline __u32 what_is(__u64 nr)
-{
-	return nr < FILELAT_CALLS ? calls_native[nr] : 0;
-}
-
-static __always_inline __u32 fd_of(__u64 *ctx, __u32 what)
-{
-	struct pt_regs___arm64 *regs = (void *)ctx[0];
-	__u32 arg = FILELAT_FD(what);
-
-	return arg == 0 ? regs->orig_x0 : arg == 1 ? regs->regs[1] : regs->regs[2];
-}
-
-static __always_inline __u64 number_of(__u64 *ctx)
-{
-	struct pt_regs___arm64 *regs = (void *)ctx[0];
-
-	return (__u32)regs->syscallno;
-}
-#else
-/* never loaded: filelat_kernel.c */
-static __always_inline __u32 what_is(__u64 nr)
-{
-	return 0;
-}
-
-static __always_inline __u32 fd_of(__u64 *ctx, __u32 what)
-{
-	return 0;
-}
-
-static __always_inline __u64 number_of(__u64 *ctx)
-{
-	return 0;
-}
-#endif
-
-#define NUMBER(nr_) ((nr_) & (FILELAT_CALLS - 1)) /* the x32 way has another bit in it */
+#define NUMBER(nr_) ((nr_) & (FILELAT_CALLS - 1)) /* without the bit of x32 */
 
 /* ---- the hooks --------------------------------------------------------------------- */
 
@@ -206,7 +117,7 @@ static __always_inline int call_begins(__u64 *ctx, __u32 what)
 {
 	struct task_struct *p = (void *)bpf_get_current_task();
 	__u64 thread = bpf_get_current_pid_tgid();
-	struct filelat_call c = { .newest = *(volatile __u32 *)&newest }; /* before the slots are looked at */
+	struct filelat_call c = { .newest = *(volatile __u32 *)&shared.newest }; /* read before the slots */
 	struct file___open *file;
 	struct inode___file *inode;
 	struct skep_file_key key;
@@ -237,7 +148,7 @@ static __always_inline int call_begins(__u64 *ctx, __u32 what)
 	c.thread_ns = BPF_CORE_READ(p, start_boottime);
 	c.start_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&calls, &thread, &c, BPF_ANY))
-		__sync_fetch_and_add(&counters.lost, 1);
+		files_lose();
 	return 0;
 }
 
@@ -252,19 +163,18 @@ int on_enter(__u64 *ctx)
 	return 0;
 }
 
-#define ERESTARTSYS 512 /* to ERESTART_RESTARTBLOCK 516: the call begins again, or its error is made EINTR */
-
 /*
- * The kernel skips a program that is running already on that CPU; when it skips the end of a call, the entry stays.
- * Is it of the call that ends now?  Only one whose beginning was skipped, too, on the same file, passes for it.
+ * Does the entry belong to the call that ends now?  The kernel skips a program that already runs on that CPU: when it
+ * skips the end of a call, the entry stays.  Another call passes for it only when the kernel skipped its begin too, and
+ * it is on the same file.
  */
 static __always_inline int is_of(const struct filelat_call *c, __u64 *ctx, __u32 what, struct task_struct *p,
 				 void *file)
 {
-	if (c->nr != NUMBER(number_of(ctx)) || c->fd != fd_of(ctx, what) ||
+	if (c->nr != NUMBER(files_call_number(ctx[0])) || c->fd != fd_of(ctx, what) ||
 	    c->thread_ns != BPF_CORE_READ(p, start_boottime))
 		return 0;
-	/* another thread may have put another file there, or the call began on what is no file */
+	/* another thread may have replaced the file; what the call began on may be a pipe */
 	return !file || (__u64)file == c->file || skep_file_is_data(BPF_CORE_READ((struct file___open *)file, f_inode));
 }
 
@@ -278,7 +188,7 @@ static __always_inline void fill(struct work *w, const struct filelat_call *c, s
 	w->s.key.generation = c->generation;
 	w->s.key.what = c->op;
 	w->s.key.reserved = 0;
-	/* another thread may have closed it, and opened another: then its path comes with the next call */
+	/* another thread may have closed the file and opened another: then the next call sends the path */
 	w->s.path = (__u64)file == c->file ? (__u64)__builtin_preserve_access_index(&file->f_path) : 0;
 	w->s.given = 0;
 	w->ns = now > c->start_ns ? now - c->start_ns : 0;
@@ -306,11 +216,11 @@ static __always_inline int call_ends(__u64 *ctx, __u32 what)
 		return 0;
 	}
 	fill(w, c, p, thread, now, file);
-	w->mask = c->mask & scopes.of_kind[0]; /* without those that have ended meanwhile */
+	w->mask = c->mask & scopes.of_kind[0]; /* without attachments that ended during the call */
 	w->newest = c->newest;
 	op = c->op;
 	bpf_map_delete_elem(&calls, &thread);
-	if (ret <= -ERESTARTSYS && ret >= -516)
+	if (files_is_restart(ret))
 		return 0;
 	w->failed = ret < 0;
 	w->bytes = ret > 0 && op != FILELAT_SYNC ? ret : 0;
@@ -325,7 +235,7 @@ static __always_inline int call_ends(__u64 *ctx, __u32 what)
 SEC("tp_btf/sys_exit")
 int on_exit(__u64 *ctx)
 {
-	__u32 what = what_is(number_of(ctx));
+	__u32 what = what_is(files_call_number(ctx[0]));
 
 	if (what)
 		call_ends(ctx, what);

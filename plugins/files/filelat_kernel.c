@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/filelat_kernel.c - the calls that the detail "filelat" is about, and putting its
- * programs in place: loaded with the first attachment, gone with the last.
+ * plugins/files/filelat_kernel.c - the system calls that the detail "filelat" measures; loads its programs with the
+ * first attachment and removes them with the last.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -16,10 +16,9 @@
 
 #include "filelat.skel.h"
 
-#define RING_BYTES (1u << 20)
-#define UNDER_WAY 16384u /* calls at a time: one a thread */
+#define UNDER_WAY 16384u /* calls at a time, one a thread */
 
-/* preadv2, copy_file_range and others came with kernels that all have BTF: headers of today know them all. */
+/* The headers of this build know all of these: preadv2 (4.6) is the newest. */
 static const struct {
 	uint16_t nr;
 	uint8_t what;
@@ -35,7 +34,7 @@ static const struct {
 	{ SYS_writev, FILELAT_WHAT(FILELAT_WRITE, 0) },
 	{ SYS_pwritev, FILELAT_WHAT(FILELAT_WRITE, 0) },
 	{ SYS_pwritev2, FILELAT_WHAT(FILELAT_WRITE, 0) },
-	{ SYS_copy_file_range, FILELAT_WHAT(FILELAT_WRITE, 2) }, /* what it is copied to */
+	{ SYS_copy_file_range, FILELAT_WHAT(FILELAT_WRITE, 2) }, /* the target */
 	{ SYS_fsync, FILELAT_WHAT(FILELAT_SYNC, 0) },
 	{ SYS_fdatasync, FILELAT_WHAT(FILELAT_SYNC, 0) },
 	{ SYS_sync_file_range, FILELAT_WHAT(FILELAT_SYNC, 0) },
@@ -66,15 +65,6 @@ static const struct {
 };
 #endif
 
-static bool calls_known(void)
-{
-#if defined(__x86_64__) || defined(__aarch64__)
-	return true;
-#else
-	return false;
-#endif
-}
-
 static void set_calls(struct filelat_bpf *bpf)
 {
 	for (size_t i = 0; i < sizeof(native) / sizeof(native[0]); i++)
@@ -86,68 +76,75 @@ static void set_calls(struct filelat_bpf *bpf)
 #endif
 }
 
-void filelat_kernel_ask(struct filelat *f, const struct btf *btf)
+void filelat_kernel_ask(struct files_probe *st, const struct btf *btf)
 {
-	f->missing = NULL;
-	if (!calls_known())
-		f->missing = "how this machine passes a call's arguments is not known to skep";
+	const char **missing = &st->of[DETAIL_FILELAT].missing;
+
+	*missing = NULL;
+	if (!FILES_CALLS_KNOWN)
+		*missing = "skep does not know how this machine passes the arguments of system calls";
 	else if (!skep_btf_has_tracepoint(btf, "sys_enter") || !skep_btf_has_tracepoint(btf, "sys_exit"))
-		f->missing = "the kernel has no tracepoints sys_enter and sys_exit (CONFIG_HAVE_SYSCALL_TRACEPOINTS)";
+		*missing = "the kernel has no tracepoints sys_enter and sys_exit (CONFIG_HAVE_SYSCALL_TRACEPOINTS)";
 }
 
-void filelat_kernel_tell(struct skep_instance *inst, const struct io_probe *st)
+void filelat_tell(const struct files_probe *st)
 {
 	static const char how[] = "tp_btf/sys_enter and sys_exit: read, write, sync";
-	const struct filelat *f = &st->filelat;
+	const char *missing = st->of[DETAIL_FILELAT].missing;
 
 	if (!SKEP_HAS(st->host, signal))
 		return;
-	if (f->missing)
-		st->host->signal(inst, "io.filelat", SKEP_SIGNAL_MISSING, "", f->missing);
-	else if (!f->bpf)
-		st->host->signal(inst, "io.filelat", SKEP_SIGNAL_OFF, how, "on demand: skep attach filelat");
+	if (missing)
+		st->host->signal(st->inst, "io.filelat", SKEP_SIGNAL_MISSING, "", missing);
+	else if (!st->filelat)
+		st->host->signal(st->inst, "io.filelat", SKEP_SIGNAL_OFF, how, "on demand: skep attach filelat");
 	else
 		st->host->signal(
-			inst, "io.filelat", SKEP_SIGNAL_PARTIAL, how,
-			"what io_uring reads and writes, and what programs do through memory (mmap), is no call"
+			st->inst, "io.filelat", SKEP_SIGNAL_PARTIAL, how,
+			"I/O by io_uring and through memory (mmap) is no system call and is not measured"
 #if defined(__aarch64__)
-			"; nor are calls of 32-bit programs seen"
+			"; calls of 32-bit programs are not measured"
 #endif
 		);
 }
 
-int filelat_load(struct skep_instance *inst, struct io_probe *st)
+int filelat_load(struct files_probe *st)
 {
+	struct files_count *c = &st->of[DETAIL_FILELAT];
 	struct filelat_bpf *bpf = filelat_bpf__open();
 	int err;
 
 	if (!bpf)
-		return st->host->fail(inst, -errno, "cannot open the BPF object of filelat: %s", strerror(errno));
-	bpf->rodata->wake_at = RING_BYTES / 4;
+		return skep_detail_fail(st->inst, st->host, -errno, "the hooks on system calls");
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	set_calls(bpf);
-	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->opt_filelat_rows);
+	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)c->opt_rows);
 	bpf_map__set_max_entries(bpf->maps.calls, UNDER_WAY);
-	bpf_map__set_max_entries(bpf->maps.paths, RING_BYTES);
 	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	err = err ?: filelat_bpf__load(bpf);
 	err = err ?: filelat_bpf__attach(bpf);
 	if (err) {
 		filelat_bpf__destroy(bpf);
-		return skep_detail_fail(inst, st->host, err, "the hooks on system calls");
+		return skep_detail_fail(st->inst, st->host, err, "the hooks on system calls");
 	}
-	st->filelat.bpf = bpf;
+	st->filelat = bpf;
+	c->kernel = (struct files_kernel){
+		.skeleton = bpf->skeleton,
+		.shared = &bpf->bss->shared,
+		.scopes = &bpf->bss->scopes,
+		.rows = bpf_map__fd(bpf->maps.rows),
+		.paths = bpf_map__fd(bpf->maps.paths),
+	};
 	return 0;
 }
 
-void filelat_unload(struct io_probe *st)
+void filelat_unload(struct files_probe *st)
 {
-	filelat_bpf__destroy(st->filelat.bpf);
-	st->filelat.bpf = NULL;
+	filelat_bpf__destroy(st->filelat);
+	st->filelat = NULL;
 }
 
-uint64_t filelat_misses(const struct io_probe *st)
+uint64_t filelat_misses(const struct files_probe *st)
 {
-	return skep_program_misses(st->filelat.bpf->progs.on_enter) +
-	       skep_program_misses(st->filelat.bpf->progs.on_exit);
+	return skep_program_misses(st->filelat->progs.on_enter) + skep_program_misses(st->filelat->progs.on_exit);
 }

@@ -1,47 +1,25 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/proc/opens.bpf.c - which files are opened, by path and process: counted here, told at
- * intervals.  Loaded while the detail "opens" is attached.
+ * plugins/files/opens.bpf.c - counts the files that processes open, by path and process.  skepd loads it while the
+ * detail "opens" is attached.
  *
- * The place where every open passes, io_uring's and exec's included, is do_filp_open()
- * (do_file_open() in 7.2): its end has the file, or the error and the name as given, in kernel memory.  Where a
- * kernel refuses fexit programs, the end of each system call is looked at instead: that sees
- * what open, openat, openat2 and creat opened, and costs every call of the host.
+ * Every open passes do_filp_open() (do_file_open() in 7.2), also io_uring's and exec's.  Its end has the file, or the
+ * error and the name as given, in kernel memory.  Where a kernel refuses fexit programs, a program at the end of each
+ * system call sees what open, openat, openat2 and creat opened; it costs every call of the host.
  */
 #include <skep/bpf/kernel.bpf.h>
 
-#include <skep/bpf/path.bpf.h>
-#include <skep/bpf/scope.bpf.h>
-
-#include <skep/bpf/files.bpf.h>
-
 #include "opens.h"
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+#define FILES_ROW struct opens_row
+#include "rows.bpf.h"
 
 /* Set by user space before the load. */
 const volatile __u32 any_kind;         /* 1: also directories, devices, pipes, files of /proc and /sys */
-const volatile __u64 wake_at;          /* bytes in the ring before user space is woken */
-const volatile __u64 name_key[2];      /* random: of the hash that tells names apart */
+const volatile __u64 name_key[2];      /* random key of the hash of names */
 /* Numbers of system calls, native and of 32-bit programs; ~0: there is none. */
 const volatile __u32 nr_open = ~0u, nr_creat = ~0u, nr_openat = ~0u, nr_openat2 = ~0u;
 const volatile __u32 nr32_open = ~0u, nr32_creat = ~0u, nr32_openat = ~0u, nr32_openat2 = ~0u;
-
-__u32 groups[SKEP_SCOPE_SLOTS]; /* number of the attachment that has the slot now */
-struct opens_counters counters;
-
-/* Not allocated as it fills: before 6.1 a program on this hook must not (htab, kmalloc in any context). */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set by user space */
-	__type(key, struct skep_file_key);
-	__type(value, struct opens_row);
-} rows SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096); /* set by user space */
-} paths SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -50,25 +28,21 @@ struct {
 	__type(value, struct skep_file_scratch);
 } scratch SEC(".maps");
 
-/* What has been opened. */
-#define OPENED 0x80000000u /* in mode, so that it is never 0: of access mode 3 no low bit is set */
+/* An open. */
+#define OPENED 0x80000000u /* in mode of each open that succeeded: f_mode of access mode 3 has no low bit */
 struct seen {
 	struct task_struct *task;
 	__u32 mask; /* attachments */
-	__u32 mode; /* f_mode; 0: it failed */
+	__u32 mode; /* f_mode; 0: the open failed */
 };
 
-static __always_inline void lose(void)
-{
-	__sync_fetch_and_add(&counters.lost, 1);
-}
-
 /*
- * One more in the row of s->key for the attachment in that slot.  Not static, so that the verifier
- * looks at it once and not at each call: the whole is 400,000 steps else.
+ * Counts an open in the row of s->key of the attachment in that slot.  Not static: the verifier then checks it once
+ * and not at each call, which takes 400,000 steps.
  */
 __noinline int count(__u32 slot, __u32 mode)
 {
+	struct opens_row fresh = {};
 	struct skep_file_scratch *s;
 	struct opens_row *row;
 	__u32 zero = 0;
@@ -76,20 +50,11 @@ __noinline int count(__u32 slot, __u32 mode)
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
 		return 0;
-	s->key.group = groups[slot & (SKEP_SCOPE_SLOTS - 1)];
-	row = bpf_map_lookup_elem(&rows, &s->key);
+	s->key.group = shared.groups[slot & (SKEP_SCOPE_SLOTS - 1)];
+	row = files_row(s, &fresh);
 	if (!row) {
-		struct opens_row new = {};
-
-		new.head.first_ns = bpf_ktime_get_boot_ns();
-		new.head.id = (__u64)(bpf_get_smp_processor_id() + 1) << 44 | ++s->ids;
-		/* BPF_NOEXIST: another CPU may have been first */
-		bpf_map_update_elem(&rows, &s->key, &new, BPF_NOEXIST);
-		row = bpf_map_lookup_elem(&rows, &s->key);
-		if (!row) {
-			lose();
-			return 0;
-		}
+		files_lose();
+		return 0;
 	}
 	if (mode) {
 		__sync_fetch_and_add(&row->opens, 1);
@@ -100,17 +65,11 @@ __noinline int count(__u32 slot, __u32 mode)
 	} else {
 		__sync_fetch_and_add(&row->failed, 1);
 	}
-	if (!row->head.told) {
-		__u64 flags = bpf_ringbuf_query(&paths, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP
-										      : BPF_RB_NO_WAKEUP;
-
-		if (skep_file_tell(&paths, s, &row->head, (void *)bpf_get_current_task(), flags))
-			__sync_fetch_and_add(&counters.unsent, 1);
-	}
+	files_send_path(s, &row->head, 1);
 	return 0;
 }
 
-/* By way of memory: in a register the verifier of 5.10 would follow each of the 2^16 values. */
+/* The mask is in memory: in a register the verifier of 5.10 follows each of its 2^16 values. */
 static __always_inline void count_all(struct skep_file_scratch *s, const struct seen *o)
 {
 	s->matched = o->mask;
@@ -120,7 +79,7 @@ static __always_inline void count_all(struct skep_file_scratch *s, const struct 
 			count(slot, o->mode);
 }
 
-/* Whose it is. NULL: nobody asked. */
+/* Fills in the process and its attachments.  NULL: none. */
 static __always_inline struct skep_file_scratch *begin(struct seen *o)
 {
 	struct task_struct *p = (void *)bpf_get_current_task();
@@ -155,7 +114,7 @@ static __always_inline void opened(struct skep_file_scratch *s, struct seen *o, 
 	count_all(s, o);
 }
 
-/* The kernel reuses the address of a dentry; its inode's number and generation tell the next one apart. */
+/* The kernel reuses the address of a dentry: the number and generation of its inode distinguish the next one. */
 static __always_inline void put_place(struct skep_file_scratch *s, struct path *path)
 {
 	struct dentry *dentry = BPF_CORE_READ(path, dentry);
@@ -167,7 +126,7 @@ static __always_inline void put_place(struct skep_file_scratch *s, struct path *
 	s->place[3] = BPF_CORE_READ(inode, i_generation);
 }
 
-/* given: the name, in user's memory or the kernel's. */
+/* given: the name, in memory of the process (user) or of the kernel. */
 static __always_inline void failed(struct skep_file_scratch *s, struct seen *o, int dfd, __u64 given, int user,
 				   __u32 error)
 {
@@ -195,7 +154,7 @@ static __always_inline void failed(struct skep_file_scratch *s, struct seen *o, 
 		if (path)
 			put_place(s, path);
 	}
-	/* a name that cannot be read (EFAULT) is a row without one */
+	/* EFAULT: the row has no name */
 	s->given = n > 0 ? given : 0;
 	s->given_user = user;
 	s->key.dev = 0;
@@ -206,17 +165,7 @@ static __always_inline void failed(struct skep_file_scratch *s, struct seen *o, 
 }
 
 #define MAX_ERRNO 4095
-#define ERESTARTSYS 512 /* to ERESTART_RESTARTBLOCK 516: the call begins again, or its error is made EINTR */
-
-static __always_inline int is_restart(__s64 ret)
-{
-	return ret <= -ERESTARTSYS && ret >= -516;
-}
-
-/*
- * struct file *do_filp_open(int dfd, struct filename *name, const struct open_flags *op), up to 6.18; do_file_open
- * since
- */
+/* struct file *do_filp_open(int dfd, struct filename *name, const struct open_flags *op); do_file_open after 6.18 */
 SEC("fexit/do_filp_open")
 int on_open(__u64 *ctx)
 {
@@ -225,8 +174,8 @@ int on_open(__u64 *ctx)
 	struct seen o = {};
 	__s64 ret = 0;
 
-	/* read as a number: of a pointer the verifier allows neither a sign nor a half */
-	if (bpf_probe_read_kernel(&ret, sizeof(ret), &ctx[3]) || is_restart(ret))
+	/* read as a number: the verifier allows no sign and no half of a pointer */
+	if (bpf_probe_read_kernel(&ret, sizeof(ret), &ctx[3]) || files_is_restart(ret))
 		return 0;
 	s = begin(&o);
 	if (!s)
@@ -245,54 +194,24 @@ struct call {
 	int dfd;
 };
 
-#if defined(__TARGET_ARCH_x86)
-#define TS_COMPAT 2u /* arch/x86/include/asm/thread_info.h: a call by the 32-bit way */
-
 static __always_inline int open_call(__u64 *ctx, struct call *c)
 {
-	struct pt_regs___x86 *regs = (void *)ctx[0];
-	/* bit 30: the x32 way, with the same numbers here */
-	__u32 nr = regs->orig_ax & ~0x40000000ull;
-	struct task_struct___files *p;
-	int native, compat;
+	/* bit 30: x32, whose numbers of these calls are the same */
+	__u32 nr = files_call_number(ctx[0]) & ~0x40000000ull;
+	int native = nr == nr_open || nr == nr_creat || nr == nr_openat || nr == nr_openat2;
+	int compat = nr == nr32_open || nr == nr32_creat || nr == nr32_openat || nr == nr32_openat2;
+	int is_32, at;
 
-	native = nr == nr_open || nr == nr_creat || nr == nr_openat || nr == nr_openat2;
-	compat = nr == nr32_open || nr == nr32_creat || nr == nr32_openat || nr == nr32_openat2;
-	if (!native && !compat)
+	if (nr == ~0u || (!native && !compat))
 		return 0;
-	p = (void *)bpf_get_current_task();
-	if (BPF_CORE_READ(p, thread_info.status) & TS_COMPAT) {
-		if (!compat)
-			return 0;
-		c->dfd = nr == nr32_openat || nr == nr32_openat2 ? (int)regs->bx : SKEP_AT_FDCWD;
-		c->name = (__u32)(nr == nr32_openat || nr == nr32_openat2 ? regs->cx : regs->bx);
-		return 1;
-	}
-	if (!native)
+	is_32 = files_call_is_32();
+	if (is_32 ? !compat : !native)
 		return 0;
-	c->dfd = nr == nr_openat || nr == nr_openat2 ? (int)regs->di : SKEP_AT_FDCWD;
-	c->name = nr == nr_openat || nr == nr_openat2 ? regs->si : regs->di;
+	at = is_32 ? nr == nr32_openat || nr == nr32_openat2 : nr == nr_openat || nr == nr_openat2;
+	c->dfd = at ? (int)files_call_arg(ctx[0], is_32, 0) : SKEP_AT_FDCWD;
+	c->name = at ? files_call_arg(ctx[0], is_32, 1) : files_call_arg(ctx[0], is_32, 0);
 	return 1;
 }
-#elif defined(__TARGET_ARCH_arm64)
-/* 32-bit programs apart, whose numbers are others: user space says so. */
-static __always_inline int open_call(__u64 *ctx, struct call *c)
-{
-	struct pt_regs___arm64 *regs = (void *)ctx[0];
-	__u32 nr = regs->syscallno;
-
-	if (nr != nr_openat && nr != nr_openat2)
-		return 0;
-	c->dfd = (int)regs->orig_x0;
-	c->name = regs->regs[1];
-	return 1;
-}
-#else
-static __always_inline int open_call(__u64 *ctx, struct call *c)
-{
-	return 0; /* never loaded: opens_kernel.c */
-}
-#endif
 
 /* sys_exit(struct pt_regs *regs, long ret) */
 SEC("tp_btf/sys_exit")
@@ -304,7 +223,7 @@ int on_call(__u64 *ctx)
 	struct call c = {};
 	void *file;
 
-	if (!open_call(ctx, &c) || is_restart(ret))
+	if (!open_call(ctx, &c) || files_is_restart(ret))
 		return 0;
 	s = begin(&o);
 	if (!s)
@@ -317,6 +236,6 @@ int on_call(__u64 *ctx)
 	if (file)
 		opened(s, &o, file);
 	else
-		lose(); /* another thread has closed it meanwhile */
+		files_lose(); /* another thread closed the file before this program ran */
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/proc/opens.h - what the detail "opens" has in its kernel side and in user space alike.
+ * plugins/files/opens.h - what the kernel side of the detail "opens" and user space share.
  */
-#ifndef SKEP_PROC_OPENS_H
-#define SKEP_PROC_OPENS_H
+#ifndef SKEP_FILES_OPENS_H
+#define SKEP_FILES_OPENS_H
 
 #include <skep/files.h>
 
@@ -11,14 +11,9 @@
 struct opens_row {
 	struct skep_file_head head;
 	__u64 opens;   /* that succeeded */
-	__u64 writes;  /* of them for writing */
-	__u64 created; /* of them: the file did not exist before */
+	__u64 writes;  /* of these, for writing */
+	__u64 created; /* of these, made the file */
 	__u64 failed;
-};
-
-struct opens_counters {
-	__u64 lost; /* opens that are in no row: no room for one, or the file had gone from the descriptor already */
-	__u64 unsent; /* paths that the ring had no room for; tried again at the next open */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/opens_kernel.c - where this kernel lets us see opens, and putting the program of
- * the detail "opens" there: loaded with the first attachment, gone with the last.
+ * plugins/files/opens_kernel.c - chooses the hook that sees opens on this kernel; loads the program of the detail
+ * "opens" with the first attachment and removes it with the last.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -18,12 +18,11 @@
 
 #include "opens.skel.h"
 
-#define RING_BYTES (1u << 20)
 #ifndef SYS_openat2
 #define SYS_openat2 437 /* the same on all machines; since 5.6 */
 #endif
 
-/* May a program be put at the end of that function? A sandbox or a hardened kernel may refuse (EPERM on one 6.18). */
+/* Does the kernel accept a program at the end of that function?  Sandboxes refuse, and hardened kernels (one 6.18). */
 static bool fexit_allowed(int btf_id)
 {
 	/* return 0 */
@@ -42,22 +41,15 @@ static bool fexit_allowed(int btf_id)
 	return true;
 }
 
-static bool calls_known(void)
+void opens_kernel_ask(struct files_probe *st, const struct btf *btf)
 {
-#if defined(__x86_64__) || defined(__aarch64__)
-	return true;
-#else
-	return false;
-#endif
-}
-
-void opens_kernel_ask(struct opens_kernel *k, const struct btf *btf)
-{
-	/* do_filp_open() became do_file_open() after 6.18; seen so in 7.2 */
+	/* do_filp_open() is do_file_open() after 6.18 (7.2 has it) */
 	static const char *const functions[] = { "do_filp_open", "do_file_open" };
+	const char **missing = &st->of[DETAIL_OPENS].missing;
 
-	*k = (struct opens_kernel){ .way = OPENS_NONE };
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && k->way == OPENS_NONE; i++) {
+	*missing = NULL;
+	st->opens_way = OPENS_NONE;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && st->opens_way == OPENS_NONE; i++) {
 		int id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
 		const struct btf_type *proto =
 			id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
@@ -66,42 +58,41 @@ void opens_kernel_ask(struct opens_kernel *k, const struct btf *btf)
 		if (!proto || btf_vlen(proto) != 3 || !btf_is_ptr(btf__type_by_id(btf, btf_params(proto)[1].type)) ||
 		    !fexit_allowed(id))
 			continue;
-		k->way = OPENS_FEXIT;
-		k->function = functions[i];
+		st->opens_way = OPENS_FEXIT;
+		st->opens_function = functions[i];
 	}
-	if (k->way == OPENS_NONE && !skep_btf_has_tracepoint(btf, "sys_exit"))
-		k->missing = "the kernel refuses fexit programs and has no tracepoint sys_exit";
-	else if (k->way == OPENS_NONE && !calls_known())
-		k->missing =
-			"the kernel refuses fexit programs, and how this machine passes a call's arguments is not known to skep";
-	else if (k->way == OPENS_NONE)
-		k->way = OPENS_CALLS;
+	if (st->opens_way == OPENS_NONE && !skep_btf_has_tracepoint(btf, "sys_exit"))
+		*missing = "the kernel refuses fexit programs and has no tracepoint sys_exit";
+	else if (st->opens_way == OPENS_NONE && !FILES_CALLS_KNOWN)
+		*missing =
+			"the kernel refuses fexit programs, and skep does not know how this machine passes the arguments of system calls";
+	else if (st->opens_way == OPENS_NONE)
+		st->opens_way = OPENS_CALLS;
 }
 
-void opens_kernel_tell(struct skep_instance *inst, const struct proc_state *st)
+void opens_tell(const struct files_probe *st)
 {
-	const struct opens *o = &st->opens;
 	const char *how = "tp_btf/sys_exit: open, openat, openat2, creat";
 	const char *why =
-		"opens that io_uring makes are not seen, nor those of exec itself (a program, its interpreter); "
-		"fexit programs, which see them, are refused here"
+		"opens by io_uring and by exec itself (a program, its interpreter) are not counted: "
+		"this kernel refuses fexit programs, which see them"
 #if defined(__aarch64__)
-		"; nor those of 32-bit programs"
+		"; opens of 32-bit programs are not counted"
 #endif
 		;
 
 	if (!SKEP_HAS(st->host, signal))
 		return;
-	if (o->kernel.way == OPENS_FEXIT)
-		how = strcmp(o->kernel.function, "do_file_open") == 0 ? "fexit/do_file_open" : "fexit/do_filp_open";
-	if (o->kernel.way == OPENS_NONE)
-		st->host->signal(inst, "proc.opens", SKEP_SIGNAL_MISSING, "", o->kernel.missing);
-	else if (!o->bpf)
-		st->host->signal(inst, "proc.opens", SKEP_SIGNAL_OFF, how, "on demand: skep attach opens");
+	if (st->opens_way == OPENS_FEXIT)
+		how = strcmp(st->opens_function, "do_file_open") == 0 ? "fexit/do_file_open" : "fexit/do_filp_open";
+	if (st->opens_way == OPENS_NONE)
+		st->host->signal(st->inst, "proc.opens", SKEP_SIGNAL_MISSING, "", st->of[DETAIL_OPENS].missing);
+	else if (!st->opens)
+		st->host->signal(st->inst, "proc.opens", SKEP_SIGNAL_OFF, how, "on demand: skep attach opens");
 	else
-		st->host->signal(inst, "proc.opens",
-				 o->kernel.way == OPENS_FEXIT ? SKEP_SIGNAL_OK : SKEP_SIGNAL_PARTIAL, how,
-				 o->kernel.way == OPENS_FEXIT ? NULL : why);
+		st->host->signal(st->inst, "proc.opens",
+				 st->opens_way == OPENS_FEXIT ? SKEP_SIGNAL_OK : SKEP_SIGNAL_PARTIAL, how,
+				 st->opens_way == OPENS_FEXIT ? NULL : why);
 }
 
 static void set_calls(struct opens_bpf *bpf)
@@ -121,26 +112,25 @@ static void set_calls(struct opens_bpf *bpf)
 #endif
 }
 
-static int load_with(struct proc_state *st, enum opens_way way)
+static int load_with(struct files_probe *st)
 {
-	struct opens *o = &st->opens;
+	struct files_count *c = &st->of[DETAIL_OPENS];
 	struct opens_bpf *bpf = opens_bpf__open();
 	struct skep_hash_key key = skep_hash_key_new();
+	bool fexit = st->opens_way == OPENS_FEXIT;
 	int err;
 
 	if (!bpf)
 		return -errno;
-	bpf_program__set_autoload(bpf->progs.on_open, way == OPENS_FEXIT);
-	bpf_program__set_autoload(bpf->progs.on_call, way == OPENS_CALLS);
+	bpf_program__set_autoload(bpf->progs.on_open, fexit);
+	bpf_program__set_autoload(bpf->progs.on_call, !fexit);
 	bpf->rodata->any_kind = st->opt_opens_all;
-	bpf->rodata->wake_at = RING_BYTES / 4;
 	bpf->rodata->name_key[0] = key.k0;
 	bpf->rodata->name_key[1] = key.k1;
 	bpf->rodata->scope_cgroup_v1 = skep_scope_cgroup_v1();
 	set_calls(bpf);
-	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)st->opt_opens_rows);
-	bpf_map__set_max_entries(bpf->maps.paths, RING_BYTES);
-	err = way == OPENS_FEXIT ? bpf_program__set_attach_target(bpf->progs.on_open, 0, o->kernel.function) : 0;
+	bpf_map__set_max_entries(bpf->maps.rows, (uint32_t)c->opt_rows);
+	err = fexit ? bpf_program__set_attach_target(bpf->progs.on_open, 0, st->opens_function) : 0;
 	err = err ?: skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	err = err ?: opens_bpf__load(bpf);
 	err = err ?: opens_bpf__attach(bpf);
@@ -148,34 +138,36 @@ static int load_with(struct proc_state *st, enum opens_way way)
 		opens_bpf__destroy(bpf);
 		return err;
 	}
-	o->bpf = bpf;
+	st->opens = bpf;
+	c->kernel = (struct files_kernel){
+		.skeleton = bpf->skeleton,
+		.shared = &bpf->bss->shared,
+		.scopes = &bpf->bss->scopes,
+		.rows = bpf_map__fd(bpf->maps.rows),
+		.paths = bpf_map__fd(bpf->maps.paths),
+	};
 	return 0;
 }
 
-int opens_load(struct skep_instance *inst, struct proc_state *st)
+int opens_load(struct files_probe *st)
 {
-	struct opens *o = &st->opens;
-	int err = load_with(st, o->kernel.way);
+	int err = load_with(st);
 
-	/* a function may refuse at the attaching only (arm64 before 6.0) */
-	if (err && o->kernel.way == OPENS_FEXIT && calls_known()) {
-		o->kernel.way = OPENS_CALLS;
-		err = load_with(st, o->kernel.way);
+	/* some kernels refuse only when the program is attached (arm64 before 6.0) */
+	if (err && st->opens_way == OPENS_FEXIT && FILES_CALLS_KNOWN) {
+		st->opens_way = OPENS_CALLS;
+		err = load_with(st);
 	}
-	if (!err)
-		return 0;
-	return skep_detail_fail(inst, st->host, err, "the hook on opens");
+	return err ? skep_detail_fail(st->inst, st->host, err, "the hook on opens") : 0;
 }
 
-void opens_unload(struct proc_state *st)
+void opens_unload(struct files_probe *st)
 {
-	opens_bpf__destroy(st->opens.bpf);
-	st->opens.bpf = NULL;
+	opens_bpf__destroy(st->opens);
+	st->opens = NULL;
 }
 
-uint64_t opens_misses(const struct proc_state *st)
+uint64_t opens_misses(const struct files_probe *st)
 {
-	const struct opens_bpf *bpf = st->opens.bpf;
-
-	return skep_program_misses(st->opens.kernel.way == OPENS_FEXIT ? bpf->progs.on_open : bpf->progs.on_call);
+	return skep_program_misses(st->opens_way == OPENS_FEXIT ? st->opens->progs.on_open : st->opens->progs.on_call);
 }

@@ -170,12 +170,6 @@ const struct skep_detail io_details[N_DETAILS] = {
 		.stream = STREAM_IOLAT,
 		.scopes = SKEP_SCOPE_ANY,
 	},
-	[DETAIL_FILELAT] = {
-		.name = "filelat",
-		.help = "how long reads, writes and syncs of files take, by path and process; hooks on every system call of the host",
-		.stream = STREAM_FILELAT,
-		.scopes = SKEP_SCOPE_ANY,
-	},
 };
 
 const struct skep_stream *const io_streams[N_STREAMS] = {
@@ -186,5 +180,4 @@ const struct skep_stream *const io_streams[N_STREAMS] = {
 	[STREAM_FS] = &fs_stream,
 	[STREAM_LEDGER] = &ledger_stream,
 	[STREAM_IOLAT] = &iolat_stream,
-	[STREAM_FILELAT] = &io_filelat_stream,
 };

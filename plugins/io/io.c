@@ -72,37 +72,14 @@ static void io_sample(struct skep_instance *inst, void *state)
 	struct io_probe *st = state;
 	uint64_t now = skep_boot_ns();
 
-	/* before drained() is said: then the dead are forgotten, and whose records these are */
-	filelat_sample(inst, st);
 	drain(inst, st, true);
 	io_paging_sample(inst, st, now);
 	io_filesystems_sample(inst, st, now);
 	iolat_sample(inst, st, now);
 }
 
-static int io_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
-{
-	struct io_probe *st = state;
-
-	switch (detail) {
-	case DETAIL_IOLAT:
-		return iolat_attach(inst, st, scope);
-	case DETAIL_FILELAT:
-		return filelat_attach(inst, st, scope);
-	default:
-		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
-	}
-}
-
-static void io_detach(struct skep_instance *inst, void *state, uint64_t id)
-{
-	if (!iolat_detach(inst, state, id))
-		filelat_detach(inst, state, id);
-}
-
 static void io_flush(struct skep_instance *inst, void *state)
 {
-	filelat_sample(inst, state);
 	drain(inst, state, false);
 }
 
@@ -162,7 +139,6 @@ static int io_start(struct skep_instance *inst, void *state)
 	io_kept_begin(inst, st);
 	io_paging_sample(inst, st, st->sampled_ns);
 	io_filesystems_sample(inst, st, st->sampled_ns);
-	filelat_start(inst, st);
 	return 0;
 out:
 	close_files(st);
@@ -174,7 +150,6 @@ static void io_stop(struct skep_instance *inst, void *state)
 	struct io_probe *st = state;
 
 	iolat_close(st);
-	filelat_close(st);
 	if (!st->bpf)
 		return;
 	if (!skep_pins_leave(&st->pins, st->host, inst, st->bpf->skeleton)) /* hooks off, maps stay */
@@ -190,7 +165,6 @@ static void io_close(struct skep_instance *inst, void *state)
 
 	(void)inst;
 	iolat_close(st);
-	filelat_close(st);
 	if (st->bpf)
 		io_unload(st);
 	close_files(st);
@@ -240,13 +214,6 @@ static const struct skep_option options[] = {
 	  .offset = offsetof(struct io_probe, opt_filesystems),
 	  .default_value = "true",
 	  .help = "report network, parallel and user-space file systems" },
-	{ .name = "filelat_rows",
-	  .type = SKEP_O_INT,
-	  .offset = offsetof(struct io_probe, opt_filelat_rows),
-	  .default_value = "2048",
-	  .min = 64,
-	  .max = 65536,
-	  .help = "rows of the detail filelat, one for each attachment, process, file and operation; 4 KiB each, while it is attached" },
 	{ .name = "root",
 	  .type = SKEP_O_STR,
 	  .offset = offsetof(struct io_probe, opt_root),
@@ -263,7 +230,7 @@ static const struct skep_plugin io_plugin = {
 	.name = "io",
 	.version = PACKAGE_VERSION,
 	.summary =
-		"block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests, and calls on files, take",
+		"block I/O of devices, cgroups and processes; reclaim, swap, network file systems; on demand how long requests take",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),
@@ -279,7 +246,7 @@ static const struct skep_plugin io_plugin = {
 	.details = io_details,
 	.detail_size = sizeof(struct skep_detail),
 	.n_details = N_DETAILS,
-	.attach = io_attach,
-	.detach = io_detach,
+	.attach = iolat_attach,
+	.detach = iolat_detach,
 };
 SKEP_PLUGIN(io_plugin, SKEP_KIND_PROBE, "io", PACKAGE_VERSION)

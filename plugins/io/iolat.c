@@ -206,12 +206,14 @@ static void tell_lost(struct skep_instance *inst, struct io_probe *st)
 
 /* ---- attached and detached --------------------------------------------------------- */
 
-int iolat_attach(struct skep_instance *inst, struct io_probe *st, const struct skep_detail_scope *scope)
+int iolat_attach(struct skep_instance *inst, void *state, unsigned detail, const struct skep_detail_scope *scope)
 {
+	struct io_probe *st = state;
 	struct iolat *l = &st->iolat;
 	unsigned slot = 0;
 	int err;
 
+	(void)detail; /* the only one */
 	if (!st->hooks)
 		return st->host->fail(
 			inst, -EOPNOTSUPP,
@@ -230,14 +232,15 @@ int iolat_attach(struct skep_instance *inst, struct io_probe *st, const struct s
 	return 0;
 }
 
-bool iolat_detach(struct skep_instance *inst, struct io_probe *st, uint64_t id)
+void iolat_detach(struct skep_instance *inst, void *state, uint64_t id)
 {
+	struct io_probe *st = state;
 	struct iolat *l = &st->iolat;
 	unsigned slot = skep_attached_find(l->attached, id);
 	bool last = skep_attached_n(l->attached) == 1;
 
 	if (slot == SKEP_SCOPE_SLOTS)
-		return false;
+		return;
 	skep_scopes_remove(&l->bpf->bss->scopes, slot);
 	if (last)
 		iolat_bpf__detach(l->bpf);
@@ -247,7 +250,6 @@ bool iolat_detach(struct skep_instance *inst, struct io_probe *st, uint64_t id)
 	if (last)
 		release(st);
 	iolat_signal(inst, st);
-	return true;
 }
 
 void iolat_sample(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)

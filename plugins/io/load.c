@@ -139,7 +139,7 @@ static void size_maps(struct io_probe *st)
 
 	for (size_t i = 0; i < st->disks.n; i++)
 		known += !st->disks.at[i].partition;
-	/* In steps: a map of another size is another build to skep_pins_load(), and one disk more or less must not be. */
+	/* In steps: to skep_pins_load() another size of a map is another build, and one disk more must not make one. */
 	known = (known + DISKS_STEP - 1) / DISKS_STEP * DISKS_STEP;
 	if (shards > SHARDS_MAX)
 		shards = SHARDS_MAX;
@@ -168,7 +168,6 @@ static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_ho
 	find_hooks(st, btf, hooks);
 	choose(st, hooks);
 	size_maps(st);
-	filelat_kernel_ask(&st->filelat, btf); /* here, as loading the kernel's types takes up to 50 ms */
 	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
 	if (err)
 		err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "disk.h"
-#include "filelat_state.h"
 #include "fs.h"
 #include "io.h"
 #include "iolat.h"
@@ -31,12 +30,11 @@ enum {
 	STREAM_FS,
 	STREAM_LEDGER,
 	STREAM_IOLAT,
-	STREAM_FILELAT,
 	N_STREAMS
 };
 extern const struct skep_stream *const io_streams[N_STREAMS];
 
-enum { DETAIL_IOLAT, DETAIL_FILELAT, N_DETAILS };
+enum { DETAIL_IOLAT, N_DETAILS };
 extern const struct skep_detail io_details[N_DETAILS];
 
 /* A device and one kind of operation, since the last record of it. */
@@ -109,7 +107,7 @@ struct iolat {
 
 struct io_probe {
 	/* options */
-	int64_t opt_processes, opt_cgroups, opt_requests, opt_iolat_rows, opt_filelat_rows;
+	int64_t opt_processes, opt_cgroups, opt_requests, opt_iolat_rows;
 	bool opt_delays, opt_filesystems, opt_paging;
 	const char *opt_root;
 
@@ -135,7 +133,6 @@ struct io_probe {
 	bool unkept; /* there was no room to save what has been told of some process or cgroup */
 	struct skep_counter *c_evicted, *c_recovered, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
-	struct filelat filelat;
 
 	FILE *vmstat;
 	struct vm vm;
@@ -190,8 +187,8 @@ void io_processes_drain(struct skep_instance *, struct io_probe *, uint64_t now_
 void io_cgroups_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 
 /* iolat.c: the detail of that name */
-int iolat_attach(struct skep_instance *, struct io_probe *, const struct skep_detail_scope *);
-bool iolat_detach(struct skep_instance *, struct io_probe *, uint64_t id); /* false: it has no such attachment */
+int iolat_attach(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
+void iolat_detach(struct skep_instance *, void *state, uint64_t id);
 void iolat_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 /* What is new of a row, as a record. Needs no BPF. */
 void iolat_emit(struct skep_instance *, struct io_probe *, const struct iolat_key *, const struct iolat_row *new,

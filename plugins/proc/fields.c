@@ -120,5 +120,4 @@ const struct skep_stream *const proc_streams[N_STREAMS] = {
 	[STREAM_OOM] = &oom_stream,
 	[STREAM_EXCLUDED] = &excluded_stream,
 	[STREAM_LEDGER] = &ledger_stream,
-	[STREAM_OPENS] = &proc_opens_stream,
 };

@@ -67,7 +67,6 @@ static int prepare(struct skep_instance *inst, struct proc_state *st)
 	bpf_program__set_autoload(bpf->progs.on_victim_task, victim && victim_is_task);
 	bpf_program__set_autoload(bpf->progs.on_victim_pid, victim && !victim_is_task);
 
-	opens_kernel_ask(&st->opens.kernel, btf); /* here, as loading the kernel's types takes up to 50 ms */
 	bpf->rodata->preempted = preempted = skep_kernel_preempts_programs(btf);
 	bpf_program__set_autoload(bpf->progs.on_fork_missed, preempted);
 	bpf_program__set_autoload(bpf->progs.on_exec_missed, preempted);

@@ -225,7 +225,6 @@ static void proc_sample(struct skep_instance *inst, void *state)
 	struct proc_state *st = state;
 
 	check_misses(inst, st);
-	opens_sample(inst, st);
 	sweep(inst, st);
 	proc_threads_clean(st);
 	proc_births_clean(inst, st);
@@ -237,7 +236,6 @@ static void proc_flush(struct skep_instance *inst, void *state)
 
 	proc_drain(inst, st, 0);
 	proc_pending_run(inst, st, THREADS_AGE_FLUSH_NS);
-	opens_sample(inst, st);
 	if (st->resync)
 		sweep(inst, st);
 }
@@ -301,7 +299,6 @@ static int proc_start(struct skep_instance *inst, void *state)
 	proc_kept_others(inst, st);
 	proc_mark_resume(inst, st);
 	proc_signals(inst, st);
-	opens_start(inst, st);
 	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
 	return 0;
 out:
@@ -316,7 +313,6 @@ static void proc_stop(struct skep_instance *inst, void *state)
 
 	bool stays;
 
-	opens_close(st);
 	if (!st->bpf)
 		return;
 	proc_sweep_end(inst, st, false);
@@ -338,7 +334,6 @@ static void proc_close(struct skep_instance *inst, void *state)
 	struct proc_state *st = state;
 
 	(void)inst;
-	opens_close(st);
 	proc_pending_free(st);
 	proc_taken_free(st);
 	free(st->sweep_buffer);
@@ -366,18 +361,6 @@ static const struct skep_option options[] = {
 	  .default_value = "[]",
 	  .help = "variables that are read from the environment of a new program, 8 at most: [\"SKEP_TASK\", \"TRACEPARENT\"] for tasks and traces; "
 		  "some 2 us an exec; [] reads nothing of any" },
-	{ .name = "opens_rows",
-	  .type = SKEP_O_INT,
-	  .offset = offsetof(struct proc_state, opt_opens_rows),
-	  .default_value = "32768",
-	  .min = 1024,
-	  .max = 1 << 20,
-	  .help = "detail opens: files times processes that are kept at a time; 150 bytes each while it is attached, and the path" },
-	{ .name = "opens_all",
-	  .type = SKEP_O_BOOL,
-	  .offset = offsetof(struct proc_state, opt_opens_all),
-	  .default_value = "false",
-	  .help = "detail opens: also directories, devices, pipes and what is in /proc and /sys, not only files that hold data" },
 	{ 0 },
 };
 
@@ -402,11 +385,6 @@ static const struct skep_plugin proc_plugin = {
 	.stop = proc_stop,
 	.close = proc_close,
 	.flush = proc_flush,
-	.details = opens_details,
-	.detail_size = sizeof(struct skep_detail),
-	.n_details = OPENS_DETAILS,
-	.attach = opens_attach,
-	.detach = opens_detach,
 	.mark = proc_mark,
 	.settled = proc_settled,
 };

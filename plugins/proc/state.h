@@ -13,11 +13,10 @@
 #include <skep/ring.h>
 #include <skep/rules.h>
 
-#include "opens_state.h"
 #include "proc.h"
 
 /* Index in the plugin's table of streams. */
-enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER, STREAM_OPENS,
+enum { STREAM_FORK, STREAM_EXEC, STREAM_EXIT, STREAM_FINAL, STREAM_LIVE, STREAM_OOM, STREAM_LEDGER,
 	STREAM_EXCLUDED, N_STREAMS };
 extern const struct skep_stream *const proc_streams[N_STREAMS];
 extern const unsigned proc_stream_of[PROC_TYPES];
@@ -74,8 +73,6 @@ struct proc_state {
 	/* options */
 	uint64_t opt_ring_bytes;
 	uint64_t opt_drain_ns;
-	int64_t opt_opens_rows;
-	bool opt_opens_all;
 	const char **opt_environ;
 
 	const struct skep_host *host;
@@ -123,7 +120,6 @@ struct proc_state {
 	struct proc_others others_begin;
 	struct scratch scratch;
 
-	struct opens opens;
 };
 
 /* decode.c: bytes of the ring or of the iterator into records; never trusts a length. */

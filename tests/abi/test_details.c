@@ -101,6 +101,8 @@ static void what_is_refused(void **state)
 	refused(&s, -ENOENT, "no probe has a detail \"depth\"; there are width, refuses");
 	s.detail = "fake:width";
 	refused(&s, -ENOENT, "no probe has a detail \"fake:width\"");
+	s.detail = "opens";
+	refused(&s, -ENOENT, "detail opens: plugin files is not loaded; add { \"plugin\": \"files\" } to probes");
 	s.detail = "refuses";
 	refused(&s, -ENOTSUP, "not on this machine");
 	s.detail = "width";

@@ -29,7 +29,7 @@ until_log() {
 start() {
 	cat >"$work/conf" <<-CONF
 		{ "interval": "500ms",
-		  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "io", "required": true, "filelat_rows": $1 } ],
+		  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "files", "required": true, "filelat_rows": $1 } ],
 		  "sinks": [ { "plugin": "file", "path": "$work/out$1" } ],
 		  "control": { "socket": "$work/socket" } }
 	CONF
@@ -101,7 +101,7 @@ stop
 /usr/bin/python3 - "$work" <<'END_OF_PYTHON'
 import collections, json, sys
 work, bad, missing = sys.argv[1], [], collections.Counter()
-# Such a kernel skips a program for others while a task has been preempted in it, and counts that (README.md of plugins/proc).
+# Such a kernel skips a program for others while a task has been preempted in it, and counts that (README.md of plugins/files).
 try:
     preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
 except OSError:

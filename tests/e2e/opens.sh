@@ -27,7 +27,7 @@ until_log() {
 
 cat >"$work/conf" <<CONF
 { "interval": "500ms",
-  "probes": [ { "plugin": "proc", "required": true } ],
+  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "files", "required": true } ],
   "sinks": [ { "plugin": "file", "path": "$work/out" } ],
   "control": { "socket": "$work/socket" } }
 CONF
@@ -69,7 +69,7 @@ work = sys.argv[1]
 signal = next(s for p in json.load(open(work + "/doctor"))["plugins"] for s in p.get("signals", []) if s["name"] == "proc.opens")
 fexit = signal["how"].startswith("fexit")
 bad, missing = [], collections.Counter()
-# Such a kernel skips a program for others while a task has been preempted in it, and counts that (README.md of plugins/proc).
+# Such a kernel skips a program for others while a task has been preempted in it, and counts that (README.md of plugins/files).
 try:
     preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
 except OSError:
@@ -97,6 +97,8 @@ def counted(name):
         row = rows[(int(r["upid"].split("-")[1]), r["error.type"], r["file.path"])]
         for i, field in enumerate(("opens", "writes", "created", "failed")):
             row[i] += r[field]
+        if row is rows.get((pids[0], r["error.type"], r["file.path"])) and not r.get("tool"):
+            bad.append(f"{name}: {r['file.path']}: the process had ended, and its record did not wait for the probe: no tool")
     return rows
 
 def compare(what, want, got):

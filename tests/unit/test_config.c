@@ -221,6 +221,9 @@ static void test_moved_probe(void **state)
 	assert_warned("{ \"probes\": [ { \"plugin\": \"host\",\n\"cloud\": \"auto\" }, { \"plugin\": \"identity\" } ] }",
 		      "f:2:1: warning: option \"cloud\" of \"host\" has no effect: since 1.1 it is the probe \"identity\"'s; "
 		      "move it there\n");
+	assert_warned("{ \"probes\": [ { \"plugin\": \"io\",\n\"filelat_rows\": 4096 } ] }",
+		      "f:2:1: warning: option \"filelat_rows\" of \"io\" has no effect: since 1.1 it is the probe \"files\"'s; "
+		      "move it there\n");
 }
 
 static void test_spool(void **state)

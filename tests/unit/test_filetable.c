@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "plugins/proc/state.h"
+#include "plugins/files/state.h"
 
 static struct {
 	struct skep_file_path h;
@@ -144,31 +144,22 @@ static void test_record(void **state)
 	const struct skep_file_key key = { .pid = 1, .what = ENOENT }, odd = { .pid = 1, .what = 4000 };
 	struct skep_file_row *row = skep_filetable_get(&t, 1, &key);
 	struct opens_row now = { .opens = 5, .writes = 3, .created = 1, .failed = 2 };
-	struct opens_record got;
-	char error[32];
+	struct files_record rec;
+	const struct opens_record *got = &rec.opens;
 
 	(void)state;
-	assert_true(opens_record(row, &now, &got, error));
-	assert_int_equal(got.opens, 5);
-	assert_string_equal(got.error.ptr, "ENOENT");
+	assert_true(opens_kind.record(row, &now, &rec));
+	assert_int_equal(got->opens, 5);
+	assert_string_equal(got->error.ptr, "ENOENT");
 	memcpy(row->told, &now, sizeof(now));
-	assert_false(opens_record(row, &now, &got, error));
+	assert_false(opens_kind.record(row, &now, &rec));
 	now.failed += 4;
-	assert_true(opens_record(row, &now, &got, error));
-	assert_int_equal(got.opens + got.writes + got.created, 0);
-	assert_int_equal(got.failed, 4);
-	assert_true(opens_record(skep_filetable_get(&t, 2, &odd), &now, &got, error));
-	assert_string_equal(got.error.ptr, "errno 4000");
+	assert_true(opens_kind.record(row, &now, &rec));
+	assert_int_equal(got->opens + got->writes + got->created, 0);
+	assert_int_equal(got->failed, 4);
+	assert_true(opens_kind.record(skep_filetable_get(&t, 2, &odd), &now, &rec));
+	assert_string_equal(got->error.ptr, "errno 4000");
 	skep_filetable_free(&t);
-}
-
-static void test_stream(void **state)
-{
-	(void)state;
-	assert_int_equal(opens_details[0].stream, STREAM_OPENS);
-	assert_ptr_equal(proc_streams[STREAM_OPENS], &proc_opens_stream);
-	assert_int_equal(proc_opens_stream.role, SKEP_ROLE_DETAIL);
-	assert_int_equal(proc_opens_stream.fields[0].offset, 0);
 }
 
 int main(void)
@@ -178,7 +169,6 @@ int main(void)
 		cmocka_unit_test(test_bad_records),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_record),
-		cmocka_unit_test(test_stream),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
