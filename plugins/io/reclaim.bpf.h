@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/io/reclaim.bpf.h - how often and how long tasks reclaim memory: of the host, of their cgroup.
+ */
+#ifndef SKEP_IO_RECLAIM_BPF_H
+#define SKEP_IO_RECLAIM_BPF_H
+
+#include "owners.bpf.h"
+
+/* Tasks in reclaim: tid -> since when. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u64);
+} reclaiming SEC(".maps");
+
+static __always_inline int reclaim_begins(void)
+{
+	__u64 id = bpf_get_current_pid_tgid(), now;
+	__u32 tid = (__u32)id;
+	struct who w = {};
+
+	if (skep_asleep(IO_UNATTENDED_PROCESS))
+		return 0;
+	who_is_it(&w);
+	if (w.flags & PF_KTHREAD || excluded(id >> 32))
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&reclaiming, &tid, &now, BPF_ANY))
+		COUNT(reclaims_full);
+	return 0;
+}
+
+static __always_inline int reclaim_ends(__u32 kind)
+{
+	__u64 id = bpf_get_current_pid_tgid(), took, *since;
+	struct io_process *p;
+	__u32 tid = (__u32)id;
+	struct who w = {};
+
+	since = bpf_map_lookup_elem(&reclaiming, &tid);
+	if (!since)
+		return 0;
+	took = bpf_ktime_get_ns() - *since;
+	bpf_map_delete_elem(&reclaiming, &tid);
+	who_is_it(&w);
+	p = process_of(id >> 32, w.start_ns);
+	if (p) {
+		ADD(p->reclaims[kind], 1);
+		ADD(p->reclaim_ns[kind], took);
+	}
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int on_reclaim_begin(void *ctx)
+{
+	return reclaim_begins();
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int on_reclaim_end(void *ctx)
+{
+	return reclaim_ends(IO_RECLAIM_HOST);
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
+int on_memcg_reclaim_begin(void *ctx)
+{
+	return reclaim_begins();
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
+int on_memcg_reclaim_end(void *ctx)
+{
+	return reclaim_ends(IO_RECLAIM_CGROUP);
+}
+
+#endif
