@@ -2,8 +2,8 @@
 /*
  * plugins/files/count.c - counts for the attachments of both details.
  *
- * The kernel side has a row for each file of each process of each attachment.  Every interval this side reads all rows
- * and emits what they have more than the record before; rows that no longer grow make room.
+ * The kernel side has a row for each file of each process of each attachment.  Every interval this side reads all rows,
+ * emits their growth since the record before, and removes rows that no longer grow.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -46,7 +46,7 @@ static void read_row(void *arg, const void *key_, const void *value)
 	struct files_record rec;
 
 	p->n++;
-	if (slot == SKEP_SCOPE_SLOTS) { /* made by an open or a call that ended while its attachment did */
+	if (slot == SKEP_SCOPE_SLOTS) { /* an open or a call made the row while its attachment ended */
 		bpf_map_delete_elem(c->kernel.rows, key);
 		return;
 	}
@@ -65,7 +65,7 @@ static void read_row(void *arg, const void *key_, const void *value)
 }
 
 /*
- * Removes the rows of that group; group 0: those that have not grown for more than `idle` passes, but not the rows
+ * Removes the rows of that group; group 0: rows that have not grown for more than `idle` passes, except the rows
  * "other", which stay as long as their attachment.
  */
 static void remove_rows(struct files_count *c, uint32_t group, uint32_t idle)
@@ -92,13 +92,13 @@ static void report_losses(struct files_count *c)
 	};
 	uint64_t misses = c->kind->misses(c->st);
 
-	if (now.lost + misses > c->told.lost + c->misses)
+	if (now.lost + misses > c->reported.lost + c->misses)
 		c->st->host->lost(c->st->inst, c->stream, SKEP_LOSS_KERNEL,
-			       now.lost + misses - c->told.lost - c->misses);
-	c->st->host->counter_add(c->c_delayed, now.unsent - c->told.unsent);
+			       now.lost + misses - c->reported.lost - c->misses);
+	c->st->host->counter_add(c->c_delayed, now.unsent - c->reported.unsent);
 	if (c->c_others)
-		c->st->host->counter_add(c->c_others, now.others - c->told.others);
-	c->told = now;
+		c->st->host->counter_add(c->c_others, now.others - c->reported.others);
+	c->reported = now;
 	c->misses = misses;
 }
 
@@ -146,7 +146,7 @@ static int acquire(struct files_count *c)
 
 	if (c->kernel.skeleton)
 		return 0;
-	c->told = (struct files_counters){ 0 };
+	c->reported = (struct files_counters){ 0 };
 	c->misses = 0;
 	c->table.value_size = c->kind->row_size;
 	err = skep_drain_new(&c->batch, sizeof(struct skep_file_key), c->kind->row_size);
@@ -197,7 +197,7 @@ int files_attach(struct skep_instance *inst, void *state, unsigned detail, const
 	if (detail >= N_DETAILS)
 		return st->host->fail(inst, -EINVAL, "no detail has the number %u", detail);
 	if (c->missing)
-		return st->host->fail(inst, -EOPNOTSUPP, "this kernel cannot have the detail %s: %s", c->kind->name,
+		return st->host->fail(inst, -EOPNOTSUPP, "%s does not work here: %s", c->kind->name,
 				      c->missing);
 	err = skep_attached_begin(inst, st->host, c->attached, 0, scope, &slot);
 	if (err)
@@ -210,7 +210,7 @@ int files_attach(struct skep_instance *inst, void *state, unsigned detail, const
 		if (c->kernel.skeleton && skep_attached_n(c->attached) == 0)
 			release(c);
 	}
-	c->kind->tell(st);
+	c->kind->signal(st);
 	return err;
 }
 
@@ -228,7 +228,7 @@ static bool detach(struct files_count *c, uint64_t id)
 	skep_attached_end(&c->attached[slot]);
 	if (skep_attached_n(c->attached) == 0)
 		release(c);
-	c->kind->tell(c->st);
+	c->kind->signal(c->st);
 	return true;
 }
 

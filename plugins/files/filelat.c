@@ -51,7 +51,7 @@ const struct files_kind filelat_kind = {
 	.load = filelat_load,
 	.unload = filelat_unload,
 	.misses = filelat_misses,
-	.tell = filelat_tell,
+	.signal = filelat_signal,
 	.begin = filelat_begin,
 	.record = filelat_record,
 };

@@ -87,7 +87,7 @@ void filelat_kernel_ask(struct files_probe *st, const struct btf *btf)
 		*missing = "the kernel has no tracepoints sys_enter and sys_exit (CONFIG_HAVE_SYSCALL_TRACEPOINTS)";
 }
 
-void filelat_tell(const struct files_probe *st)
+void filelat_signal(const struct files_probe *st)
 {
 	static const char how[] = "tp_btf/sys_enter and sys_exit: read, write, sync";
 	const char *missing = st->of[DETAIL_FILELAT].missing;

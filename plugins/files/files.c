@@ -51,7 +51,7 @@ static int files_start(struct skep_instance *inst, void *state)
 	filelat_kernel_ask(st, btf);
 	btf__free(btf);
 	for (unsigned i = 0; i < N_DETAILS; i++)
-		st->of[i].kind->tell(st);
+		st->of[i].kind->signal(st);
 	st->host->drained(inst, skep_boot_ns());
 	return 0;
 }
@@ -88,7 +88,7 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct files_probe, opt_opens_all),
 	  .default_value = "false",
-	  .help = "detail opens: also directories, devices, pipes and what is in /proc and /sys, not only files that hold data" },
+	  .help = "detail opens: also directories, devices, pipes, /proc and /sys, not only files that hold data" },
 	{ .name = "filelat_rows",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct files_probe, of[DETAIL_FILELAT].opt_rows),

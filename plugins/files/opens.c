@@ -65,6 +65,6 @@ const struct files_kind opens_kind = {
 	.load = opens_load,
 	.unload = opens_unload,
 	.misses = opens_misses,
-	.tell = opens_tell,
+	.signal = opens_signal,
 	.record = opens_record,
 };

@@ -70,7 +70,7 @@ void opens_kernel_ask(struct files_probe *st, const struct btf *btf)
 		st->opens_way = OPENS_CALLS;
 }
 
-void opens_tell(const struct files_probe *st)
+void opens_signal(const struct files_probe *st)
 {
 	const char *how = "tp_btf/sys_exit: open, openat, openat2, creat";
 	const char *why =

@@ -61,10 +61,10 @@ struct files_kind {
 	void (*unload)(struct files_probe *);
 	/* Times that the kernel skipped a program since the load; 0 before 5.12, which does not count them. */
 	uint64_t (*misses)(const struct files_probe *);
-	void (*tell)(const struct files_probe *); /* the signal */
+	void (*signal)(const struct files_probe *); /* reports how the kernel measures it */
 	/* A new attachment's first rows; NULL: none. 0 or -errno. */
 	int (*begin)(struct files_count *, uint32_t group);
-	/* What a row's value has more than row->told, without the id. false: nothing. */
+	/* The growth of a row since row->told, without the id. false: none. */
 	bool (*record)(const struct skep_file_row *row, const void *now, struct files_record *ret);
 };
 
@@ -94,8 +94,8 @@ struct files_count {
 	uint32_t group[SKEP_SCOPE_SLOTS]; /* numbers of the attachments: rows of a slot's earlier one are not its own */
 	uint32_t last_group;
 	uint64_t last_id; /* of rows that user space makes */
-	struct files_counters told; /* as far as reported */
-	uint64_t misses;            /* likewise */
+	struct files_counters reported; /* as far as reported */
+	uint64_t misses;                /* as far as reported */
 	struct skep_counter *c_delayed, *c_others;
 };
 
@@ -131,8 +131,8 @@ void opens_unload(struct files_probe *);
 void filelat_unload(struct files_probe *);
 uint64_t opens_misses(const struct files_probe *);
 uint64_t filelat_misses(const struct files_probe *);
-void opens_tell(const struct files_probe *);
-void filelat_tell(const struct files_probe *);
+void opens_signal(const struct files_probe *);
+void filelat_signal(const struct files_probe *);
 
 /* Does skep know how this machine passes the arguments of system calls? */
 #if defined(__x86_64__) || defined(__aarch64__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/block.bpf.h - the block layer's types as far as io.bpf.c reads them (see
- * include/skep/bpf/kernel.bpf.h for how), and what differs between kernels.
+ * plugins/io/block.bpf.h - the types of the block layer that the BPF programs read (include/skep/bpf/kernel.bpf.h
+ * explains how), and what differs between kernels.
  */
 #ifndef SKEP_IO_BLOCK_BPF_H
 #define SKEP_IO_BLOCK_BPF_H
@@ -37,12 +37,12 @@ struct request {
 	unsigned int __data_len;
 	struct bio *bio;
 	/*
-	 * The device whose counters (/proc/diskstats) this request adds to; NULL when it adds to none: iostats
-	 * switched off for the queue, pass-through. struct hd_struct up to 5.10, struct block_device after.
+	 * The device whose counters (/proc/diskstats) include this request.  NULL: none do, because iostats is off for
+	 * the queue, or the request is pass-through.  struct hd_struct up to 5.10, struct block_device after.
 	 */
 	void *part;
-	__u64 start_time_ns;    /* when it was made (CLOCK_MONOTONIC); 0 from 6.12 where iostats is off */
-	__u64 io_start_time_ns; /* when the driver got it; 0 where the queue keeps no statistics (QUEUE_FLAG_STATS) */
+	__u64 start_time_ns;    /* made (CLOCK_MONOTONIC); 0 from 6.12 where iostats is off */
+	__u64 io_start_time_ns; /* passed to the driver; 0 where the queue has no statistics (QUEUE_FLAG_STATS) */
 } CORE;
 
 /* before 5.17 */

@@ -15,7 +15,7 @@ static __always_inline int delays_of(struct task_struct *t, __u64 *ret)
 	if (!bpf_core_field_exists(with->delays))
 		return 0;
 	d = with->delays;
-	if (!d) /* delay accounting was off when it was forked */
+	if (!d) /* delay accounting was off at its fork */
 		return 0;
 	ret[IO_DELAY_BLOCK] = d->blkio_delay;
 	ret[IO_DELAY_SWAPIN] = d->swapin_delay;
@@ -24,7 +24,7 @@ static __always_inline int delays_of(struct task_struct *t, __u64 *ret)
 	return ret[0] || ret[1] || ret[2] || ret[3];
 }
 
-/* Every thread's end: only loaded where the kernel keeps delays (kernel.task_delayacct). */
+/* At the end of every thread.  Loaded only where the kernel accounts delays (kernel.task_delayacct). */
 SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
 {
@@ -51,7 +51,7 @@ int on_task(struct bpf_iter__task *ctx)
 	struct task_struct *t = ctx->task, *leader;
 	struct io_delays rec = {};
 
-	/* from PF_EXITING on it is on_exit's: never counted twice */
+	/* from PF_EXITING on, on_exit counts the thread: never twice */
 	if (!t || t->flags & (PF_KTHREAD | PF_EXITING) || excluded(t->tgid) || !delays_of(t, rec.delay_ns))
 		return 0;
 	leader = t->group_leader;

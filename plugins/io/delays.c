@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/delays.c - what live threads have waited, by the task iterator: only where the
- * kernel accounts it (Documentation/accounting/delay-accounting.rst).
+ * plugins/io/delays.c - how long live threads have waited, by the task iterator, where the kernel accounts delays
+ * (Documentation/accounting/delay-accounting.rst).
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -33,5 +33,5 @@ void io_delays_read(struct skep_instance *inst, struct io_probe *st)
 
 	if (err)
 		st->host->log(inst, SKEP_LOG_WARNING,
-			      "no pass over tasks: %s; their delays come with the next interval", strerror(-err));
+			      "the pass over tasks failed: %s; the next interval reports their delays", strerror(-err));
 }

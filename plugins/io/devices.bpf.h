@@ -19,7 +19,7 @@ struct {
 	__type(value, struct io_device);
 } devices SEC(".maps");
 
-/* What a new entry of `devices` begins with: too large for the stack. */
+/* A new entry of `devices`: too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -42,15 +42,15 @@ static __always_inline struct io_device *device_of(struct gendisk *disk, __u32 o
 	none = bpf_map_lookup_elem(&new_device, &zero);
 	if (none)
 		bpf_map_update_elem(&devices, &key, none, BPF_NOEXIST);
-	d = bpf_map_lookup_elem(&devices, &key); /* also where another CPU was first */
+	d = bpf_map_lookup_elem(&devices, &key); /* also when another CPU was first */
 	if (!d)
 		COUNT(devices_full);
 	return d;
 }
 
 /*
- * Not static: the verifier then looks at it once.  Inlined, it followed each way through both
- * histograms and all that comes after: 256,433 steps instead of 14,963, a third of a second of each start.
+ * Not static: the verifier then checks the function once.  Inlined, it follows each way through both histograms and all
+ * code behind them: 256,433 steps instead of 14,963, a third of a second of each start.
  */
 __noinline int hist_slot(__u64 value)
 {
@@ -61,7 +61,7 @@ static __always_inline void hist_add(__u64 *slots, __u32 n, __u64 value)
 {
 	__u64 slot = (__u32)hist_slot(value);
 
-	/* in one register from here on: the verifier wants the bound where it is used */
+	/* in one register from here on: the verifier demands the bound where it is used */
 	asm volatile("" : "+r"(slot));
 	if (slot < n)
 		ADD(slots[slot], 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/devices.c - what the kernel side has counted of each device, into records and
- * into the books, beside what the devices have counted themselves.
+ * plugins/io/devices.c - records and the ledger of devices: what the BPF programs counted of each device, and what the
+ * devices counted themselves.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,9 +13,9 @@
 #include "state.h"
 
 #define WORDS (sizeof(struct io_device) / sizeof(uint64_t))
-#define UNKNOWN_MAX 64u /* keys of devices that are not listed, deleted a pass */
+#define UNKNOWN_MAX 64u /* keys of unlisted devices that one pass deletes */
 
-/* What the map has of devices that the table does not. */
+/* Keys of the map whose device is not in the table. */
 struct unknown {
 	struct io_device_key key[UNKNOWN_MAX];
 	uint64_t operations[UNKNOWN_MAX];
@@ -45,7 +45,7 @@ static void take(void *arg, const void *key_, const void *value_)
 		to[i] += from[i];
 }
 
-/* The map into `now` of each device and operation. */
+/* Reads the map into `now` of each device and operation. */
 static int read_map(struct io_probe *st, struct reading *r)
 {
 	*r = (struct reading){ .disks = &st->disks };
@@ -58,8 +58,8 @@ static int read_map(struct io_probe *st, struct reading *r)
 }
 
 /*
- * Deletes what the map has of devices that no list has named: they came and went between two passes, and the devices
- * that get their numbers begin with nothing.  Returns how many operations that were.
+ * Deletes the entries of devices that came and went between two passes: no list has named them.  The kernel reuses
+ * their numbers, and the next device begins with zero.  Returns how many operations the entries had.
  */
 static uint64_t forget_unknown(struct io_probe *st, const struct unknown *u)
 {
@@ -72,7 +72,7 @@ static uint64_t forget_unknown(struct io_probe *st, const struct unknown *u)
 	return operations;
 }
 
-/* Their number may become another device's. */
+/* The kernel reuses the number of a device that went. */
 static void forget_absent(struct io_probe *st)
 {
 	struct io_device_key key = { 0 };
@@ -127,7 +127,7 @@ static void emit_op(struct skep_instance *inst, struct io_probe *st, const struc
 	st->host->emit(inst, STREAM_DISK, NULL, now_ns, &rec);
 }
 
-/* false: nothing is new of that operation. */
+/* false: the device has done nothing new of that operation. */
 static bool take_op(struct skep_instance *inst, struct io_probe *st, struct disk *d, unsigned op, uint64_t now_ns,
 		    bool emit)
 {
@@ -136,7 +136,7 @@ static bool take_op(struct skep_instance *inst, struct io_probe *st, struct disk
 	uint64_t *to = (uint64_t *)&new;
 	const uint64_t *a = (const uint64_t *)now, *b = (const uint64_t *)last;
 
-	/* less than before: an entry was passed over as others came or went; all of it is there the next time */
+	/* less than before: the read passed over an entry because others came or went; the next read has all of it */
 	if (!now || !last || now->operations < last->operations || now->bytes < last->bytes)
 		return false;
 	for (size_t i = 0; i < WORDS; i++)
@@ -154,7 +154,7 @@ static bool take_op(struct skep_instance *inst, struct io_probe *st, struct disk
 	return true;
 }
 
-/* A device that does nothing while requests wait on it: the one thing about a disk that must not go unseen. */
+/* A device that completes nothing while requests wait: an operator must see a hung disk. */
 static void emit_stuck(struct skep_instance *inst, struct io_probe *st, const struct disk *d, uint64_t now_ns)
 {
 	struct disk_record rec = { .operation = skep_text("none") };
@@ -186,7 +186,7 @@ static void post_books(struct skep_instance *inst, struct io_probe *st, uint64_t
 		post(inst, st, accounts[op], "processes", b->by[IO_BY_PROCESS], 0, now_ns);
 		post(inst, st, accounts[op], "kernel", b->by[IO_BY_KERNEL], 0, now_ns);
 		post(inst, st, accounts[op], "excluded", b->by[IO_BY_EXCLUDED], 0, now_ns);
-		/* seen, but not who made it: stays unattributed */
+		/* the programs saw the request but not its issuer: the ledger has it as unattributed */
 		post(inst, st, accounts[op], "unseen_issuer", b->by[IO_BY_UNKNOWN], SKEP_LEDGER_MEMO, now_ns);
 	}
 }
@@ -195,9 +195,9 @@ static int read_both(struct io_probe *st, uint64_t passed, struct disk_bytes *re
 {
 	int err = st->hooks ? read_map(st, ret) : 0;
 
-	/* right after: what both have counted is then the same but for what was done in between */
+	/* right after: both counts then differ only by the requests that completed between the two reads */
 	err = err ?: disks_pass(&st->disks, st->root, passed ? passed : 1, ret_new);
-	/* again, by the new list: a device that came has a name now, and of one that went it is the last time */
+	/* again, by the new list: it names a new device, and a device that went is read for the last time */
 	if (!err && st->hooks && st->disks.changed)
 		err = read_map(st, ret);
 	return err;
@@ -233,7 +233,7 @@ static int pass(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns
 	return 0;
 }
 
-/* What a kernel side that goes on has counted up to now is reported already, or counts as not recorded (kept.c). */
+/* The previous skepd reported what pinned state has counted up to now, or kept.c counts it as not recorded. */
 int io_devices_start(struct skep_instance *inst, struct io_probe *st)
 {
 	return pass(inst, st, st->sampled_ns + 1, false);
@@ -244,7 +244,7 @@ void io_devices_sample(struct skep_instance *inst, struct io_probe *st, uint64_t
 	int err = pass(inst, st, now_ns, true);
 
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "devices: %s; their records of this interval come with the next",
+		st->host->log(inst, SKEP_LOG_WARNING, "reading the map of devices failed: %s; the next interval reports their requests",
 			      strerror(-err));
 		return;
 	}

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECTOR 512u /* of the counters, whatever the device's */
+#define SECTOR 512u /* unit of the counters of every device */
 
 int diskstats_parse(const char *line, struct diskstats *ret)
 {
@@ -47,7 +47,7 @@ int diskstats_parse(const char *line, struct diskstats *ret)
 	return 0;
 }
 
-/* Where it is, or where it would have to be. */
+/* The place of that device in the table, also of one that is not in it. */
 static size_t place_of(const struct disks *t, uint32_t dev)
 {
 	size_t low = 0, high = t->n;
@@ -109,7 +109,7 @@ struct io_device *disk_op_now(struct disk *d, unsigned op)
 
 static uint64_t gained(uint64_t now, uint64_t before)
 {
-	return now >= before ? now - before : now; /* smaller: another device has that number now */
+	return now >= before ? now - before : now; /* smaller: the kernel gave the number to another device */
 }
 
 static bool same_name(const struct disk *d, const struct diskstats *s)
@@ -134,7 +134,7 @@ static int take_line(struct disks *t, const struct diskstats *s, const char *roo
 		if (s->name_len >= sizeof(d->name))
 			return -ENAMETOOLONG; /* DISK_NAME_LEN is 32 */
 		if (known)
-			/* another device: what its hooks counted goes on, by number */
+			/* another device: the BPF programs go on counting by number */
 			d->stats = (struct diskstats){ 0 };
 		memcpy(d->name, s->name, s->name_len);
 		d->name[s->name_len] = '\0';
@@ -146,7 +146,7 @@ static int take_line(struct disks *t, const struct diskstats *s, const char *roo
 	if (passed_ns) {
 		d->queue_depth = (double)gained(s->queue_ms, d->stats.queue_ms) / passed_ms;
 		d->busy_ratio = (double)gained(s->busy_ms, d->stats.busy_ms) / passed_ms;
-		if (d->busy_ratio > 1) /* it counts in ticks of the clock */
+		if (d->busy_ratio > 1) /* the kernel counts it in ticks of the clock */
 			d->busy_ratio = 1;
 		if (!d->stacked && !d->memory) {
 			bytes->read += gained(s->read_bytes, d->stats.read_bytes);
@@ -187,7 +187,7 @@ int disks_pass(struct disks *t, const char *root, uint64_t passed_ns, struct dis
 		err = -EIO;
 		clearerr(t->stats);
 		for (size_t i = 0; i < t->n; i++)
-			t->at[i].present = true; /* not known */
+			t->at[i].present = true; /* unknown */
 	} else {
 		*ret_new = bytes;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/disk.h - the host's block devices: their own counters, and what they are.
- * Needs no BPF: the files are read below `root`, which tests set.
+ * plugins/io/disk.h - the host's block devices: their own counters and their class.  Needs no BPF; reads files below
+ * `root`, which tests set.
  */
 #ifndef SKEP_IO_DISK_H
 #define SKEP_IO_DISK_H
@@ -22,7 +22,7 @@ struct diskstats {
 	uint64_t discard_ops, discard_bytes; /* since 4.18, else 0 */
 	uint64_t flush_ops;                  /* since 5.5, else 0 */
 	uint64_t in_flight;
-	uint64_t busy_ms;  /* with something in flight */
+	uint64_t busy_ms;  /* with a request in flight */
 	uint64_t queue_ms; /* summed over all requests */
 };
 
@@ -34,15 +34,15 @@ struct disk {
 	char name[64];
 	char model[64];
 	const char *class;
-	bool partition;  /* known so as not to be asked about again; in no record */
+	bool partition;  /* in the table so that no pass asks sysfs again; in no record */
 	bool rotational;
-	bool stacked;    /* its requests go on to other devices that are listed too: dm, md, loop */
+	bool stacked;    /* passes its requests on to other devices of the table: dm, md, loop */
 	bool memory;     /* RAM: zram, brd */
-	bool present;    /* seen in this pass */
+	bool present;    /* this pass found it */
 	struct diskstats stats; /* name is not set */
 	uint64_t in_flight;
 	double queue_depth, busy_ratio; /* between the last two passes */
-	struct io_device *last[IO_OPS], *now[IO_OPS]; /* of the hooks, all shards; NULL until used */
+	struct io_device *last[IO_OPS], *now[IO_OPS]; /* sums of the BPF programs, all shards; NULL until used */
 };
 
 /* Sorted by dev. */
@@ -53,26 +53,26 @@ struct disks {
 	char *line;
 	size_t line_room;
 	uint64_t bad_lines;
-	bool changed;    /* the last pass found a device that was not there before, or missed one that was */
+	bool changed;    /* the last pass found a new device, or missed one of the pass before */
 };
 
-/* Bytes that a pass has found to be new, over devices that stand for themselves: not stacked, not memory. */
+/* Bytes since the pass before, of all devices but stacked ones and memory. */
 struct disk_bytes {
 	uint64_t read, written;
 };
 
 /*
- * Reads the counters of all.  passed_ns: since the last pass, 0 for the first.  Devices that are
- * new since the first pass began with zero.  Devices that went are not `present` any more, and stay in the table until
- * disks_drop_absent(), so that what the hooks counted of them has a name.  0 or -errno.
+ * Reads the counters of all devices.  passed_ns: since the last pass, 0 for the first.  A device that is new since the
+ * first pass began with zero.  A device that went is not `present` and stays in the table until disks_drop_absent(), so
+ * that its last counts have a name.  0 or -errno.
  */
 int disks_pass(struct disks *, const char *root, uint64_t passed_ns, struct disk_bytes *ret_new);
 void disks_drop_absent(struct disks *);
-struct disk *disks_find(struct disks *, uint32_t dev); /* NULL: not there */
-/* As the kernel names it; NULL: no memory. */
+struct disk *disks_find(struct disks *, uint32_t dev); /* NULL: none */
+/* The name that the kernel gives it; NULL: no memory. */
 struct io_device *disk_op_now(struct disk *, unsigned op);
 void disks_free(struct disks *);
-/* What the device of that name is; fills class, model, rotational, stacked, memory, partition. */
+/* Fills class, model, rotational, stacked, memory and partition of the device of that name. */
 void disk_describe(struct disk *, const char *root);
 
 #endif

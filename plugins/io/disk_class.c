@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/disk_class.c - what a block device is, by its name and by sysfs.
+ * plugins/io/disk_class.c - the class of a block device, by its name and by sysfs.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "disk.h"
 
-/* By the driver's prefix (Documentation/admin-guide/devices.txt); the longest that fits counts. */
+/* By the driver's prefix (Documentation/admin-guide/devices.txt); the longest prefix decides. */
 static const struct {
 	const char *prefix, *class;
 	bool memory, stacked;
@@ -40,7 +40,7 @@ static const struct {
 	{ "zram", "zram", true, false },
 };
 
-/* A line of /sys/class/block/NAME/FILE without its end; false: not there. */
+/* A line of /sys/class/block/NAME/FILE without its end; false: no such file. */
 static bool read_line(const char *root, const char *name, const char *file, char *ret, size_t room)
 {
 	char path[4096];
@@ -62,7 +62,7 @@ static bool read_line(const char *root, const char *name, const char *file, char
 	return true;
 }
 
-/* Is a file of the folder there? */
+/* Does the folder of the device have that file? */
 static bool has(const char *root, const char *name, const char *file)
 {
 	char path[4096];
@@ -91,8 +91,8 @@ static bool has_slaves(const char *root, const char *name)
 }
 
 /*
- * NVMe multipath: nvme1n1 has no requests of its own, they are those of its paths nvme1c0n1,
- * nvme1c2n1, which are block devices too, but hidden.
+ * NVMe multipath: nvme1n1 has no requests of its own, its paths nvme1c0n1 and nvme1c2n1 have them.  The paths are
+ * hidden block devices.
  */
 static bool nvme_has_paths(const char *root, const char *name)
 {
@@ -140,7 +140,7 @@ void disk_describe(struct disk *d, const char *root)
 	}
 	d->stacked = d->stacked || has_slaves(root, name) || nvme_has_paths(root, name);
 	d->rotational = read_line(root, name, "queue/rotational", line, sizeof(line)) && strcmp(line, "1") == 0;
-	/* NVMe and SCSI have a model; a virtio disk a serial number that the host's owner chose */
+	/* NVMe and SCSI have a model; of a virtio disk the serial number, which the owner of the host chooses */
 	if (!read_line(root, name, "device/model", d->model, sizeof(d->model)))
 		d->model[0] = '\0';
 	/* nvme over a fabric */

@@ -8,7 +8,7 @@
 
 static uint64_t gained(uint64_t now, uint64_t before)
 {
-	return now >= before ? now - before : now; /* Lustre's can be set to zero by their owner */
+	return now >= before ? now - before : now; /* an administrator can set Lustre's counters to zero */
 }
 
 static void emit(struct skep_instance *inst, struct io_probe *st, struct fs *f, uint64_t now_ns)
@@ -35,7 +35,7 @@ static void emit(struct skep_instance *inst, struct io_probe *st, struct fs *f, 
 	st->host->emit(inst, STREAM_FS, NULL, now_ns, &rec);
 }
 
-/* Which are mounted decides what can be had: said again whenever that changes. */
+/* The signal depends on what is mounted: reported again whenever that changes. */
 static void say(struct skep_instance *inst, struct io_probe *st)
 {
 	char without[512] = "";
@@ -64,7 +64,7 @@ static void say(struct skep_instance *inst, struct io_probe *st)
 	} else {
 		char why[640];
 
-		snprintf(why, sizeof(why), "no counters to be read for: %s; see rchar and wchar of processes", without);
+		snprintf(why, sizeof(why), "no readable counters: %s; rchar and wchar of processes include this I/O", without);
 		st->host->signal(inst, "fs.io", some ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_MISSING,
 				 "/proc/self/mountinfo and the clients' own counters", why);
 	}
@@ -80,7 +80,7 @@ void io_filesystems_sample(struct skep_instance *inst, struct io_probe *st, uint
 		return;
 	err = filesystems_pass(t, st->root);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "mounts: %s; network file systems of this interval are missing",
+		st->host->log(inst, SKEP_LOG_WARNING, "reading the mounts failed: %s; this interval has no records of network file systems",
 			      strerror(-err));
 		return;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/fs.c - the table of network, parallel and user-space file systems that are
- * mounted, by /proc/self/mountinfo (proc(5)).
+ * plugins/io/fs.c - the table of mounted network, parallel and user-space file systems, by /proc/self/mountinfo
+ * (proc(5)).
  *
- * Mounts are many on a host of containers, and seldom change: poll() tells (since 2.6.30),
- * and only then the file is read again.
+ * A host of containers has many mounts, which seldom change.  poll() reports a change (since 2.6.30), and only then
+ * this file reads mountinfo again.
  */
 #include "fs.h"
 
@@ -121,7 +121,7 @@ static int take_mount(struct filesystems *t, const struct mount_line *m, const s
 		    strcmp(f->source, m->source) != 0)
 			continue;
 		if (!f->present && strcmp(f->mount, m->mount) != 0) {
-			char *mount = strdup(m->mount); /* it is still there, but elsewhere */
+			char *mount = strdup(m->mount); /* mounted at another place now */
 
 			if (!mount)
 				return -ENOMEM;
@@ -194,7 +194,7 @@ static int read_mounts(struct filesystems *t)
 
 int filesystems_pass(struct filesystems *t, const char *root)
 {
-	bool read_again = *root != '\0'; /* plain files of a test tell nobody of a change */
+	bool read_again = *root != '\0'; /* plain files of a test report no change */
 
 	t->changed = false;
 	if (!t->mountinfo) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/fs.h - file systems whose bytes no local block device sees: which are mounted,
- * and what their clients count.  All files are read below `root`, which tests set.
+ * plugins/io/fs.h - file systems whose bytes no local block device sees: the mounts, and the counters of their clients.
+ * Reads files below `root`, which tests set.
  */
 #ifndef SKEP_IO_FS_H
 #define SKEP_IO_FS_H
@@ -18,7 +18,7 @@ struct fs_counters {
 	uint64_t other_operations;
 	uint64_t retransmissions, timeouts, errors;
 	uint64_t queue_ns, rtt_ns; /* summed over all operations */
-	uint64_t waiting;          /* a level at this moment: requests that are not answered */
+	uint64_t waiting;          /* requests without an answer at this moment */
 };
 
 struct fs_type;
@@ -27,8 +27,8 @@ struct fs {
 	char *mount, *source, *type; /* as in mountinfo: blanks are \040 */
 	const struct fs_type *kind;
 	uint32_t major, minor; /* of its super block */
-	bool present, counted; /* seen in this pass; its counters too */
-	bool begun;            /* last is set; what is mounted later begins with zero */
+	bool present, counted; /* this pass found the mount; and its counters */
+	bool begun;            /* last is set; a later mount begins with zero */
 	struct fs_counters now, last;
 };
 
@@ -39,29 +39,29 @@ struct filesystems {
 	char *line;
 	size_t line_room;
 	uint64_t bad_lines;
-	bool changed; /* the set of them, in this pass */
-	bool begun;   /* a pass was made */
+	bool changed; /* this pass found or missed a mount */
+	bool begun;   /* after the first pass */
 };
 
-/* One pass: what is mounted, and counters of it in `now`. 0 or -errno. */
+/* One pass: reads the mounts, and their counters into `now`. 0 or -errno. */
 int filesystems_pass(struct filesystems *, const char *root);
 void filesystems_free(struct filesystems *);
 const char *fs_class(const struct fs *); /* "network" "parallel" "fuse" "shared" */
-bool fs_has_counters(const struct fs *);  /* does a client of that type keep any? */
+bool fs_has_counters(const struct fs *);  /* does a client of that type have readable counters? */
 
-/* A line of mountinfo; pointers into it, which is cut up. 0 or -EBADMSG. */
+/* Parses a line of mountinfo: cuts it up and returns pointers into it. 0 or -EBADMSG. */
 struct mount_line {
 	uint32_t major, minor;
 	char *mount, *type, *source;
 };
 int mountinfo_parse(char *line, struct mount_line *ret);
 
-/* fs_stats.c: the clients' own files, whole; what belongs to no known mount is passed over. */
+/* fs_stats.c: read a whole file of a client, and skip mounts that are not in the table. */
 void fs_read_nfs(struct filesystems *, FILE *);  /* /proc/self/mountstats */
 void fs_read_cifs(struct filesystems *, FILE *); /* /proc/fs/cifs/Stats */
 void fs_read_lustre(struct fs *, FILE *);        /* llite/NAME/stats */
 void fs_read_ceph(struct fs *, FILE *);          /* metrics/size */
-/* For each mount what its type's files say. */
+/* Reads the counters of each mount from the files of its type. */
 void fs_stats_pass(struct filesystems *, const char *root);
 
 #endif

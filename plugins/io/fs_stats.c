@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/fs_stats.c - what the clients of network and parallel file systems count, each
- * in a file of its own form:
+ * plugins/io/fs_stats.c - reads the counters of the clients of network and parallel file systems.  Each client has a
+ * format of its own:
  *
- *   nfs      /proc/self/mountstats              bytes and operations that went to the server, times
- *   cifs     /proc/fs/cifs/Stats                bytes and operations that went to the server
+ *   nfs      /proc/self/mountstats              bytes and operations sent to the server, times
+ *   cifs     /proc/fs/cifs/Stats                bytes and operations sent to the server
  *   lustre   (debugfs or proc) llite/FS-ID/stats  bytes and calls of programs, cached ones included
- *   ceph     debugfs ceph/FSID.CLIENT/metrics/size  bytes and operations that went to the servers (since 5.14)
+ *   ceph     debugfs ceph/FSID.CLIENT/metrics/size  bytes and operations sent to the servers (since 5.14)
  *   fuse     /sys/fs/fuse/connections/N/waiting   only how many requests wait
  */
 #include <dirent.h>
@@ -98,7 +98,7 @@ void fs_read_nfs(struct filesystems *t, FILE *file)
 
 /* ---- CIFS -------------------------------------------------------------------- */
 
-/* "1) \\server\share" is what mountinfo has as "//server/share[/folder]" */
+/* mountinfo names "1) \\server\share" as "//server/share[/folder]" */
 static bool same_share(const char *unc, const char *source)
 {
 	size_t i;
@@ -219,7 +219,7 @@ void fs_read_ceph(struct fs *f, FILE *file)
 	}
 }
 
-/* ---- where they are ------------------------------------------------------------- */
+/* ---- the files of each client ------------------------------------------------------------- */
 
 static FILE *open_below(const char *root, const char *path, const char *name, const char *file)
 {
@@ -246,9 +246,9 @@ static void with_file(const char *root, const char *path, struct filesystems *t,
 }
 
 /*
- * A folder of clients, one of which is this mount's.  A Lustre client is named "FSNAME-" and an
- * address, the mount's source ends in ":/FSNAME"; of Ceph's names nothing is in mountinfo, so only
- * one client can be told from others.
+ * Finds the client of this mount in a folder of clients.  A Lustre client has the name "FSNAME-" and an address, and
+ * the source of the mount ends in ":/FSNAME".  mountinfo has nothing of the names of Ceph clients, so a mount of Ceph
+ * finds its client only when the folder has a single one.
  */
 static bool client_of(const struct fs *f, const char *entry)
 {
@@ -286,7 +286,7 @@ static bool read_client(struct fs *f, const char *root, const char *folder, cons
 			snprintf(name, sizeof(name), "%s", e->d_name);
 	closedir(dir);
 	if (clients != 1)
-		return false; /* none, or which it is cannot be known */
+		return false; /* none, or several */
 	stats = open_below(root, folder, name, file);
 	if (!stats)
 		return false;
@@ -301,7 +301,7 @@ static void read_waiting(struct fs *f, const char *root)
 	char number[16];
 	FILE *file;
 
-	/* a connection is named by the device number of its super block, whose major number is 0 */
+	/* the name of a connection is the device number of its super block, whose major number is 0 */
 	snprintf(number, sizeof(number), "%" PRIu32, f->minor);
 	file = open_below(root, "/sys/fs/fuse/connections", number, "waiting");
 	if (!file)

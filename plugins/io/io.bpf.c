@@ -15,10 +15,10 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by user space before the load. */
-const volatile __u32 blkcg_v2;         /* the io controller is on cgroup v2: requests of write-back know their writer */
-const volatile __u32 by_bio;           /* no block_io_start: requests are known by their first bio */
+const volatile __u32 blkcg_v2;         /* the io controller is on cgroup v2: requests of write-back name their writer */
+const volatile __u32 by_bio;           /* no block_io_start: the first bio identifies a request */
 
-/* Set by user space while a detail is attached that wants to be told of each request. */
+/* Set by user space while a detail is attached that counts each request. */
 __u32 details_wanted;
 
 /* For the programs of details. */
@@ -36,7 +36,7 @@ struct {
 	__type(value, struct io_reported);
 } reported SEC(".maps");
 
-/* The cgroup that the request itself names, when that says anything: 0 where it is the root, or v1. */
+/* The cgroup that the request names; 0: the root, or v1. */
 static __always_inline __u64 writer_of(struct request *rq)
 {
 	struct bio *bio = rq->bio;
@@ -78,8 +78,8 @@ static __always_inline __u32 op_of(__u32 op)
 }
 
 /*
- * The request first: what interrupts us here and completes one as well takes its place, and
- * whoever is called next for ours will find that it is gone.
+ * Writes the address first: when the completion of another request interrupts, it overwrites the address, and the
+ * program of the detail finds that our request is gone.
  */
 static __always_inline struct io_done *done_begin(__u64 request)
 {
@@ -113,11 +113,11 @@ int on_complete(__u64 *ctx)
 
 	if (skep_asleep(IO_UNATTENDED_DISK))
 		return 0;
-	/* as a number: see on_start */
+	/* as a number: the verifier allows no arithmetic on a typed pointer */
 	bpf_probe_read_kernel(&address, sizeof(address), &ctx[0]);
 	key = by_bio ? (__u64)BPF_CORE_READ(rq, bio) : address;
 	tell = done_begin(address);
-	/* without data: the end of a flush that was asked for with a write (REQ_PREFLUSH), which has come already */
+	/* without data: the second end of a write with REQ_PREFLUSH, whose data completed before */
 	if (!bytes && op != IO_FLUSH && op != IO_OTHER) {
 		if (key)
 			slot_give(key, &s);
@@ -132,7 +132,7 @@ int on_complete(__u64 *ctx)
 		return 0;
 	}
 	seen = key ? slot_give(key, &s) : 0;
-	if (bytes < left && seen) /* a part of it: the rest comes later, and is whose this is */
+	if (bytes < left && seen) /* a part of the request: the rest completes later, with the same issuer */
 		slot_take(key, s.start_ns, s.cgroup_id, s.who);
 	pid = s.who & WHO_PID;
 	if (seen)
@@ -140,7 +140,7 @@ int on_complete(__u64 *ctx)
 		     : VERDICT_OF_WHO(s.who) >= SKEP_VERDICT_EXCLUDED ? IO_BY_EXCLUDED
 								      : IO_BY_PROCESS;
 	else if (op == IO_FLUSH)
-		by = IO_BY_KERNEL; /* of the block layer itself: one flush for all who have asked (block/blk-flush.c) */
+		by = IO_BY_KERNEL; /* the block layer makes one flush for all that wait for it (block/blk-flush.c) */
 
 	ADD(d->bytes, bytes);
 	if (rq->part)
@@ -150,7 +150,7 @@ int on_complete(__u64 *ctx)
 	if (bytes < left)
 		return 0;
 	now = bpf_ktime_get_ns();
-	skep_unattended_at(now, SKEP_KEPT_UNCOUNTED); /* the next one finds it asleep */
+	skep_unattended_at(now, SKEP_KEPT_UNCOUNTED); /* the next request finds the programs asleep */
 	begun = rq->start_time_ns;
 	if (begun && begun < now)
 		latency = now - begun;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/io.c - the probe "io": block I/O of devices, cgroups and processes, reclaim and
- * swap, and file systems that no local device stands behind.
+ * plugins/io/io.c - the probe "io": block I/O of devices, cgroups and processes, reclaim and swap, and file systems
+ * without a local device.
  *
- * The kernel side adds up; each interval, and when somebody waits for an answer, the sums
- * are read and their differences told.
+ * The BPF programs add up in maps.  Every interval, and when skepd wants all records now (flush), this side reads the
+ * sums and emits their differences.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 
 static void drain(struct skep_instance *inst, struct io_probe *st, bool ageing)
 {
-	uint64_t now = skep_boot_ns(); /* before anything is read: what happens meanwhile is not promised */
+	uint64_t now = skep_boot_ns(); /* before any read: drained() promises nothing later */
 
 	st->ageing = ageing;
 	io_devices_sample(inst, st, now);
@@ -91,15 +91,15 @@ static int io_open(struct skep_instance *inst, void *state, const struct skep_ho
 	st->inst = inst;
 	st->root = st->opt_root ? st->opt_root : "";
 	st->c_evicted = host->counter(inst, "issuers_evicted",
-				      "requests whose issuer was forgotten because too many were under way");
+				      "requests whose issuer skep lost because too many requests were under way");
 	st->c_recovered = host->counter(
 		inst, "issuers_recovered",
-		"requests whose maker was preempted or preempted another in the program, and seen by the second one");
+		"requests that the first program missed because tasks preempted each other in it, and the second one saw");
 	st->c_misses = host->counter(inst, "recursion_misses",
-				     "completions whose program was skipped because it was running already");
+				     "completions whose program the kernel skipped because it was running already");
 	st->c_bad_lines = host->counter(inst, "bad_lines", "lines of /proc that do not parse");
 	st->c_iolat_full = host->counter(inst, "iolat_rows_full",
-					 "requests that found no row in the detail iolat: see the option iolat_rows");
+					 "requests without a row in the detail iolat: raise the option iolat_rows");
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static const struct skep_option options[] = {
 	  .default_value = "16384",
 	  .min = 64,
 	  .max = 1 << 20,
-	  .help = "block requests under way at a time whose issuer is kept, rounded up to a power of two; 32 bytes each" },
+	  .help = "block requests under way at a time with a known issuer, rounded up to a power of two; 32 bytes each" },
 	{ .name = "processes",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct io_probe, opt_processes),
@@ -217,7 +217,7 @@ static const struct skep_option options[] = {
 	{ .name = "root",
 	  .type = SKEP_O_STR,
 	  .offset = offsetof(struct io_probe, opt_root),
-	  .help = "what stands before /proc and /sys, where the host's are mounted elsewhere (containers)" },
+	  .help = "folder in front of /proc and /sys, where those of the host are mounted elsewhere (containers)" },
 	{ 0 },
 };
 

@@ -2,15 +2,14 @@
 /*
  * plugins/io/io.h - the maps between the kernel side and user space: keys and values.
  *
- * All numbers are levels that only grow; user space takes differences, so that nothing
- * is reset while the kernel adds to it.
+ * All numbers only grow, and user space computes differences: nobody resets a number while the kernel adds to it.
  */
 #ifndef SKEP_IO_H
 #define SKEP_IO_H
 
 #include <linux/types.h>
 
-/* User space hands them on as uint64_t, which is not the type of __u64 everywhere. */
+/* User space uses them as uint64_t, which is another type than __u64 on some machines. */
 #ifdef __bpf__
 typedef __u64 io_count;
 #else
@@ -18,22 +17,22 @@ typedef __u64 io_count;
 typedef uint64_t io_count;
 #endif
 
-/* What a request does. Two that carry data, two that only tell the device something, and the rest. */
+/* What a request does: two operations with data, two commands to the device, and the rest. */
 enum io_op {
 	IO_READ = 0,
-	IO_WRITE,   /* also write zeroes, zone append, secure erase: as the device's own counters have it */
+	IO_WRITE,   /* also write zeroes, zone append, secure erase, as in the counters of the device */
 	IO_DISCARD,
 	IO_FLUSH,
-	IO_OTHER,   /* pass-through: SCSI or NVMe commands, which the device's own counters leave out */
+	IO_OTHER,   /* pass-through: SCSI or NVMe commands; the counters of the device omit them */
 	IO_OPS,
 };
 
-/* Whose request it is. */
+/* Who made the request. */
 enum io_by {
-	IO_BY_PROCESS = 0, /* a process that is collected was running when it was made */
-	IO_BY_KERNEL,      /* a kernel thread was: write-back, journals, loop and dm workers */
-	IO_BY_EXCLUDED,    /* a process that a rule excludes was */
-	IO_BY_UNKNOWN,     /* its making was not seen: under way when we came, or its slot was taken */
+	IO_BY_PROCESS = 0, /* a process that skep collects */
+	IO_BY_KERNEL,      /* a kernel thread: write-back, journals, loop and dm workers */
+	IO_BY_EXCLUDED,    /* a process that a rule excludes */
+	IO_BY_UNKNOWN,     /* older than the probe, or another request took its slot */
 	IO_BY,
 };
 
@@ -42,7 +41,7 @@ enum io_by {
 struct io_device_key {
 	__u32 dev;   /* major << 20 | minor of the whole device */
 	__u16 op;    /* enum io_op */
-	__u16 shard; /* CPUs are spread over some, or one counter would bounce between all */
+	__u16 shard; /* some CPUs share one: a counter of all CPUs bounces between their caches */
 };
 
 #define IO_LATENCY_SLOTS 192u
@@ -52,11 +51,11 @@ struct io_device {
 	io_count operations;
 	io_count bytes;
 	io_count errors;
-	io_count counted[IO_BY];     /* bytes that the device's own counters have too (/proc/diskstats) */
-	io_count latency_operations; /* of those, which have a time */
-	io_count latency_ns;         /* made until done */
+	io_count counted[IO_BY];     /* bytes that the counters of the device have too (/proc/diskstats) */
+	io_count latency_operations; /* of these, with a time */
+	io_count latency_ns;         /* from made to done */
 	io_count service_operations;
-	io_count service_ns;         /* handed to the driver until done */
+	io_count service_ns;         /* from the driver to done */
 	io_count latency[IO_LATENCY_SLOTS];
 	io_count size[IO_SIZE_SLOTS];
 };
@@ -79,16 +78,16 @@ struct io_process {
 	io_count latency_max_ns;
 	io_count reclaims[IO_RECLAIMS];
 	io_count reclaim_ns[IO_RECLAIMS];
-	io_count delay_ns[IO_DELAYS]; /* of threads that are gone; those that live are read by the iterator */
+	io_count delay_ns[IO_DELAYS]; /* of ended threads; the iterator reads live ones */
 };
 
-/* Of a process, as far as it has been told. */
+/* Of a process, as far as reported. */
 struct io_process_told {
 	struct io_process last;
-	io_count delay_ns[IO_DELAYS]; /* of threads that are gone and of those that live */
+	io_count delay_ns[IO_DELAYS]; /* of ended and of live threads */
 };
 
-/* One record of the iterator: a live thread that has waited. */
+/* A record of the iterator: a live thread that has waited. */
 struct io_delays {
 	io_count start_ns; /* of the leader */
 	__u32 pid;      /* tgid */
@@ -100,8 +99,8 @@ struct io_delays {
 
 enum io_issuer {
 	IO_DIRECT = 0,   /* a process made the request: its own cgroup */
-	IO_WRITEBACK,    /* the kernel did for that cgroup, says the request (cgroup v2) */
-	IO_UNKNOWN,      /* the kernel did, and does not know for whom */
+	IO_WRITEBACK,    /* the kernel made it for the cgroup that the request names (cgroup v2) */
+	IO_UNKNOWN,      /* the kernel made it for an unknown cgroup */
 	IO_ISSUERS,
 };
 
@@ -120,21 +119,21 @@ struct io_cgroup {
 /* ---- details -------------------------------------------------------------- */
 
 enum io_done_state {
-	IO_DONE_NOTHING = 0, /* a part of it, or the end of a flush that has come already */
+	IO_DONE_NOTHING = 0, /* a part of it, or the second end of a flush */
 	IO_DONE_WHOLE,
 	IO_DONE_LOST,        /* no room for its device */
 };
 
 /*
- * A request that is done, as it was found to be: for programs of details, which are called next
- * for the same request.  One a CPU, written only while `details_wanted`.
+ * A completed request, for the programs of details, which the kernel calls next for the same request.  One a CPU;
+ * io.bpf.c writes it only while `details_wanted`.
  */
 struct io_done {
-	io_count request;  /* its address; 0: none, or has been read */
-	io_count pass;     /* grows with each: what is read in between two of the same number is whole */
+	io_count request;  /* address; 0: none, or already read */
+	io_count pass;     /* grows with each request: a copy is whole when the number is the same before and after */
 	io_count start_ns;  /* of the issuer */
-	io_count cgroup_id; /* the issuer's, or the one that the kernel writes back for; 0: not known */
-	io_count latency_ns, service_ns; /* 0: not known */
+	io_count cgroup_id; /* of the issuer, or for which the kernel writes back; 0: unknown */
+	io_count latency_ns, service_ns; /* 0: unknown */
 	__u32 state;       /* enum io_done_state */
 	__u32 dev;         /* as in io_device_key */
 	__u32 op;
@@ -145,25 +144,25 @@ struct io_done {
 	__u32 error;
 };
 
-/* ---- what could not be kept ------------------------------------------------- */
+/* ---- counters ------------------------------------------------- */
 
 struct io_counters {
-	io_count devices_full;   /* completions of a device for which no room was left */
+	io_count devices_full;   /* completions of a device that found no entry */
 	io_count processes_full;
 	io_count cgroups_full;
-	io_count reclaims_full;  /* too many tasks reclaim at a time */
-	io_count evicted;        /* a slot was taken from a request under way */
-	io_count recovered;      /* requests whose making on_start missed and on_start_missed saw */
+	io_count reclaims_full;  /* too many tasks reclaimed at a time */
+	io_count evicted;        /* a request took the slot of another one under way */
+	io_count recovered;      /* requests that on_start missed and on_start_missed saw */
 };
 
-/* Of what begins with the load, what has been told: the next skepd goes on from there. */
+/* What skepd has reported of the counters since the load: the next skepd continues from there. */
 struct io_reported {
 	struct io_counters counters;
 	io_count misses;
-	io_count unkept; /* 1: of some processes or cgroups the maps `..._told` had no room for what has been told */
+	io_count unkept; /* 1: the maps `..._told` had no room for some processes or cgroups */
 };
 
-/* Of the maps' keys and values: another number where any of it is read otherwise. */
+/* Of the keys and values of the maps: raise it when their meaning changes. */
 #define IO_LAYOUT 2u
 /* Kinds of struct skep_unattended: a request counts once, when it completes. */
 enum io_unattended { IO_UNATTENDED_DISK, IO_UNATTENDED_PROCESS, IO_UNATTENDED_KINDS };

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/io/iolat.bpf.c - distributions of how long block requests took, for attachments of
- * the detail iolat.  Loaded while there is one.
+ * plugins/io/iolat.bpf.c - distributions of how long block requests took, for attachments of the detail iolat.  skepd
+ * loads it with the first attachment.
  *
- * Whose request it is, and how long it took, io.bpf.c has found out at the same tracepoint just
- * before: programs are called in the order in which they were attached, and this one is always
- * the later.  It has left that in `done`, on this CPU.  What another request has overwritten
- * meanwhile (its completion interrupted us) is lost and counted, never mixed up.
+ * The kernel calls the programs of a tracepoint in the order of their attachment, so io.bpf.c runs first.  It finds the
+ * issuer and the times of the request, and leaves them in `done` of this CPU.  When the completion of another request
+ * interrupts and overwrites them, this program counts the request as lost and never confuses the two.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -17,7 +16,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* io.bpf.c's map: user space puts it here. */
+/* The map of io.bpf.c: user space puts it here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -32,7 +31,7 @@ struct {
 	__type(value, struct iolat_row);
 } rows SEC(".maps");
 
-/* What a new row begins with: too large for the stack. */
+/* A new row: too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -67,10 +66,10 @@ static __always_inline struct iolat_row *row_of(struct iolat_key *key)
 	none = bpf_map_lookup_elem(&new_row, &zero);
 	if (none)
 		bpf_map_update_elem(&rows, key, none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&rows, key); /* also where another CPU was first */
+	return bpf_map_lookup_elem(&rows, key); /* also when another CPU was first */
 }
 
-/* Into one attachment's row. Not static, so that the verifier looks at it once and not for each of the slots. */
+/* Adds the request to a row of one attachment.  Not static: the verifier then checks it once and not for each slot. */
 __noinline int add(__u32 slot)
 {
 	struct iolat_cpu *c = my_cpu();
@@ -95,7 +94,7 @@ __noinline int add(__u32 slot)
 	for (int i = 0; i < IOLAT_TIMES; i++) {
 		__u64 at = c->at[i];
 
-		/* in one register from here on: the verifier wants the bound where it is used */
+		/* in one register from here on: the verifier demands the bound where it is used */
 		asm volatile("" : "+r"(at));
 		if (at < IO_LATENCY_SLOTS) {
 			ADD(r->times[i][at], 1);
@@ -111,7 +110,7 @@ static __always_inline void time(struct iolat_cpu *c, __u32 i, int known, __u64 
 	c->ns[i] = ns;
 }
 
-/* The attachments that this request is for. */
+/* The attachments of this request. */
 static __always_inline __u32 slots_of_request(struct iolat_cpu *c)
 {
 	struct io_done *r = &c->done;
@@ -121,7 +120,7 @@ static __always_inline __u32 slots_of_request(struct iolat_cpu *c)
 		return 0;
 	if (r->by == IO_BY_PROCESS)
 		return skep_slots_of_values(r->verdict, r->pid, r->start_ns, r->cgroup_id, &c->matched) & all;
-	/* the kernel's: of the host, and of the cgroup that it writes back for */
+	/* of the kernel: attachments to the host, and to the cgroup for which it writes back */
 	slots = scopes.of_byte[VERDICT_COLLECT] & all;
 	if (r->by == IO_BY_UNKNOWN && all & ~slots)
 		ADD(c->lost, 1);
@@ -159,7 +158,7 @@ int on_done(__u64 *ctx)
 	if (!c || !scopes.of_kind[0])
 		return 0;
 	r = bpf_map_lookup_elem(&done, &zero);
-	/* before 6.1 such a program may be called again in the middle of itself */
+	/* before 6.1 the kernel may call such a program again in the middle of itself */
 	if (!r || c->busy) {
 		ADD(c->lost, 1);
 		return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/iolat.c - the detail iolat: who has asked, and what has been counted for whom
- * since it was last told.  Its program is loaded with the first attachment and gone with the
- * last; io.bpf.c tells it of requests in between.
+ * plugins/io/iolat.c - the detail iolat: its attachments, and their rows into records.  The first attachment loads the
+ * program and the last one removes it; io.bpf.c passes each request to it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -32,7 +31,7 @@ void iolat_signal(struct skep_instance *inst, const struct io_probe *st)
 	else if (!l->writers)
 		st->host->signal(
 			inst, "io.iolat", SKEP_SIGNAL_PARTIAL, how,
-			"what the kernel writes back is in the host's distribution only: its writer is not known "
+			"requests that the kernel writes back are in the host's distribution only: their writer is unknown "
 			"(see cgroup.io.writeback)");
 	else
 		st->host->signal(inst, "io.iolat", SKEP_SIGNAL_OK, how, NULL);
@@ -93,17 +92,17 @@ static int acquire(struct skep_instance *inst, struct io_probe *st)
 	return 0;
 out:
 	release(st);
-	return skep_detail_fail(inst, st->host, err, "the detail's program on block_rq_complete");
+	return skep_detail_fail(inst, st->host, err, "the program of iolat on block_rq_complete");
 }
 
-/* ---- told ------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------------------ */
 
 static struct iolat_told *told_of(struct iolat *l, const struct iolat_key *key, size_t room)
 {
 	for (size_t i = 0; i < l->n_told; i++)
 		if (memcmp(&l->told[i].key, key, sizeof(*key)) == 0)
 			return &l->told[i];
-	if (l->n_told == room) /* cannot be: the map has no more than that */
+	if (l->n_told == room) /* impossible: the map has no more rows */
 		return NULL;
 	l->told[l->n_told].key = *key;
 	return &l->told[l->n_told++];
@@ -136,16 +135,16 @@ void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct io
 		.service = distribution(new, IOLAT_SERVICE),
 	};
 
-	/* plugged in since the last look, or out */
+	/* plugged in or out since the last pass */
 	snprintf(number, sizeof(number), "%u:%u", key->dev >> 20, key->dev & 0xfffff);
 	rec.device = skep_text(d ? d->name : number);
-	/* said by us: by the last record the host may have forgotten who had that pid */
+	/* from the attachment: at the last record the host may have forgotten the process of that pid */
 	st->host->emit(inst, STREAM_IOLAT, a->who.pid ? &a->who : NULL, now_ns, &rec);
 }
 
 /*
- * A row less what has been told of it. only: the slot that is told, or SKEP_SCOPE_SLOTS for all;
- * silent: only take note of it.
+ * Emits what a row has more than reported.  only: the slot whose rows count, or SKEP_SCOPE_SLOTS for all; silent: mark
+ * as reported and emit nothing.
  */
 static void tell_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only,
 		     bool silent, uint64_t now_ns)
@@ -177,7 +176,7 @@ static void tell(struct skep_instance *inst, struct io_probe *st, unsigned only,
 	struct iolat_key key, next;
 	bool first = true;
 
-	/* rows come, and never go while the map is there: one that is found leads to the next */
+	/* no row goes while the map exists: each key leads to the next */
 	while (bpf_map_get_next_key(fd, first ? NULL : &key, &next) == 0) {
 		tell_row(inst, st, &next, only, silent, now_ns);
 		key = next;
@@ -217,7 +216,7 @@ int iolat_attach(struct skep_instance *inst, void *state, unsigned detail, const
 	if (!st->hooks)
 		return st->host->fail(
 			inst, -EOPNOTSUPP,
-			"iolat cannot be had here: the kernel has no tracepoint block_rq_complete (CONFIG_BLOCK)");
+			"iolat needs the kernel's tracepoint block_rq_complete (CONFIG_BLOCK): this kernel has none");
 	err = skep_attached_begin(inst, st->host, l->attached, 0, scope, &slot);
 	if (err)
 		return err;
@@ -226,7 +225,7 @@ int iolat_attach(struct skep_instance *inst, void *state, unsigned detail, const
 		skep_attached_end(&l->attached[slot]);
 		return err;
 	}
-	tell(inst, st, slot, true, 0); /* what an attachment before it has left there */
+	tell(inst, st, slot, true, 0); /* rows of an earlier attachment in that slot */
 	skep_scopes_add(&l->bpf->bss->scopes, slot, &l->attached[slot]);
 	iolat_signal(inst, st);
 	return 0;

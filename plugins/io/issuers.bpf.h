@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/io/issuers.bpf.h - which process made a request: a table of slots from the making of a request to its completion.
+ * plugins/io/issuers.bpf.h - which process made a request: a table of slots from the making of a request to its
+ * completion.
  *
  * The slots are no BPF hash: an update and a delete of one cost 310 ns.  No other request has the address of a request
- * under way, so a small set-associative table is enough, without locks.  Two CPUs may write one slot at the same moment;
- * then the checksum over the slot is wrong, and the request counts as of an unknown issuer, never as of another process.
+ * under way, so a small set-associative table is enough, without locks.  Two CPUs may write one slot at the same
+ * moment; then the checksum over the slot is wrong, and the request counts as of an unknown issuer, never as of another
+ * process.
  */
 #ifndef SKEP_IO_ISSUERS_BPF_H
 #define SKEP_IO_ISSUERS_BPF_H
@@ -19,7 +21,7 @@ const volatile __u32 bucket_mask;
 #define WAYS 4
 #define WHO_KERNEL 0x40000000u
 #define WHO_PID 0x003fffffu      /* pids have 22 bits at the most (PID_MAX_LIMIT) */
-#define WHO_VERDICT_SHIFT 22     /* above them its byte in the verdict map */
+#define WHO_VERDICT_SHIFT 22     /* above them the byte of the verdict map */
 #define VERDICT_OF_WHO(who_) ((who_) >> WHO_VERDICT_SHIFT & 0xff)
 
 struct slot {
@@ -62,7 +64,7 @@ static __always_inline void slot_take(__u64 request, __u64 start_ns, __u64 cgrou
 
 	if (!b)
 		return;
-	/* its own, when it was left behind: a request that was merged into another is never done */
+	/* a slot of the same address is stale: a request that merges into another never completes */
 #pragma unroll
 	for (int i = 0; i < WAYS; i++)
 		if (!s && b->way[i].request == request)
@@ -82,7 +84,7 @@ static __always_inline void slot_take(__u64 request, __u64 start_ns, __u64 cgrou
 	s->check = check_of(request, start_ns, cgroup_id, who);
 }
 
-/* False: not there, or torn. Frees it. */
+/* Reads the slot and frees it.  False: none, or torn by two CPUs. */
 static __always_inline int slot_give(__u64 request, struct slot *ret)
 {
 	struct bucket *b = bucket_of(request);
@@ -123,10 +125,8 @@ static __always_inline int made(__u64 request)
 }
 
 /*
- * raw_tp and not tp_btf, which would make the request a typed pointer: the verifier allows no
- * arithmetic on those, and all that is wanted of it here is its address.
- *
- * Since 6.5, in the context of whoever makes the request.
+ * Since 6.5, in the context of the task that makes the request.  raw_tp, because tp_btf makes the request a typed
+ * pointer: the verifier allows no arithmetic on it, and the program needs only its address.
  */
 SEC("raw_tp/block_io_start")
 int on_start(__u64 *ctx)
@@ -135,9 +135,9 @@ int on_start(__u64 *ctx)
 }
 
 /*
- * A program is skipped while it is already running on that CPU, and kernels that preempt programs
- * (load.c) put another task there in the middle of one.  This one is called after on_start for each
- * request, and takes care of those that on_start has not seen.
+ * The kernel skips a program that already runs on that CPU, and kernels that preempt programs (load.c) put another task
+ * there in the middle of one.  This program runs after on_start for each request, and records those that on_start
+ * missed.
  */
 SEC("raw_tp/block_io_start")
 int on_start_missed(__u64 *ctx)
@@ -151,7 +151,7 @@ int on_start_missed(__u64 *ctx)
 #pragma unroll
 	for (int i = 0; i < WAYS; i++) {
 		at = b->way[i].who;
-		/* as it is for the same process, also if it was left behind by an earlier request */
+		/* same process: on_start saw it, or an earlier request left the same values */
 		if (b->way[i].request == request && (at & WHO_KERNEL || (at & WHO_PID) == tgid))
 			return 0;
 	}
@@ -160,9 +160,9 @@ int on_start_missed(__u64 *ctx)
 }
 
 /*
- * An argument whose number depends on the kernel.  The barriers keep clang from making one load
- * with a computed offset of the two, which the verifier refuses; and the one that is not
- * taken is dead code, or a program that reads beyond the arguments would not attach.
+ * An argument whose number depends on the kernel.  The barriers keep clang from merging both loads into one with a
+ * computed offset, which the verifier refuses.  The other branch is dead code: a program that reads beyond the
+ * arguments does not attach.
  */
 #define ARGUMENT(ret_, second_, number_)                     \
 	do {                                                 \
@@ -175,7 +175,7 @@ int on_start_missed(__u64 *ctx)
 		}                                            \
 	} while (0)
 
-/* Before: the bio that a new request begins with ... */
+/* Before 6.5: the bio that begins a new request. */
 SEC("raw_tp/block_getrq")
 int on_getrq(__u64 *ctx)
 {
@@ -185,7 +185,7 @@ int on_getrq(__u64 *ctx)
 	return made(bio);
 }
 
-/* ... and one that is put before it later. */
+/* Before 6.5: a bio that the kernel puts in front of it later. */
 SEC("raw_tp/block_bio_frontmerge")
 int on_frontmerge(__u64 *ctx)
 {

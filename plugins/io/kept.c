@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/kept.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
- * ours to the last byte goes on, one of another make is put to sleep, read and taken out.
+ * plugins/io/kept.c - pinned state of the previous skepd (skep/pins.h).  State of the same build continues; state of
+ * another build is put to sleep, read and removed.
  *
- * The kernel side only adds up, so what has been told of each process and cgroup is kept beside it, in maps of
- * user space's own.  It is written before it is told: what a skepd that is killed in between does not tell
- * is lost, but nothing is told twice.
+ * The BPF programs only add up, so user space saves in maps of its own, pinned beside theirs, what it has reported of
+ * each process and cgroup.  It saves before it reports: when skepd dies between the two, the record is lost, and no
+ * record comes twice.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -40,12 +40,12 @@ void io_kept_touch(struct io_probe *st)
 	bpf_map_update_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &now, BPF_ANY);
 }
 
-/* ---- as far as told ------------------------------------------------------------------- */
+/* ---- what was reported ------------------------------------------------------------------- */
 
 /*
- * E2BIG: more processes wait than the map has room for; ENOMEM: it allocates as it fills.  Both pass.  The next skepd
- * must not tell of that entry again what was told: it begins with what it finds (begin_unkept), and has to know that
- * before the record goes out.
+ * E2BIG: the map has too little room for all processes; ENOMEM: it allocates as it fills.  Both pass.  The next skepd
+ * must not report that entry a second time: it begins with what it finds (begin_unkept), and `reported` says so before
+ * the record leaves.
  */
 static void keep(struct io_probe *st, int fd, struct level *l, const void *value)
 {
@@ -61,7 +61,7 @@ static void keep(struct io_probe *st, int fd, struct level *l, const void *value
 	io_kept_touch(st);
 	st->host->log(
 		st->inst, SKEP_LOG_WARNING,
-		"cannot save what was reported of a process or cgroup: %s; a restart of skepd now loses some I/O, and counts it as lost; raise the options processes and cgroups",
+		"cannot save what was reported of a process or cgroup: %s; a restart of skepd now loses some I/O and counts it as lost; raise the options processes and cgroups",
 		strerror(-err));
 }
 
@@ -89,7 +89,7 @@ void io_kept_cgroup_over(const struct io_probe *st, const struct level *l)
 	bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.cgroups_told), l->key);
 }
 
-/* Tries again, as others may have made room. */
+/* Tries again: other entries may have made room. */
 void io_kept_retry(struct io_probe *st)
 {
 	bool unkept = false;
@@ -173,8 +173,8 @@ static void begin_cgroup(void *arg, const void *key, const void *value)
 }
 
 /*
- * The skepd before had no room to save what it had told of some entries.  An entry without saved state is one of those,
- * or came while no skepd ran: what it has up to now counts as told, and as one lost record.
+ * The previous skepd had no room to save what it had reported of some entries.  An entry without saved state is one of
+ * them, or came while no skepd ran: its sums up to now count as reported, and as one lost record.
  */
 static int begin_unkept(struct io_probe *st, int processes, int cgroups)
 {
@@ -222,18 +222,18 @@ static void go_on(struct skep_instance *inst, struct io_probe *st)
 		err = begin_unkept(st, bpf_map__fd(st->bpf->maps.processes), bpf_map__fd(st->bpf->maps.cgroups));
 	if (err)
 		st->host->log(inst, SKEP_LOG_WARNING,
-			      "cannot read what the skepd before has told: %s; some of it may come twice",
+			      "cannot read what the previous skepd reported: %s; skepd may report some I/O twice",
 			      strerror(-err));
 	else
 		st->host->log(inst, SKEP_LOG_NOTICE,
-			      "goes on with what the skepd before has left in the kernel: nothing was missed");
+			      "adopted the previous skepd's pinned BPF state: no event was missed");
 }
 
-/* ---- of another make ------------------------------------------------------------------- */
+/* ---- state of another build ------------------------------------------------------------------- */
 
 enum { PROCESSES, CGROUPS, PROCESSES_TOLD, CGROUPS_TOLD, COUNTERS, REPORTED, MAPS };
 
-/* What was told of the other is none of ours; but what live threads have waited is in neither's maps. */
+/* The reported sums of the other build are not ours; but the delays of live threads are in the maps of neither. */
 static void ours_begin(struct io_probe *st)
 {
 	for (size_t i = 0; i < st->processes.room; i++) {
@@ -254,7 +254,7 @@ static void ours_begin(struct io_probe *st)
 	levels_free(&st->cgroups);
 }
 
-/* What its maps had no room for, and its hook missed, since the skepd before reported that. 0 or -errno. */
+/* Reports losses and misses of the pinned programs since the previous skepd did. 0 or -errno. */
 static int take_losses(struct io_probe *st, const int fds[MAPS], int on_complete, struct io_reported *ret)
 {
 	struct io_counters now;

@@ -2,8 +2,8 @@
 /*
  * plugins/io/levels.c - see levels.h.
  *
- * Open addressing, linear, at most three quarters full; a removal closes its gap by moving
- * back what had to step over it, so no marks of the dead pile up.
+ * Open addressing, linear, at most three quarters full.  A removal moves back the entries that had to step over it, so
+ * no tombstones pile up.
  */
 #include "levels.h"
 
@@ -44,7 +44,7 @@ static bool grow(struct levels *t)
 
 struct level *levels_get(struct levels *t, const void *bytes)
 {
-	uint64_t key[2]; /* the maps' keys need not be aligned for it */
+	uint64_t key[2]; /* keys of the maps may be unaligned */
 	size_t at;
 
 	memcpy(key, bytes, sizeof(key));
@@ -68,7 +68,7 @@ void levels_remove(struct levels *t, const struct level *gone)
 		at = (at + 1) & (t->room - 1);
 		if (!t->at[at].used)
 			break;
-		/* it may step back into the hole when its home does not lie after the hole */
+		/* an entry may step back into the hole when its home does not lie after the hole */
 		if (((at - home_of(t, t->at[at].key, t->room)) & (t->room - 1)) >= ((at - hole) & (t->room - 1))) {
 			t->at[hole] = t->at[at];
 			hole = at;

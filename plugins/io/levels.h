@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/levels.h - what a BPF hash held when it was last read, so that counters that
- * only grow become differences: a table by a key of 16 bytes.  And reading such a map.
+ * plugins/io/levels.h - the values of a BPF hash at the last read, by a key of 16 bytes: they turn counters that only
+ * grow into differences.  And reading such a map.
  */
 #ifndef SKEP_IO_LEVELS_H
 #define SKEP_IO_LEVELS_H
@@ -14,11 +14,11 @@
 #define LEVELS_MAX 32 /* numbers in a value */
 #define LEVELS_EXTRA 8
 
-/* Does the kernel have, for the next skepd, what has been told of an entry? */
+/* Has the kernel what skepd reported of an entry, for the next skepd? */
 enum level_kept {
-	LEVEL_UNTOLD = 0, /* nothing has been told */
+	LEVEL_UNTOLD = 0, /* skepd has reported nothing */
 	LEVEL_KEPT,
-	LEVEL_UNKEPT,     /* no: there was no room */
+	LEVEL_UNKEPT,     /* no: the map had no room */
 };
 
 struct level {
@@ -36,10 +36,7 @@ struct levels {
 	struct skep_hash_key key; /* chosen with the first entry */
 };
 
-/*
- * key: 16 bytes.  The entry of that key, made when it is not there. NULL: no memory. Entries move when others come or
- * go.
- */
+/* Finds or makes the entry of that key of 16 bytes.  NULL: no memory.  Entries move when others come or go. */
 struct level *levels_get(struct levels *, const void *key);
 void levels_remove(struct levels *, const struct level *);
 void levels_free(struct levels *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/load.c - puts the kernel side in place: asks the kernel's BTF which hooks it has,
- * sizes the maps, loads and attaches, and takes it all down.
+ * plugins/io/load.c - loads the BPF programs: asks the kernel's BTF for the hooks, sizes the maps, attaches, and
+ * unloads.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -21,12 +21,12 @@
 #define WAYS 4u
 #define SHARDS_MAX 8u
 #define DEVICES_MAX 8192u    /* entries of 2.7 KB */
-#define DISKS_TO_COME 8u     /* at least as many can be plugged in later */
+#define DISKS_TO_COME 8u     /* devices that can be plugged in later, at least */
 #define DISKS_STEP 16u
 
 /*
- * Is that controller on cgroup v1?  What is not listed is not: a v1 hierarchy has a number, v2
- * has none.  With the memory controller's hierarchy processes are named (as by the probe "proc").
+ * Is that controller on cgroup v1?  A v1 hierarchy has a number in /proc/cgroups, v2 has 0; a controller without a line
+ * is not on v1.  The hierarchy of the memory controller names the cgroups of processes, as in the probe "proc".
  */
 static bool on_v1(const struct io_probe *st, const char *controller)
 {
@@ -51,10 +51,7 @@ static bool on_v1(const struct io_probe *st, const char *controller)
 	return v1;
 }
 
-/*
- * Does the kernel account delays? 1, 0 or -1: it cannot. A sysctl since 5.14; before, a word on its command line
- * forbids it.
- */
+/* Does the kernel account delays? 1, 0, or -1: it cannot.  By sysctl since 5.14, before by its command line. */
 static int delayacct(const struct io_probe *st, const struct btf *btf)
 {
 	char path[4096], text[4096] = "";
@@ -143,7 +140,7 @@ static void size_maps(struct io_probe *st)
 	known = (known + DISKS_STEP - 1) / DISKS_STEP * DISKS_STEP;
 	if (shards > SHARDS_MAX)
 		shards = SHARDS_MAX;
-	/* reads and writes are spread over CPUs, the others are rare */
+	/* shards for reads and writes only: the others are rare */
 	while (shards > 1 && known * (2 * shards + IO_OPS - 2) > DEVICES_MAX)
 		shards >>= 1;
 	devices = known * (2 * shards + IO_OPS - 2);
@@ -170,7 +167,7 @@ static int prepare(struct skep_instance *inst, struct io_probe *st, struct io_ho
 	size_maps(st);
 	err = skep_load_verdict(st->host, st->bpf->maps.verdict, &st->bpf->rodata->verdict_pids);
 	if (err)
-		err = st->host->fail(inst, err, "cannot use the host's verdict map: %s", strerror(-err));
+		err = st->host->fail(inst, err, "cannot use the verdict map of skepd: %s", strerror(-err));
 	btf__free(btf);
 	return err;
 }
@@ -186,7 +183,7 @@ static int batch_for_all(struct io_probe *st)
 	return skep_drain_new(&st->batch, key, value);
 }
 
-/* Opens, prepares, loads or adopts. -ESTALE: what was to be adopted is not there any more; once more. */
+/* Opens, prepares, and loads or adopts.  -ESTALE: the pinned state to adopt is gone; try once more. */
 static int place(struct skep_instance *inst, struct io_probe *st, struct io_hooks *hooks)
 {
 	int err;
@@ -209,7 +206,7 @@ static int attach(struct skep_instance *inst, struct io_probe *st)
 {
 	int err, unpinned;
 
-	/* a new one wakes up when no other is awake any more (kept.c) */
+	/* new programs sleep until those of the previous skepd do (kept.c) */
 	err = st->pins.adopted ? 0 : skep_kept_sleep(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT);
 	err = err ?: skep_pins_attach(&st->pins, st->bpf->skeleton, &unpinned);
 	if (err)
@@ -248,7 +245,7 @@ int io_load(struct skep_instance *inst, struct io_probe *st)
 		err = st->host->fail(inst, err, "cannot map the counters: %s", strerror(-err));
 		goto out;
 	}
-	st->bpf->bss->details_wanted = 0; /* details end with their skepd */
+	st->bpf->bss->details_wanted = 0; /* details of the previous skepd ended with it */
 	err = attach(inst, st);
 	if (err)
 		goto out;

@@ -22,8 +22,8 @@ struct {
 } cgroups SEC(".maps");
 
 /*
- * User space's own: of `processes` and `cgroups`, as far as they have been told, for the skepd that comes
- * after it.  Of processes also those that wait and have made no request: hence twice as many.
+ * Written by user space for the next skepd: `processes` and `cgroups` as far as reported.  Twice as many processes,
+ * because processes that wait without a request of their own are in it too.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/owners.c - what the kernel side has counted of processes and cgroups, into records.
+ * plugins/io/owners.c - records of processes and cgroups, from the maps of the BPF programs.
  *
- * Entries of the maps go when nothing has been added to them for some intervals: what was
- * added between a read and a removal would be lost.
+ * An entry goes when it has not grown for some intervals: what the kernel adds between the last read and the removal is
+ * lost.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -12,7 +12,7 @@
 #include "io.skel.h"
 #include "state.h"
 
-#define IDLE_PASSES 6u      /* intervals without a change; then the entry is removed */
+#define IDLE_PASSES 6u      /* intervals without a change, then the entry goes */
 #define IDLE_PASSES_FULL 2u /* when the map is getting full */
 
 _Static_assert(sizeof(struct io_process_key) == 16 && sizeof(struct io_cgroup_key) == 16,
@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct io_process_key) == 16 && sizeof(struct io_cgroup_ke
 _Static_assert(sizeof(struct io_process) <= LEVELS_MAX * sizeof(uint64_t), "a process's numbers fit in a level");
 _Static_assert(2 * IO_DELAYS <= LEVELS_EXTRA, "delays of live threads fit beside it");
 
-/* What live threads have waited, found in this pass, and what has been told of all; in level.extra. */
+/* In level.extra: delays of live threads in this pass, and delays of all threads as far as reported. */
 #define LIVE(l_) ((l_)->extra)
 #define TOLD(l_) IO_DELAYS_TOLD(l_)
 
@@ -51,7 +51,7 @@ static void take_process(void *arg, const void *key_, const void *value)
 	d->n++;
 	memcpy(key, key_, sizeof(key));
 	l = levels_get(&st->processes, key);
-	if (!l) /* no memory: it waits in the map */
+	if (!l) /* no memory: the entry waits in the map */
 		return;
 	last = (const struct io_process *)l->last;
 	if (memcmp(now, last, sizeof(*now)) == 0)
@@ -87,7 +87,7 @@ static void tell_delays(struct drain *d, struct level *l)
 	for (unsigned i = 0; i < IO_DELAYS; i++) {
 		uint64_t all = gone->delay_ns[i] + LIVE(l)[i];
 
-		/* less: a thread has died since the map was read, and is told with the next pass */
+		/* less: a thread ended after the read of the map, and the next pass reports it */
 		if (all > TOLD(l)[i]) {
 			rec.delay_ns[i] = all - TOLD(l)[i];
 			TOLD(l)[i] = all;
@@ -125,14 +125,14 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 	err = skep_drain_map(&st->batch, fd, sizeof(struct io_process_key), sizeof(struct io_process), take_process,
 			     &d);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "processes: %s; what they did comes with the next interval",
+		st->host->log(inst, SKEP_LOG_WARNING, "reading the map of processes failed: %s; the next interval reports their I/O",
 			      strerror(-err));
 		return;
 	}
 	if (st->delays) {
 		for (size_t i = 0; i < st->processes.room; i++)
 			memset(LIVE(&st->processes.at[i]), 0, IO_DELAYS * sizeof(uint64_t));
-		/* after the map: a thread that dies in between is in neither for once, but never in both */
+		/* after the map: a thread that ends in between is in neither this time, and never in both */
 		io_delays_read(inst, st);
 	}
 	idle = crowded(d.n, st->opt_processes) ? IDLE_PASSES_FULL : IDLE_PASSES;
@@ -154,7 +154,7 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 		}
 		bpf_map_delete_elem(fd, l->key);
 		io_kept_process_over(st, l);
-		levels_remove(&st->processes, l); /* another may be in its place now */
+		levels_remove(&st->processes, l); /* another entry may move to its place */
 	}
 }
 
@@ -210,7 +210,7 @@ void io_cgroups_drain(struct skep_instance *inst, struct io_probe *st, uint64_t 
 
 	err = skep_drain_map(&st->batch, fd, sizeof(struct io_cgroup_key), sizeof(struct io_cgroup), take_cgroup, &d);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "cgroups: %s; what they did comes with the next interval",
+		st->host->log(inst, SKEP_LOG_WARNING, "reading the map of cgroups failed: %s; the next interval reports their I/O",
 			      strerror(-err));
 		return;
 	}

@@ -7,7 +7,7 @@
 
 #include "owners.bpf.h"
 
-/* Tasks in reclaim: tid -> since when. */
+/* Tasks in reclaim: since when, by thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);

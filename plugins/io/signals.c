@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/signals.c - says how each signal is had on this kernel, or what it lacks.
+ * plugins/io/signals.c - reports how the probe measures each signal on this kernel, or what the kernel lacks.
  */
 #include "state.h"
 
@@ -28,10 +28,10 @@ static void requests(const struct says *s, const struct io_hooks *h)
 		say(s, "io.issuer", SKEP_SIGNAL_OK, "raw_tp/block_io_start", NULL);
 	else if (h->merge)
 		say(s, "io.issuer", SKEP_SIGNAL_PARTIAL, "raw_tp/block_getrq, raw_tp/block_bio_frontmerge",
-		    "before Linux 6.5 requests of dm multipath to its paths have no issuer, nor the later parts of one done in parts");
+		    "before Linux 6.5 requests of dm multipath to its paths have no issuer, nor have later parts of a request that completes in parts");
 	else
 		say(s, "io.issuer", SKEP_SIGNAL_MISSING, "raw_tp/block_io_start or raw_tp/block_getrq",
-		    "the kernel has neither tracepoint: all requests count as of an unknown issuer");
+		    "the kernel has neither tracepoint: all requests have an unknown issuer");
 }
 
 static void owners(const struct says *s, const struct io_hooks *h)
@@ -41,7 +41,7 @@ static void owners(const struct says *s, const struct io_hooks *h)
 		    "only where the file system supports it (ext4, xfs, btrfs, f2fs) and the io controller is enabled for the cgroup");
 	else
 		say(s, "cgroup.io.writeback", SKEP_SIGNAL_MISSING, "request's bio's blkcg",
-		    "the io controller is on cgroup v1 or not in the kernel: what the kernel writes back has an unknown writer");
+		    "the io controller is on cgroup v1 or not in the kernel: requests that the kernel writes back have an unknown writer");
 }
 
 static void memory(const struct says *s, const struct io_probe *st, const struct io_hooks *h)
@@ -64,13 +64,13 @@ static void memory(const struct says *s, const struct io_probe *st, const struct
 	else
 		say(s, "io.delay", SKEP_SIGNAL_OK, "iter/task and tp_btf/sched_process_exit: task.delays", NULL);
 	say(s, "io.swap", SKEP_SIGNAL_PARTIAL, "/proc/vmstat pswpin, pswpout",
-	    st->delays ? "of the host; of a process only the time that it waited (swapin_delay_ns)" :
+	    st->delays ? "of the host; of a process only the time it waited (swapin_delay_ns)" :
 			 "of the host; of a process only with io.delay");
 	if (st->vmstat)
 		say(s, "host.paging", SKEP_SIGNAL_OK, "/proc/vmstat", NULL);
 	else
 		say(s, "host.paging", st->opt_paging ? SKEP_SIGNAL_MISSING : SKEP_SIGNAL_OFF, "/proc/vmstat",
-		    st->opt_paging ? "it cannot be opened" : "option paging is false");
+		    st->opt_paging ? "skepd cannot open it" : "option paging is false");
 }
 
 void io_signals(struct skep_instance *inst, const struct io_probe *st, const struct io_hooks *h)

@@ -37,7 +37,7 @@ extern const struct skep_stream *const io_streams[N_STREAMS];
 enum { DETAIL_IOLAT, N_DETAILS };
 extern const struct skep_detail io_details[N_DETAILS];
 
-/* A device and one kind of operation, since the last record of it. */
+/* A device and one kind of operation, since its record before. */
 struct disk_record {
 	struct skep_str device, operation, class, model;
 	uint8_t rotational, stacked;
@@ -49,7 +49,7 @@ struct disk_record {
 };
 
 struct cgroup_record {
-	uint64_t cgroup_id; /* as in the records of processes; 0: not known, or the root */
+	uint64_t cgroup_id; /* as in the records of processes; 0: unknown, or the root */
 	struct skep_str operation, issuer;
 	uint64_t operations, bytes, latency_ns;
 };
@@ -70,7 +70,7 @@ struct fs_record {
 	uint64_t retransmissions, timeouts, errors, queue_ns, rtt_ns, waiting;
 };
 
-/* Of an attachment of iolat: a device and one kind of operation, since the last record of it. */
+/* Of an attachment of iolat: a device and one kind of operation, since its record before. */
 struct iolat_record {
 	uint64_t id;
 	struct skep_str device, operation;
@@ -82,27 +82,27 @@ struct paging_record {
 	uint64_t v[VM_FIELDS];
 };
 
-/* What the books are made of: bytes since the probe began. */
+/* The ledger: bytes since the probe began. */
 struct io_books {
-	uint64_t reference;     /* by the devices' own counters */
-	uint64_t by[IO_BY];     /* seen by the hooks, on the same devices */
+	uint64_t reference;     /* by the counters of the devices */
+	uint64_t by[IO_BY];     /* by the BPF programs, on the same devices */
 };
 
 struct iolat_told {
 	struct iolat_key key;
-	struct iolat_row row; /* as far as told */
+	struct iolat_row row; /* as far as reported */
 };
 
 struct iolat {
-	/* requests of write-back name their cgroup, in the hierarchy that names those of processes */
+	/* requests of write-back name their cgroup, in the hierarchy that names the cgroups of processes */
 	bool writers;
 	struct iolat_bpf *bpf;      /* NULL while nothing is attached */
 	const struct iolat_cpu *cpus;
 	size_t cpus_size;
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
-	struct iolat_told *told;    /* opt_iolat_rows, while something is attached */
+	struct iolat_told *told;    /* opt_iolat_rows, while attached */
 	size_t n_told;
-	uint64_t lost, full, misses; /* as far as told */
+	uint64_t lost, full, misses; /* as far as reported */
 };
 
 struct io_probe {
@@ -115,11 +115,11 @@ struct io_probe {
 	struct skep_instance *inst;
 	struct io_bpf *bpf;
 	struct skep_pins pins;
-	int complete_fd;  /* on_complete, to ask for its misses; -1: not loaded */
-	bool hooks;       /* block_rq_complete is attached */
-	bool delays;      /* and the delays of tasks are read */
+	int complete_fd;  /* of on_complete, for its misses; -1: not loaded */
+	bool hooks;       /* on_complete is attached */
+	bool delays;      /* the programs for delays are attached */
 	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
-	const char *root; /* "" or what stands before /proc and /sys */
+	const char *root; /* "" or the folder in front of /proc and /sys */
 
 	struct disks disks;
 	struct io_books books[2]; /* IO_READ, IO_WRITE */
@@ -130,7 +130,7 @@ struct io_probe {
 	size_t counters_size;
 	struct io_counters seen;
 	uint64_t seen_misses;
-	bool unkept; /* there was no room to save what has been told of some process or cgroup */
+	bool unkept; /* the maps had no room to save what was reported of some process or cgroup */
 	struct skep_counter *c_evicted, *c_recovered, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
 
@@ -138,19 +138,19 @@ struct io_probe {
 	struct vm vm;
 	struct filesystems filesystems;
 	uint64_t sampled_ns;
-	bool ageing; /* this pass is an interval's, not somebody's flush */
+	bool ageing; /* this pass belongs to an interval, not to a flush */
 };
 
-/* io.c: what the maps had no room for, and the hook missed, beyond what was reported, into losses */
+/* io.c: report as lost what the maps had no room for, and what the hook missed, since `seen` */
 void io_report_losses(struct skep_instance *, struct io_probe *, const struct io_counters *now,
 		      const struct io_counters *seen);
 void io_report_misses(struct skep_instance *, struct io_probe *, uint64_t misses, uint64_t *seen);
 
 /* load.c */
-/* 0, or what host->fail returned; nothing is left behind then */
+/* 0, or what host->fail() returned; then nothing stays loaded */
 int io_load(struct skep_instance *, struct io_probe *);
 void io_unload(struct io_probe *);
-uint64_t io_misses(const struct io_probe *); /* completions whose program was skipped; 0 before 5.12 */
+uint64_t io_misses(const struct io_probe *); /* completions whose program the kernel skipped; 0 before 5.12 */
 
 /* signals.c */
 struct io_hooks {
@@ -160,37 +160,37 @@ struct io_hooks {
 };
 void io_signals(struct skep_instance *, const struct io_probe *, const struct io_hooks *);
 
-/* devices.c: the map of devices and /proc/diskstats into records and books */
+/* devices.c: the map of devices and /proc/diskstats into records and ledger */
 int io_devices_start(struct skep_instance *, struct io_probe *);
 void io_devices_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 
 /* kept.c: across a restart of skepd */
-/* What the skepd before has left in the kernel is gone on with, or read and taken out; from then on ours records. */
+/* Continues pinned state of the previous skepd, or reads and removes it; from then on our programs record. */
 void io_kept_begin(struct skep_instance *, struct io_probe *);
-/* Somebody is there; and what has been reported up to now. */
+/* Tells the programs that a reader is alive, and saves the counters as far as reported. */
 void io_kept_touch(struct io_probe *);
-/* What could not be saved for the next skepd is saved, if there is room now. */
+/* Saves entries for which the maps had no room before. */
 void io_kept_retry(struct io_probe *);
-/* That much of it is told now, or nothing more is to be told of it. */
+/* Saves that so much of an entry is reported; ..._over(): that the entry is gone. */
 void io_kept_process(struct io_probe *, struct level *);
 void io_kept_process_over(const struct io_probe *, const struct level *);
 void io_kept_cgroup(struct io_probe *, struct level *);
 void io_kept_cgroup_over(const struct io_probe *, const struct level *);
 
 /* owners.c: the maps of processes and cgroups into records */
-/* What threads have waited, as far as told: in level.extra. */
+/* Delays of threads as far as reported: in level.extra. */
 #define IO_DELAYS_TOLD(l_) ((l_)->extra + IO_DELAYS)
-/* Of such a map, what is beyond what st->processes or st->cgroups have. 0, or what the kernel said. */
+/* Emit what such a map has more than st->processes or st->cgroups. 0, or the error of the kernel. */
 int io_processes_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
 int io_cgroups_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
 void io_processes_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 void io_cgroups_drain(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 
-/* iolat.c: the detail of that name */
+/* iolat.c: the detail iolat */
 int iolat_attach(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
 void iolat_detach(struct skep_instance *, void *state, uint64_t id);
 void iolat_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
-/* What is new of a row, as a record. Needs no BPF. */
+/* Emits a record of `new`, the difference of a row. Needs no BPF. */
 void iolat_emit(struct skep_instance *, struct io_probe *, const struct iolat_key *, const struct iolat_row *new,
 		uint64_t now_ns);
 void iolat_signal(struct skep_instance *, const struct io_probe *);

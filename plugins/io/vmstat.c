@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/vmstat.c - /proc/vmstat: lines "name value"; which there are depends on the kernel.
+ * plugins/io/vmstat.c - /proc/vmstat: lines "name value", which depend on the kernel.
  */
 #include "vmstat.h"
 
@@ -10,7 +10,7 @@
 
 enum unit { PAGES, KIB, COUNT };
 
-/* Several lines may make one number. A name that ends in '*' is a prefix: the kernel has one line a zone. */
+/* Several lines may add up to one number. A name that ends in '*' is a prefix: the kernel has one line a zone. */
 static const struct {
 	const char *name;
 	enum vm_field field;

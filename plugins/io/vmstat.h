@@ -11,25 +11,25 @@
 
 /* In the order of the stream's fields. */
 enum vm_field {
-	VM_IN,           /* bytes read in by block devices, whatever for */
+	VM_IN,           /* bytes read from block devices, for any purpose */
 	VM_OUT,
 	VM_SWAP_IN,      /* bytes */
 	VM_SWAP_OUT,
 	VM_FAULTS,
 	VM_MAJOR_FAULTS,
-	VM_STALLS,       /* times a task had to reclaim by itself */
+	VM_STALLS,       /* times a task reclaimed memory itself */
 	VM_DIRECT_SCANNED,
 	VM_DIRECT_RECLAIMED,
 	VM_BACKGROUND_SCANNED,
 	VM_BACKGROUND_RECLAIMED,
-	VM_FILE_REFAULTS, /* bytes of files read again soon after the cache had dropped them */
+	VM_FILE_REFAULTS, /* bytes of files read again soon after the cache dropped them */
 	VM_ANON_REFAULTS,
 	VM_FIELDS,
 };
 
 struct vm {
 	uint64_t v[VM_FIELDS];
-	uint32_t have; /* bits: lines that this kernel has */
+	uint32_t have; /* bits: the lines of this kernel */
 	bool begun;
 };
 
