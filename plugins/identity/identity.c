@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CLOUD_WITHIN_NS UINT64_C(1000000000)  /* a request's deadline: the service is one network hop away */
+#define CLOUD_WITHIN_NS UINT64_C(1000000000)  /* a request's deadline: this machine's own hypervisor answers */
 #define CLOUD_AGAIN_NS  UINT64_C(10000000000) /* pauses: 20 s, 40 s, ... for a network that comes up late */
 #define CLOUD_TRIES     5u
 

@@ -35,7 +35,7 @@ WAYS = {
     "excluded": [("a", "comm = 'tiny'", False)],
     "tree": [("a", "comm = 'storm'", True)],
 }
-SHIPPED = ["host", "proc", "cgroup", "sched", "net", "io", "files"]
+SHIPPED = ["identity", "host", "proc", "cgroup", "sched", "net", "io", "files"]
 
 
 def cpu_us(pid):

@@ -67,7 +67,7 @@ def first_record(pins):
 
 def write_conf(pins):
     conf = {"interval": "5s", "spool": {"path": work + "/spool.db"}, "control": {"socket": False},
-            "probes": [{"plugin": p} for p in ("proc", "sched", "io", "net", "cgroup", "host", "gpu")],
+            "probes": [{"plugin": p} for p in ("proc", "sched", "io", "net", "files", "cgroup", "identity", "host", "gpu")],
             "sinks": [{"plugin": "lake", "path": work + "/lake"}, {"plugin": "file", "path": work + "/out"}]}
     if pins:
         conf["pin_dir"] = work + "/bpf/skep"

@@ -64,9 +64,9 @@ check "it is enabled" is UnitFileState enabled
 check "it runs as skep" test "$(ps -o user= -p "$(show MainPID)")" = skep
 caps=$(sed -n 's/^CapEff:\t*0*//p' "/proc/$(show MainPID)/status")
 check "with three capabilities: $caps" test "$caps" = c000080000
-check "the status line counts probes and sinks" status_has '^7 probes, 1 sinks$'
+check "the status line counts probes and sinks" status_has '^9 probes, 1 sinks$'
 check "skep status" skep status
-check "every probe works" sh -c 'skep plugins && test "$(skep plugins --json | grep -c "\"state\": *\"running\"")" = 8'
+check "every probe works" sh -c 'skep plugins && test "$(skep plugins --json | grep -c "\"state\": *\"running\"")" = 10'
 # A container has a pid namespace of its own, of which skepd warns, and which doctor finds missing.
 if [ "$(readlink /proc/1/ns/pid)" = "pid:[4026531836]" ]; then
 	check "skep doctor" skep doctor
@@ -93,7 +93,7 @@ edit() { sed -i "s|$1|$2|" /etc/skep/skepd.conf && grep -qF -- "$2" /etc/skep/sk
 check "edit the configuration: one more sink" edit '"sinks": \[' \
 	'"sinks": [ { "plugin": "file", "path": "'$records'", "streams": [ "process.exit" ] },'
 check "systemctl reload" systemctl reload skepd
-check "which the status line tells" within 10 status_has '^reloaded: 7 probes, 2 sinks$'
+check "which the status line tells" within 10 status_has '^reloaded: 9 probes, 2 sinks$'
 check "a process is recorded" collects
 
 printf '{ "rules": [ { "id": "out", "when": "exe = \\"/usr/local/bin/%s-out\\"", "verdict": "exclude" } ] }\n' "$name" >/etc/skep/filters.d/20-out.json
@@ -179,7 +179,7 @@ if [ -n "$(ls /sys/fs/bpf/skep 2>/dev/null)" ]; then
 fi
 check "to the higher version" test "$(dpkg-query -W -f '${Version}' skep)" = "$(dpkg-deb -f "$here/next.deb" Version)"
 check "it was restarted" test "$(show MainPID)" != "$pid"
-check "is ready, with the edited configuration" status_has '^7 probes, 2 sinks$'
+check "is ready, with the edited configuration" status_has '^9 probes, 2 sinks$'
 check "the lake is kept" test -e "$lake"
 check "the rules are kept" sh -c 'skep rules | grep -qw out'
 check "and it collects" collects
@@ -234,7 +234,7 @@ check "the service is gone" sh -c '! systemctl is-active skepd && ! pgrep -x ske
 check "configuration and records are kept" test -e /etc/skep/skepd.conf -a -e "$lake"
 check "nothing is left in the kernel" test ! -e /sys/fs/bpf/skep
 check "install again: as it was" dpkg -i "$here/skep.deb"
-check "with the edited configuration" status_has '^7 probes, 2 sinks$'
+check "with the edited configuration" status_has '^9 probes, 2 sinks$'
 dpkg --purge skep-rules-site >/dev/null
 check "purge" dpkg --purge skep
 # The administrator's own rule stays, and the user, whose number other files may have.

@@ -110,7 +110,7 @@ runc run -b "$work" --detach $id >"$work/out" 2>&1 </dev/null || true
 mapfile -t probe < <(jq -r '.probe[]' "$work/pod.json")
 check "it answers the probes of the manifest" within 20 runc exec $id "${probe[@]}"
 plugins() { runc exec $id /usr/bin/skep plugins --json; }
-check "seven probes and two sinks work" sh -c '[ "$(runc exec "$1" /usr/bin/skep plugins --json | grep -c "\"state\": *\"running\"")" = 9 ]' - $id
+check "nine probes and two sinks work" sh -c '[ "$(runc exec "$1" /usr/bin/skep plugins --json | grep -c "\"state\": *\"running\"")" = 11 ]' - $id
 cp /bin/true "$work/ran-outside"
 "$work/ran-outside"
 check "a process of the host is recorded" within 20 grep -q "\"exe\": *\"$work/ran-outside\"" "$work/state/records.jsonl"
