@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/collector_fixture.c - a collector with test plugins in a folder of its own,
- * its loop, runs that begin and end, and what its sinks have written.
+ * tests/abi/collector_fixture.c - a collector with test plugins in a folder of its own, its loop, runs that begin and
+ * end, and the output of its sinks.
  */
 #include "tests/abi/collector_fixture.h"
 
@@ -137,7 +137,7 @@ void end(const char *id, int status)
 
 	t.run_done = false;
 	collector_run_end(t.collector, id, status, &usage, NULL, on_run_done, NULL);
-	assert_false(t.run_done); /* never from inside */
+	assert_false(t.run_done); /* never from inside the call */
 	support_loop_until(&t.loop, &t.run_done);
 }
 
@@ -149,7 +149,7 @@ void fifo(const char *name, bool let)
 		int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 
 		assert_true(fd >= 0);
-		assert_int_equal(unlink(path), 0); /* who comes later finds none */
+		assert_int_equal(unlink(path), 0); /* later processes find no FIFO */
 		close(fd);
 	} else {
 		assert_int_equal(mkfifo(path, 0600), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/collector_fixture.h - for tests of the collector behind the plugin border; see
- * collector_fixture.c.  Everything fails the test where it cannot do what it says.
+ * tests/abi/collector_fixture.h - for tests of the collector behind the plugin interface; see collector_fixture.c. Each
+ * function fails the test when it cannot do its work.
  */
 #ifndef SKEP_TESTS_ABI_COLLECTOR_FIXTURE_H
 #define SKEP_TESTS_ABI_COLLECTOR_FIXTURE_H
@@ -25,21 +25,21 @@ extern struct fixture t;
 
 int set_up(void **state);    /* a folder with the test plugins, a loop */
 int tear_down(void **state); /* stops the collector if the test has not */
-void script(const char *text); /* what the fake probe plays */
+void script(const char *text); /* for the fake probe */
 /* probe, sinks: JSON, with %1$s for the test's folder. */
 struct config *parse(const char *probe, const char *sinks);
-/* What collector_open gave. */
+/* Returns the result of collector_open(). */
 int make(bool runs_only, const char *probe, const char *sinks);
-void start(bool runs_only, const char *sinks); /* the fake probe; started */
+void start(bool runs_only, const char *sinks); /* with the fake probe, started */
 void begin(const char *id, pid_t root);
 void end(const char *id, int status); /* and waits until the run has ended */
 void on_run_done(void *arg); /* sets t.run_done */
 void run_for(unsigned ms);
 void stop(uint64_t drain_ns);
 
-/* Makes a FIFO, or (let) lets those go on who wait for its writer. */
+/* Makes a FIFO, or (let) opens it for writing, so that its readers continue. */
 void fifo(const char *name, bool let);
-json_t *written(const char *name); /* what a sink has written: an array of its lines */
+json_t *written(const char *name); /* the output of a sink: an array of its lines */
 json_t *record(json_t *all, const char *stream, size_t n); /* the fields of the n-th record of a stream, NULL: fewer */
 size_t count(json_t *all, const char *stream);
 long long number(json_t *fields, const char *key);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/detail_probe.c - a probe with what ABI 1.1 adds: details, signals, posts to the
- * ledger, records about cgroups, a histogram.  At each sample every detail that is attached
- * emits one record, and one more when it is detached; after `give_up` of them it is over.
+ * tests/abi/detail_probe.c - a probe with the additions of ABI 1.1: details, signals, posts to the ledger, records
+ * about cgroups, a histogram. At each sample every attached detail emits one record, and one more when it is detached;
+ * after `give_up` records it ends.
  */
 #include <string.h>
 
@@ -77,7 +77,7 @@ static const struct skep_detail details[N_DETAILS] = {
 			   .stream = STREAM_WIDTH,
 			   .scopes = 1u << SKEP_SCOPE_HOST | 1u << SKEP_SCOPE_GROUP | 1u << SKEP_SCOPE_CGROUP },
 	[DETAIL_REFUSES] = { .name = "refuses",
-			     .help = "never to be had",
+			     .help = "never available",
 			     .stream = STREAM_WIDTH,
 			     .scopes = 1u << SKEP_SCOPE_HOST },
 };

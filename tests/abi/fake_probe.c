@@ -30,9 +30,9 @@
  *   drained [at=TIME]  everything up to then (default: WHEN) was emitted
  *   lost stream=WHAT n=N [where=kernel|queue|spool|sink]
  *   sleep for=TIME     the callback blocks: a plugin over its budget
- * pid= says whose record it is, start= when that process started (since the beginning).
- * A fork starts one then; otherwise it is what was said of that pid before, or WHEN.
- * parent= is a pid, its start looked up likewise; 0 is none.
+ * pid= is the record's process, start= its start (since the beginning).
+ * Without start=, a fork starts its process at WHEN; another record uses the pid's last start, or WHEN.
+ * parent= is a pid, whose start is found likewise; 0 is none.
  * Values: numbers with ns us ms s m B KiB MiB GiB; text plain or "quoted" with \0 \n \t
  * \" \\ \xHH.  argv goes through host->redact() as a real probe's does.
  *
@@ -100,7 +100,7 @@ static void fake_sleep(uint64_t ns)
 
 static void fake_redact(struct skep_instance *inst, struct fake *fake, struct skep_process_exec *exec)
 {
-	/* The probe's own memory: ptr is const for those who receive it. */
+	/* The probe owns the memory: ptr is const for receivers. */
 	char *argv = (char *)(uintptr_t)exec->argv.ptr;
 
 	if (exec->argv.len > 0)
@@ -140,7 +140,7 @@ static void fake_play_line(struct skep_instance *inst, struct fake *fake, struct
 	}
 }
 
-/* Everything up to `until` (since the beginning). */
+/* Plays everything up to `until` (since the beginning). */
 static void fake_play(struct skep_instance *inst, struct fake *fake, uint64_t until)
 {
 	while (fake->next && fake->next->when_ns <= until) {
@@ -153,7 +153,7 @@ static void fake_play(struct skep_instance *inst, struct fake *fake, uint64_t un
 
 static void fake_tick(struct skep_instance *inst, void *arg);
 
-/* A timer for the next line, if there is one. */
+/* Sets a timer for the next line, if there is one. */
 static int fake_arm(struct skep_instance *inst, struct fake *fake, uint64_t elapsed)
 {
 	uint64_t wait;
@@ -166,7 +166,7 @@ static int fake_arm(struct skep_instance *inst, struct fake *fake, uint64_t elap
 	return fake->host->timer(inst, (wait + 999999) / 1000000, 0, fake_tick, fake, &fake->timer);
 }
 
-/* With a base that is not now the script runs as fast as it can: its times are only names. */
+/* With a base other than now the script runs as fast as possible: its times are only names. */
 static uint64_t fake_elapsed(const struct fake *fake)
 {
 	uint64_t now = fake_now();

@@ -169,7 +169,7 @@ __attribute__((format(printf, 3, 4))) static int reader_fail(struct reader *r, i
 	return err;
 }
 
-/* The start of that pid, remembered; `otherwise` when it was not seen. */
+/* The start of that pid in the script; `otherwise` for a new pid. */
 static uint64_t seen_start(const struct reader *r, uint32_t pid, uint64_t otherwise)
 {
 	for (size_t i = r->n_seen; i-- > 0;)
@@ -216,8 +216,8 @@ static int parse_u64(const char *text, uint64_t *ret)
 }
 
 /*
- * The next word at *at, unquoted in place: *ret_word, *ret_len (it may hold NULs).  A
- * quoted part may stand anywhere in it: argv="a\0b".  1: a word, 0: none left.
+ * The next word at *at, unquoted in place: *ret_word, *ret_len (the word may contain NULs). A quoted part may be
+ * anywhere in it: argv="a\0b". 1: a word, 0: no more words.
  */
 static int next_word(struct reader *r, char **at, char **ret_word, size_t *ret_len)
 {
@@ -253,7 +253,7 @@ static int next_word(struct reader *r, char **at, char **ret_word, size_t *ret_l
 	if (quoted)
 		return reader_fail(r, -EINVAL, "a quote is not closed");
 	if (*in)
-		in++; /* out may reach here: the blank becomes the end of the word */
+		in++; /* out may be at this blank, which becomes the end of the word */
 	*out = '\0';
 	*at = in;
 	*ret_word = word;
@@ -276,7 +276,7 @@ static int set_string(struct reader *r, struct fake_line *line, void *where, boo
 	memcpy(copy, value, len);
 	copy[len] = '\0';
 	more[line->n_strings++] = copy;
-	/* A list's last string needs its NUL as well. */
+	/* A list's last string needs a NUL of its own. */
 	if (list && len > 0 && copy[len - 1] != '\0')
 		len++;
 	*str = (struct skep_str) { .ptr = copy, .len = (uint32_t)len, .total = (uint32_t)len };

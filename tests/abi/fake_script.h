@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/fake_script.h - the fake probe's script as a list of things to do.
- * The format is described in fake_probe.c.
+ * tests/abi/fake_script.h - the fake probe's script as a list of actions. fake_probe.c describes the format.
  */
 #ifndef SKEP_TESTS_FAKE_SCRIPT_H
 #define SKEP_TESTS_FAKE_SCRIPT_H
@@ -9,7 +8,7 @@
 #include <skep/plugin.h>
 
 enum fake_what {
-	/* streams: index in fake_streams, and what host->emit is given */
+	/* streams: index in fake_streams, argument of host->emit */
 	FAKE_FORK,
 	FAKE_EXEC,
 	FAKE_EXIT,
@@ -19,7 +18,7 @@ enum fake_what {
 	FAKE_FACET,
 	FAKE_EVENT,
 	FAKE_N_STREAMS,
-	/* the rest */
+	/* other actions */
 	FAKE_SWEEP_BEGIN = FAKE_N_STREAMS,
 	FAKE_SWEEP_END,
 	FAKE_DRAINED,
@@ -37,7 +36,7 @@ struct fake_event {
 	struct skep_str text;
 };
 
-/* Arguments of those that are no records. */
+/* Arguments of the actions that are not records. */
 struct fake_order {
 	uint64_t at_ns, for_ns, n;
 	uint32_t complete, stream, where;
@@ -49,7 +48,7 @@ struct fake_line {
 	struct skep_upid who;     /* start_ns since the beginning, until fake_script_base */
 	struct skep_upid *parent; /* in the record; NULL: this record has none */
 	void *record;             /* the stream's struct, or a struct fake_order */
-	char **strings;           /* what its strings point to */
+	char **strings;           /* the memory behind its strings */
 	size_t n_strings;
 	struct fake_line *next;
 };
@@ -58,7 +57,7 @@ extern const struct skep_stream *const fake_streams[FAKE_N_STREAMS];
 
 /* 0, or a negative errno with the reason ("file:line: ...") in why. */
 int fake_script_read(const char *path, struct fake_line **ret_lines, char *why, size_t why_size);
-/* Make identities absolute. Once. */
+/* Makes identities absolute. Call it once. */
 void fake_script_base(struct fake_line *lines, uint64_t base_ns);
 struct fake_line *fake_script_free(struct fake_line *lines); /* NULL is fine; returns NULL */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/abi/fake_sink.c - the plugin "fakesink": writes every record as a line of JSON,
- * by its field table alone, and treats batches as it is told to.
+ * by its field table alone, and answers batches as its options say.
  *
  * A line: {"stream":…,"batch":KEY,"upid":…,"time_ns":…,"context":{…},"fields":{…}}; upid and
  * context only where there are some.  Types: numbers as they are (a double that JSON cannot
@@ -42,7 +42,7 @@ struct fakesink {
 	const char *mode_name;
 	uint64_t delay_ns;
 	int64_t n;
-	const char *token; /* a secret, for whoever tests that it is not told */
+	const char *token; /* a secret, for tests that skep does not print it */
 	/* state */
 	const struct skep_host *host;
 	enum mode mode;
@@ -71,7 +71,7 @@ static const struct skep_option fakesink_options[] = {
 	  .type = SKEP_O_TIME,
 	  .offset = offsetof(struct fakesink, delay_ns),
 	  .default_value = "0s",
-	  .help = "before a batch's fate is told" },
+	  .help = "before a batch is answered" },
 	{ .name = "n",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct fakesink, n),
@@ -192,7 +192,7 @@ static void json_value(FILE *out, const struct fakesink *sink, const struct skep
 		json_address(out, (const unsigned char *)at);
 		break;
 	default:
-		fputs("null", out); /* a type of a later minor */
+		fputs("null", out); /* a type of a later minor version */
 		break;
 	}
 }
@@ -250,7 +250,7 @@ static void json_record(FILE *out, const struct fakesink *sink, const struct ske
 	fputs("}}\n", out);
 }
 
-/* 0, or -EIO: then the batch must not be acknowledged. */
+/* 0, or -EIO: then the sink must not acknowledge the batch. */
 static int fakesink_write(struct fakesink *sink, const struct skep_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->n; i++)
@@ -269,12 +269,12 @@ static void fakesink_finish(struct skep_instance *inst, struct fakesink *sink, c
 	case MODE_RETRY_N:
 		if (sink->n > 0) {
 			sink->n--;
-			sink->host->batch_done(inst, batch, SKEP_BATCH_RETRY, "told to be busy");
+			sink->host->batch_done(inst, batch, SKEP_BATCH_RETRY, "ordered to be busy");
 			return;
 		}
 		break;
 	case MODE_REJECT:
-		sink->host->batch_done(inst, batch, SKEP_BATCH_REJECT, "told to refuse");
+		sink->host->batch_done(inst, batch, SKEP_BATCH_REJECT, "ordered to refuse");
 		return;
 	default:
 		break;
@@ -304,7 +304,7 @@ static void fakesink_due(struct skep_instance *inst, void *arg)
 	fakesink_finish(inst, sink, batch);
 }
 
-/* Reads the batch afterwards: a host that let go of it meanwhile is found by ASan. */
+/* Reads the batch afterwards: ASan finds a host that freed it meanwhile. */
 static void fakesink_work(void *arg)
 {
 	const struct pending *pending = arg;
@@ -401,7 +401,7 @@ static int fakesink_start(struct skep_instance *inst, void *state)
 	return 0;
 }
 
-/* Batches that were not done are the host's again. */
+/* The host owns the batches again that were not answered. */
 static void fakesink_stop(struct skep_instance *inst, void *state)
 {
 	struct fakesink *sink = state;

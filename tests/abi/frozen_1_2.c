@@ -9,9 +9,9 @@
 #define AT(struct_, member_, offset_)                                  \
 	_Static_assert(offsetof(struct struct_, member_) == (offset_), \
 		       "struct " #struct_ ": " #member_ " moved: the ABI is broken")
-/* May have grown since: those that begin with their size, or whose table has a stride. */
+/* Structs that may have grown since: they begin with their size, or their table has a stride. */
 #define SIZE(struct_, size_) _Static_assert(sizeof(struct struct_) >= (size_), "struct " #struct_ ": it shrank")
-/* May not: they lie in others' structs, or in the plugin's own. */
+/* Structs that may not grow: they lie within others' structs, or within the plugin's own. */
 #define FIXED(struct_, size_) _Static_assert(sizeof(struct struct_) == (size_), "struct " #struct_ ": its size changed")
 #define IS(name_, value_)    _Static_assert((name_) == (value_), #name_ " changed: the ABI is broken")
 

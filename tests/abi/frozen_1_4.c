@@ -9,9 +9,9 @@
 #define AT(struct_, member_, offset_)                                  \
 	_Static_assert(offsetof(struct struct_, member_) == (offset_), \
 		       "struct " #struct_ ": " #member_ " moved: the ABI is broken")
-/* May have grown since: those that begin with their size, or whose table has a stride. */
+/* Structs that may have grown since: they begin with their size, or their table has a stride. */
 #define SIZE(struct_, size_) _Static_assert(sizeof(struct struct_) >= (size_), "struct " #struct_ ": it shrank")
-/* May not: they lie in others' structs, or in the plugin's own. */
+/* Structs that may not grow: they lie within others' structs, or within the plugin's own. */
 #define FIXED(struct_, size_) _Static_assert(sizeof(struct struct_) == (size_), "struct " #struct_ ": its size changed")
 #define IS(name_, value_)    _Static_assert((name_) == (value_), #name_ " changed: the ABI is broken")
 
@@ -407,7 +407,7 @@ IS(SKEP_OPT_REQUIRED, 4u);
 IS(SKEP_READABLE, 1u);
 IS(SKEP_WRITABLE, 2u);
 
-/* How old plugins find the host: by these strings. */
+/* Old plugins find the host by these strings. */
 _Static_assert(sizeof(SKEP_NOTE_OWNER) == 5 && sizeof(SKEP_NOTE_SECTION) == 18 && sizeof(SKEP_ENTRY_SYMBOL) == 18,
 	       "names changed");
 

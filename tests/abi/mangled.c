@@ -24,7 +24,7 @@
 #endif
 
 #ifdef MANGLED_NO_ENTRY
-/* What SKEP_PLUGIN writes, less the function. */
+/* The macro SKEP_PLUGIN without its function. */
 static const struct {
 	uint32_t namesz, descsz, type;
 	char owner[8];
@@ -43,7 +43,7 @@ struct mangled {
 	void *memory;
 };
 
-/* volatile: what the file holds at run time counts, not what the compiler saw. */
+/* volatile: the value in the file at run time counts, not the one at compile time. */
 #define VARIANT_PREFIX "mangled variant "
 static const volatile char mangled_variant[48] = VARIANT_PREFIX "none";
 
@@ -127,7 +127,7 @@ static struct skep_plugin mangled_plugin = {
 	.close = mangled_close,
 };
 
-/* The note's function is named skep_plugin_entry as well; ours stands in for it. */
+/* The note's function has the name skep_plugin_entry too; ours replaces it. */
 #define skep_plugin_entry mangled_plain_entry
 SKEP_PLUGIN(mangled_plugin, SKEP_KIND_PROBE, NAME, "1.0")
 #undef skep_plugin_entry

@@ -419,7 +419,7 @@ IS(SKEP_OPT_REQUIRED, 4u);
 IS(SKEP_READABLE, 1u);
 IS(SKEP_WRITABLE, 2u);
 
-/* How old plugins find the host: by these strings. */
+/* Old plugins find the host by these strings. */
 _Static_assert(sizeof(SKEP_NOTE_OWNER) == 5 && sizeof(SKEP_NOTE_SECTION) == 18 && sizeof(SKEP_ENTRY_SYMBOL) == 18,
 	       "names changed");
 

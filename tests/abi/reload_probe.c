@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/reload_probe.c - the plugin "reloadable": a probe with options of every sort that
- * writes down what the host does with it, a line for each call, so that a test of reloads
- * sees who was touched, in which order and with which values.
+ * tests/abi/reload_probe.c - the plugin "reloadable": a probe with options of every sort that logs each call of the
+ * host as a line, so that a test of reloads sees which instances were called, in which order and with which values.
  */
 #include <skep/plugin.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@ struct reloadable {
 	/* state */
 	const struct skep_host *host;
 	struct skep_instance *inst;
-	const char *kept;      /* an unchanged option's text, taken at open(): has to stay valid */
+	const char *kept;      /* an unchanged option's text, stored at open(): must stay valid */
 };
 
 struct pulse {
@@ -126,7 +125,7 @@ static void reloadable_sample(struct skep_instance *inst, void *state)
 	struct reloadable *r = state;
 	struct pulse pulse = { (uint64_t)r->level };
 
-	/* Every text is read: one that dangles is found by the sanitizers. */
+	/* Reads every text: the sanitizers find one that dangles. */
 	if (strcmp(r->kept, r->log) != 0 || !r->label)
 		r->host->log(inst, SKEP_LOG_ERROR, "its options have changed under it");
 	for (const char **s = r->list; s && *s; s++)

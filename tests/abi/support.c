@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/support.c - what the tests of the loader and of instances share.
+ * tests/abi/support.c - helpers that the tests of the loader and of instances share.
  */
 #include "tests/abi/support.h"
 
@@ -77,7 +77,7 @@ void support_write(const char *path, const void *bytes, size_t size, unsigned mo
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, bytes, size), size);
-	/* Not open()'s mode: the umask must not decide what a test is about. */
+	/* Not open()'s mode: the umask must not decide the result of a test. */
 	assert_int_equal(fchmod(fd, mode), 0);
 	assert_int_equal(close(fd), 0);
 }
@@ -156,7 +156,7 @@ void support_loop_until(uv_loop_t *loop, const bool *flag)
 {
 	uint64_t end = support_now_ms() + 10000;
 
-	/* Polled, so that no handle of ours is in the loop that is tested. */
+	/* Polls, so that the tested loop has no handle of the test's. */
 	while (!*flag && support_now_ms() < end) {
 		uv_run(loop, UV_RUN_NOWAIT);
 		if (!*flag)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/support.h - what the tests of the loader and of instances share: where the
- * built test plugins are, files and folders of their own, an instance by configuration text.
+ * tests/abi/support.h - helpers that the tests of the loader and of instances share: the folder of the built test
+ * plugins, files and folders of a test, an instance from configuration text.
  */
 #ifndef SKEP_TESTS_ABI_SUPPORT_H
 #define SKEP_TESTS_ABI_SUPPORT_H
 
 #include "core/plugin/plugin.h"
 
-/* Each of these fails the test where the system lets it down. */
+/* Each of these fails the test when a system call fails. */
 
-/* A new folder that only we can write, as the loader wants it; removed by support_dir_remove. */
+/* A new folder that only this user can write, as the loader demands; support_dir_remove() removes it. */
 char *support_dir_new(void);
 char *support_dir_remove(char *dir); /* with everything in it; returns NULL */
 /* "dir/name", to be freed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_collector.c - the collector as a whole, behind the plugin border: a
- * scripted probe, sinks that take, put off, refuse or are stuck, runs, failures, the books.
+ * tests/abi/test_collector.c - the collector as a whole, behind the plugin interface: a scripted probe; sinks that
+ * accept, put off, refuse or hang; runs, failures, the ledger of records.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -132,7 +132,7 @@ static void events_carry_their_context(void **state)
 	json_decref(all);
 }
 
-/* Every batch's key names it, once. */
+/* Every batch has a key of its own. */
 static void keys_are_unique(json_t *all)
 {
 	const char *last = "";
@@ -204,7 +204,7 @@ static void a_stuck_sink_delays_nobody(void **state)
 	begin("r1", 100);
 	collector_run_end(t.collector, "r1", 0, NULL, NULL, on_run_done, NULL);
 	run_for(400);
-	assert_false(t.run_done); /* 10 s are not over */
+	assert_false(t.run_done); /* before 10 s are over */
 	all = written("out");
 	assert_int_equal(count(all, "process.exit"), 4);
 	assert_string_equal(string(record(all, "run", 1), "state"), "ended");
@@ -212,14 +212,14 @@ static void a_stuck_sink_delays_nobody(void **state)
 	books_balance(1000);
 	assert_int_equal(stat_of("process.exit", "stuck").pending, 4);
 	stop(100000000);
-	assert_true(t.run_done); /* whoever waits is told */
+	assert_true(t.run_done); /* on_run_done() was called */
 	books_balance(0);
 	s = stat_of("process.exit", "stuck");
 	assert_int_equal(s.lost[SKEP_LOSS_SINK], 4);
 	assert_int_equal(stat_of("process.exit", "fakesink").lost[SKEP_LOSS_SINK], 0);
 }
 
-/* Three sinks whose work() never returns, as on a file system whose server is gone: six threads. */
+/* Three sinks whose work() never returns, as on a file system whose server is gone: they use six threads. */
 static void work_that_hangs_delays_nobody(void **state)
 {
 	const char *gates[] = { "a.gate", "b.gate", "c.gate" };
@@ -242,7 +242,7 @@ static void work_that_hangs_delays_nobody(void **state)
 	assert_int_equal(count(all, "process.exit"), 4);
 	assert_string_equal(string(record(all, "run", 1), "state"), "ended");
 	json_decref(all);
-	/* The end comes all the same: the drain, and 2 s for work that is under way. */
+	/* The collector ends all the same: it drains, and waits 2 s for work under way. */
 	began_ns = uv_hrtime();
 	stop(100000000);
 	assert_in_range(uv_hrtime() - began_ns, 0, 8000000000u);
@@ -252,8 +252,8 @@ static void work_that_hangs_delays_nobody(void **state)
 	books_balance(0);
 	assert_int_equal(stat_of("process.exit", "a").lost[SKEP_LOSS_SINK], 4);
 	assert_int_equal(stat_of("process.exit", "fakesink").delivered, 4);
-	assert_ptr_equal(collector_free(t.collector), NULL); /* frees nothing: the threads use it */
-	/* They return after all, and read the batches that they had. */
+	assert_ptr_equal(collector_free(t.collector), NULL); /* frees nothing, because the threads use it */
+	/* The threads return after all, and read the batches that they had. */
 	for (size_t i = 0; i < 3; i++)
 		fifo(gates[i], true);
 	for (int i = 0; i < 500 && collector_left_behind(t.collector); i++)
@@ -261,7 +261,7 @@ static void work_that_hangs_delays_nobody(void **state)
 	assert_false(collector_left_behind(t.collector));
 }
 
-/* A lake on a file system whose server is gone: the start, the other sink and the end do not wait for it. */
+/* A lake on a file system whose server is gone: the start, the other sink and the end do not wait for the lake. */
 static void a_dead_file_system_delays_nobody(void **state)
 {
 	const char *dirs = getenv("SKEP_PLUGIN_DIRS");
@@ -281,7 +281,7 @@ static void a_dead_file_system_delays_nobody(void **state)
 		free(built);
 		skip(); /* built without the lake, or no FUSE here */
 	}
-	alarm(120); /* a start on the loop would never return */
+	alarm(120); /* a start that opens the lake on the loop would never return */
 	bytes = support_read(built, &size);
 	support_write(copy, bytes, size, 0644);
 	script(pipeline);
@@ -385,7 +385,7 @@ static void those_alive_at_the_end(void **state)
 	json_t *all;
 
 	(void)state;
-	/* flush() plays the script to its end: the sweep is there when the run's end asks for it. */
+	/* flush() plays the script to its end, so the scan is complete when the run's end needs it. */
 	script("0   exec  pid=100 start=0 exe=/bin/sh cpu_ns=0\n"
 	       "0   fork  pid=101 parent=100 comm=d\n"
 	       "0   exec  pid=101 exe=/opt/daemon cpu_ns=1ms\n"
@@ -455,7 +455,7 @@ static void odd_calls(void **state)
 	assert_int_equal(collector_run_begin(t.collector, &spec), -EEXIST);
 	spec.id = "";
 	assert_int_equal(collector_run_begin(t.collector, &spec), -EINVAL);
-	/* another run cannot take that root */
+	/* another run cannot have that root */
 	spec.id = "r2";
 	assert_int_equal(collector_run_begin(t.collector, &spec), -EBUSY);
 	end("nosuch", 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_control.c - the control socket of a collector with test plugins: answers,
- * details to who asked, and clients that misbehave.
+ * tests/abi/test_control.c - the control socket of a collector with test plugins: answers, details for the client that
+ * attached them, and clients that misbehave.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -175,7 +175,7 @@ static int tear_down_control(void **state)
 	control_close(control);
 	control = NULL;
 	run_for(20);
-	assert_int_equal(lstat(path, &st), -1); /* the file went with it */
+	assert_int_equal(lstat(path, &st), -1); /* the collector removed the file */
 	free(path);
 	return tear_down(state);
 }
@@ -192,7 +192,7 @@ static void answers(void **state)
 	assert_int_equal(lstat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 
-	/* until the second sample, which brings the first interval of the ledger */
+	/* until the second sample, which delivers the first interval of the ledger */
 	for (int i = 0;; i++) {
 		run_for(250);
 		o = ask(c, "{\"request\":\"status\"}");
@@ -207,7 +207,7 @@ static void answers(void **state)
 	assert_int_equal(json_array_size(json_object_get(o, "instances")), 3);
 	assert_true(number(json_object_get(o, "cost"), "rss_bytes") > 1 << 20);
 	assert_true(json_array_size(json_object_get(o, "streams")) > 3);
-	/* the test's account: half of the whole is a part, the other half nobody's */
+	/* the test's account: half of the whole belongs to an item, the other half to none */
 	json_t *lines = json_object_get(json_object_get(o, "ledger"), "lines");
 
 	assert_int_equal(json_array_size(lines), 4);
@@ -254,7 +254,7 @@ static void errors(void **state)
 	assert_error(c, "{\"request\":\"attach\",\"detail\":\"width\",\"pid\":100}", "not_supported", "a process");
 	assert_error(c, "{\"request\":\"attach\",\"detail\":\"width\",\"run\":\"r9\"}", "not_found", "r9");
 	assert_error(c, "{\"request\":\"detach\",\"id\":5}", "not_found", "id 5");
-	assert_ok(c, "{\"request\":\"status\"}"); /* after all that */
+	assert_ok(c, "{\"request\":\"status\"}"); /* still works after all that */
 	client_free(c);
 }
 
@@ -274,7 +274,7 @@ static void lines_in_pieces(void **state)
 		assert_string_equal(string(o, "request"), order[i]);
 		json_decref(o);
 	}
-	/* what was asked before the end is answered; half a request is not */
+	/* requests before the end of input are answered; half a request is not */
 	say(c, "uest\":\"runs\"}\n{\"request\"");
 	assert_int_equal(shutdown(c->fd, SHUT_WR), 0);
 	o = hear(c);
@@ -294,7 +294,7 @@ static void too_long(void **state)
 	assert_non_null(line);
 	memset(line, ' ', CONTROL_LINE_MAX);
 	line[CONTROL_LINE_MAX] = '\0';
-	/* the longest that fits */
+	/* the longest valid line */
 	memcpy(line, "{\"request\":\"runs\"}", 18);
 	line[CONTROL_LINE_MAX - 1] = '\n';
 	say(c, line);
@@ -328,7 +328,7 @@ static void too_many(void **state)
 	client_free(c);
 	client_free(all[1]);
 	run_for(20);
-	c = client_new(); /* there is room again */
+	c = client_new(); /* a place is free again */
 	assert_ok(c, "{\"request\":\"runs\"}");
 	client_free(c);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
@@ -336,7 +336,7 @@ static void too_many(void **state)
 			client_free(all[i]);
 }
 
-/* Another user, who is in group skep. */
+/* Another user, a member of group skep. */
 static struct client *client_of(uid_t uid)
 {
 	struct client *c;
@@ -377,7 +377,7 @@ static void places_of_a_user(void **state)
 		all[n++] = client_of(1002);
 	assert_ok(all[n - 1], "{\"request\":\"runs\"}");
 	assert_busy(client_of(1003), "28 clients are connected, which is all there is room for beside root");
-	c = client_new(); /* root's places are kept */
+	c = client_new(); /* root has places of its own */
 	assert_ok(c, "{\"request\":\"runs\"}");
 	client_free(c);
 	while (n > 0)
@@ -386,7 +386,7 @@ static void places_of_a_user(void **state)
 
 /* ---- runs ------------------------------------------------------------------------ */
 
-/* A child that waits until it is let go, as one at the gate of skep run does. */
+/* A child that waits at a gate, as the command of skep run does. */
 static pid_t child_new(int *ret_gate)
 {
 	int gate[2];
@@ -416,7 +416,7 @@ static int child_let_go(pid_t pid, int gate)
 	return status;
 }
 
-/* The id, to free(). */
+/* Returns the id; free() it. */
 static char *run_begun(struct client *c, pid_t pid)
 {
 	char line[200], *id;
@@ -456,7 +456,7 @@ static void runs_of_clients(void **state)
 		     "process 1 is not a child of process");
 	snprintf(line, sizeof(line), "{\"request\":\"run_begin\",\"pid\":%d,\"argv\":[\"a\"]}", getpid());
 	assert_error(c, line, "permission", "is not a child of process");
-	if (geteuid() == 0) { /* nor is it another user's, though it is a child of the process that connects */
+	if (geteuid() == 0) { /* nor a process of another user, although it is a child of the connecting process */
 		other = client_of(1001);
 		snprintf(line, sizeof(line), "{\"request\":\"run_begin\",\"pid\":%d,\"argv\":[\"a\"]}", pid);
 		assert_error(other, line, "permission", "that runs as uid 1001");
@@ -475,7 +475,7 @@ static void runs_of_clients(void **state)
 	assert_string_equal(string(o, "run"), id);
 	json_decref(o);
 	assert_int_equal(named_runs(), 0);
-	assert_ok(c, "{\"request\":\"runs\"}"); /* it is served on */
+	assert_ok(c, "{\"request\":\"runs\"}"); /* the daemon still serves the connection */
 	free(id);
 	client_free(c);
 }
@@ -484,7 +484,7 @@ static void runs_whose_client_goes(void **state)
 {
 	char line[200], *id;
 	int gate;
-	pid_t pid = child_new(&gate); /* before there is a connection that it would keep open */
+	pid_t pid = child_new(&gate); /* before there is a connection whose descriptor the child would inherit */
 	struct client *c = client_new(), *other;
 
 	(void)state;
@@ -505,7 +505,7 @@ static void runs_whose_client_goes(void **state)
 	c = client_new();
 	assert_ok(c, line);
 	child_let_go(pid, gate);
-	/* It goes while the end is under way. */
+	/* The client closes its connection while its run ends. */
 	snprintf(line, sizeof(line), "{\"request\":\"run_end\",\"run\":\"%s\",\"status\":768}\n", id);
 	say(c, line);
 	run_for(20);
@@ -516,7 +516,7 @@ static void runs_whose_client_goes(void **state)
 	free(id);
 }
 
-/* A user that asks without a pause waits; the others do not. */
+/* A user that sends requests without a pause waits; other users do not. */
 static void time_of_a_user(void **state)
 {
 	struct client *greedy, *root = client_new();
@@ -564,7 +564,7 @@ static uint64_t attach(struct client *c, const char *line)
 	return id;
 }
 
-/* Records, numbered from 1, until the end. Returns how many; why it ended. */
+/* Reads records, numbered from 1, until the end. Returns their number; `why` becomes the reason of the end. */
 static unsigned follow(struct client *c, uint64_t id, char why[64])
 {
 	unsigned n = 0;
@@ -601,7 +601,7 @@ static void until_its_time(void **state)
 	assert_true(follow(c, id, why) >= 2);
 	assert_string_equal(why, "its time is over");
 	assert_int_equal(attached(), 0);
-	assert_ok(c, "{\"request\":\"runs\"}"); /* the connection goes on */
+	assert_ok(c, "{\"request\":\"runs\"}"); /* the connection stays open */
 	client_free(c);
 }
 
@@ -615,13 +615,13 @@ static void detached_by_another(void **state)
 	assert_int_equal(attached(), 1);
 	snprintf(line, sizeof(line), "{\"request\":\"detach\",\"id\":%llu}", (unsigned long long)id);
 	assert_ok(other, line);
-	assert_true(follow(c, id, why) >= 1); /* the last one comes with the detaching */
+	assert_true(follow(c, id, why) >= 1); /* detaching sends the last one */
 	assert_string_equal(why, "detached");
 	client_free(c);
 	client_free(other);
 }
 
-/* Two on one connection; it is closed without a word. */
+/* Two details on one connection, which the client closes without a request. */
 static void who_vanishes_is_detached(void **state)
 {
 	struct client *c = client_new();
@@ -638,7 +638,7 @@ static void who_vanishes_is_detached(void **state)
 	assert_int_equal(attached(), 0);
 }
 
-/* Who attaches and never reads is disconnected, and detached, without a word from inside the probe's callback. */
+/* The daemon disconnects a client that attaches and never reads. It sends nothing from inside the probe's callback. */
 static void who_never_reads_is_dropped(void **state)
 {
 	struct client *c = client_new();
@@ -649,18 +649,18 @@ static void who_never_reads_is_dropped(void **state)
 	for (int i = 0; i < 200 && attached() < 1; i++)
 		run_for(5);
 	assert_string_equal(probe->name, "detail");
-	/* 2 MiB of records: more than the socket and the daemon hold for it */
+	/* 2 MiB of records: more than the socket and the daemon buffer for the client */
 	for (int i = 0; i < 10000; i++)
 		instance_sample(probe);
 	for (int i = 0; i < 200 && attached() > 0; i++)
 		run_for(5);
 	assert_int_equal(attached(), 0);
 	assert_int_equal(clients("dropped"), 1);
-	assert_int_equal(clients("connected"), 1); /* the one that asks */
+	assert_int_equal(clients("connected"), 1); /* this connection */
 	client_free(c);
 }
 
-/* Ends that the collector makes are told, too. */
+/* The client also learns of an end that the collector causes. */
 static void told_when_all_ends(void **state)
 {
 	struct client *c = client_new();
@@ -713,7 +713,7 @@ static void a_dead_ones_file_is_replaced(void **state)
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s", stale);
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(fd, 1), 0);
-	close(fd); /* as kill -9 does: the file stays */
+	close(fd); /* as after kill -9: the file stays */
 	assert_int_equal(lstat(stale, &st), 0);
 	if (second(stale, why, sizeof(why)) != 0)
 		fail_msg("%s", why);
@@ -734,7 +734,7 @@ static void other_files_are_left_alone(void **state)
 	text = support_read(file, &size);
 	assert_int_equal(size, 8);
 	assert_memory_equal(text, "precious", 8);
-	/* one folder is made (/run/skep after a boot), not two */
+	/* the daemon makes one folder (/run/skep after a boot), not two */
 	assert_int_equal(second(far, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "no/such"));
 	free(text);
@@ -742,7 +742,7 @@ static void other_files_are_left_alone(void **state)
 	free(file);
 }
 
-/* What has taken our file's place is not ours to remove. */
+/* The daemon does not remove a file that has replaced its own. */
 static void the_successors_file_stays(void **state)
 {
 	char *at = support_path(t.dir, "mine.sock"), why[512];

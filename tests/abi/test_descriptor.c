@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_descriptor.c - descriptors whose tables would lead the host astray are refused:
- * one defect at a time in a sound one, each with an error of its own.
+ * tests/abi/test_descriptor.c - descriptors whose tables would mislead the host are refused: each case adds one defect
+ * to a sound descriptor and expects an error of its own.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -318,7 +318,7 @@ static void test_sound(void **state)
 	make_sound();
 	assert_int_equal(plugin_check_descriptor(&plugin, &note, "x.so", why, sizeof(why)), 0);
 	assert_string_equal(why, "");
-	/* Without streams and options it is as sound. */
+	/* A descriptor without streams and options is sound too. */
 	plugin.n_streams = 0;
 	plugin.streams = NULL;
 	plugin.options = NULL;
@@ -329,7 +329,7 @@ static void test_sound(void **state)
 	assert_int_equal(plugin_check_descriptor(&plugin, &note, "x.so", why, sizeof(why)), 0);
 }
 
-/* A plugin of a later build of minor 0 may have longer structs than ours: stride and size are its own. */
+/* A plugin of a later build of minor 0 may have longer structs than ours: it brings stride and size. */
 static void test_longer_structs(void **state)
 {
 	struct {

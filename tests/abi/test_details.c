@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_details.c - what ABI 1.1 adds, behind the plugin border: details that are
- * attached and end, signals, posts to the ledger, records about cgroups.
+ * tests/abi/test_details.c - the additions of ABI 1.1 behind the plugin interface: details that are attached and end,
+ * signals, posts to the ledger, records about cgroups.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -140,11 +140,11 @@ static void records_and_their_end(void **state)
 	assert_true(got.records >= 2);
 	assert_false(got.last);
 	assert_int_equal(collector_detach(t.collector, id), 0);
-	assert_true(got.last); /* the last part, before it is over */
+	assert_true(got.last); /* the last record, before the detail ends */
 	assert_int_equal(got.over, 1);
 	assert_string_equal(got.why, "detached");
 	assert_int_equal(collector_detach(t.collector, id), -ENOENT);
-	stop(0); /* ends the other one before its probe stops */
+	stop(0); /* ends the other detail before its probe stops */
 	all = written("out");
 	r = record(all, "detail.width", 0);
 	assert_non_null(r);
@@ -213,15 +213,14 @@ static void of_a_run(void **state)
 		if (strcmp(json_string_value(json_object_get(r, "stream")), "detail.width") != 0)
 			continue;
 		assert_string_equal(string(json_object_get(r, "context"), "run"), "r1");
-		assert_int_equal(number(json_object_get(r, "fields"), "value"), 1); /* the first group there is */
+		assert_int_equal(number(json_object_get(r, "fields"), "value"), 1); /* the first group */
 	}
 	json_decref(all);
 }
 
 /*
- * Everything that begins, ends or replaces something, in random orders: sessions, their processes, runs by name,
- * details of them, samples, ticks, reloads.  The test plays the kernel: a child inherits its parent's byte of the
- * verdict map before any record reports it.
+ * All events in random order: sessions, their processes, runs by name, details of them, samples, ticks, reloads. The
+ * test plays the kernel: a child inherits its parent's byte of the verdict map before any record reports the child.
  */
 #define PID_FIRST 1000u
 #define N_PIDS 2000u
@@ -231,7 +230,7 @@ static void of_a_run(void **state)
 static struct {
 	uint64_t state;
 	struct process {
-		uint64_t start_ns; /* 0: there is none */
+		uint64_t start_ns; /* 0: no process */
 		struct skep_upid parent;
 		uint32_t session;
 	} processes[N_PIDS];
@@ -254,7 +253,7 @@ static void record_of(uint32_t i, enum skep_role role, const void *rec)
 	track_record(t.collector->track, role, &upid, clock_boot_ns(), rec, clock_boot_ns());
 }
 
-/* Fork records leave the ring late, and in their order. */
+/* Fork records leave the ring late and in order. */
 static void tell_forks(void)
 {
 	for (; dice.first_untold < dice.n; dice.first_untold++) {
@@ -335,7 +334,7 @@ static void begin_or_end_by_name(void)
 	struct run_spec one = { .id = id, .name = "by name" };
 	const struct run *run = rnd(2) ? any_run() : NULL;
 
-	if (run) { /* also one that a session began, and one that has ended already */
+	if (run) { /* also a run that a session began, and one that has ended */
 		end_by_name(run);
 		return;
 	}
@@ -354,7 +353,7 @@ static void on_any_over(void *arg, uint64_t id, const char *why)
 	assert_true(*slot == 0 || *slot == id);
 	*slot = 0;
 	dice.over++;
-	/* As a client that closes its connection: its other details end from inside of this one's end. */
+	/* A client closes its connection: its other details end from inside this one's end. */
 	if (rnd(4) == 0)
 		collector_detach(t.collector, dice.attached[rnd(ATTACHED_MOST)]);
 }
@@ -453,7 +452,7 @@ static void step(void)
 		tell_forks();
 }
 
-/* Only runs that a detail is attached to have a group, and only its processes have its byte. */
+/* Only runs with an attached detail have a group, and only their processes have its byte. */
 static void groups_are_in_use(void)
 {
 	const struct collector *c = t.collector;
@@ -505,7 +504,8 @@ static void any_order(void **state)
 		groups_are_in_use();
 		assert_int_equal(t.collector->groups, 0);
 		assert_null(t.collector->attachments);
-		assert_null(track_runs(t.collector->track)->first); /* no reference is left, so all have been freed */
+		/* every reference is gone, so all runs were freed */
+		assert_null(track_runs(t.collector->track)->first);
 		assert_int_equal(dice.over, dice.attachments);
 	}
 	assert_true(attachments > 100 && reloads > 10);
@@ -567,7 +567,7 @@ static void the_books(void **state)
 	assert_int_equal(whole, 2 * half);
 	assert_int_equal(left, half);
 	assert_int_equal(within * 10, whole * 3);
-	assert_int_equal(n, 4); /* a run's books: one line each */
+	assert_int_equal(n, 4); /* a run's ledger: one line each */
 	r = record(all, "detail.group", 0);
 	assert_int_equal(number(r, "cgroup.id"), 77);
 	json_decref(all);
@@ -585,7 +585,7 @@ static void live_cgroups(void **state)
 	for (size_t i = 0; record(all, "detail.group", i); i++)
 		r = record(all, "detail.group", i);
 	assert_non_null(r);
-	assert_int_equal(number(r, "members"), 55); /* the sum of ids: one process, in that cgroup */
+	assert_int_equal(number(r, "members"), 55); /* the sum of ids: one process in that cgroup */
 	json_decref(all);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_fixtures.c - plugins that were built with the headers of earlier minors (binaries
- * in tests/abi/fixtures) are loaded by the host of today, and do all that they did.
+ * tests/abi/test_fixtures.c - the host of today loads plugins built with the headers of earlier minor versions
+ * (binaries in tests/abi/fixtures), and they still do everything.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static uint64_t counter(const struct skep_instance *inst, const char *name)
 	return 0;
 }
 
-/* Into a folder of our own: a checkout may be writable by a group, which the loader refuses. */
+/* Into a folder of the test: a checkout may be writable by a group, which the loader refuses. */
 static struct plugin *load(const char *name, uint32_t minor)
 {
 	const char *src = getenv("abs_srcdir");
@@ -121,7 +121,7 @@ static void probe(const char *name, uint32_t minor)
 		ticked = counter(inst, "ticks") > 0 && inst->working == 0;
 	}
 	assert_true(ticked);
-	/* what came with 1.1 is there for who knows of it */
+	/* a plugin built for 1.1 or later finds the additions of 1.1 */
 	if (minor >= 1) {
 		struct skep_detail_scope scope = { .size = sizeof(scope), .kind = SKEP_SCOPE_HOST, .id = 77 };
 
@@ -138,7 +138,7 @@ static void probe(const char *name, uint32_t minor)
 	assert_int_equal(instance_reload(inst, inst->data, &why), 0);
 	assert_null(support_instance_end(inst));
 
-	/* it fails as it did, and says why */
+	/* it fails as it did then, with its message */
 	inst = support_instance(&loop, plugin, "{ \"text\": \"fail\" }", &ops, NULL);
 	assert_int_equal(instance_open(inst), -EINVAL);
 	assert_string_equal(inst->reason, "text is \"fail\"");
@@ -193,7 +193,7 @@ static void test_1_5(void **state)
 	probe("abi15", 5);
 }
 
-/* Records of today's tables: by their strides. */
+/* Records by today's tables, read with their strides. */
 static void test_sink(void **state)
 {
 	static const struct {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_instance.c - the life of an instance: order of callbacks, watches, timers,
- * background work, budgets, what happens to what a plugin leaves open, failure and retry;
- * and the two fake plugins, loaded as files, through all of it.
+ * tests/abi/test_instance.c - the life of an instance: order of callbacks, watches, timers, background work, budgets,
+ * objects that a plugin leaves open, failure and retry; and the two fake plugins, loaded as files, through all of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +19,7 @@
 #include "core/plugin/plugin.h"
 #include "tests/abi/support.h"
 
-/* ---- a plugin whose callbacks are told what to do ------------------------------------------ */
+/* ---- a plugin whose callbacks obey the test ---------------------------------------------- */
 
 struct probe {
 	int64_t number; /* option */
@@ -31,7 +30,7 @@ struct probe {
 	int fds[2];
 };
 
-/* What the callbacks do, and what they did. One test at a time. */
+/* Orders to the callbacks, and a log of their calls. One test at a time. */
 static struct {
 	/* orders */
 	int open_err, start_err;
@@ -152,7 +151,7 @@ static void probe_sample(struct skep_instance *inst, void *state)
 		(probe->host->fail)(inst, -EIO, "sample: %s", t.why);
 	if (t.stop_in_callback) {
 		instance_stop(inst);
-		/* Not while we are on the stack. */
+		/* close() must not run while a callback is on the stack. */
 		assert_null(strchr(t.diary, 'x'));
 		assert_null(strchr(t.diary, 'c'));
 	}
@@ -187,7 +186,7 @@ static void probe_close(struct skep_instance *inst, void *state)
 	(void)inst;
 	note('c');
 	if (t.late_close) {
-		/* The host closed these after stop(); a plugin that does it again here must not crash it. */
+		/* The host closed these after stop(); a plugin that closes them again here must not crash it. */
 		probe->host->watch_close(probe->watch);
 		probe->host->timer_close(probe->timer);
 	}
@@ -227,7 +226,7 @@ static const struct skep_plugin probe_desc = {
 	.abi_minor = SKEP_ABI_MINOR,
 	.size = sizeof(struct skep_plugin),
 	.kind = SKEP_KIND_PROBE,
-	.name = "told",
+	.name = "obedient",
 	.version = "1.0",
 	.summary = "does what the test says",
 	.license = "Apache-2.0",
@@ -246,7 +245,7 @@ static const struct skep_plugin probe_desc = {
 
 static struct plugin probe_plugin = {
 	.path = NULL,
-	.note = { SKEP_NOTE_MAGIC, SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_KIND_PROBE, "told", "1.0" },
+	.note = { SKEP_NOTE_MAGIC, SKEP_ABI_MAJOR, SKEP_ABI_MINOR, SKEP_KIND_PROBE, "obedient", "1.0" },
 	.desc = &probe_desc,
 };
 
@@ -378,7 +377,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct skep_instance *told(void)
+static struct skep_instance *obedient(void)
 {
 	return t.inst = support_instance(&loop, &probe_plugin, "{ \"number\": 7 }", &ops, NULL);
 }
@@ -387,11 +386,11 @@ static struct skep_instance *told(void)
 
 static void test_order(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	assert_int_equal(inst->state, INSTANCE_NEW);
-	assert_string_equal(inst->name, "told");
+	assert_string_equal(inst->name, "obedient");
 	instance_sample(inst);
 	instance_flush(inst);
 	assert_int_equal(instance_start(inst), -EINVAL);
@@ -419,25 +418,25 @@ static void test_order(void **state)
 
 static void test_ends_early(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	/* Never opened: nothing to undo. */
 	assert_null(instance_free(inst));
-	inst = told();
+	inst = obedient();
 	instance_stop(inst);
 	assert_true(instance_stopped(inst));
 	instance_free(inst);
 	assert_string_equal(t.diary, "");
 	/* Opened, never started: close() alone. */
-	inst = told();
+	inst = obedient();
 	assert_int_equal(instance_open(inst), 0);
 	instance_stop(inst);
 	assert_string_equal(t.diary, "oc");
 	instance_free(inst);
-	/* The same without a word, as a check of the configuration does. */
+	/* The same without a message, as in a check of the configuration. */
 	memset(t.diary, 0, sizeof(t.diary));
-	inst = told();
+	inst = obedient();
 	assert_int_equal(instance_open(inst), 0);
 	assert_null(instance_free(inst));
 	assert_string_equal(t.diary, "oc");
@@ -445,7 +444,7 @@ static void test_ends_early(void **state)
 
 static void test_watch(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 	struct skep_watch *other = (void *)inst;
 	struct probe *probe;
 
@@ -454,7 +453,7 @@ static void test_watch(void **state)
 	assert_int_equal(instance_open(inst), 0);
 	assert_int_equal(instance_start(inst), 0);
 	probe = inst->data;
-	/* Watched already; a regular file; nonsense. */
+	/* A watched descriptor; a regular file; an invalid number. */
 	assert_int_equal(inst->host.watch_fd(inst, probe->fds[0], SKEP_READABLE, on_watch, probe, &other), -EEXIST);
 	assert_int_equal(inst->host.watch_fd(inst, -1, SKEP_READABLE, on_watch, probe, &other), -EINVAL);
 	assert_int_equal(inst->host.watch_fd(inst, probe->fds[1], 0, on_watch, probe, &other), -EINVAL);
@@ -464,9 +463,9 @@ static void test_watch(void **state)
 	support_loop_until(&loop, &t.readable);
 	assert_int_equal(t.events, SKEP_READABLE);
 	assert_string_equal(t.diary, "osw");
-	/* Closed: what comes now reaches nobody. */
+	/* A closed watch gets no further event. */
 	inst->host.watch_close(probe->watch);
-	inst->host.watch_close(probe->watch); /* twice within one turn does no harm */
+	inst->host.watch_close(probe->watch); /* a second close within one turn does no harm */
 	inst->host.watch_close(NULL);
 	assert_int_equal(inst->closing, 1);
 	probe->watch = NULL;
@@ -477,10 +476,10 @@ static void test_watch(void **state)
 	support_instance_end(inst);
 }
 
-/* An error on the fd (here: the other end reset) is an event, and the watch goes on. */
+/* An error on the fd (here the other end was reset) is an event, and the watch continues. */
 static void test_watch_error(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 	struct probe *probe;
 
 	(void)state;
@@ -496,14 +495,14 @@ static void test_watch_error(void **state)
 	assert_int_equal(t.events, SKEP_READABLE);
 	assert_int_equal(t.err, -ECONNRESET);
 	t.readable = false;
-	/* After the error was fetched: end of file, again readable. */
+	/* The plugin read the error: end of file, again readable. */
 	support_loop_until(&loop, &t.readable);
 	support_instance_end(inst);
 }
 
 static void test_timer(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 	uint64_t begin;
 
 	(void)state;
@@ -511,7 +510,7 @@ static void test_timer(void **state)
 	t.timer_ms = 20;
 	t.repeat_ms = 5;
 	assert_int_equal(instance_open(inst), 0);
-	/* The loop's idea of now is old when a start() takes long; the first shot must not come early. */
+	/* The loop's present time is old after a long start(); the first shot must not come early. */
 	uv_update_time(&loop);
 	usleep(30000);
 	begin = uv_hrtime();
@@ -529,7 +528,7 @@ static void test_timer(void **state)
 
 static void test_budget(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	assert_int_equal(inst->budget_ns, 5000000);
@@ -543,19 +542,19 @@ static void test_budget(void **state)
 	assert_int_equal(inst->overruns, 2);
 	assert_true(inst->worst_ns >= 8000000);
 	assert_true(inst->busy_ns >= 16000000);
-	/* One line was logged, for the first; the rest waits for its minute. */
+	/* The host logged one line, for the first overrun; the rest waits for its minute. */
 	assert_int_equal(inst->warned_overruns, 1);
-	/* A larger budget, and none is over it. */
+	/* With a larger budget no call exceeds it. */
 	inst->budget_ns = 10000000000;
 	instance_sample(inst);
 	assert_int_equal(inst->overruns, 2);
 	support_instance_end(inst);
 }
 
-/* A timer that is slow counts as well as a sample does. */
+/* A slow timer counts like a slow sample. */
 static void test_budget_of_timers(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	t.timer_in_start = true;
@@ -575,7 +574,7 @@ static void test_leftovers(void **state)
 	(void)state;
 	for (int late = 0; late < 2; late++) {
 		memset(&t, 0, sizeof(t));
-		inst = told();
+		inst = obedient();
 		t.watch_in_start = t.timer_in_start = t.leave_open = true;
 		t.late_close = late;
 		t.timer_ms = 1;
@@ -585,7 +584,7 @@ static void test_leftovers(void **state)
 		assert_int_equal(inst->state, INSTANCE_STOPPED);
 		assert_int_equal(inst->closing, 2);
 		assert_false(instance_stopped(inst));
-		/* Too early: refused, and the instance is whole. */
+		/* Too early: refused, and the instance stays intact. */
 		assert_null(instance_free(inst));
 		usleep(3000);
 		uv_run(&loop, UV_RUN_NOWAIT);
@@ -597,14 +596,14 @@ static void test_leftovers(void **state)
 
 static void test_work(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	t.work_in_start = t.work_in_stop = true;
 	assert_int_equal(instance_open(inst), 0);
 	assert_int_equal(instance_start(inst), 0);
 	assert_int_equal(inst->working, 1);
-	/* stop() waits for the work, the instance takes nothing more. */
+	/* stop() waits for the work, and the instance accepts nothing more. */
 	instance_stop(inst);
 	assert_int_equal(inst->state, INSTANCE_RUNNING);
 	instance_sample(inst);
@@ -616,7 +615,9 @@ static void test_work(void **state)
 	__atomic_store_n(&t.release, true, __ATOMIC_RELEASE);
 	support_loop_until(&loop, &t.done);
 	assert_true(__atomic_load_n(&t.worked, __ATOMIC_ACQUIRE));
-	/* What stop() asks for is the last: close() waits for it, and it can be left behind like any other. */
+	/*
+	 * Work that stop() requests is the last: close() waits for it, and the host can leave it behind like any other.
+	 */
 	assert_int_equal(inst->working, 1);
 	assert_true(instance_waits_for_work(inst));
 	assert_string_equal(t.diary, "osdx");
@@ -629,10 +630,10 @@ static void test_work(void **state)
 	instance_free(inst);
 }
 
-/* More calls that hang than libuv's pool has threads: another instance's work runs all the same, and the loop turns. */
+/* More hanging calls than libuv's pool has threads: another instance's work still runs, and the loop turns. */
 static void test_work_that_hangs(void **state)
 {
-	struct skep_instance *stuck = told(), *other = told();
+	struct skep_instance *stuck = obedient(), *other = obedient();
 	bool all = false;
 
 	(void)state;
@@ -658,8 +659,8 @@ static void test_work_that_hangs(void **state)
 	assert_false(instance_waits_for_work(stuck));
 	instance_stop(stuck);
 	assert_true(instance_waits_for_work(stuck));
-	support_instance_end(other); /* waits for nobody */
-	/* It returns after all. */
+	support_instance_end(other); /* waits for no hanging call */
+	/* The hanging call returns after all. */
 	__atomic_store_n(&t.release, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < 10000 && !all; i++) {
 		uv_run(&loop, UV_RUN_NOWAIT);
@@ -673,10 +674,10 @@ static void test_work_that_hangs(void **state)
 	instance_free(stuck);
 }
 
-/* Called off: the end becomes a failure, which is tried again. */
+/* A cancelled end becomes a failure, which the host retries. */
 static void test_stop_recalled(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	t.work_in_start = true;
@@ -695,7 +696,7 @@ static void test_stop_recalled(void **state)
 
 static void test_stop_inside_callback(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 	struct probe *probe;
 
 	(void)state;
@@ -707,9 +708,9 @@ static void test_stop_inside_callback(void **state)
 	assert_true(instance_stopped(inst));
 	instance_free(inst);
 
-	/* From the loop: the watch whose callback it is is closed under it. */
+	/* From the loop: the plugin closes the watch in its own callback. */
 	memset(&t, 0, sizeof(t));
-	inst = told();
+	inst = obedient();
 	t.stop_in_callback = t.watch_in_start = true;
 	assert_int_equal(instance_open(inst), 0);
 	assert_int_equal(instance_start(inst), 0);
@@ -724,7 +725,7 @@ static void test_stop_inside_callback(void **state)
 
 static void test_open_fails(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	t.open_err = -EPERM;
@@ -733,13 +734,13 @@ static void test_open_fails(void **state)
 	assert_int_equal(inst->state, INSTANCE_FAILED);
 	assert_string_equal(inst->reason, "open: needs CAP_BPF");
 	assert_string_equal(t.diary, "oc");
-	/* Idle and closed: may go without a stop. */
+	/* Idle and closed: may be freed without a stop. */
 	assert_null(instance_free(inst));
 }
 
 static void test_start_fails_and_retry(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	t.start_err = -ENOENT;
@@ -750,20 +751,20 @@ static void test_start_fails_and_retry(void **state)
 	assert_int_equal(instance_start(inst), -ENOENT);
 	assert_int_equal(inst->state, INSTANCE_FAILED);
 	assert_string_equal(inst->reason, "start: no such hook");
-	/* close(), not stop(); what start() left behind is closed. */
+	/* close(), not stop(); the host closed everything that start() left open. */
 	assert_string_equal(t.diary, "osc");
 	assert_int_equal(inst->closing, 2);
 	instance_sample(inst);
 	assert_string_equal(t.diary, "osc");
-	/* Once more in vain, this time without a word from the plugin. */
+	/* A second failure, this time without a message of the plugin. */
 	t.why = NULL;
 	assert_int_equal(instance_retry(inst), -ENOENT);
 	assert_string_equal(inst->reason, "No such file or directory");
 	assert_string_equal(t.diary, "oscosc");
-	/* A plugin that returns something positive has not succeeded. */
+	/* A positive result is a failure too. */
 	t.start_err = 5;
 	assert_int_equal(instance_retry(inst), -EINVAL);
-	/* And at last. */
+	/* Now it succeeds. */
 	t.start_err = 0;
 	assert_int_equal(instance_retry(inst), 0);
 	assert_int_equal(inst->state, INSTANCE_RUNNING);
@@ -774,7 +775,7 @@ static void test_start_fails_and_retry(void **state)
 
 static void test_start_fails_at_work(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	t.start_err = -EIO;
@@ -791,10 +792,10 @@ static void test_start_fails_at_work(void **state)
 	t.work_in_start = false;
 	assert_int_equal(instance_retry(inst), 0);
 	support_instance_end(inst);
-	/* A FAILED one that is stopped is STOPPED, and not tried again. */
+	/* A FAILED instance that is stopped becomes STOPPED and is not tried again. */
 	memset(&t, 0, sizeof(t));
 	t.start_err = -EIO;
-	inst = told();
+	inst = obedient();
 	assert_int_equal(instance_open(inst), 0);
 	assert_int_equal(instance_start(inst), -EIO);
 	instance_stop(inst);
@@ -803,10 +804,10 @@ static void test_start_fails_at_work(void **state)
 	instance_free(inst);
 }
 
-/* fail() in a callback that returns nothing is logged, changes no state, and is no reason of a later failure. */
+/* fail() in a callback without a result is logged, changes no state, and is not the reason of a later failure. */
 static void test_fail_in_void_callback(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 
 	(void)state;
 	assert_int_equal(instance_open(inst), 0);
@@ -821,26 +822,26 @@ static void test_fail_in_void_callback(void **state)
 
 static void test_counters_and_streams(void **state)
 {
-	struct skep_instance *inst = told();
+	struct skep_instance *inst = obedient();
 	struct skep_counter *a, *b;
-	char name[] = "told.things";
+	char name[] = "obedient.things";
 	uint64_t n = 1;
 
 	(void)state;
 	a = inst->host.counter(inst, name, "things");
 	name[0] = 'X'; /* the host has its own copy */
-	b = inst->host.counter(inst, "told.others", NULL);
+	b = inst->host.counter(inst, "obedient.others", NULL);
 	assert_ptr_not_equal(a, b);
-	assert_ptr_equal(inst->host.counter(inst, "told.things", "things"), a);
+	assert_ptr_equal(inst->host.counter(inst, "obedient.things", "things"), a);
 	inst->host.counter_add(a, 2);
 	inst->host.counter_add(a, 3);
 	inst->host.counter_set(b, 9);
 	inst->host.counter_add(NULL, 1);
 	assert_int_equal(a->value, 5);
 	assert_int_equal(b->value, 9);
-	assert_string_equal(a->name, "told.things");
+	assert_string_equal(a->name, "obedient.things");
 	assert_string_equal(b->help, "");
-	/* A stream that does not exist reaches nobody. */
+	/* Records of a stream that does not exist are dropped. */
 	inst->host.emit(inst, 0, NULL, 1, &n);
 	inst->host.emit(inst, 1, NULL, 1, &n);
 	inst->host.lost(inst, 1, SKEP_LOSS_KERNEL, 1);
@@ -861,7 +862,7 @@ static struct plugin *load(const char *dir, const char *name, uint32_t kind)
 
 	diag_init(&diag);
 	assert_true(asprintf(&path, "%s/%s.so", dir, name) > 0);
-	/* Never over one that is loaded: its pages are those of the file. */
+	/* Never writes over a loaded file: its pages are those of the file. */
 	if (access(path, F_OK) < 0)
 		support_plugin_copy(name, dir);
 	free(path);
@@ -907,7 +908,7 @@ static void test_fake_probe(void **state)
 					  ", \"base\": \"1s\"");
 
 	(void)state;
-	/* "1h" is no number of ours: said with file and line, and nothing runs. */
+	/* "1h" is not a valid number: an error with file and line, and nothing runs. */
 	assert_int_equal(instance_open(inst), -EINVAL);
 	assert_non_null(strstr(inst->reason, "/script:16: a line begins with its time"));
 	support_instance_end(inst);
@@ -948,7 +949,7 @@ static void test_fake_probe(void **state)
 	assert_int_equal(got.cpu_ns, 1500000000);
 	assert_int_equal(got.widgets, 3);
 	assert_true(got.temperature == 36.5);
-	/* Redacted before it left: "tool\0a b\0xy\0" less two bytes, with a capital. */
+	/* Redacted before it left: "tool\0a b\0xy\0" less two bytes, with a capital letter. */
 	assert_int_equal(got.redacted, 1);
 	assert_int_equal(got.argv_len, 10);
 	assert_memory_equal(got.argv, "Tool\0a b\0", 10);
@@ -957,7 +958,7 @@ static void test_fake_probe(void **state)
 	support_dir_remove(dir);
 }
 
-/* Played by the clock, no flush: each line no earlier than its time. A sleep is an overrun. */
+/* Played by the clock, without flush: each line no earlier than its time. A sleep is an overrun. */
 static void test_fake_probe_by_the_clock(void **state)
 {
 	char *dir = support_dir_new();
@@ -1141,7 +1142,7 @@ static void test_fakesink_writes(void **state)
 		"\303\244\",\"cut\":\"cut\342\200\246\",\"bad_utf8\":\"\357\277\275\357\277\275\","
 		"\"list\":[\"one\",\"\",\"three\"],\"nothing\":\"\",\"upid\":\"01234567-42-1234\",\"nobody\":\"\","
 		"\"hash\":\"dead0000000000000000000000000000\",\"ip4\":\"127.0.0.1\",\"ip6\":\"::1\",\"yes\":true}}\n");
-	/* And another reader of JSON agrees that it is JSON (2^64 - 1 is above what jansson takes for an integer). */
+	/* Another JSON parser accepts it (2^64 - 1 exceeds jansson's integers). */
 	memcpy(strstr(text, "18446744073709551615"), "9223372036854775807 ", 20);
 	line = json_loads(text, 0, &error);
 	if (!line)
@@ -1168,7 +1169,7 @@ static void test_fakesink_modes(void **state)
 	inst = fakesink(dir, ", \"mode\": \"reject\"");
 	assert_int_equal(instance_submit(inst, &batch), 0);
 	assert_int_equal(got.rejected, 1);
-	assert_string_equal(got.why, "told to refuse");
+	assert_string_equal(got.why, "ordered to refuse");
 	support_instance_end(inst);
 
 	got.acked = 0;
@@ -1181,13 +1182,13 @@ static void test_fakesink_modes(void **state)
 		usleep(1000);
 	}
 	assert_int_equal(got.acked, 2);
-	/* Stopped with one under way: nothing comes any more. */
+	/* Stopped with one batch under way: no answer comes any more. */
 	assert_int_equal(instance_submit(inst, &batch), 0);
 	support_instance_end(inst);
 	assert_int_equal(got.acked, 2);
 
 	if (access("/dev/full", W_OK) == 0) {
-		/* A disk that is full is a retry, never an acknowledgement. */
+		/* A full disk gives a retry, never an acknowledgement. */
 		char *full = support_path(dir, "out");
 
 		assert_int_equal(unlink(full), 0);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_mangled.c - every way in which a plugin file can be wrong is refused with
- * an error of its own.  What must be refused before anything runs is tried with a plugin
- * whose constructor aborts.
+ * tests/abi/test_mangled.c - the loader refuses each kind of wrong plugin file with an error of its own. A plugin whose
+ * constructor aborts shows which files the loader refuses before any of their code runs.
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,7 +24,7 @@ struct image {
 	size_t size;
 };
 
-/* Where the note's description stands in the file. */
+/* The place of the note's description in the file. */
 static size_t note_at(const struct image *image)
 {
 	static const char owner_and_magic[] = "skep\0\0\0\0skep";
@@ -73,7 +72,7 @@ static Elf64_Shdr *section_of(struct image *image)
 	return NULL;
 }
 
-/* ---- what is done to the file ---------------------------------------------------------- */
+/* ---- changes to the file --------------------------------------------------------------- */
 
 static void bad_magic(struct image *image)
 {
@@ -83,7 +82,7 @@ static void other_major(struct image *image)
 {
 	note_of(image)->abi_major = 2;
 }
-/* Of another major nothing is understood but its version: not even that a name is to end. */
+/* Of another major version the loader reads only the version, not even the end of the name. */
 static void other_layout(struct image *image)
 {
 	note_of(image)->abi_major = 7;
@@ -193,7 +192,7 @@ static void cut_half(struct image *image)
 	drop_segments(image);
 }
 
-/* ---- what is refused before anything runs ------------------------------------------------- */
+/* ---- refused before any code runs --------------------------------------------------------- */
 
 #define TEXT_OF(x_) #x_
 #define TEXT(x_) TEXT_OF(x_)
@@ -241,7 +240,7 @@ static const struct refusal {
 static int load(const char *dir, const char *name, uint32_t kind, struct diag *diag)
 {
 	const char *const dirs[] = { dir, NULL };
-	struct plugin *plugin = (void *)diag; /* anything but NULL: must stay as it is on failure */
+	struct plugin *plugin = (void *)diag; /* anything but NULL: must stay unchanged on failure */
 	int err = plugin_load(dirs, name, kind, diag, &plugin);
 
 	if (err < 0)
@@ -275,7 +274,7 @@ static void test_refused_before_it_runs(void **state)
 	}
 }
 
-/* A packer may throw the section table away: the program header is enough. */
+/* A packer may remove the section table: the program header is enough. */
 static void test_without_sections(void **state)
 {
 	struct skep_plugin_note note = { 0 };
@@ -292,7 +291,7 @@ static void test_without_sections(void **state)
 	free(image.bytes);
 }
 
-/* A note that cannot be read leaves the caller's alone, and any room for the reason will do. */
+/* A note that cannot be read leaves the caller's struct alone, and any buffer for the error works. */
 static void test_note_untouched(void **state)
 {
 	struct skep_plugin_note note;
@@ -310,7 +309,7 @@ static void test_note_untouched(void **state)
 	assert_memory_equal(&note, before, sizeof(note));
 }
 
-/* Every cut of a real file: never a crash, and an answer. */
+/* Every cut of a real file gives an answer and no crash. */
 static void test_every_length(void **state)
 {
 	struct skep_plugin_note note;
@@ -320,7 +319,7 @@ static void test_every_length(void **state)
 	(void)state;
 	image.bytes = support_plugin_bytes("trap", &image.size);
 	for (size_t n = 0; n < image.size; n += n < 2048 ? 1 : 61) {
-		/* A copy of exactly that size, so that ASan sees one byte too far. */
+		/* A copy of exactly that size, so that ASan finds a read behind it. */
 		char *cut = malloc(n ? n : 1);
 
 		assert_non_null(cut);
@@ -349,7 +348,7 @@ static void expect(const char *dir, const char *name, int want, const char *text
 	diag_clear(&diag);
 }
 
-/* The note is there, and the code is not: the loader would touch what no file is behind. */
+/* The file has the note but not the code: the loader would touch pages behind the end of the file. */
 static void test_truncated(void **state)
 {
 	struct skep_plugin_note note;
@@ -395,7 +394,7 @@ static void test_file_modes(void **state)
 	support_dir_remove(dir);
 }
 
-/* Whoever may rename a folder above the plugin's chooses which plugin the path names. */
+/* A user who may rename a folder above the plugin's chooses which plugin the path names. */
 static void test_folders_above(void **state)
 {
 	char *dir = support_dir_new(), *sub = support_path(dir, "sub"), *file = support_path(sub, "trap.so");
@@ -407,8 +406,8 @@ static void test_folders_above(void **state)
 	expect(sub, "trap", -EPERM, "is writable by everybody (mode 0777)");
 	expect(sub, "trap", -EPERM, dir);
 	/*
-	 * Sticky, as /tmp: only the owner of an entry renames it. 0775: the administrator chose that group. Both get as
-	 * far as the file.
+	 * Sticky, as /tmp: only the owner of an entry renames it. 0775: the administrator chose that group. Both pass
+	 * the check of folders.
 	 */
 	assert_int_equal(chmod(file, 0666), 0);
 	for (size_t i = 0; i < 2; i++) {
@@ -465,7 +464,7 @@ static void test_names(void **state)
 	support_dir_remove(dir);
 }
 
-/* The first folder that has the file decides, also when that one is refused. */
+/* The first folder with the file decides, also when the loader refuses that file. */
 static void test_order_of_folders(void **state)
 {
 	char *first = support_dir_new(), *second = support_dir_new(), *path = support_path(first, "good.so");
@@ -489,7 +488,7 @@ static void test_order_of_folders(void **state)
 	support_dir_remove(second);
 }
 
-/* ---- what is refused once it is loaded ------------------------------------------------------------ */
+/* ---- refused once it is loaded -------------------------------------------------------------------- */
 
 /* A copy of good.so with that variant, in a folder of its own: another path is another object. */
 static char *variant_dir(const char *variant)
@@ -576,7 +575,7 @@ static void test_open_fails(void **state)
 	open_fails("open mute", -ENXIO, "No such device or address");
 }
 
-/* ---- what is accepted ----------------------------------------------------------------------------- */
+/* ---- accepted ------------------------------------------------------------------------------------- */
 
 static void test_loaded_once(void **state)
 {
@@ -594,11 +593,11 @@ static void test_loaded_once(void **state)
 	assert_string_equal(one->path, path);
 	assert_string_equal(one->desc->name, "good");
 	assert_int_equal(diag.n, 0);
-	/* The same object, asked for as what it is not. */
+	/* The same object, requested as another kind. */
 	assert_int_equal(plugin_load(dirs, "good", SKEP_KIND_SINK, &diag, &two), -ENOEXEC);
 	assert_non_null(strstr(support_error(&diag), "is a probe, not a sink"));
 	diag_clear(&diag);
-	/* A new file in its place: what was loaded stays. */
+	/* A new file replaces it: the loaded object stays. */
 	assert_int_equal(unlink(path), 0);
 	support_plugin_copy("good", dir);
 	assert_int_equal(plugin_load(dirs, "good", SKEP_KIND_PROBE, &diag, &two), 0);
@@ -628,7 +627,7 @@ static void test_list(void **state)
 	struct listing listing = { "" };
 
 	(void)state;
-	/* trap would abort were it loaded. */
+	/* trap would abort if the loader loaded it. */
 	support_plugin_copy("trap", dir);
 	support_plugin_copy("good", dir);
 	support_write(junk, "junk", 4, 0644);

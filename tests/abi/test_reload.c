@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/abi/test_reload.c - another configuration for a collector that runs: who is touched
- * and who is not, in which order, what becomes of records, and that a reload that fails
- * leaves everything as it was.
+ * tests/abi/test_reload.c - another configuration for a running collector: which instances a reload touches and in
+ * which order, which sink gets which record, and that a failed reload changes nothing.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -87,12 +86,12 @@ static void on_done(void *arg, int err, struct diag *diag, struct reload_report 
 	last.unchanged = report->unchanged;
 }
 
-/* Takes next; what is not in use afterwards is freed. */
+/* Applies `next` and frees the configuration that is no longer in use. */
 static int reload_config(struct config *next, bool check)
 {
 	last.done = false;
 	assert_int_equal(collector_reload(t.collector, next, check, on_done, &last), 0);
-	assert_false(last.done); /* never from inside */
+	assert_false(last.done); /* never from inside the call */
 	support_loop_until(&t.loop, &last.done);
 	if (last.err == 0 && !check) {
 		config_free(t.config);
@@ -125,7 +124,7 @@ static void begin_with(const char *probes, const char *sinks)
 	assert_int_equal(err, 0);
 }
 
-/* The calls that an instance has seen, without their values: "open start reload ". */
+/* The calls of an instance without their values: "open start reload ". */
 static const char *calls(const char *name)
 {
 	static char words[8192];
@@ -198,7 +197,7 @@ static void unchanged_ones_notice_nothing(void **state)
 	(void)state;
 	begin_with(LOGGED("a", "") ", " LOGGED("b", ", \"level\": 5"), SINK);
 	before = instance("a");
-	/* the default said aloud, and another order, are no change */
+	/* an explicit default and another order are no change */
 	assert_reloaded(LOGGED("b", ", \"level\": 5") ", " LOGGED("a", ", \"label\": \"none\", \"size\": 1024"), SINK);
 	assert_string_equal(last.changes, "");
 	assert_int_equal(last.unchanged, 3);
@@ -223,7 +222,7 @@ static void reloadable_options_are_applied_in_place(void **state)
 	assert_string_equal(calls("a"), "open start reload ");
 	assert_string_equal(last_call("a"), "reload level=7 label=a longer text size=1024 list=three,");
 	assert_string_equal(calls("b"), "open start ");
-	/* and back to what is not given; texts that are the same both times stay */
+	/* and back to the default; texts that are the same both times stay */
 	assert_reloaded(LOGGED("a", ", \"label\": \"a longer text\"") ", " LOGGED("b", ""), SINK);
 	assert_string_equal(last_call("a"), "reload level=1 label=a longer text size=1024 list=");
 	assert_reloaded(LOGGED("a", ", \"label\": \"a longer text\", \"list\": [ \"\", \"z\" ]") ", " LOGGED("b", ""),
@@ -231,7 +230,7 @@ static void reloadable_options_are_applied_in_place(void **state)
 	assert_string_equal(calls("a"), "open start reload reload reload ");
 	run_for(250);
 	stop(0);
-	/* what it emits is what its state has now */
+	/* its records have its present state */
 	all = written("out");
 	assert_int_equal(number(record(all, "reloadable.pulse", count(all, "reloadable.pulse") - 1), "level") % 1000,
 			 1);
@@ -316,7 +315,7 @@ static void settings(void **state)
 	assert_in_range(stat_of("reloadable.pulse", "fakesink").seen, 3, 6);
 }
 
-/* ---- what goes wrong changes nothing ------------------------------------------------------ */
+/* ---- a failed reload changes nothing ------------------------------------------------------- */
 
 static void assert_nothing_has_changed(const struct skep_instance *a)
 {
@@ -337,7 +336,7 @@ static void wrong_configurations(void **state)
 	(void)state;
 	begin_with(LOGGED("a", "") ", " LOGGED("b", ""), SINK);
 	a = instance("a");
-	/* all errors at once, each with its line; what is right about it is not done either */
+	/* all errors at once, each with its line; the valid parts are not applied either */
 	assert_int_equal(
 		reload(LOGGED("a", ", \"level\": 5") ",\n" LOGGED(
 			       "b", ", \"levle\": 5") ",\n{ \"plugin\": \"nosuch\" },\n" LOGGED("c",
@@ -365,7 +364,7 @@ static void wrong_configurations(void **state)
 	assert_says(last.errors, "/no/such/table");
 	assert_nothing_has_changed(a);
 
-	/* one that could not even be read */
+	/* a file that could not even be read */
 	last.done = false;
 	assert_int_equal(collector_reload(t.collector, NULL, false, on_done, &last), 0);
 	support_loop_until(&t.loop, &last.done);
@@ -388,10 +387,10 @@ static void a_required_one_that_does_not_start(void **state)
 	assert_says(last.errors, "probe c does not start: ");
 	assert_nothing_has_changed(a);
 	assert_string_equal(calls("b"), "open start ");
-	assert_string_equal(calls("d"), "open start stop close "); /* had begun already */
+	assert_string_equal(calls("d"), "open start stop close "); /* it had begun already */
 	assert_null(instance("d"));
 
-	/* not required: it comes later, and the rest takes place */
+	/* not required: it starts later, and the rest takes place */
 	assert_reloaded(LOGGED("a", "") ", " LOGGED("c", ", \"fail_while\": \"%1$s/bad\""), SINK);
 	assert_says(last.errors, "going on without it, trying again later");
 	assert_int_equal(instance("c")->state, INSTANCE_FAILED);
@@ -401,7 +400,7 @@ static void a_required_one_that_does_not_start(void **state)
 	assert_int_equal(instance("c")->state, INSTANCE_RUNNING);
 }
 
-/* What runs is not given up for options that do not work, required or not. */
+/* A reload does not replace a running plugin by one with invalid options, required or not. */
 static void changed_options_that_do_not_work(void **state)
 {
 	const struct skep_instance *a;
@@ -424,8 +423,8 @@ static void changed_options_that_do_not_work(void **state)
 }
 
 /*
- * A life-cycle probe is exchanged last; when the new one does not start the old one comes back, and what was applied is
- * taken back.
+ * A reload replaces life-cycle probes last. When the new one does not start, the old one starts again and all other
+ * changes are undone.
  */
 static void all_the_way_back(void **state)
 {
@@ -452,7 +451,7 @@ static void all_the_way_back(void **state)
 		json_t *all = written("out"), *other = written("other");
 
 		assert_true(count(all, "reloadable.pulse") > 1);
-		assert_int_equal(json_array_size(other), 0); /* nothing went to what never was */
+		assert_int_equal(json_array_size(other), 0); /* no record went to the sink that never began */
 		json_decref(all);
 		json_decref(other);
 	}
@@ -460,7 +459,7 @@ static void all_the_way_back(void **state)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-/* Every pulse is there once: in one file, or the other. */
+/* Every pulse is in exactly one of the two files. */
 static void sinks_change_without_a_gap(void **state)
 {
 	uint64_t seen, lost;
@@ -511,7 +510,7 @@ static void a_sink_comes_and_goes(void **state)
 
 		assert_reloaded(LOGGED("a", ""), SINK);
 		assert_string_equal(last.changes, "removed sink more \n");
-		more = written("more"); /* all of it was taken before it went */
+		more = written("more"); /* the old sink had accepted them all before it went */
 		assert_in_range(count(more, "reloadable.pulse"), seen, seen + 1);
 		json_decref(more);
 	}
@@ -546,7 +545,7 @@ static void what_a_removed_sink_does_not_take_is_counted(void **state)
 	json_decref(all);
 }
 
-/* Its work() does not return: the new one gets the queue, with the batches that the old one had. */
+/* Its work() does not return: the new sink gets the queue, with the batches that the old one had. */
 static void a_sink_that_hangs_is_replaced(void **state)
 {
 	struct skep_instance *stuck;
@@ -570,7 +569,7 @@ static void a_sink_that_hangs_is_replaced(void **state)
 	assert_true(collector_left_behind(t.collector));
 	run_for(300);
 	books_balance(10000);
-	/* Once more, and this time it is taken out. */
+	/* The same again, but the new configuration has no such sink. */
 	fifo("new.gate", false);
 	stuck = (struct skep_instance *)(uintptr_t)instance("s");
 	stuck->stuck_after_ns = 1000000;
@@ -587,7 +586,7 @@ static void a_sink_that_hangs_is_replaced(void **state)
 	books_balance(0);
 	all = written("new");
 	healthy = written("out");
-	/* The very first batch is among them, which the old one had taken; two are in flight, in any order. */
+	/* The old sink had accepted the very first batch, which is among them; two are in flight, in any order. */
 	for (size_t i = 0; i < json_array_size(all); i++)
 		first |= strcmp(string(json_array_get(all, i), "batch"), string(json_array_get(healthy, 0), "batch")) ==
 			 0;
@@ -596,7 +595,7 @@ static void a_sink_that_hangs_is_replaced(void **state)
 	json_decref(all);
 }
 
-/* A probe whose facets are new makes process records wider while others are on their way. */
+/* A probe with new facets makes process records wider while others are on their way. */
 static void facets_come_later(void **state)
 {
 	json_t *all, *r;
@@ -609,7 +608,7 @@ static void facets_come_later(void **state)
 	assert_reloaded(LOGGED("a", "") ", " PROBE, SINK);
 	assert_string_equal(last.changes, "added probe fake \n");
 	run_for(300);
-	/* and go: the columns stay, the losses too */
+	/* and removed: the columns stay, and so do the losses */
 	assert_reloaded(LOGGED("a", ""), SINK);
 	assert_reloaded(LOGGED("a", "") ", " PROBE, SINK);
 	run_for(100);
@@ -658,7 +657,7 @@ static void one_at_a_time(void **state)
 	assert_int_equal(collector_reload(t.collector, t.config, false, on_done, &last), -ESHUTDOWN);
 }
 
-/* It is stopped while a removed sink drains, and before anything has begun. */
+/* The collector stops while a removed sink drains, and before anything has begun. */
 static void stopped_meanwhile(void **state)
 {
 	struct config *next;
@@ -673,7 +672,7 @@ static void stopped_meanwhile(void **state)
 	assert_false(last.done);
 	stop(100000000);
 	assert_true(last.done);
-	assert_int_equal(last.err, 0); /* it has taken place */
+	assert_int_equal(last.err, 0); /* the reload took place */
 	config_free(t.config);
 	t.config = next;
 	assert_string_equal(calls("b"), "open start stop close ");
@@ -763,10 +762,10 @@ static void a_thousand(void **state)
 			n_fds = fds();
 		}
 	}
-	/* counted in pairs of files that are open now and were then */
+	/* in pairs: files that are open now and were open then */
 	assert_in_range(fds(), n_fds - 1, n_fds + 1);
 	print_message("1,000 reloads: RSS %zu KiB after 200 of them, %zu KiB after all\n", rss, resident_kib());
-	/* a sanitizer keeps what was freed */
+	/* a sanitizer does not return freed memory */
 	if (!getenv("SKEP_SANITIZE") || !*getenv("SKEP_SANITIZE"))
 		assert_true(resident_kib() < rss + 1024);
 	run_for(200);

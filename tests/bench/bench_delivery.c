@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_delivery RECORDS CONFIG - what it costs to deliver: process records go the way that they go in skepd
- * (core/delivery/delivery.h: batches, the spool where CONFIG has one, the sink's queue, the sink as a plugin), as many
- * as are taken, from emit until the sink has answered for the last one.
+ * bench_delivery RECORDS CONFIG - the cost of delivery: process records go through core/delivery as in skepd (batches,
+ * the spool where CONFIG has one, the sink's queue, the sink as a plugin), as fast as the sink accepts them, from emit
+ * until the sink has answered for the last one.
  *
- * CONFIG is text as in skepd.conf, with one sink; without any, one that takes each batch at once: what is then
- * measured is the way up to there.
- * RECORDS 0: nothing is emitted, what lies in the spool is delivered (a backlog, as a restart finds it).
+ * CONFIG is text as in skepd.conf, with one sink. Without a sink the program has one that accepts each batch at once,
+ * which measures everything before the sink.
+ * RECORDS 0: emits nothing and delivers the batches in the spool (the backlog that a restart finds).
  * Prints one line of JSON.  tests/bench/delivery.py makes tables of it.
  */
 #include <inttypes.h>
@@ -23,11 +23,11 @@
 #include "core/delivery/spooler.h"
 #include "tests/unit/lake_records.h"
 
-#define PREPARED 4096u       /* records, as many as have strings at a time */
+#define PREPARED 4096u       /* so many records have strings at a time */
 #define PER_TASK 25u         /* processes, of 7 programs */
-#define A_TURN 100u          /* are emitted in a turn of the loop, about what a probe's callback gives */
-#define ON_THE_WAY (7u << 20) /* bytes: below what a sink that is behind may have in memory */
-#define AGE_NS 1000000000u   /* as the collector has it */
+#define A_TURN 100u          /* records emitted in a turn of the loop, about as many as a probe's callback emits */
+#define ON_THE_WAY (7u << 20) /* bytes: below the bound in memory of a sink that is behind */
+#define AGE_NS 1000000000u   /* the collector's value */
 #define SAMPLES 64           /* of memory, while a backlog is delivered */
 
 static uv_loop_t loop;
@@ -101,7 +101,7 @@ static void emit_some(uv_idle_t *idle)
 	for (unsigned i = 0; i < A_TURN && emitted < wanted && delivery_bytes(out) < ON_THE_WAY; i++, emitted++) {
 		struct record_process *p = &prepared[emitted % PREPARED];
 
-		/* Each another process, which has ended now. */
+		/* Each is another process that ends now. */
 		p->end_ns = now_ns + i;
 		p->upid.start_ns = p->start_ns = p->end_ns - 50000000 - emitted % 1000 * 1000000;
 		context.run = p->run;
@@ -144,7 +144,7 @@ static struct delivery_count books(void)
 	return sum;
 }
 
-/* Has the sink answered for all? */
+/* Whether the sink has answered for all records. */
 static void look(void)
 {
 	if (over || emitted < wanted || !delivery_sink_settled(sink, delivery_last_id(out)))
@@ -185,7 +185,7 @@ static int submit(void *arg, const struct skep_batch *batch)
 	return instance_submit(arg, batch);
 }
 
-/* One that has taken it when it is given. */
+/* A sink that acknowledges a batch at once. */
 static int take(void *arg, const struct skep_batch *batch)
 {
 	const struct skep_batch_answer answer = { .size = sizeof(answer), .result = SKEP_BATCH_ACK };
@@ -293,8 +293,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	/*
-	 * As pipelines make them: a task is some processes of a few programs (records_process: 7 numbers a task, all
-	 * comes again after 840).
+	 * Like a pipeline's: a task is some processes of a few programs (records_process: 7 processes a task, a cycle
+	 * of 840).
 	 */
 	for (unsigned i = 0; i < PREPARED; i++)
 		records_process(i / PER_TASK * 7 + i % 7 + UINT64_C(840) * i, "20261110T0000-000001", &prepared[i]);

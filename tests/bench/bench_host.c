@@ -69,7 +69,7 @@ static void measure(size_t n, const char *what, bool per_cpu)
 		exit(1);
 	}
 	start_ns = ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
-	m.plugin->sample(m.instance, m.state); /* buffers grow, the identity is told */
+	m.plugin->sample(m.instance, m.state); /* buffers grow, and the probe reports the identity */
 	before = records;
 	for (size_t i = 0; i < n; i++) {
 		double at = ns(CLOCK_THREAD_CPUTIME_ID), real = ns(CLOCK_MONOTONIC);

@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	}
 	t0 = now(CLOCK_MONOTONIC);
 	skep_mock_end(&m);
-	wall += now(CLOCK_MONOTONIC) - t0; /* the last checkpoint belongs to it */
+	wall += now(CLOCK_MONOTONIC) - t0; /* the last checkpoint is a part of the time */
 	snprintf(path, sizeof(path), "%s/lake-2026-11.db", argv[1]);
 	if (stat(path, &st) != 0)
 		die(path, "missing");

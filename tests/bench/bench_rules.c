@@ -31,7 +31,7 @@ static double now(void)
 
 /* ---- sets ---------------------------------------------------------------------------- */
 
-/* Rule i holds for tool{i} and no other; the shapes take turns. */
+/* Rule i matches tool{i} and no other; the shapes alternate. */
 static int when_of(unsigned i, char *to, size_t size)
 {
 	switch (i % 5) {
@@ -90,7 +90,7 @@ static void set_text(struct rule_subject *s, enum rule_field f, const char *text
 	rule_subject_set_text(s, f, text, strlen(text));
 }
 
-/* i: of the rule that shall hold; none: no rule's. */
+/* i: the rule that shall match; none: no rule matches. */
 static void make(struct process *p, unsigned i, bool none)
 {
 	static const char *const above[4] = { "bash", "nxf", "java", "sshd" };
@@ -127,7 +127,7 @@ static void make(struct process *p, unsigned i, bool none)
 	}
 }
 
-/* Nanoseconds a decision, the best of three; *ret_taken: of SUBJECTS. */
+/* Nanoseconds a decision, the best of three; *ret_taken: how many of SUBJECTS. */
 static double measure(const struct ruleset *set, const struct process *people, unsigned *ret_taken)
 {
 	double best = 0;

@@ -16,9 +16,9 @@
 #include "tests/unit/lake_records.h"
 
 #define PREPARED \
-	256 /* batches that are sent over and over, as other processes each time; more than any sink has in flight */
-#define TEXTS 4      /* of so many batches the texts differ */
-#define MOST 1024    /* strings of so many times TEXTS records live at a time */
+	256 /* batches, sent repeatedly with other processes each time; more than any sink has in flight */
+#define TEXTS 4      /* so many batches have different texts */
+#define MOST 1024    /* so many times TEXTS records have strings at a time */
 
 static double now(void)
 {
@@ -49,7 +49,7 @@ static struct skep_mock_batch *prepare(uint64_t id, uint64_t n)
 	return b;
 }
 
-/* The same again, of processes that no other batch has: a receiver may keep one of those that are the same. */
+/* Reuses the batch for processes that no other batch has: a receiver may drop repeated records. */
 static void renew(struct skep_mock_batch *b, uint64_t id)
 {
 	for (uint32_t i = 0; i < b->batch.n; i++) {

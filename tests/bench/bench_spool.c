@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_spool FILE [RECORDS [BACKLOG_MB [REAL_MB]]] - what the spool costs, as skepd uses it: batches of 500 process
- * records are encoded, compressed and appended, several to a commit, with a sink's place moved and what all have
- * settled thrown away; one thread. Prints records/s, CPU a record, bytes a record, and what the disk was given for each
- * byte of them.  Then a backlog of so many MiB is made, and the time is taken that opening takes, and that the first
- * batch takes.
+ * bench_spool FILE [RECORDS [BACKLOG_MB [REAL_MB]]] - the cost of the spool as skepd uses it. One thread encodes,
+ * compresses and appends batches of 500 process records, several to a commit, moves a sink's offset, and drops the
+ * batches that every sink has acknowledged. Prints records/s, CPU a record, bytes a record, and the bytes written to
+ * the disk for each of those. Then the program makes a backlog of so many MiB and measures the times of opening it and
+ * of reading its first batch.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static double cpu(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Bytes that were given to the disk. */
+/* Bytes written to the disk. */
 static uint64_t written(void)
 {
 	unsigned long long n = 0;
@@ -89,7 +89,7 @@ static size_t append(uint64_t id)
 	return size;
 }
 
-/* The last one's body once more: of its own only by its row. */
+/* Stores the last batch's body again under a new row. */
 static size_t append_again(uint64_t id, const void *body, size_t size)
 {
 	need(spool_make_room(db, size, gone, NULL));

@@ -48,8 +48,8 @@ static void begin(uint64_t t, uint32_t pid)
 }
 
 /*
- * Each leads a session, which is a run, and is a task of its own; a child outlives both for a moment. A sample frees
- * the runs.
+ * Each process leads a session, which is a run, and is a task of its own; a child outlives both for a moment. A sample
+ * frees the runs.
  */
 static void sessions_and_tasks(uint64_t t, unsigned n)
 {

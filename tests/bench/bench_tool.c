@@ -40,7 +40,7 @@ static double now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts); /* what others do on the machine does not count */
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts); /* other processes' time does not count */
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 	long n = argc > 1 ? atol(argv[1]) : 1000, started = 0;
 	char c;
 
-	setpgid(0, 0); /* the SIGTERM below is for ours only */
+	setpgid(0, 0); /* the SIGTERM below is for this group only */
 
 	for (; started < n; started++) {
 		pid_t pid = fork();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/bench/net_calls.c - CPU ns for what the probe "net" hooks: the best of ROUNDS rounds, so
- * that what else runs on the machine counts little.  Run it with and without the probe.
- *
- *   net_calls [ROUNDS]     one line: udp_pair, unix_pair, tcp_round (1 thread), tcp_connection
+ * tests/bench/net_calls.c - CPU ns for the paths that the probe "net" hooks: the best of ROUNDS rounds, so that other
+ * processes on the machine count little. Run it with and without the probe. net_calls [ROUNDS] prints one line:
+ * udp_pair, unix_pair, tcp_round (1 thread), tcp_connection
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -68,7 +67,7 @@ static void connections(int listener, const struct sockaddr_in *at, unsigned n)
 		b = accept(listener, NULL, NULL);
 		check(b >= 0, "accept");
 		pairs(a, b, 1);
-		/* a reset: no port stays in TIME_WAIT */
+		/* ends with a reset, so that no port stays in TIME_WAIT */
 		setsockopt(a, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 		close(a);
 		close(b);

@@ -86,7 +86,7 @@ static void make_process(struct otlp_batch *b, uint32_t i, uint64_t now_ns, uint
 	};
 	p->pid = p->upid.pid;
 	if (i == 3)
-		p->argv = (struct skep_str){ "bad\0\xff\xfe", 7, 7 }; /* bytes that are no text are sent as U+FFFD */
+		p->argv = (struct skep_str){ "bad\0\xff\xfe", 7, 7 }; /* bytes that are not UTF-8 are sent as U+FFFD */
 }
 
 void otlp_batch_make(struct otlp_batch *b, uint64_t id, uint64_t *random)

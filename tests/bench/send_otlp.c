@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * send_otlp URL [BATCHES [COMPRESSION]] - what the sink otlp brings to a receiver and what it costs, from submit() to
- * the answer: batches of 500 records, as many in flight as the sink takes, through the host for tests.
+ * send_otlp URL [BATCHES [COMPRESSION]] - the throughput and the cost of the sink otlp with a receiver, from submit()
+ * to the answer: batches of 500 records, as many in flight as the sink accepts, through the mock host.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 	wall = seconds(CLOCK_MONOTONIC);
 	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	while (m.acks < batches && !m.retries && !m.rejects && !m.holds && !m.suspects && !m.splits) {
-		/* Answers come in any order, but never more than these are out at a time. */
+		/* Answers come in any order, but never are more batches unanswered than the sink takes. */
 		while (sent < batches && sent - m.acks < m.plugin->sink->max_in_flight) {
 			double t = seconds(CLOCK_PROCESS_CPUTIME_ID);
 

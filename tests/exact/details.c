@@ -3,16 +3,16 @@
  * tests/exact/details.c - the details of "sched" on the live kernel, against what the kernel
  * itself books for the same threads: counts and sums must be equal, to the nanosecond.
  *
- *   details [task|hash]     where the kernel side remembers threads (default: as it chooses)
- *   details naps            only be somebody to look at: 600 naps of 10 ms
+ *   details [task|hash]     where the kernel side stores threads (default: its own choice)
+ *   details naps            only a process to measure: 600 naps of 10 ms
  *
  * Children are marked as a group, wake up once and go back to sleep ("primed"): then the hook
- * knows where each stands.  What they do from then on until they are zombies is compared:
+ * knows each child's state.  The test compares the time from then on until they are zombies:
  *   runqlat  count and sum = third and second number of /proc/PID/schedstat
  *   oncpu    count = switches away, sum = first number
- *   offcpu   count = voluntary switches, less the last one (nobody comes back from that);
- *            sum = what is left of the time by the child's own clock
- * and what they sleep takes as long as it must.
+ *   offcpu   count = voluntary switches, less the last one (no thread returns from that);
+ *            sum = the rest of the time by the child's own clock
+ * and each sleep takes at least as long as the child asked for.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -44,7 +44,7 @@ static struct sched_probe *probe;
 static struct verdict verdict;
 static unsigned failures;
 
-/* What has been emitted for an attachment: by id, by kind of sleep (others: the first). */
+/* The sums emitted for an attachment: by id, by kind of sleep (other streams: the first).  */
 enum { IDS = 64 };
 static struct seen {
 	uint64_t records, count, sum_ns, slots[SKEP_HIST_SLOTS];
@@ -200,7 +200,7 @@ static struct booked booked(pid_t pid)
 	return (struct booked){ ran, waited, stints, voluntary, voluntary + involuntary };
 }
 
-/* Until it has stayed as it was for a while. */
+/* Waits until the sums have stayed unchanged for a while. */
 static struct booked settled(pid_t pid)
 {
 	struct booked a, b = booked(pid);
@@ -216,15 +216,15 @@ static struct booked settled(pid_t pid)
 /* ---- the children ---------------------------------------------------------------- */
 
 typedef void (*task_fn)(void);
-/* What a child says of itself, in shared memory. */
+/* A child's report in shared memory. */
 struct report {
-	uint64_t sleeps_ns; /* when it last went to sleep before it was told to do its task */
-	uint64_t done_ns;   /* when it had done it, and what the kernel had booked by then: */
+	uint64_t sleeps_ns; /* when it last went to sleep before the order to do its task */
+	uint64_t done_ns;   /* when it had done its task, and the kernel's sums by then: */
 	struct booked done;
 };
 struct child {
 	pid_t pid;
-	int go; /* 'p' wake up and sleep again, anything else: do it and exit */
+	int go; /* 'p': wake up and sleep again; anything else: do the task and exit */
 	struct report *report;
 };
 
@@ -254,8 +254,8 @@ static int child_of_vfork(void *arg)
 }
 
 /*
- * The parent of a vfork waits uninterruptibly until the child has exited. clone(), as on this stack a child may not
- * call.
+ * The parent of a vfork waits uninterruptibly until the child has exited. clone(), because a child may not call
+ * functions on this stack.
  */
 static void vforks(void)
 {
@@ -285,11 +285,11 @@ static void direct_reads(void)
 	for (int i = 0; i < 50; i++)
 		if (pread(fd, page, 65536, 65536 * i) < 0)
 			return;
-	close(fd); /* not at the exit: the file is gone with it, and that takes I/O */
+	close(fd); /* not at the exit, when removing the file would take I/O */
 	free(page);
 }
 
-/* Many short stints: round trips of a byte with a process of its own, on one CPU. */
+/* Many short runs on a CPU: round trips of a byte with a process of its own. */
 static void pingpong(void)
 {
 	int there[2], back[2];
@@ -399,9 +399,9 @@ static void reap(const struct child *c)
 
 /* ---- how rough ---------------------------------------------------------------------- */
 
-#define SLOW_NS 50000u /* of a round trip; 10,000 on a processor that is not emulated */
+#define SLOW_NS 50000u /* of a round trip; 10,000 on a real processor */
 
-static uint64_t trip_ns; /* a byte to another process and back, at best */
+static uint64_t trip_ns; /* the shortest round trip of a byte to another process */
 
 static void measure_trip(void)
 {
@@ -441,9 +441,9 @@ static void measure_trip(void)
 }
 
 /*
- * What interrupts and the hypervisor have taken so far, on all CPUs.  It is in no task's own time: the
- * scheduler's clock stands still meanwhile (update_rq_clock_task, kernel/sched/core.c), and on a busy
- * virtual machine it is per cents.  /proc/stat has it in ticks.
+ * The time that interrupts and the hypervisor have used so far, on all CPUs. No task's own time contains it: the
+ * scheduler's clock stands still meanwhile (update_rq_clock_task, kernel/sched/core.c), and on a busy virtual machine
+ * it is some per cent. /proc/stat has it in ticks.
  */
 static uint64_t taken_ns(void)
 {
@@ -458,9 +458,9 @@ static uint64_t taken_ns(void)
 }
 
 /*
- * How far sleep may be off.  It begins and ends at the hook; the runs before and after are booked by
- * the scheduler's own clock, read a little earlier, and without what interrupts took.  That is
- * some microseconds; where processors are emulated a part of each switch, and per cents.
+ * The tolerance for sleep. Sleep begins and ends at the hook; the scheduler books the runs before and after by its own
+ * clock, which it reads a little earlier and without the time of interrupts. The difference is some microseconds; on
+ * emulated processors it is a part of each switch, some per cent.
  */
 static uint64_t roughness(unsigned threads, uint64_t sleeps, uint64_t ns)
 {
@@ -476,14 +476,13 @@ struct want {
 	task_fn task;
 	unsigned n;
 	bool one_cpu;
-	int part;            /* the kind of sleep that it is about, -1: none */
-	uint64_t sleeps;     /* at least so many of it */
+	int part;            /* the kind of sleep, -1: not about one */
+	uint64_t sleeps;     /* at least so many sleeps */
 	uint64_t sleep_ns;   /* each at least that long */
 };
 
 /*
- * Equal, to the nanosecond; or, where the kernel has kept the hook out of a switch, less by
- * as many as are said to be lost.
+ * Equal to the nanosecond; or, where the kernel has skipped the hook in a switch, less by exactly the reported losses.
  */
 static void compare(const char *name, const char *detail, uint64_t n, uint64_t ns, uint64_t missed, uint64_t want_n,
 		    uint64_t want_ns)
@@ -503,7 +502,7 @@ static void exact(const struct want *w)
 	uint64_t offcpu = attach(DETAIL_OFFCPU, SKEP_SCOPE_GROUP, 7), began, wall, taken = taken_ns(),
 		 missed[DETAIL_KINDS];
 	struct booked sum = { 0 }, before[8], after;
-	/* on its way to sleep it may still be on the CPU for a while */
+	/* a thread on its way to sleep may still be on the CPU for a while */
 	uint64_t slept = 0, slept_ns = 0, left_ns = 0, off,
 		 shorter = trip_ns > SLOW_NS && w->sleep_ns > trip_ns ? trip_ns : 0;
 	struct child c[8];
@@ -536,7 +535,7 @@ static void exact(const struct want *w)
 			c[i].report->done.ran_ns - before[i].ran_ns + c[i].report->done.waited_ns - before[i].waited_ns;
 	}
 	wall = now_ns() - began;
-	taken = taken_ns() - taken + 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK); /* and what is less than a tick */
+	taken = taken_ns() - taken + 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK); /* plus the part below a tick */
 	detach(runqlat);
 	detach(oncpu);
 	detach(offcpu);
@@ -556,16 +555,17 @@ static void exact(const struct want *w)
 	compare(w->name, "runqlat", seen[runqlat][0].count, seen[runqlat][0].sum_ns, missed[DETAIL_RUNQLAT], sum.stints,
 		sum.waited_ns);
 	/*
-	 * not the third number: one that is preempted on its way to sleep is queued without being booked, until 7.2 at
-	 * least
+	 * Not the third number: a thread preempted on its way to sleep is queued without being booked, until 7.2 at
+	 * least.
 	 */
 	compare(w->name, "oncpu", seen[oncpu][0].count, seen[oncpu][0].sum_ns, missed[DETAIL_ONCPU], sum.switches,
 		sum.ran_ns);
 	/*
-	 * the sleep they were in before counts, the last switch is no sleep; how long it was the kernel does not book
+	 * The sleep before the task counts, the last switch is not a sleep; the kernel does not book the length of
+	 * sleeps.
 	 */
 	compare(w->name, "offcpu", slept, 0, missed[DETAIL_OFFCPU], sum.voluntary, 0);
-	/* an arrival that the hook was kept out of is known less exactly, by what interrupts took */
+	/* where the kernel skipped the hook on arrival, the length is less exact by the time of interrupts */
 	off = slept_ns > left_ns ? slept_ns - left_ns : left_ns - slept_ns;
 	check(missed[DETAIL_OFFCPU] || off <= roughness(w->n, slept, sum.ran_ns + slept_ns) + taken,
 	      "%s: slept %.3f ms, of its time neither run nor waited were %.3f ms", w->name, (double)slept_ns / 1e6,
@@ -582,7 +582,7 @@ static void exact(const struct want *w)
 
 /* ---- scopes ------------------------------------------------------------------------ */
 
-/* Twenty naps and the wait to be told to, less what is said to be lost. */
+/* Twenty naps and the wait for the order, less the reported losses. */
 static void naps_of_one(const char *scope, uint64_t id)
 {
 	uint64_t n = seen[id][2].count, missed = lost[STREAM_DETAIL + DETAIL_OFFCPU];
@@ -591,7 +591,7 @@ static void naps_of_one(const char *scope, uint64_t id)
 	      (unsigned long long)n, (unsigned long long)missed);
 }
 
-static void nobody(const char *scope, uint64_t id)
+static void no_record(const char *scope, uint64_t id)
 {
 	check(seen[id][2].count == 0, "%s: %llu sleeps", scope, (unsigned long long)seen[id][2].count);
 }
@@ -662,8 +662,8 @@ static void scopes(void)
 	naps_of_one("group 7", ids[1]);
 	naps_of_one("group 8", ids[2]);
 	naps_of_one("pid", ids[3]);
-	nobody("an excluded process", ids[4]);
-	nobody("a group with nobody in it", ids[5]);
+	no_record("an excluded process", ids[4]);
+	no_record("a group without a process", ids[5]);
 	if (cgroup_id)
 		naps_of_one("cgroup", ids[6]);
 	else
@@ -704,7 +704,7 @@ static void come_and_gone(void)
 	check(id != 0 && program_id() == id, "one program for all of them: %u", id);
 	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
 		detach(ids[i]);
-	/* a link goes when an RCU grace period has passed */
+	/* the kernel removes a link after an RCU grace period */
 	for (int i = 0; i < 200 && !gone; i++) {
 		int fd = bpf_prog_get_fd_by_id(id);
 
@@ -716,7 +716,7 @@ static void come_and_gone(void)
 	check(gone && !probe->details.bpf, "with the last the program is gone");
 }
 
-/* Fewer places than threads: what could not be followed is counted. */
+/* Fewer rows than threads: the hook counts switches that it could not follow. */
 static void overflow(void)
 {
 	struct child c[6];
@@ -737,7 +737,7 @@ static void overflow(void)
 		reap(&c[i]);
 	check(lost[STREAM_DETAIL + DETAIL_RUNQLAT] >= 20 && skep_mock_counter(&m, "details_lost") >= 20,
 	      "two places for six threads: %llu lost", (unsigned long long)lost[STREAM_DETAIL + DETAIL_RUNQLAT]);
-	/* one after the other there is room for any number: who is dead has left */
+	/* one after the other there is room for any number, because a dead thread leaves its row */
 	memset(lost, 0, sizeof(lost));
 	id = attach(DETAIL_RUNQLAT, SKEP_SCOPE_GROUP, 7);
 	for (unsigned i = 0; i < 6; i++) {

@@ -44,7 +44,7 @@ static void join_cgroup(void)
 	if (f)
 		fprintf(f, "%d", getpid());
 	if (f && fclose(f) == 0)
-		usage_fd = open(usage, O_RDONLY | O_CLOEXEC); /* else: no figures of a cgroup */
+		usage_fd = open(usage, O_RDONLY | O_CLOEXEC); /* -1: no figures of a cgroup */
 }
 
 static void leave_cgroup(void)
@@ -61,13 +61,12 @@ static void leave_cgroup(void)
 		fclose(f);
 	}
 	for (int i = 0; i < 200 && rmdir(group); i++)
-		usleep(10000); /* a zombie still holds it */
+		usleep(10000); /* a zombie is still in it */
 }
 
 /*
- * CPU of everything in the cgroup less our own, ns (negative: what we ran before we joined);
- * LLONG_MIN: not known.  Asking for our own time
- * first makes the scheduler book what we have run so far, so both figures end there.
+ * CPU time of all processes in the cgroup less our own, in ns; negative: our time before we joined. LLONG_MIN: unknown.
+ * We read our own time first, which makes the scheduler book our time so far, so both figures end there.
  */
 static long long children_ns_once(void)
 {
@@ -88,7 +87,7 @@ static long long children_ns_once(void)
 	return usage - (own.tv_sec * 1000000000LL + own.tv_nsec);
 }
 
-/* A tick between the two readings books some of our own time to the cgroup: the least of several has none. */
+/* A tick between the two readings books some of our own time to the cgroup: the least of several readings has none. */
 static long long children_ns(void)
 {
 	long long least = children_ns_once();
@@ -149,7 +148,7 @@ static void run(char *const argv[])
 		perror("wait4");
 		exit(1);
 	}
-	usleep(3000); /* its last switch may come after we were told */
+	usleep(3000); /* its last switch may come after wait returns */
 	after = children_ns();
 	if (before != LLONG_MIN && after != LLONG_MIN)
 		fprintf(out, ", \"cgroup_ns\": %lld", after - before);
@@ -213,7 +212,7 @@ int main(int argc, char **argv)
 	RUN("vfork", "20");
 	RUN("spawn", "20");
 	RUN("zombie", "20");
-	RUN("daemon", "20", mark); /* last: its grandchild goes on */
+	RUN("daemon", "20", mark); /* last: its grandchild continues */
 	fclose(out);
 	for (int i = 0; i < 500 && access(mark, F_OK); i++)
 		usleep(10000);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/exact/filelat.c - reads, writes and syncs files in every way, so often as it says:
- * tests/e2e/filelat.sh holds what the detail "filelat" counted against it.
+ * tests/exact/filelat.c - reads, writes and syncs files in every way and prints how often:
+ * tests/e2e/filelat.sh compares the counts of the detail "filelat" with that.
  *
- *   filelat DIRECTORY [FILES] < go    waits for a byte, does it, prints a line for each process,
+ *   filelat DIRECTORY [FILES] < go    waits for a byte, then prints a line for each process,
  *                                     operation and file: PID OPERATION CALLS BYTES ERRORS NS PATH
  * NS is the time by this program's own clock, outside of the calls.  FILES: writes to so many
  * files instead, once to each.
@@ -66,7 +66,7 @@ static void add(const char *op, const char *path, ssize_t ret, uint64_t since, u
 	s->ns += now() - since;
 }
 
-/* One call, and what it gave. */
+/* One call and its result. */
 #define DO(op_, path_, call_)                                   \
 	do {                                                    \
 		uint64_t since_ = now();                        \
@@ -112,7 +112,7 @@ static void threads(int fd)
 }
 
 #if defined(__x86_64__)
-/* read by the 32-bit way, which a kernel may lack: then the process dies of it. */
+/* read() by the 32-bit system call. A kernel without it kills the process. */
 static void compat(int fd)
 {
 	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, 0, 0);
@@ -152,7 +152,7 @@ static void compat(int fd)
 }
 #endif
 
-/* Neither of these is on a file that holds data. */
+/* Neither of these files holds data. */
 static void elsewhere(void)
 {
 	char buf[64] = { 0 };
@@ -196,7 +196,7 @@ static void all_ways(void)
 	GAVE("read", "a", 500, preadv2(a, two, 2, 7, 0));
 	GAVE("read", "a", 4096, sendfile(p[1], a, NULL, 4096));
 	DO("read", "a", read(wo, buf, 1)); /* fails */
-	/* how much of it is the kernel's choice, also none on some file systems */
+	/* the kernel chooses how much is read, on some file systems none */
 	DO("write", "b", copy_file_range(a, &(off_t){ 0 }, b, NULL, 8192, 0));
 	GAVE("sync", "a", 0, fsync(a));
 	GAVE("sync", "a", 0, fdatasync(a));
@@ -214,12 +214,12 @@ static void all_ways(void)
 	elsewhere();
 	print();
 	compat(a);
-	/* a child has rows of its own, also on a file that it did not open */
+	/* a child has rows of its own, also for a file that its parent opened */
 	if (fork() == 0) {
 		for (int i = 0; i < 5; i++)
 			GAVE("read", "a", 10, pread(a, buf, 10, 0));
 		must(rename("a", "c") == 0, "rename");
-		GAVE("read", "a", 10, pread(a, buf, 10, 0)); /* by which it was first used */
+		GAVE("read", "a", 10, pread(a, buf, 10, 0)); /* the path of its first use */
 		print();
 		_exit(0);
 	}

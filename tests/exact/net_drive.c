@@ -232,7 +232,7 @@ static int taken(int listener)
 	return fd;
 }
 
-/* The other side's end, so that both sides' last bytes are acknowledged before either goes. */
+/* Waits for the other side's end, so that both sides' last bytes are acknowledged before either exits. */
 static void until_end(int fd)
 {
 	while (take(fd, SIZE_MAX))
@@ -245,7 +245,7 @@ struct part {
 	int family, type, protocol;
 	int listener; /* the server's, and the datagram socket */
 	uint16_t port;
-	int in, out; /* pipes from and to the other side, for what has to be in order */
+	int in, out; /* pipes to and from the other side, to order the steps */
 };
 
 static void wait_for(const struct part *p)
@@ -289,11 +289,11 @@ static void done(pid_t pid)
 	}
 }
 
-/* The server makes its socket in its own namespace and says which port it got. */
+/* The server makes its socket in its own namespace and reports its port. */
 static void both(int family, int type, int protocol, side server, side client)
 {
 	struct part p = { .family = family, .type = type, .protocol = protocol, .listener = -1 };
-	int to_server[2], to_client[2]; /* pipes, not sockets: what they carry is in nobody's figures */
+	int to_server[2], to_client[2]; /* pipes, not sockets: their bytes are in no figure */
 	pid_t s;
 
 	if (pipe2(to_server, O_CLOEXEC) || pipe2(to_client, O_CLOEXEC))
@@ -422,7 +422,7 @@ static void zerocopy_client(const struct part *p)
 			die("send");
 		tally(fd, true, (uint64_t)n);
 		poll(&wait, 1, 1000);
-		(void)!recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT); /* a notice, not data */
+		(void)!recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT); /* a notification, not data */
 	}
 	shutdown(fd, SHUT_WR);
 	until_end(fd);
@@ -448,19 +448,19 @@ static void trunc_server(const struct part *p)
 	int fd = taken(p->listener);
 	ssize_t n;
 
-	while ((n = recv(fd, NULL, 5000, MSG_TRUNC)) > 0) /* thrown away, but received */
+	while ((n = recv(fd, NULL, 5000, MSG_TRUNC)) > 0) /* dropped, but received */
 		tally(fd, false, (uint64_t)n);
 	put(fd, 777);
 	close(fd);
 }
 
-/* The server does not read all that comes: its end is a reset. */
+/* The server does not read everything that arrives: its end is a reset. */
 static void unread_server(const struct part *p)
 {
 	int fd = taken(p->listener);
 
 	take(fd, 1000);
-	wait_for(p); /* everything is there */
+	wait_for(p); /* all bytes have arrived */
 	did[CONN_RX] += 9000;
 	close(fd);
 	tell(p);
@@ -511,7 +511,7 @@ static void rst_server(const struct part *p)
 	close(fd);
 }
 
-/* Half-closed by the client; the server goes on sending for long. */
+/* The client closes its half; the server sends for long afterwards. */
 static void half_server(const struct part *p)
 {
 	int fd = taken(p->listener);
@@ -552,7 +552,7 @@ static void nonblocking_client(const struct part *p)
 	until_end(fd);
 }
 
-/* The parent accepts, a child serves: bytes and connection are the child's. */
+/* The parent accepts and a child serves: bytes and connection belong to the child. */
 static void fork_server(const struct part *p)
 {
 	int fd = taken(p->listener);
@@ -574,7 +574,7 @@ static void fork_server(const struct part *p)
 	done(pid);
 }
 
-/* Two processes send on one connection: bytes are theirs, the connection is who opened it. */
+/* Two processes send on one connection: bytes belong to the sender, the connection to the process that opened it. */
 static void shared_client(const struct part *p)
 {
 	int fd = joined(p->family, SOCK_STREAM, p->protocol, p->port);
@@ -632,7 +632,7 @@ static void storm_server(const struct part *p)
 	}
 }
 
-/* One that sends nothing at all. */
+/* A process that sends nothing at all. */
 static void silent_server(const struct part *p)
 {
 	int fd = taken(p->listener);
@@ -646,7 +646,7 @@ static void silent_client(const struct part *p)
 	close(joined(p->family, SOCK_STREAM, p->protocol, p->port));
 }
 
-/* One path only, to a socket that could have more. */
+/* One path only, to a socket that supports several. */
 static void plain_client(const struct part *p)
 {
 	struct part plain = *p;
@@ -655,7 +655,7 @@ static void plain_client(const struct part *p)
 	bulk_client(&plain);
 }
 
-/* A multipath connection; its bytes are counted at the socket that the process has. */
+/* A multipath connection: its bytes are counted at the process's socket. */
 static void mptcp_client(const struct part *p)
 {
 	int fd = joined(p->family, SOCK_STREAM, IPPROTO_MPTCP, p->port);
@@ -783,7 +783,7 @@ static void udp_client(const struct part *p)
 	did[UDP_RX] = 1; /* the rest of the datagram was cut off */
 }
 
-/* sendmmsg and a datagram of several segments. */
+/* sendmmsg, and a datagram of several segments. */
 static void udp_many_server(const struct part *p)
 {
 	uint64_t sum = 0;

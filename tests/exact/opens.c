@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/exact/opens.c - opens files in every way, so often as it says: tests/e2e/opens.sh holds
- * what the detail "opens" counted against it.
+ * tests/exact/opens.c - opens files in every way and prints how often: tests/e2e/opens.sh compares
+ * the counts of the detail "opens" with that.
  *
- *   opens DIRECTORY < go     waits for a byte, opens, prints what it has done, one line each:
+ *   opens DIRECTORY < go     waits for a byte, opens, then prints a line for each path and way:
  *                            WAY PID OPENS WRITES CREATED FAILED ERROR PATH
- * WAY is "call", or "uring" for what only io_uring did.  ERROR is "-" for opens that succeeded.
+ * WAY is "call", or "uring" for an open by io_uring.  ERROR is "-" for opens that succeeded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static void threads(void)
 }
 
 #if defined(__x86_64__)
-/* open(2) by the 32-bit way, which a kernel may lack: then the process dies of it. */
+/* open() by the 32-bit system call. A kernel without it kills the process. */
 static long open32(const char *path)
 {
 	long ret = 5; /* __NR_open */
@@ -208,7 +208,7 @@ static void child(void)
 		must(fd < 0 && errno == ENOENT, "gone/too");
 	}
 	did("call", 0, 0, 0, 3, "ENOENT", "gone/too");
-	/* neither opens a file that holds data */
+	/* neither call opens a file that holds data */
 	done(openat(d, "a", O_PATH), "O_PATH");
 	done(open("/dev/null", O_RDWR), "/dev/null");
 	done(open("/proc/self/stat", O_RDONLY), "/proc/self/stat");
@@ -241,7 +241,7 @@ static void elsewhere(void)
 	times(2, "mnt/sub/g", O_RDONLY);
 	did("call", 3, 1, 1, 0, "-", "mnt/sub/g");
 	fails_at("src/sub", 2);
-	fails_at("mnt/sub", 3); /* the same directory, by another mount */
+	fails_at("mnt/sub", 3); /* the same directory through another mount */
 	must(chroot("mnt") == 0 && chdir("/sub") == 0, "chroot");
 	times(5, "h", O_CREAT | O_RDWR);
 	did("call", 5, 5, 1, 0, "-", "/sub/h");
@@ -259,8 +259,8 @@ static uint64_t mixed(uint64_t h, const char word[8])
 }
 
 /*
- * Names that an unkeyed hash takes for one: the first eight bytes differ, and the next eight undo the difference in
- * h = (h ^ word) * K; h ^= h >> 29.  Or they differ only behind so many bytes that a hash may have stopped.
+ * Names that collide in a hash without a secret: the first eight bytes differ, and the next eight cancel the difference
+ * in h = (h ^ word) * K; h ^= h >> 29. Others differ only far behind the beginning, where a hash may have stopped.
  */
 static void look_alikes(void)
 {
@@ -324,15 +324,15 @@ int main(int argc, char **argv)
 	did("call", 0, 0, 0, 2, "EEXIST", "a");
 	did("call", 0, 0, 0, 3, "ENOTDIR", "a/below");
 	fails(5, "missing", O_RDONLY, ENOENT);
-	fails(4, "./missing", O_WRONLY, ENOENT); /* another way to say it: told by the same path */
+	fails(4, "./missing", O_WRONLY, ENOENT); /* another form of the path: reported as the same path */
 	did("call", 0, 0, 0, 9, "ENOENT", "missing");
 	times(1, "r", O_CREAT | O_RDWR);
 	must(rename("r", "s") == 0, "rename");
 	times(2, "s", O_RDONLY);
-	did("call", 3, 1, 1, 0, "-", "r"); /* by which it was first opened */
+	did("call", 3, 1, 1, 0, "-", "r"); /* the path of its first open */
 	times(1, "t", O_CREAT | O_RDWR);
 	must(unlink("t") == 0, "unlink");
-	times(1, "u", O_CREAT | O_RDWR); /* may get t's inode: another file all the same */
+	times(1, "u", O_CREAT | O_RDWR); /* may get t's inode: still another file */
 	did("call", 1, 1, 1, 0, "-", "t");
 	did("call", 1, 1, 1, 0, "-", "u");
 	look_alikes();

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/exact/states.c - the sampled states of "sched" on the live kernel: processes that are
- * known to run, wait for a CPU, sleep, sleep uninterruptibly or wait for a disk are looked at
- * some hundred times, by a sampler that shares its CPU with some of them.
- *
- * Times to compare with come from the kernel (/proc/PID/schedstat) and from what each does.
+ * tests/exact/states.c - the sampled states of "sched" on the live kernel. Processes that run, wait for a CPU, sleep,
+ * sleep uninterruptibly or wait for a disk are sampled some hundred times, by a sampler that shares its CPU with some
+ * of them. The test compares with the kernel's times (/proc/PID/schedstat) and with each process's task.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -29,7 +27,7 @@ static const char *const names[CHILDREN] = { "spins",  "spins, one of two", "the
 static struct child {
 	pid_t pid;
 	struct states_record seen;
-	uint64_t ran_ns, waited_ns; /* in the time of the samples */
+	uint64_t ran_ns, waited_ns; /* within the time of the samples */
 } children[CHILDREN];
 static unsigned failures;
 
@@ -76,7 +74,7 @@ static void pin(int cpu)
 	}
 }
 
-/* Write-through reads and writes of a file; where the file system has no direct I/O, none. */
+/* Write-through reads and writes of a file; nothing where the file system has no direct I/O. */
 static void use_disk(void)
 {
 	char path[] = "/var/tmp/skep-states.XXXXXX";
@@ -159,9 +157,8 @@ static void booked(pid_t pid, uint64_t *ret_ran_ns, uint64_t *ret_waited_ns)
 }
 
 /*
- * The share of samples in these states: not below so much of what it should be, and not far
- * above.  Four standard deviations are 0.1; the rest is for a slow machine with one CPU, where
- * timers of sampler and child fall together.
+ * The share of samples in these states: not below a minimum, and not far above the expected share. Four standard
+ * deviations are 0.1; the rest is for a slow machine with one CPU, where the timers of sampler and child coincide.
  */
 static void want(unsigned who, const char *state, uint64_t in, double share, double least)
 {
@@ -182,7 +179,7 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Children `from` to `to` on one CPU: what they do, against what the sampler sees. */
+/* Children `from` to `to` on one CPU: their tasks against the sampler's view. */
 static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 {
 	double wall, ours, runs[CHILDREN] = { 0 }, waits[CHILDREN] = { 0 }, all = 0;
@@ -197,14 +194,14 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	ours = (double)own_cpu_ns();
 	for (int n = 0; n < SAMPLES; n++) {
-		/* no rhythm that a child could share */
+		/* a random interval that no child's rhythm can match */
 		random = random * 1103515245u + 12345u;
 		nap_us(500 + (long)(random >> 16) % 5000);
 		m->plugin->sample(m->instance, m->state);
 	}
 	ours = (double)own_cpu_ns() - ours;
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	/* the time that the sampler takes is not there for anybody: who is displaced counts as running */
+	/* the sampler's own time is no other process's: a process that the sampler displaces counts as running */
 	wall = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec) - ours;
 	for (unsigned i = from; i <= to; i++) {
 		uint64_t ran, waited;
@@ -224,9 +221,9 @@ static void look(struct skep_mock *m, unsigned from, unsigned to, int cpu)
 		want(i, "running or runnable", in[SCHED_RUNNING] + in[SCHED_RUNNABLE], runs[i] + waits[i],
 		     runs[i] + waits[i] - 0.15);
 		/*
-		 * Others on this CPU: then the sampler has to wait as well, and comes when somebody else has
-		 * just run.  A kernel thread may come between at any time, so half of it is asked for; none
-		 * would be seen if who is displaced were not known.
+		 * With others on this CPU the sampler has to wait too, and runs when another process has just run. A
+		 * kernel thread may run between at any time, so the test demands half of the expected share; if the
+		 * sampler did not know displaced processes the share would be 0.
 		 */
 		if (i <= PAIR_2 && all > 0.8)
 			want(i, "running", in[SCHED_RUNNING], runs[i], runs[i] / 2);
@@ -264,7 +261,7 @@ int main(void)
 		return err == -EPERM ? 77 : 1;
 	}
 	pin(0);
-	/* who wants a CPU has to do with the sampler, who sleeps has not */
+	/* the sampler affects processes that want a CPU, not sleeping ones */
 	look(&m, SPIN, SPIN, 0);
 	look(&m, PAIR_1, PAIR_2, 0);
 	look(&m, SLEEP, SLEEP, other);

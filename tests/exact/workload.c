@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/exact/workload.c - a process of known behaviour, for comparing what skep says
- * of it with what the kernel told its parent.
+ * tests/exact/workload.c - a process of known behaviour: tests compare skep's record of it with
+ * the figures that the kernel gave its parent.
  *
  *   workload burn MS [THREADS]     burn MS of CPU in each of THREADS threads
  *   workload rss MIB               touch MIB of memory
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 		}
 		usleep((useconds_t)a * 3000 + 50000);
 	} else {
-		fprintf(stderr, "workload: what is '%s'?\n", what);
+		fprintf(stderr, "workload: unknown action '%s'\n", what);
 		return 2;
 	}
 	return 0;

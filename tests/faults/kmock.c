@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kmock - Kafka brokers to play with, where there are none: librdkafka's mock cluster as a program.  Other processes
- * talk to it over TCP as they would to Apache Kafka; it keeps what it is given in memory and forgets it at its end.
+ * kmock - Kafka brokers for tests where no Kafka runs: librdkafka's mock cluster as a program.  Other processes talk to
+ * it over TCP as they would to Apache Kafka; it keeps messages in memory and drops them at its end.
  *
  *	kmock serve FILE [BROKERS]     writes the brokers' addresses to FILE, then obeys lines from standard input until
- *	                               their end, and goes on until it is killed:
- *	                                 down N | up N           a broker goes, comes back
+ *	                               their end, and runs until it is killed:
+ *	                                 down N | up N           a broker goes down, comes back
  *	                                 leader TOPIC PART N     a partition is led by broker N from now on
  *	                                 error N CODE           the next N produce requests are answered with error CODE
  *	kmock consume BROKERS TOPIC [HEADER...]
@@ -38,7 +38,7 @@ static void obey(rd_kafka_mock_cluster_t *c, const char *line)
 		rd_kafka_mock_partition_set_leader(c, topic, a, b);
 	else if (sscanf(line, "error %d %d", &a, &b) == 2)
 		for (; a > 0; a--)
-			rd_kafka_mock_push_request_errors(c, 0 /* Produce */, 1, b);
+			rd_kafka_mock_push_request_errors(c, 0 /* request type Produce */, 1, b);
 	else
 		fail("a line is not understood; kmock.c has the list");
 }

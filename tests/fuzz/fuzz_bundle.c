@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_bundle.c - any text on its way into a support bundle: no crash, nothing written
- * behind its end, never longer, as many lines as before; and a secret that shows by itself is not in it.
+ * tests/fuzz/fuzz_bundle.c - any text that goes into a support bundle: no crash, no write behind its end, never longer,
+ * the same number of lines, and no secret of a known shape is left.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(redact != NULL, "no tables");
 	if (size > 65536)
 		return 0;
-	/* A heap block of exactly what it may use: its text and the NUL behind it. */
+	/* A heap block of exactly the permitted size: its text and the NUL behind it. */
 	text = malloc(len + 1);
 	must(text != NULL, "no memory");
 	memcpy(text, PLANTED, planted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_cgroup.c - bytes as if from a cgroup's files, and as if from the kernel side of the probe
- * "cgroup".  The first byte chooses; nothing may be read beyond the input, and what is emitted has sound strings.
+ * tests/fuzz/fuzz_cgroup.c - bytes as if from a cgroup's files, and as if from the kernel side of the probe "cgroup".
+ * The first byte chooses; the parsers read nothing beyond the input, and emitted records have valid strings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void files(const char *text, size_t len)
 		}
 }
 
-/* A ring's records, one after the other: a length of one byte (times 8), then so many. */
+/* The records of a ring: a byte with the length (times 8), then so many bytes. */
 static void events(const uint8_t *data, size_t size)
 {
 	static const struct skep_host host = {
@@ -96,7 +96,7 @@ static void events(const uint8_t *data, size_t size)
 
 	while (size > 0) {
 		size_t n = (size_t)data[0] * 8 < size - 1 ? (size_t)data[0] * 8 : size - 1;
-		void *copy = malloc(n ? n : 1); /* as long as it is: the sanitizer sees every byte beyond it */
+		void *copy = malloc(n ? n : 1); /* exactly as long: the sanitizer finds every read beyond it */
 
 		must(copy != NULL, "no memory");
 		memcpy(copy, data + 1, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tests/fuzz/fuzz_container.c - cgroup paths and capture patterns of any kind: no crash, nothing read
- * beyond either, what is found lies within the path, and the same question has the same answer.
+ * beyond either, each found name lies within the path, and the same question has the same answer.
  *
  * Input: with a newline in it a pattern and a path, else a path for the built-in table.
  */
@@ -24,7 +24,7 @@ static void must(bool condition, const char *what)
 	}
 }
 
-/* At the end of a heap block of its own: a read behind it is seen. */
+/* At the end of a heap block of its own: the sanitizer finds a read behind it. */
 static char *copy_of(const uint8_t *data, size_t len, bool nul)
 {
 	char *copy = malloc(len + 1);
@@ -71,10 +71,10 @@ static void try_pattern(const char *pattern, const char *path, size_t len)
 		}
 		must(capture_find(c, path, len, &again) && again.end == m.end, "another answer to the same question");
 		/*
-		 * What lies below does not change what a pattern that says nothing of it finds, unless it matches
+		 * A cgroup below does not change the result of a pattern that does not mention it, unless it matches
 		 * itself.
 		 */
-		must(capture_find(c, path, m.end, &again) && again.end == m.end, "depends on what is below");
+		must(capture_find(c, path, m.end, &again) && again.end == m.end, "depends on a cgroup below");
 	}
 	capture_free(c);
 }

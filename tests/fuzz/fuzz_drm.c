@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of /proc/PID/fdinfo of DRM devices, and lines of /proc/PID/maps and kallsyms: from
- * the kernel, but with names in them that others choose.
+ * Texts of /proc/PID/fdinfo of DRM devices, and lines of /proc/PID/maps and kallsyms. The kernel writes them, but users
+ * choose names in them.
  */
 #include <stddef.h>
 #include <stdint.h>

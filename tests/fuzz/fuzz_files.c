@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_files.c - records of a ring into paths of files (skep/filetable.h): nothing is
- * read beyond the input, and a record that is taken has a row with a path.
+ * tests/fuzz/fuzz_files.c - records of a ring become paths of files (skep/filetable.h): nothing is read beyond the
+ * input, and an accepted record has a row with a path.
  */
 #include <errno.h>
 #include <skep/filetable.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: an expression of any bytes, matched against a process that the rest of the input
- * makes; and the same bytes as a file of rules.  What is taken says why it is not true exactly when it
- * is not, and shows its errors within the bounds.
+ * Fuzz target: an expression of any bytes, matched against a process made from the rest of the input, and the same
+ * bytes as a file of rules. An accepted expression gives a reason exactly when it is false, and its errors lie within
+ * the text.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const struct rule_subject *parent_of(const struct rule_subject *s)
 	return s->owner;
 }
 
-/* Each text is the process's half of the input; the parent's are its tail. */
+/* Each text of the process is the second half of the input; the parent's texts are its tail. */
 static void make(struct rule_subject *s, struct rule_subject *above, const char *text, size_t len)
 {
 	memset(s, 0, sizeof(*s));
@@ -75,7 +75,7 @@ static void file(const char *text, size_t len, const struct rule_subject *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* The expression ends at the first NUL; what is behind it is the process. */
+	/* The expression ends at the first NUL; the process is behind it. */
 	const char *text = (const char *)data, *nul = size ? memchr(text, '\0', size) : NULL;
 	size_t len = nul ? (size_t)(nul - text) : size;
 	struct rule_subject s, above;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_findings.c - what a plugin that `skep-dev check` tries may write into the pipe of its findings: any
- * lines. No crash; what is taken is counted, once, and what is taken from what was told is the same as what was told.
+ * tests/fuzz/fuzz_findings.c - any lines that a plugin under `skep-dev check` may write into the pipe of its findings.
+ * No crash; each accepted finding counts once, and the findings read equal the findings written.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -50,25 +50,25 @@ static void counts_right(const struct findings *f)
 	must(errors == f->errors && warnings == f->warnings, "errors or warnings are miscounted");
 }
 
-/* As a child tells it, through its pipe. */
+/* As a child writes it into its pipe. */
 static void told_again(const struct findings *f)
 {
 	int fd = memfd_create("findings", MFD_CLOEXEC);
-	struct findings told, again;
+	struct findings written, again;
 	FILE *in = NULL;
 
 	must(fd >= 0, "no memory file");
-	findings_init(&told, fd);
+	findings_init(&written, fd);
 	for (size_t i = 0; i < f->n; i++)
-		findings_add(&told, f->at[i].severity, f->at[i].check, "%s", f->at[i].text);
+		findings_add(&written, f->at[i].severity, f->at[i].check, "%s", f->at[i].text);
 	must(lseek(fd, 0, SEEK_SET) == 0 && (in = fdopen(fd, "r")), "cannot read it");
 	findings_init(&again, -1);
 	take_all(&again, in);
 	counts_right(&again);
-	must(again.n <= f->n, "more than was told");
+	must(again.n <= f->n, "more than were written");
 	fclose(in);
 	findings_clear(&again);
-	findings_clear(&told);
+	findings_clear(&written);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_io.c - the texts that the probe "io" reads: the first byte chooses which.
- * Nothing may be read beyond the input, and what is found lies within the line.
+ * tests/fuzz/fuzz_io.c - the texts that the probe "io" reads: the first byte chooses. The parsers read nothing beyond
+ * the input, and each found name lies within the line.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 2;
 		if (n > size)
 			n = size;
-		/* as long as the record is, so that the sanitizer sees every byte beyond it */
+		/* exactly as long as the record: the sanitizer finds every read beyond it */
 		copy = malloc(n ? n : 1);
 		if (!copy)
 			break;

@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(memcmp(&note, &untouched, sizeof(note)) == 0, "a refused note was written");
 		must(strnlen(why, sizeof(why)) > strlen("plugin image: ") && strnlen(why, sizeof(why)) < sizeof(why),
 		     "no reason");
-		/* However little room there is for the reason. */
+		/* The reader works with any room for the reason. */
 		for (size_t room = 0; room < 20; room++)
 			must(note_read_memory(data, size, &note, why, room) == err, "another answer");
 		return 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a receiver answers: bytes from the network. */
+/*
+ * A receiver's answer: bytes from the network.
+ */
 #include <skep/utf8.h>
 #include <stdlib.h>
 #include <string.h>

@@ -68,7 +68,7 @@ static void counter_add(struct skep_counter *c, uint64_t n)
 	(void)n;
 }
 
-/* what decode.c and sweep.c want of the other files */
+/* the functions of other files that decode.c and sweep.c call */
 int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const struct proc_final *f)
 {
 	proc_emit_final(inst, st, f);
@@ -88,7 +88,7 @@ bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budg
 	return true;
 }
 
-static const struct proc_others others; /* the kernel side's */
+static const struct proc_others others; /* as the kernel side writes them */
 static const struct skep_rules rules;
 
 static const struct skep_host host = {
@@ -109,7 +109,7 @@ static void iterator(struct proc_state *st, const uint8_t *data, size_t size)
 	st->sweep_buffer = malloc(64 * 1024);
 	if (!st->sweep_buffer)
 		abort();
-	st->iter_fd = fd; /* closed by the sweep's end */
+	st->iter_fd = fd; /* the end of the pass closes it */
 	proc_sweep_step(NULL, st, 0);
 	free(st->sweep_buffer);
 }
@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		iterator(&st, data + 1, size - 1);
 		return 0;
 	}
-	/* as long as the record is, so that the sanitizer sees every byte beyond it */
+	/* exactly as long as the record: the sanitizer finds every read beyond it */
 	copy = malloc(size - 1 ? size - 1 : 1);
 	if (!copy)
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_recorded.c - a recorded file of any bytes, as `skep filter test FILE` reads it: what is
- * taken is evaluated by rules that look at every kind of field, and printed.
+ * tests/fuzz/fuzz_recorded.c - a recorded file of any bytes, as `skep filter test FILE` reads it: rules on every kind
+ * of field evaluate each accepted process, and the command prints it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!set)
 		set = rules();
-	/* What it says of lines that are none is too much; a sanitizer's report goes to descriptor 2, which stays. */
+	/* It would print too much about invalid lines; a sanitizer's report goes to descriptor 2, which stays open. */
 	if (!quiet) {
 		quiet = fopen("/dev/null", "w");
 		if (!quiet)

@@ -31,7 +31,7 @@ static size_t count(const char *list, size_t len, char c)
 	return n;
 }
 
-/* What is left is what was there, in that order, with stars in between. */
+/* The rest is the original in the same order, with stars between. */
 static void nothing_is_new(const char *before, size_t before_len, const char *after, size_t after_len)
 {
 	size_t i = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_saved.c - saved state of any bytes, behind a head that is right or as it comes:
- * it is taken or left, never a crash, and what is taken can be claimed and freed.
+ * tests/fuzz/fuzz_saved.c - saved state of any bytes, behind a valid head or none. skepd accepts or refuses it without
+ * a crash, and every accepted process can be claimed and freed.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0 || size > 65536)
 		return 0;
-	log_level(SKEP_LOG_ERROR - 1); /* it warns of each line that it does not take */
+	log_level(SKEP_LOG_ERROR - 1); /* it warns of each refused line */
 	text = malloc(head + size);
 	if (!text)
 		abort();

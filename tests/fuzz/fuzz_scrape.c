@@ -22,7 +22,7 @@ static void must(int condition, const char *what)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *copy = malloc(size ? size : 1); /* of just that size: a byte beyond it is found */
+	char *copy = malloc(size ? size : 1); /* exactly as long: the sanitizer finds a read beyond it */
 	struct request r = { 0 };
 	int status;
 

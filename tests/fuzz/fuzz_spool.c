@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_spool.c - the spool's decoder on any content: the input is compressed first, so that the fuzzer is
- * behind the checksum.  What is taken must keep what its fields say.
+ * tests/fuzz/fuzz_spool.c - the spool's decoder on any content. The target compresses the input first, so that the
+ * fuzzer gets past the checksum. Accepted records must keep the promises of their fields.
  */
 #include <skep/plugin.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ static int on_stream(void *arg, const struct skep_stream *stored, const struct s
 	return 0;
 }
 
-/* Reads all that it points to: the sanitizer looks. */
+/* Reads all memory that the record points to, for the sanitizer. */
 static int on_record(void *arg, const struct skep_stream *s, const struct skep_upid *who, uint64_t time_ns,
 		     const void *data, const struct skep_context *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_text.h - records whose texts are any bytes, for the targets fuzz_text_*: whatever a process calls
- * itself, each output is UTF-8 that its format's reader takes, and state comes back byte by byte.
+ * tests/fuzz/fuzz_text.h - records whose texts are any bytes, for the targets fuzz_text_*: with any name of a process,
+ * each output is UTF-8 that its format's reader accepts, and saved state is read back byte by byte.
  *
  * Input: texts, each as a byte with its length and that many bytes; they are used in turn.
  */
@@ -23,7 +23,7 @@ struct texts {
 	unsigned n, turn;
 };
 
-/* One with every type of field, under names that tables have columns for and under others. */
+/* A stream with every type of field, under names that tables have columns for and under others. */
 struct any_record {
 	struct skep_str exe, comm, cwd, cgroup, state, label, run, argv;
 	uint64_t u, time;
@@ -84,7 +84,7 @@ static inline void texts_read(struct texts *t, const uint8_t *data, size_t size)
 	while (size > 0 && t->n < TEXTS_MOST) {
 		uint32_t len = data[0] < size - 1 ? data[0] : (uint32_t)(size - 1);
 
-		/* as of a longer one that was cut, for some */
+		/* some are marked as cut from a longer text */
 		t->at[t->n++] = (struct skep_str){ (const char *)data + 1, len, len % 3 ? len : len + 9 };
 		data += 1 + len;
 		size -= 1 + len;
@@ -98,7 +98,7 @@ static inline struct skep_str text_next(struct texts *t)
 	return t->at[t->turn++ % t->n];
 }
 
-/* slots: of the histogram, must live as long. */
+/* slots: the memory of the histogram, which must live as long. */
 static inline void any_fill(struct any_record *r, struct skep_context *c, struct texts *t)
 {
 	static uint64_t slots[4] = { 1, 0, 2, 3 };

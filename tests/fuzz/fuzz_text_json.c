@@ -32,7 +32,7 @@ static void as_json(const struct skep_record *r)
 	answer = control_record(r, BOOT, 0);
 	text = json_dumps(answer, 0);
 	must(text, "no answer for a record");
-	for (size_t i = 0; i < 8; i++) { /* both writers say the same of each text */
+	for (size_t i = 0; i < 8; i++) { /* both writers give the same for each text */
 		const char *name = any_fields[i].name;
 
 		must(json_equal(json_object_get(read, name), json_object_get(answer, name)), name);
@@ -101,7 +101,7 @@ static void through_the_spool(const struct skep_record *r)
 
 /* ---- processes, runs, tasks ------------------------------------------------------------- */
 
-/* What a name can be: no NUL; "x" where there is nothing. To be freed. */
+/* A possible name: no NUL; "x" for an empty one. To be freed. */
 static char *name_of(struct skep_str s)
 {
 	char *name = s.len && s.ptr[0] ? strndup(s.ptr, s.len) : strdup("x");

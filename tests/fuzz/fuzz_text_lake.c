@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
 		read_rows(db, queries[i]);
 	sqlite3_close(db);
-	if (id % 64 == 0) { /* small again */
+	if (id % 64 == 0) { /* shrinks the lake again */
 		clear();
 		must(mkdir(folder, 0700) == 0, "mkdir");
 	}

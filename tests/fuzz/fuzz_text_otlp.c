@@ -72,7 +72,7 @@ static uint64_t varint(const uint8_t **at, const uint8_t *end)
 	}
 }
 
-/* The attributes of a metric's points, one behind the other. */
+/* The attributes of a metric's points, one after the other. */
 struct seen {
 	const uint8_t *at[512];
 	size_t n[512], used;

@@ -22,7 +22,7 @@ static void must(bool condition, const char *what)
 	}
 }
 
-/* A part of the input at the end of a heap block of its own: a read behind it is seen. */
+/* A part of the input at the end of a heap block of its own: the sanitizer finds a read behind it. */
 static struct skep_str part(const uint8_t *data, size_t len)
 {
 	char *copy = malloc(len ? len : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/fuzz/fuzz_ucum.c - any text as a unit: no crash, and what is one is one in larger ones, too,
- * and has nothing in it that is no unit's.
+ * tests/fuzz/fuzz_ucum.c - any text as a unit: no crash, and a valid unit is valid inside of a larger one and contains
+ * only a unit's characters.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool valid_with(const char *before, const char *unit, const char *between
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *unit = malloc(size + 1); /* of exactly this size: a read behind it is seen */
+	char *unit = malloc(size + 1); /* exactly this size: the sanitizer finds a read behind it */
 	bool valid;
 
 	must(unit != NULL, "no memory");

@@ -32,7 +32,7 @@ static int replay_file(const char *path)
 		err = -errno;
 		goto out;
 	}
-	/* The exact size, on the heap: a read one byte too far is then seen by the sanitizer. */
+	/* The exact size, on the heap: the sanitizer then finds a read one byte too far. */
 	data = malloc(st.st_size ? (size_t)st.st_size : 1);
 	if (!data) {
 		err = -ENOMEM;

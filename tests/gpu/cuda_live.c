@@ -2,11 +2,11 @@
 /*
  * tests/gpu/cuda_live.c - the detail "cuda" on this kernel: a program calls a stand-in
  * libcuda (tests/gpu/standin_cuda.c; no device is touched) a known number of times, from
- * several threads, and what is counted is compared with that, call by call.
+ * several threads, and the test compares the counts with that, call by call.
  *
  * cuda_live LOAD LIBRARY [exec PROGRAM ARG...]: LOAD is tests/gpu/load.  With exec, PROGRAM
  * ARG... is run in place of LOAD LIBRARY (in a mount namespace, say), with threads and
- * rounds after it.  Exit status 77: uprobes are not to be had here.
+ * rounds after it.  Exit status 77: this kernel has no uprobes.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -221,8 +221,9 @@ static void compare(uint64_t id, uint64_t rounds)
 }
 
 /*
- * A fence's driver: the symbol of a function that is put into the kernel's table, as no driver here makes fences.  A
- * thread reads /proc/kallsyms for it, so its counts come an interval later, and none is missing.
+ * Stands in for a fence's driver: the test puts the symbol of a function into the kernel's table, because no driver
+ * here makes fences. A thread reads /proc/kallsyms for the symbol, so its counts arrive an interval later, and none is
+ * missing.
  */
 static void fence_name(void)
 {
@@ -289,7 +290,7 @@ static void begin(const char *procfs, const char *max_percent)
 	}
 }
 
-/* Entries of the kernel's table "syncs", of whatever object. */
+/* Counts the entries of the kernel's table "syncs", for all objects. */
 static unsigned syncs_entries(void)
 {
 	unsigned n = 0;
@@ -309,7 +310,7 @@ static unsigned syncs_entries(void)
 	return n;
 }
 
-/* A process that is killed while its threads wait for the device leaves nothing in the kernel's table. */
+/* A process killed while its threads wait for the device leaves nothing in the kernel's table. */
 static void killed_inside(char **load, unsigned char *verdicts)
 {
 	struct child d;
@@ -327,14 +328,14 @@ static void killed_inside(char **load, unsigned char *verdicts)
 	waitpid(d.pid, NULL, 0);
 	check("threads were waiting when it was killed", syncs_entries() > 0);
 	sample();
-	same("what is left of them", 0, syncs_entries());
+	same("entries of a killed process", 0, syncs_entries());
 	m.plugin->detach(m.instance, m.state, 4);
 	skep_mock_settle(&m);
 	fclose(d.in);
 	fclose(d.out);
 }
 
-/* A process whose /proc/PID/maps does not answer: a FIFO stands for it. Nothing else waits for it. */
+/* A process whose /proc/PID/maps blocks: a FIFO stands for it. No other process's counting waits for it. */
 static void stuck(void)
 {
 	const struct skep_detail_scope scope = { .size = sizeof(scope), .kind = SKEP_SCOPE_PID, .value = 10, .id = 6 };
@@ -358,14 +359,14 @@ static void stuck(void)
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	same("attached to one that does not answer", 0, (uint64_t)-m.plugin->attach(m.instance, m.state, 0, &scope));
 	check("at once", since(&begun) < 5000);
-	for (int i = 0; i < 100 && !over_id; i++) { /* until its thread is at it */
+	for (int i = 0; i < 100 && !over_id; i++) { /* until the thread blocks on it */
 		usleep(50000);
 		cuda_sample(probe->cuda, skep_boot_ns() + 11000000000u);
 	}
 	same("given up", 6, over_id);
 	printf("# %s\n", over);
 	same("counted", 1, skep_mock_counter(&m, "cuda_processes_stuck"));
-	f = fopen(path, "w"); /* it answers after all: nothing */
+	f = fopen(path, "w"); /* maps answers in the end, with no mapping */
 	fclose(f);
 	skep_mock_settle(&m);
 	same("its end", 0, (uint64_t)-skep_mock_end(&m));
@@ -435,7 +436,7 @@ int main(int argc, char **argv)
 	compare(1, ROUNDS * THREADS);
 	check("the price of a hit was measured", cost > 0);
 	printf("# a hit costs %llu ns here\n", (unsigned long long)cost);
-	if (n) { /* the rest is not about where the library is */
+	if (n) { /* the remaining cases do not depend on the library's place */
 		finish(&c);
 		sample();
 		same("the end of the process ends the attachment", 1, over_id);
@@ -443,7 +444,9 @@ int main(int argc, char **argv)
 		return failures != 0;
 	}
 
-	/* another process is not counted, though it runs the same file; one that never has it is refused */
+	/*
+	 * a process outside of the scope is not counted, though it runs the same file; a pid without libcuda is refused
+	 */
 	d = start(load);
 	expect(&d, "ready");
 	go(&d);
@@ -460,25 +463,25 @@ int main(int argc, char **argv)
 	same("no such process: refused", (uint64_t)ESRCH, (uint64_t)-attach(SKEP_SCOPE_PID, 4194303, 2));
 	same("the whole host: refused", (uint64_t)ENOTSUP, (uint64_t)-attach(SKEP_SCOPE_HOST, 0, 2));
 
-	/* a run: the process that is followed already, and one that comes later */
+	/* a run: the process followed before, and a second one that joins later */
 	verdicts[c.pid] = 7;
 	same("attached to a run", 0, (uint64_t)-attach(SKEP_SCOPE_GROUP, 7, 3));
 	d = start(load);
-	verdicts[d.pid] = 7 | SKEP_VERDICT_KEEP; /* the rules' bit beside the run's */
+	verdicts[d.pid] = 7 | SKEP_VERDICT_KEEP; /* the keep bit of the rules beside the run's group */
 	expect(&d, "ready");
-	/* more members than one look reads: those that are followed stay so */
+	/* more members than one scan reads: members followed before stay followed */
 	memset(verdicts + 1000000, 7, 1200);
 	for (int i = 0; i < 4; i++)
 		sample();
 	go(&d);
 	sample();
-	compare(3, ROUNDS * THREADS); /* and nothing of what the first one did before */
+	compare(3, ROUNDS * THREADS); /* and none of the first process's earlier calls */
 	same("each attachment has its own count", 3 * ROUNDS * THREADS, sum[1].launches);
 	finish(&d);
 	sample();
 	same("an ended process leaves its run attached", 0, over_id);
 
-	/* detached: the last numbers come, then nothing costs any more */
+	/* detached: the last record comes, then calls cost nothing any more */
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	m.plugin->detach(m.instance, m.state, 3);
 	skep_mock_settle(&m);
@@ -490,7 +493,7 @@ int main(int argc, char **argv)
 
 	killed_inside(load, verdicts);
 
-	/* too dear */
+	/* too expensive a call rate */
 	skep_mock_end(&m);
 	begin("/proc", "1");
 	load[3] = "900"; /* a second of it */

@@ -3,9 +3,9 @@
  * tests/gpu/real_load.c - a program for a real NVIDIA device, by the driver API alone: it
  * opens libcuda.so.1 at run time and brings its kernel as PTX, so gcc is all that it needs.
  *
- * real_load IDLE_S BUSY_S: makes a context and 256 MiB of device memory, says "ready PID",
+ * real_load IDLE_S BUSY_S: makes a context and 256 MiB of device memory, prints "ready PID",
  * waits for a line, holds the device without using it for IDLE_S, keeps it busy for BUSY_S,
- * and prints what it has called since the line, for the detail cuda to be compared with.
+ * and prints its calls since the line, for comparison with the detail cuda.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define BYTES (256u << 20)
 #define COPY (16u << 20)
 
-/* Each thread multiplies and adds as often as it is told, and leaves a result that depends on all of it. */
+/* Each thread multiplies and adds the given number of times; its result depends on every step. */
 static const char ptx[] =
 	".version 6.0\n.target sm_60\n.address_size 64\n"
 	".visible .entry turn(.param .u64 to, .param .u32 times)\n{\n"

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define API __attribute__((visibility("default"), noinline)) int
-/* Each its own: a compiler folds functions of equal bodies into one. */
+/* Each function has a body of its own: a compiler folds equal bodies into one. */
 #define NOTHING __asm__ volatile("# %0" : : "i"(__LINE__) : "memory")
 
 API cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -95,7 +95,7 @@ API cuMemFree_v2(unsigned long long at)
 	return 0;
 }
 
-/* The "device" takes as many microseconds as the stream's address says. */
+/* The "device" takes as many microseconds as the address of the stream says. */
 API cuStreamSynchronize(void *stream);
 API cuStreamSynchronize(void *stream)
 {

@@ -54,7 +54,7 @@ static const char *const values[] = {
 };
 
 static struct nvml_device devices[DEVICES];
-static unsigned int accounting_set[DEVICES]; /* survives the script: 0 not touched, 1 off, 2 on */
+static unsigned int accounting_set[DEVICES]; /* outlives the script: 0 untouched, 1 off, 2 on */
 static unsigned int n_devices, n_stride = 24, init_error, n_events, events_given, initialized;
 static struct nvml_event events[ENTRIES];
 static unsigned int samples_alive;
@@ -143,7 +143,7 @@ static void script(void)
 		fclose(f);
 }
 
-/* the value, or what refuses it */
+/* the value, or the error that refuses it */
 static unsigned int give(nvml_device d, const char *key, unsigned int *ret)
 {
 	if (refused(d, key))
@@ -161,7 +161,7 @@ static unsigned int give64(nvml_device d, const char *key, unsigned long long *r
 }
 
 #define API EXPORT unsigned int
-/* What the old library has not: there, and not to be found. */
+/* Functions missing in the old library: present here, but not exported. */
 #ifdef STANDIN_OLD
 #define NEW __attribute__((visibility("hidden"))) unsigned int
 #else
@@ -287,7 +287,7 @@ NEW nvmlDeviceGetMemoryInfo_v2(nvml_device d, struct nvml_memory_v2 *ret);
 NEW nvmlDeviceGetMemoryInfo_v2(nvml_device d, struct nvml_memory_v2 *ret)
 {
 	if (ret->version != (40u | 2u << 24))
-		return 25; /* the version does not match */
+		return 25; /* NVML_ERROR_ARGUMENT_VERSION_MISMATCH */
 	if (refused(d, "memory_v2"))
 		return refused(d, "memory_v2");
 	ret->total = (unsigned long long)value(d, "mem_total");
@@ -505,7 +505,7 @@ NEW nvmlGpmSampleFree(nvml_gpm_sample s)
 	return NVML_OK;
 }
 
-/* The last device that a sample was taken of is what the metrics are about. */
+/* The metrics belong to the device that was sampled last. */
 static nvml_device sampled;
 
 NEW nvmlGpmSampleGet(nvml_device d, nvml_gpm_sample s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/hostile/hostile.c - what a local user without any privilege can do to a program that watches all processes.
+ * tests/hostile/hostile.c - attacks of a local user without any privilege on a program that watches all processes.
  *
  *   hostile                             prints the names of the tricks, a line each
  *   hostile TRICK SECONDS DIR SOCKET    plays one of them: for so long, in DIR, against the control socket SOCKET
  *
- * A trick repeats one "turn" until its time is up, at a bounded rate: the point is not to take the host's CPU time,
- * which any user can, but to reach what is slow, unbounded or wrong in the watcher.  Every child ends with its trick.
+ * A trick repeats one "turn" until its time is up, at a bounded rate: it does not try to use up the host's CPU time,
+ * which any user can, but to reach slow, unbounded or wrong code in the watcher.  Every child ends with its trick.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -63,7 +63,7 @@ static const char *const nasty[] = {
 };
 #define N_NASTY (sizeof(nasty) / sizeof(nasty[0]))
 
-/* exec() of what ends at once; the child leaves with 127 where that fails. */
+/* Executes a program that ends at once; the child exits with 127 where the exec fails. */
 static pid_t run(const char *path, char *const argv[], char *const env[])
 {
 	pid_t pid = fork();
@@ -111,7 +111,7 @@ static void names(const struct stage *s)
 	rmdir(folder);
 }
 
-/* A session of such a name and folder, which is there whenever skepd's state is saved. */
+/* A session with such a name and folder that lives whenever skepd saves its state. */
 static void lingers(const struct stage *s)
 {
 	pid_t pid = fork();
@@ -133,7 +133,7 @@ static void lingers(const struct stage *s)
 		;
 }
 
-/* Each exec has arguments of 100 KB that differ from all before. */
+/* Each exec has 100 KB of arguments that differ from all before. */
 static void arguments(const struct stage *s)
 {
 	static char text[100000];
@@ -144,7 +144,7 @@ static void arguments(const struct stage *s)
 	reap(run(s->self, argv, no_env));
 }
 
-/* A path of nearly PATH_MAX bytes, another one each time. */
+/* A path of nearly PATH_MAX bytes, a new one each time. */
 static void paths(const struct stage *s)
 {
 	char name[240], link_path[32];
@@ -174,7 +174,7 @@ static void paths(const struct stage *s)
 	_exit(0);
 }
 
-/* Each child a session, so each a run of its own. */
+/* Each child leads a session, so each is a run of its own. */
 static void sessions(const struct stage *s)
 {
 	char *argv[] = { (char *)"hostile", (char *)"quit", NULL };
@@ -207,7 +207,7 @@ static void tags(const struct stage *s)
 	reap(run(s->self, argv, env));
 }
 
-/* A name of its own for each of many forks that never exec. */
+/* A new name for each of many forks that never execute. */
 static void comms(const struct stage *s)
 {
 	pid_t pid = fork();
@@ -224,7 +224,7 @@ static void comms(const struct stage *s)
 	reap(pid);
 }
 
-/* A chain of processes: a watcher that follows parents has to walk its whole length. */
+/* A chain of processes: a watcher that follows parents has to walk all of it. */
 static void deep(const struct stage *s)
 {
 	int level = 0;
@@ -246,7 +246,7 @@ static void deep(const struct stage *s)
 	_exit(0);
 }
 
-/* Ended, and not waited for: pids that stay, with totals that change no more. */
+/* Zombies: their pids stay, their totals change no more. */
 static void zombies(const struct stage *s)
 {
 	(void)s;
@@ -274,7 +274,7 @@ static void *thread_exec(void *arg)
 	_exit(127);
 }
 
-/* Many threads; one that is not the leader execs while the others run, or the leader leaves first. */
+/* Many threads; one other than the leader executes while the others run, or the leader exits first. */
 static void threads(const struct stage *s)
 {
 	pid_t pid = fork();
@@ -292,7 +292,7 @@ static void threads(const struct stage *s)
 	reap(pid);
 }
 
-/* execs that fail, from a file that is gone, from memory, one after the other in one process. */
+/* Failing execs, from a removed file and from memory, one after the other in one process. */
 static void execs(const struct stage *s)
 {
 	pid_t pid = fork();
@@ -313,7 +313,7 @@ static void execs(const struct stage *s)
 		while ((n = read(in, data, sizeof(data))) > 0)
 			if (write(out, data, (size_t)n) != n)
 				_exit(1);
-		if (s->turn % 2) { /* a file that is open for writing cannot be executed */
+		if (s->turn % 2) { /* a kernel does not execute a file that is open for writing */
 			close(out);
 			out = open(copy, O_RDONLY | O_CLOEXEC);
 			unlink(copy);
@@ -324,7 +324,7 @@ static void execs(const struct stage *s)
 	reap(pid);
 }
 
-/* As short as a life can be, with each way to end it. */
+/* The shortest possible lives, with each way to end. */
 static void lives(const struct stage *s)
 {
 	pid_t pid = s->turn % 3 ? fork() : vfork();
@@ -339,7 +339,7 @@ static void lives(const struct stage *s)
 	reap(pid);
 }
 
-/* A tracer that does not wait: its child is dead, and its parent is not told. */
+/* A tracer that does not wait: its traced child is dead, and the child's parent does not learn it. */
 static void traced(const struct stage *s)
 {
 	pid_t tracer = fork();
@@ -405,7 +405,7 @@ static void control(const struct stage *s)
 		send(fd, junk, sizeof(junk) - 1, MSG_NOSIGNAL);
 }
 
-/* Files of ever other names, opened and gone. */
+/* Opens and removes files with a new name each time. */
 static void files(const struct stage *s)
 {
 	char path[512];
@@ -481,7 +481,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc >= 4 && strcmp(argv[1], "overwrite") == 0) {
-		/* one block, as the kernel lays it */
+		/* one block, as the kernel lays the arguments out */
 		memset(argv[0], 0xff, (size_t)(argv[3] + strlen(argv[3]) - argv[0]));
 		usleep(300000);
 		return 0;

@@ -31,7 +31,8 @@
 #include <unistd.h>
 
 #define PAGE 4096u
-#define FIRST_FILE 2u /* its node; each child has a file of its own: opening one waits for the pages of another */
+/* the first file's node; each child has a file of its own: opening one waits for the pages of another child */
+#define FIRST_FILE 2u
 
 static int fuse = -1;
 
@@ -46,7 +47,7 @@ static void answer(const struct fuse_in_header *in, int error, const void *data,
 	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + size), .error = error, .unique = in->unique };
 	const struct iovec parts[2] = { { &out, sizeof(out) }, { (void *)(uintptr_t)data, size } };
 
-	if (writev(fuse, parts, size ? 2 : 1) < 0 && errno != ENOENT) /* ENOENT: who asked is gone */
+	if (writev(fuse, parts, size ? 2 : 1) < 0 && errno != ENOENT) /* ENOENT: the requesting process is gone */
 		perror("answer");
 }
 
@@ -93,7 +94,7 @@ static void serve_one(const struct fuse_in_header *in)
 	case FUSE_READ:
 		answer(in, 0, zeroes, sizeof(zeroes));
 		break;
-	case FUSE_WRITE: /* this is it */
+	case FUSE_WRITE: /* the request that never gets an answer */
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
@@ -123,10 +124,10 @@ static void child(const char *folder, size_t number, unsigned uid, pid_t parent)
 		_exit(1);
 	at[0] = 'x';
 	(void)mmap(at, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	_exit(2); /* it did not stick: this kernel writes back elsewhere */
+	_exit(2); /* the call did not block: this kernel writes pages back elsewhere */
 }
 
-/* In uninterruptible sleep; /proc/PID/stat takes no lock of the address space. */
+/* Whether it sleeps uninterruptibly; /proc/PID/stat does not take the lock of the address space. */
 static bool is_stuck(pid_t pid)
 {
 	char path[64], text[512], *at;
@@ -174,7 +175,7 @@ int main(int argc, char **argv)
 	if (!children)
 		return 1;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	alarm(60); /* whatever becomes of the test: ps and pgrep -f of everybody hang as long as this lasts */
+	alarm(60); /* a bound for all users: ps and pgrep -f of every user hang as long as this lasts */
 	mount_here(argv[3]);
 	if (n == 0) {
 		printf("%d\n", (int)parent);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/sdk/defective.c - the plugin "defective": keeps the contract of skep/plugin.h but in the one
- * way that its option "do" names.  For the mock host and `skep-dev check`, which must tell.
+ * tests/sdk/defective.c - the plugin "defective": keeps the contract of skep/plugin.h except in the one way that its
+ * option "do" names. The mock host and `skep-dev check` must find that defect.
  */
 #include <fcntl.h>
 #include <locale.h>
@@ -87,8 +87,8 @@ static void on_watch(struct skep_instance *inst, void *arg, unsigned events)
 	(void)events;
 }
 
-static struct skep_instance *instance; /* for the thread */
-static sem_t over;                     /* its end */
+static struct skep_instance *instance; /* for the thread's use */
+static sem_t over;                     /* the thread waits for it */
 
 static void *thread(void *arg)
 {
@@ -223,7 +223,7 @@ static void defective_close(struct skep_instance *inst, void *state)
 	struct defective *d = state;
 
 	(void)inst;
-	/* Too late. */
+	/* This comes too late. */
 	if (is(d, "thread") && d->thread) {
 		sem_post(&over);
 		pthread_join(d->thread, NULL);

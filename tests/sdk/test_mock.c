@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/sdk/test_mock.c - the mock host tells each defect, and none where there is none; options, time,
- * fds, work and records are as a plugin's own test expects.
+ * tests/sdk/test_mock.c - the mock host finds each defect, and none in a sound plugin; options, time, fds, work and
+ * records are as a plugin's own test expects.
  */
 #include <errno.h>
 #include <locale.h>
@@ -78,7 +78,7 @@ static void test_defects(void **state)
 				 m.defects ? skep_mock_defect(&m, 0) : "", cases[i].expect);
 		assert_null(skep_mock_defect(&m, 1));
 		assert_int_equal(skep_mock_end(&m), 1);
-		/* what it changed */
+		/* undoes the plugin's change */
 		umask(022);
 		setlocale(LC_ALL, "C");
 		signal(SIGUSR2, SIG_DFL);
@@ -101,7 +101,7 @@ static void test_none(void **state)
 	assert_string_equal(how, "a file");
 	assert_int_equal(skep_mock_signal(&m, "another", NULL, NULL), 0);
 	assert_int_equal(skep_mock_end(&m), 0);
-	/* a plugin that says why it fails has no defect */
+	/* a plugin that reports why it fails has no defect */
 	run(&m, "open fails");
 	assert_string_equal(m.why, "as it was told");
 	assert_int_equal(skep_mock_end(&m), 0);
@@ -144,7 +144,7 @@ static void test_reload(void **state)
 	assert_int_equal(skep_mock_reload(&m), 0);
 	skep_mock_sample(&m);
 	assert_int_equal(skep_mock_u64(skep_mock_record(&m, "defective", -1), "defective.n"), 3);
-	/* one that is not RELOADABLE: nothing is taken over */
+	/* a changed option that is not RELOADABLE: the reload applies nothing */
 	assert_int_equal(skep_mock_option(&m, "number", "4"), 0);
 	assert_int_equal(skep_mock_option(&m, "do", "timer"), 0);
 	assert_int_equal(skep_mock_reload(&m), -ENOTSUP);
@@ -175,7 +175,7 @@ static void test_options(void **state)
 	assert_int_equal(skep_mock_option(&m, "number", ""), -EINVAL);
 	assert_int_equal(skep_mock_option_list(&m, "number", NULL), -EINVAL);
 	assert_int_equal(skep_mock_option(&m, "number", "9"), 0);
-	assert_int_equal(skep_mock_end(&m), 0); /* never opened: close() is not called */
+	assert_int_equal(skep_mock_end(&m), 0); /* the plugin never opened: the mock does not call close() */
 }
 
 static void test_orders(void **state)
@@ -187,7 +187,7 @@ static void test_orders(void **state)
 	m.fail_work = -EAGAIN;
 	m.fail_timer = m.fail_watch = -ENOMEM;
 	m.fail_counter = true;
-	assert_int_equal(skep_mock_start(&m), 0); /* it looks at none of them, and closes NULL */
+	assert_int_equal(skep_mock_start(&m), 0); /* the plugin reads none of them, and closes NULL */
 	skep_mock_settle(&m);
 	assert_int_equal(skep_mock_counter(&m, "things"), 0);
 	assert_int_equal(skep_mock_end(&m), 0);

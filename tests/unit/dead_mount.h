@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/dead_mount.h - a FUSE mount without a server: a call that looks at it waits, and can be killed, as on a
- * hard NFS mount whose server is gone.  The kernel holds such calls back until the server has answered FUSE_INIT
+ * tests/unit/dead_mount.h - a FUSE mount without a server. A call that looks at the mount waits and can be killed, as
+ * on a hard NFS mount whose server is gone. The kernel holds such calls back until the server has answered FUSE_INIT
  * (fuse_block_alloc, fs/fuse/dev.c of 6.18).
  */
 #ifndef SKEP_TESTS_UNIT_DEAD_MOUNT_H
@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 /*
- * Makes the folder and mounts there, in a mount namespace of this thread and those that it starts: df of other users
- * must not wait.  A descriptor for dead_mount_end(), or -1: this process may not mount FUSE.
+ * Makes the folder and mounts there. The mount is in a mount namespace of this thread and of the threads that it
+ * starts: df of other users must not wait. Returns a descriptor for dead_mount_end(), or -1 when this process may not
+ * mount FUSE.
  */
 static inline int dead_mount(const char *folder)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/host_fixture.h - the probe "host" on a tree of files that a test writes; what it
- * emits is kept as text, field by field, so that a test reads like the record.
+ * tests/unit/host_fixture.h - the probe "host" on a tree of files that a test writes. The fixture keeps each emitted
+ * record as text, field by field, so that a test reads like the record.
  */
 #ifndef SKEP_TESTS_HOST_FIXTURE_H
 #define SKEP_TESTS_HOST_FIXTURE_H
@@ -21,7 +21,7 @@ struct host_fixture {
 	struct host_line *line;
 	size_t n, room;
 	uint64_t lost;
-	/* what signal() was told, as "name=state how: why" */
+	/* the calls of signal(), as "name=state how: why" */
 	char signals[8192];
 };
 
@@ -30,22 +30,22 @@ const struct skep_plugin *host_descriptor(void);
 /* A machine with two CPUs, a disk with a partition, an interface with a device, and loopback. */
 void host_fixture_init(struct host_fixture *);
 void host_fixture_free(struct host_fixture *);
-/* A file below the root, with the folders above it. */
+/* Writes a file below the root and makes the folders above it. */
 void host_write(struct host_fixture *, const char *path, const char *text);
 void host_remove(struct host_fixture *, const char *path);
 void host_link(struct host_fixture *, const char *path, const char *to);
 
 int host_begin(struct host_fixture *); /* open and start */
-void host_forget(struct host_fixture *); /* what was emitted */
-void host_step(struct host_fixture *); /* forget, sample */
+void host_forget(struct host_fixture *); /* clears the emitted records */
+void host_step(struct host_fixture *); /* host_forget(), then one sample */
 
 /*
- * The value of that field in the first record of that stream in which "|match|" is (NULL: any). NULL: there is none.
- * Borrowed until the next call.
+ * The value of that field in the first record of that stream in which "|match|" occurs (match NULL: in any record).
+ * NULL: no such record. Borrowed until the next call.
  */
 const char *host_get(struct host_fixture *, unsigned stream, const char *match, const char *field);
 unsigned host_count(struct host_fixture *, unsigned stream, const char *match);
-/* Last amount posted to that account and item, with its flags. false: none. */
+/* The last amount that the probe posted to that account and item, with its flags. false: none. */
 bool host_posted(struct host_fixture *, const char *account, const char *item, int64_t *ret_amount,
 		 uint64_t *ret_flags);
 

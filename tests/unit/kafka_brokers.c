@@ -18,7 +18,7 @@ struct order {
 };
 
 static pid_t child;
-static int line = -1; /* orders there, what came of them back */
+static int line = -1; /* the test's socket to the process of the brokers: orders and answers */
 static char addresses[400];
 
 static int obey(rd_kafka_mock_cluster_t *c, const struct order *o)
@@ -79,7 +79,7 @@ const char *brokers_start(int n)
 	if (child == 0) {
 		close(ends[0]);
 		serve(ends[1], n);
-		_exit(0); /* its leaks and threads are nobody's */
+		_exit(0); /* leaves librdkafka's threads and memory to the kernel */
 	}
 	close(ends[1]);
 	line = ends[0];

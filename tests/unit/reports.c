@@ -39,7 +39,7 @@ const char *reports_string(struct reports *r, const char *fmt, ...)
 	return keep(r, text);
 }
 
-/* Splits at blanks; kept. */
+/* Splits at blanks; the reports own the words. */
 static const char *const *words(struct reports *r, const char *command)
 {
 	char *copy = keep(r, strdup(command)), *word, *save = NULL;
@@ -248,7 +248,7 @@ void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint6
 {
 	struct lake_report *report = &r->report;
 	struct lake_run *run = &report->run;
-	uint64_t known = run->start_ns; /* how far the records of a run that goes on reach */
+	uint64_t known = run->start_ns; /* how far the records of a running run reach */
 
 	for (size_t i = 0; i < report->n_samples; i++) {
 		uint64_t end = report->samples[i].start_ns + report->samples[i].interval_ns;
@@ -274,7 +274,7 @@ void reports_finish(struct reports *r, uint64_t end_ms, int64_t exit_code, uint6
 		tool->failures += p->signal || p->exit_code > 0;
 		tool->calls += !p->wrapper;
 		tool->first_start_ns = tool->first_start_ns ? tool->first_start_ns : p->start_ns;
-		/* The union of intervals that come by start. */
+		/* The union of intervals, which are sorted by start. */
 		if (end > tool->last_end_ns) {
 			tool->wall_ns += end - (p->start_ns > tool->last_end_ns ? p->start_ns : tool->last_end_ns);
 			tool->last_end_ns = end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/reports.h - reports made by hand, for the tests of what prints them.
+ * tests/unit/reports.h - reports made by hand, for the tests of the code that prints reports.
  */
 #ifndef SKEP_TESTS_REPORTS_H
 #define SKEP_TESTS_REPORTS_H
@@ -13,7 +13,7 @@
 #define REPORTS_S     UINT64_C(1000000000)
 
 struct reports {
-	struct lake_report report; /* what the test is about */
+	struct lake_report report; /* the report under test */
 	size_t room;
 	char **strings;
 	size_t n_strings, strings_room;
@@ -22,17 +22,17 @@ struct reports {
 /* A run of name and command (split at blanks) that began at REPORTS_START; its root is process 0 with that argv. */
 struct reports *reports_new(const char *name, const char *command, uint64_t cpus);
 /*
- * A process that was there from start_ms to end_ms (0: still) of the run, with so much
- * CPU, and exited 0.  Its pid is 4000 + its index; parent: an index.  Valid until the next call.
+ * Adds a process of the run that lived from start_ms to end_ms (0: it still lives), used so much CPU and exited with 0.
+ * Its pid is 4000 + its index; parent: an index. Valid until the next call.
  */
 struct lake_process *reports_add(struct reports *, size_t parent, const char *tool, const char *command,
 				 uint64_t start_ms, uint64_t end_ms, uint64_t cpu_ms);
-/* A new image of process `of`, from at_ms on, ending as it would have. */
+/* Process `of` executes a new image at at_ms; the image ends as the process would have ended. */
 struct lake_process *reports_exec(struct reports *, size_t of, const char *tool, const char *command, uint64_t at_ms);
 void reports_sample(struct reports *, const char *tool, uint64_t start_ms, uint64_t interval_ms, uint64_t cpu_ms);
 void reports_ledger(struct reports *, const char *account, const char *item, const char *kind, int64_t amount);
 void reports_loss(struct reports *, const char *instance, const char *stream, const char *where, uint64_t count);
-/* Ends the run and works out totals and tools as a lake does: by CPU. end_ms 0: it still runs. */
+/* Ends the run and computes totals and tools as a lake does, tools sorted by CPU. end_ms 0: the run still runs. */
 void reports_finish(struct reports *, uint64_t end_ms, int64_t exit_code, uint64_t signal);
 const char *reports_string(struct reports *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct reports *reports_free(struct reports *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/situations.c - what can become of a run, one function each.
+ * tests/unit/situations.c - the ways in which a run can end or go wrong, one function each.
  */
 #include <signal.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static struct reports *success(void)
 	return r;
 }
 
-/* make: one of many compilers fails, make gives up, the shell hands it on. */
+/* make: one of many compilers fails, make gives up, and the shell exits with make's status. */
 static struct reports *failure(void)
 {
 	struct reports *r = reports_new("build", "sh -c make", 4);
@@ -122,7 +122,7 @@ static struct reports *oom(void)
 	return r;
 }
 
-/* Ctrl-C: everybody in the foreground gets it. */
+/* Ctrl-C: the terminal sends SIGINT to every process in the foreground. */
 static struct reports *interrupted(void)
 {
 	struct reports *r = reports_new("align", "bash align.sh", 2);
@@ -138,7 +138,7 @@ static struct reports *interrupted(void)
 	return r;
 }
 
-/* The run has not ended: what is known so far. */
+/* The run has not ended: the report has only what the records so far contain. */
 static struct reports *running(void)
 {
 	struct reports *r = reports_new("train", "python3 train.py --epochs 10", 4);
@@ -155,7 +155,7 @@ static struct reports *running(void)
 	return r;
 }
 
-/* The run ended, a daemon and a zombie did not; one end was not seen; records were lost. */
+/* The run ended, a daemon and a zombie did not; skep missed one exit; records were lost. */
 static struct reports *losses(void)
 {
 	struct reports *r = reports_new("storm", "./storm", 2);
@@ -232,7 +232,7 @@ static struct reports *many(void)
 	return r;
 }
 
-/* Names longer than a line, of wide letters, of bytes that are no text, and of what a terminal obeys. */
+/* Names longer than a line, wide letters, bytes that are not text, and terminal control characters. */
 static struct reports *names(void)
 {
 	struct reports *r = reports_new("a-run-with-a-name-that-somebody-made-out-of-all-the-parameters-it-had-k21-k33-"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_batch.c - a batch owns all that it points to, within its limits.
+ * tests/unit/test_batch.c - a batch owns everything that it points to, within its limits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,10 +55,10 @@ static void deep_copies(void **state)
 	assert_ptr_equal(r->stream, &record_stream_tool_sample);
 	assert_memory_equal(copy->tool.ptr, "mapper", 7); /* with a NUL, though it is not promised */
 	assert_int_equal(copy->tool.total, 50);
-	assert_int_equal(copy->run.len, 0); /* no memory behind it: nothing */
+	assert_int_equal(copy->run.len, 0); /* a pointer to no memory becomes an empty string */
 	assert_int_equal(copy->cpu_ns, 77);
 	assert_memory_equal(r->context->run.ptr, "r1", 2);
-	assert_ptr_equal(b->pub.records[1]->context, r->context); /* told once */
+	assert_ptr_equal(b->pub.records[1]->context, r->context); /* stored once */
 	assert_int_equal(b->pub.records[1]->upid.pid, 0);
 	assert_null(b->pub.records[2]->context);
 	assert_int_equal(b->streams[2], 2);
@@ -68,8 +68,8 @@ static void deep_copies(void **state)
 }
 
 /*
- * Tools that take turns are told once each, as long as there are few of them; who is said for a record stays right in
- * any case.
+ * A batch stores the context of each of a few tools that take turns once. Beyond that it may store a context again, but
+ * each record always points to its own.
  */
 static void contexts_in_turn(void **state)
 {
@@ -151,7 +151,7 @@ static void out_streams_are_sound(void **state)
 				assert_int_not_equal(f->offset, all[s]->fields[k].offset);
 			}
 		}
-		/* none forgotten: at most padding is without a name */
+		/* every field has a name: at most padding has none */
 		assert_true(all[s]->record_size - bytes < 8);
 	}
 }

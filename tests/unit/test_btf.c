@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a probe asks of the kernel's type information (sdk/probe/btf.c), on types made here; and what an operator
- * reads when a load fails (sdk/probe/load.c).
+ * Look-ups of a probe in the kernel's type information (sdk/probe/btf.c), on types that the test makes, and the texts
+ * that an operator reads when a load fails (sdk/probe/load.c).
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static struct btf *types(void)
 	assert_int_equal(btf__add_func_param(btf, "n", number), 0);
 	assert_int_equal(btf__add_func_param(btf, "bio", to_bio), 0);
 	assert_true(btf__add_typedef(btf, "btf_trace_wrote", btf__add_ptr(btf, proto)) > 0);
-	assert_true(btf__add_typedef(btf, "btf_trace_odd", btf__add_ptr(btf, number)) > 0); /* no function */
+	assert_true(btf__add_typedef(btf, "btf_trace_odd", btf__add_ptr(btf, number)) > 0); /* not a function */
 	assert_true(btf__add_func(btf, "vfs_write", BTF_FUNC_GLOBAL, proto) > 0);
 	assert_true(btf__add_enum(btf, "bpf_func_id", 4) > 0);
 	assert_int_equal(btf__add_enum_value(btf, "BPF_FUNC_unspec", 0), 0);
@@ -119,7 +119,7 @@ static void failures(void **state)
 	assert_int_equal(skep_detail_fail(NULL, &host, -EPERM, "the hook on opens"), -EPERM);
 	assert_string_equal(said,
 			    "cannot put the hook on opens: Operation not permitted; needs CAP_BPF and CAP_PERFMON");
-	assert_int_equal(skep_load_verdict(&host, NULL, &pids), 0); /* a host without a verdict map */
+	assert_int_equal(skep_load_verdict(&host, NULL, &pids), 0); /* a plugin host without a verdict map */
 	assert_int_equal(pids, 7);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The archive of a support bundle, as tar and gzip read it; and texts without their secrets.
+ * The archive of a support bundle as tar and gzip read it, and texts without their secrets.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void test_archive(void **state)
 	assert_non_null(file);
 	assert_int_equal(fwrite(large, 1, sizeof(large), file), sizeof(large));
 	fclose(file);
-	/* gzip -t knows a wrong checksum, tar a wrong header. */
+	/* gzip -t finds a wrong checksum, tar a wrong header. */
 	snprintf(
 		command, sizeof(command),
 		"cd %s && gzip -t x.tar.gz && tar xzf x.tar.gz && cmp large top/large && test \"$(cat top/a/small)\" = hello && test -f top/empty && "
@@ -93,7 +93,7 @@ static void test_redact(void **state)
 	assert_non_null(r);
 	text = bundle_redact_config(r);
 	assert_non_null(text);
-	assert_null(strstr(text, "opaque-text-1")); /* nobody is there to say what it is */
+	assert_null(strstr(text, "opaque-text-1")); /* without a plugin skep cannot tell which option is a secret */
 	assert_null(strstr(text, "planted-url"));
 	assert_non_null(strstr(text, "\"mine\""));
 	assert_non_null(strstr(text, "nosuchplugin"));

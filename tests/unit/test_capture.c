@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_capture.c - capture patterns: what they match, where, what they refuse; and
- * properties on random patterns and paths against a matcher that tries everything.
+ * tests/unit/test_capture.c - capture patterns: what they match, where, and which patterns are errors. On random
+ * patterns and paths the test compares the matcher with one that tries everything.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +85,7 @@ static void matches(void **state)
 		{ "{id=x<digits>}.scope", "/x12.scope", "/x12.scope x12 " },
 		{ "{id=x<digits>}.scope", "/x.scope", "-" },
 		{ "{id=}x", "/x", "/x  " },
-		{ "{id}-{step}", "/a-b-c", "/a-b-c a-b c" }, /* the first takes the most */
+		{ "{id}-{step}", "/a-b-c", "/a-b-c a-b c" }, /* the first field takes as much as possible */
 		{ "{id:digits}*{step}", "/12", "/12 1 2" },
 		{ "*_{id=slot<any>}", "/condor_a_slot_b_slot1_1@h", "/condor_a_slot_b_slot1_1@h slot1_1@h " },
 		{ "*pod{id:uid}.slice", "/kubepods-pod0a1b2c3d_0000_1111_2222_333344445555.slice",
@@ -96,9 +96,9 @@ static void matches(void **state)
 		{ "m-{id:unit}.scope/!sup", "/m-a\\x2db.scope/pay", "/m-a\\x2db.scope a-b " },
 		{ "m-{id:unit}.scope/!sup", "/m-a.scope", "/m-a.scope a " },
 		{ "m-{id:unit}.scope/!sup", "/m-a.scope/sup", "-" },
-		/* b's supervisor is a's */
+		/* a supervisor in b's cgroup belongs to a */
 		{ "m-{id:unit}.scope/!sup", "/m-a.scope/payload/m-b.scope/sup", "/m-a.scope a " },
-		/* only complete escapes are decoded, and none to NUL */
+		/* only complete escapes are decoded; an escaped NUL is not */
 		{ "m-{id:unit}", "/m-\\x2\\x00\\xzz\\x41", "/m-\\x2\\x00\\xzz\\x41 \\x2\\x00\\xzzA " },
 		{ "\\*\\<\\{\\}\\\\{id}", "/*<{}\\x", "/*<{}\\x x " },
 		{ "{id:name}", "/a b", "-" },
@@ -262,10 +262,10 @@ static void same_as_slow(void **state)
 		hits += got > 0;
 		capture_free(c);
 	}
-	assert_true(hits > 1000 && hits < 19000); /* both outcomes were tried */
+	assert_true(hits > 1000 && hits < 19000); /* the test saw both outcomes often */
 }
 
-/* A path that somebody chose to be slow is not. */
+/* A path made to be slow to match is not slow. */
 static void bounded(void **state)
 {
 	char path[4096], *at = path;
@@ -279,7 +279,7 @@ static void bounded(void **state)
 		memset(at, 'a', 250);
 		at += 250;
 	}
-	/* CPU time, and far above what any build takes: without a bound it would be years. */
+	/* CPU time. The bound is far above every build's time; a matcher without a bound on steps would take years. */
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
 	assert_false(capture_find(c, path, (size_t)(at - path), &m));
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_cgroup.c - cgroup paths: learnt, walked for, bounded; the clock; the verdict bytes.
+ * tests/unit/test_cgroup.c - cgroup paths: noted from records, found by a walk, bounded; the clock; the verdict bytes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,11 +50,11 @@ static void learnt_and_bounded(void **state)
 		snprintf(path, sizeof(path), "/x/%llu", (unsigned long long)id);
 		s = of(path);
 		cgroups_known(c, id, &s);
-		cgroups_known(c, 5, NULL); /* asked for all the time: stays */
+		cgroups_known(c, 5, NULL); /* in use all the time, so it stays */
 	}
 	assert_int_equal(cgroups_count(c), CGROUP_MAX);
 	assert_true(cgroups_known(c, 5, NULL));
-	assert_false(cgroups_known(c, 100, NULL)); /* the oldest went */
+	assert_false(cgroups_known(c, 100, NULL)); /* the table dropped the oldest */
 	assert_true(cgroups_known(c, 101, NULL));
 	cgroups_free(c);
 	assert_null(cgroups_free(NULL));
@@ -108,14 +108,14 @@ static void walked(void **state)
 	assert_memory_equal(s.ptr, "/a.slice/job 1", s.len);
 	s = cgroups_path(c, root.st_ino, SECOND);
 	assert_memory_equal(s.ptr, "/", 1);
-	/* a younger one: found by the next walk, which is not at once */
+	/* a younger cgroup: the next walk finds it, some time later */
 	snprintf(path, sizeof(path), "%s/h/late", dir);
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(stat(path, &late), 0);
 	assert_int_equal(cgroups_path(c, late.st_ino, SECOND + 5).len, 0);
 	s = cgroups_path(c, late.st_ino, 2 * SECOND + 5);
 	assert_int_equal(s.len, 5);
-	/* one that a whole walk has not met is not walked for again during a minute */
+	/* after a whole walk without this id, no walk looks for the id for a minute */
 	assert_int_equal(cgroups_path(c, 99999999999u, 10 * SECOND).len, 0);
 	snprintf(path, sizeof(path), "%s/h/later", dir);
 	assert_int_equal(mkdir(path, 0755), 0);
@@ -126,7 +126,7 @@ static void walked(void **state)
 	assert_true(cgroups_known(c, late.st_ino, NULL));
 	cgroups_free(c);
 
-	/* a part of the hierarchy is what is mounted: paths begin at its root all the same */
+	/* a mount of a part of the hierarchy: paths begin at the hierarchy's root all the same */
 	f = fopen(info, "w");
 	assert_non_null(f);
 	fprintf(f, "30 1 0:2 /docker/abc ");
@@ -147,7 +147,7 @@ static void walked(void **state)
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* More cgroups than the table holds: no call walks all of them, and each is found in the end. */
+/* More cgroups than the table holds: no call walks through all of them, and in the end each is found. */
 static void very_many(void **state)
 {
 	char dir[] = "/tmp/skep-cgroup-XXXXXX", path[128], info[128];
@@ -184,7 +184,7 @@ static void very_many(void **state)
 		assert_memory_equal(cgroups_path(c, ids[i], now).ptr, path, strlen(path));
 	}
 	assert_int_equal(cgroups_count(c), CGROUP_MAX);
-	cgroups_path(c, 99999999999u, now += 100 * SECOND); /* a walk that is under way when all ends */
+	cgroups_path(c, 99999999999u, now += 100 * SECOND); /* a walk is under way when cgroups_free() runs */
 	cgroups_free(c);
 	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
@@ -214,7 +214,7 @@ static void verdicts(void **state)
 	verdict_open(&v, &none, VERDICT_EXCLUDED);
 	assert_true(v.pids >= 300 && v.pids % 8 == 0);
 	if (v.fd < 0) {
-		/* without privilege: everything is a no-op, and says why */
+		/* without privilege every call does nothing, and the reason is set */
 		assert_true(v.error < 0);
 		assert_null(v.bytes);
 	} else {

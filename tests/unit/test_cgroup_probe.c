@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_cgroup_probe.c - the probe "cgroup": what it reads in files, on trees of files as
- * cgroup v1, v2 and both together have them, and the bounds of its table.
+ * tests/unit/test_cgroup_probe.c - the probe "cgroup": how it reads trees of files as cgroup v1, v2 and both together
+ * write them, and the bounds of its table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void pressure(void **state)
 		0);
 	assert_int_equal(some, 123);
 	assert_int_equal(full, 45);
-	/* cpu before 5.13 */
+	/* before 5.13 cpu has no line "full" */
 	assert_int_equal(cgroup_pressure("some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n", &some, &full), 0);
 	assert_int_equal(some, 9);
 	assert_int_equal(full, 0);
@@ -82,7 +82,7 @@ static void pressure(void **state)
 	assert_int_equal(cgroup_pressure("", &some, &full), -EBADMSG);
 }
 
-/* 253:x lies on others */
+/* devices 253:x are stacked on others */
 static bool counts(void *arg, unsigned major, unsigned minor)
 {
 	(void)arg;
@@ -119,7 +119,7 @@ static void io(void **state)
 		0);
 	assert_int_equal(read, 100);
 	assert_int_equal(write, 200);
-	/* not the same as nothing */
+	/* an empty file is an error, a total of 0 is not */
 	assert_int_equal(cgroup_blkio("Total 0\n", counts, NULL, &read, &write), -ENODATA);
 	assert_int_equal(read, 100);
 }
@@ -263,7 +263,7 @@ static void v2(void **state)
 	put("/sys/fs/cgroup/a.slice/x.scope/memory.max", "max\n");
 	put("/sys/fs/cgroup/a.slice/x.scope/cpu.max", "50000 100000\n");
 	put("/sys/fs/cgroup/a.slice/x.scope/pids.max", "max\n");
-	/* with all files kept open, with some, with none */
+	/* the reader keeps all files open, some, or none */
 	for (unsigned files = 0; files <= 20; files += 5) {
 		reader_open(&r, files);
 		assert_int_equal(r.mounts.hierarchy, 0);
@@ -279,10 +279,10 @@ static void v2(void **state)
 		assert_true(rec.cpu_limit == 0.5);
 		assert_int_equal(rec.pids, 3);
 		assert_int_equal(rec.pids_limit, 64);
-		assert_int_equal(rec.cpu_ns, 0); /* what it used before is not this interval's */
+		assert_int_equal(rec.cpu_ns, 0); /* usage before the first sample does not count for this interval */
 		assert_int_equal(rec.interval_ns, 0);
 		assert_true(r.files_open <= files);
-		/* io.stat and the like; cgroup.procs is not read */
+		/* the reader opens io.stat and the like, but not cgroup.procs */
 		assert_int_equal(r.files_open, files < 11 ? files : 10);
 		put_v2("/a.slice/x.scope", "350", "4500", "2");
 		assert_int_equal(group_sample(&r, g, 3000, &rec), 0);
@@ -291,13 +291,13 @@ static void v2(void **state)
 		assert_int_equal(rec.user_ns, 0);
 		assert_int_equal(rec.oom_kills, 2);
 		assert_int_equal(rec.oom_events, 0);
-		assert_int_equal(rec.read_bytes, 250); /* once, not twice for the device on the device */
+		assert_int_equal(rec.read_bytes, 250); /* a stacked device's bytes do not count twice */
 		assert_int_equal(rec.cpu_some_ns, 250000);
 		assert_int_equal(rec.io_full_ns, 0);
 		group_remove(&groups, &r, g);
 		reader_close(&r);
 	}
-	/* one that began before our eyes: its first record has what it used so far */
+	/* the probe saw this cgroup's birth: its first record has all usage so far */
 	reader_open(&r, 20);
 	g = group_add(&groups, &r, 7, "/a.slice/x.scope", strlen("/a.slice/x.scope"));
 	g->based = true;
@@ -305,7 +305,7 @@ static void v2(void **state)
 	assert_int_equal(rec.cpu_ns, 350000);
 	assert_int_equal(rec.cpu_throttled_ns, 77000);
 	assert_int_equal(rec.oom_kills, 2);
-	/* an older kernel has no memory.peak, a host may have no pressure */
+	/* an older kernel has no memory.peak, a machine may have no pressure files */
 	assert_int_equal(group_rename(g, &r, "/a.slice/old.scope", strlen("/a.slice/old.scope")), 0);
 	assert_int_equal(group_sample(&r, g, 1000, &rec), -ENOENT);
 	put("/sys/fs/cgroup/a.slice/old.scope/cgroup.procs", "");
@@ -313,7 +313,7 @@ static void v2(void **state)
 	assert_int_equal(group_sample(&r, g, 2000, &rec), 0);
 	assert_string_equal(rec.controllers.ptr, "memory");
 	assert_int_equal(rec.memory_peak_bytes, 9000);
-	assert_int_equal(rec.cpu_ns, 0); /* a file that is not there any more takes nothing back */
+	assert_int_equal(rec.cpu_ns, 0); /* a file that has gone subtracts nothing */
 	groups_free(&groups, &r);
 	reader_close(&r);
 }
@@ -323,7 +323,7 @@ static void v2(void **state)
 	   "33 1 0:5 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n" \
 	   "34 1 0:6 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
 
-/* The controllers' paths of one cgroup differ: runc in a cgroup of its own, hybrid with v2 beside. */
+/* One cgroup's paths differ between controllers: runc in a cgroup of its own, and a hybrid layout with v2 beside v1. */
 static void v1_and_hybrid(void **state)
 {
 	static const char *const path = "/box/" ID;
@@ -360,7 +360,7 @@ static void v1_and_hybrid(void **state)
 	g = group_add(&groups, &r, 9, path, strlen(path));
 	g->based = true;
 	assert_int_equal(group_sample(&r, g, 1000, &rec), 0);
-	/* nothing tells of pids: no process is in it */
+	/* no process lives in the cgroup, so nothing names its path in the pids controller */
 	assert_string_equal(rec.controllers.ptr, "memory,cpu,io,pressure");
 	assert_int_equal(rec.memory_bytes, 4096);
 	assert_int_equal(rec.memory_peak_bytes, 8192);
@@ -375,7 +375,7 @@ static void v1_and_hybrid(void **state)
 	assert_int_equal(rec.write_calls, 2);
 	assert_int_equal(rec.cpu_some_ns, 8000);
 	group_remove(&groups, &r, g);
-	/* a process of it tells */
+	/* /proc of a member process names the path */
 	put("/sys/fs/cgroup/my memory/box/" ID "/cgroup.procs", "4711\n");
 	put("/proc/4711/cgroup", "4:memory:/box/" ID "\n6:pids:/elsewhere/" ID "\n3:cpu,cpuacct:/" ID "\n");
 	g = group_add(&groups, &r, 9, path, strlen(path));
@@ -383,7 +383,7 @@ static void v1_and_hybrid(void **state)
 	assert_string_equal(rec.controllers.ptr, "memory,cpu,io,pids,pressure");
 	assert_int_equal(rec.pids, 2);
 	group_remove(&groups, &r, g);
-	/* but what it tells of an ancestor is not this one's */
+	/* a process of an ancestor does not name this cgroup's path */
 	put("/sys/fs/cgroup/my memory/user.slice/session-1.scope/cgroup.procs", "4712\n");
 	put("/sys/fs/cgroup/my memory/user.slice/session-1.scope/memory.usage_in_bytes", "1\n");
 	put("/proc/4712/cgroup", "4:memory:/user.slice/session-1.scope\n3:cpu,cpuacct:/user.slice\n");
@@ -404,11 +404,11 @@ static void no_cgroups(void **state)
 	assert_int_equal(cgroup_mounts_find(root, &m), -ENOENT); /* no /proc either */
 	put("/proc/self/mountinfo", "20 1 0:1 / /proc rw - proc proc rw\nshort\n");
 	assert_int_equal(cgroup_mounts_find(root, &m), -ENOENT);
-	/* ids are of v1's memory controller, which is not mounted: nothing would be right */
+	/* ids belong to v1's memory controller, which is not mounted: every path would be wrong */
 	put("/proc/self/mountinfo", V2);
 	put("/proc/cgroups", "memory\t4\t50\t1\n");
 	assert_int_equal(cgroup_mounts_find(root, &m), -ENOENT);
-	/* a container's own view: a part of the hierarchy */
+	/* inside a container: the mount shows a part of the hierarchy */
 	put("/proc/cgroups", "memory\t0\t50\t1\n");
 	put("/proc/self/mountinfo", "30 1 0:2 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
 	assert_int_equal(cgroup_mounts_find(root, &m), 0);
@@ -434,9 +434,10 @@ static void bounded(void **state)
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_non_null(group_add(&groups, &r, id, "/x", 2));
 	group_find(&groups, 1)->live = true;
-	groups.next = group_find(&groups, 2); /* a pass is there */
+	groups.next = group_find(&groups, 2); /* the pass has reached this entry */
 	assert_non_null(group_add(&groups, &r, 4, "/x", 2));
-	assert_null(group_find(&groups, 2)); /* the oldest that is not live, and the pass goes on behind it */
+	/* the table drops the oldest entry that is not live, and the pass goes on behind it */
+	assert_null(group_find(&groups, 2));
 	assert_ptr_equal(groups.next, group_find(&groups, 3));
 	for (uint64_t id = 1; id <= 4; id++)
 		if (group_find(&groups, id))
@@ -461,18 +462,18 @@ static void last(void **state)
 	struct cgroup_record rec;
 
 	(void)state;
-	/* never seen, and older than we are: what it counted before is not known */
+	/* first seen, and older than the probe: the probe cannot know its earlier usage */
 	group_last(NULL, &e, 4096, &rec);
 	assert_true(rec.gone);
 	assert_int_equal(rec.memory_peak_bytes, 40960);
 	assert_int_equal(rec.memory_limit_bytes, 81920);
 	assert_int_equal(rec.oom_kills, 0);
 	assert_string_equal(rec.controllers.ptr, "memory,cpu");
-	/* it began while we watched */
+	/* the probe saw its birth */
 	e.flags |= CGROUP_BORN;
 	group_last(NULL, &e, 4096, &rec);
 	assert_int_equal(rec.oom_kills, 3);
-	/* sampled: since then */
+	/* with an earlier sample: usage since then */
 	g.based = true;
 	group_last(&g, &e, 4096, &rec);
 	assert_int_equal(rec.oom_kills, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/clickhouse under the mock host, and `skep lake init`, with a real server: Debian's clickhouse-server, started
- * here, or the one that SKEP_TEST_CLICKHOUSE names (tests/faults/clickhouse.sh has the current engine there).
+ * sinks/clickhouse under the mock host, and `skep lake init`, with a real server: Debian's clickhouse-server, which the
+ * test starts, or the server that SKEP_TEST_CLICKHOUSE names (tests/faults/clickhouse.sh runs the current engine).
  */
 #include <arpa/inet.h>
 #include <ftw.h>
@@ -37,7 +37,7 @@ static struct skep_mock m;
 
 /* ---- the server --------------------------------------------------------------------- */
 
-/* The answer without its last newline; valid until the next call. */
+/* Returns the answer without its last newline; valid until the next call. */
 static const char *ask(const char *sql)
 {
 	static char *reply;
@@ -166,7 +166,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	if (server > 0) {
-		kill(server, SIGKILL); /* its data goes anyway, and its own way takes seconds */
+		kill(server, SIGKILL); /* the test deletes the data anyway, and an orderly end takes seconds */
 		waitpid(server, NULL, 0);
 		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	}
@@ -284,7 +284,7 @@ static const struct skep_stream things = {
 
 #define PROCESSES 500u
 
-/* Processes, a run's begin or end, and records of a stream that nobody knows. */
+/* Processes, a run's begin or end, and records of a stream without a table. */
 static struct skep_mock_batch *batch(uint64_t id, const char *state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(id, RECORDS_OFFSET);
@@ -318,7 +318,7 @@ static void test_rows(void **state)
 	expect(SKEP_BATCH_ACK);
 	send_batch(second);
 	expect(SKEP_BATCH_ACK);
-	send_batch(first); /* the answer was lost, the host sends it again */
+	send_batch(first); /* the answer was lost, so the host sends the batch again */
 	expect(SKEP_BATCH_ACK);
 	assert_int_equal(skep_mock_counter(&m, "inserts"),
 			 skep_mock_counter(&m, "requests") > 9 ? skep_mock_counter(&m, "requests") : 9);
@@ -346,7 +346,7 @@ static void test_rows(void **state)
 	       "{\"n\":0,\"text\":\"it\\'s \\\\\"\\\\\\\\\\\\n\"}");
 	EXPECT("SELECT uniqExact(host), min(host = 'testhost'), any(boot_id) FROM skep_rows.proc",
 	       "1\t1\t" SKEP_MOCK_BOOT_ID);
-	/* roll-ups count a batch once that came twice; test_late_retry has one that the server does not know again */
+	/* roll-ups count a batch once that arrived twice; test_late_retry sends one that the server has forgotten */
 	EXPECT("SELECT sum(images) FROM skep_rows.rollup_day", "1000");
 	snprintf(want, sizeof(want), "%llu", (unsigned long long)cpu);
 	EXPECT("SELECT sum(cpu_ns) FROM skep_rows.rollup_run_tool", want);
@@ -379,7 +379,7 @@ static void test_compressions(void **state)
 
 #define MANY 12u
 
-/* All at once; number `odd` has a record of a stream that nobody knows. */
+/* Submits all batches at once; number `odd` has a record of a stream without a table. */
 static void send_many(struct skep_mock_batch **b, unsigned odd)
 {
 	struct thing thing = { .text = skep_mock_text("") };
@@ -401,7 +401,7 @@ static void send_many(struct skep_mock_batch **b, unsigned odd)
 		skep_mock_batch_free(b[k]);
 }
 
-/* Batches that wait go in one INSERT. When that is refused for the sake of one of them, only that one is. */
+/* Waiting batches go in one INSERT. When the server refuses the INSERT because of one batch, only that batch fails. */
 static void test_gather(void **state)
 {
 	struct skep_mock_batch *b[MANY];
@@ -414,10 +414,10 @@ static void test_gather(void **state)
 	start();
 	send_many(b, MANY);
 	assert_int_equal(m.acks, MANY);
-	/* the first one alone, perhaps twice, then all others */
+	/* one INSERT of the first batch, perhaps two, then one of all others */
 	assert_in_range(skep_mock_counter(&m, "inserts"), 2, 4);
 	EXPECT("SELECT count() FROM skep_many.proc FINAL", "240");
-	/* rows of ours are no rows of this one */
+	/* rows of another database do not count for this one */
 	ask("DROP TABLE skep_many.record");
 	ask("CREATE TABLE skep_many.record (uid UUID, host String, boot_id String, stream String, time_ns UUID, run String, upid String, "
 	    "fields String) ENGINE = MergeTree ORDER BY uid");
@@ -434,7 +434,7 @@ static void test_gather(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* A batch that waited in the spool over a reboot: its rows are those of the boot that made them. */
+/* A batch that waited in the spool over a reboot: its rows name the boot that recorded them. */
 static void test_boot_of_batch(void **state)
 {
 	static const char *const boots[] = { "0f0e0d0c-0b0a-4908-8706-050403020100", SKEP_MOCK_BOOT_ID };
@@ -445,7 +445,7 @@ static void test_boot_of_batch(void **state)
 	init("skep_boots");
 	start();
 	for (unsigned i = 0; i < 2; i++) {
-		struct skep_mock_batch *b = batch(1, "running"); /* the same processes by pid and start, of two boots */
+		struct skep_mock_batch *b = batch(1, "running"); /* the same processes by pid and start, in two boots */
 
 		snprintf(b->key, sizeof(b->key), "%s:1:%u", boots[i], i);
 		b->batch.boot_id = boots[i];
@@ -460,13 +460,13 @@ static void test_boot_of_batch(void **state)
 	EXPECT("SELECT count() FROM skep_boots.proc FINAL WHERE boot_id = '" SKEP_MOCK_BOOT_ID "'", "500");
 	EXPECT("SELECT count() FROM skep_boots.record FINAL WHERE boot_id = '0f0e0d0c-0b0a-4908-8706-050403020100'",
 	       "3");
-	/* one run id, as two hosts may have drawn it: two runs */
+	/* two machines may have drawn the same run id: the table has two runs */
 	EXPECT("SELECT count(), uniqExact(run), uniqExact(boot_id) FROM skep_boots.run FINAL", "2\t1\t2");
 	EXPECT("SELECT count(), min(images) FROM (SELECT boot_id, sum(images) AS images FROM skep_boots.rollup_run_tool GROUP BY host, boot_id, run)",
 	       "2\t500");
 }
 
-/* What the newest tables were before version 2: materialised views, which added what came again. */
+/* The newest tables were materialised views before version 2; these added a repeated batch twice. */
 static void test_migration(void **state)
 {
 	(void)state;
@@ -477,7 +477,7 @@ static void test_migration(void **state)
 	ask("CREATE TABLE skep_old.rollup_day (day Date, images UInt64) ENGINE = SummingMergeTree ORDER BY day");
 	ask("CREATE MATERIALIZED VIEW skep_old.rollup_day_mv TO skep_old.rollup_day AS "
 	    "SELECT toDate(toDateTime(intDiv(start_ns, 1000000000))) AS day, count() AS images FROM skep_old.proc GROUP BY day");
-	/* a TTL has removed its rows */
+	/* a TTL removed its rows */
 	ask("INSERT INTO skep_old.rollup_day SELECT toDate('2020-01-02'), toUInt64(7)");
 	ask("DROP TABLE skep_old.schema_version");
 	ask("CREATE TABLE skep_old.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
@@ -489,7 +489,7 @@ static void test_migration(void **state)
 		       "2");
 		EXPECT("SELECT count() FROM system.tables WHERE database = 'skep_old' AND name LIKE 'rollup%'", "3");
 		EXPECT("SELECT images FROM skep_old.rollup_day_v1", "7");
-		/* as an init leaves it that failed in version 2 */
+		/* the state after an init that failed in version 2 */
 		ask("DROP TABLE skep_old.rollup_run_tool");
 		ask("DROP TABLE skep_old.schema_version");
 		ask("CREATE TABLE skep_old.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree(applied) ORDER BY version");
@@ -505,7 +505,7 @@ static bool knows_batches_again(void)
 	return clickhouse_server_since(&s, 22, 3);
 }
 
-/* A retry that comes when the server has forgotten the batch: every sum is the same as before. */
+/* A retry arrives after the server has forgotten the batch: every sum stays the same. */
 static void test_late_retry(void **state)
 {
 	static const char sums[] =
@@ -536,7 +536,7 @@ static void test_late_retry(void **state)
 	start();
 	send_batch(first);
 	expect(SKEP_BATCH_ACK);
-	for (unsigned id = 2; id < 8; id++) { /* other hosts' */
+	for (unsigned id = 2; id < 8; id++) { /* of other machines */
 		struct skep_mock_batch *b = batch(id, "running");
 
 		send_batch(b);
@@ -551,7 +551,7 @@ static void test_late_retry(void **state)
 	expect(SKEP_BATCH_ACK);
 	end();
 	EXPECT("SELECT count() FROM skep_late.proc FINAL", "3500");
-	/* it was not known again: the test tests what it says */
+	/* this checks the test itself: the server inserted the forgotten batch again */
 	EXPECT("SELECT count() > 3500 FROM skep_late.proc", "1");
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(sql, sizeof(sql), "%s%s", sums, of[i]);
@@ -562,8 +562,8 @@ static void test_late_retry(void **state)
 }
 
 /*
- * 18.16 does not know it: nothing that could be left out, somebody has to mend the option. A current server takes all
- * of it.
+ * 18.16 does not know this setting and names no alternative, so the sink holds its batches until an administrator
+ * changes the option. A current server accepts every setting.
  */
 static void test_async_insert(void **state)
 {
@@ -600,13 +600,13 @@ static void test_failures(void **state)
 	init("skep_none");
 	start();
 	send_batch(b);
-	expect(SKEP_BATCH_HOLD); /* no database */
+	expect(SKEP_BATCH_HOLD); /* the database is missing */
 	if (!strstr(m.why, "skep lake init"))
 		fail_msg("%s", m.why);
 	fresh("skep_none");
 	ask("DROP TABLE skep_none.record");
 	send_batch(b);
-	expect(SKEP_BATCH_HOLD); /* one table of three */
+	expect(SKEP_BATCH_HOLD); /* one of three tables */
 	ask("DROP DATABASE skep_none");
 	fresh("skep_none");
 	send_batch(b);
@@ -623,7 +623,7 @@ static void test_failures(void **state)
 	skep_mock_batch_free(b);
 }
 
-/* One table takes its rows, another does not: a half of that batch brings the first one nothing more. */
+/* One table accepts its rows, another refuses: half of that batch then adds nothing to the first table. */
 static void test_half_taken(void **state)
 {
 	struct skep_mock_batch *b = batch(1, "running");
@@ -661,7 +661,7 @@ static void test_taken(void **state)
 	taken_note(&t, "k:1/0", 3);
 	assert_int_equal(taken_find(&t, "k:1/0/1", false), 3);
 	assert_int_equal(taken_find(&t, "k:1/1", false), 1);
-	for (int i = 2; i < 3 * TAKEN; i++) { /* what is asked for stays */
+	for (int i = 2; i < 3 * TAKEN; i++) { /* the sink remembers keys that it looks up again */
 		snprintf(key, sizeof(key), "k:%d", i);
 		taken_note(&t, key, 2);
 		assert_int_equal(taken_find(&t, "k:1/1", false), 1);
@@ -678,7 +678,7 @@ static void test_password(void **state)
 	(void)state;
 	need_server();
 	if (!server)
-		skip(); /* users are of the one that is started here */
+		skip(); /* only the server that this test starts has these users */
 	fresh("skep_users");
 	init("skep_users");
 	assert_int_equal(skep_mock_option(&m, "username", "ann"), 0);
@@ -690,7 +690,7 @@ static void test_password(void **state)
 	assert_null(strstr(m.why, "wrong"));
 	setenv("TEST_CH_PASSWORD", "right", 1);
 	assert_int_equal(skep_mock_option(&m, "async_insert", "false"), 0);
-	assert_int_equal(skep_mock_option(&m, "timeout", "29s"), 0); /* so that there is something to reload */
+	assert_int_equal(skep_mock_option(&m, "timeout", "29s"), 0); /* a changed option makes the reload do something */
 	assert_int_equal(skep_mock_reload(&m), 0);
 	send_batch(b);
 	expect(SKEP_BATCH_ACK);
@@ -709,13 +709,13 @@ static void test_init(void **state)
 	EXPECT("SELECT max(version) FROM skep_init.schema_version", sql);
 	assert_int_equal(lake_init("skep_init", NULL, NULL), 0);
 	EXPECT("SELECT count() FROM skep_init.schema_version", sql); /* each version once */
-	/* of a newer skep: nothing is touched */
+	/* a schema of a newer skep: init changes nothing */
 	ask("INSERT INTO skep_init.schema_version SELECT toUInt32(1000), now()");
 	assert_int_equal(lake_init("skep_init", NULL, NULL), SKEP_EXIT_RUNTIME);
 	assert_int_equal(lake_init("bad-name", NULL, NULL), SKEP_EXIT_USAGE);
 	assert_int_equal(lake_init("skep_init", "--keep", "soon"), SKEP_EXIT_USAGE);
 	fresh("skep_init");
-	if (server) { /* 18.16 has no TTL: says so, and how else */
+	if (server) { /* 18.16 has no TTL on these tables: init says so and names another way */
 		assert_int_equal(lake_init("skep_init", "--keep", "30"), SKEP_EXIT_RUNTIME);
 	} else {
 		assert_int_equal(lake_init("skep_init", "--keep", "30"), 0);
@@ -747,8 +747,8 @@ static void test_codes(void **state)
 }
 
 /*
- * One setting is left out at a time: the one that the server named first, and not those that it says one may have
- * meant.
+ * The sink leaves out one setting at a time: the setting that the server names first, not those that the server
+ * suggests instead.
  */
 static void test_unknown_settings(void **state)
 {
@@ -785,7 +785,7 @@ static int one_statement(void *arg, unsigned version, const char *sql)
 	return 0;
 }
 
-/* Each column of the sink is in the schema, on its line, as a type that takes its bytes. */
+/* The schema has each column of the sink in the same place, with a type that reads the column's bytes. */
 static void test_schema(void **state)
 {
 	static const char *const types[] = {

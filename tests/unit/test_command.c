@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_command.c - cli/base/command.c: a command line parsed by a table of options; and every descriptor of
- * skep and skep-dev is whole.
+ * tests/unit/test_command.c - cli/base/command.c parses a command line by a table of options; every descriptor of skep
+ * and skep-dev is complete.
  */
 #include <ctype.h>
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void test_values(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&one, &o, "one x -f --text a --number=10 --list p --list q"), -1);
-	assert_int_equal(optind, 9); /* x: behind the options */
+	assert_int_equal(optind, 9); /* x is the first word after the options */
 	assert_true(o.flag);
 	assert_string_equal(o.text, "a");
 	assert_int_equal(o.number, 10);

@@ -28,7 +28,7 @@ static struct config *parse(const char *text)
 	return config;
 }
 
-/* The text is refused, and what is printed about it is exactly `expected`. */
+/* The configuration is refused with exactly the messages `expected`. */
 static void assert_refused(const char *text, const char *expected)
 {
 	char *printed = NULL;
@@ -83,7 +83,7 @@ static void test_environment(void **state)
 	assert_string_equal(config->plugin_dirs[1], "build/b");
 	assert_null(config->plugin_dirs[2]);
 	config_free(config);
-	/* What the file says comes first. */
+	/* The folders of the file replace those of the environment. */
 	config = parse("{ \"plugin_dirs\": [ \"/c\" ] }");
 	assert_string_equal(config->plugin_dirs[0], "/c");
 	assert_null(config->plugin_dirs[1]);
@@ -506,7 +506,7 @@ static void test_file(void **state)
 	diag_clear(&diag);
 }
 
-/* An earlier error of somebody else in the same list does not make a good file bad. */
+/* An error that another file has left in the same list does not make a good file bad. */
 static void test_errors_before(void **state)
 {
 	struct config *config;

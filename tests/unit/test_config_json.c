@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON with comments: what is a comment and what is not, and that every complaint
- * stands at the character that it is about.
+ * JSON with comments: where a comment begins and ends, and that each error names the character that caused it.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +30,7 @@ static json_t *parse(const char *text)
 	return json;
 }
 
-/* The text is refused with exactly that one error. */
+/* The parser refuses the text with exactly that one error. */
 static void assert_refused_n(const char *text, size_t len, int line, int column, const char *says)
 {
 	struct diag diag;
@@ -75,7 +74,7 @@ static void test_comment_errors(void **state)
 	assert_refused("{\n  /* begins \n }", 2, 3, "no end");
 	assert_refused("{ } /*/", 1, 5, "no end");
 	assert_refused("{ } /", 1, 5, "end of file expected");
-	/* A string without an end does not hide where the trouble is. */
+	/* A string without an end does not hide the place of the error. */
 	assert_refused("{ \"a: 1,\n \"b\": \"/*\" }", 1, 3, "unexpected newline");
 }
 
@@ -161,7 +160,7 @@ static void test_files(void **state)
 	assert_null(config_json_file("/tmp", &diag));
 	assert_null(config_json_file("/dev/zero", &diag));
 	assert_int_equal(diag.n_errors, 4);
-	/* a file that an option names is read on the loop: a FIFO would stop it until a writer comes */
+	/* skepd's loop reads a file that an option names: a FIFO would block the loop until a process writes */
 	assert_int_equal(mkfifo(file, 0600), 0);
 	assert_int_equal(config_read_file(file, 13, &diag, &text, &len), -EINVAL);
 	assert_non_null(strstr(diag.entries[diag.n - 1].text, "not a regular file"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words for messages: bounded, whole characters, nothing that a terminal would obey.
+ * Words for messages: bounded, whole characters, no terminal control sequence.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void test_quote(void **state)
 	assert_quoted("\x1b[31m\n\x7f", "\"\\u001b[31m\\u000a\\u007f\"");
 	assert_quoted("\xc2\x9b!", "\"\\u009b!\"");
 	assert_quoted("\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\x9d", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\x9d\"");
-	/* Bytes that are no UTF-8 come out one by one; nothing is read behind the end. */
+	/* Each byte that is not UTF-8 is quoted alone; the quoting reads nothing behind the end. */
 	assert_quoted("\x80\x81", "\"\x80\x81\"");
 	assert_quoted("\xf0\x9f", "\"\xf0\x9f\"");
 	assert_quoted("\xc2", "\"\xc2\"");
@@ -55,7 +55,7 @@ static void test_quote_cut(void **state)
 			assert_int_not_equal((unsigned char)got[strlen(got) - 5], 0xc3);
 		}
 	}
-	/* What just fits is whole; "..." needs its room beside it. */
+	/* A text that just fits stays whole; "..." needs room of its own. */
 	memset(text, 'y', 89);
 	text[89] = '\0';
 	config_quote(text, got, CONFIG_QUOTE_SIZE);

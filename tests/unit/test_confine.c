@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of capabilities, and what is left of them; the latter in a child, for it cannot be undone.
+ * Names of capabilities, and the capabilities that a process keeps. The latter in a child, because a process cannot get
+ * them back.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +23,10 @@
 static void test_names(void **state)
 {
 	(void)state;
-	/* First, last of a row, around those that came late: one name too many or too few shifts all behind it. */
+	/*
+	 * The first name, the last of a row, and the neighbours of late additions: one name too many or too few shifts
+	 * all behind it.
+	 */
 	assert_int_equal(confine_capability("CAP_CHOWN"), CAP_CHOWN);
 	assert_int_equal(confine_capability("CAP_SETUID"), CAP_SETUID);
 	assert_int_equal(confine_capability("CAP_NET_ADMIN"), CAP_NET_ADMIN);
@@ -57,7 +61,7 @@ static void test_text(void **state)
 	assert_string_equal(small, "CAP_CHOWN C");
 }
 
-/* 0: as it should be; else the number of the step that was not. */
+/* 0: every step succeeded; else the number of the first that failed. */
 static int confined(void)
 {
 	char *keep[] = { (char *)"CAP_SYS_RAWIO", NULL };
@@ -78,7 +82,7 @@ static int confined(void)
 		return 5;
 	if (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_MODULE, 0, 0, 0) > 0)
 		return 6;
-	/* Once more changes nothing but what is not kept any more. */
+	/* A second call changes nothing unless fewer capabilities are kept. */
 	if (confine_capabilities(NULL, &again) != 0 || (again & ~left) || again & UINT64_C(1) << CAP_SYS_RAWIO)
 		return 7;
 	return again == (left & ~(UINT64_C(1) << CAP_SYS_RAWIO)) ? 0 : 8;

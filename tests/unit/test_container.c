@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_container.c - the built-in table on cgroup paths in the forms that runtimes
- * and schedulers give them; a site's own entries; what a wrong table is told.
+ * tests/unit/test_container.c - the built-in table on the cgroup paths of runtimes and schedulers, a site's own
+ * entries, and the errors of a wrong table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@
 #define USER "/user.slice/user-1000.slice/user@1000.service/user.slice"
 
 /*
- * Each as kind:by:id[:step[:task[:user]]], in the order container pod job unit slice, those without anything left out.
+ * Each as kind:by:id[:step[:task[:user]]], in the order container pod job unit slice; kinds without an id are left out.
  */
 static const struct {
 	const char *path, *expect;
@@ -49,7 +49,7 @@ static const struct {
 	{ "/docker/buildkit/5x1yv5ebzfl2bd7i3sivgpqd2", "container:buildkit:5x1yv5ebzfl2bd7i3sivgpqd2" },
 	{ "/system.slice/docker.service", "unit:systemd:docker.service slice:systemd:system.slice" },
 	{ "/docker", "" },
-	{ "/docker/" STATIC_POD, "" }, /* too short to be one */
+	{ "/docker/" STATIC_POD, "" }, /* too short for a container's id */
 	{ "/docker/" C1 "0", "" },
 	{ "/docker/3F4E8A6C1D2B5A7F9E0C4B6D8A1F3E5C7B9D0A2C4E6F8B1D3A5C7E9F0B2D4A6C", "" },
 
@@ -108,8 +108,8 @@ static const struct {
 	  ".scope slice:systemd:kubepods-pod" POD_ ".slice" },
 
 	/*
-	 * podman: root and rootless, systemd and cgroupfs, crun's own level, pods, split; conmon is never the
-	 * container's
+	 * podman: root and rootless, systemd and cgroupfs, crun's own level, pods, split; conmon belongs to no
+	 * container
 	 */
 	{ "/machine.slice/libpod-" C1 ".scope",
 	  "container:podman:" C1 " unit:systemd:libpod-" C1 ".scope slice:systemd:machine.slice" },
@@ -154,7 +154,7 @@ static const struct {
 	{ "/lxc.payload.outer/lxc.payload.inner", "container:lxc:inner" },
 	{ "/lxc.payload.ci/docker/" C1, "container:docker:" C1 },
 
-	/* systemd-nspawn: as a service, by machined, its own process; libvirt */
+	/* systemd-nspawn as a service, by machined, and its supervisor; libvirt */
 	{ "/machine.slice/systemd-nspawn@web.service/payload/system.slice/ssh.service",
 	  "container:systemd-nspawn:web unit:systemd:ssh.service slice:systemd:system.slice" },
 	{ "/machine.slice/systemd-nspawn@web.service",
@@ -275,7 +275,7 @@ static void paths(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* Whatever lies below a container's cgroup, as long as it is none itself, is that container's. */
+/* A cgroup below a container's belongs to that container, unless it is a container's itself. */
 static void below(void **state)
 {
 	static const char *const inner[] = {
@@ -376,14 +376,14 @@ static void wrong_tables(void **state)
 		diag_print(&diag, out);
 		fclose(out);
 		if (!strstr(text, wrong[i].expect) || !strstr(text, file))
-			fail_msg("%s\nis told: %s", wrong[i].text, text);
+			fail_msg("%s\nhas the errors: %s", wrong[i].text, text);
 		free(text);
 		diag_clear(&diag);
 		unlink(file);
 	}
 }
 
-/* Kept with the cgroup, found anew when its path changes. */
+/* The cgroup table stores the container and looks it up again when the cgroup's path changes. */
 static void cached(void **state)
 {
 	struct cgroups *c = cgroups_new("/nonexistent");
@@ -393,7 +393,8 @@ static void cached(void **state)
 
 	(void)state;
 	cgroups_known(c, 7, &s);
-	assert_int_equal(cgroups_container_id(c, 7, 0).len, 0); /* no table yet: nothing is known, and nothing kept */
+	/* without a table no container is known, and nothing is stored */
+	assert_int_equal(cgroups_container_id(c, 7, 0).len, 0);
 	cgroups_identify(c, table);
 	first = cgroups_container(c, 7, 0);
 	assert_non_null(first);

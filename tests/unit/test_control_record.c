@@ -94,7 +94,9 @@ static void all_types(void **state)
 	char *text = dumped(control_record(&rec, BOOT, 5000000000));
 
 	(void)state;
-	/* "time" is the envelope's; "tool" is a field here, so the context's stays out; clamped; U+FFFD */
+	/*
+	 * the envelope owns "time"; this stream has a field "tool", so the context's tool is left out; clamped; U+FFFD
+	 */
 	assert_string_equal(
 		text,
 		"{\"stream\":\"test.stream\",\"time\":\"1970-01-01T00:00:06.000000000Z\",\"upid\":\"12345678-9-ff\","
@@ -122,7 +124,7 @@ static void unknown_values(void **state)
 	json_decref(o);
 }
 
-/* Each is invalid in a way of its own; what is valid beside it stays. */
+/* Each field is invalid in its own way; the valid fields beside it stay. */
 static void no_utf8(void **state)
 {
 	static const struct {

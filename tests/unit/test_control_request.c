@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_control_request.c - requests as they are understood, and every refusal
- * with what was found and what would do.
+ * tests/unit/test_control_request.c - how skepd reads requests, and every refusal with the wrong value and the remedy.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -58,7 +57,7 @@ static void simple(void **state)
 		assert_int_equal(r.what, cases[i].what);
 		assert_int_equal(r.level, 0);
 		control_request_clear(&r);
-		control_request_clear(&r); /* twice is fine */
+		control_request_clear(&r); /* a second call does no harm */
 	}
 }
 
@@ -78,7 +77,7 @@ static void attach(void **state)
 	assert_int_equal(r.for_ns, 0);
 	control_request_clear(&r);
 
-	/* the scope is clear from what is named */
+	/* the named thing implies the scope */
 	r = parsed("{\"request\":\"attach\",\"detail\":\"d\",\"run\":\"r1\",\"for_ns\":5000000000}");
 	assert_int_equal(r.scope, SKEP_SCOPE_GROUP);
 	assert_string_equal(r.run, "r1");

@@ -24,7 +24,7 @@ static void differences_are_clamped(void **state)
 	assert_int_equal(d.cpu_ns, 6);
 	assert_int_equal(d.read_bytes, 0);
 	assert_int_equal(d.cancelled_write_bytes, 1);
-	assert_int_equal(counters_raise(&a, &b), 2); /* cpu and cancelled are behind */
+	assert_int_equal(counters_raise(&a, &b), 2); /* cpu and cancelled decrease */
 	assert_int_equal(a.cpu_ns, 10);
 	assert_int_equal(a.read_bytes, 6);
 	assert_int_equal(counters_raise(&a, &a), 0);
@@ -35,14 +35,14 @@ static void the_kernels_rules(void **state)
 	struct skep_counters c = { .cpu_ns = 1000 };
 
 	(void)state;
-	assert_int_equal(counters_system_ns(&c), 0); /* no tick hit it: all user */
+	assert_int_equal(counters_system_ns(&c), 0); /* no tick hit the process: all of its time is user time */
 	c.stime_ns = 4000000;
 	assert_int_equal(counters_system_ns(&c), 1000);
 	c.utime_ns = 12000000;
 	assert_int_equal(counters_system_ns(&c), 250);
 	c.stime_ns = 0;
 	assert_int_equal(counters_system_ns(&c), 0);
-	/* three years of 100 CPUs, and what only a broken probe says */
+	/* three years of 100 CPUs, and a value that only a broken probe sends */
 	c.cpu_ns = 10000000000000000000u;
 	c.utime_ns = c.stime_ns = c.cpu_ns / 2;
 	assert_int_equal(counters_system_ns(&c), c.cpu_ns / 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_delivery.c - batches, many sinks, the bound over all queues, the books.
+ * tests/unit/test_delivery.c - batches, many sinks, the bound over all queues, the ledger of records.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,11 +114,11 @@ static void by_number_and_by_age(void **state)
 	assert_int_equal(t.sinks[0].records, 1);
 	assert_int_equal(books("a").delivered, 1);
 	emit(1200, 0);
-	assert_int_equal(delivery_next_ns(t.out), 0); /* two are full: at once */
+	assert_int_equal(delivery_next_ns(t.out), 0); /* two batches are full: deliver them at once */
 	delivery_tick(t.out, t.now_ns);
 	assert_int_equal(t.sinks[0].records, 1001);
 	delivery_flush(t.out);
-	delivery_flush(t.out); /* nothing in it: no empty batches */
+	delivery_flush(t.out); /* nothing is open: the sink gets no empty batch */
 	delivery_tick(t.out, t.now_ns);
 	assert_int_equal(t.sinks[0].records, 1201);
 	assert_int_equal(t.sinks[0].last_id, 4);
@@ -149,7 +149,7 @@ static void a_stuck_sink_pays_alone(void **state)
 	assert_true(c.lost[SKEP_LOSS_QUEUE] > 15000 && c.pending > 500);
 	assert_int_equal(books("c").lost[SKEP_LOSS_QUEUE], 0);
 	assert_int_equal(delivery_lost_total(t.out, SKEP_LOSS_QUEUE), c.lost[SKEP_LOSS_QUEUE]);
-	assert_false(delivery_sink_settled(t.sinks[1].s, 1)); /* the one in flight is not dropped */
+	assert_false(delivery_sink_settled(t.sinks[1].s, 1)); /* the batch in flight stays */
 	delivery_sink_abandon(t.sinks[1].s);
 	c = books("b");
 	assert_int_equal(c.pending, 0);
@@ -158,14 +158,14 @@ static void a_stuck_sink_pays_alone(void **state)
 	t.out = delivery_free(t.out);
 }
 
-/* Sinks come and go while records flow: each has those of its time, and the books balance. */
+/* Sinks begin and end while records flow: each gets the records of its time, and the sums agree. */
 static void sinks_come_and_go(void **state)
 {
 	struct sink late = { 0 };
 
 	(void)state;
 	open_out(64u << 20, 2);
-	emit(3, 0); /* in the open batch when the third comes */
+	emit(3, 0); /* these records are in the open batch when the third sink begins */
 	assert_int_equal(delivery_sink_add(t.out, "late", 1, submit, &late, &late.s), 0);
 	emit(2, 0);
 	assert_int_equal(books("late").seen, 2);
@@ -178,7 +178,7 @@ static void sinks_come_and_go(void **state)
 
 	t.sinks[1].stuck = true;
 	emit(4, 0);
-	delivery_sink_retire(t.out, t.sinks[1].s); /* the open batch is still its own, nothing after that */
+	delivery_sink_retire(t.out, t.sinks[1].s); /* the open batch still goes to this sink, later ones do not */
 	emit(10, 0);
 	delivery_lost(t.out, t.stream, SKEP_LOSS_KERNEL, 1);
 	delivery_flush(t.out);
@@ -188,11 +188,11 @@ static void sinks_come_and_go(void **state)
 	assert_true(delivery_sink_busy(t.sinks[1].s));
 	assert_int_equal(delivery_sink_queue(t.sinks[1].s).batches, 1);
 	delivery_sink_remove(t.out, t.sinks[1].s);
-	assert_int_equal(delivery_lost_total(t.out, SKEP_LOSS_SINK), 4); /* it is gone, what it lost is not */
+	assert_int_equal(delivery_lost_total(t.out, SKEP_LOSS_SINK), 4); /* the sink is gone, its loss counter stays */
 	assert_int_equal(books("late").seen, 17);
 	assert_int_equal(delivery_bytes(t.out), 0);
 
-	/* the last one goes, and another comes */
+	/* the last sink goes, and another begins */
 	delivery_sink_remove(t.out, late.s);
 	late = (struct sink){ 0 };
 	assert_int_equal(delivery_sink_add(t.out, "late", 1, submit, &late, &late.s), 0);
@@ -201,7 +201,7 @@ static void sinks_come_and_go(void **state)
 	t.out = delivery_free(t.out);
 }
 
-/* Another takes a sink's place: it gets what was in flight there, and what waits, in order. */
+/* A new sink replaces a sink: it gets the batch in flight and the waiting batches, in order. */
 static void a_sink_is_replaced(void **state)
 {
 	struct sink next = { 0 };
@@ -220,7 +220,7 @@ static void a_sink_is_replaced(void **state)
 	delivery_sink_move(t.sinks[0].s, "next", 5, &next);
 	delivery_tick(t.out, t.now_ns);
 	assert_int_equal(next.batches, 0);
-	assert_int_equal(delivery_next_ns(t.out), UINT64_MAX); /* it waits for nobody's time */
+	assert_int_equal(delivery_next_ns(t.out), UINT64_MAX); /* no sink has a time to wait for */
 	delivery_sink_pause(next.s, false);
 	delivery_tick(t.out, t.now_ns);
 	assert_int_equal(next.batches, 3);
@@ -246,7 +246,7 @@ static void on_loss(void *arg, const char *sink, const struct skep_stream *strea
 	delivery_emit(t.out, t.other, NULL, 1, &rec, NULL);
 }
 
-/* Each loss is told once, whichever streams and sinks have come meanwhile. */
+/* Each loss is reported once, even if streams and sinks were added meanwhile. */
 static void losses_are_told_once(void **state)
 {
 	(void)state;
@@ -267,7 +267,7 @@ static void losses_are_told_once(void **state)
 	emit(2, 0);
 	delivery_flush(t.out);
 	delivery_tick(t.out, t.now_ns);
-	delivery_sink_abandon(t.sinks[0].s); /* and the record about the first loss */
+	delivery_sink_abandon(t.sinks[0].s); /* and the loss record about the first loss */
 	t.out = delivery_free(t.out);
 }
 
@@ -279,14 +279,14 @@ static void lost_before(void **state)
 	assert_int_equal(books("a").seen, 7);
 	assert_int_equal(books("b").lost[SKEP_LOSS_KERNEL], 7);
 	t.out = delivery_free(t.out);
-	/* without a sink there is nothing to count */
+	/* without a sink no record can be lost */
 	open_out(1u << 20, 0);
 	emit(600, 10);
 	delivery_flush(t.out);
 	assert_int_equal(delivery_counts(t.out, NULL, 0), 0);
 	assert_int_equal(delivery_bytes(t.out), 0);
 	t.out = delivery_free(t.out);
-	/* what is still open or queued goes with it */
+	/* closing drops the open batch and the queues */
 	open_out(1u << 20, 2);
 	t.sinks[0].stuck = true;
 	emit(700, 10);

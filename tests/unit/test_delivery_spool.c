@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_delivery_spool.c - the way out with a spool: durable first, each sink at its own pace, across
- * restarts and damage; and the books.
+ * tests/unit/test_delivery_spool.c - delivery with a spool: batches are durable before a sink gets them, each sink has
+ * its own pace, restarts and damage lose nothing uncounted, and the sums agree.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ struct sink {
 	const struct skep_batch *held[64];
 	size_t n_held;
 	uint64_t last_id, records;
-	unsigned char *got; /* by number */
+	unsigned char *got; /* by record number */
 };
 
 static struct {
@@ -67,7 +67,7 @@ static struct {
 	struct spool_limits limits;
 	size_t most_bytes;
 	bool noise; /* texts that do not compress */
-	int64_t jump_s; /* of the wall clock */
+	int64_t jump_s; /* sets the wall clock forward or back */
 	uint64_t random;
 	const char *boot; /* NULL: the first */
 } t;
@@ -163,7 +163,7 @@ static void add_sink(const char *name)
 	assert_int_equal(delivery_sink_add(t.out, name, 2, submit, s, &s->s), 0);
 }
 
-/* A new collector on the spool that is there. */
+/* Starts a new collector on the existing spool. */
 static void begin(const char *const *names)
 {
 	static const struct delivery_spool_env env = { .committed = committed,
@@ -207,7 +207,7 @@ static void emit(int stream, unsigned n)
 	}
 }
 
-/* Until the sinks have that, at most some seconds. */
+/* Waits until these sinks have that many records, at most some seconds. */
 static bool turn(bool (*until)(void))
 {
 	uint64_t end = clock_boot_ns() + 20000000000u;
@@ -279,7 +279,7 @@ static int tear_down(void **state)
 	return uv_loop_close(&t.loop) || system(command);
 }
 
-/* All of it once, none twice; and the books say so. */
+/* The sink has every record once, and the sums agree. */
 static void all_there(const struct sink *s, uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++)
@@ -330,7 +330,7 @@ static void all_get_all(void **state)
 	end();
 }
 
-/* What was stored before a reboot comes after it with its key, and of the boot, host and kernel that made it. */
+/* After a reboot a stored batch keeps its key and names the boot, machine and kernel that recorded it. */
 static void keeps_its_origin(void **state)
 {
 	static const char *const one[] = { "a", NULL };
@@ -360,13 +360,15 @@ static void keeps_its_origin(void **state)
 	b = t.sinks[0].held[0];
 	assert_string_equal(b->boot_id, "other");
 	assert_string_equal(b->host_name, "renamed");
-	/* A clone of a virtual machine counts on from the same id: only the random bits differ. */
+	/* A clone of a virtual machine continues with the same id: only the random bits differ. */
 	snprintf(key[1], sizeof(key[1]), "%s", b->key);
 	assert_memory_not_equal(strchr(key[0], ':'), strchr(key[1], ':'), 17);
 	end();
 }
 
-/* One sink takes nothing for long: the other has all, memory stays what it is, and later it gets all in order. */
+/*
+ * One sink accepts nothing for long: the other gets all, memory stays bounded, and later the first gets all in order.
+ */
 static void a_stuck_one_delays_nobody(void **state)
 {
 	(void)state;
@@ -406,7 +408,7 @@ static bool second_shares(void)
 	return delivery_sink_queue(t.sinks[1].s).shares;
 }
 
-/* The second sink takes the oldest of what it holds; its id. */
+/* The second sink acknowledges its oldest batch; returns its id. */
 static uint64_t take_one(void)
 {
 	struct sink *s = &t.sinks[1];
@@ -432,8 +434,8 @@ static void emit_rounds(int rounds)
 }
 
 /*
- * One that was away for long gets what is new beside what waited; each in order, nothing twice, and a restart changes
- * nothing.
+ * A sink that was away for long gets new batches beside the waiting ones: each kind in order, nothing twice, and the
+ * same after a restart.
  */
 static void what_waited_and_what_is_new(void **state)
 {
@@ -454,7 +456,7 @@ static void what_waited_and_what_is_new(void **state)
 		assert_true(id > last[id > gap]);
 		last[id > gap] = id;
 	}
-	/* All ten that are new are there, and seventy wait still. */
+	/* All ten new batches are delivered; seventy still wait. */
 	assert_int_equal(last[1], delivery_last_id(t.out));
 	assert_in_range(last[0], 18, 24);
 	balanced();
@@ -464,7 +466,8 @@ static void what_waited_and_what_is_new(void **state)
 	delivery_sink_terms(t.sinks[1].s, &terms);
 	for (int i = 0; i < 5; i++) {
 		id = take_one();
-		assert_true(id > last[0] && id < gap); /* what was new before is settled, and is not offered again */
+		/* the new batches of before are acknowledged and not offered again */
+		assert_true(id > last[0] && id < gap);
 		last[0] = id;
 	}
 	emit_rounds(20);
@@ -503,7 +506,7 @@ static unsigned dice(unsigned sides)
 #define LIVES 12
 
 /*
- * Whatever happens between what waits, what is new, refusals and restarts: all of it, and what comes again is little.
+ * Waiting batches, new batches, refusals and restarts in random order: the sink gets all records and few of them twice.
  */
 static void anything_in_any_order(void **state)
 {
@@ -545,8 +548,8 @@ static void anything_in_any_order(void **state)
 	assert_true(turn(all_settled));
 	all_there(&t.sinks[0], 0, t.emitted);
 	/*
-	 * A batch that was taken while one before it in its lane was not comes again after a restart: one in each lane,
-	 * with its key.
+	 * After a restart a sink gets a batch again that it acknowledged while an earlier one was open: one batch of
+	 * each of the two orders, with its key.
 	 */
 	for (uint64_t i = 0; i < t.emitted; i++) {
 		assert_in_range(t.sinks[1].got[i], 1, LIVES);
@@ -557,7 +560,7 @@ static void anything_in_any_order(void **state)
 	end();
 }
 
-/* A sink that wants nothing old: what is older is counted, and what is new comes. */
+/* A sink with max_age: the spool counts older records as lost and delivers new ones. */
 static void nothing_old(void **state)
 {
 	static const struct sink_terms terms = { .max_age_ns = 300000000 };
@@ -576,7 +579,7 @@ static void nothing_old(void **state)
 		take_one();
 	assert_true(turn(all_settled));
 	lost = count_of("b", "life", SKEP_LOSS_SPOOL);
-	assert_in_range(lost, 100, before - 1000); /* what it had in hand it has taken */
+	assert_in_range(lost, 100, before - 1000); /* the sink acknowledged the batches in flight */
 	assert_int_equal(count_of("b", "life", 0), t.emitted - lost);
 	all_there(&t.sinks[1], before, t.emitted);
 	all_there(&t.sinks[0], 0, t.emitted);
@@ -584,7 +587,7 @@ static void nothing_old(void **state)
 	end();
 }
 
-/* A host that comes up in the past, and is told the time: nothing is old because of that. */
+/* A machine boots with a clock in the past, then the clock is set: no record becomes too old by that. */
 static void the_clock_is_set(void **state)
 {
 	static const struct sink_terms terms = { .max_age_ns = 3600 * 1000000000ull };
@@ -596,7 +599,7 @@ static void the_clock_is_set(void **state)
 	t.sinks[1].stuck = true;
 	emit_rounds(80);
 	t.jump_s = 0;
-	for (int i = 0; i < 70; i++) /* until a commit looks for what is too old */
+	for (int i = 0; i < 70; i++) /* until a commit drops batches that are too old */
 		emit_rounds(1);
 	t.sinks[1].stuck = false;
 	while (t.sinks[1].n_held > 0)
@@ -629,7 +632,7 @@ static void across_restarts(void **state)
 	end();
 }
 
-/* One that comes later gets what comes from then on; one that has gone and comes back goes on where it was. */
+/* A new sink gets the records from then on; a sink that returns continues at its offset. */
 static void sinks_that_come_and_go(void **state)
 {
 	static const char *const one[] = { "a", NULL };
@@ -673,11 +676,11 @@ static void what_is_refused_is_kept_aside(void **state)
 	assert_int_equal(spool_db_open_read(t.path, &db, why, sizeof(why)), 0);
 	assert_int_equal(spool_size(db, &size), 0);
 	assert_int_equal(size.dead_records, 700);
-	assert_int_equal(size.records, 0); /* settled by both: gone */
+	assert_int_equal(size.records, 0); /* both acknowledged: the spool is empty */
 	spool_db_close(db);
 }
 
-/* No room: the stuck one loses, samples first, and all of it is counted. */
+/* The quota is reached: the stuck sink loses records, samples first, and the spool counts each. */
 static void the_quota_holds(void **state)
 {
 	struct stat st;
@@ -706,7 +709,7 @@ static void the_quota_holds(void **state)
 	end();
 }
 
-/* The file is damaged while it is used: put aside, counted, and all goes on. */
+/* The file is damaged while skepd uses it: skepd puts the file aside, counts the records, and continues. */
 static void damage_under_way(void **state)
 {
 	struct delivery_spool_state s;
@@ -722,7 +725,7 @@ static void damage_under_way(void **state)
 		assert_true(turn(all_settled));
 	}
 	end();
-	/* Every page but the first: whatever is read is bad. */
+	/* Every page but the first is bad, so every read fails. */
 	fd = open(t.path, O_RDWR);
 	assert_true(fd >= 0);
 	memset(bad, 0xa5, sizeof(bad));
@@ -743,7 +746,7 @@ static void damage_under_way(void **state)
 	end();
 }
 
-/* What it held back is taken, and it takes again. */
+/* The sink acknowledges the batch that it held back, and accepts batches again. */
 static void unstick(struct sink *s)
 {
 	s->stuck = false;
@@ -776,7 +779,7 @@ static void for_a_while(uint64_t ns)
 	}
 }
 
-/* What a full spool has no room for is lost to the one that is behind, and to no other. */
+/* Records that a full spool has no room for are lost for the sink that is behind and for no other. */
 static void a_full_one_and_one_that_is_well(void **state)
 {
 	(void)state;
@@ -800,8 +803,8 @@ static void a_full_one_and_one_that_is_well(void **state)
 }
 
 /*
- * A commit finds the free list damaged, and goes into a file that is made anew. That knows where each sink stands, also
- * one that has not moved: what it is sent comes after a restart.
+ * A commit finds the free list damaged and makes a new file. The new file has the offset of each sink, also of a sink
+ * that has not moved: after a restart that sink gets the records sent since.
  */
 static void a_file_made_anew(void **state)
 {
@@ -818,7 +821,7 @@ static void a_file_made_anew(void **state)
 	some_rounds(60, 1000);
 	unstick(&t.sinks[1]);
 	assert_true(turn(all_settled));
-	for_a_while(1500000000u); /* trimmed: there are free pages */
+	for_a_while(1500000000u); /* trimmed: the file has free pages */
 	t.sinks[1].stuck = true;
 	some_rounds(10, 500);
 	end();
@@ -838,7 +841,7 @@ static void a_file_made_anew(void **state)
 	some_rounds(2, 1000);
 	delivery_spool_state(t.out, &s);
 	assert_int_equal(s.replaced, 1);
-	/* of what was in the damaged file, and not of these */
+	/* the loss counts records of the damaged file, not these */
 	assert_in_range(count_of("b", "life", SKEP_LOSS_SPOOL), 0, 5000);
 	assert_in_range(count_of("b", "life", -1), 2000, 7000);
 	for_a_while(1500000000u);
@@ -869,7 +872,7 @@ static bool second_has_all(void)
 	return count_of("b", "life", -1) == 0;
 }
 
-/* The disk is full: what is on it is read all the same. */
+/* The disk is full: stored batches are still read and delivered. */
 static void read_while_it_cannot_be_written(void **state)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
@@ -899,7 +902,7 @@ static void read_while_it_cannot_be_written(void **state)
 	end();
 }
 
-/* What was refused for good may lie there, but never instead of what somebody is to get. */
+/* Dead letters may use free room of the spool, never the room of records that a sink still gets. */
 static void what_was_refused_makes_room(void **state)
 {
 	struct delivery_spool_state s;
@@ -908,7 +911,7 @@ static void what_was_refused_makes_room(void **state)
 	t.limits.max_bytes = 8 << 20;
 	t.noise = true;
 	begin(two);
-	for (int i = 0; i < 12; i++) { /* one that refuses everything is held */
+	for (int i = 0; i < 12; i++) { /* the queue would hold a sink that refuses everything */
 		t.sinks[0].refuses = true;
 		some_rounds(7, 1000);
 		t.sinks[0].refuses = false;

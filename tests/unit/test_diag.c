@@ -37,7 +37,7 @@ static void test_forms(void **state)
 	diag_add(&diag, DIAG_WARNING, file, 4, 0, "line only");
 	diag_add(&diag, DIAG_ERROR, file, 0, 9, "file only");
 	diag_add(&diag, DIAG_ERROR, NULL, 5, 5, "no file");
-	/* Its strings are copies. */
+	/* Its strings are copies of the caller's. */
 	memset(file, 'X', sizeof(file) - 1);
 	assert_int_equal(diag.n, 4);
 	assert_int_equal(diag.n_errors, 3);

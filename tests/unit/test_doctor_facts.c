@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_doctor_facts.c - facts from a machine of the test's own, and what is
- * thought of any machine.
+ * tests/unit/test_doctor_facts.c - facts read from a machine that the test makes, and the verdicts on the facts of any
+ * machine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,7 +128,7 @@ static void nothing_there(void **state)
 	json_decref(o);
 }
 
-/* "fact=state" of all that is evaluated, in a line; the words of one fact. */
+/* The state of every evaluated fact as "fact=state" on one line; the message of one fact. */
 static char *judged(const char *machine, const char *fact, char words[512])
 {
 	json_t *o = json_loads(machine, 0, NULL), *list, *one;

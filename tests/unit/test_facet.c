@@ -84,7 +84,7 @@ static void all_semantics(void **state)
 
 	(void)state;
 	assert_int_equal(facets_add(f, &net), 0);
-	assert_int_equal(facets_add(f, &net), 0); /* a second instance of one plugin */
+	assert_int_equal(facets_add(f, &net), 0); /* a second instance of the same plugin */
 	assert_int_equal(facets_add(f, &same_name), -EEXIST);
 	assert_int_equal(facets_add(f, &other), 0);
 	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &built), 0);
@@ -104,7 +104,7 @@ static void all_semantics(void **state)
 	assert_int_equal(facets_record(f, &net, &r, &v), 0);
 	r = (struct rec){ .sent = 6, .total = 150, .low = -4, .heat = 0.5 };
 	assert_int_equal(facets_record(f, &net, &r, &v), 0);
-	r.total = 120; /* backwards: not believed */
+	r.total = 120; /* a total that decreases is ignored */
 	r.sent = r.low = 0;
 	assert_int_equal(facets_record(f, &net, &r, &v), 0);
 	assert_int_equal(facets_record(f, &same_name, &r, &v), -ENOENT);
@@ -114,7 +114,7 @@ static void all_semantics(void **state)
 	assert_int_equal(tail->low, -7);
 	assert_true(tail->heat > 1.4);
 	assert_int_equal(tail->other_sent, 0);
-	/* the next image: what came since */
+	/* the next image gets the increase since then */
 	r = (struct rec){ .sent = 1, .total = 151, .heat = 0.25 };
 	assert_int_equal(facets_record(f, &net, &r, &v), 0);
 	assert_int_equal(facets_record(f, &other, &r, &v), 0);
@@ -131,7 +131,7 @@ static void all_semantics(void **state)
 	assert_null(facets_free(NULL));
 }
 
-/* Columns are added while records and processes are there: those before stay as they were. */
+/* A new column while records and processes exist: the earlier columns keep their places. */
 static void more_later(void **state)
 {
 	struct facets *f = facets_new();
@@ -150,7 +150,7 @@ static void more_later(void **state)
 	assert_int_equal(facets_add(f, &other), 0);
 	assert_int_equal(facets_record_size(f, &record_stream_process),
 			 sizeof(struct record_process) + sizeof(struct tail));
-	/* not built yet: the record is as long as it was, whatever has been added */
+	/* a record that is not yet built keeps its length when columns are added */
 	record = calloc(1, sizeof(struct record_process) + sizeof(struct tail));
 	assert_non_null(record);
 	tail = (struct tail *)(void *)(record + sizeof(struct record_process));
@@ -162,7 +162,7 @@ static void more_later(void **state)
 	assert_int_equal(facets_build(f, FACETS_OF_IMAGE, &record_stream_process, &wider), 0);
 	assert_int_equal(wider->n_fields, first->n_fields + 1);
 	assert_int_equal(first->record_size + 8, wider->record_size);
-	/* still there, for records on their way */
+	/* the old descriptor stays for records on their way */
 	assert_string_equal(first->fields[first->n_fields - 1].name, "net.heat");
 	facets_take(f, v, record);
 	assert_int_equal(tail->sent, 0);

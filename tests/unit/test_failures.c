@@ -87,7 +87,7 @@ static void signal_status(void **state)
 	(void)state;
 	p->exit_code = -1;
 	p->signal = SIGSEGV;
-	reports_add(r, 0, "rm", "rm -rf tmp", 600, 610, 1); /* a clean-up after it */
+	reports_add(r, 0, "rm", "rm -rf tmp", 600, 610, 1); /* a clean-up after the failure */
 	judge(128 + SIGSEGV, 0);
 	assert_int_equal(failures->n, 1);
 	assert_string_equal(failures->list[0].subject, "sort");
@@ -95,7 +95,7 @@ static void signal_status(void **state)
 	assert_true(failures->list[0].ended_run);
 }
 
-/* A grep that found nothing long before is not why the shell exits 1. */
+/* A grep that found nothing long before does not explain the shell's exit 1. */
 static void not_the_culprit(void **state)
 {
 	(void)state;
@@ -111,7 +111,7 @@ static void not_the_culprit(void **state)
 	assert_false(failures->list[1].ended_run);
 }
 
-/* sh -c 'crash; nosuch': what ended the shell is not what crashed before. */
+/* sh -c 'crash; nosuch': the shell ends because of nosuch, not because of the earlier crash. */
 static void shell_of_its_own(void **state)
 {
 	struct lake_process *p = reports_add(r, 0, "crash", "crash", 10, 9990, 1);
@@ -127,7 +127,7 @@ static void shell_of_its_own(void **state)
 	assert_false(failures->list[1].ended_run);
 }
 
-/* A child that fails after its parent has ended cannot be why. */
+/* A child that fails after its parent has ended cannot be the cause. */
 static void too_late(void **state)
 {
 	(void)state;
@@ -157,7 +157,7 @@ static void alike(void **state)
 	assert_int_equal(failures->processes, 503);
 }
 
-/* Ctrl-C is one event, whoever it hits. */
+/* Ctrl-C is one event for all processes that it ends. */
 static void interrupted(void **state)
 {
 	static const char *const tools[] = { "bwa", "sort", "gzip", "tee", "cat" };
@@ -176,7 +176,7 @@ static void interrupted(void **state)
 	assert_non_null(strstr(failures->list[0].subject, "and others"));
 }
 
-/* The victim of the out-of-memory killer is worst, even where the run got over it; the largest stands for its group. */
+/* A victim of the out-of-memory killer ranks first, even where the run succeeded; the largest stands for its group. */
 static void out_of_memory(void **state)
 {
 	(void)state;
@@ -225,7 +225,7 @@ static void images(void **state)
 	assert_int_equal(failures->list[0].n_chain, 1);
 }
 
-/* Parents that come after their children, that are their own children, or unknown: no cycle, nothing is left out. */
+/* Parents listed after their children, their own parents, or unknown: no endless loop, and every failure is listed. */
 static void damaged(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/file through its plugin entry: the lines as a JSON parser reads them, and what
- * happens to a batch when the file is full, half written, rotated or somebody else's.
+ * sinks/file through its plugin entry: the lines as a JSON parser reads them, and the fate of a batch when the file is
+ * full, half written, rotated or in use by another process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +111,7 @@ static json_t *line(const char *p, unsigned n)
 	}
 	end = strchr(at, '\n');
 	assert_non_null(end);
-	/* duplicate keys are refused: a record has none */
+	/* a record has no duplicate key, so the parser refuses them */
 	o = json_loadb(at, (size_t)(end - at), JSON_REJECT_DUPLICATES, &e);
 	if (!o)
 		fail_msg("line is no JSON: %s: %.*s", e.text, (int)(end - at), at);
@@ -149,7 +149,7 @@ static void deliver(struct skep_mock *m, struct skep_mock_batch *b)
 	skep_mock_batch_free(b);
 }
 
-/* A batch that waited in the spool over a reboot: its records are those of the boot that made them. */
+/* A batch that waited in the spool over a reboot: its records name the boot that recorded them. */
 static void test_boot_of_batch(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 1);
@@ -196,7 +196,7 @@ static void test_process_line(void **state)
 			assert_string_equal(key, first[at]);
 		at++;
 	}
-	assert_int_equal(at, record_stream_process.n_fields + 2 + 1); /* upid is both; exe_total is more */
+	assert_int_equal(at, record_stream_process.n_fields + 2 + 1); /* two keys share upid; exe_total adds one */
 	assert_string_equal(text_of(o, "stream"), "process.exit");
 	assert_string_equal(text_of(o, "time"), "2026-11-10T00:16:40.050000000Z");
 	assert_string_equal(text_of(o, "start_ns"), "2026-11-10T00:16:40.000000000Z");
@@ -328,7 +328,7 @@ static void test_streams(void **state)
 	records_run("r", "ended", 5 * SECOND, &r);
 	records_add_run(b, &r);
 	deliver(&m, b);
-	deliver(&m, batch_of(2, 5)); /* nothing of it is wanted */
+	deliver(&m, batch_of(2, 5)); /* the configuration excludes all of its records */
 	assert_int_equal(lines_of(path), 1);
 	o = line(path, 0);
 	assert_string_equal(text_of(o, "stream"), "run");
@@ -355,7 +355,7 @@ static void test_half_line(void **state)
 	o = line(path, 2);
 	assert_string_equal(text_of(o, "stream"), "process.exit");
 	json_decref(o);
-	begin(&m); /* whole lines are left as they are */
+	begin(&m); /* the sink leaves whole lines as they are */
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_int_equal(lines_of(path), 4);
 }
@@ -390,7 +390,7 @@ static bool exists(const char *base, unsigned k)
 	return access(name, F_OK) == 0;
 }
 
-/* By size: batches stay whole, the youngest `keep` files stay, and the others are all there. */
+/* Rotation by size: a batch stays in one file, the newest `keep` files stay, and no record of those is missing. */
 static void test_rotates_by_size(void **state)
 {
 	unsigned lines = 0;
@@ -406,7 +406,7 @@ static void test_rotates_by_size(void **state)
 	skep_mock_option(&m, "rotate_bytes", "200KiB");
 	skep_mock_option(&m, "keep", "3");
 	assert_int_equal(skep_mock_start(&m), 0);
-	deliver(&m, batch_of(1, 500)); /* larger than all: in an empty file */
+	deliver(&m, batch_of(1, 500)); /* larger than the limit: goes into an empty file */
 	assert_false(exists(path, 1));
 	for (uint64_t id = 2; id <= 9; id++)
 		deliver(&m, batch_of(id, 10));
@@ -427,7 +427,7 @@ static void test_rotates_by_size(void **state)
 	assert_false(exists(path, 4));
 	assert_true(lines >= 300 && lines <= 600);
 	assert_true(skep_mock_counter(&m, "rotations") >= 4);
-	/* without rotation again, by a reload */
+	/* a reload turns rotation off */
 	skep_mock_option(&m, "rotate_bytes", "0");
 	assert_int_equal(skep_mock_reload(&m), 0);
 	n = lines_of(path);
@@ -454,7 +454,7 @@ static void test_rotates_by_age(void **state)
 	usleep(400000);
 	deliver(&m, batch_of(2, 4));
 	assert_int_equal(lines_of(path), 4);
-	/* what is in the way cannot be written over: the file is written on, and that is said once */
+	/* another object occupies the rotated file's name: the sink continues in the old file and logs that once */
 	snprintf(name, sizeof(name), "%s.1", path);
 	assert_int_equal(remove(name), 0);
 	assert_int_equal(mkdir(name, 0700), 0);
@@ -491,7 +491,7 @@ static void test_bad_paths(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* RLIMIT_FSIZE stands in for a full disk where nothing can be mounted: write(2) takes a part, then fails. */
+/* RLIMIT_FSIZE stands in for a full disk where the test may not mount: write(2) writes a part, then fails. */
 static void test_half_batch_is_cut_off(void **state)
 {
 	struct skep_mock_batch *b = batch_of(2, 500);
@@ -557,7 +557,7 @@ static void test_full_disk(void **state)
 	assert_int_equal(umount(dir), 0);
 }
 
-/* A reader that stops reading, then goes on: the batch is finished where it was left, not written again. */
+/* A reader stops reading and then continues: the sink finishes the batch where it stopped and writes nothing twice. */
 static void test_slow_stream(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 300);
@@ -601,7 +601,7 @@ static void test_slow_stream(void **state)
 		at = (size_t)(end - got) + 1;
 	}
 	assert_int_equal(lines, 300);
-	/* the reader is gone: no SIGPIPE, the batch comes again later */
+	/* the reader is gone: no SIGPIPE, and the host offers the batch again later */
 	close(reader);
 	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_non_null(strstr(m.why, strerror(EPIPE)));
@@ -609,7 +609,7 @@ static void test_slow_stream(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* A process that copies what comes from fd to the file at path, until its end. */
+/* A process that copies from fd to the file at path until the other end closes. */
 static pid_t copier(int fd)
 {
 	static char part[65536];
@@ -619,7 +619,7 @@ static pid_t copier(int fd)
 
 	if (child)
 		return child;
-	/* the other end is open in here as well, under several numbers */
+	/* this process has the other end open too, under several numbers */
 	if (dup2(fd, 0) != 0 || close_range(1, ~0u, 0) != 0)
 		_exit(1);
 	to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -629,14 +629,14 @@ static pid_t copier(int fd)
 	_exit(n != 0);
 }
 
-/* ends[1] is stdout, which nobody reads, then somebody does. own: the sink may open it anew. */
+/* ends[1] is stdout, which at first no process reads. own: the sink may open the pipe itself. */
 static void stdout_stands_still(int ends[2], bool own)
 {
 	struct skep_mock_batch *b = batch_of(1, 300);
 	unsigned retries, acks, defects;
 	int real, flags, status = -1;
 	struct skep_mock m;
-	bool told;
+	bool refused;
 	pid_t child;
 
 	fflush(stdout);
@@ -653,7 +653,7 @@ static void stdout_stands_still(int ends[2], bool own)
 	set_up(NULL);
 	skep_mock_submit(&m, &b->batch);
 	retries = m.retries;
-	told = strstr(m.why, "does not keep up") != NULL;
+	refused = strstr(m.why, "does not keep up") != NULL;
 	flags = fcntl(STDOUT_FILENO, F_GETFL);
 	child = copier(ends[0]);
 	for (int tries = 0; !m.acks && tries < 50; tries++)
@@ -668,7 +668,7 @@ static void stdout_stands_still(int ends[2], bool own)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(retries, 1);
-	assert_true(told);
+	assert_true(refused);
 	assert_int_equal(flags & O_NONBLOCK, 0);
 	assert_int_equal(acks, 1);
 	assert_int_equal(defects, 0);
@@ -691,7 +691,7 @@ static void test_stdout_stands_still(void **state)
 	stdout_stands_still(ends, true);
 }
 
-/* start() does not wait for a file system whose server is gone; when it is back, records go to the file. */
+/* start() does not wait for a file system whose server is gone; records reach the file when the server is back. */
 static void test_dead_file_system(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -718,7 +718,7 @@ static void test_dead_file_system(void **state)
 	assert_int_equal(m.holds, 1);
 	assert_non_null(strstr(m.why, path));
 	dead_mount_end(fuse, mount);
-	skep_mock_settle(&m); /* opening fails, late; the next batch opens */
+	skep_mock_settle(&m); /* opening fails late; the next batch opens the file */
 	assert_non_null(strstr(m.logged, "opened again with the next batch"));
 	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	skep_mock_settle(&m);

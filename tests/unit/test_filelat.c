@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_filelat.c - the detail "filelat" without its kernel side: what is told of a row,
- * and that its stream and its detail are those that the code emits.
+ * tests/unit/test_filelat.c - the detail "filelat" without its kernel side: how a row becomes a record, and that its
+ * stream and its detail match those in the code.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_filetable.c - rows of files in user space: records of a ring into paths, also
- * such as do not add up; a table that others come to and leave; and what "opens" tells of a row.
+ * tests/unit/test_filetable.c - rows of files in user space: records of a ring become paths, also records with wrong
+ * lengths; attachments share one table and leave it; and the records that "opens" makes of a row.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void test_paths(void **state)
 	path_is(&t, "dir\0", 4, "./gone", SKEP_FILE_GIVEN, "/dir/gone");
 	path_is(&t, "dir\0", 4, "../gone", SKEP_FILE_GIVEN, "/dir/../gone");
 	path_is(&t, "", 0, "/gone", SKEP_FILE_GIVEN, "/gone");
-	path_is(&t, "", 0, "", SKEP_FILE_GIVEN, ""); /* it could not be read */
+	path_is(&t, "", 0, "", SKEP_FILE_GIVEN, ""); /* the kernel side could not read the path */
 	skep_filetable_free(&t);
 }
 
@@ -76,7 +76,7 @@ static void test_bad_records(void **state)
 	assert_int_equal(skep_filetable_path(&t, &rec, sizeof(rec)), -EBADMSG);
 	record(1, "f\0", 2, NULL, 0);
 	rec.h.path_len = UINT32_MAX;
-	rec.h.given_len = 7; /* their sum is small in 32 bits */
+	rec.h.given_len = 7; /* in 32 bits the sum of both lengths wraps to a small number */
 	assert_int_equal(skep_filetable_path(&t, &rec, sizeof(rec)), -EBADMSG);
 	size = record(1, "no end", 6, NULL, 0);
 	assert_int_equal(skep_filetable_path(&t, &rec, size), -EBADMSG);
@@ -96,7 +96,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* Against a plain array: whatever comes and goes, each id finds its own row. */
+/* Compares the table with a plain array: while rows are added and removed, each id finds its own row. */
 static void test_table(void **state)
 {
 	enum { IDS = 2000 };

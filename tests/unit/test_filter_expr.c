@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters: what expressions mean, and what is said of wrong ones.
+ * filters: the meaning of expressions, and the errors of wrong ones.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -43,7 +43,7 @@ struct process {
 	const struct process *parent;
 };
 
-static unsigned asked; /* how often anything was */
+static unsigned asked; /* how often the matcher read any field */
 
 static enum filter_known get(const void *subject, uint32_t level, uint32_t field, union filter_value *ret)
 {
@@ -183,7 +183,7 @@ static void meanings(void **state)
 		{ "not not wrapper", true },
 		{ "uid = 0 or uid = 1 or uid = 2 or uid = 1000", true },
 		{ "uid = 1000 and uid = 1000 and uid = 1000 and uid = 1", false },
-		/* parents: what is not known makes a condition false, whichever it is */
+		/* parents: an unknown value makes a condition false, = and != alike */
 		{ "parent.exe = '/bin/bash'", true },
 		{ "parent.tool = 'bash'", false },
 		{ "parent.tool != 'bash'", false },
@@ -205,7 +205,7 @@ static void meanings(void **state)
 		{ "argv prefix '-t'", true },
 		{ "argv suffix ('.fq', '.fa')", true },
 		{ "argv suffix '.fa' and argv contains 'ef'", true },
-		{ "argv contains 'bwamem'", false }, /* never over two elements */
+		{ "argv contains 'bwamem'", false }, /* never across two elements */
 		{ "argv glob 'ref.*'", true },
 		{ "argv matches '^-[a-z]$'", true },
 		{ "argv matches 'bwa.mem'", false },
@@ -222,7 +222,7 @@ static void meanings(void **state)
 		{ "exe matches '^/opt/.+/bwa$'", false },
 		{ "exe matches '(b)wa|\\\\1'", true },
 		{ "any parent.exe matches 'next.low$'", true },
-		/* blanks and lines */
+		/* blanks and newlines */
 		{ "\n\ttool\n=\r\n'bwa'\n", true },
 		{ "(((tool='bwa')))and(uid=1000)", true },
 	};
@@ -254,7 +254,7 @@ static void no_ancestors(void **state)
 	assert_true(is("not any parent.uid >= 0", &p));
 }
 
-/* The second half of an and, an or is not asked for when the first one decides. */
+/* The matcher does not read the second half of an and, or an or, when the first half decides. */
 static void no_more_than_needed(void **state)
 {
 	(void)state;
@@ -393,7 +393,7 @@ static void limits(void **state)
 	free(text);
 }
 
-/* As glob_match, by trying everything. */
+/* Does what glob_match does by trying everything. */
 static bool slow_glob(const char *p, const char *t)
 {
 	if (*p == '*')
@@ -426,7 +426,7 @@ static void globs_of_all_kinds(void **state)
 	assert_in_range(matches, 20000, 180000);
 }
 
-/* A long text is searched in parts: what begins in any of them is found, and the parts before it are seen. */
+/* The matcher searches a long text in parts: it finds a match in any part, also one that begins in the part before. */
 static void long_texts(void **state)
 {
 	static char name[4001];
@@ -453,7 +453,7 @@ static void long_texts(void **state)
 	assert_false(is("tool matches '(*NO_JIT)[ac](*COMMIT)b'", &p));
 }
 
-/* What takes long, in steps or in depth, is no match, and is soon over. */
+/* A search that takes too many steps or too much depth is no match and ends soon. */
 static void patient_expressions(void **state)
 {
 	char *name = malloc(200001), text[700];
@@ -468,8 +468,8 @@ static void patient_expressions(void **state)
 	memset(name, 'a', 200000);
 	name[200000] = '\0';
 	assert_true(is("tool matches '^a+'", &p));
-	assert_false(is("tool matches 'a$'", &p)); /* the first 4,096 bytes end, the text does not */
-	/* compiled, and by the interpreter in its own memory */
+	assert_false(is("tool matches 'a$'", &p)); /* the first 4,096 bytes end here, the text goes on */
+	/* by compiled code, and by the interpreter in memory of its own */
 	for (int way = 0; way < 2; way++) {
 		static const char *const patient[] = { "(a+)+b", "(a|aa)+$", "^(.*a){12}x", "(?:(?:(?:a?)*)*)*c",
 						       "(a+)+$", "^(ab?)*c" };
@@ -477,7 +477,7 @@ static void patient_expressions(void **state)
 
 		for (size_t i = 0; i < 2 * sizeof(patient) / sizeof(patient[0]); i++) {
 			snprintf(text, sizeof(text), "tool matches '%s%s'", by, patient[i / 2]);
-			/* each place of the text costs what it may, and no more */
+			/* each place of the text costs as many steps as the limit permits */
 			for (size_t j = 10; j < 200000; j += 11)
 				name[j] = i % 2 ? '!' : 'a';
 			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
@@ -486,7 +486,7 @@ static void patient_expressions(void **state)
 			seconds =
 				(double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
 			print_message("%s: %.3f ms\n", text, seconds * 1e3);
-			if (seconds > 2) /* hours, without limits */
+			if (seconds > 2) /* without limits it would take hours */
 				fail_msg("%s: %f s", text, seconds);
 		}
 		snprintf(text, sizeof(text), "tool matches '%s^bw[a-c]$'", by);
@@ -495,7 +495,7 @@ static void patient_expressions(void **state)
 		snprintf(text, sizeof(text), "exe matches '%s^/usr(/[a-z]+)+$'", by);
 		assert_true(is(text, &bwa));
 	}
-	/* of a list: what begins in its first 16,384 bytes */
+	/* of a list only matches that begin in its first 16,384 bytes count */
 	for (size_t i = 0; i < 200000; i++)
 		name[i] = i % 8 == 7 ? '\0' : 'a';
 	p.argv = (struct filter_text){ name, 200000 };

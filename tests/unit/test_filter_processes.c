@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter_processes, filter_recorded, filter_live: who there is, and what rules decide about each.
+ * cli/filter/filter_processes, filter_recorded, filter_live: which processes exist, and how rules decide about each.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,12 +81,12 @@ static void the_fields(void **state)
 	assert_true(v.b);
 	assert_int_equal(rule_field_get(&p->subject, 1, RULE_FIELD_UID, &v), FILTER_NOBODY);
 	assert_true(p->keyed);
-	assert_int_equal(p->key, rule_key(7, 0x1f)); /* the start is hexadecimal */
+	assert_int_equal(p->key, rule_key(7, 0x1f)); /* the start is a hexadecimal number */
 	assert_int_equal(p->image, 2);
 	processes_free(&processes);
 }
 
-/* Parents come behind their children; of several images the last one is the parent. */
+/* Parents listed after their children; with several images the last one is the parent. */
 static void descent(void **state)
 {
 	static const char *const specs[] = { "a", "tool = 'cron'",          "i", "b", "any parent.tool = 'cron'", "",
@@ -101,7 +101,7 @@ static void descent(void **state)
 	(void)state;
 	assert_int_equal(processes.n, 7);
 	processes_evaluate(&processes, set);
-	assert_string_equal(processes.at[0].decision.rule->id, "a"); /* not b: it is not evaluated */
+	assert_string_equal(processes.at[0].decision.rule->id, "a"); /* not b, which is never evaluated */
 	assert_int_equal(processes.at[0].inherited->pid, 2);
 	assert_int_equal(processes.at[1].inherited->pid, 2);
 	assert_string_equal(processes.at[2].decision.rule->id, "a");
@@ -113,7 +113,7 @@ static void descent(void **state)
 	processes_free(&processes);
 }
 
-/* A file may say anything. */
+/* A file may contain any bytes. */
 static void circles(void **state)
 {
 	static const char *const specs[] = { "a", "any parent.tool = 'nobody'", "i", NULL };
@@ -143,7 +143,7 @@ static void not_of_ours(void **state)
 	assert_int_equal(processes_recorded("filter", "/dev/null", &processes), 1);
 }
 
-/* Ourselves, our child and its argument list, as skepd would see it. */
+/* This process, its child and the child's arguments, as skepd would see them. */
 static void who_lives(void **state)
 {
 	struct filter_processes processes = { 0 };
@@ -162,7 +162,7 @@ static void who_lives(void **state)
 			execlp("env", "env", "A=1", "cat", "-", "password=hunter2", (char *)NULL);
 		_exit(1);
 	}
-	/* until env has become cat */
+	/* until env has executed cat */
 	for (int i = 0; i < 500; i++) {
 		assert_int_equal(processes_live("filter", NULL, &processes), 0);
 		child = processes_find(&processes, (uint32_t)pid);

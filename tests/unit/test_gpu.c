@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe "gpu" on stand-ins: a management library that answers what a script says
- * (tests/gpu/standin_nvml.c), and folders that look like /proc and /sys.  No device is
- * touched; tests/gpu/real.sh is the test on a real one.
+ * The probe "gpu" on stand-ins: a management library that answers as a script says (tests/gpu/standin_nvml.c), and
+ * folders that look like /proc and /sys. The test touches no device; tests/gpu/real.sh tests a real one.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +31,7 @@
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *host);
 
-/* ---- a host that keeps what it is told ------------------------------------------------ */
+/* ---- a plugin host that stores what the probe reports ------------------------------------------------ */
 
 #define KEPT 64
 
@@ -50,9 +49,9 @@ static struct {
 		enum skep_signal_state state;
 	} signals[KEPT];
 	unsigned n_signals;
-	uint32_t unknown_pid; /* of nobody */
+	uint32_t unknown_pid; /* no process has this pid */
 	uint64_t start_ns;    /* of every process */
-} told;
+} reported;
 
 static void copy_text(char *to, size_t room, struct skep_str s)
 {
@@ -62,32 +61,32 @@ static void copy_text(char *to, size_t room, struct skep_str s)
 static void on_emit(struct skep_instance *i, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
 		    const void *rec)
 {
-	unsigned k = told.n[stream]++;
+	unsigned k = reported.n[stream]++;
 
 	(void)i;
 	(void)time_ns;
 	assert_true(stream < N_STREAMS && k < KEPT);
 	if (stream == STREAM_DEVICE) {
-		memcpy(&told.device[k], rec, sizeof(told.device[k]));
-		copy_text(told.device_id[k], sizeof(told.device_id[k]), told.device[k].id);
-		copy_text(told.parent_id[k], sizeof(told.parent_id[k]), told.device[k].parent);
-		copy_text(told.throttle[k], sizeof(told.throttle[k]), told.device[k].throttle);
-		copy_text(told.how[k], sizeof(told.how[k]), told.device[k].busy_how);
+		memcpy(&reported.device[k], rec, sizeof(reported.device[k]));
+		copy_text(reported.device_id[k], sizeof(reported.device_id[k]), reported.device[k].id);
+		copy_text(reported.parent_id[k], sizeof(reported.parent_id[k]), reported.device[k].parent);
+		copy_text(reported.throttle[k], sizeof(reported.throttle[k]), reported.device[k].throttle);
+		copy_text(reported.how[k], sizeof(reported.how[k]), reported.device[k].busy_how);
 	} else if (stream == STREAM_USE) {
-		memcpy(&told.use[k], rec, sizeof(told.use[k]));
-		told.use_who[k] = *who;
+		memcpy(&reported.use[k], rec, sizeof(reported.use[k]));
+		reported.use_who[k] = *who;
 	} else if (stream == STREAM_ACTIVITY) {
-		memcpy(&told.activity[k], rec, sizeof(told.activity[k]));
+		memcpy(&reported.activity[k], rec, sizeof(reported.activity[k]));
 	} else if (stream == STREAM_EVENT) {
-		memcpy(&told.event[k], rec, sizeof(told.event[k]));
+		memcpy(&reported.event[k], rec, sizeof(reported.event[k]));
 	}
 }
 
 static void on_drained(struct skep_instance *i, uint64_t time_ns)
 {
 	(void)i;
-	assert_true(time_ns >= told.drained_ns);
-	told.drained_ns = time_ns;
+	assert_true(time_ns >= reported.drained_ns);
+	reported.drained_ns = time_ns;
 }
 
 static void on_lost(struct skep_instance *i, unsigned stream, enum skep_loss where, uint64_t n)
@@ -95,15 +94,15 @@ static void on_lost(struct skep_instance *i, unsigned stream, enum skep_loss whe
 	(void)i;
 	(void)stream;
 	(void)where;
-	told.lost += n;
+	reported.lost += n;
 }
 
 static bool on_process(struct skep_instance *i, uint32_t pid, struct skep_upid *ret)
 {
 	(void)i;
-	if (pid == told.unknown_pid)
+	if (pid == reported.unknown_pid)
 		return false;
-	*ret = (struct skep_upid){ .pid = pid, .start_ns = told.start_ns };
+	*ret = (struct skep_upid){ .pid = pid, .start_ns = reported.start_ns };
 	return true;
 }
 
@@ -115,37 +114,37 @@ static void on_signal(struct skep_instance *i, const char *name, enum skep_signa
 	(void)i;
 	assert_non_null(how);
 	assert_true((state == SKEP_SIGNAL_OK) == (why == NULL));
-	while (k < told.n_signals && strcmp(told.signals[k].name, name) != 0)
+	while (k < reported.n_signals && strcmp(reported.signals[k].name, name) != 0)
 		k++;
 	assert_true(k < KEPT);
-	if (k == told.n_signals)
-		told.n_signals++;
-	snprintf(told.signals[k].name, sizeof(told.signals[k].name), "%s", name);
-	snprintf(told.signals[k].why, sizeof(told.signals[k].why), "%s", why ? why : "");
-	told.signals[k].state = state;
+	if (k == reported.n_signals)
+		reported.n_signals++;
+	snprintf(reported.signals[k].name, sizeof(reported.signals[k].name), "%s", name);
+	snprintf(reported.signals[k].why, sizeof(reported.signals[k].why), "%s", why ? why : "");
+	reported.signals[k].state = state;
 }
 
 static enum skep_signal_state signal_of(const char *name)
 {
-	for (unsigned k = 0; k < told.n_signals; k++)
-		if (strcmp(told.signals[k].name, name) == 0)
-			return told.signals[k].state;
+	for (unsigned k = 0; k < reported.n_signals; k++)
+		if (strcmp(reported.signals[k].name, name) == 0)
+			return reported.signals[k].state;
 	return 0;
 }
 
 static const char *why_of(const char *name)
 {
-	for (unsigned k = 0; k < told.n_signals; k++)
-		if (strcmp(told.signals[k].name, name) == 0)
-			return told.signals[k].why;
+	for (unsigned k = 0; k < reported.n_signals; k++)
+		if (strcmp(reported.signals[k].name, name) == 0)
+			return reported.signals[k].why;
 	return "(not said)";
 }
 
 static const struct use_record *use_of(uint32_t pid)
 {
-	for (unsigned k = told.n[STREAM_USE]; k > 0; k--)
-		if (told.use_who[k - 1].pid == pid)
-			return &told.use[k - 1];
+	for (unsigned k = reported.n[STREAM_USE]; k > 0; k--)
+		if (reported.use_who[k - 1].pid == pid)
+			return &reported.use[k - 1];
 	return NULL;
 }
 
@@ -162,7 +161,7 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static const char *own_procfs; /* NULL: the machine's */
+static const char *own_procfs; /* NULL: /proc of this machine */
 
 static struct gpu_probe *probe(void)
 {
@@ -171,8 +170,8 @@ static struct gpu_probe *probe(void)
 
 static void begin(const char *commands, const char *lib)
 {
-	memset(&told, 0, sizeof(told));
-	told.start_ns = 1;
+	memset(&reported, 0, sizeof(reported));
+	reported.start_ns = 1;
 	write_file(script, commands);
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
@@ -183,18 +182,18 @@ static void begin(const char *commands, const char *lib)
 	m.host.process_by_pid = on_process;
 	m.host.signal = on_signal;
 	assert_int_equal(skep_mock_option(&m, "nvml_library", lib), 0);
-	assert_int_equal(skep_mock_option(&m, "sysfs", dir), 0); /* no DRM devices */
+	assert_int_equal(skep_mock_option(&m, "sysfs", dir), 0); /* a machine without DRM devices */
 	if (own_procfs)
 		assert_int_equal(skep_mock_option(&m, "procfs", own_procfs), 0);
 	assert_int_equal(skep_mock_start(&m), 0);
 }
 
-/* A pass over what the script says now, which is exactly a second after the one before. */
+/* One pass over the state that the script sets, exactly a second after the last pass. */
 static void pass(const char *commands)
 {
 	struct gpu_probe *st = probe();
 
-	memset(told.n, 0, sizeof(told.n));
+	memset(reported.n, 0, sizeof(reported.n));
 	if (commands)
 		write_file(script, commands);
 	for (uint32_t i = 0; i < st->nvml->n; i++) {
@@ -204,7 +203,7 @@ static void pass(const char *commands)
 	m.plugin->sample(m.instance, m.state);
 }
 
-/* Within a hundredth: the clock goes on between setting the time and reading it. */
+/* Within a hundredth: the clock moves between setting and reading the time. */
 #define near(a_, b_) assert_true(fabs((double)(a_) - (double)(b_)) <= fabs((double)(b_)) / 100 + 1)
 
 /* ---- decoding ---------------------------------------------------------------------------- */
@@ -250,7 +249,7 @@ static void fdinfo_xe(void **state)
 	assert_false(f.engines[0].has_ns);
 	assert_int_equal(f.engines[0].cycles, 28257900);
 	assert_int_equal(f.engines[0].total_cycles, 7655183225);
-	/* resident, and not its older alias as well */
+	/* the key "resident" counts, its older alias does not count a second time */
 	assert_int_equal(f.device_memory, 64 * 1048576);
 	assert_int_equal(f.other_memory, 4 * 1048576);
 }
@@ -260,7 +259,7 @@ static void fdinfo_bad(void **state)
 	static const char *const bad[] = {
 		"",
 		"pos: 0\n",
-		"drm-driver: i915\n", /* no client: before 5.19 */
+		"drm-driver: i915\n", /* no client id: before 5.19 */
 		"drm-client-id: 5\n",
 		"drm-driver: i915\ndrm-client-id: x\n",
 		"drm-driver: i915\ndrm-client-id: 99999999999999999999\n", /* more than 64 bits */
@@ -284,7 +283,7 @@ static void small_decoders(void **state)
 
 	(void)state;
 	near(1000 * nvml_samples_mean(samples, 4, NVML_VALUE_UINT, &newest), 500);
-	assert_int_equal(newest, 30); /* the last is no percentage */
+	assert_int_equal(newest, 30); /* the last value is not a percentage */
 	assert_true(isnan(nvml_samples_mean(samples, 0, NVML_VALUE_UINT, &newest)));
 	assert_true(isnan(nvml_value_number((union nvml_value){ .u = 1 }, 77)));
 	nvml_throttle_words(NVML_THROTTLE_SW_POWER | NVML_THROTTLE_HW_THERMAL | 0x1000, words, sizeof(words));
@@ -322,7 +321,7 @@ static void small_decoders(void **state)
 #endif
 }
 
-/* Drivers 535.43 to 535.86 wrote 32 bytes a process, whatever was asked for. */
+/* Drivers 535.43 to 535.86 wrote 32 bytes for each process, whichever struct size the caller gave. */
 static void list_of_wide_entries(void **state)
 {
 	unsigned char list[8 * 32];
@@ -387,13 +386,13 @@ static void totals_add_what_is_missing(void **state)
 	assert_int_equal(u.memory_bytes, 7);
 	assert_int_equal(u.idle_ns, 0);
 	assert_true(l.settled);
-	/* the driver rounds to whole percents: nothing is taken back */
+	/* the driver rounds to whole percents: totals never decrease */
 	l = (struct life){ .busy_ns = 510, .held_ns = 1000, .known_ns = 1000 };
 	u = (struct use_record){ 0 };
 	life_settle(&l, &(struct life_total){ .held_ns = 1000, .busy = 0.5, .memory_bytes = UINT64_MAX }, &u);
 	assert_int_equal(u.busy_ns, 0);
 	assert_int_equal(u.memory_bytes, 0);
-	/* not known is not zero */
+	/* an unknown value is not zero */
 	l = (struct life){ 0 };
 	u = (struct use_record){ 0 };
 	life_settle(&l, &(struct life_total){ .held_ns = 1000, .busy = -1, .memory_bytes = UINT64_MAX }, &u);
@@ -415,17 +414,17 @@ static void totals_add_what_is_missing(void **state)
 
 static void device_numbers(void **state)
 {
-	const struct device_record *r = &told.device[0];
+	const struct device_record *r = &reported.device[0];
 
 	(void)state;
 	begin(DEVICE "set energy_mj 1000000\nset ecc_unc 3\nset nvlink_tx 100\nset power_ns 500\nrefuse ecc_corr 3\n",
 	      library);
-	assert_int_equal(told.n[STREAM_DEVICE], 0); /* the baseline */
+	assert_int_equal(reported.n[STREAM_DEVICE], 0); /* the first pass is the baseline */
 	pass(DEVICE "set energy_mj 1250500\nset ecc_unc 4\nset nvlink_tx 110\nset power_ns 2500\nrefuse ecc_corr 3\n");
-	assert_int_equal(told.n[STREAM_DEVICE], 1);
-	assert_string_equal(told.device_id[0], "GPU-A");
-	assert_string_equal(told.throttle[0], "sw_power");
-	assert_string_equal(told.how[0], "rates");
+	assert_int_equal(reported.n[STREAM_DEVICE], 1);
+	assert_string_equal(reported.device_id[0], "GPU-A");
+	assert_string_equal(reported.throttle[0], "sw_power");
+	assert_string_equal(reported.how[0], "rates");
 	near(r->interval_ns, 1e9);
 	near(r->utilization * 1000, 100);
 	near(r->busy_ns, 1e8);
@@ -441,7 +440,7 @@ static void device_numbers(void **state)
 	near(r->nvlink_tx, 10240);
 	near(r->throttled_power_ns, 2000);
 	near(r->pcie_tx, 1024000);
-	/* what was refused, or is not there, is no zero */
+	/* a refused or missing value is not zero */
 	assert_true(isnan(r->ecc_corrected));
 	assert_true(isnan(r->throttled_thermal_ns));
 	assert_true(isnan(r->encoder));
@@ -454,7 +453,7 @@ static void device_numbers(void **state)
 	assert_int_equal(signal_of("gpu.cuda"), SKEP_SIGNAL_OFF);
 	assert_int_equal(signal_of("gpu.drm"), SKEP_SIGNAL_MISSING);
 	assert_int_equal(signal_of("gpu.fences"), SKEP_SIGNAL_MISSING);
-	assert_true(told.drained_ns > 0);
+	assert_true(reported.drained_ns > 0);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -462,8 +461,8 @@ static void a_counter_that_starts_again(void **state)
 {
 	(void)state;
 	begin(DEVICE "set energy_mj 1000000\n", library);
-	pass(DEVICE "set energy_mj 400\n"); /* the driver was loaded anew */
-	near(told.device[0].energy * 1000, 400);
+	pass(DEVICE "set energy_mj 400\n"); /* the driver was reloaded */
+	near(reported.device[0].energy * 1000, 400);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -471,15 +470,15 @@ static void samples_before_rates(void **state)
 {
 	(void)state;
 	begin(DEVICE "sample 100 80\n", library);
-	pass(DEVICE "sample 100 80\nsample 200 20\nsample 300 40\n"); /* util 10 is only the last period */
-	assert_string_equal(told.how[0], "samples");
-	near(told.device[0].busy_ns, 3e8);
-	pass(DEVICE "sample 300 40\n"); /* nothing new: the rates */
-	assert_string_equal(told.how[0], "rates");
+	pass(DEVICE "sample 100 80\nsample 200 20\nsample 300 40\n"); /* utilization 10 covers the last period only */
+	assert_string_equal(reported.how[0], "samples");
+	near(reported.device[0].busy_ns, 3e8);
+	pass(DEVICE "sample 300 40\n"); /* no new sample: the probe falls back to rates */
+	assert_string_equal(reported.how[0], "rates");
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* The processes of a device add up to its busy time; who holds it without using it is seen. */
+/* The shares of a device's processes add up to its busy time; the probe sees who holds the device without use. */
 static void shares_add_up(void **state)
 {
 	static const char held[] =
@@ -489,7 +488,7 @@ static void shares_add_up(void **state)
 	begin(held, library);
 	pass(DEVICE "set util 80\nset energy_mj 11000\nholder 100 5000\nholder 101 7000\nholder 102 1\n"
 		    "share 100 50 60 30 0 0\nshare 101 50 20 10 5 0\nshare 0 0 0 0 0 0\n");
-	assert_int_equal(told.n[STREAM_USE], 3);
+	assert_int_equal(reported.n[STREAM_USE], 3);
 	near(use_of(100)->busy_ns, 6e8);
 	near(use_of(101)->busy_ns, 2e8);
 	near(use_of(100)->memory_busy_ns, 3e8);
@@ -503,9 +502,9 @@ static void shares_add_up(void **state)
 	assert_int_equal(use_of(101)->devices, 1);
 	near(use_of(100)->energy_j * 1000, 7500);
 	near(use_of(101)->energy_j * 1000, 2500);
-	near(told.device[0].processes, 3);
-	assert_true(told.device[0].unattributed_ns < 10);
-	assert_true(told.device[0].idle_held_ns == 0);
+	near(reported.device[0].processes, 3);
+	assert_true(reported.device[0].unattributed_ns < 10);
+	assert_true(reported.device[0].idle_held_ns == 0);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -515,12 +514,12 @@ static void held_but_idle(void **state)
 	begin(DEVICE "set util 0\nset energy_mj 0\nholder 100 5000\nholder 101 1\n", library);
 	pass(DEVICE "set util 0\nset energy_mj 60000\nholder 100 5000\nholder 101 1\n");
 	near(use_of(100)->idle_ns, 1e9);
-	near(use_of(100)->energy_j * 1000, 30000); /* an idle device is paid for by who holds it */
-	near(told.device[0].idle_held_ns, 1e9);
+	near(use_of(100)->energy_j * 1000, 30000); /* the processes that hold an idle device share its energy */
+	near(reported.device[0].idle_held_ns, 1e9);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* Busy, several hold it, and the driver does not say who: then nobody is said to have been idle. */
+/* A busy device with several holders, and a driver that reports no shares: the probe reports no holder as idle. */
 static void not_known_is_not_idle(void **state)
 {
 	(void)state;
@@ -529,12 +528,12 @@ static void not_known_is_not_idle(void **state)
 	assert_int_equal(use_of(100)->idle_ns, 0);
 	assert_int_equal(use_of(100)->known_ns, 0);
 	near(use_of(100)->held_ns, 1e9);
-	near(told.device[0].unattributed_ns, 5e8);
+	near(reported.device[0].unattributed_ns, 5e8);
 	assert_int_equal(signal_of("gpu.process_utilization"), SKEP_SIGNAL_MISSING);
-	pass(DEVICE "set util 50\nrefuse shares 3\nholder 100 1\n"); /* the only one */
+	pass(DEVICE "set util 50\nrefuse shares 3\nholder 100 1\n"); /* the only holder */
 	near(use_of(100)->busy_ns, 5e8);
 	near(use_of(100)->known_ns, 1e9);
-	assert_true(told.device[0].unattributed_ns < 10);
+	assert_true(reported.device[0].unattributed_ns < 10);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -549,7 +548,7 @@ static void a_process_between_two_passes(void **state)
 		 "account 200 40 10 4096 10000 %lld000000 1\n", (long long)now.tv_sec - 10);
 	begin(text, library);
 	assert_int_equal(signal_of("gpu.accounting"), SKEP_SIGNAL_OK);
-	/* 200 has ended; 300 came and went; 99 had ended before we came */
+	/* 200 has ended; 300 began and ended between passes; 99 ended before the probe began */
 	snprintf(text, sizeof(text),
 		 DEVICE "set util 0\naccount 99 50 1 10 60000 5 0\naccount 200 40 10 4096 10000 %lld000000 0\n"
 			"account 300 25 0 8192 400 %lld000000 0\n",
@@ -561,15 +560,15 @@ static void a_process_between_two_passes(void **state)
 	near(use_of(200)->held_ns, 1e10);
 	near(use_of(300)->busy_ns, 1e8);
 	assert_int_equal(use_of(300)->memory_bytes, 8192);
-	pass(text); /* once */
-	assert_int_equal(told.n[STREAM_USE], 0);
-	/* the same pid again, by another process */
+	pass(text); /* each once */
+	assert_int_equal(reported.n[STREAM_USE], 0);
+	/* another process has the same pid */
 	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 300 50 0 1 1000 %lld000000 0\n",
 		 (long long)now.tv_sec + 1);
 	pass(text);
 	near(use_of(300)->busy_ns, 5e8);
-	/* who has that pid by now started after the context: not its */
-	told.start_ns = skep_boot_ns();
+	/* the pid's present process started after the context, so the context is not its own */
+	reported.start_ns = skep_boot_ns();
 	snprintf(text, sizeof(text), DEVICE "set util 0\naccount 400 50 0 1 1000 %lld000000 0\n",
 		 (long long)now.tv_sec - 100);
 	pass(text);
@@ -584,7 +583,7 @@ static void accounting_is_put_back(void **state)
 	begin(DEVICE, library);
 	assert_true(probe()->nvml->gpus[0].accounting_ours);
 	assert_int_equal(skep_mock_end(&m), 0);
-	/* the stand-in keeps what was set last: off again */
+	/* the stand-in keeps its last settings: switch them off */
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.inline_work = true;
 	m.quiet = true;
@@ -609,14 +608,14 @@ static void gpm_by_interval(void **state)
 	(void)state;
 	begin(text, library);
 	pass(text);
-	assert_int_equal(told.n[STREAM_ACTIVITY], 1);
-	near(told.activity[0].sm * 1000, 500);
-	near(told.activity[0].tensor * 1000, 250);
-	near(told.activity[0].pcie_tx, 2 * 1048576);
-	assert_true(isnan(told.activity[0].fp64)); /* refused alone */
-	assert_string_equal(told.how[0], "gpm");
-	near(told.device[0].busy_ns, 7.5e8);
-	near(told.device[0].pcie_tx, 2 * 1048576);
+	assert_int_equal(reported.n[STREAM_ACTIVITY], 1);
+	near(reported.activity[0].sm * 1000, 500);
+	near(reported.activity[0].tensor * 1000, 250);
+	near(reported.activity[0].pcie_tx, 2 * 1048576);
+	assert_true(isnan(reported.activity[0].fp64)); /* only this value is refused */
+	assert_string_equal(reported.how[0], "gpm");
+	near(reported.device[0].busy_ns, 7.5e8);
+	near(reported.device[0].pcie_tx, 2 * 1048576);
 	assert_int_equal(signal_of("gpu.activity"), SKEP_SIGNAL_OK);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
@@ -631,22 +630,22 @@ static void mig_instances(void **state)
 	(void)state;
 	begin(text, library);
 	pass(text);
-	assert_int_equal(told.n[STREAM_DEVICE], 3);
-	assert_string_equal(told.device_id[1], "MIG-1");
-	assert_string_equal(told.parent_id[1], "GPU-A");
-	assert_int_equal(told.device[1].gpu_instance, 3);
-	near(told.device[1].busy_ns, 4e8);
-	near(told.device[1].memory_limit, 10000);
-	assert_true(isnan(told.device[1].power)); /* the device's, told there */
-	near(told.device[0].power * 1000, 250500);
-	assert_true(isnan(told.device[0].busy_ns));
-	near(use_of(500)->busy_ns, 4e8); /* alone in its instance */
-	assert_int_equal(told.n[STREAM_ACTIVITY], 2);
+	assert_int_equal(reported.n[STREAM_DEVICE], 3);
+	assert_string_equal(reported.device_id[1], "MIG-1");
+	assert_string_equal(reported.parent_id[1], "GPU-A");
+	assert_int_equal(reported.device[1].gpu_instance, 3);
+	near(reported.device[1].busy_ns, 4e8);
+	near(reported.device[1].memory_limit, 10000);
+	assert_true(isnan(reported.device[1].power)); /* the device's record has it */
+	near(reported.device[0].power * 1000, 250500);
+	assert_true(isnan(reported.device[0].busy_ns));
+	near(use_of(500)->busy_ns, 4e8); /* alone in its MIG instance */
+	assert_int_equal(reported.n[STREAM_ACTIVITY], 2);
 	assert_int_equal(signal_of("gpu.mig"), SKEP_SIGNAL_OK);
-	/* the division is changed */
+	/* the administrator changes the partition into instances */
 	pass(DEVICE "set gpm 1\ninstance MIG-2 4 0\nset gpm_gfx 0\n");
-	assert_int_equal(told.n[STREAM_DEVICE], 2);
-	assert_string_equal(told.device_id[1], "MIG-2");
+	assert_int_equal(reported.n[STREAM_DEVICE], 2);
+	assert_string_equal(reported.device_id[1], "MIG-2");
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -655,11 +654,11 @@ static void an_xid(void **state)
 	(void)state;
 	begin(DEVICE, library);
 	pass(DEVICE "event 8 79\nevent 2 0\n");
-	assert_int_equal(told.n[STREAM_EVENT], 2);
-	assert_int_equal(told.event[0].code, 79);
-	assert_memory_equal(told.event[0].kind.ptr, "xid", 3);
-	assert_memory_equal(told.event[1].kind.ptr, "ecc_double", 10);
-	assert_memory_equal(told.event[0].id.ptr, "GPU-A", 5);
+	assert_int_equal(reported.n[STREAM_EVENT], 2);
+	assert_int_equal(reported.event[0].code, 79);
+	assert_memory_equal(reported.event[0].kind.ptr, "xid", 3);
+	assert_memory_equal(reported.event[1].kind.ptr, "ecc_double", 10);
+	assert_memory_equal(reported.event[0].id.ptr, "GPU-A", 5);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -677,11 +676,11 @@ static void an_old_library(void **state)
 	(void)state;
 	begin("device GPU-O\nset util 42\nset mem_total 100\nset mem_used 60\n", old_library);
 	pass(NULL);
-	near(told.device[0].utilization * 1000, 420);
-	near(told.device[0].memory_used, 60);
-	assert_true(isnan(told.device[0].memory_reserved));
-	assert_true(isnan(told.device[0].power));
-	assert_true(isnan(told.device[0].processes));
+	near(reported.device[0].utilization * 1000, 420);
+	near(reported.device[0].memory_used, 60);
+	assert_true(isnan(reported.device[0].memory_reserved));
+	assert_true(isnan(reported.device[0].power));
+	assert_true(isnan(reported.device[0].processes));
 	assert_int_equal(signal_of("gpu.utilization"), SKEP_SIGNAL_OK);
 	assert_int_equal(signal_of("gpu.power"), SKEP_SIGNAL_MISSING);
 	assert_string_equal(why_of("gpu.power"), "this version of the library does not have it");
@@ -698,10 +697,10 @@ static void no_library(void **state)
 	assert_int_equal(signal_of("gpu.utilization"), SKEP_SIGNAL_MISSING);
 	assert_non_null(strstr(why_of("gpu.utilization"), "/nonexistent/libnvidia-ml.so.1"));
 	m.plugin->sample(m.instance, m.state);
-	assert_true(told.drained_ns >= before); /* nobody waits for a device that is not there */
+	assert_true(reported.drained_ns >= before); /* the core does not wait for a probe without a device */
 	m.plugin->flush(m.instance, m.state);
 	assert_int_equal(skep_mock_end(&m), 0);
-	begin("", "libm.so.6"); /* a library, but not that one */
+	begin("", "libm.so.6"); /* a library without NVML's functions */
 	assert_non_null(strstr(why_of("gpu.utilization"), "not NVML"));
 	assert_int_equal(skep_mock_end(&m), 0);
 }
@@ -712,14 +711,14 @@ static void a_driver_that_comes_later(void **state)
 	begin("init 9\n", library);
 	assert_string_equal(why_of("gpu.memory"), "nvmlInit: Driver Not Loaded");
 	write_file(script, DEVICE);
-	m.plugin->sample(m.instance, m.state); /* not asked again so soon */
+	m.plugin->sample(m.instance, m.state); /* the probe does not try again so soon */
 	assert_false(probe()->nvml->up);
 	probe()->retry_ns = 0;
 	m.plugin->sample(m.instance, m.state);
 	assert_true(probe()->nvml->up);
 	assert_int_equal(signal_of("gpu.memory"), SKEP_SIGNAL_OK);
 	pass(NULL);
-	assert_int_equal(told.n[STREAM_DEVICE], 1);
+	assert_int_equal(reported.n[STREAM_DEVICE], 1);
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
@@ -728,25 +727,25 @@ static void a_device_that_goes(void **state)
 	(void)state;
 	begin(DEVICE "device GPU-B\n", library);
 	pass(NULL);
-	assert_int_equal(told.n[STREAM_DEVICE], 2);
+	assert_int_equal(reported.n[STREAM_DEVICE], 2);
 	pass(DEVICE);
-	assert_int_equal(told.n[STREAM_DEVICE], 1);
+	assert_int_equal(reported.n[STREAM_DEVICE], 1);
 	pass(DEVICE "device GPU-C\n"); /* its first pass is its baseline */
-	assert_int_equal(told.n[STREAM_DEVICE], 1);
+	assert_int_equal(reported.n[STREAM_DEVICE], 1);
 	pass(NULL);
-	assert_int_equal(told.n[STREAM_DEVICE], 2);
-	assert_string_equal(told.device_id[1], "GPU-C");
+	assert_int_equal(reported.n[STREAM_DEVICE], 2);
+	assert_string_equal(reported.device_id[1], "GPU-C");
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* An excluded process's use is not told, and counted as such; a pass is never begun twice. */
+/* An excluded process's use is counted as excluded and not reported; no pass begins twice. */
 static void unknown_and_late(void **state)
 {
 	(void)state;
 	begin(DEVICE "holder 100 5\n", library);
-	told.unknown_pid = 100;
+	reported.unknown_pid = 100;
 	pass(NULL);
-	assert_int_equal(told.n[STREAM_USE], 0);
+	assert_int_equal(reported.n[STREAM_USE], 0);
 	assert_int_equal(skep_mock_counter(&m, "uses_unknown"), 1);
 	probe()->passing = true;
 	m.plugin->sample(m.instance, m.state);
@@ -843,7 +842,7 @@ static void drm_clients(void **state)
 	fd_of(10, 4, 1, 401000000, 0);
 	fd_of(11, 3, 1, 401000000, 0);
 	fd_of(12, 5, 2, 5000000000ull, 1070);
-	fd_of(13, 3, 3, 250000000, 0); /* new since */
+	fd_of(13, 3, 3, 250000000, 0); /* opened since the last pass */
 	drm_pass(s, t, 2000000000);
 	assert_int_equal(tally_of(t, 10)->use.busy_ns + tally_of(t, 11)->use.busy_ns, 400000000);
 	assert_int_equal(tally_of(t, 10)->use.memory_bytes + tally_of(t, 11)->use.memory_bytes, 1024 * 1024);
@@ -860,14 +859,14 @@ static void drm_clients(void **state)
 	assert_true(isnan(s->cards[0].record.power_limit));
 	assert_true(s->cards[0].reported);
 	assert_int_equal(s->n_cards, 2);
-	assert_false(s->cards[1].reported); /* nothing to be told of */
+	assert_false(s->cards[1].reported); /* the card has no use to report */
 	assert_int_equal(s->n_clients, 3);
 	tally_clear(t);
 	assert_int_equal(unlink(path("proc/12/fd/5")), 0); /* closed */
 	drm_pass(s, t, 3000000000);
 	assert_int_equal(s->n_clients, 2);
 	assert_int_equal(tally_of(t, 10)->use.idle_ns + tally_of(t, 11)->use.idle_ns, 1000000000);
-	/* the search is bounded: what was not reached in one pass is in the next */
+	/* a pass reads a bounded number of processes: the next pass reads the rest */
 	s->n_known = 0;
 	s->budget = 1;
 	for (int i = 0; i < 4; i++) {
@@ -875,14 +874,14 @@ static void drm_clients(void **state)
 		drm_pass(s, t, 4000000000ull + (unsigned)i * 1000000000ull);
 	}
 	assert_int_equal(s->n_known, 3);
-	/* a link in /dev/dri to something that is no DRM device: its process is no holder */
+	/* a link in /dev/dri to a device that is not DRM: its process holds no card */
 	fd_of(14, 3, 9, 0, 0);
 	write_file(path("proc/14/fdinfo/3"), "pos: 0\nflags: 0\n");
 	s->budget = 10;
 	tally_clear(t);
 	drm_pass(s, t, 9000000000ull);
 	assert_int_equal(s->n_known, 3);
-	/* a holder with many descriptors takes no more than its share of a pass, and the others are still read */
+	/* a process with many descriptors uses only its share of a pass, and the probe still reads the others */
 	for (unsigned fd = 100; fd < 1000; fd++) {
 		snprintf(procfs, sizeof(procfs), "proc/10/fd/%u", fd);
 		assert_int_equal(symlink("/dev/null", path(procfs)), 0);
@@ -895,10 +894,10 @@ static void drm_clients(void **state)
 	assert_in_range(s->fds_read - before, 10, 40);
 	assert_int_equal(s->cut, cut + 1);
 	assert_int_equal(tally_of(t, 13)->use.devices, 1);
-	/* together they take no more than eight times the budget: each gets its turn */
+	/* all together use at most eight times the budget: each process has its turn */
 	for (unsigned pid = 20; pid < 40; pid++)
 		fd_of(pid, 3, pid, 0, 0);
-	s->budget = 5000; /* the search goes by pid, in which order this folder is not: all in one pass */
+	s->budget = 5000; /* the search goes by pid, unlike readdir() on this folder: all in one pass */
 	for (unsigned i = 0; i < 2; i++)
 		drm_pass(s, t, 11000000000ull + i * 1000000ull);
 	assert_int_equal(s->n_known, 23);
@@ -916,7 +915,7 @@ static void drm_clients(void **state)
 	free(t);
 }
 
-/* In a pid namespace of its own: the pid that a driver gives is another process on the host. */
+/* In a pid namespace of its own, where the pid that a driver gives belongs to another process on the host. */
 static void own_pid_namespace(void **state)
 {
 	const struct skep_detail_scope scope = { .size = sizeof(scope), .kind = SKEP_SCOPE_PID, .value = 10, .id = 1 };
@@ -930,7 +929,7 @@ static void own_pid_namespace(void **state)
 	begin(DEVICE "holder 10 100\n", library);
 	own_procfs = NULL;
 	pass(NULL);
-	assert_int_equal(told.n[STREAM_USE], 0);
+	assert_int_equal(reported.n[STREAM_USE], 0);
 	assert_true(skep_mock_counter(&m, "uses_unknown") > 0);
 	assert_int_equal(signal_of("gpu.processes"), SKEP_SIGNAL_PARTIAL);
 	assert_non_null(strstr(why_of("gpu.processes"), "--pid=host"));
@@ -950,10 +949,10 @@ static void rings_that_stopped(void **state)
 		snprintf(h->rings[i].key.name, sizeof(h->rings[i].key.name), "ccs%u", i);
 		h->rings[i].active_ns = i < 100 ? 0 : 40000000000u;
 	}
-	hooks_rings_forget(h, -1, 59000000000u); /* all of them moved within a minute */
+	hooks_rings_forget(h, -1, 59000000000u); /* all of them were used within a minute */
 	assert_int_equal(h->n_rings, RINGS_ROOM);
 	hooks_rings_forget(h, -1, 70000000000u);
-	assert_int_equal(h->n_rings, RINGS_ROOM / 2); /* no more than has to be */
+	assert_int_equal(h->n_rings, RINGS_ROOM / 2); /* the probe drops only as many as necessary */
 	for (uint32_t i = 0, kept = 0; i < h->n_rings; i++) {
 		kept += h->rings[i].active_ns > 0;
 		assert_true(i + 1 < h->n_rings || kept == RINGS_ROOM - 100);
@@ -975,7 +974,7 @@ static ElfW(Shdr) *dynamic_header(unsigned char *file, bool linked)
 	return &sections[linked ? sections[i].sh_link : i];
 }
 
-/* What the function says of the first bytes of that file. */
+/* What the function answers about the first n bytes of that file. */
 static int symbols_of(const unsigned char *file, size_t n)
 {
 	struct cuda_symbol symbol = { .name = "nvmlShutdown" };
@@ -1006,7 +1005,7 @@ static void libraries(void **state)
 	dynamic_header(file, false)->sh_size = UINT64_MAX;
 	assert_int_equal(symbols_of(file, (size_t)st.st_size), -E2BIG);
 	dynamic_header(file, false)->sh_size = 24 * 60000;
-	assert_int_equal(symbols_of(file, (size_t)st.st_size), -ENOEXEC); /* beyond the end */
+	assert_int_equal(symbols_of(file, (size_t)st.st_size), -ENOEXEC); /* behind the end of the file */
 	dynamic_header(file, false)->sh_size = 24;
 	assert_int_equal(symbols_of(file, (size_t)st.st_size), 0);
 	dynamic_header(file, true)->sh_size = UINT64_MAX / 2;
@@ -1027,7 +1026,7 @@ static void libraries(void **state)
 	close(fd);
 }
 
-/* Process 10, which has mapped what is at that path. */
+/* Looks for libcuda in process 10, which maps the file at that path. */
 static int find_mapped(const char *line)
 {
 	char found[CUDA_PATH_MAX], procfs[128];
@@ -1056,22 +1055,22 @@ static void mappings(void **state)
 	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino,
 		 path("libcuda.so.1"));
 	assert_int_equal(find_mapped(line), 0);
-	/* replaced since: another file at that path, and nothing in map_files */
+	/* replaced since the mapping: another file has that path, and map_files has none */
 	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 %llu   %s\n", (unsigned long long)st.st_ino + 1,
 		 path("libcuda.so.1"));
 	assert_int_equal(find_mapped(line), -ENOENT);
-	/* a FIFO, by either way: not opened, which would wait for a writer */
+	/* a FIFO under both names: opening it would wait for a writer */
 	assert_int_equal(mkfifo(path("libcuda.so.2"), 0600), 0);
 	snprintf(line, sizeof(line), "%s/libcuda.so.2", dir);
 	assert_int_equal(symlink(line, path("lib/10/map_files/1000-2000")), 0);
 	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:00 0   %s\n", path("libcuda.so.2"));
 	assert_int_equal(find_mapped(line), -ENOEXEC);
-	/* the rest of a path that is too long is not a line */
+	/* the rest of a path that is too long is not another line */
 	memset(line, 'a', sizeof(line));
 	snprintf(line + CUDA_PATH_MAX + 127, 512, "1000-2000 r-xp 00000000 fe:00 0   %s\n", path("libcuda.so.1"));
 	memcpy(line, "1000-2000 r-xp 00000000 fe:00 0   /", 35);
 	assert_int_equal(find_mapped(line), -ENOENT);
-	/* no end of mappings */
+	/* more mappings than the probe reads */
 	f = fopen(path("lib/10/maps"), "w");
 	assert_non_null(f);
 	for (unsigned i = 0; i < 200000; i++)
@@ -1102,7 +1101,7 @@ static int set_up(void **state)
 	snprintf(script, sizeof(script), "%s/script", dir);
 	snprintf(library, sizeof(library), "%s/tests/gpu/standin_nvml.so", build ? build : ".");
 	snprintf(old_library, sizeof(old_library), "%s/tests/gpu/standin_nvml_old.so", build ? build : ".");
-	/* Kept open: what was set in a "driver" is still set when the probe has closed the library. */
+	/* The test keeps the stand-in open, so its settings outlive the probe's dlclose(). */
 	if (!dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
 		fprintf(stderr, "%s\n", dlerror());
 		return -1;
@@ -1116,7 +1115,7 @@ static int tear_down(void **state)
 
 	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	return system(command); /* NOLINT: a folder of our own making */
+	return system(command); /* NOLINT: the command removes the test's own folder */
 }
 
 int main(void)

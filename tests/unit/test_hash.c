@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_hash.c - skep/hash.h: the values of SipHash-1-3, and keys that were chosen to collide in a hash
- * without a key.
+ * tests/unit/test_hash.c - skep/hash.h: the values of SipHash-1-3, and keys chosen to collide in a hash without a
+ * secret.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +61,7 @@ static void add(unsigned *chains, uint64_t hash)
 		longest = n;
 }
 
-/* Of N keys in N chains the longest has more than 20 once in 10^12 times. */
+/* With N keys in N chains, the longest chain has more than 20 once in 10^12 times. */
 static void chosen(void **state)
 {
 	struct skep_hash_key key = skep_hash_key_new();
@@ -70,12 +70,12 @@ static void chosen(void **state)
 
 	(void)state;
 	assert_non_null(chains);
-	/* Newton: each round doubles the bits that are right. */
+	/* Newton's method: each round doubles the number of correct bits. */
 	for (int i = 0; i < 6; i++)
 		inverse *= 2 - 0x9e3779b97f4a7c15u * inverse;
 	assert_true(inverse * 0x9e3779b97f4a7c15u == 1);
 	longest = 0;
-	for (uint64_t i = 0; i < N; i++) { /* one chain of a multiplication with that constant: bits 32 to 43 are 0 */
+	for (uint64_t i = 0; i < N; i++) { /* multiplied by that constant all land in one chain: bits 32 to 43 are 0 */
 		uint64_t number = (i << 44 | i) * inverse;
 
 		assert_int_equal((number * 0x9e3779b97f4a7c15u >> 32) % N, 0);

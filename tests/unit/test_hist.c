@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/hist.h and skep/bpf/hist.bpf.h: both find the same slot, and it is the one of an
- * OpenTelemetry exponential histogram of scale 2 by its definition.
+ * skep/hist.h and skep/bpf/hist.bpf.h: both find the same slot, the one that OpenTelemetry defines for an exponential
+ * histogram of scale 2.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -57,8 +57,8 @@ static void slots(void **state)
 			uint64_t at = (uint64_t)exp2l(bit + q / 4.0L);
 
 			/*
-			 * bounds are kept to 32 bits: above, what is closer to one than a part in 2^31 may fall on
-			 * either side
+			 * The slots' bounds have 32 bits: above, a value closer to a bound than one part in 2^31 may be
+			 * in either slot.
 			 */
 			uint64_t near = bit > 31 ? UINT64_C(1) << (bit - 30) : 1;
 

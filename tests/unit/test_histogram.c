@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_histogram.c - distributions from JSON and as bars: the letters that are
- * printed, and what is refused.
+ * tests/unit/test_histogram.c - distributions from JSON and as bars: the printed letters, and the refused inputs.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -45,7 +44,7 @@ static void added(void **state)
 	struct histogram h = { .sum = 0 };
 
 	(void)state;
-	/* offset -1: ones come first; bucket 0 is (1, 1.19], which only 2^(1/4) rounded has, and so on */
+	/* offset -1: ones come first; bucket 0 is (1, 1.19] and holds only the rounded 2^(1/4), and so on */
 	assert_int_equal(
 		add(&h, "{\"count\":9,\"sum\":20,\"scale\":2,\"zero_count\":2,\"offset\":-1,\"counts\":[3,0,4]}"), 0);
 	assert_int_equal(h.slots[0], 2);
@@ -86,7 +85,7 @@ static void refused(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		if (add(&h, wrong[i]) != -EINVAL)
 			fail_msg("taken: %s", wrong[i]);
-		assert_int_equal(histogram_count(&h), 0); /* nothing by halves */
+		assert_int_equal(histogram_count(&h), 0); /* a refused input adds nothing */
 	}
 }
 
@@ -119,12 +118,12 @@ static void bars(void **state)
 	h.slots[0] = 1;
 	h.slots[1] = 100;
 	h.slots[5] = 1000;
-	/* few buckets: as they are; a value has a mark however few they are */
+	/* few buckets: one row each; a value draws at least one mark */
 	assert_printed(&h, "By", false,
 		       "   0      1  #\n"
 		       " 1 B    100  #####\n"
 		       " 2 B  1,000  ###############################################\n");
-	/* what a probe counted as above 1 and at most 1.19 is shown, wherever it came from */
+	/* values in the bucket (1, 1.19] are shown, although no rounding gives them */
 	h.slots[2] = 50;
 	assert_printed(&h, "By", false,
 		       "   0      1  #\n"

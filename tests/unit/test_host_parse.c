@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host: the parsers of loadavg, meminfo, vmstat, diskstats, net/dev and mountinfo, on lines
- * as kernels of several years write them and on lines that none does.
+ * plugins/host: the parsers of loadavg, meminfo, vmstat, diskstats, net/dev and mountinfo, on lines of kernels of
+ * several years and on lines that no kernel writes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void meminfo(void **state)
 		0);
 	assert_int_equal(rec.available, 35 * 1024);
 
-	/* four bad lines, and what matters is there */
+	/* four bad lines; the important values are there */
 	assert_int_equal(
 		meminfo_parse(text_of("MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: x kB\nCached: 20 MB\nDirty 5 kB\n"
 				      "Shmem: 18446744073709551615 kB\n"),
@@ -119,7 +119,7 @@ static void diskstats(void **state)
 	assert_int_equal(v[DISK_DISCARD_SECTORS], 14);
 	assert_int_equal(disk(" 259 0 nvme0n1 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", &name, v), 0); /* 5.5 */
 	assert_int_equal(v[DISK_FLUSH_MS], 17);
-	/* one to come */
+	/* a future kernel with more fields */
 	assert_int_equal(disk(" 259 0 nvme0n1 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19", &name, v), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(disk(bad[i], &name, v), -EBADMSG);

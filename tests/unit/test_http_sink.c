@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/sink/http.h through the sink http, under the mock host, against tests/faults/faultd: what each
- * failure means for a batch, secrets that change, TLS, and that what was sent is what was received.
+ * skep/sink/http.h through the sink http, under the mock host, against tests/faults/faultd: the consequence of each
+ * failure for a batch, secrets that change, TLS, and that the receiver gets the bytes that the sink sent.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ static unsigned answers(void)
 	return m.acks + m.retries + m.rejects + m.holds + m.splits + m.suspects;
 }
 
-/* The mock's clock goes as fast as the real one. */
+/* The mock's clock runs as fast as the real one. */
 static void turn(void)
 {
 	struct timespec a, b;
@@ -76,7 +76,7 @@ static void url(const char *path)
 
 static void init(void)
 {
-	for (size_t i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) /* of a test that failed */
+	for (size_t i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) /* batches of a test that failed */
 		sent[i] = skep_mock_batch_free(sent[i]);
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.quiet = true;
@@ -101,7 +101,7 @@ static void end(void)
 	faultd_forget(&server);
 }
 
-/* n records, numbered from the batch's id * 1000 on, and one of another stream. */
+/* n records, numbered from the batch's id * 1000 on, and one record of another stream. */
 static struct skep_mock_batch *batch(unsigned n)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(++batches, 1000000000);
@@ -132,7 +132,7 @@ static struct skep_mock_batch *submit(unsigned n)
 	return b;
 }
 
-/* Submits one and waits for its answer. */
+/* Submits one batch and waits for the answer. */
 static const struct skep_batch_answer *send_one(unsigned n)
 {
 	unsigned before = answers();
@@ -142,7 +142,7 @@ static const struct skep_batch_answer *send_one(unsigned n)
 	return &m.answer;
 }
 
-/* Entry i of the server's log, which must be there; borrowed until the next call. */
+/* Entry i of the server's log, which must exist; borrowed until the next call. */
 static json_t *request(size_t i)
 {
 	static json_t *log;
@@ -270,11 +270,11 @@ static void test_no_connection(void **state)
 	assert_int_equal(skep_mock_option(&m, "url", "http://nowhere.invalid/"), 0);
 	start();
 	assert_int_equal(send_one(3)->result, SKEP_BATCH_RETRY);
-	assert_true(m.worst_ns < 200000000); /* names are looked up elsewhere, and nobody waits for it */
+	assert_true(m.worst_ns < 200000000); /* a thread resolves names; no callback waits for it */
 	end();
 }
 
-/* The proxy is the fault server: a request by way of it has the whole URL as its path. */
+/* The fault server is the proxy: a request through it has the whole URL as its path. */
 static void test_proxy(void **state)
 {
 	const struct skep_batch_answer *answer;
@@ -289,7 +289,7 @@ static void test_proxy(void **state)
 	assert_int_equal(send_one(2)->result, SKEP_BATCH_ACK);
 	assert_string_equal(json_string_value(json_object_get(request(0), "path")), "http://nowhere.invalid/in");
 	end();
-	/* of the environment, and left out */
+	/* a proxy from the environment, and none */
 	setenv("http_proxy", text, 1);
 	init();
 	assert_int_equal(skep_mock_option(&m, "url", "http://nowhere.invalid/env"), 0);
@@ -305,7 +305,8 @@ static void test_proxy(void **state)
 	end();
 	unsetenv("http_proxy");
 	/*
-	 * https:// by way of a proxy that refuses CONNECT, as one does that wants a password: somebody has to mend that
+	 * https:// through a proxy that refuses CONNECT, as a proxy that demands a password does: an administrator has
+	 * to act, so the sink holds
 	 */
 	init();
 	assert_int_equal(skep_mock_option(&m, "url", "https://nowhere.invalid/in"), 0);
@@ -422,14 +423,15 @@ static void test_token(void **state)
 	url("/401:second-token/auth");
 	assert_int_equal(skep_mock_option(&m, "token_file", path), 0);
 	start();
-	assert_int_equal(send_one(1)->result, SKEP_BATCH_HOLD); /* the file is as it was */
+	assert_int_equal(send_one(1)->result, SKEP_BATCH_HOLD); /* the token file has not changed */
 	write_file("token", "second-token\n", path, sizeof(path));
-	assert_int_equal(send_one(1)->result, SKEP_BATCH_RETRY); /* it has changed: at once */
+	/* the token file has changed: the sink tries at once */
+	assert_int_equal(send_one(1)->result, SKEP_BATCH_RETRY);
 	assert_null(strstr(m.why, "-token"));
 	assert_non_null(strstr(m.why, "changed"));
 	assert_int_equal(send_one(1)->result, SKEP_BATCH_ACK);
 
-	/* a file that goes away is no reason to forget the token */
+	/* the sink keeps its token when the file disappears */
 	url("/401:third-token,401:second-token/gone");
 	assert_int_equal(skep_mock_reload(&m), 0);
 	unlink(path);
@@ -460,7 +462,7 @@ static void test_token(void **state)
 	end();
 }
 
-/* A receiver that quotes the request's headers puts no secret into a log or into `skep status`. */
+/* A receiver that quotes the request's headers brings no secret into a log or into `skep status`. */
 static void test_echo(void **state)
 {
 	(void)state;
@@ -490,7 +492,7 @@ static void test_echo(void **state)
 	assert_non_null(strstr(m.why, "'Basic ****"));
 	assert_null(strstr(m.why, "YW5u"));
 	end();
-	/* one that a new token has replaced meanwhile */
+	/* a secret that a new token has replaced meanwhile */
 	init();
 	url("/400:echo/replaced");
 	assert_int_equal(skep_mock_option(&m, "token_file", "env:TEST_HTTP_TOKEN"), 0);
@@ -505,7 +507,7 @@ static void test_echo(void **state)
 	end();
 }
 
-/* One that takes the old token for somebody else's, and says 200: the new one counts soon all the same. */
+/* A receiver answers 200 to the old token, as another user's: the sink still soon reads and uses the new token. */
 static void test_token_that_changes_quietly(void **state)
 {
 	const char *sent = "";
@@ -528,7 +530,7 @@ static void test_token_that_changes_quietly(void **state)
 	end();
 }
 
-/* Two that are answered 401 while the token changes: the first one reads it anew, both come again. */
+/* Two requests get 401 while the token changes: the first reads the new token, and the host offers both again. */
 static void test_token_race(void **state)
 {
 	char path[128];
@@ -579,7 +581,7 @@ static void test_reload_url(void **state)
 	send_one(1);
 	assert_string_equal(json_string_value(json_object_get(request(1), "path")), "/200/after");
 	assert_int_equal(skep_mock_counter(&m, "connections"), 2);
-	/* a reload while one is under way does not disturb it */
+	/* a reload does not disturb a request under way */
 	url("/slow:100/under-way");
 	assert_int_equal(skep_mock_reload(&m), 0);
 	submit(1);
@@ -591,7 +593,7 @@ static void test_reload_url(void **state)
 	send_one(1);
 	assert_int_equal(m.acks, 4);
 	assert_string_equal(json_string_value(json_object_get(request(3), "path")), "/200/next");
-	/* what is wrong changes nothing */
+	/* an invalid reload changes nothing */
 	assert_int_equal(skep_mock_option(&m, "token_file", "/nonexistent/token"), 0);
 	assert_int_equal(skep_mock_reload(&m), -ENOENT);
 	assert_non_null(strstr(m.why, "/nonexistent/token"));
@@ -608,7 +610,7 @@ static void test_stop(void **state)
 		submit(2);
 	skep_mock_settle(&m);
 	turn();
-	end(); /* nothing is left open, nothing is answered */
+	end(); /* the sink leaves nothing open, and no request is answered */
 	assert_int_equal(answers(), 0);
 }
 
@@ -627,7 +629,7 @@ static void test_host_fails(void **state)
 	m.fail_timer = -ENOMEM;
 	assert_int_equal(send_one(1)->result, SKEP_BATCH_RETRY);
 	m.fail_timer = 0;
-	m.fail_watch = -ENOMEM; /* a connection that is not watched: the request ends all the same, by its timers */
+	m.fail_watch = -ENOMEM; /* a connection that cannot be watched: the request still ends, by its timers */
 	send_one(1);
 	assert_non_null(strstr(m.logged, "cannot watch"));
 	m.fail_watch = 0;
@@ -660,7 +662,7 @@ static void test_options(void **state)
 		{ "no colon: here", "is not \"Name: value\"" },
 		{ "Content-Length: 3", "follows from the body" },
 		{ "X-A: a\r\nX-B: b", "control character" },
-		{ "X-A: {secret}", "headers: { at byte 5: expected" }, /* it may be a key */
+		{ "X-A: {secret}", "headers: { at byte 5: expected" }, /* the text may contain a key */
 		{ "X-A: file:/nonexistent/key", "/nonexistent/key" },
 	};
 
@@ -735,13 +737,13 @@ static void test_tls(void **state)
 	with_certificate();
 	assert_int_equal(skep_mock_option(&m, "insecure", "true"), 0);
 	EXPECT_ONE(SKEP_BATCH_ACK);
-	/* not a name in its certificate; it listens on 127.0.0.1 only, so 127.0.0.2 is refused */
+	/* the address is not in the certificate: the server listens on 127.0.0.1 only, so 127.0.0.2 is refused */
 	tls("127.0.0.2", "ca.pem");
 	with_certificate();
 	EXPECT_ONE(SKEP_BATCH_RETRY);
 	/*
-	 * The server wants a certificate.  With TLS 1.3 it says so after the handshake, and resets the connection
-	 * when it is sent a request meanwhile: what it said may get lost.
+	 * The server demands a certificate. With TLS 1.3 it says so after the handshake and resets the connection when
+	 * a request arrives meanwhile; its message may be lost.
 	 */
 	tls("127.0.0.1", "ca.pem");
 	start();
@@ -751,7 +753,7 @@ static void test_tls(void **state)
 	tls("127.0.0.1", "no-such.pem");
 	with_certificate();
 	EXPECT_ONE(SKEP_BATCH_HOLD);
-	/* TLS to a port that has none */
+	/* TLS to a port that speaks plain HTTP */
 	tls("127.0.0.1", "ca.pem");
 	snprintf(text, sizeof(text), "https://127.0.0.1:%d/", server.http);
 	assert_int_equal(skep_mock_option(&m, "url", text), 0);
@@ -792,7 +794,7 @@ static pid_t nginx_start(int *ret_port)
 		return 0;
 	pid = fork();
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing behind */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends nginx even when a test fails */
 		setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 		execlp("nginx", "nginx", "-p", server.dir, "-c", conf, (char *)NULL);
 		_exit(127);
@@ -827,13 +829,13 @@ static void test_nginx(void **state)
 	}
 	through_nginx(port, true);
 	for (int i = 0; i < 10 && send_one(2)->result == SKEP_BATCH_RETRY; i++)
-		usleep(50000); /* until it listens */
+		usleep(50000); /* until nginx listens */
 	assert_int_equal(m.answer.result, SKEP_BATCH_ACK);
 	assert_int_equal(send_one(100)->result, SKEP_BATCH_SPLIT); /* client_max_body_size */
 	end();
 	/*
-	 * A client certificate that is replaced under its name counts, without a reload, for a sink that goes on
-	 * sending.
+	 * A sink that keeps sending uses a client certificate that replaced the old one under the same name, without a
+	 * reload.
 	 */
 	http_connection_life_s = 1;
 	through_nginx(port, true);
@@ -848,7 +850,7 @@ static void test_nginx(void **state)
 	end();
 	assert_int_equal(rename(old, path), 0);
 	http_connection_life_s = life_s;
-	/* nginx says 400 where it means the certificate: no batch may be given up for that */
+	/* nginx answers 400 to a bad certificate: the sink must not drop a batch for that */
 	through_nginx(port, false);
 	assert_int_equal(send_one(2)->result, SKEP_BATCH_HOLD);
 	assert_int_equal(m.answer.status, 400);
@@ -903,7 +905,7 @@ static void test_classify(void **state)
 		char quoted[600];
 
 		assert_int_equal(http_classify_status(400, about_tls[i]), SKEP_BATCH_HOLD);
-		/* the same words of a user, as a receiver quotes them */
+		/* a receiver quotes the same words of a user */
 		snprintf(quoted, sizeof(quoted), "cannot parse \"%s\"", about_tls[i]);
 		assert_int_equal(http_classify_status(400, quoted), SKEP_BATCH_REJECT);
 		snprintf(quoted, sizeof(quoted), "<html><head><title>400 Bad Request</title></head>%s", about_tls[i]);
@@ -915,7 +917,7 @@ static void test_classify(void **state)
 		assert_int_equal(r == SKEP_BATCH_ACK, s / 100 == 2);
 		assert_int_equal(r == SKEP_BATCH_SPLIT, s == 413);
 		assert_int_equal(r == SKEP_BATCH_SUSPECT, s == 500);
-		if (r == SKEP_BATCH_REJECT) /* only what says that it is this request's fault */
+		if (r == SKEP_BATCH_REJECT) /* only a status about this very request */
 			assert_int_equal(s / 100, 4);
 	}
 }

@@ -52,8 +52,8 @@ static void hash(void **state)
 }
 
 /*
- * The second value is what "systemd-id128 machine-id --app-specific=8d399ba1d158fcf132e6275746c36cb6"
- * prints where /etc/machine-id has the first: it must never change, or every host becomes another.
+ * The second value is the output of "systemd-id128 machine-id --app-specific=8d399ba1d158fcf132e6275746c36cb6" on a
+ * machine whose /etc/machine-id has the first. The value must never change, or every host gets a new id.
  */
 static void machine_id(void **state)
 {
@@ -89,7 +89,7 @@ static void os_release(void **state)
 	identity_os_release(text_of("ID=\nVERSION_ID=\"\nPRETTY_NAME=a\x1b[0mb\n"), &os);
 	assert_string_equal(os.os, "");
 	assert_string_equal(os.version, "\"");
-	assert_string_equal(os.description, "a[0mb"); /* nothing that a terminal would obey */
+	assert_string_equal(os.description, "a[0mb"); /* no terminal control character */
 }
 
 static void cpuinfo(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_intern.c - one copy of each string, gone with its last reference.
+ * tests/unit/test_intern.c - one copy of each string, freed with its last reference.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void one_copy(void **state)
 	assert_ptr_equal(a, b);
 	assert_int_equal(a->refs, 2);
 	assert_string_equal(a->text, "samtools");
-	assert_ptr_not_equal(intern_get(in, &cut), a); /* one that was cut is another string */
+	assert_ptr_not_equal(intern_get(in, &cut), a); /* a cut string is another string */
 	assert_int_equal(intern_count(in), 2);
 	assert_null(intern_get(in, &empty));
 	assert_null(intern_get(in, &none));
@@ -74,13 +74,14 @@ static void many(void **state)
 }
 
 /*
- * 16,384 names whose words differ in bits that cancel each other in a hash that multiplies and shifts, whatever seed
- * that begins with: the longest chain of a table must not notice.
+ * 16,384 names chosen against a hash that multiplies and shifts: their words differ in bits that cancel each other
+ * under every seed. The longest chain of the table stays short all the same.
  */
 static void chosen_names(void **state)
 {
 	enum { BLOCKS = 14, CHOSEN = 1 << BLOCKS };
-	const uint64_t flips[] = { 1ull << 63, 1ull << 63 | 1ull << 34 }; /* of (h ^ word) * odd, then h ^= h >> 29 */
+	/* against (h ^ word) * odd, then h ^= h >> 29 */
+	const uint64_t flips[] = { 1ull << 63, 1ull << 63 | 1ull << 34 };
 	struct intern *in = intern_new();
 	uint64_t words[2 * BLOCKS];
 	size_t longest = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_io_iolat.c - the detail iolat without its kernel side: rows into records, and
- * what the table of details promises.
+ * tests/unit/test_io_iolat.c - the detail iolat without its kernel side: rows into records, and the promises of the
+ * table of details.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void test_row(void **state)
 	assert_int_equal(got.bytes, 4096);
 	assert_int_equal(got.errors, 2);
 	assert_int_equal(got.sum_ns, 1000);
-	/* of as many slots as there are values in: none, where the queue notes no times */
+	/* as many slots as have values; none where the queue notes no times */
 	assert_int_equal(got.duration.n, IO_LATENCY_SLOTS);
 	assert_int_equal(skep_hist_count(&got.duration), 6);
 	assert_int_equal(got.queue.n, 1);
@@ -65,7 +65,7 @@ static void test_row(void **state)
 	assert_int_equal(got.service.sum, 700);
 }
 
-/* A device that is not in our list is named by its number; a kind of operation that is not known is another. */
+/* A device outside of our list is named by its number; an unknown kind of operation counts as "other". */
 static void test_unknown(void **state)
 {
 	struct io_probe st = { .host = &host };

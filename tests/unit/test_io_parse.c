@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_io_parse.c - the probe "io" without its kernel side: /proc/diskstats, what a
- * disk is, /proc/vmstat, mounts, the clients of network file systems, and levels into differences.
+ * tests/unit/test_io_parse.c - the probe "io" without its kernel side: /proc/diskstats, kinds of disks, /proc/vmstat,
+ * mounts, the clients of network file systems, and levels into differences.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +83,7 @@ static void line_of_each_age(void **state)
 	assert_int_equal(d.discard_ops, 4);
 	assert_int_equal(d.discard_bytes, 64 * 512);
 	assert_int_equal(d.flush_ops, 7);
-	/* more numbers than we know of, as a later kernel may have */
+	/* more numbers than today's kernels write */
 	assert_int_equal(diskstats_parse("8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19\n", &d), 0);
 	assert_int_equal(d.queue_ms, 11);
 }
@@ -127,7 +127,7 @@ static void only_the_lowest_count(void **state)
 			       "7 0 loop0 1 0 10 0 1 0 20 0 0 0 0\n"
 			       "252 0 zram0 1 0 10 0 1 0 20 0 0 0 0\n");
 	assert_int_equal(disks_pass(&t, root, 0, &new), 0);
-	assert_int_equal(new.read, 0); /* what was before is not ours */
+	assert_int_equal(new.read, 0); /* I/O before skepd's start does not count */
 	assert_int_equal(t.n, 6);
 	assert_true(t.changed);
 	d = disks_find(&t, 8 << 20);
@@ -151,7 +151,7 @@ static void only_the_lowest_count(void **state)
 			       "259 0 nvme0n1 1 0 1000 0 1 0 2000 0 0 0 0\n"
 			       "garbage\n");
 	assert_int_equal(disks_pass(&t, root, 1000000000, &new), 0);
-	/* the disk's 100 and 200 sectors, and all of the one that was plugged in */
+	/* the disk's 100 and 200 sectors, and all sectors of the disk plugged in later */
 	assert_int_equal(new.read, (100 + 1000) * 512);
 	assert_int_equal(new.written, (200 + 2000) * 512);
 	assert_int_equal(t.bad_lines, 1);
@@ -166,7 +166,7 @@ static void only_the_lowest_count(void **state)
 	assert_int_equal(disks_pass(&t, root, 1000000000, &new), 0);
 	assert_false(t.changed);
 
-	/* another device behind the same number: its counters began with zero */
+	/* another device with the same number: its counters began at 0 */
 	put("/proc/diskstats", "8 0 sdq 1 0 4 0 1 0 6 0 0 0 0\n");
 	assert_int_equal(disks_pass(&t, root, 1000000000, &new), 0);
 	assert_int_equal(new.read, 4 * 512);
@@ -334,7 +334,7 @@ static void every_client(void **state)
 	assert_false(f->counted);
 	assert_false(fs_has_counters(f));
 
-	/* unmounted, and one more: which begins with what its mount has counted since */
+	/* one unmounted, one new: the new one begins with its mount's count */
 	put("/proc/self/mountinfo",
 	    "30 20 0:50 / /elsewhere rw - nfs4 server:/export rw\n40 20 0:60 / /two rw - nfs b:/ rw\nbad\n");
 	assert_int_equal(filesystems_pass(&t, root), 0);
@@ -348,7 +348,7 @@ static void every_client(void **state)
 	filesystems_free(&t);
 }
 
-/* Two Ceph clients: which is whose cannot be told, so neither is. */
+/* Two Ceph clients: the mount does not say which is its own, so neither counts. */
 static void which_client(void **state)
 {
 	struct filesystems t = { 0 };
@@ -363,7 +363,7 @@ static void which_client(void **state)
 
 /* ---- levels ------------------------------------------------------------------------------ */
 
-/* Against a plain array, with keys that crowd a few places. */
+/* Compares the table with a plain array, with keys that collide in a few places. */
 static void levels_as_an_array(void **state)
 {
 	enum { KEYS = 500 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages as they arrive at the journal's socket: a socket of the test's own, read by the test, and a
- * child that logs, because what stderr is gets looked up once per process.
+ * Messages as they arrive at the journal's socket. The test reads a socket of its own, and a child logs, because the
+ * log looks up the kind of stderr once per process.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static int listen_there(void)
 	return fd;
 }
 
-/* fn in a child whose stderr claims to be the journal; returns what went to stderr. To be freed. */
+/* Runs fn in a child whose stderr claims to be the journal; returns what the child wrote to stderr. To be freed. */
 static char *logged(void (*fn)(void))
 {
 	char name[] = "/tmp/skep-test-journal-err-XXXXXX", value[64];
@@ -74,7 +74,7 @@ static char *logged(void (*fn)(void))
 	return text;
 }
 
-/* The next datagram, or what its memfd has; sets how long it is. To be freed. */
+/* The next datagram, or the content of its memfd; sets the length. To be freed. */
 static char *receive(int fd, size_t *ret_len, bool *ret_memfd)
 {
 	union {
@@ -96,7 +96,7 @@ static char *receive(int fd, size_t *ret_len, bool *ret_memfd)
 	*ret_memfd = header != NULL;
 	if (!header)
 		return data;
-	/* journald-native.c refuses what is not sealed, and what has a payload beside it. */
+	/* journald-native.c refuses a memfd that is not sealed or comes with a payload. */
 	assert_int_equal(n, 0);
 	memcpy(&memory, CMSG_DATA(header), sizeof(memory));
 	assert_int_equal(fcntl(memory, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
@@ -116,7 +116,7 @@ static bool nothing_more(int fd)
 	return recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* The value of a field, read as the journal reads it. NULL: it is not there. To be freed. */
+/* The value of a field, as the journal reads it. NULL: no such field. To be freed. */
 static char *field(const char *data, size_t len, const char *key)
 {
 	const char *p = data, *end = data + len;
@@ -313,7 +313,7 @@ static void test_journal_restarts(void **state)
 	free(text);
 }
 
-/* Its queue (net.unix.max_dgram_qlen) is full, and stays so until somebody reads. */
+/* The journal's queue (net.unix.max_dgram_qlen) is full and stays full until the journal reads. */
 static void full(void)
 {
 	char c[64];

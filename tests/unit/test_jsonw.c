@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/sink/jsonw and skep/upid.h write numbers, times and strings by hand: against libc, and against a JSON reader.
+ * sdk/sink/jsonw and skep/upid.h write numbers, times and strings by hand: compared with libc and with a JSON reader.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -84,7 +84,7 @@ static void test_times(void **state)
 	struct jsonw j = { 0 };
 
 	(void)state;
-	/* every day that can be written: 1677-09-22 to 2262-04-10, leap years and their exceptions among them */
+	/* every day that the writer supports: 1677-09-22 to 2262-04-10, with leap years and their exceptions */
 	for (int64_t day = -106750; day < 106750; day++) {
 		check_time(&j, day * 86400, 0);
 		check_time(&j, day * 86400 + 86399, 999999999);
@@ -94,7 +94,7 @@ static void test_times(void **state)
 	jsonw_free(&j);
 }
 
-/* Any bytes: a reader has to get the same again, where they are UTF-8. */
+/* Any bytes: where they are UTF-8, a reader gets the same bytes back. */
 static void test_strings(void **state)
 {
 	struct jsonw j = { 0 };
@@ -135,7 +135,7 @@ static void test_upids(void **state)
 	skep_upid_text("f61a9894-4", &upid, text);
 	assert_string_equal(text, "");
 	upid.pid = 7;
-	skep_upid_text("", &upid, text); /* where the boot is not known */
+	skep_upid_text("", &upid, text); /* without a boot id */
 	assert_string_equal(text, "-7-0");
 	for (int i = 0; i < 20000; i++) {
 		upid.pid = (uint32_t)any() ? (uint32_t)any() | 1 : UINT32_MAX;

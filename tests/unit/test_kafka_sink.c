@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/kafka through its plugin entry, against the brokers that librdkafka has for tests: what was sent is what a
- * consumer reads, through errors that brokers answer with, a leader that moves, brokers that go and come back, and
- * a restart.  Without such a fault nothing is there twice.
+ * sinks/kafka through its plugin entry, against librdkafka's mock brokers: a consumer reads what the sink sent, through
+ * errors of the brokers, a leader that moves, brokers that go and return, and a restart. Without such a fault no record
+ * arrives twice.
  */
 #include <librdkafka/rdkafka.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define RECORDS 4000
 
-/* More than there are partitions: some are on each. */
+/* More runs than partitions: each partition has some. */
 static const char *const runs[] = { "run-a", "run-b", "run-c", "run-d", "run-e", "run-f", "run-g", "run-h" };
 #define RUNS (sizeof(runs) / sizeof(runs[0]))
 
@@ -74,7 +74,7 @@ static struct skep_mock_batch *batch_of(uint64_t id, uint64_t first, uint64_t n)
 
 	for (uint64_t i = first; i < first + n; i++) {
 		records_process(i, runs[i % RUNS], &p);
-		p.session = i; /* tells one from another at the other side */
+		p.session = i; /* identifies the process to the consumer */
 		records_add_process(b, &p);
 	}
 	return b;
@@ -85,7 +85,7 @@ static unsigned answers(const struct skep_mock *m)
 	return m->acks + m->retries + m->rejects + m->holds + m->splits + m->suspects;
 }
 
-/* Until the batch is answered; true: acknowledged. */
+/* Waits until the batch is answered; true: acknowledged. */
 static bool offer(struct skep_mock *m, struct skep_mock_batch *b)
 {
 	unsigned before = answers(m), acks = m->acks;
@@ -136,7 +136,7 @@ static void look(const rd_kafka_message_t *m)
 	}
 }
 
-/* All that the topic has. */
+/* Reads all records of the topic. */
 static void consume(void)
 {
 	rd_kafka_topic_partition_list_t *parts = rd_kafka_topic_partition_list_new(2);
@@ -217,7 +217,7 @@ static void test_batches(void **state)
 	consume();
 	check(500, 1);
 	assert_int_equal(seen.messages, 1);
-	/* one that is too large for the broker is split by the host */
+	/* the host splits a batch that is too large for the broker */
 	begin(&m, NULL, "batch", (const char *const[]){ "message.max.bytes=20000", NULL });
 	assert_false(offer(&m, b));
 	assert_int_equal(m.splits, 1);
@@ -225,7 +225,7 @@ static void test_batches(void **state)
 	skep_mock_batch_free(b);
 }
 
-/* One record that is too large is refused alone; the others are delivered. */
+/* The broker refuses only the one record that is too large; the sink delivers the others. */
 static void test_large_record(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -244,7 +244,7 @@ static void test_large_record(void **state)
 		records_add_process(b, &p);
 	}
 	begin(&m, NULL, NULL, (const char *const[]){ "message.max.bytes=20000", NULL });
-	b->batch.boot_id = "0f0e0d0c-0b0a-4908-8706-050403020100"; /* it waited in the spool over a reboot */
+	b->batch.boot_id = "0f0e0d0c-0b0a-4908-8706-050403020100"; /* the batch waited in the spool over a reboot */
 	assert_true(offer(&m, b));
 	assert_int_equal(m.answer.rejected, 1);
 	assert_true(strlen(m.why) > 0);
@@ -258,7 +258,7 @@ static void test_large_record(void **state)
 	free(large);
 }
 
-/* A broker refuses messages together, which it takes one by one: all arrive. */
+/* A broker refuses messages sent together and accepts each alone: all arrive. */
 static void test_refused_together(void **state)
 {
 	static const rd_kafka_resp_err_t errors[] = {
@@ -279,7 +279,7 @@ static void test_refused_together(void **state)
 		assert_int_equal(m.answer.rejected, 0);
 		skep_mock_batch_free(b);
 	}
-	assert_true(offer(&m, c)); /* and all together again */
+	assert_true(offer(&m, c)); /* and the sink sends together again */
 	assert_int_equal(m.rejects + m.holds + m.splits, 0);
 	assert_int_equal(skep_mock_counter(&m, "messages"), 250);
 	assert_int_equal(skep_mock_counter(&m, "refused"), 0);
@@ -290,7 +290,7 @@ static void test_refused_together(void **state)
 	skep_mock_batch_free(c);
 }
 
-/* The same with whole batches, of which librdkafka packs several as well. */
+/* The same with whole batches, several of which librdkafka packs together as well. */
 static void test_refused_batch(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 100), *c = batch_of(2, 100, 100);
@@ -315,7 +315,7 @@ static void test_refused_batch(void **state)
 	skep_mock_batch_free(c);
 }
 
-/* One that is refused alone is to blame; no other batch is under way then. */
+/* A record refused alone is to blame: no other batch is under way then. */
 static void test_refused_alone(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 40), *c = batch_of(2, 40, 40);
@@ -355,7 +355,7 @@ static void test_refused_alone(void **state)
 	skep_mock_batch_free(c);
 }
 
-/* What librdkafka tries again by itself, and a leader that moves meanwhile. */
+/* Errors after which librdkafka itself tries again, and a leader that moves meanwhile. */
 static void test_errors(void **state)
 {
 	struct skep_mock_batch *b;
@@ -380,8 +380,8 @@ static void test_errors(void **state)
 }
 
 /*
- * All brokers are gone for longer than a message may wait: the batch comes back, and is delivered when they are there
- * again.
+ * All brokers are away for longer than a message may wait: the sink returns the batch, and the host offers it again
+ * when they are back.
  */
 static void test_down_and_restart(void **state)
 {
@@ -390,7 +390,8 @@ static void test_down_and_restart(void **state)
 
 	(void)state;
 	begin(&m, "1s", NULL, (const char *const[]){ "reconnect.backoff.max.ms=200", NULL });
-	for (int tries = 0; tries < 20 && !offer(&m, b); tries++) /* on a busy host the first one may take longer */
+	/* on a busy machine the first attempt may take longer */
+	for (int tries = 0; tries < 20 && !offer(&m, b); tries++)
 		;
 	assert_int_equal(m.acks, 1);
 	m.retries = 0;
@@ -399,7 +400,7 @@ static void test_down_and_restart(void **state)
 	assert_false(offer(&m, c));
 	assert_int_equal(m.retries, 1);
 	assert_int_equal(m.rejects + m.holds + m.splits, 0);
-	/* meanwhile this skepd ends, and another one has the batch from the spool */
+	/* meanwhile this skepd ends, and the next one gets the batch from the spool */
 	assert_int_equal(skep_mock_end(&m), 0);
 	begin(&m, "1s", NULL, (const char *const[]){ "reconnect.backoff.max.ms=200", NULL });
 	assert_false(offer(&m, c));
@@ -417,7 +418,7 @@ static void test_down_and_restart(void **state)
 	skep_mock_batch_free(d);
 }
 
-/* Of a batch whose records are delivered but for some, only those are produced again. */
+/* When all but some records of a batch are delivered, the sink sends only those again. */
 static void test_only_what_is_missing(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 400);
@@ -441,7 +442,7 @@ static void test_only_what_is_missing(void **state)
 	skep_mock_batch_free(b);
 }
 
-/* No topic, no permission: somebody has to do something. */
+/* No topic, no permission: an administrator has to act, so the sink holds. */
 static void test_hold(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 10);
@@ -454,7 +455,7 @@ static void test_hold(void **state)
 	assert_int_equal(m.holds, 1);
 	assert_non_null(strstr(m.why, "authorization"));
 	assert_true(brokers_no_errors(BROKERS_PRODUCE));
-	/* mended: what librdkafka has noted of the topic is read again */
+	/* after the repair librdkafka reads its notes about the topic again */
 	for (int tries = 0; tries < 300 && !offer(&m, b); tries++)
 		usleep(20000);
 	assert_int_equal(m.acks, 1);
@@ -464,7 +465,10 @@ static void test_hold(void **state)
 	skep_mock_batch_free(b);
 }
 
-/* The same before librdkafka has seen any partition of it: messages only time out, and the sink asks why. */
+/*
+ * The same before librdkafka has seen any partition of the topic: messages only time out, and the sink asks for the
+ * reason.
+ */
 static void test_forbidden(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 10);
@@ -487,14 +491,14 @@ static void test_forbidden(void **state)
 	skep_mock_batch_free(b);
 }
 
-/* No permission for what makes a producer idempotent: librdkafka calls that fatal, and it is for somebody to mend. */
+/* The broker forbids idempotent producers: librdkafka calls that fatal, and an administrator has to act. */
 static void test_forbidden_producer(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 10);
 	struct skep_mock m;
 
 	(void)state;
-	for (int i = 0; i < 3; i++) /* one for each broker that it may ask */
+	for (int i = 0; i < 3; i++) /* one error for each broker that the producer may ask */
 		assert_true(brokers_error(BROKERS_INIT_PRODUCER_ID, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED));
 	begin(&m, "2s", NULL, NULL);
 	assert_false(offer(&m, b));
@@ -510,7 +514,7 @@ static void test_forbidden_producer(void **state)
 	skep_mock_batch_free(b);
 }
 
-/* A producer that has failed for good is replaced; nothing is lost. */
+/* The sink replaces a producer that has failed for good and loses nothing. */
 static void test_fatal(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 100), *c = batch_of(2, 100, 100);
@@ -592,7 +596,7 @@ static int count_work(struct skep_instance *i, skep_work_cb work, skep_done_cb d
 }
 
 /*
- * librdkafka's end waits for its look-up of names (9.6 s beside a name server that is silent): never in stop() itself.
+ * librdkafka's end waits for its name look-up (9.6 s with a silent name server), so stop() itself never waits for it.
  */
 static void test_stop_does_not_wait(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/: what is asked of a lake that the sink has written, beside a live writer, on
- * read-only media, and of what is no lake.
+ * lake/: reports from a lake that the sink wrote, beside a live writer, on read-only media, and from a folder that is
+ * no lake.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
 
 static char folder[] = "/tmp/test_lake_reader.XXXXXX";
-static char path[256]; /* of the lake at hand */
+static char path[256]; /* of the present test's lake */
 static unsigned lakes;
 static char why[1024];
 
@@ -224,12 +224,12 @@ static void test_report(void **state)
 	add_sample(b, "sort", 1002, 100);
 	add_loss(b, 1001 * SECOND, 2);
 	add_loss(b, 1002 * SECOND, 3);
-	add_loss(b, 10 * SECOND, 100); /* before it */
+	add_loss(b, 10 * SECOND, 100); /* before the run */
 	records_run("run-a", "ended", 1000 * SECOND, &run);
 	run.end_ns = 1010 * SECOND;
 	records_add_run(b, &run);
 	send(&m, b);
-	r = report("run-a"); /* the writer has it open */
+	r = report("run-a"); /* while the writer has the lake open */
 	assert_int_equal(skep_mock_end(&m), 0);
 	assert_string_equal(r->run.id, "run-a");
 	assert_string_equal(r->run.state, "ended");
@@ -244,7 +244,7 @@ static void test_report(void **state)
 	assert_int_equal(r->run.rusage_cpu_ns, 77 * SECOND);
 	assert_int_equal(r->run.failures, 2);
 	assert_int_equal(r->run.totals.processes, 8);
-	assert_int_equal(r->run.totals.images, 8); /* nine rows; the fork that exec'd is none */
+	assert_int_equal(r->run.totals.images, 8); /* nine rows; a fork that executed a program is not an image */
 	assert_int_equal(r->run.totals.cpu_ns, 6012 * MS);
 	assert_int_equal(r->run.totals.rss_peak_bytes, UINT64_C(5) << 30);
 	assert_int_equal(r->n_processes, 9);
@@ -334,7 +334,7 @@ static void test_runs_and_names(void **state)
 		records_process(i, all[2].id, &p);
 		records_add_process(b, &p);
 	}
-	/* a loss in the month after the run began, while it ran */
+	/* a loss in the month after the run began, during the run */
 	records_run("over", "ended", 10 * DAY, &run);
 	run.end_ns = 30 * DAY;
 	records_add_run(b, &run);
@@ -448,7 +448,7 @@ static void test_facets(void **state)
 	send(&m, b);
 	assert_int_equal(skep_mock_end(&m), 0);
 	r = report("f");
-	assert_string_equal(r->run.state, ""); /* its own record never came */
+	assert_string_equal(r->run.state, ""); /* the lake has no record of the run itself */
 	assert_int_equal(r->n_processes, 2);
 	assert_int_equal(r->run.totals.processes, 1);
 	p = &r->processes[0];
@@ -518,7 +518,7 @@ static void test_read_only(void **state)
 	assert_int_equal(umount(path), 0);
 }
 
-/* Reports are of one moment, whatever is written meanwhile, and the writer is never kept waiting. */
+/* A report is of one moment whatever a writer does meanwhile, and the writer never waits for a reader. */
 static void test_live_writer(void **state)
 {
 	struct lake_report *r;

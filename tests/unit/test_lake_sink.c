@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake through its plugin entry: rows, months, retries, damage, readers, kill -9,
- * full disk.  What is in the lake is checked with plain SQL.
+ * sinks/lake through its plugin entry: rows, months, retries, damage, readers, kill -9, full disk. The test checks the
+ * lake's content with plain SQL.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
 
 static char folder[] = "/tmp/test_lake_sink.XXXXXX";
-static char lake[256]; /* of the test at hand */
+static char lake[256]; /* of the present test */
 static unsigned lakes;
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -96,7 +96,7 @@ static const char *ask(const char *path, const char *sql)
 	sqlite3 *db = NULL;
 	const char *text;
 
-	/* a writer killed while it makes the file leaves a journal behind, which only a writer may roll back */
+	/* a writer killed while making the file leaves a journal that only a writer may roll back */
 	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
 	sqlite3_busy_timeout(db, 5000);
 	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
@@ -140,7 +140,7 @@ static void send(struct skep_mock *m, struct skep_mock_batch *b)
 	skep_mock_batch_free(b);
 }
 
-/* A batch that waited in the spool over a reboot: its rows are those of the boot that made them. */
+/* A batch that waited in the spool over a reboot: its rows name the boot that recorded them. */
 static void test_boot_of_batch(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 3, "run1");
@@ -194,7 +194,7 @@ static void test_rows(void **state)
 	skep_mock_batch_add(b, &record_stream_loss, NULL, 1003 * SECOND, &loss, NULL);
 	records_run("run1", "ended", 1000 * SECOND, &r);
 	records_add_run(b, &r);
-	records_run("run1", "running", 1000 * SECOND, &r); /* sent again, late */
+	records_run("run1", "running", 1000 * SECOND, &r); /* arrives again, late */
 	records_add_run(b, &r);
 	send(&m, b);
 	assert_string_equal(
@@ -234,7 +234,7 @@ static void test_rows(void **state)
 			 count(NOVEMBER, "SELECT value FROM meta WHERE key = 'schema_version'"));
 	assert_int_equal(skep_mock_counter(&m, "rows"), 6);
 	assert_int_equal(skep_mock_end(&m), 0);
-	/* what is left: nobody but the group reads it, and the last writer leaves no -wal */
+	/* at the end: only the group may read the file, and the last writer removes the -wal */
 	struct stat st;
 	assert_int_equal(stat(NOVEMBER, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
@@ -312,7 +312,7 @@ static void test_process_before_its_run(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* What two collectors say of the same 50 processes: skepd, which found a session, and skep run. */
+/* Two collectors report the same 50 processes: skepd, which found a session, and skep run. */
 static struct skep_mock_batch *batch_of_collector(uint64_t id, const char *run, const char *origin)
 {
 	bool session = strcmp(origin, "session") == 0;
@@ -331,7 +331,7 @@ static struct skep_mock_batch *batch_of_collector(uint64_t id, const char *run, 
 			p.task = skep_mock_text("");
 			p.labels = skep_mock_text("of the daemon");
 		}
-		if (!session && i == 49) { /* it outlives the run that it belongs to */
+		if (!session && i == 49) { /* it outlives the run */
 			p.state = skep_mock_text("running");
 			p.cpu_ns /= 2;
 			p.exit_code = -1;
@@ -373,7 +373,7 @@ static void test_two_collectors(void **state)
 		send(&m, batch_of_collector(2, "mine", "command"));
 		if (!daemon_first)
 			send(&m, batch_of_collector(1, "shell", "session"));
-		send(&m, batch_of_collector(3, "shell", "session")); /* and once more under another key */
+		send(&m, batch_of_collector(3, "shell", "session")); /* and again under another key */
 		assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 50);
 		assert_int_equal(
 			count(NOVEMBER,
@@ -382,7 +382,7 @@ static void test_two_collectors(void **state)
 		assert_int_equal(
 			count(NOVEMBER, "SELECT count(*) FROM proc JOIN dict ON dict.id = task WHERE s LIKE 'align%'"),
 			50);
-		/* the record of its end counts, and what the daemon alone knows is kept */
+		/* the record of its end counts, and so does what only the daemon knows */
 		assert_int_equal(count(NOVEMBER, "SELECT cpu_ns FROM proc ORDER BY start_boot_ns DESC"), whole.cpu_ns);
 		assert_int_equal(
 			count(NOVEMBER,
@@ -404,7 +404,7 @@ static void test_two_collectors(void **state)
 	}
 }
 
-/* A rule excludes a process and another includes it again: both parts of its image are its own. */
+/* A rule excludes a process and another includes it again: each part of its image is a row of its own. */
 static void test_excluded_and_back(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -450,16 +450,16 @@ static void test_months(void **state)
 	records_add_run(b, &r);
 	send(&m, b);
 	assert_int_equal(skep_mock_end(&m), 0);
-	begin(&m); /* nothing remembered: the run is found in its file */
+	begin(&m); /* the new sink remembers no run: it finds the run in the run's file */
 	b = skep_mock_batch_new(2, RECORDS_OFFSET);
 	add_process_at(b, "long", 40 * DAY); /* December, by its own time */
 	add_process_at(b, "", 40 * DAY);
 	add_process_at(b, "", 70 * DAY);  /* January */
-	add_process_at(b, "", 100 * DAY); /* February: more files than are kept open */
+	add_process_at(b, "", 100 * DAY); /* February: more files than the sink keeps open */
 	add_process_at(b, "", 130 * DAY);
 	add_process_at(b, "new", 130 * DAY);
 	add_process_at(b, "long", 41 * DAY);
-	/* twice: a retry finds it in every file */
+	/* twice: the sink finds a retry in every file */
 	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	send(&m, b);
 	assert_int_equal(m.acks, 2);
@@ -480,7 +480,7 @@ static void test_months(void **state)
 	assert_string_equal(ask(month_file("2027-03"), "SELECT state FROM run WHERE run = 'new'"), "running");
 }
 
-/* A stream whose table this code has never seen, made by another version of the header. */
+/* A stream whose table this code has never seen, by another version of the header. */
 struct wide_field {
 	struct skep_field field;
 	uint64_t later;
@@ -585,7 +585,7 @@ static void test_unknown_fields_and_streams(void **state)
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM loss"), 1);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM record JOIN dict ON dict.id = stream WHERE s = 'loss'"),
 			 1);
-	/* without a time: the first month there is; without data it is kept all the same */
+	/* without a time: goes into the first month; without data: stored all the same */
 	assert_int_equal(count(month_file("1970-01"),
 			       "SELECT count(*) FROM proc JOIN run ON run.id = proc.run WHERE run.run = 'other'"),
 			 1);
@@ -765,7 +765,7 @@ static struct skep_mock_batch *large_batch(uint64_t id, uint64_t rows, uint64_t 
 	return b;
 }
 
-/* Over all files that are there. */
+/* Over all existing files. */
 static long long count_all(const char *sql)
 {
 	long long sum = 0;
@@ -802,10 +802,10 @@ static void test_bounded(void **state)
 	skep_mock_option(&m, "min_free", "0");
 	assert_int_equal(skep_mock_start(&m), 0);
 	for (uint64_t id = 1; id <= 60; id++) {
-		send(&m, large_batch(id, 500, id % 40)); /* of many users: none is over the budget of one */
+		send(&m, large_batch(id, 500, id % 40)); /* of many users, each below a user's budget */
 		if (folder_bytes() > most)
 			most = folder_bytes();
-		if (id == 1) { /* a reader in the file that goes first */
+		if (id == 1) { /* a reader in the file that the sink removes first */
 			assert_int_equal(sqlite3_open_v2(this_month(), &reader, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 			assert_int_equal(sqlite3_prepare_v2(reader, "SELECT id FROM proc", -1, &s, NULL), SQLITE_OK);
 			assert_int_equal(sqlite3_step(s), SQLITE_ROW);
@@ -814,7 +814,10 @@ static void test_bounded(void **state)
 	assert_int_equal(skep_mock_signal(&m, "retention", &how, NULL), SKEP_SIGNAL_OK);
 	assert_non_null(strstr(how, " of 64.0 MiB; oldest is lake-20"));
 	assert_non_null(strstr(how, ", which goes next"));
-	/* the oldest file is gone, its reader is not disturbed, and no file is larger than its share and one look */
+	/*
+	 * the sink removed the oldest file without disturbing its reader, and no file exceeds its share by more than
+	 * one look's growth
+	 */
 	assert_int_equal(access(this_month(), F_OK), -1);
 	for (int i = 1; i < 500; i++)
 		assert_int_equal(sqlite3_step(s), SQLITE_ROW);
@@ -838,7 +841,7 @@ static void test_bounded(void **state)
 	assert_true(folder_bytes() <= 64 * MIB);
 }
 
-/* One user writes without end; what others wrote is still there, and the sums are exact. */
+/* One user writes without end; the rows of other users stay, and the sums are exact. */
 static void test_budget_of_a_user(void **state)
 {
 	uint64_t refused = 0, cpu = 0;
@@ -870,7 +873,7 @@ static void test_budget_of_a_user(void **state)
 		skep_mock_counter(&m, "rows_cut"));
 	assert_in_range(count_all("SELECT sum(length(argv)) FROM proc WHERE uid = 1000"), 12 * MIB, 17 * MIB);
 	assert_true(refused > 0);
-	/* all is counted: stored or refused, and in the sums */
+	/* every record is stored or refused, and in the sums */
 	assert_int_equal(count_all("SELECT count(*) FROM proc") + refused, 40 * 500 + 200);
 	assert_int_equal(skep_mock_counter(&m, "rows"), 40 * 500 + 200 - refused);
 	for (uint64_t i = 0; i < 500; i++) {
@@ -909,7 +912,7 @@ static void test_applied_once_in_parts(void **state)
 	}
 	rows = count_all("SELECT count(*) FROM proc");
 	assert_int_equal(rows, id * 500);
-	/* its answer was lost, and by now its month goes on in another file */
+	/* the answer was lost, and by now the month continues in another file */
 	assert_int_equal(skep_mock_submit(&m, &last->batch), 0);
 	assert_int_equal(skep_mock_end(&m), 0);
 	begin(&m);
@@ -930,9 +933,7 @@ static void begin_bounded(struct skep_mock *m, const char *max_bytes, const char
 	assert_int_equal(skep_mock_start(m), 0);
 }
 
-/*
- * A batch reaches into a file and the one after it: neither part counts as sent before.  A damaged file stops nothing.
- */
+/* A batch reaches into a file and the next: neither part counts as a repetition. A damaged file stops nothing. */
 static void test_batch_in_two_parts(void **state)
 {
 	struct skep_mock_batch *both, *last;
@@ -948,7 +949,7 @@ static void test_batch_in_two_parts(void **state)
 		send(&m, large_batch(id, 500, id));
 	}
 	rows = count_all("SELECT count(*) FROM proc");
-	both = large_batch(id + 1, 2, 0); /* a process without a run, and one of the run that the first file has */
+	both = large_batch(id + 1, 2, 0); /* a process without a run, and one of the run in the first file */
 	assert_int_equal(skep_mock_submit(&m, &both->batch), 0);
 	assert_int_equal(skep_mock_submit(&m, &both->batch), 0);
 	assert_int_equal(m.acks, id + 2);
@@ -996,7 +997,7 @@ static void test_min_free_alone(void **state)
 	assert_int_equal(umount(lake), 0);
 }
 
-/* Fills what is left of the lake's file system. */
+/* Fills the rest of the lake's file system. */
 static void fill_disk(void)
 {
 	char path[400], block[4096] = { 0 };
@@ -1082,7 +1083,7 @@ static void test_old_months_go(void **state)
 	assert_int_equal(skep_mock_start(&m), 0);
 	send(&m, large_batch(2, 1, 0));
 	assert_int_equal(access(old, F_OK), 0);
-	skep_mock_option(&m, "max_age", "400d"); /* the default */
+	skep_mock_option(&m, "max_age", "400d"); /* max_age is 400d by default */
 	assert_int_equal(skep_mock_reload(&m), 0);
 	send(&m, large_batch(3, 1, 0));
 	assert_int_equal(access(old, F_OK), -1);
@@ -1090,14 +1091,14 @@ static void test_old_months_go(void **state)
 	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
 		assert_int_equal(access(old_file(users[i]), F_OK), 0);
 	assert_int_equal(access(month_file("1970-01"), F_OK), 0); /* written to an hour ago */
-	/* a crash between the sums and the removal, and something has touched the file since: nothing is added twice */
+	/* a crash between the sums and the removal, and a later write to the file: the sink adds nothing twice */
 	calls = count(this_month(), "SELECT sum(calls) FROM rollup_day");
 	assert_true(calls > 2);
 	assert_int_equal(rename(kept, old), 0);
 	assert_int_equal(utimensat(AT_FDCWD, old, back, 0), 0);
 	skep_mock_option(&m, "max_age", "399d");
 	assert_int_equal(skep_mock_reload(&m), 0);
-	sleep(1); /* the inode's time of change is another, in seconds */
+	sleep(1); /* the inode's ctime must differ by a second */
 	assert_int_equal(chmod(old, 0640), 0);
 	send(&m, large_batch(4, 1, 0));
 	assert_int_equal(access(old, F_OK), -1);
@@ -1168,7 +1169,7 @@ static void test_busy_and_removed(void **state)
 	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, 2);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 100);
-	/* retention by hand: the file goes while it is open */
+	/* a person removes the file while the sink has it open */
 	assert_int_equal(unlink(NOVEMBER), 0);
 	send(&m, batch_of(3, 100, 20, "r"));
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 20);
@@ -1210,7 +1211,7 @@ static off_t wal_size(void)
 	return stat(wal_file(), &st) == 0 ? st.st_size : 0;
 }
 
-/* A reader in the middle of a long transaction: the writer goes on, and afterwards the WAL is cut back. */
+/* A reader in a long transaction: the writer continues, and later cuts the WAL back. */
 static void test_reader_does_not_block(void **state)
 {
 	sqlite3_stmt *s = NULL;
@@ -1231,7 +1232,7 @@ static void test_reader_does_not_block(void **state)
 	for (int i = 0; i < 100; i++, id++)
 		send(&m, batch_of(id, id * 2000, 2000, "r"));
 	assert_int_equal(m.retries, 0);
-	/* still the moment at which it began */
+	/* the reader still sees the moment at which it began */
 	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
 	assert_int_equal(sqlite3_column_int(s, 0), 500);
 	sqlite3_finalize(s);
@@ -1240,7 +1241,10 @@ static void test_reader_does_not_block(void **state)
 	for (int i = 0; i < 3; i++, id++)
 		send(&m, batch_of(id, id * 2000, 2000, "r"));
 	after = wal_size();
-	/* pinned, the WAL grew with every batch; now it was begun again and cut back to the limit */
+	/*
+	 * while the reader held it the WAL grew with every batch; afterwards the sink starts it anew and cuts it to the
+	 * limit
+	 */
 	print_message("WAL with a reader %lld, after it %lld bytes\n", (long long)held, (long long)after);
 	assert_true(held > 64 << 20);
 	assert_true(after <= 64 << 20);
@@ -1285,8 +1289,8 @@ static void test_kill_9(void **state)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		killed += WIFSIGNALED(status);
 		if (access(NOVEMBER, F_OK) != 0)
-			continue; /* it had not come that far */
-		/* whole batches only; before its tables are there the file is empty */
+			continue; /* the writer was killed before */
+		/* whole batches only; the file is empty until its tables exist */
 		if (count(NOVEMBER, "SELECT count(*) FROM sqlite_schema") == 0)
 			continue;
 		assert_string_equal(ask(NOVEMBER, "PRAGMA integrity_check"), "ok");
@@ -1294,7 +1298,7 @@ static void test_kill_9(void **state)
 				 KILL_ROWS * count(NOVEMBER, "SELECT count(*) FROM batch_seen"));
 	}
 	assert_true(killed > 0);
-	begin(&m); /* all of them again, as a host does that never had the acknowledgements */
+	begin(&m); /* the host never got the acknowledgements, so it offers all batches again */
 	for (uint64_t id = 1; id <= KILL_BATCHES; id++)
 		send(&m, batch_of(id, id * KILL_ROWS, KILL_ROWS, "r"));
 	assert_int_equal(skep_mock_end(&m), 0);
@@ -1327,12 +1331,12 @@ static void test_full_disk(void **state)
 	assert_int_equal(m.retries, 2);
 	assert_int_equal(m.rejects, 0);
 	assert_int_equal(files_like("corrupt"), 0);
-	/* an attempt spends nothing of a user's share of 16 MiB */
+	/* a failed attempt uses nothing of a user's share of 16 MiB */
 	large = large_batch(1000, 500, 7);
 	for (int i = 0; i < 9; i++)
 		assert_int_equal(skep_mock_submit(&m, &large->batch), 0);
 	assert_int_equal(m.retries, 11);
-	/* room again: the same batch, once */
+	/* room again: the sink stores the same batch once */
 	assert_int_equal(mount("tmpfs", lake, "tmpfs", MS_REMOUNT, "size=64m"), 0);
 	assert_int_equal(skep_mock_submit(&m, &b->batch), 0);
 	assert_int_equal(m.acks, id);
@@ -1345,7 +1349,7 @@ static void test_full_disk(void **state)
 	assert_int_equal(umount(lake), 0);
 }
 
-/* start() does not wait for a file system whose server is gone; when it is back, records go to the lake. */
+/* start() does not wait for a file system whose server is gone; records reach the lake when the server is back. */
 static void test_dead_file_system(void **state)
 {
 	struct skep_mock_batch *b = batch_of(1, 0, 20, "r");
@@ -1370,16 +1374,16 @@ static void test_dead_file_system(void **state)
 	assert_non_null(strstr(m.why, lake));
 	assert_non_null(strstr(m.why, "does not answer"));
 	dead_mount_end(fuse, lake);
-	skep_mock_settle(&m); /* opening fails, late; the next batch opens */
+	skep_mock_settle(&m); /* opening fails late; the next batch opens the file */
 	assert_non_null(strstr(m.logged, "opened again with the next batch"));
 	send(&m, b);
 	assert_int_equal(count(NOVEMBER, "SELECT count(*) FROM proc"), 20);
 	assert_int_equal(skep_mock_end(&m), 0);
-	assert_int_equal(access(wal_file(), F_OK), -1); /* closed whole, on a thread */
+	assert_int_equal(access(wal_file(), F_OK), -1); /* a thread closed the file completely */
 	alarm(0);
 }
 
-/* Names in the set that a name has in a cache without a key do not push that name out. */
+/* Names chosen to collide with a name in a cache without a key do not push that name out. */
 static void test_chosen_names(void **state)
 {
 	struct idcache *c = idcache_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_lakepath.c - which lake is taken when nobody says.
+ * tests/unit/test_lakepath.c - the lake that skep uses by default.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -41,12 +41,12 @@ static void root(void **state)
 		skip();
 	unsetenv("SKEP_LAKE");
 	check("/var/lib/skep/lake");
-	setenv("SKEP_LAKE", "", 1); /* empty is not set */
+	setenv("SKEP_LAKE", "", 1); /* an empty variable counts as unset */
 	check("/var/lib/skep/lake");
 	unsetenv("SKEP_LAKE");
 }
 
-/* As somebody else; in a child, because there is no way back. Returns 0 or the number of the failed step. */
+/* Runs as another user, in a child because there is no way back. Returns 0 or the number of the failed step. */
 static int as_user(void)
 {
 	char *path = NULL;
@@ -61,7 +61,7 @@ static int as_user(void)
 		failed = 1;
 	free(path);
 	path = NULL;
-	setenv("XDG_DATA_HOME", "relative", 1); /* the specification: to be ignored */
+	setenv("XDG_DATA_HOME", "relative", 1); /* the XDG specification demands to ignore it */
 	if (lake_default_path(&path) || strcmp(path, "/home/bee/.local/share/skep/lake") != 0)
 		failed = 2;
 	free(path);

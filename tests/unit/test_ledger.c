@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/process/ledger.c: levels, marks, differences, and what is refused. */
+/*
+ * core/process/ledger.c: levels, marks, differences, and refused posts.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +42,7 @@ static const char *between(const struct ledger_mark *a, const struct ledger_mark
 	return lines;
 }
 
-/* A probe is restarted: one that counts from its start, and one that reads what somebody else counts. */
+/* A probe restarts: one that counts from its start, and one that reads the kernel's count. */
 static void another_posts(void **state)
 {
 	struct skep_ledger_post p = { .account = { "cpu", 3, 0 }, .item = { "kernel", 6, 0 } };
@@ -55,7 +57,7 @@ static void another_posts(void **state)
 	for (size_t i = 0; i < sizeof(posts) / sizeof(posts[0]); i++) {
 		p.amount = posts[i].said;
 		p.amount = ledger_level(l, posts[i].by, &p);
-		/* the item is made by its first post, from when on it is known who posts it */
+		/* the first post makes the item; from then on the ledger knows its owner */
 		assert_int_equal(p.amount, posts[i].level);
 		assert_int_equal(ledger_post(l, &p), 0);
 		if (i == 0) {
@@ -75,20 +77,20 @@ static void differences(void **state)
 	post(l, "cpu", "idle", 500, 0);
 	post(l, "cpu", "capacity", 10000, SKEP_LEDGER_REFERENCE);
 	post(l, "cpu", "irq", 10, SKEP_LEDGER_MEMO);
-	post(l, "other", "part", 7, 0); /* no reference: no lines */
+	post(l, "other", "part", 7, 0); /* the account has no reference: no lines */
 	a = ledger_mark(l, 1);
 	assert_int_equal(ledger_mark_time(a), 1);
 	post(l, "cpu", "capacity", 10100, SKEP_LEDGER_REFERENCE);
 	post(l, "cpu", "idle", 540, 0);
 	post(l, "cpu", "irq", 13, SKEP_LEDGER_MEMO);
-	post(l, "cpu", "processes", 1000, 0); /* first of its kind: begins here */
+	post(l, "cpu", "processes", 1000, 0); /* the first of its kind: its count begins here */
 	post(l, "other", "part", 9, 0);
 	b = ledger_mark(l, 2);
 	assert_string_equal(between(a, b),
 			    "cpu capacity reference 100\ncpu idle part 40\ncpu processes part 0\ncpu irq memo 3\n"
 			    "cpu unattributed unattributed 60\n");
 	post(l, "cpu", "processes", 1050, 0);
-	post(l, "cpu", "idle", 535, 0); /* a part may shrink */
+	post(l, "cpu", "idle", 535, 0); /* an item may decrease */
 	ledger_mark_free(a);
 	a = ledger_mark(l, 3);
 	assert_string_equal(between(b, a),
@@ -99,7 +101,7 @@ static void differences(void **state)
 	ledger_free(l);
 }
 
-/* An account whose reference began later is left out: its parts would have nothing to be compared with. */
+/* An account whose reference began later is left out: its items have nothing to be compared with. */
 static void late_reference(void **state)
 {
 	struct ledger *l = ledger_new();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_live.c - cli/live/live.c on a pseudo-terminal, played on a small screen
- * that understands what it writes: where the line stands, what is left of the
- * command's text, when it keeps away, and that the terminal is given back.
+ * tests/unit/test_live.c - cli/live/live.c on a pseudo-terminal. A small screen interprets the output: where the line
+ * is, that the command's text survives, when the line stays away, and that the terminal's state is restored.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +44,7 @@ static const struct collector_live figures = {
 struct screen {
 	unsigned row, column, saved_row, saved_column, top, bottom; /* from 0 */
 	char text[ROWS][COLUMNS + 1];
-	unsigned unknown; /* sequences that it does not understand */
+	unsigned unknown; /* sequences unknown to the screen */
 	bool saved_ever;
 };
 
@@ -137,11 +136,11 @@ static bool row_blank(const struct screen *screen, unsigned row)
 	return strspn(screen->text[row], " ") == COLUMNS;
 }
 
-/* ---- a terminal with somebody at its other end ---------------------------------- */
+/* ---- a terminal whose other end the test reads ----------------------------------- */
 
 static int master;
 
-/* Runs body as the leader of a session on a new terminal; returns all that it wrote. */
+/* Runs body as the leader of a session on a new terminal; returns its output. */
 static char *on_terminal(void (*body)(struct live *), unsigned rows, unsigned columns, int *ret_status)
 {
 	struct winsize size = { .ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns };
@@ -185,7 +184,7 @@ static void play(void (*body)(struct live *), struct screen *screen)
 	screen_init(screen);
 	screen_play(screen, text);
 	assert_int_equal(screen->unknown, 0);
-	assert_int_equal(screen->top, 0); /* given back, however it ended */
+	assert_int_equal(screen->top, 0); /* the scroll region is restored, however the child ended */
 	assert_int_equal(screen->bottom, ROWS - 1);
 	free(text);
 }
@@ -228,7 +227,7 @@ static void shown_body(struct live *live)
 {
 	say("\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\nlast row");
 	live_draw(live, &figures);
-	_exit(0); /* as it stands while it runs */
+	_exit(0); /* ends as if it still ran */
 }
 
 static void line_stands_in_the_last_row(void **state)
@@ -260,7 +259,7 @@ static void raw_body(struct live *live)
 		_exit(97);
 	mode.c_lflag &= ~(tcflag_t)ICANON;
 	tcsetattr(STDIN_FILENO, TCSANOW, &mode);
-	say("\033[12;1Heditor's last row"); /* drawn before we noticed */
+	say("\033[12;1Heditor's last row"); /* the editor drew before skep noticed the change */
 	live_check(live);
 	say("\033[1;1Heditor");
 	live_draw(live, &figures);
@@ -310,7 +309,7 @@ static void background_body(struct live *live)
 {
 	pid_t child = fork();
 
-	if (child == 0) { /* another job takes the foreground */
+	if (child == 0) { /* another job becomes the foreground */
 		setpgid(0, 0);
 		signal(SIGTTOU, SIG_IGN);
 		tcsetpgrp(STDIN_FILENO, getpgrp());
@@ -352,7 +351,7 @@ static void nothing_on_a_small_terminal(void **state)
 	assert_int_equal(status, 0);
 	assert_string_equal(text, ".");
 	free(text);
-	text = on_terminal(just_draw_body, 0, 0, &status); /* a serial line that knows no size */
+	text = on_terminal(just_draw_body, 0, 0, &status); /* a serial line that does not know its size */
 	assert_string_equal(text, ".");
 	free(text);
 }

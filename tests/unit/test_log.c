@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines as they arrive at stderr. Each test runs in a child of its own, because
- * what stderr is gets looked up once per process.
+ * Log lines as they arrive at stderr. Each test runs in a child of its own, because the log looks up the kind of stderr
+ * once per process.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 
 enum stream { NO_STREAM, OUR_STREAM, OTHER_STREAM };
 
-/* What fn logs in a child whose stderr is a file. To be freed. */
+/* The log of fn in a child whose stderr is a file. To be freed. */
 static char *logged(void (*fn)(void), enum stream stream)
 {
 	char name[] = "/tmp/skep-test-log-XXXXXX";
@@ -96,7 +96,7 @@ static void test_plain_style(void **state)
 
 	(void)state;
 	assert_logged(all_levels, NO_STREAM, expected);
-	/* The variable of somebody else's stderr, inherited. */
+	/* JOURNAL_STREAM of another process's stderr, inherited. */
 	assert_logged(all_levels, OTHER_STREAM, expected);
 }
 
@@ -169,7 +169,7 @@ static void flood(void)
 		log_at(SKEP_LOG_WARNING, "a", "flood %d", i);
 	for (int i = 0; i < 100; i++)
 		log_debug("all");
-	/* Another source, another level and another place are not held back by it. */
+	/* Its limit does not hold back another source, another level or another place. */
 	log_at(SKEP_LOG_WARNING, "b", "calm");
 	log_at(SKEP_LOG_ERROR, "a", "urgent");
 	log_at(SKEP_LOG_WARNING, "a", "other place");
@@ -181,7 +181,7 @@ static void flood(void)
 static void test_rate(void **state)
 {
 	char *text = logged(flood, NO_STREAM);
-	const char *told;
+	const char *summary;
 
 	(void)state;
 	assert_int_equal(count(text, "a: flood"), 6);
@@ -191,10 +191,10 @@ static void test_rate(void **state)
 	assert_int_equal(count(text, "b: calm"), 1);
 	assert_int_equal(count(text, "error: a: urgent"), 1);
 	assert_int_equal(count(text, "more like this"), 1);
-	told = strstr(text, "prog: warning: a: 95 more like this: flood %d\n");
-	assert_non_null(told);
-	/* Told before the line that comes through next. */
-	assert_true(told < strstr(text, "a: flood -1\n"));
+	summary = strstr(text, "prog: warning: a: 95 more like this: flood %d\n");
+	assert_non_null(summary);
+	/* The summary comes before the next line that passes. */
+	assert_true(summary < strstr(text, "a: flood -1\n"));
 	free(text);
 }
 
@@ -230,7 +230,7 @@ static void test_many_sources(void **state)
 	char *text = logged(many_sources, NO_STREAM);
 
 	(void)state;
-	/* 1,024 with a bucket of their own; the rest shares one and is held back, and that is said. */
+	/* 1,024 sources have a bucket of their own; the others share one, which holds lines back and reports that. */
 	assert_int_equal(count(text, ": x\n"), 1024);
 	assert_non_null(strstr(text, "others: 976 more like this"));
 	free(text);

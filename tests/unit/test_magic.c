@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/magic.h: an object of that type passes; a null pointer, a freed object and one of another type end
- * the process.
+ * core/base/magic.h: an object of the type passes; a null pointer, a freed object and one of another type end the
+ * process.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ struct thing {
 	int value;
 };
 
-/* The signal that ends a child which uses the pointer; 0: none did. */
+/* The signal that ends a child which uses the pointer; 0: none. */
 static int signal_of(void *pointer)
 {
 	int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_net_decode.c - the probe "net": bytes of its kernel side into records,
- * without a kernel side; its parts of the ledger; names.
+ * tests/unit/test_net_decode.c - the probe "net": records from bytes of its kernel side, without a kernel side; its
+ * items of the ledger; names.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void emit(struct skep_instance *inst, unsigned stream, const struct skep_
 		got.process = *(const struct process_record *)rec;
 	if (stream == STREAM_CONN) {
 		got.conn = *(const struct conn_record *)rec;
-		/* the name of an error without one lives no longer than the call */
+		/* the text of an unnamed error lives no longer than the call */
 		memset(got.error, 0, sizeof(got.error));
 		if (got.conn.error.len)
 			memcpy(got.error, got.conn.error.ptr, got.conn.error.len);
@@ -126,7 +126,7 @@ static int64_t posted(const char *account, const char *item)
 	return -1;
 }
 
-/* What processes moved outside of loopback, and what the kernel side has summed up. */
+/* The bytes that processes moved outside of loopback, and the kernel side's sums. */
 static void ledger(void **state)
 {
 	struct net_counters cpus[2] = { 0 };
@@ -194,7 +194,7 @@ static void connection(void **state)
 	struct net_conn_record r = conn();
 
 	(void)state;
-	assert_int_equal(net_decode(NULL, &st, &r, sizeof(r)), 0); /* no room to hold it: at once */
+	assert_int_equal(net_decode(NULL, &st, &r, sizeof(r)), 0); /* no room to hold the record: sent at once */
 	assert_int_equal(got.stream, STREAM_CONN);
 	assert_true(got.has_who);
 	assert_int_equal(got.who.pid, 42);
@@ -248,7 +248,7 @@ static void connection_states(void **state)
 	assert_string_equal(got.error, "aborted");
 }
 
-/* Held until life-cycle probes had their turn; what does not fit goes on at once, none is lost. */
+/* Records wait until life-cycle probes have had their turn; a record without room goes at once, and none is lost. */
 static void held(void **state)
 {
 	static struct net_conn_record room[NET_HELD_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_net_peers.c - the probe "net": the table of peers, also against a plain
- * list under random operations; no byte may get lost, whether there is a row for it or not.
+ * tests/unit/test_net_peers.c - the probe "net": the table of peers, also compared with a plain list under random
+ * operations. No byte gets lost, whether or not the table has a row for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +87,7 @@ static void sums(void **state)
 		assert_int_equal(got[i].rec.duration_n, times);
 		assert_false(got[i].rec.other);
 	}
-	/* told once */
+	/* reported once */
 	net_peers_emit_process(NULL, &st, 1, 10, 0);
 	net_peers_emit_all(NULL, &st, 0);
 	assert_int_equal(n_got, 2);
@@ -111,7 +111,7 @@ static void no_room(void **state)
 
 		assert_true(net_peers_add(&st.peers, &k, &n));
 	}
-	assert_false(net_peers_add(&st.peers, &other, &n)); /* what the kernel side had no room for */
+	assert_false(net_peers_add(&st.peers, &other, &n)); /* the kernel side had no room for this peer */
 	net_peers_emit_all(NULL, &st, 0);
 	assert_int_equal(n_got, 17);
 	assert_true(got[16].rec.other);
@@ -129,7 +129,7 @@ static void no_room(void **state)
 	net_peers_free(&st.peers);
 }
 
-/* Rows of dead processes are used again, chains stay whole. */
+/* The table uses rows of dead processes again, and chains stay whole. */
 static void random_operations(void **state)
 {
 	static uint64_t in_table[64][8];
@@ -153,7 +153,7 @@ static void random_operations(void **state)
 			if (net_peers_add(&st.peers, &k, &n))
 				other += seed & 255;
 			else
-				/* the high half says that it is there */
+				/* the high half says that the row exists */
 				in_table[pid][port] += (seed & 255) + (1ull << 32);
 			continue;
 		}
@@ -185,7 +185,7 @@ static void random_operations(void **state)
 	net_peers_free(&st.peers);
 }
 
-/* A hash of the same words without a key. */
+/* A hash of the same words without a secret. */
 static uint64_t without_key(const struct net_peer_key *k)
 {
 	uint64_t words[sizeof(*k) / sizeof(uint64_t)], h = 0;

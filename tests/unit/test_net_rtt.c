@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_net_rtt.c - the detail rtt without its kernel side: rows into records, and what
- * the table of details promises.
+ * tests/unit/test_net_rtt.c - the detail rtt without its kernel side: rows into records, and the promises of the table
+ * of details.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,11 +66,11 @@ static void test_rows(void **state)
 
 	(void)state;
 	n_got = 0;
-	fill(&told[0], 2, NULL, 0, 0, 3, 1000);          /* others */
+	fill(&told[0], 2, NULL, 0, 0, 3, 1000);          /* the row of all other connections */
 	fill(&told[1], 2, four, 80, NET_OUT, 10, 20000);
-	fill(&told[2], 7, four, 80, NET_OUT, 50, 20000); /* another attachment's */
+	fill(&told[2], 7, four, 80, NET_OUT, 50, 20000); /* belongs to another attachment */
 	fill(&told[3], 2, six, 22, NET_IN, 1, 5000000);
-	fill(&told[4], 2, six, 23, NET_IN, 0, 0);        /* nothing new */
+	fill(&told[4], 2, six, 23, NET_IN, 0, 0);        /* no new samples */
 	st.rtt.attached[2] = (struct skep_attached){ .used = true, .scope.id = 11, .who = { .pid = 5, .start_ns = 6 } };
 	rtt_tell(NULL, &st, 2, 99);
 	assert_int_equal(n_got, 4);

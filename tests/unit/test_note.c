@@ -22,14 +22,14 @@
 #define MACHINE       EM_AARCH64
 #define OTHER_MACHINE EM_X86_64
 #else
-#define MACHINE       0 /* the seeds' machine cannot be ours: test_note_seeds skips */
+#define MACHINE       0 /* the seeds name a machine that is not ours: test_note_seeds skips */
 #define OTHER_MACHINE 0
 #endif
 
 static const struct {
 	const char *seed;
 	int err;
-	const char *expect; /* the name, or part of the reason */
+	const char *expect; /* the plugin's name, or a part of the error */
 } seeds[] = {
 	{ "good", 0, "fake" },
 	{ "no-sections", 0, "fake" },
@@ -86,7 +86,7 @@ static void test_note_seeds(void **state)
 		size_t n = read_seed(seeds[i].seed, bytes, sizeof(bytes));
 		int err;
 
-		/* The seeds are of one machine, the test runs on any. */
+		/* The seeds are of one machine type, the test runs on any. */
 		if (n >= sizeof(Elf64_Ehdr) && memcmp(bytes, ELFMAG, SELFMAG) == 0)
 			((Elf64_Ehdr *)(void *)bytes)->e_machine =
 				strcmp(seeds[i].seed, "other-machine") == 0 ? OTHER_MACHINE : MACHINE;

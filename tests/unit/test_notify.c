@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a service manager receives, read from a real socket in its place.
+ * The messages to a service manager, read from a real socket in its place.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 static char path[64];
 static uv_loop_t loop;
 
-/* Listens under that name (a path, or "@..." for an abstract one) and says so in the environment. */
+/* Listens under that name (a path, or "@..." for an abstract one) and sets the environment variable. */
 static int manager(const char *name)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -89,7 +89,7 @@ static int teardown(void **state)
 	return uv_loop_close(&loop); /* UV_EBUSY: something was left open */
 }
 
-/* ---- who is told ------------------------------------------------------------------------ */
+/* ---- when skepd reports ------------------------------------------------------------------------- */
 
 static void nobody_asked(void **state)
 {
@@ -100,9 +100,9 @@ static void nobody_asked(void **state)
 	n = made();
 	assert_null(n);
 	assert_null(getenv("WATCHDOG_USEC"));
-	notify_ready(n, "nobody hears it");
+	notify_ready(n, "without a manager");
 	notify_reloading(n);
-	notify_stopping(n, 20000000, "nobody hears it");
+	notify_stopping(n, 20000000, "without a manager");
 	notify_close(n);
 	setenv("NOTIFY_SOCKET", "", 1);
 	assert_null(made());
@@ -121,7 +121,7 @@ static void path_and_environment(void **state)
 	assert_null(getenv("NOTIFY_SOCKET"));
 	assert_null(getenv("WATCHDOG_USEC"));
 	assert_null(getenv("WATCHDOG_PID"));
-	assert_string_equal(received(fd), ""); /* nothing before it is ready */
+	assert_string_equal(received(fd), ""); /* no message before skepd is ready */
 	notify_ready(n, "%d probes", 7);
 	assert_string_equal(received(fd), "READY=1\nSTATUS=7 probes");
 	notify_stopping(n, 20000000, "going");
@@ -199,7 +199,7 @@ static void what_cannot_be_told(void **state)
 	}
 }
 
-/* ---- what it hears ---------------------------------------------------------------------- */
+/* ---- messages received -------------------------------------------------------------------- */
 
 static void a_status_is_one_line(void **state)
 {
@@ -252,14 +252,14 @@ static void deaf_manager_is_said_once(void **state)
 	assert_true(saved >= 0 && file >= 0);
 	unlink(name);
 	dup2(file, STDERR_FILENO);
-	notify_ready(n, "nobody reads");
-	notify_ready(n, "nobody reads");
+	notify_ready(n, "unread");
+	notify_ready(n, "unread");
 	dup2(saved, STDERR_FILENO);
 	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
 	first = strstr(text, "cannot tell the service manager");
 	assert_non_null(first);
 	assert_null(strstr(first + 1, "cannot tell"));
-	fd = manager(path); /* it is back */
+	fd = manager(path); /* the manager is back */
 	notify_ready(n, "heard");
 	assert_string_equal(received(fd), "READY=1\nSTATUS=heard");
 	close(saved);
@@ -308,13 +308,14 @@ static void pings_from_the_loop(void **state)
 	setenv("WATCHDOG_PID", pid, 1);
 	n = made();
 	run_for(250);
-	assert_int_equal(pings(fd), 0); /* not before it is ready */
+	assert_int_equal(pings(fd), 0); /* not before skepd is ready */
 	notify_ready(n, "ok");
 	assert_string_equal(received(fd), "READY=1\nSTATUS=ok");
 	uv_update_time(&loop);
 	run_for(550);
 	count = pings(fd);
-	assert_in_range(count, 3, 5); /* 5; fewer where the machine is busy, never more; at the whole interval 2 */
+	/* 5; fewer on a busy machine, never more; with the whole interval there would be 2 */
+	assert_in_range(count, 3, 5);
 	nanosleep(&hang, NULL);       /* a callback that does not return */
 	assert_int_equal(pings(fd), 0);
 	closed(n, fd);
@@ -349,7 +350,7 @@ static void pings_do_not_wait_for_a_full_queue(void **state)
 	setenv("WATCHDOG_USEC", "2000", 1); /* each ms; net.unix.max_dgram_qlen is 10 to 512 */
 	n = made();
 	notify_ready(n, "ok");
-	dup2(null, STDERR_FILENO); /* it says that the manager does not read */
+	dup2(null, STDERR_FILENO); /* skepd logs that the manager does not read */
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	run_for(1200);
 	clock_gettime(CLOCK_MONOTONIC, &end);

@@ -104,7 +104,7 @@ struct fixture {
 	int err;
 };
 
-/* One probe "test" with these options, in line 2. */
+/* A configuration of one probe "test" with these options, in line 2. */
 static bool others_read;
 static void apply_to(struct fixture *f, const struct skep_plugin *desc, void *state, const char *options)
 {
@@ -160,7 +160,7 @@ static void assert_refused(const char *options, const char *expected)
 	assert_string_equal(printed, expected);
 	assert_int_equal(f.err, -EINVAL);
 	assert_null(f.memory);
-	/* No pointer to what is freed stays behind. */
+	/* No pointer to freed memory stays. */
 	assert_memory_equal(&f.state, &zero, sizeof(zero));
 	free(printed);
 	done(&f);
@@ -207,7 +207,7 @@ static void test_values(void **state)
 	assert_string_equal(f.state.words[1], "");
 	assert_string_equal(f.state.words[2], "z");
 	assert_null(f.state.words[3]);
-	/* They are copies: the configuration may go first. */
+	/* The options are copies: the configuration may be freed first. */
 	f.config = config_free(f.config);
 	assert_string_equal(f.state.token, "t0p");
 	done(&f);
@@ -252,7 +252,7 @@ static void test_bounds(void **state)
 		"\"path\": \"x\", \"ring\": \"16777216TiB\"",
 		"f:3:14: error: probes[0] (test): ring: the string \"16777216TiB\" is out of bounds: from 4KiB to "
 		"1GiB\n");
-	/* More than INT64_MAX is above every bound, not below one. */
+	/* A number above INT64_MAX is above every bound, not below one. */
 	assert_refused(
 		"\"path\": \"x\", \"ring\": \"18446744073709551615\"",
 		"f:3:14: error: probes[0] (test): ring: the string \"18446744073709551615\" is out of bounds: from 4KiB "
@@ -300,7 +300,7 @@ static void test_secret_environment(void **state)
 	setenv("SKEP_TEST_SECRET", "hush", 1);
 	apply_good(&f, "\"path\": \"env:SKEP_TEST_SECRET\", \"token\": \"env:SKEP_TEST_SECRET\"");
 	assert_string_equal(f.state.token, "hush");
-	assert_string_equal(f.state.path, "env:SKEP_TEST_SECRET"); /* no secret: as it stands */
+	assert_string_equal(f.state.path, "env:SKEP_TEST_SECRET"); /* not a secret: the text stays as written */
 	done(&f);
 	setenv("SKEP_TEST_SECRET", "", 1);
 	assert_refused(
@@ -311,7 +311,7 @@ static void test_secret_environment(void **state)
 		"\"path\": \"x\", \"token\": \"env:SKEP_TEST_SECRET\"",
 		"f:3:14: error: probes[0] (test): token: the environment variable \"SKEP_TEST_SECRET\" is not set: set it "
 		"where this program is started\n");
-	/* A value that is refused is not shown. */
+	/* The error does not show a refused value. */
 	assert_refused("\"path\": \"x\", \"token\": 12345",
 		       "f:3:14: error: probes[0] (test): token: expected a string, found a number\n");
 	assert_refused("\"path\": \"x\", \"token\": [ \"s3cret\" ]",
@@ -328,7 +328,7 @@ static void test_secret_file(void **state)
 	file = file_with("from file\n\n", 11, 0600);
 	snprintf(options, sizeof(options), "\"path\": \"x\", \"token_file\": \"%s\"", file);
 	apply_good(&f, options);
-	assert_string_equal(f.state.token, "from file\n"); /* one newline is the editor's, the rest the secret's */
+	assert_string_equal(f.state.token, "from file\n"); /* an editor wrote the one newline, the rest belongs to the secret */
 	done(&f);
 	snprintf(options, sizeof(options), "\"path\": \"x\", \"token\": \"t\", \"token_file\": \"%s\"", file);
 	assert_refused(options,
@@ -372,7 +372,7 @@ static void test_secret_file(void **state)
 		"f:3:14: error: probes[0] (test): token_file: expected the path of a file, found the integer 7\n");
 }
 
-/* A required secret is there when its file is; a plugin's own x_file is not taken from it. */
+/* A file satisfies a required secret; but an option x_file that the plugin itself has is not that file. */
 static void test_secret_companions(void **state)
 {
 	struct {
@@ -410,7 +410,7 @@ static void test_secret_companions(void **state)
 	done(&f);
 }
 
-/* A plugin built with a longer struct skep_option (a later minor), and one without options. */
+/* A plugin built with a longer struct skep_option (a later minor version), and one without options. */
 static void test_stride(void **state)
 {
 	struct later {
@@ -495,7 +495,7 @@ static void test_print(void **state)
 	free(text);
 }
 
-/* A configuration that everybody can read, with a secret in it: one warning for each option that has one. */
+/* A configuration with a secret that every user can read: one warning for each option that has a secret. */
 static void test_secret_that_others_read(void **state)
 {
 	static const struct {

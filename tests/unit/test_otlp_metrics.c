@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp: how streams of any table become metrics, and how many series there may be.
+ * sinks/otlp: metrics from streams of any table, and the bound on series.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #define S UINT64_C(1000000000)
 
-/* A stream as a site's plugin may have it. */
+/* A stream that a site's plugin may have. */
 struct thing {
 	struct skep_str pool;
 	uint64_t id, done, level;
@@ -60,7 +60,7 @@ static void add(const struct skep_stream *s, uint64_t time_ns, const void *data,
 	assert_int_equal(metrics_add(&m, &r, v, 0, count), 0);
 }
 
-/* What was told, empty again. The number of points. */
+/* Empties the output; returns the number of its points. */
 static uint32_t tell(void)
 {
 	struct pb pb = { 0 };
@@ -71,7 +71,7 @@ static uint32_t tell(void)
 	return n;
 }
 
-/* The one group there is. */
+/* The only group. */
 static struct group *only(void)
 {
 	struct group *found = NULL;
@@ -116,10 +116,10 @@ static void any_table(void **state)
 	(void)state;
 	begin(100);
 	add(&stream, 10 * S, &t, &v, true);
-	t.id = 2; /* an id makes no series */
+	t.id = 2; /* an id makes no series of its own */
 	t.level = 7;
 	add(&stream, 11 * S, &t, &v, true);
-	add(&stream, 11 * S, &t, &v, false); /* counted before */
+	add(&stream, 11 * S, &t, &v, false); /* counted earlier */
 
 	metric = metric_of(only(), "skep.site.thing.done.time", &value);
 	assert_int_equal(value.u, 10);
@@ -135,7 +135,7 @@ static void any_table(void **state)
 	assert_true(value.f == 21.5);
 	metric = metric_of(only(), "skep.site.thing.wait", &value);
 	assert_true(metric->hist);
-	assert_string_equal(metric->unit, "ns"); /* other units would have other buckets */
+	assert_string_equal(metric->unit, "ns"); /* another unit would have other buckets */
 	assert_int_equal(value.hist->slots[3], 4);
 	assert_int_equal(value.hist->slots[7], 2);
 	assert_int_equal(value.hist->sum, 200);
@@ -144,9 +144,9 @@ static void any_table(void **state)
 	assert_int_equal(only()->start_ns, 9 * S);
 	assert_int_equal(tell(), 5);
 	assert_int_equal(only()->told_ns, 11 * S);
-	assert_int_equal(tell(), 0); /* nothing new */
+	assert_int_equal(tell(), 0); /* no new points */
 
-	/* Again of the same time, or of an earlier one: a point later than the one before, and never earlier. */
+	/* Points of the same or an earlier time: the next point is later than the last, never earlier. */
 	add(&stream, 11 * S, &t, &v, true);
 	tell();
 	assert_int_equal(only()->told_ns, 11 * S + 1000000);
@@ -156,7 +156,7 @@ static void any_table(void **state)
 	metrics_free(&m);
 }
 
-/* Levels of two runs at one time are of one series: they add up, and do not go on from the time before. */
+/* Levels of two runs at one time belong to one series: they add up. Levels of another time replace them. */
 static void levels_of_runs(void **state)
 {
 	const struct view v = { .tool = skep_mock_text("bwa"), .pipeline = skep_mock_text("p") };
@@ -192,7 +192,7 @@ static uint64_t total_of(const char *name)
 	return n;
 }
 
-/* The one attribute of the series for what is too many: AnyValue { bool_value = 2 }, true. */
+/* The attribute of the overflow series: AnyValue { bool_value = 2 }, true. */
 static bool tells_overflow(void)
 {
 	static const char pair[] = NAME_OVERFLOW "\x12\x02\x10\x01";
@@ -205,9 +205,7 @@ static bool tells_overflow(void)
 	return false;
 }
 
-/*
- * More attributes than there may be: counted all the same, in a series that says so. Those that were silent make room.
- */
+/* More attributes than allowed: the sink counts them in a series marked as overflow. Silent series make room. */
 static void too_many(void **state)
 {
 	struct record_tool_sample t = { .cpu_ns = 1 };
@@ -241,13 +239,13 @@ static void too_many(void **state)
 	assert_int_equal(m.groups.overflowed, 24);
 	for (uint32_t i = 0; i < m.groups.room; i++)
 		for (struct group *g = m.groups.table[i]; g; g = g->next)
-			assert_int_equal(g->start_ns, 10 * S); /* not before the last point of those that went */
+			assert_int_equal(g->start_ns, 10 * S); /* not before the last point of the removed series */
 	metrics_free(&m);
 }
 
 /*
- * What finds no room: sums are added up, a level of many series would be that of the last one. A batch that comes again
- * counts once.
+ * Without room for a series, sums go into the overflow; a level of many series would be only the last one's. A repeated
+ * batch counts once.
  */
 static void overflow_has_no_levels(void **state)
 {
@@ -270,7 +268,7 @@ static void overflow_has_no_levels(void **state)
 	metrics_free(&m);
 }
 
-/* The clock is set back by an hour: points have the new time at once, and their sums begin anew. */
+/* The clock is set back by an hour: points have the new time at once, and their sums start anew. */
 static void clock_set_back(void **state)
 {
 	const struct thing t = { .pool = skep_mock_text("p"), .done = 5 };
@@ -290,13 +288,15 @@ static void clock_set_back(void **state)
 	assert_int_equal(only()->told_ns, 3700 * S);
 	assert_int_equal(only()->start_ns, 3699 * S);
 	assert_int_equal(total_of("skep.site.thing.done.time"), 5);
-	metrics_clock(&m, "another boot", 0); /* its time has nothing to do with the clock's */
+	metrics_clock(&m, "another boot", 0); /* another boot's time has no relation to this clock */
 	assert_int_equal(metrics_add(&m, &r, &v, after, true), 0);
 	assert_int_equal(total_of("skep.site.thing.done.time"), 10);
 	metrics_free(&m);
 }
 
-/* An adopted trace is known from one record: runs that have ended go first, then those without one. */
+/*
+ * The sink learns an adopted trace from one record. It forgets runs that have ended first, then runs without a trace.
+ */
 static void an_adopted_trace_stays(void **state)
 {
 	static const char parent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -319,7 +319,7 @@ static void an_adopted_trace_stays(void **state)
 	runs_free(&r);
 }
 
-/* Sums of this sink do not begin before it, where those of the one before it were; and never after their own points. */
+/* Sums of this sink do not start before it, as those of an earlier sink did, and never after their own points. */
 static void begins(void **state)
 {
 	static const struct {
@@ -340,7 +340,7 @@ static void begins(void **state)
 	}
 }
 
-/* What is in no metric: parts of a sum that is told as a whole, what is another stream's, a run that goes on. */
+/* In no metric: items of a sum that is reported as a whole, fields of another stream, a running run. */
 static void left_out(void **state)
 {
 	struct record_ledger of_run = { .run = skep_mock_text("r"),
@@ -365,7 +365,7 @@ static void left_out(void **state)
 	metrics_free(&m);
 }
 
-/* A name whose end is an attribute in the conventions. */
+/* The conventions make the end of this name an attribute. */
 static void conventions(void **state)
 {
 	static const struct {
@@ -401,7 +401,7 @@ static void conventions(void **state)
 	}
 }
 
-/* Values whose words differ in bits that cancel each other in a hash without a key: (h ^ word) * odd, h ^= h >> 32. */
+/* Values chosen against a hash without a secret, (h ^ word) * odd, h ^= h >> 32: their bits cancel each other. */
 static void chosen_values(void **state)
 {
 	enum { BLOCKS = 10, CHOSEN = 1 << BLOCKS };

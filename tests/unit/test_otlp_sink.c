@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp through its plugin entry, against a receiver, a process of its own, that answers as it is told: what is
- * sent again and what is not, that sums count each record once, and what the receiver's words become.
+ * sinks/otlp through its plugin entry, against a receiver in a process of its own that answers as the test orders:
+ * which records the sink sends again, that sums count each record once, and what becomes of the receiver's messages.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -34,14 +34,17 @@ struct got {
 	uint8_t body[1 << 18];
 };
 
-/* Shared with its process: the mock takes an fd that appears in this one while the plugin runs for the plugin's. */
+/*
+ * In memory shared with the receiver's process: in the test's own the mock would count the receiver's fds as leaks of
+ * the plugin.
+ */
 static struct receiver {
 	int fd;
 	unsigned port;
 	pthread_mutex_t lock;
 	struct got got[64];
 	unsigned n;
-	/* What is answered to each signal, the first n times; afterwards 200 */
+	/* The statuses for each signal, for the first n requests; afterwards 200 */
 	struct {
 		unsigned times, status;
 		const char *headers;
@@ -84,7 +87,7 @@ static void reply_to(int fd, const char *path)
 		return;
 }
 
-/* One request; false: the connection is over. */
+/* Reads one request; false: the connection has ended. */
 static bool serve_one(int fd)
 {
 	static const char length_name[] = "Content-Length: ", test_name[] = "x-test: ";
@@ -222,7 +225,7 @@ static const struct got *request_of(enum signal s, unsigned which)
 	return NULL;
 }
 
-/* ---- reading what was sent: just enough ------------------------------------------------------- */
+/* ---- the reader of requests, as far as the tests need it -------------------------------------------------- */
 
 static uint64_t varint(const uint8_t **at)
 {
@@ -235,7 +238,7 @@ static uint64_t varint(const uint8_t **at)
 	return v;
 }
 
-/* Calls cb for each field of a message; fixed numbers as 8 bytes. */
+/* Calls cb for each field of a message; fixed-size numbers as 8 bytes. */
 static void each(const uint8_t *at, size_t n, void (*cb)(void *arg, unsigned field, const uint8_t *data, size_t len),
 		 void *arg)
 {
@@ -401,7 +404,7 @@ static unsigned answers(const struct skep_mock *m)
 	return m->acks + m->retries + m->rejects + m->holds + m->splits + m->suspects;
 }
 
-/* Until it is answered. */
+/* Waits for the batch's answer. */
 static void offer(struct skep_mock *m, struct skep_mock_batch *b)
 {
 	unsigned before = answers(m);
@@ -445,8 +448,8 @@ static bool says(enum signal s, unsigned which, const char *text)
 }
 
 /*
- * A batch that waited in the spool over a reboot: spans and events are those of the host as it was; sums are this
- * skepd's.
+ * A batch that waited in the spool over a reboot: spans and events name the host as it was then; sums belong to this
+ * skepd.
  */
 static void resource_of_batch(void **state)
 {
@@ -474,7 +477,7 @@ static void resource_of_batch(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* Only what the receiver has not taken is sent again, byte for byte; and the sums are those of one batch. */
+/* The sink sends again only the signals that failed, byte for byte, and the sums are those of one batch. */
 static void retry(void **state)
 {
 	struct skep_mock_batch *b = batch(1, NULL), *next = batch(2, NULL);
@@ -512,7 +515,7 @@ static void retry(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* A batch that comes back in halves was counted as a whole: its halves tell the sums, and add nothing. */
+/* A batch that returns in halves was counted as a whole: its halves send the sums and add nothing. */
 static void halves(void **state)
 {
 	static const char *const small[] = { "max_request", "1KiB", NULL };
@@ -540,8 +543,8 @@ static void halves(void **state)
 }
 
 /*
- * More batches in parts than are remembered, and more parts of one: neither one whose parts go on coming nor one that
- * waits meanwhile is forgotten.
+ * More divided batches than the sink remembers, and more parts of one: the sink forgets neither a batch whose parts
+ * keep arriving nor a batch that waits meanwhile.
  */
 static void many_parts(void **state)
 {
@@ -582,7 +585,7 @@ static void many_parts(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* The receiver's own 413: halves of what it has taken already are not sent to it again. */
+/* The receiver answers 413: the halves send nothing again that the receiver has already accepted. */
 static void too_large_for_one(void **state)
 {
 	struct skep_mock_batch *b = batch(1, "boot:1:1"), *half = batch(1, "boot:1:1/0");
@@ -621,7 +624,10 @@ static void partial(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* 400 of one: the others' records have arrived, its own are lost. Of all: rejected, in the receiver's words. */
+/*
+ * The receiver answers 400 to one signal: that signal's records are lost, the others have arrived. To all: the sink
+ * rejects the batch with the receiver's message.
+ */
 static void refused(void **state)
 {
 	static const uint8_t body[] = { 0x08, 0x03, 0x12, 0x04, 'b', 'a', 0x01, 'd' };
@@ -646,7 +652,7 @@ static void refused(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* Somebody has to mend the one, and the other may come soon: the host hears of what has to be mended. */
+/* One signal needs an administrator, another may recover by itself: the host learns of the first. */
 static void worst_of_two(void **state)
 {
 	struct skep_mock_batch *b = batch(1, NULL);
@@ -738,7 +744,7 @@ static bool has_pair(const struct got *g, const char *name, const char *value)
 	return memmem(g->body, g->len, text, (size_t)n) != NULL;
 }
 
-/* Its values are percent-encoded; its service.name counts where nothing else names the service. */
+/* Its values are percent-encoded; its service.name counts where no option names the service. */
 static void resource_of_environment(void **state)
 {
 	static const char *const option[] = { "service", "by option", NULL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp: what a task's and a process's span hang under, and that the same records are the same spans.
+ * sinks/otlp: the parents of a task's and a process's span, and that the same records give the same spans.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Its span alone, as bytes. */
+/* Its span alone, as encoded bytes. */
 static void encode(const struct skep_stream *stream, const struct skep_upid *upid, const void *data)
 {
 	const struct skep_record record = {
@@ -57,7 +57,7 @@ static void encode(const struct skep_stream *stream, const struct skep_upid *upi
 	assert_int_equal(e.n_out[SIGNAL_TRACES], 1);
 }
 
-/* A field of 8 or 16 bytes, as it is on the wire: tag, length, bytes. */
+/* A field of 8 or 16 bytes as encoded: tag, length, bytes. */
 static bool has(uint32_t field, const void *bytes, size_t n)
 {
 	uint8_t text[18] = { (uint8_t)(field << 3 | 2), (uint8_t)n };
@@ -124,7 +124,7 @@ static void hang_where_they_belong(void **state)
 	n = pb_len(&e.out[SIGNAL_TRACES]);
 	assert_true(n < sizeof(first));
 	memcpy(first, pb_data(&e.out[SIGNAL_TRACES]), n);
-	encode(&record_stream_task, &task.root_upid, &task); /* told twice: the same */
+	encode(&record_stream_task, &task.root_upid, &task); /* the same record twice gives the same span */
 	assert_int_equal(pb_len(&e.out[SIGNAL_TRACES]), n);
 	assert_memory_equal(pb_data(&e.out[SIGNAL_TRACES]), first, n);
 
@@ -137,7 +137,7 @@ static void hang_where_they_belong(void **state)
 	p = process_of("7-9.1", INNER);
 	encode(&record_stream_process, &p.upid, &p);
 	assert_true(has_hex(4, "00f067aa0ba902b7") && !has(4, task_span, SKEP_SPAN_ID));
-	/* what skep run hands on, and what it was handed: the task knows better */
+	/* the context that skep run passes on, and the one it got: the task's own context counts */
 	skep_traceparent_write(trace, run_span, 1, own);
 	p = process_of("7-9.1", own);
 	encode(&record_stream_process, &p.upid, &p);
@@ -153,7 +153,7 @@ static void hang_where_they_belong(void **state)
 		    has_hex(2, "53995c3f42cd8ad8"));
 }
 
-/* A task that its run's end left behind, or whose root went on to another, has no result. */
+/* A task that outlives its run, or whose root went on to another task, has no result. */
 static void result_of_what_ended(void **state)
 {
 	struct record_task task = { .task = skep_mock_text("t"),
@@ -175,7 +175,7 @@ static void result_of_what_ended(void **state)
 	assert_non_null(memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), "failure", 7));
 }
 
-/* How many spans there are of a process that ended then. */
+/* The number of spans of a process that ended at that time. */
 static uint32_t spans_of(uint64_t time_ns, bool count)
 {
 	const struct record_process p = process_of("", "");
@@ -190,7 +190,7 @@ static uint32_t spans_of(uint64_t time_ns, bool count)
 	return e.n_out[SIGNAL_TRACES];
 }
 
-/* A batch that comes again takes no more of what its run may have: it is what it was. */
+/* A repeated batch uses nothing more of its run's share: it gives the same spans. */
 static void spans_per_run(void **state)
 {
 	(void)state;
@@ -223,7 +223,7 @@ static bool has_name(const char *pipeline, size_t length, size_t want)
 	return memmem(pb_data(&e.out[SIGNAL_TRACES]), pb_len(&e.out[SIGNAL_TRACES]), text, want + 7) != NULL;
 }
 
-/* A long name is cut, not between the bytes of one character. */
+/* A long name is cut, but not within a character. */
 static void long_names(void **state)
 {
 	char name[600];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_pins.c - core/plugin/pins.c: a folder of pins that another user could have filled is not used, and an
- * object that another user has pinned is not adopted.  In a BPF filesystem of its own, as anybody may mount one: mode
- * 1777.
+ * tests/unit/test_pins.c - core/plugin/pins.c: skepd does not use a folder of pins that another user could have filled,
+ * and adopts no object that another user has pinned. In a BPF filesystem of the test's own, with mode 1777 as any user
+ * may mount one.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -48,7 +48,7 @@ static void refused(const char *dir, const char *text)
 		fail_msg("\"%s\" is not in: %s", text, why);
 }
 
-/* Whether a skepd that starts adopts what the one before has left; it leaves its own. */
+/* Whether a starting skepd adopts what the last skepd left; this skepd leaves its own. */
 static bool adopts(const char *dir)
 {
 	struct pins_map map = {
@@ -81,7 +81,7 @@ static void another_users_folder(void **state)
 	assert_int_equal(pins_remove(dir), 1);
 }
 
-/* A lock of its owner's must not make another user's folder look like that of a skepd. */
+/* A lock of its owner must not make another user's folder look like a skepd's. */
 static void another_users_lock(void **state)
 {
 	char *dir = path("locked");
@@ -119,10 +119,10 @@ static void another_users_objects(void **state)
 	assert_true(adopts(dir));
 	assert_int_equal(chown(object, OTHER, OTHER), 0);
 	assert_false(adopts(dir));
-	assert_true(adopts(dir)); /* its own, which has taken the other's place */
+	assert_true(adopts(dir)); /* its own folder, which has replaced the other */
 	assert_int_equal(chmod(object, 0666), 0);
 	assert_false(adopts(dir));
-	/* of an instance's, where plugins look */
+	/* an object of an instance, where plugins look */
 	object = path("ours/proc");
 	assert_int_equal(mkdir(object, 0700), 0);
 	assert_true(adopts(dir));

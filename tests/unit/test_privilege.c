@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_privilege.c - cli/base/privilege.c: the verdict on machines that this one
- * is not, and the facts of this one.
+ * tests/unit/test_privilege.c - cli/base/privilege.c: the verdict on other machines, and the facts of this one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +28,7 @@ static char *const command_line[] = {
 	(char *)"run", (char *)"--name", (char *)"a b", (char *)"--", (char *)"make", NULL
 };
 
-/* A machine on which everything is well. */
+/* A machine without any problem. */
 static struct privilege_facts good(void)
 {
 	struct privilege_facts facts = {
@@ -193,7 +192,7 @@ static void facts_of_this_machine(void **state)
 		assert_int_equal(facts.bpf_error, -1);
 }
 
-/* What prctl() changes for good, in a child. */
+/* The permanent changes of prctl(), in a child. */
 static void facts_see_no_new_privs(void **state)
 {
 	struct privilege_facts facts;

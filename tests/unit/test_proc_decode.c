@@ -18,7 +18,7 @@
 #include "plugins/proc/state.h"
 
 static struct proc_state st;
-static struct proc_others others; /* the kernel side's */
+static struct proc_others others; /* as the kernel side writes them */
 static struct skep_rules rules;
 static struct {
 	unsigned n, stream;
@@ -137,10 +137,10 @@ static int failed(struct skep_instance *inst, int err, const char *fmt, ...)
 	return err;
 }
 
-/* What the host was asked to read. */
+/* The reads that the probe asked the host for. */
 static struct {
 	unsigned n;
-	int error; /* what it says to that at once */
+	int error; /* the immediate result of the call */
 	uint32_t uid, what;
 	skep_process_cb cb;
 	void *arg;
@@ -204,7 +204,7 @@ static void *exec_record(size_t *ret_size)
 	r->sums.cancelled_write_bytes = 16;
 	r->maxrss_pages = 3;
 	r->cgroup_id = 99;
-	memcpy(r->comm, "0123456789abcdef", PROC_COMM); /* the kernel ends it with a NUL; do not rely on it */
+	memcpy(r->comm, "0123456789abcdef", PROC_COMM); /* the kernel ends it with a NUL, but the probe must not rely on that */
 	r->filename_len = sizeof(filename);
 	r->exe_len = sizeof(exe);
 	r->cwd_len = sizeof(cwd);
@@ -240,7 +240,7 @@ static void variables_that_were_asked_for(void **state)
 	len = proc_environ_pick(&st, block, sizeof(block), ret, sizeof(ret));
 	assert_int_equal(len, sizeof(plain));
 	assert_memory_equal(ret, plain, len);
-	/* cut, and no room for a second one */
+	/* cut, and without room for a second one */
 	memset(long_one, 'x', sizeof(long_one));
 	memcpy(long_one, "SKEP_TASK=", 10);
 	assert_int_equal(proc_environ_pick(&st, long_one, sizeof(long_one), ret, sizeof(ret)), PROC_ENVIRON_ENTRY);
@@ -248,7 +248,10 @@ static void variables_that_were_asked_for(void **state)
 	assert_int_equal(proc_environ_pick(&st, long_one, sizeof(long_one), ret, PROC_ENVIRON_ENTRY - 1), 0);
 	assert_int_equal(proc_environ_pick(&st, "", 0, ret, sizeof(ret)), 0);
 
-	/* behind the arguments of an exec; names that were not asked for here are of another skepd's kernel side */
+	/*
+	 * Variables behind the arguments of an exec. A variable that this probe did not ask for comes from the kernel
+	 * side of an earlier skepd.
+	 */
 	r = exec_record(&size);
 	r = realloc(r, size + sizeof(block));
 	assert_non_null(r);
@@ -296,7 +299,7 @@ static void exec_is_decoded(void **state)
 	assert_string_equal(got.comm, "0123456789abcdef");
 	assert_string_equal(taught, "/slurm/job_1");
 	assert_int_equal(taught_id, 99);
-	/* redacted before it left, and not called cut for it */
+	/* redacted before it leaves, and not marked as cut for that */
 	assert_memory_equal(got.argv, "x.sh\0--password\0***", 20);
 	assert_int_equal(got.exec.argv.total, got.exec.argv.len);
 	free(r);
@@ -351,7 +354,7 @@ static void oom_names_the_cgroup(void **state)
 	assert_int_equal(proc_decode_ring(NULL, &st, &r, sizeof(r)), -EBADMSG);
 }
 
-/* Threads before and after their leader, and one whose leader is not there. */
+/* Threads before and after their leader, and a thread without its leader. */
 static void sweep_adds_threads_up(void **state)
 {
 	struct proc_thread t = { .h = { .type = PROC_THREAD, .pid = 10 },
@@ -372,7 +375,7 @@ static void sweep_adds_threads_up(void **state)
 	lseek(fd, 0, SEEK_SET);
 	st.sweep_buffer = malloc(64 * 1024);
 	st.iter_fd = fd;
-	others = (struct proc_others){ 1000, 100, 2000 }; /* the last pass; those that are gone */
+	others = (struct proc_others){ 1000, 100, 2000 }; /* from the last pass; the sums of processes that have gone */
 	rules.excluded_ns[3] = 200;
 	proc_ledger_begin(&st);
 	others = (struct proc_others){ 1030, 101, 2040 };
@@ -428,7 +431,7 @@ static uint64_t my_start(void)
 	return ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* A pass that finds this process, which the host does not know. */
+/* A pass that finds this process, which the host does not know yet. */
 static void sweep_me(struct skep_host *ret_host)
 {
 	const struct proc_leader l = { .h = { .type = PROC_LEADER, .pid = (uint32_t)getpid(), .start_ns = my_start() },
@@ -571,7 +574,7 @@ static int count_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* Behind a record that a program is writing lie others: the ring is not empty. */
+/* Behind a record that a program is still writing lie others: the ring is not empty. */
 static void ring_with_a_record_under_way(void **state)
 {
 	struct {
@@ -589,7 +592,7 @@ static void ring_with_a_record_under_way(void **state)
 	assert_int_equal(sum, 1);
 	data[1].length = 8;
 	assert_int_equal(skep_ring_read_last(&ring, count_record, &sum), 0);
-	assert_int_equal(sum, 124); /* the third was discarded */
+	assert_int_equal(sum, 124); /* the program discarded the third */
 }
 
 int main(void)

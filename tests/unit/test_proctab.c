@@ -41,7 +41,7 @@ static void by_identity_and_by_pid(void **state)
 	assert_null(proctab_find(t, &a));
 	assert_ptr_equal(proctab_find(t, &b), pb);
 	assert_int_equal(proctab_count(t), 1);
-	/* its memory is used again, clean */
+	/* the table reuses the entry's memory, cleared */
 	pa = proctab_add(t, &c);
 	assert_int_equal(pa->flags, 0);
 	assert_int_equal(pa->upid.pid, 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/prometheus through its plugin entry: what the page says after batches, as a client reads it from the
- * socket, and what clients get that ask wrongly, slowly or too many at a time.
+ * sinks/prometheus through its plugin entry: the page after batches, as a client reads it from the socket, and the
+ * answers to clients that ask wrongly, slowly or too many at a time.
  */
 #include <errno.h>
 #include <math.h>
@@ -50,7 +50,7 @@ static int dial(const struct skep_mock *m, const char *logged)
 	return fd;
 }
 
-/* What comes until the other side closes, in `page`; its length. */
+/* Reads into `page` until the sink closes; returns the length. */
 static size_t receive(struct skep_mock *m, int fd)
 {
 	size_t n = 0;
@@ -88,7 +88,7 @@ static void scrape(struct skep_mock *m)
 	assert_non_null(strstr(page, length));
 }
 
-/* The sum of all samples of that name whose labels have all of the words; *ret_n: how many. */
+/* The sum of all samples with that name whose labels contain all of the words; *ret_n: their number. */
 static double sum_of(const char *name, const char *word1, const char *word2, unsigned *ret_n)
 {
 	double sum = 0;
@@ -153,7 +153,7 @@ static void test_counters(void **state)
 	assert_true(n > 30 && n < 1000);
 	assert_true(sum_of("skep_process_images_total", NULL, NULL, &n) == 1000);
 	assert_true(sum_of("skep_process_images_total", "tool=\"samtools sort\"", "host=\"h\\\"1\"", &n) > 0);
-	/* neither processes nor runs are told apart; levels of single processes mean nothing */
+	/* no label tells processes or runs apart; levels of single processes would mean nothing */
 	assert_null(strstr(page, "pid="));
 	assert_null(strstr(page, "run-7"));
 	assert_null(strstr(page, "rss_peak"));
@@ -211,19 +211,19 @@ static void test_levels(void **state)
 	(void)state;
 	begin(&m, NULL, NULL);
 	snprintf(logged, sizeof(logged), "%s", m.logged);
-	/* one tool in two runs, at two times: the level is the sum over the runs, at the later time */
+	/* one tool in two runs at two times: the level is the sum over the runs, at the later time */
 	add_tool(b, 5 * SECOND, "a", "bwa", 100, SECOND);
 	add_tool(b, 5 * SECOND, "b", "bwa", 20, SECOND);
 	add_tool(b, 10 * SECOND, "a", "bwa", 300, SECOND);
 	add_tool(b, 10 * SECOND, "b", "bwa", 4000, SECOND / 2);
 	add_tool(b, 5 * SECOND, "a", "late", 1, 0);
-	/* of the books only the host's, whose parts may shrink */
+	/* of the ledger only the machine's account, whose items may decrease */
 	add_ledger(b, "", 50);
 	add_ledger(b, "a", 1000);
 	add_ledger(b, "", -20);
 	send_batch(&m, b);
 	b = skep_mock_batch_new(2, RECORDS_OFFSET);
-	add_tool(b, 5 * SECOND, "c", "bwa", 7, 0); /* older than what is there */
+	add_tool(b, 5 * SECOND, "c", "bwa", 7, 0); /* older than the page's value */
 	send_batch(&m, b);
 	scrape(&m);
 	assert_true(sum_of("skep_tool_rss_bytes", "tool=\"bwa\"", NULL, &n) == 4300);
@@ -235,7 +235,7 @@ static void test_levels(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* Names that are the same once they are mended, and long ones. */
+/* Names that become the same when invalid letters are replaced, and long names. */
 static void test_mended(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET);
@@ -289,7 +289,7 @@ static const struct skep_stream site_stream = {
 	.fields = site_fields,
 };
 
-/* Levels of the boot before, which the spool still had, come after those of this boot, and their uptime is longer. */
+/* The spool still has levels of the last boot, which arrive after those of this boot, with a longer uptime. */
 static void test_older_boot(void **state)
 {
 	struct skep_mock_batch *b = skep_mock_batch_new(1, RECORDS_OFFSET),
@@ -313,7 +313,7 @@ static void test_older_boot(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* A stream that nobody has heard of: its table says all. */
+/* A stream unknown to the sink: its table says everything. */
 static void test_any_stream(void **state)
 {
 	static const char name[] = "q\n\"\\\x01\xff";
@@ -366,7 +366,7 @@ static void test_bounds(void **state)
 	snprintf(logged, sizeof(logged), "%s", m.logged);
 	send_batch(&m, processes(0, 1000, &cpu));
 	scrape(&m);
-	/* what has found no room is in the overflow: no sum is wrong */
+	/* a series without room is counted in the overflow: no sum is wrong */
 	assert_true(near(sum_of("skep_process_cpu_seconds_total", NULL, NULL, &n), cpu));
 	assert_true(sum_of("skep_process_images_total", "overflow=\"true\"", NULL, &n) > 0);
 	assert_int_equal(n, 1);
@@ -409,14 +409,14 @@ static void test_clients(void **state)
 	ask(&m, "HEAD /metrics?x=1 HTTP/1.1\r\n\r\n");
 	assert_int_equal(strncmp(page, "HTTP/1.1 200 OK", 15), 0);
 	assert_string_equal(page + strlen(page) - 4, "\r\n\r\n");
-	/* a request in two parts */
+	/* a request in two pieces */
 	slow = dial(&m, logged);
 	assert_true(send(slow, "GET /-/hea", 10, 0) == 10);
 	skep_mock_poll(&m, 50);
 	assert_true(send(slow, "lthy HTTP/1.1\r\n\r\n", 17, 0) == 17);
 	receive(&m, slow);
 	assert_int_equal(strncmp(page, "HTTP/1.1 200 OK", 15), 0);
-	/* no more than so many at a time, and none for ever */
+	/* a bounded number of clients at a time, and each for a bounded time */
 	for (unsigned i = 0; i <= HTTPD_CONNECTIONS; i++)
 		fd[i] = dial(&m, logged);
 	skep_mock_poll(&m, 100);
@@ -431,7 +431,7 @@ static void test_clients(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/* From now on no descriptor is to be had; the limit that was. */
+/* From now on the process can open no descriptor; returns the limit of before. */
 static struct rlimit without_descriptors(void)
 {
 	struct rlimit was, none;
@@ -446,7 +446,9 @@ static struct rlimit without_descriptors(void)
 	return was;
 }
 
-/* Who comes while no descriptor is to be had waits for one, also when the last of the others goes meanwhile. */
+/*
+ * A client that connects while no descriptor is free waits for one, also when the last of the others leaves meanwhile.
+ */
 static void test_descriptors(void **state)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
@@ -469,7 +471,7 @@ static void test_descriptors(void **state)
 		skep_mock_poll(&m, 50);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 		assert_int_equal(recv(fd, page, 1, MSG_DONTWAIT), -1);
-		if (round == 2) { /* it may have to stop then, too */
+		if (round == 2) { /* the sink may have to stop in that state */
 			close(fd);
 			break;
 		}
@@ -537,7 +539,7 @@ static void test_names(void **state)
 	}
 }
 
-/* Labels that fall into one chain of a table by FNV-1a, whose only secret was the address of the plan. */
+/* Labels that FNV-1a puts into one chain of a table; its only secret was the address of the plan. */
 static void test_chosen_labels(void **state)
 {
 	enum { CHOSEN = 256 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_pushdown.c - filters/pushdown.c and the kernel's half of a decision
- * (include/skep/rules.h), which is compiled here as it is there: for generated rules and processes
- * whatever is decided by clauses is what the whole expressions say, and what they cannot know is asked.
+ * tests/unit/test_pushdown.c - filters/pushdown.c and the kernel's half of a decision (include/skep/rules.h), compiled
+ * here as in the kernel. On generated rules and processes the clauses decide as the whole expressions do, and leave to
+ * user space what they cannot know.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,11 +25,11 @@ static const struct filter_field fields[N] = {
 	[FLAG] = { .name = "flag", .type = FILTER_BOOL },
 };
 static const struct filter_schema schema = { fields, N };
-/* name and path together, uid alone, words and flag with nothing */
+/* name and path together, uid alone; words and flag have no clause */
 static const uint8_t dimensions[N] = { 0, 0, 1, PUSHDOWN_NONE, PUSHDOWN_NONE };
 
 struct subject {
-	const char *name, *path; /* NULL: not known */
+	const char *name, *path; /* NULL: unknown */
 	uint64_t uid;
 	bool flag;
 	const struct subject *parent;
@@ -112,7 +112,7 @@ static void decide(const struct pushdown *p, const struct subject *s, uint32_t k
 static const char *const names[] = { "a", "b", "ab", "", NULL };
 static const char *const paths[] = { "/bin/a", "/usr/bin/b", "/opt/x", NULL };
 
-/* The same numbers in every run and everywhere (xorshift64). */
+/* The same pseudo-random numbers in every run and everywhere (xorshift64). */
 static uint32_t next_random(void)
 {
 	static uint64_t x = 4711;
@@ -220,7 +220,7 @@ static void generated(void **state)
 		pushdown_free(p);
 		ruleset_unref(set);
 	}
-	/* Both happen, or nothing was shown. */
+	/* Both outcomes must occur, or the test shows nothing. */
 	assert_true(decided > 20000);
 	assert_true(asked > 10000);
 }
@@ -248,20 +248,20 @@ static void what_is_asked(void **state)
 	(void)state;
 	assert_int_equal(one("name = 'a'", &a).byte, 200);
 	assert_int_equal(one("name = 'b'", &a).clause, SKEP_RULES_CLAUSES);
-	/* conditions on other things are asked about, unless the rest rules them out */
+	/* a condition on another field goes to user space, unless the rest of the rule decides */
 	assert_true(one("name = 'a' and words = 'a'", &a).ask);
 	assert_false(one("name = 'b' and words = 'a'", &a).ask);
 	assert_true(one("flag or name = 'b'", &a).ask);
 	assert_int_equal(one("name = 'a' or flag", &a).byte, 200);
 	assert_true(one("parent.name = 'a'", &a).ask);
-	/* a value that is not known: user space says what that means */
+	/* an unknown value: user space decides */
 	assert_true(one("name != 'a'", &unknown).ask);
 	assert_false(one("name != 'a' and uid = 7", &unknown).ask);
 	assert_int_equal(one("not (name = 'b' or uid = 2)", &a).byte, 200);
 	assert_int_equal(one(NULL, &a).byte, 200);
 }
 
-/* More rules than there are clauses: those in front are decided, the rest is asked about. */
+/* More rules than clauses: the first ones are decided here, the rest goes to user space. */
 static void too_many(void **state)
 {
 	struct ruleset *set = ruleset_new(&schema, RULE_INCLUDE);
@@ -293,7 +293,7 @@ static void too_many(void **state)
 	ruleset_unref(set);
 }
 
-/* A rule whose disjunctive form explodes is asked about, and does not take the clauses of others. */
+/* A rule with too large a disjunctive form goes to user space and does not use the clauses of others. */
 static void too_wide(void **state)
 {
 	struct ruleset *set = ruleset_new(&schema, RULE_INCLUDE);

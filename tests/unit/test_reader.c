@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_reader.c - the process that reads others' arguments: what it answers, and what becomes of a request
- * that holds it up.  A worker that is stopped (SIGSTOP) stands for one that waits in the kernel.
+ * tests/unit/test_reader.c - the process that reads other processes' arguments: its answers, and the fate of a request
+ * that blocks it. A stopped worker (SIGSTOP) stands for one that waits in the kernel.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -28,9 +28,9 @@ static struct {
 	struct reader *reader;
 } t;
 
-/* What became of one request. */
+/* The result of one request. */
 struct result {
-	int error; /* 1: no answer yet */
+	int error; /* 1: not answered yet */
 	char cmdline[256];
 	bool has_environ;
 };
@@ -88,7 +88,7 @@ static bool is_worker(int pid)
 	return strcmp(name, "test: reader\n") == 0;
 }
 
-/* The keeper's child, when it has its name: from then on it ends with the keeper. */
+/* The keeper's child once it has its name: from then on it ends with the keeper. */
 static pid_t worker(void)
 {
 	char path[64];
@@ -109,7 +109,7 @@ static pid_t worker(void)
 	return 0;
 }
 
-/* start 0: whoever has the pid. */
+/* start 0: the process that has the pid now. */
 static void ask(uint32_t pid, uint64_t start, uint32_t uid, struct result *ret)
 {
 	const struct skep_upid who = { .pid = pid, .start_ns = start };
@@ -136,7 +136,7 @@ static void test_reads(void **state)
 
 	(void)state;
 	ask((uint32_t)getpid(), 0, 1, &mine);
-	ask((uint32_t)getpid(), 12345, 1, &other); /* that one started at another time */
+	ask((uint32_t)getpid(), 12345, 1, &other); /* another process: this one started at another time */
 	ask(0x7fffffff, 0, 1, &none);
 	run();
 	assert_int_equal(mine.error, 0);
@@ -178,7 +178,7 @@ static void test_a_stuck_one_costs_only_itself(void **state)
 	assert_int_equal(right, MANY - 1);
 	assert_int_equal(reader_stats(t.reader).stuck, 1);
 	assert_int_equal(reader_stats(t.reader).replaced, 1);
-	/* never again */
+	/* the reader never reads that process again */
 	ask((uint32_t)getpid(), 0, 1, &again);
 	assert_int_equal(again.error, -EBUSY);
 	free(results);
@@ -216,7 +216,7 @@ static void test_suspects_come_last(void **state)
 	ask((uint32_t)getpid(), 3, 1000, &bad[2]);
 	ask((uint32_t)getpid(), 0, 1001, &good);
 	run();
-	/* The stopped worker had the good one, and nobody knows better than to blame it: it was the first. */
+	/* The stopped worker had the good request. The keeper can only blame the first request of the batch. */
 	assert_int_equal(good.error, -ETIMEDOUT);
 	assert_int_equal(bad[1].error, -ESRCH);
 	assert_int_equal(bad[2].error, -ESRCH);
@@ -237,7 +237,7 @@ static void test_a_killed_worker_is_replaced(void **state)
 	assert_true(reader_stats(t.reader).alive);
 }
 
-/* The loop has ordered a check, but something else kills the worker: the request is not to blame. */
+/* The loop orders a check, but another process kills the worker: the request is not to blame. */
 static void test_a_worker_that_dies_while_it_is_checked(void **state)
 {
 	struct result result;
@@ -274,7 +274,7 @@ static void test_a_keeper_that_does_nothing(void **state)
 	ask((uint32_t)getpid(), 0, 1, &later);
 	assert_int_equal(later.error, -EBUSY);
 	assert_true(reader_stats(t.reader).alive);
-	/* It obeys its orders, and all goes on. */
+	/* The keeper obeys its orders, and reading continues. */
 	kill(t.process.pid, SIGCONT);
 	for (int i = 0; i < 5000 && later.error == -EBUSY; i++) {
 		uv_run(&t.loop, UV_RUN_NOWAIT);
@@ -301,7 +301,7 @@ static void test_without_a_keeper(void **state)
 	(void)state;
 	kill(worker(), SIGSTOP);
 	ask((uint32_t)getpid(), 0, 1, &before);
-	kill(t.process.pid, SIGKILL); /* the worker dies with it */
+	kill(t.process.pid, SIGKILL); /* ends the worker too */
 	log_level(2);
 	run();
 	log_level(SKEP_LOG_NOTICE);
@@ -331,7 +331,7 @@ static void test_the_spare_takes_over(void **state)
 	assert_int_equal(t.process.pid, spare);
 	assert_int_equal(reader_stats(t.reader).stuck, 0);
 	assert_true(reader_stats(t.reader).alive);
-	/* It replaces workers as the first did, and is the last. */
+	/* The new keeper replaces workers as the first did, and is the last keeper. */
 	kill(worker(), SIGKILL);
 	ask((uint32_t)getpid(), 0, 1, &after);
 	run();
@@ -344,7 +344,7 @@ static void test_the_spare_takes_over(void **state)
 	assert_int_equal(after.error, -EPIPE);
 }
 
-/* A process in a user namespace of uid 1001, as in a rootless container; 0: this machine makes none. */
+/* A process in a user namespace of uid 1001, as in a rootless container; 0: this machine permits none. */
 static pid_t rootless(void)
 {
 	int ready[2];
@@ -375,7 +375,7 @@ static void test_subordinate_uids_are_their_owner(void **state)
 	(void)state;
 	if (!pid)
 		skip();
-	/* the first ones are in the queue before anything is stuck */
+	/* the first requests are queued before any worker is stuck */
 	kill(worker(), SIGSTOP);
 	for (uint32_t i = 0; i < 4; i++)
 		ask((uint32_t)pid, i + 1, 100000 + i, &bad[i]);
@@ -423,7 +423,7 @@ static void test_without_a_loop(void **state)
 	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), 0);
 	assert_non_null(strstr(text.cmdline.ptr, "test_reader"));
 	assert_int_equal(reader_sync_read(&process, &other, SKEP_READ_CMDLINE, &text), -ESRCH);
-	kill(worker(), SIGKILL); /* of something else: the batch goes to the next worker */
+	kill(worker(), SIGKILL); /* not the request's fault: the batch goes to the next worker */
 	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), 0);
 	kill(worker(), SIGSTOP);
 	assert_int_equal(reader_sync_read(&process, &me, SKEP_READ_CMDLINE, &text), -ETIMEDOUT);

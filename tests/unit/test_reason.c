@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_reason.c - every way to end, in words.
+ * tests/unit/test_reason.c - every way in which a process ends, in words.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ static void exits(void **state)
 	check("exit 0", "0", false);
 	p->exit_code = 2;
 	check("exit 2", "exit 2", true);
-	/* 126, 127 and 128 + n mean something only where the shell's convention holds */
+	/* 126, 127 and 128 + n mean a shell's convention only below a shell */
 	p->exit_code = 127;
 	check("exit 127", "exit 127", true);
 	p->exit_code = 137;
@@ -122,7 +122,7 @@ static void not_ended(void **state)
 	check("its end was not seen", "lost", false);
 	p->state = "zombie";
 	check("zombie", "zombie", false);
-	p->exit_code = 3; /* its status is known: it only has not been waited for */
+	p->exit_code = 3; /* its status is known: its parent has only not waited for it */
 	check("exit 3", "zombie", true);
 }
 
@@ -153,7 +153,7 @@ static void names(void **state)
 {
 	(void)state;
 	assert_string_equal(reason_name(p), "tool");
-	p->wrapper = true; /* tool is what it wraps */
+	p->wrapper = true; /* its tool is that of the wrapped command */
 	p->exe = "/usr/bin/nice";
 	assert_string_equal(reason_name(p), "nice");
 	p->exe = "";

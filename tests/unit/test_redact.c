@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redaction: what is a secret and what is none, in place, once and for all: a second
- * pass changes nothing; what generated secrets leave behind; user tables and errors.
+ * Redaction: which words are secrets and which are not, in place, and a second pass changes nothing; generated secrets
+ * leave no trace; user tables and their errors.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 
 struct sample {
 	const char *before;
-	const char *after; /* NULL: the same */
+	const char *after; /* NULL: unchanged */
 };
 
 static struct redact *redact;
@@ -52,7 +52,7 @@ static void swap(char *text, size_t len, char from, char to)
 			text[i] = to;
 }
 
-/* On the heap and exactly as long: the sanitizer sees a step behind the list. */
+/* On the heap and exactly as long: the sanitizer finds a read behind the list. */
 static unsigned run(const struct redact *with, const char *exe, const char *words, char **ret, uint32_t *ret_len)
 {
 	uint32_t len = (uint32_t)strlen(words) + 1;
@@ -251,7 +251,7 @@ static void test_programs(void **state)
 
 	(void)state;
 	CHECK_ALL(samples);
-	/* The program is known by its file where argv[0] says something else. */
+	/* The program is known by its file where argv[0] is different. */
 	check(redact, "/usr/bin/mariadb", "db" _ "-psecret", "db" _ "-p***");
 	check(redact, "/usr/bin/other", "db" _ "-psecret", NULL);
 }
@@ -272,7 +272,7 @@ static void test_command_lines(void **state)
 		{ "bash" _ "-c" _ "ssh h 'mysql -psecret'", "bash" _ "-c" _ "ssh h 'mysql -p***'" },
 		{ "bash" _ "-c" _ "echo it's; mysql -psecret", "bash" _ "-c" _ "echo it's; mysql -p***" },
 		{ "ssh" _ "h" _ "cd x; mysql -psecret", "ssh" _ "h" _ "cd x; mysql -p***" },
-		/* no shell for sure: all of it */
+		/* perhaps not a shell: blanks the whole word */
 		{ "ssh" _ "h" _ "PGPASSWORD=a;b psql", "ssh" _ "h" _ "PGPASSWORD=***" },
 		{ "bash" _ "-c" _ "mysql -pa; mkdir -pb", "bash" _ "-c" _ "mysql -p*; mkdir -pb" },
 		{ "bash" _ "-c" _ "cp -p mysql.txt x\nmkdir -p d", NULL },
@@ -311,7 +311,7 @@ static void test_innocent(void **state)
 static void test_borders(void **state)
 {
 	char cut[] = "x\0--password=hunter2", one[] = "x";
-	uint32_t len = sizeof(cut) - 1; /* no NUL at its end: the kernel side cut it there */
+	uint32_t len = sizeof(cut) - 1; /* no NUL at its end, because the kernel side cut it there */
 
 	(void)state;
 	assert_int_equal(redact_argv(redact, NULL, cut, &len), 1);
@@ -324,8 +324,8 @@ static void test_borders(void **state)
 }
 
 /*
- * Shapes of keys as their issuers and lists of secret scanners publish them: what begins so and goes on with that many
- * of these characters.  Put together here, so that no scanner takes this file for a leak.
+ * The shapes of keys as their issuers and lists of secret scanners publish them: a prefix and that many of these
+ * characters. The test assembles them, so that no scanner takes this file for a leak.
  */
 static void test_published_shapes(void **state)
 {
@@ -535,14 +535,14 @@ static unsigned draw(unsigned n)
 	return (unsigned)(seed >> 33) % n;
 }
 
-/* A secret has "Zq" inside, which nothing else has. */
+/* Each secret contains "Zq", and nothing else does. */
 static void secret(char *ret)
 {
 	static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY0123456789_-";
 	size_t n = 0, front = draw(12), back = 4 + draw(40);
 
 	while (n < front)
-		ret[n++] = chars[draw(sizeof(chars) - 3)]; /* no '-' first: that would be an option */
+		ret[n++] = chars[draw(sizeof(chars) - 3)]; /* not '-' first: that would be an option */
 	ret[n++] = 'Z';
 	ret[n++] = 'q';
 	for (; back > 0; back--)
@@ -608,7 +608,7 @@ static void test_generated(void **state)
 				const char *form = secret_words[draw(sizeof(secret_words) / sizeof(secret_words[0]))];
 				char word[512], *to = word;
 
-				/* "sh -c" after an option that takes a value is something else: begin anew. */
+				/* "sh -c" after an option with a value is not a shell: draw again. */
 				for (const char *p = form; *p; p++) {
 					if (p[0] == '%' && p[1] == 's') {
 						secret(value);
@@ -638,7 +638,7 @@ static void test_generated(void **state)
 			fail_msg("round %d: %s\nbecame %.*s", round, copy, (int)len, list);
 		}
 		assert_true((counted > 0) || wanted == 0);
-		/* As many words as before. */
+		/* As many words as before the redaction. */
 		again = 0;
 		for (uint32_t i = 0; i < len; i++)
 			again += list[i] == '\0';
@@ -655,7 +655,7 @@ static void test_generated(void **state)
 	}
 }
 
-/* Nothing in it may take time that grows with the square of its length. */
+/* No step may take time that grows with the square of the length. */
 static void test_long(void **state)
 {
 	static const char *const parts[] = {
@@ -711,7 +711,7 @@ static void test_long(void **state)
 		for (; used + n < size; used += n)
 			memcpy(list + used, parts[k], n);
 		len = (uint32_t)used;
-		alarm(20); /* the square would take hours */
+		alarm(20); /* quadratic time would take hours */
 		redact_argv(redact, NULL, list, &len);
 		assert_true(len <= used);
 	}

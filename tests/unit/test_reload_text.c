@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_reload_text.c - what skep reload and skep stats print, letter by letter;
- * and that the text for Prometheus is what its readers accept.
+ * tests/unit/test_reload_text.c - the output of skep reload and skep stats, letter by letter, and that Prometheus
+ * readers accept the text for them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,7 +174,7 @@ static void assert_line(const char *text, const char *line)
 	free(whole);
 }
 
-/* Every family once, with its help and type before its samples; every line ends. */
+/* Every family occurs once, with its help and type before its samples; every line ends. */
 static void assert_well_formed(char *text)
 {
 	const char *families[128];
@@ -234,7 +234,7 @@ static void for_prometheus(void **state)
 	assert_int_equal(text[strlen(text) - 1], '\n');
 	assert_well_formed(text);
 	free(text);
-	/* of an answer that is not as it should be: no more than nothing */
+	/* a malformed answer prints nothing */
 	text = printed(stats_prometheus, "{\"instances\":5,\"streams\":{},\"cost\":[]}");
 	assert_well_formed(text);
 	free(text);

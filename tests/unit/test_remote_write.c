@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sinks/prometheus/writer: the request as a receiver reads it (snappy, protobuf), batch after batch, halves of a batch,
- * and records that are too old.  Then the sink remote_write through its plugin entry, and a receiver that says what it
- * is told to.
+ * and records that are too old. Then the sink remote_write through its plugin entry, with a receiver that answers as
+ * the test orders.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -53,7 +53,7 @@ static uint64_t varint(struct reader *r)
 	}
 }
 
-/* The next field must be this one; its bytes. */
+/* The next field must have this number; returns its bytes. */
 static struct reader part(struct reader *r, unsigned field)
 {
 	struct reader p;
@@ -79,7 +79,7 @@ static void read_series(struct reader r)
 
 		assert_true(l.at == l.end);
 		snprintf(text, sizeof(text), "%.*s", (int)(name.end - name.at), (const char *)name.at);
-		assert_true(strcmp(text, before) > 0); /* sorted, none twice */
+		assert_true(strcmp(text, before) > 0); /* sorted, without a repetition */
 		snprintf(before, sizeof(before), "%s", text);
 		snprintf(s->labels + strlen(s->labels), sizeof(s->labels) - strlen(s->labels), "%s=%.*s,", text,
 			 (int)(value.end - value.at), (const char *)value.at);
@@ -184,14 +184,14 @@ static void test_sums(void **state)
 	assert_int_equal(n, 2);
 	assert_non_null(strstr(all[0].labels, "host=h1,"));
 	for (unsigned i = 0; i < n_all; i++)
-		assert_true(all[i].first == 0 && all[i].n >= 2); /* they begin at 0 */
+		assert_true(all[i].first == 0 && all[i].n >= 2); /* sums start at 0 */
 	last = all[0].last_ms;
 	encode(&w, batch_of("k:2", 100, 50));
 	assert_true(total("skep_process_cpu_seconds_total", &n) == 150);
 	for (unsigned i = 0; i < n_all; i++)
 		assert_true(all[i].first > 0 || all[i].last == 0);
 	assert_true(all[0].first_ms > last);
-	/* earlier records than those sent: times still only grow */
+	/* records earlier than those sent: the times still only increase */
 	last = all[0].last_ms;
 	encode(&w, batch_of("k:3", 10, 50));
 	assert_true(total("skep_process_cpu_seconds_total", &n) == 200);
@@ -199,7 +199,7 @@ static void test_sums(void **state)
 	writer_free(&w);
 }
 
-/* Names that are the same once they are mended: a receiver refuses a request that has a series twice. */
+/* Names that become the same when invalid letters are replaced: a receiver refuses a request with a series twice. */
 static void test_mended(void **state)
 {
 	static const char *const tools[] = { "x\xff", "x\xfe" };
@@ -224,7 +224,7 @@ static void test_mended(void **state)
 	writer_free(&w);
 }
 
-/* The host gives a batch that a receiver does not like in halves: what they add up to is in the sums already. */
+/* The host offers a batch that a receiver refused in halves: the sums already contain the halves. */
 static void test_halves(void **state)
 {
 	struct writer w;
@@ -253,7 +253,7 @@ static void test_age(void **state)
 
 	(void)state;
 	begin(&w);
-	w.max_age_ns = 900 * SECOND; /* all are about 1,000 s old */
+	w.max_age_ns = 900 * SECOND; /* all records are about 1,000 s old */
 	encode(&w, b);
 	assert_int_equal(w.old, 100);
 	assert_int_equal(w.len, 0);
@@ -307,12 +307,12 @@ static void test_histogram(void **state)
 
 /* ---- the sink, and a receiver -------------------------------------------------------- */
 
-/* Answers one request a connection with the next of its statuses. */
+/* Answers one request a connection with its next status. */
 struct receiver {
 	int fd;
-	int statuses[16]; /* 0: that was all; -1: the connection is closed without an answer */
-	const char *words; /* in each answer but 204; NULL: some */
-	unsigned n; /* answered */
+	int statuses[16]; /* 0: the end; -1: closes the connection without an answer */
+	const char *words; /* the body of each answer but 204; NULL: some text */
+	unsigned n; /* answered requests */
 	struct {
 		char head[2000];
 		char body[100000];
@@ -320,7 +320,7 @@ struct receiver {
 	} got[16];
 };
 static struct receiver receiver;
-/* Between the two threads; that an answer went over the loopback orders nothing, as far as C knows. */
+/* Orders the two threads: an answer over the loopback orders nothing in terms of C. */
 static pthread_mutex_t got = PTHREAD_MUTEX_INITIALIZER;
 
 static void answer(struct receiver *r, int fd)
@@ -362,8 +362,8 @@ static void *receive(void *arg)
 	struct receiver *r = arg;
 
 	/*
-	 * Fds of its own: the mock takes one that appears while the plugin runs for the plugin's.  By syscall(), since
-	 * the thread sanitizer takes the same number for the same file.
+	 * The receiver has fds of its own, because the mock counts an fd that appears while the plugin runs as the
+	 * plugin's. By syscall(), since the thread sanitizer takes the same number for the same file.
 	 */
 	if (unshare(CLONE_FILES) < 0)
 		return NULL;
@@ -389,11 +389,11 @@ static void offer(struct skep_mock *m, struct skep_mock_batch *b)
 		now = m->acks + m->retries + m->rejects + m->holds + m->splits + m->suspects;
 	}
 	assert_int_equal(now, before + 1);
-	pthread_mutex_lock(&got); /* what the receiver wrote before it answered */
+	pthread_mutex_lock(&got); /* orders the receiver's writes before its answer */
 	pthread_mutex_unlock(&got);
 }
 
-/* Records of now: the sink looks at the clock. */
+/* Records of the present: the sink compares them with the clock. */
 static struct skep_mock_batch *fresh(const char *key, uint64_t first)
 {
 	struct skep_mock_batch *b = batch_of(key, first, 10);
@@ -412,7 +412,7 @@ static void read_got(unsigned i)
 	read_request(&w);
 }
 
-/* Listens and answers in a thread, from receiver.statuses; its URL. */
+/* Listens and answers in a thread, from receiver.statuses; returns its URL. */
 static void receive_begin(pthread_t *thread, char *url, size_t size)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -452,7 +452,7 @@ static void test_sink(void **state)
 	assert_int_equal(m.retries, 1);
 	offer(&m, b[0]); /* the same bytes again */
 	assert_int_equal(m.acks, 1);
-	assert_true(m.answer.sent_bytes > receiver.got[1].len); /* and the head of the request */
+	assert_true(m.answer.sent_bytes > receiver.got[1].len); /* and the request's head */
 	assert_true(receiver.got[0].len > 50 && receiver.got[0].len == receiver.got[1].len);
 	assert_memory_equal(receiver.got[0].body, receiver.got[1].body, receiver.got[0].len);
 	assert_non_null(strcasestr(receiver.got[0].head, "\r\nContent-Encoding: snappy\r\n"));
@@ -465,11 +465,11 @@ static void test_sink(void **state)
 	assert_non_null(strstr(m.why, "words of a receiver"));
 	offer(&m, b[1]);
 	assert_int_equal(m.splits, 1);
-	offer(&m, b[2]); /* a half: what was refused is in the sum, once */
+	offer(&m, b[2]); /* a half: the sum contains the refused batch once */
 	assert_int_equal(m.acks, 2);
 	read_got(4);
 	assert_true(total("skep_process_cpu_seconds_total", &n) == 20);
-	/* of 2026-11-10: nothing is sent, and that is said */
+	/* of 2026-11-10: the sink sends nothing and says so */
 	offer(&m, b[3]);
 	assert_int_equal(m.acks, 3);
 	assert_int_equal(m.answer.rejected, 7);
@@ -480,7 +480,7 @@ static void test_sink(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 	for (size_t i = 0; i < 4; i++)
 		skep_mock_batch_free(b[i]);
-	/* it is compressed by snappy and by nothing else */
+	/* the body is compressed by snappy only */
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.quiet = true;
 	skep_mock_option(&m, "url", url);
@@ -490,9 +490,7 @@ static void test_sink(void **state)
 	assert_int_equal(skep_mock_end(&m), 0);
 }
 
-/*
- * Prometheus as it is: one bad sample, and nothing of the request is taken; the words of the versions that there are.
- */
+/* A real Prometheus refuses a whole request because of one bad sample; the messages are those of its versions. */
 static void test_refused_samples(void **state)
 {
 	struct skep_mock_batch *b[3] = { fresh("k:1", 0), fresh("k:2", 0), fresh("k:3", 0) };
@@ -504,7 +502,7 @@ static void test_refused_samples(void **state)
 
 	(void)state;
 	receiver = (struct receiver){
-		/* all of it; the first half, which is a row; its points; the second half */
+		/* the whole batch; the first half, a row; its points; the second half */
 		.statuses = { 400, 400, 400, 400, 204 },
 		.words = "out of order sample",
 	};
@@ -512,7 +510,7 @@ static void test_refused_samples(void **state)
 	sink_begin(&m, url);
 	offer(&m, b[0]);
 	pthread_join(thread, NULL);
-	/* two rows of two points each: where the counters begin, and where they are after five records */
+	/* two rows of two points each: the counters' starts, and their values after five records */
 	assert_int_equal(receiver.n, 5);
 	assert_int_equal(m.acks, 1);
 	assert_int_equal(m.rejects, 0);
@@ -529,7 +527,8 @@ static void test_refused_samples(void **state)
 	close(receiver.fd);
 
 	/*
-	 * No answer came to the first attempt, which was taken: what is refused as out of order then is there already.
+	 * The receiver took the first attempt but did not answer: samples refused as out of order then have already
+	 * arrived.
 	 */
 	receiver = (struct receiver){ .statuses = { -1, 409, 204, 409, 409, 204 }, .words = "conflict" };
 	receive_begin(&thread, url, sizeof(url));
@@ -544,7 +543,7 @@ static void test_refused_samples(void **state)
 	assert_memory_equal(receiver.got[0].body, receiver.got[1].body, receiver.got[0].len);
 	close(receiver.fd);
 
-	/* In the middle of it the receiver goes away: from the beginning, later. */
+	/* In the middle of the batch the receiver goes away: the sink sends the batch from the beginning later. */
 	receiver = (struct receiver){ .statuses = { 500, 204, 503, 204 }, .words = "too old sample" };
 	receive_begin(&thread, url, sizeof(url));
 	assert_int_equal(skep_mock_end(&m), 0);
@@ -564,7 +563,7 @@ static void test_refused_samples(void **state)
 		skep_mock_batch_free(b[i]);
 }
 
-/* Each part once, the earlier one first; and an end to it. */
+/* The sink divides each batch once, the earlier half first, and ends at single records. */
 static void test_parts(void **state)
 {
 	struct halves h;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_report_json.c - the JSON report: its keys, their order, their types,
- * and that it says the same as the report it was made from.
+ * tests/unit/test_report_json.c - the JSON report: its keys, their order, their types, and that it says the same as the
+ * report struct.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -74,8 +74,8 @@ static void keys(void **state)
 	check_keys(json, (const char *const[]) { "run", "totals", "tasks", "tools", "processes", "findings", "loss",
 						 "ledger", "accuracy", NULL });
 	assert_int_equal(json_object_size(json), 9);
-	assert_true(json_is_null(at(json, "ledger")));            /* no books were kept */
-	assert_true(json_is_null(at(json, "totals.net_rx_bytes"))); /* nor did anybody look */
+	assert_true(json_is_null(at(json, "ledger")));            /* the run has no ledger */
+	assert_true(json_is_null(at(json, "totals.net_rx_bytes"))); /* nor did a probe measure the network */
 	check_keys(at(json, "run"),
 		   (const char *const[]) { "id", "name", "pipeline", "host", "start", "end", "exit_code", NULL });
 	check_keys(at(json, "totals"), (const char *const[]) { "processes", "images", "threads", "cpu_ns", "user_ns",
@@ -107,11 +107,11 @@ static void books(void **state)
 	assert_int_equal(integer(json, "ledger.capacity_ns"), 5784 * (int64_t)REPORTS_S);
 	assert_int_equal(integer(json, "ledger.attributed_ns"), 3562 * (int64_t)REPORTS_S);
 	assert_int_equal(integer(json, "ledger.unattributed_ns"), 10 * (int64_t)REPORTS_S);
-	assert_true(json_is_null(at(json, "ledger.steal_ns"))); /* nobody posted it: not known is not 0 */
+	assert_true(json_is_null(at(json, "ledger.steal_ns"))); /* no probe posted it: unknown is not 0 */
 	assert_int_equal(json_array_size(at(json, "ledger.accounts")), 8);
 	assert_int_equal(integer(json, "totals.net_rx_bytes"), 3 << 20);
 	assert_int_equal(integer(json, "totals.net_tx_bytes"), 4096);
-	assert_int_equal(integer(json, "processes.1.net_rx_bytes"), 0); /* known, and none */
+	assert_int_equal(integer(json, "processes.1.net_rx_bytes"), 0); /* the count is known and 0 */
 	assert_int_equal(integer(json, "totals.block_delay_ns"), 12 * (int64_t)REPORTS_S);
 	assert_int_equal(integer(json, "totals.thread_states.samples"), 3310);
 	assert_int_equal(integer(json, "totals.thread_states.iowait"), 70);
@@ -119,7 +119,7 @@ static void books(void **state)
 	json_decref(json);
 }
 
-/* Every object of one kind has the same keys, whatever has become of it: a script needs no "if there". */
+/* Every object of one kind has the same keys, however the process ended: a script needs no "if present". */
 static void same_keys(void **state)
 {
 	static const char *const lists[] = { "tools", "processes", "findings" };
@@ -155,7 +155,7 @@ static void same_keys(void **state)
 	}
 }
 
-/* A name that ends in its unit is a number; nothing ends in _ns that is a moment. */
+/* A name that ends in a unit is a number; no point in time has a name that ends in _ns. */
 static void check_units(json_t *value, const char *key)
 {
 	const char *inner;
@@ -206,7 +206,7 @@ static void success(void **state)
 	assert_string_equal(string(json, "run.argv.2"), "8");
 	assert_int_equal(integer(json, "totals.processes"), 42);
 	assert_int_equal(integer(json, "totals.cpu_ns"), r->report.run.totals.cpu_ns);
-	/* of all together, not of the largest */
+	/* of all processes together, not of the largest */
 	assert_int_equal(integer(json, "totals.rss_peak_bytes"), r->report.run.rss_peak_bytes);
 	assert_int_equal(integer(json, "tools.0.rss_peak_bytes"), UINT64_C(5432) << 20);
 	assert_int_equal(json_array_size(at(json, "tasks")), 0);
@@ -301,7 +301,7 @@ static void tasks(void **state)
 	assert_int_equal(integer(json, "tasks.0.wall_ns"), 790 * REPORTS_MS);
 	assert_int_equal(integer(json, "tasks.0.failures"), 1);
 	assert_string_equal(string(json, "tasks.1.task"), "SORT (2)");
-	assert_true(json_is_null(at(json, "tasks.1.end"))); /* one still runs */
+	assert_true(json_is_null(at(json, "tasks.1.end"))); /* one task still runs */
 	assert_string_equal(string(json, "processes.1.task"), "SORT (2)");
 	assert_true(json_is_null(at(json, "processes.0.task")));
 	json_decref(json);
@@ -331,7 +331,7 @@ static void approx(void **state)
 	reports_free(r);
 }
 
-/* Bytes that are no UTF-8 cannot be in JSON: one U+FFFD each, everything else stays. */
+/* JSON cannot contain bytes that are not UTF-8: each becomes U+FFFD, all others stay. */
 static void bytes(void **state)
 {
 	json_t *value = json_out_string("caf\xe9 \xe5\xa1\xa9 \xff\xfe\n");

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_report_text.c - the text report of every situation of situations.c,
- * compared with what is in tests/unit/report/; and what must hold for any report.
- *
- * After a wanted change: SKEP_WRITE_GOLDEN=1 tests/unit/test_report_text writes the
- * files anew; look at the difference before it is committed.
+ * tests/unit/test_report_text.c - the text report of every situation of situations.c, compared with the files in
+ * tests/unit/report/, and properties of every report. After an intended change SKEP_WRITE_GOLDEN=1
+ * tests/unit/test_report_text writes the files anew; look at the difference before you commit it.
  */
 #include <errno.h>
 #include <locale.h>
@@ -124,7 +122,7 @@ static void ascii(void **state)
 	}
 }
 
-/* No line is wider than the width, and nothing but line ends is a control character. */
+/* No line is wider than the width, and line ends are the only control characters. */
 static void fits(void **state)
 {
 	(void)state;
@@ -149,7 +147,7 @@ static void fits(void **state)
 	}
 }
 
-/* Colours change nothing but colours: every sequence ends on its line. */
+/* Colours change nothing else: every sequence ends on its line. */
 static void colours(void **state)
 {
 	(void)state;
@@ -172,7 +170,7 @@ static void colours(void **state)
 				continue;
 			}
 			if (*from == '\n' && from[-1] != '\n')
-				assert_true(!on || strncmp(from + 1, "  run", 5) == 0); /* the facts, of two lines */
+				assert_true(!on || strncmp(from + 1, "  run", 5) == 0); /* the facts take two lines */
 			*to++ = *from++;
 		}
 		*to = '\0';
@@ -184,7 +182,7 @@ static void colours(void **state)
 	}
 }
 
-/* The rows of the tools table add up to the totals, whatever is summed up in the last. */
+/* The rows of the tools table add up to the totals; the last row sums the tools without a row. */
 static void rows(void **state)
 {
 	struct reports *r = reports_situation("many");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rule_fields, core/users: what rules may ask, and what a process answers.
+ * core/rule_fields, core/users: the fields of rules and their values for a process.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -40,7 +40,10 @@ static bool is(const char *text, const struct rule_subject *s)
 	return result;
 }
 
-/* Every field: has a name of its own and a help line, and gives what was set, and nothing before. */
+/*
+ * Every field has a name of its own and a help line. It is unknown before the test sets it and has that value
+ * afterwards.
+ */
 static void every_field(void **state)
 {
 	struct rule_subject s, above;
@@ -90,7 +93,7 @@ static void every_field(void **state)
 	}
 }
 
-/* '' is an answer; not to know is none. */
+/* '' is a value; unknown is none. */
 static void empty_and_unknown(void **state)
 {
 	struct rule_subject s = { 0 };
@@ -103,7 +106,7 @@ static void empty_and_unknown(void **state)
 	assert_true(is("container != 'x'", &s));
 	assert_false(is("user = 'root'", &s));
 	rule_subject_set_number(&s, RULE_FIELD_UID, 0);
-	assert_false(is("user != 'root'", &s)); /* no one to ask */
+	assert_false(is("user != 'root'", &s)); /* without a directory of users */
 }
 
 static void ancestors(void **state)
@@ -134,7 +137,7 @@ static void names(void **state)
 		assert_string_equal(users_user(users, 65534), pw->pw_name);
 	assert_null(users_user(users, 3999999999u));
 	assert_null(users_user(users, 3999999999u));
-	/* more ids than there is room for */
+	/* more ids than the table holds */
 	for (uint32_t id = 1000000; id < 1005000; id++)
 		assert_null(users_user(users, id));
 	assert_string_equal(users_user(users, 0), "root");
@@ -145,7 +148,7 @@ static void names(void **state)
 static atomic_bool let;
 static unsigned told;
 
-/* As a directory whose server is slow, or gone. */
+/* Stands in for a directory whose server is slow or gone. */
 static int directory(uint32_t id, bool group, char **ret)
 {
 	while (!atomic_load(&let))
@@ -176,7 +179,7 @@ static void assert_becomes(uv_loop_t *loop, struct users *u, uint32_t uid, const
 		uv_run(loop, UV_RUN_NOWAIT);
 		usleep(1000);
 	}
-	while (uv_run(loop, UV_RUN_NOWAIT) != 0) /* an answer that was waited for is still on its way */
+	while (uv_run(loop, UV_RUN_NOWAIT) != 0) /* an answer that the table waited for is still on its way */
 		usleep(1000);
 	assert_non_null(users_user(u, uid));
 	assert_string_equal(users_user(u, uid), name);
@@ -192,7 +195,7 @@ static void names_that_take_their_time(void **state)
 	assert_int_equal(uv_loop_init(&loop), 0);
 	u = users_new(&loop, on_changed, NULL);
 	assert_non_null(u);
-	/* From a file: at once, beside the loop or not. */
+	/* From a file: the answer comes at once, with the loop or without. */
 	assert_becomes(&loop, u, 0, "root");
 	told = 0; /* once, where this machine was too busy for the wait */
 	users_source = directory;
@@ -200,23 +203,23 @@ static void names_that_take_their_time(void **state)
 	for (uint32_t id = 1; id < 500; id++)
 		assert_null(users_user(u, id));
 	assert_null(users_group(u, 1));
-	assert_in_range(uv_hrtime() - began, 0, 2000000000); /* one is waited for; 500 would be 5 s */
+	assert_in_range(uv_hrtime() - began, 0, 2000000000); /* it waits for one; 500 would take 5 s */
 	for (int i = 0; i < 5000 && users_late_ns(u) == 0; i++)
 		usleep(1000);
 	assert_true(users_late_ns(u) > 0);
-	assert_string_equal(users_user(u, 0), "root"); /* what is known goes on */
+	assert_string_equal(users_user(u, 0), "root"); /* known names still work */
 	atomic_store(&let, true);
-	/* 64 were asked for, of which 2 has no name and 3 failed; and others found no room */
+	/* 64 look-ups ran, of which 2 has no name and 3 failed; the others found no room */
 	turn_until_told(&loop, 63);
 	assert_string_equal(users_user(u, 1), "u1");
 	assert_null(users_user(u, 2));
 	assert_null(users_user(u, 3));
 	assert_becomes(&loop, u, 400, "u400");
-	/* A reload: the old name counts until the other one is there. */
+	/* A reload: the old name counts until the new one arrives. */
 	atomic_store(&let, false);
 	users_forget(u);
 	assert_string_equal(users_user(u, 1), "u1");
-	/* The end waits for nobody. */
+	/* users_stop() waits for no look-up. */
 	users_stop(u);
 	assert_string_equal(users_user(u, 1), "u1");
 	assert_null(users_user(u, 600));
@@ -235,7 +238,7 @@ static int local_file(uint32_t id, bool group, char **ret)
 	return asprintf(ret, "%c%u", generation, id) < 0 ? -ENOMEM : 0;
 }
 
-/* The caller may miss its wait where the machine is busy, so there are several attempts. */
+/* On a busy machine the caller may miss its wait, so the test tries several times. */
 static bool names_without_a_turn_of_the_loop(void)
 {
 	const char *name;

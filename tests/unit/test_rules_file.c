@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rules_*: rules from texts, files, folders and packs; what is said of wrong ones, and where.
+ * core/rules/rules_*: rules from texts, files, folders and packs; the errors of wrong rules, with their places.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -105,7 +105,7 @@ static void everything(void **state)
 	ruleset_unref(set);
 }
 
-/* The very character, through escapes, tabs, characters of several bytes and lists of lines. */
+/* The column is exact through escapes, tabs, characters of several bytes and lists of lines. */
 static void places(void **state)
 {
 	(void)state;
@@ -318,7 +318,7 @@ static char *ids(struct ruleset *set)
 	return text;
 }
 
-/* The ids of the rules, or what is said of them; @ is the folder, whose name is never the same. */
+/* The ids of the rules, or the errors; "@" stands for the folder, whose name changes with each run. */
 static void assert_loaded(const char *filters, const char *expected)
 {
 	struct ruleset *set = NULL;
@@ -348,7 +348,8 @@ static void order(void **state)
 	assert_loaded("{ }", "");
 	assert_loaded("{ \"default\": \"exclude\" }", " else exclude");
 	/*
-	 * by the name's bytes over all folders, then by folder; packs behind them, as they stand in the configuration
+	 * sorted by the bytes of the name over all folders, then by folder; packs come last, in the configuration's
+	 * order
 	 */
 	assert_loaded(
 		"{ \"dirs\": [ \"@/a\", \"@/b\" ], \"packs\": [ \"host\", \"build\" ], \"pack_dirs\": [ \"/nonexistent\", \"@/packs\" ] }",
@@ -396,7 +397,7 @@ static void files(void **state)
 	diag_clear(&diag);
 }
 
-/* Errors of all files, both places of an id that stands twice, and no set. */
+/* Errors of all files, both places of a repeated id, and no set of rules. */
 static void wrong_files(void **state)
 {
 	(void)state;

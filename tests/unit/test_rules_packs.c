@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * etc/packs: every pack loads, every rule says why, and typical processes meet the rule that was meant.
+ * etc/packs: every pack loads, every rule gives a reason, and typical processes meet the intended rule.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,9 +58,9 @@ static void every_pack(void **state)
 			assert_non_null(r->when);
 			if (strncmp(r->id, packs[i], len) != 0 || r->id[len] != '/')
 				fail_msg("%s is in pack %s", r->id, packs[i]);
-			/* What a pack includes it labels: else the rule would only hide those behind it. */
+			/* A rule that includes sets labels: otherwise it would only hide the rules behind it. */
 			assert_int_equal(r->n_labels > 0, r->verdict == RULE_INCLUDE);
-			/* comm has 15 bytes at the most: a longer word is never met */
+			/* comm has at most 15 bytes: a longer word never matches */
 			for (const char *at = r->text; (at = strstr(at, "comm in (")); at++) {
 				const char *end = strchr(at, ')');
 

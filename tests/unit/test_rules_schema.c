@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules_schema: it knows the keys that core/rules_file takes, and every field.
+ * core/rules_schema: the schema has the keys that core/rules_file accepts, and every field.
  */
 #include <setjmp.h>
 #include <stdarg.h>

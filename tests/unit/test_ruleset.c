@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/ruleset: which rule decides, samples, what is refused, who holds a set.
+ * filters/ruleset: which rule decides, samples, refused rules, and who owns a set.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -88,7 +88,7 @@ static void tried(void *arg, const struct rule *rule, uint64_t ns)
 	t->last = rule;
 }
 
-/* Watched it decides the same, and tells each rule that it has tried, up to the one that holds. */
+/* With a watcher the set decides the same, and names each rule that it tried, up to the one that matches. */
 static void assert_watched(const struct ruleset *s, const char *tool, uint64_t uid)
 {
 	const struct rule_decision want = judge(s, tool, uid);
@@ -176,7 +176,7 @@ static void samples(void **state)
 	for (uint32_t pid = 1; pid <= 100000; pid++)
 		low += rule_key(pid, 99) & 1;
 	assert_in_range(low, 49000, 51000);
-	/* fixed for ever: the kernel's half must give the same */
+	/* fixed for ever: the kernel's half must compute the same */
 	assert_int_equal(rule_key(1, 0), 0xe220a839);
 	assert_int_equal(rule_key(0, 0), 0);
 	assert_true(rule_sampled(0, 1000000));
@@ -263,7 +263,7 @@ static void refused(void **state)
 	ruleset_unref(s);
 }
 
-/* All ancestors have the argument that its user has chosen. */
+/* All ancestors have the argument that a user has chosen. */
 static enum filter_known get_chosen(const void *subject, uint32_t level, uint32_t field, union filter_value *ret)
 {
 	(void)level;
@@ -281,7 +281,7 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Each place of the text stays below its limit of steps; 128 ancestors took 20 s to minutes. */
+/* Each text stays below its limit of steps; 128 ancestors took 20 s to minutes. */
 static void a_budget(void **state)
 {
 	static const struct {
@@ -334,7 +334,7 @@ static void a_budget(void **state)
 
 		assert_non_null(s);
 		memset(text, 'f', sizeof(text));
-		argument.len = 300; /* of all ancestors 0.1 ms: an emulated processor must not spend the budget */
+		argument.len = 300; /* 0.1 ms for all ancestors: an emulated processor must not exceed the budget */
 		assert_int_equal(add(s, "cheap", cheap, RULE_EXCLUDE, &error), 0);
 		ruleset_evaluate(s, get_chosen, &argument, 1, &d);
 		assert_false(d.spent);
@@ -359,13 +359,13 @@ static void many_rules(void **state)
 		if (i == 0)
 			first = ruleset_rule(s, 0);
 	}
-	assert_ptr_equal(first, ruleset_rule(s, 0)); /* rules stay where they are */
+	assert_ptr_equal(first, ruleset_rule(s, 0)); /* rules keep their addresses */
 	assert_string_equal(judge(s, "x", 999).rule->id, "r999");
 	assert_null(judge(s, "x", 1000).rule);
 	ruleset_unref(s);
 }
 
-/* The sanitizers see to it that the last one frees it, and no one before. */
+/* The sanitizers check that the last owner frees the set, and no earlier one. */
 static void references(void **state)
 {
 	struct ruleset *s = ruleset_new(&schema, RULE_INCLUDE), *other;

@@ -82,7 +82,7 @@ static void records(void **state)
 	assert_null(runs.first);
 }
 
-/* Many runs are found by their ids, and go when they have ended and nothing refers to them. */
+/* Many runs are found by their ids. A run goes when it has ended and nothing refers to it. */
 static void many(void **state)
 {
 	struct runs runs = { 0 };
@@ -157,7 +157,7 @@ static void cells(void **state)
 	assert_ptr_equal(sampler_cell(s, &run, tool), b);
 	sampler_unref(b);
 	sampler_take(s, true, NULL, keep, sum);
-	assert_int_equal(sum[0], 0); /* nothing to say */
+	assert_int_equal(sum[0], 0); /* no sample to send */
 	a->cpu_ns = 5;
 	b->cpu_ns = 7;
 	b->alive = 1;
@@ -165,12 +165,12 @@ static void cells(void **state)
 	assert_int_equal(sum[0], 1);
 	assert_int_equal(sum[1], 7);
 	sampler_take(s, true, NULL, keep, sum);
-	assert_int_equal(sum[0], 3); /* alive is something to say */
+	assert_int_equal(sum[0], 3); /* a live process is reason for a sample */
 	assert_int_equal(sum[1], 12);
 	b->alive = 0;
 	b->cpu_ns = 9;
 	sampler_unref(b);
-	assert_int_equal(run.refs, 1); /* the cell stays for its last sample */
+	assert_int_equal(run.refs, 1); /* the cell stays until its last sample */
 	sampler_take(s, true, NULL, keep, sum);
 	assert_int_equal(sum[1], 21);
 	assert_int_equal(run.refs, 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/saved.c: files that are not what they should be.  That what is carried adds up is
- * shown by test_track_random.
+ * core/process/saved.c: damaged files of saved state. test_track_random shows that the saved numbers add up.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -49,7 +48,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* How many processes wait; -1: nothing is carried. */
+/* The number of restored processes that wait; -1: the file was refused. */
 static int read_text(const char *text)
 {
 	FILE *file = fmemopen((void *)text, strlen(text), "r");
@@ -82,7 +81,7 @@ static void bad_lines(void **state)
 					  PROCESS("15", ",\"sampled\":[1,2]") "{\"pid\":16,\"start\""),
 		5);
 	assert_int_equal(f.track->runs.n, 1);
-	/* each can be claimed */
+	/* each of these can be claimed */
 	assert_int_equal(f.track->stats.unrestored, 10);
 	for (uint32_t pid = 10; pid < 16; pid++)
 		tell_live(&f, T0 + 1, pid, 5, 1, 0, 100, 0);
@@ -94,7 +93,7 @@ static void runs_go_on(void **state)
 	const struct run *run;
 
 	(void)state;
-	/* It has exec'd twice and is the run's root: flags placed, confirmed, root. */
+	/* It has executed twice and is the run's root: flags placed, confirmed, root. */
 	assert_int_equal(
 		read_text(
 			HEAD RUN
@@ -111,15 +110,15 @@ static void runs_go_on(void **state)
 	saved_settle(f.track, T0);
 	assert_int_equal(run->members, 1);
 	assert_int_equal(run->seen, 3); /* counted when it joined */
-	assert_int_equal(f.track->cpu_ns, 10); /* since it was carried */
+	assert_int_equal(f.track->cpu_ns, 10); /* since the state was saved */
 	tell_exit(&f, T0 + 1, 10, 5, 0);
 	tell_final(&f, T0 + 2, 10, 5, 0, 100, 0);
-	assert_int_equal(fixture_image(&f, 10, 2)->r.cpu_ns, 60); /* what the earlier images had is told */
+	assert_int_equal(fixture_image(&f, 10, 2)->r.cpu_ns, 60); /* the earlier images' records had the rest */
 	assert_string_equal(fixture_image(&f, 10, 2)->run, "r1");
 	assert_true(f.runs[0].over);
 }
 
-/* The run's root ends while another process of the run still waits to be claimed: the run stays until then. */
+/* The run's root ends while another process of the run is still unclaimed: the run stays until then. */
 static void a_run_that_is_waited_for(void **state)
 {
 	(void)state;
@@ -155,7 +154,7 @@ static void a_run_that_ended_meanwhile(void **state)
 	assert_string_equal(f.runs[0].id, "r1");
 }
 
-/* Who they are goes along, whatever bytes that is; and one that nobody finds any more has its record. */
+/* The saved identity survives whatever bytes it has, and a process that no longer exists gets its record. */
 static void who_they_are(void **state)
 {
 	char *saved;
@@ -209,7 +208,7 @@ static void who_they_are(void **state)
 	fixture_close(&next);
 }
 
-/* Names of runs and tasks are bytes as well: all of them, and what an escape looks like. */
+/* Names of runs and tasks are bytes too: all values, and texts that look like an escape. */
 static void names_that_are_not_text(void **state)
 {
 	const char *argv[] = { "a b", "", "\xff", NULL };
@@ -237,7 +236,7 @@ static void names_that_are_not_text(void **state)
 	memcpy(every + 255, "%41%zz%", 8);
 	assert_int_equal(run_new(&f.track->runs, &spec, T0, &run), 0);
 	run->root = (struct skep_upid){ .pid = 30, .start_ns = T0 };
-	run->uid = 7; /* it has become another user since */
+	run->uid = 7; /* the process has changed its user since */
 	rec.environ = (struct skep_str){ environ, 37, 37 };
 	tell_fork(&f, T0, 9, 4, 1, 3);
 	tell_fork(&f, T0 + 1, 30, T0, 9, 4);
@@ -290,7 +289,7 @@ static void count_line(void *arg, const struct skep_upid *upid, char *text)
 	free(text);
 }
 
-/* What cannot be saved of one is counted, and the others are saved; it has its turn again. */
+/* skepd counts a process that it cannot save and saves the others; the process has its turn again. */
 static void one_that_cannot_be_saved(void **state)
 {
 	char *saved, *argv = calloc(1, 30000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_sched.c - the probe "sched" without its kernel side: what /proc/pressure says,
- * and its descriptor's promises.
+ * tests/unit/test_sched.c - the probe "sched" without its kernel side: /proc/pressure, and the promises of its
+ * descriptor.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static void test_pressure(void **state)
 		0);
 	assert_int_equal(some, 17);
 	assert_int_equal(full, 5);
-	/* cpu before 5.13 */
+	/* before 5.13 cpu has no line "full" */
 	assert_int_equal(psi_parse("some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n", &some, &full),
 			 0);
 	assert_int_equal(some, UINT64_MAX);
@@ -39,7 +39,7 @@ static void test_pressure(void **state)
 	assert_int_equal(full, 3);
 }
 
-/* A detail's stream is the one that the code emits it on, and the id comes first. */
+/* A detail's stream is the one that the code emits on, with the id first. */
 static void test_details(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_scope.c - skep/scope.h: which scopes can be, who is in which slot, and
- * attachments from their beginning to their end.
+ * tests/unit/test_scope.c - skep/scope.h: the valid scopes, the slots of attachments, and attachments from beginning to
+ * end.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,10 +45,10 @@ static void test_scope_bounds(void **state)
 		int err;
 	} cases[] = {
 		{ SKEP_SCOPE_HOST, 0, 0 },
-		{ SKEP_SCOPE_GROUP, 0, -EINVAL }, /* 0 is everybody who is in no group */
+		{ SKEP_SCOPE_GROUP, 0, -EINVAL }, /* 0 is the group of every process without a group */
 		{ SKEP_SCOPE_GROUP, 1, 0 },
 		{ SKEP_SCOPE_GROUP, 63, 0 },
-		{ SKEP_SCOPE_GROUP, 64, -EINVAL }, /* that bit says more than a group */
+		{ SKEP_SCOPE_GROUP, 64, -EINVAL }, /* that bit is not a group */
 		{ SKEP_SCOPE_GROUP, 256 + 7, -EINVAL },
 		{ SKEP_SCOPE_CGROUP, 0, -EINVAL },
 		{ SKEP_SCOPE_CGROUP, UINT64_MAX, 0 },
@@ -69,7 +69,7 @@ static void test_scope_bounds(void **state)
 	}
 }
 
-/* The whole host is everybody but the excluded; a group is its byte alone. */
+/* The whole host is every process but the excluded; a group is its byte alone. */
 static void test_scope_bytes(void **state)
 {
 	struct skep_detail_scope seven = scope(SKEP_SCOPE_GROUP, 7);
@@ -104,7 +104,7 @@ static void test_scope_values(void **state)
 	assert_int_equal(s.of_kind[KIND_ONCPU], 1u << 15 | 1u << 14);
 }
 
-/* Of one that goes nothing stays, and the others keep all of theirs. */
+/* An attachment that ends leaves nothing, and the others keep all of theirs. */
 static void test_scope_removed(void **state)
 {
 	struct skep_detail_scope pid = scope(SKEP_SCOPE_PID, 4711), cgroup = scope(SKEP_SCOPE_CGROUP, 5);
@@ -186,7 +186,7 @@ static void test_attached_room(void **state)
 	s.id = 200;
 	assert_int_equal(skep_attached_begin(NULL, &mock, attached, 1, &s, &slot), 0);
 	assert_int_equal(slot, 7);
-	assert_false(skep_attached_ended(&attached[7])); /* the host has no end */
+	assert_false(skep_attached_ended(&attached[7])); /* the plugin host never ends */
 }
 
 static void test_attached_process(void **state)
@@ -221,7 +221,7 @@ static void test_attached_process(void **state)
 	assert_int_equal(over, 5);
 	assert_int_equal(overs, 1);
 	skep_attached_end(&attached[slot]);
-	/* nobody has it any more, or at least not at once */
+	/* no process has the pid any more, or not at once */
 	assert_int_equal(skep_attached_begin(NULL, &mock, attached, 2, &s, &slot), -ESRCH);
 	assert_int_equal(skep_attached_n(attached), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_series.c - records of a detail put together: by what they are about, by
- * the semantics of their fields; text of the daemon's that a terminal must not obey.
+ * tests/unit/test_series.c - records of a detail summed by object and by the semantics of their fields; text from the
+ * daemon that contains terminal controls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void lines(void **state)
 	assert_non_null(p.out);
 	assert_int_equal(series_line(set, record, &p), 0);
 	json_decref(record);
-	record = json("{}"); /* whatever a daemon of another version may send */
+	record = json("{}"); /* a daemon of another version may send anything */
 	assert_int_equal(series_line(set, record, &p), 0);
 	json_decref(record);
 	fclose(p.out);
@@ -116,7 +116,7 @@ static void lines(void **state)
 	json_decref(stream);
 }
 
-/* More things than anybody reads are one, so that a busy host does not fill memory. */
+/* Beyond the bound all things share one series, so that a busy machine does not fill memory. */
 static void bounded(void **state)
 {
 	json_t *stream = json(stream_text);
@@ -150,7 +150,7 @@ static const char table_text[] = "{\"name\":\"t\",\"fields\":["
 	"{\"stream\":\"t\",\"detail.id\":1,\"upid\":\"" upid_ "\",\"tool\":\"" tool_ "\",\"file.path\":\"" path_ \
 	"\",\"error.type\":\"" error_ "\",\"opens\":" opens_ ",\"failed\":" failed_ "}"
 
-/* Without distributions: a row for each thing, the processes of a tool together, those with the most first. */
+/* Without distributions: a row for each thing, one for all processes of a tool, largest first. */
 static void table(void **state)
 {
 	json_t *stream = json(table_text);
@@ -174,7 +174,7 @@ static void table(void **state)
 	json_decref(stream);
 }
 
-/* What nobody reads is summed up, so that nothing is left out of the columns. */
+/* Rows that are not shown are summed up, so that the columns stay complete. */
 static void table_bounded(void **state)
 {
 	json_t *stream = json(table_text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_signals.c - cli/run/signals.c: what is inherited comes back, what was
- * sent by whom, and what is passed on.  Each in a process of its own: they change it.
+ * tests/unit/test_signals.c - cli/run/signals.c: restores inherited signal settings, sees the sender of a signal, and
+ * passes signals on. Each test in a process of its own, because they change its settings.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 			_exit(__LINE__ % 200 + 1); \
 	} while (0)
 
-/* Runs it in a child; a failed CHECK is an exit status that is not 0. */
+/* Runs a test in a child; a failed CHECK gives an exit status other than 0. */
 static void isolated(void (*body)(void))
 {
 	pid_t pid = fork();
@@ -77,7 +77,7 @@ static void give_back_body(void)
 	      sigismember(&mask, SIGRTMAX) == 1);
 	CHECK(sigismember(&mask, SIGCONT) == 0 && sigismember(&mask, SIGCHLD) == 0 && sigismember(&mask, SIGSEGV) == 0);
 	signals_inherit(&after);
-	CHECK(sigismember(&after.ignored, SIGCHLD) == 0); /* or there would be nothing to wait for */
+	CHECK(sigismember(&after.ignored, SIGCHLD) == 0); /* else there would be no child to wait for */
 	signal(SIGPIPE, SIG_IGN);
 
 	signals_give_back(&before);
@@ -106,7 +106,7 @@ static void forward_body(void)
 	CHECK(signals_take(false, &fd) == 0);
 	command = fork();
 	CHECK(command >= 0);
-	if (command == 0) { /* gets a queued SIGRTMIN, then dies of SIGTERM */
+	if (command == 0) { /* this command gets a queued SIGRTMIN, then dies of SIGTERM */
 		siginfo_t got;
 
 		sigemptyset(&set);
@@ -155,7 +155,7 @@ static void own_body(void)
 			_exit(0);
 		}
 		pause_ms(500);
-		kill(self, SIGUSR2); /* the command itself, a zombie when it is asked about */
+		kill(self, SIGUSR2); /* the command itself, by then a zombie */
 		_exit(0);
 	}
 	CHECK(next_signal(fd, &info) && info.ssi_signo == SIGUSR1);
@@ -188,7 +188,7 @@ static void waiting_body(void)
 	signals_inherit(&inherited);
 	CHECK(signals_take(false, &fd) == 0);
 	CHECK(signals_waiting(&inherited) == 0);
-	kill(getpid(), SIGHUP); /* queued, because it is blocked, but nohup would have dropped it */
+	kill(getpid(), SIGHUP); /* queued, because it is blocked; nohup would have ignored it */
 	kill(getpid(), SIGUSR1);
 	CHECK(signals_waiting(&inherited) == 0);
 	kill(getpid(), SIGINT);
@@ -213,7 +213,7 @@ static void stop_body(void)
 		signals_stop();
 		_exit(7);
 	}
-	/* in the same group as us, whose parent is in another session or not: stopped unless orphaned */
+	/* in our group, whose parent is in another session or not: stopped unless orphaned */
 	CHECK(waitpid(child, &status, WUNTRACED) == child);
 	if (WIFSTOPPED(status)) {
 		CHECK(WSTOPSIG(status) == SIGTSTP);
@@ -239,7 +239,7 @@ int main(void)
 		cmocka_unit_test(stops_and_continues),
 	};
 
-	/* What a shell starts in the background ignores it. */
+	/* A background job of a shell ignores SIGINT. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What entries of "sinks" say to skepd itself, through a real configuration; and plugins that have such an option
- * themselves.
+ * Options of entries of "sinks" that skepd itself reads, through a real configuration, and plugins that have an option
+ * of that name.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const struct skep_option own[] = {
 static const struct skep_option none[] = { { .name = NULL } };
 static const struct skep_sink_ops ordered = { .size = sizeof(ordered) },
 				  any = { .size = sizeof(any), .flags = SKEP_SINK_ANY_ORDER },
-				  /* built before there were flags: what lies behind it is not its own */
+				  /* a plugin built before flags existed: the bytes behind its struct are not its own */
 	old = { .size = offsetof(struct skep_sink_ops, flags), .flags = SKEP_SINK_ANY_ORDER };
 
 static struct skep_plugin plugin(const struct skep_sink_ops *ops, const struct skep_option *options)
@@ -39,7 +39,7 @@ static struct skep_plugin plugin(const struct skep_sink_ops *ops, const struct s
 	};
 }
 
-/* 0 with the terms; else the message, in f. */
+/* 0 with the options' values; else the message, in f. */
 static int read(const struct skep_plugin *desc, const char *keys, struct sink_terms *ret, char *why, size_t size)
 {
 	struct options_memory *memory = NULL;
@@ -57,7 +57,7 @@ static int read(const struct skep_plugin *desc, const char *keys, struct sink_te
 	snprintf(why, size, "%s", diag.n > 0 ? diag.entries[0].text : "");
 	if (diag.n > 0)
 		assert_int_equal(diag.entries[0].line, 2);
-	/* they are no unknown options */
+	/* the plugin does not get them as unknown options */
 	as_options = options_apply(desc, config, &config->sinks[0], &state, &memory, &diag);
 	assert_int_equal(as_options, 0);
 	options_memory_free(memory);
@@ -128,7 +128,7 @@ static void test_wrong(void **state)
 	}
 }
 
-/* The plugin's own option is the plugin's. */
+/* An option that the plugin declares goes to the plugin. */
 static void test_own(void **state)
 {
 	const struct skep_plugin desc = plugin(&any, own);

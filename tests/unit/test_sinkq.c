@@ -24,8 +24,8 @@ static struct {
 	size_t n_offered;
 	uint64_t fates[256][2]; /* id, fate */
 	size_t n_fates;
-	int answer; /* what submit does: an enum skep_batch_result, 0: nothing yet, -errno */
-	char keys[256][32]; /* of those offered */
+	int answer; /* result of submit: an enum skep_batch_result, 0: no answer yet, -errno */
+	char keys[256][32]; /* of the offered batches */
 	uint64_t now_ns;
 	const struct skep_batch *last;
 } t;
@@ -120,7 +120,7 @@ static void push_to(uint64_t id, unsigned lane)
 	batch_unref(b);
 }
 
-/* What waited and what is new, in turn; while the sink fails nothing overtakes, whichever lane it is in. */
+/* Stored and new batches in turn; while the sink fails no batch overtakes another, in either delivery order. */
 static void two_lanes(void **state)
 {
 	static const uint64_t expected[] = { 1, 101, 2, 102, 3, 4, 5 };
@@ -133,7 +133,7 @@ static void two_lanes(void **state)
 	assert_int_equal(sinkq_oldest_id(&t.q, 1), 101);
 	t.answer = SKEP_BATCH_RETRY;
 	sinkq_pump(&t.q, t.now_ns);
-	assert_int_equal(t.n_offered, 1); /* the first one waits now, and so do all */
+	assert_int_equal(t.n_offered, 1); /* the first batch waits now, and so do all others */
 	sinkq_pump(&t.q, t.now_ns);
 	assert_int_equal(t.n_offered, 1);
 	sinkq_kick(&t.q);
@@ -165,7 +165,7 @@ static void bounded_in_flight(void **state)
 	push(3);
 	sinkq_pump(&t.q, t.now_ns);
 	assert_int_equal(t.n_offered, 2);
-	assert_int_equal(sinkq_next_ns(&t.q), SINKQ_NEVER); /* its answer is what is waited for */
+	assert_int_equal(sinkq_next_ns(&t.q), SINKQ_NEVER); /* the queue waits for its answer */
 	first = &t.q.first->batch->pub;
 	assert_int_equal(done(t.last, SKEP_BATCH_ACK, t.now_ns), 0); /* 2 before 1 is fine */
 	sinkq_pump(&t.q, t.now_ns);
@@ -197,10 +197,10 @@ static void backs_off_without_end(void **state)
 	push(1);
 	push(2);
 	for (int i = 0; i < 200; i++) {
-		t.answer = i % 2 ? SKEP_BATCH_RETRY : -EIO; /* the same thing said in two ways */
+		t.answer = i % 2 ? SKEP_BATCH_RETRY : -EIO; /* both answers mean the same */
 		sinkq_pump(&t.q, t.now_ns);
 		assert_int_equal(t.n_offered, i + 1);
-		assert_int_equal(t.offered[i % 256], 1); /* nothing overtakes */
+		assert_int_equal(t.offered[i % 256], 1); /* no batch overtakes another */
 		assert_int_equal(t.q.in_flight, 0);
 		next = sinkq_next_ns(&t.q);
 		assert_true(next > t.now_ns);
@@ -228,7 +228,7 @@ static void drops_what_is_not_in_flight(void **state)
 		push(id);
 	sinkq_pump(&t.q, t.now_ns);
 	assert_true(sinkq_drop_oldest(&t.q));
-	assert_int_equal(t.fates[0][0], 3); /* 1 and 2 are the sink's until it answers */
+	assert_int_equal(t.fates[0][0], 3); /* the sink owns 1 and 2 until it answers */
 	assert_int_equal(t.fates[0][1], SKEP_LOSS_QUEUE);
 	assert_true(sinkq_drop_oldest(&t.q));
 	assert_false(sinkq_drop_oldest(&t.q));
@@ -273,10 +273,10 @@ static void too_large_goes_in_halves(void **state)
 	b = &t.q.first->batch->pub;
 	assert_int_equal(done(b, SKEP_BATCH_SPLIT, t.now_ns), 0);
 	assert_int_equal(t.q.n, 3);
-	assert_int_equal(sinkq_oldest_id(&t.q, 0), 1); /* not settled before both are */
+	assert_int_equal(sinkq_oldest_id(&t.q, 0), 1); /* not acknowledged before both halves are */
 	t.n_offered = 0;
 	sinkq_pump(&t.q, t.now_ns);
-	assert_int_equal(t.n_offered, 1); /* the other place is taken by 2 */
+	assert_int_equal(t.n_offered, 1); /* 2 uses the other place in flight */
 	assert_int_equal(t.last->n, 2);
 	assert_int_equal(t.last->records[1]->time_ns, 1);
 	assert_int_equal(done(t.last, SKEP_BATCH_ACK, t.now_ns), 0);
@@ -302,7 +302,7 @@ static void one_record_that_is_too_large_is_refused(void **state)
 	assert_int_equal(t.fates[0][1], SKEP_LOSS_SINK);
 }
 
-/* Time goes on until the next offer. */
+/* Advances the time to the next offer. */
 static void next_offer(void)
 {
 	uint64_t next = sinkq_next_ns(&t.q);
@@ -313,7 +313,7 @@ static void next_offer(void)
 	sinkq_pump(&t.q, t.now_ns);
 }
 
-/* Answers for all that is in flight: the receiver fails with record 6 of batch 1, and takes all else. */
+/* Answers for all batches in flight: the receiver fails with record 6 of batch 1, and accepts all others. */
 static void answer_all(void)
 {
 	struct sinkq_item *item = t.q.first;
@@ -328,7 +328,7 @@ static void answer_all(void)
 		for (uint32_t i = 0; i < item->batch->pub.n; i++)
 			bad = bad || (item->batch->pub.id == 1 && item->batch->pub.records[i]->time_ns == 6);
 		assert_int_equal(done(&item->batch->pub, bad ? SKEP_BATCH_SUSPECT : SKEP_BATCH_ACK, t.now_ns), 0);
-		item = t.q.first; /* that one may be gone, or be two */
+		item = t.q.first; /* the answer may free or divide that item */
 	}
 }
 
@@ -342,7 +342,7 @@ static void the_record_to_blame_is_found(void **state)
 	push_records(1, 10);
 	while (t.q.first && offers++ < 200) {
 		if (t.q.n == 1 && t.q.first->batch->pub.id == 1)
-			push(id++); /* as it is: there is always more */
+			push(id++); /* keeps the queue filled, as in production */
 		next_offer();
 		answer_all();
 	}
@@ -353,7 +353,7 @@ static void the_record_to_blame_is_found(void **state)
 	assert_int_equal(lost, 1);
 }
 
-/* All of them fail: it is the receiver, and nothing is given up. */
+/* All batches fail: the receiver is the cause, and the queue gives up none. */
 static void a_receiver_that_fails_with_all_loses_nothing(void **state)
 {
 	(void)state;
@@ -372,7 +372,7 @@ static void a_receiver_that_fails_with_all_loses_nothing(void **state)
 		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
 }
 
-/* A record alone in its batch, that failed as all others did, is not to blame when the receiver is back. */
+/* A record alone in its batch failed like all others: it is not to blame when the receiver is back. */
 static void nor_does_one_that_is_back(void **state)
 {
 	(void)state;
@@ -390,7 +390,7 @@ static void nor_does_one_that_is_back(void **state)
 		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
 }
 
-/* The receiver fails with the last record of each batch, and no batch without one comes. */
+/* The receiver fails with the last record of each batch, and every batch has such a record. */
 static void one_bad_record_in_each(void **state)
 {
 	unsigned offers = 0;
@@ -412,13 +412,13 @@ static void one_bad_record_in_each(void **state)
 					     b->records[b->n - 1]->time_ns == 3 ? SKEP_BATCH_SUSPECT : SKEP_BATCH_ACK,
 					     t.now_ns),
 					0);
-				item = t.q.first; /* that one may be gone, or be two */
+				item = t.q.first; /* the answer may free or divide that item */
 			} else {
 				item = item->next;
 			}
 		}
 		if (t.q.first && t.q.n < SINKQ_STUCK && sinkq_suspects(&t.q, 0) == t.q.n)
-			push_records(SINKQ_STUCK + 1, 3); /* as it is by then: there is always more */
+			push_records(SINKQ_STUCK + 1, 3); /* keeps the queue filled, as in production */
 	}
 	assert_null(t.q.first);
 	for (size_t i = 0; i < t.n_fates; i++)
@@ -480,10 +480,10 @@ static void while_it_fails_one_is_offered(void **state)
 	assert_int_equal(sinkq_next_ns(&t.q), SINKQ_NEVER);
 	assert_int_equal(done(t.last, SKEP_BATCH_ACK, t.now_ns), 0);
 	sinkq_pump(&t.q, t.now_ns);
-	assert_int_equal(t.n_offered, 5); /* two again */
+	assert_int_equal(t.n_offered, 5); /* two in flight again */
 }
 
-/* The receiver's answers to all that is in flight: put off with that status where `put_off` says so, else taken. */
+/* Answers all batches in flight: batches of `put_off` are put off with that status, the others accepted. */
 static void answer_in_flight(bool (*put_off)(const struct skep_batch *), const struct skep_batch_answer *later)
 {
 	struct sinkq_item *item = t.q.first;
@@ -528,7 +528,7 @@ static const struct skep_batch_answer put_off[] = {
 	{ .size = sizeof(put_off[0]), .result = SKEP_BATCH_RETRY, .sent_bytes = 300, .why = "connection reset" },
 };
 
-/* What is put off each time holds up no other, and is not lost. */
+/* A batch that is put off each time delays no other, and is not lost. */
 static void one_that_is_put_off_each_time_is_passed(void **state)
 {
 	for (size_t i = 0; i < 4; i++)
@@ -564,8 +564,8 @@ static void one_that_is_put_off_each_time_is_passed(void **state)
 }
 
 /*
- * Of a batch that is put off each time the records that the receiver takes are delivered; the other one is not given up
- * soon.
+ * Of a batch that is put off each time the receiver gets the records that it accepts; the queue does not soon give up
+ * the other record.
  */
 static void the_record_that_is_put_off_is_alone(void **state)
 {
@@ -595,7 +595,7 @@ static void the_record_that_is_put_off_is_alone(void **state)
 	assert_int_equal(lost, 1);
 }
 
-/* A receiver that puts all off meets one request of each backoff, however many batches pass each other. */
+/* A receiver that puts all batches off gets one request per backoff, however many batches overtake each other. */
 static void a_receiver_that_is_away_meets_one_request_at_a_time(void **state)
 {
 	uint64_t begin;
@@ -625,7 +625,7 @@ static void a_receiver_that_is_away_meets_one_request_at_a_time(void **state)
 		assert_int_equal(t.fates[i][1], SINKQ_DELIVERED);
 }
 
-/* Neither the load nor the token is about one batch; and the receiver's own time counts for all of them. */
+/* Neither load nor a wrong token is about one batch, and a delay that the receiver asks for counts for all batches. */
 static void what_is_not_about_a_batch_lets_none_pass(void **state)
 {
 	static const struct skep_batch_answer later[] = {
@@ -657,7 +657,7 @@ static void what_is_not_about_a_batch_lets_none_pass(void **state)
 }
 
 /*
- * A receiver that refuses everything, and one that finds each record too large: the sink is held, and the rest is kept.
+ * A receiver that refuses everything, or calls each record too large: the queue holds the sink, and the records stay.
  */
 static void one_that_refuses_everything_is_held(void **state)
 {
@@ -676,7 +676,7 @@ static void one_that_refuses_everything_is_held(void **state)
 		assert_true(t.q.held);
 		assert_non_null(strstr(t.q.why, "in a row: as told"));
 		assert_true(sinkq_next_ns(&t.q) - t.now_ns >= 15 * SECOND);
-		sinkq_kick(&t.q); /* a reload that mends nothing throws nothing away */
+		sinkq_kick(&t.q); /* a reload that repairs nothing drops nothing */
 		next_offer();
 		assert_int_equal(t.n_fates, SINKQ_REFUSALS - 1);
 		t.answer = SKEP_BATCH_ACK;
@@ -696,7 +696,7 @@ static bool is_below_30(const struct skep_batch *b)
 	return b->id < 30;
 }
 
-/* Many bad ones in a row do not hold the sink for ever: others are tried, and are taken. */
+/* Many bad batches in a row do not hold the sink for ever: the queue tries others, and the sink accepts them. */
 static void bad_ones_in_a_row_do_not_hold_it_for_ever(void **state)
 {
 	static const struct skep_batch_answer never = { .size = sizeof(never),

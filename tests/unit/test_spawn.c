@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_spawn.c - cli/run/spawn.c: the gate, what the command inherits, its
- * status, and an exec that fails.
+ * tests/unit/test_spawn.c - cli/run/spawn.c: the gate, the command's inheritance, its status, and an exec that fails.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -79,7 +78,7 @@ static void gate_holds_until_released(void **state)
 	ended = (struct pollfd) { .fd = spawn.pidfd, .events = POLLIN };
 	assert_int_equal(poll(&ended, 1, 100), 0);
 	assert_int_equal(access(file, F_OK), -1);
-	/* same group, same session, still our own program */
+	/* the same group and session, still skep's program */
 	assert_int_equal(getpgid(spawn.pid), getpgrp());
 	assert_int_equal(getsid(spawn.pid), getsid(0));
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)spawn.pid);
@@ -110,7 +109,7 @@ static void closing_the_gate_sends_the_child_away(void **state)
 	assert_int_equal(spawn_start(&inherited, argv, environ, &spawn), 0);
 	pid = spawn.pid;
 	spawn_close(&spawn);
-	spawn_close(&spawn);                /* twice is fine */
+	spawn_close(&spawn);                /* a second call does no harm */
 	assert_int_equal(kill(pid, 0), -1); /* gone and reaped */
 	assert_int_equal(errno, ESRCH);
 	assert_int_equal(access(file, F_OK), -1);
@@ -188,7 +187,7 @@ static void script_without_interpreter_line_runs_by_sh(void **state)
 	free(script);
 }
 
-/* The descriptors that a child of ours sees, one of them meant for it. */
+/* The descriptors that a child of skep sees; one of them is meant for it. */
 static void no_descriptor_leaks(void **state)
 {
 	char *file = temporary("fds"), *script;
@@ -198,8 +197,8 @@ static void no_descriptor_leaks(void **state)
 	FILE *list;
 
 	(void)state;
-	assert_int_equal(fd, 9);         /* without close-on-exec: the command's */
-	for (int i = 0; i < 1024; i++) { /* what started us may have left descriptors open, too */
+	assert_int_equal(fd, 9);         /* without close-on-exec: passed to the command */
+	for (int i = 0; i < 1024; i++) { /* the process that started this test may have left descriptors open */
 		int flags = fcntl(i, F_GETFD);
 
 		ours[i] = flags >= 0 && !(flags & FD_CLOEXEC);
@@ -211,7 +210,7 @@ static void no_descriptor_leaks(void **state)
 	assert_non_null(list);
 	while (fgets(line, sizeof(line), list)) {
 		int number = atoi(line);
-		bool folder = !ours[3] && number == 3; /* what ls has opened itself */
+		bool folder = !ours[3] && number == 3; /* the folder that ls itself has opened */
 
 		assert_in_range(number, 0, 1023);
 		if (number > STDERR_FILENO && !folder && !ours[number])
@@ -291,7 +290,7 @@ int main(void)
 		cmocka_unit_test(memlock_limit_is_the_callers),
 	};
 
-	/* What a shell starts in the background ignores it. */
+	/* A background job of a shell ignores SIGINT. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_spool_code.c - batches as bytes and back: every type, changed field tables, damage.
+ * tests/unit/test_spool_code.c - batches encoded and decoded: every type, changed field tables, damage.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,11 +67,11 @@ static struct {
 	struct spool_code *code;
 	const void *body;
 	size_t size;
-	/* what came back */
+	/* the decoded batch */
 	struct spool_head head;
 	unsigned n, streams;
-	bool as_stored; /* the descriptor from the body is used, not ours */
-	int fail_at;    /* the record at which the taker fails; -1 */
+	bool as_stored; /* use the descriptor from the body instead of ours */
+	int fail_at;    /* the record at which the reader fails; -1: none */
 } t;
 
 static struct skep_str str(const char *s)
@@ -79,7 +79,7 @@ static struct skep_str str(const char *s)
 	return (struct skep_str){ s, (uint32_t)strlen(s), (uint32_t)strlen(s) };
 }
 
-/* The i-th record's values, among them the ends of each type's range. */
+/* The i-th record's values, some at the ends of each type's range. */
 static void make(unsigned i)
 {
 	static const uint64_t edges[] = { 0, 1, 127, 128, UINT64_MAX, UINT64_C(1) << 63, 1000000 };
@@ -274,7 +274,7 @@ static void what_the_taker_says_comes_back(void **state)
 	assert_int_equal(t.n, 3);
 }
 
-/* Takes anything: what damage makes of it is not looked at. */
+/* Accepts anything: the test does not compare damaged records. */
 static int any_head(void *arg, const struct spool_head *head)
 {
 	(void)arg;
@@ -319,8 +319,8 @@ static void each_flipped_bit_is_found(void **state)
 		why[0] = '\0';
 		t.n = 0;
 		/*
-		 * Some bits of a frame mean nothing (padding, table entries that no symbol uses): then nothing has
-		 * changed, which the taker sees to.
+		 * Some bits of a frame mean nothing (padding, table entries that no symbol uses): then the records must
+		 * be unchanged, which the reader checks.
 		 */
 		if (spool_decode(t.code, copy, t.size, &taker, NULL, why, sizeof(why)) == 0) {
 			assert_int_equal(t.n, N);
@@ -335,7 +335,7 @@ static void each_flipped_bit_is_found(void **state)
 	free(copy);
 }
 
-/* The checksum is right, the content is not: it was written so. */
+/* The checksum is right and the content wrong, because the test wrote it so. */
 static void nonsense_in_a_sound_frame(void **state)
 {
 	static unsigned char raw[1 << 20], body[1 << 20];
@@ -356,7 +356,7 @@ static void nonsense_in_a_sound_frame(void **state)
 		at = &raw[(random >> 8) % n];
 		was = *at;
 		*at = (unsigned char)(random >> 3);
-		if (i % 100 == 0) { /* compressing is what takes the time: the rest in the fuzzer */
+		if (i % 100 == 0) { /* compression takes most of the time: the fuzzer does the rest */
 			size = ZSTD_compress(body, sizeof(body), raw, n, 1);
 			assert_false(ZSTD_isError(size));
 			bad += spool_decode(t.code, body, size, &any, NULL, why, sizeof(why)) != 0;
@@ -367,7 +367,7 @@ static void nonsense_in_a_sound_frame(void **state)
 	assert_true(bad > 0);
 }
 
-/* What skep stored before bodies had the host's facts. */
+/* A body that skep stored before bodies had the machine's facts. */
 static void of_version_1(void **state)
 {
 	unsigned char raw[] = { 1, 5, 3, 'b', ':', '1', 13, 0, 0 }, body[64];

@@ -107,7 +107,7 @@ static void in_order_and_durable(void **state)
 	assert_int_equal(spool_last_id(t.db), 8);
 	assert_int_equal(next(0), 1);
 	assert_int_equal(next(4), 5);
-	assert_int_equal(next(5), 7); /* 6 was never there */
+	assert_int_equal(next(5), 7); /* 6 never existed */
 	assert_int_equal(next(8), 0);
 	assert_int_equal(stat(t.path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -134,7 +134,7 @@ static void cursors(void **state)
 	(void)state;
 	append_all(1, 4, SPOOL_LIFE, 1000);
 	assert_int_equal(spool_sink_begin(t.db, "a", spool_last_id(t.db), &at), 0);
-	assert_int_equal(at.cursor, 4); /* it gets what comes from now on */
+	assert_int_equal(at.cursor, 4); /* the sink gets the batches from now on */
 	append_all(5, 8, SPOOL_LIFE, 1000);
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 40);
@@ -152,7 +152,7 @@ static void cursors(void **state)
 	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ .cursor = 8 }), 0);
 	assert_int_equal(spool_trim(t.db, 0, 8), 0);
 	reopen();
-	assert_int_equal(spool_last_id(t.db), 8); /* no id is given twice, though none is there */
+	assert_int_equal(spool_last_id(t.db), 8); /* no id is used twice, though the file has none */
 	assert_int_equal(spool_sink_lag(t.db, "a", &lag), 0);
 	assert_int_equal(lag.records, 0);
 	assert_int_equal(lag.oldest_ns, 0);
@@ -164,7 +164,7 @@ static void cursors(void **state)
 	assert_int_equal(at.cursor, 9);
 }
 
-/* What waited and what is new: two places, and the batches between them are nobody's. */
+/* Waiting and new batches: the sink has two offsets, and no sink needs the batches between them. */
 static void places_with_a_gap(void **state)
 {
 	struct spool_offset at;
@@ -188,10 +188,7 @@ static void places_with_a_gap(void **state)
 	assert_int_equal(at.cursor, 3);
 	assert_int_equal(at.lo, 10);
 	assert_int_equal(at.hi, 18);
-	/*
-	 * All that was new is settled and gone when the rest comes to its end: nothing is counted twice, no id comes
-	 * again.
-	 */
+	/* All new batches are acknowledged and gone when the waiting ones are: nothing counts twice, no id repeats. */
 	assert_int_equal(spool_sink_move(t.db, "a", &(struct spool_offset){ 10, 10, 20 }), 0);
 	assert_int_equal(spool_trim(t.db, 0, 10), 0);
 	assert_int_equal(spool_trim(t.db, 10, 20), 0);
@@ -205,7 +202,7 @@ static void places_with_a_gap(void **state)
 	assert_int_equal(lag.records, 20);
 }
 
-/* As it was before places had a gap. */
+/* The file's format before offsets had a gap. */
 static void an_older_file(void **state)
 {
 	static const char back[] =
@@ -258,7 +255,7 @@ static void room_is_made_of_samples_first(void **state)
 	assert_int_equal(spool_commit(t.db), 0);
 	assert_true(t.n_gone > 10);
 	assert_int_equal(t.gone[t.n_gone - 1] > 20 || t.gone[t.n_gone - 1] <= 10, 1);
-	/* The quota holds whatever is written. */
+	/* The quota holds, however much is written. */
 	for (uint64_t id = 100; id < 400; id++) {
 		assert_int_equal(spool_begin(t.db), 0);
 		assert_int_equal(spool_make_room(t.db, 20000, on_gone, NULL), 0);
@@ -346,7 +343,7 @@ static void the_dead(void **state)
 	assert_int_equal(spool_dead_add(t.db, 3, "hq", 400, "no such field", 1, "x", 1), 0);
 	assert_int_equal(spool_dead(t.db, count_dead, &seen), 0);
 	assert_int_equal(seen, 2);
-	for (int i = 0; i < 3; i++) /* 64 MiB at the most: the oldest have gone */
+	for (int i = 0; i < 3; i++) /* 64 MiB at most: the spool has dropped the oldest */
 		assert_int_equal(spool_dead_add(t.db, 9, "hq", 400, "large", 1, large, 30 << 20), 0);
 	seen = 0;
 	assert_int_equal(spool_dead(t.db, count_dead, &seen), 0);
@@ -405,7 +402,7 @@ static void ignore(void *arg, const char *finding)
 	(void)finding;
 }
 
-/* Whatever byte of the file is damaged: an error or the right answer, and it can be put aside. */
+/* Any damaged byte of the file gives an error or the right answer, and skepd can put the file aside. */
 static void damage(void **state)
 {
 	char why[256], aside[256];
@@ -444,7 +441,7 @@ static void damage(void **state)
 		assert_int_equal(pwrite(fd, was, sizeof(was), at), sizeof(was));
 		close(fd);
 	}
-	assert_true(found >= 1); /* the header; a body's own checksum is for its reader */
+	assert_true(found >= 1); /* the header; a body's checksum is its reader's to check */
 	assert_int_equal(spool_db_quarantine(t.path, aside, sizeof(aside)), 0);
 	assert_int_equal(access(aside, F_OK), 0);
 	assert_int_not_equal(access(t.path, F_OK), 0);
@@ -491,7 +488,7 @@ static void read_by_another(void **state)
 	spool_db_close(reader);
 }
 
-/* A backlog is read and thrown away: the log beside the file stays as small as it is otherwise. */
+/* The spool reads and drops a backlog: the log beside the file stays small. */
 static void backlog_leaves_the_log_small(void **state)
 {
 	char wal[sizeof(t.path) + 4];
@@ -512,7 +509,7 @@ static void backlog_leaves_the_log_small(void **state)
 		assert_int_equal(stat(wal, &st), 0);
 		most = st.st_size > most ? st.st_size : most;
 	}
-	assert_true(most < 24 << 20); /* 96 MiB while the row that was read last stayed open */
+	assert_true(most < 24 << 20); /* 96 MiB while the statement of the last row stayed open */
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_status_text.c - answers of a daemon as text: the whole of it, letter by
- * letter, and what is made of an answer that is not as it should be.
+ * tests/unit/test_status_text.c - answers of a daemon as text: the whole text, letter by letter, and the text of
+ * malformed answers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "Did you mean": slips find their word, other words find none.
+ * "Did you mean": typing errors find their word, other words find none.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void test_other_words(void **state)
 	assert_null(suggest_nearest("path", keys));
 	assert_null(suggest_nearest("x", none));
 	assert_string_equal(suggest_nearest("X", odd), "x");
-	/* The longest that fits the rows, one more, and far more. */
+	/* The longest word that fits the table, one letter more, and far more. */
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	memset(longer, 'a', sizeof(longer) - 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_text.c - nothing that a process can put into its name or arguments
- * reaches the terminal as more than letters.
+ * tests/unit/test_text.c - a process's name and arguments reach the terminal only as letters, never as controls.
  */
 #include <locale.h>
 #include <setjmp.h>
@@ -38,7 +37,7 @@ static void safe(void **state)
 	check_safe("\xc2\x9b"
 		   "31m",
 		   true, "\\u009b31m");
-	/* what turns text around or is not seen */
+	/* characters that reverse text or are invisible */
 	check_safe("\xe2\x80\xae"
 		   "cod",
 		   true, "\\u202ecod");
@@ -91,7 +90,7 @@ static void arguments(void **state)
 	check_argv(NULL, false, "");
 }
 
-/* What is printed is what a shell makes the same list from. */
+/* A shell reads the printed words back as the same list. */
 static void arguments_for_a_shell(void **state)
 {
 	static const char *const argv[] = { "a b",     "it's",       "\\",           "\\'", "tab\there",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tool recognition: what a command line is shown as, with the built-in table; what a
- * user's table changes; and what is said about a wrong one.
+ * Tool recognition: the tool of a command line by the built-in table, the effect of a user's table, and the errors of a
+ * wrong one.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 #include "core/identify/tool.h"
 
-/* exe, words of argv separated by '|', what it is shown as. */
+/* exe, words of argv separated by '|', expected tool. */
 struct sample {
 	const char *exe;
 	const char *argv;
@@ -52,7 +52,7 @@ static struct skep_str str(const char *text)
 	return (struct skep_str){ .ptr = text, .len = (uint32_t)strlen(text), .total = (uint32_t)strlen(text) };
 }
 
-/* "a|b" becomes "a\0b\0", exactly as long, on the heap: the sanitizer sees a read behind it. */
+/* "a|b" becomes "a\0b\0", exactly as long, on the heap: the sanitizer finds a read behind it. */
 static struct skep_str list(const char *words)
 {
 	size_t len = *words ? strlen(words) + 1 : 0;
@@ -275,7 +275,7 @@ static void test_shell_code(void **state)
 	};
 
 	(void)state;
-	/* The list's separator is '|' here; code with a pipe is tested below. */
+	/* '|' separates the list here; a test below has code with a pipe. */
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
 		if (!strstr(samples[i].argv, "||") && !strstr(samples[i].argv, "'a;b|"))
 			check(tools, samples[i].exe, samples[i].exe, samples[i].argv, "comm", samples[i].name,
@@ -303,7 +303,7 @@ static void test_shell_code_pipes(void **state)
 	check_list("/bin/bash", either, sizeof(either), sizeof(either), "bash -c", false);
 	check_list("/bin/bash", quoted, sizeof(quoted), sizeof(quoted), "grep", true);
 	check_list("/bin/bash", one, sizeof(one), sizeof(one), "samtools sort", true);
-	/* Cut by the kernel side: what is behind may be "; rm -r x". */
+	/* The kernel side cut the list here: the rest may be "; rm -r x". */
 	check_list("/bin/bash", one, sizeof(one) - 1, sizeof(one) + 9, "bash -c", false);
 	check_list("/bin/bash", one, sizeof(one), sizeof(one) + 9, "bash -c", false);
 }
@@ -357,7 +357,7 @@ static void test_subcommands(void **state)
 static void test_paths(void **state)
 {
 	(void)state;
-	/* A script: its interpreter's argv names it; with an interpreter that nobody knows, exec's filename does. */
+	/* A script: its interpreter's argv names it; with an unknown interpreter the file name of the exec does. */
 	check(tools, "/usr/bin/python3.11", "/p/x.py", "/usr/bin/python3|/p/x.py", "x.py", "x.py", false);
 	check(tools, "/opt/strange", "/p/x.foo", "/opt/strange|-v|/p/x.foo|a", "x.foo", "x.foo", false);
 	check(tools, "/opt/strange", "/opt/link", "/opt/link|a", "link", "strange", false);
@@ -382,7 +382,7 @@ static void test_long_names(void **state)
 	char name[300];
 
 	(void)state;
-	/* 126 letters, then a character of two, three or four bytes: it does not fit and is left out whole. */
+	/* 126 letters, then a character of two, three or four bytes that does not fit and is left out. */
 	for (int bytes = 2; bytes <= 4; bytes++) {
 		static const char *const characters[] = { "", "", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x90\x9d" };
 		char path[400];
@@ -454,7 +454,7 @@ static void test_user_tables(void **state)
 	assert_int_equal(diag.n, 0);
 	check(mine, "/x/ourtool", "", "ourtool|-d|x|sync|y", "", "ourtool sync", false);
 	check(mine, "/x/launch", "", "launch|q1|8|bwa|mem", "", "bwa mem", true);
-	check(mine, "/x/both", "", "both", "", "second", false); /* later in byte order, though a glob */
+	check(mine, "/x/both", "", "both", "", "second", false); /* the later in byte order, although a glob */
 	check(mine, "/x/samtools", "", "samtools|sort", "", "samtools", false);
 	check(mine, "/x/bcftools", "", "bcftools|view", "", "bcftools view", false);
 	check(tools, "/x/ourtool", "", "ourtool|-d|x|sync|y", "", "ourtool", false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/trace.h: ids that others have come to as well (the expected ones are Python's hashlib's), and which
- * texts are a trace context; cli/run/run_trace.c.
+ * skep/trace.h: ids that other tools compute as well (the expected ids come from Python's hashlib), and valid and
+ * invalid trace contexts; cli/run/run_trace.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +75,7 @@ static void contexts(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (skep_traceparent_read(wrong[i], strlen(wrong[i]), &t))
 			fail_msg("taken: %s", wrong[i]);
-	/* not sampled is a context still */
+	/* a context that is not sampled is still a context */
 	assert_true(skep_traceparent_read("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", 55, &t));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_track.c - the tracker: the ordinary life of a process, and every way in
- * which its records can be missing, late, double or absurd.
+ * tests/unit/test_track.c - the tracker: the ordinary life of a process, and records that are missing, late, repeated
+ * or absurd.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void exec_read(uint64_t t, const char *exe, uint64_t faults, uint64_t rch
 	tell(&f, SKEP_ROLE_PROC_EXEC, t, 10, T0 + 1, &rec);
 }
 
-/* One is exchanged for another: what both have seen is taken once, also where one is far behind the other. */
+/* One life-cycle probe replaces another: an exec that both report counts once, even where one is far behind. */
 static void two_probes_tell_all_twice(void **state)
 {
 	(void)state;
@@ -71,7 +71,7 @@ static void two_probes_tell_all_twice(void **state)
 	exec_read(T0 + 2, "/opt/first", 30, 400);
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	exec_read(T0 + 2, "/opt/first", 30, 400);
-	exec_read(T0 + 20, "/opt/second", 61, 800); /* within the same millisecond, but another */
+	exec_read(T0 + 20, "/opt/second", 61, 800); /* another exec within the same millisecond */
 	exec_read(T0 + 3, "/opt/first", 30, 400);
 	exec_read(T0 + 21, "/opt/second", 61, 800);
 	tell_exit(&f, T0 + 30, 10, T0 + 1, 0);
@@ -109,7 +109,7 @@ static void fork_exec_exit_final(void **state)
 	assert_int_equal(p->r.end_ns, T0 + 2);
 	assert_int_equal(p->r.exit_code, -1);
 	assert_int_equal(p->r.rss_peak_bytes, 4 * MIB);
-	assert_int_equal(p->r.approx, APPROX_SPLIT | APPROX_EXEC); /* its parent is not known */
+	assert_int_equal(p->r.approx, APPROX_SPLIT | APPROX_EXEC); /* its parent is unknown */
 	assert_int_equal(p->r.ppid, 5);
 	assert_int_equal(p->r.parent_upid.start_ns, 7);
 
@@ -134,7 +134,7 @@ static void fork_exec_exit_final(void **state)
 	assert_int_equal(p->r.signal, 0);
 	assert_int_equal(p->r.end_ns, T0 + 9);
 	assert_int_equal(p->r.uid, 1000);
-	/* maxrss stayed where the image before had left it: no more than a bound. */
+	/* maxrss stayed at the earlier image's value: only a bound. */
 	assert_int_equal(p->r.rss_peak_bytes, 9 * MIB);
 	assert_int_equal(p->r.approx, APPROX_SPLIT | APPROX_RSS_PEAK);
 	assert_int_equal(p->r.maxrss_bytes, 9 * MIB);
@@ -177,7 +177,7 @@ static void core_and_threads(void **state)
 	(void)state;
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell(&f, SKEP_ROLE_PROC_EXIT, T0 + 5, 10, T0 + 1, &exit);
-	/* Two threads that go together both see themselves as the last. */
+	/* Two threads that exit together: each sees itself as the last. */
 	exit.status = 0;
 	tell(&f, SKEP_ROLE_PROC_EXIT, T0 + 6, 10, T0 + 1, &exit);
 	tell_final(&f, T0 + 9, 10, T0 + 1, 0, 5, 8 * MIB);
@@ -186,7 +186,7 @@ static void core_and_threads(void **state)
 	assert_int_equal(p->r.core_dumped, 1);
 	assert_int_equal(p->r.end_ns, T0 + 5);
 	assert_int_equal(p->r.threads_peak, 8);
-	assert_int_equal(p->r.rss_peak_bytes, 5 * MIB); /* what its mm says, not maxrss */
+	assert_int_equal(p->r.rss_peak_bytes, 5 * MIB); /* the value of its mm, not maxrss */
 	assert_int_equal(p->r.maxrss_bytes, 8 * MIB);
 	assert_int_equal(f.track->stats.late, 1);
 }
@@ -196,7 +196,7 @@ static void lost_records(void **state)
 	const struct seen_process *p;
 
 	(void)state;
-	/* final alone */
+	/* a final record alone */
 	tell_final(&f, T0 + 10, 10, T0 + 1, 7 << 8, 123, MIB);
 	p = fixture_image(&f, 10, 0);
 	assert_string_equal(p->state, "exited");
@@ -204,17 +204,17 @@ static void lost_records(void **state)
 	assert_int_equal(p->r.exit_code, 7);
 	assert_int_equal(p->r.cpu_ns, 123);
 	assert_int_equal(p->r.last, 1);
-	/* exit, then final */
+	/* exit, then final record */
 	tell_exit(&f, T0 + 10, 11, T0 + 1, 0);
 	tell_final(&f, T0 + 11, 11, T0 + 1, 0, 5, MIB);
 	assert_int_equal(fixture_image(&f, 11, 0)->r.approx, APPROX_EXEC);
-	/* an exec of an unknown one: what came before is its image 0 */
+	/* an exec of an unknown process: everything before is its image 0 */
 	tell_exec(&f, T0 + 12, 12, T0 + 1, "/bin/x", 40, MIB);
 	tell_final(&f, T0 + 13, 12, T0 + 1, 0, 100, MIB);
 	assert_int_equal(fixture_image(&f, 12, 0)->r.cpu_ns, 40);
 	assert_int_equal(fixture_image(&f, 12, 1)->r.cpu_ns, 60);
 	assert_int_equal(fixture_image(&f, 12, 1)->r.approx & APPROX_END, APPROX_END);
-	/* all of it again, and more: closed is closed */
+	/* every record again, and more: a closed process stays closed */
 	tell_final(&f, T0 + 20, 12, T0 + 1, 0, 100, MIB);
 	tell_fork(&f, T0 + 20, 12, T0 + 1, 1, 1);
 	tell_exec(&f, T0 + 20, 12, T0 + 1, "/bin/x", 40, MIB);
@@ -250,7 +250,7 @@ static void counters_never_go_backwards(void **state)
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_live(&f, T0 + 2, 10, T0 + 1, 5, 7, 500, 0);
 	tell_live(&f, T0 + 3, 10, T0 + 1, 5, 7, 400, 0);
-	assert_int_equal(f.track->stats.clamped, 1); /* records, not fields */
+	assert_int_equal(f.track->stats.clamped, 1); /* counts records, not fields */
 	tell_exec(&f, T0 + 4, 10, T0 + 1, "/bin/a", 600, MIB);
 	tell_exec(&f, T0 + 5, 10, T0 + 1, "/bin/b", 100, MIB);
 	tell_final(&f, T0 + 6, 10, T0 + 1, 0, 300, MIB);
@@ -264,7 +264,7 @@ static void counters_never_go_backwards(void **state)
 static void a_sample_ahead_of_the_ring(void **state)
 {
 	(void)state;
-	/* The iterator has read counters of after an exec that is still in the ring. */
+	/* The iterator has read counters of a time after an exec that is still in the ring. */
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_live(&f, T0 + 9, 10, T0 + 1, 5, 7, 900, 0);
 	tell_exec(&f, T0 + 5, 10, T0 + 1, "/bin/a", 200, MIB);
@@ -305,7 +305,7 @@ static void hostile(void **state)
 	assert_int_equal(p->r.oom_killed, 1);
 	assert_int_equal(p->r.user_ns + p->r.system_ns, p->r.cpu_ns);
 	assert_true(p->r.end_ns >= p->r.start_ns);
-	/* two that are each other's parent */
+	/* two processes, each the other's parent */
 	tell_live(&f, T0, 60, T0, 61, T0, 1, 0);
 	tell_live(&f, T0, 61, T0, 60, T0, 1, 0);
 	track_sweep_begin(f.track, T0, T0);
@@ -342,7 +342,7 @@ static void oom_of_a_pid_is_its_holders(void **state)
 
 	(void)state;
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
-	tell(&f, SKEP_ROLE_PROC_OOM, T0 + 2, 11, 0, &oom); /* nobody has it */
+	tell(&f, SKEP_ROLE_PROC_OOM, T0 + 2, 11, 0, &oom); /* no such process */
 	tell(&f, SKEP_ROLE_PROC_OOM, T0 + 3, 10, 0, &oom);
 	tell_exit(&f, T0 + 4, 10, T0 + 1, 9);
 	tell_final(&f, T0 + 5, 10, T0 + 1, 9, 5, 64 * MIB);
@@ -357,8 +357,8 @@ static void facets_are_waited_for(void **state)
 	const struct seen_process *p;
 
 	(void)state;
-	track_drained(f.track, T0, T0); /* there is a facet probe */
-	/* It may be ahead of the one that tells of forks. */
+	track_drained(f.track, T0, T0); /* a facet probe exists */
+	/* A facet may arrive before the record of the fork. */
 	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 1);
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_exec(&f, T0 + 3, 10, T0 + 1, "/bin/a", 1, MIB);
@@ -381,14 +381,14 @@ static void facets_are_waited_for(void **state)
 	assert_true(p->heat > 29 && p->heat < 31);
 	assert_int_equal(p->r.approx, APPROX_SPLIT | APPROX_RSS_PEAK);
 
-	/* A probe that says nothing more holds nobody for longer than patience lasts. */
+	/* A probe that stops reporting holds a process no longer than the limit of patience. */
 	tell_final(&f, T0 + 20, 11, T0 + 1, 0, 5, MIB);
 	track_tick(f.track, T0 + SECOND);
 	assert_int_equal(proctab_count(f.track->table), 1);
 	track_tick(f.track, T0 + 20 + TRACK_PATIENCE_NS);
 	assert_int_equal(proctab_count(f.track->table), 0);
 	assert_int_equal(f.track->stats.facet_late, 1);
-	/* A facet of a process that nobody tells of leaves nothing behind. */
+	/* A facet of an unknown process leaves nothing behind. */
 	who.pid = 12;
 	track_facet(f.track, &fixture_facet, &who, &facet, T0 + 21);
 	f.now_ns = T0 + 10 * SECOND;
@@ -410,7 +410,7 @@ static void sweeps_find_the_lost(void **state)
 	tell_fork(&f, T0 + 1, 12, T0 + 1, 5, 7);
 	tell_exit(&f, T0 + 2, 12, T0 + 1, 0);
 	tell_live(&f, T0 + 5, 10, T0 + 1, 5, 7, 777, 0);
-	/* 11 is seen, 10 is not, 12 has ended; one that is forked meanwhile is younger than the sweep */
+	/* the scan sees 11, not 10, and 12 has ended; a process forked meanwhile is younger than the scan */
 	f.now_ns = T0 + SECOND;
 	track_sweep_begin(f.track, T0 + SECOND, f.now_ns);
 	tell_live(&f, T0 + SECOND + 1, 11, T0 + 1, 5, 7, 5, 0);
@@ -431,7 +431,7 @@ static void sweeps_find_the_lost(void **state)
 	assert_string_equal(p->state, "exited");
 	assert_int_equal(p->r.approx & (APPROX_COUNTERS | APPROX_END), APPROX_COUNTERS);
 	assert_int_equal(f.track->stats.lost, 2);
-	/* An incomplete sweep proves nothing. */
+	/* An incomplete scan proves nothing. */
 	f.now_ns = T0 + 20 * SECOND;
 	track_sweep_begin(f.track, f.now_ns, f.now_ns);
 	track_sweep_end(f.track, false, f.now_ns);
@@ -439,7 +439,7 @@ static void sweeps_find_the_lost(void **state)
 	assert_int_equal(proctab_count(f.track->table), 2);
 }
 
-/* skep stops, and the kernel hid the free of 10 and the end of 11: both have their record. 12 lives. */
+/* skep stops, and the free of 10 and the exit of 11 were missed: both get their record. 12 lives. */
 static void the_end_of_finals(void **state)
 {
 	const struct seen_process *p;
@@ -471,7 +471,7 @@ static void a_probe_that_holds_back_is_waited_for(void **state)
 	(void)state;
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_exit(&f, T0 + 2, 10, T0 + 1, 0);
-	track_told(f.track, T0 + 3); /* it has a final of then, and waits for threads */
+	track_told(f.track, T0 + 3); /* it has a final record of that time, and waits for its threads */
 	f.now_ns = T0 + SECOND;
 	track_sweep_begin(f.track, f.now_ns, f.now_ns);
 	track_sweep_end(f.track, true, f.now_ns);
@@ -508,7 +508,7 @@ static void there_before_us(void **state)
 	assert_false(track_known(f.track, &(struct skep_upid){ .pid = 10, .start_ns = 56 }));
 	fixture_sample(&f);
 	assert_int_equal(f.n_samples, 1);
-	assert_int_equal(f.samples[0].r.cpu_ns, 0); /* used before us, not in our interval */
+	assert_int_equal(f.samples[0].r.cpu_ns, 0); /* used before skep, so not in our interval */
 	assert_int_equal(f.samples[0].r.processes, 1);
 	tell_final(&f, T0 + 9, 10, 55, 0, 6000, MIB);
 	fixture_sample(&f);
@@ -525,7 +525,7 @@ static void pid_reuse(void **state)
 	(void)state;
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_exit(&f, T0 + 2, 10, T0 + 1, 0);
-	/* The pid has a new holder before the final record of the old one. */
+	/* Another process has the pid before the final record of the old one. */
 	tell_fork(&f, T0 + 3, 10, T0 + 3, 5, 7);
 	tell_exit(&f, T0 + 4, 10, T0 + 3, 1 << 8);
 	tell_final(&f, T0 + 5, 10, T0 + 1, 0, 11, MIB);
@@ -548,7 +548,7 @@ static void a_run_with_its_subtree(void **state)
 
 	(void)state;
 	assert_int_equal(run->alive, 1);
-	/* The root's fork was not recorded: its first record says who it is. */
+	/* The root's fork was not recorded: its first record gives its start time. */
 	tell_exec(&f, T0 + 5, 10, T0 - 3, "/bin/sh", 70, MIB);
 	assert_int_equal(run->root.start_ns, T0 - 3);
 	tell_fork(&f, T0 + 6, 11, T0 + 6, 10, T0 - 3);
@@ -557,7 +557,7 @@ static void a_run_with_its_subtree(void **state)
 	tell_exit(&f, T0 + 9, 11, T0 + 6, 0);
 	fixture_sample(&f);
 	tell_final(&f, T0 + 10, 11, T0 + 6, 0, 50, MIB);
-	/* 12 has init for a parent now, and forks on: still of the run */
+	/* init has become the parent of 12, which forks: still of the run */
 	tell_live(&f, T0 + 11, 12, T0 + 7, 1, 1, 300, 0);
 	tell_fork(&f, T0 + 12, 13, T0 + 12, 12, T0 + 7);
 	tell_exit(&f, T0 + 13, 13, T0 + 12, 0);
@@ -565,12 +565,13 @@ static void a_run_with_its_subtree(void **state)
 	tell_exit(&f, T0 + 20, 10, T0 - 3, 2 << 8);
 	assert_int_equal(run->seen, 4);
 	assert_int_equal(run->alive, 1);
-	/* its fork was lost: nothing else is let in, so it is the run's */
+	/* its fork was lost: no other process can enter the run's tree, so it belongs to the run */
 	tell_final(&f, T0 + 21, 14, T0 + 12, 0, 1000, MIB);
 
 	run->status = 2 << 8;
 	f.now_ns = T0 + 30;
-	assert_int_equal(track_run_pending(f.track, run, false, T0 + 29), 2); /* root's final; 12 not seen since */
+	/* the root's final record; 12 not seen since */
+	assert_int_equal(track_run_pending(f.track, run, false, T0 + 29), 2);
 	tell_final(&f, T0 + 31, 10, T0 - 3, 2 << 8, 90, MIB);
 	track_sweep_begin(f.track, T0 + 32, T0 + 32);
 	tell_live(&f, T0 + 33, 12, T0 + 7, 1, 1, 400, 0);
@@ -588,7 +589,7 @@ static void a_run_with_its_subtree(void **state)
 	assert_int_equal(p->r.cpu_ns, 395);
 	assert_int_equal(p->r.last, 1);
 	assert_true(p->r.approx & APPROX_COUNTERS);
-	assert_int_equal(p->r.ppid, 11); /* who started it, not who inherited it */
+	assert_int_equal(p->r.ppid, 11); /* the process that started it, not its later parent */
 	p = fixture_image(&f, 10, 1);
 	assert_int_equal(p->r.exit_code, 2);
 	assert_string_equal(p->run, "r1");
@@ -602,7 +603,7 @@ static void a_run_with_its_subtree(void **state)
 	assert_int_equal(cpu, 90 + 50 + 400 + 8 + 1000);
 	assert_int_equal(sampled, cpu);
 
-	/* What is left over goes on in silence, with its children. */
+	/* The remaining processes continue without records of the run, and so do their children. */
 	tell_fork(&f, T0 + 40, 15, T0 + 40, 12, T0 + 7);
 	tell_exit(&f, T0 + 41, 12, T0 + 7, 0);
 	tell_final(&f, T0 + 42, 12, T0 + 7, 0, 500, MIB);
@@ -632,7 +633,7 @@ static void zombies_at_the_end(void **state)
 	track_sweep_begin(f.track, T0 + 10, T0 + 10);
 	tell_live(&f, T0 + 11, 11, T0 + 6, 1, 1, 33, SKEP_LIVE_ZOMBIE);
 	track_sweep_end(f.track, true, T0 + 12);
-	assert_int_equal(track_run_pending(f.track, run, false, T0 + 9), 1); /* may be reaped any moment */
+	assert_int_equal(track_run_pending(f.track, run, false, T0 + 9), 1); /* it may be reaped at any moment */
 	assert_int_equal(track_run_pending(f.track, run, true, T0 + 9), 0);
 	track_run_close(f.track, run, T0 + 13);
 	p = fixture_image(&f, 11, 0);
@@ -674,7 +675,7 @@ static void concurrent_runs_never_merge(void **state)
 	tell_fork(&f, T0 + 6, 21, T0 + 6, 20, T0 - 2);
 	assert_int_equal(a->seen, 2);
 	assert_int_equal(b->seen, 2);
-	/* no telling whose it is */
+	/* nothing says which run it belongs to */
 	tell_final(&f, T0 + 7, 99, T0 + 6, 0, 1, MIB);
 	assert_string_equal(fixture_image(&f, 99, 0)->run, "");
 }
@@ -698,7 +699,7 @@ static void runs_by_session(void **state)
 	const char *id;
 
 	(void)state;
-	/* A snapshot in order of pid, where a child may come before its parent. */
+	/* A scan in order of pids, where a child may come before its parent. */
 	track_sweep_begin(f.track, T0 + 1, T0 + 1);
 	live_session(T0 + 2, 1, 1, 0, 0, 1);         /* init leads a session: no run */
 	live_session(T0 + 2, 2, 90, 30, 20, 30);     /* child of the shell below */
@@ -710,7 +711,7 @@ static void runs_by_session(void **state)
 	assert_string_equal(f.runs[0].name, "bash");
 	assert_int_equal(f.track->runs.first->seen, 3);
 
-	/* Another one from the service: setsid(), then exec. */
+	/* The service starts another session: setsid(), then exec. */
 	tell_fork(&f, T0 + 10, 40, T0 + 10, 20, 10);
 	assert_int_equal(f.n_runs, 1);
 	tell(&f, SKEP_ROLE_PROC_EXEC, T0 + 11, 40, T0 + 10, &exec);
@@ -719,7 +720,7 @@ static void runs_by_session(void **state)
 	assert_string_not_equal(f.runs[0].id, f.runs[1].id);
 	id = f.runs[1].id;
 	tell_fork(&f, T0 + 12, 41, T0 + 12, 40, T0 + 10);
-	/* It ends with its root, however long others go on. */
+	/* The run ends with its root, however long other processes live. */
 	tell_exit(&f, T0 + 13, 40, T0 + 10, 1 << 8);
 	assert_false(f.runs[1].over);
 	tell_final(&f, T0 + 14, 40, T0 + 10, 1 << 8, 5, MIB);
@@ -734,12 +735,12 @@ static void runs_by_session(void **state)
 	fixture_sample(&f);
 	assert_null(run_find(&f.track->runs, id));
 	assert_false(f.runs[0].over);
-	/* Its own end of image 0, before it was a run's, was nobody's. */
+	/* The end of its image 0, before it joined a run, belongs to no run. */
 	assert_string_equal(fixture_image(&f, 40, 0)->run, "");
 	assert_string_equal(fixture_image(&f, 40, 1)->run, id);
 }
 
-/* A fork that a session's run has is taken out of it, with what it used, before it has executed anything. */
+/* A run of a session takes over a fork with all that the fork has used before its first exec. */
 static void by_name_within_a_session(void **state)
 {
 	struct run *session, *run;
@@ -776,7 +777,10 @@ static void by_name_within_a_session(void **state)
 	assert_int_equal(cpu, 507);
 }
 
-/* Who is a run's root is no other's; nor is an earlier process with that pid, whose end was lost, the new one. */
+/*
+ * A process is the root of one run only, and an earlier process with that pid, whose end was lost, is not the new
+ * process.
+ */
 static void roots_that_cannot_be(void **state)
 {
 	struct run_spec spec = { .id = "late", .root = 40, .root_ticks = 5 };
@@ -829,7 +833,7 @@ static void what_came_before_it_was_placed(void **state)
 	track_sweep_begin(f.track, T0 + 1, T0 + 1);
 	live_session(T0 + 2, 20, 10, 1, 1, 20);
 	track_sweep_end(f.track, true, T0 + 3);
-	/* It leads a session only after it has run for a while: what its image used is the run's all the same. */
+	/* It begins a session after running for a while: what its image used before belongs to the run too. */
 	tell_fork(&f, T0 + 10, 40, T0 + 10, 20, 10);
 	tell_live(&f, T0 + 11, 40, T0 + 10, 20, 10, 200, 0);
 	assert_int_equal(f.n_runs, 0);

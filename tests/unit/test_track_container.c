@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_track_container.c - the container of a process: where it was at the end of each image,
- * also when the cgroup has long gone, moved, or was told by others.
+ * tests/unit/test_track_container.c - the container of a process: its cgroup at the end of each image, also when that
+ * cgroup has gone or moved, or another probe reported it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void fork_in(uint32_t pid, uint64_t cgroup_id)
 	tell(&f, SKEP_ROLE_PROC_FORK, T0, pid, T0, &rec);
 }
 
-/* A runtime's init: begun outside, moved, execs inside, and so is in both images' ends. */
+/* A runtime's init: forked outside, moved, executed inside, and so both of its images end inside. */
 static void moved_before_exec(void **state)
 {
 	(void)state;
@@ -61,7 +61,7 @@ static void moved_before_exec(void **state)
 	assert_string_equal(fixture_image(&f, 10, 2)->container, ID);
 }
 
-/* Only its end tells where it was, and what that is called was told by a probe. */
+/* Only its exit names its cgroup, whose path a probe reported. */
 static void moved_after_exec(void **state)
 {
 	struct skep_str path = str("/docker/" ID);
@@ -75,7 +75,7 @@ static void moved_after_exec(void **state)
 	assert_string_equal(fixture_image(&f, 11, 1)->cgroup, "/docker/" ID);
 }
 
-/* A fork that never execs: no record of it has a path. */
+/* A fork that never executes: no record of it has a path. */
 static void forked_inside(void **state)
 {
 	struct skep_str path = str("/docker/" ID "/docker/" OTHER);
@@ -87,7 +87,7 @@ static void forked_inside(void **state)
 	assert_string_equal(fixture_image(&f, 12, 0)->container, OTHER);
 }
 
-/* So many cgroups came and went that the table has forgotten this one; the process has not. */
+/* So many cgroups came and went that the table has forgotten this one; the process remembers its path. */
 static void forgotten(void **state)
 {
 	(void)state;

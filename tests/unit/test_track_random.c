@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_track_random.c - properties of the tracker over random forests of
- * processes whose records are lost at random (final ones never are): every process comes
- * out exactly once as the last image, its images add up to its final counters to the
- * last nanosecond, samples add up to records, and nothing is left in the table.
+ * tests/unit/test_track_random.c - properties of the tracker over random forests of processes whose records are lost at
+ * random, except final ones. Every process is delivered exactly once as a last image, its images add up to its final
+ * counters to the last nanosecond, samples add up to records, and the table is empty at the end.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -35,7 +34,7 @@ static uint64_t rnd(uint64_t below)
 
 struct model {
 	struct skep_upid upid, parent;
-	struct skep_counters now; /* true counters; final ones once it is over */
+	struct skep_counters now; /* the true counters, final after its end */
 	uint64_t exit_t;
 	unsigned execs, exited, over;
 	uint64_t facets;
@@ -50,7 +49,7 @@ static void work(struct model *m)
 
 	for (size_t i = 0; i < sizeof(m->now) / sizeof(*v); i++)
 		v[i] += rnd(4) == 0 ? rnd(1u << 30) : rnd(1000);
-	/* the halves are sampled by ticks: anything between nothing and more than the whole */
+	/* user and system time are sampled by ticks: from nothing to more than the whole */
 }
 
 static void deliver(struct fixture *f, const struct model *m, enum skep_role role, unsigned loss_percent, uint64_t t,
@@ -63,7 +62,7 @@ static void deliver(struct fixture *f, const struct model *m, enum skep_role rol
 		return;
 	}
 	track_record(f->track, role, &m->upid, t, rec, f->now_ns);
-	if (rnd(50) == 0) /* told twice */
+	if (rnd(50) == 0) /* a repeated record */
 		track_record(f->track, role, &m->upid, t, rec, f->now_ns);
 }
 
@@ -125,7 +124,7 @@ static void finish(struct fixture *f, struct model *m, unsigned loss, uint64_t t
 	deliver(f, m, SKEP_ROLE_PROC_FINAL, 0, t, &final);
 }
 
-/* Samples of live processes, and the last part, are what the image's record says. */
+/* The samples of a live process and its last interval add up to the image's record. */
 static void image_adds_up(const struct fixture *f, const struct seen_process *p, uint64_t *sampled_images)
 {
 	const struct seen_part *part = fixture_part(f, &p->r.upid, p->r.image);
@@ -152,8 +151,8 @@ static void image_adds_up(const struct fixture *f, const struct seen_process *p,
 }
 
 /*
- * One skepd ends and another one begins: what came out stays, what is known of live
- * processes goes through the file, and the first sweep tells of all that lives.
+ * One skepd ends and another begins: delivered records stay, saved state carries what is known of live processes, and
+ * the first scan reports every live process.
  */
 static void restart(struct fixture *f, uint64_t t)
 {
@@ -202,7 +201,7 @@ static void restart(struct fixture *f, uint64_t t)
 	assert_null(f->track->saved);
 }
 
-/* The members' lists of runs and tasks are what the processes' pointers say. */
+/* The lists of members of runs and tasks agree with the processes' pointers. */
 static void lists_hold(const struct fixture *f)
 {
 	uint64_t in_runs = 0, in_tasks = 0, listed = 0;
@@ -269,7 +268,7 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 			struct model *child = &models[n_models++];
 			struct skep_process_fork rec = { .parent = m->upid, .comm = str("f") };
 
-			/* pids are used again and again */
+			/* pids repeat */
 			child->upid = (struct skep_upid){ .pid = 2000 + (uint32_t)rnd(200), .start_ns = t };
 			child->parent = m->upid;
 			t++;
@@ -299,7 +298,7 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 		}
 		if (rnd(30) == 0) {
 			track_sweep_begin(f.track, t, t);
-			/* a complete one would call those lost whose records we lose */
+			/* a complete scan would call a process lost whose records the test dropped */
 			track_sweep_end(f.track, false, t);
 			track_tick(f.track, t);
 		}
@@ -310,7 +309,7 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 		track_drained(f.track, t, t);
 	fixture_sample(&f);
 
-	/* A facet can come when everything else of its process was told: then nothing of the table is left. */
+	/* A facet can arrive after all other records of its process: then the table has no entry left. */
 	assert_int_equal(proctab_count(f.track->table), 0);
 	for (size_t i = 0; i < n_models; i++) {
 		const struct model *m = &models[i];
@@ -323,7 +322,7 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 
 			if (p->r.upid.pid != m->upid.pid || p->r.upid.start_ns != m->upid.start_ns)
 				continue;
-			assert_int_equal(p->r.image, images); /* in order, none missing */
+			assert_int_equal(p->r.image, images); /* in order, with no gap */
 			images++;
 			image_adds_up(&f, p, &sampled_images);
 			last += p->r.last;
@@ -349,7 +348,7 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 			assert_string_equal(p->run, runs_only ? "r" : "");
 		}
 		assert_int_equal(last, 1);
-		assert_true(last_image <= m->execs * 2); /* doubles of an exec count as images; none are invented */
+		assert_true(last_image <= m->execs * 2); /* repeated execs count as images; no others are invented */
 		sum.utime_ns = m->now.utime_ns;
 		sum.stime_ns = m->now.stime_ns;
 		if (memcmp(&sum, &m->now, sizeof(sum)) != 0)
@@ -367,9 +366,9 @@ static void one_round(uint64_t seed, bool runs_only, unsigned loss, bool drain, 
 		sampled += f.samples[i].r.cpu_ns;
 		delay_sampled += f.samples[i].r.run_delay_ns;
 	}
-	if (loss < 50) /* or the rounds prove nothing about them */
+	if (loss < 50) /* otherwise the rounds show nothing about them */
 		assert_true(sampled_images > 20);
-	if (!restarted || loss == 0) { /* what was lost before a restart is not put into an interval after it */
+	if (!restarted || loss == 0) { /* records lost before a restart are not put into an interval after it */
 		assert_int_equal(sampled, cpu);
 		assert_int_equal(delay_sampled, delay);
 	}

@@ -26,7 +26,7 @@ static int open_host(void **state)
 {
 	(void)state;
 	fixture_open(&f, false, T0);
-	/* A shell that leads no session of its own yet, which everything hangs under. */
+	/* A shell that leads no session of its own; everything else descends from it. */
 	tell_fork(&f, T0, 10, T0, 1, 5);
 	tell_exec(&f, T0 + 1, 10, T0, "/bin/init-like", 0, 0);
 	track_sweep_begin(f.track, T0 + 2, T0 + 2);
@@ -65,7 +65,7 @@ static void end(uint64_t t, uint32_t pid, uint64_t start, uint32_t status, uint6
 	tell_final(&f, t + 1, pid, start, status, cpu_ns, 0);
 }
 
-/* Whatever the probe was told to read is a field of the record, of a fork as well, until the next exec. */
+/* Each variable that the probe reads is a field of the record, of a fork as well, until the next exec. */
 static void other_variables(void **state)
 {
 	(void)state;
@@ -88,9 +88,9 @@ static void begins_and_ends_with_its_root(void **state)
 	tell_fork(&f, T0 + 10, 20, T0 + 10, 10, T0);
 	EXEC(T0 + 20, 20, T0 + 10, 5, "SKEP_TASK=align");
 	tell_fork(&f, T0 + 30, 21, T0 + 30, 20, T0 + 10);
-	EXEC(T0 + 40, 21, T0 + 30, 7, "SKEP_TASK=align"); /* the same as its parent's: the same */
+	EXEC(T0 + 40, 21, T0 + 30, 7, "SKEP_TASK=align"); /* the same task as its parent's */
 	tell_fork(&f, T0 + 50, 22, T0 + 50, 21, T0 + 30);
-	tell_exec(&f, T0 + 60, 22, T0 + 50, "/bin/sudo", 0, 0); /* without the variable: it stays */
+	tell_exec(&f, T0 + 60, 22, T0 + 50, "/bin/sudo", 0, 0); /* without the variable: it stays in the task */
 	end(T0 + 70, 22, T0 + 50, 0, 100);
 	end(T0 + 80, 21, T0 + 30, 0, 1000);
 	fixture_settle(&f);
@@ -105,7 +105,7 @@ static void begins_and_ends_with_its_root(void **state)
 	assert_int_equal(f.tasks[0].r.end_ns, T0 + 90);
 	assert_int_equal(f.tasks[0].r.root_upid.pid, 20);
 	assert_int_equal(f.tasks[0].r.processes, 3);
-	/* what its root did before it began is not its */
+	/* usage of its root before the task began does not count */
 	assert_int_equal(f.tasks[0].r.cpu_ns, 10000 - 5 + 1000 + 100);
 	assert_string_equal(fixture_image(&f, 20, 0)->task, "");
 	assert_string_equal(fixture_image(&f, 20, 1)->task, "align");
@@ -138,7 +138,7 @@ static void another_within_and_one_after_another(void **state)
 	tell_fork(&f, T0 + 30, 21, T0 + 30, 20, T0 + 10);
 	EXEC(T0 + 40, 21, T0 + 30, 0, "SKEP_TASK=inner");
 	EXEC(T0 + 50, 21, T0 + 30, 6, "SKEP_TASK=next"); /* env SKEP_TASK=next ...: the same process */
-	EXEC(T0 + 60, 21, T0 + 30, 9, "SKEP_TASK="); /* and out of any */
+	EXEC(T0 + 60, 21, T0 + 30, 9, "SKEP_TASK="); /* and out of every task */
 	end(T0 + 70, 21, T0 + 30, 0, 100);
 	end(T0 + 90, 20, T0 + 10, 0, 1);
 	fixture_settle(&f);
@@ -154,7 +154,7 @@ static void another_within_and_one_after_another(void **state)
 	assert_string_equal(fixture_image(&f, 21, 3)->task, "");
 }
 
-/* Its end is told when what has exited before is settled, and what lives on is in it up to then. */
+/* A task's end is reported once the processes that exited before are finalized; a living process counts up to then. */
 static void waits_for_the_dead_not_for_the_living(void **state)
 {
 	(void)state;
@@ -200,10 +200,10 @@ static void contexts(void **state)
 	tell_fork(&f, T0 + 10, 20, T0 + 10, 10, T0);
 	EXEC(T0 + 20, 20, T0 + 10, 0, "SKEP_TASK=a\0TRACEPARENT=" CTX_A);
 	tell_fork(&f, T0 + 30, 21, T0 + 30, 20, T0 + 10);
-	EXEC(T0 + 40, 21, T0 + 30, 0, "TRACEPARENT=" CTX_A); /* its task's: nothing of its own */
+	EXEC(T0 + 40, 21, T0 + 30, 0, "TRACEPARENT=" CTX_A); /* its task's: the process has none of its own */
 	tell_fork(&f, T0 + 50, 22, T0 + 50, 21, T0 + 30);
 	EXEC(T0 + 60, 22, T0 + 50, 0, "TRACEPARENT=" CTX_B);
-	tell_fork(&f, T0 + 62, 23, T0 + 62, 22, T0 + 50); /* has it from its parent */
+	tell_fork(&f, T0 + 62, 23, T0 + 62, 22, T0 + 50); /* inherited from its parent */
 	EXEC(T0 + 64, 23, T0 + 62, 0, "TRACEPARENT=00-zz"); /* no context at all */
 	end(T0 + 66, 23, T0 + 62, 0, 1);
 	end(T0 + 70, 22, T0 + 50, 0, 1);
@@ -217,7 +217,7 @@ static void contexts(void **state)
 	assert_string_equal(fixture_image(&f, 23, 1)->traceparent, CTX_B);
 }
 
-/* A session nobody wrapped: its run is in the trace that its leader carries, and its task is the run's. */
+/* A session without skep run: its run is in the trace of its leader's environment, and its task is the run's. */
 static void a_found_run_adopts_its_leaders(void **state)
 {
 	struct skep_process_exec rec = {
@@ -260,13 +260,13 @@ static void a_run_that_closes_closes_its_tasks(void **state)
 	assert_string_equal(f.tasks[0].run, "r");
 	assert_int_equal(f.tasks[0].r.end_ns, T0 + 51);
 	assert_int_equal(f.tasks[0].r.cpu_ns, 77);
-	end(T0 + 70, 21, T0 + 20, 0, 99); /* silent: its run is over */
+	end(T0 + 70, 21, T0 + 20, 0, 99); /* no record: its run is over */
 	fixture_settle(&f);
 	assert_int_equal(f.n_tasks, 1);
 	assert_int_equal(f.track->tasks.n, 0);
 }
 
-/* What is written of them is read again, and goes on as if nothing had been. */
+/* Saved tasks are read again and continue as if skepd had not restarted. */
 static void outlives_a_restart(void **state)
 {
 	char *text = NULL, id[48];
@@ -277,7 +277,7 @@ static void outlives_a_restart(void **state)
 	tell_fork(&f, T0 + 10, 20, T0 + 10, 10, T0);
 	EXEC(T0 + 20, 20, T0 + 10, 0, "SKEP_TASK=\xc3\xa4 \"b\"\0TRACEPARENT=" CTX_B);
 	tell_fork(&f, T0 + 30, 21, T0 + 30, 20, T0 + 10);
-	end(T0 + 40, 21, T0 + 30, 0, 1000); /* in its sums when skepd is killed */
+	end(T0 + 40, 21, T0 + 30, 0, 1000); /* in the sums when skepd is killed */
 	snprintf(id, sizeof(id), "%s", f.track->tasks.first->id);
 	file = open_memstream(&text, &size);
 	assert_int_equal(saved_head(f.track, file, "boot"), 0);
@@ -333,7 +333,7 @@ static void names_are_fit_to_be_shown(void **state)
 	assert_int_equal(s.len, 4);
 	assert_memory_equal(s.ptr, "\xff\xc3\xa4\xc3", 4); /* sinks mend it: skep/utf8.h */
 	memset(longer, 'x', sizeof(longer));
-	memcpy(longer + 127, "\xc3\xa4", 2); /* the cut goes through it */
+	memcpy(longer + 127, "\xc3\xa4", 2); /* the cut is within it */
 	raw = (struct skep_str){ longer, sizeof(longer), sizeof(longer) };
 	s = task_name(&raw, room);
 	assert_int_equal(s.len, 127);

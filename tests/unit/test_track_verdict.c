@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/test_track_verdict.c - core/process/track_verdict.c: what leaves of processes that rules take out and
- * let in, what the verdict map says of them, and that no CPU time falls between the books.
+ * tests/unit/test_track_verdict.c - core/process/track_verdict.c: the records of processes that rules exclude and
+ * include again, their bytes in the verdict map, and that all CPU time is in one of the ledger's items.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static int open_all(void **state)
 	env.cgroups = f.cgroups;
 	assert_int_equal(rule_eval_new(&env, &judge), 0);
 	assert_int_equal(track_rules(f.track, judge), 0);
-	f.track->swept_ns = T0; /* the first sweep is over */
+	f.track->swept_ns = T0; /* the first scan is over */
 	return 0;
 }
 
@@ -82,13 +82,13 @@ static void excluded_at_its_exec(void **state)
 	use("tool = 'date'", false);
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell_exec(&f, T0 + 2, 10, T0 + 1, "/bin/date", 100, 0);
-	assert_int_equal(verdict.bytes[10], 0); /* the ring may have more about it */
+	assert_int_equal(verdict.bytes[10], 0); /* the ring may still have its records */
 	track_verdicts_out(f.track);
 	assert_true(verdict.bytes[10] >= SKEP_VERDICT_EXCLUDED && verdict.bytes[10] < SKEP_VERDICT_NOBODY);
 	fixture_settle(&f);
-	assert_int_equal(f.n_processes, 0); /* nor the fork that became it */
+	assert_int_equal(f.n_processes, 0); /* nor a record of the fork that became it */
 	assert_int_equal(f.track->cpu_ns + f.track->reevaluated_ns, 0);
-	/* What it does from now on the kernel adds up; the next sweep does not see it, and it goes. */
+	/* From now on the kernel sums its usage. The next scan does not see the process, so the table drops it. */
 	track_sweep_begin(f.track, T0 + SECOND, T0 + SECOND);
 	track_sweep_end(f.track, true, T0 + SECOND);
 	track_tick(f.track, T0 + SECOND + TRACK_PATIENCE_MOST_NS + 1);
@@ -105,7 +105,7 @@ static void exec_in(uint64_t t, uint32_t pid, uint64_t start, const char *enviro
 	tell(&f, SKEP_ROLE_PROC_EXEC, t, pid, start, &rec);
 }
 
-/* A run that was begun by name is recorded whole, also below a process that is excluded with its descendants. */
+/* A run begun by name is recorded whole, also below a process excluded with its descendants. */
 static void begun_by_name(void **state)
 {
 	struct run_spec spec = { .id = "r", .name = "n", .root = 11 };
@@ -123,7 +123,7 @@ static void begun_by_name(void **state)
 	assert_int_equal(verdict.bytes[11], SKEP_VERDICT_KEEP);
 	tell_exec(&f, T0 + 5, 11, T0 + 3, "/bin/date", 100, 0);
 	tell_fork(&f, T0 + 6, 12, T0 + 6, 11, T0 + 3);
-	/* other rules find them in the run */
+	/* other rules find the processes of the run */
 	use("tool in ('date', 'x')", false);
 	verdict.bytes[11] = 0;
 	track_reevaluate(f.track, T0 + 7);
@@ -136,7 +136,7 @@ static void begun_by_name(void **state)
 	assert_int_equal(fixture_images(&f, 10), 0);
 }
 
-/* By what the exec itself says, before it is in any task; and by the task that it is in. */
+/* By fields of the exec itself, before it is in any task, and by its task. */
 static void excluded_by_its_task(void **state)
 {
 	(void)state;
@@ -158,7 +158,7 @@ static void excluded_by_its_task(void **state)
 	assert_string_equal(f.tasks[0].state, "excluded");
 }
 
-/* It was over before user space came to its exec: the kernel has told all of it, and has it in no sum. */
+/* The process had ended before user space read its exec: its records are complete, and no kernel sum has it. */
 static void over_before_the_verdict(void **state)
 {
 	(void)state;
@@ -170,7 +170,7 @@ static void over_before_the_verdict(void **state)
 	track_verdicts_out(f.track);
 	fixture_settle(&f);
 	assert_int_equal(f.n_processes, 0);
-	assert_int_equal(verdict.bytes[10], 0); /* whoever has the pid now */
+	assert_int_equal(verdict.bytes[10], 0); /* another process has the pid now */
 	assert_int_equal(f.track->cpu_ns, 0);
 	assert_int_equal(f.track->reevaluated_ns, 777);
 	assert_int_equal(proctab_count(f.track->table), 0);
@@ -197,7 +197,7 @@ static void an_image_before_is_told(void **state)
 	assert_int_equal(f.track->reevaluated_ns, -350);
 }
 
-/* A shell that is excluded runs a program that is not: by exec, and by a child that was forked before the verdict. */
+/* An excluded shell runs an included program: by exec, and in a child forked before the verdict. */
 static void execs_again(void **state)
 {
 	(void)state;
@@ -221,7 +221,7 @@ static void execs_again(void **state)
 	assert_string_equal(f.processes[1].exe, "/opt/tool");
 	assert_int_equal(f.processes[1].r.cpu_ns, 50);
 	assert_int_equal(f.track->cpu_ns, 650);
-	assert_int_equal(f.track->reevaluated_ns, 410); /* the shell's, and the fork of it */
+	assert_int_equal(f.track->reevaluated_ns, 410); /* the shell's and its fork's */
 }
 
 static void inherited(void **state)
@@ -251,11 +251,11 @@ static void by_the_kernel(void **state)
 	tell_fork(&f, T0 + 1, 10, T0 + 1, 5, 7);
 	tell(&f, SKEP_ROLE_PROC_EXCLUDED, T0 + 2, 10, T0 + 1, &rec);
 	assert_int_equal(proctab_count(f.track->table), 0);
-	/* of one that had a program of its own */
+	/* of a process with a program of its own */
 	tell_fork(&f, T0 + 1, 11, T0 + 1, 5, 7);
 	tell_exec(&f, T0 + 2, 11, T0 + 1, "/opt/wrap", 10, 0);
 	tell(&f, SKEP_ROLE_PROC_EXCLUDED, T0 + 3, 11, T0 + 1, &rec);
-	/* by rules that are no more: it may be let in by the sweep that is to come */
+	/* by rules that are gone: the next scan may include the process */
 	rec.generation--;
 	tell_fork(&f, T0 + 1, 12, T0 + 1, 5, 7);
 	tell(&f, SKEP_ROLE_PROC_EXCLUDED, T0 + 2, 12, T0 + 1, &rec);
@@ -268,7 +268,7 @@ static void by_the_kernel(void **state)
 	assert_int_equal(f.track->reevaluated_ns, -90);
 }
 
-/* Out with one set, in with the next. */
+/* One set of rules excludes the process, the next includes it. */
 static void rules_change(void **state)
 {
 	const struct seen_process *p;
@@ -284,15 +284,15 @@ static void rules_change(void **state)
 	p = fixture_image(&f, 10, 1);
 	assert_string_equal(p->state, "excluded");
 	assert_int_equal(p->r.cpu_ns, 4900);
-	assert_int_equal(f.track->cpu_ns + f.track->reevaluated_ns, 0); /* the kernel has its life */
+	assert_int_equal(f.track->cpu_ns + f.track->reevaluated_ns, 0); /* the kernel's sum has its life */
 
 	use("tool = 'nobody'", false);
 	assert_int_equal(verdict.bytes[10], 0);
-	/* its details are wanted */
+	/* an attachment wants its details */
 	assert_false(track_known(f.track, &(struct skep_upid){ .pid = 10, .start_ns = T0 + 1 }));
 	track_reevaluate(f.track, T0 + 10);
 	tell_live(&f, T0 + 11, 10, T0 + 1, 5, 7, 8000, 0);
-	/* It was 3,000 in which it was excluded; they stay that. */
+	/* The 3,000 of the time of its exclusion stay excluded. */
 	assert_int_equal(f.track->cpu_ns, 5000);
 	assert_int_equal(f.track->reevaluated_ns, 3000);
 	tell_exit(&f, T0 + 12, 10, T0 + 1, 0);
@@ -303,7 +303,7 @@ static void rules_change(void **state)
 	assert_int_equal(f.track->cpu_ns, 5500);
 }
 
-/* Excluded by the rules before, and over before the sweep that would have let it in: nobody knows what it was. */
+/* The old rules excluded it, and it ended before the scan that would have included it: its identity is unknown. */
 static void ends_before_the_sweep(void **state)
 {
 	(void)state;
@@ -315,7 +315,7 @@ static void ends_before_the_sweep(void **state)
 	fixture_settle(&f);
 	assert_int_equal(f.n_processes, 0);
 	assert_int_equal(f.track->stats.unborn, 1);
-	/* one that began since is told */
+	/* a process that began since has its record */
 	tell_exit(&f, T0 + 13, 11, T0 + 11, 0);
 	tell_final(&f, T0 + 14, 11, T0 + 11, 0, 10, 0);
 	fixture_settle(&f);
@@ -352,7 +352,7 @@ static void counted(void **state)
 	assert_int_equal(hits[1], 1);
 	assert_int_equal(hits[2], 0);
 	assert_int_equal(hits[3], 2);
-	/* a rule that stays keeps what it has */
+	/* a rule that stays keeps its counters */
 	other = rules(less, NULL, 1);
 	assert_int_equal(rule_eval_use(judge, other), 0);
 	ruleset_unref(other);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes and times: what is one, what is none, and that the way back is exact.
+ * Sizes and times: valid and invalid texts, and that printing them is exact.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,7 @@ static void test_refused(void **state)
 	assert_int_equal(config_size("16777216TiB", &value), -ERANGE);
 	assert_int_equal(config_time("18446744073709551616ns", &value), -ERANGE);
 	assert_int_equal(config_time("213504d", &value), -ERANGE);
-	/* What is not a size stays none, however large. */
+	/* An invalid size stays invalid, however large. */
 	assert_int_equal(config_size("99999999999999999999999x", &value), -EINVAL);
 	assert_int_equal(value, 42);
 }
@@ -125,7 +125,7 @@ static void test_there_and_back(void **state)
 static const char *const size_names[] = { "", "B", "kB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB", "s", NULL };
 static const char *const time_names[] = { "", "ns", "us", "ms", "s", "m", "h", "d", "B", NULL };
 
-/* A text matches when, and only when, it is one of min to max. */
+/* A text matches if and only if it is one of min to max. */
 static void held_against(const regex_t *re, const char *text, bool size, uint64_t min, uint64_t max)
 {
 	uint64_t value;
@@ -149,7 +149,7 @@ static void pattern_is(bool size, uint64_t min, uint64_t max)
 	assert_int_equal(regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB), 0);
 	for (const char *const *name = size ? size_names : time_names; *name; name++)
 		for (size_t f = 0; f < sizeof(factors) / sizeof(factors[0]); f++)
-			for (int at = 0; at < 6; at++) { /* about the bounds, in that unit, and anywhere */
+			for (int at = 0; at < 6; at++) { /* near the bounds in that unit, and random values */
 				uint64_t n = at < 2   ? min
 					     : at < 4 ? max
 						      : (uint64_t)random() << 31 ^ (uint64_t)random();

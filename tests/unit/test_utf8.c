@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/utf8.h, against jansson's own check: what is UTF-8, what becomes of the rest, where a text may be cut.
+ * skep/utf8.h against jansson's own check: valid UTF-8, the replacement of invalid bytes, and where a text may be cut.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void check(const char *s, size_t n)
 	}
 }
 
-/* Every pair of bytes in front of every kind of third and fourth. */
+/* Every pair of bytes before every kind of third and fourth byte. */
 static void every_beginning(void **state)
 {
 	static const unsigned char kinds[] = {
@@ -84,7 +84,7 @@ static void one_sign_for_each_wrong_part(void **state)
 	check_clean("\xc0\x80", 2, FFFD FFFD);          /* overlong */
 	check_clean("\xed\xa0\x80", 3, FFFD FFFD FFFD); /* a surrogate */
 	check_clean("\xf4\x90\x80\x80", 4, FFFD FFFD FFFD FFFD);
-	check_clean("\xef\xbf\xbf\xef\xb7\x90", 6, "\xef\xbf\xbf\xef\xb7\x90"); /* noncharacters are characters */
+	check_clean("\xef\xbf\xbf\xef\xb7\x90", 6, "\xef\xbf\xbf\xef\xb7\x90"); /* noncharacters are valid characters */
 	check_clean("", 0, "");
 }
 
@@ -96,7 +96,7 @@ static void cut_between_characters(void **state)
 	assert_int_equal(skep_utf8_cut("a\xf0\x9f\x90\x9d", 5, 4), 1);
 	assert_int_equal(skep_utf8_cut("a\xf0\x9f\x90\x9d", 5, 5), 5);
 	assert_int_equal(skep_utf8_cut("\xe2\x82\xac\xe2\x82\xac", 6, 5), 3);
-	assert_int_equal(skep_utf8_cut("\x80\x80\x80\x80\x80", 5, 4), 4); /* nothing to keep whole */
+	assert_int_equal(skep_utf8_cut("\x80\x80\x80\x80\x80", 5, 4), 4); /* no whole character to keep */
 	assert_int_equal(skep_utf8_cut("\xe2\x82", 2, 0), 0);
 }
 

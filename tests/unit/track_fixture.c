@@ -12,7 +12,7 @@
 #include "core/process/track_priv.h"
 #include "tests/unit/track_fixture.h"
 
-/* cmocka's assertions need its setjmp; the fixture serves a benchmark too, so it has its own. */
+/* cmocka's assertions need its setjmp. A benchmark uses the fixture too, so the fixture has its own assertion. */
 #define MUST(x)                                                                                  \
 	do {                                                                                     \
 		if (!(x)) {                                                                      \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/track_fixture.h - a tracker with everything around it and no plugin: records
- * are fed to it directly, what comes out is kept.  Time is a number that the test sets.
+ * tests/unit/track_fixture.h - a tracker with everything around it and without a plugin: a test feeds records directly
+ * and reads the delivered ones. The test sets the time, a number.
  */
 #ifndef SKEP_TESTS_TRACK_FIXTURE_H
 #define SKEP_TESTS_TRACK_FIXTURE_H
@@ -12,10 +12,10 @@
 #define MS 1000000ull
 
 struct seen_process {
-	struct record_process r; /* its strings are gone; these are copies: */
+	struct record_process r; /* the strings behind it are freed; these are copies: */
 	char state[16], tool[64], run[48], comm[32], exe[64], cwd[64], cgroup[128], oom_cgroup[64], container[80];
 	char argv0[64];
-	char task[136], task_id[48], traceparent[64], environ[64]; /* of environ the first variable */
+	char task[136], task_id[48], traceparent[64], environ[64]; /* of environ: the first variable */
 	uint64_t widgets; /* first facet */
 	double heat;
 };
@@ -29,8 +29,8 @@ struct seen_sample {
 struct seen_part {
 	struct skep_upid upid;
 	uint64_t image;
-	size_t next; /* with the same hash; number + 1, 0: none */
-	unsigned n, last; /* records; those that said that it has ended */
+	size_t next; /* next record with the same hash: number + 1, 0: none */
+	unsigned n, last; /* records; records that said that the process has ended */
 	uint64_t until_ns; /* end of the newest interval */
 	struct skep_counters sum; /* without the halves */
 	uint64_t widgets;
@@ -57,7 +57,7 @@ struct fixture {
 	struct cgroups *cgroups;
 	int sample_stream;
 	uint64_t now_ns, start_ns;
-	bool discard; /* count only: for benchmarks */
+	bool discard; /* only counts records: for benchmarks */
 	size_t n_records;
 	struct seen_process *processes;
 	size_t n_processes, room;
@@ -68,7 +68,7 @@ struct fixture {
 	size_t parts_by_hash[1024]; /* number + 1, 0: none */
 	struct seen_run runs[16];
 	size_t n_runs;
-	struct seen_task tasks[16]; /* those behind that are counted only */
+	struct seen_task tasks[16]; /* further tasks are only counted */
 	size_t n_tasks;
 };
 
@@ -78,16 +78,16 @@ struct fixture_facet {
 	double heat;
 };
 
-/* start_ns: when the collector began. Aborts when it cannot. */
+/* start_ns: the collector's start. Aborts on failure. */
 void fixture_open(struct fixture *, bool runs_only, uint64_t start_ns);
 void fixture_close(struct fixture *);
-/* Everything emitted so far reaches the lists; asserts that the books balance with nothing pending. */
+/* Delivers everything emitted so far to the lists; asserts that the sums agree and nothing is pending. */
 void fixture_settle(struct fixture *);
-/* An interval ends now. */
+/* An interval ends. */
 void fixture_sample(struct fixture *);
 /* The only record of that pid and image; fails the test when there is none or more than one. */
 const struct seen_process *fixture_image(struct fixture *, uint32_t pid, uint64_t image);
-/* What samples said of that image, NULL: nothing. */
+/* The samples of that image; NULL: none. */
 const struct seen_part *fixture_part(const struct fixture *, const struct skep_upid *, uint64_t image);
 size_t fixture_images(const struct fixture *, uint32_t pid);
 
@@ -104,7 +104,10 @@ void tell_live(struct fixture *, uint64_t t, uint32_t pid, uint64_t start, uint3
 	       uint64_t cpu_ns, uint32_t flags);
 void tell(struct fixture *, enum skep_role, uint64_t t, uint32_t pid, uint64_t start, const void *rec);
 
-/* What a next skepd would be given, as the spool keeps it; free() it, or hand it to fixture_load(), which does. */
+/*
+ * The state saved for the next skepd, as the spool stores it. Free it with free() or pass it to fixture_load(), which
+ * frees it.
+ */
 char *fixture_save(struct track *, size_t *ret_size);
 void fixture_load(struct track *, char *text, size_t size);
 
