@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attached.py - what tests of details share: skep attach in the background, and the verdict."""
+"""attached.py - shared by the tests of details: skep attach in the background, and the verdict."""
 import json, os, signal, subprocess, sys, time
 
 SKEP = os.environ.get("SKEP", "skep")
@@ -13,7 +13,7 @@ def check(good, text):
 
 
 class Attached:
-    """skep attach, from its first word on; records() detaches and returns them all."""
+    """skep attach with all of its arguments; records() detaches and returns every record."""
 
     def __init__(self, detail, stream, *scope):
         self.stream = stream
@@ -39,13 +39,13 @@ def until_attached(n):
 
 
 def lost(out, stream):
-    """What skepd has said to be lost of a stream, in the file of its sink."""
+    """The losses of a stream that skepd reported in its sink's file."""
     told = [json.loads(line) for line in open(out) if '"loss"' in line and f'"{stream}"' in line]
     return sum(r["count"] for r in told)
 
 
 class Worker:
-    """A process that says "ready", does a step for each line that it gets, and says "done" after each."""
+    """A process that prints "ready", does a step for each line that it reads, and prints "done" after each."""
 
     def __init__(self, argv, cgroup=None):
         if cgroup:

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A program, a folder, arguments, a run and a task whose names are not UTF-8 and hold an escape sequence: rules see the
-# bytes, and all that skepd and skep write is UTF-8 (docs/reference/text.md), JSON where it is JSON, and moves no cursor.
+# A program, a folder, arguments, a run and a task whose names are not UTF-8 and contain an escape sequence. Rules match
+# the bytes; all output of skepd and skep is UTF-8 (docs/reference/text.md), valid JSON where it is JSON, and moves no
+# cursor.
 name=bytes
 . "${0%/*}/daemon_lib.sh"
 b=$'caf\xe9\xff\e[7m' # Latin-1, no character at all, and "inverse"
@@ -9,7 +10,7 @@ place=$dir/$b
 mkdir "$place"
 cp "$(command -v dash || command -v sh)" "$place/t$b" || fail "no shell to copy"
 
-# utf8 FILE...: no other bytes, and no control characters, neither C0 nor C1.
+# utf8 FILE...: only UTF-8, and no control characters, neither C0 nor C1.
 utf8() {
 	python3 - "$@" 2>"$dir/why" <<'EOT' || fail "$name: $* is not clean: $(tail -1 "$dir/why")"
 import sys, unicodedata
@@ -20,7 +21,7 @@ for path in sys.argv[1:]:
         assert not bad, (line, bad)
 EOT
 }
-# shows COMMAND...: prints text.
+# shows COMMAND...: the command prints text.
 shows() {
 	run 0 "$*" "$@"
 	utf8 "$dir/out" "$dir/err"
@@ -42,7 +43,7 @@ cat >"$dir/conf" <<EOT
   "sinks": [ { "plugin": "file", "path": "$dir/records" } ], "control": { "socket": "$dir/s.sock" } }
 EOT
 start
-# start_program: one that lives until its input ends.
+# start_program: a program that lives until its input ends.
 mkfifo "$dir/life"
 (cd "$place" && SKEP_TASK=$b exec "./t$b" -c 'read -r line; exit 3' "$b" <"$dir/life" 2>/dev/null) &
 pid=$!
@@ -71,7 +72,7 @@ mkdir "$dir/bundle" && tar -xzf "$dir/bundle.tar.gz" -C "$dir/bundle" || fail "s
 find "$dir/bundle" -type f -exec cat {} + >"$dir/bundle.txt"
 utf8 "$dir/bundle.txt"
 
-# skep run, with a lake, a report and names of that kind
+# skep run with such a lake, report and names
 lake=$dir/lake
 cd "$place" || fail "no folder"
 run 2 "a lake of that name" "$SKEP" run --lake "$lake$b" -- true

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/cgroup.sh - the probe "cgroup" on this kernel's cgroups, v1 or v2: a cgroup that lives through several
-# intervals, one that lives 100 ms, one that runs out of memory; against what the cgroup's own files say.
+# intervals, one that lives 100 ms, one that runs out of memory; its records against the cgroup's own files.
 # Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
 . "$(dirname "$0")/../attempts.sh"
@@ -26,7 +26,7 @@ trap 'exit 1' INT TERM HUP
 if ! grep -q cgroup /proc/self/mountinfo; then
 	mount -t cgroup2 none /sys/fs/cgroup && mounted=1 || skip "no cgroups are mounted, and cgroup v2 cannot be"
 fi
-# The folders in which a cgroup has to be made.
+# The folders in which the test makes its cgroup.
 if [ -e /sys/fs/cgroup/memory/cgroup.procs ]; then
 	version=1 folders=
 	for c in memory cpu cpuacct pids; do [ -e "/sys/fs/cgroup/$c/cgroup.procs" ] && folders="$folders /sys/fs/cgroup/$c"; done
@@ -56,7 +56,7 @@ make() { # NAME MEMORY-LIMIT
 	fi
 }
 enter() { for f in $folders; do echo $BASHPID >"$f/$top/$1/cgroup.procs"; done; }
-remove() { # a moment after its last process, as a runtime would
+remove() { # removed shortly after its last process ends, as by a runtime
 	sleep 0.05
 	for f in $folders; do rmdir "$f/$top/$1"; done
 }
@@ -114,7 +114,7 @@ def total(rs, key): return sum(r[key] for r in rs)
 rs = of("long")
 cpu, peak, throttled = number("cpu"), number("peak"), number("throttled")
 check("a cgroup of two seconds has several records", len(rs) >= 3, len(rs))
-check("of them one says that it is gone, the last", [r["gone"] for r in rs] == [False] * (len(rs) - 1) + [True], [r["gone"] for r in rs])
+check("only the last record says that the cgroup is gone", [r["gone"] for r in rs] == [False] * (len(rs) - 1) + [True], [r["gone"] for r in rs])
 got = total(rs, "cpu_ns")
 check(f"CPU time {got / 1e6:.1f} ms, its own file says {cpu / 1e6:.1f}", abs(got - cpu) <= 0.02 * cpu + 2e6)
 check(f"throttled in {total(rs, 'cpu_throttled_periods')} periods, its own file says {throttled}",
@@ -125,11 +125,11 @@ check(f"most memory {rs[-1]['memory_peak_bytes']}, its own file says {peak or 'n
       rs[-1]["memory_peak_bytes"] >= 40 << 20 and (peak == 0 or rs[-1]["memory_peak_bytes"] == peak))
 check("a process was in it", max(r["pids"] for r in rs) >= 1)
 rs = of("short")
-check("one that lived 100 ms: its end is told", [r["gone"] for r in rs][-1:] == [True], rs)
-check("with the most memory it had", rs and rs[-1]["memory_peak_bytes"] > 0, rs)
+check("a cgroup of 100 ms: its end is reported", [r["gone"] for r in rs][-1:] == [True], rs)
+check("with its memory peak", rs and rs[-1]["memory_peak_bytes"] > 0, rs)
 check("read when its last process left", any("cpu" in r["controllers"] and r["cpu_ns"] > 0 for r in rs), rs)
 rs = of("oom")
-check("one that ran out of memory: one process was killed", total(rs, "oom_kills") == 1 and total(rs, "oom_events") >= 1, rs)
+check("the cgroup that ran out of memory: the kernel killed one process", total(rs, "oom_kills") == 1 and total(rs, "oom_events") >= 1, rs)
 check("at the limit", rs and abs(max(r["memory_peak_bytes"] for r in rs) - 20000000) < 2 << 20, rs)
 sys.exit(1 if failures else 0)
 END

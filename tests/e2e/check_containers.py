@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# check_containers.py RECORDS PODMAN-ID OOM-ID PARTS RUNC-ID... - tests/e2e/containers.sh's records, checked.
+# check_containers.py RECORDS PODMAN-ID OOM-ID PARTS RUNC-ID... - checks the records of tests/e2e/containers.sh.
 import json, sys
 
 records = [json.loads(line) for line in open(sys.argv[1])]
@@ -23,7 +23,7 @@ def upid(u):
     return json.dumps(u)
 
 
-# A shell by the mark in its command line, and all its descendants.
+# A shell, found by the mark in its command line, and all its descendants.
 def family(mark):
     ids = {upid(r["upid"]) for r in processes if (r["argv"] or [""])[0] == "sh" and any(mark in a for a in r["argv"])}
     more = ids
@@ -34,7 +34,7 @@ def family(mark):
 
 
 def of(mark, wanted, least):
-    # what the runtime's init was before it became the container's command is none of it
+    # the images of the runtime's init before the container's command do not count
     members = [r for r in family(mark) if r["execed"] and r["argv"][0] in ("sh", "sleep", "head", "tail") or
                not r["execed"] and r["comm"] == "sh"]
     got = {told(r) for r in members}
@@ -54,24 +54,25 @@ if "nspawn" in parts:
     of("skep-nspawn", ["skep-test"], 4)
 of("skep-outside", [""], 4)
 runcs = [r for r in processes if r["comm"] == "runc" and r["last"] and "init" not in (r["argv"] or [])]
-check("runc itself is in none", runcs and not any(told(r) for r in runcs), [(r["argv"], told(r)) for r in runcs])
+check("runc itself is in no container", runcs and not any(told(r) for r in runcs), [(r["argv"], told(r)) for r in runcs])
 
 read_in_time = 0
 for what, ids in (("runc", runc), ("podman", [podman] if "podman" in parts else [])):
     for i in ids:
         mine = [r for r in cgroups if told(r) == i]
         last = [r for r in mine if r["gone"]]
-        check(f"{what} {i[:12]}: its cgroup's end is told once, with the most memory it had",
+        check(f"{what} {i[:12]}: its cgroup's end is reported once, with its memory peak",
               len(last) == 1 and last[0]["memory_peak_bytes"] > 0, mine)
-        # What it used of other things is read when it falls empty, or not: then it says that it has no such figures.
+        # The probe reads other figures when the cgroup falls empty. If that fails, the record says that it has none.
         if not any("cpu" in r["controllers"] for r in mine):
             continue
         cpu = sum(r["cpu_ns"] for r in mine)
         used = sum(r["cpu_ns"] for r in processes if told(r) == i)
-        # What a runtime's init used before it came in is in its image's record and not in the cgroup's.
+        # The image of a runtime's init includes CPU time from before it joined the cgroup; the cgroup's figure does
+        # not.
         check(f"{what} {i[:12]}: its CPU time {cpu / 1e6:.1f} ms is that of its processes, {used / 1e6:.1f} ms, or less",
               cpu <= used * 1.05 + 1e6, mine)
-        # A sample may have come before, and the end been too quick: so it goes on an emulated processor.
+        # The cgroup may end before the probe reads it, after only an early sample: an emulated processor is that slow.
         read_in_time += cpu >= used / 2
 check(f"CPU time of {read_in_time} containers was read in the moment between their last process and their end", read_in_time > 0)
 mine = [r for r in cgroups if told(r) == oom]
@@ -79,5 +80,5 @@ check("the kill is counted", sum(r["oom_kills"] for r in mine) >= 1, mine)
 check("the peak is the limit", max([r["memory_peak_bytes"] for r in mine], default=0) == 33554432 and
       max(r["memory_limit_bytes"] for r in mine) == 33554432, [(r["memory_peak_bytes"], r["memory_limit_bytes"]) for r in mine])
 victims = [r for r in processes if r["oom_killed"]]
-check("its victim is in it", [told(r) for r in victims] == [oom], [(r["argv"], told(r)) for r in victims])
+check("the victim of the kill is in the container", [told(r) for r in victims] == [oom], [(r["argv"], told(r)) for r in victims])
 sys.exit(1 if failures else 0)

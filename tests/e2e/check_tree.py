@@ -10,7 +10,7 @@ import os
 import sys
 from collections import defaultdict
 
-# label: (exit code, signal, images: what each was begun by, state of the last)
+# label: (exit code, signal, images: how each began, state of the last)
 FORK, EXEC = "fork", "exec"
 WANT = {
     "root": (7, None, None, "exited"),  # images: that of skep before the exec, then tree; checked below
@@ -24,7 +24,7 @@ WANT = {
     "exec-thread": (16, None, [FORK, EXEC], "exited"),
     "leader-first": (17, None, [FORK], "exited"),
     "zombie-parent": (0, None, [FORK], "exited"),
-    # not reaped when the run ends, or just so: that is up to init and to the moment
+    # not reaped when the run ends, or just then: that depends on init and on timing
     "zombie": (18, None, [FORK], ("exited", "zombie")),
     "last-zombie": (19, None, [FORK], ("exited", "zombie")),
     "setsid": (20, None, [FORK], "exited"),
@@ -53,7 +53,7 @@ images = defaultdict(list)
 for process in report["processes"]:
     images[process["pid"]].append(process)
 
-# some kernels keep BPF from some frees (README.md of plugins/proc): then each is counted, and marked
+# some kernels skip BPF on some frees (README.md of plugins/proc): skep counts and marks each
 inexact = [p for p in report["processes"] if p["last"] and p["state"] == "exited" and "counters" in p["approx"]]
 check(sum(v for v in report["loss"].values() if isinstance(v, int)) == len(inexact),
       f"loss: {report['loss']}, marked: {len(inexact)}")
@@ -84,13 +84,13 @@ for label, pid, parent in facts:
     else:
         check([EXEC if p["execed"] else FORK for p in mine] == begun,
               f"{label}: begun by {[p['execed'] for p in mine]}, wanted {begun}")
-        # where its parent was at its start, whatever became of that
+        # its parent at its start, even if that parent has ended
         check(last["ppid"] == parent, f"{label}: parent {last['ppid']}, wanted {parent}")
         check(upids.get(last["parent_upid"]) == parent, f"{label}: parent_upid {last['parent_upid']} is not of {parent}")
     if label == "threads":
         check(last["threads"] == 8, f"threads: {last['threads']}, wanted 8")
     if label == "fork":
-        # what burns until 30 ms have passed looks at the clock now and then; an emulated processor takes its time
+        # a process that burns 30 ms reads the clock only now and then: longer on an emulated processor
         check(29e6 <= last["cpu_ns"] <= 60e6 * float(os.environ.get("SKEP_TEST_SLOWNESS", 1)), f"fork: cpu_ns {last['cpu_ns']}, wanted a little over 30 ms")
     if label in ("vfork", "spawn", "exec-thread"):
         check(last["argv"][:2] == ["sh", "-c"], f"{label}: argv {last['argv']}")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/containers.sh - containers that live 100 ms, by runc, podman and systemd-nspawn: every record of a
-# process has the right container, those outside have none, and the cgroups' own last figures are there.
-# The interval is longer than any of them lives.  Environment: SKEPD, SKEP_PLUGIN_DIRS.
+# tests/e2e/containers.sh - containers that live 100 ms, by runc, podman and systemd-nspawn: every record of a process
+# has the right container, processes outside have none, and the cgroups' last figures are there. The interval is longer
+# than each container's life. Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -u
 . "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,7 +23,7 @@ clean() {
 	done
 	rm -rf "$work"
 }
-# Its own store, no network, and limits that this user may set.
+# A store of its own, no network, and limits that this user may set.
 podman_() {
 	command -v podman >/dev/null || return 1
 	podman --root "$work/store" --runroot "$work/run" --storage-driver=vfs --cgroup-manager=cgroupfs --runtime runc --events-backend=file "$@"
@@ -51,7 +51,7 @@ spec() {
 }
 hex() { printf '%s' "$1" | sha256sum | cut -c1-64; }
 
-# What all of them run: forks that exec nothing, an exec, 100 ms.
+# The command of every container: forks that never execute, an exec, 100 ms.
 inside='(:); (exit 3) & wait; sleep 0.1'
 spec "[\"sleep\", \"0\"]" 67108864
 runc run --bundle "$work" "$(hex try)" >"$work/try" 2>&1 || skip "runc cannot run a container here: $(tail -1 "$work/try")"
@@ -70,7 +70,7 @@ done
 
 spec "[\"sh\", \"-c\", \"$inside # skep-runc\"]" 67108864
 for i in 1 2 3 4 5; do runc run --bundle "$work" "$(hex "runc $i")" || exit 1; done
-# the same limit everywhere, and somebody who does not keep to it
+# the same limit everywhere, and a container that exceeds it
 spec '["sh", "-c", "head -c 200000000 /dev/zero | tail -c 100000000 # skep-oom"]' 33554432
 runc run --bundle "$work" "$(hex oom)" >/dev/null 2>&1
 
@@ -83,7 +83,7 @@ else
 	echo "# without podman: $(tail -1 "$work/podman" 2>/dev/null || echo not installed)"
 fi
 
-# nspawn as its service would have it: there may be no systemd here.
+# nspawn with the options of its service unit: this machine may not run systemd.
 nspawn() {
 	local moved= c
 	for c in /sys/fs/cgroup/memory /sys/fs/cgroup; do

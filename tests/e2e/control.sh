@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A real skepd and who talks to it: questions, details, people without permission, clients
-# that vanish or never read, a daemon that was killed, a second one.
-# Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3.
+# A real skepd and its clients: questions, details, clients without permission, clients that vanish or never read, a
+# killed daemon, a second daemon. Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3.
 name=control
 . "$(dirname "$0")/daemon_lib.sh"
 command -v setpriv >/dev/null || skip "no setpriv"
@@ -15,13 +14,13 @@ cat >"$dir/conf" <<END
   "sinks": [ { "plugin": "file", "path": "$dir/records" } ] }
 END
 
-# ---- nobody there
+# ---- no daemon
 run 1 "no daemon" "$SKEP" status
 says "no skepd listens at $SKEP_SOCKET" err
 says "skepd -c FILE" err
 run 1 "no daemon: attach" "$SKEP" attach runqlat
 says "no skepd listens" err
-echo "ok - without a daemon: says where it looked, and how to start one"
+echo "ok - without a daemon: skep names the socket it tried, and how to start skepd"
 
 # ---- questions
 start
@@ -55,7 +54,7 @@ run 0 "doctor --json" "$SKEP" doctor --json
 json "o['ok'] and o['source'] == 'daemon' and o['daemon_pid'] == $daemon and o['facts']['btf'] and o['facts']['kernel']"
 json "{s['name']: s['state'] for p in o['plugins'] if p['name'] == 'proc' for s in p['signals']}['process.exit'] == 'ok'"
 json "all(s['state'] == 'ok' or s['why'] or s['how'] for p in o['plugins'] for s in p['signals'])"
-echo "ok - doctor: each signal, how or why not"
+echo "ok - doctor: each signal with its method or the reason of its absence"
 
 # ---- details
 run 0 "attach --list" "$SKEP" attach --list
@@ -76,9 +75,9 @@ assert [r["n"] for r in records] == list(range(1, len(records) + 1)) and 3 <= le
 assert records[-1]["last"] == 1 and all(r["last"] == 0 for r in records[:-1])
 assert all(r["stream"] == "detail.width" and r["time"].endswith("Z") and r["id"] == end["id"] for r in records)
 END
-echo "ok - attach: the records of its time, numbered without a gap"
+echo "ok - attach: the records while attached, numbered without a gap"
 
-sh -c 'while :; do sleep 0.01; done' & # which waits for a CPU each time, however idle the host is
+sh -c 'while :; do sleep 0.01; done' & # the process waits for a CPU each time, even on an idle machine
 busy=$!
 children=$busy
 run 0 "attach runqlat --pid" "$SKEP" attach runqlat --pid "$busy" --for 1s
@@ -99,7 +98,7 @@ wait $client || fail "Ctrl-C: exit $?"
 says "ended: detached" out
 says "widths  p50 943" out
 nothing_attached || fail "still attached after Ctrl-C"
-echo "ok - Ctrl-C detaches, and shows what there is"
+echo "ok - Ctrl-C detaches and shows the records so far"
 
 "$SKEP" attach width --for 0s >"$dir/out" 2>"$dir/err" </dev/null &
 client=$!
@@ -110,7 +109,7 @@ wait $client || fail "detach: its reader ends with $?"
 run 1 "detach again" "$SKEP" detach "$id"
 says "no detail is attached with id $id" err
 run 2 "detach x" "$SKEP" detach x
-echo "ok - detach by another"
+echo "ok - detach by another client"
 
 "$SKEP" attach width --for 0s >/dev/null 2>&1 </dev/null &
 client=$!
@@ -118,7 +117,7 @@ until_true 50 something_attached || fail "not attached"
 kill -KILL $client
 wait $client 2>/dev/null
 until_true 30 nothing_attached || fail "a client that was killed is still attached"
-echo "ok - who vanishes is detached"
+echo "ok - a client that vanishes is detached"
 
 # ---- clients that misbehave
 rss() { awk '/VmRSS/ { print $2 }' "/proc/$daemon/status"; }
@@ -144,12 +143,11 @@ subprocess.run([sys.argv[2], "status"], check=True, stdout=subprocess.DEVNULL)
 assert time.time() - began < 2, time.time() - began
 END
 after=$(rss)
-# a sanitizer keeps what was freed
+# a sanitizer does not return freed memory
 [ -n "${SKEP_SANITIZE:-}" ] || [ $((after - before)) -lt 16384 ] || fail "a client that never reads costs $((after - before)) KiB"
-echo "ok - clients that never read wait by themselves: $((after - before)) KiB more"
+echo "ok - clients that never read delay no other: $((after - before)) KiB more"
 
-# ---- permission
-# where another user can get at it, wherever the build is
+# ---- permission, with programs in a folder that another user can reach
 install -m 0755 "$SKEP" "$dir/skep" || fail "cannot copy skep"
 nobody=(setpriv --reuid 65534 --regid 65534)
 run 4 "another user" "${nobody[@]}" --clear-groups "$dir/skep" status
@@ -159,7 +157,7 @@ run 4 "another user, by SO_PEERCRED" "${nobody[@]}" --clear-groups "$dir/skep" s
 says "uid 65534 may not ask" err
 run 4 "another user: attach" "${nobody[@]}" --clear-groups "$dir/skep" attach width
 chmod 0660 "$SKEP_SOCKET"
-echo "ok - other users are refused, by the file and by who they are"
+echo "ok - other users are refused, by the socket's mode and by their identity"
 
 # A machine that has a group skep: this one, with another /etc/group. A supplementary group counts.
 if unshare -m true 2>/dev/null; then
@@ -182,7 +180,7 @@ if unshare -m true 2>/dev/null; then
 	kill -TERM "$busy"
 	wait "$busy" || fail "skepd with a group skep: exit $?"
 	children=
-	echo "ok - members of group skep may ask"
+	echo "ok - members of group skep may send requests"
 else
 	echo "skipped - members of group skep: no mount namespaces here"
 fi
@@ -199,7 +197,7 @@ says "one did, and is gone" err
 start
 run 0 "after the restart" "$SKEP" status --json
 json "o['pid'] == $daemon"
-echo "ok - a dead daemon's socket is taken over, a live one's never"
+echo "ok - skepd replaces a dead daemon's socket, never a live one's"
 
 "$SKEP" attach width --for 0s --json >"$dir/out" 2>"$dir/err" </dev/null &
 client=$!
@@ -211,9 +209,9 @@ name="the end of skepd"
 wait $client || fail "$name: its reader ends with $?"
 says '"end":' out
 [ ! -e "$SKEP_SOCKET" ] || fail "the socket's file is still there"
-echo "ok - at its end skepd tells its readers, and takes the file along"
+echo "ok - at its end skepd ends its readers and removes its socket"
 
-# ---- without a daemon, once more
+# ---- without a daemon again
 run 0 "doctor without a daemon" "$SKEP" doctor --config "$dir/conf" --json
 json "o['ok'] and o['source'] == 'local' and [p['name'] for p in o['plugins']] == ['proc', 'sched', 'detail']"
 json "all(p['state'] == 'running' for p in o['plugins'])"

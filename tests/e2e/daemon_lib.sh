@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/daemon_lib.sh - what tests share that talk to a real skepd; sourced by them, after `name=`
-# (a word for the temporary folder).  What is in $daemon and in $children (pids) ends with the test.
-# Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3.
+# tests/e2e/daemon_lib.sh - shared by tests that talk to a real skepd; they source it after `name=` (a word for the
+# temporary folder). The test's end also ends the processes in $daemon and $children (pids). Needs: root, $SKEP, $SKEPD,
+# $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3.
 set -u
 
 skip() {
@@ -46,12 +46,12 @@ run() {
 	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
 }
 says() { grep -qF -- "$1" "$dir/$2" || fail "$name: $2 does not say: $1"; }
-# json EXPRESSION: true of the object o, which is what was printed.
+# json EXPRESSION: the expression holds for o, the object that the last command printed.
 json() {
 	python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); assert '"$1" "$dir/out" 2>"$dir/err" ||
 		fail "$name: not so: $1"
 }
-# until_true TRIES COMMAND...: at most TRIES tenths of a second.
+# until_true TRIES COMMAND...: waits at most TRIES tenths of a second.
 until_true() {
 	tries=$1
 	shift
@@ -61,7 +61,7 @@ until_true() {
 		sleep 0.1
 	done
 }
-# start: skepd with $dir/conf, until it answers; verbose: -v
+# start: starts skepd with $dir/conf and waits until it answers; $verbose: -v
 start() {
 	"$SKEPD" ${verbose:+"$verbose"} -c "$dir/conf" 2>>"$dir/log" </dev/null &
 	daemon=$!

@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/filelat.sh - the detail "filelat" on the live kernel, through skepd: calls, bytes and
-# errors of tests/exact/filelat.c are counted exactly, by process, operation and path, times are
-# within what the program's own clock says; of one process only its own; and what finds no
-# room for a row is in the one for all others.
-# Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
+# tests/e2e/filelat.sh - the detail "filelat" on the live kernel, through skepd. It counts calls, bytes and errors of
+# tests/exact/filelat.c exactly, by process, operation and path; times match the program's own clock; an attachment to
+# one process counts only that process; calls without room for a row are in the overflow row. Environment: EXACT_BIN,
+# SKEP, SKEPD, SKEP_PLUGIN_DIRS.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-filelat.XXXXXX")
@@ -43,7 +42,7 @@ stop() {
 	wait $skepd || die "skepd: status $?"
 	skepd=''
 }
-# drive OUT [FILES]: the driver, not yet let go; what it prints goes through a pipe, as a file would be counted
+# drive OUT [FILES]: starts the driver, which waits; its output goes through a pipe, because a file would be counted
 drive() {
 	rm -f "$work/go" "$work/pipe"
 	mkfifo "$work/go" "$work/pipe"
@@ -82,7 +81,7 @@ grep -q 'io.filelat *off' "$work/after" || die "the hooks are still said to be t
 start 1024
 python3 "$(dirname "$0")/filelat_ends.py" "$work" "$work/socket" "$work/log" || die "calls that end late"
 stop
-echo "ok - a call that ends late, or whose end is not seen, counts for no other"
+echo "ok - a call that ends late, or whose end skepd misses, counts for no other"
 
 start 64
 drive did_many 300
@@ -101,7 +100,8 @@ stop
 /usr/bin/python3 - "$work" <<'END_OF_PYTHON'
 import collections, json, sys
 work, bad, missing = sys.argv[1], [], collections.Counter()
-# Such a kernel skips a program for others while a task has been preempted in it, and counts that (README.md of plugins/files).
+# Such a kernel skips a program for others while it has preempted a task in it, and counts that (README.md of
+# plugins/files).
 try:
     preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
 except OSError:
@@ -132,10 +132,10 @@ def compare(what, want, got):
     for key in sorted(set(want) | set(got)):
         w, g = want.get(key), got.get(key)
         if w and g and preemptible and g[0] < w[0] and g[1] <= w[1] and g[2] <= w[2]:
-            missing[what] += w[0] - g[0]  # held against what was said to be lost, below
+            missing[what] += w[0] - g[0]  # compared with the reported losses, below
         elif not w or not g or w[:3] != g[:3]:
             bad.append(f"{what}: {key}: calls, bytes, errors, ns {w}, counted {g}")
-        elif g[3] > w[3] and not (key[1] == "read" and w[0] > 2000):  # those of threads overlap
+        elif g[3] > w[3] and not (key[1] == "read" and w[0] > 2000):  # threads' times overlap
             bad.append(f"{what}: {key}: {g[3]} ns of calls within {w[3]} ns")
 
 did, host = driven("did"), counted("host")
@@ -143,7 +143,7 @@ pids = [key[0] for key in did]
 first = pids[0]
 compare("of the host", did, {k: v for k, v in host.items() if k[0] in pids and k[2].startswith(work + "/files/")})
 compare("of the process", {k: v for k, v in did.items() if k[0] == first}, {k: v for k, v in counted("pid").items() if k[2].startswith(work + "/files/")})
-# the large sync: next to nothing of it lies outside of the call
+# the large sync: nearly all of its time is inside the call
 key = next(k for k in did if k[1] == "sync" and k[2].endswith("/b"))
 if host[key][3] < did[key][3] * 0.7 - 1e6:
     bad.append(f"{key}: {host[key][3]} ns, by the program's clock {did[key][3]}")
@@ -151,18 +151,18 @@ lost = {n: sum(json.loads(line)["count"] for line in open(f"{work}/{n}") if '"lo
 if any(lost.values()) and not preemptible:
     bad.append(f"lost: {lost}")
 for what, n in missing.items():
-    print(f"{what}: {n} not seen, {lost['out4096']} at most were said to be lost")
+    print(f"{what}: {n} not seen, skepd reports {lost['out4096']} at most as lost")
     if n > lost["out4096"]:
         bad.append(f"{what}: {n} missing, {lost['out4096']} lost")
 print(f"{sum(v[0] for v in did.values())} calls in {len(did)} rows of {len(set(pids))} processes; sync of 16 MiB: {host[key][3] / 1e6:.2f} ms, "
       f"by the program's clock {did[key][3] / 1e6:.2f} ms")
 
-# 300 files, room for less than 64 rows at a time: none is lost
+# 300 files, room for fewer than 64 rows at a time: no call is lost
 rows = counted("many")
 files = [v for k, v in rows.items() if k[1] == "write" and "/many" in k[2]]
 others = [v for k, v in rows.items() if k[1] == "write" and k[2] == "other"]
 calls, size, other = sum(v[0] for v in files + others), sum(v[1] for v in files + others), sum(v[0] for v in others)
-print(f"of 300 files {len(files)} had a row, {other} calls are in that of all others")
+print(f"of 300 files {len(files)} had a row, {other} calls are in the overflow row")
 if not 300 - lost["out64"] <= calls <= 300 or size != 3 * calls or not other or any(v[0] != 1 for v in files):
     bad.append(f"300 calls of 3 bytes: {calls} with {size} bytes")
 for b in bad:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/filelat_ends.py WORK SOCKET LOG - calls whose end comes late, or not at all; of filelat.sh.
+# tests/e2e/filelat_ends.py WORK SOCKET LOG - calls that end late or never; a part of filelat.sh.
 import json
 import os
 import shutil
@@ -43,11 +43,11 @@ with open(work + "/data", "wb") as f:
     f.write(bytes(1 << 20))
 idle = [subprocess.Popen(["sleep", "120"]) for _ in range(2)]
 try:
-    # A call on a file that waits for a pipe: under way while one attachment ends and another gets its place.
+    # A call that waits for a pipe: under way while one attachment ends and another gets its slot.
     keeps_it_loaded = Attached("--pid", str(idle[0].pid))
     host = Attached()
     data, (out, into) = os.open(work + "/data", os.O_RDONLY), os.pipe()
-    os.write(into, bytes(1 << 16))  # it is full
+    os.write(into, bytes(1 << 16))  # until the pipe is full
     waits = threading.Thread(target=os.sendfile, args=(into, data, 0, 4096), daemon=True)
     waits.start()
     time.sleep(1)
@@ -62,7 +62,7 @@ try:
     if mine:
         bad.append(f"a call of before counts for an attachment to another process: {mine}")
 
-    # The kernel skips the end of a call when the program runs already on that CPU: what is left of it stays.
+    # The kernel skips the program at the end of a call when it already runs on that CPU: the call's row stays.
     maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, text=True).stdout) if shutil.which("bpftool") else []
     calls = [m for m in maps if m.get("name") == "calls" and m["bytes_value"] == 56]
     if calls:
@@ -72,13 +72,13 @@ try:
         left = struct.pack("<QQQQIIIIHHI", 1, 0, 0, 0, 0, 0, 0xffff, 0, 1, 0, 0xffffffff)
         subprocess.run(["bpftool", "map", "update", "id", str(calls[-1]["id"]), "key", *(f"0x{b:02x}" for b in thread),
                         "value", *(f"0x{b:02x}" for b in left)], check=True)
-        os.read(os.open("/dev/zero", os.O_RDONLY), 1)  # a call that is not measured
+        os.read(os.open("/dev/zero", os.O_RDONLY), 1)  # a call outside of the attachment
         time.sleep(1.2)
         long = [r for r in again.end() if r["file.path"].endswith("/data") or int(r["upid"].split("-")[1]) == os.getpid()]
         if long:
             bad.append(f"a call that is not measured ends another one: {long}")
     else:
-        print("# no bpftool: not tried what a skipped end leaves")
+        print("# no bpftool: skipped the row that a skipped end leaves")
     keeps_it_loaded.end()
 finally:
     for p in idle:

@@ -86,7 +86,7 @@ def added(records):
 
 
 def load(folder):
-    """Something to count: a file that is synced, 20 MB over loopback, 30 processes."""
+    """Makes activity to count: a synced file, 20 MB over loopback, 30 processes."""
     with open(folder + "/data", "wb") as f:
         f.write(os.urandom(4 << 20))
         os.fsync(f.fileno())
@@ -140,8 +140,8 @@ finally:
 got = added(records)
 for key in sorted(d):
     if not all(key in x for x in (a, b, c)):
-        continue  # came or went meanwhile
-    # a tick is cut off each reading; idle and iowait go back at times
+        continue  # a device that came or went meanwhile
+    # each reading cuts a tick; idle and iowait decrease at times
     slack = 2 * TICK_NS if key[0] == "cpu" else 0
     if key[0] == "cpu" and key[2] in ("idle", "iowait"):
         slack += 20 * TICK_NS
@@ -154,12 +154,12 @@ check("processes are counted", got.get(("load", "processes"), 0) >= 30, got.get(
 memory = [r for r in records if r["stream"] == "host.memory"]
 info = {w[0][:-1]: int(w[1]) for w in (line.split() for line in lines("/proc/meminfo"))}
 check("memory: limit", memory[-1]["system.memory.limit"] == info["MemTotal"] * 1024, memory[-1])
-check("memory: available is near", abs(memory[-1]["system.memory.linux.available"] - info["MemAvailable"] * 1024) < (1 << 30), memory[-1])
+check("memory: available is near the kernel's figure", abs(memory[-1]["system.memory.linux.available"] - info["MemAvailable"] * 1024) < (1 << 30), memory[-1])
 loads = [r for r in records if r["stream"] == "host.load"]
 check("load average", abs(loads[-1]["system.cpu.load_average.1m"] - os.getloadavg()[0]) < 1, loads[-1])
 root = [r for r in records if r["stream"] == "host.filesystem" and r["system.filesystem.mountpoint"] == "/"]
 if any(line.split()[4] == "/" and " - rootfs " not in line for line in lines("/proc/self/mountinfo")):
-    check("file system: / is there", root)
+    check("file system: / is reported", root)
     check("file system: its size", root and root[-1]["system.filesystem.limit"] == mount.f_blocks * mount.f_frsize, root[-1:])
     check("file system: its space is near", root and abs(root[-1]["system.filesystem.usage.free"] - mount.f_bavail * mount.f_frsize) < (1 << 30))
 identity = [r for r in records if r["stream"] == "host.identity"]
@@ -171,5 +171,5 @@ check("identity: memory", identity[0]["system.memory.limit"] == info["MemTotal"]
 if shutil.which("systemd-id128") and os.path.exists("/etc/machine-id"):
     own = subprocess.run(["systemd-id128", "machine-id", "--app-specific=8d399ba1d158fcf132e6275746c36cb6"], capture_output=True, text=True)
     if own.returncode == 0:
-        check("identity: the id that systemd makes of the machine's", identity[0]["host.machine_id"] == own.stdout.strip(), own.stdout)
+        check("identity: the id that systemd derives from the machine id", identity[0]["host.machine_id"] == own.stdout.strip(), own.stdout)
 sys.exit(1 if failures else 0)

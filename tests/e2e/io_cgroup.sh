@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/io_cgroup.sh - what the probe "io" says of cgroups: bytes that a process has left to write-back belong to
-# its cgroup, to the byte as io.stat has them (cgroup v2); and a process at its cgroup's limit has reclaimed.
-# Environment: SKEPD, SKEP_PLUGIN_DIRS, abs_builddir.
+# tests/e2e/io_cgroup.sh - the probe "io" and cgroups: bytes of write-back belong to the writer's cgroup, exactly as in
+# io.stat (cgroup v2); and a process at its cgroup's limit reports reclaim. Environment: SKEPD, SKEP_PLUGIN_DIRS,
+# abs_builddir.
 set -eu
 skip() { echo "skip: $*"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root (BPF)"
@@ -114,9 +114,9 @@ if writeback:
     if read != truth["rbytes"] or written != truth["wbytes"]:
         bad.append(f"cgroup.io has {read} read, {written} written")
     if said.get("writeback write", 0) < 16 << 20:
-        bad.append("what was written back is not the cgroup's")
+        bad.append("written-back bytes do not belong to the cgroup")
 else:
-    print("write-back: not looked at, the io controller is not on cgroup v2")
+    print("write-back: skipped, because the io controller is not on cgroup v2")
 for b in bad:
     print("not ok -", b)
 print("ok - cgroups" if not bad else f"{len(bad)} not as they must be")

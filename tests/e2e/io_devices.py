@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/io_devices.py WORK - what io_devices.sh says.
+# tests/e2e/io_devices.py WORK - the program of io_devices.sh.
 import fcntl
 import json
 import mmap
@@ -9,7 +9,7 @@ import sys
 import time
 
 LOOP_SET_FD, LOOP_CLR_FD, LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C00, 0x4C01, 0x4C80, 0x4C81
-FIRST = 70  # of the numbers of devices that the test makes
+FIRST = 70  # the numbers of the test's devices
 work = sys.argv[1]
 try:
     control = os.open("/dev/loop-control", os.O_RDWR)
@@ -43,7 +43,7 @@ class Loop:
     def remove(self):
         fcntl.ioctl(self.fd, LOOP_CLR_FD, 0)
         os.close(self.fd)
-        for _ in range(300):  # busy while udev looks at it
+        for _ in range(300):  # EBUSY while udev reads it
             try:
                 fcntl.ioctl(control, LOOP_CTL_REMOVE, self.number)
                 made.discard(self.number)
@@ -73,10 +73,10 @@ def start():
 def run():
     came = Loop(FIRST)
     came.write(40)
-    time.sleep(2.5)  # it is in a pass
+    time.sleep(2.5)  # a pass of the probe has seen it
     came.write(5)
     came.remove()
-    for number in range(FIRST + 1, FIRST + 9):  # most come and go between two passes
+    for number in range(FIRST + 1, FIRST + 9):  # most devices come and go between two passes
         brief = Loop(number)
         brief.write(30)
         brief.remove()
@@ -120,7 +120,7 @@ if written.get(f"loop{FIRST}") != 45:
 if written.get(f"loop{FIRST + 9}") != 20:
     bad.append("of a device that came before the last pass: 20 writes were made")
 seen = sum(n for device, n in written.items() if device not in (f"loop{FIRST}", f"loop{FIRST + 9}"))
-# udev reads a device that comes: such reads may be among the lost
+# udev reads a new device: such reads may count as lost
 if seen > 8 * 30 or seen + lost < 8 * 30:
     bad.append(f"of devices that came and went: 240 writes were made, {seen} are in records and {lost} were counted as lost")
 for b in bad:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/io_devices.sh - block devices that come and go while the probe io runs: each write to one is in a record
-# of that device; or it counts as lost, when the device has come and gone between two passes.
-# Needs: root, loop devices, python3.  Environment: SKEPD, SKEP_PLUGIN_DIRS.
+# tests/e2e/io_devices.sh - block devices that come and go while the probe io runs: each write is in a record of its
+# device, or counts as lost when the device came and went between two passes. Needs: root, loop devices, python3.
+# Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }

@@ -74,8 +74,8 @@ def buffered_write(path):
         os.pwrite(fd, block, at)
 
 
-# name: (program, forget the cache first, bytes read, bytes written, operations or None)
-#   None: whatever; the kernel writes back later, and that is the kernel's
+# name: (program, forget the cache first, bytes read, bytes written, operations or None). None: any number, because the
+# kernel writes back later and as the kernel.
 CASES = {
     "direct write 1 MiB": (direct_write, False, 0, SIZE, None),
     "direct read 64 KiB": (direct_read, False, SIZE, 0, None),
@@ -128,12 +128,12 @@ def fio(folder, engine, kind, out):
 
 def run(folder, cases):
     path = f"{folder}/file"
-    with open(path, "wb") as f:  # so that no case makes blocks: what it writes is what it was told to
+    with open(path, "wb") as f:  # so that no case allocates blocks: it writes only its own bytes
         f.write(os.urandom(4096) * (SIZE // 4096))
         f.flush()
         os.fsync(f.fileno())
     me = os.path.abspath(__file__)
-    for name in CASES:  # everything that they load is in memory from here on
+    for name in CASES:  # from here on every program is in memory
         wait4([sys.executable, me, "work", name, path])
     if shutil.which("fio"):
         fio(folder, "psync", "read", f"{folder}/warm")
@@ -166,8 +166,8 @@ def judge(cases, out):
     told = json.load(open(cases))
     records = [json.loads(line) for line in open(out)]
     bad = []
-    # bytes that a device has counted and no hook has seen: a kernel may keep BPF out of what interrupts some
-    # protected task.  They show as unattributed in the books, and only so much may be missing from the cases.
+    # bytes that a device has counted and no hook has seen: a kernel may skip BPF where an interrupt stops a protected
+    # task. They are unattributed in the ledger, and only so many may be missing from the cases.
     unseen = {a: 0 for a in ("disk.read", "disk.write")}
     for r in records:
         if r["stream"] == "ledger" and r["item"] == "unattributed" and r["account"] in unseen:
@@ -188,8 +188,8 @@ def judge(cases, out):
         ns = total("read_ns") + total("write_ns")
         peak = max(r["io.latency_max_ns"] or 0 for r in images)
         print(f"{name:30} {c['read']:12} {read:12} {c['written']:12} {written:12} {ops:10} {ns / ops / 1000 if ops else 0:8.0f} {peak / 1000:8.0f}")
-        # exact, but for the file system's own blocks: what it looks up (and programs load again when memory is short:
-        # the kernel's own counter of the process has these reads too), and the inode that an fsync writes
+        # Exact, but for the file system's own blocks: blocks that it looks up, the inode that an fsync writes, and
+        # programs loaded again when memory is short, which the kernel counts for the process too.
         by_kernel = sum(r["read_bytes"] for r in images)
         for account, what, want, got in (("disk.read", "read", c["read"], read), ("disk.write", "wrote", c["written"], written)):
             missing[account] += max(0, want - got)
@@ -213,7 +213,7 @@ def judge(cases, out):
         elif n:
             print(f"{account}: {n} bytes of the cases were seen by no hook; {unseen[account]} are unattributed")
 
-    # the device: everything, in both directions, against /proc/diskstats over the same time
+    # the device: all I/O in both directions against /proc/diskstats over the same time
     for i, op in enumerate(("read", "write")):
         truth = told["after"][told["device"]][i] - told["before"][told["device"]][i]
         said = [r for r in records if r["stream"] == "disk.io" and r["device"] == told["device"] and r["operation"] == op]
@@ -227,7 +227,7 @@ def judge(cases, out):
         if sizes != ops or waits > ops or waits < ops * 0.9:
             bad.append(f"device {op}: {ops} requests, but {sizes} sizes and {waits} latencies")
 
-    # the books: what devices counted is what the hooks saw, by whom
+    # the ledger: the bytes that devices counted are the bytes that hooks saw
     books = {}
     for r in records:
         if r["stream"] == "ledger" and r["account"].startswith("disk."):
@@ -246,7 +246,7 @@ def judge(cases, out):
             bad.append(f"{account}: the reference {reference} is less than the cases' {cases_bytes}")
         if book.get("processes", 0) < cases_bytes - missing[account]:
             bad.append(f"{account}: processes have {book.get('processes', 0)}, the cases {cases_bytes}")
-        # more may be done between the two readings than what some protected task has hidden
+        # more may happen between the two readings than BPF skipped
         if left < -MIB or left > max(reference // 10, MIB):
             bad.append(f"{account}: {left} of {reference} bytes unattributed")
     lost = {r["loss.stream"]: r["count"] for r in records if r["stream"] == "loss" and r["loss.stream"] in ("disk.io", "cgroup.io", "io")}

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/io_truth.sh - programs that read and write a known number of bytes, in every way there is, against what
-# the probe "io" says of them: of the process, of the device, and of the books.  Prints the table.
-# Environment: SKEPD, SKEP_PLUGIN_DIRS, abs_builddir.
+# tests/e2e/io_truth.sh - programs that read and write a known number of bytes in every possible way, against the
+# records of the probe "io": of the process, of the device, and of the ledger. Prints the table. Environment: SKEPD,
+# SKEP_PLUGIN_DIRS, abs_builddir.
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +31,7 @@ for folder in "${abs_builddir:-}" /var/tmp /tmp /root; do
 	esac
 done
 if [ -z "$disk" ] && [ -b /dev/vdd ] && ! grep -q '^/dev/vdd ' /proc/mounts && grep -q '^root / overlay' /proc/mounts; then
-	# a guest of tests/kernels: its fourth disk is for this
+	# in a guest of tests/kernels the fourth disk is for tests
 	mkdir -p "$work/mnt"
 	mkfs.ext4 -q -F /dev/vdd && mount /dev/vdd "$work/mnt"
 	mounted=$work/mnt disk=$work/mnt/io-truth

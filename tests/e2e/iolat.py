@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iolat.py FOLDER CGROUP WRITEBACK RECORDS - the programs of iolat.sh, its attachments, and the comparison.
-
-    work FILE READS WRITES   a process that makes so many requests of 4 KiB when it is told to
-"""
+"""iolat.py FOLDER CGROUP WRITEBACK RECORDS - the programs of iolat.sh, its attachments, and the comparison. work FILE
+READS WRITES: a process that on each order makes so many requests of 4 KiB"""
 import mmap, os, re, subprocess, sys, time
 
 sys.dont_write_bytecode = True
@@ -48,17 +46,18 @@ def adds_up(records):
         if d["zero_count"] + sum(d["counts"]) != r["count"] or d["sum"] != r["sum_ns"]:
             return False
         q, s = r["queue"], r["service"]
-        # where the queue notes when the driver gets a request, both parts are there and make the whole
+        # a queue that notes when the driver gets a request reports both parts, which add up to the whole
         if s["count"] == r["count"] == q["count"] and q["sum"] + s["sum"] != r["sum_ns"]:
             return False
     return True
 
 
-missing = 0  # what attachments have not seen of what they should
+missing = 0  # requests that attachments missed
 
 
 def exactly(what, records, device, expected):
-    """Each of them; where a kernel skips a program now and then, what is missing has been counted as lost (see judge)."""
+    """Counts each request; where a kernel skips a program now and then, the missing ones must count as lost (see
+    judge)."""
     global missing
     for op, n in expected.items():
         count, size = total(records, device, op)
@@ -74,16 +73,16 @@ def device_of(path):
 
 
 def run_of_a_command(path):
-    """A run's own requests and nobody else's: by its byte in the verdict map."""
+    """A run's own requests and no others: by its byte in the verdict map."""
     argv = [SKEP, "run", "--detail", "iolat", "--", "dd", f"if={path}", "of=/dev/null", f"bs={BLOCK}", "count=200", "iflag=direct"]
-    for _ in range(2):  # the second time dd itself is in memory
+    for _ in range(2):  # the second time dd is in memory
         err = subprocess.run(argv, capture_output=True, text=True).stderr
     m = re.search(r"operation read  count (\d+)  bytes", err)
     check(m and m[1] == "200", f"a run: {m and m[1]} of 200 reads" if m else "a run: nothing told: " + err[-2000:])
 
 
 def judge(out):
-    """What skepd has said to be lost, once it has said it."""
+    """The losses that skepd reports, once it has reported them."""
     time.sleep(0.7)
     n = attached.lost(out, "io.iolat")
     check(missing <= n if missing else True, f"{missing} requests missing in all, {n} said to be lost")
@@ -96,13 +95,13 @@ def main(folder, cgroup, writeback, out):
         f.flush()
         os.fsync(f.fileno())
     one, two = worker(path, 500, 40), worker(path, 300, 20, cgroup)
-    time.sleep(1.2)  # until skepd has seen them: then it knows their start as well
+    time.sleep(1.2)  # until skepd knows the processes and their starts
     pid, host = iolat("--pid", str(one.pid)), iolat()
     group = iolat("--cgroup", str(os.stat(cgroup).st_ino)) if cgroup else None
     until_attached(3 if cgroup else 2)
     one.tell(), two.tell()
     one.finish(), two.finish()
-    time.sleep(0.7)  # an interval: what is told at the detach and what before it add up
+    time.sleep(0.7)  # an interval: records before and at the detach add up
     mine = pid.records()
     exactly("a process", mine, device, one.expected)
     check(all(int(r["upid"].split("-")[1]) == one.pid for r in mine), "its records are the process's")

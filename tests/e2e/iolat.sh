@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/iolat.sh - the detail iolat on the live kernel: processes that make a known number of block requests, and
-# what attachments to a process, a cgroup, the host and a run say of them (iolat.py).
-# Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS, abs_builddir.
+# the records of attachments to a process, a cgroup, the host and a run (iolat.py). Environment: SKEP, SKEPD,
+# SKEP_PLUGIN_DIRS, abs_builddir.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -eu
 . "$(dirname "$0")/../attempts.sh"
@@ -32,7 +32,7 @@ for folder in "${abs_builddir:-}" /var/tmp /tmp /root; do
 	esac
 done
 if [ -z "$disk" ] && [ -b /dev/vdd ] && ! grep -q '^/dev/vdd ' /proc/mounts && grep -q '^root / overlay' /proc/mounts; then
-	# a guest of tests/kernels: its fourth disk is for this
+	# in a guest of tests/kernels the fourth disk is for tests
 	mkdir -p "$work/mnt"
 	mkfs.ext4 -q -F /dev/vdd && mount /dev/vdd "$work/mnt"
 	mounted=$work/mnt disk=$work/mnt/iolat

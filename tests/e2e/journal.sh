@@ -52,6 +52,6 @@ find_one "a plugin's" SYSLOG_IDENTIFIER=skepd SKEP_PLUGIN=broken PRIORITY=4 _TRA
 find_one "a wrong configuration" SYSLOG_IDENTIFIER=skepd PRIORITY=3 CODE_FUNC=log_entry
 find_one "a reason" "SKEP_REASON=/nonexistent/x/y: No such file or directory (its folder must exist)"
 journalctl --no-pager -q -o json SKEP_PLUGIN=broken | grep -q '"CODE_LINE":"[1-9]' || fail "no CODE_LINE"
-# Nothing went by the stream, where it would have no field.
-[ "$(journalctl --no-pager -q -o cat SYSLOG_IDENTIFIER=by-the-stream | grep -c skepd)" -eq 0 ] || fail "messages went by the stream"
+# No message used the stream, where it would have no fields.
+[ "$(journalctl --no-pager -q -o cat SYSLOG_IDENTIFIER=by-the-stream | grep -c skepd)" -eq 0 ] || fail "messages used the stream"
 echo "$(journalctl --no-pager -q -o cat SYSLOG_IDENTIFIER=skepd | wc -l) messages in the journal"

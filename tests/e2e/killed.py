@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/killed.py WORK - what killed.sh says.
+# tests/e2e/killed.py WORK - the program of killed.sh.
 import atexit
 import collections
 import glob
@@ -17,7 +17,7 @@ import ledger_check
 work = sys.argv[1]
 skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
-tiny_program = shutil.copy(exact + "/tiny", work + "/tiny")  # other tests start the original at the same time
+tiny_program = shutil.copy(exact + "/tiny", work + "/tiny")  # other tests run the original beside this one
 sanitized = bool(os.environ.get("SKEP_SANITIZE"))
 rate, kills = int(os.environ.get("RATE", "300")), int(os.environ.get("KILLS", "3"))
 failures = 0
@@ -46,7 +46,7 @@ def text():
 def start():
     before = text().count(" collects: ")
     d = subprocess.Popen([skepd, "-v", "-c", conf], stdout=subprocess.DEVNULL, stderr=log)
-    atexit.register(d.kill)  # when a check has ended this program before it is stopped
+    atexit.register(d.kill)  # also when a check ends this program
     end = time.monotonic() + 30
     while text().count(" collects: ") == before:
         if d.poll() is not None or time.monotonic() > end:
@@ -70,7 +70,7 @@ seconds = 2 + int(kills * (1.6 if sanitized else 1.1))
 storm = subprocess.Popen([exact + "/storm", tiny_program, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
 long_lived = []
 for i in range(kills):
-    # One that is there before and after, and one that execs while nobody is there.
+    # One that lives before and after, and one that executes while no skepd runs.
     long_lived.append(subprocess.Popen(["/bin/sleep", "%d" % (400 + i)]))
     changes = subprocess.Popen(["/bin/sh", "-c", "sleep 0.8; exec sleep %d.5" % (400 + i)])
     long_lived.append(changes)
@@ -95,7 +95,7 @@ def long():
     return [r for r in found if any(b"%d" % (400 + i) in (r[3] if isinstance(r[3], bytes) else str(r[3]).encode()) for i in range(kills))]
 
 
-end = time.monotonic() + 20  # a kernel that hides a process's end is given ten seconds for it (core/process/track_wait.c)
+end = time.monotonic() + 20  # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
 while time.monotonic() < end and (len(tiny()) < truth or len(long()) < 2 * kills):
     time.sleep(1)
 d.terminate()
@@ -104,21 +104,22 @@ check("skepd ends with 0", status == 0, status)
 found = tiny()
 keys = collections.Counter(r[:3] for r in found)
 check("each of %d processes has its record, across %d kills" % (truth, kills), len(keys) == truth, "%d have" % len(keys))
-check("and no two", max(keys.values(), default=0) == 1, [k for k, n in keys.items() if n > 1][:5])
+check("and only one", max(keys.values(), default=0) == 1, [k for k, n in keys.items() if n > 1][:5])
 approx = collections.Counter(r[3] for r in found)
-# 1, 8: of any that forked and execed (core/process/records.h).  A kernel may hide the frees of up to 15 in a thousand from BPF (seen on
-# a 6.18; plugins/proc/README.md); a kill that lost what skepd had read would cost one in twenty.
+# 1, 8: marks of any process that forked and executed (core/process/records.h). A kernel may skip BPF on up to 15 frees
+# in a thousand (seen on a 6.18; plugins/proc/README.md); a kill that lost records skepd had read would cost one in
+# twenty.
 estimated = sum(n for bits, n in approx.items() if bits & ~9)
 check("with its final counters", estimated <= len(found) / 40, dict(approx))
 through = long()
-check("those that live through a kill have one record each", len({r[:2] for r in through}) == 2 * kills and len(through) == 2 * kills,
+check("each process that lived through a kill has one record", len({r[:2] for r in through}) == 2 * kills and len(through) == 2 * kills,
       "%d records of %d" % (len(through), len({r[:2] for r in through})))
 lost = rows("SELECT i.s, st.s, w.s, l.n FROM (SELECT instance, stream, place, sum(count) n FROM loss GROUP BY 1, 2, 3) l, dict i, dict st, dict w WHERE i.id = l.instance AND st.id = l.stream AND w.id = l.place")
 check("nothing is counted as lost", not [r for r in lost if r[1:3] != ("process.final", "kernel")], lost[:5])
 wrong = ledger_check.problems(text(), [("lake", work + "/lake")], whole=False)
-check("the ledger of the last one balances, and what it delivered is there", not wrong, wrong)
+check("the ledger of the last skepd balances, and the lake has all that it delivered", not wrong, wrong)
 bad = [line for line in text().splitlines() if ("warning" in line or "error" in line) and "its budget is" not in line]
-check("skepd says nothing bad", not bad, bad[:5])
+check("skepd logs no error", not bad, bad[:5])
 subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)
 print("# without final counters: %d; counted as lost: %s" % (estimated, lost))
 print("killed: %d processes at %d/s, %d kills: %d missing, %d twice" % (truth, rate, kills, truth - len(keys), len(found) - len(keys)))

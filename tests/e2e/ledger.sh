@@ -1,12 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/ledger.sh - the books balance: of the host's CPU time at most 0.5 % is unattributed,
-# under a mixed load, a storm of short processes, and with every CPU busy.  LEDGER_SECONDS each
-# (default 12; the figures in docs/inside/measurements.md are for 60).  Also: disks and network have
-# a reference, and their books are no worse than the limits below.  Each load gets three
-# attempts: a host that is short of CPU frees what is dead seconds later, and until then the
-# last slice of each process is in no account.
-# Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN.
+# tests/e2e/ledger.sh - the ledger balances: of the host's CPU time at most 0.5 % is unattributed, under a mixed load, a
+# storm of short processes, and with every CPU busy. LEDGER_SECONDS each (default 12; the figures in
+# docs/inside/measurements.md are for 60). Disks and network have a reference too, and their accounts stay within the
+# limits below. Each load gets three attempts: a host short of CPU frees a dead process seconds later, and until then no
+# account has the last slice of the process. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN.
 set -eu
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: bounds in time are for a build without them"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
@@ -20,7 +18,7 @@ end_daemon() {
 trap 'end_daemon; rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
 
-# Programs that end by themselves, and leave nothing behind.
+# Programs that end by themselves and leave no process behind.
 mixed() {
 	end=$(($(date +%s) + seconds))
 	while [ "$(date +%s)" -lt $end ]; do
@@ -42,8 +40,8 @@ saturated() {
 	sleep 0.5
 }
 
-# CPU time of process 1, ns.  Some virtual machines hide theirs from BPF's iterators (an agent of who runs them): what it uses
-# is in no record, and no fault of the books.
+# CPU time of process 1, ns. Some virtual machines hide their process 1, an agent of the provider, from BPF's iterators:
+# its usage is in no record, which is no fault of the ledger.
 init_cpu() { cat /proc/1/task/*/schedstat 2>/dev/null | awk '{ s += $1 } END { printf "%.0f", s }'; }
 
 try() {
@@ -95,7 +93,7 @@ for account in ("disk.read", "disk.write", "net.rx", "net.tx"):
     print(f"    {account}: " + ", ".join(f"{i} {v}" for (i, k), v in books[account].items() if v))
     if kinds["reference"] - kinds["part"] != kinds["unattributed"]:
         sys.exit(f"not ok - {load}: {account} does not add up")
-    # What was issued and is not done yet when it is cut may be in one of both only.
+    # A request under way when the counters are read may be in only one of both.
     if account.startswith("disk") and abs(kinds["unattributed"]) > max(0.02 * kinds["reference"], 1 << 20):
         sys.exit(f"not ok - {load}: {kinds['unattributed']} of {kinds['reference']} bytes of {account} are unattributed")
 print(f"ok - {load}: {share:.2%} unattributed")

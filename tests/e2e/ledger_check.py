@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/ledger_check.py LOG [SINK=PATH...] - holds the ledger that skepd -v prints at its end (core/daemon/skepd_run.c)
-# against what sinks stored: of every stream seen = delivered + filtered + lost + kept, and what counts as delivered
-# is there.  PATH: of a file sink, or the folder of a lake; several of one sink are added up.  For tests that run
-# skepd to its end; others import it.
+# tests/e2e/ledger_check.py LOG [SINK=PATH...] - compares the ledger that skepd -v prints at its end
+# (core/daemon/skepd_run.c) with the records that sinks stored: of every stream seen = delivered + filtered + lost +
+# kept, and the sink has all that counts as delivered. PATH: of a file sink, or the folder of a lake; several of one
+# sink are added up. For tests that run skepd to its end; others import it.
 import collections
 import glob
 import os
@@ -15,7 +15,7 @@ LINE = re.compile(r"^skepd: (?P<sink>\S+): (?P<stream>\S+): seen (\d+): delivere
 
 
 def ledgers(text):
-    """Of each skepd that came to its end in that log: {sink: {stream: numbers}}."""
+    """The ledger of each skepd that ended in that log: {sink: {stream: numbers}}."""
     found = [{}]
     for line in text.splitlines():
         m = LINE.match(line)

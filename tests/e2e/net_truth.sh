@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/net_truth.sh - transfers of every kind against what the processes counted
-# themselves, to the byte: over loopback, and between two network namespaces.  Three daemons
-# look on at the same time: as it is, with hash maps (kernels before 5.11), without calls.
-# Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN (where net_drive is), WAYS (as_it_is hashes owner).
+# tests/e2e/net_truth.sh - transfers of every kind against the processes' own counts, to the byte: over loopback, and
+# between two network namespaces. Three daemons measure at the same time: as configured by default, with hash maps
+# (kernels before 5.11), without calls. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN (where net_drive is), WAYS
+# (as_it_is hashes owner).
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -u
 . "$(dirname "$0")/../attempts.sh"
@@ -30,7 +30,7 @@ if ip netns add "$a" && ip netns add "$b" && ip link add va netns "$a" type veth
 		ip -n "$2" addr add "fd91:7::$4/64" dev "$3" nodad
 		ip -n "$2" link set "$3" up
 	done
-	# frames to nobody: a connect that only time ends
+	# frames to an address without a host: such a connect ends by a timeout
 	ip -n "$a" neigh add 10.91.7.99 lladdr 02:00:00:00:00:99 dev va nud permanent
 	outside=yes
 else

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""In the place of a service manager: notify.py SKEPD PLUGIN_DIR LAKE_DIR starts skepd as systemd
-would, with a socket and a watchdog of 1 s, and holds what it says against what it does."""
+"""Stands in for a service manager: notify.py SKEPD PLUGIN_DIR LAKE_DIR starts skepd as systemd would, with a socket and
+a watchdog of 1 s, and compares its messages with its actions."""
 import os
 import signal
 import socket
@@ -32,7 +32,7 @@ def start():
 
 
 def hear(seconds=20):
-    """The next message that is no ping: {name: value}; None after so long."""
+    """The next message other than a ping: {name: value}; None after the timeout."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         manager.settimeout(left)
@@ -104,7 +104,7 @@ try:
     print("ok - a loop that hangs does not ping")
     end(0)
 
-    # Ready although a probe does not work, which is said; not ready where one is required.
+    # Ready although a probe fails, with that in the status; not ready when a required probe fails.
     for required in "false", "true":
         probe = f'{{ "plugin": "fake", "script": "{folder}/script", "fail_while": "{conf}", "required": {required} }}'
         write(f'{{ "plugin_dirs": [ "{test_plugins}" ], "probes": [ {probe} ], "control": {{ "socket": false }} }}')

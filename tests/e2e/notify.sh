@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What skepd tells a service manager: ready, reloads and what became of them, stopping, and
-# that its loop turns. notify.py takes the manager's place. Needs no privilege.
+# The messages of skepd to a service manager: ready, reloads and their results, stopping, and that its loop turns.
+# notify.py stands in for the manager. Needs no privilege.
 set -u
 
 : "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?folder of the plugins}" "${SKEP_TEST_PLUGIN_DIRS:?folder of the fake ones}"

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/opens.sh - the detail "opens" on the live kernel, through skepd: each open of
-# tests/exact/opens.c is counted once, by its process and path, and nothing else is; of one
-# process only its own; afterwards no program is left.
-# Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
+# tests/e2e/opens.sh - the detail "opens" on the live kernel, through skepd. It counts each open of tests/exact/opens.c
+# once, by its process and path, and nothing else; an attachment to one process counts only that process; afterwards no
+# program is left. Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-opens.XXXXXX")
@@ -69,7 +68,8 @@ work = sys.argv[1]
 signal = next(s for p in json.load(open(work + "/doctor"))["plugins"] for s in p.get("signals", []) if s["name"] == "proc.opens")
 fexit = signal["how"].startswith("fexit")
 bad, missing = [], collections.Counter()
-# Such a kernel skips a program for others while a task has been preempted in it, and counts that (README.md of plugins/files).
+# Such a kernel skips a program for others while it has preempted a task in it, and counts that (README.md of
+# plugins/files).
 try:
     preemptible = any(w in open("/sys/kernel/debug/sched/preempt").read() for w in ("(full)", "(lazy)"))
 except OSError:
@@ -83,7 +83,7 @@ for line in open(work + "/did"):
     if int(pid) not in pids:
         pids.append(int(pid))
     if way == "uring" and not fexit:
-        continue  # not to be seen at system calls, and said so
+        continue  # invisible at system calls, and the signal says so
     row = wanted[(int(pid), "" if error == "-" else error, path)]
     for i in range(4):
         row[i] += int(numbers[i])
@@ -105,7 +105,7 @@ def compare(what, want, got):
     for key in sorted(set(want) | set(got)):
         w, g = want.get(key), got.get(key)
         if w and g and preemptible and all(a <= b for a, b in zip(g, w)):
-            missing[what] += sum(w) - sum(g)  # held against what was said to be lost, below
+            missing[what] += sum(w) - sum(g)  # compared with the reported losses, below
         elif w != g:
             bad.append(f"{what}: {key}: opens, writes, created, failed {want.get(key)}, counted {got.get(key)}")
 
@@ -116,7 +116,7 @@ lost = sum(json.loads(line)["count"] for line in open(work + "/out") if '"loss"'
 if lost and not preemptible:
     bad.append(f"{lost} lost")
 for what, n in missing.items():
-    print(f"{what}: {n} not seen, {lost} were said to be lost")
+    print(f"{what}: {n} not seen, skepd reports {lost} as lost")
     if n > lost:
         bad.append(f"{what}: {n} missing, {lost} lost")
 print(f"{signal['how']}: {sum(sum(v) for v in wanted.values())} numbers of {len(wanted)} files, {len(pids)} processes; "
@@ -127,11 +127,11 @@ sys.exit(bool(bad))
 END_OF_PYTHON
 echo "ok - every open is counted once, by process and path"
 
-# Of a run, without a daemon: a table, and nothing of others in it.  Opened more than once, so as not to be
-# among those for which the table has no room: what programs themselves open, once each.
+# Of a run, without a daemon: a table without other processes' files. Opened more than once, because the table has no
+# room for files opened once, such as those that programs themselves open.
 cat "$files/d" >/dev/null
 "$SKEP" run --lake "$work/lake" --no-live --no-report --detail opens -- sh -c "cat '$files/a' '$files/a' '$files/none' '$files/none' '$files/none'" 2>"$work/table" >/dev/null || :
 grep -Eq "^ +2 +- .* cat .*/files/a\$" "$work/table" || { echo "not ok - two opens of a run are not in its table:"; cat "$work/table"; exit 1; }
 grep -Eq "^ +- .* 3 +cat +ENOENT .*/files/none\$" "$work/table" || { echo "not ok - a failed open is not in it:"; cat "$work/table"; exit 1; }
-! grep -q "/files/d\$" "$work/table" || { echo "not ok - somebody else's is in it:"; cat "$work/table"; exit 1; }
+! grep -q "/files/d\$" "$work/table" || { echo "not ok - it has another process's file:"; cat "$work/table"; exit 1; }
 echo "ok - opens of a run, as a table"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# skepd in a pid namespace of its own: it says so at start, skep doctor says so, and it takes no process of the host for
-# ended because its own /proc lacks it.
+# skepd in a pid namespace of its own: skepd warns at start, skep doctor reports it, and skepd does not report a process
+# of the host as ended because its own /proc lacks it.
 name=pid_namespace
 . "$(dirname "$0")/daemon_lib.sh"
 
@@ -23,7 +23,7 @@ says "pids       skepd runs in a pid namespace of its own" out
 name="doctor of a daemon in its own pid namespace"
 json '[j["state"] for j in o["judged"] if j["fact"] == "pid_namespace"] == ["missing"] and o["ok"] is False'
 
-# One that begins and ends outside while skepd runs: its end is reported once, with its status.
+# A process that begins and ends outside while skepd runs: its end is reported once, with its status.
 sh -c 'sleep 2; exit 7' &
 outside=$!
 wait $outside

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/pinned.py WORK - what pinned.sh says.
+# tests/e2e/pinned.py WORK - the program of pinned.sh.
 import atexit
 import collections
 import glob
@@ -18,11 +18,11 @@ skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
 rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "3"))
 pins = work + "/bpf/skep"
-tiny = work + "/tiny-of-%d" % os.getpid()  # of a name that no other test's programs have
+tiny = work + "/tiny-of-%d" % os.getpid()  # a name that no other test's program has
 shutil.copy(exact + "/tiny", tiny)
 failures = 0
 children = []
-logs = collections.defaultdict(str)  # by skepds that came to their end, by their file of records
+logs = collections.defaultdict(str)  # of skepds that ended in order, by their file of records
 
 
 def check(what, good, why=""):
@@ -35,13 +35,13 @@ def check(what, good, why=""):
 
 
 def programs():
-    """Ids of the programs that the kernel has: everybody's."""
+    """Ids of all BPF programs in the kernel."""
     shown = json.loads(subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout)
     return {p["id"] for p in shown}
 
 
 def pinned():
-    """Ids of ours: other skepds may run beside this test."""
+    """Ids of this test's programs: other skepds may run beside it."""
     return {json.loads(subprocess.run(["bpftool", "-j", "prog", "show", "pinned", path], capture_output=True, text=True, check=True).stdout)["id"]
             for path in glob.glob(pins + "/proc/proc@*/prog_*")}
 
@@ -55,7 +55,7 @@ class Daemon:
         self.conf = conf
         open(self.err, "w").close()
         self.process = subprocess.Popen([skepd, "-v", "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
-        atexit.register(self.process.kill)  # when a check has ended this program before it is stopped
+        atexit.register(self.process.kill)  # also when a check ends this program
         children.append(self.process)
         self.says(" collects: ")
 
@@ -99,21 +99,21 @@ def until(true, seconds=5):
 
 
 def rules(*when):
-    """Conditions of what is left out."""
+    """Conditions of the query that leaves processes out."""
     os.makedirs(work + "/rules", exist_ok=True)
     with open(work + "/rules/10.json", "w") as f:
         json.dump({"rules": [{"id": "r%d" % i, "when": w, "verdict": "exclude"} for i, w in enumerate(when)]}, f)
 
 
 def storm_across(name, rings):
-    """Restarts while processes start; the ring's size is part of what the kernel side is."""
+    """Restarts while processes start; the ring's size is a part of the build of the kernel side."""
     d = Daemon(name, rings[0])
     ours = pinned()
     time.sleep(1.2)
     seconds = 2 + int(restarts * 0.9)
     storm = subprocess.Popen([exact + "/storm", tiny, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
     children.append(storm)
-    # one more each time, that lives through what is left of it
+    # one more process each time, which lives through the remaining restarts
     long_lived = []
     away = []
     for i in range(restarts):
@@ -123,7 +123,7 @@ def storm_across(name, rings):
         began = time.monotonic()
         d.stop()
         if i == restarts // 2:
-            subprocess.run([tiny], check=True)  # and one while nobody is there
+            subprocess.run([tiny], check=True)  # and one while no skepd runs
         d = Daemon(name, rings[(i + 1) % len(rings)])
         away.append(time.monotonic() - began)
         ours |= pinned()
@@ -131,7 +131,7 @@ def storm_across(name, rings):
     for process in long_lived:
         process.terminate()
         process.wait()
-    # skepd gives a kernel that hides the end of a process ten seconds for it (core/process/track_wait.c).
+    # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c).
     until(lambda: len(ended(d, os.path.basename(tiny))) >= truth, 15)
     d.stop()
     left = programs() & ours
@@ -140,42 +140,42 @@ def storm_across(name, rings):
     keys = collections.Counter((r["upid"], r["image"]) for r in short)
     print("# %d restarts, skepd away for %.0f ms each (median), %d processes" % (restarts, sorted(away)[len(away) // 2] * 1e3, truth))
     check("%s: every process has its record, with its program" % name, len(keys) == truth, "%d of %d" % (len(keys), truth))
-    check("%s: none has two" % name, not [k for k, n in keys.items() if n > 1])
+    check("%s: no process has two records" % name, not [k for k, n in keys.items() if n > 1])
     wrong = ledger_check.problems(logs[d.out], [("file", d.out)])
-    check("%s: the ledgers balance, and what they have as delivered is there" % name, not wrong, wrong)
+    check("%s: the ledgers balance, and the file has all that they count as delivered" % name, not wrong, wrong)
     check("%s: parents are known" % name, all(r["ppid"] for r in short), [r for r in short if not r["ppid"]][:1])
-    check("%s: those that lived through it are whole" % name, sorted(r["argv"][1] for r in sleeps) == ["%d" % (300 + i) for i in range(restarts)] and
+    check("%s: each process that lived through restarts has its record" % name, sorted(r["argv"][1] for r in sleeps) == ["%d" % (300 + i) for i in range(restarts)] and
           all(r["state"] == "exited" and r["signal"] == signal.SIGTERM and not r["approx"] & 32 for r in sleeps),
           [(r["argv"], r["state"], r["approx"]) for r in sleeps])
-    check("%s: the kernel side stays while nobody is there, once" % name, len(left) >= 4 and len(os.listdir(pins + "/proc")) == 1,
+    check("%s: the pinned state stays once while no skepd runs" % name, len(left) >= 4 and len(os.listdir(pins + "/proc")) == 1,
           "%d programs, %s" % (len(left), os.listdir(pins + "/proc")))
     said = unpin(d.conf)
-    check("%s: skepd --unpin takes it out" % name, "objects taken out" in said and not os.path.exists(pins), said)
+    check("%s: skepd --unpin removes the pinned state" % name, "objects taken out" in said and not os.path.exists(pins), said)
     until(lambda: not programs() & ours, 10)  # the kernel frees links and programs some time after their last reference
-    check("%s: nothing is left in the kernel" % name, not programs() & ours, programs() & ours)
+    check("%s: no program is left in the kernel" % name, not programs() & ours, programs() & ours)
     return d
 
 
 def crash():
-    """kill -9: the kernel side is found again; what came meanwhile is recorded."""
+    """kill -9: the next skepd finds the pinned state and records what happened meanwhile."""
     d = Daemon("crash")
     time.sleep(1.2)
     d.process.kill()
     d.process.wait()
     subprocess.run([tiny, "while-dead"], check=True)
-    os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # as of one that died while it was pinning
+    os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # as after a skepd that died while pinning
     d = Daemon("crash")
     d.says("goes on with what the skepd before has left")
-    check("after kill -9: what was half pinned is taken out", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
+    check("after kill -9: skepd removes a half-pinned state", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
     until(lambda: ended(d, os.path.basename(tiny)))
     d.stop()
-    check("after kill -9: what happened meanwhile is recorded", len([r for r in records(d.out) if r["stream"] == "process.exit" and
+    check("after kill -9: processes of the time between are recorded", len([r for r in records(d.out) if r["stream"] == "process.exit" and
                                                                      r["argv"][1:] == ["while-dead"]]) == 1)
     unpin(d.conf)
 
 
 def expired():
-    """No skepd reads for longer than pin_for: what came before is recorded, what comes after is counted as lost."""
+    """No skepd reads for longer than pin_for: events before are recorded, later ones count as lost."""
     def runs(n, *words):
         for _ in range(n):
             subprocess.run([tiny, *words], check=True)
@@ -200,7 +200,7 @@ def expired():
         time.sleep(3.5)  # pin_for and two intervals
         runs(50, away, "missed")
         run_file = os.path.join(work, "written")
-        with open(run_file, "wb") as f:  # net and io have something to miss as well
+        with open(run_file, "wb") as f:  # events that net and io miss too
             f.write(bytes(1 << 20))
             os.fsync(f.fileno())
         if away == "stopped":
@@ -212,22 +212,23 @@ def expired():
         now = lost(d) - before
         seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)) if r["argv"][1] == away)
         said = [line for line in d.text().splitlines() if " proc: pinned BPF state expired after 2 s without a reader" in line]
-        check("expired, %s: what came before is recorded" % away, seen["recorded"] == 3, seen)
-        check("expired, %s: what came after is counted as lost" % away,
+        check("expired, %s: events before are recorded" % away, seen["recorded"] == 3, seen)
+        check("expired, %s: later events count as lost" % away,
               all(now[s] >= 50 - seen["missed"] for s in ("process.fork", "process.exec", "process.exit_event")) and now["process.final"] > 0, now)  # a busy kernel frees many later
-        check("expired, %s: and said" % away, len(said) == 1 and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
+        check("expired, %s: skepd reports it" % away, len(said) == 1 and "were not recorded and count as lost" in said[-1], d.text()[-2000:])
         runs(1, away, "after")
         until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == [away, "after"]])
     for probe in ("proc", "net", "io"):
         check("expired: one %s is left" % probe, len(glob.glob(pins + "/" + probe + "/*")) == 1, os.listdir(pins))
     d.stop()
     seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)))
-    check("expired: afterwards all is recorded", seen["after"] == 2, seen)
+    check("expired: afterwards everything is recorded", seen["after"] == 2, seen)
     unpin(d.conf)
 
 
 def half_dismantled():
-    """Who took a kernel side out was killed on the way: it is read, not adopted, as its links may be gone."""
+    """The skepd that removed a pinned state was killed on the way: the next one reads it but does not adopt it, as its
+    links may be gone."""
     for i, kinds in enumerate((["prog"], ["prog", "link"])):
         d = Daemon("half-%d" % i)
         d.stop()
@@ -236,19 +237,20 @@ def half_dismantled():
                 os.unlink(path)
         subprocess.run([tiny, "half-while"], check=True)
         d = Daemon("half-%d" % i)
-        check("without its %s pins: not adopted, and taken out" % "/".join(kinds), "goes on with" not in d.text() and
+        check("without its %s pins: skepd does not adopt the state but removes it" % "/".join(kinds), "goes on with" not in d.text() and
               len(os.listdir(pins + "/proc")) == 1, d.text())
         subprocess.run([tiny, "half-after"], check=True)
         until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == ["half-after"]])
         d.stop()
         seen = sorted(r["argv"][1] for r in ended(d, os.path.basename(tiny)))
-        check("without its %s pins: what can be recorded is" % "/".join(kinds),
+        check("without its %s pins: skepd records what it can" % "/".join(kinds),
               seen == (["half-after"] if "link" in kinds else ["half-after", "half-while"]), seen)
         unpin(d.conf)
 
 
 def threads_across():
-    """Processes whose threads end before, while and after another make takes over: what they wrote is in their sums, once."""
+    """Processes whose threads end before, while and after another build replaces the kernel side: their sums have all
+    written bytes once."""
     each, enough, stop = 1000, 50, os.path.join(work, "stop")
     program = ("import os, sys, threading, time\nto, n = os.open('/dev/null', os.O_WRONLY), 0\n"
                "while not os.path.exists(sys.argv[1]):\n t = threading.Thread(target=os.write, args=(to, bytes(%d)))\n"
@@ -266,24 +268,24 @@ def threads_across():
     until(lambda: len([r for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]]) >= len(ran), 10)
     d.stop()
     wrote = {r["argv"][4]: r["wchar_bytes"] for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]}
-    # those that ended in the moment of the change may be missing; each process writes its number at last
-    check("what threads that ended under another make wrote is not lost, nor twice", wrote.keys() == ran.keys() and
+    # processes that end in the moment of the change may be missing; each process writes its number at the end
+    check("bytes of threads that ended under another build count exactly once", wrote.keys() == ran.keys() and
           all(0.8 * n * each <= wrote[i] <= n * each + 16 for i, n in ran.items()) and min(ran.values()) > enough, (ran, wrote))
     unpin(d.conf)
 
 
 def others():
-    """One folder has one skepd; without pins it collects all the same."""
+    """One folder serves one skepd; another skepd collects without pins."""
     d = Daemon("first")
     second = Daemon("second")
-    check("a second skepd leaves the folder alone, and says so", "is in use by another skepd" in second.text(), second.text())
+    check("a second skepd leaves the folder alone and logs that", "is in use by another skepd" in second.text(), second.text())
     second.stop()
     check("--unpin while skepd runs: refused", "is in use by a skepd that runs" in unpin(d.conf, 1))
     d.stop()
     unpin(d.conf)
     os.mkdir(work + "/plain")
     d = Daemon("plain", pin_dir=work + "/plain")
-    check("a folder that is in no BPF filesystem: said", "is not in a BPF filesystem" in d.text(), d.text())
+    check("a folder outside of a BPF filesystem: skepd reports it", "is not in a BPF filesystem" in d.text(), d.text())
     d.stop()
     check("--unpin there: refused", "nothing of skep's can be there" in unpin(d.conf, 1))
 
@@ -298,7 +300,7 @@ try:
     rules()
     crash()
     expired()
-    if rate >= 100:  # not where a processor is emulated (tests/kernels/tests.list): it takes too long
+    if rate >= 100:  # not on an emulated processor (tests/kernels/tests.list), where it takes too long
         half_dismantled()
         threads_across()
     others()

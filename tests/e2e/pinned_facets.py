@@ -16,13 +16,13 @@ PARTS = 40
 APPROX_COUNTERS = 2  # core/process/records.h
 LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C80, 0x4C81  # linux/loop.h
 LOOP = 1234
-READ_PART = 64 * KIB  # more than a program that starts, or a file system, reads beside it
+READ_PART = 64 * KIB  # more than a starting program or a file system reads besides
 
-# ---- those that move bytes -------------------------------------------------------------
+# ---- the processes that move bytes -------------------------------------------------------------
 
 
 def parts(n, seconds):
-    """n in PARTS that differ, spread over the time."""
+    """n in PARTS different parts, spread over the time."""
     sizes = [n // PARTS] * PARTS
     sizes[-1] += n - sum(sizes)
     for size in sizes:
@@ -31,7 +31,7 @@ def parts(n, seconds):
 
 
 def move_tcp(n, seconds):
-    """Sends n and reads n, over a connection to itself by way of loopback."""
+    """Sends n bytes to itself and reads them, over a loopback connection."""
     listener = socket.create_server(("127.0.0.1", 0))
     a = socket.create_connection(listener.getsockname())
     b, _ = listener.accept()
@@ -65,7 +65,7 @@ def move_read(n, seconds, path):
     for i in range(PARTS):
         os.preadv(fd, [block], i * (n // PARTS))
         time.sleep(seconds / PARTS)
-    # With a cold cache the program itself is read, too: the kernel's own account of this process has all of it.
+    # With a cold cache the kernel also reads the program itself: the kernel's own count of this process has all of it.
     print(*(line.split()[1] for line in open("/proc/self/io") if line.startswith("read_bytes")))
 
 
@@ -77,7 +77,7 @@ if sys.argv[1] in KINDS:
     KINDS[sys.argv[1]](int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])
     sys.exit(0)
 
-# ---- and what is said of them ----------------------------------------------------------
+# ---- the records of these processes ----------------------------------------------------------
 
 work, disk = sys.argv[1], sys.argv[2]
 skepd = os.environ.get("SKEPD", "skepd")
@@ -108,7 +108,7 @@ class Daemon:
                        "sinks": [{"plugin": "file", "path": self.out}]}, f)
         open(self.err, "w").close()
         self.process = subprocess.Popen([skepd, "-c", self.conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
-        atexit.register(self.process.kill)  # when a check has ended this program before it is stopped
+        atexit.register(self.process.kill)  # also when a check ends this program
         children.append(self.process)
         end = time.monotonic() + 30
         while " collects: " not in self.text():
@@ -126,7 +126,7 @@ class Daemon:
 
 
 def start(kind, seconds):
-    """A process that moves a number of bytes that no other has, and that number."""
+    """A process that moves a number of bytes of its own, and that number."""
     global moved
     moved += 1
     n = READ_PART * PARTS if kind == "read" else 300 * KIB + 1009 * moved
@@ -152,19 +152,20 @@ def said_of(d, pid):
 
 
 def right(kind, n, said):
-    """A free that the kernel hides from BPF (plugins/net/README.md) takes what was not yet told; the record is marked."""
+    """A free on which the kernel skips BPF (plugins/net/README.md) loses bytes not yet reported; the record is
+    marked."""
     global hidden
     if said.get("hidden"):
         hidden += 1
         return all(said.get(f) <= n + READ_PART for f in FIELDS[kind])
-    if kind == "read":  # some kernels hide 1 % of completions from BPF (plugins/io/README.md); what a restart takes is a third
+    if kind == "read":  # some kernels skip BPF on 1 % of completions (plugins/io/README.md); a restart that loses bytes loses a third
         return n * 0.9 <= said.get("io.read_bytes", 0) < n + READ_PART
     return all(said.get(f) == n for f in FIELDS[kind])
 
 
 def wait_for(d, all_of_them):
     for one in all_of_them:
-        one[2] = int(one[0].communicate()[0] or one[2])  # what a reader says that it has read
+        one[2] = int(one[0].communicate()[0] or one[2])  # the reader's own count
     end = time.monotonic() + 15
     while time.monotonic() < end and not all(said_of(d, p.pid).get("ended") for p, _, _ in all_of_them):
         time.sleep(0.25)
@@ -175,7 +176,7 @@ def unpin(d):
 
 
 def loop_device(request, number):
-    """Adds or removes an empty loop device: one disk more or less.  Says whether this machine could."""
+    """Adds or removes an empty loop device: one disk more or less. Returns whether this machine could."""
     try:
         with open("/dev/loop-control") as control:
             fcntl.ioctl(control, request, number)
@@ -198,7 +199,7 @@ def across(name, makes, kinds, restarts):
         began = time.monotonic()
         d.stop()
         if i % 2:
-            meanwhile = [start(kind, 0.1) for kind in kinds]  # whole lives while nobody is there
+            meanwhile = [start(kind, 0.1) for kind in kinds]  # whole lives while no skepd runs
             between += meanwhile
             for process, _, _ in meanwhile:
                 process.wait()
@@ -208,7 +209,7 @@ def across(name, makes, kinds, restarts):
     between += [start(kind, 0.2) for kind in kinds]
     wait_for(d, through + between)
     d.stop()
-    print("# %s: %d restarts, skepd away for %.0f ms (median of those in which nothing else was waited for)" %
+    print("# %s: %d restarts, skepd away for %.0f ms (median of the restarts that waited for nothing else)" %
           (name, restarts, sorted(away)[len(away) // 2] * 1e3))
     for which, processes in (("lived through them", through), ("lived in between", between)):
         for kind in kinds:
@@ -217,16 +218,16 @@ def across(name, makes, kinds, restarts):
                 said = said_of(d, process.pid)
                 if k == kind and not right(kind, n, said):
                     wrong.append("%d: moved %d, said %s" % (process.pid, n, [said.get(f) for f in FIELDS[kind]]))
-            check("%s: %s: of those that %s every byte, once" % (name, kind, which), not wrong, wrong)
+            check("%s: %s: every byte of a process that %s is reported once" % (name, kind, which), not wrong, wrong)
     for probe in ("net", "io"):
         now = os.listdir("%s/%s" % (pins, probe))
         check("%s: %s stays in the kernel, once" % (name, probe), len(now) == 1, now)
         if len(makes) == 1:
-            check("%s: %s is never exchanged%s" % (name, probe, ", also with one disk more" * more), now == pinned[probe], (pinned[probe], now))
+            check("%s: skepd never replaces %s%s" % (name, probe, ", also with one disk more" * more), now == pinned[probe], (pinned[probe], now))
     if more:
         loop_device(LOOP_CTL_REMOVE, LOOP)
     unpin(d)
-    check("%s: skepd --unpin takes it out" % name, not os.path.exists(pins), os.path.exists(pins) and os.listdir(pins))
+    check("%s: skepd --unpin removes the pinned state" % name, not os.path.exists(pins), os.path.exists(pins) and os.listdir(pins))
 
 
 def crash(kinds):
@@ -243,10 +244,10 @@ def crash(kinds):
     d.stop()
     for process, kind, n in meanwhile:
         said = said_of(d, process.pid)
-        check("kill -9: %s: whole lives while it was dead: every byte, once" % kind, right(kind, n, said), (n, said))
+        check("kill -9: %s: every byte of a process that lived only meanwhile is reported once" % kind, right(kind, n, said), (n, said))
     for process, kind, n in through:
         said = said_of(d, process.pid)
-        check("kill -9: %s: of one that lived through it nothing twice" % kind, said.get("hidden") or all(0 < said.get(f, 0) <= n + READ_PART * (kind == "read") for f in FIELDS[kind]), (n, said))
+        check("kill -9: %s: no byte of a process that lived through it is reported twice" % kind, said.get("hidden") or all(0 < said.get(f, 0) <= n + READ_PART * (kind == "read") for f in FIELDS[kind]), (n, said))
     unpin(d)
 
 
@@ -261,19 +262,19 @@ def asleep():
     missed[0].wait()
     d = Daemon("asleep", pin_for="1s")
     for probe in ("proc", "net"):
-        check("asleep: %s says that it expired, and for how long nothing was recorded" % probe, any(
+        check("asleep: %s reports that its state expired, and for how long it recorded nothing" % probe, any(
             " %s: pinned BPF state expired after 2 s without a reader" % probe in line for line in d.text().splitlines()) and
             os.listdir("%s/%s" % (pins, probe)) != folders[probe], d.text())
     again = start("tcp", 0.1)
     wait_for(d, [again])
     d.stop()
-    check("asleep: what nobody was there for has no record", not said_of(d, missed[0].pid), said_of(d, missed[0].pid))
-    check("asleep: and then all is counted again", right("tcp", again[2], said_of(d, again[0].pid)), said_of(d, again[0].pid))
+    check("asleep: a process that no skepd measured has no figures", not said_of(d, missed[0].pid), said_of(d, missed[0].pid))
+    check("asleep: afterwards every byte counts again", right("tcp", again[2], said_of(d, again[0].pid)), said_of(d, again[0].pid))
     unpin(d)
 
 
 def wait_and_stay(path):
-    """Waits for a device, says so, and stays."""
+    """Waits for a device, prints that, and stays."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     block = mmap.mmap(-1, READ_PART)
     for i in range(PARTS):
@@ -283,12 +284,12 @@ def wait_and_stay(path):
 
 
 def waited(pid):
-    """For how many ns a process waited for block I/O, as the kernel says it: in ticks of 10 ms (proc(5), stat)."""
+    """For how many ns a process waited for block I/O, by the kernel: in ticks of 10 ms (proc(5), stat)."""
     return int(open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[39]) * 10**7
 
 
 def crowded(make):
-    """More processes wait than the map has room for of what has been told: 2 * 65."""
+    """More processes wait than the map of reported waits has room for: 2 * 65."""
     name, switch = "crowded %d" % make, "/proc/sys/kernel/task_delayacct"
     if not os.path.exists(switch):
         print("#", name + ": this kernel has no switch for its account of delays")
@@ -309,7 +310,7 @@ def crowded(make):
             pids.append(pid)
         while not all(os.path.exists("%s/waited.%d" % (work, p)) for p in pids):
             time.sleep(0.1)
-        time.sleep(1.5)  # they are in a pass
+        time.sleep(1.5)  # a pass has seen them
         d.stop()
         d = Daemon(name, make=make, processes=65)
         check(name + ": io goes on with what is pinned", make or os.listdir(pins + "/io") == folders, d.text())
@@ -346,7 +347,8 @@ def losses(d):
 
 
 def full(make):
-    """The kernel side runs out of room while no skepd runs: the next skepd, of the same build or another, says how much is lost."""
+    """The kernel side runs out of room while no skepd runs: the next skepd, of the same build or another, reports how
+    much is lost."""
     name = "full %d" % make
     d = Daemon(name, processes=65, ring=64 * KIB)
     d.stop()
@@ -368,7 +370,7 @@ def full(make):
     d.stop()
     after = losses(d)
     for stream in ["net.connection"] + ["io"] * bool(disk):
-        check("%s: records of %s that found no room count as lost" % (name, stream), after.get(stream, 0) - before.get(stream, 0) > 20, (before, after))
+        check("%s: records of %s without room count as lost" % (name, stream), after.get(stream, 0) - before.get(stream, 0) > 20, (before, after))
     print("#", name + ": lost", after)
     unpin(d)
 
@@ -384,7 +386,7 @@ try:
     else:
         print("# no folder on a block device: no reads")
     across("same", [0], kinds, restarts)
-    # of requests that are under way at such an exchange nobody knows the issuer: no reads
+    # after such an exchange the issuer of requests under way is unknown: no reads
     across("other make", [0, 1], kinds[:3], restarts - 2)
     crash(kinds)
     asleep()
@@ -397,7 +399,7 @@ finally:
     for child in children:
         if child.poll() is None:
             child.kill()
-print("# this kernel hid the ends of %d of %d processes from BPF" % (hidden, moved))
+print("# this kernel skipped BPF on the ends of %d of %d processes" % (hidden, moved))
 check("most ends are seen", hidden * 4 < moved, hidden)
 print(failures, "failed")
 sys.exit(failures > 0)

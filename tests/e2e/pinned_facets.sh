@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/pinned_facets.sh - processes send and read a known number of bytes while skepd is restarted again and again, with the
-# same kernel side and with another make of it: what net and io say of each of them in its process.exit is exact. And: what
-# nobody comes for stops recording after pin_for; after kill -9 nothing is told twice.
-# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, python3; a folder on a block device for the reads, or these are left out.  RESTARTS (3).
+# tests/e2e/pinned_facets.sh - processes send and read a known number of bytes while skepd is restarted again and again,
+# with the same kernel side and with another build of it: the figures of net and io in each process.exit are exact. A
+# pinned state without a reader stops recording after pin_for; after kill -9 nothing is reported twice. Needs: root,
+# $SKEPD, $SKEP_PLUGIN_DIRS, python3; a folder on a block device for the reads, or the test leaves them out. RESTARTS
+# (3).
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }
@@ -14,7 +15,7 @@ done
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-pinned.XXXXXX") disk=''
 trap 'umount "$work/bpf" 2>/dev/null; rm -rf "$work" "$disk"' EXIT
 trap 'exit 1' INT TERM
-# One that counts requests: not tmpfs, not overlay.
+# A device that counts requests: not tmpfs, not overlay.
 for folder in "${abs_builddir:-}" /var/tmp /tmp /root; do
 	[ -n "$folder" ] && [ -d "$folder" ] || continue
 	case $(findmnt -n -o SOURCE -T "$folder" 2>/dev/null) in

@@ -38,12 +38,9 @@ def check(good, what, detail=""):
 
 
 class Job:
-    """A command in a process group of its own in the foreground of a new terminal.
-
-    Between us and it stands a session leader that does what a shell does: gives it the
-    terminal, waits (also for stops), tells us by a pipe. Without one, its process group
-    would be an orphaned one, in which Ctrl-Z has no effect.
-    """
+    """A command in a process group of its own in the foreground of a new terminal. A session leader stands between the
+    test and the command. Like a shell it gives the command the terminal, waits (also for stops), and reports by a pipe.
+    Without the leader the command's process group would be orphaned, and Ctrl-Z would have no effect."""
 
     def __init__(self, argv, rows=ROWS, columns=COLUMNS, env=None):
         tell, told = os.pipe()
@@ -66,7 +63,7 @@ class Job:
     def _shell(argv, rows, columns, env, told, obey):
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # python forgets a signal that comes while it forks
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # python loses a signal that arrives while it forks
         ready, go = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -94,13 +91,13 @@ class Job:
                 os.killpg(pid, signal.SIGCONT)
                 continue
             code = os.waitstatus_to_exitcode(status)
-            # as a shell: the prompt's turn. What is still in the terminal is read by the test first.
+            # as a shell: the prompt's turn. The test first reads the rest of the terminal's output.
             os.write(told, b"ended %d\n" % code)
             os.read(obey, 1)
             os._exit(0)
 
     def read(self, seconds=None, until=None):
-        """Reads what is written for so long, or until the pattern is in the output (then returns its match)."""
+        """Reads for so long, or until the pattern is in the output (then returns its match)."""
         deadline = time.monotonic() + (20 if seconds is None else seconds)
         while True:
             found = until and re.search(until, self.output)
@@ -132,7 +129,7 @@ class Job:
         os.write(self.order, how)
 
     def children(self):
-        """Without the process that keeps skep's reader of /proc."""
+        """The processes without the one that keeps skep's reader of /proc."""
         lines = subprocess.run(["pgrep", "-l", "-P", str(self.pid)], capture_output=True, text=True).stdout.splitlines()
         return [int(line.split()[0]) for line in lines if not line.endswith(" skep: keeper")]
 
@@ -234,7 +231,7 @@ def interrupt_before_it_starts():
         time.sleep(delay)
         job.type(b"\x03")
         what = job.event()
-        if what not in (("ended", 130), ("ended", -2)):  # -2: before skep ran a line of its own
+        if what not in (("ended", 130), ("ended", -2)):  # -2: before skep executed its first line
             odd.append((delay, what, job.output[-300:]))
         job.close()
     check(not odd, "Ctrl-C at any moment of the start ends both", repr(odd))

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A real skepd changes its configuration while processes start all the time: 50 reloads, by SIGHUP
-# and by `skep reload`, right ones and wrong ones; every process of the storm is recorded
-# exactly once, the books balance, and who asks is told what became of it.
-# Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, $EXACT_BIN, python3.  RATE: processes a second
-# (300), RELOADS (28, of a build with sanitizers 14).
+# A real skepd changes its configuration while processes start all the time: 50 reloads, by SIGHUP and by `skep reload`,
+# valid and invalid ones. Every process of the storm is recorded exactly once, the ledger balances, and each client
+# learns the result of its reload. Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, $EXACT_BIN,
+# python3. RATE: processes a second (300), RELOADS (28, of a build with sanitizers 14).
 name=reload
 . "$(dirname "$0")/daemon_lib.sh"
 : "${EXACT_BIN:?folder of storm and tiny}"
-# conf INTERVAL PROBES SINKS: the whole file, at once. SINKS begins with what else the first sink has; ring: what else proc has.
+# conf INTERVAL PROBES SINKS: writes the whole file. SINKS begins with further options of the first sink; ring: further
+# options of proc.
 conf() {
 	cat >"$dir/conf.new" <<END
 { "interval": "$1", "control": { "socket": "$SKEP_SOCKET" },${filters:-}
@@ -22,14 +22,14 @@ per_cpu=', { "plugin": "host", "per_cpu": true }'
 lake=" }, { \"plugin\": \"lake\", \"path\": \"$dir/lake\" }"
 reloads() { "$SKEP" status --json | python3 -c 'import json, sys; r = json.load(sys.stdin)["reload"]; print(r["ok"] + r["failed"], int(r["busy"]))'; }
 is_over() { [ "$(reloads)" = "$1 0" ]; }
-# hup: SIGHUP, and waits until it is over
+# hup: sends SIGHUP and waits for the end of the reload
 hup() {
 	before=$(reloads)
 	kill -HUP "$daemon"
 	until_true 100 is_over $((${before% *} + 1)) || fail "SIGHUP: nothing came of it"
 }
 
-# ---- nobody there, wrong usage
+# ---- no daemon, wrong usage
 run 1 "no daemon" "$SKEP" reload
 says "no skepd listens at $SKEP_SOCKET" err
 run 2 "an argument" "$SKEP" reload file
@@ -45,7 +45,7 @@ start
 run 0 "nothing has changed" "$SKEP" reload
 says "5 of its plugins were not touched" out
 conf 200ms "$host" ", \"fsync\": true$lake"
-run 0 "an option in place, only looked at" "$SKEP" reload --check
+run 0 "an option in place, only checked" "$SKEP" reload --check
 says "sink file: would be applied, options: fsync" out
 says "nothing has changed" out
 run 0 "an option in place" "$SKEP" reload --json
@@ -59,7 +59,7 @@ says "sink lake: removed" out
 run 0 "the interval" "$SKEP" status --json
 json "o['interval_ns'] == 300000000 and [i['name'] for i in o['instances']] == ['proc', 'sched', 'host', 'file']"
 json "o['reload']['ok'] == 3 and o['reload']['failed'] == 0 and o['reload']['last']['ok'] and o['reload']['last']['by'].startswith('pid ')"
-echo "ok - skep reload: applied in place, restarted, removed; --check only looks"
+echo "ok - skep reload: applied in place, restarted, removed; --check changes nothing"
 
 # ---- wrong ones
 cat >"$dir/conf" <<END
@@ -148,7 +148,7 @@ run 0 "no rules" "$SKEP" reload
 says "rule no-true: removed" out
 echo "ok - skep rules: hits; a rule is added, changed, wrong, removed"
 
-# ---- one at a time: a sink that takes nothing is removed, which takes 5 s
+# ---- one at a time: the removal of a sink that accepts nothing takes 5 s
 conf 200ms "$host" "$lake, { \"plugin\": \"fakesink\", \"name\": \"stuck\", \"path\": \"$dir/stuck\", \"delay\": \"1h\" }"
 run 0 "a sink that is stuck" "$SKEP" reload
 sleep 1.5
@@ -167,7 +167,7 @@ cp "$dir/slow" "$dir/out"
 says "sink stuck: removed, " out
 says "records that it had not taken are lost there" out
 until_true 50 is_over $((${before% *} + 2)) || fail "the SIGHUP that came meanwhile was forgotten"
-# who asks and closes his half of the connection is answered, who vanishes does no harm
+# a client that closes its half of the connection gets its answer; a client that vanishes does no harm
 python3 - "$SKEP_SOCKET" <<'END' || fail "half a connection"
 import json, socket, sys
 def ask(half):
@@ -182,18 +182,18 @@ def ask(half):
 ask(True)
 ask(False)
 END
-until_true 50 is_over $((${before% *} + 4)) || fail "the reload of who vanished"
-echo "ok - one at a time: another request is told so, a SIGHUP follows; what a removed sink had not taken is counted"
+until_true 50 is_over $((${before% *} + 4)) || fail "the reload of the client that vanished"
+echo "ok - one at a time: a second request is refused, a SIGHUP follows; records that a removed sink had not accepted are counted"
 
 # ---- under a storm
 lost_before=$("$SKEP" status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["lost"]["sink"])')
 conf 200ms "$host" "$lake"
 run 0 "as before" "$SKEP" reload
 storm_before=$(reloads)
-reloads_default=28 # fewer do not show what grows
+reloads_default=28 # with fewer, growth does not show
 [ -z "${SKEP_SANITIZE:-}" ] || reloads_default=14
 rate=${RATE:-300} n=${RELOADS:-$reloads_default}
-cp "$EXACT_BIN/tiny" "$dir/tiny-reload" # other tests start the original at the same time
+cp "$EXACT_BIN/tiny" "$dir/tiny-reload" # other tests run the original beside this one
 touch "$dir/go"
 # shellcheck disable=SC2016 # for that shell
 sh -c 'while [ -e "$1/go" ]; do "$2/storm" "$1/tiny-reload" "$3" 1 || exit 1; done' sh "$dir" "$EXACT_BIN" "$rate" >"$dir/truth" &
@@ -234,13 +234,15 @@ children=
 sleep 1
 run 0 "status after the storm" "$SKEP" status --json
 json "o['reload']['ok'] + o['reload']['failed'] == $n + 1 + ${storm_before% *}, o['reload']"
-# The kernel keeps BPF from some frees (README.md of plugins/proc), with reloads or without: those are recorded all the same.
+# The kernel skips BPF on some frees (README.md of plugins/proc), with reloads or without: those processes are recorded
+# all the same.
 json "o['lost']['queue'] + o['lost']['spool'] == 0 and o['lost']['sink'] == $lost_before and o['lost']['kernel'] == o['self']['processes_lost'], (o['lost'], o['self'])"
 json "all(s['seen'] == s['delivered'] + s['filtered'] + sum(s['lost'].values()) + s['pending'] for s in o['streams'])"
 if [ "$n" -ge 28 ]; then
 	echo "# after 14 reloads and after all: RSS $rss_before, $(rss) KiB; descriptors $fds_before, $(fds)"
 	[ "$(fds)" -le $((fds_before + 2)) ] || fail "descriptors"
-	# A sanitizer keeps what was freed. Processes of other tests take some MiB; a ring that leaks takes 8 at each restart of proc.
+	# A sanitizer does not return freed memory. Processes of other tests need some MiB; a leaked ring is 8 MiB at
+	# each restart of proc.
 	[ -n "${SKEP_SANITIZE:-}" ] || [ "$(rss)" -le $((rss_before + 12288)) ] || fail "memory"
 fi
 cat >"$dir/count.py" <<'END'
@@ -261,7 +263,7 @@ print(f"# {started} processes, {len(seen)} recorded, {len(twice)} of them twice;
       f"median {times[len(times) // 2]:.1f} ms, longest {times[-1]:.1f} ms")
 sys.exit(0 if len(seen) == started and not twice else 1)
 END
-# A process whose final record the kernel kept back is waited for up to 10 s, and then recorded without it.
+# skepd waits up to 10 s for a final record that the kernel skipped, then records the process without it.
 until_true 150 python3 "$dir/count.py" "$dir" "$n"
 kill -TERM "$daemon"
 wait "$daemon" || fail "skepd: exit $? after TERM"

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/restart.sh - samples of long-running processes are differences of exact counters:
-# over three lives of skepd, with execs in between, those of each image add up to its
-# process.exit, and the images of a process to what wait4 says.
-# Environment: SKEPD, SKEP_PLUGIN_DIRS.
+# tests/e2e/restart.sh - samples of long-running processes are differences of exact counters. Over three lives of skepd
+# with execs between, the samples of each image add up to its process.exit, and the images of a process to the result of
+# wait4. Environment: SKEPD, SKEP_PLUGIN_DIRS.
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
@@ -26,7 +25,7 @@ begin_daemon() {
 	sleep 0.7
 }
 
-# Three processes that work all the time: one with threads, one that execs twice, one plain.
+# Three processes that work all the time: one with threads, one that executes twice, a plain one.
 cat >"$work/load.py" <<'END'
 import json, os, signal, sys, threading, time
 def burn(seconds):
@@ -40,7 +39,7 @@ def threads():
     [t.start() for t in many]
     [t.join() for t in many]
 def execs(left):
-    # when it is told to: an exec that no skepd sees would only be another image's beginning
+    # on the test's order: an exec that no skepd sees would only be another image's beginning
     def go(*_):
         os.execv(sys.executable, [sys.executable, sys.argv[0], "execs", str(left - 1)])
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])

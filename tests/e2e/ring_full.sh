@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/ring_full.sh - skepd is stopped while more happens than its ring can hold.
-# What the ring could not take is counted, the end and the totals of every process arrive all the same
-# (by the kernel's maps for them), equal to what wait4 said; and afterwards all is well again.
-# Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN, STORM_SECONDS (1; slow hosts take longer to fill the ring).
+# tests/e2e/ring_full.sh - skepd is stopped while more happens than its ring can hold. Records without room in the ring
+# are counted, the end and the totals of every process still arrive (through the kernel's maps for them) and equal the
+# results of wait4, and afterwards everything is recorded again. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN,
+# STORM_SECONDS (1; slow hosts take longer to fill the ring).
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
@@ -34,7 +34,7 @@ while [ $i -lt 50 ]; do
 	i=$((i + 1))
 done
 /bin/echo crowded "$long" >"$work/echo"
-# about ten times what the ring holds, and less than the map for totals
+# about ten times the ring's size, and less than the size of the map for totals
 "$EXACT_BIN/storm" "$EXACT_BIN/tiny" 1500 "${STORM_SECONDS:-1}" >"$work/storm"
 kill -CONT $skepd
 sleep 4
@@ -53,7 +53,7 @@ lost = {}
 for r in records:
     if r["stream"] == "loss":
         lost[r["loss.stream"]] = lost.get(r["loss.stream"], 0) + r["count"]
-# the children of the two storms, however much is known of them
+# the children of the two storms, also those with little data
 parents = {r["upid"] for r in images if (r["exe"] or "").endswith("/storm") and r["last"]}
 unknown = {}
 for r in images:
@@ -76,14 +76,15 @@ if len(argv.get("roomy", ["", "", ""])[2]) != 8000:
 if not 900 < sum(len(word) + 1 for word in argv.get("crowded", [])) <= 1025:
     bad.append(f"while half of the ring was full, arguments were not cut to 1 KiB: {argv.get('crowded')}"[:200])
 finals = lost.get("process.final", 0)
-# others run on this host as well: at least ours, and their time.  A build with sanitizers is here for what they find: it
-# is so slow that a kernel may skip the programs of an end in a thousand processes while it has the CPU (skep/preempt.h).
+# other programs run on this host too: at least our processes, and their time. In a build with sanitizers the kernel may
+# skip the programs of an end in a thousand processes while slow skepd has the CPU (skep/preempt.h).
 slack = started // 100 if os.environ.get("SKEP_SANITIZE") else 0
 if len(known) + len(stubs) + finals + slack < started:
     bad.append(f"{started} processes, records of {len(known)} + {len(stubs)}")
 if not finals and cpu < truth * 0.999:
     bad.append(f"CPU: skep {cpu:.0f} us, wait4 {truth} us")
-late = sum(1 for r in images if r["upid"] in known and r["execed"] and r["last"] and not r["approx"] & ~9)  # 1 split, 8: the peak of so small a memory is a bound
+# 1 split, 8: the peak of so little memory is a bound
+late = sum(1 for r in images if r["upid"] in known and r["execed"] and r["last"] and not r["approx"] & ~9)
 if late + finals < after["processes"]:
     bad.append(f"after it: {late} of {after['processes']} processes known in full")
 for b in bad:

@@ -86,7 +86,8 @@ missing = 0
 
 
 def exactly(what, got, expected):
-    """A segment that the kernel sent twice has no round trip time: a few may be less on a host that stands still at times."""
+    """A segment that the kernel sends twice has no round trip time: on a host that stands still at times a few may be
+    missing."""
     global missing
     check(expected * 0.95 <= got <= expected, f"{what}: {got} of {expected}")
     missing += expected - got
@@ -94,14 +95,14 @@ def exactly(what, got, expected):
 
 def loopback(address, cgroup):
     here, there = pair(address, cgroup=cgroup or None)
-    time.sleep(1.2)  # until skepd has seen them: then it knows their start as well
+    time.sleep(1.2)  # until skepd knows the processes and their starts
     ours, theirs, host = rtt("--pid", str(here.pid)), rtt("--pid", str(there.pid)), rtt()
     group = rtt("--cgroup", str(os.stat(cgroup).st_ino)) if cgroup else None
     until_attached(4 if cgroup else 3)
     here.step()
-    time.sleep(0.7)  # an interval: what is told at the detach and what before it add up
+    time.sleep(0.7)  # an interval: records before and at the detach add up
     port = int(there.ready[1])
-    # who connects: SYN and FIN, and each round; the other side: each round and FIN
+    # the connecting side: SYN and FIN, and each round; the other side: each round and FIN
     records = ours.records()
     exactly(f"{address}: who connected", count(records, "one", "out", port), 202)
     check(count(records, "all") == count(records, "one") and adds_up(records), f"{address}: all are the sum of each, and histograms add up")
@@ -117,7 +118,7 @@ def loopback(address, cgroup):
 
 
 def before(cgroup):
-    """A connection that is there when somebody attaches: counts from there on."""
+    """A connection that exists before the attach: counts from then on."""
     here, there = pair("127.0.0.1", rounds=(100, 50), cgroup=cgroup or None)
     here.step()
     time.sleep(1.2)
@@ -132,7 +133,7 @@ def before(cgroup):
 
 
 def many():
-    """More peers than rows: the others are together in one."""
+    """More peers than rows: the others share one row."""
     here, there = pair("127.0.0.1", ports=30, rounds=(10,))
     time.sleep(1.2)
     ours = rtt("--pid", str(here.pid))
@@ -148,7 +149,7 @@ def many():
 
 
 def delayed(near, far):
-    """10 ms one way: no sample is below, and they are what the kernel itself makes of them."""
+    """10 ms one way: no sample is below, and the samples match the kernel's own estimate."""
     here, there = pair("10.91.8.2", rounds=(100,), netns=(near, far))
     time.sleep(1.2)
     ours = rtt("--pid", str(here.pid))
@@ -158,7 +159,7 @@ def delayed(near, far):
     records = [r for r in ours.records() if r["peers"] == "all"]
     n, mean = sum(r["count"] for r in records), sum(r["sum_ns"] for r in records) / 1000 / max(1, sum(r["count"] for r in records))
     exactly("10 ms away", n, 102)
-    # bucket k of scale 2 ends at 2^((k + 1) / 4) ns: those that end below 10 ms
+    # bucket k of scale 2 ends at 2^((k + 1) / 4) ns: the buckets that end below 10 ms
     below = sum(c for r in records for k, c in enumerate(r["rtt"]["counts"]) if 2 ** ((r["rtt"]["offset"] + k + 1) / 4) < 10e6)
     check(below == 0, f"10 ms away: {below} samples below")
     check(least >= 10000 and least * 0.99 <= mean and abs(mean - srtt) < 0.3 * srtt,
@@ -174,7 +175,7 @@ def main(cgroup, with_delay, near, far, out):
     if with_delay == "yes":
         delayed(near, far)
     time.sleep(0.7)
-    print(f"# {missing} missing in all, {attached.lost(out, 'net.rtt')} said to be lost")
+    print(f"# {missing} missing in all, {attached.lost(out, 'net.rtt')} reported as lost")
     return attached.bad > 0
 
 

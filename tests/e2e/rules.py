@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/rules.py WORK - what rules.sh says.
+# tests/e2e/rules.py WORK - the program of rules.sh.
 import collections
 import json
 import os
@@ -53,7 +53,7 @@ class Daemon:
         self.process = subprocess.Popen([skepd, "-c", self.conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "w"))
         daemons.append(self.process)
         self.wait_for(" collects: ")
-        time.sleep(1.2)  # the first sweep, and one more
+        time.sleep(1.2)  # the first scan, and one more
 
     def wait_for(self, text, count=1, seconds=20):
         end = time.monotonic() + seconds
@@ -75,7 +75,7 @@ class Daemon:
         return subprocess.run([skep, *request, "--socket", self.conf + ".sock"], capture_output=True, text=True, timeout=30)
 
     def reload(self, status=0):
-        """By the socket, which answers when it is done."""
+        """Reloads by the socket, which answers at the end of the reload."""
         began = time.monotonic()
         answer = self.ask("reload")
         self.took.append(time.monotonic() - began)
@@ -93,7 +93,8 @@ class Daemon:
         return json.loads(self.ask("rules", "--json").stdout)
 
     def settle(self, wanted):
-        """Until wanted(records so far).  A kernel that hides a process's end is given ten seconds for it (core/process/track_wait.c)."""
+        """Until wanted(records so far). skepd waits ten seconds for an exit event that the kernel skipped
+        (core/process/track_wait.c)."""
         end = time.monotonic() + 15
         while time.monotonic() < end:
             time.sleep(0.5)
@@ -113,7 +114,7 @@ def ended(records):
 
 
 def ours(records):
-    """What was started here: by name and arguments."""
+    """The test's processes, by name and arguments."""
     found = collections.Counter()
     for r in ended(records):
         if r["execed"] and (r["exe"] or "").startswith(work):
@@ -122,7 +123,7 @@ def ours(records):
 
 
 def cgroup_make():
-    """A cgroup of the hierarchy that ids are from: the memory controller's on v1."""
+    """A cgroup of the hierarchy that gives the ids: the memory controller's on v1."""
     for line in open("/proc/self/mountinfo"):
         fields = line.split(" - ")
         mount, kind, options = fields[0].split()[4], fields[1].split()[0], fields[1].split()[2]
@@ -164,7 +165,7 @@ def as_nobody(path):
 
 
 def workload():
-    """Returns the pid of one that lives through some passes and never execs."""
+    """Returns the pid of a process that lives through some passes and never executes."""
     lives = os.fork()
     if lives == 0:
         time.sleep(1.3)
@@ -187,7 +188,7 @@ def workload():
         if cgroup:
             subprocess.run(["/bin/sh", "-c", "echo $$ >%s/cgroup.procs; exec %s in" % (cgroup, grouped)], check=True)
         subprocess.run([grouped, "out"], check=True)
-        # forks that never exec; the last one's child begins its program when its parent has gone
+        # forks that never execute; the last one's child executes its program after its parent has ended
         subprocess.run([forker, "-c", "(:); (:); (%s late-%s &); true" % (keep, n)], check=True)
     os.waitpid(lives, 0)
     return lives
@@ -214,19 +215,19 @@ def verdicts():
         d.settle(lambda records: ours(records) == wanted())
         records = d.stop()
         found, want = ours(records), wanted()
-        check("%s: what is told is what the rules say" % words, found == want, "\n  missing %s\n  too much %s" % (want - found, found - want))
+        check("%s: the reported processes are those that the rules include" % words, found == want, "\n  missing %s\n  too much %s" % (want - found, found - want))
         mine = [r for r in ended(records) if (r["exe"] or "").startswith(work)]
-        check("%s: nothing of them is lost or stays behind" % words, all(r["state"] in ("exited", "replaced") for r in mine),
+        check("%s: none is lost or left in the table" % words, all(r["state"] in ("exited", "replaced") for r in mine),
               collections.Counter(r["state"] for r in mine))
         shells = {r["upid"] for r in mine if r["execed"] and os.path.basename(r["exe"]) == "forker"}
         forks = {r["upid"]: r for r in mine
                  if not r["execed"] and r["last"] and os.path.basename(r["exe"]) == "forker"}
-        check("%s: forks that never exec are told, each with its parent" % words, len(forks) == 3 * N and
+        check("%s: forks that never execute are reported, each with its parent" % words, len(forks) == 3 * N and
               all(r["parent_upid"] in shells and not r["approx"] & APPROX_EXEC for r in forks.values()), "%d of %d" % (len(forks), 3 * N))
         late = [r for r in mine if r["argv"][1:2] and r["argv"][1].startswith("late-")]
-        check("%s: a fork's child is told after it, and is its child" % words, len(late) == N and all(r["parent_upid"] in forks for r in late),
+        check("%s: a fork's child is reported after the fork, as its child" % words, len(late) == N and all(r["parent_upid"] in forks for r in late),
               [r["parent_upid"] for r in late])
-        check("%s: one that lives and never execs is told" % words,
+        check("%s: a live process that never executes is reported" % words,
               [(r["ppid"], r["execed"], r["approx"] & APPROX_EXEC) for r in ended(records) if r["pid"] == lives] == [(os.getpid(), False, 0)])
         runs = {r["run"] for r in mine if r["execed"] and os.path.basename(r["exe"]) in ("keep", "leaf")}
         check("%s: children of an excluded shell stay in its run" % words, len(runs) == 1, runs)
@@ -235,7 +236,7 @@ def verdicts():
             if r["stream"] == "ledger" and r["account"] == "cpu" and not r["run"]:
                 books[r["item"]] += r["amount"]
         off = books["unattributed"] / books["capacity"]
-        check("%s: the ledger has what was excluded (%.1f ms), unattributed %.2f %%" % (words, books["excluded"] / 1e6, off * 100),
+        check("%s: the ledger has the excluded CPU time (%.1f ms), unattributed %.2f %%" % (words, books["excluded"] / 1e6, off * 100),
               books["excluded"] > 0 and (abs(off) < 0.03 or sanitized or "QEMU" in open("/proc/cpuinfo").read()), dict(books))
 
 
@@ -272,7 +273,7 @@ def changes():
     set_a, set_b = rules("a-prog", "A"), rules("b-prog", "B")
     d = Daemon("changes", set_a)
     storms = [Storm([a, b, both, never]) for _ in range(2)]
-    # One that lives on: in with one set, out with the other, in again
+    # A process that lives on: one set includes it, the next excludes it, the third includes it again
     long_lived = subprocess.Popen([sleeper, "100"])
     daemons.append(long_lived)
     for s in storms:
@@ -298,19 +299,19 @@ def changes():
         print("# resident %.1f MiB after 10 reloads, %.1f after %d" % (rss, after[1], good + bad))
     d.took.sort()
     print("# a reload took %.0f ms (median), %.0f ms (99 %%), the command with it" % (d.took[len(d.took) // 2] * 1e3, d.took[len(d.took) * 99 // 100] * 1e3))
-    # at rest with A, which says nothing of the sleeper but its label
+    # at rest with set A, which only labels the sleeper
     d.write(rules("sleeper", "C"))
     d.reload()
     time.sleep(1)
     d.write(set_a)
-    # the last by the signal, as systemctl reload sends it
+    # the last reload by the signal, as systemctl reload sends it
     generation = d.rules()["generation"]
     d.process.send_signal(signal.SIGHUP)
     for _ in range(200):
         if d.rules()["generation"] != generation:
             break
         time.sleep(0.1)
-    time.sleep(2)  # and a sweep, which finds it
+    time.sleep(2)  # and a scan, which finds it
     for s in storms:
         s.over = True
     for s in storms:
@@ -341,12 +342,12 @@ def changes():
                               for r in ended(records) if r["state"] == "lost" or r["approx"] & 2)
     if odd:
         print("# without their final counters:", dict(odd))
-    check("what every set includes is told, each once", abs(started["both"] - found["both"]) <= lost and started["both"] >= found["both"], "%d started, %d told" % (started["both"], found["both"]))
-    check("what every set excludes is not told", found["never"] == 0, found["never"])
-    check("nothing is told twice", not [k for k, n in seen.items() if n > 1])
-    check("each set was at work", 0 < found["a-prog"] < started["a-prog"] and 0 < found["b-prog"] < started["b-prog"], dict(found))
-    check("nobody was judged by two sets", set(labels["a-prog"]) <= {"rules=B", "rules=C"} and set(labels["b-prog"]) <= {"rules=A", "rules=C"}, dict(labels))
-    check("one that lives leaves with one set and is back with the next", found["sleeper"] >= 1 and labels["sleeper"]["rules=A"] >= 1,
+    check("a process that every set includes is reported once", abs(started["both"] - found["both"]) <= lost and started["both"] >= found["both"], "%d started, %d told" % (started["both"], found["both"]))
+    check("a process that every set excludes is not reported", found["never"] == 0, found["never"])
+    check("no process is reported twice", not [k for k, n in seen.items() if n > 1])
+    check("each set decided about some process", 0 < found["a-prog"] < started["a-prog"] and 0 < found["b-prog"] < started["b-prog"], dict(found))
+    check("no process has verdicts of two sets", set(labels["a-prog"]) <= {"rules=B", "rules=C"} and set(labels["b-prog"]) <= {"rules=A", "rules=C"}, dict(labels))
+    check("a live process is excluded by one set and included by the next", found["sleeper"] >= 1 and labels["sleeper"]["rules=A"] >= 1,
           "%d %s" % (found["sleeper"], dict(labels["sleeper"])))
 
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/rules.sh - what rules take out is not told, all else is, exactly: with the kernel deciding and
-# without, which must be the same; through excluded parents; and while the rules change under a storm of
-# processes.  Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN; STORM_SECONDS (default 12, of a sanitizers' build 6).
+# tests/e2e/rules.sh - excluded processes are not reported, all others are, exactly: with the kernel deciding and
+# without, with the same result; below excluded parents; and while the rules change under a storm of processes.
+# Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN; STORM_SECONDS (default 12, of a sanitizers' build 6).
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }

@@ -34,7 +34,7 @@ if tools != 40 or twice or len(files) < 2:
     ok = False
 sys.exit(not ok)
 END
-# The session's own run begins in the first file; what it executes fills it, until skepd goes on with another one.
+# The session's own run begins in the first file; its programs fill that file until skepd continues with another.
 cat >"$dir/session" <<'END'
 i=0 text=$(head -c 60000 /dev/zero | tr '\0' x)
 while [ ! -e "$(echo "$1"/lake/lake-*.1.db)" ]; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_daemon.py - what run_daemon.sh asks of the lake, in all its files, and of the control socket.
+# tests/e2e/run_daemon.py - the questions of run_daemon.sh to the lake, in all its files, and to the control socket.
 import glob, json, os, socket, sqlite3, sys
 
 lake, what, *args = sys.argv[1:]

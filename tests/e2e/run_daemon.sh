@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# skep run where a skepd collects: without a privilege, as a member of group skep; exit codes; who may begin a run with
-# which process; a client that is killed; a skepd that is restarted, killed, gone; rules; twenty at once.
+# skep run where a skepd collects: without a privilege, as a member of group skep; exit codes; which users may begin a
+# run with which process; a client that is killed; a skepd that is restarted, killed, gone; rules; twenty at once.
 # Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS, $SKEP_TEST_PLUGIN_DIRS, python3, setpriv, unshare.
 [ -n "${SKEP_IN_NAMESPACE:-}" ] || SKEP_IN_NAMESPACE=1 exec unshare -m --propagation private "$0" "$@"
 name=run_daemon
 . "$(dirname "$0")/daemon_lib.sh"
 command -v setpriv >/dev/null || skip "no setpriv"
 
-# A group skep that this test alone knows, and two users: one is a member.
+# A group skep for this test alone, and two users: one is a member.
 gid=64999 member=64998 stranger=64997
 { grep -v '^skep:' /etc/group; echo "skep:x:$gid:"; } >"$dir/group"
 mount --bind "$dir/group" /etc/group || skip "cannot mount"
@@ -36,7 +36,7 @@ srun=$dir/srun
 begun() { "$SKEP" status --json | python3 -c 'import json, sys; sys.exit(not any(r["name"] == sys.argv[1] and r["processes"] > 1 for r in json.load(sys.stdin)["runs"]))' "$1"; }
 stop() { kill "-$1" "$daemon"; wait "$daemon" 2>/dev/null; daemon=; }
 umask 027
-# as the installed configuration has it: nothing is missed while no skepd is there
+# like the installed configuration: nothing is missed while no skepd runs
 mkdir -m 700 "$dir/bpf" && mount -t bpf -o mode=700 none "$dir/bpf" || skip "cannot mount bpffs"
 trap 'umount -l "$dir/bpf" 2>/dev/null; cleanup' EXIT
 conf "\"spool\": { \"path\": \"$dir/spool.db\" }, \"pin_dir\": \"$dir/bpf/skep\","

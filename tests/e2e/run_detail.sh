@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_detail.sh - `skep run --detail`: distributions of the run and of nothing else,
-# which end with it; names that are not there are refused before the command starts.
+# tests/e2e/run_detail.sh - `skep run --detail`: distributions of the run only, which end with it; skep refuses unknown
+# names before the command starts.
 . "$(dirname "$0")/run_lib.sh"
 
-# Somebody else sleeps as well, and must not be counted.
+# Another process sleeps as well and must not be counted.
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.1; done &
 others=$!
 run --detail offcpu --detail runqlat -- sh -c 'for i in 1 2 3 4 5; do sleep 0.05; done' 2>"$work/err"
@@ -12,7 +12,7 @@ same "status" 0 $?
 wait $others
 contains "a section for each" "$work/err" "runqlat"
 contains "by state" "$work/err" "state sleeping"
-# Each sleep is one wait of 50 to 100 ms, and the shell waits for each; nobody waits for longer.
+# Each sleep is one wait of 50 to 100 ms, and the shell waits for each; no process waits for longer.
 python3 - "$work/err" <<'PY' || fail "the distribution of sleeps"
 import re, sys
 text = open(sys.argv[1]).read()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_failures.sh - a failing, a killed, an out-of-memory-killed and an
-# interrupted command, each told as it was: status, text and JSON.
+# tests/e2e/run_failures.sh - a failing, a killed, an out-of-memory-killed and an interrupted command, each reported
+# correctly: status, text and JSON.
 . "$(dirname "$0")/run_lib.sh"
 
 # report ARGUMENT...: text in $work/err, JSON in $work/r.json, status in $status
@@ -32,7 +32,7 @@ same "killed: not out of memory" "[False]" "$(json "$work/r.json" '[p["oom_kille
 contains "killed: in words" "$work/err" "SIGKILL"
 if grep -qi "memory in cgroup" "$work/err"; then fail "killed: the report speaks of memory"; else ok "killed: no word of memory"; fi
 
-# interrupted: the terminal's way is in run_signals.sh; here by kill to skep alone
+# interrupted: run_signals.sh has the terminal's way; here by kill to skep alone
 "$SKEP" run --lake "$lake" --json "$work/r.json" sleep 60 2>"$work/err" &
 skep=$!
 for _ in $(seq 100); do pgrep -P "$skep" -x sleep >/dev/null && break; sleep 0.1; done
@@ -64,7 +64,7 @@ if [ -z "$group" ]; then
 fi
 report bash -c "'$work/hog' '$group' 200; exit 5"
 same "out of memory: status" 5 "$status"
-same "out of memory: the victim and nobody else" "[('hog', None, 9)]" \
+same "out of memory: the victim and no other process" "[('hog', None, 9)]" \
 	"$(json "$work/r.json" '[(p["comm"], p["exit_code"], p["signal"]) for p in last if p["oom_killed"]]')"
 oom='next((p["oom"] or {}) for p in last if p["comm"] == "hog")'
 same "out of memory: the limit" "$limit" "$(json "$work/r.json" "$oom.get('limit_bytes')")"
@@ -80,5 +80,5 @@ same "the command itself out of memory: run" "None 9" "$(json "$work/r.json" "$o
 contains "the command itself out of memory: in words" "$work/err" "out of memory"
 report "$work/hog" "$group" 10
 same "under the limit: status" 0 "$status"
-same "under the limit: nobody was killed" 0 "$(json "$work/r.json" 'sum(p["oom_killed"] for p in last)')"
+same "under the limit: no process was killed" 0 "$(json "$work/r.json" 'sum(p["oom_killed"] for p in last)')"
 finish

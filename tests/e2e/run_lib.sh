@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_lib.sh - what the tests of `skep run` share; sourced by them.
-# Environment: SKEP (the program), SKEP_PLUGIN_DIRS, CC.
+# tests/e2e/run_lib.sh - shared by the tests of `skep run`, which source it. Environment: SKEP (the program),
+# SKEP_PLUGIN_DIRS, CC.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 SKEP=${SKEP:-skep}
@@ -35,7 +35,7 @@ fixture() {
 		{ echo "FAIL - fixtures/$1.c does not compile"; exit 1; }
 }
 
-# json FILE EXPRESSION: prints what the python expression over the report r gives
+# json FILE EXPRESSION: prints the value of the python expression over the report r
 json() {
 	python3 - "$1" "$2" <<'PY'
 import json, sys

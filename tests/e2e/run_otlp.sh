@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_otlp.sh - `skep run --otlp`: the run is a trace of its own, or part of the one that it was started in,
-# and the command is told the run's span.
-# Environment: SKEP, SKEP_PLUGIN_DIRS.
+# tests/e2e/run_otlp.sh - `skep run --otlp`: the run is a trace of its own, or a part of the trace in whose context skep
+# was started, and the command's environment has the run's span. Environment: SKEP, SKEP_PLUGIN_DIRS.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }
@@ -31,7 +30,8 @@ TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 "$SKEP" run 
 "$SKEP" run --no-report --lake "$work/lake" --otlp "$url/refuse" -- true 2>"$work/err" || { cat "$work/err"; exit 1; }
 grep -q "records of this run have not arrived there; the lake has them" "$work/err" || { echo "silent about what was refused"; cat "$work/err"; exit 1; }
 
-# One that is not there, and one that takes the connection and says nothing: waited for so long, and told.
+# A receiver that does not listen, and one that accepts the connection and never answers: skep waits for so long and
+# reports it.
 python3 -c 'import socket, time
 s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(60)' >"$work/mute" &
 mute=$!
@@ -83,7 +83,7 @@ check("the failed one has a span though it was short", len(failed) == 1, failed)
 check("and an event of it", [e["span_id"] for e in events if e["event_name"] == "skep.process.failed"] == [failed[0]["span_id"]], events)
 check("the sleep has one, the short ones have none", sorted(s["name"] for s in of("alone") if s["kind"] == 1 and s is not failed[0]).count("sleep") == 1
       and "true" not in [s["name"] for s in of("alone")], [s["name"] for s in of("alone")])
-check("begin and end are told", [e["event_name"] for e in events if e["event_name"].startswith("skep.run.")].count("skep.run.ended") == 2, events)
+check("begin and end are reported", [e["event_name"] for e in events if e["event_name"].startswith("skep.run.")].count("skep.run.ended") == 2, events)
 points = {m["name"] for l in lines if l["signal"] == "metrics" for m, _, _ in otlp.points(l["request"])}
 check("metrics", {"process.cpu.time", "skep.process.ended", "skep.run.ended"} <= points, points)
 print("%d spans, %d events, %d metrics" % (len(spans), len(events), len(points)))

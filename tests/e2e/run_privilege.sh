@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_privilege.sh - what `skep run` needs: without it exit 4, the remedy, and
-# CMD does not run; with exactly that (CAP_BPF, CAP_PERFMON), as nobody, it works; and a
-# skep with file capabilities runs no code that its caller chose.
+# tests/e2e/run_privilege.sh - the privileges of `skep run`: without them exit 4, the remedy, and CMD does not run; with
+# exactly those (CAP_BPF, CAP_PERFMON), as user nobody, it works; and a skep with file capabilities runs no code that
+# its caller chose.
 . "$(dirname "$0")/run_lib.sh"
 command -v setpriv >/dev/null || skip "needs setpriv (util-linux)"
 
-# Where nobody can reach them: the build tree may be anywhere.
+# Where user nobody can reach them: the build tree may be anywhere.
 chmod 755 "$work"
 nobody=$work/nobody
 mkdir -m 755 "$nobody" "$work/bin" "$work/plugins"
@@ -37,7 +37,7 @@ one_less() { # capability that is there, capability that is missing
 one_less bpf CAP_PERFMON
 one_less perfmon CAP_BPF
 
-# Exactly what is needed
+# Exactly the needed capabilities
 caps="-all,+bpf,+perfmon"
 as_nobody --inh-caps=$caps --ambient-caps=$caps "${skep_run[@]}" --lake "$nobody/lake" --no-report --json "$nobody/r.json" \
 	sh -c 'cat /proc/version >/dev/null; true; exit 6' 2>"$work/err"
@@ -70,8 +70,8 @@ member "$nobody" runs
 same "both lakes: exit 0" 0 "$?"
 contains "both lakes: reads one's own and names both" "$work/err" "reading your own lake, $nobody/.local/share/skep/lake; that of skepd: --lake /var/lib/skep/lake"
 
-# ---- file capabilities: the command does not get them, and the caller chooses no code ---------------------------
-# The folder of plugins that every build searches, in a mount namespace of its own.
+# ---- file capabilities: the command does not get them, and the caller chooses no code. The folder of plugins that
+# every build searches, in a mount namespace of its own.
 site() {
 	unshare -m sh -c 'mount -t tmpfs -o mode=755 none /usr/local/lib && mkdir /usr/local/lib/skep && cp -r "$1" /usr/local/lib/skep/plugins &&
 		shift && cd / && exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"' sh "$work/plugins" "$@"
@@ -87,7 +87,7 @@ mkdir "$own"
 $CC -std=gnu17 -shared -fPIC -fvisibility=hidden -I"$abs_srcdir/include" "$work/mark.c" -o "$own/proc.so" || fail "the plugin with a mark does not compile"
 echo "{ \"plugin_dirs\": [ \"$own\" ], \"probes\": [ { \"plugin\": \"proc\" } ] }" >"$own/skepd.conf"
 chown -R 65534:65534 "$own"
-# not_loaded WHAT CODE TEXT COMMAND...: ends with that code and text, and no code of the caller's has run
+# not_loaded WHAT CODE TEXT COMMAND...: the command ends with that code and text, and has run no code of the caller
 not_loaded() {
 	local what=$1 code=$2 text=$3 rc
 	shift 3
@@ -130,13 +130,13 @@ else
 	not_loaded "setcap, skepd -c" 3 "belongs to uid 65534" "$work/bin/skepd" -t -c "$own/skepd.conf"
 	not_loaded "setcap, skepd with SKEP_PLUGIN_DIRS" any "" env SKEP_PLUGIN_DIRS="$own" "$work/bin/skepd" --options proc
 	not_loaded "setcap, skepd of a pipe" 3 "" sh -c "cat '$own/skepd.conf' | '$work/bin/skepd' -t -c /dev/stdin"
-	# What does not collect works with the caller's rights alone.
+	# A command that does not collect works with the caller's rights alone.
 	mkfifo "$work/records"
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/bin/skep" filter test "uid = 0" - <"$work/records" >/dev/null 2>&1 &
 	exec 9>"$work/records"
 	for _ in $(seq 100); do [ "$(cat "/proc/$!/comm" 2>/dev/null)" != skep ] || break; sleep 0.1; done
 	sleep 0.3
-	same "setcap, what does not collect: no capability" "0000000000000000 0000000000000000" \
+	same "setcap, a command that does not collect: no capability" "0000000000000000 0000000000000000" \
 		"$(sed -n 's/^Cap\(Prm\|Eff\):[[:space:]]*//p' "/proc/$!/status" | xargs)"
 	exec 9>&-
 	wait $!
@@ -158,7 +158,7 @@ if unshare -Ur true 2>/dev/null; then
 	same "user namespace: exit 4" 4 "$?"
 	contains "user namespace: said" "$work/err" "user namespace"
 fi
-# a plugin that anybody could have changed
+# a plugin that every user could have changed
 chmod 666 "$work/plugins/proc.so"
 "${skep_run[@]}" --lake "$lake" touch "$work/ran" 2>"$work/err"
 same "world-writable plugin: exit 4" 4 "$?"

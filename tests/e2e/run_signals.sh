@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_signals.sh - signals sent to skep alone reach CMD, once; skep waits for
-# CMD whatever happens; on a terminal: pty_run.py.
+# tests/e2e/run_signals.sh - signals sent to skep alone reach CMD once; skep waits for CMD after every signal; on a
+# terminal: pty_run.py.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: terminals and signals of skep run, tried without"; exit 77; }
 . "$(dirname "$0")/run_lib.sh"
 fixture listen
@@ -55,11 +55,11 @@ wait "$skep"
 same "ended by SIGTERM: status" 143 "$?"
 [ $(($(date +%s%N) - start_of_end)) -lt 5000000000 ] && ok "the end takes less than 5 s" || fail "the end takes 5 s and more"
 
-# CMD signals its whole group: skep is in it, and must not send that on
+# CMD signals its whole group: skep is a member and must not pass that signal on
 setsid "$SKEP" run --lake "$lake" --no-report "$work/listen" "$work/heard2" group 2>/dev/null
 same "kill 0 by CMD: it gets it once" "ready 12 " "$(tr '\n' ' ' <"$work/heard2")"
 
-# In a hurry: signals after CMD's end. A lake that somebody else holds makes the end last.
+# In a hurry: signals after CMD's end. A lake that another process locks makes the end last.
 cat >"$work/hold.py" <<'PY'
 import glob, os, sqlite3, sys, time
 db = sqlite3.connect(glob.glob(sys.argv[1] + "/*.db")[0], timeout=30, isolation_level=None)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_status.sh - `skep run CMD` is CMD to whoever called it: exit status,
-# standard streams byte for byte, descriptors, signal dispositions, environment.
+# tests/e2e/run_status.sh - to its caller `skep run CMD` is CMD: exit status, standard streams byte for byte,
+# descriptors, signal dispositions, environment.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: sixty runs of skep run for their exit status, which run_tree.sh and others have, too"; exit 77; }
 . "$(dirname "$0")/run_lib.sh"
 
@@ -74,8 +74,7 @@ same "a report that cannot be written does not change the status" 0 "$?"
 "$SKEP" run --lake "$lake" true 2>&1 | true
 same "nor does a reader that went away" "0 0" "${PIPESTATUS[*]}"
 
-# ---- what is inherited
-# fds: those of the shell that runs the listing, with what it needs itself left out
+# ---- inherited state. fds: those of the shell that runs the listing, without the ones that it needs itself
 list='for f in /proc/$$/fd/*; do n=${f##*/}; l=$(readlink "$f"); echo "$n ${l%%[0-9]*}"; done'
 bash -c "$list" 7<"$work/in" 8>"$work/x" >"$work/want"
 run bash -c "$list" 7<"$work/in" 8>"$work/x" >"$work/got"
@@ -119,7 +118,7 @@ same "name and pipeline" "my name nightly" "$(json "$work/id.json" 'run["name"] 
 "$SKEP" run --lake "$work/new/folder/lake" --no-report true && [ -d "$work/new/folder/lake" ] &&
 	ok "the lake's folder is made" || fail "the lake's folder is not made"
 
-# a user's own table of tools, and what must never be kept
+# a user's own table of tools, and secrets that must never be stored
 mkdir -p "$work/config/skep/tools.d"
 echo '{ "programs": [ { "match": ["ourtool"], "operand": "subcommand", "options_with_value": ["-d"] } ] }' \
 	>"$work/config/skep/tools.d/site.json"

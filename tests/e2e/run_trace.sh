@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/run_trace.sh - `skep run` leaves nothing in the kernel: BPF programs, maps,
 # links, pinned objects; neither after a run nor after a kill -9 of skep, which CMD outlives.
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: what is left in the kernel does not depend on them"; exit 77; }
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: objects left in the kernel do not depend on them"; exit 77; }
 . "$(dirname "$0")/run_lib.sh"
 command -v bpftool >/dev/null || skip "needs bpftool"
 bpftool prog list >/dev/null 2>&1 || skip "bpftool does not work here"
 
-# maps.debug and progs.debug are the kernel's own (bpf_preload, since 5.10): they are there as soon as somebody mounts a bpffs.
+# maps.debug and progs.debug are the kernel's own (bpf_preload, since 5.10): they exist once a program mounts a bpffs.
 objects() {
 	{
 		for kind in prog map link; do
@@ -17,8 +17,8 @@ for o in json.load(sys.stdin): print(sys.argv[1], o["id"], o.get("name", o.get("
 		find /sys/fs/bpf -mindepth 1 ! -path '/sys/fs/bpf/*.debug' 2>/dev/null
 	} | LC_ALL=C sort
 }
-# Freed after an RCU grace period or two; other programs of this machine may come and go meanwhile.
-gone() { # WHAT: nothing that was not there before is left
+# The kernel frees objects after an RCU grace period or two; other programs of this machine may come and go meanwhile.
+gone() { # WHAT: no new object is left
 	local left
 	for _ in $(seq 100); do
 		objects >"$work/after"
@@ -35,7 +35,7 @@ run sh -c 'sleep 0.2; exit 3'
 same "a run" 3 "$?"
 gone "nothing is left after a run"
 
-# While it runs there must be something, or the check above proves nothing.
+# While it runs some object must exist, or the check above shows nothing.
 "$SKEP" run --lake "$lake" --no-live --no-report sleep 30 &
 skep=$!
 for _ in $(seq 100); do

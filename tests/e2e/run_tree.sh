@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/run_tree.sh - every process of a run is in its report, however it came about
-# and whatever became of its parents: fixtures/tree.c, and pid namespaces.
+# tests/e2e/run_tree.sh - every process of a run is in its report, in whatever way it began and even if its parents have
+# ended: fixtures/tree.c, and pid namespaces.
 . "$(dirname "$0")/run_lib.sh"
 [ "$(readlink /proc/self/ns/pid)" = "pid:[4026531836]" ] ||
 	skip "not in the initial pid namespace: pids of the report cannot be compared"
@@ -11,20 +11,20 @@ fixture tree
 same "the tree's own status" 7 "$?"
 python3 "$here/check_tree.py" "$work/r.json" "$work/facts" || failures=$((failures + 1))
 
-# the same without samples in between: what is short-lived must not depend on them
+# the same without samples between: records of short-lived processes must not depend on samples
 "$SKEP" run --lake "$lake" --no-live --no-report --interval 1h --json "$work/r.json" "$work/tree" >"$work/facts"
 same "the tree's own status, without samples" 7 "$?"
-# without a sample nobody sees how many threads there were, other than by the exit record
+# without a sample only the exit record has the number of threads
 python3 "$here/check_tree.py" "$work/r.json" "$work/facts" || failures=$((failures + 1))
 
-# pid namespaces, of which each is gone in milliseconds
+# pid namespaces, each gone in milliseconds
 if unshare -pf true 2>/dev/null; then
 	"$SKEP" run --lake "$lake" --no-live --no-report --json "$work/ns.json" bash -c '
 		for i in 1 2 3 4 5; do unshare -pf sh -c "sh -c \"exit 31\" in-namespace; (exit 32); exit 3$i"; done; exit 0'
 	same "pid namespaces: status" 0 "$?"
 	same "pid namespaces: each first process, by its exit code" "[31, 32, 33, 34, 35]" \
 		"$(json "$work/ns.json" '[p["exit_code"] for p in last if p["argv"][:2] == ["sh", "-c"] and "in-namespace" in p["argv"][-1] and p["execed"] and len(p["argv"]) == 3]')"
-	same "pid namespaces: what they called" "[31, 31, 31, 31, 31]" \
+	same "pid namespaces: the programs that they executed" "[31, 31, 31, 31, 31]" \
 		"$(json "$work/ns.json" '[p["exit_code"] for p in last if p["argv"][-1:] == ["in-namespace"]]')"
 	same "pid namespaces: forks without exec" 5 \
 		"$(json "$work/ns.json" 'sum(p["exit_code"] == 32 and not p["execed"] for p in last)')"

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/sched_details.sh - the details of "sched" on the live kernel: counts and sums equal
-# what the kernel books (tests/exact/details.c), with either memory of threads; and through
-# skepd, where a detail ends with its process and leaves no program behind.
-# Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
+# tests/e2e/sched_details.sh - the details of "sched" on the live kernel: counts and sums equal the kernel's own
+# (tests/exact/details.c), with each way of storing threads; and through skepd, where a detail ends with its process and
+# leaves no program behind. Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -eu
 . "$(dirname "$0")/../attempts.sh"
@@ -32,7 +31,7 @@ done
 sleep 1 # its first sweep
 "$EXACT_BIN/details" naps &
 naps=$!
-sleep 1 # until it is known
+sleep 1 # until skepd knows the process
 "$SKEP" attach offcpu --pid $naps --for 30s --socket "$work/socket" --json >"$work/attached" 2>&1 ||
 	{ echo "not ok - skep attach: $(cat "$work/attached")"; exit 1; }
 wait $naps

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/sched_states.sh - the states that "sched" samples are those that processes are in
-# (tests/exact/states.c).  Environment: EXACT_BIN.
+# tests/e2e/sched_states.sh - the states that "sched" samples match the processes' real states (tests/exact/states.c).
+# Environment: EXACT_BIN.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
 set -eu
 . "$(dirname "$0")/../attempts.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What docs/inside/security.md claims of a running skepd: who may ask it, the modes of what it makes, which privileges it
-# has left, which configurations it refuses; and the exit codes that scripts rely on.
+# The claims of docs/inside/security.md about a running skepd: which users may send requests, the modes of its files,
+# its remaining privileges, the configurations that it refuses; and the exit codes that scripts rely on.
 set -eu
 : "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root"; exit 77; }
@@ -24,7 +24,7 @@ ends() { # CODE WHAT COMMAND...
 says() { checked=$((checked + 1)); grep -q -- "$1" "$work/out" || fail "it does not say '$1': $(head -c 300 "$work/out")"; }
 other() { setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs -- "$@"; }
 umask 022
-# Others must be able to get at the programs and the socket; the modes are what is tested.
+# Other users must be able to reach the programs and the socket: the test is about the modes.
 chmod 0755 "$work"
 
 cat >"$work/skepd.conf" <<-X
@@ -77,7 +77,7 @@ is "core files" "$(sed -nE 's/^Max core file size +([^ ]+) +([^ ]+).*/\1 \2/p' "
 allowed=$(((1 << 39) | (1 << 38) | (1 << 19) | (1 << 24) | (1 << 34) | (1 << 1) | (1 << 2) | 1 | (1 << 21)))
 for set in CapPrm CapEff CapBnd; do
 	has=$((16#$(sed -n "s/^$set:\s*//p" "/proc/$pid/status")))
-	is "$set beyond what is needed" $((has & ~allowed)) 0
+	is "$set beyond the needed ones" $((has & ~allowed)) 0
 done
 for thread in /proc/"$pid"/task/*; do
 	has=$((16#$(sed -n "s/^CapPrm:\s*//p" "$thread/status")))
@@ -87,9 +87,9 @@ is "CapInh" "$(sed -n 's/^CapInh:\s*//p' "/proc/$pid/status")" 0000000000000000
 is "CapAmb" "$(sed -n 's/^CapAmb:\s*//p' "/proc/$pid/status")" 0000000000000000
 if grep plantedsecret "$work/log" || tr '\0' ' ' <"/proc/$pid/cmdline" | grep plantedsecret; then fail "a secret is in the log or in argv"; fi
 checked=$((checked + 1))
-if other cat "$work"/state/lake/lake-*.db >/dev/null 2>&1 || other cat "$work/out.ndjson" >/dev/null 2>&1; then fail "others read what is kept"; fi
+if other cat "$work"/state/lake/lake-*.db >/dev/null 2>&1 || other cat "$work/out.ndjson" >/dev/null 2>&1; then fail "another user can read recorded data"; fi
 
-# ---- who may ask ----------------------------------------------------------------------------
+# ---- which users may send requests ----------------------------------------------------------------------------
 ends 0 "root asks" "$SKEP" status --socket "$work/run/s.sock"
 cat >"$work/ask.py" <<-'X'
 	import os, socket, sys
@@ -117,7 +117,7 @@ cat >"$work/ask.py" <<-'X'
 X
 ends 1 "another user cannot reach the socket" python3 "$work/ask.py" "$work/run/s.sock" status
 says 'PermissionError'
-# Not only by the file's mode: who connects is asked for by SO_PEERCRED.
+# Not only by the file's mode: SO_PEERCRED gives the connecting user.
 chmod 0755 "$work/run"
 chmod 0666 "$work/run/s.sock"
 for request in status plugins details runs stats rules loglevel reload attach detach run_begin run_resume run_end; do
@@ -142,8 +142,8 @@ ends 3 "no configuration" "$SKEPD" -t -c "$work/none.conf"
 ends 3 "a wrong rule" "$SKEP" filter test "nonsense ="
 echo '{ "plugin_dirs": [ "'"$SKEP_TEST_PLUGIN_DIRS"'" ], "probes": [ { "plugin": "noentry" } ] }' >"$work/abi.conf"
 ends 5 "a plugin that is none" "$SKEPD" -t -c "$work/abi.conf"
-ends 5 "skep-dev check of what is none" "$SKEP_DEV" check "$SKEP_TEST_PLUGIN_DIRS/noentry.so"
-ends 1 "nobody answers" "$SKEP" status --socket "$work/none.sock"
+ends 5 "skep-dev check of a file that is no plugin" "$SKEP_DEV" check "$SKEP_TEST_PLUGIN_DIRS/noentry.so"
+ends 1 "no daemon answers" "$SKEP" status --socket "$work/none.sock"
 ends 7 "skep run exits as its command" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'exit 7'
 ends 143 "skep run, 128 + signal" "$SKEP" run --lake "$work/lake2" --no-report -- sh -c 'kill -TERM $$'
 ends 127 "skep run of nothing" "$SKEP" run --lake "$work/lake2" --no-report -- "$work/none"
@@ -156,7 +156,8 @@ if other test -x "$SKEPD" 2>/dev/null; then
 	ends 4 "skep doctor without privileges" other "$SKEP" doctor --local
 	ends 4 "skep run without privileges" other "$SKEP" run --lake "$work/open/lake" -- true
 fi
-# Another user from the start, with the three capabilities of the unit, by setpriv: docs/inside/security.md has it for hosts without systemd.
+# Another user from the start, with the three capabilities of the unit, by setpriv: docs/inside/security.md describes it
+# for hosts without systemd.
 if other test -x "$SKEPD" 2>/dev/null; then
 	install -d -o 65534 -g 65534 -m 0750 "$work/low"
 	cat >"$work/low.conf" <<-X
@@ -180,9 +181,9 @@ if other test -x "$SKEPD" 2>/dev/null; then
 	kill -TERM $low
 	wait $low || rc=$?
 	is "a skepd of another user at its end" "$rc" 0
-	is "what it has recorded" "$(grep -c '"of-another-user"' "$work/low/out")" 1
+	is "its records" "$(grep -c '"of-another-user"' "$work/low/out")" 1
 fi
-# A reload is a start as far as this goes: refused, and everything goes on.
+# For these checks a reload is a start: skepd refuses the file and continues with the old one.
 chmod 0666 "$work/skepd.conf"
 ends 3 "reload of a configuration that everybody can write" "$SKEP" reload --socket "$work/run/s.sock"
 says 'writable by everybody'

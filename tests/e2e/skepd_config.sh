@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What skepd says and how it exits when its configuration is right, and when it is wrong.
-# Needs: $SKEPD (the program), $SKEP_PLUGIN_DIRS (with proc and lake). Works in a folder of its own.
+# The messages and exit codes of skepd with a valid configuration and with invalid ones. Needs: $SKEPD (the program),
+# $SKEP_PLUGIN_DIRS (with proc and lake). Works in a folder of its own.
 set -u
 
 : "${SKEPD:?path of skepd}" "${SKEP_PLUGIN_DIRS:?folder of the plugins}"
@@ -27,13 +27,13 @@ run() {
 	[ "$got" -eq "$want" ] || fail "$name: exit $got, not $want"
 }
 
-# test_config STATUS NAME: skepd -t of what comes on standard input.
+# test_config STATUS NAME: skepd -t of the configuration on standard input.
 test_config() {
 	cat >"$conf"
 	run "$1" "$2" -t -c "$conf"
 }
 
-# says TEXT: standard error has that text, letter by letter.
+# says TEXT: standard error contains that text, letter by letter.
 says() {
 	grep -qF -- "$1" "$dir/err" || fail "$name: does not say: $1"
 }
@@ -63,7 +63,7 @@ test_config 3 "a wrong type" <<END
 END
 says "$conf:1:3: error: interval: expected a time such as \"5s\""
 says "$conf:2:3: error: probes: expected an array of objects, found the string \"proc\""
-echo "ok - $name: all of them are told"
+echo "ok - $name: skepd reports all of them"
 
 test_config 3 "a comment without an end" <<END
 {
@@ -92,8 +92,8 @@ echo "ok - $name"
 test_config 3 "a probe where a sink is needed" <<END
 { "sinks": [ { "plugin": "nosuch", "name": "a" } ], "probes": [ { "plugin": "nosuch", "name": "b" } ] }
 END
-[ "$(grep -c 'error: .*nosuch' "$dir/err")" -eq 2 ] || fail "two missing plugins: not both are told"
-echo "ok - two missing plugins: both are told"
+[ "$(grep -c 'error: .*nosuch' "$dir/err")" -eq 2 ] || fail "two missing plugins: skepd does not report both"
+echo "ok - two missing plugins: skepd reports both"
 
 test_config 3 "an unknown option" <<END
 { "probes": [ { "plugin": "proc",
@@ -170,7 +170,7 @@ for what in '^skepd [0-9]' '^plugin ABI: provides 1\.' '^libbpf [0-9]' '^libuv [
 done
 echo "ok - usage, help, version"
 
-# until_file TEXT FILE: skepd has written that; not for ever.
+# until_file TEXT FILE: waits, with a limit, until skepd has written that.
 until_file() {
 	tries=0
 	until grep -q -- "$1" "$2" 2>/dev/null; do
@@ -189,7 +189,7 @@ cat >"$conf" <<END
 { "sinks": [ { "plugin": "lake", "path": "$dir/lake" } ] }
 END
 for signal in TERM INT; do
-	: >"$dir/err" # what the one before has said would be taken for this one's
+	: >"$dir/err" # the last skepd's output would count as this one's
 	# A shell gives its background jobs an ignored SIGINT, which a handler of skepd's replaces.
 	"$SKEPD" -f -v -c "$conf" >"$dir/out" 2>"$dir/err" </dev/null &
 	pid=$!
@@ -203,7 +203,7 @@ for signal in TERM INT; do
 	[ $got -eq 0 ] || fail "SIG$signal: exit $got, not 0"
 	grep -q 'SIGHUP: .* is taken over in ' "$dir/err" || fail "SIGHUP is not answered"
 	grep -q 'SIGUSR1: flushing' "$dir/err" || fail "SIGUSR1 is not answered"
-	grep -q "SIG$signal: stopping" "$dir/err" || fail "SIG$signal is not told"
+	grep -q "SIG$signal: stopping" "$dir/err" || fail "SIG$signal is not logged"
 	[ -d "$dir/lake" ] || fail "the lake was not made"
 	echo "ok - skepd -f: HUP, USR1, $signal"
 done
@@ -239,12 +239,12 @@ for terms in 1 2; do
 	2)
 		[ $got -eq 1 ] || fail "a second TERM: exit $got, not 1"
 		[ $took -le 3 ] || fail "a second TERM: still $took s"
-		grep -q 'SIGTERM again: leaving at once' "$dir/err" || fail "a second TERM is not told"
+		grep -q 'SIGTERM again: leaving at once' "$dir/err" || fail "a second TERM is not logged"
 		;;
 	esac
 done
-# Calls that never return, more of them than libuv's pool has threads: others get their records, and TERM ends skepd
-# after the drain and 2 s.
+# Calls that never return, more of them than libuv's pool has threads: other sinks get their records, and TERM ends
+# skepd after the drain and 2 s.
 mkfifo "$dir/a.gate" "$dir/b.gate" "$dir/c.gate"
 hangs() { echo "{ \"plugin\": \"fakesink\", \"name\": \"$1\", \"path\": \"$dir/$1\", \"mode\": \"work\" }"; }
 rm -f "$dir/records"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/spool.py WORK FAULTD - what spool.sh says.
+# tests/e2e/spool.py WORK FAULTD - the program of spool.sh.
 import atexit
 import collections
 import json
@@ -15,7 +15,7 @@ import urllib.request
 
 work, faultd = sys.argv[1:3]
 skepd, skep, exact = os.environ.get("SKEPD", "skepd"), os.environ.get("SKEP", "skep"), os.environ["EXACT_BIN"]
-tiny = os.path.realpath(shutil.copy(exact + "/tiny", work + "/tiny"))  # other tests start the original at the same time
+tiny = os.path.realpath(shutil.copy(exact + "/tiny", work + "/tiny"))  # other tests run the original beside this one
 slow = 3 if os.environ.get("SKEP_SANITIZE") else 1
 spool, disk, out, err = work + "/disk/spool.db", work + "/disk", work + "/out.jsonl", work + "/err"
 failures = 0
@@ -61,7 +61,7 @@ def within(seconds, true):
 def start():
     n = said().count(" collects: ")
     d = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(err, "a"))
-    atexit.register(d.kill)  # when a check has ended this program before it is stopped
+    atexit.register(d.kill)  # also when a check ends this program
     if not within(30, lambda: said().count(" collects: ") > n):
         sys.exit("FAIL - skepd does not start:\n" + said()[-3000:])
     return d
@@ -83,7 +83,7 @@ def in_file():
 
 
 def at_receiver():
-    """Once for each key: a batch that came twice is one."""
+    """Each key once: a batch that arrived twice counts once."""
     seen, ids = set(), collections.Counter()
     for line in open(work + "/taken"):
         r = json.loads(line) if line.endswith("\n") else {}
@@ -94,7 +94,7 @@ def at_receiver():
 
 
 def storm(n):
-    """So many processes; those that were there before are not among what it waits for."""
+    """Starts so many processes and waits for their records, not for those of earlier ones."""
     before = set(in_file())
     storm = subprocess.run([exact + "/storm", tiny, str(n), "1"], stdout=subprocess.PIPE, text=True, check=True)
     return before, json.loads(storm.stdout)["processes"]
@@ -116,18 +116,18 @@ d = start()
 
 script("503")
 before, n = storm(300)
-check("a receiver that is away: the other sink has all at once", within(12, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
-check("and skep status says how far the one is behind, and why", within(10, lambda: lag().get("lag_records", 0) > 0 and "503" in lag()["why"]), lag())
+check("a receiver that is away: the other sink gets all records at once", within(12, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
+check("and skep status reports how far the first is behind, and why", within(10, lambda: lag().get("lag_records", 0) > 0 and "503" in lag()["why"]), lag())
 first = new_in_file(before)
 d.send_signal(signal.SIGKILL)
 d.wait()
 d = start()
 before, n = storm(200)
-check("skepd was killed: it goes on, and the other sink has all", within(15, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
+check("skepd was killed: the next one continues, and the other sink gets all records", within(15, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
 first |= new_in_file(before)
 script("200")
-d.send_signal(signal.SIGHUP)  # offers at once
-check("it is back: it has all of both", within(70, lambda: first <= set(at_receiver())), "%d missing" % len(first - set(at_receiver())))
+d.send_signal(signal.SIGHUP)  # the sink's backoff starts anew
+check("the receiver is back: it gets all records of both skepds", within(70, lambda: first <= set(at_receiver())), "%d missing" % len(first - set(at_receiver())))
 images = collections.defaultdict(set)
 for r in map(json.loads, (line for line in open(out) if line.endswith("\n"))):
     images[r["upid"]].add(r["image"])
@@ -136,11 +136,11 @@ check("each image of a process once", not [u for u in first if at_receiver()[u] 
 
 script("401")
 before, n = storm(100)
-check("a token is refused: said loudly, held", within(10, lambda: lag().get("held")) and "takes nothing until this is mended" in said(), lag())
+check("a refused token: skepd logs it and holds the sink", within(10, lambda: lag().get("held")) and "takes nothing until this is mended" in said(), lag())
 within(12, lambda: len(new_in_file(before)) == n)
 script("200")
 d.send_signal(signal.SIGHUP)
-check("mended: a reload, and it has all", within(15, lambda: new_in_file(before) <= set(at_receiver()) and len(new_in_file(before)) == n),
+check("a new token and a reload: the sink gets all records", within(15, lambda: new_in_file(before) <= set(at_receiver()) and len(new_in_file(before)) == n),
       "%d missing" % len(new_in_file(before) - set(at_receiver())))
 
 def ask(*words, status=0):
@@ -155,9 +155,9 @@ before, n = storm(50)
 within(12, lambda: len(new_in_file(before)) == n)
 within(10, lambda: json.loads(ask("dead", "--spool", spool, "--json")))
 dead = json.loads(ask("dead", "--spool", spool, "--json"))
-check("what is refused for good is kept, with the receiver's words", dead and all(b["sink"] == "hq" and b["status"] == 400 and b["why"] for b in dead) and
+check("the spool stores a batch refused for good, with the receiver's message", dead and all(b["sink"] == "hq" and b["status"] == 400 and b["why"] for b in dead) and
       sum(b["records"] for b in dead) >= n, dead[:2])
-check("skep spool recover and drop want skepd stopped", "stop it first" in ask("recover", spool, "--spool", spool, status=1) and
+check("skep spool recover and drop demand a stopped skepd", "stop it first" in ask("recover", spool, "--spool", spool, status=1) and
       "stop it first" in ask("drop", "--dead", "--spool", spool, status=1))
 script("200")
 
@@ -169,7 +169,7 @@ try:
 except OSError:
     pass
 before, n = storm(200)
-check("a full disk: both sinks have all, from memory",
+check("a full disk: both sinks get all records from memory",
       within(20, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
 full = "cannot write to the spool" in said()
@@ -180,7 +180,7 @@ try:
 except OSError:
     pass
 os.unlink(disk + "/filler")
-check("it is said, and when there is room again, too", full and within(20, lambda: "the spool can be written again" in said()), said()[-500:])
+check("skepd logs the full disk, and when it has room again", full and within(20, lambda: "the spool can be written again" in said()), said()[-500:])
 
 script("503")
 before, n = storm(200)
@@ -188,7 +188,7 @@ within(12, lambda: len(new_in_file(before)) == n)
 stop(d)
 waiting = json.loads(ask("status", "--spool", spool, "--json"))["records"]
 said_so = ask("recover", spool, "--spool", work + "/other.db")
-check("skep spool recover takes what waits into another one", waiting > 0 and
+check("skep spool recover copies the waiting batches into another spool", waiting > 0 and
       json.loads(ask("status", "--spool", work + "/other.db", "--json"))["records"] == waiting, (waiting, said_so))
 
 
@@ -205,7 +205,7 @@ def first_leaf(file, root):
         root = int.from_bytes(page[cell:cell + 4], "big")
 
 
-# Ids grow for ever, and what is settled goes: the first page may begin anywhere.
+# Ids grow for ever, and acknowledged batches go: the first page may begin anywhere.
 shutil.copy(spool, work + "/late.db")
 db = sqlite3.connect(work + "/late.db", isolation_level=None)
 db.execute("CREATE TEMP TABLE one AS SELECT * FROM batch LIMIT 1")
@@ -222,23 +222,23 @@ with open(work + "/late.db", "r+b") as f:
     f.write(bytes([0xa5]) * size)
 late = ask("check", "--spool", work + "/late.db", status=1)
 found = re.search(r"(\d+) batches of \d+ records can be read", late.replace(",", ""))
-check("its first page is damaged: all others are read, whatever their ids", found and 1800 < int(found.group(1)) < 2000, late[-300:])
-check("drop --dead throws away what was refused", "thrown away" in ask("drop", "--dead", "--spool", spool) and
+check("its first page is damaged: skep reads all others with any ids", found and 1800 < int(found.group(1)) < 2000, late[-300:])
+check("drop --dead removes the dead letters", "thrown away" in ask("drop", "--dead", "--spool", spool) and
       json.loads(ask("dead", "--spool", spool, "--json")) == [])
-with open(spool, "r+b") as f:  # every page but the first: what is read of it is bad
+with open(spool, "r+b") as f:  # every page but the first is bad
     size = f.seek(0, os.SEEK_END)
     for at in range(8192, size, 1024):
         f.seek(at)
         f.write(bytes([0xa5]) * 64)
 status = subprocess.run([skep, "spool", "check", "--spool", spool], capture_output=True, text=True)
-check("a damaged spool: skep spool check says so", status.returncode == 1, status)
+check("a damaged spool: skep spool check reports it", status.returncode == 1, status)
 d = start()
 script("200")
 before, n = storm(100)
-check("skepd runs all the same, and both sinks have what comes",
+check("skepd runs all the same, and both sinks get new records",
       within(30, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
-check("it is told, and the file is put aside", "is put aside as" in said() and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
+check("skepd logs the damage and puts the file aside", "is put aside as" in said() and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
 stop(d)
 subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)
 receiver.stdin.close()

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/spool.sh - what sinks get when things go wrong: a receiver that is away, skepd killed meanwhile, a disk that is
-# full, a token that is refused, a spool that is damaged.  Two sinks, a file and one over HTTP (tests/faults/faultd): the one that
-# is well is never delayed, and both have every process in the end, or what they have not is counted.
-# Needs: root, $SKEP, $SKEPD, $SKEP_PLUGIN_DIRS with the sink http, $EXACT_BIN, python3.
+# tests/e2e/spool.sh - the records of sinks during faults: a receiver that is away, skepd killed meanwhile, a full disk,
+# a refused token, a damaged spool. Two sinks, a file and one over HTTP (tests/faults/faultd): the healthy one is never
+# delayed, and in the end both have every process, or skepd counts the missing records. Needs: root, $SKEP, $SKEPD,
+# $SKEP_PLUGIN_DIRS with the sink http, $EXACT_BIN, python3.
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }

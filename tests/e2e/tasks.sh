@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/tasks.sh - skepd reads SKEP_TASK and TRACEPARENT from environments: nobody has wrapped what runs, and its run is
-# part of the trace that it was started in, its tasks are spans of it, and what carries another context hangs under that.
-# Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS.  About two seconds.
+# tests/e2e/tasks.sh - skepd reads SKEP_TASK and TRACEPARENT from environments. Without skep run, the run of a session
+# is a part of the trace in its leader's context, its tasks are spans of the run, and a process with another context has
+# a span below that context. Environment: SKEP, SKEPD, SKEP_PLUGIN_DIRS. About two seconds.
 set -eu
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }
@@ -30,8 +30,8 @@ if [ $otlp = yes ]; then
 	for _ in $(seq 100); do [ -s "$work/port" ] && break; sleep 0.1; done
 	sink=', { "plugin": "otlp", "endpoint": "http://127.0.0.1:'$(cat "$work/port")'", "signals": [ "traces" ], "span_threshold": "10s" }'
 fi
-# A child of init: what begins a session below it is a run that nobody has wrapped.  The variables stand behind
-# others that are longer than what is looked at in one go.
+# A child of init: a session below it is a run without skep run. The variables stand behind longer ones, beyond the
+# first block that skepd reads.
 cat >"$work/service" <<'END'
 while [ ! -e "$work/go" ]; do
 	[ -d "$work" ] || exit 0 # the test has given up
@@ -51,7 +51,7 @@ for _ in $(seq 50); do
 	sleep 0.1
 done
 [ "$parent" = 1 ] || { echo "skip: orphans here are not given to process 1"; exit 77; }
-# One that was there before skepd: what /proc still has of its environment.
+# A process older than skepd: /proc still has a part of its environment.
 SKEP_TASK=early SECRET=hunter2 sleep 3600 &
 early=$!
 cat >"$work/skepd.conf" <<END
@@ -65,7 +65,7 @@ for _ in $(seq 600); do SKEP_SOCKET=$work/s "$SKEP" status >"$work/status" 2>&1 
 
 touch "$work/go"
 for _ in $(seq 600); do [ -e "$work/done" ] && break; sleep 0.1; done
-[ -e "$work/done" ] || { echo "what was to be seen has not run"; exit 1; }
+[ -e "$work/done" ] || { echo "the processes under test have not run"; exit 1; }
 kill "$early"
 wait "$early" || :
 early=
@@ -74,7 +74,7 @@ kill "$daemon"
 wait "$daemon" || { cat "$work/err"; exit 1; }
 daemon=
 
-if grep -q hunter2 "$work/out.json"; then echo "something of an environment that nobody asked for was told"; exit 1; fi
+if grep -q hunter2 "$work/out.json"; then echo "skepd reported a variable outside of its configuration"; exit 1; fi
 python3 - "${abs_srcdir:-.}/tests/otlp" "$work" $otlp $trace <<'END'
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -88,26 +88,26 @@ def check(what, ok, more=""):
 records = [json.loads(line) for line in open(work + "/out.json")]
 def of(stream):
     return [r for r in records if r["stream"] == stream]
-# of this test alone: tests that run beside it have processes with these codes as well
+# of this test alone: other tests run processes with these codes beside it
 ends = {p["exit_code"]: p for p in of("process.exit") if p["exit_code"] in (3, 4, 5, 6) and p.get("task") == "align"}
-check("the four that fail are there", sorted(ends) == [3, 4, 5, 6], sorted(ends))
+check("the four failing processes are recorded", sorted(ends) == [3, 4, 5, 6], sorted(ends))
 tasks = [t for t in of("task") if t["task"] == "align"]
 check("two tasks of one name", len(tasks) == 2 and len({t["task_id"] for t in tasks}) == 2, tasks)
 mine = [t for t in tasks if t["task_id"] == ends[3]["task_id"]][0]
 for code in (3, 4, 5):
-    check("%d is of the first" % code, (ends[code]["task"], ends[code]["task_id"]) == ("align", mine["task_id"]), ends[code])
-check("6 is of the second", ends[6]["task_id"] != mine["task_id"] and ends[6]["task"] == "align", ends[6])
+    check("%d belongs to the first" % code, (ends[code]["task"], ends[code]["task_id"]) == ("align", mine["task_id"]), ends[code])
+check("6 belongs to the second", ends[6]["task_id"] != mine["task_id"] and ends[6]["task"] == "align", ends[6])
 check("how it ended", (mine["state"], mine["exit_code"]) == ("exited", 0), mine)
 inside = [p for p in of("process.exit") if p.get("task_id") == mine["task_id"]]
 check("its CPU time is that of its processes", mine["cpu_ns"] == sum(p["cpu_ns"] for p in inside), (mine, [p["cpu_ns"] for p in inside]))
 check("and their number", mine["processes"] == len({p["upid"] for p in inside}), (mine["processes"], inside))
 run = [r for r in of("run") if r["run"] == mine["run"] and r["state"] == "ended"]
-check("its run was found, in the trace that it was started in", len(run) == 1 and run[0]["traceparent"].split("-")[1] == trace, run)
-check("what an own context is", [ends[c].get("traceparent", "").split("-")[1:3][-1:] for c in (3, 4, 5)] ==
+check("its run is in the trace of its context", len(run) == 1 and run[0]["traceparent"].split("-")[1] == trace, run)
+check("a process with a context of its own", [ends[c].get("traceparent", "").split("-")[1:3][-1:] for c in (3, 4, 5)] ==
       [[], ["00f067aa0ba902b7"], ["53995c3f42cd8ad8"]], [ends[c].get("traceparent") for c in (3, 4, 5)])
 check("a variable that has no field of its own", [ends[c].get("environ") for c in (3, 4, 5, 6)] == 3 * [["SLURM_JOB_ID=4711"]] + [[]],
       [ends[c].get("environ") for c in (3, 4, 5, 6)])
-check("one that was there before", [p["task"] for p in of("process.exit") if p["tool"] == "sleep" and p["task"] == "early"] == ["early"],
+check("a process older than skepd", [p["task"] for p in of("process.exit") if p["tool"] == "sleep" and p["task"] == "early"] == ["early"],
       [(p["tool"], p["task"]) for p in of("process.exit")])
 if with_otlp:
     lines = [json.loads(line) for line in open(work + "/got")]
@@ -117,11 +117,11 @@ if with_otlp:
     root = [s for s in spans if s["kind"] == 2]
     task = [s for s in spans if "cicd.pipeline.task.run.id" in otlp.attributes(s)]
     check("one run, one task", len(root) == 1 and len(task) == 1, spans)
-    check("run under who started it", root[0]["parent_span_id"] == "b7ad6b7169203331", root)
-    check("task under run", task[0]["parent_span_id"] == root[0]["span_id"] and task[0]["name"] == "align", task)
+    check("run below its starter's span", root[0]["parent_span_id"] == "b7ad6b7169203331", root)
+    check("task below run", task[0]["parent_span_id"] == root[0]["span_id"] and task[0]["name"] == "align", task)
     check("its result", otlp.attributes(task[0])["cicd.pipeline.task.run.result"] == "success", task)
-    check("process under task", by[3]["parent_span_id"] == task[0]["span_id"], by)
-    check("process under what it carries", by[4]["parent_span_id"] == "00f067aa0ba902b7", by)
+    check("process below task", by[3]["parent_span_id"] == task[0]["span_id"], by)
+    check("process below its own context", by[4]["parent_span_id"] == "00f067aa0ba902b7", by)
     check("another trace is a link", by[5]["parent_span_id"] == task[0]["span_id"] and
           [(k["trace_id"], k["span_id"]) for k in by[5]["links"]] == [("4bf92f3577b34da6a3ce929d0e0e4736", "53995c3f42cd8ad8")], by)
     check("and only that one", "links" not in by[3] and "links" not in by[4], by)
