@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/attempts.sh - sourced first by tests that measure: runs the script again, up to three
-# attempts in all.  What is measured shares the host with others, and a kernel may keep BPF from
-# some frees (README.md of plugins/proc).  What is wrong stays wrong.
+# tests/attempts.sh - tests that measure source this first: it runs the script again, up to three attempts in all. A
+# measurement shares the host with other programs, and a kernel may skip BPF on some frees (README.md of plugins/proc).
+# A real defect fails all three.
 if [ -z "${ATTEMPT:-}" ]; then
 	for ATTEMPT in 1 2 3; do
 		export ATTEMPT

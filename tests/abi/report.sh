@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The plugin ABI is the one that was stored for its minor (scripts/abi-report; "make checkabi" prints the same), and a
-# member that is inserted, or taken away, is told.
+# The plugin ABI equals the one stored for its minor version (scripts/abi-report; "make checkabi" prints the same), and
+# abi-report finds a member that is inserted or removed.
 set -eu
 src=${abs_srcdir:-.}
 "$src/scripts/abi-report" check "$src"

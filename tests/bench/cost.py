@@ -66,7 +66,8 @@ PROBES = [{"plugin": "proc", "required": True}, {"plugin": "sched"}]
 
 
 class Tool:
-    """probes: what skepd runs with, None: it does not run (or a peer does); details: attached to the host, "all": all it has"""
+    """probes: of skepd's configuration, None: no skepd (or a peer); details: attached to the host, "all": every
+    detail"""
 
     def __init__(self, name, probes=None, details=()):
         self.name, self.children, self.programs = name, [], set()
@@ -116,7 +117,7 @@ class Tool:
         return cpu_of([c.pid for c in self.children])
 
     def stop(self):
-        # those that were attached before who they are attached to
+        # earlier attachments of the same detail
         for c in reversed(self.children):
             c.send_signal(signal.SIGTERM if "skepd" in c.args[0] else signal.SIGINT)
             c.wait()
@@ -149,7 +150,7 @@ def loads(quick):
 
 
 def settle(tool):
-    """until it has done what the load gave it to do: its own backlog belongs to the load that caused it"""
+    """waits until the tool has done the work that the load gave it: its backlog belongs to the load that caused it"""
     last = tool.cpu()
     for _ in range(20):
         time.sleep(0.5)
@@ -220,7 +221,7 @@ def main():
         base = results[load, "none"]
         for t in tools:
             rs = results[load, t]
-            # per unit: the exec storm does as many as it can in its time
+            # per unit: the exec storm makes as many as it can in its time
             per = lambda r, k: r[k] / r["n"]
             d = statistics.median(per(r, "cpu") / per(b, "cpu") - 1 for r, b in zip(rs, base))
             share = statistics.median(r["tool"] / r["cpu"] for r in rs)

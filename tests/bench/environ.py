@@ -29,7 +29,7 @@ def programs():
 
 
 def programs_of(pid):
-    """By its file descriptors: others may run skepd here as well."""
+    """The skepd with these file descriptors: others may run here as well."""
     found = set()
     for path in glob.glob("/proc/%d/fdinfo/*" % pid):
         try:
@@ -57,7 +57,7 @@ def start(work, kind, names):
 
 
 def measure(work, kinds, entries, execs):
-    """Both at once, so that whatever else goes on meets both: {kind: {entries: ns}}."""
+    """Both at once, so that other activity of the machine meets both: {kind: {entries: ns}}."""
     daemons = {}
     try:
         for kind, names in kinds:

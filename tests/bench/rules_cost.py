@@ -59,7 +59,7 @@ def measure(rules, args, work, storm=True):
         json.dump({"rules": [{"id": i, "when": w, "verdict": "exclude", "inherit": t} for i, w, t in rules]}, open(folder + "/r.json", "w"))
     conf = os.path.join(work, "conf")
     probes, sink, interval, rest = ["proc"], {"plugin": "file", "path": os.path.join(work, "out")}, "60s", 0.5
-    if args.shipped: # the lake writes behind: it is given time to
+    if args.shipped: # the lake writes later: wait for it
         probes, sink, interval, rest = SHIPPED, {"plugin": "lake", "path": os.path.join(work, "lake")}, "5s", 5
     json.dump({"interval": interval, "control": {"socket": False}, "probes": [{"plugin": p} for p in probes],
                "sinks": [sink], "filters": {"dirs": [folder]}}, open(conf, "w"))

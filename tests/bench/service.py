@@ -48,7 +48,7 @@ class Daemon:
 
 
 def first_record(pins):
-    """From exec of skepd: ready, and the first record of a process in the file, while one is started every 5 ms."""
+    """From exec of skepd: ready, and the first record of a process in the file, while a process starts every 5 ms."""
     ready, first, cpu = [], [], []
     for _ in range(starts):
         write_conf(pins)
@@ -83,7 +83,7 @@ os.mkdir(work + "/bpf")
 subprocess.run(["mount", "-t", "bpf", "bpf", work + "/bpf"], check=True)
 try:
     for pins, name in ((False, "from nothing"), (True, "with what the one before has left in the kernel")):
-        if pins:  # which leaves it there
+        if pins:  # which leaves the pinned state
             write_conf(True)
             Daemon().stop()
         ready, first, cpu = first_record(pins)

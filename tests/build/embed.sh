@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# scripts/embed: what is compiled in is byte for byte the file, whatever bytes it has.
+# scripts/embed: the compiled-in data is byte for byte the file, with any bytes.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -76,7 +76,7 @@ complete_bash _skep skep doctor --config "$abs_srcdir/etc/skepd" && expect "a fi
 complete_bash _skep skep run -- bas && expect "a command" bash
 complete_bash _skepd skepd --options pr && expect "a plugin" proc
 complete_bash _skepd skepd -c "$abs_srcdir/etc/skepd" && expect "a file" "$abs_srcdir/etc/skepd.conf"
-# Nothing to complete is no error, and not everything.
+# An option without completions is no error, and does not complete to everything.
 complete_bash _skep skep show --width "" && [ ${#COMPREPLY[@]} -eq 0 ] || fail "a number completes to ${COMPREPLY[*]}"
 
 # ---- zsh --------------------------------------------------------------------------------

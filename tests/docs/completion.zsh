@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# completion.zsh FOLDER EXPECTED: types the beginning of each line of EXPECTED ("typed|word") into an interactive
-# zsh on a terminal of its own, presses Tab, and looks for the word among what it lists.
+# completion.zsh FOLDER EXPECTED: types the beginning of each line of EXPECTED ("typed|word") into an interactive zsh on
+# a terminal of its own, presses Tab, and looks for the word in the list.
 zmodload zsh/zpty || exit 1
 folder=$1 expected=$2 failed=0 count=0 last= listed=
 
-# read_until TEXT: what the other zsh prints up to there, at most 20 s
+# read_until TEXT: reads the other zsh's output up to there, at most 20 s
 read_until() {
 	local text= piece i
 	for ((i = 0; i < 400; i++)); do
@@ -27,7 +27,7 @@ read_until ready
 while IFS='|' read -r typed word; do
 	if [[ $typed != "$last" ]]; then
 		last=$typed
-		# Tab lists; Ctrl-U empties the line; what is printed then is the end of the list.
+		# Tab lists; Ctrl-U empties the line; the output after that ends the list.
 		zpty -w -n z "$typed"$'\t'$'\025'
 		zpty -w z "print do''ne"
 		read_until $'done'

@@ -28,7 +28,7 @@ def without_code(text):
 
 
 def anchors(path):
-    """As GitHub makes them of headings."""
+    """The anchors that GitHub makes of headings."""
     found = []
     with open(path, encoding="utf-8") as f:
         for heading in re.findall(r"^#+ +(.+?) *$", without_code(f.read()), flags=re.M):

@@ -10,12 +10,12 @@ trap 'rm -rf "$work"' EXIT
 failed=0 checked=0
 fail() { echo "FAIL: $*"; failed=$((failed + 1)); }
 
-# page NAME: where it is, in a build from git or from a tarball
+# page NAME: its path, in a build from git or from a tarball
 page() { if [ -e "$abs_builddir/man/$1" ]; then echo "$abs_builddir/man/$1"; else echo "$abs_srcdir/man/$1"; fi; }
 
-# Options at the beginning of a line of help, without what their descriptions mention.
+# Options at the beginning of a line of help, without those that their descriptions mention.
 help_options() { sed -nE 's/^ {2,}(-[A-Za-z], )?(--[a-z][a-z-]*).*/\2/p' | sort -u; }
-# Options that are terms of a page: what follows .TP.
+# Options that are terms of a page: the line after .TP.
 page_options() { grep -A1 '^\.TP' | sed -nE 's/.*\\fB(\\-\\-[a-z\\-]*)\\fP.*/\1/p' | tr -d '\\' | sort -u; }
 
 same() { # WHAT FILE FILE
@@ -56,7 +56,7 @@ for p in $("$SKEPD" --list-plugins | cut -d' ' -f1); do
 	grep -qF "skep\\-$p" "$(page skepd.8)" || fail "skepd.8 does not name skep-$p"
 done
 
-# The entry that a plugin's page begins with is one that skepd accepts: a required option is not missing there.
+# skepd accepts the entry that a plugin's page begins with: the entry has every required option.
 for p in "$abs_srcdir"/man/skep-*.7.in; do
 	name=$(basename "$p" .7.in) name=${name#skep-}
 	"$SKEPD" --list-plugins | grep -q "^$name " || continue
@@ -72,7 +72,7 @@ bash "$abs_srcdir/tests/kernels/signals-table.sh" >"$work/a"
 sed -n '/^## Signals by kernel/,$p' "$abs_srcdir/docs/inside/kernels.md" | grep '^|' >"$work/b"
 diff "$work/a" "$work/b" >"$work/diff" || fail "docs/inside/kernels.md: its table is not what tests/kernels/signals-table.sh prints: $(head -3 "$work/diff")"
 
-# The tables of records, of the core and of every plugin in this build, and of keys are those of the code.
+# The tables of records, of the core and of every plugin in this build, and of keys match the code.
 python3 "$abs_srcdir/man/tables.py" "$(page interface.json)" "$abs_srcdir/docs" >"$work/a" 2>&1 || fail "$(cat "$work/a")"
 
 # skep help concepts and the page say the same.
@@ -80,7 +80,7 @@ python3 "$abs_srcdir/man/tables.py" "$(page interface.json)" "$abs_srcdir/docs" 
 sed -n '/^```text$/,/^```$/p' "$abs_srcdir/docs/start/concepts.md" | grep -v '^```' >"$work/b"
 diff "$work/a" "$work/b" >"$work/diff" || fail "docs/start/concepts.md differs from cli/base/concepts.txt: $(head -3 "$work/diff")"
 
-# Every link between pages, and from the index and the READMEs, leads to a file and to a heading that are there.
+# Every link between pages, from the index and from the READMEs leads to an existing file and heading.
 python3 "$abs_srcdir/tests/docs/links.py" "$abs_srcdir" >"$work/a" || fail "$(cat "$work/a")"
 
 # Pages quote the unit's own lines.

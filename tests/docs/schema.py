@@ -16,7 +16,7 @@ import tempfile
 import jsonschema
 
 skepd = sys.argv[1]
-# About the bounds of times and sizes that are texts.
+# Numbers around the bounds of times and sizes that are texts.
 QUANTITIES = ["0", "000", "0s", "00ns", "0B", "1ns", "999999ns", "1000000ns", "999us", "1ms", "0001ms", "4999ms", "5000ms", "5001ms", "5s", "6s", "1m", "60m", "1h",
               "3601s", "25h", "1d", "99d", "1B", "4095B", "4096", "63KiB", "65535", "65536", "64KiB", "65kB", "66kB", "1023MiB", "1024MiB", "1GiB", "1025MiB", "1073741825",
               "1074MB", "2GB", "1TB", "2TiB", "99999TiB", "9223372036854775807", "9223372036854775808"]
@@ -24,7 +24,7 @@ WRONG = [None, True, 7, -1, 1.5, "", "a b", "5", "5s", "5 s", "1.5s", "4KiB", "/
 
 
 def check(text):
-    """{line: message} of what skepd -t says about the file itself."""
+    """{line: message} of skepd -t about the file itself."""
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
         f.write(text)
         f.flush()
@@ -81,7 +81,7 @@ for value in WRONG:
         for line, key in enumerate(doc, 3):
             compare(f"{section}.{key}", value, skepd_says.get(line), schema_says.get((section, key)))
 
-# Keys that there are not; and those that skepd names then are all that the schema has.
+# Keys that do not exist; skepd's error then names all keys, which must be those of the schema.
 for section in [None] + [k for k in top if top[k].get("properties")]:
     doc = {"qqqqqqqqqqqq": 1}
     said = check(json.dumps({section: doc} if section else doc)).get(1, "")
@@ -94,7 +94,7 @@ for section in [None] + [k for k in top if top[k].get("properties")]:
     doc = {section: doc} if section else doc
     compare(f"unknown key in {section}", "5s", check(json.dumps(doc)), errors(doc, 1))
 
-# What every entry has, and the options of each plugin.
+# The options of every entry, and the options of each plugin.
 for kind in ("probes", "sinks"):
     cases = top[kind]["items"].get("allOf", [])
     names = {c["if"]["properties"]["plugin"]["const"]: c["then"] for c in cases}
@@ -103,7 +103,7 @@ for kind in ("probes", "sinks"):
     first = sorted(names)[0]
     for value in WRONG + ["n", "-n", ".n", "a.b", "x" * 63, "x" * 64, "../proc", False]:
         for key in ("plugin", "name", "required"):
-            # A name that is right, of a plugin that is not there, is found out when plugins are loaded.
+            # A valid name of a missing plugin is an error only when skepd loads plugins.
             doc = {kind: [{"plugin": first, key: value}]}
             said = check(json.dumps(doc))
             said = {k: v for k, v in said.items() if "is missing" not in v}

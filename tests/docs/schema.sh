@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The JSON Schema of the configuration refuses what `skepd -t` refuses, and takes what it takes.
+# The JSON Schema of the configuration refuses what `skepd -t` refuses, and accepts what skepd accepts.
 set -eu
 : "${SKEPD:?}" "${abs_srcdir:?}"
 python3 -c 'import jsonschema' 2>/dev/null || { echo "skip: no python3-jsonschema"; exit 77; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# skep support-bundle of a running skepd: what is in it, and that no planted secret is: not the one
-# in an option, in its file, in its variable, in a URL, in a command line, in what a plugin says of its failure.
+# skep support-bundle of a running skepd: its files, and that no planted secret is among them: not the secret of an
+# option, of its file, of its variable, of a URL, of a command line, of a plugin's error.
 set -eu
 : "${SKEP:?}" "${SKEPD:?}" "${SKEP_TEST_PLUGIN_DIRS:?}" "${SKEP_PLUGIN_DIRS:?}"
 work=$(mktemp -d)
@@ -34,7 +34,7 @@ chmod 0640 "$work/skepd.conf"
 pid=$!
 for _ in $(seq 100); do [ ! -S "$work/s.sock" ] || break; sleep 0.1; done
 [ -S "$work/s.sock" ] || { cat "$work/log"; fail "skepd does not start"; }
-# It is there to be found: the failed sink's reason has the URL.
+# The secret can be found: the failed sink's reason has the URL.
 "$SKEP" status --json --socket "$work/s.sock" >"$work/status"
 grep -q plantedREASONsecret "$work/status" || fail "the test plants nothing in the daemon's answers"
 
@@ -47,15 +47,15 @@ for f in MANIFEST config/skepd.conf.json status.txt status.json stats.json rules
 	version-skepd.txt folders.txt os/version os/mountinfo daemon/status; do
 	[ -s "$(echo "$work"/x/skep-support-*/"$f")" ] || fail "$f is not in it, or is empty"
 	[ "$f" = MANIFEST ] || grep -q " $f\$" "$work"/x/*/MANIFEST || fail "$f is not in its manifest"
-	grep -q " $f\$" "$work/told" || fail "$f was not told"
+	grep -q " $f\$" "$work/told" || fail "$f is not listed"
 done
 grep -q '"plugin": "fakesink"' "$work"/x/*/config/skepd.conf.json || fail "the configuration is not in it"
 grep -q "$pid" "$work"/x/*/status.json || fail "status.json is not of this skepd"
 if grep -rnE 'planted[A-Za-z]*secret' "$work/x"; then fail "a secret is in it"; fi
-# Nor in what skepd has logged, nor in its command line.
+# Nor in skepd's log, nor in its command line.
 if grep -nE 'planted(FILE|ENV|OPTION|COMMENT)secret' "$work/log"; then fail "a secret is in the log"; fi
 if tr '\0' ' ' <"/proc/$pid/cmdline" | grep planted; then fail "a secret is in argv"; fi
-# It does not write over anything.
+# The command does not overwrite a file.
 rc=0
 "$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >/dev/null 2>"$work/err" || rc=$?
 [ $rc -eq 1 ] && grep -q 'File exists' "$work/err" || fail "it writes over a file, or says $(cat "$work/err")"

@@ -42,12 +42,13 @@ def main():
         children.setdefault(images[0]["parent_upid"], []).append(upid)
 
     def was_waited_for(child, parent):
-        """a child that ends after its parent, or not at all, was never waited for by it"""
+        """its parent never waited for a child that ends after the parent, or not at all"""
         end = processes[child][-1]["end"]
         return end is not None and end <= parent[-1]["end"]
 
     def inclusive(upid, key, waited=True):
-        """of it and its children; waited: as the parent is told, without those that it never waited for"""
+        """the sum of the process and its children; waited: the parent's figure, without children that it never waited
+        for"""
         mine = processes[upid]
         own = sum(i[key] for i in mine)
         if waited and mine[-1]["argv"] and mine[-1]["argv"][1:2] in (["zombie"],):
@@ -56,11 +57,11 @@ def main():
                          if not waited or was_waited_for(c, mine))
 
     def inexact(upid):
-        """its final record, or a child's, never came; counted as lost, see README.md of plugins/proc"""
+        """its final record, or a child's, never came; skepd counts it as lost, see README.md of plugins/proc"""
         return "counters" in processes[upid][-1]["approx"] or any(inexact(c) for c in children.get(upid, ()))
 
     def largest(upid):
-        """wait4: of it, or of the largest child that it waited for"""
+        """wait4: of the process, or of the largest child that it waited for"""
         mine = processes[upid][-1]
         waited = mine["argv"][1:2] != ["zombie"]
         return max([mine["maxrss_bytes"] or 0] + [largest(c) for c in children.get(upid, ())
@@ -84,7 +85,7 @@ def main():
         # rusage cuts user and system time to whole microseconds each, of every process: up to 2 us less than the truth
         cpu_us, rusage_us = inclusive(upid, "cpu_ns") / 1000, t["utime_us"] + t["stime_us"]
         off = max(0.0, abs(cpu_us - 1 - rusage_us) - 1)
-        # a child that its parent waits for at once may be told of before its last switch: wait4 has less then
+        # wait may return a child before the child's last switch: wait4 has less then
         at_once = sum(1 for c in children.get(upid, ()) if was_waited_for(c, images))
         if last["threads"] == 1:
             if not at_once:
@@ -92,7 +93,7 @@ def main():
             if off > 20 + 200 * at_once and off > rusage_us * 0.001:
                 differ(t["case"], "cpu_us", cpu_us, rusage_us)
         cgroup_us = t["cgroup_ns"] / 1000 if "cgroup_ns" in t else None
-        if cgroup_us is not None and not t["case"].startswith("daemon"):  # its grandchild goes on after it
+        if cgroup_us is not None and not t["case"].startswith("daemon"):  # its grandchild outlives it
             ours = inclusive(upid, "cpu_ns", waited=False) / 1000
             off = abs(ours - cgroup_us)
             if off > 20 and off > cgroup_us * 0.001:
@@ -106,7 +107,7 @@ def main():
                              ("minor_faults", "minflt"), ("major_faults", "majflt")):
             if inclusive(upid, ours) != t[theirs]:
                 differ(t["case"], ours, inclusive(upid, ours), t[theirs])
-        # the last switch of a dead task comes after its parent was told
+        # the last switch of a dead task comes after its parent's wait returns
         for ours, theirs in (("voluntary_switches", "nvcsw"), ("involuntary_switches", "nivcsw")):
             if not 0 <= inclusive(upid, ours) - t[theirs] <= 1:
                 differ(t["case"], ours, inclusive(upid, ours), t[theirs])

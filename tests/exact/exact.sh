@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/exact/exact.sh - every figure of skep against what the kernel tells the parent of
-# each process (wait4, /proc/PID/io).  Environment: SKEP, SKEP_PLUGIN_DIRS, EXACT_BIN (where
-# workload, drive, storm, tiny are), LONGEST (ms; default 2000).
+# tests/exact/exact.sh - every figure of skep against the figures that the kernel gives the parent of each process
+# (wait4, /proc/PID/io). Environment: SKEP, SKEP_PLUGIN_DIRS, EXACT_BIN (where workload, drive, storm, tiny are),
+# LONGEST (ms; default 2000).
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 [ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }

@@ -69,7 +69,7 @@ for line in open(truth):
     tx, rx = want["tcp_tx_bytes"] + want["udp_tx_bytes"], want["tcp_rx_bytes"] + want["udp_rx_bytes"]
     same("tx_bytes", tx, got.get("tx_bytes", 0))
     same("rx_bytes", rx, got.get("rx_bytes", 0))
-    # a datagram socket that is not connected does not say where its datagrams go
+    # a datagram socket without a connection has no peer
     if not (scenario.startswith("udp") and role == "server" and "--loopback" not in flags):
         for way, n in (("tx", tx), ("rx", rx)):
             if "--loopback" in flags:
@@ -104,10 +104,10 @@ for line in open(truth):
 for row in table:
     print("%-16s %-8s %s" % row)
 if other:
-    print("rows of all others: %d" % other)
+    print("overflow rows: %d" % other)
     bad += 1
 if lost:
-    print("calls and changes of state that are said to be lost: %d" % lost)
+    print("calls and changes of state reported as lost: %d" % lost)
     bad += not preemptible
 if not table:
     print("no truth")

@@ -1,11 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/exact/storm.sh - a storm of short processes: none missing (or every loss counted),
-# and the sum of CPU equals what wait4 said.  Environment as exact.sh; RATE (a second,
-# default 4000), SECONDS_ (default 10).
-#
-# Two drivers, since one alone does not reach the rate on slow hosts.  What rate was
-# reached is printed; a host that cannot start that many is no failure of skep.
+# tests/exact/storm.sh - a storm of short processes: none missing (or every loss counted), and the sum of CPU time
+# equals wait4's. Environment as exact.sh; RATE (a second, default 4000), SECONDS_ (default 10). Two drivers, since one
+# alone does not reach the rate on slow hosts. The test prints the reached rate; a host that cannot start that many does
+# not fail it.
 set -eu
 . "$(dirname "$0")/../attempts.sh"
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: bounds in time are for a build without them"; exit 77; }
@@ -44,7 +42,8 @@ missing = started - len(tiny)
 total_lost = sum(v for v in lost.values() if isinstance(v, int))
 if missing > total_lost:
     sys.exit(f"not ok - {missing} missing, {total_lost} counted as lost")
-# Whose final record was hidden (README.md of plugins/proc) lacks its last slice, at most all that such a process has.
+# A process whose final record the kernel skipped (README.md of plugins/proc) lacks its last slice, at most all its
+# time.
 hidden = sum(p["upid"] in names and p["last"] and "counters" in p["approx"] for p in report["processes"])
 if hidden > total_lost:
     sys.exit(f"not ok - {hidden} without their final record, {total_lost} counted as lost")
@@ -56,8 +55,8 @@ if not all(p["argv"][1:] == ["one", "two", "--three=3"] for p in argv):
 END
 echo "ok - storm: nothing missing, CPU equal"
 
-# A skepd with every probe, a spool and two sinks, told to stop as soon as the storm is over.  Each process has the
-# row of its fork and that of its program in both sinks or in the spool, but for execs that count as lost.
+# A skepd with every probe, a spool and two sinks stops as soon as the storm is over. Each process has the record of its
+# fork and of its program in both sinks or in the spool, except execs counted as lost.
 cat >"$work/conf" <<END
 { "interval": "1s", "control": { "socket": false }, "spool": { "path": "$work/spool.db", "reserve": 0 },
   "probes": [ { "plugin": "proc" }, { "plugin": "sched" }, { "plugin": "io" }, { "plugin": "net" }, { "plugin": "host" }, { "plugin": "cgroup" } ],
@@ -95,7 +94,7 @@ for name in glob.glob(f"{work}/all/lake-*.db"):
 text = open(f"{work}/log").read()
 wrong = ledger_check.problems(text, [("lake", f"{work}/all"), ("file", f"{work}/records")])
 for name, rows in ("file", file), ("lake", lake):
-    kept = ledger_check.ledgers(text)[-1][name]["process.exit"]["kept"] # the sink had not taken them 5 s after TERM
+    kept = ledger_check.ledgers(text)[-1][name]["process.exit"]["kept"] # not acknowledged by the sink 5 s after TERM
     print(f"{started} processes, all probes: {name} has {len(rows)} images of {2 * started}, {kept} are in the spool, lost {dict(lost)}")
     if len(rows) + lost["process.exec"] + kept < 2 * started:
         wrong.append(f"{name}: {2 * started - len(rows)} images are missing, {lost['process.exec']} of them counted as lost")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/faults/backlog.py - what backlog.sh says.
-#
-# The backlog: a skepd with the probe host fills a spool beside a receiver that is not there.  Its batches are then written
-# again, each with another time (spool/code.h says where that stands), until they are 24 hours, a batch each ten seconds.
+# tests/faults/backlog.py - the program of backlog.sh. The backlog: a skepd with the probe host fills a spool for a
+# receiver that is away. The program then writes its batches again, each with another time (spool/code.h describes
+# where), until they cover 24 hours, a batch each ten seconds.
 import ctypes
 import json
 import os
@@ -74,7 +73,8 @@ def earlier(raw, number, by_ns):
 
 
 def fill(work, config):
-    """A spool of so many hours, whose newest batch is of now; batches, records, samples of one series, bytes."""
+    """A spool of so many hours, whose newest batch is of now; returns batches, records, samples of one series,
+    bytes."""
     path, log = work + "/spool.db", open(work + "/fill.log", "a")
     first = dict(config, probes=[{"plugin": "host"}])
     json.dump(first, open(work + "/fill.conf", "w"))
@@ -141,7 +141,7 @@ def run(receiver, expected):
     lost = sum(s["lost"]["sink"] for s in stats.get("streams", []))
     receiver.down()
     low, high = expected(samples)
-    high += seconds  # what the probe measures meanwhile, one each two seconds
+    high += seconds  # the probe's samples meanwhile, one each two seconds
     ok = status == 0 and low <= got <= high and 0 <= lag < 200
     row = {"fault": "backlog of %d h: %d batches, %d records, %.1f MiB" % (HOURS, batches, records, size / 2**20), "receiver": receiver.title(),
            "sent": samples, "received": got, "missing": max(0, samples - got), "twice": None, "other_late_s": None, "rss_growth_mib": round(most, 1),
@@ -149,7 +149,7 @@ def run(receiver, expected):
            "note": "oldest %.1f h; %d records counted as refused; memory: all of skepd's" % (oldest, lost)}
     print("%s - %s" % ("ok" if ok else "not ok", json.dumps(row, ensure_ascii=False)), flush=True)
     if not ok:
-        print("     expected %s to %s, %s records wait, status %s; what there was is in %s" % (low, high, lag, status, work))
+        print("     expected %s to %s, %s records wait, status %s; the files are in %s" % (low, high, lag, status, work))
         harness.failures += 1
     else:
         subprocess.run(["rm", "-rf", work])
@@ -163,7 +163,7 @@ def everything(samples):
 
 
 def last_hour(samples):
-    """Records older than max_age (55 minutes) are left out."""
+    """The sink leaves out records older than max_age (55 minutes)."""
     return samples * 0.9 * 55 / 60 / HOURS, samples * 1.1 * 55 / 60 / HOURS + 60
 
 

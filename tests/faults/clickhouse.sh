@@ -111,7 +111,7 @@ run_some() { # FROM TO: processes whose argument is a number of its own
 		/bin/true "skep-fault-$scene-$i"
 	done
 }
-arrived() { # how many of them, and how many rows FINAL has of them
+arrived() { # how many of them, and their rows with FINAL
 	ask "SELECT uniqExact(argv[2]), count() FROM proc FINAL WHERE tool = 'true' AND argv[2] LIKE 'skep-fault-$scene-%'"
 }
 all_there() {

@@ -40,7 +40,7 @@ def stop(child):
 
 
 class Collector:
-    """A collector that writes what it gets to a file; tls: the names of its certificates."""
+    """A collector that writes the received records to a file; tls: the names of its certificates."""
 
     def __init__(self, name, port, tls=None):
         self.port, self.out, self.config = port, os.path.join(work, name + ".jsonl"), os.path.join(work, name + ".yaml")
@@ -147,7 +147,7 @@ def load(n=PROCESSES, fail=20):
 
 
 def compare(name, daemon, collector, at_most_twice=False):
-    """What the file sink has, which is beside it, and what has arrived."""
+    """The records of the file sink beside it, and the arrived ones."""
     sent = [r for r in daemon.records("process.exit") if r.get("run") and r["execed"]]
     got = list(collector.spans())
     ids = [attribute(s, "skep.process.upid") for s in got if attribute(s, "skep.process.upid")]
@@ -157,7 +157,7 @@ def compare(name, daemon, collector, at_most_twice=False):
     if not at_most_twice:
         check(name + ": none twice", len(keys) == len(set(keys)), len(keys) - len(set(keys)))
     else:
-        print("     %d spans came twice, with the same ids" % (len(keys) - len(set(keys))))
+        print("     %d spans arrived twice, with the same ids" % (len(keys) - len(set(keys))))
     runs = [r for r in daemon.records("run") if r["state"] == "ended"]
     roots = {s["spanId"] for s in got if not s.get("parentSpanId")}
     check(name + ": a root span for each run that has ended", len(runs) == len(roots) and len(runs) > 0, (len(runs), len(roots)))
@@ -190,7 +190,7 @@ def gone():
     load(PROCESSES // 2)
     time.sleep(2)
     collector.start()
-    time.sleep(15)  # the sink comes back with a backoff of its host's
+    time.sleep(15)  # the host offers again after a backoff
     load(PROCESSES // 2)
     time.sleep(5)
     daemon.stop()
@@ -199,7 +199,7 @@ def gone():
 
 
 def killed():
-    """kill -9, twice, while processes run: nothing is missing; what was in flight comes again, with the same ids."""
+    """kill -9, twice, while processes run: nothing is missing; batches in flight arrive again, with the same ids."""
     collector = Collector("killed", 24323).start()
     processes = subprocess.Popen(["setsid", "bash", "-c", "for i in $(seq 400); do /bin/true; sleep 0.02; done"], stdin=subprocess.DEVNULL)
     children.append(processes)
@@ -218,7 +218,7 @@ def killed():
     got = {attribute(s, "skep.process.upid") for s in spans}
     check("killed: no span is missing", sent <= got and len(sent) > 300, "%d processes, %d spans" % (len(sent), len(spans)))
     twice = len(spans) - len({(s["traceId"], s["spanId"]) for s in spans})
-    print("     %d spans came twice, with the same ids" % twice)
+    print("     %d spans arrived twice, with the same ids" % twice)
 
 
 def certificates():
@@ -296,7 +296,7 @@ def victoria():
     ended = daemon.records("process.exit")
     faults = sum(r["minor_faults"] + r["major_faults"] for r in ended)
     query = "http://127.0.0.1:%d/api/v1/export?match%%5B%%5D=%%7B__name__!=%%22%%22%%7D" % port
-    for _ in range(20):  # what was written last can be read a moment later
+    for _ in range(20):  # the last written samples can be read a moment later
         sums, shrunk = {}, []
         for line in urllib.request.urlopen(query):
             series = json.loads(line)
@@ -322,7 +322,7 @@ finally:
     for child in children:
         stop(child)
 if bad:
-    print("collector.sh: %d failed; what there was is in %s" % (len(bad), work))
+    print("collector.sh: %d failed; the files are in %s" % (len(bad), work))
     sys.exit(1)
 subprocess.run(["rm", "-rf", work])
 print("collector.sh: ok, %d processes in each scene" % PROCESSES)

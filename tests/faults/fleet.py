@@ -19,9 +19,9 @@ scene, build, examples, work = sys.argv[1:5]
 work = os.path.join(work, scene)
 os.makedirs(work)
 PROCESSES = 300  # that fail, of each host
-NAME = "fleet-%s-%d" % (scene, os.getpid())  # one that runs beside this one has other processes
+NAME = "fleet-%s-%d" % (scene, os.getpid())  # a run beside this one has other processes
 HOSTS = ("alpha", "beta")
-# What lakes and servers are asked: by tool, all of it.
+# The question to lakes and servers: everything, by tool.
 SUMS = "count(*), sum(cpu_ns), sum(minor_faults), sum(major_faults), sum(read_bytes), sum(write_bytes), sum(last), max(rss_peak_bytes)"
 children = []
 bad = 0
@@ -108,7 +108,7 @@ mount --bind %s/boot_id /proc/sys/kernel/random/boot_id && touch %s/ready && exe
 
 
 class Load:
-    """In a session of its own, so that there is a run; each process has a number in its arguments."""
+    """In a session of its own, so that it is a run; each process has a number in its arguments."""
 
     def __init__(self, mark):
         self.mark = mark
@@ -117,7 +117,7 @@ class Load:
 
 
 def play(middle_goes, middle_comes):
-    """Two loads, a skepd that is killed, a middle man that goes and comes."""
+    """Two loads, a skepd that is killed, and a server between that goes down and comes back."""
     time.sleep(1)
     loads = [Load("a"), Load("b")]
     time.sleep(2)
@@ -135,13 +135,13 @@ def marks():
 
 
 def compare(seen, twice):
-    """seen: host -> list of the marks there, one for each row or event that is left when keys have been collapsed."""
+    """seen: host -> list of its marks, one for each row or event after keys have been collapsed."""
     for name in HOSTS:
         found = collections.Counter(m for m in seen[name] if m.startswith(NAME + "-"))
         missing, again = marks() - set(found), sum(n - 1 for n in found.values())
         check("of %d processes at %s" % (len(marks()), name), not missing and not again and set(found) == marks(),
               "missing %d, twice %d" % (len(missing), again))
-    print("     came more than once, with the same key: %d" % twice)
+    print("     arrived more than once, with the same key: %d" % twice)
 
 
 def stop_hosts():
@@ -151,7 +151,8 @@ def stop_hosts():
 
 
 def relay(port, to):
-    """kafka1.example:9092, for brokers whose ports nobody can choose: a client only begins there, and is told the real addresses."""
+    """kafka1.example:9092 in front of brokers with random ports: a client only begins there, and learns the real
+    addresses."""
     listener = socket.create_server(("127.0.0.1", port))
 
     def pump(a, b):

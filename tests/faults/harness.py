@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/faults/harness.py - what the scenes of spool_faults.py share: skepd with a sink under test and a file beside it, a storm
-# of processes whose number is the truth, how late the file gets them, skepd's memory, and the row of the table at the end.
+# tests/faults/harness.py - shared by the scenes of spool_faults.py: skepd with a sink under test and a file beside it,
+# a storm of processes whose number is known, the delay of the file, skepd's memory, and the row of the table at the
+# end.
 import collections
 import datetime
 import json
@@ -16,7 +17,7 @@ import time
 BUILD = os.environ.get("SKEP_BUILD", os.getcwd())
 BIN = {name: os.path.join(BUILD, name) for name in ("skep", "skepd", "tests/exact/storm", "tests/exact/tiny")}
 TINY = os.path.realpath(BIN["tests/exact/tiny"])
-ESTIMATED = 2  # the kernel hid how it ended, for which it is given ten seconds (core/process/track_wait.c): not the sink's delay
+ESTIMATED = 2  # skepd waited ten seconds for a skipped exit event (core/process/track_wait.c): not the sink's delay
 OUT = os.environ.get("SKEP_FAULTS_JSON")
 failures = 0
 children = []
@@ -29,7 +30,7 @@ def start(argv, **kw):
 
 
 def end(child, seconds=30):
-    """TERM, and KILL for what does not hear it; its status."""
+    """TERM, then KILL for a process that does not react; returns its status."""
     if child.poll() is None:
         child.send_signal(signal.SIGCONT)
         child.terminate()
@@ -60,7 +61,7 @@ def rss(pid):
 
 
 class Scene:
-    """One fault at one receiver. With it as a context: what was begun has ended, and the row is written."""
+    """One fault at one receiver. As a context it ends all that it began and writes the row."""
 
     def __init__(self, fault, receiver, rate=200, ring=None, pins=False, other_late=5.0):
         self.fault, self.receiver, self.rate, self.other_late = fault, receiver, rate, other_late
@@ -105,16 +106,16 @@ class Scene:
         return json.loads(got.stdout) if got.returncode == 0 else {}
 
     def delivery(self):
-        """How far the sink under test is behind; {} when nobody answers."""
+        """How far the sink under test is behind; {} when skepd does not answer."""
         return next((i["delivery"] for i in self.ask("status").get("instances", []) if i["name"] == self.receiver.name), {})
 
     def delivered(self):
-        """process.exit records that skepd says it has delivered to the sink under test, since it was started."""
+        """The process.exit records that this skepd counts as delivered to the sink under test."""
         return sum(s["delivered"] for s in self.ask("stats").get("streams", []) if s["sink"] == self.receiver.name and s["stream"] == "process.exit")
 
-    # ---- what is watched all the time
+    # ---- measured all the time
     def watch(self):
-        """How late the file gets what ended, and how much memory skepd has."""
+        """How late the file gets ended processes, and how much memory skepd has."""
         with open(self.out) as f:
             part = ""
             while not self.ended:
@@ -125,7 +126,7 @@ class Scene:
                     try:
                         r = json.loads(line)
                     except ValueError:
-                        continue  # half of one, when skepd was killed; it comes again
+                        continue  # half a line, when skepd was killed; the record arrives again
                     self.lines.append(r)
                     if r["stream"] == "loss":
                         self.lost[r["instance"] if "instance" in r else "", r.get("loss.stream", ""), r.get("where", "")] += r["count"]
@@ -136,7 +137,7 @@ class Scene:
                 time.sleep(0.1)
 
     def storm(self, seconds, rate=None):
-        """Begins so many seconds of processes."""
+        """Starts so many seconds of processes."""
         return start([BIN["tests/exact/storm"], TINY, str(rate or self.rate), str(seconds)], stdout=subprocess.PIPE, text=True)
 
     def over(self, storm):
@@ -148,7 +149,7 @@ class Scene:
             print("FAIL - %s, %s: %s %s" % (self.fault, self.receiver.name, what, why), flush=True)
 
     def mine(self):
-        """Process -> images of it, of the storms' processes, as the file has them."""
+        """Process -> its images, of the storms' processes in the file."""
         found, wanted = collections.defaultdict(set), set()
         for r in list(self.lines):
             if r["stream"] == "process.exit":
@@ -165,7 +166,7 @@ class Scene:
         return sum(1 for u in self.mine() if u in got) >= self.sent - most_lost
 
     def settle(self, seconds, most_lost=0):
-        """Waits until all is there, and what skepd says of it is equal to what the receiver has."""
+        """Waits until all records have arrived and skepd's counter equals the receiver's."""
         there = within(seconds, lambda: len(self.mine()) >= self.sent - most_lost and self.arrived(most_lost))
         return there
 
@@ -182,11 +183,11 @@ class Scene:
         return self
 
     def finish(self, rows=None, most_lost=0, most_twice=0, late_since=None, late_until=None, calm=None):
-        """The row. rows: of the receiver that skepd's counter has to be equal to ("raw": all that came since skepd was
-        started, "once": each key once); calm: when the memory that the growth counts from was had."""
+        """The row. rows: the receiver's number that skepd's counter has to equal ("raw": all that arrived since skepd's
+        start, "once": each key once); calm: the time of the memory that the growth counts from."""
         global failures
         mine, got = self.mine(), self.receiver.ids()
-        # Processes of others end all the time: equal at one moment, not at every one.
+        # Other processes end all the time: the numbers are equal at some moment, not at every moment.
         equal = rows is None or within(15, lambda: self.seen(rows) == self.delivered())
         seen, counted = None if rows is None else self.seen(rows), self.delivered()
         status = end(self.daemon, 60)
@@ -227,13 +228,13 @@ class Scene:
             subprocess.run([BIN["skepd"], "--unpin", "-c", self.conf], capture_output=True, env=self.env)
             subprocess.run(["umount", "-l", self.pins])
         if kind or self.bad:
-            print("     what there was is in", self.work, flush=True)
+            print("     the files are in", self.work, flush=True)
         else:
             shutil.rmtree(self.work, ignore_errors=True)
 
 
 def process(upid):
-    """Of an upid (host, pid, begin of the process), what is the process' own."""
+    """The part of an upid (host, pid, begin of the process) that belongs to the process."""
     return upid.split("-", 1)[1]
 
 

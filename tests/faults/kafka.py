@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kafka.py BUILD WORK - what kafka.sh says."""
+"""kafka.py BUILD WORK - the program of kafka.sh."""
 import collections
 import json
 import os
@@ -39,7 +39,7 @@ def start():
 
 
 def messages():
-    """[(batch, record), upid, image] of each process of the storm that the topic has"""
+    """[(batch, record), upid, image] of each process of the storm in the topic"""
     out = subprocess.run([build + "/tests/faults/kmock", "consume", brokers, "skep.process.exit", "skep.batch", "skep.record"],
                          capture_output=True, text=True)
     found = []
@@ -85,9 +85,9 @@ def main():
     check("each of %d processes is in the topic, across %d kills" % (truth, kills), len(images) == truth, "%d are" % len(images))
     check("a pair of headers names one record", all(len(v) == 1 for v in by_headers.values()))
     left = collections.Counter(next(iter(v)) for v in by_headers.values())
-    check("a consumer that takes each pair of headers once has none twice", sum(left.values()) == len(images), sum(left.values()) - len(images))
+    check("a consumer that counts each pair of headers once has no record twice", sum(left.values()) == len(images), sum(left.values()) - len(images))
     subprocess.run([build + "/skepd", "--unpin", "-c", work + "/skepd.conf"], capture_output=True)
-    print("kafka: %d processes at %d/s, %d kills: %d messages, %d missing; %d came again with the same headers, %d twice without them" %
+    print("kafka: %d processes at %d/s, %d kills: %d messages, %d missing; %d arrived again with the same headers, %d twice without them" %
           (truth, rate, kills, len(found), truth - len(images), len(found) - len(by_headers), sum(left.values()) - len(images)))
 
 

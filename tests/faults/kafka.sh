@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# kafka.sh [--build DIR] - skepd is killed (kill -9) KILLS (10) times while RATE (300) processes a second start, and produces to brokers
-# in another process (tests/faults/kmock): each process is there, and what a restart sends again has the headers that it had.
-# As root; installs nothing; half a minute.  sinks/kafka/README.md has its figures.
+# kafka.sh [--build DIR] - skepd is killed (kill -9) KILLS (10) times while RATE (300) processes a second start, and
+# produces to brokers in another process (tests/faults/kmock): no process is missing, and records sent again after a
+# restart have the same headers. As root; installs nothing; half a minute. sinks/kafka/README.md has its figures.
 set -eu
 build=${abs_builddir:-$PWD}
 [ "${1:-}" != --build ] || { build=$(realpath "$2"); shift 2; }

@@ -28,7 +28,7 @@ make -s -C "$build" tests/exact/storm tests/exact/tiny tests/hostile/hostile tes
 : >"$rows"
 export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run SKEP_FAULTS_JSON=$rows
 export SKEP_TEST_PLUGIN_DIRS=$build/plugins-test EXACT_BIN=$build/tests/exact HOSTILE_BIN=$build/tests/hostile
-# Here long; "make check" has as few as show a fault.
+# The long forms; "make check" runs as few as can show a fault.
 export HOSTILE_SECONDS=${HOSTILE_SECONDS:-600} LEDGER_SECONDS=${LEDGER_SECONDS:-60} KILLS=${KILLS:-20} RESTARTS=${RESTARTS:-6}
 export RELOADS=${RELOADS:-200} SECONDS_=${SECONDS_:-30}
 
@@ -47,8 +47,8 @@ for name; do
 	[ -x "$script" ] || [ -r "$script" ] || { echo "nightly.sh: there is no $script" >&2; exit 2; }
 	echo "== $name"
 	began=$SECONDS
-	# In a session of its own: what a script that is cut off has started ends with it.  And as init's child: to skepd a session
-	# that somebody else began is a run, and then all that collector.sh starts were part of that one.
+	# In a session of its own, so that an interrupted script's processes end with it. And as init's child: to skepd
+	# the session of another program is a run, which would contain everything that collector.sh starts.
 	rm -f "$work"/*
 	# shellcheck disable=SC2016
 	(setsid bash -c 'echo $$ >"$1/sid"; timeout -k 30 "$2" bash "$3" >"$1/log" 2>&1; echo $? >"$1/status"' \

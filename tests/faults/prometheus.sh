@@ -36,7 +36,7 @@ for suite; do
 	fetch "$suite" || { echo "prometheus.sh: the packages of $suite are not to be had"; failed=1; continue; }
 	versions=$(cd "$work/$suite" && for deb in *.deb; do dpkg-deb -W --showformat='${Package} ${Version}, ' "$deb"; done)
 	promtool=$work/$suite/root/usr/bin/promtool
-	[ -x "$promtool" ] || promtool=$(command -v promtool) || promtool= # a package of its own there
+	[ -x "$promtool" ] || promtool=$(command -v promtool) || promtool= # there it is a package of its own
 	if PROMETHEUS=$work/$suite/root/usr/bin/prometheus PROMTOOL=$promtool \
 		VICTORIA=$work/$suite/root/usr/bin/victoria-metrics bash "$here/scrape.sh" && backlog "$work/$suite"; then
 		done+=("$suite: ${versions%, }")

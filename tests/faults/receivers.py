@@ -31,7 +31,7 @@ def http(url, data=None, seconds=20):
 
 
 class Http:
-    """The sink http, and faultd: it writes down what it takes before it answers."""
+    """The sink http and faultd, which logs each record before it answers."""
     name = "http"
     text = "http → faultd"
 
@@ -90,7 +90,7 @@ class Http:
 
 
 class Nginx(Http):
-    """The same behind nginx, which asks for a user and a password."""
+    """The same behind nginx, which demands a user and a password."""
     text = "http → nginx → faultd"
 
     def config(self, work):
@@ -101,7 +101,7 @@ class Nginx(Http):
                 "username": "skep", "password_file": self.password}
 
     def secret(self, word, skep=False, server=False):
-        """Who knows it: what skepd reads, what nginx does."""
+        """Changes the password: in skepd's file, or in nginx's."""
         if skep:
             open(self.password, "w").write(word + "\n")
         if server:
@@ -158,7 +158,7 @@ class ClickHouse:
         return dict({"plugin": "clickhouse", "url": "http://127.0.0.1:%d" % self.port, "streams": ["process.exit"]}, **more, **self.options)
 
     def users(self, password):
-        """The server reads it again by itself when it has changed."""
+        """The server itself reads the file again when it has changed."""
         path = os.path.join(self.work, "users.xml")
         open(path + ".new", "w").write("""<yandex><profiles><default></default></profiles>
 <users><default><password>%s</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/faults/refused.py - what backlog.sh says of the scene refused.
-#
-# One skepd writes the stream host.load.  Another one, of the same label and with a clock that is a minute behind, writes
-# all streams: each of its batches has samples that are out of order, among many that are not.
+# tests/faults/refused.py - the program of backlog.sh for the scene refused. One skepd writes the stream host.load.
+# Another one, of the same label and with a clock a minute behind, writes all streams: each of its batches has a few
+# samples out of order.
 import json
 import os
 import subprocess
@@ -18,7 +17,7 @@ FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
 def skepd(work, name, receiver, seconds, env, **sink):
-    """So many seconds of it; what it has counted, and how many batches it has put aside."""
+    """Runs a skepd for so many seconds; returns its counters, and how many batches it has put off."""
     conf, sock, spool = (os.path.join(work, name + x) for x in (".conf", ".sock", ".db"))
     json.dump({"interval": "1s", "control": {"socket": sock}, "spool": {"path": spool, "reserve": 0}, "probes": [{"plugin": "host"}],
                "sinks": [dict(receiver.config(work), **sink)]}, open(conf, "w"))
@@ -52,7 +51,7 @@ def run(binary):
     if ok:
         subprocess.run(["rm", "-rf", work])
     else:
-        print("     of the second: %d samples of cpu, %d of load, lost %s; what there was is in %s" % (len(cpu), len(load), lost, work))
+        print("     of the second: %d samples of cpu, %d of load, lost %s; the files are in %s" % (len(cpu), len(load), lost, work))
         harness.failures += 1
     if harness.OUT:
         with open(harness.OUT, "a") as f:
@@ -60,7 +59,8 @@ def run(binary):
 
 
 def killed(binary):
-    """kill -9, ten times: a batch whose answer was lost comes again, with sums that begin anew, at times that the server has."""
+    """kill -9, ten times: a batch whose answer was lost is sent again, with sums that start anew, at times that the
+    server already has."""
     receiver, work, began = Remote(binary), tempfile.mkdtemp(prefix="skep-refused."), time.monotonic()
     receiver.up(work)
     out, spool, conf = (os.path.join(work, x) for x in ("out.jsonl", "spool.db", "conf"))
@@ -87,7 +87,7 @@ def killed(binary):
     if ok:
         subprocess.run(["rm", "-rf", work])
     else:
-        print("     what there was is in", work)
+        print("     the files are in", work)
         harness.failures += 1
     if harness.OUT:
         with open(harness.OUT, "a") as f:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/faults/remotes.py - the receivers of backlog.sh: what skepd is configured with, and what each has.
+# tests/faults/remotes.py - the receivers of backlog.sh: the configuration of skepd for each, and the records of each.
 import json
 import os
 import subprocess
@@ -11,11 +11,11 @@ from receivers import ClickHouse, free_port, http
 
 
 class Remote:
-    """Prometheus or VictoriaMetrics, written to by the sink remote_write."""
+    """Prometheus or VictoriaMetrics; the sink remote_write writes to it."""
     name = "remote_write"
 
     def __init__(self, binary, window=None, **options):
-        # "PATH=VERSION": Debian's build of VictoriaMetrics does not say what it is.
+        # "PATH=VERSION": Debian's build of VictoriaMetrics does not print its version.
         self.binary, _, self.version = binary.partition("=")
         self.window, self.options, self.port = window, options, free_port()
         self.victoria = "victoria" in os.path.basename(self.binary)
@@ -52,7 +52,8 @@ class Remote:
             return False
 
     def samples(self, now):
-        """Of one series that has a value at each time: how many there are of the last 25 hours, and the age of the oldest."""
+        """Of one series that has a value at each time: how many of the last 25 hours arrived, and the age of the
+        oldest."""
         times = self.times('skep_system_uptime_seconds{host="h"}')
         return len(times), (now - min(times)) / 3600 if times else 0
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The sinks prometheus and remote_write as people use them: skepd with the probe host, promtool over what is
-# served, and a Prometheus server that scrapes it, is written to as well, and is asked for what it has; VictoriaMetrics
-# where it is installed.  Needs no privilege; 77 without prometheus.
-[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: servers of others are asked, with the build without them"; exit 77; }
+# The sinks prometheus and remote_write in ordinary use: skepd with the probe host, promtool on the page, a Prometheus
+# server that scrapes the page, receives remote_write and answers queries; VictoriaMetrics where it is installed. Needs
+# no privilege; 77 without prometheus.
+[ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: third-party servers are queried by the build without them"; exit 77; }
 set -eu
 work=$(mktemp -d)
 pids=()
@@ -27,7 +27,7 @@ sed "s/@PORT@/$port/; s/@WEB@/$web/; s/@VICTORIA@/$vm/; s,@PLUGINS@,${SKEP_PLUGI
 "${SKEPD:-./skepd}" -c "$work/skepd.conf" >"$work/skepd.log" 2>&1 &
 pids+=($!)
 
-# until a page has what the probe counts
+# waits until a page has the probe's counters
 for ((i = 0; i < 100; i++)); do
 	curl -sf "http://127.0.0.1:$port/metrics" -o "$work/plain" && grep -q '^skep_system_cpu_time_user_seconds_total{' "$work/plain" && break
 	kill -0 "${pids[0]}" 2>/dev/null || { cat "$work/skepd.log" >&2; die "skepd has ended"; }
@@ -36,7 +36,7 @@ done
 grep -q '^skep_system_cpu_time_user_seconds_total{.*host="h1"' "$work/plain" || { cat "$work/skepd.log" >&2; die "no figure of the host on the page"; }
 curl -sf "http://127.0.0.1:$port/-/healthy" | grep -q 'skep is there' || die "/-/healthy does not answer"
 
-# the page by Prometheus' own judge: no complaint at all
+# promtool checks the page: no complaint at all
 "$promtool" check metrics <"$work/plain" >"$work/promtool" 2>&1 || { cat "$work/promtool" >&2; die "promtool does not like the page"; }
 
 cat >"$work/prometheus.yml" <<END
@@ -54,7 +54,7 @@ fi
 ask() { # QUERY [PORT]
 	curl -sf "http://127.0.0.1:${2:-$web}/api/v1/query" --data-urlencode "query=$1" | jq -r '.data.result[0].value[1] // empty'
 }
-enough() { # HOST: there are six samples of it
+enough() { # HOST: it has six samples
 	local n
 	n=$(ask "count_over_time(skep_system_cpu_time_idle_seconds_total{cpu=\"all\",host=\"$1\"}[2m])") && [ "${n:-0}" -ge 6 ]
 }
@@ -67,8 +67,8 @@ for h in h1 h2; do
 done
 up=$(ask 'up{job="skep"}')
 [ "$up" = 1 ] || die "the server says up=$up"
-# What the states of all CPUs grow by in a second is how many CPUs there are.  Between the first and the last sample:
-# written ones have the time of the record; of those scraped, the steps of probe and scrapes, a second each, make it coarse.
+# The states of all CPUs together grow by the number of CPUs a second. Between the first and the last sample: written
+# samples have the record's time; scraped ones are coarse by the steps of probe and scrapes, a second each.
 cpus() { # HOST
 	curl -sf "http://127.0.0.1:$web/api/v1/query" --data-urlencode \
 		"query={__name__=~\"skep_system_cpu_time_(user|nice|system|idle|iowait|interrupt|softirq|steal)_seconds_total\",cpu=\"all\",host=\"$1\"}[2m]" |
@@ -84,7 +84,7 @@ check "scraped" "$rate" 0.5
 written=$(cpus h2)
 check "written to Prometheus" "$written" 0.1
 if [ -n "$victoria" ]; then
-	# its query looks at what is 30 s old, unless told otherwise, and at whole steps
+	# its query evaluates 30 s ago by default, and at whole steps
 	n=$(curl -sf "http://127.0.0.1:$vm/api/v1/export" --data-urlencode 'match[]=skep_system_cpu_time_idle_seconds_total{host="h3"}' | jq '.values | length')
 	[ "${n:-0}" -ge 3 ] || { cat "$work/skepd.log" >&2; die "VictoriaMetrics has ${n:-no} samples"; }
 fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/faults/spool_faults.py [SCENE...] - what spool_faults.sh says.
+# tests/faults/spool_faults.py [SCENE...] - the program of spool_faults.sh.
 import json
 import os
 import shutil
@@ -16,7 +16,7 @@ FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
 def ext4(scene):
-    """A filesystem of its own for the spool, which says of itself that it is damaged when it is told to; that, told."""
+    """A filesystem of its own for the spool, and a function that makes it report damage."""
     image, disk = os.path.join(scene.work, "image"), scene.disk
     subprocess.run(["truncate", "-s", "64M", image], check=True)
     subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
@@ -30,7 +30,7 @@ def mount(image, disk):
 
 
 def nothing(receiver):
-    """What the columns are without a fault."""
+    """The columns without a fault."""
     with Scene("none", receiver) as s:
         s.over(s.storm(3))
         s.settle(20)
@@ -41,7 +41,7 @@ def nothing(receiver):
 
 
 def readonly(receiver):
-    """The spool's filesystem becomes read-only under it (errors=remount-ro), and is mended."""
+    """The spool's filesystem becomes read-only under skepd (errors=remount-ro), and is repaired."""
     scene = Scene("spool read-only, then mended", receiver)
     image, fail = ext4(scene)
     try:
@@ -54,19 +54,19 @@ def readonly(receiver):
             within(10, lambda: s.delivery().get("lag_records", 0) >= 3 * s.rate)
             fail()
             s.over(s.storm(3))
-            s.check("skepd says that it cannot write", within(10, lambda: "cannot write to the spool" in s.said()), s.said()[-300:])
+            s.check("skepd logs that it cannot write", within(10, lambda: "cannot write to the spool" in s.said()), s.said()[-300:])
             receiver.script("200")
             s.over(s.storm(5))
-            s.check("all of it arrives while it is so", s.settle(60))
+            s.check("all records arrive meanwhile", s.settle(60))
             lost = {k: n for k, n in s.lost.items() if k[0] == "proc" or k[2] == "spool"}
             s.check("nothing is lost meanwhile", not lost, lost)
             at = time.time()
             if subprocess.run(["mount", "-o", "remount,rw", s.disk], capture_output=True).returncode == 0:
-                s.check("it is said when it can be written again", within(20, lambda: "the spool can be written again" in s.said()))
+                s.check("skepd logs that it can write again", within(20, lambda: "the spool can be written again" in s.said()))
                 s.notes.append("remounted while skepd ran")
                 at = None
             else:
-                # Newer kernels (6.18 does) refuse that after an error: whoever has files there has to end.
+                # Newer kernels (6.18 does) refuse that after an error: every process with files there has to end.
                 s.check("skepd ends", harness.end(s.daemon, 60) == 0)
                 subprocess.run(["umount", s.disk], check=True)
                 subprocess.run(["fsck.ext4", "-p", image], stdout=subprocess.DEVNULL)
@@ -75,14 +75,14 @@ def readonly(receiver):
                 s.notes.append("this kernel refuses to remount: skepd stopped, fsck, started")
             s.over(s.storm(3))
             s.settle(60)
-            # A process that lived when the disk failed, and ended before skepd did, is in the old books as alive.
+            # A process that lived when the disk failed, and ended before skepd did, is alive in the old saved state.
             s.finish(rows="raw", most_twice=0 if at is None else 10, late_since=at, late_until=time.time() if at else None, calm=calm)
     finally:
         subprocess.run(["umount", "-l", scene.disk], capture_output=True)
 
 
 def stopped(receiver):
-    """skepd gets no CPU for 20 s: the ring keeps what happens."""
+    """skepd gets no CPU for 20 s: the ring keeps the events."""
     with Scene("skepd SIGSTOP 20 s", receiver, ring="64MiB") as s:
         s.over(s.storm(3))
         s.settle(20)
@@ -98,7 +98,7 @@ def stopped(receiver):
 
 
 def overflow(receiver):
-    """The same with a small ring: what it cannot take is counted."""
+    """The same with a small ring: skepd counts the records without room."""
     with Scene("skepd SIGSTOP 20 s, ring of 256 KiB", receiver, ring="256KiB") as s:
         s.over(s.storm(3))
         s.settle(20)
@@ -118,7 +118,7 @@ def overflow(receiver):
 
 
 def hole(receiver):
-    """The receiver gets no CPU for 15 s: connections are there, nobody answers."""
+    """The receiver gets no CPU for 15 s: its port accepts connections and never answers."""
     with Scene("receiver SIGSTOP 15 s", receiver) as s:
         s.over(s.storm(3))
         s.settle(20)
@@ -148,12 +148,12 @@ def killed(receiver):
             s.up()
         s.over(storm)
         s.settle(90)
-        # ClickHouse merges rows away while they are counted.
+        # ClickHouse merges rows away during the count.
         s.finish(rows=None if isinstance(receiver, ClickHouse) else "raw", calm=calm)
 
 
 def token(receiver):
-    """The password is changed at the server, and a while later in skepd's file."""
+    """The password changes at the server, and a while later in skepd's file."""
     with Scene("password changed at the server", receiver) as s:
         s.over(s.storm(3))
         s.settle(20)
@@ -164,7 +164,7 @@ def token(receiver):
         else:
             receiver.users("second")
         held = within(25, lambda: s.delivery().get("held"))
-        s.check("held, and said loudly", held and "takes nothing until this is mended" in s.said(), s.delivery())
+        s.check("held, with an error in the log", held and "takes nothing until this is mended" in s.said(), s.delivery())
         if isinstance(receiver, Nginx):
             receiver.secret("second", skep=True)
         else:
@@ -212,7 +212,7 @@ def flipped(receiver):
 
 
 def dead(receiver):
-    """Five sinks that nobody listens to, one of each kind, beside the two that work."""
+    """Five sinks whose receivers do not listen, one of each kind, beside the two that work."""
     s = Scene("five dead sinks beside it", receiver)
     nobody = "127.0.0.1:%d" % free_port()
     s.config["sinks"] += [{"plugin": "otlp", "endpoint": "http://" + nobody}, {"plugin": "clickhouse", "url": "http://" + nobody},
@@ -252,7 +252,7 @@ def clock(receiver):
             shift(hours)
             s.over(storm)
             s.check("all arrives with the clock at %+d h" % hours, s.settle(20), s.delivery())
-        # start and end are of the boot clock: none may last hours
+        # start and end use the boot clock: no process may last hours
         span = max(when(r["end_ns"]) - when(r["start_ns"]) for r in s.lines if r["stream"] == "process.exit" and r["exe"] == harness.TINY)
         s.check("no process has lasted hours", span < 60, span)
         s.late = [(at, min(abs(d - k * 3600) for k in (-3, 0, 3))) for at, d in s.late]

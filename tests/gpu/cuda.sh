@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/gpu/cuda.sh - the detail "cuda" by real uprobes on this kernel, on a stand-in for
-# libcuda (no device is touched): counts are exact, for a library at an ordinary path, one
-# that only exists in the mount namespace of its process, and one that was deleted.
-# Environment: abs_builddir.
+# tests/gpu/cuda.sh - the detail "cuda" by real uprobes on this kernel, on a stand-in for libcuda (no device is
+# touched): counts are exact for a library at an ordinary path, for one that exists only in the mount namespace of its
+# process, and for a deleted one. Environment: abs_builddir.
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (uprobes)"; exit 77; }
 bin=${abs_builddir:-.}/tests/gpu

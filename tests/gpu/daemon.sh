@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/gpu/daemon.sh - the probe in a real skepd, on stand-ins for NVIDIA's libraries (no
-# device is touched): a process's use of a device is in its process.exit, the driver's
-# accounting of one that lived between two passes too, devices each interval; and `skep
-# attach cuda` counts what a process calls.
-# Environment: SKEPD, SKEP, SKEP_PLUGIN_DIRS, abs_builddir.
+# tests/gpu/daemon.sh - the probe in a real skepd, on stand-ins for NVIDIA's libraries (no device is touched): a
+# process.exit has the process's use of a device, also when the process lived between two passes (by the driver's
+# accounting); devices each interval; and `skep attach cuda` counts a process's calls. Environment: SKEPD, SKEP,
+# SKEP_PLUGIN_DIRS, abs_builddir.
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 command -v python3 >/dev/null || { echo "skip: needs python3"; exit 77; }
@@ -19,7 +18,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
 export STANDIN_NVML="$work/script"
-# script LINE...: what the driver says from now on
+# script LINE...: the driver's answers from now on
 script() { printf '%s\n' "device GPU-A" "set mem_total 80000" "set power_mw 300000" "$@" >"$work/script.new" && mv "$work/script.new" "$work/script"; }
 script "set util 0" "set energy_mj 0"
 
@@ -40,7 +39,7 @@ until grep -q "collects:" "$work/err"; do
 	sleep 0.1
 done
 
-# one that holds the device and uses it half of the time, for a while
+# a process that holds the device and uses it half of the time
 mkfifo "$work/in"
 "$bin/load" "$bin/standin_cuda.so" 2 50 <"$work/in" >"$work/load.out" &
 load=$!
@@ -59,7 +58,7 @@ until grep -q "cuda attached" "$work/err" && [ "$(cat "$work/load.out")" = ready
 	[ $tries -gt 0 ] || { cat "$work/err" "$work/attach.err"; echo "FAIL - cuda does not attach"; exit 1; }
 	sleep 0.1
 done
-sleep 1 # probes are put on by a thread of the pool
+sleep 1 # a thread of the pool attaches the probes
 echo go >&3
 tries=100
 until grep -q "^done" "$work/load.out"; do
@@ -68,13 +67,13 @@ until grep -q "^done" "$work/load.out"; do
 	sleep 0.1
 done
 sleep 0.5
-exec 3>&- # it leaves
+exec 3>&- # it exits
 wait "$load"
 held=$load
 load=
 wait "$attach"
 
-# one that comes and goes between two passes: told by the driver's accounting alone
+# a process that comes and goes between two passes: only the driver's accounting has it
 sleep 0.02 &
 short=$!
 wait $short
@@ -106,7 +105,7 @@ def ended(pid):
 
 devices = of("gpu.device")
 check("devices each interval", len(devices) >= 8, len(devices))
-check("not supported is no number", all(r.get("clock_sm_limit_hz") is None for r in devices))
+check("an unsupported value is no number", all(r.get("clock_sm_limit_hz") is None for r in devices))
 check("power", all(r.get("hw.power") == 300 for r in devices))
 energy = sum(r.get("hw.energy") or 0 for r in devices)
 check("energy adds up", abs(energy - 11) < 1e-6, energy)
@@ -127,7 +126,7 @@ if s:
 cuda = [json.loads(line) for line in open(attach) if line.startswith("{")]
 launches = sum(r.get("launches") or 0 for r in of("gpu.cuda"))
 check("launches", launches == 300, launches)
-check("told to who attached", sum(r.get("launches") or 0 for r in cuda) >= 300, len(cuda))
+check("sent to the client that attached", sum(r.get("launches") or 0 for r in cuda) >= 300, len(cuda))
 check("by process", all(r["upid"].split("-")[1] == held for r in of("gpu.cuda")))
 check("the end of the process ends the attachment", "process %s has ended" % held in open(sys.argv[5]).read())
 sys.exit(failed != 0)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/gpu/real.sh [--no-bpf] - the probe on a machine with a real NVIDIA device (the other
 # tests use stand-ins). A small load of our own holds the device without using it, then
-# keeps it busy; what the probe tells is checked against that, and printed.
+# keeps it busy; the probe's records are compared with that, and printed.
 #
 #   --no-bpf   only the NVML side, by a program built here: needs gcc (or $CC) and the driver
 #   without    also by a skepd: its process records and the detail cuda. Needs root, BPF, python3,
@@ -43,7 +43,7 @@ compile() { # OUT FILE...
 }
 compile real_load "$src/tests/gpu/real_load.c"
 mkfifo "$work/in"
-# a load that is ready: its pid in $load
+# a ready load: its pid in $load
 begin() {
 	"$work/real_load" $idle $busy <"$work/in" >"$work/load.out" 2>"$work/load.err" &
 	load=$!
@@ -83,9 +83,9 @@ rc=$?
 cat "$work/nvml.out"
 [ $rc -eq 0 ] || { [ $rc -eq 77 ] && exit 77; fail "real_nvml left with $rc"; }
 sum() { awk -v k="$1" '$1 == "sum" && $2 == k { print $3 }' "$work/nvml.out"; }
-grep -q '^device' "$work/nvml.out" && ok "devices told of themselves" || fail "no device"
+grep -q '^device' "$work/nvml.out" && ok "the devices have records" || fail "no device"
 between "busy of the devices, ms" $((busy * 700)) $(($(sum devices_busy_ns) / 1000000)) $((busy * 1400))
-# Inside a container the driver may tell pids of another namespace, or none.
+# Inside a container the driver may give pids of another namespace, or none.
 if grep -q "^use pid $pid " "$work/nvml.out"; then
 	between "busy of the process, ms" $((busy * 700)) $(($(sum busy_ns) / 1000000)) $((busy * 1400))
 	between "held, ms" $(((idle + busy) * 700)) $(($(sum held_ns) / 1000000)) $(((idle + busy + 3) * 1100))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/hostile/hostile.py WORK - what hostile.sh says.
+# tests/hostile/hostile.py WORK - the program of hostile.sh.
 import atexit
 import collections
 import glob
@@ -21,10 +21,11 @@ seconds = int(os.environ.get("HOSTILE_SECONDS", "20"))
 rate = int(os.environ.get("RATE", "50" if sanitized else "100"))
 NOBODY = 65534
 MIB = 1 << 20
-# Of the lake a user has a quarter whole and a sixteenth cut: so the tricks of ten minutes do not push out what the test counts.
+# A user may fill a quarter of the lake with whole and a sixteenth with cut records: so the tricks of ten minutes do not
+# push out the records that the test counts.
 LAKE_BYTES, SPOOL_BYTES, LOG_BYTES = 2048 * MIB, 64 * MIB, 4 * MIB
 MEMORY_BYTES = 256 * MIB  # of a build without sanitizers
-# A loaded host may leave any process without a CPU for a moment; a loop that hangs is there for much longer.
+# A loaded host may leave any process without a CPU for a moment; a hanging loop lasts much longer.
 ANSWER_SECONDS = 5.0 if sanitized else 1.0
 failures = 0
 
@@ -43,13 +44,13 @@ sock = work + "/s.sock"
 log_path = work + "/log"
 json.dump({"interval": "500ms", "process_interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket": sock},
            "spool": {"path": work + "/spool.db", "reserve": 0, "max_bytes": SPOOL_BYTES},
-           # A ring for ten seconds of this: a busy host may take so long to start skepd again after the kill.
+           # A ring for ten seconds of this load: a busy host may take so long to start skepd again after the kill.
            "probes": [{"plugin": "proc", "ring": "16MiB", "environ": ["SKEP_TASK", "TRACEPARENT"]}] + [{"plugin": p} for p in ("cgroup", "sched", "net", "io", "host")],
            "sinks": [{"plugin": "lake", "path": work + "/lake", "max_bytes": LAKE_BYTES, "min_free": 0}, {"plugin": "file", "path": work + "/records.ndjson"}]}, open(conf, "w"))
 
 
 def ask(request, timeout=60):
-    """The answer of the control socket, and after how many seconds it was there."""
+    """The answer of the control socket, and the seconds that it took."""
     began = time.monotonic()
     s = socket.socket(socket.AF_UNIX)
     # Like skep, this waits where the tricks have filled the backlog; connect() of a socket that does not block says EAGAIN.
@@ -102,7 +103,7 @@ def start():
             if d.poll() is not None or time.monotonic() > end:
                 sys.exit("FAIL - skepd does not start:\n" + open(log_path, errors="replace").read()[-3000:])
             time.sleep(0.1)
-    os.chmod(sock, 0o777)  # the file's mode would keep the hostile user out; here skepd has to look up who connects
+    os.chmod(sock, 0o777)  # the file's mode would keep the hostile user out; with this mode skepd has to check the connecting user
     return d
 
 
@@ -131,7 +132,7 @@ while storm.poll() is None and time.monotonic() < end:
         break
     slowest = max(slowest, took)
     most = max(most, memory(daemon.pid))
-    if kill_at and time.monotonic() > kill_at:  # what it saves of live processes has to be good for the next one
+    if kill_at and time.monotonic() > kill_at:  # the next skepd has to accept its saved state
         daemon.kill()
         daemon.wait()
         daemon, kill_at = start(), None
@@ -141,17 +142,17 @@ while storm.poll() is None and time.monotonic() < end:
 truth = json.loads(storm.communicate()[0])
 for trick, p in players:
     try:
-        check("trick %s is played to its end" % trick, p.wait(60) == 0, p.returncode)
+        check("trick %s ran to its end" % trick, p.wait(60) == 0, p.returncode)
     except subprocess.TimeoutExpired:
         p.kill()
-        check("trick %s is played to its end" % trick, False, "it hangs")
+        check("trick %s ran to its end" % trick, False, "it hangs")
 time.sleep(2)
 check("skepd answers within %.0f s" % ANSWER_SECONDS, slowest <= ANSWER_SECONDS + late, "%.2f s, and this program itself was %.2f s late" % (slowest, late))
 if not sanitized:
     check("skepd's memory stays below %d MiB" % (MEMORY_BYTES // MIB), most < MEMORY_BYTES, "%.1f MiB" % (most / MIB))
 
 TINY = "SELECT pid, start_boot_ns, image, run, argv FROM proc JOIN dict ON dict.id = proc.exe WHERE CAST(dict.s AS BLOB) = CAST('%s' AS BLOB)" % os.path.realpath(exact + "/tiny")
-end = time.monotonic() + 20  # a kernel that hides a process's end is given ten seconds for it (core/process/track_wait.c)
+end = time.monotonic() + 20  # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
 while time.monotonic() < end and len(rows(TINY)) < truth["processes"]:
     time.sleep(1)
 status, _ = ask({"request": "status"})
@@ -160,8 +161,8 @@ check("skepd ends with 0", daemon.wait(60) == 0, daemon.returncode)
 
 found = rows(TINY)
 keys = collections.Counter(r[:3] for r in found)
-check("each of the other's %d processes has its record" % truth["processes"], len(keys) == truth["processes"], len(keys))
-check("and no two", max(keys.values(), default=0) == 1)
+check("each of the other user's %d processes has its record" % truth["processes"], len(keys) == truth["processes"], len(keys))
+check("and only one", max(keys.values(), default=0) == 1)
 check("with their arguments", all(r[4].rstrip(b"\0").split(b"\0")[1:] == [b"one", b"two", b"--three=3"] for r in found),
       [r[4] for r in found][:3])
 check("all in one run, across the kill", len({r[3] for r in found}) == 1, collections.Counter(r[3] for r in found))

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/hostile/hostile.sh - a local user plays every trick of hostile.c beside a storm of another user's processes: skepd
-# answers within a second all the time, what it keeps in memory and on disk stays within bounds, the others' records are
-# right, and no record is lost without being counted.
-# Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, $HOSTILE_BIN, python3.  HOSTILE_SECONDS (20; the nightly run: 600), RATE of the
-# storm (100 a second), TRICKS (all), KEEP (do not remove the work folder).
+# tests/hostile/hostile.sh - a local user plays every trick of hostile.c beside a storm of another user's processes:
+# skepd always answers within a second, its memory and files stay within bounds, the other user's records are right, and
+# every lost record is counted. Needs: root, $SKEPD, $SKEP_PLUGIN_DIRS, $EXACT_BIN, $HOSTILE_BIN, python3.
+# HOSTILE_SECONDS (20; the nightly run: 600), RATE of the storm (100 a second), TRICKS (all), KEEP (do not remove the
+# work folder).
 set -u
 [ "$(id -u)" -eq 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo "skip: this kernel has no BTF"; exit 77; }

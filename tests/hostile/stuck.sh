@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Processes that hold the lock of their memory for ever (tests/hostile/stuck_mmap.c), before skepd starts and after: skepd
-# starts as fast as without them, answers, records everybody else with arguments, and them marked.  A reader that is killed
-# is replaced.  At the end, sinks on a file system whose server is gone.  Usage: stuck.sh; N=50 processes of uid 65534, one of root.
+# Processes that hold the lock of their memory for ever (tests/hostile/stuck_mmap.c), before skepd starts and after.
+# skepd starts as fast as without them, answers, records all other processes with arguments, and marks the stuck ones. A
+# reader that is killed is replaced. At the end, sinks on a file system whose server is gone. Usage: stuck.sh; N=50
+# processes of uid 65534, one of root.
 name=stuck
 . "${0%/*}/../e2e/daemon_lib.sh"
 : "${STUCK_MMAP:=${SKEP%/*}/tests/hostile/stuck_mmap}"
@@ -11,7 +12,7 @@ name=stuck
 n=${N:-50}
 servers=
 
-# stuck NUMBER UID: their pids are in $dir/pids.UID; they end with their server, which is in $servers.
+# stuck NUMBER UID: writes their pids to $dir/pids.UID; they end with their server, whose pid is in $servers.
 stuck() {
 	mkdir -p "$dir/mnt"
 	"$STUCK_MMAP" "$1" "$2" "$dir/mnt" >"$dir/pids.$2" 2>"$dir/err" </dev/null &
@@ -44,7 +45,7 @@ cat >"$dir/conf" <<EOT
 { "interval": "1s", "probes": [ { "plugin": "proc", "required": true, "environ": [ "SKEP_TASK" ] }$gpu ],
   "sinks": [ { "plugin": "file", "path": "$dir/records" } ], "control": { "socket": "$dir/s.sock" } }
 EOT
-sleep 1000.25 & # one that was there before, and is not stuck
+sleep 1000.25 & # lives before skepd, and is not stuck
 children="$children $!"
 plain=$!
 setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1001.25 & # of the same user as the stuck ones
@@ -73,7 +74,7 @@ says "without arguments, which could not be read" out
 
 name="a reader that is killed"
 old=$(reader)
-[ -n "$old" ] || fail "$name: there is none"
+[ -n "$old" ] || fail "$name: no reader"
 kill -KILL "$old"
 until_true 50 new_reader || fail "$name: not replaced"
 answers_fast "after that"
@@ -119,7 +120,7 @@ daemon=
 took=$((($(date +%s%N) - before) / 1000000))
 [ "$took" -lt 10000 ] || fail "$name: $took ms"
 ! kill -0 "$keeper" 2>/dev/null || fail "$name: the keeper is still there"
-# The stuck ones end with their server, and are recorded as what ended while skepd ran, or was there at its end.
+# The stuck processes end with their server; skepd records them as ended while it ran, or as alive at its end.
 name="the records"
 python3 - "$dir/records" "$plain" "${root[0]}" "${bad[@]}" >"$dir/out" 2>"$dir/err" <<'EOT' || fail "$name"
 import json, sys
@@ -138,7 +139,7 @@ assert ["/bin/true", "after-all"] in argvs
 EOT
 echo "ok - $((n + 1)) stuck processes"
 
-# Sinks on a file system whose server is gone: the start, another sink and the end do not wait for them.
+# Sinks on a file system whose server is gone: the start, another sink and the end do not wait for these sinks.
 name="sinks on a dead file system"
 [ -e "${SKEP_PLUGIN_DIRS%%:*}/lake.so" ] || exit 0 # built without it
 mkdir -p "$dir/dead"

@@ -48,7 +48,7 @@ trap 'exit 130' INT TERM HUP
 tools=$("$kernels_here/image.sh" tools)
 initramfs=$("$kernels_here/initramfs.sh" "$1")
 
-# The request, on a disk that the results come back on.
+# The request, on a disk that also brings the results back.
 mkdir "$work/request"
 cp "$3" "$work/request/command"
 echo "cgroup=$cgroup" >"$work/request/settings"
@@ -76,13 +76,13 @@ qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot -M pc,us
 qemu=$!
 ( sleep "$limit"; touch "$work/late"; kill -TERM $qemu ) >/dev/null 2>&1 &
 timer=$!
-# In the background, so that a signal to this script is heeded at once.
+# In the background, so that this script handles a signal at once.
 stdbuf -oL tr -d '\r' <"$work/out" &
 wait $! || :
 status=0
 wait $qemu || status=$?
 qemu=''
-# What it took of the host: unlike the time by the clock it says something on a busy one.
+# The CPU time that the guest took of the host: on a busy host it says more than the clock.
 times >"$work/times" # no pipe: a subshell has children of its own
 awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, "[ms]"); s += t[1] * 60 + t[2] } print int(s) }' "$work/times" >"$work/cpu"
 stop_timer

@@ -41,7 +41,7 @@ mirror=${SKEP_DEBIAN_MIRROR:-}
 	sed -n 's,/$,,; /\/debian$/{p;q}')
 mirror=${mirror:-http://deb.debian.org/debian}
 
-# Where a series is to be found: a list of suites costs seconds, so only those that can have it.
+# The suites that may have a series: a list costs seconds, so only those.
 suites_of() {
 	case $1 in
 	5.10) echo bullseye bullseye-security ;;
@@ -52,8 +52,8 @@ suites_of() {
 	esac
 }
 
-# sources MIRROR SUITE...: as sources.list has it.  Release's date is not checked: what is on archive.debian.org
-# has expired, and what is run here is not installed.
+# sources MIRROR SUITE...: in the format of sources.list. Release's date is not checked: files on archive.debian.org
+# have expired, and nothing fetched here is installed.
 sources() {
 	local base=$1 suite security
 	shift
@@ -95,7 +95,7 @@ update() {
 	return 1
 }
 
-# newest_image SERIES: "package version", of those that a suite really carries
+# newest_image SERIES: "package version", among those that a suite carries
 newest_image() {
 	local series=${1//./[.]} names
 	[ "$series" != newest ] || series='[0-9]+[.][0-9]+'
@@ -141,7 +141,7 @@ unpack() {
 	( cd "$work" && timeout "${SKEP_FETCH_SECONDS:-300}" apt-get "${apt[@]}" download "${parts[@]/%/=$version}" ) \
 		>"$folder/download.log" 2>&1 || { rm -rf "$work"; return 2; }
 	case $depends in
-	# Only the configuration is in there, for people to read: backports drop it early.
+	# The package has only the configuration, for readers: backports drop it early.
 	*"linux-base-$release"*) ( cd "$work" && timeout 60 apt-get "${apt[@]}" download "linux-base-$release=$version" ) \
 		>>"$folder/download.log" 2>&1 || : ;;
 	esac

@@ -27,7 +27,7 @@ tools=(
 	'?bpftool' '?jq' '?xz' '?iptables' '?nft' '?/usr/bin/time' '?strace' '?perl' '?make' '?gawk' '?busybox' '?runc'
 )
 
-# put ROOT PATH...: each file as it is named here, without links
+# put ROOT PATH...: each file under the same name, without links
 put() {
 	local root=$1 path
 	shift
@@ -38,7 +38,7 @@ put() {
 	done
 }
 
-# libraries FILE...: what these need, by the dynamic linker's own word
+# libraries FILE...: the libraries of these, by the dynamic linker
 libraries() {
 	ldd "$@" 2>/dev/null | grep -oE '/[^ ):]+[.]so[^ ):]*' | grep -vF ':' | sort -u || :
 }
@@ -84,7 +84,7 @@ tools_image() {
 		--exclude=./pydoc_data --exclude='./config-*' --exclude=./dist-packages --exclude=./site-packages --exclude=./distutils . |
 		tar x -C "$root$python"
 	mapfile -t f < <(libraries "${paths[@]}" "$python"/lib-dynload/*.so)
-	# pthread_exit asks for it by name, and aborts without it.
+	# pthread_exit loads it by name, and aborts without it.
 	f+=("$(ldconfig -p | awk '/libgcc_s.so.1.*x86-64/ { print $NF; exit }')")
 	put "$root" "${f[@]}"
 	[ ! -d /usr/lib/locale/C.utf8 ] || { mkdir -p "$root/usr/lib/locale" && cp -a /usr/lib/locale/C.utf8 "$root/usr/lib/locale/"; }
@@ -112,7 +112,7 @@ build_image() {
 	# Sources that run as they are: scripts of the tests, tables, fixtures.
 	tar c -C "$src" --exclude='*.o' --exclude='./tests/fuzz' --exclude='./tests/pipelines/reads' \
 		--exclude=__pycache__ ./scripts ./tests ./plugins ./etc | tar x -C "$root$src"
-	# Programs, plugins.  Unit tests need no kernel of their own.
+	# Programs, plugins. Unit tests need no other kernel.
 	( cd "$build" && find . \( -name .libs -o -path ./tests/unit -o -path ./tests/abi -o -path ./tests/fuzz -o -path ./src \
 		-o -path './skep-*' -o -name autom4te.cache \) -prune -o -type f -perm -u+x ! -name '*.la' ! -name '*.o' \
 		! -name config.status ! -name libtool -print

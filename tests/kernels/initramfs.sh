@@ -20,7 +20,7 @@ build() {
 	! ldd "$root/bin/busybox" >/dev/null 2>&1 || die "busybox is not static; remedy: apt-get install -y busybox-static"
 	install -m 755 "$kernels_here/guest-init" "$root/init"
 
-	# Who needs whom.  A package has no modules.dep: depmod writes it where the modules are.
+	# Dependencies between modules. A package has no modules.dep: depmod writes one beside the modules.
 	if [ ! -s "$modules/modules.dep" ]; then
 		mkdir -p "$work/all/lib/modules"
 		ln -s "$modules" "$work/all/lib/modules/$release"

@@ -25,7 +25,7 @@ need() {
 	[ ${#missing[@]} -eq 0 ] || { echo "skip: $me needs ${missing[*]}; remedy: apt-get install -y ${missing[*]}"; exit 77; }
 }
 
-# locked FILE COMMAND...: one at a time, also between users of one cache
+# locked FILE COMMAND...: one command at a time, also between users of one cache
 locked() {
 	local lock=$1
 	shift
@@ -33,7 +33,7 @@ locked() {
 	( flock -w 900 9 || die "$lock is held for 15 minutes; is another $me stuck?"; "$@" ) 9>"$lock"
 }
 
-# source_of BUILD: the sources that it was built from
+# source_of BUILD: the sources of that build
 source_of() {
 	local src
 	src=$(sed -n 's/^abs_top_srcdir = //p' "$1/Makefile" 2>/dev/null)

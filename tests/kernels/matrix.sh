@@ -31,7 +31,7 @@ shift $((OPTIND - 1))
 list=$kernels_here/tests.list
 results=${results:-$build/tests/kernels/results}
 need qemu-system-x86_64 qemu-system-x86 busybox busybox-static cpio cpio
-# Where its own temporary files are must be known to whatever it starts.
+# Every program that this script starts must know the place of its temporary files.
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-matrix.XXXXXX")
 cleanup() {
 	local job
@@ -40,11 +40,11 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
-# On a busy host everything takes longer by as much: limits are for what hangs.
+# On a busy host everything takes longer by that factor: limits are for hanging tests.
 patience=$((1 + $(cut -d . -f 1 /proc/loadavg) / $(nproc)))
 began=$SECONDS passed=0 failed=0 skipped=0
 
-# ---- what is to be run: every test that wants root is in the list, to run or with the reason why not
+# ---- the tests: every test that wants root is in the list, to run or with the reason why not
 grep -vE '^[[:space:]]*(#|$)' "$list" >"$work/list"
 make -s -C "$build" print-privileged-tests >"$work/known" 2>/dev/null ||
 	die "$build: make print-privileged-tests fails; remedy: configure and make there"
@@ -76,7 +76,7 @@ for guest in "${guests[@]}"; do
 		echo "missing   $guest: the archive no longer has it"
 		skipped=$((skipped + 1))
 	else
-		# also in CI: what an archive does not answer says nothing about skep
+		# also in CI: an archive that does not answer says nothing about skep
 		echo "skip      $guest: its kernel could not be fetched (above)"
 		skipped=$((skipped + 1))
 	fi
@@ -135,7 +135,7 @@ run_guest() {
 	echo "$rc" >"$results/$guest/rc"
 }
 
-# again GUEST: what failed there once more, alone
+# again GUEST: runs the failed tests of the guest once more, alone
 again() {
 	local guest=$1 dir=$results/$1 limit name rest status
 	while read -r limit name rest; do
@@ -155,7 +155,7 @@ again() {
 		awk -v n="$name" '/^RESULT / { if ($2 == n) { printf "%s", text; exit } text = "" } /^LOG / { text = text "    " substr($0, 5) "\n" }' "$dir/output.first"
 	done
 	run_guest "$guest" "$work/list.$guest"
-	# Those that did not fail keep their results.
+	# Passed tests keep their results.
 	awk 'NR == FNR { if ($1 == "RESULT") seen[$2] = 1; next } /^LOG / { text = text $0 "\n"; next }
 		/^RESULT / { if (!($2 in seen)) printf "%s%s\n", text, $0; text = "" }' "$dir/output" "$dir/output.first" >"$work/kept"
 	cat "$work/kept" >>"$dir/output"
@@ -185,7 +185,7 @@ report() {
 		case $word in
 		ok|lacks) passed=$((passed + 1)) ;;
 		skip)
-			# As in scripts/check: a skip that nobody expects hides something.
+			# As in scripts/check: an unexpected skip hides a failure.
 			if [ "${CI:-}" = true ]; then failed=$((failed + 1)); else skipped=$((skipped + 1)); fi ;;
 		*)
 			failed=$((failed + 1))

@@ -36,7 +36,7 @@ IFS=, read -ra kernels <<<"$series"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/skep-run-in.XXXXXX")
 guest=''
-# In the background, and killed here: bash heeds a signal only when what it waits for in the foreground has ended.
+# In the background, and killed here: bash handles a signal only after its foreground command has ended.
 trap '[ -z "$guest" ] || kill "$guest" 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 for kernel in "${kernels[@]}"; do

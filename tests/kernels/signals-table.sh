@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/kernels/signals-table.sh - the tables of expected/ as one, in Markdown: what docs/inside/kernels.md has.
-#   signals-table.sh       one row a signal; y had, p in part, - missing, o on demand, and each way in words where
-#                          the kernels differ
+# tests/kernels/signals-table.sh - the tables of expected/ as one, in Markdown, for docs/inside/kernels.md.
+# signals-table.sh       one row a signal; y: yes, p: partial, -: missing, o: on demand; where the kernels differ, each
+# method in words
 . "$(dirname "$0")/lib.sh"
 cd "$kernels_here/expected"
 mapfile -t tables < <(printf '%s\n' *-v1 *-v2 | sort -t - -k 2,2r -k 1,1V)

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/kernels/signals.sh - every probe starts on this kernel, and has each signal the way that expected/ says for it:
-# what a fallback chain chose is thereby looked at, and what is missing is a line that somebody once read.
-#
-# expected/SERIES-CGROUP has "probe signal state how" lines, as this script writes them to /results/signals;
-# "matrix.sh -u" puts them there.  A kernel that is newer than all tables is held against the newest: it may have
-# more, and is then to get a table of its own.  Environment as tests/e2e.
+# tests/kernels/signals.sh - every probe starts on this kernel, and each signal has the method that expected/ says: the
+# test thereby checks the choice of each fallback chain, and a missing signal is a line that a person has once read.
+# expected/SERIES-CGROUP has "probe signal state how" lines, as this script writes them to /results/signals; "matrix.sh
+# -u" puts them there. A kernel newer than all tables is compared with the newest table: it may have more signals, and
+# then gets a table of its own. Environment as tests/e2e.
 set -u
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)

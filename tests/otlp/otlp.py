@@ -87,7 +87,7 @@ def packed(raw):
 
 
 def decode(message, data):
-    """A dict of what the message has. Wrong says where it is not one."""
+    """A dict of the message's fields. Raises Wrong for bytes that are no such message."""
     fields, out, at = SCHEMA[message], {}, 0
     while at < len(data):
         tag, at = varint(data, at)

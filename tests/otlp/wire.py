@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wire.py FOLDER - holds the requests that bench_otlp --dump has written against the protocol and the
-conventions; with python3-opentelemetry-proto installed, also against that."""
+"""wire.py FOLDER - compares the requests that bench_otlp --dump has written with the protocol and the conventions; with
+python3-opentelemetry-proto installed, also with its messages."""
 import os
 import re
 import sys
@@ -29,7 +29,7 @@ def check_traces(request):
         check("the pipeline is the service", resource["service.name"] == resource["cicd.pipeline.name"], resource)
         check("the resource's own attributes", resource["host.name"] == "node1" and "cicd.pipeline.run.id" in resource, resource)
         failed = a.get("process.exit.code", 0) != 0
-        check("error.type and status of what failed", failed == ("error.type" in a) == (span.get("status", {}).get("code") == 2), span)
+        check("error.type and status of failed processes", failed == ("error.type" in a) == (span.get("status", {}).get("code") == 2), span)
         if "parent_span_id" not in span:
             roots += 1
             check("root", span["kind"] == 2 and span["name"] == "RUN pipeline0" and a["cicd.pipeline.result"] == "success", span)
@@ -39,7 +39,7 @@ def check_traces(request):
             # samtools's verbs are recognized tools: all of them have spans
             check("arguments", a["process.command_args"][0] in ("samtools", "bad"), a)
             if a["process.command_args"][0] == "bad":
-                check("what is no text", a["process.command_args"][1] == "\ufffd\ufffd", a)
+                check("bytes that are not UTF-8", a["process.command_args"][1] == "\ufffd\ufffd", a)
     check("one run has ended", roots == 1)
     check("a span for each process", len(seen) == 500 - 10, len(seen))
 

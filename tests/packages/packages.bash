@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# packages.bash - sourced: the packages that guest.sh wants, made of the one that is tested.
+# packages.bash - sourced: builds the packages that guest.sh needs.
 
 # next_of DEB TO: the same under a higher version
 next_of() {
