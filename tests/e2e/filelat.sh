@@ -4,43 +4,17 @@
 # tests/exact/filelat.c exactly, by process, operation and path; times match the program's own clock; an attachment to
 # one process counts only that process; calls without room for a row are in the overflow row. Environment: EXACT_BIN,
 # SKEP, SKEPD, SKEP_PLUGIN_DIRS.
-set -eu
-[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
-work=$(mktemp -d "${TMPDIR:-/tmp}/skep-filelat.XXXXXX")
-skepd='' driver='' host='' pid=''
-cleanup() {
-	for p in $host $pid $driver $skepd; do kill "$p" 2>/dev/null || :; done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM HUP
-die() { echo "not ok - $*"; cat "$work/log"; exit 1; }
-# until_log WHAT TEXT
-until_log() {
-	i=0
-	until grep -q -- "$2" "$work/log"; do
-		i=$((i + 1))
-		[ $i -lt 150 ] || die "$1"
-		sleep 0.1
-	done
-}
-# start ROWS
-start() {
+name=filelat
+. "$(dirname "$0")/probe_lib.sh"
+# start_rows ROWS
+start_rows() {
 	cat >"$work/conf" <<-CONF
 		{ "interval": "500ms",
 		  "probes": [ { "plugin": "proc", "required": true }, { "plugin": "files", "required": true, "filelat_rows": $1 } ],
 		  "sinks": [ { "plugin": "file", "path": "$work/out$1" } ],
 		  "control": { "socket": "$work/socket" } }
 	CONF
-	: >"$work/log"
-	"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
-	skepd=$!
-	until_log "skepd did not start" collects
-}
-stop() {
-	kill -TERM $skepd
-	wait $skepd || die "skepd: status $?"
-	skepd=''
+	start
 }
 # drive OUT [FILES]: starts the driver, which waits; its output goes through a pipe, because a file would be counted
 drive() {
@@ -50,51 +24,47 @@ drive() {
 	reader=$!
 	shift
 	"$EXACT_BIN/filelat" "$files" "$@" <"$work/go" >"$work/pipe" &
-	driver=$!
+	driver=$! children="$children $!"
 	exec 3>"$work/go"
 }
 mkdir "$work/files"
 files=$(cd "$work/files" && pwd -P)
 
-start 4096
+start_rows 4096
 drive did
 "$SKEP" attach filelat --for 60s --json --socket "$work/socket" >"$work/host" 2>&1 &
-host=$!
+host=$! children="$children $!"
 until_log "not attached to the host" 'filelat attached to host'
 "$SKEP" attach filelat --pid $driver --for 60s --json --socket "$work/socket" >"$work/pid" 2>&1 &
-pid=$!
+pid=$! children="$children $!"
 until_log "not attached to a process" 'filelat attached to pid'
 echo >&3
 exec 3>&-
 wait $driver || die "the driver: status $?"
 wait $reader
-driver=''
 until_log "the detail did not end with its process" 'filelat detached from pid .*: the process has ended'
 kill -INT $host
 wait $host || die "skep attach: $(cat "$work/host")"
 wait $pid || die "skep attach --pid: $(cat "$work/pid")"
-host='' pid=''
 "$SKEP" doctor --socket "$work/socket" >"$work/after" 2>&1 || :
 stop
 grep -q 'io.filelat *off' "$work/after" || die "the hooks are still said to be there: $(cat "$work/after")"
 
-start 1024
+start_rows 1024
 python3 "$(dirname "$0")/filelat_ends.py" "$work" "$work/socket" "$work/log" || die "calls that end late"
 stop
 echo "ok - a call that ends late, or whose end skepd misses, counts for no other"
 
-start 64
+start_rows 64
 drive did_many 300
 "$SKEP" attach filelat --pid $driver --for 60s --json --socket "$work/socket" >"$work/many" 2>&1 &
-pid=$!
+pid=$! children="$children $!"
 until_log "not attached to a process" 'filelat attached to pid'
 echo >&3
 exec 3>&-
 wait $driver || die "the driver: status $?"
 wait $reader
-driver=''
 wait $pid || die "skep attach --pid: $(cat "$work/many")"
-pid=''
 stop
 
 /usr/bin/python3 - "$work" <<'END_OF_PYTHON'

@@ -15,16 +15,11 @@ import sys
 import tempfile
 import time
 
-SKEPD = os.environ.get("SKEPD", "skepd")
+import testing
+from testing import SKEPD, check
+
 TICK_NS = 1000000000 // os.sysconf("SC_CLK_TCK")
 MODES = ["user", "nice", "system", "idle", "iowait", "interrupt", "softirq", "steal"]
-failures = 0
-
-
-def check(what, ok, more=""):
-    global failures
-    print("%s - %s%s" % ("ok" if ok else "FAIL", what, "" if ok else ": %s" % (more,)))
-    failures += not ok
 
 
 def lines(path):
@@ -172,4 +167,4 @@ if shutil.which("systemd-id128") and os.path.exists("/etc/machine-id"):
     own = subprocess.run(["systemd-id128", "machine-id", "--app-specific=8d399ba1d158fcf132e6275746c36cb6"], capture_output=True, text=True)
     if own.returncode == 0:
         check("identity: the id that systemd derives from the machine id", identity[0]["host.machine_id"] == own.stdout.strip(), own.stdout)
-sys.exit(1 if failures else 0)
+sys.exit(testing.failures > 0)

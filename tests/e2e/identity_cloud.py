@@ -12,9 +12,10 @@ import tempfile
 import threading
 import time
 
-SKEPD = os.environ.get("SKEPD", "skepd")
+import testing
+from testing import SKEPD, check
+
 TOKEN = "AQAEAFake-Token_123=="
-failures = 0
 
 AWS = {
     "/latest/meta-data/instance-id": "i-0123456789abcdef0",
@@ -162,12 +163,6 @@ def tree():
 ROOT = tree()
 
 
-def check(what, ok, more=""):
-    global failures
-    print("%s - %s%s" % ("ok" if ok else "FAIL", what, "" if ok else ": %s" % (more,)))
-    failures += not ok
-
-
 def run(cloud, port, wait, until=None, vendor=None, product=None):
     """skepd for `wait` seconds, or until until(). Its identity records, how many samples it took, its seconds to stop, its messages."""
     work = tempfile.mkdtemp(prefix="skep-cloud.")
@@ -288,4 +283,4 @@ try:
     quiet.close()
 finally:
     shutil.rmtree(ROOT, ignore_errors=True)
-sys.exit(1 if failures else 0)
+sys.exit(testing.failures > 0)

@@ -3,11 +3,9 @@
 # tests/e2e/io_cgroup.sh - the probe "io" and cgroups: bytes of write-back belong to the writer's cgroup, exactly as in
 # io.stat (cgroup v2); and a process at its cgroup's limit reports reclaim. Environment: SKEPD, SKEP_PLUGIN_DIRS,
 # abs_builddir.
-set -eu
-skip() { echo "skip: $*"; exit 77; }
-[ "$(id -u)" = 0 ] || skip "needs root (BPF)"
-command -v python3 >/dev/null || skip "needs python3"
-[ -e "${SKEP_PLUGIN_DIRS:-.}/io.so" ] || skip "the probe io is not built"
+name=io-cgroup
+. "$(dirname "$0")/probe_lib.sh"
+needs_probe io
 v2=$(findmnt -n -o TARGET -t cgroup2 | head -1)
 v1=$(findmnt -n -o TARGET,OPTIONS -t cgroup | grep -w memory | head -1 | cut -d ' ' -f 1)
 if [ -n "$v2" ] && grep -qw memory "$v2/cgroup.controllers"; then
@@ -19,30 +17,7 @@ else
 	skip "no memory controller"
 fi
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/skep-iocg.XXXXXX")
-name=skep-io-$$ disk='' skepd='' mounted=''
-clean() {
-	[ -z "$skepd" ] || kill "$skepd" 2>/dev/null || :
-	[ -z "$disk" ] || rm -rf "$disk"
-	[ -z "$mounted" ] || umount "$mounted" 2>/dev/null || :
-	rmdir "$memory/$name" 2>/dev/null || :
-	rm -rf "$work"
-}
-trap clean EXIT
-trap 'exit 1' INT TERM HUP
-for folder in "${abs_builddir:-}" /var/tmp /tmp /root; do
-	[ -n "$folder" ] && [ -d "$folder" ] || continue
-	case $(findmnt -n -o SOURCE -T "$folder" 2>/dev/null) in
-	/dev/*) disk=$(mktemp -d "$folder/io-cgroup.XXXXXX"); break ;;
-	esac
-done
-if [ -z "$disk" ] && [ -b /dev/vdd ] && ! grep -q '^/dev/vdd ' /proc/mounts && grep -q '^root / overlay' /proc/mounts; then
-	mkdir -p "$work/mnt"
-	mkfs.ext4 -q -F /dev/vdd && mount /dev/vdd "$work/mnt"
-	mounted=$work/mnt disk=$work/mnt/io-cgroup
-	mkdir "$disk"
-fi
-[ -n "$disk" ] || skip "no folder on a block device (tried the build folder, /var/tmp, /tmp, /root)"
+needs_disk
 writeback=no
 if [ "$memory" = "$v2" ] && grep -qw io "$v2/cgroup.controllers" && echo +io >"$v2/cgroup.subtree_control" 2>/dev/null; then
 	writeback=yes
@@ -53,30 +28,21 @@ cat >"$work/conf" <<END
   "probes": [ { "plugin": "proc", "required": true }, { "plugin": "io", "required": true } ],
   "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
 END
-"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
-skepd=$!
-i=0
-until grep -q collects "$work/log"; do
-	i=$((i + 1))
-	kill -0 $skepd 2>/dev/null || { cat "$work/log"; grep -q 'not permitted' "$work/log" && skip "BPF is not permitted here"; exit 1; }
-	[ $i -lt 300 ] || { echo "not ok - skepd did not start: $(cat "$work/log")"; exit 1; }
-	sleep 0.1
-done
-mkdir "$memory/$name"
-id=$(stat -c %i "$memory/$name")
+start
+cgroup=$memory/skep-$name-$$
+mkdir "$cgroup"
+id=$(stat -c %i "$cgroup")
 # without a limit, then with one: 8 MiB are too few for 48 MiB of dirty pages
-sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/free" bs=64k count=256 2>/dev/null' x "$memory/$name" "$disk" "$work/free"
+sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/free" bs=64k count=256 2>/dev/null' x "$cgroup" "$disk" "$work/free"
 sync
 sleep 1
-[ $writeback = no ] || cp "$memory/$name/io.stat" "$work/stat"
-echo 8388608 >"$memory/$name/$limit"
-sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/tight" bs=64k count=768 2>/dev/null' x "$memory/$name" "$disk" "$work/tight"
+[ $writeback = no ] || cp "$cgroup/io.stat" "$work/stat"
+echo 8388608 >"$cgroup/$limit"
+sh -c 'echo $$ >"$1/cgroup.procs"; echo $$ >"$3"; exec dd if=/dev/zero of="$2/tight" bs=64k count=768 2>/dev/null' x "$cgroup" "$disk" "$work/tight"
 sync
-[ $writeback = no ] || cp "$memory/$name/io.stat" "$work/stat2"
+[ $writeback = no ] || cp "$cgroup/io.stat" "$work/stat2"
 sleep 2.5
-kill -TERM $skepd
-wait $skepd || { echo "not ok - skepd: status $?: $(cat "$work/log")"; exit 1; }
-skepd=''
+stop
 python3 - "$work" "$id" $writeback <<'END'
 import json, os, sys
 work, id, writeback = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "yes"

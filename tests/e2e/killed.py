@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/killed.py WORK - the program of killed.sh.
-import atexit
 import collections
 import glob
 import json
@@ -13,46 +12,19 @@ import sys
 import time
 
 import ledger_check
+import testing
+from testing import check
 
 work = sys.argv[1]
-skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
 tiny_program = shutil.copy(exact + "/tiny", work + "/tiny")  # other tests run the original beside this one
 sanitized = bool(os.environ.get("SKEP_SANITIZE"))
 rate, kills = int(os.environ.get("RATE", "300")), int(os.environ.get("KILLS", "3"))
-failures = 0
-log = open(work + "/log", "w")
-
-
-def check(what, good, why=""):
-    global failures
-    if good:
-        print("ok -", what)
-    else:
-        failures += 1
-        print("FAIL -", what, why)
-
-
+log = work + "/log"
 conf = work + "/skepd.conf"
 json.dump({"interval": "500ms", "process_interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket": False},
            "spool": {"path": work + "/spool.db", "reserve": 0}, "probes": [{"plugin": "proc"}],
            "sinks": [{"plugin": "lake", "path": work + "/lake"}]}, open(conf, "w"))
-
-
-def text():
-    return open(work + "/log").read()
-
-
-def start():
-    before = text().count(" collects: ")
-    d = subprocess.Popen([skepd, "-v", "-c", conf], stdout=subprocess.DEVNULL, stderr=log)
-    atexit.register(d.kill)  # also when a check ends this program
-    end = time.monotonic() + 30
-    while text().count(" collects: ") == before:
-        if d.poll() is not None or time.monotonic() > end:
-            sys.exit("FAIL - skepd does not start:\n" + text()[-3000:])
-        time.sleep(0.02)
-    return d
 
 
 def rows(sql):
@@ -64,7 +36,7 @@ def rows(sql):
     return found
 
 
-d = start()
+d = testing.start(conf, log, "-v")
 time.sleep(1.2)
 seconds = 2 + int(kills * (1.6 if sanitized else 1.1))
 storm = subprocess.Popen([exact + "/storm", tiny_program, str(rate), str(seconds)], stdout=subprocess.PIPE, text=True)
@@ -78,7 +50,7 @@ for i in range(kills):
     d.send_signal(signal.SIGKILL)
     d.wait()
     time.sleep(0.3 * (i % 2))
-    d = start()
+    d = testing.start(conf, log, "-v")
 truth = json.loads(storm.communicate()[0])["processes"]
 time.sleep(1.5)
 for p in long_lived:
@@ -116,11 +88,11 @@ check("each process that lived through a kill has one record", len({r[:2] for r 
       "%d records of %d" % (len(through), len({r[:2] for r in through})))
 lost = rows("SELECT i.s, st.s, w.s, l.n FROM (SELECT instance, stream, place, sum(count) n FROM loss GROUP BY 1, 2, 3) l, dict i, dict st, dict w WHERE i.id = l.instance AND st.id = l.stream AND w.id = l.place")
 check("nothing is counted as lost", not [r for r in lost if r[1:3] != ("process.final", "kernel")], lost[:5])
-wrong = ledger_check.problems(text(), [("lake", work + "/lake")], whole=False)
+wrong = ledger_check.problems(testing.text(log), [("lake", work + "/lake")], whole=False)
 check("the ledger of the last skepd balances, and the lake has all that it delivered", not wrong, wrong)
-bad = [line for line in text().splitlines() if ("warning" in line or "error" in line) and "its budget is" not in line]
+bad = [line for line in testing.text(log).splitlines() if ("warning" in line or "error" in line) and "its budget is" not in line]
 check("skepd logs no error", not bad, bad[:5])
-subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)
+subprocess.run([testing.SKEPD, "--unpin", "-c", conf], capture_output=True)
 print("# without final counters: %d; counted as lost: %s" % (estimated, lost))
 print("killed: %d processes at %d/s, %d kills: %d missing, %d twice" % (truth, rate, kills, truth - len(keys), len(found) - len(keys)))
-sys.exit(1 if failures else 0)
+sys.exit(testing.failures > 0)

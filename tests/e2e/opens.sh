@@ -3,26 +3,8 @@
 # tests/e2e/opens.sh - the detail "opens" on the live kernel, through skepd. It counts each open of tests/exact/opens.c
 # once, by its process and path, and nothing else; an attachment to one process counts only that process; afterwards no
 # program is left. Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
-set -eu
-[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
-work=$(mktemp -d "${TMPDIR:-/tmp}/skep-opens.XXXXXX")
-skepd='' driver='' host='' pid=''
-cleanup() {
-	for p in $host $pid $driver $skepd; do kill "$p" 2>/dev/null || :; done
-	rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM HUP
-die() { echo "not ok - $*"; cat "$work/log"; exit 1; }
-# until_log WHAT TEXT
-until_log() {
-	i=0
-	until grep -q -- "$2" "$work/log"; do
-		i=$((i + 1))
-		[ $i -lt 150 ] || die "$1"
-		sleep 0.1
-	done
-}
+name=opens
+. "$(dirname "$0")/probe_lib.sh"
 
 cat >"$work/conf" <<CONF
 { "interval": "500ms",
@@ -30,36 +12,29 @@ cat >"$work/conf" <<CONF
   "sinks": [ { "plugin": "file", "path": "$work/out" } ],
   "control": { "socket": "$work/socket" } }
 CONF
-: >"$work/log"
-"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
-skepd=$!
-until_log "skepd did not start" collects
+start
 mkdir "$work/files"
 files=$(cd "$work/files" && pwd -P)
 mkfifo "$work/go"
 "$EXACT_BIN/opens" "$files" <"$work/go" >"$work/did" &
-driver=$!
+driver=$! children="$children $!"
 exec 3>"$work/go"
 "$SKEP" attach opens --for 60s --json --socket "$work/socket" >"$work/host" 2>&1 &
-host=$!
+host=$! children="$children $!"
 until_log "not attached to the host" 'opens attached to host'
 "$SKEP" attach opens --pid $driver --for 60s --json --socket "$work/socket" >"$work/pid" 2>&1 &
-pid=$!
+pid=$! children="$children $!"
 until_log "not attached to a process" 'opens attached to pid'
 "$SKEP" doctor --json --socket "$work/socket" >"$work/doctor" 2>&1 || :
 echo >&3
 exec 3>&-
 wait $driver || die "the driver: status $?"
-driver=''
 until_log "the detail did not end with its process" 'opens detached from pid .*: the process has ended'
 kill -INT $host || die "skep attach has ended: $(cat "$work/host")"
 wait $host || die "skep attach: $(cat "$work/host")"
 wait $pid || die "skep attach --pid: $(cat "$work/pid")"
-host='' pid=''
 "$SKEP" doctor --socket "$work/socket" >"$work/after" 2>&1 || :
-kill -TERM $skepd
-wait $skepd || die "skepd: status $?"
-skepd=''
+stop
 grep -q 'proc.opens *off' "$work/after" || die "the hook is still said to be there: $(cat "$work/after")"
 
 /usr/bin/python3 - "$work" <<'END_OF_PYTHON'

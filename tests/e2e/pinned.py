@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/pinned.py WORK - the program of pinned.sh.
-import atexit
 import collections
 import glob
 import json
@@ -12,26 +11,17 @@ import sys
 import time
 
 import ledger_check
+import testing
+from testing import check
 
 work = sys.argv[1]
-skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
 rate, restarts = int(os.environ.get("RATE", "300")), int(os.environ.get("RESTARTS", "3"))
 pins = work + "/bpf/skep"
 tiny = work + "/tiny-of-%d" % os.getpid()  # a name that no other test's program has
 shutil.copy(exact + "/tiny", tiny)
-failures = 0
 children = []
 logs = collections.defaultdict(str)  # of skepds that ended in order, by their file of records
-
-
-def check(what, good, why=""):
-    global failures
-    if good:
-        print("ok -", what)
-    else:
-        failures += 1
-        print("FAIL -", what, why)
 
 
 def programs():
@@ -54,26 +44,13 @@ class Daemon:
                    "probes": [{"plugin": "proc", "ring": ring}], "filters": {"dirs": [work + "/rules"]}, "sinks": [{"plugin": "file", "path": self.out}], **settings}, open(conf, "w"))
         self.conf = conf
         open(self.err, "w").close()
-        self.process = subprocess.Popen([skepd, "-v", "-c", conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
-        atexit.register(self.process.kill)  # also when a check ends this program
-        children.append(self.process)
-        self.says(" collects: ")
+        self.process = testing.start(conf, self.err, "-v")
 
     def text(self):
-        return open(self.err).read()
-
-    def says(self, word):
-        end = time.monotonic() + 30
-        while time.monotonic() < end and self.process.poll() is None:
-            if word in self.text():
-                return
-            time.sleep(0.02)
-        sys.exit("FAIL - skepd does not say '%s':\n%s" % (word, self.text()))
+        return testing.text(self.err)
 
     def stop(self):
-        self.process.terminate()
-        if self.process.wait(30) != 0:
-            sys.exit("FAIL - skepd: status %d\n%s" % (self.process.returncode, self.text()))
+        testing.stop(self.process, self.err)
         logs[self.out] += self.text()
 
 
@@ -86,7 +63,7 @@ def ended(d, name):
 
 
 def unpin(conf, status=0):
-    done = subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True, text=True)
+    done = subprocess.run([testing.SKEPD, "--unpin", "-c", conf], capture_output=True, text=True)
     if done.returncode != status:
         check("skepd --unpin: status %d" % status, False, "%d %s%s" % (done.returncode, done.stdout, done.stderr))
     return done.stdout + done.stderr
@@ -165,7 +142,7 @@ def crash():
     subprocess.run([tiny, "while-dead"], check=True)
     os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # as after a skepd that died while pinning
     d = Daemon("crash")
-    d.says("goes on with what the skepd before has left")
+    testing.wait_for(d.process, d.err, "goes on with what the skepd before has left")
     check("after kill -9: skepd removes a half-pinned state", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
     until(lambda: ended(d, os.path.basename(tiny)))
     d.stop()
@@ -308,5 +285,5 @@ finally:
     for child in children:
         if child.poll() is None:
             child.kill()
-print(failures, "failed")
-sys.exit(failures > 0)
+print(testing.failures, "failed")
+sys.exit(testing.failures > 0)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/pinned_facets.py WORK DISK - what pinned_facets.sh says.  pinned_facets.py KIND N SECONDS [FILE]: one that moves N bytes.
-import atexit
 import fcntl
 import json
 import mmap
@@ -10,6 +9,9 @@ import socket
 import subprocess
 import sys
 import time
+
+import testing
+from testing import check
 
 KIB = 1 << 10
 PARTS = 40
@@ -80,21 +82,11 @@ if sys.argv[1] in KINDS:
 # ---- the records of these processes ----------------------------------------------------------
 
 work, disk = sys.argv[1], sys.argv[2]
-skepd = os.environ.get("SKEPD", "skepd")
 restarts = int(os.environ.get("RESTARTS", "3"))
 pins = work + "/bpf/skep"
-failures = hidden = 0
+hidden = 0
 children = []
 moved = 0
-
-
-def check(what, good, why=""):
-    global failures
-    if good:
-        print("ok -", what)
-    else:
-        failures += 1
-        print("FAIL -", what, why)
 
 
 class Daemon:
@@ -107,22 +99,13 @@ class Daemon:
                                   {"plugin": "io", "processes": processes - make}],
                        "sinks": [{"plugin": "file", "path": self.out}]}, f)
         open(self.err, "w").close()
-        self.process = subprocess.Popen([skepd, "-c", self.conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "a"))
-        atexit.register(self.process.kill)  # also when a check ends this program
-        children.append(self.process)
-        end = time.monotonic() + 30
-        while " collects: " not in self.text():
-            if time.monotonic() > end or self.process.poll() is not None:
-                sys.exit("FAIL - skepd does not start:\n" + self.text())
-            time.sleep(0.02)
+        self.process = testing.start(self.conf, self.err)
 
     def text(self):
-        return open(self.err).read()
+        return testing.text(self.err)
 
     def stop(self):
-        self.process.terminate()
-        if self.process.wait(30) != 0:
-            sys.exit("FAIL - skepd: status %d\n%s" % (self.process.returncode, self.text()))
+        testing.stop(self.process, self.err)
 
 
 def start(kind, seconds):
@@ -172,7 +155,7 @@ def wait_for(d, all_of_them):
 
 
 def unpin(d):
-    subprocess.run([skepd, "--unpin", "-c", d.conf], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([testing.SKEPD, "--unpin", "-c", d.conf], stdout=subprocess.DEVNULL, check=True)
 
 
 def loop_device(request, number):
@@ -401,5 +384,5 @@ finally:
             child.kill()
 print("# this kernel skipped BPF on the ends of %d of %d processes" % (hidden, moved))
 check("most ends are seen", hidden * 4 < moved, hidden)
-print(failures, "failed")
-sys.exit(failures > 0)
+print(testing.failures, "failed")
+sys.exit(testing.failures > 0)

@@ -4,24 +4,15 @@
 # are counted, the end and the totals of every process still arrive (through the kernel's maps for them) and equal the
 # results of wait4, and afterwards everything is recorded again. Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN,
 # STORM_SECONDS (1; slow hosts take longer to fill the ring).
-set -eu
 . "$(dirname "$0")/../attempts.sh"
-[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
-work=$(mktemp -d "${TMPDIR:-/tmp}/skep-ring.XXXXXX")
+name=ring
+. "$(dirname "$0")/probe_lib.sh"
 cat >"$work/conf" <<END
 { "interval": "1s",
   "probes": [ { "plugin": "proc", "required": true, "ring": "64KiB" } ],
   "sinks": [ { "plugin": "file", "path": "$work/out" } ] }
 END
-"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
-skepd=$!
-trap 'kill -CONT $skepd 2>/dev/null || :; kill $skepd 2>/dev/null || :; rm -rf "$work"' EXIT
-i=0
-until grep -q collects "$work/log"; do
-	i=$((i + 1))
-	[ $i -lt 100 ] || { echo "not ok - skepd did not start: $(cat "$work/log")"; exit 1; }
-	sleep 0.1
-done
+start
 sleep 1.5 # its first sweep
 long=$(printf '%08000d' 0)
 /bin/echo roomy "$long" >"$work/echo"
@@ -40,8 +31,7 @@ kill -CONT $skepd
 sleep 4
 "$EXACT_BIN/storm" "$EXACT_BIN/tiny" 50 1 >"$work/after"
 sleep 3
-kill -TERM $skepd
-wait $skepd || { echo "not ok - skepd: status $?: $(cat "$work/log")"; exit 1; }
+stop
 /usr/bin/python3 - "$work" <<'END'
 import json, os, sys
 work = sys.argv[1]

@@ -10,24 +10,16 @@ import sys
 import threading
 import time
 
+import testing
+from testing import check
+
 work = sys.argv[1]
-skepd = os.environ.get("SKEPD", "skepd")
 skep = os.environ.get("SKEP", "skep")
 tiny = os.path.join(os.environ["EXACT_BIN"], "tiny")
 sanitized = bool(os.environ.get("SKEP_SANITIZE"))
 storm_seconds = float(os.environ.get("STORM_SECONDS", "6" if sanitized else "12"))
 APPROX_EXEC = 64  # core/process/records.h
-failures = 0
 daemons = []
-
-
-def check(what, good, why=""):
-    global failures
-    if good:
-        print("ok -", what)
-    else:
-        failures += 1
-        print("FAIL -", what, why)
 
 
 def program(path, of=tiny):
@@ -50,20 +42,8 @@ class Daemon:
                    "probes": [{"plugin": "proc"}, {"plugin": "host"}],
                    "sinks": [{"plugin": "file", "path": self.out}],
                    "filters": {"dirs": [self.dir], "kernel": kernel}}, open(self.conf, "w"))
-        self.process = subprocess.Popen([skepd, "-c", self.conf], stdout=subprocess.DEVNULL, stderr=open(self.err, "w"))
-        daemons.append(self.process)
-        self.wait_for(" collects: ")
+        self.process = testing.start(self.conf, self.err)
         time.sleep(1.2)  # the first scan, and one more
-
-    def wait_for(self, text, count=1, seconds=20):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if open(self.err).read().count(text) >= count:
-                return
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.02)
-        sys.exit("FAIL - skepd does not say '%s':\n%s" % (text, open(self.err).read()))
 
     def write(self, rules, raw=None):
         path = os.path.join(self.dir, "10.json")
@@ -363,5 +343,5 @@ finally:
             os.rmdir(cgroup)
         except OSError:
             pass
-print("%d failed" % failures)
-sys.exit(1 if failures else 0)
+print("%d failed" % testing.failures)
+sys.exit(testing.failures > 0)

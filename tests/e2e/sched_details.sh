@@ -4,44 +4,32 @@
 # (tests/exact/details.c), with each way of storing threads; and through skepd, where a detail ends with its process and
 # leaves no program behind. Environment: EXACT_BIN, SKEP, SKEPD, SKEP_PLUGIN_DIRS.
 [ -z "${SKEP_SANITIZE:-}" ] || { echo "skip: sanitizers: figures are compared, for which the build without them is there"; exit 77; }
-set -eu
 . "$(dirname "$0")/../attempts.sh"
-[ "$(id -u)" = 0 ] || { echo "skip: needs root (BPF)"; exit 77; }
+name=details
+. "$(dirname "$0")/probe_lib.sh"
 "$EXACT_BIN/details" hash
 rc=0
 "$EXACT_BIN/details" task || rc=$?
 [ $rc -eq 77 ] || [ $rc -eq 0 ] || exit $rc
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/skep-details.XXXXXX")
 cat >"$work/conf" <<END
 { "interval": "500ms",
   "probes": [ { "plugin": "proc", "required": true }, { "plugin": "sched", "required": true } ],
   "sinks": [ { "plugin": "file", "path": "$work/out" } ],
   "control": { "socket": "$work/socket" } }
 END
-"$SKEPD" -f -c "$work/conf" 2>"$work/log" &
-skepd=$!
-trap 'kill $skepd 2>/dev/null || :; rm -rf "$work"' EXIT
-i=0
-until grep -q collects "$work/log"; do
-	i=$((i + 1))
-	[ $i -lt 100 ] || { echo "not ok - skepd did not start: $(cat "$work/log")"; exit 1; }
-	sleep 0.1
-done
+start
 sleep 1 # its first sweep
 "$EXACT_BIN/details" naps &
 naps=$!
 sleep 1 # until skepd knows the process
 "$SKEP" attach offcpu --pid $naps --for 30s --socket "$work/socket" --json >"$work/attached" 2>&1 ||
-	{ echo "not ok - skep attach: $(cat "$work/attached")"; exit 1; }
+	die "skep attach: $(cat "$work/attached")"
 wait $naps
 "$SKEP" doctor --socket "$work/socket" >"$work/doctor" 2>&1 || :
-kill -TERM $skepd
-wait $skepd || { echo "not ok - skepd: status $?: $(cat "$work/log")"; exit 1; }
-grep -q 'offcpu detached from pid .*: the process has ended' "$work/log" ||
-	{ echo "not ok - the detail did not end with its process: $(cat "$work/log")"; exit 1; }
-grep -q 'sched.offcpu *off' "$work/doctor" ||
-	{ echo "not ok - the hook is still said to be there: $(cat "$work/doctor")"; exit 1; }
+stop
+grep -q 'offcpu detached from pid .*: the process has ended' "$work/log" || die "the detail did not end with its process"
+grep -q 'sched.offcpu *off' "$work/doctor" || die "skep doctor still lists the hook: $(cat "$work/doctor")"
 /usr/bin/python3 - "$work/out" $naps <<'END'
 import json, sys
 records = [r for r in map(json.loads, open(sys.argv[1])) if r["stream"] == "sched.offcpu"]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/e2e/spool.py WORK FAULTD - the program of spool.sh.
-import atexit
 import collections
 import json
 import os
@@ -13,21 +12,14 @@ import sys
 import time
 import urllib.request
 
+import testing
+from testing import check
+
 work, faultd = sys.argv[1:3]
-skepd, skep, exact = os.environ.get("SKEPD", "skepd"), os.environ.get("SKEP", "skep"), os.environ["EXACT_BIN"]
+skep, exact = os.environ.get("SKEP", "skep"), os.environ["EXACT_BIN"]
 tiny = os.path.realpath(shutil.copy(exact + "/tiny", work + "/tiny"))  # other tests run the original beside this one
 slow = 3 if os.environ.get("SKEP_SANITIZE") else 1
 spool, disk, out, err = work + "/disk/spool.db", work + "/disk", work + "/out.jsonl", work + "/err"
-failures = 0
-
-
-def check(what, good, why=""):
-    global failures
-    if good:
-        print("ok -", what, flush=True)
-    else:
-        failures += 1
-        print("FAIL -", what, why, flush=True)
 
 
 receiver = subprocess.Popen([faultd, "--log", work + "/taken"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -45,10 +37,6 @@ json.dump({"interval": "1s", "pin_dir": work + "/bpf/skep", "control": {"socket"
                      {"plugin": "http", "name": "hq", "url": "http://127.0.0.1:%d/hq" % port, "streams": ["process.exit"]}]}, open(conf, "w"))
 
 
-def said():
-    return open(err).read() if os.path.exists(err) else ""
-
-
 def within(seconds, true):
     end = time.monotonic() + seconds * slow
     while time.monotonic() < end:
@@ -56,22 +44,6 @@ def within(seconds, true):
             return True
         time.sleep(0.1)
     return bool(true())
-
-
-def start():
-    n = said().count(" collects: ")
-    d = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(err, "a"))
-    atexit.register(d.kill)  # also when a check ends this program
-    if not within(30, lambda: said().count(" collects: ") > n):
-        sys.exit("FAIL - skepd does not start:\n" + said()[-3000:])
-    return d
-
-
-def stop(d):
-    d.terminate()
-    status = d.wait(60)
-    if status != 0:
-        sys.exit("FAIL - skepd: status %d\n%s" % (status, said()[-3000:]))
 
 
 def ours(r):
@@ -112,7 +84,7 @@ def lag():
 
 open(out, "w").close()
 open(work + "/taken", "a").close()
-d = start()
+d = testing.start(conf, err, seconds=30 * slow)
 
 script("503")
 before, n = storm(300)
@@ -121,7 +93,7 @@ check("and skep status reports how far the first is behind, and why", within(10,
 first = new_in_file(before)
 d.send_signal(signal.SIGKILL)
 d.wait()
-d = start()
+d = testing.start(conf, err, seconds=30 * slow)
 before, n = storm(200)
 check("skepd was killed: the next one continues, and the other sink gets all records", within(15, lambda: len(new_in_file(before)) == n), "%d of %d" % (len(new_in_file(before)), n))
 first |= new_in_file(before)
@@ -136,7 +108,7 @@ check("each image of a process once", not [u for u in first if at_receiver()[u] 
 
 script("401")
 before, n = storm(100)
-check("a refused token: skepd logs it and holds the sink", within(10, lambda: lag().get("held")) and "takes nothing until this is mended" in said(), lag())
+check("a refused token: skepd logs it and holds the sink", within(10, lambda: lag().get("held")) and "takes nothing until this is mended" in testing.text(err), lag())
 within(12, lambda: len(new_in_file(before)) == n)
 script("200")
 d.send_signal(signal.SIGHUP)
@@ -172,7 +144,7 @@ before, n = storm(200)
 check("a full disk: both sinks get all records from memory",
       within(20, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
-full = "cannot write to the spool" in said()
+full = "cannot write to the spool" in testing.text(err)
 state = subprocess.run([skep, "status", "--socket", work + "/sock"], capture_output=True, text=True).stdout
 check("skep status says that the spool cannot be written", "spool      " + spool + " cannot be written: " in state, state)
 try:
@@ -180,12 +152,12 @@ try:
 except OSError:
     pass
 os.unlink(disk + "/filler")
-check("skepd logs the full disk, and when it has room again", full and within(20, lambda: "the spool can be written again" in said()), said()[-500:])
+check("skepd logs the full disk, and when it has room again", full and within(20, lambda: "the spool can be written again" in testing.text(err)), testing.text(err)[-500:])
 
 script("503")
 before, n = storm(200)
 within(12, lambda: len(new_in_file(before)) == n)
-stop(d)
+testing.stop(d, err)
 waiting = json.loads(ask("status", "--spool", spool, "--json"))["records"]
 said_so = ask("recover", spool, "--spool", work + "/other.db")
 check("skep spool recover copies the waiting batches into another spool", waiting > 0 and
@@ -232,15 +204,15 @@ with open(spool, "r+b") as f:  # every page but the first is bad
         f.write(bytes([0xa5]) * 64)
 status = subprocess.run([skep, "spool", "check", "--spool", spool], capture_output=True, text=True)
 check("a damaged spool: skep spool check reports it", status.returncode == 1, status)
-d = start()
+d = testing.start(conf, err, seconds=30 * slow)
 script("200")
 before, n = storm(100)
 check("skepd runs all the same, and both sinks get new records",
       within(30, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
-check("skepd logs the damage and puts the file aside", "is put aside as" in said() and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
-stop(d)
-subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)
+check("skepd logs the damage and puts the file aside", "is put aside as" in testing.text(err) and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
+testing.stop(d, err)
+subprocess.run([testing.SKEPD, "--unpin", "-c", conf], capture_output=True)
 receiver.stdin.close()
 receiver.wait(20)
-sys.exit(1 if failures else 0)
+sys.exit(testing.failures > 0)

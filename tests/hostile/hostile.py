@@ -12,8 +12,11 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../e2e")
+import testing  # noqa: E402
+from testing import check  # noqa: E402
+
 work = sys.argv[1]
-skepd = os.environ.get("SKEPD", "skepd")
 exact = os.environ["EXACT_BIN"]
 program = os.environ["HOSTILE_BIN"] + "/hostile"
 sanitized = bool(os.environ.get("SKEP_SANITIZE"))
@@ -27,17 +30,6 @@ LAKE_BYTES, SPOOL_BYTES, LOG_BYTES = 2048 * MIB, 64 * MIB, 4 * MIB
 MEMORY_BYTES = 256 * MIB  # of a build without sanitizers
 # A loaded host may leave any process without a CPU for a moment; a hanging loop lasts much longer.
 ANSWER_SECONDS = 5.0 if sanitized else 1.0
-failures = 0
-
-
-def check(what, good, why=""):
-    global failures
-    if good:
-        print("ok -", what)
-    else:
-        failures += 1
-        print("FAIL -", what, why)
-
 
 conf = work + "/skepd.conf"
 sock = work + "/s.sock"
@@ -92,17 +84,7 @@ def rows(sql):
 
 
 def start():
-    d = subprocess.Popen([skepd, "-c", conf], stdout=subprocess.DEVNULL, stderr=open(log_path, "a"))
-    atexit.register(d.kill)
-    end = time.monotonic() + 60
-    while True:
-        try:
-            ask({"request": "status"})
-            break
-        except OSError:
-            if d.poll() is not None or time.monotonic() > end:
-                sys.exit("FAIL - skepd does not start:\n" + open(log_path, errors="replace").read()[-3000:])
-            time.sleep(0.1)
+    d = testing.start(conf, log_path, seconds=60)
     os.chmod(sock, 0o777)  # the file's mode would keep the hostile user out; with this mode skepd has to check the connecting user
     return d
 
@@ -182,7 +164,7 @@ with open(work + "/records.ndjson", "rb") as f:
 check("each of %d lines of the file is JSON in UTF-8" % records, not bad, bad[:3])
 bad = [line for line in open(log_path, "rb").read().split(b"\n") if any(c < 32 and c != 9 for c in line) or line.startswith(b"skepd: error: forged")]
 check("no name forges a line of the log or reaches a terminal raw", not bad, bad[:3])
-subprocess.run([skepd, "--unpin", "-c", conf], capture_output=True)
+subprocess.run([testing.SKEPD, "--unpin", "-c", conf], capture_output=True)
 print("# %d s of %d tricks beside %d processes at %d/s: slowest answer %.0f ms, most memory %.1f MiB, lake %.1f MiB, spool %.1f MiB, log %.0f kB, %d records" % (
     seconds, len(tricks), truth["processes"], rate, slowest * 1000, most / MIB, size("/lake/*") / MIB, size("/spool.db*") / MIB, size("/log") / 1024, records))
-sys.exit(1 if failures else 0)
+sys.exit(testing.failures > 0)
