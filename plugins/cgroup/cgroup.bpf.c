@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/cgroup/cgroup.bpf.c - the lives of cgroups: begun, empty, gone.
- *
- * When a cgroup is removed its files are gone before anybody could read them; its structs
- * are not: css_killed_work_fn() takes cgroup_mutex, which rmdir holds around the tracepoint
- * (kernel/cgroup/cgroup.c, the same from 5.10 to 7.2), so the last figures are read here.
- * None of these hooks is on a hot path.
+ * plugins/cgroup/cgroup.bpf.c - the lives of cgroups: begun, empty, gone. Removing a cgroup removes its files before a
+ * reader could open them, but its structs stay: css_killed_work_fn() needs cgroup_mutex, which rmdir holds around the
+ * tracepoint (kernel/cgroup/cgroup.c, the same from 5.10 to 7.2). So the program reads the last figures there. None of
+ * these hooks is on a hot path.
  */
 #include <skep/bpf/kernel.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
@@ -54,18 +52,18 @@ enum memcg_memory_event {
 	MEMCG_OOM_KILL,
 };
 
-const volatile __s32 hierarchy; /* whose cgroups: 0 is v2, else v1's of the memory controller */
+const volatile __s32 hierarchy; /* the hierarchy of our cgroups: 0 is v2, else v1's of the memory controller */
 
 /* Read by user space through the skeleton's memory. */
 __u64 lost_events;  /* the ring was full */
-__u64 lost_seen;    /* the map was full: nothing is told of that cgroup's end, unless user space had sampled it */
+__u64 lost_seen;    /* the map was full: the end of such a cgroup is not reported unless user space had sampled it */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 * 1024);
 } ring SEC(".maps");
 
-/* Cgroups that are ours to tell of, or that began while we watched. */
+/* Cgroups that have their own records, or that began while the probe watched. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -78,7 +76,7 @@ struct buffer {
 	char path[2 * CGROUP_PATH_ROOM]; /* half of it is used: the verifier of 5.10 sees only the mask */
 };
 
-/* One for each type of event: a hook may come upon another one's task, never upon its own. */
+/* One buffer for each type of event: a hook may interrupt another one, but never its own type. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, CGROUP_GONE + 1);
@@ -111,7 +109,7 @@ static __always_inline struct buffer *event_of(struct cgroup *cgrp, __u32 type)
 	return b;
 }
 
-/* Wakes whoever reads at once: an empty cgroup is read by user space before its maker removes it. */
+/* Wakes the reader at once: user space reads an empty cgroup before its maker removes it. */
 static __always_inline void send(struct buffer *b, const char *path)
 {
 	long n = bpf_probe_read_kernel_str(b->path, CGROUP_PATH_ROOM, path);
@@ -142,7 +140,7 @@ int BPF_PROG(on_mkdir, struct cgroup *cgrp, const char *path)
 	if (!b)
 		return 0;
 	b->event.flags = CGROUP_BORN;
-	/* What a run's own process makes is for that run, also where processes are put in as they are cloned. */
+	/* A cgroup that a run's own process makes belongs to the run, also when processes are cloned into it. */
 	if (!excluded(bpf_get_current_pid_tgid() >> 32))
 		b->event.flags |= CGROUP_WANTED;
 	mark(b->event.id, b->event.flags);
@@ -237,7 +235,7 @@ static __always_inline void put_memory(struct cgroup_event *e, struct cgroup *cg
 	e->oom_events = memory_event(memcg, bpf_core_enum_value(enum memcg_memory_event, MEMCG_OOM));
 	e->oom_kills = memory_event(memcg, bpf_core_enum_value(enum memcg_memory_event, MEMCG_OOM_KILL));
 	old = (void *)pc;
-	if (hierarchy && bpf_core_field_exists(old->failcnt)) /* what memory.failcnt of v1 shows */
+	if (hierarchy && bpf_core_field_exists(old->failcnt)) /* the same figure as memory.failcnt of v1 */
 		e->max_events = BPF_CORE_READ(old, failcnt);
 	e->flags |= CGROUP_MEMORY;
 }

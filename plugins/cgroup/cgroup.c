@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/cgroup.c - the probe "cgroup": what cgroups with live processes use and what holds them
- * back, each interval; and the paths of cgroups as they begin, for the containers of processes.
- *
- * A pass over a thousand cgroups takes longer than a callback should: it goes on in slices.
+ * plugins/cgroup/cgroup.c - the probe "cgroup": the usage and the limits of cgroups with live processes, each interval,
+ * and the paths of cgroups as they begin, for the containers of processes. A pass over a thousand cgroups takes longer
+ * than a callback may: the probe divides it into slices.
  */
 #include <errno.h>
 #include <skep/values.h>
@@ -28,7 +27,7 @@ static void sample_one(struct cgroup_state *st, struct group *g)
 	if (err == 0) {
 		st->host->emit(st->inst, STREAM_CGROUP, NULL, g->sampled_ns, &rec);
 	} else if (err == -ENOENT) {
-		/* Removed a moment ago, or not in what is mounted here.  Its last record comes with the event. */
+		/* Removed a moment ago, or outside of our mounts. The event of its end brings its last record. */
 		if (!st->ring)
 			group_remove(&st->groups, &st->reader, g);
 	} else {
@@ -36,7 +35,7 @@ static void sample_one(struct cgroup_state *st, struct group *g)
 	}
 }
 
-/* false: there is more to do. */
+/* false: more to do */
 static bool slice(struct cgroup_state *st, uint64_t budget_ns)
 {
 	uint64_t end = skep_boot_ns() + budget_ns;
@@ -87,13 +86,13 @@ static void on_live(void *arg, uint64_t id, const struct skep_str *path)
 		}
 	}
 	if (!g)
-		return; /* its path is not known: it is gone, or not in this hierarchy */
+		return; /* its path is unknown: it is gone, or outside of our hierarchy */
 	g->live = true;
 	g->wanted = true;
 	g->pass = st->pass;
 }
 
-/* Those that the host no longer names: their descriptors are others' now. */
+/* Cgroups that the host no longer names close their files, which frees descriptors for others. */
 static void rest_quiet(struct cgroup_state *st)
 {
 	struct group *next;
@@ -105,7 +104,7 @@ static void rest_quiet(struct cgroup_state *st)
 		g->live = false;
 		g->opened = false;
 		cgroup_files_close(&st->reader, &g->files);
-		if (!st->ring) /* nobody will tell that it is gone */
+		if (!st->ring) /* no event will report its end */
 			group_remove(&st->groups, &st->reader, g);
 	}
 }
@@ -115,7 +114,7 @@ static void begin_pass(struct cgroup_state *st)
 	if (!SKEP_HAS(st->host, cgroups_live))
 		return;
 	st->pass++;
-	st->reader.devices.n = 0; /* numbers of devices are reused */
+	st->reader.devices.n = 0; /* device numbers are reused */
 	st->host->cgroups_live(st->inst, on_live, st);
 	rest_quiet(st);
 	st->groups.next = st->groups.first;
@@ -127,14 +126,14 @@ static void cgroup_sample(struct skep_instance *inst, void *state)
 
 	cgroup_drain(st);
 	if (st->groups.next && !slice(st, SLICE_NS))
-		return; /* the last pass still goes on: a shorter interval than this host can bear */
+		return; /* the last pass still runs: the interval is too short for this machine */
 	begin_pass(st);
 	if (slice(st, SLICE_NS)) {
 		end_pass(st);
 		return;
 	}
 	if (!st->timer && st->host->timer(inst, SLICE_EVERY_MS, SLICE_EVERY_MS, on_slice, st, &st->timer))
-		slice(st, UINT64_MAX); /* late is better than never */
+		slice(st, UINT64_MAX); /* a late pass is better than none */
 }
 
 static void cgroup_flush(struct skep_instance *inst, void *state)
@@ -164,8 +163,8 @@ static void begun(struct cgroup_state *st, const struct cgroup_event *e, const c
 		return;
 	g = group_add(&st->groups, &st->reader, e->id, path, len);
 	if (!g)
-		return; /* counted when it turns out to have live processes */
-	g->based = true; /* it has counted nothing yet */
+		return; /* it counts when it turns out to have live processes */
+	g->based = true; /* its counters began at 0 */
 	g->wanted = e->flags & CGROUP_WANTED;
 	g->sampled_ns = e->time_ns;
 }
@@ -175,7 +174,7 @@ static void gone(struct cgroup_state *st, const struct cgroup_event *e, const ch
 	struct group *g = group_find(&st->groups, e->id);
 	struct cgroup_record rec;
 
-	/* One that never had a process, or any memory, is no news: slices and the like. */
+	/* A cgroup that never had a process or memory has no record: slices and the like. */
 	if (((g && g->wanted) || (e->flags & CGROUP_WANTED)) && (e->peak_pages > 0 || (g && g->live))) {
 		group_last(g, e, st->page_size, &rec);
 		rec.cgroup = (struct skep_str){ path, len, len };
@@ -192,7 +191,7 @@ void cgroup_event(struct cgroup_state *st, const void *data, size_t size)
 	struct group *g;
 
 	if (size < sizeof(*e) || e->path_len > size - sizeof(*e) || e->path_len < 2)
-		return; /* without a path there is nothing to say of it */
+		return; /* a record needs a path */
 	path.ptr = (const char *)(e + 1);
 	path.len = path.total = (uint32_t)strnlen(path.ptr, e->path_len - 1);
 	if (e->id == 0 || path.len == 0)
@@ -205,7 +204,7 @@ void cgroup_event(struct cgroup_state *st, const void *data, size_t size)
 		begun(st, e, path.ptr, path.len);
 		break;
 	case CGROUP_EMPTY:
-		/* Before its maker removes it: a container of 100 ms may never have been in a pass. */
+		/* Reads it before its maker removes it: no pass may ever have seen a container of 100 ms. */
 		g = group_find(&st->groups, e->id);
 		if (g) {
 			g->wanted = true;
@@ -235,7 +234,7 @@ static int cgroup_open(struct skep_instance *inst, void *state, const struct ske
 	st->reader.root = st->opt_root ? st->opt_root : "";
 	st->reader.devices.root = st->reader.root;
 	st->reader.files_most = (unsigned)st->opt_files;
-	/* Half of what the process may have; the limit itself is the host's business. */
+	/* Half of the process's limit; the probe never raises the limit itself. */
 	if (st->opt_files == 0 && getrlimit(RLIMIT_NOFILE, &files) == 0)
 		st->reader.files_most = files.rlim_cur > 32768 ? 16384 : (unsigned)(files.rlim_cur / 2);
 	st->reader.text = malloc(CGROUP_TEXT_ROOM);

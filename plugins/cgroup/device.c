@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/device.c - which block devices count.
- *
- * A request to a device-mapper or md device is accounted there and once more at the device
- * below: with both in the sum a cgroup would have read everything twice.
+ * plugins/cgroup/device.c - the block devices that count. The kernel accounts a request to a device-mapper or md device
+ * there and again at the device below: the sum of both would count every byte twice.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -36,7 +34,7 @@ bool cgroup_device_counts(void *arg, unsigned major, unsigned minor)
 	for (i = 0; i < d->n; i++)
 		if (d->known[i].major == major && d->known[i].minor == minor)
 			return d->known[i].counts;
-	if (d->n == CGROUP_DEVICES) /* forget them all: a look at a folder is all that is lost */
+	if (d->n == CGROUP_DEVICES) /* drops all entries: each costs only another look at a folder */
 		d->n = 0;
 	i = d->n++;
 	d->known[i].major = major;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/fields.c - the record: a cgroup's figures since its last one.
+ * plugins/cgroup/fields.c - the record: a cgroup's figures since its last record.
  */
 #include "state.h"
 

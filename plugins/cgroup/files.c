@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/files.c - the files of one cgroup, kept open as far as descriptors go: to read an
- * open one costs a third of opening it each time.
+ * plugins/cgroup/files.c - the files of one cgroup. They stay open as far as descriptors permit: reading an open file
+ * costs a third of opening it each time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 static const struct {
 	enum cgroup_controller in;
-	const char *v1, *v2; /* NULL: not there */
+	const char *v1, *v2; /* NULL: no such file */
 } files[FILES] = {
 	[FILE_MEMORY] = { CTL_MEMORY, "memory.usage_in_bytes", "memory.current" },
 	[FILE_MEMORY_PEAK] = { CTL_MEMORY, "memory.max_usage_in_bytes", "memory.peak" }, /* v2 since 5.19 */
@@ -68,8 +68,8 @@ static const char *last_name(const char *path, size_t len, size_t *ret_len)
 }
 
 /*
- * Where the controllers are in hierarchies of their own a cgroup may have another path there: ask one of its
- * processes.  Only one of the same name is the same cgroup, elsewhere; an ancestor's figures are not this one's.
+ * Where controllers have hierarchies of their own, a cgroup may have another path there: one of its processes names it.
+ * Only a path with the same last name is the same cgroup; an ancestor's figures do not belong to it.
  */
 static char *by_process(const struct cgroup_reader *r, const char *procs, const char *path, enum cgroup_controller c)
 {
@@ -99,8 +99,8 @@ static char *by_process(const struct cgroup_reader *r, const char *procs, const 
 }
 
 /*
- * One that has no process any more: a runtime that was started in a cgroup of its own puts containers below it
- * in one hierarchy and at the top of the others (runc).  Only names that are identifiers are believed.
+ * A cgroup without processes: a runtime started in a cgroup of its own (runc) puts containers below it in one hierarchy
+ * and at the top of the others. Only a name that is an identifier is trusted.
  */
 static char *by_name(const struct cgroup_reader *r, const char *path, enum cgroup_controller c)
 {
@@ -141,7 +141,7 @@ int cgroup_files_open(struct cgroup_reader *r, const char *path, struct cgroup_f
 		if (err == -ENOENT)
 			err = 0;
 		if (!err && m->at && strcmp(m->at, ids->at) == 0)
-			continue; /* seen to be there */
+			continue; /* known to exist */
 		if (!err && m->at && (!ret->dir[c] || access(ret->dir[c], F_OK))) {
 			free(ret->dir[c]);
 			ret->dir[c] = by_process(r, procs, path, (enum cgroup_controller)c);
@@ -167,7 +167,7 @@ void cgroup_files_close(struct cgroup_reader *r, struct cgroup_files *f)
 	cgroup_files_init(f);
 }
 
-/* Opened, or the reason why not. */
+/* Opens the file, or notes why it cannot. */
 static int open_file(const struct cgroup_reader *r, struct cgroup_files *f, enum cgroup_file file)
 {
 	enum cgroup_controller c = files[file].in;
@@ -190,7 +190,7 @@ static int open_file(const struct cgroup_reader *r, struct cgroup_files *f, enum
 		return err;
 	if (access(f->dir[c], F_OK))
 		return -ENODEV;
-	f->fd[file] = FILE_ABSENT; /* an older kernel, the root cgroup, or a controller that is not on here */
+	f->fd[file] = FILE_ABSENT; /* an older kernel, the root cgroup, or a controller that is off here */
 	return -ENOENT;
 }
 
@@ -219,7 +219,7 @@ int cgroup_file_read(struct cgroup_reader *r, struct cgroup_files *f, enum cgrou
 	} else if (!kept) {
 		close(fd);
 	}
-	if (n == -EOPNOTSUPP) { /* pressure that is built in and switched off: psi=0, cgroup.pressure */
+	if (n == -EOPNOTSUPP) { /* pressure is built in but switched off: psi=0, cgroup.pressure */
 		if (kept) {
 			close(fd);
 			r->files_open--;

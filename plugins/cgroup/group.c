@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/group.c - the cgroups that are known, what was read of each, and one more reading.
+ * plugins/cgroup/group.c - the table of cgroups, their last values, and one more reading.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "state.h"
 
-#define LIMITS_EVERY 12u /* samples: limits change rarely, and reading them goes up the whole tree */
+#define LIMITS_EVERY 12u /* samples: limits change rarely, and reading them walks up the whole tree */
 
 /* ---- the table ------------------------------------------------------------------ */
 
@@ -75,7 +75,7 @@ struct group *group_add(struct groups *g, struct cgroup_reader *r, uint64_t id, 
 		free(group);
 		return NULL;
 	}
-	if (g->n == 0) /* who may make cgroups makes them until their ids suit */
+	if (g->n == 0) /* a user who may make cgroups could make them until their ids collide */
 		g->key = skep_hash_key_new();
 	group->id = id;
 	cgroup_files_init(&group->files);
@@ -122,7 +122,7 @@ void groups_free(struct groups *g, struct cgroup_reader *r)
 
 /* ---- one reading ------------------------------------------------------------------ */
 
-/* bits of what could be read */
+/* bits of the readable figures */
 enum { HAS_MEMORY = 1, HAS_CPU = 2, HAS_IO = 4, HAS_PIDS = 8, HAS_PRESSURE = 16 };
 
 static struct skep_str controllers(unsigned has)
@@ -204,7 +204,7 @@ static void read_memory(struct reading *x)
 		return;
 	x->has |= HAS_MEMORY;
 	if (!number_of(x, FILE_MEMORY_PEAK, &peak))
-		peak = g->memory_bytes; /* before 5.19: the most that a sample has seen; exact when the cgroup ends */
+		peak = g->memory_bytes; /* before 5.19: the largest sample; exact when the cgroup ends */
 	if (peak > g->memory_peak_bytes)
 		g->memory_peak_bytes = peak;
 	if (read_file(x, FILE_MEMORY_EVENTS)) {
@@ -274,7 +274,7 @@ static void read_pressure(struct reading *x)
 			x->has |= HAS_PRESSURE;
 }
 
-/* A counter that is smaller than it was: the file could not be read now, or was reset by hand. */
+/* A counter that decreased: its file was unreadable now, or a user reset it. */
 static uint64_t since(uint64_t before, uint64_t now)
 {
 	return now > before ? now - before : 0;
@@ -384,9 +384,9 @@ void group_last(const struct group *g, const struct cgroup_event *e, uint64_t pa
 	if (g && g->memory_peak_bytes > ret->memory_peak_bytes)
 		ret->memory_peak_bytes = g->memory_peak_bytes;
 	if (ret->memory_limit_bytes == 0 && (e->flags & CGROUP_MEMORY) && e->limit_pages > 0 &&
-	    e->limit_pages < (INT64_MAX / page_size)) /* PAGE_COUNTER_MAX is none */
+	    e->limit_pages < (INT64_MAX / page_size)) /* PAGE_COUNTER_MAX means no limit */
 		ret->memory_limit_bytes = e->limit_pages * page_size;
-	/* What it had counted before it was known to us is not of this interval. */
+	/* Counts from before the probe knew the cgroup do not belong to this interval. */
 	if (g ? g->based : (e->flags & CGROUP_BORN) != 0)
 		put_sums(g ? &g->totals : &zero, &totals, ret);
 }

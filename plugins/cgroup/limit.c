@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/limit.c - the limits that hold for a cgroup: the least of its own and of those
- * above it, because a container's processes often sit a level or two below its limit.
+ * plugins/cgroup/limit.c - the limits in force for a cgroup: the least of its own and its ancestors', because a
+ * container's processes often are a level or two below its limit.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "state.h"
 
-/* dir + "/" + name; false: not there, or not of that form. */
+/* Reads dir + "/" + name; false: no such file, or another format. */
 static bool read_in(char *dir, const char *name, char *text, size_t room)
 {
 	size_t len = strlen(dir);
@@ -18,7 +18,7 @@ static bool read_in(char *dir, const char *name, char *text, size_t room)
 	int fd;
 
 	dir[len] = '/';
-	strcpy(dir + len + 1, name); /* room was made for it */
+	strcpy(dir + len + 1, name); /* the caller left room for it */
 	fd = open(dir, O_RDONLY | O_CLOEXEC);
 	dir[len] = '\0';
 	if (fd < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/load.c - the kernel side: loaded as far as this kernel and our privileges allow, and how
- * each signal is had.  Without it cgroups are sampled all the same.
+ * plugins/cgroup/load.c - loads the kernel side as far as this kernel and our privileges permit, and reports the method
+ * of each signal. Without the kernel side the probe still samples cgroups.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -16,7 +16,7 @@
 #include "cgroup.skel.h"
 #include "state.h"
 
-/* Programs whose tracepoint is not there are left out. */
+/* Leaves programs without a tracepoint out. */
 static int choose(struct cgroup_bpf *bpf)
 {
 	struct btf *btf = btf__load_vmlinux_btf();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/mounts.c - which controller is in which hierarchy, and where that is mounted:
- * cgroup v2, v1, or both side by side (hybrid).
+ * plugins/cgroup/mounts.c - the hierarchy of each controller and its mount: cgroup v2, v1, or both side by side
+ * (hybrid).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "state.h"
 
-/* As v1 and v2 call them; NULL: not there. */
+/* Their names in v1 and v2; NULL: none. */
 static const struct {
 	const char *v1, *v2;
 } names[CONTROLLERS] = {
@@ -19,7 +19,7 @@ static const struct {
 	[CTL_CPUACCT] = { "cpuacct", NULL },
 	[CTL_IO] = { "blkio", "io" },
 	[CTL_PIDS] = { "pids", "pids" },
-	[CTL_PRESSURE] = { NULL, "" }, /* of every cgroup of v2, whatever its controllers */
+	[CTL_PRESSURE] = { NULL, "" }, /* every cgroup of v2 has it, with any controllers */
 };
 
 const char *const cgroup_controller_names[CONTROLLERS] = {
@@ -76,7 +76,7 @@ static int set_mount(struct cgroup_mount *m, const char *root, const char *at, c
 	return 0;
 }
 
-/* v2's controllers at the top of what is mounted; "" when it cannot be read. */
+/* v2's controllers at the root of the mount; "" when unreadable. */
 static void v2_controllers(const char *root, const char *at, char *ret, size_t room)
 {
 	char *path;
@@ -107,11 +107,11 @@ static int take_mount(const char *root, const char *top, const char *at, const c
 	for (int c = 0; c < CONTROLLERS && !err; c++) {
 		struct cgroup_mount *m = &ret->of[c];
 
-		if (m->at) /* the first mount will do; a controller is in one hierarchy only */
+		if (m->at) /* any mount works; a controller is in one hierarchy only */
 			continue;
 		if (strcmp(type, "cgroup2") == 0 && names[c].v2 &&
 		    (*names[c].v2 == '\0' || c == CTL_CPU || has_word(v2, names[c].v2, " \n"))) {
-			/* cpu.stat counts time without the controller, too; but v1's is better where that has it */
+			/* cpu.stat counts time without the controller too, but v1's file is better where it exists */
 			err = set_mount(m, root, at, top, 2);
 		} else if (strcmp(type, "cgroup") == 0 && names[c].v1 && has_word(super, names[c].v1, ",")) {
 			err = set_mount(m, root, at, top, 1);
@@ -156,7 +156,7 @@ static int read_mounts(const char *root, int version, struct cgroup_mounts *ret)
 	return err;
 }
 
-/* The number of v1's hierarchy with the memory controller; 0: it is v2's, or there is none. */
+/* The number of v1's hierarchy with the memory controller; 0: v2 has it, or no hierarchy. */
 static int memory_hierarchy(const char *root)
 {
 	char line[256], *path;
@@ -183,11 +183,11 @@ int cgroup_mounts_find(const char *root, struct cgroup_mounts *ret)
 	struct cgroup_mounts m = { .hierarchy = memory_hierarchy(root) };
 	int err;
 
-	/* v1 first: on a hybrid host v2 has only what v1 has not. */
+	/* v1 first: on a hybrid machine v2 has only the controllers that v1 lacks. */
 	err = read_mounts(root, 1, &m);
 	if (!err)
 		err = read_mounts(root, 2, &m);
-	/* Ids are of the hierarchy that limits memory; the pressure of a cgroup is where v2 is. */
+	/* Ids are those of the hierarchy that limits memory; v2 has the pressure of a cgroup. */
 	m.ids = m.hierarchy ? CTL_MEMORY : CTL_PRESSURE;
 	if (!err && (!m.of[m.ids].at || m.of[m.ids].version != (m.hierarchy ? 1 : 2)))
 		err = -ENOENT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/parse.c - what is in the files of a cgroup (Documentation/admin-guide/cgroup-v2.rst
- * and cgroup-v1/), each a whole file's text.
+ * plugins/cgroup/parse.c - parses the files of a cgroup (Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/), each
+ * a whole file's text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "state.h"
 
-/* Digits only: strtoull takes a sign and spaces, and needs errno. A number too large for 64 bits is none. */
+/* Digits only: strtoull accepts a sign and spaces, and needs errno. A number too large for 64 bits is refused. */
 static const char *digits(const char *s, uint64_t *ret)
 {
 	uint64_t n = 0;
@@ -103,7 +103,7 @@ int cgroup_pressure(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_
 			if (total_of(line, &some))
 				return -EBADMSG;
 			found = true;
-		} else if (strncmp(line, "full ", 5) == 0 && total_of(line, &full)) { /* of cpu since 5.13 only */
+		} else if (strncmp(line, "full ", 5) == 0 && total_of(line, &full)) { /* for cpu since 5.13 only */
 			return -EBADMSG;
 		}
 	}
@@ -114,7 +114,7 @@ int cgroup_pressure(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_
 	return 0;
 }
 
-/* "8:16 ": behind it, or NULL. */
+/* Matches "8:16 ": returns the text behind it, or NULL. */
 static const char *device(const char *line, unsigned *ret_major, unsigned *ret_minor)
 {
 	uint64_t major, minor;
@@ -147,7 +147,7 @@ static int add_member(const char *words, const char *end, const char *key, uint6
 		}
 		at += word + 1;
 	}
-	return 0; /* a controller adds its members as it has something to say */
+	return 0; /* a controller adds its members with their first values */
 }
 
 int cgroup_io_stat(const char *text, cgroup_counts_fn counts, void *arg, struct cgroup_io *ret)
@@ -158,7 +158,7 @@ int cgroup_io_stat(const char *text, cgroup_counts_fn counts, void *arg, struct 
 		unsigned major, minor;
 		const char *words = device(line, &major, &minor), *end = line + strcspn(line, "\n");
 
-		if (!words) /* "(unknown)": a device that has gone (blkg_dev_name) */
+		if (!words) /* "(unknown)": a device that is gone (blkg_dev_name) */
 			continue;
 		if (!counts(arg, major, minor))
 			continue;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/cgroup/state.h - the probe's state, and what its files offer each other: cgroup.c
- * (the plugin, passes over live cgroups), load.c (the kernel side), mounts.c (hierarchies),
- * group.c (the cgroups that are known, and reading one), files.c (the files of one), limit.c
- * (the limits that hold for it), parse.c (what is in those files), device.c (which block
- * devices lie on others), fields.c (the record).
+ * plugins/cgroup/state.h - the probe's state, and the functions that its files share: cgroup.c (the plugin, passes over
+ * live cgroups), load.c (the kernel side), mounts.c (hierarchies), group.c (the table of cgroups, reading one), files.c
+ * (the files of one), limit.c (the limits in force), parse.c (the files' formats), device.c (block devices on others),
+ * fields.c (the record).
  */
 #ifndef SKEP_CGROUP_STATE_H
 #define SKEP_CGROUP_STATE_H
@@ -20,9 +19,9 @@ extern const struct skep_stream *const cgroup_streams[N_STREAMS];
 struct cgroup_record {
 	uint64_t cgroup_id;
 	struct skep_str cgroup;      /* path */
-	struct skep_str controllers; /* whose figures are in it: "memory,cpu,io,pids,pressure" */
-	uint8_t gone;                /* removed: the last record */
-	uint64_t interval_ns;        /* that the sums are of; 0: not known */
+	struct skep_str controllers; /* with figures in the record: "memory,cpu,io,pids,pressure" */
+	uint8_t gone;                /* removed: this is its last record */
+	uint64_t interval_ns;        /* of the sums; 0: unknown */
 	uint64_t memory_bytes, memory_peak_bytes, memory_limit_bytes;
 	uint64_t memory_high_events, memory_max_events, oom_events, oom_kills;
 	uint64_t cpu_ns, user_ns, system_ns;
@@ -46,11 +45,11 @@ struct cgroup_io {
 typedef bool (*cgroup_counts_fn)(void *arg, unsigned major, unsigned minor); /* does this device count? */
 int cgroup_io_stat(const char *text, cgroup_counts_fn, void *arg, struct cgroup_io *ret); /* v2 io.stat */
 /*
- * v1 blkio.throttle.io_serviced or io_service_bytes: lines "8:0 Read 123".  -ENODATA: no device; since 6.10
- * only those with a limit are counted (throttling begins when one is set), so that is not "nothing".
+ * v1 blkio.throttle.io_serviced or io_service_bytes: lines "8:0 Read 123". -ENODATA: no device. Since 6.10 the kernel
+ * counts only devices with a limit (from its setting on), so -ENODATA does not mean no I/O.
  */
 int cgroup_blkio(const char *text, cgroup_counts_fn, void *arg, uint64_t *ret_read, uint64_t *ret_write);
-/* Of /proc/PID/cgroup: the path in the hierarchy of that v1 controller, or of v2 (controller ""). -ENOENT: none. */
+/* From /proc/PID/cgroup: the path in the hierarchy of that v1 controller, or of v2 (controller ""). -ENOENT: none. */
 int cgroup_of_process(const char *text, const char *controller, struct skep_str *ret);
 
 /* ---- device.c ---- */
@@ -64,7 +63,7 @@ struct cgroup_devices {
 		bool counts;
 	} known[CGROUP_DEVICES];
 };
-/* arg: struct cgroup_devices. A device that lies on others (dm, md) does not count: what it does they do. */
+/* arg: struct cgroup_devices. A device on top of others (dm, md) does not count: those count its I/O. */
 bool cgroup_device_counts(void *devices, unsigned major, unsigned minor);
 
 /* ---- mounts.c ---- */
@@ -73,21 +72,21 @@ enum cgroup_controller { CTL_MEMORY, CTL_CPU, CTL_CPUACCT, CTL_IO, CTL_PIDS, CTL
 extern const char *const cgroup_controller_names[CONTROLLERS];
 
 struct cgroup_mount {
-	char *at;        /* where it is mounted, with the option root in front; NULL: no such controller */
-	char *top;       /* the cgroup that is mounted there: "" for the hierarchy's root */
+	char *at;        /* its mount, behind the option root; NULL: no such controller */
+	char *top;       /* the cgroup at the mount's root: "" for the hierarchy's root */
 	int version;     /* 1 or 2 */
 };
 
 struct cgroup_mounts {
 	struct cgroup_mount of[CONTROLLERS];
-	int hierarchy; /* number of the one that ids are from: 0 is v2 */
+	int hierarchy; /* number of the hierarchy whose ids we use: 0 is v2 */
 	enum cgroup_controller ids; /* a controller of that hierarchy */
 };
 
-/* root: in front of all paths, "" but in tests. 0, -ENOENT: no cgroups are mounted; another -errno. */
+/* root: prefix of all paths, "" except in tests. 0, -ENOENT: no cgroups are mounted; another -errno. */
 int cgroup_mounts_find(const char *root, struct cgroup_mounts *ret);
 void cgroup_mounts_free(struct cgroup_mounts *);
-/* The folder of a cgroup, or of a file in it (NULL: none). -ENOENT: not below what is mounted. To be freed. */
+/* The folder of a cgroup, or of a file in it (NULL: none). -ENOENT: outside of the mount. To be freed. */
 int cgroup_mount_path(const struct cgroup_mount *, const char *path, const char *file, char **ret);
 
 /* ---- files.c ---- */
@@ -97,7 +96,7 @@ enum cgroup_file {
 	FILE_MEMORY_PEAK,
 	FILE_MEMORY_EVENTS,
 	FILE_MEMORY_FAILCNT, /* v1 */
-	FILE_CPU,            /* v2: all of it; v1: throttling */
+	FILE_CPU,            /* v2: usage and throttling; v1: throttling */
 	FILE_CPU_USAGE,      /* v1 */
 	FILE_CPU_USER,       /* v1 */
 	FILE_CPU_SYSTEM,     /* v1 */
@@ -116,22 +115,22 @@ struct cgroup_reader {
 	struct cgroup_mounts mounts;
 	struct cgroup_devices devices;
 	unsigned files_open, files_most;
-	char *text; /* of the file that is being read */
+	char *text; /* the last file read */
 };
 #define CGROUP_TEXT_ROOM 65536u /* io.stat has a line for each device */
 
 struct cgroup_files {
 	int fd[FILES];     /* FILE_CLOSED, FILE_ABSENT */
-	char *dir[CONTROLLERS]; /* folder in that controller's hierarchy; NULL: this cgroup has none there */
+	char *dir[CONTROLLERS]; /* folder in that controller's hierarchy; NULL: the cgroup has none there */
 };
 #define FILE_CLOSED (-1)
-#define FILE_ABSENT (-2) /* the kernel has no such file, or not for this cgroup */
+#define FILE_ABSENT (-2) /* the kernel has no such file, or none for this cgroup */
 
-/* path below the hierarchy's root. 0, or -ENOENT when the cgroup is not there (any more). */
+/* path below the hierarchy's root. 0, or -ENOENT when the cgroup does not exist (any more). */
 int cgroup_files_open(struct cgroup_reader *, const char *path, struct cgroup_files *ret);
 void cgroup_files_close(struct cgroup_reader *, struct cgroup_files *);
 void cgroup_files_init(struct cgroup_files *);
-/* 0 with r->text; -ENOENT: absent; -ENODEV: the cgroup is gone; another -errno. */
+/* 0 with r->text; -ENOENT: no such file; -ENODEV: the cgroup is gone; another -errno. */
 int cgroup_file_read(struct cgroup_reader *, struct cgroup_files *, enum cgroup_file);
 
 /* ---- limit.c ---- */
@@ -141,12 +140,12 @@ struct cgroup_limits {
 	double cpus;           /* 0: none */
 	uint64_t pids;         /* 0: none */
 };
-/* The least of the cgroup's own and those above it. */
+/* The least of the limits of the cgroup and its ancestors. */
 void cgroup_limits_read(struct cgroup_reader *, const struct cgroup_files *, struct cgroup_limits *ret);
 
 /* ---- group.c ---- */
 
-/* All that is counted since the cgroup began. */
+/* All counts since the cgroup began. */
 struct cgroup_totals {
 	uint64_t memory_high_events, memory_max_events, oom_events, oom_kills;
 	uint64_t cpu_ns, user_ns, system_ns;
@@ -160,12 +159,12 @@ struct group {
 	struct group *hash_next, *prev, *next;
 	uint64_t id;
 	char *path;
-	bool live;          /* host said so in the last pass */
-	bool wanted;        /* of a process that is not excluded */
-	bool based;         /* totals are known: sums can be given */
+	bool live;          /* the host named it in the last pass */
+	bool wanted;        /* a process that is not excluded lives in it */
+	bool based;         /* earlier totals are known: sums can be computed */
 	bool opened;
-	uint32_t pass;      /* in which it was seen last */
-	uint32_t limits_age; /* samples since limits were read */
+	uint32_t pass;      /* the last pass that saw it */
+	uint32_t limits_age; /* samples since the limits were read */
 	uint64_t sampled_ns;
 	uint64_t memory_bytes, memory_peak_bytes;
 	struct cgroup_totals totals;
@@ -175,25 +174,25 @@ struct group {
 
 #define GROUP_BUCKETS 1024u
 struct groups {
-	struct skep_hash_key key;   /* another one whenever the table was empty */
+	struct skep_hash_key key;   /* a new key whenever the table was empty */
 	struct group *buckets[GROUP_BUCKETS];
 	struct group *first, *last; /* the oldest first */
-	struct group *next;         /* of the pass that goes on; NULL: none does */
+	struct group *next;         /* the next one of the pass under way; NULL: no pass */
 	size_t n, most;
 };
 
 struct group *group_find(struct groups *, uint64_t id);
-/* NULL: no memory, or full of live ones. What is not live makes room, the oldest first. */
+/* NULL: no memory, or full of live ones. Makes room by dropping cgroups that are not live, oldest first. */
 struct group *group_add(struct groups *, struct cgroup_reader *, uint64_t id, const char *path, size_t len);
 int group_rename(struct group *, struct cgroup_reader *, const char *path, size_t len); /* 0 or -ENOMEM */
 void group_remove(struct groups *, struct cgroup_reader *, struct group *);
 void groups_free(struct groups *, struct cgroup_reader *);
 /*
- * Reads all its files.  0 with a record to be emitted (its strings borrowed from the group and
- * from constants), -ENOENT: the cgroup is gone; another -errno.
+ * Reads all its files. 0 with a record to emit (its strings are borrowed from the group and from constants), -ENOENT:
+ * the cgroup is gone; another -errno.
  */
 int group_sample(struct cgroup_reader *, struct group *, uint64_t now_ns, struct cgroup_record *ret);
-/* The same from what the kernel side read as it was removed. g NULL: never seen before. */
+/* The same from the figures that the kernel side read at the removal. g NULL: never seen before. */
 void group_last(const struct group *g, const struct cgroup_event *, uint64_t page_size, struct cgroup_record *ret);
 
 /* ---- cgroup.c ---- */
@@ -207,22 +206,22 @@ struct cgroup_state {
 	struct cgroup_bpf *bpf;  /* NULL: only samples */
 	struct ring_buffer *ring;
 	struct skep_watch *watch;
-	struct skep_timer *timer; /* while a pass goes on */
+	struct skep_timer *timer; /* set while a pass runs */
 	struct skep_instance *inst;
 	struct skep_counter *c_known, *c_full, *c_seen_full, *c_files;
 	struct cgroup_reader reader;
 	struct groups groups;
 	uint64_t page_size;
 	uint32_t pass;
-	uint64_t lost_told, seen_told; /* of the kernel side's losses */
+	uint64_t lost_told, seen_told; /* the kernel side's losses reported so far */
 };
 
-/* One event of the ring. Also what the fuzzer calls. */
+/* One event of the ring. The fuzzer calls it too. */
 void cgroup_event(struct cgroup_state *, const void *data, size_t size);
 
 /* ---- load.c ---- */
 
-void cgroup_load(struct skep_instance *, struct cgroup_state *); /* says what it could not */
+void cgroup_load(struct skep_instance *, struct cgroup_state *); /* reports what it could not load */
 void cgroup_drain(struct cgroup_state *);
 void cgroup_unload(struct cgroup_state *);
 void cgroup_say_signals(struct skep_instance *, struct cgroup_state *);

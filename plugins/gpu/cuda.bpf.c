@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/gpu/cuda.bpf.c - the detail "cuda": calls into libcuda, counted in the kernel.
- *
- * Uprobes, attached process by process; each counts into the element of its process, so a
- * call costs the trap, one look-up and a few additions, and nothing is sent anywhere.  No
- * attach cookies: they came with 5.15, hence a program for each kind of call.
+ * plugins/gpu/cuda.bpf.c - the detail "cuda": the kernel counts calls into libcuda. User space attaches uprobes process
+ * by process, and each hit counts into the element of its process. A call costs the trap, one look-up and a few
+ * additions; no record leaves the kernel. No attach cookies: they came with 5.15, hence a program for each kind of
+ * call.
  */
 #include <linux/ptrace.h>
 
@@ -15,7 +14,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* By tgid; an element is there while the process is attached. */
+/* By tgid; a process has an element while it is attached. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, CUDA_PROCESSES);
@@ -23,7 +22,7 @@ struct {
 	__type(value, struct cuda_stats);
 } processes SEC(".maps");
 
-/* Threads inside a synchronize: since when. */
+/* Threads inside a synchronize call: the time of its beginning. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, CUDA_SYNCS);
@@ -161,7 +160,7 @@ int on_alloc(struct pt_regs *ctx)
 	return 0;
 }
 
-/* (address, pitch, width in bytes, height ...): what is asked for, without the padding of rows */
+/* (address, pitch, width in bytes, height ...): the requested bytes, without the padding of rows */
 SEC("uprobe")
 int on_alloc_pitch(struct pt_regs *ctx)
 {
@@ -193,7 +192,7 @@ int on_sync(struct pt_regs *ctx)
 	if (!s)
 		return 0;
 	ADD(s->syncs, 1);
-	/* BPF_ANY: one that an exception left behind is overwritten */
+	/* BPF_ANY: overwrites an entry that an exception left behind */
 	if (bpf_map_update_elem(&syncs, &thread, &now, BPF_ANY)) {
 		__u32 zero = 0;
 		struct gpu_lost *l = bpf_map_lookup_elem(&lost, &zero);
@@ -205,8 +204,8 @@ int on_sync(struct pt_regs *ctx)
 }
 
 /*
- * Up to 6.12 a return probe that is on for one process fires in every other one that has any
- * on the same function: the first that comes takes the time, the others find nothing.
+ * Up to 6.12 a return probe of one process fires in every other process that has any return probe on the same function:
+ * the first to run reads the time, the others find nothing.
  */
 SEC("uretprobe")
 int on_sync_end(struct pt_regs *ctx)
@@ -227,7 +226,7 @@ int on_sync_end(struct pt_regs *ctx)
 	return 0;
 }
 
-/* What one hit costs on this machine is measured with this one, on a function of our own. */
+/* User space measures the cost of a hit on this machine with this program, on a function of its own. */
 SEC("uprobe")
 int on_calibrate(struct pt_regs *ctx)
 {

@@ -32,8 +32,8 @@
 
 #include "cuda.skel.h"
 
-#define LOOKED_AT 512u             /* processes of a group whose maps one look reads */
-#define LOOK_FOUND 32u             /* libraries that one look opens */
+#define LOOKED_AT 512u             /* processes of a group whose maps one scan reads */
+#define LOOK_FOUND 32u             /* libraries that one scan opens */
 #define LOOK_STUCK_NS 10000000000u /* for one process */
 #define LOOKS_STUCK   2u /* at a time: an instance has four threads, of which a pass and the devices need one each */
 
@@ -42,52 +42,52 @@ enum target_state { TARGET_FREE = 0, TARGET_ON, TARGET_GONE };
 struct target {
 	enum target_state state;
 	uint32_t pid;
-	uint32_t members; /* bits of attachments that it is in */
-	uint64_t started; /* its start time, against a pid that comes again */
-	bool stepped;     /* at the dearer price */
+	uint32_t members; /* bits of the attachments that follow it */
+	uint64_t started; /* its start time, because a pid may repeat */
+	bool stepped;     /* at the higher price of single-stepping */
 	int n_links;
 	struct bpf_link *links[CUDA_LINKS_MAX];
 };
 
 struct attachment {
-	uint64_t id; /* 0: free */
+	uint64_t id; /* 0: unused */
 	uint32_t kind;
-	uint32_t resume; /* of a group: where the next look goes on */
+	uint32_t resume; /* of a group: where the next scan continues */
 	uint64_t value;
-	bool over; /* said so */
-	uint64_t window_hits, window_cost_ns, window_ns; /* since the share was last looked at */
-	struct cuda_stats *base;         /* by target: what has been emitted */
+	bool over; /* the end was reported */
+	uint64_t window_hits, window_cost_ns, window_ns; /* since the last check of the share */
+	struct cuda_stats *base;         /* by target: the counts already emitted */
 };
 
-/* As the loop wants it when a look or a pass begins, and what became of it. */
+/* An attachment as the loop wants it when a scan or a pass begins, and its result. */
 struct attachment_want {
-	uint64_t id, value; /* id 0: nothing */
+	uint64_t id, value; /* id 0: unused */
 	uint32_t kind, resume;
 	bool failed;
 	char why[CUDA_PATH_MAX + 160];
 };
 
-/* A thread's own until it is done, but for the first members. */
+/* Belongs to the thread until the scan is done, except for the first members. */
 struct look {
-	struct cuda_state *state; /* the loop's */
-	atomic_uint given_up;     /* the process that held it up; it looks at no other one then */
-	atomic_uint pid;          /* whose files are being read, since when */
-	atomic_ullong since_ns;   /* 0: nothing is read now */
+	struct cuda_state *state; /* owned by the loop */
+	atomic_uint given_up;     /* the process that blocked this scan, which then reads no other */
+	atomic_uint pid;          /* the process whose files the scan reads */
+	atomic_ullong since_ns;   /* since when; 0: the scan reads nothing now */
 	const char *procfs, *library;
 	int verdict_fd;
 	uint32_t verdict_pids;
 	struct attachment_want want[CUDA_ATTACHMENTS];
 	uint32_t n_skip, n_found;
-	uint32_t skip[CUDA_PROCESSES + LOOKS_STUCK]; /* followed already, or stuck */
+	uint32_t skip[CUDA_PROCESSES + LOOKS_STUCK]; /* already followed, or stuck */
 	struct cuda_library *found[LOOK_FOUND];
 };
 
-/* Of a target, as the last pass has left it. */
+/* A target as the last pass left it. */
 struct live {
-	uint32_t pid; /* 0: free */
+	uint32_t pid; /* 0: unused */
 	uint32_t members;
 	bool stepped;
-	struct skep_upid who; /* once it is known */
+	struct skep_upid who; /* set when it is known */
 };
 
 struct cuda_state {
@@ -103,8 +103,8 @@ struct cuda_state {
 	struct target targets[CUDA_PROCESSES];
 	struct attachment_want want[CUDA_ATTACHMENTS]; /* the pass's own copy */
 	struct look *look;   /* under way */
-	struct look *looked; /* done; the next pass attaches what it found */
-	uint32_t n_stuck, stuck[LOOKS_STUCK]; /* processes that hold looks up, which have been given up */
+	struct look *looked; /* done; the next pass attaches its libraries */
+	uint32_t n_stuck, stuck[LOOKS_STUCK]; /* processes that block a scan, each with its thread left behind */
 	struct skep_counter *full, *held_up;
 };
 
@@ -164,7 +164,7 @@ struct cuda_state *cuda_free(struct cuda_state *s)
 
 /* ---- a look, on a thread ------------------------------------------------------------- */
 
-/* The verdict map holds a byte a pid: the group, and a bit of the rules'. NULL: it cannot be mapped. */
+/* The verdict map has a byte for each pid: the group, and a bit for the rules. NULL: the map cannot be mapped. */
 static const unsigned char *verdicts_map(int fd, uint32_t pids)
 {
 	void *bytes = mmap(NULL, (pids + 4095u) / 4096 * 4096, PROT_READ, MAP_SHARED, fd, 0);
@@ -199,7 +199,7 @@ static int look_at(struct look *l, uint32_t pid, char *why, size_t why_size)
 
 	for (uint32_t i = 0; i < l->n_found; i++)
 		if (l->found[i]->pid == pid)
-			return 0; /* for another attachment */
+			return 0; /* followed for another attachment */
 	atomic_store(&l->pid, pid);
 	atomic_store(&l->since_ns, skep_boot_ns());
 	err = cuda_library_open(l->procfs, pid, l->library, &l->found[l->n_found], why, why_size);
@@ -208,7 +208,7 @@ static int look_at(struct look *l, uint32_t pid, char *why, size_t why_size)
 	return err;
 }
 
-/* Which processes of a group use CUDA, their maps tell: a process without libcuda is no failure of the group. */
+/* The maps of a group's processes show which of them use CUDA: a process without libcuda is no error of the group. */
 static void look_at_group(struct look *l, struct attachment_want *w, const unsigned char *bytes)
 {
 	uint32_t looked = 0, first = w->resume, pid;
@@ -313,7 +313,7 @@ static int target_on(struct cuda_state *s, const struct cuda_library *lib, uint3
 	return 0;
 }
 
-/* A process that was killed inside a synchronize leaves entries of its threads. */
+/* A process killed inside a synchronize call leaves entries of its threads. */
 static void syncs_forget(int fd, uint32_t pid)
 {
 	uint64_t key, next;
@@ -346,7 +346,7 @@ static void targets_check(struct cuda_state *s, const unsigned char *bytes)
 			continue;
 		target_off(t);
 		syncs_forget(bpf_map__fd(s->bpf->maps.syncs), t->pid);
-		t->state = TARGET_GONE; /* the loop emits its last numbers, then frees it */
+		t->state = TARGET_GONE; /* the loop emits its last record, then frees it */
 	}
 }
 
@@ -443,7 +443,7 @@ static void emit_one(struct cuda_state *s, struct attachment *a, int target, uin
 	host->emit(s->inst, STREAM_CUDA, l->who.pid ? &l->who : NULL, now_ns, &rec);
 }
 
-/* Synchronizing threads that found no room: their stall is missing. */
+/* Threads without room for their synchronize call: their stall is missing. */
 static void tell_lost(struct cuda_state *s)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -461,7 +461,7 @@ static void tell_lost(struct cuda_state *s)
 	}
 }
 
-/* A detail that costs its processes more than it may is ended: they come first. */
+/* Ends a detail that costs its processes more than the limit: the processes come first. */
 static void watch_cost(struct cuda_state *s, struct attachment *a, uint64_t interval_ns)
 {
 	char why[160];
@@ -479,7 +479,7 @@ static void watch_cost(struct cuda_state *s, struct attachment *a, uint64_t inte
 			 (double)a->window_cost_ns / 1e3 / (double)a->window_hits, share * 100);
 		a->over = true;
 		a->window_hits = a->window_cost_ns = a->window_ns = 0;
-		s->config.host->detail_over(s->inst, a->id, why); /* which calls cuda_detach(): a may be free now */
+		s->config.host->detail_over(s->inst, a->id, why); /* calls cuda_detach(): `a` may be free now */
 		return;
 	}
 	a->window_hits = a->window_cost_ns = a->window_ns = 0;
@@ -506,10 +506,10 @@ static void emit_all(struct cuda_state *s, uint64_t now_ns)
 
 static void kick(struct cuda_state *s);
 
-/* What the pass has left, for the loop; the last numbers of processes that are not followed any more. */
+/* Copies the pass's result for the loop, and emits the last record of processes that are no longer followed. */
 static void take_targets(struct cuda_state *s, uint64_t now_ns)
 {
-	uint32_t valid = 0; /* bits of attachments that are still those that the pass knew */
+	uint32_t valid = 0; /* bits of attachments that still are the ones that the pass saw */
 
 	for (int i = 0; i < CUDA_ATTACHMENTS; i++)
 		if (s->attachments[i].id && s->attachments[i].id == s->want[i].id)
@@ -585,7 +585,7 @@ static void pass_begin(struct cuda_state *s)
 			s->want[i] = s->looked->want[i];
 	s->busy = true;
 	if (s->config.host->work(s->inst, pass, done, s))
-		s->busy = false; /* about to stop: cuda_free() takes the probes off */
+		s->busy = false; /* the probe is about to stop: cuda_free() removes the uprobes */
 }
 
 static void look_done(struct skep_instance *inst, void *arg)
@@ -606,7 +606,8 @@ static void look_done(struct skep_instance *inst, void *arg)
 	for (i = 0; i < CUDA_ATTACHMENTS; i++)
 		if (s->attachments[i].id && s->attachments[i].id == l->want[i].id)
 			s->attachments[i].resume = l->want[i].resume;
-	if (!s->bpf || s->busy || s->looked) { /* a pass has what an earlier look found: the next look finds the same */
+	/* a pass attaches the libraries of an earlier scan: the next scan would find the same */
+	if (!s->bpf || s->busy || s->looked) {
 		look_free(l);
 		s->again = s->busy;
 		return;
@@ -615,7 +616,7 @@ static void look_done(struct skep_instance *inst, void *arg)
 	pass_begin(s);
 }
 
-/* Is a look of use now: is there a group, or a process that is not followed yet? */
+/* Whether a scan is useful: an attachment has a group, or a process that is not followed yet. */
 static bool look_wanted(const struct cuda_state *s, struct look *l)
 {
 	bool wanted = false;
@@ -634,7 +635,7 @@ static bool look_wanted(const struct cuda_state *s, struct look *l)
 	return wanted;
 }
 
-/* False: none has begun. */
+/* False: no scan began. */
 static bool look_begin(struct cuda_state *s)
 {
 	struct look *l = s->look || s->looked || s->n_stuck == LOOKS_STUCK ? NULL : calloc(1, sizeof(*l));
@@ -666,7 +667,7 @@ static void give_up(struct cuda_state *s, uint32_t pid, const char *why)
 	}
 }
 
-/* A look that has been at one process for LOOK_STUCK_NS is left behind with its thread. */
+/* Leaves a scan behind, with its thread, that has read one process for LOOK_STUCK_NS. */
 static void look_watch(struct cuda_state *s, uint64_t now_ns)
 {
 	uint64_t since = s->look ? atomic_load(&s->look->since_ns) : 0;
@@ -684,7 +685,7 @@ static void look_watch(struct cuda_state *s, uint64_t now_ns)
 			pid, pid);
 		give_up(s, pid, why);
 	}
-	/* No thread is left for looks: a process that nothing can look at must not wait for ever. */
+	/* No thread is left for scans: a process that no thread can read must not wait for ever. */
 	for (int i = 0; s->n_stuck == LOOKS_STUCK && i < CUDA_ATTACHMENTS; i++) {
 		const struct attachment *a = &s->attachments[i];
 		bool followed = false;
@@ -701,7 +702,7 @@ static void look_watch(struct cuda_state *s, uint64_t now_ns)
 
 static void kick(struct cuda_state *s)
 {
-	if (s->bpf && !look_begin(s)) /* a look's end begins the pass */
+	if (s->bpf && !look_begin(s)) /* the end of a scan begins the pass */
 		pass_begin(s);
 }
 
@@ -749,7 +750,7 @@ int cuda_attach(struct cuda_state *s, const struct skep_detail_scope *scope)
 	if (!a)
 		return host->fail(s->inst, -EBUSY, "cuda: %d are attached, which is the most; detach one",
 				  CUDA_ATTACHMENTS);
-	/* Whether it has libcuda is for a thread to find out: the loop must not wait for that process. */
+	/* A thread checks whether it has libcuda: the loop must not wait for that process. */
 	if (scope->kind == SKEP_SCOPE_PID && !cuda_process_started(s->config.procfs, (uint32_t)scope->value))
 		return host->fail(s->inst, -ESRCH, "cuda: there is no process %llu", (unsigned long long)scope->value);
 	err = load(s);
@@ -766,7 +767,7 @@ int cuda_attach(struct cuda_state *s, const struct skep_detail_scope *scope)
 	a->resume = 0;
 	a->value = scope->value;
 	a->id = scope->id;
-	/* A process that another attachment follows already: what was counted before is not this one's. */
+	/* Another attachment already follows the process: its earlier counts do not belong to this one. */
 	for (int k = 0; k < CUDA_PROCESSES; k++)
 		if (s->live[k].pid)
 			bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.processes), &s->live[k].pid, &a->base[k]);

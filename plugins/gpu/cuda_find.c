@@ -61,7 +61,10 @@ bool cuda_maps_line(const char *line, const char *library, struct cuda_mapping *
 	return true;
 }
 
-/* A regular file, or -ENOEXEC.  Opened by O_PATH first: to open a device or a FIFO has effects, or waits. */
+/*
+ * Opens a regular file, or returns -ENOEXEC. Opens it by O_PATH first: to open a device or a FIFO has effects, or
+ * blocks.
+ */
 static int open_regular(const char *path, uint64_t inode, int *ret_fd)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC), opened, err = 0;
@@ -100,7 +103,7 @@ static int find_line(FILE *f, const char *library, struct cuda_mapping *ret)
 
 		if (begins && cuda_maps_line(line, library, ret))
 			return 0;
-		begins = line[n - 1] == '\n'; /* else the rest of a long path comes next */
+		begins = line[n - 1] == '\n'; /* otherwise the rest of a long path follows */
 		total += n;
 		if (total > MAPS_MAX)
 			return -E2BIG;
@@ -162,7 +165,7 @@ static int elf_read(int fd, struct elf *ret)
 	return read_at(fd, ret->segments, h->e_phnum * sizeof(ret->segments[0]), h->e_phoff) ? 0 : -ENOEXEC;
 }
 
-/* Uprobes are placed by offset in the file: a symbol's address, by the segment that has it. */
+/* Uprobes are placed by file offset: the segment that contains a symbol's address gives the offset. */
 static uint64_t offset_of(const struct elf *elf, uint64_t address)
 {
 	for (size_t i = 0; i < elf->header.e_phnum; i++) {
@@ -235,7 +238,7 @@ int cuda_symbols(int fd, struct cuda_symbol *symbols, size_t n)
 			continue;
 		found++;
 		if (!read_at(fd, symbols[i].code, sizeof(symbols[i].code), symbols[i].offset))
-			memset(symbols[i].code, 0, sizeof(symbols[i].code)); /* the dearer price */
+			memset(symbols[i].code, 0, sizeof(symbols[i].code)); /* assume the higher price */
 	}
 	return found;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/cuda_probes.c - which functions of libcuda are probed, and by what; and what
- * a probe costs on this machine.
- *
- * Names by NVIDIA's driver API: _v2 since 3.2 (64-bit sizes), _ptsz and _ptds for programs
- * built with a default stream of each thread.  A driver lacks some: the others still count.
+ * plugins/gpu/cuda_probes.c - the probed functions of libcuda with their programs, and the cost of a probe on this
+ * machine. Names by NVIDIA's driver API: _v2 since 3.2 (64-bit sizes), _ptsz and _ptds for programs built with a
+ * default stream for each thread. Where a driver lacks some functions the others still count.
  */
 #include <bpf/libbpf.h>
 #include <bpf/bpf.h>
@@ -20,7 +18,7 @@
 #include "cuda.skel.h"
 
 #define CALLS 32u
-#define BATCHES 8 /* 256 calls: at 9 us each, the dearest seen, 2.3 ms */
+#define BATCHES 8 /* 256 calls: at 9 us each, the highest cost seen, 2.3 ms */
 
 enum { LAUNCH, GRAPH, H2D, D2H, D2D, COPY, PEER, UNSIZED, ALLOC, ALLOC_PITCH, FREE, SYNC };
 
@@ -126,7 +124,7 @@ static struct bpf_link *attach(struct bpf_program *prog, uint32_t pid, const cha
 	return bpf_program__attach_uprobe_opts(prog, (pid_t)pid, file, offset, &opts);
 }
 
-/* Field 22, after the name, which may contain anything. */
+/* Field 22 lies behind the name, which may contain any character. */
 uint64_t cuda_process_started(const char *procfs, uint32_t pid)
 {
 	char path[320], text[1024];
@@ -197,7 +195,7 @@ out:
 	return err;
 }
 
-/* By descriptor: the file that was read, whatever its path names by now. */
+/* By descriptor: probes the file that was parsed, whatever file has that path now. */
 int cuda_probe(struct cuda_bpf *bpf, const struct cuda_library *lib, struct bpf_link **links, bool *ret_stepped,
 	       char *why, size_t why_size)
 {
@@ -239,9 +237,9 @@ int cuda_probe(struct cuda_bpf *bpf, const struct cuda_library *lib, struct bpf_
 }
 
 /*
- * What a hit costs depends on the instruction that the probe is put on: the kernel emulates
- * some (push, which most functions begin with), and steps others through a copy, with a
- * second trap: 0.9 against 11 us on the machine where both were seen.  One of each here.
+ * The cost of a hit depends on the probed instruction. The kernel emulates some (push, which most functions begin
+ * with), and single-steps others from a copy, with a second trap: 0.9 and 11 us on the machine where both were seen.
+ * One function of each kind here.
  */
 #if defined(__x86_64__)
 static __attribute__((naked, noinline)) void target_emulated(void)
@@ -275,7 +273,7 @@ bool cuda_emulated(const unsigned char code[2])
 }
 #endif
 
-/* The CPU time of a batch of calls, the best of several: what others did meanwhile is not its price. */
+/* The CPU time of a batch of calls, the best of several, so that other activity does not count. */
 static uint64_t calls_ns(void (*volatile call)(void))
 {
 	uint64_t best = UINT64_MAX;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/drm.c - finds the processes that hold DRM devices, and what each of their
- * clients did since the pass before.
- *
- * The search reads links in /proc/PID/fd, a bounded number of them in each pass, and goes
- * on where it stopped; processes that are known to hold a device are looked at in every
- * pass, up to bounds of their own.  Where there is no DRM device nothing is searched.
+ * plugins/gpu/drm.c - finds the processes that hold DRM devices, and the use of each of their clients since the last
+ * pass. The search reads links in /proc/PID/fd, a bounded number in each pass, and continues in the next. Every pass
+ * reads the processes known to hold a device, up to bounds of their own. Without a DRM device nothing is searched.
  */
 #include "drm.h"
 
@@ -20,7 +17,7 @@
 
 #define FDINFO_MAX 8192 /* amdgpu writes about 1,500 bytes */
 #define FDINFO_READS 1024u /* of one process in a pass */
-#define KNOWN_SHARE 8u     /* budgets for all processes that are known to hold a device */
+#define KNOWN_SHARE 8u     /* budgets for all processes known to hold a device */
 
 struct drm_state *drm_new(const char *procfs, const char *sysfs, uint64_t budget)
 {
@@ -47,7 +44,7 @@ static uint32_t slot_of(uint32_t card, uint64_t client)
 	return (uint32_t)(x >> 32) & (DRM_CLIENTS_ROOM - 1);
 }
 
-/* Found or made (pid 0). NULL: no room; counted. */
+/* Finds or makes a client (with pid 0). NULL: no room, which is counted. */
 static struct drm_client *client_of(struct drm_state *s, uint32_t card, uint64_t client)
 {
 	uint32_t at = slot_of(card, client);
@@ -64,7 +61,7 @@ static struct drm_client *client_of(struct drm_state *s, uint32_t card, uint64_t
 	return &s->clients[at];
 }
 
-/* Those not seen in this pass are gone; what follows a freed slot may belong into it. */
+/* Drops the clients that this pass has not seen; the entry behind a freed slot may have to move into it. */
 static void clients_forget(struct drm_state *s)
 {
 	for (uint32_t i = 0; i < DRM_CLIENTS_ROOM; i++) {
@@ -88,7 +85,7 @@ static void clients_forget(struct drm_state *s)
 	}
 }
 
-/* Busy time since before. An engine that counts cycles: their share of all cycles, of the interval. */
+/* Busy time since the last pass. For an engine that counts cycles: its share of all cycles, times the interval. */
 static uint64_t engine_grown(const struct drm_engine *before, const struct drm_engine *now, uint64_t interval_ns)
 {
 	if (now->has_ns)
@@ -129,7 +126,7 @@ static void client_take(struct drm_state *s, struct tally *tally, uint32_t pid, 
 		return;
 	c = client_of(s, (uint32_t)card, f->client);
 	if (!c || c->pass == s->passes)
-		return; /* the same client by another descriptor, here or in another process: counted once */
+		return; /* the same client by another descriptor, here or in another process: counts once */
 	e = tally_of(tally, pid);
 	if (!e)
 		return;
@@ -142,8 +139,8 @@ static void client_take(struct drm_state *s, struct tally *tally, uint32_t pid, 
 			if (strcmp(c->engines[k].name, f->engines[i].name) == 0)
 				before = &c->engines[k];
 		/*
-		 * A client that is new since a pass that looked everywhere began at zero; one that
-		 * may only not have been found before, or that counts cycles: a baseline.
+		 * A client that is new since a complete search began at zero. A client that earlier searches may have
+		 * missed, or that counts cycles, only sets a baseline.
 		 */
 		if (fresh && (!s->looked_everywhere || !f->engines[i].has_ns))
 			continue;
@@ -197,9 +194,9 @@ static bool fdinfo_read(int dir, const char *name, char *ret, size_t room)
 }
 
 /*
- * Reads at most room descriptors, and the fdinfo of at most FDINFO_READS.  True: the process holds a DRM device.
- * ret_cut: it has more descriptors than that.  A link to /dev/dri proves nothing: in a mount namespace of his own any
- * user has any file there.  Only a driver writes the drm- lines of fdinfo.
+ * Reads at most `room` descriptors, and the fdinfo of at most FDINFO_READS. True: the process holds a DRM device.
+ * ret_cut: it has more descriptors than that. A link to /dev/dri proves nothing, because a user may have any file there
+ * in a mount namespace of his own. Only a driver writes the drm- lines of fdinfo.
  */
 static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid, uint64_t interval_ns, uint64_t room,
 			 bool *ret_cut)
@@ -217,7 +214,7 @@ static bool process_take(struct drm_state *s, struct tally *tally, uint32_t pid,
 	snprintf(path, sizeof(path), "%s/%u/fd", s->procfs, pid);
 	d = opendir(path);
 	if (!d)
-		return false; /* gone, or not ours to read */
+		return false; /* gone, or not readable for us */
 	while ((entry = readdir(d))) {
 		struct drm_fdinfo f;
 		ssize_t n;
@@ -277,7 +274,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* /proc gives pids in ascending order: those up to where the last search stopped are passed over. */
+/* /proc lists pids in ascending order: this skips those that the last search reached. */
 static void search(struct drm_state *s, struct tally *tally, uint32_t n_known, uint64_t interval_ns)
 {
 	uint64_t until = s->fds_read + s->budget, before;
@@ -324,8 +321,8 @@ static void search(struct drm_state *s, struct tally *tally, uint32_t n_known, u
 }
 
 /*
- * Reads those that held a device in the pass before; returns how many still do.  Where they have more descriptors than
- * KNOWN_SHARE budgets, the next pass begins with the first process that this pass did not read.
+ * Reads the processes that held a device in the last pass; returns how many still do. When they have more descriptors
+ * than KNOWN_SHARE budgets, the next pass begins with the first process that this pass did not read.
  */
 static uint32_t known_read(struct drm_state *s, struct tally *tally, uint64_t interval_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/drm.h - AMD, Intel and whatever else has a DRM driver that tells per client
- * what its engines did (Documentation/gpu/drm-usage-stats.rst: amdgpu since 5.14, i915
- * since 5.19, then xe, panfrost, v3d, msm ...), by /proc/PID/fdinfo; and the devices, by sysfs.
+ * plugins/gpu/drm.h - AMD, Intel and every other device whose DRM driver reports the engine time of each client
+ * (Documentation/gpu/drm-usage-stats.rst: amdgpu since 5.14, i915 since 5.19, then xe, panfrost, v3d, msm ...) in
+ * /proc/PID/fdinfo; and the devices, in sysfs.
  */
 #ifndef SKEP_GPU_DRM_H
 #define SKEP_GPU_DRM_H
@@ -36,7 +36,7 @@ struct drm_fdinfo {
 	bool has_memory, has_device_memory;
 };
 
-/* text: NUL-terminated. 0, or -ENOENT: not of a DRM device that tells a client. */
+/* text: NUL-terminated. 0, or -ENOENT: no DRM device, or no client id. */
 int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret);
 
 enum drm_unit { DRM_BUSY, DRM_COPY, DRM_VIDEO };
@@ -45,9 +45,9 @@ enum drm_unit drm_engine_unit(const char *name);
 struct drm_client {
 	uint64_t client;
 	uint64_t pass; /* 0: free */
-	uint32_t pid, card; /* who is given it; index of its device */
+	uint32_t pid, card; /* the process charged for it; index of its device */
 	uint32_t n_engines;
-	struct drm_engine engines[DRM_ENGINES]; /* as of the pass before */
+	struct drm_engine engines[DRM_ENGINES]; /* as of the last pass */
 };
 
 struct drm_card {
@@ -61,19 +61,19 @@ struct drm_card {
 	char engine[DRM_ENGINES][24];
 	uint32_t n_engines, holders;
 	uint64_t memory;
-	bool clients; /* has clients that tell of engines */
+	bool clients; /* has clients that report engines */
 	bool reported;
 	struct device_record record;
 };
 
 struct drm_state {
 	const char *procfs, *sysfs; /* "/proc", "/sys" */
-	uint64_t budget;            /* descriptors looked at in one pass, in search of devices */
-	bool present;               /* there are DRM devices at all */
+	uint64_t budget;            /* descriptors read in one pass in search of devices */
+	bool present;               /* the machine has DRM devices */
 	uint64_t passes, fds_read, overflow;
-	uint64_t cut;               /* times that not all descriptors of a process were read */
-	uint32_t resume_pid;        /* where the search goes on */
-	bool looked_everywhere;     /* the last search came to the end of all processes */
+	uint64_t cut;               /* times that the descriptors of a process were read in part */
+	uint32_t resume_pid;        /* where the search continues */
+	bool looked_everywhere;     /* the last search reached the end of all processes */
 	uint64_t last_ns;
 	uint32_t n_cards;
 	struct drm_card cards[DRM_CARDS];
@@ -81,8 +81,8 @@ struct drm_state {
 	struct drm_client clients[DRM_CLIENTS_ROOM];
 	uint32_t n_known;
 	uint32_t known_first;       /* where in known[] the next pass begins */
-	uint32_t known[TALLY_ROOM]; /* processes that had a device when last looked at, ascending */
-	bool told;                  /* some client told of engines */
+	uint32_t known[TALLY_ROOM]; /* processes that had a device in the last pass, ascending */
+	bool told;                  /* some client reported engines */
 };
 
 struct drm_state *drm_new(const char *procfs, const char *sysfs, uint64_t budget);
@@ -92,7 +92,7 @@ void drm_pass(struct drm_state *, struct tally *, uint64_t now_ns);
 
 /* drm_device.c */
 void drm_cards_find(struct drm_state *);
-/* The card of that PCI address (or platform name): found or made. -1: no room. */
+/* Finds or makes the card of that PCI address (or platform name). -1: no room. */
 int drm_card_of(struct drm_state *, const char *pdev, const char *driver);
 void drm_cards_read(struct drm_state *, uint64_t now_ns);
 

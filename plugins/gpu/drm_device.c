@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/drm_device.c - DRM devices in sysfs, and what amdgpu, i915 and xe tell there:
- * busy percentage and memory (amdgpu), power, energy and temperature (hwmon).
+ * plugins/gpu/drm_device.c - DRM devices in sysfs, and the figures of amdgpu, i915 and xe there: busy percentage and
+ * memory (amdgpu), power, energy and temperature (hwmon).
  */
 #include <dirent.h>
 #include <math.h>
@@ -106,7 +106,7 @@ void drm_cards_find(struct drm_state *s)
 		snprintf(path, sizeof(path), "%s/driver", dir);
 		last_component(path, driver, sizeof(driver));
 		snprintf(path, sizeof(path), "%s/class/drm", s->sysfs);
-		if (!pdev[0] || !driver[0] || strcmp(driver, "nvidia") == 0) /* told by its own library */
+		if (!pdev[0] || !driver[0] || strcmp(driver, "nvidia") == 0) /* NVIDIA's own library reports it */
 			continue;
 		i = drm_card_of(s, pdev, driver);
 		if (i < 0)
@@ -159,7 +159,7 @@ static void card_read(struct drm_card *c, uint64_t now_ns)
 	r->gpu_instance = r->compute_instance = -1;
 	r->interval_ns = c->read_ns ? now_ns - c->read_ns : 0;
 	percent = read_number(c->dir, "gpu_busy_percent");
-	if (!isnan(percent)) { /* of the moment; the engines' time below is of the interval */
+	if (!isnan(percent)) { /* of this moment; the engines' time below is of the interval */
 		r->utilization = percent / 100;
 		r->busy_how = skep_text("rates");
 	}
@@ -181,13 +181,13 @@ static void card_read(struct drm_card *c, uint64_t now_ns)
 		r->busy_ns = (double)(most < r->interval_ns ? most : r->interval_ns);
 		r->utilization = r->busy_ns / (double)r->interval_ns;
 		r->busy_how = skep_text("fdinfo");
-		r->unattributed_ns = 0; /* its sum is over processes */
+		r->unattributed_ns = 0; /* the sum over all processes is complete */
 		r->processes = c->holders;
 		r->idle_held_ns = c->holders && most == 0 ? (double)r->interval_ns : 0;
 		if (isnan(r->memory_used))
 			r->memory_used = (double)c->memory;
 	}
-	/* A device of which nothing is told (vgem, virtio_gpu) would be a record of nothing. */
+	/* A device without figures (vgem, virtio_gpu) has no record. */
 	c->reported = false;
 	for (size_t i = 0;
 	     c->read_ns && i < (sizeof(*r) - offsetof(struct device_record, utilization)) / sizeof(double); i++)

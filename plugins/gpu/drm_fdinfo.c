@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/drm_fdinfo.c - one text of /proc/PID/fdinfo/N of a DRM device: lines
- * "drm-KEY: VALUE [UNIT]".  Keys that are not known are passed over, as the kernel's
- * documentation asks of readers.
+ * plugins/gpu/drm_fdinfo.c - parses a text of /proc/PID/fdinfo/N of a DRM device: lines "drm-KEY: VALUE [UNIT]". Skips
+ * unknown keys, as the kernel's documentation asks of readers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +39,7 @@ static bool is(const struct line *l, const char *key)
 	return strlen(key) == l->key_len && memcmp(key, l->key, l->key_len) == 0;
 }
 
-/* What follows prefix in the key; NULL: another key. */
+/* The key behind the prefix; NULL: another key. */
 static const char *after(const struct line *l, const char *prefix, size_t *ret_len)
 {
 	size_t n = strlen(prefix);
@@ -113,7 +112,7 @@ static void sum(uint64_t *to, uint64_t v)
 int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
 {
 	struct drm_fdinfo f = { .n_engines = 0 };
-	bool resident = strstr(text, "drm-resident-") != NULL; /* else the older drm-memory-, its alias */
+	bool resident = strstr(text, "drm-resident-") != NULL; /* otherwise the older drm-memory-, its alias */
 	struct drm_engine *e;
 	struct line l;
 	const char *rest;
@@ -128,7 +127,7 @@ int drm_fdinfo_parse(const char *text, struct drm_fdinfo *ret)
 		} else if (is(&l, "client-id")) {
 			f.has_client = number(&l, &f.client);
 		} else if (after(&l, "engine-capacity-", &len)) {
-			; /* how many there are of it: busy time is over all of them */
+			; /* the number of engines: busy time is the sum over them */
 		} else if ((rest = after(&l, "engine-", &len)) && number(&l, &v)) {
 			e = engine_of(&f, rest, len);
 			if (e) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/gpu/fence.bpf.c - dma_fence: work that any driver hands to a device, from the
- * fence's emission to its signal; and how long threads waited for one.
- *
- * A fence's driver and timeline are names that only its functions tell, so fences are
- * counted by their operations, whose symbol user space looks up.
+ * plugins/gpu/fence.bpf.c - dma_fence: work that any driver gives to a device, from the fence's emission to its signal,
+ * and how long threads waited for a fence. Only a fence's functions know its driver and timeline, so the programs count
+ * fences by their operations, whose symbol user space looks up.
  */
 #include <skep/bpf/kernel.bpf.h>
 #include <skep/bpf/hist.bpf.h>
@@ -37,7 +35,7 @@ struct {
 	__type(value, struct fence_stats);
 } fresh SEC(".maps");
 
-/* Emitted and not signaled: since when. */
+/* Emitted fences that are not signaled: the time of emission. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, FENCE_ROOM);
@@ -45,7 +43,7 @@ struct {
 	__type(value, __u64);
 } pending SEC(".maps");
 
-/* Threads that wait for a fence: since when. */
+/* Threads that wait for a fence: the time of the wait's beginning. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, FENCE_WAITERS);
@@ -77,7 +75,7 @@ static __always_inline struct fence_stats *stats(struct dma_fence *f)
 	struct gpu_lost *l;
 	__u32 zero = 0;
 
-	/* 6.19 lets a signaled fence outlive its operations: none then */
+	/* 6.19 lets a signaled fence outlive its operations: then the pointer is NULL */
 	if (s || !ops)
 		return s;
 	zeroes = bpf_map_lookup_elem(&fresh, &zero);
@@ -122,7 +120,7 @@ int BPF_PROG(on_signaled, struct dma_fence *f)
 	if (s)
 		ADD(s->signaled, 1);
 	if (!since)
-		return 0; /* drivers without dma_fence_emit, or emitted before we came */
+		return 0; /* a driver without dma_fence_emit, or a fence emitted before the attach */
 	took = bpf_ktime_get_ns() - *since;
 	bpf_map_delete_elem(&pending, &key);
 	if (!s)
@@ -132,7 +130,7 @@ int BPF_PROG(on_signaled, struct dma_fence *f)
 	return 0;
 }
 
-/* One that is freed without ever having been signaled must not stay in the table. */
+/* A fence freed without a signal must not stay in the table. */
 SEC("tp_btf/dma_fence_destroy")
 int BPF_PROG(on_destroy, struct dma_fence *f)
 {

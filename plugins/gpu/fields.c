@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/fields.c - what the records say, field by field.  Names are those of
- * OpenTelemetry's hardware semantic conventions (hw.*) where there is one.
+ * plugins/gpu/fields.c - the streams of the probe, field by field. Names are those of OpenTelemetry's hardware semantic
+ * conventions (hw.*) where one exists.
  */
 #include "records.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/gpu.c - the probe "gpu": what devices did, and for which process.
- *
- * The drivers count already: NVIDIA's through its management library, which is opened at
- * run time where it is there, AMD's and Intel's through fdinfo.  Nothing of it sits in the
- * way of a process; what does (calls into libcuda) is a detail, on demand.
+ * plugins/gpu/gpu.c - the probe "gpu": the activity of devices, and the processes behind it. The probe reads counters
+ * that drivers keep anyway: NVIDIA's through its management library, opened at run time where it is installed, AMD's
+ * and Intel's through fdinfo. None of that delays a process; uprobes on libcuda do, so they are a detail, on demand.
  */
 #include <errno.h>
 #include <skep/pidns.h>
@@ -53,7 +51,7 @@ static int gpu_start(struct skep_instance *inst, void *state)
 	return 0;
 }
 
-/* No driver and no device: nothing to wait for. A driver that comes later is found by the pass of each minute. */
+/* No driver and no device: no pass to wait for. The pass of each minute finds a driver that is installed later. */
 static bool nothing_here(const struct gpu_probe *st, uint64_t now_ns)
 {
 	return !(st->nvml && (st->nvml->up || now_ns >= st->retry_ns)) && !(st->drm && st->drm->present);
@@ -74,7 +72,9 @@ static void gpu_sample(struct skep_instance *inst, void *state)
 		gpu_pass_begin(inst, st);
 }
 
-/* Somebody waits: what has ended by now must have been told. A pass that is under way may have looked before. */
+/*
+ * A run waits: every process that has ended by now must be reported. A pass under way may have read its devices before.
+ */
 static void gpu_flush(struct skep_instance *inst, void *state)
 {
 	struct gpu_probe *st = state;
@@ -92,7 +92,7 @@ static int gpu_attach(struct skep_instance *inst, void *state, unsigned detail, 
 {
 	struct gpu_probe *st = state;
 
-	(void)detail; /* there is one */
+	(void)detail; /* the probe has only one */
 	if (!st->attributes)
 		return st->host->fail(inst, -ENOTSUP, "cuda: %s", GPU_OWN_PID_NS);
 	return cuda_attach(st->cuda, scope);
@@ -113,7 +113,7 @@ static void gpu_stop(struct skep_instance *inst, void *state)
 	(void)inst;
 	hooks_stop(&st->hooks);
 	if (st->nvml)
-		nvml_close(st->nvml); /* puts accounting back as it was */
+		nvml_close(st->nvml); /* restores the driver's accounting mode */
 }
 
 static void gpu_close(struct skep_instance *inst, void *state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/gpu/gpu.h - what the kernel's side and the user's side share.
+ * plugins/gpu/gpu.h - structs that the kernel side and user space share.
  */
 #ifndef SKEP_GPU_H
 #define SKEP_GPU_H
@@ -10,7 +10,7 @@
 #define GPU_HIST_SLOTS 192 /* SKEP_HIST_SLOTS */
 
 #ifdef __bpf__
-/* The compiler knows that a slot is in range and drops a comparison that the verifier wants to see. */
+/* The compiler knows that a slot is in range and removes a comparison that the verifier needs. */
 #define COUNT_IN(array_, slot_)                                      \
 	do {                                                         \
 		__u64 at_ = (slot_);                                 \
@@ -22,11 +22,11 @@
 
 /* ---- fence.bpf.c: dma_fence ------------------------------------------------------ */
 
-#define FENCE_DRIVERS 32 /* kinds of fences: one each driver and purpose */
+#define FENCE_DRIVERS 32 /* kinds of fences: one for each driver and purpose */
 #define FENCE_ROOM 16384 /* fences under way */
 #define FENCE_WAITERS 4096
 
-/* By the address of the fence's operations; a fence's driver and timeline are names that only functions tell. */
+/* By the address of the fence's operations; only functions know a fence's driver and timeline. */
 struct fence_stats {
 	__u64 name_fn; /* address of get_driver_name */
 	__u64 emitted, signaled, waits, wait_ns;
@@ -56,7 +56,7 @@ struct ring_stats {
 #define CUDA_PROCESSES 256
 #define CUDA_SYNCS 4096 /* threads inside a synchronize at a time */
 
-/* Calls of one process, since it was attached. */
+/* Calls of one process since it was attached. */
 struct cuda_stats {
 	__u64 launches, graph_launches;
 	__u64 copies_h2d, bytes_h2d, copies_d2h, bytes_d2h, copies_d2d, bytes_d2d;
@@ -67,10 +67,10 @@ struct cuda_stats {
 	__u64 stall[GPU_HIST_SLOTS];
 };
 
-/* What did not fit; one element, per CPU. */
+/* Values without room; one element, per CPU. */
 struct gpu_lost {
 	__u64 kinds;   /* fence operations, rings: their table was full */
-	__u64 pending; /* fences, jobs, synchronizing threads under way: likewise */
+	__u64 pending; /* fences, jobs, synchronizing threads under way: their table was full */
 };
 
 #endif

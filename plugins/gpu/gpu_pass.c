@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/gpu_pass.c - a pass over all devices: on a pool thread, because a driver may
- * need milliseconds to answer, and seconds to wake up; its records are emitted on the loop.
+ * plugins/gpu/gpu_pass.c - a pass over all devices. It runs on a pool thread, because a driver may need milliseconds to
+ * answer and seconds to wake up; the loop emits its records.
  */
 #include <skep/values.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #include "state.h"
 
-#define RETRY_NS UINT64_C(60000000000) /* look for a driver that was not there */
-#define SLACK_US 2000000               /* of the driver's clock against ours */
+#define RETRY_NS UINT64_C(60000000000) /* look for a missing driver again */
+#define SLACK_US 2000000               /* how far the driver's clock may differ from ours */
 
 /* Real time is boot time plus this, in us. */
 static int64_t realtime_offset_us(void)
@@ -54,12 +54,12 @@ static void emit_uses(struct skep_instance *inst, struct gpu_probe *st)
 
 		if (nothing(&e->use))
 			continue;
-		/* Excluded, or ended long ago: of no process. */
+		/* Excluded, or ended long ago: its use belongs to no process. */
 		if (!st->attributes || !SKEP_HAS(host, process_by_pid) || !host->process_by_pid(inst, e->pid, &who)) {
 			host->counter_add(st->unknown, 1);
 			continue;
 		}
-		/* Its context cannot be older than the process: then the pid has come again since. */
+		/* A context cannot be older than its process: then another process has the pid now. */
 		if (e->began_us && (int64_t)(who.start_ns / 1000) + offset_us > (int64_t)e->began_us + SLACK_US) {
 			host->counter_add(st->unknown, 1);
 			continue;
@@ -146,7 +146,7 @@ void gpu_pass_begin(struct skep_instance *inst, struct gpu_probe *st)
 	st->pass_ns = skep_boot_ns();
 	st->passing = true;
 	if (st->host->work(inst, pass, done, st))
-		st->passing = false; /* about to stop */
+		st->passing = false; /* the probe is about to stop */
 }
 
 void gpu_pass_start(struct skep_instance *inst, struct gpu_probe *st)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/gpu_signals.c - how each signal of the devices is had here, or why not.
+ * plugins/gpu/gpu_signals.c - the method of each signal of the devices on this machine, or why it is missing.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/hooks.c - puts the tracepoint programs in place where this kernel has what
- * they need, and reads their tables each interval.
+ * plugins/gpu/hooks.c - attaches the tracepoint programs where this kernel has what they need, and reads their tables
+ * each interval.
  */
 #include "hooks.h"
 
@@ -58,8 +58,8 @@ bool hooks_driver_of(const char *line, uint64_t address, char *ret, size_t room)
 }
 
 /*
- * On a thread: the file takes 64 to 73 ms to read (122,153 lines on 6.18).  Once for each kind of fence, of which there
- * are a handful.  Zeroes for addresses (kptr_restrict) match nothing.
+ * Runs on a thread: the file takes 64 to 73 ms to read (122,153 lines on 6.18). Once for each kind of fence, of which a
+ * machine has a handful. Zeroes for addresses (kptr_restrict) match nothing.
  */
 static void name_find(void *arg)
 {
@@ -89,7 +89,7 @@ static void name_found(struct skep_instance *inst, void *arg)
 	free(n);
 }
 
-/* One at a time. Without memory or a thread: in the next interval. */
+/* One at a time. Without memory or a thread it tries again in the next interval. */
 static void name_ask(struct hooks *h, struct skep_instance *inst, const struct skep_host *host, uint64_t key,
 		     uint64_t address)
 {
@@ -207,7 +207,7 @@ static void fence_sample(struct hooks *h, struct skep_instance *inst, const stru
 			h->fences[i].driver[0] = '\0';
 			memset(&h->fences[i].last, 0, sizeof(h->fences[i].last));
 		}
-		if (!h->fences[i].named) { /* its counts wait for their name */
+		if (!h->fences[i].named) { /* its counts wait for the name */
 			if (now.name_fn) /* the kernel side sets it after it makes the element */
 				name_ask(h, inst, host, key, now.name_fn);
 			continue;
@@ -243,7 +243,7 @@ static void ring_start(struct hooks *h, struct skep_instance *inst, const struct
 	char why[200];
 	int err = 0;
 
-	if (access("/sys/module/gpu_sched", F_OK) != 0) { /* there also where it is built in: it has parameters */
+	if (access("/sys/module/gpu_sched", F_OK) != 0) { /* exists for a built-in module too, because it has parameters */
 		say(inst, host, signal, SKEP_SIGNAL_MISSING, how,
 		    "no driver here uses the GPU scheduler (module gpu_sched)");
 		return;
@@ -298,8 +298,8 @@ fail:
 
 /*
  * xe names a ring for each queue of a process (drivers/gpu/drm/xe/xe_guc_submit.c), so names come and go without end.
- * Where they take half of the room, forgets those in which nothing happened for RING_IDLE_NS.  A job that ends later
- * makes its ring anew, and is counted there.
+ * When they use half of the room, this drops those without a job for RING_IDLE_NS. A job that ends later makes its ring
+ * again and counts there.
  */
 void hooks_rings_forget(struct hooks *h, int fd, uint64_t now_ns)
 {

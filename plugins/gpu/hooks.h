@@ -20,19 +20,19 @@ struct hooks {
 	struct fence_bpf *fence;
 	struct ring_bpf *ring;
 	struct hooks_links *links;
-	bool symbols; /* the kernel tells addresses */
-	bool naming;  /* a thread looks for a driver's name */
-	/* as of the record before, by the kernel's key */
+	bool symbols; /* kptr_restrict lets us read addresses */
+	bool naming;  /* a thread looks a driver's name up */
+	/* as of the last record, by the kernel's key */
 	struct {
 		uint64_t key;
 		char driver[FENCE_DRIVER_MAX];
-		bool named; /* driver is what /proc/kallsyms has for it, or "" where that does not say */
+		bool named; /* driver is the name from /proc/kallsyms, or "" where that has none */
 		struct fence_stats last;
 	} fences[FENCE_DRIVERS];
 	uint32_t n_fences;
 	struct {
 		struct ring_key key;
-		uint64_t active_ns; /* when something last happened in it */
+		uint64_t active_ns; /* time of its last job */
 		struct ring_stats last;
 	} rings[RINGS_ROOM];
 	uint32_t n_rings;
@@ -40,15 +40,18 @@ struct hooks {
 	uint64_t wait[GPU_HIST_SLOTS], run[GPU_HIST_SLOTS];
 };
 
-/* devices: there is a DRM device. Says its two signals; what is missing is no failure. */
+/* devices: the machine has a DRM device. Reports both signals; a missing hook is no failure. */
 void hooks_start(struct hooks *, struct skep_instance *, const struct skep_host *, bool wanted, bool devices);
 void hooks_sample(struct hooks *, struct skep_instance *, const struct skep_host *, uint64_t now_ns);
 void hooks_stop(struct hooks *);
 
-/* "ffffffffc0a1b2c0 t amdgpu_fence_get_driver_name\t[amdgpu]" for that address: "amdgpu_fence". */
+/*
+ * The driver in a line of kallsyms for that address: "ffffffffc0a1b2c0 t amdgpu_fence_get_driver_name\t[amdgpu]" gives
+ * "amdgpu_fence".
+ */
 bool hooks_driver_of(const char *line, uint64_t address, char *ret, size_t room);
 void hooks_rings_forget(struct hooks *, int fd, uint64_t now_ns);
-/* Slots that have grown, and how many are used. */
+/* The increase of each slot; returns how many slots are in use. */
 uint32_t hooks_slots(const __u64 *now, const __u64 *before, uint64_t *ret);
 
 #endif

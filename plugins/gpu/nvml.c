@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Old lives are forgotten after so many passes: long after the driver's accounting has told of them. */
+/* Drops old lives after so many passes: long after the driver's accounting has reported them. */
 #define FORGET_PASSES 256
 
 struct nvml_state *nvml_new(void)
@@ -77,7 +77,7 @@ static void features_open(struct nvml_state *s)
 		s->features[i].symbol = symbols[i];
 }
 
-/* The record's levels of the pass before: none yet. */
+/* Forgets the levels of the last pass. */
 static void gpu_fresh(struct nvml_gpu *g)
 {
 	g->last_energy = g->last_power_ns = g->last_thermal_ns = NAN;
@@ -123,7 +123,7 @@ static void gpu_drop(struct nvml_state *s, struct nvml_gpu *g)
 	g->handle = NULL;
 }
 
-/* Which devices there are: asked again in each pass, since they come and go (hot plug, MIG). */
+/* Lists the devices again in each pass, since they come and go (hot plug, MIG). */
 static void devices_find(struct nvml_state *s)
 {
 	unsigned int n = 0;
@@ -137,7 +137,7 @@ static void devices_find(struct nvml_state *s)
 		char uuid[96] = "";
 
 		if (s->lib.by_index(i, &handle) != NVML_OK)
-			continue; /* lost, or not ours to see */
+			continue; /* lost, or not visible to us */
 		if (s->lib.uuid(handle, uuid, sizeof(uuid)) != NVML_OK)
 			snprintf(uuid, sizeof(uuid), "gpu%u", i);
 		g = gpu_find(s, uuid);
@@ -186,7 +186,7 @@ static void instances_find(struct nvml_state *s, uint32_t parent)
 
 		if (s->lib.mig_by_index(s->gpus[parent].handle, i, &handle) != NVML_OK ||
 		    s->lib.uuid(handle, uuid, sizeof(uuid)) != NVML_OK)
-			continue; /* not each index is in use */
+			continue; /* some indices are unused */
 		g = gpu_find(s, uuid);
 		if (!g)
 			g = gpu_add(s, handle, uuid);
@@ -265,7 +265,7 @@ void nvml_pass(struct nvml_state *s, struct tally *tally, uint64_t now_ns)
 		return;
 	s->passes++;
 	for (int i = 0; i < N_FEATURES; i++)
-		if (i != FEATURE_XID && i != FEATURE_ACCOUNTING) /* asked for once a device */
+		if (i != FEATURE_XID && i != FEATURE_ACCOUNTING) /* queried once for each device */
 			s->features[i].given = s->features[i].asked = 0;
 	devices_find(s);
 	for (uint32_t i = 0; i < s->n; i++)
@@ -285,7 +285,7 @@ void nvml_pass(struct nvml_state *s, struct tally *tally, uint64_t now_ns)
 			nvml_gpm_read(s, g, now_ns);
 		nvml_device_read(s, g, now_ns);
 		nvml_processes_read(s, g, tally, now_ns);
-		g->reported = g->read_ns != 0; /* not the baseline */
+		g->reported = g->read_ns != 0; /* the first pass is the baseline */
 		g->read_ns = now_ns;
 	}
 	events_take(s);

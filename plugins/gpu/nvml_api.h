@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/nvml_api.h - the part of NVIDIA's management library that we call, declared
- * by ourselves from its public API reference: the library is opened at run time and need
- * not be there where skep is built.
- *
- * Structs carry a version where the library negotiates one: their size, with the number
- * of the version in the top byte.  The layouts are held by assertions below.
+ * plugins/gpu/nvml_api.h - the functions and structs of NVIDIA's management library that we use, declared from its
+ * public API reference: we open the library at run time, and the build needs no NVIDIA header. A versioned struct
+ * carries its size, with the version number in the top byte. The assertions below check the layouts.
  */
 #ifndef SKEP_GPU_NVML_API_H
 #define SKEP_GPU_NVML_API_H
@@ -13,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct nvml_device *nvml_device; /* the library's */
+typedef struct nvml_device *nvml_device; /* the library's type */
 typedef struct nvml_gpm_sample *nvml_gpm_sample;
 typedef struct nvml_event_set *nvml_event_set;
 
-#define NVML_NONE (~0u) /* no such instance; a number that is not available */
+#define NVML_NONE (~0u) /* no such instance; an unavailable number */
 
 enum nvml_return {
 	NVML_OK = 0,
@@ -59,7 +56,7 @@ enum {
 #define NVML_EVENT_ECC_DOUBLE 0x2ull
 #define NVML_EVENT_XID 0x8ull
 
-/* Why the clocks are lower than they might be: R535 calls them event reasons, before that throttle reasons. */
+/* Reasons for reduced clocks: R535 calls them event reasons, earlier drivers throttle reasons. */
 #define NVML_THROTTLE_IDLE 0x1ull
 #define NVML_THROTTLE_SETTING 0x2ull
 #define NVML_THROTTLE_SW_POWER 0x4ull
@@ -116,7 +113,7 @@ struct nvml_process_utilization {
 struct nvml_accounting {
 	unsigned int gpu, memory; /* percent of its time */
 	unsigned long long max_memory;
-	unsigned long long time_ms;  /* that its context lived; 0 while it runs */
+	unsigned long long time_ms;  /* lifetime of its context; 0 while it runs */
 	unsigned long long start_us; /* since 1970 */
 	unsigned int running;
 	unsigned int reserved[5];
@@ -145,7 +142,7 @@ struct nvml_event {
 	unsigned int gpu_instance, compute_instance;
 };
 
-/* How many metrics there may be grows (98, 210, 333 ...) under one version number: the library reads count of them. */
+/* The number of metrics grows (98, 210, 333 ...) under one version number: the library reads `count` of them. */
 #define NVML_GPM_ROOM 512
 #define NVML_GPM_VERSION 1u
 
@@ -198,8 +195,8 @@ _Static_assert(offsetof(struct nvml_gpm_metrics, metrics) == 24, "nvmlGpmMetrics
 #endif
 
 /*
- * Every function that we call: NVML_FN(member, "symbol" or "newer|older", arguments).  All
- * return enum nvml_return but error_string.  One that is missing takes only its signal away.
+ * Every function that we call: NVML_FN(member, "symbol" or "newer|older", arguments). All but error_string return enum
+ * nvml_return. A missing one disables only its signal.
  */
 #define NVML_FUNCTIONS(FN) \
 	FN(init, "nvmlInit_v2", (void)) \
@@ -273,12 +270,11 @@ struct nvml_lib {
 };
 
 /*
- * Opens the library and finds its functions; calls none.  path NULL: libnvidia-ml.so.1 where
- * the linker looks.  0, -ENOENT (why: the linker's own words), or -ELIBBAD when it has not
- * even what everything needs.
+ * Opens the library and finds its functions; calls none. path NULL: libnvidia-ml.so.1 from the linker's search path. 0,
+ * -ENOENT (why: the linker's message), or -ELIBBAD when an indispensable function is missing.
  */
 int nvml_lib_open(struct nvml_lib *, const char *path, char *why, size_t why_size);
-void nvml_lib_close(struct nvml_lib *); /* accepts one that is not open */
+void nvml_lib_close(struct nvml_lib *); /* accepts a closed library */
 const char *nvml_error(const struct nvml_lib *, unsigned int error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/nvml_device.c - the numbers of one device.  Each that the driver refuses
- * ("not supported" is normal, by class of device) stays NAN.
+ * plugins/gpu/nvml_device.c - the figures of one device. A figure that the driver refuses ("not supported" is normal,
+ * by class of device) stays NAN.
  */
 #include <math.h>
 #include <skep/values.h>
@@ -41,7 +41,7 @@ double nvml_samples_mean(const struct nvml_sample *samples, uint32_t n, unsigned
 	for (uint32_t i = 0; i < n; i++) {
 		double v = nvml_value_number(samples[i].value, value_type);
 
-		if (!(v >= 0 && v <= 100)) /* also NAN: the buffer's unused end */
+		if (!(v >= 0 && v <= 100)) /* also NAN: the unused end of the buffer */
 			continue;
 		sum += v;
 		good++;
@@ -83,11 +83,11 @@ void nvml_throttle_words(unsigned long long reasons, char *ret, size_t size)
 		memcpy(ret + at, words[i].word, n + 1);
 		at += n;
 	}
-	if (reasons) /* bits of a later driver */
+	if (reasons) /* bits that only a later driver has */
 		snprintf(ret + at, size - at, "%s0x%llx", at ? "," : "", reasons);
 }
 
-/* What a level that only grows has grown by; a reset (driver reloaded) counts from zero. NAN when it is new. */
+/* The increase of a counter; after a reset (driver reloaded) it counts from zero. NAN on the first reading. */
 static double grown(double *last, double now)
 {
 	double by = isnan(*last) || isnan(now) ? NAN : now >= *last ? now - *last : now;
@@ -97,8 +97,8 @@ static double grown(double *last, double now)
 }
 
 /*
- * How much of the time something ran: the mean over the very interval where GPM or the
- * driver's own samples tell it; else its last sample period stands for the interval.
+ * The share of time in which a kernel ran: the mean over the whole interval from GPM or the driver's samples; otherwise
+ * the last sample period stands for the interval.
  */
 static void read_utilization(struct nvml_state *s, struct nvml_gpu *g, struct device_record *r)
 {
@@ -166,7 +166,7 @@ static void read_memory(struct nvml_state *s, struct nvml_gpu *g, struct device_
 	if (error != NVML_OK && s->lib.memory) {
 		error = s->lib.memory(g->handle, &v1);
 		if (error == NVML_OK) {
-			r->memory_used = (double)v1.used; /* what is reserved included */
+			r->memory_used = (double)v1.used; /* includes reserved memory */
 			r->memory_limit = (double)v1.total;
 		}
 	}
@@ -246,7 +246,7 @@ static void read_links(struct nvml_state *s, struct nvml_gpu *g, struct device_r
 		nvml_got(s, FEATURE_PCIE, NVML_OK);
 		r->pcie_tx = g->activity.pcie_tx * seconds;
 		r->pcie_rx = g->activity.pcie_rx * seconds;
-	} else if (s->lib.pcie_throughput) { /* KiB/s over 20 ms, for which the library waits: the rate at this time */
+	} else if (s->lib.pcie_throughput) { /* KiB/s over 20 ms, for which the library waits: the present rate */
 		if (nvml_got(s, FEATURE_PCIE, s->lib.pcie_throughput(g->handle, NVML_PCIE_TX, &a)) && g->read_ns)
 			r->pcie_tx = a * 1024.0 * seconds;
 		if (s->lib.pcie_throughput(g->handle, NVML_PCIE_RX, &a) == NVML_OK && g->read_ns)
@@ -267,7 +267,7 @@ void nvml_device_read(struct nvml_state *s, struct nvml_gpu *g, uint64_t now_ns)
 	struct device_record *r = &g->record;
 	double *numbers = &r->utilization;
 
-	/* all numbers from utilization to the end: not known until a reading says otherwise */
+	/* all numbers from utilization to the end are unknown until a reading sets them */
 	_Static_assert((sizeof(*r) - offsetof(struct device_record, utilization)) % sizeof(double) == 0,
 		       "only numbers");
 	memset(r, 0, offsetof(struct device_record, utilization));
@@ -286,7 +286,7 @@ void nvml_device_read(struct nvml_state *s, struct nvml_gpu *g, uint64_t now_ns)
 	read_utilization(s, g, r);
 	read_memory(s, g, r);
 	if (g->parent >= 0)
-		return; /* the rest is the whole device's: told once */
+		return; /* the record of the whole device has the rest */
 	read_engines(s, g, r);
 	read_power(s, g, r);
 	read_clocks(s, g, r);

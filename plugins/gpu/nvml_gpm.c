@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/nvml_gpm.c - GPM, on Hopper and newer: what the units of a device did, from
- * two snapshots of its counters, without a profiler.  MIG instances are asked for by the
- * number of their GPU instance, at the device: all compute instances of one share it.
+ * plugins/gpu/nvml_gpm.c - GPM, on Hopper and newer: the activity of a device's units, from two snapshots of its
+ * counters, without a profiler. A MIG instance is queried at the device by the number of its GPU instance, which all
+ * its compute instances share.
  */
 #include <math.h>
 #include <string.h>
 
 #include "nvml.h"
 
-/* The library wants 100 ms between two snapshots. */
+/* The library demands 100 ms between two snapshots. */
 #define GPM_MIN_NS UINT64_C(100000000)
 
 void nvml_gpm_close(struct nvml_state *s, struct nvml_gpu *g)
@@ -106,7 +106,7 @@ void nvml_gpm_read(struct nvml_state *s, struct nvml_gpu *g, uint64_t now_ns)
 	if (!s->features[FEATURE_GPM].symbol)
 		return;
 	if (g->mig)
-		return; /* asked of its instances: the whole would need all of them to be ours */
+		return; /* its instances are queried: the whole device would need access to all of them */
 	if (!g->gpm_supported)
 		error = first(s, g);
 	if (error == NVML_OK && g->gpm_have && now_ns - g->gpm_ns < GPM_MIN_NS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/nvml_lib.c - opens NVIDIA's management library where there is one.
+ * plugins/gpu/nvml_lib.c - opens NVIDIA's management library where it is installed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static void *find(void *handle, const char *symbols)
 	return NULL;
 }
 
-/* ISO C has no cast from a data pointer to a function's; POSIX says that both are alike. */
+/* ISO C has no cast from a data pointer to a function's; POSIX says that both have the same representation. */
 #define RESOLVE(member_, symbol_, args_)                         \
 	do {                                                     \
 		void *at_ = find(lib->handle, symbol_);          \

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/nvml_process.c - who held a device, and whose work it did.
- *
- * The device's busy time is known exactly enough (see read_utilization); the driver's
- * samples by process say in which proportion.  So the processes of a device add up to it,
- * whatever the samples' period.  At a process's end the driver's own accounting, which
- * also has those that lived between two passes, adds what was missed.
+ * plugins/gpu/nvml_process.c - the processes that held a device, and their shares of its work. The device's busy time
+ * is exact enough (see read_utilization); the driver's samples by process give the proportion. So a device's processes
+ * add up to the device, whatever the samples' period. At a process's end the driver's own accounting, which also has
+ * processes that lived between two passes, adds the missing part.
  */
 #include <math.h>
 #include <string.h>
 
 #include "nvml.h"
 
-#define FILLER 0xa5   /* what the library has not written */
-#define RECHECKED 32u /* settled pids that are asked for again in a pass: a pid comes again */
+#define FILLER 0xa5   /* marks bytes that the library did not write */
+#define RECHECKED 32u /* settled pids queried again in a pass, because a pid may repeat */
 
 struct share {
 	uint32_t pid;
@@ -27,8 +25,8 @@ uint32_t nvml_list_decode(const unsigned char *list, uint32_t n, unsigned char f
 	size_t stride = usual;
 
 	/*
-	 * 535.43 to 535.86 append the protected memory of confidential computing: then there is more than n entries
-	 * fill
+	 * 535.43 to 535.86 append the protected memory of confidential computing: then the list is longer than n usual
+	 * entries
 	 */
 	for (size_t i = n * usual; i < n * larger && stride == usual; i++)
 		if (list[i] != filler)
@@ -74,11 +72,11 @@ static void list_take(struct nvml_state *s, struct nvml_gpu *g,
 			s->holders[s->n_holders++] = found[i];
 		else if (s->holders[k].memory == ~0ull ||
 			 (found[i].memory != ~0ull && found[i].memory > s->holders[k].memory))
-			s->holders[k].memory = found[i].memory; /* in two lists: the same memory */
+			s->holders[k].memory = found[i].memory; /* in two lists with the same memory */
 	}
 }
 
-/* Sums by process, in place at the front of the answer's room; returns how many, or -1: not supported here. */
+/* Sums by process, in place at the front of the buffer; returns their number, or -1: not supported here. */
 static int shares_take(struct nvml_state *s, struct nvml_gpu *g, struct share *shares, unsigned int room)
 {
 	unsigned int n = SAMPLES_ROOM, error;
@@ -88,7 +86,7 @@ static int shares_take(struct nvml_state *s, struct nvml_gpu *g, struct share *s
 	if (!s->lib.process_utilization)
 		return -1;
 	error = s->lib.process_utilization(g->handle, s->shares, &n, g->processes_us);
-	if (error == NVML_NOT_FOUND) { /* nobody did anything */
+	if (error == NVML_NOT_FOUND) { /* no process ran */
 		nvml_got(s, FEATURE_PROCESS_UTILIZATION, NVML_OK);
 		return 0;
 	}
@@ -98,7 +96,7 @@ static int shares_take(struct nvml_state *s, struct nvml_gpu *g, struct share *s
 		const struct nvml_process_utilization *p = &s->shares[i];
 		int k = 0;
 
-		/* the answer's unused end is zero; a percentage above 100 is a value that was not ready */
+		/* the unused end of the buffer is zero; a percentage above 100 is a value that was not ready */
 		if (!p->pid || p->time_us <= g->processes_us || p->sm > 100 || p->memory > 100)
 			continue;
 		if (p->time_us > newest)
@@ -139,7 +137,7 @@ static void life_begin(struct life *l)
 	l->held = l->settled = false;
 }
 
-/* What one process gets of this interval. known: its utilization is. */
+/* One process's part of this interval. known: its utilization is known. */
 static void give(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally, uint32_t pid,
 		 const struct nvml_process *holder, double busy_ns, const struct share *share, bool known,
 		 double energy)
@@ -151,10 +149,11 @@ static void give(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally, 
 	if (!e || !l)
 		return;
 	if (l->settled && holder)
-		life_begin(l); /* the pid has come again */
+		life_begin(l); /* another process has the pid */
 	l->pass = s->passes;
 	if (holder)
-		held = l->held ? dt : busy; /* since when in this interval it has held it is told at its end */
+		/* the accounting at its end says since when it held the device in this interval */
+		held = l->held ? dt : busy;
 	if (held < busy)
 		held = busy;
 	e->use.busy_ns += busy;
@@ -192,7 +191,7 @@ static void divide(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally
 	for (int i = 0; i < n_shares; i++)
 		weight += shares[i].sm;
 	alone = s->n_holders == 1 && weight == 0;
-	/* Nobody's samples but a busy device: the only one that holds it did it; of several nobody knows which. */
+	/* A busy device without samples: its only holder was busy; of several holders the driver does not say which. */
 	known = weight > 0 || (!isnan(r->busy_ns) && (r->busy_ns == 0 || alone)) ||
 		(n_shares >= 0 && isnan(r->busy_ns));
 	for (uint32_t i = 0; i < s->n_holders; i++) {
@@ -206,9 +205,9 @@ static void divide(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally
 		give(s, g, tally, s->holders[i].pid, &s->holders[i], busy, sh, known, energy);
 		given += busy;
 		if (sh)
-			sh->pid = 0; /* done */
+			sh->pid = 0; /* handled */
 	}
-	for (int i = 0; i < n_shares; i++) { /* those that have let go of it meanwhile */
+	for (int i = 0; i < n_shares; i++) { /* processes that released the device meanwhile */
 		double part = weight > 0 ? shares[i].sm / weight : 0;
 
 		if (!shares[i].pid || part <= 0)
@@ -255,7 +254,7 @@ static void settle(struct nvml_state *s, struct nvml_gpu *g, struct tally *tally
 		    &(struct life_total){
 			    .start_us = a.start_us,
 			    .held_ns = a.time_ms * 1000000,
-			    .busy = a.gpu <= 100 ? a.gpu / 100.0 : -1, /* -1, unsigned: not available */
+			    .busy = a.gpu <= 100 ? a.gpu / 100.0 : -1, /* -1, unsigned: unavailable */
 			    .memory_busy = a.memory <= 100 ? a.memory / 100.0 : 0,
 			    .memory_bytes = a.max_memory,
 		    },
@@ -277,7 +276,7 @@ static void accounting_read(struct nvml_state *s, struct nvml_gpu *g, struct tal
 		l->pass = s->passes;
 		if (holds(s, l->pid))
 			continue;
-		if (!g->read_ns) /* ended before we looked for the first time */
+		if (!g->read_ns) /* ended before our first pass */
 			l->settled = true;
 		else if (!l->settled)
 			settle(s, g, tally, l, false);
@@ -300,7 +299,7 @@ void nvml_processes_read(struct nvml_state *s, struct nvml_gpu *g, struct tally 
 
 	(void)now_ns;
 	if (g->mig)
-		return; /* its instances are asked */
+		return; /* its instances are queried */
 	s->n_holders = 0;
 	list_take(s, g, s->lib.compute_processes, &given, &error);
 	list_take(s, g, s->lib.graphics_processes, &given, &error);
@@ -324,7 +323,7 @@ void nvml_accounting_open(struct nvml_state *s, struct nvml_gpu *g)
 		g->accounting_ours = error == NVML_OK;
 		on = g->accounting_ours;
 	} else if (error == NVML_OK && !on) {
-		error = NVML_NO_PERMISSION; /* off, and not to be switched on */
+		error = NVML_NO_PERMISSION; /* off, and we may not switch it on */
 	}
 	g->accounting = on != 0;
 	nvml_got(s, FEATURE_ACCOUNTING, g->accounting ? NVML_OK : error);

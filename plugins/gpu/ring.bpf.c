@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/gpu/ring.bpf.c - the GPU scheduler that DRM drivers share (gpu_sched: amdgpu,
- * xe, nouveau, panfrost, v3d, etnaviv, lima ...): jobs queued, started and finished by ring.
- *
- * Its tracepoints were renamed in 6.17 and belong to a module, so these are raw
- * tracepoints that user space attaches by either name; and this is an object of its own,
- * since its types are known only where the module's BTF is.
+ * plugins/gpu/ring.bpf.c - the GPU scheduler that DRM drivers share (gpu_sched: amdgpu, xe, nouveau, panfrost, v3d,
+ * etnaviv, lima ...): jobs queued, started and finished by ring. Its tracepoints were renamed in 6.17 and belong to a
+ * module, so these are raw tracepoints that user space attaches by either name. They are an object of their own, since
+ * only the module's BTF has their types.
  */
 #include <skep/bpf/kernel.bpf.h>
 #include <skep/bpf/hist.bpf.h>
@@ -48,7 +46,7 @@ struct {
 	__type(value, struct ring_stats);
 } fresh SEC(".maps");
 
-/* By the job's fence, which all three tracepoints can tell. */
+/* By the job's fence, which all three tracepoints have. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, JOBS_ROOM);

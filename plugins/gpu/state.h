@@ -31,20 +31,20 @@ struct gpu_probe {
 	struct hooks hooks;
 	struct cuda_state *cuda;
 
-	bool attributes;       /* pids that drivers and /proc give are those of the records: skep/pidns.h */
-	bool passing;          /* a pass is under way on the pool: nvml, drm and tally are its */
-	bool again;            /* somebody waits: another one at once */
-	bool told;             /* the devices' signals have been said with a device there */
-	uint64_t pass_ns;      /* when it began */
+	bool attributes;       /* pids of drivers and /proc are those of the records: skep/pidns.h */
+	bool passing;          /* a pass is under way on the pool and owns nvml, drm and tally */
+	bool again;            /* a flush waits: begin another pass at once */
+	bool told;             /* the devices' signals were reported while a device was present */
+	uint64_t pass_ns;      /* the pass's beginning */
 	uint64_t retry_ns;     /* when to look for a driver again */
 	uint64_t seen_overflow;
 	struct skep_counter *late, *took, *unknown, *cut;
 };
 
 /* gpu_pass.c */
-/* Opens the driver if there is one, and takes the baseline: the first record is about the time since. */
+/* Opens the driver if it is installed, and reads the baseline: the first record covers the time since. */
 void gpu_pass_start(struct skep_instance *, struct gpu_probe *);
-/* Begins a pass on the pool; when it is done its records are emitted, and everything up to now has been told. */
+/* Begins a pass on the pool. Its end emits the records, which complete everything up to now. */
 void gpu_pass_begin(struct skep_instance *, struct gpu_probe *);
 
 /* gpu_signals.c */

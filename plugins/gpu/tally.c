@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/gpu/tally.c - see tally.h.  Open addressing in tables that are made once: a pass
- * allocates nothing, and what does not fit is counted.
+ * plugins/gpu/tally.c - see tally.h. Open addressing in tables of fixed size: a pass allocates nothing, and uses
+ * without room are counted.
  */
 #include "tally.h"
 
@@ -57,7 +57,7 @@ struct life *lives_of(struct lives *l, uint32_t device, uint32_t pid)
 	for (; l->slots[at].device; at = (at + 1) & (LIVES_ROOM - 1))
 		if (l->slots[at].device == device + 1 && l->slots[at].pid == pid)
 			return &l->slots[at];
-	if (l->n >= LIVES_ROOM / 4 * 3) { /* a fuller table makes every look-up a walk */
+	if (l->n >= LIVES_ROOM / 4 * 3) { /* in a fuller table every look-up is a walk */
 		l->overflow++;
 		return NULL;
 	}
@@ -68,7 +68,7 @@ struct life *lives_of(struct lives *l, uint32_t device, uint32_t pid)
 
 void lives_forget(struct lives *l, uint64_t before_pass)
 {
-	/* Closing gaps in place: what follows a freed slot may belong into it. */
+	/* Closes gaps in place: the entry behind a freed slot may have to move into it. */
 	for (uint32_t i = 0; i < LIVES_ROOM; i++) {
 		uint32_t hole = i, at;
 
@@ -80,12 +80,12 @@ void lives_forget(struct lives *l, uint64_t before_pass)
 			uint32_t home = mix(l->slots[at].device - 1, l->slots[at].pid) & (LIVES_ROOM - 1);
 
 			if (((at - home) & (LIVES_ROOM - 1)) < ((at - hole) & (LIVES_ROOM - 1)))
-				continue; /* it would come to lie before its home */
+				continue; /* it would lie before its own slot */
 			l->slots[hole] = l->slots[at];
 			l->slots[at].device = 0;
 			hole = at;
 		}
-		i--; /* another may lie here now */
+		i--; /* the slot may contain another entry now */
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/sched/detail.c - the details runqlat, oncpu, offcpu: who has asked, and what has
- * been counted for whom since it was last told.
+ * plugins/sched/detail.c - the details runqlat, oncpu, offcpu: their attachments, and the counts of each since its last
+ * record.
  */
 #include <skep/values.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static struct skep_str state_name(unsigned part)
 	return (struct skep_str){ .ptr = names[part], .len = len, .total = len };
 }
 
-/* One distribution: the sum over CPUs, less what has been told. The hook goes on counting meanwhile. */
+/* One distribution: the sum over CPUs, less the part already reported. The hook counts on meanwhile. */
 static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsigned slot, unsigned part, uint64_t now_ns)
 {
 	struct sched_details *d = &st->details;
@@ -49,11 +49,11 @@ static void tell_part(struct skep_instance *inst, struct sched_probe *st, unsign
 	rec.duration = (struct skep_hist){ .slots = delta, .n = SKEP_HIST_SLOTS, .sum = rec.sum_ns };
 	if (a->kind == DETAIL_OFFCPU)
 		rec.state = state_name(part);
-	/* said by us: by the last record the host may have forgotten who had that pid */
+	/* we pass the process: at the last record the host may have forgotten which process had that pid */
 	st->host->emit(inst, STREAM_DETAIL + a->kind, a->who.pid ? &a->who : NULL, now_ns, &rec);
 }
 
-/* inst NULL: only take note of what there is already. */
+/* inst NULL: only marks the present counts as reported. */
 static void tell(struct skep_instance *inst, struct sched_probe *st, unsigned slot, uint64_t now_ns)
 {
 	unsigned parts = st->details.attached[slot].kind == DETAIL_OFFCPU ? DETAIL_PARTS : 1;
@@ -77,7 +77,7 @@ static void tell_lost(struct skep_instance *inst, struct sched_probe *st)
 
 		for (unsigned cpu = 0; cpu < d->n_cpus; cpu++)
 			lost += __atomic_load_n(&d->cpus[cpu].lost[kind], __ATOMIC_RELAXED);
-		/* a switch that the hook did not see: a value less of each kind, at most */
+		/* a switch that the hook missed: at most one value less of each kind */
 		n = lost - d->lost[kind] + (attached[kind] ? missed : 0);
 		d->lost[kind] = lost;
 		if (n == 0)
@@ -137,7 +137,7 @@ int details_attach(struct skep_instance *inst, void *state, unsigned detail, con
 		skep_attached_end(&d->attached[slot]);
 		return err;
 	}
-	/* what an attachment before it has left there */
+	/* counts of an earlier attachment in this slot */
 	tell(NULL, st, slot, 0);
 	skep_scopes_add(detail_scopes_of(st), slot, &d->attached[slot]);
 	detail_kernel_tell(inst, st);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/sched/detail_kernel.c - what this kernel offers to the details, and putting their
- * program in place: loaded with the first attachment, gone with the last.
+ * plugins/sched/detail_kernel.c - checks what this kernel offers to the details, loads their program with the first
+ * attachment, and removes it after the last.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -15,12 +15,12 @@
 
 #include "sched_detail.skel.h"
 
-/* Arguments of sched_switch, when they begin as the program expects: (preempt, prev, next). Else 0. */
+/* The number of arguments of sched_switch, when they begin as the program expects: (preempt, prev, next). Else 0. */
 static unsigned switch_args(const struct btf *btf)
 {
 	int args = skep_btf_arguments(btf, "sched_switch");
 
-	/* 5.18 had prev_state in between until its last candidates */
+	/* 5.18 had prev_state as the second argument until its last candidates */
 	if (args < 3 || !skep_btf_argument_is_pointer(btf, "sched_switch", 1) ||
 	    !skep_btf_argument_is_pointer(btf, "sched_switch", 2))
 		return 0;
@@ -28,10 +28,9 @@ static unsigned switch_args(const struct btf *btf)
 }
 
 /*
- * Task storage is the faster one, but the program runs under the run queue's lock: the kernel
- * must not allocate there by kmalloc(), which may wake kswapd up, which takes such a lock.
- * Since 6.4 storage comes from BPF's own allocator (selem_ma), in 7.2 by kmalloc_nolock().
- * A preallocated hash has always been safe.
+ * Task storage is faster, but the program runs under the run queue's lock. There the kernel must not allocate by
+ * kmalloc(), which may wake kswapd, which takes such a lock. Since 6.4 storage comes from BPF's own allocator
+ * (selem_ma), in 7.2 by kmalloc_nolock(). A preallocated hash has always been safe.
  */
 static enum detail_memory memory_of(const struct btf *btf)
 {
@@ -41,7 +40,7 @@ static enum detail_memory memory_of(const struct btf *btf)
 		       : DETAIL_MEMORY_HASH;
 }
 
-/* Is what the scheduler books about us more than nothing? Its third number: times on a CPU. */
+/* Whether the scheduler books more than nothing for us. Third number: times on a CPU. */
 static bool run_delay_counts(void)
 {
 	unsigned long long ran = 0, waited = 0, stints = 0;
@@ -116,7 +115,7 @@ static int load_with(struct sched_probe *st, enum detail_memory memory)
 	bpf_map__set_max_entries(bpf->maps.cpus, d->n_cpus);
 	bpf_map__set_max_entries(bpf->maps.hists, d->n_cpus * SKEP_SCOPE_SLOTS * DETAIL_PARTS);
 	bpf_map__set_max_entries(bpf->maps.threads_by_task, (uint32_t)st->opt_threads);
-	/* the one that is not used may be unknown to this kernel */
+	/* this kernel may not know the other type of map */
 	bpf_map__set_autocreate(memory == DETAIL_MEMORY_TASK ? bpf->maps.threads_by_task : bpf->maps.threads, false);
 	err = skep_load_verdict(st->host, bpf->maps.verdict, &bpf->rodata->verdict_pids);
 	if (err)
@@ -139,7 +138,7 @@ int detail_load(struct skep_instance *inst, struct sched_probe *st)
 	if (err)
 		return err;
 	err = load_with(st, d->kernel.memory);
-	/* not for lack of permission: then the other way would be refused as well */
+	/* a missing permission would refuse the other way too */
 	if (err && err != -EPERM && err != -EACCES && d->kernel.memory == DETAIL_MEMORY_TASK) {
 		d->kernel.memory = DETAIL_MEMORY_HASH;
 		err = load_with(st, d->kernel.memory);

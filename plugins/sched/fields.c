@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/sched/fields.c - what the probe's records are: its streams and details.
+ * plugins/sched/fields.c - the probe's streams and details.
  */
 #include "state.h"
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/sched/sched.bpf.c - what every thread is doing at this moment.
- *
- * An iterator, run each interval: no hook on sched_switch, which every context switch of
- * the host would pay for.
+ * plugins/sched/sched.bpf.c - the present state of every thread. An iterator, run each interval: a hook on sched_switch
+ * would cost every context switch of the machine.
  */
 #include <skep/bpf/kernel.bpf.h>
 #include <skep/bpf/verdict.bpf.h>
@@ -14,10 +12,9 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * The pass itself takes a CPU, and whoever had it waits meanwhile: on a machine with one CPU
- * nobody would ever be seen running.  The scheduler books both in one step
- * (sched_info_switch), with one reading of its clock: who was queued at the very time at
- * which we arrived is who we displaced.
+ * The pass itself needs a CPU, and the thread that had that CPU waits meanwhile: on a machine with one CPU no thread
+ * would ever be seen running. The scheduler books both in one step (sched_info_switch), with one reading of its clock:
+ * the thread queued at the very time of our arrival is the one that we displaced.
  */
 static __always_inline int displaced_by_us(struct task_struct *t)
 {

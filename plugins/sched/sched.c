@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/sched/sched.c - the probe "sched": what processes are doing, by samples.
- *
- * How long they ran and waited for a CPU is exact and comes from "proc"; this adds, as a
- * facet of each process, the share of time in each state.  And the host's pressure.
- * Distributions are measured while somebody asks for them: detail.c.
+ * plugins/sched/sched.c - the probe "sched": the states of processes, by samples, and the machine's pressure. The probe
+ * "proc" has the exact times that processes ran and waited for a CPU; this probe adds, as a facet of each process, the
+ * share of time in each state. detail.c measures distributions while a client attaches.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -26,7 +24,9 @@ struct pass {
 	uint64_t now_ns;
 };
 
-/* One record a thread: tasks come by pid, so runs of equal tgid are the rule and are added up first. */
+/*
+ * One record a thread: tasks come ordered by pid, so threads of a process mostly are neighbours and are added up first.
+ */
 static void take(void *arg, const void *records, size_t n)
 {
 	const struct sched_task *tasks = records;
@@ -68,7 +68,7 @@ static void sched_flush(struct skep_instance *inst, void *state)
 {
 	struct sched_probe *st = state;
 
-	/* samples only: nothing waits to be told */
+	/* samples only: no record is ever pending */
 	st->host->drained(inst, skep_boot_ns());
 }
 

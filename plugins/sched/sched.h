@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/sched/sched.h - one record of the iterator: what one thread is doing now.
+ * plugins/sched/sched.h - one record of the iterator: the present state of one thread.
  */
 #ifndef SKEP_SCHED_H
 #define SKEP_SCHED_H

@@ -34,7 +34,7 @@ struct {
 	__type(value, struct detail_cpu);
 } cpus SEC(".maps");
 
-/* By CPU, so that no two write to one line; no per-CPU map, as user space reads these by mmap. */
+/* By CPU, so that no two write to one line. Not a per-CPU map, because user space reads these by mmap. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set by user space */
@@ -50,7 +50,7 @@ struct {
 	__type(value, struct detail_thread);
 } threads SEC(".maps");
 
-/* By the task's address, which no other has before it is dead, and then it leaves the map. */
+/* By the task's address, which is unique until the task is dead and leaves the map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set by user space */
@@ -59,10 +59,10 @@ struct {
 } threads_by_task SEC(".maps");
 
 /*
- * The hook runs with interrupts off, and never within itself: a CPU's elements have one writer.
- * Not static, so that the verifier looks at it once and not at each call; and by way of memory,
- * as it would follow each of the 192 slots through all that comes after: 691,335 steps became
- * 6,000, and of the seconds that an attach took 40 ms.
+ * The hook runs with interrupts off, and never within itself: a CPU's elements have one writer. Not static, so that the
+ * verifier checks the function once and not at each call. It reads its values from memory, because the verifier would
+ * follow each of the 192 slots through all later code: 691,335 steps became 6,000, and the seconds of an attach became
+ * 40 ms.
  */
 __noinline int count(__u32 mask, __u32 cpu, __u32 part, __u64 v)
 {
@@ -105,8 +105,8 @@ static __always_inline struct detail_thread *thread_of(struct task_struct *p, in
 }
 
 /*
- * The state in which prev leaves.  Running: it still wants the CPU.  A preempted thread may
- * have set its state to sleeping already; it has not left the run queue.
+ * The state in which prev leaves. Running: it still wants the CPU. A preempted thread may have set its state to
+ * sleeping already, but is still on the run queue.
  */
 static __always_inline unsigned int leaves_as(struct task_struct *prev, int preempt, __u64 *ctx)
 {
@@ -118,17 +118,17 @@ static __always_inline unsigned int leaves_as(struct task_struct *prev, int pree
 	if (has_prev_state)
 		return (unsigned int)ctx[3];
 	/*
-	 * Before 5.18 the state may be another already: some other CPU wakes it up (TASK_WAKING,
-	 * then running).  Off the run queue it has gone to sleep all the same; how is then not known.
+	 * Before 5.18 the state may have changed already: another CPU wakes the thread up (TASK_WAKING, then running).
+	 * Off the run queue the thread did go to sleep; the kind of sleep is then unknown.
 	 */
 	state = state_word(prev);
 	return state || s->on_rq ? state : 1;
 }
 
 /*
- * How long it was away before this stint, the wait for a CPU included.  A kernel may keep the
- * hook out of a switch (it did in the context of one protected daemon): then not the time of
- * arrival tells but the run, which is less exact by what interrupts took of it.
+ * How long it was away before this stint, including the wait for a CPU. A kernel may skip the hook in a switch (seen in
+ * the context of one protected daemon): then the run time replaces the unknown time of arrival, which is less exact by
+ * the time of interrupts.
  */
 static __always_inline __u64 away(struct detail_thread *t, __u64 arrived, __u64 now, __u64 ran)
 {
@@ -171,10 +171,10 @@ int on_switch(__u64 *ctx)
 		goto runs;
 	stints = prev->sched_info.pcount;
 	delay = prev->sched_info.run_delay;
-	/* one that comes and goes only once needs no memory */
+	/* a thread that comes and goes only once needs no memory */
 	t = thread_of(prev, !(state & TASK_DEAD));
 	if (t && t->stints && t->pid != (__u32)prev->pid)
-		*t = (struct detail_thread){}; /* the end of the thread that had this address was not seen */
+		*t = (struct detail_thread){}; /* the hook missed the end of the thread that had this address */
 	known = t ? t->stints + 1 == stints : stints == 1;
 	if (!same && known) {
 		same = 1;
@@ -189,16 +189,16 @@ int on_switch(__u64 *ctx)
 			__u64 gone = away(t, arrived, now, run - t->exec_ns);
 
 			/*
-			 * two clocks, the scheduler's being read a little earlier: a wake-up at once may come out below
-			 * zero
+			 * Two clocks, the scheduler's being read a little earlier: an immediate wake-up may give a
+			 * value below zero.
 			 */
 			count(sleeps, cpu, t->part, gone > wait ? gone - wait : 0);
 		}
 	} else if (t && t->stints && stints > t->stints) {
 		/*
-		 * Departures that were not seen: of no matter to an attachment that the thread was not in.
-		 * None, when the number is the same: who is preempted on its way to sleep is queued
-		 * without being booked (sched_info_depart), and neither its wait nor a sleep is known.
+		 * Departures that the hook missed do not matter to an attachment that the thread was not in. With an
+		 * equal number none was missed: a thread preempted on its way to sleep is queued without being booked
+		 * (sched_info_depart), so neither its wait nor its sleep is known.
 		 */
 		if (waits & t->slots)
 			c->lost[DETAIL_RUNQLAT] += stints - t->stints;
@@ -214,7 +214,7 @@ int on_switch(__u64 *ctx)
 		t->part = state ? kind_of_sleep(prev, state) - SCHED_IOWAIT : 0;
 		t->slots = mask;
 	} else if (!(state & TASK_DEAD)) {
-		/* what comes next cannot be told */
+		/* the next value is unknown */
 		if (waits)
 			c->lost[DETAIL_RUNQLAT]++;
 		if (sleeps && state)
@@ -223,7 +223,7 @@ int on_switch(__u64 *ctx)
 runs:
 	if (runs && same)
 		count(runs, cpu, 0, run - had_run);
-	else if (runs && on_it) /* on a CPU's first switch nobody can know */
+	else if (runs && on_it) /* unknown on a CPU's first switch */
 		c->lost[DETAIL_ONCPU]++;
 	if (!has_task_storage && state & TASK_DEAD) {
 		__u64 key = (__u64)prev;

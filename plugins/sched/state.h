@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/sched/state.h - the probe's state, and what its files offer each other.
+ * plugins/sched/state.h - the probe's state, and the functions that its files share.
  */
 #ifndef SKEP_SCHED_STATE_H
 #define SKEP_SCHED_STATE_H
@@ -22,11 +22,11 @@ struct states_record {
 	uint64_t in[SCHED_STATES];
 };
 
-/* Pressure stall information of the host: time lost since the last record. */
+/* Pressure stall information of the machine: time lost since the last record. */
 struct psi_record {
 	struct skep_str resource; /* "cpu" "io" "memory" */
 	uint64_t some_ns;         /* at least one task was stalled */
-	uint64_t full_ns;         /* all were */
+	uint64_t full_ns;         /* all tasks were stalled */
 };
 
 /* One distribution of an attachment, since the last record. */
@@ -39,19 +39,19 @@ struct detail_record {
 
 enum { PSI_CPU, PSI_IO, PSI_MEMORY, PSI_RESOURCES };
 
-/* Where the kernel side remembers a thread (detail_kernel.c says why not always in the first). */
+/* Where the kernel side stores a thread; detail_kernel.c says why not always in the first. */
 enum detail_memory { DETAIL_MEMORY_TASK, DETAIL_MEMORY_HASH };
 
-/* What of the details this kernel can do. */
+/* What this kernel offers to the details. */
 struct detail_kernel {
-	bool hook;        /* tp_btf/sched_switch, its arguments as we know them */
-	bool prev_state;  /* with the state of who leaves */
+	bool hook;        /* tp_btf/sched_switch exists, with the known arguments */
+	bool prev_state;  /* the hook has the state of the leaving thread */
 	bool run_delay;   /* sched_info counts */
 	enum detail_memory memory;
-	const char *missing; /* !hook or !run_delay: what the kernel lacks */
+	const char *missing; /* the missing feature of the kernel, when hook or run_delay is false */
 };
 
-/* What has been emitted of an attachment, by slot of the histogram. */
+/* The reported counts of an attachment, by slot of the histogram. */
 struct detail_told {
 	struct detail_hist part[DETAIL_PARTS];
 };
@@ -64,8 +64,8 @@ struct sched_details {
 	size_t cpus_size, hists_size; /* of the mappings */
 	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
-	struct detail_told *told;     /* SKEP_SCOPE_SLOTS, while something is attached */
-	uint64_t lost[DETAIL_KINDS], misses; /* as far as told */
+	struct detail_told *told;     /* SKEP_SCOPE_SLOTS of them, while a detail is attached */
+	uint64_t lost[DETAIL_KINDS], misses; /* reported so far */
 	struct skep_counter *lost_counter;
 };
 
@@ -77,7 +77,7 @@ struct sched_probe {
 	const struct skep_host *host;
 	struct sched_bpf *bpf;
 	char *buffer;
-	int psi_fd[PSI_RESOURCES]; /* -1: not there */
+	int psi_fd[PSI_RESOURCES]; /* -1: no such file */
 	uint64_t psi_some[PSI_RESOURCES], psi_full[PSI_RESOURCES];
 	struct sched_details details;
 };
@@ -95,15 +95,15 @@ void details_detach(struct skep_instance *, void *state, uint64_t id);
 void details_sample(struct skep_instance *, struct sched_probe *, uint64_t now_ns);
 void details_close(struct sched_probe *);
 
-/* detail_kernel.c: asks the kernel, loads, attaches */
+/* detail_kernel.c: checks the kernel, loads, attaches */
 void detail_kernel_ask(struct detail_kernel *);
-/* All three, as they are now: could be had, had, or not and why. */
+/* Reports all three signals: available on demand, attached, or missing with the reason. */
 void detail_kernel_tell(struct skep_instance *, const struct sched_probe *);
 int detail_load(struct skep_instance *, struct sched_probe *);
 struct skep_scopes *detail_scopes_of(struct sched_probe *); /* while loaded */
-void detail_detach_hook(struct sched_probe *); /* what it has counted can still be read */
+void detail_detach_hook(struct sched_probe *); /* its counts can still be read */
 void detail_unload(struct sched_probe *);
-/* Times that the hook was skipped since it was loaded (0 before 5.12, where the kernel does not say). */
+/* Times that the kernel skipped the hook since its load (0 before 5.12, which does not count them). */
 uint64_t detail_misses(const struct sched_probe *);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/sched/taskstate.bpf.h - what a thread's state word means, for the iterator that
- * samples it and for the hook that times it.
+ * plugins/sched/taskstate.bpf.h - the meaning of a thread's state word, for the iterator that samples it and for the
+ * hook that times it.
  */
 #ifndef SKEP_SCHED_TASKSTATE_BPF_H
 #define SKEP_SCHED_TASKSTATE_BPF_H
@@ -12,14 +12,13 @@
 
 struct sched_info___queue {
 	unsigned long long last_arrival; /* on a CPU */
-	unsigned long long last_queued;  /* for a CPU; 0: it does not wait */
+	unsigned long long last_queued;  /* for a CPU; 0: it is not waiting */
 } __attribute__((preserve_access_index));
 
 /*
- * on_cpu exists with CONFIG_SMP only; in_iowait is a bit field; sched_info is empty without
- * CONFIG_SCHED_INFO.  on_cpu and on_rq were int, and are bytes side by side in 7.2: to be read
- * by plain loads, whose width libbpf puts in (of unsigned types only), not by BPF_CORE_READ,
- * which takes the four bytes that stand here.
+ * on_cpu exists with CONFIG_SMP only; in_iowait is a bit field; sched_info is empty without CONFIG_SCHED_INFO. on_cpu
+ * and on_rq were int, and are neighbouring bytes in 7.2. Plain loads read them, whose width libbpf adjusts (of unsigned
+ * types only), unlike BPF_CORE_READ, which reads the four bytes declared here.
  */
 struct task_struct___sched {
 	unsigned int on_cpu;
@@ -42,7 +41,7 @@ static __always_inline unsigned int state_word(struct task_struct *t)
 	return BPF_CORE_READ(before, state);
 }
 
-/* Of a thread that does not want a CPU. */
+/* For a thread that does not want a CPU. */
 static __always_inline __u32 kind_of_sleep(struct task_struct *t, unsigned int state)
 {
 	struct task_struct___sched *s = (void *)t;
