@@ -248,7 +248,7 @@ static int cgroup_open(struct skep_instance *inst, void *state, const struct ske
 			"%s/proc/self/mountinfo; mount -t cgroup2 none /sys/fs/cgroup",
 			st->reader.root);
 	if (err)
-		return host->fail(inst, err, "cannot find out where cgroups are mounted: %s", strerror(-err));
+		return host->fail(inst, err, "cannot find the mounts of cgroups: %s", strerror(-err));
 	return 0;
 }
 
@@ -260,9 +260,9 @@ static int cgroup_start(struct skep_instance *inst, void *state)
 	st->c_files = st->host->counter(inst, "files_open", "files of cgroups that are kept open");
 	st->c_full =
 		st->host->counter(inst, "cgroups_full",
-				  "times that a cgroup was left out because max_cgroups had live processes already");
+				  "times that a cgroup was left out because max_cgroups others had live processes");
 	st->c_seen_full = st->host->counter(inst, "seen_full",
-					    "cgroups whose end may go untold because the kernel side's map was full");
+					    "cgroups whose end may not be reported because the kernel side's map was full");
 	cgroup_load(inst, st);
 	cgroup_say_signals(inst, st);
 	return 0;
@@ -299,14 +299,14 @@ static const struct skep_option options[] = {
 	  .default_value = "8192",
 	  .min = 16,
 	  .max = 65536,
-	  .help = "cgroups that are kept in mind; more with live processes are left out, and counted" },
+	  .help = "most cgroups at a time; further ones with live processes are left out and counted" },
 	{ .name = "max_files",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct cgroup_state, opt_files),
 	  .default_value = "0",
 	  .min = 0,
 	  .max = 1000000,
-	  .help = "files that are kept open (about 12 a cgroup); others are opened each time. 0: half of what the process may open" },
+	  .help = "files kept open (about 12 a cgroup); others are opened each time. 0: half of the process's limit" },
 	{ .name = "root",
 	  .type = SKEP_O_STR,
 	  .offset = offsetof(struct cgroup_state, opt_root),
@@ -322,7 +322,7 @@ static const struct skep_plugin cgroup_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "cgroup",
 	.version = PACKAGE_VERSION,
-	.summary = "memory, CPU, I/O and pressure of cgroups; their paths, for containers that live shortly",
+	.summary = "memory, CPU, I/O and pressure of cgroups; their paths, for short-lived containers",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

@@ -63,7 +63,7 @@ void cgroup_load(struct skep_instance *inst, struct cgroup_state *st)
 		goto out;
 	}
 	st->bpf->rodata->hierarchy = st->reader.mounts.hierarchy;
-	what = "asking the kernel's BTF what it has";
+	what = "reading the kernel's BTF";
 	err = choose(st->bpf);
 	if (err)
 		goto out;
@@ -92,7 +92,7 @@ out:
 	cgroup_unload(st);
 	st->host->log(
 		inst, SKEP_LOG_WARNING,
-		"no hooks on the lives of cgroups: %s: %s; cgroups are sampled, but what one does after its last sample is missing",
+		"no hooks on the lives of cgroups: %s: %s; cgroups are sampled, but usage after the last sample is missing",
 		what, strerror(-err));
 }
 

@@ -32,10 +32,10 @@ static int gpu_open(struct skep_instance *inst, void *state, const struct skep_h
 		st->nvml->want_gpm = st->opt_gpm;
 	}
 	st->late = host->counter(inst, "passes_late",
-				 "intervals without a pass, because the one before was still under way");
-	st->took = host->counter(inst, "pass_us", "how long the last pass over all devices took");
+				 "intervals without a pass, because the last pass was still under way");
+	st->took = host->counter(inst, "pass_us", "duration of the last pass over all devices");
 	st->unknown = host->counter(inst, "uses_unknown",
-				    "uses of a device by processes that are not known: excluded, or ended before");
+				    "uses of a device by unknown processes: excluded, or ended before");
 	st->cut = host->counter(inst, "drm_processes_cut",
 				"times that a process had more descriptors than drm_fds lets the probe read");
 	return 0;
@@ -139,12 +139,12 @@ static const struct skep_option options[] = {
 	{ .name = "nvml_library",
 	  .type = SKEP_O_STR,
 	  .offset = AT(opt_library),
-	  .help = "path of that library; default: libnvidia-ml.so.1 where the linker looks" },
+	  .help = "path of that library; default: libnvidia-ml.so.1 in the linker's search path" },
 	{ .name = "accounting",
 	  .type = SKEP_O_BOOL,
 	  .offset = AT(opt_accounting),
 	  .default_value = "true",
-	  .help = "switch on the NVIDIA driver's accounting of finished processes where it is off (needs root); put back at the end" },
+	  .help = "switch on the NVIDIA driver's accounting of finished processes where it is off (needs root); restored at the end" },
 	{ .name = "gpm",
 	  .type = SKEP_O_BOOL,
 	  .offset = AT(opt_gpm),
@@ -171,7 +171,7 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_STR,
 	  .offset = AT(opt_cuda_library),
 	  .default_value = "libcuda.so",
-	  .help = "what the name of the file begins with that the detail cuda probes" },
+	  .help = "prefix of the name of the file that the detail cuda probes" },
 	{ .name = "cuda_max_percent",
 	  .type = SKEP_O_INT,
 	  .offset = AT(opt_cuda_max_percent),
@@ -207,7 +207,7 @@ static const struct skep_plugin gpu_plugin = {
 	.kind = SKEP_KIND_PROBE,
 	.name = "gpu",
 	.version = PACKAGE_VERSION,
-	.summary = "what GPUs did and for which process: NVIDIA by NVML, AMD and Intel by DRM; CUDA calls on demand",
+	.summary = "use of GPUs, by process: NVIDIA by NVML, AMD and Intel by DRM; CUDA calls on demand",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),

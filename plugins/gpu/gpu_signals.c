@@ -85,7 +85,7 @@ void gpu_signals_devices(struct skep_instance *inst, const struct gpu_probe *st)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_PARTIAL, how, GPU_OWN_PID_NS);
 	else if (!st->drm->told)
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_PARTIAL, how,
-		    "no process has been found that holds a device whose driver tells of its engines");
+		    "found no process that holds a device whose driver reports its engines");
 	else
 		say(inst, host, "gpu.drm", SKEP_SIGNAL_OK, how, NULL);
 	say(inst, host, "gpu.cuda", st->attributes ? SKEP_SIGNAL_OFF : SKEP_SIGNAL_MISSING, "uprobes on libcuda",

@@ -150,7 +150,7 @@ static void fence_start(struct hooks *h, struct skep_instance *inst, const struc
 		say(inst, host, signal, SKEP_SIGNAL_OK, how, NULL);
 	else
 		say(inst, host, signal, SKEP_SIGNAL_PARTIAL, how,
-		    "without the names of drivers: /proc/kallsyms tells no addresses (needs CAP_SYSLOG, or kernel.kptr_restrict at 0)");
+		    "without the names of drivers: /proc/kallsyms hides addresses (needs CAP_SYSLOG, or kernel.kptr_restrict at 0)");
 out:
 	btf__free(btf);
 }
@@ -257,7 +257,7 @@ static void ring_start(struct hooks *h, struct skep_instance *inst, const struct
 	err = ring_bpf__load(h->ring);
 	if (err) {
 		snprintf(why, sizeof(why),
-			 "the kernel does not tell the types of gpu_sched (its module is not loaded, or has no BTF: "
+			 "the kernel gives no types of gpu_sched (its module is not loaded, or has no BTF: "
 			 "CONFIG_DEBUG_INFO_BTF_MODULES, and CAP_SYS_ADMIN to read it): %s",
 			 strerror(-err));
 		say(inst, host, signal, SKEP_SIGNAL_MISSING, how, why);

@@ -127,7 +127,7 @@ int details_attach(struct skep_instance *inst, void *state, unsigned detail, con
 	if (detail >= DETAIL_KINDS)
 		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
 	if (!d->kernel.hook || (detail != DETAIL_ONCPU && !d->kernel.run_delay))
-		return st->host->fail(inst, -EOPNOTSUPP, "%s cannot be had here: %s", sched_details[detail].name,
+		return st->host->fail(inst, -EOPNOTSUPP, "%s is not available here: %s", sched_details[detail].name,
 				      d->kernel.missing);
 	err = skep_attached_begin(inst, st->host, d->attached, detail, scope, &slot);
 	if (err)

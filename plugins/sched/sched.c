@@ -110,7 +110,7 @@ static int sched_start(struct skep_instance *inst, void *state)
 	psi_open(inst, st);
 	if (SKEP_HAS(st->host, signal))
 		st->host->signal(inst, "sched.states", SKEP_SIGNAL_OK, "iter/task", NULL);
-	st->details.lost_counter = st->host->counter(inst, "details_lost", "values of details that could not be taken");
+	st->details.lost_counter = st->host->counter(inst, "details_lost", "values of details that the hook missed");
 	detail_kernel_ask(&st->details.kernel);
 	detail_kernel_tell(inst, st);
 	return 0;
@@ -166,7 +166,7 @@ static const struct skep_plugin sched_plugin = {
 	.name = "sched",
 	.version = PACKAGE_VERSION,
 	.summary =
-		"what processes are doing, sampled; pressure of the host; on demand how long threads wait, run, sleep",
+		"states of processes, sampled; pressure of the host; on demand how long threads wait, run, sleep",
 	.license = "Apache-2.0",
 	.options = options,
 	.option_size = sizeof(options[0]),
