@@ -85,13 +85,31 @@ static json_t *commands(const struct command_program *program)
 	return list;
 }
 
+static json_t *key(const struct config_key *k, const char *file)
+{
+	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE], type[OPTION_WORDS_SIZE], value[OPTION_WORDS_SIZE];
+	json_t *one = must(json_pack("{s:s?, s:s, s:s, s:s?, s:s, s:s?, s:b, s:b, s:b}", "section", k->section, "name",
+				     k->name, "type", option_type_name(k, type), "default",
+				     option_default_shown(k, value), "help", k->help, "file_key", file, "reloadable",
+				     (int)(k->flags & SKEP_OPT_RELOADABLE), "secret", (int)(k->flags & SKEP_OPT_SECRET),
+				     "required", (int)(k->flags & SKEP_OPT_REQUIRED)));
+
+	if (k->min >= k->max || k->type == SKEP_O_STR)
+		return one;
+	option_bound_format(k, k->min, min);
+	option_bound_format(k, k->max, max);
+	put(one, "min", json_string(min));
+	if (k->max < INT64_MAX) /* else no bound that a reader has to know */
+		put(one, "max", json_string(max));
+	return one;
+}
+
 static json_t *keys(const struct config_key *table)
 {
 	json_t *list = must(json_array());
 
 	for (const struct config_key *k = table; k->name; k++)
-		add(list, json_pack("{s:s?, s:s, s:s, s:s?, s:s}", "section", k->section, "name", k->name, "type",
-				    config_key_type_name(k->type), "default", k->default_value, "help", k->help));
+		add(list, key(k, NULL));
 	return list;
 }
 
@@ -114,25 +132,14 @@ static json_t *rule_fields(void)
 
 static json_t *options(const struct skep_plugin *plugin)
 {
-	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE];
-	json_t *list = must(json_array()), *one;
-	struct skep_option o;
+	json_t *list = must(json_array());
+	struct config_key o;
 
 	for (size_t i = 0; option_get(plugin, i, &o); i++) {
 		char *file = option_file_key(plugin, &o);
 
-		one = must(json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:b, s:b, s:b}", "name", o.name, "type",
-				     option_type_name(o.type), "default", o.default_value, "help", o.help, "file_key",
-				     file, "reloadable", (int)(o.flags & SKEP_OPT_RELOADABLE), "secret",
-				     (int)(o.flags & SKEP_OPT_SECRET), "required", (int)(o.flags & SKEP_OPT_REQUIRED)));
+		add(list, key(&o, file));
 		free(file);
-		if (o.min < o.max) {
-			option_bound_format(&o, o.min, min);
-			option_bound_format(&o, o.max, max);
-			put(one, "min", json_string(min));
-			put(one, "max", json_string(max));
-		}
-		add(list, one);
 	}
 	return list;
 }

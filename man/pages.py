@@ -109,20 +109,30 @@ def do_skepd_options(i, _):
     options(i.skepd_options)
 
 
+def keys(table):
+    for k in table:
+        term((k["section"] + "." if k["section"] not in (None, "sinks") else "") + k["name"],
+             "(" + inline(k["type"]) + ", sinks only" * (k["section"] == "sinks") + ")")
+        text = k["help"].rstrip(".") + "."
+        if "min" in k:
+            text += f" {k['min']} to {k['max']}." if "max" in k else f" At least {k['min']}."
+        if k["required"]:
+            text += " Required."
+        elif k["default"]:
+            text += f" Default: `{k['default']}`." if " " not in k["default"] or k["default"][0] == "[" else f" Default: {k['default']}."
+        if k["reloadable"]:
+            text += " Changes by a reload, without a restart."
+        if k["secret"]:
+            text += " A secret: also `env:NAME`" + (f", or a file named by `{k['file_key']}`" if k["file_key"] else "") + "."
+        emit(inline(text))
+
+
 def do_config(i, _):
-    for k in i.all["config"]:
-        name = (k["section"] + "." if k["section"] else "") + k["name"]
-        term(name, "(" + inline(k["type"]) + ")")
-        emit(inline(k["help"] + "."))
-        if k["default"]:
-            emit("Default: " + inline(k["default"]) + ".")
+    keys(i.all["config"])
 
 
 def do_entry(i, _):
-    for k in i.all["entry"]:
-        term(k["name"], "(" + inline(k["type"]) + (", sinks only)" if k["section"] else ")"))
-        emit(inline(k["help"] + "."))
-        emit("Required." if k["default"] == "required" else "Default: " + inline(k["default"]) + ".")
+    keys(i.all["entry"])
 
 
 def do_plugins(i, _):
@@ -140,21 +150,7 @@ def do_options(i, name):
     found = i.plugins[name]["options"]
     if not found:
         paragraph("None of its own.")
-    for o in found:
-        term(o["name"], "(" + o["type"] + ")")
-        text = (o["help"] or "").rstrip(".") + "."
-        if "min" in o:
-            # INT64_MAX is no bound that anybody has to know.
-            text += f" At least {o['min']}." if o["max"].startswith("9223372036854775807") else f" {o['min']} to {o['max']}."
-        if o["required"]:
-            text += " Required."
-        elif o["default"]:
-            text += f" Default: `{o['default']}`."
-        if o["reloadable"]:
-            text += " Changes by a reload, without a restart."
-        if o["secret"]:
-            text += " A secret: also `env:NAME`" + (f", or a file named by `{o['file_key']}`" if o["file_key"] else "") + "."
-        emit(inline(text))
+    keys(found)
 
 
 def do_streams(i, name):

@@ -69,8 +69,9 @@ def keys(table):
         name = (k["section"] + "." if k["section"] not in (None, "sinks") else "") + k["name"]
         # The folder is that of packages, whatever this build's prefix is.
         default = re.sub(r'"/[^"]*(/spool\.db)"', r'"/var/lib/skep\1"', k["default"] or "none")
-        default = default if default in ("none", "required") or " " in default else f"`{default}`"
-        lines.append(f"| `{name}`{' (sinks)' if k['section'] == 'sinks' else ''} | {k['type']} | {default} | {cell(k['help'])} |")
+        default = "required" if k["required"] else default if default == "none" or " " in default else f"`{default}`"
+        bounds = "" if "min" not in k else f", {k['min']} to {k['max']}" if "max" in k else f", at least {k['min']}"
+        lines.append(f"| `{name}`{' (sinks)' if k['section'] == 'sinks' else ''} | {k['type']}{bounds} | {default} | {cell(k['help'])} |")
     return "\n".join(lines) + "\n"
 
 

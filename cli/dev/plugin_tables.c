@@ -31,7 +31,7 @@ static bool name_ok(const char *name, const char *between)
 	return !begins;
 }
 
-static void check_option(struct findings *f, const struct skep_plugin *desc, const struct skep_option *o)
+static void check_option(struct findings *f, const struct skep_plugin *desc, const struct config_key *o)
 {
 	const uint32_t known = SKEP_OPT_RELOADABLE | SKEP_OPT_SECRET | SKEP_OPT_REQUIRED;
 
@@ -57,7 +57,7 @@ static void check_option(struct findings *f, const struct skep_plugin *desc, con
 
 static void check_options(struct findings *f, const struct skep_plugin *desc)
 {
-	struct skep_option o, other;
+	struct config_key o, other;
 	size_t n = 0;
 
 	for (; option_get(desc, n, &o); n++) {

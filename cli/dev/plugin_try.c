@@ -42,7 +42,7 @@ static int set_option(struct skep_mock *m, const char *given)
 {
 	const char *value = strchr(given, '='), **list;
 	char *name, *copy, *rest, *word;
-	struct skep_option o;
+	struct config_key o;
 	size_t n = 0;
 	int err;
 
@@ -79,7 +79,7 @@ out:
 /* What a configuration would have to say, and --option does not. */
 static const char *missing_option(const struct plugin_try *try, const struct skep_plugin *desc)
 {
-	static struct skep_option o;
+	static struct config_key o;
 
 	for (size_t i = 0; option_get(desc, i, &o); i++) {
 		bool given = !(o.flags & SKEP_OPT_REQUIRED);

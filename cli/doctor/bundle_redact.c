@@ -140,7 +140,7 @@ static void blank_all(json_t *entry)
 static void blank_entry(struct bundle_redact *r, const char *const *dirs, json_t *entry)
 {
 	const struct skep_plugin *desc = descriptor(dirs, json_string_value(json_object_get(entry, "plugin")));
-	struct skep_option option;
+	struct config_key option;
 
 	if (!desc)
 		blank_all(entry);
@@ -205,11 +205,11 @@ struct bundle_redact *bundle_redact_new(const char *config_file)
 		if (diag.n > 0)
 			r->config_errors = errors_text(&diag);
 	}
-	r->tables = redact_new(config ? (const char *const *)config->redact : NULL, &diag);
+	r->tables = redact_new(config ? config->redact : NULL, &diag);
 	if (!r->tables)
 		r->tables = redact_new(NULL, &diag); /* a site's table is wrong: the built-in tables */
 	if (r->config && config)
-		blank_config(r, (const char *const *)config->plugin_dirs);
+		blank_config(r, config->plugin_dirs);
 	else if (r->config)
 		blank_config(r, (const char *const[]){ NULL });
 	config_free(config);

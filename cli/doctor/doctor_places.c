@@ -71,7 +71,7 @@ static void judge_config(json_t *list, const char *root, const char *file)
 				st.st_mode & S_IROTH ? "; everybody can read it: no place for a secret" : ""));
 }
 
-static void judge_plugin_dirs(json_t *list, const char *root, char *const *dirs)
+static void judge_plugin_dirs(json_t *list, const char *root, const char *const *dirs)
 {
 	unsigned there = 0;
 

@@ -272,9 +272,9 @@ int processes_live(const char *command, const struct config *config, struct filt
 		return skep_fail(command, SKEP_EXIT_RUNTIME, "out of memory");
 	*processes = (struct filter_processes){ .source = "live", .users = users_new(NULL, NULL, NULL) };
 	l->processes = processes;
-	l->tools = tools_new(config ? (const char *const *)config->tools : NULL, &diag);
-	l->redact = redact_new(config ? (const char *const *)config->redact : NULL, &diag);
-	l->containers = containers_new(config ? (const char *const *)config->containers : NULL, &diag);
+	l->tools = tools_new(config ? config->tools : NULL, &diag);
+	l->redact = redact_new(config ? config->redact : NULL, &diag);
+	l->containers = containers_new(config ? config->containers : NULL, &diag);
 	if (!l->tools || !l->redact || !l->containers) {
 		diag_print(&diag, stderr);
 		status = SKEP_EXIT_CONFIG;

@@ -159,7 +159,7 @@ static int keep_only(uint64_t wanted, uint64_t *ret_left)
 	return 0;
 }
 
-int confine_capabilities(char *const *keep, uint64_t *ret_left)
+int confine_capabilities(const char *const *keep, uint64_t *ret_left)
 {
 	uint64_t wanted = needed();
 

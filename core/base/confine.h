@@ -16,7 +16,7 @@ void confine_memory(void);
  * keep: names of further capabilities for a site's plugins, NULL-terminated.  Also the
  * bounding set, where CAP_SETPCAP allows it.  0, with the capabilities that are left (bits), or -errno.
  */
-int confine_capabilities(char *const *keep, uint64_t *ret_left);
+int confine_capabilities(const char *const *keep, uint64_t *ret_left);
 /*
  * As above, for the process that reads others' arguments (core/identify/reader.h): what reading needs, no more. 0 or
  * -errno.

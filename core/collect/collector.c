@@ -127,9 +127,9 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 		goto out;
 	}
 	err = -EINVAL;
-	c->tools = tools_new((const char *const *)config->tools, diag);
-	c->redact = redact_new((const char *const *)config->redact, diag);
-	c->containers = containers_new((const char *const *)config->containers, diag);
+	c->tools = tools_new(config->tools, diag);
+	c->redact = redact_new(config->redact, diag);
+	c->containers = containers_new(config->containers, diag);
 	if (!c->tools || !c->redact || !c->containers)
 		goto out;
 	err = -ENOMEM;
@@ -154,7 +154,7 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 					     .pins = &c->pins,
 					     .tools = c->tools,
 					     .cgroups = c->cgroups,
-					     .kernel = !config->filters.no_kernel,
+					     .kernel = config->filters.kernel,
 					     .loop = loop,
 					     .names = collector_names_came,
 					     .arg = c };

@@ -89,7 +89,7 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 		.verdict_fd = c->verdict.fd,
 		.verdict_pids = c->verdict.pids,
 		.live_wants_details = 1,
-		.pin_for_s = (uint32_t)(config->pin_for_ns / 1000000000u),
+		.pin_for_s = (uint32_t)((config->pin_for_ns + 999999999u) / 1000000000u),
 		.rules_fd = fds.rules,
 		.rules_programs_fd = fds.programs,
 		.rules_values_fd = fds.values,
@@ -99,9 +99,9 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 	struct plugin *plugin;
 	int err, line, column;
 
-	err = plugin_load((const char *const *)config->plugin_dirs, entry->plugin, kind, diag, &plugin);
+	err = plugin_load(config->plugin_dirs, entry->plugin, kind, diag, &plugin);
 	if (err < 0) {
-		config_option_position(config, entry, "plugin", &line, &column);
+		config_option_position(entry, "plugin", &line, &column);
 		diag_place(diag, n_before, config->file, line, column);
 		return err;
 	}

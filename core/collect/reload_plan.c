@@ -33,7 +33,7 @@ static int same_file(const struct collector *c, struct reload *r, const struct c
 	for (const struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		if (inst->plugin == next->plugin || strcmp(inst->plugin->note.name, next->plugin->note.name) != 0)
 			continue;
-		config_option_position(r->next, entry, "plugin", &line, &column);
+		config_option_position(entry, "plugin", &line, &column);
 		diag_add(&r->diag, DIAG_ERROR, r->next->file, line, column,
 			 "plugin \"%s\" is now found at %s, but %s is loaded: restart skepd for that", entry->plugin,
 			 next->plugin->path, inst->plugin->path);
@@ -127,7 +127,7 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool same_list(char *const *a, char *const *b)
+static bool same_list(const char *const *a, const char *const *b)
 {
 	for (; *a && *b; a++, b++)
 		if (strcmp(*a, *b) != 0)
@@ -146,7 +146,7 @@ static void say_time(struct reload *r, const char *name, uint64_t was, uint64_t 
 	reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "from %s to %s", a, b);
 }
 
-static void say_list(struct reload *r, const char *name, char *const *was, char *const *next)
+static void say_list(struct reload *r, const char *name, const char *const *was, const char *const *next)
 {
 	if (!same_list(was, next))
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "%s", "");
@@ -185,7 +185,7 @@ static int plan_rules(struct collector *c, struct reload *r)
 	const struct config_pos *at;
 	int err;
 
-	if (c->config->filters.no_kernel != r->next->filters.no_kernel) {
+	if (c->config->filters.kernel != r->next->filters.kernel) {
 		at = config_pos_key(config_pos_key(r->next->positions, "filters"), "kernel");
 		diag_add(&r->diag, DIAG_ERROR, r->next->file, at ? at->key_line : 0, at ? at->key_column : 0,
 			 "filters.kernel cannot change without a restart of skepd");
@@ -232,9 +232,9 @@ static int plan_settings(struct collector *c, struct reload *r)
 	say_list(r, "redact", was->redact, next->redact);
 	say_list(r, "containers", was->containers, next->containers);
 	/* Read anew in any case: what stands in the tables may have changed. */
-	r->tools = tools_new((const char *const *)next->tools, &r->diag);
-	r->redact = redact_new((const char *const *)next->redact, &r->diag);
-	r->containers = containers_new((const char *const *)next->containers, &r->diag);
+	r->tools = tools_new(next->tools, &r->diag);
+	r->redact = redact_new(next->redact, &r->diag);
+	r->containers = containers_new(next->containers, &r->diag);
 	if ((!r->tools || !r->redact || !r->containers) && err == 0)
 		err = -EINVAL;
 	rules = plan_rules(c, r);

@@ -13,25 +13,28 @@
 
 /* One entry of "probes" or "sinks". */
 struct config_plugin {
-	char *plugin; /* "proc" */
-	char *name;   /* instance name, default: plugin */
+	const char *plugin; /* "proc" */
+	const char *name;   /* instance name, default: plugin */
 	bool required;
-	int line;        /* of the entry's opening brace */
+	const char *list;             /* "probes" or "sinks" */
+	size_t index;                 /* in the list */
+	int line;                     /* of the entry's opening brace */
+	const struct config_pos *at;  /* of its keys */
 	json_t *options; /* object: every key but plugin, name, required */
 };
 
 /* "filters": which rules there are (core/rules/rules_file.h). Lists are NULL-terminated, never NULL. */
 struct config_filters {
-	char **dirs;      /* folders of *.json */
-	char **packs;     /* names of rule packs, behind the folders' rules */
-	char **pack_dirs; /* where packs are; the file's, else $SKEP_PACK_DIRS (as $SKEP_PLUGIN_DIRS), else built in */
-	bool exclude;     /* what no rule holds for is excluded */
-	bool no_kernel;   /* all is decided in user space */
+	const char **dirs;      /* folders of *.json */
+	const char **packs;     /* names of rule packs, after the folders' rules */
+	const char **pack_dirs; /* where packs are; like plugin_dirs, with $SKEP_PACK_DIRS */
+	bool exclude;           /* a process for which no rule holds is excluded */
+	bool kernel;            /* the kernel decides the verdicts that it can */
 };
 
 /* "spool": batches wait there for sinks (docs/inside/spool.md). path NULL: in memory only. */
 struct config_spool {
-	char *path;
+	const char *path;
 	uint64_t max_bytes, reserve_bytes, max_age_ns, sync_ns; /* max_age_ns 0: for ever */
 };
 
@@ -50,24 +53,24 @@ struct config {
 	 * NULL-terminated.  Where the file names none: $SKEP_PLUGIN_DIRS (a colon list;
 	 * not in a program that has gained privileges by its file), else built in.
 	 */
-	char **plugin_dirs;
+	const char **plugin_dirs;
 	struct config_plugin *probes;
 	size_t n_probes;
 	struct config_plugin *sinks;
 	size_t n_sinks;
-	char **tools;  /* more tool tables (files or folders), NULL-terminated */
-	char **redact; /* more redaction tables, NULL-terminated */
-	char **containers; /* more tables of cgroup paths, NULL-terminated */
+	const char **tools;  /* more tool tables (files or folders), NULL-terminated */
+	const char **redact; /* more redaction tables, NULL-terminated */
+	const char **containers; /* more tables of cgroup paths, NULL-terminated */
 	struct config_filters filters;
 	struct config_spool spool;
-	char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
+	const char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
 	bool control_asked;   /* it stands in the file: then skepd does not run without it */
-	bool control_off;     /* it is false there */
 	bool others_read;     /* the file can be read by everybody: no place for a secret */
-	char **keep_capabilities; /* NULL: none; of core/base/confine.h */
-	char *pin_dir;        /* where the kernel side stays for the next skepd (core/plugin/pins.h); NULL: nowhere */
-	uint64_t pin_for_ns;  /* how long it may record there while nobody comes; 0: ten minutes */
+	const char **keep_capabilities; /* NULL: none; of core/base/confine.h */
+	const char *pin_dir;        /* where skepd pins its kernel side (core/plugin/pins.h); NULL: nowhere */
+	uint64_t pin_for_ns;  /* how long it may record there without a skepd that reads it */
 	struct config_pos *positions; /* where each key stands, core/config/config_pos.h */
+	struct options_memory *memory; /* owns strings and lists, core/config/option_memory.h */
 };
 
 /* Both return NULL after adding at least one error to the diag. `name` is used in messages. */
@@ -80,14 +83,11 @@ struct config *config_load_trusted(const char *file, struct diag *);
 struct config *config_parse(const char *text, size_t len, const char *name, struct diag *);
 struct config *config_free(struct config *); /* NULL is fine; returns NULL */
 
-/* Line of option `key` of that entry (1-based; the entry's own line where the key is not there). */
-int config_option_line(const struct config *, const struct config_plugin *, const char *key);
-
-/* The same with the column; column 0 where only the line is known. */
-void config_option_position(const struct config *, const struct config_plugin *, const char *key, int *ret_line,
-			    int *ret_column);
+/* Where option `key` of that entry stands; where the file does not have it: the entry's line, and column 0. */
+void config_option_position(const struct config_plugin *, const char *key, int *ret_line, int *ret_column);
 /* "probes[0] (proc)", for the beginning of a message about an entry; cut where it does not fit. */
-void config_entry_name(const struct config *, const struct config_plugin *, char *ret, size_t size);
+#define CONFIG_WHERE_SIZE 96
+void config_entry_name(const struct config_plugin *, char *ret, size_t size);
 
 /*
  * JSON with comments for any other file of ours (tool tables, redaction tables):

@@ -12,15 +12,11 @@
 #include <string.h>
 
 #include "core/config/config_table.h"
-#include "core/config/option_table.h"
+#include "core/config/options.h"
 #include "core/config/sink_terms.h"
 
 #define TIME_UNITS "(ns|us|ms|s|m|h|d)"
 #define SIZE_UNITS "(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)"
-#define PLUGIN_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_-]{0,30}$"
-#define INSTANCE_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$"
-#define SOCKET_PATH_MAX 107 /* sun_path, less its end */
-
 /* Both are stolen; NULL: no memory, and so is what it becomes part of. */
 static json_t *with(json_t *object, const char *key, json_t *value)
 {
@@ -47,58 +43,17 @@ static json_t *list_of(json_t *item)
 	return json_pack("{s:s, s:o}", "type", "array", "items", item);
 }
 
-/* ---- the file's own keys ------------------------------------------------------------ */
+/* ---- a key ---------------------------------------------------------------------------------- */
 
-static json_t *key_schema(enum config_key_type type)
-{
-	switch (type) {
-	case CONFIG_KEY_LABELS:
-		return json_pack("{s:s, s:{s:i}, s:{s:s}}", "type", "object", "propertyNames", "minLength", 1,
-				 "additionalProperties", "type", "string");
-	case CONFIG_KEY_TIME:
-		return text_like("^[0-9]*[1-9][0-9]*" TIME_UNITS "$");
-	case CONFIG_KEY_TIME_OR_0:
-		return text_like("^(0+|[0-9]+" TIME_UNITS ")$");
-	case CONFIG_KEY_TIME_ANY:
-		return text_like("^(0+|[0-9]+" TIME_UNITS ")$");
-	case CONFIG_KEY_SIZE:
-		return json_pack("{s:[{s:s, s:i}, o]}", "anyOf", "type", "integer", "minimum", 0,
-				 text_like("^[0-9]+" SIZE_UNITS "?$"));
-	case CONFIG_KEY_PATHS:
-		return list_of(json_pack("{s:s, s:i}", "type", "string", "minLength", 1));
-	case CONFIG_KEY_PATHS_ABSOLUTE:
-		return with(list_of(text_like("^/")), "minItems", json_integer(1));
-	case CONFIG_KEY_PATH_ABSOLUTE:
-		return text_like("^/");
-	case CONFIG_KEY_PACKS:
-		return with(list_of(text_like("^[^./][^/]*$")), "uniqueItems", json_true());
-	case CONFIG_KEY_CAPABILITIES:
-		return list_of(text_like("^[Cc][Aa][Pp]_[A-Za-z_]+$"));
-	case CONFIG_KEY_SOCKET:
-		return json_pack("{s:[{s:s, s:s, s:i}, {s:b}]}", "anyOf", "type", "string", "pattern", "^/",
-				 "maxLength", SOCKET_PATH_MAX, "const", 0);
-	case CONFIG_KEY_BOOL:
-		return json_pack("{s:s}", "type", "boolean");
-	case CONFIG_KEY_BACKLOG:
-		return json_pack("{s:[ss]}", "enum", "first", "shared");
-	case CONFIG_KEY_VERDICT:
-		return json_pack("{s:[ss]}", "enum", "include", "exclude");
-	default:
-		return NULL;
-	}
-}
-
-/* ---- a plugin's options --------------------------------------------------------------- */
-
-static json_t *bounded(json_t *object, const struct skep_option *option)
+static json_t *bounded(json_t *object, const struct config_key *option, int64_t min)
 {
 	if (option->min >= option->max)
 		return object;
-	return with(with(object, "minimum", json_integer(option->min)), "maximum", json_integer(option->max));
+	return with(with(object, "minimum", json_integer(min)), "maximum", json_integer(option->max));
 }
 
 /* A size or a time that is written as text. */
-static json_t *quantity_schema(const struct skep_option *option)
+static json_t *quantity_schema(const struct config_key *option, int64_t min)
 {
 	char *(*pattern)(uint64_t, uint64_t) = option->type == SKEP_O_SIZE ? config_size_pattern : config_time_pattern;
 	char least[CONFIG_UNITS_SIZE], most[CONFIG_UNITS_SIZE], *text;
@@ -107,13 +62,15 @@ static json_t *quantity_schema(const struct skep_option *option)
 	if (option->min >= option->max || option->max < 0)
 		return text_like(option->type == SKEP_O_SIZE ? "^[0-9]+" SIZE_UNITS "?$"
 							     : "^(0+|[0-9]+" TIME_UNITS ")$");
-	text = pattern(option->min < 0 ? 0 : (uint64_t)option->min, (uint64_t)option->max);
+	text = pattern(min < 0 ? 0 : (uint64_t)min, (uint64_t)option->max);
 	if (!text)
 		return NULL;
-	option_bound_format(option, option->min, least);
+	option_bound_format(option, min, least);
 	option_bound_format(option, option->max, most);
 	schema = text_like(text);
 	free(text);
+	if (option->flags & CONFIG_OR_ZERO)
+		schema = json_pack("{s:[o, o]}", "anyOf", text_like("^0+" TIME_UNITS "?$"), schema);
 	if (asprintf(&text, "from %s to %s", least, most) < 0) {
 		json_decref(schema);
 		return NULL;
@@ -124,38 +81,61 @@ static json_t *quantity_schema(const struct skep_option *option)
 	return schema;
 }
 
-static json_t *option_schema(const struct skep_option *option)
+static json_t *text_schema(const struct config_text *text)
 {
-	json_t *bytes;
+	if (text && text->pattern)
+		return text_like(text->pattern);
+	return text ? json_pack("{s:s, s:i}", "type", "string", "minLength", 1) : json_pack("{s:s}", "type", "string");
+}
 
-	switch (option->type) {
+static json_t *key_schema(const struct config_key *key)
+{
+	int64_t min = key->flags & CONFIG_RAISED ? 0 : key->min;
+	json_t *schema;
+
+	switch (key->type) {
 	case SKEP_O_BOOL:
 		return json_pack("{s:s}", "type", "boolean");
 	case SKEP_O_INT:
-		return bounded(json_pack("{s:s}", "type", "integer"), option);
+		return bounded(json_pack("{s:s}", "type", "integer"), key, min);
 	case SKEP_O_SIZE:
-		bytes = json_pack("{s:s, s:i}", "type", "integer", "minimum", 0);
-		if (option->min >= 0)
-			bytes = bounded(bytes, option);
-		return json_pack("{s:[o, o]}", "anyOf", bytes, quantity_schema(option));
+		schema = json_pack("{s:s, s:i}", "type", "integer", "minimum", 0);
+		if (min >= 0)
+			schema = bounded(schema, key, min);
+		return json_pack("{s:[o, o]}", "anyOf", schema, quantity_schema(key, min));
 	case SKEP_O_TIME:
-		return quantity_schema(option);
+		return quantity_schema(key, min);
 	case SKEP_O_STR:
-		return json_pack("{s:s}", "type", "string");
+		schema = text_schema(key->text);
+		if (key->max > 0)
+			schema = with(schema, "maxLength", json_integer(key->max));
+		return key->flags & CONFIG_OR_FALSE ? json_pack("{s:[o, {s:b}]}", "anyOf", schema, "const", 0) : schema;
+	case SKEP_O_STRV:
+		schema = list_of(text_schema(key->text));
+		if (key->flags & CONFIG_UNIQUE)
+			schema = with(schema, "uniqueItems", json_true());
+		return key->flags & CONFIG_NOT_EMPTY ? with(schema, "minItems", json_integer(1)) : schema;
+	case CONFIG_O_EITHER:
+		return json_pack("{s:[ss]}", "enum", key->words[0], key->words[1]);
+	case CONFIG_O_LABELS:
+		return json_pack("{s:s, s:{s:i}, s:{s:s}}", "type", "object", "propertyNames", "minLength", 1,
+				 "additionalProperties", "type", "string");
+	case CONFIG_O_SECRET_FILE:
+		return json_pack("{s:s, s:i}", "type", "string", "minLength", 1);
 	default:
-		return list_of(json_pack("{s:s}", "type", "string"));
+		return NULL;
 	}
 }
 
-/* What options_print says behind an option, in the tooltip. */
-static json_t *option_help(const struct skep_option *option)
+/* The tooltip of an editor. */
+static json_t *key_help(const struct config_key *key)
 {
-	char *text = NULL;
+	char *text = NULL, shown[OPTION_WORDS_SIZE];
+	const char *value = option_default_shown(key, shown);
 	json_t *help;
-	int n = asprintf(&text, "%s%s%s%s%s", option->help ? option->help : "",
-			 option->default_value ? ". Default: " : "", option->default_value ? option->default_value : "",
-			 option->flags & SKEP_OPT_RELOADABLE ? ". Changes by a reload, without a restart" : "",
-			 option->flags & SKEP_OPT_SECRET
+	int n = asprintf(&text, "%s%s%s%s%s", key->help ? key->help : "", value ? ". Default: " : "", value ? value : "",
+			 key->flags & SKEP_OPT_RELOADABLE ? ". Changes by a reload, without a restart" : "",
+			 key->flags & SKEP_OPT_SECRET
 				 ? ". A secret: better \"env:NAME\", or the file's path under this name and _file"
 				 : "");
 
@@ -166,8 +146,15 @@ static json_t *option_help(const struct skep_option *option)
 	return help;
 }
 
+static json_t *described_key(const struct config_key *key)
+{
+	return with(key_schema(key), "description", key_help(key));
+}
+
+/* ---- a plugin's options --------------------------------------------------------------------- */
+
 /* {key, file}: not both; one of them where it is required. */
-static int option_rules(json_t *rules, json_t *required, const struct skep_option *option, const char *file)
+static int option_rules(json_t *rules, json_t *required, const struct config_key *option, const char *file)
 {
 	bool wanted = option->flags & SKEP_OPT_REQUIRED;
 
@@ -184,33 +171,24 @@ static int option_rules(json_t *rules, json_t *required, const struct skep_optio
 /* What an entry of this plugin may be. */
 static json_t *plugin_schema(const struct skep_plugin *plugin)
 {
-	json_t *properties = json_object(), *required = json_array(), *rules = json_array();
-	struct skep_option option;
-	int err = properties && required && rules ? 0 : -1;
+	json_t *properties = json_object(), *required = json_array(), *rules = json_array(), *schema;
+	struct options_memory *memory = options_memory_new();
+	const struct config_key *keys = memory ? options_keys(plugin, memory) : NULL;
+	int err = properties && required && rules && keys ? 0 : -1;
 
-	for (const struct config_key *key = config_entry_table; err == 0 && key->name; key++)
-		if (!key->section) /* their types stand above, for all */
-			err = json_object_set_new(properties, key->name, json_object());
-		else if (sink_terms_key(plugin, key->name))
-			err = json_object_set_new(
-				properties, key->name,
-				described(key->type == CONFIG_KEY_BACKLOG && !sink_terms_any_order(plugin)
-						  ? json_pack("{s:[s]}", "enum", "first")
-						  : key_schema(key->type),
-					  key->help));
-	for (size_t i = 0; err == 0 && option_get(plugin, i, &option); i++) {
-		char *file = option_file_key(plugin, &option);
-
-		err = json_object_set_new(properties, option.name,
-					  with(option_schema(&option), "description", option_help(&option)));
-		if (err == 0 && file)
-			err = json_object_set_new(properties, file,
-						  json_pack("{s:s, s:i, s:s}", "type", "string", "minLength", 1,
-							    "description", "path of a file that holds it"));
-		if (err == 0)
-			err = option_rules(rules, required, &option, file);
-		free(file);
+	for (const struct config_key *key = keys; err == 0 && key->name; key++) {
+		if ((key->flags & CONFIG_OWN) && !key->section)
+			schema = json_object(); /* the schema of each entry has its type */
+		else if (key->type == CONFIG_O_EITHER && !sink_terms_any_order(plugin))
+			schema = with(json_pack("{s:[s]}", "enum", key->words[0]), "description", key_help(key));
+		else
+			schema = described_key(key);
+		err = json_object_set_new(properties, key->name, schema);
+		if (err == 0 && !(key->flags & CONFIG_OWN) && key->type != CONFIG_O_SECRET_FILE)
+			err = option_rules(rules, required, key,
+					   key[1].type == CONFIG_O_SECRET_FILE ? key[1].name : NULL);
 	}
+	options_memory_free(memory);
 	if (err < 0) {
 		json_decref(properties);
 		json_decref(required);
@@ -222,23 +200,6 @@ static json_t *plugin_schema(const struct skep_plugin *plugin)
 				 "required", required, "allOf", rules);
 	json_decref(rules);
 	return json_pack("{s:b, s:o, s:o}", "additionalProperties", 0, "properties", properties, "required", required);
-}
-
-static const char *entry_help(const char *name)
-{
-	const struct config_key *key = config_entry_table;
-
-	while (key->name && strcmp(key->name, name) != 0)
-		key++;
-	return key->help;
-}
-
-/* An enum must have something in it: with no plugin there, any that may be there one day. */
-static json_t *plugin_name(json_t *names)
-{
-	if (json_array_size(names) == 0)
-		return text_like(PLUGIN_PATTERN);
-	return json_pack("{s:s, s:O}", "type", "string", "enum", names);
 }
 
 static json_t *entries_schema(const struct skep_plugin *const *plugins, size_t n, uint32_t kind)
@@ -258,11 +219,12 @@ static json_t *entries_schema(const struct skep_plugin *const *plugins, size_t n
 						 described(plugin_schema(plugins[i]), plugins[i]->summary)));
 	}
 	if (err == 0)
-		err = json_object_set_new(properties, "plugin", described(plugin_name(names), entry_help("plugin"))) ||
-		      json_object_set_new(properties, "name",
-					  described(text_like(INSTANCE_PATTERN), entry_help("name"))) ||
-		      json_object_set_new(properties, "required",
-					  described(key_schema(CONFIG_KEY_BOOL), entry_help("required")));
+		for (const struct config_key *key = config_entry_table; err == 0 && key->name; key++)
+			if (!key->section)
+				err = json_object_set_new(properties, key->name, described_key(key));
+	/* An enum must have something in it: without plugins any name is right. */
+	if (err == 0 && json_array_size(names) > 0)
+		err = json_object_set(json_object_get(properties, "plugin"), "enum", names);
 	if (err) {
 		json_decref(names);
 		json_decref(cases);
@@ -304,12 +266,13 @@ json_t *config_schema(const struct skep_plugin *const *plugins, size_t n)
 	for (const struct config_key *key = config_key_table; top && key->name; key++) {
 		json_t *value, *place = place_of(top, key->section);
 
-		if (key->type == CONFIG_KEY_PROBES || key->type == CONFIG_KEY_SINKS)
+		if (key->type == CONFIG_O_ENTRIES)
 			value = entries_schema(plugins, n,
-					       key->type == CONFIG_KEY_PROBES ? SKEP_KIND_PROBE : SKEP_KIND_SINK);
+					       key->offset == offsetof(struct config, probes) ? SKEP_KIND_PROBE
+												: SKEP_KIND_SINK);
 		else
-			value = key_schema(key->type);
-		value = described(value, key->help);
+			value = key_schema(key);
+		value = with(value, "description", key_help(key));
 		if (!place || !value || json_object_set_new(place, key->name, value) < 0) {
 			if (!place)
 				json_decref(value);

@@ -1,171 +1,282 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/config_table.c - the keys of skepd.conf, for people and for editors.
+ * core/config/config_table.c - the keys of skepd.conf.
  */
 #include "core/config/config_table.h"
 
 #include <stddef.h>
+#include <sys/un.h>
 
+#include "core/base/confine.h"
 #include "core/config/config.h"
+#include "core/config/sink_terms.h"
+
+#define MS 1000000ll
+#define MINUTE (60 * 1000 * MS)
+#define MIB (1ll << 20)
+#define AT(member) .offset = offsetof(struct config, member)
+#define SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
+#define SITE_PLUGIN_DIR "/usr/local/lib/skep/plugins"
+
+static const struct config_text path = { "a path", "path", "array of paths", NULL, NULL, NULL };
+static const struct config_text absolute = { "an absolute path", "absolute path", NULL, "^/", NULL, NULL };
+static const struct config_text plugin_dir = {
+	.expected = "a path",
+	.many = "array of absolute paths",
+	.pattern = "^/",
+	.mismatch = "is not an absolute path: code is loaded from there, so it must not depend on the current directory",
+};
+static const struct config_text pack = {
+	.expected = "a name",
+	.many = "array of names",
+	.pattern = "^[^./][^/]*$",
+	.mismatch = "is a path: write the pack's bare name, as \"host\"; files of your own belong into filters.dirs",
+};
+static const struct config_text capability = {
+	.expected = "a name",
+	.many = "array of names",
+	.pattern = "^[Cc][Aa][Pp]_[A-Za-z_]+$",
+	.mismatch = "is no capability: expected such as \"CAP_SYS_RAWIO\"",
+	.check = confine_capability,
+};
+/* Names become part of file names, log lines, metrics and labels, so their letters are few. A plugin's note has 32. */
+const struct config_text config_plugin_name = {
+	.expected = "a name",
+	.one = "name",
+	.pattern = "^[A-Za-z0-9_][A-Za-z0-9_-]{0,30}$",
+	.mismatch = "is not a name: 1 to 31 letters, digits, '_' and '-', beginning with a letter, digit or '_'; "
+		    "a folder belongs into plugin_dirs",
+};
+static const struct config_text instance_name = {
+	.expected = "a name",
+	.one = "name",
+	.pattern = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$",
+	.mismatch = "is not a name: 1 to 63 letters, digits, '_', '-' and '.', beginning with a letter, digit or '_'",
+};
 
 const struct config_key config_key_table[] = {
 	{
 		.section = "host",
 		.name = "labels",
-		.type = CONFIG_KEY_LABELS,
+		.type = CONFIG_O_LABELS,
+		AT(labels),
+		.expected = "an object of strings such as { \"site\": \"hpc-a\" }",
 		.help = "labels of this host, for example { \"site\": \"hpc-a\" }",
 	},
 	{
 		.name = "interval",
-		.type = CONFIG_KEY_TIME,
-		.default_value = "\"5s\"",
-		.help = "how often skepd samples live processes, \"100ms\" to \"1h\"; totals of ended processes do not depend on "
-			"it",
+		.type = SKEP_O_TIME,
+		AT(interval_ns),
+		.default_value = "5s",
+		.min = 100 * MS,
+		.max = 60 * MINUTE,
+		.help = "how often skepd samples live processes; totals of ended processes do not depend on it",
 	},
 	{
 		.name = "process_interval",
-		.type = CONFIG_KEY_TIME_OR_0,
-		.default_value = "\"60s\"",
-		.help = "how often a live process that did anything gets a record of its own, \"100ms\" to \"1h\"; \"0s\": never",
+		.type = SKEP_O_TIME,
+		.flags = CONFIG_OR_ZERO,
+		AT(process_interval_ns),
+		.default_value = "60s",
+		.min = 100 * MS,
+		.max = 60 * MINUTE,
+		.help = "how often a live process that did anything gets a record of its own; \"0s\": never",
 	},
 	{
 		.name = "plugin_dirs",
-		.type = CONFIG_KEY_PATHS_ABSOLUTE,
-		.default_value = "the installation's folder, /usr/local/lib/skep/plugins",
+		.type = SKEP_O_STRV,
+		.flags = CONFIG_NOT_EMPTY,
+		AT(plugin_dirs),
+		.text = &plugin_dir,
+		.default_value = SKEP_PLUGIN_DIR ":" SITE_PLUGIN_DIR,
+		.shown_default = "the installation's folder, " SITE_PLUGIN_DIR,
+		.variable = "SKEP_PLUGIN_DIRS",
 		.help = "folders in which skepd looks for plugins, in this order",
 	},
 	{
 		.name = "probes",
-		.type = CONFIG_KEY_PROBES,
+		.type = CONFIG_O_ENTRIES,
+		AT(probes),
 		.help = "the probes: what skepd measures",
 	},
 	{
 		.name = "sinks",
-		.type = CONFIG_KEY_SINKS,
+		.type = CONFIG_O_ENTRIES,
+		AT(sinks),
 		.help = "the sinks: where skepd sends records",
 	},
 	{
 		.name = "tools",
-		.type = CONFIG_KEY_PATHS,
+		.type = SKEP_O_STRV,
+		AT(tools),
+		.text = &path,
+		.default_value = "[]",
 		.help = "more tables of tools (how skep names programs behind interpreters): files, or folders of *.json; later "
 			"entries win",
 	},
 	{
 		.name = "redact",
-		.type = CONFIG_KEY_PATHS,
+		.type = SKEP_O_STRV,
+		AT(redact),
+		.text = &path,
+		.default_value = "[]",
 		.help = "more tables of secrets in command lines, likewise",
 	},
 	{
 		.name = "containers",
-		.type = CONFIG_KEY_PATHS,
+		.type = SKEP_O_STRV,
+		AT(containers),
+		.text = &path,
+		.default_value = "[]",
 		.help = "more tables of cgroup paths (containers, pods, jobs), likewise",
 	},
 	{
 		.section = "filters",
 		.name = "dirs",
-		.type = CONFIG_KEY_PATHS,
+		.type = SKEP_O_STRV,
+		AT(filters.dirs),
+		.text = &path,
+		.default_value = "[]",
 		.help = "folders whose *.json are rules, skep-rules(5), in byte order of the files' names",
 	},
 	{
 		.section = "filters",
 		.name = "packs",
-		.type = CONFIG_KEY_PACKS,
+		.type = SKEP_O_STRV,
+		.flags = CONFIG_UNIQUE,
+		AT(filters.packs),
+		.text = &pack,
+		.default_value = "[]",
 		.help = "packs of rules that come with skep, after those of dirs: \"host\", \"bioinformatics\", \"ml\", \"build\"",
 	},
 	{
 		.section = "filters",
 		.name = "pack_dirs",
-		.type = CONFIG_KEY_PATHS,
-		.default_value = "the installation's folder of packs",
+		.type = SKEP_O_STRV,
+		AT(filters.pack_dirs),
+		.text = &path,
+		.default_value = SKEP_DATA_DIR "/packs",
+		.shown_default = "the installation's folder of packs",
+		.variable = "SKEP_PACK_DIRS",
 		.help = "folders in which skepd looks for packs; without this key SKEP_PACK_DIRS in the environment replaces the "
 			"default",
 	},
 	{
 		.section = "filters",
 		.name = "default",
-		.type = CONFIG_KEY_VERDICT,
-		.default_value = "\"include\"",
+		.type = CONFIG_O_EITHER,
+		AT(filters.exclude),
+		.words = { "include", "exclude" },
+		.default_value = "include",
 		.help = "the verdict for a process for which no rule holds",
 	},
 	{
 		.section = "filters",
 		.name = "kernel",
-		.type = CONFIG_KEY_BOOL,
+		.type = SKEP_O_BOOL,
+		AT(filters.kernel),
 		.default_value = "true",
 		.help = "true: the kernel decides the verdicts that it can; false: skepd decides all, with the same result at a "
 			"higher cost. Changes only with a restart",
 	},
 	{
 		.name = "pin_dir",
-		.type = CONFIG_KEY_PATH_ABSOLUTE,
+		.type = SKEP_O_STR,
+		AT(pin_dir),
+		.text = &absolute,
+		.expected = "an absolute path in a BPF filesystem such as \"/sys/fs/bpf/skep\"",
 		.help = "a folder in a BPF filesystem in which skepd pins its kernel side, so that the kernel goes on recording "
 			"during a restart or an upgrade; the next skepd reads it; skepd --unpin removes it. Changes only with a "
 			"restart",
 	},
 	{
 		.name = "pin_for",
-		.type = CONFIG_KEY_TIME,
-		.default_value = "\"10m\"",
-		.help = "how long the pinned kernel side records without a skepd that reads it, \"1s\" to \"1h\", and two "
+		.type = SKEP_O_TIME,
+		AT(pin_for_ns),
+		.default_value = "10m",
+		.min = 1000 * MS,
+		.max = 60 * MINUTE,
+		.help = "how long the pinned kernel side records without a skepd that reads it, in seconds (rounded up), and two "
 			"intervals more; a suspended host does not count; later events count as lost. Changes only with a restart",
 	},
 	{
 		.name = "drain",
-		.type = CONFIG_KEY_TIME_OR_0,
-		.default_value = "\"5s\"",
-		.help = "how long skepd offers a sink its backlog when the sink ends, at the end of skepd or by a reload, "
-			"\"100ms\" to \"1h\"; \"0s\": not at all. The rest stays in the spool; without a spool it is lost and "
-			"counted",
+		.type = SKEP_O_TIME,
+		.flags = CONFIG_OR_ZERO,
+		AT(drain_ns),
+		.default_value = "5s",
+		.min = 100 * MS,
+		.max = 60 * MINUTE,
+		.help = "how long skepd offers a sink its backlog when the sink ends, at the end of skepd or by a reload; \"0s\": "
+			"not at all. The rest stays in the spool; without a spool it is lost and counted",
 	},
 	{
 		.section = "spool",
 		.name = "path",
-		.type = CONFIG_KEY_PATH_ABSOLUTE,
-		.default_value = "\"" SKEP_STATE_DIR "/spool.db\"",
+		.type = SKEP_O_STR,
+		.flags = CONFIG_WITH_SECTION,
+		AT(spool.path),
+		.text = &absolute,
+		.expected = "an absolute path such as \"" SKEP_STATE_DIR "/spool.db\"",
+		.default_value = SKEP_STATE_DIR "/spool.db",
 		.help = "the file that keeps batches for the sinks across outages, restarts and crashes; without a section spool "
 			"they wait in memory. Changes only with a restart",
 	},
 	{
 		.section = "spool",
 		.name = "max_bytes",
-		.type = CONFIG_KEY_SIZE,
-		.default_value = "\"1GiB\"",
-		.help = "the largest size of the file, at least \"8MiB\"; beyond it skepd drops samples first, then the oldest "
-			"batches, and counts all",
+		.type = SKEP_O_SIZE,
+		.flags = CONFIG_RAISED,
+		AT(spool.max_bytes),
+		.default_value = "1GiB",
+		.min = 8 * MIB,
+		.max = INT64_MAX,
+		.help = "the largest size of the file; beyond it skepd drops samples first, then the oldest batches, and counts "
+			"all",
 	},
 	{
 		.section = "spool",
 		.name = "reserve",
-		.type = CONFIG_KEY_SIZE,
-		.default_value = "\"256MiB\"",
+		.type = SKEP_O_SIZE,
+		AT(spool.reserve_bytes),
+		.default_value = "256MiB",
 		.help = "space that the spool leaves free on its filesystem: with less it does not grow",
 	},
 	{
 		.section = "spool",
 		.name = "max_age",
-		.type = CONFIG_KEY_TIME_ANY,
-		.default_value = "\"30d\"",
+		.type = SKEP_O_TIME,
+		AT(spool.max_age_ns),
+		.default_value = "30d",
 		.help = "skepd drops batches that no sink has acknowledged for so long, and counts them; \"0s\": never",
 	},
 	{
 		.section = "spool",
 		.name = "sync",
-		.type = CONFIG_KEY_TIME_ANY,
-		.default_value = "\"1s\"",
+		.type = SKEP_O_TIME,
+		AT(spool.sync_ns),
+		.default_value = "1s",
 		.help = "what a loss of power may cost: skepd waits for the disk that often; \"0s\": at each commit. A crash of "
 			"skepd costs nothing",
 	},
 	{
 		.name = "keep_capabilities",
-		.type = CONFIG_KEY_CAPABILITIES,
+		.type = SKEP_O_STRV,
+		AT(keep_capabilities),
+		.text = &capability,
 		.help = "capabilities that a plugin of the site needs, for example \"CAP_SYS_RAWIO\"; skepd drops all others that "
 			"it does not need itself. Counts at start only",
 	},
 	{
 		.section = "control",
 		.name = "socket",
-		.type = CONFIG_KEY_SOCKET,
-		.default_value = "\"" CONTROL_SOCKET_DEFAULT "\"",
+		.type = SKEP_O_STR,
+		.flags = CONFIG_OR_FALSE,
+		AT(control_socket),
+		.text = &absolute,
+		.expected = "an absolute path such as \"" CONTROL_SOCKET_DEFAULT "\", or false for none",
+		.default_value = CONTROL_SOCKET_DEFAULT,
+		.max = SOCKET_PATH_MAX,
 		.help = "where skep status, skep attach and the like ask; false: nowhere. skepd does not start without a socket "
 			"that the file names; for the default one it only warns",
 	},
@@ -175,58 +286,44 @@ const struct config_key config_key_table[] = {
 const struct config_key config_entry_table[] = {
 	{
 		.name = "plugin",
-		.default_value = "required",
+		.type = SKEP_O_STR,
+		.flags = SKEP_OPT_REQUIRED,
+		.offset = offsetof(struct config_plugin, plugin),
+		.text = &config_plugin_name,
 		.help = "the plugin NAME.so in one of plugin_dirs: 1 to 31 letters, digits, '_', '-'; never a path",
 	},
 	{
 		.name = "name",
-		.default_value = "that of the plugin",
+		.type = SKEP_O_STR,
+		.offset = offsetof(struct config_plugin, name),
+		.text = &instance_name,
+		.shown_default = "that of the plugin",
 		.help = "the name of this instance in messages and counters; no two entries of the file may have the same",
 	},
 	{
 		.name = "required",
-		.type = CONFIG_KEY_BOOL,
+		.type = SKEP_O_BOOL,
+		.offset = offsetof(struct config_plugin, required),
 		.default_value = "false",
 		.help = "true: skepd does not run without it; false: skepd goes on, reports the reason and tries again",
 	},
 	{
 		.section = "sinks",
 		.name = "backlog",
-		.type = CONFIG_KEY_BACKLOG,
-		.default_value = "\"shared\" where the plugin takes records in any order",
+		.type = CONFIG_O_EITHER,
+		.offset = offsetof(struct sink_terms, shares),
+		.words = { "first", "shared" },
+		.shown_default = "\"shared\" where the plugin takes records in any order",
 		.help = "after an outage: \"shared\", the sink gets old and new batches in turn; \"first\", all in order",
 	},
 	{
 		.section = "sinks",
 		.name = "max_age",
-		.type = CONFIG_KEY_TIME_ANY,
-		.default_value = "\"0s\", everything is sent",
+		.type = SKEP_O_TIME,
+		.offset = offsetof(struct sink_terms, max_age_ns),
+		.shown_default = "\"0s\", everything is sent",
 		.help = "the sink does not get older records any more; skepd counts them. An option of that name of the plugin "
 			"comes first",
 	},
 	{ .name = NULL },
 };
-
-const char *config_key_type_name(enum config_key_type type)
-{
-	static const char *const names[] = {
-		[CONFIG_KEY_LABELS] = "object of strings",
-		[CONFIG_KEY_TIME] = "time",
-		[CONFIG_KEY_TIME_OR_0] = "time",
-		[CONFIG_KEY_TIME_ANY] = "time",
-		[CONFIG_KEY_SIZE] = "size",
-		[CONFIG_KEY_PATHS] = "array of paths",
-		[CONFIG_KEY_PATHS_ABSOLUTE] = "array of absolute paths",
-		[CONFIG_KEY_PATH_ABSOLUTE] = "absolute path",
-		[CONFIG_KEY_PACKS] = "array of names",
-		[CONFIG_KEY_CAPABILITIES] = "array of names",
-		[CONFIG_KEY_SOCKET] = "absolute path, or false",
-		[CONFIG_KEY_BOOL] = "true or false",
-		[CONFIG_KEY_VERDICT] = "\"include\" or \"exclude\"",
-		[CONFIG_KEY_BACKLOG] = "\"first\" or \"shared\"",
-		[CONFIG_KEY_PROBES] = "array of entries",
-		[CONFIG_KEY_SINKS] = "array of entries",
-	};
-
-	return type && (size_t)type < sizeof(names) / sizeof(names[0]) ? names[type] : "name";
-}

@@ -9,11 +9,10 @@
 #include <skep/plugin.h>
 #include <stdio.h>
 
-#include "core/config/config.h"
 #include "core/base/diag.h"
-
-/* What options_apply allocated for strings in a state. */
-struct options_memory;
+#include "core/config/config.h"
+#include "core/config/option_memory.h"
+#include "core/config/option_read.h"
 
 /*
  * Fill `state` from defaults and from the entry's options.  The table has passed
@@ -26,14 +25,14 @@ struct options_memory;
  */
 int options_apply(const struct skep_plugin *, const struct config *, const struct config_plugin *, void *state,
 		  struct options_memory **ret_memory, struct diag *);
-struct options_memory *options_memory_free(struct options_memory *);
 /*
- * For options_diff.c. Room in `memory` for all that `next` has: 0 or -ENOMEM. Then a block of it can move there; NULL
- * is fine.
+ * The keys that an entry of this plugin may have, in `memory`: its options, a secret's NAME_file behind NAME, and those
+ * of skepd (CONFIG_OWN). Ends with a NULL name. NULL: no memory.
  */
-int options_memory_reserve(struct options_memory *memory, const struct options_memory *next);
-void options_memory_move(struct options_memory *from, const void *block, struct options_memory *to);
-void options_memory_drop(struct options_memory *, const void *block); /* freed; NULL is fine */
+struct config_key *options_keys(const struct skep_plugin *, struct options_memory *memory);
+/* A reader for keys of the entry, still without memory; its messages begin with `where`. */
+struct option_reader options_reader(const struct config *, const struct config_plugin *, char where[CONFIG_WHERE_SIZE],
+				    void *state, struct diag *);
 /* A table for people: name, type, default, help. */
 void options_print(const struct skep_plugin *, FILE *);
 

@@ -11,12 +11,12 @@
 
 #include "core/config/option_table.h"
 
-static const void *value(const void *state, const struct skep_option *option)
+static const void *value(const void *state, const struct config_key *option)
 {
 	return (const char *)state + option->offset;
 }
 
-static const char *text_of(const void *state, const struct skep_option *option)
+static const char *text_of(const void *state, const struct config_key *option)
 {
 	const char *text;
 
@@ -24,7 +24,7 @@ static const char *text_of(const void *state, const struct skep_option *option)
 	return text;
 }
 
-static const char **list_of(const void *state, const struct skep_option *option)
+static const char **list_of(const void *state, const struct config_key *option)
 {
 	const char **list;
 
@@ -47,7 +47,7 @@ static bool same_list(const char **a, const char **b)
 	return !*a && !*b;
 }
 
-static bool same(const struct skep_option *option, const void *a, const void *b)
+static bool same(const struct config_key *option, const void *a, const void *b)
 {
 	switch (option->type) {
 	case SKEP_O_STR:
@@ -62,7 +62,7 @@ static bool same(const struct skep_option *option, const void *a, const void *b)
 enum options_change options_diff(const struct skep_plugin *desc, const void *was, const void *next, char **ret_names)
 {
 	enum options_change change = OPTIONS_SAME;
-	struct skep_option option;
+	struct config_key option;
 	char *names = NULL;
 	size_t size;
 	FILE *out = ret_names ? open_memstream(&names, &size) : NULL;
@@ -86,14 +86,14 @@ enum options_change options_diff(const struct skep_plugin *desc, const void *was
 	return change;
 }
 
-static void copy(const struct skep_option *option, const void *from, void *to)
+static void copy(const struct config_key *option, const void *from, void *to)
 {
 	memcpy((char *)to + option->offset, value(from, option), option_type_size(option->type));
 }
 
 void options_share(const struct skep_plugin *desc, const void *was, void *next)
 {
-	struct skep_option option;
+	struct config_key option;
 
 	for (size_t i = 0; option_get(desc, i, &option); i++)
 		if ((option.type == SKEP_O_STR || option.type == SKEP_O_STRV) && same(&option, was, next))
@@ -102,7 +102,7 @@ void options_share(const struct skep_plugin *desc, const void *was, void *next)
 
 void options_copy(const struct skep_plugin *desc, const void *was, const void *next, void *state)
 {
-	struct skep_option option;
+	struct config_key option;
 
 	for (size_t i = 0; option_get(desc, i, &option); i++)
 		if (!same(&option, was, next))
@@ -123,7 +123,7 @@ static void adopt_list(const char **was, const char **next, struct options_memor
 int options_adopt(const struct skep_plugin *desc, void *was, const void *next, struct options_memory *memory,
 		  struct options_memory *next_memory)
 {
-	struct skep_option option;
+	struct config_key option;
 	int err = options_memory_reserve(memory, next_memory);
 
 	if (err < 0)

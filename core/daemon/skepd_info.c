@@ -139,11 +139,11 @@ void skepd_list(const struct config *config, bool verbose)
 {
 	struct list list = { .verbose = verbose };
 
-	plugin_list((const char *const *)config->plugin_dirs, list_one, &list);
+	plugin_list(config->plugin_dirs, list_one, &list);
 	if (list.any)
 		return;
 	printf("no plugins in");
-	for (char **dir = config->plugin_dirs; *dir; dir++)
+	for (const char **dir = config->plugin_dirs; *dir; dir++)
 		printf(" %s", *dir);
 	printf("\n");
 }
@@ -155,7 +155,7 @@ enum skepd_exit skepd_options(const struct config *config, const char *name)
 	int err;
 
 	diag_init(&diag);
-	err = plugin_load((const char *const *)config->plugin_dirs, name, 0, &diag, &plugin);
+	err = plugin_load(config->plugin_dirs, name, 0, &diag, &plugin);
 	diag_print(&diag, stderr);
 	diag_clear(&diag);
 	if (err)
@@ -191,7 +191,7 @@ static void load_one(const char *path, const struct skep_plugin_note *note, cons
 		if (strcmp(loaded->plugins[i]->name, note->name) == 0)
 			return; /* the first folder's is loaded */
 	diag_init(&diag);
-	err = plugin_load((const char *const *)loaded->config->plugin_dirs, note->name, 0, &diag, &plugin);
+	err = plugin_load(loaded->config->plugin_dirs, note->name, 0, &diag, &plugin);
 	diag_print(&diag, stderr);
 	diag_clear(&diag);
 	if (err)
@@ -211,7 +211,7 @@ enum skepd_exit skepd_schema(const struct config *config)
 	json_t *schema = NULL;
 	int err = -1;
 
-	plugin_list((const char *const *)config->plugin_dirs, load_one, &loaded);
+	plugin_list(config->plugin_dirs, load_one, &loaded);
 	if (!loaded.failed)
 		schema = config_schema(loaded.plugins, loaded.n);
 	if (schema)

@@ -176,15 +176,6 @@ static int plugin_file_note(const struct plugin_file *file, const char *file_nam
 	return 0;
 }
 
-/* A plugin's name is part of a path, of metric names and of messages. */
-static bool plugin_name_ok(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 0 && len < sizeof(((struct skep_plugin_note *)NULL)->name) && name[0] != '-' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
-}
-
 static bool plugin_unchanged(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -270,7 +261,7 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
 	bool was_read;
 	int err = -ENOENT;
 
-	if (!plugin_name_ok(name)) {
+	if (option_text_check(&config_plugin_name, name) < 0) {
 		diag_add(diag, DIAG_ERROR, NULL, 0, 0,
 			 "plugin name \"%s\": 1 to %zu letters, digits, _ and - are accepted; "
 			 "directories go into plugin_dirs",

@@ -130,7 +130,7 @@ static int add_pack(struct sources *s, const struct config *config, size_t numbe
 	char file[300], *near;
 
 	snprintf(file, sizeof(file), "%s.json", name);
-	for (char **dir = config->filters.pack_dirs; *dir; dir++) {
+	for (const char **dir = config->filters.pack_dirs; *dir; dir++) {
 		char *path;
 		bool there;
 

@@ -218,7 +218,7 @@ static void sink_begin(const struct config *config, struct diag *diag)
 		die("boot id", "cannot be read");
 	memcpy(kept, boot_id, sizeof(kept));
 	host.boot_id = kept;
-	if (plugin_load((const char *const *)config->plugin_dirs, entry->plugin, SKEP_KIND_SINK, diag, &plugin) < 0 ||
+	if (plugin_load(config->plugin_dirs, entry->plugin, SKEP_KIND_SINK, diag, &plugin) < 0 ||
 	    instance_new(&loop, plugin, config, entry, &host, &ops, NULL, diag, &inst) < 0) {
 		diag_print(diag, stderr);
 		exit(2);

@@ -69,7 +69,7 @@ def errors(doc, depth):
 
 # The file's own keys, and those of its sections.
 top = schema["properties"]
-for value in WRONG:
+for value in WRONG + QUANTITIES + ["include", "exclude", ["host", "host"], ["a/b"], [".x"], ["CAP_KILL"], "/" + "x" * 107]:
     doc = {k: value for k in top}
     skepd_says, schema_says = check(lines_of(doc.items())), errors(doc, 1)
     for line, key in enumerate(doc, 2):

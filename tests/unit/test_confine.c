@@ -64,7 +64,7 @@ static void test_text(void **state)
 /* 0: every step succeeded; else the number of the first that failed. */
 static int confined(void)
 {
-	char *keep[] = { (char *)"CAP_SYS_RAWIO", NULL };
+	const char *keep[] = { "CAP_SYS_RAWIO", NULL };
 	const uint64_t gone = UINT64_C(1) << CAP_SYS_MODULE | UINT64_C(1) << CAP_SYS_BOOT | UINT64_C(1) << CAP_NET_RAW;
 	uint64_t left = 0, again = 0;
 	struct rlimit core;

@@ -220,15 +220,15 @@ static void test_wrong_types(void **state)
 		"\"path\": 1, \"enabled\": \"yes\", \"level\": 1.5,\n"
 		"\"ring\": -1, \"drain\": 5, \"names\": \"a\",\n"
 		"\"words\": [ \"a\", null ]",
+		"f:3:1: error: probes[0] (test): path: expected a string, found the integer 1\n"
 		"f:3:12: error: probes[0] (test): enabled: expected true or false, found the string \"yes\"\n"
 		"f:3:30: error: probes[0] (test): level: expected an integer, found the number 1.5\n"
 		"f:4:1: error: probes[0] (test): ring: expected a size such as 4096 or \"64MiB\" (units: B kB KiB MB "
 		"MiB GB GiB TB TiB), found the integer -1\n"
 		"f:4:13: error: probes[0] (test): drain: expected a time such as \"5s\" (units: ns us ms s m h d), "
 		"found the integer 5\n"
-		"f:3:1: error: probes[0] (test): path: expected a string, found the integer 1\n"
 		"f:4:25: error: probes[0] (test): names: expected an array of strings, found the string \"a\"\n"
-		"f:5:1: error: probes[0] (test): words: element 1: expected a string, found null\n");
+		"f:5:17: error: probes[0] (test): words[1]: expected a string, found null\n");
 	assert_refused(
 		"\"path\": \"x\", \"ring\": \"64 MiB\"",
 		"f:3:14: error: probes[0] (test): ring: expected a size such as 4096 or \"64MiB\" (units: B kB KiB MB "
@@ -267,7 +267,7 @@ static void test_bounds(void **state)
 static void test_keys(void **state)
 {
 	(void)state;
-	assert_refused("", "f:2: error: probes[0] (test): option \"path\" is missing: where to\n");
+	assert_refused("", "f:2: error: probes[0] (test): \"path\" is missing: where to\n");
 	assert_refused("\"paht\": \"x\", \"path\": \"x\", \"xyz\": 1, \"tokenfile\": \"\"",
 		       "f:3:1: error: probes[0] (test): unknown option \"paht\": did you mean \"path\"?\n"
 		       "f:3:27: error: probes[0] (test): unknown option \"xyz\": see \"skepd --options test\"\n"
@@ -406,7 +406,7 @@ static void test_secret_companions(void **state)
 	unlink(file);
 	apply_to(&f, &desc, &values, "");
 	assert_int_equal(f.err, -EINVAL);
-	assert_string_equal(f.diag.entries[0].text, "probes[0] (test): option \"a\" or \"a_file\" is missing: key");
+	assert_string_equal(f.diag.entries[0].text, "probes[0] (test): \"a\" or \"a_file\" is missing: key");
 	done(&f);
 }
 

@@ -107,13 +107,13 @@ static void test_wrong(void **state)
 		{ &any, ", \"backlog\": true",
 		  "sinks[0] (test): backlog: expected \"first\" or \"shared\", found true" },
 		{ &ordered, ", \"backlog\": \"shared\"",
-		  "sinks[0] (test): backlog: this plugin needs its records in order, expected \"first\", "
+		  "sinks[0] (test): backlog: expected \"first\", as this plugin needs its records in order, "
 		  "found the string \"shared\"" },
 		{ &any, ", \"max_age\": 5",
-		  "sinks[0] (test): max_age: expected a time such as \"6h\" (units: ns us ms s m h d), or \"0s\" for everything, "
+		  "sinks[0] (test): max_age: expected a time such as \"5s\" (units: ns us ms s m h d), "
 		  "found the integer 5" },
 		{ &any, ", \"max_age\": \"5\"",
-		  "sinks[0] (test): max_age: expected a time such as \"6h\" (units: ns us ms s m h d), or \"0s\" for everything, "
+		  "sinks[0] (test): max_age: expected a time such as \"5s\" (units: ns us ms s m h d), "
 		  "found the string \"5\"" },
 	};
 
