@@ -279,8 +279,8 @@ int main(int argc, char **argv)
 	plugin_list(dirs, on_plugin, &found);
 	if (found.failed)
 		return 1;
-	o = must(json_pack("{s:s, s:i, s:i, s:s, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o}", "version", SKEP_VERSION,
-			   "abi_major", SKEP_ABI_MAJOR, "abi_minor", SKEP_ABI_MINOR, "skepd_help", skepd_help_text,
+	o = must(json_pack("{s:s, s:i, s:i, s:o, s:s, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o}", "version", SKEP_VERSION,
+			   "abi_major", SKEP_ABI_MAJOR, "abi_minor", SKEP_ABI_MINOR, "skepd_options", rows(skepd_options_table, "--"),
 			   "concepts", skep_program.concepts, "commands", skep_program.name, commands(&skep_program),
 			   skep_dev_program.name, commands(&skep_dev_program), "config", keys(config_key_table),
 			   "entry", keys(config_entry_table), "rule_fields", rule_fields(), "core_streams",

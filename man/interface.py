@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 # The paths of packages: a page that a tarball carries cannot know where it will be installed.
 CANONICAL = (re.compile(r"/[\w./-]*/skep/skepd\.conf"), "/etc/skep/skepd.conf")
-OPTION = re.compile(r"^ {2,}(?:(-\w), )?(--[a-z][a-z-]*)(?:[ =]([A-Z][A-Z_=]*))?(?: {2,}(.*)|)$")
 
 
 @dataclass
@@ -39,26 +38,11 @@ def names_in(operands):
     return re.findall(r"\b[A-Z]{2,}\b", operands)
 
 
-def options_of(text):
-    found, column = [], 0
-    for line in text.splitlines():
-        m = OPTION.match(line)
-        if m:
-            found.append(Option(m[2], m[1] or "", m[3] or "", m[4] or ""))
-            column = m.start(4) if m[4] else 0
-        elif found and column and line.startswith(" " * column):
-            found[-1].help += " " + line.strip()
-        else:
-            column = 0
-    return found
-
-
 class Interface:
     def __init__(self, path):
         with open(path, encoding="utf-8") as f:
             self.all = json.loads(CANONICAL[0].sub(CANONICAL[1], f.read()))
         self.version = self.all["version"]
         self.programs = {name: [Command(**c) for c in list_] for name, list_ in self.all["commands"].items()}
-        self.skepd_help = self.all["skepd_help"]
-        self.skepd_options = options_of(self.skepd_help)
+        self.skepd_options = [Option(**o) for o in self.all["skepd_options"]]
         self.plugins = {p["name"]: p for p in self.all["plugins"]}

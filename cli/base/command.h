@@ -7,29 +7,8 @@
 #define SKEP_CLI_BASE_COMMAND_H
 
 #include <getopt.h> /* optind */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 
-enum command_type { COMMAND_FLAG, COMMAND_TEXT, COMMAND_NUMBER, COMMAND_LIST };
-
-struct command_option {
-	const char *name;  /* "lake": --lake; NULL ends a table */
-	char letter;       /* 'o': also -o; 0: none */
-	const char *value; /* what its value is called in the help: "PATH"; NULL: it takes none */
-	const char *help;
-	enum command_type type;
-	size_t offset;          /* in the command's struct of options */
-	unsigned long min, max; /* of a COMMAND_NUMBER; a COMMAND_TEXT with min 1 must not be empty */
-	/* refused where the program's file has capabilities, which the caller's code would get */
-	bool chooses_code;
-};
-
-/* Type and offset of an option, from the member that receives it. A list is NULL-terminated; who parses frees it. */
-#define COMMAND_AT(options, member) \
-	.offset = offsetof(options, member), \
-	.type = _Generic(((options *)0)->member, bool : COMMAND_FLAG, const char * : COMMAND_TEXT, \
-			 unsigned long : COMMAND_NUMBER, const char ** : COMMAND_LIST)
+#include "core/base/command_option.h"
 
 struct command {
 	const char *name;

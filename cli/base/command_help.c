@@ -52,38 +52,6 @@ void command_usage(const struct command *c, FILE *out, size_t column, size_t wid
 		operands(c, &u);
 }
 
-/* "-o, --output FILE" or, of a word, "recover FILE"; fits into `left`. Returns its length. */
-static size_t left_of(const struct command_option *o, bool word, bool letters, char *left, size_t size)
-{
-	char letter[5] = "";
-
-	if (letters && !word)
-		snprintf(letter, sizeof(letter), o->letter ? "-%c, " : "    ", o->letter);
-	return (size_t)snprintf(left, size, "  %s%s%s%s%s", letter, word ? "" : "--", o->name, o->value ? " " : "",
-				o->value ? o->value : "");
-}
-
-static void rows(const struct command *c, const struct paint *p)
-{
-	const struct command_option *const tables[] = { c->words, c->options };
-	size_t column = 0, n;
-	bool letters = false;
-	char left[80];
-
-	for (const struct command_option *o = c->options; o && o->name; o++)
-		letters |= o->letter != 0;
-	for (int print = 0; print < 2; print++) /* first only measured */
-		for (int t = 0; t < 2; t++)
-			for (const struct command_option *o = tables[t]; o && o->name; o++) {
-				n = left_of(o, t == 0, letters, left, sizeof(left)) + 2;
-				if (print) {
-					fprintf(p->out, "%-*s", (int)column, left);
-					paint_flow(p, INK_NONE, column, column, o->help);
-				}
-				column = n > column ? n : column;
-			}
-}
-
 /* A blank line, and the text: each of its lines is as long as the terminal needs it. */
 static void lines(const struct paint *p, const char *text)
 {
@@ -112,7 +80,7 @@ int command_help(const struct command *c)
 		lines(&p, c->about);
 	if (c->words || c->options)
 		putchar('\n');
-	rows(c, &p);
+	command_options_print(c->words, c->options, p.out, p.width);
 	if (c->notes)
 		lines(&p, c->notes);
 	return SKEP_EXIT_OK;

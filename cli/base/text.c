@@ -220,18 +220,3 @@ char *text_cut(const char *s, size_t columns, bool unicode)
 		return NULL;
 	return cut;
 }
-
-int text_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret)
-{
-	unsigned long n;
-	char *end;
-
-	if (!*text || text[strspn(text, "0123456789")]) /* strtoul takes signs and blanks */
-		return -EINVAL;
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (errno || n < min || n > max)
-		return -EINVAL;
-	*ret = n;
-	return 0;
-}

@@ -33,7 +33,5 @@ char *text_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 size_t text_width(const char *s);
 /* At most `columns` columns: an ellipsis replaces the end. */
 char *text_cut(const char *s, size_t columns, bool unicode);
-/* "10": 0 and the number, or -EINVAL; min and max included. */
-int text_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret);
 
 #endif

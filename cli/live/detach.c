@@ -38,7 +38,7 @@ static int run_detach(int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return skep_usage("detach", "which one? skep status shows the ids");
-	if (text_number(argv[optind], 1, LONG_MAX, &id))
+	if (command_number(argv[optind], 1, LONG_MAX, &id))
 		return skep_usage("detach", "'%s' is not an id: a whole number, as skep status shows it", argv[optind]);
 	status = ctl_open("detach", options.socket, &ctl);
 	if (status == SKEP_EXIT_OK)

@@ -8,7 +8,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
+#include <getopt.h> /* optind */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,36 +20,6 @@
 #include "core/base/log.h"
 #include "core/base/log_diag.h"
 #include "core/identify/reader.h"
-
-enum action { ACTION_COLLECT, ACTION_LIST, ACTION_OPTIONS, ACTION_SCHEMA, ACTION_UNPIN };
-
-struct arguments {
-	const char *config; /* NULL: the default one */
-	enum action action;
-	enum skepd_mode mode;
-	const char *plugin; /* of --options */
-	bool json;          /* of --tryload */
-	int verbose;
-};
-
-enum { OPT_TRYLOAD = 256, OPT_JSON, OPT_LIST, OPT_OPTIONS, OPT_SCHEMA, OPT_UNPIN, OPT_VERSION };
-
-static const struct option long_options[] = {
-	{ "config", required_argument, NULL, 'c' },
-	{ "foreground", no_argument, NULL, 'f' },
-	{ "test", no_argument, NULL, 't' },
-	{ "tryload", no_argument, NULL, OPT_TRYLOAD },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "list-plugins", no_argument, NULL, OPT_LIST },
-	{ "options", required_argument, NULL, OPT_OPTIONS },
-	{ "schema", no_argument, NULL, OPT_SCHEMA },
-	{ "unpin", no_argument, NULL, OPT_UNPIN },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
 
 /* log_vat takes any length: the verifier's log is larger than any buffer that one would choose. */
 __attribute__((format(printf, 2, 0))) static int libbpf_line(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -77,6 +47,12 @@ static void log_verbosity(int verbose)
 	log_level(levels[i < 0 ? 0 : i > 4 ? 4 : i]);
 }
 
+/* Does it ask about skepd or plugins, and collect nothing? */
+static bool is_question(const struct skepd_arguments *args)
+{
+	return args->list_plugins || args->options || args->schema || args->unpin;
+}
+
 static enum skepd_exit usage(const char *what, const char *value)
 {
 	fprintf(stderr, "skepd: %s%s%s\nTry \"skepd --help\".\n", what, value ? ": " : "", value ? value : "");
@@ -84,76 +60,34 @@ static enum skepd_exit usage(const char *what, const char *value)
 }
 
 /* True: go on; false: *ret_exit is the answer. */
-static bool parse_arguments(int argc, char **argv, struct arguments *ret, enum skepd_exit *ret_exit)
+static bool parse_arguments(int argc, char **argv, struct skepd_arguments *ret, enum skepd_exit *ret_exit)
 {
-	int c;
+	char *why = NULL;
+	int err = command_options_parse(skepd_options_table, false, argc, argv, ret, &why);
 
 	*ret_exit = SKEPD_OK;
-	while ((c = getopt_long(argc, argv, "c:ftvqh", long_options, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			ret->config = optarg;
-			break;
-		case 'f':
-			break;
-		case 't':
-			ret->mode = SKEPD_TEST;
-			break;
-		case OPT_TRYLOAD:
-			ret->mode = SKEPD_TRYLOAD;
-			break;
-		case OPT_JSON:
-			ret->json = true;
-			break;
-		case OPT_LIST:
-			ret->action = ACTION_LIST;
-			break;
-		case OPT_OPTIONS:
-			ret->action = ACTION_OPTIONS;
-			ret->plugin = optarg;
-			break;
-		case OPT_SCHEMA:
-			ret->action = ACTION_SCHEMA;
-			break;
-		case 'v':
-			ret->verbose++;
-			break;
-		case 'q':
-			ret->verbose--;
-			break;
-		case OPT_UNPIN:
-			ret->action = ACTION_UNPIN;
-			break;
-		case OPT_VERSION:
-			skepd_version();
-			return false;
-		case 'h':
-			skepd_help();
-			return false;
-		default:
-			/* getopt has said what is wrong. */
-			fputs("Try \"skepd --help\".\n", stderr);
-			*ret_exit = SKEPD_USAGE;
-			return false;
-		}
-	}
-	if (optind < argc) {
+	if (err < 0)
+		*ret_exit = usage(why ? why : "out of memory", NULL);
+	else if (err > 0)
+		skepd_help();
+	else if (optind < argc)
 		*ret_exit = usage("unexpected argument", argv[optind]);
-		return false;
-	}
-	if (ret->json && (ret->mode != SKEPD_TRYLOAD || ret->action != ACTION_COLLECT)) {
+	else if (ret->json && (!ret->tryload || is_question(ret)))
 		*ret_exit = usage("--json goes with --tryload; of a running skepd ask skep status --json", NULL);
-		return false;
-	}
-	return true;
+	else if (ret->version)
+		skepd_version();
+	else
+		return true;
+	free(why);
+	return false;
 }
 
 /* Only questions about plugins can do without a file: they need its plugin_dirs, or the default ones. */
-static struct config *load_config(const struct arguments *args, struct diag *diag)
+static struct config *load_config(const struct skepd_arguments *args, struct diag *diag)
 {
 	static const char nothing[] = "{}";
 
-	if (!args->config && args->action != ACTION_COLLECT && access(SKEPD_CONFIG_FILE, F_OK) != 0)
+	if (!args->config && is_question(args) && access(SKEPD_CONFIG_FILE, F_OK) != 0)
 		return config_parse(nothing, sizeof(nothing) - 1, "defaults", diag);
 	return config_load_trusted(args->config ? args->config : SKEPD_CONFIG_FILE, diag);
 }
@@ -188,7 +122,8 @@ static void give_away(const struct config *config)
 
 int main(int argc, char **argv)
 {
-	struct arguments args = { .action = ACTION_COLLECT, .mode = SKEPD_RUN };
+	struct skepd_arguments args = { .config = NULL };
+	enum skepd_mode mode;
 	struct reader_process reader = { .pid = 0 };
 	struct config *config;
 	enum skepd_exit result;
@@ -206,14 +141,15 @@ int main(int argc, char **argv)
 	libbpf_set_print(libbpf_line);
 	if (!parse_arguments(argc, argv, &args, &result))
 		return fflush(stdout) == 0 ? result : SKEPD_RUNTIME;
-	log_verbosity(args.verbose);
+	log_verbosity(args.verbose - args.quiet);
+	mode = args.tryload ? SKEPD_TRYLOAD : args.test ? SKEPD_TEST : SKEPD_RUN;
 	/* Before the configuration, which may have secrets, and before there are threads; -t starts nothing. */
-	if (args.action == ACTION_COLLECT && args.mode != SKEPD_TEST)
+	if (!is_question(&args) && mode != SKEPD_TEST)
 		fork_reader(&reader);
 
 	diag_init(&diag);
 	config = load_config(&args, &diag);
-	if (args.mode == SKEPD_RUN && args.action == ACTION_COLLECT)
+	if (mode == SKEPD_RUN && !is_question(&args))
 		log_diag(&diag);
 	else
 		diag_print(&diag, stderr);
@@ -224,26 +160,20 @@ int main(int argc, char **argv)
 		reader_end(&reader);
 		return SKEPD_CONFIG;
 	}
-	switch (args.action) {
-	case ACTION_LIST:
+	if (args.list_plugins) {
 		skepd_list(config, args.verbose > 0);
 		result = SKEPD_OK;
-		break;
-	case ACTION_OPTIONS:
-		result = skepd_options(config, args.plugin);
-		break;
-	case ACTION_SCHEMA:
+	} else if (args.options) {
+		result = skepd_options(config, args.options);
+	} else if (args.schema) {
 		result = skepd_schema(config);
-		break;
-	case ACTION_UNPIN:
+	} else if (args.unpin) {
 		result = skepd_unpin(config);
-		break;
-	case ACTION_COLLECT:
-		/* -t starts nothing; --tryload has to tell what the daemon could. */
-		if (args.mode != SKEPD_TEST)
+	} else {
+		/* -t starts nothing; --tryload has to report what the daemon could do. */
+		if (mode != SKEPD_TEST)
 			give_away(config);
-		result = skepd_collect(config, reader.pid ? &reader : NULL, args.mode, args.verbose > 0, args.json);
-		break;
+		result = skepd_collect(config, reader.pid ? &reader : NULL, mode, args.verbose > 0, args.json);
 	}
 	reader_end(&reader);
 	log_flush();

@@ -6,6 +6,7 @@
 #ifndef SKEP_CORE_SKEPD_H
 #define SKEP_CORE_SKEPD_H
 
+#include "core/base/command_option.h"
 #include "core/config/config.h"
 #include "core/daemon/notify.h"
 #include "core/control/reloader.h"
@@ -28,7 +29,15 @@ enum skepd_mode {
 
 #define SKEPD_CONFIG_FILE SKEP_SYSCONF_DIR "/skepd.conf"
 
-extern const char skepd_help_text[];
+/* The command line. */
+struct skepd_arguments {
+	const char *config; /* NULL: the default one */
+	bool foreground;    /* always so */
+	bool test, tryload, json, list_plugins, schema, unpin, version;
+	const char *options; /* a plugin's name */
+	int verbose, quiet;
+};
+extern const struct command_option skepd_options_table[];
 void skepd_help(void);
 void skepd_version(void);
 /* By their notes alone: not one line of a plugin runs. */

@@ -16,48 +16,56 @@
 #include "core/plugin/plugin.h"
 #include "core/daemon/skepd.h"
 
-const char skepd_help_text[] =
-	      "Usage: skepd [OPTION]...\n"
-	      "Collect what the processes of this host do, by plugins, until told to stop.\n"
-	      "\n"
-	      "  -c, --config FILE    read FILE instead of " SKEPD_CONFIG_FILE "\n"
-	      "  -f, --foreground     stay in the foreground (the default, accepted for clarity)\n"
-	      "  -t, --test           check the configuration: load every plugin, check every\n"
-	      "                       option, open() each, start none; print all errors\n"
-	      "      --tryload        the same, then also start every plugin (attach to the\n"
-	      "                       kernel, connect) and stop again; tells how each signal of\n"
-	      "                       each probe is had here\n"
-	      "      --json           with --tryload: as one object, for programs\n"
-	      "      --list-plugins   list the plugins found, without running any of their\n"
-	      "                       code, and why one would be refused; -v: with paths\n"
-	      "      --options NAME   list the options of plugin NAME\n"
-	      "      --schema         print the JSON Schema of the configuration, with the options\n"
-	      "                       of every plugin found, for editors\n"
-	      "      --unpin          take out what a skepd that ended has left in the kernel for the\n"
-	      "                       next one (pin_dir, or " PINS_DIR_DEFAULT "); without --config\n"
-	      "                       and without a configuration file, too\n"
-	      "  -v, --verbose        more messages; twice: libbpf's and everything else\n"
-	      "  -q, --quiet          only warnings and errors; twice: only errors\n"
-	      "      --version        print versions, also of the libraries in use\n"
-	      "  -h, --help           print this\n"
-	      "\n"
-	      "skepd never puts itself into the background. A service manager (systemd, runit, a\n"
-	      "container) must see the process itself: its exit code, its messages on stderr and\n"
-	      "its death. For a background process in a shell use \"skepd &\".\n"
-	      "\n"
-	      "Signals: TERM or INT stops: probes stop, what is left goes to the sinks for at\n"
-	      "most 5 s; a second one exits at once with 1 and drops the rest. USR1 flushes now.\n"
-	      "HUP reads the configuration again: all of it is taken over, or, after any error,\n"
-	      "nothing; \"skep reload\" does the same and says what has changed.\n"
-	      "\n"
-	      "Environment: SKEP_PLUGIN_DIRS, a colon list, where the file has no plugin_dirs.\n"
-	      "\n"
-	      "Exit codes: 0 ok, 1 runtime error, 2 usage, 3 configuration, 4 missing privilege\n"
-	      "or kernel feature, 5 plugin built for another ABI or not loadable.\n";
+#define HELP_WIDTH 80
+#define AT(member) COMMAND_AT(struct skepd_arguments, member)
+
+const struct command_option skepd_options_table[] = {
+	{ "config", 'c', "FILE", "read FILE instead of " SKEPD_CONFIG_FILE, AT(config) },
+	{ "foreground", 'f', NULL, "stay in the foreground (the default, accepted for clarity)", AT(foreground) },
+	{ "test", 't', NULL,
+	  "check the configuration: load every plugin, check every option, open() each, start none; print all errors",
+	  AT(test) },
+	{ "tryload", 0, NULL,
+	  "the same, then also start every plugin (attach to the kernel, connect) and stop again; print how skepd gets each "
+	  "signal of each probe here",
+	  AT(tryload) },
+	{ "json", 0, NULL, "with --tryload: as one object, for programs", AT(json) },
+	{ "list-plugins", 0, NULL,
+	  "list the plugins found, without running any of their code, and why skepd would refuse one; -v: with paths",
+	  AT(list_plugins) },
+	{ "options", 0, "NAME", "list the options of plugin NAME", AT(options) },
+	{ "schema", 0, NULL,
+	  "print the JSON Schema of the configuration, with the options of every plugin found, for editors", AT(schema) },
+	{ "unpin", 0, NULL,
+	  "remove the kernel side that a skepd that ended has pinned for the next one (pin_dir, or " PINS_DIR_DEFAULT
+	  "); needs no configuration file",
+	  AT(unpin) },
+	{ "verbose", 'v', NULL, "more messages; twice: libbpf's and everything else", AT(verbose) },
+	{ "quiet", 'q', NULL, "only warnings and errors; twice: only errors", AT(quiet) },
+	{ "version", 0, NULL, "print versions, also of the libraries in use", AT(version) },
+	{ "help", 'h', NULL, "print this", .type = COMMAND_FLAG },
+	{ 0 },
+};
 
 void skepd_help(void)
 {
-	fputs(skepd_help_text, stdout);
+	puts("Usage: skepd [OPTION]...\n"
+	     "Record every process of this host, by plugins, until told to stop.\n");
+	command_options_print(NULL, skepd_options_table, stdout, HELP_WIDTH);
+	puts("\n"
+	     "skepd never puts itself into the background. A service manager (systemd, runit, a\n"
+	     "container) must see the process itself: its exit code, its messages on stderr and\n"
+	     "its death. For a background process in a shell use \"skepd &\".\n"
+	     "\n"
+	     "Signals: TERM or INT stops: probes stop, and skepd offers the sinks their backlog for\n"
+	     "at most 5 s (drain); a second one makes skepd exit at once with 1 and drop the rest.\n"
+	     "USR1 flushes now. HUP reads the configuration again and applies all of it, or, after\n"
+	     "any error, nothing; \"skep reload\" does the same and prints the changes.\n"
+	     "\n"
+	     "Environment: SKEP_PLUGIN_DIRS, a colon list, where the file has no plugin_dirs.\n"
+	     "\n"
+	     "Exit codes: 0 ok, 1 runtime error, 2 usage, 3 configuration, 4 missing privilege\n"
+	     "or kernel feature, 5 plugin built for another ABI or not loadable.");
 }
 
 enum skepd_exit skepd_unpin(const struct config *config)
