@@ -88,10 +88,11 @@ static json_t *commands(const struct command_program *program)
 static json_t *key(const struct config_key *k, const char *file)
 {
 	char min[CONFIG_UNITS_SIZE], max[CONFIG_UNITS_SIZE], type[OPTION_WORDS_SIZE], value[OPTION_WORDS_SIZE];
-	json_t *one = must(json_pack("{s:s?, s:s, s:s, s:s?, s:s, s:s?, s:b, s:b, s:b}", "section", k->section, "name",
+	json_t *one = must(json_pack("{s:s?, s:s, s:s, s:s?, s:s, s:s?, s:b, s:b, s:b, s:b}", "section", k->section, "name",
 				     k->name, "type", option_type_name(k, type), "default",
 				     option_default_shown(k, value), "help", k->help, "file_key", file, "reloadable",
-				     (int)(k->flags & SKEP_OPT_RELOADABLE), "secret", (int)(k->flags & SKEP_OPT_SECRET),
+				     (int)(k->flags & SKEP_OPT_RELOADABLE), "restart",
+				     (int)(k->flags & (CONFIG_AT_START | CONFIG_FIXED)), "secret", (int)(k->flags & SKEP_OPT_SECRET),
 				     "required", (int)(k->flags & SKEP_OPT_REQUIRED)));
 
 	if (k->min >= k->max || k->type == SKEP_O_STR)

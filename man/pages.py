@@ -122,6 +122,8 @@ def keys(table):
             text += f" Default: `{k['default']}`." if " " not in k["default"] or k["default"][0] == "[" else f" Default: {k['default']}."
         if k["reloadable"]:
             text += " Changes by a reload, without a restart."
+        if k["restart"]:
+            text += " Changes only with a restart."
         if k["secret"]:
             text += " A secret: also `env:NAME`" + (f", or a file named by `{k['file_key']}`" if k["file_key"] else "") + "."
         emit(inline(text))

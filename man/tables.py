@@ -71,7 +71,8 @@ def keys(table):
         default = re.sub(r'"/[^"]*(/spool\.db)"', r'"/var/lib/skep\1"', k["default"] or "none")
         default = "required" if k["required"] else default if default == "none" or " " in default else f"`{default}`"
         bounds = "" if "min" not in k else f", {k['min']} to {k['max']}" if "max" in k else f", at least {k['min']}"
-        lines.append(f"| `{name}`{' (sinks)' if k['section'] == 'sinks' else ''} | {k['type']}{bounds} | {default} | {cell(k['help'])} |")
+        lines.append(f"| `{name}`{' (sinks)' if k['section'] == 'sinks' else ''} | {k['type']}{bounds} | {default} | "
+                     f"{cell(k['help'])}{'. Changes only with a restart' * k['restart']} |")
     return "\n".join(lines) + "\n"
 
 

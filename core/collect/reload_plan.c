@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/reload_plan.c - a new configuration beside what runs: every entry is loaded and its
- * options are checked exactly as at a start, then its values are compared.  Nothing that
- * runs notices.
+ * core/collect/reload_plan.c - plans a reload: loads every entry of the new configuration and checks its options
+ * exactly as a start does, then compares the values.  Changes nothing that runs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -122,34 +121,59 @@ static int plan_plugins(struct collector *c, struct reload *r)
 
 /* ---- settings -------------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
+/* "250ms", "true", "/run/x"; NULL: a list, or labels. The caller frees it. */
+static char *value_text(const struct config_key *key, const struct config *config)
 {
-	return a == b || (a && b && strcmp(a, b) == 0);
+	const void *at = (const char *)config + key->offset;
+	char number[CONFIG_UNITS_SIZE];
+
+	switch (key->type) {
+	case SKEP_O_TIME:
+	case SKEP_O_SIZE:
+		option_bound_format(key, (int64_t)*(const uint64_t *)at, number);
+		return strdup(number);
+	case SKEP_O_STR:
+		if (*(const char *const *)at)
+			return strdup(*(const char *const *)at);
+		return strdup(key->flags & CONFIG_OR_FALSE ? "false" : "none");
+	case SKEP_O_BOOL:
+		return strdup(*(const bool *)at ? "true" : "false");
+	case CONFIG_O_EITHER:
+		return strdup(key->words[*(const bool *)at]);
+	default:
+		return NULL;
+	}
 }
 
-static bool same_list(const char *const *a, const char *const *b)
+/* Reports a key that changes; -ENOTSUP after an error: it cannot. */
+static int say_key(struct reload *r, const struct config_key *key, const struct config *was, const struct config *next)
 {
-	for (; *a && *b; a++, b++)
-		if (strcmp(*a, *b) != 0)
-			return false;
-	return !*a && !*b;
-}
+	char *a = value_text(key, was), *b = value_text(key, next), *name = NULL, *words = NULL;
+	const struct config_pos *at = next->positions;
+	int err = 0;
 
-static void say_time(struct reload *r, const char *name, uint64_t was, uint64_t next)
-{
-	char a[CONFIG_UNITS_SIZE], b[CONFIG_UNITS_SIZE];
-
-	if (was == next)
-		return;
-	config_time_format(was, a);
-	config_time_format(next, b);
-	reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "from %s to %s", a, b);
-}
-
-static void say_list(struct reload *r, const char *name, const char *const *was, const char *const *next)
-{
-	if (!same_list(was, next))
-		reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "%s", "");
+	if (asprintf(&name, "%s%s%s", key->section ? key->section : "", key->section ? "." : "", key->name) < 0)
+		name = NULL;
+	if (asprintf(&words, "%s%s%s%s", a && b ? "from " : "", a && b ? a : "", a && b ? " to " : "", a && b ? b : "") < 0)
+		words = NULL;
+	if (!name || !words) {
+		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "out of memory");
+		err = -ENOMEM;
+	} else if (key->flags & CONFIG_FIXED) {
+		at = config_pos_key(key->section ? config_pos_key(at, key->section) : at, key->name);
+		diag_add(&r->diag, DIAG_ERROR, next->file, at ? at->key_line : 0, at ? at->key_column : 0,
+			 "%s cannot change %s%swithout a restart of skepd", name, words, *words ? " " : "");
+		err = -ENOTSUP;
+	} else {
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", name, "%s%s%s", words,
+				  *words && (key->flags & CONFIG_AT_START) ? ": " : "",
+				  key->flags & CONFIG_AT_START ? "with the next start of skepd" : "");
+	}
+	free(a);
+	free(b);
+	free(name);
+	free(words);
+	return err;
 }
 
 /* One line for each rule that differs, and one if those that stay stand in another order. */
@@ -175,23 +199,12 @@ static void say_rules(struct reload *r, const struct ruleset *was, const struct 
 			reload_report_add(&r->report, RELOAD_REMOVED, "rule", ruleset_rule(was, i)->id, "%s", "");
 	if (moved)
 		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters", "rules stand in another order");
-	if ((was ? ruleset_otherwise(was) : RULE_INCLUDE) != ruleset_otherwise(next))
-		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters.default", "to %s",
-				  ruleset_otherwise(next) == RULE_EXCLUDE ? "exclude" : "include");
 }
 
 static int plan_rules(struct collector *c, struct reload *r)
 {
-	const struct config_pos *at;
-	int err;
+	int err = rules_load(r->next, &r->diag, &r->rules);
 
-	if (c->config->filters.kernel != r->next->filters.kernel) {
-		at = config_pos_key(config_pos_key(r->next->positions, "filters"), "kernel");
-		diag_add(&r->diag, DIAG_ERROR, r->next->file, at ? at->key_line : 0, at ? at->key_column : 0,
-			 "filters.kernel cannot change without a restart of skepd");
-		return -ENOTSUP;
-	}
-	err = rules_load(r->next, &r->diag, &r->rules);
 	if (err == 0 && c->rule_eval)
 		say_rules(r, rule_eval_rules(c->rule_eval), r->rules);
 	return err;
@@ -200,45 +213,20 @@ static int plan_rules(struct collector *c, struct reload *r)
 static int plan_settings(struct collector *c, struct reload *r)
 {
 	const struct config *was = c->config, *next = r->next;
-	const struct config_pos *at;
-	int err = 0, rules;
+	int err = 0, one;
 
-	if (!same_text(was->control_socket, next->control_socket)) {
-		at = config_pos_key(config_pos_key(next->positions, "control"), "socket");
-		diag_add(&r->diag, DIAG_ERROR, next->file, at ? at->key_line : 0, at ? at->key_column : 0,
-			 "control.socket cannot change from %s to %s without a restart of skepd",
-			 was->control_socket ? was->control_socket : "false",
-			 next->control_socket ? next->control_socket : "false");
-		err = -ENOTSUP;
+	for (const struct config_key *key = config_key_table; key->name; key++) {
+		one = key->type == CONFIG_O_ENTRIES || option_same(key, was, next) ? 0 : say_key(r, key, was, next);
+		err = err ? err : one;
 	}
-	say_time(r, "interval", collector_interval(was), collector_interval(next));
-	say_time(r, "drain", was->drain_ns, next->drain_ns);
-	say_time(r, "process_interval", was->process_interval_ns, next->process_interval_ns);
-	if (!same_text(was->pin_dir, next->pin_dir))
-		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "pin_dir",
-				  "from %s to %s: with the next start of skepd", was->pin_dir ? was->pin_dir : "none",
-				  next->pin_dir ? next->pin_dir : "none");
-	if (was->pin_for_ns != next->pin_for_ns)
-		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "pin_for", "%s",
-				  "with the next start of skepd");
-	if (!same_text(was->spool.path, next->spool.path) || was->spool.max_bytes != next->spool.max_bytes ||
-	    was->spool.reserve_bytes != next->spool.reserve_bytes || was->spool.max_age_ns != next->spool.max_age_ns ||
-	    was->spool.sync_ns != next->spool.sync_ns)
-		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "spool", "%s", "with the next start of skepd");
-	if (was->labels != next->labels && !(was->labels && next->labels && json_equal(was->labels, next->labels)))
-		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "host.labels", "%s", "");
-	say_list(r, "plugin_dirs", was->plugin_dirs, next->plugin_dirs);
-	say_list(r, "tools", was->tools, next->tools);
-	say_list(r, "redact", was->redact, next->redact);
-	say_list(r, "containers", was->containers, next->containers);
-	/* Read anew in any case: what stands in the tables may have changed. */
+	/* Read in any case: the tables may have changed. */
 	r->tools = tools_new(next->tools, &r->diag);
 	r->redact = redact_new(next->redact, &r->diag);
 	r->containers = containers_new(next->containers, &r->diag);
 	if ((!r->tools || !r->redact || !r->containers) && err == 0)
 		err = -EINVAL;
-	rules = plan_rules(c, r);
-	return err ? err : rules;
+	one = plan_rules(c, r);
+	return err ? err : one;
 }
 
 /* ---- all of it --------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 /*
  * core/config/config_schema.c - config_key_table and the plugins' option tables, as JSON Schema.
  *
- * An entry's other keys depend on its plugin, so each plugin is an if/then of its own:
- * a oneOf would refuse the same files, but tell of every plugin why it is not that one.
+ * An entry's other keys depend on its plugin, so each plugin has an if/then of its own.  A oneOf would refuse the same
+ * files, but explain for every plugin why the entry is not of that plugin.
  */
 #include "core/config/config_schema.h"
 
@@ -17,7 +17,7 @@
 
 #define TIME_UNITS "(ns|us|ms|s|m|h|d)"
 #define SIZE_UNITS "(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)"
-/* Both are stolen; NULL: no memory, and so is what it becomes part of. */
+/* Takes both. NULL when either is NULL: no memory. */
 static json_t *with(json_t *object, const char *key, json_t *value)
 {
 	if (object && value && json_object_set_new(object, key, value) == 0)
@@ -52,7 +52,7 @@ static json_t *bounded(json_t *object, const struct config_key *option, int64_t 
 	return with(with(object, "minimum", json_integer(min)), "maximum", json_integer(option->max));
 }
 
-/* A size or a time that is written as text. */
+/* A size or a time as text. */
 static json_t *quantity_schema(const struct config_key *option, int64_t min)
 {
 	char *(*pattern)(uint64_t, uint64_t) = option->type == SKEP_O_SIZE ? config_size_pattern : config_time_pattern;
@@ -75,7 +75,7 @@ static json_t *quantity_schema(const struct config_key *option, int64_t min)
 		json_decref(schema);
 		return NULL;
 	}
-	/* not JSON Schema's: editors say it instead of the pattern (vscode-json-languageservice) */
+	/* no keyword of JSON Schema: editors print it instead of the pattern (vscode-json-languageservice) */
 	schema = with(schema, "patternErrorMessage", json_string(text));
 	free(text);
 	return schema;
@@ -133,8 +133,9 @@ static json_t *key_help(const struct config_key *key)
 	char *text = NULL, shown[OPTION_WORDS_SIZE];
 	const char *value = option_default_shown(key, shown);
 	json_t *help;
-	int n = asprintf(&text, "%s%s%s%s%s", key->help ? key->help : "", value ? ". Default: " : "", value ? value : "",
+	int n = asprintf(&text, "%s%s%s%s%s%s", key->help ? key->help : "", value ? ". Default: " : "", value ? value : "",
 			 key->flags & SKEP_OPT_RELOADABLE ? ". Changes by a reload, without a restart" : "",
+			 key->flags & (CONFIG_AT_START | CONFIG_FIXED) ? ". Changes only with a restart" : "",
 			 key->flags & SKEP_OPT_SECRET
 				 ? ". A secret: better \"env:NAME\", or the file's path under this name and _file"
 				 : "");
@@ -153,7 +154,7 @@ static json_t *described_key(const struct config_key *key)
 
 /* ---- a plugin's options --------------------------------------------------------------------- */
 
-/* {key, file}: not both; one of them where it is required. */
+/* An entry has at most one of key and file; exactly one when the option is required. */
 static int option_rules(json_t *rules, json_t *required, const struct config_key *option, const char *file)
 {
 	bool wanted = option->flags & SKEP_OPT_REQUIRED;
@@ -243,7 +244,7 @@ static json_t *entries_schema(const struct skep_plugin *const *plugins, size_t n
 
 /* ---- all of it ---------------------------------------------------------------------------- */
 
-/* Where the key stands: the file's properties, or those of its section, made when first asked for. Borrowed. */
+/* The properties of the file, or of the section, which the first call for it makes. Borrowed. */
 static json_t *place_of(json_t *top, const char *section)
 {
 	json_t *object;

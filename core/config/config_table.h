@@ -24,6 +24,8 @@ enum config_key_type {
 #define CONFIG_UNIQUE (1u << 19)       /* no two elements are the same */
 #define CONFIG_NOT_EMPTY (1u << 20)    /* a list has an element */
 #define CONFIG_OWN (1u << 22)          /* in a plugin's table: a key that skepd reads */
+#define CONFIG_AT_START (1u << 23)     /* a reload reports a change, which the next start applies */
+#define CONFIG_FIXED (1u << 24)        /* a reload that would change it is refused */
 #define CONFIG_WITH_SECTION (1u << 21) /* the default applies only when the file has the section */
 
 /* What a string, or each element of a list, must be. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/options_diff.c - which options of two states differ, and the change from one to the other.
+ * core/config/options_diff.c - compares two states option by option, and applies the difference.
  */
 #include "core/config/options_diff.h"
 
@@ -47,13 +47,20 @@ static bool same_list(const char **a, const char **b)
 	return !*a && !*b;
 }
 
-static bool same(const struct config_key *option, const void *a, const void *b)
+static bool same_labels(json_t *const *a, json_t *const *b)
+{
+	return *a == *b || (*a && *b && json_equal(*a, *b));
+}
+
+bool option_same(const struct config_key *option, const void *a, const void *b)
 {
 	switch (option->type) {
 	case SKEP_O_STR:
 		return same_text(text_of(a, option), text_of(b, option));
 	case SKEP_O_STRV:
 		return same_list(list_of(a, option), list_of(b, option));
+	case CONFIG_O_LABELS:
+		return same_labels(value(a, option), value(b, option));
 	default:
 		return memcmp(value(a, option), value(b, option), option_type_size(option->type)) == 0;
 	}
@@ -68,7 +75,7 @@ enum options_change options_diff(const struct skep_plugin *desc, const void *was
 	FILE *out = ret_names ? open_memstream(&names, &size) : NULL;
 
 	for (size_t i = 0; option_get(desc, i, &option); i++) {
-		if (same(&option, was, next))
+		if (option_same(&option, was, next))
 			continue;
 		if (out)
 			fprintf(out, "%s%s", change == OPTIONS_SAME ? "" : ", ", option.name);
@@ -96,7 +103,7 @@ void options_share(const struct skep_plugin *desc, const void *was, void *next)
 	struct config_key option;
 
 	for (size_t i = 0; option_get(desc, i, &option); i++)
-		if ((option.type == SKEP_O_STR || option.type == SKEP_O_STRV) && same(&option, was, next))
+		if ((option.type == SKEP_O_STR || option.type == SKEP_O_STRV) && option_same(&option, was, next))
 			copy(&option, was, next);
 }
 
@@ -105,7 +112,7 @@ void options_copy(const struct skep_plugin *desc, const void *was, const void *n
 	struct config_key option;
 
 	for (size_t i = 0; option_get(desc, i, &option); i++)
-		if (!same(&option, was, next))
+		if (!option_same(&option, was, next))
 			copy(&option, next, state);
 }
 
@@ -129,7 +136,7 @@ int options_adopt(const struct skep_plugin *desc, void *was, const void *next, s
 	if (err < 0)
 		return err;
 	for (size_t i = 0; option_get(desc, i, &option); i++) {
-		if (same(&option, was, next))
+		if (option_same(&option, was, next))
 			continue;
 		if (option.type == SKEP_O_STR) {
 			options_memory_drop(memory, text_of(was, &option));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/options_diff.h - two states of one plugin, filled in by options_apply: which options
- * differ, and how the values of a running one are replaced while nothing dangles.
+ * core/config/options_diff.h - compares two states that options_apply filled in, and moves changed options into the
+ * state of a running plugin so that no pointer dangles.
  */
 #ifndef SKEP_CORE_OPTIONS_DIFF_H
 #define SKEP_CORE_OPTIONS_DIFF_H
@@ -10,27 +10,29 @@
 
 enum options_change {
 	OPTIONS_SAME,
-	OPTIONS_RELOADABLE, /* all that differ may change in place */
+	OPTIONS_RELOADABLE, /* every option that differs may change in place */
 	OPTIONS_OTHER,
 };
 
 /*
- * By value: what a file or a variable holds counts, not how it is written. names (may be NULL): "path, fsync", to be
- * freed.
+ * Compares values: the content of a secret's file or variable, not its name. names (may be NULL): "path, fsync"; the
+ * caller frees it.
  */
 enum options_change options_diff(const struct skep_plugin *, const void *was, const void *next, char **ret_names);
 
+/* Does this key have the same value in both states? */
+bool option_same(const struct config_key *, const void *a, const void *b);
+
 /*
- * For reload(): texts that are the same in both become those of `was` in `next`, so that a
- * plugin that takes over all options of `next` keeps what stays valid.
+ * For reload(): `next` gets the pointers of `was` for texts that are the same in both.  A plugin that copies all
+ * options of `next` then keeps pointers that stay valid.
  */
 void options_share(const struct skep_plugin *, const void *was, void *next);
-/* Options that differ between `was` and `next` get the value of `next` in `state`. */
+/* Copies into `state` each option of `next` that differs from `was`. */
 void options_copy(const struct skep_plugin *, const void *was, const void *next, void *state);
 /*
- * After options_share and options_copy, for good: `was` becomes what `next` is, and
- * `memory` owns what it points to; what that replaces is freed.  0 or -ENOMEM (nothing
- * has changed).  next_memory is still to be freed.
+ * After options_share and options_copy: `was` gets the values of `next`, `memory` takes over their blocks, and the
+ * replaced ones are freed.  0 or -ENOMEM (nothing has changed).  The caller still frees next_memory.
  */
 int options_adopt(const struct skep_plugin *, void *was, const void *next, struct options_memory *memory,
 		  struct options_memory *next_memory);

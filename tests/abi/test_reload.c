@@ -307,7 +307,7 @@ static void settings(void **state)
 			 0);
 	assert_string_equal(
 		last.changes,
-		"changed setting interval from 100ms to 200ms\nchanged setting drain from 5s to 30s\nchanged setting process_interval from 1m to 1s\n");
+		"changed setting interval from 100ms to 200ms\nchanged setting process_interval from 1m to 1s\nchanged setting drain from 5s to 30s\n");
 	assert_int_equal(instance("a")->host.interval_ns, 200000000);
 	assert_string_equal(calls("a"), "open start ");
 	run_for(1000);
