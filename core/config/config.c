@@ -17,7 +17,7 @@
 #define FILE_MAX (4u << 20)
 
 /*
- * A pipe or a device needs no check: the caller who chose it could choose the file as well.  After a privileged start
+ * A pipe or a device needs no check: the caller chose it, and could choose the file as well.  After a privileged start
  * the caller chooses nothing.
  */
 static int check_owner(const char *file, const struct stat *st, struct diag *diag)
@@ -27,13 +27,13 @@ static int check_owner(const char *file, const struct stat *st, struct diag *dia
 	if (!trust_uid(st->st_uid))
 		diag_add(
 			diag, DIAG_ERROR, file, 0, 0,
-			"belongs to uid %u: it says which code is loaded and where records go, so it must be root's, or of who runs this: "
+			"belongs to uid %u: it says which code skepd loads and where records go, so root or the user of skepd must own it: "
 			"chown root it",
 			(unsigned)st->st_uid);
 	else if (st->st_mode & (S_IWGRP | S_IWOTH))
 		diag_add(
 			diag, DIAG_ERROR, file, 0, 0,
-			"is writable by %s (mode %04o): it says which code is loaded and where records go: chmod go-w it",
+			"is writable by %s (mode %04o): it says which code skepd loads and where records go: chmod go-w it",
 			st->st_mode & S_IWOTH ? "everybody" : "its group", (unsigned)(st->st_mode & 07777));
 	else
 		return 0;
@@ -53,7 +53,7 @@ static struct config *load(const char *file, bool trusted, struct diag *diag)
 		config = config_parse(text, len, file, diag);
 	if (config)
 		config->others_read = S_ISREG(st.st_mode) && (st.st_mode & S_IROTH);
-	explicit_bzero(text, len); /* secrets may have stood in it */
+	explicit_bzero(text, len); /* it may have had secrets */
 	free(text);
 	return config;
 }

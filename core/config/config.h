@@ -23,7 +23,7 @@ struct config_plugin {
 	json_t *options; /* object: every key but plugin, name, required */
 };
 
-/* "filters": which rules there are (core/rules/rules_file.h). Lists are NULL-terminated, never NULL. */
+/* "filters": where rules are (core/rules/rules_file.h). Lists are NULL-terminated, never NULL. */
 struct config_filters {
 	const char **dirs;      /* folders of *.json */
 	const char **packs;     /* names of rule packs, after the folders' rules */
@@ -32,15 +32,15 @@ struct config_filters {
 	bool kernel;            /* the kernel decides the verdicts that it can */
 };
 
-/* "spool": batches wait there for sinks (docs/inside/spool.md). path NULL: in memory only. */
+/* "spool": where batches wait for sinks (docs/inside/spool.md). path NULL: in memory only. */
 struct config_spool {
 	const char *path;
-	uint64_t max_bytes, reserve_bytes, max_age_ns, sync_ns; /* max_age_ns 0: for ever */
+	uint64_t max_bytes, reserve_bytes, max_age_ns, sync_ns; /* max_age_ns 0: no limit */
 };
 
 struct config_pos;
 
-/* Where skepd listens, and skep asks, when nobody says otherwise. */
+/* Where skepd listens, and skep connects, by default. */
 #define CONTROL_SOCKET_DEFAULT "/run/skep/skepd.sock"
 
 struct config {
@@ -50,8 +50,8 @@ struct config {
 	uint64_t drain_ns;
 	uint64_t process_interval_ns; /* 0: no samples of single processes */
 	/*
-	 * NULL-terminated.  Where the file names none: $SKEP_PLUGIN_DIRS (a colon list;
-	 * not in a program that has gained privileges by its file), else built in.
+	 * NULL-terminated.  When the file names none: $SKEP_PLUGIN_DIRS (a colon list; a program that got
+	 * privileges from its file ignores it), else the built-in ones.
 	 */
 	const char **plugin_dirs;
 	struct config_plugin *probes;
@@ -64,8 +64,8 @@ struct config {
 	struct config_filters filters;
 	struct config_spool spool;
 	const char *control_socket; /* "control.socket", or the default one; NULL: none is wanted */
-	bool control_asked;   /* it stands in the file: then skepd does not run without it */
-	bool others_read;     /* the file can be read by everybody: no place for a secret */
+	bool control_asked;   /* the file names it: skepd does not run without it */
+	bool others_read;     /* everybody can read the file: no place for a secret */
 	const char **keep_capabilities; /* NULL: none; of core/base/confine.h */
 	const char *pin_dir;        /* where skepd pins its kernel side (core/plugin/pins.h); NULL: nowhere */
 	uint64_t pin_for_ns;  /* how long it may record there without a skepd that reads it */
@@ -76,8 +76,8 @@ struct config {
 /* Both return NULL after adding at least one error to the diag. `name` is used in messages. */
 struct config *config_load(const char *file, struct diag *);
 /*
- * The same for a daemon, which loads the code that the file names: refused where somebody else
- * than root and our own user could have written it.
+ * The same for a daemon, which loads the code that the file names: refuses a file that others than root and our own
+ * user could have written.
  */
 struct config *config_load_trusted(const char *file, struct diag *);
 struct config *config_parse(const char *text, size_t len, const char *name, struct diag *);
@@ -91,20 +91,20 @@ void config_entry_name(const struct config_plugin *, char *ret, size_t size);
 
 /*
  * JSON with comments for any other file of ours (tool tables, redaction tables):
- * comments blanked in place of equal length, so jansson's positions stay right.
+ * blanks of equal length replace comments, so jansson's positions stay right.
  * Returns a new reference, or NULL after adding an error with line and column.
  */
 json_t *config_json(const char *text, size_t len, const char *name, struct diag *);
 json_t *config_json_file(const char *file, struct diag *);
-/* The same, and where everything stands (core/config/config_pos.h; config_pos_free). */
+/* The same, with the position of each value (core/config/config_pos.h; config_pos_free). */
 json_t *config_json_positions(const char *text, size_t len, const char *name, struct diag *,
 			      struct config_pos **ret_positions);
 /*
- * A whole file, NUL-terminated behind its length. 0, or -errno after adding an error. To be freed.  Only a regular
- * file: the loop reads what an option names, and a FIFO has no end.
+ * Reads a whole file, and adds a NUL behind it. 0, or -errno after adding an error. The caller frees the text.  Refuses
+ * what is no regular file: the loop reads a file that an option names, and a FIFO has no end.
  */
 int config_read_file(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len);
-/* The same, of any kind (a configuration may come by a pipe), and what the file was that was read: owner, mode. */
+/* The same for files of any kind (a configuration may come from a pipe); *ret_st: of the file that it read. */
 struct stat;
 int config_read_file_stat(const char *file, size_t max, struct diag *, char **ret_text, size_t *ret_len,
 			  struct stat *ret_st);
@@ -112,20 +112,20 @@ int config_read_file_stat(const char *file, size_t max, struct diag *, char **re
 /* "64MiB" "5s" "250ms": 0 or -EINVAL / -ERANGE. Sizes: B KiB MiB GiB TiB kB MB GB TB. Times: ns us ms s m h d. */
 int config_size(const char *text, uint64_t *ret_bytes);
 int config_time(const char *text, uint64_t *ret_ns);
-/* The other way, exact, in the largest unit that divides: "64MiB", "1500ms". */
+/* Formats exactly, in the largest unit that divides: "64MiB", "1500ms". */
 #define CONFIG_UNITS_SIZE 32
 void config_size_format(uint64_t bytes, char ret[CONFIG_UNITS_SIZE]);
 void config_time_format(uint64_t ns, char ret[CONFIG_UNITS_SIZE]);
 /*
- * A regular expression for the texts of those from min to max (INT64_MAX at the most), and no others. To be freed;
- * NULL: no memory.
+ * A regular expression that matches exactly the texts from min to max (at most INT64_MAX). The caller frees it; NULL:
+ * no memory.
  */
 char *config_size_pattern(uint64_t min, uint64_t max);
 char *config_time_pattern(uint64_t min, uint64_t max);
 
 /*
- * For messages, never more than size bytes, cut as "abc..." at a character:
- * text in quotes, control characters escaped; a value in words ("the integer 5",
+ * For messages: a text in quotes with control characters escaped, cut at a character to size bytes ("abc..."); a value
+ * in words ("the integer 5",
  * "the string \"abc\"", "an array", "null").  size is at least 32.
  */
 #define CONFIG_QUOTE_SIZE 96

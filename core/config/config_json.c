@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/config_json.c - JSON with comments: comments become blanks of equal length,
- * jansson parses the rest, and what it dislikes is said with line and column.
+ * core/config/config_json.c - JSON with comments: blanks of equal length replace comments, and jansson parses the rest.
+ * An error has line and column.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include "core/config/config.h"
 #include "core/config/config_pos.h"
 
-#define JSON_FILE_MAX (8u << 20) /* no table of ours comes near; /dev/zero given by mistake does */
+#define JSON_FILE_MAX (8u << 20) /* far above every table of ours; stops at a /dev/zero given by mistake */
 
-/* Newlines stay, so lines stay; columns are counted on the original text. */
+/* Keeps newlines, so lines stay; columns are counted in the original text. */
 static void blank(char *begin, const char *end)
 {
 	for (; begin < end; begin++)
@@ -36,7 +36,8 @@ static int blank_comments(char *text, size_t len, size_t *ret_offset)
 
 		if (*p == '"') {
 			/*
-			 * A raw newline ends it, too: no string goes on there, and jansson says so at the right place.
+			 * A raw newline ends the string, too: it is an error there, and jansson reports it at that
+			 * place.
 			 */
 			for (p++; p < end && *p != '"' && *p != '\n'; p++)
 				if (*p == '\\' && p + 1 < end && p[1] != '\n')
@@ -103,8 +104,8 @@ static void syntax_error(const char *original, const char *blanked, size_t len, 
 }
 
 /*
- * Every key that stands twice in one object, and where the first is. Recursion is bounded by jansson's own depth
- * (2048).
+ * Reports every key that one object has twice, with the line of the first. jansson's own limit of depth (2048) bounds
+ * the recursion.
  */
 static void duplicate_errors(const struct config_pos *node, const char *name, struct diag *diag)
 {
@@ -154,12 +155,12 @@ json_t *config_json_positions(const char *text, size_t len, const char *name, st
 	}
 	json = json_loadb(blanked, len, JSON_REJECT_DUPLICATES, &error);
 	if (!json && json_error_code(&error) == json_error_duplicate_key) {
-		/* Parsed once more to name all of them, and both places of each. */
+		/* Parses once more, to name all of them with both places. */
 		json = json_loadb(blanked, len, 0, &error);
 		if (json && config_pos_new(blanked, len, &positions) == 0)
 			duplicate_errors(positions, name, diag);
 		if (json && diag->n_errors == n_errors)
-			diag_add(diag, DIAG_ERROR, name, 0, 0, "a key stands twice in one object");
+			diag_add(diag, DIAG_ERROR, name, 0, 0, "one object has a key twice: remove one");
 		json_decref(json);
 		if (json) {
 			json = NULL;
@@ -205,10 +206,10 @@ static int read_file(const char *file, bool any_kind, size_t max, struct diag *d
 	} while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		goto out_errno;
-	/* By descriptor: the name may lead to another file by now. */
+	/* By descriptor: the name may name another file by now. */
 	if (fstat(fd, ret_st) < 0)
 		goto out_errno;
-	/* of a directory read() has the better words */
+	/* read() has the better message about a directory */
 	if (!any_kind && !S_ISREG(ret_st->st_mode) && !S_ISDIR(ret_st->st_mode)) {
 		diag_add(diag, DIAG_ERROR, file, 0, 0, "cannot read: not a regular file");
 		err = -EINVAL;

@@ -219,7 +219,7 @@ static void read_section(struct parse *p, const struct config_pos *at, const jso
 	free(list);
 }
 
-/* Walks the positions and not the object: errors come in the file's order. */
+/* Walks the positions, not the object: then errors are in the file's order. */
 static void read_keys(struct parse *p, const struct config_pos *object, const json_t *value, const char *section)
 {
 	for (const struct config_pos *at = object->first; at; at = at->next) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/config_pos.c - a scanner that keeps positions and nothing else.  jansson has
- * said already that the text is valid, so this one only has to follow brackets,
- * strings and commas.  It does not recurse: depth costs no stack here.
+ * core/config/config_pos.c - a scanner that keeps positions and nothing else.  jansson has accepted the text, so the
+ * scanner only follows brackets, strings and commas.  It does not recurse: depth costs no stack.
  */
 #include "core/config/config_pos.h"
 
@@ -28,7 +27,7 @@ struct scanner {
 	struct node *tail; /* of the chain of all nodes */
 };
 
-/* Continuation bytes of UTF-8 take no column. */
+/* Continuation bytes of UTF-8 have no column of their own. */
 static bool starts_character(char c)
 {
 	return ((unsigned char)c & 0xc0) != 0x80;
@@ -66,7 +65,7 @@ static int scanner_string(struct scanner *s)
 	return 0;
 }
 
-/* [begin, end) with its quotes. Escapes are jansson's to decode: it knows surrogates. */
+/* [begin, end) has the quotes. jansson decodes escapes: it knows surrogates. */
 static int key_decode(const char *begin, const char *end, char **ret)
 {
 	json_t *string;
@@ -135,7 +134,7 @@ static int scanner_key(struct scanner *s, struct node *node)
 	return s->p < s->end ? 0 : -EINVAL;
 }
 
-/* One value (a container: its opening bracket only). *open becomes the container in which to go on. */
+/* Scans one value; of an object or array only its opening bracket, and *open becomes that one. */
 static int scanner_value(struct scanner *s, struct node **open)
 {
 	struct node *node = node_new(s, *open);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/config_pos.h - where each key and value of a JSON text stands; jansson forgets
- * it.  A tree of the same shape as the text.  Any thread; nothing is shared.
+ * core/config/config_pos.h - the positions of keys and values of a JSON text, which jansson does not keep: a tree of
+ * the same shape as the text.  Any thread; nothing is shared.
  */
 #ifndef SKEP_CORE_CONFIG_POS_H
 #define SKEP_CORE_CONFIG_POS_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/config_schema.h - the JSON Schema (draft 7) of skepd.conf with the options of the
- * plugins that are there, for editors and for checks without skepd.  It knows keys, types,
- * words and plain bounds; bounds of texts such as "64MiB", and what a value means, are for
- * skepd -t.
+ * core/config/config_schema.h - the JSON Schema (draft 7) of skepd.conf with the options of the installed plugins, for
+ * editors and for checks without skepd.  The schema has keys, types, words and bounds; only skepd -t checks what a
+ * value means (does a capability exist, can a plugin open its file).
  */
 #ifndef SKEP_CORE_CONFIG_SCHEMA_H
 #define SKEP_CORE_CONFIG_SCHEMA_H

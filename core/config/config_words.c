@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/config_words.c - keys and values as they stand in a message: bounded, one
- * line, no control characters (a configuration may be printed on a terminal).
+ * core/config/config_words.c - keys and values in a message: bounded, one line, no control characters (a message may
+ * reach a terminal).
  */
 #include <stdio.h>
 #include <string.h>

@@ -26,7 +26,7 @@ static int read_text(const char *text, size_t len, const char *name, datafile_fn
 
 	root.json = config_json_positions(text, len, name, diag, &pos);
 	if (!root.json)
-		return 0; /* the diag has it; go on to find the errors of the other files */
+		return 0; /* the diag has the error; go on, to find those of the other files */
 	root.pos = pos;
 	err = fn(&root, arg);
 	json_decref(root.json);
@@ -54,7 +54,7 @@ static int is_table(const struct dirent *entry)
 	return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0;
 }
 
-/* Not alphasort: that follows the locale, and the order decides which entry wins. */
+/* Not alphasort, which follows the locale: the order decides which entry wins. */
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -97,7 +97,7 @@ int datafile_read(const char *text, size_t len, const char *name, const char *co
 		if (stat(*more, &st) == 0 && S_ISDIR(st.st_mode))
 			err = read_folder(*more, fn, arg, diag);
 		else
-			err = read_file(*more, fn, arg, diag); /* says why it cannot */
+			err = read_file(*more, fn, arg, diag); /* adds the error if it cannot */
 	}
 	if (err == 0 && diag->n_errors > n_errors)
 		err = -EINVAL;
@@ -133,7 +133,7 @@ void datanode_at(const struct datanode *node, size_t index, struct datanode *ret
 	};
 }
 
-/* Depth is that of our own tables (three), not of the input. */
+/* As deep as our own tables (three levels), however deep the input is. */
 static void print_path(const struct datanode *node, FILE *out)
 {
 	if (!node->up)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/datafile.h - tables that are data: the built-in text, then files or folders of
- * a user, read in that order; and what every such table checks the same way, with
- * errors that say file, line, column, the value and the remedy.
+ * core/config/datafile.h - tables that are data (tools, containers, secrets): reads the built-in text, then a user's
+ * files or folders, in that order.  Checks that all such tables share; an error has file, line, column, value and
+ * remedy.
  */
 #ifndef SKEP_CORE_DATAFILE_H
 #define SKEP_CORE_DATAFILE_H
@@ -14,7 +14,7 @@
 #include "core/config/config_pos.h"
 #include "core/base/diag.h"
 
-/* A value in a table's file and the way to it. Lives on the stack while the file is read. */
+/* A value in a table's file and the path to it. Lives on the stack while fn reads the file. */
 struct datanode {
 	const struct datanode *up; /* NULL: the root */
 	const char *key;           /* in an object; NULL in an array */
@@ -25,12 +25,12 @@ struct datanode {
 	struct diag *diag;
 };
 
-/* Errors are in the diag; returns a negative errno only for what must end the reading (-ENOMEM). */
+/* Adds errors to the diag; returns a negative errno only to end the reading (-ENOMEM). */
 typedef int (*datafile_fn)(const struct datanode *root, void *arg);
 
 /*
- * fn for the text, then for each of `more`: a file, or a folder whose *.json are taken
- * in byte order.  0, -EINVAL when any error was added, or what fn returned.
+ * Calls fn for the text, then for each of `more`: a file, or a folder whose *.json it reads in byte order.  0, -EINVAL
+ * after an error in any of them, or the error of fn.
  */
 int datafile_read(const char *text, size_t len, const char *name, const char *const *more, datafile_fn fn, void *arg,
 		  struct diag *);
@@ -40,13 +40,13 @@ void datanode_at(const struct datanode *, size_t index, struct datanode *ret);
 
 /* "programs[3].operand: TEXT" */
 void datanode_error(const struct datanode *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* An object (an error and false else); every key that is not known is an error with a suggestion. */
+/* Is it an object? If not, an error and false. Each unknown key is an error with a suggestion. */
 bool datanode_object(const struct datanode *, const char *const *known);
-/* An array (an error and false else). */
+/* Is it an array? If not, an error and false. */
 bool datanode_array(const struct datanode *);
 /* A string that is not empty; NULL after an error. Borrowed from the node. */
 const char *datanode_string(const struct datanode *);
-/* The same, and a well-formed pattern. */
+/* The same, of a well-formed pattern. */
 const char *datanode_glob(const struct datanode *);
 /* A whole number within bounds; false after an error. */
 bool datanode_number(const struct datanode *, long min, long max, long *ret);

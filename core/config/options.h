@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/options.h - a plugin's option table applied: validation, defaults, unknown keys
- * with a suggestion, help text.  One table serves them all.
+ * core/config/options.h - applies a plugin's option table: validation, defaults, unknown keys with a suggestion.  The
+ * help text comes from the same table.
  */
 #ifndef SKEP_CORE_OPTIONS_H
 #define SKEP_CORE_OPTIONS_H

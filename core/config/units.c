@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/config/units.c - sizes and times as people write them in a configuration, both ways.
- * One unit, no fractions, no blanks: "64MiB", "250ms".  And as regular expressions, for the schema.
+ * core/config/units.c - parses and formats sizes and times of a configuration: one unit, no fractions, no blanks
+ * ("64MiB", "250ms").  Writes them as regular expressions, too, for the schema.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* Ascending: the writers take the last that divides. */
+/* Ascending: units_format uses the last that divides. */
 static const struct unit size_units[] = {
 	{ "B", 1 },
 	{ "kB", 1000 },
@@ -42,8 +42,8 @@ static const struct unit time_units[] = {
 };
 
 /*
- * Digits, then one of units; bare: the number alone will do.  By hand and not by
- * strtoull, which takes blanks, a sign and the locale's idea of a number.
+ * Digits, then one of units; bare: a number without a unit is right, too.  Not strtoull, which accepts blanks, a sign
+ * and the locale's digits.
  */
 static int units_parse(const char *text, const struct unit *units, bool bare, uint64_t *ret)
 {
@@ -85,7 +85,7 @@ static void units_format(uint64_t value, const struct unit *units, char ret[CONF
 
 /* ---- as a pattern ---------------------------------------------------------------------- */
 
-/* first and last have the same number of digits, and from some digit on all zeros and all nines. */
+/* first and last have the same number of digits; from some digit on first has only zeros and last only nines. */
 static void print_digits(FILE *out, uint64_t first, uint64_t last)
 {
 	char a[24], b[24];
@@ -107,13 +107,13 @@ static void print_digits(FILE *out, uint64_t first, uint64_t last)
 		fputs("[0-9]", out);
 }
 
-/* The end of the longest run of numbers from `first` on, up to `last`, that print_digits can say. */
+/* The end of the longest run of numbers from `first` on, up to `last`, that print_digits can write. */
 static uint64_t run_end(uint64_t first, uint64_t last)
 {
 	uint64_t step = 1, end = first;
 
 	/*
-	 * ever more nines at its end, as long as there are zeros in first; they are taken back where that is too many
+	 * A nine more at the end for each zero at the end of first, while the result stays within last.
 	 */
 	while (first % (step * 10) == 0 && first != 0 && first + (step * 10 - 1) <= last && step < UINT64_MAX / 100)
 		step *= 10;
@@ -126,7 +126,7 @@ static uint64_t run_end(uint64_t first, uint64_t last)
 	return end;
 }
 
-/* Numbers from min to max, with any zeros before them. max: INT64_MAX at the most. */
+/* Numbers from min to max (at most INT64_MAX), with any zeros before them. */
 static void print_range(FILE *out, uint64_t min, uint64_t max)
 {
 	fputs("0*(", out);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/daemon/notify.c - systemd's notify protocol: datagrams of NAME=value lines to a Unix
- * socket.  The pings of the watchdog come from a timer of the loop and from nowhere else:
- * a loop that hangs, in a plugin's callback or in a write(2) that does not return, stops
- * them, and the manager starts the service anew.
+ * socket.  Only a timer of the loop pings the watchdog.  When the loop hangs, in a plugin's callback or in a write(2)
+ * that does not return, the pings stop, and the manager restarts the service.
  */
 #include "core/daemon/notify.h"
 
@@ -24,10 +23,10 @@
 #include "core/base/magic.h"
 #include "core/base/log.h"
 
-/* systemd takes 4096 bytes (PIPE_BUF) and drops what is longer as a whole: NOTIFY_BUFFER_MAX, v252. */
+/* systemd reads 4096 bytes (PIPE_BUF) and drops a longer message: NOTIFY_BUFFER_MAX, v252. */
 #define MESSAGE_MAX 2048u
 #define STATUS_MAX  1024u
-/* A manager that does not read for so long has troubles of its own; a READY=1 lost would cost the whole start. */
+/* A lost READY=1 would cost the whole start, so skepd waits for a manager that is slow to read. */
 #define SEND_WAIT_S 2
 
 #define MAGIC_notify 0x207111f7u
@@ -38,16 +37,16 @@ struct notify {
 	socklen_t to_len;
 	uint64_t ping_ms; /* 0: no watchdog */
 	uv_timer_t timer;
-	bool failed;      /* said once */
+	bool failed;      /* the last message; logged once */
 };
 
-/* ---- what the environment asks for ---------------------------------------------------- */
+/* ---- the environment ---------------------------------------------------------------- */
 
 static int address(const char *text, struct notify *n, char *why, size_t why_size)
 {
 	size_t len = strlen(text);
 
-	/* "vsock:" is for managers of virtual machines (v254); a service's own manager never uses it. */
+	/* "vsock:" is for a manager outside of the virtual machine (v254); a service's own manager does not use it. */
 	if ((text[0] != '/' && text[0] != '@') || len < 2) {
 		snprintf(why, why_size, "NOTIFY_SOCKET=%s: neither a path nor an abstract socket (@name)", text);
 		return -EAFNOSUPPORT;
@@ -61,13 +60,13 @@ static int address(const char *text, struct notify *n, char *why, size_t why_siz
 	memcpy(n->to.sun_path, text, len);
 	n->to_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 	if (text[0] == '@')
-		n->to.sun_path[0] = '\0'; /* abstract: its length counts, there is no NUL at the end */
+		n->to.sun_path[0] = '\0'; /* abstract: to_len ends the name, not a NUL */
 	else
 		n->to_len++;
 	return 0;
 }
 
-/* A number and nothing else. */
+/* Digits only. */
 static bool number(const char *text, uint64_t *ret)
 {
 	char *end;
@@ -79,7 +78,7 @@ static bool number(const char *text, uint64_t *ret)
 	return errno == 0 && *end == '\0';
 }
 
-/* WATCHDOG_PID says for whom it is meant: a process that inherited the variables must not ping for its parent. */
+/* WATCHDOG_PID names the process that pings: a child that inherited the variables must not ping for its parent. */
 static int watchdog(struct notify *n, char *why, size_t why_size)
 {
 	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
@@ -97,7 +96,7 @@ static int watchdog(struct notify *n, char *why, size_t why_size)
 		snprintf(why, why_size, "WATCHDOG_USEC=%s is no time in microseconds", usec);
 		return -EINVAL;
 	}
-	/* Half of it, as sd_watchdog_enabled(3) advises: one ping may come late. */
+	/* Half of the time, as sd_watchdog_enabled(3) advises: one ping may be late. */
 	n->ping_ms = us / 2000 > 0 ? us / 2000 : 1;
 	return 0;
 }
@@ -162,9 +161,9 @@ void notify_close(struct notify *n)
 		uv_close((uv_handle_t *)&n->timer, on_closed);
 }
 
-/* ---- telling -------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------- */
 
-static void tell(struct notify *n, const char *message, int flags)
+static void send_message(struct notify *n, const char *message, int flags)
 {
 	ssize_t done;
 
@@ -172,7 +171,7 @@ static void tell(struct notify *n, const char *message, int flags)
 		done = sendto(n->fd, message, strlen(message), flags | MSG_NOSIGNAL, (const struct sockaddr *)&n->to,
 			      n->to_len);
 	while (done < 0 && errno == EINTR);
-	/* A manager that is restarted has no socket for a moment: the next one may arrive. */
+	/* A manager that restarts has no socket for a moment: the next message may arrive. */
 	if (done < 0 && !n->failed)
 		log_warning("cannot tell the service manager: %s", strerror(errno));
 	n->failed = done < 0;
@@ -194,7 +193,7 @@ static void one_line(char *s)
 	}
 }
 
-__attribute__((format(printf, 3, 0))) static void tell_state(struct notify *n, const char *state, const char *fmt,
+__attribute__((format(printf, 3, 0))) static void send_state(struct notify *n, const char *state, const char *fmt,
 							     va_list ap)
 {
 	char status[STATUS_MAX], message[MESSAGE_MAX];
@@ -202,13 +201,13 @@ __attribute__((format(printf, 3, 0))) static void tell_state(struct notify *n, c
 	vsnprintf(status, sizeof(status), fmt, ap); /* cut where it is longer */
 	one_line(status);
 	snprintf(message, sizeof(message), "%s\nSTATUS=%s", state, status);
-	tell(n, message, 0);
+	send_message(n, message, 0);
 }
 
 static void on_ping(uv_timer_t *timer)
 {
-	/* Without waiting: the next one comes in time, too. */
-	tell(timer->data, "WATCHDOG=1", MSG_DONTWAIT);
+	/* Does not wait: the next ping still comes in time. */
+	send_message(timer->data, "WATCHDOG=1", MSG_DONTWAIT);
 }
 
 void notify_ready(struct notify *n, const char *fmt, ...)
@@ -218,13 +217,13 @@ void notify_ready(struct notify *n, const char *fmt, ...)
 	if (!n)
 		return;
 	va_start(ap, fmt);
-	tell_state(n, "READY=1", fmt, ap);
+	send_state(n, "READY=1", fmt, ap);
 	va_end(ap);
 	if (n->ping_ms > 0 && !uv_is_active((uv_handle_t *)&n->timer))
 		uv_timer_start(&n->timer, on_ping, n->ping_ms, n->ping_ms); /* fails only without a callback */
 }
 
-/* Both in one datagram: Type=notify-reload (v253) takes the time only together with the state. */
+/* State and time in one datagram: Type=notify-reload (v253) ignores a time that comes alone. */
 void notify_reloading(struct notify *n)
 {
 	char message[MESSAGE_MAX];
@@ -235,7 +234,7 @@ void notify_reloading(struct notify *n)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(message, sizeof(message), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=reloading",
 		 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
-	tell(n, message, 0);
+	send_message(n, message, 0);
 }
 
 void notify_stopping(struct notify *n, uint64_t us, const char *fmt, ...)
@@ -247,6 +246,6 @@ void notify_stopping(struct notify *n, uint64_t us, const char *fmt, ...)
 		return;
 	va_start(ap, fmt);
 	snprintf(state, sizeof(state), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (unsigned long long)us);
-	tell_state(n, state, fmt, ap);
+	send_state(n, state, fmt, ap);
 	va_end(ap);
 }

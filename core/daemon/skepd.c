@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/daemon/skepd.c - the daemon's main(): its command line, and what belongs to the process
- * as a whole (descriptors 0 to 2, umask, privileges, SIGPIPE, libbpf's messages).
+ * core/daemon/skepd.c - the daemon's main(): command line, and settings of the whole process (descriptors 0 to 2,
+ * umask, privileges, SIGPIPE, libbpf's messages).
  */
 #include "core/daemon/skepd.h"
 
@@ -21,7 +21,7 @@
 #include "core/base/log_diag.h"
 #include "core/identify/reader.h"
 
-/* log_vat takes any length: the verifier's log is larger than any buffer that one would choose. */
+/* log_vat, which has no limit of length: the verifier's log is larger than any buffer would be. */
 __attribute__((format(printf, 2, 0))) static int libbpf_line(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	(void)level;
@@ -29,7 +29,7 @@ __attribute__((format(printf, 2, 0))) static int libbpf_line(enum libbpf_print_l
 	return 0;
 }
 
-/* Started with one of them closed, the first file or map that we open would become stderr. */
+/* If skepd starts with one of them closed, the first file or map that it opens would become stderr. */
 static int open_standard_fds(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -82,7 +82,7 @@ static bool parse_arguments(int argc, char **argv, struct skepd_arguments *ret, 
 	return false;
 }
 
-/* Only questions about plugins can do without a file: they need its plugin_dirs, or the default ones. */
+/* Only questions about plugins need no file: without one they use the default plugin_dirs. */
 static struct config *load_config(const struct skepd_arguments *args, struct diag *diag)
 {
 	static const char nothing[] = "{}";
@@ -102,12 +102,12 @@ static void fork_reader(struct reader_process *ret)
 		log_warning("cannot start the spare of the process that reads others' arguments: %s", strerror(-err));
 	else if (err < 0)
 		log_warning(
-			"cannot start the process that reads others' arguments: %s; processes that run already are recorded without theirs",
+			"cannot start the process that reads others' arguments: %s; records of processes older than skepd have none",
 			strerror(-err));
 }
 
-/* Capabilities are each thread's own: there is only one as yet. */
-static void give_away(const struct config *config)
+/* Each thread has capabilities of its own: skepd drops them while it has only one. */
+static void drop_capabilities(const struct config *config)
 {
 	uint64_t left = 0;
 	char text[512];
@@ -115,9 +115,9 @@ static void give_away(const struct config *config)
 
 	confine_text(left, text, sizeof(text));
 	if (err < 0)
-		log_warning("cannot give away capabilities that are not needed: %s", strerror(-err));
+		log_warning("cannot drop capabilities that skepd does not need: %s", strerror(-err));
 	else
-		log_info("keeps of its capabilities: %s", *text ? text : "none");
+		log_info("capabilities kept: %s", *text ? text : "none");
 }
 
 int main(int argc, char **argv)
@@ -131,10 +131,10 @@ int main(int argc, char **argv)
 
 	if (open_standard_fds())
 		return SKEPD_RUNTIME;
-	/* The records tell what everybody runs, with arguments: not for everybody's eyes. */
+	/* Records have the arguments of every user's processes: not for everybody to read. */
 	umask(umask(0) | 0027);
 	confine_memory(); /* before anything secret is read */
-	/* A receiver that hangs up is an errno of that sink's, not our death. */
+	/* A receiver that closes a connection is an errno for its sink; it must not kill skepd. */
 	signal(SIGPIPE, SIG_IGN);
 	log_program("skepd");
 	prctl(PR_SET_NAME, "skepd"); /* the tarball's wrapper may start ld.so, which would give its own name */
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
 		return fflush(stdout) == 0 ? result : SKEPD_RUNTIME;
 	log_verbosity(args.verbose - args.quiet);
 	mode = args.tryload ? SKEPD_TRYLOAD : args.test ? SKEPD_TEST : SKEPD_RUN;
-	/* Before the configuration, which may have secrets, and before there are threads; -t starts nothing. */
+	/* Before skepd reads the configuration, which may have secrets, and has threads; -t starts nothing. */
 	if (!is_question(&args) && mode != SKEPD_TEST)
 		fork_reader(&reader);
 
@@ -172,13 +172,13 @@ int main(int argc, char **argv)
 	} else {
 		/* -t starts nothing; --tryload has to report what the daemon could do. */
 		if (mode != SKEPD_TEST)
-			give_away(config);
+			drop_capabilities(config);
 		result = skepd_collect(config, reader.pid ? &reader : NULL, mode, args.verbose > 0, args.json);
 	}
 	reader_end(&reader);
 	log_flush();
 	config_free(config);
-	/* A full disk or a closed pipe must not pass for "configuration ok". */
+	/* A full disk or a closed pipe must not look like "configuration ok". */
 	if (fflush(stdout) != 0 && result == SKEPD_OK)
 		result = SKEPD_RUNTIME;
 	return result;

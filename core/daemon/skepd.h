@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/daemon/skepd.h - the parts of the daemon's program: its --help and --version,
- * and the collector from start to end.
+ * core/daemon/skepd.h - parts of the program skepd: command line, reports, and the collector from start to end.
  */
 #ifndef SKEP_CORE_SKEPD_H
 #define SKEP_CORE_SKEPD_H
@@ -11,7 +10,7 @@
 #include "core/daemon/notify.h"
 #include "core/control/reloader.h"
 
-/* What scripts rely on: docs/reference/configuration.md, skepd --help. */
+/* Scripts rely on these: docs/reference/configuration.md, skepd --help. */
 enum skepd_exit {
 	SKEPD_OK = 0,
 	SKEPD_RUNTIME = 1,
@@ -40,25 +39,25 @@ struct skepd_arguments {
 extern const struct command_option skepd_options_table[];
 void skepd_help(void);
 void skepd_version(void);
-/* By their notes alone: not one line of a plugin runs. */
+/* Reads only their notes: no line of a plugin runs. */
 void skepd_list(const struct config *, bool verbose);
 /* Loads that plugin and prints its option table. */
 enum skepd_exit skepd_options(const struct config *, const char *plugin);
 /* The JSON Schema of the configuration, with the options of every plugin that loads. */
 enum skepd_exit skepd_schema(const struct config *);
 
-/* Takes out what a skepd has left in the kernel; where, by the configuration. */
+/* Removes the kernel side that an earlier skepd has pinned in the configuration's pin_dir. */
 enum skepd_exit skepd_unpin(const struct config *);
 
 /*
- * The whole life of a collector; blocks. reader: NULL: none.  verbose: say what was loaded. json: SKEPD_TRYLOAD tells
- * all in one object.
+ * Runs a collector from start to end; blocks. reader: NULL: none.  verbose: print the loaded plugins. json:
+ * SKEPD_TRYLOAD prints one object.
  */
 struct reader_process;
 enum skepd_exit skepd_collect(const struct config *, struct reader_process *reader, enum skepd_mode, bool verbose,
 			      bool json);
 
-/* before: how it came to that ("reloaded: "). */
+/* before: what led to it ("reloaded: "). */
 void skepd_notify_ready(struct notify *, const struct collector *, const char *before);
 /* outcome: NULL when a reload begins. */
 void skepd_notify_reload(struct notify *, const struct collector *, const struct reload_outcome *);

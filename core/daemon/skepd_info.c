@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/daemon/skepd_info.c - reports on skepd itself and on the plugins that it would load:
- * --help, --version, --list-plugins, --options.
+ * core/daemon/skepd_info.c - reports on skepd itself and on the plugins that it would load: --help, --version,
+ * --list-plugins, --options, --schema, --unpin.
  */
 #include <bpf/libbpf.h>
 #include <gnu/libc-version.h>
@@ -98,7 +98,7 @@ void skepd_version(void)
 #if JANSSON_VERSION_HEX >= 0x020d00
 	printf("jansson %s\n", jansson_version_str());
 #else
-	printf("jansson " JANSSON_VERSION " (at build time)\n"); /* cannot say its own before 2.13 */
+	printf("jansson " JANSSON_VERSION " (at build time)\n"); /* no version at run time before 2.13 */
 #endif
 	printf("glibc %s\n", gnu_get_libc_version());
 	printf("compiler " __VERSION__ "\n");
@@ -194,10 +194,10 @@ static void load_one(const char *path, const struct skep_plugin_note *note, cons
 
 	(void)path;
 	if (!note || why)
-		return; /* an entry that names it is refused by -t as well */
+		return; /* -t refuses an entry that names it as well */
 	for (size_t i = 0; i < loaded->n; i++)
 		if (strcmp(loaded->plugins[i]->name, note->name) == 0)
-			return; /* the first folder's is loaded */
+			return; /* skepd loads the one of the first folder */
 	diag_init(&diag);
 	err = plugin_load(loaded->config->plugin_dirs, note->name, 0, &diag, &plugin);
 	diag_print(&diag, stderr);

@@ -6,7 +6,7 @@
 #include "core/plugin/plugin.h"
 #include "core/daemon/skepd.h"
 
-/* The first one that has failed, for its reason; NULL: all work. */
+/* Returns the first that failed, for its reason; NULL: all work. */
 static const struct skep_instance *count(const struct collector *c, size_t *ret_probes, size_t *ret_sinks,
 					 size_t *ret_failed)
 {
@@ -36,7 +36,7 @@ void skepd_notify_ready(struct notify *n, const struct collector *c, const char 
 		notify_ready(n, "%s%zu probes, %zu sinks", before, probes, sinks);
 }
 
-/* The first error is enough here: the journal and `skep status` have all. */
+/* Reports only the first error: the journal and `skep status` have all. */
 static void refused(struct notify *n, const struct diag *diag)
 {
 	for (size_t i = 0; i < diag->n; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/daemon/skepd_run.c - the collector from start to end under skepd: signals, the order of
- * stopping, and which exit code an error becomes.
+ * core/daemon/skepd_run.c - the collector from start to end in skepd: signals, the order of stopping, exit codes.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +19,7 @@
 #include "core/control/reloader.h"
 #include "core/daemon/skepd.h"
 
-/* Beside the drain: what collector_stop() allows for calls that do not return, and one second. */
+/* Beyond the drain: the time that collector_stop() allows for calls that do not return, and one second. */
 #define STOP_MORE_US 15000000ull
 #define LOG_FLUSH_MS 10000
 
@@ -50,7 +49,7 @@ struct skepd {
 	bool stopping, stopped;
 };
 
-/* Errors as they are, each; mere warnings of a daemon that goes on are log lines like others. */
+/* Prints or logs each error; warnings of a daemon that goes on become log lines like others. */
 static void report(const struct skepd *d, struct diag *diag)
 {
 	if (d->mode != SKEPD_RUN) {
@@ -70,7 +69,7 @@ static void report(const struct skepd *d, struct diag *diag)
 	diag_clear(diag);
 }
 
-/* ---- the ledger's last word -------------------------------------------------------- */
+/* ---- totals of the ledger --------------------------------------------------------- */
 
 static void ledger_line(enum skep_log_level level, const char *begin, const struct collector_stream_stats *s)
 {
@@ -100,7 +99,7 @@ static bool balances(const struct collector_stream_stats *s)
 				  s->lost[SKEP_LOSS_QUEUE] + s->lost[SKEP_LOSS_SPOOL] + s->lost[SKEP_LOSS_SINK];
 }
 
-/* What became of every record since the start: a line for each sink; with -v one for each of its streams. */
+/* Where every record since the start went: a line for each sink; with -v one for each of its streams. */
 static void log_ledger(const struct collector *c)
 {
 	size_t n = collector_stats(c, NULL, 0);
@@ -109,7 +108,7 @@ static void log_ledger(const struct collector *c)
 	if (!all)
 		return;
 	n = collector_stats(c, all, n);
-	for (size_t i = 0; i < n; i++) { /* a sink's streams are in a row */
+	for (size_t i = 0; i < n; i++) { /* streams of one sink are adjacent */
 		if (i == 0 || strcmp(all[i - 1].sink, all[i].sink) != 0)
 			sum = (struct collector_stream_stats){ .sink = all[i].sink };
 		ledger_add(&sum, &all[i]);
@@ -174,13 +173,13 @@ static void on_log_timer(uv_timer_t *timer)
 	log_flush();
 }
 
-/* Before anything attaches: a signal that comes meanwhile stops in order, it does not kill half-way. */
+/* Before a probe attaches: a signal during the start then stops skepd in order. */
 static int handles_init(struct skepd *d)
 {
 	int err;
 
 	for (int i = 0; i < N_SIGNALS; i++) {
-		/* Cannot fail on a loop that is set up; uv_signal_start can. */
+		/* Cannot fail on an initialised loop; uv_signal_start can. */
 		uv_signal_init(&d->loop, &d->signals[i]);
 		d->signals[i].data = d;
 	}
@@ -212,21 +211,21 @@ static void on_reload(void *arg, const struct reload_outcome *outcome)
 }
 
 /*
- * Under a manager that waits for READY=1, not being able to say it means to be ended after
- * minutes; better to say why now.
+ * A manager that waits for READY=1 and never receives it kills skepd after minutes; better to fail now, with the
+ * reason.
  */
-static int tell_manager(struct skepd *d)
+static int connect_manager(struct skepd *d)
 {
 	char why[256];
 	int err = notify_new(&d->loop, &d->notify, why, sizeof(why));
 
 	if (err < 0)
-		log_error("the service manager cannot be told that skepd works: %s", why);
+		log_error("cannot reach the service manager: %s", why);
 	reloader_watch(d->reloader, on_reload, d);
 	return err;
 }
 
-/* What a failed start is for a script. */
+/* The exit code of a failed start. */
 static enum skepd_exit start_exit(const struct skepd *d, int err)
 {
 	switch (-err) {
@@ -250,8 +249,8 @@ static void say_instances(const struct skepd *d)
 }
 
 /*
- * -t and --tryload are asked whether all of it works here.  A daemon goes on without a
- * plugin that is not required; a check that passes without it would check nothing.
+ * -t and --tryload answer whether every plugin works here.  A daemon goes on without a plugin that is not required; a
+ * check that passes without it would check nothing.
  */
 static bool any_failed(const struct skepd *d, const char *doing)
 {
@@ -267,7 +266,7 @@ static bool any_failed(const struct skepd *d, const char *doing)
 	return any;
 }
 
-/* What --tryload has found out: how each signal is had here, or why not. */
+/* For --tryload: how skepd gets each signal here, or why it cannot. */
 static void say_signals(const struct skepd *d)
 {
 	for (const struct skep_instance *i = collector_instances(d->collector); i; i = i->next)
@@ -283,16 +282,15 @@ static int say_json(const struct skepd *d, bool ok)
 
 	json_decref(o);
 	if (err < 0)
-		log_error("cannot write what was found out");
+		log_error("cannot write the answer of --tryload: out of memory or of space");
 	else
 		puts("");
 	return err;
 }
 
 /*
- * Before any probe attaches: a second daemon on this host is found out before it does
- * everything twice.  Where nobody asked for the socket, being without it is no reason to
- * collect nothing.
+ * Before any probe attaches: a second daemon on this host fails here, before it collects everything twice.  Without the
+ * default socket, which the file does not name, skepd still collects.
  */
 static int open_control(struct skepd *d)
 {
@@ -312,8 +310,8 @@ static int open_control(struct skepd *d)
 	return d->config->control_asked ? err : 0;
 }
 
-/* The answer of --tryload. err: what collector_start gave. */
-static enum skepd_exit tell_tried(const struct skepd *d, int err)
+/* The answer of --tryload. err: of collector_start. */
+static enum skepd_exit say_tried(const struct skepd *d, int err)
 {
 	bool failed = any_failed(d, "start") || err < 0;
 
@@ -344,7 +342,7 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 	struct collector_options options = { .runs_only = false, .reader = d->reader };
 	int err;
 
-	if (d->mode == SKEPD_RUN) /* who only looks takes nothing over, and leaves nothing behind */
+	if (d->mode == SKEPD_RUN) /* a check neither reads nor writes pinned or saved state */
 		options.pin_dir = d->config->pin_dir;
 	if (d->mode == SKEPD_RUN)
 		options.spool = &d->config->spool;
@@ -377,12 +375,12 @@ static enum skepd_exit collect(struct skepd *d, struct diag *diag)
 			return SKEPD_RUNTIME;
 		}
 	}
-	if (d->mode == SKEPD_RUN && (tell_manager(d) < 0 || open_control(d) < 0))
+	if (d->mode == SKEPD_RUN && (connect_manager(d) < 0 || open_control(d) < 0))
 		return SKEPD_RUNTIME;
 	err = collector_start(d->collector, diag);
 	report(d, diag);
 	if (d->mode == SKEPD_TRYLOAD)
-		return tell_tried(d, err);
+		return say_tried(d, err);
 	if (err)
 		return start_exit(d, err);
 	log_notice(SKEP_VERSION " collects: %zu probes, %zu sinks, %s", d->config->n_probes, d->config->n_sinks,
@@ -399,7 +397,7 @@ static void collect_end(struct skepd *d)
 		while (!d->stopped && uv_run(&d->loop, UV_RUN_ONCE) != 0)
 			;
 	}
-	control_close(d->control); /* after the collector's end: until then it tells how that goes */
+	control_close(d->control); /* after the collector's end: until then `skep status` asks how it goes */
 	notify_close(d->notify);
 	handles_close(d);
 	if (d->collector && collector_left_behind(d->collector)) {
@@ -408,7 +406,7 @@ static void collect_end(struct skepd *d)
 	}
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	d->collector = collector_free(d->collector);
-	reloader_free(d->reloader); /* whose configuration the collector may have had */
+	reloader_free(d->reloader); /* owns the configuration that the collector may have used */
 }
 
 enum skepd_exit skepd_collect(const struct config *config, struct reader_process *reader, enum skepd_mode mode,
@@ -435,16 +433,16 @@ enum skepd_exit skepd_collect(const struct config *config, struct reader_process
 	result = collect(&d, &diag);
 	collect_end(&d);
 	if (d.collector) {
-		/* exit() would run destructors under a thread that does not return. */
+		/* exit() would run destructors while a thread that does not return may use their objects. */
 		if (mode == SKEPD_RUN && result == SKEPD_OK)
-			log_notice("stopped; what was left behind ends with the process");
+			log_notice("stopped; threads that do not return end with the process");
 		log_flush();
 		_exit(fflush(stdout) != 0 && result == SKEPD_OK ? SKEPD_RUNTIME : (int)result);
 	}
-	/* Whoever left a handle open has a bug that would be a use after free some day. */
+	/* A handle that is still open is a bug: a use after free some day. */
 	err = uv_loop_close(&d.loop);
 	if (err)
-		log_warning("event loop: %s at the end: something was left open", uv_strerror(err));
+		log_warning("event loop: %s at the end: a handle is still open, which is a bug of skepd; report it", uv_strerror(err));
 	if (mode == SKEPD_RUN && result == SKEPD_OK)
 		log_notice("stopped");
 	diag_clear(&diag);
