@@ -148,7 +148,7 @@ static bool take_op(struct skep_instance *inst, struct io_probe *st, struct disk
 	if (emit) {
 		if (op <= IO_WRITE && !d->stacked && !d->memory)
 			for (unsigned by = 0; by < IO_BY; by++)
-				st->books[op].by[by] += new.counted[by];
+				st->ledger[op].by[by] += new.counted[by];
 		emit_op(inst, st, d, op, &new, now_ns);
 	}
 	return true;
@@ -173,12 +173,12 @@ static void post(struct skep_instance *inst, struct io_probe *st, const char *ac
 	st->host->emit(inst, STREAM_LEDGER, NULL, now_ns, &p);
 }
 
-static void post_books(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
+static void post_ledger(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns)
 {
 	static const char *const accounts[] = { [IO_READ] = "disk.read", [IO_WRITE] = "disk.write" };
 
 	for (unsigned op = IO_READ; op <= IO_WRITE; op++) {
-		const struct io_books *b = &st->books[op];
+		const struct io_ledger *b = &st->ledger[op];
 
 		post(inst, st, accounts[op], "device", b->reference, SKEP_LEDGER_REFERENCE, now_ns);
 		if (!st->hooks)
@@ -214,8 +214,8 @@ static int pass(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns
 		return err;
 	st->sampled_ns = now_ns;
 	if (emit) {
-		st->books[IO_READ].reference += new.read;
-		st->books[IO_WRITE].reference += new.written;
+		st->ledger[IO_READ].reference += new.read;
+		st->ledger[IO_WRITE].reference += new.written;
 	}
 	for (size_t i = 0; i < st->disks.n; i++) {
 		struct disk *d = &st->disks.at[i];
@@ -248,6 +248,6 @@ void io_devices_sample(struct skep_instance *inst, struct io_probe *st, uint64_t
 			      strerror(-err));
 		return;
 	}
-	post_books(inst, st, now_ns);
+	post_ledger(inst, st, now_ns);
 	st->host->counter_set(st->c_bad_lines, st->disks.bad_lines + st->filesystems.bad_lines);
 }

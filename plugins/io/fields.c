@@ -18,54 +18,54 @@ static const struct skep_field disk_fields[] = {
 	D(operation, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
 	  "read, write, discard, flush, other (pass-through), or none: nothing was done but something waits"),
 	D(class, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "nvme, scsi, virtio, xen, mmc, network, dm, md, loop, zram, ..."),
-	D(model, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "as the device says it; empty for most virtual ones"),
-	D(rotational, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "the kernel takes it for a spinning disk"),
+	D(model, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "as the device reports it; empty for most virtual ones"),
+	D(rotational, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "the kernel treats it as a spinning disk"),
 	D(stacked, SKEP_T_BOOL, SKEP_S_ATTRIBUTE, "", "devices below it repeat its requests"),
-	D(operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests done"),
+	D(operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "completed requests"),
 	D(bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
 	D(errors, SKEP_T_U64, SKEP_S_DELTA, "{error}", "requests, or parts of one, that failed"),
 	D(latency, SKEP_T_HIST, SKEP_S_DELTA, "ns",
-	  "from when a request was made until it was done: waiting in queues included"),
+	  "of requests, from made to done: waits in queues included"),
 	D(size, SKEP_T_HIST, SKEP_S_DELTA, "By", "of requests"),
 	D(service_operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}",
-	  "requests of which it is known when the driver got them"),
-	D(service_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "from then until they were done"),
+	  "requests whose queue notes when the driver gets them"),
+	D(service_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over these, from the driver to done"),
 	D(in_flight, SKEP_T_U64, SKEP_S_GAUGE, "{request}", "at this moment, on the device, all operations"),
 	D(queue_depth, SKEP_T_F64, SKEP_S_GAUGE, "{request}", "requests under way on average, on the device"),
-	D(busy_ratio, SKEP_T_F64, SKEP_S_GAUGE, "1", "share of time in which the device had something to do"),
+	D(busy_ratio, SKEP_T_F64, SKEP_S_GAUGE, "1", "share of time with a request under way"),
 };
 
 static const struct skep_stream disk_stream =
 	SKEP_STREAM(struct disk_record, disk_fields, "disk.io", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
-		    "what a block device did of one kind of operation, since the last record of it");
+		    "requests of a block device, of one kind of operation, since its record before");
 
 #define C(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct cgroup_record, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field cgroup_fields[] = {
 	C(cgroup_id, SKEP_T_U64, SKEP_S_ATTRIBUTE, "",
-	  "as in the records of processes; 0: the root, or not known whose"),
+	  "as in the records of processes; 0: the root, or unknown"),
 	C(operation, SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "read, write, discard, flush or other"),
 	C(issuer, SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
-	  "direct: a process in it made the request; writeback: the kernel did for this cgroup; unknown: the kernel did, and cannot tell for whom"),
-	C(operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "block requests done"),
+	  "direct: a process in it made the request; writeback: the kernel made it for this cgroup; unknown: the kernel made it for an unknown cgroup"),
+	C(operations, SKEP_T_U64, SKEP_S_DELTA, "{operation}", "completed block requests"),
 	C(bytes, SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
-	C(latency_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over them, from made until done"),
+	C(latency_ns, SKEP_T_U64, SKEP_S_DELTA, "ns", "sum over them, from made to done"),
 };
 
 static const struct skep_stream cgroup_stream =
 	SKEP_STREAM(struct cgroup_record, cgroup_fields, "cgroup.io", SKEP_ROLE_CGROUP, SKEP_STREAM_SAMPLE,
-		    "block requests of a cgroup, by who made them");
+		    "block requests of a cgroup, by issuer");
 
 #define P(m_, sem_, unit_, help_) SKEP_FIELD(struct process_record, m_, #m_, SKEP_T_U64, sem_, unit_, help_)
 #define DELAY(i_, name_, help_) \
 	SKEP_FIELD(struct process_record, delay_ns[i_], name_, SKEP_T_U64, SKEP_S_DELTA, "ns", help_)
 static const struct skep_field process_fields[] = {
 	P(read_operations, SKEP_S_DELTA, "{operation}", "block requests that it made itself, read-ahead included"),
-	P(write_operations, SKEP_S_DELTA, "{operation}", "not those of write-back, which the kernel makes for it"),
+	P(write_operations, SKEP_S_DELTA, "{operation}", "without write-back, which the kernel issues"),
 	P(other_operations, SKEP_S_DELTA, "{operation}", "discards, flushes, pass-through"),
 	P(read_bytes, SKEP_S_DELTA, "By", "bytes of its reads, on all devices"),
 	P(write_bytes, SKEP_S_DELTA, "By", "of its writes"),
 	P(discard_bytes, SKEP_S_DELTA, "By", "of its discards"),
-	P(read_ns, SKEP_S_DELTA, "ns", "sum over its reads, from made until done; they overlap"),
+	P(read_ns, SKEP_S_DELTA, "ns", "sum over its reads, from made to done; they overlap"),
 	P(write_ns, SKEP_S_DELTA, "ns", "sum over its writes"),
 	P(latency_max_ns, SKEP_S_GAUGE, "ns", "of its slowest request"),
 	P(reclaims, SKEP_S_DELTA, "{reclaim}", "times it had to free memory itself because the host had none left"),
@@ -104,7 +104,7 @@ static const struct skep_field paging_fields[] = {
 
 static const struct skep_stream paging_stream =
 	SKEP_STREAM(struct paging_record, paging_fields, "host.paging", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
-		    "page cache, swap and reclaim of the host, since the last record");
+		    "page cache, swap and reclaim of the host, since the record before");
 
 #define F(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct fs_record, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field fs_fields[] = {
@@ -127,7 +127,7 @@ static const struct skep_field fs_fields[] = {
 
 static const struct skep_stream fs_stream =
 	SKEP_STREAM(struct fs_record, fs_fields, "fs.io", SKEP_ROLE_NONE, SKEP_STREAM_SAMPLE,
-		    "what a network, parallel or user-space file system's client did, since the last record");
+		    "I/O of a client of a network, parallel or user-space file system, since the record before");
 
 #define L(m_, type_, sem_, unit_, help_) SKEP_FIELD(struct skep_ledger_post, m_, #m_, type_, sem_, unit_, help_)
 static const struct skep_field ledger_fields[] = {
@@ -140,7 +140,7 @@ static const struct skep_field ledger_fields[] = {
 
 static const struct skep_stream ledger_stream =
 	SKEP_STREAM(struct skep_ledger_post, ledger_fields, "disk.ledger", SKEP_ROLE_LEDGER, SKEP_STREAM_SAMPLE,
-		    "bytes of devices by who caused them, for the host's ledger");
+		    "bytes of devices by cause, for the ledger of the host");
 
 #define I(m_, name_, type_, sem_, unit_, help_) SKEP_FIELD(struct iolat_record, m_, name_, type_, sem_, unit_, help_)
 static const struct skep_field iolat_fields[] = {
@@ -148,15 +148,15 @@ static const struct skep_field iolat_fields[] = {
 	I(device, "device", SKEP_T_STR, SKEP_S_ATTRIBUTE, "", "name of the whole device, as in /sys/block"),
 	I(operation, "operation", SKEP_T_STR, SKEP_S_ATTRIBUTE, "",
 	  "read, write, discard, flush, other (pass-through)"),
-	I(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{operation}", "requests done, since the record before"),
+	I(count, "count", SKEP_T_U64, SKEP_S_DELTA, "{operation}", "completed requests, since the record before"),
 	I(bytes, "bytes", SKEP_T_U64, SKEP_S_DELTA, "By", "of them"),
 	I(errors, "errors", SKEP_T_U64, SKEP_S_DELTA, "{error}", "of them failed"),
 	I(sum_ns, "sum_ns", SKEP_T_U64, SKEP_S_DELTA, "ns", "time of all of them"),
 	I(duration, "duration", SKEP_T_HIST, SKEP_S_DELTA, "ns",
-	  "from when a request was made until it was done; fewer than count where the kernel takes no times"),
+	  "of requests, from made to done; fewer than count where the kernel measures no times"),
 	I(queue, "queue", SKEP_T_HIST, SKEP_S_DELTA, "ns",
-	  "of it, until the driver got the request; empty where the queue does not note that"),
-	I(service, "service", SKEP_T_HIST, SKEP_S_DELTA, "ns", "of it, from then until it was done; likewise"),
+	  "its part until the driver got the request; empty where the queue does not note that moment"),
+	I(service, "service", SKEP_T_HIST, SKEP_S_DELTA, "ns", "its part from then to done; likewise"),
 };
 
 static const struct skep_stream iolat_stream =

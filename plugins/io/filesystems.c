@@ -35,7 +35,7 @@ static void emit(struct skep_instance *inst, struct io_probe *st, struct fs *f, 
 	st->host->emit(inst, STREAM_FS, NULL, now_ns, &rec);
 }
 
-/* The signal depends on what is mounted: reported again whenever that changes. */
+/* Reports the signal, again whenever a mount comes or goes. */
 static void say(struct skep_instance *inst, struct io_probe *st)
 {
 	char without[512] = "";

@@ -107,7 +107,7 @@ int on_complete(__u64 *ctx)
 	__u32 op = op_of(rq->cmd_flags & REQ_OP_MASK), by = IO_BY_UNKNOWN, pid;
 	struct gendisk *disk = disk_of(rq);
 	struct io_device *d;
-	struct io_done *tell;
+	struct io_done *detail;
 	struct slot s = {};
 	int seen;
 
@@ -116,7 +116,7 @@ int on_complete(__u64 *ctx)
 	/* as a number: the verifier allows no arithmetic on a typed pointer */
 	bpf_probe_read_kernel(&address, sizeof(address), &ctx[0]);
 	key = by_bio ? (__u64)BPF_CORE_READ(rq, bio) : address;
-	tell = done_begin(address);
+	detail = done_begin(address);
 	/* without data: the second end of a write with REQ_PREFLUSH, whose data completed before */
 	if (!bytes && op != IO_FLUSH && op != IO_OTHER) {
 		if (key)
@@ -127,8 +127,8 @@ int on_complete(__u64 *ctx)
 		return 0;
 	d = device_of(disk, op);
 	if (!d) {
-		if (tell)
-			tell->state = IO_DONE_LOST;
+		if (detail)
+			detail->state = IO_DONE_LOST;
 		return 0;
 	}
 	seen = key ? slot_give(key, &s) : 0;
@@ -166,19 +166,19 @@ int on_complete(__u64 *ctx)
 		writer = writer_of(rq);
 		add_cgroup(writer, writer ? IO_WRITEBACK : IO_UNKNOWN, op, bytes, latency);
 	}
-	if (!tell)
+	if (!detail)
 		return 0;
-	tell->start_ns = s.start_ns;
-	tell->cgroup_id = by == IO_BY_PROCESS ? s.cgroup_id : writer;
-	tell->latency_ns = latency;
-	tell->service_ns = service;
-	tell->dev = (__u32)disk->major << 20 | (__u32)disk->first_minor;
-	tell->op = op;
-	tell->bytes = bytes;
-	tell->pid = pid;
-	tell->by = by;
-	tell->verdict = VERDICT_OF_WHO(s.who);
-	tell->error = ctx[1];
-	tell->state = IO_DONE_WHOLE;
+	detail->start_ns = s.start_ns;
+	detail->cgroup_id = by == IO_BY_PROCESS ? s.cgroup_id : writer;
+	detail->latency_ns = latency;
+	detail->service_ns = service;
+	detail->dev = (__u32)disk->major << 20 | (__u32)disk->first_minor;
+	detail->op = op;
+	detail->bytes = bytes;
+	detail->pid = pid;
+	detail->by = by;
+	detail->verdict = VERDICT_OF_WHO(s.who);
+	detail->error = ctx[1];
+	detail->state = IO_DONE_WHOLE;
 	return 0;
 }

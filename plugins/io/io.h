@@ -2,7 +2,7 @@
 /*
  * plugins/io/io.h - the maps between the kernel side and user space: keys and values.
  *
- * All numbers only grow, and user space computes differences: nobody resets a number while the kernel adds to it.
+ * All numbers only grow, and user space computes differences, so no reset races with the kernel.
  */
 #ifndef SKEP_IO_H
 #define SKEP_IO_H

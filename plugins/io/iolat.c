@@ -48,9 +48,9 @@ static void release(struct io_probe *st)
 	l->cpus = skep_view_free(l->cpus, l->cpus_size);
 	iolat_bpf__destroy(l->bpf);
 	l->bpf = NULL;
-	free(l->told);
-	l->told = NULL;
-	l->n_told = 0;
+	free(l->reported);
+	l->reported = NULL;
+	l->n_reported = 0;
 }
 
 static int prepare(struct io_probe *st, struct iolat_bpf *bpf)
@@ -71,8 +71,8 @@ static int acquire(struct skep_instance *inst, struct io_probe *st)
 
 	if (l->bpf)
 		return 0;
-	l->told = calloc((size_t)st->opt_iolat_rows, sizeof(*l->told));
-	if (!l->told)
+	l->reported = calloc((size_t)st->opt_iolat_rows, sizeof(*l->reported));
+	if (!l->reported)
 		return st->host->fail(inst, -ENOMEM, "no memory for %lld rows", (long long)st->opt_iolat_rows);
 	l->bpf = iolat_bpf__open();
 	err = l->bpf ? prepare(st, l->bpf) : -errno;
@@ -97,15 +97,15 @@ out:
 
 /* ---- records ------------------------------------------------------------------------ */
 
-static struct iolat_told *told_of(struct iolat *l, const struct iolat_key *key, size_t room)
+static struct iolat_reported *reported_of(struct iolat *l, const struct iolat_key *key, size_t room)
 {
-	for (size_t i = 0; i < l->n_told; i++)
-		if (memcmp(&l->told[i].key, key, sizeof(*key)) == 0)
-			return &l->told[i];
-	if (l->n_told == room) /* impossible: the map has no more rows */
+	for (size_t i = 0; i < l->n_reported; i++)
+		if (memcmp(&l->reported[i].key, key, sizeof(*key)) == 0)
+			return &l->reported[i];
+	if (l->n_reported == room) /* impossible: the map has no more rows */
 		return NULL;
-	l->told[l->n_told].key = *key;
-	return &l->told[l->n_told++];
+	l->reported[l->n_reported].key = *key;
+	return &l->reported[l->n_reported++];
 }
 
 static struct skep_hist distribution(const struct iolat_row *new, enum iolat_time what)
@@ -146,12 +146,12 @@ void iolat_emit(struct skep_instance *inst, struct io_probe *st, const struct io
  * Emits what a row has more than reported.  only: the slot whose rows count, or SKEP_SCOPE_SLOTS for all; silent: mark
  * as reported and emit nothing.
  */
-static void tell_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only,
+static void emit_row(struct skep_instance *inst, struct io_probe *st, const struct iolat_key *key, unsigned only,
 		     bool silent, uint64_t now_ns)
 {
 	int fd = bpf_map__fd(st->iolat.bpf->maps.rows);
 	struct iolat_row now, new;
-	struct iolat_told *told;
+	struct iolat_reported *reported;
 	const uint64_t *a = (const uint64_t *)&now;
 	uint64_t *to = (uint64_t *)&new, *b;
 
@@ -159,18 +159,18 @@ static void tell_row(struct skep_instance *inst, struct io_probe *st, const stru
 		return;
 	if (!silent && !st->iolat.attached[key->slot].used)
 		return;
-	told = told_of(&st->iolat, key, (size_t)st->opt_iolat_rows);
-	if (!told || bpf_map_lookup_elem(fd, key, &now))
+	reported = reported_of(&st->iolat, key, (size_t)st->opt_iolat_rows);
+	if (!reported || bpf_map_lookup_elem(fd, key, &now))
 		return;
-	b = (uint64_t *)&told->row;
+	b = (uint64_t *)&reported->row;
 	for (size_t i = 0; i < sizeof(now) / sizeof(*a); i++)
 		to[i] = a[i] - b[i];
-	told->row = now;
+	reported->row = now;
 	if (!silent && new.operations)
 		iolat_emit(inst, st, key, &new, now_ns);
 }
 
-static void tell(struct skep_instance *inst, struct io_probe *st, unsigned only, bool silent, uint64_t now_ns)
+static void emit_rows(struct skep_instance *inst, struct io_probe *st, unsigned only, bool silent, uint64_t now_ns)
 {
 	int fd = bpf_map__fd(st->iolat.bpf->maps.rows);
 	struct iolat_key key, next;
@@ -178,13 +178,13 @@ static void tell(struct skep_instance *inst, struct io_probe *st, unsigned only,
 
 	/* no row goes while the map exists: each key leads to the next */
 	while (bpf_map_get_next_key(fd, first ? NULL : &key, &next) == 0) {
-		tell_row(inst, st, &next, only, silent, now_ns);
+		emit_row(inst, st, &next, only, silent, now_ns);
 		key = next;
 		first = false;
 	}
 }
 
-static void tell_lost(struct skep_instance *inst, struct io_probe *st)
+static void report_losses(struct skep_instance *inst, struct io_probe *st)
 {
 	struct iolat *l = &st->iolat;
 	uint64_t lost = 0, full = 0, missed = skep_program_misses(l->bpf->progs.on_done), n;
@@ -225,7 +225,7 @@ int iolat_attach(struct skep_instance *inst, void *state, unsigned detail, const
 		skep_attached_end(&l->attached[slot]);
 		return err;
 	}
-	tell(inst, st, slot, true, 0); /* rows of an earlier attachment in that slot */
+	emit_rows(inst, st, slot, true, 0); /* rows of an earlier attachment in that slot */
 	skep_scopes_add(&l->bpf->bss->scopes, slot, &l->attached[slot]);
 	iolat_signal(inst, st);
 	return 0;
@@ -243,8 +243,8 @@ void iolat_detach(struct skep_instance *inst, void *state, uint64_t id)
 	skep_scopes_remove(&l->bpf->bss->scopes, slot);
 	if (last)
 		iolat_bpf__detach(l->bpf);
-	tell(inst, st, slot, false, skep_boot_ns());
-	tell_lost(inst, st);
+	emit_rows(inst, st, slot, false, skep_boot_ns());
+	report_losses(inst, st);
 	skep_attached_end(&l->attached[slot]);
 	if (last)
 		release(st);
@@ -260,11 +260,11 @@ void iolat_sample(struct skep_instance *inst, struct io_probe *st, uint64_t now_
 		return;
 	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
 		ended[i] = skep_attached_ended(&l->attached[i]);
-	tell(inst, st, SKEP_SCOPE_SLOTS, false, now_ns);
+	emit_rows(inst, st, SKEP_SCOPE_SLOTS, false, now_ns);
 	for (unsigned i = 0; i < SKEP_SCOPE_SLOTS; i++)
 		if (ended[i])
 			skep_attached_over(inst, st->host, &l->attached[i]);
-	tell_lost(inst, st);
+	report_losses(inst, st);
 }
 
 void iolat_close(struct io_probe *st)

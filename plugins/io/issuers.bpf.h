@@ -136,7 +136,7 @@ int on_start(__u64 *ctx)
 
 /*
  * The kernel skips a program that already runs on that CPU, and kernels that preempt programs (load.c) put another task
- * there in the middle of one.  This program runs after on_start for each request, and records those that on_start
+ * there in the middle of one.  This program runs after on_start for each request, and records requests that on_start
  * missed.
  */
 SEC("raw_tp/block_io_start")

@@ -40,7 +40,7 @@ void io_kept_touch(struct io_probe *st)
 	bpf_map_update_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &now, BPF_ANY);
 }
 
-/* ---- what was reported ------------------------------------------------------------------- */
+/* ---- reported sums ------------------------------------------------------------------- */
 
 /*
  * E2BIG: the map has too little room for all processes; ENOMEM: it allocates as it fills.  Both pass.  The next skepd
@@ -67,11 +67,11 @@ static void keep(struct io_probe *st, int fd, struct level *l, const void *value
 
 void io_kept_process(struct io_probe *st, struct level *l)
 {
-	struct io_process_told told;
+	struct io_process_told reported;
 
-	memcpy(&told.last, l->last, sizeof(told.last));
-	memcpy(told.delay_ns, IO_DELAYS_TOLD(l), sizeof(told.delay_ns));
-	keep(st, bpf_map__fd(st->bpf->maps.processes_told), l, &told);
+	memcpy(&reported.last, l->last, sizeof(reported.last));
+	memcpy(reported.delay_ns, IO_DELAYS_REPORTED(l), sizeof(reported.delay_ns));
+	keep(st, bpf_map__fd(st->bpf->maps.processes_told), l, &reported);
 }
 
 void io_kept_process_over(const struct io_probe *st, const struct level *l)
@@ -115,15 +115,15 @@ void io_kept_retry(struct io_probe *st)
 
 static void found_process(void *arg, const void *key, const void *value)
 {
-	const struct io_process_told *told = value;
+	const struct io_process_told *reported = value;
 	struct io_probe *st = arg;
 	struct level *l;
 
 	l = levels_get(&st->processes, key);
 	if (!l)
 		return;
-	memcpy(l->last, &told->last, sizeof(told->last));
-	memcpy(IO_DELAYS_TOLD(l), told->delay_ns, sizeof(told->delay_ns));
+	memcpy(l->last, &reported->last, sizeof(reported->last));
+	memcpy(IO_DELAYS_REPORTED(l), reported->delay_ns, sizeof(reported->delay_ns));
 	l->kept = LEVEL_KEPT;
 }
 
@@ -139,7 +139,7 @@ static void found_cgroup(void *arg, const void *key, const void *value)
 	l->kept = LEVEL_KEPT;
 }
 
-static int told_before(struct io_probe *st, int processes, int cgroups)
+static int reported_before(struct io_probe *st, int processes, int cgroups)
 {
 	int err = skep_drain_map(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process_told),
 				 found_process, st);
@@ -155,7 +155,7 @@ static void begin_process(void *arg, const void *key, const void *value)
 	struct level *l;
 
 	l = levels_get(&st->processes, key);
-	if (l && l->kept == LEVEL_UNTOLD)
+	if (l && l->kept == LEVEL_UNREPORTED)
 		memcpy(l->last, value, sizeof(struct io_process));
 }
 
@@ -165,7 +165,7 @@ static void begin_cgroup(void *arg, const void *key, const void *value)
 	struct level *l;
 
 	l = levels_get(&st->cgroups, key);
-	if (!l || l->kept != LEVEL_UNTOLD)
+	if (!l || l->kept != LEVEL_UNREPORTED)
 		return;
 	memcpy(l->last, value, sizeof(struct io_cgroup));
 	l->kept = LEVEL_UNKEPT;
@@ -191,10 +191,10 @@ static int begin_unkept(struct io_probe *st, int processes, int cgroups)
 		struct level *l = &st->processes.at[i];
 		const struct io_process *last = (const struct io_process *)l->last;
 
-		if (!l->used || l->kept != LEVEL_UNTOLD)
+		if (!l->used || l->kept != LEVEL_UNREPORTED)
 			continue;
 		for (unsigned d = 0; d < IO_DELAYS; d++)
-			IO_DELAYS_TOLD(l)[d] = last->delay_ns[d] + l->extra[d];
+			IO_DELAYS_REPORTED(l)[d] = last->delay_ns[d] + l->extra[d];
 		l->kept = LEVEL_UNKEPT;
 		lost++;
 	}
@@ -216,7 +216,7 @@ static void go_on(struct skep_instance *inst, struct io_probe *st)
 		st->seen_misses = before.misses;
 	}
 	err = err
-		      ?: told_before(st, bpf_map__fd(st->bpf->maps.processes_told),
+		      ?: reported_before(st, bpf_map__fd(st->bpf->maps.processes_told),
 				     bpf_map__fd(st->bpf->maps.cgroups_told));
 	if (!err && before.unkept)
 		err = begin_unkept(st, bpf_map__fd(st->bpf->maps.processes), bpf_map__fd(st->bpf->maps.cgroups));
@@ -242,9 +242,11 @@ static void ours_begin(struct io_probe *st)
 
 		if (!l->used)
 			continue;
-		for (unsigned d = 0; d < IO_DELAYS; d++)
-			IO_DELAYS_TOLD(l)
-			[d] -= gone->delay_ns[d] < IO_DELAYS_TOLD(l)[d] ? gone->delay_ns[d] : IO_DELAYS_TOLD(l)[d];
+		for (unsigned d = 0; d < IO_DELAYS; d++) {
+			uint64_t *reported = &IO_DELAYS_REPORTED(l)[d];
+
+			*reported -= gone->delay_ns[d] < *reported ? gone->delay_ns[d] : *reported;
+		}
 		memset(l->last, 0, sizeof(l->last));
 		io_kept_process(st, l);
 	}
@@ -278,7 +280,7 @@ static int take(struct skep_instance *inst, struct io_probe *st, const int fds[M
 	int err;
 
 	err = take_losses(st, fds, on_complete, &before);
-	err = err ?: told_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
+	err = err ?: reported_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
 	if (!err && before.unkept)
 		err = begin_unkept(st, fds[PROCESSES], fds[CGROUPS]);
 	err = err ?: io_processes_take(inst, st, fds[PROCESSES], now);

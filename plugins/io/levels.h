@@ -16,7 +16,7 @@
 
 /* Has the kernel what skepd reported of an entry, for the next skepd? */
 enum level_kept {
-	LEVEL_UNTOLD = 0, /* skepd has reported nothing */
+	LEVEL_UNREPORTED = 0, /* skepd has reported nothing */
 	LEVEL_KEPT,
 	LEVEL_UNKEPT,     /* no: the map had no room */
 };

@@ -22,7 +22,7 @@ _Static_assert(2 * IO_DELAYS <= LEVELS_EXTRA, "delays of live threads fit beside
 
 /* In level.extra: delays of live threads in this pass, and delays of all threads as far as reported. */
 #define LIVE(l_) ((l_)->extra)
-#define TOLD(l_) IO_DELAYS_TOLD(l_)
+#define REPORTED(l_) IO_DELAYS_REPORTED(l_)
 
 struct drain {
 	struct skep_instance *inst;
@@ -77,7 +77,7 @@ static void take_process(void *arg, const void *key_, const void *value)
 	st->host->emit(d->inst, STREAM_PROCESS, &who, d->now_ns, &rec);
 }
 
-static void tell_delays(struct drain *d, struct level *l)
+static void emit_delays(struct drain *d, struct level *l)
 {
 	const struct io_process *gone = (const struct io_process *)l->last;
 	struct skep_upid who = { .pid = (uint32_t)l->key[1], .start_ns = l->key[0] };
@@ -88,9 +88,9 @@ static void tell_delays(struct drain *d, struct level *l)
 		uint64_t all = gone->delay_ns[i] + LIVE(l)[i];
 
 		/* less: a thread ended after the read of the map, and the next pass reports it */
-		if (all > TOLD(l)[i]) {
-			rec.delay_ns[i] = all - TOLD(l)[i];
-			TOLD(l)[i] = all;
+		if (all > REPORTED(l)[i]) {
+			rec.delay_ns[i] = all - REPORTED(l)[i];
+			REPORTED(l)[i] = all;
 			some = true;
 		}
 	}
@@ -146,7 +146,7 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 		}
 		live = st->delays && any(LIVE(l), IO_DELAYS);
 		if (st->delays)
-			tell_delays(&d, l);
+			emit_delays(&d, l);
 		l->idle += st->ageing;
 		if (l->idle < idle || live) {
 			i++;

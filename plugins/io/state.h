@@ -83,12 +83,12 @@ struct paging_record {
 };
 
 /* The ledger: bytes since the probe began. */
-struct io_books {
+struct io_ledger {
 	uint64_t reference;     /* by the counters of the devices */
 	uint64_t by[IO_BY];     /* by the BPF programs, on the same devices */
 };
 
-struct iolat_told {
+struct iolat_reported {
 	struct iolat_key key;
 	struct iolat_row row; /* as far as reported */
 };
@@ -100,8 +100,8 @@ struct iolat {
 	const struct iolat_cpu *cpus;
 	size_t cpus_size;
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
-	struct iolat_told *told;    /* opt_iolat_rows, while attached */
-	size_t n_told;
+	struct iolat_reported *reported;    /* opt_iolat_rows, while attached */
+	size_t n_reported;
 	uint64_t lost, full, misses; /* as far as reported */
 };
 
@@ -122,7 +122,7 @@ struct io_probe {
 	const char *root; /* "" or the folder in front of /proc and /sys */
 
 	struct disks disks;
-	struct io_books books[2]; /* IO_READ, IO_WRITE */
+	struct io_ledger ledger[2]; /* IO_READ, IO_WRITE */
 	struct levels processes, cgroups;
 	struct skep_drain batch;       /* room for a read of a map */
 
@@ -179,7 +179,7 @@ void io_kept_cgroup_over(const struct io_probe *, const struct level *);
 
 /* owners.c: the maps of processes and cgroups into records */
 /* Delays of threads as far as reported: in level.extra. */
-#define IO_DELAYS_TOLD(l_) ((l_)->extra + IO_DELAYS)
+#define IO_DELAYS_REPORTED(l_) ((l_)->extra + IO_DELAYS)
 /* Emit what such a map has more than st->processes or st->cgroups. 0, or the error of the kernel. */
 int io_processes_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
 int io_cgroups_take(struct skep_instance *, struct io_probe *, int fd, uint64_t now_ns);
