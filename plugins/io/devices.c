@@ -233,7 +233,7 @@ static int pass(struct skep_instance *inst, struct io_probe *st, uint64_t now_ns
 	return 0;
 }
 
-/* The previous skepd reported what pinned state has counted up to now, or kept.c counts it as not recorded. */
+/* The previous skepd reported what pinned state has counted up to now, or pinned.c counts it as not recorded. */
 int io_devices_start(struct skep_instance *inst, struct io_probe *st)
 {
 	return pass(inst, st, st->sampled_ns + 1, false);

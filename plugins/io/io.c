@@ -51,8 +51,8 @@ static void check_losses(struct skep_instance *inst, struct io_probe *st)
 	st->host->counter_set(st->c_evicted, now.evicted);
 	st->host->counter_set(st->c_recovered, now.recovered);
 	st->seen = now;
-	io_kept_retry(st);
-	io_kept_touch(st);
+	io_pinned_retry(st);
+	io_pinned_touch(st);
 }
 
 static void drain(struct skep_instance *inst, struct io_probe *st, bool ageing)
@@ -136,7 +136,7 @@ static int io_start(struct skep_instance *inst, void *state)
 		io_unload(st);
 		goto out;
 	}
-	io_kept_begin(inst, st);
+	io_pinned_begin(inst, st);
 	io_paging_sample(inst, st, st->sampled_ns);
 	io_filesystems_sample(inst, st, st->sampled_ns);
 	return 0;

@@ -159,7 +159,7 @@ struct io_counters {
 struct io_reported {
 	struct io_counters counters;
 	io_count misses;
-	io_count unkept; /* 1: the maps `..._told` had no room for some processes or cgroups */
+	io_count unsaved; /* 1: the maps `..._told` had no room for some processes or cgroups */
 };
 
 /* Of the keys and values of the maps: raise it when their meaning changes. */

@@ -15,16 +15,16 @@
 #define LEVELS_EXTRA 8
 
 /* Has the kernel what skepd reported of an entry, for the next skepd? */
-enum level_kept {
+enum level_saved {
 	LEVEL_UNREPORTED = 0, /* skepd has reported nothing */
-	LEVEL_KEPT,
-	LEVEL_UNKEPT,     /* no: the map had no room */
+	LEVEL_SAVED,
+	LEVEL_UNSAVED,     /* no: the map had no room */
 };
 
 struct level {
 	uint64_t key[2];
 	uint16_t used;
-	uint16_t kept; /* the owner's: enum level_kept */
+	uint16_t saved; /* the owner's: enum level_saved */
 	uint32_t idle; /* the owner's: passes without a change */
 	uint64_t last[LEVELS_MAX];
 	uint64_t extra[LEVELS_EXTRA]; /* the owner's */

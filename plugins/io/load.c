@@ -206,7 +206,7 @@ static int attach(struct skep_instance *inst, struct io_probe *st)
 {
 	int err, unpinned;
 
-	/* new programs sleep until those of the previous skepd do (kept.c) */
+	/* new programs sleep until those of the previous skepd do (pinned.c) */
 	err = st->pins.adopted ? 0 : skep_kept_sleep(bpf_map__fd(st->bpf->maps.kept), IO_LAYOUT);
 	err = err ?: skep_pins_attach(&st->pins, st->bpf->skeleton, &unpinned);
 	if (err)

@@ -72,7 +72,7 @@ static void take_process(void *arg, const void *key_, const void *value)
 	rec.cgroup_reclaims = now->reclaims[IO_RECLAIM_CGROUP] - last->reclaims[IO_RECLAIM_CGROUP];
 	rec.cgroup_reclaim_ns = now->reclaim_ns[IO_RECLAIM_CGROUP] - last->reclaim_ns[IO_RECLAIM_CGROUP];
 	memcpy(l->last, now, sizeof(*now));
-	io_kept_process(st, l);
+	io_pinned_process(st, l);
 	who = (struct skep_upid){ .pid = ((const struct io_process_key *)key_)->pid, .start_ns = key[0] };
 	st->host->emit(d->inst, STREAM_PROCESS, &who, d->now_ns, &rec);
 }
@@ -96,7 +96,7 @@ static void emit_delays(struct drain *d, struct level *l)
 	}
 	if (!some)
 		return;
-	io_kept_process(d->st, l);
+	io_pinned_process(d->st, l);
 	d->st->host->emit(d->inst, STREAM_PROCESS, &who, d->now_ns, &rec);
 }
 
@@ -153,7 +153,7 @@ void io_processes_drain(struct skep_instance *inst, struct io_probe *st, uint64_
 			continue;
 		}
 		bpf_map_delete_elem(fd, l->key);
-		io_kept_process_over(st, l);
+		io_pinned_process_over(st, l);
 		levels_remove(&st->processes, l); /* another entry may move to its place */
 	}
 }
@@ -191,7 +191,7 @@ static void take_cgroup(void *arg, const void *key_, const void *value)
 		.latency_ns = now->latency_ns - last->latency_ns,
 	};
 	memcpy(l->last, now, sizeof(*now));
-	io_kept_cgroup(d->st, l);
+	io_pinned_cgroup(d->st, l);
 	d->st->host->emit(d->inst, STREAM_CGROUP, NULL, d->now_ns, &rec);
 }
 
@@ -225,7 +225,7 @@ void io_cgroups_drain(struct skep_instance *inst, struct io_probe *st, uint64_t 
 			continue;
 		}
 		bpf_map_delete_elem(fd, l->key);
-		io_kept_cgroup_over(st, l);
+		io_pinned_cgroup_over(st, l);
 		levels_remove(&st->cgroups, l);
 	}
 }

@@ -130,7 +130,7 @@ struct io_probe {
 	size_t counters_size;
 	struct io_counters seen;
 	uint64_t seen_misses;
-	bool unkept; /* the maps had no room to save what was reported of some process or cgroup */
+	bool unsaved; /* the maps had no room to save what was reported of some process or cgroup */
 	struct skep_counter *c_evicted, *c_recovered, *c_misses, *c_bad_lines, *c_iolat_full;
 	struct iolat iolat;
 
@@ -164,18 +164,18 @@ void io_signals(struct skep_instance *, const struct io_probe *, const struct io
 int io_devices_start(struct skep_instance *, struct io_probe *);
 void io_devices_sample(struct skep_instance *, struct io_probe *, uint64_t now_ns);
 
-/* kept.c: across a restart of skepd */
+/* pinned.c: across a restart of skepd */
 /* Continues pinned state of the previous skepd, or reads and removes it; from then on our programs record. */
-void io_kept_begin(struct skep_instance *, struct io_probe *);
+void io_pinned_begin(struct skep_instance *, struct io_probe *);
 /* Tells the programs that a reader is alive, and saves the counters as far as reported. */
-void io_kept_touch(struct io_probe *);
+void io_pinned_touch(struct io_probe *);
 /* Saves entries for which the maps had no room before. */
-void io_kept_retry(struct io_probe *);
+void io_pinned_retry(struct io_probe *);
 /* Saves that so much of an entry is reported; ..._over(): that the entry is gone. */
-void io_kept_process(struct io_probe *, struct level *);
-void io_kept_process_over(const struct io_probe *, const struct level *);
-void io_kept_cgroup(struct io_probe *, struct level *);
-void io_kept_cgroup_over(const struct io_probe *, const struct level *);
+void io_pinned_process(struct io_probe *, struct level *);
+void io_pinned_process_over(const struct io_probe *, const struct level *);
+void io_pinned_cgroup(struct io_probe *, struct level *);
+void io_pinned_cgroup_over(const struct io_probe *, const struct level *);
 
 /* owners.c: the maps of processes and cgroups into records */
 /* Delays of threads as far as reported: in level.extra. */

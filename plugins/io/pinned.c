@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/io/kept.c - pinned state of the previous skepd (skep/pins.h).  State of the same build continues; state of
+ * plugins/io/pinned.c - pinned state of the previous skepd (skep/pins.h).  State of the same build continues; state of
  * another build is put to sleep, read and removed.
  *
  * The BPF programs only add up, so user space saves in maps of its own, pinned beside theirs, what it has reported of
@@ -29,9 +29,9 @@ static void touch(struct io_probe *st)
 			bpf_map__fd(st->bpf->maps.unattended), &kinds);
 }
 
-void io_kept_touch(struct io_probe *st)
+void io_pinned_touch(struct io_probe *st)
 {
-	const struct io_reported now = { .counters = st->seen, .misses = st->seen_misses, .unkept = st->unkept };
+	const struct io_reported now = { .counters = st->seen, .misses = st->seen_misses, .unsaved = st->unsaved };
 	uint32_t zero = 0;
 
 	if (!st->pins.folder[0])
@@ -44,7 +44,7 @@ void io_kept_touch(struct io_probe *st)
 
 /*
  * E2BIG: the map has too little room for all processes; ENOMEM: it allocates as it fills.  Both pass.  The next skepd
- * must not report that entry a second time: it begins with what it finds (begin_unkept), and `reported` says so before
+ * must not report that entry a second time: it begins with what it finds (begin_unsaved), and `reported` says so before
  * the record leaves.
  */
 static void keep(struct io_probe *st, int fd, struct level *l, const void *value)
@@ -54,18 +54,18 @@ static void keep(struct io_probe *st, int fd, struct level *l, const void *value
 	if (!st->pins.folder[0])
 		return;
 	err = bpf_map_update_elem(fd, l->key, value, BPF_ANY) ? -errno : 0;
-	l->kept = err ? LEVEL_UNKEPT : LEVEL_KEPT;
-	if (!err || st->unkept)
+	l->saved = err ? LEVEL_UNSAVED : LEVEL_SAVED;
+	if (!err || st->unsaved)
 		return;
-	st->unkept = true;
-	io_kept_touch(st);
+	st->unsaved = true;
+	io_pinned_touch(st);
 	st->host->log(
 		st->inst, SKEP_LOG_WARNING,
 		"cannot save what was reported of a process or cgroup: %s; a restart of skepd now loses some I/O and counts it as lost; raise the options processes and cgroups",
 		strerror(-err));
 }
 
-void io_kept_process(struct io_probe *st, struct level *l)
+void io_pinned_process(struct io_probe *st, struct level *l)
 {
 	struct io_process_told reported;
 
@@ -74,43 +74,43 @@ void io_kept_process(struct io_probe *st, struct level *l)
 	keep(st, bpf_map__fd(st->bpf->maps.processes_told), l, &reported);
 }
 
-void io_kept_process_over(const struct io_probe *st, const struct level *l)
+void io_pinned_process_over(const struct io_probe *st, const struct level *l)
 {
 	bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.processes_told), l->key);
 }
 
-void io_kept_cgroup(struct io_probe *st, struct level *l)
+void io_pinned_cgroup(struct io_probe *st, struct level *l)
 {
 	keep(st, bpf_map__fd(st->bpf->maps.cgroups_told), l, l->last);
 }
 
-void io_kept_cgroup_over(const struct io_probe *st, const struct level *l)
+void io_pinned_cgroup_over(const struct io_probe *st, const struct level *l)
 {
 	bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.cgroups_told), l->key);
 }
 
 /* Tries again: other entries may have made room. */
-void io_kept_retry(struct io_probe *st)
+void io_pinned_retry(struct io_probe *st)
 {
-	bool unkept = false;
+	bool unsaved = false;
 
-	if (!st->unkept)
+	if (!st->unsaved)
 		return;
 	for (size_t i = 0; i < st->processes.room; i++) {
 		struct level *l = &st->processes.at[i];
 
-		if (l->used && l->kept == LEVEL_UNKEPT)
-			io_kept_process(st, l);
-		unkept = unkept || (l->used && l->kept == LEVEL_UNKEPT);
+		if (l->used && l->saved == LEVEL_UNSAVED)
+			io_pinned_process(st, l);
+		unsaved = unsaved || (l->used && l->saved == LEVEL_UNSAVED);
 	}
 	for (size_t i = 0; i < st->cgroups.room; i++) {
 		struct level *l = &st->cgroups.at[i];
 
-		if (l->used && l->kept == LEVEL_UNKEPT)
-			io_kept_cgroup(st, l);
-		unkept = unkept || (l->used && l->kept == LEVEL_UNKEPT);
+		if (l->used && l->saved == LEVEL_UNSAVED)
+			io_pinned_cgroup(st, l);
+		unsaved = unsaved || (l->used && l->saved == LEVEL_UNSAVED);
 	}
-	st->unkept = unkept;
+	st->unsaved = unsaved;
 }
 
 static void found_process(void *arg, const void *key, const void *value)
@@ -124,7 +124,7 @@ static void found_process(void *arg, const void *key, const void *value)
 		return;
 	memcpy(l->last, &reported->last, sizeof(reported->last));
 	memcpy(IO_DELAYS_REPORTED(l), reported->delay_ns, sizeof(reported->delay_ns));
-	l->kept = LEVEL_KEPT;
+	l->saved = LEVEL_SAVED;
 }
 
 static void found_cgroup(void *arg, const void *key, const void *value)
@@ -136,7 +136,7 @@ static void found_cgroup(void *arg, const void *key, const void *value)
 	if (!l)
 		return;
 	memcpy(l->last, value, sizeof(struct io_cgroup));
-	l->kept = LEVEL_KEPT;
+	l->saved = LEVEL_SAVED;
 }
 
 static int reported_before(struct io_probe *st, int processes, int cgroups)
@@ -155,7 +155,7 @@ static void begin_process(void *arg, const void *key, const void *value)
 	struct level *l;
 
 	l = levels_get(&st->processes, key);
-	if (l && l->kept == LEVEL_UNREPORTED)
+	if (l && l->saved == LEVEL_UNREPORTED)
 		memcpy(l->last, value, sizeof(struct io_process));
 }
 
@@ -165,10 +165,10 @@ static void begin_cgroup(void *arg, const void *key, const void *value)
 	struct level *l;
 
 	l = levels_get(&st->cgroups, key);
-	if (!l || l->kept != LEVEL_UNREPORTED)
+	if (!l || l->saved != LEVEL_UNREPORTED)
 		return;
 	memcpy(l->last, value, sizeof(struct io_cgroup));
-	l->kept = LEVEL_UNKEPT;
+	l->saved = LEVEL_UNSAVED;
 	st->host->lost(st->inst, STREAM_CGROUP, SKEP_LOSS_KERNEL, 1);
 }
 
@@ -176,7 +176,7 @@ static void begin_cgroup(void *arg, const void *key, const void *value)
  * The previous skepd had no room to save what it had reported of some entries.  An entry without saved state is one of
  * them, or came while no skepd ran: its sums up to now count as reported, and as one lost record.
  */
-static int begin_unkept(struct io_probe *st, int processes, int cgroups)
+static int begin_unsaved(struct io_probe *st, int processes, int cgroups)
 {
 	int err = skep_drain_map(&st->batch, processes, sizeof(struct io_process_key), sizeof(struct io_process),
 				 begin_process, st);
@@ -191,16 +191,16 @@ static int begin_unkept(struct io_probe *st, int processes, int cgroups)
 		struct level *l = &st->processes.at[i];
 		const struct io_process *last = (const struct io_process *)l->last;
 
-		if (!l->used || l->kept != LEVEL_UNREPORTED)
+		if (!l->used || l->saved != LEVEL_UNREPORTED)
 			continue;
 		for (unsigned d = 0; d < IO_DELAYS; d++)
 			IO_DELAYS_REPORTED(l)[d] = last->delay_ns[d] + l->extra[d];
-		l->kept = LEVEL_UNKEPT;
+		l->saved = LEVEL_UNSAVED;
 		lost++;
 	}
 	if (lost)
 		st->host->lost(st->inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, lost);
-	st->unkept = true; /* until io_kept_retry() */
+	st->unsaved = true; /* until io_pinned_retry() */
 	return err;
 }
 
@@ -218,8 +218,8 @@ static void go_on(struct skep_instance *inst, struct io_probe *st)
 	err = err
 		      ?: reported_before(st, bpf_map__fd(st->bpf->maps.processes_told),
 				     bpf_map__fd(st->bpf->maps.cgroups_told));
-	if (!err && before.unkept)
-		err = begin_unkept(st, bpf_map__fd(st->bpf->maps.processes), bpf_map__fd(st->bpf->maps.cgroups));
+	if (!err && before.unsaved)
+		err = begin_unsaved(st, bpf_map__fd(st->bpf->maps.processes), bpf_map__fd(st->bpf->maps.cgroups));
 	if (err)
 		st->host->log(inst, SKEP_LOG_WARNING,
 			      "cannot read what the previous skepd reported: %s; skepd may report some I/O twice",
@@ -248,11 +248,11 @@ static void ours_begin(struct io_probe *st)
 			*reported -= gone->delay_ns[d] < *reported ? gone->delay_ns[d] : *reported;
 		}
 		memset(l->last, 0, sizeof(l->last));
-		io_kept_process(st, l);
+		io_pinned_process(st, l);
 	}
 	for (size_t i = 0; i < st->cgroups.room; i++)
 		if (st->cgroups.at[i].used)
-			io_kept_cgroup_over(st, &st->cgroups.at[i]);
+			io_pinned_cgroup_over(st, &st->cgroups.at[i]);
 	levels_free(&st->cgroups);
 }
 
@@ -281,8 +281,8 @@ static int take(struct skep_instance *inst, struct io_probe *st, const int fds[M
 
 	err = take_losses(st, fds, on_complete, &before);
 	err = err ?: reported_before(st, fds[PROCESSES_TOLD], fds[CGROUPS_TOLD]);
-	if (!err && before.unkept)
-		err = begin_unkept(st, fds[PROCESSES], fds[CGROUPS]);
+	if (!err && before.unsaved)
+		err = begin_unsaved(st, fds[PROCESSES], fds[CGROUPS]);
 	err = err ?: io_processes_take(inst, st, fds[PROCESSES], now);
 	err = err ?: io_cgroups_take(inst, st, fds[CGROUPS], now);
 	ours_begin(st);
@@ -321,7 +321,7 @@ static void take_other(void *arg, const char *folder)
 			"removed the previous skepd's pinned BPF state (another build, or expired): its records were read to the end");
 }
 
-void io_kept_begin(struct skep_instance *inst, struct io_probe *st)
+void io_pinned_begin(struct skep_instance *inst, struct io_probe *st)
 {
 	if (st->pins.adopted)
 		go_on(inst, st);
