@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/bench/cost.py - what collecting costs, A/B interleaved in one run.
 
-  cost.py [--rounds N] [--loads compile,exec,switch,threads] [--tools none,skep,execsnoop,bpftrace] [--details] [--quick]
+  cost.py [--rounds N] [--loads compile,exec,switch,threads] [--tools none,skep,execsnoop,bpftrace] [--details]
+          [--quick]
 
 --details: instead of the peers, skep with its details of "sched" attached to the whole host:
 one by one, and all three.

@@ -4,10 +4,11 @@
 
   environ.py [--rounds N] [--execs N] [--entries 0,30,40,100,400]
 
-Environment: SKEPD, SKEP_PLUGIN_DIRS.  Root.  Two skepds at once, without and with the option, which of them is called first
-changes with each round; execs with environments of so many variables (about 60 bytes each).  Printed: run time of the
-kernel side's program for exec, by bpf_stats (which adds some 50 ns a run, to both), medians over the rounds, and
-the mean of the differences (the one that is called first pays for what is not in the caches: rounds are even in number).
+Environment: SKEPD, SKEP_PLUGIN_DIRS.  Root.  Two skepds run at once, without and with the option; the order in which
+the kernel calls them changes with each round.  Execs have environments of so many variables (about 60 bytes each).
+Prints the run time of the kernel side's program for exec, by bpf_stats (which adds some 50 ns a run to both), as
+medians over the rounds, and the mean of the differences (the first one called pays for cold caches, so the number of
+rounds is even).
 """
 import argparse
 import glob

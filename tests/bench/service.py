@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/bench/service.py - skepd as a service with all probes and the lake: how long until its first record, what a restart takes,
-and its memory, at rest and in a storm.
+"""tests/bench/service.py - skepd as a service with all probes and the lake: the time until its first record, the
+duration of a restart, and its memory, at rest and in a storm.
 
-Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN (storm, tiny). Root; a BPF filesystem is mounted for it. STARTS (7), RATE (500), SECONDS (10).
+Environment: SKEPD, SKEP_PLUGIN_DIRS, EXACT_BIN (storm, tiny). Root; it mounts a BPF filesystem. STARTS (7), RATE (500),
+SECONDS (10).
 """
 import json
 import os

@@ -43,7 +43,8 @@ PATH="$(dirname "$SKEPD"):$PATH" "$SKEP" support-bundle -o "$work/x.tar.gz" --so
 mkdir "$work/x"
 gzip -t "$work/x.tar.gz"
 tar xzf "$work/x.tar.gz" -C "$work/x"
-for f in MANIFEST config/skepd.conf.json status.txt status.json stats.json rules.json plugins.json doctor.json list-plugins.txt config-test.txt \
+for f in MANIFEST config/skepd.conf.json status.txt status.json stats.json rules.json plugins.json doctor.json \
+	list-plugins.txt config-test.txt \
 	version-skepd.txt folders.txt os/version os/mountinfo daemon/status; do
 	[ -s "$(echo "$work"/x/skep-support-*/"$f")" ] || fail "$f is not in it, or is empty"
 	[ "$f" = MANIFEST ] || grep -q " $f\$" "$work"/x/*/MANIFEST || fail "$f is not in its manifest"

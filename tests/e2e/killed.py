@@ -67,7 +67,8 @@ def long():
     return [r for r in found if any(b"%d" % (400 + i) in (r[3] if isinstance(r[3], bytes) else str(r[3]).encode()) for i in range(kills))]
 
 
-end = time.monotonic() + 20  # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
+# skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
+end = time.monotonic() + 20
 while time.monotonic() < end and (len(tiny()) < truth or len(long()) < 2 * kills):
     time.sleep(1)
 d.terminate()

@@ -247,7 +247,8 @@ def threads_across():
     wrote = {r["argv"][4]: r["wchar_bytes"] for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]}
     # processes that end in the moment of the change may be missing; each process writes its number at the end
     check("bytes of threads that ended under another build count exactly once", wrote.keys() == ran.keys() and
-          all(0.8 * n * each <= wrote[i] <= n * each + 16 for i, n in ran.items()) and min(ran.values()) > enough, (ran, wrote))
+          all(0.8 * n * each <= wrote[i] <= n * each + 16 for i, n in ran.items()) and min(ran.values()) > enough,
+          (ran, wrote))
     unpin(d.conf)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/pinned_facets.py WORK DISK - what pinned_facets.sh says.  pinned_facets.py KIND N SECONDS [FILE]: one that moves N bytes.
+# tests/e2e/pinned_facets.py WORK DISK - what pinned_facets.sh says.  pinned_facets.py KIND N SECONDS [FILE]: one that
+# moves N bytes.
 import fcntl
 import json
 import mmap

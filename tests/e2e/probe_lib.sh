@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/e2e/probe_lib.sh - shared by tests of one probe on the live kernel; they source it after `name=` (a word for folders
-# and cgroups). Makes the folder $work. The test's end also ends $skepd and the processes in $children.
+# tests/e2e/probe_lib.sh - shared by tests of one probe on the live kernel; they source it after `name=` (a word for
+# folders and cgroups). Makes the folder $work. The test's end also ends $skepd and the processes in $children.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 skip() { echo "skip: $*"; exit 77; }

@@ -344,7 +344,7 @@ def shell_inside():
     job.close()
 
 
-for test in (output_is_untouched, no_line_where_it_would_disturb, interrupt, interrupt_before_it_starts, stop_and_continue,
-             command_alone_stops, editor, terminal_is_its_own, size_changes, shell_inside):
+for test in (output_is_untouched, no_line_where_it_would_disturb, interrupt, interrupt_before_it_starts,
+             stop_and_continue, command_alone_stops, editor, terminal_is_its_own, size_changes, shell_inside):
     test()
 sys.exit(failures != 0)

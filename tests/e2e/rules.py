@@ -316,13 +316,14 @@ def changes():
         if r["stream"] == "loss":
             losses["%s %s %s" % (r["instance"], r["loss.stream"], r["where"])] += r["count"]
     lost = sum(losses.values())
-    print("# %d reloads, %d of them refused; %d processes, %.0f a second; told: %s; lost: %s" %
-          (good + bad + 2, bad, sum(started.values()), sum(started.values()) / (storm_seconds + 4), dict(found), dict(losses) or 0))
+    print("# %d reloads, %d of them refused; %d processes, %.0f a second; reported: %s; lost: %s" %
+          (good + bad + 2, bad, sum(started.values()), sum(started.values()) / (storm_seconds + 4), dict(found),
+           dict(losses) or 0))
     odd = collections.Counter((os.path.basename(r["exe"] or "?"), r["execed"], r["state"], r["approx"], ",".join(r["labels"] or []))
                               for r in ended(records) if r["state"] == "lost" or r["approx"] & 2)
     if odd:
         print("# without their final counters:", dict(odd))
-    check("a process that every set includes is reported once", abs(started["both"] - found["both"]) <= lost and started["both"] >= found["both"], "%d started, %d told" % (started["both"], found["both"]))
+    check("a process that every set includes is reported once", abs(started["both"] - found["both"]) <= lost and started["both"] >= found["both"], "%d started, %d reported" % (started["both"], found["both"]))
     check("a process that every set excludes is not reported", found["never"] == 0, found["never"])
     check("no process is reported twice", not [k for k, n in seen.items() if n > 1])
     check("each set decided about some process", 0 < found["a-prog"] < started["a-prog"] and 0 < found["b-prog"] < started["b-prog"], dict(found))

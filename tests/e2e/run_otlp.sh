@@ -25,10 +25,10 @@ TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 "$SKEP" run 
 	sh -c 'echo $TRACEPARENT >'"$work/part" 2>"$work/err" || { cat "$work/err"; exit 1; }
 # shellcheck disable=SC2016
 "$SKEP" run --no-report --lake "$work/lake" -- sh -c 'echo $TRACEPARENT >'"$work/none" 2>"$work/err" || { cat "$work/err"; exit 1; }
-[ -z "$(cat "$work/none")" ] || { echo "a TRACEPARENT though nobody is told of the span"; exit 1; }
+[ -z "$(cat "$work/none")" ] || { echo "a TRACEPARENT although no receiver gets the span"; exit 1; }
 
 "$SKEP" run --no-report --lake "$work/lake" --otlp "$url/refuse" -- true 2>"$work/err" || { cat "$work/err"; exit 1; }
-grep -q "records of this run have not arrived there; the lake has them" "$work/err" || { echo "silent about what was refused"; cat "$work/err"; exit 1; }
+grep -q "records of this run have not arrived there; the lake has them" "$work/err" || { echo "silent about refused records"; cat "$work/err"; exit 1; }
 
 # A receiver that does not listen, and one that accepts the connection and never answers: skep waits for so long and
 # reports it.
@@ -40,7 +40,7 @@ for dead in http://127.0.0.1:1 "http://127.0.0.1:$(cat "$work/mute")"; do
 	begin=${EPOCHREALTIME/./}
 	"$SKEP" run --no-report --lake "$work/lake" --otlp "$dead" --otlp-wait 1s -- true 2>"$work/err" || { cat "$work/err"; exit 1; }
 	took=$(((${EPOCHREALTIME/./} - begin) / 1000))
-	grep -q "have not arrived there; the lake has them (--otlp-wait 1s)" "$work/err" || { echo "$dead: silent about what has not arrived"; cat "$work/err"; exit 1; }
+	grep -q "have not arrived there; the lake has them (--otlp-wait 1s)" "$work/err" || { echo "$dead: silent about records that have not arrived"; cat "$work/err"; exit 1; }
 	[ "$took" -ge 1000 ] && [ "$took" -lt 10000 ] || { echo "$dead: ended after $took ms instead of one second and what starting takes"; exit 1; }
 	echo "$dead: $took ms"
 done
@@ -71,7 +71,7 @@ for name in ("alone", "part"):
     root = [s for s in mine if s["name"] == "RUN " + name]
     check(name + ": one root", len(root) == 1, root)
     _, trace, span, flags = told(name)
-    check(name + ": the command was told of it", (root[0]["trace_id"], root[0]["span_id"]) == (trace, span), (root[0], told(name)))
+    check(name + ": the command's environment has the root span", (root[0]["trace_id"], root[0]["span_id"]) == (trace, span), (root[0], told(name)))
     check(name + ": all in one trace", {s["trace_id"] for s in mine} == {trace})
     check(name + ": processes hang below the run", all(s["parent_span_id"] == span for s in mine if s is not root[0]), mine)
 check("alone has no parent", "parent_span_id" not in [s for s in of("alone") if s["kind"] == 2][0])

@@ -25,7 +25,7 @@ skep_run=("$work/bin/skep" run --plugin-dir "$work/plugins" --no-live)
 as_nobody --inh-caps=-all "${skep_run[@]}" --lake "$nobody/lake" --name "a b" touch "$nobody/ran" >"$work/out" 2>"$work/err"
 same "without privilege: exit 4" 4 "$?"
 [ ! -e "$nobody/ran" ] && ok "without privilege: CMD does not run" || fail "CMD ran without being collected"
-contains "names what is missing" "$work/err" "lacks CAP_BPF and CAP_PERFMON"
+contains "names the missing capabilities" "$work/err" "lacks CAP_BPF and CAP_PERFMON"
 contains "remedy: sudo, to be copied" "$work/err" "sudo $work/bin/skep run --plugin-dir $work/plugins --no-live --lake $nobody/lake --name 'a b' touch $nobody/ran"
 if grep -q setcap "$work/err"; then fail "remedy: setcap for everybody"; else ok "remedy: no setcap for everybody"; fi
 

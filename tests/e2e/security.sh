@@ -124,7 +124,7 @@ for request in status plugins details runs stats rules loglevel reload attach de
 	ends 0 "another user asks $request" python3 "$work/ask.py" "$work/run/s.sock" "$request"
 	says '"code":"permission"\|"code": "permission"'
 	is "lines answered to $request" "$(wc -l <"$work/out")" 1
-	if grep -q 'instances\|/true\|plantedargument' "$work/out"; then fail "$request tells another user something"; fi
+	if grep -q 'instances\|/true\|plantedargument' "$work/out"; then fail "$request gives another user data"; fi
 done
 chmod 0660 "$work/run/s.sock"
 
@@ -167,7 +167,8 @@ if other test -x "$SKEPD" 2>/dev/null; then
 	chown 0:65534 "$work/low.conf"
 	chmod 0640 "$work/low.conf"
 	C=-all,+bpf,+perfmon,+sys_ptrace
-	setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs --inh-caps=$C --ambient-caps=$C --bounding-set=$C \
+	setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs \
+		--inh-caps=$C --ambient-caps=$C --bounding-set=$C \
 		"$SKEPD" -c "$work/low.conf" >"$work/low.log" 2>&1 </dev/null &
 	low=$!
 	for _ in $(seq 200); do ! grep -q ' collects: ' "$work/low.log" || break; sleep 0.1; done

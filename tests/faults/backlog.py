@@ -69,7 +69,8 @@ def earlier(raw, number, by_ns):
     host = raw[host:at]
     zigzag, at = varint(raw, at)
     offset = (zigzag >> 1 ^ -(zigzag & 1)) - by_ns
-    return put(version) + put(number) + put(len(key)) + key + host + put(offset << 1 if offset >= 0 else (-offset << 1) - 1) + raw[at:]
+    zigzag = offset << 1 if offset >= 0 else (-offset << 1) - 1
+    return put(version) + put(number) + put(len(key)) + key + host + put(zigzag) + raw[at:]
 
 
 def fill(work, config):

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # backlog.sh [--build DIR] [SCENE...] - receivers that mind a sample's time.
 #
-#   backlog  a spool of 24 hours of samples, for receivers that have been away as long: how much of it arrives, how long that takes, and the memory
-#            of skepd. Prometheus with and without out_of_order_time_window, VictoriaMetrics, ClickHouse
+#   backlog  a spool of 24 hours of samples, for receivers that have been away as long: how much of it arrives, how long
+#            that takes, and the memory of skepd. Prometheus with and without out_of_order_time_window, VictoriaMetrics,
+#            ClickHouse
 #   refused  batches with samples out of order among others (libfaketime): Prometheus takes the others
 #
 # For a nightly run: as root.
-#   PROMETHEUS, VICTORIA   the programs, several with spaces between them (default: this host's); a VictoriaMetrics as PROGRAM=VERSION
+#   PROMETHEUS, VICTORIA   the programs, several with spaces between them (default: this host's); a VictoriaMetrics as
+#                          PROGRAM=VERSION
 #   CLICKHOUSE             yes, no (default: yes where this host has a clickhouse-server)
 set -eu
 build=${abs_builddir:-$PWD}

@@ -1,14 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# clickhouse.sh [--build DIR] [SCENE...] - the sink clickhouse against real engines.  For a nightly run, not for "make check":
-# as root; installs clickhouse-server (Debian 12: 18.16.1), and chDB (npm, 570 MB) in SKEP_CHDB_DIR (/var/tmp/skep-chdb), once.
+# clickhouse.sh [--build DIR] [SCENE...] - the sink clickhouse against real engines.  For a nightly run, not for "make
+# check": as root; installs clickhouse-server (Debian 12: 18.16.1), and chDB (npm, 570 MB) in SKEP_CHDB_DIR
+# (/var/tmp/skep-chdb), once.
 #
-#   engine   tests/unit/test_clickhouse_sink against the engine of a current ClickHouse: schema, deduplication, roll-ups, TTL
+#   engine   tests/unit/test_clickhouse_sink against the engine of a current ClickHouse: schema, deduplication,
+#            roll-ups, TTL
 #   down     the server is stopped while 200 processes run, and started again
-#   killed   skepd is killed (kill -9) twice among 200 processes, 3 s after the last of them ended, and started again: what it has
-#            collected is on disk by then, and comes again where the answer was lost
+#   killed   skepd is killed (kill -9) twice among 200 processes, 3 s after the last of them ended, and started again:
+#            what it has collected is on disk by then, and comes again where the answer was lost
 #
-# down and killed compare the arguments of what ran with what is in the table: none is missing, and FINAL has none twice.
+# down and killed compare the arguments of what ran with what is in the table: none is missing, and FINAL has none
+# twice.
 set -eu
 build=${abs_builddir:-$PWD}
 [ "${1:-}" != --build ] || { build=$(realpath "$2"); shift 2; }
@@ -90,7 +93,8 @@ cat >"$dir/config.xml" <<END
 END
 cat >"$dir/users.xml" <<'END'
 <yandex><profiles><default></default></profiles>
-<users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+<users><default><password></password><networks><ip>127.0.0.1</ip></networks>
+<profile>default</profile><quota>default</quota></default></users>
 <quotas><default><interval><duration>3600</duration></interval></default></quotas></yandex>
 END
 start_server() {

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# collector.sh [--build DIR] [SCENE...] - the sink otlp against the OpenTelemetry Collector itself.  For a nightly run, not for
-# "make check": as root it makes a chroot of Debian forky (240 MB, packages from the network) in SKEP_COLLECTOR_DIR
-# (/var/tmp/skep-collector), and builds the collector there from Debian's sources, once.
+# collector.sh [--build DIR] [SCENE...] - the sink otlp against the OpenTelemetry Collector itself.  For a nightly run,
+# not for "make check": as root it makes a chroot of Debian forky (240 MB, packages from the network) in
+# SKEP_COLLECTOR_DIR (/var/tmp/skep-collector), and builds the collector there from Debian's sources, once.
 #
-#   plain    500 processes under skepd: each span and event that the sink says was taken has arrived once, sums are equal
+#   plain    500 processes under skepd: each span and event that the sink says was taken has arrived once, sums are
+#            equal
 #   gone     the collector is stopped while they run, and started again: nothing is missing
 #   killed   skepd is killed (kill -9) twice while processes run: what was in flight comes again, with the same ids
 #   mtls     the same over TLS with a client's certificate; without one nothing arrives, and the sink is held
@@ -41,8 +42,8 @@ if [ ! -x "$place/otelcol" ]; then
 	echo "installing: golang-go golang-opentelemetry-collector-dev python3-opentelemetry-proto victoria-metrics, and building the collector"
 	chroot "$place/root" /bin/bash -c 'set -e
 		apt-get -o Acquire::Check-Valid-Until=false update
-		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends golang-go golang-opentelemetry-collector-dev \
-			python3-opentelemetry-proto victoria-metrics
+		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+			golang-go golang-opentelemetry-collector-dev python3-opentelemetry-proto victoria-metrics
 		cd /otelcol
 		HOME=/root GO111MODULE=off GOPATH=/usr/share/gocode GOFLAGS=-buildvcs=false go build -ldflags="-s -w" -o otelcol .' \
 		</dev/null >>"$place/log" 2>&1 || { tail -5 "$place/log"; exit 1; }

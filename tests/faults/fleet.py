@@ -189,13 +189,16 @@ class ClickHouse:
         shutil.copy(os.path.join(examples, "clickhouse-kafka.xml"), self.dir + "/config.d/")
         with open(self.dir + "/config.xml", "w") as f:
             f.write("""<yandex><logger><level>warning</level><log>%s/server.log</log><console>0</console></logger>
-<http_port>8123</http_port><tcp_port>9000</tcp_port><interserver_http_port>9009</interserver_http_port><listen_host>127.0.0.1</listen_host>
-<max_connections>64</max_connections><path>%s/data/</path><tmp_path>%s/tmp/</tmp_path><users_config>users.xml</users_config>
-<default_profile>default</default_profile><default_database>default</default_database><mark_cache_size>67108864</mark_cache_size></yandex>
+<http_port>8123</http_port><tcp_port>9000</tcp_port><interserver_http_port>9009</interserver_http_port>
+<listen_host>127.0.0.1</listen_host>
+<max_connections>64</max_connections><path>%s/data/</path><tmp_path>%s/tmp/</tmp_path>
+<users_config>users.xml</users_config><default_profile>default</default_profile>
+<default_database>default</default_database><mark_cache_size>67108864</mark_cache_size></yandex>
 """ % (work, self.dir, self.dir))
         with open(self.dir + "/users.xml", "w") as f:
             f.write("""<yandex><profiles><default></default></profiles>
-<users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+<users><default><password></password><networks><ip>127.0.0.1</ip></networks>
+<profile>default</profile><quota>default</quota></default></users>
 <quotas><default><interval><duration>3600</duration></interval></default></quotas></yandex>""")
         self.start()
 

@@ -1,13 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# fleet.sh [--build DIR] [gateway|kafka|clickhouse]... - the three ways to collect from many hosts that docs/guides/fleet.md has, with the
-# very files of docs/guides/examples/fleet.  For a nightly run, not for "make check": as root; installs clickhouse-server and -client (Debian 12: 18.16.1)
-# where they are missing; the scene gateway needs the collector that collector.sh builds in SKEP_COLLECTOR_DIR (/var/tmp/skep-collector).
+# fleet.sh [--build DIR] [gateway|kafka|clickhouse]... - the three ways to collect from many hosts that
+# docs/guides/fleet.md has, with the
+# very files of docs/guides/examples/fleet.  For a nightly run, not for "make check": as root; installs
+# clickhouse-server and -client (Debian 12: 18.16.1) where they are missing; the scene gateway needs the collector that
+# collector.sh builds in SKEP_COLLECTOR_DIR (/var/tmp/skep-collector).
 #
-# Two hosts (a name, a boot id, /var/lib, /run and a BPF filesystem of their own; the kernel is this one) run skepd, so that each
-# sees all processes.  While 2 x 300 of them fail, one skepd is killed (kill -9) and started again, and so is what stands in the
-# middle: the collector, the brokers (away for 3 s; then also ClickHouse, which reads from them), ClickHouse.
-# At the end each process is there, for each host, once by its key, and questions have the answers of that host's own lake.
+# Two hosts (a name, a boot id, /var/lib, /run and a BPF filesystem of their own; the kernel is this one) run skepd, so
+# that each
+# sees all processes.  While 2 x 300 of them fail, one skepd is killed (kill -9) and started again, and so is what
+# stands in the middle: the collector, the brokers (away for 3 s; then also ClickHouse, which reads from them),
+# ClickHouse. At the end each process is there, for each host, once by its key, and questions have the answers of that
+# host's own lake.
 set -eu
 build=${abs_builddir:-$PWD}
 [ "${1:-}" != --build ] || { build=$(realpath "$2"); shift 2; }
@@ -25,7 +29,8 @@ for s in $scenes; do
 	esac
 done
 case " $scenes " in *" kafka "*|*" clickhouse "*)
-	{ command -v clickhouse-server && command -v clickhouse-client; } >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+	{ command -v clickhouse-server && command -v clickhouse-client; } >/dev/null ||
+		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
 		clickhouse-server clickhouse-client </dev/null >/dev/null 2>&1 || { echo "SKIP: no clickhouse-server here (Debian 12 has it)"; exit 77; }
 esac
 dir=$(mktemp -d /tmp/skep_fleet.XXXXXX)

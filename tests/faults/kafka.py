@@ -88,7 +88,8 @@ def main():
     check("a consumer that counts each pair of headers once has no record twice", sum(left.values()) == len(images), sum(left.values()) - len(images))
     subprocess.run([build + "/skepd", "--unpin", "-c", work + "/skepd.conf"], capture_output=True)
     print("kafka: %d processes at %d/s, %d kills: %d messages, %d missing; %d arrived again with the same headers, %d twice without them" %
-          (truth, rate, kills, len(found), truth - len(images), len(found) - len(by_headers), sum(left.values()) - len(images)))
+          (truth, rate, kills, len(found), truth - len(images), len(found) - len(by_headers),
+           sum(left.values()) - len(images)))
 
 
 try:

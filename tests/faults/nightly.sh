@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# nightly.sh [--build DIR] [--rows FILE] [SCRIPT...] - the scripts of this folder that need a network, packages or minutes, and the
-# long form of those of "make check" that have one, one after the other, each under a timeout: "make nightly". Without SCRIPT
-# (spool_faults, backlog, ../e2e/reload, ...) all of them. As root.
+# nightly.sh [--build DIR] [--rows FILE] [SCRIPT...] - the scripts of this folder that need a network, packages or
+# minutes, and the long form of those of "make check" that have one, one after the other, each under a timeout: "make
+# nightly". Without SCRIPT (spool_faults, backlog, ../e2e/reload, ...) all of them. As root.
 #
-# At the end there is a table of the faults (nightly.py; docs/inside/faults.md says what its columns are), and one line that says how many
-# scripts passed, failed and were skipped. --rows: the rows as lines of JSON (default: nightly.jsonl in DIR), of which
-# `nightly.py --docs FILE docs/inside/faults.md` makes the tables of the documentation.
+# At the end there is a table of the faults (nightly.py; docs/inside/faults.md says what its columns are), and one line
+# that says how many scripts passed, failed and were skipped. --rows: the rows as lines of JSON (default: nightly.jsonl
+# in DIR), of which `nightly.py --docs FILE docs/inside/faults.md` makes the tables of the documentation.
 set -u
 build=${abs_builddir:-$PWD} rows=''
 while [ $# -gt 0 ]; do
@@ -26,10 +26,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 make -s -C "$build" tests/exact/storm tests/exact/tiny tests/hostile/hostile tests/faults/kmock plugins-run/.stamp plugins-test/.stamp \
 	>/dev/null || exit 1
 : >"$rows"
-export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run SKEP_FAULTS_JSON=$rows
+export abs_builddir=$build SKEP=$build/skep SKEPD=$build/skepd SKEP_PLUGIN_DIRS=$build/plugins-run
+export SKEP_FAULTS_JSON=$rows
 export SKEP_TEST_PLUGIN_DIRS=$build/plugins-test EXACT_BIN=$build/tests/exact HOSTILE_BIN=$build/tests/hostile
 # The long forms; "make check" runs as few as can show a fault.
-export HOSTILE_SECONDS=${HOSTILE_SECONDS:-600} LEDGER_SECONDS=${LEDGER_SECONDS:-60} KILLS=${KILLS:-20} RESTARTS=${RESTARTS:-6}
+export HOSTILE_SECONDS=${HOSTILE_SECONDS:-600} LEDGER_SECONDS=${LEDGER_SECONDS:-60} KILLS=${KILLS:-20}
+export RESTARTS=${RESTARTS:-6}
 export RELOADS=${RELOADS:-200} SECONDS_=${SECONDS_:-30}
 
 declare -A limit=([../hostile/hostile]=900 [spool_faults]=1200 [backlog]=900 [collector]=2400 [clickhouse]=1200)

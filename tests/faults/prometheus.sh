@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# prometheus.sh [SUITE...]: scrape.sh, and as root backlog.sh, with the servers of other Debian suites (trixie, forky): downloaded beside this
-# host's packages, unpacked and run, not installed; they need no newer C library.  For a nightly run: it needs the network.
+# prometheus.sh [SUITE...]: scrape.sh, and as root backlog.sh, with the servers of other Debian suites (trixie, forky):
+# downloaded beside this host's packages, unpacked and run, not installed; they need no newer C library.  For a nightly
+# run: it needs the network.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 0 ] || set -- trixie forky
@@ -33,7 +34,7 @@ backlog() { # FOLDER
 
 failed=0 done=()
 for suite; do
-	fetch "$suite" || { echo "prometheus.sh: the packages of $suite are not to be had"; failed=1; continue; }
+	fetch "$suite" || { echo "prometheus.sh: the packages of $suite are not available"; failed=1; continue; }
 	versions=$(cd "$work/$suite" && for deb in *.deb; do dpkg-deb -W --showformat='${Package} ${Version}, ' "$deb"; done)
 	promtool=$work/$suite/root/usr/bin/promtool
 	[ -x "$promtool" ] || promtool=$(command -v promtool) || promtool= # there it is a package of its own

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/faults/receivers.py - the receivers of the scenes: what skepd is configured with, how each is made to fail, and what it has.
+# tests/faults/receivers.py - the receivers of the scenes: what skepd is configured with, how each is made to fail, and
+# what it has.
 #
-# Each has ids(): the key of a process (pid, start) -> how many images of it are there once batches that came twice are one;
-# rows(): process.exit records as they came; once(): the same with each key once; None where that is not known.
+# Each has ids(): the key of a process (pid, start) -> how many images of it are there once batches that came twice are
+# one; rows(): process.exit records as they came; once(): the same with each key once; None where that is not known.
 import collections
 import json
 import os
@@ -115,7 +116,8 @@ class Nginx(Http):
         conf = os.path.join(work, "nginx.conf")
         open(conf, "w").write("""daemon off; pid %s/nginx.pid; error_log %s/nginx.log;
 events {}
-http { access_log off; client_body_temp_path %s/body; proxy_temp_path %s/proxy; fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;
+http { access_log off; client_body_temp_path %s/body; proxy_temp_path %s/proxy; fastcgi_temp_path %s/f;
+  uwsgi_temp_path %s/u; scgi_temp_path %s/s;
   server { listen 127.0.0.1:%d; client_max_body_size 16m; auth_basic "skep"; auth_basic_user_file %s/users;
     location / { proxy_pass http://127.0.0.1:%d; } } }
 """ % ((work,) * 7 + (self.front, work, self.port)))
@@ -161,7 +163,8 @@ class ClickHouse:
         """The server itself reads the file again when it has changed."""
         path = os.path.join(self.work, "users.xml")
         open(path + ".new", "w").write("""<yandex><profiles><default></default></profiles>
-<users><default><password>%s</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+<users><default><password>%s</password><networks><ip>127.0.0.1</ip></networks>
+<profile>default</profile><quota>default</quota></default></users>
 <quotas><default><interval><duration>3600</duration></interval></default></quotas></yandex>
 """ % password)
         os.rename(path + ".new", path)

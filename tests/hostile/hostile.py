@@ -45,7 +45,8 @@ def ask(request, timeout=60):
     """The answer of the control socket, and the seconds that it took."""
     began = time.monotonic()
     s = socket.socket(socket.AF_UNIX)
-    # Like skep, this waits where the tricks have filled the backlog; connect() of a socket that does not block says EAGAIN.
+    # Like skep, this waits where the tricks have filled the backlog; connect() of a socket that does not block says
+    # EAGAIN.
     s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", timeout, 0))
     try:
         s.connect(sock)
@@ -98,7 +99,8 @@ for trick in tricks:
     os.mkdir(stage)
     os.chown(stage, NOBODY, NOBODY)
     p = subprocess.Popen(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--pdeathsig", "KILL", program, trick,
-                          str(seconds), stage, sock], start_new_session=True, cwd=stage, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                          str(seconds), stage, sock],
+                         start_new_session=True, cwd=stage, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     atexit.register(p.kill)
     players.append((trick, p))
 storm = subprocess.Popen([exact + "/storm", exact + "/tiny", str(rate), str(seconds)], stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -134,7 +136,8 @@ if not sanitized:
     check("skepd's memory stays below %d MiB" % (MEMORY_BYTES // MIB), most < MEMORY_BYTES, "%.1f MiB" % (most / MIB))
 
 TINY = "SELECT pid, start_boot_ns, image, run, argv FROM proc JOIN dict ON dict.id = proc.exe WHERE CAST(dict.s AS BLOB) = CAST('%s' AS BLOB)" % os.path.realpath(exact + "/tiny")
-end = time.monotonic() + 20  # skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
+# skepd waits ten seconds for an exit event that the kernel skipped (core/process/track_wait.c)
+end = time.monotonic() + 20
 while time.monotonic() < end and len(rows(TINY)) < truth["processes"]:
     time.sleep(1)
 status, _ = ask({"request": "status"})

@@ -17,8 +17,8 @@ trap 'exit 1' INT TERM
 chmod 0755 "$work"
 mkdir "$work/bpf"
 mount -t bpf bpf "$work/bpf" || { echo "skip: needs to mount a BPF filesystem"; exit 77; }
-# As a child of init: a session that anything else has begun is a run, and all that the test starts would be part of that one run.
-# shellcheck disable=SC2016
+# As a child of init: a session that anything else has begun is a run, and all that the test starts would be part of
+# that one run. shellcheck disable=SC2016
 (setsid sh -c 'echo $$ >"$1/pid"; python3 "$2" "$1" >"$1/said" 2>&1; echo $? >"$1/status"' hostile "$work" "$(dirname "$0")/hostile.py" </dev/null &)
 until [ -s "$work/pid" ]; do sleep 0.1; done
 player=$(cat "$work/pid")

@@ -71,7 +71,8 @@ apt_options() {
 	apt=(-q -o Dir::Etc::sourcelist="$1/sources.list" -o Dir::Etc::sourceparts=/dev/null
 		-o Dir::Etc::preferencesparts=/dev/null -o Dir::State::Lists="$1/lists" -o Dir::State::status="$1/status"
 		-o Dir::Cache="$1" -o APT::Sandbox::User="$(id -un)" -o APT::Architecture=amd64 -o APT::Architectures::=amd64
-		-o Acquire::Languages=none -o Acquire::Retries=2 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20)
+		-o Acquire::Languages=none -o Acquire::Retries=2
+		-o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20)
 }
 
 # update FOLDER SUITE...: 0 when the archive answered for all suites; what it knew before stays otherwise

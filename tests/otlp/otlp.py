@@ -105,7 +105,7 @@ def decode(message, data):
             else:
                 size = 8 if tag & 7 == 1 else 4
             if size > len(data) - at:
-                raise Wrong("%s.%s is longer than what it is in" % (message, name))
+                raise Wrong("%s.%s is longer than its message" % (message, name))
             raw, at = data[at:at + size], at + size
             if kind == STR:
                 try:

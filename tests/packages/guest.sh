@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tests/packages/guest.sh - what happens to a package in the life of a host: run as root in a guest with systemd as
-# process 1, with the packages in the folder of this file: skep.deb, next.deb (a higher version), rules.deb (another package,
-# that brings a rule), broken.deb (one whose rule is wrong).
-# Prints "ok - WHAT" or "not ok - WHAT" with what was said; exits 1 when anything was not ok.
+# process 1, with the packages in the folder of this file: skep.deb, next.deb (a higher version), rules.deb (another
+# package, that brings a rule), broken.deb (one whose rule is wrong). Prints "ok - WHAT" or "not ok - WHAT" with what
+# was said; exits 1 when anything was not ok.
 set -uo pipefail
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 here=$(cd "$(dirname "$0")" && pwd)
@@ -76,7 +76,7 @@ else
 	check "no other complaints in the journal" sh -c '! journalctl -q --no-pager -u skepd -p warning | grep -Ev "its budget is|in a pid namespace of its own"'
 fi
 check "systemd-analyze: at most 2.0" systemd-analyze security --no-pager --threshold=20 skepd
-check "nobody else may read the lake" test "$(stat -c '%a %U' /var/lib/skep)" = "750 skep"
+check "no other user may read the lake" test "$(stat -c '%a %U' /var/lib/skep)" = "750 skep"
 check "nor connect to the socket" test "$(stat -c '%a %U:%G' /run/skep/skepd.sock)" = "660 skep:skep"
 # A container has no bpffs.
 if mountpoint -q /sys/fs/bpf; then
@@ -93,7 +93,7 @@ edit() { sed -i "s|$1|$2|" /etc/skep/skepd.conf && grep -qF -- "$2" /etc/skep/sk
 check "edit the configuration: one more sink" edit '"sinks": \[' \
 	'"sinks": [ { "plugin": "file", "path": "'$records'", "streams": [ "process.exit" ] },'
 check "systemctl reload" systemctl reload skepd
-check "which the status line tells" within 10 status_has '^reloaded: 9 probes, 2 sinks$'
+check "the status line reports it" within 10 status_has '^reloaded: 9 probes, 2 sinks$'
 check "a process is recorded" collects
 
 printf '{ "rules": [ { "id": "out", "when": "exe = \\"/usr/local/bin/%s-out\\"", "verdict": "exclude" } ] }\n' "$name" >/etc/skep/filters.d/20-out.json
@@ -103,13 +103,13 @@ not_recorded() {
 	for _ in 1 2 3; do "/usr/local/bin/$name-out"; done
 	collects && ! grep "\"exe\": *\"/usr/local/bin/$name-out\"" $records
 }
-check "what it excludes is not recorded, others are" not_recorded
+check "processes that it excludes are not recorded, others are" not_recorded
 echo '{ "rules": [ { "id": "x", "when": "exe = ", "verdict": "exclude" } ] }' >/etc/skep/filters.d/30-wrong.json
 check "a wrong rule: systemctl reload fails" sh -c '! systemctl reload skepd'
 check "with file and line in the journal" within 5 journal_has '30-wrong.json:1:'
 check "and all goes on" is ActiveState active
 kill -HUP "$(show MainPID)"
-check "SIGHUP past the check: refused, which the status line tells" within 10 status_has '^reload refused, all goes on as it was: .*30-wrong.json:1: '
+check "SIGHUP past the check: refused, and the status line reports it" within 10 status_has '^reload refused, all goes on as it was: .*30-wrong.json:1: '
 check "still collecting" collects
 rm /etc/skep/filters.d/30-wrong.json
 check "without it: reload" systemctl reload skepd
@@ -117,9 +117,9 @@ check "another package brings a rule: dpkg's trigger reloads" dpkg -i "$here/rul
 check "its rule is there" within 10 sh -c 'skep rules | grep -q ran-trigger'
 check "another package brings a wrong rule: it installs all the same" dpkg -i "$here/broken.deb"
 cp "$log" /tmp/dpkg.log
-check "dpkg's output tells" grep -q 'the new rules are not taken over' /tmp/dpkg.log
+check "dpkg's output reports it" grep -q 'the new rules are not taken over' /tmp/dpkg.log
 check "purge it: taken over again" sh -c 'dpkg --purge skep-rules-broken 2>&1 | tee /tmp/dpkg.log; ! grep "not taken over" /tmp/dpkg.log'
-check "which the status line tells" within 10 status_has '^reloaded'
+check "the status line reports it" within 10 status_has '^reloaded'
 
 # ---- hangs, dies ----------------------------------------------------------------------------
 restarts=$(show NRestarts)
@@ -132,7 +132,8 @@ again() {
 }
 check "killed: it is started again" within 20 again
 check "and collects" collects
-# Pings come twice in that time. Of 2 s a virtual machine that stands still for one takes half: systemd then kills what is well.
+# Pings come twice in that time. Of 2 s a virtual machine that stands still for one takes half: systemd then kills what
+# is well.
 watchdog=$((slow + 4))
 mkdir -p /run/systemd/system/skepd.service.d
 printf '[Service]\nWatchdogSec=%ss\n' $watchdog >/run/systemd/system/skepd.service.d/watchdog.conf
@@ -145,7 +146,7 @@ restarts=$(show NRestarts)
 main_pid
 kill -STOP "$pid"
 check "a loop that hangs: the watchdog starts it again" within 30 again
-check "which the journal tells" within 5 journal_has 'Watchdog timeout'
+check "the journal has it" within 5 journal_has 'Watchdog timeout'
 rm -r /run/systemd/system/skepd.service.d
 systemctl daemon-reload
 check "restart, with the watchdog that it had" systemctl restart skepd
@@ -203,7 +204,7 @@ if [ -d "$here/repository" ]; then
 	check "one without signature, too" sh -c "! $update 2>/dev/null && $update 2>&1 | grep 'signed-by='"
 	check "nothing was installed" test "$(version)" = "$old"
 	source_is repository
-	check "--check tells" sh -c "$update --check | grep 'would upgrade from $old to $next'"
+	check "--check reports it" sh -c "$update --check | grep 'would upgrade from $old to $next'"
 	check "skep-update upgrades" $update
 	check "to the newest" test "$(version)" = "$next"
 	check "which is ready" is ActiveState active
@@ -226,7 +227,8 @@ dpkg -i --force-confold "$here/next.deb" >/dev/null
 check "downgrade" dpkg -i --force-confold "$here/skep.deb"
 check "it is ready" is ActiveState active
 check "and collects" collects
-# Neither a crash nor a watchdog but those above. (The way back from the bad version has ends of its own, of another kind.)
+# Neither a crash nor a watchdog but those above. (The way back from the bad version has ends of its own, of another
+# kind.)
 check "killed once, by its watchdog once" test "$(journalctl -q --no-pager -u skepd | sed -n 's/.*Main process exited, code=\(killed\|dumped\), status=//p' |
 	tr '\n' ' ')" = "9/KILL 6/ABRT "
 check "remove" dpkg -r skep

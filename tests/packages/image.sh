@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/packages/image.sh [FOLDER] - the OCI image that scripts/package left in FOLDER (build/package/out): its digests, then run by
-# runc as packaging/container/daemonset.yaml has it run (capabilities, mounts, read-only root), and asked. And that manifest:
-# what refers to something refers to what is there. Exit status 77: cannot run here.
+# tests/packages/image.sh [FOLDER] - the OCI image that scripts/package left in FOLDER (build/package/out): its digests,
+# then run by runc as packaging/container/daemonset.yaml has it run (capabilities, mounts, read-only root), and asked.
+# And that manifest: what refers to something refers to what is there. Exit status 77: cannot run here.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
@@ -77,7 +77,7 @@ for d in documents:
     assert d["kind"] == "Namespace" or d["metadata"]["namespace"] == kinds["Namespace"]["metadata"]["name"]
 for name, text in kinds["ConfigMap"]["data"].items():
     json.dump(json.loads(text), open(f"{sys.argv[2]}/{name}", "w"))
-# What runc is told below is said there.
+# The messages of runc below are printed there.
 json.dump({"capabilities": ["CAP_" + c for c in container["securityContext"]["capabilities"]["add"]],
            "probe": container["livenessProbe"]["exec"]["command"],
            "mounts": [[mounts[n]["mountPath"], v["hostPath"]["path"], mounts[n].get("readOnly", False)]
@@ -93,8 +93,10 @@ sed 's|"sinks": \[|&\n\t\t{ "plugin": "file", "path": "/var/lib/skep/records.jso
 (cd "$work" && runc spec)
 jq --slurpfile pod "$work/pod.json" --slurpfile image "$config" --arg work "$work" '
 	$pod[0] as $p | $p.capabilities as $c |
-	.process.terminal = false | .process.args = $image[0].config.Entrypoint + $image[0].config.Cmd | .process.env = $image[0].config.Env |
-	.process.capabilities = {bounding: $c, effective: $c, permitted: $c, inheritable: $c} | .process.noNewPrivileges = true |
+	.process.terminal = false | .process.args = $image[0].config.Entrypoint + $image[0].config.Cmd |
+	.process.env = $image[0].config.Env |
+	.process.capabilities = {bounding: $c, effective: $c, permitted: $c, inheritable: $c} |
+	.process.noNewPrivileges = true |
 	.root = {path: ($work + "/root"), readonly: true} |
 	.linux.namespaces |= map(select(.type != "pid" and .type != "network")) |
 	.linux.maskedPaths = [] | .linux.resources = {} |

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/packages/nspawn.sh SUITE FOLDER - boots a Debian of that suite with systemd in a container (systemd-nspawn -b) on this
-# kernel, and runs guest.sh in it with the packages of FOLDER. Prints what it prints; its exit status; 77: cannot run here.
+# tests/packages/nspawn.sh SUITE FOLDER - boots a Debian of that suite with systemd in a container (systemd-nspawn -b)
+# on this kernel, and runs guest.sh in it with the packages of FOLDER. Prints what it prints; its exit status; 77:
+# cannot run here.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +21,8 @@ tar xf "$tar" -C "$work/root" --numeric-owner
 guest_root "$work/root" "$folder"
 
 # A terminal, because nspawn -b says nothing without one; --keep-unit: this host's process 1 need not be systemd. The
-# capabilities are what the service asks for, and CAP_SYS_ADMIN is what PID 1 needs anyway; bpf(2) is not in nspawn's filter.
+# capabilities are what the service asks for, and CAP_SYS_ADMIN is what PID 1 needs anyway; bpf(2) is not in nspawn's
+# filter.
 timeout -k 5 "$seconds" script -qec "systemd-nspawn -q -b --register=no --keep-unit -M skep-$$ -D '$work/root' \
 	--capability=CAP_BPF,CAP_PERFMON,CAP_SYS_PTRACE,CAP_SYS_ADMIN --system-call-filter='bpf perf_event_open' \
 	--private-network" /dev/null >"$work/console" 2>&1 </dev/null || true

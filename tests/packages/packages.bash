@@ -22,7 +22,8 @@ bad_of() {
 	rm -rf "$folder"
 }
 
-# repository FOLDER GNUPG DEB...: a signed one of apt's; its key is in FOLDER/key.gpg. GNUPG: where the key is, or will be
+# repository FOLDER GNUPG DEB...: a signed one of apt's; its key is in FOLDER/key.gpg. GNUPG: where the key is, or will
+# be
 repository() {
 	local folder=$1 gnupg=$2
 	shift 2
@@ -34,7 +35,8 @@ repository() {
 	fi
 	gpg --homedir "$gnupg" --batch --quiet --export >"$folder/key.gpg" &&
 		(cd "$folder" && apt-ftparchive packages . >Packages &&
-			apt-ftparchive -o APT::FTPArchive::Release::Suite=./ release . >../Release.tmp && mv ../Release.tmp Release) &&
+			apt-ftparchive -o APT::FTPArchive::Release::Suite=./ release . >../Release.tmp &&
+			mv ../Release.tmp Release) &&
 		gpg --homedir "$gnupg" --batch --quiet --clearsign -o "$folder/InRelease" "$folder/Release"
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/packages/qemu.sh SUITE FOLDER - as nspawn.sh, with the kernel of that Debian and its defaults (perf_event_paranoid=3,
-# cgroup v2), emulated: minutes. Kernels are those of tests/kernels.
+# tests/packages/qemu.sh SUITE FOLDER - as nspawn.sh, with the kernel of that Debian and its defaults
+# (perf_event_paranoid=3, cgroup v2), emulated: minutes. Kernels are those of tests/kernels.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)

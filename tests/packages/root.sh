@@ -29,9 +29,9 @@ if [ ! -e "$tar" ]; then
 		sed -n 's,/$,,; /\/debian$/{p;q}')}
 	# Neither documentation nor translations; nothing that waits for hardware or updates by itself.
 	mask=''
-	for u in systemd-timesyncd.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
-		e2scrub_reap.service fstrim.timer systemd-pstore.service getty@tty1.service console-getty.service \
-		systemd-networkd-wait-online.service; do
+	for u in systemd-timesyncd.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
+		e2scrub_all.timer e2scrub_reap.service fstrim.timer systemd-pstore.service getty@tty1.service \
+		console-getty.service systemd-networkd-wait-online.service; do
 		mask+="ln -sf /dev/null \"\$1/etc/systemd/system/$u\"; "
 	done
 	mmdebstrap --format=tar --variant=minbase --include="$packages" --keyring="$keyring" \

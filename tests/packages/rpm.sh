@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/packages/rpm.sh [FOLDER] - the RPM packages that scripts/package left in FOLDER (build/package/out): rpmlint, then installed
-# into a root of its own by rpm --root, where skepd -t has to be content; upgraded, erased. Exit status 77: cannot run here.
-# The root is Debian's, with the libraries that the packages name but not in rpm's database: --nodeps.
+# tests/packages/rpm.sh [FOLDER] - the RPM packages that scripts/package left in FOLDER (build/package/out): rpmlint,
+# then installed into a root of its own by rpm --root, where skepd -t has to be content; upgraded, erased. Exit status
+# 77: cannot run here. The root is Debian's, with the libraries that the packages name but not in rpm's database:
+# --nodeps.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)

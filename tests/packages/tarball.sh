@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/packages/tarball.sh [FOLDER] - the tarball that scripts/package left in FOLDER (build/package/out), unpacked somewhere, in
-# a root that has none of the libraries that it brings: Debian 12 without them; and in one that has no C library at all, busybox
-# alone. Exit status 77: cannot run here.
+# tests/packages/tarball.sh [FOLDER] - the tarball that scripts/package left in FOLDER (build/package/out), unpacked
+# somewhere, in a root that has none of the libraries that it brings: Debian 12 without them; and in one that has no C
+# library at all, busybox alone. Exit status 77: cannot run here.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
@@ -71,7 +71,7 @@ check "its own, where the host's is that of EL 8" looks "$work/root" "comm=skep 
 rm -r "$work/root/old"
 check "with a configuration of somebody's: that one" sh -c 'echo "{ \"intervall\": 1 }" >"$1/tmp/c"' - "$work/root"
 inside "/some/where else/$name/sbin/skepd" -t -c /tmp/c >"$work/said" 2>&1 || true
-check "is what it reads" grep -q '^/tmp/c:1:' "$work/said"
+check "skep reads it" grep -q '^/tmp/c:1:' "$work/said"
 
 # ---- no C library at all ------------------------------------------------------------------------
 if busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1; then

@@ -27,7 +27,7 @@ trap 'rm -rf "$work"; rmdir "$dir" 2>/dev/null || true' EXIT
 case $which in
 snakemake) cmd="cd $work && mkdir s && cd s && exec snakemake --cores 2 --quiet -s $here/snakemake/Snakefile --config pairs=${PAIRS:-20000}" ;;
 reads) cmd="exec $here/reads/run.sh $work/r" ;;
-*) echo "agree.sh: what is '$which'?" >&2; exit 2 ;;
+*) echo "agree.sh: unknown tool '$which'" >&2; exit 2 ;;
 esac
 # the shell joins the cgroup first, then becomes time, which starts the pipeline
 "$SKEP" run --no-report --no-live --lake "$work/lake" --json "$work/report.json" -- \

@@ -95,7 +95,7 @@ kill -TERM $victim
 wait $victim 2>/dev/null
 until_true 100 more "\"process.signal.name\":\"TERM\"" records 0 || fail "no record of the BPF probe"
 until_true 50 grep -q "sdksignals.signal $victim .*process.signal.number=15 " "$work/lines" || fail "the signal's record is not about its process"
-[ "$(count '"process.signal.name":"USR1"' records)" -eq 0 ] || fail "USR1 is told, and should not be"
+[ "$(count '"process.signal.name":"USR1"' records)" -eq 0 ] || fail "USR1 is reported, and should not be"
 "$SKEP" doctor >"$work/out" 2>&1
 grep -q 'process.signal' "$work/out" || fail "skep doctor does not know the plugin's signal"
 echo 'ok - loaded'
@@ -111,7 +111,7 @@ victim=$!
 sleep 0.3
 kill -USR1 $victim
 wait $victim 2>/dev/null
-until_true 100 more '"process.signal.name":"USR1"' records 0 || fail "USR1 is not told after the reload"
+until_true 100 more '"process.signal.name":"USR1"' records 0 || fail "USR1 is not reported after the reload"
 sleep 1
 [ "$(count '"sdkfiles.files"' records)" -le $((before + 1)) ] || fail "every=3600 is not taken over"
 conf ', { "plugin": "sdkfiles", "every": 0 }' '' ''
@@ -144,7 +144,7 @@ said 'probe sdkfiles: removed'
 sleep 2
 before=$(count '"sdkfiles.files"' records)
 sleep 1
-[ "$(count '"sdkfiles.files"' records)" -eq "$before" ] || fail "a probe that was removed still tells"
+[ "$(count '"sdkfiles.files"' records)" -eq "$before" ] || fail "a removed probe still reports"
 conf '' '' ''
 reload removed
 said 'probe sdksignals: removed'

@@ -40,7 +40,7 @@ expect 1 'no option "dd"' --option dd=1 "$plugins/defective.so"
 expect 1 'expected NAME=VALUE' --option dd "$plugins/defective.so"
 expect 1 'ended the process in start' --option 'do=exit in start' "$plugins/defective.so"
 
-# what was built with earlier headers
+# plugins built with earlier headers
 if [ "$(uname -m)" = x86_64 ]; then
 	for old in abi10 abi10sink abi11 abi12 abi13 abi14 abi15 example; do
 		cp "$abs_srcdir/tests/abi/fixtures/$old.so" "$work/"

@@ -65,7 +65,8 @@ fi
 for kind in probe-proc probe-bpf sink recognizer; do
 	[ -d "$prefix/share/skep/templates/$kind" ] || fail "the template $kind is not installed"
 	case $kind in probe-bpf)
-		command -v clang >/dev/null && { command -v bpftool || command -v /usr/sbin/bpftool; } >/dev/null && pkg-config --exists libbpf ||
+		command -v clang >/dev/null && { command -v bpftool || command -v /usr/sbin/bpftool; } >/dev/null &&
+			pkg-config --exists libbpf ||
 			{ echo "# skip: $kind needs clang, bpftool and libbpf"; continue; } ;;
 	esac
 	if [ $kind = recognizer ]; then
