@@ -41,7 +41,7 @@ static const struct command_option options[] = {
 	{ "keep", .value = "DAYS",
 	  .help = "the server removes rows that are older (TTL, from 19.6 on); 0: keeps all; not given: as it is",
 	  .max = 100000, COMMAND_AT(struct init, keep) },
-	{ "user", .value = "NAME", .help = "who may CREATE, ALTER and INSERT (default: the server's default user)",
+	{ "user", .value = "NAME", .help = "a user who may CREATE, ALTER and INSERT (default: the server's default user)",
 	  COMMAND_AT(struct init, http.user) },
 	{ "password-file", .value = "FILE", .help = "of that user", COMMAND_AT(struct init, password_file) },
 	{ "ca-file", .value = "FILE",

@@ -33,7 +33,7 @@ static int run_reload(int argc, char **argv);
 
 const struct command cmd_reload = {
 	.name = "reload",
-	.summary = "have the running skepd take over its changed configuration",
+	.summary = "have the running skepd apply its changed configuration",
 	.about =
 		"skepd takes over all of it or, after any error, nothing. A plugin whose options stay the same goes on "
 		"without noticing; skepd drains a removed one for 5 s at most. SIGHUP does the same; then the log and "

@@ -32,7 +32,7 @@ static int run_stats(int argc, char **argv);
 
 const struct command cmd_stats = {
 	.name = "stats",
-	.summary = "show what the running skepd measures of itself",
+	.summary = "show the running skepd's metrics of itself",
 	.options = options,
 	.notes =
 		"What plugins cost the daemon, the sinks' queues, the streams' ledger, and how late its event loop is. "

@@ -21,7 +21,7 @@ static int run_status(int argc, char **argv);
 
 const struct command cmd_status = {
 	.name = "status",
-	.summary = "show what the running skepd does, costs and has lost",
+	.summary = "show the running skepd's work, cost and losses",
 	.options = answer_options,
 	.notes = "Each loss is counted where it happened: kernel (a ring or map was full), queue (sinks too slow), "
 		 "spool, sink (refused). The ledger is that of the last interval.\n",

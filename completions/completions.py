@@ -19,7 +19,7 @@ EXCEPTIONS = {("plugins", "NAME"): "plugin", ("--options", "NAME"): "plugin", ("
 LEVELS = "error warning notice info debug"
 TIMES = "10s 60s 5m 1h"
 HEAD = """# SPDX-License-Identifier: Apache-2.0
-# Made by completions/completions.py from what skep says of itself.
+# Made by completions/completions.py from skep's own tables of commands and options.
 """
 
 
@@ -39,7 +39,7 @@ def operand_kind(where, operands):
 # ---- bash ---------------------------------------------------------------------------------
 
 BASH = r"""
-# The value of an option or an operand; $1: what it is, $2: what has been typed of it.
+# The value of an option or an operand; $1: its kind, $2: the typed part.
 __skep_value()
 {
 	local word words=
@@ -103,7 +103,7 @@ def bash_commands(i, program):
 {{
 	local cur=${{COMP_WORDS[COMP_CWORD]}} prev= command= word= first= options= words= kind=none i __skep_lake=
 	COMPREPLY=()
-	# The command, its own first word, and what they say about the lake.
+	# The command, its own first word, and its options about the lake.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${{COMP_WORDS[i]}}
 		case $word in
@@ -124,7 +124,7 @@ def bash_commands(i, program):
 		mapfile -t COMPREPLY < <(compgen -W "{names}{' concepts' if program == 'skep' else ''}" -- "$cur")
 		return
 	fi
-	# "--lake=x" comes as three words.
+	# bash splits "--lake=x" into three words.
 	prev=${{COMP_WORDS[COMP_CWORD - 1]}}
 	if [ "$cur" = = ]; then
 		cur=
@@ -140,7 +140,7 @@ def bash_commands(i, program):
 	fi
 	case $command in
 {cases}	esac
-	# What is behind the command of skep run is that command's own.
+	# Words behind the command of skep run belong to that command.
 	if [[ $command = {passes_on} ]]; then
 		for ((i = 2; i < COMP_CWORD; i++)); do
 			if [ "${{COMP_WORDS[i]}}" = -- ]; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What man/interface.c wrote, read: commands, options and their values, for pages.py and completions.py."""
+"""Reads the output of man/interface.c: commands, options and their values, for pages.py and completions.py."""
 import json
 import re
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Command:
 
 
 def names_in(operands):
-    """Names of what may stand there, in order: ["RUN"], ["EXPRESSION", "FILE"]."""
+    """The names of its operands, in order: ["RUN"], ["EXPRESSION", "FILE"]."""
     return re.findall(r"\b[A-Z]{2,}\b", operands)
 
 

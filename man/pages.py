@@ -53,7 +53,7 @@ def paragraph(text):
 
 
 def literal(lines):
-    """Wider than a screen is cut at no place that we could choose: it stands as it is."""
+    """A literal line wider than a screen has no good place to cut it: it stays whole."""
     emit(".PP" if out and not out[-1].startswith((".SH", ".SS")) else '.\\"', ".RS 4", ".nf")
     emit(*[line_safe(escape(x)) if x else "" for x in lines])
     emit(".fi", ".RE")
@@ -78,7 +78,7 @@ def prose(block):
         paragraph(" ".join(block))
 
 
-# ---- what is generated ------------------------------------------------------------------
+# ---- generated parts ------------------------------------------------------------------
 
 
 def do_concepts(i, _):

@@ -19,7 +19,7 @@ SAID = {"facet": "Facet: these fields become part of `process.exit`, each with t
         "cgroup": "Each record also has the cgroup's `container`.",
         "detail": "Only while [a detail](../guides/details.md) is attached.",
         "sample": "The spool may drop these records first when it is full."}
-# What a probe sends to the core alone: the core makes other records of it.
+# A probe sends these to the core only, which makes other records of them.
 INTERNAL = ("process", "ledger")
 
 
@@ -67,7 +67,7 @@ def keys(table):
     lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
     for k in table:
         name = (k["section"] + "." if k["section"] not in (None, "sinks") else "") + k["name"]
-        # The folder is that of packages, whatever this build's prefix is.
+        # The page names the packages' folder, for any prefix of this build.
         default = re.sub(r'"/[^"]*(/spool\.db)"', r'"/var/lib/skep\1"', k["default"] or "none")
         default = "required" if k["required"] else default if default == "none" or " " in default else f"`{default}`"
         bounds = "" if "min" not in k else f", {k['min']} to {k['max']}" if "max" in k else f", at least {k['min']}"

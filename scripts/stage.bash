@@ -15,8 +15,8 @@ stage() {
 	stage_number=$((stage_number + 1))
 	stage_log=$stage_logs/$(printf '%02d' "$stage_number")-${name//[^A-Za-z0-9]/-}.log
 	printf '[%2d/%d] %-52s ' "$stage_number" "$stage_total" "$name"
-	# Its own shell, for what it does to the working directory.  Functions that are run here say
-	# "|| return" themselves: bash ignores "set -e" below an "if" or "||", and callers use both.
+	# A subshell, because COMMAND may change the working directory. Functions run here must end commands with "||
+	# return": bash ignores "set -e" below an "if" or "||", and callers use both.
 	( "$@" ) >"$stage_log" 2>&1 </dev/null || rc=$?
 	if [ $rc -eq 0 ]; then
 		printf 'ok     %4d s\n' $((SECONDS - began))
@@ -31,7 +31,7 @@ stage() {
 	return $rc
 }
 
-# The tree as git has it builds anywhere but not beside a build inside it: automake refuses.
+# git's tree builds everywhere except beside a build inside it: automake refuses.
 stage_source_is_clean() {
 	if [ -e "$1/config.status" ]; then
 		echo "$1 was configured in place, and cannot be built elsewhere at the same time." >&2

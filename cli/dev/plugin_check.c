@@ -38,7 +38,7 @@ static int run_check(int argc, char **argv);
 const struct command cmd_check = {
 	.name = "check",
 	.operands = "FILE.so",
-	.summary = "check that a plugin is as the host expects it",
+	.summary = "check that a plugin keeps the contract of the plugin host",
 	.about =
 		"skep-dev looks at the plugin's file, ABI, exports and tables. Then it loads the plugin in a process of its "
 		"own and leads it through its life (open, start, sample, stop, close) under the mock host of skep/mock.h.\n",

@@ -35,7 +35,7 @@ static int run_new(int argc, char **argv);
 const struct command cmd_new = {
 	.name = "new",
 	.operands = "KIND NAME [DIR]",
-	.summary = "begin a plugin: copy a template, with a name of your own",
+	.summary = "begin a plugin: copy a template under a name of your own",
 	.about =
 		"KIND is probe-proc, probe-bpf, sink or recognizer. skep-dev makes the folder DIR (default: ./NAME).\n",
 	.options = options,

@@ -27,7 +27,7 @@ struct doctor_options {
 };
 
 static const struct command_option options[] = {
-	{ "local", .help = "do not ask a running skepd: try the probes here and now",
+	{ "local", .help = "try the probes here instead of asking a running skepd",
 	  COMMAND_AT(struct doctor_options, local) },
 	{ "config", 'c', "FILE",
 	  "with the probes of that configuration (implies --local; default: every probe there is, with its defaults)",
@@ -41,7 +41,7 @@ static int run_doctor(int argc, char **argv);
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "report what can be measured here, how, and what cannot and why",
+	.summary = "report which signals this machine has, how, and why others are missing",
 	.options = options,
 	.notes =
 		"Each signal of each plugin: ok; partial, when less of it is measured or less exactly; missing, when this "

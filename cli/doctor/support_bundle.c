@@ -43,7 +43,7 @@ static int run_support_bundle(int argc, char **argv);
 
 const struct command cmd_support_bundle = {
 	.name = "support-bundle",
-	.summary = "put all that a supporter needs to know into one file, without secrets",
+	.summary = "collect the facts that support needs in one file, without secrets",
 	.options = options_table,
 	.notes =
 		"In it: the configuration and rules, the answers of status, stats, rules, plugins and doctor, versions, "

@@ -20,9 +20,9 @@
 
 static const struct command_option words[] = {
 	{ "test", .value = "[EXPRESSION] [FILE]",
-	  .help = "which processes an expression is true of; with --rules or --config instead of one: which "
-					 "rule takes which processes" },
-	{ "explain", .value = "PID", .help = "why its rule takes a process, and not one before" },
+	  .help = "processes for which an expression is true; with --rules or --config instead: which "
+					 "rule decides about which processes" },
+	{ "explain", .value = "PID", .help = "why a rule decides about a process, and no earlier rule" },
 	{ "schema", .help = "the JSON Schema of rule files, for editors" },
 	{ 0 },
 };
@@ -37,7 +37,7 @@ static const struct command_option options[] = {
 	{ "live", .help = "the processes that live here (the default)", COMMAND_AT(struct filter_options, live) },
 	{ "processes", .help = "each process and its rule, not only sums",
 	  COMMAND_AT(struct filter_options, processes) },
-	{ "all", .help = "rules that took nothing as well", COMMAND_AT(struct filter_options, all) },
+	{ "all", .help = "also rules that match no process", COMMAND_AT(struct filter_options, all) },
 	{ "json", .help = "for programs: one object", COMMAND_AT(struct filter_options, json) },
 	{ 0 },
 };
@@ -46,7 +46,7 @@ static int run_filter(int argc, char **argv);
 
 const struct command cmd_filter = {
 	.name = "filter",
-	.summary = "try rules on processes, and tell which takes which and why",
+	.summary = "try rules on processes, and show which rule decides about each, and why",
 	.about = "skep reads the processes that live here, or those of FILE, which skepd's sink \"file\" has written "
 		 "(\"-\": from standard input). It asks no daemon and changes nothing.\n",
 	.words = words,

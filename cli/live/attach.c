@@ -51,7 +51,7 @@ static int run_attach(int argc, char **argv);
 const struct command cmd_attach = {
 	.name = "attach",
 	.operands = "DETAIL",
-	.summary = "measure in detail for some time, by the running skepd",
+	.summary = "have the running skepd measure a detail for some time",
 	.about = "DETAIL is one of `skep attach --list`, or PLUGIN:DETAIL where two plugins share the name.\n",
 	.options = options,
 	.notes =

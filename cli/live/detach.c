@@ -17,7 +17,7 @@ static int run_detach(int argc, char **argv);
 const struct command cmd_detach = {
 	.name = "detach",
 	.operands = "ID",
-	.summary = "end a detail before its time",
+	.summary = "end an attached detail early",
 	.options = answer_options,
 	.notes =
 		"`skep status` shows the ids of what is attached. skepd tells the reader of its records that the detail "

@@ -14,7 +14,7 @@
 static const struct command_option options[] = {
 	{ "name", .value = "NAME", .help = "name of this run (default: the tool that CMD starts)",
 	  COMMAND_AT(struct run_options, name) },
-	{ "pipeline", .value = "NAME", .help = "name of the work that is run again and again (default: the tool)",
+	{ "pipeline", .value = "NAME", .help = "name of the work that runs again and again (default: the tool)",
 	  COMMAND_AT(struct run_options, pipeline) },
 	{ "lake", .value = "FOLDER",
 	  .help = "where skep keeps the run (default: $SKEP_LAKE, /var/lib/skep/lake for root, else "
@@ -34,7 +34,7 @@ static const struct command_option options[] = {
 	  .help = "how long skep waits for that receiver after CMD's end (default: " DEFAULT_OTLP_WAIT ")",
 	  COMMAND_AT(struct run_options, otlp_wait) },
 	{ "detail", .value = "NAME",
-	  .help = "measure that as well and show it after the report, such as runqlat, offcpu, cuda; may be "
+	  .help = "measure this detail too and show it after the report, such as runqlat, offcpu, cuda; may be "
 		  "repeated; an unknown name lists all",
 	  COMMAND_AT(struct run_options, detail) },
 	{ "plugin-dir", .value = "DIR", .help = "load plugins from there; may be repeated", .chooses_code = true,

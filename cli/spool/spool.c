@@ -16,17 +16,17 @@ struct spool_options {
 
 static const struct command_option words[] = {
 	{ "status", .help = "size, backlog, and how far each sink has come (the default)" },
-	{ "check", .help = "is it sound: the file's structure, and every batch" },
-	{ "dead", .help = "the batches that receivers have refused for good, with the receivers' words" },
+	{ "check", .help = "check the file's structure, and every batch" },
+	{ "dead", .help = "the batches that receivers have refused for good, with the receivers' messages" },
 	{ "recover", .value = "FILE",
-	  .help = "read out of a damaged file, FILE, all that can be read, into the spool" },
+	  .help = "copy every readable batch of a damaged file, FILE, into the spool" },
 	{ "drop", .value = "[SINK]",
-	  .help = "forget a sink that is not configured any more; with --dead: throw away refused batches" },
+	  .help = "remove a sink that is no longer configured; with --dead: remove refused batches" },
 	{ 0 },
 };
 
 static const struct command_option options[] = {
-	{ "dead", .help = "drop: only what was refused for good; with SINK, by that one alone",
+	{ "dead", .help = "drop: only refused batches; with SINK, only those of that sink",
 	  COMMAND_AT(struct spool_options, dead) },
 	{ "spool", .value = "PATH", .help = "the spool (default: " SPOOL_PATH ")",
 	  COMMAND_AT(struct spool_options, path) },
@@ -38,7 +38,7 @@ static int run_spool(int argc, char **argv);
 
 const struct command cmd_spool = {
 	.name = "spool",
-	.summary = "look into what is on its way to sinks, and mend it",
+	.summary = "inspect and repair the spool of records on their way to sinks",
 	.words = words,
 	.options = options,
 	.notes =

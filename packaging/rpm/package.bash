@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # rpm/package.bash - sourced by scripts/package.
 
-# Times inside are those of the changelog. On a Debian host its libraries are there, but rpm's database knows nothing of them:
-# --nodeps, and configure says what is missing.
+# Times inside are those of the changelog. A Debian host has the libraries, but rpm's database does not know them:
+# --nodeps, and configure checks them.
 rpm() {
 	need rpmbuild rpm
 	local top=$work/rpm dist_version abi nodeps='' nodebug=''

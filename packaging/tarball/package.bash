@@ -7,20 +7,21 @@
 # The C library is among them, in a folder of its own, where only its own ld.so looks: libraries of Debian 12 ask for up to 2.36
 # (libsnappy's libstdc++: arc4random), EL 8 has 2.28. The wrapper takes the host's where that is new enough.
 
-# copyrights FOLDER FILE...: what the packages of these files say of their licences, LGPL among them, and the versions of their sources
+# copyrights FOLDER FILE...: the licences in the packages of these files, LGPL among them, and the versions of their
+# sources
 copyrights() {
 	local folder=$1 f package
 	shift
 	for f; do
 		f=$(readlink -f "$f")
-		dpkg-query -S "$f" 2>/dev/null || dpkg-query -S "${f#/usr}" # dpkg knows some by the name from before /usr was merged
+		dpkg-query -S "$f" 2>/dev/null || dpkg-query -S "${f#/usr}" # dpkg knows some by their name before the merge of /usr
 	done | sed 's/:.*//' | LC_ALL=C sort -u | while read -r package; do
 		install -D -m 0644 "/usr/share/doc/$package/copyright" "$folder/$package/copyright" || fail "$package: no copyright file"
 		dpkg-query -W -f '${Package} ${source:Package} ${source:Version}\n' "$package"
 	done >"$folder/sources"
 }
 
-# tarball_libraries ROOT: what programs and plugins there are linked with, beside them, found by $ORIGIN
+# tarball_libraries ROOT: copies the libraries of its programs and plugins beside them, found by $ORIGIN
 tarball_libraries() {
 	local root=$1 f needed libs libc
 	mapfile -t libs < <(ldd "$root"/libexec/* "$root"/lib/skep/plugins/*.so | grep -oE '/[^ ]+\.so[^ ]*' |
@@ -28,8 +29,8 @@ tarball_libraries() {
 	for f in "${libs[@]}"; do
 		install -m 0644 "$f" "$root/lib/private/${f##*/}"
 	done
-	# All of its parts are of one version, those that only older programs name (libpthread, libdl, librt) among them: a plugin of
-	# the site may.
+	# All parts of glibc are of one version, also those that only older programs name (libpthread, libdl, librt): a
+	# site's plugin may.
 	libc=$(ldd "$root/libexec/skepd" | sed -n 's|.*=> \(.*\)/libc\.so\.6 .*|\1|p')
 	for f in "$(patchelf --print-interpreter "$root/libexec/skepd")" "$libc"/lib{c,m,pthread,dl,rt,resolv,util}.so.?; do
 		install -m 0755 "$f" "$root/lib/libc/${f##*/}"
