@@ -3,10 +3,10 @@
  * tests/abi/support.c - helpers that the tests of the loader and of instances share.
  */
 #include "tests/abi/support.h"
+#include "tests/unit/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,18 +28,10 @@ char *support_dir_new(void)
 	return dir;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 char *support_dir_remove(char *dir)
 {
 	if (dir) {
-		assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+		assert_int_equal(folder_remove(dir), 0);
 		free(dir);
 	}
 	return NULL;

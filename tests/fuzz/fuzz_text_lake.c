@@ -3,7 +3,6 @@
  * tests/fuzz/fuzz_text_lake.c - any bytes into a lake: each text that SQLite gives back is UTF-8, and json() takes each
  * JSON.
  */
-#include <ftw.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,22 +11,15 @@
 
 #include "sinks/lake/store.h"
 #include "tests/fuzz/fuzz_text.h"
+#include "tests/unit/folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char folder[] = "/tmp/skep-fuzz-lake.XXXXXX";
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void clear(void)
 {
-	nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(folder);
 }
 
 static void logged(struct skep_instance *inst, int level, const char *fmt, ...)

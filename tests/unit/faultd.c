@@ -3,8 +3,8 @@
  * The fault server as a child process.
  */
 #include "tests/unit/faultd.h"
+#include "tests/unit/folder.h"
 
-#include <ftw.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -98,14 +98,6 @@ bool faultd_start(struct faultd *f, bool tls, bool client, const char *id)
 	return true;
 }
 
-static int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(p);
-}
-
 void faultd_stop(struct faultd *f)
 {
 	if (f->in >= 0)
@@ -114,7 +106,7 @@ void faultd_stop(struct faultd *f)
 		kill(f->pid, SIGTERM);
 		waitpid(f->pid, NULL, 0);
 	}
-	nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	folder_remove(f->dir);
 	*f = (struct faultd){ .in = -1 };
 }
 

@@ -3,10 +3,10 @@
  * The probe "host" on a tree that a test writes.
  */
 #include "tests/unit/host_fixture.h"
+#include "tests/unit/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,20 +123,12 @@ void host_link(struct host_fixture *f, const char *path, const char *to)
 	need(symlink(to, full) == 0, full);
 }
 
-static int gone(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 void host_remove(struct host_fixture *f, const char *path)
 {
 	char full[512];
 
 	snprintf(full, sizeof(full), "%s/%s", f->root, path);
-	need(nftw(full, gone, 16, FTW_DEPTH | FTW_PHYS) == 0, full);
+	need(folder_remove(full) == 0, full);
 }
 
 void host_write_stat(struct host_fixture *f, const char *cpus, const char *total)

@@ -13,13 +13,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/identify/cgroup.h"
 #include "core/base/clock.h"
 #include "core/plugin/verdict.h"
+#include "tests/unit/folder.h"
 
 #define SECOND 1000000000ull
 
@@ -58,14 +58,6 @@ static void learnt_and_bounded(void **state)
 	assert_true(cgroups_known(c, 101, NULL));
 	cgroups_free(c);
 	assert_null(cgroups_free(NULL));
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
 }
 
 /* A tree of folders serves as a hierarchy: ids are inode numbers. */
@@ -144,7 +136,7 @@ static void walked(void **state)
 	assert_int_equal(cgroups_id(c, "/a.slice/job 1", SECOND), 0);
 	assert_int_equal(cgroups_id(c, "/docker/abcd", SECOND), 0);
 	cgroups_free(c);
-	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(folder_remove(dir), 0);
 }
 
 /* More cgroups than the table holds: no call walks through all of them, and in the end each is found. */
@@ -186,7 +178,7 @@ static void very_many(void **state)
 	assert_int_equal(cgroups_count(c), CGROUP_MAX);
 	cgroups_path(c, 99999999999u, now += 100 * SECOND); /* a walk is under way when cgroups_free() runs */
 	cgroups_free(c);
-	assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(folder_remove(dir), 0);
 }
 
 static void clocks(void **state)

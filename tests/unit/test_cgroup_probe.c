@@ -15,11 +15,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "plugins/cgroup/state.h"
+#include "tests/unit/folder.h"
 
 #define ID "3f4e8a6c1d2b5a7f9e0c4b6d8a1f3e5c7b9d0a2c4e6f8b1d3a5c7e9f0b2d4a6c"
 
@@ -163,14 +163,6 @@ static void put(const char *path, const char *text)
 	fclose(f);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int tree_begin(void **state)
 {
 	(void)state;
@@ -181,7 +173,7 @@ static int tree_begin(void **state)
 static int tree_end(void **state)
 {
 	(void)state;
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(root);
 }
 
 static void reader_open(struct cgroup_reader *r, unsigned files_most)

@@ -4,7 +4,6 @@
  * test starts, or the server that SKEP_TEST_CLICKHOUSE names (tests/faults/clickhouse.sh runs the current engine).
  */
 #include <arpa/inet.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +23,7 @@
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/columns.h"
 #include "sinks/clickhouse/taken.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -154,21 +154,13 @@ static int set_up(void **state)
 	return -1;
 }
 
-static int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(p);
-}
-
 static int tear_down(void **state)
 {
 	(void)state;
 	if (server > 0) {
 		kill(server, SIGKILL); /* the test deletes the data anyway, and an orderly end takes seconds */
 		waitpid(server, NULL, 0);
-		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		folder_remove(dir);
 	}
 	lake_http_close(&http);
 	return 0;

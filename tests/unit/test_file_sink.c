@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +23,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/dead_mount.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -31,14 +31,6 @@ const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
 static char folder[] = "/tmp/test_file_sink.XXXXXX";
 static char path[256];
 static unsigned paths;
-
-static int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(p);
-}
 
 static int set_up_all(void **state)
 {
@@ -49,7 +41,7 @@ static int set_up_all(void **state)
 static int tear_down_all(void **state)
 {
 	(void)state;
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(folder);
 }
 
 static int set_up(void **state)

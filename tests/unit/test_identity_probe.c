@@ -12,10 +12,11 @@
 
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <skep/mock.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "tests/unit/folder.h"
 
 static char root[64];
 static struct skep_mock m;
@@ -43,14 +44,6 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(out), 0);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int set_up(void **state)
 {
 	(void)state;
@@ -68,7 +61,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	assert_int_equal(skep_mock_end(&m), 0);
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(root);
 }
 
 static const char *text(const char *field)

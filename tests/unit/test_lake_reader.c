@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -20,6 +19,7 @@
 #include <cmocka.h>
 
 #include "lake/lake.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -28,14 +28,6 @@ static char folder[] = "/tmp/test_lake_reader.XXXXXX";
 static char path[256]; /* of the present test's lake */
 static unsigned lakes;
 static char why[1024];
-
-static int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(p);
-}
 
 static int set_up_all(void **state)
 {
@@ -46,7 +38,7 @@ static int set_up_all(void **state)
 static int tear_down_all(void **state)
 {
 	(void)state;
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(folder);
 }
 
 static int set_up(void **state)

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -24,6 +23,7 @@
 
 #include "sinks/lake/idcache.h"
 #include "tests/unit/dead_mount.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
@@ -31,14 +31,6 @@ const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
 static char folder[] = "/tmp/test_lake_sink.XXXXXX";
 static char lake[256]; /* of the present test */
 static unsigned lakes;
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
 
 static int set_up_all(void **state)
 {
@@ -49,7 +41,7 @@ static int set_up_all(void **state)
 static int tear_down_all(void **state)
 {
 	(void)state;
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(folder);
 }
 
 static int set_up(void **state)
