@@ -38,7 +38,7 @@ for _ in $(seq 100); do [ ! -S "$work/s.sock" ] || break; sleep 0.1; done
 "$SKEP" status --json --socket "$work/s.sock" >"$work/status"
 grep -q plantedREASONsecret "$work/status" || fail "the test plants nothing in the daemon's answers"
 
-PATH="$(dirname "$SKEPD"):$PATH" "$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >"$work/told" || fail "support-bundle ends with $?"
+PATH="$(dirname "$SKEPD"):$PATH" "$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >"$work/listed" || fail "support-bundle ends with $?"
 [ "$(stat -c %a "$work/x.tar.gz")" = 600 ] || fail "mode $(stat -c %a "$work/x.tar.gz")"
 mkdir "$work/x"
 gzip -t "$work/x.tar.gz"
@@ -48,7 +48,7 @@ for f in MANIFEST config/skepd.conf.json status.txt status.json stats.json rules
 	version-skepd.txt folders.txt os/version os/mountinfo daemon/status; do
 	[ -s "$(echo "$work"/x/skep-support-*/"$f")" ] || fail "$f is not in it, or is empty"
 	[ "$f" = MANIFEST ] || grep -q " $f\$" "$work"/x/*/MANIFEST || fail "$f is not in its manifest"
-	grep -q " $f\$" "$work/told" || fail "$f is not listed"
+	grep -q " $f\$" "$work/listed" || fail "$f is not listed"
 done
 grep -q '"plugin": "fakesink"' "$work"/x/*/config/skepd.conf.json || fail "the configuration is not in it"
 grep -q "$pid" "$work"/x/*/status.json || fail "status.json is not of this skepd"
@@ -60,4 +60,4 @@ if tr '\0' ' ' <"/proc/$pid/cmdline" | grep planted; then fail "a secret is in a
 rc=0
 "$SKEP" support-bundle -o "$work/x.tar.gz" --socket "$work/s.sock" >/dev/null 2>"$work/err" || rc=$?
 [ $rc -eq 1 ] && grep -q 'File exists' "$work/err" || fail "it writes over a file, or says $(cat "$work/err")"
-echo "$(wc -l <"$work/told") lines told, $(grep -rc '' "$work/x" | wc -l) files looked through"
+echo "$(wc -l <"$work/listed") lines listed, $(grep -rc '' "$work/x" | wc -l) files searched"

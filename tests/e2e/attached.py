@@ -40,8 +40,8 @@ def until_attached(n):
 
 def lost(out, stream):
     """The losses of a stream that skepd reported in its sink's file."""
-    told = [json.loads(line) for line in open(out) if '"loss"' in line and f'"{stream}"' in line]
-    return sum(r["count"] for r in told)
+    losses = [json.loads(line) for line in open(out) if '"loss"' in line and f'"{stream}"' in line]
+    return sum(r["count"] for r in losses)
 
 
 class Worker:

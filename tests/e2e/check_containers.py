@@ -15,7 +15,7 @@ def check(what, good, detail=""):
     failures += not good
 
 
-def told(r):
+def container_of(r):
     return r.get("container") or ""
 
 
@@ -37,9 +37,9 @@ def of(mark, wanted, least):
     # the images of the runtime's init before the container's command do not count
     members = [r for r in family(mark) if r["execed"] and r["argv"][0] in ("sh", "sleep", "head", "tail") or
                not r["execed"] and r["comm"] == "sh"]
-    got = {told(r) for r in members}
+    got = {container_of(r) for r in members}
     check(f"{mark}: all of {len(members)} records are in {', '.join(sorted(w[:12] or 'none' for w in wanted))}",
-          len(members) >= least and got == set(wanted), f"{[(r['argv'], r['comm'], r['image'], told(r), r['cgroup']) for r in members]}")
+          len(members) >= least and got == set(wanted), f"{[(r['argv'], r['comm'], r['image'], container_of(r), r['cgroup']) for r in members]}")
     return members
 
 
@@ -49,17 +49,17 @@ of("skep-oom", [oom], 3)
 if "podman" in parts:
     of("skep-podman", [podman], 4)
     conmon = [r for r in processes if r["comm"] == "conmon"]
-    check("conmon is in no container", conmon and not any(told(r) for r in conmon), [(r["cgroup"], told(r)) for r in conmon])
+    check("conmon is in no container", conmon and not any(container_of(r) for r in conmon), [(r["cgroup"], container_of(r)) for r in conmon])
 if "nspawn" in parts:
     of("skep-nspawn", ["skep-test"], 4)
 of("skep-outside", [""], 4)
 runcs = [r for r in processes if r["comm"] == "runc" and r["last"] and "init" not in (r["argv"] or [])]
-check("runc itself is in no container", runcs and not any(told(r) for r in runcs), [(r["argv"], told(r)) for r in runcs])
+check("runc itself is in no container", runcs and not any(container_of(r) for r in runcs), [(r["argv"], container_of(r)) for r in runcs])
 
 read_in_time = 0
 for what, ids in (("runc", runc), ("podman", [podman] if "podman" in parts else [])):
     for i in ids:
-        mine = [r for r in cgroups if told(r) == i]
+        mine = [r for r in cgroups if container_of(r) == i]
         last = [r for r in mine if r["gone"]]
         check(f"{what} {i[:12]}: its cgroup's end is reported once, with its memory peak",
               len(last) == 1 and last[0]["memory_peak_bytes"] > 0, mine)
@@ -67,7 +67,7 @@ for what, ids in (("runc", runc), ("podman", [podman] if "podman" in parts else 
         if not any("cpu" in r["controllers"] for r in mine):
             continue
         cpu = sum(r["cpu_ns"] for r in mine)
-        used = sum(r["cpu_ns"] for r in processes if told(r) == i)
+        used = sum(r["cpu_ns"] for r in processes if container_of(r) == i)
         # The image of a runtime's init includes CPU time from before it joined the cgroup; the cgroup's figure does
         # not.
         check(f"{what} {i[:12]}: its CPU time {cpu / 1e6:.1f} ms is that of its processes, {used / 1e6:.1f} ms, or less",
@@ -75,10 +75,10 @@ for what, ids in (("runc", runc), ("podman", [podman] if "podman" in parts else 
         # The cgroup may end before the probe reads it, after only an early sample: an emulated processor is that slow.
         read_in_time += cpu >= used / 2
 check(f"CPU time of {read_in_time} containers was read in the moment between their last process and their end", read_in_time > 0)
-mine = [r for r in cgroups if told(r) == oom]
+mine = [r for r in cgroups if container_of(r) == oom]
 check("the kill is counted", sum(r["oom_kills"] for r in mine) >= 1, mine)
 check("the peak is the limit", max([r["memory_peak_bytes"] for r in mine], default=0) == 33554432 and
       max(r["memory_limit_bytes"] for r in mine) == 33554432, [(r["memory_peak_bytes"], r["memory_limit_bytes"]) for r in mine])
 victims = [r for r in processes if r["oom_killed"]]
-check("the victim of the kill is in the container", [told(r) for r in victims] == [oom], [(r["argv"], told(r)) for r in victims])
+check("the victim of the kill is in the container", [container_of(r) for r in victims] == [oom], [(r["argv"], container_of(r)) for r in victims])
 sys.exit(1 if failures else 0)

@@ -8,10 +8,9 @@
 #            roll-ups, TTL
 #   down     the server is stopped while 200 processes run, and started again
 #   killed   skepd is killed (kill -9) twice among 200 processes, 3 s after the last of them ended, and started again:
-#            what it has collected is on disk by then, and comes again where the answer was lost
+#            its records are on disk by then, and a batch whose answer was lost arrives again
 #
-# down and killed compare the arguments of what ran with what is in the table: none is missing, and FINAL has none
-# twice.
+# down and killed compare the arguments of the processes with the table: none is missing, and FINAL has none twice.
 set -eu
 build=${abs_builddir:-$PWD}
 [ "${1:-}" != --build ] || { build=$(realpath "$2"); shift 2; }

@@ -4,10 +4,10 @@
 # not for "make check": as root it makes a chroot of Debian forky (240 MB, packages from the network) in
 # SKEP_COLLECTOR_DIR (/var/tmp/skep-collector), and builds the collector there from Debian's sources, once.
 #
-#   plain    500 processes under skepd: each span and event that the sink says was taken has arrived once, sums are
+#   plain    500 processes under skepd: each span and event that the sink counts as accepted has arrived once, sums are
 #            equal
 #   gone     the collector is stopped while they run, and started again: nothing is missing
-#   killed   skepd is killed (kill -9) twice while processes run: what was in flight comes again, with the same ids
+#   killed   skepd is killed (kill -9) twice while processes run: batches in flight arrive again, with the same ids
 #   mtls     the same over TLS with a client's certificate; without one nothing arrives, and the sink is held
 #   garbage  what the collector answers to bytes that are no protocol: 400 with words that the sink's reader finds
 #   classes  opentelemetry-proto's own classes read the same bytes, and write them again
@@ -29,7 +29,7 @@ if [ ! -x "$place/otelcol" ]; then
 	mkdir -p "$place"
 	if [ ! -e "$place/root/.made" ]; then
 		echo "installing: Debian forky in $place/root"
-		# Older ones have no script for forky: that of sid does.
+		# An older debootstrap has no script for forky: sid's works.
 		debootstrap --variant=minbase forky "$place/root" "$mirror" /usr/share/debootstrap/scripts/sid >"$place/log" 2>&1
 		printf '#!/bin/sh\nexit 101\n' >"$place/root/usr/sbin/policy-rc.d"
 		chmod +x "$place/root/usr/sbin/policy-rc.d"

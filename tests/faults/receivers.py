@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/faults/receivers.py - the receivers of the scenes: what skepd is configured with, how each is made to fail, and
-# what it has.
-#
-# Each has ids(): the key of a process (pid, start) -> how many images of it are there once batches that came twice are
-# one; rows(): process.exit records as they came; once(): the same with each key once; None where that is not known.
+# tests/faults/receivers.py - the receivers of the scenes: the configuration of skepd for each, the ways in which each
+# fails, and its records. Each has ids(): the key of a process (pid, start) -> its number of images, repeated batches
+# counted once; rows(): the number of process.exit records, repetitions included; once(): the same without repetitions;
+# None where the receiver cannot know.
 import collections
 import json
 import os

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# spool_faults.sh [--build DIR] [SCENE...] - skepd, storms of processes and receivers, of which something fails. Beside
+# spool_faults.sh [--build DIR] [SCENE...] - skepd, storms of processes and receivers, one of which fails. Beside
 # the sink under test there is a file that must not be delayed; memory must be flat, and skepd's counters equal to what
 # the receiver has. For a nightly run, not for "make check": as root. docs/inside/faults.md has the last figures and
 # what the columns are.
 #
-#   nothing   no fault: what the columns are then
+#   nothing   no fault: the columns without one
 #   readonly  the spool's filesystem becomes read-only (an ext4 that is made to report damage), and is mended
-#   stopped   skepd gets no CPU for 20 s (SIGSTOP); overflow: with a ring that does not hold what happens meanwhile
+#   stopped   skepd gets no CPU for 20 s (SIGSTOP); overflow: with a ring too small for the events meanwhile
 #   hole      the receiver gets no CPU for 15 s: connections without an answer (faultd, ClickHouse)
 #   killed    kill -9, ten times, while processes run (faultd, ClickHouse)
 #   token     a password is changed at the server, and later in skepd's file (nginx, ClickHouse)

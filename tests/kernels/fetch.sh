@@ -75,7 +75,7 @@ apt_options() {
 		-o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20)
 }
 
-# update FOLDER SUITE...: 0 when the archive answered for all suites; what it knew before stays otherwise
+# update FOLDER SUITE...: 0 when the archive answered for all suites; otherwise the old lists stay
 update() {
 	local folder=$1 base
 	shift
@@ -194,7 +194,7 @@ fetch() {
 	unpack "$folder" "$package" "$version" "$to" || rc=$?
 	[ $rc -ne 0 ] || { echo "$series: $package $version (fetched, $(du -sh "$to" | cut -f 1))"; return 0; }
 	if [ -n "$have" ]; then
-		echo "$series: $have (from the cache; $package $version could not be had: $(tail -n 1 "$folder/download.log"))"
+		echo "$series: $have (from the cache; $package $version was not available: $(tail -n 1 "$folder/download.log"))"
 		return 0
 	fi
 	echo "$series: FAILED: $package $version: $(tail -n 1 "$folder/download.log")"

@@ -6,11 +6,11 @@
 #                               when a program, this script or the list below changed; prints its path
 #   image.sh build BUILD OUT    what tests need of the build tree BUILD and of its sources, at the same paths as here
 #
-# A guest runs the host's own user space: so what was built here runs there, on whatever kernel.
+# A guest runs the host's own user space: so programs built here run there, on every kernel.
 . "$(dirname "$0")/lib.sh"
 need mkfs.ext4 e2fsprogs ldd libc-bin unshare util-linux flock util-linux
 
-# Programs of the guests; "?" before those that only some tests want, which say so when they skip.
+# Programs of the guests; "?" before those that only some tests need, which then skip with that reason.
 tools=(
 	bash sh env true false
 	basename cat chgrp chmod chown chroot comm cp cut date dd df dirname du echo expr head hostname id install kill
@@ -50,7 +50,7 @@ skeleton() {
 	for d in bin sbin lib lib64; do [ -e "$1/$d" ] || ln -s "usr/$d" "$1/$d"; done
 }
 
-# pack ROOT IMAGE: in a user namespace where we are root, so that files are root's there whoever builds
+# pack ROOT IMAGE: in a user namespace where we are root, so that root owns the files for any builder
 pack() {
 	local kib files
 	kib=$(du -sk --apparent-size "$1" | cut -f 1)

@@ -13,7 +13,7 @@
 # Says a line for each test and guest, then a table.  Ends with "matrix: N passed, N failed, N skipped".
 # An emulated processor that shares its host may stand still for seconds: a test that fails is run once more, in a
 # guest that has the machine for itself.  That it took two attempts is said, with what the first one printed.
-# Exit status: 0 all as tests.list expects; 77 no kernel could be had; else 1.
+# Exit status: 0 all as tests.list expects; 77 no kernel was available; else 1.
 . "$(dirname "$0")/lib.sh"
 build=$PWD jobs=$(nproc) update=false quick=false results=''
 [ "$jobs" -ge 2 ] || jobs=2
