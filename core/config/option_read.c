@@ -168,7 +168,7 @@ static bool check_text(struct option_reader *r, const struct config_key *key, co
 
 	if (err == -ENOMEM) {
 		option_no_memory(r);
-	} else if (err && (!text || !key->text->mismatch || (!*text && !key->text->pattern))) {
+	} else if (err && (!text || !key->text->mismatch)) {
 		wrong_part(r, key, part, at, expected, value);
 	} else if (err) {
 		config_quote(text, quoted, sizeof(quoted));

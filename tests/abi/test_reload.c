@@ -301,13 +301,18 @@ static void settings(void **state)
 {
 	(void)state;
 	begin_with(LOGGED("a", ""), SINK);
-	assert_int_equal(reload_config(parsed("200ms", "\"process_interval\": \"1s\", \"drain\": \"30s\", ",
+	assert_int_equal(reload_config(parsed("200ms",
+					      "\"process_interval\": \"1s\", \"drain\": \"30s\", \"pin_for\": \"5m\", "
+					      "\"host\": { \"labels\": { \"site\": \"a\" } }, ",
 					      LOGGED("a", ""), SINK),
 				       false),
 			 0);
 	assert_string_equal(
 		last.changes,
-		"changed setting interval from 100ms to 200ms\nchanged setting process_interval from 1m to 1s\nchanged setting drain from 5s to 30s\n");
+		"changed setting host.labels \nchanged setting interval from 100ms to 200ms\n"
+		"changed setting process_interval from 1m to 1s\n"
+		"changed setting pin_for from 10m to 5m: with the next start of skepd\n"
+		"changed setting drain from 5s to 30s\n");
 	assert_int_equal(instance("a")->host.interval_ns, 200000000);
 	assert_string_equal(calls("a"), "open start ");
 	run_for(1000);
@@ -355,6 +360,12 @@ static void wrong_configurations(void **state)
 			 -ENOTSUP);
 	assert_says(last.errors,
 		    "2: control.socket cannot change from /run/skep/skepd.sock to /nowhere without a restart");
+	assert_nothing_has_changed(a);
+
+	assert_int_equal(reload_config(parsed("100ms", "\"filters\": { \"kernel\": false },\n", LOGGED("a", ""), SINK),
+				       false),
+			 -ENOTSUP);
+	assert_says(last.errors, "2: filters.kernel cannot change from true to false without a restart");
 	assert_nothing_has_changed(a);
 
 	assert_int_equal(reload_config(parsed("100ms", "\"tools\": [ \"/no/such/table\" ],\n",
