@@ -21,7 +21,7 @@ static const uint32_t type_size[] = {
 	[SKEP_T_HIST] = sizeof(struct skep_hist),
 };
 
-uint32_t fields_count(const struct skep_stream *s)
+uint32_t skep_fields_count(const struct skep_stream *s)
 {
 	/* the members that this code reads end with offset */
 	if (!s || !SKEP_HAS(s, fields) || s->field_size < offsetof(struct skep_field, reserved))
@@ -29,11 +29,11 @@ uint32_t fields_count(const struct skep_stream *s)
 	return s->n_fields;
 }
 
-const struct skep_field *fields_at(const struct skep_stream *s, uint32_t i)
+const struct skep_field *skep_fields_at(const struct skep_stream *s, uint32_t i)
 {
 	const struct skep_field *f;
 
-	if (i >= fields_count(s))
+	if (i >= skep_fields_count(s))
 		return NULL;
 	f = skep_stream_field(s, i);
 	if (!f->name || !*f->name || f->type >= sizeof(type_size) / sizeof(type_size[0]) || !type_size[f->type])
@@ -43,10 +43,10 @@ const struct skep_field *fields_at(const struct skep_stream *s, uint32_t i)
 	return f;
 }
 
-const struct skep_field *fields_find(const struct skep_stream *s, const char *name)
+const struct skep_field *skep_fields_find(const struct skep_stream *s, const char *name)
 {
-	for (uint32_t i = 0, n = fields_count(s); i < n; i++) {
-		const struct skep_field *f = fields_at(s, i);
+	for (uint32_t i = 0, n = skep_fields_count(s); i < n; i++) {
+		const struct skep_field *f = skep_fields_at(s, i);
 
 		if (f && strcmp(f->name, name) == 0)
 			return f;
@@ -54,7 +54,7 @@ const struct skep_field *fields_find(const struct skep_stream *s, const char *na
 	return NULL;
 }
 
-bool fields_wanted(const char *const *streams, const struct skep_record *r)
+bool skep_fields_wanted(const char *const *streams, const struct skep_record *r)
 {
 	if (!r || !r->stream)
 		return false;
@@ -66,7 +66,7 @@ bool fields_wanted(const char *const *streams, const struct skep_record *r)
 	return false;
 }
 
-struct skep_str fields_context(const struct skep_record *r, const char *name)
+struct skep_str skep_fields_context(const struct skep_record *r, const char *name)
 {
 	static const struct {
 		const char *name;
@@ -91,7 +91,7 @@ struct skep_str fields_context(const struct skep_record *r, const char *name)
 	return s;
 }
 
-bool field_is_number(const struct skep_field *f)
+bool skep_field_is_number(const struct skep_field *f)
 {
 	switch (f->type) {
 	case SKEP_T_U64:
@@ -105,7 +105,7 @@ bool field_is_number(const struct skep_field *f)
 	}
 }
 
-int64_t field_i64(const struct skep_field *f, const void *data)
+int64_t skep_field_i64(const struct skep_field *f, const void *data)
 {
 	const char *at = (const char *)data + f->offset;
 	uint64_t u;
@@ -125,7 +125,7 @@ int64_t field_i64(const struct skep_field *f, const void *data)
 	return (int64_t)u;
 }
 
-double field_f64(const struct skep_field *f, const void *data)
+double skep_field_f64(const struct skep_field *f, const void *data)
 {
 	uint64_t u;
 	double d;
@@ -138,10 +138,10 @@ double field_f64(const struct skep_field *f, const void *data)
 		memcpy(&u, (const char *)data + f->offset, sizeof(u));
 		return (double)u;
 	}
-	return (double)field_i64(f, data);
+	return (double)skep_field_i64(f, data);
 }
 
-struct skep_str field_str(const struct skep_field *f, const void *data)
+struct skep_str skep_field_str(const struct skep_field *f, const void *data)
 {
 	struct skep_str s;
 
@@ -155,7 +155,7 @@ struct skep_str field_str(const struct skep_field *f, const void *data)
 	return s;
 }
 
-struct skep_hist field_hist(const struct skep_field *f, const void *data)
+struct skep_hist skep_field_hist(const struct skep_field *f, const void *data)
 {
 	struct skep_hist h;
 
@@ -165,7 +165,7 @@ struct skep_hist field_hist(const struct skep_field *f, const void *data)
 	return h;
 }
 
-struct skep_upid field_upid(const struct skep_field *f, const void *data)
+struct skep_upid skep_field_upid(const struct skep_field *f, const void *data)
 {
 	struct skep_upid u;
 

@@ -20,8 +20,8 @@ static void give_back(struct http *h, struct transfer *t)
 {
 	curl_slist_free_all(t->headers); /* the token is in them */
 	t->headers = NULL;
-	transfer_unlink(t);
-	transfer_link(t, &h->idle);
+	skep_transfer_unlink(t);
+	skep_transfer_link(t, &h->idle);
 }
 
 static void answer(struct http *h, struct transfer *t)
@@ -37,7 +37,7 @@ static void answer(struct http *h, struct transfer *t)
 	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
 	reply.content_type = type ? type : "";
 	/* not idle before the answer is given: done() may send the next one */
-	transfer_unlink(t);
+	skep_transfer_unlink(t);
 	t->request.done(t->request.arg, &reply);
 	give_back(h, t);
 }
@@ -56,13 +56,13 @@ static void refresh_work(void *arg)
 	struct http_auth *fresh = NULL;
 
 	h->fresh_why[0] = '\0';
-	http_auth_load(h->options, &fresh, h->fresh_why, sizeof(h->fresh_why));
+	skep_http_auth_load(h->options, &fresh, h->fresh_why, sizeof(h->fresh_why));
 	h->fresh = fresh;
 }
 
 static void replace_auth(struct http *h, struct http_auth *next)
 {
-	http_auth_free(h->before);
+	skep_http_auth_free(h->before);
 	h->before = h->auth;
 	h->auth = next;
 	h->generation++;
@@ -71,7 +71,7 @@ static void replace_auth(struct http *h, struct http_auth *next)
 static void refresh_done(struct skep_instance *inst, void *arg)
 {
 	struct http *h = arg;
-	bool changed = h->fresh && !http_auth_equal(h->fresh, h->auth);
+	bool changed = h->fresh && !skep_http_auth_equal(h->fresh, h->auth);
 	struct transfer *t;
 
 	h->refreshing = false;
@@ -81,7 +81,7 @@ static void refresh_done(struct skep_instance *inst, void *arg)
 	if (changed) {
 		replace_auth(h, h->fresh);
 	} else {
-		http_auth_free(h->fresh);
+		skep_http_auth_free(h->fresh);
 	}
 	h->fresh = NULL;
 	while ((t = h->waiting)) {
@@ -119,7 +119,7 @@ static bool is_about_secrets(const struct transfer *t)
 	return t->answer.status == 401 || t->answer.status == 403 || t->answer.status == 407;
 }
 
-void http_over(struct http *h, CURL *easy, CURLcode code)
+void skep_http_over(struct http *h, CURL *easy, CURLcode code)
 {
 	struct transfer *t;
 	void *private = NULL;
@@ -128,7 +128,7 @@ void http_over(struct http *h, CURL *easy, CURLcode code)
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
 	t = private;
 	curl_multi_remove_handle(h->multi, easy);
-	transfer_judge(t, code);
+	skep_transfer_judge(t, code);
 	curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made);
 	if (h->sent)
 		h->host->counter_add(h->sent, t->answer.sent_bytes);
@@ -138,8 +138,8 @@ void http_over(struct http *h, CURL *easy, CURLcode code)
 		if (t->generation != h->generation) {
 			say_again(t);
 		} else if (refresh(h)) {
-			transfer_unlink(t);
-			transfer_link(t, &h->waiting);
+			skep_transfer_unlink(t);
+			skep_transfer_link(t, &h->waiting);
 			return;
 		}
 	}
@@ -153,14 +153,14 @@ static int renew(struct http *h)
 	int err;
 
 	while ((t = h->idle))
-		transfer_free(t);
-	http_loop_close(h);
-	err = http_loop_open(h);
+		skep_transfer_free(t);
+	skep_http_loop_close(h);
+	err = skep_http_loop_open(h);
 	h->stale = err != 0; /* the next request tries again */
 	return err;
 }
 
-int http_send(struct http *h, const struct http_request *q)
+int skep_http_send(struct http *h, const struct http_request *q)
 {
 	struct transfer *t;
 	int err = 0;
@@ -172,12 +172,12 @@ int http_send(struct http *h, const struct http_request *q)
 				     err ? "out of memory" : "a request before start or after stop");
 	t = h->idle;
 	if (t)
-		transfer_unlink(t);
+		skep_transfer_unlink(t);
 	else
-		err = transfer_new(h, &t);
+		err = skep_transfer_new(h, &t);
 	if (err)
 		return h->host->fail(h->inst, err, "out of memory");
-	err = transfer_set_up(t, q);
+	err = skep_transfer_set_up(t, q);
 	if (!err && curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
 		err = -ENOMEM;
 	if (!err && h->timer_err) {
@@ -189,7 +189,7 @@ int http_send(struct http *h, const struct http_request *q)
 		give_back(h, t);
 		return h->host->fail(h->inst, err, "cannot begin a request: %s", strerror(-err));
 	}
-	transfer_link(t, &h->active);
+	skep_transfer_link(t, &h->active);
 	refresh_at_times(h);
 	if (h->requests)
 		h->host->counter_add(h->requests, 1);
@@ -198,12 +198,12 @@ int http_send(struct http *h, const struct http_request *q)
 
 /* ---- life ------------------------------------------------------------------------------ */
 
-int http_new(struct skep_instance *inst, const struct skep_host *host, const struct http_options *o,
-	     const char *url_name, struct http **ret)
+int skep_http_new(struct skep_instance *inst, const struct skep_host *host, const struct http_options *o,
+		  const char *url_name, struct http **ret)
 {
 	char why[768];
 	struct http *h;
-	int err = http_options_check(o, url_name, why, sizeof(why));
+	int err = skep_http_options_check(o, url_name, why, sizeof(why));
 
 	if (err)
 		return host->fail(inst, err, "%s", why);
@@ -225,7 +225,7 @@ static void warn_insecure(const struct http *h, const struct http_options *o)
 			     "insecure is set: the receiver's certificate is not verified; use ca_file instead");
 }
 
-int http_start(struct http *h)
+int skep_http_start(struct http *h)
 {
 	char why[512];
 	int err;
@@ -234,10 +234,10 @@ int http_start(struct http *h)
 	if (!h->curl_ready && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return h->host->fail(h->inst, -ENOMEM, "libcurl cannot be initialised");
 	h->curl_ready = true;
-	err = http_auth_load(h->options, &h->auth, why, sizeof(why));
+	err = skep_http_auth_load(h->options, &h->auth, why, sizeof(why));
 	if (err)
 		return h->host->fail(h->inst, err, "%s", why);
-	err = http_loop_open(h);
+	err = skep_http_loop_open(h);
 	if (err)
 		return h->host->fail(h->inst, err, "out of memory");
 	h->requests = h->host->counter(h->inst, "requests", "HTTP requests begun");
@@ -252,14 +252,14 @@ int http_start(struct http *h)
  * Requests under way end as they were begun: libcurl has copied what it was told.  What comes
  * after them goes over new connections, with certificates as they are now.
  */
-int http_reload(struct http *h, const struct http_options *next)
+int skep_http_reload(struct http *h, const struct http_options *next)
 {
 	struct http_auth *auth = NULL;
 	char why[768];
-	int err = http_options_check(next, h->url_name, why, sizeof(why));
+	int err = skep_http_options_check(next, h->url_name, why, sizeof(why));
 
 	if (!err)
-		err = http_auth_load(next, &auth, why, sizeof(why));
+		err = skep_http_auth_load(next, &auth, why, sizeof(why));
 	if (err)
 		return h->host->fail(h->inst, err, "%s", why);
 	replace_auth(h, auth);
@@ -268,7 +268,7 @@ int http_reload(struct http *h, const struct http_options *next)
 	return 0;
 }
 
-void http_stop(struct http *h)
+void skep_http_stop(struct http *h)
 {
 	struct transfer *t;
 
@@ -276,23 +276,23 @@ void http_stop(struct http *h)
 		return;
 	while ((t = h->active)) {
 		curl_multi_remove_handle(h->multi, t->easy);
-		transfer_free(t);
+		skep_transfer_free(t);
 	}
 	while ((t = h->waiting))
-		transfer_free(t);
+		skep_transfer_free(t);
 	while ((t = h->idle))
-		transfer_free(t);
-	http_loop_close(h);
+		skep_transfer_free(t);
+	skep_http_loop_close(h);
 }
 
-struct http *http_free(struct http *h)
+struct http *skep_http_free(struct http *h)
 {
 	if (!h)
 		return NULL;
-	http_stop(h);
-	http_auth_free(h->auth);
-	http_auth_free(h->before);
-	http_auth_free(h->fresh);
+	skep_http_stop(h);
+	skep_http_auth_free(h->auth);
+	skep_http_auth_free(h->before);
+	skep_http_auth_free(h->fresh);
 	if (h->curl_ready)
 		curl_global_cleanup();
 	free(h);

@@ -13,18 +13,18 @@
 #include <string.h>
 #include <strings.h>
 
-struct http_auth *http_auth_free(struct http_auth *a)
+struct http_auth *skep_http_auth_free(struct http_auth *a)
 {
 	if (!a)
 		return NULL;
 	for (size_t i = 0; i < a->n; i++)
-		secret_blank(a->headers[i]);
+		skep_secret_blank(a->headers[i]);
 	free(a->headers);
 	for (size_t i = 0; i < a->n_secrets; i++)
-		secret_blank(a->secrets[i]);
+		skep_secret_blank(a->secrets[i]);
 	free(a->secrets);
-	secret_blank(a->username);
-	secret_blank(a->password);
+	skep_secret_blank(a->username);
+	skep_secret_blank(a->password);
 	free(a);
 	return NULL;
 }
@@ -48,7 +48,7 @@ static int secret_load(const char *source, char **ret, char *why, size_t room)
 			return -ENOMEM;
 		}
 	} else {
-		err = secret_file_read(source, &text, why, room);
+		err = skep_secret_file_read(source, &text, why, room);
 		if (err || !text)
 			return err ? err : -EIO;
 	}
@@ -56,7 +56,7 @@ static int secret_load(const char *source, char **ret, char *why, size_t room)
 		if ((*c < ' ' && *c != '\t') || *c == 0x7f) {
 			snprintf(why, room, "%s: has a control character at byte %zu: one line is expected", source,
 				 (size_t)((const char *)c - text));
-			secret_blank(text);
+			skep_secret_blank(text);
 			return -EINVAL;
 		}
 	}
@@ -81,7 +81,7 @@ static int header_load(const char *header, char **ret, char *why, size_t room)
 	/* libcurl leaves out a header "Name:", and sends an empty one for "Name;" */
 	n = *value ? asprintf(&text, "%.*s: %s", (int)name, header, secret ? secret : value)
 		   : asprintf(&text, "%.*s;", (int)name, header);
-	secret_blank(secret);
+	skep_secret_blank(secret);
 	if (n < 0) {
 		snprintf(why, room, "out of memory");
 		return -ENOMEM;
@@ -98,7 +98,7 @@ static int bearer_load(const char *source, char **ret, char *why, size_t room)
 	if (err)
 		return err;
 	n = asprintf(&text, "Authorization: Bearer %s", token);
-	secret_blank(token);
+	skep_secret_blank(token);
 	if (n < 0) {
 		snprintf(why, room, "out of memory");
 		return -ENOMEM;
@@ -119,7 +119,7 @@ static int keep_secret(struct http_auth *a, char *text)
 	char **secrets = text && !is_empty ? realloc(a->secrets, (a->n_secrets + 1) * sizeof(*secrets)) : NULL;
 
 	if (!secrets) {
-		secret_blank(text);
+		skep_secret_blank(text);
 		return is_empty ? 0 : -ENOMEM;
 	}
 	a->secrets = secrets;
@@ -163,7 +163,7 @@ static int keep_basic(struct http_auth *a, const char *user, const char *passwor
 		for (int k = 0; k < 4; k++)
 			*to++ = i + k > n ? '=' : digits[bits >> (18 - 6 * k) & 63];
 	}
-	secret_blank(pair);
+	skep_secret_blank(pair);
 	if (coded)
 		err = keep_secret(a, coded);
 	return err ? err : keep_secret(a, strdup(password));
@@ -190,7 +190,7 @@ static int keep_proxy(struct http_auth *a, const char *proxy)
 	if (!err && password)
 		err = keep_basic(a, user, password);
 	curl_free(password);
-	secret_blank(user);
+	skep_secret_blank(user);
 	return err;
 }
 
@@ -219,7 +219,7 @@ static int collect_secrets(struct http_auth *a, const struct http_options *o)
 	return err;
 }
 
-void http_auth_blank(const struct http_auth *a, char *text, size_t len)
+void skep_http_auth_blank(const struct http_auth *a, char *text, size_t len)
 {
 	for (size_t i = 0; a && len && i < a->n_secrets; i++) {
 		size_t n = strlen(a->secrets[i]);
@@ -232,7 +232,7 @@ void http_auth_blank(const struct http_auth *a, char *text, size_t len)
 	}
 }
 
-int http_auth_load(const struct http_options *o, struct http_auth **ret, char *why, size_t room)
+int skep_http_auth_load(const struct http_options *o, struct http_auth **ret, char *why, size_t room)
 {
 	struct http_auth *a = calloc(1, sizeof(*a));
 	size_t most = 1;
@@ -243,7 +243,7 @@ int http_auth_load(const struct http_options *o, struct http_auth **ret, char *w
 	if (a)
 		a->headers = calloc(most, sizeof(a->headers[0]));
 	if (!a || !a->headers) {
-		http_auth_free(a);
+		skep_http_auth_free(a);
 		snprintf(why, room, "out of memory");
 		return -ENOMEM;
 	}
@@ -273,7 +273,7 @@ int http_auth_load(const struct http_options *o, struct http_auth **ret, char *w
 		err = -ENOMEM;
 	}
 	if (err) {
-		http_auth_free(a);
+		skep_http_auth_free(a);
 		return err;
 	}
 	*ret = a;
@@ -285,7 +285,7 @@ static bool same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-bool http_auth_equal(const struct http_auth *a, const struct http_auth *b)
+bool skep_http_auth_equal(const struct http_auth *a, const struct http_auth *b)
 {
 	if (a->n != b->n || !same(a->username, b->username) || !same(a->password, b->password))
 		return false;
@@ -295,7 +295,7 @@ bool http_auth_equal(const struct http_auth *a, const struct http_auth *b)
 	return true;
 }
 
-bool http_auth_has(const struct http_auth *a, const char *name)
+bool skep_http_auth_has(const struct http_auth *a, const char *name)
 {
 	size_t n = strcspn(name, ":");
 

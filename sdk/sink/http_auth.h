@@ -18,15 +18,15 @@ struct http_auth {
 
 /*
  * Reads all that the options name. Any thread. 0, or a negative errno with the reason, which has no
- * secret in it, in `why`. http_auth_free() it.
+ * secret in it, in `why`. skep_http_auth_free() it.
  */
-int http_auth_load(const struct http_options *, struct http_auth **ret, char *why, size_t room);
+int skep_http_auth_load(const struct http_options *, struct http_auth **ret, char *why, size_t room);
 /* Blanks what it frees; NULL is fine; returns NULL. */
-struct http_auth *http_auth_free(struct http_auth *);
+struct http_auth *skep_http_auth_free(struct http_auth *);
 /* Overwrites each secret in a receiver's text by as many '*'. NULL is fine. */
-void http_auth_blank(const struct http_auth *, char *text, size_t len);
-bool http_auth_equal(const struct http_auth *, const struct http_auth *);
+void skep_http_auth_blank(const struct http_auth *, char *text, size_t len);
+bool skep_http_auth_equal(const struct http_auth *, const struct http_auth *);
 /* Is a header of that name ("Name" or "Name: value") among them? */
-bool http_auth_has(const struct http_auth *, const char *name);
+bool skep_http_auth_has(const struct http_auth *, const char *name);
 
 #endif

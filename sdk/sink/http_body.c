@@ -57,8 +57,8 @@ static int encode_zstd(struct http_body *b, const void *in, size_t n)
 	return 0;
 }
 
-int http_body_encode(struct http_body *b, enum http_encoding encoding, const void *in, size_t n, const void **ret,
-		     size_t *ret_len)
+int skep_http_body_encode(struct http_body *b, enum http_encoding encoding, const void *in, size_t n, const void **ret,
+			  size_t *ret_len)
 {
 	int err;
 
@@ -75,7 +75,7 @@ int http_body_encode(struct http_body *b, enum http_encoding encoding, const voi
 	return 0;
 }
 
-void http_body_free(struct http_body *b)
+void skep_http_body_free(struct http_body *b)
 {
 	if (b->gzip)
 		libdeflate_free_compressor(b->gzip);

@@ -96,7 +96,7 @@ static bool is_about_tls(const char *body)
 	return false;
 }
 
-enum skep_batch_result http_classify_status(long status, const char *body)
+enum skep_batch_result skep_http_classify_status(long status, const char *body)
 {
 	if (status == 400 && is_about_tls(body))
 		return SKEP_BATCH_HOLD;
@@ -122,7 +122,7 @@ static enum skep_batch_result classify_tls(const char *text)
 	return says(text, broken) ? SKEP_BATCH_RETRY : SKEP_BATCH_HOLD;
 }
 
-enum skep_batch_result http_classify_error(CURLcode code, const char *text)
+enum skep_batch_result skep_http_classify_error(CURLcode code, const char *text)
 {
 	static const char *const alert[] = { "alert", NULL };
 

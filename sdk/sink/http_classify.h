@@ -10,8 +10,8 @@
 #include <skep/plugin.h>
 
 /* body: what came with it, "" for nothing. */
-enum skep_batch_result http_classify_status(long status, const char *body);
+enum skep_batch_result skep_http_classify_status(long status, const char *body);
 /* No answer came. text: what libcurl said in its error buffer; may be "". */
-enum skep_batch_result http_classify_error(CURLcode, const char *text);
+enum skep_batch_result skep_http_classify_error(CURLcode, const char *text);
 
 #endif

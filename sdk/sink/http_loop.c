@@ -78,7 +78,7 @@ static void drain(struct http *h)
 
 	while (h->multi && (m = curl_multi_info_read(h->multi, &left)))
 		if (m->msg == CURLMSG_DONE)
-			http_over(h, m->easy_handle, m->data.result);
+			skep_http_over(h, m->easy_handle, m->data.result);
 	look_after(h);
 }
 
@@ -177,7 +177,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *s
 	return 0;
 }
 
-int http_loop_open(struct http *h)
+int skep_http_loop_open(struct http *h)
 {
 	h->multi = curl_multi_init();
 	if (!h->multi)
@@ -189,7 +189,7 @@ int http_loop_open(struct http *h)
 	return 0;
 }
 
-void http_loop_close(struct http *h)
+void skep_http_loop_close(struct http *h)
 {
 	if (h->multi)
 		curl_multi_cleanup(h->multi); /* closes connections: set_socket() is called for each */

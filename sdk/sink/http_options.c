@@ -13,19 +13,19 @@
 #define NS_PER_MS 1000000u
 #define REQUEST_MOST (64u << 20) /* one request is in memory as a whole, twice while it is compressed */
 
-const char *http_encoding_name(enum http_encoding e)
+const char *skep_http_encoding_name(enum http_encoding e)
 {
 	return e == HTTP_GZIP ? "gzip" : e == HTTP_ZSTD ? "zstd" : NULL;
 }
 
-enum http_encoding http_encoding_of(const char *compression)
+enum http_encoding skep_http_encoding_of(const char *compression)
 {
 	if (compression && strcmp(compression, "gzip") == 0)
 		return HTTP_GZIP;
 	return compression && strcmp(compression, "zstd") == 0 ? HTTP_ZSTD : HTTP_PLAIN;
 }
 
-void http_url_where(const char *url, char *where, size_t room)
+void skep_http_url_where(const char *url, char *where, size_t room)
 {
 	const char *host = strstr(url, "://"), *end, *at;
 
@@ -45,7 +45,7 @@ static int check_url(const char *url, const char *name, char *why, size_t room)
 		snprintf(why, room, "%s is empty; give it a URL like https://host:port/path", name);
 		return -EINVAL;
 	}
-	http_url_where(url, where, sizeof(where));
+	skep_http_url_where(url, where, sizeof(where));
 	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0) {
 		snprintf(why, room, "%s \"%s\": expected http://... or https://...", name, where);
 		return -EINVAL;
@@ -121,7 +121,7 @@ static int say(char *why, size_t room, const char *text)
 	return -EINVAL;
 }
 
-int http_options_check(const struct http_options *o, const char *url_name, char *why, size_t room)
+int skep_http_options_check(const struct http_options *o, const char *url_name, char *why, size_t room)
 {
 	int err = check_url(o->url, url_name, why, room);
 
@@ -141,7 +141,7 @@ int http_options_check(const struct http_options *o, const char *url_name, char 
 		return say(why, room, "key_file without cert_file");
 	if (o->timeout < NS_PER_MS || o->connect_timeout < NS_PER_MS)
 		return say(why, room, "timeout and connect_timeout are at least 1ms");
-	if (o->compression && !http_encoding_of(o->compression) && strcmp(o->compression, "none") != 0) {
+	if (o->compression && !skep_http_encoding_of(o->compression) && strcmp(o->compression, "none") != 0) {
 		snprintf(why, room, "compression \"%s\": expected none, gzip or zstd", o->compression);
 		return -EINVAL;
 	}

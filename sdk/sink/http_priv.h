@@ -54,21 +54,21 @@ struct http {
 };
 
 /* http_transfer.c */
-extern long http_connection_life_s; /* of one with a client certificate; a test shortens it */
-int transfer_new(struct http *, struct transfer **ret);
-struct transfer *transfer_free(struct transfer *);
+extern long skep_http_connection_life_s; /* of one with a client certificate; a test shortens it */
+int skep_transfer_new(struct http *, struct transfer **ret);
+struct transfer *skep_transfer_free(struct transfer *);
 /* Everything of the request is set on the handle. 0 or -ENOMEM. */
-int transfer_set_up(struct transfer *, const struct http_request *);
+int skep_transfer_set_up(struct transfer *, const struct http_request *);
 /* The answer and its words, when the transfer is over. */
-void transfer_judge(struct transfer *, CURLcode);
-void transfer_link(struct transfer *, struct transfer **list);
-void transfer_unlink(struct transfer *);
+void skep_transfer_judge(struct transfer *, CURLcode);
+void skep_transfer_link(struct transfer *, struct transfer **list);
+void skep_transfer_unlink(struct transfer *);
 
 /* http_loop.c */
-int http_loop_open(struct http *); /* makes multi. 0 or -ENOMEM */
-void http_loop_close(struct http *);
+int skep_http_loop_open(struct http *); /* makes multi. 0 or -ENOMEM */
+void skep_http_loop_close(struct http *);
 
 /* http.c: this transfer is over. */
-void http_over(struct http *, CURL *, CURLcode);
+void skep_http_over(struct http *, CURL *, CURLcode);
 
 #endif

@@ -28,7 +28,7 @@ static enum value value_at(const char *text)
 	return v;
 }
 
-int http_template_check(const char *text, const char *what, bool secret, char *why, size_t room)
+int skep_http_template_check(const char *text, const char *what, bool secret, char *why, size_t room)
 {
 	size_t len;
 
@@ -47,7 +47,7 @@ int http_template_check(const char *text, const char *what, bool secret, char *w
 	return 0;
 }
 
-bool http_template_is(const char *text)
+bool skep_http_template_is(const char *text)
 {
 	for (const char *c = strchr(text, '{'); c; c = strchr(c + 1, '{'))
 		if (value_at(c) != VALUES)
@@ -65,7 +65,7 @@ static void put(FILE *out, const char *s, bool percent)
 	}
 }
 
-int http_template_expand(const char *text, const struct http_values *values, bool percent, char **ret)
+int skep_http_template_expand(const char *text, const struct http_values *values, bool percent, char **ret)
 {
 	char id[24], *expanded = NULL;
 	const char *of[VALUES] = {

@@ -17,9 +17,9 @@
 #define RETRY_AFTER_MOST_S 86400 /* a date in another year is a wrong clock */
 #define EXCERPT 320           /* of the receiver's words */
 
-long http_connection_life_s = CA_CACHE_S;
+long skep_http_connection_life_s = CA_CACHE_S;
 
-void transfer_link(struct transfer *t, struct transfer **list)
+void skep_transfer_link(struct transfer *t, struct transfer **list)
 {
 	t->next = *list;
 	t->link = list;
@@ -28,7 +28,7 @@ void transfer_link(struct transfer *t, struct transfer **list)
 	*list = t;
 }
 
-void transfer_unlink(struct transfer *t)
+void skep_transfer_unlink(struct transfer *t)
 {
 	if (!t->link)
 		return;
@@ -39,7 +39,7 @@ void transfer_unlink(struct transfer *t)
 	t->next = NULL;
 }
 
-int transfer_new(struct http *h, struct transfer **ret)
+int skep_transfer_new(struct http *h, struct transfer **ret)
 {
 	struct transfer *t = calloc(1, sizeof(*t));
 
@@ -55,11 +55,11 @@ int transfer_new(struct http *h, struct transfer **ret)
 	return 0;
 }
 
-struct transfer *transfer_free(struct transfer *t)
+struct transfer *skep_transfer_free(struct transfer *t)
 {
 	if (!t)
 		return NULL;
-	transfer_unlink(t);
+	skep_transfer_unlink(t);
 	curl_easy_cleanup(t->easy);
 	curl_slist_free_all(t->headers);
 	free(t->reply);
@@ -106,9 +106,9 @@ static int add_configured(struct transfer *t, const char *text, const struct htt
 	char *expanded;
 	int err;
 
-	if (!values || !http_template_is(text))
+	if (!values || !skep_http_template_is(text))
 		return add_header(t, text);
-	err = http_template_expand(text, values, false, &expanded);
+	err = skep_http_template_expand(text, values, false, &expanded);
 	if (err)
 		return err;
 	err = add_header(t, expanded);
@@ -119,7 +119,7 @@ static int add_configured(struct transfer *t, const char *text, const struct htt
 static int add_headers(struct transfer *t, const struct http_request *q)
 {
 	const struct http_auth *a = t->http->auth;
-	const char *coding = http_encoding_name(q->encoding);
+	const char *coding = skep_http_encoding_name(q->encoding);
 	char text[256];
 	int err;
 
@@ -128,9 +128,9 @@ static int add_headers(struct transfer *t, const struct http_request *q)
 	for (size_t i = 0; !err && i < a->n; i++)
 		err = add_configured(t, a->headers[i], q->values);
 	for (size_t i = 0; !err && q->headers && q->headers[i]; i++)
-		if (!http_auth_has(a, q->headers[i]))
+		if (!skep_http_auth_has(a, q->headers[i]))
 			err = add_header(t, q->headers[i]);
-	if (!err && !http_auth_has(a, "Content-Type")) {
+	if (!err && !skep_http_auth_has(a, "Content-Type")) {
 		snprintf(text, sizeof(text), "Content-Type: %s",
 			 q->content_type ? q->content_type : "application/octet-stream");
 		err = add_header(t, text);
@@ -167,7 +167,7 @@ static CURLcode set_tls(struct transfer *t, const struct http_options *o)
 	if (o->cert_file) {
 		SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
 #if LIBCURL_VERSION_NUM >= 0x075000
-		SET(CURLOPT_MAXLIFETIME_CONN, http_connection_life_s);
+		SET(CURLOPT_MAXLIFETIME_CONN, skep_http_connection_life_s);
 #endif
 	}
 	return code;
@@ -196,7 +196,7 @@ static CURLcode set_way(struct transfer *t, const struct http_options *o)
 	return code;
 }
 
-int transfer_set_up(struct transfer *t, const struct http_request *q)
+int skep_transfer_set_up(struct transfer *t, const struct http_request *q)
 {
 	const struct http *h = t->http;
 	const struct http_options *o = h->options;
@@ -214,9 +214,9 @@ int transfer_set_up(struct transfer *t, const struct http_request *q)
 	t->error[0] = '\0';
 	if (add_headers(t, q) != 0)
 		return -ENOMEM;
-	if (q->values && http_template_expand(url, q->values, true, &expanded) != 0)
+	if (q->values && skep_http_template_expand(url, q->values, true, &expanded) != 0)
 		return -ENOMEM;
-	http_url_where(expanded ? expanded : url, t->where, sizeof(t->where));
+	skep_http_url_where(expanded ? expanded : url, t->where, sizeof(t->where));
 	SET(CURLOPT_URL, expanded ? expanded : url); /* copied, as all strings but the body are */
 	free(expanded);
 	SET(CURLOPT_POST, 1L);
@@ -291,10 +291,10 @@ static void judge_answer(struct transfer *t, long status)
 	char words[EXCERPT], *to = NULL, there[256];
 	curl_off_t after = retry_after(t->easy);
 
-	t->answer.result = http_classify_status(status, t->len ? t->reply : "");
+	t->answer.result = skep_http_classify_status(status, t->len ? t->reply : "");
 	excerpt(t, words, sizeof(words));
 	if (status >= 300 && status < 400 && curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to) == CURLE_OK && to) {
-		http_url_where(to, there, sizeof(there));
+		skep_http_url_where(to, there, sizeof(there));
 		snprintf(t->why, sizeof(t->why),
 			 "%s answers %ld, a redirect to %s: none is followed, %s is to be the final address", t->where,
 			 status, there, t->http->url_name);
@@ -311,25 +311,25 @@ static void judge_failure(struct transfer *t, CURLcode code)
 	const char *text = t->error[0] ? t->error : curl_easy_strerror(code);
 	long proxy = 0;
 
-	t->answer.result = http_classify_error(code, text);
+	t->answer.result = skep_http_classify_error(code, text);
 	/* What a proxy answers to CONNECT is an error of reading to libcurl (7.88: CURLE_RECV_ERROR). */
 	if (curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy) == CURLE_OK && proxy >= 300 &&
-	    http_classify_status(proxy, "") == SKEP_BATCH_HOLD) {
+	    skep_http_classify_status(proxy, "") == SKEP_BATCH_HOLD) {
 		t->answer.result = SKEP_BATCH_HOLD;
 		t->answer.status = (uint32_t)proxy;
 	}
 	snprintf(t->why, sizeof(t->why), "%s: %s", t->where, text);
 }
 
-void transfer_judge(struct transfer *t, CURLcode code)
+void skep_transfer_judge(struct transfer *t, CURLcode code)
 {
 	curl_off_t body = 0;
 	long status = 0, head = 0;
 
 	t->answer = (struct skep_batch_answer){ .size = sizeof(t->answer) };
 	/* Here, for all that quote it: a receiver may quote the request's headers. */
-	http_auth_blank(t->http->auth, t->reply, t->len);
-	http_auth_blank(t->http->before, t->reply, t->len);
+	skep_http_auth_blank(t->http->auth, t->reply, t->len);
+	skep_http_auth_blank(t->http->before, t->reply, t->len);
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &head);
 	curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &body);

@@ -12,19 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-void jsonw_free(struct jsonw *j)
+void skep_jsonw_free(struct jsonw *j)
 {
 	free(j->buf);
 	*j = (struct jsonw){ 0 };
 }
 
-void jsonw_reset(struct jsonw *j)
+void skep_jsonw_reset(struct jsonw *j)
 {
 	j->len = 0;
 	j->err = 0;
 }
 
-char *jsonw_grow(struct jsonw *j, size_t n)
+char *skep_jsonw_grow(struct jsonw *j, size_t n)
 {
 	size_t cap = j->cap ? j->cap : 4096;
 	char *buf;
@@ -54,7 +54,7 @@ nomem:
 #define EACH(byte_) (UINT64_C(0x0101010101010101) * (byte_))
 #define IS_ZERO(word_) (((word_) - EACH(0x01)) & ~(word_))
 
-size_t jsonw_plain(const char *s, size_t n)
+size_t skep_jsonw_plain(const char *s, size_t n)
 {
 	size_t i = 0;
 
@@ -71,7 +71,7 @@ size_t jsonw_plain(const char *s, size_t n)
 	return i;
 }
 
-void jsonw_string_part(struct jsonw *j, const char *s, size_t n)
+void skep_jsonw_string_part(struct jsonw *j, const char *s, size_t n)
 {
 	static const char hex[] = "0123456789abcdef";
 	const unsigned char *p = (const unsigned char *)s, *end = p + n;
@@ -81,14 +81,14 @@ void jsonw_string_part(struct jsonw *j, const char *s, size_t n)
 		char esc[6] = { '\\', 'u', '0', '0' };
 		int len;
 
-		p += jsonw_plain((const char *)p, (size_t)(end - p));
-		jsonw_raw(j, (const char *)plain, (size_t)(p - plain));
+		p += skep_jsonw_plain((const char *)p, (size_t)(end - p));
+		skep_jsonw_raw(j, (const char *)plain, (size_t)(p - plain));
 		if (p == end)
 			break;
 		if (*p >= 0x80) {
 			len = skep_utf8_length((const char *)p, (size_t)(end - p));
 			if (len > 0)
-				jsonw_raw(j, (const char *)p, (size_t)len);
+				skep_jsonw_raw(j, (const char *)p, (size_t)len);
 			else
 				jsonw_lit(j, "\xef\xbf\xbd");
 			p += len > 0 ? len : -len;
@@ -113,16 +113,16 @@ void jsonw_string_part(struct jsonw *j, const char *s, size_t n)
 		default:
 			esc[4] = hex[*p >> 4];
 			esc[5] = hex[*p & 15];
-			jsonw_raw(j, esc, sizeof(esc));
+			skep_jsonw_raw(j, esc, sizeof(esc));
 		}
 		p++;
 	}
 }
 
-void jsonw_string(struct jsonw *j, const char *s, size_t n)
+void skep_jsonw_string(struct jsonw *j, const char *s, size_t n)
 {
-	size_t plain = jsonw_plain(s, n);
-	char *at = jsonw_room(j, plain + 2);
+	size_t plain = skep_jsonw_plain(s, n);
+	char *at = skep_jsonw_room(j, plain + 2);
 
 	if (!at)
 		return;
@@ -134,7 +134,7 @@ void jsonw_string(struct jsonw *j, const char *s, size_t n)
 	if (plain == n)
 		return;
 	j->len--; /* it goes on */
-	jsonw_string_part(j, s + plain, n - plain);
+	skep_jsonw_string_part(j, s + plain, n - plain);
 	jsonw_lit(j, "\"");
 }
 
@@ -159,27 +159,27 @@ static char *digits(char *end, uint64_t v)
 	return end;
 }
 
-void jsonw_u64(struct jsonw *j, uint64_t v)
+void skep_jsonw_u64(struct jsonw *j, uint64_t v)
 {
 	char text[20], *at;
 
 	if (v < 10) { /* most figures of most records */
 		text[0] = (char)('0' + v);
-		jsonw_raw(j, text, 1);
+		skep_jsonw_raw(j, text, 1);
 		return;
 	}
 	at = digits(text + sizeof(text), v);
-	jsonw_raw(j, at, (size_t)(text + sizeof(text) - at));
+	skep_jsonw_raw(j, at, (size_t)(text + sizeof(text) - at));
 }
 
-void jsonw_i64(struct jsonw *j, int64_t v)
+void skep_jsonw_i64(struct jsonw *j, int64_t v)
 {
 	if (v < 0)
 		jsonw_lit(j, "-");
-	jsonw_u64(j, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	skep_jsonw_u64(j, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-void jsonw_f64(struct jsonw *j, double v)
+void skep_jsonw_f64(struct jsonw *j, double v)
 {
 	char text[40];
 	int digits, n;
@@ -197,7 +197,7 @@ void jsonw_f64(struct jsonw *j, double v)
 	for (int i = 0; i < n; i++)
 		if (!strchr("0123456789+-e", text[i]))
 			text[i] = '.';
-	jsonw_raw(j, text, (size_t)n);
+	skep_jsonw_raw(j, text, (size_t)n);
 }
 
 /* Exactly n digits. */
@@ -226,7 +226,7 @@ static char *date(char *at, int64_t day)
 	return padded(at, 2, of_year - (153 * month + 2) / 5 + 1);
 }
 
-void jsonw_time(struct jsonw *j, int64_t ns)
+void skep_jsonw_time(struct jsonw *j, int64_t ns)
 {
 	int64_t sec = ns / 1000000000, frac = ns % 1000000000, day;
 	char text[] = "\"0000-00-00T00:00:00.000000000Z\"", *at = text + 1;
@@ -243,5 +243,5 @@ void jsonw_time(struct jsonw *j, int64_t ns)
 	at = padded(at, 2, of_day / 60 % 60) + 1;
 	at = padded(at, 2, of_day % 60) + 1;
 	padded(at, 9, (uint64_t)frac);
-	jsonw_raw(j, text, sizeof(text) - 1);
+	skep_jsonw_raw(j, text, sizeof(text) - 1);
 }

@@ -55,7 +55,7 @@ static bool is_over_in_time(struct opening *o)
 	return true;
 }
 
-int opening_start(struct opening *o, struct skep_instance *i)
+int skep_opening_start(struct opening *o, struct skep_instance *i)
 {
 	int err = o->host->work(i, opening_work, opening_done, o);
 
@@ -69,7 +69,7 @@ int opening_start(struct opening *o, struct skep_instance *i)
 	return 0;
 }
 
-bool opening_holds(const struct opening *o, struct skep_instance *i, const struct skep_batch *batch)
+bool skep_opening_holds(const struct opening *o, struct skep_instance *i, const struct skep_batch *batch)
 {
 	char why[512];
 

@@ -17,7 +17,7 @@ static void write_time(struct jsonw *j, uint64_t boot_ns, int64_t offset)
 	if (!boot_ns || boot_ns > INT64_MAX || __builtin_add_overflow((int64_t)boot_ns, offset, &ns))
 		jsonw_lit(j, "null");
 	else
-		jsonw_time(j, ns);
+		skep_jsonw_time(j, ns);
 }
 
 static void write_upid(struct jsonw *j, const struct skep_upid *upid, const char *boot_id)
@@ -26,7 +26,7 @@ static void write_upid(struct jsonw *j, const struct skep_upid *upid, const char
 
 	skep_upid_text(boot_id, upid, text);
 	if (*text)
-		jsonw_string(j, text, strlen(text));
+		skep_jsonw_string(j, text, strlen(text));
 	else
 		jsonw_lit(j, "null");
 }
@@ -41,7 +41,7 @@ static void write_list(struct jsonw *j, struct skep_str s)
 
 		if (p > s.ptr)
 			jsonw_lit(j, ",");
-		jsonw_string(j, p, n);
+		skep_jsonw_string(j, p, n);
 		p += n + 1; /* may step one beyond end when the last one was cut: only compared */
 	}
 	jsonw_lit(j, "]");
@@ -56,7 +56,7 @@ static void write_hash(struct jsonw *j, const unsigned char *p)
 		text[2 * i] = hex[p[i] >> 4];
 		text[2 * i + 1] = hex[p[i] & 15];
 	}
-	jsonw_string(j, text, sizeof(text));
+	skep_jsonw_string(j, text, sizeof(text));
 }
 
 static void write_ip(struct jsonw *j, const unsigned char *p)
@@ -68,7 +68,7 @@ static void write_ip(struct jsonw *j, const unsigned char *p)
 		inet_ntop(AF_INET, p + 12, text, sizeof(text));
 	else
 		inet_ntop(AF_INET6, p, text, sizeof(text));
-	jsonw_string(j, text, strlen(text));
+	skep_jsonw_string(j, text, strlen(text));
 }
 
 /*
@@ -84,26 +84,26 @@ static void write_hist(struct jsonw *j, const struct skep_hist *h)
 	while (first < end && h->slots[first] == 0)
 		first++;
 	jsonw_lit(j, "{\"count\":");
-	jsonw_u64(j, skep_hist_count(h));
+	skep_jsonw_u64(j, skep_hist_count(h));
 	jsonw_lit(j, ",\"sum\":");
-	jsonw_u64(j, h->sum);
+	skep_jsonw_u64(j, h->sum);
 	jsonw_lit(j, ",\"scale\":");
-	jsonw_i64(j, SKEP_HIST_SCALE);
+	skep_jsonw_i64(j, SKEP_HIST_SCALE);
 	jsonw_lit(j, ",\"zero_count\":");
-	jsonw_u64(j, h->n > 0 ? h->slots[0] : 0);
+	skep_jsonw_u64(j, h->n > 0 ? h->slots[0] : 0);
 	jsonw_lit(j, ",\"offset\":");
-	jsonw_i64(j, first < end ? (int64_t)first - 2 : 0);
+	skep_jsonw_i64(j, first < end ? (int64_t)first - 2 : 0);
 	jsonw_lit(j, ",\"counts\":[");
 	for (uint32_t k = first; k < end; k++) {
 		if (k > first)
 			jsonw_lit(j, ",");
-		jsonw_u64(j, h->slots[k]);
+		skep_jsonw_u64(j, h->slots[k]);
 	}
 	jsonw_lit(j, "]}");
 }
 
-void record_json_value(struct jsonw *j, const struct skep_field *f, const void *data, const char *boot_id,
-		       int64_t offset)
+void skep_record_json_value(struct jsonw *j, const struct skep_field *f, const void *data, const char *boot_id,
+			    int64_t offset)
 {
 	const unsigned char *at = (const unsigned char *)data + f->offset;
 	struct skep_str s;
@@ -114,30 +114,30 @@ void record_json_value(struct jsonw *j, const struct skep_field *f, const void *
 	switch (f->type) {
 	case SKEP_T_U64:
 		memcpy(&u, at, sizeof(u));
-		jsonw_u64(j, u);
+		skep_jsonw_u64(j, u);
 		break;
 	case SKEP_T_I64:
-		jsonw_i64(j, field_i64(f, data));
+		skep_jsonw_i64(j, skep_field_i64(f, data));
 		break;
 	case SKEP_T_F64:
-		jsonw_f64(j, field_f64(f, data));
+		skep_jsonw_f64(j, skep_field_f64(f, data));
 		break;
 	case SKEP_T_BOOL:
-		jsonw_raw(j, *at ? "true" : "false", *at ? 4 : 5);
+		skep_jsonw_raw(j, *at ? "true" : "false", *at ? 4 : 5);
 		break;
 	case SKEP_T_TIME:
 		memcpy(&u, at, sizeof(u));
 		write_time(j, u, offset);
 		break;
 	case SKEP_T_STR:
-		s = field_str(f, data);
-		jsonw_string(j, s.ptr, s.len);
+		s = skep_field_str(f, data);
+		skep_jsonw_string(j, s.ptr, s.len);
 		break;
 	case SKEP_T_STRV:
-		write_list(j, field_str(f, data));
+		write_list(j, skep_field_str(f, data));
 		break;
 	case SKEP_T_UPID:
-		upid = field_upid(f, data);
+		upid = skep_field_upid(f, data);
 		write_upid(j, &upid, boot_id);
 		break;
 	case SKEP_T_HASH:
@@ -147,11 +147,11 @@ void record_json_value(struct jsonw *j, const struct skep_field *f, const void *
 		write_ip(j, at);
 		break;
 	case SKEP_T_HIST:
-		hist = field_hist(f, data);
+		hist = skep_field_hist(f, data);
 		write_hist(j, &hist);
 		break;
 	default:
-		jsonw_lit(j, "null"); /* fields_at lets no other type through */
+		jsonw_lit(j, "null"); /* skep_fields_at lets no other type through */
 	}
 }
 
@@ -161,11 +161,11 @@ static void write_key(struct jsonw *j, const char *prefix, const char *name, con
 		jsonw_lit(j, ",");
 	jsonw_lit(j, "\"");
 	if (prefix) {
-		jsonw_string_part(j, prefix, strlen(prefix));
+		skep_jsonw_string_part(j, prefix, strlen(prefix));
 		jsonw_lit(j, ".");
 	}
-	jsonw_string_part(j, name, strlen(name));
-	jsonw_string_part(j, suffix, strlen(suffix));
+	skep_jsonw_string_part(j, name, strlen(name));
+	skep_jsonw_string_part(j, suffix, strlen(suffix));
 	jsonw_lit(j, "\":");
 }
 
@@ -173,7 +173,7 @@ static void write_key(struct jsonw *j, const char *prefix, const char *name, con
 static void write_name(struct jsonw *j, const char *name)
 {
 	size_t n = strlen(name);
-	char *at = jsonw_plain(name, n) == n ? jsonw_room(j, n + 4) : NULL;
+	char *at = skep_jsonw_plain(name, n) == n ? skep_jsonw_room(j, n + 4) : NULL;
 
 	if (!at) {
 		write_key(j, NULL, name, "");
@@ -205,8 +205,8 @@ static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const
 	const struct skep_stream *s = r->stream;
 	unsigned has = 0;
 
-	for (uint32_t i = 0, n = s && r->data ? fields_count(s) : 0; i < n; i++) {
-		const struct skep_field *f = fields_at(s, i);
+	for (uint32_t i = 0, n = s && r->data ? skep_fields_count(s) : 0; i < n; i++) {
+		const struct skep_field *f = skep_fields_at(s, i);
 		const char *prefix = NULL;
 
 		if (!f)
@@ -215,7 +215,7 @@ static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const
 			if (is(f, context_names[k]))
 				has |= 1u << k;
 		if (f->type == SKEP_T_UPID && is(f, "upid")) {
-			struct skep_upid u = field_upid(f, r->data);
+			struct skep_upid u = skep_field_upid(f, r->data);
 
 			if (u.pid == r->upid.pid && u.start_ns == r->upid.start_ns)
 				continue;
@@ -226,13 +226,13 @@ static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const
 			write_key(j, prefix, f->name, "");
 		else
 			write_name(j, f->name);
-		record_json_value(j, f, r->data, boot_id, offset);
+		skep_record_json_value(j, f, r->data, boot_id, offset);
 		if (f->type == SKEP_T_STR || f->type == SKEP_T_STRV) {
-			struct skep_str v = field_str(f, r->data);
+			struct skep_str v = skep_field_str(f, r->data);
 
 			if (v.total > v.len) {
 				write_key(j, prefix, f->name, "_total");
-				jsonw_u64(j, v.total);
+				skep_jsonw_u64(j, v.total);
 			}
 		}
 	}
@@ -246,22 +246,22 @@ static void write_context(struct jsonw *j, const struct skep_record *r, unsigned
 
 		if (has & 1u << i)
 			continue;
-		s = fields_context(r, context_names[i]);
+		s = skep_fields_context(r, context_names[i]);
 		if (!s.len)
 			continue;
 		write_name(j, context_names[i]);
-		jsonw_string(j, s.ptr, s.len);
+		skep_jsonw_string(j, s.ptr, s.len);
 	}
 }
 
-void record_json(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset, unsigned flags)
+void skep_record_json(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset, unsigned flags)
 {
 	const char *name = r->stream && r->stream->name ? r->stream->name : "";
 
 	jsonw_lit(j, "{");
 	if (flags & RECORD_JSON_ENVELOPE) {
 		write_name(j, "stream");
-		jsonw_string(j, name, strlen(name));
+		skep_jsonw_string(j, name, strlen(name));
 		write_name(j, "time");
 		write_time(j, r->time_ns, offset);
 		write_name(j, "upid");

@@ -13,7 +13,7 @@
 
 #define SECRET_MOST 65536 /* a PEM bundle is smaller; a header must fit what servers take, 8 KiB as a rule */
 
-void *secret_blank(char *text)
+void *skep_secret_blank(char *text)
 {
 	if (text)
 		explicit_bzero(text, strlen(text));
@@ -37,7 +37,7 @@ static int read_all(int fd, char *text, size_t room, size_t *ret_len)
 }
 
 /* Newlines and spaces at the end are an editor's. */
-int secret_file_read(const char *path, char **ret, char *why, size_t room)
+int skep_secret_file_read(const char *path, char **ret, char *why, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
 	char *text = NULL;
@@ -70,7 +70,7 @@ int secret_file_read(const char *path, char **ret, char *why, size_t room)
 out:
 	close(fd);
 	if (err) {
-		secret_blank(text);
+		skep_secret_blank(text);
 		return err;
 	}
 	*ret = text;

@@ -71,8 +71,8 @@ void batch_slots_free(struct clickhouse *c)
 		rows_free(&c->slots[k].rows);
 	for (unsigned k = 0; k < LOADS; k++) {
 		for (unsigned t = 0; t < TABLES; t++) {
-			jsonw_free(&c->loads[k].part[t].joined);
-			http_body_free(&c->loads[k].part[t].body);
+			skep_jsonw_free(&c->loads[k].part[t].joined);
+			skep_http_body_free(&c->loads[k].part[t].body);
 		}
 	}
 	for (unsigned t = 0; t < TABLES; t++)
@@ -103,7 +103,7 @@ static void encode(void *arg)
 	slot->err = 0;
 	rows_begin(&slot->rows);
 	for (uint32_t i = 0; !slot->err && i < slot->batch->n; i++)
-		if (fields_wanted(c->streams, slot->batch->records[i]))
+		if (skep_fields_wanted(c->streams, slot->batch->records[i]))
 			slot->err = rows_add(&slot->rows, slot->batch->records[i], slot->batch->realtime_offset_ns);
 	for (unsigned t = 0; !slot->err && t < TABLES; t++)
 		if (!(slot->taken & 1u << t) && slot->rows.table[t].bytes.len > c->http.max_request)

@@ -83,7 +83,7 @@ static int clickhouse_open(struct skep_instance *i, void *state, const struct sk
 	if (!err)
 		err = check_gather(c, i, c->gather);
 	if (!err)
-		err = http_new(i, host, &c->http, "url", &c->layer);
+		err = skep_http_new(i, host, &c->http, "url", &c->layer);
 	if (!err && batch_urls(c) != 0)
 		err = host->fail(i, -ENOMEM, "out of memory");
 	return err;
@@ -95,7 +95,7 @@ static int clickhouse_start(struct skep_instance *i, void *state)
 
 	c->rows = c->host->counter(i, "rows", "rows that the server has acknowledged");
 	c->inserts = c->host->counter(i, "inserts", "INSERTs begun: one for each table of a batch");
-	return http_start(c->layer);
+	return skep_http_start(c->layer);
 }
 
 static int clickhouse_reload(struct skep_instance *i, void *state, const void *next)
@@ -109,7 +109,7 @@ static int clickhouse_reload(struct skep_instance *i, void *state, const void *n
 	if (!err)
 		err = check_gather(c, i, wanted->gather);
 	if (!err)
-		err = http_reload(c->layer, &wanted->http);
+		err = skep_http_reload(c->layer, &wanted->http);
 	if (!err && batch_urls(&made) != 0)
 		err = c->host->fail(i, -ENOMEM, "out of memory");
 	for (unsigned t = 0; !err && t < TABLES; t++) {
@@ -140,7 +140,7 @@ static void clickhouse_stop(struct skep_instance *i, void *state)
 	struct clickhouse *c = state;
 
 	(void)i;
-	http_stop(c->layer);
+	skep_http_stop(c->layer);
 	for (unsigned k = 0; k < IN_FLIGHT; k++)
 		c->slots[k].state = SLOT_FREE;
 	for (unsigned k = 0; k < LOADS; k++)
@@ -152,7 +152,7 @@ static void clickhouse_close(struct skep_instance *i, void *state)
 	struct clickhouse *c = state;
 
 	(void)i;
-	c->layer = http_free(c->layer);
+	c->layer = skep_http_free(c->layer);
 	batch_slots_free(c);
 }
 

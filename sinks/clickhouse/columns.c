@@ -191,7 +191,7 @@ static bool fits(const struct skep_field *f, const struct column *c)
 	case CH_LIST:
 		return f->type == SKEP_T_STRV;
 	default:
-		return field_is_number(f);
+		return skep_field_is_number(f);
 	}
 }
 
@@ -223,7 +223,7 @@ static bool bind_field(struct binding *b, const struct skep_field *f)
 int binding_new(const struct skep_stream *s, struct binding **ret)
 {
 	struct binding *b = calloc(1, sizeof(*b));
-	uint32_t n = fields_count(s);
+	uint32_t n = skep_fields_count(s);
 
 	if (!b)
 		return -ENOMEM;
@@ -238,11 +238,11 @@ int binding_new(const struct skep_stream *s, struct binding **ret)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const struct skep_field *f = fields_at(s, i);
+		const struct skep_field *f = skep_fields_at(s, i);
 
 		if (!f)
 			continue;
-		if (strcmp(f->name, "image") == 0 && field_is_number(f))
+		if (strcmp(f->name, "image") == 0 && skep_field_is_number(f))
 			b->image = f;
 		if (strcmp(f->name, "run") == 0 && f->type == SKEP_T_STR)
 			b->run = f;

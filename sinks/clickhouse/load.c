@@ -45,8 +45,8 @@ static void finish(struct load *l)
 	a.why = a.result == SKEP_BATCH_ACK ? NULL : why;
 	a.sent_bytes /= n;
 	for (unsigned t = 0; n > KEPT && t < TABLES; t++) {
-		jsonw_free(&l->part[t].joined);
-		http_body_free(&l->part[t].body);
+		skep_jsonw_free(&l->part[t].joined);
+		skep_http_body_free(&l->part[t].body);
 	}
 	for (unsigned t = 0; t < TABLES; t++)
 		taken |= (unsigned)l->part[t].taken << t;
@@ -135,15 +135,15 @@ static void send_part(struct part *p)
 
 	memcpy(p->without, c->unknown, sizeof(p->without));
 	url = url_of(c, l, t, p->without);
-	if (url && http_send(c->layer, &(struct http_request){
-					       .url = url,
-					       .content_type = "application/octet-stream",
-					       .encoding = http_encoding_of(c->http.compression),
-					       .body = p->data,
-					       .len = p->len,
-					       .done = replied,
-					       .arg = p,
-				       }) == 0) {
+	if (url && skep_http_send(c->layer, &(struct http_request) {
+						    .url = url,
+						    .content_type = "application/octet-stream",
+						    .encoding = skep_http_encoding_of(c->http.compression),
+						    .body = p->data,
+						    .len = p->len,
+						    .done = replied,
+						    .arg = p,
+					    }) == 0) {
 		free(url); /* libcurl has copied it */
 		c->host->counter_add(c->inserts, 1);
 		return;
@@ -158,7 +158,7 @@ static void send_part(struct part *p)
 static void build(void *arg)
 {
 	struct load *l = arg;
-	enum http_encoding encoding = http_encoding_of(l->sink->http.compression);
+	enum http_encoding encoding = skep_http_encoding_of(l->sink->http.compression);
 
 	l->err = 0;
 	for (unsigned t = 0; !l->err && t < TABLES; t++) {
@@ -170,16 +170,16 @@ static void build(void *arg)
 		if (l->n == 1 && l->slots[0]->taken & 1u << t)
 			continue;
 		if (l->n > 1) {
-			jsonw_reset(&p->joined);
+			skep_jsonw_reset(&p->joined);
 			for (unsigned i = 0; i < l->n; i++)
 				if (!(l->slots[i]->taken & 1u << t))
-					jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf,
-						  l->slots[i]->rows.table[t].bytes.len);
+					skep_jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf,
+						       l->slots[i]->rows.table[t].bytes.len);
 			l->err = p->joined.err;
 			bytes = &p->joined;
 		}
 		if (!l->err && bytes->len)
-			l->err = http_body_encode(&p->body, encoding, bytes->buf, bytes->len, &p->data, &p->len);
+			l->err = skep_http_body_encode(&p->body, encoding, bytes->buf, bytes->len, &p->data, &p->len);
 	}
 }
 

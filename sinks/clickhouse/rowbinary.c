@@ -13,7 +13,7 @@ void rowbinary_number(struct jsonw *out, enum column_type type, uint64_t v)
 {
 	uint64_t le = htole64(v);
 
-	jsonw_raw(out, (const char *)&le, type == CH_U8 ? 1 : type == CH_U64 ? 8 : 4);
+	skep_jsonw_raw(out, (const char *)&le, type == CH_U8 ? 1 : type == CH_U64 ? 8 : 4);
 }
 
 static void rowbinary_length(struct jsonw *out, uint64_t n)
@@ -25,7 +25,7 @@ static void rowbinary_length(struct jsonw *out, uint64_t n)
 		text[len++] = (char)((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
 		n >>= 7;
 	} while (n);
-	jsonw_raw(out, text, len);
+	skep_jsonw_raw(out, text, len);
 }
 
 void rowbinary_text(struct jsonw *out, const char *s, size_t n)
@@ -35,11 +35,11 @@ void rowbinary_text(struct jsonw *out, const char *s, size_t n)
 
 	if (skep_utf8_valid(s, n) == n) { /* nearly always */
 		rowbinary_length(out, n);
-		jsonw_raw(out, s, n);
+		skep_jsonw_raw(out, s, n);
 		return;
 	}
 	/* Its length is known when it is there: written behind the room of both, then moved. */
-	room = jsonw_room(out, length_most + 3 * n);
+	room = skep_jsonw_room(out, length_most + 3 * n);
 	if (!room)
 		return;
 	len = skep_utf8_clean(s, n, room + length_most);

@@ -63,7 +63,7 @@ static uint64_t number(const struct row *r, const struct skep_field *f, enum col
 		memcpy(&v, at, sizeof(v));
 		return realtime(v, r->offset);
 	default: {
-		int64_t i = field_i64(f, r->record->data);
+		int64_t i = skep_field_i64(f, r->record->data);
 
 		if (i < 0 && type != CH_I32)
 			i = 0;
@@ -82,7 +82,7 @@ static bool is_zero(const struct skep_field *f, const void *data)
 	switch (f->type) {
 	case SKEP_T_STR:
 	case SKEP_T_STRV:
-		return field_str(f, data).len == 0;
+		return skep_field_str(f, data).len == 0;
 	case SKEP_T_BOOL:
 		return *at == 0;
 	case SKEP_T_U64:
@@ -92,9 +92,9 @@ static bool is_zero(const struct skep_field *f, const void *data)
 		memcpy(&v, at, sizeof(v));
 		return v == 0;
 	case SKEP_T_UPID:
-		return field_upid(f, data).pid == 0;
+		return skep_field_upid(f, data).pid == 0;
 	case SKEP_T_HIST:
-		return field_hist(f, data).n == 0;
+		return skep_field_hist(f, data).n == 0;
 	default:
 		return false;
 	}
@@ -104,23 +104,23 @@ static void put_extra(const struct row *r, bool all)
 {
 	struct jsonw *j = &r->rows->json;
 	const struct binding *b = r->binding;
-	uint32_t n = all ? fields_count(b->stream) : (uint32_t)b->n_extra;
+	uint32_t n = all ? skep_fields_count(b->stream) : (uint32_t)b->n_extra;
 	bool any = false;
 
-	jsonw_reset(j);
+	skep_jsonw_reset(j);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct skep_field *f = all ? fields_at(b->stream, i) : b->extra[i];
+		const struct skep_field *f = all ? skep_fields_at(b->stream, i) : b->extra[i];
 
 		if (!f || (!all && is_zero(f, r->record->data)))
 			continue;
-		jsonw_raw(j, any ? "," : "{", 1);
+		skep_jsonw_raw(j, any ? "," : "{", 1);
 		any = true;
-		jsonw_string(j, f->name, strlen(f->name));
+		skep_jsonw_string(j, f->name, strlen(f->name));
 		jsonw_lit(j, ":");
-		record_json_value(j, f, r->record->data, r->rows->boot_id, r->offset);
+		skep_record_json_value(j, f, r->record->data, r->rows->boot_id, r->offset);
 	}
 	if (any || all)
-		jsonw_raw(j, any ? "}" : "{}", any ? 1 : 2);
+		skep_jsonw_raw(j, any ? "}" : "{}", any ? 1 : 2);
 	if (j->err)
 		r->out->err = j->err;
 	else
@@ -134,12 +134,12 @@ static void put_field(const struct row *r, const struct column *c, const struct 
 	uint64_t v = 0;
 
 	if (c->type == CH_TEXT) {
-		s = f ? field_str(f, r->record->data) : fields_context(r->record, c->field);
+		s = f ? skep_field_str(f, r->record->data) : skep_fields_context(r->record, c->field);
 		rowbinary_text(r->out, s.ptr, s.len);
 		return;
 	}
 	if (c->type == CH_LIST) {
-		rowbinary_list(r->out, f ? field_str(f, r->record->data) : s);
+		rowbinary_list(r->out, f ? skep_field_str(f, r->record->data) : s);
 		return;
 	}
 	if (!f) {
@@ -148,12 +148,12 @@ static void put_field(const struct row *r, const struct column *c, const struct 
 	}
 	switch (c->from) {
 	case FROM_TOTAL:
-		s = field_str(f, r->record->data);
+		s = skep_field_str(f, r->record->data);
 		v = s.total > s.len ? s.total : s.len;
 		break;
 	case FROM_UPID_PID:
 	case FROM_UPID_START:
-		upid = field_upid(f, r->record->data);
+		upid = skep_field_upid(f, r->record->data);
 		v = c->from == FROM_UPID_PID ? upid.pid : upid.start_ns;
 		break;
 	default:
@@ -170,7 +170,7 @@ static void put_column(const struct row *r, size_t i)
 
 	switch (c->from) {
 	case FROM_IDENTITY:
-		jsonw_raw(r->out, "0123456789abcdef", 16); /* room: see identify() */
+		skep_jsonw_raw(r->out, "0123456789abcdef", 16); /* room: see identify() */
 		break;
 	case FROM_HOST:
 		rowbinary_text(r->out, r->rows->host, strlen(r->rows->host));
@@ -225,7 +225,7 @@ static void identify(const struct row *r, size_t begin)
 		h = rowbinary_hash_number(h, b->image ? number(r, b->image, CH_U64) : 0);
 		break;
 	case IDENTITY_RUN:
-		run = b->run ? field_str(b->run, r->record->data) : (struct skep_str){ .ptr = "" };
+		run = b->run ? skep_field_str(b->run, r->record->data) : (struct skep_str) { .ptr = "" };
 		/*
 		 * Where an earlier skep began the run, its begin has a uid without the boot. The end must take its
 		 * place.
@@ -263,7 +263,7 @@ static int find_binding(struct rows *rows, const struct skep_stream *s, struct b
 void rows_begin(struct rows *rows)
 {
 	for (unsigned t = 0; t < TABLES; t++) {
-		jsonw_reset(&rows->table[t].bytes);
+		skep_jsonw_reset(&rows->table[t].bytes);
 		rows->table[t].n = 0;
 	}
 }
@@ -295,7 +295,7 @@ int rows_add(struct rows *rows, const struct skep_record *record, int64_t offset
 void rows_free(struct rows *rows)
 {
 	for (unsigned t = 0; t < TABLES; t++)
-		jsonw_free(&rows->table[t].bytes);
-	jsonw_free(&rows->json);
+		skep_jsonw_free(&rows->table[t].bytes);
+	skep_jsonw_free(&rows->json);
 	rows->bindings = binding_free(rows->bindings);
 }

@@ -12,7 +12,7 @@ unsigned taken_find(struct taken *t, const char *key, bool whole)
 	for (unsigned i = 0; i < TAKEN; i++) {
 		const char *noted = t->at[i].key;
 
-		if (!noted || !batch_key_is_part(key, noted) || (!whole && strcmp(key, noted) == 0))
+		if (!noted || !skep_batch_key_is_part(key, noted) || (!whole && strcmp(key, noted) == 0))
 			continue;
 		t->at[i].used = ++t->clock; /* there may be more parts to come */
 		tables |= t->at[i].tables;

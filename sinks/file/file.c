@@ -115,7 +115,7 @@ static int file_start(struct skep_instance *i, void *state)
 	f->opening.open = open_output;
 	f->opening.arg = &f->output;
 	f->opening.why = f->output.why;
-	return opening_start(&f->opening, i);
+	return skep_opening_start(&f->opening, i);
 }
 
 static void file_work(void *arg)
@@ -124,11 +124,11 @@ static void file_work(void *arg)
 	const struct skep_batch *b = f->batch;
 	uint64_t lines = 0;
 
-	jsonw_reset(&f->json);
+	skep_jsonw_reset(&f->json);
 	for (uint32_t i = 0; i < b->n; i++) {
-		if (!fields_wanted(f->streams, b->records[i]))
+		if (!skep_fields_wanted(f->streams, b->records[i]))
 			continue;
-		record_json(&f->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+		skep_record_json(&f->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
 		jsonw_lit(&f->json, "\n");
 		lines++;
 	}
@@ -163,7 +163,7 @@ static int file_submit(struct skep_instance *i, void *state, const struct skep_b
 	struct file_sink *f = state;
 	int err;
 
-	if (opening_holds(&f->opening, i, batch))
+	if (skep_opening_holds(&f->opening, i, batch))
 		return 0;
 	if (f->batch)
 		return f->host->fail(i, -EAGAIN, "a batch is in flight already");
@@ -208,7 +208,7 @@ static void file_close(struct skep_instance *i, void *state)
 	(void)i;
 	if (f->host) /* else open() was never called, and fd 0 is not ours */
 		output_close(&f->output);
-	jsonw_free(&f->json);
+	skep_jsonw_free(&f->json);
 	free(f->told);
 }
 

@@ -72,10 +72,10 @@ static const struct skep_option options[] = {
 
 static int check(const struct http_sink *s, char *why, size_t room)
 {
-	int err = s->http.url ? http_template_check(s->http.url, "url", false, why, room) : 0;
+	int err = s->http.url ? skep_http_template_check(s->http.url, "url", false, why, room) : 0;
 
 	for (size_t i = 0; !err && s->http.headers && s->http.headers[i]; i++)
-		err = http_template_check(s->http.headers[i], "headers", true, why, room);
+		err = skep_http_template_check(s->http.headers[i], "headers", true, why, room);
 	if (err)
 		return err;
 	if (strcmp(s->format, "ndjson") != 0 && strcmp(s->format, "json") != 0) {
@@ -102,7 +102,7 @@ static int http_sink_open(struct skep_instance *i, void *state, const struct ske
 	err = check(s, why, sizeof(why));
 	if (err)
 		return host->fail(i, err, "%s", why);
-	return http_new(i, host, &s->http, "url", &s->layer);
+	return skep_http_new(i, host, &s->http, "url", &s->layer);
 }
 
 static int http_sink_start(struct skep_instance *i, void *state)
@@ -110,7 +110,7 @@ static int http_sink_start(struct skep_instance *i, void *state)
 	struct http_sink *s = state;
 
 	s->lines = s->host->counter(i, "records", "records that the receiver has acknowledged");
-	return http_start(s->layer);
+	return skep_http_start(s->layer);
 }
 
 static int http_sink_reload(struct skep_instance *i, void *state, const void *next)
@@ -120,7 +120,7 @@ static int http_sink_reload(struct skep_instance *i, void *state, const void *ne
 	char why[512];
 	int err = check(wanted, why, sizeof(why));
 
-	return err ? s->host->fail(i, err, "%s", why) : http_reload(s->layer, &wanted->http);
+	return err ? s->host->fail(i, err, "%s", why) : skep_http_reload(s->layer, &wanted->http);
 }
 
 /* ---- a batch ----------------------------------------------------------------------- */
@@ -137,14 +137,14 @@ static void encode(void *arg)
 	const struct skep_batch *b = slot->batch;
 	bool array = is_array(s);
 
-	jsonw_reset(&slot->json);
+	skep_jsonw_reset(&slot->json);
 	slot->records = 0;
 	for (uint32_t i = 0; i < b->n; i++) {
-		if (!fields_wanted(s->streams, b->records[i]))
+		if (!skep_fields_wanted(s->streams, b->records[i]))
 			continue;
 		if (array)
-			jsonw_raw(&slot->json, slot->records ? ",\n" : "[", slot->records ? 2 : 1);
-		record_json(&slot->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+			skep_jsonw_raw(&slot->json, slot->records ? ",\n" : "[", slot->records ? 2 : 1);
+		skep_record_json(&slot->json, b->records[i], b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
 		if (!array)
 			jsonw_lit(&slot->json, "\n");
 		slot->records++;
@@ -154,8 +154,8 @@ static void encode(void *arg)
 	slot->err = slot->json.err;
 	if (slot->err || !slot->records || slot->json.len > s->http.max_request)
 		return;
-	slot->err = http_body_encode(&slot->body, http_encoding_of(s->http.compression), slot->json.buf, slot->json.len,
-				     &slot->data, &slot->len);
+	slot->err = skep_http_body_encode(&slot->body, skep_http_encoding_of(s->http.compression), slot->json.buf,
+					  slot->json.len, &slot->data, &slot->len);
 }
 
 static void give_answer(struct slot *slot, const struct skep_batch_answer *answer)
@@ -200,18 +200,18 @@ static void encoded(struct skep_instance *i, void *arg)
 		a.why = why;
 	} else {
 		snprintf(key, sizeof(key), "Idempotency-Key: %s", b->key);
-		if (http_send(s->layer,
-			      &(struct http_request) {
-				      .method = s->method,
-				      .content_type = is_array(s) ? "application/json" : "application/x-ndjson",
-				      .encoding = http_encoding_of(s->http.compression),
-				      .headers = headers,
-				      .values = &values,
-				      .body = slot->data,
-				      .len = slot->len,
-				      .done = replied,
-				      .arg = slot,
-			      }) == 0)
+		if (skep_http_send(s->layer,
+				   &(struct http_request) {
+					   .method = s->method,
+					   .content_type = is_array(s) ? "application/json" : "application/x-ndjson",
+					   .encoding = skep_http_encoding_of(s->http.compression),
+					   .headers = headers,
+					   .values = &values,
+					   .body = slot->data,
+					   .len = slot->len,
+					   .done = replied,
+					   .arg = slot,
+				   }) == 0)
 			return;
 		a.why = "the request could not be begun";
 	}
@@ -242,7 +242,7 @@ static void http_sink_stop(struct skep_instance *i, void *state)
 	struct http_sink *s = state;
 
 	(void)i;
-	http_stop(s->layer);
+	skep_http_stop(s->layer);
 	for (size_t k = 0; k < IN_FLIGHT; k++)
 		s->slots[k].batch = NULL;
 }
@@ -252,10 +252,10 @@ static void http_sink_close(struct skep_instance *i, void *state)
 	struct http_sink *s = state;
 
 	(void)i;
-	s->layer = http_free(s->layer);
+	s->layer = skep_http_free(s->layer);
 	for (size_t k = 0; k < IN_FLIGHT; k++) {
-		jsonw_free(&s->slots[k].json);
-		http_body_free(&s->slots[k].body);
+		skep_jsonw_free(&s->slots[k].json);
+		skep_http_body_free(&s->slots[k].body);
 	}
 }
 

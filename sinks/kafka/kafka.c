@@ -381,7 +381,7 @@ static void kafka_close(struct skep_instance *i, void *state)
 		return;
 	producer_close(k);
 	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++) {
-		jsonw_free(&k->slots[n].json);
+		skep_jsonw_free(&k->slots[n].json);
 		free(k->slots[n].messages);
 		free(k->slots[n].key);
 	}

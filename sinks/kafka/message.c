@@ -13,15 +13,15 @@
 /* {"host":"h","stream":... : many hosts write the same topic */
 static void encode_record(struct jsonw *j, const struct skep_batch *b, const struct skep_record *r)
 {
-	bool named = !fields_find(r->stream, "host");
+	bool named = !skep_fields_find(r->stream, "host");
 	size_t at;
 
 	if (named) {
 		jsonw_lit(j, "{\"host\":");
-		jsonw_string(j, b->host_name, strlen(b->host_name));
+		skep_jsonw_string(j, b->host_name, strlen(b->host_name));
 	}
 	at = j->len;
-	record_json(j, r, b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
+	skep_record_json(j, r, b->boot_id, b->realtime_offset_ns, RECORD_JSON_ENVELOPE);
 	if (named && !j->err)
 		j->buf[at] = ',';
 }
@@ -48,12 +48,12 @@ int message_encode(struct kafka_slot *s)
 	bool whole = strcmp(k->format, "batch") == 0;
 	int err = 0;
 
-	jsonw_reset(&s->json);
+	skep_jsonw_reset(&s->json);
 	s->n = 0;
 	for (uint32_t i = 0; i < b->n && !err && !s->json.err; i++) {
 		size_t at = s->json.len;
 
-		if (!fields_wanted(k->streams, b->records[i]) || !b->records[i]->stream->name)
+		if (!skep_fields_wanted(k->streams, b->records[i]) || !b->records[i]->stream->name)
 			continue;
 		encode_record(&s->json, b, b->records[i]);
 		if (whole)
@@ -69,12 +69,12 @@ int message_encode(struct kafka_slot *s)
 /* The run that a record is of, or nothing. */
 static struct skep_str run_of(const struct skep_record *r)
 {
-	const struct skep_field *f = fields_find(r->stream, "run");
+	const struct skep_field *f = skep_fields_find(r->stream, "run");
 	struct skep_str s = { 0 };
 
 	if (f && f->type == SKEP_T_STR)
-		s = field_str(f, r->data);
-	return s.len ? s : fields_context(r, "run");
+		s = skep_field_str(f, r->data);
+	return s.len ? s : skep_fields_context(r, "run");
 }
 
 static struct skep_str key_of(const struct kafka *k, const struct skep_batch *b, const struct skep_record *r)

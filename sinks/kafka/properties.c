@@ -41,7 +41,7 @@ static int value_of(const struct kafka *k, const char *name, const char *text, c
 					     text);
 		value = strdup(env);
 	} else if (strncmp(text, "file:", 5) == 0) {
-		err = secret_file_read(text + 5, &value, why, sizeof(why));
+		err = skep_secret_file_read(text + 5, &value, why, sizeof(why));
 		if (err)
 			return k->host->fail(k->inst, err, "properties: %s: %s", name, why);
 	} else {
@@ -89,7 +89,7 @@ static int set_own(const struct kafka *k, rd_kafka_conf_t *c, const char *proper
 	err = value_of(k, name, equals + 1, &value);
 	if (!err) {
 		err = set(k, c, "properties", name, value);
-		secret_blank(value);
+		skep_secret_blank(value);
 	}
 	free(name);
 	return err;

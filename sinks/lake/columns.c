@@ -205,7 +205,7 @@ static bool fits(const struct skep_field *f, enum column_how how)
 {
 	switch (how) {
 	case COL_NUMBER:
-		return field_is_number(f) && f->type != SKEP_T_TIME;
+		return skep_field_is_number(f) && f->type != SKEP_T_TIME;
 	case COL_TIME:
 		return f->type == SKEP_T_TIME;
 	case COL_TEXT:
@@ -249,14 +249,14 @@ static void bind_rolled(struct binding *b, const struct skep_field *f)
 		b->state = f;
 	if (f->type == SKEP_T_STR && strcmp(f->name, "pipeline") == 0)
 		b->pipeline = f;
-	if (field_is_number(f) && strcmp(f->name, "uid") == 0)
+	if (skep_field_is_number(f) && strcmp(f->name, "uid") == 0)
 		b->uid = f;
 	if (f->type == SKEP_T_STR && strcmp(f->name, "origin") == 0)
 		b->origin = f;
-	if (field_is_number(f) && strcmp(f->name, "image") == 0)
+	if (skep_field_is_number(f) && strcmp(f->name, "image") == 0)
 		b->image = f;
 	for (size_t i = 0; i < ROLLED_NUMBERS; i++)
-		if (field_is_number(f) && strcmp(f->name, rolled_name[i]) == 0)
+		if (skep_field_is_number(f) && strcmp(f->name, rolled_name[i]) == 0)
 			b->rolled[i] = f;
 }
 
@@ -279,7 +279,7 @@ static bool bind_field(struct binding *b, const struct skep_field *f)
 int binding_new(const struct skep_stream *s, struct binding **ret)
 {
 	struct binding *b = calloc(1, sizeof(*b));
-	uint32_t n = fields_count(s);
+	uint32_t n = skep_fields_count(s);
 
 	if (!b)
 		return -ENOMEM;
@@ -293,7 +293,7 @@ int binding_new(const struct skep_stream *s, struct binding **ret)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const struct skep_field *f = fields_at(s, i);
+		const struct skep_field *f = skep_fields_at(s, i);
 
 		if (!f)
 			continue;

@@ -33,7 +33,7 @@ void ingest_free(struct ingest *in)
 	free(in->bindings);
 	rollup_free(in->by_run);
 	rollup_free(in->by_day);
-	jsonw_free(&in->json);
+	skep_jsonw_free(&in->json);
 	*in = (struct ingest){ 0 };
 }
 
@@ -67,8 +67,8 @@ struct skep_str ingest_run(const struct binding *b, const struct skep_record *r)
 	struct skep_str s = { 0 };
 
 	if (b->run && r->data)
-		s = field_str(b->run, r->data);
-	return s.len ? s : fields_context(r, "run");
+		s = skep_field_str(b->run, r->data);
+	return s.len ? s : skep_fields_context(r, "run");
 }
 
 int64_t ingest_time(const struct ingest *in, uint64_t boot_ns)
@@ -83,7 +83,7 @@ int64_t ingest_time(const struct ingest *in, uint64_t boot_ns)
 /* A field's text, as much of it as its user's budget allows. */
 static struct skep_str text_of(struct ingest *in, const struct skep_field *f, const void *data)
 {
-	struct skep_str v = field_str(f, data);
+	struct skep_str v = skep_field_str(f, data);
 
 	if (in->level != BUDGET_WHOLE && v.len > CUT_BYTES) {
 		v.len = CUT_BYTES;
@@ -120,14 +120,14 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 		if (!f)
 			break;
 		if (f->type == SKEP_T_F64)
-			sqlite3_bind_double(s, at, field_f64(f, r->data));
+			sqlite3_bind_double(s, at, skep_field_f64(f, r->data));
 		else
-			sqlite3_bind_int64(s, at, field_i64(f, r->data));
+			sqlite3_bind_int64(s, at, skep_field_i64(f, r->data));
 		return 0;
 	case COL_TIME:
 		if (!f)
 			break;
-		sqlite3_bind_int64(s, at, ingest_time(in, (uint64_t)field_i64(f, r->data)));
+		sqlite3_bind_int64(s, at, ingest_time(in, (uint64_t)skep_field_i64(f, r->data)));
 		return 0;
 	case COL_RECORD_TIME:
 		sqlite3_bind_int64(s, at, ingest_time(in, r->time_ns));
@@ -139,7 +139,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 	case COL_DICT:
 		v = f ? text_of(in, f, r->data) : v;
 		if (!v.len)
-			v = fields_context(r, c->name);
+			v = skep_fields_context(r, c->name);
 		err = bind_dict(db, s, at, v, &id);
 		if (err)
 			return err;
@@ -158,17 +158,17 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 	case COL_TOTAL:
 		if (!f)
 			break;
-		sqlite3_bind_int64(s, at, field_str(f, r->data).total);
+		sqlite3_bind_int64(s, at, skep_field_str(f, r->data).total);
 		return 0;
 	case COL_UPID_PID:
 		if (!f)
 			break;
-		sqlite3_bind_int64(s, at, field_upid(f, r->data).pid);
+		sqlite3_bind_int64(s, at, skep_field_upid(f, r->data).pid);
 		return 0;
 	case COL_UPID_START:
 		if (!f)
 			break;
-		sqlite3_bind_int64(s, at, (int64_t)field_upid(f, r->data).start_ns);
+		sqlite3_bind_int64(s, at, (int64_t)skep_field_upid(f, r->data).start_ns);
 		return 0;
 	case COL_RECORD_PID:
 		sqlite3_bind_int64(s, at, r->upid.pid);
@@ -191,7 +191,7 @@ static int bind_column(struct ingest *in, struct db *db, sqlite3_stmt *s, const 
 
 static struct skep_str str_of(const struct skep_field *f, const struct skep_record *r)
 {
-	return f && r->data ? field_str(f, r->data) : (struct skep_str){ 0 };
+	return f && r->data ? skep_field_str(f, r->data) : (struct skep_str) { 0 };
 }
 
 static bool str_is(struct skep_str s, const char *text)
@@ -208,12 +208,12 @@ static int image_of_record(struct ingest *in, struct db *db, const struct bindin
 	*ret = (struct image){ .run = row->run, .task = row->task, .tool = row->tool };
 	for (size_t i = 0; r->data && i < ROLLED_NUMBERS; i++)
 		if (b->rolled[i])
-			v[i] = field_i64(b->rolled[i], r->data);
+			v[i] = skep_field_i64(b->rolled[i], r->data);
 	start = v[ROLLED_START];
 	ret->day = image_day(ingest_time(in, start ? (uint64_t)start : r->time_ns));
 	ret->state = image_state(str_of(b->state, r));
 	if (!p.len)
-		p = fields_context(r, "pipeline");
+		p = skep_fields_context(r, "pipeline");
 	return db_dict(db, p.ptr, p.len, &ret->pipeline);
 }
 
@@ -235,11 +235,11 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 	if (!f) {
 		sqlite3_bind_int64(s, 3, total);
 	} else if (f->type == SKEP_T_F64) {
-		sqlite3_bind_double(s, 3, field_f64(f, r->data));
+		sqlite3_bind_double(s, 3, skep_field_f64(f, r->data));
 	} else if (f->type == SKEP_T_TIME) {
-		sqlite3_bind_int64(s, 3, ingest_time(in, (uint64_t)field_i64(f, r->data)));
-	} else if (field_is_number(f)) {
-		sqlite3_bind_int64(s, 3, field_i64(f, r->data));
+		sqlite3_bind_int64(s, 3, ingest_time(in, (uint64_t)skep_field_i64(f, r->data)));
+	} else if (skep_field_is_number(f)) {
+		sqlite3_bind_int64(s, 3, skep_field_i64(f, r->data));
 	} else if (f->type == SKEP_T_STR) {
 		v = text_of(in, f, r->data);
 		in->written += v.len;
@@ -247,8 +247,8 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 		if (err)
 			return err;
 	} else {
-		jsonw_reset(&in->json);
-		record_json_value(&in->json, f, r->data, in->boot_id, in->offset);
+		skep_jsonw_reset(&in->json);
+		skep_record_json_value(&in->json, f, r->data, in->boot_id, in->offset);
 		if (in->json.err)
 			return db_error(db, SQLITE_NOMEM, "keeping a facet");
 		in->written += in->json.len;
@@ -263,11 +263,11 @@ static bool facet_is_empty(const struct skep_field *f, const void *data)
 	static const char zero[sizeof(struct skep_upid)];
 
 	if (f->type == SKEP_T_STR || f->type == SKEP_T_STRV)
-		return field_str(f, data).len == 0;
+		return skep_field_str(f, data).len == 0;
 	if (f->type == SKEP_T_F64)
-		return field_f64(f, data) == 0;
-	if (field_is_number(f))
-		return field_i64(f, data) == 0;
+		return skep_field_f64(f, data) == 0;
+	if (skep_field_is_number(f))
+		return skep_field_i64(f, data) == 0;
 	return memcmp((const char *)data + f->offset, zero, sizeof(zero)) == 0; /* upid, hash and ip: 16 bytes each */
 }
 
@@ -289,8 +289,8 @@ static int add_facets(struct ingest *in, struct db *db, const struct binding *b,
 		v = text_of(in, f, r->data);
 		if (v.total <= v.len)
 			continue;
-		jsonw_reset(&in->json);
-		jsonw_raw(&in->json, f->name, strlen(f->name));
+		skep_jsonw_reset(&in->json);
+		skep_jsonw_raw(&in->json, f->name, strlen(f->name));
 		jsonw_lit(&in->json, "_total\0");
 		if (in->json.err)
 			return db_error(db, SQLITE_NOMEM, "keeping a facet");
@@ -315,7 +315,7 @@ static int add_row(struct ingest *in, struct db *db, const struct binding *b, co
 	err = image_of_record(in, db, b, r, &row, &image);
 	if (!err && db->by_upid && db->commands && b->image && r->data && r->upid.start_ns &&
 	    image.state != IMAGE_EXCLUDED)
-		err = image_find(db, &r->upid, field_i64(b->image, r->data), row.boot, &stored);
+		err = image_find(db, &r->upid, skep_field_i64(b->image, r->data), row.boot, &stored);
 	if (!err && !stored.id && in->level == BUDGET_SUM) {
 		in->refused++;
 		return image_roll_up(in->by_run, in->by_day, db, &image, 1);
@@ -346,8 +346,8 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 		err = db_dict(db, name, strlen(name), &stream);
 	if (err)
 		return err;
-	jsonw_reset(&in->json);
-	record_json(&in->json, r, in->boot_id, in->offset, 0);
+	skep_jsonw_reset(&in->json);
+	skep_record_json(&in->json, r, in->boot_id, in->offset, 0);
 	if (in->json.err)
 		return db_error(db, SQLITE_NOMEM, "keeping a record");
 	if (in->level != BUDGET_WHOLE && in->json.len > CUT_JSON) {
@@ -398,7 +398,7 @@ static int record_in(struct ingest *in, struct db *db, const struct binding *b, 
 				return err;
 		}
 	} else if (run.len) {
-		when = b->start && r->data ? field_i64(b->start, r->data) : 0;
+		when = b->start && r->data ? skep_field_i64(b->start, r->data) : 0;
 		err = db_run(db, run.ptr, run.len, ingest_time(in, when ? (uint64_t)when : r->time_ns), &id);
 		if (err)
 			return err;
@@ -425,7 +425,7 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
 	/* Streams that name no user have an account each. */
 	user = budget_user(&in->budget,
-			   b->uid && r->data ? (uint64_t)field_i64(b->uid, r->data)
+			   b->uid && r->data ? (uint64_t)skep_field_i64(b->uid, r->data)
 					     : (uint64_t)(uintptr_t)b | UINT64_C(1) << 63,
 			   in->now_ns);
 	in->level = in->full ? BUDGET_SUM : budget_level(&in->budget, user);

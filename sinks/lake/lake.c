@@ -158,7 +158,7 @@ static int lake_start(struct skep_instance *i, void *state)
 	l->opening.open = open_store;
 	l->opening.arg = l;
 	l->opening.why = l->job.why.text;
-	return opening_start(&l->opening, i);
+	return skep_opening_start(&l->opening, i);
 }
 
 static void lake_work(void *arg)
@@ -268,7 +268,7 @@ static int lake_submit(struct skep_instance *i, void *state, const struct skep_b
 {
 	struct lake_sink *l = state;
 
-	if (opening_holds(&l->opening, i, batch))
+	if (skep_opening_holds(&l->opening, i, batch))
 		return 0;
 	if (l->queued == IN_FLIGHT)
 		return l->host->fail(i, -EAGAIN, "%d batches are in flight already", IN_FLIGHT);

@@ -366,7 +366,7 @@ static int record_file(struct store *s, const struct skep_record *r, unsigned *r
 		return 0;
 	}
 	if (b->table && b->table->statement == DB_RUN_PUT && b->start && r->data) {
-		int64_t start = ingest_time(&s->ingest, (uint64_t)field_i64(b->start, r->data));
+		int64_t start = ingest_time(&s->ingest, (uint64_t)skep_field_i64(b->start, r->data));
 
 		/* its own record says when it began: only a stub could be elsewhere, and only later */
 		if (start) {

@@ -18,7 +18,7 @@ const struct counted *counted_find(struct otlp *o, const char *key)
 		const char *k = o->counted[i].key;
 		size_t n;
 
-		if (!k || !batch_key_is_part(key, k))
+		if (!k || !skep_batch_key_is_part(key, k))
 			continue;
 		n = strlen(k);
 		o->counted[i].used = ++o->clock; /* there may be more parts to come */

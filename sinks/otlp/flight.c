@@ -97,14 +97,14 @@ static void flight_send(struct flight *f)
 
 		if (p->state != PART_WAITS)
 			continue;
-		if (http_send(o->http[s], &(struct http_request){
-						  .content_type = "application/x-protobuf",
-						  .encoding = p->encoding,
-						  .body = p->data,
-						  .len = p->len,
-						  .done = done[s],
-						  .arg = f,
-					  }) == 0) {
+		if (skep_http_send(o->http[s], &(struct http_request) {
+						       .content_type = "application/x-protobuf",
+						       .encoding = p->encoding,
+						       .body = p->data,
+						       .len = p->len,
+						       .done = done[s],
+						       .arg = f,
+					       }) == 0) {
 			f->n_sent++;
 		} else {
 			f->answer.result = SKEP_BATCH_RETRY;
@@ -130,8 +130,8 @@ static int keep_part(struct otlp *o, struct flight *f, enum signal s)
 		f->largest = pb_len(pb) > f->largest ? pb_len(pb) : f->largest;
 		return 0;
 	}
-	p->encoding = http_encoding_of(o->of[s].http.compression);
-	err = http_body_encode(&o->body, p->encoding, pb_data(pb), pb_len(pb), &data, &len);
+	p->encoding = skep_http_encoding_of(o->of[s].http.compression);
+	err = skep_http_body_encode(&o->body, p->encoding, pb_data(pb), pb_len(pb), &data, &len);
 	if (err)
 		return err;
 	p->data = malloc(len ? len : 1);
@@ -244,7 +244,7 @@ int flight_submit(struct otlp *o, const struct skep_batch *batch)
 
 	for (size_t i = 0; i < FLIGHTS; i++) {
 		f = &o->flights[i];
-		if (f->state != FLIGHT_PARKED || !batch_key_is_part(batch->key, f->key))
+		if (f->state != FLIGHT_PARKED || !skep_batch_key_is_part(batch->key, f->key))
 			continue;
 		if (strcmp(f->key, batch->key) == 0) {
 			f->batch = batch;

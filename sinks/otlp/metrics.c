@@ -82,10 +82,10 @@ static void key_of(const struct metrics *m, const struct plan *p, const struct s
 		int n;
 
 		if (a->field->type == SKEP_T_STR) {
-			group_key_add(k, a->name, field_str(a->field, r->data));
+			group_key_add(k, a->name, skep_field_str(a->field, r->data));
 			continue;
 		}
-		n = snprintf(number, sizeof(number), "%lld", (long long)field_i64(a->field, r->data));
+		n = snprintf(number, sizeof(number), "%lld", (long long)skep_field_i64(a->field, r->data));
 		group_key_add(k, a->name, (struct skep_str){ number, (uint32_t)n, (uint32_t)n });
 	}
 }
@@ -149,7 +149,7 @@ static int count_point(const struct plan *p, const struct plan_point *point, uni
 		v->f = add ? v->f + is.f : is.f;
 		return 0;
 	case POINT_HIST:
-		hist = field_hist(point->field, data);
+		hist = skep_field_hist(point->field, data);
 		return hist.n ? add_to_hist(v, &hist) : 0;
 	case POINT_SPREAD:
 		return spread(v, is.u);
@@ -169,11 +169,11 @@ static bool is_left_out(const struct plan *p, const struct skep_record *r, const
 {
 	switch (p->kind) {
 	case NAMES_CPU:
-		return p->cpu && field_i64(p->cpu, r->data) >= 0;
+		return p->cpu && skep_field_i64(p->cpu, r->data) >= 0;
 	case NAMES_RUN:
 		return !str_is(v->state, "ended");
 	case NAMES_LEDGER:
-		return p->run && field_str(p->run, r->data).len > 0;
+		return p->run && skep_field_str(p->run, r->data).len > 0;
 	case NAMES_NO_METRIC:
 		return true;
 	default:

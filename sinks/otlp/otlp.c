@@ -110,7 +110,7 @@ static int otlp_open(struct skep_instance *i, void *state, const struct skep_hos
 	if (err)
 		return host->fail(i, err, "%s", why);
 	for (int k = 0; k < SIGNALS && !err; k++)
-		err = http_new(i, host, &o->of[k].http, "endpoint", &o->http[k]);
+		err = skep_http_new(i, host, &o->of[k].http, "endpoint", &o->http[k]);
 	if (err)
 		return err;
 	o->encoder.span_least_ns = o->settings.span_threshold;
@@ -140,7 +140,7 @@ static int otlp_start(struct skep_instance *i, void *state)
 	for (int k = 0; k < SIGNALS && !err; k++) {
 		o->items[k] = o->host->counter(i, names[k], helps[k]);
 		if (o->wanted[k])
-			err = http_start(o->http[k]);
+			err = skep_http_start(o->http[k]);
 	}
 	o->refused = o->host->counter(i, "refused", "of what was sent, refused by the receiver for good");
 	o->left_out = o->host->counter(i, "spans_left_out",
@@ -162,7 +162,7 @@ static int otlp_reload(struct skep_instance *i, void *state, const void *next)
 		err = o->host->fail(i, err, "%s", why);
 	for (int k = 0; k < SIGNALS && !err; k++)
 		if (o->wanted[k])
-			err = http_reload(o->http[k], &of[k].http);
+			err = skep_http_reload(o->http[k], &of[k].http);
 	for (int k = 0; k < SIGNALS; k++) {
 		/* The layer looks at o->of still: that is where the new ones go. */
 		if (!err) {
@@ -188,7 +188,7 @@ static void otlp_stop(struct skep_instance *i, void *state)
 
 	(void)i;
 	for (int k = 0; k < SIGNALS; k++)
-		http_stop(o->http[k]);
+		skep_http_stop(o->http[k]);
 	flights_clear(o);
 }
 
@@ -198,14 +198,14 @@ static void otlp_close(struct skep_instance *i, void *state)
 
 	(void)i;
 	for (int k = 0; k < SIGNALS; k++) {
-		o->http[k] = http_free(o->http[k]);
+		o->http[k] = skep_http_free(o->http[k]);
 		settings_signal_clear(&o->of[k]);
 	}
 	flights_clear(o);
 	encoder_free(&o->encoder);
 	free(o->resource_of);
 	free(o->service);
-	http_body_free(&o->body);
+	skep_http_body_free(&o->body);
 }
 
 static const struct skep_sink_ops sink_ops = {

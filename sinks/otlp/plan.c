@@ -189,8 +189,8 @@ struct plan *plan_new(const struct skep_stream *s)
 	if (p->kind == NAMES_NO_METRIC)
 		return p;
 	err = add_virtual(p);
-	for (uint32_t i = 0, n = fields_count(s); i < n && !err; i++) {
-		const struct skep_field *f = fields_at(s, i);
+	for (uint32_t i = 0, n = skep_fields_count(s); i < n && !err; i++) {
+		const struct skep_field *f = skep_fields_at(s, i);
 
 		if (f)
 			err = add_field(p, f);

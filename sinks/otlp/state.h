@@ -98,7 +98,7 @@ void counted_add(struct otlp *, struct flight *);
 /* The batch itself, or one that it is a part of ("KEY/0" of "KEY", "KEY/0/1" of "KEY/0"). NULL: neither. */
 const struct counted *counted_find(struct otlp *, const char *key);
 
-/* After http_stop(): batches are the host's again, nothing is remembered. */
+/* After skep_http_stop(): batches are the host's again, nothing is remembered. */
 void flights_clear(struct otlp *);
 
 #endif

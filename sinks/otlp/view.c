@@ -110,8 +110,8 @@ static enum view_kind kind_of(const char *stream)
 static void look_up(const struct skep_stream *s, struct shape *ret)
 {
 	*ret = (struct shape){ .stream = s, .kind = s->name ? kind_of(s->name) : VIEW_OTHER };
-	for (uint32_t i = 0, n = ret->kind != VIEW_OTHER ? fields_count(s) : 0; i < n; i++) {
-		const struct skep_field *f = fields_at(s, i);
+	for (uint32_t i = 0, n = ret->kind != VIEW_OTHER ? skep_fields_count(s) : 0; i < n; i++) {
+		const struct skep_field *f = skep_fields_at(s, i);
 
 		for (size_t k = 0; f && k < N_NAMES && ret->n < MEMBERS; k++) {
 			bool text = f->type == SKEP_T_STR || f->type == SKEP_T_STRV;
@@ -169,7 +169,7 @@ bool view_of(struct views *v, const struct skep_record *r, struct view *ret)
 		void *at = (char *)ret + m->offset;
 
 		if (m->text) {
-			struct skep_str s = field_str(m->field, r->data);
+			struct skep_str s = skep_field_str(m->field, r->data);
 
 			memcpy(at, &s, sizeof(s));
 		} else if (m->field->type == SKEP_T_BOOL) {

@@ -18,7 +18,7 @@
 
 void ingest_free(struct ingest *g)
 {
-	jsonw_free(&g->labels);
+	skep_jsonw_free(&g->labels);
 }
 
 static struct skep_str context_text(const struct skep_record *r, uint32_t offset)
@@ -65,25 +65,25 @@ static void add_text(struct jsonw *w, const char *name, const char *value, size_
 	n = strnlen(value, n < max ? n : max);
 	if (!n)
 		return; /* an empty label is none */
-	if (n > LABEL_MAX || jsonw_plain(value, n) < n) { /* hardly ever */
+	if (n > LABEL_MAX || skep_jsonw_plain(value, n) < n) { /* hardly ever */
 		n = mend(value, n, text);
 		value = text;
 	}
-	jsonw_raw(w, name, strlen(name) + 1);
-	jsonw_raw(w, value, n);
-	jsonw_raw(w, "", 1);
+	skep_jsonw_raw(w, name, strlen(name) + 1);
+	skep_jsonw_raw(w, value, n);
+	skep_jsonw_raw(w, "", 1);
 }
 
 static void add_number(struct jsonw *w, const char *name, int64_t v)
 {
-	jsonw_raw(w, name, strlen(name) + 1);
-	jsonw_i64(w, v);
-	jsonw_raw(w, "", 1);
+	skep_jsonw_raw(w, name, strlen(name) + 1);
+	skep_jsonw_i64(w, v);
+	skep_jsonw_raw(w, "", 1);
 }
 
 static void collect_labels(struct ingest *g, const struct plan *p, const struct skep_record *r)
 {
-	jsonw_reset(&g->labels);
+	skep_jsonw_reset(&g->labels);
 	for (uint32_t i = 0; i < p->n_labels; i++) {
 		const struct plan_label *l = &p->labels[i];
 		const struct skep_field *f;
@@ -95,14 +95,14 @@ static void collect_labels(struct ingest *g, const struct plan *p, const struct 
 				add_text(&g->labels, l->name, s.ptr, s.len);
 			continue;
 		}
-		f = fields_at(p->stream, l->field);
+		f = skep_fields_at(p->stream, l->field);
 		if (f->type == SKEP_T_STR) {
-			s = field_str(f, r->data);
+			s = skep_field_str(f, r->data);
 			add_text(&g->labels, l->name, s.ptr, s.len);
-		} else if (strcmp(l->name, "cpu") == 0 && field_i64(f, r->data) == -1) {
+		} else if (strcmp(l->name, "cpu") == 0 && skep_field_i64(f, r->data) == -1) {
 			add_text(&g->labels, l->name, "all", 3);
 		} else {
-			add_number(&g->labels, l->name, field_i64(f, r->data));
+			add_number(&g->labels, l->name, skep_field_i64(f, r->data));
 		}
 	}
 }
@@ -180,14 +180,14 @@ static void add_values(struct row *row, const struct skep_record *r, int64_t tim
 			add_value(m, &row->values[m->at], 1, false, true, false);
 			continue;
 		}
-		f = fields_at(p->stream, m->field);
+		f = skep_fields_at(p->stream, m->field);
 		if (m->type == METRIC_HISTOGRAM) {
-			struct skep_hist h = field_hist(f, r->data);
+			struct skep_hist h = skep_field_hist(f, r->data);
 
 			add_hist(&row->values[m->at], &h);
 			m->seen = m->seen || row->values[m->at + METRIC_LES] > 0;
 		} else if (m->adds || levels) {
-			add_value(m, &row->values[m->at], field_f64(f, r->data), same, newest, sums);
+			add_value(m, &row->values[m->at], skep_field_f64(f, r->data), same, newest, sums);
 		}
 	}
 	if (newest)
@@ -196,11 +196,11 @@ static void add_values(struct row *row, const struct skep_record *r, int64_t tim
 
 static bool is_about_a_run(const struct plan *p, const struct skep_record *r)
 {
-	for (uint32_t i = 0, n = fields_count(p->stream); i < n; i++) {
-		const struct skep_field *f = fields_at(p->stream, i);
+	for (uint32_t i = 0, n = skep_fields_count(p->stream); i < n; i++) {
+		const struct skep_field *f = skep_fields_at(p->stream, i);
 
 		if (f && f->type == SKEP_T_STR && strcmp(f->name, "run") == 0)
-			return field_str(f, r->data).len > 0;
+			return skep_field_str(f, r->data).len > 0;
 	}
 	return false;
 }
@@ -211,7 +211,7 @@ struct row *ingest_record(struct ingest *g, const struct skep_record *r, uint64_
 	struct plan *p;
 	struct row *row;
 
-	if (!fields_wanted(g->streams, r) || !r->stream->name || !r->data)
+	if (!skep_fields_wanted(g->streams, r) || !r->stream->name || !r->data)
 		return NULL;
 	p = plan_get(g->store, r->stream, g->with_run);
 	if (!p) {

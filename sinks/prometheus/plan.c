@@ -48,27 +48,27 @@ static char *shape_of(const struct skep_stream *s)
 {
 	struct jsonw w = { 0 };
 
-	jsonw_u64(&w, s->role);
-	for (uint32_t i = 0, n = fields_count(s); i < n; i++) {
-		const struct skep_field *f = fields_at(s, i);
+	skep_jsonw_u64(&w, s->role);
+	for (uint32_t i = 0, n = skep_fields_count(s); i < n; i++) {
+		const struct skep_field *f = skep_fields_at(s, i);
 
 		jsonw_lit(&w, "\n");
 		if (!f)
 			continue;
-		jsonw_raw(&w, f->name, strlen(f->name));
+		skep_jsonw_raw(&w, f->name, strlen(f->name));
 		jsonw_lit(&w, " ");
-		jsonw_u64(&w, f->type);
+		skep_jsonw_u64(&w, f->type);
 		jsonw_lit(&w, " ");
-		jsonw_u64(&w, f->semantics);
+		skep_jsonw_u64(&w, f->semantics);
 		jsonw_lit(&w, " ");
-		jsonw_u64(&w, f->offset);
+		skep_jsonw_u64(&w, f->offset);
 		jsonw_lit(&w, " ");
-		jsonw_raw(&w, f->unit ? f->unit : "", f->unit ? strlen(f->unit) : 0);
+		skep_jsonw_raw(&w, f->unit ? f->unit : "", f->unit ? strlen(f->unit) : 0);
 	}
-	jsonw_raw(&w, "", 1);
+	skep_jsonw_raw(&w, "", 1);
 	if (!w.err)
 		return w.buf;
-	jsonw_free(&w);
+	skep_jsonw_free(&w);
 	return NULL;
 }
 
@@ -119,14 +119,14 @@ static bool listed(const char *list, const char *attribute, const char **ret, si
 
 static int plan_labels(struct plan *p, bool with_run)
 {
-	uint32_t n = fields_count(p->stream);
+	uint32_t n = skep_fields_count(p->stream);
 	int err = 0;
 
 	p->labels = calloc(n + N_CONTEXT, sizeof(p->labels[0]));
 	if (!p->labels)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n && !err; i++) {
-		const struct skep_field *f = fields_at(p->stream, i);
+		const struct skep_field *f = skep_fields_at(p->stream, i);
 		const char *as;
 		size_t len;
 		char *name;
@@ -235,7 +235,7 @@ static int add_count(struct plan *p)
 
 static int plan_metrics(struct store *s, struct plan *p)
 {
-	uint32_t n = p->known && (p->known->flags & KNOWN_NO_VALUES) ? 0 : fields_count(p->stream);
+	uint32_t n = p->known && (p->known->flags & KNOWN_NO_VALUES) ? 0 : skep_fields_count(p->stream);
 	int err = 0;
 
 	p->metrics = calloc(n + 1, sizeof(p->metrics[0]));
@@ -244,9 +244,9 @@ static int plan_metrics(struct store *s, struct plan *p)
 	if (p->known && p->known->count)
 		err = add_count(p);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		const struct skep_field *f = fields_at(p->stream, i);
+		const struct skep_field *f = skep_fields_at(p->stream, i);
 
-		if (!f || (!field_is_number(f) && f->type != SKEP_T_HIST) || is_skipped(p, f->name))
+		if (!f || (!skep_field_is_number(f) && f->type != SKEP_T_HIST) || is_skipped(p, f->name))
 			continue;
 		/* cumulative ones are since a process began: they add up to nothing */
 		if (f->semantics == SKEP_S_DELTA || (f->semantics == SKEP_S_GAUGE && f->type != SKEP_T_HIST))

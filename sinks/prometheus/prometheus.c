@@ -93,7 +93,7 @@ static void page_work(void *arg)
 	struct prometheus *p = arg;
 	const struct text_format *f = &p->format;
 
-	jsonw_reset(&p->page);
+	skep_jsonw_reset(&p->page);
 	pthread_mutex_lock(&p->lock);
 	store_expire(&p->store, clock_ns(CLOCK_MONOTONIC), p->settings.expire_ns);
 	text_store(&p->page, &p->store, f);
@@ -122,7 +122,7 @@ static void page_done(struct skep_instance *i, void *arg)
 	if (p->pages)
 		p->host->counter_add(p->pages, 1);
 	if (!good)
-		jsonw_free(&p->page);
+		skep_jsonw_free(&p->page);
 	httpd_give(&p->httpd, p->format.openmetrics ? TEXT_TYPE_OPENMETRICS : TEXT_TYPE_PLAIN,
 		   good ? p->page.buf : NULL, p->page.len);
 	p->page = (struct jsonw){ 0 }; /* it is the server's now */
@@ -247,7 +247,7 @@ static void prometheus_close(struct skep_instance *i, void *state)
 	if (p->lock_made)
 		pthread_mutex_destroy(&p->lock);
 	ingest_free(&p->ingest);
-	jsonw_free(&p->page);
+	skep_jsonw_free(&p->page);
 	free(p->host_name);
 }
 

@@ -100,7 +100,7 @@ static int remote_write_open(struct skep_instance *i, void *state, const struct 
 	r->writer.host = *r->host_name ? r->host_name : NULL;
 	r->writer.ingest.boot_id = host->boot_id;
 	r->writer.ingest.with_run = r->settings.with_run;
-	return http_new(i, host, &r->http, "url", &r->layer);
+	return skep_http_new(i, host, &r->http, "url", &r->layer);
 }
 
 static int remote_write_start(struct skep_instance *i, void *state)
@@ -114,7 +114,7 @@ static int remote_write_start(struct skep_instance *i, void *state)
 		"records whose samples the receiver takes never: out of order, too old, of a time that it has");
 	r->series = r->host->counter(i, "series", "time series that it keeps");
 	r->overflow = r->host->counter(i, "overflow", "records whose series found no room (max_series)");
-	return http_start(r->layer);
+	return skep_http_start(r->layer);
 }
 
 static int remote_write_reload(struct skep_instance *i, void *state, const void *next)
@@ -127,7 +127,7 @@ static int remote_write_reload(struct skep_instance *i, void *state, const void 
 				     "compression \"%s\": remote write is always compressed, by snappy; leave it out",
 				     wanted->http.compression);
 	r->writer.store.max_series = (uint64_t)wanted->settings.max_series;
-	return http_reload(r->layer, &wanted->http);
+	return skep_http_reload(r->layer, &wanted->http);
 }
 
 /* ---- a batch ----------------------------------------------------------------------- */
@@ -261,14 +261,14 @@ static void encoded(struct skep_instance *i, void *arg)
 		snprintf(why, sizeof(why), "a request of %zu bytes is larger than max_request", r->writer.len);
 		a.why = why;
 	} else {
-		if (http_send(r->layer, &(struct http_request){
-						.content_type = "application/x-protobuf",
-						.headers = headers,
-						.body = r->writer.body,
-						.len = r->writer.len,
-						.done = replied,
-						.arg = r,
-					}) == 0)
+		if (skep_http_send(r->layer, &(struct http_request) {
+						     .content_type = "application/x-protobuf",
+						     .headers = headers,
+						     .body = r->writer.body,
+						     .len = r->writer.len,
+						     .done = replied,
+						     .arg = r,
+					     }) == 0)
 			return;
 		a.why = "the request could not be begun";
 	}
@@ -300,7 +300,7 @@ static void remote_write_stop(struct skep_instance *i, void *state)
 	struct remote_write *r = state;
 
 	(void)i;
-	http_stop(r->layer);
+	skep_http_stop(r->layer);
 	r->batch = NULL;
 }
 
@@ -309,7 +309,7 @@ static void remote_write_close(struct skep_instance *i, void *state)
 	struct remote_write *r = state;
 
 	(void)i;
-	r->layer = http_free(r->layer);
+	r->layer = skep_http_free(r->layer);
 	if (r->writer_made)
 		writer_free(&r->writer);
 	free(r->host_name);

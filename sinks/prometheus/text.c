@@ -10,7 +10,7 @@
 
 static void put(struct jsonw *w, const char *s)
 {
-	jsonw_raw(w, s, strlen(s));
+	skep_jsonw_raw(w, s, strlen(s));
 }
 
 /*
@@ -26,7 +26,7 @@ static void put_escaped(struct jsonw *w, const char *s, size_t n, bool quote)
 		while (plain < n && (unsigned char)s[plain] >= 0x20 && s[plain] != '\\' && s[plain] != '"' &&
 		       s[plain] != 0x7f)
 			plain++;
-		jsonw_string_part(w, s + i, plain - i);
+		skep_jsonw_string_part(w, s + i, plain - i);
 		i = plain;
 		if (i == n)
 			break;
@@ -49,7 +49,7 @@ static void put_number(struct jsonw *w, double v)
 	else if (isinf(v))
 		put(w, v > 0 ? "+Inf" : "-Inf");
 	else
-		jsonw_f64(w, v);
+		skep_jsonw_f64(w, v);
 }
 
 /* A family's head. base: the name without "_total"; in 0.0.4 a counter's family has it. */
@@ -59,12 +59,12 @@ static void put_head(struct jsonw *w, const struct text_format *f, const char *b
 	const char *end = f->openmetrics ? "" : total;
 
 	jsonw_lit(w, "# HELP ");
-	jsonw_raw(w, base, n);
+	skep_jsonw_raw(w, base, n);
 	put(w, end);
 	jsonw_lit(w, " ");
 	put_escaped(w, help, strlen(help), f->openmetrics);
 	jsonw_lit(w, "\n# TYPE ");
-	jsonw_raw(w, base, n);
+	skep_jsonw_raw(w, base, n);
 	put(w, end);
 	jsonw_lit(w, " ");
 	put(w, type);
@@ -72,7 +72,7 @@ static void put_head(struct jsonw *w, const struct text_format *f, const char *b
 	if (!f->openmetrics || !unit)
 		return;
 	jsonw_lit(w, "# UNIT ");
-	jsonw_raw(w, base, n);
+	skep_jsonw_raw(w, base, n);
 	jsonw_lit(w, " ");
 	put(w, unit);
 	jsonw_lit(w, "\n");
@@ -114,7 +114,7 @@ static void put_labels(struct jsonw *w, const struct text_format *f, const char 
 static void put_sample(struct jsonw *w, const struct text_format *f, const char *name, size_t n, const char *suffix,
 		       const struct row *r, double le, double value)
 {
-	jsonw_raw(w, name, n);
+	skep_jsonw_raw(w, name, n);
 	put(w, suffix);
 	put_labels(w, f, r ? r->labels : NULL, r ? r->labels_len : 0, le);
 	jsonw_lit(w, " ");

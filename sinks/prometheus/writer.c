@@ -20,9 +20,9 @@ void writer_free(struct writer *w)
 {
 	store_free(&w->store);
 	ingest_free(&w->ingest);
-	jsonw_free(&w->series);
-	jsonw_free(&w->message);
-	jsonw_free(&w->request);
+	skep_jsonw_free(&w->series);
+	skep_jsonw_free(&w->message);
+	skep_jsonw_free(&w->request);
 	free(w->points);
 	free(w->order);
 	free(w->values);
@@ -168,7 +168,7 @@ int writer_part(struct writer *w, size_t from, size_t to)
 	struct point *last = to > from ? &w->points[w->order[to - 1]] : NULL, *after = last ? last->next : NULL;
 
 	w->samples = w->len = 0;
-	jsonw_reset(&w->request);
+	skep_jsonw_reset(&w->request);
 	if (last)
 		last->next = NULL; /* the next part's */
 	for (size_t i = from; i < to; i++)

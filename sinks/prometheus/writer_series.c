@@ -15,21 +15,21 @@ static void put_varint(struct jsonw *w, uint64_t v)
 
 	if (v < 128) { /* lengths and keys */
 		b[0] = (unsigned char)v;
-		jsonw_raw(w, (const char *)b, 1);
+		skep_jsonw_raw(w, (const char *)b, 1);
 		return;
 	}
 	do {
 		b[n++] = (unsigned char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
 		v >>= 7;
 	} while (v);
-	jsonw_raw(w, (const char *)b, n);
+	skep_jsonw_raw(w, (const char *)b, n);
 }
 
 static void put_bytes(struct jsonw *w, unsigned field, const char *s, size_t n)
 {
 	put_varint(w, field << 3 | 2);
 	put_varint(w, n);
-	jsonw_raw(w, s, n);
+	skep_jsonw_raw(w, s, n);
 }
 
 static size_t varint_size(uint64_t v)
@@ -50,8 +50,8 @@ static const char *mended(struct writer *w, const char *value, size_t *ret_len)
 	*ret_len = n;
 	if (skep_utf8_valid(value, n) == n) /* nearly always */
 		return value;
-	jsonw_reset(&w->message);
-	room = n <= SIZE_MAX / 3 ? jsonw_room(&w->message, 3 * n) : NULL;
+	skep_jsonw_reset(&w->message);
+	room = n <= SIZE_MAX / 3 ? skep_jsonw_room(&w->message, 3 * n) : NULL;
 	if (room)
 		w->message.len = skep_utf8_clean(value, n, room);
 	if (w->message.err)
@@ -119,7 +119,7 @@ static void put_sample(struct writer *w, double v, int64_t time_ms)
 		bytes[7 - i] = c;
 	}
 #endif
-	jsonw_raw(&w->series, bytes, 8);
+	skep_jsonw_raw(&w->series, bytes, 8);
 	put_varint(&w->series, 2 << 3 | 0);
 	put_varint(&w->series, (uint64_t)time_ms);
 	w->samples++;
@@ -131,7 +131,7 @@ static void put_series(struct writer *w, const struct point *first, const char *
 {
 	uint64_t samples = w->samples;
 
-	jsonw_reset(&w->series);
+	skep_jsonw_reset(&w->series);
 	put_labels(w, first->row, name, le);
 	for (const struct point *p = first; p; p = p->next) {
 		double v = 0;
@@ -152,28 +152,28 @@ static void put_histogram(struct writer *w, const struct point *first, const str
 {
 	struct jsonw name = { 0 }, le = { 0 };
 
-	jsonw_raw(&name, m->name, strlen(m->name));
-	jsonw_raw(&name, "_bucket", 8);
+	skep_jsonw_raw(&name, m->name, strlen(m->name));
+	skep_jsonw_raw(&name, "_bucket", 8);
 	for (uint32_t i = 0; i < METRIC_LES && !name.err; i++) {
-		jsonw_reset(&le);
-		jsonw_f64(&le, (double)(UINT64_C(1) << (METRIC_LE_FIRST + i)) / m->divisor);
-		jsonw_raw(&le, "", 1);
+		skep_jsonw_reset(&le);
+		skep_jsonw_f64(&le, (double)(UINT64_C(1) << (METRIC_LE_FIRST + i)) / m->divisor);
+		skep_jsonw_raw(&le, "", 1);
 		if (!le.err)
 			put_series(w, first, name.buf, le.buf, m->at, m->at + i, 1, true);
 	}
 	if (!name.err) {
 		put_series(w, first, name.buf, "+Inf", m->at + METRIC_LES, m->at + METRIC_LES, 1, true);
 		name.len = strlen(m->name);
-		jsonw_raw(&name, "_count", 7);
+		skep_jsonw_raw(&name, "_count", 7);
 		put_series(w, first, name.buf, NULL, m->at + METRIC_LES, m->at + METRIC_LES, 1, true);
 		name.len = strlen(m->name);
-		jsonw_raw(&name, "_sum", 5);
+		skep_jsonw_raw(&name, "_sum", 5);
 		put_series(w, first, name.buf, NULL, m->at + METRIC_LES + 1, m->at + METRIC_LES + 1, m->divisor, true);
 	}
 	if (name.err || le.err)
 		w->request.err = -ENOMEM;
-	jsonw_free(&name);
-	jsonw_free(&le);
+	skep_jsonw_free(&name);
+	skep_jsonw_free(&le);
 }
 
 void writer_put_row(struct writer *w, const struct point *first)

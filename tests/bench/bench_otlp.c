@@ -61,8 +61,8 @@ static int measure(struct encoder *e, struct otlp_batch *b, unsigned long batche
 		encoding += cpu_seconds() - t;
 		t = cpu_seconds();
 		for (int s = 0; s < SIGNALS; s++) {
-			if (http_body_encode(&body, HTTP_GZIP, pb_data(&e->out[s]), pb_len(&e->out[s]), &data, &len) <
-			    0)
+			if (skep_http_body_encode(&body, HTTP_GZIP, pb_data(&e->out[s]), pb_len(&e->out[s]), &data,
+						  &len) < 0)
 				return 1;
 			items[s] += e->n_out[s];
 			plain[s] += pb_len(&e->out[s]);
@@ -80,7 +80,7 @@ static int measure(struct encoder *e, struct otlp_batch *b, unsigned long batche
 		       (double)items[s] / (double)batches, (double)plain[s] / (double)(items[s] ? items[s] : 1),
 		       (double)wire[s] / (double)(items[s] ? items[s] : 1));
 	printf("on the wire %.1f bytes for each record\n", (double)total / (double)batches / OTLP_RECORDS);
-	http_body_free(&body);
+	skep_http_body_free(&body);
 	return 0;
 }
 

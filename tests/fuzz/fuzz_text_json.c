@@ -25,7 +25,7 @@ static void as_json(const struct skep_record *r)
 	json_t *read, *answer;
 	char *text;
 
-	record_json(&j, r, BOOT, 0, RECORD_JSON_ENVELOPE);
+	skep_record_json(&j, r, BOOT, 0, RECORD_JSON_ENVELOPE);
 	must(j.err == 0, "no memory");
 	read = json_loadb(j.buf, j.len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
 	must(json_is_object(read), "a record's JSON is refused");
@@ -40,7 +40,7 @@ static void as_json(const struct skep_record *r)
 	free(text);
 	json_decref(answer);
 	json_decref(read);
-	jsonw_free(&j);
+	skep_jsonw_free(&j);
 }
 
 /* ---- the spool ------------------------------------------------------------------------ */

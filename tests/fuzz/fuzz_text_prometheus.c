@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		text_end(&page, &format);
 		must(page.err == 0, "no memory");
 		read_page(page.buf, page.len);
-		jsonw_free(&page);
+		skep_jsonw_free(&page);
 	}
 	ingest_free(&ingest);
 	store_free(&store);

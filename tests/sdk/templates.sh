@@ -51,7 +51,7 @@ if command -v g++ >/dev/null && pkg-config --exists libbpf; then
 		#include <skep/pins.h>
 		#include <skep/sink/record_json.h>
 		#include <skep/utf8.h>
-		extern "C" const void *const uses[] = { (const void *)skep_pins_load, (const void *)record_json, (const void *)skep_utf8_cut };
+		extern "C" const void *const uses[] = { (const void *)skep_pins_load, (const void *)skep_record_json, (const void *)skep_utf8_cut };
 	END
 	# shellcheck disable=SC2046 # words
 	quietly 'libskep-probe and libskep-sink in one plugin' g++ -shared -fPIC -Wl,-z,defs -o "$work/uses.so" "$work/uses.cc" \

@@ -736,18 +736,18 @@ static void test_json_numbers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(f64) / sizeof(f64[0]); i++) {
-		jsonw_reset(&j);
-		jsonw_f64(&j, f64[i].v);
-		jsonw_raw(&j, "", 1);
+		skep_jsonw_reset(&j);
+		skep_jsonw_f64(&j, f64[i].v);
+		skep_jsonw_raw(&j, "", 1);
 		assert_string_equal(j.buf, f64[i].text);
 	}
-	jsonw_reset(&j);
-	jsonw_i64(&j, INT64_MIN);
+	skep_jsonw_reset(&j);
+	skep_jsonw_i64(&j, INT64_MIN);
 	jsonw_lit(&j, " ");
-	jsonw_u64(&j, UINT64_MAX);
-	jsonw_raw(&j, "", 1);
+	skep_jsonw_u64(&j, UINT64_MAX);
+	skep_jsonw_raw(&j, "", 1);
 	assert_string_equal(j.buf, "-9223372036854775808 18446744073709551615");
-	jsonw_free(&j);
+	skep_jsonw_free(&j);
 }
 
 int main(void)

@@ -817,7 +817,7 @@ static void through_nginx(int port, bool certificate)
 
 static void test_nginx(void **state)
 {
-	const long life_s = http_connection_life_s;
+	const long life_s = skep_http_connection_life_s;
 	char path[256], old[256];
 	int port;
 	pid_t pid = nginx_start(&port);
@@ -837,7 +837,7 @@ static void test_nginx(void **state)
 	 * A sink that keeps sending uses a client certificate that replaced the old one under the same name, without a
 	 * reload.
 	 */
-	http_connection_life_s = 1;
+	skep_http_connection_life_s = 1;
 	through_nginx(port, true);
 	assert_int_equal(send_one(2)->result, SKEP_BATCH_ACK);
 	snprintf(path, sizeof(path), "%s/client.pem", server.dir);
@@ -849,7 +849,7 @@ static void test_nginx(void **state)
 	assert_int_equal(m.answer.result, SKEP_BATCH_HOLD);
 	end();
 	assert_int_equal(rename(old, path), 0);
-	http_connection_life_s = life_s;
+	skep_http_connection_life_s = life_s;
 	/* nginx answers 400 to a bad certificate: the sink must not drop a batch for that */
 	through_nginx(port, false);
 	assert_int_equal(send_one(2)->result, SKEP_BATCH_HOLD);
@@ -899,20 +899,20 @@ static void test_classify(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (http_classify_error(errors[i].code, errors[i].text) != errors[i].result)
+		if (skep_http_classify_error(errors[i].code, errors[i].text) != errors[i].result)
 			fail_msg("code %d \"%s\"", errors[i].code, errors[i].text);
 	for (size_t i = 0; i < sizeof(about_tls) / sizeof(about_tls[0]); i++) {
 		char quoted[600];
 
-		assert_int_equal(http_classify_status(400, about_tls[i]), SKEP_BATCH_HOLD);
+		assert_int_equal(skep_http_classify_status(400, about_tls[i]), SKEP_BATCH_HOLD);
 		/* a receiver quotes the same words of a user */
 		snprintf(quoted, sizeof(quoted), "cannot parse \"%s\"", about_tls[i]);
-		assert_int_equal(http_classify_status(400, quoted), SKEP_BATCH_REJECT);
+		assert_int_equal(skep_http_classify_status(400, quoted), SKEP_BATCH_REJECT);
 		snprintf(quoted, sizeof(quoted), "<html><head><title>400 Bad Request</title></head>%s", about_tls[i]);
-		assert_int_equal(http_classify_status(400, quoted), SKEP_BATCH_REJECT);
+		assert_int_equal(skep_http_classify_status(400, quoted), SKEP_BATCH_REJECT);
 	}
 	for (long s = 100; s < 700; s++) {
-		enum skep_batch_result r = http_classify_status(s, "");
+		enum skep_batch_result r = skep_http_classify_status(s, "");
 
 		assert_int_equal(r == SKEP_BATCH_ACK, s / 100 == 2);
 		assert_int_equal(r == SKEP_BATCH_SPLIT, s == 413);

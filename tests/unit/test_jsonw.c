@@ -38,12 +38,12 @@ static void check_number(struct jsonw *j, uint64_t v)
 	char expected[32];
 
 	snprintf(expected, sizeof(expected), "%" PRIu64, v);
-	jsonw_reset(j);
-	jsonw_u64(j, v);
+	skep_jsonw_reset(j);
+	skep_jsonw_u64(j, v);
 	assert_text(j, expected);
 	snprintf(expected, sizeof(expected), "%" PRId64, (int64_t)v);
-	jsonw_reset(j);
-	jsonw_i64(j, (int64_t)v);
+	skep_jsonw_reset(j);
+	skep_jsonw_i64(j, (int64_t)v);
 	assert_text(j, expected);
 }
 
@@ -62,7 +62,7 @@ static void test_numbers(void **state)
 	check_number(&j, (uint64_t)INT64_MIN);
 	for (int i = 0; i < 20000; i++)
 		check_number(&j, any());
-	jsonw_free(&j);
+	skep_jsonw_free(&j);
 }
 
 static void check_time(struct jsonw *j, int64_t sec, uint32_t frac)
@@ -74,8 +74,8 @@ static void check_time(struct jsonw *j, int64_t sec, uint32_t frac)
 	assert_non_null(gmtime_r(&t, &tm));
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(expected, sizeof(expected), "\"%s.%09uZ\"", day, frac);
-	jsonw_reset(j);
-	jsonw_time(j, sec * 1000000000 + frac);
+	skep_jsonw_reset(j);
+	skep_jsonw_time(j, sec * 1000000000 + frac);
 	assert_text(j, expected);
 }
 
@@ -91,7 +91,7 @@ static void test_times(void **state)
 	}
 	for (int i = 0; i < 20000; i++)
 		check_time(&j, (int64_t)(any() % 18000000000) - 9000000000, (uint32_t)(any() % 1000000000));
-	jsonw_free(&j);
+	skep_jsonw_free(&j);
 }
 
 /* Any bytes: where they are UTF-8, a reader gets the same bytes back. */
@@ -110,9 +110,9 @@ static void test_strings(void **state)
 		while (plain < n && text[plain] >= 0x20 && text[plain] != 0x7f && text[plain] != '"' &&
 		       text[plain] != '\\')
 			plain++;
-		assert_int_equal(jsonw_plain(text, n), plain);
-		jsonw_reset(&j);
-		jsonw_string(&j, text, n);
+		assert_int_equal(skep_jsonw_plain(text, n), plain);
+		skep_jsonw_reset(&j);
+		skep_jsonw_string(&j, text, n);
 		assert_int_equal(j.err, 0);
 		read = json_loadb(j.buf, j.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 		assert_non_null(read);
@@ -120,10 +120,10 @@ static void test_strings(void **state)
 		assert_memory_equal(json_string_value(read), text, n);
 		json_decref(read);
 	}
-	jsonw_reset(&j);
-	jsonw_string(&j, "abcdefgh\xc3\xa4ij\xff\x7fk\"\\\n\x01", 19);
+	skep_jsonw_reset(&j);
+	skep_jsonw_string(&j, "abcdefgh\xc3\xa4ij\xff\x7fk\"\\\n\x01", 19);
 	assert_text(&j, "\"abcdefgh\xc3\xa4ij\xef\xbf\xbd\\u007fk\\\"\\\\\\n\\u0001\"");
-	jsonw_free(&j);
+	skep_jsonw_free(&j);
 }
 
 static void test_upids(void **state)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Is that batch, or one that it is a part of, called so? ("KEY/0" is a part of "KEY", "KEY/0/1" of both.) */
-static inline bool batch_key_is_part(const char *key, const char *whole)
+static inline bool skep_batch_key_is_part(const char *key, const char *whole)
 {
 	size_t n = strlen(whole);
 

@@ -6,12 +6,12 @@
  * thread of libcurl's.  A sink encodes and compresses (http_body.h) on host->work(), sends here,
  * and passes the answer on:
  *
- *	open      http_new()      options are checked, nothing is opened
- *	start     http_start()    secrets are read
- *	submit    work(encode) -> http_send() -> done(reply) -> host->batch_answer(&reply->answer)
- *	reload    http_reload()
- *	stop      http_stop()     what is under way ends without an answer: the host has its batches
- *	close     http_free()
+ *	open      skep_http_new()      options are checked, nothing is opened
+ *	start     skep_http_start()    secrets are read
+ *	submit    work(encode) -> skep_http_send() -> done(reply) -> host->batch_answer(&reply->answer)
+ *	reload    skep_http_reload()
+ *	stop      skep_http_stop()     what is under way ends without an answer: the host has its batches
+ *	close     skep_http_free()
  *
  * TLS is verified and at least 1.2, connections are kept, no redirect is followed, proxies of the
  * environment are used.  Secrets are in no log line.
@@ -38,7 +38,7 @@ struct http_reply {
 };
 #define HTTP_REPLY_MOST (4u << 20)
 
-/* reply and what it points to are the layer's, until it returns. May call http_send(). */
+/* reply and what it points to are the layer's, until it returns. May call skep_http_send(). */
 typedef void (*http_done_cb)(void *arg, struct http_reply *reply);
 
 struct http_request {
@@ -50,7 +50,7 @@ struct http_request {
 	const char *const *headers;
 	/* for what stands in braces in the URL and configured headers; NULL: braces are text */
 	const struct http_values *values;
-	const void *body;                 /* borrowed until the answer, or http_stop() */
+	const void *body; /* borrowed until the answer, or skep_http_stop() */
 	size_t len;
 	http_done_cb done;
 	void *arg;
@@ -60,18 +60,18 @@ struct http_request {
  * options are borrowed as long as it lives: a member of the sink's state.  url_name: what the option of the URL
  * is called.  Fails by host->fail().
  */
-int http_new(struct skep_instance *, const struct skep_host *, const struct http_options *, const char *url_name,
-	     struct http **ret);
-int http_start(struct http *); /* fails by host->fail() */
+int skep_http_new(struct skep_instance *, const struct skep_host *, const struct http_options *, const char *url_name,
+		  struct http **ret);
+int skep_http_start(struct http *); /* fails by host->fail() */
 /* Never calls done() before it returns. 0, or a negative errno after host->fail(): then it never will. */
-int http_send(struct http *, const struct http_request *);
+int skep_http_send(struct http *, const struct http_request *);
 /*
  * The options are about to become `next`: they are checked, secrets are read, connections are made anew. Fails by
  * host->fail().
  */
-int http_reload(struct http *, const struct http_options *next);
-void http_stop(struct http *);
-struct http *http_free(struct http *); /* NULL is fine; returns NULL */
+int skep_http_reload(struct http *, const struct http_options *next);
+void skep_http_stop(struct http *);
+struct http *skep_http_free(struct http *); /* NULL is fine; returns NULL */
 
 #ifdef __cplusplus
 }

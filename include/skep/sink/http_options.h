@@ -83,11 +83,11 @@ enum http_encoding {
  * All of them, before anything is sent. 0 or -EINVAL, with the reason and the remedy in `why`. url_name: of the URL's
  * option.
  */
-int http_options_check(const struct http_options *, const char *url_name, char *why, size_t room);
-enum http_encoding http_encoding_of(const char *compression); /* of a checked one */
-const char *http_encoding_name(enum http_encoding);           /* NULL for HTTP_PLAIN: as Content-Encoding has it */
+int skep_http_options_check(const struct http_options *, const char *url_name, char *why, size_t room);
+enum http_encoding skep_http_encoding_of(const char *compression); /* of a checked one */
+const char *skep_http_encoding_name(enum http_encoding);           /* NULL for HTTP_PLAIN: as Content-Encoding has it */
 /* scheme://host:port of a URL, without user and password, for people. */
-void http_url_where(const char *url, char *where, size_t room);
+void skep_http_url_where(const char *url, char *where, size_t room);
 
 #ifdef __cplusplus
 }

@@ -22,10 +22,10 @@ struct http_values {
 };
 
 /* 0, or -EINVAL with the reason in `why`; what: the option that has the text. */
-int http_template_check(const char *text, const char *what, bool secret, char *why, size_t room);
+int skep_http_template_check(const char *text, const char *what, bool secret, char *why, size_t room);
 /* percent: values are written as a URL has them. 0 or -ENOMEM; free() it. */
-int http_template_expand(const char *text, const struct http_values *, bool percent, char **ret);
-bool http_template_is(const char *text); /* does it have anything to be put in? */
+int skep_http_template_expand(const char *text, const struct http_values *, bool percent, char **ret);
+bool skep_http_template_is(const char *text); /* does it have anything to be put in? */
 
 #ifdef __cplusplus
 }

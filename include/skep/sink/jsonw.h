@@ -21,21 +21,21 @@ struct jsonw {
 	int err; /* 0 or -ENOMEM */
 };
 
-void jsonw_free(struct jsonw *);  /* the buffer; the struct may be used again */
-void jsonw_reset(struct jsonw *); /* empty, buffer kept, err forgotten */
+void skep_jsonw_free(struct jsonw *);  /* the buffer; the struct may be used again */
+void skep_jsonw_reset(struct jsonw *); /* empty, buffer kept, err forgotten */
 
-char *jsonw_grow(struct jsonw *, size_t n); /* jsonw_room's slow part */
+char *skep_jsonw_grow(struct jsonw *, size_t n); /* skep_jsonw_room's slow part */
 
 /* Room for n more bytes at the end, which the caller adds to len; NULL: err is set. */
-static inline char *jsonw_room(struct jsonw *j, size_t n)
+static inline char *skep_jsonw_room(struct jsonw *j, size_t n)
 {
-	return !j->err && n <= j->cap - j->len ? j->buf + j->len : jsonw_grow(j, n);
+	return !j->err && n <= j->cap - j->len ? j->buf + j->len : skep_jsonw_grow(j, n);
 }
 
 /* Inline: most are literals of a few bytes, of which there are several for each value. */
-static inline void jsonw_raw(struct jsonw *j, const char *s, size_t n)
+static inline void skep_jsonw_raw(struct jsonw *j, const char *s, size_t n)
 {
-	char *at = n ? jsonw_room(j, n) : NULL;
+	char *at = n ? skep_jsonw_room(j, n) : NULL;
 
 	if (!at)
 		return;
@@ -44,16 +44,16 @@ static inline void jsonw_raw(struct jsonw *j, const char *s, size_t n)
 }
 
 /* How many bytes at the beginning of s stand in a JSON string as they are. */
-size_t jsonw_plain(const char *s, size_t n);
-#define jsonw_lit(j, s) jsonw_raw((j), "" s, sizeof(s) - 1)
+size_t skep_jsonw_plain(const char *s, size_t n);
+#define jsonw_lit(j, s) skep_jsonw_raw((j), "" s, sizeof(s) - 1)
 /* Quoted and escaped; what is not UTF-8 becomes U+FFFD. */
-void jsonw_string(struct jsonw *, const char *s, size_t n);
+void skep_jsonw_string(struct jsonw *, const char *s, size_t n);
 /* The same without quotes, to put a string together from parts. */
-void jsonw_string_part(struct jsonw *, const char *s, size_t n);
-void jsonw_u64(struct jsonw *, uint64_t);
-void jsonw_i64(struct jsonw *, int64_t);
-void jsonw_f64(struct jsonw *, double);               /* null for what JSON has no number for */
-void jsonw_time(struct jsonw *, int64_t realtime_ns); /* "2026-11-21T03:57:52.000000001Z" */
+void skep_jsonw_string_part(struct jsonw *, const char *s, size_t n);
+void skep_jsonw_u64(struct jsonw *, uint64_t);
+void skep_jsonw_i64(struct jsonw *, int64_t);
+void skep_jsonw_f64(struct jsonw *, double);               /* null for what JSON has no number for */
+void skep_jsonw_time(struct jsonw *, int64_t realtime_ns); /* "2026-11-21T03:57:52.000000001Z" */
 
 #ifdef __cplusplus
 }

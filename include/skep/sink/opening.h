@@ -16,7 +16,7 @@ extern "C" {
 
 #define OPENING_WAIT_NS 2000000000ull
 
-/* The sink fills in the first group before opening_start(). */
+/* The sink fills in the first group before skep_opening_start(). */
 struct opening {
 	const struct skep_host *host;
 	const char *path;
@@ -31,11 +31,11 @@ struct opening {
 
 /*
  * In start().  The result of open(), said by host->fail(), where open() returns in time.  Else 0: the sink runs, and
- * opening_holds() until open() returns.  If open() fails then, the sink has to open with the next batch.
+ * skep_opening_holds() until open() returns.  If open() fails then, the sink has to open with the next batch.
  */
-int opening_start(struct opening *, struct skep_instance *);
+int skep_opening_start(struct opening *, struct skep_instance *);
 /* In submit().  True: open() has not returned; the batch is answered with SKEP_BATCH_HOLD. */
-bool opening_holds(const struct opening *, struct skep_instance *, const struct skep_batch *);
+bool skep_opening_holds(const struct opening *, struct skep_instance *, const struct skep_batch *);
 
 #ifdef __cplusplus
 }

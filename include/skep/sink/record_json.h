@@ -19,11 +19,11 @@ extern "C" {
 
 #define RECORD_JSON_ENVELOPE 1u
 
-void record_json(struct jsonw *, const struct skep_record *, const char *boot_id, int64_t realtime_offset_ns,
-		 unsigned flags);
+void skep_record_json(struct jsonw *, const struct skep_record *, const char *boot_id, int64_t realtime_offset_ns,
+		      unsigned flags);
 /* One field's value. */
-void record_json_value(struct jsonw *, const struct skep_field *, const void *data, const char *boot_id,
-		       int64_t realtime_offset_ns);
+void skep_record_json_value(struct jsonw *, const struct skep_field *, const void *data, const char *boot_id,
+			    int64_t realtime_offset_ns);
 
 #ifdef __cplusplus
 }

@@ -16,8 +16,8 @@ extern "C" {
  * never waits for a writer, as a FIFO would make it.  0, or a negative errno with the path and the cause in `why`.
  * free() it.
  */
-int secret_file_read(const char *path, char **ret, char *why, size_t room);
-void *secret_blank(char *text); /* overwrites and frees; NULL is fine; returns NULL */
+int skep_secret_file_read(const char *path, char **ret, char *why, size_t room);
+void *skep_secret_blank(char *text); /* overwrites and frees; NULL is fine; returns NULL */
 
 #ifdef __cplusplus
 }

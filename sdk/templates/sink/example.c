@@ -52,7 +52,7 @@ static const struct skep_option options[] = {
 
 static void print_text(struct jsonw *out, const char *text)
 {
-	jsonw_raw(out, text, strlen(text));
+	skep_jsonw_raw(out, text, strlen(text));
 }
 
 /* Values as in JSON: a text is quoted and escaped, so that a line stays one line. */
@@ -65,16 +65,16 @@ static void print_record(struct jsonw *out, const struct skep_record *r, const s
 	print_text(out, begin);
 	print_text(out, r->stream->name);
 	jsonw_lit(out, " ");
-	jsonw_u64(out, r->upid.pid);
-	for (uint32_t i = 0; i < fields_count(r->stream); i++) {
-		const struct skep_field *f = fields_at(r->stream, i);
+	skep_jsonw_u64(out, r->upid.pid);
+	for (uint32_t i = 0; i < skep_fields_count(r->stream); i++) {
+		const struct skep_field *f = skep_fields_at(r->stream, i);
 
 		if (!f) /* of a type of a later minor */
 			continue;
 		jsonw_lit(out, " ");
 		print_text(out, f->name);
 		jsonw_lit(out, "=");
-		record_json_value(out, f, r->data, b->boot_id, b->realtime_offset_ns);
+		skep_record_json_value(out, f, r->data, b->boot_id, b->realtime_offset_ns);
 	}
 	jsonw_lit(out, "\n");
 }
@@ -103,9 +103,9 @@ static void write_lines(void *arg)
 	off_t before = lseek(e->fd - 1, 0, SEEK_END);
 
 	e->n = 0;
-	jsonw_reset(&e->text);
+	skep_jsonw_reset(&e->text);
 	for (uint32_t i = 0; i < b->n; i++) {
-		if (!fields_wanted((const char *const *)e->streams, b->records[i]))
+		if (!skep_fields_wanted((const char *const *)e->streams, b->records[i]))
 			continue;
 		print_record(&e->text, b->records[i], b);
 		e->n++;
@@ -169,7 +169,7 @@ static int example_start(struct skep_instance *inst, void *state)
 	return 0;
 }
 
-/* Not called while a batch is written; fields_wanted() looks at `streams` anew for each record. */
+/* Not called while a batch is written; skep_fields_wanted() looks at `streams` anew for each record. */
 static int example_reload(struct skep_instance *inst, void *state, const void *next)
 {
 	(void)inst;
@@ -189,7 +189,7 @@ static void example_close(struct skep_instance *inst, void *state)
 	struct example *e = state;
 
 	(void)inst;
-	jsonw_free(&e->text);
+	skep_jsonw_free(&e->text);
 	if (e->fd)
 		close(e->fd - 1);
 }
