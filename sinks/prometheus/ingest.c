@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "sinks/prometheus/known.h"
 #include "sinks/prometheus/plan.h"
+#include "sinks/prometheus/stream_metrics.h"
 
 #define LABEL_MAX 256u /* bytes of a value: a path may be longer, and its beginning tells enough */
 
@@ -168,7 +168,7 @@ static void add_values(struct row *row, const struct skep_record *r, int64_t tim
 {
 	const struct plan *p = row->plan;
 	bool newest = time_ns >= row->time_ns, same = time_ns == row->time_ns;
-	bool sums = p->known && (p->known->flags & KNOWN_SUM);
+	bool sums = p->spec && (p->spec->flags & METRICS_SUM);
 	/* of a level of one process only its sum or largest would mean something, and of the overflow row neither */
 	bool levels = r->upid.pid == 0 && row != p->overflow;
 
@@ -220,7 +220,7 @@ struct row *ingest_record(struct ingest *g, const struct skep_record *r, uint64_
 	}
 	if (p->skip)
 		return NULL;
-	if (p->known && (p->known->flags & KNOWN_NOT_RUNS) && is_about_a_run(p, r))
+	if (p->spec && (p->spec->flags & METRICS_NOT_RUNS) && is_about_a_run(p, r))
 		return NULL;
 	collect_labels(g, p, r);
 	if (g->labels.err) {

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sinks/prometheus/known.h"
 #include "sinks/prometheus/names.h"
+#include "sinks/prometheus/stream_metrics.h"
 
 static const struct {
 	const char *name;
@@ -133,8 +133,8 @@ static int plan_labels(struct plan *p, bool with_run)
 
 		if (!f || f->semantics != SKEP_S_ATTRIBUTE || (strcmp(f->name, "run") == 0 && !with_run))
 			continue;
-		if (p->known) {
-			if (!listed(p->known->labels, f->name, &as, &len))
+		if (p->spec) {
+			if (!listed(p->spec->labels, f->name, &as, &len))
 				continue;
 		} else if (f->type == SKEP_T_STR) {
 			as = f->name; /* texts tell one device, queue, ... from another */
@@ -156,21 +156,21 @@ static int plan_labels(struct plan *p, bool with_run)
 
 static bool is_skipped(const struct plan *p, const char *field)
 {
-	const char *at = p->known && p->known->skip ? strstr(p->known->skip, field) : NULL;
+	const char *at = p->spec && p->spec->skip ? strstr(p->spec->skip, field) : NULL;
 
 	return at && at[-1] == ' ' && at[strlen(field)] == ' ';
 }
 
 static int add_metric(struct store *s, struct plan *p, const struct skep_field *f, uint32_t field)
 {
-	const char *prefix = p->known && p->known->prefix ? p->known->prefix : p->name, *unit;
+	const char *prefix = p->spec && p->spec->prefix ? p->spec->prefix : p->name, *unit;
 	struct metric *m = &p->metrics[p->n_metrics];
 
 	m->field = field;
 	m->adds = f->semantics == SKEP_S_DELTA;
-	m->type = f->type == SKEP_T_HIST					       ? METRIC_HISTOGRAM
-		  : m->adds && !(p->known && (p->known->flags & KNOWN_UP_DOWN)) ? METRIC_COUNTER
-										       : METRIC_GAUGE;
+	m->type = f->type == SKEP_T_HIST                                              ? METRIC_HISTOGRAM
+		  : m->adds && !(p->spec && (p->spec->flags & METRICS_UP_DOWN)) ? METRIC_COUNTER
+										      : METRIC_GAUGE;
 	m->name = names_metric(prefix, f->name, f->unit, m->type == METRIC_COUNTER, &unit, &m->divisor);
 	if (m->name && store_has_name(s, m->name)) {
 		/* system.memory.limit is in two streams: the second one has its stream's name before it */
@@ -210,12 +210,12 @@ static int add_metric(struct store *s, struct plan *p, const struct skep_field *
 
 static int add_count(struct plan *p)
 {
-	bool info = p->known->flags & KNOWN_INFO;
+	bool info = p->spec->flags & METRICS_INFO;
 	struct metric *m = &p->metrics[p->n_metrics];
 
-	*m = (struct metric){
-		.name = strdup(p->known->count),
-		.help = strdup(p->known->count_help),
+	*m = (struct metric) {
+		.name = strdup(p->spec->count),
+		.help = strdup(p->spec->count_help),
 		.type = info ? METRIC_GAUGE : METRIC_COUNTER,
 		.adds = !info,
 		.divisor = 1,
@@ -235,13 +235,13 @@ static int add_count(struct plan *p)
 
 static int plan_metrics(struct store *s, struct plan *p)
 {
-	uint32_t n = p->known && (p->known->flags & KNOWN_NO_VALUES) ? 0 : skep_fields_count(p->stream);
+	uint32_t n = p->spec && (p->spec->flags & METRICS_NO_VALUES) ? 0 : skep_fields_count(p->stream);
 	int err = 0;
 
 	p->metrics = calloc(n + 1, sizeof(p->metrics[0]));
 	if (!p->metrics)
 		return -ENOMEM;
-	if (p->known && p->known->count)
+	if (p->spec && p->spec->count)
 		err = add_count(p);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		const struct skep_field *f = skep_fields_at(p->stream, i);
@@ -265,10 +265,10 @@ static struct plan *plan_new(struct store *s, const struct skep_stream *stream, 
 	}
 	p->stream = stream;
 	p->shape = shape;
-	p->known = known_stream(stream->name);
+	p->spec = stream_metrics_find(stream->name);
 	p->name = strdup(stream->name);
 	/* details are asked for by somebody who has the answer, and are told apart by attachment, process and path */
-	p->skip = stream->role == SKEP_ROLE_DETAIL || (p->known && (p->known->flags & KNOWN_SKIP));
+	p->skip = stream->role == SKEP_ROLE_DETAIL || (p->spec && (p->spec->flags & METRICS_SKIP));
 	if (!p->name || (!p->skip && (plan_labels(p, with_run) || plan_metrics(s, p)))) {
 		plan_free(p);
 		return NULL;

@@ -13,7 +13,7 @@
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
-struct known_stream;
+struct stream_metrics;
 
 struct metric {
 	char *name;       /* with "_total" for counters */
@@ -44,7 +44,7 @@ struct plan_label {
 struct plan {
 	struct plan *next;
 	const struct skep_stream *stream; /* as it was seen last; its table is the one that this was made from */
-	const struct known_stream *known;
+	const struct stream_metrics *spec;
 	char *name;                       /* of the stream */
 	char *shape;                      /* the table as a text: the same text, the same plan */
 	bool skip;

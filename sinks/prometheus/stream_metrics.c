@@ -2,13 +2,13 @@
 /*
  * Streams that need a word beside their field table.
  */
-#include "sinks/prometheus/known.h"
+#include "sinks/prometheus/stream_metrics.h"
 
 #include <string.h>
 
 #define GPU_LABELS "hw.id=device hw.name=model"
 
-static const struct known_stream known[] = {
+static const struct stream_metrics table[] = {
 	{
 		.stream = "process.exit",
 		.prefix = "process",
@@ -16,32 +16,32 @@ static const struct known_stream known[] = {
 		.count = "skep_process_images_total",
 		.count_help = "images of processes that have ended (state replaced: by another exec)",
 	},
-	{ .stream = "process.sample", .flags = KNOWN_SKIP },
-	{ .stream = "task", .flags = KNOWN_SKIP }, /* process.exit has the sums, by task */
+	{ .stream = "process.sample", .flags = METRICS_SKIP },
+	{ .stream = "task", .flags = METRICS_SKIP }, /* process.exit has the sums, by task */
 	{
 		.stream = "tool.sample",
 		.prefix = "tool",
-		.flags = KNOWN_SUM, /* a tool may be in several runs */
+		.flags = METRICS_SUM, /* a tool may be in several runs */
 		.labels = "run tool",
 		.skip = " interval_ns ",
 	},
 	{
 		.stream = "run",
-		.flags = KNOWN_NO_VALUES,
+		.flags = METRICS_NO_VALUES,
 		.labels = "run pipeline state",
 		.count = "skep_runs_total",
 		.count_help = "runs that have begun (state running) or ended (state ended)",
 	},
 	{
 		.stream = "ledger",
-		.flags = KNOWN_UP_DOWN | KNOWN_NOT_RUNS,
+		.flags = METRICS_UP_DOWN | METRICS_NOT_RUNS,
 		.labels = "account item kind",
 		.skip = " interval_ns ",
 	},
 	{ .stream = "loss", .labels = "instance stream where" },
 	{
 		.stream = "host.identity",
-		.flags = KNOWN_INFO | KNOWN_NO_VALUES,
+		.flags = METRICS_INFO | METRICS_NO_VALUES,
 		.labels = "host.id host.type host.arch os.name os.version os.kernel.release=kernel cloud.provider "
 			  "cloud.region",
 		.count = "skep_host_info",
@@ -59,7 +59,7 @@ static const struct known_stream known[] = {
 	{ .stream = "cgroup.io", .labels = "operation issuer" },
 	{ .stream = "disk.io", .labels = "device operation" },
 	{ .stream = "fs.io", .labels = "mountpoint type" },
-	{ .stream = "net.connection", .flags = KNOWN_SKIP }, /* net.peer has the same bytes */
+	{ .stream = "net.connection", .flags = METRICS_SKIP }, /* net.peer has the same bytes */
 	{ .stream = "net.peer", .prefix = "net", .labels = "network.transport=transport direction" },
 	{ .stream = "gpu.device", .labels = GPU_LABELS, .skip = " interval_ns " },
 	{ .stream = "gpu.activity", .labels = "hw.id=device", .skip = " interval_ns " },
@@ -71,10 +71,10 @@ static const struct known_stream known[] = {
 	},
 };
 
-const struct known_stream *known_stream(const char *name)
+const struct stream_metrics *stream_metrics_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(known[i].stream, name) == 0)
-			return &known[i];
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strcmp(table[i].stream, name) == 0)
+			return &table[i];
 	return NULL;
 }
