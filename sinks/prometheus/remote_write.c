@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sinks/prometheus/halves.h"
+#include "sinks/prometheus/bisect.h"
 #include "sinks/prometheus/settings.h"
 #include "sinks/prometheus/writer.h"
 
@@ -31,7 +31,7 @@ struct remote_write {
 	char *host_name;
 	const struct skep_batch *batch;
 	char *sent_key;       /* whose points the writer has; NULL: nobody's */
-	struct halves halves; /* of them that is under way */
+	struct bisect bisect; /* of them that is under way */
 	uint64_t taken;       /* samples */
 	uint64_t sent_bytes;  /* of this batch, in all requests that it took */
 	uint32_t refused;     /* records whose samples the receiver will never take */
@@ -162,7 +162,7 @@ static void encode_part(void *arg)
 {
 	struct remote_write *r = arg;
 
-	r->err = writer_part(&r->writer, r->halves.from, r->halves.to);
+	r->err = writer_part(&r->writer, r->bisect.from, r->bisect.to);
 }
 
 static void give_answer(struct remote_write *r, struct skep_batch_answer *a)
@@ -205,11 +205,11 @@ static void replied(void *arg, struct http_reply *reply)
 	struct remote_write *r = arg;
 
 	r->sent_bytes += reply->answer.sent_bytes;
-	if (halves_help(reply->answer.status, reply->body)) {
-		bool halved = halves_split(&r->halves);
+	if (bisect_applies(reply->answer.status, reply->body)) {
+		bool halved = bisect_split(&r->bisect);
 
 		if (!halved && !r->doubt) {
-			r->refused += writer_part_records(&r->writer, r->halves.from, r->halves.to);
+			r->refused += writer_part_records(&r->writer, r->bisect.from, r->bisect.to);
 			snprintf(r->refusal, sizeof(r->refusal), "%.*s", (int)strcspn(reply->body, "\r\n"),
 				 reply->body);
 		}
@@ -221,7 +221,7 @@ static void replied(void *arg, struct http_reply *reply)
 		give_answer(r, &reply->answer);
 		return;
 	}
-	if (!halves_next(&r->halves)) {
+	if (!bisect_next(&r->bisect)) {
 		acknowledge(r, reply->answer.status);
 	} else if (r->host->work(r->inst, encode_part, encoded, r) != 0) {
 		give_answer(r, &(struct skep_batch_answer){
@@ -244,12 +244,12 @@ static void encoded(struct skep_instance *i, void *arg)
 	char why[160];
 
 	(void)i;
-	if (!r->halves.requests)
-		halves_begin(&r->halves, r->writer.n_points);
+	if (!r->bisect.requests)
+		bisect_begin(&r->bisect, r->writer.n_points);
 	if (r->err) {
 		a.why = "out of memory";
 	} else if (!r->writer.len) {
-		if (!halves_next(&r->halves)) {
+		if (!bisect_next(&r->bisect)) {
 			acknowledge(r, 0);
 			return;
 		}
@@ -286,7 +286,7 @@ static int remote_write_submit(struct skep_instance *i, void *state, const struc
 	r->err = 0;
 	r->taken = r->refused = 0;
 	r->sent_bytes = 0;
-	r->halves.requests = 0;
+	r->bisect.requests = 0;
 	err = r->host->work(i, encode, encoded, r);
 	if (err) {
 		r->batch = NULL;

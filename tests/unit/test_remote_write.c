@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "sinks/prometheus/halves.h"
+#include "sinks/prometheus/bisect.h"
 #include "sinks/prometheus/writer.h"
 #include "tests/unit/lake_records.h"
 
@@ -566,27 +566,27 @@ static void test_refused_samples(void **state)
 /* The sink divides each batch once, the earlier half first, and ends at single records. */
 static void test_parts(void **state)
 {
-	struct halves h;
+	struct bisect h;
 	unsigned char seen[1000] = { 0 };
 	size_t next = 0;
 
 	(void)state;
-	halves_begin(&h, 1000);
+	bisect_begin(&h, 1000);
 	do {
-		if (halves_split(&h))
+		if (bisect_split(&h))
 			continue;
 		assert_int_equal(h.from, next);
 		for (size_t i = h.from; i < h.to; i++)
 			assert_int_equal(seen[i]++, 0);
 		next = h.to;
-	} while (halves_next(&h));
+	} while (bisect_next(&h));
 	assert_int_equal(next, 1000);
-	assert_in_range(h.requests, HALVES_REQUESTS - 2, HALVES_REQUESTS);
-	halves_begin(&h, 1);
-	assert_false(halves_split(&h));
-	assert_false(halves_next(&h));
-	halves_begin(&h, 0);
-	assert_false(halves_split(&h));
+	assert_in_range(h.requests, BISECT_REQUESTS - 2, BISECT_REQUESTS);
+	bisect_begin(&h, 1);
+	assert_false(bisect_split(&h));
+	assert_false(bisect_next(&h));
+	bisect_begin(&h, 0);
+	assert_false(bisect_split(&h));
 }
 
 int main(void)

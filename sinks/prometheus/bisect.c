@@ -4,12 +4,12 @@
  * what is older than its out_of_order_time_window, and nothing else; Thanos answers 409, as its documentation has it
  * (it has not been asked).
  */
-#include "sinks/prometheus/halves.h"
+#include "sinks/prometheus/bisect.h"
 
 #include <string.h>
 #include <strings.h>
 
-bool halves_help(uint32_t status, const char *body)
+bool bisect_applies(uint32_t status, const char *body)
 {
 	static const char *const words[] = { "out of order",
 					     "out-of-order",

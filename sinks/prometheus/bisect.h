@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/prometheus/halves.h - which part of a request comes next, while the samples are looked for that a receiver
+ * sinks/prometheus/bisect.h - which part of a request comes next, while the samples are looked for that a receiver
  * refuses.
  *
  * Prometheus (2.42, 2.53 and 3.5 have been tried) takes nothing of a request that has one sample out of order, out of
@@ -8,17 +8,17 @@
  * the rest.  So the halves are sent, and halves of those that are refused, down to what is to blame: what a receiver
  * has already, it takes again as no change.
  */
-#ifndef SKEP_SINKS_PROMETHEUS_HALVES_H
-#define SKEP_SINKS_PROMETHEUS_HALVES_H
+#ifndef SKEP_SINKS_PROMETHEUS_BISECT_H
+#define SKEP_SINKS_PROMETHEUS_BISECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Of one batch: beyond it what is refused is refused as it is. */
-#define HALVES_REQUESTS 256
+#define BISECT_REQUESTS 256
 
-struct halves {
+struct bisect {
 	size_t from, to; /* the part that is under way */
 	unsigned requests, n;
 	struct {
@@ -27,10 +27,10 @@ struct halves {
 };
 
 /* Is the answer about single samples, which another time does not mend? */
-bool halves_help(uint32_t status, const char *body);
+bool bisect_applies(uint32_t status, const char *body);
 
 /* All of it, n parts, first. */
-static inline void halves_begin(struct halves *h, size_t n)
+static inline void bisect_begin(struct bisect *h, size_t n)
 {
 	h->from = 0;
 	h->to = n;
@@ -39,7 +39,7 @@ static inline void halves_begin(struct halves *h, size_t n)
 }
 
 /* The next part is under way; false: that was all. */
-static inline bool halves_next(struct halves *h)
+static inline bool bisect_next(struct bisect *h)
 {
 	if (!h->n)
 		return false;
@@ -54,11 +54,11 @@ static inline bool halves_next(struct halves *h)
  * What is under way was refused: its halves are next, the earlier one first. false: it cannot be halved, or it has been
  * enough.
  */
-static inline bool halves_split(struct halves *h)
+static inline bool bisect_split(struct bisect *h)
 {
 	size_t middle = h->from + (h->to - h->from) / 2;
 
-	if (middle == h->from || h->requests + h->n + 2 > HALVES_REQUESTS)
+	if (middle == h->from || h->requests + h->n + 2 > BISECT_REQUESTS)
 		return false;
 	h->todo[h->n].from = middle;
 	h->todo[h->n++].to = h->to;
