@@ -77,7 +77,7 @@ void batch_slots_free(struct clickhouse *c)
 	}
 	for (unsigned t = 0; t < TABLES; t++)
 		free(c->url[t]);
-	taken_forget(&c->taken);
+	inserted_forget(&c->inserted);
 }
 
 void batch_end(struct slot *slot, const struct skep_batch_answer *answer)
@@ -106,7 +106,7 @@ static void encode(void *arg)
 		if (skep_fields_wanted(c->streams, slot->batch->records[i]))
 			slot->err = rows_add(&slot->rows, slot->batch->records[i], slot->batch->realtime_offset_ns);
 	for (unsigned t = 0; !slot->err && t < TABLES; t++)
-		if (!(slot->taken & 1u << t) && slot->rows.table[t].bytes.len > c->http.max_request)
+		if (!(slot->inserted & 1u << t) && slot->rows.table[t].bytes.len > c->http.max_request)
 			slot->err = -E2BIG;
 }
 
@@ -118,7 +118,7 @@ static void encoded(struct skep_instance *inst, void *arg)
 
 	(void)inst;
 	for (unsigned t = 0; t < TABLES; t++)
-		empty = empty && (!slot->rows.table[t].n || slot->taken & 1u << t);
+		empty = empty && (!slot->rows.table[t].n || slot->inserted & 1u << t);
 	if (slot->err == -E2BIG) {
 		a.result = SKEP_BATCH_SPLIT;
 		a.why = "its rows for one table are larger than max_request";
@@ -146,7 +146,7 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	 * The batch itself has the token that it had, where it goes alone; and whoever mended something may have begun
 	 * the tables anew.
 	 */
-	slot->taken = taken_find(&c->taken, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
+	slot->inserted = inserted_find(&c->inserted, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
 	slot->rows.host = b->host_name;
 	slot->rows.boot_id = b->boot_id;
 	slot->turn = c->turns++;

@@ -10,8 +10,8 @@
 #include <skep/sink/http_body.h>
 
 #include "sinks/clickhouse/answer.h"
+#include "sinks/clickhouse/inserted.h"
 #include "sinks/clickhouse/rows.h"
-#include "sinks/clickhouse/taken.h"
 
 /*
  * An INSERT costs a server far more than its rows (18.16.1: 124 files, and a merge soon): of those of 500 rows its own
@@ -34,7 +34,7 @@ struct slot {
 	enum slot_state state;
 	uint64_t turn; /* in which they were submitted */
 	bool alone;    /* has to go alone: a load with it was refused, and nobody knows for whose sake */
-	unsigned taken; /* tables that have its rows: a bit for each */
+	unsigned inserted; /* tables that have its rows: a bit for each */
 	struct rows rows;
 	int err;
 };
@@ -74,7 +74,7 @@ struct clickhouse {
 	struct skep_counter *rows, *inserts;
 	char *url[TABLES]; /* without what differs from batch to batch */
 	bool unknown[SETTINGS]; /* the server does not know it */
-	struct taken taken;
+	struct inserted inserted;
 	uint64_t turns;
 	struct slot slots[IN_FLIGHT];
 	struct load loads[LOADS];

@@ -117,7 +117,7 @@ static int clickhouse_reload(struct skep_instance *i, void *state, const void *n
 		c->url[t] = made.url[t];
 	}
 	memset(c->unknown, 0, sizeof(c->unknown)); /* it may be another server */
-	taken_forget(&c->taken);
+	inserted_forget(&c->inserted);
 	return err;
 }
 

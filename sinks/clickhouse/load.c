@@ -52,9 +52,9 @@ static void finish(struct load *l)
 		taken |= (unsigned)l->part[t].taken << t;
 	l->n = 0;
 	for (unsigned i = 0; i < n; i++) {
-		slots[i]->taken |= taken;
+		slots[i]->inserted |= taken;
 		if (a.result != SKEP_BATCH_ACK)
-			taken_note(&c->taken, slots[i]->batch->key, slots[i]->taken);
+			inserted_note(&c->inserted, slots[i]->batch->key, slots[i]->inserted);
 		if (again) {
 			slots[i]->alone = true;
 			slots[i]->state = SLOT_READY;
@@ -167,12 +167,12 @@ static void build(void *arg)
 
 		p->len = 0;
 		p->taken = false;
-		if (l->n == 1 && l->slots[0]->taken & 1u << t)
+		if (l->n == 1 && l->slots[0]->inserted & 1u << t)
 			continue;
 		if (l->n > 1) {
 			skep_jsonw_reset(&p->joined);
 			for (unsigned i = 0; i < l->n; i++)
-				if (!(l->slots[i]->taken & 1u << t))
+				if (!(l->slots[i]->inserted & 1u << t))
 					skep_jsonw_raw(&p->joined, l->slots[i]->rows.table[t].bytes.buf,
 						       l->slots[i]->rows.table[t].bytes.len);
 			l->err = p->joined.err;

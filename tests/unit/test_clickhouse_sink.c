@@ -22,7 +22,7 @@
 #include "lake/clickhouse.h"
 #include "sinks/clickhouse/answer.h"
 #include "sinks/clickhouse/columns.h"
-#include "sinks/clickhouse/taken.h"
+#include "sinks/clickhouse/inserted.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/lake_records.h"
 
@@ -641,26 +641,26 @@ static void test_half_taken(void **state)
 
 static void test_taken(void **state)
 {
-	struct taken t = { 0 };
+	struct inserted t = { 0 };
 	char key[16];
 
 	(void)state;
-	taken_note(&t, "k:1", 1);
-	assert_int_equal(taken_find(&t, "k:1", false), 0);
-	assert_int_equal(taken_find(&t, "k:1", true), 1);
-	assert_int_equal(taken_find(&t, "k:10", true), 0);
-	assert_int_equal(taken_find(&t, "k:1/0/1", false), 1);
-	taken_note(&t, "k:1/0", 3);
-	assert_int_equal(taken_find(&t, "k:1/0/1", false), 3);
-	assert_int_equal(taken_find(&t, "k:1/1", false), 1);
-	for (int i = 2; i < 3 * TAKEN; i++) { /* the sink remembers keys that it looks up again */
+	inserted_note(&t, "k:1", 1);
+	assert_int_equal(inserted_find(&t, "k:1", false), 0);
+	assert_int_equal(inserted_find(&t, "k:1", true), 1);
+	assert_int_equal(inserted_find(&t, "k:10", true), 0);
+	assert_int_equal(inserted_find(&t, "k:1/0/1", false), 1);
+	inserted_note(&t, "k:1/0", 3);
+	assert_int_equal(inserted_find(&t, "k:1/0/1", false), 3);
+	assert_int_equal(inserted_find(&t, "k:1/1", false), 1);
+	for (int i = 2; i < 3 * INSERTED; i++) { /* the sink remembers keys that it looks up again */
 		snprintf(key, sizeof(key), "k:%d", i);
-		taken_note(&t, key, 2);
-		assert_int_equal(taken_find(&t, "k:1/1", false), 1);
+		inserted_note(&t, key, 2);
+		assert_int_equal(inserted_find(&t, "k:1/1", false), 1);
 	}
-	assert_int_equal(taken_find(&t, "k:2/1", false), 0);
-	taken_forget(&t);
-	assert_int_equal(taken_find(&t, "k:1/1", false), 0);
+	assert_int_equal(inserted_find(&t, "k:2/1", false), 0);
+	inserted_forget(&t);
+	assert_int_equal(inserted_find(&t, "k:1/1", false), 0);
 }
 
 static void test_password(void **state)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sinks/clickhouse/taken.h"
+#include "sinks/clickhouse/inserted.h"
 
 #include <skep/sink/batch_key.h>
 #include <stdlib.h>
 #include <string.h>
 
-unsigned taken_find(struct taken *t, const char *key, bool whole)
+unsigned inserted_find(struct inserted *t, const char *key, bool whole)
 {
 	unsigned tables = 0;
 
-	for (unsigned i = 0; i < TAKEN; i++) {
+	for (unsigned i = 0; i < INSERTED; i++) {
 		const char *noted = t->at[i].key;
 
 		if (!noted || !skep_batch_key_is_part(key, noted) || (!whole && strcmp(key, noted) == 0))
@@ -20,17 +20,17 @@ unsigned taken_find(struct taken *t, const char *key, bool whole)
 	return tables;
 }
 
-void taken_note(struct taken *t, const char *key, unsigned tables)
+void inserted_note(struct inserted *t, const char *key, unsigned tables)
 {
 	unsigned at = 0;
 
 	/* What a whole says its parts need not say again. */
-	if (!tables || (taken_find(t, key, true) & tables) == tables)
+	if (!tables || (inserted_find(t, key, true) & tables) == tables)
 		return;
-	for (unsigned i = 1; i < TAKEN; i++)
+	for (unsigned i = 1; i < INSERTED; i++)
 		if (t->at[i].used < t->at[at].used)
 			at = i;
-	for (unsigned i = 0; i < TAKEN; i++)
+	for (unsigned i = 0; i < INSERTED; i++)
 		if (t->at[i].key && strcmp(t->at[i].key, key) == 0)
 			at = i;
 	free(t->at[at].key);
@@ -39,9 +39,9 @@ void taken_note(struct taken *t, const char *key, unsigned tables)
 	t->at[at].used = t->at[at].key ? ++t->clock : 0;
 }
 
-void taken_forget(struct taken *t)
+void inserted_forget(struct inserted *t)
 {
-	for (unsigned i = 0; i < TAKEN; i++)
+	for (unsigned i = 0; i < INSERTED; i++)
 		free(t->at[i].key);
 	memset(t, 0, sizeof(*t));
 }
