@@ -49,7 +49,7 @@ void flight_over(struct flight *f)
 		refused += f->parts[s].refused;
 	}
 	if (n[PART_WAITS] && f->answer.result == SKEP_BATCH_SPLIT) {
-		counted_add(o, f);
+		summed_add(o, f);
 		flight_answer(f, FLIGHT_FREE);
 		return;
 	}

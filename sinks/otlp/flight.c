@@ -36,7 +36,7 @@ static struct flight *flight_take(struct otlp *o)
 			oldest = f;
 	}
 	if (oldest) {
-		counted_add(o, oldest);
+		summed_add(o, oldest);
 		flight_reset(oldest);
 	}
 	return oldest;
@@ -46,9 +46,9 @@ void flights_clear(struct otlp *o)
 {
 	for (size_t i = 0; i < FLIGHTS; i++)
 		flight_reset(&o->flights[i]);
-	for (size_t i = 0; i < COUNTED; i++) {
-		free(o->counted[i].key);
-		o->counted[i] = (struct counted){ 0 };
+	for (size_t i = 0; i < SUMMED; i++) {
+		free(o->summed[i].key);
+		o->summed[i] = (struct summed) { 0 };
 	}
 	o->is_encoding = false;
 }
@@ -173,7 +173,7 @@ static void encode(void *arg)
 		o->encoder.wanted[s] = o->wanted[s] && !f->skip[s];
 	f->err = make_resource(o, f->batch);
 	if (!f->err)
-		f->err = encoder_batch(&o->encoder, f->batch, !f->was_counted);
+		f->err = encoder_batch(&o->encoder, f->batch, !f->was_summed);
 	f->left_out = o->encoder.spans_left_out;
 	for (int s = 0; s < SIGNALS && !f->err; s++)
 		f->err = keep_part(o, f, (enum signal)s);
@@ -196,12 +196,12 @@ static void encoded(struct skep_instance *i, void *arg)
 		/* Some of it is in the sums: none is added twice when it comes again. */
 		f->answer = (struct skep_batch_answer){ .result = SKEP_BATCH_RETRY };
 		snprintf(f->why, sizeof(f->why), "%s", f->err == -ENOMEM ? "out of memory" : "compression failed");
-		counted_add(o, f);
+		summed_add(o, f);
 		flight_answer(f, FLIGHT_FREE);
 	} else if (f->largest) {
 		f->answer = (struct skep_batch_answer){ .result = SKEP_BATCH_SPLIT };
 		snprintf(f->why, sizeof(f->why), "a body of %zu bytes is larger than max_request", f->largest);
-		counted_add(o, f);
+		summed_add(o, f);
 		flight_answer(f, FLIGHT_FREE);
 	} else {
 		flight_send(f);
@@ -212,7 +212,7 @@ static void encoded(struct skep_instance *i, void *arg)
 /* One at a time, in the order in which they came: sums go on from one batch to the next. */
 static void encode_next(struct otlp *o)
 {
-	const struct counted *before;
+	const struct summed *before;
 	struct flight *first = NULL;
 
 	for (size_t i = 0; i < FLIGHTS && !o->is_encoding; i++) {
@@ -223,8 +223,8 @@ static void encode_next(struct otlp *o)
 	}
 	if (!first)
 		return;
-	before = counted_find(o, first->key);
-	first->was_counted = before;
+	before = summed_find(o, first->key);
+	first->was_summed = before;
 	for (int s = 0; s < SIGNALS && before; s++)
 		first->skip[s] = before->done[s];
 	first->state = FLIGHT_ENCODING;
@@ -251,7 +251,7 @@ int flight_submit(struct otlp *o, const struct skep_batch *batch)
 			flight_send(f);
 			return 0;
 		}
-		counted_add(o, f); /* the host has split it */
+		summed_add(o, f); /* the host has split it */
 		flight_reset(f);
 	}
 	f = flight_take(o);

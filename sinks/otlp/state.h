@@ -5,7 +5,7 @@
  *	otlp.c    descriptor, options, life
  *	flight.c  a batch's way: encoded once, up to three requests
  *	answer.c  the receiver's answers to them as one
- *	counted.c batches that must not be counted twice
+ *	summed.c batches that must not be counted twice
  */
 #ifndef SKEP_SINKS_OTLP_STATE_H
 #define SKEP_SINKS_OTLP_STATE_H
@@ -19,7 +19,7 @@
 /* Those in flight, and those that wait for their next attempt with the host: their bytes are kept. */
 #define FLIGHTS (3 * IN_FLIGHT)
 /* Batches that were counted in sums and are not over: in parts, or their bytes had to go. */
-#define COUNTED 64
+#define SUMMED    64
 
 struct otlp;
 
@@ -47,7 +47,7 @@ struct flight {
 	const struct skep_batch *batch; /* the host's; NULL: parked or free */
 	char *key;
 	uint64_t order;   /* when it was submitted or parked */
-	bool was_counted; /* its records are in the sums already */
+	bool was_summed;  /* its records are in the sums already */
 	bool skip[SIGNALS];
 	int err;          /* of encoding */
 	size_t largest;   /* body, before compression, where it is more than is allowed; 0: none is */
@@ -58,7 +58,7 @@ struct flight {
 	char why[512], why_refused[512];
 };
 
-struct counted {
+struct summed {
 	char *key;
 	uint64_t used; /* the one that was not asked for longest makes room; 0: free */
 	bool done[SIGNALS];
@@ -79,7 +79,7 @@ struct otlp {
 	bool is_encoding;
 	uint64_t clock;
 	struct flight flights[FLIGHTS];
-	struct counted counted[COUNTED];
+	struct summed summed[SUMMED];
 	struct skep_counter *items[SIGNALS], *refused, *left_out, *overflowed;
 };
 
@@ -94,9 +94,9 @@ void flight_over(struct flight *);
 void flight_say(char why[512], enum signal, const char *what, const char *words);
 
 /* Its key is taken. Nothing is added to what is known of a batch that it is a part of. */
-void counted_add(struct otlp *, struct flight *);
+void summed_add(struct otlp *, struct flight *);
 /* The batch itself, or one that it is a part of ("KEY/0" of "KEY", "KEY/0/1" of "KEY/0"). NULL: neither. */
-const struct counted *counted_find(struct otlp *, const char *key);
+const struct summed *summed_find(struct otlp *, const char *key);
 
 /* After skep_http_stop(): batches are the host's again, nothing is remembered. */
 void flights_clear(struct otlp *);

@@ -9,21 +9,21 @@
 
 #include "sinks/otlp/state.h"
 
-const struct counted *counted_find(struct otlp *o, const char *key)
+const struct summed *summed_find(struct otlp *o, const char *key)
 {
-	const struct counted *best = NULL;
+	const struct summed *best = NULL;
 	size_t longest = 0;
 
-	for (unsigned i = 0; i < COUNTED; i++) {
-		const char *k = o->counted[i].key;
+	for (unsigned i = 0; i < SUMMED; i++) {
+		const char *k = o->summed[i].key;
 		size_t n;
 
 		if (!k || !skep_batch_key_is_part(key, k))
 			continue;
 		n = strlen(k);
-		o->counted[i].used = ++o->clock; /* there may be more parts to come */
+		o->summed[i].used = ++o->clock; /* there may be more parts to come */
 		if (n > longest) {
-			best = &o->counted[i];
+			best = &o->summed[i];
 			longest = n;
 		}
 	}
@@ -34,10 +34,10 @@ const struct counted *counted_find(struct otlp *o, const char *key)
  * What a batch says of its parts they need not say again: a large batch that is split into more parts
  * than there are places would drive itself out before its last part has come.
  */
-void counted_add(struct otlp *o, struct flight *f)
+void summed_add(struct otlp *o, struct flight *f)
 {
-	const struct counted *before = counted_find(o, f->key);
-	struct counted *c = o->counted;
+	const struct summed *before = summed_find(o, f->key);
+	struct summed *c = o->summed;
 	bool done[SIGNALS];
 
 	for (int s = 0; s < SIGNALS; s++)
@@ -47,11 +47,11 @@ void counted_add(struct otlp *o, struct flight *f)
 		f->key = NULL;
 		return;
 	}
-	for (unsigned i = 1; i < COUNTED; i++)
-		if (o->counted[i].used < c->used)
-			c = &o->counted[i];
+	for (unsigned i = 1; i < SUMMED; i++)
+		if (o->summed[i].used < c->used)
+			c = &o->summed[i];
 	if (before && strcmp(before->key, f->key) == 0)
-		c = &o->counted[before - o->counted];
+		c = &o->summed[before - o->summed];
 	free(c->key);
 	c->key = f->key; /* taken */
 	f->key = NULL;
