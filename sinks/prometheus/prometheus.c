@@ -3,8 +3,8 @@
  * prometheus - the sink that keeps running sums and levels of the records, for a Prometheus server to scrape.
  * Here: the plugin's descriptor, a batch's way to the store, and a page's way out of it.
  *
- * Batches are added, and pages made, on worker threads, one at a time: `lock` is held for that
- * long. The loop thread never takes it.
+ * A worker thread adds batches, the server's thread makes pages. Each holds `lock` meanwhile. The loop thread takes it
+ * for a reload only.
  */
 #include <pthread.h>
 #include <skep/plugin.h>
@@ -28,13 +28,11 @@ struct prometheus {
 	bool lock_made, store_made;
 	struct store store;    /* under the lock */
 	struct ingest ingest;  /* the same */
-	uint64_t records, n_pages;
+	uint64_t records, n_pages, expire_ns; /* the same */
+	bool with_created;                    /* the same */
 	const struct skep_batch *batch; /* being added */
 	uint32_t failed;                /* of its records, for want of memory */
 	struct httpd httpd;
-	struct text_format format; /* of the page that is being made */
-	struct jsonw page;         /* the same */
-	bool busy;                 /* a page is being made */
 	char *host_name;
 	struct skep_counter *series, *refused, *pages;
 };
@@ -88,60 +86,33 @@ static int prometheus_open(struct skep_instance *i, void *state, const struct sk
 
 /* ---- pages --------------------------------------------------------------------- */
 
-static void page_work(void *arg)
+/* On the server's thread. */
+static char *page_make(void *arg, bool openmetrics, size_t *ret_len)
 {
 	struct prometheus *p = arg;
-	const struct text_format *f = &p->format;
+	struct text_format f = { .openmetrics = openmetrics, .host = *p->host_name ? p->host_name : NULL };
+	struct jsonw page = { 0 };
 
-	skep_jsonw_reset(&p->page);
 	pthread_mutex_lock(&p->lock);
-	store_expire(&p->store, clock_ns(CLOCK_MONOTONIC), p->settings.expire_ns);
-	text_store(&p->page, &p->store, f);
-	text_figure(&p->page, f, "skep_exporter_series", "time series that this sink keeps", false,
+	f.created = p->with_created;
+	store_expire(&p->store, clock_ns(CLOCK_MONOTONIC), p->expire_ns);
+	text_store(&page, &p->store, &f);
+	text_figure(&page, &f, "skep_exporter_series", "time series that this sink keeps", false,
 		    (double)p->store.n_series);
-	text_figure(&p->page, f, "skep_exporter_records", "records that were added up", true, (double)p->records);
-	text_figure(&p->page, f, "skep_exporter_overflow", "records whose series found no room (max_series)", true,
+	text_figure(&page, &f, "skep_exporter_records", "records that were added up", true, (double)p->records);
+	text_figure(&page, &f, "skep_exporter_overflow", "records whose series found no room (max_series)", true,
 		    (double)p->store.refused);
-	text_figure(&p->page, f, "skep_exporter_expired", "sets of series that vanished (expire)", true,
+	text_figure(&page, &f, "skep_exporter_expired", "sets of series that vanished (expire)", true,
 		    (double)p->store.expired);
-	text_figure(&p->page, f, "skep_exporter_pages", "pages served before this one", true, (double)p->n_pages);
+	text_figure(&page, &f, "skep_exporter_pages", "pages served before this one", true, (double)p->n_pages++);
 	pthread_mutex_unlock(&p->lock);
-	text_end(&p->page, f);
-}
-
-static void page_wanted(void *arg);
-
-static void page_done(struct skep_instance *i, void *arg)
-{
-	struct prometheus *p = arg;
-	bool good = !p->page.err;
-
-	(void)i;
-	p->busy = false;
-	p->n_pages++;
+	text_end(&page, &f);
 	if (p->pages)
 		p->host->counter_add(p->pages, 1);
-	if (!good)
-		skep_jsonw_free(&p->page);
-	httpd_give(&p->httpd, p->format.openmetrics ? TEXT_TYPE_OPENMETRICS : TEXT_TYPE_PLAIN,
-		   good ? p->page.buf : NULL, p->page.len);
-	p->page = (struct jsonw){ 0 }; /* it is the server's now */
-	page_wanted(p);                /* who came meanwhile */
-}
-
-static void page_wanted(void *arg)
-{
-	struct prometheus *p = arg;
-
-	if (p->busy || !httpd_take(&p->httpd, &p->format.openmetrics))
-		return;
-	p->format.created = p->created;
-	p->format.host = *p->host_name ? p->host_name : NULL;
-	p->busy = true;
-	if (p->host->work(p->inst, page_work, page_done, p) != 0) {
-		p->busy = false;
-		httpd_give(&p->httpd, TEXT_TYPE_PLAIN, NULL, 0);
-	}
+	if (page.err)
+		skep_jsonw_free(&page);
+	*ret_len = page.len;
+	return page.buf;
 }
 
 static int prometheus_start(struct skep_instance *i, void *state)
@@ -152,7 +123,9 @@ static int prometheus_start(struct skep_instance *i, void *state)
 	p->series = p->host->counter(i, "series", "time series that it keeps");
 	p->refused = p->host->counter(i, "overflow", "records whose series found no room (max_series)");
 	p->pages = p->host->counter(i, "scrapes", "pages served");
-	err = httpd_start(&p->httpd, i, p->host, p->listen, page_wanted, p);
+	p->expire_ns = p->settings.expire_ns;
+	p->with_created = p->created;
+	err = httpd_start(&p->httpd, i, p->host, p->listen, page_make, p);
 	if (err)
 		return err;
 	p->host->log(i, SKEP_LOG_INFO, "http://%s/metrics", p->httpd.name);
@@ -171,7 +144,7 @@ static void add_work(void *arg)
 	p->failed = 0;
 	p->ingest.streams = (const char *const *)p->settings.streams; /* a reload may have brought others */
 	pthread_mutex_lock(&p->lock);
-	store_expire(&p->store, now, p->settings.expire_ns); /* makes room */
+	store_expire(&p->store, now, p->expire_ns); /* makes room */
 	ingest_batch(&p->ingest, b);
 	for (uint32_t k = 0; k < b->n; k++) {
 		int err = 0;
@@ -218,14 +191,18 @@ static int prometheus_submit(struct skep_instance *i, void *state, const struct 
 	return 0;
 }
 
-/* No worker is under way now. */
+/* The host writes the new options after this call. The server's thread may make a page then, and reads copies. */
 static int prometheus_reload(struct skep_instance *i, void *state, const void *next)
 {
 	const struct prometheus *wanted = next;
 	struct prometheus *p = state;
 
 	(void)i;
+	pthread_mutex_lock(&p->lock);
 	p->store.max_series = (uint64_t)wanted->settings.max_series;
+	p->expire_ns = wanted->settings.expire_ns;
+	p->with_created = wanted->created;
+	pthread_mutex_unlock(&p->lock);
 	return 0;
 }
 
@@ -247,7 +224,6 @@ static void prometheus_close(struct skep_instance *i, void *state)
 	if (p->lock_made)
 		pthread_mutex_destroy(&p->lock);
 	ingest_free(&p->ingest);
-	skep_jsonw_free(&p->page);
 	free(p->host_name);
 }
 

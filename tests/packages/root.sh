@@ -13,8 +13,8 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 packages=systemd,systemd-sysv,dbus,udev,init-system-helpers,procps,kmod
 packages+=,libbpf1,libdeflate0,libelf1,libjansson4,libpcre2-8-0,libsnappy1v5,libsqlite3-0,libuv1
 case $suite in
-bookworm) packages+=,libcurl4 ;;
-*) packages+=,libcurl4t64 ;; # which provides libcurl4
+bookworm) packages+=,libcurl4,libmicrohttpd12 ;;
+*) packages+=,libcurl4t64,libmicrohttpd12t64 ;; # which provide libcurl4, libmicrohttpd12
 esac
 # A change of that list makes another root.
 tar=$cache/$suite-$(echo "$packages" | cksum | cut -d' ' -f1).tar
