@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/defects.c - what is wrong, and whose mistake it is: the plugin's, the test's, or of what was asked for.
+ * sdk/mock/defects.c - records defects of the plugin and of the test, and refuses what a test asks wrongly.
  */
 #include <pthread.h>
 #include <stdarg.h>

@@ -244,7 +244,7 @@ static void host_signal(struct skep_instance *i, const char *name, enum skep_sig
 	if (!mock_may(m, "signal", false))
 		return;
 	if (!name || !*name || !how || state < SKEP_SIGNAL_OK || state > SKEP_SIGNAL_OFF) {
-		mock_defect(m, "signal(): a signal has a name, how it is had (\"\": not) and a state that there is");
+		mock_defect(m, "signal(): needs a name, a hook or file (\"\": none) and a state of enum skep_signal_state");
 		return;
 	}
 	if (state != SKEP_SIGNAL_OK && (!why || !*why))

@@ -231,7 +231,7 @@ int skep_mock_reload(struct skep_mock *m)
 
 		if (!mock_option_get(m->plugin, p->dirty.at[i], &o))
 			continue;
-		/* As the host does: it writes what was taken; what was not is forgotten. */
+		/* As the host does: copies the options that the plugin applied, and discards the others. */
 		if (err)
 			memcpy(next + o.offset, state + o.offset, mock_option_size(o.type));
 		else

@@ -19,7 +19,7 @@ struct skep_counter {
 	struct skep_counter *next;
 };
 
-/* A handle's memory stays until the end: one that is used after it was closed is met, not crashed on. */
+/* The mock frees handles at the end only: it reports the use of a closed handle instead of crashing. */
 struct skep_watch {
 	struct skep_mock *mock;
 	struct skep_watch *next;
@@ -124,7 +124,7 @@ void *mock_need(void *); /* ends the program when it is NULL */
 void mock_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* A mistake of the plugin. Any thread. */
 void mock_defect(struct skep_mock *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A mistake in what was asked of the mock: to `why`; returns err. */
+/* Writes the test's mistake to `why`; returns err. */
 int mock_refuse(struct skep_mock *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 uint64_t mock_clock_ns(void); /* monotonic */
 
@@ -164,7 +164,7 @@ void mock_options_free(struct skep_mock_priv *);
 /* detail.c */
 const struct skep_detail *mock_detail_of_stream(const struct skep_plugin *, unsigned stream);
 void mock_detail_over(struct skep_instance *, uint64_t id, const char *why);
-void mock_details_end(struct skep_mock *); /* detach() of what is attached */
+void mock_details_end(struct skep_mock *); /* calls detach() for every attached detail */
 bool mock_detail_attached(const struct skep_mock_priv *, uint64_t id);
 void mock_details_free(struct skep_mock_priv *);
 

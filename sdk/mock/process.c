@@ -18,7 +18,7 @@
 
 #include "sdk/mock/priv.h"
 
-/* A plugin that opens one each time leaves many: so many are told. */
+/* A plugin that leaks one descriptor a call leaks many: the mock reports this many. */
 #define FDS_TOLD 3u
 
 void mock_set_add(struct mock_set *set, int n)
@@ -65,7 +65,7 @@ static void mock_list(const char *folder, struct mock_set *ret)
 		closedir(dir);
 }
 
-/* before -> now: what came up belongs to the plugin, what is gone no longer does. */
+/* Adds to the plugin's set what `now` has beyond `before`, and removes what `now` lacks. */
 static void mock_difference(const struct mock_set *before, const struct mock_set *now, struct mock_set *owned)
 {
 	for (size_t i = 0; i < now->n; i++)

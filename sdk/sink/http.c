@@ -76,7 +76,7 @@ static void refresh_done(struct skep_instance *inst, void *arg)
 
 	h->refreshing = false;
 	if (!h->fresh && !h->unreadable)
-		h->host->log(inst, SKEP_LOG_WARNING, "%s; what was read before is used on", h->fresh_why);
+		h->host->log(inst, SKEP_LOG_WARNING, "%s; the sink keeps using the contents it read before", h->fresh_why);
 	h->unreadable = !h->fresh;
 	if (changed) {
 		replace_auth(h, h->fresh);
@@ -99,8 +99,8 @@ static bool refresh(struct http *h)
 }
 
 /*
- * A receiver may answer 400 to an old key, or accept it as another client's. So http reads a changed file soon,
- * whatever the receiver answers, and sends requests with the old key until then.
+ * A receiver may answer 400 to an old key, or accept it as another client's. So the layer reads a changed file soon,
+ * whichever status the receiver answers, and sends requests with the old key until then.
  */
 static void refresh_at_times(struct http *h)
 {
@@ -249,8 +249,8 @@ int skep_http_start(struct http *h)
 }
 
 /*
- * Requests under way end as they were begun: libcurl has copied what it was told.  What comes
- * after them goes over new connections, with certificates as they are now.
+ * Requests under way keep their old options: libcurl has copied them.  Later requests use new connections, with the
+ * certificates of this moment.
  */
 int skep_http_reload(struct http *h, const struct http_options *next)
 {

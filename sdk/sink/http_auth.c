@@ -107,7 +107,7 @@ static int bearer_load(const char *source, char **ret, char *why, size_t room)
 	return 0;
 }
 
-/* ---- what is in no log ------------------------------------------------------------- */
+/* ---- secrets that no log shows ------------------------------------------------------------- */
 
 /* A value that is written into the configuration may be no secret: a short one is in many words. */
 #define WRITTEN_LEAST 8

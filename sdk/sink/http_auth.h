@@ -13,7 +13,7 @@ struct http_auth {
 	char **headers; /* "Name: value", Authorization with the token among them */
 	char *username, *password; /* NULL: no basic authentication */
 	size_t n_secrets;
-	char **secrets; /* whatever of these a receiver may quote, in the forms that it gets; the longest first */
+	char **secrets; /* secrets that a receiver may quote, in the forms that the sink sends; the longest first */
 };
 
 /*
@@ -21,7 +21,7 @@ struct http_auth {
  * secret in it, in `why`. skep_http_auth_free() it.
  */
 int skep_http_auth_load(const struct http_options *, struct http_auth **ret, char *why, size_t room);
-/* Blanks what it frees; NULL is fine; returns NULL. */
+/* Overwrites the secrets and frees them; NULL is fine; returns NULL. */
 struct http_auth *skep_http_auth_free(struct http_auth *);
 /* Overwrites each secret in a receiver's text by as many '*'. NULL is fine. */
 void skep_http_auth_blank(const struct http_auth *, char *text, size_t len);

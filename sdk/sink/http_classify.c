@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ACK      it is there
- * RETRY    may work later by itself
- * HOLD     somebody has to mend something first: nothing is given up for an expired token
- * SPLIT    too large
- * SUSPECT  may be this batch, may be the receiver
- * REJECT   this batch, for ever
+ * Which status means what for a batch:
+ * ACK      the receiver has the batch
+ * RETRY    a later attempt may succeed by itself
+ * HOLD     an operator must act first: an expired token loses no batch
+ * SPLIT    the batch is too large
+ * SUSPECT  the batch or the receiver is at fault
+ * REJECT   the receiver will never accept this batch
  */
 #include "sdk/sink/http_classify.h"
 
@@ -103,7 +104,7 @@ enum skep_batch_result skep_http_classify_status(long status, const char *body)
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		if (status >= statuses[i].first && status <= statuses[i].last)
 			return statuses[i].result;
-	return SKEP_BATCH_RETRY; /* no status that HTTP has: whatever speaks there is not the receiver */
+	return SKEP_BATCH_RETRY; /* not a status of HTTP: another program listens there */
 }
 
 /*

@@ -12,10 +12,9 @@
 #include "sdk/sink/http_priv.h"
 
 /*
- * What is watched is a duplicate of libcurl's descriptor: libcurl (7.88 at least) closes sockets that
- * it is still connecting, and those of its name look-up, before it tells us, and may have another one of
- * the same number at once, without telling us at all.  A watch has its events for life: when libcurl
- * wants others there is a new one.
+ * The layer watches a duplicate of libcurl's descriptor.  libcurl (7.88 at least) closes connecting sockets and those
+ * of its name look-up before it reports so, and may reuse the number at once without a report.  A watch keeps its
+ * events for life: when libcurl wants other events, the layer makes a new watch.
  */
 struct http_socket {
 	struct http *http;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is wrong with the options of an HTTP sink, said before anything is sent.
+ * Checks the options of an HTTP sink before the sink sends anything.
  */
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands in braces, put in.
+ * Replaces placeholders in braces by values.
  */
 
 #include <ctype.h>

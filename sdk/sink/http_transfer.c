@@ -88,7 +88,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	memcpy(t->reply + t->len, data, take);
 	t->len += take;
 	t->reply[t->len] = '\0';
-	return t->cut ? 0 : want; /* 0 ends the transfer: who answers without end is not listened to */
+	return t->cut ? 0 : want; /* 0 ends the transfer: an answer without end is cut */
 }
 
 static int add_header(struct transfer *t, const char *text)

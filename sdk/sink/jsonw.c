@@ -193,7 +193,7 @@ void skep_jsonw_f64(struct jsonw *j, double v)
 		if (digits == 17 || strtod(text, NULL) == v)
 			break;
 	}
-	/* whatever the locale's decimal point is: one byte in every glibc locale we met */
+	/* The locale's decimal point: one byte in every glibc locale that was tried. */
 	for (int i = 0; i < n; i++)
 		if (!strchr("0123456789+-e", text[i]))
 			text[i] = '.';
@@ -209,7 +209,7 @@ static char *padded(char *at, unsigned n, uint64_t v)
 }
 
 /*
- * The day since 1970-01-01 as year, month, day: the calendar comes again every 400 years of 146,097 days, and a year
+ * The day since 1970-01-01 as year, month, day: the calendar repeats every 400 years of 146,097 days, and a year
  * that begins in March has its leap day at its end.
  */
 static char *date(char *at, int64_t day)

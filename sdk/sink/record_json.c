@@ -193,7 +193,7 @@ static void write_name(struct jsonw *j, const char *name)
 static const char *const context_names[] = { "run", "pipeline", "task", "tool", "container" };
 #define CONTEXT_NAMES (sizeof(context_names) / sizeof(context_names[0]))
 
-/* Names that are looked for, told by their first letter from nearly all others. */
+/* The first letter distinguishes these names from nearly all others. */
 static bool is(const struct skep_field *f, const char *name)
 {
 	return f->name[0] == name[0] && strcmp(f->name, name) == 0;

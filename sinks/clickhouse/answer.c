@@ -16,7 +16,7 @@ static const struct {
 	enum skep_batch_result result;
 	const char *remedy;
 } codes[] = {
-	/* somebody has to mend something */
+	/* an operator must act */
 	{ 16, SKEP_BATCH_HOLD, no_table },  /* NO_SUCH_COLUMN_IN_TABLE */
 	{ 47, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_IDENTIFIER */
 	{ 60, SKEP_BATCH_HOLD, no_table },  /* UNKNOWN_TABLE */
@@ -64,7 +64,7 @@ const char *const setting_names[SETTINGS] = {
 	[SETTING_ASYNC] = "async_insert_deduplicate",
 };
 
-/* The first of all names that are sent: later servers go on with those that one may have meant. */
+/* The first of the names in the answer: later servers add names that the sender may have meant. */
 enum setting answer_setting(const char *body)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_", async[] = "async_insert";
@@ -98,14 +98,13 @@ enum skep_batch_result answer_classify(enum skep_batch_result by_status, unsigne
 		}
 	}
 	/*
-	 * What is left is about rows that cannot be read, because the table has other types than ours or for a reason
-	 * that is not in this table. The host finds out which batch is to blame, and gives up none while all of them
-	 * fail.
+	 * Other codes mean that the server cannot read the rows: the table has other types than ours, or the reason is
+	 * not in this table. The host finds the batch to blame, and gives up none while all of them fail.
 	 */
 	return SKEP_BATCH_SUSPECT;
 }
 
-/* What can still become of the whole batch comes before what is final for a part of it. */
+/* An answer that leaves the whole batch open wins over one that is final for a part. */
 static int weight(enum skep_batch_result r)
 {
 	static const int weights[] = {

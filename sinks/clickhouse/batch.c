@@ -143,8 +143,8 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->state = SLOT_ENCODING;
 	slot->alone = false;
 	/*
-	 * The batch itself has the token that it had, where it goes alone; and whoever mended something may have begun
-	 * the tables anew.
+	 * A batch that is sent alone has the same token as before, and an operator may have recreated the tables: then
+	 * the server decides.
 	 */
 	slot->inserted = inserted_find(&c->inserted, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
 	slot->rows.host = b->host_name;

@@ -14,9 +14,9 @@
 #include "sinks/clickhouse/rows.h"
 
 /*
- * An INSERT costs a server far more than its rows (18.16.1: 124 files, and a merge soon): of those of 500 rows its own
- * cost is nearly all.  So one load gathers what has come while others were under way.  64 would save another tenth of
- * both sides' CPU, for twice the memory.
+ * An INSERT costs a server far more than its rows (18.16.1: 124 files, and a merge soon): with 500 rows the rows cost
+ * next to nothing.  So one load gathers the batches that arrived while other loads were under way.  64 would save
+ * another tenth of both sides' CPU, for twice the memory.
  */
 #define IN_FLIGHT 32
 #define LOADS 4
@@ -33,7 +33,7 @@ struct slot {
 	const struct skep_batch *batch;
 	enum slot_state state;
 	uint64_t turn; /* in which they were submitted */
-	bool alone;    /* has to go alone: a load with it was refused, and nobody knows for whose sake */
+	bool alone;    /* sent alone: the server refused a load with it, and did not say for which batch */
 	unsigned inserted; /* tables that have its rows: a bit for each */
 	struct rows rows;
 	int err;
@@ -47,7 +47,7 @@ struct part {
 	const void *data;
 	size_t len;
 	bool taken;
-	bool without[SETTINGS]; /* of what is under way: left out */
+	bool without[SETTINGS]; /* settings that the request under way leaves out */
 };
 
 struct load {
@@ -55,10 +55,10 @@ struct load {
 	unsigned n; /* 0: free */
 	struct slot *slots[IN_FLIGHT];
 	struct part part[TABLES];
-	char token[256]; /* of what is in it; the table's name follows */
+	char token[256]; /* made from the batches of the load; the table's name follows */
 	int err;
 	unsigned pending;
-	struct skep_batch_answer answer; /* what is known so far */
+	struct skep_batch_answer answer; /* the answers so far */
 	char why[1024];
 };
 
@@ -87,7 +87,7 @@ int batch_begin(struct slot *, const struct skep_batch *);
 void batch_end(struct slot *, const struct skep_batch_answer *);
 void batch_slots_free(struct clickhouse *);
 
-/* load.c: what is ready goes, as far as there are loads for it. */
+/* load.c: sends ready batches while a load is free. */
 void load_next(struct clickhouse *);
 bool load_gathers(const struct clickhouse *);
 

@@ -132,7 +132,7 @@ static int clickhouse_submit(struct skep_instance *i, void *state, const struct 
 	if (slot == c->slots + IN_FLIGHT)
 		return c->host->fail(i, -EAGAIN, "%d batches are in flight already", IN_FLIGHT);
 	err = batch_begin(slot, batch);
-	return err ? c->host->fail(i, err, "no worker thread to be had") : 0;
+	return err ? c->host->fail(i, err, "cannot start a worker thread") : 0;
 }
 
 static void clickhouse_stop(struct skep_instance *i, void *state)
@@ -160,7 +160,7 @@ static const struct skep_sink_ops sink_ops = {
 	.size = sizeof(struct skep_sink_ops),
 	.max_in_flight = IN_FLIGHT,
 	.submit = clickhouse_submit,
-	.flags = SKEP_SINK_ANY_ORDER, /* a row's place and its version (rev of a run) do not depend on when it comes */
+	.flags = SKEP_SINK_ANY_ORDER, /* a row's key and version (rev of a run) do not depend on the order of arrival */
 };
 
 static const struct skep_plugin clickhouse_plugin = {

@@ -43,7 +43,7 @@ struct column {
 };
 
 enum table_identity {
-	IDENTITY_CONTENT = 0, /* a record that comes again is the same, byte for byte */
+	IDENTITY_CONTENT = 0, /* a record that is sent again is the same, byte for byte */
 	IDENTITY_IMAGE,       /* boot id, pid, start, image */
 	IDENTITY_RUN,         /* boot id, the run's id: its end takes the place of its begin */
 };

@@ -14,7 +14,7 @@ unsigned inserted_find(struct inserted *t, const char *key, bool whole)
 
 		if (!noted || !skep_batch_key_is_part(key, noted) || (!whole && strcmp(key, noted) == 0))
 			continue;
-		t->at[i].used = ++t->clock; /* there may be more parts to come */
+		t->at[i].used = ++t->clock; /* more parts may follow */
 		tables |= t->at[i].tables;
 	}
 	return tables;
@@ -24,7 +24,7 @@ void inserted_note(struct inserted *t, const char *key, unsigned tables)
 {
 	unsigned at = 0;
 
-	/* What a whole says its parts need not say again. */
+	/* The entry of the whole batch covers its parts. */
 	if (!tables || (inserted_find(t, key, true) & tables) == tables)
 		return;
 	for (unsigned i = 1; i < INSERTED; i++)

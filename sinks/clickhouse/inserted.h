@@ -18,14 +18,14 @@ struct inserted {
 	struct {
 		char *key;
 		unsigned tables; /* a bit for each */
-		uint64_t used;   /* the one that was not asked for longest makes room; 0: free */
+		uint64_t used;   /* the entry with the least recent look-up makes room; 0: free */
 	} at[INSERTED];
 	uint64_t clock;
 };
 
-/* What was noted of that batch, or of one that it is a part of.  whole: also of itself. */
+/* The tables noted for the batch that `key` is a part of.  whole: also for the batch `key` itself. */
 unsigned inserted_find(struct inserted *, const char *key, bool whole);
-void inserted_note(struct inserted *, const char *key, unsigned tables); /* without memory it is not known */
-void inserted_forget(struct inserted *);                                 /* all; frees what it holds */
+void inserted_note(struct inserted *, const char *key, unsigned tables); /* without memory: notes nothing */
+void inserted_forget(struct inserted *);                                 /* frees every entry */
 
 #endif

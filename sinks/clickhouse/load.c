@@ -3,14 +3,15 @@
  * A load: the rows of one or more batches, as an INSERT for each table, all with one answer.
  *
  * The settings of each request:
- *   insert_deduplication_token     what is in it, and the table: what came already is not inserted again (22.2)
- *   deduplicate_blocks_in_dependent_materialized_views  nor again in a site's materialised views, where the
- *                                  first attempt ended between the table and them
- *   wait_for_async_insert          with async_insert: an answer means that the rows are in the table
- *   async_insert_deduplicate       and that the token counts for it, too
+ *   insert_deduplication_token     names batches and table: the server skips rows that it has (22.2)
+ *   deduplicate_blocks_in_dependent_materialized_views  the same in a site's materialised views, when the first
+ *                                  attempt ended between table and views
+ *   wait_for_async_insert          with async_insert: the server answers when the rows are in the table
+ *   async_insert_deduplicate       the token counts there, too
  *
- * A batch alone has its key as a token, which is the same after a crash of skepd.  Which batches are gathered is
- * chance, and after a crash another one: so where tokens are known it is not done unless the site says so (gather).
+ * A batch that is sent alone has its key as token, the same after a crash of skepd.  Chance decides which batches a
+ * load gathers, and decides anew after a crash.  So where the server knows tokens a load gathers batches only when the
+ * option gather says so.
  */
 #include "sinks/clickhouse/batch.h"
 

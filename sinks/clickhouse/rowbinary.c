@@ -38,7 +38,7 @@ void rowbinary_text(struct jsonw *out, const char *s, size_t n)
 		skep_jsonw_raw(out, s, n);
 		return;
 	}
-	/* Its length is known when it is there: written behind the room of both, then moved. */
+	/* The length is known after the text: the text is written behind the room of both, then moved. */
 	room = skep_jsonw_room(out, length_most + 3 * n);
 	if (!room)
 		return;

@@ -208,7 +208,7 @@ static void put_column(const struct row *r, size_t i)
 	}
 }
 
-/* The row's uid, once the row is there from `begin` on. */
+/* The row's uid, made of the row's bytes from `begin` on. */
 static void identify(const struct row *r, size_t begin)
 {
 	const struct binding *b = r->binding;

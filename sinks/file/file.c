@@ -22,7 +22,7 @@ struct file_sink {
 	const struct skep_host *host;
 	struct opening opening;
 	struct skep_counter *lines, *rotations;
-	char *told; /* of why it is not rotated: once for each reason */
+	char *told; /* the reason of the last failed rotation: each is reported once */
 	const struct skep_batch *batch; /* in flight */
 	int err;
 	struct jsonw json;    /* worker only while a batch is in flight */
@@ -171,7 +171,7 @@ static int file_submit(struct skep_instance *i, void *state, const struct skep_b
 	err = f->host->work(i, file_work, file_done, f);
 	if (err) {
 		f->batch = NULL;
-		return f->host->fail(i, err, "no worker thread to be had");
+		return f->host->fail(i, err, "cannot start a worker thread");
 	}
 	return 0;
 }
@@ -193,7 +193,7 @@ static void close_output(void *arg)
 	output_close(arg);
 }
 
-/* close() of a file on NFS sends what is not written yet.  Where no thread starts file_close() closes. */
+/* close() of a file on NFS sends unwritten data.  When no thread starts, file_close() closes the file. */
 static void file_stop(struct skep_instance *i, void *state)
 {
 	struct file_sink *f = state;

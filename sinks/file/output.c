@@ -87,8 +87,8 @@ static int end_half_line(struct output *o, off_t size)
 }
 
 /*
- * O_NONBLOCK is of a description, and that of stdout is the shell's and other processes' as well: a pipe is opened
- * anew. That fails where somebody else made the pipe, or nobody reads it now.
+ * O_NONBLOCK belongs to the open file description, and other processes share the one of stdout: so a pipe is opened
+ * anew. That fails when another user made the pipe, or when no process reads it.
  */
 static void open_stdout(struct output *o)
 {
@@ -115,18 +115,18 @@ int output_open(struct output *o)
 	if (o->fd >= 0) {
 		if (!o->regular || (stat(o->path, &st) == 0 && st.st_dev == o->dev && st.st_ino == o->ino))
 			return 0;
-		output_close(o); /* rotated: what was half written went with it */
+		output_close(o); /* rotated: a half-written batch went with the old file */
 		o->cut = -1;
 	}
 	if (strcmp(o->path, "-") == 0) {
 		open_stdout(o);
 	} else {
-		/* O_NONBLOCK: a fifo that nobody reads must not hold the daemon's start */
+		/* O_NONBLOCK: a fifo without a reader must not block the daemon's start */
 		o->fd = open(o->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
 		if (o->fd < 0)
 			return output_say(o, -errno, "%s: %s%s", o->path, strerror(errno),
 					  errno == ENOENT  ? " (its folder must exist)"
-					  : errno == ENXIO ? " (nobody reads this fifo)"
+					  : errno == ENXIO ? " (no process reads this fifo)"
 							   : "");
 	}
 	if (fstat(o->fd, &st) != 0) {
@@ -258,7 +258,7 @@ static int write_stream(struct output *o, uint64_t id, const char *data, size_t 
 	int err;
 
 	if (o->partial_len && !skip) {
-		/* another batch than the one that was begun: that one was given up */
+		/* another batch than the half-written one, which the host gave up */
 		err = write_all(o, "\n", 1, &done);
 		if (err)
 			return output_say(o, err, "%s: %s", o->path, strerror(-err));

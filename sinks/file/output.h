@@ -37,7 +37,7 @@ struct output {
 void output_init(struct output *, const char *path, bool fsync);
 /* Open, or open anew when the name leads to another file by now (rotation). 0 or -errno, why says why. */
 int output_open(struct output *);
-/* All of it, or -errno: nothing of it is there, or what is will not be written again. */
+/* Writes all of it. On -errno it wrote nothing, or the next call goes on behind the part that it wrote. */
 int output_write(struct output *, uint64_t batch_id, const char *data, size_t n);
 void output_close(struct output *);
 

@@ -232,7 +232,7 @@ static int http_sink_submit(struct skep_instance *i, void *state, const struct s
 	err = s->host->work(i, encode, encoded, slot);
 	if (err) {
 		slot->batch = NULL;
-		return s->host->fail(i, err, "no worker thread to be had");
+		return s->host->fail(i, err, "cannot start a worker thread");
 	}
 	return 0;
 }

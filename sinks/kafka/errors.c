@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an error means for a message: later again, not before somebody mends something, or never.
+ * What an error means for a message: retry, retry after an operator has acted, or give up.
  */
 #include "sinks/kafka/kafka.h"
 

@@ -7,7 +7,7 @@
  * offers it again later, and only these are produced again.
  *
  * librdkafka packs messages of several batches into one set, which a broker refuses as a whole for one of its messages,
- * or because the set is too large.  What was refused so comes again, one message at a time.
+ * or because the set is too large.  The sink sends the messages of such a set again, one at a time.
  */
 #include "sinks/kafka/kafka.h"
 
@@ -169,7 +169,7 @@ static void answer(struct kafka *k, struct kafka_slot *s)
 	if (a.rejected && k->refused)
 		k->host->counter_add(k->refused, a.rejected);
 	if (a.result == SKEP_BATCH_ACK) {
-		free(s->key); /* what it was is over */
+		free(s->key); /* the former batch is done */
 		s->key = NULL;
 	}
 	if (e->in_doubt)
@@ -185,7 +185,7 @@ static bool is_in_doubt(const struct kafka_message *m, rd_kafka_resp_err_t err)
 
 	switch (errors_fate(err)) {
 	case FATE_TOO_LARGE:
-		/* halves of a batch are as good */
+		/* also for halves of a batch */
 		return !s->singly && (m->record != MESSAGE_ALL || s->batch->n == 1);
 	case FATE_REFUSED:
 		return !s->singly;
@@ -239,7 +239,7 @@ static void merge_at_once(struct skep_instance *i, void *arg)
 	s->errors.hold = s->at_once.hold ? s->at_once.hold : s->errors.hold;
 	s->errors.retry = s->at_once.retry ? s->at_once.retry : s->errors.retry;
 	s->errors.refused = s->at_once.refused ? s->at_once.refused : s->errors.refused;
-	kafka_check_slots(s->kafka); /* nothing of it may have been handed over */
+	kafka_check_slots(s->kafka); /* librdkafka may have got none of its messages */
 }
 
 /* Its messages have timed out though there are brokers: a worker asks these why. */
@@ -306,7 +306,7 @@ static void send_work(void *arg)
 		s->key = NULL;
 		s->err = message_encode(s);
 		if (!s->err)
-			s->key = strdup(s->batch->key); /* without it all is produced again if the batch comes again */
+			s->key = strdup(s->batch->key); /* without the key a retry produces all messages again */
 	}
 	if (!s->err)
 		message_produce(s);
@@ -353,7 +353,7 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 	s->singly = again && s->singly;
 	s->err = 0;
 	s->sent_bytes = 0;
-	/* what was refused in an earlier attempt stays so */
+	/* messages that an earlier attempt gave up stay refused */
 	s->errors = (struct kafka_errors){ .refused = again ? s->errors.refused : 0 };
 	s->at_once = (struct kafka_errors){ 0 };
 	k->used = true;
@@ -361,7 +361,7 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 	err = k->host->work(i, send_work, merge_at_once, s);
 	if (err) {
 		s->batch = NULL;
-		return k->host->fail(i, err, "no worker thread to be had");
+		return k->host->fail(i, err, "cannot start a worker thread");
 	}
 	return 0;
 }

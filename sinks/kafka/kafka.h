@@ -14,8 +14,8 @@
 #include <skep/sink/jsonw.h>
 
 /*
- * Batches that are being encoded or delivered.  What librdkafka has for a broker waits 20 ms (linger.ms), then for the
- * answer: two batches of 500 records would be 40,000 records/s at the most, whatever the CPU.
+ * Batches that are being encoded or delivered.  A message waits 20 ms in librdkafka (linger.ms), then for the broker's
+ * answer.  Two batches of 500 records would allow 40,000 records/s at most, on any CPU.
  */
 #define KAFKA_IN_FLIGHT 8
 
@@ -27,7 +27,7 @@ enum message_state { MESSAGE_OPEN = 0, MESSAGE_DELIVERED, MESSAGE_REFUSED };
 struct kafka_message {
 	struct kafka_slot *slot;
 	size_t at, len;      /* in slot->json */
-	uint32_t record;     /* index in the batch; MESSAGE_ALL: all of it */
+	uint32_t record;     /* index in the batch; MESSAGE_ALL: the whole batch */
 	uint8_t state;       /* enum message_state */
 };
 
@@ -37,7 +37,7 @@ struct kafka_errors {
 	rd_kafka_resp_err_t in_doubt; /* messages were refused together: any of them may be to blame */
 };
 
-/* A batch on its way. What was delivered of it is remembered until another one takes the slot. */
+/* A batch on its way. The slot remembers delivered messages until another batch takes the slot. */
 struct kafka_slot {
 	struct kafka *kafka;
 	const struct skep_batch *batch; /* NULL: free */
@@ -49,7 +49,7 @@ struct kafka_slot {
 	uint32_t reported; /* of them, heard of again */
 	bool work_over;    /* no more will be handed over in this attempt */
 	bool asked;        /* why its messages time out */
-	/* one message at a time, and no other batch meanwhile: what is refused then is to blame itself */
+	/* one message at a time, and no other batch meanwhile: so a refusal names the message to blame */
 	bool singly;
 	int err;           /* no memory */
 	uint64_t sent_bytes;
@@ -70,7 +70,7 @@ struct kafka {
 	struct skep_watch *watch;
 	bool renewing;        /* the producer is being replaced: nothing is handed over */
 	bool all_down;        /* no broker was there, at some time since a batch was taken */
-	/* something was to be handed over to it; one that fails before is not replaced again and again */
+	/* it was given a message; a producer that fails before its first message is not replaced again and again */
 	bool used;
 	rd_kafka_t *old;      /* the one before, for the worker that takes it down */
 	rd_kafka_resp_err_t trouble; /* what keeps it from any broker: authentication, TLS; 0: nothing known */
@@ -91,7 +91,7 @@ rd_kafka_conf_t *properties_new(const struct kafka *, int *ret_err);
 
 /* message.c: the texts, on a worker. */
 int message_encode(struct kafka_slot *); /* all messages of the batch, none delivered; -ENOMEM */
-/* Hand over what is not delivered yet; of a slot that goes singly, the next one of it. */
+/* Hands undelivered messages to librdkafka; of a slot that sends singly, the next message. */
 void message_produce(struct kafka_slot *);
 
 /* topic.c */
@@ -105,7 +105,7 @@ void topic_ask(void *slot);
 /* errors.c */
 enum kafka_fate { FATE_RETRY, FATE_HOLD, FATE_REFUSED, FATE_TOO_LARGE };
 enum kafka_fate errors_fate(rd_kafka_resp_err_t);
-/* What somebody has to do; NULL: its words say it. */
+/* The remedy, for the operator; NULL: the broker's words say it. */
 const char *errors_remedy(rd_kafka_resp_err_t);
 /* A message has failed: it is noted, and in the message that it never will be delivered. */
 void errors_note(struct kafka_errors *, struct kafka_message *, rd_kafka_resp_err_t);

@@ -101,8 +101,8 @@ static rd_kafka_resp_err_t produce(struct kafka *k, struct kafka_slot *s, struct
 	rd_kafka_error_t *e;
 
 	/*
-	 * Headers of our own making: librdkafka 2.0.2 frees those that it makes from single ones twice when a topic
-	 * has no partition (any more).
+	 * The sink builds the header list itself: librdkafka 2.0.2 frees a list that it built from single headers twice
+	 * when a topic has no partition (any more).
 	 */
 	headers = rd_kafka_headers_new(2);
 	if (!headers)

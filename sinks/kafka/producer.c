@@ -30,7 +30,7 @@ static void error_cb(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 	snprintf(k->trouble_text, sizeof(k->trouble_text), "%s", reason);
 }
 
-/* On threads of librdkafka's. What it calls an error (a broker that is gone) it tries again by itself. */
+/* Runs on librdkafka's threads. librdkafka retries by itself after an error such as a lost broker. */
 static void log_cb(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
 	struct kafka *k = rd_kafka_opaque(rk);
@@ -49,7 +49,7 @@ static void ready(struct skep_instance *i, void *arg, unsigned events)
 
 	(void)i;
 	(void)events;
-	/* before the poll: what comes during it writes again */
+	/* before the poll: a report during the poll writes again */
 	while (read(k->event_fd, &n, sizeof(n)) < 0 && errno == EINTR)
 		;
 	if (k->producer)

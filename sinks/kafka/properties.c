@@ -59,7 +59,7 @@ static int set(const struct kafka *k, rd_kafka_conf_t *c, const char *option, co
 
 	if (rd_kafka_conf_set(c, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return 0;
-	/* librdkafka's words have the value in them, which may be a secret: only its name is told */
+	/* librdkafka's words quote the value, which may be a secret: the message has only the name */
 	return k->host->fail(
 		k->inst, -EINVAL, "%s: librdkafka %s does not take %s%s", option, rd_kafka_version_str(), name,
 		strcmp(option, "properties") == 0 ? " with that value; its CONFIGURATION.md lists what it knows" : "");

@@ -7,7 +7,7 @@
 
 #include "sinks/kafka/kafka.h"
 
-#define ASK_MS 2000 /* a broker that is there answers at once; skepd's end waits for the worker that asks */
+#define ASK_MS 2000 /* a live broker answers at once; skepd's end waits for the worker that asks */
 
 /* "{stream}" in the topic; a name of Kafka's has letters, digits and ._- only. */
 void topic_of(const struct kafka_slot *s, const struct kafka_message *m, char *ret, size_t room)

@@ -2,7 +2,7 @@
 /*
  * sinks/lake/budget.h - how much of the lake each user may write.
  *
- * The lake's bounds hold whatever is written, because the oldest files go.  Without a budget one user's unique
+ * The lake's bounds always hold, because the sink removes the oldest files.  Without a budget one user's unique
  * arguments and paths would therefore push the history of all others out.  Each user may write a quarter of max_bytes
  * at once and again in each day.  Beyond that the texts of that user's rows are cut, and a sixteenth of max_bytes later
  * the rows are added to the sums and not stored.
@@ -25,7 +25,7 @@ struct budget {
 	int64_t most; /* bytes at once, and in a day; 0: no budget */
 	struct budget_user {
 		uint64_t key;
-		int64_t left, time_ns; /* left may be negative; time_ns 0: nobody's place */
+		int64_t left, time_ns; /* left may be negative; time_ns 0: free */
 	} user[BUDGET_PLACES + 1];     /* the last: all that find no place */
 };
 

@@ -139,7 +139,7 @@ const struct table tables[] = {
 	{
 		.stream = "run",
 		.name = "run",
-		/* a begin that comes after the end (sent again) must not reopen the run */
+		/* a begin record that is sent again after the end record must not reopen the run */
 		.after = "ON CONFLICT (run) DO UPDATE SET % WHERE run.state <> 'ended' OR excluded.state = 'ended'",
 		.statement = DB_RUN_PUT,
 		.n = N_OF(run_columns),

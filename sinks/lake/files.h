@@ -17,8 +17,8 @@
 
 struct files_one {
 	unsigned number;
-	bool is_there;    /* the file itself; else only what was left of it, or set aside */
-	uint64_t bytes;   /* with its -wal and -shm and what was set aside */
+	bool is_there;    /* the file itself; false: only its -wal, -shm or a copy set aside */
+	uint64_t bytes;   /* with its -wal, -shm and copies set aside */
 	int64_t write_ns; /* realtime of the last write */
 };
 
@@ -27,7 +27,7 @@ struct files {
 	struct files_one *one; /* newest first */
 };
 
-/* free() what it returns; NULL: no memory. */
+/* The caller frees the result; NULL: no memory. */
 char *files_path(const char *folder, unsigned number);
 /* 0 or -errno; files_free() *ret. */
 int files_list(const char *folder, struct files *ret);

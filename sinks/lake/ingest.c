@@ -14,7 +14,7 @@
 #include "sinks/lake/merge.h"
 
 #define ROW_BYTES 350 /* of proc with its indexes, without texts: README.md */
-#define CUT_BYTES 128 /* what is left of a text of a user whose budget is spent */
+#define CUT_BYTES 128 /* texts of a user whose budget is spent are cut to this */
 #define CUT_JSON  512
 
 int ingest_init(struct ingest *in)
@@ -80,7 +80,7 @@ int64_t ingest_time(const struct ingest *in, uint64_t boot_ns)
 	return ns;
 }
 
-/* A field's text, as much of it as its user's budget allows. */
+/* A field's text, cut to its user's budget. */
 static struct skep_str text_of(struct ingest *in, const struct skep_field *f, const void *data)
 {
 	struct skep_str v = skep_field_str(f, data);

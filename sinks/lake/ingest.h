@@ -22,7 +22,7 @@ struct ingest {
 	int64_t now_ns;              /* monotonic, of the batch at hand */
 	bool full;                   /* the lake is: no row is stored */
 	enum budget_level level;     /* of the record at hand */
-	bool cut;                    /* and a text of it was cut */
+	bool cut;                    /* and one of its texts was cut */
 	/* records of which no row was stored, rows with a text cut: the store sets them back */
 	uint32_t refused, rows_cut;
 	size_t n_bindings;
@@ -30,7 +30,7 @@ struct ingest {
 };
 
 int ingest_init(struct ingest *);
-void ingest_free(struct ingest *); /* what it holds */
+void ingest_free(struct ingest *); /* frees the members; the struct may be used again */
 
 /* How this stream's records go in; found once per stream pointer. NULL: no memory. */
 const struct binding *ingest_binding(struct ingest *, const struct skep_stream *);

@@ -151,7 +151,7 @@ static int lake_start(struct skep_instance *i, void *state)
 		.cut = l->host->counter(i, "rows_cut", "rows with a text cut, because their user had written its share of the lake"),
 		.removed = l->host->counter(i, "files_removed", "lake files removed to keep its bounds"),
 	};
-	l->bytes = l->host->counter(i, "bytes", "size of the lake with its -wal files and what was set aside");
+	l->bytes = l->host->counter(i, "bytes", "size of the lake with its -wal files and files set aside");
 	l->bound = l->host->counter(i, "bound_bytes", "bound of that size now; 0: none");
 	l->opening.host = l->host;
 	l->opening.path = l->path;
@@ -258,7 +258,7 @@ static int lake_next(struct lake_sink *l)
 		err = l->host->work(l->instance, lake_work, lake_done, l);
 		if (err) {
 			l->working = false;
-			l->host->batch_done(l->instance, l->job.batch, SKEP_BATCH_RETRY, "no worker thread to be had");
+			l->host->batch_done(l->instance, l->job.batch, SKEP_BATCH_RETRY, "cannot start a worker thread");
 		}
 	}
 	return 0;

@@ -170,7 +170,7 @@ int image_merged(struct db *db, const struct image *stored, const struct image *
 	err = run_with(db, DB_IMAGE_PLACE, (int64_t[]){ next->id, next->run, next->task }, 3, "placing an image");
 	if (err || next->id == stored->id)
 		return err;
-	/* What another collector's probes said of it stays with it. */
+	/* Figures from another collector's probes stay in the row. */
 	err = run_with(db, DB_FACETS_MOVE, move, 2, "keeping facets");
 	if (!err)
 		err = run_with(db, DB_FACETS_REMOVE, move, 1, "removing facets");

@@ -3,8 +3,8 @@
  * sinks/lake/merge.h - one row for one image of a process, whichever collectors record it.
  *
  * `skep run` beside skepd records processes that skepd records too.  The second record of an image does not add a row:
- * the row keeps the figures of the record that saw the image's end, and the run that a user named.  The roll-ups lose
- * what they had of the row and gain what it is now.
+ * the row keeps the figures of the record that saw the image's end, and the run that a user named.  The roll-ups
+ * subtract the old figures of the row and add the new ones.
  */
 #ifndef SKEP_SINKS_LAKE_MERGE_H
 #define SKEP_SINKS_LAKE_MERGE_H
@@ -12,7 +12,7 @@
 #include "sinks/lake/columns.h"
 #include "sinks/lake/rollup.h"
 
-/* How much a record knows of its image's end; the larger one has the better figures. */
+/* How much a record knows of its image's end; the record with the larger value has the better figures. */
 enum image_state {
 	IMAGE_RUNNING, IMAGE_LOST, IMAGE_ENDED, IMAGE_REPLACED, IMAGE_EXCLUDED };
 

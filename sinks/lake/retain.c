@@ -70,7 +70,7 @@ static int run_sql(sqlite3 *sql, char *text)
 }
 
 /*
- * Adds the sums per day of a file to those of the one that is being written.  Once: a crash between this and the
+ * Adds a file's sums per day to those of the current file.  Once: a crash between this and the
  * removal leaves the mark, and the next attempt finds it.  The mark is the file's own random name: its inode is another
  * file's later, and its times change when a backup or a link touches it.  A file of before the name existed has only
  * those.
@@ -97,7 +97,7 @@ static int carry_days(const char *from, const char *to, const struct stat *st, i
 						  (long long)first_day));
 	if ((rc & 0xff) == SQLITE_CONSTRAINT)
 		rc = SQLITE_OK; /* they are there already */
-	sqlite3_close_v2(sql); /* rolls back what is open */
+	sqlite3_close_v2(sql); /* rolls back an open transaction */
 	return rc;
 }
 
@@ -163,7 +163,7 @@ static uint64_t bound_of(const char *folder, const struct retain_bounds *b, uint
 	return bound < RETAIN_LEAST ? RETAIN_LEAST : bound;
 }
 
-/* The oldest file that may go; in_use: also those that have a run in progress. */
+/* The oldest file that may be removed; in_use: also files that have a run in progress. */
 static struct files_one *oldest(const struct files *f, unsigned current, int64_t now, bool in_use)
 {
 	for (size_t i = f->n; i-- > 0;)

@@ -3,10 +3,10 @@
  * The folder of files (files.h).
  *
  * A batch that reaches into several files is one transaction in each of their files,
- * and its key is noted in each: when it comes again after a failure between two
- * commits, the files that have it are skipped.  That is exact because a record's
- * file does not depend on the attempt: it is that of its run's row if any file has
- * one, else the newest of the month of the record's own time, and a month gets another file
+ * and each notes its key.  When the host offers the batch again after a failure between two
+ * commits, the store skips the files that have the key.  That is exact because a record's
+ * file does not depend on the attempt: it is the file that has its run's row,
+ * else the newest of the month of the record's own time, and a month gets another file
  * only after a batch that has succeeded.  The newest of its files comes first: see seen_before().
  */
 #include "sinks/lake/store.h"
@@ -300,7 +300,7 @@ static int set_aside_open(struct store *s, unsigned number)
 	return err ? err : -EUCLEAN;
 }
 
-/* Whether a file has the run; one that is not ours to write does not. */
+/* Whether a file has the run; a file that this store may not write counts as without it. */
 static int run_is_in(struct store *s, struct skep_str run, unsigned number, bool *ret_found)
 {
 	struct db *db;
@@ -320,8 +320,8 @@ static int run_is_in(struct store *s, struct skep_str run, unsigned number, bool
 }
 
 /*
- * The file of a run that is not known here: the one that has its row, else `own`.
- * Once per run.  from: no earlier file can have it.
+ * Finds the file of a run that is not in the cache: the file that has its row, else `own`.
+ * Once per run.  from: no earlier file can have the row.
  */
 static int find_home(struct store *s, struct skep_str run, unsigned own, unsigned from, unsigned *ret)
 {
@@ -465,7 +465,7 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 	s->ingest.refused = refused;
 	s->ingest.rows_cut = cut;
 	s->ingest.written = written;
-	s->ingest.budget = s->budget_before; /* users pay for what is stored, not for attempts */
+	s->ingest.budget = s->budget_before; /* users pay for stored rows, not for attempts */
 	if (err == -EUCLEAN)
 		return set_aside_open(s, number);
 	if (err == -EIO || err == -ENOSPC)
@@ -473,7 +473,7 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 	return err;
 }
 
-/* The month goes on in another file when the one being written has its share of the bound. */
+/* The month continues in another file when the current file has its share of the bound. */
 static int next_file(struct store *s, unsigned *current)
 {
 	uint64_t share = s->kept.bound / RETAIN_SHARE;
@@ -532,11 +532,11 @@ static void store_keep(struct store *s, bool full)
 	s->unlooked_bytes = 0;
 	err = store_newest(s, store_month(now_ns()), &current);
 	if (err)
-		goto out; /* nothing is removed while nobody knows which file is the current one */
+		goto out; /* removes nothing while the current file is unknown */
 	if (s->kept.bound && !full)
 		err = next_file(s, &current);
 	if (!err)
-		err = store_db(s, current, !full, &db); /* sums of what goes are kept there */
+		err = store_db(s, current, !full, &db); /* it receives the sums of removed files */
 	if (!err || err == -ENOSPC || err == -EIO || (full && err == -ENOENT))
 		err = retain(s->path, current, &s->bounds, s->why, &state);
 	if (state.removed)

@@ -27,7 +27,7 @@ void flight_answer(struct flight *f, enum flight_state then)
 	o->host->batch_answer(o->inst, batch, &answer); /* last: it may submit the next one at once */
 }
 
-/* Which of two answers of parts that are not done is the batch's: the one that helps least to be repeated soon. */
+/* Of two answers about unfinished parts, the batch gets the one for which a soon retry helps least. */
 static int weight(uint32_t result)
 {
 	static const int weights[] = {

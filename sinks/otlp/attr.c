@@ -45,7 +45,7 @@ void attr_bool(struct pb *p, uint32_t field, const char *key, bool v)
 	key_close(p, field, key, whole, value);
 }
 
-/* From the last one to the first: the end of each is the begin of the one that was written before it. */
+/* From last to first: each ends where the one written before it begins. */
 void attr_list(struct pb *p, uint32_t field, const char *key, struct skep_str list)
 {
 	size_t whole = pb_open(p), value = pb_open(p), array = pb_open(p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch's way.  It is encoded when it comes for the first time, because its records are added to
- * sums that go on; what was encoded is kept until the batch is over, however often the host offers it,
- * and of three requests only those are sent again that the receiver has not taken.
+ * A batch's way.  The sink encodes a batch at its first offer only, because that adds its records to running sums.  It
+ * keeps the encoded bytes until the batch is done, however often the host offers the batch.  Of the three requests it
+ * sends only those again that the receiver has not accepted.
  */
 #include <errno.h>
 #include <skep/sink/batch_key.h>
@@ -22,7 +22,7 @@ void flight_reset(struct flight *f)
 	*f = (struct flight){ .sink = f->sink };
 }
 
-/* A free one; else that of the batch that was parked first. NULL: all are in use. */
+/* A free flight, else the flight of the batch that was parked first. NULL: all are in use. */
 static struct flight *flight_take(struct otlp *o)
 {
 	struct flight *oldest = NULL;
@@ -143,7 +143,7 @@ static int keep_part(struct otlp *o, struct flight *f, enum signal s)
 	return 0;
 }
 
-/* The same for most batches: those of another boot are what was left in the spool. */
+/* The same for most batches: only batches left in the spool are of another boot. */
 static int make_resource(struct otlp *o, const struct skep_batch *b)
 {
 	char *of = NULL, why[256];
@@ -155,7 +155,7 @@ static int make_resource(struct otlp *o, const struct skep_batch *b)
 		free(of);
 		return 0;
 	}
-	/* that of the host passed in open(): no memory, if anything */
+	/* open() has checked the host's resource already: only memory can be missing */
 	err = settings_resource(&o->settings, b, &o->encoder.resource, why, sizeof(why));
 	free(o->resource_of);
 	o->resource_of = err ? NULL : of;
@@ -193,7 +193,7 @@ static void encoded(struct skep_instance *i, void *arg)
 	if (o->overflowed)
 		o->host->counter_set(o->overflowed, o->encoder.metrics.groups.overflowed);
 	if (f->err) {
-		/* Some of it is in the sums: none is added twice when it comes again. */
+		/* Some records are in the sums: a further offer must not add them again. */
 		f->answer = (struct skep_batch_answer){ .result = SKEP_BATCH_RETRY };
 		snprintf(f->why, sizeof(f->why), "%s", f->err == -ENOMEM ? "out of memory" : "compression failed");
 		summed_add(o, f);
@@ -234,7 +234,7 @@ static void encode_next(struct otlp *o)
 	/* About to stop, or no thread: the host keeps the batch. */
 	o->is_encoding = false;
 	first->answer = (struct skep_batch_answer){ .result = SKEP_BATCH_RETRY };
-	snprintf(first->why, sizeof(first->why), "no worker thread to be had");
+	snprintf(first->why, sizeof(first->why), "cannot start a worker thread");
 	flight_answer(first, FLIGHT_FREE);
 }
 
@@ -251,7 +251,7 @@ int flight_submit(struct otlp *o, const struct skep_batch *batch)
 			flight_send(f);
 			return 0;
 		}
-		summed_add(o, f); /* the host has split it */
+		summed_add(o, f); /* the host has split the batch */
 		flight_reset(f);
 	}
 	f = flight_take(o);

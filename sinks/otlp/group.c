@@ -119,7 +119,7 @@ static void grow(struct groups *g)
 	g->room *= 2;
 }
 
-/* Those that were not heard of for long begin anew when they come back: their sums have a start of their own. */
+/* A group without records for long is dropped. When records return, it begins anew, with its own start time. */
 static void forget(struct groups *g, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < g->room; i++)

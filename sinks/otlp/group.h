@@ -29,7 +29,7 @@ struct group {
 	struct group *next;         /* of the same hash */
 	struct group *next_touched; /* in plan->touched */
 	const struct plan *plan;
-	bool touched, overflow; /* overflow: that of all others where there are too many */
+	bool touched, overflow; /* overflow: the group of all records beyond max_series */
 	uint32_t hash, key_len, attrs_len, hist_attrs_len;
 	uint64_t start_ns, last_ns, told_ns; /* realtime: begin of its sums, newest record, last point that was sent */
 	/* KeyValues as NumberDataPoint (7) and as ExponentialHistogramDataPoint (1) have them */
@@ -53,7 +53,7 @@ struct groups {
 	uint32_t room, n, most;
 	uint64_t forgot_ns;  /* when it was last looked for groups to forget */
 	uint64_t floor_ns;   /* realtime: no sum begins earlier, because one of the same name may have ended then */
-	uint64_t overflowed; /* records that were counted in the group of what is too many */
+	uint64_t overflowed; /* records counted in the overflow group */
 };
 #define GROUPS_FORGET_NS UINT64_C(3600000000000) /* a group that nothing was said of for so long makes room */
 

@@ -222,7 +222,7 @@ int metrics_add(struct metrics *m, const struct skep_record *r, const struct vie
 	key_of(m, p, r, v, &key);
 	g = groups_get(&m->groups, p, &key, now_ns);
 	if (!count)
-		m->groups.overflowed = overflowed; /* it was counted when it came first */
+		m->groups.overflowed = overflowed; /* its first offer counted it */
 	if (!g)
 		return -ENOMEM;
 	if (!g->start_ns)

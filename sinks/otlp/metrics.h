@@ -2,8 +2,8 @@
 /*
  * sinks/otlp/metrics.h - records into cumulative sums, levels and exponential histograms.
  *
- * A batch is counted once.  What is sent for it are the sums as they are then, so that the same bytes
- * may be sent again without counting twice, and a point that never arrived is made good by the next.
+ * Each batch is counted once.  Its request has the sums of that moment.  So the same bytes may be sent again without
+ * counting twice, and the next point makes up for a point that never arrived.
  */
 #ifndef SKEP_SINKS_OTLP_METRICS_H
 #define SKEP_SINKS_OTLP_METRICS_H
@@ -29,8 +29,8 @@ void metrics_free(struct metrics *);
  */
 void metrics_clock(struct metrics *, const char *boot_id, int64_t realtime_offset_ns);
 /*
- * count false: it was counted before (a batch that comes back in parts): only which groups are told of again. 0 or
- * -ENOMEM.
+ * count false: the sums include the record already (a batch that is offered again in parts): only marks its groups to
+ * be sent again. 0 or -ENOMEM.
  */
 int metrics_add(struct metrics *, const struct skep_record *, const struct view *, int64_t realtime_offset_ns,
 		bool count);

@@ -83,7 +83,7 @@ static const struct {
 	{ "loss", "count", "skep.records.lost", NULL, NULL, NAMES_AS_IT_IS },
 };
 
-/* Conventions that have as an attribute what is the end of a field's name: which attribute. */
+/* Conventions whose attribute has the last part of a field's name as value: the attribute. */
 static const struct {
 	const char *metric, *attribute;
 } parted[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sinks/otlp/names.h - all names that leave by this sink: OpenTelemetry's semantic conventions 1.44
- * where they have one, else below "skep.".  What of a name here is an attribute there.
+ * where they have one, else below "skep.".  Some conventions put a part of skep's name into an attribute.
  */
 #ifndef SKEP_SINKS_OTLP_NAMES_H
 #define SKEP_SINKS_OTLP_NAMES_H
@@ -53,8 +53,8 @@ int names_metric(const struct skep_stream *, const struct skep_field *, struct n
 void names_metric_clear(struct names_metric *);
 
 /*
- * Under which name an attribute field is an attribute of the stream's points; NULL: it is not (it tells too many
- * apart).
+ * The name of an attribute field as attribute of the stream's points; NULL: none, because it would make too many
+ * series.
  */
 const char *names_attribute(const struct skep_stream *, const struct skep_field *);
 
@@ -64,7 +64,7 @@ enum names_stream {
 	NAMES_TOOL,      /* tool.sample: by tool and pipeline; levels of several runs add up */
 	NAMES_RUN,       /* run, when it has ended */
 	NAMES_CPU,       /* host.cpu: only the sum over all CPUs */
-	NAMES_LEDGER,    /* only the host's, not that of runs */
+	NAMES_LEDGER,    /* only the host's ledger, not the ledgers of runs */
 	NAMES_NO_METRIC,
 };
 enum names_stream names_stream(const struct skep_stream *);

@@ -35,7 +35,7 @@ static const struct skep_option options[] = {
 	{ .name = "signals",
 	  .type = SKEP_O_STRV,
 	  .offset = OF(signals),
-	  .help = "what is sent: [\"traces\", \"metrics\", \"logs\"]; not set: all three" },
+	  .help = "signals to send: [\"traces\", \"metrics\", \"logs\"]; not set: all three" },
 	{ .name = "service",
 	  .type = SKEP_O_STR,
 	  .offset = OF(service),
@@ -62,7 +62,7 @@ static const struct skep_option options[] = {
 	  .default_value = "10000",
 	  .min = 16,
 	  .max = 10000000,
-	  .help = "sets of attributes that metrics are kept for; what is more goes to one with otel.metric.overflow" },
+	  .help = "sets of attributes that metrics are kept for; further ones are summed in one with otel.metric.overflow" },
 	{ .name = "run_attribute",
 	  .type = SKEP_O_BOOL,
 	  .offset = OF(run_attribute),
@@ -142,11 +142,11 @@ static int otlp_start(struct skep_instance *i, void *state)
 		if (o->wanted[k])
 			err = skep_http_start(o->http[k]);
 	}
-	o->refused = o->host->counter(i, "refused", "of what was sent, refused by the receiver for good");
+	o->refused = o->host->counter(i, "refused", "spans, points and log records that the receiver refused for good");
 	o->left_out = o->host->counter(i, "spans_left_out",
 				       "processes without a span because their run has spans_per_run already");
 	o->overflowed =
-		o->host->counter(i, "series_overflow", "records counted in the series of what is more than max_series");
+		o->host->counter(i, "series_overflow", "records counted in the overflow series, beyond max_series");
 	return err;
 }
 

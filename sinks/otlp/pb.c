@@ -64,7 +64,7 @@ nomem:
 }
 
 /*
- * n bytes before what is there, or NULL. After an error there may be room still: what is written there is never read.
+ * n bytes before the written ones, or NULL. After an error there may still be room: nothing reads it.
  */
 static inline uint8_t *room(struct pb *p, size_t n)
 {

@@ -2,12 +2,11 @@
 /*
  * sinks/otlp/pb.h - a writer of protocol buffers (the wire format of proto3), backwards.
  *
- * A message has its length before its content.  Written from its end to its begin, the length is
- * known when it is due: one pass, no tree, nothing moved.  So whoever writes puts the last
- * field first, and a nested message's fields between pb_open() and pb_close().
+ * A message has its length before its content.  The writer begins at a message's end, and so
+ * knows the length when it writes it: one pass, no tree, nothing moved.  So a caller puts the last field first, and a
+ * nested message's fields between pb_open() and pb_close().
  *
- * An allocation that fails is remembered in err and all after it is ignored, so that only the end
- * has to look.
+ * After a failed allocation err is set and all calls do nothing, so that a caller checks once, at the end.
  */
 #ifndef SKEP_SINKS_OTLP_PB_H
 #define SKEP_SINKS_OTLP_PB_H
@@ -18,7 +17,7 @@
 
 struct pb {
 	uint8_t *buf;
-	size_t cap, at; /* what is written is buf[at] to buf[cap - 1] */
+	size_t cap, at; /* the written bytes: buf[at] to buf[cap - 1] */
 	int err;        /* 0 or -ENOMEM */
 };
 
@@ -33,8 +32,7 @@ static inline const uint8_t *pb_data(const struct pb *p)
 	return p->buf ? p->buf + p->at : NULL; /* C17 has no NULL + 0 */
 }
 /*
- * The buffer becomes the caller's (to be freed); what is written begins at *ret_at of it. NULL: nothing was written, or
- * err.
+ * The caller takes the buffer and frees it; the written bytes begin at *ret_at. NULL: nothing was written, or err.
  */
 uint8_t *pb_take(struct pb *, size_t *ret_at, size_t *ret_len);
 
@@ -46,7 +44,7 @@ void pb_fixed64(struct pb *, uint32_t field, uint64_t);
 void pb_fixed32(struct pb *, uint32_t field, uint32_t);
 void pb_double(struct pb *, uint32_t field, double);
 void pb_bytes(struct pb *, uint32_t field, const void *, size_t n);
-/* The same for a string: readers refuse what is not UTF-8, so such bytes become U+FFFD. */
+/* The same for a string: readers refuse bytes that are not UTF-8, so those become U+FFFD. */
 void pb_string(struct pb *, uint32_t field, const char *, size_t n);
 #define pb_text(p_, field_, s_) pb_string((p_), (field_), (s_), strlen(s_))
 /* Bytes that are fields already. */

@@ -101,7 +101,7 @@ static int add_point(struct plan *p, const struct skep_field *f, enum point_kind
 	return 0;
 }
 
-/* What is counted, and not in a field. */
+/* Sums of records, which no field has. */
 static int add_virtual(struct plan *p)
 {
 	struct names_metric process_count = { .metric = "skep.process.ended" },
@@ -158,7 +158,7 @@ static int add_field(struct plan *p, const struct skep_field *f)
 	int err;
 
 	note(p, f);
-	/* A process's and a run's attributes are those that its context has: all others are too many. */
+	/* A process and a run have the attributes of their context only: all others would make too many series. */
 	if (f->semantics == SKEP_S_ATTRIBUTE)
 		return p->kind == NAMES_PROCESS || p->kind == NAMES_RUN || p->kind == NAMES_TOOL || p->kind == NAMES_CPU
 			       ? 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling what was counted (opentelemetry/proto/metrics/v1).
+ * Encodes the sums as data points (opentelemetry/proto/metrics/v1).
  */
 #include <string.h>
 
@@ -112,7 +112,7 @@ static uint32_t write_metric(const struct plan *p, uint32_t index, struct pb *pb
 		pb_u64(pb, 2, CUMULATIVE);
 	n = write_points(p, index, pb);
 	if (n == 0) {
-		pb->at += pb_len(pb) - before; /* as if nothing had been begun */
+		pb->at += pb_len(pb) - before; /* drops the begun message */
 		return 0;
 	}
 	pb_close(pb, m->hist ? 10 : m->sum ? 7 : 5, data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp/reply.h - what a receiver says in its answer: what it took only in part, or its words
- * about what was wrong.  The bytes come from the network: nothing is believed of them.
+ * sinks/otlp/reply.h - reads a receiver's answer: how much it refused of a request, or its words about an error.
+ * The bytes come from the network, so the reader trusts none of them.
  */
 #ifndef SKEP_SINKS_OTLP_REPLY_H
 #define SKEP_SINKS_OTLP_REPLY_H

@@ -106,7 +106,7 @@ static int add_item(struct encoder *e, const struct item *item)
 	return 0;
 }
 
-/* Under what a process's or a task's span hangs: what it carries, else its task, else its run. */
+/* The parent of a process's or a task's span: the span of its TRACEPARENT, else its task, else its run. */
 static void find_parent(const struct encoder *e, struct item *item)
 {
 	const struct view *v = &item->view;
@@ -123,15 +123,15 @@ static void find_parent(const struct encoder *e, struct item *item)
 		return;
 	}
 	/*
-	 * The run's own span is what skep run hands on, its parent what it was handed: both say no more than the run
-	 * does.
+	 * skep run hands the run's own span to its command, and takes the run's parent from its caller: neither says
+	 * more than the run itself.
 	 */
 	if (memcmp(carried.parent, item->run_span, SKEP_SPAN_ID) != 0 &&
 	    memcmp(carried.parent, item->run_parent, SKEP_SPAN_ID) != 0)
 		memcpy(item->parent, carried.parent, SKEP_SPAN_ID);
 }
 
-/* One more of its spans: is it over what a run may have? When it comes again, it is what it was. */
+/* Counts a span of the run: true when the run has too many. A further offer gets the same verdict. */
 static bool is_over(const struct encoder *e, struct run_trace *t, uint64_t time_ns, bool count)
 {
 	if (!count)

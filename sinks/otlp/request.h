@@ -54,8 +54,8 @@ int encoder_batch(struct encoder *, const struct skep_batch *, bool count);
 /* For the parts. */
 /*
  * ResourceSpans, ResourceMetrics, ResourceLogs (field 1 of their requests): { resource = 1, scope_... = 2, schema_url =
- * 3 }, and in each one ScopeSpans ...: { scope = 1, what there is of it = 2, schema_url = 3 }.  What is written between
- * the two is that. The resource's service.name is the pipeline's, where there is one.
+ * 3 }, and in each one ScopeSpans ...: { scope = 1, its spans, metrics or log records = 2, schema_url = 3 }.  The
+ * caller writes field 2 between begin and end. The resource's service.name is the pipeline, where a record has one.
  */
 struct request_frame {
 	size_t resource, scope;
@@ -70,7 +70,7 @@ static inline uint64_t request_time(uint64_t boot_ns, int64_t offset)
 	return boot_ns ? boot_ns + (uint64_t)offset : 0;
 }
 
-/* Is that process one that has a span? */
+/* Does that process have a span? */
 bool traces_want(const struct encoder *, const struct view *);
 /* ResourceSpans (field 1) of those items that have one, into out[SIGNAL_TRACES]. Items are sorted by run. */
 void traces_write(struct encoder *, const struct skep_batch *);

@@ -108,7 +108,7 @@ static int set_pair(const char *pair, struct pairs *p, char *why, size_t room)
 	return err;
 }
 
-/* What is written there for other programs stops nobody here. */
+/* A variable that is set for other programs must not stop this sink. */
 static int set_of_environment(void *p, const char *name, const char *value)
 {
 	return strcmp(name, "service.name") == 0 ? 0 : set(p, name, value); /* that is settings_service()'s */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp/settings.h - what is configured, and for each signal what follows from it: options first,
- * then the variables OTEL_EXPORTER_OTLP_* of the environment, then defaults.
+ * sinks/otlp/settings.h - the configuration, and the endpoint and headers of each signal that follow: from the options,
+ * else the variables OTEL_EXPORTER_OTLP_* of the environment, else defaults.
  */
 #ifndef SKEP_SINKS_OTLP_SETTINGS_H
 #define SKEP_SINKS_OTLP_SETTINGS_H
@@ -42,7 +42,7 @@ int settings_wanted(const struct settings *, bool ret[SIGNALS], char *why, size_
  * -EINVAL, -ENOMEM.
  */
 int settings_resource(const struct settings *, const struct skep_batch *, struct pb *ret, char *why, size_t room);
-/* service.name of what has no pipeline; to be freed. NULL: no memory. */
+/* service.name of records without a pipeline; the caller frees it. NULL: no memory. */
 char *settings_service(const struct settings *);
 /* "a=1,b=2", as the environment's lists are -> each pair, its value decoded. 0, or what the callback returned. */
 int settings_each_pair(const char *list, int (*cb)(void *arg, const char *name, const char *value), void *arg);

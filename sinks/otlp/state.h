@@ -5,7 +5,7 @@
  *	otlp.c    descriptor, options, life
  *	flight.c  a batch's way: encoded once, up to three requests
  *	answer.c  the receiver's answers to them as one
- *	summed.c batches that must not be counted twice
+ *	summed.c keys of batches that the sums include
  */
 #ifndef SKEP_SINKS_OTLP_STATE_H
 #define SKEP_SINKS_OTLP_STATE_H
@@ -16,16 +16,16 @@
 #include "sinks/otlp/settings.h"
 
 #define IN_FLIGHT 4
-/* Those in flight, and those that wait for their next attempt with the host: their bytes are kept. */
+/* Batches in flight, and parked ones, which wait for the host's next attempt: the sink keeps their bytes. */
 #define FLIGHTS (3 * IN_FLIGHT)
-/* Batches that were counted in sums and are not over: in parts, or their bytes had to go. */
+/* Batches that the sums include and that are not done: offered in parts, or without their encoded bytes. */
 #define SUMMED    64
 
 struct otlp;
 
 /* One signal's request of a batch. */
 enum part_state {
-	PART_NONE = 0, /* nothing of this batch is sent by it, or the receiver had it before */
+	PART_NONE = 0, /* the batch has no data for this signal, or the receiver accepted it before */
 	PART_WAITS,    /* to be sent, or sent and not answered */
 	PART_TAKEN,
 	PART_REFUSED,  /* for good */
@@ -60,7 +60,7 @@ struct flight {
 
 struct summed {
 	char *key;
-	uint64_t used; /* the one that was not asked for longest makes room; 0: free */
+	uint64_t used; /* the entry with the least recent look-up makes room; 0: free */
 	bool done[SIGNALS];
 };
 
@@ -85,7 +85,7 @@ struct otlp {
 
 int flight_submit(struct otlp *, const struct skep_batch *);
 void flight_reset(struct flight *);
-/* To the host; the flight is free afterwards, or parked with what it has still to send. */
+/* Answers the host; the flight is free afterwards, or parked with the parts still to be sent. */
 void flight_answer(struct flight *, enum flight_state then);
 /* An answer to one request. */
 void part_answered(struct flight *, enum signal, struct http_reply *);
@@ -93,9 +93,9 @@ void part_answered(struct flight *, enum signal, struct http_reply *);
 void flight_over(struct flight *);
 void flight_say(char why[512], enum signal, const char *what, const char *words);
 
-/* Its key is taken. Nothing is added to what is known of a batch that it is a part of. */
+/* Takes the flight's key. Adds no entry for a part when the entry of its whole batch says the same. */
 void summed_add(struct otlp *, struct flight *);
-/* The batch itself, or one that it is a part of ("KEY/0" of "KEY", "KEY/0/1" of "KEY/0"). NULL: neither. */
+/* The entry of the batch, or of a batch that it is a part of ("KEY/0" of "KEY", "KEY/0/1" of "KEY/0"). NULL: neither. */
 const struct summed *summed_find(struct otlp *, const char *key);
 
 /* After skep_http_stop(): batches are the host's again, nothing is remembered. */

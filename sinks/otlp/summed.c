@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches whose records are in the sums already, and that may come once more: in parts, or with nothing
- * kept of them.
+ * Keys of batches that the sums include already.  The host may offer them again, in parts or after their encoded bytes
+ * were dropped.
  */
 #include <skep/sink/batch_key.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ const struct summed *summed_find(struct otlp *o, const char *key)
 		if (!k || !skep_batch_key_is_part(key, k))
 			continue;
 		n = strlen(k);
-		o->summed[i].used = ++o->clock; /* there may be more parts to come */
+		o->summed[i].used = ++o->clock; /* more parts may follow */
 		if (n > longest) {
 			best = &o->summed[i];
 			longest = n;
@@ -31,8 +31,8 @@ const struct summed *summed_find(struct otlp *o, const char *key)
 }
 
 /*
- * What a batch says of its parts they need not say again: a large batch that is split into more parts
- * than there are places would drive itself out before its last part has come.
+ * The entry of a whole batch covers its parts.  Otherwise a large batch with more parts than SUMMED would push its own
+ * entry out before its last part.
  */
 void summed_add(struct otlp *o, struct flight *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans (opentelemetry/proto/trace/v1): a run is a trace, its end the root span; of its processes those
- * that somebody will look for.
+ * Spans (opentelemetry/proto/trace/v1): a run is a trace, and its end the root span.  Of its processes only
+ * the interesting ones become spans.
  */
 #include <skep/upid.h>
 #include <skep/utf8.h>
@@ -66,7 +66,7 @@ static void write_status(struct pb *p, const char *error_type)
 
 static const char *result_of(const struct view *v)
 {
-	if (v->signal == 2 || v->signal == 15) /* SIGINT, SIGTERM: somebody wanted it to end */
+	if (v->signal == 2 || v->signal == 15) /* SIGINT, SIGTERM: a user or a service manager ended it */
 		return "cancellation";
 	if (v->signal)
 		return "error";
@@ -119,7 +119,7 @@ static void write_run(struct pb *p, const struct item *item, int64_t offset)
 	pb_close(p, 2, opened);
 }
 
-/* What it carries of another trace: not its parent, but told. */
+/* The process's TRACEPARENT names another trace: a link, not the parent. */
 static void write_link(struct pb *p, const struct item *item)
 {
 	size_t opened = pb_open(p);

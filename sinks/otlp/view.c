@@ -26,7 +26,7 @@ struct shape {
 struct views {
 	struct shape *shapes;
 	size_t n;
-	size_t last; /* the one that was asked for last */
+	size_t last; /* index of the last look-up */
 };
 
 #define TEXT(m_) { #m_, offsetof(struct view, m_), true }

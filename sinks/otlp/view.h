@@ -10,7 +10,7 @@
 
 enum view_kind { VIEW_OTHER = 0, VIEW_PROCESS, VIEW_RUN, VIEW_LOSS, VIEW_TASK };
 
-/* All strings are borrowed from the record. What it has not got is empty or 0 (exit_code: -1). */
+/* All strings are borrowed from the record. A field that the record lacks is empty or 0 (exit_code: -1). */
 struct view {
 	enum view_kind kind;
 	struct skep_str run, pipeline, task, tool, container;
@@ -26,7 +26,7 @@ struct view {
 	uint64_t oom_limit_bytes, count;
 };
 
-struct views; /* what has been looked up */
+struct views; /* cached look-ups */
 struct views *views_new(void); /* NULL: no memory */
 struct views *views_free(struct views *);
 /* false: no memory. A record of another stream has kind VIEW_OTHER, and only what its context says. */

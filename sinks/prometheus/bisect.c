@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which answers are about single samples: 400 of Prometheus and Mimir, by their words; Prometheus 2.42 answers 500 to
- * what is older than its out_of_order_time_window, and nothing else; Thanos answers 409, as its documentation has it
- * (it has not been asked).
+ * Which answers are about single samples: 400 of Prometheus and Mimir, by their words.  Prometheus 2.42 answers 500 to
+ * samples older than its out_of_order_time_window.  Thanos answers 409 according to its documentation (not tried).
  */
 #include "sinks/prometheus/bisect.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/prometheus/bisect.h - which part of a request comes next, while the samples are looked for that a receiver
- * refuses.
+ * sinks/prometheus/bisect.h - searches a refused request for the samples that the receiver refuses.
  *
  * Prometheus (2.42, 2.53 and 3.5 have been tried) takes nothing of a request that has one sample out of order, out of
- * bounds or of a time that it has another value of, and answers 400 without saying which.  Others (Mimir, Thanos) take
- * the rest.  So the halves are sent, and halves of those that are refused, down to what is to blame: what a receiver
- * has already, it takes again as no change.
+ * bounds, or of a time for which it has another value, and answers 400 without saying which.  Others (Mimir, Thanos)
+ * take the rest.  So the sink sends the request in halves, and refused halves in halves again, down to the samples to
+ * blame.  A sample that the receiver has already changes nothing.
  */
 #ifndef SKEP_SINKS_PROMETHEUS_BISECT_H
 #define SKEP_SINKS_PROMETHEUS_BISECT_H
@@ -15,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one batch: beyond it what is refused is refused as it is. */
+/* The most requests for one batch: beyond it a refused part counts as refused as a whole. */
 #define BISECT_REQUESTS 256
 
 struct bisect {
@@ -26,10 +25,10 @@ struct bisect {
 	} todo[sizeof(size_t) * 8 + 1]; /* halves of halves: one more at each step */
 };
 
-/* Is the answer about single samples, which another time does not mend? */
+/* Is the answer about single samples, so that a later attempt would fail as well? */
 bool bisect_applies(uint32_t status, const char *body);
 
-/* All of it, n parts, first. */
+/* Begins with the whole request of n points. */
 static inline void bisect_begin(struct bisect *h, size_t n)
 {
 	h->from = 0;
@@ -51,8 +50,8 @@ static inline bool bisect_next(struct bisect *h)
 }
 
 /*
- * What is under way was refused: its halves are next, the earlier one first. false: it cannot be halved, or it has been
- * enough.
+ * The receiver refused the part under way: its halves are next, the earlier one first. false: it is a single point, or
+ * BISECT_REQUESTS are reached.
  */
 static inline bool bisect_split(struct bisect *h)
 {

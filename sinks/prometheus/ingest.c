@@ -14,7 +14,7 @@
 #include "sinks/prometheus/plan.h"
 #include "sinks/prometheus/stream_metrics.h"
 
-#define LABEL_MAX 256u /* bytes of a value: a path may be longer, and its beginning tells enough */
+#define LABEL_MAX 256u /* bytes of a value: a path may be longer, and its beginning identifies it */
 
 void ingest_free(struct ingest *g)
 {
@@ -32,7 +32,8 @@ static struct skep_str context_text(const struct skep_record *r, uint32_t offset
 }
 
 /*
- * U+FFFD for what is not UTF-8, spaces for control characters that the page cannot have; ends with a whole character.
+ * U+FFFD for bytes that are not UTF-8, spaces for control characters that the page cannot have; cuts between
+ * characters.
  */
 static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
 {
@@ -54,8 +55,8 @@ static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
 }
 
 /*
- * Mended here, as rows are found by their labels: two that differ only in what is mended would be the same series
- * twice.
+ * Cleans labels before rows are looked up by them: otherwise two rows that differ only in replaced bytes would make one
+ * series twice.
  */
 static void add_text(struct jsonw *w, const char *name, const char *value, size_t n)
 {
@@ -127,7 +128,7 @@ static void add_value(struct metric *m, double *at, double v, bool same_time, bo
 	if (!isfinite(v))
 		return;
 	if (m->adds) {
-		/* a counter that a broken probe turns back would look like one that began anew */
+		/* a negative delta from a broken probe would look like a counter reset */
 		if (v < 0 && m->type == METRIC_COUNTER)
 			return;
 		*at += v;

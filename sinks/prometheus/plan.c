@@ -99,7 +99,7 @@ static int add_label(struct plan *p, const char *attribute, uint32_t field, uint
 	return 0;
 }
 
-/* Is the attribute among "a=b c"? ret: what it is called there (n bytes). */
+/* Is the attribute among "a=b c"? ret: its label there (n bytes). */
 static bool listed(const char *list, const char *attribute, const char **ret, size_t *ret_n)
 {
 	size_t n = strlen(attribute);
@@ -183,7 +183,7 @@ static int add_metric(struct store *s, struct plan *p, const struct skep_field *
 		m->name = names_metric("", name, f->unit, m->type == METRIC_COUNTER, &unit, &m->divisor);
 		free(name);
 		if (m->name && store_has_name(s, m->name)) {
-			free(m->name); /* told apart by nothing: the first one counts */
+			free(m->name); /* a second metric of the same name and labels: the first one counts */
 			m->name = NULL;
 			return 0;
 		}
@@ -267,7 +267,7 @@ static struct plan *plan_new(struct store *s, const struct skep_stream *stream, 
 	p->shape = shape;
 	p->spec = stream_metrics_find(stream->name);
 	p->name = strdup(stream->name);
-	/* details are asked for by somebody who has the answer, and are told apart by attachment, process and path */
+	/* a detail's reader gets its records itself; attachment, process and path would make a series of each */
 	p->skip = stream->role == SKEP_ROLE_DETAIL || (p->spec && (p->spec->flags & METRICS_SKIP));
 	if (!p->name || (!p->skip && (plan_labels(p, with_run) || plan_metrics(s, p)))) {
 		plan_free(p);

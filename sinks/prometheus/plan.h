@@ -8,8 +8,8 @@
 #include "sinks/prometheus/store.h"
 
 /*
- * The plan for this stream: the one that there is, or a new one.  A table that has changed (a plugin was exchanged)
- * drops the old plan with its rows: they begin anew.  NULL: no memory.
+ * The plan for this stream, made at its first record.  When the field table has changed (a reload replaced the plugin),
+ * drops the old plan with its rows, which begin anew.  NULL: no memory.
  */
 struct plan *plan_get(struct store *, const struct skep_stream *, bool with_run);
 void plan_free(struct plan *); /* without its rows; NULL is fine */

@@ -186,7 +186,7 @@ static int prometheus_submit(struct skep_instance *i, void *state, const struct 
 	err = p->host->work(i, add_work, add_done, p);
 	if (err) {
 		p->batch = NULL;
-		return p->host->fail(i, err, "no worker thread to be had");
+		return p->host->fail(i, err, "cannot start a worker thread");
 	}
 	return 0;
 }

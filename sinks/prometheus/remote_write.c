@@ -30,13 +30,13 @@ struct remote_write {
 	bool writer_made;
 	char *host_name;
 	const struct skep_batch *batch;
-	char *sent_key;       /* whose points the writer has; NULL: nobody's */
+	char *sent_key;       /* batch whose points the writer has; NULL: none */
 	struct bisect bisect; /* of them that is under way */
 	uint64_t taken;       /* samples */
 	uint64_t sent_bytes;  /* of this batch, in all requests that it took */
 	uint32_t refused;     /* records whose samples the receiver will never take */
 	char refusal[128];    /* its words */
-	bool doubt;           /* an answer was lost: what it refuses as out of order it may have taken then */
+	bool doubt;           /* an answer was lost: samples refused as out of order now may have been accepted then */
 	int err;
 	struct skep_counter *samples, *old, *refusals, *series, *overflow;
 };
@@ -53,7 +53,7 @@ static const struct skep_option options[] = {
 		.default_value = "55m",
 		.min = 1000000000,
 		.max = INT64_MAX,
-		.help = "records that are older are left out and counted as lost: a receiver that takes nothing out of order refuses what is older than an hour",
+		.help = "records that are older are left out and counted as lost: a receiver without out-of-order samples refuses samples older than an hour",
 	},
 	{
 		.name = "out_of_order",
@@ -71,7 +71,7 @@ static const struct skep_option options[] = {
 		.default_value = "500ms",
 		.min = 1000000,
 		.max = 3600000000000,
-		.help = "samples of a series are at least so far apart, less than the interval; what comes between is in the same one",
+		.help = "samples of a series are at least so far apart, less than the interval; records in between go into the same sample",
 	},
 	HTTP_OPTIONS(struct remote_write, http, "none"),
 	{ 0 },
@@ -227,7 +227,7 @@ static void replied(void *arg, struct http_reply *reply)
 		give_answer(r, &(struct skep_batch_answer){
 				       .size = sizeof(struct skep_batch_answer),
 				       .result = SKEP_BATCH_RETRY,
-				       .why = "no worker thread to be had",
+				       .why = "cannot start a worker thread",
 			       });
 	}
 }
@@ -255,7 +255,7 @@ static void encoded(struct skep_instance *i, void *arg)
 		}
 		if (r->host->work(r->inst, encode_part, encoded, r) == 0)
 			return; /* a part in which nothing is to be sent: what never was anything but 0 */
-		a.why = "no worker thread to be had";
+		a.why = "cannot start a worker thread";
 	} else if (r->writer.len > r->http.max_request) {
 		a.result = SKEP_BATCH_SPLIT;
 		snprintf(why, sizeof(why), "a request of %zu bytes is larger than max_request", r->writer.len);
@@ -290,7 +290,7 @@ static int remote_write_submit(struct skep_instance *i, void *state, const struc
 	err = r->host->work(i, encode, encoded, r);
 	if (err) {
 		r->batch = NULL;
-		return r->host->fail(i, err, "no worker thread to be had");
+		return r->host->fail(i, err, "cannot start a worker thread");
 	}
 	return 0;
 }

@@ -13,7 +13,7 @@ int settings_host(const struct settings *s, struct skep_instance *i, const struc
 	char name[256] = "";
 
 	if (!s->host_label && gethostname(name, sizeof(name)) != 0)
-		return host->fail(i, -errno, "the host's name is not to be had: %s; set \"host\"", strerror(errno));
+		return host->fail(i, -errno, "cannot read the host's name: %s; set \"host\"", strerror(errno));
 	name[sizeof(name) - 1] = '\0';
 	*ret = strdup(s->host_label ? s->host_label : name);
 	return *ret ? 0 : host->fail(i, -ENOMEM, "out of memory");

@@ -22,7 +22,7 @@ struct settings {
 	uint64_t expire_ns;
 };
 
-/* expired_: what becomes of series that nothing has come for, as the end of a sentence. */
+/* expired_: the fate of series without records, as the end of a sentence. */
 #define SETTINGS_OPTIONS(struct_, member_, expired_) \
 	{ \
 		.name = "host", \
@@ -52,12 +52,12 @@ struct settings {
 			.default_value = "20000", \
 			.min = 100, \
 			.max = 10000000, \
-			.help = "most time series at a time; what is beyond goes to one series a metric, labelled overflow=\"true\"", \
+			.help = "most time series at a time; further ones are summed in one series a metric, labelled overflow=\"true\"", \
 		}, \
 	{ \
 		.name = "expire", .type = SKEP_O_TIME, .flags = SKEP_OPT_RELOADABLE, \
 		.offset = offsetof(struct_, member_.expire_ns), .default_value = "5m", .min = 1000000000, \
-		.max = INT64_MAX, .help = "series that nothing has come for in this time " expired_, \
+		.max = INT64_MAX, .help = "series without a record in this time " expired_, \
 	}
 
 /* The label's text, "" for none; to be freed.  0, or fails by host->fail(). */

@@ -21,10 +21,10 @@ struct metric {
 	const char *unit; /* a word that the name ends in ("seconds"), or NULL */
 	enum metric_type type;
 	bool adds;        /* a gauge that is a sum */
-	double divisor;   /* values are kept in the field's unit, and told divided by this */
+	double divisor;   /* values are kept in the field's unit; the page has them divided by this */
 	uint32_t field;   /* index in the stream's table; METRIC_COUNT: of the records themselves */
 	uint32_t at;      /* where its values begin in a row */
-	bool seen;        /* has been something else than 0: what never was is not told */
+	bool seen;        /* a value was not 0 once: the page omits the metric until then */
 };
 #define METRIC_COUNT UINT32_MAX
 
@@ -43,7 +43,7 @@ struct plan_label {
 
 struct plan {
 	struct plan *next;
-	const struct skep_stream *stream; /* as it was seen last; its table is the one that this was made from */
+	const struct skep_stream *stream; /* of the last record; this plan was made from its field table */
 	const struct stream_metrics *spec;
 	char *name;                       /* of the stream */
 	char *shape;                      /* the table as a text: the same text, the same plan */
@@ -64,12 +64,12 @@ struct row {
 	int64_t time_ns;     /* of the latest record in it, as ingest_batch has it */
 	uint64_t touched_ns; /* when that came, by the store's clock */
 	int64_t created_ns;  /* real time */
-	uint64_t sent_ms;    /* for who sends samples: time of the last one, real time; 0: none */
+	uint64_t sent_ms;    /* remote_write: real time of the last sample; 0: none */
 	uint64_t dirty;      /* likewise: number of the batch that has changed it, */
 	size_t point;        /* and which of that batch's points is its */
 	double *values;
 	uint32_t labels_len;
-	char labels[];       /* "name\0value\0..." sorted by name, without those that are empty */
+	char labels[];       /* "name\0value\0..." sorted by name, without empty values */
 };
 
 struct store {

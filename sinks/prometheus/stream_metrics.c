@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams that need a word beside their field table.
+ * Streams whose metrics do not follow from their field table alone.
  */
 #include "sinks/prometheus/stream_metrics.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/prometheus/stream_metrics.h - what is said of streams that this sink knows by name.  Of all
- * others, their field tables say enough.
+ * sinks/prometheus/stream_metrics.h - metrics and labels of the streams that this sink knows by name.  All other
+ * streams get theirs from their field tables.
  */
 #ifndef SKEP_SINKS_PROMETHEUS_STREAM_METRICS_H
 #define SKEP_SINKS_PROMETHEUS_STREAM_METRICS_H
@@ -9,7 +9,7 @@
 #include <skep/record.h>
 
 #define METRICS_SKIP      1u  /* a record for each process, connection ...: another stream has the sums */
-#define METRICS_SUM       2u  /* gauges of records of the same time add up: they differ in what is no label */
+#define METRICS_SUM       2u  /* gauges of records of the same time add up: they differ in attributes without labels */
 #define METRICS_UP_DOWN   4u  /* a delta may be negative: the sum is a gauge */
 #define METRICS_NO_VALUES 8u  /* only the count */
 #define METRICS_INFO      16u /* the count is a gauge, always 1 */

@@ -202,7 +202,7 @@ int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns,
 	w->records = w->old = 0;
 	w->ingest.only_find = again;
 	if (!again) {
-		/* before anything is added: whatever happens then, it is not added twice */
+		/* before any record is added: so no failure adds one twice */
 		free(w->base);
 		w->base = strndup(b->key, strcspn(b->key, "/"));
 		if (!w->base)

@@ -2,19 +2,18 @@
 /*
  * skep/sink/http.h - requests over HTTP for sinks: libcurl on the host's loop.
  *
- * All functions are for the loop thread and none waits for the network; name look-ups are on a
- * thread of libcurl's.  A sink encodes and compresses (http_body.h) on host->work(), sends here,
- * and passes the answer on:
+ * Call all functions on the loop thread.  None waits for the network: libcurl looks names up on a thread of its own.  A
+ * sink encodes and compresses (http_body.h) on host->work(), sends here, and passes the answer on:
  *
- *	open      skep_http_new()      options are checked, nothing is opened
- *	start     skep_http_start()    secrets are read
+ *	open      skep_http_new()      checks the options, opens nothing
+ *	start     skep_http_start()    reads the secrets
  *	submit    work(encode) -> skep_http_send() -> done(reply) -> host->batch_answer(&reply->answer)
  *	reload    skep_http_reload()
- *	stop      skep_http_stop()     what is under way ends without an answer: the host has its batches
+ *	stop      skep_http_stop()     drops requests under way without an answer: the host keeps their batches
  *	close     skep_http_free()
  *
- * TLS is verified and at least 1.2, connections are kept, no redirect is followed, proxies of the
- * environment are used.  Secrets are in no log line.
+ * The layer verifies TLS (1.2 at least), keeps connections, follows no redirect and uses the proxies of the
+ * environment. It logs no secret.
  */
 #ifndef SKEP_SINK_HTTP_H
 #define SKEP_SINK_HTTP_H
@@ -38,17 +37,17 @@ struct http_reply {
 };
 #define HTTP_REPLY_MOST (4u << 20)
 
-/* reply and what it points to are the layer's, until it returns. May call skep_http_send(). */
+/* The layer owns reply and its pointers, which are valid until the callback returns. It may call skep_http_send(). */
 typedef void (*http_done_cb)(void *arg, struct http_reply *reply);
 
 struct http_request {
 	const char *method; /* NULL: POST */
-	const char *url;    /* NULL: that of the options */
+	const char *url;    /* NULL: the URL of the options */
 	const char *content_type;
 	enum http_encoding encoding;      /* of the body: it has been compressed already */
 	/* "Name: value", NULL-terminated, copied; NULL: none. A configured one of the same name counts instead */
 	const char *const *headers;
-	/* for what stands in braces in the URL and configured headers; NULL: braces are text */
+	/* values for the placeholders in URL and configured headers; NULL: braces are text */
 	const struct http_values *values;
 	const void *body; /* borrowed until the answer, or skep_http_stop() */
 	size_t len;

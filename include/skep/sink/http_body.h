@@ -20,12 +20,12 @@ struct http_body {
 };
 
 /*
- * What is to be sent for these n bytes: *ret and *ret_len point into `in` (HTTP_PLAIN) or into the body, until
- * the next call.  0, -ENOMEM or -EIO.
+ * Encodes these n bytes.  *ret and *ret_len point into `in` (HTTP_PLAIN) or into the body, until the next call.  0,
+ * -ENOMEM or -EIO.
  */
 int skep_http_body_encode(struct http_body *, enum http_encoding, const void *in, size_t n, const void **ret,
 			  size_t *ret_len);
-void skep_http_body_free(struct http_body *); /* what it holds; it may be used again */
+void skep_http_body_free(struct http_body *); /* frees the buffers; the struct may be used again */
 
 #ifdef __cplusplus
 }

@@ -46,7 +46,7 @@ static inline void skep_jsonw_raw(struct jsonw *j, const char *s, size_t n)
 /* How many bytes at the beginning of s stand in a JSON string as they are. */
 size_t skep_jsonw_plain(const char *s, size_t n);
 #define jsonw_lit(j, s) skep_jsonw_raw((j), "" s, sizeof(s) - 1)
-/* Quoted and escaped; what is not UTF-8 becomes U+FFFD. */
+/* Quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 void skep_jsonw_string(struct jsonw *, const char *s, size_t n);
 /* The same without quotes, to put a string together from parts. */
 void skep_jsonw_string_part(struct jsonw *, const char *s, size_t n);

@@ -2,8 +2,8 @@
 /*
  * example.bpf.c - the kernel side: a record in a ring for each signal that one process sends another.
  *
- * Compiled against no kernel: what is read of kernel types is declared in skep/bpf/kernel.bpf.h, or
- * below, and libbpf puts in the running kernel's offsets.
+ * Compiled against no kernel.  skep/bpf/kernel.bpf.h, or this file, declares the members of kernel types that it reads,
+ * and libbpf fills in the running kernel's offsets.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -16,7 +16,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* In .data: user space changes it while the program runs. */
 volatile __u32 fatal_only = 1;
 
-/* Each CPU's own, so nothing is lost of the number of what is lost. */
+/* One count per CPU, so that no increment of a lost record is lost itself. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -33,7 +33,7 @@ struct example {
 	struct skep_watch *watch;
 	uint64_t *lost_now; /* by CPU: as bpf_map_lookup_elem() writes it */
 	int cpus;
-	uint64_t lost;      /* told so far */
+	uint64_t lost;      /* reported so far */
 };
 
 static const struct skep_option options[] = {

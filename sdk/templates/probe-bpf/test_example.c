@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child that waits; what is sent to it is seen by the probe. */
+/* A child that waits: the probe sees the signals that this test sends it. */
 static pid_t child(void)
 {
 	pid_t pid = fork();
@@ -62,7 +62,7 @@ int main(void)
 	SKEP_MOCK_CHECK(skep_mock_start(&m) == 0);
 	SKEP_MOCK_CHECK(skep_mock_signal(&m, "process.signal", NULL, NULL) == SKEP_SIGNAL_OK);
 	pid = child();
-	kill(pid, SIGWINCH); /* not fatal: not told */
+	kill(pid, SIGWINCH); /* not fatal: not reported */
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
 	for (int i = 0; i < 50 && !find(&m, pid, SIGTERM); i++)

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The record: any struct of yours; the table of fields below says what is in it. */
+/* The record: any struct of yours; the table of fields below describes its members. */
 struct files {
 	uint64_t open;
 	uint64_t limit;

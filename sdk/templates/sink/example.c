@@ -112,7 +112,7 @@ static void write_lines(void *arg)
 	}
 	/* The text remembers an allocation that failed: looking once, at its end, is enough. */
 	e->err = e->text.err ? e->text.err : write_all(e->fd - 1, e->text.buf, e->text.len);
-	/* The batch comes again, as a whole: what was written of it goes. */
+	/* The host offers the whole batch again: drop the part that was written. */
 	if (e->err && before >= 0 && ftruncate(e->fd - 1, before) < 0)
 		e->n = 0;
 }
@@ -125,7 +125,7 @@ static void written(struct skep_instance *inst, void *arg)
 	e->batch = NULL; /* first: batch_done() may submit the next one */
 	if (!e->err)
 		e->host->counter_add(e->lines, e->n);
-	/* RETRY: the host comes again, for as long as it takes. REJECT is for what the receiver will never take. */
+	/* RETRY: the host offers the batch again, without end. REJECT: the receiver will never accept the batch. */
 	e->host->batch_done(inst, batch, e->err ? SKEP_BATCH_RETRY : SKEP_BATCH_ACK, e->err ? strerror(-e->err) : NULL);
 }
 
@@ -140,7 +140,7 @@ static int example_submit(struct skep_instance *inst, void *state, const struct 
 	err = e->host->work(inst, write_lines, written, e);
 	if (err) {
 		e->batch = NULL;
-		return e->host->fail(inst, err, "no thread to be had: %s", strerror(-err));
+		return e->host->fail(inst, err, "cannot start a worker thread: %s", strerror(-err));
 	}
 	return 0;
 }

@@ -106,7 +106,7 @@ int main(void)
 		SKEP_MOCK_CHECK(skep_mock_end(&m) == 0);
 	}
 
-	/* what is wrong is said */
+	/* the sink reports the error */
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	SKEP_MOCK_CHECK(skep_mock_start(&m) == -EINVAL); /* path is required */
 	SKEP_MOCK_CHECK(skep_mock_end(&m) == 0);
