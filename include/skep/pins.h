@@ -70,7 +70,7 @@ int skep_pins_load(struct skep_pins *p, const struct skep_host *host, const char
  */
 int skep_pins_attach(struct skep_pins *p, struct bpf_object_skeleton *s, int *ret_unpinned);
 /*
- * Logs that warning: what happens while skepd is restarted will not be `done` ("counted").  Logs nothing if unpinned is
+ * Logs that warning: events during a restart of skepd will not be `done` ("counted").  Logs nothing if unpinned is
  * 0.
  */
 void skep_pins_warn(const struct skep_host *host, struct skep_instance *inst, int unpinned, const char *done);

@@ -53,7 +53,7 @@ static void go_on(struct skep_instance *inst, struct net_state *st)
 	}
 	st->peers_written[0] = st->peers_written[1] = true;
 	st->host->log(inst, SKEP_LOG_NOTICE,
-		      "goes on with what the skepd before has left in the kernel: nothing was missed");
+		      "adopted the previous skepd's pinned BPF state: no event was missed");
 }
 
 /* ---- of another make ------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ void net_kept_begin(struct skep_instance *inst, struct net_state *st)
 	if (err)
 		st->host->log(
 			inst, SKEP_LOG_WARNING,
-			"no pass over open files: %s; connections that are there already have an owner only when they are used",
+			"cannot list open files: %s; a connection that was open before skepd started has no owner until a process uses it",
 			strerror(-err));
 	ring_buffer__consume(st->ring);
 	net_check_losses(inst, st);

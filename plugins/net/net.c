@@ -78,7 +78,7 @@ static void passed(struct skep_instance *inst, struct net_state *st)
 	ring_buffer__consume(st->ring);
 	if (st->pass_err)
 		st->host->log(inst, SKEP_LOG_WARNING,
-			      "no pass over connections and tasks: %s; what lives is reported late",
+			      "cannot list connections and tasks: %s; live processes and connections are reported late",
 			      strerror(-st->pass_err));
 	net_peers_emit_all(inst, st, now);
 	net_ledger_post(inst, st, now);

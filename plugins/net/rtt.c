@@ -179,7 +179,7 @@ int rtt_attach(struct skep_instance *inst, void *state, unsigned detail, const s
 		return st->host->fail(inst, -EINVAL, "there is no detail number %u", detail);
 	if (!r->hook)
 		return st->host->fail(inst, -EOPNOTSUPP,
-				      "rtt cannot be had here: the kernel has no tracepoint tcp_probe (since 4.16)");
+				      "rtt needs the kernel's tracepoint tcp_probe (since 4.16): this kernel has none");
 	err = skep_attached_begin(inst, st->host, r->attached, detail, scope, &slot);
 	if (err)
 		return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/signals.c - how each signal is had on this kernel, said once at the start.
+ * plugins/net/signals.c - reports once, at the start, how this kernel provides each signal.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,18 +16,18 @@ static void calls_missing(struct skep_instance *inst, const struct net_state *st
 		host->signal(
 			inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
 			"tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
-			"option calls is false: bytes go to the connection's owner, also those that another process moved");
+			"option calls is false: bytes go to the connection's owner, also those that another process sent or received");
 		host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
 		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
 		return;
 	}
 	snprintf(
 		why, sizeof(why),
-		"the kernel has no tracepoint sock_send_length (since 6.3), and fexit of the sockets' own functions is refused: %s",
-		st->sender_err ? strerror(-st->sender_err) : "they are not in its type information");
+		"the kernel has no tracepoint sock_send_length (since 6.3), and it refuses fexit of the sockets' own functions: %s",
+		st->sender_err ? strerror(-st->sender_err) : "its type information lacks them");
 	host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
 		     "tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
-		     "bytes go to the connection's owner, also those that another process moved");
+		     "bytes go to the connection's owner, also those that another process sent or received");
 	host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_MISSING, "", why);
 	host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_MISSING, "", why);
 }
@@ -45,22 +45,22 @@ void net_signals(struct skep_instance *inst, struct net_state *st)
 	} else {
 		host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_OK, how, NULL);
 		host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_PARTIAL, how,
-			     "loopback is told apart for sockets that are connected, or bound to a loopback address");
+			     "only a socket that is connected, or bound to a loopback address, counts as loopback");
 		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_PARTIAL, how,
-			     "what is spliced out of a Unix socket is not seen");
+			     "no hook sees bytes that splice(2) reads from a Unix socket");
 	}
 	host->signal(inst, "net.tcp.connections", SKEP_SIGNAL_OK, "tp_btf/inet_sock_set_state", NULL);
 	host->signal(inst, "net.tcp.failures", SKEP_SIGNAL_PARTIAL, "tp_btf/inet_sock_set_state",
-		     "a connect that fails for want of a route changes no state and is not seen");
+		     "no hook sees a connect that fails for want of a route: it changes no state");
 	host->signal(inst, "net.tcp.open", SKEP_SIGNAL_OK,
 		     st->way == NET_IN_HASHES ? "iter/task_file, a hash map" : "iter/task_file, storage of sockets",
 		     NULL);
 	host->signal(inst, "net.tcp.owner", st->calls == NET_CALLS_NONE ? SKEP_SIGNAL_PARTIAL : SKEP_SIGNAL_OK,
 		     st->calls == NET_CALLS_NONE
-			     ? "who connected, listens, or held the descriptor at the start"
-			     : "who connected, or the first to send or receive; at the start iter/task_file",
-		     st->calls == NET_CALLS_NONE ? "an accepted connection goes to who listens" : NULL);
+			     ? "the process that connected, listens, or held the descriptor at the start"
+			     : "the process that connected, or the first to send or receive; at the start iter/task_file",
+		     st->calls == NET_CALLS_NONE ? "an accepted connection goes to the listening process" : NULL);
 	host->signal(inst, "ledger.net", SKEP_SIGNAL_PARTIAL,
 		     "payload by calls, headers from tcp_sock segment counters",
-		     "headers of UDP and of what the host forwards are in no part");
+		     "no part has the headers of UDP and of forwarded packets");
 }

@@ -26,12 +26,12 @@ int proc_environ_check(struct skep_instance *inst, const struct proc_state *st)
 	for (size_t i = 0; names && names[i]; i++) {
 		if (i == PROC_ENVIRON_NAMES)
 			return st->host->fail(inst, -EINVAL,
-					      "environ: \"%s\" is one too many: at most %u variables are read",
+					      "environ: \"%s\" is one too many: skep reads at most %u variables",
 					      names[i], PROC_ENVIRON_NAMES);
 		if (!is_name(names[i]))
 			return st->host->fail(
 				inst, -EINVAL,
-				"environ: \"%s\" is no name of a variable: letters, digits and _, not a digit first; values are not asked for",
+				"environ: \"%s\" is no variable name: use letters, digits and _, no digit first, and no value",
 				names[i]);
 		if (strlen(names[i]) > NAME_MOST)
 			return st->host->fail(inst, -EINVAL, "environ: \"%s\" is longer than %u bytes", names[i],

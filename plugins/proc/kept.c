@@ -59,7 +59,7 @@ void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
 	forget_cgroups(st);
 	st->host->log(
 		inst, SKEP_LOG_NOTICE,
-		"goes on with what the skepd before has left in the kernel: nothing was missed, unless the ring was full");
+		"adopted the previous skepd's pinned BPF state: no event was missed, unless the ring was full");
 }
 
 void proc_kept_touch(struct proc_state *st)

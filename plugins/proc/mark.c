@@ -36,7 +36,7 @@ void proc_mark(struct skep_instance *inst, void *state, struct skep_mark *ret)
 		return;
 	e = malloc(sizeof(*e) + n * sizeof(e->finals[0]));
 	if (!e) { /* then they are lost with a crash before the next mark, and with none otherwise */
-		st->host->log(inst, SKEP_LOG_WARNING, "no memory for %u finals that wait", n);
+		st->host->log(inst, SKEP_LOG_WARNING, "no memory to save %u pending process totals: a crash of skepd now loses them", n);
 		return;
 	}
 	e->layout = PROC_LAYOUT;

@@ -177,7 +177,7 @@ static void sweep(struct skep_instance *inst, struct proc_state *st)
 		return;
 	err = proc_sweep_begin(inst, st);
 	if (err) {
-		st->host->log(inst, SKEP_LOG_WARNING, "no pass over live processes: %s; samples are missing",
+		st->host->log(inst, SKEP_LOG_WARNING, "cannot list live processes: %s; samples are missing",
 			      strerror(-err));
 		return;
 	}
@@ -287,7 +287,7 @@ static int proc_start(struct skep_instance *inst, void *state)
 	}
 	if (skep_ring_resume(&st->ring, st->host->mark.source, st->host->mark.position))
 		st->host->log(inst, SKEP_LOG_INFO,
-			      "reads from where the skepd before was when its records were last made durable");
+			      "reads the ring from the last record that the previous skepd made durable");
 	err = st->host->watch_fd(inst, st->ring.epoll_fd, SKEP_READABLE, on_ring, st, &st->ring_watch);
 	if (err)
 		goto out;

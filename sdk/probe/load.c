@@ -66,5 +66,5 @@ int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int
 
 int skep_detail_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what)
 {
-	return (host->fail)(inst, err, "cannot put %s: %s; needs CAP_BPF and CAP_PERFMON", what, strerror(-err));
+	return (host->fail)(inst, err, "cannot attach %s: %s; needs CAP_BPF and CAP_PERFMON", what, strerror(-err));
 }

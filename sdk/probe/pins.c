@@ -308,7 +308,7 @@ void skep_pins_warn(const struct skep_host *host, struct skep_instance *inst, in
 {
 	if (unpinned)
 		host->log(inst, SKEP_LOG_WARNING,
-			  "cannot be pinned in %s: %s; what happens while skepd is restarted will not be %s",
+			  "cannot pin BPF state in %s: %s; events during a restart of skepd will not be %s",
 			  host->pin_dir, strerror(-unpinned), done);
 }
 

@@ -142,7 +142,7 @@ def crash():
     subprocess.run([tiny, "while-dead"], check=True)
     os.mkdir(pins + "/proc/proc_1-0123456789abcdef")  # as after a skepd that died while pinning
     d = Daemon("crash")
-    testing.wait_for(d.process, d.err, "goes on with what the skepd before has left")
+    testing.wait_for(d.process, d.err, "adopted the previous skepd's pinned BPF state")
     check("after kill -9: skepd removes a half-pinned state", len(os.listdir(pins + "/proc")) == 1, os.listdir(pins + "/proc"))
     until(lambda: ended(d, os.path.basename(tiny)))
     d.stop()
@@ -214,7 +214,7 @@ def half_dismantled():
                 os.unlink(path)
         subprocess.run([tiny, "half-while"], check=True)
         d = Daemon("half-%d" % i)
-        check("without its %s pins: skepd does not adopt the state but removes it" % "/".join(kinds), "goes on with" not in d.text() and
+        check("without its %s pins: skepd does not adopt the state but removes it" % "/".join(kinds), "adopted the previous" not in d.text() and
               len(os.listdir(pins + "/proc")) == 1, d.text())
         subprocess.run([tiny, "half-after"], check=True)
         until(lambda: [r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == ["half-after"]])

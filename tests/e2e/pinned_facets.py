@@ -297,7 +297,7 @@ def crowded(make):
         time.sleep(1.5)  # a pass has seen them
         d.stop()
         d = Daemon(name, make=make, processes=65)
-        check(name + ": io goes on with what is pinned", make or os.listdir(pins + "/io") == folders, d.text())
+        check(name + ": io adopts what is pinned", make or os.listdir(pins + "/io") == folders, d.text())
         time.sleep(1.5)
         kernel = {p: waited(p) for p in pids}
     finally:

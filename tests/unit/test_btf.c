@@ -118,7 +118,7 @@ static void failures(void **state)
 		said, "loading the BPF programs: Argument list too long (verbose logging shows what the kernel said)");
 	assert_int_equal(skep_detail_fail(NULL, &host, -EPERM, "the hook on opens"), -EPERM);
 	assert_string_equal(said,
-			    "cannot put the hook on opens: Operation not permitted; needs CAP_BPF and CAP_PERFMON");
+			    "cannot attach the hook on opens: Operation not permitted; needs CAP_BPF and CAP_PERFMON");
 	assert_int_equal(skep_load_verdict(&host, NULL, &pids), 0); /* a plugin host without a verdict map */
 	assert_int_equal(pids, 7);
 }
