@@ -269,7 +269,7 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 		err = st->host->fail(inst, err, "cannot prepare the map of peers: %s", strerror(-err));
 		goto out;
 	}
-	/* a new one wakes up when no other is awake any more (kept.c) */
+	/* a new one wakes up when no other is awake any more (pinned.c) */
 	err = st->pins.adopted ? 0 : skep_kept_sleep(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT);
 	if (err) {
 		err = st->host->fail(inst, err, "cannot prepare the map kept: %s", strerror(-err));

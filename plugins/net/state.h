@@ -215,7 +215,7 @@ void net_report_losses(struct skep_instance *, struct net_state *st, const struc
 void net_ledger_begin(struct net_state *st);
 void net_ledger_post(struct skep_instance *, struct net_state *st, uint64_t now_ns);
 
-/* kept.c: across a restart of skepd */
+/* pinned.c: across a restart of skepd */
 /* What the skepd before has left in the kernel is gone on with, or read and taken out; from then on ours records. */
 void net_kept_begin(struct skep_instance *, struct net_state *st);
 /* Somebody is there; and what has been reported up to now. */

@@ -334,7 +334,7 @@ static __always_inline int seen_by_first(struct task_struct *p, __u32 type)
 	return 0;
 }
 
-#include "births.bpf.h"
+#include "pending_forks.bpf.h"
 
 /* ---- fork ------------------------------------------------------------------ */
 

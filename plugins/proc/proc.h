@@ -4,7 +4,7 @@
  * records in the ring, records of the iterator, counters.
  *
  * Every record is 8-byte aligned and begins with struct proc_head.  The two sides are built
- * together; but a kernel side may have been left behind by another skepd (kept.c), so whoever
+ * together; but a kernel side may have been left behind by another skepd (pinned.c), so whoever
  * changes anything here that is in the ring or in a map counts PROC_LAYOUT up.  A record's type stays where it is.
  */
 #ifndef SKEP_PROC_H
@@ -220,7 +220,7 @@ struct proc_counters {
 	__u64 pad[1];
 };
 
-/* What the kernel side keeps of a fork while there are rules: births.bpf.h. */
+/* What the kernel side keeps of a fork while there are rules: pending_forks.bpf.h. */
 struct proc_birth {
 	/* of an excluded process: as its parent the nearest ancestor that is collected, as far as known */
 	struct proc_fork fork;

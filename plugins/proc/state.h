@@ -132,7 +132,7 @@ void proc_emit_live(struct skep_instance *, struct proc_state *st, const struct 
 void proc_live_record(struct skep_instance *, struct proc_state *st, const struct proc_leader *,
 		      const struct proc_sums *, uint32_t flags, const struct skep_process_text *details);
 
-/* pending.c: finals that wait for their threads, and those that the ring could not take. */
+/* pending_finals.c: finals that wait for their threads, and those that the ring could not take. */
 int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct proc_final *);
 /* Emits those that are at least min_age_ns old. */
 void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
@@ -144,7 +144,7 @@ void proc_births_clean(struct skep_instance *, struct proc_state *st);
 /* Tells of all forks that are held back in that map; the kernel side is detached. */
 void proc_births_take(struct skep_instance *, struct proc_state *st, int fd);
 
-/* mark.c: what was read stays in the kernel until it is durable */
+/* durable.c: what was read stays in the kernel until it is durable */
 void proc_mark(struct skep_instance *, void *state, struct skep_mark *);
 void proc_settled(struct skep_instance *, void *state, const struct skep_mark *);
 /* The finals that were waiting when a skepd before this one ended. */
@@ -163,7 +163,7 @@ bool proc_report_losses(struct skep_instance *, struct proc_state *st, const str
 bool proc_report_misses(struct skep_instance *, struct proc_state *st, const int fds[4],
 			const struct proc_counters *now, uint64_t seen[4]);
 
-/* kept.c: across a restart of skepd */
+/* pinned.c: across a restart of skepd */
 void proc_kept_begin(struct skep_instance *, struct proc_state *st);
 /* Lets the kernel side record on; saves there what was reported up to now. */
 void proc_kept_touch(struct proc_state *st);
@@ -173,7 +173,7 @@ void proc_kept_others(struct skep_instance *, struct proc_state *st);
 /* Entries of `threads` that nobody will ask for: threads that were let go after their process's final was closed. */
 void proc_threads_clean(struct proc_state *st);
 
-/* sweep.c */
+/* scan.c */
 int proc_sweep_begin(struct skep_instance *, struct proc_state *st);
 /* One slice of at most budget_ns (0: to the end). true: more is to come. */
 bool proc_sweep_step(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);

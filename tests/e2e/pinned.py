@@ -241,7 +241,7 @@ def threads_across():
     time.sleep(0.3)
     open(stop, "w").close()
     ran = {str(i): int(p.communicate(timeout=30)[0]) for i, p in enumerate(running)}
-    # A process's final record waits for all of its threads (plugins/proc/pending.c).
+    # A process's final record waits for all of its threads (plugins/proc/pending_finals.c).
     until(lambda: len([r for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]]) >= len(ran), 10)
     d.stop()
     wrote = {r["argv"][4]: r["wchar_bytes"] for r in records(d.out) if r["stream"] == "process.exit" and r["argv"][1:3] == ["-c", program]}
@@ -271,7 +271,7 @@ def others():
 try:
     rules()
     storm_across("same", ["4MiB"])
-    # With rules a fork waits in the kernel for its exec: plugins/proc/births.bpf.h
+    # With rules a fork waits in the kernel for its exec: plugins/proc/pending_forks.bpf.h
     rules("comm = 'nobody'")
     storm_across("same, with rules", ["4MiB"])
     storm_across("other make, with rules", ["4MiB", "8MiB"])

@@ -68,7 +68,7 @@ static void counter_add(struct skep_counter *c, uint64_t n)
 	(void)n;
 }
 
-/* the functions of other files that decode.c and sweep.c call */
+/* the functions of other files that decode.c and scan.c call */
 int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const struct proc_final *f)
 {
 	proc_emit_final(inst, st, f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/kept.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
+ * plugins/proc/pinned.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
  * ours to the last byte goes on, one of another make is emptied and taken out.
  */
 #include <bpf/bpf.h>
@@ -71,7 +71,7 @@ void proc_kept_touch(struct proc_state *st)
 	if (skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), PROC_LAYOUT,
 			    bpf_map__fd(st->bpf->maps.unattended), &k))
 		st->resync = true;
-	if (!st->host->settles) /* else when it is durable that it was reported: mark.c */
+	if (!st->host->settles) /* else when it is durable that it was reported: durable.c */
 		proc_kept_reported(st, &st->seen, st->seen_misses);
 }
 

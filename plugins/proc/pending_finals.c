@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/pending.c - finals that cannot be closed at once.
+ * plugins/proc/pending_finals.c - finals that cannot be closed at once.
  *
  * What signal_struct leaves out of a process's threads is kept by the kernel side in
  * `threads` (proc.h says what and why).  The frees of a process's tasks come by RCU in

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/births.c - what the kernel side has kept of processes whose end it did not see.
+ * plugins/proc/pending_forks.c - what the kernel side has kept of processes whose end it did not see.
  *
- * It takes out what it kept when the process execs, ends or is freed (births.bpf.h).  Each of
+ * It takes out what it kept when the process execs, ends or is freed (pending_forks.bpf.h).  Each of
  * these hooks can be missed: a task may be freed where BPF is not called (proc.bpf.c, exited()), and
  * so is a tenth of a per cent on some hosts.  At two such a second the map would be full within three hours.
  */

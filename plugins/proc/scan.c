@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/sweep.c - a pass of the task iterator over everything that lives: the
+ * plugins/proc/scan.c - a pass of the task iterator over everything that lives: the
  * start-up snapshot, samples, and the healing of the table after a loss.
  *
  * The iterator gives tasks, the host wants processes: a process with one thread goes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/mark.c - what was read stays in the kernel until it is durable: the ring's records, and the sums of
+ * plugins/proc/durable.c - what was read stays in the kernel until it is durable: the ring's records, and the sums of
  * threads that went into finals.  A skepd that is killed leaves them to the next one, which reads from the
  * last mark on.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/kept.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
+ * plugins/net/pinned.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
  * ours to the last byte goes on, one of another make is put to sleep, read and taken out.
  *
  * Nothing is counted twice: what has been told of a process is kept beside its amounts, in the kernel (net.h,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/proc/births.bpf.h - with rules: what is kept of a process's fork.
+ * plugins/proc/pending_forks.bpf.h - with rules: what is kept of a process's fork.
  *
  * Most processes that rules take out are taken out at their first exec, some hundred microseconds
  * after their fork.  So a fork is held back until then, and costs user space nothing if the exec
