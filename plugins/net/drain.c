@@ -157,5 +157,5 @@ void net_check_losses(struct skep_instance *inst, struct net_state *st)
 	st->seen = seen.counters;
 	st->seen_misses = seen.states_missed;
 	st->seen_calls_missed = seen.calls_missed;
-	net_kept_touch(st);
+	net_pinned_touch(st);
 }

@@ -194,7 +194,7 @@ static int net_start(struct skep_instance *inst, void *state)
 	if (err)
 		goto out;
 	st->cleaned_ns = skep_boot_ns();
-	net_kept_begin(inst, st);
+	net_pinned_begin(inst, st);
 	net_signals(inst, st);
 	rtt_signal(inst, st);
 	return 0;

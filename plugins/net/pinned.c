@@ -25,7 +25,7 @@ static void touch(struct net_state *st)
 			bpf_map__fd(st->bpf->maps.unattended), &kinds);
 }
 
-void net_kept_touch(struct net_state *st)
+void net_pinned_touch(struct net_state *st)
 {
 	const struct net_reported now = { .counters = st->seen,
 					  .states_missed = st->seen_misses,
@@ -164,7 +164,7 @@ static void take_other(void *arg, const char *folder)
 				  : "its records cannot be read and count as lost");
 }
 
-void net_kept_begin(struct skep_instance *inst, struct net_state *st)
+void net_pinned_begin(struct skep_instance *inst, struct net_state *st)
 {
 	struct other o = { .inst = inst, .st = st };
 	int err;

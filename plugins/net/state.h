@@ -217,9 +217,9 @@ void net_ledger_post(struct skep_instance *, struct net_state *st, uint64_t now_
 
 /* pinned.c: across a restart of skepd */
 /* What the skepd before has left in the kernel is gone on with, or read and taken out; from then on ours records. */
-void net_kept_begin(struct skep_instance *, struct net_state *st);
+void net_pinned_begin(struct skep_instance *, struct net_state *st);
 /* Somebody is there; and what has been reported up to now. */
-void net_kept_touch(struct net_state *st);
+void net_pinned_touch(struct net_state *st);
 
 /* load.c */
 /* 0 or what host->fail returned; nothing is left behind then */

@@ -112,7 +112,7 @@ static void forget(struct proc_state *st, uint64_t mark)
 void proc_mark_end(struct proc_state *st)
 {
 	forget(st, UINT64_MAX);
-	proc_kept_reported(st, &st->seen, st->seen_misses);
+	proc_pinned_reported(st, &st->seen, st->seen_misses);
 }
 
 void proc_settled(struct skep_instance *inst, void *state, const struct skep_mark *mark)
@@ -125,5 +125,5 @@ void proc_settled(struct skep_instance *inst, void *state, const struct skep_mar
 	skep_ring_release(&st->ring, mark->position);
 	forget(st, mark->cookie);
 	if (mark->cookie == st->marks)
-		proc_kept_reported(st, &st->marked, st->marked_misses);
+		proc_pinned_reported(st, &st->marked, st->marked_misses);
 }

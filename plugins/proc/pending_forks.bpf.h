@@ -24,19 +24,19 @@ struct {
 	 */
 	__uint(max_entries, 16384);
 	__type(key, __u32); /* tgid */
-	__type(value, struct proc_birth);
-} births SEC(".maps");
+	__type(value, struct proc_pending_fork);
+} pending_forks SEC(".maps");
 
 /* Without rules nothing is kept, and nothing is looked up.  Not static: user space reads it. */
-__u32 births_kept;
-struct proc_told births_told[PROC_TOLD];
+__u32 pending_forks_used;
+struct proc_fork_sent forks_sent[PROC_FORKS_SENT];
 
-static __always_inline void birth_put(__u32 pid, struct proc_birth *birth)
+static __always_inline void pending_fork_put(__u32 pid, struct proc_pending_fork *pending)
 {
 	struct skep_rules *r;
 
-	births_kept = 1;
-	if (!bpf_map_update_elem(&births, &pid, birth, BPF_ANY))
+	pending_forks_used = 1;
+	if (!bpf_map_update_elem(&pending_forks, &pid, pending, BPF_ANY))
 		return;
 	r = rules_now();
 	if (r)
@@ -48,9 +48,9 @@ static __always_inline void birth_put(__u32 pid, struct proc_birth *birth)
  * gone, and its memory another's, before the write arrives.  By pid; of two with one place the later
  * is known, which costs the earlier one a second word about its fork, and that does no harm.
  */
-static __always_inline struct proc_told *told_place(__u32 pid)
+static __always_inline struct proc_fork_sent *fork_sent_slot(__u32 pid)
 {
-	return &births_told[pid & (PROC_TOLD - 1)];
+	return &forks_sent[pid & (PROC_FORKS_SENT - 1)];
 }
 
 /*
@@ -58,59 +58,59 @@ static __always_inline struct proc_told *told_place(__u32 pid)
  * while its exec may exclude it: each writes its word before it reads the other's, so at least one
  * sees the other.  Not static: it is verified once, by itself; so with the others here.
  */
-__noinline int birth_tell(__u32 pid)
+__noinline int pending_fork_send(__u32 pid)
 {
-	struct proc_birth *birth = bpf_map_lookup_elem(&births, &pid);
-	struct proc_told *told = told_place(pid);
-	struct proc_birth copy;
+	struct proc_pending_fork *pending = bpf_map_lookup_elem(&pending_forks, &pid);
+	struct proc_fork_sent *sent = fork_sent_slot(pid);
+	struct proc_pending_fork copy;
 
-	if (!birth || birth->excluded || told->pid == pid)
+	if (!pending || pending->excluded || sent->pid == pid)
 		return 0;
-	*(volatile __u32 *)&told->pid = pid;
-	__sync_fetch_and_add(&told->n, 1); /* a barrier, on x86; elsewhere the window is some ns */
-	__builtin_memcpy(&copy, birth, sizeof(copy));
-	if (copy.excluded || bpf_map_lookup_elem(&births, &pid) != birth)
+	*(volatile __u32 *)&sent->pid = pid;
+	__sync_fetch_and_add(&sent->n, 1); /* a barrier, on x86; elsewhere the window is some ns */
+	__builtin_memcpy(&copy, pending, sizeof(copy));
+	if (copy.excluded || bpf_map_lookup_elem(&pending_forks, &pid) != pending)
 		return 0; /* it tells by itself, if there is something to tell */
 	send(&copy.fork, sizeof(copy.fork), PROC_FORK);
 	return 1;
 }
 
 /* By itself: it is told, in any case, and kept no more. */
-__noinline int birth_over(__u32 pid)
+__noinline int pending_fork_end(__u32 pid)
 {
-	struct proc_birth *birth = bpf_map_lookup_elem(&births, &pid);
+	struct proc_pending_fork *pending = bpf_map_lookup_elem(&pending_forks, &pid);
 
-	if (!birth)
+	if (!pending)
 		return 0;
-	if (!birth->excluded)
-		send(&birth->fork, sizeof(birth->fork), PROC_FORK);
-	return bpf_map_delete_elem(&births, &pid);
+	if (!pending->excluded)
+		send(&pending->fork, sizeof(pending->fork), PROC_FORK);
+	return bpf_map_delete_elem(&pending_forks, &pid);
 }
 
 /* true: it is told later, or never. */
-static __always_inline int birth_hold(__u32 pid, struct proc_birth *birth)
+static __always_inline int pending_fork_hold(__u32 pid, struct proc_pending_fork *pending)
 {
 	struct skep_rules *r = rules_now();
-	struct proc_told *told = told_place(pid);
+	struct proc_fork_sent *sent = fork_sent_slot(pid);
 	long err;
 
 	if (!r || !rules_set(r))
 		return 0;
-	err = bpf_map_update_elem(&births, &pid, birth, BPF_NOEXIST);
+	err = bpf_map_update_elem(&pending_forks, &pid, pending, BPF_NOEXIST);
 	if (err == -EEXIST) { /* of one that had the pid before, and whose end was not seen */
-		birth_tell(pid);
-		err = bpf_map_update_elem(&births, &pid, birth, BPF_ANY);
+		pending_fork_send(pid);
+		err = bpf_map_update_elem(&pending_forks, &pid, pending, BPF_ANY);
 	}
-	if (told->pid == pid)
-		told->pid = 0;
-	births_kept = 1;
+	if (sent->pid == pid)
+		sent->pid = 0;
+	pending_forks_used = 1;
 	return !err;
 }
 
 /* Child of an excluded process: it will be judged when it execs, and then belongs to whoever its parent came from. */
-static __always_inline void birth_inherit(struct task_struct *parent, struct task_struct *child, __u8 byte)
+static __always_inline void pending_fork_inherit(struct task_struct *parent, struct task_struct *child, __u8 byte)
 {
-	struct proc_birth *from, birth = {};
+	struct proc_pending_fork *from, pending = {};
 	struct skep_rules_set *set;
 	struct skep_rules *r;
 	__u32 tgid = parent->tgid;
@@ -121,53 +121,53 @@ static __always_inline void birth_inherit(struct task_struct *parent, struct tas
 	set = r ? rules_set(r) : NULL;
 	if (!set || rules_settled(set, byte))
 		return;
-	from = bpf_map_lookup_elem(&births, &tgid);
+	from = bpf_map_lookup_elem(&pending_forks, &tgid);
 	if (!from)
 		return;
-	birth.fork.h.start_ns = child->start_boottime;
-	birth.fork.parent_pid = from->fork.parent_pid;
-	birth.fork.parent_start_ns = from->fork.parent_start_ns;
-	birth.excluded = 1;
-	birth_put(child->pid, &birth);
+	pending.fork.h.start_ns = child->start_boottime;
+	pending.fork.parent_pid = from->fork.parent_pid;
+	pending.fork.parent_start_ns = from->fork.parent_start_ns;
+	pending.excluded = 1;
+	pending_fork_put(child->pid, &pending);
 }
 
 /* It is excluded from now on.  1: nobody has ever heard of it. */
-static __always_inline int birth_exclude(struct task_struct *p)
+static __always_inline int pending_fork_exclude(struct task_struct *p)
 {
 	struct task_struct *real_parent, *parent_leader;
 	__u32 pid = p->tgid;
-	struct proc_birth *at = births_kept ? bpf_map_lookup_elem(&births, &pid) : NULL;
-	struct proc_birth birth = {};
+	struct proc_pending_fork *at = pending_forks_used ? bpf_map_lookup_elem(&pending_forks, &pid) : NULL;
+	struct proc_pending_fork pending = {};
 	__u32 was;
 
 	if (at && at->fork.h.start_ns == (__u64)p->start_boottime) {
 		was = at->excluded;
 		__sync_fetch_and_add(&at->excluded, 1);
 		/* was excluded: by rules before these; since then a pass has found it */
-		return !was && *(volatile __u32 *)&told_place(pid)->pid != pid;
+		return !was && *(volatile __u32 *)&fork_sent_slot(pid)->pid != pid;
 	}
-	birth_tell(pid); /* if it is of one that had the pid before */
+	pending_fork_send(pid); /* if it is of one that had the pid before */
 	real_parent = p->real_parent;
 	parent_leader = real_parent->group_leader;
-	birth.fork.h.start_ns = p->start_boottime;
-	birth.fork.parent_pid = real_parent->tgid;
-	birth.fork.parent_start_ns = parent_leader->start_boottime;
-	birth.excluded = 1;
-	birth_put(pid, &birth);
+	pending.fork.h.start_ns = p->start_boottime;
+	pending.fork.parent_pid = real_parent->tgid;
+	pending.fork.parent_start_ns = parent_leader->start_boottime;
+	pending.excluded = 1;
+	pending_fork_put(pid, &pending);
 	return 0;
 }
 
 /* The process is gone. Its pid may be another's by now. */
-static __always_inline void birth_gone(struct task_struct *p)
+static __always_inline void pending_fork_gone(struct task_struct *p)
 {
-	struct proc_birth *birth;
+	struct proc_pending_fork *pending;
 	__u32 pid = p->tgid;
 
-	if (!births_kept)
+	if (!pending_forks_used)
 		return;
-	birth = bpf_map_lookup_elem(&births, &pid);
-	if (birth && birth->fork.h.start_ns == (__u64)p->start_boottime)
-		birth_over(pid);
+	pending = bpf_map_lookup_elem(&pending_forks, &pid);
+	if (pending && pending->fork.h.start_ns == (__u64)p->start_boottime)
+		pending_fork_end(pid);
 }
 
 #define CHILDREN_MOST 16
@@ -176,7 +176,7 @@ static __always_inline void birth_gone(struct task_struct *p)
  * Children of the task that ends: its run may end with it, so they have to be known.  The list is read
  * without its lock: a child that comes or goes in this moment may be told early, or by the next pass.
  */
-__noinline int births_of_children(void)
+__noinline int pending_forks_of_children(void)
 {
 	struct task_struct *p = (void *)bpf_get_current_task(), *child;
 	struct list_head *head, *at;
@@ -185,7 +185,7 @@ __noinline int births_of_children(void)
 	at = BPF_CORE_READ(p, children.next);
 	for (int i = 0; i < CHILDREN_MOST && at && at != head; i++) {
 		child = (void *)at - bpf_core_field_offset(struct task_struct, sibling);
-		birth_tell(BPF_CORE_READ(child, tgid));
+		pending_fork_send(BPF_CORE_READ(child, tgid));
 		at = BPF_CORE_READ(at, next);
 	}
 	return 0;

@@ -16,42 +16,42 @@
 #define CLEAN_AT_A_TIME 256 /* entries looked at in a pass: some 500 system calls, half a millisecond */
 
 static void take_out(struct skep_instance *inst, struct proc_state *st, int fd, uint32_t pid,
-		     const struct proc_birth *birth)
+		     const struct proc_pending_fork *pending)
 {
 	/* not there any more: the kernel side has told of it in this moment */
-	if (bpf_map_delete_elem(fd, &pid) == 0 && !birth->excluded &&
-	    st->bpf->bss->births_told[pid & (PROC_TOLD - 1)].pid != pid)
-		proc_decode_ring(inst, st, &birth->fork, sizeof(birth->fork));
+	if (bpf_map_delete_elem(fd, &pid) == 0 && !pending->excluded &&
+	    st->bpf->bss->forks_sent[pid & (PROC_FORKS_SENT - 1)].pid != pid)
+		proc_decode_ring(inst, st, &pending->fork, sizeof(pending->fork));
 }
 
-void proc_births_clean(struct skep_instance *inst, struct proc_state *st)
+void proc_pending_forks_clean(struct skep_instance *inst, struct proc_state *st)
 {
-	int fd = bpf_map__fd(st->bpf->maps.births), err;
-	struct proc_birth birth;
+	int fd = bpf_map__fd(st->bpf->maps.pending_forks), err;
+	struct proc_pending_fork pending;
 	uint32_t key;
 
-	if (!st->bpf->bss->births_kept)
+	if (!st->bpf->bss->pending_forks_used)
 		return;
 	/* A key that has gone meanwhile: the kernel begins again with the first. */
-	err = bpf_map_get_next_key(fd, st->births_at ? &st->births_at : NULL, &key);
+	err = bpf_map_get_next_key(fd, st->pending_forks_at ? &st->pending_forks_at : NULL, &key);
 	for (int i = 0; !err && i < CLEAN_AT_A_TIME; i++) {
-		st->births_at = key;
-		err = bpf_map_get_next_key(fd, &st->births_at, &key);
-		if (!proc_alive(st->births_at) && bpf_map_lookup_elem(fd, &st->births_at, &birth) == 0)
-			take_out(inst, st, fd, st->births_at, &birth);
+		st->pending_forks_at = key;
+		err = bpf_map_get_next_key(fd, &st->pending_forks_at, &key);
+		if (!proc_alive(st->pending_forks_at) && bpf_map_lookup_elem(fd, &st->pending_forks_at, &pending) == 0)
+			take_out(inst, st, fd, st->pending_forks_at, &pending);
 	}
 	if (err)
-		st->births_at = 0;
+		st->pending_forks_at = 0;
 }
 
-void proc_births_take(struct skep_instance *inst, struct proc_state *st, int fd)
+void proc_pending_forks_take(struct skep_instance *inst, struct proc_state *st, int fd)
 {
-	struct proc_birth birth;
+	struct proc_pending_fork pending;
 	uint32_t key;
 
 	while (bpf_map_get_next_key(fd, NULL, &key) == 0) {
-		if (bpf_map_lookup_elem(fd, &key, &birth))
+		if (bpf_map_lookup_elem(fd, &key, &pending))
 			return;
-		take_out(inst, st, fd, key, &birth);
+		take_out(inst, st, fd, key, &pending);
 	}
 }

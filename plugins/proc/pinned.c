@@ -18,7 +18,7 @@
 /* The next skepd does not know the paths of cgroups: they are to be told anew. */
 static void forget_cgroups(const struct proc_state *st)
 {
-	int fd = bpf_map__fd(st->bpf->maps.cgroups_told);
+	int fd = bpf_map__fd(st->bpf->maps.cgroups_sent);
 	uint64_t id;
 
 	while (bpf_map_get_next_key(fd, NULL, &id) == 0)
@@ -36,7 +36,7 @@ static struct skep_pins_kinds kinds(void)
 	return k;
 }
 
-void proc_kept_reported(const struct proc_state *st, const struct proc_counters *counters, const uint64_t misses[4])
+void proc_pinned_reported(const struct proc_state *st, const struct proc_counters *counters, const uint64_t misses[4])
 {
 	struct proc_reported now = { .counters = *counters };
 	uint32_t zero = 0;
@@ -45,7 +45,7 @@ void proc_kept_reported(const struct proc_state *st, const struct proc_counters 
 	bpf_map_update_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &now, BPF_ANY);
 }
 
-void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
+void proc_pinned_begin(struct skep_instance *inst, struct proc_state *st)
 {
 	struct proc_reported before = { 0 };
 	uint32_t zero = 0;
@@ -53,7 +53,7 @@ void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
 	bpf_map_lookup_elem(bpf_map__fd(st->bpf->maps.reported), &zero, &before);
 	st->seen = before.counters;
 	memcpy(st->seen_misses, before.misses, sizeof(st->seen_misses));
-	proc_kept_touch(st);
+	proc_pinned_touch(st);
 	if (!st->pins.adopted)
 		return;
 	forget_cgroups(st);
@@ -62,7 +62,7 @@ void proc_kept_begin(struct skep_instance *inst, struct proc_state *st)
 		"adopted the previous skepd's pinned BPF state: no event was missed, unless the ring was full");
 }
 
-void proc_kept_touch(struct proc_state *st)
+void proc_pinned_touch(struct proc_state *st)
 {
 	const struct skep_pins_kinds k = kinds();
 
@@ -72,7 +72,7 @@ void proc_kept_touch(struct proc_state *st)
 			    bpf_map__fd(st->bpf->maps.unattended), &k))
 		st->resync = true;
 	if (!st->host->settles) /* else when it is durable that it was reported: durable.c */
-		proc_kept_reported(st, &st->seen, st->seen_misses);
+		proc_pinned_reported(st, &st->seen, st->seen_misses);
 }
 
 /* ---- of another make ----------------------------------------------------------------- */
@@ -221,7 +221,7 @@ static void take_other(void *arg, const char *folder)
 			close(fds[i]);
 	take_ring(o, folder);
 	if (o->readable) {
-		take_map(o, folder, "births", proc_births_take);
+		take_map(o, folder, "pending_forks", proc_pending_forks_take);
 		take_map(o, folder, "unsent_exits", proc_unsent_take);
 		take_map(o, folder, "unsent", proc_unsent_take);
 	}
@@ -231,7 +231,7 @@ static void take_other(void *arg, const char *folder)
 				     : "its records cannot be read and count as lost");
 }
 
-void proc_kept_others(struct skep_instance *inst, struct proc_state *st)
+void proc_pinned_others(struct skep_instance *inst, struct proc_state *st)
 {
 	struct other o = { .inst = inst, .st = st };
 

@@ -133,7 +133,7 @@ struct {
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, __u8);
-} cgroups_told SEC(".maps");
+} cgroups_sent SEC(".maps");
 
 static __always_inline struct proc_counters *my_counters(void)
 {
@@ -342,8 +342,8 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 {
 	struct task_struct *real_parent, *parent_leader;
 	const struct cred *cred;
-	struct proc_birth birth = {};
-	struct proc_fork *rec = &birth.fork;
+	struct proc_pending_fork pending = {};
+	struct proc_fork *rec = &pending.fork;
 	__u32 pid = child->pid;
 	__u8 *v;
 
@@ -358,7 +358,7 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 		if (pid < verdict_pids)
 			v[pid] = byte;
 		if (byte >= SKEP_VERDICT_EXCLUDED) {
-			birth_inherit(parent, child, byte);
+			pending_fork_inherit(parent, child, byte);
 			return 0;
 		}
 	}
@@ -376,9 +376,9 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	rec->session = session_of(child);
 	rec->ns_pid = ns_pid_of(child);
 	__builtin_memcpy(rec->comm, child->comm, sizeof(rec->comm));
-	if (births_kept) /* its own first: whoever has children is somebody's ancestor */
-		birth_tell(rec->parent_pid);
-	if (!birth_hold(pid, &birth))
+	if (pending_forks_used) /* its own first: whoever has children is somebody's ancestor */
+		pending_fork_send(rec->parent_pid);
+	if (!pending_fork_hold(pid, &pending))
 		send(rec, sizeof(*rec), PROC_FORK);
 	return 0;
 }
@@ -440,7 +440,7 @@ static __always_inline int now_excluded(struct task_struct *p, struct signal_str
 {
 	struct proc_excluded rec;
 
-	if (birth_exclude(p))
+	if (pending_fork_exclude(p))
 		return 0;
 	__builtin_memset(&rec, 0, sizeof(rec));
 	head(&rec.h, PROC_EXCLUDED, p);
@@ -474,7 +474,7 @@ __noinline int stays_excluded(__u32 byte)
  */
 __noinline int parent_of_excluded(__u32 buffer)
 {
-	struct proc_birth *birth;
+	struct proc_pending_fork *pending;
 	struct buffer *b;
 	__u32 pid;
 
@@ -482,12 +482,12 @@ __noinline int parent_of_excluded(__u32 buffer)
 	if (!b)
 		return 0;
 	pid = b->exec.h.pid;
-	birth = bpf_map_lookup_elem(&births, &pid);
-	if (!birth || !birth->excluded)
+	pending = bpf_map_lookup_elem(&pending_forks, &pid);
+	if (!pending || !pending->excluded)
 		return 0;
-	b->exec.parent_pid = birth->fork.parent_pid;
-	b->exec.parent_start_ns = birth->fork.parent_start_ns;
-	bpf_map_delete_elem(&births, &pid);
+	b->exec.parent_pid = pending->fork.parent_pid;
+	b->exec.parent_start_ns = pending->fork.parent_start_ns;
+	bpf_map_delete_elem(&pending_forks, &pid);
 	return 1;
 }
 
@@ -602,8 +602,8 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	if (verdict & JUDGED_EXCLUDED)
 		return byte < SKEP_VERDICT_EXCLUDED ? now_excluded(p, sig, b->rules.generation, verdict & JUDGED_BYTE)
 						    : 0;
-	if (births_kept && byte < SKEP_VERDICT_EXCLUDED)
-		birth_over(pid);
+	if (pending_forks_used && byte < SKEP_VERDICT_EXCLUDED)
+		pending_fork_end(pid);
 
 	rec->uid = cred->uid.val;
 	rec->gid = cred->gid.val;
@@ -641,7 +641,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	off = b->walk.off;
 
 	rec->cgroup_len = 0;
-	if (!bpf_map_lookup_elem(&cgroups_told, &cgroup_id)) {
+	if (!bpf_map_lookup_elem(&cgroups_sent, &cgroup_id)) {
 		put_cgroup(&b->walk, b->data, HEAD_ROOM, node);
 		rec->cgroup_len = b->walk.off - off;
 		off = b->walk.off;
@@ -701,9 +701,9 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	if (size > sizeof(*rec) + sizeof(b->data))
 		size = sizeof(*rec) + sizeof(b->data);
 	if (!send_long(rec, size, PROC_EXEC) && rec->cgroup_len) {
-		__u8 told = 1;
+		__u8 one = 1;
 
-		bpf_map_update_elem(&cgroups_told, &cgroup_id, &told, BPF_ANY);
+		bpf_map_update_elem(&cgroups_sent, &cgroup_id, &one, BPF_ANY);
 	}
 	return 0;
 }
@@ -775,9 +775,9 @@ static __always_inline int exited(__u64 *ctx)
 	}
 	if (excluded(p->tgid) || skep_unattended(PROC_EXIT))
 		return 0;
-	if (births_kept) {
-		birth_over(p->tgid);
-		births_of_children();
+	if (pending_forks_used) {
+		pending_fork_end(p->tgid);
+		pending_forks_of_children();
 	}
 	leader = p->group_leader;
 	head(&rec.h, PROC_EXIT, leader);
@@ -878,7 +878,7 @@ static __always_inline void excluded_gone(struct task_struct *t, __u8 byte)
 		return;
 	__sync_fetch_and_add(&r->excluded[byte & 127], 1);
 	if (byte != SKEP_VERDICT_NOBODY)
-		birth_gone(t);
+		pending_fork_gone(t);
 }
 
 SEC("tp_btf/sched_process_free")
@@ -905,7 +905,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 		thread_free(p, pid);
 		return 0;
 	}
-	birth_gone(p); /* its exit was missed */
+	pending_fork_gone(p); /* its exit was missed */
 	sig = p->signal;
 	head(&rec.h, PROC_FINAL, p);
 	sums_of_dead(&rec.sums, sig);
@@ -1008,7 +1008,7 @@ int BPF_PROG(on_victim_task, struct task_struct *task)
 
 	if (excluded(task->tgid))
 		return 0;
-	birth_tell(task->tgid);
+	pending_fork_send(task->tgid);
 	oom(task, task->tgid, leader->start_boottime);
 	return 0;
 }
@@ -1020,7 +1020,7 @@ int BPF_PROG(on_victim_task, struct task_struct *task)
 SEC("tp_btf/mark_victim")
 int on_victim_pid(__u64 *ctx)
 {
-	birth_tell((__u32)ctx[0]);
+	pending_fork_send((__u32)ctx[0]);
 	oom((void *)bpf_get_current_task(), (__u32)ctx[0], 0);
 	return 0;
 }
@@ -1088,8 +1088,8 @@ int on_task(struct bpf_iter__task *ctx)
 		bpf_seq_write(seq, &t, sizeof(t));
 		return 0;
 	}
-	if (births_kept) /* it lives on without an exec */
-		birth_tell(pid);
+	if (pending_forks_used) /* it lives on without an exec */
+		pending_fork_send(pid);
 	sig = p->signal;
 	cred = p->real_cred;
 	real_parent = p->real_parent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins/proc/proc.c - the probe "proc": drains the ring by timer, counts what was
- * lost, and sweeps over live processes each interval.  load.c puts the kernel side in place.
+ * lost, and scans live processes each interval.  load.c puts the kernel side in place.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -151,39 +151,39 @@ bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budg
 		return false;
 	check_losses(inst, st);
 	proc_pending_run(inst, st, THREADS_AGE_NS);
-	proc_kept_touch(st);
+	proc_pinned_touch(st);
 	st->host->drained(inst, st->pending ? st->pending->final.h.time_ns - 1 : now);
 	return true;
 }
 
-static void sweep_slice(struct skep_instance *inst, struct proc_state *st)
+static void scan_slice(struct skep_instance *inst, struct proc_state *st)
 {
-	if (!proc_sweep_step(inst, st, SLICE_NS)) {
-		st->host->timer_close(st->sweep_timer);
-		st->sweep_timer = NULL;
+	if (!proc_scan_step(inst, st, SLICE_NS)) {
+		st->host->timer_close(st->scan_timer);
+		st->scan_timer = NULL;
 	}
 }
 
-static void on_sweep_timer(struct skep_instance *inst, void *arg)
+static void on_scan_timer(struct skep_instance *inst, void *arg)
 {
-	sweep_slice(inst, arg);
+	scan_slice(inst, arg);
 }
 
-static void sweep(struct skep_instance *inst, struct proc_state *st)
+static void scan(struct skep_instance *inst, struct proc_state *st)
 {
 	int err;
 
-	if (st->iter_fd >= 0 || st->sweep_waits)
+	if (st->iter_fd >= 0 || st->scan_waits)
 		return;
-	err = proc_sweep_begin(inst, st);
+	err = proc_scan_begin(inst, st);
 	if (err) {
 		st->host->log(inst, SKEP_LOG_WARNING, "cannot list live processes: %s; samples are missing",
 			      strerror(-err));
 		return;
 	}
-	if (proc_sweep_step(inst, st, SLICE_NS) &&
-	    st->host->timer(inst, 1, 1, on_sweep_timer, st, &st->sweep_timer))
-		proc_sweep_step(inst, st, 0);
+	if (proc_scan_step(inst, st, SLICE_NS) &&
+	    st->host->timer(inst, 1, 1, on_scan_timer, st, &st->scan_timer))
+		proc_scan_step(inst, st, 0);
 }
 
 static void drain_slice(struct skep_instance *inst, struct proc_state *st);
@@ -203,7 +203,7 @@ static void drain_slice(struct skep_instance *inst, struct proc_state *st)
 	st->host->timer_close(st->more_timer);
 	st->more_timer = NULL;
 	if (st->resync)
-		sweep(inst, st);
+		scan(inst, st);
 }
 
 static void on_drain_timer(struct skep_instance *inst, void *arg)
@@ -225,9 +225,9 @@ static void proc_sample(struct skep_instance *inst, void *state)
 	struct proc_state *st = state;
 
 	check_misses(inst, st);
-	sweep(inst, st);
+	scan(inst, st);
 	proc_threads_clean(st);
-	proc_births_clean(inst, st);
+	proc_pending_forks_clean(inst, st);
 }
 
 static void proc_flush(struct skep_instance *inst, void *state)
@@ -237,7 +237,7 @@ static void proc_flush(struct skep_instance *inst, void *state)
 	proc_drain(inst, st, 0);
 	proc_pending_run(inst, st, THREADS_AGE_FLUSH_NS);
 	if (st->resync)
-		sweep(inst, st);
+		scan(inst, st);
 }
 
 /* ---- life ------------------------------------------------------------------ */
@@ -265,11 +265,11 @@ static int proc_open(struct skep_instance *inst, void *state, const struct skep_
 
 static void unwatch(struct proc_state *st)
 {
-	st->host->timer_close(st->sweep_timer);
+	st->host->timer_close(st->scan_timer);
 	st->host->timer_close(st->drain_timer);
 	st->host->timer_close(st->more_timer);
 	st->host->watch_close(st->ring_watch);
-	st->sweep_timer = st->drain_timer = st->more_timer = NULL;
+	st->scan_timer = st->drain_timer = st->more_timer = NULL;
 	st->ring_watch = NULL;
 }
 
@@ -295,11 +295,11 @@ static int proc_start(struct skep_instance *inst, void *state)
 			      &st->drain_timer);
 	if (err)
 		goto out;
-	proc_kept_begin(inst, st);
-	proc_kept_others(inst, st);
+	proc_pinned_begin(inst, st);
+	proc_pinned_others(inst, st);
 	proc_mark_resume(inst, st);
 	proc_signals(inst, st);
-	sweep(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
+	scan(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
 	return 0;
 out:
 	unwatch(st);
@@ -315,13 +315,13 @@ static void proc_stop(struct skep_instance *inst, void *state)
 
 	if (!st->bpf)
 		return;
-	proc_sweep_end(inst, st, false);
+	proc_scan_end(inst, st, false);
 	proc_details_end(inst, st);
 	stays = proc_detach(inst, st);
 	for (int i = 0; !proc_drain(inst, st, 0) && !stays && i < 1000; i++)
 		usleep(1000); /* a program is in the middle of a record; those behind it would be lost uncounted */
 	if (!stays)
-		proc_births_take(inst, st, bpf_map__fd(st->bpf->maps.births));
+		proc_pending_forks_take(inst, st, bpf_map__fd(st->bpf->maps.pending_forks));
 	if (!(stays && st->host->settles))
 		proc_pending_run(inst, st, 0); /* else they are in the last mark, for the next skepd */
 	proc_mark_end(st);
@@ -336,8 +336,8 @@ static void proc_close(struct skep_instance *inst, void *state)
 	(void)inst;
 	proc_pending_free(st);
 	proc_taken_free(st);
-	free(st->sweep_buffer);
-	st->sweep_buffer = NULL;
+	free(st->scan_buffer);
+	st->scan_buffer = NULL;
 }
 
 static const struct skep_option options[] = {

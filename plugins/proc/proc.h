@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define PROC_LAYOUT 1u
+#define PROC_LAYOUT 2u
 
 /*
  * Bounds of what one exec may carry.  argv is whole up to PROC_ARGV_MAX bytes in
@@ -221,14 +221,14 @@ struct proc_counters {
 };
 
 /* What the kernel side keeps of a fork while there are rules: pending_forks.bpf.h. */
-struct proc_birth {
+struct proc_pending_fork {
 	/* of an excluded process: as its parent the nearest ancestor that is collected, as far as known */
 	struct proc_fork fork;
 	__u32 excluded;
 	__u32 reserved;
 };
-#define PROC_TOLD 4096u
-struct proc_told {
+#define PROC_FORKS_SENT 4096u
+struct proc_fork_sent {
 	__u32 pid; /* a fork that was held back, and told by another than itself */
 	__u32 n;
 };

@@ -3,7 +3,7 @@
  * plugins/proc/procfs.c - exe, cwd, cgroup and argv of a process that was there before
  * the probe (or whose exec was lost), from /proc.
  *
- * Never on the way of events: only for processes that a sweep finds and the table does
+ * Never on the way of events: only for processes that a scan finds and the table does
  * not know.  /proc goes by pid, so the start time is compared after all reads.
  *
  * Only what no process can make wait is read here: exe and cwd take task_lock, stat and cgroup no lock of the memory.
@@ -173,7 +173,7 @@ static void on_text(struct skep_instance *inst, void *arg, const struct skep_pro
 	if (!w->sent)
 		send_now(inst, w, text);
 	free(w);
-	proc_sweep_answered(inst, st);
+	proc_scan_answered(inst, st);
 }
 
 void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const struct proc_leader *r,
@@ -225,5 +225,5 @@ void proc_details_end(struct skep_instance *inst, struct proc_state *st)
 				send_now(inst, w, &none);
 			free(w);
 		}
-	proc_sweep_answered(inst, st);
+	proc_scan_answered(inst, st);
 }

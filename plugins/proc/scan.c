@@ -119,13 +119,13 @@ static void emit_groups(struct skep_instance *inst, struct proc_state *st)
 	}
 }
 
-int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
+int proc_scan_begin(struct skep_instance *inst, struct proc_state *st)
 {
-	if (st->iter_fd >= 0 || st->sweep_waits)
+	if (st->iter_fd >= 0 || st->scan_waits)
 		return 0;
-	if (!st->sweep_buffer) {
-		st->sweep_buffer = malloc(BUFFER);
-		if (!st->sweep_buffer)
+	if (!st->scan_buffer) {
+		st->scan_buffer = malloc(BUFFER);
+		if (!st->scan_buffer)
 			return -ENOMEM;
 	}
 	/* what happened before must be known before: the caller has drained, or the first step will */
@@ -136,14 +136,14 @@ int proc_sweep_begin(struct skep_instance *inst, struct proc_state *st)
 		st->iter_fd = -1;
 		return err;
 	}
-	st->sweep_part = 0;
+	st->scan_part = 0;
 	proc_ledger_begin(st);
 	st->resync = false;
 	st->host->sweep_begin(inst, skep_boot_ns());
 	return 0;
 }
 
-void proc_sweep_end(struct skep_instance *inst, struct proc_state *st, bool complete)
+void proc_scan_end(struct skep_instance *inst, struct proc_state *st, bool complete)
 {
 	if (st->iter_fd < 0)
 		return;
@@ -154,22 +154,22 @@ void proc_sweep_end(struct skep_instance *inst, struct proc_state *st, bool comp
 	free(st->groups);
 	st->groups = NULL;
 	st->groups_room = st->n_groups = 0;
-	st->sweep_waits = complete;
+	st->scan_waits = complete;
 	if (!complete)
 		st->host->sweep_end(inst, false);
-	proc_sweep_answered(inst, st);
+	proc_scan_answered(inst, st);
 }
 
-void proc_sweep_answered(struct skep_instance *inst, struct proc_state *st)
+void proc_scan_answered(struct skep_instance *inst, struct proc_state *st)
 {
-	if (!st->sweep_waits || st->n_waiting)
+	if (!st->scan_waits || st->n_waiting)
 		return;
-	st->sweep_waits = false;
+	st->scan_waits = false;
 	proc_ledger_post(inst, st);
 	st->host->sweep_end(inst, true);
 }
 
-bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
+bool proc_scan_step(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
 	uint64_t begin = skep_boot_ns();
 
@@ -179,30 +179,30 @@ bool proc_sweep_step(struct skep_instance *inst, struct proc_state *st, uint64_t
 
 		if (!proc_drain(inst, st, budget_ns) || (budget_ns && st->n_waiting >= WAIT_MOST))
 			return true;
-		n = read(st->iter_fd, st->sweep_buffer + st->sweep_part, BUFFER - st->sweep_part);
+		n = read(st->iter_fd, st->scan_buffer + st->scan_part, BUFFER - st->scan_part);
 		/* forks that the pass came upon, and has told: before it tells of the processes */
 		proc_drain(inst, st, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) /* EAGAIN: the iterator's own limit on one read */
 			continue;
 		if (n <= 0) {
-			proc_sweep_end(inst, st, n == 0 && st->sweep_part == 0);
+			proc_scan_end(inst, st, n == 0 && st->scan_part == 0);
 			return false;
 		}
-		have = st->sweep_part + (size_t)n;
+		have = st->scan_part + (size_t)n;
 		while (used < have) {
-			ssize_t took = take(inst, st, st->sweep_buffer + used, have - used);
+			ssize_t took = take(inst, st, st->scan_buffer + used, have - used);
 
 			if (took < 0) {
 				st->host->counter_add(st->c_bad, 1);
-				proc_sweep_end(inst, st, false);
+				proc_scan_end(inst, st, false);
 				return false;
 			}
 			if (took == 0)
 				break;
 			used += (size_t)took;
 		}
-		st->sweep_part = have - used;
-		memmove(st->sweep_buffer, st->sweep_buffer + used, st->sweep_part);
+		st->scan_part = have - used;
+		memmove(st->scan_buffer, st->scan_buffer + used, st->scan_part);
 		if (budget_ns && skep_boot_ns() - begin > budget_ns)
 			return true;
 	}

@@ -48,7 +48,7 @@ struct taken {
 	uint64_t mark;
 };
 
-/* Sums over the threads of one process during a sweep; only processes with more than one thread need it. */
+/* Sums over the threads of one process during a scan; only processes with more than one thread need it. */
 struct group {
 	uint32_t pid;
 	bool has_leader;
@@ -96,7 +96,7 @@ struct proc_state {
 	struct proc_counters seen;            /* what has been reported of them */
 	uint64_t seen_misses[4];
 	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_argv_spared, *c_environ_faults, *c_bad;
-	bool resync;                          /* something was dropped: sweep as soon as possible */
+	bool resync;                          /* something was dropped: scan as soon as possible */
 
 	struct pending *pending, **pending_end;
 	struct taken *taken;
@@ -106,13 +106,13 @@ struct proc_state {
 	uint64_t marked_misses[4];
 	uint64_t cleaned_ns; /* proc_threads_clean last ran */
 
-	/* a sweep under way */
+	/* a scan under way */
 	int iter_fd; /* -1: none */
-	struct skep_timer *sweep_timer;
-	char *sweep_buffer;
-	uint32_t births_at; /* where proc_births_clean() goes on; 0: at the begin */
-	size_t sweep_part; /* bytes of a record cut by the end of a read */
-	bool sweep_waits; /* it has come to its end; its last records wait for arguments */
+	struct skep_timer *scan_timer;
+	char *scan_buffer;
+	uint32_t pending_forks_at; /* where proc_pending_forks_clean() goes on; 0: at the begin */
+	size_t scan_part; /* bytes of a record cut by the end of a read */
+	bool scan_waits; /* it has come to its end; its last records wait for arguments */
 	struct live_wait *waits[WAIT_SLOTS]; /* by pid; one stays until it is answered */
 	size_t n_waiting;                    /* whose record has not been sent */
 	struct group *groups; /* open addressing by pid */
@@ -140,9 +140,9 @@ void proc_pending_free(struct proc_state *st);
 /* What a map of ends or finals that the ring could not take holds. */
 void proc_unsent_take(struct skep_instance *, struct proc_state *st, int fd);
 /* Takes out some of those that are gone, the next ones each time. */
-void proc_births_clean(struct skep_instance *, struct proc_state *st);
+void proc_pending_forks_clean(struct skep_instance *, struct proc_state *st);
 /* Tells of all forks that are held back in that map; the kernel side is detached. */
-void proc_births_take(struct skep_instance *, struct proc_state *st, int fd);
+void proc_pending_forks_take(struct skep_instance *, struct proc_state *st, int fd);
 
 /* durable.c: what was read stays in the kernel until it is durable */
 void proc_mark(struct skep_instance *, void *state, struct skep_mark *);
@@ -164,24 +164,24 @@ bool proc_report_misses(struct skep_instance *, struct proc_state *st, const int
 			const struct proc_counters *now, uint64_t seen[4]);
 
 /* pinned.c: across a restart of skepd */
-void proc_kept_begin(struct skep_instance *, struct proc_state *st);
+void proc_pinned_begin(struct skep_instance *, struct proc_state *st);
 /* Lets the kernel side record on; saves there what was reported up to now. */
-void proc_kept_touch(struct proc_state *st);
-void proc_kept_reported(const struct proc_state *st, const struct proc_counters *counters, const uint64_t misses[4]);
+void proc_pinned_touch(struct proc_state *st);
+void proc_pinned_reported(const struct proc_state *st, const struct proc_counters *counters, const uint64_t misses[4]);
 /* What others have left is read and taken out; ours is attached already. */
-void proc_kept_others(struct skep_instance *, struct proc_state *st);
+void proc_pinned_others(struct skep_instance *, struct proc_state *st);
 /* Entries of `threads` that nobody will ask for: threads that were let go after their process's final was closed. */
 void proc_threads_clean(struct proc_state *st);
 
 /* scan.c */
-int proc_sweep_begin(struct skep_instance *, struct proc_state *st);
+int proc_scan_begin(struct skep_instance *, struct proc_state *st);
 /* One slice of at most budget_ns (0: to the end). true: more is to come. */
-bool proc_sweep_step(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
-void proc_sweep_end(struct skep_instance *, struct proc_state *st, bool complete);
-/* No record waits any more: a sweep that has come to its end ends. */
-void proc_sweep_answered(struct skep_instance *, struct proc_state *st);
+bool proc_scan_step(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
+void proc_scan_end(struct skep_instance *, struct proc_state *st, bool complete);
+/* No record waits any more: a scan that has come to its end ends. */
+void proc_scan_answered(struct skep_instance *, struct proc_state *st);
 
-/* ledger.c: CPU time of kernel threads and of excluded processes, posted when a sweep is complete. */
+/* ledger.c: CPU time of kernel threads and of excluded processes, posted when a scan is complete. */
 void proc_ledger_begin(struct proc_state *st);
 void proc_ledger_post(struct skep_instance *, struct proc_state *st);
 

@@ -106,12 +106,12 @@ static void iterator(struct proc_state *st, const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) < 0)
 		abort();
-	st->sweep_buffer = malloc(64 * 1024);
-	if (!st->sweep_buffer)
+	st->scan_buffer = malloc(64 * 1024);
+	if (!st->scan_buffer)
 		abort();
-	st->iter_fd = fd; /* the end of the pass closes it */
-	proc_sweep_step(NULL, st, 0);
-	free(st->sweep_buffer);
+	st->iter_fd = fd; /* the end of the scan closes it */
+	proc_scan_step(NULL, st, 0);
+	free(st->scan_buffer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -373,7 +373,7 @@ static void sweep_adds_threads_up(void **state)
 	assert_int_equal(write(fd, &orphan, sizeof(orphan)), sizeof(orphan));
 	assert_int_equal(write(fd, &t, sizeof(t)), sizeof(t));
 	lseek(fd, 0, SEEK_SET);
-	st.sweep_buffer = malloc(64 * 1024);
+	st.scan_buffer = malloc(64 * 1024);
 	st.iter_fd = fd;
 	others = (struct proc_others){ 1000, 100, 2000 }; /* from the last pass; the sums of processes that have gone */
 	rules.excluded_ns[3] = 200;
@@ -381,7 +381,7 @@ static void sweep_adds_threads_up(void **state)
 	others = (struct proc_others){ 1030, 101, 2040 };
 	rules.excluded_ns[3] = 201;
 	rules.excluded_ns[127] = 1;
-	assert_false(proc_sweep_step(NULL, &st, 0));
+	assert_false(proc_scan_step(NULL, &st, 0));
 	assert_int_equal(got.posts, 2);
 	assert_int_equal(got.post[0], 30 + 101);
 	assert_int_equal(got.post[1], 40 + 202);
@@ -391,7 +391,7 @@ static void sweep_adds_threads_up(void **state)
 	assert_true(got.live.flags & SKEP_LIVE_STATE_RUNNING);
 	assert_int_equal(sweeps_ended, 1);
 	assert_true(sweep_complete);
-	free(st.sweep_buffer);
+	free(st.scan_buffer);
 }
 
 static int process_read(struct skep_instance *inst, const struct skep_upid *who, uint32_t uid, uint32_t what,
@@ -445,11 +445,11 @@ static void sweep_me(struct skep_host *ret_host)
 	st.host = ret_host;
 	assert_int_equal(write(fd, &l, sizeof(l)), sizeof(l));
 	lseek(fd, 0, SEEK_SET);
-	st.sweep_buffer = malloc(64 * 1024);
+	st.scan_buffer = malloc(64 * 1024);
 	st.iter_fd = fd;
-	assert_false(proc_sweep_step(NULL, &st, 0));
-	free(st.sweep_buffer);
-	st.sweep_buffer = NULL;
+	assert_false(proc_scan_step(NULL, &st, 0));
+	free(st.scan_buffer);
+	st.scan_buffer = NULL;
 	assert_int_equal(asked.n, 1);
 	assert_int_equal(asked.uid, 7);
 	assert_int_equal(asked.what, SKEP_READ_CMDLINE);
@@ -554,14 +554,14 @@ static void sweep_cut_short_is_not_complete(void **state)
 	assert_int_equal(write(fd, &l, sizeof(l)), sizeof(l));
 	assert_int_equal(write(fd, &l, sizeof(l) / 2), sizeof(l) / 2);
 	lseek(fd, 0, SEEK_SET);
-	st.sweep_buffer = malloc(64 * 1024);
+	st.scan_buffer = malloc(64 * 1024);
 	st.iter_fd = fd;
-	assert_false(proc_sweep_step(NULL, &st, 0));
+	assert_false(proc_scan_step(NULL, &st, 0));
 	assert_int_equal(got.n, 1);
 	assert_int_equal(sweeps_ended, 1);
 	assert_false(sweep_complete);
 	assert_int_equal(got.posts, 0);
-	free(st.sweep_buffer);
+	free(st.scan_buffer);
 }
 
 static int count_record(void *arg, const void *data, size_t size)
