@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
  * plugins/proc/environ.bpf.h - of a new program's environment the few variables that user space has asked for by name.
- * Included by proc.bpf.c, behind struct buffer.
  *
  * The environment is looked through in a buffer of this CPU, by words: one bpf_probe_read_user_str for each of its
  * strings took 100 ns a string (6.18), which is more than all the rest of an exec for who has many.  Only what was
@@ -10,6 +9,10 @@
  * verified by themselves: see skep/bpf/path.bpf.h and judge_exec.  With bpf_loop, which is younger than the oldest
  * kernel that counts (5.17), it would be no cheaper.
  */
+#ifndef SKEP_PROC_ENVIRON_BPF_H
+#define SKEP_PROC_ENVIRON_BPF_H
+
+#include "exec_buffer.bpf.h"
 
 /* Set by user space before the load. 0: this costs nothing, as the verifier takes out the call. */
 const volatile __u32 environ_names;
@@ -159,3 +162,5 @@ static __always_inline __u32 read_environ(struct environ_walk *w, __u32 buffer, 
 				break;
 	return w->found_len;
 }
+
+#endif

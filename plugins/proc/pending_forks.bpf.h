@@ -11,9 +11,17 @@
  *
  * Of an excluded process it is then kept who its nearest ancestor is that is collected, for the case
  * that it, or a descendant, runs a program that is collected.
- *
- * Part of proc.bpf.c, whose send() it uses.
  */
+#ifndef SKEP_PROC_PENDING_FORKS_BPF_H
+#define SKEP_PROC_PENDING_FORKS_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/rules.bpf.h>
+#include <skep/bpf/verdict.bpf.h>
+
+#include "ring.bpf.h"
+
 #define EEXIST 17 /* include/uapi/asm-generic/errno-base.h */
 
 struct {
@@ -190,3 +198,5 @@ __noinline int pending_forks_of_children(void)
 	}
 	return 0;
 }
+
+#endif

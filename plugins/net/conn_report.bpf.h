@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/net/conn_report.bpf.h - reports what went over a connection: to its owner, to the row of its peer, and in a
+ * record of its own while the interval has room for one.
+ */
+#ifndef SKEP_NET_CONN_REPORT_BPF_H
+#define SKEP_NET_CONN_REPORT_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/verdict.bpf.h>
+
+#include "conn.bpf.h"
+#include "conn_table.bpf.h"
+#include "process.bpf.h"
+#include "ring.bpf.h"
+
+/* Set by user space before the load. */
+const volatile __u32 calls_counted;    /* some hook sees send and recv */
+const volatile __u64 big_bytes = 1 << 20;      /* connections from here on have records of their own before others */
+const volatile __u64 long_ns = 1000000000;
+
+/* Changed by user space while the programs run. */
+__s64 records_left;      /* records of connections in this interval */
+__s64 records_small_left; /* and of connections that are neither big nor long nor failed */
+__u32 phase;             /* 0: peers_even is being written, 1: peers_odd */
+
+/* Two, so that user space empties one while the other is written: an entry that is being added to is never removed. */
+struct peer_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4097); /* the sum of all others has one */
+	__type(key, struct net_peer_key);
+	__type(value, struct net_peer);
+} peers_even SEC(".maps"), peers_odd SEC(".maps");
+
+/*
+ * Where records are put together: three for each CPU.  One for a change of state, one for a
+ * change that interrupts it (in softirq), one for the iterator, which both interrupt.
+ */
+struct scratch {
+	__u64 busy;
+	struct net_conn_record rec;
+	struct net_peer_key key;
+	struct net_peer peer;
+	struct totals t;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NET_SCRATCHES); /* set by user space: so many for each CPU */
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+enum { SCRATCH_STATE, SCRATCH_NESTED, SCRATCH_PASS };
+
+static __always_inline struct scratch *my_scratch(__u32 which)
+{
+	__u32 i = bpf_get_smp_processor_id() * NET_SCRATCHES + which;
+
+	return bpf_map_lookup_elem(&scratches, &i);
+}
+
+/* What interrupts us is done before we go on: so looking and setting need not be one step. */
+static __always_inline struct scratch *scratch_take(void)
+{
+	struct scratch *s = my_scratch(SCRATCH_STATE);
+
+	if (s && s->busy)
+		s = my_scratch(SCRATCH_NESTED);
+	if (!s || s->busy)
+		return NULL;
+	*(volatile __u64 *)&s->busy = 1;
+	return s;
+}
+
+static __always_inline void scratch_give(struct scratch *s)
+{
+	*(volatile __u64 *)&s->busy = 0;
+}
+
+/* Bytes that no call of a process accounts for. */
+static __always_inline void credit(struct conn *c, __u32 slot, __u64 n)
+{
+	struct net_counters *k = my_counters();
+	struct net_process *p;
+
+	if (!k || slot >= NET_SLOTS)
+		return;
+	if (c->flags & NET_CONN_KERNEL) {
+		add(&k->kernel[slot], n);
+	} else if (!c->pid) {
+		add(&k->unowned[slot], n);
+	} else if (excluded(c->pid)) {
+		add(&k->excluded[slot], n);
+	} else {
+		p = process_of(c->start_ns, c->pid);
+		add(p ? &p->now.bytes[slot] : &k->unplaced[slot], n);
+	}
+}
+
+static __always_inline void settle_way(struct conn *c, struct totals *t, __u32 way)
+{
+	__u64 total = way == NET_TX || calls_counted ? t->app[way] : t->wire[way];
+	__u64 base = way == NET_TX || calls_counted ? c->base.app[way] : c->base.wire[way];
+	__u64 done = c->calls[way] + c->extra[way];
+	__u64 n;
+
+	if (total <= base + done)
+		return;
+	n = total - base - done;
+	if (c->flags & NET_CONN_LOOPBACK)
+		credit(c, NET_SLOT(NET_TCP_LO, NET_TX) + way, n);
+	else
+		credit(c, NET_SLOT(NET_TCP, NET_TX) + way, n);
+	c->extra[way] += n;
+}
+
+static __always_inline void settle_bytes(struct conn *c, struct sock *sk, struct totals *t)
+{
+	/* calls on a multipath connection are counted at its own socket, and those of the kernel at this one */
+	if (calls_counted && (c->flags & NET_CONN_KERNEL || is_mptcp(sk)))
+		return;
+	settle_way(c, t, NET_TX);
+	settle_way(c, t, NET_RX);
+}
+
+static const struct net_peer no_peer;
+
+/* The map is a constant in each call: a verifier before 5.13 wants it so. */
+static __always_inline struct net_peer *peer_in(void *map, struct net_peer_key *key, struct net_counters *k)
+{
+	struct net_peer *p = bpf_map_lookup_elem(map, key);
+
+	if (p)
+		return p;
+	if (bpf_map_update_elem(map, key, &no_peer, BPF_NOEXIST) == 0)
+		add(&k->peers_new, 1);
+	p = bpf_map_lookup_elem(map, key);
+	if (p)
+		return p;
+	/* the sum of all that found no room, which user space has put there */
+	add(&k->peers_full, 1);
+	__builtin_memset(key, 0, sizeof(*key));
+	return bpf_map_lookup_elem(map, key);
+}
+
+static __always_inline void peer_add(struct net_peer *to, struct net_peer *n)
+{
+	add(&to->bytes[NET_TX], n->bytes[NET_TX]);
+	add(&to->bytes[NET_RX], n->bytes[NET_RX]);
+	if (n->connections)
+		add(&to->connections, n->connections);
+	if (n->failures)
+		add(&to->failures, n->failures);
+	if (n->retransmits)
+		add(&to->retransmits, n->retransmits);
+	if (n->latency_n) {
+		add(&to->latency_sum_ns, n->latency_sum_ns);
+		add(&to->latency_n, n->latency_n);
+	}
+	if (n->duration_n) {
+		add(&to->duration_sum_ns, n->duration_sum_ns);
+		add(&to->duration_n, n->duration_n);
+	}
+}
+
+/* Who it is with, for records and peers. */
+static __always_inline void describe(struct scratch *s, struct conn *c, struct sock *sk, __u64 now)
+{
+	struct net_conn_record *r = &s->rec;
+
+	r->h.type = NET_REC_CONN;
+	r->h.pid = c->flags & NET_CONN_KERNEL ? 0 : c->pid;
+	r->h.start_ns = c->flags & NET_CONN_KERNEL ? 0 : c->start_ns;
+	r->h.time_ns = now;
+	r->began_ns = c->began_ns;
+	r->latency_ns = c->latency_ns;
+	r->netns = netns_of(sk);
+	r->error = 0;
+	r->flags = c->flags & (NET_CONN_LOOPBACK | NET_CONN_BEFORE | NET_CONN_KERNEL);
+	r->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	r->direction = direction_of(c, sk);
+	r->local_port = local_port(sk);
+	r->remote_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	addresses(sk, r->family, (__u32 *)r->local, (__u32 *)r->remote);
+}
+
+/* What has happened since the last time goes to its peer, its owner and the sum of headers. */
+static __always_inline void settle_rest(struct scratch *s, struct conn *c, int failed, int over)
+{
+	struct net_conn_record *r = &s->rec;
+	struct net_counters *k = my_counters();
+	struct net_peer_key *key = &s->key;
+	struct net_peer *peer, *n = &s->peer;
+	struct totals *t = &s->t;
+	struct net_process *p;
+	__u32 resegs = t->retransmits - c->settled.retransmits;
+
+	if (!k)
+		return;
+	if (!(c->flags & NET_CONN_LOOPBACK)) {
+		__u32 header = 14 + t->header + (r->family == AF_INET6 ? 40 : 20);
+
+		add(&k->headers[NET_TX], (__u64)(t->segs_out - c->settled.segs_out) * header);
+		add(&k->headers[NET_RX], (__u64)(t->segs_in - c->settled.segs_in) * header);
+		add(&k->resent_bytes, beyond(t->resent, c->settled.resent));
+	}
+	__builtin_memset(n, 0, sizeof(*n));
+	n->bytes[NET_TX] = beyond(t->wire[NET_TX], c->settled.wire[NET_TX]);
+	n->bytes[NET_RX] = beyond(t->wire[NET_RX], c->settled.wire[NET_RX]);
+	n->retransmits = resegs;
+	n->failures = failed;
+	if (!failed && !c->counted) {
+		n->connections = 1;
+		c->counted = 1;
+		if (c->latency_ns) {
+			n->latency_sum_ns = c->latency_ns;
+			n->latency_n = 1;
+		}
+	}
+	if (over && !failed && c->began_ns) {
+		n->duration_sum_ns = r->h.time_ns - c->began_ns;
+		n->duration_n = 1;
+	}
+	c->settled = *t;
+	if (c->pid && !(c->flags & NET_CONN_KERNEL)) {
+		if (excluded(c->pid))
+			return;
+		if (resegs || failed || (!c->accounted && !failed)) {
+			p = process_of(c->start_ns, c->pid);
+			if (p) {
+				if (resegs)
+					add(&p->now.retransmits, resegs);
+				if (failed)
+					add(&p->now.failures, 1);
+				else if (!c->accounted)
+					add(r->direction == NET_IN ? &p->now.accepts : &p->now.connects, 1);
+			}
+			c->accounted = 1;
+		}
+	}
+	if (!n->bytes[NET_TX] && !n->bytes[NET_RX] && !n->retransmits && !n->failures && !n->connections &&
+	    !n->duration_n)
+		return;
+	key->start_ns = r->h.start_ns;
+	key->pid = r->h.pid;
+	key->netns = r->netns;
+	__builtin_memcpy(key->remote, r->remote, 16);
+	key->port = r->direction == NET_IN ? r->local_port : r->remote_port;
+	key->direction = r->direction;
+	key->family = r->family;
+	key->reserved = 0;
+	if (phase & 1)
+		peer = peer_in(&peers_odd, key, k);
+	else
+		peer = peer_in(&peers_even, key, k);
+	if (peer)
+		peer_add(peer, n);
+}
+
+/* A record of its own, while there is room for it in this interval. */
+static __always_inline void record(struct scratch *s, struct conn *c, int over)
+{
+	struct net_conn_record *r = &s->rec;
+	struct totals *t = &s->t;
+	int notable = r->flags & NET_CONN_FAILED || c->listed;
+
+	if (c->pid && !(c->flags & NET_CONN_KERNEL) && excluded(c->pid))
+		return;
+	r->bytes[NET_TX] = beyond(t->wire[NET_TX], c->recorded[NET_TX]);
+	r->bytes[NET_RX] = beyond(t->wire[NET_RX], c->recorded[NET_RX]);
+	r->retransmits = t->retransmits - c->recorded_retransmits;
+	r->srtt_us = t->srtt_us;
+	if (r->bytes[NET_TX] + r->bytes[NET_RX] >= big_bytes || r->h.time_ns - c->began_ns >= long_ns)
+		notable = 1;
+	if (!over && !r->bytes[NET_TX] && !r->bytes[NET_RX] && !r->retransmits)
+		return; /* it was idle */
+	if (records_left <= 0 || (!notable && records_small_left <= 0)) {
+		if (over)
+			COUNT(conn_summed);
+		return;
+	}
+	add((__u64 *)&records_left, -1);
+	if (!notable)
+		add((__u64 *)&records_small_left, -1);
+	if (send(r, sizeof(*r))) {
+		if (over)
+			COUNT(conn_dropped);
+		return;
+	}
+	c->recorded[NET_TX] = t->wire[NET_TX];
+	c->recorded[NET_RX] = t->wire[NET_RX];
+	c->recorded_retransmits = t->retransmits;
+	c->listed = 1;
+}
+
+#endif

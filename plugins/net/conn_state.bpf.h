@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/net/conn_state.bpf.h - the hook on changes of a connection's state: when it begins, is established and ends,
+ * and which process owns it.
+ */
+#ifndef SKEP_NET_CONN_STATE_BPF_H
+#define SKEP_NET_CONN_STATE_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/cgroup.bpf.h>
+#include <skep/bpf/kept.bpf.h>
+#include <skep/bpf/preempt.bpf.h>
+
+#include "conn.bpf.h"
+#include "conn_report.bpf.h"
+#include "conn_table.bpf.h"
+#include "process.bpf.h"
+#include "ring.bpf.h"
+
+static __always_inline void connecting(struct sock *sk)
+{
+	struct conn *c = conn_get(sk, 1);
+	struct net_process_key me = {};
+
+	if (!c)
+		return;
+	/* told twice (on_state_missed); by its address another socket that had it before may be meant */
+	if (use_sk_storage && c->known && !c->closed)
+		return;
+	__builtin_memset(c, 0, sizeof(*c));
+	if (current_key(&me)) {
+		c->pid = me.pid;
+		c->start_ns = me.start_ns;
+		if (cgroups_wanted)
+			c->cgroup_id = skep_cgroup_of_untyped((void *)bpf_get_current_task());
+	} else {
+		c->flags = NET_CONN_KERNEL;
+	}
+	c->began_ns = bpf_ktime_get_boot_ns();
+	c->direction = NET_OUT;
+	c->base.app[NET_TX] = c->base.wire[NET_TX] = 1; /* our SYN */
+	c->settled.wire[NET_TX] = c->recorded[NET_TX] = 1;
+	c->known = 1;
+}
+
+static __always_inline void established(struct sock *sk, int old)
+{
+	struct conn *c = conn_get(sk, old == TCP_SYN_RECV);
+	struct net_process_key *listener;
+	__u64 now;
+
+	if (!c)
+		return;
+	now = bpf_ktime_get_boot_ns();
+	if (c->known && c->direction == NET_OUT) {
+		/* also by way of SYN_RECV, when both sides have connected at once */
+		route(c, sk);
+		if (!c->latency_ns)
+			c->latency_ns = now - c->began_ns;
+		return;
+	}
+	if (c->known)
+		return;
+	listener = listener_of(sk);
+	if (listener) {
+		c->pid = listener->pid;
+		c->start_ns = listener->start_ns;
+	}
+	c->guessed = 1;
+	c->began_ns = now;
+	c->direction = NET_IN;
+	route(c, sk);
+	c->known = 1;
+}
+
+static __always_inline void listening(struct sock *sk)
+{
+	struct listener_key key = { .netns = netns_of(sk), .port = local_port(sk) };
+	struct net_process_key me = {};
+
+	if (current_key(&me))
+		bpf_map_update_elem(&listeners, &key, &me, BPF_ANY);
+}
+
+static __always_inline void not_listening(struct sock *sk)
+{
+	struct listener_key key = { .netns = netns_of(sk), .port = local_port(sk) };
+
+	bpf_map_delete_elem(&listeners, &key);
+}
+
+static __always_inline void closed(struct sock *sk, int old)
+{
+	struct conn *c = conn_get(sk, 0);
+	int failed = old == TCP_SYN_SENT || old == TCP_SYN_RECV;
+	struct scratch *s;
+
+	if (!c || !c->known || c->closed)
+		return;
+	s = scratch_take();
+	if (!s) {
+		COUNT(no_scratch);
+		return;
+	}
+	totals_read(&s->t, sk, old);
+	route(c, sk);
+	if (!failed)
+		settle_bytes(c, sk, &s->t);
+	describe(s, c, sk, bpf_ktime_get_boot_ns());
+	s->rec.flags |= NET_CONN_CLOSED;
+	s->rec.error = BPF_CORE_READ(sk, sk_err);
+	if (failed)
+		s->rec.flags |= s->rec.error ? NET_CONN_FAILED : NET_CONN_FAILED | NET_CONN_ABORTED;
+	settle_rest(s, c, failed, 1);
+	record(s, c, 1);
+	c->closed = 1;
+	scratch_give(s);
+	if (!use_sk_storage) {
+		__u64 key = (__u64)sk, early = c->extra[NET_RX];
+
+		if (early)
+			bpf_map_update_elem(&ended_by_address, &key, &early, BPF_ANY);
+		bpf_map_delete_elem(&conns_by_address, &key);
+	}
+}
+
+/* The process has said its last: what it has written goes to it now, while it surely is there. */
+static __always_inline void ending(struct sock *sk, int old)
+{
+	struct conn *c = conn_get(sk, 0);
+	struct scratch *s;
+
+	if (!c || !c->known || c->closed)
+		return;
+	s = scratch_take();
+	if (!s) {
+		COUNT(no_scratch);
+		return;
+	}
+	totals_read(&s->t, sk, old);
+	route(c, sk);
+	settle_bytes(c, sk, &s->t);
+	scratch_give(s);
+}
+
+static __always_inline void changed(struct sock *sk, int old, int new)
+{
+	switch (new) {
+	case TCP_SYN_SENT:
+		connecting(sk);
+		break;
+	case TCP_ESTABLISHED:
+		established(sk, old);
+		break;
+	case TCP_FIN_WAIT1:
+	case TCP_LAST_ACK:
+		ending(sk, old);
+		break;
+	case TCP_LISTEN:
+		listening(sk);
+		break;
+	case TCP_CLOSE:
+		if (old == TCP_LISTEN)
+			not_listening(sk);
+		else
+			closed(sk, old);
+		break;
+	default:
+		break;
+	}
+}
+
+/* What on_state is at, or was at last. */
+struct change {
+	__u64 sk;
+	__u32 old, new;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct change);
+} changes SEC(".maps");
+
+static __always_inline void state(struct sock *sk, int old, int new)
+{
+	__u32 zero = 0;
+	struct change *at;
+
+	if (sk->sk_protocol != IPPROTO_TCP ||
+	    skep_unattended(new == TCP_CLOSE ? NET_UNATTENDED_CONN : SKEP_KEPT_UNCOUNTED))
+		return;
+	at = bpf_map_lookup_elem(&changes, &zero);
+	if (!at)
+		return;
+	at->sk = (__u64)sk;
+	at->old = old;
+	at->new = new;
+	changed(sk, old, new);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state, struct sock *sk, int old, int new)
+{
+	SKEP_UNPREEMPTED(state(sk, old, new));
+	return 0;
+}
+
+/*
+ * A program is skipped while it is already running on that CPU: so a change in softirq that
+ * interrupts on_state would be missed.  This one is called after it for each change, and
+ * takes care of those that on_state has not seen.  Seen twice does no harm.
+ */
+static __always_inline void state_missed(struct sock *sk, int old, int new)
+{
+	struct net_counters *k;
+	__u32 zero = 0;
+	struct change *at;
+
+	if (sk->sk_protocol != IPPROTO_TCP || skep_asleep(SKEP_KEPT_UNCOUNTED))
+		return;
+	at = bpf_map_lookup_elem(&changes, &zero);
+	if (!at || (at->sk == (__u64)sk && at->old == (__u32)old && at->new == (__u32)new))
+		return;
+	changed(sk, old, new);
+	k = my_counters();
+	if (k)
+		add(&k->recovered, 1);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state_missed, struct sock *sk, int old, int new)
+{
+	SKEP_UNPREEMPTED(state_missed(sk, old, new));
+	return 0;
+}
+
+#endif

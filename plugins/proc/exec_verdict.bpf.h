@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/exec_verdict.bpf.h - evaluates the rules at an exec: which verdict the process gets, and what becomes of
+ * a process that the exec excludes, or collects again.
+ */
+#ifndef SKEP_PROC_EXEC_VERDICT_BPF_H
+#define SKEP_PROC_EXEC_VERDICT_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/rules.bpf.h>
+#include <skep/bpf/verdict.bpf.h>
+
+#include "exec_buffer.bpf.h"
+#include "pending_forks.bpf.h"
+#include "ring.bpf.h"
+#include "task.bpf.h"
+#include "totals.bpf.h"
+
+/* The exec excludes it, which was collected before. */
+static __always_inline int now_excluded(struct task_struct *p, struct signal_struct *sig, __u32 generation, __u32 byte)
+{
+	struct proc_excluded rec;
+
+	if (pending_fork_exclude(p))
+		return 0;
+	__builtin_memset(&rec, 0, sizeof(rec));
+	head(&rec.h, PROC_EXCLUDED, p);
+	sums_of_dead(&rec.sums, sig);
+	if (rec.sums.cpu_ns)
+		sums_add_gone_threads(&rec.sums, sig, p->tgid);
+	sums_add_own(&rec.sums, p);
+	rec.maxrss_pages = sig->maxrss;
+	rec.byte = byte;
+	rec.generation = generation;
+	send(&rec, sizeof(rec), PROC_EXCLUDED);
+	return 0;
+}
+
+/* An excluded process, or a descendant of one, that is not to be judged. Not static: see judge_exec. */
+__noinline int stays_excluded(__u32 byte)
+{
+	struct skep_rules_set *set;
+	struct skep_rules *r;
+
+	if (byte < SKEP_VERDICT_EXCLUDED)
+		return 0;
+	r = rules_now();
+	set = r ? rules_set(r) : NULL;
+	return !set || rules_settled(set, byte);
+}
+
+/*
+ * The exec of one that was excluded until now: its parent in the record is the nearest ancestor that is not. Not
+ * static: see judge_exec.
+ */
+__noinline int parent_of_excluded(__u32 buffer)
+{
+	struct proc_pending_fork *pending;
+	struct buffer *b;
+	__u32 pid;
+
+	b = bpf_map_lookup_elem(&buffers, &buffer);
+	if (!b)
+		return 0;
+	pid = b->exec.h.pid;
+	pending = bpf_map_lookup_elem(&pending_forks, &pid);
+	if (!pending || !pending->excluded)
+		return 0;
+	b->exec.parent_pid = pending->fork.parent_pid;
+	b->exec.parent_start_ns = pending->fork.parent_start_ns;
+	bpf_map_delete_elem(&pending_forks, &pid);
+	return 1;
+}
+
+#define JUDGED_EXCLUDED (1u << 31)
+#define JUDGED_DECIDED (1u << 30)
+#define JUDGED_BYTE 0xffu
+#define JUDGED_UNKNOWN_SHIFT 8
+
+/*
+ * By the rules: the current task, whose program's path begins that buffer.  Returns the
+ * verdict's byte, JUDGED_*, and the dimensions that user space is to tell of.  What the rules do
+ * not ask for is not read: an excluded process has no other use of it.  Not static: so
+ * it is verified once, by itself, and its ways do not multiply with the caller's (231,693 steps
+ * where these are some thousand); up to 5.12 such a function takes numbers only.
+ */
+__noinline int judge_exec(__u32 buffer, __u32 byte)
+{
+	struct skep_rules *r = rules_now();
+	struct skep_rules_set *set = r ? rules_set(r) : NULL;
+	struct buffer *b = bpf_map_lookup_elem(&buffers, &buffer);
+	struct task_struct *p = (void *)bpf_get_current_task();
+	__u32 pid, exe_len, verdict_byte, hit, judged = 0;
+	struct rules_work *w;
+	__u8 *v = verdicts();
+
+	if (!set || !b || !v || rules_settled(set, byte))
+		return byte & JUDGED_BYTE;
+	w = &b->rules;
+	pid = b->exec.h.pid;
+	if (pid >= verdict_pids)
+		return byte & JUDGED_BYTE;
+	__builtin_memset(&w->program, 0, sizeof(w->program));
+	__builtin_memcpy(w->program.comm, b->exec.comm, sizeof(w->program.comm));
+	exe_len = b->exec.exe_len;
+	if (exe_len <= SKEP_RULES_PATH && !b->walk.cut) {
+		w->program.len = exe_len;
+		exe_len &= 255; /* changes nothing, but that the verifier (5.10) sees a bound */
+		asm volatile("" : "+r"(exe_len));
+		bpf_probe_read_kernel(w->program.path, exe_len & 255, b->data);
+	}
+	if (set->dimensions & 1u << SKEP_RULES_USER) {
+		w->uid = BPF_CORE_READ(p, real_cred, uid.val);
+		w->gid = BPF_CORE_READ(p, real_cred, gid.val);
+	}
+	if (set->dimensions & 1u << SKEP_RULES_CGROUP)
+		w->cgroup_id = node_id(cgroup_node(p));
+	if (set->dimensions & 1u << SKEP_RULES_NAMESPACES) {
+		w->mount_ns = BPF_CORE_READ(p, nsproxy, mnt_ns, ns.inum);
+		w->pid_ns = BPF_CORE_READ(p, nsproxy, pid_ns_for_children, ns.inum);
+	}
+	rules_judge(w, set, pid, b->exec.h.start_ns);
+	if (w->decision.ask) {
+		__sync_fetch_and_add(&r->asked, 1);
+		verdict_byte = 0;
+	} else {
+		verdict_byte = w->decision.byte & JUDGED_BYTE;
+		hit = w->decision.clause;
+		if (hit > SKEP_RULES_CLAUSES)
+			hit = SKEP_RULES_CLAUSES;
+		__sync_fetch_and_add(&set->hits[hit], 1);
+		judged = JUDGED_DECIDED;
+	}
+	b->rules.generation = set->generation;
+	/* A group is the run's, which the process is in whatever it runs. */
+	if (verdict_byte < SKEP_VERDICT_EXCLUDED && byte < SKEP_VERDICT_KEEP)
+		verdict_byte |= byte;
+	v[pid] = verdict_byte;
+	if (verdict_byte >= SKEP_VERDICT_EXCLUDED)
+		judged |= JUDGED_EXCLUDED;
+	return verdict_byte | (w->decision.unknown & 255) << JUDGED_UNKNOWN_SHIFT | judged;
+}
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/exit.bpf.h - the hooks on a process's end: the exit of its last thread, and the free of each task, when
+ * the kernel's totals are final.
+ */
+#ifndef SKEP_PROC_EXIT_BPF_H
+#define SKEP_PROC_EXIT_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/kept.bpf.h>
+#include <skep/bpf/rules.bpf.h>
+#include <skep/bpf/verdict.bpf.h>
+
+#include "pending_forks.bpf.h"
+#include "ring.bpf.h"
+#include "skipped.bpf.h"
+#include "task.bpf.h"
+#include "totals.bpf.h"
+
+/* Set by user space before the load. */
+const volatile __u32 exit_has_group_dead;    /* sched_process_exit(task, group_dead): since 6.16 */
+
+static __always_inline int exited(__u64 *ctx)
+{
+	struct task_struct *p = (void *)ctx[0];
+	struct proc_unsent_key key = {};
+	struct proc_exit rec = {};
+	struct signal_struct *sig;
+	struct task_struct *leader;
+	struct mm_struct *mm;
+
+	if (p->flags & PF_KTHREAD)
+		return 0;
+	sig = p->signal;
+	/*
+	 * The group ends with its last thread, which need not be the leader.  Before 6.16
+	 * two threads that exit together can both read 0: user space takes the first.
+	 */
+	if (exit_has_group_dead) {
+		if (!(ctx[1] & 1))
+			return 0;
+	} else if (sig->live.counter) {
+		return 0;
+	}
+	if (excluded(p->tgid) || skep_unattended(PROC_EXIT))
+		return 0;
+	if (pending_forks_used) {
+		pending_fork_end(p->tgid);
+		pending_forks_of_children();
+	}
+	leader = p->group_leader;
+	head(&rec.h, PROC_EXIT, leader);
+	/*
+	 * For the case that the final record does not come.  RCU frees a task in whatever
+	 * context its softirq interrupts, and a hardened kernel may keep BPF out of some task's
+	 * context: on a 6.18 of that kind every free that ran in one protected daemon's context
+	 * was unseen by BPF (and seen by ftrace), 1 to 15 of 1,000.  This hook runs in the dying
+	 * task's own.
+	 */
+	sums_of_dead(&rec.sums, sig);
+	if (rec.sums.cpu_ns)
+		sums_add_gone_threads(&rec.sums, sig, p->tgid);
+	sums_add_own(&rec.sums, p);
+	rec.status = wait_status(leader, sig);
+	rec.maxrss_pages = sig->maxrss;
+	rec.cgroup_id = node_id(cgroup_node(p));
+	mm = p->mm;
+	if (mm) {
+		__u64 peak = mm->hiwater_rss, now = rss_pages(mm);
+
+		rec.rss_peak_pages = peak > now ? peak : now;
+	}
+	if (!send(&rec, sizeof(rec), PROC_EXIT))
+		return 0;
+	key.start_ns = rec.h.start_ns;
+	key.pid = rec.h.pid;
+	if (bpf_map_update_elem(&unsent_exits, &key, &rec, BPF_ANY))
+		COUNT(exits_full);
+	else
+		COUNT(exits_delayed);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64 *ctx)
+{
+	seen((struct task_struct *)ctx[0], PROC_EXIT);
+	return exited(ctx);
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit_missed(__u64 *ctx)
+{
+	if (seen_by_first((struct task_struct *)ctx[0], PROC_EXIT))
+		return 0;
+	return exited(ctx);
+}
+
+/* ---- free: the truth ------------------------------------------------------- */
+
+static __always_inline void kernel_gone(struct task_struct *t)
+{
+	__sync_fetch_and_add(&others.kernel_gone_ns, t->se.sum_exec_runtime);
+}
+
+static __always_inline void excluded_gone(struct task_struct *t, __u8 byte)
+{
+	struct skep_rules *r = rules_now();
+	__u32 pid = t->tgid;
+
+	if (!r)
+		return;
+	__sync_fetch_and_add(&r->excluded_ns[byte & 127], t->se.sum_exec_runtime);
+	if ((__u32)t->pid != pid)
+		return;
+	__sync_fetch_and_add(&r->excluded[byte & 127], 1);
+	if (byte != SKEP_VERDICT_NOBODY)
+		pending_fork_gone(t);
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *p)
+{
+	struct proc_unsent_key key = {};
+	struct proc_final rec = {};
+	struct signal_struct *sig;
+	__u32 pid = p->tgid;
+	__u8 byte;
+
+	if (p->flags & PF_KTHREAD) {
+		kernel_gone(p);
+		return 0;
+	}
+	byte = verdict_of(pid);
+	if (byte >= SKEP_VERDICT_EXCLUDED) {
+		excluded_gone(p, byte);
+		return 0;
+	}
+	if (skep_unattended(p->pid == pid ? PROC_FINAL : SKEP_KEPT_UNCOUNTED))
+		return 0;
+	if (p->pid != pid) {
+		thread_free(p, pid);
+		return 0;
+	}
+	pending_fork_gone(p); /* its exit was missed */
+	sig = p->signal;
+	head(&rec.h, PROC_FINAL, p);
+	sums_of_dead(&rec.sums, sig);
+	rec.signal_cpu_ns = rec.sums.cpu_ns;
+	rec.sums.cpu_ns = p->se.sum_exec_runtime;
+	rec.sums.run_delay_ns = p->sched_info.run_delay;
+	rec.sums.run_count = p->sched_info.pcount;
+	sums_add_io(&rec.sums, p);
+	rec.switches = rec.sums.nvcsw + rec.sums.nivcsw - p->nvcsw - p->nivcsw;
+	rec.faults = rec.sums.min_flt + rec.sums.maj_flt - p->min_flt - p->maj_flt;
+	/*
+	 * Threads' frees come by RCU in any order.  The ones so far are in the map; each
+	 * task_struct holds a reference on signal_struct, so a count over 1 (ours) tells
+	 * that others may still be on their way.
+	 */
+	if (rec.signal_cpu_ns > rec.sums.cpu_ns || (__s64)rec.switches > 0 || sig->sigcnt.refs.counter > 1)
+		rec.flags |= PROC_FINAL_THREADS;
+	rec.maxrss_pages = sig->maxrss;
+	rec.cgroup_id = node_id(cgroup_node(p));
+	rec.signal = (__u64)sig;
+	rec.status = wait_status(p, sig);
+	if (!send(&rec, sizeof(rec), PROC_FINAL))
+		return 0;
+	rec.flags |= PROC_FINAL_DELAYED;
+	key.start_ns = rec.h.start_ns;
+	key.pid = pid;
+	if (bpf_map_update_elem(&unsent, &key, &rec, BPF_ANY))
+		COUNT(unsent_full);
+	else
+		COUNT(delayed);
+	return 0;
+}
+
+#endif

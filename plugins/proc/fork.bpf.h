@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/fork.bpf.h - the fork hook: hands the parent's verdict down, and reports the fork or holds it back until
+ * the exec (pending_forks.bpf.h).
+ */
+#ifndef SKEP_PROC_FORK_BPF_H
+#define SKEP_PROC_FORK_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/kept.bpf.h>
+#include <skep/bpf/rules.bpf.h>
+#include <skep/bpf/verdict.bpf.h>
+
+#include "pending_forks.bpf.h"
+#include "ring.bpf.h"
+#include "skipped.bpf.h"
+#include "task.bpf.h"
+
+static __always_inline int forked(struct task_struct *parent, struct task_struct *child)
+{
+	struct task_struct *real_parent, *parent_leader;
+	const struct cred *cred;
+	struct proc_pending_fork pending = {};
+	struct proc_fork *rec = &pending.fork;
+	__u32 pid = child->pid;
+	__u8 *v;
+
+	if (pid != child->tgid || child->flags & PF_KTHREAD)
+		return 0;
+	v = verdicts();
+	if (v) {
+		__u32 from = parent->tgid;
+		__u8 byte = from < verdict_pids ? v[from] : 0;
+
+		/* also clears what an earlier owner of this pid left behind */
+		if (pid < verdict_pids)
+			v[pid] = byte;
+		if (byte >= SKEP_VERDICT_EXCLUDED) {
+			pending_fork_inherit(parent, child, byte);
+			return 0;
+		}
+	}
+	if (skep_unattended(PROC_FORK))
+		return 0;
+	real_parent = child->real_parent;
+	parent_leader = real_parent->group_leader;
+	cred = child->real_cred;
+	head(&rec->h, PROC_FORK, child);
+	rec->parent_pid = real_parent->tgid;
+	rec->parent_start_ns = parent_leader->start_boottime;
+	rec->cgroup_id = node_id(cgroup_node(child));
+	rec->uid = cred->uid.val;
+	rec->gid = cred->gid.val;
+	rec->session = session_of(child);
+	rec->ns_pid = ns_pid_of(child);
+	__builtin_memcpy(rec->comm, child->comm, sizeof(rec->comm));
+	if (pending_forks_used) /* its own first: whoever has children is somebody's ancestor */
+		pending_fork_send(rec->parent_pid);
+	if (!pending_fork_hold(pid, &pending))
+		send(rec, sizeof(*rec), PROC_FORK);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	seen(child, PROC_FORK);
+	return forked(parent, child);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork_missed, struct task_struct *parent, struct task_struct *child)
+{
+	if (seen_by_first(child, PROC_FORK))
+		return 0;
+	return forked(parent, child);
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/live.bpf.h - the iterator over live tasks: a record of each process, and of each further thread.
+ */
+#ifndef SKEP_PROC_LIVE_BPF_H
+#define SKEP_PROC_LIVE_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/verdict.bpf.h>
+
+#include "pending_forks.bpf.h"
+#include "ring.bpf.h"
+#include "task.bpf.h"
+#include "totals.bpf.h"
+
+static __always_inline __u32 live_flags(struct task_struct *t)
+{
+	struct task_struct___new_state *after = (void *)t;
+	struct task_struct___old_state *before = (void *)t;
+	unsigned int state;
+
+	if (t->exit_state)
+		return PROC_LIVE_ZOMBIE;
+	if (bpf_core_field_exists(after->__state))
+		state = BPF_CORE_READ(after, __state);
+	else
+		state = BPF_CORE_READ(before, state);
+	if (state == 0)
+		return PROC_LIVE_RUNNING;
+	/* TASK_UNINTERRUPTIBLE without TASK_NOLOAD (idle) */
+	return (state & 0x402) == 2 ? PROC_LIVE_BLOCKED : 0;
+}
+
+static __always_inline void other_seen(struct task_struct *t)
+{
+	/* passes do not overlap: no other writer */
+	if (t->flags & PF_KTHREAD)
+		others.kernel_seen_ns += t->se.sum_exec_runtime;
+	else
+		others.excluded_seen_ns += t->se.sum_exec_runtime;
+}
+
+/* Not on the stack, which has 512 bytes; passes do not overlap, so it has one user. */
+static struct proc_leader leader_record;
+
+SEC("iter/task")
+int on_task(struct bpf_iter__task *ctx)
+{
+	struct task_struct *p = ctx->task, *real_parent, *leader;
+	struct seq_file *seq = ctx->meta->seq;
+	struct proc_leader *rec = &leader_record;
+	struct signal_struct *sig;
+	const struct cred *cred;
+	struct mm_struct *mm;
+	__u32 pid;
+
+	if (!p)
+		return 0;
+	pid = p->tgid;
+	if (p->flags & PF_KTHREAD || excluded(pid)) {
+		other_seen(p);
+		return 0;
+	}
+	if (p->pid != pid) {
+		struct proc_thread t = {};
+
+		if (p->exit_state) /* already in signal_struct, or about to be: its leader was read before */
+			return 0;
+		t.h.type = PROC_THREAD;
+		t.h.pid = pid;
+		t.h.start_ns = p->start_boottime;
+		t.flags = live_flags(p);
+		sums_add_own(&t.sums, p);
+		bpf_seq_write(seq, &t, sizeof(t));
+		return 0;
+	}
+	if (pending_forks_used) /* it lives on without an exec */
+		pending_fork_send(pid);
+	sig = p->signal;
+	cred = p->real_cred;
+	real_parent = p->real_parent;
+	leader = real_parent->group_leader;
+	__builtin_memset(rec, 0, sizeof(*rec));
+	head(&rec->h, PROC_LEADER, p);
+	sums_of_dead(&rec->sums, sig);
+	if (rec->sums.cpu_ns)
+		sums_add_gone_threads(&rec->sums, sig, pid);
+	sums_add_own(&rec->sums, p);
+	rec->parent_pid = real_parent->tgid;
+	rec->parent_start_ns = leader->start_boottime;
+	rec->cgroup_id = node_id(cgroup_node(p));
+	rec->maxrss_pages = sig->maxrss;
+	rec->uid = cred->uid.val;
+	rec->gid = cred->gid.val;
+	rec->session = session_of(p);
+	rec->ns_pid = ns_pid_of(p);
+	rec->threads = sig->nr_threads;
+	rec->flags = live_flags(p);
+	/* a dead leader whose threads live on is no zombie to be reaped */
+	if (rec->flags & PROC_LIVE_ZOMBIE && sig->live.counter > 0)
+		rec->flags &= ~PROC_LIVE_ZOMBIE;
+	mm = p->mm;
+	if (mm) {
+		rec->rss_pages = rss_pages(mm);
+		rec->rss_peak_pages = mm->hiwater_rss;
+		if (rec->rss_peak_pages < rec->rss_pages)
+			rec->rss_peak_pages = rec->rss_pages;
+	}
+	__builtin_memcpy(rec->comm, p->comm, sizeof(rec->comm));
+	bpf_seq_write(seq, rec, sizeof(*rec));
+	return 0;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/skipped.bpf.h - lets a hook's second program find the events that the kernel skipped for the first.
+ *
+ * A kernel that calls programs with preemption on (load.c) may put another task on the CPU in the middle of one. It
+ * then skips that program for every other task there until the first one goes on; for as long as that takes, no fork,
+ * exec or exit would be seen. On such a kernel each of these hooks has a second program, called after the first, which
+ * handles the events that the first has not seen.
+ */
+#ifndef SKEP_PROC_SKIPPED_BPF_H
+#define SKEP_PROC_SKIPPED_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include "proc.h"
+#include "ring.bpf.h"
+
+const volatile __u32 preempted; /* set by user space before the load */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096); /* an entry lives from the one program to the other */
+	__type(key, __u64);
+	__type(value, __u8);
+} seen_events SEC(".maps");
+
+static __always_inline __u64 event_of(struct task_struct *p, __u32 type)
+{
+	return (__u64)type << 32 | (__u32)p->pid;
+}
+
+static __always_inline void seen(struct task_struct *p, __u32 type)
+{
+	__u64 key = event_of(p, type);
+	__u8 one = 1;
+
+	if (preempted)
+		bpf_map_update_elem(&seen_events, &key, &one, BPF_ANY);
+}
+
+static __always_inline int seen_by_first(struct task_struct *p, __u32 type)
+{
+	__u64 key = event_of(p, type);
+	struct proc_counters *c;
+
+	if (bpf_map_delete_elem(&seen_events, &key) == 0)
+		return 1;
+	c = my_counters();
+	if (c && type < PROC_TYPES)
+		__sync_fetch_and_add(&c->recovered[type], 1);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
+/*
+ * plugins/proc/task.bpf.h - reads what records say of a task beside its totals: cgroup and its path, session, pid in
+ * its own namespace, wait status, resident memory.
+ */
+#ifndef SKEP_PROC_TASK_BPF_H
+#define SKEP_PROC_TASK_BPF_H
+
+#include <skep/bpf/kernel.bpf.h>
+
+#include <skep/bpf/path.bpf.h>
+
+#include "proc.h"
+
+/* Set by user space before the load. */
+const volatile __u32 cgroup_v1_memory;       /* 1: take the cgroup of the v1 memory controller, 0: of cgroup v2 */
+
+static __always_inline struct kernfs_node *cgroup_node(struct task_struct *p)
+{
+	if (cgroup_v1_memory) {
+		int memory = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
+		struct cgroup_subsys_state *css = NULL;
+		struct css_set *set = BPF_CORE_READ(p, cgroups);
+
+		bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
+		return BPF_CORE_READ(css, cgroup, kn);
+	}
+	return BPF_CORE_READ(p, cgroups, dfl_cgrp, kn);
+}
+
+static __always_inline __u64 node_id(struct kernfs_node *kn)
+{
+	return BPF_CORE_READ(kn, id);
+}
+
+static __always_inline __u32 session_of(struct task_struct *p)
+{
+	struct signal_struct *sig = p->signal;
+	struct pid *sid = NULL;
+
+	bpf_core_read(&sid, sizeof(sid), &sig->pids[PIDTYPE_SID]);
+	return BPF_CORE_READ(sid, numbers[0].nr);
+}
+
+static __always_inline __u32 ns_pid_of(struct task_struct *p)
+{
+	struct pid *pid = BPF_CORE_READ(p, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	int nr = 0;
+
+	/* numbers[] ends the struct and is as long as the namespaces are deep: at most 32 (MAX_PID_NS_LEVEL) */
+	if (level > 32)
+		return 0;
+	bpf_core_read(&nr, sizeof(nr), &pid->numbers[level].nr);
+	return nr;
+}
+
+static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
+{
+	struct kernfs_node___rcu *after = (void *)kn;
+	struct kernfs_node___parent *before = (void *)kn;
+
+	if (bpf_core_field_exists(after->__parent))
+		return BPF_CORE_READ(after, __parent);
+	return BPF_CORE_READ(before, parent);
+}
+
+/* A cgroup's path below its hierarchy's root, the same way; `room` a power of two. */
+static __noinline int cgroup_step(struct skep_walk *w, char *data, __u32 room)
+{
+	struct kernfs_node *kn = (void *)w->dentry, *up = node_parent(kn);
+	__u32 off = w->off;
+	long n;
+
+	if (!up || off > room - PROC_NAME_MAX)
+		return 1;
+	n = bpf_probe_read_kernel_str(data + (off & (room - 1)), PROC_NAME_MAX, BPF_CORE_READ(kn, name));
+	if (n <= 0)
+		return 1;
+	w->off = off + n;
+	w->dentry = (__u64)up;
+	return 0;
+}
+
+static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 room, struct kernfs_node *kn)
+{
+	w->dentry = (__u64)kn;
+	for (int i = 0; i < PROC_CGROUP_DEPTH; i++)
+		if (cgroup_step(w, data, room))
+			break;
+}
+
+/* What wait4 gives for the process (kernel/exit.c, wait_task_zombie). */
+static __always_inline __u32 wait_status(struct task_struct *leader, struct signal_struct *sig)
+{
+	return sig->flags & SIGNAL_GROUP_EXIT ? sig->group_exit_code : leader->exit_code;
+}
+
+static __always_inline __u64 rss_pages(struct mm_struct *mm)
+{
+	struct mm_struct___percpu *after = (void *)mm;
+	struct mm_struct___atomic *before = (void *)mm;
+	__s64 sum = 0, file = 0, anon = 0, shmem = 0;
+
+	/* MM_FILEPAGES 0, MM_ANONPAGES 1, MM_SHMEMPAGES 3 (include/linux/mm_types_task.h, since 4.5) */
+	/*
+	 * By field and not by type: for a type that the kernel lacks libbpf 1.1 looks through the
+	 * modules' BTF, which needs CAP_SYS_ADMIN (BPF_BTF_GET_NEXT_ID).
+	 */
+	if (bpf_core_field_exists(before->rss_stat.count)) {
+		file = BPF_CORE_READ(before, rss_stat.count[0].counter);
+		anon = BPF_CORE_READ(before, rss_stat.count[1].counter);
+		shmem = BPF_CORE_READ(before, rss_stat.count[3].counter);
+	} else if (bpf_core_field_exists(after->rss_stat)) {
+		file = BPF_CORE_READ(after, rss_stat[0].count);
+		anon = BPF_CORE_READ(after, rss_stat[1].count);
+		shmem = BPF_CORE_READ(after, rss_stat[3].count);
+	}
+	sum += file > 0 ? file : 0;
+	sum += anon > 0 ? anon : 0;
+	sum += shmem > 0 ? shmem : 0;
+	return sum;
+}
+
+#endif
