@@ -10,12 +10,11 @@
 #include "cli/run/signals.h"
 
 #include <errno.h>
+#include <skep/procfile.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "core/base/procfile.h"
 
 /*
  * Left alone: the two that cannot be caught, job control, what a fault of our own
@@ -105,8 +104,8 @@ void signals_give_back(const struct signals_inherited *inherited)
 /* The parent of a process; 0 when it is gone. */
 static pid_t parent_of(pid_t pid)
 {
-	char room[PROCFILE_STAT];
-	const char *at = procfile_stat((uint32_t)pid, 4, room);
+	char room[SKEP_PROCFILE_STAT];
+	const char *at = skep_procfile_stat((uint32_t)pid, 4, room);
 
 	return at ? (pid_t)strtol(at, NULL, 10) : 0;
 }

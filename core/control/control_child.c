@@ -7,19 +7,19 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <skep/procfile.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/base/procfile.h"
 #include "core/control/control_priv.h"
 
 /* Its parent and start: fields 4 and 22. */
 static int read_stat(uint32_t pid, unsigned *ret_parent, unsigned long long *ret_ticks)
 {
-	char room[PROCFILE_STAT];
-	const char *at = procfile_stat(pid, 4, room);
+	char room[SKEP_PROCFILE_STAT];
+	const char *at = skep_procfile_stat(pid, 4, room);
 
 	if (!at)
 		return -ESRCH;
@@ -30,7 +30,7 @@ static int read_stat(uint32_t pid, unsigned *ret_parent, unsigned long long *ret
 static int read_uid(uint32_t pid, unsigned *ret_uid)
 {
 	char text[4096];
-	ssize_t n = procfile_read(pid, "status", text, sizeof(text) - 1);
+	ssize_t n = skep_procfile_read(pid, "status", text, sizeof(text) - 1);
 	const char *at;
 
 	if (n < 0)

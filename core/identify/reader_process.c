@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <skep/procfile.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -22,7 +23,6 @@
 
 #include "core/base/confine.h"
 #include "core/base/log.h"
-#include "core/base/procfile.h"
 #include "core/identify/reader_message.h"
 
 #define ABANDONED_MAX 8u
@@ -33,8 +33,8 @@
 /* Field 22: start time in USER_HZ ticks, rounded down from start_boottime (fs/proc/array.c). */
 static bool same_process(uint32_t pid, uint64_t start_ns)
 {
-	char room[PROCFILE_STAT];
-	const char *at = procfile_stat(pid, 22, room);
+	char room[SKEP_PROCFILE_STAT];
+	const char *at = skep_procfile_stat(pid, 22, room);
 
 	if (!at)
 		return false;
@@ -50,13 +50,13 @@ static size_t answer_one(const struct reader_batch *batch, uint32_t at, char *re
 	ssize_t n = 0;
 
 	if (r->what & SKEP_READ_CMDLINE)
-		n = procfile_read(r->pid, "cmdline", text, READER_CMDLINE_MAX);
+		n = skep_procfile_read(r->pid, "cmdline", text, READER_CMDLINE_MAX);
 	if (n > 0)
 		a.cmdline_len = (uint32_t)n;
 	else
 		a.error = (int32_t)n;
 	if (r->what & SKEP_READ_ENVIRON) {
-		n = procfile_read(r->pid, "environ", text + a.cmdline_len, READER_ENVIRON_MAX);
+		n = skep_procfile_read(r->pid, "environ", text + a.cmdline_len, READER_ENVIRON_MAX);
 		if (n > 0)
 			a.environ_len = (uint32_t)n; /* without the right to read it: none */
 	}
@@ -108,8 +108,8 @@ struct keeper {
 /* What ps and top show. The arguments lie where the kernel says (fields 48 and 49 of stat). */
 static void set_title(const char *program, const char *role)
 {
-	char room[PROCFILE_STAT], title[64];
-	const char *at = procfile_stat(0, 48, room);
+	char room[SKEP_PROCFILE_STAT], title[64];
+	const char *at = skep_procfile_stat(0, 48, room);
 	unsigned long from = 0, to = 0;
 	size_t len;
 
@@ -180,8 +180,8 @@ static void worker_gone(struct keeper *k)
 /* In a sleep that only what it waits for, or a signal, ends. A worker without a CPU is only slow. */
 static bool is_stuck(pid_t pid)
 {
-	char room[PROCFILE_STAT];
-	const char *state = procfile_stat((uint32_t)pid, 3, room);
+	char room[SKEP_PROCFILE_STAT];
+	const char *state = skep_procfile_stat((uint32_t)pid, 3, room);
 
 	return !state || *state != 'R';
 }

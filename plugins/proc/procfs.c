@@ -11,9 +11,9 @@
  * (process_read).
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <skep/pidns.h>
+#include <skep/procfile.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,27 +28,6 @@ bool proc_alive(uint32_t pid)
 		return true; /* that pid is another process there, or no process: forget nothing */
 	snprintf(path, sizeof(path), "/proc/%u", pid);
 	return access(path, F_OK) == 0;
-}
-
-static ssize_t slurp(uint32_t pid, const char *what, char *ret, size_t room)
-{
-	char path[64];
-	size_t have = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, what);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while (have < room) {
-		ssize_t n = read(fd, ret + have, room - have);
-
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-	}
-	close(fd);
-	return (ssize_t)have;
 }
 
 static struct skep_str link_of(uint32_t pid, const char *what, char *ret, size_t room)
@@ -67,27 +46,17 @@ static struct skep_str link_of(uint32_t pid, const char *what, char *ret, size_t
 /* Field 22 of stat: start time in USER_HZ ticks, rounded down from start_boottime (fs/proc/array.c). */
 static bool same_process(uint32_t pid, uint64_t start_ns)
 {
-	char stat[1024], *at;
-	ssize_t n = slurp(pid, "stat", stat, sizeof(stat) - 1);
-	unsigned long long ticks;
+	char stat[SKEP_PROCFILE_STAT];
+	const char *at = skep_procfile_stat(pid, 22, stat);
 
-	if (n <= 0)
-		return false;
-	stat[n] = '\0';
-	at = strrchr(stat, ')'); /* the name may hold anything */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	if (!at)
-		return false;
-	ticks = strtoull(at, NULL, 10);
-	return ticks == start_ns / (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
+	return at && strtoull(at, NULL, 10) == start_ns / (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 /* The line of the memory controller in hybrid and v1, else "0::". */
 static struct skep_str cgroup_of(uint32_t pid, char *ret, size_t room)
 {
 	struct skep_str found = { 0 };
-	ssize_t n = slurp(pid, "cgroup", ret, room - 1);
+	ssize_t n = skep_procfile_read(pid, "cgroup", ret, room - 1);
 	char *line, *next;
 
 	if (n <= 0)

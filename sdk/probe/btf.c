@@ -49,27 +49,29 @@ bool skep_btf_has_function(const struct btf *btf, const char *name)
 	return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0;
 }
 
-bool skep_btf_has_member(const struct btf *btf, const char *type, const char *member)
+/* Has that struct or enum a member of that name? */
+static bool has_name(const struct btf *btf, const char *type, uint32_t kind, const char *name)
 {
-	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	int id = btf__find_by_name_kind(btf, type, kind);
 	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
 
-	for (uint32_t i = 0; t && i < btf_vlen(t); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member) == 0)
+	for (uint32_t i = 0; t && i < btf_vlen(t); i++) {
+		uint32_t at = btf_is_enum(t) ? btf_enum(t)[i].name_off : btf_members(t)[i].name_off;
+
+		if (strcmp(btf__name_by_offset(btf, at), name) == 0)
 			return true;
+	}
 	return false;
 }
 
-/* The enum of helpers is in the kernel's own type information. */
+bool skep_btf_has_member(const struct btf *btf, const char *type, const char *member)
+{
+	return has_name(btf, type, BTF_KIND_STRUCT, member);
+}
+
 bool skep_btf_has_helper(const struct btf *btf, const char *name)
 {
-	int id = btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM);
-	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
-
-	for (uint32_t i = 0; t && i < btf_vlen(t); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), name) == 0)
-			return true;
-	return false;
+	return has_name(btf, "bpf_func_id", BTF_KIND_ENUM, name);
 }
 
 /* The function of a tracepoint: its first parameter is the tracepoint's own void *. NULL: there is none. */

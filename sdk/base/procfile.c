@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/procfile.h"
-
+/*
+ * sdk/base/procfile.c - reads files of /proc/PID.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <skep/procfile.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-ssize_t procfile_read(uint32_t pid, const char *name, char *ret, size_t room)
+ssize_t skep_procfile_read(uint32_t pid, const char *name, char *ret, size_t room)
 {
 	char path[64];
 	size_t have = 0;
@@ -33,9 +35,9 @@ ssize_t procfile_read(uint32_t pid, const char *name, char *ret, size_t room)
 	return err ? err : (ssize_t)have;
 }
 
-const char *procfile_stat(uint32_t pid, int n, char room[PROCFILE_STAT])
+const char *skep_procfile_stat(uint32_t pid, int n, char room[SKEP_PROCFILE_STAT])
 {
-	ssize_t len = procfile_read(pid, "stat", room, PROCFILE_STAT - 1);
+	ssize_t len = skep_procfile_read(pid, "stat", room, SKEP_PROCFILE_STAT - 1);
 	const char *at;
 
 	if (len <= 0)
