@@ -21,8 +21,7 @@
 #define MSG_ERRQUEUE 0x2000
 
 /*
- * Of n bytes that a call has read from a connection that is not kept any more: those that nobody has been credited
- * with.
+ * How many of n bytes, read from a connection that has left the map, no process was credited with.
  */
 static __always_inline __u64 not_credited(struct sock *sk, __u64 n)
 {
@@ -39,7 +38,7 @@ static __always_inline __u64 not_credited(struct sock *sk, __u64 n)
 	return n - early;
 }
 
-/* Somebody uses a connection: it is theirs if it was nobody's. */
+/* The current process uses a connection: it becomes the owner if there is none, or only a guessed one. */
 static __always_inline void used(struct conn *c, struct sock *sk, struct net_process *me, __u32 pid)
 {
 	struct net_process_key key = {};
@@ -52,7 +51,7 @@ static __always_inline void used(struct conn *c, struct sock *sk, struct net_pro
 			c->start_ns = key.start_ns;
 			if (cgroups_wanted)
 				c->cgroup_id = skep_cgroup_of_untyped((void *)bpf_get_current_task());
-			/* accepted by way of a multipath listener: a process has it all the same */
+			/* accepted through a multipath listener: a process owns it all the same */
 			c->flags &= ~NET_CONN_KERNEL;
 		}
 		c->guessed = 0;
@@ -87,13 +86,13 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 		} else if (protocol == IPPROTO_TCP) {
 			tcp = 1;
 			/*
-			 * one that has ended may still be read; where it is kept by address nobody would remove it
-			 * again
+			 * A process may still read a connection that has ended; no program would remove a new entry
+			 * for it from the map by address.
 			 */
 			c = conn_get(sk, sk->__sk_common.skc_state != TCP_CLOSE);
 			if (c && !c->known) {
 				conn_met(c, sk);
-				/* this call is in the totals already */
+				/* the totals include this call already */
 				c->base.app[way] = beyond(c->base.app[way], n);
 				c->guessed = 1;
 			}
@@ -132,7 +131,7 @@ static __always_inline int moved(struct sock *sk, int ret, int flags, int way)
 
 		used(c, sk, me, pid);
 		add(&c->calls[way], n);
-		/* credited by the iterator while the call was under way */
+		/* the iterator credited these bytes while the call was under way */
 		if (early) {
 			if (early > n)
 				early = n;
@@ -168,7 +167,7 @@ int BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
-/* Before 6.3: what sockets' own operations return.  sock_sendmsg and sock_recvmsg themselves may have been inlined. */
+/* Before 6.3: the results of the families' own functions, as compilers may inline sock_sendmsg and sock_recvmsg. */
 #define SENDS(function_)                                                                                   \
 	SEC("fexit/" #function_)                                                                           \
 	int BPF_PROG(on_##function_, struct socket *sock, void *msg, unsigned long size, int ret)          \
@@ -193,7 +192,7 @@ RECEIVES(inet6_recvmsg)
 RECEIVES(unix_stream_recvmsg)
 RECEIVES(unix_dgram_recvmsg)
 
-/* Since 5.14 what datagrams and sequenced packets have in common; before, the one calls the other. */
+/* Since 5.14 datagrams and sequenced packets share this function; before, one calls the other. */
 SEC("fexit/__unix_dgram_recvmsg")
 int BPF_PROG(on_unix_packets_recvmsg, struct sock *sk, void *msg, unsigned long size, int flags, int ret)
 {

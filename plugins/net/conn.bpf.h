@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/net/conn.bpf.h - a TCP connection as the kernel side keeps it, and what the
- * kernel itself has counted for it.
+ * plugins/net/conn.bpf.h - struct conn, which the kernel side stores for a TCP connection; reads the kernel's own
+ * totals, addresses and route of one.
  *
- * tcp_sock knows the payload of a connection to the byte, at no cost for us:
+ * tcp_sock counts the payload of a connection to the byte anyway:
  *   written by the process    bytes_acked + (write_seq - snd_una)
  *   acknowledged by the peer  bytes_acked
  *   arrived in order          bytes_received
  *   read by the process       bytes_received - (rcv_nxt - copied_seq)
- * in each of which SYN and FIN count as one byte; that is taken out here.  (RFC 4898's
- * tcpEStatsAppHC counters, in the kernel since 4.1.)
+ * SYN and FIN count as one byte in each of these; totals_read() subtracts them.  (RFC 4898's tcpEStatsAppHC counters,
+ * in the kernel since 4.1.)
  */
 #ifndef SKEP_NET_CONN_BPF_H
 #define SKEP_NET_CONN_BPF_H
@@ -28,7 +28,7 @@
 #define IPPROTO_UDPLITE 136
 #define IPPROTO_MPTCP 262
 #define IFF_LOOPBACK 8
-#define SOCK_DONE_BIT 1 /* enum sock_flags: the peer's FIN has come; second since 2.6 */
+#define SOCK_DONE_BIT 1 /* enum sock_flags: the peer's FIN has arrived; second since 2.6 */
 
 /* include/net/tcp_states.h, never renumbered */
 enum {
@@ -49,7 +49,7 @@ enum {
 	((1u << TCP_FIN_WAIT1) | (1u << TCP_FIN_WAIT2) | (1u << TCP_TIME_WAIT) | (1u << TCP_LAST_ACK) | \
 	 (1u << TCP_CLOSING))
 
-/* What tcp_sock says. */
+/* The totals of tcp_sock. */
 struct totals {
 	__u64 app[NET_WAYS];  /* written and read by processes */
 	__u64 wire[NET_WAYS]; /* acknowledged, arrived */
@@ -59,27 +59,27 @@ struct totals {
 };
 
 struct conn {
-	__u64 start_ns;  /* the owner's, pid 0: not known */
-	__u64 cgroup_id; /* likewise, while somebody asks for it (cgroups_wanted); 0: not known */
+	__u64 start_ns;  /* the owner's; pid 0: unknown */
+	__u64 cgroup_id; /* likewise, while a detail needs it (cgroups_wanted); 0: unknown */
 	__u32 pid;
 	__u32 flags;     /* NET_CONN_*: LOOPBACK, BEFORE, KERNEL */
 	__u64 began_ns;
 	__u64 latency_ns;
-	/* Bytes that processes moved by calls, and those that were credited to the owner beyond that. */
+	/* Bytes that processes moved by calls, and bytes beyond these that the owner was credited with. */
 	__u64 calls[NET_WAYS];
 	__u64 extra[NET_WAYS];
-	struct totals base;      /* what does not count: our SYN, or what was before us */
-	struct totals settled;   /* of the totals, what is in peers, retransmits and headers */
-	__u64 recorded[NET_WAYS]; /* of the totals, what is in records of its own */
+	struct totals base;      /* does not count: our SYN, or all from before the probe started */
+	struct totals settled;   /* of the totals, the part that peers, retransmits and headers include */
+	__u64 recorded[NET_WAYS]; /* of the totals, the part that records of the connection include */
 	__u32 recorded_retransmits;
-	__u16 direction; /* 0: not known */
-	/* bytes and not bits: each has a writer of its own, which may run at the same time */
+	__u16 direction; /* 0: unknown */
+	/* bytes, not bits: each has its own writer, and these may run at the same time */
 	__u8 known;    /* set up */
-	__u8 guessed;  /* the owner is who listens, or holds the descriptor: the first to send or receive takes over */
-	__u8 accounted; /* is in its owner's connects or accepts */
-	__u8 counted;  /* is in its peer's connections */
+	__u8 guessed;  /* the owner listens or holds the descriptor: the first to send or receive replaces it */
+	__u8 accounted; /* the owner's connects or accepts include it */
+	__u8 counted;  /* the peer's connections include it */
 	__u8 closed;
-	__u8 listed;   /* has a record of its own */
+	__u8 listed;   /* a record of the connection went out */
 	__u8 routed;   /* the flags LOOPBACK and KERNEL are set */
 };
 
@@ -88,7 +88,7 @@ static __always_inline __u64 beyond(__u64 a, __u64 b)
 	return a > b ? a - b : 0;
 }
 
-/* state: which one holds for the numbers; in a change of state that is the old one. */
+/* state: the one that the numbers belong to; during a change of state the old one. */
 static __always_inline void totals_read(struct totals *t, struct sock *sk, __u32 state)
 {
 	struct tcp_sock *tp = (void *)sk;
@@ -140,7 +140,7 @@ static __always_inline void addresses(struct sock *sk, __u16 family, __u32 *loca
 	}
 }
 
-/* By addresses alone: no route is known for a socket that is not connected. */
+/* By addresses alone, as an unconnected socket has no route. */
 static __always_inline int loopback_by_address(struct sock *sk, __u16 family)
 {
 	if (family == AF_INET) {
@@ -158,7 +158,7 @@ static __always_inline int loopback_by_address(struct sock *sk, __u16 family)
 	}
 }
 
-/* By the route: a connection to one of the host's own addresses goes over the loopback device as well. */
+/* By the route, as a connection to one of the host's own addresses uses the loopback device as well. */
 static __always_inline int loopback_by_route(struct sock *sk)
 {
 	struct dst_entry *dst = BPF_CORE_READ(sk, sk_dst_cache);

@@ -16,26 +16,26 @@
 #include "ring.bpf.h"
 
 /* Set by user space before the load. */
-const volatile __u32 calls_counted;    /* some hook sees send and recv */
-const volatile __u64 big_bytes = 1 << 20;      /* connections from here on have records of their own before others */
+const volatile __u32 calls_counted;    /* a hook on send and recv counts calls */
+const volatile __u64 big_bytes = 1 << 20;      /* a connection of that many bytes gets a record before smaller ones */
 const volatile __u64 long_ns = 1000000000;
 
 /* Changed by user space while the programs run. */
-__s64 records_left;      /* records of connections in this interval */
-__s64 records_small_left; /* and of connections that are neither big nor long nor failed */
-__u32 phase;             /* 0: peers_even is being written, 1: peers_odd */
+__s64 records_left;      /* records of connections that this interval has room for */
+__s64 records_small_left; /* of those, for connections that are neither big nor long nor failed */
+__u32 phase;             /* 0: the programs write peers_even, 1: peers_odd */
 
-/* Two, so that user space empties one while the other is written: an entry that is being added to is never removed. */
+/* Two maps: user space empties one while the programs write the other, so it never removes an entry in use. */
 struct peer_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4097); /* the sum of all others has one */
+	__uint(max_entries, 4097); /* one row for the sum of all others */
 	__type(key, struct net_peer_key);
 	__type(value, struct net_peer);
 } peers_even SEC(".maps"), peers_odd SEC(".maps");
 
 /*
- * Where records are put together: three for each CPU.  One for a change of state, one for a
- * change that interrupts it (in softirq), one for the iterator, which both interrupt.
+ * Buffers for records, three for each CPU: one for a change of state, one for a change that interrupts it (in softirq),
+ * and one for the iterator, which both interrupt.
  */
 struct scratch {
 	__u64 busy;
@@ -46,7 +46,7 @@ struct scratch {
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NET_SCRATCHES); /* set by user space: so many for each CPU */
+	__uint(max_entries, NET_SCRATCHES); /* set by user space: NET_SCRATCHES for each CPU */
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
@@ -59,7 +59,7 @@ static __always_inline struct scratch *my_scratch(__u32 which)
 	return bpf_map_lookup_elem(&scratches, &i);
 }
 
-/* What interrupts us is done before we go on: so looking and setting need not be one step. */
+/* An interrupting program ends before this one continues, so the test and the write need not be atomic. */
 static __always_inline struct scratch *scratch_take(void)
 {
 	struct scratch *s = my_scratch(SCRATCH_STATE);
@@ -77,7 +77,7 @@ static __always_inline void scratch_give(struct scratch *s)
 	*(volatile __u64 *)&s->busy = 0;
 }
 
-/* Bytes that no call of a process accounts for. */
+/* Credits the owner with bytes that no call accounts for. */
 static __always_inline void credit(struct conn *c, __u32 slot, __u64 n)
 {
 	struct net_counters *k = my_counters();
@@ -116,7 +116,7 @@ static __always_inline void settle_way(struct conn *c, struct totals *t, __u32 w
 
 static __always_inline void settle_bytes(struct conn *c, struct sock *sk, struct totals *t)
 {
-	/* calls on a multipath connection are counted at its own socket, and those of the kernel at this one */
+	/* calls on a multipath connection count at its own socket, and those of the kernel at this one */
 	if (calls_counted && (c->flags & NET_CONN_KERNEL || is_mptcp(sk)))
 		return;
 	settle_way(c, t, NET_TX);
@@ -125,7 +125,7 @@ static __always_inline void settle_bytes(struct conn *c, struct sock *sk, struct
 
 static const struct net_peer no_peer;
 
-/* The map is a constant in each call: a verifier before 5.13 wants it so. */
+/* map: a constant in each call, as verifiers before 5.13 demand. */
 static __always_inline struct net_peer *peer_in(void *map, struct net_peer_key *key, struct net_counters *k)
 {
 	struct net_peer *p = bpf_map_lookup_elem(map, key);
@@ -137,7 +137,7 @@ static __always_inline struct net_peer *peer_in(void *map, struct net_peer_key *
 	p = bpf_map_lookup_elem(map, key);
 	if (p)
 		return p;
-	/* the sum of all that found no room, which user space has put there */
+	/* the row of all others, which user space added */
 	add(&k->peers_full, 1);
 	__builtin_memset(key, 0, sizeof(*key));
 	return bpf_map_lookup_elem(map, key);
@@ -163,7 +163,7 @@ static __always_inline void peer_add(struct net_peer *to, struct net_peer *n)
 	}
 }
 
-/* Who it is with, for records and peers. */
+/* Fills in the identity of the connection: addresses, owner, direction. */
 static __always_inline void describe(struct scratch *s, struct conn *c, struct sock *sk, __u64 now)
 {
 	struct net_conn_record *r = &s->rec;
@@ -184,7 +184,7 @@ static __always_inline void describe(struct scratch *s, struct conn *c, struct s
 	addresses(sk, r->family, (__u32 *)r->local, (__u32 *)r->remote);
 }
 
-/* What has happened since the last time goes to its peer, its owner and the sum of headers. */
+/* Adds what changed since the last report to the peer, to the owner and to the sum of headers. */
 static __always_inline void settle_rest(struct scratch *s, struct conn *c, int failed, int over)
 {
 	struct net_conn_record *r = &s->rec;
@@ -257,7 +257,7 @@ static __always_inline void settle_rest(struct scratch *s, struct conn *c, int f
 		peer_add(peer, n);
 }
 
-/* A record of its own, while there is room for it in this interval. */
+/* Sends a record of the connection, while this interval has room for one. */
 static __always_inline void record(struct scratch *s, struct conn *c, int over)
 {
 	struct net_conn_record *r = &s->rec;
@@ -273,7 +273,7 @@ static __always_inline void record(struct scratch *s, struct conn *c, int over)
 	if (r->bytes[NET_TX] + r->bytes[NET_RX] >= big_bytes || r->h.time_ns - c->began_ns >= long_ns)
 		notable = 1;
 	if (!over && !r->bytes[NET_TX] && !r->bytes[NET_RX] && !r->retransmits)
-		return; /* it was idle */
+		return; /* idle */
 	if (records_left <= 0 || (!notable && records_small_left <= 0)) {
 		if (over)
 			COUNT(conn_summed);

@@ -25,7 +25,7 @@ static __always_inline void connecting(struct sock *sk)
 
 	if (!c)
 		return;
-	/* told twice (on_state_missed); by its address another socket that had it before may be meant */
+	/* on_state_missed may repeat the change. By address, the entry may be of a socket that had it before. */
 	if (use_sk_storage && c->known && !c->closed)
 		return;
 	__builtin_memset(c, 0, sizeof(*c));
@@ -54,7 +54,7 @@ static __always_inline void established(struct sock *sk, int old)
 		return;
 	now = bpf_ktime_get_boot_ns();
 	if (c->known && c->direction == NET_OUT) {
-		/* also by way of SYN_RECV, when both sides have connected at once */
+		/* also from SYN_RECV, when both sides connect at once */
 		route(c, sk);
 		if (!c->latency_ns)
 			c->latency_ns = now - c->began_ns;
@@ -125,7 +125,7 @@ static __always_inline void closed(struct sock *sk, int old)
 	}
 }
 
-/* The process has said its last: what it has written goes to it now, while it surely is there. */
+/* The process has closed its side: credits its bytes now, while it surely lives. */
 static __always_inline void ending(struct sock *sk, int old)
 {
 	struct conn *c = conn_get(sk, 0);
@@ -171,7 +171,7 @@ static __always_inline void changed(struct sock *sk, int old, int new)
 	}
 }
 
-/* What on_state is at, or was at last. */
+/* The change that on_state handles, or handled last. */
 struct change {
 	__u64 sk;
 	__u32 old, new;
@@ -208,9 +208,9 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 }
 
 /*
- * A program is skipped while it is already running on that CPU: so a change in softirq that
- * interrupts on_state would be missed.  This one is called after it for each change, and
- * takes care of those that on_state has not seen.  Seen twice does no harm.
+ * The kernel skips a program that already runs on that CPU, so on_state misses a change in softirq that interrupts it.
+ * The kernel calls this program after on_state for each change, and it handles those that on_state has not seen. To
+ * handle a change twice does no harm.
  */
 static __always_inline void state_missed(struct sock *sk, int old, int new)
 {

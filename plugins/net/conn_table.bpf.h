@@ -15,7 +15,7 @@
 const volatile __u32 use_sk_storage;   /* sockets' storage in tracing programs: since 5.11 */
 
 /* Changed by user space while the programs run. */
-__u32 cgroups_wanted;    /* a detail is attached to a cgroup: owners' are noted */
+__u32 cgroups_wanted;    /* a detail is attached to a cgroup: the programs note owners' cgroups */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -25,8 +25,8 @@ struct {
 } conns SEC(".maps");
 
 /*
- * Where tracing programs have no storage of sockets (before 5.11): by address of the socket, from its first state to
- * its last.
+ * For kernels whose tracing programs have no socket storage (before 5.11): connections by the socket's address, from
+ * the first state to the last.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -36,9 +36,9 @@ struct {
 } conns_by_address SEC(".maps");
 
 /*
- * There, too: what was credited of connections that have ended, by address.  A call that is
- * under way when the peer's FIN ends the connection (release_sock() in recvmsg does that)
- * returns after the connection has left the map, and its bytes must not count again.
+ * On the same kernels: bytes of ended connections that the owner was credited early, by the socket's address.  A call
+ * under way when the peer's FIN ends the connection (release_sock() in recvmsg does that) returns after the connection
+ * has left the map, and its bytes must not count twice.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -47,7 +47,7 @@ struct {
 	__type(value, __u64);
 } ended_by_address SEC(".maps");
 
-/* Who listens: accepted connections are theirs until somebody uses them. */
+/* Listening processes: each owns the connections that it accepts until another process uses them. */
 struct listener_key {
 	__u32 netns;
 	__u32 port;
@@ -71,7 +71,7 @@ static __always_inline struct conn *conn_get(struct sock *sk, int create)
 		key = (__u64)sk;
 		c = bpf_map_lookup_elem(&conns_by_address, &key);
 		if (!c && create) {
-			bpf_map_delete_elem(&ended_by_address, &key); /* another socket's, that had this address */
+			bpf_map_delete_elem(&ended_by_address, &key); /* of a socket that had this address before */
 			bpf_map_update_elem(&conns_by_address, &key, &no_conn, BPF_NOEXIST);
 			c = bpf_map_lookup_elem(&conns_by_address, &key);
 		}
@@ -86,7 +86,7 @@ static __always_inline __u32 netns_of(struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* skc_num is 0 again when the change to CLOSE is told. */
+/* Not skc_num, which is 0 again at the change to CLOSE. */
 static __always_inline __u16 local_port(struct sock *sk)
 {
 	struct inet_sock *inet = (void *)sk;
@@ -101,7 +101,7 @@ static __always_inline struct net_process_key *listener_of(struct sock *sk)
 	return bpf_map_lookup_elem(&listeners, &key);
 }
 
-/* Once it has a route: where it goes is known from then on. */
+/* Sets LOOPBACK and KERNEL, once the socket has a route. */
 static __always_inline void route(struct conn *c, struct sock *sk)
 {
 	if (c->routed)
@@ -120,7 +120,7 @@ static __always_inline int is_mptcp(struct sock *sk)
 	return bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ(tp, is_mptcp);
 }
 
-/* A connection that was there before us, or whose beginning was missed: it counts from here on. */
+/* A connection that is older than the probe, or whose begin no program saw, counts from here on. */
 static __always_inline void conn_met(struct conn *c, struct sock *sk)
 {
 	totals_read(&c->base, sk, BPF_CORE_READ(sk, __sk_common.skc_state));
@@ -128,7 +128,7 @@ static __always_inline void conn_met(struct conn *c, struct sock *sk)
 	c->recorded[NET_TX] = c->base.wire[NET_TX];
 	c->recorded[NET_RX] = c->base.wire[NET_RX];
 	c->recorded_retransmits = c->base.retransmits;
-	c->direction = 0; /* by whether somebody listens on its port, once that is known */
+	c->direction = 0; /* direction_of() decides, once the listeners are known */
 	c->flags = NET_CONN_BEFORE;
 	route(c, sk);
 	c->accounted = 1;

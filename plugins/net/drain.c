@@ -94,7 +94,7 @@ void net_drain_processes(struct skep_instance *inst, struct net_state *st, int f
 		if ((!all && !gone(key.pid)) || bpf_map_lookup_elem(fd, &key, &p))
 			continue;
 		for (size_t i = 0; i < NET_AMOUNTS; i++)
-			((__u64 *)&p.now)[i] -= ((const __u64 *)&p.told)[i];
+			((__u64 *)&p.now)[i] -= ((const __u64 *)&p.reported)[i];
 		who = (struct skep_upid){ .pid = key.pid, .start_ns = key.start_ns };
 		net_emit_process(inst, st, &who, skep_boot_ns(), &p.now);
 		bpf_map_delete_elem(fd, &key);

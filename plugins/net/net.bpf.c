@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/net/net.bpf.c - bytes of processes, and TCP connections.
+ * plugins/net/net.bpf.c - the kernel side: counts bytes of processes, and TCP connections.
  *
- * No hook sees packets.  Bytes are counted where a process sends or receives (one event a
- * call: tp_btf sock_send_length and sock_recv_length, since 6.3, or fexit of the families'
- * own functions), connections where they change state (inet_sock_set_state).  What went
- * over a connection is read from tcp_sock when it ends and, while it lives, by an iterator.
+ * No program runs for a packet. The programs count bytes where a process sends or receives (once a call: tp_btf
+ * sock_send_length and sock_recv_length, since 6.3, or fexit of the families' own functions), and connections where
+ * they change state (inet_sock_set_state). They read a connection's totals from tcp_sock when it ends and, while it is
+ * open, in an iterator.
  *
- * A connection's bytes that no call accounts for (splice out of a socket, in-kernel
- * readers, a kernel that has no hook for calls) go to the connection's owner, so the sum
- * is right in any case.  It is found by subtraction, so a call that is under way while the
- * iterator passes is credited early; when it returns, that much of it is taken as done.
+ * A connection's owner gets the bytes that no call accounts for (splice out of a socket, readers in the kernel, a
+ * kernel without hooks on calls), so the sum is right in any case. A subtraction yields them, so the iterator credits
+ * the bytes of a call under way early; when that call returns, calls.bpf.h subtracts the early bytes from it.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -21,7 +20,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* User space's own, for the skepd that comes after it. */
+/* User space writes it for the next skepd; no program uses it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

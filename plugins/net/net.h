@@ -40,7 +40,7 @@ struct net_amounts {
  */
 struct net_process {
 	struct net_amounts now;
-	struct net_amounts told; /* of it, what user space has */
+	struct net_amounts reported; /* of it, what user space has */
 };
 
 struct net_process_key {

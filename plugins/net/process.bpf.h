@@ -12,9 +12,9 @@
 #include "ring.bpf.h"
 
 /* Set by user space before the load. */
-const volatile __u32 use_task_storage; /* tasks' storage: since 6.2 (load.c says why) */
+const volatile __u32 use_task_storage; /* task storage: since 6.2 (load.c says why) */
 
-/* Of leaders; gone with them. */
+/* The storage of leaders, which the kernel frees with them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -29,7 +29,7 @@ struct {
 	__type(value, struct net_process);
 } processes SEC(".maps");
 
-/* false: a kernel thread, which is no process of anybody. */
+/* false: the current task is a kernel thread. */
 static __always_inline int current_key(struct net_process_key *key)
 {
 	struct task_struct *t = (void *)bpf_get_current_task();
@@ -58,7 +58,7 @@ static __always_inline struct net_process *process_of(__u64 start_ns, __u32 pid)
 	return p;
 }
 
-/* Of the process that is running. */
+/* The counters of the current process. */
 static __always_inline struct net_process *my_process(void)
 {
 	struct net_process_key key = {};
@@ -70,7 +70,7 @@ static __always_inline struct net_process *my_process(void)
 
 		if (p)
 			return p;
-		/* no memory, or another program of this CPU is at it */
+		/* no memory, or another program on this CPU uses the storage */
 	}
 	if (!current_key(&key))
 		return NULL;

@@ -36,15 +36,15 @@ void rtt_signal(struct skep_instance *inst, const struct net_state *st)
 
 /* ---- told ------------------------------------------------------------------------ */
 
-static struct rtt_told *told_of(struct rtt *r, const struct rtt_key *key)
+static struct rtt_reported *reported_of(struct rtt *r, const struct rtt_key *key)
 {
-	for (size_t i = 0; i < r->n_told; i++)
-		if (memcmp(&r->told[i].key, key, sizeof(*key)) == 0)
-			return &r->told[i];
-	if (r->n_told == r->rows) /* cannot be: the map has no more than that */
+	for (size_t i = 0; i < r->n_reported; i++)
+		if (memcmp(&r->reported[i].key, key, sizeof(*key)) == 0)
+			return &r->reported[i];
+	if (r->n_reported == r->rows) /* cannot be: the map has no more than that */
 		return NULL;
-	r->told[r->n_told].key = *key;
-	return &r->told[r->n_told++];
+	r->reported[r->n_reported].key = *key;
+	return &r->reported[r->n_reported++];
 }
 
 static void emit(struct skep_instance *inst, struct net_state *st, unsigned slot, struct rtt_record *rec,
@@ -89,17 +89,17 @@ static void emit_row(struct skep_instance *inst, struct net_state *st, const str
 /* What is new of a row since it was taken the last time. */
 static void take(struct net_state *st, const struct rtt_key *key)
 {
-	struct rtt_told *told = told_of(&st->rtt, key);
+	struct rtt_reported *reported = reported_of(&st->rtt, key);
 	struct rtt_row now;
 
-	if (!told)
+	if (!reported)
 		return;
 	if (bpf_map_lookup_elem(bpf_map__fd(st->rtt.bpf->maps.rows), key, &now))
-		now = told->row;
-	told->new.sum_ns = now.sum_ns - told->row.sum_ns;
+		now = reported->row;
+	reported->new.sum_ns = now.sum_ns - reported->row.sum_ns;
 	for (unsigned k = 0; k < SKEP_HIST_SLOTS; k++)
-		told->new.slots[k] = now.slots[k] - told->row.slots[k];
-	told->row = now;
+		reported->new.slots[k] = now.slots[k] - reported->row.slots[k];
+	reported->row = now;
 }
 
 static void add(struct rtt_row *to, const struct rtt_row *from)
@@ -131,13 +131,13 @@ void rtt_tell(struct skep_instance *inst, struct net_state *st, unsigned slot, u
 	struct rtt *r = &st->rtt;
 	struct rtt_row sum = { 0 };
 
-	for (size_t i = 0; i < r->n_told; i++)
-		if (r->told[i].key.slot == slot)
-			add(&sum, &r->told[i].new);
+	for (size_t i = 0; i < r->n_reported; i++)
+		if (r->reported[i].key.slot == slot)
+			add(&sum, &r->reported[i].new);
 	emit(inst, st, slot, &all, &sum, now_ns);
-	for (size_t i = 0; i < r->n_told; i++)
-		if (r->told[i].key.slot == slot)
-			emit_row(inst, st, &r->told[i].key, &r->told[i].new, now_ns);
+	for (size_t i = 0; i < r->n_reported; i++)
+		if (r->reported[i].key.slot == slot)
+			emit_row(inst, st, &r->reported[i].key, &r->reported[i].new, now_ns);
 }
 
 static void tell_lost(struct skep_instance *inst, struct net_state *st)

@@ -60,8 +60,8 @@ int rtt_load(struct skep_instance *inst, struct net_state *st)
 	int err;
 
 	r->rows = (size_t)st->opt_rtt_peers + SKEP_SCOPE_SLOTS;
-	r->told = calloc(r->rows, sizeof(*r->told));
-	if (!r->told)
+	r->reported = calloc(r->rows, sizeof(*r->reported));
+	if (!r->reported)
 		return st->host->fail(inst, -ENOMEM, "no memory for %zu rows", r->rows);
 	r->bpf = rtt_bpf__open();
 	err = r->bpf ? prepare(st, r->bpf) : -errno;
@@ -91,9 +91,9 @@ void rtt_unload(struct net_state *st)
 	r->cpus = skep_view_free(r->cpus, r->cpus_size);
 	rtt_bpf__destroy(r->bpf);
 	r->bpf = NULL;
-	free(r->told);
-	r->told = NULL;
-	r->n_told = 0;
+	free(r->reported);
+	r->reported = NULL;
+	r->n_reported = 0;
 }
 
 uint64_t rtt_misses(const struct net_state *st)

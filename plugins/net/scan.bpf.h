@@ -31,15 +31,15 @@ static __always_inline void pass(struct sock *sk, struct conn *c, __u32 state)
 	settle_bytes(c, sk, &s->t);
 	describe(s, c, sk, bpf_ktime_get_boot_ns());
 	settle_rest(s, c, 0, 0);
-	/* a record of its own is for those that live longer than this pass */
+	/* only connections older than long_ns get a record while they are open */
 	if (s->rec.h.time_ns - c->began_ns >= long_ns)
 		record(s, c, 0);
 }
 
-/* What has not been told; 0: all has. */
-static __always_inline int untold(struct net_process *p, struct net_process_record *r, __u32 pid, __u64 start_ns)
+/* Fills r with the amounts that no record reported yet. 0: there are none. */
+static __always_inline int unreported(struct net_process *p, struct net_process_record *r, __u32 pid, __u64 start_ns)
 {
-	__u64 *now = (__u64 *)&p->now, *told = (__u64 *)&p->told, *out = (__u64 *)&r->amounts, any = 0;
+	__u64 *now = (__u64 *)&p->now, *reported = (__u64 *)&p->reported, *out = (__u64 *)&r->amounts, any = 0;
 
 	r->h.type = NET_REC_PROCESS;
 	r->h.pid = pid;
@@ -49,15 +49,15 @@ static __always_inline int untold(struct net_process *p, struct net_process_reco
 	r->reserved = 0;
 #pragma unroll
 	for (__u32 i = 0; i < NET_AMOUNTS; i++) {
-		out[i] = *(volatile __u64 *)&now[i] - told[i];
+		out[i] = *(volatile __u64 *)&now[i] - reported[i];
 		any |= out[i];
 	}
 	return any != 0;
 }
 
-static __always_inline void tell(struct net_process *p, struct net_process_record *r)
+static __always_inline void report(struct net_process *p, struct net_process_record *r)
 {
-	__u64 *told = (__u64 *)&p->told, *out = (__u64 *)&r->amounts;
+	__u64 *reported = (__u64 *)&p->reported, *out = (__u64 *)&r->amounts;
 
 	if (send(r, sizeof(*r))) {
 		COUNT(process_dropped);
@@ -65,7 +65,7 @@ static __always_inline void tell(struct net_process *p, struct net_process_recor
 	}
 #pragma unroll
 	for (__u32 i = 0; i < NET_AMOUNTS; i++)
-		told[i] += out[i];
+		reported[i] += out[i];
 }
 
 SEC("iter/task")
@@ -82,12 +82,12 @@ int on_task(struct bpf_iter__task *ctx)
 	key.start_ns = t->start_boottime;
 	if (use_task_storage) {
 		p = bpf_task_storage_get(&callers, t, 0, 0);
-		if (p && untold(p, &rec, key.pid, key.start_ns))
-			tell(p, &rec);
+		if (p && unreported(p, &rec, key.pid, key.start_ns))
+			report(p, &rec);
 	}
 	p = bpf_map_lookup_elem(&processes, &key);
-	if (p && untold(p, &rec, key.pid, key.start_ns))
-		tell(p, &rec);
+	if (p && unreported(p, &rec, key.pid, key.start_ns))
+		report(p, &rec);
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static __always_inline int freed(struct task_struct *t)
 
 	if (t->pid != t->tgid)
 		return 0;
-	/* what the process did before is sent all the same: its storage goes with it */
+	/* sends what the process did before all the same, as the kernel frees its storage with it */
 	skep_unattended(SKEP_KEPT_UNCOUNTED);
 	key.pid = t->tgid;
 	key.start_ns = t->start_boottime;
@@ -109,15 +109,15 @@ static __always_inline int freed(struct task_struct *t)
 	if (!from && !p)
 		return 0;
 	if (from && p) {
-		/* both into one record */
-		__u64 *now = (__u64 *)&p->now, *of = (__u64 *)&from->now, *told = (__u64 *)&from->told;
+		/* one record for both */
+		__u64 *now = (__u64 *)&p->now, *of = (__u64 *)&from->now, *reported = (__u64 *)&from->reported;
 
 #pragma unroll
 		for (__u32 i = 0; i < NET_AMOUNTS; i++)
-			now[i] += of[i] - told[i];
+			now[i] += of[i] - reported[i];
 		from = NULL;
 	}
-	untold(from ? from : p, &rec, key.pid, key.start_ns);
+	unreported(from ? from : p, &rec, key.pid, key.start_ns);
 	rec.dead = 1;
 	if (send(&rec, sizeof(rec)) == 0) {
 		if (p)
@@ -126,7 +126,7 @@ static __always_inline int freed(struct task_struct *t)
 	}
 	COUNT(process_dropped);
 	if (from) {
-		/* the storage goes with the task: user space finds it in the map instead */
+		/* the kernel frees the storage with the task, so the amounts go to the map, which user space reads */
 		p = process_of(key.start_ns, key.pid);
 		if (p) {
 			__u64 *now = (__u64 *)&p->now, *out = (__u64 *)&rec.amounts;
@@ -147,11 +147,11 @@ int BPF_PROG(on_free, struct task_struct *t)
 }
 
 /*
- * At the start: sockets that are there already, and who holds them.  Each interval: what has
- * gone over connections since.  Descriptors are the way to the sockets of all network
- * namespaces: iter/tcp shows that of its opener only, and iter/bpf_sk_storage_map, which would
- * show just ours, panics 7.2 when a socket goes meanwhile (__bpf_sk_storage_map_seq_show).
- * A socket that several processes hold comes several times, and has nothing new to tell.
+ * At the start it finds the sockets that are open already, and the processes that hold them; each interval it reports
+ * what went over connections since. Only descriptors lead to the sockets of all network namespaces: iter/tcp shows the
+ * one of its opener, and iter/bpf_sk_storage_map, which would show just tracked sockets, panics 7.2 when the kernel
+ * frees a socket meanwhile (__bpf_sk_storage_map_seq_show). A socket that several processes hold appears several times,
+ * with nothing new after the first.
  */
 SEC("iter/task_file")
 int on_file(struct bpf_iter__task_file *ctx)
@@ -189,9 +189,9 @@ int on_file(struct bpf_iter__task_file *ctx)
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (state == TCP_LISTEN) {
 		struct listener_key key = { .netns = netns_of(sk), .port = local_port(sk) };
-		struct net_process_key who = { .pid = t->tgid, .start_ns = BPF_CORE_READ(leader, start_boottime) };
+		struct net_process_key holder = { .pid = t->tgid, .start_ns = BPF_CORE_READ(leader, start_boottime) };
 
-		bpf_map_update_elem(&listeners, &key, &who, BPF_NOEXIST);
+		bpf_map_update_elem(&listeners, &key, &holder, BPF_NOEXIST);
 		return 0;
 	}
 	if (state == TCP_CLOSE || state == TCP_SYN_SENT)

@@ -90,7 +90,7 @@ enum net_calls { NET_CALLS_NONE, NET_CALLS_TRACEPOINT, NET_CALLS_FEXIT };
 
 struct net_bpf;
 
-struct rtt_told {
+struct rtt_reported {
 	struct rtt_key key;
 	struct rtt_row row; /* as it was when it was looked at last */
 	struct rtt_row new; /* what that has added */
@@ -103,8 +103,8 @@ struct rtt {
 	/* while something is attached */
 	const struct rtt_cpu *cpus;
 	size_t cpus_size;
-	struct rtt_told *told;
-	size_t n_told, rows;
+	struct rtt_reported *reported;
+	size_t n_reported, rows;
 	uint64_t lost, others; /* as far as told */
 };
 

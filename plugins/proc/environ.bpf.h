@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/proc/environ.bpf.h - of a new program's environment the few variables that user space has asked for by name.
+ * plugins/proc/environ.bpf.h - copies the variables that user space names from a new program's environment.
  *
- * The environment is looked through in a buffer of this CPU, by words: one bpf_probe_read_user_str for each of its
- * strings took 100 ns a string (6.18), which is more than all the rest of an exec for who has many.  Only what was
- * asked for leaves that buffer.  Where mitigations make each return slow (SRSO), calls are what it costs: there are
- * none for a string that is not asked for.  The walk's state is in the map and its steps are functions that are
- * verified by themselves: see skep/bpf/path.bpf.h and judge_exec.  With bpf_loop, which is younger than the oldest
- * kernel that counts (5.17), it would be no cheaper.
+ * The walk searches the environment word by word in a buffer of this CPU. One bpf_probe_read_user_str for each string
+ * took 100 ns a string (6.18): in a large environment more than all the rest of an exec. Only named variables leave the
+ * buffer. Mitigations that make each return slow (SRSO) make calls the main cost, so the walk calls no function for a
+ * string that has another name. The walk's state is in the map, and the verifier checks each step by itself: see
+ * skep/bpf/path.bpf.h and judge_exec. bpf_loop (5.17) is newer than the oldest supported kernel, and no cheaper.
  */
 #ifndef SKEP_PROC_ENVIRON_BPF_H
 #define SKEP_PROC_ENVIRON_BPF_H
 
 #include "exec_buffer.bpf.h"
 
-/* Set by user space before the load. 0: this costs nothing, as the verifier takes out the call. */
+/* Set by user space before the load. 0: no cost, as the verifier removes the call. */
 const volatile __u32 environ_names;
 const volatile struct proc_environ_name environ_name[PROC_ENVIRON_NAMES];
 
-#define ENVIRON_MOST 65536u /* bytes of an environment that are looked through */
+#define ENVIRON_MOST 65536u /* bytes of an environment that the walk searches */
 #define ENVIRON_STEP 256u   /* bytes at a time */
 #define ENVIRON_LOW 0x0101010101010101ull
 #define ENVIRON_HIGH 0x8080808080808080ull
-/* 1 << 8 * i, times this, has i as its three highest bits. */
+/* (1 << 8 * i) times this number has i in its three highest bits. */
 #define ENVIRON_INDEX (1ull << 53 | 2ull << 45 | 3ull << 37 | 4ull << 29 | 5ull << 21 | 6ull << 13 | 7ull << 5)
 
 /*
- * Does a variable that is asked for begin there? A name has no NUL, so that old bytes behind a short string do no harm.
+ * Does a named variable begin there? A name has no NUL, so old bytes behind a short string do no harm.
  */
 static __always_inline int environ_wanted(const char *at)
 {
@@ -45,7 +44,7 @@ static __always_inline int environ_wanted(const char *at)
 	return 0;
 }
 
-/* A string begins at `start` of the part that is in the buffer. */
+/* Copies the string that begins at `start` of the buffered part, if user space named it. */
 static __noinline int environ_string(struct environ_walk *w, __u32 start)
 {
 	__u32 off = w->found_len;
@@ -60,7 +59,7 @@ static __noinline int environ_string(struct environ_walk *w, __u32 start)
 	return 0;
 }
 
-/* Behind each NUL of that word a string begins. */
+/* Checks the strings of that word: one begins behind each NUL. */
 static __noinline int environ_nuls(struct environ_walk *w, __u32 pos)
 {
 	pos &= ENVIRON_PART - 8;
@@ -70,7 +69,7 @@ static __noinline int environ_nuls(struct environ_walk *w, __u32 pos)
 	return 0;
 }
 
-/* May a variable that is asked for begin there? By its first 8 bytes: no call, which costs more than the comparison. */
+/* May a named variable begin there? Compares 8 bytes only, as a call costs more than the comparison. */
 static __always_inline int environ_maybe(const char *at)
 {
 	for (__u32 i = 0; i < PROC_ENVIRON_NAMES; i++) {
@@ -89,7 +88,7 @@ static __always_inline void environ_word(struct environ_walk *w, __u32 pos)
 
 	if (!nul)
 		return;
-	if (nul & (nul - 1)) { /* several, or one and a byte of 1 above it */
+	if (nul & (nul - 1)) { /* several NULs, or one NUL with a byte of 1 above it */
 		environ_nuls(w, pos);
 		return;
 	}
@@ -98,7 +97,7 @@ static __always_inline void environ_word(struct environ_walk *w, __u32 pos)
 		environ_string(w, start);
 }
 
-/* The next part, with as much of what follows as a variable may be long. 0: there is one. */
+/* Reads the next part, and beyond it as many bytes as one variable may have. 0, or 1: the environment ends. */
 static __always_inline int environ_fill(struct environ_walk *w)
 {
 	__u64 at = w->at, left = w->end - at, len;
@@ -150,7 +149,7 @@ __noinline int environ_step(__u32 buffer)
 	return 0;
 }
 
-/* The environment of the current task, whose exec this is: how many bytes are in `found`. */
+/* Walks the environment of the current task, which executes. Returns how many bytes `found` has. */
 static __always_inline __u32 read_environ(struct environ_walk *w, __u32 buffer, __u64 start, __u64 end)
 {
 	w->at = start;

@@ -20,7 +20,7 @@
 #include "task.bpf.h"
 #include "totals.bpf.h"
 
-/* Cgroups whose path user space has been told. Full: paths are sent more often than needed, nothing is lost. */
+/* Cgroups whose path a record carried. When the map is full, records carry paths more often than needed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -92,7 +92,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	if (byte >= SKEP_VERDICT_EXCLUDED)
 		parent_of_excluded(buffer);
 	sums_of_dead(&rec->sums, sig);
-	if (rec->sums.cpu_ns) /* some thread has died in it */
+	if (rec->sums.cpu_ns) /* a thread of the process has ended */
 		sums_add_gone_threads(&rec->sums, sig, pid);
 	sums_add_own(&rec->sums, p);
 	rec->maxrss_pages = sig->maxrss;
@@ -113,7 +113,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 		off = b->walk.off;
 	}
 
-	/* resident: exec has just written them; after swap-out a page may be missing */
+	/* exec has just written them, so they are resident, unless a page was swapped out since */
 	arg_start = mm->arg_start;
 	arg_end = mm->arg_end;
 	next = 0;
@@ -128,7 +128,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 			COUNT(argv_spared);
 		}
 		off &= HEAD_ROOM - 1;
-		/* the verifier wants the bound where it is used */
+		/* shows the verifier the bound where the program uses it */
 		asm volatile("" : "+r"(next));
 		if (next > PROC_ARGV_MAX)
 			next = PROC_ARGV_MAX;
@@ -142,7 +142,7 @@ static __always_inline int executed(struct task_struct *p, int old_pid, struct l
 	off = (off & (HEAD_ROOM - 1)) + next;
 	rec->environ_len = 0;
 	if (environ_names && read_environ(&b->environ, buffer, mm->env_start, mm->env_end) > 0) {
-		/* of 64 bits: for fewer clang compares another register than it uses */
+		/* 64 bits: with fewer, clang compares another register than it uses */
 		__u64 len = b->environ.found_len, at = off;
 
 		asm volatile("" : "+r"(len), "+r"(at));

@@ -13,15 +13,14 @@
 #include "proc.h"
 
 /*
- * Where an exec record is put together.  One a CPU by index and not a PERCPU_ARRAY: a
- * per-CPU value cannot pass 32 KiB (PCPU_MIN_UNIT_SIZE).  A program stays on its CPU and
- * never nests (bpf_prog.active), so an element has one user at a time: of the two programs
- * for that hook each has its own.
+ * Each CPU has two elements, one for each of the two programs of the hook. The map is no PERCPU_ARRAY, as a per-CPU
+ * value cannot exceed 32 KiB (PCPU_MIN_UNIT_SIZE). A program stays on its CPU and never nests (bpf_prog.active), so one
+ * program uses an element at a time.
  */
 #define HEAD_ROOM 16384u
 #define ENVIRON_PART 4096u
 struct environ_walk {
-	__u64 at, end; /* in the process: what is not in `part` yet */
+	__u64 at, end; /* addresses in the process: the environment that `part` does not hold yet */
 	__u32 pos, len; /* of `part` */
 	__u32 found_len;
 	__u32 fault;

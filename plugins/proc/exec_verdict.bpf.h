@@ -17,7 +17,7 @@
 #include "task.bpf.h"
 #include "totals.bpf.h"
 
-/* The exec excludes it, which was collected before. */
+/* The exec excludes a process that skep collected before: sends its totals up to now. */
 static __always_inline int now_excluded(struct task_struct *p, struct signal_struct *sig, __u32 generation, __u32 byte)
 {
 	struct proc_excluded rec;
@@ -37,7 +37,7 @@ static __always_inline int now_excluded(struct task_struct *p, struct signal_str
 	return 0;
 }
 
-/* An excluded process, or a descendant of one, that is not to be judged. Not static: see judge_exec. */
+/* Is the process excluded, and do no rules decide again at its exec? Not static: see judge_exec. */
 __noinline int stays_excluded(__u32 byte)
 {
 	struct skep_rules_set *set;
@@ -51,8 +51,8 @@ __noinline int stays_excluded(__u32 byte)
 }
 
 /*
- * The exec of one that was excluded until now: its parent in the record is the nearest ancestor that is not. Not
- * static: see judge_exec.
+ * A process that was excluded is collected from this exec on: the record names its nearest collected ancestor as the
+ * parent. Not static: see judge_exec.
  */
 __noinline int parent_of_excluded(__u32 buffer)
 {
@@ -79,11 +79,10 @@ __noinline int parent_of_excluded(__u32 buffer)
 #define JUDGED_UNKNOWN_SHIFT 8
 
 /*
- * By the rules: the current task, whose program's path begins that buffer.  Returns the
- * verdict's byte, JUDGED_*, and the dimensions that user space is to tell of.  What the rules do
- * not ask for is not read: an excluded process has no other use of it.  Not static: so
- * it is verified once, by itself, and its ways do not multiply with the caller's (231,693 steps
- * where these are some thousand); up to 5.12 such a function takes numbers only.
+ * Evaluates the rules for the current task, whose program's path begins that buffer. Returns the verdict's byte,
+ * JUDGED_*, and the dimensions that user space must report. It reads only what the rules ask for, as an excluded
+ * process needs no more. Not static, so that the verifier checks the function once, by itself: inlined, its branches
+ * multiply with the caller's (231,693 steps instead of some thousand). Up to 5.12 such a function takes numbers only.
  */
 __noinline int judge_exec(__u32 buffer, __u32 byte)
 {
@@ -106,7 +105,7 @@ __noinline int judge_exec(__u32 buffer, __u32 byte)
 	exe_len = b->exec.exe_len;
 	if (exe_len <= SKEP_RULES_PATH && !b->walk.cut) {
 		w->program.len = exe_len;
-		exe_len &= 255; /* changes nothing, but that the verifier (5.10) sees a bound */
+		exe_len &= 255; /* shows the verifier (5.10) a bound */
 		asm volatile("" : "+r"(exe_len));
 		bpf_probe_read_kernel(w->program.path, exe_len & 255, b->data);
 	}
@@ -133,7 +132,7 @@ __noinline int judge_exec(__u32 buffer, __u32 byte)
 		judged = JUDGED_DECIDED;
 	}
 	b->rules.generation = set->generation;
-	/* A group is the run's, which the process is in whatever it runs. */
+	/* A group belongs to the run: the process stays in it, whichever program it executes. */
 	if (verdict_byte < SKEP_VERDICT_EXCLUDED && byte < SKEP_VERDICT_KEEP)
 		verdict_byte |= byte;
 	v[pid] = verdict_byte;

@@ -34,8 +34,8 @@ static __always_inline int exited(__u64 *ctx)
 		return 0;
 	sig = p->signal;
 	/*
-	 * The group ends with its last thread, which need not be the leader.  Before 6.16
-	 * two threads that exit together can both read 0: user space takes the first.
+	 * The process ends with its last thread, which need not be the leader.  Before 6.16 two threads that exit
+	 * together can both read 0: user space uses the first record.
 	 */
 	if (exit_has_group_dead) {
 		if (!(ctx[1] & 1))
@@ -52,11 +52,10 @@ static __always_inline int exited(__u64 *ctx)
 	leader = p->group_leader;
 	head(&rec.h, PROC_EXIT, leader);
 	/*
-	 * For the case that the final record does not come.  RCU frees a task in whatever
-	 * context its softirq interrupts, and a hardened kernel may keep BPF out of some task's
-	 * context: on a 6.18 of that kind every free that ran in one protected daemon's context
-	 * was unseen by BPF (and seen by ftrace), 1 to 15 of 1,000.  This hook runs in the dying
-	 * task's own.
+	 * Totals for the case that BPF misses the free.  RCU frees a task in any context that its softirq interrupts,
+	 * and a hardened kernel may keep BPF out of some task's context: on such a 6.18 BPF missed every free that ran
+	 * in one protected daemon's context, 1 to 15 of 1,000 (ftrace saw them).  This hook runs in the ending task's
+	 * own context.
 	 */
 	sums_of_dead(&rec.sums, sig);
 	if (rec.sums.cpu_ns)
@@ -143,7 +142,7 @@ int BPF_PROG(on_free, struct task_struct *p)
 		thread_free(p, pid);
 		return 0;
 	}
-	pending_fork_gone(p); /* its exit was missed */
+	pending_fork_gone(p); /* if no program saw its exit */
 	sig = p->signal;
 	head(&rec.h, PROC_FINAL, p);
 	sums_of_dead(&rec.sums, sig);
@@ -155,9 +154,8 @@ int BPF_PROG(on_free, struct task_struct *p)
 	rec.switches = rec.sums.nvcsw + rec.sums.nivcsw - p->nvcsw - p->nivcsw;
 	rec.faults = rec.sums.min_flt + rec.sums.maj_flt - p->min_flt - p->maj_flt;
 	/*
-	 * Threads' frees come by RCU in any order.  The ones so far are in the map; each
-	 * task_struct holds a reference on signal_struct, so a count over 1 (ours) tells
-	 * that others may still be on their way.
+	 * RCU frees threads in any order.  The map holds those freed so far. Each task_struct holds a reference on
+	 * signal_struct, so a count over 1 (this task's) shows that RCU may still free others.
 	 */
 	if (rec.signal_cpu_ns > rec.sums.cpu_ns || (__s64)rec.switches > 0 || sig->sigcnt.refs.counter > 1)
 		rec.flags |= PROC_FINAL_THREADS;

@@ -33,7 +33,7 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 		__u32 from = parent->tgid;
 		__u8 byte = from < verdict_pids ? v[from] : 0;
 
-		/* also clears what an earlier owner of this pid left behind */
+		/* also overwrites the verdict of a process that had this pid before */
 		if (pid < verdict_pids)
 			v[pid] = byte;
 		if (byte >= SKEP_VERDICT_EXCLUDED) {
@@ -55,7 +55,7 @@ static __always_inline int forked(struct task_struct *parent, struct task_struct
 	rec->session = session_of(child);
 	rec->ns_pid = ns_pid_of(child);
 	__builtin_memcpy(rec->comm, child->comm, sizeof(rec->comm));
-	if (pending_forks_used) /* its own first: whoever has children is somebody's ancestor */
+	if (pending_forks_used) /* the parent's fork first: records of ancestors precede those of children */
 		pending_fork_send(rec->parent_pid);
 	if (!pending_fork_hold(pid, &pending))
 		send(rec, sizeof(*rec), PROC_FORK);

@@ -34,14 +34,14 @@ static __always_inline __u32 live_flags(struct task_struct *t)
 
 static __always_inline void other_seen(struct task_struct *t)
 {
-	/* passes do not overlap: no other writer */
+	/* scans do not overlap, so no other program writes it */
 	if (t->flags & PF_KTHREAD)
 		others.kernel_seen_ns += t->se.sum_exec_runtime;
 	else
 		others.excluded_seen_ns += t->se.sum_exec_runtime;
 }
 
-/* Not on the stack, which has 512 bytes; passes do not overlap, so it has one user. */
+/* The stack has only 512 bytes. Scans do not overlap, so one program uses the record at a time. */
 static struct proc_leader leader_record;
 
 SEC("iter/task")
@@ -65,7 +65,7 @@ int on_task(struct bpf_iter__task *ctx)
 	if (p->pid != pid) {
 		struct proc_thread t = {};
 
-		if (p->exit_state) /* already in signal_struct, or about to be: its leader was read before */
+		if (p->exit_state) /* in signal_struct already, or soon: the scan has read the leader before */
 			return 0;
 		t.h.type = PROC_THREAD;
 		t.h.pid = pid;
@@ -75,7 +75,7 @@ int on_task(struct bpf_iter__task *ctx)
 		bpf_seq_write(seq, &t, sizeof(t));
 		return 0;
 	}
-	if (pending_forks_used) /* it lives on without an exec */
+	if (pending_forks_used) /* the process lives on without an exec */
 		pending_fork_send(pid);
 	sig = p->signal;
 	cred = p->real_cred;
@@ -97,7 +97,7 @@ int on_task(struct bpf_iter__task *ctx)
 	rec->ns_pid = ns_pid_of(p);
 	rec->threads = sig->nr_threads;
 	rec->flags = live_flags(p);
-	/* a dead leader whose threads live on is no zombie to be reaped */
+	/* an ended leader whose threads live on is no zombie: no parent can reap it */
 	if (rec->flags & PROC_LIVE_ZOMBIE && sig->live.counter > 0)
 		rec->flags &= ~PROC_LIVE_ZOMBIE;
 	mm = p->mm;

@@ -30,9 +30,8 @@ struct {
 } oom_buffers SEC(".maps");
 
 /*
- * Which limit was hit: the first level on the way up that is full.  The victim's own
- * memory cgroup is below it (mm/memcontrol.c, mem_cgroup_oom_synchronize), so the walk
- * from the victim passes it.
+ * Finds the limit that was hit: the first full level on the way up from the victim's own memory cgroup, which is below
+ * that level (mm/memcontrol.c, mem_cgroup_oom_synchronize).
  */
 static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start_ns)
 {
@@ -64,8 +63,8 @@ static __always_inline void oom(struct task_struct *task, __u32 pid, __u64 start
 		long usage = BPF_CORE_READ(pc, usage.counter);
 
 		/*
-		 * charges come in batches of up to 64 pages (MEMCG_CHARGE_BATCH), so full means "less than that is
-		 * left"
+		 * The kernel charges in batches of up to 64 pages (MEMCG_CHARGE_BATCH), so a full level may have fewer
+		 * pages than that left.
 		 */
 		if (max < (~0ul >> 1) >> page_shift && usage + 64 >= (long)max) {
 			struct mem_cgroup *memcg = (void *)pc - bpf_core_field_offset(struct mem_cgroup, memory);
@@ -102,8 +101,8 @@ int BPF_PROG(on_victim_task, struct task_struct *task)
 }
 
 /*
- * mark_victim(int pid): before 6.9.  The pid may be a thread's; user space finds the
- * process.  The cgroup is taken from the allocating task: it is below the same limit.
+ * mark_victim(int pid): before 6.9. The pid may be a thread's; user space finds the process. The cgroup is that of the
+ * allocating task, which is below the same limit.
  */
 SEC("tp_btf/mark_victim")
 int on_victim_pid(__u64 *ctx)

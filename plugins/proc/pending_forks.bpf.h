@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/proc/pending_forks.bpf.h - with rules: what is kept of a process's fork.
+ * plugins/proc/pending_forks.bpf.h - forks whose records wait for the exec, as rules may exclude the process there.
  *
- * Most processes that rules take out are taken out at their first exec, some hundred microseconds
- * after their fork.  So a fork is held back until then, and costs user space nothing if the exec
- * excludes it.  Otherwise it is told before anything else about the process, and before anything
- * that could depend on it: an exec that is not excluded, its end, a child of its own, its parent's
- * end, an out-of-memory kill, a pass over what lives (on_task).  So the ring's order stays what it was:
- * parents before children, a fork before the rest.
+ * Rules exclude most processes at their first exec, some hundred microseconds after the fork. So the fork's record
+ * waits until then, and costs user space nothing if the exec excludes the process. Otherwise the record goes out before
+ * any event of the process, or one that depends on it: an exec that is collected, its end, a child's fork, its parent's
+ * end, an out-of-memory kill, a scan (on_task). So the ring keeps its order: parents before children, a fork before the
+ * rest.
  *
- * Of an excluded process it is then kept who its nearest ancestor is that is collected, for the case
- * that it, or a descendant, runs a program that is collected.
+ * For an excluded process the map then holds the nearest collected ancestor, in case the process or a descendant
+ * executes a program that is collected.
  */
 #ifndef SKEP_PROC_PENDING_FORKS_BPF_H
 #define SKEP_PROC_PENDING_FORKS_BPF_H
@@ -27,15 +26,15 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	/*
-	 * full: a fork is told at once; who an excluded one came from is not known, which is counted
-	 * (skep_rules.full)
+	 * When the map is full, a fork's record goes out at once, and the ancestor of an excluded process is unknown,
+	 * which skep_rules.full counts.
 	 */
 	__uint(max_entries, 16384);
 	__type(key, __u32); /* tgid */
 	__type(value, struct proc_pending_fork);
 } pending_forks SEC(".maps");
 
-/* Without rules nothing is kept, and nothing is looked up.  Not static: user space reads it. */
+/* 0: no rules, so no fork waits, and no program looks one up.  Not static: user space reads it. */
 __u32 pending_forks_used;
 struct proc_fork_sent forks_sent[PROC_FORKS_SENT];
 
@@ -52,9 +51,9 @@ static __always_inline void pending_fork_put(__u32 pid, struct proc_pending_fork
 }
 
 /*
- * Who was told of by others than itself, which cannot write into an entry of the map: it may be
- * gone, and its memory another's, before the write arrives.  By pid; of two with one place the later
- * is known, which costs the earlier one a second word about its fork, and that does no harm.
+ * The slot that marks a pending fork as sent by a program other than the process's own hooks. That program cannot mark
+ * the map's entry: the kernel may have freed it, and reused its memory, before the write arrives.  Two pids may share a
+ * slot, which marks the later one: the earlier one's fork may go out twice, which does no harm.
  */
 static __always_inline struct proc_fork_sent *fork_sent_slot(__u32 pid)
 {
@@ -62,9 +61,9 @@ static __always_inline struct proc_fork_sent *fork_sent_slot(__u32 pid)
 }
 
 /*
- * Tells of that fork, if nobody has.  Others than the process itself call it (a pass, its parent's end)
- * while its exec may exclude it: each writes its word before it reads the other's, so at least one
- * sees the other.  Not static: it is verified once, by itself; so with the others here.
+ * Sends that fork unless it is sent.  A scan or the parent's end calls it while the process's exec may exclude the
+ * process: each of the two writes its mark before it reads the other's, so at least one of them sees the other.  Not
+ * static, so that the verifier checks it once, by itself; likewise the other functions here.
  */
 __noinline int pending_fork_send(__u32 pid)
 {
@@ -75,15 +74,15 @@ __noinline int pending_fork_send(__u32 pid)
 	if (!pending || pending->excluded || sent->pid == pid)
 		return 0;
 	*(volatile __u32 *)&sent->pid = pid;
-	__sync_fetch_and_add(&sent->n, 1); /* a barrier, on x86; elsewhere the window is some ns */
+	__sync_fetch_and_add(&sent->n, 1); /* a barrier on x86; other machines have a window of some ns */
 	__builtin_memcpy(&copy, pending, sizeof(copy));
 	if (copy.excluded || bpf_map_lookup_elem(&pending_forks, &pid) != pending)
-		return 0; /* it tells by itself, if there is something to tell */
+		return 0; /* the process's own hooks send it, or exclude the process */
 	send(&copy.fork, sizeof(copy.fork), PROC_FORK);
 	return 1;
 }
 
-/* By itself: it is told, in any case, and kept no more. */
+/* The process's own hook sends the fork, even if it is sent, and removes the entry. */
 __noinline int pending_fork_end(__u32 pid)
 {
 	struct proc_pending_fork *pending = bpf_map_lookup_elem(&pending_forks, &pid);
@@ -95,7 +94,7 @@ __noinline int pending_fork_end(__u32 pid)
 	return bpf_map_delete_elem(&pending_forks, &pid);
 }
 
-/* true: it is told later, or never. */
+/* true: the record goes out later, or never. */
 static __always_inline int pending_fork_hold(__u32 pid, struct proc_pending_fork *pending)
 {
 	struct skep_rules *r = rules_now();
@@ -105,7 +104,7 @@ static __always_inline int pending_fork_hold(__u32 pid, struct proc_pending_fork
 	if (!r || !rules_set(r))
 		return 0;
 	err = bpf_map_update_elem(&pending_forks, &pid, pending, BPF_NOEXIST);
-	if (err == -EEXIST) { /* of one that had the pid before, and whose end was not seen */
+	if (err == -EEXIST) { /* of a process that had the pid before, and whose end no program saw */
 		pending_fork_send(pid);
 		err = bpf_map_update_elem(&pending_forks, &pid, pending, BPF_ANY);
 	}
@@ -115,7 +114,7 @@ static __always_inline int pending_fork_hold(__u32 pid, struct proc_pending_fork
 	return !err;
 }
 
-/* Child of an excluded process: it will be judged when it execs, and then belongs to whoever its parent came from. */
+/* The child of an excluded process inherits its collected ancestor, as rules evaluate the child at its exec. */
 static __always_inline void pending_fork_inherit(struct task_struct *parent, struct task_struct *child, __u8 byte)
 {
 	struct proc_pending_fork *from, pending = {};
@@ -139,7 +138,7 @@ static __always_inline void pending_fork_inherit(struct task_struct *parent, str
 	pending_fork_put(child->pid, &pending);
 }
 
-/* It is excluded from now on.  1: nobody has ever heard of it. */
+/* Excludes the process from now on.  1: user space has no record of it. */
 static __always_inline int pending_fork_exclude(struct task_struct *p)
 {
 	struct task_struct *real_parent, *parent_leader;
@@ -151,10 +150,10 @@ static __always_inline int pending_fork_exclude(struct task_struct *p)
 	if (at && at->fork.h.start_ns == (__u64)p->start_boottime) {
 		was = at->excluded;
 		__sync_fetch_and_add(&at->excluded, 1);
-		/* was excluded: by rules before these; since then a pass has found it */
+		/* `was`: earlier rules excluded it, and a scan has reported it since */
 		return !was && *(volatile __u32 *)&fork_sent_slot(pid)->pid != pid;
 	}
-	pending_fork_send(pid); /* if it is of one that had the pid before */
+	pending_fork_send(pid); /* it may be of a process that had the pid before */
 	real_parent = p->real_parent;
 	parent_leader = real_parent->group_leader;
 	pending.fork.h.start_ns = p->start_boottime;
@@ -165,7 +164,7 @@ static __always_inline int pending_fork_exclude(struct task_struct *p)
 	return 0;
 }
 
-/* The process is gone. Its pid may be another's by now. */
+/* The process is freed. Another process may have its pid by now. */
 static __always_inline void pending_fork_gone(struct task_struct *p)
 {
 	struct proc_pending_fork *pending;
@@ -181,8 +180,9 @@ static __always_inline void pending_fork_gone(struct task_struct *p)
 #define CHILDREN_MOST 16
 
 /*
- * Children of the task that ends: its run may end with it, so they have to be known.  The list is read
- * without its lock: a child that comes or goes in this moment may be told early, or by the next pass.
+ * Sends the pending forks of the ending task's children: its run may end with it, so user space must know them.  The
+ * function reads the list without its lock, so a child that starts or ends at this moment may go out early, or with the
+ * next scan.
  */
 __noinline int pending_forks_of_children(void)
 {

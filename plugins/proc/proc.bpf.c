@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/proc/proc.bpf.c - the life of processes, and their final exact totals.
+ * plugins/proc/proc.bpf.c - the kernel side: reports fork, exec and end of each process, and its exact totals.
  *
- * Nothing here is on a hot path: fork, exec, exit and free of processes, and an
- * iterator that user space runs when it wants samples.  All hooks are tp_btf: classic
- * tracepoints share one per-CPU guard and are skipped when they interrupt another BPF
- * program.
+ * No program is on a hot path: they run at fork, exec, exit and free of processes, and in an iterator that user space
+ * starts for samples.  All hooks are tp_btf: classic tracepoints share one guard per CPU, and the kernel skips them
+ * when they interrupt another BPF program.
  *
- * The totals are read when the kernel frees the task (sched_process_free): at exit the
- * scheduler has not booked the last slice yet, and a short process would read as zero.
- * By the leader's free, __exit_signal() has folded every thread into signal_struct; what
- * that leaves out is added up in a map as threads are freed (proc.h, struct proc_threads).
+ * The programs read the totals when the kernel frees the task (sched_process_free): at exit the scheduler has not
+ * accounted the last slice yet, and a short process would read as zero. By the leader's free, __exit_signal() has
+ * added every thread to signal_struct. A map adds up, as threads are freed, the counters that signal_struct lacks
+ * (proc.h, struct proc_threads).
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -23,7 +22,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Says PROC_LAYOUT to a skepd of another make, by how many entries it has. */
+/* Its number of entries is PROC_LAYOUT, which a skepd of another build reads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PROC_LAYOUT);
@@ -31,7 +30,7 @@ struct {
 	__type(value, __u32);
 } layout SEC(".maps");
 
-/* For the next skepd; no program uses it. */
+/* User space writes it for the next skepd; no program uses it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -11,7 +11,7 @@
 #include "proc.h"
 
 /* Set by user space before the load. */
-const volatile __u64 wake_at = 1 << 20;      /* bytes waiting in the ring before the consumer is woken */
+const volatile __u64 wake_at = 1 << 20;      /* a ring with so many bytes wakes its reader */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -26,7 +26,7 @@ struct {
 	__type(value, struct proc_counters);
 } counters SEC(".maps");
 
-/* Totals that the ring could not take: drained later by user space. */
+/* Totals that found the ring full: user space drains them later. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -34,7 +34,7 @@ struct {
 	__type(value, struct proc_final);
 } unsent SEC(".maps");
 
-/* Ends that it could not take, likewise: for hosts that hide frees they are all that comes (exited()). */
+/* Ends that found the ring full. On a machine that misses free events only the end reports totals (exited()). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -56,22 +56,22 @@ static __always_inline struct proc_counters *my_counters(void)
 			__sync_fetch_and_add(&c_->field_, 1); \
 	} while (0)
 
-/* Wake-ups cost more than everything else together: only when the ring fills up; else a timer drains it. */
+/* A wake-up costs more than all the rest, so only a full ring wakes its reader; else a timer drains the ring. */
 static __always_inline __u64 wake_flag(void)
 {
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wake_at ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 /*
- * Half of the ring waits for skepd, which is away or behind.  A user whose programs have 32 KiB of arguments fills 4
- * MiB with 130 of them; everybody's records have room for longer when such arguments are cut.
+ * Is half of the ring full, as skepd is away or slow? 130 programs with 32 KiB of arguments each fill 4 MiB. While the
+ * ring is crowded, exec records carry fewer arguments, so that the ring has room for every process for longer.
  */
 static __always_inline int crowded(void)
 {
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= 2 * wake_at;
 }
 
-/* len of 64 bits: of one of 32 the verifier of 5.10 forgets the bound as it is widened. */
+/* len has 64 bits: the verifier of 5.10 forgets the bound of a 32-bit length when it widens it. */
 static __always_inline int send_long(void *rec, __u64 len, __u32 type)
 {
 	int err = bpf_ringbuf_output(&ring, rec, len, wake_flag());

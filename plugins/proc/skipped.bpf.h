@@ -19,7 +19,7 @@ const volatile __u32 preempted; /* set by user space before the load */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096); /* an entry lives from the one program to the other */
+	__uint(max_entries, 4096); /* an entry lives from the first program to the second */
 	__type(key, __u64);
 	__type(value, __u8);
 } seen_events SEC(".maps");

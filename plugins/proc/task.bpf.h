@@ -13,7 +13,7 @@
 #include "proc.h"
 
 /* Set by user space before the load. */
-const volatile __u32 cgroup_v1_memory;       /* 1: take the cgroup of the v1 memory controller, 0: of cgroup v2 */
+const volatile __u32 cgroup_v1_memory;       /* 1: a task's cgroup is the v1 memory controller's, 0: cgroup v2's */
 
 static __always_inline struct kernfs_node *cgroup_node(struct task_struct *p)
 {
@@ -48,7 +48,7 @@ static __always_inline __u32 ns_pid_of(struct task_struct *p)
 	unsigned int level = BPF_CORE_READ(pid, level);
 	int nr = 0;
 
-	/* numbers[] ends the struct and is as long as the namespaces are deep: at most 32 (MAX_PID_NS_LEVEL) */
+	/* numbers[] ends the struct, one for each nested namespace: at most 32 (MAX_PID_NS_LEVEL) */
 	if (level > 32)
 		return 0;
 	bpf_core_read(&nr, sizeof(nr), &pid->numbers[level].nr);
@@ -65,7 +65,7 @@ static __always_inline struct kernfs_node *node_parent(struct kernfs_node *kn)
 	return BPF_CORE_READ(before, parent);
 }
 
-/* A cgroup's path below its hierarchy's root, the same way; `room` a power of two. */
+/* Adds one component to a cgroup's path, leaf first as skep/bpf/path.bpf.h does; room: a power of two. */
 static __noinline int cgroup_step(struct skep_walk *w, char *data, __u32 room)
 {
 	struct kernfs_node *kn = (void *)w->dentry, *up = node_parent(kn);
@@ -90,7 +90,7 @@ static __always_inline void put_cgroup(struct skep_walk *w, char *data, __u32 ro
 			break;
 }
 
-/* What wait4 gives for the process (kernel/exit.c, wait_task_zombie). */
+/* The status that wait4 returns for the process (kernel/exit.c, wait_task_zombie). */
 static __always_inline __u32 wait_status(struct task_struct *leader, struct signal_struct *sig)
 {
 	return sig->flags & SIGNAL_GROUP_EXIT ? sig->group_exit_code : leader->exit_code;
@@ -104,8 +104,8 @@ static __always_inline __u64 rss_pages(struct mm_struct *mm)
 
 	/* MM_FILEPAGES 0, MM_ANONPAGES 1, MM_SHMEMPAGES 3 (include/linux/mm_types_task.h, since 4.5) */
 	/*
-	 * By field and not by type: for a type that the kernel lacks libbpf 1.1 looks through the
-	 * modules' BTF, which needs CAP_SYS_ADMIN (BPF_BTF_GET_NEXT_ID).
+	 * Asks for the field, not for the type: libbpf 1.1 looks for a type that the kernel lacks in the modules' BTF,
+	 * which needs CAP_SYS_ADMIN (BPF_BTF_GET_NEXT_ID).
 	 */
 	if (bpf_core_field_exists(before->rss_stat.count)) {
 		file = BPF_CORE_READ(before, rss_stat.count[0].counter);

@@ -11,7 +11,7 @@
 #include "proc.h"
 #include "ring.bpf.h"
 
-/* What threads that are gone used: see proc.h. */
+/* The counters of freed threads: proc.h, struct proc_threads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -19,9 +19,9 @@ struct {
 	__type(value, struct proc_threads);
 } threads SEC(".maps");
 
-struct proc_others others; /* user space reads it by its mapping */
+struct proc_others others; /* user space maps it */
 
-/* What signal_struct holds of the dead; I/O, run delay and what their last slices took are in `threads`. */
+/* Reads the sums of ended threads in signal_struct. Their I/O, run delay and last slices are in `threads`. */
 static __always_inline void sums_of_dead(struct proc_sums *s, struct signal_struct *sig)
 {
 	__builtin_memset(s, 0, sizeof(*s));
@@ -84,7 +84,7 @@ static __always_inline void thread_free(struct task_struct *t, __u32 pid)
 
 	if (!sum) {
 		if (bpf_map_update_elem(&threads, &key, &zero, BPF_NOEXIST) < 0) {
-			/* full, or another CPU was first */
+			/* the map is full, or another CPU added the entry first */
 		}
 		sum = bpf_map_lookup_elem(&threads, &key);
 		if (!sum) {

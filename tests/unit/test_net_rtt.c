@@ -49,7 +49,7 @@ static const struct skep_host host = { .size = sizeof(host), .emit = on_emit };
 
 static const uint8_t four[16] = { [10] = 0xff, [11] = 0xff, 10, 9, 0, 2 }, six[16] = { 0xfd, 0x91, [15] = 1 };
 
-static void fill(struct rtt_told *t, uint16_t slot, const uint8_t remote[16], uint16_t port, uint8_t direction,
+static void fill(struct rtt_reported *t, uint16_t slot, const uint8_t remote[16], uint16_t port, uint8_t direction,
 		 uint64_t n, uint64_t ns)
 {
 	t->key = (struct rtt_key){ .slot = slot, .port = port, .direction = direction, .others = !remote };
@@ -61,16 +61,16 @@ static void fill(struct rtt_told *t, uint16_t slot, const uint8_t remote[16], ui
 
 static void test_rows(void **state)
 {
-	struct rtt_told told[5] = { 0 };
-	struct net_state st = { .host = &host, .rtt = { .told = told, .n_told = 5 } };
+	struct rtt_reported reported[5] = { 0 };
+	struct net_state st = { .host = &host, .rtt = { .reported = reported, .n_reported = 5 } };
 
 	(void)state;
 	n_got = 0;
-	fill(&told[0], 2, NULL, 0, 0, 3, 1000);          /* the row of all other connections */
-	fill(&told[1], 2, four, 80, NET_OUT, 10, 20000);
-	fill(&told[2], 7, four, 80, NET_OUT, 50, 20000); /* belongs to another attachment */
-	fill(&told[3], 2, six, 22, NET_IN, 1, 5000000);
-	fill(&told[4], 2, six, 23, NET_IN, 0, 0);        /* no new samples */
+	fill(&reported[0], 2, NULL, 0, 0, 3, 1000);          /* the row of all other connections */
+	fill(&reported[1], 2, four, 80, NET_OUT, 10, 20000);
+	fill(&reported[2], 7, four, 80, NET_OUT, 50, 20000); /* belongs to another attachment */
+	fill(&reported[3], 2, six, 22, NET_IN, 1, 5000000);
+	fill(&reported[4], 2, six, 23, NET_IN, 0, 0);        /* no new samples */
 	st.rtt.attached[2] = (struct skep_attached){ .used = true, .scope.id = 11, .who = { .pid = 5, .start_ns = 6 } };
 	rtt_tell(NULL, &st, 2, 99);
 	assert_int_equal(n_got, 4);
