@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/decode.c - bytes of the ring into records.
+ * plugins/net/decode.c - turns bytes of the ring into records.
  */
 #include <skep/values.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/drain.c - what the kernel side keeps in maps: peers, processes that the ring
- * could not take, counters of what was lost or put off.
+ * plugins/net/drain.c - drains the kernel side's maps: peers, processes that found the ring full, counters of lost and
+ * late records.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -51,7 +51,7 @@ void net_drain_peers(struct skep_instance *inst, struct net_state *st, bool even
 	st->peers_written[resting] = false;
 	skep_sums_of_view(st->counters, st->n_cpus, sizeof(now), &now);
 	if (now.peers_new == st->peers_seen && now.peers_full == st->seen.peers_full && !even_if_empty)
-		return; /* nothing is in the other one: go on with it */
+		return; /* the programs wrote nothing to this map: no need to swap */
 	st->peers_written[writing] = true;
 	st->peers_seen = now.peers_new;
 	__atomic_store_n(&st->bpf->bss->phase, resting, __ATOMIC_RELEASE);
@@ -117,7 +117,7 @@ void net_report_losses(struct skep_instance *inst, struct net_state *st, const s
 	const struct skep_host *host = st->host;
 	uint64_t missed;
 
-	/* A change may be seen as missed that was not, never the other way: what is left was missed by both. */
+	/* on_state_missed may count a change that on_state saw, never the reverse: both missed the rest. */
 	missed = (states > now->recovered ? states - now->recovered : 0) + now->no_scratch;
 	if (now->conn_dropped != before->conn_dropped)
 		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, now->conn_dropped - before->conn_dropped);
@@ -130,7 +130,7 @@ void net_report_losses(struct skep_instance *inst, struct net_state *st, const s
 		host->lost(inst, STREAM_CONN, SKEP_LOSS_KERNEL, missed - seen->states_missed);
 		seen->states_missed = missed;
 	}
-	/* TCP's bytes come to the connection's owner all the same. */
+	/* The connection's owner gets TCP's bytes all the same. */
 	if (calls > seen->calls_missed) {
 		host->counter_add(st->c_calls_missed, calls - seen->calls_missed);
 		host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, calls - seen->calls_missed);

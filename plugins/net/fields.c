@@ -142,7 +142,7 @@ const struct skep_stream *const net_streams[N_STREAMS] = {
 	[STREAM_RTT] = &rtt_stream,
 };
 
-/* strerrorname_np() is glibc 2.32 and later only. These are the ones that TCP leaves in sk_err. */
+/* The errors that TCP leaves in sk_err; strerrorname_np() needs glibc 2.32. */
 const char *net_error_name(int error)
 {
 	static const struct {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/ledger.c - who moved the bytes that interfaces count.
+ * plugins/net/ledger.c - attributes the bytes that interfaces count.
  *
- * Payload as processes sent and received it, loopback left out.  What interfaces count
- * beyond it is headers and what TCP sends again: both are computed from the segments that
- * tcp_sock counts (segs_in, segs_out, bytes_retrans) when a connection is passed or ends.
- * A segment's header is taken as Ethernet 14 + IP 20 or 40 + TCP as negotiated; where a
- * card cuts large segments itself (TSO) the interface may count one header for many, and
- * the part is an upper bound.  Headers of UDP have no counter by socket and are in no part.
+ * Processes account for payload without loopback. Beyond it interfaces count headers and retransmissions, which the
+ * kernel side computes from the counters of tcp_sock (segs_in, segs_out, bytes_retrans) when it scans a connection, and
+ * when one ends. A segment's header counts as Ethernet 14 + IP 20 or 40 + TCP as negotiated. A card that segments by
+ * itself (TSO) may count one header for many, so the part is an upper bound. UDP sockets count no packets, so no part
+ * has their headers.
  */
 #include <skep/drain.h>
 #include <string.h>

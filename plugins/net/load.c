@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/load.c - puts the kernel side in place, in the best way that this kernel lets
- * us have, and takes it all down.
+ * plugins/net/load.c - loads and attaches the best variant of the kernel side that this kernel supports, and unloads
+ * it.
  *
- * Ways differ in where connections and processes are kept: in the storage of sockets and of
- * tasks, or in hash maps.  What the kernel's type information says is tried first; a load
- * that fails all the same goes on with the next way.
+ * Variants differ in where they store connections and processes: in the storage of sockets and of tasks, or in hash
+ * maps. load.c first tries the variant that the kernel's type information suggests, and after a failed load the next
+ * one.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -22,14 +22,14 @@
 #include "net_np.skel.h"
 #include "state.h"
 
-#define HASH_ENDED 4096u /* for the moments between a connection's end and the return of a call */
+#define HASH_ENDED 4096u /* a connection's entry lives from its end until a call under way returns */
 #define HASH_CONNECTIONS 65536u
 
 /*
- * Tasks' storage in tracing programs came with 5.12, as did check_mtu.  Up to 6.1 even a look
- * into it fails while the CPU is interrupted in the middle of another one (bpf_task_storage_busy),
- * and what a process did would be lost when the interrupt is that which frees it; since 6.2
- * only what creates an entry may fail (bpf_task_storage_get_recur), for which there is a way out.
+ * Tracing programs have had task storage since 5.12, which also brought check_mtu. Up to 6.1 even a look-up fails in an
+ * interrupt of another one on that CPU (bpf_task_storage_busy). If that interrupt frees the process, skep would lose
+ * its amounts. Since 6.2 only the creation of an entry may fail (bpf_task_storage_get_recur); the hash map replaces it
+ * then.
  */
 static bool has_task_storage(const struct btf *btf)
 {
@@ -74,10 +74,10 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	fexit_programs(bpf, progs, functions);
 	st->fexits = 0;
 	for (unsigned i = 0; i < FEXITS; i++) {
-		/* the module ipv6 may be missing, or be one whose functions vmlinux does not describe */
+		/* vmlinux may lack the functions of ipv6, which may be a module */
 		bool on = calls == NET_CALLS_FEXIT && skep_btf_has_function(btf, functions[i]);
 
-		/* of these two the one that is called for both datagrams and sequenced packets */
+		/* attaches one of the two, the one that the kernel calls for datagrams and for sequenced packets */
 		if (progs[i] == bpf->progs.on_unix_dgram_recvmsg && skep_btf_has_function(btf, "__unix_dgram_recvmsg"))
 			on = false;
 
@@ -95,7 +95,7 @@ static void choose_programs(struct net_state *st, const struct btf *btf, enum ne
 	bpf->rodata->calls_counted = calls != NET_CALLS_NONE;
 }
 
-/* The same programs, not preempted half-way. */
+/* Opens the same programs with preemption disabled. */
 SKEP_SKELETON_OF(open_not_preempted, net, net_np)
 
 /* ---- one attempt ------------------------------------------------------------------ */
@@ -142,7 +142,7 @@ static int attempt(struct skep_instance *inst, struct net_state *st, const struc
 {
 	int err = attempt_once(inst, st, btf, way, calls);
 
-	/* what was to be adopted is not there any more: our own */
+	/* the adoption failed: loads a new object */
 	return err == -ESTALE ? attempt_once(inst, st, btf, way, calls) : err;
 }
 
@@ -180,7 +180,7 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 	if (err)
 		goto out;
 	st->rtt.hook = skep_btf_has_tracepoint(btf, "tcp_probe");
-	/* Sockets' storage in tracing programs came with 5.11, as did sock_from_file. */
+	/* Tracing programs have had socket storage since 5.11, which also brought sock_from_file. */
 	way = has_task_storage(btf)                                 ? NET_IN_STORAGE
 	      : skep_btf_has_helper(btf, "BPF_FUNC_sock_from_file") ? NET_IN_HALF
 								    : NET_IN_HASHES;
@@ -192,7 +192,7 @@ static int load_best(struct skep_instance *inst, struct net_state *st)
 				? NET_CALLS_TRACEPOINT
 				: NET_CALLS_FEXIT;
 	st->not_preempted = skep_kernel_preempts_programs(btf) && skep_btf_has_function(btf, "bpf_preempt_disable");
-	/* the first way only: what that cannot be had for without preemption can be had with it */
+	/* the first variant only: the others load with preemption enabled */
 	if (st->not_preempted && !attempt(inst, st, btf, way, calls))
 		goto out;
 	st->not_preempted = false;
@@ -213,8 +213,7 @@ static int attach(struct bpf_program *prog, struct bpf_link **ret)
 }
 
 /*
- * Calls last: each step before is in place when they begin to count.  What has a link already is left
- * alone by the skeleton.
+ * Attaches the hooks on calls last, when all the others count already.  The skeleton skips programs that have a link.
  */
 static int attach_all(struct skep_instance *inst, struct net_state *st)
 {
@@ -224,21 +223,21 @@ static int attach_all(struct skep_instance *inst, struct net_state *st)
 	if (!st->pins.adopted) {
 		err = attach(bpf->progs.on_free, &bpf->links.on_free);
 		err = err ?: attach(bpf->progs.on_state, &bpf->links.on_state);
-		/* programs are called in the order of attachment */
+		/* the kernel calls programs in the order of attachment */
 		err = err ?: attach(bpf->progs.on_state_missed, &bpf->links.on_state_missed);
 	}
 	err = err ?: skep_pins_attach(&st->pins, bpf->skeleton, &unpinned);
 	if (err)
 		return err;
 	skep_pins_warn(st->host, inst, unpinned, "counted");
-	/* these two outlive the hooks' detaching */
+	/* these two stay when skep_pins_leave() detaches the hooks */
 	st->pass_tasks = bpf->links.on_task;
 	st->pass_files = bpf->links.on_file;
 	bpf->links.on_task = bpf->links.on_file = NULL;
 	return st->pass_tasks && st->pass_files ? 0 : -ENOENT;
 }
 
-/* The row of all that find no room; of an adopted map it is there already. */
+/* Adds the row of all others, which an adopted map has already. */
 static int put_others(int fd)
 {
 	static const struct net_peer_key other;
@@ -269,7 +268,7 @@ int net_load(struct skep_instance *inst, struct net_state *st)
 		err = st->host->fail(inst, err, "cannot prepare the map of peers: %s", strerror(-err));
 		goto out;
 	}
-	/* a new one wakes up when no other is awake any more (pinned.c) */
+	/* a new object sleeps until pinned.c has put the others to sleep */
 	err = st->pins.adopted ? 0 : skep_kept_sleep(bpf_map__fd(st->bpf->maps.kept), NET_LAYOUT);
 	if (err) {
 		err = st->host->fail(inst, err, "cannot prepare the map kept: %s", strerror(-err));

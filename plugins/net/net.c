@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/net.c - the probe "net": what processes send and receive, and TCP connections.
- * Drains the ring and the maps by timer; each interval a pass of iterators on a thread of
- * the host's pool tells what lives.  load.c puts the kernel side in place.
+ * plugins/net/net.c - the probe "net": reports what processes send and receive, and TCP connections. It drains the ring
+ * and the maps by timer. Each interval a thread of the host's pool runs the iterators over live processes and
+ * connections. load.c loads the kernel side.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -27,10 +27,9 @@ static int on_record(void *ctx, void *data, size_t size)
 }
 
 /*
- * Connections wait for one drain, so that life-cycle probes have told who their processes
- * are.  A process's last peers may be in the map that is being written when its end comes out of
- * the ring: they come with the next drain.  So does what a program on another CPU was about
- * to say when this drain began.  Therefore the promise lags by one drain.
+ * Connections wait for one drain, so that life-cycle probes report their processes first. When the ring yields a
+ * process's end, the map that the programs write may still have its last peers, which the next drain reads. A program
+ * on another CPU may also be about to send a record when this drain begins. Therefore the promise lags by one drain.
  */
 static void drain(struct skep_instance *inst, struct net_state *st)
 {
@@ -54,14 +53,14 @@ static void on_drain_timer(struct skep_instance *inst, void *arg)
 	drain(inst, arg);
 }
 
-/* ---- a pass over what lives -------------------------------------------------- */
+/* ---- scans -------------------------------------------------------------------- */
 
 void net_pass(struct net_state *st)
 {
 	int err;
 
 	pthread_mutex_lock(&st->passing);
-	err = skep_iter_run(bpf_link__fd(st->pass_files)); /* its credits to processes are then told by the other */
+	err = skep_iter_run(bpf_link__fd(st->pass_files)); /* first: the other reports its credits */
 	st->pass_err = skep_iter_run(bpf_link__fd(st->pass_tasks)) ?: err;
 	pthread_mutex_unlock(&st->passing);
 }
@@ -105,7 +104,7 @@ static void net_sample(struct skep_instance *inst, void *state)
 		net_drain_orphans(inst, st);
 	}
 	if (st->pass_under_way)
-		return; /* the one before still runs: this interval and the next are one */
+		return; /* the previous scan still runs: this interval and the next become one */
 	st->pass_under_way = true;
 	if (st->host->work(inst, pass, on_passed, st)) {
 		st->pass_under_way = false;
@@ -140,24 +139,24 @@ static int net_open(struct skep_instance *inst, void *state, const struct skep_h
 	if (err)
 		return host->fail(inst, -err, "cannot make a lock: %s", strerror(err));
 	st->c_misses = host->counter(inst, "states_missed",
-				     "changes of state that were missed because the programs were running already");
+				     "changes of state that the kernel skipped, as the programs were running already");
 	st->c_calls_missed =
 		host->counter(inst, "calls_missed",
-			      "calls of send and recv that were missed because the program was running already");
+			      "calls of send and recv that the kernel skipped, as the program was running already");
 	st->c_bad = host->counter(inst, "bad_records", "records that do not parse: a bug");
 	st->c_summed = host->counter(inst, "connections_summed",
 				     "connections that have no record of their own, only their peer's");
 	st->c_peers_other =
 		host->counter(inst, "peers_other", "times a peer found no row and went to the sum of all others");
 	st->c_processes_full = host->counter(inst, "processes_full",
-					     "times there was no room for a process: its bytes are in the ledger only");
+					     "times that the map had no room for a process: only the ledger has its bytes");
 	st->c_conns_full = host->counter(inst, "connections_full",
-					 "connections for which there was no room: their bytes are in no record");
+					 "connections that the map had no room for: no record has their bytes");
 	st->c_rtt_others = host->counter(
 		inst, "rtt_others",
 		"round trip times that found no row of their peer's in the detail rtt: see the option rtt_peers");
 	st->c_put_off =
-		host->counter(inst, "put_off", "records of processes that the ring could not take; they came later");
+		host->counter(inst, "put_off", "records of processes that found the ring full; they came later");
 	st->held = calloc(NET_HELD_MAX, sizeof(*st->held));
 	st->dead = calloc(NET_DEAD_MAX, sizeof(*st->dead));
 	st->batch_keys = calloc(NET_BATCH, sizeof(*st->batch_keys));
@@ -242,7 +241,7 @@ static const struct skep_option options[] = {
 	  .default_value = "1000",
 	  .min = 0,
 	  .max = 1000000,
-	  .help = "records of single connections in an interval, at the most; half of them are kept for those that are big, long or failed. "
+	  .help = "most records of single connections in an interval; half of them are reserved for big, long and failed connections. "
 		  "All others are in net.peer" },
 	{ .name = "peers",
 	  .type = SKEP_O_INT,
@@ -250,21 +249,21 @@ static const struct skep_option options[] = {
 	  .default_value = "2048",
 	  .min = 16,
 	  .max = 1000000,
-	  .help = "rows of process x peer in an interval, at the most; what is beyond goes to one row of all others" },
+	  .help = "most rows of process x peer in an interval; one more row sums all others" },
 	{ .name = "rtt_peers",
 	  .type = SKEP_O_INT,
 	  .offset = offsetof(struct net_state, opt_rtt_peers),
 	  .default_value = "256",
 	  .min = 16,
 	  .max = 1024,
-	  .help = "rows of the detail rtt, one for each attachment and peer, 5 KiB each while it is attached; what is beyond goes to a row of all others" },
+	  .help = "rows of the detail rtt, one for each attachment and peer, 5 KiB each while it is attached; one more row sums all others" },
 	{ .name = "big",
 	  .type = SKEP_O_SIZE,
 	  .offset = offsetof(struct net_state, opt_big_bytes),
 	  .default_value = "1MiB",
 	  .min = 0,
 	  .max = INT64_MAX,
-	  .help = "a connection that carried this much is recorded before smaller ones" },
+	  .help = "a connection of this many bytes gets a record before smaller ones" },
 	{ .name = "calls",
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct net_state, opt_calls),
@@ -274,7 +273,7 @@ static const struct skep_option options[] = {
 	  .type = SKEP_O_BOOL,
 	  .offset = offsetof(struct net_state, opt_storage),
 	  .default_value = "true",
-	  .help = "keep what is known of sockets and tasks in the kernel's storage for that; false: in hash maps, as kernels before 5.11 need it" },
+	  .help = "store the state of sockets and tasks in the kernel's own storage for them; false: in hash maps, as kernels before 5.11 need it" },
 	{ .name = "ring",
 	  .type = SKEP_O_SIZE,
 	  .offset = offsetof(struct net_state, opt_ring_bytes),
@@ -288,7 +287,7 @@ static const struct skep_option options[] = {
 	  .default_value = "100ms",
 	  .min = 1000000,
 	  .max = 5000000000,
-	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
+	  .help = "how often skep drains the ring; it drains a ring that is a quarter full at once" },
 	{ 0 },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/peers.c - peers of processes, summed over an interval: rows in a table of
- * fixed size, found by key, and by process when that ends (while its context is known).
+ * plugins/net/peers.c - the table of an interval's peers: a fixed number of rows, found by key, and by process when the
+ * process ends (while its context is known).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ bool net_peers_add(struct peer_table *t, const struct net_peer_key *key, const s
 
 	if (is_other(key)) {
 		sum(&t->other, n);
-		return false; /* counted where it was put there */
+		return false; /* the kernel side has counted it */
 	}
 	bucket = of_key(t, key);
 	for (i = *bucket; i; i = t->rows[i - 1].next_of_key) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/pinned.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
- * ours to the last byte goes on, one of another make is put to sleep, read and taken out.
+ * plugins/net/pinned.c - the pinned BPF state of a previous skepd (skep/pins.h): continues the state of the same build;
+ * puts another build to sleep, drains and removes it.
  *
- * Nothing is counted twice: what has been told of a process is kept beside its amounts, in the kernel (net.h,
- * struct net_process), and of two makes only one is awake at any time (skep/kept.h).
+ * skep counts nothing twice: the kernel stores the reported amounts of a process beside its amounts (net.h, struct
+ * net_process), and only one of two builds is awake at any time (skep/kept.h).
  */
 #include <errno.h>
 #include <skep/drain.h>
@@ -39,9 +39,9 @@ void net_pinned_touch(struct net_state *st)
 	bpf_map_update_elem(reported, &zero, &now, BPF_ANY);
 }
 
-/* ---- of our make ----------------------------------------------------------------------- */
+/* ---- of the same build ----------------------------------------------------------------- */
 
-static void go_on(struct skep_instance *inst, struct net_state *st)
+static void continue_adopted(struct skep_instance *inst, struct net_state *st)
 {
 	struct net_reported before;
 	uint32_t zero = 0;
@@ -56,7 +56,7 @@ static void go_on(struct skep_instance *inst, struct net_state *st)
 		      "adopted the previous skepd's pinned BPF state: no event was missed");
 }
 
-/* ---- of another make ------------------------------------------------------------------- */
+/* ---- of another build ------------------------------------------------------------------ */
 
 struct other {
 	struct skep_instance *inst;
@@ -65,7 +65,7 @@ struct other {
 	uint64_t unread;
 };
 
-static int take_record(void *ctx, void *data, size_t size)
+static int read_record(void *ctx, void *data, size_t size)
 {
 	struct other *o = ctx;
 
@@ -76,10 +76,10 @@ static int take_record(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-static void take_ring(struct other *o, const char *folder)
+static void drain_ring(struct other *o, const char *folder)
 {
 	int fd = skep_pins_open(folder, "map", "ring");
-	struct ring_buffer *reader = fd >= 0 ? ring_buffer__new(fd, take_record, o, NULL) : NULL;
+	struct ring_buffer *reader = fd >= 0 ? ring_buffer__new(fd, read_record, o, NULL) : NULL;
 
 	if (reader)
 		ring_buffer__consume(reader);
@@ -88,7 +88,7 @@ static void take_ring(struct other *o, const char *folder)
 		close(fd);
 }
 
-/* Its pass over tasks puts what has not been told of those that live into its ring. */
+/* Its scan of tasks sends what no record reported yet of live processes. */
 static void run_pass(const char *folder)
 {
 	int link = skep_pins_open(folder, "link", "on_task");
@@ -99,7 +99,7 @@ static void run_pass(const char *folder)
 	close(link);
 }
 
-static void take_processes(struct other *o, const char *folder)
+static void drain_processes(struct other *o, const char *folder)
 {
 	int fd = skep_pins_open(folder, "map", "processes");
 
@@ -109,7 +109,7 @@ static void take_processes(struct other *o, const char *folder)
 		close(fd);
 }
 
-static void take_peers(struct other *o, const char *folder, const char *name)
+static void drain_peers(struct other *o, const char *folder, const char *name)
 {
 	int fd = skep_pins_open(folder, "map", name);
 
@@ -121,8 +121,8 @@ static void take_peers(struct other *o, const char *folder, const char *name)
 
 static const char *const program_names[NET_PROGRAMS] = { "on_state", "on_send", "on_recv" };
 
-/* What its ring and maps had no room for, and its hooks missed, since the skepd before reported that. */
-static void take_losses(const struct other *o, const char *folder, const int fds[NET_PROGRAMS])
+/* Reports losses of its ring and maps, and events that its hooks missed, since a skepd last reported them. */
+static void report_losses(const struct other *o, const char *folder, const int fds[NET_PROGRAMS])
 {
 	int counters = skep_pins_open(folder, "map", "counters"), reported = skep_pins_open(folder, "map", "reported");
 	struct net_counters now = { 0 };
@@ -138,7 +138,7 @@ static void take_losses(const struct other *o, const char *folder, const int fds
 		close(reported);
 }
 
-static void take_other(void *arg, const char *folder)
+static void drain_other(void *arg, const char *folder)
 {
 	struct other *o = arg;
 	struct net_state *st = o->st;
@@ -150,14 +150,14 @@ static void take_other(void *arg, const char *folder)
 		fds[i] = skep_pins_program(&st->pins, folder, program_names[i]);
 	run_pass(folder);
 	skep_pins_unpin(folder, "link_");
-	take_losses(o, folder, fds);
+	report_losses(o, folder, fds);
 	for (unsigned i = 0; i < NET_PROGRAMS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	take_ring(o, folder);
-	take_processes(o, folder);
-	take_peers(o, folder, "peers_even");
-	take_peers(o, folder, "peers_odd");
+	drain_ring(o, folder);
+	drain_processes(o, folder);
+	drain_peers(o, folder, "peers_even");
+	drain_peers(o, folder, "peers_odd");
 	st->host->log(o->inst, SKEP_LOG_NOTICE,
 		      "removed the previous skepd's pinned BPF state (another build, or expired): %s",
 		      o->readable ? "its records were read to the end"
@@ -170,14 +170,14 @@ void net_pinned_begin(struct skep_instance *inst, struct net_state *st)
 	int err;
 
 	if (st->pins.adopted)
-		go_on(inst, st);
-	skep_pins_others(&st->pins, st->host, take_other, &o);
+		continue_adopted(inst, st);
+	skep_pins_others(&st->pins, st->host, drain_other, &o);
 	if (o.unread)
 		st->host->lost(inst, STREAM_PROCESS, SKEP_LOSS_KERNEL, o.unread);
 	touch(st);
 	/*
-	 * Sockets that are there already, and who has them: with the hooks in place, so that none falls between.  Of
-	 * what went on meanwhile, processes are told now, so that it is not in the books, whose reference begins now.
+	 * Scans open sockets and the processes that hold them, after the hooks are attached, so that it misses none.
+	 * Processes report now what they did meanwhile, as the ledger's reference begins after it.
 	 */
 	net_pass(st);
 	err = st->pass_err;

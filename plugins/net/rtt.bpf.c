@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * plugins/net/rtt.bpf.c - distributions of TCP round trip times, for attachments of the detail
- * rtt.  Loaded while there is one.
+ * plugins/net/rtt.bpf.c - distributions of TCP round trip times, for attachments of the detail rtt. Loaded while one
+ * exists.
  *
- * A sample is the kernel's own: RACK (RFC 8985, tcp_rack_advance) notes of each segment that is
- * delivered how long ago it was sent, and leaves out what was sent twice.  tcp_probe is called at
- * the beginning of each segment that arrives on an established connection, so a look then finds
- * what the segment before has brought; changes of state are looked at as well, for the handshake
- * and for what a connection's end acknowledges.  It is a new sample when a segment was delivered
- * that was sent after all that had been delivered before: then its time of sending, or its end,
- * has changed.  srtt would not tell: it stays what it was when a sample equals it.
+ * Samples are the kernel's own: RACK (RFC 8985, tcp_rack_advance) notes for each delivered segment how long ago it was
+ * sent, and skips retransmitted ones. The kernel calls tcp_probe at the begin of each segment that arrives on an
+ * established connection, so the program then finds what the previous segment brought. It also looks at changes of
+ * state, for the handshake and for what a connection's end acknowledges. A sample is new when the kernel delivered a
+ * segment that was sent after all delivered before: then its sending time, or its end, differs. srtt does not show it:
+ * a sample of the same value leaves srtt unchanged.
  *
- * Whose connection it is, net.bpf.c has found out.
+ * net.bpf.c finds the owner of a connection.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -36,7 +35,7 @@ struct tcp_sock___rack {
 	struct tcp_rack rack;
 } __attribute__((preserve_access_index));
 
-/* net.bpf.c's: user space puts them here. */
+/* net.bpf.c's maps: user space shares them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -67,12 +66,12 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set by user space, which puts the rows of all others there */
+	__uint(max_entries, 1); /* set by user space, which adds the overflow rows */
 	__type(key, struct rtt_key);
 	__type(value, struct rtt_row);
 } rows SEC(".maps");
 
-/* What a new row begins with: too large for the stack. */
+/* An empty row: too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -82,7 +81,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RTT_NESTING); /* set by user space: so many for each CPU */
+	__uint(max_entries, RTT_NESTING); /* set by user space: RTT_NESTING for each CPU */
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct rtt_cpu);
@@ -97,7 +96,7 @@ static __always_inline struct rtt_cpu *my_cpu(__u32 which)
 	return bpf_map_lookup_elem(&cpus, &i);
 }
 
-/* In process context an interrupt may come in between, whose memory is the second. */
+/* An interrupt of a program in process context uses the second element. */
 static __always_inline struct rtt_cpu *take(__u32 *which)
 {
 	struct rtt_cpu *c = my_cpu(0);
@@ -142,7 +141,7 @@ static __always_inline struct rtt_conn *look_of(struct sock *sk)
 	return bpf_map_lookup_elem(&looks_by_address, &key);
 }
 
-/* Into one attachment's row. Not static, so that the verifier looks at it once and not for each of the slots. */
+/* Adds a sample to one attachment's row. Not static, so that the verifier checks it once and not for each slot. */
 __noinline int add(__u32 slot, __u32 which)
 {
 	struct rtt_cpu *c = my_cpu(which & 1);
@@ -159,17 +158,17 @@ __noinline int add(__u32 slot, __u32 which)
 		none = bpf_map_lookup_elem(&new_row, &zero);
 		if (none)
 			bpf_map_update_elem(&rows, &c->key, none, BPF_NOEXIST);
-		r = bpf_map_lookup_elem(&rows, &c->key); /* also where another CPU was first */
+		r = bpf_map_lookup_elem(&rows, &c->key); /* also if another CPU added it first */
 	}
 	if (!r) {
 		others.slot = slot;
 		r = bpf_map_lookup_elem(&rows, &others);
 		ADD(c->others, 1);
 	}
-	if (!r) /* cannot be */
+	if (!r) /* cannot happen */
 		return 0;
 	at = *(volatile __u64 *)&c->at;
-	/* in one register from here on: the verifier wants the bound where it is used */
+	/* in one register from here on, as the verifier needs the bound where the program uses it */
 	asm volatile("" : "+r"(at));
 	if (at < SKEP_HIST_SLOTS) {
 		ADD(r->slots[at], 1);
@@ -178,7 +177,7 @@ __noinline int add(__u32 slot, __u32 which)
 	return 0;
 }
 
-/* As net.peer has it: the port that stands for the service. */
+/* The service's port, as in net.peer. */
 static __always_inline void describe(struct rtt_cpu *c, struct sock *sk, __u32 direction)
 {
 	struct inet_sock *inet = (void *)sk;
@@ -197,7 +196,7 @@ static __always_inline void sample(struct sock *sk, struct rtt_conn *l, __u32 rt
 	__u32 slots, which;
 	struct rtt_cpu *c;
 
-	/* kept by address, one that ends has been taken away already: then it is as it was at the last look */
+	/* by address, net.bpf.c has deleted an ended connection already: then the state of the last look counts */
 	if (owner && owner->known) {
 		int kernel = owner->flags & NET_CONN_KERNEL;
 
@@ -211,7 +210,7 @@ static __always_inline void sample(struct sock *sk, struct rtt_conn *l, __u32 rt
 		return;
 	if (l->pid)
 		slots = skep_slots_of_values(verdict_of(l->pid), l->pid, l->start_ns, l->cgroup_id, &c->matched);
-	else /* nobody's, and the kernel's own: of the host */
+	else /* connections without an owner, and the kernel's own, count for the host */
 		slots = scopes.of_byte[VERDICT_COLLECT];
 	slots &= scopes.of_kind[0];
 	if (!slots)
@@ -227,7 +226,7 @@ out:
 	*(volatile __u64 *)&c->busy = 0;
 }
 
-/* begins: nothing of the connection has been delivered yet, whatever stands there. */
+/* begins: the connection has delivered nothing yet, so that tcp_sock's values are old. */
 static __always_inline void look(struct sock *sk, int begins)
 {
 	struct tcp_sock___rack *tp = (void *)bpf_skc_to_tcp_sock(sk);
@@ -250,7 +249,7 @@ static __always_inline void look(struct sock *sk, int begins)
 	end_seq = tp->rack.end_seq;
 	if (l->known && l->mstamp == mstamp && l->end_seq == end_seq)
 		return;
-	/* one that was there before the attachment: what it has at the first look is old */
+	/* for a connection older than the attachment, the values at the first look are old */
 	new = l->known && !begins;
 	if (begins)
 		__builtin_memset(l, 0, sizeof(*l));

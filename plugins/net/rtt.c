@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/rtt.c - the detail rtt: who has asked, and what has been counted for whom since it
- * was last told.  rtt_load.c puts its kernel side in place.
+ * plugins/net/rtt.c - the detail rtt: its attachments, and reports of what the kernel side counted for each since the
+ * last report. rtt_load.c loads the kernel side.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -34,14 +34,14 @@ void rtt_signal(struct skep_instance *inst, const struct net_state *st)
 			"none where the other side has no selective acknowledgements");
 }
 
-/* ---- told ------------------------------------------------------------------------ */
+/* ---- reports --------------------------------------------------------------------- */
 
 static struct rtt_reported *reported_of(struct rtt *r, const struct rtt_key *key)
 {
 	for (size_t i = 0; i < r->n_reported; i++)
 		if (memcmp(&r->reported[i].key, key, sizeof(*key)) == 0)
 			return &r->reported[i];
-	if (r->n_reported == r->rows) /* cannot be: the map has no more than that */
+	if (r->n_reported == r->rows) /* cannot happen: the map has no more rows */
 		return NULL;
 	r->reported[r->n_reported].key = *key;
 	return &r->reported[r->n_reported++];
@@ -63,7 +63,7 @@ static void emit(struct skep_instance *inst, struct net_state *st, unsigned slot
 		return;
 	rec->sum_ns = new->sum_ns;
 	rec->rtt = (struct skep_hist){ .slots = (const uint64_t *)new->slots, .n = n, .sum = new->sum_ns };
-	/* said by us: by the last record the host may have forgotten who had that pid */
+	/* names the process itself, as the host may have forgotten it before the last record */
 	st->host->emit(inst, STREAM_RTT, a->who.pid ? &a->who : NULL, now_ns, rec);
 }
 
@@ -86,8 +86,8 @@ static void emit_row(struct skep_instance *inst, struct net_state *st, const str
 	emit(inst, st, key->slot, &rec, new, now_ns);
 }
 
-/* What is new of a row since it was taken the last time. */
-static void take(struct net_state *st, const struct rtt_key *key)
+/* What a row has gained since its last report. */
+static void read_row(struct net_state *st, const struct rtt_key *key)
 {
 	struct rtt_reported *reported = reported_of(&st->rtt, key);
 	struct rtt_row now;
@@ -109,19 +109,19 @@ static void add(struct rtt_row *to, const struct rtt_row *from)
 		to->slots[k] += from->slots[k];
 }
 
-/* Takes what is new of one slot, or of all (SKEP_SCOPE_SLOTS). */
+/* Reads what the rows of one slot, or of all (SKEP_SCOPE_SLOTS), have gained. */
 static void look(struct net_state *st, unsigned only)
 {
 	int fd = bpf_map__fd(st->rtt.bpf->maps.rows);
 	struct rtt_key key, next;
 	bool first = true;
 
-	/* rows come, and never go while the map is there: one that is found leads to the next */
+	/* no program deletes rows while the map exists, so a key always leads to the next one */
 	while (bpf_map_get_next_key(fd, first ? NULL : &key, &next) == 0) {
 		key = next;
 		first = false;
 		if (key.slot < SKEP_SCOPE_SLOTS && (only == SKEP_SCOPE_SLOTS || key.slot == only))
-			take(st, &key);
+			read_row(st, &key);
 	}
 }
 
@@ -190,8 +190,8 @@ int rtt_attach(struct skep_instance *inst, void *state, unsigned detail, const s
 	}
 	want_cgroups(st);
 	if (scope->kind == SKEP_SCOPE_CGROUP)
-		net_pass(st); /* of connections that are there already */
-	look(st, slot); /* what an attachment before it has left there */
+		net_pass(st); /* for the cgroups of open connections */
+	look(st, slot); /* skips what an earlier attachment left in the slot */
 	skep_scopes_add(&r->bpf->bss->scopes, slot, &r->attached[slot]);
 	rtt_signal(inst, st);
 	return 0;

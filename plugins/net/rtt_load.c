@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/rtt_load.c - puts the kernel side of the detail rtt in place, with the first
- * attachment, beside the probe's own whose maps of connections it reads; and takes it down.
+ * plugins/net/rtt_load.c - loads the kernel side of the detail rtt with the first attachment, beside the probe's own,
+ * whose maps of connections it reads; and unloads it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -40,7 +40,7 @@ static int prepare(struct net_state *st, struct rtt_bpf *bpf)
 	return err ?: rtt_bpf__load(bpf);
 }
 
-/* Of each slot the row of all that find none: so that it has room, whoever comes. */
+/* Adds each slot's overflow row, which sums the connections that find no free row. */
 static int make_others(const struct rtt_bpf *bpf)
 {
 	static const struct rtt_row none;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/net/state.h - the probe's state in user space, and what its files offer each other.
+ * plugins/net/state.h - the probe's state in user space, and the functions that its files share.
  */
 #ifndef SKEP_NET_STATE_H
 #define SKEP_NET_STATE_H
@@ -23,7 +23,7 @@ extern const struct skep_stream *const net_streams[N_STREAMS];
 enum { DETAIL_RTT, N_DETAILS };
 extern const struct skep_detail net_details[N_DETAILS];
 
-/* The facet: what a process has done since the last record. */
+/* The facet: amounts of a process since its last record. */
 struct process_record {
 	uint64_t rx_bytes, tx_bytes;       /* TCP and UDP */
 	uint64_t loopback_rx, loopback_tx; /* of them */
@@ -37,9 +37,9 @@ struct conn_record {
 	uint64_t local_port, remote_port;
 	uint64_t netns;
 	uint64_t start_ns;
-	uint64_t duration_ns; /* so far; 0: not known */
+	uint64_t duration_ns; /* so far; 0: unknown */
 	uint64_t rx_bytes, tx_bytes, retransmits; /* since its last record */
-	uint64_t latency_ns, srtt_ns; /* 0: not known */
+	uint64_t latency_ns, srtt_ns; /* 0: unknown */
 	uint8_t loopback, before;
 };
 
@@ -51,10 +51,10 @@ struct peer_record {
 	uint64_t connections, failures;
 	uint64_t rx_bytes, tx_bytes, retransmits;
 	uint64_t latency_sum_ns, latency_n, duration_sum_ns, duration_n;
-	uint8_t other; /* the sum of all that found no room */
+	uint8_t other; /* the row of all others */
 };
 
-/* Of an attachment of rtt, since the last record of it. */
+/* Amounts of an attachment of rtt since its last record. */
 struct rtt_record {
 	uint64_t id;
 	struct skep_str peers; /* "all", "one", "others" */
@@ -64,7 +64,7 @@ struct rtt_record {
 	struct skep_hist rtt;
 };
 
-/* Peers of one interval, by key, and by process for when that ends. */
+/* Peers of one interval, by key, and by process for the process's end. */
 struct peer_row {
 	struct net_peer_key key;
 	struct net_peer sum;
@@ -79,10 +79,10 @@ struct peer_table {
 	struct net_peer other;
 };
 
-/* What this kernel lets us have: load.c tries them in this order. */
+/* Variants of the kernel side: load.c tries them in this order. */
 enum net_way_in {
-	NET_IN_STORAGE,   /* sockets' and tasks' own storage */
-	NET_IN_HALF,      /* sockets' only: before 6.2 */
+	NET_IN_STORAGE,   /* in the storage of sockets and tasks */
+	NET_IN_HALF,      /* only sockets have storage: before 6.2 */
 	NET_IN_HASHES,    /* before 5.11 */
 	NET_IN_WAYS,
 };
@@ -92,20 +92,20 @@ struct net_bpf;
 
 struct rtt_reported {
 	struct rtt_key key;
-	struct rtt_row row; /* as it was when it was looked at last */
-	struct rtt_row new; /* what that has added */
+	struct rtt_row row; /* at the last look */
+	struct rtt_row new; /* gained since the look before */
 };
 
 struct rtt {
 	bool hook;             /* the kernel has tcp_probe */
-	struct rtt_bpf *bpf;   /* NULL while nothing is attached */
+	struct rtt_bpf *bpf;   /* NULL: nothing is attached */
 	struct skep_attached attached[SKEP_SCOPE_SLOTS];
 	/* while something is attached */
 	const struct rtt_cpu *cpus;
 	size_t cpus_size;
 	struct rtt_reported *reported;
 	size_t n_reported, rows;
-	uint64_t lost, others; /* as far as told */
+	uint64_t lost, others; /* as far as reported */
 };
 
 struct net_state {
@@ -123,56 +123,56 @@ struct net_state {
 	struct skep_instance *inst; /* for the ring's callback */
 	struct net_bpf *bpf;
 	struct skep_pins pins;
-	int on_state_fd, on_send_fd, on_recv_fd; /* programs, to ask for their misses; -1: not loaded */
-	struct bpf_link *pass_files, *pass_tasks; /* iterators that are run again and again */
+	int on_state_fd, on_send_fd, on_recv_fd; /* programs, to read their misses; -1: not loaded */
+	struct bpf_link *pass_files, *pass_tasks; /* iterators, which each scan runs */
 	enum net_way_in way;
 	enum net_calls calls;
 	bool not_preempted;
-	unsigned fexits; /* hooks of calls that are attached */
-	int sender_err;  /* why those of the tracepoints or fexits are not */
+	unsigned fexits; /* number of attached hooks on calls */
+	int sender_err;  /* why the kernel refused the hooks on calls */
 
 	struct ring_buffer *ring;
 	struct skep_watch *ring_watch;
 	struct skep_timer *drain_timer;
-	uint64_t drained_before_ns; /* when the drain before began */
+	uint64_t drained_before_ns; /* when the previous drain began */
 
 	unsigned n_cpus; /* entries of arrays by CPU number: skep/cpus.h */
 	const struct net_counters *counters; /* mmap of the map */
 	size_t counters_size;
-	struct net_counters seen; /* what has been reported of them */
+	struct net_counters seen; /* the part that is reported */
 	uint64_t seen_misses, seen_calls_missed;
 	struct skep_counter *c_misses, *c_calls_missed, *c_bad, *c_summed, *c_peers_other, *c_processes_full,
 		*c_conns_full, *c_put_off, *c_rtt_others;
 
 	struct peer_table peers;
-	struct net_peer_key *batch_keys; /* of one call that empties peers_even or peers_odd */
+	struct net_peer_key *batch_keys; /* of one call that drains peers_even or peers_odd */
 	struct net_peer *batch;
-	uint64_t peers_seen; /* the counter peers_new when the map that is being written was taken into use */
+	uint64_t peers_seen; /* the counter peers_new when the programs began to write this map */
 	bool peers_written[2];
-	/* Connections, until life-cycle probes have told who their processes are. */
+	/* Connections that wait until life-cycle probes have reported their processes. */
 	struct net_conn_record *held;
 	uint32_t n_held;
-	/* Processes that have ended, and whose last peers come with the next drain. */
+	/* Ended processes whose last peers the next drain reads. */
 	struct skep_upid *dead;
 	uint32_t n_dead;
 
-	/* A pass of the iterators, on a thread of the host's pool. */
+	/* A run of the iterators, on a thread of the host's pool. */
 	pthread_mutex_t passing;
 	bool pass_under_way;
 	int pass_err;
-	uint64_t pass_due_ns; /* its beginning */
+	uint64_t pass_due_ns; /* its begin */
 	uint64_t cleaned_ns;
 
-	int64_t ledger[NET_SLOTS]; /* of processes that are reported */
-	struct net_counters ledger_begin; /* what the books of this skepd begin after */
+	int64_t ledger[NET_SLOTS]; /* of reported processes */
+	struct net_counters ledger_begin; /* this skepd's ledger counts from here */
 	struct rtt rtt;
 };
 
 /* fields.c */
-const char *net_error_name(int error); /* "ECONNREFUSED"; NULL: has no name here */
+const char *net_error_name(int error); /* "ECONNREFUSED"; NULL: unknown */
 
-/* decode.c: bytes of the ring into records; never trusts a length. 0 or -EBADMSG. */
-/* A connection's record is held until net_emit_held. */
+/* decode.c */
+/* Emits the record in these bytes, once it has checked their length; a connection's waits. 0 or -EBADMSG. */
 int net_decode(struct skep_instance *, struct net_state *st, const void *data, size_t size);
 void net_emit_process(struct skep_instance *, struct net_state *st, const struct skep_upid *, uint64_t time_ns,
 		      const struct net_amounts *);
@@ -184,47 +184,47 @@ struct skep_str net_direction_text(uint16_t direction);
 /* peers.c: the table itself knows no BPF. */
 int net_peers_new(struct peer_table *, uint32_t rows);
 void net_peers_free(struct peer_table *);
-/* true: it went to the sum of all others, for want of room. */
+/* true: no room, so the row of all others counts it. */
 bool net_peers_add(struct peer_table *, const struct net_peer_key *, const struct net_peer *);
 void net_peers_emit_process(struct skep_instance *, struct net_state *st, uint32_t pid, uint64_t start_ns,
 			    uint64_t now_ns);
 void net_peers_emit_all(struct skep_instance *, struct net_state *st, uint64_t now_ns);
 
-/* drain.c: what the kernel side keeps in maps. */
+/* drain.c: drains the kernel side's maps */
 #define NET_BATCH 512u
 #define NET_DEAD_MAX 4096u
-/* The map of peers that is not written any more goes into the table; then it is its turn. */
+/* Drains the map of peers that the programs no longer write into the table, then swaps the two maps. */
 void net_drain_peers(struct skep_instance *, struct net_state *st, bool even_if_empty);
 /* For net_peers_emit_process at the next drain. */
 void net_dead_later(struct skep_instance *, struct net_state *st, const struct skep_upid *, uint64_t now_ns);
 void net_dead_now(struct skep_instance *, struct net_state *st, uint64_t now_ns);
-/* Such a map, wholly, into the table. */
+/* Drains a map of peers into the table. */
 void net_empty_peers(struct net_state *st, int fd);
-/* Entries of `processes` whose process is gone. */
+/* Drains entries of `processes` whose process has ended. */
 void net_drain_orphans(struct skep_instance *, struct net_state *st);
-/* Of such a map; all: also those of processes that live. */
+/* Drains such a map; all: also entries of live processes. */
 void net_drain_processes(struct skep_instance *, struct net_state *st, int fd, bool all);
 void net_check_losses(struct skep_instance *, struct net_state *st);
 enum { NET_ON_STATE, NET_ON_SEND, NET_ON_RECV, NET_PROGRAMS };
-/* Reports what the kernel has counted as lost since *seen, and updates *seen. fds: of the programs; -1: not loaded. */
+/* Reports the kernel side's losses since *seen, and updates *seen. fds: of the programs; -1: not loaded. */
 void net_report_losses(struct skep_instance *, struct net_state *st, const struct net_counters *now,
 		       const int fds[NET_PROGRAMS], struct net_reported *seen);
 
 /* ledger.c */
-/* The books begin now. */
+/* The ledger counts from now on. */
 void net_ledger_begin(struct net_state *st);
 void net_ledger_post(struct skep_instance *, struct net_state *st, uint64_t now_ns);
 
 /* pinned.c: across a restart of skepd */
-/* What the skepd before has left in the kernel is gone on with, or read and taken out; from then on ours records. */
+/* Continues the previous skepd's pinned state, or drains and removes it; then our kernel side records. */
 void net_pinned_begin(struct skep_instance *, struct net_state *st);
-/* Somebody is there; and what has been reported up to now. */
+/* Lets the kernel side record on, and saves there the counters reported up to now. */
 void net_pinned_touch(struct net_state *st);
 
 /* load.c */
-/* 0 or what host->fail returned; nothing is left behind then */
+/* 0, or what host->fail returned; then it has unloaded everything */
 int net_load(struct skep_instance *, struct net_state *st);
-/* Hooks off, maps and iterators stay. true: everything stays, attached, for the next skepd. */
+/* Detaches the hooks and keeps maps and iterators. true: all stays attached, for the next skepd. */
 bool net_detach(struct skep_instance *, struct net_state *st);
 void net_unload(struct net_state *st);
 
@@ -232,19 +232,19 @@ void net_unload(struct net_state *st);
 int rtt_attach(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
 void rtt_detach(struct skep_instance *, void *state, uint64_t id);
 void rtt_sample(struct skep_instance *, struct net_state *st, uint64_t now_ns);
-/* All of an attachment's peers together, then each: what is new of its rows. Needs no BPF. */
+/* Emits what an attachment's rows have gained: all together, then each. Needs no BPF. */
 void rtt_tell(struct skep_instance *, struct net_state *st, unsigned slot, uint64_t now_ns);
 void rtt_signal(struct skep_instance *, const struct net_state *st);
 void rtt_close(struct net_state *st);
 
 /* rtt_load.c */
-/* 0 or what host->fail returned; nothing is left behind then */
+/* 0, or what host->fail returned; then it has unloaded everything */
 int rtt_load(struct skep_instance *, struct net_state *st);
 void rtt_unload(struct net_state *st);
-uint64_t rtt_misses(const struct net_state *st); /* while loaded: times that a program was skipped; 0 before 5.12 */
+uint64_t rtt_misses(const struct net_state *st); /* while loaded: skipped programs; 0 before 5.12 */
 
 /* net.c */
-/* the iterators, over all connections and tasks; waits for one that is under way */
+/* scans all connections and tasks; waits for a scan under way */
 void net_pass(struct net_state *st);
 
 /* signals.c */

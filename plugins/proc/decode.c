@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/decode.c - records of the ring into records of the host.
+ * plugins/proc/decode.c - turns records of the ring into records of the host.
  *
- * The kernel side is ours, but a length is checked all the same: this is where bytes
- * become pointers, and the fuzzer feeds it.
+ * It checks every length, although the probe's own kernel side wrote it: here bytes become pointers, and the fuzzer
+ * feeds them.
  */
 #include <string.h>
 
@@ -118,10 +118,10 @@ static int decode_exec(struct skep_instance *inst, struct proc_state *st, const 
 	rec.argv.total = r->argv_total > len ? r->argv_total : len;
 	if (len)
 		st->host->redact(inst, rec.exe.len ? s->exe : s->filename, s->argv, &rec.argv.len);
-	/* what redaction saved is not "cut" */
+	/* arguments that redaction shortened are not "cut" */
 	if (r->argv_total == len)
 		rec.argv.total = rec.argv.len;
-	/* Those of another skepd's kernel side may be other names than ours. */
+	/* Picks by our names, as the kernel side may be a previous skepd's with other names. */
 	rec.environ = text(s->environ,
 			   proc_environ_pick(st, at + r->argv_len, r->environ_len, s->environ, sizeof(s->environ)));
 	st->host->emit(inst, STREAM_EXEC, &who, r->h.time_ns, &rec);

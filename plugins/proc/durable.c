@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/durable.c - what was read stays in the kernel until it is durable: the ring's records, and the sums of
- * threads that went into finals.  A skepd that is killed leaves them to the next one, which reads from the
- * last mark on.
+ * plugins/proc/durable.c - keeps records in the kernel until their reports are durable: the ring's records, and the
+ * sums of threads that went into totals.  When skepd is killed, the next skepd reads them from the last mark on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "proc.skel.h"
 #include "state.h"
 
-/* What a mark has in extra: finals that wait for their threads. */
+/* The extra data of a mark: totals that wait for their threads. */
 struct extra {
 	uint32_t layout; /* PROC_LAYOUT */
 	uint32_t n;
@@ -35,7 +34,7 @@ void proc_mark(struct skep_instance *inst, void *state, struct skep_mark *ret)
 	if (n == 0)
 		return;
 	e = malloc(sizeof(*e) + n * sizeof(e->finals[0]));
-	if (!e) { /* then they are lost with a crash before the next mark, and with none otherwise */
+	if (!e) { /* only a crash before the next mark loses them */
 		st->host->log(inst, SKEP_LOG_WARNING, "no memory to save %u pending process totals: a crash of skepd now loses them", n);
 		return;
 	}
@@ -65,39 +64,39 @@ void proc_mark_resume(struct skep_instance *inst, struct proc_state *st)
 	}
 }
 
-void proc_taken(struct proc_state *st, const struct proc_threads_key *key)
+void proc_threads_used(struct proc_state *st, const struct proc_threads_key *key)
 {
-	struct taken *t = st->host->settles ? malloc(sizeof(*t)) : NULL;
+	struct used_threads *t = st->host->settles ? malloc(sizeof(*t)) : NULL;
 
-	if (!t) { /* without memory: a crash before the next mark finds that final again without its threads */
+	if (!t) { /* no memory: after a crash skepd may read these totals again, without the threads */
 		bpf_map_delete_elem(bpf_map__fd(st->bpf->maps.threads), key);
 		return;
 	}
 	t->key = *key;
 	t->mark = st->marks + 1;
-	t->next = st->taken;
-	st->taken = t;
+	t->next = st->used;
+	st->used = t;
 }
 
-void proc_taken_free(struct proc_state *st)
+void proc_threads_used_free(struct proc_state *st)
 {
-	while (st->taken) {
-		struct taken *next = st->taken->next;
+	while (st->used) {
+		struct used_threads *next = st->used->next;
 
-		free(st->taken);
-		st->taken = next;
+		free(st->used);
+		st->used = next;
 	}
 	free(st->mark_extra);
 	st->mark_extra = NULL;
 }
 
-/* Those that a mark up to that number has settled. */
+/* Deletes the entries whose totals are durable since a mark up to that number. */
 static void forget(struct proc_state *st, uint64_t mark)
 {
-	struct taken **at = &st->taken;
+	struct used_threads **at = &st->used;
 
 	while (*at) {
-		struct taken *t = *at;
+		struct used_threads *t = *at;
 
 		if (t->mark > mark) {
 			at = &t->next;
@@ -121,7 +120,7 @@ void proc_settled(struct skep_instance *inst, void *state, const struct skep_mar
 
 	(void)inst;
 	if (!st->bpf)
-		return; /* it has stopped: the next one begins at the last mark */
+		return; /* the probe has stopped: the next skepd begins at the last mark */
 	skep_ring_release(&st->ring, mark->position);
 	forget(st, mark->cookie);
 	if (mark->cookie == st->marks)

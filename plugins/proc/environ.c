@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/environ.c - which variables of an environment are read: the option, for the kernel side,
- * and for /proc/PID/environ.
+ * plugins/proc/environ.c - the variables that the option `environ` names: checks them, hands them to the kernel side,
+ * and picks them from an environment.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define NAME_MOST 31u
 _Static_assert(NAME_MOST + 1 == PROC_ENVIRON_WORDS * sizeof(__u64), "a name and its '=' are compared as words");
 
-/* As POSIX has them in its utilities; also what no shell would choke on. */
+/* A name that POSIX utilities use, and every shell accepts. */
 static bool is_name(const char *name)
 {
 	static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";

@@ -109,7 +109,7 @@ static const struct skep_field ledger_fields[] = {
 };
 static const struct skep_stream ledger_stream =
 	SKEP_STREAM(struct skep_ledger_post, ledger_fields, "proc.ledger", SKEP_ROLE_LEDGER, 0,
-		    "CPU time of what is not reported as processes");
+		    "CPU time of kernel threads and excluded processes");
 
 const struct skep_stream *const proc_streams[N_STREAMS] = {
 	[STREAM_FORK] = &fork_stream,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/ledger.c - what CPUs did for nobody that is reported: kernel threads, and
- * processes that are excluded.  Summed in the kernel, so neither costs a record.
+ * plugins/proc/ledger.c - posts the CPU time that no process's record has: of kernel threads and of excluded processes.
+ * The kernel side adds it up, so neither costs a record.
  */
 #include <skep/values.h>
 

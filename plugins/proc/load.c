@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/load.c - puts the kernel side in place: asks the kernel's BTF which
- * variant of a hook it has, sizes the maps, loads and attaches, and takes it all down.
+ * plugins/proc/load.c - loads and attaches the kernel side: asks the kernel's BTF which variant of a hook it has, sizes
+ * the maps, and unloads it all.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -18,7 +18,7 @@
 #include "proc.skel.h"
 #include "state.h"
 
-/* The host's maps; where it has none the programs see no rules. */
+/* Shares the host's maps; without them the programs see no rules. */
 static int share_maps(struct skep_instance *inst, struct proc_state *st)
 {
 	const struct skep_host *host = st->host;
@@ -86,7 +86,7 @@ out:
 	return err;
 }
 
-/* Opens, prepares, loads or adopts. -ESTALE: what was to be adopted is not there any more; once more. */
+/* Opens, prepares, and loads or adopts. -ESTALE: the adoption failed, so call it again. */
 static int place(struct skep_instance *inst, struct proc_state *st)
 {
 	int err;
@@ -165,7 +165,7 @@ bool proc_detach(struct skep_instance *inst, struct proc_state *st)
 
 void proc_unload(struct proc_state *st)
 {
-	if (st->ring.page) /* else it was never opened */
+	if (st->ring.page) /* else the probe never opened it */
 		skep_ring_close(&st->ring);
 	for (unsigned i = 0; i < 4; i++) {
 		if (st->prog_fds[i] > 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/pending_finals.c - finals that cannot be closed at once.
+ * plugins/proc/pending_finals.c - totals that wait: for the frees of their process's threads, or in a map because the
+ * ring was full.
  *
- * What signal_struct leaves out of a process's threads is kept by the kernel side in
- * `threads` (proc.h says what and why).  The frees of a process's tasks come by RCU in
- * any order, so the final of a process that had threads waits until the others have
- * come.  And ends and finals that the ring could not take wait in `unsent_exits` and `unsent`.
+ * The kernel side adds up in `threads` what signal_struct lacks of a process's threads (proc.h). RCU frees a process's
+ * tasks in any order, so the totals of a process with threads wait until all its threads are freed. Ends and totals
+ * that found the ring full wait in the maps `unsent_exits` and `unsent`.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -30,7 +30,7 @@ int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const st
 	}
 	p = malloc(sizeof(*p));
 	if (!p) {
-		proc_emit_final(inst, st, final); /* without its threads' delay rather than not at all */
+		proc_emit_final(inst, st, final); /* better without its threads' delay than not at all */
 		return 0;
 	}
 	p->final = *final;
@@ -40,12 +40,12 @@ int proc_pending_add(struct skep_instance *inst, struct proc_state *st, const st
 	return 0;
 }
 
-/* How long a process's last threads may take to be freed; beyond it the final is closed as partial. */
+/* So long the kernel may take to free a process's last threads; then its totals go out as partial. */
 #define LATEST_NS 3000000000u
 
 /*
- * Have all threads come?  A thread that released itself switched once more since its
- * switches were folded into signal_struct, so more than there is expected; faults are equal.
+ * Has the kernel freed all threads?  A thread that releases itself switches once more after signal_struct has its
+ * switches, so the sum may have more switches than expected; faults are equal.
  */
 static bool all_there(const struct proc_final *f, const struct proc_threads *sum)
 {
@@ -53,20 +53,20 @@ static bool all_there(const struct proc_final *f, const struct proc_threads *sum
 	       f->sums.cpu_ns + sum->cpu_ns >= f->signal_cpu_ns;
 }
 
-/* false: not yet. */
-static bool take_threads(struct proc_state *st, struct proc_final *f, bool last_chance)
+/* Adds the sums of threads to the totals. false: the kernel has not freed all threads yet. */
+static bool add_threads(struct proc_state *st, struct proc_final *f, bool last_chance)
 {
 	struct proc_threads_key key = { .signal = f->signal, .pid = f->h.pid };
 	int fd = bpf_map__fd(st->bpf->maps.threads);
 	struct proc_threads sum = { 0 };
 
-	bpf_map_lookup_elem(fd, &key, &sum); /* none: stays 0 */
+	bpf_map_lookup_elem(fd, &key, &sum); /* no entry: all 0 */
 	if (!all_there(f, &sum)) {
 		if (!last_chance)
 			return false;
 		f->flags |= PROC_FINAL_PARTIAL;
 	}
-	proc_taken(st, &key);
+	proc_threads_used(st, &key);
 	f->threads = 1 + sum.n;
 	f->sums.cpu_ns += sum.cpu_ns;
 	if (f->sums.cpu_ns < f->signal_cpu_ns)
@@ -93,8 +93,8 @@ void proc_pending_run(struct skep_instance *inst, struct proc_state *st, uint64_
 		uint64_t age = now - p->final.h.time_ns;
 
 		if (age < min_age_ns)
-			break; /* the others are younger still */
-		if (!take_threads(st, &p->final, min_age_ns == 0 || age >= LATEST_NS)) {
+			break; /* all further ones are younger */
+		if (!add_threads(st, &p->final, min_age_ns == 0 || age >= LATEST_NS)) {
 			at = &p->next;
 			continue;
 		}
@@ -117,15 +117,15 @@ void proc_pending_free(struct proc_state *st)
 	st->pending_end = &st->pending;
 }
 
-void proc_unsent_take(struct skep_instance *inst, struct proc_state *st, int fd)
+void proc_unsent_drain(struct skep_instance *inst, struct proc_state *st, int fd)
 {
 	struct proc_unsent_key key;
 	union {
 		struct proc_exit end;
 		struct proc_final final;
-	} rec; /* its head says which */
+	} rec; /* the head has the type */
 
-	/* An end whose final has come by the ring meanwhile is late for its record, as any such event is. */
+	/* An end may come after its totals, which the ring carried meanwhile: the host treats it as any late event. */
 	while (bpf_map_get_next_key(fd, NULL, &key) == 0) {
 		if (bpf_map_lookup_elem(fd, &key, &rec) == 0)
 			proc_decode_ring(inst, st, &rec, sizeof(rec));
@@ -136,13 +136,13 @@ void proc_unsent_take(struct skep_instance *inst, struct proc_state *st, int fd)
 
 #define CLEAN_EVERY_NS (30ull * 1000000000)
 
-/* An entry belongs to a live process, or to a pending final, or to nobody. */
+/* Does the entry belong to a live process, to pending totals, or to totals that are not durable yet? */
 static bool wanted(const struct proc_state *st, const struct proc_threads_key *key)
 {
 	for (const struct pending *p = st->pending; p; p = p->next)
 		if (p->final.signal == key->signal && p->final.h.pid == key->pid)
 			return true;
-	for (const struct taken *t = st->taken; t; t = t->next)
+	for (const struct used_threads *t = st->used; t; t = t->next)
 		if (t->key.signal == key->signal && t->key.pid == key->pid)
 			return true;
 	return proc_alive(key->pid);

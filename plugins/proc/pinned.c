@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/pinned.c - a kernel side that another skepd has left behind (skep/pins.h): one that is
- * ours to the last byte goes on, one of another make is emptied and taken out.
+ * plugins/proc/pinned.c - the pinned BPF state of a previous skepd (skep/pins.h): continues the state of the same
+ * build, or drains and removes the state of another build.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -15,7 +15,7 @@
 #include "proc.skel.h"
 #include "state.h"
 
-/* The next skepd does not know the paths of cgroups: they are to be told anew. */
+/* This skepd does not know the paths of cgroups, so the kernel side must send them again. */
 static void forget_cgroups(const struct proc_state *st)
 {
 	int fd = bpf_map__fd(st->bpf->maps.cgroups_sent);
@@ -26,7 +26,7 @@ static void forget_cgroups(const struct proc_state *st)
 			break;
 }
 
-/* Hooks' misses and events after the pins expired: by type of the record that is missing. */
+/* The stream that lost a record for each event that no hook recorded, by type of record. */
 static struct skep_pins_kinds kinds(void)
 {
 	struct skep_pins_kinds k = { .n = PROC_TYPES };
@@ -71,11 +71,11 @@ void proc_pinned_touch(struct proc_state *st)
 	if (skep_pins_touch(&st->pins, st->host, st->inst, bpf_map__fd(st->bpf->maps.kept), PROC_LAYOUT,
 			    bpf_map__fd(st->bpf->maps.unattended), &k))
 		st->resync = true;
-	if (!st->host->settles) /* else when it is durable that it was reported: durable.c */
+	if (!st->host->settles) /* else durable.c does it when the reports are durable */
 		proc_pinned_reported(st, &st->seen, st->seen_misses);
 }
 
-/* ---- of another make ----------------------------------------------------------------- */
+/* ---- of another build ---------------------------------------------------------------- */
 
 struct other {
 	struct skep_instance *inst;
@@ -96,7 +96,7 @@ static bool same_layout(const char *folder)
 	return same;
 }
 
-static int take_record(void *ctx, const void *data, size_t size)
+static int read_record(void *ctx, const void *data, size_t size)
 {
 	const struct proc_head *h = data;
 	struct other *o = ctx;
@@ -118,8 +118,8 @@ _Static_assert(sizeof(union threads_sums) == sizeof(struct proc_threads),
 	       "all of struct proc_threads are sums of 64 bits");
 
 /*
- * Both have counted the threads that ended while both were attached: the larger of each two sums counts none twice, and
- * misses at most what ended since the other was detached.  All fields are sums.
+ * Both kernel sides count threads that end while both are attached. The larger of each two sums counts no thread twice,
+ * and misses at most the threads that ended since the other was detached.  All fields are sums.
  */
 static void add_threads(int to, const struct proc_threads_key *key, const union threads_sums *theirs)
 {
@@ -133,8 +133,8 @@ static void add_threads(int to, const struct proc_threads_key *key, const union 
 	bpf_map_update_elem(to, key, &ours, BPF_ANY);
 }
 
-/* What threads that are gone have left there, for finals that are still to come, or wait. */
-static void take_threads(const struct proc_state *st, const char *folder)
+/* Copies the sums of freed threads, for totals that wait or are still to come. */
+static void copy_threads(const struct proc_state *st, const char *folder)
 {
 	int from = skep_pins_open(folder, "map", "threads"), to = bpf_map__fd(st->bpf->maps.threads), err;
 	struct proc_threads_key key, next;
@@ -151,19 +151,19 @@ static void take_threads(const struct proc_state *st, const char *folder)
 		close(from);
 }
 
-/* What that map there holds, by one that takes it out. */
-static void take_map(const struct other *o, const char *folder, const char *name,
-		     void (*take)(struct skep_instance *, struct proc_state *, int fd))
+/* Drains a map of that folder. */
+static void drain_map(const struct other *o, const char *folder, const char *name,
+		     void (*drain)(struct skep_instance *, struct proc_state *, int fd))
 {
 	int fd = skep_pins_open(folder, "map", name);
 
 	if (fd < 0)
 		return;
-	take(o->inst, o->st, fd);
+	drain(o->inst, o->st, fd);
 	close(fd);
 }
 
-static void take_ring(struct other *o, const char *folder)
+static void drain_ring(struct other *o, const char *folder)
 {
 	int fd = skep_pins_open(folder, "map", "ring");
 	struct skep_ring ring;
@@ -172,13 +172,13 @@ static void take_ring(struct other *o, const char *folder)
 		return;
 	if (skep_ring_open(&ring, fd) == 0) {
 		skep_ring_resume(&ring, o->st->host->mark.source, o->st->host->mark.position);
-		skep_ring_read_last(&ring, take_record, o);
+		skep_ring_read_last(&ring, read_record, o);
 		skep_ring_close(&ring);
 	}
 	close(fd);
 }
 
-/* What its ring and maps could not take since a skepd last reported it. */
+/* Reports the records that found its ring and maps full since a skepd last reported them. */
 static void report_losses(const struct other *o, const char *folder, const int fds[4])
 {
 	int counters = skep_pins_open(folder, "map", "counters"), reported = skep_pins_open(folder, "map", "reported");
@@ -199,7 +199,7 @@ static void report_losses(const struct other *o, const char *folder, const int f
 		close(reported);
 }
 
-static void take_other(void *arg, const char *folder)
+static void drain_other(void *arg, const char *folder)
 {
 	const struct skep_pins_kinds k = kinds();
 	struct other *o = arg;
@@ -210,20 +210,20 @@ static void take_other(void *arg, const char *folder)
 	skep_pins_kept(folder, &kept);
 	for (unsigned i = 0; i < 4; i++)
 		fds[i] = skep_pins_program(&o->st->pins, folder, proc_program_names[i]);
-	skep_pins_unpin(folder, "link_"); /* it records no more */
+	skep_pins_unpin(folder, "link_"); /* from here on it records no event */
 	skep_pins_other_unattended(o->st->host, o->inst, folder, &kept, &k);
 	if (o->readable) {
 		report_losses(o, folder, fds);
-		take_threads(o->st, folder);
+		copy_threads(o->st, folder);
 	}
 	for (unsigned i = 0; i < 4; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	take_ring(o, folder);
+	drain_ring(o, folder);
 	if (o->readable) {
-		take_map(o, folder, "pending_forks", proc_pending_forks_take);
-		take_map(o, folder, "unsent_exits", proc_unsent_take);
-		take_map(o, folder, "unsent", proc_unsent_take);
+		drain_map(o, folder, "pending_forks", proc_pending_forks_drain);
+		drain_map(o, folder, "unsent_exits", proc_unsent_drain);
+		drain_map(o, folder, "unsent", proc_unsent_drain);
 	}
 	o->st->host->log(o->inst, SKEP_LOG_NOTICE,
 			 "removed the previous skepd's pinned BPF state (another build, or expired): %s",
@@ -235,7 +235,7 @@ void proc_pinned_others(struct skep_instance *inst, struct proc_state *st)
 {
 	struct other o = { .inst = inst, .st = st };
 
-	skep_pins_others(&st->pins, st->host, take_other, &o);
+	skep_pins_others(&st->pins, st->host, drain_other, &o);
 	for (unsigned type = 0; type < PROC_TYPES; type++)
 		if (o.unread[type])
 			st->host->lost(inst, proc_stream_of[type], SKEP_LOSS_KERNEL, o.unread[type]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/proc.c - the probe "proc": drains the ring by timer, counts what was
- * lost, and scans live processes each interval.  load.c puts the kernel side in place.
+ * plugins/proc/proc.c - the probe "proc": drains the ring by timer, counts lost records, and scans live processes each
+ * interval.  load.c loads the kernel side.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,13 +19,12 @@
 #include "state.h"
 
 /*
- * How long the final of a process with threads waits for their frees.  They all come
- * within one RCU grace period of each other: 12-26 ms from death to free on 6.18, and a
- * busy host may take ten times that.
+ * How long the totals of a process with threads wait for the frees of these.  All frees fall within one RCU grace
+ * period: 12-26 ms from exit to free on 6.18, and up to ten times that on a busy machine.
  */
 #define THREADS_AGE_NS 400000000u
-#define THREADS_AGE_FLUSH_NS 80000000u /* somebody waits: a run has ended */
-/* What one callback may take at the most: under the host's budget, so that nothing else waits for long. */
+#define THREADS_AGE_FLUSH_NS 80000000u /* `skep run` waits, as its run has ended */
+/* The longest time of one callback: below the host's budget, so that no other callback waits for long. */
 #define SLICE_NS 2000000u
 
 /* ---- losses ---------------------------------------------------------------- */
@@ -45,7 +44,7 @@ static void lost(struct skep_instance *inst, const struct proc_state *st, unsign
 		st->host->lost(inst, stream, SKEP_LOSS_KERNEL, n);
 }
 
-/* Ends and finals that the ring could not take wait in maps, and are lost when those are full. */
+/* Ends and totals that find the ring full wait in maps; skep loses them only if the maps are full too. */
 bool proc_report_losses(struct skep_instance *inst, struct proc_state *st, const struct proc_counters *now,
 			const struct proc_counters *seen)
 {
@@ -68,7 +67,7 @@ bool proc_report_losses(struct skep_instance *inst, struct proc_state *st, const
 	return any;
 }
 
-/* What was lost since the last time.  Ends before finals: each is older than its final. */
+/* Reports losses since the last call.  Drains ends before totals: each is older than its totals. */
 static void check_losses(struct skep_instance *inst, struct proc_state *st)
 {
 	struct proc_counters now;
@@ -77,9 +76,9 @@ static void check_losses(struct skep_instance *inst, struct proc_state *st)
 	if (proc_report_losses(inst, st, &now, &st->seen))
 		st->resync = true;
 	if (now.exits_delayed != st->seen.exits_delayed)
-		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent_exits));
+		proc_unsent_drain(inst, st, bpf_map__fd(st->bpf->maps.unsent_exits));
 	if (now.delayed != st->seen.delayed)
-		proc_unsent_take(inst, st, bpf_map__fd(st->bpf->maps.unsent));
+		proc_unsent_drain(inst, st, bpf_map__fd(st->bpf->maps.unsent));
 	st->seen = now;
 }
 
@@ -92,7 +91,7 @@ bool proc_report_misses(struct skep_instance *inst, struct proc_state *st, const
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		uint64_t misses = skep_fd_misses(fds[i]), recovered = now->recovered[types[i]];
 
-		/* what the second program has seen all the same; it may be counted a moment before */
+		/* minus the events that the second program saw, which it may count a moment before the kernel does */
 		misses = misses > recovered ? misses - recovered : 0;
 		if (misses <= seen[i])
 			continue;
@@ -104,7 +103,7 @@ bool proc_report_misses(struct skep_instance *inst, struct proc_state *st, const
 	return any;
 }
 
-/* A program that is skipped because it is already running on that CPU says so since 5.12. */
+/* Since 5.12 the kernel counts how often it skips a program that already runs on that CPU. */
 static void check_misses(struct skep_instance *inst, struct proc_state *st)
 {
 	struct proc_counters now;
@@ -136,7 +135,7 @@ void proc_catch_up(struct proc_state *st)
 
 bool proc_drain(struct skep_instance *inst, struct proc_state *st, uint64_t budget_ns)
 {
-	/* looked at before the ring is: what happens meanwhile is not promised */
+	/* read before the ring: the probe promises no event that happens meanwhile */
 	uint64_t now = skep_boot_ns();
 	bool all;
 
@@ -198,7 +197,7 @@ static void drain_slice(struct skep_instance *inst, struct proc_state *st)
 	if (!proc_drain(inst, st, SLICE_NS)) {
 		if (!st->more_timer)
 			st->host->timer(inst, 1, 1, on_more_timer, st, &st->more_timer);
-		return; /* without a timer the next drain goes on */
+		return; /* without a timer the next drain continues */
 	}
 	st->host->timer_close(st->more_timer);
 	st->more_timer = NULL;
@@ -299,7 +298,7 @@ static int proc_start(struct skep_instance *inst, void *state)
 	proc_pinned_others(inst, st);
 	proc_mark_resume(inst, st);
 	proc_signals(inst, st);
-	scan(inst, st); /* the start-up snapshot: after the hooks are in place, so that nothing falls between */
+	scan(inst, st); /* the start-up snapshot, after the hooks are attached, so that it misses no process */
 	return 0;
 out:
 	unwatch(st);
@@ -319,11 +318,11 @@ static void proc_stop(struct skep_instance *inst, void *state)
 	proc_details_end(inst, st);
 	stays = proc_detach(inst, st);
 	for (int i = 0; !proc_drain(inst, st, 0) && !stays && i < 1000; i++)
-		usleep(1000); /* a program is in the middle of a record; those behind it would be lost uncounted */
+		usleep(1000); /* a program is writing a record; skep would lose the records behind it uncounted */
 	if (!stays)
-		proc_pending_forks_take(inst, st, bpf_map__fd(st->bpf->maps.pending_forks));
+		proc_pending_forks_drain(inst, st, bpf_map__fd(st->bpf->maps.pending_forks));
 	if (!(stays && st->host->settles))
-		proc_pending_run(inst, st, 0); /* else they are in the last mark, for the next skepd */
+		proc_pending_run(inst, st, 0); /* else the last mark has them, for the next skepd */
 	proc_mark_end(st);
 	unwatch(st);
 	proc_unload(st);
@@ -335,7 +334,7 @@ static void proc_close(struct skep_instance *inst, void *state)
 
 	(void)inst;
 	proc_pending_free(st);
-	proc_taken_free(st);
+	proc_threads_used_free(st);
 	free(st->scan_buffer);
 	st->scan_buffer = NULL;
 }
@@ -354,13 +353,13 @@ static const struct skep_option options[] = {
 	  .default_value = "100ms",
 	  .min = 1000000,
 	  .max = 5000000000,
-	  .help = "how often the ring is emptied; it is emptied at once when it is a quarter full" },
+	  .help = "how often skep drains the ring; it drains a ring that is a quarter full at once" },
 	{ .name = "environ",
 	  .type = SKEP_O_STRV,
 	  .offset = offsetof(struct proc_state, opt_environ),
 	  .default_value = "[]",
-	  .help = "variables that are read from the environment of a new program, 8 at most: [\"SKEP_TASK\", \"TRACEPARENT\"] for tasks and traces; "
-		  "some 2 us an exec; [] reads nothing of any" },
+	  .help = "variables that skep reads from each new program's environment, at most 8: [\"SKEP_TASK\", \"TRACEPARENT\"] for tasks and traces; "
+		  "costs some 2 us an exec; []: none" },
 	{ 0 },
 };
 

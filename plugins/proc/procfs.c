@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/procfs.c - exe, cwd, cgroup and argv of a process that was there before
- * the probe (or whose exec was lost), from /proc.
+ * plugins/proc/procfs.c - reads exe, cwd, cgroup and argv of a process from /proc, if the process is older than the
+ * probe, or its exec's record was lost.
  *
- * Never on the way of events: only for processes that a scan finds and the table does
- * not know.  /proc goes by pid, so the start time is compared after all reads.
+ * Events never wait for it: it runs only for a process that a scan finds and the host's table lacks.  /proc knows
+ * processes by pid, so it compares the start time after all reads.
  *
- * Only what no process can make wait is read here: exe and cwd take task_lock, stat and cgroup no lock of the memory.
- * cmdline and environ wait for the target's mmap_lock, which it can hold for ever: the host has them read
- * (process_read).
+ * It reads only files for which no process can make it wait: exe and cwd take task_lock, stat and cgroup no lock of the
+ * memory. cmdline and environ wait for the target's mmap_lock, which the target can hold for ever, so the host reads
+ * them (process_read).
  */
 #include <errno.h>
 #include <skep/pidns.h>
@@ -25,7 +25,7 @@ bool proc_alive(uint32_t pid)
 	char path[32];
 
 	if (!skep_initial_pid_ns("/proc"))
-		return true; /* that pid is another process there, or no process: forget nothing */
+		return true; /* this /proc numbers processes otherwise, so it cannot tell: forget none */
 	snprintf(path, sizeof(path), "/proc/%u", pid);
 	return access(path, F_OK) == 0;
 }
@@ -94,7 +94,7 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, const struc
 	size_t environ_len;
 
 	if (text->error == -ESRCH || !same_process(who->pid, who->start_ns)) {
-		rec->argv.total = 1; /* cut, to nothing: that is not "no arguments" */
+		rec->argv.total = 1; /* cut to nothing, which is not "no arguments" */
 		return;
 	}
 	rec->exe = exe;
@@ -116,7 +116,7 @@ void proc_details(struct skep_instance *inst, struct proc_state *st, const struc
 	rec->argv = (struct skep_str){ .ptr = s->argv, .len = n, .total = text->cmdline.total };
 	st->host->redact(inst, s->exe, s->argv, &rec->argv.len);
 	if (text->cmdline.total == n)
-		rec->argv.total = rec->argv.len; /* what redaction saved is not "cut" */
+		rec->argv.total = rec->argv.len; /* arguments that redaction shortened are not "cut" */
 }
 
 /* ---- records that wait for arguments ------------------------------------------------ */
@@ -133,7 +133,7 @@ static void on_text(struct skep_instance *inst, void *arg, const struct skep_pro
 	struct live_wait *w = arg, **at;
 	struct proc_state *st = w->st;
 
-	/* An exec between the pass and the reading: its record is in the ring, and has all this. */
+	/* After an exec between the scan and this answer, the exec's record in the ring has all this. */
 	if (!w->sent)
 		proc_catch_up(st);
 	for (at = &st->waits[w->leader.h.pid & (WAIT_SLOTS - 1)]; *at != w;)
@@ -171,8 +171,8 @@ void proc_details_ask(struct skep_instance *inst, struct proc_state *st, const s
 void proc_details_skip(struct skep_instance *inst, struct proc_state *st, uint32_t pid, bool exec)
 {
 	/*
-	 * What else /proc has is read now, without waiting.  An exec's own record has all this, and /proc that of the
-	 * new program.
+	 * The record gets what /proc has without waiting. Not before an exec: its record has all this, and /proc has
+	 * the new program's already.
 	 */
 	const struct skep_process_text none = { .size = sizeof(none), .error = -ECANCELED };
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/scan.c - a pass of the task iterator over everything that lives: the
- * start-up snapshot, samples, and the healing of the table after a loss.
+ * plugins/proc/scan.c - scans all live tasks by the iterator: for the start-up snapshot, for samples, and to repair the
+ * host's table after a loss.
  *
- * The iterator gives tasks, the host wants processes: a process with one thread goes
- * on at once, the others are added up by tgid until the pass ends.  The pass is cut into
- * slices, so that 20,000 tasks do not hold the loop.
+ * The iterator yields tasks, the host wants processes: the scan emits a process with one thread at once, and adds the
+ * threads of others up by tgid until it ends.  It runs in slices, so that 20,000 tasks do not block the loop.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,7 +18,7 @@
 #include "proc.skel.h"
 #include "state.h"
 
-#define BUFFER (64 * 1024) /* twice what the kernel fills at a time (8 pages, kernel/bpf/bpf_iter.c) */
+#define BUFFER (64 * 1024) /* twice what the kernel returns for one read (8 pages, kernel/bpf/bpf_iter.c) */
 
 static void sums_add(struct proc_sums *to, const struct proc_sums *from)
 {
@@ -69,8 +68,8 @@ static struct group *group_of(struct proc_state *st, uint32_t pid)
 	return &st->groups[at];
 }
 
-/* Bytes used, or 0 for a record that is not whole yet. A record of a type that cannot be is -EBADMSG. */
-static ssize_t take(struct skep_instance *inst, struct proc_state *st, const char *at, size_t size)
+/* Decodes one record. Returns its bytes, 0 for a record that is not whole yet, or -EBADMSG for an unknown type. */
+static ssize_t decode(struct skep_instance *inst, struct proc_state *st, const char *at, size_t size)
 {
 	const struct proc_head *h = (const void *)at;
 	struct group *g;
@@ -111,7 +110,7 @@ static void emit_groups(struct skep_instance *inst, struct proc_state *st)
 	for (size_t i = 0; i < st->groups_room; i++) {
 		struct group *g = &st->groups[i];
 
-		if (!g->pid || !g->has_leader) /* a thread whose process went meanwhile */
+		if (!g->pid || !g->has_leader) /* a thread whose process ended meanwhile */
 			continue;
 		sums_add(&g->threads, &g->leader.sums);
 		proc_emit_live(inst, st, &g->leader, &g->threads,
@@ -128,7 +127,7 @@ int proc_scan_begin(struct skep_instance *inst, struct proc_state *st)
 		if (!st->scan_buffer)
 			return -ENOMEM;
 	}
-	/* what happened before must be known before: the caller has drained, or the first step will */
+	/* events before the scan must reach the host first: the caller has drained the ring, or the first step does */
 	st->iter_fd = bpf_iter_create(bpf_link__fd(st->bpf->links.on_task));
 	if (st->iter_fd < 0) {
 		int err = -errno;
@@ -180,7 +179,7 @@ bool proc_scan_step(struct skep_instance *inst, struct proc_state *st, uint64_t 
 		if (!proc_drain(inst, st, budget_ns) || (budget_ns && st->n_waiting >= WAIT_MOST))
 			return true;
 		n = read(st->iter_fd, st->scan_buffer + st->scan_part, BUFFER - st->scan_part);
-		/* forks that the pass came upon, and has told: before it tells of the processes */
+		/* emits the pending forks that the scan has sent before it emits their processes */
 		proc_drain(inst, st, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) /* EAGAIN: the iterator's own limit on one read */
 			continue;
@@ -190,7 +189,7 @@ bool proc_scan_step(struct skep_instance *inst, struct proc_state *st, uint64_t 
 		}
 		have = st->scan_part + (size_t)n;
 		while (used < have) {
-			ssize_t took = take(inst, st, st->scan_buffer + used, have - used);
+			ssize_t took = decode(inst, st, st->scan_buffer + used, have - used);
 
 			if (took < 0) {
 				st->host->counter_add(st->c_bad, 1);

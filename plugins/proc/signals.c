@@ -21,7 +21,7 @@ void proc_signals(struct skep_instance *inst, struct proc_state *st)
 	host->signal(inst, "process.totals", SKEP_SIGNAL_OK,
 		     "tp_btf/sched_process_free of each task: the kernel's own counts", NULL);
 	host->signal(inst, "process.samples", SKEP_SIGNAL_OK, "iter/task", NULL);
-	/* sched_process_exit was moved before exit_mm() in 6.16, together with the argument group_dead */
+	/* 6.16 moved sched_process_exit before exit_mm(), and added the argument group_dead */
 	if (bpf->rodata->exit_has_group_dead)
 		host->signal(inst, "process.rss_peak", SKEP_SIGNAL_OK, "mm at tp_btf/sched_process_exit", NULL);
 	else

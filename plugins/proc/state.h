@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/proc/state.h - the probe's state in user space, and what its files offer each other.
+ * plugins/proc/state.h - the probe's state in user space, and the functions that its files share.
  */
 #ifndef SKEP_PROC_STATE_H
 #define SKEP_PROC_STATE_H
@@ -35,15 +35,15 @@ struct scratch {
 	char environ[PROC_ENVIRON_MAX + 1];
 };
 
-/* A final that waits until RCU has let all threads of its process go. */
+/* Totals that wait until RCU has freed all threads of their process. */
 struct pending {
 	struct pending *next;
 	struct proc_final final;
 };
 
-/* An entry of `threads` that has been added to a final: it goes when that is settled with mark number `mark`. */
-struct taken {
-	struct taken *next;
+/* An entry of `threads` that totals include: durable.c deletes it once mark number `mark` is durable. */
+struct used_threads {
+	struct used_threads *next;
 	struct proc_threads_key key;
 	uint64_t mark;
 };
@@ -57,17 +57,17 @@ struct group {
 	uint32_t thread_flags;
 };
 
-/* A live process whose arguments have been asked for; its record waits for them. */
+/* A live process whose record waits for its arguments, which the host reads. */
 struct live_wait {
 	struct live_wait *next;
 	struct proc_state *st;
 	struct proc_leader leader;
 	struct proc_sums sums;
 	uint32_t flags;
-	bool sent; /* the record went out without them: something happened to the process meanwhile */
+	bool sent; /* the record went out without them, as an event of the process came meanwhile */
 };
 #define WAIT_SLOTS 256u /* a power of two */
-#define WAIT_MOST  2048u /* the pass over live processes pauses while so many wait */
+#define WAIT_MOST  2048u /* a scan pauses while so many records wait */
 
 struct proc_state {
 	/* options */
@@ -79,11 +79,11 @@ struct proc_state {
 	struct skep_instance *inst; /* for the ring's callback */
 	struct proc_bpf *bpf;
 	struct skep_pins pins;
-	int prog_fds[4]; /* of the hooks, to ask for their misses; -1: not loaded */
+	int prog_fds[4]; /* of the hooks, to read their misses; -1: not loaded */
 	struct skep_ring ring;
 	struct skep_watch *ring_watch;
 	struct skep_timer *drain_timer;
-	struct skep_timer *more_timer; /* the ring was not emptied in one go */
+	struct skep_timer *more_timer; /* one callback did not empty the ring */
 	uint64_t drain_until_ns;       /* the drain under way ends here; 0: never */
 	unsigned drained;              /* records of it */
 	uint64_t page_size;
@@ -93,14 +93,14 @@ struct proc_state {
 
 	const struct proc_counters *counters; /* mmap of the counters map */
 	size_t counters_size;
-	struct proc_counters seen;            /* what has been reported of them */
+	struct proc_counters seen;            /* the part that is reported */
 	uint64_t seen_misses[4];
 	struct skep_counter *c_misses, *c_threads_lost, *c_argv_faults, *c_argv_spared, *c_environ_faults, *c_bad;
-	bool resync;                          /* something was dropped: scan as soon as possible */
+	bool resync;                          /* the kernel side dropped a record: scan as soon as possible */
 
 	struct pending *pending, **pending_end;
-	struct taken *taken;
-	uint64_t marks;             /* that were asked for */
+	struct used_threads *used;
+	uint64_t marks;             /* number of marks that the host requested */
 	char *mark_extra;           /* of the last one */
 	struct proc_counters marked; /* `seen` and `seen_misses` as they were then */
 	uint64_t marked_misses[4];
@@ -110,11 +110,11 @@ struct proc_state {
 	int iter_fd; /* -1: none */
 	struct skep_timer *scan_timer;
 	char *scan_buffer;
-	uint32_t pending_forks_at; /* where proc_pending_forks_clean() goes on; 0: at the begin */
+	uint32_t pending_forks_at; /* where proc_pending_forks_clean() continues; 0: at the begin */
 	size_t scan_part; /* bytes of a record cut by the end of a read */
-	bool scan_waits; /* it has come to its end; its last records wait for arguments */
-	struct live_wait *waits[WAIT_SLOTS]; /* by pid; one stays until it is answered */
-	size_t n_waiting;                    /* whose record has not been sent */
+	bool scan_waits; /* the scan has ended, but records still wait for arguments */
+	struct live_wait *waits[WAIT_SLOTS]; /* by pid; an entry stays until the host answers */
+	size_t n_waiting;                    /* entries whose record is not sent */
 	struct group *groups; /* open addressing by pid */
 	size_t n_groups, groups_room;
 	struct proc_others others_begin;
@@ -122,110 +122,110 @@ struct proc_state {
 
 };
 
-/* decode.c: bytes of the ring or of the iterator into records; never trusts a length. */
-/* 0, or -EBADMSG with a reason. Emits through the host table in st. */
+/* decode.c */
+/* Emits the record in these bytes of the ring, whose lengths it checks. 0 or -EBADMSG. */
 int proc_decode_ring(struct skep_instance *, struct proc_state *st, const void *data, size_t size);
 void proc_emit_final(struct skep_instance *, struct proc_state *st, const struct proc_final *);
 void proc_emit_live(struct skep_instance *, struct proc_state *st, const struct proc_leader *, const struct proc_sums *,
 		    uint32_t flags);
-/* details: NULL: none are wanted. */
+/* details: NULL: none. */
 void proc_live_record(struct skep_instance *, struct proc_state *st, const struct proc_leader *,
 		      const struct proc_sums *, uint32_t flags, const struct skep_process_text *details);
 
-/* pending_finals.c: finals that wait for their threads, and those that the ring could not take. */
+/* pending_finals.c: totals that wait for their threads, or in a map because the ring was full */
 int proc_pending_add(struct skep_instance *, struct proc_state *st, const struct proc_final *);
 /* Emits those that are at least min_age_ns old. */
 void proc_pending_run(struct skep_instance *, struct proc_state *st, uint64_t min_age_ns);
 void proc_pending_free(struct proc_state *st);
-/* What a map of ends or finals that the ring could not take holds. */
-void proc_unsent_take(struct skep_instance *, struct proc_state *st, int fd);
-/* Takes out some of those that are gone, the next ones each time. */
+/* Drains a map of ends or totals that found the ring full. */
+void proc_unsent_drain(struct skep_instance *, struct proc_state *st, int fd);
+/* Removes entries of processes that are gone, a few with each call. */
 void proc_pending_forks_clean(struct skep_instance *, struct proc_state *st);
-/* Tells of all forks that are held back in that map; the kernel side is detached. */
-void proc_pending_forks_take(struct skep_instance *, struct proc_state *st, int fd);
+/* Emits and removes all pending forks of that map, whose kernel side is detached. */
+void proc_pending_forks_drain(struct skep_instance *, struct proc_state *st, int fd);
 
-/* durable.c: what was read stays in the kernel until it is durable */
+/* durable.c: keeps records in the kernel until their reports are durable */
 void proc_mark(struct skep_instance *, void *state, struct skep_mark *);
 void proc_settled(struct skep_instance *, void *state, const struct skep_mark *);
-/* The finals that were waiting when a skepd before this one ended. */
+/* Restores the totals that waited when the previous skepd ended. */
 void proc_mark_resume(struct skep_instance *, struct proc_state *st);
-/* This entry of `threads` has been used. */
-void proc_taken(struct proc_state *st, const struct proc_threads_key *);
-void proc_taken_free(struct proc_state *st);
-/* Nothing is settled any more: what is told counts as told. */
+/* Totals include this entry of `threads`. */
+void proc_threads_used(struct proc_state *st, const struct proc_threads_key *);
+void proc_threads_used_free(struct proc_state *st);
+/* In stop(): takes all reports as durable. */
 void proc_mark_end(struct proc_state *st);
 
 /* proc.c */
-/* Reports what `now` counts as lost beyond `seen`. true: something was. */
+/* Reports the losses in `now` beyond `seen`. true: there were some. */
 bool proc_report_losses(struct skep_instance *, struct proc_state *st, const struct proc_counters *now,
 			const struct proc_counters *seen);
-/* The same of events for which the kernel skipped a program; fds as prog_fds; raises seen. */
+/* The same for events whose program the kernel skipped; fds as prog_fds; raises seen. */
 bool proc_report_misses(struct skep_instance *, struct proc_state *st, const int fds[4],
 			const struct proc_counters *now, uint64_t seen[4]);
 
 /* pinned.c: across a restart of skepd */
 void proc_pinned_begin(struct skep_instance *, struct proc_state *st);
-/* Lets the kernel side record on; saves there what was reported up to now. */
+/* Lets the kernel side record on, and saves there the counters reported up to now. */
 void proc_pinned_touch(struct proc_state *st);
 void proc_pinned_reported(const struct proc_state *st, const struct proc_counters *counters, const uint64_t misses[4]);
-/* What others have left is read and taken out; ours is attached already. */
+/* Drains and removes the pinned state of other builds, once our kernel side is attached. */
 void proc_pinned_others(struct skep_instance *, struct proc_state *st);
-/* Entries of `threads` that nobody will ask for: threads that were let go after their process's final was closed. */
+/* Deletes entries of `threads` that no totals will include, as the kernel freed the threads too late. */
 void proc_threads_clean(struct proc_state *st);
 
 /* scan.c */
 int proc_scan_begin(struct skep_instance *, struct proc_state *st);
-/* One slice of at most budget_ns (0: to the end). true: more is to come. */
+/* Runs one slice of at most budget_ns (0: to the end). true: the scan has not ended. */
 bool proc_scan_step(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
 void proc_scan_end(struct skep_instance *, struct proc_state *st, bool complete);
-/* No record waits any more: a scan that has come to its end ends. */
+/* No record waits any more: finishes a scan that only waited for them. */
 void proc_scan_answered(struct skep_instance *, struct proc_state *st);
 
-/* ledger.c: CPU time of kernel threads and of excluded processes, posted when a scan is complete. */
+/* ledger.c: posts CPU time of kernel threads and excluded processes when a scan is complete */
 void proc_ledger_begin(struct proc_state *st);
 void proc_ledger_post(struct skep_instance *, struct proc_state *st);
 
 /* signals.c */
 void proc_signals(struct skep_instance *, struct proc_state *st);
 
-/* procfs.c: what the iterator does not give, for a process that was there before us. */
-bool proc_alive(uint32_t pid); /* somebody has that pid */
-/* Fills in what /proc and text say; text->error: why its arguments are not known. */
+/* procfs.c: what the iterator lacks, for a process older than the probe */
+bool proc_alive(uint32_t pid); /* a process has that pid */
+/* Fills in what /proc and text have; text->error: why the arguments are unknown. */
 void proc_details(struct skep_instance *, struct proc_state *st, const struct skep_upid *,
 		  const struct skep_process_text *text, struct skep_process_live *);
-/* Asks the host for the arguments; the record follows, with them or, where they cannot be read, marked. */
+/* Asks the host for the arguments; the record follows with them, or with a mark that they are missing. */
 void proc_details_ask(struct skep_instance *, struct proc_state *st, const struct proc_leader *,
 		      const struct proc_sums *, uint32_t flags);
 /*
- * An event of that process comes: its record goes before, without arguments; before an exec, also without what /proc
- * has.
+ * Before an event of that process: sends its record without arguments; before an exec, also without what /proc has.
  */
 void proc_details_skip(struct skep_instance *, struct proc_state *st, uint32_t pid, bool exec);
-/* In stop(): the records that wait go out without arguments. */
+/* In stop(): sends the waiting records without arguments. */
 void proc_details_end(struct skep_instance *, struct proc_state *st);
 
-/* environ.c: variables of environments that are asked for by name */
-/* Are they names, and not too many? Says why not, and returns what host->fail did. */
+/* environ.c: variables of environments, by the option `environ` */
+/* Checks the option's names. 0, or what host->fail returned. */
 int proc_environ_check(struct skep_instance *, const struct proc_state *st);
-/* As the kernel side has them. The number. */
+/* The names as words, for the kernel side. Returns their number. */
 uint32_t proc_environ_names(const struct proc_state *st, struct proc_environ_name ret[PROC_ENVIRON_NAMES]);
 /*
- * Of a block "A=1\0B=2\0..." those that are asked for, each cut to PROC_ENVIRON_ENTRY bytes; as the kernel side does.
+ * Picks the named variables from a block "A=1\0B=2\0...", each cut to PROC_ENVIRON_ENTRY bytes, as the kernel side
+ * does.
  */
 size_t proc_environ_pick(const struct proc_state *st, const char *block, size_t len, char *ret, size_t room);
 
 /* load.c */
 struct bpf_program;
-/* 0 or what host->fail returned; nothing is left behind then */
+/* 0, or what host->fail returned; then it has unloaded everything */
 int proc_load(struct skep_instance *, struct proc_state *st);
-/* Hooks off, maps stay. true: everything stays, attached, for the next skepd. */
+/* Detaches the hooks and keeps the maps. true: all stays attached, for the next skepd. */
 bool proc_detach(struct skep_instance *, struct proc_state *st);
 void proc_unload(struct proc_state *st);
 
 /* proc.c */
-/* What the ring has now; for who needs to know what happened before this moment, and nothing else of a drain. */
+/* Emits what the ring has now, for a caller that must know all events before this moment. */
 void proc_catch_up(struct proc_state *st);
-/* Empties the ring; budget_ns 0: wholly. false: time was up, or a record is being written, and there is more. */
+/* Drains the ring, for at most budget_ns (0: to the end). false: records are left. */
 bool proc_drain(struct skep_instance *, struct proc_state *st, uint64_t budget_ns);
 
 #endif
