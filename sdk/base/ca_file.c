@@ -8,12 +8,12 @@
 
 const char *skep_ca_file(void)
 {
-	/* The places that Go's crypto/x509 looks at on Linux (root_linux.go), too. */
+	/* Go's crypto/x509 tries the same files on Linux (root_linux.go). */
 	static const char *const places[] = {
 		"/etc/ssl/certs/ca-certificates.crt",                /* Debian, Ubuntu, Arch, Gentoo, Alpine */
 		"/etc/pki/tls/certs/ca-bundle.crt",                  /* Fedora, EL */
 		"/etc/ssl/ca-bundle.pem",                            /* SUSE */
-		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora, EL: what the one above links to */
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* Fedora, EL: the target of the link above */
 		"/etc/ssl/cert.pem",                                 /* Alpine */
 	};
 

@@ -26,7 +26,7 @@ ssize_t skep_procfile_read(uint32_t pid, const char *name, char *ret, size_t roo
 		ssize_t n = read(fd, ret + have, room - have);
 
 		if (n < 0 && have == 0)
-			err = -errno; /* not the same as an empty file */
+			err = -errno; /* an unreadable file is not an empty one */
 		if (n <= 0)
 			break;
 		have += (size_t)n;
@@ -43,7 +43,7 @@ const char *skep_procfile_stat(uint32_t pid, int n, char room[SKEP_PROCFILE_STAT
 	if (len <= 0)
 		return NULL;
 	room[len] = '\0';
-	at = strrchr(room, ')'); /* the name may hold anything */
+	at = strrchr(room, ')'); /* the name may contain ')' itself */
 	for (int field = 2; at && field < n; field++)
 		at = strchr(at + 1, ' ');
 	return at ? at + 1 : NULL;

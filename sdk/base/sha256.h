@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/base/sha256.h - SHA-256 (FIPS 180-4) of one message in memory, for ids that two programs have to
- * come to by themselves (skep/trace.h).  Private: not installed.  Nothing is secret here: no care is taken about
- * timing.
+ * sdk/base/sha256.h - SHA-256 (FIPS 180-4) of one message in memory, for ids that two programs compute independently
+ * (skep/trace.h).  Private: not installed.  Its time depends on the message, which is no secret.
  */
 #ifndef SKEP_SDK_SHA256_H
 #define SKEP_SDK_SHA256_H

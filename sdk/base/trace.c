@@ -10,7 +10,7 @@
 
 #include "sdk/base/sha256.h"
 
-/* n bytes of a hash of a label and up to two texts; never all 0, which stands for "none". */
+/* n bytes of a hash of a label and up to two texts; never all 0, which means "none". */
 static void skep_trace_hash(const char *label, const void *a, size_t a_len, const void *b, size_t b_len, uint8_t *ret,
 			    size_t n)
 {
@@ -18,8 +18,8 @@ static void skep_trace_hash(const char *label, const void *a, size_t a_len, cons
 	size_t at = strlen(label) + 1;
 
 	/*
-	 * Long ones by their hashes: what is hashed has a fixed room, and a length in front of each keeps "a","bc" from
-	 * "ab","c".
+	 * Replaces a long text by its hash, as the buffer has a fixed size. The length before each text makes "a","bc"
+	 * differ from "ab","c".
 	 */
 	if (a_len > 64) {
 		skep_sha256(a, a_len, whole[0]);
@@ -54,7 +54,7 @@ void skep_trace_of_run(const char *boot_id, const char *run, size_t run_len, str
 {
 	memset(ret, 0, sizeof(*ret));
 	skep_trace_hash("skep.run", boot_id, strlen(boot_id), run, run_len, ret->trace, SKEP_TRACE_ID);
-	ret->flags = 3; /* sampled, and random enough to sample by (level 2 of the recommendation) */
+	ret->flags = 3; /* sampled, and with a random trace id (level 2 of the recommendation) */
 }
 
 void skep_trace_run_span(const uint8_t *trace, const char *run, size_t run_len, uint8_t *ret)

@@ -6,7 +6,7 @@
 
 void skep_upid_text(const char *boot_id, const struct skep_upid *upid, char ret[SKEP_UPID_TEXT])
 {
-	/* By hand: sinks write it twice for each record, and snprintf would be a tenth of what that costs them. */
+	/* No snprintf: sinks write two ids for each record, and it would take a tenth of their time. */
 	char *at = ret;
 	unsigned n = 1;
 

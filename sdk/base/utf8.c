@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/base/utf8.c - which bytes are UTF-8, and how others are written.
+ * sdk/base/utf8.c - finds UTF-8 in bytes, and escapes all other bytes.
  */
 #include <skep/utf8.h>
 #include <stdint.h>
@@ -83,7 +83,7 @@ size_t skep_utf8_cut(const char *s, size_t n, size_t most)
 
 	if (n <= most)
 		return n;
-	/* A character has at most 4 bytes: one that reaches over the cut begins at most 3 before it. */
+	/* A character has at most 4 bytes, so one across the cut begins at most 3 bytes before it. */
 	for (int back = 0; back < 3 && at > 0; back++) {
 		at--;
 		if (((unsigned char)s[at] & 0xc0) != 0x80)

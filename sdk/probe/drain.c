@@ -46,7 +46,7 @@ int skep_drain_map(struct skep_drain *d, int map_fd, size_t key_size, size_t val
 
 		at = next;
 		err = bpf_map_lookup_batch(map_fd, first ? NULL : &at, &next, d->keys, d->values, &n, NULL);
-		if (err && err != -ENOENT) /* -ENOENT: these were the last */
+		if (err && err != -ENOENT) /* -ENOENT: the last batch */
 			return err;
 		for (uint32_t i = 0; i < n; i++)
 			cb(arg, d->keys + i * key_size, d->values + i * value_size);
@@ -88,7 +88,7 @@ int skep_sums_of_map(int map_fd, size_t size, void *ret)
 
 /* ---- iterators -------------------------------------------------------------------- */
 
-/* EAGAIN: the kernel has looked at a million objects without anything to read. */
+/* EAGAIN: the iterator visited a million objects without output. */
 static ssize_t read_more(int fd, void *buffer, size_t room)
 {
 	ssize_t n;

@@ -70,7 +70,7 @@ void skep_filetable_remove(struct skep_filetable *t, size_t hole)
 		at = (at + 1) & (t->room - 1);
 		if (!t->at[at])
 			break;
-		/* it may step back into the hole when its home does not lie behind the hole */
+		/* an entry may move into the hole unless its home lies behind the hole */
 		if (((at - skep_filetable_home(t, t->at[at]->id, t->room)) & (t->room - 1)) >=
 		    ((at - hole) & (t->room - 1))) {
 			t->at[hole] = t->at[at];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/load.c - what probes do around the loading of a BPF object.
+ * sdk/probe/load.c - helps probes to load a BPF object: sizes, the host's verdict map, views of maps, error messages.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int
 			"%s: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON (before Linux 5.11 also "
 			"CAP_SYS_RESOURCE), and a kernel that is not locked down",
 			what);
-	return (host->fail)(inst, err, "%s: %s (verbose logging shows what the kernel said)", what, strerror(-err));
+	return (host->fail)(inst, err, "%s: %s (verbose logging shows the kernel's message)", what, strerror(-err));
 }
 
 int skep_detail_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/path.c - turns a list of path components round.
+ * sdk/probe/path.c - reverses a list of path components.
  */
 #include <skep/path.h>
 #include <string.h>

@@ -31,8 +31,8 @@ static uint64_t skep_pins_hash_number(uint64_t h, uint64_t number)
 }
 
 /*
- * "NAME@WHEN-KEY", as bpffs takes no dots in names (kernel/bpf/inode.c, bpf_lookup): several of one key may live for a
- * moment, while a plugin is exchanged for itself.
+ * Parses a folder's name, "NAME@WHEN-KEY". bpffs allows no dots in names (kernel/bpf/inode.c, bpf_lookup). Two folders
+ * of one key exist for a moment while skepd reloads a plugin.
  */
 static bool skep_pins_is(const char *entry, const char *name, uint64_t *ret_key)
 {
@@ -60,7 +60,7 @@ static int skep_pins_key(struct skep_pins *p, const struct bpf_object_skeleton *
 		h = skep_pins_hash_number(h, (uint64_t)bpf_map__max_entries(map) << 32 | bpf_map__value_size(map));
 		h = skep_pins_hash_number(h, bpf_map__autocreate(map));
 		memset(&info, 0, sizeof(info));
-		if (bpf_map__fd(map) >= 0) { /* one of the host's */
+		if (bpf_map__fd(map) >= 0) { /* the host shares this map */
 			if (bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &size))
 				return -errno;
 			h = skep_pins_hash_number(h, info.id);
@@ -142,7 +142,7 @@ int skep_pins_kept(const char *folder, struct skep_kept *ret)
 	return err;
 }
 
-/* A kernel side that has expired is read to its end and taken out (skep_pins_others()): it has a gap. */
+/* No skepd adopts an expired kernel side, which has a gap: skep_pins_others() drains and removes it. */
 static bool skep_pins_attended(struct skep_pins *p)
 {
 	struct skep_kept k = { 0, SKEP_KEPT_AWAKE, 0 };
@@ -187,7 +187,7 @@ static int skep_pins_adopt(const struct skep_pins *p, struct bpf_object_skeleton
 		fd = err ? err : bpf_obj_get(path);
 		if (fd < 0)
 			return err ? err : -errno;
-		err = bpf_map__reuse_fd(map, fd); /* which keeps a descriptor of its own */
+		err = bpf_map__reuse_fd(map, fd); /* duplicates the descriptor */
 		close(fd);
 		if (err)
 			return err;
@@ -246,7 +246,7 @@ static int skep_pins_pin(const char *folder, struct bpf_object_skeleton *s)
 	for (int i = 0; i < s->map_cnt; i++) {
 		int fd = bpf_map__fd(*s->maps[i].map);
 
-		if (fd < 0) /* one that this kernel does without */
+		if (fd < 0) /* not created on this kernel */
 			continue;
 		err = skep_pins_path(path, folder, "map", s->maps[i].name);
 		if (err || bpf_obj_pin(fd, path))
@@ -288,7 +288,7 @@ int skep_pins_attach(struct skep_pins *p, struct bpf_object_skeleton *s, int *re
 		 (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec,
 		 (unsigned long long)p->key);
 	memcpy(making, p->folder, sizeof(making));
-	making[n - 1] = '_'; /* which is no name for those who look */
+	making[n - 1] = '_'; /* no skepd adopts a folder of that name */
 	making[strrchr(making, '/') - making] = '\0';
 	err = mkdir(making, 0700) && errno != EEXIST ? -errno : 0;
 	making[strlen(making)] = '/';
@@ -336,18 +336,19 @@ int skep_pins_own_program(const struct skep_pins *p, const struct bpf_program *p
 	return bpf_program__fd(prog) >= 0 ? dup(bpf_program__fd(prog)) : -1;
 }
 
-/* How long what is pinned records after the last sign of life, in ns (skep/kept.h). */
+/* For how many ns the pinned object records after the last touch (skep/kept.h). */
 static uint64_t skep_pins_for_ns(const struct skep_host *host)
 {
-	/* before ABI 1.4 the host does not say */
+	/* before ABI 1.4 the host has no such field */
 	const uint64_t seconds = SKEP_HAS(host, pin_for_s) ? host->pin_for_s : 600u;
 
-	/* an interval more than one: signs of life may come with samples only */
+	/* two intervals more, as a plugin may touch the object with samples only */
 	return seconds * 1000000000ull + 2 * host->interval_ns;
 }
 
 /*
- * Reports what hooks did not record since until_ns, as no skepd read: lost in the kernel. fd: of the map "unattended".
+ * Reports the events since until_ns as lost in the kernel: the hooks did not record them, as no skepd read. fd: of the
+ * map "unattended".
  */
 static uint64_t skep_pins_unattended(const struct skep_host *host, struct skep_instance *inst, int fd,
 					    const struct skep_pins_kinds *kinds, uint64_t until_ns)

@@ -35,8 +35,8 @@ static int skep_ring_fail(struct skep_ring *r)
 int skep_ring_open(struct skep_ring *r, int map_fd)
 {
 	/*
-	 * Edge-triggered: what has been read lies in the ring still, so that a level would call without end.  The
-	 * kernel's wake-up (BPF_RB_FORCE_WAKEUP and its like) is an edge for each.
+	 * Edge-triggered: records that skepd has read stay in the ring, so a level trigger would fire without end. Each
+	 * wake-up of the kernel (such as BPF_RB_FORCE_WAKEUP) is an edge.
 	 */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	struct bpf_map_info info;
@@ -50,7 +50,7 @@ int skep_ring_open(struct skep_ring *r, int map_fd)
 		return skep_ring_fail(r);
 	r->page = (size_t)sysconf(_SC_PAGESIZE);
 	r->size = info.max_entries;
-	/* ids of maps go round: not given twice for long (idr_alloc_cyclic, kernel/bpf/syscall.c) */
+	/* the kernel reuses a map's id only when ids wrap at INT_MAX (idr_alloc_cyclic, kernel/bpf/syscall.c) */
 	r->source = info.id;
 	at = mmap(NULL, r->page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
 	if (at == MAP_FAILED)
@@ -76,7 +76,7 @@ void skep_ring_woken(const struct skep_ring *r)
 		;
 }
 
-/* What lies before that has been let go of. Of one that is closed: all. */
+/* The position up to which records are released. In a closed ring: all. */
 static uint64_t skep_ring_begin(const struct skep_ring *r)
 {
 	return r->consumer ? __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE) : r->at;
@@ -116,7 +116,7 @@ int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const void *data, s
 				 size = length & ~(3u << 30);
 			int err = 0;
 
-			/* BPF_RINGBUF_BUSY_BIT; its writer may be off its CPU for as long as that is contended */
+			/* BPF_RINGBUF_BUSY_BIT; a busy CPU may delay the writer for long */
 			if (length >> 31)
 				return -EBUSY;
 			r->at += ((uint64_t)size + 8 + 7) / 8 * 8;

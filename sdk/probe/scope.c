@@ -56,8 +56,8 @@ bool skep_scope_cgroup_v1(void)
 }
 
 /*
- * The process of that scope: a descriptor that tells its end, and its identity where the host
- * knows it. 0, or what host->fail returned.
+ * Opens the process of that scope: a descriptor that becomes readable at its end, and its identity if the host knows
+ * it. 0, or what host->fail returned.
  */
 static int skep_scope_process(struct skep_instance *inst, const struct skep_host *host, uint32_t pid,
 				     int *ret_pidfd, struct skep_upid *ret_who)
@@ -71,7 +71,7 @@ static int skep_scope_process(struct skep_instance *inst, const struct skep_host
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT))
 		return (host->fail)(inst, -EINVAL, "%u is a thread; give its process (Tgid in /proc/%u/status)", pid,
 				    pid);
-	/* fd < 0 otherwise (a sandbox refuses the call): the detail goes on until its time is over */
+	/* fd < 0 for another reason (a sandbox refuses the call): the detail stays until its time is over */
 	if (SKEP_HAS(host, process_by_pid) && host->process_by_pid(inst, pid, &who) && who.pid == pid)
 		*ret_who = who;
 	*ret_pidfd = fd;

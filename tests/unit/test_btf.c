@@ -115,7 +115,7 @@ static void failures(void **state)
 		said, "loading the BPF programs: not permitted: needs the capabilities CAP_BPF and CAP_PERFMON"));
 	assert_int_equal(skep_load_fail(NULL, &host, -E2BIG, "loading the BPF programs"), -E2BIG);
 	assert_string_equal(
-		said, "loading the BPF programs: Argument list too long (verbose logging shows what the kernel said)");
+		said, "loading the BPF programs: Argument list too long (verbose logging shows the kernel's message)");
 	assert_int_equal(skep_detail_fail(NULL, &host, -EPERM, "the hook on opens"), -EPERM);
 	assert_string_equal(said,
 			    "cannot attach the hook on opens: Operation not permitted; needs CAP_BPF and CAP_PERFMON");
