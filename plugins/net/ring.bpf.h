@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * plugins/net/ring.bpf.h - sends records to user space: the ring, and the counters of what it dropped.
+ * plugins/net/ring.bpf.h - sends records to user space: the ring, and counters, also of dropped records.
  */
 #ifndef SKEP_NET_RING_BPF_H
 #define SKEP_NET_RING_BPF_H

@@ -16,7 +16,7 @@ static void calls_missing(struct skep_instance *inst, const struct net_state *st
 		host->signal(
 			inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
 			"tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
-			"option calls is false: bytes go to the connection's owner, also those that another process sent or received");
+			"option calls is false: bytes go to the connection's owner, even if another process sent or received them");
 		host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
 		host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_OFF, "", "option calls is false");
 		return;
@@ -27,7 +27,7 @@ static void calls_missing(struct skep_instance *inst, const struct net_state *st
 		st->sender_err ? strerror(-st->sender_err) : "its type information lacks them");
 	host->signal(inst, "net.tcp.bytes", SKEP_SIGNAL_PARTIAL,
 		     "tcp_sock counters at tp_btf/inet_sock_set_state and by iterator",
-		     "bytes go to the connection's owner, also those that another process sent or received");
+		     "bytes go to the connection's owner, even if another process sent or received them");
 	host->signal(inst, "net.udp.bytes", SKEP_SIGNAL_MISSING, "", why);
 	host->signal(inst, "net.unix.bytes", SKEP_SIGNAL_MISSING, "", why);
 }
