@@ -184,7 +184,8 @@ def expired():
             d.process.send_signal(signal.SIGCONT)
         else:
             d = Daemon("expired", pin_for="1s", probes=probes)
-        until(lambda: (lost(d) - before)["process.final"])
+        until(lambda: (lost(d) - before)["process.final"] and
+              len([r for r in ended(d, os.path.basename(tiny)) if r["argv"][1:] == [away, "recorded"]]) == 3)
         time.sleep(0.5)
         now = lost(d) - before
         seen = collections.Counter(r["argv"][2] for r in ended(d, os.path.basename(tiny)) if r["argv"][1] == away)
