@@ -35,11 +35,11 @@ const struct command cmd_reload = {
 	.name = "reload",
 	.summary = "have the running skepd apply its changed configuration",
 	.about =
-		"skepd takes over all of it or, after any error, nothing. A plugin whose options stay the same goes on "
-		"without noticing; skepd drains a removed one for 5 s at most. SIGHUP does the same; then the log and "
-		"skep status report the result.\n",
+		"skepd applies all of it or, after any error, nothing. A plugin whose options stay the same keeps "
+		"running; skepd drains a removed one for 5 s at most. SIGHUP does the same; then the log and skep "
+		"status report the result.\n",
 	.options = options,
-	.notes = "Exits with 3 when skepd does not take over the configuration; everything goes on as before.\n",
+	.notes = "Exits with 3 when skepd rejects the configuration; the running one stays in use.\n",
 	.most = -1,
 	.run = run_reload,
 };
@@ -134,16 +134,16 @@ void reload_status_print(const json_t *o, const struct paint *p)
 
 	if (!json_is_object(last))
 		return;
-	fprintf(p->out, "reloads    %s taken over, %s failed; the last at ", human_count(answer_u64(o, "ok"), a),
+	fprintf(p->out, "reloads    %s succeeded, %s failed; the last at ", human_count(answer_u64(o, "ok"), a),
 		human_count(answer_u64(o, "failed"), b));
 	fprintf(p->out, "%.19s by ", *answer_text(last, "time") ? answer_text(last, "time") : "?");
 	answer_print(p, INK_NONE, answer_text(last, "by"));
 	if (answer_true(last, "ok")) {
-		fputs(": taken over\n", p->out);
+		fputs(": succeeded\n", p->out);
 	} else {
 		fputs(": ", p->out);
 		paint(p, INK_RED, "failed");
-		fputs(", everything goes on as it was\n", p->out);
+		fputs(", the running configuration stays in use\n", p->out);
 	}
 	entries_print(json_object_get(last, "errors"), "error", INK_RED, p);
 	entries_print(json_object_get(last, "warnings"), "warning", INK_YELLOW, p);
@@ -177,7 +177,7 @@ static int refused(const json_t *answer)
 	paint_init(&p, stderr, NULL);
 	entries_print(json_object_get(answer, "errors"), "error", INK_RED, &p);
 	entries_print(json_object_get(answer, "warnings"), "warning", INK_YELLOW, &p);
-	return skep_fail("reload", SKEP_EXIT_CONFIG, "not taken over: %s", answer_text(answer, "error"));
+	return skep_fail("reload", SKEP_EXIT_CONFIG, "configuration rejected: %s", answer_text(answer, "error"));
 }
 
 /* 60 s: a plugin that loads programs on a busy host, and 5 s each for what drains and settles. */
@@ -196,11 +196,11 @@ static int ask(struct ctl *ctl, bool check, json_t **ret)
 	err = err < 0 ? err : got;
 	if (err == -EAGAIN)
 		return skep_fail("reload", SKEP_EXIT_RUNTIME,
-				 "skepd (pid %d) has not finished within %d s; skep status tells what became of it",
+				 "skepd (pid %d) has not finished the reload within %d s; skep status shows its result",
 				 ctl_peer_pid(ctl), ANSWER_MS / 1000);
 	if (err == -EPIPE)
 		return skep_fail("reload", SKEP_EXIT_RUNTIME,
-				 "skepd closed the connection: it is ending, or has no room for more clients");
+				 "skepd closed the connection: it is stopping, or its limit of clients is reached");
 	return skep_fail("reload", SKEP_EXIT_RUNTIME, "no answer from skepd: %s", strerror(-err));
 }
 
@@ -214,7 +214,7 @@ static int run_reload(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (optind < argc)
-		return skep_usage("reload", "what is '%s'? skepd reads the file that it was started with",
+		return skep_usage("reload", "unexpected argument '%s': skepd reads the file that it was started with",
 				  argv[optind]);
 	status = ctl_open("reload", o.answer.socket, &ctl);
 	if (status)

@@ -208,6 +208,6 @@ static int run_runs(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (optind < argc)
-		return skep_usage("runs", "what is '%s'? To report one run: skep show %s", argv[optind], argv[optind]);
+		return skep_usage("runs", "unexpected argument '%s': to report one run, skep show %s", argv[optind], argv[optind]);
 	return answer(o.lake, o.limit, o.json);
 }

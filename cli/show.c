@@ -75,6 +75,6 @@ static int run_show(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc - optind > 1)
-		return skep_usage("show", "one run at a time, not '%s' as well", argv[optind + 1]);
+		return skep_usage("show", "unexpected argument '%s': one run at a time", argv[optind + 1]);
 	return answer(o.lake, optind < argc ? argv[optind] : "last", o.json, &style);
 }

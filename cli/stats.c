@@ -56,7 +56,7 @@ static void head(const json_t *o, const struct paint *p)
 		human_time(answer_u64(loop, "lag_worst_ns"), units, b));
 	fprintf(p->out, "processes  %s live\n", human_count(answer_u64(o, "processes"), a));
 	if (json_is_object(reload))
-		fprintf(p->out, "reloads    %s taken over, %s failed\n", human_count(answer_u64(reload, "ok"), a),
+		fprintf(p->out, "reloads    %s succeeded, %s failed\n", human_count(answer_u64(reload, "ok"), a),
 			human_count(answer_u64(reload, "failed"), b));
 }
 
@@ -135,6 +135,6 @@ static int run_stats(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (o.prometheus && o.answer.json)
-		return skep_usage("stats", "--prometheus and --json: one of them");
+		return skep_usage("stats", "--prometheus and --json exclude each other");
 	return answer_command("stats", "stats", &o.answer, o.prometheus ? stats_prometheus : stats_print);
 }

@@ -124,11 +124,11 @@ static void queues(const json_t *list, FILE *out)
 		{ "skep_sink_queue_batches", "gauge", "Batches that wait for the sink", "batches" },
 		{ "skep_sink_queue_bytes", "gauge", "Memory of the batches that wait for the sink", "bytes" },
 		{ "skep_sink_lag_records", "gauge",
-		  "Records that the sink has not settled, those in the spool included", "lag_records" },
+		  "Records that the sink has not acknowledged, those in the spool included", "lag_records" },
 		{ "skep_sink_lag_bytes", "gauge", "The same, in bytes of the spool", "lag_bytes" },
 		{ "skep_sink_sent_bytes_total", "counter", "Bytes that the sink has sent, as far as it says",
 		  "sent_bytes" },
-		{ "skep_sink_in_flight_batches", "gauge", "Batches that the sink has and has not answered for",
+		{ "skep_sink_in_flight_batches", "gauge", "Batches that the sink has not answered for",
 		  "in_flight" },
 		{ "skep_sink_put_off_total", "counter", "Offers of a batch that the sink has put off", "retries" },
 	};
@@ -156,7 +156,7 @@ static void spool(const json_t *o, FILE *out)
 	       answer_true(o, "writable"));
 	single(out, "skep_spool_write_errors_total", "counter", "Commits to the spool that failed",
 	       answer_u64(o, "errors"));
-	single(out, "skep_spool_replaced_total", "counter", "Damaged spool files that were put aside",
+	single(out, "skep_spool_replaced_total", "counter", "Damaged spool files that skepd renamed and replaced",
 	       answer_u64(o, "replaced"));
 }
 
@@ -184,7 +184,7 @@ static void streams(const json_t *list, FILE *out)
 	} figures[] = {
 		{ "skep_records_seen_total", "counter",
 		  "Records of a stream that were for a sink; seen = delivered + filtered + lost + pending", "seen" },
-		{ "skep_records_delivered_total", "counter", "Records that the sink has taken", "delivered" },
+		{ "skep_records_delivered_total", "counter", "Records that the sink has accepted", "delivered" },
 		{ "skep_records_filtered_total", "counter", "Records that rules kept from the sink", "filtered" },
 		{ "skep_records_pending", "gauge", "Records on their way to the sink", "pending" },
 	};
@@ -220,7 +220,7 @@ static void reloads(const json_t *o, FILE *out)
 		number(out, answer_u64(o, results[i]));
 	}
 	if (json_is_object(json_object_get(o, "last")))
-		single(out, "skep_reload_last_ok", "gauge", "1 when the last reload was taken over",
+		single(out, "skep_reload_last_ok", "gauge", "1 when the last reload succeeded",
 		       answer_true(json_object_get(o, "last"), "ok"));
 }
 
@@ -259,11 +259,11 @@ static void rules(const json_t *o, FILE *out)
 		fputc('}', out);
 		number(out, answer_u64(one, "ended"));
 	}
-	single_seconds(out, "skep_rules_busy_seconds_total", "counter", "Time spent judging by skepd itself",
+	single_seconds(out, "skep_rules_busy_seconds_total", "counter", "Time that skepd spent evaluating rules",
 		       answer_u64(judged, "busy_ns"));
-	single(out, "skep_rules_asked_total", "counter", "Questions of the kernel to skepd",
+	single(out, "skep_rules_asked_total", "counter", "Questions about rules that the kernel sent to skepd",
 	       answer_u64(judged, "asked"));
-	single(out, "skep_rules_answers_failed_total", "counter", "Answers that the kernel could not be given",
+	single(out, "skep_rules_answers_failed_total", "counter", "Answers about rules that skepd could not give the kernel",
 	       answer_u64(judged, "answers_failed"));
 	single(out, "skep_rules_spent_total", "counter", "Processes recorded because the rules took longer than 20 ms",
 	       answer_u64(judged, "spent"));
@@ -274,16 +274,16 @@ int stats_prometheus(const json_t *o, FILE *out, const struct paint_style *style
 	static const struct {
 		const char *name, *key, *help;
 	} self[] = {
-		{ "skep_process_records_total", "records", "Life-cycle records taken" },
+		{ "skep_process_records_total", "records", "Life-cycle records received" },
 		{ "skep_process_records_invalid_total", "invalid", "Life-cycle records about no process" },
 		{ "skep_process_records_late_total", "late",
-		  "Records about a process that had been closed, or told twice" },
+		  "Records about a closed process, or reported twice" },
 		{ "skep_process_clamped_total", "clamped", "Figures that would have gone backwards" },
 		{ "skep_process_lost_total", "processes_lost", "Processes that ended without final figures" },
 		{ "skep_process_facets_late_total", "facets_late",
 		  "Processes closed without waiting longer for a facet" },
-		{ "skep_left_behind_total", "left_behind", "Plugins that were to end and whose work did not return" },
-		{ "skep_no_memory_total", "no_memory", "Records not taken for want of memory" },
+		{ "skep_left_behind_total", "left_behind", "Plugins that skepd abandoned because their work did not return" },
+		{ "skep_no_memory_total", "no_memory", "Records dropped: out of memory" },
 		{ "skep_state_unsaved_total", "unsaved",
 		  "Failures to save the state of a process, run, task or probe" },
 		{ "skep_state_unrestored_total", "unrestored", "Pieces of saved state that this skepd could not use" },
@@ -303,7 +303,7 @@ int stats_prometheus(const json_t *o, FILE *out, const struct paint_style *style
 	single_seconds(out, "skep_uptime_seconds", "gauge", "Since skepd began to collect", answer_u64(o, "uptime_ns"));
 	single_seconds(out, "skep_cpu_seconds_total", "counter", "CPU time of skepd", answer_u64(cost, "cpu_ns"));
 	single(out, "skep_resident_memory_bytes", "gauge", "Memory of skepd", answer_u64(cost, "rss_bytes"));
-	single(out, "skep_resident_memory_peak_bytes", "gauge", "The most that it was",
+	single(out, "skep_resident_memory_peak_bytes", "gauge", "Largest memory of skepd",
 	       answer_u64(cost, "rss_peak_bytes"));
 	single(out, "skep_open_fds", "gauge", "Open file descriptors of skepd", answer_u64(o, "fds"));
 	single_seconds(out, "skep_loop_lag_seconds", "gauge", "How much later than due the event loop's last tick came",

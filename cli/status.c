@@ -67,19 +67,19 @@ static void processes(const json_t *o, const struct paint *p)
 		const char *key, *words;
 	} troubles[] = {
 		{ "processes_lost", "ended without final figures" },
-		{ "facets_late", "not waited for any longer" },
-		{ "late", "told too late or twice" },
+		{ "facets_late", "closed without a late facet" },
+		{ "late", "reported too late or twice" },
 		{ "clamped", "figures that would have gone backwards" },
 		{ "invalid", "about no process" },
-		{ "no_memory", "not taken for want of memory" },
+		{ "no_memory", "dropped: out of memory" },
 		{ "unsaved", "not saved for the next skepd" },
-		{ "unrestored", "saved by the skepd before but unreadable" },
+		{ "unrestored", "saved by the previous skepd but unreadable" },
 		{ "unread", "without arguments, which could not be read" },
 	};
 	char a[HUMAN_SIZE];
 
 	fprintf(p->out, "processes  %s live", human_count(answer_u64(o, "processes"), a));
-	fprintf(p->out, ", %s records taken", human_count(answer_u64(self, "records"), a));
+	fprintf(p->out, ", %s records received", human_count(answer_u64(self, "records"), a));
 	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
 		if (answer_u64(self, troubles[i].key) > 0)
 			fprintf(p->out, ", %s %s", human_count(answer_u64(self, troubles[i].key), a),
@@ -127,12 +127,13 @@ static void spool(const json_t *o, const struct paint *p)
 	if (!json_is_true(json_object_get(o, "writable"))) {
 		paint(p, INK_RED, " cannot be written: ");
 		answer_print(p, INK_RED, answer_text(o, "why"));
-		paint(p, INK_RED, "; what sinks cannot take at once is lost");
+		paint(p, INK_RED, "; records that sinks cannot accept at once are lost");
 	}
 	if (errors > 0)
 		paint(p, INK_YELLOW, " (%s writes failed since the start)", human_count(errors, a));
 	if (replaced > 0)
-		paint(p, INK_YELLOW, " was damaged, %d times since the start: what was there is put aside", replaced);
+		paint(p, INK_YELLOW, " was damaged, %d times since the start: skepd renamed the damaged "
+			"file", replaced);
 	fputc('\n', p->out);
 }
 

@@ -91,7 +91,7 @@ static bool escape(struct lexer *l, uint32_t begin, char *ret)
 	default:
 		if (!left)
 			return lex_error(l, begin, 1, "this text has no end; close it with the same quote");
-		return lex_error(l, l->at - 2, 2, "\\%c is no escape; there are \\\\ \\' \\\" \\n \\t \\xHH",
+		return lex_error(l, l->at - 2, 2, "\\%c is not an escape; there are \\\\ \\' \\\" \\n \\t \\xHH",
 				 c > ' ' && c < 127 ? c : '?');
 	}
 }
@@ -163,11 +163,11 @@ bool lex_next(struct lexer *l, struct token *t)
 		}
 	}
 	if (c == '!')
-		return lex_error(l, l->at, 1, "\"!\" is not known; write not, or != between two values");
+		return lex_error(l, l->at, 1, "\"!\" is not an operator; write not, or != between two values");
 	if (c == '&' || c == '|')
 		return lex_error(l, l->at, left > 1 && l->text[l->at + 1] == c ? 2 : 1, "\"%c\" is not known; write %s",
 				 c, c == '&' ? "and" : "or");
 	if (c > ' ' && c < 127)
-		return lex_error(l, l->at, 1, "\"%c\" is not known here; texts stand in quotes", c);
-	return lex_error(l, l->at, 1, "the byte 0x%02x is not known here; texts stand in quotes", (unsigned char)c);
+		return lex_error(l, l->at, 1, "\"%c\" is not known here; write a string in quotes", c);
+	return lex_error(l, l->at, 1, "the byte 0x%02x is not known here; write a string in quotes", (unsigned char)c);
 }

@@ -71,7 +71,7 @@ static bool unknown_field(const struct parser *p, const struct token *t, const c
 		lex_error(&p->lex, t->at, t->length, "there is no field \"%s\"; did you mean \"%s\"?", word, near);
 	else
 		lex_error(&p->lex, t->at, t->length, "there is no field \"%s\"%s", word,
-			  t->kind == TOKEN_NAME && p->schema->n ? "; texts stand in quotes" : "");
+			  t->kind == TOKEN_NAME && p->schema->n ? "; write a string in quotes" : "");
 	free(names);
 	return false;
 }
@@ -98,7 +98,7 @@ const struct filter_field *parse_field(struct parser *p, const struct token *t, 
 		if (strlen(f->name) != len || memcmp(f->name, name, len) != 0)
 			continue;
 		if (parent && !f->of_parent) {
-			lex_error(&p->lex, t->at, t->length, "%s is not known of a parent", f->name);
+			lex_error(&p->lex, t->at, t->length, "%s is unknown for a parent", f->name);
 			return NULL;
 		}
 		n->field = i;
@@ -131,7 +131,7 @@ const struct operator *parse_operator(struct parser *p, const struct filter_fiel
 	snprintf(word, sizeof(word), "%.*s", (int)(t->len > 20 ? 20 : t->len), t->kind == TOKEN_NAME ? t->ptr : "");
 	near = t->kind == TOKEN_NAME ? suggest_nearest(word, words) : NULL;
 	if (near)
-		lex_error(&p->lex, t->at, t->length, "\"%s\" is no operator; did you mean \"%s\"?", word, near);
+		lex_error(&p->lex, t->at, t->length, "\"%s\" is not an operator; did you mean \"%s\"?", word, near);
 	else
 		lex_error(&p->lex, t->at, t->length, "%s is %s; it can be compared by%s and !=", f->name,
 			  parse_type_names[f->type], all);

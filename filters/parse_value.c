@@ -36,7 +36,7 @@ static bool wants(const struct parser *p, const struct token *t, const struct fi
 {
 	bool text = f->type == FILTER_TEXT || f->type == FILTER_LIST;
 	const char *quotes =
-		text && (t->kind == TOKEN_NAME || t->kind == TOKEN_NUMBER) ? "; texts stand in quotes" : "";
+		text && (t->kind == TOKEN_NAME || t->kind == TOKEN_NUMBER) ? "; write a string in quotes" : "";
 
 	if (t->kind == TOKEN_END)
 		return lex_error(&p->lex, t->at, 1, "%s wants a value here: %s", f->name,
@@ -65,7 +65,7 @@ static bool value(struct parser *p, struct node *n, const struct filter_field *f
 			const char *why = memchr(t.ptr, '\0', t.len) ? "it has a NUL" : glob_error(t.ptr);
 
 			if (why)
-				return lex_error(&p->lex, t.at, t.length, "this is no pattern: %s", why);
+				return lex_error(&p->lex, t.at, t.length, "invalid pattern: %s", why);
 		}
 		if (n->op == OP_MATCHES) {
 			o->regex = regex_new(&p->lex, &t);

@@ -110,7 +110,7 @@ static bool compile(struct regex *r, const struct lexer *l, const struct token *
 		return true;
 	if (pcre2_get_error_message(err, why, sizeof(why)) < 0)
 		why[0] = '\0';
-	return lex_error(l, t->at, t->length, "this is no regular expression: %s (after %zu bytes of it)",
+	return lex_error(l, t->at, t->length, "invalid regular expression: %s (after %zu bytes of it)",
 			 (const char *)why, (size_t)offset);
 }
 

@@ -44,7 +44,7 @@ static int check_labels(const struct rule_spec *spec, struct filter_error *e)
 	if (spec->n_labels > LABELS)
 		return wrong(e, "%zu labels; at most %u", spec->n_labels, LABELS);
 	if (spec->n_labels && spec->verdict == RULE_EXCLUDE)
-		return wrong(e, "what is excluded has no records to set labels on");
+		return wrong(e, "an excluded process has no record that could carry labels");
 	for (size_t i = 0; i < spec->n_labels; i++) {
 		const struct rule_label *l = &spec->labels[i];
 
@@ -55,7 +55,7 @@ static int check_labels(const struct rule_spec *spec, struct filter_error *e)
 			return wrong(e, "the label \"%.70s\": its value is longer than %u bytes", l->name, LABEL_VALUE);
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(spec->labels[j].name, l->name) == 0)
-				return wrong(e, "the label \"%.70s\" stands there twice", l->name);
+				return wrong(e, "the label \"%.70s\" appears twice", l->name);
 	}
 	return 0;
 }
@@ -63,7 +63,7 @@ static int check_labels(const struct rule_spec *spec, struct filter_error *e)
 static int check(const struct rule_spec *spec, struct filter_error *e)
 {
 	if (!spec->id || !*spec->id || strlen(spec->id) > RULE_ID_MAX || !is_among(spec->id, "._-/"))
-		return wrong(e, "\"%.70s\" is no id: 1 to %u letters, digits, '.', '_', '-', '/'",
+		return wrong(e, "\"%.70s\" is not an id: 1 to %u letters, digits, '.', '_', '-', '/'",
 			     spec->id ? spec->id : "", RULE_ID_MAX);
 	if (spec->verdict != RULE_INCLUDE && spec->verdict != RULE_EXCLUDE && spec->verdict != RULE_SAMPLE)
 		return wrong(e, "a verdict is include, exclude or sample");

@@ -75,7 +75,7 @@ static int list_months(struct lake *l, struct lake_why *why)
 	}
 	closedir(d);
 	if (!err && !l->n_months) {
-		lake_say(why, "there is no lake in %s (no lake-YYYY-MM.db)", l->path);
+		lake_say(why, "no lake in %s: it has no file lake-YYYY-MM.db", l->path);
 		err = -ENOENT;
 	}
 	if (l->n_months)

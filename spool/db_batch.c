@@ -136,7 +136,7 @@ int db_evict(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, void *arg)
 		freed += some;
 	} while (err == 0 && some > 0 && (uint64_t)freed < bytes);
 	if (err == 0 && freed == 0) {
-		snprintf(db->why, sizeof(db->why), "no room, and nothing left to take out");
+		snprintf(db->why, sizeof(db->why), "no room, and no batch left to delete");
 		return -ENOSPC;
 	}
 	return err;

@@ -442,6 +442,6 @@ int spool_decode(struct spool_code *c, const void *body, size_t size, const stru
 	if (err == -ENOTSUP)
 		snprintf(why, why_size, "it was written by a later version of skep");
 	else if (err == -EBADMSG)
-		snprintf(why, why_size, "nonsense at byte %zu of %zu", (size_t)(in.at - in.begin), got);
+		snprintf(why, why_size, "invalid data at byte %zu of %zu", (size_t)(in.at - in.begin), got);
 	return err;
 }

@@ -24,7 +24,7 @@ int command_parse(const struct command *c, int argc, char **argv, void *options)
 		status = skep_fail(c->name, err == -EPERM ? SKEP_EXIT_PRIVILEGE : SKEP_EXIT_RUNTIME, "%s",
 				   why ? why : "out of memory");
 	else if (c->most >= 0 && argc - optind > c->most)
-		status = skep_usage(c->name, "what is '%s'?", argv[optind + c->most]);
+		status = skep_usage(c->name, "unexpected argument '%s'", argv[optind + c->most]);
 	free(why);
 	return status;
 }
@@ -43,7 +43,7 @@ int command_no_word(const struct command *c, const char *word)
 	}
 	nearest = word ? suggest_nearest(word, names) : NULL;
 	if (!word)
-		return skep_usage(c->name, "which of %s?", list);
+		return skep_usage(c->name, "give one of: %s", list);
 	return skep_usage(c->name, "'%s' is none of %s%s%s%s", word, list, nearest ? "; did you mean " : "",
 			  nearest ? nearest : "", nearest ? "?" : "");
 }

@@ -85,13 +85,13 @@ static int say_failure(const char *command, const char *path, int err)
 			"no skepd listens at %s%s.\n"
 			"Start one: systemctl start skepd, or in a shell: skepd -c FILE &\n"
 			"Does it listen elsewhere (\"control\" in its configuration)? Then: --socket PATH, or SKEP_SOCKET=PATH",
-			safe ? safe : "", err == -ECONNREFUSED ? " (one did, and is gone)" : "");
+			safe ? safe : "", err == -ECONNREFUSED ? " (its socket is left, but no process listens)" : "");
 		break;
 	case -EACCES:
 	case -EPERM:
 		status = skep_fail(
 			command, SKEP_EXIT_PRIVILEGE,
-			"you (uid %u) may not talk to the skepd at %s: root may, its own user, and members of group skep.\n"
+			"uid %u may not connect to the skepd at %s: only root, its own user and members of group skep may.\n"
 			"Run it as root, or: sudo usermod -a -G skep USER (and log in again)",
 			(unsigned)geteuid(), safe ? safe : "");
 		break;
@@ -265,11 +265,13 @@ int ctl_ask(const char *command, struct ctl *ctl, json_t *request, json_t **ret)
 		err = err < 0 ? err : got;
 		if (err == -EAGAIN)
 			return skep_fail(command, SKEP_EXIT_RUNTIME,
-					 "skepd (pid %d) has not answered within %d s: is it stuck?", ctl_peer_pid(ctl),
+					 "skepd (pid %d) has not answered within %d s: see its log, and skep "
+					 "status", ctl_peer_pid(ctl),
 					 ANSWER_MS / 1000);
 		if (err == -EPIPE)
 			return skep_fail(command, SKEP_EXIT_RUNTIME,
-					 "skepd closed the connection: it is ending, or has no room for more clients");
+					 "skepd closed the connection: it is stopping, or its limit of clients is "
+					 "reached");
 		return skep_fail(command, SKEP_EXIT_RUNTIME, "no answer from skepd: %s", strerror(-err));
 	}
 	if (json_is_true(json_object_get(answer, "ok"))) {

@@ -23,18 +23,18 @@ int question_open(const char *command, const char *path, struct lake **ret)
 		rc = lake_reading_path(&found, &both);
 		if (rc)
 			return skep_fail(command, SKEP_EXIT_RUNTIME,
-					 "where is the lake? %s: set SKEP_LAKE, or use --lake PATH",
+					 "cannot locate the lake: %s; set SKEP_LAKE, or use --lake PATH",
 					 rc == -ENOENT ? "HOME is not set" : strerror(-rc));
 		path = found;
 	}
 	if (both)
-		skep_say(command, "reading your own lake, %s; that of skepd: --lake %s", path, LAKE_OF_SERVICE);
+		skep_say(command, "reading your own lake, %s; for skepd's lake: --lake %s", path, LAKE_OF_SERVICE);
 	rc = lake_open(path, ret, why, sizeof(why));
 	if (rc == -ENOENT)
 		status = skep_fail(command, SKEP_EXIT_RUNTIME,
 				   "%s; `skep run -- CMD` makes one, --lake PATH names another%s", why,
 				   found && access(LAKE_OF_SERVICE, R_OK) < 0 && errno == EACCES
-					   ? "; members of group skep may read that of skepd, " LAKE_OF_SERVICE
+					   ? "; members of group skep may read skepd's lake, " LAKE_OF_SERVICE
 					   : "");
 	else if (rc)
 		status = skep_fail(command, SKEP_EXIT_RUNTIME, "%s", why);

@@ -197,11 +197,11 @@ static int make(const char *templates, const char *kind, const char *name, const
 	if (from_fd < 0) {
 		err = skep_usage(
 			"new",
-			"there is no template '%s' in %s; it has probe-proc, probe-bpf, sink, recognizer when skep-dev is installed",
+			"no template '%s' in %s; it has probe-proc, probe-bpf, sink, recognizer when skep-dev is installed",
 			kind, templates);
 	} else if (mkdir(to, 0755) < 0) {
 		err = skep_fail("new", SKEP_EXIT_RUNTIME,
-				"%s: %s; a new folder is made, nothing is written into one that is there", to,
+				"%s: %s; name a folder that does not exist: skep-dev writes into no existing one", to,
 				strerror(errno));
 		close(from_fd);
 	} else if ((to_fd = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {

@@ -54,7 +54,7 @@ void plugin_submit(struct findings *f, struct skep_mock *m)
 		skep_mock_advance(m, 10000000);
 	}
 	if (err)
-		findings_add(f, FINDING_WARNING, "submit", "refused, so that the host would come again: %s", m->why);
+		findings_add(f, FINDING_WARNING, "submit", "refused for now, so skepd would offer it again: %s", m->why);
 	else if (answers == 0)
 		findings_add(f, FINDING_ERROR, "submit",
 			     "no answer to a batch within %d s; each one is answered once by batch_done()",
@@ -62,7 +62,7 @@ void plugin_submit(struct findings *f, struct skep_mock *m)
 	else if (m->rejects > 0)
 		findings_add(f, FINDING_ERROR, "submit", "a batch was rejected: %s", m->why);
 	else if (m->retries + m->holds + m->suspects + m->splits > 0)
-		findings_add(f, FINDING_WARNING, "submit", "a batch was not taken now, the host would come again: %s",
+		findings_add(f, FINDING_WARNING, "submit", "a batch was not accepted now, so skepd would offer it again: %s",
 			     m->why);
 	else
 		findings_add(f, FINDING_OK, "submit", "a batch of two records was acknowledged");

@@ -102,7 +102,7 @@ static void check_field(struct findings *f, const struct skep_stream *s, uint32_
 			     s->name, field->name, field->unit);
 	if (!*field->unit && field->semantics != SKEP_S_ATTRIBUTE && is_number(field))
 		findings_add(f, FINDING_WARNING, "streams",
-			     "%s: field \"%s\": what is measured has a unit; a plain number is 1", s->name,
+			     "%s: field \"%s\": a measurement needs a unit; that of a plain number is 1", s->name,
 			     field->name);
 	if (field->semantics != SKEP_S_ATTRIBUTE && !is_number(field) && field->type != SKEP_T_TIME &&
 	    field->type != SKEP_T_BOOL)
@@ -148,7 +148,7 @@ void plugin_tables_check(struct findings *f, const struct skep_plugin *desc)
 		n += s->n_fields;
 	}
 	if (desc->kind == SKEP_KIND_PROBE && desc->n_streams == 0)
-		findings_add(f, FINDING_WARNING, "streams", "a probe without streams has nothing to tell");
+		findings_add(f, FINDING_WARNING, "streams", "a probe without streams reports nothing");
 	if (desc->n_streams > 0)
 		findings_add(f, FINDING_OK, "streams", "%u, with %u fields", desc->n_streams, n);
 }

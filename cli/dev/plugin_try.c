@@ -237,7 +237,7 @@ static int child(struct findings *f, const struct plugin_try *try)
 	diag_clear(&diag);
 	if (err)
 		return err == -ENOEXEC ? SKEP_EXIT_ABI : SKEP_EXIT_RUNTIME;
-	findings_add(f, FINDING_OK, "file", "a regular file; nobody but its owner may write it or its folder");
+	findings_add(f, FINDING_OK, "file", "a regular file; only its owner may write it or its folder");
 	findings_add(f, FINDING_OK, "abi", "%s \"%s\" %s, built for plugin ABI %u.%u; this skep has %u.%u",
 		     plugin->desc->kind == SKEP_KIND_SINK ? "sink" : "probe", plugin->note.name, plugin->note.version,
 		     plugin->note.abi_major, plugin->note.abi_minor, SKEP_ABI_MAJOR, SKEP_ABI_MINOR);

@@ -258,7 +258,8 @@ static void judge_cgroup(json_t *list, const json_t *o)
 		say(list, "cgroup", "partial", "no hierarchy is mounted here: cgroups are known by number only");
 		return;
 	}
-	text = text_format("%s; processes are told by the %s hierarchy, which limits memory", mode, memory);
+	text = text_format("%s; skepd names the cgroups of processes by the %s hierarchy, which limits "
+		"memory", mode, memory);
 	say(list, "cgroup", "ok", text ? text : mode);
 	free(text);
 }

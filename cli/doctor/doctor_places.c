@@ -58,7 +58,7 @@ static void judge_config(json_t *list, const char *root, const char *file)
 
 	if (err == -ENOENT)
 		say(list, "configuration", "off",
-		    text_format("%s is not there: skepd needs one, skep run does not", file));
+		    text_format("%s does not exist: skepd needs one, skep run does not", file));
 	else if (err < 0)
 		say(list, "configuration", "partial", text_format("%s: %s", file, strerror(-err)));
 	else if (others_write(&st))
@@ -68,7 +68,7 @@ static void judge_config(json_t *list, const char *root, const char *file)
 	else
 		say(list, "configuration", "ok",
 		    text_format("%s, mode %04o, uid %u%s", file, (unsigned)(st.st_mode & 07777), (unsigned)st.st_uid,
-				st.st_mode & S_IROTH ? "; everybody can read it: no place for a secret" : ""));
+				st.st_mode & S_IROTH ? "; every user can read it, so keep secrets out of it" : ""));
 }
 
 static void judge_plugin_dirs(json_t *list, const char *root, const char *const *dirs)
@@ -95,7 +95,7 @@ static void judge_plugin_dirs(json_t *list, const char *root, const char *const 
 					(unsigned)st.st_uid));
 	}
 	if (there == 0)
-		say(list, "plugin folder", "missing", strdup("none of plugin_dirs is there: nothing can be collected"));
+		say(list, "plugin folder", "missing", strdup("no folder of plugin_dirs exists: skepd has no plugin to load"));
 }
 
 static void judge_socket(json_t *list, const char *root, const char *path)
@@ -105,14 +105,15 @@ static void judge_socket(json_t *list, const char *root, const char *path)
 
 	if (err == -ENOENT)
 		say(list, "control socket", "off",
-		    text_format("%s is not there: no skepd runs, or it has another", path));
+		    text_format("%s does not exist: no skepd runs, or it has another socket", path));
 	else if (err < 0)
 		say(list, "control socket", "partial",
 		    text_format("%s: %s%s", path, strerror(-err),
 				err == -EACCES ? "; members of group skep may ask" : ""));
 	else if (st.st_mode & S_IWOTH)
 		say(list, "control socket", "partial",
-		    text_format("%s has mode %04o: skepd still asks who connects, but made it 0660", path,
+		    text_format("%s has mode %04o: skepd made it 0660 and still checks each client; chmod 0660 "
+			"it", path,
 				(unsigned)(st.st_mode & 07777)));
 	else
 		say(list, "control socket", "ok",
@@ -204,7 +205,7 @@ void doctor_places(json_t *judged, const char *root, const json_t *facts, const 
 		socket = config && config->control_socket ? config->control_socket : CONTROL_SOCKET_DEFAULT;
 	judge_socket(judged, root, socket);
 	judge_access(judged, root, facts, "bpffs", "so nothing can be kept over a restart");
-	judge_access(judged, root, facts, "tracefs", "so classic tracepoints are out of reach");
+	judge_access(judged, root, facts, "tracefs", "so classic tracepoints cannot be attached");
 	judge_space(judged, root, lake_of(config));
 	config_free(config);
 }

@@ -161,10 +161,10 @@ static int test(int argc, char **argv, struct filter_options *o)
 		argc--;
 	}
 	if (argc > 0)
-		return skep_usage("filter", "what is '%s'? An expression is one argument: put it in double quotes",
+		return skep_usage("filter", "unexpected argument '%s': an expression is one argument; put it in double quotes",
 				  *argv);
 	if (o->live && o->recorded)
-		return skep_usage("filter", "--live or the file %s: one of them", o->recorded);
+		return skep_usage("filter", "--live and the file %s exclude each other", o->recorded);
 	if (!o->expression && !o->rules && !o->config)
 		o->config = CONFIG_FILE;
 	return run(o, filter_test);
@@ -176,12 +176,12 @@ static int explain(int argc, char **argv, struct filter_options *o)
 	char *end;
 
 	if (argc != 1)
-		return skep_usage("filter", argc ? "what is '%s'?" : "explain whom? skep filter explain PID",
+		return skep_usage("filter", argc ? "unexpected argument '%s'" : "explain needs a process: skep filter explain PID",
 				  argc ? argv[1] : "");
 	errno = 0;
 	pid = strtoul(argv[0], &end, 10);
 	if (argv[0][0] < '0' || argv[0][0] > '9' || *end || errno || pid == 0 || pid > UINT32_MAX)
-		return skep_usage("filter", "'%s' is no process id", argv[0]);
+		return skep_usage("filter", "'%s' is not a process id", argv[0]);
 	o->pid = (uint32_t)pid;
 	if (!o->rules && !o->config)
 		o->config = CONFIG_FILE;
@@ -194,7 +194,7 @@ static int schema(int argc, char **argv)
 	int err;
 
 	if (argc > 0)
-		return skep_usage("filter", "what is '%s'?", argv[0]);
+		return skep_usage("filter", "unexpected argument '%s'", argv[0]);
 	o = rules_schema();
 	err = o ? json_out_write(o, stdout) : -ENOMEM;
 	return err ? skep_fail("filter", SKEP_EXIT_RUNTIME, "cannot write the schema: %s", strerror(-err))

@@ -61,11 +61,11 @@ static char *reason_text(const struct filter_reason *why)
 	if (why->field == UINT32_MAX)
 		return strdup(why->negated ? "it holds" : "none of them holds");
 	if (why->of_any)
-		return text_format(why->negated ? "of some ancestor it is true" : "of no ancestor it is true");
+		return text_format(why->negated ? "it is true of some ancestor" : "it is true of no ancestor");
 	if (why->known == FILTER_NOBODY)
-		return text_format("it has no parent that is known");
+		return text_format("its parent is unknown");
 	if (why->known == FILTER_UNKNOWN)
-		return text_format("%s%s is not known of it", of, name);
+		return text_format("its %s%s is unknown", of, name);
 	value = value_text(why);
 	text = value ? text_format("%s%s is %s", of, name, value) : NULL;
 	free(value);
@@ -113,7 +113,7 @@ static void print_taken(const struct paint *p, const struct rule *r, const struc
 {
 	char verdict[32];
 
-	paint(p, INK_GREEN, "TAKES ");
+	paint(p, INK_GREEN, "MATCH ");
 	paint(p, INK_BOLD, "%s", r->id);
 	fprintf(p->out, ": %s%s", filter_verdict(r, verdict, sizeof(verdict)),
 		r->inherit ? ", with its descendants" : "");
@@ -128,9 +128,9 @@ static void print_taken(const struct paint *p, const struct rule *r, const struc
 		fputc('\n', p->out);
 	}
 	if (one->inherited) {
-		fprintf(p->out, "        It takes the process's ancestor %u (", one->inherited->pid);
+		fprintf(p->out, "        It matches the process's ancestor %u (", one->inherited->pid);
 		print_line(p, process_word(one->inherited, RULE_FIELD_TOOL), 60);
-		fputs(") and says inherit: the process itself is not judged.\n", p->out);
+		fputs(") and says inherit: skep does not evaluate the process itself.\n", p->out);
 	}
 }
 
@@ -155,7 +155,7 @@ static void print_head(const struct paint *p, const struct filter_process *one)
 		fputc('\n', p->out);
 		free(text);
 	}
-	fputs(one->parent ? "parents " : "parents none that is known", p->out);
+	fputs(one->parent ? "parents " : "parents unknown", p->out);
 	for (const struct filter_process *above = one->parent; above; above = above->parent) {
 		print_line(p, process_word(above, RULE_FIELD_TOOL), 40);
 		fprintf(p->out, " %u%s", above->pid, above->parent ? ", " : "");
@@ -214,7 +214,7 @@ int filter_explain(const struct filter_options *o, const struct ruleset *set, st
 	int rc = 0;
 
 	if (!one)
-		return skep_fail("filter", SKEP_EXIT_RUNTIME, "there is no process %u, or it is a thread of the kernel",
+		return skep_fail("filter", SKEP_EXIT_RUNTIME, "no process %u, or it is a kernel thread",
 				 o->pid);
 	taken = one->decision.rule;
 	paint_init(&p, stdout, NULL);
@@ -236,7 +236,7 @@ int filter_explain(const struct filter_options *o, const struct ruleset *set, st
 	if (taken)
 		print_taken(&p, taken, one);
 	else
-		printf("No rule takes it: filters.default, which is %s.\n",
+		printf("No rule matches it: filters.default applies, which is %s.\n",
 		       ruleset_otherwise(set) == RULE_EXCLUDE ? "exclude" : "include");
 	return SKEP_EXIT_OK;
 }

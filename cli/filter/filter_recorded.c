@@ -197,7 +197,7 @@ int processes_recorded(const char *command, const char *file, struct filter_proc
 			"%s: none of its %zu lines is of the stream process.exit: is it what the sink \"file\" has written?",
 			file, lines);
 	else if (wrong)
-		skep_say(command, "%s:%zu: no JSON, left out (%zu such lines)", file, wrong, processes->unreadable);
+		skep_say(command, "%s:%zu: not JSON, skipped (%zu such lines)", file, wrong, processes->unreadable);
 	if (status)
 		processes_free(processes);
 	return status;

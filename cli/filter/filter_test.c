@@ -200,7 +200,7 @@ static int print_rules(const struct filter_options *o, const struct ruleset *set
 
 	fprintf(p->out, "%zu %s: %zu included, %zu excluded", processes->n, noun(o), sums.included, sums.excluded);
 	if (sums.sampled)
-		fprintf(p->out, ", %zu of which some are, by a sample", sums.sampled);
+		fprintf(p->out, ", %zu sampled", sums.sampled);
 	fputs("\n\n", p->out);
 	for (size_t i = 0; rc >= 0 && i < ruleset_count(set); i++) {
 		rc = row(t, p, processes, set, ruleset_rule(set, i), o->all);
@@ -211,7 +211,7 @@ static int print_rules(const struct filter_options *o, const struct ruleset *set
 	if (rc >= 0)
 		rc = table_print(t, p, 0, 2);
 	if (rc == 0 && idle && !o->all)
-		fprintf(p->out, "\n%zu rules took nothing; --all lists them.\n", idle);
+		fprintf(p->out, "\n%zu rules matched nothing; --all lists them.\n", idle);
 	table_free(t);
 	return rc;
 }

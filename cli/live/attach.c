@@ -79,11 +79,11 @@ static int parse(int argc, char **argv, struct attach_options *ret)
 	if (ret->how_long && (config_time(ret->how_long, &ret->for_ns) < 0 || ret->for_ns > CONTROL_FOR_MOST_NS))
 		return skep_usage("attach", "--for '%s' is not a time of at most 1d, such as 60s or 5m", ret->how_long);
 	if (argc - optind > 1)
-		return skep_usage("attach", "one detail at a time, not '%s' as well", argv[optind + 1]);
+		return skep_usage("attach", "unexpected argument '%s': one detail at a time", argv[optind + 1]);
 	if ((ret->run != NULL) + (ret->cgroup != NULL) + (ret->pid != 0) > 1)
-		return skep_usage("attach", "one of --run, --cgroup and --pid");
+		return skep_usage("attach", "--run, --cgroup and --pid exclude each other");
 	if (!ret->list && optind == argc)
-		return skep_usage("attach", "which detail? skep attach --list shows them");
+		return skep_usage("attach", "no detail named: skep attach --list lists them");
 	ret->detail = argv[optind];
 	return -1;
 }
@@ -154,7 +154,7 @@ static int line_in(struct attached *a, json_t *line)
 	}
 	a->records += !end;
 	if (end)
-		snprintf(a->ended, sizeof(a->ended), "%s", *end ? end : "for no reason");
+		snprintf(a->ended, sizeof(a->ended), "%s", *end ? end : "without a reason");
 	return err;
 }
 
@@ -244,7 +244,7 @@ static int attach(const struct attach_options *options)
 	/* ctl_ask would take a record that overtakes the answer for it: read here. */
 	request = request_of(options);
 	if (!request)
-		status = skep_usage("attach", "names have to be UTF-8");
+		status = skep_usage("attach", "names must be UTF-8");
 	else
 		err = ctl_send(a.ctl, request);
 	while (request && !a.answer) {

@@ -37,7 +37,7 @@ static int run_detach(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (optind == argc)
-		return skep_usage("detach", "which one? skep status shows the ids");
+		return skep_usage("detach", "no detail named: skep status shows the ids");
 	if (command_number(argv[optind], 1, LONG_MAX, &id))
 		return skep_usage("detach", "'%s' is not an id: a whole number, as skep status shows it", argv[optind]);
 	status = ctl_open("detach", options.socket, &ctl);

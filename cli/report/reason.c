@@ -18,9 +18,9 @@ static const struct {
 	const char *advice;
 } signals[] = {
 	[SIGHUP] = { "SIGHUP", "hung up",
-		     "its terminal or session went away: start it under nohup, tmux or a scheduler" },
-	[SIGINT] = { "SIGINT", "interrupted", "somebody pressed Ctrl-C, or a program passed the interrupt on" },
-	[SIGQUIT] = { "SIGQUIT", "quit", "somebody pressed Ctrl-\\, or a program asked it for a core file" },
+		     "its terminal or session ended: start it under nohup, tmux or a scheduler" },
+	[SIGINT] = { "SIGINT", "interrupted", "Ctrl-C was pressed, or a program passed the interrupt on" },
+	[SIGQUIT] = { "SIGQUIT", "quit", "Ctrl-\\ was pressed, or a program asked it for a core file" },
 	[SIGILL] = { "SIGILL", "illegal instruction", "the binary may be built for a newer CPU than this host's" },
 	[SIGTRAP] = { "SIGTRAP", "trap", "a debugger or an assertion stopped it" },
 	[SIGABRT] = { "SIGABRT", "aborted itself",
@@ -30,19 +30,19 @@ static const struct {
 	[SIGFPE] = { "SIGFPE", "arithmetic error", "most often a division by zero: look at its input" },
 	[SIGKILL] = { "SIGKILL", NULL,
 		      "not by the out-of-memory killer: a scheduler's limit, a timeout, systemd or a person sent it" },
-	[SIGUSR1] = { "SIGUSR1", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGUSR1] = { "SIGUSR1", NULL, "a signal that it does not handle: look for the sender" },
 	[SIGSEGV] = { "SIGSEGV", NULL,
 		      "it touched memory that is not its own: a bug in it, or input it cannot cope with" },
-	[SIGUSR2] = { "SIGUSR2", NULL, "a signal that it does not handle: look for who sends it" },
-	[SIGPIPE] = { "SIGPIPE", "its reader had gone", "usual where the reader ends first, as in `... | head`" },
+	[SIGUSR2] = { "SIGUSR2", NULL, "a signal that it does not handle: look for the sender" },
+	[SIGPIPE] = { "SIGPIPE", "its reader had ended", "usual where the reader ends first, as in `... | head`" },
 	[SIGALRM] = { "SIGALRM", "alarm", "its own timer ran out" },
 	[SIGTERM] = { "SIGTERM", "asked to end", "a timeout, a scheduler, systemd or a person ended it" },
-	[SIGSTKFLT] = { "SIGSTKFLT", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGSTKFLT] = { "SIGSTKFLT", NULL, "a signal that it does not handle: look for the sender" },
 	[SIGXCPU] = { "SIGXCPU", "CPU time limit", "raise the limit (ulimit -t, or the scheduler's)" },
 	[SIGXFSZ] = { "SIGXFSZ", "file size limit", "raise the limit (ulimit -f)" },
 	[SIGVTALRM] = { "SIGVTALRM", "alarm", "its own timer ran out" },
 	[SIGPROF] = { "SIGPROF", "profiling timer", "a profiler's signal that it does not handle" },
-	[SIGIO] = { "SIGIO", NULL, "a signal that it does not handle: look for who sends it" },
+	[SIGIO] = { "SIGIO", NULL, "a signal that it does not handle: look for the sender" },
 	[SIGPWR] = { "SIGPWR", "power failure", "the host was told of a power failure" },
 	[SIGSYS] = { "SIGSYS", "forbidden system call",
 		     "a seccomp filter (container, sandbox) does not allow what it called" },
@@ -199,7 +199,7 @@ char *reason_run(const struct lake_run *run)
 	else if (strcmp(run->state, "running") == 0)
 		n = asprintf(&text, "still running");
 	else
-		n = asprintf(&text, "ended, how is not known");
+		n = asprintf(&text, "ended, its result is unknown");
 	return n < 0 ? NULL : text;
 }
 
@@ -225,7 +225,7 @@ char *reason_advice(const struct lake_process *p, bool unicode)
 	} else if (p->signal) {
 		n = asprintf(&text, "%s",
 			     p->signal < N_SIGNALS && signals[p->signal].advice ? signals[p->signal].advice
-										: "look for who sends this signal");
+										: "look for the sender of this signal");
 	} else if (p->exit_code == 127 && reason_is_starter(p)) {
 		n = asprintf(&text, "a command's name is misspelt, not installed, or not in PATH");
 	} else if (p->exit_code == 126 && reason_is_starter(p)) {

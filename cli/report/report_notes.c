@@ -175,7 +175,7 @@ int report_unended(const struct report *r)
 		const char *state, *one, *many;
 	} states[] = {
 		{ "running", "process still running", "processes still running" },
-		{ "zombie", "zombie (ended, nobody waited for it)", "zombies (ended, nobody waited for them)" },
+		{ "zombie", "zombie (ended, its parent has not waited for it)", "zombies (ended, their parents have not waited for them)" },
 		{ "lost", "process whose end was not seen", "processes whose end was not seen" },
 	};
 	bool any = false;

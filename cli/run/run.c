@@ -142,13 +142,13 @@ static int find_lake(struct run *run)
 		err = lake_default_path(&path);
 	}
 	if (err == -ENOENT)
-		return skep_fail("run", SKEP_EXIT_RUNTIME, "no place for the lake is known (HOME is not set): %s",
+		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot locate the lake: HOME is not set; %s",
 				 remedy);
 	if (err < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "lake: %s", strerror(-err));
 	err = make_folders(path);
 	if (err < 0) {
-		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: cannot make the folder %s: %s; %s", path, strerror(-err),
+		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: cannot create the folder %s: %s; %s", path, strerror(-err),
 			  remedy);
 		goto failed;
 	}
@@ -317,7 +317,7 @@ static void on_run_ended(void *arg)
 static void leave_at_once(struct run *run)
 {
 	run->live = live_free(run->live);
-	fprintf(stderr, "skep run: left before the report of run %s was complete\n", run->id);
+	fprintf(stderr, "skep run: interrupted before the report of run %s was complete\n", run->id);
 	_exit(run->exit_code); /* what the kernel holds for us goes with our descriptors */
 }
 
@@ -341,7 +341,8 @@ static void take_signal(struct run *run, const struct signalfd_siginfo *info)
 		return;
 	if (++run->hurry > 1)
 		leave_at_once(run);
-	fprintf(stderr, "skep run: the command has ended, its report is being made; once more leaves at once\n");
+	fprintf(stderr, "skep run: the command has ended and skep is making its report; interrupt once more to leave "
+		"at once\n");
 }
 
 static void take_signals(struct run *run)
@@ -366,7 +367,7 @@ static void say_exec_error(const struct run *run, int error)
 	if (error == ENOENT && !strchr(command, '/'))
 		skep_say("run", "%s: command not found", command);
 	else if (error == ENOENT && access(command, F_OK) == 0)
-		skep_say("run", "%s: its interpreter (the #! line, or the dynamic loader) is not there", command);
+		skep_say("run", "%s: its interpreter (the #! line, or the dynamic loader) does not exist", command);
 	else
 		skep_say("run", "%s: %s", command, strerror(error));
 }
@@ -660,7 +661,7 @@ int run_command(int argc, char **argv)
 	shut_down(&run);
 	if (run.collector) { /* a thread is in a call that does not return: nothing that it uses may go */
 		fprintf(stderr,
-			"skep run: work of a sink or a probe has not returned: its records of run %s may be missing\n",
+			"skep run: work of a sink or probe has not returned; its records of run %s may be missing\n",
 			run.id);
 		fflush(NULL);
 		_exit(code);

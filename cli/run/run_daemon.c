@@ -499,9 +499,10 @@ void run_daemon_note(const struct run_daemon *d, FILE *out)
 			d->id, d->id);
 	else if (d->forgotten)
 		fprintf(out,
-			"skep run: skepd was restarted during this run and had ended it, or did not keep it (no spool): the report has what skepd recorded\n");
+			"skep run: skepd was restarted during this run and ended it early (or has no spool): the "
+			"report has what skepd recorded\n");
 	else if (d->was_away && d->details)
-		fprintf(out, "skep run: skepd was away during this run: details lack that time\n");
+		fprintf(out, "skep run: skepd was down during part of this run: details lack that time\n");
 }
 
 void run_daemon_close(struct run_daemon *d)

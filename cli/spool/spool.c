@@ -42,8 +42,8 @@ const struct command cmd_spool = {
 	.words = words,
 	.options = options,
 	.notes =
-		"status, check and dead may be asked while skepd runs; recover and drop need it stopped. check and recover "
-		"end with 1 where anything was damaged.\n",
+		"status, check and dead work while skepd runs; stop it for recover and drop. check and recover exit "
+		"with 1 when anything was damaged.\n",
 	.most = -1,
 	.run = run_spool,
 };
@@ -59,18 +59,18 @@ static int run_spool(int argc, char **argv)
 	what = optind < argc ? argv[optind++] : "status";
 	rest = optind < argc ? argv[optind++] : NULL;
 	if (optind < argc)
-		return skep_usage("spool", "'%s' is one word too many", argv[optind]);
+		return skep_usage("spool", "unexpected argument '%s'", argv[optind]);
 	if (o.json && strcmp(what, "status") != 0 && strcmp(what, "dead") != 0)
 		return skep_usage("spool", "--json goes with status and dead");
 	if (o.dead && strcmp(what, "drop") != 0)
 		return skep_usage("spool", "--dead goes with drop");
 	if (strcmp(what, "recover") == 0)
-		return rest ? spool_recover(rest, o.path) : skep_usage("spool", "recover: which file?");
+		return rest ? spool_recover(rest, o.path) : skep_usage("spool", "recover needs a file: skep spool recover FILE");
 	if (strcmp(what, "drop") == 0)
 		return rest || o.dead ? spool_drop(o.path, rest, o.dead)
-				      : skep_usage("spool", "drop: which sink, or --dead?");
+				      : skep_usage("spool", "drop needs a sink, or --dead");
 	if (rest)
-		return skep_usage("spool", "'%s' is one word too many", rest);
+		return skep_usage("spool", "unexpected argument '%s'", rest);
 	if (strcmp(what, "status") == 0)
 		return spool_status(o.path, o.json);
 	if (strcmp(what, "dead") == 0)

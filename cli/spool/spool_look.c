@@ -60,7 +60,7 @@ static void on_sink(void *arg, const char *name, uint64_t cursor)
 		return;
 	}
 	if (lag.records == 0)
-		printf("  %-20s has all\n", name);
+		printf("  %-20s has no backlog\n", name);
 	else
 		printf("  %-20s %s records behind, %s, the oldest %s ago\n", name, human_count(lag.records, records),
 		       human_bytes(lag.batches_bytes, 0, bytes), human_time(age_of(lag.oldest_ns), 0, age));

@@ -169,7 +169,7 @@ static int take_lock(const char *path, int *ret_fd)
 	int err = spool_db_lock(path, ret_fd);
 
 	if (err == -EBUSY)
-		return skep_fail("spool", SKEP_EXIT_RUNTIME, "%s is in use by a skepd that runs: stop it first", path);
+		return skep_fail("spool", SKEP_EXIT_RUNTIME, "%s is in use by a running skepd; stop it first", path);
 	if (err < 0)
 		return skep_fail("spool", err == -EACCES ? SKEP_EXIT_PRIVILEGE : SKEP_EXIT_RUNTIME, "%s.lock: %s", path,
 				 strerror(-err));
@@ -204,7 +204,7 @@ int spool_recover(const char *from, const char *into)
 				   spool_why(m.into)[0] ? spool_why(m.into) : strerror(-err));
 		goto out;
 	}
-	printf("%s records in %s batches were taken over into %s%s\n", human_count(m.records, records),
+	printf("copied %s records in %s batches into %s%s\n", human_count(m.records, records),
 	       human_count(m.batches, batches), into, m.bad ? "; some of it could not be read" : "");
 	status = m.bad ? SKEP_EXIT_RUNTIME : SKEP_EXIT_OK;
 out:
@@ -236,9 +236,9 @@ int spool_drop(const char *path, const char *sink, bool dead)
 	if (err < 0)
 		status = skep_fail("spool", SKEP_EXIT_RUNTIME, "%s: %s", path, spool_why(db));
 	else if (dead)
-		printf("%s batches that were refused for good are thrown away\n", human_count(n, records));
+		printf("deleted %s batches that receivers had refused for good\n", human_count(n, records));
 	else
-		printf("sink %s is forgotten\n", sink);
+		printf("forgot sink %s\n", sink);
 out:
 	spool_db_close(db);
 	close(lock_fd);

@@ -178,7 +178,8 @@ static bool journal_print(const struct journal_entry *entry)
 					      .message = text };
 
 		told.message_len = (size_t)snprintf(text, sizeof(text),
-						    "%llu messages are missing before the last: the journal took none",
+						    "%llu earlier messages are lost: the systemd journal did not "
+						    "accept them",
 						    (unsigned long long)journal_missed);
 		if (journal_try(&told, 0) == 0)
 			journal_missed = 0;

@@ -7,6 +7,7 @@
 
 void magic_fail(const char *type, const void *object)
 {
-	log_error("internal error: %p is no %s: a callback was given an object that has been freed, or another one", object, type);
+	log_error("internal error: %p is not a %s: a callback received a freed or wrong object; report this "
+		"bug", object, type);
 	abort();
 }

@@ -32,7 +32,7 @@ static int check_folder(const char *real, const char *path, const struct stat *s
 
 	if (!trust_uid(st->st_uid)) {
 		snprintf(why, why_size,
-			 "%s: the folder %s is owned by uid %u, who can put another in the place of one below it; "
+			 "%s: the folder %s is owned by uid %u, which can replace what lies below it; "
 			 "use a folder that only root can change",
 			 real, path, (unsigned)st->st_uid);
 		return -EPERM;
@@ -40,8 +40,7 @@ static int check_folder(const char *real, const char *path, const struct stat *s
 	if ((st->st_mode & others) && !(st->st_mode & S_ISVTX)) {
 		snprintf(
 			why, why_size,
-			"%s: the folder %s is writable by %s (mode %04o): whoever can write it can put another in the place of one "
-			"below it; chmod go-w %s",
+			"%s: the folder %s is writable by %s (mode %04o): a writer can replace what lies below it; chmod go-w %s",
 			real, path, st->st_mode & S_IWOTH ? "everybody" : "its group", (unsigned)(st->st_mode & 07777),
 			path);
 		return -EPERM;

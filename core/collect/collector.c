@@ -122,7 +122,7 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	if (err == 0)
 		err = host_facts(c);
 	if (err < 0) {
-		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "cannot read what this host is (/proc mounted?): %s",
+		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "cannot identify this host: %s; is /proc mounted?",
 			 strerror(-err));
 		goto out;
 	}
@@ -142,13 +142,14 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	/* Before any probe starts: with runs only every process is excluded until a run begins. */
 	err = pins_open(&c->pins, c->options.pin_dir, why, sizeof(why));
 	if (err == -ENOTSUP) /* as in most containers: nothing is wrong, there is less */
-		log_notice("%s: what happens while skepd is restarted will not be collected", why);
+		log_notice("%s: skepd will not record processes while it restarts", why);
 	else if (err < 0)
 		diag_add(diag, DIAG_WARNING, NULL, 0, 0,
-			 "%s: what happens while skepd is restarted will not be collected", why);
+			 "%s: skepd will not record processes while it restarts", why);
 	verdict_open(&c->verdict, &c->pins, c->options.runs_only ? VERDICT_EXCLUDED : VERDICT_COLLECT);
 	if (c->verdict.fd < 0)
-		log_info("no verdict map (%s): probes see every process", strerror(-c->verdict.error));
+		log_info("cannot create the verdict map: %s; probes report excluded processes as "
+			"well", strerror(-c->verdict.error));
 	if (!c->options.runs_only) {
 		struct rule_eval_env env = { .verdict = &c->verdict,
 					     .pins = &c->pins,

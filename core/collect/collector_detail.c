@@ -135,7 +135,7 @@ static int scope_run(struct collector *c, struct attachment *a, const char *name
 	struct run *run = name ? find_run(c, name) : NULL;
 
 	if (!run)
-		return refuse(ret_why, -ENOENT, "there is no live run \"%s\"; skep status shows those that there are",
+		return refuse(ret_why, -ENOENT, "no live run \"%s\"; `skep status` lists the live runs",
 			      name ? name : "");
 	if (!c->verdict.bytes)
 		return refuse(ret_why, -ENOTSUP, "no detail can be limited to a run without the verdict map: %s",
@@ -143,7 +143,7 @@ static int scope_run(struct collector *c, struct attachment *a, const char *name
 	if (!run->group) {
 		run->group = group_take(c);
 		if (!run->group)
-			return refuse(ret_why, -EBUSY, "details are attached to %u runs already; detach one",
+			return refuse(ret_why, -EBUSY, "details are attached to %u runs, the limit; detach one",
 				      GROUP_LAST);
 	}
 	run->group_users++;
@@ -184,7 +184,7 @@ static int scope_cgroup(struct collector *c, struct attachment *a, const char *c
 	if (id == 0)
 		return refuse(
 			ret_why, -ENOENT,
-			"there is no cgroup \"%s\"; give its path below the hierarchy's root, as in /proc/PID/cgroup, or its id",
+			"no cgroup \"%s\"; give its path below the hierarchy's root, as in /proc/PID/cgroup, or its id",
 			cgroup ? cgroup : "");
 	a->scope.value = id;
 	return asprintf(&a->words, "cgroup %s", cgroup) < 0 ? -ENOMEM : 0;
@@ -196,7 +196,7 @@ static int scope_pid(struct collector *c, struct attachment *a, uint32_t pid, ch
 	if (!proctab_holder(track_table(c->track), pid))
 		collector_flush_lifecycle(c);
 	if (!proctab_holder(track_table(c->track), pid))
-		return refuse(ret_why, -ESRCH, "there is no process %u, or it is excluded", pid);
+		return refuse(ret_why, -ESRCH, "no process %u, or a rule excludes it", pid);
 	a->scope.value = pid;
 	return asprintf(&a->words, "pid %u", pid) < 0 ? -ENOMEM : 0;
 }
@@ -292,7 +292,7 @@ int collector_attach(struct collector *c, const struct detail_spec *spec, uint64
 	a->until_ns = spec->for_ns ? clock_boot_ns() + spec->for_ns : 0;
 	*ret_id = a->scope.id;
 	log_at(SKEP_LOG_NOTICE, inst->name, "%s attached to %s%s", detail->name, a->words,
-	       spec->for_ns ? "" : ", without an end");
+	       spec->for_ns ? "" : ", without a time limit");
 	return 0;
 out:
 	attachment_free(c, a);
@@ -340,7 +340,7 @@ void collector_detail_over(struct collector *c, uint64_t id, const char *why)
 	struct attachment *a = find(c, id);
 
 	if (a && !a->over)
-		a->over = strdup(why ? why : "the probe gave it up");
+		a->over = strdup(why ? why : "the probe ended it");
 }
 
 void collector_details_tick(struct collector *c, uint64_t now_ns)

@@ -251,7 +251,7 @@ static void step_endings(struct collector *c, bool hurry)
 
 			if (!hurry && !sinks_settled(c, e->sink, e->last_id, true, now_ns - e->began_ns))
 				log_warning(
-					"a run has ended, but some of its records have not been taken by every sink yet");
+					"a run has ended, but a sink has not yet acknowledged all of its records");
 			if (now_ns - e->began_ns >= c->options.remote_ns)
 				c->options.remote_ns = 0; /* it has had its time */
 			*at = e->next;
@@ -329,7 +329,7 @@ static void step_stop(struct collector *c)
 		return;
 	case STOP_SPOOL:
 		if (now_ns >= c->stop_ns + SPOOL_LAST_NS && delivery_spool_give_up(c->delivery)) {
-			log_error("spool %s: its disk has not answered for %llu s: skep ends without the last commit",
+			log_error("spool %s: its disk has not answered for %llu s; skep ends without the last commit",
 				  c->options.spool->path, (unsigned long long)(SPOOL_LAST_NS / 1000000000u));
 			c->spool_left_behind = true;
 			on_spool_ended(c);

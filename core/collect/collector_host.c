@@ -200,7 +200,8 @@ static bool host_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, co
 
 static void log_held(struct skep_instance *inst, const char *why)
 {
-	log_because(SKEP_LOG_ERROR, inst->name, why, "takes nothing until this is mended; what comes is kept: %s", why);
+	log_because(SKEP_LOG_ERROR, inst->name, why, "refuses every batch: %s; skepd keeps its records until this is "
+		"mended", why);
 }
 
 static void log_refused(struct skep_instance *inst, const struct delivery_sink *sink, uint64_t id, uint32_t n,
@@ -229,7 +230,7 @@ static void host_batch_answer(struct skep_instance *inst, const struct skep_batc
 		return;
 	if (answer->result < SKEP_BATCH_ACK || answer->result > SKEP_BATCH_SUSPECT)
 		log_at(SKEP_LOG_ERROR, inst->name,
-		       "answered %u, which is no result, for batch %llu: a bug in the plugin; taken as \"not now\"",
+		       "answered %u, which is not a result, for batch %llu: a bug in the plugin; treated as \"not now\"",
 		       answer->result, id);
 	/* The batch may be gone after this. */
 	if (!data->sink || delivery_done(c->delivery, data->sink, batch, answer, clock_boot_ns()) < 0) {
@@ -254,10 +255,10 @@ static void host_batch_answer(struct skep_instance *inst, const struct skep_batc
 			log_refused(inst, data->sink, id, n, why);
 		else
 			log_because(SKEP_LOG_INFO, inst->name, why,
-				    "batch %llu of %u records is too large, its halves follow: %s", id, n, why);
+				    "batch %llu of %u records is too large: %s; sending it in halves", id, n, why);
 		break;
 	default:
-		log_because(SKEP_LOG_INFO, inst->name, why, "cannot take batch %llu now: %s", id, why);
+		log_because(SKEP_LOG_INFO, inst->name, why, "cannot accept batch %llu now: %s", id, why);
 	}
 }
 

@@ -116,7 +116,8 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 	}
 	err = pins_instance(&c->pins, inst->name, &inst->pin_dir);
 	if (err < 0)
-		log_warning("%s: no folder for its pins: %s", inst->name, strerror(-err)); /* then it does without */
+		log_warning("%s: cannot create its pin folder: %s; it runs without pinned "
+			"state", inst->name, strerror(-err)); /* then it does without */
 	inst->host.pin_dir = inst->pin_dir;
 	inst->host.pin_adopts = !c->running;
 	/* with the first ones it is known before they start */
@@ -139,7 +140,7 @@ int collector_streams_add(struct collector *c, struct skep_instance *inst, struc
 			if (err == -EEXIST) {
 				diag_add(
 					diag, DIAG_WARNING, NULL, 0, 0,
-					"%s: another plugin has a stream \"%s\" already; this one's figures are left out",
+					"%s: another plugin already has a stream \"%s\"; skepd ignores the figures of this one",
 					inst->name, s->name);
 				err = 0;
 			}

@@ -69,7 +69,7 @@ static void report_removed(struct collector *c, const struct skep_instance *inst
 			continue;
 		if (lost > 0)
 			reload_report_add(&r->report, RELOAD_REMOVED, collector_instance_kind(inst), inst->name,
-					  "%llu records that it had not taken are lost there",
+					  "%llu records that it had not acknowledged are lost there",
 					  (unsigned long long)lost);
 		else
 			reload_report_add(&r->report, RELOAD_REMOVED, collector_instance_kind(inst), inst->name, "%s",
@@ -89,7 +89,7 @@ static void sink_gone(struct collector *c, struct skep_instance *inst, struct in
 	data->sink = NULL;
 	if (n > 0)
 		log_at(SKEP_LOG_WARNING, inst->name,
-		       "removed: it had not taken %llu records by then; they are lost there", (unsigned long long)n);
+		       "removed: %llu records that it had not acknowledged are lost there", (unsigned long long)n);
 	report_removed(c, inst, n);
 }
 
@@ -107,9 +107,9 @@ void collector_leave_behind(struct collector *c, struct skep_instance *inst)
 	if (data->sink)
 		delivery_sink_hold(data->sink, &data->held, &data->n_held);
 	log_at(SKEP_LOG_WARNING, inst->name,
-	       "left behind: its work has not returned for %.1f s (a file system or a server may not answer); nothing waits for it%s",
+	       "abandoned: its work has not returned for %.1f s (a file system or a server may not answer)%s",
 	       (double)workers_oldest_ns(inst->workers) / 1e9,
-	       data->sink ? ", and the batches that it has not acknowledged are not taken as delivered" : "");
+	       data->sink ? "; the batches that it has not acknowledged count as not delivered" : "");
 }
 
 /* Its end has been waited for long enough; while skepd itself stops there is less time. */

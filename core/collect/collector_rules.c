@@ -70,7 +70,7 @@ static void look_at_names(struct collector *c)
 			"not answer; rules with user or group do not hold for ids without a name",
 			(unsigned long long)(late_ns / 1000000000u));
 	else if (late_ns < NAMES_LATE_NS && c->names_late)
-		log_notice("names of users and groups: the look-ups return again");
+		log_notice("names of users and groups: look-ups return again");
 	c->names_late = late_ns >= NAMES_LATE_NS;
 }
 

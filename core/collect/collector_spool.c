@@ -156,7 +156,7 @@ static void read_left(struct collector *c, struct spool_db *db)
 
 	if (err < 0) {
 		c->left.unread++;
-		log_warning("%s: cannot read the saved state: %s; processes and runs begin anew",
+		log_warning("%s: cannot read the saved state: %s; starting fresh, so live processes and runs begin anew",
 			    c->options.spool->path, spool_why(db));
 	}
 	/* Its first line names the boot; of another one nothing lives. */
@@ -174,7 +174,7 @@ static void read_left(struct collector *c, struct spool_db *db)
 	free(runs);
 	if (!file || err < 0) {
 		c->left.unread++;
-		log_warning("%s: cannot read the saved state: %s; processes and runs begin anew",
+		log_warning("%s: cannot read the saved state: %s; starting fresh, so live processes and runs begin anew",
 			    c->options.spool->path, !file || err == -ENOMEM ? strerror(ENOMEM) : spool_why(db));
 		free(c->left.lines);
 		c->left.lines = NULL;
@@ -183,7 +183,7 @@ static void read_left(struct collector *c, struct spool_db *db)
 		c->left.samples = NULL;
 		c->left.unread++;
 		log_warning(
-			"%s: cannot read where samples stood: %s; the next sample of each process is since its begin",
+			"%s: cannot read the saved samples: %s; the next sample of each process covers its whole life",
 			c->options.spool->path, spool_why(db));
 	}
 }
@@ -202,7 +202,8 @@ bool collector_spool_restore(struct collector *c)
 		fclose(file);
 	if (err < 0) {
 		track_unrestored(c->track, 1);
-		log_warning("%s: %s; processes and runs begin anew", c->options.spool->path, strerror(-err));
+		log_warning("%s: %s; starting fresh, so live processes and runs begin "
+			"anew", c->options.spool->path, strerror(-err));
 	}
 	if (saved_waits(c->track) && c->left.samples)
 		saved_sampled(c->track, c->left.samples, c->left.samples_size);
@@ -257,7 +258,7 @@ int collector_spool_open(struct collector *c)
 	err = spooler_new(c->loop, config->path, &limits, &spooler, why, sizeof(why));
 	if (err < 0) {
 		/* Never a reason not to collect. */
-		log_error("spool %s: %s; what is on its way to sinks is kept in memory only, until a restart",
+		log_error("spool %s: %s; until a restart, skepd keeps batches on their way to sinks in memory only",
 			  config->path, why);
 		snprintf(c->left.why, sizeof(c->left.why), "%s", why);
 		return err == -ENOMEM ? err : 0;

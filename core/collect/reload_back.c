@@ -30,7 +30,7 @@ static bool unapply(struct change *change, bool late)
 	if (err == 0) {
 		options_copy(desc, change->next->data, old->pristine, old->data);
 	} else {
-		log_at(SKEP_LOG_WARNING, old->name, "keeps its new options (%s), it cannot take the old ones back: %s",
+		log_at(SKEP_LOG_WARNING, old->name, "keeps its new options (%s): it cannot go back to the old ones: %s",
 		       change->options ? change->options : "", why ? why : strerror(-err));
 		if (options_adopt(desc, old->pristine, change->next->data, old->memory, change->next->memory) < 0)
 			change->next = NULL; /* better lost than used after it was freed */
@@ -79,7 +79,7 @@ static bool back(struct collector *c, struct change *change, bool late)
 		err = instance_stopped(old) ? instance_restart(old) : wait_for_work(c, old);
 		if (err < 0)
 			log_at(SKEP_LOG_ERROR, old->name,
-			       "does not start any more with its old options either: %s; trying again later",
+			       "no longer starts with its old options either: %s; trying again later",
 			       old->reason ? old->reason : strerror(-err));
 		if (data_of(old)->facet)
 			data_of(old)->drained_ns = clock_boot_ns();

@@ -198,7 +198,7 @@ static void say_rules(struct reload *r, const struct ruleset *was, const struct 
 		if (!ruleset_find(next, ruleset_rule(was, i)->id))
 			reload_report_add(&r->report, RELOAD_REMOVED, "rule", ruleset_rule(was, i)->id, "%s", "");
 	if (moved)
-		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters", "rules stand in another order");
+		reload_report_add(&r->report, RELOAD_CHANGED, "setting", "filters", "rules are in another order");
 }
 
 static int plan_rules(struct collector *c, struct reload *r)

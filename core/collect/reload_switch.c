@@ -36,7 +36,7 @@ static int not_started(struct collector *c, struct reload *r, struct change *cha
 		return collector_failed(c, next, doing, err, &r->diag);
 	/* What works is not given up for what does not, required or not. */
 	diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0,
-		 "%s %s does not %s with its new options: %s; it goes on with the old ones",
+		 "%s %s does not %s with its new options: %s; it keeps the old ones",
 		 collector_instance_kind(next), next->name, doing, next->reason ? next->reason : strerror(-err));
 	return err;
 }
@@ -156,7 +156,7 @@ void reload_pause_queue(struct change *change, bool paused)
 static int restart_instead(struct collector *c, struct reload *r, struct change *change, int err, const char *why)
 {
 	if (err != -ENOTSUP)
-		log_at(SKEP_LOG_INFO, change->old->name, "cannot take its new options as it runs, and is restarted: %s",
+		log_at(SKEP_LOG_INFO, change->old->name, "cannot apply its new options while it runs: %s; restarting it",
 		       why ? why : strerror(-err));
 	reload_pause_queue(change, false);
 	change->what = CHANGE_RESTART;
@@ -229,7 +229,7 @@ static int start_in_turn(struct reload *r, struct change *change)
 	err = next->state == INSTANCE_OPEN ? instance_start(next) : instance_retry(next);
 	if (err < 0) {
 		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0,
-			 "%s %s does not start with its new options: %s; it is started again with the old ones",
+			 "%s %s does not start with its new options: %s; starting it with the old ones",
 			 collector_instance_kind(next), next->name, next->reason ? next->reason : strerror(-err));
 		return err;
 	}
@@ -254,7 +254,7 @@ static int exchange(struct collector *c, struct reload *r, struct change *change
 			return 0;
 		/* What it still has is offered again to the new one, once the old one can answer no more. */
 		log_at(SKEP_LOG_WARNING, old->name,
-		       "has not answered for a batch in time: it is stopped, and the batch goes to the new one");
+		       "has not answered for a batch in time; skepd stops it and gives the batch to its successor");
 		change->in_turn = true;
 	}
 	if (change->in_turn && !change->stopped) {

@@ -100,7 +100,7 @@ static void on_tick(uv_timer_t *timer)
 		uint64_t quiet_ns = now_ns > client->taken_ns ? now_ns - client->taken_ns : 0;
 
 		if (client->writes > 0 && quiet_ns >= CONTROL_STALLED_NS) {
-			log_notice("control: pid %d (uid %u) has read nothing for %llu s: disconnected",
+			log_notice("control: pid %d (uid %u) disconnected: it has not read its answers for %llu s",
 				   client->peer.pid, client->peer.uid, (unsigned long long)(quiet_ns / 1000000000));
 			control->dropped++;
 			control_doom(client);
@@ -127,23 +127,23 @@ static void greet(struct control_client *client)
 		if (most == CONTROL_CLIENTS_USER)
 			control_refuse(
 				client, "busy",
-				"uid %u has %u connections, which is all that one user may have: close one of them",
+				"uid %u has %u connections, the limit for one user; close one of them",
 				client->peer.uid, most);
 		else
 			control_refuse(client, "busy",
-				       "%u clients are connected, which is all there is room for%s: try again later",
+				       "%u clients are connected, the limit%s; try again later",
 				       most, most < CONTROL_CLIENTS_MAX ? " beside root" : "");
 		log_because(SKEP_LOG_NOTICE, "control", "busy",
-			    "pid %d (uid %u) is refused: %u clients are connected already", client->peer.pid,
+			    "pid %d (uid %u) refused: %u clients are connected, the limit", client->peer.pid,
 			    client->peer.uid, most);
 	} else if (err == -EACCES) {
 		control->refused++;
-		log_notice("control: pid %d (uid %u) is not allowed to ask: refused", client->peer.pid,
-			   client->peer.uid);
+		log_notice("control: pid %d (uid %u) refused: not root, skepd's user or a member of group " CONTROL_GROUP,
+			   client->peer.pid, client->peer.uid);
 		control_refuse(
 			client, "permission",
-			"uid %u may not ask: only root, the user that skepd runs as (%u), and members of group " CONTROL_GROUP
-			" may%s",
+			"uid %u may not connect: only root, the user that skepd runs as (%u), and members of group "
+			CONTROL_GROUP " may%s",
 			client->peer.uid, (unsigned)geteuid(),
 			control->file.group < 0 ? " (there is no such group here)" : "");
 	} else if (err < 0) {

@@ -122,7 +122,8 @@ void control_attach(struct control_client *client, const struct control_request 
 	if (client->n_attachments >= CONTROL_ATTACHED_MAX) {
 		control_send(client,
 			     control_error("busy",
-					   "this connection has 16 details attached, which is all that one may have"));
+					   "this connection has 16 details attached, the limit for one connection; "
+					   "detach one"));
 		return;
 	}
 	a = calloc(1, sizeof(*a));
@@ -160,7 +161,7 @@ void control_detach(struct control_client *client, const struct control_request 
 	int err = collector_detach(client->control->collector, request->id);
 
 	if (err < 0) {
-		snprintf(why, sizeof(why), "no detail is attached with id %llu; \"status\" tells which are",
+		snprintf(why, sizeof(why), "no detail is attached with id %llu; `skep status` lists the attached ones",
 			 (unsigned long long)request->id);
 		control_send(client, control_error(code_of(err), err == -ENOENT ? why : strerror(-err)));
 		return;

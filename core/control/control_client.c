@@ -157,7 +157,7 @@ void control_send(struct control_client *client, json_t *value)
 	len = strlen(out->text);
 	if (client->writes > 0 &&
 	    uv_stream_get_write_queue_size((const uv_stream_t *)&client->pipe) + len > CONTROL_WAITING_MAX) {
-		log_notice("control: pid %d (uid %u) does not read what it asked for: disconnected", client->peer.pid,
+		log_notice("control: pid %d (uid %u) disconnected: it does not read its answers", client->peer.pid,
 			   client->peer.uid);
 		client->control->dropped++;
 		control_doom(client);

@@ -19,7 +19,7 @@ static json_t *answer(const struct reload_outcome *o)
 	if (o->err == 0) {
 		object = json_pack("{s:b, s:s}", "ok", 1, "request", "reload");
 	} else {
-		snprintf(why, sizeof(why), "%zu %s; everything goes on as it was", o->diag.n_errors,
+		snprintf(why, sizeof(why), "%zu %s; the running configuration stays in use", o->diag.n_errors,
 			 o->diag.n_errors == 1 ? "error" : "errors");
 		object = control_error(o->err == -ESHUTDOWN ? "failed" : "config",
 				       o->err == -ESHUTDOWN ? "skepd is stopping" : why);

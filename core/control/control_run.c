@@ -44,14 +44,15 @@ static bool room(struct control_client *client)
 	for (const struct control_client *c = client->control->clients; c; c = c->next)
 		own += c->run && c->peer.uid == client->peer.uid;
 	if (client->run)
-		snprintf(why, sizeof(why), "this connection has run %s: one connection has one run", client->run->id);
+		snprintf(why, sizeof(why), "this connection already has run %s; begin another run on another "
+			"connection", client->run->id);
 	else if (client->control->n_runs >= CONTROL_RUNS_MAX)
 		snprintf(why, sizeof(why),
-			 "%u runs have been begun by name, which is all there is room for: try again later",
+			 "clients have begun %u runs, the limit; try again when one has ended",
 			 CONTROL_RUNS_MAX);
 	else if (own >= CONTROL_RUNS_USER && !control_privileged(client->peer.uid))
 		snprintf(why, sizeof(why),
-			 "uid %u has begun %u runs, which is all that one user may have: try again when one has ended",
+			 "uid %u has begun %u runs, the limit for one user; try again when one has ended",
 			 client->peer.uid, CONTROL_RUNS_USER);
 	else
 		return true;
@@ -182,7 +183,8 @@ void control_run_resume(struct control_client *client, const struct control_requ
 		run_drop(r);
 		control_send(client,
 			     control_error("not_found",
-					   "no such run of yours that has not ended and that no other connection has"));
+					   "no such run: it has ended, is another user's, or belongs to another "
+					   "connection"));
 		return;
 	}
 	memcpy(r->id, request->run, strlen(request->run) + 1);

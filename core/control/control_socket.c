@@ -66,7 +66,7 @@ static int folder_open(const char *path, int64_t group, char *why, size_t why_si
 	else if ((fd = open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		fd = -errno;
 	if (fd < 0)
-		snprintf(why, why_size, "the folder %s: %s: make it, or name another place with control.socket", copy,
+		snprintf(why, why_size, "the folder %s: %s; create it, or set control.socket to another path", copy,
 			 strerror(-fd));
 	free(copy);
 	return fd;
@@ -108,14 +108,14 @@ static int make_room(const struct sockaddr_un *at, char *why, size_t why_size)
 	if (!S_ISSOCK(st.st_mode)) {
 		snprintf(
 			why, why_size,
-			"%s is there, and is no socket: it is not touched; remove it, or name another with control.socket",
+			"%s exists and is not a socket; remove it, or set control.socket to another path",
 			at->sun_path);
 		return -EEXIST;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		err = -errno;
-		snprintf(why, why_size, "cannot make a socket: %s", strerror(-err));
+		snprintf(why, why_size, "cannot create a socket: %s", strerror(-err));
 		return err;
 	}
 	if (connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 || errno == EAGAIN || errno == EINPROGRESS)
@@ -125,14 +125,14 @@ static int make_room(const struct sockaddr_un *at, char *why, size_t why_size)
 	close(fd);
 	if (err == -EADDRINUSE)
 		snprintf(why, why_size,
-			 "another skepd listens at %s: stop it first, or give this one another control.socket",
+			 "another skepd listens at %s; stop it, or set control.socket to another path",
 			 at->sun_path);
 	else if (err < 0)
 		snprintf(why, why_size, "cannot tell whether another skepd listens at %s: %s", at->sun_path,
 			 strerror(-err));
 	else if (unlink(at->sun_path) < 0 && errno != ENOENT) {
 		err = -errno;
-		snprintf(why, why_size, "cannot remove %s, which a skepd that is gone left behind: %s", at->sun_path,
+		snprintf(why, why_size, "cannot remove the stale socket %s of a previous skepd: %s", at->sun_path,
 			 strerror(-err));
 	}
 	return err;

@@ -82,10 +82,10 @@ static void log_outcome(const struct reloader *r, const struct reload_outcome *o
 
 	log_entries(&o->diag);
 	if (o->err < 0)
-		log_error("%s: %s is not taken over: %zu %s; everything goes on as it was", o->by ? o->by : "reload",
+		log_error("%s: %s rejected: %zu %s; the running configuration stays in use", o->by ? o->by : "reload",
 			  r->file, o->diag.n_errors, o->diag.n_errors == 1 ? "error" : "errors");
 	else
-		log_notice("%s: %s is taken over in %.1f ms: %s", o->by ? o->by : "reload", r->file,
+		log_notice("%s: %s loaded in %.1f ms: %s", o->by ? o->by : "reload", r->file,
 			   (double)o->report.took_ns / 1e6, line ? line : "");
 	free(line);
 }
@@ -179,7 +179,7 @@ void reloader_hup(struct reloader *r)
 
 	if (err == -EBUSY) {
 		r->again = true;
-		log_info("SIGHUP: a reload is under way, another one follows");
+		log_info("SIGHUP: a reload is under way; skepd reloads once more after it");
 	} else if (err < 0) {
 		log_warning("SIGHUP: no reload now: %s",
 			    err == -ESHUTDOWN ? "skepd is starting or stopping" : strerror(-err));

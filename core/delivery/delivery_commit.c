@@ -220,7 +220,7 @@ void commit_work(struct spooler_job *job, struct spool_db *db, struct spool_code
 
 	if (!db) {
 		c->err = -EIO;
-		snprintf(c->why, sizeof(c->why), "there is no file that could be used");
+		snprintf(c->why, sizeof(c->why), "the spool has no usable file");
 		return;
 	}
 	c->err = write_all(c, db, code);
@@ -447,7 +447,7 @@ int commit_load(struct spool_db *db, struct spool_code *code, struct commit_stre
 			return 0;
 		}
 		if (err == 0)
-			snprintf(why, sizeof(why), "it is another batch's");
+			snprintf(why, sizeof(why), "the id belongs to another batch");
 		batch_unref(*ret);
 		*ret = NULL;
 		if (err == -ENOMEM)

@@ -189,14 +189,15 @@ static void commit_done(struct spooler_job *job)
 					s->placed = !replaced; /* else once more: which file has it is not known here */
 				}
 		if (sp->down_until_ns)
-			log_notice("the spool can be written again");
+			log_notice("the spool is writable again");
 		sp->down_until_ns = 0;
 		sp->state.down = false;
 		sp->state.commits++;
 	} else {
 		if (!sp->state.down)
 			log_error(
-				"cannot write to the spool: %s; what comes is given to sinks from memory, and is lost where they cannot take it",
+				"cannot write to the spool: %s; sinks get new records from memory, and a record that "
+				"a sink cannot accept at once is lost",
 				c->why);
 		snprintf(sp->state.why, sizeof(sp->state.why), "%s", c->why);
 		sp->state.down = true;

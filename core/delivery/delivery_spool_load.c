@@ -125,7 +125,8 @@ void delivery_spool_see_gone(struct delivery *o, const struct commit_gone *list)
 		}
 	if (n > 0)
 		log_because(SKEP_LOG_WARNING, "spool", "room",
-			    "no room: %llu records are lost to sinks that had not taken them", (unsigned long long)n);
+			    "the spool is full: %llu records are lost to sinks that had not acknowledged "
+			    "them", (unsigned long long)n);
 }
 
 /* Its streams' numbers here; one of a plugin that is not there any more gets a number. 0 or -ENOMEM. */
@@ -158,7 +159,7 @@ static void see_expired(struct delivery *o, struct delivery_sink *s, struct deli
 	}
 	if (n > 0)
 		log_because(SKEP_LOG_WARNING, s->name, "max_age",
-			    "%llu records are older than max_age, and are not sent", (unsigned long long)n);
+			    "%llu records are older than max_age; dropped", (unsigned long long)n);
 }
 
 static void take(struct delivery *o, struct delivery_sink *s, unsigned lane, struct batch *b)
@@ -176,7 +177,7 @@ static void take(struct delivery *o, struct delivery_sink *s, unsigned lane, str
 /* What cannot be read now is read later: it stays where it is. */
 void delivery_spool_unreadable(struct delivery *o, int err)
 {
-	log_because(SKEP_LOG_ERROR, "spool", "read", "cannot read from the spool: %s; it is tried again in %d s",
+	log_because(SKEP_LOG_ERROR, "spool", "read", "cannot read from the spool: %s; trying again in %d s",
 		    strerror(-err), (int)(SPOOL_DOWN_NS / 1000000000));
 	o->spool->unread_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
 }

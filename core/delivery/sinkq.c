@@ -221,7 +221,7 @@ static void split_suspects(struct sinkq *q)
 {
 	static const struct sinkq_fate fate = {
 		.what = SKEP_LOSS_SINK,
-		.why = "the receiver fails each time that it gets this record, and takes others",
+		.why = "the receiver fails each time that it gets this record, and accepts others",
 	};
 
 	for (struct sinkq_item **at = &q->first; *at;) {

@@ -129,13 +129,13 @@ static int anew(struct spooler *s, char *why, size_t why_size)
 	int err = spool_db_quarantine(s->path, aside, sizeof(aside));
 
 	if (err < 0) {
-		snprintf(why, why_size, "it is damaged and cannot be put aside: %s", strerror(-err));
+		snprintf(why, why_size, "it is damaged and cannot be renamed: %s", strerror(-err));
 		return err;
 	}
 	err = spool_db_open(s->path, &s->limits, &s->db, why, why_size);
 	if (err == 0)
 		log_error(
-			"spool %s was damaged: it is put aside as %s, and a new one begun; \"skep spool recover\" takes out of it what can be read",
+			"spool %s was damaged: renamed it to %s and began a new one; `skep spool recover` reads what is intact",
 			s->path, aside);
 	return err;
 }
@@ -228,7 +228,7 @@ struct spool_db *spooler_replace(struct spooler *s)
 	atomic_fetch_add(&s->replaced, 1); /* also where there is no new one: what was in it is gone for sinks */
 	err = anew(s, why, sizeof(why));
 	if (err < 0) {
-		log_error("spool %s: %s; until the next start what sinks cannot take at once is kept in memory only",
+		log_error("spool %s: %s; until the next start, skepd keeps batches that sinks cannot accept at once in memory only",
 			  s->path, why);
 		return NULL;
 	}

@@ -199,12 +199,12 @@ static int name_at(struct compiler *k, unsigned *ret)
 	for (unsigned i = 0; k->names[i]; i++)
 		if (strlen(k->names[i]) == len && memcmp(k->names[i], k->at, len) == 0) {
 			if (k->c->class_of[i] != N_CLASSES)
-				return wrong(k, k->at, "\"%s\" is captured twice: once is enough", k->names[i]);
+				return wrong(k, k->at, "\"%s\" is captured twice: remove one", k->names[i]);
 			*ret = i;
 			k->at += len;
 			return 0;
 		}
-	return wrong(k, k->at, "nothing is called \"%.*s\" here", len < 32 ? (int)len : 32, k->at);
+	return wrong(k, k->at, "there is no capture \"%.*s\" here", len < 32 ? (int)len : 32, k->at);
 }
 
 /* k->at is behind the '{'. */
@@ -280,7 +280,7 @@ static int compile_one(struct compiler *k)
 		return put(k, END, (unsigned)name);
 	case '\\':
 		if (*k->at == '\0' || *k->at == '/')
-			return wrong(k, k->at - 1, "a backslash with nothing behind it");
+			return wrong(k, k->at - 1, "a backslash at the end");
 		c = *k->at++;
 		break;
 	default:
@@ -295,7 +295,7 @@ static int compile_segment(struct compiler *k)
 	int err;
 
 	if (k->c->n_segments == SEGMENTS_MAX)
-		return wrong(k, k->at, "more than %u segments: leave out those that tell nothing", SEGMENTS_MAX);
+		return wrong(k, k->at, "more than %u segments: leave out those that need no match", SEGMENTS_MAX);
 	k->c->n_segments++;
 	s->first = (uint16_t)k->c->n_elements;
 	if (*k->at == '!') {
@@ -339,7 +339,7 @@ int capture_new(const char *pattern, const char *const *names, struct capture **
 		k.at++;
 	}
 	if (!err && k.c->n_segments == 1 && k.c->segments[0].negated)
-		err = wrong(&k, pattern, "only a segment with '!': say what it follows");
+		err = wrong(&k, pattern, "only a segment with '!': write the segment before it");
 	for (unsigned i = 0; !err && i < k.c->n_segments; i++)
 		for (unsigned e = 0; k.c->segments[i].negated && e < k.c->segments[i].n; e++)
 			if (k.c->elements[k.c->segments[i].first + e].what == BEGIN)

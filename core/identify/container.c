@@ -76,7 +76,7 @@ static int read_kind(const struct datanode *node, struct entry *e)
 		if (found++ > 0) {
 			datanode_error(
 				&value,
-				"an entry is about one kind of thing, and this one is about a %s already: make two of it",
+				"an entry has one kind, and this one already names a %s: split it in two",
 				kind_names[e->kind]);
 			continue;
 		}
@@ -91,7 +91,7 @@ static int read_kind(const struct datanode *node, struct entry *e)
 	if (found == 0)
 		datanode_error(
 			node,
-			"says not what it finds: give one of container, pod, job, unit, slice, as \"container\": \"docker\"");
+			"has no kind: give one of container, pod, job, unit, slice, as \"container\": \"docker\"");
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static int read_pattern(const struct datanode *node, struct entry *e)
 		return 0;
 	}
 	if (!capture_has(c, CAPTURE_ID)) {
-		datanode_error(node, "%s: captures no {id}: nothing would be known of what it matches", quoted);
+		datanode_error(node, "%s: has no capture {id}: add one, such as {id:hex64}", quoted);
 		capture_free(c);
 		return 0;
 	}

@@ -392,8 +392,8 @@ static void dead(struct reader *r)
 	if (use_spare(r->process)) {
 		uv_poll_start(&r->poll, UV_READABLE, on_readable);
 		log_warning(
-			"the process that reads others' arguments has ended (killed for want of memory?); its spare takes over, and there is "
-			"no other until skepd is restarted");
+			"the argument reader has ended (killed for want of memory?); its spare takes over, the last "
+			"one until skepd is restarted");
 		r->stats.replaced++;
 		r->silent = false;
 		take_back(r, false);
@@ -403,7 +403,8 @@ static void dead(struct reader *r)
 	r->stats.alive = false;
 	uv_timer_stop(&r->tick);
 	log_error(
-		"the process that reads others' arguments has ended; a process that skepd did not see start is recorded without its arguments until skepd is restarted");
+		"the argument reader has ended; a process that skepd did not see start is recorded without its "
+		"arguments until skepd is restarted");
 	take_back(r, false);
 	while ((a = take_first(r, &r->queue)) || (a = take_first(r, &r->suspects)))
 		fail(r, a, -EPIPE);
@@ -555,7 +556,7 @@ static void give_up(struct reader *r)
 	r->silent = true;
 	uv_timer_stop(&r->tick);
 	log_because(SKEP_LOG_WARNING, "reader", "silent",
-		    "the process that reads others' arguments (pid %d) does not answer: it is stopped or cannot fork; "
+		    "the argument reader (pid %d) does not answer: it is stopped or cannot fork; "
 		    "a process that skepd did not see start is recorded without its arguments until it answers",
 		    (int)r->process->pid);
 	while (r->batch_at < r->batch_n)

@@ -233,7 +233,7 @@ static void let_go(int *data, int *control)
 	err = confine_reader();
 	if (err < 0) /* while there is a stderr */
 		log_warning(
-			"the process that reads others' arguments cannot give away capabilities: %s; it keeps all that it has",
+			"the argument reader cannot drop capabilities: %s; it keeps all that it has",
 			strerror(-err));
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);

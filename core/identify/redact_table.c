@@ -118,7 +118,8 @@ static int list_add(struct redact_list *list, const struct datanode *words, bool
 		if (!s)
 			continue;
 		if (strlen(s) >= REDACT_NAME_MAX) {
-			datanode_error(&word, "longer than %d bytes: no such name is looked at", REDACT_NAME_MAX - 1);
+			datanode_error(&word, "longer than %d bytes: skepd compares no name of that length; shorten "
+				"it", REDACT_NAME_MAX - 1);
 			continue;
 		}
 		err = grow((void **)&list->patterns, list->n, &list->room, sizeof(*list->patterns));
@@ -301,7 +302,7 @@ static int read_shape(const struct datanode *node, struct redact *redact)
 		s = datanode_string(&prefix);
 		/* Else the stars that replace it would be one again. */
 		if (s && strlen(s) == strspn(s, "*"))
-			datanode_error(&prefix, "a prefix cannot be only stars: give a letter");
+			datanode_error(&prefix, "a prefix of stars alone matches everything: give a letter");
 		else if (s && n_errors == node->diag->n_errors)
 			err = shape_add(redact, &shape, s);
 	}
@@ -363,13 +364,14 @@ static int read_options(const struct datanode *node, struct redact_program *prog
 			if (!s)
 				continue;
 			if (s[0] != '-' || s[1] == '\0') {
-				datanode_error(&word, "\"%s\" is no option: write it with its dashes, as \"-%s\"", s,
+				datanode_error(&word, "\"%s\" is not an option: write it with its dashes, as "
+					"\"-%s\"", s,
 					       s);
 				continue;
 			}
 			/* -p may be both: with an attached value only, or with any. The first says more. */
 			if (redact_table_option(program, s, strlen(s)) != REDACT_NOTHING) {
-				datanode_error(&word, "\"%s\" stands in this program more than once: keep one", s);
+				datanode_error(&word, "this program names \"%s\" more than once: keep one", s);
 				continue;
 			}
 			err = grow((void **)&program->options, program->n_options, &program->options_room,
@@ -421,7 +423,7 @@ static int read_operands(const struct datanode *node, struct redact_program *pro
 				else
 					datanode_error(
 						&value,
-						"'%c' is no letter: give those of single-letter options, as \"bn\"",
+						"'%c' is not a letter: give those of single-letter options, as \"bn\"",
 						*s);
 			}
 		}

@@ -164,7 +164,8 @@ static int read_options(const struct datanode *node, struct tool_entry *entry)
 			if (!s)
 				continue;
 			if ((s[0] != '-' && s[0] != '+') || s[1] == '\0') {
-				datanode_error(&word, "\"%s\" is no option: write it with its dashes, as \"-%s\"", s,
+				datanode_error(&word, "\"%s\" is not an option: write it with its dashes, as "
+					"\"-%s\"", s,
 					       s);
 				continue;
 			}
@@ -184,7 +185,7 @@ static int read_options(const struct datanode *node, struct tool_entry *entry)
 	qsort(entry->options, entry->n_options, sizeof(*entry->options), compare_options);
 	for (size_t i = 1; i < entry->n_options; i++)
 		if (compare_options(&entry->options[i - 1], &entry->options[i]) == 0)
-			datanode_error(node, "option \"%s\" stands in it more than once: keep one",
+			datanode_error(node, "it names option \"%s\" more than once: keep one",
 				       entry->options[i].name);
 	return 0;
 }

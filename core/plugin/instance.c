@@ -133,7 +133,7 @@ static void warn_left(const struct skep_instance *inst, unsigned left)
 {
 	if (left > 0)
 		log_at(SKEP_LOG_WARNING, inst->name,
-		       "left %u watches or timers open when it stopped; closed them for it (a defect of the plugin)",
+		       "left %u watches or timers open when it stopped; skepd closed them (a bug in the plugin)",
 		       left);
 }
 

@@ -233,7 +233,7 @@ static void loop_watch_event(uv_poll_t *poll, int status, int uv_events)
 		events = watch->events;
 		if (++watch->errors > LOOP_ERRORS_MAX || uv_poll_start(poll, watch->uv_events, loop_watch_event) < 0) {
 			log_at(SKEP_LOG_WARNING, inst->name,
-			       "fd watch closed: %u errors one after the other and nobody handles them (%s)",
+			       "fd watch closed: %u errors in a row, and the plugin handles none of them (%s)",
 			       watch->errors, uv_strerror(status));
 			loop_watch_close(watch);
 			return;
@@ -455,7 +455,7 @@ static bool loop_stream_ok(struct skep_instance *inst, unsigned stream)
 {
 	if (stream < inst->plugin->desc->n_streams)
 		return true;
-	loop_log(inst, SKEP_LOG_ERROR, "a record of stream number %u, of which there are %u (a defect of the plugin)",
+	loop_log(inst, SKEP_LOG_ERROR, "a record of stream number %u, of which there are %u (a bug in the plugin)",
 		 stream, inst->plugin->desc->n_streams);
 	return false;
 }

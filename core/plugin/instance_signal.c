@@ -27,7 +27,7 @@ void instance_signal(struct skep_instance *inst, const char *name, enum skep_sig
 
 	if (!name || !*name || state < SKEP_SIGNAL_OK || state > SKEP_SIGNAL_OFF) {
 		log_at(SKEP_LOG_ERROR, inst->name,
-		       "told of a signal without a name or with state %d: a bug in the plugin", (int)state);
+		       "reported a signal without a name or with state %d: a bug in the plugin", (int)state);
 		return;
 	}
 	while (*at && strcmp((*at)->name, name) != 0)
@@ -46,7 +46,7 @@ void instance_signal(struct skep_instance *inst, const char *name, enum skep_sig
 		goto out_memory;
 	return;
 out_memory:
-	log_at(SKEP_LOG_WARNING, inst->name, "no memory to remember how signal %s is had", name);
+	log_at(SKEP_LOG_WARNING, inst->name, "no memory for the state of signal %s", name);
 }
 
 void instance_signals_free(struct skep_instance *inst)

@@ -32,7 +32,7 @@
 #elif defined(__riscv)
 #define NOTE_MACHINE EM_RISCV
 #else
-#error "core/plugin/note.c: tell the ELF machine of this architecture"
+#error "core/plugin/note.c: add the ELF machine of this architecture"
 #endif
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -168,7 +168,8 @@ static int note_walk(const struct note_why *why, const char *bytes, size_t size,
 		    memcmp(name, SKEP_NOTE_OWNER, sizeof(SKEP_NOTE_OWNER)) == 0 && header.n_type == SKEP_NOTE_TYPE) {
 			if (++*found > 1)
 				return note_fail(why, -ENOEXEC,
-						 "more than one plugin note; one file is one plugin: link them apart");
+						 "more than one plugin note; one file is one plugin: link them "
+						 "separately");
 			err = note_check_form(why, bytes + at, header.n_descsz, note);
 			if (err < 0)
 				return err;

@@ -144,7 +144,7 @@ static int discard_foreign(int fd, const char *dir, char *why, size_t size)
 	if (found == 0)
 		return 0;
 	if (found < 0)
-		snprintf(what, sizeof(what), "it cannot be examined: %s", strerror(-found));
+		snprintf(what, sizeof(what), "cannot be examined: %s", strerror(-found));
 	n = empty(fd, ".", DEPTH);
 	if (n < 0) {
 		snprintf(why, size, "%s: %s, and it cannot be emptied (%s); remove what is in it", dir, what,

@@ -63,8 +63,7 @@ static int plugin_check_owner(const struct stat *st, const char *path, const cha
 	}
 	if (st->st_mode & (S_IWGRP | S_IWOTH)) {
 		snprintf(why, why_size,
-			 "%s: %s is writable by %s (mode %04o); whoever can write it runs code as this daemon: "
-			 "chmod go-w it",
+			 "%s: %s is writable by %s (mode %04o); its writers can run code as this daemon; chmod go-w it",
 			 path, what, st->st_mode & S_IWOTH ? "everybody" : "its group",
 			 (unsigned)(st->st_mode & 07777));
 		return -EPERM;
@@ -218,7 +217,8 @@ static int plugin_file_load(const struct plugin_file *file, const struct skep_pl
 	if (stat(file->path, &st) < 0 || !plugin_unchanged(&file->st, &st)) {
 		err = -EPERM;
 		diag_add(diag, DIAG_ERROR, NULL, 0, 0,
-			 "%s: the file changed while it was loaded; restart once nobody replaces it", file->path);
+			 "%s: the file changed while it was loaded; restart skepd when the copy is "
+			 "complete", file->path);
 		goto out;
 	}
 	/* ISO C has no cast from void * to a function pointer; POSIX says that this is how. */
@@ -291,7 +291,7 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
 		if (strcmp(plugin->path, file.path) != 0)
 			continue;
 		if (plugin->dev != file.st.st_dev || plugin->ino != file.st.st_ino)
-			log_notice("%s: the file was replaced; what was loaded before is used until a restart",
+			log_notice("%s: the file was replaced; skepd uses the loaded one until a restart",
 				   file.path);
 		err = note_compatible(&plugin->note, file.path, kind, why, sizeof(why));
 		if (err < 0)
@@ -343,7 +343,8 @@ void plugin_list(const char *const *dirs,
 				err = plugin_file_note(&file, entries[k]->d_name, 0, &note, &was_read, why,
 						       sizeof(why));
 			else if (err == -ENOENT)
-				snprintf(why, sizeof(why), "%s/%s: gone meanwhile", dirs[i], entries[k]->d_name);
+				snprintf(why, sizeof(why), "%s/%s: removed while skepd read the "
+					"folder", dirs[i], entries[k]->d_name);
 			if (!file.path && asprintf(&path, "%s/%s", dirs[i], entries[k]->d_name) < 0)
 				path = NULL;
 			cb(file.path ? file.path

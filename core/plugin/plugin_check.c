@@ -225,7 +225,7 @@ static int check_options(const struct check *c, const struct skep_plugin *desc)
 		/* These keys are the host's in every entry of "probes" and "sinks". */
 		if (strcmp(option->name, "plugin") == 0 || strcmp(option->name, "name") == 0 ||
 		    strcmp(option->name, "required") == 0)
-			return check_fail(c, "option \"%s\" has a name that is the host's; call it otherwise",
+			return check_fail(c, "option \"%s\": skepd has an option of that name; rename it",
 					  option->name);
 		if (check_option_size(option->type) == 0)
 			return check_fail(c, "option \"%s\": type %u is not known", option->name, option->type);

@@ -21,7 +21,7 @@
 #define REC struct record_process
 static const struct skep_field process_fields[] = {
 	UPID(upid, "identity of the process"),
-	UPID(parent_upid, "identity of its parent when it was last seen to have one"),
+	UPID(parent_upid, "identity of its last known parent"),
 	ID(image, "0 for the process's first program, one more for each exec"),
 	ID(pid, "process id in the initial pid namespace"),
 	ID(ppid, "process id of the parent"),
@@ -56,8 +56,8 @@ static const struct skep_field process_fields[] = {
 	LEVEL(oom_usage_bytes, "By", "memory use of that cgroup at the kill"),
 	LEVEL(oom_peak_bytes, "By", "largest memory use of that cgroup"),
 	SUM(cpu_ns, "ns", "time on CPUs, all threads"),
-	SUM(user_ns, "ns", "of that in user mode"),
-	SUM(system_ns, "ns", "of that in the kernel"),
+	SUM(user_ns, "ns", "CPU time in user mode"),
+	SUM(system_ns, "ns", "CPU time in the kernel"),
 	SUM(run_delay_ns, "ns", "time that threads were runnable and waited for a CPU"),
 	SUM(run_count, "1", "times that a thread was put on a CPU"),
 	SUM(voluntary_switches, "1", "context switches because a thread waited"),
@@ -67,7 +67,7 @@ static const struct skep_field process_fields[] = {
 	LEVEL(rss_peak_bytes, "By", "largest resident memory of this image"),
 	LEVEL(maxrss_bytes, "By", "largest resident memory of the process as wait4 reports it; last image only"),
 	SUM(rchar_bytes, "By", "bytes that read calls returned, caches and pipes included"),
-	SUM(wchar_bytes, "By", "bytes that write calls took"),
+	SUM(wchar_bytes, "By", "bytes that write calls accepted"),
 	SUM(read_calls, "1", "read-like system calls"),
 	SUM(write_calls, "1", "write-like system calls"),
 	SUM(read_bytes, "By", "bytes read from storage"),
@@ -94,7 +94,7 @@ static const struct skep_field task_fields[] = {
 	TIME(start_ns, "begin"),
 	TIME(end_ns, "end"),
 	F(exit_code, SKEP_T_I64, SKEP_S_ATTRIBUTE, "1", "exit code of its first process; -1: none"),
-	ID(signal, "signal that ended that, 0: none"),
+	ID(signal, "signal that ended its first process, 0: none"),
 	SUM(processes, "1", "processes that belonged to it"),
 	SUM(cpu_ns, "ns", "time on CPUs until its end"),
 	SUM(run_delay_ns, "ns", "time runnable and waiting for a CPU"),
@@ -143,7 +143,7 @@ static const struct skep_field process_sample_fields[] = {
 	ID(pid, "process id in the initial pid namespace"),
 	STR(run, "id of the run it belongs to"),
 	STR(tool, "the program"),
-	FLAG(last, "the image has ended: its last part"),
+	FLAG(last, "the image has ended: its last sample"),
 	TIME(start_ns, "begin of the interval"),
 	LEVEL(interval_ns, "ns", "length of the interval"),
 	SUM(cpu_ns, "ns", "time on CPUs, all threads"),
@@ -154,7 +154,7 @@ static const struct skep_field process_sample_fields[] = {
 	SUM(minor_faults, "{fault}", "page faults without I/O"),
 	SUM(major_faults, "{fault}", "page faults that waited for I/O"),
 	SUM(rchar_bytes, "By", "bytes that read calls returned, caches and pipes included"),
-	SUM(wchar_bytes, "By", "bytes that write calls took"),
+	SUM(wchar_bytes, "By", "bytes that write calls accepted"),
 	SUM(read_calls, "1", "read-like system calls"),
 	SUM(write_calls, "1", "write-like system calls"),
 	SUM(read_bytes, "By", "bytes read from storage"),
@@ -184,7 +184,7 @@ static const struct skep_field tool_sample_fields[] = {
 
 #define REC struct record_loss
 static const struct skep_field loss_fields[] = {
-	STR(instance, "instance that lost them"),
+	STR(instance, "plugin instance that lost them"),
 	STR(stream, "stream of the lost records"),
 	STR(where, "kernel, queue, spool or sink"),
 	SUM(count, "{record}", "records lost since the last such record"),
@@ -197,9 +197,9 @@ static const struct skep_field ledger_fields[] = {
 	STR(account, "cpu (ns), disk.read, disk.write, net.rx, net.tx (bytes)"),
 	STR(item, "item of the account"),
 	STR(kind, "reference, part of it, memo (within other parts) or unattributed (reference less parts)"),
-	TIME(start_ns, "begin of the time it is about"),
-	LEVEL(interval_ns, "ns", "length of that time"),
-	F(amount, SKEP_T_I64, SKEP_S_DELTA, "1", "in it, in the account's unit"),
+	TIME(start_ns, "begin of the interval"),
+	LEVEL(interval_ns, "ns", "length of the interval"),
+	F(amount, SKEP_T_I64, SKEP_S_DELTA, "1", "amount in the account's unit"),
 };
 #undef REC
 

@@ -264,11 +264,11 @@ static int read_lines(struct track *t, struct saved *c, FILE *file, const char *
 		t->stats.unrestored++;
 		if (bad++ == 0)
 			log_warning(
-				"%s:%lu: not a line of what was carried over (\"%.40s\"); left out, its process begins anew",
+				"%s:%lu: unknown line in the saved state (\"%.40s\"); skipped, so its process begins anew",
 				name, number, text);
 	}
 	if (bad > 1)
-		log_warning("%s: %lu lines in all were left out", name, bad);
+		log_warning("%s: skipped %lu lines of the saved state in all", name, bad);
 	if (err == 0 && ferror(file))
 		err = -EIO;
 	free(text);
@@ -441,7 +441,7 @@ int saved_read(struct track *t, FILE *file, const char *name, const char *boot_i
 	int err = 0;
 
 	if (!boot || json_integer_value(json_object_get(head, "skep_carry")) != SAVED_VERSION) {
-		log_warning("%s:1: not what a skepd of this version carries over; it begins anew", name);
+		log_warning("%s:1: saved state of another version; starting fresh", name);
 		t->stats.unrestored++;
 		goto out;
 	}

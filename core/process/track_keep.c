@@ -71,7 +71,7 @@ void track_unsaved(struct track *t, uint64_t n)
 	if (n > 0)
 		log_because(
 			SKEP_LOG_ERROR, "state", "unsaved",
-			"no memory: of %llu processes, runs or tasks the state was not saved; after a crash they begin anew",
+			"no memory to save the state of %llu processes, runs or tasks; after a crash they begin anew",
 			(unsigned long long)n);
 }
 

@@ -86,8 +86,8 @@ void rule_eval_kernel_open(struct rule_eval *j)
 	err = pins_maps(j->env.pins, "host", maps, sizeof(maps) / sizeof(maps[0]), &adopted, &failed);
 	if (err < 0) {
 		refuse(j,
-		       strcmp(failed, "rules") == 0 ? "cannot make the map of rules"
-						    : "cannot make the maps of answers",
+		       strcmp(failed, "rules") == 0 ? "cannot create the rule map"
+						    : "cannot create the answer maps",
 		       -err);
 		return;
 	}
@@ -96,7 +96,7 @@ void rule_eval_kernel_open(struct rule_eval *j)
 	j->values_fd = maps[2].fd;
 	shared = mmap(NULL, sizeof(*j->shared), PROT_READ | PROT_WRITE, MAP_SHARED, j->rules_fd, 0);
 	if (shared == MAP_FAILED) {
-		refuse(j, "cannot map the rules", errno);
+		refuse(j, "cannot mmap the rule map", errno);
 		return;
 	}
 	j->shared = shared;

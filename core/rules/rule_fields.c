@@ -18,7 +18,7 @@ static const struct filter_field fields[RULE_FIELDS] = {
 	[RULE_FIELD_COMM] = TEXT("comm", "name of the main thread, at most 15 bytes"),
 	[RULE_FIELD_FILENAME] =
 		TEXT("filename",
-		     "path as given to exec: the script for a script; not known of a process that began before skepd"),
+		     "path as given to exec: the script for a script; unknown for a process that began before skepd"),
 	[RULE_FIELD_ARGV] = { .name = "argv",
 			      .type = FILTER_LIST,
 			      .of_parent = true,
@@ -43,7 +43,7 @@ static const struct filter_field fields[RULE_FIELDS] = {
 	[RULE_FIELD_WRAPPER] = { .name = "wrapper",
 				 .type = FILTER_BOOL,
 				 .of_parent = true,
-				 .help = "the image only starts the tool that it is named after: nice, env, time" },
+				 .help = "the image is a wrapper, which only starts another tool: nice, env, time" },
 };
 
 const struct filter_schema rule_fields_schema = { fields, RULE_FIELDS };

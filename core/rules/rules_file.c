@@ -67,7 +67,7 @@ static bool read_labels(const struct datanode *node, struct rule_spec *spec, str
 	bool ok = true;
 
 	if (!json_is_object(node->json)) {
-		datanode_error(node, "is no object: give labels as { \"domain\": \"genomics\" }");
+		datanode_error(node, "is not an object: give labels as { \"domain\": \"genomics\" }");
 		return false;
 	}
 	labels = calloc(json_object_size(node->json) + 1, sizeof(*labels));
@@ -78,7 +78,7 @@ static bool read_labels(const struct datanode *node, struct rule_spec *spec, str
 	json_object_foreach(node->json, name, json) {
 		datanode_key(node, name, &value);
 		if (!json_is_string(json)) {
-			datanode_error(&value, "is no text: write the value of a label in quotes");
+			datanode_error(&value, "is not a string: write the value of a label in quotes");
 			ok = false;
 			continue;
 		}

@@ -76,14 +76,14 @@ json_t *rules_schema(void)
 			 "sample", "properties", "sample", "type", "integer", "minimum", 1, "maximum", 1000000,
 			 /* inherit */
 			 "inherit", "type", "boolean", "description",
-			 "Descendants get the same verdict, without being judged.", "default", 0,
+			 "Descendants get the same verdict; skepd does not evaluate rules for them.", "default", 0,
 			 /* set */
 			 "set", "type", "object", "description", "Labels on the records of what the rule includes.",
 			 "maxProperties", 32, "propertyNames", "pattern", "^[A-Za-z0-9._-]{1,64}$",
 			 "additionalProperties", "type", "string", "maxLength", 256,
 			 /* why */
 			 "why", "type", "string", "description",
-			 "For people who read the rule, or its name in a report.", "minLength", 1);
+			 "The reason for the rule, for readers of the rule or of a report.", "minLength", 1);
 	free(when);
 	if (rule)
 		schema = json_pack("{s:s, s:s, s:s, s:s, s:b, s:[s], s:{s:{s:s, s:s, s:o}}}", "$schema",

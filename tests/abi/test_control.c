@@ -376,7 +376,7 @@ static void places_of_a_user(void **state)
 	while (n < CONTROL_CLIENTS_OTHERS)
 		all[n++] = client_of(1002);
 	assert_ok(all[n - 1], "{\"request\":\"runs\"}");
-	assert_busy(client_of(1003), "28 clients are connected, which is all there is room for beside root");
+	assert_busy(client_of(1003), "28 clients are connected, the limit beside root");
 	c = client_new(); /* root has places of its own */
 	assert_ok(c, "{\"request\":\"runs\"}");
 	client_free(c);
@@ -465,7 +465,7 @@ static void runs_of_clients(void **state)
 	assert_error(c, "{\"request\":\"run_end\",\"run\":\"x\",\"status\":0}", "not_found", "has not begun a run");
 	id = run_begun(c, pid);
 	assert_int_equal(named_runs(), 1);
-	assert_error(c, "{\"request\":\"run_begin\",\"pid\":5,\"argv\":[\"a\"]}", "busy", "one connection has one run");
+	assert_error(c, "{\"request\":\"run_begin\",\"pid\":5,\"argv\":[\"a\"]}", "busy", "begin another run on another connection");
 	snprintf(line, sizeof(line), "{\"request\":\"run_end\",\"run\":\"%s\",\"status\":768,\"cpu_ns\":5000}", id);
 	assert_error(c, line, "bad_request", "has not ended");
 	status = child_let_go(pid, gate);
@@ -491,7 +491,7 @@ static void runs_whose_client_goes(void **state)
 	id = run_begun(c, pid);
 	snprintf(line, sizeof(line), "{\"request\":\"run_resume\",\"run\":\"%s\",\"pid\":%d}", id, pid);
 	other = client_new();
-	assert_error(other, line, "not_found", "no other connection has");
+	assert_error(other, line, "not_found", "or belongs to another connection");
 	client_free(other);
 	client_free(c);
 	for (int i = 0; i < 500 && control->n_runs > 0; i++)
@@ -499,7 +499,7 @@ static void runs_whose_client_goes(void **state)
 	assert_int_equal(named_runs(), 1);
 	if (geteuid() == 0) {
 		other = client_of(1001);
-		assert_error(other, line, "not_found", "no such run of yours");
+		assert_error(other, line, "not_found", "no such run");
 		client_free(other);
 	}
 	c = client_new();
@@ -730,7 +730,7 @@ static void other_files_are_left_alone(void **state)
 	(void)state;
 	support_write(file, "precious", 8, 0600);
 	assert_int_equal(second(file, why, sizeof(why)), -EEXIST);
-	assert_non_null(strstr(why, "is no socket"));
+	assert_non_null(strstr(why, "is not a socket"));
 	text = support_read(file, &size);
 	assert_int_equal(size, 8);
 	assert_memory_equal(text, "precious", 8);

@@ -281,7 +281,7 @@ static const struct {
 	{ sink_no_submit, "a sink without submit()" },
 	{ option_stride, "option_size 12" },
 	{ option_twice, "two options are named \"number\"" },
-	{ option_reserved, "option \"required\" has a name that is the host's" },
+	{ option_reserved, "option \"required\": skepd has an option of that name" },
 	{ option_type, "option \"yes\": type 99" },
 	{ option_outside, "option \"number\": offset 12" },
 	{ option_unaligned, "option \"number\": offset 4" },

@@ -417,7 +417,7 @@ static void test_folders_above(void **state)
 	assert_int_equal(chmod(file, 0644), 0);
 	if (geteuid() == 0) {
 		assert_int_equal(chown(dir, 65534, 65534), 0);
-		expect(sub, "trap", -EPERM, "is owned by uid 65534, who can put another");
+		expect(sub, "trap", -EPERM, "is owned by uid 65534, which can replace");
 		assert_int_equal(chown(dir, 0, 0), 0);
 	}
 	assert_int_equal(unlink(file), 0);

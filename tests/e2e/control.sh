@@ -151,10 +151,10 @@ echo "ok - clients that never read delay no other: $((after - before)) KiB more"
 install -m 0755 "$SKEP" "$dir/skep" || fail "cannot copy skep"
 nobody=(setpriv --reuid 65534 --regid 65534)
 run 4 "another user" "${nobody[@]}" --clear-groups "$dir/skep" status
-says "you (uid 65534) may not talk to the skepd" err
+says "uid 65534 may not connect to the skepd" err
 chmod 0666 "$SKEP_SOCKET"
 run 4 "another user, by SO_PEERCRED" "${nobody[@]}" --clear-groups "$dir/skep" status
-says "uid 65534 may not ask" err
+says "uid 65534 may not connect" err
 run 4 "another user: attach" "${nobody[@]}" --clear-groups "$dir/skep" attach width
 chmod 0660 "$SKEP_SOCKET"
 echo "ok - other users are refused, by the socket's mode and by their identity"
@@ -176,7 +176,7 @@ if unshare -m true 2>/dev/null; then
 	chmod 0777 "$dir/g" "$dir/g/s.sock"
 	run 0 "a member of group skep, by SO_PEERGROUPS" "${nobody[@]}" --groups 4243,4242 "$dir/skep" status --socket "$dir/g/s.sock"
 	run 4 "a member of another group, likewise" "${nobody[@]}" --groups 4243 "$dir/skep" status --socket "$dir/g/s.sock"
-	says "uid 65534 may not ask" err
+	says "uid 65534 may not connect" err
 	kill -TERM "$busy"
 	wait "$busy" || fail "skepd with a group skep: exit $?"
 	children=
@@ -193,7 +193,7 @@ kill -KILL "$daemon"
 wait "$daemon" 2>/dev/null
 [ -S "$SKEP_SOCKET" ] || fail "kill -9 removed the socket"
 run 1 "a dead daemon" "$SKEP" status
-says "one did, and is gone" err
+says "its socket is left, but no process listens" err
 start
 run 0 "after the restart" "$SKEP" status --json
 json "o['pid'] == $daemon"

@@ -76,7 +76,7 @@ while read -r line; do
 	says "$line" err
 done <"$dir/t"
 says "$dir/conf:2:35: error: probes[0] (proc): unknown option \"rign\": did you mean \"ring\"?" err
-says "everything goes on as it was" err
+says "the running configuration stays in use" err
 run 3 "wrong options --json" "$SKEP" reload --json
 json "not o['ok'] and o['code'] == 'config' and len(o['errors']) == 3 and o['errors'][0]['line'] == 2 and o['errors'][0]['column'] == 35"
 mv "$dir/conf" "$dir/gone"
@@ -95,11 +95,11 @@ run 3 "no JSON" "$SKEP" reload
 says "$dir/conf:1" err
 hup
 run 0 "status after a failed SIGHUP" "$SKEP" status
-says "3 taken over, 7 failed" out
-says "by SIGHUP: failed, everything goes on as it was" out
+says "3 succeeded, 7 failed" out
+says "by SIGHUP: failed, the running configuration stays in use" out
 says "$dir/conf:1" out
 grep -q "skepd: error: $dir/conf:1:" "$dir/log" || fail "the log does not say what is wrong with the file"
-grep -qF "SIGHUP: $dir/conf is not taken over: 1 error; everything goes on as it was" "$dir/log" || fail "the log does not say that SIGHUP failed"
+grep -qF "SIGHUP: $dir/conf rejected: 1 error; the running configuration stays in use" "$dir/log" || fail "the log does not say that SIGHUP failed"
 run 0 "after all that" "$SKEP" status --json
 json "o['interval_ns'] == 300000000 and all(i['state'] == 'running' for i in o['instances']) and len(o['instances']) == 4"
 json "o['reload']['ok'] == 3 and o['reload']['failed'] == 7 and not o['reload']['last']['ok']"
@@ -111,7 +111,7 @@ run 0 "stats --json" "$SKEP" stats --json
 json "o['fds'] > 10 and o['cost']['rss_bytes'] > 1 << 20 and o['loop']['lag_worst_ns'] > 0"
 json "all(s['seen'] == s['delivered'] + s['filtered'] + sum(s['lost'].values()) + s['pending'] for s in o['streams'])"
 run 0 "stats" "$SKEP" stats
-says "3 taken over, 7 failed" out
+says "3 succeeded, 7 failed" out
 echo "ok - wrong configurations change nothing: exit 3, the errors of skepd -t, log, status, metrics"
 
 # ---- rules
@@ -165,7 +165,7 @@ kill -HUP "$daemon"
 wait $client || fail "the slow reload: exit $?"
 cp "$dir/slow" "$dir/out"
 says "sink stuck: removed, " out
-says "records that it had not taken are lost there" out
+says "records that it had not acknowledged are lost there" out
 until_true 50 is_over $((${before% *} + 2)) || fail "the SIGHUP that came meanwhile was forgotten"
 # a client that closes its half of the connection gets its answer; a client that vanishes does no harm
 python3 - "$SKEP_SOCKET" <<'END' || fail "half a connection"

@@ -68,7 +68,7 @@ cp -r "$nobody/lake" "$nobody/.local/share/skep/lake"
 chown -R 65534:65534 "$nobody/.local"
 member "$nobody" runs
 same "both lakes: exit 0" 0 "$?"
-contains "both lakes: reads one's own and names both" "$work/err" "reading your own lake, $nobody/.local/share/skep/lake; that of skepd: --lake /var/lib/skep/lake"
+contains "both lakes: reads one's own and names both" "$work/err" "reading your own lake, $nobody/.local/share/skep/lake; for skepd's lake: --lake /var/lib/skep/lake"
 
 # ---- file capabilities: the command does not get them, and the caller chooses no code. The folder of plugins that
 # every build searches, in a mount namespace of its own.

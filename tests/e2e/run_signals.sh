@@ -90,7 +90,7 @@ if kill -0 "$skep" 2>/dev/null; then
 	wait "$skep"
 	same "the second SIGTERM: leaves, with CMD's status" 21 "$?"
 	[ $(($(date +%s%N) - start_of_end)) -lt 1000000000 ] && ok "the second SIGTERM: at once" || fail "not at once"
-	contains "the second SIGTERM: said" "$work/err" "left before the report"
+	contains "the second SIGTERM: said" "$work/err" "interrupted before the report"
 else
 	wait "$skep"
 	fail "a locked lake did not hold the end up: status $?"

@@ -201,7 +201,7 @@ for signal in TERM INT; do
 	wait $pid
 	got=$?
 	[ $got -eq 0 ] || fail "SIG$signal: exit $got, not 0"
-	grep -q 'SIGHUP: .* is taken over in ' "$dir/err" || fail "SIGHUP is not answered"
+	grep -q 'SIGHUP: .* loaded in ' "$dir/err" || fail "SIGHUP is not answered"
 	grep -q 'SIGUSR1: flushing' "$dir/err" || fail "SIGUSR1 is not answered"
 	grep -q "SIG$signal: stopping" "$dir/err" || fail "SIG$signal is not logged"
 	[ -d "$dir/lake" ] || fail "the lake was not made"
@@ -265,7 +265,7 @@ took=$(($(date +%s) - begin))
 [ $got -eq 0 ] || fail "TERM with work that hangs: exit $got, not 0"
 [ $took -le 12 ] || fail "TERM with work that hangs: $took s"
 for sink in a b c; do
-	grep -q "$sink: left behind: its work has not returned" "$dir/err" || fail "TERM with work that hangs: the log does not name sink $sink"
+	grep -q "$sink: abandoned: its work has not returned" "$dir/err" || fail "TERM with work that hangs: the log does not name sink $sink"
 done
 echo "ok - work that hangs: another sink has its records, TERM ends skepd in $took s"
 echo "ok - a sink that hangs: TERM drains for 5 s, a second TERM leaves at once"

@@ -108,7 +108,7 @@ check("each image of a process once", not [u for u in first if at_receiver()[u] 
 
 script("401")
 before, n = storm(100)
-check("a refused token: skepd logs it and holds the sink", within(10, lambda: lag().get("held")) and "takes nothing until this is mended" in testing.text(err), lag())
+check("a refused token: skepd logs it and holds the sink", within(10, lambda: lag().get("held")) and "keeps its records until this is mended" in testing.text(err), lag())
 within(12, lambda: len(new_in_file(before)) == n)
 script("200")
 d.send_signal(signal.SIGHUP)
@@ -153,7 +153,7 @@ try:
 except OSError:
     pass
 os.unlink(disk + "/filler")
-check("skepd logs the full disk, and when it has room again", full and within(20, lambda: "the spool can be written again" in testing.text(err)), testing.text(err)[-500:])
+check("skepd logs the full disk, and when it has room again", full and within(20, lambda: "the spool is writable again" in testing.text(err)), testing.text(err)[-500:])
 
 script("503")
 before, n = storm(200)
@@ -211,7 +211,7 @@ before, n = storm(100)
 check("skepd runs all the same, and both sinks get new records",
       within(30, lambda: len(new_in_file(before)) == n and new_in_file(before) <= set(at_receiver())),
       "%d of %d, %d missing at hq" % (len(new_in_file(before)), n, len(new_in_file(before) - set(at_receiver()))))
-check("skepd logs the damage and puts the file aside", "is put aside as" in testing.text(err) and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
+check("skepd logs the damage and puts the file aside", "began a new one" in testing.text(err) and [x for x in os.listdir(disk) if ".corrupt-" in x], os.listdir(disk))
 testing.stop(d, err)
 subprocess.run([testing.SKEPD, "--unpin", "-c", conf], capture_output=True)
 receiver.stdin.close()

@@ -62,7 +62,7 @@ def readonly(receiver):
             s.check("nothing is lost meanwhile", not lost, lost)
             at = time.time()
             if subprocess.run(["mount", "-o", "remount,rw", s.disk], capture_output=True).returncode == 0:
-                s.check("skepd logs that it can write again", within(20, lambda: "the spool can be written again" in s.said()))
+                s.check("skepd logs that it can write again", within(20, lambda: "the spool is writable again" in s.said()))
                 s.notes.append("remounted while skepd ran")
                 at = None
             else:
@@ -164,7 +164,7 @@ def token(receiver):
         else:
             receiver.users("second")
         held = within(25, lambda: s.delivery().get("held"))
-        s.check("held, with an error in the log", held and "takes nothing until this is mended" in s.said(), s.delivery())
+        s.check("held, with an error in the log", held and "keeps its records until this is mended" in s.said(), s.delivery())
         if isinstance(receiver, Nginx):
             receiver.secret("second", skep=True)
         else:

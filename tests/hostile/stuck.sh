@@ -175,5 +175,5 @@ daemon=
 took=$((($(date +%s%N) - before) / 1000000))
 echo "# ended after $took ms"
 [ "$took" -lt 15000 ] || fail "$name: the end took $took ms"
-says "lake: left behind" log
+says "lake: abandoned" log
 echo "ok - $name"

@@ -117,8 +117,8 @@ check "another package brings a rule: dpkg's trigger reloads" dpkg -i "$here/rul
 check "its rule is there" within 10 sh -c 'skep rules | grep -q ran-trigger'
 check "another package brings a wrong rule: it installs all the same" dpkg -i "$here/broken.deb"
 cp "$log" /tmp/dpkg.log
-check "dpkg's output reports it" grep -q 'the new rules are not taken over' /tmp/dpkg.log
-check "purge it: taken over again" sh -c 'dpkg --purge skep-rules-broken 2>&1 | tee /tmp/dpkg.log; ! grep "not taken over" /tmp/dpkg.log'
+check "dpkg's output reports it" grep -q 'the new rules were rejected' /tmp/dpkg.log
+check "purge it: accepted again" sh -c 'dpkg --purge skep-rules-broken 2>&1 | tee /tmp/dpkg.log; ! grep "were rejected" /tmp/dpkg.log'
 check "the status line reports it" within 10 status_has '^reloaded'
 
 # ---- hangs, dies ----------------------------------------------------------------------------

@@ -36,11 +36,11 @@ sleep 60 &
 child=$!
 want 0 "^true of 1 of [0-9]* processes" test "pid = $$"
 want 0 "^ *$child .*sleep" test "pid = $child and parent.pid = $$"
-want 0 "TAKES us: exclude, with its descendants" explain $$ --rules "$dir/rules.json"
+want 0 "MATCH us: exclude, with its descendants" explain $$ --rules "$dir/rules.json"
 want 0 "ancestor $$ .* says inherit" explain "$child" --rules "$dir/rules.json"
 want 0 "^us  *exclude +  *[2-9] " test --rules "$dir/rules.json" --live
 want 0 "^never  *include  *0" test --rules "$dir/rules.json" --all
-want 0 "1 rules took nothing" test --rules "$dir/rules.json"
+want 0 "1 rules matched nothing" test --rules "$dir/rules.json"
 want 0 "(none)  *exclude" test --config "$dir/skepd.conf"
 want 0 "wants pid = $$" explain 1 --rules "$dir"
 want 0 "^45 images: 45 included, 0 excluded" test --rules "$dir/rules.json" "$day"
@@ -77,15 +77,15 @@ else
 fi || { echo "FAIL: JSON"; failed=1; }
 
 # Errors: 2 for the command line, 3 for rules, expressions, the configuration, 1 for what cannot be read.
-want 2 "which of test, explain, schema?"
+want 2 "give one of: test, explain, schema"
 want 2 "did you mean test?" tset
 want 2 "did you mean" test --ruels x
 want 2 "put it in double quotes" test user = root
-want 2 "one of them" test --live "uid = 0" "$day"
-want 2 "explain whom" explain
-want 2 "'abc' is no process id" explain abc
-want 2 "is no process id" explain -- -5
-want 1 "there is no process 4000000000" explain 4000000000 --rules "$dir/rules.json"
+want 2 "exclude each other" test --live "uid = 0" "$day"
+want 2 "explain needs a process" explain
+want 2 "'abc' is not a process id" explain abc
+want 2 "is not a process id" explain -- -5
+want 1 "no process 4000000000" explain 4000000000 --rules "$dir/rules.json"
 want 1 "cannot read .*none.ndjson: No such file" test "uid = 0" "$dir/none.ndjson"
 want 1 "none of its .* lines is of the stream process.exit" test "uid = 0" "$dir/skepd.conf"
 want 3 '1:1: there is no field "usr"; did you mean "user"?' test "usr = 'root'"

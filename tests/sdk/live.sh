@@ -127,7 +127,7 @@ sed -i 's/"1\.0"/"1.1"/' "$work/sdkfiles/sdkfiles.c"
 build probe-proc sdkfiles
 conf "$files$signals" "$lines" ''
 reload replaced
-until_true 50 grep -q 'sdkfiles.so: the file was replaced; what was loaded before is used until a restart' "$work/log" ||
+until_true 50 grep -q 'sdkfiles.so: the file was replaced; skepd uses the loaded one until a restart' "$work/log" ||
 	fail "the log does not say that a restart is needed"
 [ "$(version sdkfiles)" = 1.0 ] || fail "the new file is in use before the restart"
 stop
@@ -162,5 +162,5 @@ chmod +x "$work/bin/sitetool"
 "$work/bin/sitetool" -d /tmp sync
 until_true 100 more '"sitetool sync"' records 0 || fail "the tool's name is not what the table says"
 stop
-! grep -iE '^skepd: error|defect of the plugin' "$work/log" | grep -v 'sdkfiles' | grep -q . || fail "errors in the log"
+! grep -iE '^skepd: error|bug in the plugin' "$work/log" | grep -v 'sdkfiles' | grep -q . || fail "errors in the log"
 echo 'ok - a recognizer'

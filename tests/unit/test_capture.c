@@ -157,7 +157,7 @@ static void errors_say_where(void **state)
 	assert_string_equal(
 		why, "character 7: no class \"hex6\": one of any, name, digits, hex, hex32, hex64, uuid, uid, unit");
 	assert_int_equal(capture_new("a/{idd}", names, &c, why), -EINVAL);
-	assert_string_equal(why, "character 4: nothing is called \"idd\" here");
+	assert_string_equal(why, "character 4: there is no capture \"idd\" here");
 	assert_int_equal(capture_new("a/b//c", names, &c, why), -EINVAL);
 	assert_string_equal(why, "character 5: an empty segment");
 }

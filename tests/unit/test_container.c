@@ -348,10 +348,10 @@ static void wrong_tables(void **state)
 	} wrong[] = {
 		{ "{ \"cgroups\": [\n  { \"container\": \"x\", \"match\": [\"x-{id:hexx}\"] } ] }",
 		  ":2:33: error: cgroups[0].match[0]: \"x-{id:hexx}\": character 7: no class \"hexx\"" },
-		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"x\"] } ] }", "captures no {id}" },
-		{ "{ \"cgroups\": [ { \"match\": [\"{id}\"] } ] }", "says not what it finds" },
+		{ "{ \"cgroups\": [ { \"container\": \"x\", \"match\": [\"x\"] } ] }", "has no capture {id}" },
+		{ "{ \"cgroups\": [ { \"match\": [\"{id}\"] } ] }", "has no kind: give one of container" },
 		{ "{ \"cgroups\": [ { \"pod\": \"x\", \"job\": \"y\", \"match\": [\"{id}\"] } ] }",
-		  "about a pod already" },
+		  "already names a pod" },
 		{ "{ \"cgroups\": [ { \"pod\": \"x\" } ] }", "has no \"match\"" },
 		{ "{ \"cgroups\": [ { \"pod\": \"x\", \"match\": \"{id}\" } ] }", "give a list" },
 		{ "{ \"cgroups\": [ { \"pod\": \"\", \"match\": [\"{id}\"] } ] }", "a string that is not empty" },

@@ -227,10 +227,10 @@ static void test_places(void **state)
 	free(path);
 	doctor_places(list, dir, o, "/etc/x.conf", NULL);
 	assert_string_equal(state_of(list, "configuration", "0644"), "ok");
-	assert_string_equal(state_of(list, "configuration", "no place for a secret"), "ok");
+	assert_string_equal(state_of(list, "configuration", "keep secrets out of it"), "ok");
 	assert_string_equal(state_of(list, "plugin folder", "/plugins"), "ok");
 	assert_string_equal(state_of(list, "plugin folder", "/open is writable by everybody"), "missing");
-	assert_string_equal(state_of(list, "control socket", "/run/x.sock is not there"), "off");
+	assert_string_equal(state_of(list, "control socket", "/run/x.sock does not exist"), "off");
 	assert_string_equal(state_of(list, "bpffs access", "/bpf"), "ok");
 	assert_string_not_equal(state_of(list, "space for the lake", "/lake/deep/er: "), "(none)");
 	json_decref(list);
@@ -247,7 +247,7 @@ static void test_places(void **state)
 
 	list = json_array();
 	doctor_places(list, dir, o, "/etc/none.conf", "/run/y.sock");
-	assert_string_equal(state_of(list, "configuration", "is not there"), "off");
+	assert_string_equal(state_of(list, "configuration", "does not exist"), "off");
 	assert_string_equal(state_of(list, "control socket", "/run/y.sock"), "off");
 	json_decref(list);
 	json_decref(o);

@@ -342,7 +342,7 @@ static void test_journal_takes_nothing(void **state)
 	data = receive(here, &len, &memfd);
 	value = field(data, len, "MESSAGE");
 	assert_non_null(value);
-	assert_int_equal(sscanf(value, "%llu messages are missing", &missing), 1);
+	assert_int_equal(sscanf(value, "%llu earlier messages are lost", &missing), 1);
 	assert_true(missing > 1000 && missing < 5000);
 	free(value);
 	free(data);

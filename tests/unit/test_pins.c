@@ -105,7 +105,7 @@ static void another_users_folder_above(void **state)
 	(void)state;
 	assert_int_equal(mkdir(above, 0755), 0);
 	assert_int_equal(chown(above, OTHER, OTHER), 0);
-	refused(dir, "is owned by uid 65534, who can put another");
+	refused(dir, "is owned by uid 65534, which can replace");
 	assert_int_equal(pins_remove(dir), 0);
 	assert_int_equal(rmdir(above), 0);
 }

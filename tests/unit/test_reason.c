@@ -146,7 +146,7 @@ static void runs(void **state)
 	r->report.run.signal = SIGINT;
 	check_run("killed by SIGINT (interrupted)");
 	r->report.run.signal = 0;
-	check_run("ended, how is not known");
+	check_run("ended, its result is unknown");
 }
 
 static void names(void **state)

@@ -783,7 +783,7 @@ static void test_wrong_tables(void **state)
 		{ "{ \"shapes\": [ { \"prefixes\": [\"x\"], \"chars\": \"z-a\" } ] }", 1,
 		  "the range z-a goes backwards: write a-z" },
 		{ "{ \"shapes\": [ { \"prefixes\": [\"***\"], \"chars\": \"a-z\" } ] }", 1,
-		  "a prefix cannot be only stars" },
+		  "a prefix of stars alone matches everything" },
 		{ "{ \"shapes\": [ { \"prefixes\": [\"x\"], \"chars\": \"a\", \"min\": 5, \"max\": 4 } ] }", 1,
 		  "shapes[0].max: is the integer 4: give a whole number from 5" },
 		{ "{ \"programs\": [ { } ] }", 1, "programs[0]: has no \"match\"" },
@@ -791,13 +791,13 @@ static void test_wrong_tables(void **state)
 		{ "{ \"programs\": [ { \"match\": [\"a\"], \"value_options\": [\"p\"] } ] }", 1,
 		  "write it with its dashes, as \"-p\"" },
 		{ "{ \"programs\": [ { \"match\": [\"a\"], \"value_options\": [\"-p\"], \"attached_options\": [\"-p\"] } ] }",
-		  1, "\"-p\" stands in this program more than once" },
+		  1, "this program names \"-p\" more than once" },
 		{ "{ \"programs\": [ { \"match\": [\"a\"], \"separator\": \"::\" } ] }", 1,
 		  "\"::\" is not one character" },
 		{ "{ \"programs\": [ { \"match\": [\"a\"], \"secret_operands\": [ { \"with\": \"b\" } ] } ] }", 1,
 		  "has no \"index\"" },
 		{ "{ \"programs\": [ { \"match\": [\"a\"], \"secret_operands\": [ { \"with\": \"-b\", \"index\": 1 } ] } ] }",
-		  1, "'-' is no letter" },
+		  1, "'-' is not a letter" },
 	};
 	char file[] = "/tmp/skep-test-redact-XXXXXX";
 	const char *more[] = { file, NULL };

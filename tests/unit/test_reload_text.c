@@ -92,7 +92,7 @@ static void in_status(void **state)
 	fclose(out);
 	assert_string_equal(
 		text,
-		"reloads    2 taken over, 1 failed; the last at 2026-11-21T07:39:17 by SIGHUP: failed, everything goes on as it was\n"
+		"reloads    2 succeeded, 1 failed; the last at 2026-11-21T07:39:17 by SIGHUP: failed, the running configuration stays in use\n"
 		"f:3:5: error: no such\n"
 		"a = b\n"
 		"    ^\n"
@@ -154,7 +154,7 @@ static void as_text(void **state)
 		       "files      40 open\n"
 		       "loop       1.00 ms late, 20.0 ms at most\n"
 		       "processes  7 live\n"
-		       "reloads    2 taken over, 1 failed\n"
+		       "reloads    2 succeeded, 1 failed\n"
 		       "\n"
 		       "plugin  kind   state       busy    worst  overruns  lost    queued  in flight  put off\n"
 		       "proc    probe  running  2.00 ms  1.00 ms         1     2                              \n"

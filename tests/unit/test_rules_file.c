@@ -127,13 +127,13 @@ static void places(void **state)
 	assert_refused("{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\": [\n"
 		       "\t\"tool = 'a'\",\n"
 		       "\t\"and user = root\" ] } ] }",
-		       "f:3:14: error: rules[0].when: user is a text, and this is none; texts stand in quotes\n"
+		       "f:3:14: error: rules[0].when: user is a text, and this is none; write a string in quotes\n"
 		       "\t\"and user = root\" ] } ] }\n"
 		       "\t            ^~~~\n");
 	/* at the begin of a line of the list, and at the end of the text */
 	assert_refused(
 		"{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\": [\n\"tool =\",\n\"\\u0020and\" ] } ] }",
-		"f:3:8: error: rules[0].when: tool is a text, and this is none; texts stand in quotes\n"
+		"f:3:8: error: rules[0].when: tool is a text, and this is none; write a string in quotes\n"
 		"\"\\u0020and\" ] } ] }\n"
 		"       ^~~\n");
 	assert_refused("{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\":\n\"tool =\" } ] }",
@@ -142,7 +142,7 @@ static void places(void **state)
 		       "       ^\n");
 	assert_refused(
 		"{ \"rules\": [ { \"id\": \"x\", \"verdict\": \"exclude\", \"when\":\n\"tool matches 'a('\" } ] }",
-		"f:2:15: error: rules[0].when: this is no regular expression: missing closing parenthesis (after 2 bytes of it)\n"
+		"f:2:15: error: rules[0].when: invalid regular expression: missing closing parenthesis (after 2 bytes of it)\n"
 		"\"tool matches 'a('\" } ] }\n"
 		"              ^~~~\n");
 }
@@ -186,7 +186,7 @@ static void wrong_ones(void **state)
 		"f:6:68: error: rules[4].inherit: is the integer 1: give true or false\n"
 		"{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"inherit\": 1 },\n"
 		"                                                                   ^\n"
-		"f:7:9: error: rules[5].id: \"d d\" is no id: 1 to 64 letters, digits, '.', '_', '-', '/'\n"
+		"f:7:9: error: rules[5].id: \"d d\" is not an id: 1 to 64 letters, digits, '.', '_', '-', '/'\n"
 		"{ \"id\": \"d d\", \"when\": \"uid = 1\", \"verdict\": \"include\" },\n"
 		"        ^\n"
 		"f:8:14: error: rules[6]: unknown key \"wen\": did you mean \"when\"?\n"
@@ -202,10 +202,10 @@ static void wrong_ones(void **state)
 		"f:10:22: error: rules[8].when: is an empty list: write the condition, or true for always\n"
 		"{ \"id\": \"g\", \"when\": [], \"verdict\": \"include\" },\n"
 		"                     ^\n"
-		"f:11:9: error: rules[9].id: what is excluded has no records to set labels on\n"
+		"f:11:9: error: rules[9].id: an excluded process has no record that could carry labels\n"
 		"{ \"id\": \"h\", \"when\": \"uid = 1\", \"verdict\": \"exclude\", \"set\": { \"a\": \"b\" } },\n"
 		"        ^\n"
-		"f:12:69: error: rules[10].set.a: is no text: write the value of a label in quotes\n"
+		"f:12:69: error: rules[10].set.a: is not a string: write the value of a label in quotes\n"
 		"{ \"id\": \"i\", \"when\": \"uid = 1\", \"verdict\": \"include\", \"set\": { \"a\": 1 } },\n"
 		"                                                                    ^\n"
 		"f:13:46: error: rules[11].verdict: is the string \"exlude\": give \"include\", \"exclude\", or { \"sample\": 100 } for "

@@ -274,7 +274,7 @@ static void nothing_left_to_take(void **state)
 	reopen();
 	assert_int_equal(spool_begin(t.db), 0);
 	assert_int_equal(spool_make_room(t.db, 2 << 20, on_gone, NULL), -ENOSPC);
-	assert_string_equal(spool_why(t.db), "no room, and nothing left to take out");
+	assert_string_equal(spool_why(t.db), "no room, and no batch left to delete");
 	spool_rollback(t.db);
 }
 

@@ -48,7 +48,7 @@ ping=$pid
 shown_as 'samtools sort' "$work/example-launch" long 8 samtools sort a.bam
 
 "$SKEP" filter explain "$ping" --config "$work/check.conf" >"$work/told"
-grep -q '^TAKES example/ping' "$work/told" || {
+grep -q '^MATCH example/ping' "$work/told" || {
 	echo 'the rule example/ping does not take example ping:' >&2
 	cat "$work/told" >&2
 	exit 1
