@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/ca_file.h - where this host keeps the certificates of the authorities that it trusts: for libraries that were
- * built for another distribution, as those of the tarball are.  (libcurl knows one place, which is set when it is
- * built.) Link libskep-probe or libskep-sink (pkg-config skep-probe, skep-sink).
+ * skep/ca_file.h - finds the certificates of the authorities that this host trusts, for libraries that were built for
+ * another distribution, such as those of the tarball.  (libcurl looks at one place, set when it is built.)
+ * Link libskep-probe or libskep-sink (pkg-config skep-probe, skep-sink).
  */
 #ifndef SKEP_CA_FILE_H
 #define SKEP_CA_FILE_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* One PEM file with all of them, that can be read; static.  NULL: at none of the known places.  Any thread. */
+/* A readable PEM file with all of them; a static string.  NULL: no known place has one.  Any thread. */
 const char *skep_ca_file(void);
 
 #ifdef __cplusplus

@@ -16,10 +16,10 @@ extern "C" {
 
 #define SKEP_CPUS_MAX 65536ul /* the kernel's NR_CPUS is 8192 at most */
 
-/* Of a list as in that file: its highest number plus 1. -EINVAL: not such a list. */
+/* The highest number of a list as in that file, plus 1. -EINVAL: not such a list.  Any thread, as the next. */
 int skep_cpu_slots_of(const char *list);
 
-/* Of this machine; or -errno. */
+/* Entries for this machine; or -errno. */
 int skep_cpu_slots(void);
 
 #ifdef __cplusplus

@@ -22,26 +22,26 @@ struct skep_drain {
 	char *keys, *values;
 	size_t keys_size, values_size;
 };
-#define SKEP_DRAIN_ENTRIES 512u /* more than lie in one bucket: the kernel gives whole ones */
+#define SKEP_DRAIN_ENTRIES 512u /* more than one bucket has: the kernel returns whole buckets */
 
 /* Room for SKEP_DRAIN_ENTRIES entries of these sizes. 0 or -ENOMEM. */
 int skep_drain_new(struct skep_drain *d, size_t key_size, size_t value_size);
-void skep_drain_free(struct skep_drain *d); /* it may be made anew */
+void skep_drain_free(struct skep_drain *d); /* skep_drain_new() may follow */
 
 /*
- * Calls cb() for each entry of a BPF hash.  0, or the error of bpf_map_lookup_batch().  An entry that comes or goes
- * meanwhile may be missed or given twice.
+ * Calls cb() for each entry of a BPF hash.  0, or the error of bpf_map_lookup_batch().  The kernel may skip or repeat
+ * an entry that a program adds or deletes meanwhile.
  */
 int skep_drain_map(struct skep_drain *d, int map_fd, size_t key_size, size_t value_size,
 		   void (*cb)(void *arg, const void *key, const void *value), void *arg);
 
 /* ---- counters by CPU: a struct of uint64_t, of that size in bytes ---------------- */
 
-/* Adds each of a CPU's counters, which its programs may be changing, to the sums. */
+/* Adds the counters of one CPU, which a program may change meanwhile, to the sums. */
 void skep_sums_add(void *sums, const void *of_cpu, size_t size);
-/* Sums of n CPUs, one struct after the other, as in an array that is mapped (skep_view_new()). */
+/* Sums of n CPUs, one struct after the other, as in a mapped array (skep_view_new()). */
 void skep_sums_of_view(const void *view, unsigned n, size_t size, void *ret);
-/* Sums of an array by CPU number, such as one that a skepd before has pinned. 0 or -ENOMEM. */
+/* Sums of an array by CPU number, such as one that a previous skepd pinned. 0 or -ENOMEM. */
 int skep_sums_of_map(int map_fd, size_t size, void *ret);
 
 /* ---- iterators -------------------------------------------------------------------- */
@@ -55,17 +55,17 @@ int skep_iter_run(int link_fd);
 int skep_iter_read(int link_fd, void *buffer, size_t room, size_t record_size,
 		   void (*cb)(void *arg, const void *records, size_t n), void *arg);
 
-/* ---- a ring buffer whose records are gone once they are read (else: skep/ring.h) ---- */
+/* ---- a ring buffer that frees a record when it is read (else: skep/ring.h) ------- */
 
 /*
  * Maps a ring buffer, and reads it whenever the kernel wakes the loop: cb() gets each record and returns 0.
- * Loop thread.  The ring is for ring_buffer__consume(), which reads what the kernel has not woken the loop for.
+ * Loop thread.  The ring is for ring_buffer__consume(), which also reads records without a wake-up.
  * 0 or -errno.
  */
 int skep_drain_ring(struct skep_instance *inst, const struct skep_host *host, int map_fd,
 		    int (*cb)(void *arg, void *data, size_t size), void *arg, struct ring_buffer **ret_ring,
 		    struct skep_watch **ret_watch);
-/* Ends that; both are NULL afterwards, and may be before. */
+/* Closes both, and sets them to NULL; each may be NULL before. */
 void skep_drain_ring_end(const struct skep_host *host, struct ring_buffer **ring, struct skep_watch **watch);
 
 #ifdef __cplusplus

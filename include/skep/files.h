@@ -12,24 +12,24 @@
 /* Key of a row; without padding. */
 struct skep_file_key {
 	__u64 start_ns; /* of the process */
-	__u64 ino;      /* of the file; where there is none (an open that failed) a keyed hash of its path */
+	__u64 ino;      /* of the file; a keyed hash of its path after an open that failed */
 	__u32 pid;      /* tgid */
-	__u32 dev;      /* as the kernel has it; 0 with a hash */
-	__u32 generation; /* of the inode: its number is given to another file when this one is gone */
-	__u32 group;    /* whose row it is: the number of an attachment */
+	__u32 dev;      /* in the kernel's encoding; 0 with a hash */
+	__u32 generation; /* of the inode: the file system reuses the number of a deleted file */
+	__u32 group;    /* number of the attachment that owns the row */
 	__u32 what;     /* the probe's own: an operation, an error */
 	__u32 reserved; /* 0 */
 };
 
-/* A row's value begins with it. */
+/* The first member of a row's value. */
 struct skep_file_head {
-	__u64 id;       /* by which its path comes; never 0, never used again */
+	__u64 id;       /* of the record with its path; never 0, never reused */
 	__u64 first_ns; /* boot time */
-	__u32 told;     /* its path has been sent */
+	__u32 told;     /* 1: the kernel side has sent its path */
 	__u32 reserved;
 };
 
-#define SKEP_FILE_CUT 1u   /* the path is longer than what has been walked: its beginning is missing */
+#define SKEP_FILE_CUT 1u   /* the path is longer than the walk of the kernel side: its beginning is missing */
 #define SKEP_FILE_GIVEN 2u /* given_len bytes follow the components: the path as the program gave it, NUL included */
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/hist.h - reading a struct skep_hist: bounds of its buckets, count, quantiles.
- * Pure functions, for plugins, sinks and readers alike; inline, as each is a few lines.  Link libm.
+ * skep/hist.h - reads a struct skep_hist: bounds of its buckets, count, quantiles.
+ * Pure functions, for any thread of plugins, sinks and readers; inline, as each is a few lines.  Link libm.
  */
 #ifndef SKEP_HIST_H
 #define SKEP_HIST_H
@@ -9,13 +9,13 @@
 #include <math.h>
 #include <skep/record.h>
 
-/* Values of slot k are above this (slots 0 and 1: there is only 0, only 1) ... */
+/* Lower bound of slot k, exclusive; slot 0 holds only the value 0, slot 1 only 1. */
 static inline double skep_hist_lower(uint32_t k)
 {
 	return k < 2 ? (double)k : exp2((double)(k - 2) / 4);
 }
 
-/* ... and at most this. */
+/* Upper bound of slot k, inclusive. */
 static inline double skep_hist_upper(uint32_t k)
 {
 	return k < 2 ? (double)k : exp2((double)(k - 1) / 4);
@@ -31,8 +31,7 @@ static inline uint64_t skep_hist_count(const struct skep_hist *h)
 }
 
 /*
- * The value below which the share q (0 to 1) lies, by straight line within its bucket, which is 19 % wide. 0: no
- * values.
+ * The quantile q (0 to 1), interpolated linearly within its bucket, which is 19 % wide. 0: no values.
  */
 static inline double skep_hist_quantile(const struct skep_hist *h, double q)
 {
@@ -48,7 +47,7 @@ static inline double skep_hist_quantile(const struct skep_hist *h, double q)
 	return 0;
 }
 
-/* The same slot that skep/bpf/hist.bpf.h finds. */
+/* The slot of a value, as in skep/bpf/hist.bpf.h. */
 static inline uint32_t skep_hist_slot_of(uint64_t v)
 {
 	uint32_t bit, slot;

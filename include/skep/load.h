@@ -30,17 +30,17 @@ int skep_load_cpus(struct skep_instance *inst, const struct skep_host *host, uns
 uint32_t skep_ring_bytes(uint64_t wanted);
 
 /*
- * The host's verdict map takes the place of the object's map "verdict"; verdict_pids: the object's constant of that
- * name, bpf->rodata->verdict_pids.  Nothing changes where the host has no such map.  0 or -errno.
+ * Replaces the object's map "verdict" by the host's verdict map; verdict_pids: the object's constant of that name,
+ * bpf->rodata->verdict_pids.  Changes nothing if the host has no such map.  0 or -errno.
  */
 int skep_load_verdict(const struct skep_host *host, struct bpf_map *verdict, uint32_t *verdict_pids);
 
-/* size bytes of a map with BPF_F_MMAPABLE, read-only; for skep_view_free().  NULL: errno says why. */
+/* Maps size bytes of a map with BPF_F_MMAPABLE, read-only; for skep_view_free().  NULL: see errno. */
 const void *skep_view_new(const struct bpf_map *map, size_t size);
 const void *skep_view_free(const void *view, size_t size); /* NULL is fine; returns NULL */
 
 /*
- * What a load or an attachment that failed means, and what to do about it, by host->fail(), whose result they return.
+ * Give host->fail() the cause of a failed load or attachment and a remedy, and return its result.
  * what: "loading the BPF programs"; of a detail: "the hook on tcp_probe".
  */
 int skep_load_fail(struct skep_instance *inst, const struct skep_host *host, int err, const char *what);

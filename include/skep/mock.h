@@ -2,11 +2,10 @@
 /*
  * skep/mock.h - a host for the tests of one plugin, without skepd and without privilege.
  *
- * It is as strict as the real host is patient: whatever breaks the contract of skep/plugin.h
- * (a function of the host called from a wrong thread or after close(), a watch that is closed
- * twice or after its fd, what is left open, a record that does not keep what its fields say,
- * process-wide state that was changed, ...) is a defect, printed and counted.  Link with
- * libskep-mock (pkg-config skep-mock).
+ * It is as strict as the real host is patient.  It prints and counts each breach of the contract of
+ * skep/plugin.h as a defect: a function of the host called from a wrong thread or after close(), a
+ * watch closed twice or after its fd, a watch or timer left open, a record that contradicts its
+ * fields, changed process-wide state, ...  Link with libskep-mock (pkg-config skep-mock).
  *
  *	struct skep_mock m;
  *
@@ -17,9 +16,9 @@
  *	SKEP_MOCK_CHECK(skep_mock_u64(skep_mock_record(&m, "example.files", 0), "files.open") == 1184);
  *	return skep_mock_end(&m) ? 1 : 0;
  *
- * All functions are for the one thread that called skep_mock_init(), which is the loop thread.
- * Out of memory, and a mistake of the test itself (a stream that the plugin has not got), end the
- * program with a message.
+ * Only the thread that called skep_mock_init(), the loop thread, may call these functions.  When
+ * memory runs out, or the test makes a mistake (it names a stream that the plugin does not have),
+ * the mock ends the program with a message.
  */
 #ifndef SKEP_MOCK_H
 #define SKEP_MOCK_H
@@ -46,16 +45,16 @@ struct skep_mock {
 	struct skep_instance *instance;
 	void *state; /* the plugin's */
 
-	/* Orders: may be changed at any time. */
-	bool quiet;       /* neither log lines nor defects are printed */
-	/* work() runs work and done at once, in the caller; default: on a thread, done in skep_mock_settle() */
+	/* Orders: a test may change them at any time. */
+	bool quiet;       /* print neither log lines nor defects */
+	/* work() calls work and done at once, in the caller; default: work on a thread, done in skep_mock_settle() */
 	bool inline_work;
 	int fail_work;    /* a negative errno: work() returns it; watch_fd() and timer() likewise */
 	int fail_watch;
 	int fail_timer;
-	bool fail_counter; /* counter() returns NULL, as when there is no memory */
+	bool fail_counter; /* counter() returns NULL, as without memory */
 
-	/* What has happened. */
+	/* Results. */
 	unsigned acks, retries, rejects; /* answers to batches */
 	unsigned holds, splits, suspects;
 	struct skep_batch_answer answer; /* the last one; its why is in `why` */
@@ -63,66 +62,66 @@ struct skep_mock {
 	unsigned defects;
 	char why[1024];    /* of the last fail(), batch_done() or refusal by the mock itself; "" */
 	char logged[1024]; /* last line of the log */
-	uint64_t drained_ns; /* last time that was told to drained() */
-	uint64_t worst_ns;   /* longest callback of those that have a budget */
+	uint64_t drained_ns; /* time_ns of the last call of drained() */
+	uint64_t worst_ns;   /* longest callback that has a budget */
 
 	struct skep_mock_priv *priv;
 };
 
-/* A copy of a record that was emitted. */
+/* A copy of an emitted record. */
 struct skep_mock_record;
 
 /* ---- life ------------------------------------------------------------------- */
 
 void skep_mock_init(struct skep_mock *, const struct skep_plugin *);
 /*
- * An option, its text as in a configuration: "64MiB", "5s", "true", "12".  Before open() it is
- * written into the state; afterwards it waits for skep_mock_reload().  0, or -EINVAL with `why`.
+ * Sets an option, with a text as in a configuration: "64MiB", "5s", "true", "12".  Before open() it
+ * writes the state; afterwards the option waits for skep_mock_reload().  0, or -EINVAL with `why`.
  */
 int skep_mock_option(struct skep_mock *, const char *name, const char *text);
-/* One of type SKEP_O_STRV; list ends with NULL, and is copied. NULL: not set. */
+/* Sets an option of type SKEP_O_STRV; copies the list, which ends with NULL. NULL: not set. */
 int skep_mock_option_list(struct skep_mock *, const char *name, const char *const *list);
-/* open(). What the plugin returned; close() has followed when that is an error. */
+/* Calls open() and returns its result; calls close() after an error. */
 int skep_mock_open(struct skep_mock *);
-/* open() unless that was done, and start(). What the plugin returned; close() has followed when that is an error. */
+/* Calls open(), unless it was called, and start(). Returns the result; calls close() after an error. */
 int skep_mock_start(struct skep_mock *);
 void skep_mock_sample(struct skep_mock *);
 void skep_mock_flush(struct skep_mock *);
 /*
- * What the host does when options have changed: 0, all were RELOADABLE and reload() took them;
- * -ENOTSUP, the plugin has to be restarted for that; or what reload() returned.  Options that were not
- * taken are as before.
+ * Applies changed options as the host does: 0, all were RELOADABLE and reload() accepted them;
+ * -ENOTSUP, the host would restart the plugin; or the result of reload().  Options that reload() did
+ * not accept keep their values.
  */
 int skep_mock_reload(struct skep_mock *);
-/* Waits for work(), then stop(). What the plugin has left open is a defect, and closed for it. */
+/* Waits for work(), then calls stop(). Counts what the plugin left open as a defect, and closes it. */
 void skep_mock_stop(struct skep_mock *);
-/* stop() where it is due, and close(). Records and defects can be asked for still. */
+/* Calls stop() if it is due, and close(). Keeps records and defects. */
 void skep_mock_close(struct skep_mock *);
-/* The same where it has not been done; frees everything. The number of defects. */
+/* The same, if the test has not done it; frees everything. Returns the number of defects. */
 unsigned skep_mock_end(struct skep_mock *);
 
 /* ---- time, fds, work --------------------------------------------------------- */
 
 /*
- * The mock's clock goes on by that: timers that are due fire, in their order, and sample() is called
- * each host.interval_ns.  (CLOCK_BOOTTIME, which a plugin reads by itself, does not jump.)
+ * Advances the mock's clock: calls due timers, in their order, and sample() each host.interval_ns.
+ * (CLOCK_BOOTTIME, which a plugin reads by itself, does not jump.)
  */
 void skep_mock_advance(struct skep_mock *, uint64_t ns);
 uint64_t skep_mock_now(const struct skep_mock *); /* since init, ns */
-/* Callbacks of watches whose fd is ready, until none is, or none has become within wait_ms. How many were called. */
+/* Calls the callbacks of ready watches until no fd becomes ready within wait_ms. Returns the number of calls. */
 unsigned skep_mock_poll(struct skep_mock *, int wait_ms);
-/* Until no work() is under way; its done callbacks run here. */
+/* Waits until no work() is under way; calls its done callbacks. */
 void skep_mock_settle(struct skep_mock *);
 
 /* ---- what was emitted --------------------------------------------------------- */
 
 unsigned skep_mock_count(const struct skep_mock *, const char *stream);
 /*
- * Record number i of that stream, in order; i < 0: from the end (-1: the last). It must be there. Yours until forget()
+ * Record number i of that stream, in order; i < 0: from the end (-1: the last). It must exist. Borrowed until forget()
  * or end().
  */
 const struct skep_mock_record *skep_mock_record(const struct skep_mock *, const char *stream, int i);
-void skep_mock_forget(struct skep_mock *); /* records, defects not */
+void skep_mock_forget(struct skep_mock *); /* frees records, keeps defects */
 uint64_t skep_mock_time(const struct skep_mock_record *);
 struct skep_upid skep_mock_who(const struct skep_mock_record *); /* pid 0: not about a process */
 /* By the field's name; its type must be that. */
@@ -130,23 +129,23 @@ uint64_t skep_mock_u64(const struct skep_mock_record *, const char *field); /* a
 int64_t skep_mock_i64(const struct skep_mock_record *, const char *field);
 double skep_mock_f64(const struct skep_mock_record *, const char *field);
 const char *skep_mock_str(const struct skep_mock_record *, const char *field); /* STR; of a STRV, item 0 */
-uint64_t skep_mock_lost(const struct skep_mock *, const char *stream);         /* as lost() has told */
+uint64_t skep_mock_lost(const struct skep_mock *, const char *stream);         /* sum of lost() */
 uint64_t skep_mock_counter(const struct skep_mock *, const char *name);        /* 0: none of that name */
-/* What signal() said last; 0: nothing. how, why may be NULL. */
+/* The last signal() of that name; 0: none. how, why may be NULL. */
 enum skep_signal_state skep_mock_signal(const struct skep_mock *, const char *name, const char **how, const char **why);
-/* Defect number i, from 0; NULL: there are no more. */
+/* Defect number i, from 0, borrowed; NULL: no more. */
 const char *skep_mock_defect(const struct skep_mock *, unsigned i);
 
 /* ---- details ------------------------------------------------------------------- */
 
-/* attach() of the detail of that name: its id, or what the plugin returned (a negative errno). */
+/* Attaches the detail of that name: its id, or the negative errno of attach(). */
 int64_t skep_mock_attach(struct skep_mock *, const char *detail, enum skep_scope kind, uint64_t value);
 void skep_mock_detach(struct skep_mock *, int64_t id);
-bool skep_mock_detail_over(const struct skep_mock *, int64_t id); /* detail_over() was called for it */
+bool skep_mock_detail_over(const struct skep_mock *, int64_t id); /* the plugin called detail_over() for it */
 
 /* ---- sinks ----------------------------------------------------------------------- */
 
-/* What submit() returned; answers are in acks, retries, rejects. */
+/* Returns the result of submit(); counts answers in acks, retries, rejects. */
 int skep_mock_submit(struct skep_mock *, const struct skep_batch *);
 
 /* A batch of records; it owns copies of their structs and contexts, and borrows their strings. */
@@ -167,7 +166,7 @@ struct skep_str skep_mock_text(const char *); /* borrowed */
 
 /* ---- checks ------------------------------------------------------------------------ */
 
-/* For tests without a framework: says what is not so, and ends the program with 1. */
+/* For tests without a framework: prints the condition that does not hold, and ends the program with 1. */
 #define SKEP_MOCK_CHECK(cond_)                                                                  \
 	do {                                                                                    \
 		if (!(cond_)) {                                                                 \

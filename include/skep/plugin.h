@@ -10,28 +10,28 @@
  * Rules for every plugin
  *   - Every callback runs on the host's loop thread (except the work callback of
  *     skep_host.work) and is measured against a budget; long work goes to work().
- *   - Never set process-wide state: signals, locale, umask, rlimits,
- *     libbpf_set_print are the host's.  A library that counts its users, as libcurl does in
- *     curl_global_init and curl_global_cleanup, is initialised in start() and left in close():
+ *   - A plugin never sets process-wide state: signals, locale, umask, rlimits and
+ *     libbpf_set_print belong to the host.  A plugin initialises a library that counts its users
+ *     (curl_global_init and curl_global_cleanup of libcurl) in start() and leaves it in close():
  *     on the loop thread, so that no two plugins do it at once.
  *   - Structs that cross the border start with their size and only grow at the
  *     end.  A plugin never allocates, copies or sizeofs a struct skep_host.
- *   - Functions return 0 or a negative errno.  Where a callback fails it says why
- *     by host->fail(); it does not log as well.
+ *   - Functions return 0 or a negative errno.  A callback that fails gives the reason
+ *     to host->fail() and does not log it as well.
  *
  * Changes
  *   1.0  first version
  *   1.1  details, signals, cgroups for plugins, groups in the verdict map; in record.h
  *        histograms and the roles CGROUP, LEDGER, DETAIL
  *   1.2  rules in the kernel; excluded is a range of the verdict map's byte (skep/rules.h): BPF code
- *        that asks excluded() of skep/bpf/verdict.bpf.h has it by being built again; in record.h
+ *        that calls excluded() of skep/bpf/verdict.bpf.h only needs a new build; in record.h
  *        the role PROC_EXCLUDED
- *   1.3  a folder for what stays in the kernel while skepd is restarted (skep/pins.h)
- *   1.4  a sink's answer in full: what the receiver said, when to come again, too large, held; reading
- *        positions that are settled with the records that were read (marks); sinks that take records in any order;
+ *   1.3  a folder for the BPF state that stays in the kernel while skepd restarts (skep/pins.h)
+ *   1.4  a sink's answer in full: the receiver's words, when to retry, too large, held; marks, the reading
+ *        positions that the host makes durable with the records; sinks that accept records in any order;
  *        in record.h `environ` of an exec and of a live process
  *   1.5  arguments and environments of processes, read without waiting (process_read); work() in stop();
- *        in record.h a batch says which boot, host and kernel its records are from
+ *        in record.h a batch names the boot, host and kernel of its records
  */
 #ifndef SKEP_PLUGIN_H
 #define SKEP_PLUGIN_H
@@ -65,7 +65,7 @@ struct skep_plugin_note {
 	char version[32];  /* NUL-terminated */
 };
 
-struct skep_instance; /* the host's: one configured use of a plugin */
+struct skep_instance; /* one configured use of a plugin; the host owns it */
 struct skep_watch;
 struct skep_timer;
 struct skep_counter;
@@ -108,7 +108,7 @@ enum skep_log_level {
 #define SKEP_READABLE 1u
 #define SKEP_WRITABLE 2u
 
-/* Where a record died.  seen = delivered + filtered + the sum of these. */
+/* Where the host or a probe lost a record.  seen = delivered + filtered + the sum of these. */
 enum skep_loss {
 	SKEP_LOSS_KERNEL = 1, /* a ring or map was full, or a program was skipped */
 	SKEP_LOSS_QUEUE,
@@ -122,68 +122,67 @@ enum skep_batch_result {
 	SKEP_BATCH_REJECT,  /* never; counted as lost at the sink, the reason logged */
 	/* since 1.4, by batch_answer() only */
 	/*
-	 * not before somebody mends something (a token, a certificate, a table): kept, offered again slowly, told
-	 * loudly
+	 * not before an operator mends something (a token, a certificate, a table): the host keeps the batch, logs an
+	 * error and offers it again slowly
 	 */
 	SKEP_BATCH_HOLD,
 	/*
-	 * too large for the receiver: its halves are offered, as batches KEY/0 and KEY/1; one record alone is
-	 * rejected
+	 * too large for the receiver: the host offers its halves, as batches KEY/0 and KEY/1, and rejects one record
+	 * alone
 	 */
 	SKEP_BATCH_SPLIT,
 	/*
-	 * The receiver failed in a way that this batch may be the cause of (HTTP 500).  Offered again; when it has
-	 * failed so ten times and another batch has been acknowledged since, it is split, down to the record that is to
-	 * blame.
+	 * The receiver failed, and this batch may be the cause (HTTP 500).  The host offers it again.  After ten such
+	 * failures, and once the sink has acknowledged another batch, the host splits it, down to the record at fault.
 	 */
 	SKEP_BATCH_SUSPECT,
 };
 
-/* What became of a batch (since 1.4). */
+/* The sink's answer about a batch (since 1.4). */
 struct skep_batch_answer {
 	uint32_t size;   /* sizeof(struct skep_batch_answer) where the plugin was built */
 	uint32_t result; /* enum skep_batch_result */
 	/*
-	 * not before that, by the receiver's own word; 0: the host's backoff alone. The longer of both counts, one
-	 * hour at most
+	 * the delay that the receiver asked for, ns; 0: none. The host waits that long or its own backoff, whichever is
+	 * longer, and one hour at most
 	 */
 	uint64_t retry_after_ns;
 	uint64_t sent_bytes;     /* on the wire, as far as known */
-	/* ACK: so many of its records the receiver has refused (partial success); counted as lost at the sink */
+	/* ACK: records that the receiver refused (partial success); the host counts them as lost at the sink */
 	uint32_t rejected;
 	uint32_t status;         /* the receiver's status, of HTTP for example; 0: none */
-	/* for people, the receiver's own words where it gave some; NULL only with a whole ACK */
+	/* a reason for the operator, in the receiver's words if it gave some; NULL only with a complete ACK */
 	const char *why;
 };
 
-/* How far a probe has read what its source keeps until it is told that it may go (since 1.4). */
+/* How far a probe has read a source that keeps its records until the probe releases them (since 1.4). */
 struct skep_mark {
-	uint64_t source;   /* which source: not the same for two that begin anew on the same boot; 0: none */
-	uint64_t position; /* grows as it is read */
-	/* what has been read and not emitted yet, in the plugin's own form; the plugin's until its next callback */
+	uint64_t source;   /* identity of the source, different for each one of a boot; 0: none */
+	uint64_t position; /* grows with each record read */
+	/* records read and not emitted yet, in the plugin's own form; the plugin's until its next callback */
 	const void *extra;
 	uint32_t extra_size;
 	uint32_t reserved; /* 0 */
-	uint64_t cookie;   /* settled() gives it back; it is not kept across a restart */
+	uint64_t cookie;   /* settled() gives it back; the host does not keep it across a restart */
 };
 
-/* How a signal is had on this kernel; for `skep doctor`. */
+/* Whether this kernel and machine provide a signal; for `skep doctor`. */
 enum skep_signal_state {
 	SKEP_SIGNAL_OK = 1,
-	SKEP_SIGNAL_PARTIAL, /* had, but less of it or less exactly: why says what */
-	SKEP_SIGNAL_MISSING, /* this kernel or machine cannot: why says what it lacks */
-	SKEP_SIGNAL_OFF,     /* could be had: why says which option or command switches it on */
+	SKEP_SIGNAL_PARTIAL, /* measured, but less of it or less exactly: why names the difference */
+	SKEP_SIGNAL_MISSING, /* this kernel or machine cannot: why names what it lacks */
+	SKEP_SIGNAL_OFF,     /* available: why names the option or command that switches it on */
 };
 
 /*
- * A detail: a measurement that costs too much to be always on.  It is attached on demand
- * and detached by the host when its time is over or when nobody listens any more.
+ * A detail: a measurement that costs too much to be always on.  The host attaches it on demand
+ * and detaches it when its time is over or when its last reader is gone.
  */
 struct skep_detail {
 	const char *name;   /* unique among the details of all plugins: "runqlat" */
 	const char *help;   /* one line, with what it costs */
 	uint32_t stream;    /* index of the stream (role DETAIL) of its records */
-	uint32_t scopes;    /* which scopes it can be limited to: bits 1 << enum skep_scope */
+	uint32_t scopes;    /* scopes that it accepts: bits 1 << enum skep_scope */
 };
 
 enum skep_scope {
@@ -200,17 +199,16 @@ struct skep_detail_scope {
 	uint64_t id;         /* of this attachment: the first member of its records */
 };
 
-/* Of a process, as /proc has it (since 1.5).  Valid until the callback returns. */
+/* Arguments and environment of a process, from /proc (since 1.5).  Valid until the callback returns. */
 struct skep_process_text {
 	uint32_t size; /* sizeof(struct skep_process_text) in this host */
 	/*
-	 * 0; -ESRCH: the process is gone; -ETIMEDOUT: it holds the lock of its memory, and waiting for it could take
-	 * for ever;
-	 * -EBUSY: not read, as its user has several such processes; -EPIPE: this host cannot read any; or another
-	 * -errno.
+	 * 0; -ESRCH: the process is gone; -ETIMEDOUT: it holds the lock of its memory, perhaps for ever;
+	 * -EBUSY: the host did not read it, because its user has several such processes; -EPIPE: this host cannot read
+	 * any process; or another -errno.
 	 */
 	int32_t error;
-	struct skep_str cmdline; /* list "a\0b\0", as it is: not redacted. total > len: cut */
+	struct skep_str cmdline; /* list "a\0b\0", not redacted. total > len: cut */
 	struct skep_str environ; /* list "A=1\0B=2\0"; empty without the right to read it */
 };
 #define SKEP_READ_CMDLINE 1u
@@ -231,7 +229,7 @@ struct skep_host {
 	uint32_t size;
 	uint32_t abi_minor;
 	const char *boot_id;  /* 36 characters, /proc/sys/kernel/random/boot_id */
-	uint64_t interval_ns; /* how often sample() is called */
+	uint64_t interval_ns; /* the host calls sample() so often */
 	/*
 	 * 1 byte per pid, in one element of a BPF array (mmap-able); -1 where the
 	 * host could not make one.  Index: tgid.  Below 128: collect, and its lower six
@@ -245,69 +243,71 @@ struct skep_host {
 	uint32_t live_wants_details; /* 1: fill exe, cwd, cgroup, argv of process.live for processes not seen before */
 	uint32_t reserved;
 
-	/* Any thread.  A line without a newline at its end.  Rate-limited by the host. */
+	/* Any thread.  Logs a line, given without its newline; the host limits the rate. */
 	void (*log)(struct skep_instance *, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 	/*
-	 * Remember why this callback fails; returns err (a negative errno), to be returned. In one that returns
-	 * nothing: a warning.
+	 * Stores why this callback fails, and returns err (a negative errno) for the callback to return.  In a callback
+	 * that returns nothing it logs a warning.
 	 */
 	int (*fail)(struct skep_instance *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 	/*
-	 * The fd stays the plugin's, and becomes non-blocking; close the watch before the fd.  events:
-	 * SKEP_READABLE | SKEP_WRITABLE.  An error on the fd is reported as all events that were asked
-	 * for, so that reading or writing meets it.  -EEXIST: watched already; -EPERM: a regular file.
+	 * Calls cb when the fd is ready.  The plugin still owns the fd, which becomes non-blocking; it closes the watch
+	 * before the fd.  events: SKEP_READABLE | SKEP_WRITABLE.  The host reports an error on the fd as all requested
+	 * events, so that read or write meets it.  -EEXIST: watched already; -EPERM: a regular file.
 	 */
 	int (*watch_fd)(struct skep_instance *, int fd, unsigned events, skep_watch_cb, void *arg,
 			struct skep_watch **ret);
 	void (*watch_close)(struct skep_watch *); /* NULL is fine; no callback after it */
+	/* Calls cb after first_ms, then every repeat_ms (0: once).  The plugin closes the timer with timer_close(). */
 	int (*timer)(struct skep_instance *, uint64_t first_ms, uint64_t repeat_ms, skep_timer_cb, void *arg,
 		     struct skep_timer **ret);
 	void (*timer_close)(struct skep_timer *); /* NULL is fine; no callback after it */
 	/*
-	 * work(arg) on a thread of this instance, then done(arg), which may be NULL, on the loop; stop() is not called
-	 * while one is under way.  Up to four run at once, others wait; no other instance waits for them.  -ESHUTDOWN
-	 * when the instance is about to stop: neither is called.  work() that does not return is reported after a
-	 * while.  Nobody waits for it when the instance is to end: neither done() nor stop() is called then unless it
-	 * returns. In stop() it is accepted once more (since 1.5; before: -ESHUTDOWN), and close() is called when that
-	 * work is done: a file that may be on a file system whose server is gone is closed there.
+	 * Calls work(arg) on a thread of this instance, then done(arg), which may be NULL, on the loop; the host does
+	 * not call stop() meanwhile.  An instance runs up to four at once, and others of it wait.  -ESHUTDOWN when the
+	 * instance is about to stop: the host calls neither.  The host logs work() that does not return, and does not
+	 * wait for it at the instance's end: it calls done() and stop() only if work() returns.  stop() may call this
+	 * once more (since 1.5; before: -ESHUTDOWN), and the host calls close() when that work is done: close a file
+	 * there whose server may be gone.
 	 */
 	int (*work)(struct skep_instance *, skep_work_cb work, skep_done_cb done, void *arg);
 
 	/*
-	 * A record of the plugin's stream number `stream` (index in skep_plugin.streams).
-	 * The host copies what it keeps: rec and its strings are the plugin's again when
-	 * it returns.  who NULL: not about a process.  Never fails for the caller: what
-	 * cannot be kept is counted.
+	 * Emits a record of the plugin's stream number `stream` (index in skep_plugin.streams).
+	 * The host copies it: the plugin owns rec and its strings again when this
+	 * returns.  who NULL: not about a process.  Never fails for the caller: the host
+	 * counts a record that it cannot keep as lost.
 	 */
 	void (*emit)(struct skep_instance *, unsigned stream, const struct skep_upid *who, uint64_t time_ns,
 		     const void *rec);
 	/*
-	 * Every fact about processes that happened up to time_ns has been emitted. Facet probes, life-cycle probes, and
-	 * probes whose details emit records of processes: the record of an ended process waits for it.
+	 * The plugin has emitted every fact about processes that happened up to time_ns. For facet probes, life-cycle
+	 * probes, and probes whose details emit records of processes: the host holds the record of an ended process
+	 * until then.
 	 */
 	void (*drained)(struct skep_instance *, uint64_t time_ns);
 	/* Life-cycle probes: a pass over all live processes begins (its time) and ends. */
 	void (*sweep_begin)(struct skep_instance *, uint64_t time_ns);
 	void (*sweep_end)(struct skep_instance *, bool complete);
-	/* n records of that stream were lost at `where`. */
+	/* Counts n records of that stream as lost at `where`. */
 	void (*lost)(struct skep_instance *, unsigned stream, enum skep_loss where, uint64_t n);
 
-	/* A named self-metric; the host owns it, it lives as long as the instance. */
+	/* A self-metric of that name; the host owns it and frees it with the instance.  NULL: no memory. */
 	struct skep_counter *(*counter)(struct skep_instance *, const char *name, const char *help);
 	void (*counter_add)(struct skep_counter *, uint64_t n); /* any thread */
 	void (*counter_set)(struct skep_counter *, uint64_t n); /* any thread */
 
 	/*
-	 * Blank out secrets in an argument list ("a\0b\0", *len bytes), in place: it
-	 * never grows.  exe: basename-bearing path of the program, for rules that are
-	 * about one program (mysql -p...).  Returns how many were blanked.
+	 * Blanks secrets in an argument list ("a\0b\0", *len bytes), in place: it
+	 * never grows.  exe: path of the program, for the redaction rules of one
+	 * program (mysql -p...).  Returns the number of blanked secrets.
 	 */
 	unsigned (*redact)(struct skep_instance *, const char *exe, char *argv, uint32_t *len);
-	/* True when the host has the path of this cgroup already; `path` (may be NULL) teaches it. */
+	/* True when the host already knows the path of this cgroup; stores `path` (may be NULL) if not. */
 	bool (*cgroup_known)(struct skep_instance *, uint64_t cgroup_id, const struct skep_str *path);
 
-	/* Sinks: the batch's fate.  May be called from inside submit(). why: NULL or a reason for people. */
+	/* Sinks: answers a batch; submit() may call it. why: NULL or a reason for the operator; the host copies it. */
 	void (*batch_done)(struct skep_instance *, const struct skep_batch *, enum skep_batch_result, const char *why);
 
 	/* Life-cycle probes: does the process table have this process already? */
@@ -316,22 +316,22 @@ struct skep_host {
 	/* ---- since 1.1: check with SKEP_HAS(host, member) ---- */
 
 	/*
-	 * How the plugin has this signal here.  name: short and stable ("tcp.connections");
-	 * how: by which hook or file ("tp_btf/inet_sock_set_state"); why: NULL when OK.  All are
-	 * copied; the last word about a name counts.  Say it for every signal in start().
+	 * Reports how the plugin measures a signal here.  name: short and stable ("tcp.connections");
+	 * how: the hook or file ("tp_btf/inet_sock_set_state"); why: NULL when OK.  The host copies
+	 * all; a later call for the same name replaces the former.  Call it for every signal in start().
 	 */
 	void (*signal)(struct skep_instance *, const char *name, enum skep_signal_state, const char *how,
 		       const char *why);
-	/* Path of a cgroup below its hierarchy's root. false: not known. Borrowed until the callback returns. */
+	/* Path of a cgroup below its hierarchy's root. false: unknown. Borrowed until the callback returns. */
 	bool (*cgroup_path)(struct skep_instance *, uint64_t cgroup_id, struct skep_str *ret);
-	/* Once for each cgroup that has live processes in it that are not excluded; ids as in process records. */
+	/* Calls cb for each cgroup with a live process that no rule excludes; ids as in process records. */
 	void (*cgroups_live)(struct skep_instance *,
 			     void (*cb)(void *arg, uint64_t cgroup_id, const struct skep_str *path), void *arg);
-	/* Who has that pid (tgid), or had it last among those whose records are not closed yet. false: not known. */
+	/* The process with that pid (tgid), or the last one with it whose record is still open. false: unknown. */
 	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
 	/*
-	 * A detail has ended by itself (its process is gone, it cost too much): the host calls detach(). why: for
-	 * people.
+	 * Reports that a detail has ended by itself (its process is gone, it cost too much): the host then calls
+	 * detach(). why: for the operator; the host copies it.
 	 */
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 
@@ -339,8 +339,8 @@ struct skep_host {
 
 	/*
 	 * The maps of skep/bpf/rules.bpf.h, for the probe that owns the exec hook; -1: the host could
-	 * not make them, or has no rules for the kernel.  max_entries must be as they have it
-	 * (bpf_map__reuse_fd sees to that).
+	 * not create them, or has no rules for the kernel.  The probe's maps need the same max_entries,
+	 * which bpf_map__reuse_fd sets.
 	 */
 	int rules_fd, rules_programs_fd, rules_values_fd;
 	int reserved_2;
@@ -348,37 +348,37 @@ struct skep_host {
 	/* ---- since 1.3: check with SKEP_HAS(host, member) ---- */
 
 	/*
-	 * A folder in a BPF filesystem for what stays in the kernel while skepd is restarted (skep/pins.h does it);
-	 * NULL: nothing does.  pin_adopts: 1 for an instance that starts with skepd, 0 for one that a reload starts:
-	 * what is there may be in use by the one that it replaces.
+	 * A folder in a BPF filesystem for BPF objects that stay in the kernel while skepd restarts (use skep/pins.h);
+	 * NULL: none stays.  pin_adopts: 1 for an instance that starts with skepd, 0 for one that a reload starts, as
+	 * the instance that it replaces may still use the objects of the folder.
 	 */
 	const char *pin_dir;
-	/* In stop(): skepd ends, and the next one will adopt; what is pinned stays attached. Else it is taken down. */
+	/* In stop(): true when skepd ends and the next one adopts: pinned objects stay attached. Else detach them. */
 	bool (*stays)(struct skep_instance *);
 	uint32_t pin_adopts;
 	uint32_t reserved_3;
 
 	/* ---- since 1.4: check with SKEP_HAS(host, member) ---- */
-	/* 1: positions are settled, mark() and settled() of the plugin are called. 0: what was read may go at once. */
+	/* 1: the host makes marks durable and calls mark() and settled(). 0: the plugin releases a record when read. */
 	uint32_t settles;
-	uint32_t pin_for_s; /* how long what is pinned may record while nobody comes (skep_pins_for_ns) */
+	uint32_t pin_for_s; /* seconds that pinned objects record without a skepd */
 
-	/* Sinks: as batch_done(), with all that there is to say. why is copied. */
+	/* Sinks: as batch_done(), with the whole answer. The host copies why. */
 	void (*batch_answer)(struct skep_instance *, const struct skep_batch *, const struct skep_batch_answer *);
-	/* What is read and not settled fills the source: settle as soon as can be. */
+	/* Asks the host for an early commit: records that are read and not durable yet fill the source. */
 	void (*settle_soon)(struct skep_instance *);
 	/*
-	 * In start(): the mark that a skepd before this one has settled last; extra is the host's until start()
+	 * In start(): the last mark that the previous skepd made durable; the host owns extra, valid until start()
 	 * returns. source 0: none.
 	 */
 	struct skep_mark mark;
 
 	/* ---- since 1.5: check with SKEP_HAS(host, member) ---- */
 	/*
-	 * Arguments, environment (what: SKEP_READ_*) of a process that may block for ever whoever reads them: never
-	 * read /proc/PID/cmdline, environ, maps, smaps on the loop.  uid: who owns the process.  0: cb is called once,
-	 * later, from the loop, unless the instance stops before; or a negative errno as in skep_process_text, and no
-	 * callback.
+	 * Reads arguments, environment (what: SKEP_READ_*) of a process in another process.  A read of
+	 * /proc/PID/cmdline, environ, maps or smaps can block for ever: never do it on the loop.  uid: owner of the
+	 * process.  0: the host calls cb once, later, on the loop, unless the instance stops before; or a negative
+	 * errno as in skep_process_text, and no callback.
 	 */
 	int (*process_read)(struct skep_instance *, const struct skep_upid *who, uint32_t uid, uint32_t what,
 			    skep_process_cb cb, void *arg);
@@ -387,17 +387,15 @@ struct skep_host {
 /* ---- what a plugin is ------------------------------------------------------ */
 
 /*
- * Its receiver makes the same of batches in whichever order they come.  After an outage what waited and what is new may
- * then be given in turn; without it all comes in order.
+ * The receiver stores the same result for batches in any order.  After an outage the host then offers waiting and new
+ * batches in turn; without this flag it offers all batches in order.
  */
 #define SKEP_SINK_ANY_ORDER 1u
 
 struct skep_sink_ops {
 	uint32_t size;
-	uint32_t max_in_flight; /* batches submitted and not done; 0 counts as 1 */
-	/*
-	 * Borrowed until batch_done().  0, or a negative errno: the same as RETRY.
-	 */
+	uint32_t max_in_flight; /* batches submitted and not answered; 0 counts as 1 */
+	/* Sends a batch, borrowed until batch_done() or batch_answer().  0, or a negative errno: the same as RETRY. */
 	int (*submit)(struct skep_instance *, void *state, const struct skep_batch *);
 
 	/* ---- since 1.4 ---- */
@@ -416,35 +414,35 @@ struct skep_plugin {
 	uint32_t option_size;              /* sizeof(struct skep_option) */
 	uint32_t n_streams;
 	const struct skep_stream *const *streams;
-	uint64_t state_size; /* the host allocates it zeroed, fills in options, frees it after close() */
+	uint64_t state_size; /* the host allocates the state zeroed, fills in options, frees it after close() */
 
-	/* Check and allocate; nothing outside the process changes. */
+	/* Loop thread, as all callbacks below.  Checks options and allocates; changes nothing outside the process. */
 	int (*open)(struct skep_instance *, void *state, const struct skep_host *);
 	/*
-	 * Load, attach, connect.  When it fails close() follows, stop() does not; a retry begins with open() and a
-	 * fresh state.
+	 * Loads, attaches, connects.  When it fails, the host calls close() and not stop(); a retry begins with open()
+	 * and a fresh state.
 	 */
 	int (*start)(struct skep_instance *, void *state);
-	/* Each interval. Optional. */
+	/* Emits the records of one interval. Optional. */
 	void (*sample)(struct skep_instance *, void *state);
 	/*
-	 * Options that are SKEP_OPT_RELOADABLE have changed.  next: a state with only its options
-	 * filled in.  0: applied; the host then writes those that changed into the state, and their old
-	 * texts are gone; others stay where they are.  -ENOTSUP, or another error: restart me.  Not
-	 * called while work() is under way.  Optional.
+	 * Applies changed SKEP_OPT_RELOADABLE options.  next: a state with only its options filled in.
+	 * 0: applied; the host then writes the changed options into the state and frees their old
+	 * texts; other options stay where they are.  -ENOTSUP, or another error: the host restarts
+	 * the instance.  The host does not call it while work() is under way.  Optional.
 	 */
 	int (*reload)(struct skep_instance *, void *state, const void *next);
 	/*
-	 * Detach, and emit what is still to be had. No callback may be pending afterwards, except of work() that stop()
-	 * asked for.
+	 * Detaches, and emits the last records. No callback may be pending afterwards, except of work() that stop()
+	 * started.
 	 */
 	void (*stop)(struct skep_instance *, void *state);
-	/* Free, and detach what is still attached; must accept a state whose open() or start() failed half-way. */
+	/* Frees, and detaches what is still attached; must accept a state whose open() or start() failed half-way. */
 	void (*close)(struct skep_instance *, void *state);
 	const struct skep_sink_ops *sink; /* sinks only */
 	/*
-	 * Emit at once whatever has happened up to now, then host->drained().
-	 * Called when somebody waits for an answer (end of a run, flush). Optional.
+	 * Emits at once all events up to now, then calls host->drained().  The host calls it
+	 * when a client waits for an answer (end of a run, flush). Optional.
 	 */
 	void (*flush)(struct skep_instance *, void *state);
 
@@ -454,23 +452,23 @@ struct skep_plugin {
 	uint32_t detail_size;              /* sizeof(struct skep_detail) */
 	uint32_t n_details;
 	/*
-	 * Begin that detail (index in details).  Several may be attached at a time, also of the
-	 * same kind.  Records of it are emitted at each sample() and, the last ones, in
+	 * Begins that detail (index in details).  The host may attach several at a time, also of
+	 * one kind.  The plugin emits its records at each sample() and the last ones in
 	 * detach().  0, or a negative errno after host->fail(): -EBUSY when no room is left.
 	 */
 	int (*attach)(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
-	/* Always called once for each attach() that succeeded, at the latest before stop(). */
+	/* Ends it.  The host calls it once for each attach() that succeeded, at the latest before stop(). */
 	void (*detach)(struct skep_instance *, void *state, uint64_t id);
 
 	/* ---- since 1.4 ---- */
 
 	/*
-	 * Where reading stands: all before it has been emitted, or is in extra.  What it led to is then made durable
-	 * together with it, and when that is done settled() says so: only then the source may let go of it.  Several
-	 * marks may be on their way; they are settled in order.  Where the disk takes nothing they are settled as well:
-	 * what they led to is with the sinks, from memory, and a source that held on to it would fill up.  After a
-	 * crash the next skepd gives the last one back (skep_host.mark): what comes after it has not been counted.
-	 * mark() is also called after stop(), for the last time.  Both, or neither.
+	 * mark() returns the reading position: the plugin has emitted every record before it, or has it in extra.  The
+	 * host makes the records and the mark durable together, then calls settled(): only then may the source release
+	 * them.  Several marks may be on their way; the host settles them in order.  When it cannot write to its disk
+	 * it settles marks as well: the sinks get the records from memory, and a source that kept them would fill up.
+	 * After a crash the next skepd gives the last mark back (skep_host.mark): no record after it was counted.
+	 * The host calls mark() for the last time after stop().  A plugin has both functions, or neither.
 	 */
 	void (*mark)(struct skep_instance *, void *state, struct skep_mark *ret);
 	void (*settled)(struct skep_instance *, void *state, const struct skep_mark *);
@@ -486,8 +484,8 @@ typedef const struct skep_plugin *(*skep_plugin_entry_fn)(const struct skep_host
 
 /*
  * SKEP_PLUGIN(descriptor, kind, "name", "version"): the note and the entry
- * function.  `retain`-like: `used` keeps the note through --gc-sections because
- * SHT_NOTE sections are kept by GNU ld and lld.
+ * function.  `used` keeps the note through --gc-sections, as GNU ld and lld keep
+ * SHT_NOTE sections.
  */
 #define SKEP_PLUGIN(desc_, kind_, name_, version_)                                                        \
 	static const struct {                                                                             \

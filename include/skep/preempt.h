@@ -15,13 +15,12 @@ extern "C" {
 #endif
 
 /*
- * It does where it calls such programs with preemption on, which is where tracepoints are protected
- * by SRCU (after 6.18; 7.2 for one): srcu_ctr came with 6.15, and the tracepoint_srcu of kernels up
- * to 6.12 was another.  For as long as the other task has the CPU the program is skipped for
- * everybody there (recursion_misses).  Switching preemption off in it does not help: the switch that
- * has become due takes place in bpf_preempt_enable(), in the middle of the program all the same.  A
- * second program at the same tracepoint does, which sees what the first one has not: of 720
- * processes started on a 7.2 the first programs missed 16 events, and both together none.
+ * Kernels do that if SRCU protects their tracepoints (after 6.18, for example 7.2): they call such programs with
+ * preemption on.  The test is srcu_ctr, which 6.15 added; tracepoint_srcu of kernels up to 6.12 is another thing.
+ * While the other task has the CPU, the kernel skips the program for every task there (recursion_misses).  A program
+ * that switches preemption off does not help: bpf_preempt_enable() does the pending switch, still in the middle of the
+ * program.  A second program at the same tracepoint helps, as it gets the events that the first one missed: of 720
+ * processes started on a 7.2 the first programs missed 16 events, and both together none.  Any thread.
  */
 bool skep_kernel_preempts_programs(const struct btf *vmlinux);
 

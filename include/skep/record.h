@@ -3,12 +3,12 @@
  * skep/record.h - what a record is: value types, field tables, streams, and the
  * process life-cycle records that the process table understands.
  *
- * A plugin describes its own C struct by a table of fields and hands over
- * pointers to that struct.  Nothing is turned into key/value form before a sink
- * encodes it.  Included by plugin.h; BPF code does not include this file.
+ * A plugin describes its own C struct by a table of fields and gives the host
+ * pointers to that struct.  Records stay structs until a sink encodes them.
+ * plugin.h includes this file; BPF code does not.
  *
  * Times are CLOCK_BOOTTIME nanoseconds (the clock of task_struct.start_boottime
- * and bpf_ktime_get_boot_ns), 0 where a time is not known.
+ * and bpf_ktime_get_boot_ns), 0 for an unknown time.
  */
 #ifndef SKEP_RECORD_H
 #define SKEP_RECORD_H
@@ -32,8 +32,8 @@ struct skep_upid {
 
 /*
  * A string or, for SKEP_T_STRV, a list of NUL-terminated strings back to back.
- * ptr need not be NUL-terminated for SKEP_T_STR.  total is the length before it
- * was cut: total > len means "cut".  ptr may be NULL when len is 0.
+ * ptr need not be NUL-terminated for SKEP_T_STR.  total is the length before the
+ * cut: total > len means "cut".  ptr may be NULL when len is 0.
  */
 struct skep_str {
 	const char *ptr;
@@ -59,8 +59,8 @@ enum skep_type {
  * A distribution of whole numbers (ns, By): an OpenTelemetry exponential histogram of
  * scale 2, four buckets to each doubling.  slots[0]: zeros; slots[1]: ones; slots[k],
  * k >= 2: values in (2^((k-2)/4), 2^((k-1)/4)], which is that histogram's bucket k-2;
- * the last of SKEP_HIST_SLOTS also has all that is larger.  skep/bpf/hist.bpf.h finds the
- * slot in the kernel, skep/hist.h reads it.  n: slots that are given; those after are zero.
+ * the last of SKEP_HIST_SLOTS also counts all larger values.  skep/bpf/hist.bpf.h finds the
+ * slot in the kernel, skep/hist.h reads it.  n: slots in the array; the slots after them are zero.
  */
 struct skep_hist {
 	const uint64_t *slots;
@@ -88,10 +88,10 @@ struct skep_field {
 	const char *help;  /* one line */
 };
 
-/* What the host does with a stream's records besides passing them on. */
+/* What the host does with a stream's records besides sending them to sinks. */
 enum skep_role {
-	SKEP_ROLE_NONE = 0,   /* passed on, enriched with the process's context if it has a upid */
-	SKEP_ROLE_FACET,      /* numbers about a process: joined by upid into its record, not passed on */
+	SKEP_ROLE_NONE = 0,   /* sent to sinks, with the process's context if it has a upid */
+	SKEP_ROLE_FACET,      /* numbers about a process: joined by upid into its record, not sent by themselves */
 	SKEP_ROLE_PROC_FORK,  /* struct skep_process_fork */
 	SKEP_ROLE_PROC_EXEC,  /* struct skep_process_exec */
 	SKEP_ROLE_PROC_EXIT,  /* struct skep_process_exit */
@@ -99,10 +99,10 @@ enum skep_role {
 	SKEP_ROLE_PROC_LIVE,  /* struct skep_process_live */
 	SKEP_ROLE_PROC_OOM,   /* struct skep_process_oom */
 	/* since 1.1 */
-	/* about a cgroup, whose id (uint64_t) is the record's first member: passed on with its context */
+	/* about a cgroup, whose id (uint64_t) is the record's first member: sent to sinks with its context */
 	SKEP_ROLE_CGROUP,
-	SKEP_ROLE_LEDGER,     /* struct skep_ledger_post: kept for the ledger, not passed on */
-	/* result of a detail, whose id (uint64_t) is the record's first member: passed on, and to who asked */
+	SKEP_ROLE_LEDGER,     /* struct skep_ledger_post: for the ledger, not sent by itself */
+	/* result of a detail, whose id (uint64_t) is the record's first member: for sinks and the detail's reader */
 	SKEP_ROLE_DETAIL,
 	/* since 1.2 */
 	SKEP_ROLE_PROC_EXCLUDED, /* struct skep_process_excluded */
@@ -119,18 +119,21 @@ struct skep_stream {
 	uint32_t flags;       /* SKEP_STREAM_* */
 	const struct skep_field *fields;
 };
-#define SKEP_STREAM_SAMPLE 1u /* may be shed first when space runs out */
+#define SKEP_STREAM_SAMPLE 1u /* the spool may drop these records first when space runs out */
 
-/* i < n_fields.  By the table's own stride: who made it may have a larger struct skep_field than who reads it. */
+/*
+ * Field i (i < n_fields), borrowed from the stream; any thread.  Uses the table's own stride: a plugin of another build
+ * may have a larger struct skep_field than its reader.
+ */
 static inline const struct skep_field *skep_stream_field(const struct skep_stream *s, uint32_t i)
 {
 	return (const struct skep_field *)(const void *)((const char *)s->fields + (size_t)i * s->field_size);
 }
 
 /*
- * What the kernel has counted for a process since it started: all threads, dead
- * ones included, as signal_struct and task_struct keep it.  Cumulative over all
- * images of the process.
+ * The kernel's counters of a process since its start: all threads, dead ones
+ * included, from signal_struct and task_struct.  Cumulative over all images of
+ * the process.
  *
  * utime/stime are the kernel's raw halves (sampled by the tick on
  * CONFIG_TICK_CPU_ACCOUNTING); cpu is exact.  The host scales the halves to cpu
@@ -151,13 +154,13 @@ struct skep_counters {
 	uint64_t read_calls;
 	uint64_t write_calls;
 	uint64_t read_bytes; /* from storage */
-	uint64_t write_bytes; /* to storage, charged to whoever dirtied the page */
+	uint64_t write_bytes; /* to storage, charged to the process that dirtied the page */
 	uint64_t cancelled_write_bytes;
 };
 
 /* A new process (never a thread). */
 struct skep_process_fork {
-	struct skep_upid parent; /* the real parent at that time */
+	struct skep_upid parent; /* the real parent at the fork */
 	uint64_t cgroup_id;
 	uint32_t uid, gid;
 	uint32_t session; /* sid, initial pid namespace */
@@ -167,24 +170,24 @@ struct skep_process_fork {
 
 #define SKEP_EXEC_ARGV_UNREADABLE 1u /* the argument pages could not be read: argv is empty, not "no arguments" */
 
-#define SKEP_EXEC_JUDGED 2u       /* since 1.2: the kernel has decided that it is collected */
-#define SKEP_EXEC_WAS_EXCLUDED 4u /* since 1.2: until this exec it was excluded */
+#define SKEP_EXEC_JUDGED 2u       /* since 1.2: the kernel has decided to collect the process */
+#define SKEP_EXEC_WAS_EXCLUDED 4u /* since 1.2: the process was excluded until this exec */
 /*
- * Since 1.2, from this bit on: the dimensions (enum skep_rules_dimension) of rules that the kernel
- * had no answer for, and would like to have.
+ * Since 1.2, from this bit on: the dimensions (enum skep_rules_dimension) of rules for which the kernel
+ * had no answer: the host adds the answers.
  */
 #define SKEP_EXEC_UNKNOWN_SHIFT 8
 
 /*
- * A successful exec: a new image begins, the one before ends.  Where the parent is excluded,
- * `parent` is the nearest ancestor that is not, as far as that is known.
+ * A successful exec: a new image begins, the previous one ends.  Where the parent is excluded,
+ * `parent` is the nearest known ancestor that is not.
  */
 struct skep_process_exec {
 	struct skep_upid parent;
-	/* at the exec; off by the slice that is running (not yet booked by the scheduler) */
+	/* at the exec; without the running time slice, which the scheduler has not booked yet */
 	struct skep_counters counters;
 	uint64_t rss_peak_bytes;       /* of the image that ends; 0 = not known */
-	uint64_t maxrss_bytes;         /* signal->maxrss after the exec: what getrusage carries on */
+	uint64_t maxrss_bytes;         /* signal->maxrss after the exec, with which getrusage continues */
 	uint64_t cgroup_id;
 	uint64_t mount_ns, pid_ns;     /* inode numbers */
 	uint32_t uid, gid;
@@ -196,51 +199,51 @@ struct skep_process_exec {
 	struct skep_str filename; /* as given to execve: the script for a script */
 	struct skep_str exe;      /* resolved path of the binary: the interpreter for a script */
 	struct skep_str cwd;
-	struct skep_str cgroup;   /* path in its hierarchy; empty when the probe knows that the host has it by id */
+	struct skep_str cgroup;   /* path in its hierarchy; empty when the host has it by id (cgroup_known) */
 	struct skep_str argv;     /* list; secrets already redacted */
 	/* since 1.4 */
-	/* list, "NAME=value": of its environment those variables that the probe was told to read */
+	/* list, "NAME=value": the variables of its environment that the probe's options name */
 	struct skep_str environ;
 };
 
 /*
- * An exec that the kernel has excluded the process at (since 1.2): nothing more comes of it, in place of
- * the exec record.  Only of a process that was collected before.
+ * An exec at which the kernel excluded the process (since 1.2), in place of the exec record: the probe sends no further
+ * record of the process.  Only of a process that was collected before.
  */
 struct skep_process_excluded {
 	struct skep_counters counters; /* as in struct skep_process_exec */
 	uint64_t maxrss_bytes;
 	uint32_t byte;       /* its verdict (skep/rules.h) */
-	uint32_t generation; /* of the rules that it was judged by */
+	uint32_t generation; /* of the rules that excluded it */
 };
 
 /* The last thread is gone; the process may stay a zombie for long. */
 struct skep_process_exit {
-	uint32_t status; /* as waitpid gives it: signal in the low 7 bits, 0x80 core, exit code << 8 */
+	uint32_t status; /* as of waitpid: signal in the low 7 bits, 0x80 core, exit code << 8 */
 	uint32_t threads_peak;   /* 0 = not known */
 	/* of the last image, from its mm; 0 = not known (mm already gone, kernels before 6.16) */
 	uint64_t rss_peak_bytes;
 	uint64_t maxrss_bytes;   /* signal->maxrss at that time */
 	uint64_t cgroup_id;
 	/*
-	 * At that time: the slice that is running is not in cpu_ns yet.  Superseded by the final
-	 * record; all that is known when that one never comes.  All zero: not given.
+	 * At the exit: cpu_ns lacks the running time slice.  The final record supersedes them; the
+	 * host uses them when it gets no final record.  All zero: not given.
 	 */
 	struct skep_counters counters;
 };
 
 #define SKEP_FINAL_NO_EXIT    1u /* the probe knows that the exit record was lost */
-#define SKEP_FINAL_DELAYED    2u /* came by way of the kernel map for what the ring could not take */
+#define SKEP_FINAL_DELAYED    2u /* read from the kernel map for records that found the ring full */
 #define SKEP_FINAL_RUN_DELAY_PARTIAL 4u /* run_delay/run_count of some dead threads are missing */
 
-/* The kernel has let the process go (reaped): the counters are final and exact. */
+/* The kernel has released the process (its parent reaped it): the counters are final and exact. */
 struct skep_process_final {
 	struct skep_counters counters;
 	uint64_t maxrss_bytes; /* what wait4 reports as ru_maxrss */
 	uint32_t status;
 	uint32_t flags; /* SKEP_FINAL_* */
 	uint64_t cgroup_id;
-	uint64_t threads; /* it has had in all its life, the leader included; 0 = not known */
+	uint64_t threads; /* number over its whole life, the leader included; 0 = not known */
 };
 
 #define SKEP_LIVE_ZOMBIE 1u /* counters are final, the parent has not reaped it */
@@ -261,7 +264,7 @@ struct skep_process_live {
 	uint32_t threads;
 	uint32_t flags; /* SKEP_LIVE_* */
 	struct skep_str comm;
-	/* filled only when the host asked for details (skep_host.live_wants_details), else empty */
+	/* empty unless the host wants them (skep_host.live_wants_details) */
 	struct skep_str exe;
 	struct skep_str cwd;
 	struct skep_str cgroup;
@@ -272,10 +275,10 @@ struct skep_process_live {
 
 /*
  * The out-of-memory killer has chosen this process (the victim, not the allocator).
- * A start time of 0 in its upid: whoever has that pid now (all that kernels before 6.9 tell).
+ * A start time of 0 in its upid: the process that has the pid now (kernels before 6.9 report only the pid).
  */
 struct skep_process_oom {
-	uint64_t cgroup_id;   /* whose limit was hit; 0 = the host itself ran out */
+	uint64_t cgroup_id;   /* the cgroup at its limit; 0 = the host itself ran out */
 	uint64_t limit_bytes; /* 0 = no cgroup limit */
 	uint64_t usage_bytes;
 	uint64_t peak_bytes;
@@ -283,14 +286,14 @@ struct skep_process_oom {
 };
 
 /*
- * An entry in one of the host's accounts.  Amounts are levels that go on from one post to
- * the next (since boot, or since the probe began): the host takes differences, and shows
+ * An entry in one of the host's accounts.  Amounts are cumulative from post to post
+ * (since boot, or since the probe began): the host subtracts the previous one, and reports
  *   unattributed = reference - the sum of the parts
- * for each account, interval and run.  Accounts that the host knows the name of:
+ * for each account, interval and run.  The host's accounts:
  *   "cpu"        ns   reference: CPUs x time; parts: idle, steal, irq, kernel, excluded (processes: the host itself)
  *   "disk.read"  By   reference: the block devices' own counters; "disk.write" likewise
  *   "net.rx"     By   reference: the interfaces' counters, loopback apart; "net.tx" likewise
- * A part may shrink (a process that was excluded is let in): amounts are signed.
+ * A part may shrink (a rule no longer excludes a process): amounts are signed.
  */
 struct skep_ledger_post {
 	struct skep_str account;
@@ -298,7 +301,7 @@ struct skep_ledger_post {
 	int64_t amount;
 	uint64_t flags;        /* SKEP_LEDGER_* */
 };
-#define SKEP_LEDGER_REFERENCE 1u /* what the parts should add up to; otherwise a part */
+#define SKEP_LEDGER_REFERENCE 1u /* the total of all parts; otherwise a part */
 #define SKEP_LEDGER_MEMO \
 	2u /* shown beside the account, in neither: time that is within other parts (irq within tasks) */
 
@@ -313,7 +316,7 @@ struct skep_context {
 	struct skep_str container;
 };
 
-/* One record as a sink sees it.  Borrowed: valid until the batch is done. */
+/* One record as a sink gets it.  Borrowed: valid until the sink has answered the batch. */
 struct skep_record {
 	uint32_t size; /* sizeof(struct skep_record) in this host */
 	uint32_t reserved;
@@ -325,9 +328,8 @@ struct skep_record {
 };
 
 /*
- * A batch: its boundaries are fixed once and never cut again, so that key (host,
- * epoch, id) names the same records on every retry: receivers use it to make
- * delivery exactly-once.
+ * A batch: the host fixes its boundaries once, so that key (host, epoch, id) names
+ * the same records on every retry: with it receivers make delivery exactly-once.
  */
 struct skep_batch {
 	uint32_t size; /* sizeof(struct skep_batch) in this host */
@@ -338,10 +340,9 @@ struct skep_batch {
 	const struct skep_record *const *records;
 
 	/*
-	 * ---- since 1.5: the host as it was when the records were made: a batch may wait in the spool across a reboot
-	 * ----
+	 * ---- since 1.5: the host at the time of the records, as a batch may wait in the spool across a reboot ----
 	 */
-	const char *boot_id;   /* 36 characters: with it a upid is one process, for all time and on every host */
+	const char *boot_id;   /* 36 characters: boot_id and upid name one process, for ever and on every host */
 	const char *host_name; /* uname -n */
 	const char *kernel;    /* uname -r */
 };

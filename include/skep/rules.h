@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/rules.h - how the kernel decides by rules: what the host and a life-cycle probe's BPF
- * programs (skep/bpf/rules.bpf.h) share.
+ * skep/rules.h - how the kernel decides by rules: types that the host and the BPF programs of a
+ * life-cycle probe (skep/bpf/rules.bpf.h) share.
  *
  * The kernel evaluates no rule.  The host cuts the rules into clauses, conjunctions of
  * conditions; a clause has a bit.  Conditions on one dimension (the program's path, the user ...)
- * are a function of that dimension's value: the host evaluates them, with the code that judges in
- * user space, the first time that a process with the value comes, and leaves the answer in a map:
+ * are a function of that dimension's value: the host evaluates them, with the code of user space,
+ * for the first process with that value, and stores the answer in a map:
  *
  *	value -> { yes: clauses whose conditions on that dimension hold,
- *	           maybe: clauses that it could not tell of }
+ *	           maybe: clauses that it could not decide }
  *
- * At an exec the kernel takes the answers for the process's values, ANDs them, and the lowest bit
- * that is left decides, since clauses are in the order of their rules.  Where an answer is missing,
+ * At an exec the kernel reads the answers for the process's values and ANDs them.  The lowest bit
+ * of the result decides, since clauses are in the order of their rules.  If an answer is missing,
  * or that clause has a condition that the kernel cannot know (arguments, ancestors), it asks user
- * space: the process is told as one that is collected, and judged there.  So the kernel's verdict
- * is user space's own, earlier.
+ * space: the probe reports the process as collected, and user space evaluates the rules.  So the
+ * kernel's verdict is user space's own, earlier.
  *
- * Rules change by writing the set that is not in use and then `current`.  Answers carry the
- * generation that they are for, and a program reads the number once: no process is judged by two sets.
+ * The host changes rules by writing the set that is not in use and then `current`.  Answers carry
+ * their generation, and a program reads the number once: no process is decided by two sets.
  */
 #ifndef SKEP_RULES_H
 #define SKEP_RULES_H
@@ -29,7 +29,7 @@
  * A process's byte in the verdict map.
  *   0            collect
  *   1 to 63      collect; the group that a detail may be for
- *   64 to 127    the same plus 64: collect, and descendants too: they are not judged
+ *   64 to 127    the same plus 64: collect, and all descendants, for which no rule is evaluated
  *   128 to 254   excluded by a rule, SKEP_RULES_SLOTS for either parity of the generation
  *   255          excluded: belongs to no run that is collected; descendants too
  */
@@ -62,7 +62,7 @@ struct skep_rules_program {
 	char path[SKEP_RULES_PATH]; /* components, the last first, each with its NUL; zeros to the end */
 };
 
-/* Key of the map of everything else. */
+/* Key of the map of the other dimensions. */
 struct skep_rules_value {
 	__u32 generation;
 	__u32 dimension;
@@ -83,34 +83,34 @@ struct skep_rules_set {
 	__u64 clauses;     /* bits in use */
 	__u64 ask;         /* clauses that only user space can decide */
 	__u64 of[SKEP_RULES_DIMENSIONS]; /* clauses with a condition on that dimension */
-	__u64 inherited[2]; /* bits: slots (byte - 128) whose descendants are not judged */
-	__u32 otherwise;   /* the byte where no clause holds */
+	__u64 inherited[2]; /* bits: slots (byte - 128) that descendants inherit without evaluation */
+	__u32 otherwise;   /* the byte if no clause holds */
 	__u32 reserved;
 	struct skep_rules_clause clause[SKEP_RULES_CLAUSES];
-	/* execs that the kernel has decided by that clause; the last: by the default */
+	/* execs that the kernel decided by that clause; the last: by the default */
 	__u64 hits[SKEP_RULES_CLAUSES + 1];
 };
 
 /* The value of the host's array of one element; mapped by the host. */
 struct skep_rules {
-	__u32 current;   /* index into set, plus 1; 0: there are no rules */
+	__u32 current;   /* index into set, plus 1; 0: no rules */
 	__u32 reserved;
 	struct skep_rules_set set[2];
-	__u64 asked;     /* execs that user space has to decide; those that the kernel has: set.hits */
-	__u64 full;      /* lineages that were not kept for want of room */
-	__u64 excluded[128];    /* excluded processes that are gone, by their byte - 128 */
+	__u64 asked;     /* execs that user space has to decide; set.hits counts those of the kernel */
+	__u64 full;      /* lineages that found no room */
+	__u64 excluded[128];    /* ended processes that were excluded, by their byte - 128 */
 	__u64 excluded_ns[128]; /* their CPU time */
 };
 
-/* What is known of a process that begins a program. */
+/* The decision about a process at its exec. */
 struct skep_rules_decision {
 	__u32 unknown; /* bits: dimensions without an answer */
 	__u32 ask;     /* 1: user space decides */
-	__u32 clause;  /* that decided; SKEP_RULES_CLAUSES: none, the default */
+	__u32 clause;  /* the deciding clause; SKEP_RULES_CLAUSES: none, so the default */
 	__u32 byte;
 };
 
-/* Spread evenly; decides who is in a sample, so it is the same everywhere. The last steps of splitmix64. */
+/* Decides which processes are in a sample: spread evenly, and equal in kernel and user space. End of splitmix64. */
 static inline __u32 skep_rules_key(__u32 pid, __u64 start_ns)
 {
 	__u64 x = start_ns ^ pid * 0x9e3779b97f4a7c15ull;
@@ -125,7 +125,7 @@ static inline int skep_rules_sampled(__u32 key, __u32 n)
 	return (__u64)key * n >> 32 == 0;
 }
 
-/* Number of the lowest bit; 64: none. BPF has no instruction for it. */
+/* Number of the lowest bit; 64: none. A loop-free search, as BPF has no instruction for it. */
 static inline __u32 skep_rules_lowest(__u64 x)
 {
 	__u32 n = 0;
@@ -156,7 +156,7 @@ static inline __u32 skep_rules_lowest(__u64 x)
 }
 
 /*
- * The answers put together. yes: AND over the dimensions of answer.yes | answer.maybe | clauses without a condition
+ * Combines the answers. yes: AND over the dimensions of answer.yes | answer.maybe | clauses without a condition
  * there.
  */
 static inline void skep_rules_decide(const struct skep_rules_set *set, __u64 yes, __u64 maybe, __u32 key,
@@ -169,7 +169,7 @@ static inline void skep_rules_decide(const struct skep_rules_set *set, __u64 yes
 		d->byte = set->otherwise;
 		return;
 	}
-	n &= SKEP_RULES_CLAUSES - 1; /* which the verifier wants to see where it is used */
+	n &= SKEP_RULES_CLAUSES - 1; /* the verifier needs the bound next to the use */
 	if ((set->ask | maybe) & 1ull << n) {
 		d->ask = 1;
 		return;

@@ -22,12 +22,12 @@
 #define SKEP_SCOPE_KINDS 4u  /* details that one BPF object serves, numbered from 0 as the plugin likes */
 
 struct skep_scopes {
-	/* slots for a process with that verdict; whole host: in all that are collected */
+	/* slots for a process with that verdict; a slot for the whole host is in every byte that is collected */
 	__u32 of_byte[256];
 	__u32 of_kind[SKEP_SCOPE_KINDS]; /* slots of that kind: a slot counts once it is in here */
-	__u32 of_pid, of_cgroup;         /* slots that are for a process, for a cgroup */
+	__u32 of_pid, of_cgroup;         /* slots for a process, for a cgroup */
 	__u64 value[SKEP_SCOPE_SLOTS];    /* that process (tgid) or cgroup (id) */
-	__u64 start_ns[SKEP_SCOPE_SLOTS]; /* of that process; 0: not known, whoever has the pid */
+	__u64 start_ns[SKEP_SCOPE_SLOTS]; /* of that process; 0: unknown, any process with the pid */
 };
 
 #ifndef __bpf__
@@ -50,12 +50,12 @@ struct skep_attached {
 	struct skep_upid who;   /* that process; pid 0: not known, or another scope */
 };
 
-/* 0, or -EINVAL for a scope that cannot be (ret_why: NULL or why). */
+/* 0, or -EINVAL for an impossible scope (ret_why: NULL, or a static reason). */
 int skep_scope_check(const struct skep_detail_scope *scope, const char **ret_why);
 
 /*
- * Does cgroup v1 name a process's cgroup, as in its records?  It does where v1 has the memory controller.  For
- * scope_cgroup_v1 of scope.bpf.h.
+ * Do the records of processes name the cgroup of v1?  Yes if v1 has the memory controller.  For scope_cgroup_v1 of
+ * scope.bpf.h.
  */
 bool skep_scope_cgroup_v1(void);
 
@@ -69,7 +69,7 @@ int skep_attached_begin(struct skep_instance *inst, const struct skep_host *host
 			struct skep_attached attached[SKEP_SCOPE_SLOTS], unsigned kind,
 			const struct skep_detail_scope *scope, unsigned *ret_slot);
 
-/* Frees the slot; a free one is fine. */
+/* Frees the slot; no effect on a free slot. */
 void skep_attached_end(struct skep_attached *a);
 
 /* Has its process ended?  Ask before you emit its last records, so that they are complete. */
@@ -80,7 +80,7 @@ void skep_attached_over(struct skep_instance *inst, const struct skep_host *host
 
 /* ---- the tables -------------------------------------------------------------- */
 
-/* Lets programs count for that attachment. */
+/* Makes programs count for that attachment. */
 void skep_scopes_add(struct skep_scopes *s, unsigned slot, const struct skep_attached *a);
 
 /* Stops the counting and clears the slot's bits. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/skeleton.h - one of two BPF objects that differ in code only, by one skeleton.
+ * skep/skeleton.h - opens one of two BPF objects that differ in code only, with one skeleton.
  */
 #ifndef SKEP_SKELETON_H
 #define SKEP_SKELETON_H
@@ -9,8 +9,9 @@
 
 /*
  * Defines `static struct NAME_bpf *function(void)`, which opens the object of OTHER with the
- * skeleton of NAME: programs and maps have the same names in both.  It returns NULL when it
- * cannot; what it returned is for NAME_bpf__destroy().  Include both skeletons before.
+ * skeleton of NAME: programs and maps have the same names in both.  Loop thread.  The caller
+ * owns the object, for NAME_bpf__destroy(); NULL: no memory, or libbpf refused it.  Include both
+ * skeletons before.
  */
 #define SKEP_SKELETON_OF(function_, name_, other_)                                                 \
 	static struct name_##_bpf *function_(void)                                                 \

@@ -22,26 +22,26 @@ extern "C" {
 
 struct skep_trace {
 	uint8_t trace[SKEP_TRACE_ID];
-	uint8_t parent[SKEP_SPAN_ID]; /* what the run's span hangs under; all 0: it is the root */
+	uint8_t parent[SKEP_SPAN_ID]; /* parent of the run's span; all 0: the run's span is the root */
 	uint8_t flags;                /* of the trace context */
 };
 
-/* The trace of a run that begins one of its own. */
+/* The trace of a run that has no trace context of a caller.  Any thread, as all functions here; none allocates. */
 void skep_trace_of_run(const char *boot_id, const char *run, size_t run_len, struct skep_trace *ret);
 
-/* ret: SKEP_SPAN_ID bytes, as of the two below. */
+/* The span id of a run.  ret: SKEP_SPAN_ID bytes, as of the two functions below. */
 void skep_trace_run_span(const uint8_t *trace, const char *run, size_t run_len, uint8_t *ret);
 
 void skep_trace_process_span(const uint8_t *trace, const char *boot_id, const struct skep_upid *upid, uint64_t image,
 			     uint8_t *ret);
 
-/* id: "task_id" of its record; on that boot no other task has it. */
+/* id: "task_id" of the task's record, unique on that boot. */
 void skep_trace_task_span(const uint8_t *trace, const char *boot_id, const char *id, size_t id_len, uint8_t *ret);
 
-/* n bytes from 2 * n lower-case hex digits. 1; 0: they are all 0; -EINVAL: not hex. */
+/* Reads n bytes from 2 * n lower-case hex digits. 1; 0: all bytes are 0; -EINVAL: not hex. */
 int skep_trace_hex(const char *text, uint8_t *ret, size_t n);
 
-/* true: text is a trace context that may be adopted (version 00, lower-case hex, neither id all 0). */
+/* Reads a trace context. false: skep cannot adopt it (version not 00, not lower-case hex, an id all 0). */
 bool skep_traceparent_read(const char *text, size_t len, struct skep_trace *ret);
 
 void skep_traceparent_write(const uint8_t *trace, const uint8_t *span, uint8_t flags, char ret[SKEP_TRACEPARENT_SIZE]);

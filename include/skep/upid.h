@@ -15,8 +15,8 @@ extern "C" {
 #define SKEP_UPID_TEXT 40
 
 /*
- * boot_id: its first 8 characters are taken, all of it where it is shorter. Writes "" for pid 0. Never cut: 8 + 1 + 10
- * + 1 + 16 < SKEP_UPID_TEXT.
+ * Writes the identity as text, with the first 8 characters of boot_id, or all of a shorter one; "" for pid 0.  Never
+ * cuts: 8 + 1 + 10 + 1 + 16 < SKEP_UPID_TEXT.  Any thread.
  */
 void skep_upid_text(const char *boot_id, const struct skep_upid *upid, char ret[SKEP_UPID_TEXT]);
 

@@ -5,14 +5,14 @@
  * one wrong byte refuses the whole document.  skep therefore has one rule:
  *
  *   - Records, rules and redaction see the exact bytes.
- *   - State that skep reads back itself (spool, carry file) keeps the exact bytes.
- *   - Every output that other programs read is UTF-8: skep_utf8_clean writes U+FFFD there for what is
- *     not.  Two names that differ only in such bytes read alike there.
- *   - Text for people (log, terminal) shows each such byte as \xNN: skep_utf8_shown.
+ *   - State that only skep reads (spool, saved state) keeps the exact bytes.
+ *   - Every output that other programs read is UTF-8: skep_utf8_clean writes U+FFFD for each wrong byte.
+ *     Two names that differ only in such bytes are the same there.
+ *   - Text for people (log, terminal) has each such byte as \xNN: skep_utf8_shown.
  *
- * Not UTF-8 are: a byte that begins no character, a character without all its bytes (a value may be
- * cut within one), overlong forms, surrogates (U+D800 to U+DFFF), and what lies above U+10FFFF
- * (RFC 3629).  Noncharacters such as U+FFFF are UTF-8.
+ * Not UTF-8 (RFC 3629): a byte that begins no character, a character without all its bytes (skep may cut
+ * a value within one), overlong forms, surrogates (U+D800 to U+DFFF), and codes above U+10FFFF.
+ * Noncharacters such as U+FFFF are UTF-8.  Any thread.
  * Link libskep-probe or libskep-sink (pkg-config skep-probe, skep-sink).
  */
 #ifndef SKEP_UTF8_H
@@ -33,7 +33,7 @@ int skep_utf8_length(const char *s, size_t n);
 /* Bytes at the beginning of s that are valid UTF-8, in whole characters; n: all of them. */
 size_t skep_utf8_valid(const char *s, size_t n);
 
-/* Copies s with U+FFFD for what is not UTF-8. ret has room for 3 * n bytes. Returns the length; adds no NUL. */
+/* Copies s with U+FFFD for bytes that are not UTF-8. ret has room for 3 * n bytes. Returns the length; adds no NUL. */
 size_t skep_utf8_clean(const char *s, size_t n, char *ret);
 
 /* The length, at most `most`, to which s (n bytes) can be cut without splitting a character. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/values.h - what a probe fills records with.  Inline, as each is a line or two: nothing to link.
+ * skep/values.h - values that every probe puts into its records.  Inline, as each is a line or two: nothing to link.
+ * Any thread.
  */
 #ifndef SKEP_VALUES_H
 #define SKEP_VALUES_H
@@ -19,7 +20,7 @@ static inline uint64_t skep_boot_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The text as it stands; it has to live until the record was emitted. */
+/* Borrows s, which must live until emit() returns. */
 static inline struct skep_str skep_text(const char *s)
 {
 	uint32_t len = (uint32_t)strlen(s);
