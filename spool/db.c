@@ -428,7 +428,7 @@ void spool_rollback(struct spool_db *db)
 	db->dead_bytes = db->before.dead_bytes;
 }
 
-/* What was freed goes back to the filesystem, a little at a time. */
+/* Returns free pages to the filesystem, a few at a time. */
 static void give_back(struct spool_db *db)
 {
 	int64_t freed;
@@ -492,7 +492,7 @@ int spool_make_room(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, voi
 
 	if (err < 0)
 		return err;
-	/* Below the reserve nothing grows: what comes in takes the place of what is there. */
+	/* Below the reserve the file does not grow: new batches replace the oldest ones. */
 	if (!spool_has_reserve(db) && (wanted == 0 || (uint64_t)now < wanted))
 		wanted = (uint64_t)now > FLOOR_BYTES ? (uint64_t)now : FLOOR_BYTES;
 	if (wanted == 0)

@@ -19,7 +19,7 @@ struct spool_db;
 
 struct spool_limits {
 	uint64_t max_bytes;     /* of the file; 0: no bound */
-	uint64_t reserve_bytes; /* what is left free on its filesystem */
+	uint64_t reserve_bytes; /* bytes to leave free on its filesystem */
 	uint64_t sync_ns;       /* waits for the disk at the first commit after that time; 0: at each */
 };
 

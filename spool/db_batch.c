@@ -127,7 +127,7 @@ int db_evict(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, void *arg)
 	int err;
 
 	do {
-		err = db_drop_dead(db, &some); /* first: nobody is to get those any more */
+		err = db_drop_dead(db, &some); /* first: no sink gets those any more */
 		if (err == 0 && some == 0)
 			err = take_oldest(db, DB_OLDEST_SAMPLE, OLDEST "WHERE kind = 1 ORDER BY id LIMIT 1", 0,
 					  UINT64_MAX, gone, arg, &some);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/db_sink.c - how far each sink has come, and what was refused for good.
+ * spool/db_sink.c - the offset of each sink, and the batches that receivers refused for good.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static int bind_place(struct spool_db *db, sqlite3_stmt *s, int at, uint64_t id)
 	return err;
 }
 
-/* A place that is known stays what it is: the rows that its totals came from may have gone since. */
+/* Keeps a known offset: the rows of its totals may be gone since. */
 #define SINK_MOVE \
 	"INSERT INTO sink (name, cursor, total_n, total_bytes, lo, lo_n, lo_bytes, hi, hi_n, hi_bytes) " \
 	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO UPDATE SET cursor = max(cursor, excluded.cursor), " \

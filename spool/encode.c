@@ -102,7 +102,7 @@ static void put_stream(struct bytes_out *b, const struct skep_stream *s)
 	}
 }
 
-/* Which one it is of those that the body has; a new one is added. */
+/* Its number in the body's list; adds a new one. */
 static int stream_number(struct spool_code *c, const struct skep_stream *s)
 {
 	const struct skep_stream **streams;

@@ -247,7 +247,7 @@ static void print_remedy(const struct privilege_facts *facts, char *const argv[]
 		fprintf(out, "This is uid 0 with a reduced set of capabilities (a container?): start it with them, for "
 			     "example\n"
 			     "    docker run --cap-add BPF --cap-add PERFMON ...\n");
-	/* A wrapper starts ld.so, which has no file capabilities whatever the program's file has. */
+	/* A wrapper starts ld.so, which has none of the capabilities of the program's file. */
 	if (!facts->wrapped)
 		print_file_capabilities(facts, path ? path : "skep", out);
 	free(line);

@@ -20,7 +20,7 @@ const struct command cmd_detach = {
 	.summary = "end an attached detail early",
 	.options = answer_options,
 	.notes =
-		"`skep status` shows the ids of what is attached. skepd tells the reader of its records that the detail "
+		"`skep status` shows the ids of attached details. skepd informs the reader of its records that the detail "
 		"has ended.\n",
 	.most = 1,
 	.run = run_detach,

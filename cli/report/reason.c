@@ -43,7 +43,7 @@ static const struct {
 	[SIGVTALRM] = { "SIGVTALRM", "alarm", "its own timer ran out" },
 	[SIGPROF] = { "SIGPROF", "profiling timer", "a profiler's signal that it does not handle" },
 	[SIGIO] = { "SIGIO", NULL, "a signal that it does not handle: look for the sender" },
-	[SIGPWR] = { "SIGPWR", "power failure", "the host was told of a power failure" },
+	[SIGPWR] = { "SIGPWR", "power failure", "the host got notice of a power failure" },
 	[SIGSYS] = { "SIGSYS", "forbidden system call",
 		     "a seccomp filter (container, sandbox) does not allow what it called" },
 };

@@ -62,7 +62,7 @@ struct run {
 	unsigned since_draw_ms, draw_ms;
 	bool stopped;   /* the collector */
 	bool ended;     /* CMD */
-	unsigned hurry; /* times that somebody wanted us to end after CMD had */
+	unsigned hurry; /* signals to end that arrived after CMD's end */
 	int exit_code;
 };
 
@@ -236,7 +236,7 @@ out:
 	return err < 0 ? exit_code_of(err) : SKEP_EXIT_OK;
 }
 
-/* The tool that CMD starts, as reports will call it. "" when that cannot be told. */
+/* The tool that CMD starts, as reports will call it. "" when skep cannot find it. */
 static void tool_of(char *const argv[], struct tool_name *ret)
 {
 	struct skep_str none = { 0 }, list = { 0 }, filename = { .ptr = argv[0], .len = (uint32_t)strlen(argv[0]) };
@@ -334,7 +334,7 @@ static void take_signal(struct run *run, const struct signalfd_siginfo *info)
 		live_resize(run->live);
 	if (!run->ended) {
 		if (signals_concern(info, run->spawn.pid))
-			(void)signals_forward(info, run->spawn.pid); /* gone: its end is about to be told */
+			(void)signals_forward(info, run->spawn.pid); /* fails if CMD is gone: its pidfd says so */
 		return;
 	}
 	if (!signals_ends(number))
@@ -440,7 +440,7 @@ static int watch(struct run *run)
 
 /*
  * CMD exists after this and waits at its gate.  Before the collector: a fork carries the
- * resident memory of its parent into ru_maxrss of whatever it execs (setmax_mm_hiwater_rss()
+ * resident memory of its parent into ru_maxrss of the program that it execs (setmax_mm_hiwater_rss()
  * in exec_mmap()), and skep is small now; nor has it threads.
  */
 static int fork_command(struct run *run)
@@ -627,7 +627,7 @@ static int execute(struct run *run, int argc, char **argv)
 		code = run->daemon ? start_loop(run) : start_collector(run, &facts);
 	if (code)
 		return code;
-	/* Nobody was there to hear it while that took its time; CMD must not start after a Ctrl-C. */
+	/* No handler ran while skep prepared the run; CMD must not start after a Ctrl-C. */
 	number = signals_waiting(&run->inherited.signals);
 	if (number)
 		return 128 + number;
@@ -655,7 +655,7 @@ int run_command(int argc, char **argv)
 	if (spawn_inherit(&run.inherited) < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot open /dev/null: %s", strerror(errno));
 	log_program("skep run");
-	log_level(SKEP_LOG_ERROR); /* stderr is CMD's as well; what was lost or is not exact stands in the report */
+	log_level(SKEP_LOG_ERROR); /* stderr is CMD's as well; the report names losses and inexact totals */
 	code = execute(&run, argc, argv);
 	run.live = live_free(run.live);
 	shut_down(&run);

@@ -92,7 +92,7 @@ int run_config(const struct run_options *options, const char *lake, struct confi
 			list = json_object_get(root, plugins[i].list);
 		}
 		entry = json_pack("{s:s, s:b}", "plugin", plugins[i].plugin, "required", plugins[i].required);
-		/* one run: what it costs an exec does not matter, and tasks are worth it */
+		/* one run: the cost for each exec does not matter, and tasks are worth it */
 		if (strcmp(plugins[i].plugin, "proc") == 0)
 			json_object_set_new(entry, "environ", json_pack("[s, s]", "SKEP_TASK", "TRACEPARENT"));
 		if (plugins[i].has_path && json_object_set_new(entry, "path", json_string(lake)) < 0) {

@@ -2,10 +2,10 @@
 /*
  * cli/run/signals.c - the signals of `skep run`.
  *
- * A signalfd instead of handlers: nothing runs in the middle of something else, and
- * ssi_code tells who sent it.  A terminal signals its whole foreground process group
- * with SI_KERNEL, so CMD has it already; kill(2) says SI_USER, and when it named only
- * this process, CMD has to be told.
+ * A signalfd instead of handlers: no code runs in the middle of other code, and ssi_code tells
+ * the kernel's signals from those of a process.  A terminal signals its whole foreground process
+ * group with SI_KERNEL, so CMD has the signal already.  kill(2) says SI_USER: skep passes such a
+ * signal on to CMD if it was sent to skep alone.
  */
 #include "cli/run/signals.h"
 
@@ -18,7 +18,7 @@
 
 /*
  * Left alone: the two that cannot be caught, job control, what a fault of our own
- * raises, and SIGCHLD (a pidfd tells of CMD's end).
+ * raises, and SIGCHLD (a pidfd reports CMD's end).
  */
 static const int not_taken[] = {
 	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/run/signals.h - the signals of `skep run`: the inherited dispositions, which CMD gets
- * unchanged, the signals that skep handles itself, and those that it passes on to CMD.
+ * cli/run/signals.h - the signals of `skep run`: CMD gets the inherited dispositions unchanged; skep
+ * handles some signals itself and passes others on to CMD.
  */
 #ifndef SKEP_CLI_SIGNALS_H
 #define SKEP_CLI_SIGNALS_H
@@ -26,7 +26,7 @@ void signals_inherit(struct signals_inherited *ret);
 int signals_take(bool stops, int *ret_fd);
 /*
  * A taken signal that waits and by default would have ended us, or 0: for the time
- * before CMD runs, when there is nobody yet to pass it on to.
+ * before CMD runs, when there is no process yet to pass it on to.
  */
 int signals_waiting(const struct signals_inherited *);
 /* Whether people use this signal to end a program (TERM, INT, HUP, QUIT). */
@@ -44,7 +44,7 @@ bool signals_concern(const struct signalfd_siginfo *, pid_t command);
 /* Sends it on, the value of a queued one included. 0 or -errno. */
 int signals_forward(const struct signalfd_siginfo *, pid_t command);
 
-/* Stops as SIGTSTP does by default: returns when continued, or at once where nobody could continue us. */
+/* Stops as SIGTSTP does by default: returns when continued, or at once where no process could continue us. */
 void signals_stop(void);
 
 #endif

@@ -124,7 +124,7 @@ static uint64_t needed(void)
 	return set | BIT(CAP_SYS_ADMIN);
 }
 
-/* Only those of wanted, and none by exec. 0, with what is left, or -errno. */
+/* Keeps only the capabilities of wanted, none across an exec. 0, with the remaining ones, or -errno. */
 static int keep_only(uint64_t wanted, uint64_t *ret_left)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -139,7 +139,7 @@ static int keep_only(uint64_t wanted, uint64_t *ret_left)
 	if (syscall(SYS_capget, &header, data) < 0)
 		return -errno;
 	permitted = (uint64_t)data[1].permitted << 32 | data[0].permitted;
-	/* Before CAP_SETPCAP goes.  EPERM without it: then what is not permitted stays out by no_new_privs. */
+	/* Before CAP_SETPCAP goes.  EPERM without it: then no_new_privs keeps the others out. */
 	for (unsigned i = 0; i < 64 && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
 		if (!(wanted & BIT(i)))
 			(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);

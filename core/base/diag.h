@@ -16,8 +16,8 @@ struct diag_entry {
 	char *file; /* NULL: not about a file */
 	int line;   /* 1-based, 0: the file as a whole */
 	int column; /* 1-based, 0: the line as a whole */
-	char *text; /* what is wrong, the value, the remedy; no newline at its end */
-	char *shown; /* the line of the file, and a mark below what is wrong; NULL: not shown */
+	char *text; /* the error, the value, the remedy; no newline at its end */
+	char *shown; /* the line of the file, and a mark below the error; NULL: not shown */
 };
 
 struct diag {
@@ -27,13 +27,13 @@ struct diag {
 };
 
 void diag_init(struct diag *);
-void diag_clear(struct diag *); /* frees what it holds; usable again */
+void diag_clear(struct diag *); /* frees all entries; usable again */
 /* Copies its strings, control characters as "\xNN". Running out of memory loses the text but still counts the error. */
 void diag_add(struct diag *, enum diag_severity, const char *file, int line, int column, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
 /* Takes the text (free) for the entry that was added last: lines to be printed below it. NULL is fine. */
 void diag_show(struct diag *, char *shown);
-/* Gives the entries from number `from` on that are not about a file this place: whoever knows it adds it. */
+/* Gives this place to the entries from number `from` on that name no file: for the caller that knows the file. */
 void diag_place(struct diag *, size_t from, const char *file, int line, int column);
 /* One line an entry: "file:line:column: error: text". */
 void diag_print(const struct diag *, FILE *);

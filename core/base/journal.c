@@ -91,7 +91,7 @@ static int send_wait(int fd, const struct msghdr *message, int wait_ms)
 	}
 }
 
-/* The journal takes a file descriptor only when nobody can change what is in it any more. */
+/* The journal accepts a file descriptor only if no process can change the contents any more. */
 static int send_memfd(int fd, const char *data, size_t len, int wait_ms)
 {
 	union {

@@ -190,7 +190,7 @@ static bool journal_print(const struct journal_entry *entry)
 }
 
 /*
- * The text as one message: lines stay lines. Other control characters, and what is not UTF-8, is shown (skep/utf8.h).
+ * The text as one message: lines stay lines. Writes other control characters and bytes that are not UTF-8 as \xNN.
  */
 static bool journal_text(const struct log_place *place, int level, const char *source, const char *text, size_t n)
 {
@@ -283,7 +283,7 @@ __attribute__((format(printf, 4, 0))) static void log_all(const struct log_place
 	if (level > atomic_load(&max_level))
 		return;
 	pthread_once(&journal_once, journal_find);
-	/* Only debug is never limited: it is on because somebody asked for it all. */
+	/* Debug has no limit: an operator who switched it on wants every line. */
 	if (level < SKEP_LOG_DEBUG && !log_rate_may(level, source, fmt, tell_held_back))
 		goto out;
 	va_copy(again, ap);

@@ -3,7 +3,7 @@
  * core/base/log.h - the daemon's own lines.  Where stderr is the systemd journal
  * ($JOURNAL_STREAM): messages by the journal's own protocol, with fields (core/base/journal.h).  Else
  * stderr: "program: warning: source: text".  Each place in the code is rate-limited by itself, debug excepted;
- * what was held back is told as "N more like this".  Any thread; errno is kept.
+ * a later line reports the suppressed ones as "N more like this".  Any thread; keeps errno.
  */
 #ifndef SKEP_CORE_LOG_H
 #define SKEP_CORE_LOG_H
@@ -18,17 +18,17 @@ struct log_place {
 	const char *file;
 	int line;
 	const char *function;
-	const char *reason; /* SKEP_REASON: why something failed, as it was told */
+	const char *reason; /* SKEP_REASON: why something failed, in the plugin's words */
 };
 
-void log_level(int level);    /* what is printed: this level and more urgent; default SKEP_LOG_NOTICE */
+void log_level(int level);    /* prints this level and more urgent ones; default SKEP_LOG_NOTICE */
 int log_level_now(void);
 void log_program(const char *name); /* prefix; borrowed for ever */
 void log_from(const struct log_place *, int level, const char *source, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* For whoever has no place to name: a plugin, libbpf. */
+/* For a caller without a place in our code: a plugin, libbpf. */
 void log_vat(int level, const char *source, const char *fmt, va_list) __attribute__((format(printf, 3, 0)));
-/* Say now what was held back: from a timer, and at the end. */
+/* Reports suppressed lines now: from a timer, and at the end. */
 void log_flush(void);
 /* Is stderr the journal? */
 bool log_to_journal(void);

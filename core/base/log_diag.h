@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/log_diag.h - what is wrong with an input, told by a daemon.
+ * core/base/log_diag.h - logs the errors and warnings about an input, for a daemon.
  */
 #ifndef SKEP_CORE_LOG_DIAG_H
 #define SKEP_CORE_LOG_DIAG_H

@@ -48,7 +48,7 @@ static int check_folder(const char *real, const char *path, const struct stat *s
 	return 0;
 }
 
-/* From / downwards: once a folder has passed, nobody else can change which one the next name leads to. */
+/* From / downwards: once a folder has passed, no other user can change where the next name leads. */
 int trust_folders(const char *real, char *why, size_t why_size)
 {
 	char *path = strdup(real);

@@ -106,7 +106,7 @@ struct detail_spec {
 /* 0 and the id; or -errno and why, in words (to be freed; NULL: no memory). */
 int collector_attach(struct collector *, const struct detail_spec *, uint64_t *ret_id, char **ret_why);
 int collector_detach(struct collector *, uint64_t id); /* -ENOENT: there is none of that id */
-/* For those that are attached: detail, instance, scope in words, what is left of its time (0: no end). */
+/* For those that are attached: detail, instance, scope in words, time left (0: no end). */
 void collector_attached(const struct collector *,
 			void (*cb)(void *arg, uint64_t id, const char *detail, const char *instance, const char *scope,
 				   uint64_t left_ns),
@@ -152,7 +152,7 @@ uint64_t collector_lost_kernel(const struct collector *);
 struct collector_self {
 	uint64_t records;        /* life-cycle records taken */
 	uint64_t invalid;        /* about no process */
-	uint64_t late;           /* about a process that had been closed, or told twice */
+	uint64_t late;           /* about a closed process, or reported twice */
 	uint64_t clamped;        /* counters that would have gone backwards */
 	uint64_t processes_lost; /* closed without final counters */
 	uint64_t facets_late;    /* closed without waiting longer for a facet probe */

@@ -150,7 +150,7 @@ static int scope_run(struct collector *c, struct attachment *a, const char *name
 	a->run = run_ref(run);
 	a->scope.value = run->group;
 	mark_members(c, run);
-	/* A child whose parent had no mark yet may be in the rings: told now, marked by the second pass. */
+	/* A child whose parent had no mark yet may be in the rings: it is reported now, the second pass marks it. */
 	collector_flush_lifecycle(c);
 	mark_members(c, run);
 	return asprintf(&a->words, "run %s", run->id) < 0 ? -ENOMEM : 0;

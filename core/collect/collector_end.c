@@ -13,7 +13,7 @@
 
 /*
  * The final record comes after a grace period of RCU, 12 to 30 ms after the reap: until
- * then a sweep would only say what is known.
+ * then a scan adds nothing new.
  */
 #define SWEEP_FIRST_NS (30u * MS_NS)
 #define SWEEP_EVERY_NS (100u * MS_NS)
@@ -303,7 +303,7 @@ static bool stop_kind(struct collector *c, bool probes)
 	return all;
 }
 
-/* Does the next skepd learn what is known of live processes? */
+/* Does this skepd save the state of live processes for the next one? */
 static bool saves_state(const struct collector *c)
 {
 	return delivery_spooled(c->delivery) && track_swept_ns(c->track) != 0;
@@ -336,7 +336,7 @@ static void step_stop(struct collector *c)
 		}
 		return;
 	case STOP_PROBES:
-		if (c->endings) { /* somebody waits for a run's end: now or never */
+		if (c->endings) { /* a client waits for a run's end: now or never */
 			step_endings(c, true);
 			now_ns = clock_boot_ns();
 		}
@@ -344,8 +344,8 @@ static void step_stop(struct collector *c)
 		if (collector_leaving(c) || !stop_kind(c, true))
 			return;
 		if (c->track) {
-			track_drained(c->track, UINT64_MAX, now_ns); /* nobody is left to wait for */
-			if (!c->pins.dir || !saves_state(c)) /* else the next skepd reads those that come meanwhile */
+			track_drained(c->track, UINT64_MAX, now_ns); /* no probe is left to wait for */
+			if (!c->pins.dir || !saves_state(c)) /* else the next skepd reads the records of the meantime */
 				track_finals_over(c->track, now_ns);
 			collector_sample_out(c);
 			save_state(c);

@@ -22,7 +22,7 @@ static void let_other_tell(struct instance_data *data)
 		instance_flush(other);
 }
 
-/* A life-cycle record of a probe that was built before its struct grew: with zeroes for what it does not have. */
+/* A life-cycle record of a probe built before its struct grew: with zeroes for the members that it lacks. */
 static const void *whole_record(const struct skep_stream *s, const void *rec)
 {
 	static union {
@@ -114,7 +114,7 @@ void collector_facets_drained(struct collector *c)
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next) {
 		const struct instance_data *data = inst->extra;
 
-		/* One that has failed or stopped has nothing more to say: nobody waits for it. */
+		/* A failed or stopped instance reports no more: the collector does not wait for it. */
 		if (inst->state != INSTANCE_RUNNING)
 			continue;
 		if (is_waited_for(data) && data->drained_ns < least)
@@ -137,7 +137,7 @@ static void host_drained(struct skep_instance *inst, uint64_t time_ns)
 	if (time_ns <= data->drained_ns)
 		return;
 	data->drained_ns = time_ns;
-	/* What only life-cycle probes say is looked at by the next tick: nobody waits for less than that. */
+	/* The next tick handles reports of life-cycle probes alone: no caller waits for less. */
 	if (is_waited_for(data))
 		collector_facets_drained(inst->owner);
 }

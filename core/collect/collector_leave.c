@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/collect/collector_leave.c - instances that a reload has removed or replaced: a sink may
- * still take what is in its queue, for a bounded time; then they stop, and what they had
- * lost stays in the books.
+ * still send the batches of its queue, for a bounded time; then the instance stops, and the ledger
+ * keeps its losses.
  *
- * An instance whose work() does not return cannot stop.  It is left behind: nobody waits for it, and a thread of its
- * own is all that it occupies.  Its memory stays, since the thread uses it.  If the call returns after all, the
- * instance stops and goes like any other.
+ * An instance whose work() does not return cannot stop.  The collector abandons it and no longer waits: the instance
+ * occupies only a thread of its own.  Its memory stays, since the thread uses it.  If the call returns after all, the
+ * instance stops like any other.
  */
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ static void report_removed(struct collector *c, const struct skep_instance *inst
 	}
 }
 
-/* What it has not taken is told to the others as lost there. */
+/* Reports to the other sinks, as lost there, the records that it had not acknowledged. */
 static void sink_gone(struct collector *c, struct skep_instance *inst, struct instance_data *data)
 {
 	uint64_t before = delivery_lost_total(c->delivery, SKEP_LOSS_SINK), n;

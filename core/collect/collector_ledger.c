@@ -86,7 +86,7 @@ void collector_ledger_cut(struct collector *c)
 					      .amount = track_cpu_ns(c->track) };
 	struct ledger_mark *mark;
 
-	/* Before the first complete sweep the table does not know what was there already. */
+	/* Before the first complete sweep the table does not know older processes. */
 	if (track_swept_ns(c->track) == 0)
 		return;
 	ledger_post(c->ledger, &processes);

@@ -24,8 +24,8 @@ static struct skep_context cell_context(const struct run *run, const struct inte
 }
 
 /*
- * Final records that nobody reported as lost and that did not come: the kernel did not run
- * the probe's program.  Those that a probe has counted itself are not counted again.
+ * Final records that are missing though no probe reported a loss: the kernel did not run
+ * the probe's program.  Records that a probe has counted itself do not count again.
  */
 static uint64_t finals_missing(const struct collector *c)
 {
@@ -81,7 +81,7 @@ void collector_run_out(struct collector *c, struct run *run)
 		      run->ended ? run->end_ns : run->start_ns, &rec, &context);
 }
 
-/* Found by session: the tracker tells of its begin and, when the root is gone, of its end. */
+/* Found by session: the tracker reports its begin and, when the root is gone, its end. */
 void collector_run_found(void *arg, struct run *run)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);
@@ -170,7 +170,7 @@ void collector_sample_out(struct collector *c)
 		track_samples_out(c->track, c->config->process_interval_ns, s.now_ns);
 		c->processes_sampled_ns = s.now_ns;
 	}
-	if (c->stop == STOP_NOT) /* afterwards nobody posts any more */
+	if (c->stop == STOP_NOT) /* afterwards no probe posts */
 		collector_ledger_cut(c);
 	collector_details_members(c);
 	collector_loss_out(c);
@@ -207,7 +207,7 @@ static void loss_record(struct collector *c, const char *instance, const char *s
 		.count = total - *told,
 	};
 
-	/* Less: a probe has counted meanwhile, as its own, what "core" had missed. What is told stays told. */
+	/* Less: a probe has since counted losses that "core" had reported. A reported loss stays reported. */
 	if (total <= *told)
 		return;
 	*told = total;
@@ -236,7 +236,7 @@ void collector_loss_out(struct collector *c)
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
 		collector_data_loss_out(c, inst->extra);
 	loss_record(c, "core", "process.final", SKEP_LOSS_KERNEL, finals_missing(c), &c->told_missing);
-	/* What died on the way out; the kernel's part of it has just been told with its probe's name. */
+	/* Losses on the way to sinks; the kernel's part has just been reported with its probe's name. */
 	delivery_losses(c->delivery, record_loss, c);
 }
 

@@ -29,9 +29,9 @@ struct instance_data {
 	int *streams;            /* by the plugin's number: that in the way out, or -1: does not leave */
 	uint64_t (*lost)[DELIVERY_LOSSES]; /* by the plugin's stream number */
 	uint64_t (*told)[DELIVERY_LOSSES]; /* the part of `lost` that loss records have reported */
-	struct skep_instance *after; /* what that one has to tell comes first; NULL: nobody */
+	struct skep_instance *after; /* the records of that instance come first; NULL: none */
 	uint64_t leave_ns;       /* in collector.leaving: stopped then at the latest */
-	bool left_behind;        /* its work() does not return: nobody waits for it, and what it says is not heard */
+	bool left_behind;        /* its work() does not return: the collector ignores it from then on */
 	bool accounted;          /* in collector.leaving: its losses are the collector's now */
 	struct batch **held;     /* left behind: batches that it may still read */
 	size_t n_held;
@@ -89,7 +89,7 @@ struct collector {
 	struct pins pins;
 	struct reader *reader;  /* NULL: nothing reads others' arguments */
 	struct rule_eval *rule_eval;    /* NULL: with runs only */
-	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe has told it last */
+	int64_t excluded_ns;    /* CPU time of excluded processes, as the probe reported it last */
 	bool excluded_known;
 	bool names_due;         /* names of users have come since the rules were applied last */
 	bool names_late;        /* a look-up does not return, and the log says so */

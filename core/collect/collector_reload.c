@@ -3,12 +3,12 @@
  * core/collect/collector_reload.c - another configuration for a collector that runs, all of it or
  * nothing.  The phases:
  *
- *   PLAN    everything is read, loaded, checked, compared; what is new starts beside the old
- *   APPLY   reload() of those that can change as they run
+ *   PLAN    reads, loads, checks and compares everything; starts new instances beside the old
+ *   APPLY   calls reload() of instances that can change as they run
  *   SWITCH  those of which there can be only one are exchanged
  *           --- the point of no return: from here on nothing can fail ---
- *   LEAVE   what was removed drains and stops
- *   BACK    instead of SWITCH's end: what has been done is undone
+ *   LEAVE   removed instances drain and stop
+ *   BACK    instead of SWITCH's end: undoes all changes
  *
  * On the collector's fast timer, because sinks and worker threads take their time.
  */
@@ -155,7 +155,7 @@ static void settle_settings(struct collector *c, struct reload *r)
 
 /* ---- the phases ------------------------------------------------------------------------ */
 
-/* Beginning of the end: told when all that has to stop has stopped. */
+/* Begins the end: reports when every instance that has to stop has stopped. */
 static void leave(struct collector *c, struct reload *r)
 {
 	phase(r, RELOAD_LEAVE);
@@ -207,7 +207,7 @@ static void plan(struct collector *c, struct reload *r)
 {
 	int err = r->next ? reload_plan(c, r) : -EINVAL, more = 0;
 
-	/* Only what is right so far is started. */
+	/* Starts instances only if there is no error so far. */
 	if (err == 0)
 		more = reload_start(c, r);
 	err = err < 0 ? err : more;

@@ -93,7 +93,7 @@ static int plan_plugins(struct collector *c, struct reload *r)
 		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "out of memory");
 		return -ENOMEM;
 	}
-	/* Every entry, so that every error is told at once. */
+	/* Every entry, to report all errors at once. */
 	for (size_t i = 0; i < r->next->n_probes; i++) {
 		err = plan_entry(c, r, &r->next->probes[i], SKEP_KIND_PROBE);
 		if (err < 0 && first == 0)
@@ -176,7 +176,7 @@ static int say_key(struct reload *r, const struct config_key *key, const struct 
 	return err;
 }
 
-/* One line for each rule that differs, and one if those that stay stand in another order. */
+/* One line for each rule that differs, and one if the unchanged ones have another order. */
 static void say_rules(struct reload *r, const struct ruleset *was, const struct ruleset *next)
 {
 	size_t n_was = was ? ruleset_count(was) : 0, n = ruleset_count(next), at = 0;

@@ -2,7 +2,7 @@
 /*
  * core/collect/reload_priv.h - between the files of a reload: collector_reload.c (its phases),
  * reload_plan.c (what differs), reload_switch.c (plugins that change), reload_back.c (and back),
- * collector_leave.c (those that go).
+ * collector_leave.c (removed instances).
  */
 #ifndef SKEP_CORE_RELOAD_PRIV_H
 #define SKEP_CORE_RELOAD_PRIV_H
@@ -36,7 +36,7 @@ struct change {
 	char *options;              /* that differ; NULL: no memory to say */
 };
 
-/* How long a sink may take for what it has in flight, and a plugin for its work(). */
+/* How long a sink may take for its batches in flight, and a plugin for its work(). */
 #define RELOAD_SETTLE_NS 5000000000ull
 
 enum reload_phase { RELOAD_PLAN, RELOAD_APPLY, RELOAD_SWITCH, RELOAD_BACK, RELOAD_LEAVE };
@@ -52,10 +52,10 @@ struct reload {
 	struct redact *redact;
 	struct containers *containers;
 	struct ruleset *rules;
-	struct skep_instance *settled; /* those that stay, in order */
+	struct skep_instance *settled; /* instances that stay, in order */
 	const struct skep_instance **removed; /* only to recognise them by */
 	size_t n_removed;
-	bool settled_all;          /* it has taken place; what was removed is still leaving */
+	bool settled_all;          /* the switch is done; removed instances are still leaving */
 	int err;                   /* why it does not take place */
 	struct diag diag;
 	struct reload_report report;
@@ -66,12 +66,12 @@ struct reload {
 /* reload_plan.c */
 /* Everything of the new configuration that can be known without touching what runs. 0, or -errno with errors added. */
 int reload_plan(struct collector *, struct reload *);
-void reload_say(struct reload *); /* into the report, what was done with each plugin */
-/* What the plan has made and nobody uses. What has been opened leaves in order. */
+void reload_say(struct reload *); /* adds each plugin's change to the report */
+/* Frees the plan's unused parts. Opened instances leave in order. */
 void reload_plan_free(struct collector *, struct reload *);
 
 /* reload_switch.c */
-/* New instances start; those that take over in turn only open. 0 or -errno with errors added. */
+/* Starts new instances; successors of another only open. 0 or -errno with errors added. */
 int reload_start(struct collector *, struct reload *);
 /* 1: done, 0: waits, or -errno with errors added. */
 int reload_apply(struct collector *, struct reload *);
@@ -80,7 +80,7 @@ void reload_pause_queue(struct change *, bool paused); /* of a sink: nothing is 
 void reload_move_queue(struct skep_instance *from, struct skep_instance *to);
 
 /* reload_back.c */
-/* What has been done so far is undone. true: done, false: waits. */
+/* Undoes all changes so far. true: done, false: waits. */
 bool reload_back(struct collector *, struct reload *);
 
 #endif

@@ -21,7 +21,7 @@ struct reload_change {
 	enum reload_how how;
 	const char *kind; /* "probe" "sink" "setting" */
 	char *name;
-	char *words;      /* which options, from what to what, what was lost; "" */
+	char *words;      /* changed options with old and new values, lost records; "" */
 };
 
 struct reload_report {

@@ -252,7 +252,7 @@ static int exchange(struct collector *c, struct reload *r, struct change *change
 	if (sink && !change->stopped && delivery_sink_busy(sink)) {
 		if (now_ns < r->deadline_ns && old->stuck_ns == 0)
 			return 0;
-		/* What it still has is offered again to the new one, once the old one can answer no more. */
+		/* The queue offers its batches to the new one, once the old one can no longer answer. */
 		log_at(SKEP_LOG_WARNING, old->name,
 		       "has not answered for a batch in time; skepd stops it and gives the batch to its successor");
 		change->in_turn = true;

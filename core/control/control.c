@@ -3,7 +3,7 @@
  * core/control/control.c - listening, and the clients' coming and going.
  *
  * A client is never disconnected where the reason was found: that may be inside a probe's
- * callback (a record of a detail that nobody reads), and disconnecting detaches, which
+ * callback (a record of a detail without a reader), and disconnecting detaches, which
  * calls the probe again.  It is doomed there, and a timer of 0 ms does the rest.
  */
 #include "core/control/control.h"
@@ -50,7 +50,7 @@ static void disconnect(struct control_client *client)
 
 	client->doomed = true;
 	if (client->control->waits == client)
-		client->control->waits = NULL; /* what it asked for takes place all the same */
+		client->control->waits = NULL; /* the reload goes on without it */
 	control_detach_all(client);
 	control_run_leave(client);
 	while (*at != client)
@@ -75,7 +75,7 @@ static void on_reap(uv_timer_t *timer)
 
 static void on_connection(uv_stream_t *listener, int status);
 
-/* A new second: those that have had their share of the last one go on. */
+/* A new second: clients that had used their share of the last one continue. */
 static void resume_waiting(struct control *control)
 {
 	for (struct control_client *client = control->clients; client; client = client->next) {

@@ -131,7 +131,7 @@ json_t *control_clients(const struct control *control)
 			 control_json_number(control->waited));
 }
 
-/* null: nobody reloads here. */
+/* null: this program does not reload. */
 static json_t *reload(const struct control *control)
 {
 	return control->reloader ? reloader_json(control->reloader) : json_null();

@@ -3,7 +3,7 @@
  * core/control/control_client.c - one connection: lines in, lines out.
  *
  * While an answer is not written, nothing more is read from that client: who asks and
- * does not listen waits by itself.  What comes unasked (records of details) is bounded.
+ * does not listen waits by itself.  Its queue of records of details is bounded.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static bool held(const struct control_client *client)
 	return client->control->waits == client || client->run_ends;
 }
 
-/* Whole lines of what has been read, as long as nothing waits to be written. */
+/* Handles whole lines of the input while no answer waits to be written. */
 static void serve(struct control_client *client)
 {
 	size_t from = 0;

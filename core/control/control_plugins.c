@@ -122,7 +122,7 @@ json_t *control_counters(const struct skep_instance *inst)
 {
 	json_t *object = json_object();
 
-	/* The newest is first in the list: told in the order in which they were made. */
+	/* The newest is first in the list: the answer has them in order of creation. */
 	for (const struct skep_counter *c = inst->counters; object && c; c = c->next) {
 		json_t *one = json_pack("{s:o, s:o}", "value",
 					control_json_number(atomic_load_explicit(&c->value, memory_order_relaxed)),

@@ -46,7 +46,7 @@ struct control_client {
 	bool ending;           /* to be disconnected when all is written */
 	bool doomed;           /* to be disconnected now: by control_reap, never from inside a probe's callback */
 	bool closing;
-	size_t len;            /* of what is in line */
+	size_t len;            /* bytes in line */
 	char line[CONTROL_LINE_MAX];
 };
 
@@ -61,7 +61,7 @@ struct control {
 	uv_loop_t *loop;
 	struct collector *collector;
 	struct reloader *reloader;   /* NULL: none */
-	struct control_client *waits; /* for its reload to be done; NULL: nobody */
+	struct control_client *waits; /* for the end of its reload; NULL: no client */
 	struct control_file file;
 	char boot_id[CLOCK_BOOT_ID_SIZE];
 	uint64_t start_ns;

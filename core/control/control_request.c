@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/control/control_request.c - reads a request: which keys each has, of which type.  Every
- * refusal says what was found and what would do.
+ * refusal names the value found and the values accepted.
  */
 #include "core/control/control_request.h"
 
@@ -216,7 +216,7 @@ static int read_text(const struct key *key, const json_t *value, size_t most, co
 
 static int read_argv(const json_t *value, const json_t **ret, char *why)
 {
-	bool good = json_array_size(value) > 0; /* 0 of what is no array */
+	bool good = json_array_size(value) > 0; /* 0 if it is not an array */
 
 	for (size_t i = 0; good && i < json_array_size(value); i++)
 		good = json_is_string(json_array_get(value, i));

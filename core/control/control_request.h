@@ -67,7 +67,7 @@ struct control_request {
  * why (one line, UTF-8, no control characters); -ENOMEM likewise.
  */
 int control_request_parse(const char *line, size_t len, struct control_request *ret, char why[CONTROL_WHY_SIZE]);
-void control_request_clear(struct control_request *); /* frees what it holds; twice is fine */
+void control_request_clear(struct control_request *); /* frees its members; twice is fine */
 
 /* "host" "run" "cgroup" "pid", as in requests and answers. */
 const char *control_scope_name(enum skep_scope);

@@ -92,7 +92,7 @@ static int address(const char *path, struct sockaddr_un *ret)
 	return 0;
 }
 
-/* Does anybody listen there? Removes the file when nobody does. */
+/* Does a process listen there? Removes the file if none does. */
 static int make_room(const struct sockaddr_un *at, char *why, size_t why_size)
 {
 	struct stat st;
@@ -147,7 +147,7 @@ static int bind_listen(const struct sockaddr_un *at, struct control_file *file, 
 
 	if (fd < 0)
 		return -errno;
-	mask = umask(0177); /* nobody else gets in before it has its group and mode; no thread of ours runs yet */
+	mask = umask(0177); /* no other user connects before it has its group and mode; no thread of ours runs yet */
 	err = bind(fd, (const struct sockaddr *)at, sizeof(*at)) < 0 ? -errno : 0;
 	umask(mask);
 	if (err < 0) {
@@ -219,7 +219,7 @@ static bool in_group(int fd, uint32_t gid, int64_t group)
 		return false;
 	if (gid == (uint32_t)group)
 		return true;
-	/* ERANGE tells the size; ENOPROTOOPT before 4.13, where only the primary group counts */
+	/* ERANGE returns the size; ENOPROTOOPT before 4.13, where only the primary group counts */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &size) < 0 && errno == ERANGE && size > 0)
 		groups = malloc(size);
 	if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)

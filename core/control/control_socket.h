@@ -33,7 +33,7 @@ struct control_peer {
 };
 /*
  * Who is at the other end, by SO_PEERCRED; may it ask?  root, our own user, members of
- * group skep (also by supplementary group).  0; -EACCES; or -errno where it cannot be told.
+ * group skep (also by supplementary group).  0; -EACCES; or -errno if the kernel does not say.
  */
 int control_peer_check(int fd, const struct control_file *, struct control_peer *ret);
 

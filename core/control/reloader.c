@@ -90,7 +90,7 @@ static void log_outcome(const struct reloader *r, const struct reload_outcome *o
 	free(line);
 }
 
-/* r->now is what it came to. */
+/* r->now is the result. */
 static void over(struct reloader *r)
 {
 	reloader_done done = r->done;

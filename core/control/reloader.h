@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/control/reloader.h - the daemon's reloads: the file is read again, the collector changes to
- * it or stays as it is, and what became of it is remembered for whoever asks.
+ * it or stays as it is, and the reloader keeps the result for later requests.
  */
 #ifndef SKEP_CORE_RELOADER_H
 #define SKEP_CORE_RELOADER_H
@@ -23,7 +23,7 @@ struct reload_outcome {
 	char *by;            /* "SIGHUP", "pid 77 (uid 0)" */
 };
 typedef void (*reloader_done)(void *arg, const struct reload_outcome *);
-/* Who is told of each reload, whoever asked for it: NULL when it begins, then what became of it. Not of mere checks. */
+/* Called for each reload, from any source: with NULL when it begins, then with its result. Not for mere checks. */
 typedef void (*reloader_watcher)(void *arg, const struct reload_outcome *);
 
 /* All borrowed; config is what the collector runs with now, and stays the caller's. */

@@ -57,7 +57,7 @@ static json_t *changes(const struct reload_report *report)
 int reload_outcome_json(const struct reload_outcome *o, json_t *object)
 {
 	struct reload_report none = { 0 };
-	const struct reload_report *report = o->err < 0 ? &none : &o->report; /* what has not taken place is not told */
+	const struct reload_report *report = o->err < 0 ? &none : &o->report; /* a failed one changed nothing */
 
 	if (json_object_set_new(object, "check", json_boolean(o->check)) < 0 ||
 	    json_object_set_new(object, "errors", entries(&o->diag, DIAG_ERROR)) < 0 ||
