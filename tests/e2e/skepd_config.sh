@@ -114,7 +114,7 @@ echo "ok - $name"
 test_config 3 "a missing option" <<END
 { "sinks": [ { "plugin": "lake" } ] }
 END
-says "$conf:1: error: sinks[0] (lake): option \"path\" is missing"
+says "$conf:1: error: sinks[0] (lake): \"path\" is missing"
 echo "ok - $name"
 
 test_config 3 "a plugin that does not open" <<END
