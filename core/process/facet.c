@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/facet.c - columns of facet streams, and their values per process.  Which image a
- * number belongs to is decided by when it arrives: a probe's counter has no notion of
- * exec, so the split between images is approximate and the sum over them exact.
+ * core/process/facet.c - columns of facet streams, and their values per process.  A number belongs to the image that is
+ * current when the number arrives: a probe's counter has no notion of exec.  So the split between images is
+ * approximate, and the sum over them is exact.
  */
 #include "core/process/facet.h"
 
@@ -26,22 +26,22 @@ struct column {
 struct facets {
 	struct column *columns;
 	uint32_t n, room;
-	struct layout *tables[FACET_TABLES]; /* the newest of each; NULL: not built yet */
+	struct layout *tables[FACET_TABLES]; /* the newest layout of each record; NULL: not built yet */
 };
 
-/* A record's fields at one time. */
+/* A record's fields, as of one facets_build(). */
 struct layout {
-	uint32_t base_size; /* where the columns begin in the record */
-	uint32_t n;         /* of them */
+	uint32_t base_size; /* offset of the first column in the record */
+	uint32_t n;         /* number of columns */
 	struct skep_stream stream;
 	struct skep_field *fields;
 	struct layout *older;
 };
 
 struct facet_value {
-	union number now;  /* sum, last or largest, by semantics */
-	union number base; /* cumulative ones: what earlier images were given */
-	union number told; /* what samples of this image were given */
+	union number now;  /* delta: the sum; cumulative and gauge: the largest value */
+	union number base; /* cumulative: the part that records of earlier images have */
+	union number told; /* the part that samples of this image have */
 };
 
 struct facet_values {
@@ -154,7 +154,7 @@ int facets_build(struct facets *f, enum facet_table which, const struct skep_str
 			.name = c->name,
 			.unit = from ? from->unit : "1",
 			.type = c->type,
-			/* In a record about one image a counter is what that image used. */
+			/* A record is about one image, so a counter holds only what that image used. */
 			.semantics = c->semantics == SKEP_S_GAUGE ? SKEP_S_GAUGE : SKEP_S_DELTA,
 			.offset = t->base_size + 8 * i,
 			.help = from ? from->help : "",
@@ -183,7 +183,7 @@ static union number add(uint32_t type, union number a, union number b)
 	if (type == SKEP_T_F64)
 		a.f += b.f;
 	else
-		a.u += b.u; /* two's complement serves the signed ones as well, without overflow that is undefined */
+		a.u += b.u; /* also right for I64 (two's complement), without undefined overflow */
 	return a;
 }
 
@@ -205,7 +205,7 @@ static int values_ready(const struct facets *f, struct facet_values **values)
 
 	if (v && n >= f->n)
 		return 0;
-	/* The process's first facet, or its first since columns were added. */
+	/* The first facet of the process, or its first since facets_add() added columns. */
 	v = realloc(v, sizeof(*v) + f->n * sizeof(v->v[0]));
 	if (!v)
 		return -ENOMEM;
@@ -236,12 +236,13 @@ int facets_record(const struct facets *f, const struct skep_stream *s, const voi
 		if (c->semantics == SKEP_S_DELTA)
 			v->v[i].now = add(c->type, v->v[i].now, x);
 		else if (less(c->type, v->v[i].now, x))
-			v->v[i].now = x; /* gauges keep the largest; what is cumulative never goes backwards */
+			/* a gauge keeps its largest value, and a cumulative counter never goes backwards */
+			v->v[i].now = x;
 	}
 	return found ? 0 : -ENOENT;
 }
 
-/* What the current image has had. */
+/* The part of a value that belongs to the current image. */
 static union number of_image(const struct column *c, const struct facet_value *v)
 {
 	return c->semantics == SKEP_S_CUMULATIVE ? subtract(c->type, v->now, v->base) : v->now;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/ledger.c - accounts, marks, differences.
+ * core/process/ledger.c - posts levels to accounts, copies them (marks), and computes the differences between two
+ * marks.
  */
 #include "core/process/ledger.h"
 
@@ -12,9 +13,9 @@ struct item {
 	char name[LEDGER_NAME];
 	enum ledger_kind kind;
 	int64_t level;
-	int64_t first; /* at its first post: where it began, for marks that are older */
-	uint64_t by;        /* who posts it (ledger_level); 0: not known */
-	int64_t said, base; /* what that one said last, and what others had made of it before */
+	int64_t first; /* level at its first post: differences to an older mark, which lacks the item, begin here */
+	uint64_t by;        /* serial number of the instance that posts it (ledger_level); 0: not known */
+	int64_t said, base; /* that instance's last amount; the level that earlier instances had reached */
 };
 
 struct account {
@@ -157,7 +158,7 @@ uint64_t ledger_mark_time(const struct ledger_mark *m)
 	return m->time_ns;
 }
 
-/* Accounts and items are only ever added: number i is the same one in every later mark. */
+/* The ledger only adds accounts and items, so a number means the same account or item in every later mark. */
 static int64_t difference(const struct ledger_mark *from, uint32_t account, uint32_t i, const struct item *to)
 {
 	const struct account *a = account < from->levels.n ? &from->levels.a[account] : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/proctab.c - a chained hash table by pid.  A pid has one entry, or for moments a few
- * (its earlier holders that wait for their final counters), so one table serves both
- * look-ups.  Entries come from blocks and are reused: no allocation in a steady state.
+ * core/process/proctab.c - a chained hash table by pid.  A pid has one entry, or for moments a few: its earlier holders
+ * wait for their final counters.  So one table serves both look-ups.  The table reuses its entries, which come from
+ * blocks: no allocation in a steady state.
  */
 #include "core/process/proctab.h"
 
@@ -102,7 +102,7 @@ static void grow(struct proctab *t)
 	struct proc **buckets = calloc(n, sizeof(struct proc *));
 
 	if (!buckets)
-		return; /* longer chains, nothing worse */
+		return; /* the table works with longer chains */
 	for (struct proc *p = t->first; p; p = p->next) {
 		struct proc **at = &buckets[hash(t, p->upid.pid) & (n - 1)];
 

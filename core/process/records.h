@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/records.h - the records that leave the core: one per image of a process,
- * runs, samples per tool, losses.  Sinks know them by stream and field name only.
+ * core/process/records.h - the records that the core itself emits: images of processes, runs, tasks, samples, losses,
+ * the ledger.  Sinks know them by stream and field name only.
  */
 #ifndef SKEP_CORE_RECORDS_H
 #define SKEP_CORE_RECORDS_H
 
 #include <skep/record.h>
 
-/* Why a figure of this record is not exact. 0: everything is. */
+/* Why figures of a record are not exact, as bits of `approx`.  0: all figures are exact. */
 #define APPROX_SPLIT \
 	1u /* the process exec'd again: the split between images is off by the running slice, the sum is exact */
-#define APPROX_COUNTERS 2u   /* the final counters were lost or not there yet: last sample */
-#define APPROX_END 4u        /* the exit record was lost: end is the time of the final one */
-#define APPROX_RSS_PEAK 8u   /* only an upper bound: inherited from an earlier image */
+#define APPROX_COUNTERS 2u   /* the final counters were lost or had not arrived: the figures are the last sample's */
+#define APPROX_END 4u        /* the exit record was lost: end_ns is the time of the final record */
+#define APPROX_RSS_PEAK 8u   /* the memory peak is an upper bound: it is inherited from an earlier image */
 #define APPROX_RUN_DELAY 16u /* run-queue delay of some dead threads is missing */
-#define APPROX_START 32u     /* was there before skep: counters include what came before */
+#define APPROX_START 32u     /* the process began before skep recorded it: counters may include that time */
 #define APPROX_ARGV 128u     /* the arguments could not be read: argv is empty, not "no arguments" */
 #define APPROX_EXEC 64u      /* the exec record was lost: exe, argv come from /proc or are missing */
 
@@ -23,8 +23,8 @@ struct record_process {
 	struct skep_upid upid, parent_upid;
 	uint64_t image, pid, ppid;
 	struct skep_str run, pipeline, task, tool, container;
-	uint8_t wrapper;     /* tool is what it wraps */
-	uint8_t execed;      /* begun by exec; 0: a fork that runs its parent's program */
+	uint8_t wrapper;     /* the image is a wrapper; `tool` names the program that it wraps */
+	uint8_t execed;      /* an exec began it; 0: a fork that runs its parent's program */
 	uint8_t last;        /* the process's last image */
 	uint8_t core_dumped, oom_killed;
 	/*
@@ -44,26 +44,28 @@ struct record_process {
 	uint64_t cpu_ns, user_ns, system_ns, run_delay_ns, run_count;
 	uint64_t voluntary_switches, involuntary_switches, minor_faults, major_faults;
 	uint64_t rss_peak_bytes; /* of this image */
-	uint64_t maxrss_bytes;   /* of the process, as wait4 has it; last image only */
+	uint64_t maxrss_bytes;   /* of the process, as wait4 reports it; last image only */
 	uint64_t rchar_bytes, wchar_bytes, read_calls, write_calls, read_bytes, write_bytes, cancelled_write_bytes;
 	uint64_t threads_peak;
-	struct skep_str task_id;     /* which task of that name: core/process/task.h */
-	struct skep_str traceparent; /* what it carries (W3C), where that is another than its task's or run's */
-	struct skep_str environ;     /* "NAME=value\0...": the other variables that the probe was told to read */
+	struct skep_str task_id;     /* tells tasks of one name apart: core/process/task.h */
+	struct skep_str traceparent; /* W3C trace context in its environment, if it differs from its task's or run's */
+	/* "NAME=value\0...": variables that the probe's option `environ` names, but SKEP_TASK and TRACEPARENT */
+	struct skep_str environ;
 	/* facets of other probes follow, 8 bytes each, as "<stream>.<field>" */
 };
 
 /* A step of a run, at its end. */
 struct record_task {
 	struct skep_str task, task_id, run, pipeline;
-	struct skep_str state;       /* of its root: as in record_process; "running": its run ended before it */
-	struct skep_str traceparent; /* what its root carries, where that is another than its run's */
+	struct skep_str state;       /* of its root: as in record_process; "running": its run ended first */
+	struct skep_str traceparent; /* trace context of its root, if it differs from its run's */
 	struct skep_upid root_upid;
 	uint64_t start_ns, end_ns;
 	int64_t exit_code;
 	uint64_t signal;
 	uint64_t processes;
-	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes; /* of all; rss_peak: of the largest */
+	/* of all its processes; rss_peak: of the largest process */
+	uint64_t cpu_ns, run_delay_ns, rss_peak_bytes, read_bytes, write_bytes;
 };
 
 struct record_run {
@@ -79,46 +81,46 @@ struct record_run {
 	uint64_t interval_ns;
 	uint64_t rss_peak_bytes;  /* largest sum over its processes at one sample, at least the largest process */
 	uint64_t processes_seen;  /* forks plus root */
-	uint64_t rusage_cpu_ns;   /* what wait4 said of the root and the children it waited for; 0: not known */
+	/* CPU time that wait4 reported for the root and the children it waited for; 0: not known */
+	uint64_t rusage_cpu_ns;
 	uint64_t lost_kernel, lost_queue, lost_spool, lost_sink; /* while it ran */
-	struct skep_str traceparent; /* the trace that it was started in; empty: none */
+	struct skep_str traceparent; /* trace context in which it was started; empty: none */
 	struct skep_str origin;      /* "command" (skep run began it) "session" (skepd found it) */
 };
 
 /*
- * A live process since its last sample: differences of exact counters.  An image that was
- * sampled has one more when it ends (last) if anything is left to say, so its samples add
- * up to its process.exit.
+ * What a live process used since its last sample: differences of exact counters.  When a sampled image ends, a last
+ * sample (last) reports the rest, if any.  So the samples of an image add up to its process.exit.
  */
 struct record_process_sample {
 	struct skep_upid upid;
 	uint64_t image, pid;
 	struct skep_str run, tool;
 	uint8_t last;
-	uint64_t start_ns, interval_ns; /* the time it is about; of a process older than skep: since its start */
+	uint64_t start_ns, interval_ns; /* the interval; the first sample's interval begins with the image */
 	uint64_t cpu_ns, run_delay_ns, run_count, voluntary_switches, involuntary_switches, minor_faults, major_faults;
 	uint64_t rchar_bytes, wchar_bytes, read_calls, write_calls, read_bytes, write_bytes, cancelled_write_bytes;
-	uint64_t rss_bytes, rss_peak_bytes, threads_peak; /* now; of this image so far */
+	uint64_t rss_bytes, rss_peak_bytes, threads_peak; /* rss: now; peaks: of this image so far */
 	/* facets of other probes follow, 8 bytes each, as "<stream>.<field>" */
 };
 
 struct record_tool_sample {
 	struct skep_str run, tool;
-	uint64_t start_ns, interval_ns; /* the time it is about */
+	uint64_t start_ns, interval_ns; /* the interval */
 	uint64_t cpu_ns, run_delay_ns, read_bytes, write_bytes;
 	uint64_t rss_bytes;  /* sum over its live processes at the end of the interval */
 	uint64_t processes;  /* alive at the end of the interval */
-	uint64_t started;    /* images begun in it */
+	uint64_t started;    /* images that began in the interval */
 };
 
 struct record_loss {
 	struct skep_str instance, stream, where; /* "kernel" "queue" "spool" "sink" */
-	uint64_t count; /* since the last such record */
+	uint64_t count; /* records lost since the last such record */
 };
 
-/* A line of the books, for one interval of the host, or for a run. */
+/* A line of the ledger, for one interval of the host or for a run. */
 struct record_ledger {
-	struct skep_str run;           /* empty: the host, one interval */
+	struct skep_str run;           /* empty: an interval of the host */
 	struct skep_str account, item; /* skep/record.h, struct skep_ledger_post */
 	struct skep_str kind;          /* "reference" "part" "memo" "unattributed" */
 	uint64_t start_ns, interval_ns;

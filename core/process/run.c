@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/run.c - the list of runs.
+ * core/process/run.c - the list of runs, a table by id, and their record.
  */
 #include "core/process/run.h"
 
@@ -21,9 +21,9 @@ void run_id_new(char ret[RUN_ID_SIZE])
 
 	if (!gmtime_r(&now, &tm))
 		memset(&tm, 0, sizeof(tm));
-	if (strftime(ret, RUN_ID_SIZE, "%Y%m%dT%H%M%S", &tm) != 15) /* no year of four digits */
+	if (strftime(ret, RUN_ID_SIZE, "%Y%m%dT%H%M%S", &tm) != 15) /* the year has not four digits */
 		memcpy(ret, "00000000T000000", 16);
-	/* cron begins sessions on all hosts in the same second: 64 bits keep them apart. */
+	/* cron begins sessions on all hosts in the same second: 64 random bits keep their ids apart. */
 	snprintf(ret + 15, RUN_ID_SIZE - 15, "-%016" PRIx64, unique_u64());
 }
 
@@ -68,7 +68,7 @@ static struct run **bucket(struct run **by_id, size_t n, const struct skep_hash_
 	return &by_id[skep_hash(key, id, strlen(id)) & (n - 1)];
 }
 
-/* 0 or -ENOMEM; a table that cannot grow has longer chains, nothing worse. */
+/* 0 or -ENOMEM.  A table that cannot grow works with longer chains. */
 static int make_room(struct runs *runs)
 {
 	size_t n = runs->by_id ? runs->n_buckets * 2 : 64;

@@ -15,16 +15,16 @@
 
 struct run {
 	struct run *next;
-	struct run *id_next; /* of the same bucket of runs.by_id */
-	struct cell *cells; /* of the sampler; each holds a reference */
+	struct run *id_next; /* next in its bucket of runs.by_id */
+	struct cell *cells; /* its cells in the sampler; each holds a reference */
 	struct proc *procs; /* its members, by run_next */
 	uint64_t refs;      /* see run_ref */
 	char *id, *name, *pipeline, *cwd, *traceparent;
 	char *argv; /* "a\0b\0" */
 	uint32_t argv_len;
-	uint32_t argv_total; /* of which argv is the begin; 0: argv has all */
-	bool restored; /* begun under the skepd before this one */
-	bool found; /* by session, not begun by collector_run_begin */
+	uint32_t argv_total; /* bytes of all arguments, where argv has only the first of them; 0: argv has all */
+	bool restored; /* a previous skepd began it */
+	bool found; /* skepd found it by its session; collector_run_begin() did not begin it */
 	bool alone; /* no caller will call collector_run_end: the run ends when its root does */
 	bool ended; /* its end has been emitted */
 	pid_t root_pid;
@@ -39,10 +39,11 @@ struct run {
 	uint64_t seen;    /* processes */
 	uint64_t members; /* entries of the table that point here */
 	uint64_t alive;
-	uint64_t rss_bytes, rss_peak_bytes; /* sum now; its largest at a sample, or the largest process */
-	struct ledger_mark *books; /* the ledger at its begin; NULL: not yet */
+	/* the sum over its processes now; its largest value at a sample, at least the largest process */
+	uint64_t rss_bytes, rss_peak_bytes;
+	struct ledger_mark *books; /* the ledger's levels at the first cut after its begin; NULL: none yet */
 	uint8_t group;        /* its byte in the verdict map, 0: none: see collector_detail.c */
-	unsigned group_users; /* details attached to it */
+	unsigned group_users; /* number of details attached to the run */
 	uint64_t lost_begin[5];             /* by enum skep_loss: the collector's totals when it began */
 	/* of the last sample, for the live line */
 	uint64_t sample_interval_ns, sample_cpu_ns, sample_read_bytes, sample_write_bytes;
@@ -58,26 +59,29 @@ struct runs {
 	struct skep_hash_key key;
 };
 
-/* Copies all. 0, -EEXIST (that id is there), -EINVAL (no id), -ENOMEM. */
+/* Adds a run with copies of the spec's texts.  0, -EEXIST (a run has this id), -EINVAL (no id), -ENOMEM. */
 int run_new(struct runs *, const struct run_spec *, uint64_t now_ns, struct run **ret);
 int run_argv(struct run *, const char *argv, size_t len); /* "a\0b\0", copied. 0 or -ENOMEM */
-void run_free(struct runs *, struct run *); /* out of the list and gone; nothing refers to it */
+void run_free(struct runs *, struct run *); /* removes and frees a run that nothing refers to */
 /*
- * Each pointer to a run that outlives a call holds a reference: a process of the table, a task, a sampler cell, an
- * attached detail, an end under way, a process that waits in the carried state.  run_unref frees nothing, so a run
- * that a caller has in hand stays until runs_reap, which the collector calls at each sample.
+ * Each pointer to a run that outlives a call holds a reference: an entry of the process table, a task, a sampler cell,
+ * an attached detail, an end under way, a process in the saved state.  run_unref() frees nothing: a run that a caller
+ * holds stays until runs_reap(), which the collector calls at each sample.
  */
 struct run *run_ref(struct run *); /* NULL is fine; returns its argument */
 void run_unref(struct run *);      /* the same */
 void runs_reap(struct runs *);     /* frees the runs that have ended and that nothing refers to */
 struct run *run_find(const struct runs *, const char *id);
-/* The one run there is that has not ended, when there is exactly one. */
+/* The run that has not ended, if there is exactly one; else NULL. */
 struct run *run_only(const struct runs *);
-/* Everything but host, boot_id, kernel, version, cpus, interval and losses. Strings borrowed from the run. */
+/*
+ * Fills all fields but host, boot_id, kernel, version, cpus, interval and losses.  The strings are borrowed from the
+ * run.
+ */
 void run_record(const struct run *, struct record_run *ret);
-/* What records about the run as a whole say of where they belong. Borrowed from the run. */
+/* The context of records about the run as a whole.  Borrowed from the run. */
 void run_context(const struct run *, struct skep_context *ret);
-/* At each sample. */
+/* At each sample: updates the peak of the run's resident memory. */
 void run_sampled(struct run *);
 
 /* wait status -> exit code (-1: none), signal, core. */

@@ -76,7 +76,7 @@ static void grow(struct sampler *s)
 	struct cell **buckets = calloc(n, sizeof(struct cell *));
 
 	if (!buckets)
-		return; /* longer chains, nothing worse */
+		return; /* the table works with longer chains */
 	for (size_t i = 0; i < s->n_buckets; i++)
 		for (struct cell *c = s->buckets[i], *next; c; c = next) {
 			struct cell **at = bucket(buckets, n, c->run, c->tool);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/sampler.h - what each tool of each run used since the last sample: cells that the
- * process table adds to whenever it learns a counter, so that an interval costs one step
- * per tool and not one per process.
+ * core/process/sampler.h - what each tool of each run used since the last sample.  The tracker adds to these cells
+ * whenever it reads a counter, so an interval costs one step per tool, not one per process.
  */
 #ifndef SKEP_CORE_SAMPLER_H
 #define SKEP_CORE_SAMPLER_H
@@ -14,9 +13,9 @@ struct run;
 struct sampler;
 
 struct cell {
-	struct cell *next;           /* of its bucket */
+	struct cell *next;           /* next in its bucket */
 	struct cell *run_next, **run_at; /* in run->cells */
-	struct run *run;             /* a reference. NULL: outside of any */
+	struct run *run;             /* a reference; NULL: outside of any run */
 	const struct interned *tool; /* NULL: not known */
 	uint32_t refs;
 	uint64_t alive, rss_bytes; /* now */
@@ -26,13 +25,10 @@ struct cell {
 struct sampler *sampler_new(struct intern *);
 struct sampler *sampler_free(struct sampler *);
 
-/* A reference to the cell, made when it is not there. NULL: no memory. */
+/* Returns a reference to the cell, and creates a missing cell.  NULL: no memory. */
 struct cell *sampler_cell(struct sampler *, struct run *, const struct interned *tool);
-void sampler_unref(struct cell *); /* NULL is fine; the cell goes after its last sample */
-/*
- * Call back once for each cell that has something to say and begin its next interval;
- * only: the cells of `run` (all false), or of every run (all true).
- */
+void sampler_unref(struct cell *); /* NULL is fine; the sampler frees an unused cell after its last sample */
+/* Calls cb for each cell that is not empty, and begins its next interval.  all: all cells; else those of `run`. */
 void sampler_take(struct sampler *, bool all, struct run *run, void (*cb)(const struct cell *, void *arg), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/saved.c - writes what the next skepd takes over: lines about runs, tasks and processes, and where
- * samples stand.
+ * core/process/saved.c - writes the state for the next skepd: lines about runs, tasks and processes, and the sampled
+ * counters.
  */
 #include "core/process/saved.h"
 
@@ -21,7 +21,7 @@
 
 /* ---- written ---------------------------------------------------------------------- */
 
-/* JSON's numbers are signed here (jansson): the same bits. */
+/* jansson's integers are signed: stores the same bits. */
 static json_t *number(uint64_t u)
 {
 	return json_integer((json_int_t)u);
@@ -47,7 +47,7 @@ static void facet_json(void *arg, const char *column, const uint64_t bits[FACET_
 	json_object_set_new(arg, column, list);
 }
 
-/* A line that cannot be made is counted, and the others are written all the same. -EIO: the file cannot be written. */
+/* Writes a line.  Counts a line for which there is no memory, and returns 0.  -EIO: cannot write the file. */
 static int write_line(struct track *t, FILE *file, json_t *line)
 {
 	char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
@@ -80,10 +80,7 @@ static int write_run(struct track *t, FILE *file, const struct run *run)
 				    "traceparent", text(run->traceparent)));
 }
 
-/*
- * Its sums are those of the images that have left, as they are in the books by then; the members are carried
- * themselves.
- */
+/* The task's sums cover the images whose records have left.  The task's members have lines of their own. */
 static int write_task(struct track *t, FILE *file, const struct task *task)
 {
 	return write_line(
@@ -144,7 +141,7 @@ int saved_line(const struct track *t, const struct proc *p, char **ret)
 
 bool saved_worth(const struct proc *p)
 {
-	/* Zombies as well: only their final counters are missing. */
+	/* Zombies have a line too: only their final counters are missing. */
 	return ((p->flags & PROC_CONFIRMED) || p->facets) && !(p->flags & PROC_MUTED) && p->upid.start_ns != 0;
 }
 

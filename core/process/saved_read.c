@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/saved_read.c - reads what the skepd before has saved, and keeps each process's part until it claims it.
+ * core/process/saved_read.c - reads the state that the previous skepd saved, and keeps each process's part until the
+ * process has an entry in the table.
  */
 #include "core/process/saved.h"
 
@@ -27,8 +28,8 @@ struct waiting {
 	bool sampled;
 	struct proc_sampled samples;
 	struct run *run;   /* a reference */
-	struct task *task; /* borrowed: track_task.c frees none while carried processes wait */
-	json_t *line; /* the rest: its identity; "facets": column -> [now, base, reported] as bits */
+	struct task *task; /* borrowed: track_task.c frees no task while saved processes wait */
+	json_t *line; /* the rest of the line: its identity; "facets": column -> [now, base, reported] as bits */
 };
 
 struct saved {
@@ -44,7 +45,7 @@ static struct waiting **bucket(const struct saved *c, const struct skep_upid *up
 	return &c->buckets[skep_hash_number(&c->key, upid->pid) & (c->n_buckets - 1)];
 }
 
-/* Where it hangs, or would be hung. */
+/* The pointer to the waiting process, or the end of its bucket's list. */
 static struct waiting **find(const struct saved *c, const struct skep_upid *upid)
 {
 	struct waiting **at = bucket(c, upid);
@@ -293,7 +294,7 @@ static void restore_facets(const struct track *t, struct proc *p, json_t *facets
 	}
 }
 
-/* Out of the table, and the caller's. NULL: it is not there. */
+/* Removes a waiting process and gives it to the caller.  NULL: the process is not waiting. */
 static struct waiting *take(struct saved *c, const struct skep_upid *upid)
 {
 	struct waiting **at = find(c, upid), *w = *at;
@@ -312,14 +313,14 @@ static void claim(struct track *t, struct saved *c, struct proc *p)
 	if (!w)
 		return;
 	restore_facets(t, p, json_object_get(w->line, "facets"));
-	/* The previous skepd had a facet of it alone: the table treats it as new. */
+	/* The previous skepd had only facets of it, no life-cycle record: the tracker treats it as new. */
 	if (!(w->flags & PROC_CONFIRMED)) {
 		waiting_free(w);
 		return;
 	}
 	p->image = (uint32_t)w->image;
 	p->image_start_ns = w->image_start_ns;
-	p->flags |= ((uint32_t)w->flags & ~PROC_CONFIRMED) | PROC_RESTORED; /* confirmed by its first record here */
+	p->flags |= ((uint32_t)w->flags & ~PROC_CONFIRMED) | PROC_RESTORED; /* its first record confirms it */
 	p->approx = (uint32_t)w->approx;
 	p->threads_peak = w->threads_peak < UINT32_MAX ? (uint32_t)w->threads_peak : UINT32_MAX;
 	p->rss_peak_bytes = w->rss_peak_bytes;
@@ -336,10 +337,10 @@ static void claim(struct track *t, struct saved *c, struct proc *p)
 		else
 			t->stats.no_memory++;
 	}
-	/* Not track_join: it was counted when it joined. */
+	/* Not track_join(): the previous skepd counted the process when it joined the run. */
 	if (w->run)
 		track_enter_run(p, w->run);
-	if (w->task) { /* likewise */
+	if (w->task) { /* the same for the task */
 		track_task_enter(p, w->task);
 		if (p->flags & (PROC_EXITED | PROC_FINAL))
 			track_task_dying(p);
@@ -351,7 +352,7 @@ static void claim(struct track *t, struct saved *c, struct proc *p)
 	waiting_free(w);
 }
 
-/* ---- where samples stand ------------------------------------------------------------- */
+/* ---- sampled counters ---------------------------------------------------------------- */
 
 static bool take_counters(struct bytes_in *in, struct skep_counters *ret)
 {
@@ -381,7 +382,7 @@ void saved_sampled(struct track *t, const void *samples, size_t size)
 		if (!w)
 			continue;
 		counters_raise(&w->last, &last);
-		/* Of the image that it is at: an exec begins anew, and is in the line. */
+		/* Only a sample of the current image: an exec begins new samples, and the line knows the exec. */
 		if (samples_then.time_ns > w->image_start_ns &&
 		    (!w->sampled || samples_then.time_ns > w->samples.time_ns)) {
 			w->sampled = true;
@@ -400,13 +401,13 @@ void saved_restore(struct track *t)
 			struct skep_upid upid = c->buckets[i]->upid;
 			struct proc *p = track_get(t, &upid, &is_new);
 
-			if (!p || !is_new) { /* no memory, or it is there: nobody claims it */
+			if (!p || !is_new) { /* no memory, or the table has the process already: drops the saved part */
 				struct waiting *w = take(c, &upid);
 
 				if (w)
 					waiting_free(w);
-			} else if (p->flags &
-				   PROC_FINAL) { /* it waited for facets; those that it has it brought along */
+			} else if (p->flags & PROC_FINAL) {
+				/* The process had ended and waited for facets: waits on, with the restored ones. */
 				p->event_ns = p->end_ns ? p->end_ns : p->image_start_ns;
 				track_hold(t, p);
 			}
@@ -446,7 +447,7 @@ int saved_read(struct track *t, FILE *file, const char *name, const char *boot_i
 		goto out;
 	}
 	if (strcmp(boot, boot_id) != 0)
-		goto out; /* the host has been restarted: nothing of it lives */
+		goto out; /* the host has rebooted: none of these processes lives */
 	err = -ENOMEM;
 	c = calloc(1, sizeof(*c));
 	if (!c)

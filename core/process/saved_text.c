@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/saved_text.c - who a process is, written and read.
+ * core/process/saved_text.c - writes and reads the identity of a process.
  */
 #include "core/process/saved_text.h"
 
@@ -11,7 +11,7 @@
 
 #include "core/process/track_priv.h"
 
-/* What of it is text, in the order in which both sides have it. */
+/* The texts of an identity. */
 enum { EXE, FILENAME, ARGV, COMM, CWD, CGROUP, LABELS, TASK, TRACE, ENVIRON, N_TEXTS };
 static const char *const keys[N_TEXTS] = {
 	[EXE] = "exe",           [FILENAME] = "filename", [ARGV] = "argv",     [COMM] = "comm",
@@ -50,7 +50,7 @@ json_t *saved_text(const char *bytes, size_t len)
 	return value;
 }
 
-/* key: the bytes; key_total: how many there were, where that is more. */
+/* Stores the bytes at `key`.  If the text was cut, also stores its full length at `key`_total. */
 static int put(json_t *line, const char *key, const struct skep_str *bytes)
 {
 	char total[64];
@@ -73,7 +73,7 @@ static int value_of(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* The bytes, of which there are at most `n`. */
+/* Decodes at most n bytes into ret, and returns their number. */
 static size_t decode(const char *text, size_t n, char *ret)
 {
 	size_t len = 0;
@@ -82,7 +82,7 @@ static size_t decode(const char *text, size_t n, char *ret)
 		int high = text[i] == '%' && i + 2 < n ? value_of(text[i + 1]) : -1;
 		int low = high >= 0 ? value_of(text[i + 2]) : -1;
 
-		/* runs had their names as they are up to skep 1.2 */
+		/* up to 1.2, skep wrote the names of runs without %XX */
 		ret[len++] = low < 0 ? text[i] : (char)(high << 4 | low);
 		i += low < 0 ? 0 : 2;
 	}
@@ -103,7 +103,7 @@ const char *saved_text_read(json_t *line, const char *key)
 	return json_object_set_new(line, key, read) == 0 ? json_string_value(read) : NULL;
 }
 
-/* In buffer, which is the longest text that it will be asked for; nothing: empty. */
+/* Decodes the text at `key` into buffer, which has room for the longest.  Empty if the line has no such text. */
 static struct skep_str get(json_t *line, const char *key, char *buffer)
 {
 	const json_t *value = json_object_get(line, key), *more;

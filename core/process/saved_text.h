@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/saved_text.h - who a process is, in a line of what is carried over (core/process/saved.h): paths and
- * arguments are bytes, JSON's strings are text, so what is not plain ASCII is %XX there.
+ * core/process/saved_text.h - the identity of a process (program, paths, user, parent) in a line of the saved state
+ * (core/process/saved.h).  Paths and arguments are bytes, but JSON strings are text: %XX replaces each byte that is not
+ * plain ASCII.
  */
 #ifndef SKEP_CORE_SAVED_TEXT_H
 #define SKEP_CORE_SAVED_TEXT_H
@@ -13,18 +14,21 @@
 #define SAVED_VERSION 2
 #define N_COUNTERS (sizeof(struct skep_counters) / sizeof(uint64_t))
 
-/* Those flags that say something about what has been; the others are found out again. */
+/* The flags that describe the past.  The next skepd finds the others out again. */
 #define SAVED_FLAGS \
 	(PROC_EXECED | PROC_EXITED | PROC_FINAL | PROC_PLACED | PROC_CONFIRMED | PROC_ROOT | PROC_OOM | \
 	 PROC_RSS_KNOWN | PROC_TASK_NONE)
 
-/* Those bytes as a string of the line; NULL: no memory. */
+/* Encodes bytes as a JSON string.  NULL: no memory. */
 json_t *saved_text(const char *bytes, size_t len);
-/* The bytes behind that key, which the line has from then on in place of the string. NULL: no string, or no memory. */
+/*
+ * Decodes the string at `key`, and puts the bytes in its place in the line, which owns them.  NULL: no string, or no
+ * memory.
+ */
 const char *saved_text_read(json_t *line, const char *key);
-/* Adds to the line; what is empty is left out. -ENOMEM. */
+/* Adds the identity to the line, without empty fields.  0 or -ENOMEM. */
 int saved_who_write(json_t *line, const struct proc *);
-/* Into an entry that has nothing of it yet. false: the line does not say who it is. */
+/* Reads the identity into an entry that has none yet.  false: the line has no identity, or no memory. */
 bool saved_who_read(struct track *, struct proc *, json_t *line);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/task.c - the list of tasks, and what environments say.
+ * core/process/task.c - the list of tasks, and how skep reads variables of an environment.
  */
 #include "core/process/task.h"
 

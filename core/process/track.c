@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track.c - the tracker's entries: found, made, counted, let go.
+ * core/process/track.c - the tracker's entries: finds, creates, counts and removes them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ struct track *track_free(struct track *t)
 {
 	if (!t)
 		return NULL;
-	t->env.task_stream = -1; /* one that waited for somebody's end is told by the next skepd, or not at all */
+	t->env.task_stream = -1; /* emits no more tasks: the next skepd reports a task that still waits, or none does */
 	proctab_free(t->table, drop, t);
 	if (t->saved)
 		t->saved = t->saved_ops->free(t->saved);
@@ -140,12 +140,12 @@ struct proc *track_find(struct track *t, const struct skep_upid *upid)
 
 	if (p || upid->start_ns == 0)
 		return p;
-	/* A run's root whose fork was not recorded: the first record about its pid says when it started. */
+	/* The fork of a run's root was not recorded: the first record about its pid says when the root started. */
 	p = proctab_find(t->table, &root);
 	if (!p)
 		return NULL;
 	p->upid.start_ns = upid->start_ns; /* the table is keyed by pid alone */
-	/* What it waited at its gate before the run began is not the run's. */
+	/* The root waited at its gate before the run began: this time does not belong to the run. */
 	if (upid->start_ns > p->image_start_ns)
 		p->image_start_ns = upid->start_ns;
 	if (p->run && (p->flags & PROC_ROOT))
@@ -160,7 +160,7 @@ bool track_known(const struct track *t, const struct skep_upid *upid)
 
 	if (!p)
 		p = proctab_find(t->table, &root);
-	/* One that is excluded may be let back in: as what it runs then. */
+	/* Changed rules may collect an excluded process again, and it may run another program by then. */
 	return p && (p->flags & PROC_CONFIRMED) && !(p->flags & PROC_EXCLUDED) && p->program &&
 	       !((p->approx & APPROX_EXEC) && !p->program->exe);
 }
@@ -290,7 +290,7 @@ void track_recell(struct track *t, struct proc *p)
 	uint64_t rss = p->rss_bytes;
 	struct cell *cell;
 
-	if (p->flags & PROC_MUTED) /* it has left the books */
+	if (p->flags & PROC_MUTED) /* its cell no longer counts it */
 		return;
 	if (p->cell && p->cell->run == p->run && p->cell->tool == tool)
 		return;
@@ -322,7 +322,7 @@ void track_set_rss(struct proc *p, uint64_t rss_bytes)
 {
 	if (!(p->flags & PROC_COUNTED))
 		return;
-	/* Sums of unsigned differences: exact however they wrap, because each part is taken out as it was put in. */
+	/* Unsigned differences may wrap, but the sum stays exact: each part is subtracted as it was added. */
 	if (p->cell)
 		p->cell->rss_bytes += rss_bytes - p->rss_bytes;
 	if (p->run)
@@ -369,13 +369,13 @@ void track_settle(struct track *t, struct proc *p, const struct skep_counters *c
 {
 	struct skep_counters before = p->last, exact = *c, floor = p->base;
 
-	if (run_delay_partial) { /* what was seen while all threads lived may be more */
+	if (run_delay_partial) { /* a reading while all threads lived may be higher */
 		if (exact.run_delay_ns < before.run_delay_ns)
 			exact.run_delay_ns = before.run_delay_ns;
 		if (exact.run_count < before.run_count)
 			exact.run_count = before.run_count;
 	}
-	t->stats.clamped += counters_raise(&floor, &exact); /* earlier images have been reported: not below them */
+	t->stats.clamped += counters_raise(&floor, &exact); /* records of earlier images have left: not below them */
 	p->last = floor;
 	add_to_cell(t, p, &before);
 }

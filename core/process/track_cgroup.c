@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_cgroup.c - the table seen by cgroup: which have live processes.
+ * core/process/track_cgroup.c - lists the cgroups that have live processes.
  */
 #include <errno.h>
 #include <skep/hash.h>
@@ -8,7 +8,7 @@
 
 #include "core/process/track_priv.h"
 
-/* Open addressing; 0 is no id. */
+/* Adds an id to a set with open addressing, if it is new.  0 is no id. */
 static bool add(const struct skep_hash_key *key, uint64_t *set, size_t mask, uint64_t id)
 {
 	size_t at = skep_hash_number(key, id) & mask;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_context.c - where a process belongs, as every record about it says: run, pipeline, task, tool,
+ * core/process/track_context.c - the context that every record about a process has: run, pipeline, task, tool,
  * container.
  */
 #include <string.h>
@@ -11,7 +11,7 @@ static struct skep_str container(const struct track *t, const struct proc *p)
 {
 	struct skep_str path = intern_str(p->cgroup);
 
-	/* Its path came with an exec, and has had to make room for others since. */
+	/* The path came with an exec, and the cache of cgroups may have dropped it since. */
 	if (path.len > 0 && !cgroups_known(t->env.cgroups, p->cgroup_id, NULL))
 		cgroups_known(t->env.cgroups, p->cgroup_id, &path);
 	return cgroups_container_id(t->env.cgroups, p->cgroup_id, t->now_ns);

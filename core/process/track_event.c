@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_event.c - what each life-cycle record does to the table.  A record may come
- * first, late, twice or not at all: whichever comes first makes the entry, and what only a
- * lost one could have told is marked as missing (APPROX_*).
+ * core/process/track_event.c - applies each life-cycle record to the process table.  A record may come first, late,
+ * twice or not at all.  The first record of a process makes its entry, and APPROX_* marks the figures that only a lost
+ * record had.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void raise_u64(uint64_t *to, uint64_t x)
 		*to = x;
 }
 
-/* The first life-cycle record about it. Its program is known by now; started: an image began just now. */
+/* Applies the first life-cycle record of a process whose program is set.  started: an image began just now. */
 static void confirm(struct track *t, struct proc *p, bool started)
 {
 	p->flags |= PROC_CONFIRMED;
@@ -31,7 +31,7 @@ static void confirm(struct track *t, struct proc *p, bool started)
 		p->cell->started++;
 }
 
-/* What it runs is what its parent runs. */
+/* Gives a process the program of its parent, after a fork.  false: the parent's program is not known. */
 static bool inherit(struct track *t, struct proc *p, const struct skep_upid *parent_upid)
 {
 	struct proc *parent = parent_upid->pid != 0 ? track_find(t, parent_upid) : NULL;
@@ -51,16 +51,18 @@ static bool inherit(struct track *t, struct proc *p, const struct skep_upid *par
 	return true;
 }
 
-/* An entry that no record has begun properly: its fork, or more, was lost, or it is older than we are. */
+/*
+ * Completes an entry whose first record is not its fork: earlier records were lost, or the process is older than skepd.
+ */
 static void stub(struct track *t, struct proc *p, const struct skep_upid *parent, const struct skep_counters *first)
 {
 	if (parent && parent->pid != 0)
 		p->parent = *parent;
 	p->approx |= APPROX_EXEC;
-	/* One that was carried is not new: what it did while nobody looked is this interval's. */
+	/* A restored process is not new: its use between the two skepds belongs to this interval. */
 	if (p->upid.start_ns < t->env.start_ns && !(p->flags & (PROC_ROOT | PROC_RESTORED))) {
 		p->approx |= APPROX_START;
-		if (first) /* what it used before is not this interval's */
+		if (first) /* its use before this record does not belong to this interval */
 			p->last = *first;
 	}
 	if (!p->program && !inherit(t, p, &p->parent))
@@ -102,7 +104,8 @@ static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const 
 	if (p->image == 0 && (first || (p->approx & APPROX_EXEC))) {
 		if (inherit(t, p, &p->parent)) {
 			p->approx &= ~APPROX_EXEC;
-			p->flags &= ~PROC_EXECED; /* an iterator that was ahead of the ring guessed otherwise */
+			/* the iterator, which may be ahead of the ring, took it for an exec */
+			p->flags &= ~PROC_EXECED;
 		} else if (first) {
 			p->approx |= APPROX_EXEC;
 			track_program(t, p, &nothing, &nothing, &nothing, &rec->comm);
@@ -113,7 +116,7 @@ static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const 
 		track_verdict_fork(t, p, track_find(t, &p->parent));
 		return;
 	}
-	/* Later records made the entry; now its parent is known, and with it perhaps the run. */
+	/* Later records made the entry.  The fork adds the parent, and with it perhaps the run. */
 	if (!p->run && !(p->flags & PROC_MUTED)) {
 		p->flags &= ~PROC_PLACED;
 		track_place(t, p);
@@ -121,7 +124,7 @@ static void event_fork(struct track *t, struct proc *p, uint64_t time_ns, const 
 	track_recell(t, p);
 }
 
-/* What an exec says, as rules ask for it. */
+/* Fills the case that rules evaluate from an exec record. */
 static void exec_case(const struct proc *p, const struct program *program, uint64_t now_ns,
 		      const struct skep_process_exec *rec, struct rule_case *ret)
 {
@@ -145,23 +148,26 @@ static void exec_case(const struct proc *p, const struct program *program, uint6
 	};
 }
 
-/* The image that ends, which goes on in nothing that is excluded. */
+/* Emits the image that an exec ends, if the process stays collected. */
 static void image_replaced(struct track *t, struct proc *p, const struct skep_counters *cut, uint64_t time_ns,
 			   const struct skep_process_exec *rec)
 {
 	track_image_rss(p, rec->rss_peak_bytes, rec->maxrss_bytes);
 	p->approx |= APPROX_SPLIT;
-	/* Exec moves nobody: where the new image begins is where the old one ended, as with an exit. */
+	/*
+	 * An exec does not change the cgroup, so the old image ended in the cgroup where the new one begins; as at an
+	 * exit.
+	 */
 	set_cgroup(t, p, rec->cgroup_id, &rec->cgroup);
 	if (!(p->flags & PROC_MUTED))
 		track_image_out(t, p, "replaced", cut, time_ns, false);
 }
 
 /*
- * While a life-cycle probe is exchanged for another, both tell what happens.  Everything else about
- * a process can be told twice without harm, an exec begins an image.  Each exec has read its
- * program's first bytes and has faulted in its arguments, so one that has not done more
- * of either than the newest that is known is that one, or an older one.
+ * During a reload that replaces a life-cycle probe, both instances report the same events.  Only an exec does harm when
+ * it comes twice, because it begins an image.  Each exec reads its program's first bytes and faults in its arguments,
+ * so both counters grow with each exec.  A record in which neither counter exceeds the newest exec's is that exec
+ * again, or an older one.
  */
 static bool told_already(const struct proc *p, const struct skep_process_exec *rec)
 {
@@ -189,7 +195,7 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->exec_faults = rec->counters.minor_faults;
 	p->exec_rchar_bytes = rec->counters.rchar_bytes;
 	if ((p->flags & PROC_EXCLUDED) && (p->flags & PROC_SETTLED))
-		return; /* it was in the ring already when user space excluded it */
+		return; /* the record was in the ring before user space excluded the process */
 	if (!(p->flags & PROC_CONFIRMED)) {
 		if (rec->flags & SKEP_EXEC_WAS_EXCLUDED)
 			p->flags |= PROC_MUTED | PROC_EXCLUDED;
@@ -199,19 +205,19 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 		p->parent = rec->parent;
 
 	/*
-	 * The image ends at the exec's reading even where an iterator, which is read by another
-	 * way than the ring, has told a later one already: that belongs to the next image.
+	 * The image ends at the exec's reading.  An iterator, which skepd reads apart from the ring, may have reported
+	 * later counters already: the difference belongs to the next image.
 	 */
 	cut = p->base;
 	t->stats.clamped += counters_raise(&cut, &rec->counters);
-	if (p->sampled) /* nor less than its samples have said */
+	if (p->sampled) /* nor below the counters of its samples */
 		counters_raise(&cut, &p->sampled->counters);
 	if (!(p->flags & PROC_EXCLUDED))
 		track_advance(t, p, &rec->counters);
 
 	before = p->program;
 	p->program = NULL;
-	/* Unreadable is not empty: "cut" says that there was more than what is shown. */
+	/* Unreadable arguments are not empty ones: a total above the length marks the text as cut. */
 	if ((rec->flags & SKEP_EXEC_ARGV_UNREADABLE) && argv.total <= argv.len)
 		argv.total = argv.len + 1;
 	if (rec->cgroup.len > 0)
@@ -271,7 +277,7 @@ static void event_exec(struct track *t, struct proc *p, uint64_t time_ns, const 
 		p->cell->started++;
 }
 
-/* The kernel has excluded it, and tells no more of it. */
+/* The kernel has excluded the process, and sends no more records of it. */
 static void event_excluded(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_excluded *rec)
 {
 	struct skep_counters cut = p->base;
@@ -290,16 +296,17 @@ static void event_excluded(struct track *t, struct proc *p, uint64_t time_ns, co
 		track_exclude(t, p, &cut, time_ns);
 	}
 	/*
-	 * By rules that have changed since: its byte has been taken back, so it may yet end, or exec, before the
-	 * sweep that evaluates it comes to it.  Else nothing more is under way, as the ring keeps the order.
+	 * If the rules have changed since, skepd has taken the kernel's byte back: the process may end or exec before
+	 * the next sweep evaluates it, so its entry stays.  Else no more records are under way, as the ring keeps the
+	 * order.
 	 */
 	if (t->env.rule_eval && rec->generation == rule_eval_generation(t->env.rule_eval))
 		track_remove(t, p);
 }
 
 /*
- * An end is the first that is heard of it, and it began before the rules changed: it was excluded
- * until then, and nobody knows what it was.  It stays excluded.
+ * Whether a process's first record is its end, and it began before the rules changed.  The old rules excluded it until
+ * then, and skepd does not know its program.  It stays excluded.
  */
 static bool unborn(struct track *t, struct proc *p)
 {
@@ -327,7 +334,7 @@ static void event_exit(struct track *t, struct proc *p, uint64_t time_ns, const 
 		return;
 	}
 	set_cgroup(t, p, rec->cgroup_id, NULL);
-	track_advance(t, p, &rec->counters); /* until the final record replaces them */
+	track_advance(t, p, &rec->counters); /* until the final record's counters replace these */
 	p->status = rec->status;
 	p->end_ns = time_ns;
 	if (rec->threads_peak > p->threads_peak)
@@ -351,7 +358,10 @@ static void event_final(struct track *t, struct proc *p, uint64_t time_ns, const
 	if (!(p->flags & PROC_CONFIRMED))
 		stub(t, p, NULL, &rec->counters);
 	if (p->flags & PROC_EXCLUDED) {
-		/* It ended before the kernel had user space's verdict: its sum does not have it. */
+		/*
+		 * The process ended before user space's verdict reached the kernel, so the kernel's sum lacks its CPU
+		 * time.
+		 */
 		t->reevaluated_ns += (int64_t)rec->counters.cpu_ns;
 		proctab_close(t->table, &p->upid);
 		track_remove(t, p);
@@ -364,7 +374,10 @@ static void event_final(struct track *t, struct proc *p, uint64_t time_ns, const
 	raise_u64(&p->maxrss_bytes, rec->maxrss_bytes);
 	if (!(p->flags & PROC_RSS_KNOWN) && rec->maxrss_bytes > 0)
 		track_image_rss(p, 0, rec->maxrss_bytes);
-	/* Never sampled with several threads: as many as it had in all its life, which for most is their peak. */
+	/*
+	 * No sweep saw several threads: takes the number of all threads in its life, which for most processes is the
+	 * peak.
+	 */
 	if (p->threads_peak <= 1 && rec->threads > p->threads_peak)
 		p->threads_peak = rec->threads < UINT32_MAX ? (uint32_t)rec->threads : UINT32_MAX;
 	if (!(p->flags & PROC_EXITED)) {
@@ -378,7 +391,7 @@ static void event_final(struct track *t, struct proc *p, uint64_t time_ns, const
 	track_hold(t, p);
 }
 
-/* exe, argv, cwd as an iterator read them; of a process whose exec nobody saw. */
+/* Sets exe, argv and cwd from an iterator's record, for a process whose exec record is missing. */
 static void take_details(struct track *t, struct proc *p, const struct skep_process_live *rec)
 {
 	const struct proc *parent;
@@ -387,8 +400,8 @@ static void take_details(struct track *t, struct proc *p, const struct skep_proc
 	if (rec->exe.len == 0)
 		return;
 	track_program(t, p, &rec->exe, &nothing, &rec->argv, &rec->comm);
-	/* It has execed if it does not run what its parent runs; that is all that can still be known. */
-	if (p->flags & PROC_RESTORED) { /* that is known */
+	/* If it does not run its parent's program, it has execed.  Nothing more can be known by now. */
+	if (p->flags & PROC_RESTORED) { /* the saved state says whether it has execed */
 		p->approx &= ~APPROX_EXEC;
 		return;
 	}
@@ -399,7 +412,10 @@ static void take_details(struct track *t, struct proc *p, const struct skep_proc
 		p->approx &= ~APPROX_EXEC;
 }
 
-/* It was excluded by the rules before these: what it used until now stays excluded, and no part of its record. */
+/*
+ * Collects a process that the rules excluded before they changed.  Its use until now stays excluded, and is no part of
+ * its record.
+ */
 static void let_in(struct track *t, struct proc *p, const struct skep_counters *now)
 {
 	if (t->swept_ns == 0 || !t->reevaluate_ns || p->upid.start_ns >= t->reevaluate_ns || (p->flags & PROC_RESTORED))
@@ -409,7 +425,10 @@ static void let_in(struct track *t, struct proc *p, const struct skep_counters *
 	p->approx |= APPROX_START;
 }
 
-/* Found by a sweep; before it gets a place, as a run begins with its root. false: it is excluded, and gone. */
+/*
+ * Evaluates a process that a sweep found, before track_place(), because a root begins a run.  false: excluded, and the
+ * entry is gone.
+ */
 static bool evaluate_found(struct track *t, struct proc *p, const struct skep_process_live *rec)
 {
 	const struct rule *rule;
@@ -431,8 +450,9 @@ static bool evaluate_found(struct track *t, struct proc *p, const struct skep_pr
 	rule_eval_write(t->env.rule_eval, p->upid.pid, p->verdict);
 	t->stats.excluded++;
 	/*
-	 * The kernel's sum will have all of its life.  In the first sweep that is new; later it had it before
-	 * the rules changed, and has it again from the next sweep on: until then it is here.
+	 * The kernel's sum will have the CPU time of its whole life.  In the first sweep all of this time is new to the
+	 * sum.  Later the sum had the process before the rules changed, and has it again from the next sweep on.  Until
+	 * then reevaluated_ns has it.
 	 */
 	if (t->swept_ns == 0) {
 		t->reevaluated_ns -= (int64_t)rec->counters.cpu_ns;
@@ -444,7 +464,10 @@ static bool evaluate_found(struct track *t, struct proc *p, const struct skep_pr
 	return false;
 }
 
-/* One that user space has excluded, alive: excluded still (NULL), or let back in by other rules. */
+/*
+ * A sweep sees a process that user space excluded.  NULL: it stays excluded.  Else changed rules may collect it: a new
+ * entry.
+ */
 static struct proc *let_back(struct track *t, struct proc *p, const struct skep_upid *upid)
 {
 	bool is_new;
@@ -458,7 +481,7 @@ static struct proc *let_back(struct track *t, struct proc *p, const struct skep_
 	return track_get(t, upid, &is_new);
 }
 
-/* false: the entry is gone. */
+/* Applies a record of an iterator.  false: the entry is gone. */
 static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const struct skep_process_live *rec)
 {
 	bool newest = time_ns >= p->event_ns, first = !(p->flags & PROC_CONFIRMED);
@@ -466,7 +489,7 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	p->sweep = t->sweep;
 	if (p->flags & PROC_FINAL)
 		return true;
-	/* A pass tells of nobody that the kernel excludes: its exec has excluded it since. */
+	/* The iterator skips processes that the kernel excludes, so an exec has excluded this one since. */
 	if (first && t->env.rule_eval && rule_eval_excludes(t->env.rule_eval, p->upid.pid)) {
 		track_remove(t, p);
 		return false;
@@ -503,7 +526,7 @@ static bool event_live(struct track *t, struct proc *p, uint64_t time_ns, const 
 	}
 	if (p->flags & (PROC_EXITED | PROC_ZOMBIE))
 		return true;
-	/* Older than the exec that is known: about the image before. */
+	/* The record is older than the newest known exec: it describes the image before. */
 	if (time_ns < p->image_start_ns)
 		return true;
 	if (!(p->flags & PROC_MUTED)) {
@@ -531,7 +554,7 @@ static void event_oom(struct track *t, struct proc *p, const struct skep_process
 	struct skep_str path = rec->cgroup;
 
 	if (p->oom || (p->flags & PROC_MUTED))
-		return; /* the kernel may mark one victim again and again until it is gone */
+		return; /* the kernel may mark one victim many times until it is gone */
 	if (!(p->flags & PROC_CONFIRMED))
 		stub(t, p, NULL, NULL);
 	p->flags |= PROC_OOM;
@@ -563,7 +586,7 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 	if (time_ns == 0)
 		time_ns = now_ns;
 	if (role == SKEP_ROLE_PROC_OOM && upid->start_ns == 0) {
-		/* The kernel named a pid only (mark_victim before 6.9): whoever has it. */
+		/* The kernel named only a pid (mark_victim before 6.9): the live process with that pid. */
 		p = proctab_holder(t->table, upid->pid);
 		if (!p)
 			t->stats.invalid++;
@@ -572,7 +595,8 @@ void track_record(struct track *t, enum skep_role role, const struct skep_upid *
 	}
 	if (!p)
 		return;
-	if (role != SKEP_ROLE_PROC_LIVE) /* event_live compares its time with the newest before */
+	/* event_live() compares the record's time with that of the newest record before */
+	if (role != SKEP_ROLE_PROC_LIVE)
 		track_touch(t, p, time_ns);
 	if (role != SKEP_ROLE_PROC_LIVE || !(p->flags & PROC_CONFIRMED))
 		track_dirty(t, p);
@@ -616,7 +640,7 @@ void track_facet(struct track *t, const struct skep_stream *stream, const struct
 		t->stats.invalid++;
 		return;
 	}
-	/* Its probe may be ahead of the one that tells of forks: then the entry begins with the facet. */
+	/* The facet's probe may be ahead of the life-cycle probe: then the facet makes the entry. */
 	p = track_get(t, upid, &is_new);
 	if (!p || (p->flags & PROC_MUTED))
 		return;

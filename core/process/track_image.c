@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_image.c - one image of a process becomes one record.
+ * core/process/track_image.c - emits one record for each image of a process.
  */
 #include <string.h>
 
@@ -14,10 +14,13 @@ void track_image_rss(struct proc *p, uint64_t peak_bytes, uint64_t maxrss_bytes)
 	if (peak_bytes > 0) {
 		p->rss_peak_bytes = peak_bytes;
 	} else if (maxrss_bytes > p->maxrss_base_bytes) {
-		/* signal->maxrss grew while this image ran: by this image. It has no other source. */
+		/* signal->maxrss grew while this image ran, and only this image can have raised it. */
 		p->rss_peak_bytes = maxrss_bytes;
 	} else {
-		/* It stayed below what an earlier image left behind (exec_mmap folds that in): an upper bound. */
+		/*
+		 * This image stayed below the peak of an earlier one, which exec_mmap() keeps in signal->maxrss: an
+		 * upper bound.
+		 */
 		if (p->maxrss_base_bytes > p->rss_peak_bytes)
 			p->rss_peak_bytes = p->maxrss_base_bytes;
 		p->approx |= APPROX_RSS_PEAK;

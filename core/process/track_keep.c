@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_keep.c - which processes have changed since the spool last wrote what is known of them.  Most
- * live and end between two commits and are never written.
+ * core/process/track_keep.c - notes which processes have changed since the spool last wrote their state.  Most
+ * processes live and end between two commits, and are never written.
  *
- * What a sweep reads of a process is not a change: it changes with each one, and only figures of which the next
- * skepd reads the newest anyway.  Where samples stand is kept apart, in one piece (saved_samples).
+ * The readings of a sweep are not a change: every sweep has new ones, and the next skepd's first sweep reads newer ones
+ * anyway.  saved_samples() saves the sampled counters apart, in one piece.
  */
 #include <stdlib.h>
 
@@ -42,7 +42,8 @@ void track_clean(struct track *t, struct proc *p, bool gone)
 		struct skep_upid *list = realloc(t->gone, room * sizeof(*list));
 
 		if (!list) {
-			t->stats.no_memory++; /* after a crash it comes back, and a sweep does not see it */
+			/* after a crash the next skepd restores it, and closes it when a sweep does not see it */
+			t->stats.no_memory++;
 			return;
 		}
 		t->gone = list;

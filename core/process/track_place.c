@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_place.c - which run a process belongs to: its parent's, decided at fork and
- * never changed by what becomes of the parent.  Outside of runs begun by name, a session
- * whose leader is not init's child is a run.
+ * core/process/track_place.c - decides which run a process belongs to.  It inherits its parent's run at the fork, and
+ * keeps this run whatever happens to the parent.  Outside of runs begun by name, a session is a run if its leader is
+ * not init's child.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ void track_join(struct track *t, struct proc *p, struct run *run)
 		track_count_alive(p);
 		track_set_rss(p, rss);
 	}
-	/* What its image used before it was placed is the run's as well: samples add up to records. */
+	/* The run also gets what the image used before it joined, so that samples add up to records. */
 	if (p->cell && !(p->approx & APPROX_START)) {
 		counters_sub(&p->last, &p->base, &d);
 		p->cell->cpu_ns += d.cpu_ns;
@@ -84,10 +84,13 @@ static void place_under(struct track *t, struct proc *p, const struct proc *pare
 	p->flags |= PROC_PLACED;
 	if (parent && parent->traceparent && !p->traceparent)
 		p->traceparent = intern_ref(parent->traceparent);
-	/* With one run and nothing else let in, whatever comes belongs to it even when its fork was lost. */
+	/*
+	 * With runs only, a process whose parent has left its run stays silent.  Any other belongs to the one run, even
+	 * if its fork was lost.
+	 */
 	if (t->env.runs_only && parent && (parent->flags & PROC_MUTED)) {
 		track_uncount(p);
-		p->flags |= PROC_MUTED; /* the run that its parent was left over from has been reported */
+		p->flags |= PROC_MUTED; /* the record of that run has left */
 		return;
 	}
 	if (!run && t->env.runs_only)
@@ -109,8 +112,8 @@ void track_place(struct track *t, struct proc *p)
 	if (parent == p)
 		parent = NULL;
 	/*
-	 * A parent that a snapshot has not come to yet, or whose fork was lost, or without a place: the next sweep
-	 * tells.
+	 * The parent has no entry yet (the sweep has not reached it, or its fork was lost) or no decided run: the end
+	 * of the next sweep decides.
 	 */
 	if (!t->env.runs_only && p->parent.pid != 0 && (!parent || !(parent->flags & PROC_PLACED)))
 		return;
@@ -133,7 +136,7 @@ void track_place_all(struct track *t)
 	for (struct proc *p = proctab_first(t->table); p; p = p->next) {
 		size_t n = 0;
 
-		/* Up to the first ancestor that has a place, then down again. */
+		/* Climbs to the first ancestor with a decided run, then places the chain downwards. */
 		for (struct proc *q = p; q && !(q->flags & PROC_PLACED) && (q->flags & PROC_CONFIRMED);) {
 			if (n == t->chain_room) {
 				size_t room = t->chain_room ? t->chain_room * 2 : 64;
@@ -148,7 +151,7 @@ void track_place_all(struct track *t)
 			}
 			t->chain[n++] = q;
 			if (n > proctab_count(t->table))
-				break; /* parents in a circle, which only a broken probe says */
+				break; /* parents in a circle: only a broken probe reports them */
 			q = q->parent.pid != 0 ? proctab_find(t->table, &q->parent) : NULL;
 		}
 		while (n-- > 0) {
@@ -161,7 +164,7 @@ void track_place_all(struct track *t)
 	}
 }
 
-/* No exec of it will tell what it runs now: the program that starts the run. */
+/* Reads the root's own program from /proc (it starts the run): no exec record names it. */
 static void read_root(struct track *t, struct proc *p)
 {
 	char link[64], comm[64], *exe = NULL;
@@ -176,7 +179,7 @@ static void read_root(struct track *t, struct proc *p)
 	f = fopen(link, "re");
 	if (f) {
 		size_t len = fread(comm, 1, sizeof(comm), f);
-		struct skep_str name = { comm, (uint32_t)(len > 0 ? len - 1 : 0), 0 }; /* without its newline */
+		struct skep_str name = { comm, (uint32_t)(len > 0 ? len - 1 : 0), 0 }; /* without the newline */
 
 		intern_replace(t->intern, &p->comm, &name);
 		fclose(f);
@@ -203,7 +206,10 @@ static uint64_t take_back(uint64_t from, uint64_t part)
 	return from > part ? from - part : 0;
 }
 
-/* A fork that was placed in its parent's run, or in none by a verdict that it inherited, becomes another run's root. */
+/*
+ * Takes a process out of its parent's run, or ends the exclusion that it inherited, before it becomes another run's
+ * root.
+ */
 static int leave_parents_run(struct track *t, struct proc *p)
 {
 	struct skep_counters used;
@@ -220,7 +226,7 @@ static int leave_parents_run(struct track *t, struct proc *p)
 	if (!p->run)
 		return 0;
 	p->run->seen = take_back(p->run->seen, 1);
-	if (p->cell) { /* what has left in a sample already stays there: microseconds */
+	if (p->cell) { /* the part that a sample has reported stays there: microseconds */
 		counters_sub(&p->last, &p->base, &used);
 		p->cell->cpu_ns = take_back(p->cell->cpu_ns, used.cpu_ns);
 		p->cell->run_delay_ns = take_back(p->cell->run_delay_ns, used.run_delay_ns);
@@ -230,7 +236,7 @@ static int leave_parents_run(struct track *t, struct proc *p)
 	return 0;
 }
 
-/* /proc has a start only in clock ticks. */
+/* Compares the start in clock ticks: /proc has no finer one. */
 static bool started_at(const struct proc *p, uint64_t ticks)
 {
 	long per_second = sysconf(_SC_CLK_TCK);
@@ -248,14 +254,14 @@ int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
 
 	t->now_ns = now_ns;
 	if (p && !started_at(p, run->root_ticks))
-		p = NULL; /* the end of an earlier process with that pid was lost */
+		p = NULL; /* an earlier process had this pid, and its end was lost */
 	err = p ? leave_parents_run(t, p) : 0;
 	if (err < 0)
 		return err;
 	if (!p) {
 		/*
-		 * Its fork was not recorded (excluded until now), and /proc has its start only in
-		 * clock ticks: it takes the identity of the first record about this pid.
+		 * The process's fork was not recorded (excluded until now), and /proc has its start only in clock
+		 * ticks.  The entry takes the identity of the first record about this pid.
 		 */
 		p = proctab_add(t->table, &upid);
 		if (!p)
@@ -271,7 +277,7 @@ int track_run_root(struct track *t, struct run *run, uint64_t now_ns)
 	if (!p->cwd)
 		intern_replace(t->intern, &p->cwd, &cwd);
 	p->flags |= PROC_ROOT | PROC_PLACED | PROC_CONFIRMED;
-	p->approx &= ~APPROX_START; /* it is the run's from its first instruction on */
+	p->approx &= ~APPROX_START; /* the run has all of it from its first instruction on */
 	run->root = p->upid.start_ns ? p->upid : (struct skep_upid){ 0 };
 	run->uid = p->uid;
 	if (!(p->flags & PROC_COUNTED))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_priv.h - between the tracker's files: track.c (entries and their figures),
- * track_place.c (runs), track_verdict.c (rules), track_image.c (records out), track_event.c (records in),
+ * core/process/track_priv.h - internals that the tracker's files share: track.c (entries and their figures),
+ * track_place.c (runs), track_verdict.c (rules), track_image.c (emits records), track_event.c (reads records),
  * track_wait.c (sweeps and waiting), track_task.c (tasks).
  */
 #ifndef SKEP_CORE_TRACK_PRIV_H
@@ -13,15 +13,15 @@ struct saved;
 struct track;
 struct track_subjects;
 
-/* Who keeps the state that the skepd before has saved, until each process has claimed its own. */
+/* Functions of saved_read.c, which keeps the previous skepd's state until each process has claimed its part. */
 struct saved_ops {
-	void (*claim)(struct track *, struct saved *, struct proc *); /* that entry is new */
+	void (*claim)(struct track *, struct saved *, struct proc *); /* gives a new entry its part, if there is one */
 	struct saved *(*free)(struct saved *);
 };
 
 struct track {
 	struct track_env env;
-	struct saved *saved;     /* owned; NULL: nothing is waiting to be claimed */
+	struct saved *saved;     /* owned; NULL: no process waits to be claimed */
 	const struct saved_ops *saved_ops; /* its functions */
 	struct intern *intern;
 	struct proctab *table;
@@ -29,127 +29,138 @@ struct track {
 	struct runs runs;
 	struct tasks tasks;
 	struct track_stats stats;
-	/* of all processes since the tracker began, as far as it is known: the ledger's part */
+	/* CPU time of all processes since the tracker began, as far as it is known */
 	int64_t cpu_ns;
-	/* CPU that is in the kernel's sum of excluded processes, and in records as well: the ledger's part */
+	/* correction of the kernel's sum of excluded processes (track_verdict.c) */
 	int64_t reevaluated_ns;
-	int64_t reevaluated_back_ns; /* of it what the next sweep takes back */
+	int64_t reevaluated_back_ns; /* the part that the begin of the next sweep subtracts */
 	uint64_t reevaluate_ns;     /* when the rules last changed; 0: never */
-	struct skep_upid *due;   /* processes whose verdicts are to be written when the ring is empty */
+	struct skep_upid *due;   /* processes whose verdicts the tracker writes when the ring is empty */
 	size_t n_due, room_due;
-	void *record;            /* process_size bytes, where out records are put together */
-	void *sample;            /* sample_size bytes, the same */
+	void *record;            /* process_size bytes, in which the tracker builds a record */
+	void *sample;            /* sample_size bytes, for samples */
 	struct proc *held_first, *held_last;
-	bool keeps;              /* what changes is noted for saved_changed */
-	struct proc *dirty;      /* those that have changed, by dirty_next */
-	struct skep_upid *gone;  /* those that had a line and are gone */
+	bool keeps;              /* the tracker notes changes for saved_changed() */
+	struct proc *dirty;      /* entries that have changed, by dirty_next */
+	struct skep_upid *gone;  /* processes that have gone and whose lines the spool is to delete */
 	size_t n_gone, room_gone;
 	uint64_t drained_ns;     /* all facet probes have drained up to here; UINT64_MAX: there are none */
-	uint64_t told_ns;        /* the same of life-cycle probes; UINT64_MAX: none of them says */
+	/* all life-cycle probes have emitted up to here; UINT64_MAX: none of them reports it */
+	uint64_t told_ns;
 	uint64_t now_ns;
 	size_t missing;          /* entries with missing_ns */
 	uint32_t sweep;          /* number of the sweep under way or of the last one */
 	bool sweeping;
 	uint64_t sweep_begin_ns;
 	uint64_t swept_ns;       /* begin of the last complete sweep */
-	struct track_subjects *subjects; /* owned; what rules see; NULL: there is no judge */
+	struct track_subjects *subjects; /* owned; processes as rules see them; NULL: no rule evaluation */
 	struct proc **chain;     /* scratch of track_place_all */
 	size_t chain_room;
 };
 
 /* track.c */
-/* The entry of that identity, or NULL; a root of which only the pid was known becomes it. */
+/* The entry of this identity, or NULL.  A root of which only the pid was known takes this identity. */
 struct proc *track_find(struct track *, const struct skep_upid *);
-/* The same, or a new entry; NULL: closed already (counted), or no memory (counted). */
+/* The entry of this identity, or a new one.  NULL: closed already, or no memory (both counted). */
 struct proc *track_get(struct track *, const struct skep_upid *, bool *ret_new);
-void track_remove(struct track *, struct proc *); /* out of the table, nothing emitted */
-void track_forget(struct track *, struct proc *); /* its references only */
-/* The pointer from a process to its run, and nothing else; the process is in none when it enters one. */
+void track_remove(struct track *, struct proc *); /* removes the entry and emits nothing */
+void track_forget(struct track *, struct proc *); /* drops the entry's references only */
+/* Link a process to its run, or unlink it, and change nothing else.  A process that enters a run is in none. */
 void track_enter_run(struct proc *, struct run *);
 void track_leave_run(struct proc *);
 void track_touch(struct track *, struct proc *, uint64_t time_ns);
-/* Program from what is known; keeps the old one when memory runs out. */
+/* Sets the program from these texts.  Without memory the old program stays. */
 void track_program(struct track *, struct proc *, const struct skep_str *exe, const struct skep_str *filename,
 		   const struct skep_str *argv, const struct skep_str *comm);
-/* The cell follows run and program: call after either has changed. */
+/* Moves the process to the cell of its run and tool.  Call it after either has changed. */
 void track_recell(struct track *, struct proc *);
 void track_count_alive(struct proc *);
 void track_uncount(struct proc *);
 void track_set_rss(struct proc *, uint64_t rss_bytes);
-/* A newer reading; counters never go backwards. Returns how many of the new ones were behind. */
+/* Applies a newer reading.  Counters never go backwards.  Returns how many counters of the reading were behind. */
 unsigned track_advance(struct track *, struct proc *, const struct skep_counters *);
-/* The exact, last reading: replaces estimates even where they were larger. */
+/* Applies the final, exact reading: it replaces estimates, even larger ones. */
 void track_settle(struct track *, struct proc *, const struct skep_counters *, bool run_delay_partial);
 
 /* track_keep.c */
 void track_dirty(struct track *, struct proc *);
-void track_clean(struct track *, struct proc *, bool gone); /* not dirty any more; gone: and its line is to go */
+/* not dirty any more; gone: the spool is to delete its line */
+void track_clean(struct track *, struct proc *, bool gone);
 
 /* track_place.c */
-void track_place(struct track *, struct proc *); /* by its parent, if that can be decided now */
-void track_place_last(struct track *, struct proc *); /* the same for one that goes: no later moment will know more */
-void track_place_all(struct track *);            /* after a sweep: those that are left, parents first */
+void track_place(struct track *, struct proc *); /* decides its run by its parent, if the parent's is decided */
+void track_place_last(struct track *, struct proc *); /* the same for an entry that is about to close */
+void track_place_all(struct track *);            /* after a sweep: places all that are left, parents first */
 void track_join(struct track *, struct proc *, struct run *);
-void track_leader(struct track *, struct proc *); /* begins a run if it leads a session outside of any */
+void track_leader(struct track *, struct proc *); /* begins a run if the process leads a session and is in no run */
 
 /* track_verdict.c */
 struct rule_case;
 struct rule;
 /*
- * By the rules, with what is known of it.  true: it is collected, by *ret_rule (borrowed; NULL: by the
- * default, or as before).  false: it is to be excluded now.
+ * Evaluates the rules.  true: the tracker collects the process, because of *ret_rule (borrowed; NULL: by the default,
+ * or by an earlier verdict).  false: the caller is to exclude the process now.
  */
 bool track_verdict(struct track *, struct proc *, const struct rule_case *, const struct rule **ret_rule);
-void track_labels(struct track *, struct proc *, const struct rule *); /* those of its rule; NULL: none */
-void track_rule_case(const struct proc *, uint64_t now_ns, struct rule_case *ret); /* as it is known now */
-/* Its rule's verdict: excluded from here on, having used `end`; its image is told if one was before. */
+/* sets the labels of its rule; NULL: no labels */
+void track_labels(struct track *, struct proc *, const struct rule *);
+void track_rule_case(const struct proc *, uint64_t now_ns, struct rule_case *ret); /* filled from the entry */
+/*
+ * Excludes the process from now on, with the counters `end`.  Emits the image, unless the process is a fork without an
+ * exec.
+ */
 void track_exclude(struct track *, struct proc *, const struct skep_counters *end, uint64_t time_ns);
-/* Its verdict will be written to the map, unless it has execed since. */
+/* The next track_verdicts_out() writes its verdict, if the process is still excluded and alive. */
 void track_verdict_due(struct track *, struct proc *);
-/* An excluded one is collected again, from these counters on. */
+/* Collects an excluded process again, from these counters on. */
 void track_include(struct track *, struct proc *, const struct skep_counters *begin);
 /*
- * A process of a run that was begun by name is collected, and so are its descendants, whatever the rules say: somebody
- * asked for it.  Tells the kernel so.  false: it is in no such run.
+ * Collects a process of a run that a user began by name, and its descendants, whatever the rules say: the user asked
+ * for this run.  Writes the verdict to the verdict map.  false: the process is in no such run, or there are no rules.
  */
 bool track_judge_by_name(struct track *, struct proc *);
-/* A new process gets its parent's verdict. */
+/* Gives a new process its parent's verdict. */
 void track_verdict_fork(struct track *, struct proc *, const struct proc *parent);
 
 /* track_task.c */
-void track_environ(struct track *, struct proc *, const struct skep_str *environ); /* what it says is noted */
-/* Which task it is in now, by that and by its parent (NULL: not known); it has its run. */
+/* notes the variables of its environment */
+void track_environ(struct track *, struct proc *, const struct skep_str *environ);
+/* Decides its task, by its environment and its parent (NULL: not known).  Its run must be decided. */
 void track_task_place(struct track *, struct proc *, const struct proc *parent);
-/* The pointer from a process to its task, and nothing else; the process is in none when it enters one. */
+/* Link a process to its task, or unlink it, and change nothing else.  A process that enters a task is in none. */
 void track_task_enter(struct proc *, struct task *);
 void track_task_leave(struct track *, struct proc *);
-/* It has exited: its task is not told as over before its record is. */
+/* The process has exited: its task's record waits for the process's own. */
 void track_task_dying(struct proc *);
-/* It ends, or leaves its task, in that state (static text); whose root it may be. status: -1: none. */
+/*
+ * The process ends or leaves its task, in that state (static text).  If it is the task's root, the task is over.
+ * status: -1: none.
+ */
 void track_task_over(struct track *, struct proc *, const char *state, uint64_t end_ns, int64_t status);
-void track_task_image(struct proc *, const struct skep_counters *used); /* an image of it has left */
+void track_task_image(struct proc *, const struct skep_counters *used); /* adds an emitted image to the task's sums */
 void track_tasks_tick(struct track *);
-/* What was carried has been claimed: tasks of which nobody is there are over. */
+/* No more saved processes wait: tasks without members are over. */
 void track_tasks_settle(struct track *, uint64_t now_ns);
-void track_tasks_close(struct track *, const struct run *, uint64_t end_ns); /* those of a run that is over */
-/* The trace context that it carries, where that is not its task's or its run's. */
+void track_tasks_close(struct track *, const struct run *, uint64_t end_ns); /* emits the tasks of a run that is over */
+/* The trace context of its environment, if it differs from its task's and its run's; else empty. */
 struct skep_str track_traceparent(const struct proc *);
 
 /* track_image.c */
-/* Emit the current image as ended at end_ns with these counters. last: the process ends as well. */
+/* Emits the current image, with the counters and the time of its end.  last: the process ends as well. */
 void track_image_out(struct track *, struct proc *, const char *state, const struct skep_counters *end, uint64_t end_ns,
 		     bool last);
-/* Peak of the image that ends, from what the kernel said: exact peak (0: unknown), signal->maxrss. */
+/* Sets the memory peak of the ending image from the kernel's figures: the exact peak (0: unknown), signal->maxrss. */
 void track_image_rss(struct proc *, uint64_t peak_bytes, uint64_t maxrss_bytes);
 
 /* track_context.c */
 void track_proc_context(const struct track *, const struct proc *, struct skep_context *ret);
 
 /* track_sample.c */
-/* The image ends with these counters: its last part, if it has been sampled. Before facets_take. */
+/* Emits the last sample of an image that ends with these counters, if it has been sampled.  Before facets_take(). */
 void track_sample_last(struct track *, struct proc *, const struct skep_counters *end, uint64_t end_ns);
 
 /* track_wait.c */
-void track_hold(struct track *, struct proc *); /* final is known: close now, or when facets are there */
+/* the final counters are known: closes the entry, or waits for facets */
+void track_hold(struct track *, struct proc *);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_sample.c - samples of live processes.  Each is a difference of the kernel's
- * own counters, so what is said of an image adds up to what its process.exit says: a sample
- * that comes late or not at all (its interval was quiet) costs nothing but resolution.
+ * core/process/track_sample.c - emits samples of live processes.  Each sample is a difference of the kernel's own
+ * counters, so the samples of an image add up to its process.exit.  A late or missing sample (of a quiet interval)
+ * costs only resolution.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,8 @@ static void sample_out(struct track *t, struct proc *p, const struct skep_counte
 	struct skep_context ctx;
 
 	t->stats.clamped += counters_sub(end, since, &used);
-	if (!p->sampled) { /* first: without it nothing may be taken from the facets */
+	/* allocates first: without this memory, facets_sample() must not consume the facets' values */
+	if (!p->sampled) {
 		p->sampled = malloc(sizeof(*p->sampled));
 		if (!p->sampled) {
 			t->stats.no_memory++;
@@ -72,7 +73,7 @@ void track_samples_out(struct track *t, uint64_t min_age_ns, uint64_t now_ns)
 {
 	t->now_ns = now_ns;
 	for (struct proc *p = proctab_first(t->table); p; p = p->next) {
-		/* What has exited has its last part soon; what nobody but a facet told of has no counters. */
+		/* An ended process emits its last sample soon; an entry that only a facet made has no counters. */
 		if ((p->flags & (PROC_EXITED | PROC_FINAL | PROC_MUTED)) || !(p->flags & PROC_CONFIRMED))
 			continue;
 		if (!p->sampled && now_ns - p->image_start_ns < min_age_ns)

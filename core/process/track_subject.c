@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_subject.c - a process of the table, and its ancestors, as rules see them.
+ * core/process/track_subject.c - presents a process of the table, and its ancestors, to the rule evaluation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "core/rules/rule_eval.h"
 #include "core/process/track_priv.h"
 
-/* A process and its ancestors, as far as rules have asked. */
+/* A process and those of its ancestors that a rule has asked for. */
 struct track_subjects {
 	const struct track *track;
 	struct rule_subject subjects[FILTER_ANCESTORS + 1];
 	const struct proc *procs[FILTER_ANCESTORS + 1];
 	unsigned n;
 	uint64_t now_ns;
-	/* Copies, as the cache of cgroups lends its texts only until the next question. */
+	/* Copies: the cache of cgroups lends a text only until the next call. */
 	char task[TASK_NAME_MOST];
 	char cgroup[FILTER_ANCESTORS + 1][1024], container[FILTER_ANCESTORS + 1][72];
 };
@@ -27,7 +27,7 @@ static void set_interned(struct rule_subject *s, enum rule_field field, const st
 		rule_subject_set_text(s, field, text->text, text->len);
 }
 
-/* An empty text: known, and there is none. */
+/* Sets a field that is always known; an empty text: the process has none. */
 static void set_place(struct rule_subject *s, enum rule_field field, const char *text)
 {
 	rule_subject_set_text(s, field, text ? text : "", text ? strlen(text) : 0);
@@ -53,7 +53,7 @@ static void set_cgroup(struct track_subjects *chain, unsigned at, uint64_t id)
 	if (!id)
 		return;
 	path = cgroups_path(chain->track->env.cgroups, id, chain->now_ns);
-	/* longer than any that a container runtime makes: as if not known */
+	/* longer than any path that a container runtime makes: leaves the field unknown */
 	if (!path.len || path.len > sizeof(chain->cgroup[at]))
 		return;
 	memcpy(chain->cgroup[at], path.ptr, path.len);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_task.c - which task a process is in, and when a task is over.
+ * core/process/track_task.c - decides which task a process is in, and when a task is over.
  *
- * By the newest environment that names one: its own at its exec, else what its parent is in.  A program
- * whose environment does not have the variable stays in its parent's task: a step is not left by what sudo, env -i or a
- * scheduler's wrapper do to an environment.  An empty SKEP_TASK does leave it.
+ * A process that names a task in its environment at its exec is in this task; else it is in its parent's.  A program
+ * without the variable stays in its parent's task, because sudo, env -i or a scheduler's wrapper clear environments in
+ * the middle of a step.  An empty SKEP_TASK does leave the task.
  */
 #include <skep/trace.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void task_out(struct track *t, struct task *task)
 	struct skep_context ctx = { .size = sizeof(ctx), .task = intern_str(task->name) };
 	struct record_task rec;
 
-	/* What lives on has used until now what is not in a record of its own yet. */
+	/* Adds what live members have used since their last records. */
 	for (const struct proc *p = task->procs; p; p = p->task_next) {
 		if (p->flags & (PROC_MUTED | PROC_EXCLUDED))
 			continue;
@@ -54,10 +54,10 @@ static void task_out(struct track *t, struct task *task)
 
 static void look(struct track *t, struct task *task)
 {
-	/* Those that have exited are in its sums once they have been settled. */
+	/* A member that has exited is in the task's sums once its record has left. */
 	if (task->over_ns && !task->ended && task->dying == 0)
 		task_out(t, task);
-	if (task->members == 0 && !t->saved) /* else others of it may wait to be claimed */
+	if (task->members == 0 && !t->saved) /* else saved members may wait to be claimed */
 		task_free(&t->tasks, t->intern, task);
 }
 
@@ -134,7 +134,7 @@ static void begin(struct track *t, struct proc *p)
 
 void track_task_place(struct track *t, struct proc *p, const struct proc *parent)
 {
-	/* A task is one run's: who begins a run of its own does not take along the task that it comes from. */
+	/* A task belongs to one run: a process that begins a run leaves the task of its parent. */
 	struct task *of_parent = parent && parent->run == p->run ? parent->task : NULL;
 	bool other;
 
@@ -155,7 +155,7 @@ void track_task_place(struct track *t, struct proc *p, const struct proc *parent
 		begin(t, p);
 }
 
-/* SKEP_TASK and TRACEPARENT have fields of their own; the others are recorded as they are. */
+/* Notes the variables of an environment.  SKEP_TASK and TRACEPARENT have fields of their own. */
 static void note_others(struct track *t, struct proc *p, const struct skep_str *environ)
 {
 	const char *at = environ->ptr, *end = at ? at + environ->len : NULL;
@@ -190,7 +190,7 @@ void track_environ(struct track *t, struct proc *p, const struct skep_str *envir
 		struct skep_str name = task_name(&task, room);
 
 		intern_unref(t->intern, p->task_name);
-		p->task_name = intern_get(t->intern, &name); /* NULL without memory: as if it had not been said */
+		p->task_name = intern_get(t->intern, &name); /* NULL without memory: as if the variable were not set */
 		p->flags = name.len ? p->flags & ~PROC_TASK_NONE : p->flags | PROC_TASK_NONE;
 		track_dirty(t, p);
 	}
@@ -228,7 +228,7 @@ void track_tasks_tick(struct track *t)
 {
 	for (struct task *task = t->tasks.first, *next; task; task = next) {
 		next = task->next;
-		/* A zombie may wait for years for its parent. */
+		/* Does not wait longer for the members' records: a zombie may wait for years for its parent. */
 		if (task->over_ns && !task->ended && t->now_ns >= task->over_ns + TRACK_PATIENCE_MOST_NS)
 			task_out(t, task);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_verdict.c - what a rule's verdict does to an entry of the table.
+ * core/process/track_verdict.c - applies a rule's verdict to an entry of the table.
  *
- * An excluded process is told to nobody, but its work must be somewhere: the kernel adds up the
- * CPU time of excluded processes, each with all that it has used since it began.  What had been
- * recorded of it before is then in both sums, and what user space excluded too late for the kernel
- * in neither: reevaluated_ns is the difference, and the ledger shows it.
+ * skep emits no records of an excluded process, but the ledger must have its CPU time.  So the kernel sums the CPU time
+ * of excluded processes, each from its begin.  Time that skep recorded before the exclusion is then in both sums.  Time
+ * of a process that user space excluded too late for the kernel is in neither.  reevaluated_ns is the difference, and
+ * the ledger shows it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ bool track_verdict(struct track *t, struct proc *p, const struct rule_case *c, c
 	if (settled && !by_name)
 		return !(p->flags & PROC_EXCLUDED);
 	rule_eval_process(t->env.rule_eval, c, &v);
-	if (by_name) { /* rules label it */
+	if (by_name) { /* the rules decide only the labels */
 		*ret_rule = v.include && rule_eval_rules(t->env.rule_eval) ? v.rule : NULL;
 		return settled || track_judge_by_name(t, p);
 	}
@@ -81,8 +81,9 @@ bool track_verdict(struct track *t, struct proc *p, const struct rule_case *c, c
 }
 
 /*
- * Not at once: what follows in the ring may be another exec of the same process, whose verdict stands
- * in the map already.  Were it overwritten, its end would not be told if it came in that moment.
+ * Schedules the write of a verdict, because the ring may hold another exec of the same process, whose verdict the
+ * kernel has already put into the map.  A write now would replace this verdict, and hide the process's end if it came
+ * in that moment.
  */
 void track_verdict_due(struct track *t, struct proc *p)
 {
@@ -91,7 +92,8 @@ void track_verdict_due(struct track *t, struct proc *p)
 		struct skep_upid *due = realloc(t->due, room * sizeof(*due));
 
 		if (!due) {
-			t->stats.no_memory++; /* it is told until a sweep finds it, and evaluates it again */
+			/* records of it go on until a sweep finds the process and evaluates it again */
+			t->stats.no_memory++;
 			return;
 		}
 		t->due = due;
@@ -123,7 +125,7 @@ void track_exclude(struct track *t, struct proc *p, const struct skep_counters *
 		track_image_out(t, p, "excluded", end, time_ns, true);
 		t->reevaluated_ns -= (int64_t)end->cpu_ns;
 	} else {
-		/* A fork on its way to a program that is excluded: as if it had been from its begin. */
+		/* A fork that execs an excluded program: treated as excluded from its begin. */
 		t->cpu_ns -= (int64_t)(p->last.cpu_ns - p->base.cpu_ns);
 	}
 	if ((p->flags & PROC_ROOT) && p->run && !p->run->ended) {
@@ -152,7 +154,7 @@ void track_include(struct track *t, struct proc *p, const struct skep_counters *
 {
 	track_dirty(t, p);
 	p->flags &= ~(PROC_MUTED | PROC_EXCLUDED);
-	/* What it used while it was excluded leaves the kernel's sum as it is let in: that stays excluded. */
+	/* Its use until now leaves the kernel's sum with the exclusion, and stays excluded. */
 	t->reevaluated_ns += (int64_t)begin->cpu_ns;
 	p->base = p->last = *begin;
 	p->maxrss_base_bytes = p->maxrss_bytes;
@@ -167,7 +169,7 @@ void track_verdict_fork(struct track *t, struct proc *p, const struct proc *pare
 	if (!t->env.rule_eval || !parent)
 		return;
 	if (parent->flags & PROC_EXCLUDED) {
-		/* The kernel was told of the parent's verdict only after this fork. */
+		/* The kernel got the parent's verdict only after this fork. */
 		p->verdict = parent->verdict;
 		p->flags |= parent->flags & PROC_SETTLED;
 		track_exclude(t, p, &p->last, p->event_ns);
@@ -193,7 +195,7 @@ void track_reevaluate(struct track *t, uint64_t now_ns)
 		next = p->next;
 		if (!(p->flags & PROC_CONFIRMED) || (p->flags & (PROC_EXITED | PROC_FINAL | PROC_ZOMBIE)))
 			continue;
-		if (p->flags & PROC_EXCLUDED) { /* the sweep says whether it lives, and what it runs now */
+		if (p->flags & PROC_EXCLUDED) { /* the next sweep shows whether it lives, and which program it runs */
 			p->flags &= ~PROC_SETTLED;
 			continue;
 		}
@@ -201,7 +203,7 @@ void track_reevaluate(struct track *t, uint64_t now_ns)
 			continue;
 		p->flags &= ~PROC_SETTLED;
 		track_rule_case(p, now_ns, &c);
-		/* A run is known by its root: that stays in until the run is over. */
+		/* The root identifies the run, so it stays collected until the run is over. */
 		if (track_verdict(t, p, &c, &rule))
 			track_labels(t, p, rule);
 		else if (!(p->flags & PROC_ROOT)) {

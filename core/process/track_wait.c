@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/track_wait.c - what waits and for how long: the dead for the facets of slower
- * probes, those that a sweep does not see for their final record, a run's end for both.
+ * core/process/track_wait.c - what the tracker waits for, and how long: ended processes wait for facets of slower
+ * probes, processes that a sweep misses for their final record, and the end of a run for both.
  */
 #include "core/rules/rule_eval.h"
 #include "core/process/track_priv.h"
@@ -11,7 +11,7 @@ static void close_entry(struct track *t, struct proc *p, const char *state)
 {
 	struct run *over = NULL;
 
-	/* Without a life-cycle record a facet alone makes no process record. */
+	/* A facet alone makes no process record; a life-cycle record must have named the process. */
 	if ((p->flags & PROC_CONFIRMED) && !(p->flags & PROC_MUTED)) {
 		track_place_last(t, p);
 		track_image_out(t, p, state, &p->last, p->end_ns ? p->end_ns : p->event_ns, true);
@@ -34,7 +34,10 @@ static void close_entry(struct track *t, struct proc *p, const char *state)
 
 void track_hold(struct track *t, struct proc *p)
 {
-	/* Every facet of it happened before its end, so a probe that has drained past that has told all. */
+	/*
+	 * Every facet event of the process came before its end, so probes that have drained past this time have emitted
+	 * all.
+	 */
 	if (t->drained_ns == UINT64_MAX || t->drained_ns >= p->event_ns) {
 		close_entry(t, p, "exited");
 		return;
@@ -51,7 +54,8 @@ void track_hold(struct track *t, struct proc *p)
 static void release(struct track *t)
 {
 	/*
-	 * Ends come in order of time but for what ran on different CPUs: the first that must wait stops only moments.
+	 * Ends come in the order of time, except between CPUs: the first entry that must wait delays others only for
+	 * moments.
 	 */
 	while (t->held_first) {
 		struct proc *p = t->held_first;
@@ -72,10 +76,10 @@ void track_drained(struct track *t, uint64_t time_ns, uint64_t now_ns)
 	release(t);
 }
 
-/* No final record will come any more. */
+/* Closes an entry whose final record will not come any more. */
 static void give_up(struct track *t, struct proc *p)
 {
-	/* That the kernel excludes it may have been among what the ring could not take. */
+	/* The record that the kernel excludes it may have been lost in a full ring. */
 	if (t->env.rule_eval && !(p->flags & (PROC_EXITED | PROC_MUTED)) &&
 	    rule_eval_excludes(t->env.rule_eval, p->upid.pid))
 		track_exclude(t, p, &p->last, p->event_ns);
@@ -85,7 +89,7 @@ static void give_up(struct track *t, struct proc *p)
 	}
 	if ((p->flags & PROC_CONFIRMED) && !(p->flags & (PROC_ZOMBIE | PROC_MUTED)))
 		t->stats.lost++;
-	if (p->flags & PROC_ZOMBIE) { /* seen as one: its counters are final */
+	if (p->flags & PROC_ZOMBIE) { /* the sweep read a zombie's counters: they are final */
 		p->approx |= p->flags & PROC_EXITED ? 0 : APPROX_END;
 		close_entry(t, p, p->flags & PROC_EXITED ? "exited" : "lost");
 	} else if (p->flags & PROC_EXITED) {
@@ -118,7 +122,7 @@ static bool waited_enough(const struct track *t, const struct proc *p)
 {
 	uint64_t waited = t->now_ns > p->missing_ns ? t->now_ns - p->missing_ns : 0;
 
-	/* A probe may know of a final record and hold it back, for threads whose frees are still to come. */
+	/* A probe may hold a final record back until the last threads of the process are freed. */
 	return waited >= (t->told_ns >= p->missing_ns ? TRACK_PATIENCE_NS : TRACK_PATIENCE_MOST_NS);
 }
 
@@ -166,7 +170,7 @@ void track_sweep_end(struct track *t, bool complete, uint64_t now_ns)
 		if (p->sweep == t->sweep || (p->flags & PROC_FINAL) || p->missing_ns ||
 		    p->event_ns >= t->sweep_begin_ns)
 			continue;
-		/* Not there any more, and nothing said so: its final record is under way, or was lost. */
+		/* The process has gone without an end record: its final record is under way, or was lost. */
 		p->missing_ns = now_ns;
 		t->missing++;
 	}
@@ -195,7 +199,7 @@ size_t track_run_pending(const struct track *t, const struct run *run, bool zomb
 		else if (p->flags & PROC_EXITED)
 			n++;
 		else if (p->missing_ns || t->swept_ns < since_ns)
-			n++; /* alive? only a sweep after the root's end can tell */
+			n++; /* only a sweep that began after the root's end shows whether it lives */
 	}
 	return n;
 }
@@ -203,7 +207,7 @@ size_t track_run_pending(const struct track *t, const struct run *run, bool zomb
 static void let_go(struct track *t, struct proc *p, const char *state)
 {
 	track_image_out(t, p, state, &p->last, p->end_ns ? p->end_ns : t->now_ns, true);
-	/* It lives on, and what comes of it later must not look like a new process: kept, but silent. */
+	/* The process lives on.  Its entry stays, muted, so that a later record does not look like a new process. */
 	track_uncount(p);
 	sampler_unref(p->cell);
 	p->cell = NULL;
@@ -224,7 +228,7 @@ void track_run_close(struct track *t, struct run *run, uint64_t now_ns)
 			continue;
 		}
 		if (!(p->flags & PROC_EXITED) && (p->flags & PROC_ROOT) && run->status >= 0) {
-			/* We were told that it is gone and how, if not by its own record. */
+			/* The caller of collector_run_end() reported the root's end; its own record is missing. */
 			p->flags |= PROC_EXITED;
 			p->status = (uint32_t)run->status;
 			p->end_ns = run->end_ns;
