@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector.c - the collector's life: made from a configuration, opened, started, freed.
+ * core/collect/collector.c - the collector's life: creates it from a configuration, opens, starts and frees it.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ on_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 	char *line = NULL;
 	size_t len;
 
-	/* Plugins say what failed in their own words; libbpf's are for those who look into it. */
+	/* Plugins report failures in their own words.  libbpf's messages are for an operator who looks closer. */
 	if (vasprintf(&line, fmt, args) < 0)
 		return 0;
 	len = strlen(line);
@@ -76,7 +76,8 @@ static void destroy(struct collector *c)
 		collector_data_let_go(inst->extra);
 	for (struct skep_instance *inst = c->leaving; inst; inst = inst->next)
 		collector_data_let_go(inst->extra);
-	c->delivery = delivery_free(c->delivery); /* whose books batches are in until they go */
+	/* before the instances: their batches belong to delivery's counts until freed */
+	c->delivery = delivery_free(c->delivery);
 	free_list(c->instances);
 	free_list(c->leaving);
 	ledger_mark_free(c->ledger_first);
@@ -141,7 +142,7 @@ int collector_new(uv_loop_t *loop, const struct config *config, const struct col
 	cgroups_identify(c->cgroups, c->containers);
 	/* Before any probe starts: with runs only every process is excluded until a run begins. */
 	err = pins_open(&c->pins, c->options.pin_dir, why, sizeof(why));
-	if (err == -ENOTSUP) /* as in most containers: nothing is wrong, there is less */
+	if (err == -ENOTSUP) /* as in most containers: not an error, skepd only does less */
 		log_notice("%s: skepd will not record processes while it restarts", why);
 	else if (err < 0)
 		diag_add(diag, DIAG_WARNING, NULL, 0, 0,
@@ -221,7 +222,7 @@ static int load(struct collector *c, struct diag *diag)
 	struct skep_instance **end = &c->instances;
 	int first = 0, err;
 
-	/* Every entry, so that the user sees every error at once. */
+	/* Loads every entry, to show the user all errors at once. */
 	for (size_t i = 0; i < c->config->n_probes; i++) {
 		err = load_entry(c, &c->config->probes[i], SKEP_KIND_PROBE, diag, &end);
 		if (err < 0 && first == 0)
@@ -235,7 +236,7 @@ static int load(struct collector *c, struct diag *diag)
 	return first;
 }
 
-/* What lies between the instances: the way out, its streams, the tracker. */
+/* Connects the instances: delivery with its streams, the spool, the tracker. */
 static int connect_all(struct collector *c, struct diag *diag)
 {
 	struct track_env env = {
@@ -293,7 +294,7 @@ static int connect_all(struct collector *c, struct diag *diag)
 
 int collector_open(struct collector *c, struct diag *diag)
 {
-	/* Both, so that the user sees the errors of both. */
+	/* Does both, to show the user the errors of both. */
 	int rules = collector_first_rules(c, diag), err = load(c, diag), first = 0;
 
 	if (err == 0)
@@ -343,13 +344,14 @@ int collector_start(struct collector *c, struct diag *diag)
 	if (collector_spool_restore(c)) {
 		saved_restore(c->track);
 		if (c->rule_eval && rule_eval_rules(c->rule_eval))
-			track_reevaluate(c->track, clock_boot_ns()); /* which may be others than those before */
+			/* this skepd's rules may differ from the previous one's */
+			track_reevaluate(c->track, clock_boot_ns());
 	}
 	if (delivery_spooled(c->delivery)) {
 		track_keep(c->track, false);
 		c->whole_due = true;
 	}
-	/* Sinks first: what probes emit at once has somewhere to go. */
+	/* Sinks first, so that records which probes emit at once have a queue. */
 	err = start_kind(c, false, diag);
 	if (err < 0)
 		return err;

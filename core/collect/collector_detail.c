@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_detail.c - details: measurements that are attached on demand, to the
- * host, a run, a cgroup or a process, and that end by themselves.
+ * core/collect/collector_detail.c - details: measurements that an operator attaches to the host, a run, a cgroup or a
+ * process, and that end by themselves.
  *
- * A run is known to BPF code by a number in the verdict map's byte of each of its
- * processes (1 to 63).  It has one only while a detail is attached to it: children
- * inherit the byte in the fork hook, and what joins the run otherwise gets it at the next
- * sample.
+ * BPF code identifies a run by a number (1 to 63) in the verdict map's byte of each of its processes.  A run has a
+ * number only while a detail is attached to it.  Children inherit the byte in the fork hook.  A process that joins the
+ * run otherwise gets it at the next sample.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,11 +25,11 @@ struct attachment {
 	struct attachment *next;
 	struct skep_instance *inst;
 	const char *detail;      /* the plugin's */
-	char *words;             /* the scope, for people */
+	char *words;             /* the scope in words */
 	struct run *run;         /* a reference; SKEP_SCOPE_GROUP */
 	struct skep_detail_scope scope;
 	uint64_t until_ns;       /* 0: no end */
-	char *over;              /* it has ended by itself: why */
+	char *over;              /* why it has ended by itself; NULL: it has not */
 	bool attached;           /* attach() has returned */
 	struct detail_spec spec; /* callbacks */
 };
@@ -68,7 +67,7 @@ static struct skep_instance *find_detail(const struct collector *c, const char *
 	return NULL;
 }
 
-/* "runqlat, oncpu", to be freed; NULL: none, or no memory. */
+/* "runqlat, oncpu"; the caller frees it.  NULL: none, or no memory. */
 static char *all_names(const struct collector *c)
 {
 	char *names = NULL;
@@ -107,7 +106,10 @@ static uint8_t group_take(struct collector *c)
 	for (unsigned group = GROUP_FIRST; group <= GROUP_LAST; group++)
 		if (!(c->groups & 1ull << group)) {
 			c->groups |= 1ull << group;
-			/* A fork that ran beside the last clearing may have copied the byte to a pid behind it. */
+			/*
+			 * A fork that ran beside the last clearing may have copied the byte to a pid that it had
+			 * passed.
+			 */
 			verdict_clear_group(&c->verdict, (uint8_t)group);
 			return (uint8_t)group;
 		}
@@ -150,7 +152,9 @@ static int scope_run(struct collector *c, struct attachment *a, const char *name
 	a->run = run_ref(run);
 	a->scope.value = run->group;
 	mark_members(c, run);
-	/* A child whose parent had no mark yet may be in the rings: it is reported now, the second pass marks it. */
+	/*
+	 * Forks of parents without a mark may be in the rings: reads them now, and the second pass marks the children.
+	 */
 	collector_flush_lifecycle(c);
 	mark_members(c, run);
 	return asprintf(&a->words, "run %s", run->id) < 0 ? -ENOMEM : 0;
@@ -164,7 +168,10 @@ static void leave_run(struct collector *c, struct attachment *a)
 		return;
 	a->run = NULL;
 	if (--run->group_users == 0) {
-		/* All pids, not the members: the kernel has marked children that no record has reported yet. */
+		/*
+		 * Clears all pids, not only the members: the kernel has marked children that no record has reported
+		 * yet.
+		 */
 		verdict_clear_group(&c->verdict, run->group);
 		c->groups &= ~(1ull << run->group);
 		run->group = 0;
@@ -192,7 +199,7 @@ static int scope_cgroup(struct collector *c, struct attachment *a, const char *c
 
 static int scope_pid(struct collector *c, struct attachment *a, uint32_t pid, char **ret_why)
 {
-	/* "CMD & skep attach X --pid $!": its fork may still be in the rings */
+	/* "CMD & skep attach X --pid $!": the fork's record may still be in the rings */
 	if (!proctab_holder(track_table(c->track), pid))
 		collector_flush_lifecycle(c);
 	if (!proctab_holder(track_table(c->track), pid))
@@ -279,7 +286,7 @@ int collector_attach(struct collector *c, const struct detail_spec *spec, uint64
 	err = set_scope(c, a, spec, ret_why);
 	if (err < 0)
 		goto out;
-	/* In the list before: what attach() emits at once has somewhere to go. */
+	/* In the list before the call, so that records which attach() emits at once find the detail. */
 	a->next = c->attachments;
 	c->attachments = a;
 	err = instance_attach(inst, index, &a->scope, ret_why);
@@ -303,7 +310,7 @@ static void end(struct collector *c, struct attachment *a, const char *why)
 {
 	struct attachment **at = &c->attachments;
 
-	/* Still in the list: detach() emits the last part. */
+	/* Still in the list, because detach() emits the last records. */
 	instance_detach(a->inst, a->scope.id);
 	((struct instance_data *)a->inst->extra)->attachments--;
 	while (*at != a)
@@ -334,7 +341,7 @@ int collector_detach(struct collector *c, uint64_t id)
 	return 0;
 }
 
-/* From inside a callback of the plugin: the tick does it. */
+/* Runs inside a callback of the plugin, so only notes the reason; the next tick ends the detail. */
 void collector_detail_over(struct collector *c, uint64_t id, const char *why)
 {
 	struct attachment *a = find(c, id);

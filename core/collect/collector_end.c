@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_end.c - runs that begin and end by name, and the collector's own end.
- * Ends wait, so they are small state machines on one fast timer.
+ * core/collect/collector_end.c - runs that begin and end by name, and the collector's own end.  An end must wait, so
+ * each is a small state machine on one fast timer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "core/base/log.h"
 
 /*
- * The final record comes after a grace period of RCU, 12 to 30 ms after the reap: until
- * then a scan adds nothing new.
+ * The kernel frees a process after a grace period of RCU, 12 to 30 ms after the reap, and only then sends the final
+ * record.  A scan before that time finds nothing new.
  */
 #define SWEEP_FIRST_NS (30u * MS_NS)
 #define SWEEP_EVERY_NS (100u * MS_NS)
-#define SWEEP_HOST_NS (1000u * MS_NS) /* the same, of a whole host */
-/* A zombie that its parent is about to reap is not worth calling one. */
+#define SWEEP_HOST_NS (1000u * MS_NS) /* the same for a whole host */
+/* Before this time a zombie counts as pending: its parent may be about to reap it. */
 #define ZOMBIES_NS (200u * MS_NS)
 #define FINALS_NS (3500ull * MS_NS)
 #define SINKS_NS (10000ull * MS_NS)
-/* At the end: how long work() of an instance may still take, and the last commit to the spool. */
+/* At the end: the longest wait for work() of an instance, and for the last commit to the spool. */
 #define WORK_LAST_NS (2000ull * MS_NS)
 #define SPOOL_LAST_NS (10000ull * MS_NS)
 
@@ -35,7 +35,7 @@ int collector_run_begin(struct collector *c, const struct run_spec *spec)
 	if (!c->track)
 		return -EINVAL;
 	if (!c->options.runs_only)
-		collector_flush_lifecycle(c); /* the root's fork, which has placed it in its parent's run */
+		collector_flush_lifecycle(c); /* reads the root's fork, which places it in its parent's run */
 	err = run_new(track_runs(c->track), spec, now_ns, &run);
 	if (err < 0)
 		return err;
@@ -48,8 +48,8 @@ int collector_run_begin(struct collector *c, const struct run_spec *spec)
 	}
 	if (c->options.runs_only) {
 		/*
-		 * Its books begin here; while nothing of it has run.  A whole host is not swept for each run: they
-		 * begin with its next sample.
+		 * The run's ledger begins here, before the run uses anything.  On a whole host each run's ledger begins
+		 * at the next sample, because a sweep for each run would cost too much.
 		 */
 		collector_sample_now(c);
 		verdict_set(&c->verdict, spec->root, VERDICT_COLLECT);
@@ -65,7 +65,7 @@ void collector_run_leave(struct collector *c, const char *id)
 	if (!run || run->found || run->ended)
 		return;
 	run->alone = true;
-	if (!track_run_rooted(run) && c->stop == STOP_NOT) /* its root has ended already */
+	if (!track_run_rooted(run) && c->stop == STOP_NOT) /* the root has ended already */
 		collector_run_over(c, run);
 }
 
@@ -103,9 +103,9 @@ void collector_run_end(struct collector *c, const char *id, int wait_status, con
 	*e = (struct ending) {
 		.next = c->endings, .run = run_ref(run), .began_ns = clock_boot_ns(), .done = done, .arg = arg
 	};
-	e->sink = sink ? strdup(sink) : NULL; /* no memory: all are waited for */
+	e->sink = sink ? strdup(sink) : NULL; /* NULL without memory: waits for all sinks */
 	e->closed = !run;
-	/* it ended with its root: its record may still be on its way */
+	/* a session's run ended with its root: its record may still be on its way */
 	if (!run && !c->options.runs_only && c->delivery) {
 		delivery_flush(c->delivery);
 		e->last_id = delivery_last_id(c->delivery);
@@ -116,7 +116,7 @@ void collector_run_end(struct collector *c, const char *id, int wait_status, con
 	collector_fast(c);
 }
 
-/* Is there any process of the run whose figures are still to come? */
+/* Whether all processes of the run have reported their figures, or the collector has waited long enough. */
 static bool run_settled(struct collector *c, struct ending *e, uint64_t now_ns)
 {
 	uint64_t elapsed = now_ns - e->began_ns;
@@ -137,7 +137,7 @@ static bool run_settled(struct collector *c, struct ending *e, uint64_t now_ns)
 	return false;
 }
 
-/* The last part of every probe, so that the run's books end with the run. */
+/* Takes a last sample of every probe, so that the run's ledger ends with the run. */
 static bool run_sampled_last(struct collector *c, struct ending *e)
 {
 	if (!c->options.runs_only)
@@ -172,7 +172,7 @@ static void run_close(struct collector *c, struct ending *e)
 	e->began_ns = clock_boot_ns();
 }
 
-/* Has it been waited for long enough? */
+/* Whether the collector has waited long enough for the remote sink of `skep run`. */
 static bool remote_late(const struct collector *c, const struct skep_instance *inst, uint64_t waited_ns)
 {
 	return c->options.remote_sink && strcmp(c->options.remote_sink, inst->name) == 0 &&
@@ -180,8 +180,8 @@ static bool remote_late(const struct collector *c, const struct skep_instance *i
 }
 
 /*
- * only: of that name; NULL: all.  failing_too: false: one that fails is not waited for, as it will not be better for
- * that.
+ * Whether the sinks have acknowledged all batches up to id.  only: the sink of that name; NULL: all.  failing_too:
+ * false: does not wait for a failing sink, since waiting does not mend it.
  */
 static bool sinks_settled(const struct collector *c, const char *only, uint64_t id, bool failing_too,
 			  uint64_t waited_ns)
@@ -191,7 +191,7 @@ static bool sinks_settled(const struct collector *c, const char *only, uint64_t 
 
 		if (remote_late(c, inst, waited_ns) || (only && strcmp(only, inst->name) != 0))
 			continue;
-		/* A sink that does not run, or that is stuck, cannot answer: at the end its batches count as lost. */
+		/* A sink that does not run, or is stuck, cannot answer: at the end its batches count as lost. */
 		if (data->sink && inst->state == INSTANCE_RUNNING && inst->stuck_ns == 0 &&
 		    (failing_too || !delivery_sink_failing(data->sink)) && !delivery_sink_settled(data->sink, id))
 			return false;
@@ -214,7 +214,7 @@ static void close_handles(struct collector *c)
 	rule_eval_stop(c->rule_eval);
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		uv_close((uv_handle_t *)timers[i], on_closed);
-	reader_close(c->reader); /* frees itself in the same turn of the loop */
+	reader_close(c->reader); /* the reader frees itself in the same turn of the loop */
 	c->reader = NULL;
 }
 
@@ -243,7 +243,7 @@ static void step_endings(struct collector *c, bool hurry)
 		if (!e->closed && (hurry || (run_settled(c, e, now_ns) && run_sampled_last(c, e))))
 			run_close(c, e);
 		if (e->closed && now_ns < e->began_ns)
-			now_ns = e->began_ns; /* closed just now: the sinks' time begins */
+			now_ns = e->began_ns; /* closed just now: the time of the sinks begins */
 		if (e->closed && (hurry || sinks_settled(c, e->sink, e->last_id, true, now_ns - e->began_ns) ||
 				  now_ns - e->began_ns >= SINKS_NS)) {
 			void (*done)(void *) = e->done;
@@ -253,12 +253,12 @@ static void step_endings(struct collector *c, bool hurry)
 				log_warning(
 					"a run has ended, but a sink has not yet acknowledged all of its records");
 			if (now_ns - e->began_ns >= c->options.remote_ns)
-				c->options.remote_ns = 0; /* it has had its time */
+				c->options.remote_ns = 0; /* the remote sink has had its time */
 			*at = e->next;
 			free(e->sink);
 			free(e);
 			done(arg);
-			at = &c->endings; /* it may have begun or ended others */
+			at = &c->endings; /* done() may have begun or ended others */
 			continue;
 		}
 		at = &e->next;
@@ -303,20 +303,20 @@ static bool stop_kind(struct collector *c, bool probes)
 	return all;
 }
 
-/* Does this skepd save the state of live processes for the next one? */
+/* Whether this skepd saves the state of live processes for the next one. */
 static bool saves_state(const struct collector *c)
 {
 	return delivery_spooled(c->delivery) && track_swept_ns(c->track) != 0;
 }
 
-/* What live processes did up to now leaves with us; where each stands waits for the next skepd. */
+/* Emits what live processes have used up to now, and requests a last commit with their state for the next skepd. */
 static void save_state(struct collector *c)
 {
 	if (!saves_state(c))
 		return;
 	if (c->config->process_interval_ns)
 		track_samples_out(c->track, c->config->process_interval_ns, clock_boot_ns());
-	c->whole_due = true; /* in the spool's last commit, which is where the next one looks */
+	c->whole_due = true; /* the spool's last commit, which the next skepd reads, stores all */
 }
 
 static void step_stop(struct collector *c)
@@ -336,7 +336,7 @@ static void step_stop(struct collector *c)
 		}
 		return;
 	case STOP_PROBES:
-		if (c->endings) { /* a client waits for a run's end: now or never */
+		if (c->endings) { /* a client waits for a run's end: the last chance to answer */
 			step_endings(c, true);
 			now_ns = clock_boot_ns();
 		}
@@ -344,8 +344,9 @@ static void step_stop(struct collector *c)
 		if (collector_leaving(c) || !stop_kind(c, true))
 			return;
 		if (c->track) {
-			track_drained(c->track, UINT64_MAX, now_ns); /* no probe is left to wait for */
-			if (!c->pins.dir || !saves_state(c)) /* else the next skepd reads the records of the meantime */
+			track_drained(c->track, UINT64_MAX, now_ns); /* all probes have stopped */
+			/* else the next skepd reads the final records from the pinned ring */
+			if (!c->pins.dir || !saves_state(c))
 				track_finals_over(c->track, now_ns);
 			collector_sample_out(c);
 			save_state(c);
@@ -357,7 +358,7 @@ static void step_stop(struct collector *c)
 	case STOP_DRAIN:
 		if (c->delivery)
 			delivery_tick(c->delivery, now_ns);
-		/* With a spool what a failing sink has not got is kept. */
+		/* With a spool, batches for a failing sink stay there, so the collector does not wait for it. */
 		if (c->delivery &&
 		    !sinks_settled(c, NULL, delivery_last_id(c->delivery), !delivery_spooled(c->delivery),
 				   now_ns - c->stop_ns) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_host.c - what plugins call that is the collector's: records, losses,
- * sweeps, secrets, cgroups, the fate of batches.
+ * core/collect/collector_host.c - the functions of the plugin host that the collector serves: records, losses, sweeps,
+ * secrets, cgroups, answers for batches.
  */
 #include <string.h>
 
@@ -10,19 +10,19 @@
 #include "core/base/log.h"
 
 /*
- * It takes the place of another that still runs, and may tell, in its start(), of the end of a
- * process whose begin is still in the other's ring.
+ * Drains the old instance before its successor emits.  In its start() the successor may report the end of a process
+ * whose begin is still in the old instance's ring.
  */
 static void let_other_tell(struct instance_data *data)
 {
 	struct skep_instance *other = data->after;
 
-	data->after = NULL; /* first: it emits, too */
+	data->after = NULL; /* cleared first, as the old instance's records come through here too */
 	if (other)
 		instance_flush(other);
 }
 
-/* A life-cycle record of a probe built before its struct grew: with zeroes for the members that it lacks. */
+/* Gives a life-cycle record of a probe that was built before its struct grew: the missing members are zero. */
 static const void *whole_record(const struct skep_stream *s, const void *rec)
 {
 	static union {
@@ -56,7 +56,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 		       "emitted a record of stream %u, but has only %u: a bug in the plugin", stream, desc->n_streams);
 		return;
 	}
-	if (data->left_behind) /* another instance has replaced it */
+	if (data->left_behind) /* its successor has replaced it */
 		return;
 	let_other_tell(data);
 	s = desc->streams[stream];
@@ -96,7 +96,7 @@ static void host_emit(struct skep_instance *inst, unsigned stream, const struct 
 }
 
 /*
- * Does the record of an ended process wait until this probe has drained?  For facets it must.  While a detail is
+ * Whether the record of an ended process waits until this probe has drained.  For facets it must.  While a detail is
  * attached, it waits so that records of the detail still find the process.  drained_ns 0: the probe never calls
  * drained().
  */
@@ -119,7 +119,7 @@ void collector_facets_drained(struct collector *c)
 			continue;
 		if (is_waited_for(data) && data->drained_ns < least)
 			least = data->drained_ns;
-		/* 0: it never says, and nothing can be concluded from that. */
+		/* 0: the probe never calls drained(), so its silence means nothing. */
 		if (data->lifecycle && data->drained_ns > 0 && data->drained_ns < told)
 			told = data->drained_ns;
 	}
@@ -209,7 +209,7 @@ static void log_refused(struct skep_instance *inst, const struct delivery_sink *
 {
 	struct delivery_queue q = delivery_sink_queue(sink);
 
-	if (q.held) /* it refuses everything, and the batch stays */
+	if (q.held) /* the sink refuses everything, and the batch stays */
 		log_held(inst, q.why);
 	else
 		log_because(SKEP_LOG_WARNING, inst->name, why,
@@ -226,13 +226,13 @@ static void host_batch_answer(struct skep_instance *inst, const struct skep_batc
 	unsigned long long id = batch->id;
 	uint32_t n = batch->n;
 
-	if (data->left_behind) /* the batch went to another, or was counted as lost */
+	if (data->left_behind) /* the batch went to the successor, or counts as lost */
 		return;
 	if (answer->result < SKEP_BATCH_ACK || answer->result > SKEP_BATCH_SUSPECT)
 		log_at(SKEP_LOG_ERROR, inst->name,
 		       "answered %u, which is not a result, for batch %llu: a bug in the plugin; treated as \"not now\"",
 		       answer->result, id);
-	/* The batch may be gone after this. */
+	/* delivery_done() may free the batch. */
 	if (!data->sink || delivery_done(c->delivery, data->sink, batch, answer, clock_boot_ns()) < 0) {
 		log_at(SKEP_LOG_ERROR, inst->name, "answered for a batch that it does not have: a bug in the plugin");
 		return;
@@ -297,7 +297,6 @@ static bool host_process_by_pid(struct skep_instance *inst, uint32_t pid, struct
 	return true;
 }
 
-/* Not what a reload takes out, whose end may come while everything ends. */
 static void host_settle_soon(struct skep_instance *inst)
 {
 	struct collector *c = MAGIC_OBJECT(collector, inst->owner);
@@ -305,6 +304,10 @@ static void host_settle_soon(struct skep_instance *inst)
 	delivery_commit_soon(c->delivery);
 }
 
+/*
+ * Whether pinned state of the instance is to stay for the next skepd: not of an instance that a reload removes, even if
+ * skepd stops meanwhile.
+ */
 static bool host_stays(struct skep_instance *inst)
 {
 	const struct collector *c = MAGIC_OBJECT(collector, inst->owner);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_instance.c - the collector's data about each instance: made, freed, connected to the way of
- * records, and started again when it has failed.
+ * core/collect/collector_instance.c - the collector's data about each instance: creates and frees it, connects it to
+ * delivery, and starts a failed instance again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -117,10 +117,10 @@ int collector_instance_new(struct collector *c, const struct config *config, con
 	err = pins_instance(&c->pins, inst->name, &inst->pin_dir);
 	if (err < 0)
 		log_warning("%s: cannot create its pin folder: %s; it runs without pinned "
-			"state", inst->name, strerror(-err)); /* then it does without */
+			"state", inst->name, strerror(-err)); /* not fatal */
 	inst->host.pin_dir = inst->pin_dir;
 	inst->host.pin_adopts = !c->running;
-	/* with the first ones it is known before they start */
+	/* for the first instances, collector_spool_mark() sets it again before they start */
 	inst->host.settles = c->delivery && delivery_spooled(c->delivery);
 	*ret = inst;
 	return 0;
@@ -167,7 +167,7 @@ int collector_sink_add(struct collector *c, struct skep_instance *inst)
 
 static bool must_run(const struct collector *c, const struct skep_instance *inst)
 {
-	/* Without its life cycle a run's report would be empty, and look like a quiet run. */
+	/* Without a life-cycle probe the report of a run would be empty, and look like a quiet run. */
 	return inst->required || (c->options.runs_only && ((struct instance_data *)inst->extra)->lifecycle);
 }
 
@@ -188,7 +188,7 @@ void collector_retry(struct collector *c, struct instance_data *data)
 	int err = instance_retry(data->inst);
 
 	if (err == -EBUSY)
-		return; /* the next tick asks again */
+		return; /* the next tick tries again */
 	if (err < 0) {
 		collector_retry_later(data);
 		log_because(SKEP_LOG_WARNING, data->inst->name, data->inst->reason, "still fails: %s",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_leave.c - instances that a reload has removed or replaced: a sink may
- * still send the batches of its queue, for a bounded time; then the instance stops, and the ledger
- * keeps its losses.
+ * core/collect/collector_leave.c - instances that a reload has removed or replaced.  For a bounded time a sink may
+ * still send the batches of its queue.  Then the instance stops, and the collector's sums keep its losses.
  *
  * An instance whose work() does not return cannot stop.  The collector abandons it and no longer waits: the instance
  * occupies only a thread of its own.  Its memory stays, since the thread uses it.  If the call returns after all, the
@@ -25,7 +24,7 @@ void collector_data_fold(struct collector *c, struct instance_data *from, struct
 				to->lost[s][where] += n;
 				to->told[s][where] += from->told[s][where];
 			} else {
-				if (from->streams[s] < 0) /* else it is in the way out's books */
+				if (from->streams[s] < 0) /* else delivery has counted it */
 					c->gone_lost[where] += n;
 				if (where == SKEP_LOSS_KERNEL)
 					c->gone_kernel += n;
@@ -59,7 +58,7 @@ void collector_leave(struct collector *c, struct skep_instance *inst, uint64_t d
 	collector_fast(c);
 }
 
-/* Into the report of the reload that removed it, if that is still under way. */
+/* Adds the instance to the report of the reload that removed it, if that reload is still under way. */
 static void report_removed(struct collector *c, const struct skep_instance *inst, uint64_t lost)
 {
 	struct reload *r = c->reload;
@@ -112,7 +111,7 @@ void collector_leave_behind(struct collector *c, struct skep_instance *inst)
 	       data->sink ? "; the batches that it has not acknowledged count as not delivered" : "");
 }
 
-/* Its end has been waited for long enough; while skepd itself stops there is less time. */
+/* Whether the collector has waited long enough for the instance's work(); less long while skepd itself stops. */
 static bool too_late(const struct collector *c, const struct skep_instance *inst)
 {
 	uint64_t more_ns = c->stop == STOP_NOT ? RELOAD_SETTLE_NS : 0;
@@ -142,7 +141,7 @@ static bool gone(struct collector *c, struct skep_instance *inst)
 	const struct instance_data *data = inst->extra;
 
 	if (data->sink && !inst->stop_wanted && inst->stuck_ns == 0) {
-		/* One that does not run takes nothing any more. */
+		/* A sink that does not run accepts no more batches. */
 		if (inst->state == INSTANCE_RUNNING && !delivery_sink_settled(data->sink, UINT64_MAX - 1) &&
 		    clock_boot_ns() < data->leave_ns)
 			return false;

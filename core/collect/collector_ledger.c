@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_ledger.c - the ledger's intervals: cut when a sweep has ended, because
- * then the probes' posts and the table's own sum are of one time.
+ * core/collect/collector_ledger.c - the ledger's intervals.  The collector ends an interval when a sweep has ended,
+ * because then the probes' posts and the process table's sum are of one time.
  */
 #include <string.h>
 
@@ -44,8 +44,8 @@ static void lines_out(struct collector *c, const struct run *run, const struct l
 }
 
 /*
- * CPU time of excluded processes: the probe's sum, and what changes of mind about who is excluded
- * have made of it (core/process/track_verdict.c).
+ * Posts the CPU time of excluded processes: the probe's sum, corrected for processes whose exclusion has changed
+ * (core/process/track_verdict.c).
  */
 static void post_excluded(struct collector *c)
 {
@@ -68,7 +68,7 @@ void collector_ledger_post(struct collector *c, const struct skep_instance *inst
 {
 	struct skep_ledger_post post = *said;
 
-	/* The sums of a probe that a reload has restarted begin from 0; the books go on. */
+	/* The sums of a probe that a reload has restarted begin from 0; the ledger's levels go on. */
 	post.amount = ledger_level(c->ledger, ((const struct instance_data *)inst->extra)->serial, said);
 	if (!is(&post.account, "cpu") || !is(&post.item, "excluded")) {
 		ledger_post(c->ledger, &post);
@@ -104,7 +104,7 @@ void collector_ledger_cut(struct collector *c)
 		lines_out(c, NULL, c->ledger_before, mark);
 	}
 	c->ledger_last = mark;
-	/* Runs that began since the last cut: their books begin here. */
+	/* The ledger of a run that began since the last cut begins here. */
 	for (struct run *run = track_runs(c->track)->first; run; run = run->next)
 		if (!run->books && !run->ended)
 			run->books = ledger_mark(c->ledger, ledger_mark_time(mark));

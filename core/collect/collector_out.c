@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_out.c - the collector's own records (runs, samples per tool, losses) and
- * its figures for people.
+ * core/collect/collector_out.c - emits the collector's own records (runs, samples per tool, losses), and computes the
+ * figures of `skep status` and the live line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static struct skep_context cell_context(const struct run *run, const struct inte
 }
 
 /*
- * Final records that are missing though no probe reported a loss: the kernel did not run
- * the probe's program.  Records that a probe has counted itself do not count again.
+ * The number of final records that are missing although no probe reported a loss: the kernel did not run the probe's
+ * program.  A record that a probe has counted as lost does not count again.
  */
 static uint64_t finals_missing(const struct collector *c)
 {
@@ -51,7 +51,7 @@ void collector_lost(const struct collector *c, uint64_t ret[DELIVERY_LOSSES])
 
 		for (uint32_t s = 0; s < inst->plugin->desc->n_streams; s++) {
 			if (data->streams[s] >= 0)
-				continue; /* in the way out's books already */
+				continue; /* delivery has counted it */
 			for (int where = SKEP_LOSS_KERNEL; where < DELIVERY_LOSSES; where++)
 				ret[where] += data->lost[s][where];
 		}
@@ -81,7 +81,7 @@ void collector_run_out(struct collector *c, struct run *run)
 		      run->ended ? run->end_ns : run->start_ns, &rec, &context);
 }
 
-/* Found by session: the tracker reports its begin and, when the root is gone, its end. */
+/* The tracker has found a run by its session.  It also reports the run's end, when the root has ended. */
 void collector_run_found(void *arg, struct run *run)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);
@@ -116,7 +116,7 @@ static void cell_out(const struct cell *cell, void *arg)
 	uint64_t start_ns = c->sampled_ns;
 	struct record_tool_sample rec;
 
-	/* A run may have begun, or had its last sample, since then. */
+	/* A run may have begun since the last sample. */
 	if (cell->run && cell->run->start_ns > start_ns)
 		start_ns = cell->run->start_ns;
 	rec = (struct record_tool_sample){
@@ -170,7 +170,7 @@ void collector_sample_out(struct collector *c)
 		track_samples_out(c->track, c->config->process_interval_ns, s.now_ns);
 		c->processes_sampled_ns = s.now_ns;
 	}
-	if (c->stop == STOP_NOT) /* afterwards no probe posts */
+	if (c->stop == STOP_NOT) /* after that no probe posts */
 		collector_ledger_cut(c);
 	collector_details_members(c);
 	collector_loss_out(c);
@@ -207,7 +207,10 @@ static void loss_record(struct collector *c, const char *instance, const char *s
 		.count = total - *told,
 	};
 
-	/* Less: a probe has since counted losses that "core" had reported. A reported loss stays reported. */
+	/*
+	 * The total can shrink: a probe has meanwhile counted losses that "core" had reported.  A reported loss stays
+	 * reported.
+	 */
 	if (total <= *told)
 		return;
 	*told = total;
@@ -236,7 +239,7 @@ void collector_loss_out(struct collector *c)
 	for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
 		collector_data_loss_out(c, inst->extra);
 	loss_record(c, "core", "process.final", SKEP_LOSS_KERNEL, finals_missing(c), &c->told_missing);
-	/* Losses on the way to sinks; the kernel's part has just been reported with its probe's name. */
+	/* Losses on the way to sinks.  The loop above has reported the kernel's losses with the probes' names. */
 	delivery_losses(c->delivery, record_loss, c);
 }
 

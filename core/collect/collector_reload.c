@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_reload.c - another configuration for a collector that runs, all of it or
- * nothing.  The phases:
+ * core/collect/collector_reload.c - applies another configuration to a running collector, completely or not at all.
+ * The phases:
  *
  *   PLAN    reads, loads, checks and compares everything; starts new instances beside the old
  *   APPLY   calls reload() of instances that can change as they run
- *   SWITCH  those of which there can be only one are exchanged
- *           --- the point of no return: from here on nothing can fail ---
+ *   SWITCH  exchanges instances of which only one can run at a time
+ *           --- the point of no return: after it nothing can fail ---
  *   LEAVE   removed instances drain and stop
  *   BACK    instead of SWITCH's end: undoes all changes
  *
- * On the collector's fast timer, because sinks and worker threads take their time.
+ * The phases run on the collector's fast timer, because sinks and worker threads take their time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,12 +57,12 @@ static void settle_applied(struct change *change)
 
 	if (options_adopt(old->plugin->desc, old->pristine, change->next->data, old->memory, change->next->memory) == 0)
 		return;
-	/* Its texts are in use: better lost than used after they were freed. */
+	/* The instance uses the new options' texts: a leak is better than a use after free. */
 	log_at(SKEP_LOG_ERROR, old->name, "no memory to keep its new options in order");
 	change->next = NULL;
 }
 
-/* The instance that stays of that entry; old ones that do not go. */
+/* Makes an entry's change final, and returns the instance that stays; NULL: none. */
 static struct skep_instance *settle(struct collector *c, struct change *change, uint64_t drain_ns)
 {
 	struct skep_instance *old = change->old, *next = change->next;
@@ -90,7 +90,7 @@ static struct skep_instance *settle(struct collector *c, struct change *change, 
 		return old;
 	case CHANGE_RETRY:
 		data_of(old)->retries = 0;
-		data_of(old)->retry_ns = 1; /* by the next tick */
+		data_of(old)->retry_ns = 1; /* the next tick tries it */
 		return old;
 	case CHANGE_NONE:
 		break;
@@ -102,14 +102,15 @@ static void settle_plugins(struct collector *c, struct reload *r)
 {
 	struct skep_instance **end;
 
-	/* Each leaves the list or is taken out of it; then it is put together anew, in the order of the file. */
+	/* Each instance leaves the list, and those that stay form a new list in the order of the file. */
 	for (size_t i = 0; i < r->n; i++) {
 		struct change *change = &r->changes[i];
 		struct skep_instance *inst = settle(c, change, r->next->drain_ns);
 
 		if (!inst)
 			continue;
-		if (data_of(inst)->sink) /* the operator may have mended the cause: a token, a certificate */
+		/* the operator may have mended the cause of a failure: a token, a certificate */
+		if (data_of(inst)->sink)
 			delivery_sink_kick(data_of(inst)->sink);
 		for (struct skep_instance **at = &c->instances; *at; at = &(*at)->next)
 			if (*at == inst) {
@@ -143,7 +144,7 @@ static void settle_settings(struct collector *c, struct reload *r)
 
 	c->config = r->next;
 	c->interval_ns = collector_interval(r->next);
-	/* Old tables go with the reload. */
+	/* The reload frees the old tables at its end. */
 	EXCHANGE(c->tools, r->tools);
 	EXCHANGE(c->redact, r->redact);
 	EXCHANGE(c->containers, r->containers);
@@ -155,7 +156,7 @@ static void settle_settings(struct collector *c, struct reload *r)
 
 /* ---- the phases ------------------------------------------------------------------------ */
 
-/* Begins the end: reports when every instance that has to stop has stopped. */
+/* Begins the last phase: the reload reports when every instance that must stop has stopped. */
 static void leave(struct collector *c, struct reload *r)
 {
 	phase(r, RELOAD_LEAVE);
@@ -165,11 +166,11 @@ static void leave(struct collector *c, struct reload *r)
 static void fail(struct reload *r, int err)
 {
 	r->err = err;
-	reload_report_clear(&r->report); /* nothing has changed */
+	reload_report_clear(&r->report); /* nothing has changed, so there is nothing to report */
 	phase(r, RELOAD_BACK);
 }
 
-/* The last that can fail. */
+/* Applies the new rules: the last step that can fail. */
 static int new_rules(struct collector *c, struct reload *r)
 {
 	int err;
@@ -207,7 +208,7 @@ static void plan(struct collector *c, struct reload *r)
 {
 	int err = r->next ? reload_plan(c, r) : -EINVAL, more = 0;
 
-	/* Starts instances only if there is no error so far. */
+	/* Starts instances only without an earlier error. */
 	if (err == 0)
 		more = reload_start(c, r);
 	err = err < 0 ? err : more;
@@ -255,7 +256,7 @@ void collector_reload_step(struct collector *c)
 	}
 	if (r && r->phase == RELOAD_BACK && reload_back(c, r))
 		leave(c, r);
-	/* Also without a reload: one that was broken off leaves some behind. */
+	/* Also without a reload: an aborted reload leaves instances here. */
 	if (!collector_leaving(c) && r && r->phase == RELOAD_LEAVE)
 		finish(c, r);
 }
@@ -300,7 +301,10 @@ void collector_reload_abort(struct collector *c)
 			data_of(inst)->leave_ns = latest_ns;
 	if (!r)
 		return;
-	/* The collector stops: ends the started instances, leaves the stopped ones, offers each queue once more. */
+	/*
+	 * The collector stops: started new instances end, stopped old ones stay stopped, and each queue is offered once
+	 * more.
+	 */
 	for (size_t i = 0; i < r->n; i++) {
 		struct change *change = &r->changes[i];
 		struct skep_instance *next;
@@ -311,7 +315,7 @@ void collector_reload_abort(struct collector *c)
 		if (change->paused && data_of(change->old)->sink)
 			delivery_sink_pause(data_of(change->old)->sink, false);
 		if (change->moved && next && data_of(next)->sink) {
-			/* It has the queue, and keeps it: the new one ends as if it had been there all the time. */
+			/* The new instance has the queue and keeps it: it ends like any instance of the list. */
 			delivery_sink_pause(data_of(next)->sink, false);
 			next->next = c->instances;
 			c->instances = next;

@@ -36,21 +36,27 @@ struct rule_eval *collector_rule_eval(struct collector *c)
 /* Evaluates processes that forked while the rules changed, and sweeps over excluded ones. */
 static void reevaluate_rest(struct collector *c)
 {
-	if (collector_sweeping(c)) /* it began before: it may have passed some by */
+	if (collector_sweeping(c)) /* this sweep began before the change, and may have passed excluded processes */
 		return;
 	rule_eval_forget_old(c->rule_eval);
 	c->reevaluating = false;
 	collector_sweep(c);
 }
 
-/* Names of users have come that rules had asked for in vain: the same rules once more, as at a reload. */
+/*
+ * Applies the same rules once more, as a reload does, when names of users arrive that these rules had asked for in
+ * vain.
+ */
 static void reevaluate_names(struct collector *c, uint64_t now_ns)
 {
 	struct ruleset *rules = rule_eval_rules(c->rule_eval);
 
 	if (!c->names_due || now_ns < c->names_next_ns || c->reload)
 		return;
-	/* A directory that brings one name each second must not have all evaluated each second. */
+	/*
+	 * A directory server that delivers one name each second must not cause an evaluation of all processes each
+	 * second.
+	 */
 	if (now_ns - c->names_next_ns > NAMES_MOST_NS)
 		c->names_wait_ns = 0;
 	c->names_wait_ns = c->names_wait_ns ? 2 * c->names_wait_ns : NAMES_FIRST_NS;

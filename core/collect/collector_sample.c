@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_sample.c - when samples are taken: each interval, and when an end needs one.
+ * core/collect/collector_sample.c - takes samples: at each interval, and when an end needs one.
  */
 #include "core/collect/collector_priv.h"
 
@@ -32,7 +32,10 @@ void collector_sweep(struct collector *c)
 
 void collector_swept(struct collector *c)
 {
-	/* The ledger's references are read when the sum of processes is known: on a busy host a sweep takes a while. */
+	/*
+	 * Reads the ledger's references when the sum of processes is known, because a sweep of a busy host takes a
+	 * while.
+	 */
 	sample_kind(c, false);
 	collector_sample_out(c);
 }
@@ -41,7 +44,7 @@ void collector_sample_now(struct collector *c)
 {
 	if (c->sample_due) /* a sweep that never ended must not stop the samples */
 		collector_swept(c);
-	/* Figures of live processes come with the sweep; it may take several turns of the loop. */
+	/* The sweep brings figures of live processes, and may take several turns of the loop. */
 	c->sample_due = true;
 	collector_sweep(c);
 	if (!collector_sweeping(c) && c->sample_due)

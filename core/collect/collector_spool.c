@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_spool.c - the collector and its spool.  Each commit stores the records together with their
- * source: how far each probe has read, and the state of every live process at that moment.  A skepd that is killed
- * leaves one consistent state: the kernel still has the events after it, and the next skepd reads them again.
+ * core/collect/collector_spool.c - connects the collector with its spool.  Each commit stores the records together with
+ * their source: how far each probe has read, and the state of every live process at that moment.  A killed skepd leaves
+ * one consistent state: the kernel still has the later events, and the next skepd reads them again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "core/delivery/spooler.h"
 
 #define VALUE_RUNS "runs"       /* core/process/saved.h: the first line, and the runs */
-#define VALUE_SAMPLES "samples" /* where samples stand */
+#define VALUE_SAMPLES "samples" /* the sampled counters (saved_samples) */
 
-/* A mark as it lies in the spool. */
+/* A probe's mark, as the spool stores it. */
 struct stored_mark {
 	uint64_t source, position;
 	unsigned char extra[];
@@ -46,7 +46,7 @@ static void add_mark(struct collector *c, struct delivery_commit *commit, struct
 	if (!m || !stored) {
 		free(m);
 		free(stored);
-		track_unsaved(c->track, 1); /* the next one has it */
+		track_unsaved(c->track, 1); /* the next commit will have it */
 		return;
 	}
 	stored->source = mark.source;
@@ -88,7 +88,7 @@ static void collect(void *arg, struct delivery_commit *commit)
 	void *samples;
 
 	if (!c->track || !track_keeps(c->track))
-		return; /* not started yet: what the one before has left still stands */
+		return; /* not started yet: the previous skepd's state stays valid */
 	if (c->whole_due) {
 		c->whole_due = false;
 		c->samples_due = true;
@@ -102,7 +102,7 @@ static void collect(void *arg, struct delivery_commit *commit)
 	if (!c->samples_due)
 		return;
 	if (saved_samples(c->track, &samples, &size) < 0) {
-		track_unsaved(c->track, 1); /* still due */
+		track_unsaved(c->track, 1); /* the next commit tries again */
 		return;
 	}
 	c->samples_due = false;
@@ -117,7 +117,7 @@ static void committed(void *arg, uint64_t number, bool durable)
 	struct delivery_spool_state state;
 
 	delivery_spool_state(c->delivery, &state);
-	/* a file that was made anew has what changed since, and no more */
+	/* a replaced file has only the changes since, so the next commit stores everything */
 	if (!durable || state.replaced != c->spool_replaced)
 		c->whole_due = true;
 	c->spool_replaced = state.replaced;
@@ -129,8 +129,8 @@ static void committed(void *arg, uint64_t number, bool durable)
 			continue;
 		}
 		/*
-		 * Also when the disk refused it: its records are with the sinks, from memory, and a source that is held
-		 * until there is a disk again fills up and loses what comes for every sink.
+		 * Also if the disk refused the commit: the sinks get its records from memory.  A source that waited for
+		 * a disk would fill up and lose new records for every sink.
 		 */
 		for (struct skep_instance *inst = c->instances; inst; inst = inst->next)
 			if (((struct instance_data *)inst->extra)->serial == m->serial)
@@ -140,7 +140,7 @@ static void committed(void *arg, uint64_t number, bool durable)
 	}
 }
 
-/* ---- of the one before ------------------------------------------------------------- */
+/* ---- state of the previous skepd ---------------------------------------------------- */
 
 static int line_out(void *arg, const char *line)
 {
@@ -159,7 +159,7 @@ static void read_left(struct collector *c, struct spool_db *db)
 		log_warning("%s: cannot read the saved state: %s; starting fresh, so live processes and runs begin anew",
 			    c->options.spool->path, spool_why(db));
 	}
-	/* Its first line names the boot; of another one nothing lives. */
+	/* The first line names the boot.  No process of another boot lives. */
 	if (err < 0 || !runs || !strstr(runs, c->boot_id)) {
 		free(runs);
 		return;
@@ -257,7 +257,7 @@ int collector_spool_open(struct collector *c)
 	env.max_age_ns = config->max_age_ns;
 	err = spooler_new(c->loop, config->path, &limits, &spooler, why, sizeof(why));
 	if (err < 0) {
-		/* Never a reason not to collect. */
+		/* skepd collects also without a spool. */
 		log_error("spool %s: %s; until a restart, skepd keeps batches on their way to sinks in memory only",
 			  config->path, why);
 		snprintf(c->left.why, sizeof(c->left.why), "%s", why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/collector_tick.c - what happens a few times a second, and when batches wait for a time.
+ * core/collect/collector_tick.c - the collector's housekeeping a few times a second, and the timer for batches that
+ * become due.
  */
 #include "core/base/magic.h"
 #include "core/collect/collector_priv.h"
@@ -16,11 +17,11 @@ static void on_pump(uv_timer_t *timer)
 	next_ns = delivery_next_ns(c->delivery);
 	if (next_ns == UINT64_MAX || uv_is_closing((uv_handle_t *)timer))
 		return;
-	/* At least a millisecond: delivery_tick() has just offered all due batches; others wait for answers. */
+	/* At least a millisecond: delivery_tick() has just offered all due batches; the others wait for answers. */
 	uv_timer_start(timer, on_pump, next_ns > now_ns ? (next_ns - now_ns) / MS_NS + 1 : 1, 0);
 }
 
-/* Something changed on the way out: offer it from the loop, never from inside a probe's callback. */
+/* A queue has changed: offers its batches from the loop, never from inside a probe's callback. */
 void collector_wake(void *arg)
 {
 	struct collector *c = MAGIC_OBJECT(collector, arg);
@@ -30,7 +31,7 @@ void collector_wake(void *arg)
 		uv_timer_start(&c->pump, on_pump, next_ns > now_ns ? (next_ns - now_ns) / MS_NS + 1 : 0, 0);
 }
 
-/* How late the loop is: the next tick comes TICK_MS after this one was due to begin. */
+/* Measures how late the loop is: this tick was due TICK_MS after the last one. */
 static void measure_lag(struct collector *c, uint64_t now_ns)
 {
 	uint64_t due_ns = c->ticked_ns + (uint64_t)TICK_MS * MS_NS;
@@ -53,7 +54,7 @@ static void on_tick(uv_timer_t *timer)
 			struct instance_data *data = inst->extra;
 
 			if (inst->state == INSTANCE_FAILED && data->retry_ns == 0)
-				collector_retry_later(data); /* failed while it ran */
+				collector_retry_later(data); /* it failed while it ran */
 			else if (inst->state == INSTANCE_FAILED && now_ns >= data->retry_ns)
 				collector_retry(c, data);
 			if (inst->state == INSTANCE_RUNNING)

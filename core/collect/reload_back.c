@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/reload_back.c - undoes the steps of a reload that has failed, in the opposite order: the collector
- * runs on with the configuration of before.
+ * core/collect/reload_back.c - undoes the steps of a failed reload in the opposite order, so that the collector runs on
+ * with the old configuration.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static struct instance_data *data_of(const struct skep_instance *inst)
 	return inst->extra;
 }
 
-/* The old options once more. true: done, false: waits. */
+/* Applies the old options again.  true: done, false: waits. */
 static bool unapply(struct change *change, bool late)
 {
 	const struct skep_plugin *desc = change->next->plugin->desc;
@@ -33,7 +33,7 @@ static bool unapply(struct change *change, bool late)
 		log_at(SKEP_LOG_WARNING, old->name, "keeps its new options (%s): it cannot go back to the old ones: %s",
 		       change->options ? change->options : "", why ? why : strerror(-err));
 		if (options_adopt(desc, old->pristine, change->next->data, old->memory, change->next->memory) < 0)
-			change->next = NULL; /* better lost than used after it was freed */
+			change->next = NULL; /* a leak is better than a use after free */
 	}
 	free(why);
 	change->applied = false;
@@ -41,8 +41,7 @@ static bool unapply(struct change *change, bool late)
 	return true;
 }
 
-/* true: done, false: waits. */
-/* Its work does not return, so it can neither go on nor start anew: it starts when the work has returned. */
+/* The old instance's work does not return, so it can neither go on nor start again now: it starts after the return. */
 static int wait_for_work(struct collector *c, struct skep_instance *old)
 {
 	instance_stop_recall(old);
@@ -52,7 +51,7 @@ static int wait_for_work(struct collector *c, struct skep_instance *old)
 	return -EBUSY;
 }
 
-/* late: what does not answer or return by now is not waited for. */
+/* Undoes one change.  late: no longer waits for answers and work.  true: done, false: waits. */
 static bool back(struct collector *c, struct change *change, bool late)
 {
 	struct skep_instance *old = change->old, *next = change->next;
@@ -72,7 +71,7 @@ static bool back(struct collector *c, struct change *change, bool late)
 	}
 	if (change->stopped) {
 		if (next)
-			instance_stop(next); /* two of them do not go together */
+			instance_stop(next); /* the two cannot run side by side */
 		if (!late && (!instance_stopped(old) || (next && !instance_stopped(next))))
 			return false;
 		change->stopped = false;

@@ -23,7 +23,7 @@ static struct skep_instance *find(const struct collector *c, const char *name, u
 	return NULL;
 }
 
-/* Code that is loaded stays: two files of one plugin in one process would each have streams of the same names. */
+/* Loaded code stays in the process, so two files of one plugin would each have streams of the same names. */
 static int same_file(const struct collector *c, struct reload *r, const struct config_plugin *entry,
 		     const struct skep_instance *next)
 {
@@ -93,7 +93,7 @@ static int plan_plugins(struct collector *c, struct reload *r)
 		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0, "out of memory");
 		return -ENOMEM;
 	}
-	/* Every entry, to report all errors at once. */
+	/* Plans every entry, to report all errors at once. */
 	for (size_t i = 0; i < r->next->n_probes; i++) {
 		err = plan_entry(c, r, &r->next->probes[i], SKEP_KIND_PROBE);
 		if (err < 0 && first == 0)
@@ -145,7 +145,7 @@ static char *value_text(const struct config_key *key, const struct config *confi
 	}
 }
 
-/* Reports a key that changes; -ENOTSUP after an error: it cannot. */
+/* Reports a key that changes.  -ENOTSUP, with an error added: the key cannot change. */
 static int say_key(struct reload *r, const struct config_key *key, const struct config *was, const struct config *next)
 {
 	char *a = value_text(key, was), *b = value_text(key, next), *name = NULL, *words = NULL;
@@ -219,7 +219,7 @@ static int plan_settings(struct collector *c, struct reload *r)
 		one = key->type == CONFIG_O_ENTRIES || option_same(key, was, next) ? 0 : say_key(r, key, was, next);
 		err = err ? err : one;
 	}
-	/* Read in any case: the tables may have changed. */
+	/* Reads the tables in any case: their files may have changed. */
 	r->tools = tools_new(next->tools, &r->diag);
 	r->redact = redact_new(next->redact, &r->diag);
 	r->containers = containers_new(next->containers, &r->diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/reload_priv.h - between the files of a reload: collector_reload.c (its phases),
- * reload_plan.c (what differs), reload_switch.c (plugins that change), reload_back.c (and back),
+ * core/collect/reload_priv.h - internals that the files of a reload share: collector_reload.c (its phases),
+ * reload_plan.c (compares configurations), reload_switch.c (changes plugins), reload_back.c (undoes the changes),
  * collector_leave.c (removed instances).
  */
 #ifndef SKEP_CORE_RELOAD_PRIV_H
@@ -12,8 +12,8 @@
 
 enum change_what {
 	CHANGE_NONE,
-	CHANGE_RETRY,   /* nothing differs, but it has failed */
-	CHANGE_APPLY,   /* reload() */
+	CHANGE_RETRY,   /* nothing differs, but the instance has failed */
+	CHANGE_APPLY,   /* calls reload() */
 	CHANGE_RESTART,
 	CHANGE_ADD,
 	CHANGE_REMOVE,
@@ -22,41 +22,41 @@ enum change_what {
 /* One plugin's entry. */
 struct change {
 	enum change_what what;
-	struct skep_instance *old;  /* NULL: added. In collector.instances until the reload is done for good */
-	struct skep_instance *next; /* NULL: removed. Ours until then */
-	bool required;              /* as it is wanted */
+	struct skep_instance *old;  /* NULL: added.  In collector.instances until the commit of the reload */
+	struct skep_instance *next; /* NULL: removed.  The reload owns it until then */
+	bool required;              /* as the new configuration says */
 	struct sink_terms terms;     /* the same */
 	bool started;               /* next runs beside old, or instead of it */
-	bool last;                  /* next starts when all others have */
+	bool last;                  /* next starts after all others */
 	bool in_turn;               /* the two cannot run side by side: old stops first */
-	bool paused;                /* old's queue offers nothing */
-	bool moved;                 /* the queue is next's */
-	bool stopped;               /* old was asked to stop, to make room */
-	bool applied;               /* reload() has taken it */
-	char *options;              /* that differ; NULL: no memory to say */
+	bool paused;                /* the queue of old offers nothing */
+	bool moved;                 /* next has the queue */
+	bool stopped;               /* the reload has asked old to stop, to make room */
+	bool applied;               /* reload() has applied the new options */
+	char *options;              /* options that differ, in words; NULL: no memory */
 };
 
-/* How long a sink may take for its batches in flight, and a plugin for its work(). */
+/* The longest wait for a sink's batches in flight, and for work() of a plugin. */
 #define RELOAD_SETTLE_NS 5000000000ull
 
 enum reload_phase { RELOAD_PLAN, RELOAD_APPLY, RELOAD_SWITCH, RELOAD_BACK, RELOAD_LEAVE };
 
 struct reload {
 	const struct config *next; /* borrowed */
-	bool check;                /* only look */
+	bool check;                /* only report */
 	enum reload_phase phase;
-	uint64_t began_ns, deadline_ns; /* of the phase's wait */
-	struct change *changes;    /* in the order of next, probes first; those to be removed behind */
+	uint64_t began_ns, deadline_ns; /* deadline: of the phase's wait */
+	struct change *changes;    /* in the order of next, probes first; removals at the end */
 	size_t n;
 	struct tools *tools;
 	struct redact *redact;
 	struct containers *containers;
 	struct ruleset *rules;
 	struct skep_instance *settled; /* instances that stay, in order */
-	const struct skep_instance **removed; /* only to recognise them by */
+	const struct skep_instance **removed; /* compares pointers only */
 	size_t n_removed;
-	bool settled_all;          /* the switch is done; removed instances are still leaving */
-	int err;                   /* why it does not take place */
+	bool settled_all;          /* the changes are final; removed instances are still leaving */
+	int err;                   /* why the reload fails; 0: it does not */
 	struct diag diag;
 	struct reload_report report;
 	collector_reload_done done;
@@ -64,19 +64,19 @@ struct reload {
 };
 
 /* reload_plan.c */
-/* Everything of the new configuration that can be known without touching what runs. 0, or -errno with errors added. */
+/* Plans all changes without touching running instances.  0, or -errno with errors added. */
 int reload_plan(struct collector *, struct reload *);
 void reload_say(struct reload *); /* adds each plugin's change to the report */
 /* Frees the plan's unused parts. Opened instances leave in order. */
 void reload_plan_free(struct collector *, struct reload *);
 
 /* reload_switch.c */
-/* Starts new instances; successors of another only open. 0 or -errno with errors added. */
+/* Starts new instances; a life-cycle probe that replaces another only opens.  0 or -errno with errors added. */
 int reload_start(struct collector *, struct reload *);
-/* 1: done, 0: waits, or -errno with errors added. */
+/* Call reload() of instances; exchange the others.  1: done, 0: waits, or -errno with errors added. */
 int reload_apply(struct collector *, struct reload *);
 int reload_switch(struct collector *, struct reload *);
-void reload_pause_queue(struct change *, bool paused); /* of a sink: nothing is offered meanwhile */
+void reload_pause_queue(struct change *, bool paused); /* pauses a sink's queue: it offers no batch meanwhile */
 void reload_move_queue(struct skep_instance *from, struct skep_instance *to);
 
 /* reload_back.c */

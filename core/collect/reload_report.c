@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/reload_report.c - the list of changes, and a line about it.
+ * core/collect/reload_report.c - the list of changes, and its summary in one line.
  */
 #include "core/collect/reload_report.h"
 

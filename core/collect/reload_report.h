@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/reload_report.h - what a reload has changed, or would: for people and as JSON.
+ * core/collect/reload_report.h - the list of changes that a reload has made, or would make, for messages and JSON.
  */
 #ifndef SKEP_CORE_RELOAD_REPORT_H
 #define SKEP_CORE_RELOAD_REPORT_H
@@ -13,8 +13,8 @@ enum reload_how {
 	RELOAD_REMOVED,
 	RELOAD_APPLIED,   /* options changed in place */
 	RELOAD_RESTARTED,
-	RELOAD_RETRIED,   /* had failed, and is tried again at once */
-	RELOAD_CHANGED,   /* a setting that is not a plugin's */
+	RELOAD_RETRIED,   /* it had failed, and skepd tries it again at once */
+	RELOAD_CHANGED,   /* a setting outside of plugins */
 };
 
 struct reload_change {
@@ -27,9 +27,9 @@ struct reload_change {
 struct reload_report {
 	struct reload_change *changes;
 	size_t n, room;
-	size_t unchanged;  /* plugins that were not touched */
-	uint64_t took_ns;  /* until all that was removed had drained */
-	size_t no_memory;  /* changes that could not be written down */
+	size_t unchanged;  /* plugins that the reload did not touch */
+	uint64_t took_ns;  /* until all removed instances had drained */
+	size_t no_memory;  /* changes that are missing in the list */
 };
 
 void reload_report_add(struct reload_report *, enum reload_how, const char *kind, const char *name, const char *fmt,
@@ -37,7 +37,7 @@ void reload_report_add(struct reload_report *, enum reload_how, const char *kind
 void reload_report_clear(struct reload_report *);
 
 const char *reload_how_name(enum reload_how); /* "added" "removed" "applied" "restarted" "retried" "changed" */
-/* "1 added (sink audit), 2 restarted (probe proc, sink lake), 3 unchanged", to be freed; NULL: no memory. */
+/* "1 added (sink audit), 2 restarted (probe proc, sink lake), 3 unchanged"; the caller frees it.  NULL: no memory. */
 char *reload_report_line(const struct reload_report *);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/collect/reload_switch.c - starts, changes and exchanges plugins.  The way back is reload_back.c.
+ * core/collect/reload_switch.c - starts, changes and exchanges plugins.  reload_back.c undoes it.
  *
- * A new instance runs beside the one that it replaces until all new ones have proved to work.  No event is missed
- * meanwhile, and the process table takes an event once that two life-cycle probes report
- * (core/process/track_event.c).  Where the two cannot run side by side, as with a lock, the old one
- * stops first, at the very end, and is started again if the new one does not.
+ * A new instance runs beside the one that it replaces until all new instances have proved to work.  So no event is
+ * missed, and the process table drops the second report of an event by two life-cycle probes
+ * (core/process/track_event.c).  If the two cannot run side by side, for example because of a lock, the old one stops
+ * first, at the very end.  If the new one then fails, the old one starts again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,14 +27,14 @@ static bool replaces(const struct change *change)
 	return change->old && change->old->state == INSTANCE_RUNNING;
 }
 
-/* It has failed to open or to start: is that the end of the reload? */
+/* Handles a failure to open or start.  Returns err if it ends the reload, else 0. */
 static int not_started(struct collector *c, struct reload *r, struct change *change, const char *doing, int err)
 {
 	struct skep_instance *next = change->next;
 
-	if (!replaces(change)) /* as at a start: required or not */
+	if (!replaces(change)) /* as at a start: fatal if it is required */
 		return collector_failed(c, next, doing, err, &r->diag);
-	/* What works is not given up for what does not, required or not. */
+	/* Required or not: skepd does not replace a working instance by one that fails. */
 	diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0,
 		 "%s %s does not %s with its new options: %s; it keeps the old ones",
 		 collector_instance_kind(next), next->name, doing, next->reason ? next->reason : strerror(-err));
@@ -51,7 +51,7 @@ static int start_opened(struct collector *c, struct reload *r, struct change *ch
 	struct instance_data *data = data_of(change->next);
 	int err;
 
-	if (data->facet) /* of what happened until now it has nothing to tell */
+	if (data->facet) /* the new probe has no facets of the time before its start */
 		data->drained_ns = clock_boot_ns();
 	err = instance_start(change->next);
 	if (err < 0 && replaces(change) && because_of_old(err)) {
@@ -72,7 +72,7 @@ static int start(struct collector *c, struct reload *r, struct change *change)
 	return r->check || change->last ? 0 : start_opened(c, r, change);
 }
 
-/* Facets that are new make the process records longer. */
+/* Makes process records longer for new facets. */
 static int widen(struct collector *c)
 {
 	const struct skep_stream *process = NULL, *sample = NULL;
@@ -81,7 +81,7 @@ static int widen(struct collector *c)
 
 	if (err < 0)
 		return err;
-	/* From each of these on records of that kind are that long. */
+	/* After each swap, records of that kind have the new length. */
 	err = facets_build(c->facets, FACETS_OF_SAMPLE, &record_stream_process_sample, &sample);
 	if (err == 0 && sample) {
 		delivery_stream_swap(c->delivery, c->stream_process_sample, sample);
@@ -117,7 +117,7 @@ static int streams(struct collector *c, struct reload *r)
 	int err = 0;
 
 	for (size_t i = 0; i < r->n && err == 0; i++)
-		/* Also for those whose options are only to be applied: some decline, and are restarted. */
+		/* Also for instances that apply options in place: some decline, and restart. */
 		if (r->changes[i].next && data_of(r->changes[i].next)->probe && r->changes[i].what != CHANGE_NONE)
 			err = collector_streams_add(c, r->changes[i].next, &r->diag);
 	if (err == 0)
@@ -133,7 +133,7 @@ int reload_start(struct collector *c, struct reload *r)
 
 	if (err < 0)
 		return err;
-	/* Sinks first: what probes emit at once has somewhere to go. */
+	/* Sinks first, so that records which probes emit at once have a queue. */
 	err = start_kind(c, r, false);
 	more = start_kind(c, r, true);
 	return err < 0 ? err : more;
@@ -152,7 +152,7 @@ void reload_pause_queue(struct change *change, bool paused)
 	change->paused = paused;
 }
 
-/* reload() has declined: the ordinary way. */
+/* reload() has declined: plans a restart instead. */
 static int restart_instead(struct collector *c, struct reload *r, struct change *change, int err, const char *why)
 {
 	if (err != -ENOTSUP)
@@ -178,7 +178,7 @@ static int apply(struct collector *c, struct reload *r, struct change *change, b
 		change->applied = true;
 		reload_pause_queue(change, false);
 	} else if (err == -EBUSY && !late) {
-		reload_pause_queue(change, true); /* no new work for it meanwhile */
+		reload_pause_queue(change, true); /* the sink gets no new batch meanwhile */
 		return 0;
 	} else {
 		err = restart_instead(c, r, change, err, why);
@@ -225,7 +225,7 @@ static int start_in_turn(struct reload *r, struct change *change)
 
 	if (data->facet)
 		data->drained_ns = clock_boot_ns();
-	/* It has failed once because the old one was there. */
+	/* It may have failed once because the old one was running. */
 	err = next->state == INSTANCE_OPEN ? instance_start(next) : instance_retry(next);
 	if (err < 0) {
 		diag_add(&r->diag, DIAG_ERROR, NULL, 0, 0,
@@ -252,7 +252,7 @@ static int exchange(struct collector *c, struct reload *r, struct change *change
 	if (sink && !change->stopped && delivery_sink_busy(sink)) {
 		if (now_ns < r->deadline_ns && old->stuck_ns == 0)
 			return 0;
-		/* The queue offers its batches to the new one, once the old one can no longer answer. */
+		/* The queue offers its batches to the new instance, once the old one can no longer answer. */
 		log_at(SKEP_LOG_WARNING, old->name,
 		       "has not answered for a batch in time; skepd stops it and gives the batch to its successor");
 		change->in_turn = true;
@@ -292,8 +292,8 @@ static bool to_exchange(const struct change *change)
 }
 
 /*
- * Life-cycle probes: what the old one still has is told before the new one tells anything, and the old
- * one ends before the loop turns again.  So a process's records come in their order.
+ * Starts the new life-cycle probes.  The old one emits its remaining records before the new one emits any, and stops
+ * before the loop turns again.  So a process's records come in order.
  */
 static int start_last(struct collector *c, struct reload *r)
 {
@@ -321,14 +321,14 @@ static int start_last(struct collector *c, struct reload *r)
 
 int reload_switch(struct collector *c, struct reload *r)
 {
-	/* One after the other: each may have to wait. */
+	/* Exchanges one after the other, because each may have to wait. */
 	for (size_t i = 0; i < r->n; i++) {
 		struct change *change = &r->changes[i];
 		int err;
 
 		if (!to_exchange(change))
 			continue;
-		if (!change->started && !change->in_turn) { /* neither runs: the queue waits for the new one */
+		if (!change->started && !change->in_turn) { /* neither runs: the queue waits for the new instance */
 			reload_move_queue(change->old, change->next);
 			change->moved = true;
 			continue;
