@@ -26,7 +26,7 @@ int64_t clock_realtime_offset_ns(void)
 {
 	int64_t best = INT64_MAX, offset = 0;
 
-	/* Two clocks cannot be read at once: the narrowest of a few brackets has the smallest error. */
+	/* No call reads two clocks at once.  Of a few brackets, the narrowest has the smallest error. */
 	for (int i = 0; i < 8; i++) {
 		int64_t before = now_ns(CLOCK_BOOTTIME);
 		int64_t real = now_ns(CLOCK_REALTIME);

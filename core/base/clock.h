@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/clock.h - the one clock of all records (CLOCK_BOOTTIME, as task_struct.start_boottime)
- * and its distance to the wall clock.  Any thread.
+ * core/base/clock.h - the one clock of all records (CLOCK_BOOTTIME, as task_struct.start_boottime) and its offset to
+ * the wall clock.  Any thread may call it.
  */
 #ifndef SKEP_CORE_CLOCK_H
 #define SKEP_CORE_CLOCK_H

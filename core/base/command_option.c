@@ -15,7 +15,7 @@
 
 static const struct command_option none;
 
-/* Fills in what getopt_long needs. Returns how many options the table has. */
+/* Fills the tables for getopt_long().  Returns the number of options. */
 static size_t getopt_tables(const struct command_option *o, bool passes_on, struct option *longs, char *shorts)
 {
 	size_t n = 0;
@@ -51,7 +51,7 @@ static const char *nearest_option(const char *typed, const struct option *longs)
 	for (size_t i = 0; longs[i].name; i++)
 		names[i] = longs[i].name;
 	if (word)
-		nearest = suggest_nearest(word, names); /* one of the table's */
+		nearest = suggest_nearest(word, names); /* points to a name of the table */
 	free(word);
 	return nearest;
 }
@@ -76,7 +76,7 @@ static int wrong_option(int got, char **argv, const struct option *longs, char *
 		return wrong(-EINVAL, ret_why, "option %s needs a value", typed);
 	if (strncmp(typed, "--", 2) == 0)
 		nearest = nearest_option(typed, longs);
-	/* getopt has not moved on while it is inside of "-abc". */
+	/* getopt_long() does not advance optind inside of "-abc". */
 	else if (optopt)
 		return wrong(-EINVAL, ret_why, "unknown option -%c", optopt);
 	if (nearest && strncmp(typed + 2, nearest, strlen(nearest)) == 0 && typed[2 + strlen(nearest)] == '=')
@@ -219,7 +219,7 @@ void command_options_print(const struct command_option *words, const struct comm
 
 	for (const struct command_option *o = options; o && o->name; o++)
 		letters |= o->letter != 0;
-	for (int print = 0; print < 2; print++) /* first only measured */
+	for (int print = 0; print < 2; print++) /* the first pass only measures */
 		for (int t = 0; t < 2; t++)
 			for (const struct command_option *o = tables[t]; o && o->name; o++) {
 				n = left_of(o, t == 0, letters, left, sizeof(left)) + 2;

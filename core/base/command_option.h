@@ -17,16 +17,18 @@ enum command_type { COMMAND_FLAG, COMMAND_COUNT, COMMAND_TEXT, COMMAND_NUMBER, C
 struct command_option {
 	const char *name;  /* "lake": --lake; NULL ends a table */
 	char letter;       /* 'o': also -o; 0: none */
-	const char *value; /* what its value is called in the help: "PATH"; NULL: it takes none */
+	const char *value; /* name of its value in the help: "PATH"; NULL: the option has no value */
 	const char *help;
 	enum command_type type;
 	size_t offset;          /* in the command's struct of options */
 	unsigned long min, max; /* of a COMMAND_NUMBER; a COMMAND_TEXT with min 1 must not be empty */
-	/* refused where the program's file has capabilities, which the caller's code would get */
+	/* refused if the program's file has capabilities, because the code that the caller chooses would get them */
 	bool chooses_code;
 };
 
-/* Type and offset of an option, from the member that receives it. A list is NULL-terminated; who parses frees it. */
+/*
+ * Type and offset of an option, from the member that receives it.  NULL ends a list; the caller of the parser frees it.
+ */
 #define COMMAND_AT(options, member) \
 	.offset = offsetof(options, member), \
 	.type = _Generic(((options *)0)->member, bool : COMMAND_FLAG, int : COMMAND_COUNT, \
@@ -38,9 +40,9 @@ struct command_option {
  */
 int command_options_parse(const struct command_option *, bool passes_on, int argc, char **argv, void *options,
 			  char **ret_why);
-/* Digits only. 0 or -EINVAL. */
+/* Reads a number in digits only, within min and max.  0 or -EINVAL. */
 int command_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret);
-/* A line for each word and option, wrapped to `width` columns. Either table may be NULL. */
+/* Prints a line for each word and option, wrapped to `width` columns.  Either table may be NULL. */
 void command_options_print(const struct command_option *words, const struct command_option *options, FILE *,
 			   size_t width);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/confine.c - giving away privileges.
+ * core/base/confine.c - drops privileges.
  *
- * Not the effective set around loads: with kernel.unprivileged_bpf_disabled set, as
- * distributions have it, the bpf(2) calls of every interval ask for CAP_BPF again, and code that
- * has got into the process raises a bit of the permitted set by one system call.
+ * skepd drops them from the permitted set, instead of lowering only the effective set between loads.  With
+ * kernel.unprivileged_bpf_disabled, the default of distributions, the bpf(2) calls of every interval need CAP_BPF.  And
+ * injected code could raise a bit of the permitted set by one system call.
  */
 #include "core/base/confine.h"
 
@@ -101,7 +101,10 @@ void confine_memory(void)
 {
 	const struct rlimit none = { 0, 0 };
 
-	/* Also against a core_pattern that pipes, which does not ask for RLIMIT_CORE's size. */
+	/*
+	 * PR_SET_DUMPABLE also stops a core_pattern that is a pipe: the kernel ignores the size in RLIMIT_CORE for a
+	 * pipe.
+	 */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)setrlimit(RLIMIT_CORE, &none);
 }
@@ -109,22 +112,21 @@ void confine_memory(void)
 static uint64_t needed(void)
 {
 	/*
-	 * CAP_BPF, CAP_PERFMON: all of BPF.  CAP_SYS_PTRACE: exe and cwd of processes that were there
-	 * before.  CAP_SYS_RESOURCE: RLIMIT_MEMLOCK, before 5.11.  CAP_SYSLOG: addresses in kallsyms.
-	 * The CAP_DACs: as root, a lake that belongs to user skep, /proc and debugfs of others.
-	 * CAP_CHOWN: the control socket's group.
+	 * CAP_BPF, CAP_PERFMON: all of BPF.  CAP_SYS_PTRACE: exe and cwd of processes older than skepd.
+	 * CAP_SYS_RESOURCE: RLIMIT_MEMLOCK, before 5.11.  CAP_SYSLOG: addresses in kallsyms.  CAP_DAC_*: as root, a
+	 * lake that belongs to user skep, and /proc and debugfs of other users.  CAP_CHOWN: the control socket's group.
 	 */
 	const uint64_t set = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) | BIT(CAP_SYS_RESOURCE) |
 			     BIT(CAP_SYSLOG) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHOWN);
 
 	/*
-	 * Where it was given to us, for the details that sit on uprobes: a 6.18 with perf_event_paranoid 2 refused them
-	 * to CAP_PERFMON alone.  And all of BPF before 5.8, where there is no CAP_BPF.  The unit does not give it.
+	 * CAP_SYS_ADMIN, if the caller gave it: for details on uprobes, which a 6.18 with perf_event_paranoid 2 refused
+	 * to CAP_PERFMON alone, and for all of BPF before 5.8, which has no CAP_BPF.  The unit does not give it.
 	 */
 	return set | BIT(CAP_SYS_ADMIN);
 }
 
-/* Keeps only the capabilities of wanted, none across an exec. 0, with the remaining ones, or -errno. */
+/* Keeps only the capabilities in `wanted`, and none across an exec.  0, with the remaining ones, or -errno. */
 static int keep_only(uint64_t wanted, uint64_t *ret_left)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -132,14 +134,17 @@ static int keep_only(uint64_t wanted, uint64_t *ret_left)
 	uint64_t permitted, left;
 	bool must = false;
 
-	/* Nothing that this process might execute gets any of it. */
+	/* A program that this process might execute gets no capability. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* since 4.3 */
 	if (syscall(SYS_capget, &header, data) < 0)
 		return -errno;
 	permitted = (uint64_t)data[1].permitted << 32 | data[0].permitted;
-	/* Before CAP_SETPCAP goes.  EPERM without it: then no_new_privs keeps the others out. */
+	/*
+	 * Drops the bounding set before CAP_SETPCAP.  EPERM without CAP_SETPCAP: then no_new_privs keeps the
+	 * capabilities out.
+	 */
 	for (unsigned i = 0; i < 64 && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
 		if (!(wanted & BIT(i)))
 			(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
@@ -152,7 +157,7 @@ static int keep_only(uint64_t wanted, uint64_t *ret_left)
 		data[i].effective &= part;
 		data[i].inheritable = 0;
 	}
-	/* A unit that has given us no more than this may filter capset(2), one of systemd's @privileged. */
+	/* A unit that gave no further capabilities may filter capset(2), which is in systemd's @privileged. */
 	if (syscall(SYS_capset, &header, data) < 0 && must)
 		return -errno;
 	*ret_left = left;
@@ -176,6 +181,9 @@ int confine_reader(void)
 {
 	uint64_t left;
 
-	/* environ: mm_access() asks for the one, the file's mode (0400) for the other. */
+	/*
+	 * To read environ, mm_access() requires CAP_SYS_PTRACE, and the file's mode (0400) requires
+	 * CAP_DAC_READ_SEARCH.
+	 */
 	return keep_only(BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH), &left);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/confine.h - what the daemon gives away for good before any plugin runs: core dumps,
- * being looked into, privileges by exec, and every capability that nothing in it needs.  docs/inside/security.md
- * has what was measured.
+ * core/base/confine.h - the rights that skepd drops for good before any plugin runs: core dumps, ptrace by other
+ * processes, privileges by exec, and every capability that it does not need.  docs/inside/security.md has the
+ * measurements.
  */
 #ifndef SKEP_CORE_CONFINE_H
 #define SKEP_CORE_CONFINE_H
@@ -10,22 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No core file, no ptrace by others of our user: command lines of everybody and secrets are in memory. */
+/*
+ * Forbids core files, and ptrace by other processes of this user: memory holds secrets and the command lines of all
+ * users.
+ */
 void confine_memory(void);
 /*
- * keep: names of further capabilities for a site's plugins, NULL-terminated.  Also the
- * bounding set, where CAP_SETPCAP allows it.  0, with the capabilities that are left (bits), or -errno.
+ * Drops all other capabilities, also from the bounding set where CAP_SETPCAP allows that.  keep: names of further
+ * capabilities for a site's plugins, NULL-terminated.  0, with the capabilities that are left (bits), or -errno.
  */
 int confine_capabilities(const char *const *keep, uint64_t *ret_left);
 /*
- * As above, for the process that reads others' arguments (core/identify/reader.h): what reading needs, no more. 0 or
- * -errno.
+ * The same for the process that reads other processes' arguments (core/identify/reader.h): keeps only the capabilities
+ * for reading.  0 or -errno.
  */
 int confine_reader(void);
 
-/* "CAP_BPF" or "cap_bpf": its number; -1: no such capability. */
+/* The number of "CAP_BPF" or "cap_bpf"; -1: no such capability. */
 int confine_capability(const char *name);
-/* "CAP_BPF CAP_PERFMON", numbers where there is no name; never more than size bytes. */
+/* Writes "CAP_BPF CAP_PERFMON", with numbers for unknown names; never more than size bytes. */
 void confine_text(uint64_t capabilities, char *ret, size_t size);
 
 #endif

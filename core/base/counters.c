@@ -6,7 +6,7 @@
 
 #define N_COUNTERS (sizeof(struct skep_counters) / sizeof(uint64_t))
 
-/* All members are of one type, so they can be gone through by number. */
+/* All members have one type, so code can access them by number. */
 union reading {
 	struct skep_counters c;
 	uint64_t v[N_COUNTERS];
@@ -52,7 +52,7 @@ uint64_t counters_system_ns(const struct skep_counters *c)
 		return 0;
 	if (c->utime_ns == 0)
 		return c->cpu_ns;
-	/* 128 bits: ns times ns leaves 64 bits after 4.3 s; the sum of two hostile halves may as well. */
+	/* 128 bits: ns times ns exceeds 64 bits after 4.3 s, and so may the sum of two hostile values. */
 	return (uint64_t)((unsigned __int128)c->cpu_ns * c->stime_ns /
 			  ((unsigned __int128)c->stime_ns + c->utime_ns));
 }

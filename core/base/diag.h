@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/diag.h - the errors and warnings about an input, every one of a file and not
- * only the first.  Library code adds them, and the program that gives up prints them once.
+ * core/base/diag.h - collects all errors and warnings about an input, not only the first.  Library code adds them, and
+ * the program that gives up prints them once.
  */
 #ifndef SKEP_CORE_DIAG_H
 #define SKEP_CORE_DIAG_H
@@ -17,7 +17,7 @@ struct diag_entry {
 	int line;   /* 1-based, 0: the file as a whole */
 	int column; /* 1-based, 0: the line as a whole */
 	char *text; /* the error, the value, the remedy; no newline at its end */
-	char *shown; /* the line of the file, and a mark below the error; NULL: not shown */
+	char *shown; /* the line of the file with a mark below the error; NULL: not shown */
 };
 
 struct diag {
@@ -31,9 +31,9 @@ void diag_clear(struct diag *); /* frees all entries; usable again */
 /* Copies its strings, control characters as "\xNN". Running out of memory loses the text but still counts the error. */
 void diag_add(struct diag *, enum diag_severity, const char *file, int line, int column, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
-/* Takes the text (free) for the entry that was added last: lines to be printed below it. NULL is fine. */
+/* Owns the text from now on, and prints it below the entry that was added last.  NULL is fine. */
 void diag_show(struct diag *, char *shown);
-/* Gives this place to the entries from number `from` on that name no file: for the caller that knows the file. */
+/* Sets this position in the entries from number `from` on that name no file: for a caller that knows the file. */
 void diag_place(struct diag *, size_t from, const char *file, int line, int column);
 /* One line an entry: "file:line:column: error: text". */
 void diag_print(const struct diag *, FILE *);

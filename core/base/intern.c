@@ -54,7 +54,7 @@ static void grow(struct intern *in)
 	struct interned **buckets = calloc(n, sizeof(struct interned *));
 
 	if (!buckets)
-		return; /* longer chains, nothing worse */
+		return; /* the table works with longer chains */
 	for (size_t i = 0; i < in->n_buckets; i++)
 		while (in->buckets[i]) {
 			struct interned *s = in->buckets[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/intern.h - one copy of each string that many processes have in common (exe, cwd,
- * cgroup, comm, tool): counted references, pointer equality is string equality.
+ * core/base/intern.h - keeps one copy of each string that many processes share (exe, cwd, cgroup, comm, tool), with
+ * counted references.  Equal pointers mean equal strings.
  */
 #ifndef SKEP_CORE_INTERN_H
 #define SKEP_CORE_INTERN_H
@@ -19,15 +19,15 @@ struct interned {
 };
 
 struct intern *intern_new(void); /* NULL: no memory */
-struct intern *intern_free(struct intern *); /* every reference must be gone, or goes with it */
+struct intern *intern_free(struct intern *); /* drop every reference first: the strings are freed too */
 
-/* A reference to the string's one copy; NULL for an empty string and when memory ran out. */
+/* Returns a reference to the string's one copy; NULL for an empty string, or without memory. */
 const struct interned *intern_get(struct intern *, const struct skep_str *);
 const struct interned *intern_text(struct intern *, const char *text);
 const struct interned *intern_ref(const struct interned *); /* NULL is fine */
 void intern_unref(struct intern *, const struct interned *); /* NULL is fine */
 /*
- * *at becomes a reference to the text, unless that is empty; without memory it stays as it is: an older text is better
+ * Replaces *at by a reference to the text.  An empty text, or no memory, leaves *at as it is: an old text is better
  * than none.
  */
 void intern_replace(struct intern *, const struct interned **at, const struct skep_str *text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/journal.c - one entry encoded and sent.
+ * core/base/journal.c - encodes one entry and sends it.
  */
 #include "core/base/journal.h"
 
@@ -73,7 +73,9 @@ static size_t encode(const struct field *fields, size_t n, char *to)
 	return (size_t)(p - to);
 }
 
-/* Waits for room in the journal's queue: a burst of ours must not be lost to its taking a moment. */
+/*
+ * Sends, and waits for room in the journal's queue, so that a burst of messages is not lost while the journal is busy.
+ */
 static int send_wait(int fd, const struct msghdr *message, int wait_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/log.c - messages to the journal, or lines to stderr, each by one write(2) so that
- * threads do not mix them.
+ * core/base/log.c - writes messages to the journal or to stderr, each line by one write(2), so that lines of two
+ * threads do not mix.
  */
 #include "core/base/log.h"
 
@@ -18,7 +18,7 @@
 
 #include "core/base/journal.h"
 
-#define JOURNAL_WAIT_MS 50 /* on the loop's thread: a journal that takes nothing must not stop the records */
+#define JOURNAL_WAIT_MS 50 /* a wait on the loop's thread: a journal that accepts nothing must not stop the records */
 
 static atomic_int max_level = SKEP_LOG_NOTICE;
 static const char *_Atomic program;
@@ -28,7 +28,7 @@ static bool journal;
 static const char *journal_path = JOURNAL_SOCKET;
 static pthread_mutex_t journal_lock = PTHREAD_MUTEX_INITIALIZER;
 static int journal_fd = -1;
-static uint64_t journal_missed; /* messages that it did not take */
+static uint64_t journal_missed; /* messages that the journal did not accept */
 
 void log_level(int level)
 {
@@ -51,9 +51,8 @@ void log_journal(const char *path)
 }
 
 /*
- * systemd.exec(5), $JOURNAL_STREAM: "device:inode" of the stream that it connected.
- * Compared with what stderr is now, because a child with a redirected stderr
- * inherits the variable as well.
+ * Compares $JOURNAL_STREAM (systemd.exec(5): "device:inode" of the stream that systemd connected) with stderr.  The
+ * variable alone proves nothing: a child with a redirected stderr inherits it too.
  */
 static void journal_find(void)
 {
@@ -81,7 +80,7 @@ static void write_all(const char *p, size_t n)
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0)
-			return; /* nobody is left to be told */
+			return; /* stderr is broken, so no message can report it */
 		p += done;
 		n -= (size_t)done;
 	}
@@ -102,8 +101,8 @@ static const char *level_name(int level)
 }
 
 /*
- * Names of processes and files get into lines: skep_utf8_shown lets none of them move the terminal's cursor or fake a
- * line.
+ * Lines contain names of processes and files: skepd removes control characters by skep_utf8_shown(), so that no name
+ * can move the terminal's cursor or fake a line.
  */
 static void print_line(int level, const char *source, const char *text, size_t n)
 {
@@ -115,13 +114,13 @@ static void print_line(int level, const char *source, const char *text, size_t n
 	size_t used = 0;
 
 	if (!line) {
-		/* Better cut than lost. */
+		/* A cut line is better than a lost one. */
 		line = small;
 		source_n = source_n > 64 ? 64 : source_n;
 		name_n = name_n > 64 ? 64 : name_n;
 		n = n > 128 ? 128 : n;
 	}
-	/* The journal knows the program and the level by itself. */
+	/* The journal knows the program, and reads the level from the prefix. */
 	if (journal) {
 		used += (size_t)sprintf(line, "<%d>", level);
 	} else {
@@ -147,7 +146,7 @@ static void print_line(int level, const char *source, const char *text, size_t n
 
 /* ---- the journal ------------------------------------------------------------------- */
 
-/* Under the lock. Once more with a new socket: journald may have been restarted meanwhile. */
+/* Under the lock.  Tries once more with a new socket: journald may have restarted meanwhile. */
 static int journal_try(const struct journal_entry *entry, int wait_ms)
 {
 	int err = journal_fd >= 0 ? journal_send(journal_fd, entry, wait_ms) : -ENOTCONN;
@@ -160,7 +159,7 @@ static int journal_try(const struct journal_entry *entry, int wait_ms)
 	return journal_fd >= 0 ? journal_send(journal_fd, entry, wait_ms) : journal_fd;
 }
 
-/* True: the journal has it, or it is counted; false: to stderr with it. */
+/* true: the journal has the message, or it is counted as missed; false: the caller writes it to stderr. */
 static bool journal_print(const struct journal_entry *entry)
 {
 	char text[96];
@@ -168,7 +167,7 @@ static bool journal_print(const struct journal_entry *entry)
 	int err;
 
 	pthread_mutex_lock(&journal_lock);
-	/* Who did not take the last one is not waited for again. */
+	/* After a missed message, does not wait for the journal again. */
 	err = journal_try(entry, journal_missed > 0 ? 0 : JOURNAL_WAIT_MS);
 	if (err == -EAGAIN) {
 		journal_missed++;
@@ -241,7 +240,7 @@ static void print_text(const struct log_place *place, int level, const char *sou
 
 	if (journal && journal_text(place, level, source, text, n))
 		return;
-	/* A text of several lines (the BPF verifier's) becomes as many, each with its prefix, for one token. */
+	/* A text of several lines (of the BPF verifier) becomes as many lines, each with its prefix, for one token. */
 	for (const char *p = text; p < end;) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p));
 		const char *stop = newline ? newline : end;
@@ -251,7 +250,7 @@ static void print_text(const struct log_place *place, int level, const char *sou
 	}
 }
 
-/* fmt as it is written: what all of them had in common. */
+/* Logs the format as it is: all suppressed messages have it in common. */
 static void tell_held_back(int level, const char *source, const char *fmt, uint64_t n)
 {
 	char *text = NULL;

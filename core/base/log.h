@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/log.h - the daemon's own lines.  Where stderr is the systemd journal
- * ($JOURNAL_STREAM): messages by the journal's own protocol, with fields (core/base/journal.h).  Else
- * stderr: "program: warning: source: text".  Each place in the code is rate-limited by itself, debug excepted;
- * a later line reports the suppressed ones as "N more like this".  Any thread; keeps errno.
+ * core/base/log.h - the daemon's own messages.  If stderr is the systemd journal ($JOURNAL_STREAM), a message goes
+ * there with fields (core/base/journal.h).  Else it is a line on stderr: "program: warning: source: text".  Each place
+ * in the code has its own rate limit, except debug messages; a later line reports the suppressed ones as "N more like
+ * this".  Any thread may call it; errno stays as it is.
  */
 #ifndef SKEP_CORE_LOG_H
 #define SKEP_CORE_LOG_H
@@ -13,7 +13,7 @@
 
 #include "core/base/log_rate.h"
 
-/* Where a message comes from, and what lies behind it; members may be NULL. */
+/* The place in the code that logs a message, and the reason behind the message; members may be NULL. */
 struct log_place {
 	const char *file;
 	int line;
@@ -23,16 +23,16 @@ struct log_place {
 
 void log_level(int level);    /* prints this level and more urgent ones; default SKEP_LOG_NOTICE */
 int log_level_now(void);
-void log_program(const char *name); /* prefix; borrowed for ever */
+void log_program(const char *name); /* prefix of each line; borrowed for ever */
 void log_from(const struct log_place *, int level, const char *source, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* For a caller without a place in our code: a plugin, libbpf. */
+/* For messages of other code (a plugin, libbpf), which has no place in skep's sources. */
 void log_vat(int level, const char *source, const char *fmt, va_list) __attribute__((format(printf, 3, 0)));
-/* Reports suppressed lines now: from a timer, and at the end. */
+/* Reports suppressed lines now: a timer calls it, and the program at its end. */
 void log_flush(void);
-/* Is stderr the journal? */
+/* Whether stderr is the journal. */
 bool log_to_journal(void);
-/* Where the journal listens, before the first message; for tests. Borrowed. */
+/* Sets the journal's socket, before the first message; for tests.  Borrowed. */
 void log_journal(const char *path);
 
 #define LOG_HERE(...) (&(const struct log_place){ __FILE__, __LINE__, __func__, __VA_ARGS__ })

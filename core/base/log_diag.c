@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/log_diag.c - entries as messages.
+ * core/base/log_diag.c - logs each entry of a diag as a message.
  */
 #include "core/base/log_diag.h"
 
@@ -33,5 +33,5 @@ void log_diag(const struct diag *diag)
 	}
 	for (size_t i = 0; i < diag->n; i++)
 		log_entry(&diag->entries[i]);
-	log_flush(); /* a file with very many: how many more there are */
+	log_flush(); /* reports how many entries the rate limit has suppressed */
 }

@@ -8,8 +8,8 @@
 #include "core/base/diag.h"
 
 /*
- * To the journal, where stderr is the journal: an entry each, with its priority, so that `journalctl -p
- * err` has them; else as diag_print() to stderr.
+ * If stderr is the journal, logs an entry for each error or warning with its priority, so that `journalctl -p err`
+ * finds it.  Else prints all to stderr, as diag_print() does.
  */
 void log_diag(const struct diag *);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/log_rate.c - the buckets.
+ * core/base/log_rate.c - the token buckets.
  *
- * The address of the format names the place also for plugins, which log through a
- * pointer and have no __LINE__ to give; formats that are equal may be one place, which does no harm.
+ * The address of the format also identifies a place in a plugin, because plugins log through a pointer, without a
+ * __LINE__.  Equal formats may be one place, which does no harm.
  */
 #include "core/base/log_rate.h"
 
@@ -14,8 +14,9 @@
 #include <time.h>
 
 #define NS_PER_S 1000000000ull
-#define PLACES_MOST 1024         /* the rest shares one bucket for each level */
-#define TELL_NS (10 * NS_PER_S)  /* nothing is held back longer than this without a word, if anybody logs */
+#define PLACES_MOST 1024         /* all further places share one bucket */
+/* the longest time without a report of suppressed lines, as long as any line is logged */
+#define TELL_NS (10 * NS_PER_S)
 #define CHAINS 256u
 
 struct place {
@@ -25,7 +26,7 @@ struct place {
 	double tokens;
 	uint64_t filled_ns;
 	uint64_t held_back;
-	uint64_t since_ns; /* of the first that was held back */
+	uint64_t since_ns; /* time of the first suppressed line */
 	struct place *next, *next_of_all;
 };
 
@@ -34,7 +35,7 @@ static struct place *chains[CHAINS], *all;
 static struct place others = { .level = SKEP_LOG_WARNING };
 static unsigned n_places;
 static unsigned rate_burst = 50, rate_per_s = 10;
-static uint64_t tell_ns; /* when something may be overdue; 0: nothing is held back */
+static uint64_t tell_ns; /* when a report may be overdue; 0: no line is suppressed */
 
 void log_rate(unsigned burst, unsigned per_s)
 {

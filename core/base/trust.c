@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/trust.c - owners and modes of files that choose code.
+ * core/base/trust.c - checks owners and modes of files that choose code.
  */
 #include "core/base/trust.h"
 

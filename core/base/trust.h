@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/trust.h - whose files may choose the code that this process runs.
+ * core/base/trust.h - decides whose files may choose the code that this process runs.
  */
 #ifndef SKEP_CORE_TRUST_H
 #define SKEP_CORE_TRUST_H
@@ -15,7 +15,7 @@
  */
 bool privileged_start(void);
 
-/* Root's, or this user's own; after a privileged start root's alone. */
+/* Whether the owner is root, or this user; after a privileged start only root. */
 bool trust_uid(uid_t uid);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/base/worker.c - the threads, a queue to them and a queue back.
+ * core/base/worker.c - the threads, a queue of jobs to them and a queue of results back.
  */
 #include "core/base/magic.h"
 #include "core/base/worker.h"
@@ -22,7 +22,7 @@ struct queue {
 struct workers {
 	uint32_t magic;
 	char name[16];
-	atomic_uint refs; /* the loop's, and one of each thread */
+	atomic_uint refs; /* one reference of the loop, and one of each thread */
 	uv_async_t async;
 	size_t under_way; /* jobs posted and not done; loop thread */
 	uv_mutex_t lock;
@@ -60,7 +60,7 @@ static void unref(struct workers *w)
 	free(w);
 }
 
-/* With the lock held, given up during the call. */
+/* Runs a job.  The caller holds the lock; the thread releases it during the call. */
 static void run_one(struct workers *w, struct worker_job *job)
 {
 	take_out(&w->there, job);
@@ -71,7 +71,7 @@ static void run_one(struct workers *w, struct worker_job *job)
 	job->work(job);
 	uv_mutex_lock(&w->lock);
 	take_out(&w->running, job);
-	if (w->closing) { /* the loop does not hear any more */
+	if (w->closing) { /* the loop accepts no more results */
 		job->gone(job);
 		return;
 	}
