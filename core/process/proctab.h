@@ -69,9 +69,9 @@ struct proc {
 	struct proc_oom *oom;
 	uint64_t cgroup_id;
 	uint64_t image_start_ns;
-	uint64_t event_ns;   /* of the newest record about it */
+	uint64_t event_ns;   /* time of the newest record about it */
 	uint64_t end_ns;     /* time of the exit record; if that is missing, of the final record */
-	uint64_t held_ns;    /* since when it waits for facets */
+	uint64_t held_ns;    /* when it began to wait for facets */
 	uint64_t missing_ns; /* when a sweep first missed it; 0: sweeps see it */
 	struct skep_counters base; /* at the begin of the image */
 	struct skep_counters last; /* the newest reading */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/process/records.c - the field tables of the records that leave the core.  A field
- * is named after its struct member, which ends in its unit, so that one name serves
- * the lake's columns, JSON keys and every other sink.
+ * core/process/records.c - the field tables of the records that the core emits.  A field is named after its struct
+ * member, which ends in its unit, so that one name serves the lake's columns, JSON keys and every other sink.
  */
 #include "core/process/records.h"
 

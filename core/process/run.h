@@ -31,12 +31,12 @@ struct run {
 	uint64_t root_ticks; /* its start as in /proc/PID/stat; 0: not known */
 	struct skep_upid root; /* pid 0 until the root's first record */
 	uint32_t uid;
-	uint32_t gid;   /* of the root as it began */
+	uint32_t gid;   /* the root's group when the run began */
 	uint32_t owner; /* the user who began it by name */
 	uint64_t start_ns, end_ns;
 	int status; /* of the root, as waitpid gives it; -1: not known */
 	uint64_t rusage_cpu_ns;
-	uint64_t seen;    /* processes */
+	uint64_t seen;    /* number of processes that belonged to it */
 	uint64_t members; /* entries of the table that point here */
 	uint64_t alive;
 	/* the sum over its processes now; its largest value at a sample, at least the largest process */

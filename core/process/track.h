@@ -53,7 +53,7 @@ struct track_stats {
 	uint64_t late;        /* records about a closed process, or repeated ones */
 	uint64_t clamped;     /* counters that would have gone backwards */
 	uint64_t lost;        /* processes closed without final counters */
-	uint64_t facet_late;  /* closed without waiting longer for a facet probe */
+	uint64_t facet_late;  /* processes closed before a slow facet probe had drained */
 	uint64_t no_memory;   /* records dropped: out of memory */
 	uint64_t unsaved;     /* state of processes, runs, tasks and probes that could not be saved */
 	uint64_t unrestored;  /* saved state that could not be used */
