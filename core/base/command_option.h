@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define COMMAND_OPTIONS_MOST 24 /* of one command, and words */
+#define COMMAND_OPTIONS_MOST 24 /* options of one command, and its words */
 
 enum command_type { COMMAND_FLAG, COMMAND_COUNT, COMMAND_TEXT, COMMAND_NUMBER, COMMAND_LIST };
 
@@ -35,8 +35,9 @@ struct command_option {
 			 const char * : COMMAND_TEXT, unsigned long : COMMAND_NUMBER, const char ** : COMMAND_LIST)
 
 /*
- * Fills *options, and sets optind to the first operand.  0; 1: --help or -h, which a table need not have;
- * -EINVAL: wrong usage, -EPERM: refused, or -ENOMEM, with the reason in *ret_why (free), NULL without memory.
+ * Parses a command line: fills *options, and sets optind to the first operand.  0; 1: --help or -h, which a table need
+ * not have; -EINVAL: wrong usage, -EPERM: refused, or -ENOMEM, with the reason in *ret_why (the caller frees it), NULL
+ * without memory.
  */
 int command_options_parse(const struct command_option *, bool passes_on, int argc, char **argv, void *options,
 			  char **ret_why);

@@ -10,7 +10,7 @@
 
 /* *ret = a - b, each counter clamped at 0.  Returns the number of clamped counters.  ret may be a or b. */
 unsigned counters_sub(const struct skep_counters *a, const struct skep_counters *b, struct skep_counters *ret);
-/* Raises each counter of a to that of b, if b's is larger.  Returns the number of counters in which b was smaller. */
+/* Raises each counter of a to the larger value of a and b.  Returns the number of counters in which b was smaller. */
 unsigned counters_raise(struct skep_counters *a, const struct skep_counters *b);
 /*
  * The system part of cpu_ns, as cputime_adjust() (kernel/sched/cputime.c) scales the sampled ticks; the rest is the

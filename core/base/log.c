@@ -101,8 +101,8 @@ static const char *level_name(int level)
 }
 
 /*
- * Lines contain names of processes and files: skepd removes control characters by skep_utf8_shown(), so that no name
- * can move the terminal's cursor or fake a line.
+ * Lines contain names of processes and files.  skep_utf8_shown() writes their control characters as \xNN, so that no
+ * name can move the terminal's cursor or fake a line.
  */
 static void print_line(int level, const char *source, const char *text, size_t n)
 {

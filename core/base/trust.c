@@ -22,9 +22,9 @@ bool trust_uid(uid_t uid)
 }
 
 /*
- * A sticky folder is safe for others to write: they cannot rename an entry that is not theirs, and the next step checks
- * whose the entry is.  A folder that its group may write is the administrator's decision (Debian's /usr/local, group
- * staff), but a privileged start trusts no group either.
+ * Other users may write to a sticky folder: they cannot rename an entry of another owner, and the next step checks the
+ * entry's owner.  A folder that its group may write is the administrator's decision (Debian's /usr/local, group staff),
+ * but a privileged start trusts no group either.
  */
 static int check_folder(const char *real, const char *path, const struct stat *st, char *why, size_t why_size)
 {

@@ -170,7 +170,7 @@ static int start_thread(struct workers *w)
 		return err;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	atomic_fetch_add(&w->refs, 1);
-	/* Signals are the loop's. */
+	/* Only the loop's thread receives signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = -pthread_create(&id, &attr, thread, w);

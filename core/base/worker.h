@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <uv.h>
 
-#define WORKER_THREADS 4u /* of one user, at the most */
+#define WORKER_THREADS 4u /* the most threads of one user */
 
 struct workers;
 
 struct worker_job {
 	struct worker_job *next;
-	void (*work)(struct worker_job *); /* on a thread */
-	void (*done)(struct worker_job *); /* on the loop; frees the job */
+	void (*work)(struct worker_job *); /* runs on a worker thread */
+	void (*done)(struct worker_job *); /* runs on the loop; frees the job */
 	/* instead of done after workers_close(), on any thread; NULL if no job is left by then */
 	void (*gone)(struct worker_job *);
 	uint64_t began_ns;                 /* set by the worker; uv_hrtime() */

@@ -76,7 +76,7 @@ static void destroy(struct collector *c)
 		collector_data_let_go(inst->extra);
 	for (struct skep_instance *inst = c->leaving; inst; inst = inst->next)
 		collector_data_let_go(inst->extra);
-	/* before the instances: their batches belong to delivery's counts until freed */
+	/* after the held batches above: delivery counts each batch until it is freed */
 	c->delivery = delivery_free(c->delivery);
 	free_list(c->instances);
 	free_list(c->leaving);

@@ -162,7 +162,7 @@ struct collector_self {
 	uint64_t queue_bytes;    /* in the sinks' queues now */
 	/* instances that the collector has abandoned, because their work() did not return at their end */
 	uint64_t left_behind;
-	/* processes recorded without arguments, because reading them would have blocked, or was not allowed */
+	/* processes recorded without arguments: reading them blocked, or skepd refused to try */
 	uint64_t unread;
 	uint64_t readers_replaced; /* reader processes that skepd has replaced, because they were stuck or had ended */
 	uint64_t lag_ns, lag_worst_ns; /* delay of the loop's last tick, and the longest delay */
@@ -223,7 +223,7 @@ uint64_t collector_drain_ns(const struct collector *); /* drain time of the conf
 void collector_stop(struct collector *, uint64_t drain_ns, void (*done)(void *arg), void *arg);
 /*
  * After done.  true: a thread is in a call that does not return (work() of an instance, or a write to the spool), and
- * uses its memory further.  Handles stay open, so the loop does not end: the caller ends the process by _exit().
+ * still uses its memory.  Handles stay open, so the loop does not end: the caller ends the process by _exit().
  */
 bool collector_left_behind(const struct collector *);
 /*

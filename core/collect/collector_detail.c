@@ -152,9 +152,7 @@ static int scope_run(struct collector *c, struct attachment *a, const char *name
 	a->run = run_ref(run);
 	a->scope.value = run->group;
 	mark_members(c, run);
-	/*
-	 * Forks of parents without a mark may be in the rings: reads them now, and the second pass marks the children.
-	 */
+	/* The rings may hold forks of unmarked parents: drains them now, and the second pass marks the children. */
 	collector_flush_lifecycle(c);
 	mark_members(c, run);
 	return asprintf(&a->words, "run %s", run->id) < 0 ? -ENOMEM : 0;

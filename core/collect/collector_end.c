@@ -48,8 +48,8 @@ int collector_run_begin(struct collector *c, const struct run_spec *spec)
 	}
 	if (c->options.runs_only) {
 		/*
-		 * The run's ledger begins here, before the run uses anything.  On a whole host each run's ledger begins
-		 * at the next sample, because a sweep for each run would cost too much.
+		 * The run's ledger begins here, before the run uses anything.  skepd does not sweep a whole host for
+		 * each run: there the run's ledger begins at the next sample.
 		 */
 		collector_sample_now(c);
 		verdict_set(&c->verdict, spec->root, VERDICT_COLLECT);

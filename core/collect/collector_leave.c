@@ -76,7 +76,10 @@ static void report_removed(struct collector *c, const struct skep_instance *inst
 	}
 }
 
-/* Reports to the other sinks, as lost there, the records that it had not acknowledged. */
+/*
+ * Removes a sink.  Counts the records that it has not acknowledged as lost there, and reports the loss to the other
+ * sinks.
+ */
 static void sink_gone(struct collector *c, struct skep_instance *inst, struct instance_data *data)
 {
 	uint64_t before = delivery_lost_total(c->delivery, SKEP_LOSS_SINK), n;

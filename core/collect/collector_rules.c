@@ -33,7 +33,10 @@ struct rule_eval *collector_rule_eval(struct collector *c)
 	return c->rule_eval;
 }
 
-/* Evaluates processes that forked while the rules changed, and sweeps over excluded ones. */
+/*
+ * Clears old verdicts of processes that forked while the rules changed.  Then asks for a sweep, which evaluates the
+ * processes that the old rules excluded.
+ */
 static void reevaluate_rest(struct collector *c)
 {
 	if (collector_sweeping(c)) /* this sweep began before the change, and may have passed excluded processes */

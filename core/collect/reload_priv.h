@@ -25,7 +25,7 @@ struct change {
 	struct skep_instance *old;  /* NULL: added.  In collector.instances until the commit of the reload */
 	struct skep_instance *next; /* NULL: removed.  The reload owns it until then */
 	bool required;              /* as the new configuration says */
-	struct sink_terms terms;     /* the same */
+	struct sink_terms terms;     /* as the new configuration says */
 	bool started;               /* next runs beside old, or instead of it */
 	bool last;                  /* next starts after all others */
 	bool in_turn;               /* the two cannot run side by side: old stops first */
