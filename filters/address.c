@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/address.c - addresses and networks; IPv4 as ::ffff:a.b.c.d, so that one comparison does for both.
+ * filters/address.c - parses addresses and networks for rules. An IPv4 address becomes ::ffff:a.b.c.d, so that
+ * one comparison serves both families.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

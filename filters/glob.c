@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/glob.c - shell patterns.  A mismatch goes back to the last '*' only: what an
- * earlier one could take, the last one can take, too.
+ * filters/glob.c - matches shell patterns. After a mismatch the matcher returns to the last '*' only: any text
+ * that an earlier '*' could match, the last '*' can match too.
  */
 #include "filters/glob.h"
 
 #include <string.h>
 
-/* p is behind the '['. Returns the end of the set (behind its ']'), or NULL when it has none. */
+/* p points behind the '['. Returns a pointer behind the closing ']', or NULL when the set has none. */
 static const char *set_match(const char *p, unsigned char c, bool *ret_in)
 {
 	bool negated = *p == '!' || *p == '^', in = false, first = true;
@@ -35,7 +35,10 @@ static const char *set_match(const char *p, unsigned char c, bool *ret_in)
 	return p + 1;
 }
 
-/* One character of the text against one element of the pattern. Returns behind that element, or NULL: no match. */
+/*
+ * Matches one character against one element of the pattern. Returns a pointer behind the element; NULL: no
+ * match.
+ */
 static const char *element_match(const char *p, unsigned char c)
 {
 	bool in;
@@ -58,7 +61,7 @@ static const char *element_match(const char *p, unsigned char c)
 	return (unsigned char)*p == c ? p + 1 : NULL;
 }
 
-/* Behind a '*' stands p: the first place from i on where it can begin; len: nowhere. */
+/* p follows a '*'. Returns the first position from i on at which p can match, or len for none. */
 static size_t next_place(const char *p, const char *text, size_t i, size_t len)
 {
 	const char *at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/lex.c - the text of an expression into words.
+ * filters/lex.c - the lexer: splits the text of an expression into tokens.
  */
 #include "filters/lex.h"
 
@@ -35,7 +35,7 @@ bool token_is(const struct token *t, const char *word)
 	       memcmp(t->ptr, word, t->len) == 0;
 }
 
-/* ASCII only, whatever the locale. */
+/* ASCII only, in every locale. */
 static bool is_name_start(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -62,7 +62,7 @@ static int hex(char c)
 	return -1;
 }
 
-/* What stands behind a backslash at l->at; moves beyond it. */
+/* Decodes the escape behind a backslash; l->at points behind the backslash and moves behind the escape. */
 static bool escape(struct lexer *l, uint32_t begin, char *ret)
 {
 	uint32_t left = l->length - l->at;
@@ -114,7 +114,7 @@ static bool quoted(struct lexer *l, struct token *t)
 		l->strings[l->used++] = c;
 	}
 	t->len = (uint32_t)(l->strings + l->used - t->ptr);
-	l->strings[l->used++] = '\0'; /* there is room: the quotes are gone */
+	l->strings[l->used++] = '\0'; /* always fits: the two quotes are not copied */
 	t->length = l->at - begin;
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/lex.h - words of an expression, each with its place.
+ * filters/lex.h - the lexer: an expression's tokens, each with its position. For filters/parse*.c.
  */
 #ifndef SKEP_FILTERS_LEX_H
 #define SKEP_FILTERS_LEX_H
@@ -9,23 +9,23 @@
 
 enum token_kind {
 	TOKEN_END,
-	TOKEN_NAME,   /* a field or a word of the language */
-	TOKEN_TEXT,   /* quotes and escapes taken out */
-	TOKEN_NUMBER, /* with its unit, if it has one */
+	TOKEN_NAME,   /* a field or a keyword */
+	TOKEN_TEXT,   /* without its quotes, escapes decoded */
+	TOKEN_NUMBER, /* with its unit, if any */
 	TOKEN_SIGN,   /* ( ) , = == != < <= > >= */
 };
 
 struct token {
 	enum token_kind kind;
 	uint32_t at, length; /* in the text */
-	const char *ptr;     /* of TOKEN_TEXT in the lexer's memory, else in the text */
+	const char *ptr;     /* TOKEN_TEXT: in the lexer's memory; other kinds: in the text */
 	uint32_t len;
 };
 
 struct lexer {
 	const char *text;
 	uint32_t length, at;
-	char *strings; /* as long as the text: unescaped is never longer */
+	char *strings; /* as long as the text: a decoded text is never longer than its source */
 	uint32_t used;
 	struct filter_error *error;
 };
@@ -33,7 +33,7 @@ struct lexer {
 /* false: *l->error is set. */
 bool lex_next(struct lexer *, struct token *ret);
 bool token_is(const struct token *, const char *word);
-/* Sets l->error for that place, and errno to EINVAL; false, to be returned. */
+/* Sets l->error for that position, and errno to EINVAL. Always returns false, for the caller to return. */
 bool lex_error(const struct lexer *, uint32_t at, uint32_t length, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/match.c - is an expression true of a process?
+ * filters/match.c - evaluates an expression on a process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * The coarse clock costs 5 ns and moves with the timer tick (1 to 10 ms); the processor time costs a
- * system call, so it is read when the coarse clock has moved.  The first tick begins the budget.
+ * The coarse clock costs 5 ns and advances with the timer tick (1 to 10 ms). CPU time costs a system call, so
+ * this function reads CPU time only after the coarse clock has advanced. The budget begins at the first tick.
  */
 bool filter_budget_look(struct filter_budget *b)
 {
@@ -76,7 +76,7 @@ static bool text_holds(uint8_t op, const struct operand *o, const struct filter_
 		return is;
 	}
 	if (w->len == 0 && op != OP_GLOB)
-		return true; /* and nothing need be where an empty text points to */
+		return true; /* an empty operand matches every text; its pointer may be invalid */
 	switch (op) {
 	case OP_PREFIX:
 		return t->len >= w->len && memcmp(t->ptr, w->ptr, w->len) == 0;
@@ -91,7 +91,7 @@ static bool text_holds(uint8_t op, const struct operand *o, const struct filter_
 	}
 }
 
-/* One text.  OP_NE is asked for as OP_EQ.  *gave_up: a regular expression met its limits, or the budget is spent. */
+/* Tests one text; handles OP_NE as OP_EQ. *gave_up: a regular expression met its limits, or the budget is spent. */
 static bool text_test(const struct node *t, const struct operand *o, const struct filter_text *text,
 		      struct filter_budget *budget, bool *gave_up)
 {
@@ -103,7 +103,10 @@ static bool text_test(const struct node *t, const struct operand *o, const struc
 	return false;
 }
 
-/* A list: true of any.  What gives up on one text does not try the next: the time is bounded for all together. */
+/*
+ * Tests a list: true when any text matches. After a text on which the search gave up it tries no other text:
+ * one time limit covers the whole list.
+ */
 static bool list_test(const struct node *t, const struct operand *o, const struct filter_text *list,
 		      struct filter_budget *budget)
 {
@@ -123,7 +126,7 @@ static bool list_test(const struct node *t, const struct operand *o, const struc
 	return false;
 }
 
-/* By how much a is above b: -1, 0, 1. */
+/* -1, 0 or 1: a is less than, equal to or greater than b. */
 static int number_order(uint8_t type, const union filter_value *a, const union filter_value *b)
 {
 	if (type == FILTER_INT)
@@ -217,7 +220,7 @@ bool filter_test_match(const struct filter_expr *e, uint32_t at, filter_get get,
 	return is && *ret_known;
 }
 
-/* Recursion is as deep as the expression, which is FILTER_DEPTH at the most. */
+/* The recursion is as deep as the expression, at most FILTER_DEPTH. */
 bool node_is_true(const struct filter_expr *e, uint32_t at, filter_get get, const void *subject,
 		  struct filter_budget *budget)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/number.c - numbers with units: 5s, 64MiB.
+ * filters/number.c - parses the numbers of expressions, with units: 5s, 64MiB.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static const struct unit sizes[] = {
 	{ NULL, 0 },
 };
 
-/* 0: there is none of that name. */
+/* 0: no unit has that name. */
 static uint64_t factor_of(const struct unit *units, const char *name, size_t len)
 {
 	for (; units->name; units++)
@@ -77,7 +77,7 @@ bool number_of(const struct lexer *l, const struct token *t, const struct filter
 				 (int)(t->len > 40 ? 40 : t->len), t->ptr);
 	if (f->unit == FILTER_PLAIN && i < t->len)
 		return bad_unit(l, t, f);
-	if (f->unit == FILTER_NS && (i < t->len || v != 0)) /* nothing is nothing in any unit */
+	if (f->unit == FILTER_NS && (i < t->len || v != 0)) /* zero needs no unit */
 		factor = factor_of(times, t->ptr + i, t->len - i);
 	if (f->unit == FILTER_BYTES && i < t->len)
 		factor = factor_of(sizes, t->ptr + i, t->len - i);

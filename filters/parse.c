@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/parse.c - an expression's words into a tree, each condition checked against its field.
+ * filters/parse.c - the parser: builds the tree from an expression's tokens and checks each condition against
+ * its field.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ bool parse_next(struct parser *p)
 	return lex_next(&p->lex, &p->token);
 }
 
-/* The number of a new node; 0: the error is set. */
+/* Returns the number of a new node; 0: the error is set. */
 static uint32_t node_new(struct parser *p, enum node_kind kind)
 {
 	struct filter_expr *e = p->e;
@@ -48,7 +49,7 @@ static uint32_t expression(struct parser *p);
 static uint32_t test_of(struct parser *p, bool any)
 {
 	struct node n = { .kind = NODE_TEST, .who = any ? OF_ANY_ANCESTOR : OF_ITSELF };
-	const uint32_t begin = any ? p->end - 3 : p->token.at; /* "any" is the word before */
+	const uint32_t begin = any ? p->end - 3 : p->token.at; /* begins at the word "any", the previous token */
 	const struct token name = p->token;
 	const struct filter_field *f;
 	const struct operator *o;
@@ -141,7 +142,10 @@ static uint32_t condition(struct parser *p)
 	return test_of(p, false);
 }
 
-/* What stands between words of that kind: one thing as it is, several below a node. */
+/*
+ * Parses `part { word part }`. A single part stays as it is; several parts become children of a node of that
+ * kind.
+ */
 static uint32_t chain(struct parser *p, const char *word, enum node_kind kind, uint32_t (*part)(struct parser *))
 {
 	const uint32_t begin = p->token.at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/parse.h - shared by filters/parse*.c: the parser and what each part of it does.
+ * filters/parse.h - the parser's state, and the functions that filters/parse*.c share.
  */
 #ifndef SKEP_FILTERS_PARSE_H
 #define SKEP_FILTERS_PARSE_H
@@ -10,7 +10,7 @@
 struct parser {
 	struct lexer lex;
 	struct token token; /* the next one */
-	uint32_t end;       /* of the one before it */
+	uint32_t end;       /* of the previous token */
 	const struct filter_schema *schema;
 	struct filter_expr *e;
 	unsigned depth;
@@ -22,22 +22,22 @@ struct operator {
 	bool text, number, boolean, ip, list;
 };
 
-extern const char *const parse_type_names[]; /* by enum filter_type: "a text" */
+extern const char *const parse_type_names[]; /* indexed by enum filter_type: "a text" */
 
-/* Each sets the lexer's error where it fails. */
-bool parse_next(struct parser *); /* the next word into p->token */
+/* Each function sets the lexer's error when it fails. */
+bool parse_next(struct parser *); /* reads the next token into p->token */
 bool parse_no_memory(const struct parser *);
 
 /* parse_field.c */
-bool parse_is_word(const struct token *); /* of the language: no field */
-/* The field that t names; sets n->field, n->type and, of a parent's, n->who. */
+bool parse_is_word(const struct token *); /* a keyword: cannot be a field */
+/* Finds the field that t names. Sets n->field and n->type, and n->who for a parent's field. */
 const struct filter_field *parse_field(struct parser *, const struct token *t, struct node *n);
-/* The operator that p->token is, if it is one for that field. */
+/* Finds the operator in p->token, if the field's type allows it. */
 const struct operator *parse_operator(struct parser *, const struct filter_field *);
 
 /* parse_value.c */
 struct operand *operand_new(struct parser *, const struct token *t);
-/* What the field is compared with, from p->token on, into n. */
+/* Parses the operands, from p->token on, into n. */
 bool parse_values(struct parser *, struct node *n, const struct filter_field *, const struct operator *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/parse_field.c - the fields and operators of a condition, by their names.
+ * filters/parse_field.c - the parser's look-up of fields and operators by name, with suggestions.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/parse_value.c - what a field is compared with: one value or a list, of the field's type.
+ * filters/parse_value.c - parses a condition's operands: one value or a list, of the field's type.
  */
 #include <stdlib.h>
 #include <string.h>

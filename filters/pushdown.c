@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/pushdown.c - rules into clauses, and what a dimension's value says of them.
+ * filters/pushdown.c - compiles rules into clauses, and evaluates the clauses' conditions on one dimension.
  */
 #include "filters/pushdown.h"
 
@@ -9,7 +9,7 @@
 
 #include "filters/expr_priv.h"
 
-/* A condition of a clause, as it is or negated. */
+/* One condition of a clause, negated or not. */
 struct literal {
 	const struct filter_expr *expr;
 	uint32_t node; /* NODE_TEST */
@@ -23,14 +23,14 @@ struct pushdown {
 	struct pushdown_clause clauses[PUSHDOWN_CLAUSES];
 	unsigned n_clauses;
 	uint64_t of[PUSHDOWN_DIMENSIONS];
-	struct literal *literals; /* by dimension */
+	struct literal *literals; /* sorted by dimension */
 	size_t n_literals, room_literals;
-	size_t first[PUSHDOWN_DIMENSIONS + 1]; /* where each dimension's literals begin */
+	size_t first[PUSHDOWN_DIMENSIONS + 1]; /* index of each dimension's first literal */
 };
 
 /* ---- disjunctive form ------------------------------------------------------------- */
 
-#define CONJUNCTION_MAX 64u /* literals in one */
+#define CONJUNCTION_MAX 64u /* literals in one conjunction */
 
 struct conjunction {
 	struct {
@@ -80,8 +80,8 @@ static bool both(struct form *to, const struct form *more)
 }
 
 /*
- * false: it does not fit (or there is no memory, which is the same to the caller). Recursion is FILTER_DEPTH deep at
- * most.
+ * Converts the node into disjunctive normal form. false: the form needs too many conjunctions, or no memory is
+ * left, which the caller treats alike. The recursion is at most FILTER_DEPTH deep.
  */
 static bool form_of(const struct filter_expr *e, uint32_t at, bool negated, struct form *ret)
 {
@@ -146,7 +146,8 @@ static struct pushdown_clause *add_clause(struct pushdown *p, const struct rule 
 static int add_rule(struct pushdown *p, const struct rule *rule, bool is_last, const uint8_t *dimension_of,
 		    struct form *form)
 {
-	unsigned left = PUSHDOWN_CLAUSES - p->n_clauses - !is_last; /* one is kept for the rules that do not fit */
+	/* without the clause reserved for the rules that do not fit */
+	unsigned left = PUSHDOWN_CLAUSES - p->n_clauses - !is_last;
 
 	if (!rule->when) {
 		add_clause(p, rule, true);
@@ -199,7 +200,7 @@ struct pushdown *pushdown_new(struct ruleset *set, const uint8_t *dimension_of)
 		if (add_rule(p, rule, i + 1 == n, dimension_of, form) < 0)
 			goto out;
 		if (!rule->when)
-			break; /* no further rule is ever reached */
+			break; /* a rule without a condition always holds: no later rule decides */
 	}
 	free(form);
 	if (p->n_literals)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/reason.c - why is an expression not true?  The condition that decides, and what it saw.
+ * filters/reason.c - finds why an expression is not true: the condition that decides, and the value that it
+ * read.
  */
 #include "filters/expr_priv.h"
 
@@ -13,12 +14,15 @@ static void of_test(const struct node *t, filter_get get, const void *subject, s
 	ret->known = ret->of_any ? FILTER_NOBODY : get(subject, ret->of_parent, t->field, &ret->value);
 }
 
-/* What makes the node `wanted` or not is the same for both: the first part below that decides alone. */
+/* Finds the node that decides why node `at` is `is`: descends while a single child alone decides. */
 static uint32_t deciding(const struct filter_expr *e, uint32_t at, bool is, filter_get get, const void *subject)
 {
 	for (;;) {
 		const struct node *n = &e->nodes[at - 1];
-		/* An `and` that is false, an `or` that is true: one part did it.  The other way all parts did. */
+		/*
+		 * One child alone decides a false `and` and a true `or`. All children decide the opposite
+		 * results.
+		 */
 		bool one = (n->kind == NODE_AND && !is) || (n->kind == NODE_OR && is);
 
 		if (!one)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/regex.c - the operator `matches`: PCRE2 over bytes, compiled once.
+ * filters/regex.c - the operator `matches`: PCRE2 over bytes, compiled once per rule.
  *
- * The user of a process chooses its arguments, so no text may cost much: its length, the steps from
- * each place in it and the depth are limited, and a text that meets a limit does not match.  PCRE2
- * limits the steps from one place only, so a long text is searched some places at a time, and the
- * budget of the whole judgement is looked at in between.  Matching takes no memory: compiled code
- * (JIT) works on the stack; where there is none (MemoryDenyWriteExecute=, a processor that PCRE2 has
- * none for), the interpreter's frames come from two blocks made here.
+ * The user of a process chooses its arguments, so no text may cost much CPU time. skep limits the text's
+ * length, the steps from each start position and the depth. A text that meets a limit does not match. PCRE2
+ * limits only the steps from one start position, so skep searches a long text a few positions at a time and
+ * checks the evaluation's budget in between. Matching allocates no memory. JIT code works on the stack. Without
+ * JIT (MemoryDenyWriteExecute=, or a processor that PCRE2's JIT does not support) the interpreter's frames use
+ * two blocks that regex_new allocates.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <errno.h>
@@ -18,15 +18,14 @@
 #include "filters/expr_priv.h"
 
 #define OPTIONS (PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_USE_OFFSET_LIMIT)
-#define STEPS 5000u    /* from one place of the text */
+#define STEPS 5000u    /* from one start position in the text */
 #define DEPTH 500u     /* of the interpreter's backtracking */
-#define FRAMES_KIB 64u /* for it */
-#define NESTED 32u     /* parentheses in each other */
+#define FRAMES_KIB 64u /* for the interpreter's frames */
+#define NESTED 32u     /* nested parentheses */
 /*
- * A step costs up to the length of the text: the `\s+` in `a.*?\s+b` passes over all spaces and is
- * not counted (PCRE2 10.42).  So a text of LONG bytes takes 50 ms at the worst and is one search.
- * A longer one is searched PLACES places at a time with FEW_STEPS each (100 ms), and a place
- * that needs more of them is searched alone.
+ * One step can cost as much as the text is long: the `\s+` in `a.*?\s+b` skips all spaces uncounted (PCRE2
+ * 10.42). A text of LONG bytes takes at most 50 ms and is searched at once. skep searches a longer text PLACES
+ * positions at a time with FEW_STEPS each (100 ms at most). A position that needs more steps is searched alone.
  */
 #define LONG 141u
 #define FEW_STEPS 64u
@@ -35,11 +34,12 @@
 struct regex {
 	pcre2_code *code;
 	pcre2_match_data *data;
-	pcre2_match_context *limits, *places; /* of a search of the whole text, of one from some of its places */
+	pcre2_match_context *limits, *places; /* for a search of the whole text; for a search from some positions */
 	pcre2_general_context *memory;
 	bool built;
-	bool at_once; /* a search that begins within the text would find something else, or there is only one place */
-	/* pcre2_match grows its frames into a second block before it lets the first one go. */
+	/* search in one call: a search from within the text would differ, or only one position can match */
+	bool at_once;
+	/* pcre2_match copies its frames into a second block before it frees the first. */
 	char *block[2];
 	bool taken[2];
 };
@@ -56,7 +56,7 @@ static void *memory_take(size_t size, void *arg)
 		r->taken[i] = true;
 		return r->block[i];
 	}
-	return NULL; /* PCRE2_ERROR_NOMEMORY: no match */
+	return NULL; /* pcre2_match returns PCRE2_ERROR_NOMEMORY: no match */
 }
 
 static void memory_give(void *at, void *arg)
@@ -114,7 +114,7 @@ static bool compile(struct regex *r, const struct lexer *l, const struct token *
 			 (const char *)why, (size_t)offset);
 }
 
-/* \G is where a search begins, and (*COMMIT) and (*SKIP) say where the next one may. */
+/* \G depends on where a search begins; (*COMMIT) and (*SKIP) decide where the next search may begin. */
 static bool at_once(const struct regex *r, const struct token *t)
 {
 	static const char *const words[] = { "\\G", "(*COMMIT", "(*SKIP" };
@@ -150,7 +150,7 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 		return regex_free(r);
 	r->at_once = at_once(r, t);
 	r->limits = pcre2_match_context_create(r->memory);
-	/* One pair of offsets: whether it matches is all that is asked. */
+	/* One pair of offsets is enough: skep only needs to know whether the text matches. */
 	r->data = pcre2_match_data_create(1, r->memory);
 	if (r->limits) {
 		pcre2_set_match_limit(r->limits, STEPS);
@@ -162,7 +162,10 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 		no_memory(l, t);
 		return regex_free(r);
 	}
-	/* Asked for by its result: a pattern that begins with (*NO_JIT) is no error of the compiler. */
+	/*
+	 * Checks the result, not the return value: for a pattern that begins with (*NO_JIT) pcre2_jit_compile
+	 * reports no error.
+	 */
 	pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
 	if (pcre2_pattern_info(r->code, PCRE2_INFO_JITSIZE, &jit) != 0 || jit == 0) {
 		for (int i = 0; i < 2; i++) {
@@ -177,7 +180,7 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 	return r;
 }
 
-/* A search that begins at one of that many places. */
+/* Searches from each of `places` positions, from `at` on. */
 static int search(const struct regex *r, const struct filter_text *t, size_t at, size_t places, uint32_t steps,
 		  uint32_t options)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/rule.c - one rule: checked, copied, compared, freed.
+ * filters/rule.c - one rule: checks, copies, compares and frees it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define LABEL_VALUE 256u
 #define SAMPLE 1000000u
 
-/* Of what is not in `when`: no position. */
+/* Reports an error outside `when`, so without a position. */
 static int wrong(struct filter_error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int wrong(struct filter_error *e, const char *fmt, ...)
 {
@@ -143,7 +143,7 @@ struct rule *rule_free(struct rule *r)
 	if (!r)
 		return NULL;
 	for (size_t i = 0; i < r->n_labels; i++) {
-		free((char *)r->labels[i].name); /* ours: copied by copy_labels */
+		free((char *)r->labels[i].name); /* copy_labels allocated it */
 		free((char *)r->labels[i].value);
 	}
 	free(r->labels);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/ruleset.c - rules in their order; the first that holds decides.
+ * filters/ruleset.c - the ordered set of rules: adds rules and evaluates them; the first rule that holds
+ * decides.
  */
 #include "filters/ruleset.h"
 
@@ -16,7 +17,7 @@ struct ruleset {
 	unsigned refs;
 	const struct filter_schema *schema;
 	enum rule_verdict otherwise;
-	struct rule **rules; /* each in memory of its own: pointers to them stay while the set grows */
+	struct rule **rules; /* each rule has its own allocation: pointers to rules stay valid while the set grows */
 	size_t n, room;
 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/show.c - an error in an expression, for people: the line, and where in it.
+ * filters/show.c - shows the user an error in an expression: the line, and a mark below the wrong part.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "filters/expr.h"
 
-#define BEFORE 40u /* bytes of a long line that are shown before what is wrong */
+#define BEFORE 40u /* bytes of a long line that are shown before the error */
 
 struct delivery {
 	char *to;
@@ -27,13 +27,13 @@ static void dots(struct delivery *o, bool cut)
 		put(o, '.');
 }
 
-/* Columns are bytes, what a terminal shows are characters: bytes that go on with one take no place. */
+/* Columns count bytes, but a terminal shows characters: the continuation bytes of UTF-8 take no column. */
 static bool begins(char c)
 {
 	return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-/* [*from, *to) of a line of n bytes, with the byte at `at` in it. */
+/* Chooses the part [*from, *to) of a line of n bytes to show; the part contains byte `at`. */
 static void window(const char *line, size_t n, size_t at, size_t *from, size_t *to)
 {
 	*from = 0;
@@ -77,7 +77,7 @@ int filter_error_show(const struct filter_error *e, const char *text, size_t len
 		if (begins(line[i]))
 			put(&o, line[i] == '\t' ? '\t' : ' ');
 	put(&o, '^');
-	/* what is wrong may go on in the next line */
+	/* the wrong part may continue on the next line */
 	for (size_t i = at + 1; i < at + e->length && i < last; i++)
 		if (begins(line[i]))
 			put(&o, '~');

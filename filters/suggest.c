@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/suggest.c - "did you mean": the candidate with the smallest edit distance
- * (insert, delete, replace, swap of neighbours), when it is near enough to be a slip.
+ * filters/suggest.c - finds the "did you mean" suggestion: the candidate with the smallest edit distance
+ * (insert, delete, replace, swap of neighbors), when it is near enough to be a typing error.
  */
 #include <string.h>
 
 #include "filters/suggest.h"
 
-#define SUGGEST_MAX 63 /* longer words are no slips of a key of ours */
+#define SUGGEST_MAX 63 /* longer words cannot misspell one of our keys */
 
-/* ASCII only, whatever the locale; '-' for '_' is a habit, not another word. */
+/* Folds case, in ASCII only and in every locale. '-' equals '_': users often swap them. */
 static unsigned char suggest_fold(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -66,7 +66,10 @@ const char *suggest_nearest(const char *word, const char *const *candidates)
 		if (n == 0 || n > SUGGEST_MAX)
 			continue;
 		distance = suggest_distance(word, length, *candidates, n);
-		/* A third of the letters may be wrong: "intervall" yes, "path" for "host" no. */
+		/*
+		 * A third of the letters may be wrong: suggests "interval" for "intervall", but not "host" for
+		 * "path".
+		 */
 		if (distance > longer / 3)
 			continue;
 		if (!best || distance < best_distance) {
