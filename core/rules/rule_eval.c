@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rule_eval.c - the rules in use, the verdicts by them, and what has been counted of each.
+ * core/rules/rule_eval.c - the rules in use: evaluates processes by them, and counts the verdicts of each rule.
  */
 #include "core/rules/rule_eval.h"
 
@@ -98,7 +98,7 @@ static bool excludes(const struct rule *r)
 	return r->verdict == RULE_EXCLUDE || r->verdict == RULE_SAMPLE;
 }
 
-/* Bytes for what the rules exclude, and what was counted of those that were there before. */
+/* Assigns bytes to the rules that exclude, and copies the counters of rules that the previous set also had. */
 static struct rule_eval_tally *tallies_new(const struct rule_eval *j, const struct ruleset *set, uint32_t generation,
 					   uint8_t *ret_otherwise)
 {
@@ -120,7 +120,7 @@ static struct rule_eval_tally *tallies_new(const struct rule_eval *j, const stru
 		t[i].shared = false;
 		if (r ? !excludes(r) : ruleset_otherwise(set) != RULE_EXCLUDE)
 			continue;
-		/* The last slot is for all that have none of their own. */
+		/* The last slot is shared by all rules that have no slot of their own. */
 		t[i].byte = (uint8_t)(rule_eval_first_byte(generation) +
 				      (slot < SKEP_RULES_SLOTS ? slot : SKEP_RULES_SLOTS - 1));
 		t[i].shared = slot >= SKEP_RULES_SLOTS - 1;
@@ -130,7 +130,7 @@ static struct rule_eval_tally *tallies_new(const struct rule_eval *j, const stru
 			t[i].seen_gone_ns = __atomic_load_n(&j->shared->excluded_ns[t[i].byte & 127], __ATOMIC_RELAXED);
 		}
 	}
-	/* One that shares it with nobody after all. */
+	/* Exactly as many rules as slots: nobody shares the last slot. */
 	for (size_t i = 0; i <= n && slot == SKEP_RULES_SLOTS; i++)
 		t[i].shared = false;
 	*ret_otherwise = t[n].byte;
@@ -153,17 +153,20 @@ static void mark_exact(struct rule_eval_tally *t, size_t n, const struct pushdow
 	t[n].exact = n_clauses == 0 || clauses[n_clauses - 1].rule;
 }
 
-/* Pids that a rule of another set has a say about: to be collected until they are evaluated anew. */
+/*
+ * Clears the bytes that the previous set wrote: skepd collects those processes until it evaluates them again.
+ * keep_too: clears the mark of included processes as well.
+ */
 static void forget(struct rule_eval *j, bool keep_too)
 {
 	struct verdict *v = j->env.verdict;
-	uint8_t first = rule_eval_first_byte(j->generation + 1); /* the parity before is also the one after */
+	uint8_t first = rule_eval_first_byte(j->generation + 1); /* the previous generation has the same parity */
 
 	for (uint32_t pid = 0; v->bytes && pid < v->pids; pid++) {
 		uint8_t byte = __atomic_load_n(&v->bytes[pid], __ATOMIC_RELAXED);
 
 		if (byte >= first && byte < first + SKEP_RULES_SLOTS)
-			/* The fork hook may be writing another one: then that one is newer. */
+			/* Skips a byte that the fork hook has just changed: that byte is newer. */
 			__atomic_compare_exchange_n(&v->bytes[pid], &byte, 0, false, __ATOMIC_RELAXED,
 						    __ATOMIC_RELAXED);
 		else if (keep_too && byte >= SKEP_VERDICT_KEEP && byte < SKEP_VERDICT_EXCLUDED)
@@ -174,12 +177,12 @@ static void forget(struct rule_eval *j, bool keep_too)
 
 int rule_eval_use(struct rule_eval *j, struct ruleset *set)
 {
-	uint32_t generation = j->generation + 1 ? j->generation + 1 : 2; /* 0: a set that is being written */
+	uint32_t generation = j->generation + 1 ? j->generation + 1 : 2; /* 0 means that a set is being written */
 	struct rule_eval_tally *tallies = NULL;
 	struct pushdown *plan = NULL;
 	uint8_t otherwise = 0;
 
-	/* Rules that decide nothing are none: nothing is asked of anybody. */
+	/* A set that decides nothing counts as no set: the kernel then asks no questions. */
 	if (set && ruleset_count(set) == 0 && ruleset_otherwise(set) == RULE_INCLUDE)
 		set = NULL;
 	if (!set && !j->set)
@@ -196,7 +199,7 @@ int rule_eval_use(struct rule_eval *j, struct ruleset *set)
 		mark_exact(tallies, ruleset_count(set), plan);
 		ruleset_ref(set);
 	}
-	if (set != j->set) /* the same once more: names have come */
+	if (set != j->set) /* the same set again means that new names have arrived */
 		users_forget(j->users);
 	pushdown_free(j->plan);
 	ruleset_unref(j->set);
@@ -246,7 +249,7 @@ void rule_eval_process(struct rule_eval *j, const struct rule_case *c, struct ru
 	ret->include = d.include;
 	ret->settled = d.rule && d.rule->inherit;
 	ret->byte = d.include ? (ret->settled ? SKEP_VERDICT_KEEP : 0) : t->byte;
-	if (!c->decided) { /* else the kernel has counted it */
+	if (!c->decided) { /* the kernel counted its own verdict */
 		if (!d.spent) {
 			t->hits_user++;
 			t->last_ns = c->now_ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rule_eval.h - which processes are collected: the rules in use, evaluated in user space, and
- * pushed down into the kernel (skep/rules.h) as far as it can decide.
+ * core/rules/rule_eval.h - decides which processes skepd collects: evaluates the rules in user space, and
+ * pushes them down into the kernel (skep/rules.h) as far as the kernel can decide.
  *
- * The verdict on a process is written to its byte in the verdict map, which every probe's BPF
- * code reads before anything else.  All of it is for the loop thread.
+ * The evaluation writes the verdict on a process to the process's byte in the verdict map, which every probe's
+ * BPF code reads before anything else. Only the loop thread calls these functions.
  */
 #ifndef SKEP_CORE_RULE_EVAL_H
 #define SKEP_CORE_RULE_EVAL_H
@@ -21,7 +21,7 @@
 
 struct rule_eval;
 struct rule_case;
-/* The process of a case as rules see it, with its ancestors; valid until the next call. */
+/* Describes the process of a case, with its ancestors, for the rules. The result is valid until the next call. */
 typedef const struct rule_subject *(*rule_subject_fn)(void *arg, const struct rule_case *);
 
 struct rule_eval_env { /* all borrowed */
@@ -29,107 +29,123 @@ struct rule_eval_env { /* all borrowed */
 	const struct pins *pins;
 	const struct tools *tools;
 	struct cgroups *cgroups;
-	uv_loop_t *loop;             /* names are looked up beside it; NULL: look-ups block */
-	/* names of users or groups are known now that were not: rules may decide otherwise */
+	uv_loop_t *loop;             /* for look-ups of names on a worker thread; NULL: look-ups block */
+	/* Called when look-ups of users or groups have returned new names: rules may now decide otherwise. */
 	void (*names)(void *arg);
 	void *arg;
-	bool kernel;                 /* push down; false: user space decides everything */
+	bool kernel;                 /* push rules down; false: user space decides everything */
 };
 
-/* 0 or -ENOMEM. Without the privilege for its maps the kernel decides nothing; rule_eval_kernel() says why. */
+/*
+ * 0 or -ENOMEM. Without the privilege for the maps the kernel decides nothing; rule_eval_kernel() returns the
+ * cause.
+ */
 int rule_eval_new(const struct rule_eval_env *, struct rule_eval **ret);
 struct rule_eval *rule_eval_free(struct rule_eval *);
-/* Before the loop ends: nothing is looked up any more. NULL is fine. */
+/* Ends all look-ups of names. Call before the loop ends; NULL is fine. */
 void rule_eval_stop(struct rule_eval *);
-/* For how long a look-up of a user's or a group's name has not returned; 0: none is under way. */
+/* Age of the oldest look-up of a user's or group's name that has not returned; 0: none is in progress. */
 uint64_t rule_eval_names_late_ns(struct rule_eval *);
-/* others from now on; with the next set, which must follow */
+/* Sets the tool table. The caller must call rule_eval_use() next. */
 void rule_eval_tools(struct rule_eval *, const struct tools *);
-/* before the first process; fn describes processes to rules */
+/* Sets the function that describes processes to rules. Call before the first process. */
 void rule_eval_subjects(struct rule_eval *, rule_subject_fn, void *arg);
 struct users *rule_eval_users(const struct rule_eval *); /* borrowed; for subjects */
 
-/* What the plugins' host table gets: -1 where there is none. */
+/* File descriptors of the maps for the plugin host table; -1: no map. */
 struct rule_eval_fds {
 	int rules, programs, values;
 };
 struct rule_eval_fds rule_eval_fds(const struct rule_eval *);
-/* NULL: the kernel decides what it can; else why it does not. Borrowed. */
+/* Why the kernel decides nothing; NULL: it decides what it can. Borrowed. */
 const char *rule_eval_kernel(const struct rule_eval *);
 
 /*
- * These rules from now on; the set is referenced.  NULL: none, everything is collected.  Whoever a rule
- * of the set before has excluded is collected again, until it is evaluated anew: a sweep must follow.
- * All or nothing: -ENOMEM changes nothing.
+ * Switches to this set and holds a reference on it. NULL: no rules, skepd collects every process. A process
+ * that the previous set excluded is collected until skepd evaluates it again, so a sweep must follow. On
+ * -ENOMEM the previous set stays.
  */
 int rule_eval_use(struct rule_eval *, struct ruleset *);
-/* Once more, when a moment has passed: what forked while rule_eval_use was at work. */
+/*
+ * Clears the previous set's verdicts again, a moment after rule_eval_use: a fork during rule_eval_use may have
+ * copied one.
+ */
 void rule_eval_forget_old(struct rule_eval *);
 struct ruleset *rule_eval_rules(const struct rule_eval *); /* borrowed; NULL: none */
 uint32_t rule_eval_generation(const struct rule_eval *);
 
 struct proc;
 
-/* A process that has begun a program, or was found running one. */
+/* A process that has executed a program, or that skepd found running. */
 struct rule_case {
-	const struct proc *proc;     /* of the process table; what the other members do not say is from here */
+	const struct proc *proc;     /* its entry in the process table; source of all that the other members lack */
 	uint32_t pid;
 	uint64_t start_ns;
 	const struct program *program;
 	struct skep_str comm, cwd;
 	uint64_t cgroup_id;
 	uint32_t uid, gid, session;
-	uint32_t mount_ns, pid_ns;   /* 0: not known */
-	uint32_t unknown;            /* the kernel's question: dimensions without an answer */
-	bool decided;                /* the kernel has decided already that it is collected */
-	struct skep_str task;        /* that its environment names; ptr NULL: the one that it is in */
+	uint32_t mount_ns, pid_ns;   /* 0: unknown */
+	uint32_t unknown;            /* dimensions whose answer the kernel lacks (bits) */
+	bool decided;                /* the kernel has already decided to collect it */
+	struct skep_str task;        /* the task that its environment names; ptr NULL: the task that it belongs to */
 	uint64_t now_ns;
 };
 
 struct rule_eval_verdict {
 	bool include;
-	bool settled;            /* descendants get it too */
-	uint8_t byte;            /* for the verdict map, without a group */
+	bool settled;            /* descendants get the same verdict */
+	uint8_t byte;            /* for the verdict map, without a group's bits */
 	const struct rule *rule; /* borrowed; NULL: the default */
 };
 
-/* Counts it, answers the kernel; writes no byte. Without rules everything is included. */
+/*
+ * Evaluates the rules, counts the verdict, and answers the kernel's questions. Writes no byte to the verdict
+ * map. Without rules every process is included.
+ */
 void rule_eval_process(struct rule_eval *, const struct rule_case *, struct rule_eval_verdict *ret);
-/* The byte of a process that is excluded. */
+/* Writes the byte of an excluded process. */
 void rule_eval_write(struct rule_eval *, uint32_t pid, uint8_t byte);
-/* It is collected, and so are its descendants; where the kernel has excluded it meanwhile, that stays. */
+/*
+ * Marks the process as collected with all its descendants. A verdict of the kernel that excludes it in the
+ * meantime stays.
+ */
 void rule_eval_keep(struct rule_eval *, uint32_t pid);
-/* Takes rule_eval_write(byte) back, unless the kernel has evaluated it since. */
+/* Clears the byte that rule_eval_write wrote, unless the kernel has changed the byte since. */
 void rule_eval_unwrite(struct rule_eval *, uint32_t pid, uint8_t byte);
-/* What its byte says now. */
+/* true: the process's byte excludes it now. */
 bool rule_eval_excludes(const struct rule_eval *, uint32_t pid);
 
 #define RULE_EVAL_TIMED 16u
-/* What has been decided by each rule, in order; then by the default, with rule NULL. */
+/* Reports the counters of each rule in order, then of the default, with rule NULL. */
 struct rule_eval_count {
 	const struct rule *rule;
-	/* verdicts, since that rule is there (it may have been in sets before this one) */
+	/* Verdicts since a set first had the rule (earlier sets included). */
 	uint64_t hits_user, hits_kernel;
-	uint64_t last_ns;        /* of the last one in user space, or seen of the kernel's; 0: none */
+	/* time of the last verdict in user space, or of the last read of the kernel's counts; 0: none */
+	uint64_t last_ns;
 	uint64_t gone,
-		gone_ns; /* processes that it excluded and that have ended, with their CPU time; exact for the first
-				    62 rules that exclude, together for all others of a set: then shared is set */
-	/* tries by user space whose time was taken, one verdict in RULE_EVAL_TIMED; not of the default */
+		/*
+		 * excluded processes that have ended, and their CPU time. Exact for the first 62 rules that
+		 * exclude; the remaining rules of a set share one sum, and `shared` is set
+		 */
+		gone_ns;
+	/* Evaluations that user space timed: one verdict in RULE_EVAL_TIMED. Not for the default. */
 	uint64_t timed, timed_ns;
 	bool shared;
-	bool in_kernel;          /* the kernel can decide all of it */
+	bool in_kernel;          /* the kernel can decide the rule completely */
 };
 void rule_eval_counts(struct rule_eval *, void (*cb)(void *arg, const struct rule_eval_count *), void *arg);
 
 struct rule_eval_self {
 	uint32_t generation;
 	uint64_t evaluated_user, evaluated_kernel; /* verdicts */
-	uint64_t asked;                      /* by the kernel, of user space */
+	uint64_t asked;                      /* questions of the kernel to user space */
 	uint64_t lineages_lost;
-	uint64_t answers;                    /* given to the kernel */
+	uint64_t answers;                    /* answers to the kernel */
 	uint64_t answers_failed;
-	uint64_t busy_ns;                    /* judging in user space */
-	uint64_t spent;                      /* included, as the rules took too long (FILTER_BUDGET_NS) */
+	uint64_t busy_ns;                    /* CPU and wait time of evaluations in user space */
+	uint64_t spent;                      /* included because the rules took too long (FILTER_BUDGET_NS) */
 };
 void rule_eval_self(const struct rule_eval *, struct rule_eval_self *ret);
 

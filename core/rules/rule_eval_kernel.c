@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rule_eval_kernel.c - what the kernel decides by (skep/rules.h): the maps, the set in use, and
- * the answers to what it does not know yet.
+ * core/rules/rule_eval_kernel.c - the kernel's part of the rule evaluation (skep/rules.h): the maps, the set in
+ * use, and the answers to the kernel's questions.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include "core/rules/rule_eval_priv.h"
 
 /*
- * Distinct programs and other values that are remembered; beyond it those not seen for the longest are
- * forgotten, and asked about again.  About 2 MiB of kernel memory together.
+ * Distinct programs and other values in the kernel's answer maps. Full maps drop the least recently used
+ * entries, and the kernel asks about them again. Both maps together take about 2 MiB of kernel memory.
  */
 #define PROGRAMS 4096u
 #define VALUES 8192u
 
-/* What each field is a function of; 255 (PUSHDOWN_NONE): of what the kernel does not look at. */
+/* The dimension that determines each field; PUSHDOWN_NONE: the kernel does not read the field's source. */
 const uint8_t rule_eval_dimensions[RULE_FIELDS] = {
 	[RULE_FIELD_TOOL] = SKEP_RULES_PROGRAM,
 	[RULE_FIELD_EXE] = SKEP_RULES_PROGRAM,
@@ -103,8 +103,8 @@ void rule_eval_kernel_open(struct rule_eval *j)
 	if (!adopted)
 		return;
 	/*
-	 * Answers of the skepd before carry its numbers, and ours go on from there. Until our rules are there, there
-	 * are none.
+	 * Answers that the previous skepd wrote carry its generation numbers, so ours continue from there. The
+	 * kernel decides nothing until our rules are loaded.
 	 */
 	for (unsigned i = 0; i < 2; i++)
 		if (j->shared->set[i].generation > j->generation)
@@ -160,12 +160,15 @@ void rule_eval_kernel_use(struct rule_eval *j)
 		return;
 	}
 	set = &j->shared->set[index];
-	/* A program may still be reading what was here two generations ago: it sees that the number has changed. */
+	/*
+	 * A program may still be reading the set of two generations ago; it notices that the generation has
+	 * changed.
+	 */
 	__atomic_store_n(&set->generation, 0, __ATOMIC_SEQ_CST);
 	memset((char *)set + sizeof(set->generation), 0, sizeof(*set) - sizeof(set->generation));
 	memset(j->seen_hits, 0, sizeof(j->seen_hits));
 	n = pushdown_clauses(j->plan, &clauses);
-	if (!j->env.kernel) /* one clause that always holds, and that is asked about */
+	if (!j->env.kernel) /* one clause that always holds, and that the kernel asks user space about */
 		set->clauses = set->ask = 1;
 	for (size_t i = 0; i < n && j->env.kernel; i++)
 		fill_clause(j, set, (unsigned)i, &clauses[i]);
@@ -187,7 +190,7 @@ void rule_eval_kernel_use(struct rule_eval *j)
 
 /* ---- answers ----------------------------------------------------------------------- */
 
-/* A tool's name is a function of path and comm only where neither arguments nor a script's name have a say. */
+/* Path and comm determine a tool's name only where neither the arguments nor a script's name matter. */
 struct masked {
 	const struct rule_subject *subject;
 	bool tool_fixed;
@@ -202,7 +205,7 @@ static enum filter_known get_masked(const void *subject, uint32_t level, uint32_
 	return rule_field_get(m->subject, level, field, ret);
 }
 
-/* The components of a path, the last first; false: not one that the kernel would look for. */
+/* Writes the path's components, the last first. false: the kernel never looks up such a path. */
 static bool program_key(struct skep_rules_program *key, const struct interned *exe, const struct skep_str *comm)
 {
 	const char *end, *at;
@@ -264,7 +267,7 @@ void rule_eval_kernel_answer(struct rule_eval *j, const struct rule_case *c, con
 		case SKEP_RULES_CGROUP:
 			value.a = c->cgroup_id;
 			if (!subject->text[RULE_FIELD_CGROUP].ptr)
-				continue; /* its path will be known later */
+				continue; /* skepd will learn the cgroup's path later */
 			break;
 		default:
 			value.a = c->mount_ns;

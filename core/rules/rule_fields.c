@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rule_fields.c - the schema of process rules, and what a process answers.
+ * core/rules/rule_fields.c - the schema of the fields that rules can test, and the function that reads them
+ * from a process.
  */
 #include "core/rules/rule_fields.h"
 
@@ -36,7 +37,7 @@ static const struct filter_field fields[RULE_FIELDS] = {
 	[RULE_FIELD_SESSION] = NUMBER("session", true, "session id"),
 	[RULE_FIELD_PID] = NUMBER("pid", true, "process id in the initial pid namespace"),
 	[RULE_FIELD_PPID] = NUMBER("ppid", true, "process id of the parent"),
-	/* The process table does not keep these two, so they are not known of parents. */
+	/* The process table does not store these two, so they are unknown for parents. */
 	[RULE_FIELD_PID_NS] = NUMBER("pid_ns", false, "inode number of its pid namespace, as in /proc/PID/ns/pid"),
 	[RULE_FIELD_MOUNT_NS] =
 		NUMBER("mount_ns", false, "inode number of its mount namespace, as in /proc/PID/ns/mnt"),

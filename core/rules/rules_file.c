@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rules_file.c - the rules of one text into a set.
+ * core/rules/rules_file.c - parses the rules of one JSON text into a set.
  */
 #include "core/rules/rules_file.h"
 
@@ -56,7 +56,7 @@ static bool read_verdict(const struct datanode *node, struct rule_spec *spec)
 	return true;
 }
 
-/* The labels are borrowed from the JSON; the list is to be freed. */
+/* Borrows the labels' texts from the JSON; the caller frees the list. */
 static bool read_labels(const struct datanode *node, struct rule_spec *spec, struct rule_label **ret)
 {
 	struct rule_label *labels;
@@ -90,7 +90,7 @@ static bool read_labels(const struct datanode *node, struct rule_spec *spec, str
 	return ok;
 }
 
-/* A key that every rule has. */
+/* Reads a required key. */
 static bool wants(const struct datanode *node, const char *key, const char *remedy, struct datanode *ret)
 {
 	if (datanode_key(node, key, ret))
@@ -142,7 +142,7 @@ static int read_rule(const struct reader *r, const struct datanode *node)
 		spec.line = id.pos ? (uint32_t)id.pos->line : 0;
 		err = add(r, &id, &when, &spec);
 	} else if (condition.text) {
-		/* What else is wrong with it: the condition, too. */
+		/* Other parts of the rule are wrong: checks the condition too, to report all errors at once. */
 		struct filter_error error;
 		struct filter_expr *e = filter_expr_new(condition.text, condition.len, ruleset_schema(r->set), &error);
 

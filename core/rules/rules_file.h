@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rules_file.h - rules from files into a set: those of the configuration's folders in byte
- * order of the files' names, then those of its packs.  All or nothing: every error of every
- * file is told, with its place, and then there is no set.
+ * core/rules/rules_file.h - loads rules from files into a set: first the files of the configuration's folders
+ * in byte order of their names, then the packs. The loader reports every error of every file with its position.
+ * After any error there is no set.
  */
 #ifndef SKEP_CORE_RULES_FILE_H
 #define SKEP_CORE_RULES_FILE_H
@@ -14,11 +14,11 @@
 
 struct config;
 
-/* What the configuration says.  0, -EINVAL or -ENOMEM after adding errors. */
+/* Loads the rules that the configuration names. 0, or -EINVAL or -ENOMEM after adding errors. */
 int rules_load(const struct config *, struct diag *, struct ruleset **ret);
-/* NULL-terminated: files, or folders of *.json. The same results. */
+/* Loads a NULL-terminated list of files or folders of *.json. The same results. */
 int rules_load_files(const char *const *paths, enum rule_verdict otherwise, struct diag *, struct ruleset **ret);
-/* The rules of one text to the end of a set.  0, -EINVAL (what was right of it is in the set) or -ENOMEM. */
+/* Appends the rules of one text to a set. 0, -EINVAL (the set has the text's valid rules) or -ENOMEM. */
 int rules_parse(const char *text, size_t len, const char *name, struct diag *, struct ruleset *);
 
 #endif

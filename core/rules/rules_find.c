@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rules_find.c - which files rules come from, and in which order.
+ * core/rules/rules_find.c - finds the files that rules come from, and orders them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 struct source {
 	char *path;
-	const char *name; /* in path: what it is sorted by */
+	const char *name; /* the part of path to sort by */
 	size_t folder;
 };
 
@@ -84,8 +84,8 @@ static int add_folder(struct sources *s, const char *folder, size_t number)
 }
 
 /*
- * By the bytes of the files' names, not by the locale: the order decides. Of two of the same name the earlier folder's
- * first.
+ * Sorts by the bytes of the files' names, not by the locale, because the order decides verdicts. Of two equal
+ * names, the file of the earlier folder is first.
  */
 static int by_name(const void *a, const void *b)
 {
@@ -95,7 +95,7 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->folder > y->folder) - (x->folder < y->folder);
 }
 
-/* The pack that was meant, for an error; NULL: none is near. To be freed. */
+/* The pack that the user probably meant, for a message; NULL: no name is near. The caller frees it. */
 static char *nearest_pack(const struct config *config, const char *name)
 {
 	struct diag nothing;
@@ -164,7 +164,7 @@ static int load(struct sources *s, enum rule_verdict otherwise, int err, size_t 
 		size_t len;
 
 		if (config_read_file(s->at[i].path, RULES_FILE_MAX, s->diag, &text, &len))
-			continue; /* the diag has it; the other files' errors are wanted, too */
+			continue; /* read_file has added the error; the loop also reports the other files' errors */
 		err = rules_parse(text, len, s->at[i].path, s->diag, set);
 		if (err == -EINVAL)
 			err = 0;
@@ -209,7 +209,7 @@ int rules_load_files(const char *const *paths, enum rule_verdict otherwise, stru
 		size_t from = s.n;
 
 		if (stat(paths[i], &st) < 0 || !S_ISDIR(st.st_mode)) {
-			err = add(&s, NULL, paths[i], i); /* reading it says why it cannot be read */
+			err = add(&s, NULL, paths[i], i); /* reading the file reports why it cannot be read */
 			continue;
 		}
 		err = add_folder(&s, paths[i], i);

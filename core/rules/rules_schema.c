@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rules_schema.c - the schema of rule files, with the fields' own help in it.
+ * core/rules/rules_schema.c - builds the schema of rule files, with the help texts of the fields.
  */
 #include "core/rules/rules_schema.h"
 
@@ -23,7 +23,7 @@ static const char *type_name(enum filter_type type)
 	}
 }
 
-/* What stands in the tooltip of "when". */
+/* The text of the tooltip of "when". */
 static char *when_help(void)
 {
 	char *text = NULL;

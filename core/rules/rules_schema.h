@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rules_schema.h - the JSON Schema (draft 7) of rule files, for editors.  It knows the keys
- * and their types; what a condition may say is for skep filter test.
+ * core/rules/rules_schema.h - the JSON Schema (draft 7) of rule files, for editors. The schema has the keys and
+ * their types; `skep filter test` checks conditions.
  */
 #ifndef SKEP_CORE_RULES_SCHEMA_H
 #define SKEP_CORE_RULES_SCHEMA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/rules/rules_when.c - a condition in a JSON string, and the way back: which character of the
- * file an error in the condition is about.
+ * core/rules/rules_when.c - reads a condition from a JSON string, and maps an error in the condition to its
+ * position in the file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ bool when_read(const struct datanode *node, struct when *ret)
 
 /* ---- where it stands in the file ---------------------------------------------------- */
 
-/* The byte that a line and a column (in characters) are. */
+/* The byte offset of a line and a column (in characters). */
 static size_t byte_of(const char *text, size_t len, int line, int column)
 {
 	size_t at = 0;
@@ -101,7 +101,8 @@ static unsigned hex4(const char *s)
 }
 
 /*
- * The byte of the file that byte `want` of the string comes from; at: its opening quote. jansson has taken the string.
+ * Finds the byte of the file that byte `want` of the string comes from; at: the opening quote. jansson has
+ * already accepted the string, so its escapes are valid.
  */
 static size_t raw_of(const char *text, size_t len, size_t at, size_t want)
 {
@@ -118,7 +119,7 @@ static size_t raw_of(const char *text, size_t len, size_t at, size_t want)
 			n++;
 		} else {
 			code = hex4(text + at + 2);
-			if (code >= 0xd800 && code < 0xdc00) { /* and its other half */
+			if (code >= 0xd800 && code < 0xdc00) { /* a surrogate pair */
 				at += 12;
 				n += 4;
 			} else {
@@ -142,7 +143,11 @@ static void show(struct diag_entry *e, const char *text, size_t len, size_t at, 
 			begin = i + 1;
 		}
 	place.column = (uint32_t)(at - begin) + 1;
-	e->shown = malloc(size); /* without it the error is told, and not shown */
+	/*
+	 * without memory the error is reported without its source line
+	 *
+	 */
+	e->shown = malloc(size);
 	if (e->shown)
 		filter_error_show(&place, text, len, e->shown, size);
 }
