@@ -14,8 +14,9 @@
  *	OPERATOR     = != < <= > >= in prefix suffix glob contains matches cidr
  *
  * TEXT is quoted, '...' or "...", with the escapes \\, \', \", \n, \t and \xHH. NUMBER is an integer, with a
- * unit where the field has a unit (5s, 10ms; 64MiB, 1kB). Every operator except < <= > >= accepts a list, and
- * holds when it holds for any value of the list. A field of type bool needs no operator. `parent.FIELD` is the
+ * unit where the field has a unit (5s, 10ms; 64MiB, 1kB). Every operator except < <= > >= accepts a list. A
+ * condition then holds when it holds for any value of the list; != holds when no value is equal. A field of
+ * type bool needs no operator. `parent.FIELD` is the
  * field of the parent process. `any parent.FIELD` is true when the condition holds for any ancestor. A
  * condition on a list field is true when it holds for any text of the list; != is true when no text of the list
  * is equal.

@@ -19,7 +19,7 @@ static uint64_t clock_ns(clockid_t clock)
 
 /*
  * The coarse clock costs 5 ns and advances with the timer tick (1 to 10 ms). CPU time costs a system call, so
- * this function reads CPU time only after the coarse clock has advanced. The budget begins at the first tick.
+ * this function reads CPU time only after the coarse clock has advanced. The first advance begins the budget.
  */
 bool filter_budget_look(struct filter_budget *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters/regex.c - the operator `matches`: PCRE2 over bytes, compiled once per rule.
+ * filters/regex.c - the operator `matches`: PCRE2 over bytes, compiled once.
  *
  * The user of a process chooses its arguments, so no text may cost much CPU time. skep limits the text's
  * length, the steps from each start position and the depth. A text that meets a limit does not match. PCRE2
@@ -163,8 +163,8 @@ struct regex *regex_new(const struct lexer *l, const struct token *t)
 		return regex_free(r);
 	}
 	/*
-	 * Checks the result, not the return value: for a pattern that begins with (*NO_JIT) pcre2_jit_compile
-	 * reports no error.
+	 * Checks the size of the compiled code, not the return value: a pattern that begins with (*NO_JIT) stays
+	 * without compiled code, and that is no error.
 	 */
 	pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE);
 	if (pcre2_pattern_info(r->code, PCRE2_INFO_JITSIZE, &jit) != 0 || jit == 0) {

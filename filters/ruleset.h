@@ -70,10 +70,7 @@ const struct rule *ruleset_rule(const struct ruleset *, size_t number);
 const struct rule *ruleset_find(const struct ruleset *, const char *id); /* NULL: no rule has the id */
 const struct filter_schema *ruleset_schema(const struct ruleset *);
 enum rule_verdict ruleset_otherwise(const struct ruleset *);
-/*
- * true: the rules differ only in index, file, line and labels' order of memory; their counters continue over a
- * reload.
- */
+/* true: the rules differ at most in index, file and line; the rule's counters continue over a reload. */
 bool rule_same(const struct rule *, const struct rule *);
 
 struct rule_decision {

@@ -130,7 +130,7 @@ static struct rule_eval_tally *tallies_new(const struct rule_eval *j, const stru
 			t[i].seen_gone_ns = __atomic_load_n(&j->shared->excluded_ns[t[i].byte & 127], __ATOMIC_RELAXED);
 		}
 	}
-	/* Exactly as many rules as slots: nobody shares the last slot. */
+	/* Exactly as many rules as slots: no rule shares the last slot. */
 	for (size_t i = 0; i <= n && slot == SKEP_RULES_SLOTS; i++)
 		t[i].shared = false;
 	*ret_otherwise = t[n].byte;

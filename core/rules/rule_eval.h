@@ -124,11 +124,11 @@ struct rule_eval_count {
 	uint64_t hits_user, hits_kernel;
 	/* time of the last verdict in user space, or of the last read of the kernel's counts; 0: none */
 	uint64_t last_ns;
+	/*
+	 * Excluded processes that have ended, and their CPU time. Exact for the first 62 rules that exclude; the
+	 * remaining rules of a set share one sum, and `shared` is set.
+	 */
 	uint64_t gone,
-		/*
-		 * excluded processes that have ended, and their CPU time. Exact for the first 62 rules that
-		 * exclude; the remaining rules of a set share one sum, and `shared` is set
-		 */
 		gone_ns;
 	/* Evaluations that user space timed: one verdict in RULE_EVAL_TIMED. Not for the default. */
 	uint64_t timed, timed_ns;
@@ -144,7 +144,7 @@ struct rule_eval_self {
 	uint64_t lineages_lost;
 	uint64_t answers;                    /* answers to the kernel */
 	uint64_t answers_failed;
-	uint64_t busy_ns;                    /* CPU and wait time of evaluations in user space */
+	uint64_t busy_ns;                    /* time spent on evaluations in user space */
 	uint64_t spent;                      /* included because the rules took too long (FILTER_BUDGET_NS) */
 };
 void rule_eval_self(const struct rule_eval *, struct rule_eval_self *ret);
