@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/instance.c - one configured use of a plugin: its life cycle.
+ * core/plugin/instance.c - the life cycle of an instance, a configured use of a plugin. For the collector.
  *
  *   NEW --open--> OPEN --start--> RUNNING --stop--> STOPPED
  *    ^              \________________\_ fails _/
  *    |                                  v
  *    '------------- retry ---------- FAILED
  *
- * The end (stop() where start() succeeded, closing of what was left open, close())
- * is one function, instance_end_if_due, which waits until no work() is under way and
- * no callback of this instance is on the stack.  Where stop() itself asks for work(), that function
- * runs in two parts, and close() comes after that work.
+ * instance_end_if_due ends an instance: it calls stop() (where start() succeeded), closes what the plugin left
+ * open, and calls close(). It waits until no work() is in progress and no callback of this instance is on the
+ * stack. When stop() itself starts work(), the function runs twice: the second run calls close() after the work
+ * has returned.
  */
 #include "core/plugin/plugin.h"
 
@@ -21,9 +21,9 @@
 #include "core/base/log.h"
 #include "core/config/sink_terms.h"
 
-/* 5 ms: a tenth of what a person notices, and a ring of 4 MiB survives 20 times as long at 4,000 execs/s. */
+/* 5 ms: a tenth of a noticeable delay. A ring of 4 MiB holds 20 times as much at 4,000 execs/s. */
 #define INSTANCE_BUDGET_NS 5000000ull
-/* The slowest of our own work, a request to a server, gives up after 30 s. */
+/* skep's own slowest work, a request to a server, times out after 30 s. */
 #define INSTANCE_STUCK_NS 35000000000ull
 
 int instance_new(uv_loop_t *loop, struct plugin *plugin, const struct config *config, const struct config_plugin *entry,
@@ -31,7 +31,7 @@ int instance_new(uv_loop_t *loop, struct plugin *plugin, const struct config *co
 		 struct skep_instance **ret)
 {
 	const struct skep_plugin *desc = plugin->desc;
-	/* calloc(0) may give NULL, which would look like running out of memory. */
+	/* calloc(0) may return NULL, which would look like missing memory. */
 	size_t state_size = desc->state_size ? desc->state_size : 1;
 	struct skep_instance *inst;
 	int err;
@@ -80,7 +80,7 @@ static void instance_reason(struct skep_instance *inst, int err)
 	inst->failing = NULL;
 }
 
-/* After stop(), and before close() frees what it points to. */
+/* Copies the mark after stop(): close() frees the memory that the mark points to. */
 static void keep_mark(struct skep_instance *inst)
 {
 	struct skep_mark mark = { 0 };
@@ -155,14 +155,14 @@ void instance_end_if_due(struct skep_instance *inst)
 		keep_mark(inst);
 		instance_leave(inst, entered, "stop", false);
 		/*
-		 * Closed before close() runs, so that none can fire into a freed state; their memory
-		 * stays until the loop's next turn, so a late watch_close() in close() does no harm.
+		 * Closed before close() runs, so that no callback can use a freed state. Their memory stays
+		 * until the loop's next turn, so a late watch_close() in close() is safe.
 		 */
 		left = instance_close_leftovers(inst);
 	}
 	if (inst->ops->stopped)
 		inst->ops->stopped(inst);
-	if (inst->working > 0) { /* stop() has asked for it; this function runs again when it is done */
+	if (inst->working > 0) { /* stop() started work(); this function runs again when that work has returned */
 		warn_left(inst, left);
 		inst->in_end = false;
 		return;
@@ -181,7 +181,7 @@ void instance_end_if_due(struct skep_instance *inst)
 	inst->state = inst->stop_wanted ? INSTANCE_STOPPED : INSTANCE_FAILED;
 }
 
-/* open() or start() gave err: whatever it did half-way is undone by close(). */
+/* open() or start() returned err: ends the instance, so that close() releases what the plugin has allocated. */
 static void instance_failed(struct skep_instance *inst, int err)
 {
 	instance_reason(inst, err);
@@ -190,7 +190,7 @@ static void instance_failed(struct skep_instance *inst, int err)
 	instance_end_if_due(inst);
 }
 
-/* A plugin that returns something above 0 did not mean success; errno values end below 4096. */
+/* A plugin that returns a value above 0 reports an error too; errno values end below 4096. */
 static int instance_errno(int err)
 {
 	return err > 0 || err < -4095 ? -EINVAL : err;
@@ -272,7 +272,7 @@ int instance_reload(struct skep_instance *inst, const void *next, char **ret_why
 		return -ESHUTDOWN;
 	if (!SKEP_HAS(inst->plugin->desc, reload))
 		return -ENOTSUP;
-	/* What a worker thread reads must not change under it. */
+	/* A worker thread may be reading the options. */
 	if (inst->working > 0 || inst->depth > 0)
 		return -EBUSY;
 	entered = instance_enter(inst);
@@ -282,7 +282,7 @@ int instance_reload(struct skep_instance *inst, const void *next, char **ret_why
 		inst->failing = NULL;
 	}
 	instance_leave(inst, entered, "reload", false);
-	return err == -EBUSY ? -EAGAIN : err; /* ours means something else */
+	return err == -EBUSY ? -EAGAIN : err; /* instance_reload returns -EBUSY only for work() in progress */
 }
 
 void instance_sample(struct skep_instance *inst)
@@ -331,7 +331,7 @@ int instance_attach(struct skep_instance *inst, unsigned detail, const struct sk
 		*ret_why = inst->failing ? inst->failing : strdup(strerror(-err));
 		inst->failing = NULL;
 	}
-	/* loading and attaching programs takes as long as the verifier does */
+	/* no budget: the verifier alone may take long to load the programs */
 	instance_leave(inst, entered, "attach", false);
 	return err;
 }
@@ -397,11 +397,14 @@ struct skep_instance *instance_free(struct skep_instance *inst)
 
 	if (!inst)
 		return NULL;
-	/* A check of the configuration opens and goes: close() is still due. */
+	/* A check of the configuration opens an instance and never starts it: close() is still missing. */
 	if (inst->opened)
 		instance_stop(inst);
 	if (inst->opened || inst->working > 0 || inst->closing > 0 || inst->depth > 0) {
-		/* The caller's mistake. Memory that callbacks still point to is better lost than used after free. */
+		/*
+		 * The caller's mistake. A leak is better than a use after free: callbacks still point to this
+		 * memory.
+		 */
 		log_at(SKEP_LOG_ERROR, inst->name, "freed before it had stopped (%u at work, %u closing); not freed",
 		       inst->working, inst->closing);
 		return NULL;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/instance_loop.c - the functions that the host hands to a plugin: watches, timers,
- * background work, log, counters, and the way to the collector.
+ * core/plugin/instance_loop.c - the functions of the host table that a plugin calls: watches, timers,
+ * background work, log, counters, and the calls that forward records to the collector.
  *
- * Plugins never see a libuv type.  libuv frees nothing: a handle's memory may go only
- * after its close callback, so a closed watch or timer lives on until the loop's next
- * turn and is counted in instance->closing.
+ * Plugins never see a libuv type. libuv frees nothing, and a handle's memory must stay valid until its close
+ * callback. So a closed watch or timer exists until the loop's next turn, and instance->closing counts it.
  */
 #include "core/base/magic.h"
 #include "core/plugin/plugin.h"
@@ -21,7 +20,7 @@
 #include "core/base/log.h"
 
 #define LOOP_WARN_EVERY_NS 60000000000ull
-/* Errors on one fd, one after the other, after which its plugin is taken not to handle them. */
+/* After this many errors in a row on one fd, skepd assumes that the plugin does not handle them. */
 #define LOOP_ERRORS_MAX    100u
 
 #define MAGIC_skep_watch 0x3a7c4000u
@@ -32,7 +31,7 @@ struct skep_watch {
 	skep_watch_cb cb;
 	void *arg;
 	int uv_events;
-	unsigned events; /* SKEP_READABLE | SKEP_WRITABLE as asked for */
+	unsigned events; /* SKEP_READABLE | SKEP_WRITABLE, as the plugin requested */
 	unsigned errors; /* in a row */
 	bool closed;
 	struct skep_watch *next, **link;
@@ -69,7 +68,10 @@ uint64_t instance_enter(struct skep_instance *inst)
 {
 	struct rusage ru;
 
-	/* Nested (a batch_done inside submit that leads to the next submit): the outermost one is measured. */
+	/*
+	 * Measures only the outermost callback. Callbacks nest: batch_done inside submit may cause the next
+	 * submit.
+	 */
 	if (inst->depth++ > 0)
 		return 0;
 	getrusage(RUSAGE_THREAD, &ru);
@@ -79,9 +81,9 @@ uint64_t instance_enter(struct skep_instance *inst)
 }
 
 /*
- * Over budget is a callback that computed for longer than that, or that took longer and
- * waited for something.  One that was merely preempted is not to blame: on a host with more
- * work than CPUs every callback takes long now and then.
+ * A callback overruns its budget when it computed for longer, or when it took longer and waited for something.
+ * A callback that was only preempted does not overrun: on a machine with more work than CPUs every callback
+ * takes long now and then.
  */
 static bool loop_is_overrun(const struct skep_instance *inst, uint64_t took)
 {
@@ -125,7 +127,10 @@ void instance_leave(struct skep_instance *inst, uint64_t entered, const char *wh
 		log_at(SKEP_LOG_DEBUG, inst->name, "%s took %.1f ms", what, (double)took / 1e6);
 	}
 	if (inst->failing) {
-		/* Those that can fail took the text already: this one returns nothing, or did not fail after all. */
+		/*
+		 * Callbacks with an error result have taken the text already. This callback returns nothing, or
+		 * has succeeded.
+		 */
 		log_at(SKEP_LOG_WARNING, inst->name, "%s: %s", what, inst->failing);
 		free(inst->failing);
 		inst->failing = NULL;
@@ -151,7 +156,7 @@ __attribute__((format(printf, 3, 4))) static int loop_fail(struct skep_instance 
 
 	va_start(args, fmt);
 	if (vasprintf(&text, fmt, args) < 0)
-		text = NULL; /* out of memory: strerror(err) has to do */
+		text = NULL; /* out of memory: strerror(err) must suffice */
 	va_end(args);
 	free(inst->failing);
 	inst->failing = text;
@@ -164,13 +169,16 @@ static struct skep_counter *loop_counter(struct skep_instance *inst, const char 
 	size_t name_size, help_size;
 	char *text;
 
-	/* The same name is the same counter: a retry's open() asks again. */
+	/* Returns the existing counter of the same name: open() asks again in a retry. */
 	for (counter = inst->counters; counter; counter = counter->next)
 		if (strcmp(counter->name, name) == 0)
 			return counter;
 	name_size = strlen(name) + 1;
 	help_size = strlen(help ? help : "") + 1;
-	/* Copied: a site's plugin may build the name, and the counter outlives its state. */
+	/*
+	 * Copies the texts: a plugin may build the name at run time, and the counter outlives the plugin's
+	 * state.
+	 */
 	counter = calloc(1, sizeof(*counter) + name_size + help_size);
 	if (!counter)
 		return NULL;
@@ -182,7 +190,7 @@ static struct skep_counter *loop_counter(struct skep_instance *inst, const char 
 	return counter;
 }
 
-/* NULL, from a counter() that found no memory, is fine: plugins need not look. */
+/* Accepts NULL: plugins need not check whether counter() found memory. */
 static void loop_counter_add(struct skep_counter *counter, uint64_t n)
 {
 	if (counter)
@@ -226,9 +234,9 @@ static void loop_watch_event(uv_poll_t *poll, int status, int uv_events)
 
 	if (status < 0) {
 		/*
-		 * libuv turns EPOLLERR into an error and stops the watch.  For the plugin that
-		 * is "read or write, and you will meet it" (a refused connect, for one), and
-		 * the fd may well go on afterwards: re-arm.  Not without end, though.
+		 * libuv turns EPOLLERR into an error and stops the watch. The plugin gets its events instead,
+		 * and meets the error in read or write (after a refused connect, for example). The fd may work
+		 * afterwards, so the watch is armed again, up to LOOP_ERRORS_MAX errors in a row.
 		 */
 		events = watch->events;
 		if (++watch->errors > LOOP_ERRORS_MAX || uv_poll_start(poll, watch->uv_events, loop_watch_event) < 0) {
@@ -247,7 +255,7 @@ static void loop_watch_event(uv_poll_t *poll, int status, int uv_events)
 	}
 	entered = instance_enter(inst);
 	watch->cb(inst, watch->arg, events);
-	/* From here on watch may be closed, but its memory is there until the loop's next turn. */
+	/* The callback may have closed the watch; its memory stays valid until the loop's next turn. */
 	instance_leave(inst, entered, "watch callback", true);
 }
 
@@ -272,7 +280,7 @@ static int loop_watch_fd(struct skep_instance *inst, int fd, unsigned events, sk
 	/* libuv's errors are negative errno values on Linux. */
 	err = uv_poll_init(inst->loop, &watch->poll, fd);
 	if (err < 0) {
-		free(watch); /* never became a handle of the loop */
+		free(watch); /* the loop never had the handle */
 		return err;
 	}
 	watch->poll.data = watch;
@@ -349,7 +357,8 @@ static int loop_timer(struct skep_instance *inst, uint64_t first_ms, uint64_t re
 		timer->next->link = &timer->next;
 	inst->timers = timer;
 	/*
-	 * The loop's clock stands still during a callback; after a start() that loads BPF for 300 ms it would be late.
+	 * The loop's clock stands still during a callback. Without this update a timer set in a start() that
+	 * loads BPF for 300 ms would fire early.
 	 */
 	uv_update_time(inst->loop);
 	err = uv_timer_start(&timer->uv, loop_timer_event, first_ms, repeat_ms);
@@ -370,7 +379,7 @@ unsigned instance_close_leftovers(struct skep_instance *inst)
 		n++;
 	}
 	while (inst->timers) {
-		/* A one-shot timer that has fired does no harm, and is no defect. */
+		/* A one-shot timer that has fired is harmless and does not count. */
 		n += uv_is_active((uv_handle_t *)&inst->timers->uv) ? 1 : 0;
 		loop_timer_close(inst->timers);
 	}
@@ -393,7 +402,7 @@ static void loop_work_done(struct worker_job *job)
 	uint64_t entered;
 
 	entered = instance_enter(inst);
-	/* Before the callback: it may ask for the next piece of work. The end waits for depth as well. */
+	/* Decrements before the callback, which may start the next work. The end waits for depth as well. */
 	inst->working--;
 	if (work->done)
 		work->done(inst, work->arg);
@@ -496,7 +505,7 @@ static unsigned loop_redact(struct skep_instance *inst, const char *exe, char *a
 {
 	if (inst->ops->redact)
 		return inst->ops->redact(inst, exe, argv, len);
-	/* Nobody here knows a secret when he sees it: then nothing leaves. */
+	/* The collector has no redaction: drop all arguments rather than leak a secret. */
 	*len = 0;
 	return 0;
 }
@@ -506,7 +515,7 @@ static bool loop_cgroup_known(struct skep_instance *inst, uint64_t cgroup_id, co
 	return inst->ops->cgroup_known && inst->ops->cgroup_known(inst, cgroup_id, path);
 }
 
-/* The plugin's own struct may be shorter: what it does not have is 0. */
+/* An older plugin's struct may be shorter: the missing members are 0. */
 static void loop_batch_answer(struct skep_instance *inst, const struct skep_batch *batch,
 			      const struct skep_batch_answer *answer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/instance_signal.c - what a plugin says about how it has each of its signals here.
- * A plugin says it once or twice in its life: a list is enough.
+ * core/plugin/instance_signal.c - stores which signals a plugin can measure on this machine, and how, for `skep
+ * doctor`. A plugin reports each signal once or twice in its life, so a list is enough.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/note.c - reads a plugin's identity from its ELF note without running a line of it.
+ * core/plugin/note.c - reads a plugin's identity from its ELF note, without executing the plugin's code.
  *
- * The file may be anything, so every size and offset is checked against what holds it
- * before a byte is looked at.  libelf is asked for headers and raw chunks only (both
- * bounds-checked there); names and notes are walked here.
+ * The file may contain anything, so this code checks every size and offset against its container before it
+ * reads a byte. libelf only supplies headers and raw chunks (and checks the bounds of both); this code walks
+ * names and notes itself.
  */
 #include "core/plugin/note.h"
 
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* No linker writes a note section this large; a file that claims one is not read into memory. */
+/* No linker writes a note section this large; skepd does not read a larger one into memory. */
 #define NOTE_SECTION_MAX 65536
 
 #if defined(__x86_64__)
@@ -41,7 +41,7 @@
 #define NOTE_DATA ELFDATA2MSB
 #endif
 
-/* Where reasons go, and what they begin with. */
+/* Buffer for the cause; the text begins with the path. */
 struct note_why {
 	const char *path;
 	char *text;
@@ -80,7 +80,7 @@ static const char *note_machine_name(unsigned machine)
 	return "another machine";
 }
 
-/* Terminated within its field, not empty, and of characters that are safe in a line of a log. */
+/* A text must end within its field, must not be empty, and may have only characters that are safe in a log line. */
 static bool note_text_ok(const char *text, size_t size)
 {
 	size_t len = strnlen(text, size);
@@ -113,7 +113,7 @@ static int note_check_form(const struct note_why *why, const char *desc, size_t 
 				 desc_size, sizeof(note));
 	memcpy(&note, desc, desc_size < sizeof(note) ? desc_size : sizeof(note));
 	if (note.abi_major != SKEP_ABI_MAJOR) {
-		/* Another major may have another layout: its version is all that must be understood of it. */
+		/* Another major version may have another layout: only the version must be readable. */
 		if (!note_text_ok(note.name, sizeof(note.name)))
 			memset(note.name, 0, sizeof(note.name));
 		if (!note_text_ok(note.version, sizeof(note.version)))
@@ -134,9 +134,9 @@ static int note_check_form(const struct note_why *why, const char *desc, size_t 
 }
 
 /*
- * The notes in these bytes, one after the other: {namesz, descsz, type, name, desc},
- * name and desc padded to align.  Counts ours into *found and keeps the last one.
- * A malformed note of somebody else only ends the walk unless strict.
+ * Walks the notes in these bytes: {namesz, descsz, type, name, desc}, name and desc padded to align. Counts
+ * skep's notes in *found and keeps the last one. With strict a malformed note is an error; otherwise it only
+ * ends the walk.
  */
 static int note_walk(const struct note_why *why, const char *bytes, size_t size, size_t align, bool strict,
 		     struct skep_plugin_note *note, unsigned *found)
@@ -153,8 +153,8 @@ static int note_walk(const struct note_why *why, const char *bytes, size_t size,
 		at += sizeof(header);
 		name = bytes + at;
 		/*
-		 * The description begins at a multiple of align from the header's beginning (binutils'
-		 * ELF_NOTE_DESC_OFFSET).  Sizes are 32 bits: no sum can wrap a 64-bit size_t.
+		 * The descriptor begins at a multiple of align from the header's start (binutils'
+		 * ELF_NOTE_DESC_OFFSET). Sizes are 32 bits: no sum can wrap a 64-bit size_t.
 		 */
 		name_room = ((sizeof(header) + header.n_namesz + align - 1) & ~(align - 1)) - sizeof(header);
 		if (header.n_namesz > size - at)
@@ -210,7 +210,7 @@ static const char *note_chunk(Elf *elf, uint64_t offset, uint64_t size, uint64_t
 	return data && data->d_buf && data->d_size == size ? data->d_buf : NULL;
 }
 
-/* By section name; *found stays 0 when there is no such section, or no section table at all. */
+/* Finds the note by its section's name. *found stays 0 without such a section, or without a section table. */
 static int note_by_section(const struct note_why *why, Elf *elf, uint64_t file_size, struct skep_plugin_note *note,
 			   unsigned *found)
 {
@@ -246,7 +246,7 @@ static int note_by_section(const struct note_why *why, Elf *elf, uint64_t file_s
 					 "lie within the file's %llu bytes; rebuild the plugin",
 					 (unsigned long long)section.sh_size, (unsigned long long)section.sh_offset,
 					 (unsigned long long)file_size);
-		/* SKEP_PLUGIN() pads to 4 whatever the section is aligned to. */
+		/* SKEP_PLUGIN() pads to 4, whatever the section's alignment. */
 		err = note_walk(why, bytes, section.sh_size, 4, true, note, found);
 		if (err < 0)
 			return err;
@@ -254,7 +254,7 @@ static int note_by_section(const struct note_why *why, Elf *elf, uint64_t file_s
 	return 0;
 }
 
-/* By program header: what is left when a packer threw the section table away. */
+/* Finds the note by program header, for a file whose section table a packer removed. */
 static int note_by_segment(const struct note_why *why, Elf *elf, uint64_t file_size, struct skep_plugin_note *note,
 			   unsigned *found)
 {
@@ -273,7 +273,10 @@ static int note_by_segment(const struct note_why *why, Elf *elf, uint64_t file_s
 		bytes = note_chunk(elf, segment.p_offset, segment.p_filesz, file_size);
 		if (!bytes)
 			continue;
-		/* gABI says 8 for ELFCLASS64, everybody writes 4; 8 occurs (.note.gnu.property) and says so. */
+		/*
+		 * gABI demands 8 for ELFCLASS64, but tools write 4. Segments with 8 (.note.gnu.property) have
+		 * p_align 8.
+		 */
 		err = note_walk(why, bytes, segment.p_filesz, segment.p_align == 8 ? 8 : 4, false, note, found);
 		if (err < 0)
 			return err;
@@ -282,8 +285,9 @@ static int note_by_segment(const struct note_why *why, Elf *elf, uint64_t file_s
 }
 
 /*
- * Does the file have all that the loader will map?  It maps what a program header says without asking how long
- * the file is (glibc 2.36), and to touch a page behind the end is SIGBUS: a half-copied plugin would end the daemon.
+ * Checks that the file contains every byte that the loader maps. The loader maps what a program header
+ * describes without checking the file's length (glibc 2.36). Touching a page behind the end raises SIGBUS, so a
+ * half-copied plugin would kill skepd.
  */
 static int note_whole(const struct note_why *why, Elf *elf, uint64_t file_size)
 {
@@ -362,7 +366,7 @@ int note_read_fd(int fd, const char *path, struct skep_plugin_note *ret_note, ch
 		return note_fail(&why, -ENOEXEC, "empty file; copy the plugin again");
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return note_fail(&why, -ENOTSUP, "libelf is older than this skepd: %s", elf_errmsg(-1));
-	/* ELF_C_READ, not _MMAP: a file that shrinks while it is read must give an error, not SIGBUS. */
+	/* ELF_C_READ, not _MMAP: a file that shrinks during the read must cause an error, not SIGBUS. */
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	err = note_from_elf(&why, elf, (uint64_t)st.st_size, ret_note);
 	elf_end(elf);
@@ -393,7 +397,7 @@ int note_read_memory(const void *image, size_t size, struct skep_plugin_note *re
 		return note_fail(&why, -ENOEXEC, "empty file; copy the plugin again");
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return note_fail(&why, -ENOTSUP, "libelf is older than this skepd: %s", elf_errmsg(-1));
-	/* libelf takes char * but does not write to an image that it only reads. */
+	/* libelf takes char *, but only reads this image. */
 	elf = elf_memory((char *)(uintptr_t)image, size);
 	err = note_from_elf(&why, elf, size, ret_note);
 	elf_end(elf);

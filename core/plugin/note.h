@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/note.h - reads a plugin's identity from its ELF note without running a line of it.
+ * core/plugin/note.h - reads a plugin's identity from its ELF note, without executing the plugin's code. For
+ * the loader.
  */
 #ifndef SKEP_CORE_NOTE_H
 #define SKEP_CORE_NOTE_H
@@ -8,18 +9,21 @@
 #include <skep/plugin.h>
 
 /*
- * 0, or a negative errno with a reason in why (never empty, begins with the path): not ELF,
- * wrong class/machine, no note, truncated note, bad magic, unterminated name, ...
- * Untouched ret_note on failure.  Checks form only; note_compatible evaluates versions.
- * Of a note of another major only magic and versions are checked: name and version text
- * are "" where they do not have the form of this major.
+ * Reads the note of a plugin file. 0, or a negative errno with the cause in why (never empty, begins with the
+ * path): not ELF, wrong class or machine, no note, truncated note, bad magic, unterminated name, ... On failure
+ * ret_note stays unchanged. Checks the form only; note_compatible checks the versions. Of a note of another
+ * major version it checks only the magic and the versions. Name and version text are then "" unless they have
+ * the form of this major version.
  */
 int note_read(const char *path, struct skep_plugin_note *ret_note, char *why, size_t why_size);
-/* The same from an open file (its offset may change); path is for messages only. */
+/* The same for an open file (its offset may change); path is for messages only. */
 int note_read_fd(int fd, const char *path, struct skep_plugin_note *ret_note, char *why, size_t why_size);
-/* The same from memory, for tests and the fuzzer. */
+/* The same for a file in memory, for tests and the fuzzer. */
 int note_read_memory(const void *image, size_t size, struct skep_plugin_note *ret_note, char *why, size_t why_size);
-/* 0, or -ENOEXEC: other major, newer minor, other kind (0 = any); says both versions and the remedy. */
+/*
+ * 0, or -ENOEXEC for another major version, a newer minor version or another kind (kind 0: any); why has both
+ * versions and the remedy.
+ */
 int note_compatible(const struct skep_plugin_note *, const char *path, uint32_t kind, char *why, size_t why_size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/pins.c - the folder of pins.
+ * core/plugin/pins.c - the folder of pinned BPF objects: opens, checks, locks, adopts and empties it.
  */
 #include "core/plugin/pins.h"
 
@@ -21,7 +21,7 @@
 
 #define BPF_FS_MAGIC_NUMBER 0xcafe4a11 /* linux/magic.h, since 4.4 */
 #define PATH_ROOM 512
-#define DEPTH     2 /* of folders in the folder: an instance's, and in these one for each build of its plugin */
+#define DEPTH     2 /* of nested folders: one per instance, and in it one for each build of its plugin */
 
 static bool in_bpf_filesystem(const char *path)
 {
@@ -30,7 +30,7 @@ static bool in_bpf_filesystem(const char *path)
 	return statfs(path, &fs) == 0 && (uint32_t)fs.f_type == BPF_FS_MAGIC_NUMBER;
 }
 
-/* Where the folder is not there yet: is it one of a BPF filesystem that it would be made in? */
+/* The folder does not exist yet: true when its parent is in a BPF filesystem. */
 static bool would_be(const char *dir)
 {
 	const char *end = strrchr(dir, '/');
@@ -62,9 +62,12 @@ static int folder_lock(int fd)
 	return errno == EWOULDBLOCK ? -EBUSY : -errno;
 }
 
-/* ---- whose it is ---------------------------------------------------------------------- */
+/* ---- ownership ------------------------------------------------------------------------ */
 
-/* A program or map of another user's would run on, or be read, as if skepd had made it. NULL: it is ours alone. */
+/*
+ * Why an object is not trusted; NULL: only root or skepd's user can change it. skepd would run another user's
+ * program, and read another user's map, as its own.
+ */
 static const char *not_ours(const struct stat *st)
 {
 	if (!trust_uid(st->st_uid))
@@ -92,8 +95,8 @@ static int check_folder(int fd, const char *dir, char *why, size_t size)
 }
 
 /*
- * 1: something in the folder is not ours, and its name and why are in ret; 0: everything is; or -errno. We make no
- * symlinks.
+ * Searches the folder for an object of another user. 1: found, with its name and the cause in ret; 0: none; or
+ * -errno. A symlink counts as foreign: skepd creates none.
  */
 static int find_foreign(int at, const char *name, unsigned depth, char *ret, size_t size)
 {
@@ -133,8 +136,8 @@ static int find_foreign(int at, const char *name, unsigned depth, char *ret, siz
 static int empty(int at, const char *name, unsigned depth);
 
 /*
- * The folder is ours and locked: only an entry that was there before can be another user's. Then nothing in it is
- * adopted.
+ * Empties the folder when it holds an object of another user. The folder is ours and locked, so such an object
+ * must be older; skepd then adopts nothing from the folder.
  */
 static int discard_foreign(int fd, const char *dir, char *why, size_t size)
 {
@@ -195,8 +198,8 @@ int pins_open(struct pins *p, const char *dir, char *why, size_t size)
 		return err;
 	}
 	/*
-	 * Without symlinks: plugins open what they have pinned by path, and nobody else can change what this path
-	 * names.
+	 * The real path, without symlinks: plugins open their pins by path, and other users cannot change what
+	 * this path names.
 	 */
 	p->dir = real;
 	p->fd = fd;
@@ -229,7 +232,7 @@ static bool path_of(char path[PATH_ROOM], const struct pins *p, const char *grou
 	return n > 0 && n < PATH_ROOM;
 }
 
-/* Is it what we would make?  Another skepd may have had other sizes. */
+/* true: the map has the properties that skepd needs. A previous skepd may have used other sizes. */
 static bool is_such(int fd, const struct pins_map *map)
 {
 	struct bpf_map_info info = { 0 };
@@ -280,7 +283,7 @@ int pins_maps(const struct pins *p, const char *group, struct pins_map *maps, si
 			return err;
 		}
 	}
-	/* Not pinned is no failure: the next skepd makes its own, and then adopts no program either. */
+	/* A failed pin is no error: the next skepd creates its own maps, and then adopts no program either. */
 	for (size_t i = 0; p && p->dir && i < n; i++) {
 		if (!path_of(path, p, group, maps[i].name))
 			continue;
@@ -299,16 +302,16 @@ int pins_instance(const struct pins *p, const char *instance, char **ret)
 		*ret = NULL;
 		return -ENOMEM;
 	}
-	/* bpffs takes no dots in names (kernel/bpf/inode.c, bpf_lookup), and a name is no path */
+	/* bpffs allows no dots in names (kernel/bpf/inode.c, bpf_lookup), and a name must not contain a slash */
 	for (char *c = *ret + strlen(p->dir) + 1; *c; c++)
 		if (*c == '.' || *c == '/')
 			*c = '_';
 	return 0;
 }
 
-/* ---- emptied -------------------------------------------------------------------------- */
+/* ---- removal -------------------------------------------------------------------------- */
 
-/* Removes everything in that folder. How many objects, or -errno. */
+/* Removes the content of the folder. Returns the number of objects, or -errno. */
 static int empty(int at, const char *name, unsigned depth)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), n = 0, err = 0;
@@ -321,7 +324,10 @@ static int empty(int at, const char *name, unsigned depth)
 			close(fd);
 		return err;
 	}
-	/* programs first: skepd adopts no folder without them, should we die on the way (skep/pins.h) */
+	/*
+	 * programs first: if skepd dies in between, the next skepd adopts no folder without programs
+	 * (skep/pins.h)
+	 */
 	while ((e = readdir(dir)))
 		n += strncmp(e->d_name, "prog_", 5) == 0 && unlinkat(fd, e->d_name, 0) == 0;
 	rewinddir(dir);
@@ -357,7 +363,7 @@ int pins_remove(const char *dir)
 	n = folder_lock(fd);
 	if (n == 0)
 		n = empty(fd, ".", DEPTH);
-	/* EACCES, EPERM: the folder itself is somebody else's to remove (tmpfiles.d) */
+	/* EACCES, EPERM: skepd may not remove the folder itself, because systemd-tmpfiles made it (tmpfiles.d) */
 	if (n >= 0 && rmdir(dir) && errno != EACCES && errno != EPERM)
 		n = -errno;
 	close(fd);

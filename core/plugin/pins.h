@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/pins.h - the folder in a BPF filesystem where the kernel side stays while skepd is restarted: its
- * lock, the host's own maps in it, and how it is emptied.  What plugins keep there is theirs (skep/pins.h).
+ * core/plugin/pins.h - the folder in a BPF filesystem that holds pinned BPF objects while skepd restarts: its
+ * lock, the plugin host's own maps, and its removal. Plugins manage their own pins in it (skep/pins.h).
  */
 #ifndef SKEP_CORE_PINS_H
 #define SKEP_CORE_PINS_H
@@ -13,38 +13,43 @@
 #define PINS_DIR_DEFAULT "/sys/fs/bpf/skep"
 
 struct pins {
-	char *dir; /* NULL: nothing is pinned */
-	int fd;    /* of dir, locked as long as we live */
+	char *dir; /* NULL: skepd pins nothing */
+	int fd;    /* of dir; holds the lock as long as skepd runs */
 };
 
-/* What a map of the host's is. */
+/* A map of the plugin host. */
 struct pins_map {
 	const char *name;
 	uint32_t type, key_size, value_size, max_entries, flags;
-	int fd; /* set by pins_maps() */
+	int fd; /* pins_maps() sets it */
 };
 
 /*
- * Makes the folder where it is not there, and locks it.  Empties it, and logs that, when an object in it is another
- * user's. 0, or a negative errno and why in words: -EBUSY: another skepd has it; -ENOTSUP: not in a BPF filesystem;
- * -EPERM: other users can change the folder or one above it.  p is then as if nobody had asked for pins.
+ * Creates the folder if it is missing, and locks it. When another user owns an object in it, empties the folder
+ * and logs that. 0, or a negative errno with the cause in why. -EBUSY: another skepd uses the folder. -ENOTSUP:
+ * the folder is not in a BPF filesystem. -EPERM: other users can change the folder or a folder above it. After
+ * an error *p is as for dir NULL: nothing is pinned.
  */
 int pins_open(struct pins *p, const char *dir, char *why, size_t size);
 void pins_close(struct pins *p);
 
 /*
- * p NULL: nothing is pinned.  Those maps, as a skepd before has left them (*ret_adopted), all or none, or new ones,
- * pinned where p has a folder. group: their name there.  0 or a negative errno, with which map in *ret_failed; then no
- * fd is open.
+ * Adopts all the maps that the previous skepd pinned (*ret_adopted), or creates all of them. Pins the new maps
+ * where p has a folder; p NULL: pins nothing. group: the first part of their names in the folder. 0, or a
+ * negative errno with the failing map in *ret_failed; then no fd is open.
  */
 int pins_maps(const struct pins *p, const char *group, struct pins_map *maps, size_t n, bool *ret_adopted,
 	      const char **ret_failed);
 
-/* The folder for an instance's pins, not made yet; to be freed. NULL where p has none. 0, -ENOMEM. */
+/*
+ * The path of the folder for an instance's pins; does not create it. *ret is NULL where p has no folder; the
+ * caller frees *ret. 0 or -ENOMEM.
+ */
 int pins_instance(const struct pins *p, const char *instance, char **ret);
 
 /*
- * Removes everything from the folder, and the folder. How many objects, or a negative errno: -EBUSY: a skepd uses it.
+ * Removes the folder with all its content. Returns the number of removed objects, or a negative errno; -EBUSY:
+ * a skepd uses the folder.
  */
 int pins_remove(const char *dir);
 

@@ -2,14 +2,12 @@
 /*
  * core/plugin/plugin.c - finds, checks and loads plugin files.
  *
- * Nothing of a plugin runs before its file, its directory and its note have passed.
- * All of that is evaluated on one open file descriptor.  The load itself goes by path,
- * not by /proc/self/fd/N: glibc finds an object that is loaded already by comparing
- * names first, so a descriptor number that is used again would give back the earlier
- * plugin; and maps, gdb and backtraces would show no readable name.  Only root and we
- * ourselves can change what the path names (after a privileged start root alone), since the
- * file and every directory above it are checked to be writable by nobody else; that it did
- * not change is checked again after the load.
+ * skepd executes none of a plugin's code before it has checked the file, the directory and the note. It checks
+ * them all on one open file descriptor. The load itself uses the path, not /proc/self/fd/N. glibc recognizes a
+ * loaded object by comparing names first, so a reused descriptor number would return the earlier plugin; and
+ * maps, gdb and backtraces would show no readable name. The path stays safe: skepd checks that only root and
+ * its own user can write the file and every directory above it (after a privileged start only root). After the
+ * load it checks again that the file has not changed.
  */
 #include "core/plugin/plugin.h"
 
@@ -29,12 +27,12 @@
 #include "core/base/trust.h"
 #include "filters/suggest.h"
 
-#define WHY_SIZE 1024 /* for messages; snprintf cuts, nothing is parsed from them */
+#define WHY_SIZE 1024 /* for messages; snprintf truncates, and no code parses them */
 
-/* Loaded plugins, for ever. Loop thread only. */
+/* Loaded plugins; they stay loaded. Loop thread only. */
 static struct plugin *plugin_loaded;
 
-/* One directory of the search, and one file of it. */
+/* An open plugin file. */
 struct plugin_file {
 	char *path;
 	int fd;
@@ -50,7 +48,7 @@ static void plugin_file_close(struct plugin_file *file)
 	file->path = NULL;
 }
 
-/* Owned by whom we trust, and writable by no one else. */
+/* The owner must be trusted, and no other user may have write permission. */
 static int plugin_check_owner(const struct stat *st, const char *path, const char *what, char *why, size_t why_size)
 {
 	if (!trust_uid(st->st_uid)) {
@@ -72,8 +70,8 @@ static int plugin_check_owner(const struct stat *st, const char *path, const cha
 }
 
 /*
- * Opens DIR/NAME.so if it is there and nothing is wrong with it and with DIR.
- * -ENOENT with an empty why: not there (or no such directory).
+ * Opens DIR/NAME.so and checks the file and DIR. -ENOENT with an empty why: the file or the directory does not
+ * exist.
  */
 static int plugin_file_open(const char *dir, const char *file_name, struct plugin_file *ret, char *why, size_t why_size)
 {
@@ -84,7 +82,7 @@ static int plugin_file_open(const char *dir, const char *file_name, struct plugi
 	int err = 0;
 
 	why[0] = '\0';
-	/* The directory itself may be reached by symlinks (merged /usr); what they lead to is what is checked. */
+	/* Symlinks may lead to the directory (merged /usr); the checks apply to their target. */
 	real = realpath(dir, NULL);
 	if (!real) {
 		err = -errno;
@@ -109,7 +107,7 @@ static int plugin_file_open(const char *dir, const char *file_name, struct plugi
 			snprintf(why, why_size, "%s: plugin directory cannot be opened: %s", real, strerror(-err));
 		goto out;
 	}
-	/* O_NONBLOCK: a FIFO in our way must not hang us. */
+	/* O_NONBLOCK: open() of a FIFO must not block skepd. */
 	file.fd = openat(dir_fd, file_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (file.fd < 0) {
 		err = -errno;
@@ -152,7 +150,7 @@ out:
 	return err;
 }
 
-/* The note of an open file, its kind (0 = any) and that NAME.so carries the name NAME. */
+/* Reads the note of an open file. Checks its kind (0: any) and that NAME.so contains the plugin NAME. */
 static int plugin_file_note(const struct plugin_file *file, const char *file_name, uint32_t kind,
 			    struct skep_plugin_note *ret_note, bool *ret_read, char *why, size_t why_size)
 {
@@ -190,7 +188,7 @@ static struct plugin *plugin_free(struct plugin *plugin)
 	return NULL;
 }
 
-/* dlopen and the entry function: from here on the plugin's code runs. */
+/* Calls dlopen and the entry function: from here on the plugin's code runs. */
 static int plugin_file_load(const struct plugin_file *file, const struct skep_plugin_note *note, struct diag *diag,
 			    struct plugin **ret)
 {
@@ -207,7 +205,10 @@ static int plugin_file_load(const struct plugin_file *file, const struct skep_pl
 		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "%s: out of memory", file->path);
 		goto out;
 	}
-	/* RTLD_NOW: a symbol that this machine's libraries lack is an error with its name now, not a crash later. */
+	/*
+	 * RTLD_NOW: a symbol that this machine's libraries lack causes an error with its name now, not a crash
+	 * later.
+	 */
 	handle = dlopen(file->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle) {
 		err = -ENOEXEC;
@@ -221,7 +222,7 @@ static int plugin_file_load(const struct plugin_file *file, const struct skep_pl
 			 "complete", file->path);
 		goto out;
 	}
-	/* ISO C has no cast from void * to a function pointer; POSIX says that this is how. */
+	/* ISO C has no cast from void * to a function pointer; POSIX recommends this form. */
 	*(void **)&entry = dlsym(handle, SKEP_ENTRY_SYMBOL);
 	if (!entry) {
 		err = -ENOEXEC;
@@ -231,7 +232,7 @@ static int plugin_file_load(const struct plugin_file *file, const struct skep_pl
 			 file->path);
 		goto out;
 	}
-	/* No instance exists yet, so no table does either; 1.x entry functions do not look at it. */
+	/* No instance exists yet, so there is no host table; entry functions of ABI 1.x ignore the argument. */
 	plugin->desc = entry(NULL);
 	err = plugin_check_descriptor(plugin->desc, note, file->path, why, sizeof(why));
 	if (err < 0) {
@@ -272,7 +273,7 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
 		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "plugin \"%s\": out of memory", name);
 		return -ENOMEM;
 	}
-	/* The first directory that has the file decides; a later one does not stand in for one that is refused. */
+	/* The first directory that has the file decides: a later directory does not replace a refused file. */
 	for (size_t i = 0; dirs[i]; i++) {
 		err = plugin_file_open(dirs[i], file_name, &file, why, sizeof(why));
 		if (err != -ENOENT)
@@ -286,7 +287,7 @@ int plugin_load(const char *const *dirs, const char *name, uint32_t kind, struct
 		diag_add(diag, DIAG_ERROR, NULL, 0, 0, "%s", why);
 		goto out;
 	}
-	assert(file.path); /* plugin_file_open: where it succeeds */
+	assert(file.path); /* plugin_file_open sets it on success */
 	for (plugin = plugin_loaded; plugin; plugin = plugin->next) {
 		if (strcmp(plugin->path, file.path) != 0)
 			continue;
@@ -360,7 +361,7 @@ void plugin_list(const char *const *dirs,
 	}
 }
 
-/* The names that could have been meant. */
+/* Names of valid plugins, for a suggestion. */
 struct plugin_names {
 	char **names; /* NULL-terminated */
 	size_t n;

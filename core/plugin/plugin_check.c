@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/plugin_check.c - is a plugin's descriptor what its note promised, and sound?
- * Everything that the rest of the host relies on without looking again is checked
- * here once: callbacks, option table, field tables.
+ * core/plugin/plugin_check.c - checks that a plugin's descriptor agrees with its note and is sound. The other
+ * rooms rely on callbacks, option table and field tables without checking again, so this file checks them all
+ * once.
  */
 #include "core/plugin/plugin.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Descriptors are append-only: what ends before this was never version 1.0. */
+/* Descriptors are append-only: a shorter one is not even version 1.0. */
 #define PLUGIN_SIZE_1_0   (offsetof(struct skep_plugin, flush) + sizeof(((struct skep_plugin *)NULL)->flush))
 #define SINK_OPS_SIZE_1_0 (offsetof(struct skep_sink_ops, submit) + sizeof(((struct skep_sink_ops *)NULL)->submit))
 #define STREAM_SIZE_1_0   (offsetof(struct skep_stream, fields) + sizeof(((struct skep_stream *)NULL)->fields))
@@ -84,7 +84,7 @@ bool plugin_field_type(uint32_t type, size_t *ret_size, size_t *ret_align)
 	}
 }
 
-/* The least size of a record of that role, which is that of the first minor that had it; 0: any. */
+/* The smallest record of the role: its size in the first minor version that had the role. 0: any size. */
 static size_t check_role_size(uint32_t role)
 {
 	switch (role) {
@@ -222,7 +222,7 @@ static int check_options(const struct check *c, const struct skep_plugin *desc)
 			if (strcmp(other->name, option->name) == 0)
 				return check_fail(c, "two options are named \"%s\"", option->name);
 		}
-		/* These keys are the host's in every entry of "probes" and "sinks". */
+		/* skepd itself uses these keys in every entry of "probes" and "sinks". */
 		if (strcmp(option->name, "plugin") == 0 || strcmp(option->name, "name") == 0 ||
 		    strcmp(option->name, "required") == 0)
 			return check_fail(c, "option \"%s\": skepd has an option of that name; rename it",

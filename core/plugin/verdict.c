@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/plugin/verdict.c - creates and maps the verdict array.
+ * core/plugin/verdict.c - creates, maps and writes the verdict map.
  */
 #include "core/plugin/verdict.h"
 
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* PID_MAX_LIMIT on 64 bits (include/linux/threads.h). */
+/* PID_MAX_LIMIT on 64-bit kernels (include/linux/threads.h). */
 #define PID_LIMIT (4u << 20)
 
 static uint32_t pid_max(void)
@@ -24,7 +24,10 @@ static uint32_t pid_max(void)
 			n = 0;
 		fclose(f);
 	}
-	/* Unreadable: the largest that a kernel can have wastes address space, too small would read past the end. */
+	/*
+	 * Unreadable: uses the kernel's limit. Too large a value wastes address space; too small a value would
+	 * read past the end.
+	 */
 	return n > 0 && n <= PID_LIMIT ? n : PID_LIMIT;
 }
 
@@ -54,7 +57,7 @@ void verdict_open(struct verdict *v, const struct pins *pins, uint8_t all)
 		return;
 	}
 	v->bytes = bytes;
-	/* skepd evaluates live processes again; the ring has reported the ends of the others, or has not. */
+	/* Overwrites adopted bytes: skepd evaluates live processes again, and an ended process needs no byte. */
 	if (all != 0 || adopted)
 		memset(v->bytes, all, v->pids);
 }
@@ -82,19 +85,19 @@ void verdict_set_group(struct verdict *v, pid_t pid, uint8_t group)
 	if (!v->bytes || pid <= 0 || (uint32_t)pid >= v->pids)
 		return;
 	byte = __atomic_load_n(&v->bytes[pid], __ATOMIC_RELAXED);
-	/* The kernel may be excluding it just now: then that stays. */
+	/* A failed exchange means that the kernel has just changed the byte: the kernel's verdict stays. */
 	if (byte < SKEP_VERDICT_EXCLUDED)
 		__atomic_compare_exchange_n(&v->bytes[pid], &byte, (uint8_t)((byte & SKEP_VERDICT_KEEP) | group), false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* One pass over all pids; returns how many had the group. */
+/* Clears the group from all pids once; returns how many had it. */
 static uint32_t clear_pass(struct verdict *v, uint8_t group)
 {
 	uint32_t n = 0;
 	uint64_t eight;
 
-	/* The map's size is a multiple of 8, and nearly all of it is zeroes. */
+	/* The map's size is a multiple of 8, and nearly all bytes are zero. */
 	for (uint32_t from = 0; from < v->pids; from += sizeof(eight)) {
 		memcpy(&eight, v->bytes + from, sizeof(eight));
 		for (uint32_t pid = from; eight && pid < from + sizeof(eight); pid++) {
@@ -111,7 +114,11 @@ static uint32_t clear_pass(struct verdict *v, uint8_t group)
 
 void verdict_clear_group(struct verdict *v, uint8_t group)
 {
-	/* A parent that the pass has not come to yet may fork a child with a pid that it has passed: then once more. */
+	/*
+	 * A parent behind the current position may fork a child with a pid before it. The child inherits the
+	 * group, so the function repeats the pass.
+	 *
+	 */
 	for (int pass = 0; v->bytes && group && pass < 8; pass++)
 		if (clear_pass(v, group) == 0)
 			return;
