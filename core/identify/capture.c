@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/capture.c - capture patterns: compiled once, matched segment by segment.
+ * core/identify/capture.c - compiles capture patterns once, and matches them segment by segment.
  *
- * Within a segment a mismatch goes back to the last text of variable length.  The matcher remembers from which element
- * and character it has failed, so a segment costs at most its elements times its characters: each user who may make
- * cgroups chooses paths.  PCRE2 has no such bound.  All 66 patterns of etc/containers.json over a pod's path took 15 us
- * here and 143 us in pcre2_match (13 us with its JIT, which MemoryDenyWriteExecute of skepd.service forbids); a
- * pattern of eight '*' over a hostile path 2.9 ms here, and 137 ms in PCRE2 up to its match limit, which then finds no
- * container.
+ * After a mismatch within a segment the matcher returns to the last run of variable length. It remembers from
+ * which element and character it has failed, so a segment costs at most its elements times its characters. The
+ * bound matters because users who may create cgroups choose the paths. PCRE2 has no such bound. All 66 patterns
+ * of etc/containers.json over a pod's path took 15 us here and 143 us in pcre2_match (13 us with its JIT, which
+ * MemoryDenyWriteExecute of skepd.service forbids). A pattern of eight '*' over a hostile path took 2.9 ms
+ * here, and 137 ms in PCRE2 up to its match limit, where PCRE2 then finds no container.
  */
 #include "core/identify/capture.h"
 
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENT_MAX 255u /* NAME_MAX: a longer one is in no path */
-#define ELEMENTS_MAX 48u /* of a segment */
+#define SEGMENT_MAX 255u /* NAME_MAX: no path has a longer segment */
+#define ELEMENTS_MAX 48u /* in a segment */
 #define SEGMENTS_MAX 8u
 
 enum class { ANY, ANY_OR_NONE, NAME, DIGITS, HEX, HEX32, HEX64, UUID, UID, UNIT, N_CLASSES };
@@ -33,7 +33,7 @@ struct element {
 
 struct segment {
 	uint16_t first, n; /* elements */
-	uint16_t variable; /* runs of variable length */
+	uint16_t variable; /* number of runs of variable length */
 	bool negated;
 };
 
@@ -41,14 +41,14 @@ struct capture {
 	bool anchored;
 	unsigned n_segments;
 	struct segment segments[SEGMENTS_MAX];
-	unsigned char class_of[CAPTURE_NAMES_MAX]; /* N_CLASSES: not captured */
+	unsigned char class_of[CAPTURE_NAMES_MAX]; /* by name; N_CLASSES: not captured */
 	size_t n_elements;
 	struct element elements[];
 };
 
 /* ---- classes --------------------------------------------------------------------- */
 
-/* Not isxdigit and the like: those follow the locale. Identifiers are written in lower case. */
+/* isxdigit and its relatives depend on the locale. Identifiers are in lower case. */
 static bool is_hex(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -124,7 +124,10 @@ static size_t long_uid(const char *s, size_t n)
 	return uuid ? uuid : long_hex32(s, n);
 }
 
-/* longest: how many characters at s, of n, are of the class; those of a fixed length are taken whole or not at all. */
+/*
+ * longest: how many of the n characters at s belong to the class. A run of a fixed-length class has exactly
+ * that length.
+ */
 static const struct {
 	const char *name;
 	size_t (*longest)(const char *s, size_t n);
@@ -143,14 +146,14 @@ static const struct {
 	[UNIT] = { "unit", long_any, 1, false },
 };
 
-/* ---- compiled --------------------------------------------------------------------- */
+/* ---- compiler --------------------------------------------------------------------- */
 
 struct compiler {
 	const char *pattern, *at;
 	const char *const *names;
 	struct capture *c;
 	char *why;
-	int open; /* the name whose {NAME=...} is open, or -1 */
+	int open; /* index of the name whose {NAME=...} is open, or -1 */
 };
 
 static int wrong(struct compiler *k, const char *at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -207,7 +210,7 @@ static int name_at(struct compiler *k, unsigned *ret)
 	return wrong(k, k->at, "there is no capture \"%.*s\" here", len < 32 ? (int)len : 32, k->at);
 }
 
-/* k->at is behind the '{'. */
+/* k->at points behind the '{'. */
 static int compile_capture(struct compiler *k)
 {
 	const char *brace = k->at - 1, *end;
@@ -319,7 +322,7 @@ int capture_new(const char *pattern, const char *const *names, struct capture **
 	struct compiler k = { .pattern = pattern, .at = pattern, .names = names, .why = why, .open = -1 };
 	int err = 0;
 
-	/* Each character makes at most three elements. */
+	/* Each character produces at most three elements. */
 	k.c = calloc(1, sizeof(*k.c) + (3 * strlen(pattern) + 1) * sizeof(k.c->elements[0]));
 	if (!k.c)
 		return -ENOMEM;
@@ -364,7 +367,7 @@ bool capture_has(const struct capture *c, unsigned name)
 	return name < CAPTURE_NAMES_MAX && c->class_of[name] != N_CLASSES;
 }
 
-/* ---- matched ------------------------------------------------------------------------ */
+/* ---- matcher ------------------------------------------------------------------------ */
 
 struct matcher {
 	const struct capture *c;
@@ -372,14 +375,14 @@ struct matcher {
 	unsigned n;
 	const char *text;
 	size_t len;
-	struct capture_span *spans; /* NULL: of no interest */
+	struct capture_span *spans; /* NULL: the caller needs no captures */
 	bool remember;
 	uint32_t failed[ELEMENTS_MAX][(SEGMENT_MAX + 1 + 31) / 32];
 };
 
 static bool match_from(struct matcher *m, unsigned e, size_t at);
 
-/* Every length that the run at e can have, the longest first. */
+/* Tries every length of the run at element e, the longest first. */
 static bool match_run(struct matcher *m, unsigned e, size_t at)
 {
 	unsigned class = m->elements[e].value;
@@ -402,7 +405,7 @@ static bool match_run(struct matcher *m, unsigned e, size_t at)
 	return false;
 }
 
-/* Deep as the segment has runs; each is at most ELEMENTS_MAX. */
+/* Recurses once for each run of the segment, at most ELEMENTS_MAX times. */
 static bool match_from(struct matcher *m, unsigned e, size_t at)
 {
 	for (; e < m->n; e++) {
@@ -444,14 +447,14 @@ static bool match_segment(const struct capture *c, const struct segment *s, cons
 	m.text = text;
 	m.len = len;
 	m.spans = spans;
-	/* With one run there is nothing to meet twice. */
+	/* A single run never tries the same position twice. */
 	m.remember = s->variable > 1;
 	if (m.remember)
 		memset(m.failed, 0, sizeof(m.failed[0]) * s->n);
 	return match_from(&m, 0, 0);
 }
 
-/* From the segment that begins at `at`. */
+/* Matches the pattern from the segment that begins at `at`. */
 static bool match_at(const struct capture *c, const char *path, size_t len, size_t at, struct capture_match *ret)
 {
 	*ret = (struct capture_match){ .end = 0 };

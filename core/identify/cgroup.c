@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/cgroup.c - the cache and the walk.  A cgroup's id is its kernfs node's id, which on
- * 64 bits is the inode number that stat() shows (kernfs since 5.5).
+ * core/identify/cgroup.c - the table of cgroups and the walk of the hierarchy. A cgroup's id is the id of its
+ * kernfs node; on 64-bit kernels this is the inode number that stat() returns (kernfs since 5.5).
  */
 #include "core/identify/cgroup.h"
 
@@ -20,36 +20,36 @@
 #define MAX_DEPTH 64
 #define WALK_EVERY_NS 1000000000u
 /*
- * The walk runs on the loop: for at most a 25th of the time, and 10 ms at once.  WALK_STEP entries (about 0.3 ms) are
- * looked at between two looks at the clock.
+ * The walk runs on the loop: for at most a 25th of the time, and for at most 10 ms at once. It reads the clock
+ * after every WALK_STEP entries (about 0.3 ms).
  */
 #define WALK_SHARE 25u
 #define WALK_MOST_NS 10000000u
 #define WALK_STEP 64u
-#define ASKED 1024u /* power of two; of two ids that want the same place the newer has it */
+#define ASKED 1024u /* power of two; of two ids in the same place the newer stays */
 #define MISSING_NS 60000000000u
 
 struct entry {
 	struct entry *hash_next;
 	struct entry *older, *newer;
-	struct container *container; /* what the path names; NULL: nothing, or not asked yet */
+	struct container *container; /* what the path names; NULL: nothing, or not evaluated yet */
 	bool identified;
 	uint64_t id;
 	uint32_t len;
 	char path[];
 };
 
-/* A directory of the walk under way. */
+/* A directory of the walk in progress. */
 struct level {
 	DIR *dir;
 	size_t path_len;
 };
 
-/* An id that was not known when it was asked for. */
+/* An id that was unknown when a caller asked for it. */
 struct asked {
 	uint64_t id;
-	uint64_t walk;     /* number of the first walk that began afterwards */
-	uint64_t until_ns; /* such a walk has not met it: it is not looked for until then */
+	uint64_t walk;     /* number of the first walk that began after the first question */
+	uint64_t until_ns; /* such a walk has not met the id: skep does not search for it before this time */
 };
 
 struct cgroups {
@@ -57,22 +57,22 @@ struct cgroups {
 	struct entry *buckets[BUCKETS];
 	struct entry *oldest, *newest;
 	size_t n;
-	const struct containers *containers; /* borrowed; NULL: containers are not known */
-	char *mount; /* of the hierarchy that ids are from; NULL: none found */
-	char *root;  /* the cgroup that is mounted there: "" for the hierarchy's root */
+	const struct containers *containers; /* borrowed; NULL: no table */
+	char *mount; /* mount point of the hierarchy that defines the ids; NULL: none found */
+	char *root;  /* the cgroup at the mount point: "" for the hierarchy's root */
 	struct asked asked[ASKED];
-	struct level levels[MAX_DEPTH]; /* of the walk under way */
-	int depth;                      /* 0: none is */
-	char *path;                     /* of the deepest one */
+	struct level levels[MAX_DEPTH]; /* of the walk in progress */
+	int depth;                      /* 0: no walk */
+	char *path;                     /* of the deepest directory */
 	size_t path_room;
-	uint64_t begun, ended; /* walks; ended: the number of the latest that is complete */
-	uint64_t walked_ns, walk_step_ns; /* when a walk began, and when it last went on */
+	uint64_t begun, ended; /* walks; ended: number of the last complete walk */
+	uint64_t walked_ns, walk_step_ns; /* start of the last walk, and its last step */
 	int64_t walk_left_ns;
 };
 
 /*
- * Which hierarchy ids are from: the one that limits memory.  Where v1 has the memory
- * controller every process sits in the root of the default (v2) one, whose ids say nothing.
+ * Ranks a hierarchy; ids come from the best one, which limits memory. Where v1 has the memory controller, every
+ * process is in the root of the default (v2) hierarchy, so v2's ids say nothing.
  */
 static int rank(const char *type, const char *super_options)
 {
@@ -114,7 +114,7 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* "/" is the hierarchy's root; "/.." and the like lie outside of our cgroup namespace, where nothing is known of. */
+/* "/" is the hierarchy's root. "/.." lies outside our cgroup namespace, where skep cannot name cgroups. */
 static char *copy_root(const char *root)
 {
 	char *copy = strdup(strcmp(root, "/") == 0 || strncmp(root, "/..", 3) == 0 ? "" : root);
@@ -176,7 +176,7 @@ struct cgroups *cgroups_new(const char *mountinfo)
 
 	if (!c)
 		return NULL;
-	c->key = skep_hash_key_new(); /* who may make cgroups makes them until their ids suit */
+	c->key = skep_hash_key_new(); /* a user who may create cgroups could otherwise choose colliding ids */
 	find_mount(c, mountinfo ? mountinfo : "/proc/self/mountinfo");
 	return c;
 }
@@ -272,7 +272,7 @@ static void learn(struct cgroups *c, uint64_t id, const char *path, uint32_t len
 	if (e && e->len == len && memcmp(e->path, path, len) == 0)
 		return;
 	if (e)
-		forget(c, e); /* renamed (v1 only), or the id belongs to another one now */
+		forget(c, e); /* the cgroup was renamed (v1 only), or the id belongs to a new cgroup */
 	e = malloc(sizeof(*e) + len);
 	if (!e)
 		return;
@@ -295,14 +295,17 @@ static struct asked *asked_at(struct cgroups *c, uint64_t id)
 	return &c->asked[(id * 0x9e3779b97f4a7c15u >> 40) % ASKED];
 }
 
-/* A full table keeps what it has: of a million cgroups most are never asked for. */
+/*
+ * On a walk a full table keeps its entries and learns only requested ids: of a million cgroups most are never
+ * requested.
+ */
 static void learn_on_walk(struct cgroups *c, uint64_t id)
 {
 	if (c->n < CGROUP_MAX || asked_at(c, id)->id == id)
 		learn(c, id, c->path[0] ? c->path : "/", c->path[0] ? (uint32_t)strlen(c->path) : 1);
 }
 
-/* The directory becomes the deepest one of the walk. Takes fd. */
+/* Makes the directory the deepest level of the walk. Takes ownership of fd. */
 static void enter(struct cgroups *c, int fd, size_t path_len)
 {
 	DIR *dir = fdopendir(fd);
@@ -344,7 +347,7 @@ static bool begin(struct cgroups *c, uint64_t now_ns)
 	return c->depth > 0;
 }
 
-/* c->path becomes that of a directory below the deepest one. */
+/* Sets c->path to the path of `name` in the deepest directory. */
 static bool extend(struct cgroups *c, const char *name)
 {
 	size_t at = c->levels[c->depth - 1].path_len, need = at + strlen(name) + 2;
@@ -362,7 +365,7 @@ static bool extend(struct cgroups *c, const char *name)
 	return true;
 }
 
-/* One entry of the deepest directory, or the way back up. */
+/* Handles one entry of the deepest directory; at its end returns to the parent. */
 static void walk_one(struct cgroups *c)
 {
 	const struct level *at = &c->levels[c->depth - 1];
@@ -392,7 +395,7 @@ static uint64_t clock_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Goes on with the walk as far as its share of the loop's time allows. */
+/* Continues the walk as far as its share of the loop's time allows. */
 static void walk(struct cgroups *c, uint64_t now_ns)
 {
 	uint64_t began_ns = clock_ns(), took_ns = 0, since_ns = now_ns - c->walk_step_ns;
@@ -411,7 +414,7 @@ static void walk(struct cgroups *c, uint64_t now_ns)
 		took_ns = clock_ns() - began_ns;
 	} while (c->depth > 0 && took_ns < (uint64_t)c->walk_left_ns);
 	c->walk_left_ns -= (int64_t)took_ns;
-	/* the thread had to wait for a processor: not the walk's fault */
+	/* the thread waited for a CPU: the walk did not use all of this time */
 	if (c->walk_left_ns < -(int64_t)WALK_MOST_NS / 2)
 		c->walk_left_ns = -(int64_t)WALK_MOST_NS / 2;
 	if (c->depth == 0)
@@ -431,7 +434,7 @@ bool cgroups_known(struct cgroups *c, uint64_t id, const struct skep_str *path)
 	return find(c, id) != NULL;
 }
 
-/* The entry, if need be after a walk. */
+/* Finds the entry, after a walk if necessary. */
 static struct entry *look_for(struct cgroups *c, uint64_t id, uint64_t now_ns)
 {
 	struct entry *e = id ? find(c, id) : NULL;
@@ -450,8 +453,8 @@ static struct entry *look_for(struct cgroups *c, uint64_t id, uint64_t now_ns)
 	e = find(c, id);
 	if (!e && c->ended >= a->walk) {
 		/*
-		 * A walk that began after the first question has not met it: it is gone, or outside of what we see. Ids
-		 * do not come again.
+		 * A walk that began after the first question has not met the id: the cgroup is gone, or outside
+		 * the mounted hierarchy. The kernel does not reuse ids.
 		 */
 		a->until_ns = now_ns + MISSING_NS;
 		a->walk = c->begun + 1;
@@ -472,7 +475,7 @@ const struct container *cgroups_container(struct cgroups *c, uint64_t id, uint64
 
 	if (!e)
 		return NULL;
-	/* Once for each cgroup; when memory ran out, again the next time. */
+	/* Evaluates each cgroup once; when memory runs out, the next call tries again. */
 	if (!e->identified)
 		e->identified = containers_find(c->containers, e->path, e->len, &e->container) == 0;
 	return e->container;

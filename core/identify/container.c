@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/container.c - the table of patterns over cgroup paths, and what they find.
+ * core/identify/container.c - reads the table of patterns over cgroup paths, and finds what a path names.
  *
- * Of each kind the innermost wins, so a container in a container, in a pod, in a node that
- * is a container itself is the one that is meant; of two that reach as deep the later entry,
- * so a site's own file overrules what is built in.
+ * Of each kind the innermost match wins: for a container within a container the inner one. Of two matches that
+ * reach equally deep the later entry wins, so a site's file overrides the built-in table.
  */
 #include "core/identify/container.h"
 
@@ -200,10 +199,10 @@ struct containers *containers_free(struct containers *table)
 	return NULL;
 }
 
-/* ---- found ------------------------------------------------------------------------ */
+/* ---- search ----------------------------------------------------------------------- */
 
 struct found {
-	const struct entry *entry; /* NULL: none */
+	const struct entry *entry; /* NULL: no match */
 	struct capture_match match;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/program.c - reference-counted programs, one allocation each.
+ * core/identify/program.c - creates and releases reference-counted programs, one allocation each.
  */
 #include "core/identify/program.h"
 

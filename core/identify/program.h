@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/program.h - what an exec started: binary, arguments, tool.  A fork shares its
- * parent's by reference, so thousands of workers keep one argument list.
+ * core/identify/program.h - the program that an exec started: binary, arguments, tool. A forked process shares
+ * its parent's program by reference, so thousands of workers share one argument list. For the process table.
  */
 #ifndef SKEP_CORE_PROGRAM_H
 #define SKEP_CORE_PROGRAM_H
@@ -16,7 +16,7 @@ struct program {
 	char argv[];
 };
 
-/* Copies all; argv keeps what it carries. NULL: no memory. */
+/* Copies all texts. NULL: no memory. */
 struct program *program_new(struct intern *, const struct skep_str *exe, const struct skep_str *filename,
 			    const struct skep_str *argv, const char *tool, bool wrapper);
 struct program *program_ref(struct program *); /* NULL is fine */

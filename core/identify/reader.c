@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/reader.c - the loop's side of core/identify/reader.h: queues of requests, one batch with the worker,
- * and what becomes of a process that holds the worker up.
+ * core/identify/reader.c - the loop's side of core/identify/reader.h: queues requests, sends one batch at a
+ * time to the worker, and handles processes that block the worker.
  *
- * The worker answers in order, so the first request without an answer is the one that it works on.  When that takes
- * longer than a deadline the keeper replaces the worker, that request fails, and the rest of the batch is queued again.
+ * The worker answers in order, so it works on the first request without an answer. When that request exceeds
+ * its deadline, the keeper replaces the worker. Then the request fails, and the loop queues the rest of the
+ * batch again.
  *
- * The uids of a rootless container count as its owner's: a user's range of 65,536 subordinate uids is one user.
+ * The reader counts the uids of a rootless container as their owner's: a user's range of 65,536 subordinate
+ * uids is one user.
  *
- * Fair: requests about processes of a user who had a stuck one wait until no other waits; after STUCK_MOST of them that
- * user's processes are not read for a minute.  So one user's thousand stuck processes cost the others three deadlines.
+ * Fairness: after a stuck process, requests for that user's processes wait until no other request waits. After
+ * STUCK_MOST stuck processes the reader refuses that user's processes for a minute. So one user's thousand
+ * stuck processes cost the other users three deadlines.
  */
 #include "core/identify/reader.h"
 
@@ -34,29 +37,29 @@
 
 #define NS_PER_MS      1000000ull
 #define TICK_MS	       25
-#define DEADLINE_NS    (250 * NS_PER_MS) /* a read takes some 10 us; a worker that waits for a CPU is not stuck */
-#define DEADLINE_SHORT_NS (50 * NS_PER_MS) /* after STUCK_MANY within a minute, of many users */
+#define DEADLINE_NS    (250 * NS_PER_MS) /* a read takes about 10 us; a worker that waits for a CPU is not stuck */
+#define DEADLINE_SHORT_NS (50 * NS_PER_MS) /* after STUCK_MANY within a minute, from many users */
 #define STUCK_MOST     3u
 #define STUCK_MANY     8u
-#define FORGET_NS      (60000 * NS_PER_MS) /* how long a user is under suspicion */
-#define WAIT_MOST_NS   (5000 * NS_PER_MS)  /* in the queue, where stuck processes make it slow */
-#define CHECKS_MOST    20u /* deadlines for a worker that does wait for a CPU */
+#define FORGET_NS      (60000 * NS_PER_MS) /* how long a user stays suspect */
+#define WAIT_MOST_NS   (5000 * NS_PER_MS)  /* in the queue, when stuck processes slow it down */
+#define CHECKS_MOST    20u /* deadlines for a worker that only waits for a CPU */
 #define QUEUE_MOST     65536u
 #define SUSPECTS       64u
 #define STUCK_KNOWN    256u
 #define ANSWERS_A_TURN 64
 #define SYNC_ENDED_MOST \
-	2u /* reader_sync_read(): workers that may end at one request; the first worker is announced, too */
+	2u /* reader_sync_read(): workers that may end at one request; the first worker sends READER_READY too */
 
 struct ask {
 	struct ask *next;
 	void *owner;
-	skep_process_cb cb; /* NULL: forgotten */
+	skep_process_cb cb; /* NULL: the owner has forgotten it */
 	void *arg;
 	struct skep_upid who;
 	uint32_t uid, what;
 	uint64_t asked_ns;
-	bool tried; /* a worker has ended at it */
+	bool tried; /* a worker has ended at this request */
 };
 
 struct queue {
@@ -65,7 +68,7 @@ struct queue {
 
 struct suspect {
 	uint32_t uid;
-	unsigned stuck; /* 0: free */
+	unsigned stuck; /* 0: free entry */
 	uint64_t last_ns;
 };
 
@@ -75,16 +78,16 @@ struct reader {
 	struct reader_process *process;
 	reader_deliver deliver;
 	uv_poll_t poll;
-	uv_timer_t soon; /* sends what has been asked for in this turn of the loop */
-	uv_timer_t tick; /* while a batch is with the worker */
+	uv_timer_t soon; /* sends the requests of this turn of the loop */
+	uv_timer_t tick; /* runs while a batch is with the worker */
 	unsigned handles;
-	bool closing, ready, ordered; /* ready: there is a worker; ordered: the keeper has been asked about it */
-	bool silent; /* reader_ask() refuses all until there is a new worker */
-	unsigned silent_ticks; /* since the last message */
+	bool closing, ready, ordered; /* ready: a worker runs; ordered: the keeper has an order about it */
+	bool silent; /* reader_ask() refuses all requests until a new worker runs */
+	unsigned silent_ticks; /* since the worker's or keeper's last message */
 	unsigned checks;
 	struct queue queue, suspects;
 	size_t queued;
-	uint32_t serial, batch_n, batch_at; /* at: the next answer */
+	uint32_t serial, batch_n, batch_at; /* at: index of the next answer */
 	struct ask *batch[READER_BATCH];
 	uint64_t progress_ns;
 	struct suspect users[SUSPECTS];
@@ -152,7 +155,7 @@ int reader_fork_spare(const char *name, struct reader_process *p)
 	return 0;
 }
 
-/* One that ends by itself, or is killed after a second. */
+/* Waits for a process that ends by itself; kills it after a second. */
 static void wait_for(pid_t pid)
 {
 	pid_t done = 0;
@@ -167,8 +170,8 @@ static void wait_for(pid_t pid)
 }
 
 /*
- * The spare's sockets get the numbers of the first keeper's, which has closed its ends.  false: there is no spare, or
- * it has ended, too.
+ * Replaces the first keeper by the spare. The spare's sockets get the descriptor numbers of the first keeper's
+ * sockets. false: no spare, or the spare has ended too.
  */
 static bool use_spare(struct reader_process *p)
 {
@@ -182,7 +185,7 @@ static bool use_spare(struct reader_process *p)
 	(void)dup3(p->spare_control, p->control, O_CLOEXEC);
 	close(p->spare_data);
 	close(p->spare_control);
-	wait_for(p->pid); /* it closed its sockets as it ended */
+	wait_for(p->pid); /* it has closed its sockets, so it is ending */
 	p->pid = p->spare_pid;
 	p->spare_pid = 0;
 	return true;
@@ -198,7 +201,7 @@ void reader_end(struct reader_process *p)
 	p->spare_pid = 0;
 	if (p->pid <= 0)
 		return;
-	/* The keeper then ends its worker, waits for it, and ends. */
+	/* The keeper sees the closed sockets, ends its worker, waits for it, and ends. */
 	close(p->data);
 	close(p->control);
 	wait_for(p->pid);
@@ -252,11 +255,11 @@ static void fail(struct reader *r, struct ask *a, int error)
 	finish(r, a, &none);
 }
 
-/* ---- who is under suspicion ------------------------------------------------------ */
+/* ---- suspect users --------------------------------------------------------------- */
 
 /*
- * The user who made the outermost user namespace that the process is in, as seen from here; else uid.  /etc/subuid
- * would say the same, but only for local users.  Takes no lock of the process's memory.
+ * The user who created the outermost user namespace of the process, as seen from here; else uid. /etc/subuid
+ * has the same data, but only for local users. Takes no lock of the process's memory.
  */
 static uint32_t owner_of(uint32_t pid, uint32_t uid)
 {
@@ -268,9 +271,9 @@ static uint32_t owner_of(uint32_t pid, uint32_t uid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return uid;
-	/* NS_GET_PARENT, NS_GET_OWNER_UID: Linux 4.9, 4.11.  The parent of our own namespace is refused. */
+	/* NS_GET_PARENT, NS_GET_OWNER_UID: Linux 4.9, 4.11. The kernel refuses the parent of our own namespace. */
 	while ((parent = ioctl(fd, NS_GET_PARENT)) >= 0) {
-		/* A namespace that root made (nspawn, dockerd) may hold users of all kinds. */
+		/* A namespace that root created (nspawn, dockerd) may hold users of all kinds. */
 		if (ioctl(fd, NS_GET_OWNER_UID, &owner) == 0 && owner != 0)
 			uid = owner;
 		close(fd);
@@ -280,7 +283,7 @@ static uint32_t owner_of(uint32_t pid, uint32_t uid)
 	return uid;
 }
 
-/* Looked up only while there is a suspect: it costs 5 system calls. */
+/* Looks up the owner only while some user is suspect: the look-up costs 5 system calls. */
 static uint32_t user_of(const struct reader *r, uint32_t pid, uint32_t uid, uint64_t now)
 {
 	return r->stats.stuck && now - r->stuck_ns < FORGET_NS ? owner_of(pid, uid) : uid;
@@ -294,7 +297,10 @@ static const struct suspect *suspect_of(const struct reader *r, uint32_t uid, ui
 	return NULL;
 }
 
-/* Not root: its processes are stuck by accident, and the others of its own are daemons that one wants to know. */
+/*
+ * Never gives up on root. A stuck root process is an accident, and root's other processes are daemons that
+ * operators need to see.
+ */
 static bool gave_up(const struct reader *r, uint32_t uid, uint64_t now)
 {
 	const struct suspect *s = uid ? suspect_of(r, uid, now) : NULL;
@@ -313,7 +319,7 @@ static void remember(struct reader *r, struct ask *a, uint64_t now)
 			break;
 		}
 		if (r->users[i].last_ns < s->last_ns)
-			s = &r->users[i]; /* else the one that was there longest ago, or nobody yet */
+			s = &r->users[i]; /* a free entry, else the oldest */
 	}
 	if (s->uid != a->uid || now - s->last_ns >= FORGET_NS)
 		*s = (struct suspect){ .uid = a->uid };
@@ -350,7 +356,7 @@ static void queue_again(struct reader *r, struct ask *a, uint64_t now)
 		put_first(r, &r->queue, a);
 }
 
-/* The worker is gone: the first request without an answer is what it worked on. */
+/* The worker has ended: takes its batch back. It was working on the first request without an answer. */
 static void take_back(struct reader *r, bool was_stuck)
 {
 	uint64_t now = uv_hrtime();
@@ -364,7 +370,7 @@ static void take_back(struct reader *r, bool was_stuck)
 	a = r->batch[at];
 	if (was_stuck)
 		remember(r, a, now);
-	while (n-- > at + 1) /* from the end, so that those at the front are in order again */
+	while (n-- > at + 1) /* from the end, so that the front of the queue keeps its order */
 		queue_again(r, r->batch[n], now);
 	if (was_stuck)
 		fail(r, a, -ETIMEDOUT);
@@ -378,8 +384,8 @@ static void on_readable(uv_poll_t *poll, int status, int events);
 static void send_batch(struct reader *r);
 
 /*
- * The keeper was killed: the spare takes over.  Without one nothing is read any more, because a fork now would copy all
- * that the daemon knows.
+ * The keeper was killed: the spare takes over. Without a spare the reader ends for good, because a fork now
+ * would copy all of the daemon's memory.
  */
 static void dead(struct reader *r)
 {
@@ -388,7 +394,7 @@ static void dead(struct reader *r)
 	if (!r->stats.alive)
 		return;
 	r->ready = false;
-	uv_poll_stop(&r->poll); /* before its descriptor is another socket */
+	uv_poll_stop(&r->poll); /* before its descriptor becomes another socket */
 	if (use_spare(r->process)) {
 		uv_poll_start(&r->poll, UV_READABLE, on_readable);
 		log_warning(
@@ -397,7 +403,7 @@ static void dead(struct reader *r)
 		r->stats.replaced++;
 		r->silent = false;
 		take_back(r, false);
-		send_batch(r); /* when it is ready; until then the tick counts */
+		send_batch(r); /* sent when the new worker is ready; until then the tick counts */
 		return;
 	}
 	r->stats.alive = false;
@@ -415,7 +421,7 @@ static bool too_late(const struct reader *r, const struct ask *a, uint64_t now)
 	return r->stuck_ns > a->asked_ns && now - a->asked_ns > WAIT_MOST_NS;
 }
 
-/* Those that nobody waits for are dropped on the way, those that are not to be read fail. */
+/* Takes the next request to send. Frees forgotten requests and fails refused or late ones on the way. */
 static struct ask *next_ask(struct reader *r, struct queue *q, uint64_t now)
 {
 	struct ask *a;
@@ -449,7 +455,7 @@ static void send_batch(struct reader *r)
 	while (n < READER_BATCH && (r->batch[n] = next_ask(r, &r->queue, now)))
 		n++;
 	if (n == 0 && (r->batch[0] = next_ask(r, &r->suspects, now)))
-		n = 1; /* alone: those that come meanwhile are before the next suspect */
+		n = 1; /* alone: new requests of other users go before the next suspect */
 	if (n == 0 || r->closing) {
 		uv_timer_stop(&r->tick);
 		return;
@@ -465,7 +471,8 @@ static void send_batch(struct reader *r)
 	r->progress_ns = now;
 	r->checks = 0;
 	/*
-	 * There is room: one batch is under way at most.  Should there be none all the same, the deadline finds it out.
+	 * The socket has room, because at most one batch is in progress. If send fails all the same, the
+	 * deadline notices.
 	 */
 	(void)send(r->process->data, &batch, offsetof(struct reader_batch, at) + n * sizeof(batch.at[0]),
 		   MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -473,7 +480,7 @@ static void send_batch(struct reader *r)
 
 /* ---- answers --------------------------------------------------------------------- */
 
-/* false: not an answer to what was asked for last. */
+/* false: the message does not answer the current request. */
 static bool text_of(const char *message, size_t size, uint32_t serial, uint32_t at, struct skep_process_text *ret)
 {
 	struct reader_answer a;
@@ -486,7 +493,7 @@ static bool text_of(const char *message, size_t size, uint32_t serial, uint32_t 
 	*ret = (struct skep_process_text) {
 		.size = sizeof(*ret),
 		.error = a.error > 0 || a.error < -4095 ? -EIO : a.error,
-		/* full: there may be more */
+		/* full: the file may be longer */
 		.cmdline = { message, a.cmdline_len, a.cmdline_len + (a.cmdline_len == READER_CMDLINE_MAX) },
 		.environ = { message + a.cmdline_len, a.environ_len,
 			     a.environ_len + (a.environ_len == READER_ENVIRON_MAX) },
@@ -518,7 +525,7 @@ static void answered(struct reader *r, size_t size)
 	send_batch(r);
 }
 
-/* Some messages; false: there are no more for now. */
+/* Handles at most `most` messages; false: no more messages now. */
 static bool receive(struct reader *r, int most)
 {
 	while (most-- > 0 && r->stats.alive && !r->closing) {
@@ -540,14 +547,14 @@ static bool receive(struct reader *r, int most)
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-	(void)status; /* reading meets the error */
+	(void)status; /* the read reports the error */
 	(void)events;
 	receive(poll->data, ANSWERS_A_TURN);
 }
 
 /*
- * The keeper cannot fork, has left ABANDONED_MAX workers behind, or was stopped.  Fails all requests: probe `proc`
- * starts no sweep while one has no answer.
+ * The keeper cannot fork, has left ABANDONED_MAX workers behind, or was stopped. Fails all requests: the proc
+ * probe starts no sweep while a request has no answer.
  */
 static void give_up(struct reader *r)
 {
@@ -578,10 +585,10 @@ static void on_tick(uv_timer_t *timer)
 												   : DEADLINE_NS;
 	uint32_t order;
 
-	/* What has come while the loop was busy comes first. */
+	/* Answers that arrived while the loop was busy come first. */
 	if (receive(r, ANSWERS_A_TURN) || !uv_is_active((uv_handle_t *)timer))
 		return;
-	/* Ticks, not time: a machine that was suspended, or a frozen cgroup, had no time to answer. */
+	/* Counts ticks, not time: a suspended machine or a frozen cgroup had no time to answer. */
 	if (++r->silent_ticks >= reader_silent_ticks) {
 		give_up(r);
 		return;
@@ -590,7 +597,7 @@ static void on_tick(uv_timer_t *timer)
 		return;
 	order = ++r->checks > CHECKS_MOST ? READER_KILL : READER_CHECK;
 	r->ordered = true;
-	r->progress_ns = uv_hrtime(); /* the keeper has as long */
+	r->progress_ns = uv_hrtime(); /* the keeper has the same deadline */
 	if (send(r->process->control, &order, sizeof(order), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EPIPE)
 		dead(r);
 }
@@ -615,12 +622,12 @@ int reader_new(uv_loop_t *loop, struct reader_process *process, reader_deliver d
 		free(r);
 		return err;
 	}
-	uv_timer_init(loop, &r->soon); /* these two cannot fail */
+	uv_timer_init(loop, &r->soon); /* these two calls cannot fail */
 	uv_timer_init(loop, &r->tick);
 	r->tick.timer_cb = on_tick;
 	r->poll.data = r->soon.data = r->tick.data = r;
 	r->handles = 3;
-	/* nor can this, with a descriptor that could be initialised */
+	/* cannot fail for a descriptor that uv_poll_init accepted */
 	uv_poll_start(&r->poll, UV_READABLE, on_readable);
 	*ret = r;
 	return 0;
@@ -699,7 +706,7 @@ void reader_close(struct reader *r)
 
 /* ---- without a loop -------------------------------------------------------------- */
 
-/* A message, or 0 when the time was up; -EPIPE. */
+/* Returns a message's size; 0 after the timeout; -EPIPE. */
 static ssize_t wait_message(const struct reader_process *p, char *ret, int timeout_ms)
 {
 	struct pollfd at = { .fd = p->data, .events = POLLIN };
@@ -732,7 +739,7 @@ int reader_sync_read(struct reader_process *p, const struct skep_upid *who, uint
 	if (p->pid <= 0)
 		return -EPIPE;
 	while (recv(p->data, room, sizeof(room), MSG_DONTWAIT) > 0)
-		; /* about earlier ones, and earlier workers */
+		; /* answers to earlier requests, and from earlier workers */
 	if (sync_send(p, &batch) < 0)
 		return -EPIPE;
 	for (unsigned tries = 0; tries < 2 * CHECKS_MOST;) {
@@ -754,8 +761,8 @@ int reader_sync_read(struct reader_process *p, const struct skep_upid *who, uint
 			return -ETIMEDOUT;
 		}
 		/*
-		 * The worker ended of something else, or this is the first.  An answer that comes twice has an old
-		 * serial.
+		 * The worker ended for another reason, or this is the first worker. A repeated answer has an
+		 * old serial.
 		 */
 		if (a.kind == READER_READY) {
 			if (++ended > SYNC_ENDED_MOST)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/reader_message.h - what the loop, the keeper and the worker of core/identify/reader.h send each other.
+ * core/identify/reader_message.h - the messages between the loop, the keeper and the worker of
+ * core/identify/reader.h.
  */
 #ifndef SKEP_CORE_READER_MESSAGE_H
 #define SKEP_CORE_READER_MESSAGE_H
@@ -13,9 +14,9 @@
 #define READER_CMDLINE_MAX 32768u /* as much as a probe records */
 #define READER_ENVIRON_MAX 65536u
 
-/* Loop to worker: one message is a batch; only one batch is under way. */
+/* Loop to worker: one message is a batch; only one batch is in progress. */
 struct reader_request {
-	uint64_t start_ns; /* of the process that is meant; 0: whoever has the pid */
+	uint64_t start_ns; /* start time of the target; 0: any process with the pid */
 	uint32_t pid;
 	uint32_t what; /* SKEP_READ_* */
 };
@@ -24,12 +25,12 @@ struct reader_batch {
 	struct reader_request at[READER_BATCH];
 };
 
-/* Worker, and keeper, to loop. */
+/* Worker or keeper to loop. */
 enum reader_kind {
-	READER_TEXT = 1, /* worker: of the request `at` of batch `serial`; the bytes follow */
+	READER_TEXT = 1, /* worker: the answer to request `at` of batch `serial`; the bytes follow */
 	/*
-	 * keeper: there is a new worker, and no older batch will be answered; at: 1 when an order killed the last
-	 * one
+	 * keeper: a new worker runs and will answer no older batch; at: 1 when an order killed the previous
+	 * worker
 	 */
 	READER_READY,
 };
@@ -42,12 +43,12 @@ struct reader_answer {
 
 /* Loop to keeper. */
 enum reader_order {
-	READER_CHECK = 1, /* kill the worker if it waits for something; not when it only waits for a CPU */
+	READER_CHECK = 1, /* kill the worker if it sleeps; spare a worker that only waits for a CPU */
 	READER_KILL,
-	READER_TAKE_OVER, /* the spare: be the keeper */
+	READER_TAKE_OVER, /* to the spare: become the keeper */
 };
 
-/* The child's side, core/identify/reader_process.c; does not return. */
+/* The child's side, in core/identify/reader_process.c; does not return. */
 __attribute__((noreturn)) void reader_keep(const char *name, int data, int control, bool spare);
 
 #endif

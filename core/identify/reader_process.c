@@ -2,9 +2,9 @@
 /*
  * core/identify/reader_process.c - the keeper and the worker of core/identify/reader.h.
  *
- * The worker reads what the loop asks for and nothing else.  The keeper replaces it when the loop says that it is
- * stuck, or when it ended.  A worker that SIGKILL does not end (its wait in the kernel is uninterruptible) is left
- * behind; there are at most ABANDONED_MAX of those.
+ * The worker only reads what the loop requests. The keeper replaces a worker that has ended, or that the loop
+ * reports as stuck. A worker in an uninterruptible wait does not end on SIGKILL: the keeper leaves it behind,
+ * at most ABANDONED_MAX times.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "core/identify/reader_message.h"
 
 #define ABANDONED_MAX 8u
-#define DEATH_MS      200 /* how long a killed worker may take to end before it is left behind */
+#define DEATH_MS      200 /* how long the keeper waits for a killed worker before it leaves the worker behind */
 
 /* ---- the worker ----------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static bool same_process(uint32_t pid, uint64_t start_ns)
 	return start_ns == 0 || strtoull(at, NULL, 10) == start_ns / (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* Whole answer to one request; its length. */
+/* Writes the whole answer to one request; returns its length. */
 static size_t answer_one(const struct reader_batch *batch, uint32_t at, char *ret)
 {
 	const struct reader_request *r = &batch->at[at];
@@ -58,9 +58,9 @@ static size_t answer_one(const struct reader_batch *batch, uint32_t at, char *re
 	if (r->what & SKEP_READ_ENVIRON) {
 		n = skep_procfile_read(r->pid, "environ", text + a.cmdline_len, READER_ENVIRON_MAX);
 		if (n > 0)
-			a.environ_len = (uint32_t)n; /* without the right to read it: none */
+			a.environ_len = (uint32_t)n; /* without the right to read environ: no environment */
 	}
-	/* After both: /proc goes by pid. */
+	/* Checked after both reads: /proc finds processes by pid, and the pid may be a new process's. */
 	if (!same_process(r->pid, r->start_ns)) {
 		a.error = -ESRCH;
 		a.cmdline_len = a.environ_len = 0;
@@ -81,7 +81,7 @@ __attribute__((noreturn)) static void work(int data)
 			continue;
 		if (n < (ssize_t)offsetof(struct reader_batch, at) || batch.n > READER_BATCH ||
 		    (size_t)n < offsetof(struct reader_batch, at) + batch.n * sizeof(batch.at[0]))
-			_exit(0); /* the program has closed its end, or speaks another language */
+			_exit(0); /* the program has closed its end, or sent an invalid batch */
 		for (uint32_t i = 0; i < batch.n; i++) {
 			size_t len = answer_one(&batch, i, answer);
 
@@ -99,13 +99,13 @@ struct keeper {
 	const char *name;
 	int data, control;
 	pid_t worker; /* 0: none */
-	bool ordered; /* an order killed the last one */
-	int life;     /* a pipe whose other end only the worker has: it closes with it */
+	bool ordered; /* an order killed the previous worker */
+	int life;     /* a pipe whose other end only the worker holds: it closes when the worker ends */
 	pid_t abandoned[ABANDONED_MAX];
 	size_t n_abandoned;
 };
 
-/* What ps and top show. The arguments lie where the kernel says (fields 48 and 49 of stat). */
+/* Sets the title that ps and top show. The kernel reports where the arguments lie (fields 48 and 49 of stat). */
 static void set_title(const char *program, const char *role)
 {
 	char room[SKEP_PROCFILE_STAT], title[64];
@@ -118,7 +118,7 @@ static void set_title(const char *program, const char *role)
 	if (!at || sscanf(at, "%lu %lu", &from, &to) != 2 || from == 0 || to <= from)
 		return;
 	len = strlen(title) < to - from - 1 ? strlen(title) : to - from - 1;
-	memset((void *)from, 0, to - from); /* NOLINT(performance-no-int-to-ptr): the kernel gave a number */
+	memset((void *)from, 0, to - from); /* NOLINT(performance-no-int-to-ptr): the kernel returns a number */
 	memcpy((void *)from, title, len);   /* NOLINT(performance-no-int-to-ptr) */
 }
 
@@ -130,7 +130,7 @@ static void worker_new(struct keeper *k)
 
 	k->worker = 0;
 	if (pipe2(life, O_CLOEXEC) < 0)
-		return; /* tried again in a moment */
+		return; /* the keeper's loop tries again in a moment */
 	k->worker = fork();
 	if (k->worker == 0) {
 		close(life[0]);
@@ -154,8 +154,8 @@ static void worker_new(struct keeper *k)
 }
 
 /*
- * Its life has ended, or does so within DEATH_MS. Batches that it has not read are thrown away: the loop sends them
- * again. So are orders: they meant this worker, not the next.
+ * Handles a worker that has ended, or that ends within DEATH_MS. Discards its unread batches, which the loop
+ * sends again. Discards unread orders too: they were for this worker, not for the next.
  */
 static void worker_gone(struct keeper *k)
 {
@@ -167,7 +167,8 @@ static void worker_gone(struct keeper *k)
 		while (waitpid(k->worker, NULL, 0) < 0 && errno == EINTR)
 			;
 	} else {
-		k->abandoned[k->n_abandoned++] = k->worker; /* there is room: else there would have been no worker */
+		/* has room: with a full list the keeper starts no worker */
+		k->abandoned[k->n_abandoned++] = k->worker;
 	}
 	close(k->life);
 	k->worker = 0;
@@ -177,7 +178,7 @@ static void worker_gone(struct keeper *k)
 		;
 }
 
-/* In a sleep that only what it waits for, or a signal, ends. A worker without a CPU is only slow. */
+/* true: the worker sleeps, so that only an event or a signal ends the wait. A worker without a CPU is only slow. */
 static bool is_stuck(pid_t pid)
 {
 	char room[SKEP_PROCFILE_STAT];
@@ -192,7 +193,7 @@ static void obey(struct keeper *k, uint32_t order)
 
 	if (k->worker == 0)
 		return;
-	if (poll(&life, 1, 0) != 1) { /* else it has ended of something else */
+	if (poll(&life, 1, 0) != 1) { /* else the worker has ended for another reason */
 		if (order != READER_KILL && !is_stuck(k->worker))
 			return;
 		k->ordered = kill(k->worker, SIGKILL) == 0;
@@ -209,35 +210,42 @@ static void reap(struct keeper *k)
 			i++;
 }
 
-/* Nothing of the program's: its files, its signals, its privileges. The sockets may be any numbers above 2. */
+/* Drops the program's files, signals and privileges. The sockets may have any number above 2. */
 static void let_go(int *data, int *control)
 {
 	static const int quiet[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGPIPE };
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR), err;
 
-	/* Ctrl-Z stops the program's whole group; a SIGCONT to the program alone would leave this process stopped. */
+	/*
+	 * A new process group: Ctrl-Z stops the program's whole group, and a SIGCONT to the program alone would
+	 * leave this process stopped.
+	 */
 	setpgid(0, 0);
-	/* A service manager's SIGTERM goes to every process of the unit: the program decides when this one ends. */
+	/*
+	 * A service manager sends SIGTERM to every process of the unit; this process must end only when the
+	 * program ends it.
+	 */
 	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
 		signal(quiet[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* 10 and 11 first: neither may lie where the other goes. */
+	/* Duplicates both to 10 and above first: neither may be where the other goes. */
 	*data = fcntl(*data, F_DUPFD_CLOEXEC, 10);
 	*control = fcntl(*control, F_DUPFD_CLOEXEC, 10);
 	if (*data < 0 || *control < 0 || null < 0)
 		_exit(1);
 	confine_memory();
 	err = confine_reader();
-	if (err < 0) /* while there is a stderr */
+	if (err < 0) /* before stderr closes */
 		log_warning(
 			"the argument reader cannot drop capabilities: %s; it keeps all that it has",
 			strerror(-err));
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
-	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++) /* forked at the program's start: there are a handful */
+	/* forked at the program's start, so few descriptors are open */
+	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
 		if (fd != *data && fd != *control)
 			close(fd);
 }
@@ -253,7 +261,7 @@ static void wait_as_spare(const char *name, int control)
 		n = recv(control, &order, sizeof(order), 0);
 	while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof(order) || order != READER_TAKE_OVER)
-		_exit(0); /* the program ends */
+		_exit(0); /* the program has ended */
 }
 
 void reader_keep(const char *name, int data, int control, bool spare)
@@ -278,12 +286,12 @@ void reader_keep(const char *name, int data, int control, bool spare)
 			ssize_t n = recv(k.control, &order, sizeof(order), MSG_DONTWAIT);
 
 			if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-				break; /* the program ends */
+				break; /* the program has ended */
 			if (n == (ssize_t)sizeof(order))
 				obey(&k, order);
 		} else if (at[1].revents) {
 			worker_gone(&k);
-			poll(NULL, 0, 50); /* should it end at once, again and again */
+			poll(NULL, 0, 50); /* limits the rate when workers end at once, again and again */
 		}
 		reap(&k);
 		if (k.worker == 0 && k.n_abandoned < ABANDONED_MAX)

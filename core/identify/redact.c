@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/redact.c - blanks secrets in argument lists.  Each argument is evaluated by its
- * place (behind which option of which program), by its name (NAME=value), and by what
- * is in it (core/identify/redact_text.c); one that holds a whole command line is read as one.
+ * core/identify/redact.c - blanks secrets in argument lists. It evaluates each argument by its position (behind
+ * which option of which program), by its name (NAME=value), and by its text (core/identify/redact_text.c). It
+ * parses an argument that holds a command line as a command line.
  */
 #include "core/identify/redact.h"
 
@@ -11,17 +11,17 @@
 #include "filters/glob.h"
 #include "core/identify/redact_text.h"
 
-#define DEPTH_MAX 4 /* command lines in command lines */
+#define DEPTH_MAX 4 /* nested command lines */
 #define PASSES_GENTLE 4
 #define PASSES_MAX 32
 
 enum pending {
 	PENDING_NOTHING,
 	PENDING_VALUE,    /* the next word is a secret */
-	PENDING_MAYBE,    /* the next word is, unless it is an option */
+	PENDING_MAYBE,    /* the next word is a secret, unless it is an option */
 	PENDING_USERPASS, /* the next word is user:secret */
-	PENDING_CODE,     /* the next word that is no option is a command line */
-	PENDING_SKIP,     /* the next word is some option's value, and not a secret */
+	PENDING_CODE,     /* the next word that is not an option is a command line */
+	PENDING_SKIP,     /* the next word is an option's value, but no secret */
 };
 
 static bool has_blank(const char *begin, const char *end)
@@ -31,17 +31,17 @@ static bool has_blank(const char *begin, const char *end)
 	return begin < end;
 }
 
-/* What the words so far say about the next one. */
+/* What the words read so far say about the next word. */
 struct command {
 	const struct redact *redact;
-	const struct redact_program *program; /* NULL: none that the table knows */
+	const struct redact_program *program; /* NULL: the table does not know it */
 	enum pending pending;
 	bool first;       /* no operand yet */
-	bool armed;       /* the program's options count */
-	bool code;        /* it is a command line for sure: ';' ends a command. Else ';' may be a part of a secret. */
+	bool armed;       /* the program's options apply */
+	bool code;        /* certainly a command line: ';' ends a command. Otherwise ';' may belong to a secret. */
 	unsigned depth;
 	char *end;        /* of the text that holds the command; NULL: a list of arguments */
-	uint32_t operands; /* behind the program's name */
+	uint32_t operands; /* number of operands behind the program's name */
 	uint64_t letters;  /* single-letter options, bit (c & 63) */
 	unsigned n;
 };
@@ -54,7 +54,7 @@ static bool is_quote(char c)
 	return c == '"' || c == '\'';
 }
 
-/* The value up to its end: inside its quotes, or, where the text may be no shell's, up to the next blank. */
+/* Marks a value up to its end: within its quotes, or up to the next blank where the text may not be a shell's. */
 static void mark_value(struct command *command, char *begin, char *end)
 {
 	if (begin >= end)
@@ -71,7 +71,7 @@ static void mark_value(struct command *command, char *begin, char *end)
 	command->n += redact_mark(begin, end);
 }
 
-/* user:secret */
+/* Marks the secret of user:secret. */
 static void mark_userpass(struct command *command, char *begin, char *end)
 {
 	char separator = command->program ? command->program->separator : ':';
@@ -102,7 +102,7 @@ static bool program_find(struct command *command, const char *path, size_t len, 
 	const struct redact_program *program;
 
 	if (slash) {
-		/* "/var/lib/mysql" is no program; "/usr/bin/mysql" is. */
+		/* "/usr/bin/mysql" is a program; "/var/lib/mysql" is not. */
 		if (!any_path && (slash - path < 3 || memcmp(slash - 3, "bin", 3) != 0))
 			return false;
 		len -= (size_t)(slash + 1 - path);
@@ -123,7 +123,7 @@ static bool in_globs(char **globs, const char *begin, const char *end)
 	return false;
 }
 
-/* What an option does to the next word, or to its own value, [value, end) or NULL. */
+/* Applies an option to its own value, [value, end), or to the next word when value is NULL. */
 static bool act(struct command *command, enum redact_action action, char *value, char *end)
 {
 	switch (action) {
@@ -158,7 +158,7 @@ static bool act(struct command *command, enum redact_action action, char *value,
 	return false;
 }
 
-/* An option of the program that is known. True: nothing more is to be said about the word but what its text says. */
+/* Handles an option of a known program. true: only the text of the word remains to be checked. */
 static bool program_option(struct command *command, char *begin, char *end)
 {
 	const struct redact_program *program = command->program;
@@ -173,7 +173,7 @@ static bool program_option(struct command *command, char *begin, char *end)
 		return act(command, action, NULL, end);
 	if (equals) {
 		action = redact_table_option(program, begin, (size_t)(equals - begin));
-		/* -p=X of a single letter is an attached value that begins with '='. */
+		/* "-p=X" with a single letter is an attached value that begins with '='. */
 		if (action != REDACT_NOTHING && equals - begin > 2)
 			return act(command, action, equals + 1, end);
 	}
@@ -186,8 +186,8 @@ static bool program_option(struct command *command, char *begin, char *end)
 			continue;
 		if (act(command, action, p + 1 < end ? p + 1 : NULL, end))
 			/*
-			 * The letter may be one of another program's word, -Ddb.password=x: only where
-			 * its value is gone now is there nothing left to say.
+			 * The letter may belong to another program's word, as in -Ddb.password=x. The word is
+			 * done only when its value is gone.
 			 */
 			return p + 1 >= end || action == REDACT_VALUE || action == REDACT_ATTACHED;
 	}
@@ -196,7 +196,7 @@ static bool program_option(struct command *command, char *begin, char *end)
 
 /* ---- words --------------------------------------------------------------------- */
 
-/* NAME=value. True when it was a secret. */
+/* Blanks the value of NAME=value. true: it was a secret. */
 static bool assignment(struct command *command, char *begin, char *end)
 {
 	char *equals = memchr(begin, '=', (size_t)(end - begin));
@@ -214,7 +214,7 @@ static bool assignment(struct command *command, char *begin, char *end)
 	return true;
 }
 
-/* "--option=NAME=value" as well. True when it was a secret. */
+/* Handles --option, --option=value and --option=NAME=value. true: the option or the name is secret. */
 static bool general_option(struct command *command, char *begin, char *end)
 {
 	char *equals = memchr(begin, '=', (size_t)(end - begin));
@@ -262,7 +262,7 @@ static void operand(struct command *command, char *begin, char *end)
 			continue;
 		if (rule->index == command->operands)
 			mark_value(command, begin, end);
-		break; /* the first rule whose options are there */
+		break; /* only the first rule whose options are given applies */
 	}
 	for (char **prefix = program->prefixes; prefix && *prefix; prefix++) {
 		size_t len = strlen(*prefix);
@@ -276,7 +276,7 @@ static void operand(struct command *command, char *begin, char *end)
 		command->pending = PENDING_MAYBE;
 }
 
-/* True when all that is to be said has been said. */
+/* Handles a word that the previous word announced. true: the word is done. */
 static bool word_pending(struct command *command, char *begin, char *end)
 {
 	enum pending pending = command->pending;
@@ -336,7 +336,7 @@ static void word(struct command *command, char *begin, char *end)
 
 /* ---- a command line in an argument ---------------------------------------------- */
 
-/* The end of the word that begins at p. Quotes without a partner are characters like any other. */
+/* Returns the end of the word that begins at p. A quote without a partner is an ordinary character. */
 static char *word_end(char *p, char *end, char *no_quote[2])
 {
 	while (p < end) {
@@ -383,7 +383,7 @@ static void command_line(struct command *outer, char *begin, char *end, bool cod
 			continue;
 		}
 		if (strchr(";|&()<>`", c)) {
-			/* A redirection is not the end of a command: x >f 2>&1 -psecret */
+			/* A redirection does not end a command: x >f 2>&1 -psecret */
 			if (c != '<' && c != '>' && !(c == '&' && p > begin && (p[-1] == '>' || p[-1] == '<'))) {
 				program_set(&inner, NULL);
 				inner.pending = PENDING_NOTHING;
@@ -408,7 +408,7 @@ static char *squeeze(char *to, const char *from, size_t len)
 {
 	const char *end = from + len;
 
-	/* Marks are rare: move whole stretches between them. */
+	/* Marks are rare: moves whole stretches between them. */
 	while (from < end) {
 		const char *nul = memchr(from, '\0', (size_t)(end - from));
 		size_t n = (size_t)((nul ? nul : end) - from);
@@ -455,10 +455,9 @@ unsigned redact_argv(const struct redact *redact, const char *exe, char *argv, u
 	unsigned total = 0, n;
 
 	/*
-	 * A secret may hold quotes and separators; without them the rest may read
-	 * differently.  Once more until nothing changes, so that a list that went
-	 * through here is left alone by the next who redacts it.  Arguments made to
-	 * keep us busy lose everything at once.
+	 * A secret may hold quotes and separators, so the rest may read differently after blanking. Repeats
+	 * until nothing changes, so that a second redaction leaves the list alone. After PASSES_GENTLE passes
+	 * it blanks whole arguments: a hostile list must not keep skepd busy.
 	 */
 	for (int i = 0; i < PASSES_MAX; i++) {
 		n = argv && *len ? pass(redact, exe, i >= PASSES_GENTLE, argv, len) : 0;

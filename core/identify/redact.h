@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/redact.h - blanks secrets in argument lists.  Data: etc/redact.json (built in)
- * and whatever a user adds.
+ * core/identify/redact.h - blanks secrets in argument lists, by the rules of etc/redact.json (built in) and of
+ * a site's files. For every record with arguments.
  */
 #ifndef SKEP_CORE_REDACT_H
 #define SKEP_CORE_REDACT_H
@@ -16,9 +16,8 @@ struct redact *redact_new(const char *const *more, struct diag *); /* NULL after
 struct redact *redact_free(struct redact *);
 
 /*
- * In place; the list never grows (a secret becomes "***", or fewer stars when it
- * is shorter).  exe: path or name of the program, may be NULL.  No allocation.
- * Returns how many were blanked.
+ * Blanks secrets in place. The list never grows: a secret becomes "***", or fewer stars when it is shorter.
+ * exe: path or name of the program, may be NULL. Allocates no memory. Returns the number of blanked secrets.
  */
 unsigned redact_argv(const struct redact *, const char *exe, char *argv, uint32_t *len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/redact_table.c - builds the redaction table from etc/redact.json and a user's
- * files, and evaluates names with it.
+ * core/identify/redact_table.c - builds the redaction table from etc/redact.json and a site's files, and
+ * answers whether a name is secret.
  */
 #include "core/identify/redact_table.h"
 
@@ -78,7 +78,7 @@ static char lower(char c)
 
 /* ---- lists of names --------------------------------------------------------- */
 
-/* The longest run of plain characters: a name that matches has it, and the last three of it. */
+/* Finds the longest run of plain characters: every matching name has this run, and so its last three characters. */
 static void pattern_learn(struct redact_pattern *pattern)
 {
 	const char *best = NULL;
@@ -141,7 +141,7 @@ static int list_add(struct redact_list *list, const struct datanode *words, bool
 	return 0;
 }
 
-/* In one file "public" stands behind "secret": an exception to what is said beside it. */
+/* Reads "public" after "secret": within one file it lists exceptions. */
 static int read_list(const struct datanode *root, enum redact_list_kind kind, struct redact *redact)
 {
 	struct datanode node, words;
@@ -218,7 +218,7 @@ static int read_phrases(const struct datanode *root, struct redact *redact)
 
 /* ---- shapes ------------------------------------------------------------------ */
 
-/* "A-Za-z0-9_": '-' for itself stands first or last. */
+/* Reads a set such as "A-Za-z0-9_"; a literal '-' must be first or last. */
 static bool read_chars(const struct datanode *node, const char *key, uint64_t ret[4])
 {
 	struct datanode value;
@@ -261,7 +261,7 @@ static int shape_add(struct redact *redact, const struct redact_shape *like, con
 	if (!shape->prefix)
 		return -ENOMEM;
 	shape->prefix_len = strlen(prefix);
-	if (shape->prefix_len < 3) /* anything may follow it */
+	if (shape->prefix_len < 3) /* too short for a trigram: any text may follow */
 		memset(redact->shape_trigrams, 0xff, sizeof(redact->shape_trigrams));
 	else
 		redact->shape_trigrams[redact_trigram(prefix) >> 6] |= 1ull << (redact_trigram(prefix) & 63);
@@ -300,7 +300,7 @@ static int read_shape(const struct datanode *node, struct redact *redact)
 
 		datanode_at(&value, i, &prefix);
 		s = datanode_string(&prefix);
-		/* Else the stars that replace it would be one again. */
+		/* Such a prefix would match the stars that replace a secret. */
 		if (s && strlen(s) == strspn(s, "*"))
 			datanode_error(&prefix, "a prefix of stars alone matches everything: give a letter");
 		else if (s && n_errors == node->diag->n_errors)
@@ -369,7 +369,7 @@ static int read_options(const struct datanode *node, struct redact_program *prog
 					       s);
 				continue;
 			}
-			/* -p may be both: with an attached value only, or with any. The first says more. */
+			/* An option may be listed once: "-p" with an attached value only, or with any value. */
 			if (redact_table_option(program, s, strlen(s)) != REDACT_NOTHING) {
 				datanode_error(&word, "this program names \"%s\" more than once: keep one", s);
 				continue;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/redact_text.c - one pass over a text: at each character that may begin or end
- * something telling ("://", '?', ':', a quote, a shape's first byte) a look around it.
- * Each look is bounded, or skips what it has seen, so that the whole is linear.
+ * core/identify/redact_text.c - finds secrets in one pass over a text. At each character that may begin or end
+ * a secret ("://", '?', ':', a quote, a shape's first byte) it checks the surroundings. Each check is bounded
+ * or skips text already checked, so the pass takes linear time.
  */
 #include "core/identify/redact_text.h"
 
 #include <string.h>
 
-#define NAME_LOOK 128 /* how long a name in front of '=' or ':' may be */
+#define NAME_LOOK 128 /* longest name in front of '=' or ':' */
 
 struct text {
 	const struct redact *redact;
 	char *begin, *end;
-	char *no_at; /* up to here a search for '@' has found none */
+	char *no_at; /* a search for '@' has found none up to here */
 	struct {
 		uint32_t group;
-		char *end; /* a run of its characters up to here had none that it needs */
-	} failed[32]; /* by group; else "sk-sk-sk-..." would be searched from each of them to its end */
+		char *end; /* a run of its characters up to here had none of the needed ones */
+	} failed[32]; /* by group; without it each "sk-" of "sk-sk-sk-..." would start a search to the end */
 	unsigned n;
 };
 
@@ -76,7 +76,7 @@ bool redact_token(const char *begin, const char *end)
 	return digit;
 }
 
-/* p is behind "://". Returns where to go on. */
+/* p points behind "://". Returns the position to continue at. */
 static char *url(struct text *text, char *p)
 {
 	char *end = p, *at = NULL, *colon;
@@ -86,7 +86,7 @@ static char *url(struct text *text, char *p)
 	at = memrchr(p, '@', (size_t)(end - p));
 	colon = memchr(p, ':', (size_t)(end - p));
 	if (!at && colon && colon + 1 < end && *p != '[' && end >= text->no_at) {
-		/* user:pa/ss@host: not allowed, and in use. A port would have been all digits. */
+		/* user:pa/ss@host is invalid but used. A port would have only digits. */
 		char *q = colon + 1;
 
 		while (q < end && *q >= '0' && *q <= '9')
@@ -111,7 +111,7 @@ static char *url(struct text *text, char *p)
 	return at;
 }
 
-/* p is behind '?', '&', ... NAME=value. Returns where to go on. */
+/* NAME=value; p points behind '?', '&', ... Returns the position to continue at. */
 static char *parameter(struct text *text, char *p)
 {
 	char *name = p, *value, *end;
@@ -129,7 +129,7 @@ static char *parameter(struct text *text, char *p)
 	return end;
 }
 
-/* Name: value. colon is at the ':'. Returns where to go on. */
+/* "Name: value"; colon points at the ':'. Returns the position to continue at. */
 static char *header(struct text *text, char *colon)
 {
 	char *name = colon, *value = colon + 1, *end;
@@ -155,8 +155,8 @@ static char *header(struct text *text, char *colon)
 }
 
 /*
- * "name": "value", also with the quotes escaped.  quote is at the one that may close
- * the name.  Returns where to go on.
+ * "name": "value", also with escaped quotes. quote points at the quote that may close the name. Returns the
+ * position to continue at.
  */
 static char *pair(struct text *text, char *quote)
 {
@@ -207,12 +207,12 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* IDENTIFIED BY 'secret'. Returns where to go on; quote itself when no phrase stands before it. */
+/* IDENTIFIED BY 'secret'. Returns the position to continue at, or quote itself when no phrase precedes it. */
 static char *phrase(struct text *text, char *quote)
 {
 	char *front = quote, *end;
 
-	/* A few blanks are enough for people; more would be looked at again and again. */
+	/* Users write few blanks; skipping more would make repeated scans slow. */
 	while (front > text->begin && quote - front < 8 && (redact_blank(front[-1]) || front[-1] == '('))
 		front--;
 	for (size_t i = 0; i < text->redact->n_phrases; i++) {
@@ -244,7 +244,7 @@ static bool begins_shape(const struct redact *redact, const char *p, const char 
 	return redact->shape_trigrams[bit >> 6] >> (bit & 63) & 1;
 }
 
-/* Returns where to go on; p itself when no shape is there. */
+/* Returns the position behind a shape, or p itself when no shape begins there. */
 static char *shape(struct text *text, char *p)
 {
 	for (uint32_t i = text->redact->first_shape[(unsigned char)*p]; i; i = text->redact->shapes[i - 1].next) {

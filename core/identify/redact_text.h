@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/redact_text.h - secrets that show by themselves wherever they stand in a text:
- * in URLs, parameters, headers, JSON, and by their shape.
+ * core/identify/redact_text.h - finds secrets that a text itself reveals: in URLs, parameters, headers and
+ * JSON, and by their shape. For core/identify/redact.c.
  *
- * A secret is marked in place: up to three '*', then NULs, which cannot be in an
- * argument.  Whoever owns the argument takes the NULs out when all marks are made.
+ * redact_mark() marks a secret in place: up to three '*', then NULs, which an argument cannot contain. The
+ * owner of the argument removes the NULs after all marks are made.
  */
 #ifndef SKEP_CORE_REDACT_TEXT_H
 #define SKEP_CORE_REDACT_TEXT_H
@@ -14,11 +14,11 @@
 
 #include "core/identify/redact_table.h"
 
-/* True when that changed anything: what is only stars already stays as it is. */
+/* Marks the text as a secret. false: it had only stars and NULs already. */
 bool redact_mark(char *begin, char *end);
-/* A user name in a URL that is a token, with or without a password beside it: 16 characters or more, with a digit. */
+/* true: a user name in a URL looks like a token: 16 characters or more, with a digit. */
 bool redact_token(const char *begin, const char *end);
-/* Marks all of them in the text; returns how many. */
+/* Marks all secrets in the text; returns their number. */
 unsigned redact_text(const struct redact *, char *begin, char *end);
 
 static inline bool redact_blank(char c)

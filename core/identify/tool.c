@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/tool.c - names the program that a command line runs.  One step takes a program
- * and its arguments, looks the program up in the table, walks its options, and either
- * has the name or knows the next program: the script behind an interpreter, the command
- * behind a wrapper.  Works on the words in place; only a shell's -c text is copied, cut
- * at SCRATCH_SIZE.  Knows no program by name.
+ * core/identify/tool.c - names the tool that a command line runs. One step takes a program and its arguments,
+ * looks the program up in the table and walks its options. The step then has the name, or finds the next
+ * program: the script behind an interpreter, the command behind a wrapper. It works on the words in place; it
+ * copies only a shell's -c text, at most SCRATCH_SIZE bytes. All names of programs are in the table.
  */
 #include "core/identify/tool.h"
 
@@ -13,11 +12,11 @@
 
 #include "core/identify/tool_table.h"
 
-#define STEPS_MAX 16 /* "nice nice nice ..." ends somewhere */
-#define SCRATCH_SIZE 4096 /* of a shell's command line, names and options stand in front */
+#define STEPS_MAX 16 /* bounds "nice nice nice ..." */
+#define SCRATCH_SIZE 4096 /* for a shell's command line; names and options come first */
 #define SUBCOMMAND_MAX 40 /* picard's longest has 35 */
 
-/* What is left of an argument list. */
+/* The remaining words of an argument list. */
 struct words {
 	const char *p, *end;
 };
@@ -27,14 +26,14 @@ struct word {
 	size_t len;
 };
 
-/* One recognition. */
+/* The state of one recognition. */
 struct walk {
 	const struct tools *tools;
 	struct words words; /* behind the program's name */
-	struct word program; /* as it was called: its last part names it */
+	struct word program; /* as it was called: the last part of the path is its name */
 	struct word called;  /* argv[0] of the image itself, without a login shell's '-' */
-	bool from_shell; /* the words come from a shell's command line: '$' in them is not what will be run */
-	bool cut; /* the kernel's list was longer than what we have */
+	bool from_shell; /* the words come from a shell's command line: the shell will replace '$' in them */
+	bool cut; /* the kernel's list was longer than the recorded one */
 	struct tool_name *ret;
 	size_t name_len;
 	size_t scratch_len;
@@ -76,7 +75,7 @@ static bool in_list(char **list, const struct word *word)
 	return false;
 }
 
-/* The last part of a path; slashes at its end do not count. */
+/* The last part of a path, without trailing slashes. */
 static struct word basename_of(struct word path)
 {
 	const char *slash;
@@ -91,7 +90,7 @@ static struct word basename_of(struct word path)
 	return path;
 }
 
-/* A path whose last part says nothing about what is run. */
+/* true: the path's last part does not name a program. */
 static bool says_nothing(const struct word *path)
 {
 	struct word base = basename_of(*path);
@@ -131,7 +130,7 @@ static void name_add_string(struct walk *walk, const char *text)
 	name_add(walk, word_of(text, strlen(text)));
 }
 
-/* Cut between characters, nothing in it that a terminal would obey. */
+/* Truncates between characters, and replaces characters that could control a terminal. */
 static void name_clean(struct tool_name *ret)
 {
 	unsigned char *name = (unsigned char *)ret->name;
@@ -142,7 +141,7 @@ static void name_clean(struct tool_name *ret)
 		memcpy(ret->name, "?", 2);
 		return;
 	}
-	/* A character that began but has not all its bytes any more. Only a full name was cut. */
+	/* Removes an incomplete last character. Only a full name was truncated. */
 	if (len == sizeof(ret->name) - 1) {
 		while (tail > 0 && len - tail < 3 && (name[tail - 1] & 0xc0) == 0x80)
 			tail--;
@@ -154,13 +153,13 @@ static void name_clean(struct tool_name *ret)
 	for (size_t i = 0; i < len; i++) {
 		if (name[i] < 0x20 || name[i] == 0x7f)
 			name[i] = '?';
-		/* C1 controls in UTF-8: 0xc2 0x9b is an escape sequence's beginning for some terminals. */
+		/* C1 controls in UTF-8: some terminals read 0xc2 0x9b as the start of an escape sequence. */
 		if (name[i] == 0xc2 && i + 1 < len && name[i + 1] >= 0x80 && name[i + 1] < 0xa0)
 			name[i] = name[i + 1] = '?';
 	}
 }
 
-/* How the entry's program is shown without what it runs. */
+/* The name to show for the entry's program alone. */
 static struct word shown(const struct tool_entry *entry, struct word name)
 {
 	if (entry->name)
@@ -177,7 +176,7 @@ static struct word shown(const struct tool_entry *entry, struct word name)
 
 /* ---- a shell's command line -------------------------------------------------- */
 
-/* Unquotes one character or quoted part at *p; out may be the same memory, never ahead of *p. */
+/* Unquotes one character or quoted part at *p. out may be in the same memory, but never ahead of *p. */
 static bool unquote(const char **p, const char *end, char *out, const char *out_end, size_t *n)
 {
 	char quote = **p, c;
@@ -212,8 +211,8 @@ static bool unquote(const char **p, const char *end, char *out, const char *out_
 }
 
 /*
- * Splits one simple command into "a\0b\0" in the scratch memory (where it may stand
- * already).  False when it is more than one simple command, or none.
+ * Splits one simple command into "a\0b\0" in the scratch memory (which may already hold the code). false: the
+ * code has several commands, or none.
  */
 static bool split(struct walk *walk, struct word code)
 {
@@ -222,7 +221,7 @@ static bool split(struct walk *walk, struct word code)
 	const char *out_end = walk->scratch + sizeof(walk->scratch) - 1;
 	size_t n = 0, words = 0;
 
-	/* In place from where it stands: what was in front of it has been read. */
+	/* Splits in place: the text in front of the code has already been read. */
 	if (code.ptr >= walk->scratch && code.ptr < walk->scratch + sizeof(walk->scratch))
 		out = walk->scratch + (code.ptr - walk->scratch);
 	while (p < end && strchr(" \t\r\n", end[-1]) && end[-1])
@@ -244,17 +243,17 @@ static bool split(struct walk *walk, struct word code)
 		}
 		words++;
 		if (p < end)
-			p++; /* the blank has been read: in place, the NUL comes to stand on it */
+			p++; /* skips the blank, which the NUL overwrites when splitting in place */
 		if (out + n < out_end)
 			out[n++] = '\0';
 	}
-	walk->cut = out + n >= out_end; /* the last word is only half there */
+	walk->cut = out + n >= out_end; /* the last word is truncated */
 	walk->words = (struct words){ out, out + n };
 	walk->scratch_len = (size_t)(out - walk->scratch) + n;
 	return words > 0;
 }
 
-/* The words of the text, then those that are left of the list. */
+/* Puts the words of the text in front of the remaining words. */
 static bool split_before_rest(struct walk *walk, struct word text)
 {
 	struct words rest = walk->words;
@@ -274,7 +273,7 @@ static bool split_before_rest(struct walk *walk, struct word text)
 	return true;
 }
 
-/* ---- what comes next ------------------------------------------------------- */
+/* ---- the next program ------------------------------------------------------ */
 
 /* NAME=value */
 static bool is_assignment(const struct word *word)
@@ -304,7 +303,7 @@ static bool is_subcommand(const struct word *word)
 	return true;
 }
 
-/* The program is what this word names; the name so far stays where the word says nothing. */
+/* Makes the word the next program. A word that names no program ends the walk and keeps the name so far. */
 static enum step next_program(struct walk *walk, struct word program)
 {
 	if (says_nothing(&program) || (walk->from_shell && memchr(program.ptr, '$', program.len)))
@@ -327,7 +326,7 @@ static enum step next_shell(struct walk *walk, struct word code)
 	struct word word;
 
 	if (walk->cut && walk->words.p >= walk->words.end)
-		return STEP_DONE; /* who knows what comes behind the cut */
+		return STEP_DONE; /* the list is truncated: more text may follow */
 	if (!split(walk, code))
 		return STEP_DONE;
 	walk->from_shell = true;
@@ -346,7 +345,7 @@ static enum step next_jar(struct walk *walk, struct word path)
 	return next_program(walk, base);
 }
 
-/* org.broad.Main is known by its whole name or by its last part; Main.java is a script. */
+/* The table may have org.broad.Main by its full name or by its last part; Main.java is a script. */
 static enum step next_class(struct walk *walk, struct word name)
 {
 	const char *dot;
@@ -362,7 +361,7 @@ static enum step next_class(struct walk *walk, struct word name)
 	return next_program(walk, name);
 }
 
-/* The name stands: "git gc". */
+/* Adds subcommands to the name: "git gc". */
 static enum step subcommand(struct walk *walk, const struct tool_entry *entry, struct word word)
 {
 	struct word option;
@@ -375,7 +374,7 @@ static enum step subcommand(struct walk *walk, const struct tool_entry *entry, s
 			break;
 		if (depth <= 1)
 			depth = 2;
-		do { /* the options between a group and its command */
+		do { /* skips the options between a group and its command */
 			if (!words_next(&walk->words, &word))
 				return STEP_DONE;
 			option = word;
@@ -390,15 +389,15 @@ static enum step subcommand(struct walk *walk, const struct tool_entry *entry, s
 
 /* ---- one program's command line ---------------------------------------------- */
 
-/* What a step knows so far. */
+/* The state of one step. */
 struct state {
 	const struct tool_entry *entry;
-	const char *shell_flag; /* seen, as "-c" */
+	const char *shell_flag; /* the option seen, such as "-c" */
 	uint32_t skip;
 	bool verb; /* one of the entry's verbs was seen */
 };
 
-/* True: the step is over, with *ret. */
+/* Applies an option. true: the step ends with *ret. */
 static bool take_option(struct walk *walk, enum tool_action action, const char *name, const struct word *attached,
 			struct state *state, enum step *ret)
 {
@@ -451,7 +450,7 @@ static bool take_option(struct walk *walk, enum tool_action action, const char *
 	case TOOL_SPLIT:
 		if (!split_before_rest(walk, value))
 			break;
-		/* They are read as if they had been there all the time: options of this very program may come first. */
+		/* The words now stand in front of the list, and may begin with options of this same program. */
 		return false;
 	case TOOL_SUBCOMMAND:
 		*ret = subcommand(walk, state->entry, value);
@@ -462,7 +461,7 @@ static bool take_option(struct walk *walk, enum tool_action action, const char *
 	return true;
 }
 
-/* A word that begins with '-' or '+'. True: the step is over. */
+/* Handles a word that begins with '-' or '+'. true: the step ends with *ret. */
 static bool walk_option(struct walk *walk, struct word word, struct state *state, enum step *ret)
 {
 	const char *equals = memchr(word.ptr, '=', word.len), *name = NULL;
@@ -494,12 +493,12 @@ static bool walk_option(struct walk *walk, struct word word, struct state *state
 				ret))
 			return true;
 		if (action != TOOL_SHELL_FLAG)
-			return false; /* the rest of the word was its value */
+			return false; /* the rest of the word was the option's value */
 	}
 	return false;
 }
 
-/* A word that is no option. True: the step is over. */
+/* Handles a word that is not an option. true: the step ends with *ret. */
 static bool walk_operand(struct walk *walk, struct word word, struct state *state, enum step *ret)
 {
 	const struct tool_entry *entry = state->entry;
@@ -555,7 +554,7 @@ static bool walk_operand(struct walk *walk, struct word word, struct state *stat
 	return true;
 }
 
-/* The first program of an image may be called by another name than its file's. */
+/* The first program of an image may have been called by a name other than its file's. */
 static struct word called_as(const struct walk *walk, const struct tool_entry *entry, struct word name)
 {
 	struct word called = basename_of(walk->called);
@@ -579,7 +578,7 @@ static enum step step(struct walk *walk, bool first)
 	if (first && state.entry->operand == TOOL_OPERAND_APPLET) {
 		struct word called = basename_of(walk->called);
 
-		/* Called by an applet's name: that is the program. */
+		/* Called by an applet's name: the applet is the program. */
 		if (called.len && tool_table_find(walk->tools, called.ptr, called.len) != state.entry)
 			return next_program(walk, called);
 	}
@@ -592,8 +591,8 @@ static enum step step(struct walk *walk, bool first)
 			options = false;
 		} else if (word.len == 1 && word.ptr[0] == '-' && options) {
 			/*
-			 * Standard input for what runs scripts; an old form of an option, or an argument, for the
-			 * others.
+			 * "-": programs that run scripts read standard input. For the others "-" is an old form
+			 * of an option, or an argument.
 			 */
 			if (!state.shell_flag && state.entry->operand != TOOL_OPERAND_COMMAND && !state.entry->permute)
 				return STEP_DONE;
@@ -612,7 +611,7 @@ static enum step step(struct walk *walk, bool first)
 
 static struct word image_path(const struct skep_str *exe)
 {
-	static const char deleted[] = " (deleted)"; /* d_path() adds it for a file that has no name any more */
+	static const char deleted[] = " (deleted)"; /* d_path() appends it for a file without a name */
 	const size_t n = sizeof(deleted) - 1;
 	struct word path = word_of(exe->ptr, exe->len);
 
@@ -621,7 +620,7 @@ static struct word image_path(const struct skep_str *exe)
 	return path;
 }
 
-/* "/memfd:NAME": the rest is up to the program, slashes included. */
+/* Reads the name of "/memfd:NAME". The program chooses the text behind it, slashes included. */
 static bool image_in_memory(struct word path, struct word *ret)
 {
 	size_t n;
@@ -635,8 +634,8 @@ static bool image_in_memory(struct word path, struct word *ret)
 }
 
 /*
- * A script whose interpreter is not in the table: load_script() (fs/binfmt_script.c)
- * puts the script's name behind the interpreter and its one optional argument.
+ * Finds a script whose interpreter the table lacks: load_script() (fs/binfmt_script.c) puts the script's name
+ * behind the interpreter and its one optional argument.
  */
 static bool script_behind(struct walk *walk, const struct word *filename)
 {
@@ -662,7 +661,7 @@ static void begin(struct walk *walk, struct word exe, struct word filename, stru
 		return;
 	}
 	if (base.len == 0) {
-		/* The path could not be had. What was given to exec is next best; argv[0] may be any text. */
+		/* No path: uses the path given to exec, then argv[0], which may be any text. */
 		walk->program = filename.len ? filename : memchr(argv0.ptr, ' ', argv0.len) ? word_of(NULL, 0) : argv0;
 		return;
 	}
@@ -676,7 +675,7 @@ static void begin(struct walk *walk, struct word exe, struct word filename, stru
 			walk->program = filename;
 		return;
 	}
-	/* Arguments that could not be read, of an interpreter that was not called by one of its own names: a script. */
+	/* No arguments, and an interpreter that was not called by one of its own names: it runs a script. */
 	if (walk->words.p < walk->words.end || argv0.len)
 		return;
 	other = tool_table_find(walk->tools, script.ptr, script.len);
@@ -690,7 +689,7 @@ void tools_recognize(const struct tools *tools, const struct skep_str *exe, cons
 	struct walk walk;
 	struct word argv0 = word_of(NULL, 0), script = word_of(filename->ptr, filename->len);
 
-	/* Not "= {}": that would clear the scratch memory each time. */
+	/* Not "= {}", which would clear the scratch memory at each call. */
 	walk.tools = tools;
 	walk.words = (struct words){ argv->ptr, argv->ptr ? argv->ptr + argv->len : NULL };
 	walk.program = word_of(NULL, 0);
@@ -727,8 +726,8 @@ bool tools_fixed(const struct tools *tools, const struct skep_str *exe, const st
 	if (base.len == 0 || image_in_memory(path, &memory))
 		return false;
 	/*
-	 * exec names the thread after the file that it was given, up to 15 bytes of it (begin_new_exec()):
-	 * one that is as long may have been cut, and one that differs may be a script's.
+	 * exec names the thread after the file, up to 15 bytes (begin_new_exec()). A name of that length may be
+	 * truncated; a different name may be a script's.
 	 */
 	if (base.len >= 15 || base.len != comm->len || memcmp(base.ptr, comm->ptr, base.len) != 0)
 		return false;

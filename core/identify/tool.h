@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/tool.h - which program is this, seen through interpreters, wrappers and
- * subcommands: "python x.py" is x.py, "nice samtools sort" is "samtools sort".
- * Data: etc/tools.json (built in) and whatever a user adds.  Pure: no I/O but tools_load.
+ * core/identify/tool.h - names the tool that a command line runs, seen through interpreters, wrappers and
+ * subcommands: "python x.py" is x.py, "nice samtools sort" is "samtools sort". By the table of etc/tools.json
+ * (built in) and of a site's files. Only tools_new does I/O.
  */
 #ifndef SKEP_CORE_TOOL_H
 #define SKEP_CORE_TOOL_H
@@ -15,27 +15,27 @@
 struct tools;
 
 /*
- * The built-in table, then each of `more` (files, or folders of *.json in byte order); later entries win. NULL after
- * errors.
+ * Reads the built-in table, then each of `more` (files, or folders of *.json in byte order); later entries win.
+ * NULL after errors.
  */
 struct tools *tools_new(const char *const *more, struct diag *);
 struct tools *tools_free(struct tools *);
 
 struct tool_name {
-	char name[128]; /* never empty; cut at a UTF-8 boundary, control characters replaced by '?' */
-	bool wrapper;   /* the image itself is only a wrapper of that tool (nice, env, time, bash -c 'one command') */
+	char name[128]; /* never empty; truncated at a UTF-8 boundary, control characters replaced by '?' */
+	bool wrapper;   /* the image itself only wraps that tool (nice, env, time, bash -c 'one command') */
 };
 
 /*
- * exe: resolved path of the binary; filename: as given to exec (the script for a
- * script); argv: "a\0b\0" (may be cut); comm: fallback.  Any may be empty.
+ * Names the tool. exe: resolved path of the binary; filename: the path given to exec (the script, for a
+ * script); argv: "a\0b\0", may be truncated; comm: the fallback. Each may be empty.
  */
 void tools_recognize(const struct tools *, const struct skep_str *exe, const struct skep_str *filename,
 		     const struct skep_str *argv, const struct skep_str *comm, struct tool_name *ret);
 
 /*
- * Is the name the same whatever the arguments, for a program of that path whose main thread is
- * called comm (as exec names it)?  Then it is the path's last component.
+ * true: the tool's name is the path's last component, whatever the arguments. exe: path of the binary; comm:
+ * the main thread's name after exec.
  */
 bool tools_fixed(const struct tools *, const struct skep_str *exe, const struct skep_str *comm);
 

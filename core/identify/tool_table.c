@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/tool_table.c - builds the tool table from etc/tools.json and a user's files,
- * and finds entries and options in it.
+ * core/identify/tool_table.c - builds the tool table from etc/tools.json and a site's files, and finds entries
+ * and options in it.
  */
 #include "core/identify/tool_table.h"
 
@@ -97,7 +97,7 @@ static void entry_clear(struct tool_entry *entry)
 	strings_free(entry->groups);
 }
 
-/* Makes room for one more; the elements may move. */
+/* Makes room for one more element; the array may move. */
 static int grow(void **array, size_t n, size_t *room, size_t size)
 {
 	size_t larger = *room ? *room * 2 : 16;
@@ -332,7 +332,7 @@ static int read_table(const struct datanode *root, void *arg)
 	return err;
 }
 
-/* By text, and of the same text the entry that wins first. */
+/* Sorts by text; of equal texts the entry that wins is first. */
 static int compare_names(const void *a, const void *b)
 {
 	const struct tool_word *x = a, *y = b;
@@ -348,7 +348,7 @@ static int compare_globs(const void *a, const void *b)
 	return (x->entry < y->entry) - (x->entry > y->entry);
 }
 
-/* Most globs are ruled out by a look at both ends. */
+/* Stores the glob's first and last character: comparing them rules out most globs. */
 static void glob_ends(struct tool_word *glob)
 {
 	size_t len = strlen(glob->text);
@@ -413,7 +413,7 @@ struct tools *tools_free(struct tools *tools)
 	return NULL;
 }
 
-/* strcmp of a string with a counted one. */
+/* strcmp for a text with a length. */
 static int compare_counted(const char *s, const char *text, size_t len)
 {
 	int order = strncmp(s, text, len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/identify/users.c - uid and gid to name, kept.  That an id has no name is kept as well: hosts with
- * user namespaces have thousands of such.
+ * core/identify/users.c - looks up and stores the names of uids and gids. It also stores that an id has no
+ * name: hosts with user namespaces have thousands of such ids.
  */
 #include "core/identify/users.h"
 
@@ -17,33 +17,33 @@
 #include "core/base/worker.h"
 
 #define BUCKETS 1024u
-#define MOST 16384u      /* ids that are kept; beyond that the table begins anew */
+#define MOST 16384u      /* stored ids; a full table starts empty again */
 #define ASKED_MOST \
-	64u /* look-ups at a time; an id that finds no room is asked for the next time that a rule needs it */
-#define AGAIN_NS 60000000000ull /* after a look-up that failed, which is not the same as one that found nothing */
+	64u /* look-ups at a time; an id beyond this limit waits until a rule needs it again */
+#define AGAIN_NS 60000000000ull /* after a failed look-up; a look-up that finds no name has not failed */
 #define POLL_NS 100000u
 #define WAIT_EACH_SECOND_NS 50000000u
 #define ROOM_FIRST 1024u
-#define ROOM_MOST (1u << 20) /* groups list their members */
+#define ROOM_MOST (1u << 20) /* for groups, which list their members */
 
 struct entry {
 	struct entry *next;
-	char *name; /* NULL: none, or not known */
-	uint64_t again_ns; /* the look-up failed: not before that; 0: it did not fail */
+	char *name; /* NULL: no name, or not known yet */
+	uint64_t again_ns; /* earliest repetition after a failed look-up; 0: the look-up did not fail */
 	uint32_t id;
 	bool group, asking, stale;
 };
 
-/* A look-up.  The thread touches nothing else: it may come back when everything else is gone. */
+/* A look-up. Its thread uses only this struct: the thread may return after the rest is freed. */
 struct ask {
 	struct worker_job job;
 	struct users *users;
 	int (*source)(uint32_t id, bool group, char **ret);
 	uint32_t id;
 	bool group;
-	char *name; /* the thread's until it is ready */
+	char *name; /* owned by the thread until `ready` is set */
 	int err;
-	bool taken; /* the caller waited for the answer and has it: it no longer counts as asked */
+	bool taken; /* the caller has waited for the answer and has it; `asking` no longer counts this look-up */
 	atomic_bool ready;
 };
 
@@ -54,8 +54,8 @@ struct users {
 	struct workers *workers;
 	bool stopped;
 	unsigned asking;
-	bool refused; /* a look-up found no room */
-	uint64_t second_ns, waited_ns; /* how long callers have waited since then */
+	bool refused; /* a look-up exceeded ASKED_MOST */
+	uint64_t second_ns, waited_ns; /* since second_ns callers have waited for waited_ns */
 	void (*changed)(void *arg);
 	void *arg;
 };
@@ -118,7 +118,7 @@ uint64_t users_late_ns(struct users *u)
 
 /* ---- look-ups ---------------------------------------------------------------------- */
 
-/* 0 with NULL: there is none of that id. */
+/* 0 with *ret NULL: the id has no name. */
 static int ask_host(uint32_t id, bool group, char *room, size_t size, const char **ret)
 {
 	struct passwd pw, *user = NULL;
@@ -126,7 +126,7 @@ static int ask_host(uint32_t id, bool group, char *room, size_t size, const char
 	int err = group ? getgrgid_r(id, &gr, room, size, &found) : getpwuid_r(id, &pw, room, size, &user);
 
 	*ret = found ? gr.gr_name : user ? pw.pw_name : NULL;
-	/* What some modules say of an id that they do not have, getpwnam(3). */
+	/* Some modules return these for an id that they lack, getpwnam(3). */
 	return err == ENOENT || err == ESRCH ? 0 : err;
 }
 
@@ -156,14 +156,14 @@ static uint64_t now(void)
 	return uv_hrtime();
 }
 
-/* Takes the name. */
+/* Takes ownership of the name. */
 static void answered(struct users *u, struct entry *e, char *name, int err)
 {
 	bool differs = err == 0 && name && (!e->name || strcmp(name, e->name) != 0);
 
 	e->asking = e->stale = false;
 	e->again_ns = err < 0 ? now() + AGAIN_NS : 0;
-	if (err < 0 && e->name) { /* the last that was known */
+	if (err < 0 && e->name) { /* keeps the last known name */
 		free(name);
 		return;
 	}
@@ -203,7 +203,7 @@ static void ask_done(struct worker_job *job)
 	struct ask *a = (struct ask *)job;
 	struct entry *e = lookup(a->users, a->id, a->group);
 
-	/* The entry may have another look-up by now, whose answer is still to come. */
+	/* The entry may already have another look-up, whose answer is still to come. */
 	if (a->taken) {
 		ask_free(job);
 		return;
@@ -221,7 +221,7 @@ static void ask_done(struct worker_job *job)
 	ask_free(job);
 }
 
-/* For an answer that comes at once.  A changed name needs no word: whoever asked gets it. */
+/* Waits briefly for the answer. Does not call `changed`: the caller itself gets the new name. */
 static void wait_for(struct users *u, struct entry *e, struct ask *a)
 {
 	const struct timespec moment = { .tv_nsec = POLL_NS };
@@ -287,7 +287,11 @@ static const char *find(struct users *u, uint32_t id, bool group)
 
 	if (!e) {
 		if (u->n >= MOST)
-			clear(u); /* look-ups under way find no entry, and are forgotten */
+			/*
+			 * look-ups in progress then find no entry, and their answers are dropped
+			 *
+			 */
+			clear(u);
 		e = calloc(1, sizeof(*e));
 		if (!e)
 			return NULL;

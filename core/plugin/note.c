@@ -378,7 +378,7 @@ int note_read(const char *path, struct skep_plugin_note *ret_note, char *why_tex
 	const struct note_why why = { path, why_text, why_size };
 	int fd, err;
 
-	/* O_NONBLOCK: a FIFO must not hang the daemon; it means nothing for a regular file. */
+	/* O_NONBLOCK: open() of a FIFO must not block skepd. The flag has no effect on a regular file. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return note_fail(&why, -errno, "cannot be opened: %s", strerror(errno));
