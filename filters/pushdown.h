@@ -39,9 +39,9 @@ size_t pushdown_clauses(const struct pushdown *, const struct pushdown_clause **
 uint64_t pushdown_of(const struct pushdown *, unsigned dimension);
 
 /*
- * Evaluates the clauses' conditions on one dimension. *ret_yes: the clauses whose conditions all hold.
- * *ret_maybe: the clauses with an unknown field. Both are subsets of pushdown_of(). Calls `get` only for fields
- * of that dimension.
+ * Evaluates the clauses' conditions on one dimension. *ret_yes: the clauses whose conditions on it all hold.
+ * *ret_maybe: the other clauses of which no condition fails, because a field is unknown. Both are subsets of
+ * pushdown_of(). Calls `get` only for fields of that dimension.
  */
 void pushdown_ask(const struct pushdown *, unsigned dimension, filter_get, const void *subject, uint64_t *ret_yes,
 		  uint64_t *ret_maybe);
