@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an error means for a message: retry, retry after an operator has acted, or give up.
+ * Maps each librdkafka error to a message's fate (retry, hold until an operator acts, give up) and to a remedy, for the
+ * whole sink.
  */
 #include "sinks/kafka/kafka.h"
 
@@ -10,13 +11,13 @@ enum kafka_fate errors_fate(rd_kafka_resp_err_t err)
 	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
 	case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
 		return FATE_TOO_LARGE;
-	/* the message itself */
+	/* the broker rejects the message itself */
 	case RD_KAFKA_RESP_ERR_INVALID_MSG:
 	case RD_KAFKA_RESP_ERR_INVALID_RECORD:
 	case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
 	case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
 		return FATE_REFUSED;
-	/* configuration, here or there */
+	/* the configuration of skepd, or of the broker, is wrong */
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 	case RD_KAFKA_RESP_ERR__AUTHENTICATION:
@@ -33,7 +34,8 @@ enum kafka_fate errors_fate(rd_kafka_resp_err_t err)
 	case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
 		return FATE_HOLD;
 	default:
-		/* time-outs, brokers that are gone, leaders that move, too few replicas, and what no version has yet */
+		/* time-outs, lost brokers, moving leaders, too few replicas, and errors that librdkafka adds in
+		 * later versions */
 		return FATE_RETRY;
 	}
 }
@@ -69,7 +71,7 @@ void errors_note(struct kafka_errors *e, struct kafka_message *m, rd_kafka_resp_
 	case FATE_TOO_LARGE:
 	case FATE_REFUSED:
 		e->refused = err;
-		/* a whole batch may be split; one record stays as it is */
+		/* the plugin host can split a whole batch, so a whole batch stays open; a single record is given up */
 		if (m->record != MESSAGE_ALL)
 			m->state = MESSAGE_REFUSED;
 		break;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka - the sink that produces records to a topic of Apache Kafka.
- * Here: the plugin's descriptor, and a batch's way from submit() to its answer.
+ * kafka - the sink that produces records to an Apache Kafka topic.
+ * This file holds the plugin's descriptor, and takes a batch from submit() to its answer.
  *
- * A batch is acknowledged when the report of each of its messages says "persisted".  When some are not, the host
- * offers it again later, and only these are produced again.
+ * The sink acknowledges a batch when librdkafka has reported each of its messages as persisted.  When some messages are
+ * not persisted, the plugin host offers the batch again later, and the sink produces only these messages again.
  *
- * librdkafka packs messages of several batches into one set, which a broker refuses as a whole for one of its messages,
- * or because the set is too large.  The sink sends the messages of such a set again, one at a time.
+ * librdkafka packs messages of several batches into one record set.  A broker refuses the whole set because of one
+ * message, or because the set is too large.  The sink then sends the messages of such a set again, one at a time.
  */
 #include "sinks/kafka/kafka.h"
 
@@ -115,7 +115,7 @@ static int kafka_open(struct skep_instance *i, void *state, const struct skep_ho
 			i, -EINVAL,
 			"topic \"%s\": a batch has records of several streams; use format record, or a topic without {stream}",
 			k->topic);
-	c = properties_new(k, &err); /* only to check them: skepd -t goes no further */
+	c = properties_new(k, &err); /* properties_new() only checks the options here, for skepd -t */
 	if (!c)
 		return err;
 	rd_kafka_conf_destroy(c);
@@ -134,7 +134,7 @@ static int kafka_start(struct skep_instance *i, void *state)
 
 /* ---- answers --------------------------------------------------------------------- */
 
-/* "persisted" for all, or the words of the worst that has happened. */
+/* Answers the batch: acknowledges it when every message is persisted or given up, else reports the worst error. */
 static void answer(struct kafka *k, struct kafka_slot *s)
 {
 	const struct skep_batch *b = s->batch;
@@ -142,7 +142,7 @@ static void answer(struct kafka *k, struct kafka_slot *s)
 	const struct kafka_errors *e = &s->errors;
 	rd_kafka_resp_err_t err = e->hold ? e->hold : e->retry ? e->retry : e->in_doubt ? e->in_doubt : e->refused;
 	rd_kafka_resp_err_t fatal = RD_KAFKA_RESP_ERR_NO_ERROR;
-	bool barred = !e->hold && e->retry && k->trouble; /* it timed out because no broker lets us in */
+	bool barred = !e->hold && e->retry && k->trouble; /* messages timed out because no broker accepts this client */
 	const char *remedy;
 	char why[1024], text[512];
 
@@ -169,23 +169,23 @@ static void answer(struct kafka *k, struct kafka_slot *s)
 	if (a.rejected && k->refused)
 		k->host->counter_add(k->refused, a.rejected);
 	if (a.result == SKEP_BATCH_ACK) {
-		free(s->key); /* the former batch is done */
+		free(s->key); /* the previous batch in this slot is complete */
 		s->key = NULL;
 	}
 	if (e->in_doubt)
 		s->singly = true;
-	s->batch = NULL; /* first: the answer may bring the next one */
+	s->batch = NULL; /* before the answer: the plugin host may submit the next batch inside batch_answer() */
 	k->host->batch_answer(k->inst, b, &a);
 }
 
-/* A broker has refused it, perhaps for another message's sake. */
+/* True when a broker refused this message, perhaps because of another message in the same set. */
 static bool is_in_doubt(const struct kafka_message *m, rd_kafka_resp_err_t err)
 {
 	const struct kafka_slot *s = m->slot;
 
 	switch (errors_fate(err)) {
 	case FATE_TOO_LARGE:
-		/* also for halves of a batch */
+		/* also the single message of a batch that the plugin host cannot split further */
 		return !s->singly && (m->record != MESSAGE_ALL || s->batch->n == 1);
 	case FATE_REFUSED:
 		return !s->singly;
@@ -239,10 +239,10 @@ static void merge_at_once(struct skep_instance *i, void *arg)
 	s->errors.hold = s->at_once.hold ? s->at_once.hold : s->errors.hold;
 	s->errors.retry = s->at_once.retry ? s->at_once.retry : s->errors.retry;
 	s->errors.refused = s->at_once.refused ? s->at_once.refused : s->errors.refused;
-	kafka_check_slots(s->kafka); /* librdkafka may have got none of its messages */
+	kafka_check_slots(s->kafka); /* librdkafka may have accepted none of the slot's messages */
 }
 
-/* Its messages have timed out though there are brokers: a worker asks these why. */
+/* Starts a worker that asks the brokers why this slot's messages timed out although a broker is connected. */
 static bool ask(struct kafka_slot *s)
 {
 	struct kafka *k = s->kafka;
@@ -257,7 +257,7 @@ static bool ask(struct kafka_slot *s)
 
 static void send_work(void *arg);
 
-/* The next message of a batch that goes singly. */
+/* Starts a worker that produces the next message of a batch that the sink sends one message at a time. */
 static bool send_next(struct kafka_slot *s)
 {
 	struct kafka *k = s->kafka;
@@ -274,15 +274,15 @@ static bool send_next(struct kafka_slot *s)
 	err = k->host->work(k->inst, send_work, merge_at_once, s);
 	if (!err)
 		return true;
-	s->err = err; /* about to stop, or no memory */
+	s->err = err; /* the instance is stopping, or no memory is left */
 	s->work_over = true;
 	return false;
 }
 
-/* All that was handed over of a batch has been reported: it is answered. */
+/* Answers each batch whose produced messages librdkafka has all reported. Replaces a failed producer when idle. */
 void kafka_check_slots(struct kafka *k)
 {
-	char why[16]; /* its words are in the answers' */
+	char why[16]; /* rd_kafka_fatal_error() wants a buffer; answer() reports the text */
 
 	for (size_t n = 0; n < KAFKA_IN_FLIGHT; n++) {
 		struct kafka_slot *s = &k->slots[n];
@@ -306,7 +306,8 @@ static void send_work(void *arg)
 		s->key = NULL;
 		s->err = message_encode(s);
 		if (!s->err)
-			s->key = strdup(s->batch->key); /* without the key a retry produces all messages again */
+			s->key = strdup(s->batch->key); /* when strdup() fails, a retry produces every message of the
+							 * batch again */
 	}
 	if (!s->err)
 		message_produce(s);
@@ -353,7 +354,7 @@ static int kafka_submit(struct skep_instance *i, void *state, const struct skep_
 	s->singly = again && s->singly;
 	s->err = 0;
 	s->sent_bytes = 0;
-	/* messages that an earlier attempt gave up stay refused */
+	/* messages that an earlier attempt gave up stay refused, so their error stays too */
 	s->errors = (struct kafka_errors){ .refused = again ? s->errors.refused : 0 };
 	s->at_once = (struct kafka_errors){ 0 };
 	k->used = true;

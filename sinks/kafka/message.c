@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From records to messages, on a worker.  A message is one record, or all that a batch has for a topic.
+ * Encodes records as messages and hands the messages to librdkafka, on a worker.  A message is one record, or with
+ * format=batch all records of a batch.
  */
 #include <skep/sink/fields.h>
 #include <skep/sink/record_json.h>
@@ -10,7 +11,7 @@
 
 #include "sinks/kafka/kafka.h"
 
-/* {"host":"h","stream":... : many hosts write the same topic */
+/* Writes {"host":"h","stream":... : every message names its host, as many hosts write to one topic. */
 static void encode_record(struct jsonw *j, const struct skep_batch *b, const struct skep_record *r)
 {
 	bool named = !skep_fields_find(r->stream, "host");
@@ -66,7 +67,7 @@ int message_encode(struct kafka_slot *s)
 	return err ? err : s->json.err;
 }
 
-/* The run that a record is of, or nothing. */
+/* Returns the run that a record belongs to, or an empty string. */
 static struct skep_str run_of(const struct skep_record *r)
 {
 	const struct skep_field *f = skep_fields_find(r->stream, "run");
@@ -101,12 +102,12 @@ static rd_kafka_resp_err_t produce(struct kafka *k, struct kafka_slot *s, struct
 	rd_kafka_error_t *e;
 
 	/*
-	 * The sink builds the header list itself: librdkafka 2.0.2 frees a list that it built from single headers twice
-	 * when a topic has no partition (any more).
+	 * The sink builds the header list itself.  When a topic has no partition (any more), librdkafka 2.0.2 frees a
+	 * list twice that it built from single headers.
 	 */
 	headers = rd_kafka_headers_new(2);
 	if (!headers)
-		return RD_KAFKA_RESP_ERR__QUEUE_FULL; /* no memory now */
+		return RD_KAFKA_RESP_ERR__QUEUE_FULL; /* no memory: retry later */
 	rd_kafka_header_add(headers, "skep.batch", -1, s->batch->key, -1);
 	rd_kafka_header_add(headers, "skep.record", -1, number, len);
 	topic_of(s, m, topic, sizeof(topic));
@@ -118,7 +119,7 @@ static rd_kafka_resp_err_t produce(struct kafka *k, struct kafka_slot *s, struct
 		{ .vtype = RD_KAFKA_VTYPE_KEY, .u.mem = { (void *)(uintptr_t)key.ptr, key.len } },
 	};
 
-	/* not copied: the slot keeps it until its report */
+	/* librdkafka does not copy the value: the slot keeps the text until librdkafka reports the message */
 	e = rd_kafka_produceva(k->producer, v, sizeof(v) / sizeof(v[0]) - (key.len ? 0 : 1));
 	if (!e)
 		return RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -148,6 +149,6 @@ void message_produce(struct kafka_slot *s)
 		}
 		errors_note(&s->at_once, m, err);
 		if (s->at_once.hold || s->at_once.retry)
-			return; /* the next one would fail alike */
+			return; /* librdkafka would refuse the next message with the same error */
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * librdkafka's handle: its reports on the loop, its log lines to the host's log, its end.
+ * Owns librdkafka's handle: opens and closes the producer, reads its delivery reports on the loop, and passes its log
+ * lines to the plugin host's log.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void error_cb(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 		k->all_down = true;
 	if (errors_fate((rd_kafka_resp_err_t)err) != FATE_HOLD)
 		return;
-	/* why messages will time out: the time-out itself does not say */
+	/* keep the reason: the time-out that librdkafka reports later does not contain it */
 	k->trouble = (rd_kafka_resp_err_t)err;
 	snprintf(k->trouble_text, sizeof(k->trouble_text), "%s", reason);
 }
@@ -49,7 +50,7 @@ static void ready(struct skep_instance *i, void *arg, unsigned events)
 
 	(void)i;
 	(void)events;
-	/* before the poll: a report during the poll writes again */
+	/* reset the eventfd before the poll: a report that arrives during the poll writes it again */
 	while (read(k->event_fd, &n, sizeof(n)) < 0 && errno == EINTR)
 		;
 	if (k->producer)
@@ -73,12 +74,13 @@ static int handle_new(struct kafka *k)
 	rd_kafka_conf_set_log_cb(c, log_cb);
 	k->producer = rd_kafka_new(RD_KAFKA_PRODUCER, c, why, sizeof(why));
 	if (!k->producer) {
-		rd_kafka_conf_destroy(c); /* it takes it only when it succeeds */
+		rd_kafka_conf_destroy(c); /* rd_kafka_new() takes ownership of the configuration only on success */
 		return k->host->fail(k->inst, -EINVAL, "librdkafka %s: %s", rd_kafka_version_str(), why);
 	}
 	k->queue = rd_kafka_queue_get_main(k->producer);
 	rd_kafka_queue_io_event_enable(k->queue, k->event_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
-	/* only a queue that was empty writes, and brokers that are gone may have put errors into it by now */
+	/* librdkafka writes the eventfd only when the queue was empty, and lost brokers may have queued errors by
+	 * now */
 	(void)!write(k->event_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 	k->trouble = RD_KAFKA_RESP_ERR_NO_ERROR;
 	k->used = false;
@@ -100,8 +102,8 @@ int producer_open(struct kafka *k)
 }
 
 /*
- * Messages that were not delivered are the host's.  Waits for librdkafka's threads: not for brokers, but for a look-up
- * of their names.
+ * Purges undelivered messages; the plugin host still has their records.  rd_kafka_destroy() waits for librdkafka's
+ * threads, and so for a name look-up, but not for brokers.
  */
 static void handle_free(rd_kafka_t *rk)
 {
@@ -132,8 +134,8 @@ void producer_stop(struct kafka *k)
 {
 	handle_drop(k);
 	/*
-	 * On a thread: beside a name server that does not answer it takes 10 s.  Without a thread producer_close() does
-	 * it.
+	 * On a worker, because the close takes 10 s when a name server does not answer.  When no worker starts,
+	 * producer_close() frees the handle.
 	 */
 	if (k->old)
 		(void)k->host->work(k->inst, old_free, NULL, k);
@@ -161,7 +163,7 @@ static void renew_done(struct skep_instance *i, void *arg)
 	k->renewing = false;
 	if (k->producer)
 		return;
-	if (handle_new(k) != 0) /* the same configuration was good before: memory, or threads */
+	if (handle_new(k) != 0) /* the same configuration was valid before, so memory or threads are short */
 		k->host->log(i, SKEP_LOG_ERROR, "no new producer can be made; it is tried again with the next batch");
 }
 
@@ -178,5 +180,5 @@ void producer_renew(struct kafka *k)
 		k->host->counter_add(k->renewals, 1);
 	k->renewing = true;
 	if (k->host->work(k->inst, old_free, renew_done, k) != 0)
-		k->renewing = false; /* about to stop, which takes it down */
+		k->renewing = false; /* the instance is stopping: producer_close() frees the old handle */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * librdkafka's configuration: what the guarantees need, then the site's own properties.
+ * Builds librdkafka's configuration: first the properties that the sink's guarantees need, then the site's own.
  */
 #include <skep/sink/secret_file.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "sinks/kafka/kafka.h"
 
-/* What the sink's own promises rest on; a site that sets them would break these. */
+/* The properties that the sink sets itself; a site that changed them would break the sink's guarantees. */
 static const char *const ours[] = { "bootstrap.servers",
 				    "metadata.broker.list",
 				    "enable.idempotence",
@@ -26,7 +26,7 @@ static const char *const ours[] = { "bootstrap.servers",
 				    "error_cb",
 				    "opaque" };
 
-/* 0: *ret_value is to be freed. A negative errno after host->fail(). */
+/* Returns 0 and *ret_value, which the caller frees, or a negative errno after host->fail(). */
 static int value_of(const struct kafka *k, const char *name, const char *text, char **ret_value)
 {
 	const char *env;
@@ -59,7 +59,7 @@ static int set(const struct kafka *k, rd_kafka_conf_t *c, const char *option, co
 
 	if (rd_kafka_conf_set(c, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return 0;
-	/* librdkafka's words quote the value, which may be a secret: the message has only the name */
+	/* librdkafka's text quotes the value, which may be a secret, so the message has only the name */
 	return k->host->fail(
 		k->inst, -EINVAL, "%s: librdkafka %s does not take %s%s", option, rd_kafka_version_str(), name,
 		strcmp(option, "properties") == 0 ? " with that value; its CONFIGURATION.md lists what it knows" : "");
@@ -103,24 +103,26 @@ rd_kafka_conf_t *properties_new(const struct kafka *k, int *ret_err)
 
 	snprintf(timeout, sizeof(timeout), "%llu", (unsigned long long)(k->timeout_ns / 1000000));
 	err = set(k, c, "brokers", "bootstrap.servers", k->brokers);
-	/* exactly once, in order, on each partition, as long as this producer lives; it implies acks=all */
+	/* exactly once, in order, on each partition, while this producer lives; implies acks=all */
 	if (!err)
 		err = set(k, c, "kafka", "enable.idempotence", "true");
 	if (!err)
 		err = set(k, c, "compression", "compression.codec", k->compression);
-	/* then the host has them again, whose spool is on disk: librdkafka's queue is in memory */
+	/* after this time the plugin host offers the messages again from the spool on disk; librdkafka queues in
+	 * memory */
 	if (!err)
 		err = set(k, c, "message_timeout", "message.timeout.ms", timeout);
 	if (!err)
 		err = set(k, c, "client_id", "client.id", k->client_id);
-	/* all batches in flight always find room: there are few of them, and the host has bounded them */
+	/* room for every batch in flight: the plugin host limits their number and size */
 	if (!err)
 		err = set(k, c, "kafka", "queue.buffering.max.messages", "1000000");
 	if (!err)
 		err = set(k, c, "kafka", "linger.ms", "20");
 	if (!err)
-		err = set(k, c, "kafka", "partitioner", "murmur2_random"); /* as Java's clients choose */
-	/* how long a topic that was forbidden or missing stays so after it was mended */
+		err = set(k, c, "kafka", "partitioner", "murmur2_random"); /* the partition that Java's clients
+									    * choose */
+	/* how long the producer still treats a topic as forbidden or missing after an operator has corrected it */
 	if (!err)
 		err = set(k, c, "kafka", "topic.metadata.refresh.interval.ms", "60000");
 	for (const char **p = k->properties; !err && p && *p; p++)

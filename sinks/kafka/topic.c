@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which topic a record goes to, and why its messages time out there.
+ * Chooses the topic of a message, and asks the brokers why messages to a topic time out.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "sinks/kafka/kafka.h"
 
-#define ASK_MS 2000 /* a live broker answers at once; skepd's end waits for the worker that asks */
+#define ASK_MS 2000 /* a live broker answers at once; skepd waits for this worker when it stops */
 
-/* "{stream}" in the topic; a name of Kafka's has letters, digits and ._- only. */
+/* Replaces "{stream}" in the topic. A Kafka topic's name has only letters, digits and ._- in it. */
 void topic_of(const struct kafka_slot *s, const struct kafka_message *m, char *ret, size_t room)
 {
 	const char *topic = s->kafka->topic, *brace = strstr(topic, "{stream}");
@@ -26,8 +26,8 @@ void topic_of(const struct kafka_slot *s, const struct kafka_message *m, char *r
 }
 
 /*
- * On a worker. A topic that is forbidden before librdkafka has ever seen its partitions keeps messages waiting until
- * they time out, whose error says nothing of that (librdkafka 2.0.2): the topic's metadata does.
+ * Runs on a worker.  When a broker denies a topic before librdkafka knows its partitions, librdkafka 2.0.2 lets the
+ * messages time out, and the time-out does not name the cause.  The topic's metadata does.
  */
 void topic_ask(void *slot)
 {
