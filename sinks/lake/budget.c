@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A token bucket of bytes for each user.
+ * Keeps a token bucket of bytes for each user of the lake.
  */
 #include "sinks/lake/budget.h"
 
@@ -29,8 +29,8 @@ static void refill(const struct budget *b, struct budget_user *u, int64_t now_ns
 }
 
 /*
- * A user that has all of its budget left needs no place.  Users that find none share the last one: a user with a range
- * of subordinate uids does not get a budget for each.
+ * A user who has the whole budget left needs no entry.  Users who find no free entry share the last one, so a user with
+ * a range of subordinate uids does not get a budget for each uid.
  */
 struct budget_user *budget_user(struct budget *b, uint64_t key, int64_t now_ns)
 {

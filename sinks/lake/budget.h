@@ -2,10 +2,10 @@
 /*
  * sinks/lake/budget.h - how much of the lake each user may write.
  *
- * The lake's bounds always hold, because the sink removes the oldest files.  Without a budget one user's unique
- * arguments and paths would therefore push the history of all others out.  Each user may write a quarter of max_bytes
- * at once and again in each day.  Beyond that the texts of that user's rows are cut, and a sixteenth of max_bytes later
- * the rows are added to the sums and not stored.
+ * The sink keeps the lake within its bounds by removing the oldest files.  Without a budget, one user's unique
+ * arguments and paths would therefore push out the history of all other users.  Each user may write a quarter of
+ * max_bytes at once, and the same amount again every day.  Beyond this budget the sink cuts the texts of the user's
+ * rows.  After a sixteenth of max_bytes more it adds the rows to the sums and does not store them.
  */
 #ifndef SKEP_SINKS_LAKE_BUDGET_H
 #define SKEP_SINKS_LAKE_BUDGET_H
@@ -22,16 +22,16 @@ enum budget_level {
 #define BUDGET_PLACES 1024 /* a power of two */
 
 struct budget {
-	int64_t most; /* bytes at once, and in a day; 0: no budget */
+	int64_t most; /* bytes at once, and per day; 0: no budget */
 	struct budget_user {
 		uint64_t key;
-		int64_t left, time_ns; /* left may be negative; time_ns 0: free */
-	} user[BUDGET_PLACES + 1];     /* the last: all that find no place */
+		int64_t left, time_ns; /* left may be negative; time_ns 0: free entry */
+	} user[BUDGET_PLACES + 1];     /* the last entry: users who find no free entry */
 };
 
-/* max_bytes 0: no budget.  What users have left is kept, up to the new budget. */
+/* max_bytes 0: no budget.  Each user keeps what is left of the old budget, up to the new one. */
 void budget_set(struct budget *, uint64_t max_bytes);
-/* The user's account, borrowed until the next call; NULL: there is no budget. now_ns: monotonic, above 0. */
+/* Returns the user's account, valid until the next call; NULL: no budget is set. now_ns: monotonic, above 0. */
 struct budget_user *budget_user(struct budget *, uint64_t key, int64_t now_ns);
 enum budget_level budget_level(const struct budget *, const struct budget_user *);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which field of which stream goes into which column of which table.
+ * Maps the fields of each stream to the columns of its table, and builds the INSERT statements.
  */
 #include "sinks/lake/columns.h"
 
@@ -139,7 +139,7 @@ const struct table tables[] = {
 	{
 		.stream = "run",
 		.name = "run",
-		/* a begin record that is sent again after the end record must not reopen the run */
+		/* a begin record that the sink receives again after the end record must not reopen the run */
 		.after = "ON CONFLICT (run) DO UPDATE SET % WHERE run.state <> 'ended' OR excluded.state = 'ended'",
 		.statement = DB_RUN_PUT,
 		.n = N_OF(run_columns),
@@ -260,7 +260,7 @@ static void bind_rolled(struct binding *b, const struct skep_field *f)
 			b->rolled[i] = f;
 }
 
-/* False when no column takes the field. */
+/* Binds the field to every column that accepts it. Returns false when no column does. */
 static bool bind_field(struct binding *b, const struct skep_field *f)
 {
 	bool taken = false;

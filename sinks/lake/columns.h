@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/columns.h - which field of which stream goes into which column of which
- * table.  The tables of columns.c are the whole mapping; statements are made from them.
+ * sinks/lake/columns.h - maps the fields of each stream to the columns of its table.  The tables in columns.c are the
+ * whole mapping; the INSERT statements are built from them.
  */
 #ifndef SKEP_SINKS_LAKE_COLUMNS_H
 #define SKEP_SINKS_LAKE_COLUMNS_H
@@ -12,19 +12,19 @@
 
 enum column_how {
 	COL_NUMBER = 1, /* numeric or boolean field */
-	COL_TIME,       /* time field, turned into realtime */
-	COL_TEXT,       /* string field, as it is */
-	COL_DICT,       /* string field, as a number of dict; context of the same name where the stream has none */
-	COL_LIST,       /* list field, as it is */
-	COL_TOTAL,      /* of that list or string: its length before it was cut */
-	COL_UPID_PID,   /* upid field: its two halves */
+	COL_TIME,       /* time field, converted to realtime */
+	COL_TEXT,       /* string field, unchanged */
+	COL_DICT,       /* string field, stored as an id of dict; without the field, the context of the column's name */
+	COL_LIST,       /* list field, unchanged */
+	COL_TOTAL,      /* length of a list or string before the probe cut it */
+	COL_UPID_PID,   /* the pid of an upid field */
 	COL_UPID_START,
-	COL_RECORD_PID, /* the record's own upid */
+	COL_RECORD_PID, /* the pid of the record's own upid */
 	COL_RECORD_START,
 	COL_RECORD_TIME,
-	COL_BOOT,    /* dict: the host's boot id */
-	COL_RUN,     /* row of the run */
-	COL_NOWHERE, /* known, but not a column: kept by other rows */
+	COL_BOOT,    /* boot id of the machine, as an id of dict */
+	COL_RUN,     /* row id of the run */
+	COL_NOWHERE, /* a known field without a column, as other rows hold its value */
 };
 
 struct column {
@@ -36,21 +36,22 @@ struct column {
 struct table {
 	const char *stream;
 	const char *name;
-	const char *after; /* what follows the VALUES: "" or the ON CONFLICT part; "%" stands for the assignments */
+	const char *after; /* SQL after VALUES: "" or an ON CONFLICT clause, where "%" stands for the assignments */
 	enum db_statement statement;
 	size_t n;
 	const struct column *columns;
 };
 
-/* Every stream that has a table of its own; others go to `record`. */
+/* Every stream with a table of its own; records of other streams go to the table `record`. */
 extern const struct table tables[];
 extern const size_t tables_n;
 #define COLUMNS_MOST 64
 
-/* The INSERT of a table; NULL: no memory. sqlite3_free() it. */
+/* Builds the INSERT statement of a table; free it with sqlite3_free(). NULL: no memory. */
 char *columns_insert(const struct table *);
 
-/* What the rollups read from a proc record; DB_IMAGE_FIND reads the same from its row, in this order. */
+/* The values that the rollups read from a proc record; DB_IMAGE_FIND reads the same values from a row, in this
+ * order. */
 enum rolled {
 	ROLLED_WRAPPER,
 	ROLLED_EXECED,
@@ -69,20 +70,21 @@ enum rolled {
 	ROLLED_NUMBERS,
 };
 
-/* A stream's fields, found once for its table. */
+/* The fields of a stream, mapped to the columns of its table once. */
 struct binding {
 	const struct skep_stream *stream;
 	const struct table *table;                    /* NULL: `record` */
-	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has none that fits */
+	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has no field that fits the
+						       * column */
 	const struct skep_field *run;
 	const struct skep_field *start; /* start_ns of a table that has a run */
 	const struct skep_field *state, *pipeline, *image, *origin, *uid;
 	const struct skep_field *rolled[ROLLED_NUMBERS];
 	size_t n_extra;
-	const struct skep_field **extra; /* what no column takes */
+	const struct skep_field **extra; /* the fields that no column accepts */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int binding_new(const struct skep_stream *, struct binding **ret);
 struct binding *binding_free(struct binding *);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One month's file, open for writing.
+ * Opens one month's SQLite file for writing, creates its tables, and runs prepared statements on it.
  */
 #include "sinks/lake/db.h"
 
@@ -17,7 +17,7 @@
 #include "schema_sql.h"
 #include "sinks/lake/columns.h"
 
-/* Keys that are kept: the host offers a batch again soon or, after a crash, first of all. */
+/* How many batch keys a file keeps. The plugin host offers a failed batch again soon, or first after a crash. */
 #define SEEN_KEPT 20000
 
 #define ROLLUP_SUMS                                                                                            \
@@ -62,7 +62,7 @@ static const char *const statement_text[DB_STATEMENTS] = {
 	[DB_COMMANDS_ADD] = "INSERT OR IGNORE INTO meta (key, value) VALUES ('commands', '1')",
 };
 
-/* migration[v] leads from version v to v + 1; a file is always brought to DB_SCHEMA_VERSION in one transaction. */
+/* migration[v] leads from version v to v + 1. One transaction always migrates a file to DB_SCHEMA_VERSION. */
 static const char *const migration[DB_SCHEMA_VERSION] = {
 	[0] = NULL, /* version 0 never left a development tree */
 };
@@ -85,7 +85,7 @@ static int db_errno(int rc)
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 	case SQLITE_SCHEMA:
-	case SQLITE_ERROR: /* our statements are right: the tables are not what the version says */
+	case SQLITE_ERROR: /* the statements are valid, so the file's tables do not match its version */
 		return -EUCLEAN;
 	case SQLITE_CONSTRAINT:
 	case SQLITE_TOOBIG:
@@ -129,7 +129,7 @@ static int db_exec(struct db *db, const char *text, const char *what)
 	return rc == SQLITE_OK ? 0 : db_error(db, rc, what);
 }
 
-/* The single number that a query answers with. */
+/* Runs a query that returns a single number. */
 static int db_number(struct db *db, const char *text, int64_t *ret)
 {
 	sqlite3_stmt *s = NULL;
@@ -146,7 +146,7 @@ static int db_number(struct db *db, const char *text, int64_t *ret)
 	return err;
 }
 
-/* Inside a transaction: tables made or brought up to date. */
+/* Creates the tables or migrates them, inside the caller's transaction. */
 static int db_migrate(struct db *db)
 {
 	int64_t version, app, objects;
@@ -204,13 +204,13 @@ static int db_set_up(struct db *db, const struct db_options *o)
 
 	sqlite3_extended_result_codes(db->sql, 1);
 	sqlite3_busy_timeout(db->sql, o->busy_ms);
-	/* The first read: what is not a database is found out here, before anything is written. */
+	/* This first read detects a file that is not a database, before skep writes anything. */
 	err = db_number(db, "PRAGMA user_version", &version);
 	if (err)
 		return err;
 	/*
-	 * page_size matters only before the first table.  The WAL is cut back to the limit
-	 * once no reader holds it; sui#5815 has one that grew to 170 GB without.
+	 * page_size matters only before the first table.  SQLite cuts the WAL back to the limit once no reader holds
+	 * it; without a limit a WAL grew to 170 GB (sui#5815).
 	 */
 	err = db_exec(db,
 		      "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864;"
@@ -251,9 +251,9 @@ int db_open(const char *path, const struct db_options *o, bool create, struct db
 		goto out;
 	if (create) {
 		/*
-		 * Command lines are for the group at most; SQLite gives -wal and -shm the
-		 * mode of the file.  Only a file that is new is opened by us: closing a
-		 * descriptor would drop the locks of this process's other connections.
+		 * Only the owner and the group may read command lines; SQLite gives -wal and -shm the mode of the file.
+		 * skep itself opens only a new file, because closing a descriptor would drop the locks of this
+		 * process's other connections.
 		 */
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 		if (fd >= 0) {
@@ -349,7 +349,7 @@ int db_bind_text(struct db *db, sqlite3_stmt *st, int at, const char *s, size_t 
 {
 	char *clean;
 
-	if (skep_utf8_valid(s, n) == n) { /* nearly always */
+	if (skep_utf8_valid(s, n) == n) { /* nearly every text is valid */
 		sqlite3_bind_text64(st, at, s, n, SQLITE_STATIC, SQLITE_UTF8);
 		return 0;
 	}
@@ -377,16 +377,16 @@ int db_commit(struct db *db)
 
 void db_rollback(struct db *db)
 {
-	/* SQLite has rolled back by itself after some errors (full disk, I/O) */
+	/* SQLite rolls back by itself after some errors (full disk, I/O) */
 	if (!sqlite3_get_autocommit(db->sql))
 		sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
 	db->commands = false;
-	/* they may know numbers that were given in the transaction */
+	/* the caches may hold ids that the transaction assigned */
 	idcache_clear(db->dict);
 	idcache_clear(db->runs);
 }
 
-/* The number that a statement finds for a text; -ENOENT: none. */
+/* Returns the id that a statement finds for a text; -ENOENT: no row. */
 static int db_find(struct db *db, enum db_statement which, const char *s, size_t n, int64_t *ret)
 {
 	sqlite3_stmt *st;

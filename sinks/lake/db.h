@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/db.h - one month's file, open for writing: schema, pragmas, prepared
- * statements, dictionary.  One thread at a time.
+ * sinks/lake/db.h - one month's file, open for writing: schema, pragmas, prepared statements, dictionary.  Only one
+ * thread may use a file at a time.
  *
- * Functions return 0 or a negative errno that says what to do about it:
- *   -EAGAIN, -ENOSPC, -EIO, -ENOMEM  not now
- *   -EUCLEAN  the file is damaged: set it aside
- *   -ENOTSUP  the file is not ours to write (newer schema, another program's)
- *   -EINVAL   these rows will never go in
- * and leave the reason in the struct db_why that the file was opened with.
+ * Functions return 0 or a negative errno that says what the caller can do:
+ * -EAGAIN, -ENOSPC, -EIO, -ENOMEM  try again later
+ * -EUCLEAN  the file is damaged: set it aside
+ * -ENOTSUP  a newer skep or another program owns the file: do not write to it
+ * -EINVAL   SQLite will never accept these rows: give them up
+ * and leave the reason in the struct db_why that the caller gave to db_open().
  */
 #ifndef SKEP_SINKS_LAKE_DB_H
 #define SKEP_SINKS_LAKE_DB_H
@@ -28,7 +28,7 @@ struct db_options {
 };
 
 struct db_why {
-	char text[1024]; /* for people: may be cut */
+	char text[1024]; /* for the log; may be cut */
 };
 
 enum db_statement {
@@ -53,7 +53,7 @@ enum db_statement {
 	DB_RUN_ORIGIN,
 	DB_COMMANDS_FIND,
 	DB_COMMANDS_ADD,
-	DB_PROC_ADD, /* from here: text made from the column tables (columns.h) */
+	DB_PROC_ADD, /* from here on the column tables (columns.h) give the text */
 	DB_RUN_PUT,
 	DB_SAMPLE_ADD,
 	DB_LOSS_ADD,
@@ -68,24 +68,24 @@ struct db {
 	struct db_why *why; /* borrowed */
 	sqlite3_stmt *statement[DB_STATEMENTS];
 	struct idcache *dict, *runs;
-	bool closed;    /* the dictionary takes no new strings: each is "" */
-	uint64_t added; /* bytes of the strings that the dictionary has been given since the file was opened */
-	bool by_upid;  /* has the index proc_by_upid: files that an earlier version began lack it */
-	bool commands; /* has runs that `skep run` recorded: processes may come from two collectors */
+	bool closed;    /* the dictionary accepts no new strings and returns the id of "" for them */
+	uint64_t added; /* bytes of the strings added to the dictionary since db_open() */
+	bool by_upid;  /* the file has the index proc_by_upid; files of earlier versions lack it */
+	bool commands; /* the file has runs of `skep run`, so two collectors may report the same process */
 };
 
-/* create: make it when it is missing; else -ENOENT. */
+/* create: create a missing file; without it a missing file is -ENOENT. */
 int db_open(const char *path, const struct db_options *, bool create, struct db_why *, struct db **ret);
 struct db *db_close(struct db *);
-/* The name still leads to the file that is open. */
+/* True while the path still leads to the open file; false after a removal or rename. */
 bool db_in_place(const struct db *);
 
-/* Remembers the reason; rc: SQLite's. */
+/* Stores the reason in the db_why and returns the errno. rc: SQLite's result code. */
 int db_error(struct db *, int rc, const char *what);
 int db_statement(struct db *, enum db_statement, sqlite3_stmt **ret);
-/* s as TEXT, UTF-8 (skep/utf8.h): borrowed until the statement has run. */
+/* Binds s as TEXT, cleaned to UTF-8 (skep/utf8.h); s must live until the statement has run. */
 int db_bind_text(struct db *, sqlite3_stmt *, int at, const char *s, size_t n);
-/* Run a bound statement that returns no row; resets it and its bindings. */
+/* Runs a bound statement that returns no row, and resets it. */
 int db_run_statement(struct db *, sqlite3_stmt *, const char *what);
 
 int db_begin(struct db *);
@@ -94,13 +94,13 @@ void db_rollback(struct db *);
 
 int db_seen(struct db *, const char *key, bool *ret_seen);
 int db_seen_add(struct db *, const char *key, int64_t time_ns);
-/* The dictionary's number of a string, added when it is new. */
+/* Returns the dictionary's id of a string, and adds a new string. */
 int db_dict(struct db *, const char *s, size_t n, int64_t *ret_id);
-/* The row of a run; -ENOENT: none. */
+/* Returns the row id of a run; -ENOENT: no such run. */
 int db_run_find(struct db *, const char *s, size_t n, int64_t *ret_id);
-/* A run that `skep run` recorded is in the file from now on. */
+/* Marks the file as holding a run of `skep run`. */
 int db_commands(struct db *);
-/* The row of a run; a stub is added where there is none. */
+/* Returns the row id of a run, and adds a stub row for an unknown run. */
 int db_run(struct db *, const char *s, size_t n, int64_t start_ns, int64_t *ret_id);
 
 #endif

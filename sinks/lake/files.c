@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a lake.
+ * Names, lists and removes the files of a lake.
  */
 #include "sinks/lake/files.h"
 
@@ -26,14 +26,15 @@ char *files_path(const char *folder, unsigned number)
 	return n < 0 ? NULL : path;
 }
 
-/* What SQLite and skep put behind a file's name.  Any other file, such as FILE.gz or FILE.bak, is a user's. */
+/* True for the suffixes that SQLite and skep add to a file's name.  Any other file, such as FILE.gz or FILE.bak, is
+ * a user's. */
 static bool is_ours(const char *suffix)
 {
 	return !*suffix || strcmp(suffix, "-wal") == 0 || strcmp(suffix, "-shm") == 0 ||
 	       strcmp(suffix, "-journal") == 0 || strncmp(suffix, ".corrupt-", 9) == 0;
 }
 
-/* Which file a name belongs to, and what follows that file's own name; NULL: none. */
+/* Returns the suffix behind ".db" in a lake file's name, and the file's number; NULL: not a lake file. */
 static const char *parse(const char *name, unsigned *ret_number)
 {
 	unsigned year, month, part = 0;
@@ -99,7 +100,7 @@ int files_list(const char *folder, struct files *ret)
 		one->is_there |= !*rest;
 		one->bytes += (uint64_t)st.st_size;
 		write_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-		/* a reader changes -shm, and makes an empty -wal */
+		/* ignore -shm and an empty -wal: a reader writes those */
 		if (strncmp(rest, ".corrupt-", 9) != 0 && strcmp(rest, "-shm") != 0 && st.st_size &&
 		    write_ns > one->write_ns)
 			one->write_ns = write_ns;
@@ -130,7 +131,8 @@ int files_remove(const char *folder, unsigned number)
 	d = opendir(folder);
 	if (!d)
 		return -errno;
-	/* A -wal that a crash leaves behind here meets an empty new file, and SQLite deletes it. */
+	/* The file itself first: when a crash leaves a -wal behind, SQLite finds an empty new file and deletes the
+	 * -wal. */
 	for (int pass = 0; !err && pass < 2; pass++) {
 		rewinddir(d);
 		while (!err && (e = readdir(d))) {

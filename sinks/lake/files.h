@@ -2,9 +2,9 @@
 /*
  * sinks/lake/files.h - the files of a lake: names, order, sizes.
  *
- * A month begins with lake-YYYY-MM.db.  When that file has its share of the lake's bound, the month goes on in
- * lake-YYYY-MM.1.db, then .2: space is given back by removing whole files, never by deleting rows.  A file's number is
- * month * FILES_PARTS + part, the month being year * 12 + 0..11 in UTC: a larger number is a newer file.
+ * A month begins with lake-YYYY-MM.db.  When this file reaches its share of the lake's bound, the month continues in
+ * lake-YYYY-MM.1.db, then .2: retention frees space by removing whole files, never by deleting rows.  A file's number
+ * is month * FILES_PARTS + part, where month is year * 12 + 0..11 in UTC.  A larger number is a newer file.
  */
 #ifndef SKEP_SINKS_LAKE_FILES_H
 #define SKEP_SINKS_LAKE_FILES_H
@@ -17,8 +17,8 @@
 
 struct files_one {
 	unsigned number;
-	bool is_there;    /* the file itself; false: only its -wal, -shm or a copy set aside */
-	uint64_t bytes;   /* with its -wal, -shm and copies set aside */
+	bool is_there;    /* the file itself exists; false: only its -wal, -shm or a damaged copy */
+	uint64_t bytes;   /* including its -wal, -shm and damaged copies */
 	int64_t write_ns; /* realtime of the last write */
 };
 
@@ -27,12 +27,12 @@ struct files {
 	struct files_one *one; /* newest first */
 };
 
-/* The caller frees the result; NULL: no memory. */
+/* The caller frees the path; NULL: no memory. */
 char *files_path(const char *folder, unsigned number);
-/* 0 or -errno; files_free() *ret. */
+/* Returns 0 or -errno; the caller frees *ret with files_free(). */
 int files_list(const char *folder, struct files *ret);
 void files_free(struct files *);
-/* Removes a file and all that belongs to it: the file itself first. 0 or -errno. */
+/* Removes a file, then its -wal, -shm and damaged copies. Returns 0 or -errno. */
 int files_remove(const char *folder, unsigned number);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set-associative cache of string to number.
+ * A set-associative cache from strings to ids, for the dictionary and the runs of a lake.
  */
 #include "sinks/lake/idcache.h"
 
@@ -10,7 +10,7 @@
 
 #define SETS    2048 /* a power of two */
 #define WAYS    4
-#define LONGEST 512 /* 8192 entries of that would be 4 MiB */
+#define LONGEST 512 /* 8192 entries of this length would be 4 MiB */
 
 struct entry {
 	char *s;
@@ -20,7 +20,7 @@ struct entry {
 };
 
 struct idcache {
-	struct skep_hash_key key; /* users choose names: they must not choose whose id falls out */
+	struct skep_hash_key key; /* a secret key: users choose names, and must not choose which ids the cache evicts */
 	uint32_t clock;
 	struct entry set[SETS][WAYS];
 };
@@ -84,7 +84,7 @@ void idcache_put(struct idcache *c, const char *s, size_t n, int64_t id)
 			oldest = &set[w];
 			break;
 		}
-		/* by distance, so that the clock may wrap */
+		/* compare distances, so that the clock may wrap */
 		if (c->clock - set[w].used > c->clock - oldest->used)
 			oldest = &set[w];
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/idcache.h - string to number, so that a string that repeats costs no
- * query.  Four places a set and no more: neither memory nor time depends on what
- * strings users can make up.
+ * sinks/lake/idcache.h - a cache from strings to ids, so that a repeated string costs no query.  A set has four entries
+ * and no more: the strings that users invent change neither its memory nor its time.
  */
 #ifndef SKEP_SINKS_LAKE_IDCACHE_H
 #define SKEP_SINKS_LAKE_IDCACHE_H
@@ -17,7 +16,7 @@ struct idcache *idcache_new(void); /* NULL: no memory */
 struct idcache *idcache_free(struct idcache *);
 void idcache_clear(struct idcache *);
 bool idcache_get(struct idcache *, const char *s, size_t n, int64_t *ret_id);
-/* Forgets another one when the set is full; does nothing for long strings or without memory. */
+/* Evicts the oldest entry of a full set. Ignores a long string; does nothing when no memory is left. */
 void idcache_put(struct idcache *, const char *s, size_t n, int64_t id);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records into rows, by the column tables.
+ * Converts records to rows of a month's file, by the column tables.
  */
 #include "sinks/lake/ingest.h"
 
@@ -13,8 +13,8 @@
 
 #include "sinks/lake/merge.h"
 
-#define ROW_BYTES 350 /* of proc with its indexes, without texts: README.md */
-#define CUT_BYTES 128 /* texts of a user whose budget is spent are cut to this */
+#define ROW_BYTES 350 /* size of a proc row with its indexes, without texts: README.md */
+#define CUT_BYTES 128 /* the sink cuts a text to this length when its user has spent the budget */
 #define CUT_JSON  512
 
 int ingest_init(struct ingest *in)
@@ -41,7 +41,7 @@ const struct binding *ingest_binding(struct ingest *in, const struct skep_stream
 {
 	struct binding **grown;
 
-	/* a host has a few dozen streams at most, and one or two make up nearly all records */
+	/* a machine has a few dozen streams at most, and nearly all records belong to one or two of them */
 	for (size_t i = 0; i < in->n_bindings; i++) {
 		struct binding *b = in->bindings[i];
 
@@ -80,7 +80,7 @@ int64_t ingest_time(const struct ingest *in, uint64_t boot_ns)
 	return ns;
 }
 
-/* A field's text, cut to its user's budget. */
+/* Returns a field's text, cut when the user has spent the budget. */
 static struct skep_str text_of(struct ingest *in, const struct skep_field *f, const void *data)
 {
 	struct skep_str v = skep_field_str(f, data);
@@ -101,7 +101,7 @@ static int bind_dict(struct db *db, sqlite3_stmt *s, int at, struct skep_str v, 
 	return err;
 }
 
-/* Numbers that a row has been given. */
+/* Ids that bind_column() stores in a row. */
 struct row {
 	int64_t run, task, tool, boot;
 };
@@ -257,7 +257,7 @@ static int add_facet(struct ingest *in, struct db *db, int64_t proc, const char 
 	return db_run_statement(db, s, "keeping a facet");
 }
 
-/* Zero and empty ones have no row: hosts hand over every facet of every process, and most are 0. */
+/* Zero and empty facets get no row: the plugin host passes every facet of every process, and most are 0. */
 static bool facet_is_empty(const struct skep_field *f, const void *data)
 {
 	static const char zero[sizeof(struct skep_upid)];
@@ -268,7 +268,8 @@ static bool facet_is_empty(const struct skep_field *f, const void *data)
 		return skep_field_f64(f, data) == 0;
 	if (skep_field_is_number(f))
 		return skep_field_i64(f, data) == 0;
-	return memcmp((const char *)data + f->offset, zero, sizeof(zero)) == 0; /* upid, hash and ip: 16 bytes each */
+	return memcmp((const char *)data + f->offset, zero, sizeof(zero)) == 0; /* upid, hash and ip have 16 bytes
+										 * each */
 }
 
 static int add_facets(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
@@ -279,7 +280,7 @@ static int add_facets(struct ingest *in, struct db *db, const struct binding *b,
 	for (size_t i = 0; !err && r->data && i < b->n_extra; i++)
 		if (!facet_is_empty(b->extra[i], r->data))
 			err = add_facet(in, db, proc, b->extra[i]->name, b->extra[i], r, 0);
-	/* how long a string was that was cut; argv has a column for that */
+	/* the full length of each string that was cut, as a facet; argv has a column for its length */
 	for (size_t i = 0; !err && r->data && i < b->table->n; i++) {
 		const struct skep_field *f = b->field[i];
 		struct skep_str v;
@@ -351,7 +352,7 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 	if (in->json.err)
 		return db_error(db, SQLITE_NOMEM, "keeping a record");
 	if (in->level != BUDGET_WHOLE && in->json.len > CUT_JSON) {
-		in->refused += !ingest_binding(in, r->stream)->table; /* else its row is stored */
+		in->refused += !ingest_binding(in, r->stream)->table; /* a stream with a table has its row already */
 		return 0;
 	}
 	skep_upid_text(in->boot_id, &r->upid, upid);
@@ -364,7 +365,7 @@ static int add_json(struct ingest *in, struct db *db, const struct skep_record *
 	return db_run_statement(db, s, "keeping a record");
 }
 
-/* Nothing but the sums of a process is kept of this record. */
+/* Adds a record only to the sums, for a user who has spent the budget. */
 static int record_summed(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
 			 struct skep_str run)
 {
@@ -376,7 +377,8 @@ static int record_summed(struct ingest *in, struct db *db, const struct binding 
 	if (b->table && b->table->statement == DB_PROC_ADD)
 		return add_row(in, db, b, r, id);
 	if (id && b->table && b->table->statement == DB_RUN_PUT && r->data)
-		return add_row(in, db, b, r, 0); /* it adds no row, and its end is worth knowing */
+		return add_row(in, db, b, r, 0); /* the run has a row already: updates it, so that the lake knows the
+						  * run's end */
 	in->refused++;
 	return 0;
 }
@@ -408,7 +410,7 @@ static int record_in(struct ingest *in, struct db *db, const struct binding *b, 
 		if (err || b->table->statement == DB_PROC_ADD || !b->n_extra)
 			return err;
 	}
-	/* a stream without a table, or with fields that its table has no column for */
+	/* a stream without a table, or with fields that no column accepts */
 	if (b->table && b->table->statement == DB_RUN_PUT && run.len)
 		err = db_run(db, run.ptr, run.len, ingest_time(in, r->time_ns), &id);
 	return err ? err : add_json(in, db, r, id);
@@ -423,7 +425,7 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 
 	if (!b)
 		return db_error(db, SQLITE_NOMEM, "reading a stream's fields");
-	/* Streams that name no user have an account each. */
+	/* A stream without a user field has an account of its own. */
 	user = budget_user(&in->budget,
 			   b->uid && r->data ? (uint64_t)skep_field_i64(b->uid, r->data)
 					     : (uint64_t)(uintptr_t)b | UINT64_C(1) << 63,
@@ -438,7 +440,7 @@ int ingest_record(struct ingest *in, struct db *db, const struct skep_record *r)
 	in->rows_cut += in->cut && in->level == BUDGET_CUT;
 	if (in->level == BUDGET_SUM)
 		return err;
-	in->written += ROW_BYTES + 2 * (db->added - added); /* the dictionary's index has each string once more */
+	in->written += ROW_BYTES + 2 * (db->added - added); /* the dictionary's index holds each string a second time */
 	if (user)
 		user->left -= (int64_t)(in->written - written);
 	return err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake - the sink that keeps records in the local lake: month files of SQLite in a
- * folder.  Here: the plugin's descriptor and the queue between the loop and the worker.
+ * lake - the sink that stores records in the local lake: a folder with SQLite files for each month.
+ * This file holds the plugin's descriptor and the queue between the loop and the worker.
  */
 #include <skep/plugin.h>
 #include <skep/sink/opening.h>
@@ -12,9 +12,8 @@
 #include "sinks/lake/store.h"
 
 /*
- * One is written while the next one waits, so that the worker goes on without a round
- * trip through the host.  More gains nothing: one worker writes at a time, and a batch
- * takes it milliseconds (README.md).
+ * One batch waits while the worker writes another, so that the worker continues without a round trip through the plugin
+ * host.  More batches would gain nothing: one worker writes at a time, a batch in milliseconds (README.md).
  */
 #define IN_FLIGHT 2
 
@@ -34,15 +33,15 @@ struct lake_sink {
 	const struct skep_host *host;
 	struct opening opening;
 	struct store_options store_options;
-	struct store *store; /* NULL: not opened yet */
+	struct store *store; /* NULL: not open yet */
 	struct skep_instance *instance;
-	const struct skep_batch *queue[IN_FLIGHT]; /* loop thread */
+	const struct skep_batch *queue[IN_FLIGHT]; /* only the loop uses it */
 	unsigned queued;
 	bool working;
 	struct skep_counter *bytes, *bound;
-	uint64_t shown_bytes; /* of the lake, as `skep status` shows it */
+	uint64_t shown_bytes; /* size of the lake that `skep status` shows */
 	bool shown_full;
-	struct job job; /* the worker's while working */
+	struct job job; /* only the worker uses it while `working` is true */
 };
 
 static const struct skep_option options[] = {
@@ -124,7 +123,7 @@ static int lake_open(struct skep_instance *i, void *state, const struct skep_hos
 	return check_bounds(i, host, l);
 }
 
-/* On a thread. */
+/* Runs on a worker thread. */
 static int open_store(void *arg)
 {
 	struct lake_sink *l = arg;
@@ -166,14 +165,14 @@ static void lake_work(void *arg)
 	struct lake_sink *l = arg;
 
 	l->job.refused = 0;
-	l->job.err = l->store ? 0 : open_store(l); /* start() did not wait, and opening failed then */
+	l->job.err = l->store ? 0 : open_store(l); /* start() did not wait for the open, and the open failed */
 	if (!l->job.err)
 		l->job.err = store_apply(l->store, l->job.batch, &l->job.why, &l->job.refused);
 }
 
 static int lake_next(struct lake_sink *l);
 
-/* "7.2 GiB", as skep prints sizes. */
+/* Formats a size as skep prints sizes: "7.2 GiB". */
 static const char *size_text(uint64_t bytes, char ret[32])
 {
 	static const char units[] = " KMGTPE";
@@ -191,7 +190,7 @@ static const char *size_text(uint64_t bytes, char ret[32])
 	return ret;
 }
 
-/* For `skep status`, when the size has changed by a hundredth. */
+/* Reports the size for `skep status` when it has changed by more than a hundredth. */
 static void show_size(struct lake_sink *l)
 {
 	const struct retain_state *s = store_state(l->store);
@@ -225,7 +224,7 @@ static void lake_done(struct skep_instance *i, void *arg)
 
 	if (job->err)
 		result = l->store && job->err == -EINVAL ? SKEP_BATCH_REJECT : SKEP_BATCH_RETRY;
-	/* still "working": a submit from inside batch_done only queues, and job stays as it is */
+	/* `working` stays true here: a submit from inside batch_done() only queues its batch and leaves job alone */
 	if (!job->err && job->refused && SKEP_HAS(l->host, batch_answer)) {
 		struct skep_batch_answer answer = {
 			.size = sizeof(answer),
@@ -245,7 +244,7 @@ static void lake_done(struct skep_instance *i, void *arg)
 	lake_next(l);
 }
 
-/* The first of the queue to the worker; what cannot be handed over is offered again later. */
+/* Gives the oldest queued batch to a worker. When no worker starts, the plugin host offers the batch again later. */
 static int lake_next(struct lake_sink *l)
 {
 	int err;
@@ -295,7 +294,8 @@ static void close_store(void *arg)
 }
 
 /*
- * Closing writes what the -wal file holds, which may wait for the file system.  Without a thread lake_close() closes.
+ * Closes the store on a worker, because the close writes out the -wal file and may wait for the file system.  When no
+ * worker starts, lake_close() closes the store.
  */
 static void lake_stop(struct skep_instance *i, void *state)
 {

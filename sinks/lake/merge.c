@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One row for one image of a process, whichever collectors record it.
+ * Merges two collectors' records of the same image of a process into one row.
  */
 #include "sinks/lake/merge.h"
 
@@ -75,7 +75,8 @@ int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *db, c
 	int err;
 
 	sum[ROLLUP_PROCESSES] = m->value[ROLLED_LAST] != 0;
-	sum[ROLLUP_IMAGES] = execed || !replaced; /* a fork that execs is only on its way to an image */
+	sum[ROLLUP_IMAGES] = execed || !replaced; /* a process that execs replaces its forked image, which counts as
+						   * no image */
 	sum[ROLLUP_CALLS] = execed && !wrapper;
 	sum[ROLLUP_FORKS] = !execed && !replaced;
 	sum[ROLLUP_FAILURES] = m->value[ROLLED_EXIT_CODE] > 0 || m->value[ROLLED_SIGNAL] != 0;
@@ -87,14 +88,14 @@ int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *db, c
 	sum[ROLLUP_READ] = m->value[ROLLED_READ];
 	sum[ROLLUP_WRITE] = m->value[ROLLED_WRITE];
 	sum[ROLLUP_RSS_MAX] = m->value[ROLLED_RSS_PEAK];
-	/* A largest value cannot be taken back: the run or day did see that much. */
+	/* A maximum cannot be subtracted: the run or day did reach that value. */
 	for (int i = 0; sign < 0 && i < ROLLUP_SUMS; i++)
 		sum[i] = i == ROLLUP_RSS_MAX ? 0 : -sum[i];
 	err = rollup_add(by_run, db, (int64_t[]){ m->run, m->task, m->tool }, sum);
 	return err ? err : rollup_add(by_day, db, (int64_t[]){ m->day, m->pipeline, m->tool }, sum);
 }
 
-/* Whose word counts when two collectors name different runs: a run that a user began, any run, none. */
+/* Ranks a run; of two runs the higher rank wins: 2 a run that a user named, 1 any other run, 0 no run. */
 static int run_rank(struct db *db, int64_t run, int *ret)
 {
 	sqlite3_stmt *s;
@@ -170,7 +171,7 @@ int image_merged(struct db *db, const struct image *stored, const struct image *
 	err = run_with(db, DB_IMAGE_PLACE, (int64_t[]){ next->id, next->run, next->task }, 3, "placing an image");
 	if (err || next->id == stored->id)
 		return err;
-	/* Figures from another collector's probes stay in the row. */
+	/* Facets from another collector's probes stay with the row. */
 	err = run_with(db, DB_FACETS_MOVE, move, 2, "keeping facets");
 	if (!err)
 		err = run_with(db, DB_FACETS_REMOVE, move, 1, "removing facets");

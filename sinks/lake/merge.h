@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/merge.h - one row for one image of a process, whichever collectors record it.
+ * sinks/lake/merge.h - stores one row for one image of a process, even when two collectors record the image.
  *
- * `skep run` beside skepd records processes that skepd records too.  The second record of an image does not add a row:
- * the row keeps the figures of the record that saw the image's end, and the run that a user named.  The roll-ups
- * subtract the old figures of the row and add the new ones.
+ * `skep run` beside skepd records processes that skepd records too.  The second record of an image adds no row: the row
+ * keeps the values of the record that saw the image's end, and the run that a user named.  The rollups subtract the old
+ * values of the row and add the new ones.
  */
 #ifndef SKEP_SINKS_LAKE_MERGE_H
 #define SKEP_SINKS_LAKE_MERGE_H
@@ -12,11 +12,11 @@
 #include "sinks/lake/columns.h"
 #include "sinks/lake/rollup.h"
 
-/* How much a record knows of its image's end; the record with the larger value has the better figures. */
+/* How much a record knows of its image's end; the record with the larger state has the better values. */
 enum image_state {
 	IMAGE_RUNNING, IMAGE_LOST, IMAGE_ENDED, IMAGE_REPLACED, IMAGE_EXCLUDED };
 
-/* A row of proc, as far as roll-ups need it. */
+/* The values of a proc row that the rollups need. */
 struct image {
 	int64_t id; /* 0: no row */
 	int64_t run, task, tool, pipeline, day;
@@ -26,13 +26,13 @@ struct image {
 
 enum image_state image_state(struct skep_str);
 int64_t image_day(int64_t realtime_ns);
-/* The row of that image; id 0: there is none. */
+/* Finds the row of an image; ret->id 0: no row. */
 int image_find(struct db *, const struct skep_upid *, int64_t number, int64_t boot, struct image *ret);
-/* Adds the image to the roll-ups (sign 1), or takes it out of them (-1). */
+/* Adds the image to the rollups (sign 1), or subtracts it (-1). */
 int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *, const struct image *, int sign);
 /*
- * Decides what the row is from now on, and keeps the roll-ups in step: *next becomes that.  *ret_insert: the record's
- * row has to be added, for image_merged() to put in place of the stored one.
+ * Merges the stored row and *next into *next, and updates the rollups.  *ret_insert: the caller adds the record's row;
+ * image_merged() then replaces the stored row with it.
  */
 int image_merge(struct rollup *by_run, struct rollup *by_day, struct db *, const struct image *stored,
 		struct image *next, bool *ret_insert);

@@ -2,9 +2,9 @@
 /*
  * Keeps the lake within its bounds.
  *
- * Rows are not deleted one by one: that would need a scan of all tables to find strings of the dictionary that no row
- * uses any more, and pages given back one by one.  A month is split into files instead (files.h), and a file goes with
- * its dictionary by one unlink().
+ * Retention does not delete single rows: it would have to scan all tables for dictionary strings that no row uses any
+ * more, and free pages one by one.  A month is split into files instead (files.h), and one unlink() removes a file with
+ * its dictionary.
  */
 #include "sinks/lake/retain.h"
 
@@ -21,12 +21,12 @@
 #define DAY_NS (86400 * INT64_C(1000000000))
 
 /*
- * A file that was written to so recently has a run in progress.  It goes only when no other file is left to go:
- * a run is not cut in half while there is another way.
+ * A file with a write in the last 10 min holds a run in progress.  Retention removes such a file only when no other
+ * file is left, so that it does not cut a run in half.
  */
 #define IN_USE_NS (600 * INT64_C(1000000000))
 
-/* Of each day so many (pipeline, tool) groups outlive their file, by CPU time; the others are summed without a name. */
+/* Of each day, this many (pipeline, tool) groups with the most CPU time outlive their file; the rest become one sum. */
 #define GROUPS_KEPT "1000"
 
 #define SUM(c)      "sum(" #c ") " #c ", "
@@ -36,14 +36,14 @@
 		M(wchar_bytes) M(read_bytes) M(write_bytes)
 #define NAME(c)     #c ", "
 
-/* Run by the new file's connection, with the file that goes attached as `old`. */
+/* The new file's connection runs these statements, with the old file attached as `old`. */
 static const char keep_days[] = "CREATE TEMP TABLE kept AS SELECT day, p.s pipeline, t.s tool, " EACH(
 	SUM) "max(rss_max_bytes) rss_max_bytes "
 	     "FROM (SELECT *, row_number() OVER (PARTITION BY day ORDER BY cpu_ns DESC) > " GROUPS_KEPT
 	     " rest FROM old.rollup_day) r "
 	     "JOIN old.dict p ON p.id = CASE rest WHEN 1 THEN 0 ELSE r.pipeline END "
 	     "JOIN old.dict t ON t.id = CASE rest WHEN 1 THEN 0 ELSE r.tool END GROUP BY 1, 2, 3;"
-	     "BEGIN;" /* the old file is locked already, by remove_one() */
+	     "BEGIN;" /* remove_one() has locked the old file already */
 	     "INSERT INTO main.batch_seen (key, time_ns) SELECT k, 0 FROM temp.mark;"
 	     "INSERT OR IGNORE INTO main.dict (s) SELECT pipeline FROM kept UNION SELECT tool FROM kept;"
 	     "INSERT INTO main.rollup_day (day, pipeline, tool, " EACH(
@@ -70,10 +70,10 @@ static int run_sql(sqlite3 *sql, char *text)
 }
 
 /*
- * Adds a file's sums per day to those of the current file.  Once: a crash between this and the
- * removal leaves the mark, and the next attempt finds it.  The mark is the file's own random name: its inode is another
- * file's later, and its times change when a backup or a link touches it.  A file of before the name existed has only
- * those.
+ * Adds a file's sums per day to the current file, exactly once.  A crash before the removal leaves a mark in the
+ * current file, and the next attempt finds the mark.  The mark is the file's own random name: another file may get its
+ * inode later, and a backup or a link changes its times.  Only a file of an earlier version has no such name; its mark
+ * is the inode and the time.
  */
 static int carry_days(const char *from, const char *to, const struct stat *st, int64_t first_day)
 {
@@ -96,12 +96,12 @@ static int carry_days(const char *from, const char *to, const struct stat *st, i
 		rc = run_sql(sql, sqlite3_mprintf("DELETE FROM main.rollup_day WHERE day < %lld; COMMIT",
 						  (long long)first_day));
 	if ((rc & 0xff) == SQLITE_CONSTRAINT)
-		rc = SQLITE_OK; /* they are there already */
+		rc = SQLITE_OK; /* the current file has these sums already */
 	sqlite3_close_v2(sql); /* rolls back an open transaction */
 	return rc;
 }
 
-/* 0, or -EAGAIN: another program writes to it. *ret_sums_lost: it is gone, and so are its sums per day. */
+/* Removes a file. -EAGAIN: another program writes to it. *ret_sums_lost: removed, but its sums per day are lost. */
 static int remove_one(const char *folder, unsigned number, unsigned current, int64_t first_day, struct db_why *why,
 		      bool *ret_sums_lost)
 {
@@ -114,7 +114,7 @@ static int remove_one(const char *folder, unsigned number, unsigned current, int
 		goto out;
 	err = 0;
 	if (stat(path, &st) == 0) {
-		/* Who writes to it later finds it gone: store.c looks after it has begun its transaction. */
+		/* A later writer finds the file gone: store.c checks for this after it has begun its transaction. */
 		rc = sqlite3_open_v2(path, &lock, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 		if (rc == SQLITE_OK)
 			rc = sqlite3_exec(lock, "BEGIN IMMEDIATE", NULL, NULL, NULL);
@@ -123,7 +123,7 @@ static int remove_one(const char *folder, unsigned number, unsigned current, int
 		if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
 			err = -EAGAIN;
 	}
-	/* A damaged file, a full disk: its sums cannot be kept, and it must go all the same. */
+	/* When the file is damaged or the disk full, the sums are lost, but retention still removes the file. */
 	if (!err)
 		err = files_remove(folder, number);
 	*ret_sums_lost |= !err && rc != SQLITE_OK;
@@ -137,7 +137,7 @@ out:
 	return err;
 }
 
-/* The moment at which a file's month is over. */
+/* Returns the moment at which a file's month ends. */
 static int64_t end_of(unsigned number)
 {
 	unsigned month = number / FILES_PARTS + 1;
@@ -146,7 +146,7 @@ static int64_t end_of(unsigned number)
 	return (int64_t)timegm(&tm) * 1000000000;
 }
 
-/* What the lake may have now. UINT64_MAX: no bound. */
+/* Returns the size that the lake may have now. UINT64_MAX: no bound. */
 static uint64_t bound_of(const char *folder, const struct retain_bounds *b, uint64_t bytes)
 {
 	uint64_t bound = b->max_bytes ? b->max_bytes : UINT64_MAX, avail, lack, want;
@@ -163,7 +163,7 @@ static uint64_t bound_of(const char *folder, const struct retain_bounds *b, uint
 	return bound < RETAIN_LEAST ? RETAIN_LEAST : bound;
 }
 
-/* The oldest file that may be removed; in_use: also files that have a run in progress. */
+/* Returns the oldest file that may be removed; in_use: consider files with a run in progress too. */
 static struct files_one *oldest(const struct files *f, unsigned current, int64_t now, bool in_use)
 {
 	for (size_t i = f->n; i-- > 0;)
@@ -173,8 +173,8 @@ static struct files_one *oldest(const struct files *f, unsigned current, int64_t
 }
 
 /*
- * The oldest file that max_age removes.  A file that was written to after its month is as old as its last write:
- * records without a time, and those of a clock that was wrong, are in files of months long over.
+ * Returns the oldest file that max_age removes.  A file with a write after its month is as old as its last write:
+ * records without a time, or from a wrong clock, are in files of months long past.
  */
 static struct files_one *past_age(const struct files *f, unsigned current, int64_t now, int64_t horizon)
 {

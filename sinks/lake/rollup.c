@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums per group, gathered over a batch in an open-addressed table.
+ * Sums values per group over a batch, in an open-addressed table.
  */
 #include "sinks/lake/rollup.h"
 
@@ -66,7 +66,7 @@ int rollup_add(struct rollup *r, struct db *db, const int64_t key[3], const int6
 		if (err)
 			return err;
 	}
-	/* ends: at least half of the places are free */
+	/* the loop ends, because at least half of the entries are free */
 	for (;; h++) {
 		g = &r->group[h % PLACES];
 		if (!g->used) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/rollup.h - sums per (run, task, tool) and per (day, pipeline, tool),
- * gathered over a batch so that a group costs one statement a batch and not one a row.
+ * sinks/lake/rollup.h - sums per (run, task, tool) and per (day, pipeline, tool) over a batch, so that a group costs
+ * one statement per batch and not one per row.
  */
 #ifndef SKEP_SINKS_LAKE_ROLLUP_H
 #define SKEP_SINKS_LAKE_ROLLUP_H
 
 #include "sinks/lake/db.h"
 
-/* In the order of the statements' parameters 4..16. */
+/* In the order of the parameters 4..16 of the statements. */
 enum rollup_sum {
 	ROLLUP_PROCESSES,
 	ROLLUP_IMAGES,
@@ -22,7 +22,7 @@ enum rollup_sum {
 	ROLLUP_WCHAR,
 	ROLLUP_READ,
 	ROLLUP_WRITE,
-	ROLLUP_RSS_MAX, /* the largest, not a sum */
+	ROLLUP_RSS_MAX, /* a maximum, not a sum */
 	ROLLUP_SUMS,
 };
 
@@ -32,7 +32,7 @@ struct rollup;
 struct rollup *rollup_new(enum db_statement which); /* NULL: no memory */
 struct rollup *rollup_free(struct rollup *);
 void rollup_clear(struct rollup *);
-/* May write groups out when there are many. */
+/* Writes the groups to the file when the table is full. */
 int rollup_add(struct rollup *, struct db *, const int64_t key[3], const int64_t sum[ROLLUP_SUMS]);
 int rollup_flush(struct rollup *, struct db *);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of files (files.h).
+ * Stores batches in the folder of month files (files.h).
  *
- * A batch that reaches into several files is one transaction in each of their files,
- * and each notes its key.  When the host offers the batch again after a failure between two
- * commits, the store skips the files that have the key.  That is exact because a record's
- * file does not depend on the attempt: it is the file that has its run's row,
- * else the newest of the month of the record's own time, and a month gets another file
- * only after a batch that has succeeded.  The newest of its files comes first: see seen_before().
+ * A batch may have records for several files.  The store writes one transaction in each of these files, and each
+ * transaction notes the batch's key.  When the plugin host offers the batch again after a failure between two commits,
+ * the store skips the files that have the key.  This is exact, because every attempt chooses the same file for a
+ * record: the file with the row of the record's run, else the newest file of the record's month.  A month gets another
+ * file only after a batch has succeeded.  The store writes to the newest file first: see seen_before().
  */
 #include "sinks/lake/store.h"
 
@@ -24,17 +23,17 @@
 #include "sinks/lake/files.h"
 #include "sinks/lake/ingest.h"
 
-#define OPEN_FILES 3 /* this month's, the one of runs that began before, and one more */
+#define OPEN_FILES 3 /* this month's file, a file with runs that began earlier, and one more */
 #define NO_FILE    UINT_MAX
 
 /*
- * The bounds are looked at when a 64th of the lake's has been written, and every ten seconds: a file that grows by 64
- * MiB meanwhile is as far as the lake goes beyond them.
+ * The store checks the bounds after it has written a 64th of the lake's bound, and every ten seconds.  The lake exceeds
+ * its bounds at most by the 64 MiB that a file grows meanwhile.
  */
 #define LOOK_NS   (10 * INT64_C(1000000000))
 #define LOOK_PART 64
 
-/* After another file has begun, batches that come again may be in the one before it. */
+/* After a new file has begun, the store looks up the keys of this many batches in the previous file too. */
 #define LOOK_BACK 64
 
 struct slot {
@@ -49,16 +48,16 @@ struct store {
 	struct db_why *why;
 	struct ingest ingest;
 	struct retain_bounds bounds;
-	struct idcache *home; /* run to file */
+	struct idcache *home; /* maps a run to its file */
 	struct slot slot[OPEN_FILES];
 	uint64_t clock;
-	unsigned newest[OPEN_FILES], turn; /* files that records of their month go to */
+	unsigned newest[OPEN_FILES], turn; /* the newest file of recent months */
 	unsigned look_back;
 	int64_t looked_ns;
 	uint64_t unlooked_bytes;
 	struct retain_state kept;
-	struct budget budget_before; /* the attempt at hand */
-	unsigned *number; /* of each record's file, of the batch at hand */
+	struct budget budget_before; /* the budget before the current attempt */
+	unsigned *number; /* the file number of each record of the current batch */
 	size_t number_room;
 };
 
@@ -88,7 +87,7 @@ static int64_t monotonic_ns(void)
 	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
-/* Every part of the path that is missing; 0750: command lines are not for everybody. */
+/* Creates every missing part of the path, with mode 0750: only the owner and the group may see command lines. */
 static int make_folders(const char *path, struct db_why *why)
 {
 	char *copy = strdup(path), *p;
@@ -106,7 +105,7 @@ static int make_folders(const char *path, struct db_why *why)
 			continue;
 		*p = '\0';
 		if (mkdir(copy, 0750) != 0 && errno != EEXIST) {
-			/* a part may exist in a place where nothing can be made (EROFS, EACCES) */
+			/* a part may exist where mkdir() is not allowed (EROFS, EACCES) */
 			err = stat(copy, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -errno;
 			if (err) {
 				snprintf(why->text, sizeof(why->text), "cannot make the folder %s: %s", copy,
@@ -130,12 +129,12 @@ static int make_folders(const char *path, struct db_why *why)
 	return err;
 }
 
-/* A damaged file and what belongs to it get another name, and its place is free. */
+/* Renames a damaged file with its -wal and -shm; the next open creates a new file. */
 static int set_aside(struct store *s, unsigned number)
 {
 	/*
-	 * The file first: a -wal that is left behind by a crash between the renames then
-	 * meets an empty new file, and SQLite deletes it instead of splicing it in.
+	 * The file itself first: when a crash leaves its -wal behind, SQLite finds an empty new file and deletes the
+	 * -wal instead of replaying it.
 	 */
 	static const char *const suffix[] = { "", "-wal", "-shm" };
 	char *path = files_path(s->path, number), *to = NULL;
@@ -219,7 +218,7 @@ static int store_db(struct store *s, unsigned number, bool create, struct db **r
 		*ret = slot->db;
 		return 0;
 	}
-	/* another one, or the file was removed or replaced under us */
+	/* the slot holds another file, or another program removed or replaced this one */
 	slot_close(slot);
 	path = files_path(s->path, number);
 	if (!path) {
@@ -257,7 +256,7 @@ static int store_list(struct store *s, struct files *ret)
 	return err && err != -ENOMEM ? -EIO : err;
 }
 
-/* The file that records of a month go to. */
+/* Returns the file that new records of a month go to. */
 static int store_newest(struct store *s, unsigned month, unsigned *ret)
 {
 	unsigned number = month * FILES_PARTS;
@@ -295,12 +294,12 @@ static int set_aside_open(struct store *s, unsigned number)
 	int err;
 
 	store_drop(s, number);
-	idcache_clear(s->home); /* the runs that it held have no row any more */
+	idcache_clear(s->home); /* the runs of the damaged file have no row any more */
 	err = set_aside(s, number);
 	return err ? err : -EUCLEAN;
 }
 
-/* Whether a file has the run; a file that this store may not write counts as without it. */
+/* Looks for a run in a file; a file that this store may not write counts as without the run. */
 static int run_is_in(struct store *s, struct skep_str run, unsigned number, bool *ret_found)
 {
 	struct db *db;
@@ -320,8 +319,8 @@ static int run_is_in(struct store *s, struct skep_str run, unsigned number, bool
 }
 
 /*
- * Finds the file of a run that is not in the cache: the file that has its row, else `own`.
- * Once per run.  from: no earlier file can have the row.
+ * Finds the file of a run that is not in the cache: the file with the run's row, else `own`.  The store calls it once
+ * per run.  from: no file with a smaller number can have the row.
  */
 static int find_home(struct store *s, struct skep_str run, unsigned own, unsigned from, unsigned *ret)
 {
@@ -368,7 +367,7 @@ static int record_file(struct store *s, const struct skep_record *r, unsigned *r
 	if (b->table && b->table->statement == DB_RUN_PUT && b->start && r->data) {
 		int64_t start = ingest_time(&s->ingest, (uint64_t)skep_field_i64(b->start, r->data));
 
-		/* its own record says when it began: only a stub could be elsewhere, and only later */
+		/* the run's own record says when the run began: no earlier file has a row of the run */
 		if (start) {
 			month = store_month(start);
 			from = month * FILES_PARTS;
@@ -383,9 +382,9 @@ static int record_file(struct store *s, const struct skep_record *r, unsigned *r
 }
 
 /*
- * A batch that failed in another file may have gone into the file before, when this one did not exist yet.
- * store_apply() writes a batch to the larger number first: the key that this function finds in the smaller one is of
- * an earlier attempt.
+ * Looks for the batch's key in the previous file of the month: a batch that failed in another file may have been
+ * committed there before this file existed.  store_apply() writes a batch to the larger number first, so a key that
+ * this function finds in the smaller one is from an earlier attempt.
  */
 static int seen_before(struct store *s, unsigned number, const char *key, bool *ret_seen)
 {
@@ -399,19 +398,19 @@ static int seen_before(struct store *s, unsigned number, const char *key, bool *
 		err = db_seen(db, key, ret_seen);
 	if (!err || err == -ENOENT || err == -ENOTSUP)
 		return 0;
-	/* store_db() has set the file aside when it could not open it: there is none to rename then */
+	/* when store_db() could not open the file, it has set the file aside already */
 	if (err == -EUCLEAN && is_open(s, number - 1))
 		return set_aside_open(s, number - 1);
 	if (err != -EIO)
 		return err;
-	/* An unreadable file must not stop the lake.  A batch twice is better than none. */
+	/* An unreadable file must not stop the lake.  Storing a batch twice is better than losing it. */
 	s->o.host->log(s->o.instance, SKEP_LOG_WARNING,
 		       "%s; whether it has the batch is not known: the batch is written", s->why->text);
 	store_drop(s, number - 1);
 	return 0;
 }
 
-/* What of the batch belongs into one file, in one transaction. */
+/* Writes the batch's records that belong to one file, in one transaction. */
 static int apply_file(struct store *s, const struct skep_batch *batch, unsigned number)
 {
 	uint32_t refused = s->ingest.refused, cut = s->ingest.rows_cut;
@@ -427,12 +426,12 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 	if (err)
 		return err;
 	err = db_begin(db);
-	/* Retention of another skep removes a file under the lock that is ours now: see retain.c. */
+	/* Another skep's retention removes a file under the lock that db_begin() has just taken: see retain.c. */
 	if (!err && !db_in_place(db)) {
 		db_rollback(db);
 		store_drop(s, number);
 		idcache_clear(s->home);
-		memset(s->newest, 0, sizeof(s->newest)); /* else the next attempt makes the removed file again */
+		memset(s->newest, 0, sizeof(s->newest)); /* else the next attempt creates the removed file again */
 		snprintf(s->why->text, sizeof(s->why->text), "a file of the lake was removed while it was written to");
 		return -EAGAIN;
 	}
@@ -469,11 +468,11 @@ static int apply_file(struct store *s, const struct skep_batch *batch, unsigned 
 	if (err == -EUCLEAN)
 		return set_aside_open(s, number);
 	if (err == -EIO || err == -ENOSPC)
-		store_drop(s, number); /* the next try opens it anew: the folder may be another by then */
+		store_drop(s, number); /* the next attempt opens the file anew: the folder may be another one by then */
 	return err;
 }
 
-/* The month continues in another file when the current file has its share of the bound. */
+/* Continues the month in a new file when the current file has reached its share of the bound. */
 static int next_file(struct store *s, unsigned *current)
 {
 	uint64_t share = s->kept.bound / RETAIN_SHARE;
@@ -488,7 +487,7 @@ static int next_file(struct store *s, unsigned *current)
 	for (size_t i = 0; i < files.n; i++) {
 		if (files.one[i].number != *current || files.one[i].bytes < share)
 			continue;
-		store_drop(s, *current); /* its -wal goes with the last connection */
+		store_drop(s, *current); /* closing the last connection removes the file's -wal */
 		for (size_t k = 0; k < OPEN_FILES; k++)
 			if (s->newest[k] == *current)
 				s->newest[k]++;
@@ -518,8 +517,8 @@ static void store_removed(struct store *s, const struct retain_state *state)
 }
 
 /*
- * Bounds that cannot be kept now are tried again at the next look: a batch does not fail because of them.
- * full: the disk is, or fails.  Files that may go are removed even if the current one cannot be opened.
+ * Checks the bounds and removes files.  A failure fails no batch: the next check tries again.  full: the disk is full
+ * or fails, so retention runs even when the current file cannot be opened.
  */
 static void store_keep(struct store *s, bool full)
 {
@@ -536,7 +535,7 @@ static void store_keep(struct store *s, bool full)
 	if (s->kept.bound && !full)
 		err = next_file(s, &current);
 	if (!err)
-		err = store_db(s, current, !full, &db); /* it receives the sums of removed files */
+		err = store_db(s, current, !full, &db); /* the current file receives the sums of removed files */
 	if (!err || err == -ENOSPC || err == -EIO || (full && err == -ENOENT))
 		err = retain(s->path, current, &s->bounds, s->why, &state);
 	if (state.removed)
@@ -558,7 +557,8 @@ static void store_look(struct store *s, uint64_t bytes)
 		store_keep(s, false);
 }
 
-/* The disk is full or fails: makes room for the next attempt, and leaves the reason of this one. */
+/* Frees space for the next attempt after the disk was full or failed, and keeps the reason of this attempt's
+ * failure. */
 static void store_make_room(struct store *s)
 {
 	struct db_why why = *s->why;
@@ -579,7 +579,7 @@ void store_bound(struct store *s, const struct retain_bounds *bounds)
 	s->looked_ns = 0;
 }
 
-/* The largest number among the files that records of the batch have yet to go to. */
+/* Returns the largest file number that the batch still has to be written to. */
 static bool newest_of(const struct store *s, uint32_t n, unsigned *ret_number)
 {
 	bool found = false;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/lake/store.h - the folder of files: which record goes into which file,
- * a transaction per batch and file, damaged files set aside.  Worker thread only,
- * one at a time.
+ * sinks/lake/store.h - the folder of month files: chooses the file of each record, writes a transaction per batch and
+ * file, and sets damaged files aside.  Only the worker thread may call it, one call at a time.
  */
 #ifndef SKEP_SINKS_LAKE_STORE_H
 #define SKEP_SINKS_LAKE_STORE_H
@@ -23,22 +22,22 @@ struct store_options {
 	struct skep_counter *rows, *again, *aside, *removed, *cut; /* any may be NULL */
 };
 
-/* As the last look at the bounds found it; bytes 0: there was none yet. */
+/* The state after the last check of the bounds; bytes 0: no check yet. */
 const struct retain_state *store_state(const struct store *);
-/* From the next batch on. */
+/* Sets the bounds, from the next batch on. */
 void store_bound(struct store *, const struct retain_bounds *);
 
-/* Makes the folder and this month's file. *ret is set only on success; why->text says why not. */
+/* Creates the folder and this month's file. Sets *ret only on success, else why->text. */
 int store_open(const struct store_options *, struct db_why *, struct store **ret);
 struct store *store_close(struct store *);
 
 /*
- * 0: the batch is in, or was already; of *ret_refused records only the sums are.  Else as db.h has it; why->text says
- * why.
+ * Stores a batch.  Returns 0 when the batch is in the lake; *ret_refused records are then only in the sums.  On error
+ * returns an errno of db.h, with the reason in why->text.
  */
 int store_apply(struct store *, const struct skep_batch *, struct db_why *, uint32_t *ret_refused);
 
-/* Months are numbered year * 12 + month (0..11), UTC. */
+/* Numbers months as year * 12 + month (0..11), in UTC. */
 unsigned store_month(int64_t realtime_ns);
 
 #endif
