@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a receiver's answers to a batch's requests come to, as one answer to the host.
+ * Combines the receiver's answers to a batch's requests into one answer for the plugin host.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +24,11 @@ void flight_answer(struct flight *f, enum flight_state then)
 	f->order = ++o->clock;
 	if (then == FLIGHT_FREE)
 		flight_reset(f);
-	o->host->batch_answer(o->inst, batch, &answer); /* last: it may submit the next one at once */
+	o->host->batch_answer(o->inst, batch, &answer); /* last: the plugin host may submit the next batch inside
+							 * batch_answer() */
 }
 
-/* Of two answers about unfinished parts, the batch gets the one for which a soon retry helps least. */
+/* Orders answers about unfinished parts: the batch gets the answer for which an early retry helps least. */
 static int weight(uint32_t result)
 {
 	static const int weights[] = {
@@ -37,7 +38,7 @@ static int weight(uint32_t result)
 	return result < sizeof(weights) / sizeof(weights[0]) ? weights[result] : 0;
 }
 
-/* All answers are there. */
+/* Answers the batch after the last of its requests has an answer. */
 void flight_over(struct flight *f)
 {
 	struct otlp *o = f->sink;
@@ -58,8 +59,8 @@ void flight_over(struct flight *f)
 		return;
 	}
 	/*
-	 * What one signal's receiver will never take is no reason to offer the others' again: a part of the batch is
-	 * lost.
+	 * When one signal's receiver refuses its part for good, the sink does not send the accepted parts of the other
+	 * signals again: only the refused part is lost.
 	 */
 	f->answer.result = n[PART_REFUSED] && !n[PART_TAKEN] ? SKEP_BATCH_REJECT : SKEP_BATCH_ACK;
 	f->answer.retry_after_ns = 0;
@@ -95,7 +96,8 @@ static void part_taken(struct flight *f, enum signal s, const struct http_reply 
 	struct reply r = { 0 };
 
 	if (!reply_read(reply->body, reply->len, &r))
-		r = (struct reply){ 0 }; /* an empty JSON object, a page: taken is taken */
+		r = (struct reply){ 0 }; /* an empty JSON object, or a page: the status alone says that the receiver
+					  * accepted the request */
 	if (r.rejected)
 		flight_say(f->why_refused, s, "the receiver has refused some", r.words);
 	else if (*r.words)
@@ -118,7 +120,7 @@ void part_answered(struct flight *f, enum signal s, struct http_reply *reply)
 		return;
 	}
 	f->answer.status = reply->answer.status;
-	/* The layer quotes a body as text; this one is a message, with words in it. */
+	/* The HTTP layer quotes a body as text; this body is a protobuf message that contains the text. */
 	if (strstr(reply->content_type, "protobuf") && reply_read_status(reply->body, reply->len, &status)) {
 		snprintf(code, sizeof(code), "HTTP %u", reply->answer.status);
 		what = code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opentelemetry/proto/common/v1: KeyValue { key = 1, value = 2 }, AnyValue { string_value = 1, bool_value = 2,
- * int_value = 3, array_value = 5 }, ArrayValue { values = 1 }.
+ * Writes OTLP attributes.  opentelemetry/proto/common/v1: KeyValue { key = 1, value = 2 }, AnyValue { string_value = 1,
+ * bool_value = 2, int_value = 3, array_value = 5 }, ArrayValue { values = 1 }.
  */
 #include "sinks/otlp/attr.h"
 
@@ -45,7 +45,7 @@ void attr_bool(struct pb *p, uint32_t field, const char *key, bool v)
 	key_close(p, field, key, whole, value);
 }
 
-/* From last to first: each ends where the one written before it begins. */
+/* Writes the list from its last text to its first, because the writer works backwards (pb.h). */
 void attr_list(struct pb *p, uint32_t field, const char *key, struct skep_str list)
 {
 	size_t whole = pb_open(p), value = pb_open(p), array = pb_open(p);
@@ -54,7 +54,7 @@ void attr_list(struct pb *p, uint32_t field, const char *key, struct skep_str li
 	if (!end)
 		return;
 	if (list.ptr[end - 1] == '\0')
-		end--; /* the last one's; without it the list was cut */
+		end--; /* the NUL that ends the last text; a list without it was cut */
 	for (;;) {
 		size_t one = pb_open(p);
 		uint32_t begin = end;

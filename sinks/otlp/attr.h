@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp/attr.h - OTLP's KeyValue, as field number `field` of the message around it.
+ * sinks/otlp/attr.h - writes attributes as OTLP's KeyValue, as field number `field` of the enclosing message.
  */
 #ifndef SKEP_SINKS_OTLP_ATTR_H
 #define SKEP_SINKS_OTLP_ATTR_H
@@ -10,7 +10,7 @@
 
 #include "sinks/otlp/pb.h"
 
-void attr_str(struct pb *, uint32_t field, const char *key, struct skep_str); /* an empty one is left out */
+void attr_str(struct pb *, uint32_t field, const char *key, struct skep_str); /* omits an empty text */
 void attr_text(struct pb *, uint32_t field, const char *key, const char *);
 void attr_int(struct pb *, uint32_t field, const char *key, int64_t);
 void attr_bool(struct pb *, uint32_t field, const char *key, bool);

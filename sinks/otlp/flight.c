@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch's way.  The sink encodes a batch at its first offer only, because that adds its records to running sums.  It
- * keeps the encoded bytes until the batch is done, however often the host offers the batch.  Of the three requests it
- * sends only those again that the receiver has not accepted.
+ * Takes a batch from submit() through encoding and sending.  The sink encodes a batch only at its first offer, because
+ * encoding adds the records to running sums.  It keeps the encoded bytes until the batch is done, however often the
+ * plugin host offers the batch.  Of the three requests it repeats only those that the receiver has not accepted.
  */
 #include <errno.h>
 #include <skep/sink/batch_key.h>
@@ -22,7 +22,7 @@ void flight_reset(struct flight *f)
 	*f = (struct flight){ .sink = f->sink };
 }
 
-/* A free flight, else the flight of the batch that was parked first. NULL: all are in use. */
+/* Returns a free flight, else reuses the flight that was parked first. NULL: every flight is in use. */
 static struct flight *flight_take(struct otlp *o)
 {
 	struct flight *oldest = NULL;
@@ -143,7 +143,7 @@ static int keep_part(struct otlp *o, struct flight *f, enum signal s)
 	return 0;
 }
 
-/* The same for most batches: only batches left in the spool are of another boot. */
+/* Encodes the resource when the batch is from another boot than the last one; only batches left in the spool are. */
 static int make_resource(struct otlp *o, const struct skep_batch *b)
 {
 	char *of = NULL, why[256];
@@ -155,7 +155,7 @@ static int make_resource(struct otlp *o, const struct skep_batch *b)
 		free(of);
 		return 0;
 	}
-	/* open() has checked the host's resource already: only memory can be missing */
+	/* open() has checked the resource already, so the only possible error is -ENOMEM */
 	err = settings_resource(&o->settings, b, &o->encoder.resource, why, sizeof(why));
 	free(o->resource_of);
 	o->resource_of = err ? NULL : of;
@@ -193,7 +193,7 @@ static void encoded(struct skep_instance *i, void *arg)
 	if (o->overflowed)
 		o->host->counter_set(o->overflowed, o->encoder.metrics.groups.overflowed);
 	if (f->err) {
-		/* Some records are in the sums: a further offer must not add them again. */
+		/* Some records are in the sums already: a later offer must not add them again. */
 		f->answer = (struct skep_batch_answer){ .result = SKEP_BATCH_RETRY };
 		snprintf(f->why, sizeof(f->why), "%s", f->err == -ENOMEM ? "out of memory" : "compression failed");
 		summed_add(o, f);
@@ -209,7 +209,7 @@ static void encoded(struct skep_instance *i, void *arg)
 	encode_next(o);
 }
 
-/* One at a time, in the order in which they came: sums go on from one batch to the next. */
+/* Encodes one batch at a time, in the order of submission, because sums continue from one batch to the next. */
 static void encode_next(struct otlp *o)
 {
 	const struct summed *before;
@@ -231,7 +231,7 @@ static void encode_next(struct otlp *o)
 	o->is_encoding = true;
 	if (o->host->work(o->inst, encode, encoded, first) == 0)
 		return;
-	/* About to stop, or no thread: the host keeps the batch. */
+	/* The instance is stopping, or no thread started: the plugin host keeps the batch. */
 	o->is_encoding = false;
 	first->answer = (struct skep_batch_answer){ .result = SKEP_BATCH_RETRY };
 	snprintf(first->why, sizeof(first->why), "cannot start a worker thread");
@@ -251,7 +251,7 @@ int flight_submit(struct otlp *o, const struct skep_batch *batch)
 			flight_send(f);
 			return 0;
 		}
-		summed_add(o, f); /* the host has split the batch */
+		summed_add(o, f); /* the plugin host has split the batch */
 		flight_reset(f);
 	}
 	f = flight_take(o);

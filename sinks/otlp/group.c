@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of groups.
+ * The table of groups: finds, creates and forgets the groups that hold running sums.
  */
 #include "sinks/otlp/group.h"
 
@@ -19,11 +19,11 @@ void group_key_add(struct group_key *k, const char *name, struct skep_str value)
 			       : 0;
 	char clean[3 * GROUP_ATTRIBUTE_MOST];
 
-	if (!len) /* encode() writes no attribute without a text, so it must not tell two groups apart */
+	if (!len) /* the encoder omits an attribute without a text, so an empty text must not distinguish two groups */
 		return;
 	/*
-	 * Here, because groups are found by their texts: two that read alike must be one, or a receiver takes one for
-	 * the other's correction.
+	 * Clean the text here, because the table finds groups by their texts.  Two groups with the same encoded text
+	 * must be one group, or a receiver treats the points of one as corrections of the other.
 	 */
 	if (skep_utf8_valid(value.ptr, len) < len) {
 		len = skep_utf8_cut(value.ptr, strnlen(value.ptr, value.len), len);
@@ -105,7 +105,7 @@ static void grow(struct groups *g)
 	struct group **table = calloc((size_t)g->room * 2, sizeof(*table));
 
 	if (!table)
-		return; /* longer chains then */
+		return; /* no memory: keep the table and its longer chains */
 	for (uint32_t i = 0; i < g->room; i++)
 		while (g->table[i]) {
 			struct group *one = g->table[i], **at = &table[one->hash & (g->room * 2 - 1)];
@@ -119,7 +119,7 @@ static void grow(struct groups *g)
 	g->room *= 2;
 }
 
-/* A group without records for long is dropped. When records return, it begins anew, with its own start time. */
+/* Drops groups without recent records. A group whose records return begins anew, with its own start time. */
 static void forget(struct groups *g, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < g->room; i++)
@@ -209,7 +209,7 @@ struct group *groups_get(struct groups *g, const struct plan *p, struct group_ke
 
 	if (one)
 		return one;
-	/* a look at all of them: not for each record */
+	/* forget() scans all groups, so it runs at most once per minute and not for each record */
 	if (g->n >= g->most && now_ns >= g->forgot_ns + UINT64_C(60000000000)) {
 		g->forgot_ns = now_ns;
 		forget(g, now_ns);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events as log records (opentelemetry/proto/logs/v1): runs that begin and end, processes that fail,
- * records that were lost.
+ * Encodes events as log records (opentelemetry/proto/logs/v1): begin and end of runs, failed processes, lost records.
  */
 #include <skep/upid.h>
 #include <stdarg.h>
@@ -138,7 +137,7 @@ static void write_event(const struct encoder *e, const struct skep_batch *b, str
 	pb_text(p, 12, event.name);
 	pb_fixed64(p, 11, request_time(event.time_ns, b->realtime_offset_ns));
 	if (item->traced) {
-		/* The sink may omit that span; the trace is right in any case. */
+		/* The sink may have omitted the process's span; the trace is right in any case. */
 		memcpy(span, item->run_span, sizeof(span));
 		if (v->kind == VIEW_PROCESS && traces_want(e, v))
 			skep_trace_process_span(item->trace, e->boot_id, &item->record->upid, v->image, span);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting.
+ * Adds records to the running sums of their groups.
  */
 #include "sinks/otlp/metrics.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slewed clock, and a step that a few batches' points make good (points.c). */
+/* Ignore a clock that moves back by less: a slewed clock, or a step that points.c evens out within a few batches. */
 #define STEP_BACK_NS 1000000000
 
 int metrics_init(struct metrics *m, uint32_t most_groups, bool by_run, uint64_t interval_ns)
@@ -123,7 +123,7 @@ static int spread(union group_value *v, uint64_t value)
 	return err;
 }
 
-/* add: a level of another run at the same time. */
+/* Adds a record's value to a point. add: another run has reported a level for the same time, so add both levels. */
 static int count_point(const struct plan *p, const struct plan_point *point, union group_value *v, const void *data,
 		       bool add)
 {
@@ -136,7 +136,7 @@ static int count_point(const struct plan *p, const struct plan_point *point, uni
 		v->u = point->running ? is.u : v->u + is.u;
 		return 0;
 	case POINT_SUM_SIGNED:
-		v->u = point->running ? is.u : v->u + is.u; /* as unsigned: wraps where signed would be undefined */
+		v->u = point->running ? is.u : v->u + is.u; /* unsigned, because a signed overflow would be undefined */
 		return 0;
 	case POINT_SUM_REAL:
 		v->f = point->running ? is.f : v->f + is.f;
@@ -164,7 +164,7 @@ static int count_point(const struct plan *p, const struct plan_point *point, uni
 	return 0;
 }
 
-/* Records that are not counted though their stream is. */
+/* True for a record that the sink does not count, although it counts its stream. */
 static bool is_left_out(const struct plan *p, const struct skep_record *r, const struct view *v)
 {
 	switch (p->kind) {
@@ -222,7 +222,7 @@ int metrics_add(struct metrics *m, const struct skep_record *r, const struct vie
 	key_of(m, p, r, v, &key);
 	g = groups_get(&m->groups, p, &key, now_ns);
 	if (!count)
-		m->groups.overflowed = overflowed; /* its first offer counted it */
+		m->groups.overflowed = overflowed; /* the first offer of the batch has counted this record already */
 	if (!g)
 		return -ENOMEM;
 	if (!g->start_ns)

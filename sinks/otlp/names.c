@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of names.
+ * The tables of metric and attribute names.
  */
 #include "sinks/otlp/names.h"
 
@@ -20,11 +20,11 @@ static const struct {
 	{ "run", NAMES_RUN },
 	{ "host.cpu", NAMES_CPU },
 	{ "ledger", NAMES_LEDGER },
-	{ "process.sample", NAMES_NO_METRIC }, /* tool.sample has the same, by tool */
-	{ "task", NAMES_NO_METRIC },           /* the figures of its processes are there already */
+	{ "process.sample", NAMES_NO_METRIC }, /* tool.sample reports the same values, by tool */
+	{ "task", NAMES_NO_METRIC },           /* the metrics of its processes include its values */
 	{ "host.identity", NAMES_NO_METRIC },
-	{ "proc.opens", NAMES_NO_METRIC },     /* by path */
-	{ "io.filelat", NAMES_NO_METRIC },     /* by file */
+	{ "proc.opens", NAMES_NO_METRIC },     /* a series per path would be too many */
+	{ "io.filelat", NAMES_NO_METRIC },     /* a series per file would be too many */
 };
 
 enum names_stream names_stream(const struct skep_stream *s)
@@ -39,7 +39,7 @@ enum names_stream names_stream(const struct skep_stream *s)
 #define SWITCH_TYPE "process.context_switch.type"
 #define FAULT_TYPE "system.paging.fault.type"
 
-/* Fields whose metric is not made from their name by rule. metric NULL: not sent. */
+/* Fields whose metric's name does not follow from the field's name by rule. metric NULL: not sent. */
 static const struct {
 	const char *stream, *field, *metric, *attribute, *value;
 	enum names_form form;
@@ -53,7 +53,7 @@ static const struct {
 
 	{ "process.exit", "user_ns", "skep.process.cpu.time", "cpu.mode", "user", NAMES_AS_IT_IS },
 	{ "process.exit", "system_ns", "skep.process.cpu.time", "cpu.mode", "system", NAMES_AS_IT_IS },
-	{ "process.exit", "cpu_ns", NULL, NULL, NULL, NAMES_NOT }, /* user and system */
+	{ "process.exit", "cpu_ns", NULL, NULL, NULL, NAMES_NOT }, /* user and system time report it */
 	{ "process.exit", "run_delay_ns", "skep.process.run_delay", NULL, NULL, NAMES_AS_IT_IS },
 	{ "process.exit", "voluntary_switches", "process.context_switches", SWITCH_TYPE, "voluntary", NAMES_AS_IT_IS },
 	{ "process.exit", "involuntary_switches", "process.context_switches", SWITCH_TYPE, "involuntary",
@@ -83,7 +83,7 @@ static const struct {
 	{ "loss", "count", "skep.records.lost", NULL, NULL, NAMES_AS_IT_IS },
 };
 
-/* Conventions whose attribute has the last part of a field's name as value: the attribute. */
+/* Conventions that put the last part of a field's name into an attribute: the names of these attributes. */
 static const struct {
 	const char *metric, *attribute;
 } parted[] = {
@@ -113,7 +113,7 @@ static bool ends_with(const char *s, size_t len, const char *end)
 	return len > n && memcmp(s + len - n, end, n) == 0;
 }
 
-/* "cgroup" "cpu_throttled_ns" -> "skep.cgroup.cpu_throttled.time": a unit is no part of a name. */
+/* Builds "skep.cgroup.cpu_throttled.time" from "cgroup" and "cpu_throttled_ns": a metric's name has no unit. */
 static int made_name(const struct skep_stream *s, const struct skep_field *f, struct names_metric *ret)
 {
 	const char *stream = strcmp(s->name, "process.exit") == 0  ? "process"
@@ -157,7 +157,7 @@ int names_metric(const struct skep_stream *s, const struct skep_field *f, struct
 			return 0;
 		}
 	}
-	/* A field that is called as the conventions call it; facets ("net.rx_bytes" of a process) are not. */
+	/* A field with a convention's name; a process's facets ("net.rx_bytes") have no such name. */
 	if (strncmp(f->name, "system.", 7) == 0 || strncmp(f->name, "hw.", 3) == 0) {
 		ret->metric = f->name;
 		return 0;
@@ -172,7 +172,7 @@ void names_metric_clear(struct names_metric *m)
 	*m = (struct names_metric){ 0 };
 }
 
-/* Attribute fields whose name has no dot, under which name they go; a NULL name: not at all. */
+/* The attribute name of fields whose name has no dot; NULL: the sink omits the field. */
 static const struct {
 	const char *field, *name;
 } attributes[] = {
@@ -225,10 +225,10 @@ const char *names_attribute(const struct skep_stream *s, const struct skep_field
 
 	(void)s;
 	if (f->type != SKEP_T_STR && f->type != SKEP_T_BOOL && !number)
-		return NULL; /* times, identities, addresses, lists: too many */
+		return NULL; /* times, identities, addresses and lists would make too many series */
 	for (size_t i = 0; i < COUNT(attributes); i++)
 		if (strcmp(attributes[i].field, f->name) == 0)
 			return attributes[i].name;
-	/* Numbers that are no figures are ids, unless the table knows better. */
+	/* A number that is an attribute is an id, unless the table lists it. */
 	return number ? NULL : f->name;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp/names.h - all names that leave by this sink: OpenTelemetry's semantic conventions 1.44
- * where they have one, else below "skep.".  Some conventions put a part of skep's name into an attribute.
+ * sinks/otlp/names.h - every name that this sink sends: the name of OpenTelemetry's semantic conventions 1.44 where
+ * there is one, else a name below "skep.".  Some conventions put a part of skep's name into an attribute.
  */
 #ifndef SKEP_SINKS_OTLP_NAMES_H
 #define SKEP_SINKS_OTLP_NAMES_H
@@ -32,28 +32,28 @@
 #define NAME_TOOL "skep.tool"
 #define NAME_OUTCOME "skep.outcome"
 #define NAME_UPID "skep.process.upid"
-#define NAME_OVERFLOW "otel.metric.overflow" /* as the SDKs' specification has it */
+#define NAME_OVERFLOW "otel.metric.overflow" /* the name that the SDK specification gives */
 
-/* How a number of a record becomes a point. */
+/* How a record's number becomes a point. */
 enum names_form {
-	NAMES_AS_IT_IS = 0, /* a sum or a gauge, by the field's semantics; a histogram where it is one */
-	NAMES_SPREAD,       /* each value counts in a histogram */
-	NAMES_NOT,          /* not sent as a metric */
+	NAMES_AS_IT_IS = 0, /* a sum or a gauge, by the field's semantics; a histogram field stays a histogram */
+	NAMES_SPREAD,       /* a histogram counts each value */
+	NAMES_NOT,          /* the sink sends no metric of the field */
 };
 
 struct names_metric {
-	const char *metric; /* owned by names_metric_clear when made is set */
+	const char *metric; /* names_metric_clear() frees it when `made` is set */
 	const char *attribute, *value; /* NULL: none */
 	enum names_form form;
 	bool made;
 };
 
-/* What that field's metric is called. 0 or -ENOMEM. */
+/* Returns the metric of a field. 0 or -ENOMEM. */
 int names_metric(const struct skep_stream *, const struct skep_field *, struct names_metric *ret);
 void names_metric_clear(struct names_metric *);
 
 /*
- * The name of an attribute field as attribute of the stream's points; NULL: none, because it would make too many
+ * Returns the attribute name of a field on the stream's points; NULL: none, because the attribute would make too many
  * series.
  */
 const char *names_attribute(const struct skep_stream *, const struct skep_field *);
@@ -61,10 +61,10 @@ const char *names_attribute(const struct skep_stream *, const struct skep_field 
 enum names_stream {
 	NAMES_GENERIC = 0,
 	NAMES_PROCESS,   /* process.exit: by tool, pipeline, task and outcome */
-	NAMES_TOOL,      /* tool.sample: by tool and pipeline; levels of several runs add up */
-	NAMES_RUN,       /* run, when it has ended */
+	NAMES_TOOL,      /* tool.sample: by tool and pipeline; adds up the levels of several runs */
+	NAMES_RUN,       /* run records of ended runs */
 	NAMES_CPU,       /* host.cpu: only the sum over all CPUs */
-	NAMES_LEDGER,    /* only the host's ledger, not the ledgers of runs */
+	NAMES_LEDGER,    /* only the machine's ledger, not the ledgers of runs */
 	NAMES_NO_METRIC,
 };
 enum names_stream names_stream(const struct skep_stream *);

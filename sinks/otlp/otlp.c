@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlp - the sink that speaks OpenTelemetry's protocol over HTTP: runs and processes as traces, figures
- * as metrics, failures and losses as logs.  Here: the plugin's descriptor, options and life.
+ * otlp - the sink that sends OpenTelemetry data over HTTP: runs and processes as traces, numbers as metrics, failures
+ * and losses as logs.
+ * This file holds the plugin's descriptor, options and callbacks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -164,7 +165,7 @@ static int otlp_reload(struct skep_instance *i, void *state, const void *next)
 		if (o->wanted[k])
 			err = skep_http_reload(o->http[k], &of[k].http);
 	for (int k = 0; k < SIGNALS; k++) {
-		/* The layer looks at o->of still: that is where the new ones go. */
+		/* The HTTP layer points to o->of, so the new settings move into o->of. */
 		if (!err) {
 			struct signal_settings old = o->of[k];
 

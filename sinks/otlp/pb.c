@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wire format, from the end to the begin.
+ * Writes the protobuf wire format from the end of a message to its begin.
  */
 #include "sinks/otlp/pb.h"
 
@@ -64,7 +64,7 @@ nomem:
 }
 
 /*
- * n bytes before the written ones, or NULL. After an error there may still be room: nothing reads it.
+ * Returns n bytes before the written ones, or NULL.  After an error the buffer may still have room: nothing reads it.
  */
 static inline uint8_t *room(struct pb *p, size_t n)
 {
@@ -87,7 +87,7 @@ void pb_varint(struct pb *p, uint64_t v)
 	uint8_t text[10];
 	size_t n = 0;
 
-	if (v < 0x80 && p->at > 0) { /* most of them: lengths and tags */
+	if (v < 0x80 && p->at > 0) { /* most numbers, such as lengths and tags */
 		p->buf[--p->at] = (uint8_t)v;
 		return;
 	}
@@ -174,7 +174,10 @@ void pb_string(struct pb *p, uint32_t field, const char *s, size_t n)
 		p->err = -ENOMEM;
 		return;
 	}
-	/* Three bytes for each at most: written forward into that room, then moved to its end. */
+	/*
+	 * A cleaned text has at most three bytes for each byte.  Writes it forward into that room, then moves it to the
+	 * room's end.
+	 */
 	at = room(p, 3 * n);
 	if (!at)
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a table of fields to metrics.
+ * Makes a stream's plan: maps its table of fields to metrics.
  */
 #include "sinks/otlp/plan.h"
 
@@ -22,7 +22,7 @@ struct plan *plan_free(struct plan *p)
 	return NULL;
 }
 
-/* 0: no point. */
+/* Returns how a field becomes a point; 0: the field makes no point. */
 static enum point_kind kind_of(const struct skep_field *f, enum names_form form)
 {
 	bool level = f->semantics == SKEP_S_GAUGE;
@@ -45,7 +45,7 @@ static enum point_kind kind_of(const struct skep_field *f, enum names_form form)
 	}
 }
 
-/* The metric of that name and form, made where there is none; takes the name in any case. -ENOMEM, or its index. */
+/* Returns the index of the metric with this name and form, or adds it; -ENOMEM. Takes ownership of the name. */
 static int64_t metric_of(struct plan *p, struct names_metric *name, const char *unit, const char *help,
 			 enum point_kind kind)
 {
@@ -64,7 +64,10 @@ static int64_t metric_of(struct plan *p, struct names_metric *name, const char *
 		return -ENOMEM;
 	}
 	p->metrics = more;
-	/* Buckets grow by 2^(1/4) from 1: in other units than their own they would have other bounds. */
+	/*
+	 * Bucket bounds grow by 2^(1/4) from 1, so a histogram keeps the field's own unit: another unit would move the
+	 * bounds.
+	 */
 	more[p->n_metrics] = (struct plan_metric){
 		.name = *name,
 		.seconds = strcmp(unit, "ns") == 0 && !hist,
@@ -101,7 +104,7 @@ static int add_point(struct plan *p, const struct skep_field *f, enum point_kind
 	return 0;
 }
 
-/* Sums of records, which no field has. */
+/* Adds the metrics that no field reports: counts and durations of processes and runs. */
 static int add_virtual(struct plan *p)
 {
 	struct names_metric process_count = { .metric = "skep.process.ended" },
@@ -158,7 +161,10 @@ static int add_field(struct plan *p, const struct skep_field *f)
 	int err;
 
 	note(p, f);
-	/* A process and a run have the attributes of their context only: all others would make too many series. */
+	/*
+	 * The points of processes and runs have only attributes of the context: other attributes would make too many
+	 * series.
+	 */
 	if (f->semantics == SKEP_S_ATTRIBUTE)
 		return p->kind == NAMES_PROCESS || p->kind == NAMES_RUN || p->kind == NAMES_TOOL || p->kind == NAMES_CPU
 			       ? 0
@@ -167,7 +173,7 @@ static int add_field(struct plan *p, const struct skep_field *f)
 	if (err)
 		return err;
 	kind = kind_of(f, name.form);
-	/* The last of many processes' levels says nothing of them; runs have no facets. */
+	/* The level of the last process says nothing about the others; runs have no facets. */
 	if (p->kind == NAMES_PROCESS && f->semantics == SKEP_S_GAUGE && kind != POINT_SPREAD)
 		kind = 0;
 	if (!kind || !name.metric || (p->kind == NAMES_RUN && name.made)) {

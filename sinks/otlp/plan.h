@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp/plan.h - how a stream's records become points of metrics: made once for each stream from
- * its table of fields.
+ * sinks/otlp/plan.h - how a stream's records become points of metrics.  The sink makes a plan once per stream, from the
+ * stream's table of fields.
  */
 #ifndef SKEP_SINKS_OTLP_PLAN_H
 #define SKEP_SINKS_OTLP_PLAN_H
@@ -12,15 +12,15 @@
 
 enum point_kind {
 	POINT_SUM = 1,    /* u64 */
-	POINT_SUM_SIGNED, /* i64: may shrink */
+	POINT_SUM_SIGNED, /* i64: may decrease */
 	POINT_SUM_REAL,   /* f64 */
 	POINT_LEVEL,      /* u64 */
 	POINT_LEVEL_SIGNED,
 	POINT_LEVEL_REAL,
-	POINT_HIST,       /* a distribution, added up */
-	POINT_SPREAD,     /* of a number: its values' distribution */
-	POINT_COUNT,      /* of records; has no field */
-	POINT_DURATION,   /* from start_ns to end_ns: their distribution */
+	POINT_HIST,       /* adds up the distributions of a field */
+	POINT_SPREAD,     /* the distribution of a number's values */
+	POINT_COUNT,      /* counts records; has no field */
+	POINT_DURATION,   /* the distribution of the times from start_ns to end_ns */
 };
 static inline bool point_is_hist(enum point_kind k)
 {
@@ -30,14 +30,14 @@ static inline bool point_is_hist(enum point_kind k)
 struct plan_point {
 	const struct skep_field *field; /* NULL: COUNT, DURATION */
 	enum point_kind kind;
-	uint32_t metric;                /* index; points of one metric stand side by side */
-	bool running;                   /* a sum that is one already (CUMULATIVE): the last counts */
-	const char *attribute, *value;  /* NULL: none */
+	uint32_t metric;                /* index; points of one metric are adjacent */
+	bool running;                   /* the field is a running sum (CUMULATIVE): keep the last value */
+	const char *attribute, *value;  /* NULL: no attribute */
 };
 
 struct plan_metric {
 	struct names_metric name;
-	const char *unit, *help; /* as it leaves: ns are s, histograms apart */
+	const char *unit, *help; /* as the sink sends them: ns become s, except in histograms */
 	bool seconds;            /* ns / 1e9 */
 	bool sum, hist, signed_sum;
 };
@@ -52,16 +52,16 @@ struct group;
 struct plan {
 	const struct skep_stream *stream;
 	enum names_stream kind;
-	const struct skep_field *start, *end, *interval, *cpu, *run; /* NULL: it has none */
+	const struct skep_field *start, *end, *interval, *cpu, *run; /* NULL: the stream has no such field */
 	uint32_t n_points, n_metrics, n_attributes;
 	struct plan_point *points;
 	struct plan_metric *metrics;
 	struct plan_attribute *attributes;
-	struct group *touched; /* of this batch */
+	struct group *touched; /* groups that the current batch has changed */
 };
 
 /*
- * Of several series as one: has their sum a meaning?  The level of the last one has none; levels of tools are added up.
+ * True when adding up several series makes sense: not for running sums or levels, except the levels of tools.
  */
 static inline bool plan_adds_up(const struct plan *p, const struct plan_point *point)
 {

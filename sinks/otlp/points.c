@@ -40,7 +40,7 @@ static void write_number(struct pb *pb, const struct plan_metric *metric, const 
 
 /*
  * ExponentialHistogramDataPoint { attributes = 1, start = 2, time = 3, count = 4, sum = 5, scale = 6, zero_count = 7,
- * positive = 8 }, Buckets { offset = 1, bucket_counts = 2 }.  Slot k from 1 on is bucket k - 2: record.h has why.
+ * positive = 8 }, Buckets { offset = 1, bucket_counts = 2 }.  Slot k from 1 on is bucket k - 2: record.h says why.
  */
 static void write_hist(struct pb *pb, const struct group *g, const struct group_hist *h)
 {
@@ -73,7 +73,7 @@ static void write_hist(struct pb *pb, const struct group *g, const struct group_
 	pb_close(pb, 1, opened);
 }
 
-/* Sums that nothing was ever added to say nothing. */
+/* True for a sum or histogram without any value yet: the sink sends no point of it. */
 static bool is_silent(const struct plan_metric *metric, union group_value v)
 {
 	return metric->hist ? !v.hist : metric->sum && v.u == 0;
@@ -112,7 +112,7 @@ static uint32_t write_metric(const struct plan *p, uint32_t index, struct pb *pb
 		pb_u64(pb, 2, CUMULATIVE);
 	n = write_points(p, index, pb);
 	if (n == 0) {
-		pb->at += pb_len(pb) - before; /* drops the begun message */
+		pb->at += pb_len(pb) - before; /* drops the message that the writer has begun */
 		return 0;
 	}
 	pb_close(pb, m->hist ? 10 : m->sum ? 7 : 5, data);
@@ -130,7 +130,10 @@ uint32_t metrics_write(struct metrics *m, struct pb *pb)
 	for (size_t i = 0; i < m->n_plans; i++) {
 		struct plan *p = m->plans[i];
 
-		/* Two points of a series at one time would be refused: the later batch's is a millisecond later. */
+		/*
+		 * A receiver refuses two points of a series at the same time, so the later batch's point is a
+		 * millisecond later.
+		 */
 		for (struct group *g = p->touched; g; g = g->next_touched) {
 			g->told_ns = g->last_ns > g->told_ns ? g->last_ns : g->told_ns + MS;
 			if (g->start_ns > g->told_ns)

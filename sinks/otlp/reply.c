@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader of the few messages that come back.
+ * Reads the few protobuf messages that a receiver returns.
  */
 #include "sinks/otlp/reply.h"
 
@@ -35,7 +35,7 @@ struct value {
 	size_t len;
 };
 
-/* The next field. false: the end, or bad. */
+/* Reads the next field. False: at the end, or when the message is invalid. */
 static bool next(struct cursor *c, struct value *ret)
 {
 	uint64_t tag, n;
@@ -74,7 +74,7 @@ static bool next(struct cursor *c, struct value *ret)
 	return !c->bad;
 }
 
-/* As much as there is room for, whole characters; what would move a terminal's cursor is a space. */
+/* Copies the text into ret->words as far as whole characters fit; a space replaces each control character. */
 static void keep_words(const uint8_t *text, size_t n, struct reply *ret)
 {
 	char clean[3 * sizeof(ret->words)];

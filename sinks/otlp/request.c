@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a batch to requests.
+ * Encodes a batch as its three requests, and decides the trace of each item.
  */
 #include "sinks/otlp/request.h"
 
@@ -106,7 +106,7 @@ static int add_item(struct encoder *e, const struct item *item)
 	return 0;
 }
 
-/* The parent of a process's or a task's span: the span of its TRACEPARENT, else its task, else its run. */
+/* Finds the parent of a process's or a task's span: the span of its TRACEPARENT, else its task, else its run. */
 static void find_parent(const struct encoder *e, struct item *item)
 {
 	const struct view *v = &item->view;
@@ -123,15 +123,15 @@ static void find_parent(const struct encoder *e, struct item *item)
 		return;
 	}
 	/*
-	 * skep run hands the run's own span to its command, and takes the run's parent from its caller: neither says
-	 * more than the run itself.
+	 * skep run gives the run's own span to its command, and takes the run's parent from its caller: neither span
+	 * adds to the run's span.
 	 */
 	if (memcmp(carried.parent, item->run_span, SKEP_SPAN_ID) != 0 &&
 	    memcmp(carried.parent, item->run_parent, SKEP_SPAN_ID) != 0)
 		memcpy(item->parent, carried.parent, SKEP_SPAN_ID);
 }
 
-/* Counts a span of the run: true when the run has too many. A further offer gets the same verdict. */
+/* Counts a span of the run; true when the run has too many. A second offer of the batch gets the same result. */
 static bool is_over(const struct encoder *e, struct run_trace *t, uint64_t time_ns, bool count)
 {
 	if (!count)
@@ -143,7 +143,7 @@ static bool is_over(const struct encoder *e, struct run_trace *t, uint64_t time_
 	return true;
 }
 
-/* A run's begin has no span (yet), and is listened to in any case: it may carry the trace that was adopted. */
+/* Decides whether an item becomes a span or an event. A begun run has no span, but may carry the adopted trace. */
 static int sort_out(struct encoder *e, struct item *item, bool count)
 {
 	const struct view *v = &item->view;
@@ -216,7 +216,7 @@ int encoder_batch(struct encoder *e, const struct skep_batch *b, bool count)
 	if (e->wanted[SIGNAL_METRICS])
 		write_metrics(e);
 	logs_write(e, b);
-	traces_write(e, b); /* last: it sorts the items */
+	traces_write(e, b); /* last, because it sorts the items */
 	for (int s = 0; s < SIGNALS && !err; s++)
 		err = e->out[s].err;
 	return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp/request.h - a batch as the three requests of OTLP: traces, metrics, logs.
+ * sinks/otlp/request.h - encodes a batch as the three requests of OTLP: traces, metrics, logs.
  */
 #ifndef SKEP_SINKS_OTLP_REQUEST_H
 #define SKEP_SINKS_OTLP_REQUEST_H
@@ -11,51 +11,52 @@
 enum signal { SIGNAL_TRACES = 0, SIGNAL_METRICS, SIGNAL_LOGS, SIGNALS };
 extern const char *const signal_names[SIGNALS]; /* "traces" ... */
 
-/* What becomes a span, an event, or both. */
+/* A record that becomes a span, an event, or both. */
 struct item {
 	struct view view;
 	const struct skep_record *record;
-	uint32_t order; /* in the batch */
+	uint32_t order; /* position in the batch */
 	bool span, event, traced;
 	uint8_t trace[SKEP_TRACE_ID], run_span[SKEP_SPAN_ID], run_parent[SKEP_SPAN_ID], flags;
-	uint8_t parent[SKEP_SPAN_ID]; /* of a process's or a task's span */
-	bool linked;                  /* it carries the context of another trace: */
+	uint8_t parent[SKEP_SPAN_ID]; /* parent of a process's or a task's span */
+	bool linked;                  /* the process carries the context of another trace: */
 	struct skep_trace link;
 };
 
 struct encoder {
-	/* orders */
+	/* settings */
 	bool wanted[SIGNALS];
-	/* processes that lived shorter have no span, unless they failed or are of a known tool */
+	/* a shorter process gets no span, unless it failed or is a known tool */
 	uint64_t span_least_ns;
-	uint64_t spans_most;    /* of a run */
-	const char *service;    /* service.name of what belongs to no pipeline */
-	/* attributes of the resource of metrics, whose sums are this skepd's; as fields of Resource */
+	uint64_t spans_most;    /* most spans of one run */
+	const char *service;    /* service.name of records without a pipeline */
+	/* The metrics' resource attributes, as fields of Resource: the sums belong to this skepd. */
 	struct pb writer;
-	struct pb resource;     /* of spans and events: the host as it was when the batch was made */
+	struct pb resource;     /* The resource of spans and events: the machine when the batch was made. */
 	/* state */
 	struct views *views;
 	struct metrics metrics;
 	struct runs runs;
-	const char *boot_id;    /* of this batch */
-	struct item *items;     /* of this batch */
+	const char *boot_id;    /* of the current batch */
+	struct item *items;     /* of the current batch */
 	size_t n_items, room_items;
 	/* the result */
-	struct pb out[SIGNALS]; /* empty: nothing to be sent */
+	struct pb out[SIGNALS]; /* empty: nothing to send */
 	uint32_t n_out[SIGNALS];
-	uint64_t spans_left_out; /* over spans_most */
+	uint64_t spans_left_out; /* spans omitted beyond spans_most */
 };
 
 int encoder_init(struct encoder *, uint32_t most_groups, bool by_run, uint64_t interval_ns); /* 0 or -ENOMEM */
 void encoder_free(struct encoder *);
-/* 0 or -ENOMEM. count: see metrics_add. */
+/* Encodes a batch. Returns 0 or -ENOMEM. count: see metrics_add(). */
 int encoder_batch(struct encoder *, const struct skep_batch *, bool count);
 
-/* For the parts. */
+/* For the encoders of the three signals. */
 /*
- * ResourceSpans, ResourceMetrics, ResourceLogs (field 1 of their requests): { resource = 1, scope_... = 2, schema_url =
- * 3 }, and in each one ScopeSpans ...: { scope = 1, its spans, metrics or log records = 2, schema_url = 3 }.  The
- * caller writes field 2 between begin and end. The resource's service.name is the pipeline, where a record has one.
+ * Opens and closes ResourceSpans, ResourceMetrics or ResourceLogs (field 1 of their requests): { resource = 1,
+ * scope_... = 2, schema_url = 3 }, and in it ScopeSpans ...: { scope = 1, its spans, metrics or log records = 2,
+ * schema_url = 3 }.  The caller writes field 2 between open and close.  The resource's service.name is the pipeline, if
+ * the record has one.
  */
 struct request_frame {
 	size_t resource, scope;
@@ -63,19 +64,19 @@ struct request_frame {
 struct request_frame request_open(struct pb *);
 void request_close(const struct encoder *, struct pb *, const struct request_frame *, struct skep_str pipeline,
 		   struct skep_str run);
-/* "exit_1", "signal_9", "oom"; "" where nothing failed. */
+/* Writes "exit_1", "signal_9" or "oom"; "" when nothing failed. */
 void request_error_type(const struct view *, char ret[24]);
 static inline uint64_t request_time(uint64_t boot_ns, int64_t offset)
 {
 	return boot_ns ? boot_ns + (uint64_t)offset : 0;
 }
 
-/* Does that process have a span? */
+/* True when the process gets a span. */
 bool traces_want(const struct encoder *, const struct view *);
-/* ResourceSpans (field 1) of those items that have one, into out[SIGNAL_TRACES]. Items are sorted by run. */
+/* Writes ResourceSpans (field 1) of the items with a span into out[SIGNAL_TRACES]. Sorts the items by run. */
 void traces_write(struct encoder *, const struct skep_batch *);
 bool logs_want(const struct view *);
-/* ResourceLogs (field 1), into out[SIGNAL_LOGS]. */
+/* Writes ResourceLogs (field 1) of the items with an event into out[SIGNAL_LOGS]. */
 void logs_write(struct encoder *, const struct skep_batch *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who sends: attributes of the resource of all that leaves.
+ * Builds the resource attributes of everything that the sink sends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define RESOURCE_ATTRIBUTES 1 /* Resource { attributes = 1 } */
 #define MOST 64
 
-/* The last of a name counts; so few that looking at all of them is fine. */
+/* Attributes by name: the last value of a name wins. A linear search suffices for so few. */
 struct pairs {
 	char *names[MOST], *values[MOST];
 	size_t n;
@@ -48,7 +48,7 @@ static int set(struct pairs *p, const char *name, const char *value)
 	return 0;
 }
 
-/* host.arch, as the conventions call what uname does. */
+/* Maps uname's machine to host.arch of the conventions. */
 static const char *arch(const char *machine)
 {
 	static const char *const names[][2] = {
@@ -108,10 +108,10 @@ static int set_pair(const char *pair, struct pairs *p, char *why, size_t room)
 	return err;
 }
 
-/* A variable that is set for other programs must not stop this sink. */
+/* Ignores an invalid pair: a variable that is set for other programs must not stop this sink. */
 static int set_of_environment(void *p, const char *name, const char *value)
 {
-	return strcmp(name, "service.name") == 0 ? 0 : set(p, name, value); /* that is settings_service()'s */
+	return strcmp(name, "service.name") == 0 ? 0 : set(p, name, value); /* settings_service() reads it */
 }
 
 static int of_environment(struct pairs *p)
@@ -149,7 +149,7 @@ int settings_resource(const struct settings *o, const struct skep_batch *b, stru
 	return err;
 }
 
-/* The last one counts, as of all names. */
+/* Keeps the last service.name, as for all names. */
 static int find_service(void *arg, const char *name, const char *value)
 {
 	char **ret = arg, *copy;

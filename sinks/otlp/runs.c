@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs whose spans were sent lately.
+ * The table of runs whose spans the sink has sent lately.
  */
 #include "sinks/otlp/runs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options and the environment.
+ * Computes the settings of each signal from the options and the environment.
  */
 #include "sinks/otlp/settings.h"
 
@@ -12,7 +12,7 @@
 
 #define DEFAULT_ENDPOINT "http://localhost:4318"
 
-/* OTEL_EXPORTER_OTLP_TRACES_X before OTEL_EXPORTER_OTLP_X; an empty one is as good as none. */
+/* Reads OTEL_EXPORTER_OTLP_TRACES_X, else OTEL_EXPORTER_OTLP_X; an empty variable counts as unset. */
 static const char *variable(enum signal s, const char *what, bool *ret_of_signal)
 {
 	static const char *const upper[SIGNALS] = {
@@ -60,7 +60,7 @@ static int find_url(const struct settings *o, enum signal s, struct signal_setti
 		ret->http.url = keep(ret, with_path(o->http.url, s));
 	} else {
 		endpoint = variable(s, "ENDPOINT", &whole);
-		/* It is said of that endpoint: it would not understand us. */
+		/* The protocol variable belongs to this endpoint, which would not understand http/protobuf. */
 		if (endpoint && protocol && strcmp(protocol, "http/protobuf") != 0) {
 			snprintf(
 				why, room,
@@ -75,7 +75,7 @@ static int find_url(const struct settings *o, enum signal s, struct signal_setti
 	return ret->http.url ? 0 : -ENOMEM;
 }
 
-/* "%20" in a value of the environment's list. */
+/* Decodes "%20" and the like in a value of a list in the environment. */
 static void percent_decode(char *text)
 {
 	char *out = text;
@@ -109,7 +109,7 @@ int settings_each_pair(const char *list, int (*cb)(void *arg, const char *name, 
 		while (*pair == ' ' || *pair == '\t')
 			pair++;
 		if (!equals || equals <= pair)
-			continue; /* the specification has such ones ignored */
+			continue; /* the specification ignores such pairs */
 		*equals = '\0';
 		for (n = strlen(pair); n > 0 && (pair[n - 1] == ' ' || pair[n - 1] == '\t'); n--)
 			pair[n - 1] = '\0';

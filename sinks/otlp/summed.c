@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys of batches that the sums include already.  The host may offer them again, in parts or after their encoded bytes
- * were dropped.
+ * Keeps the keys of batches that the sums include.  The plugin host may offer such a batch again, in parts or after the
+ * sink has dropped its encoded bytes.
  */
 #include <skep/sink/batch_key.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ const struct summed *summed_find(struct otlp *o, const char *key)
 }
 
 /*
- * The entry of a whole batch covers its parts.  Otherwise a large batch with more parts than SUMMED would push its own
- * entry out before its last part.
+ * The entry of a whole batch covers its parts.  Otherwise a large batch with more parts than SUMMED would evict its own
+ * entry before its last part.
  */
 void summed_add(struct otlp *o, struct flight *f)
 {
@@ -53,7 +53,7 @@ void summed_add(struct otlp *o, struct flight *f)
 	if (before && strcmp(before->key, f->key) == 0)
 		c = &o->summed[before - o->summed];
 	free(c->key);
-	c->key = f->key; /* taken */
+	c->key = f->key; /* summed_add() owns the key now */
 	f->key = NULL;
 	memcpy(c->done, done, sizeof(done));
 	c->used = ++o->clock;

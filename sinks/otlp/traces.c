@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans (opentelemetry/proto/trace/v1): a run is a trace, and its end the root span.  Of its processes only
- * the interesting ones become spans.
+ * Encodes spans (opentelemetry/proto/trace/v1): a run is a trace, and the run's end makes the root span.  Of its
+ * processes only the interesting ones become spans.
  */
 #include <skep/upid.h>
 #include <skep/utf8.h>
@@ -15,7 +15,7 @@
 enum { KIND_INTERNAL = 1, KIND_SERVER = 2, STATUS_ERROR = 2 };
 #define FLAG_REMOTE_KNOWN 0x100u
 #define FLAG_REMOTE 0x200u
-#define NAME_MOST 255 /* bytes of a run's name in its span's */
+#define NAME_MOST 255 /* most bytes of a run's name in its span's name */
 
 static struct skep_str basename_of(struct skep_str path)
 {
@@ -28,7 +28,7 @@ static struct skep_str basename_of(struct skep_str path)
 	return (struct skep_str){ path.ptr + at, path.len - at, path.len - at };
 }
 
-/* A tool that a table knows is called otherwise than its binary: "samtools sort", "train.py". */
+/* True when a table has named the tool differently from its binary: "samtools sort", "train.py". */
 static bool is_recognized(const struct view *v)
 {
 	struct skep_str exe = basename_of(v->exe.len ? v->exe : v->comm);
@@ -66,14 +66,14 @@ static void write_status(struct pb *p, const char *error_type)
 
 static const char *result_of(const struct view *v)
 {
-	if (v->signal == 2 || v->signal == 15) /* SIGINT, SIGTERM: a user or a service manager ended it */
+	if (v->signal == 2 || v->signal == 15) /* SIGINT, SIGTERM: a user or the service manager ended the process */
 		return "cancellation";
 	if (v->signal)
 		return "error";
 	return v->exit_code == 0 ? "success" : v->exit_code > 0 ? "failure" : "error";
 }
 
-/* No more than NAME_MOST bytes, and no half of a character. */
+/* Cuts a text to NAME_MOST bytes, between characters. */
 static int name_length(struct skep_str s)
 {
 	return (int)skep_utf8_cut(s.ptr, s.len, NAME_MOST);
@@ -119,7 +119,7 @@ static void write_run(struct pb *p, const struct item *item, int64_t offset)
 	pb_close(p, 2, opened);
 }
 
-/* The process's TRACEPARENT names another trace: a link, not the parent. */
+/* Writes a link to the trace that the process's TRACEPARENT names, when it is another trace than the run's. */
 static void write_link(struct pb *p, const struct item *item)
 {
 	size_t opened = pb_open(p);
@@ -167,7 +167,9 @@ static void write_task(const struct encoder *e, struct pb *p, const struct item 
 		attr_int(p, ATTRIBUTES, NAME_EXIT_CODE, v->exit_code);
 	if (*error_type)
 		attr_text(p, ATTRIBUTES, NAME_ERROR_TYPE, error_type);
-	/* One whose root went on to another program, or that its run's end left behind, has none. */
+	/*
+	 * A task has no result when its root process executed another program, or when the run ended before the task.
+	 */
 	if (ended)
 		attr_text(p, ATTRIBUTES, NAME_TASK_RESULT, result_of(v));
 	attr_str(p, ATTRIBUTES, NAME_TASK_RUN_ID, v->task_id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records by the names of their fields.
+ * Reads records by the names of their fields.
  */
 #include "sinks/otlp/view.h"
 
@@ -12,7 +12,7 @@
 
 struct member {
 	const struct skep_field *field;
-	size_t offset; /* in struct view */
+	size_t offset; /* offset in struct view */
 	bool text;
 };
 
@@ -26,7 +26,7 @@ struct shape {
 struct views {
 	struct shape *shapes;
 	size_t n;
-	size_t last; /* index of the last look-up */
+	size_t last; /* index of the last look-up, to try first */
 };
 
 #define TEXT(m_) { #m_, offsetof(struct view, m_), true }

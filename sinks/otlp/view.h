@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/otlp/view.h - the streams that become spans and events, read by the names of their fields.
- * Which member of a record is which is looked up once for each stream, not for each record.
+ * sinks/otlp/view.h - reads the streams that become spans and events, by the names of their fields.
+ * The sink looks up the fields once for each stream, not for each record.
  */
 #ifndef SKEP_SINKS_OTLP_VIEW_H
 #define SKEP_SINKS_OTLP_VIEW_H
@@ -10,7 +10,7 @@
 
 enum view_kind { VIEW_OTHER = 0, VIEW_PROCESS, VIEW_RUN, VIEW_LOSS, VIEW_TASK };
 
-/* All strings are borrowed from the record. A field that the record lacks is empty or 0 (exit_code: -1). */
+/* Borrows all strings from the record. A field that the record lacks is empty or 0 (exit_code: -1). */
 struct view {
 	enum view_kind kind;
 	struct skep_str run, pipeline, task, tool, container;
@@ -26,10 +26,10 @@ struct view {
 	uint64_t oom_limit_bytes, count;
 };
 
-struct views; /* cached look-ups */
+struct views; /* caches look-ups */
 struct views *views_new(void); /* NULL: no memory */
 struct views *views_free(struct views *);
-/* false: no memory. A record of another stream has kind VIEW_OTHER, and only what its context says. */
+/* Fills *ret. False: no memory. For another stream the kind is VIEW_OTHER, with only the values of the context. */
 bool view_of(struct views *, const struct skep_record *, struct view *ret);
 
 static inline bool str_is(struct skep_str s, const char *text)
