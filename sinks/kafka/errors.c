@@ -34,8 +34,10 @@ enum kafka_fate errors_fate(rd_kafka_resp_err_t err)
 	case RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS:
 		return FATE_HOLD;
 	default:
-		/* time-outs, lost brokers, moving leaders, too few replicas, and errors that librdkafka adds in
-		 * later versions */
+		/*
+		 * time-outs, lost brokers, moving leaders, too few replicas, and errors that librdkafka adds in later
+		 * versions
+		 */
 		return FATE_RETRY;
 	}
 }

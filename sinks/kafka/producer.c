@@ -79,8 +79,9 @@ static int handle_new(struct kafka *k)
 	}
 	k->queue = rd_kafka_queue_get_main(k->producer);
 	rd_kafka_queue_io_event_enable(k->queue, k->event_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
-	/* librdkafka writes the eventfd only when the queue was empty, and lost brokers may have queued errors by
-	 * now */
+	/*
+	 * librdkafka writes the eventfd only when the queue was empty, and lost brokers may have queued errors by now
+	 */
 	(void)!write(k->event_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 	k->trouble = RD_KAFKA_RESP_ERR_NO_ERROR;
 	k->used = false;

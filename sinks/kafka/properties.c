@@ -108,8 +108,9 @@ rd_kafka_conf_t *properties_new(const struct kafka *k, int *ret_err)
 		err = set(k, c, "kafka", "enable.idempotence", "true");
 	if (!err)
 		err = set(k, c, "compression", "compression.codec", k->compression);
-	/* after this time the plugin host offers the messages again from the spool on disk; librdkafka queues in
-	 * memory */
+	/*
+	 * after this time the plugin host offers the messages again from the spool on disk; librdkafka queues in memory
+	 */
 	if (!err)
 		err = set(k, c, "message_timeout", "message.timeout.ms", timeout);
 	if (!err)

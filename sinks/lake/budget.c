@@ -23,7 +23,7 @@ static void refill(const struct budget *b, struct budget_user *u, int64_t now_ns
 	double gain = passed > 0 ? (double)b->most * ((double)passed / (double)DAY_NS) : 0;
 
 	if (gain < 1)
-		return; /* the time adds up until it allows a byte */
+		return; /* keep the old time, so that small gains add up to a byte */
 	u->left = gain >= (double)(b->most - u->left) ? b->most : u->left + (int64_t)gain;
 	u->time_ns = now_ns;
 }

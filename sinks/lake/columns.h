@@ -50,8 +50,9 @@ extern const size_t tables_n;
 /* Builds the INSERT statement of a table; free it with sqlite3_free(). NULL: no memory. */
 char *columns_insert(const struct table *);
 
-/* The values that the rollups read from a proc record; DB_IMAGE_FIND reads the same values from a row, in this
- * order. */
+/*
+ * The values that the rollups read from a proc record; DB_IMAGE_FIND reads the same values from a row, in this order.
+ */
 enum rolled {
 	ROLLED_WRAPPER,
 	ROLLED_EXECED,

@@ -4,10 +4,10 @@
  * thread may use a file at a time.
  *
  * Functions return 0 or a negative errno that says what the caller can do:
- * -EAGAIN, -ENOSPC, -EIO, -ENOMEM  try again later
- * -EUCLEAN  the file is damaged: set it aside
- * -ENOTSUP  a newer skep or another program owns the file: do not write to it
- * -EINVAL   SQLite will never accept these rows: give them up
+ *   -EAGAIN, -ENOSPC, -EIO, -ENOMEM  try again later
+ *   -EUCLEAN  the file is damaged: set it aside
+ *   -ENOTSUP  a newer skep or another program owns the file: do not write to it
+ *   -EINVAL   SQLite will never accept these rows: give them up
  * and leave the reason in the struct db_why that the caller gave to db_open().
  */
 #ifndef SKEP_SINKS_LAKE_DB_H

@@ -26,8 +26,10 @@ char *files_path(const char *folder, unsigned number)
 	return n < 0 ? NULL : path;
 }
 
-/* True for the suffixes that SQLite and skep add to a file's name.  Any other file, such as FILE.gz or FILE.bak, is
- * a user's. */
+/*
+ * True for the suffixes that SQLite and skep add to a file's name.  Any other file, such as FILE.gz or FILE.bak, is a
+ * user's.
+ */
 static bool is_ours(const char *suffix)
 {
 	return !*suffix || strcmp(suffix, "-wal") == 0 || strcmp(suffix, "-shm") == 0 ||
@@ -131,8 +133,10 @@ int files_remove(const char *folder, unsigned number)
 	d = opendir(folder);
 	if (!d)
 		return -errno;
-	/* The file itself first: when a crash leaves a -wal behind, SQLite finds an empty new file and deletes the
-	 * -wal. */
+	/*
+	 * The file itself first: when a crash leaves a -wal behind, SQLite finds an empty new file and deletes the
+	 * -wal.
+	 */
 	for (int pass = 0; !err && pass < 2; pass++) {
 		rewinddir(d);
 		while (!err && (e = readdir(d))) {

@@ -196,8 +196,8 @@ static void slot_close(struct slot *slot)
 }
 
 /*
- * A file, open.  -ENOENT only without create.  -EUCLEAN: it was damaged and is set
- * aside; the next try finds none.
+ * Opens a file, or returns the open one.  -ENOENT: missing, and create is false.  -EUCLEAN: damaged, and set aside, so
+ * that the next call finds no file.
  */
 static int store_db(struct store *s, unsigned number, bool create, struct db **ret)
 {
@@ -531,7 +531,7 @@ static void store_keep(struct store *s, bool full)
 	s->unlooked_bytes = 0;
 	err = store_newest(s, store_month(now_ns()), &current);
 	if (err)
-		goto out; /* removes nothing while the current file is unknown */
+		goto out; /* retention removes nothing while the current file is unknown */
 	if (s->kept.bound && !full)
 		err = next_file(s, &current);
 	if (!err)
@@ -557,8 +557,9 @@ static void store_look(struct store *s, uint64_t bytes)
 		store_keep(s, false);
 }
 
-/* Frees space for the next attempt after the disk was full or failed, and keeps the reason of this attempt's
- * failure. */
+/*
+ * Frees space for the next attempt after the disk was full or failed, and keeps the reason of this attempt's failure.
+ */
 static void store_make_room(struct store *s)
 {
 	struct db_why why = *s->why;
@@ -667,7 +668,7 @@ int store_open(const struct store_options *o, struct db_why *why, struct store *
 		err = store_db(s, number, true, &db);
 	if (err == -ENOSPC || err == -EIO)
 		store_make_room(s);
-	if (err == -EUCLEAN || err == -ENOSPC || err == -EIO) /* it is set aside, or there may be room now */
+	if (err == -EUCLEAN || err == -ENOSPC || err == -EIO) /* the file was set aside, or retention has freed space */
 		err = store_db(s, number, true, &db);
 	if (err)
 		goto out;
