@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP statuses of ClickHouse say little (18.16 answers 500 to nearly everything, later ones 400, 404 or 500):
- * the code in its words does.  Codes: src/Common/ErrorCodes.cpp of ClickHouse; none has ever changed.
+ * Classifies ClickHouse's answers by the error code in their text.  The HTTP status says little: 18.16 answers 500 to
+ * nearly everything, later versions 400, 404 or 500.  The codes are from src/Common/ErrorCodes.cpp of ClickHouse, which
+ * has never changed one.
  */
 #include "sinks/clickhouse/answer.h"
 
@@ -33,7 +34,7 @@ static const struct {
 	{ 497, SKEP_BATCH_HOLD, no_right }, /* ACCESS_DENIED */
 	{ 516, SKEP_BATCH_HOLD, no_right }, /* AUTHENTICATION_FAILED */
 	{ 517, SKEP_BATCH_RETRY, NULL },    /* CANNOT_ASSIGN_ALTER */
-	/* passes by itself */
+	/* a later attempt may succeed by itself */
 	{ 74, SKEP_BATCH_RETRY, NULL },  /* CANNOT_READ_FROM_FILE_DESCRIPTOR */
 	{ 75, SKEP_BATCH_RETRY, NULL },  /* CANNOT_WRITE_TO_FILE_DESCRIPTOR */
 	{ 159, SKEP_BATCH_RETRY, NULL }, /* TIMEOUT_EXCEEDED */
@@ -64,7 +65,7 @@ const char *const setting_names[SETTINGS] = {
 	[SETTING_ASYNC] = "async_insert_deduplicate",
 };
 
-/* The first of the names in the answer: later servers add names that the sender may have meant. */
+/* Returns the first known setting in the answer: later servers append names that the sender may have meant. */
 enum setting answer_setting(const char *body)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_", async[] = "async_insert";
@@ -98,13 +99,14 @@ enum skep_batch_result answer_classify(enum skep_batch_result by_status, unsigne
 		}
 	}
 	/*
-	 * Other codes mean that the server cannot read the rows: the table has other types than ours, or the reason is
-	 * not in this table. The host finds the batch to blame, and gives up none while all of them fail.
+	 * Other codes mean that the server cannot read the rows: its table has other column types than the sink's, or
+	 * the code is not in this table.  The plugin host finds the batch at fault, and gives up no batch while all
+	 * batches fail.
 	 */
 	return SKEP_BATCH_SUSPECT;
 }
 
-/* An answer that leaves the whole batch open wins over one that is final for a part. */
+/* Ranks answers: one that leaves the whole batch open wins over a final answer for a part. */
 static int weight(enum skep_batch_result r)
 {
 	static const int weights[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch's slot: from submit() to its rows on a worker thread, and its answer.
+ * Manages the slot of a batch: from submit() through encoding on a worker thread to the answer.
  */
 #include "sinks/clickhouse/batch.h"
 
@@ -88,7 +88,8 @@ void batch_end(struct slot *slot, const struct skep_batch_answer *answer)
 	if (answer->result == SKEP_BATCH_ACK && c->rows)
 		for (unsigned t = 0; t < TABLES; t++)
 			c->host->counter_add(c->rows, slot->rows.table[t].n);
-	slot->state = SLOT_FREE; /* first: batch_answer() may submit the next one at once */
+	slot->state = SLOT_FREE; /* before the answer: the plugin host may submit the next batch inside
+				  * batch_answer() */
 	slot->batch = NULL;
 	if (slot >= c->slots + KEPT)
 		rows_free(&slot->rows);
@@ -143,8 +144,8 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->state = SLOT_ENCODING;
 	slot->alone = false;
 	/*
-	 * A batch that is sent alone has the same token as before, and an operator may have recreated the tables: then
-	 * the server decides.
+	 * A batch sent alone repeats its token.  When its tables may have been recreated, only the server can tell
+	 * whether they have the rows, so the sink skips no table.
 	 */
 	slot->inserted = inserted_find(&c->inserted, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
 	slot->rows.host = b->host_name;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/clickhouse/batch.h - a batch on its way: rows for each table, encoded on a thread; then a load of one or more
- * batches, which is an INSERT for each table that got any, and one answer when all of them have theirs.
+ * sinks/clickhouse/batch.h - batches in flight and loads.  A worker thread encodes a batch as rows for each table.  A
+ * load then sends the rows of one or more batches: one INSERT for each table with rows, and one answer when all INSERTs
+ * have theirs.
  */
 #ifndef SKEP_SINKS_CLICKHOUSE_BATCH_H
 #define SKEP_SINKS_CLICKHOUSE_BATCH_H
@@ -14,15 +15,15 @@
 #include "sinks/clickhouse/rows.h"
 
 /*
- * An INSERT costs a server far more than its rows (18.16.1: 124 files, and a merge soon): with 500 rows the rows cost
- * next to nothing.  So one load gathers the batches that arrived while other loads were under way.  64 would save
- * another tenth of both sides' CPU, for twice the memory.
+ * An INSERT costs a server far more than 500 rows do (18.16.1: 124 files, and soon a merge).  So one load gathers the
+ * batches that arrived while other loads were in flight.  64 batches would save another tenth of both sides' CPU, for
+ * twice the memory.
  */
 #define IN_FLIGHT 32
 #define LOADS 4
-#define LOADS_GATHERING 2     /* more of them would be smaller ones */
+#define LOADS_GATHERING 2     /* with gathering, more loads would only be smaller */
 #define GATHER_MAX (16 << 20) /* bytes for one table, before compression */
-#define KEPT 4                /* slots whose buffers are kept when there is less to do */
+#define KEPT 4                /* slots whose buffers the sink keeps while it has less to do */
 
 struct clickhouse;
 
@@ -32,22 +33,22 @@ struct slot {
 	struct clickhouse *sink;
 	const struct skep_batch *batch;
 	enum slot_state state;
-	uint64_t turn; /* in which they were submitted */
-	bool alone;    /* sent alone: the server refused a load with it, and did not say for which batch */
-	unsigned inserted; /* tables that have its rows: a bit for each */
+	uint64_t turn; /* order of submission */
+	bool alone;    /* the server refused a load with this batch without naming it, so the batch goes alone */
+	unsigned inserted; /* a bit for each table that has the batch's rows */
 	struct rows rows;
 	int err;
 };
 
-/* The rows of one table, under way. */
+/* The rows of one table, in flight. */
 struct part {
 	struct load *load;
-	struct jsonw joined; /* of more than one batch */
+	struct jsonw joined; /* the rows of several batches, joined */
 	struct http_body body;
 	const void *data;
 	size_t len;
 	bool taken;
-	bool without[SETTINGS]; /* settings that the request under way leaves out */
+	bool without[SETTINGS]; /* settings that the current request omits */
 };
 
 struct load {
@@ -55,10 +56,10 @@ struct load {
 	unsigned n; /* 0: free */
 	struct slot *slots[IN_FLIGHT];
 	struct part part[TABLES];
-	char token[256]; /* made from the batches of the load; the table's name follows */
+	char token[256]; /* derived from the load's batches; the table's name follows */
 	int err;
 	unsigned pending;
-	struct skep_batch_answer answer; /* the answers so far */
+	struct skep_batch_answer answer; /* the combined answer so far */
 	char why[1024];
 };
 
@@ -72,18 +73,18 @@ struct clickhouse {
 	struct skep_instance *inst;
 	struct http *layer;
 	struct skep_counter *rows, *inserts;
-	char *url[TABLES]; /* without what differs from batch to batch */
-	bool unknown[SETTINGS]; /* the server does not know it */
+	char *url[TABLES]; /* without the parts that differ from batch to batch */
+	bool unknown[SETTINGS]; /* settings that the server does not know */
 	struct inserted inserted;
 	uint64_t turns;
 	struct slot slots[IN_FLIGHT];
 	struct load loads[LOADS];
 };
 
-/* batch.c */
-int batch_urls(struct clickhouse *); /* makes url[]. 0 or -ENOMEM */
+/* batch.c: slots of batches. */
+int batch_urls(struct clickhouse *); /* sets url[]. 0 or -ENOMEM */
 int batch_begin(struct slot *, const struct skep_batch *);
-/* Its answer, which may bring the next batch. */
+/* Answers the batch; the plugin host may submit the next batch inside. */
 void batch_end(struct slot *, const struct skep_batch_answer *);
 void batch_slots_free(struct clickhouse *);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clickhouse - the sink that inserts records into ClickHouse, over its HTTP interface.
- * Here: the plugin's descriptor.  The tables are lake/clickhouse.sql.
+ * This file holds the plugin's descriptor.  lake/clickhouse.sql creates the tables.
  */
 #include <skep/plugin.h>
 #include <ctype.h>
@@ -116,7 +116,7 @@ static int clickhouse_reload(struct skep_instance *i, void *state, const void *n
 		free(c->url[t]);
 		c->url[t] = made.url[t];
 	}
-	memset(c->unknown, 0, sizeof(c->unknown)); /* it may be another server */
+	memset(c->unknown, 0, sizeof(c->unknown)); /* the new URL may be another server */
 	inserted_forget(&c->inserted);
 	return err;
 }

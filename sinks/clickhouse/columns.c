@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which field of which stream goes into which column of which table.
+ * Maps the fields of each stream to the columns of its table.
  */
 #include "sinks/clickhouse/columns.h"
 
@@ -203,7 +203,7 @@ static bool is_nowhere(const struct table *t, const char *name)
 	return false;
 }
 
-/* False when no column takes the field. */
+/* Binds the field to every column that accepts it. Returns false when no column does. */
 static bool bind_field(struct binding *b, const struct skep_field *f)
 {
 	const struct table *t = &tables[b->table];

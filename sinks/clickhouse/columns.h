@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/clickhouse/columns.h - which field of which stream goes into which column of which table
- * of lake/clickhouse.sql, and as what type: the whole mapping.
+ * sinks/clickhouse/columns.h - maps the fields of each stream to typed columns of the tables of lake/clickhouse.sql.
  */
 #ifndef SKEP_SINKS_CLICKHOUSE_COLUMNS_H
 #define SKEP_SINKS_CLICKHOUSE_COLUMNS_H
@@ -19,21 +18,21 @@ enum column_type {
 };
 
 enum column_from {
-	FROM_FIELD = 1,   /* the field of that name, turned into the column's type; a time into realtime */
-	FROM_TOTAL,       /* of that list or string: its length before it was cut */
-	FROM_UPID_PID,    /* of that upid field, its halves */
+	FROM_FIELD = 1,   /* the field of that name, converted to the column's type; a time becomes realtime */
+	FROM_TOTAL,       /* length of a list or string before the probe cut it */
+	FROM_UPID_PID,    /* the pid of an upid field */
 	FROM_UPID_START,
 	FROM_IDENTITY,    /* the table's uid */
 	FROM_HOST,
 	FROM_BOOT,
-	FROM_STREAM,      /* of the record itself from here on */
+	FROM_STREAM,      /* from here on values of the record itself */
 	FROM_RECORD_PID,
 	FROM_RECORD_START,
 	FROM_RECORD_TIME,
 	FROM_RECORD_UPID, /* as text */
-	FROM_EXTRA,       /* JSON of what no column takes, zero and empty left out */
+	FROM_EXTRA,       /* JSON of the fields that no column accepts, without zero and empty values */
 	FROM_JSON,        /* JSON of all fields */
-	FROM_REV,         /* larger for a record that supersedes another one */
+	FROM_REV,         /* larger for a record that replaces another one */
 };
 
 struct column {
@@ -43,39 +42,40 @@ struct column {
 };
 
 enum table_identity {
-	IDENTITY_CONTENT = 0, /* a record that is sent again is the same, byte for byte */
+	IDENTITY_CONTENT = 0, /* hash of the row's bytes: a repeated record is identical */
 	IDENTITY_IMAGE,       /* boot id, pid, start, image */
-	IDENTITY_RUN,         /* boot id, the run's id: its end takes the place of its begin */
+	IDENTITY_RUN,         /* boot id and the run's id: the end record replaces the begin record */
 };
 
 struct table {
-	const char *stream; /* NULL: any other */
+	const char *stream; /* NULL: all other streams */
 	const char *name;
 	enum table_identity identity;
 	size_t n;
-	const struct column *columns; /* uid is the first */
-	const char *const *nowhere;   /* fields that other columns say; NULL-terminated, NULL: none */
+	const struct column *columns; /* the first column is uid */
+	const char *const *nowhere;   /* fields whose value other columns hold; NULL-terminated, NULL: none */
 };
 
 enum { TABLES = 5 };
 extern const struct table tables[TABLES];
 #define COLUMNS_MOST 64
 
-/* A stream's fields, found once for its table. */
+/* The fields of a stream, mapped to the columns of its table once. */
 struct binding {
 	const struct skep_stream *stream;
 	unsigned table;
-	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has none that fits */
+	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has no field that fits the
+						       * column */
 	const struct skep_field *image, *run, *end;   /* for identities and revisions */
 	size_t n_extra;
-	const struct skep_field **extra; /* what no column takes */
+	const struct skep_field **extra; /* the fields that no column accepts */
 	struct binding *next;
 };
 
 int binding_new(const struct skep_stream *, struct binding **ret); /* 0 or -ENOMEM */
-struct binding *binding_free(struct binding *);                   /* with those after it; returns NULL */
+struct binding *binding_free(struct binding *);                   /* frees the whole list; returns NULL */
 
-/* "db.proc (uid, host, ...)"; free() it. NULL: no memory. */
+/* Returns "db.proc (uid, host, ...)"; the caller frees it. NULL: no memory. */
 char *table_target(const struct table *, const char *database);
 
 #endif

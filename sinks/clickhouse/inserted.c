@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notes which tables have the rows of a batch that the server has refused for other tables.
+ */
 #include "sinks/clickhouse/inserted.h"
 
 #include <skep/sink/batch_key.h>

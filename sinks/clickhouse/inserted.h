@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/clickhouse/inserted.h - which tables have inserted the rows of a batch already, while others refused theirs.
+ * sinks/clickhouse/inserted.h - which tables have the rows of a batch already, while the server refused the rows for
+ * other tables.
  *
- * Parts of such a batch have tokens of their own, by which no server recognises those rows.  ReplacingMergeTree makes
- * equal rows one.  Until then a query without FINAL counts them twice, and a site's own materialised view does so for
- * good.
+ * The parts of such a batch have tokens of their own, so the server does not recognise the rows.  ReplacingMergeTree
+ * merges equal rows into one.  Until then a query without FINAL counts the rows twice, and a site's own materialised
+ * view does so for ever.
  */
 #ifndef SKEP_SINKS_CLICKHOUSE_INSERTED_H
 #define SKEP_SINKS_CLICKHOUSE_INSERTED_H
@@ -17,15 +18,15 @@
 struct inserted {
 	struct {
 		char *key;
-		unsigned tables; /* a bit for each */
-		uint64_t used;   /* the entry with the least recent look-up makes room; 0: free */
+		unsigned tables; /* a bit for each table */
+		uint64_t used;   /* a full table drops the entry with the least recent look-up; 0: free */
 	} at[INSERTED];
 	uint64_t clock;
 };
 
-/* The tables noted for the batch that `key` is a part of.  whole: also for the batch `key` itself. */
+/* Returns the tables noted for the batch that `key` is a part of.  whole: include notes for `key` itself. */
 unsigned inserted_find(struct inserted *, const char *key, bool whole);
-void inserted_note(struct inserted *, const char *key, unsigned tables); /* without memory: notes nothing */
+void inserted_note(struct inserted *, const char *key, unsigned tables); /* does nothing when no memory is left */
 void inserted_forget(struct inserted *);                                 /* frees every entry */
 
 #endif

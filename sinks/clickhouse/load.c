@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A load: the rows of one or more batches, as an INSERT for each table, all with one answer.
+ * Sends a load: the rows of one or more batches, as an INSERT for each table, with one answer for all.
  *
  * The settings of each request:
  *   insert_deduplication_token     names batches and table: the server skips rows that it has (22.2)
- *   deduplicate_blocks_in_dependent_materialized_views  the same in a site's materialised views, when the first
- *                                  attempt ended between table and views
+ *   deduplicate_blocks_in_dependent_materialized_views  skips the rows in a site's materialised views too, when
+ *                                  the first attempt ended between table and views
  *   wait_for_async_insert          with async_insert: the server answers when the rows are in the table
- *   async_insert_deduplicate       the token counts there, too
+ *   async_insert_deduplicate       makes the token count for async_insert, too
  *
- * A batch that is sent alone has its key as token, the same after a crash of skepd.  Chance decides which batches a
- * load gathers, and decides anew after a crash.  So where the server knows tokens a load gathers batches only when the
- * option gather says so.
+ * A batch that the sink sends alone has its key as token, the same after a crash of skepd.  Chance decides which
+ * batches a load gathers, and decides anew after a crash.  So where the server knows tokens, a load gathers batches
+ * only when the option gather says so.
  */
 #include "sinks/clickhouse/batch.h"
 
@@ -25,7 +25,7 @@
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-/* A load of several has failed for what one of them may be: each goes alone, and has an answer of its own. */
+/* True when a load of several batches failed and one batch may be at fault: the sink then sends each batch alone. */
 static bool is_anybodys(const struct load *l)
 {
 	return l->n > 1 && l->answer.result != SKEP_BATCH_ACK && l->answer.result != SKEP_BATCH_RETRY &&
@@ -89,7 +89,7 @@ static void replied(void *arg, struct http_reply *reply)
 
 	l->answer.sent_bytes += reply->answer.sent_bytes;
 	if (unknown < SETTINGS && !p->without[unknown]) {
-		/* an old server: ReplacingMergeTree alone has to do */
+		/* an old server: only ReplacingMergeTree removes the repeated rows */
 		if (!c->unknown[unknown])
 			c->host->log(c->inst, SKEP_LOG_NOTICE,
 				     "the server knows no %s: a batch that is sent twice is in the tables "
@@ -110,7 +110,7 @@ static void replied(void *arg, struct http_reply *reply)
 
 /* ---- requests --------------------------------------------------------------------------- */
 
-/* NULL: no memory. */
+/* Builds the URL of a part's request. NULL: no memory. */
 static char *url_of(const struct clickhouse *c, const struct load *l, unsigned t, const bool without[SETTINGS])
 {
 	const char *async = c->async_insert && !without[SETTING_ASYNC] ? "&async_insert_deduplicate=1" : "";
@@ -118,7 +118,7 @@ static char *url_of(const struct clickhouse *c, const struct load *l, unsigned t
 	char *url = NULL;
 	int n;
 
-	if (without[SETTING_TOKEN]) /* nothing is known again then */
+	if (without[SETTING_TOKEN]) /* without a token the server recognises no repeated rows at all */
 		n = asprintf(&url, "%s%s", c->url[t], async);
 	else
 		n = asprintf(&url, "%s%s&insert_deduplication_token=%s:%s%s", c->url[t], async, l->token,
@@ -126,7 +126,7 @@ static char *url_of(const struct clickhouse *c, const struct load *l, unsigned t
 	return n < 0 ? NULL : url;
 }
 
-/* May find that it cannot: then the part has its answer. */
+/* Sends the request of a part. When that fails, notes the failure as the part's answer. */
 static void send_part(struct part *p)
 {
 	struct load *l = p->load;
@@ -145,7 +145,7 @@ static void send_part(struct part *p)
 						    .done = replied,
 						    .arg = p,
 					    }) == 0) {
-		free(url); /* libcurl has copied it */
+		free(url); /* libcurl has copied the URL */
 		c->host->counter_add(c->inserts, 1);
 		return;
 	}
@@ -155,7 +155,7 @@ static void send_part(struct part *p)
 		finish(l);
 }
 
-/* On a worker: the rows of each table, in one piece, compressed. */
+/* Runs on a worker: joins and compresses the rows of each table. */
 static void build(void *arg)
 {
 	struct load *l = arg;
@@ -190,7 +190,7 @@ static void built(struct skep_instance *inst, void *arg)
 
 	(void)inst;
 	l->answer = (struct skep_batch_answer){ .size = sizeof(l->answer), .result = SKEP_BATCH_ACK };
-	l->pending = 1; /* until all are begun */
+	l->pending = 1; /* one more than the requests, until all have begun */
 	if (l->err)
 		fail(l, SKEP_BATCH_RETRY, 0, strerror(-l->err), NULL);
 	for (unsigned t = 0; !l->err && t < TABLES; t++) {
@@ -258,7 +258,10 @@ static void take(struct load *l)
 	}
 }
 
-/* A load goes at once when none is under way. With gathering, a further one when it has half of what there may be. */
+/*
+ * True when another load may start: at once when none is in flight. With gathering, a second load waits for half of
+ * IN_FLIGHT batches.
+ */
 static bool is_worth_it(const struct clickhouse *c)
 {
 	unsigned ready = 0, under_way = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RowBinary: numbers little endian, a string as its length (LEB128) and bytes, an array as its length and
- * elements, a UUID as two 64-bit words.  No names, no quotes: what a row costs is mostly copying it.
+ * Writes RowBinary: numbers little-endian, a string as its length (LEB128) and bytes, an array as its length and
+ * elements, a UUID as two 64-bit words.  Without names and quotes, most of a row's cost is copying.
  */
 #include "sinks/clickhouse/rowbinary.h"
 
@@ -33,12 +33,12 @@ void rowbinary_text(struct jsonw *out, const char *s, size_t n)
 	size_t length_most = 10, len;
 	char *room;
 
-	if (skep_utf8_valid(s, n) == n) { /* nearly always */
+	if (skep_utf8_valid(s, n) == n) { /* nearly every text is valid */
 		rowbinary_length(out, n);
 		skep_jsonw_raw(out, s, n);
 		return;
 	}
-	/* The length is known after the text: the text is written behind the room of both, then moved. */
+	/* The length precedes the text but is known after it: write the text behind room for both, then move it. */
 	room = skep_jsonw_room(out, length_most + 3 * n);
 	if (!room)
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record's way to its row: columns in the order of its table, then the row's identity.
+ * Converts a record to its row: the columns in the order of its table, then the row's identity.
  */
 #include "sinks/clickhouse/rows.h"
 
@@ -13,7 +13,8 @@
 
 #include "sinks/clickhouse/rowbinary.h"
 
-#define RUN_ID_WITHOUT_BOOT 22 /* bytes of "20261121T034815-a1b2c3", as ids were; run_id_new() makes 32 */
+#define RUN_ID_WITHOUT_BOOT 22 /* length of "20261121T034815-a1b2c3", an id of earlier versions; run_id_new() makes
+			        * 32 bytes */
 
 struct row {
 	struct rows *rows;
@@ -170,7 +171,7 @@ static void put_column(const struct row *r, size_t i)
 
 	switch (c->from) {
 	case FROM_IDENTITY:
-		skep_jsonw_raw(r->out, "0123456789abcdef", 16); /* room: see identify() */
+		skep_jsonw_raw(r->out, "0123456789abcdef", 16); /* reserves 16 bytes, which identify() fills */
 		break;
 	case FROM_HOST:
 		rowbinary_text(r->out, r->rows->host, strlen(r->rows->host));
@@ -208,7 +209,7 @@ static void put_column(const struct row *r, size_t i)
 	}
 }
 
-/* The row's uid, made of the row's bytes from `begin` on. */
+/* Computes the row's uid from the row's bytes from `begin` on. */
 static void identify(const struct row *r, size_t begin)
 {
 	const struct binding *b = r->binding;
@@ -227,8 +228,8 @@ static void identify(const struct row *r, size_t begin)
 	case IDENTITY_RUN:
 		run = b->run ? skep_field_str(b->run, r->record->data) : (struct skep_str) { .ptr = "" };
 		/*
-		 * Where an earlier skep began the run, its begin has a uid without the boot. The end must take its
-		 * place.
+		 * When an earlier skep began the run, the begin record has a uid without the boot id.  The end record
+		 * must replace it.
 		 */
 		if (run.len != RUN_ID_WITHOUT_BOOT)
 			h = rowbinary_hash(h, r->rows->boot_id, strlen(r->rows->boot_id));
