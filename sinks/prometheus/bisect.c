@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which answers are about single samples: 400 of Prometheus and Mimir, by their words.  Prometheus 2.42 answers 500 to
+ * Recognises answers about single samples: 400 of Prometheus and Mimir by their text.  Prometheus 2.42 answers 500 to
  * samples older than its out_of_order_time_window.  Thanos answers 409 according to its documentation (not tried).
  */
 #include "sinks/prometheus/bisect.h"
@@ -21,8 +21,8 @@ bool bisect_applies(uint32_t status, const char *body)
 	if (status == 409)
 		return true;
 	/*
-	 * 500 in other words may pass by itself: a user's text that they quote must not make it final. 400 is final in
-	 * any words.
+	 * A 500 with another text may pass by itself, so only the text's beginning counts: a quoted user's text must
+	 * not make the answer final.  A 400 is final with any text.
 	 */
 	for (const char *const *w = words; *w; w++)
 		if (status == 400 ? strcasestr(body, *w) != NULL

@@ -2,10 +2,10 @@
 /*
  * sinks/prometheus/bisect.h - searches a refused request for the samples that the receiver refuses.
  *
- * Prometheus (2.42, 2.53 and 3.5 have been tried) takes nothing of a request that has one sample out of order, out of
- * bounds, or of a time for which it has another value, and answers 400 without saying which.  Others (Mimir, Thanos)
- * take the rest.  So the sink sends the request in halves, and refused halves in halves again, down to the samples to
- * blame.  A sample that the receiver has already changes nothing.
+ * Prometheus (2.42, 2.53 and 3.5 were tried) refuses a whole request because of one bad sample: out of order, out of
+ * bounds, or with another value than it has for that time.  It answers 400 without naming the sample.  Other receivers
+ * (Mimir, Thanos) store the rest.  So the sink sends the request in halves, and refused halves in halves again, down to
+ * the bad samples.  A sample that the receiver has already changes nothing.
  */
 #ifndef SKEP_SINKS_PROMETHEUS_BISECT_H
 #define SKEP_SINKS_PROMETHEUS_BISECT_H
@@ -14,18 +14,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most requests for one batch: beyond it a refused part counts as refused as a whole. */
+/* The most requests for one batch: beyond it the sink counts a refused part as refused as a whole. */
 #define BISECT_REQUESTS 256
 
 struct bisect {
-	size_t from, to; /* the part that is under way */
+	size_t from, to; /* the part in flight */
 	unsigned requests, n;
 	struct {
 		size_t from, to;
-	} todo[sizeof(size_t) * 8 + 1]; /* halves of halves: one more at each step */
+	} todo[sizeof(size_t) * 8 + 1]; /* halves of halves: each split adds at most one */
 };
 
-/* Is the answer about single samples, so that a later attempt would fail as well? */
+/* True when the answer is about single samples, so that a later attempt would fail as well. */
 bool bisect_applies(uint32_t status, const char *body);
 
 /* Begins with the whole request of n points. */
@@ -37,7 +37,7 @@ static inline void bisect_begin(struct bisect *h, size_t n)
 	h->n = 0;
 }
 
-/* The next part is under way; false: that was all. */
+/* Makes the next part current; false: no part is left. */
 static inline bool bisect_next(struct bisect *h)
 {
 	if (!h->n)
@@ -50,8 +50,8 @@ static inline bool bisect_next(struct bisect *h)
 }
 
 /*
- * The receiver refused the part under way: its halves are next, the earlier one first. false: it is a single point, or
- * BISECT_REQUESTS are reached.
+ * Splits the refused part: its earlier half is next, then the other.  False: the part is a single point, or
+ * BISECT_REQUESTS is reached.
  */
 static inline bool bisect_split(struct bisect *h)
 {

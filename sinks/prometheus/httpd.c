@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accepts on the loop thread, answers on libmicrohttpd's.
+ * Accepts connections on the loop thread, and answers requests on libmicrohttpd's thread.
  */
 #include "sinks/prometheus/httpd.h"
 
@@ -13,7 +13,7 @@
 #include "sinks/prometheus/listen.h"
 #include "sinks/prometheus/text.h"
 
-/* Takes body, which malloc() returned. */
+/* Sends a body that malloc() returned, and takes ownership of it. */
 static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const char *type, char *body, size_t len)
 {
 	struct MHD_Response *r = body ? MHD_create_response_from_buffer(len, body, MHD_RESPMEM_MUST_FREE) : NULL;
@@ -24,7 +24,7 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned status, const c
 		return MHD_NO;
 	}
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	/* An idle connection would keep one of HTTPD_CONNECTIONS from another client. */
+	/* An idle connection would occupy one of HTTPD_CONNECTIONS. */
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
@@ -74,7 +74,7 @@ static void connection_changed(void *arg, struct MHD_Connection *c, void **of_co
 		h->connections--;
 }
 
-/* Over its own limit of connections libmicrohttpd 0.9.75 locks a mutex twice, and its thread never returns. */
+/* Adds a connection. Beyond its own limit libmicrohttpd 0.9.75 locks a mutex twice and its thread hangs for ever. */
 static void connection_add(struct httpd *h, int fd, const struct sockaddr *from, socklen_t len)
 {
 	if (h->connections == HTTPD_CONNECTIONS) {
@@ -82,7 +82,7 @@ static void connection_add(struct httpd *h, int fd, const struct sockaddr *from,
 		return;
 	}
 	h->connections++;
-	if (MHD_add_connection(h->mhd, fd, from, len) != MHD_YES) /* which closes fd then */
+	if (MHD_add_connection(h->mhd, fd, from, len) != MHD_YES) /* on failure libmicrohttpd has closed fd */
 		h->connections--;
 }
 
@@ -99,8 +99,8 @@ static void accept_resume(struct skep_instance *i, void *arg)
 }
 
 /*
- * libmicrohttpd could accept by itself.  While no descriptor is left and no connection is open, 0.9.75 then tries again
- * at once: a waiting client cost 1.7 s of CPU in 3 s.
+ * skep accepts connections itself.  While no descriptor is left and no connection is open, libmicrohttpd 0.9.75 retries
+ * accept() at once: a waiting client cost 1.7 s of CPU in 3 s.
  */
 static void accept_ready(struct skep_instance *i, void *arg, unsigned events)
 {
@@ -118,7 +118,7 @@ static void accept_ready(struct skep_instance *i, void *arg, unsigned events)
 			break;
 		connection_add(h, fd, (struct sockaddr *)&from, len);
 	}
-	/* For want of a descriptor the watch would report the waiting client again and again. */
+	/* When no descriptor is left, the watch would report the waiting client again and again. */
 	if (errno != EAGAIN && h->host->timer(i, 1000, 0, accept_resume, h, &h->timer) == 0) {
 		h->host->watch_close(h->watch);
 		h->watch = NULL;

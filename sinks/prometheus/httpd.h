@@ -27,7 +27,7 @@ struct httpd {
 	struct MHD_Daemon *mhd;
 	_Atomic unsigned connections;
 	int fd;
-	struct skep_watch *watch; /* of fd; NULL while accepting pauses for want of descriptors */
+	struct skep_watch *watch; /* of fd; NULL while no descriptor is left to accept with */
 	struct skep_timer *timer; /* resumes accepting */
 	char name[128];           /* ADDRESS:PORT of fd */
 };
@@ -35,7 +35,7 @@ struct httpd {
 /* listen: "ADDRESS:PORT". Returns 0, or what host->fail() returned. */
 int httpd_start(struct httpd *, struct skep_instance *, const struct skep_host *, const char *listen, httpd_page_fn,
 		void *arg);
-/* Waits for the page under way. */
+/* Stops the server. Waits for the page that the server's thread makes. */
 void httpd_stop(struct httpd *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From records to rows.
+ * Adds records to the rows of the store.
  */
 #include "sinks/prometheus/ingest.h"
 
@@ -14,7 +14,7 @@
 #include "sinks/prometheus/plan.h"
 #include "sinks/prometheus/stream_metrics.h"
 
-#define LABEL_MAX 256u /* bytes of a value: a path may be longer, and its beginning identifies it */
+#define LABEL_MAX 256u /* bytes of a label's value: a path may be longer, but its beginning identifies it */
 
 void ingest_free(struct ingest *g)
 {
@@ -32,8 +32,8 @@ static struct skep_str context_text(const struct skep_record *r, uint32_t offset
 }
 
 /*
- * U+FFFD for bytes that are not UTF-8, spaces for control characters that the page cannot have; cuts between
- * characters.
+ * Cleans a label's value: U+FFFD for bytes that are not UTF-8, a space for a control character that the page cannot
+ * hold.  Cuts between characters.
  */
 static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
 {
@@ -55,18 +55,18 @@ static size_t mend(const char *s, size_t n, char ret[LABEL_MAX])
 }
 
 /*
- * Cleans labels before rows are looked up by them: otherwise two rows that differ only in replaced bytes would make one
+ * Cleans labels before it looks up their row: otherwise two rows that differ only in replaced bytes would make one
  * series twice.
  */
 static void add_text(struct jsonw *w, const char *name, const char *value, size_t n)
 {
-	size_t max = LABEL_MAX + 3; /* and the rest of a character that begins before the end */
+	size_t max = LABEL_MAX + 3; /* leave room for the rest of a character that begins before the end */
 	char text[LABEL_MAX];
 
 	n = strnlen(value, n < max ? n : max);
 	if (!n)
-		return; /* an empty label is none */
-	if (n > LABEL_MAX || skep_jsonw_plain(value, n) < n) { /* hardly ever */
+		return; /* Prometheus treats an empty label as absent */
+	if (n > LABEL_MAX || skep_jsonw_plain(value, n) < n) { /* rare */
 		n = mend(value, n, text);
 		value = text;
 	}
@@ -108,7 +108,7 @@ static void collect_labels(struct ingest *g, const struct plan *p, const struct 
 	}
 }
 
-/* Upper bound of slot k is 2^((k-1)/4): slots up to 4j+1 are at most 2^j. */
+/* Adds a histogram. The upper bound of slot k is 2^((k-1)/4), so slots up to 4j+1 hold values up to 2^j. */
 static void add_hist(double *v, const struct skep_hist *h)
 {
 	for (uint32_t k = 0; k < h->n; k++) {
@@ -128,7 +128,7 @@ static void add_value(struct metric *m, double *at, double v, bool same_time, bo
 	if (!isfinite(v))
 		return;
 	if (m->adds) {
-		/* a negative delta from a broken probe would look like a counter reset */
+		/* a negative delta from a faulty probe would look like a counter reset */
 		if (v < 0 && m->type == METRIC_COUNTER)
 			return;
 		*at += v;
@@ -155,8 +155,8 @@ void ingest_batch(struct ingest *g, const struct skep_batch *b)
 	if (strcmp(b->boot_id, g->boot_id) == 0)
 		return;
 	/*
-	 * Once for each boot: both clocks are set a little now and then, and records of one moment must stay of one
-	 * moment.
+	 * Compute this once per boot: the kernel adjusts both clocks now and then, but records of one moment must keep
+	 * one time.
 	 */
 	if (strcmp(b->boot_id, g->other_boot) != 0) {
 		snprintf(g->other_boot, sizeof(g->other_boot), "%s", b->boot_id);
@@ -170,7 +170,7 @@ static void add_values(struct row *row, const struct skep_record *r, int64_t tim
 	const struct plan *p = row->plan;
 	bool newest = time_ns >= row->time_ns, same = time_ns == row->time_ns;
 	bool sums = p->spec && (p->spec->flags & METRICS_SUM);
-	/* of a level of one process only its sum or largest would mean something, and of the overflow row neither */
+	/* a level of one process has no meaning in a row of many, nor has a level in the overflow row */
 	bool levels = r->upid.pid == 0 && row != p->overflow;
 
 	for (uint32_t i = 0; i < p->n_metrics; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A listening socket from "ADDRESS:PORT".  Names are not resolved: that waits, and which of its addresses would be
- * meant is not sure.
+ * Opens a listening socket for "ADDRESS:PORT".  It resolves no host names: a look-up may take long, and a name may have
+ * several addresses.
  */
 #include "sinks/prometheus/listen.h"
 
@@ -34,7 +34,7 @@ static int parse(const char *where, struct addrinfo **ret)
 		where++;
 		n -= 2;
 	} else if (memchr(where, ':', n)) {
-		return -EINVAL; /* an IPv6 address without brackets: where it ends is a guess */
+		return -EINVAL; /* an IPv6 address without brackets: where the port begins is ambiguous */
 	}
 	address = strndup(where, n);
 	if (!address)
@@ -83,7 +83,7 @@ int listen_open(struct skep_instance *i, const struct skep_host *host, const cha
 		err = host->fail(i, -errno, "listen \"%s\": no socket: %s", where, strerror(errno));
 		goto out;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* connections of the one before may linger */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* connections of the previous skepd may linger */
 	if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, 64) != 0) {
 		err = errno;
 		err = host->fail(i, -err, "listen \"%s\": %s%s", where, strerror(err),

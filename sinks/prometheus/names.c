@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a field is called as a metric.
+ * Makes the names of metrics and labels from the names of fields.
  */
 #include "sinks/prometheus/names.h"
 
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From UCUM to the base units that Prometheus asks for. strip: what a field's name says of the same already. */
+/* Maps UCUM units to the base units of Prometheus. strip: an ending of a field's name that repeats the unit. */
 static const struct {
 	const char *ucum, *word, *strip;
-	double divisor; /* 1e9 is exact, 1e-9 is not */
+	double divisor; /* a divisor, because 1e9 is exact and 1e-9 is not */
 } units[] = {
 	{ "ns", "seconds", "_ns", 1e9 },
 	{ "us", "seconds", "_us", 1e6 },
@@ -38,7 +38,7 @@ static bool is_conventional(const char *field)
 	return strncmp(field, "system.", 7) == 0 || strncmp(field, "hw.", 3) == 0;
 }
 
-/* Letters, digits and '_' only; the first is a letter already, or may not be a digit. */
+/* Replaces every character but letters and digits by '_'. first: the name must not begin with a digit. */
 static void make_plain(char *s, bool first)
 {
 	for (size_t i = 0; s[i]; i++) {
@@ -68,7 +68,7 @@ char *names_metric(const char *prefix, const char *field, const char *unit, bool
 	}
 	if (counter && !word && ends_with(field, "_total"))
 		keep -= strlen("_total");
-	/* "_count" at the end of a name is a part of a histogram (promtool check metrics) */
+	/* "_count" at a name's end would mark a part of a histogram (promtool check metrics) */
 	if (!counter && !word && (ends_with(field, ".count") || ends_with(field, "_count"))) {
 		keep -= strlen("count");
 		end = "number";
@@ -86,7 +86,7 @@ char *names_label(const char *attribute)
 {
 	char *name;
 
-	/* "le" is the bound of a histogram's bucket */
+	/* "le" is the label for the bound of a histogram's bucket */
 	if (asprintf(&name, "%s%s", attribute, strcmp(attribute, "le") == 0 ? "_" : "") < 0)
 		return NULL;
 	make_plain(name, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stream's records are turned into: its deltas become counters, its levels gauges, its
- * distributions histograms, and its texts labels.
+ * Plans how a stream's records become metrics: deltas become counters, levels become gauges, distributions become
+ * histograms, and texts become labels.
  */
 #include "sinks/prometheus/plan.h"
 
@@ -43,7 +43,7 @@ void plan_free(struct plan *p)
 	free(p);
 }
 
-/* All that a plan depends on. */
+/* Returns everything that a plan depends on, as a text. */
 static char *shape_of(const struct skep_stream *s)
 {
 	struct jsonw w = { 0 };
@@ -80,7 +80,7 @@ static bool has_label(const struct plan *p, const char *name)
 	return false;
 }
 
-/* In order of their names, for rows are compared by their bytes. The table has room. */
+/* Inserts a label in the order of names, as the store compares rows by their bytes. The caller has reserved room. */
 static int add_label(struct plan *p, const char *attribute, uint32_t field, uint32_t context)
 {
 	char *name = names_label(attribute);
@@ -99,7 +99,7 @@ static int add_label(struct plan *p, const char *attribute, uint32_t field, uint
 	return 0;
 }
 
-/* Is the attribute among "a=b c"? ret: its label there (n bytes). */
+/* True when the list "a=b c" has the attribute. *ret: the label's name in the list, n bytes. */
 static bool listed(const char *list, const char *attribute, const char **ret, size_t *ret_n)
 {
 	size_t n = strlen(attribute);
@@ -137,7 +137,7 @@ static int plan_labels(struct plan *p, bool with_run)
 			if (!listed(p->spec->labels, f->name, &as, &len))
 				continue;
 		} else if (f->type == SKEP_T_STR) {
-			as = f->name; /* texts tell one device, queue, ... from another */
+			as = f->name; /* texts distinguish one device or queue from another */
 			len = strlen(as);
 		} else {
 			continue;
@@ -173,7 +173,7 @@ static int add_metric(struct store *s, struct plan *p, const struct skep_field *
 										      : METRIC_GAUGE;
 	m->name = names_metric(prefix, f->name, f->unit, m->type == METRIC_COUNTER, &unit, &m->divisor);
 	if (m->name && store_has_name(s, m->name)) {
-		/* system.memory.limit is in two streams: the second one has its stream's name before it */
+		/* two streams have system.memory.limit: the second one gets its stream's name as prefix */
 		char *name;
 
 		free(m->name);
@@ -183,7 +183,7 @@ static int add_metric(struct store *s, struct plan *p, const struct skep_field *
 		m->name = names_metric("", name, f->unit, m->type == METRIC_COUNTER, &unit, &m->divisor);
 		free(name);
 		if (m->name && store_has_name(s, m->name)) {
-			free(m->name); /* a second metric of the same name and labels: the first one counts */
+			free(m->name); /* a second metric with the same name and labels: keep the first */
 			m->name = NULL;
 			return 0;
 		}
@@ -248,7 +248,9 @@ static int plan_metrics(struct store *s, struct plan *p)
 
 		if (!f || (!skep_field_is_number(f) && f->type != SKEP_T_HIST) || is_skipped(p, f->name))
 			continue;
-		/* cumulative ones are since a process began: they add up to nothing */
+		/*
+		 * a cumulative field counts since its process began, so the values of several processes do not add up
+		 */
 		if (f->semantics == SKEP_S_DELTA || (f->semantics == SKEP_S_GAUGE && f->type != SKEP_T_HIST))
 			err = add_metric(s, p, f, i);
 	}
@@ -267,7 +269,10 @@ static struct plan *plan_new(struct store *s, const struct skep_stream *stream, 
 	p->shape = shape;
 	p->spec = stream_metrics_find(stream->name);
 	p->name = strdup(stream->name);
-	/* a detail's reader gets its records itself; attachment, process and path would make a series of each */
+	/*
+	 * a detail's reader gets its records itself, and attachment, process and path would make a series of each
+	 * record
+	 */
 	p->skip = stream->role == SKEP_ROLE_DETAIL || (p->spec && (p->spec->flags & METRICS_SKIP));
 	if (!p->name || (!p->skip && (plan_labels(p, with_run) || plan_metrics(s, p)))) {
 		plan_free(p);

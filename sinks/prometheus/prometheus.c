@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prometheus - the sink that keeps running sums and levels of the records, for a Prometheus server to scrape.
- * Here: the plugin's descriptor, a batch's way to the store, and a page's way out of it.
+ * This file holds the plugin's descriptor, adds batches to the store, and makes pages from it.
  *
- * A worker thread adds batches, the server's thread makes pages. Each holds `lock` meanwhile. The loop thread takes it
- * for a reload only.
+ * A worker thread adds batches, and the HTTP server's thread makes pages; both hold `lock` meanwhile.  The loop thread
+ * takes the lock only for a reload.
  */
 #include <pthread.h>
 #include <skep/plugin.h>
@@ -26,12 +26,12 @@ struct prometheus {
 	struct skep_instance *inst;
 	pthread_mutex_t lock;
 	bool lock_made, store_made;
-	struct store store;    /* under the lock */
-	struct ingest ingest;  /* the same */
-	uint64_t records, n_pages, expire_ns; /* the same */
-	bool with_created;                    /* the same */
-	const struct skep_batch *batch; /* being added */
-	uint32_t failed;                /* of its records, for want of memory */
+	struct store store;    /* `lock` protects it */
+	struct ingest ingest;  /* `lock` protects it */
+	uint64_t records, n_pages, expire_ns; /* `lock` protects them */
+	bool with_created;                    /* `lock` protects it */
+	const struct skep_batch *batch; /* the worker adds it */
+	uint32_t failed;                /* records that were not added, because no memory was left */
 	struct httpd httpd;
 	char *host_name;
 	struct skep_counter *series, *refused, *pages;
@@ -86,7 +86,7 @@ static int prometheus_open(struct skep_instance *i, void *state, const struct sk
 
 /* ---- pages --------------------------------------------------------------------- */
 
-/* On the server's thread. */
+/* Makes a page, on the server's thread. */
 static char *page_make(void *arg, bool openmetrics, size_t *ret_len)
 {
 	struct prometheus *p = arg;
@@ -142,9 +142,9 @@ static void add_work(void *arg)
 	int64_t real = (int64_t)clock_ns(CLOCK_REALTIME);
 
 	p->failed = 0;
-	p->ingest.streams = (const char *const *)p->settings.streams; /* a reload may have brought others */
+	p->ingest.streams = (const char *const *)p->settings.streams; /* a reload may have changed them */
 	pthread_mutex_lock(&p->lock);
-	store_expire(&p->store, now, p->expire_ns); /* makes room */
+	store_expire(&p->store, now, p->expire_ns); /* frees room for new series */
 	ingest_batch(&p->ingest, b);
 	for (uint32_t k = 0; k < b->n; k++) {
 		int err = 0;
@@ -165,7 +165,7 @@ static void add_done(struct skep_instance *i, void *arg)
 	struct prometheus *p = arg;
 	const struct skep_batch *b = p->batch;
 
-	p->batch = NULL; /* first: the answer may bring the next one */
+	p->batch = NULL; /* before the answer: the plugin host may submit the next batch inside */
 	p->host->batch_answer(i, b,
 			      &(struct skep_batch_answer){
 				      .size = sizeof(struct skep_batch_answer),
@@ -191,7 +191,10 @@ static int prometheus_submit(struct skep_instance *i, void *state, const struct 
 	return 0;
 }
 
-/* The host writes the new options after this call. The server's thread may make a page then, and reads copies. */
+/*
+ * Takes the new options over. The plugin host writes them after this call, while the server's thread may make a page:
+ * that thread reads copies.
+ */
 static int prometheus_reload(struct skep_instance *i, void *state, const void *next)
 {
 	const struct prometheus *wanted = next;
@@ -229,7 +232,7 @@ static void prometheus_close(struct skep_instance *i, void *state)
 
 static const struct skep_sink_ops sink_ops = {
 	.size = sizeof(struct skep_sink_ops),
-	.max_in_flight = 1, /* levels are taken in the order of the records */
+	.max_in_flight = 1, /* a newer level replaces an older one, so the order of records counts */
 	.submit = prometheus_submit,
 };
 

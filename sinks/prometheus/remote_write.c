@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * remote_write - the sink that sends running sums and levels by Prometheus' remote-write protocol, version 0.1.0.
- * Here: the plugin's descriptor and a batch's way to its answer.
+ * This file holds the plugin's descriptor and takes a batch from submit() to its answer.
  *
- * One batch is in flight, so that the samples of a series come in order.  Its request is kept until it is answered, and
- * a retry sends the same bytes: to a receiver that has them already that is no change.
+ * Only one batch is in flight, so that the samples of a series stay in order.  The sink keeps a request until the
+ * receiver has answered, and repeats the same bytes in a retry: a receiver that has these samples changes nothing.
  */
 #include <skep/plugin.h>
 #include <skep/sink/http.h>
@@ -26,17 +26,18 @@ struct remote_write {
 	const struct skep_host *host;
 	struct skep_instance *inst;
 	struct http *layer;
-	struct writer writer; /* the worker's while one is under way */
+	struct writer writer; /* the worker owns it while it runs */
 	bool writer_made;
 	char *host_name;
 	const struct skep_batch *batch;
-	char *sent_key;       /* batch whose points the writer has; NULL: none */
-	struct bisect bisect; /* of them that is under way */
-	uint64_t taken;       /* samples */
-	uint64_t sent_bytes;  /* of this batch, in all requests that it took */
-	uint32_t refused;     /* records whose samples the receiver will never take */
-	char refusal[128];    /* its words */
-	bool doubt;           /* an answer was lost: samples refused as out of order now may have been accepted then */
+	char *sent_key;       /* key of the batch that the writer holds points of; NULL: none */
+	struct bisect bisect; /* the part of these points that is in flight */
+	uint64_t taken;       /* samples that the receiver accepted */
+	uint64_t sent_bytes;  /* of this batch, over all its requests */
+	uint32_t refused;     /* records whose samples the receiver refuses for good */
+	char refusal[128];    /* text of the refusal */
+	bool doubt;           /* an answer was lost: the receiver may have accepted the samples that it now refuses
+			       * as out of order */
 	int err;
 	struct skep_counter *samples, *old, *refusals, *series, *overflow;
 };
@@ -137,7 +138,7 @@ static void encode(void *arg)
 	struct remote_write *r = arg;
 	struct writer *w = &r->writer;
 
-	if (r->sent_key && strcmp(r->sent_key, r->batch->key) == 0) { /* the same again: the same bytes again */
+	if (r->sent_key && strcmp(r->sent_key, r->batch->key) == 0) { /* a retry repeats the same bytes */
 		r->err = writer_part(w, 0, w->n_points);
 		return;
 	}
@@ -151,7 +152,7 @@ static void encode(void *arg)
 			       r->settings.expire_ns);
 	if (r->err)
 		return;
-	r->sent_key = strdup(r->batch->key); /* without it a retry has other times, which is no harm */
+	r->sent_key = strdup(r->batch->key); /* when strdup() fails, a retry uses other times, which does no harm */
 	if (r->series)
 		r->host->counter_set(r->series, w->store.n_series);
 	if (r->overflow)
@@ -169,11 +170,11 @@ static void give_answer(struct remote_write *r, struct skep_batch_answer *a)
 {
 	const struct skep_batch *b = r->batch;
 
-	r->batch = NULL; /* first: the answer may bring the next one */
+	r->batch = NULL; /* before the answer: the plugin host may submit the next batch inside */
 	r->host->batch_answer(r->inst, b, a);
 }
 
-/* What can be taken is. */
+/* Acknowledges the batch: the receiver has all samples that it accepts. */
 static void acknowledge(struct remote_write *r, uint32_t status)
 {
 	struct skep_batch_answer a = {
@@ -254,7 +255,7 @@ static void encoded(struct skep_instance *i, void *arg)
 			return;
 		}
 		if (r->host->work(r->inst, encode_part, encoded, r) == 0)
-			return; /* a part in which nothing is to be sent: what never was anything but 0 */
+			return; /* the part had no samples to send, because all its values have always been 0 */
 		a.why = "cannot start a worker thread";
 	} else if (r->writer.len > r->http.max_request) {
 		a.result = SKEP_BATCH_SPLIT;
@@ -318,7 +319,7 @@ static void remote_write_close(struct skep_instance *i, void *state)
 
 static const struct skep_sink_ops sink_ops = {
 	.size = sizeof(struct skep_sink_ops),
-	.max_in_flight = 1, /* samples of a series have to come in order */
+	.max_in_flight = 1, /* the samples of a series must arrive in order */
 	.submit = remote_write_submit,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The label "host".
+ * Computes the text of the label "host".
  */
 #include "sinks/prometheus/settings.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/prometheus/settings.h - what the sinks prometheus and remote_write have in common beside their metrics: a
- * struct to be a member of the sink's state, its rows for the sink's option table, and what follows from them.
+ * sinks/prometheus/settings.h - the options that the sinks prometheus and remote_write share.  A sink embeds the struct
+ * in its state and the macro in its option table:
  *
- *	static const struct skep_option options[] = {
- *		SETTINGS_OPTIONS(struct my_sink, settings, "vanish"),
- *		{ 0 },
- *	};
+ *  static const struct skep_option options[] = {
+ *    SETTINGS_OPTIONS(struct my_sink, settings, "vanish"),
+ *    { 0 },
+ *  };
  */
 #ifndef SKEP_SINKS_PROMETHEUS_SETTINGS_H
 #define SKEP_SINKS_PROMETHEUS_SETTINGS_H
@@ -22,7 +22,7 @@ struct settings {
 	uint64_t expire_ns;
 };
 
-/* expired_: the fate of series without records, as the end of a sentence. */
+/* expired_: what happens to series without records, as the end of a sentence. */
 #define SETTINGS_OPTIONS(struct_, member_, expired_) \
 	{ \
 		.name = "host", \
@@ -60,7 +60,7 @@ struct settings {
 		.max = INT64_MAX, .help = "series without a record in this time " expired_, \
 	}
 
-/* The label's text, "" for none; to be freed.  0, or fails by host->fail(). */
+/* Returns the label's text in *ret, "" for no label; the caller frees it.  0, or the result of host->fail(). */
 int settings_host(const struct settings *, struct skep_instance *, const struct skep_host *, char **ret);
 
 static inline uint64_t clock_ns(clockid_t id)

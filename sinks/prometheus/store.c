@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows by their labels, as many as are allowed.
+ * Stores rows by their labels, up to max_series.
  */
 #include "sinks/prometheus/store.h"
 
@@ -98,7 +98,7 @@ static void grow(struct store *s)
 	struct row **table = calloc(size, sizeof(struct row *));
 
 	if (!table)
-		return; /* longer chains, nothing worse */
+		return; /* keep the smaller table: longer chains do no other harm */
 	for (size_t i = 0; i < s->table_size; i++) {
 		struct row *r = s->table[i], *next;
 

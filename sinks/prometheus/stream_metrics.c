@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams whose metrics do not follow from their field table alone.
+ * The table of streams whose metrics do not follow from their field table alone.
  */
 #include "sinks/prometheus/stream_metrics.h"
 
@@ -21,7 +21,7 @@ static const struct stream_metrics table[] = {
 	{
 		.stream = "tool.sample",
 		.prefix = "tool",
-		.flags = METRICS_SUM, /* a tool may be in several runs */
+		.flags = METRICS_SUM, /* a tool may occur in several runs */
 		.labels = "run tool",
 		.skip = " interval_ns ",
 	},
@@ -59,7 +59,7 @@ static const struct stream_metrics table[] = {
 	{ .stream = "cgroup.io", .labels = "operation issuer" },
 	{ .stream = "disk.io", .labels = "device operation" },
 	{ .stream = "fs.io", .labels = "mountpoint type" },
-	{ .stream = "net.connection", .flags = METRICS_SKIP }, /* net.peer has the same bytes */
+	{ .stream = "net.connection", .flags = METRICS_SKIP }, /* net.peer reports the same bytes */
 	{ .stream = "net.peer", .prefix = "net", .labels = "network.transport=transport direction" },
 	{ .stream = "gpu.device", .labels = GPU_LABELS, .skip = " interval_ns " },
 	{ .stream = "gpu.activity", .labels = "hw.id=device", .skip = " interval_ns " },

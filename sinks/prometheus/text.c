@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store as a page.
+ * Writes the store as a page.
  */
 #include "sinks/prometheus/text.h"
 
@@ -14,9 +14,9 @@ static void put(struct jsonw *w, const char *s)
 }
 
 /*
- * Escaped as both formats have it: backslash, newline and, in label values, the quote.  jsonw mends UTF-8 and
- * writes other control characters as \u00XX, whose backslash a parser of labels would take for an escape: they
- * become spaces first.
+ * Escapes backslash, newline and, in label values, the quote, as both formats require.  jsonw cleans UTF-8, and writes
+ * other control characters as \u00XX, whose backslash a parser of labels would read as an escape.  So this function
+ * first replaces them by spaces.
  */
 static void put_escaped(struct jsonw *w, const char *s, size_t n, bool quote)
 {
@@ -52,7 +52,9 @@ static void put_number(struct jsonw *w, double v)
 		skep_jsonw_f64(w, v);
 }
 
-/* A family's head. base: the name without "_total"; in 0.0.4 a counter's family has it. */
+/*
+ * Writes a metric family's header. base: the name without "_total", which the family of a counter has in format 0.0.4.
+ */
 static void put_head(struct jsonw *w, const struct text_format *f, const char *base, size_t n, const char *total,
 		     const char *help, const char *type, const char *unit)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch as a remote-write request.
+ * Encodes a batch as a remote-write request.
  */
 #include "sinks/prometheus/writer.h"
 
@@ -32,7 +32,7 @@ void writer_free(struct writer *w)
 
 /* ---- points ---------------------------------------------------------------------- */
 
-/* The copy of a row's values; *ret_at: where it is. */
+/* Copies a row's values; *ret_at: index of the copy. */
 static int keep_values(struct writer *w, const struct row *r, bool zero, size_t *ret_at)
 {
 	uint32_t n = r->plan->n_values;
@@ -79,8 +79,8 @@ static int add_point(struct writer *w, struct row *r, int64_t time_ms, bool zero
 }
 
 /*
- * The row has been changed by a record of that time.  Times of a series only grow, also where records of several
- * processes come a little out of order.
+ * Adds a point after a record has changed its row at this time.  The times of a series only grow, even when records of
+ * several processes arrive slightly out of order.
  */
 static int note(struct writer *w, struct row *r, int64_t time_ms)
 {
@@ -89,14 +89,14 @@ static int note(struct writer *w, struct row *r, int64_t time_ms)
 
 	if (last && !last->zero && time_ms < last->time_ms + (int64_t)(w->step_ns / 1000000)) {
 		memcpy(&w->values[last->values], r->values, r->plan->n_values * sizeof(double));
-		/* as late as the latest of them, as long as the next step has not begun */
+		/* the time of its latest record, while the step lasts */
 		if (time_ms > last->time_ms)
 			last->time_ms = time_ms;
 		r->sent_ms = (uint64_t)last->time_ms;
 		last->records++;
 		return 0;
 	}
-	/* a counter that begins with 5 has grown by 5: receivers see that only if it was 0 before */
+	/* a counter that begins with 5 has grown by 5, but receivers see the growth only after a 0 */
 	if (!r->sent_ms)
 		err = add_point(w, r, time_ms - 1, true);
 	if (time_ms <= (int64_t)r->sent_ms)
@@ -107,7 +107,7 @@ static int note(struct writer *w, struct row *r, int64_t time_ms)
 /* ---- a batch ------------------------------------------------------------------------- */
 
 /*
- * Is it a half (KEY/0, KEY/1, ...) of the batch that was added last, or that itself? Its records are in the sums then.
+ * True for the batch that was added last, and for its parts (KEY/0, KEY/1, ...): the sums include its records.
  */
 static bool is_part_of_last(const struct writer *w, const char *key)
 {
@@ -135,7 +135,9 @@ static int compress(struct writer *w)
 	return 0;
 }
 
-/* Each row's points in a list, in their order: from the end to the beginning. Then row by row. */
+/*
+ * Links each row's points into a list in their order, from the end to the beginning. Then orders the points row by row.
+ */
 static int put_in_order(struct writer *w)
 {
 	size_t n = 0;
@@ -170,7 +172,7 @@ int writer_part(struct writer *w, size_t from, size_t to)
 	w->samples = w->len = 0;
 	skep_jsonw_reset(&w->request);
 	if (last)
-		last->next = NULL; /* the next part's */
+		last->next = NULL; /* cut the list where the next part begins */
 	for (size_t i = from; i < to; i++)
 		if (i == from || w->points[w->order[i]].row != w->points[w->order[i - 1]].row)
 			writer_put_row(w, &w->points[w->order[i]]);
@@ -202,7 +204,7 @@ int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns,
 	w->records = w->old = 0;
 	w->ingest.only_find = again;
 	if (!again) {
-		/* before any record is added: so no failure adds one twice */
+		/* before the first record, so that a failure adds no record twice */
 		free(w->base);
 		w->base = strndup(b->key, strcspn(b->key, "/"));
 		if (!w->base)
@@ -222,8 +224,8 @@ int writer_encode(struct writer *w, const struct skep_batch *b, uint64_t now_ns,
 		row = ingest_record(&w->ingest, r, now_ns, realtime_ns, &err);
 		if (w->store.dropped != dropped) {
 			/*
-			 * a plugin was exchanged within the batch: rows that points are of are gone. Sums go on in the
-			 * next ones.
+			 * A reload replaced a plugin within the batch, and the store dropped rows that points refer to.
+			 * New rows continue the sums.
 			 */
 			w->n_points = w->n_values = 0;
 			w->batches++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time series as protobuf: prompb.WriteRequest, whose field 1 they are.
+ * Encodes time series as protobuf: field 1 of prompb.WriteRequest.
  */
 #include <skep/utf8.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void put_varint(struct jsonw *w, uint64_t v)
 	unsigned char b[10];
 	size_t n = 0;
 
-	if (v < 128) { /* lengths and keys */
+	if (v < 128) { /* most values are lengths and keys */
 		b[0] = (unsigned char)v;
 		skep_jsonw_raw(w, (const char *)b, 1);
 		return;
@@ -41,14 +41,14 @@ static size_t varint_size(uint64_t v)
 	return n;
 }
 
-/* Mended where it is not UTF-8, into w->message; receivers refuse the whole request for one. The bytes to send. */
+/* Returns the value, cleaned to UTF-8 in w->message: a receiver refuses a whole request because of one invalid text. */
 static const char *mended(struct writer *w, const char *value, size_t *ret_len)
 {
 	size_t n = strlen(value);
 	char *room;
 
 	*ret_len = n;
-	if (skep_utf8_valid(value, n) == n) /* nearly always */
+	if (skep_utf8_valid(value, n) == n) /* nearly every text is valid */
 		return value;
 	skep_jsonw_reset(&w->message);
 	room = n <= SIZE_MAX / 3 ? skep_jsonw_room(&w->message, 3 * n) : NULL;
@@ -73,8 +73,8 @@ static void put_label(struct writer *w, const char *name, const char *value)
 }
 
 /*
- * In the order of their names, which receivers ask for: those of the row are, "__name__", "host" and "le" find their
- * place.
+ * Writes the labels in the order of their names, as receivers require: the row's labels are in order, and "__name__",
+ * "host" and "le" are merged in.
  */
 static void put_labels(struct writer *w, const struct row *r, const char *name, const char *le)
 {
@@ -96,7 +96,7 @@ static void put_labels(struct writer *w, const struct row *r, const char *name, 
 			next++;
 			continue;
 		}
-		next += order == 0; /* the row's own */
+		next += order == 0; /* it was the row's own label */
 		put_label(w, at, value);
 		at = value + strlen(value) + 1;
 	}
@@ -110,7 +110,7 @@ static void put_sample(struct writer *w, double v, int64_t time_ms)
 	put_varint(&w->series, 2 << 3 | 2);
 	put_varint(&w->series, 1 + 8 + 1 + varint_size((uint64_t)time_ms));
 	put_varint(&w->series, 1 << 3 | 1);
-	memcpy(bytes, &v, 8); /* little-endian, as all that Debian's skep runs on */
+	memcpy(bytes, &v, 8); /* little-endian, like most machines that skep runs on */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	for (int i = 0; i < 4; i++) {
 		char c = bytes[i];
@@ -125,7 +125,9 @@ static void put_sample(struct writer *w, double v, int64_t time_ms)
 	w->samples++;
 }
 
-/* One time series: slot `at` of the row's points (summed from `from` on), divided. */
+/*
+ * Writes one time series: the sum of the slots `from` to `at` of each point, divided. adds: write starting points too.
+ */
 static void put_series(struct writer *w, const struct point *first, const char *name, const char *le, uint32_t from,
 		       uint32_t at, double divisor, bool adds)
 {
