@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * file - the sink that writes every record as a line of JSON, to a file or to stdout.
- * Here: the plugin's descriptor and a batch's way to its lines.
+ * This file holds the plugin's descriptor and writes a batch as lines.
  */
 #include <skep/plugin.h>
 #include <skep/sink/fields.h>
@@ -22,11 +22,11 @@ struct file_sink {
 	const struct skep_host *host;
 	struct opening opening;
 	struct skep_counter *lines, *rotations;
-	char *told; /* the reason of the last failed rotation: each is reported once */
+	char *told; /* reason of the last failed rotation, so that the sink logs each reason once */
 	const struct skep_batch *batch; /* in flight */
 	int err;
-	struct jsonw json;    /* worker only while a batch is in flight */
-	struct output output; /* the same */
+	struct jsonw json;    /* only the worker uses it while a batch is in flight */
+	struct output output; /* only the worker uses it while a batch is in flight */
 };
 
 static const struct skep_option options[] = {
@@ -98,7 +98,7 @@ static int file_open(struct skep_instance *i, void *state, const struct skep_hos
 	return 0;
 }
 
-/* On a thread. */
+/* Runs on a worker thread. */
 static int open_output(void *arg)
 {
 	return output_open(arg);
@@ -154,7 +154,7 @@ static void file_done(struct skep_instance *i, void *arg)
 		f->told = strdup(f->output.rotate_why);
 		f->host->log(i, SKEP_LOG_WARNING, "the file grows beyond its bounds: %s", f->output.rotate_why);
 	}
-	f->batch = NULL; /* first: batch_done may submit the next one at once */
+	f->batch = NULL; /* before the answer: the plugin host may submit the next batch inside batch_done() */
 	f->host->batch_done(i, b, err ? SKEP_BATCH_RETRY : SKEP_BATCH_ACK, err ? f->output.why : NULL);
 }
 
@@ -176,7 +176,7 @@ static int file_submit(struct skep_instance *i, void *state, const struct skep_b
 	return 0;
 }
 
-/* No worker is under way now, and `streams` is looked at anew for each record. */
+/* Takes the new options over. No worker runs now, and the next record reads `streams` anew. */
 static int file_reload(struct skep_instance *i, void *state, const void *next)
 {
 	const struct file_sink *wanted = next;
@@ -193,7 +193,10 @@ static void close_output(void *arg)
 	output_close(arg);
 }
 
-/* close() of a file on NFS sends unwritten data.  When no thread starts, file_close() closes the file. */
+/*
+ * Closes the file on a worker, because close() of a file on NFS sends unwritten data.  When no worker starts,
+ * file_close() closes it.
+ */
 static void file_stop(struct skep_instance *i, void *state)
 {
 	struct file_sink *f = state;
@@ -206,7 +209,7 @@ static void file_close(struct skep_instance *i, void *state)
 	struct file_sink *f = state;
 
 	(void)i;
-	if (f->host) /* else open() was never called, and fd 0 is not ours */
+	if (f->host) /* without a host open() was never called, and fd 0 belongs to another owner */
 		output_close(&f->output);
 	skep_jsonw_free(&f->json);
 	free(f->told);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the lines go.
+ * Writes lines to a file or a stream.
  */
 #include "sinks/file/output.h"
 
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STREAM_WAIT_MS 2000 /* for a reader that is slow; then the batch is offered again later */
+#define STREAM_WAIT_MS 2000 /* how long to wait for a slow reader before the plugin host offers the batch again later */
 
 static int output_say(struct output *o, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static int output_say(struct output *o, int err, const char *fmt, ...)
@@ -42,7 +42,7 @@ void output_close(struct output *o)
 	o->fd = -1;
 }
 
-/* write(2) without SIGPIPE: the signal is the process's, not ours to ignore for good. */
+/* Calls write(2) without SIGPIPE: the signal's disposition belongs to the process, not to this sink. */
 static ssize_t write_quiet(int fd, const char *data, size_t n)
 {
 	sigset_t pipe, old, pending;
@@ -65,18 +65,18 @@ static ssize_t write_quiet(int fd, const char *data, size_t n)
 	return done;
 }
 
-/* A crash may have left half a line: it is ended, so that the next one begins at a line's begin. */
+/* Ends a half line that a crash has left, so that the next line begins on a line of its own. */
 static int end_half_line(struct output *o, off_t size)
 {
 	char path[32], last;
 	ssize_t n;
 	int fd;
 
-	/* our own descriptor is write-only: a log file may be so to us as well */
+	/* the sink's descriptor is write-only, and the file's mode may forbid reading */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", o->fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0; /* cannot be known */
+		return 0; /* cannot be checked */
 	n = pread(fd, &last, 1, size - 1);
 	close(fd);
 	if (n != 1 || last == '\n')
@@ -87,8 +87,8 @@ static int end_half_line(struct output *o, off_t size)
 }
 
 /*
- * O_NONBLOCK belongs to the open file description, and other processes share the one of stdout: so a pipe is opened
- * anew. That fails when another user made the pipe, or when no process reads it.
+ * Opens a pipe on stdout anew: O_NONBLOCK belongs to the open file description, which other processes share.  The open
+ * fails when another user made the pipe, or when no process reads it.
  */
 static void open_stdout(struct output *o)
 {
@@ -115,13 +115,13 @@ int output_open(struct output *o)
 	if (o->fd >= 0) {
 		if (!o->regular || (stat(o->path, &st) == 0 && st.st_dev == o->dev && st.st_ino == o->ino))
 			return 0;
-		output_close(o); /* rotated: a half-written batch went with the old file */
+		output_close(o); /* another program has rotated the file, so a half-written batch is in the old file */
 		o->cut = -1;
 	}
 	if (strcmp(o->path, "-") == 0) {
 		open_stdout(o);
 	} else {
-		/* O_NONBLOCK: a fifo without a reader must not block the daemon's start */
+		/* O_NONBLOCK: a fifo without a reader must not block skepd's start */
 		o->fd = open(o->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
 		if (o->fd < 0)
 			return output_say(o, -errno, "%s: %s%s", o->path, strerror(errno),
@@ -135,7 +135,7 @@ int output_open(struct output *o)
 	}
 	o->dev = st.st_dev;
 	o->ino = st.st_ino;
-	/* stdout may be a file that others write as well ("> log 2>&1"): it is never cut */
+	/* other programs may write to the same stdout file ("> log 2>&1"), so the sink never cuts it */
 	o->regular = S_ISREG(st.st_mode) && o->fd != STDOUT_FILENO;
 	if (!o->regular)
 		return 0;
@@ -157,8 +157,8 @@ out:
 }
 
 /*
- * Between two batches, so that none is in two files.  A file that cannot be rotated is written on: it is better
- * too large than not there.
+ * Rotates between two batches, so that no batch is in two files.  When the rotation fails, the sink keeps writing to
+ * the old file: a file that is too large is better than none.
  */
 static int rotate_when_due(struct output *o, size_t n)
 {
@@ -176,10 +176,10 @@ static int rotate_when_due(struct output *o, size_t n)
 		return 0;
 	o->rotate_why[0] = '\0';
 	o->rotations++;
-	return output_open(o); /* the name leads to no file now, so it is a new one */
+	return output_open(o); /* the path is free now, so this creates a new file */
 }
 
-/* As much as goes without waiting. */
+/* Writes as much as it can without waiting. */
 static ssize_t write_some(const struct output *o, const char *data, size_t n)
 {
 	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
@@ -191,7 +191,7 @@ static ssize_t write_some(const struct output *o, const char *data, size_t n)
 			errno = EAGAIN;
 			return -1;
 		}
-		n = n < PIPE_BUF ? n : PIPE_BUF; /* a pipe that is ready has room for that */
+		n = n < PIPE_BUF ? n : PIPE_BUF; /* a pipe that poll() reports as ready has room for this */
 	}
 	return write_quiet(o->fd, data, n);
 }
@@ -216,7 +216,7 @@ static int write_all(struct output *o, const char *data, size_t n, size_t *ret_d
 	return err;
 }
 
-/* The file is as long again as it was before the batch. */
+/* Cuts the file back to its length before the batch. */
 static int cut_back(struct output *o)
 {
 	if (o->cut < 0)
@@ -233,7 +233,7 @@ static int write_file(struct output *o, const char *data, size_t n)
 	size_t done;
 	int err;
 
-	err = cut_back(o); /* an earlier attempt could not */
+	err = cut_back(o); /* an earlier attempt failed to cut the file back */
 	if (err)
 		return err;
 	if (fstat(o->fd, &st) != 0)
@@ -258,7 +258,7 @@ static int write_stream(struct output *o, uint64_t id, const char *data, size_t 
 	int err;
 
 	if (o->partial_len && !skip) {
-		/* another batch than the half-written one, which the host gave up */
+		/* the plugin host gave up the half-written batch, so this is another one */
 		err = write_all(o, "\n", 1, &done);
 		if (err)
 			return output_say(o, err, "%s: %s", o->path, strerror(-err));

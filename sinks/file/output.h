@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sinks/file/output.h - where the lines go: a file that is only ever appended to, or
- * a stream (stdout, a pipe) that cannot be taken back.
+ * sinks/file/output.h - writes the lines to a file, which the sink only appends to, or to a stream (stdout, a pipe),
+ * which takes nothing back.
  *
- * A batch is written whole or not at all.  In a file, half a batch is cut off again.
- * In a stream it is remembered how much of which batch is out, and the next attempt
- * goes on from there.
+ * The sink writes a batch as a whole or not at all.  In a file it cuts off half a batch.  For a stream it remembers how
+ * many bytes of which batch it has written, and the next attempt continues there.
  */
 #ifndef SKEP_SINKS_FILE_OUTPUT_H
 #define SKEP_SINKS_FILE_OUTPUT_H
@@ -21,23 +20,25 @@ struct output {
 	struct rotate rotate;
 	int fd; /* -1: not open */
 	bool regular;
-	bool socket;   /* stdout is one */
-	bool blocking; /* a pipe whose description is others' as well, so that it cannot be made O_NONBLOCK */
+	bool socket;   /* stdout is a socket */
+	bool blocking; /* a pipe that others share too, so that the sink cannot set O_NONBLOCK */
 	dev_t dev;
 	ino_t ino;
-	off_t cut;           /* the file has to be cut back to this before anything is written; -1: no */
-	uint64_t partial_id; /* a stream has taken partial_len bytes of this batch; 0 bytes: of none */
+	off_t cut;           /* cut the file back to this length before the next write; -1: no */
+	uint64_t partial_id; /* a stream has accepted partial_len bytes of this batch; 0 bytes: no batch */
 	size_t partial_len;
-	int64_t begun_ns;    /* of a file: real time */
+	int64_t begun_ns;    /* realtime when the file began */
 	uint64_t rotations;
 	char why[512];
-	char rotate_why[512]; /* why it could not be rotated the last time it was due; "": it could */
+	char rotate_why[512]; /* why the last due rotation failed; "": it succeeded */
 };
 
 void output_init(struct output *, const char *path, bool fsync);
-/* Open, or open anew when the name leads to another file by now (rotation). 0 or -errno, why says why. */
+/* Opens the output, or opens it anew when the path leads to another file (rotation). Returns 0, or -errno with why. */
 int output_open(struct output *);
-/* Writes all of it. On -errno it wrote nothing, or the next call goes on behind the part that it wrote. */
+/*
+ * Writes all n bytes. On -errno it has written nothing, or the next call continues after the part that it has written.
+ */
 int output_write(struct output *, uint64_t batch_id, const char *data, size_t n);
 void output_close(struct output *);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PATH becomes PATH.1, PATH.1 becomes PATH.2, and so on.
+ * Renames PATH to PATH.1, PATH.1 to PATH.2, and so on.
  */
 #include "sinks/file/rotate.h"
 
@@ -14,7 +14,7 @@
 int rotate_is_due(const struct rotate *r, uint64_t size, uint64_t n, int64_t begun_ns, int64_t now_ns)
 {
 	if (!size)
-		return 0; /* an empty file is as good as a new one, also for a batch that is larger than all */
+		return 0; /* an empty file is like a new one, also for a batch that is larger than the limit */
 	if (r->bytes && (size >= r->bytes || n > r->bytes - size))
 		return 1;
 	return r->age_ns && now_ns > begun_ns && (uint64_t)(now_ns - begun_ns) >= r->age_ns;
@@ -24,13 +24,13 @@ int64_t rotate_begin(int fd, int64_t now_ns)
 {
 	struct statx st;
 
-	/* ext4, XFS, btrfs and, since 6.6, tmpfs know when a file was made; NFS before 4 does not */
+	/* ext4, XFS, btrfs and, since 6.6, tmpfs store when a file was created; NFS before 4 does not */
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &st) != 0 || !(st.stx_mask & STATX_BTIME))
 		return now_ns;
 	return st.stx_btime.tv_sec * INT64_C(1000000000) + st.stx_btime.tv_nsec;
 }
 
-/* from becomes to. It is no fault that there is none. */
+/* Renames `from` to `to`. A missing `from` is no error. */
 static int move(const char *from, const char *to, char *why, size_t room)
 {
 	int err = rename(from, to) == 0 || errno == ENOENT ? 0 : -errno;
@@ -45,8 +45,8 @@ int rotate_files(const char *path, unsigned keep, char *why, size_t room)
 	int err = 0;
 
 	/*
-	 * from the oldest, which is written over; a crash in between leaves a gap in the numbers, and nothing is lost
-	 * but the oldest
+	 * Begin with the oldest file, which the rename overwrites.  A crash leaves a gap in the numbers, and loses
+	 * nothing but the oldest file.
 	 */
 	for (unsigned k = keep; k > 0 && !err; k--) {
 		char *from, *to;
