@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http - the sink that sends batches of records as JSON to any URL: for a backend of one's own.
+ * http - the sink that sends batches of records as JSON to any URL, for a backend of the site's own.
  */
 #include <skep/plugin.h>
 #include <skep/sink/fields.h>
@@ -14,7 +14,7 @@
 
 struct http_sink;
 
-/* A batch on its way: encoded on a thread, then sent from the loop. */
+/* A batch in flight: a worker encodes it, then the loop sends it. */
 struct slot {
 	struct http_sink *sink;
 	const struct skep_batch *batch; /* NULL: free */
@@ -163,7 +163,7 @@ static void give_answer(struct slot *slot, const struct skep_batch_answer *answe
 	struct http_sink *s = slot->sink;
 	const struct skep_batch *b = slot->batch;
 
-	slot->batch = NULL; /* first: batch_answer() may submit the next one at once */
+	slot->batch = NULL; /* before the answer: the plugin host may submit the next batch inside batch_answer() */
 	if (answer->result == SKEP_BATCH_ACK && s->lines)
 		s->host->counter_add(s->lines, slot->records);
 	s->host->batch_answer(s->inst, b, answer);
