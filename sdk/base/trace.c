@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/base/trace.c - ids of traces and spans, and the header that carries them.
+ * sdk/base/trace.c - computes ids of traces and spans, and reads and writes the traceparent header.
  */
 #include <errno.h>
 #include <skep/trace.h>
@@ -10,7 +10,7 @@
 
 #include "sdk/base/sha256.h"
 
-/* n bytes of a hash of a label and up to two texts; never all 0, which means "none". */
+/* Returns n bytes of a hash of a label and up to two texts, never all 0, as 0 means "none". */
 static void skep_trace_hash(const char *label, const void *a, size_t a_len, const void *b, size_t b_len, uint8_t *ret,
 			    size_t n)
 {
@@ -18,7 +18,7 @@ static void skep_trace_hash(const char *label, const void *a, size_t a_len, cons
 	size_t at = strlen(label) + 1;
 
 	/*
-	 * Replaces a long text by its hash, as the buffer has a fixed size. The length before each text makes "a","bc"
+	 * Replaces a long text by its hash, as the buffer has a fixed size.  The length before each text makes "a","bc"
 	 * differ from "ab","c".
 	 */
 	if (a_len > 64) {

@@ -6,7 +6,9 @@
 
 void skep_upid_text(const char *boot_id, const struct skep_upid *upid, char ret[SKEP_UPID_TEXT])
 {
-	/* No snprintf: sinks write two ids for each record, and it would take a tenth of their time. */
+	/*
+	 * This does not use snprintf, which would take a tenth of a sink's time: sinks write two ids for each record.
+	 */
 	char *at = ret;
 	unsigned n = 1;
 

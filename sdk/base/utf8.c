@@ -83,7 +83,7 @@ size_t skep_utf8_cut(const char *s, size_t n, size_t most)
 
 	if (n <= most)
 		return n;
-	/* A character has at most 4 bytes, so one across the cut begins at most 3 bytes before it. */
+	/* A character has at most 4 bytes, so a character that spans the cut begins at most 3 bytes before the cut. */
 	for (int back = 0; back < 3 && at > 0; back++) {
 		at--;
 		if (((unsigned char)s[at] & 0xc0) != 0x80)

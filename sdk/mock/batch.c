@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/batch.c - batches for sinks.
+ * sdk/mock/batch.c - builds batches for tests of sinks.
  */
 #include <string.h>
 

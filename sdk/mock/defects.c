@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/defects.c - records defects of the plugin and of the test, and refuses what a test asks wrongly.
+ * sdk/mock/defects.c - records defects of the plugin and of the test, and refuses wrong requests of a test.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ void mock_defect(struct skep_mock *m, const char *fmt, ...)
 	mock_need(text);
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; i < p->n_defects; i++) {
-		/* Once is enough: a plugin does the same at each interval. */
+		/* Report a defect once: a plugin repeats it at each interval. */
 		if (strcmp(p->defects[i], text) == 0) {
 			free(text);
 			text = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/detail.c - details: attached and detached as the host does.
+ * sdk/mock/detail.c - attaches and detaches details as the plugin host does.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -46,7 +46,7 @@ int64_t skep_mock_attach(struct skep_mock *m, const char *name, enum skep_scope 
 		return mock_refuse(m, -EINVAL, "detail \"%s\" cannot be limited to that", name);
 	d = mock_need(calloc(1, sizeof(*d)));
 	scope.id = (uint64_t)(d->id = ++m->priv->last_detail);
-	/* First: attach() may emit. */
+	/* Add the detail first: attach() may emit. */
 	d->next = m->priv->details;
 	m->priv->details = d;
 	mock_enter(m, "attach");

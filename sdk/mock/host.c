@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/host.c - the functions of struct skep_host that neither the loop nor records are about.
+ * sdk/mock/host.c - implements the functions of struct skep_host that concern neither the loop nor records.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -128,7 +128,7 @@ static void host_sweep_end(struct skep_instance *i, bool complete)
 	mock_may(i->mock, "sweep_end", false);
 }
 
-/* The mock knows no secret when it sees one, and nothing is to leave: as the real host without its tables. */
+/* Redacts nothing, like the plugin host without its tables: no output of the mock leaves the test. */
 static unsigned host_redact(struct skep_instance *i, const char *exe, char *argv, uint32_t *len)
 {
 	if (!mock_may(i->mock, "redact", false))
@@ -153,7 +153,7 @@ static bool host_cgroup_known(struct skep_instance *i, uint64_t id, const struct
 	return was;
 }
 
-/* false: there is no such batch. */
+/* Ends a batch's flight. false: the plugin has no such batch. */
 static bool batch_back(struct skep_mock *m, const struct skep_batch *batch)
 {
 	struct skep_mock_priv *p = m->priv;
@@ -219,7 +219,7 @@ static void host_batch_done(struct skep_instance *i, const struct skep_batch *ba
 	struct skep_batch_answer answer = { .size = sizeof(answer), .result = result, .why = why };
 
 	if (!why && result == SKEP_BATCH_RETRY)
-		answer.why = ""; /* allowed since 1.0 */
+		answer.why = ""; /* the ABI has allowed it since 1.0 */
 	host_batch_answer(i, batch, &answer);
 }
 
@@ -303,7 +303,7 @@ static bool host_process_by_pid(struct skep_instance *i, uint32_t pid, struct sk
 	return false;
 }
 
-/* There is no reader here: a test that wants an answer sets host.process_read to its own. */
+/* The mock reads no process: a test that wants an answer sets host.process_read to its own function. */
 static int host_process_read(struct skep_instance *i, const struct skep_upid *who, uint32_t uid, uint32_t what,
 			     skep_process_cb cb, void *arg)
 {

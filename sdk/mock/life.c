@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/life.c - a plugin's life under the mock host: what core/plugin/instance.c does in the
- * daemon, in the same order.
+ * sdk/mock/life.c - calls a plugin's callbacks under the mock host, in the same order as core/plugin/instance.c in
+ * skepd.
  */
 #include <pthread.h>
 #include <string.h>
@@ -65,7 +65,10 @@ void skep_mock_init(struct skep_mock *m, const struct skep_plugin *plugin)
 	m->instance->mock = m;
 	p->loop = pthread_self();
 	pthread_mutex_init(&p->lock, NULL);
-	/* A sanitizer's run-time may start a thread of its own at the first one: before any callback, then. */
+	/*
+	 * Start a thread now: a sanitizer's run-time may start a thread of its own at the first one, and must not do so
+	 * within a callback.
+	 */
 	if (pthread_create(&first, NULL, mock_no_thread, NULL) == 0)
 		pthread_join(first, NULL);
 	p->records_end = &p->records;
@@ -83,7 +86,7 @@ void skep_mock_init(struct skep_mock *m, const struct skep_plugin *plugin)
 	mock_options_default(m);
 }
 
-/* What open(), start() returned: a number that the real host takes, and a reason for people. */
+/* Checks the result of open() or start(): an errno that the plugin host accepts, and a reason by host->fail(). */
 static int mock_result(struct skep_mock *m, const char *callback, int err)
 {
 	if (err > 0 || err < -4095) {
@@ -195,7 +198,7 @@ int skep_mock_submit(struct skep_mock *m, const struct skep_batch *batch)
 		mock_defect(m, "submit() returned %d: 0 or a negative errno is expected", err);
 		err = -EINVAL;
 	}
-	/* Refused is answered. */
+	/* A refused batch is not in flight. */
 	for (size_t i = 0; err && i < p->n_in_flight; i++)
 		if (p->in_flight[i] == batch) {
 			p->in_flight[i] = p->in_flight[--p->n_in_flight];
@@ -217,7 +220,7 @@ int skep_mock_reload(struct skep_mock *m)
 	if (!err && !SKEP_HAS(m->plugin, reload))
 		err = mock_refuse(m, -ENOTSUP, "%s has no reload()", m->plugin->name);
 	if (!err) {
-		skep_mock_settle(m); /* not called while work() is under way */
+		skep_mock_settle(m); /* the plugin host never calls reload() during work() */
 		mock_enter(m, "reload");
 		err = m->plugin->reload(m->instance, m->state, p->next_state);
 		mock_leave(m, false);
@@ -231,7 +234,7 @@ int skep_mock_reload(struct skep_mock *m)
 
 		if (!mock_option_get(m->plugin, p->dirty.at[i], &o))
 			continue;
-		/* As the host does: copies the options that the plugin applied, and discards the others. */
+		/* As the plugin host does, copies the options that the plugin applied, and discards the others. */
 		if (err)
 			memcpy(next + o.offset, state + o.offset, mock_option_size(o.type));
 		else
@@ -248,7 +251,7 @@ void skep_mock_stop(struct skep_mock *m)
 	m->priv->ending = true;
 	skep_mock_settle(m);
 	mock_enter(m, "stop");
-	m->priv->ending = false; /* stop() may ask for the last work() */
+	m->priv->ending = false; /* stop() may call work() a last time */
 	m->plugin->stop(m->instance, m->state);
 	m->priv->ending = true;
 	mock_leave(m, false);

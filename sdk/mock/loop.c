@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/loop.c - watches, timers and background work, at the test's pace.
+ * sdk/mock/loop.c - runs watches, timers and background work when the test asks for it.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -65,7 +65,7 @@ void mock_watch_close(struct skep_watch *w)
 	w->closed = true;
 }
 
-/* One round. A callback may close any watch, and open others. */
+/* Runs one round of poll(). A callback may close any watch, and open others. */
 static unsigned mock_poll_once(struct skep_mock *m, int wait_ms)
 {
 	struct skep_watch **who;
@@ -116,7 +116,7 @@ unsigned skep_mock_poll(struct skep_mock *m, int wait_ms)
 {
 	unsigned n = mock_poll_once(m, wait_ms), all = n;
 
-	/* A plugin that leaves its fd readable is called for ever: as it would be in the daemon. */
+	/* skepd would call a plugin that leaves its fd readable again and again. */
 	for (int rounds = 0; n > 0; rounds++) {
 		if (rounds == 1000) {
 			mock_defect(m,
@@ -262,7 +262,7 @@ void skep_mock_settle(struct skep_mock *m)
 		struct mock_work *w = m->priv->works;
 
 		pthread_join(w->thread, NULL);
-		/* First: done may ask for the next piece of work. */
+		/* Unlink first: the done callback may call work() again. */
 		m->priv->works = w->next;
 		if (w->done) {
 			mock_enter(m, "done callback");
@@ -285,7 +285,7 @@ void mock_close_leftovers(struct skep_mock *m)
 	for (struct skep_timer *t = m->priv->timers; t; t = t->next) {
 		if (!t->closed && !t->fired)
 			mock_defect(m, "a timer was left running; close it in stop()");
-		t->fired = true; /* closing it once more, in close(), does no harm */
+		t->fired = true; /* a second close, in close(), does no harm */
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/options.c - options of a plugin by text, as a configuration has them.
+ * sdk/mock/options.c - parses options of a plugin from text, as in a configuration.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ size_t mock_option_size(uint32_t type)
 	return type == SKEP_O_BOOL ? sizeof(bool) : 8;
 }
 
-/* A number with a unit of that list (name, factor; factor 0 ends it). false: neither. */
+/* A unit and its factor; a list ends with factor 0. */
 struct mock_unit {
 	const char *name;
 	uint64_t factor;
@@ -89,7 +89,7 @@ static bool mock_bounded(const struct skep_option *o, int64_t value)
 	return o->min >= o->max || (value >= o->min && value <= o->max);
 }
 
-/* Writes the value of text to `at`. false: it is not one. */
+/* Parses the text and writes its value to `at`. false: the text is no valid value. */
 static bool mock_parse(struct skep_mock_priv *p, const struct skep_option *o, const char *text, char *at)
 {
 	uint64_t n;

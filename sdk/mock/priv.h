@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/priv.h - what the files of the mock host share.
+ * sdk/mock/priv.h - the state and functions that the files of the mock host share.
  */
 #ifndef SKEP_SDK_MOCK_PRIV_H
 #define SKEP_SDK_MOCK_PRIV_H
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <skep/mock.h>
 
-/* The types are the host's: these are the mock's. */
+/* skep/plugin.h leaves these types to the plugin host; the mock defines its own. */
 struct skep_instance {
 	struct skep_mock *mock;
 };
@@ -19,7 +19,7 @@ struct skep_counter {
 	struct skep_counter *next;
 };
 
-/* The mock frees handles at the end only: it reports the use of a closed handle instead of crashing. */
+/* The mock frees handles only at the end, so that it can report the use of a closed handle instead of crashing. */
 struct skep_watch {
 	struct skep_mock *mock;
 	struct skep_watch *next;
@@ -36,7 +36,7 @@ struct skep_timer {
 	uint64_t due_ns, repeat_ns;
 	skep_timer_cb cb;
 	void *arg;
-	bool closed, fired; /* fired: a single shot that is over */
+	bool closed, fired; /* fired: a single-shot timer that has run */
 };
 
 struct mock_work {
@@ -50,7 +50,7 @@ struct mock_work {
 
 struct skep_mock_record {
 	const struct skep_stream *stream;
-	unsigned number; /* of the stream */
+	unsigned number; /* index of the stream */
 	struct skep_upid who;
 	uint64_t time_ns;
 	void *data;  /* its strings point into text */
@@ -70,7 +70,7 @@ struct mock_detail {
 	struct mock_detail *next;
 };
 
-/* Numbers (fds or threads) that came up in the plugin's callbacks. */
+/* Numbers (fds or threads) that the mock saw around the plugin's callbacks. */
 struct mock_set {
 	int *at;
 	size_t n, room;
@@ -78,22 +78,22 @@ struct mock_set {
 
 enum mock_life { MOCK_NEW, MOCK_OPEN, MOCK_RUNNING, MOCK_STOPPED, MOCK_CLOSED };
 
-/* Process-wide state, as text: one line each. */
+/* Process-wide state as text, one line for each item. */
 #define MOCK_PROCESS_LINES 8
 
 struct skep_mock_priv {
 	pthread_t loop;
-	enum mock_life life;    /* threads look at it, too */
-	bool ending;            /* no new work() */
-	unsigned depth;         /* callbacks under way */
-	const char *callback;   /* the outermost one's name */
+	enum mock_life life;    /* threads read it, too */
+	bool ending;            /* the plugin may start no more work() */
+	unsigned depth;         /* number of callbacks in progress */
+	const char *callback;   /* name of the outermost callback */
 	uint64_t entered_ns;
 	bool failed_with_reason;
 	uint64_t now_ns, sampled_ns;
 
-	void *next_state; /* what the options shall be; the same as in the state until one is set */
+	void *next_state; /* the options that the test has set; equal to the plugin's state until the test sets one */
 	bool options_changed;
-	struct mock_set dirty; /* indices of options that were set after open() */
+	struct mock_set dirty; /* indices of options that the test has set after open() */
 	void **memory; /* texts of options */
 	size_t n_memory;
 
@@ -102,8 +102,8 @@ struct skep_mock_priv {
 	struct mock_work *works;
 	struct skep_counter *counters;
 	struct skep_mock_record *records, **records_end;
-	uint64_t *lost;    /* by stream */
-	unsigned *emitted; /* by stream, since forget() */
+	uint64_t *lost;    /* for each stream */
+	unsigned *emitted; /* for each stream, since forget() */
 	struct mock_signal *signals;
 	struct mock_detail *details;
 	int64_t last_detail;
@@ -111,30 +111,33 @@ struct skep_mock_priv {
 	size_t n_in_flight;
 	struct mock_set known_cgroups;
 
-	pthread_mutex_t lock; /* of defects: threads have them, too */
+	pthread_mutex_t lock; /* protects defects, which worker threads report, too */
 	char **defects;
 	size_t n_defects;
 
-	struct mock_set fds_before, fds, threads_before, threads; /* see process.c */
+	struct mock_set fds_before, fds, threads_before, threads; /* process.c maintains these */
 	char *process_before[MOCK_PROCESS_LINES];
 };
 
-void *mock_need(void *); /* ends the program when it is NULL */
-/* A mistake of the test. */
+void *mock_need(void *); /* ends the program when its argument is NULL */
+/* Reports a mistake of the test, and ends the program. */
 void mock_misuse(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/* A mistake of the plugin. Any thread. */
+/* Records a defect of the plugin. Any thread may call it. */
 void mock_defect(struct skep_mock *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Writes the test's mistake to `why`; returns err. */
+/* Writes the test's mistake to the mock's `why`, and returns err. */
 int mock_refuse(struct skep_mock *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 uint64_t mock_clock_ns(void); /* monotonic */
 
-/* Around each callback of the plugin. has_budget: its time counts. */
+/* Call these around each callback of the plugin. has_budget: the mock checks the callback's duration. */
 void mock_enter(struct skep_mock *, const char *callback);
 void mock_leave(struct skep_mock *, bool has_budget);
 
-/* host.c: the functions of the table. */
+/* host.c: implements the functions of struct skep_host. */
 void mock_host_fill(struct skep_host *);
-/* May the plugin call this now, from here? any_thread: where does not matter. Otherwise a defect, and false. */
+/*
+ * True when the plugin may call the function now and from here; else records a defect. any_thread: any thread may call
+ * it.
+ */
 bool mock_may(struct skep_mock *, const char *function, bool any_thread);
 void mock_host_free(struct skep_mock_priv *);
 
@@ -155,7 +158,7 @@ void mock_records_free(struct skep_mock_priv *);
 
 /* options.c */
 void mock_options_default(struct skep_mock *);
-/* Index of an option, -1: none. Entries of older and newer plugins alike. */
+/* Returns the index of an option, -1: none. Accepts plugins of an older or newer ABI. */
 int mock_option_find(const struct skep_plugin *, const char *name, struct skep_option *ret);
 bool mock_option_get(const struct skep_plugin *, int i, struct skep_option *ret);
 size_t mock_option_size(uint32_t type);
@@ -168,9 +171,9 @@ void mock_details_end(struct skep_mock *); /* calls detach() for every attached 
 bool mock_detail_attached(const struct skep_mock_priv *, uint64_t id);
 void mock_details_free(struct skep_mock_priv *);
 
-/* process.c: what belongs to the process, not to a plugin. */
-void mock_process_before(struct skep_mock *); /* a callback begins */
-void mock_process_after(struct skep_mock *);  /* it has ended */
+/* process.c: watches the state that belongs to the process, not to a plugin. */
+void mock_process_before(struct skep_mock *); /* call it before a callback */
+void mock_process_after(struct skep_mock *);  /* call it after a callback */
 void mock_process_threads_left(struct skep_mock *);
 void mock_process_fds_left(struct skep_mock *);
 void mock_process_free(struct skep_mock_priv *);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/process.c - what belongs to the process and not to a plugin: signals, locale, umask,
- * working directory, limits; and what a plugin has opened and must give back: fds, threads.
+ * sdk/mock/process.c - watches the state that belongs to the process and not to a plugin: signals, locale, umask,
+ * working directory, limits.  It also tracks the fds and threads that a plugin has opened and must release.
  *
- * Both are looked at around each callback, so that what the test itself does in between is not
- * laid to the plugin's charge.
+ * The mock looks at both around each callback, so that it does not blame the plugin for what the test does in between.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 
 #include "sdk/mock/priv.h"
 
-/* A plugin that leaks one descriptor a call leaks many: the mock reports this many. */
+/* A plugin that leaks a descriptor per call leaks many: the mock reports only this many. */
 #define FDS_TOLD 3u
 
 void mock_set_add(struct mock_set *set, int n)
@@ -47,7 +46,7 @@ void mock_set_remove(struct mock_set *set, int n)
 		}
 }
 
-/* The numbers in a folder of /proc/self; none where there is no /proc. */
+/* Reads the numbers in a folder of /proc/self; none without /proc. */
 static void mock_list(const char *folder, struct mock_set *ret)
 {
 	DIR *dir = opendir(folder);
@@ -65,7 +64,7 @@ static void mock_list(const char *folder, struct mock_set *ret)
 		closedir(dir);
 }
 
-/* Adds to the plugin's set what `now` has beyond `before`, and removes what `now` lacks. */
+/* Adds the numbers in `now` that `before` lacks to the plugin's set, and removes the numbers that `now` lacks. */
 static void mock_difference(const struct mock_set *before, const struct mock_set *now, struct mock_set *owned)
 {
 	for (size_t i = 0; i < now->n; i++)
@@ -95,7 +94,10 @@ static char *mock_describe(const char *what)
 
 		snprintf(text, sizeof(text), "%s", zone ? zone : "not set");
 	} else if (strcmp(what, "umask") == 0) {
-		/* Since 4.7; umask() itself could only tell by changing it, while other threads create files. */
+		/*
+		 * The kernel shows the umask since 4.7.  umask() itself would have to change it, while other threads
+		 * create files.
+		 */
 		f = fopen("/proc/self/status", "re");
 		while (f && fgets(line, sizeof(line), f))
 			if (strncmp(line, "Umask:", 6) == 0)
@@ -142,7 +144,7 @@ void mock_process_before(struct skep_mock *m)
 	}
 	mock_list("/proc/self/fd", &p->fds_before);
 	mock_list("/proc/self/task", &p->threads_before);
-	/* A thread of work() is the mock's. */
+	/* A thread of work() belongs to the mock. */
 }
 
 void mock_process_after(struct skep_mock *m)
@@ -171,7 +173,7 @@ void mock_process_threads_left(struct skep_mock *m)
 	struct mock_set now = { 0 };
 	unsigned left = 0;
 
-	/* A thread that was joined may be there for a moment: pthread_join waits for its memory, not for /proc. */
+	/* A joined thread may stay in /proc for a moment: pthread_join waits for the thread's memory, not for /proc. */
 	for (int tries = 0; tries < 1000; tries++) {
 		const struct timespec ms = { 0, 1000000 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/mock/records.c - records that the plugin emits: held against their field tables, kept,
- * and read by the names of streams and fields.
+ * sdk/mock/records.c - checks the records that the plugin emits against their field tables, and stores them.  Tests
+ * read them by the names of streams and fields.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "sdk/mock/priv.h"
 
-/* One value: what a sink would meet. */
+/* Checks one value as a sink would read it. */
 static void mock_check_field(struct skep_mock *m, const struct skep_stream *s, const struct skep_field *f,
 			     const void *at)
 {
@@ -67,7 +67,7 @@ static void mock_check_record(struct skep_mock *m, unsigned stream, const struct
 	}
 }
 
-/* Bytes that a field points to, outside of the record. */
+/* Returns the bytes outside of the record that a field points to. */
 static size_t mock_pointed(const struct skep_field *f, const void *at, const void **ret)
 {
 	const struct skep_str *text = at;
@@ -112,7 +112,7 @@ static struct skep_mock_record *mock_copy(const struct skep_stream *s, const voi
 			continue;
 		if (len > 0)
 			memcpy(r->text + used, from, len);
-		/* Terminated, so that skep_mock_str() can hand it out. */
+		/* Terminate each text, so that skep_mock_str() can return it as a string. */
 		if (f->type == SKEP_T_HIST)
 			((struct skep_hist *)at)->slots = (const void *)(r->text + used);
 		else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/btf.c - looks into the kernel's type information.
+ * sdk/probe/btf.c - looks up tracepoints, functions and members in the kernel's type information.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ int skep_btf_need(struct skep_instance *inst, const struct skep_host *host, cons
 	return 0;
 }
 
-/* The type that each tracepoint has in BTF: a typedef of a pointer to a function. Its id, or < 0. */
+/* Returns the id of a tracepoint's BTF type, a typedef of a pointer to a function, or < 0. */
 static int tracepoint_id(const struct btf *btf, const char *name)
 {
 	char type[128];
@@ -49,7 +49,7 @@ bool skep_btf_has_function(const struct btf *btf, const char *name)
 	return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0;
 }
 
-/* Has that struct or enum a member of that name? */
+/* True when the struct or enum has a member of that name. */
 static bool has_name(const struct btf *btf, const char *type, uint32_t kind, const char *name)
 {
 	int id = btf__find_by_name_kind(btf, type, kind);
@@ -74,7 +74,7 @@ bool skep_btf_has_helper(const struct btf *btf, const char *name)
 	return has_name(btf, "bpf_func_id", BTF_KIND_ENUM, name);
 }
 
-/* The function of a tracepoint: its first parameter is the tracepoint's own void *. NULL: there is none. */
+/* Returns the function type of a tracepoint, or NULL. Its first parameter is the tracepoint's own void *. */
 static const struct btf_type *function_of(const struct btf *btf, const char *tracepoint)
 {
 	int id = tracepoint_id(btf, tracepoint);

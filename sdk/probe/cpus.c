@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/cpus.c - reads the kernel's list of CPUs.
+ * sdk/probe/cpus.c - counts the CPUs in the kernel's list, for maps with a value per CPU.
  */
 #include <errno.h>
 #include <skep/cpus.h>

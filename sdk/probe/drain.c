@@ -88,7 +88,7 @@ int skep_sums_of_map(int map_fd, size_t size, void *ret)
 
 /* ---- iterators -------------------------------------------------------------------- */
 
-/* EAGAIN: the iterator visited a million objects without output. */
+/* read() fails with EAGAIN when the iterator has visited a million objects without output. */
 static ssize_t read_more(int fd, void *buffer, size_t room)
 {
 	ssize_t n;

@@ -31,8 +31,8 @@ static uint64_t skep_pins_hash_number(uint64_t h, uint64_t number)
 }
 
 /*
- * Parses a folder's name, "NAME@WHEN-KEY". bpffs allows no dots in names (kernel/bpf/inode.c, bpf_lookup). Two folders
- * of one key exist for a moment while skepd reloads a plugin.
+ * Parses a folder's name, "NAME@WHEN-KEY". bpffs allows no dots in names (kernel/bpf/inode.c, bpf_lookup). While skepd
+ * reloads a plugin, two folders with the same key exist for a moment.
  */
 static bool skep_pins_is(const char *entry, const char *name, uint64_t *ret_key)
 {
@@ -80,7 +80,7 @@ static int skep_pins_path(char path[SKEP_PINS_PATH + 96], const char *folder, co
 	int n = snprintf(path, SKEP_PINS_PATH + 96, "%s/%s_%s", folder, kind, name);
 
 	for (char *c = path + strlen(folder); n > 0 && *c; c++)
-		if (*c == '.') /* names of internal maps have them */
+		if (*c == '.') /* names of libbpf's internal maps have dots */
 			*c = '_';
 	return n > 0 && n < SKEP_PINS_PATH + 96 ? 0 : -ENAMETOOLONG;
 }
@@ -110,7 +110,10 @@ static void skep_pins_remove(const char *folder)
 	rmdir(folder);
 }
 
-/* Are all programs there?  If not, a skepd died while it removed the folder: links may be gone (skep_pins_unpin). */
+/*
+ * True when the folder has all programs.  If not, a skepd died while it removed the folder, and links may be missing
+ * (skep_pins_unpin).
+ */
 static bool skep_pins_whole(const char *folder, const struct bpf_object_skeleton *s)
 {
 	char path[SKEP_PINS_PATH + 96];
@@ -142,7 +145,10 @@ int skep_pins_kept(const char *folder, struct skep_kept *ret)
 	return err;
 }
 
-/* No skepd adopts an expired kernel side, which has a gap: skep_pins_others() drains and removes it. */
+/*
+ * True when the folder's kernel side has recorded without a gap: no skepd adopts an expired one, which
+ * skep_pins_others() drains and removes.
+ */
 static bool skep_pins_attended(struct skep_pins *p)
 {
 	struct skep_kept k = { 0, SKEP_KEPT_AWAKE, 0 };
@@ -152,7 +158,7 @@ static bool skep_pins_attended(struct skep_pins *p)
 	return err == -ENOENT || (!err && k.asleep == SKEP_KEPT_AWAKE && !skep_kept_expired(&k));
 }
 
-/* Finds a whole folder with our key and without a gap; skep_pins_others() deals with the other folders. */
+/* Finds a complete folder with this build's key and without a gap; skep_pins_others() handles the other folders. */
 static bool skep_pins_find(struct skep_pins *p, const char *where, const struct bpf_object_skeleton *s)
 {
 	DIR *dir = opendir(where);
@@ -187,7 +193,7 @@ static int skep_pins_adopt(const struct skep_pins *p, struct bpf_object_skeleton
 		fd = err ? err : bpf_obj_get(path);
 		if (fd < 0)
 			return err ? err : -errno;
-		err = bpf_map__reuse_fd(map, fd); /* duplicates the descriptor */
+		err = bpf_map__reuse_fd(map, fd); /* bpf_map__reuse_fd() duplicates the descriptor */
 		close(fd);
 		if (err)
 			return err;
@@ -246,7 +252,7 @@ static int skep_pins_pin(const char *folder, struct bpf_object_skeleton *s)
 	for (int i = 0; i < s->map_cnt; i++) {
 		int fd = bpf_map__fd(*s->maps[i].map);
 
-		if (fd < 0) /* not created on this kernel */
+		if (fd < 0) /* libbpf did not create the map on this kernel */
 			continue;
 		err = skep_pins_path(path, folder, "map", s->maps[i].name);
 		if (err || bpf_obj_pin(fd, path))
@@ -336,19 +342,19 @@ int skep_pins_own_program(const struct skep_pins *p, const struct bpf_program *p
 	return bpf_program__fd(prog) >= 0 ? dup(bpf_program__fd(prog)) : -1;
 }
 
-/* For how many ns the pinned object records after the last touch (skep/kept.h). */
+/* Returns for how many ns the pinned object records after the last touch (skep/kept.h). */
 static uint64_t skep_pins_for_ns(const struct skep_host *host)
 {
 	/* before ABI 1.4 the host has no such field */
 	const uint64_t seconds = SKEP_HAS(host, pin_for_s) ? host->pin_for_s : 600u;
 
-	/* two intervals more, as a plugin may touch the object with samples only */
+	/* two more intervals, because a plugin may touch the object only when it samples */
 	return seconds * 1000000000ull + 2 * host->interval_ns;
 }
 
 /*
- * Reports the events since until_ns as lost in the kernel: the hooks did not record them, as no skepd read. fd: of the
- * map "unattended".
+ * Reports the events since until_ns as lost in the kernel: the hooks did not record them, because no skepd read the
+ * ring.  fd: the map "unattended".
  */
 static uint64_t skep_pins_unattended(const struct skep_host *host, struct skep_instance *inst, int fd,
 					    const struct skep_pins_kinds *kinds, uint64_t until_ns)
@@ -426,7 +432,7 @@ void skep_pins_others(const struct skep_pins *p, const struct skep_host *host,
 	while (dir && (e = readdir(dir))) {
 		bool whole = skep_pins_is(e->d_name, p->name, &key);
 
-		/* "NAME_...": a skepd died while it made this folder; its ring began then, and no skepd has read it */
+		/* "NAME_...": a skepd died while it created this folder, and no skepd has read the new ring */
 		if ((!whole && (strncmp(e->d_name, p->name, n) || e->d_name[n] != '_')) ||
 		    snprintf(folder, sizeof(folder), "%s/%s", host->pin_dir, e->d_name) >= (int)sizeof(folder) ||
 		    strcmp(folder, p->folder) == 0)

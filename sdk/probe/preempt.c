@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/preempt.c - finds out by BTF whether the kernel preempts tracepoint programs.
+ * sdk/probe/preempt.c - reads from BTF whether the kernel preempts tracepoint programs.
  */
 #include <bpf/btf.h>
 #include <skep/preempt.h>

@@ -76,7 +76,7 @@ void skep_ring_woken(const struct skep_ring *r)
 		;
 }
 
-/* The position up to which records are released. In a closed ring: all. */
+/* Returns the position up to which skepd has released records; in a closed ring, the end of all records. */
 static uint64_t skep_ring_begin(const struct skep_ring *r)
 {
 	return r->consumer ? __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE) : r->at;

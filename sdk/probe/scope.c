@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/scope.c - attachments of details, and their tables in BPF memory.
+ * sdk/probe/scope.c - tracks the attachments of details, and their tables in BPF memory.
  */
 #include <errno.h>
 #include <poll.h>
@@ -56,8 +56,8 @@ bool skep_scope_cgroup_v1(void)
 }
 
 /*
- * Opens the process of that scope: a descriptor that becomes readable at its end, and its identity if the host knows
- * it. 0, or what host->fail returned.
+ * Opens the process of a scope.  Returns a descriptor that becomes readable at the process's end, and the identity if
+ * the plugin host knows the process.  0, or the result of host->fail().
  */
 static int skep_scope_process(struct skep_instance *inst, const struct skep_host *host, uint32_t pid,
 				     int *ret_pidfd, struct skep_upid *ret_who)
@@ -65,13 +65,13 @@ static int skep_scope_process(struct skep_instance *inst, const struct skep_host
 	struct skep_upid who = { 0 };
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0); /* since 5.3; close-on-exec */
 
-	/* in brackets: a test framework may have a macro of that name */
+	/* parentheses, because a test framework may define a macro of that name */
 	if (fd < 0 && errno == ESRCH)
 		return (host->fail)(inst, -ESRCH, "there is no process %u", pid);
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT))
 		return (host->fail)(inst, -EINVAL, "%u is a thread; give its process (Tgid in /proc/%u/status)", pid,
 				    pid);
-	/* fd < 0 for another reason (a sandbox refuses the call): the detail stays until its time is over */
+	/* for another error (a sandbox refuses the call) the detail stays until its time is over */
 	if (SKEP_HAS(host, process_by_pid) && host->process_by_pid(inst, pid, &who) && who.pid == pid)
 		*ret_who = who;
 	*ret_pidfd = fd;

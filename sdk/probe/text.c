@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/text.c - whole files, lines, words and numbers.
+ * sdk/probe/text.c - reads whole files, lines, words and numbers, for probes that read /proc and /sys.
  */
 #include "sdk/probe/text.h"
 
@@ -187,7 +187,7 @@ bool text_u64(struct text *t, uint64_t *ret)
 	return text_word(t, &word) && number(word, ret);
 }
 
-/* "12.34", as in /proc/loadavg. Not strtod, which depends on the locale. */
+/* Reads "12.34", as in /proc/loadavg. strtod() would depend on the locale. */
 bool text_f64(struct text *t, double *ret)
 {
 	struct text word, whole, rest;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/probe/text.h - reading what the kernel writes as text: whole files, lines, words, numbers.
+ * sdk/probe/text.h - reads what the kernel writes as text: whole files, lines, words, numbers.
  *
  * A number is digits that fit into 64 bits and end at a blank or at the line's end; anything else is an error.  No
  * function reads beyond [at, end), and none needs a terminating NUL.  Private: not installed.
@@ -11,7 +11,7 @@
 #include <skep/record.h>
 #include <stdarg.h>
 
-/* A piece of text. Reading moves `at` on. */
+/* A piece of text. A function that reads from it advances `at`. */
 struct text {
 	const char *at, *end;
 };
@@ -35,14 +35,14 @@ int text_line_at(int dir, const char *path, char *line, size_t size);
 /* Reads a file with one number.  -EBADMSG: the file has something else. */
 int text_u64_at(int dir, const char *path, uint64_t *ret);
 
-/* Takes the next line, without its newline.  false: no line is left. */
+/* Returns the next line, without its newline.  false: no line is left. */
 bool text_line(struct text *, struct text *ret);
-/* Takes the next word; blanks separate words.  false: no word is left. */
+/* Returns the next word; blanks separate words.  false: no word is left. */
 bool text_word(struct text *, struct text *ret);
-/* Takes the next word if it is a number. */
+/* Reads the next word as a number.  false: it is no number. */
 bool text_u64(struct text *, uint64_t *ret);
 bool text_f64(struct text *, double *ret);
-/* Without the blanks at its ends. */
+/* Removes the blanks at both ends. */
 struct text text_trim(struct text);
 /* Skips the prefix.  false: the text does not begin with it. */
 bool text_skip(struct text *, const char *prefix);
@@ -54,7 +54,7 @@ bool text_list(struct text, uint64_t *ret_count);
 
 /* Copies into a fixed buffer, truncated to its size. */
 void text_copy(struct text, char *to, size_t size);
-/* snprintf.  false: the result is truncated. */
+/* Formats like snprintf.  false: the result is truncated. */
 bool text_format(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record's values by its field table.  Every access copies: nothing says that a
- * plugin's struct is aligned for its types.
+ * Reads a record's values by its field table, for sinks.  Every access copies the value, because a plugin's struct may
+ * not be aligned for its types.
  */
 
 #include <skep/sink/fields.h>
@@ -23,7 +23,7 @@ static const uint32_t type_size[] = {
 
 uint32_t skep_fields_count(const struct skep_stream *s)
 {
-	/* the members that this code reads end with offset */
+	/* the last member that this code reads ends where `reserved` begins */
 	if (!s || !SKEP_HAS(s, fields) || s->field_size < offsetof(struct skep_field, reserved))
 		return 0;
 	return s->n_fields;
@@ -82,7 +82,7 @@ struct skep_str skep_fields_context(const struct skep_record *r, const char *nam
 	struct skep_str s = { .ptr = "" };
 
 	for (size_t i = 0; c && i < sizeof(members) / sizeof(members[0]); i++) {
-		if (strcmp(members[i].name, name) != 0 || c->size < members[i].offset + sizeof(s)) /* an older host's */
+		if (strcmp(members[i].name, name) != 0 || c->size < members[i].offset + sizeof(s)) /* an older host */
 			continue;
 		memcpy(&s, (const char *)c + members[i].offset, sizeof(s));
 		if (!s.ptr)
@@ -116,7 +116,7 @@ int64_t skep_field_i64(const struct skep_field *f, const void *data)
 	if (f->type == SKEP_T_F64) {
 		memcpy(&d, at, sizeof(d));
 		if (!(d > -9.2e18))
-			return d <= -9.2e18 ? INT64_MIN : 0; /* NaN: 0 */
+			return d <= -9.2e18 ? INT64_MIN : 0; /* NaN becomes 0 */
 		return d < 9.2e18 ? (int64_t)d : INT64_MAX;
 	}
 	memcpy(&u, at, sizeof(u));

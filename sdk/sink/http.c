@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP layer's life, its requests, and secrets that change while it runs.
+ * The HTTP layer of sinks: opens and closes it, starts its requests, and reloads secrets that change while it runs.
  */
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 
 #include "sdk/sink/http_priv.h"
 
-#define REFRESH_S 2 /* so often files of secrets are read again, while anything is sent */
+#define REFRESH_S 2 /* how often a worker reads the files of secrets again, while the sink sends */
 
 /* ---- requests ------------------------------------------------------------------------ */
 
 static void give_back(struct http *h, struct transfer *t)
 {
-	curl_slist_free_all(t->headers); /* the token is in them */
+	curl_slist_free_all(t->headers); /* the headers contain the token */
 	t->headers = NULL;
 	skep_transfer_unlink(t);
 	skep_transfer_link(t, &h->idle);
@@ -36,7 +36,7 @@ static void answer(struct http *h, struct transfer *t)
 
 	curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
 	reply.content_type = type ? type : "";
-	/* not idle before the answer is given: done() may send the next one */
+	/* unlink now, but do not mark the transfer idle before done(), which may start the next request */
 	skep_transfer_unlink(t);
 	t->request.done(t->request.arg, &reply);
 	give_back(h, t);
@@ -99,8 +99,8 @@ static bool refresh(struct http *h)
 }
 
 /*
- * A receiver may answer 400 to an old key, or accept it as another client's. So the layer reads a changed file soon,
- * whichever status the receiver answers, and sends requests with the old key until then.
+ * A receiver may answer 400 to an old key, or accept it as another client's key.  So the layer reads a changed file
+ * soon, whatever the receiver answers, and sends requests with the old key until then.
  */
 static void refresh_at_times(struct http *h)
 {
@@ -146,7 +146,7 @@ void skep_http_over(struct http *h, CURL *easy, CURLcode code)
 	answer(h, t);
 }
 
-/* Connections and the cache of certificates go with the multi handle. */
+/* Replaces the multi handle, and with it all connections and the cache of certificates. */
 static int renew(struct http *h)
 {
 	struct transfer *t;
@@ -181,7 +181,7 @@ int skep_http_send(struct http *h, const struct http_request *q)
 	if (!err && curl_multi_add_handle(h->multi, t->easy) != CURLM_OK)
 		err = -ENOMEM;
 	if (!err && h->timer_err) {
-		/* nothing would ever make it begin */
+		/* without the timer libcurl would never start the request */
 		err = h->timer_err;
 		curl_multi_remove_handle(h->multi, t->easy);
 	}
@@ -230,7 +230,7 @@ int skep_http_start(struct http *h)
 	char why[512];
 	int err;
 
-	/* Counted by libcurl, which all our sinks share. */
+	/* libcurl counts these calls, because all sinks in a process share it. */
 	if (!h->curl_ready && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return h->host->fail(h->inst, -ENOMEM, "libcurl cannot be initialised");
 	h->curl_ready = true;
@@ -249,8 +249,8 @@ int skep_http_start(struct http *h)
 }
 
 /*
- * Requests under way keep their old options: libcurl has copied them.  Later requests use new connections, with the
- * certificates of this moment.
+ * Takes new options over.  Requests in flight keep the old ones, as libcurl has copied them.  Later requests use new
+ * connections, with the certificates of that moment.
  */
 int skep_http_reload(struct http *h, const struct http_options *next)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens, passwords and keys from files and from the environment.
+ * Reads tokens, passwords and keys from files and from the environment, and blanks them in texts for logs.
  */
 #include "sdk/sink/http_auth.h"
 
@@ -29,7 +29,7 @@ struct http_auth *skep_http_auth_free(struct http_auth *a)
 	return NULL;
 }
 
-/* source: a path or env:NAME. */
+/* Reads a secret from its source, a path or env:NAME. */
 static int secret_load(const char *source, char **ret, char *why, size_t room)
 {
 	char *text = NULL;
@@ -64,7 +64,7 @@ static int secret_load(const char *source, char **ret, char *why, size_t room)
 	return 0;
 }
 
-/* "Name: env:KEY" and "Name: file:/path" become "Name: value". */
+/* Replaces the source in "Name: env:KEY" or "Name: file:/path" by its value. */
 static int header_load(const char *header, char **ret, char *why, size_t room)
 {
 	size_t name = strcspn(header, ":");
@@ -78,7 +78,7 @@ static int header_load(const char *header, char **ret, char *why, size_t room)
 		err = secret_load(value + 5, &secret, why, room);
 	if (err)
 		return err;
-	/* libcurl leaves out a header "Name:", and sends an empty one for "Name;" */
+	/* libcurl omits a header "Name:", but sends an empty header for "Name;" */
 	n = *value ? asprintf(&text, "%.*s: %s", (int)name, header, secret ? secret : value)
 		   : asprintf(&text, "%.*s;", (int)name, header);
 	skep_secret_blank(secret);
@@ -109,10 +109,10 @@ static int bearer_load(const char *source, char **ret, char *why, size_t room)
 
 /* ---- secrets that no log shows ------------------------------------------------------------- */
 
-/* A value that is written into the configuration may be no secret: a short one is in many words. */
+/* A value that stands in the configuration itself may be no secret, and a short one occurs in many words. */
 #define WRITTEN_LEAST 8
 
-/* Takes the text. */
+/* Adds a secret, and takes ownership of the text. */
 static int keep_secret(struct http_auth *a, char *text)
 {
 	bool is_empty = text && !*text;
@@ -127,7 +127,7 @@ static int keep_secret(struct http_auth *a, char *text)
 	return 0;
 }
 
-/* The value, and the credentials alone where it is "Bearer TOKEN". */
+/* Adds a header's value as a secret, and for "Bearer TOKEN" also the token alone. */
 static int keep_header(struct http_auth *a, const char *header, const char *configured)
 {
 	const char *value = strchr(header, ':'), *last, *source = configured ? strchr(configured, ':') : NULL;
@@ -145,7 +145,7 @@ static int keep_header(struct http_auth *a, const char *header, const char *conf
 	return err || !last || strncasecmp(value, "Bearer ", 7) == 0 ? err : keep_secret(a, strdup(value));
 }
 
-/* Basic authentication, RFC 7617: base64 of user:password. */
+/* Adds the header of basic authentication (RFC 7617: base64 of user:password) as a secret. */
 static int keep_basic(struct http_auth *a, const char *user, const char *password)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -169,7 +169,7 @@ static int keep_basic(struct http_auth *a, const char *user, const char *passwor
 	return err ? err : keep_secret(a, strdup(password));
 }
 
-/* USER:PASSWORD@ of a proxy's URL. */
+/* Adds USER:PASSWORD@ of a proxy's URL as secrets. */
 static int keep_proxy(struct http_auth *a, const char *proxy)
 {
 	const char *at = strstr(proxy, "://"), *end;
@@ -184,7 +184,7 @@ static int keep_proxy(struct http_auth *a, const char *proxy)
 	password = user ? strchr(user, ':') : NULL;
 	if (password) {
 		*password++ = '\0';
-		err = keep_secret(a, strdup(password)); /* as it is written: a URL has %40 for @ */
+		err = keep_secret(a, strdup(password)); /* first the form in the URL, which has %40 for @ */
 		password = curl_easy_unescape(NULL, password, 0, NULL);
 	}
 	if (!err && password)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gzip and zstd at their fastest levels: for telemetry the next ones save a few percent of
- * the bytes and cost several times the CPU.
+ * Compresses request bodies with gzip and zstd at their fastest levels: for telemetry the next levels save a few
+ * percent of the bytes and cost several times the CPU.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static int reserve(struct http_body *b, size_t room)
 	return 0;
 }
 
-/* zlib takes twice the time for the same bytes: a whole body at once is what libdeflate is made for. */
+/* Uses libdeflate, which compresses a whole body at once: zlib takes twice the time for the same bytes. */
 static int encode_gzip(struct http_body *b, const void *in, size_t n)
 {
 	int err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which status means what for a batch:
+ * Classifies an HTTP status or a transfer error as the result for a batch:
  * ACK      the receiver has the batch
  * RETRY    a later attempt may succeed by itself
  * HOLD     an operator must act first: an expired token loses no batch
@@ -18,29 +18,29 @@ static const struct {
 	enum skep_batch_result result;
 } statuses[] = {
 	{ 200, 299, SKEP_BATCH_ACK },
-	/* none is followed: the body and the token are for the receiver that was named */
+	/* the sink follows no redirect: body and token are only for the configured receiver */
 	{ 300, 399, SKEP_BATCH_HOLD },
 	{ 400, 400, SKEP_BATCH_REJECT },
 	{ 401, 405, SKEP_BATCH_HOLD }, /* token, payment, right, path, method */
 	{ 406, 406, SKEP_BATCH_REJECT },
 	{ 407, 407, SKEP_BATCH_HOLD }, /* the proxy's password */
-	{ 408, 409, SKEP_BATCH_RETRY }, /* 409: an earlier attempt with the same key is still worked on */
+	{ 408, 409, SKEP_BATCH_RETRY }, /* 409: the receiver still processes an earlier attempt with the same key */
 	{ 410, 411, SKEP_BATCH_HOLD },
 	{ 412, 412, SKEP_BATCH_REJECT },
 	{ 413, 413, SKEP_BATCH_SPLIT },
 	{ 414, 414, SKEP_BATCH_HOLD },
-	{ 415, 415, SKEP_BATCH_HOLD }, /* our content type or coding: of every batch */
+	{ 415, 415, SKEP_BATCH_HOLD }, /* every batch has the same content type and encoding */
 	{ 421, 421, SKEP_BATCH_RETRY },
 	{ 423, 425, SKEP_BATCH_RETRY },
 	{ 426, 426, SKEP_BATCH_HOLD },
 	{ 429, 429, SKEP_BATCH_RETRY },
-	{ 431, 431, SKEP_BATCH_HOLD }, /* our headers are configured */
+	{ 431, 431, SKEP_BATCH_HOLD }, /* the configuration sets the headers */
 	{ 451, 451, SKEP_BATCH_HOLD },
 	{ 400, 499, SKEP_BATCH_REJECT }, /* 422 and the others */
 	{ 500, 500, SKEP_BATCH_SUSPECT },
 	{ 501, 501, SKEP_BATCH_HOLD },
 	{ 505, 505, SKEP_BATCH_HOLD },
-	{ 511, 511, SKEP_BATCH_HOLD }, /* a network that wants a log-in */
+	{ 511, 511, SKEP_BATCH_HOLD }, /* a captive network requires a log-in */
 	{ 500, 599, SKEP_BATCH_RETRY },
 };
 
@@ -52,7 +52,7 @@ static bool says(const char *text, const char *const *words)
 	return false;
 }
 
-/* The body's text from its beginning: without tags, and with one space for all that is between words. */
+/* Copies the beginning of the body's text, without tags, and with one space between words. */
 static void first_words(const char *body, char *to, size_t room)
 {
 	size_t n = 0;
@@ -73,9 +73,9 @@ static void first_words(const char *body, char *to, size_t room)
 }
 
 /*
- * 400 of a server that has not read the request: nginx (a client certificate is missing or refused), and
- * nginx, Apache and Go (http:// to a port of https).  Only a body that begins so: one that quotes a record holds
- * a user's text further on.
+ * True for a 400 from a server that has not read the request: nginx (a missing or refused client certificate), and
+ * nginx, Apache and Go (http:// to an https port).  Only the body's beginning counts: further on, a body that quotes a
+ * record contains a user's text.
  */
 static bool is_about_tls(const char *body)
 {
@@ -84,7 +84,7 @@ static bool is_about_tls(const char *body)
 		"400 The SSL certificate error",
 		"400 The plain HTTP request was sent to HTTPS port",
 		("400 Bad Request Bad Request Your browser sent a request that this server could not understand. "
-		 /* clang warns of a comma forgotten */
+		 /* clang warns about a missing comma */
 		 "Reason: You're speaking plain HTTP to an SSL-enabled server port."),
 		"Client sent an HTTP request to an HTTPS server.",
 	};
@@ -104,13 +104,12 @@ enum skep_batch_result skep_http_classify_status(long status, const char *body)
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		if (status >= statuses[i].first && status <= statuses[i].last)
 			return statuses[i].result;
-	return SKEP_BATCH_RETRY; /* not a status of HTTP: another program listens there */
+	return SKEP_BATCH_RETRY; /* not an HTTP status: another program listens there */
 }
 
 /*
- * OpenSSL and GnuTLS report by one code what a peer refuses (our certificate, our version) and what
- * the network breaks.  With TLS 1.3 the alert that a client certificate is wanted comes after the
- * handshake, as an error of reading.
+ * OpenSSL and GnuTLS use one code for a refusal by the peer (of a certificate, of a version) and for a network error.
+ * With TLS 1.3 the alert for a missing client certificate arrives after the handshake, as a read error.
  */
 static enum skep_batch_result classify_tls(const char *text)
 {
@@ -153,6 +152,6 @@ enum skep_batch_result skep_http_classify_error(CURLcode code, const char *text)
 	case CURLE_SEND_ERROR:
 		return says(text, alert) ? SKEP_BATCH_HOLD : SKEP_BATCH_RETRY;
 	default:
-		return SKEP_BATCH_RETRY; /* resolving, connecting, timeouts, half an answer, no HTTP, no memory */
+		return SKEP_BATCH_RETRY; /* name look-up, connect, time-out, half an answer, no HTTP, no memory */
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/sink/http_classify.h - what an answer, or its absence, means for a batch.  The one
- * place that knows; a sink whose receiver means something else by a status says so itself.
+ * sdk/sink/http_classify.h - classifies an answer, or its absence, as the result for a batch.  This is the one place
+ * for these rules; a sink whose receiver uses a status differently refines the result itself.
  */
 #ifndef SKEP_SINK_HTTP_CLASSIFY_H
 #define SKEP_SINK_HTTP_CLASSIFY_H
@@ -9,9 +9,9 @@
 #include <curl/curl.h>
 #include <skep/plugin.h>
 
-/* body: what came with it, "" for nothing. */
+/* body: the answer's body, or "". */
 enum skep_batch_result skep_http_classify_status(long status, const char *body);
-/* No answer came. text: what libcurl said in its error buffer; may be "". */
+/* Classifies a request without an answer. text: libcurl's error buffer; may be "". */
 enum skep_batch_result skep_http_classify_error(CURLcode, const char *text);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl's sockets are watched, and its one timer kept, by the host.
+ * Runs libcurl on the plugin host's loop: the host watches libcurl's sockets and keeps its one timer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,14 +13,14 @@
 
 /*
  * The layer watches a duplicate of libcurl's descriptor.  libcurl (7.88 at least) closes connecting sockets and those
- * of its name look-up before it reports so, and may reuse the number at once without a report.  A watch keeps its
- * events for life: when libcurl wants other events, the layer makes a new watch.
+ * of its name look-up before it reports the close, and may reuse the number at once without a report.  A watch keeps
+ * its events for life: when libcurl wants other events, the layer makes a new watch.
  */
 struct http_socket {
 	struct http *http;
 	curl_socket_t fd;
 	int watched; /* the duplicate; -1: none */
-	ino_t inode; /* which socket that is */
+	ino_t inode; /* identifies the watched socket */
 	unsigned events;
 	struct skep_watch *watch;
 	struct http_socket *next, **link;
@@ -53,7 +53,7 @@ static int watch(struct http_socket *s)
 	return h->host->watch_fd(h->inst, s->watched, s->events, on_socket, s, &s->watch);
 }
 
-/* Sockets that libcurl has closed or exchanged behind our back. */
+/* Finds sockets that libcurl has closed or replaced without a report, and watches them anew. */
 static void look_after(struct http *h)
 {
 	struct stat st;
@@ -65,7 +65,7 @@ static void look_after(struct http *h)
 			unwatch(s);
 		} else if (st.st_ino != s->inode) {
 			unwatch(s);
-			watch(s); /* if it cannot be: see set_socket() */
+			watch(s); /* on failure see set_socket() */
 		}
 	}
 }
@@ -83,7 +83,7 @@ static void drain(struct http *h)
 
 static void on_socket(struct skep_instance *inst, void *arg, unsigned events)
 {
-	struct http_socket *s = arg; /* gone after the call below, if libcurl closes it */
+	struct http_socket *s = arg; /* freed by the call below when libcurl closes the socket */
 	struct http *h = s->http;
 	int mask = 0, running;
 
@@ -108,7 +108,7 @@ static void on_timer(struct skep_instance *inst, void *arg)
 	drain(h);
 }
 
-/* Never runs libcurl from here: it calls us from within. */
+/* libcurl calls this function, so it must not call libcurl. */
 static int set_timer(CURLM *multi, long ms, void *arg)
 {
 	struct http *h = arg;
@@ -170,7 +170,10 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *s
 	if (what & CURL_POLL_OUT)
 		events |= SKEP_WRITABLE;
 	err = events ? socket_watch(h, socket, fd, events) : 0;
-	/* Not -1, with which libcurl gives up this multi handle for ever: the request runs into its timeout. */
+	/*
+	 * Do not return -1: libcurl would give up this multi handle for ever. The request runs into its time-out
+	 * instead.
+	 */
 	if (err)
 		h->host->log(h->inst, SKEP_LOG_WARNING, "cannot watch a connection: %s", strerror(-err));
 	return 0;
@@ -191,7 +194,7 @@ int skep_http_loop_open(struct http *h)
 void skep_http_loop_close(struct http *h)
 {
 	if (h->multi)
-		curl_multi_cleanup(h->multi); /* closes connections: set_socket() is called for each */
+		curl_multi_cleanup(h->multi); /* closes connections, and calls set_socket() for each */
 	h->multi = NULL;
 	for (struct http_socket *s = h->sockets, *next; s; s = next) {
 		next = s->next;

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #define NS_PER_MS 1000000u
-#define REQUEST_MOST (64u << 20) /* one request is in memory as a whole, twice while it is compressed */
+#define REQUEST_MOST (64u << 20) /* a request is in memory as a whole, and twice while the sink compresses it */
 
 const char *skep_http_encoding_name(enum http_encoding e)
 {
@@ -52,7 +52,7 @@ static int check_url(const char *url, const char *name, char *why, size_t room)
 	}
 	host = strstr(url, "://") + 3;
 	if (memchr(host, '@', strcspn(host, "/?#"))) {
-		/* a URL is printed in many places; a password in it would be, too */
+		/* logs and messages print a URL, and would print a password in it */
 		snprintf(why, room, "%s \"%s\" has a user and password in it; use username and password_file", name,
 			 where);
 		return -EINVAL;
@@ -72,7 +72,7 @@ static int check_url(const char *url, const char *name, char *why, size_t room)
 	return 0;
 }
 
-/* Values are not printed: they may be keys. */
+/* Checks a header. Its messages never print the value, which may be a key. */
 static int check_header(const char *header, size_t number, char *why, size_t room)
 {
 	static const char *const ours[] = { "Content-Length", "Content-Encoding", "Transfer-Encoding", "Expect" };

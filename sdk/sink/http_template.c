@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replaces placeholders in braces by values.
+ * Replaces placeholders in braces by values, in URLs and headers of HTTP sinks.
  */
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request: its handle of libcurl, and what its answer means.
+ * Sets up libcurl for one request, and classifies its answer.
  */
 #include <errno.h>
 #include <skep/ca_file.h>
@@ -13,9 +13,9 @@
 
 #define NS_PER_MS 1000000u
 #define NS_PER_S 1000000000u
-#define CA_CACHE_S 300L       /* a ca_file or cert_file that is replaced counts after that, also without a reload */
-#define RETRY_AFTER_MOST_S 86400 /* a date in another year is a wrong clock */
-#define EXCERPT 320           /* of the receiver's words */
+#define CA_CACHE_S 300L       /* libcurl reads a replaced ca_file or cert_file after this time, even without a reload */
+#define RETRY_AFTER_MOST_S 86400 /* a date further ahead comes from a wrong clock */
+#define EXCERPT 320           /* bytes of the receiver's text in a reason */
 
 long skep_http_connection_life_s = CA_CACHE_S;
 
@@ -88,7 +88,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 	memcpy(t->reply + t->len, data, take);
 	t->len += take;
 	t->reply[t->len] = '\0';
-	return t->cut ? 0 : want; /* 0 ends the transfer: an answer without end is cut */
+	return t->cut ? 0 : want; /* 0 ends the transfer: the layer cuts an endless answer */
 }
 
 static int add_header(struct transfer *t, const char *text)
@@ -123,7 +123,7 @@ static int add_headers(struct transfer *t, const struct http_request *q)
 	char text[256];
 	int err;
 
-	/* "Expect: 100-continue" costs a round trip for each batch, or a second where the receiver ignores it */
+	/* "Expect: 100-continue" costs a round trip for each batch, or a second when the receiver ignores it */
 	err = add_header(t, "Expect:");
 	for (size_t i = 0; !err && i < a->n; i++)
 		err = add_configured(t, a->headers[i], q->values);
@@ -154,7 +154,7 @@ static CURLcode set_tls(struct transfer *t, const struct http_options *o)
 	SET(CURLOPT_SSL_VERIFYHOST, o->insecure ? 0L : 2L);
 	if (ca_file)
 		SET(CURLOPT_CAINFO, ca_file);
-	if (o->ca_file) /* else the system's folder would count as well */
+	if (o->ca_file) /* else libcurl would also trust the system's folder */
 		SET(CURLOPT_CAPATH, NULL);
 	if (o->cert_file) {
 		SET(CURLOPT_SSLCERT, o->cert_file);
@@ -163,7 +163,7 @@ static CURLcode set_tls(struct transfer *t, const struct http_options *o)
 #if LIBCURL_VERSION_NUM >= 0x075700
 	SET(CURLOPT_CA_CACHE_TIMEOUT, CA_CACHE_S);
 #endif
-	/* A connection keeps the client certificate that it began with, and so does a session that is resumed. */
+	/* A connection keeps its first client certificate, and so does a resumed session. */
 	if (o->cert_file) {
 		SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
 #if LIBCURL_VERSION_NUM >= 0x075000
@@ -190,7 +190,7 @@ static CURLcode set_way(struct transfer *t, const struct http_options *o)
 	if (o->proxy)
 		SET(CURLOPT_PROXY, strcmp(o->proxy, "none") == 0 ? "" : o->proxy);
 #if LIBCURL_VERSION_NUM >= 0x075700
-	/* Without it a request that ends during its name look-up waits for getaddrinfo(), on our loop. */
+	/* Without this option a request that ends during its name look-up waits for getaddrinfo(), on the loop. */
 	SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
 	return code;
@@ -217,7 +217,7 @@ int skep_transfer_set_up(struct transfer *t, const struct http_request *q)
 	if (q->values && skep_http_template_expand(url, q->values, true, &expanded) != 0)
 		return -ENOMEM;
 	skep_http_url_where(expanded ? expanded : url, t->where, sizeof(t->where));
-	SET(CURLOPT_URL, expanded ? expanded : url); /* copied, as all strings but the body are */
+	SET(CURLOPT_URL, expanded ? expanded : url); /* libcurl copies all strings except the body */
 	free(expanded);
 	SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_POSTFIELDS, q->body);
@@ -240,7 +240,7 @@ int skep_transfer_set_up(struct transfer *t, const struct http_request *q)
 	return code ? -ENOMEM : 0;
 }
 
-/* What the receiver says, as one line; nothing of a body that is not text. */
+/* Copies the receiver's text as one line; copies nothing of a body that is not text. */
 static void excerpt(const struct transfer *t, char *to, size_t room)
 {
 	size_t n = 0;
@@ -266,8 +266,8 @@ static void excerpt(const struct transfer *t, char *to, size_t room)
 }
 
 /*
- * Seconds, 0: none is said.  A date counts from the answer's own one: libcurl counts it from this host's clock, and one
- * of the two may be hours off.
+ * Returns the seconds of Retry-After, 0: no such header.  Computes a date's distance from the answer's own date:
+ * libcurl would use this machine's clock, and one of the two clocks may be hours off.
  */
 static curl_off_t retry_after(CURL *easy)
 {
@@ -312,7 +312,7 @@ static void judge_failure(struct transfer *t, CURLcode code)
 	long proxy = 0;
 
 	t->answer.result = skep_http_classify_error(code, text);
-	/* What a proxy answers to CONNECT is an error of reading to libcurl (7.88: CURLE_RECV_ERROR). */
+	/* libcurl reports a proxy's answer to CONNECT as a read error (7.88: CURLE_RECV_ERROR). */
 	if (curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy) == CURLE_OK && proxy >= 300 &&
 	    skep_http_classify_status(proxy, "") == SKEP_BATCH_HOLD) {
 		t->answer.result = SKEP_BATCH_HOLD;
@@ -327,15 +327,15 @@ void skep_transfer_judge(struct transfer *t, CURLcode code)
 	long status = 0, head = 0;
 
 	t->answer = (struct skep_batch_answer){ .size = sizeof(t->answer) };
-	/* Here, for all that quote it: a receiver may quote the request's headers. */
+	/* Blank here, before any caller quotes the reply: a receiver may quote the request's headers. */
 	skep_http_auth_blank(t->http->auth, t->reply, t->len);
 	skep_http_auth_blank(t->http->before, t->reply, t->len);
 	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &head);
 	curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &body);
-	/* A body below 64 KiB goes out with the head, and libcurl counts it in both. */
+	/* libcurl sends a body below 64 KiB with the head, and counts it in both. */
 	t->answer.sent_bytes = (uint64_t)(head >= body ? head : head + body);
-	/* Who has answered too much has answered. Half an answer may be half a success: it is not one. */
+	/* An answer that is too long still counts. Half an answer does not: it may stand for half a success. */
 	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->cut))
 		judge_answer(t, status);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JSON writer into one growing buffer.  No allocation per value; independent of the
- * locale, because the host's locale is not a plugin's to know.
+ * Writes JSON into one growing buffer, for sinks.  It allocates nothing per value, and does not depend on the locale,
+ * which the plugin host chooses.
  */
 
 #include <errno.h>
@@ -48,8 +48,8 @@ nomem:
 }
 
 /*
- * Eight at a time: the highest bit of a byte is set where it is below 0x20, 0x7f or more, '"' or '\\'.  A carry out of
- * such a byte may set it in its neighbour, too; where there is none nothing is set.
+ * Tests eight bytes at a time: sets the highest bit of a byte that is below 0x20, 0x7f or more, '"' or '\\'.  A carry
+ * out of such a byte may also set the bit of its neighbour; without such a byte no bit is set.
  */
 #define EACH(byte_) (UINT64_C(0x0101010101010101) * (byte_))
 #define IS_ZERO(word_) (((word_) - EACH(0x01)) & ~(word_))
@@ -133,12 +133,12 @@ void skep_jsonw_string(struct jsonw *j, const char *s, size_t n)
 	j->len += plain + 2;
 	if (plain == n)
 		return;
-	j->len--; /* it goes on */
+	j->len--; /* drop the closing quote, as the string continues */
 	skep_jsonw_string_part(j, s + plain, n - plain);
 	jsonw_lit(j, "\"");
 }
 
-/* Two digits at a time; ends before `end`, returns where it begins. */
+/* Writes two digits at a time, backwards from `end`; returns the first digit. */
 static char *digits(char *end, uint64_t v)
 {
 	static const char pairs[] =
@@ -163,7 +163,7 @@ void skep_jsonw_u64(struct jsonw *j, uint64_t v)
 {
 	char text[20], *at;
 
-	if (v < 10) { /* most figures of most records */
+	if (v < 10) { /* most numbers of most records */
 		text[0] = (char)('0' + v);
 		skep_jsonw_raw(j, text, 1);
 		return;
@@ -193,14 +193,14 @@ void skep_jsonw_f64(struct jsonw *j, double v)
 		if (digits == 17 || strtod(text, NULL) == v)
 			break;
 	}
-	/* The locale's decimal point: one byte in every glibc locale that was tried. */
+	/* Replace the locale's decimal point, which is one byte in every glibc locale that was tried. */
 	for (int i = 0; i < n; i++)
 		if (!strchr("0123456789+-e", text[i]))
 			text[i] = '.';
 	skep_jsonw_raw(j, text, (size_t)n);
 }
 
-/* Exactly n digits. */
+/* Writes exactly n digits. */
 static char *padded(char *at, unsigned n, uint64_t v)
 {
 	for (unsigned i = n; i-- > 0; v /= 10)
@@ -209,7 +209,7 @@ static char *padded(char *at, unsigned n, uint64_t v)
 }
 
 /*
- * The day since 1970-01-01 as year, month, day: the calendar repeats every 400 years of 146,097 days, and a year
+ * Writes a day since 1970-01-01 as year, month, day.  The calendar repeats every 400 years, or 146,097 days, and a year
  * that begins in March has its leap day at its end.
  */
 static char *date(char *at, int64_t day)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sdk/sink/opening.c - the thread that opens, and how long start() waits for it.
+ * sdk/sink/opening.c - opens a sink's file or store on a thread, and bounds how long start() waits for it.
  */
 
 #include <skep/sink/opening.h>
@@ -39,7 +39,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Sleeps in short pieces: opening takes a millisecond or two where the file system answers. */
+/* Sleeps in short pieces: an open takes a millisecond or two when the file system answers. */
 static bool is_over_in_time(struct opening *o)
 {
 	struct timespec piece = { .tv_nsec = SLEEP_FIRST_NS };

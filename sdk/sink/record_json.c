@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any record of any stream as one JSON object, by its field table.
+ * Writes any record of any stream as one JSON object, by its field table.
  */
 
 #include <arpa/inet.h>
@@ -42,7 +42,7 @@ static void write_list(struct jsonw *j, struct skep_str s)
 		if (p > s.ptr)
 			jsonw_lit(j, ",");
 		skep_jsonw_string(j, p, n);
-		p += n + 1; /* may step one beyond end when the last one was cut: only compared */
+		p += n + 1; /* may step one byte beyond `end` when the last text was cut, but p is then only compared */
 	}
 	jsonw_lit(j, "]");
 }
@@ -72,8 +72,8 @@ static void write_ip(struct jsonw *j, const unsigned char *p)
 }
 
 /*
- * As OpenTelemetry's data model names the parts of an exponential histogram: zeros apart,
- * then counts of the buckets offset, offset + 1, ... of this scale.  Slot 1 (ones) is bucket -1.
+ * Names the parts of an exponential histogram as OpenTelemetry's data model does: the count of zeros, then counts of
+ * the buckets offset, offset + 1, ... of this scale.  Slot 1 (ones) is bucket -1.
  */
 static void write_hist(struct jsonw *j, const struct skep_hist *h)
 {
@@ -151,7 +151,7 @@ void skep_record_json_value(struct jsonw *j, const struct skep_field *f, const v
 		write_hist(j, &hist);
 		break;
 	default:
-		jsonw_lit(j, "null"); /* skep_fields_at lets no other type through */
+		jsonw_lit(j, "null"); /* skep_fields_at() returns no field of another type */
 	}
 }
 
@@ -169,7 +169,7 @@ static void write_key(struct jsonw *j, const char *prefix, const char *name, con
 	jsonw_lit(j, "\":");
 }
 
-/* The same for nearly every key, in one piece. */
+/* Writes a field's name as a key; in one piece when it needs no escape, as nearly every name does. */
 static void write_name(struct jsonw *j, const char *name)
 {
 	size_t n = strlen(name);
@@ -189,7 +189,7 @@ static void write_name(struct jsonw *j, const char *name)
 	j->len = (size_t)(at - j->buf);
 }
 
-/* What the host knows about a process, where the stream has no field of that name. */
+/* The context that the plugin host knows about a process, for streams without a field of that name. */
 static const char *const context_names[] = { "run", "pipeline", "task", "tool", "container" };
 #define CONTEXT_NAMES (sizeof(context_names) / sizeof(context_names[0]))
 
@@ -199,7 +199,7 @@ static bool is(const struct skep_field *f, const char *name)
 	return f->name[0] == name[0] && strcmp(f->name, name) == 0;
 }
 
-/* The bits of those context_names that the stream has. */
+/* Writes the fields. Returns a bit for each of context_names that the stream has as a field. */
 static unsigned write_fields(struct jsonw *j, const struct skep_record *r, const char *boot_id, int64_t offset)
 {
 	const struct skep_stream *s = r->stream;

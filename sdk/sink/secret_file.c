@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
+/*
+ * sdk/sink/secret_file.c - reads files with secrets, for sinks, and overwrites secrets in memory.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECRET_MOST 65536 /* a PEM bundle is smaller; a header must fit what servers take, 8 KiB as a rule */
+#define SECRET_MOST 65536 /* a PEM bundle is smaller; a header must fit the limit of servers, usually 8 KiB */
 
 void *skep_secret_blank(char *text)
 {
@@ -36,7 +38,7 @@ static int read_all(int fd, char *text, size_t room, size_t *ret_len)
 	return 0;
 }
 
-/* Newlines and spaces at the end are an editor's. */
+/* Reads a file with a secret. Removes newlines and spaces at its end, which an editor adds. */
 int skep_secret_file_read(const char *path, char **ret, char *why, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0
 /*
- * example.bpf.c - the kernel side: a record in a ring for each signal that one process sends another.
+ * example.bpf.c - the kernel side: writes a record into a ring for each signal that one process sends to another.
  *
- * Compiled against no kernel.  skep/bpf/kernel.bpf.h, or this file, declares the members of kernel types that it reads,
- * and libbpf fills in the running kernel's offsets.
+ * It is compiled without headers of a particular kernel.  skep/bpf/kernel.bpf.h, or this file, declares the members of
+ * kernel types that the program reads, and libbpf fills in the running kernel's offsets.
  */
 #include <skep/bpf/kernel.bpf.h>
 
@@ -13,10 +13,10 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* In .data: user space changes it while the program runs. */
+/* In .data, so that user space can change it while the program runs. */
 volatile __u32 fatal_only = 1;
 
-/* One count per CPU, so that no increment of a lost record is lost itself. */
+/* One counter per CPU, so that two CPUs cannot overwrite each other's increments. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } events SEC(".maps");
 
-/* As far as it is read. */
+/* Only the members that the program reads. */
 struct kernel_siginfo {
 	int si_code;
 } __attribute__((preserve_access_index));
@@ -50,8 +50,8 @@ static __always_inline int is_fatal(int sig)
 }
 
 /*
- * include/trace/events/signal.h, the same since 3.1.  It runs where the sender is.  result: 0, or why
- * nothing came of it (ignored, already pending).
+ * The tracepoint of include/trace/events/signal.h, unchanged since 3.1.  It runs in the sender's context.  result: 0,
+ * or why the kernel did not deliver the signal (ignored, already pending).
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(signal_generate, int sig, struct kernel_siginfo *info, struct task_struct *task, int group, int result)
@@ -63,7 +63,7 @@ int BPF_PROG(signal_generate, int sig, struct kernel_siginfo *info, struct task_
 
 	if (result != 0 || (fatal_only && !is_fatal(sig)))
 		return 0;
-	/* What the site's rules leave out costs no more than this. */
+	/* A process that the site's rules exclude costs no more than this look-up. */
 	if (excluded(task->tgid))
 		return 0;
 	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
@@ -85,7 +85,7 @@ int BPF_PROG(signal_generate, int sig, struct kernel_siginfo *info, struct task_
 		e->sender_pid = 0;
 	else if ((unsigned long)info != 0)
 		e->code = BPF_CORE_READ(info, si_code);
-	if (e->code > 0) /* SI_KERNEL, a fault: by whom the kernel worked for at that time is no sender */
+	if (e->code > 0) /* SI_KERNEL, a fault: the current process did not send the signal */
 		e->sender_pid = 0;
 	__builtin_memset(e->sender, 0, sizeof(e->sender));
 	if (e->sender_pid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example - a probe with a BPF object of its own: who sent which process a signal that ends it.
+ * example - a probe with its own BPF object: reports which process sent a fatal signal to which process.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -15,7 +15,7 @@
 #include "example.h"
 #include "example.skel.h"
 
-/* The record that leaves; about the process that the signal is for. */
+/* The record that the probe emits, about the process that receives the signal. */
 struct sent {
 	int64_t number;
 	struct skep_str name;
@@ -31,9 +31,9 @@ struct example {
 	struct example_bpf *bpf;
 	struct ring_buffer *ring;
 	struct skep_watch *watch;
-	uint64_t *lost_now; /* by CPU: as bpf_map_lookup_elem() writes it */
+	uint64_t *lost_now; /* a value per CPU, as bpf_map_lookup_elem() writes them */
 	int cpus;
-	uint64_t lost;      /* reported so far */
+	uint64_t lost;      /* losses that the probe has reported so far */
 };
 
 static const struct skep_option options[] = {
@@ -96,7 +96,7 @@ static int example_event(void *ctx, void *data, size_t size)
 		return 0;
 	}
 	if (event->signal > 0 && (size_t)event->signal < sizeof(names) / sizeof(names[0]))
-		name = names[event->signal]; /* real-time signals have none */
+		name = names[event->signal]; /* real-time signals have no name here */
 	sent = (struct sent){
 		.number = event->signal,
 		.name = text(name ? name : "", 32),
@@ -108,7 +108,7 @@ static int example_event(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-/* What found no room in the ring, or came while the program was running on that CPU already. */
+/* Reports lost events: the ring was full, or the program was already running on that CPU. */
 static void example_losses(struct example *e)
 {
 	uint64_t lost = skep_program_misses(e->bpf->progs.signal_generate);
@@ -149,7 +149,7 @@ static int example_start(struct skep_instance *inst, void *state)
 	if (!e->bpf)
 		return e->host->fail(inst, -errno, "the BPF object cannot be opened: %s", strerror(errno));
 	e->bpf->data->fatal_only = e->fatal_only;
-	/* What a rule excludes is not looked at: the host's verdict map takes the place of the object's own. */
+	/* The plugin host's verdict map replaces the object's own, so that the program skips excluded processes. */
 	err = skep_load_verdict(e->host, e->bpf->maps.verdict, &e->bpf->rodata->verdict_pids);
 	if (err)
 		return e->host->fail(inst, err, "the host's verdict map cannot be used: %s", strerror(-err));
@@ -207,7 +207,7 @@ static void example_close(struct skep_instance *inst, void *state)
 	struct example *e = state;
 
 	(void)inst;
-	skep_drain_ring_end(e->host, &e->ring, &e->watch); /* after a start() that failed */
+	skep_drain_ring_end(e->host, &e->ring, &e->watch); /* needed after a start() that failed */
 	example_bpf__destroy(e->bpf);
 	free(e->lost_now);
 }

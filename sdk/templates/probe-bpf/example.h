@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * example.h - what the kernel side and the user side share.
+ * example.h - the event that the kernel side writes and the user side reads.
  */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
 #include <linux/types.h>
 
-/* One signal that was sent, as it stands in the ring. */
+/* One signal, as the ring holds it. */
 struct example_event {
 	__u64 time_ns;  /* CLOCK_BOOTTIME */
-	__u64 start_ns; /* identity of who it is for: start time and pid */
+	__u64 start_ns; /* start time and pid identify the receiving process */
 	__u32 pid;
 	__u32 sender_pid; /* 0: the kernel itself (a fault, a timer, a key) */
 	__s32 signal;

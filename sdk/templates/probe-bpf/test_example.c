@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe "example" on this kernel, under the mock host.  Without the privilege to load BPF
- * programs the rest is skipped: exit status 77, with the reason.
+ * Tests the probe "example" on this kernel, under the mock host.  Without the privilege to load BPF programs it skips
+ * the rest: exit status 77, with the reason.
  */
 #include <signal.h>
 #include <skep/mock.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child that waits: the probe sees the signals that this test sends it. */
+/* Starts a child that waits; this test sends it the signals that the probe reports. */
 static pid_t child(void)
 {
 	pid_t pid = fork();
@@ -47,7 +47,7 @@ int main(void)
 	SKEP_MOCK_CHECK(skep_mock_open(&m) == 0);
 	SKEP_MOCK_CHECK(skep_mock_end(&m) == 0);
 
-	/* so far without a ring to watch: start() fails half-way, close() undoes it */
+	/* no ring watch: start() fails half-way, and close() undoes it */
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	m.fail_watch = -ENOMEM;
 	err = skep_mock_start(&m);
@@ -62,7 +62,7 @@ int main(void)
 	SKEP_MOCK_CHECK(skep_mock_start(&m) == 0);
 	SKEP_MOCK_CHECK(skep_mock_signal(&m, "process.signal", NULL, NULL) == SKEP_SIGNAL_OK);
 	pid = child();
-	kill(pid, SIGWINCH); /* not fatal: not reported */
+	kill(pid, SIGWINCH); /* not fatal, so not reported */
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
 	for (int i = 0; i < 50 && !find(&m, pid, SIGTERM); i++)
@@ -75,7 +75,7 @@ int main(void)
 	SKEP_MOCK_CHECK(skep_mock_who(r).start_ns > 0 && skep_mock_time(r) > skep_mock_who(r).start_ns);
 	SKEP_MOCK_CHECK(!find(&m, pid, SIGWINCH));
 
-	/* the option is taken over while it runs */
+	/* a reload changes the option while the probe runs */
 	SKEP_MOCK_CHECK(skep_mock_option(&m, "fatal_only", "false") == 0);
 	SKEP_MOCK_CHECK(skep_mock_reload(&m) == 0);
 	pid = child();

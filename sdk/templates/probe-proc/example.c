@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example - a probe that reads files below /proc and nothing else: how many files are open on
- * this host, of how many.  Replace read_files() and the record by what you want to know.
+ * example - a probe that only reads files below /proc: how many files are open on this host, and the limit.  Replace
+ * read_files() and the record by what you want to know.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,22 +11,22 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The record: any struct of yours; the table of fields below describes its members. */
+/* The record: any struct of yours; the field table below describes its members. */
 struct files {
 	uint64_t open;
 	uint64_t limit;
 };
 
 struct example {
-	/* options: filled in by the host before open() */
+	/* options: the plugin host fills them in before open() */
 	const char *proc;
 	int64_t every;
 
-	/* ours: zero at the beginning */
+	/* the probe's own state: zero before open() */
 	const struct skep_host *host;
 	struct skep_counter *unreadable;
 	int64_t skipped;
-	int fd; /* plus 1: a state is zeroed before open(), and 0 is an fd */
+	int fd; /* fd + 1, as 0 is a valid fd and the plugin host zeroes the state before open() */
 };
 
 static const struct skep_option options[] = {
@@ -73,7 +73,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* "1184	0	9223372036854775807": in use, free (always 0 since 2.6), limit. 0, or a negative errno. */
+/* Reads "1184  0  9223372036854775807": in use, free (always 0 since 2.6), limit. Returns 0, or a negative errno. */
 static int read_files(int fd, struct files *ret)
 {
 	char text[128];
@@ -125,7 +125,7 @@ static void example_sample(struct skep_instance *inst, void *state)
 		e->host->emit(inst, STREAM_FILES, NULL, now_ns(), &files);
 }
 
-/* Only options with SKEP_OPT_RELOADABLE have changed, and the host writes them into the state after this. */
+/* Only options with SKEP_OPT_RELOADABLE have changed. The plugin host writes them into the state after this call. */
 static int example_reload(struct skep_instance *inst, void *state, const void *next)
 {
 	(void)inst;
@@ -140,7 +140,7 @@ static void example_stop(struct skep_instance *inst, void *state)
 	(void)state;
 }
 
-/* Also after an open() or start() that failed. */
+/* The plugin host calls it also after an open() or start() that failed. */
 static void example_close(struct skep_instance *inst, void *state)
 {
 	struct example *e = state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The probe "example" on a tree of files that the test writes, under the mock host.
+ * Tests the probe "example" under the mock host, on a tree of files that the test writes.
  */
 #include <skep/mock.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void records(void)
 	SKEP_MOCK_CHECK(skep_mock_u64(r, "system.files.limit") == INT64_MAX);
 	SKEP_MOCK_CHECK(skep_mock_time(r) > 0);
 
-	/* what cannot be read is counted, and no record is made up */
+	/* the probe counts an unreadable file, and emits no record */
 	write_file("nonsense\n");
 	skep_mock_sample(&m);
 	SKEP_MOCK_CHECK(skep_mock_count(&m, "example.files") == 1);
@@ -69,7 +69,7 @@ static void options(void)
 {
 	struct skep_mock m;
 
-	/* each third interval; from each one on after a reload */
+	/* samples at every third interval; after a reload at every interval */
 	skep_mock_init(&m, skep_plugin_entry(NULL));
 	SKEP_MOCK_CHECK(skep_mock_option(&m, "proc", root) == 0);
 	SKEP_MOCK_CHECK(skep_mock_option(&m, "every", "3") == 0);
@@ -81,7 +81,7 @@ static void options(void)
 	SKEP_MOCK_CHECK(skep_mock_reload(&m) == 0);
 	skep_mock_advance(&m, 6 * m.host.interval_ns);
 	SKEP_MOCK_CHECK(skep_mock_count(&m, "example.files") == 8);
-	/* the other option needs a restart */
+	/* the option proc is not reloadable */
 	SKEP_MOCK_CHECK(skep_mock_option(&m, "proc", "/proc") == 0);
 	SKEP_MOCK_CHECK(skep_mock_reload(&m) == -ENOTSUP);
 	SKEP_MOCK_CHECK(skep_mock_end(&m) == 0);
@@ -99,7 +99,7 @@ static void options(void)
 	SKEP_MOCK_CHECK(skep_mock_end(&m) == 0);
 }
 
-/* This machine's own /proc. */
+/* Reads this machine's own /proc. */
 static void live(void)
 {
 	struct skep_mock m;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * example - a sink: appends each record as a line of text to a file.
+ * example - a sink that appends each record as a line of text to a file:
  *
- *	TIME STREAM PID name=value name=value ...
+ *  TIME STREAM PID name=value name=value ...
  *
  * Replace print_record() and write_lines() by what your receiver wants.
  */
@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 struct example {
-	/* options: filled in by the host before open() */
+	/* options: the plugin host fills them in before open() */
 	const char *path;
 	const char **streams;
 
 	const struct skep_host *host;
 	struct skep_counter *lines;
-	int fd; /* plus 1: a state is zeroed before open(), and 0 is an fd */
-	/* the batch under way; a pool thread's from work() on, until done */
+	int fd; /* fd + 1, as 0 is a valid fd and the plugin host zeroes the state before open() */
+	/* the batch in flight; from work() until done, only the pool thread uses it */
 	const struct skep_batch *batch;
 	struct jsonw text;
 	uint64_t n;
@@ -55,7 +55,7 @@ static void print_text(struct jsonw *out, const char *text)
 	skep_jsonw_raw(out, text, strlen(text));
 }
 
-/* Values as in JSON: a text is quoted and escaped, so that a line stays one line. */
+/* Writes values as in JSON: quotes and escapes a text, so that a record stays one line. */
 static void print_record(struct jsonw *out, const struct skep_record *r, const struct skep_batch *b)
 {
 	uint64_t ns = r->time_ns + (uint64_t)b->realtime_offset_ns;
@@ -69,7 +69,7 @@ static void print_record(struct jsonw *out, const struct skep_record *r, const s
 	for (uint32_t i = 0; i < skep_fields_count(r->stream); i++) {
 		const struct skep_field *f = skep_fields_at(r->stream, i);
 
-		if (!f) /* of a type of a later minor */
+		if (!f) /* the field has a type of a later minor version */
 			continue;
 		jsonw_lit(out, " ");
 		print_text(out, f->name);
@@ -110,9 +110,9 @@ static void write_lines(void *arg)
 		print_record(&e->text, b->records[i], b);
 		e->n++;
 	}
-	/* The text remembers an allocation that failed: looking once, at its end, is enough. */
+	/* The buffer remembers a failed allocation, so one check at the end is enough. */
 	e->err = e->text.err ? e->text.err : write_all(e->fd - 1, e->text.buf, e->text.len);
-	/* The host offers the whole batch again: drop the part that was written. */
+	/* The plugin host offers the whole batch again, so drop the part that was written. */
 	if (e->err && before >= 0 && ftruncate(e->fd - 1, before) < 0)
 		e->n = 0;
 }
@@ -122,10 +122,13 @@ static void written(struct skep_instance *inst, void *arg)
 	struct example *e = arg;
 	const struct skep_batch *batch = e->batch;
 
-	e->batch = NULL; /* first: batch_done() may submit the next one */
+	e->batch = NULL; /* before the answer: the plugin host may submit the next batch inside batch_done() */
 	if (!e->err)
 		e->host->counter_add(e->lines, e->n);
-	/* RETRY: the host offers the batch again, without end. REJECT: the receiver will never accept the batch. */
+	/*
+	 * RETRY: the plugin host offers the batch again, without limit. REJECT: the receiver will never accept the
+	 * batch.
+	 */
 	e->host->batch_done(inst, batch, e->err ? SKEP_BATCH_RETRY : SKEP_BATCH_ACK, e->err ? strerror(-e->err) : NULL);
 }
 
@@ -169,7 +172,9 @@ static int example_start(struct skep_instance *inst, void *state)
 	return 0;
 }
 
-/* Not called while a batch is written; skep_fields_wanted() looks at `streams` anew for each record. */
+/*
+ * The plugin host calls it while no batch is being written; skep_fields_wanted() reads `streams` anew for each record.
+ */
 static int example_reload(struct skep_instance *inst, void *state, const void *next)
 {
 	(void)inst;
@@ -196,7 +201,7 @@ static void example_close(struct skep_instance *inst, void *state)
 
 static const struct skep_sink_ops sink = {
 	.size = sizeof(struct skep_sink_ops),
-	.max_in_flight = 1, /* one after the other */
+	.max_in_flight = 1, /* one batch at a time */
 	.submit = example_submit,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sink "example" under the mock host: records of a stream of the test's own.
+ * Tests the sink "example" under the mock host, with records of a stream that the test defines.
  */
 #include <skep/mock.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void submit(struct skep_mock *m, uint64_t id)
 	struct skep_mock_batch *b = batch(id);
 
 	SKEP_MOCK_CHECK(skep_mock_submit(m, &b->batch) == 0);
-	skep_mock_settle(m); /* it is written on a thread; the answer comes here */
+	skep_mock_settle(m); /* waits for the thread that writes the batch, and for the answer */
 	skep_mock_batch_free(b);
 }
 
@@ -80,14 +80,14 @@ int main(void)
 	SKEP_MOCK_CHECK(skep_mock_counter(&m, "lines") == 2);
 	holds(FIRST);
 
-	/* other streams, by a reload */
+	/* a reload selects another stream */
 	SKEP_MOCK_CHECK(skep_mock_option_list(&m, "streams", (const char *[]){ "other", NULL }) == 0);
 	SKEP_MOCK_CHECK(skep_mock_reload(&m) == 0);
 	submit(&m, 2);
 	SKEP_MOCK_CHECK(m.acks == 2);
 	holds(FIRST SECOND);
 
-	/* no thread: the host keeps the batch */
+	/* no thread starts: the plugin host keeps the batch */
 	b = batch(3);
 	m.fail_work = -EAGAIN;
 	SKEP_MOCK_CHECK(skep_mock_submit(&m, &b->batch) == -EAGAIN);
@@ -95,7 +95,7 @@ int main(void)
 	skep_mock_batch_free(b);
 	SKEP_MOCK_CHECK(skep_mock_end(&m) == 0);
 
-	/* a receiver that cannot take it now: asked again, nothing is lost */
+	/* a receiver that accepts nothing now: the sink asks for a retry, and loses nothing */
 	if (access("/dev/full", W_OK) == 0) {
 		skep_mock_init(&m, skep_plugin_entry(NULL));
 		SKEP_MOCK_CHECK(skep_mock_option(&m, "path", "/dev/full") == 0);
