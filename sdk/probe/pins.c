@@ -193,7 +193,7 @@ static int skep_pins_adopt(const struct skep_pins *p, struct bpf_object_skeleton
 		fd = err ? err : bpf_obj_get(path);
 		if (fd < 0)
 			return err ? err : -errno;
-		err = bpf_map__reuse_fd(map, fd); /* bpf_map__reuse_fd() duplicates the descriptor */
+		err = bpf_map__reuse_fd(map, fd); /* duplicates the descriptor */
 		close(fd);
 		if (err)
 			return err;

@@ -13,7 +13,7 @@
 
 /*
  * The layer watches a duplicate of libcurl's descriptor.  libcurl (7.88 at least) closes connecting sockets and those
- * of its name look-up before it reports the close, and may reuse the number at once without a report.  A watch keeps
+ * of its name look-up before it reports the close.  It may reuse the number at once without a report.  A watch keeps
  * its events for life: when libcurl wants other events, the layer makes a new watch.
  */
 struct http_socket {

@@ -88,8 +88,7 @@ void batch_end(struct slot *slot, const struct skep_batch_answer *answer)
 	if (answer->result == SKEP_BATCH_ACK && c->rows)
 		for (unsigned t = 0; t < TABLES; t++)
 			c->host->counter_add(c->rows, slot->rows.table[t].n);
-	slot->state = SLOT_FREE; /* before the answer: the plugin host may submit the next batch inside
-				  * batch_answer() */
+	slot->state = SLOT_FREE; /* before the answer: the plugin host may submit the next batch inside */
 	slot->batch = NULL;
 	if (slot >= c->slots + KEPT)
 		rows_free(&slot->rows);
@@ -144,8 +143,8 @@ int batch_begin(struct slot *slot, const struct skep_batch *b)
 	slot->state = SLOT_ENCODING;
 	slot->alone = false;
 	/*
-	 * A batch sent alone repeats its token.  When its tables may have been recreated, only the server can tell
-	 * whether they have the rows, so the sink skips no table.
+	 * Ignores the note for this very batch when the sink sends it alone: the batch repeats its token, so the server
+	 * skips rows that it has.  An operator may also have recreated the tables since.
 	 */
 	slot->inserted = inserted_find(&c->inserted, b->key, !c->unknown[SETTING_TOKEN] && load_gathers(c));
 	slot->rows.host = b->host_name;

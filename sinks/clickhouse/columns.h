@@ -64,8 +64,7 @@ extern const struct table tables[TABLES];
 struct binding {
 	const struct skep_stream *stream;
 	unsigned table;
-	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has no field that fits the
-						       * column */
+	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: no field of the stream fits */
 	const struct skep_field *image, *run, *end;   /* for identities and revisions */
 	size_t n_extra;
 	const struct skep_field **extra; /* the fields that no column accepts */

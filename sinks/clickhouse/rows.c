@@ -13,8 +13,7 @@
 
 #include "sinks/clickhouse/rowbinary.h"
 
-#define RUN_ID_WITHOUT_BOOT 22 /* length of "20261121T034815-a1b2c3", an id of earlier versions; run_id_new() makes
-			        * 32 bytes */
+#define RUN_ID_WITHOUT_BOOT 22 /* bytes of an earlier version's id, "20261121T034815-a1b2c3"; run_id_new() makes 32 */
 
 struct row {
 	struct rows *rows;

@@ -87,8 +87,8 @@ static int end_half_line(struct output *o, off_t size)
 }
 
 /*
- * Opens a pipe on stdout anew: O_NONBLOCK belongs to the open file description, which other processes share.  The open
- * fails when another user made the pipe, or when no process reads it.
+ * Opens a pipe on stdout anew, because O_NONBLOCK belongs to the open file description, which other processes share.
+ * The open fails when another user made the pipe, or when no process reads it; the sink then uses stdout itself.
  */
 static void open_stdout(struct output *o)
 {

@@ -306,8 +306,7 @@ static void send_work(void *arg)
 		s->key = NULL;
 		s->err = message_encode(s);
 		if (!s->err)
-			s->key = strdup(s->batch->key); /* when strdup() fails, a retry produces every message of the
-							 * batch again */
+			s->key = strdup(s->batch->key); /* on failure a retry produces the whole batch again */
 	}
 	if (!s->err)
 		message_produce(s);

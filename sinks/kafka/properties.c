@@ -121,8 +121,7 @@ rd_kafka_conf_t *properties_new(const struct kafka *k, int *ret_err)
 	if (!err)
 		err = set(k, c, "kafka", "linger.ms", "20");
 	if (!err)
-		err = set(k, c, "kafka", "partitioner", "murmur2_random"); /* the partition that Java's clients
-									    * choose */
+		err = set(k, c, "kafka", "partitioner", "murmur2_random"); /* as Java's clients choose */
 	/* how long the producer still treats a topic as forbidden or missing after an operator has corrected it */
 	if (!err)
 		err = set(k, c, "kafka", "topic.metadata.refresh.interval.ms", "60000");

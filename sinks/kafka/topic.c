@@ -26,8 +26,8 @@ void topic_of(const struct kafka_slot *s, const struct kafka_message *m, char *r
 }
 
 /*
- * Runs on a worker.  When a broker denies a topic before librdkafka knows its partitions, librdkafka 2.0.2 lets the
- * messages time out, and the time-out does not name the cause.  The topic's metadata does.
+ * Runs on a worker.  A broker may deny a topic before librdkafka knows the topic's partitions.  librdkafka 2.0.2 then
+ * lets the messages time out, and the time-out does not name the cause.  The topic's metadata does.
  */
 void topic_ask(void *slot)
 {

@@ -75,8 +75,7 @@ enum rolled {
 struct binding {
 	const struct skep_stream *stream;
 	const struct table *table;                    /* NULL: `record` */
-	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: the stream has no field that fits the
-						       * column */
+	const struct skep_field *field[COLUMNS_MOST]; /* by column; NULL: no field of the stream fits */
 	const struct skep_field *run;
 	const struct skep_field *start; /* start_ns of a table that has a run */
 	const struct skep_field *state, *pipeline, *image, *origin, *uid;

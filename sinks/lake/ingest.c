@@ -268,8 +268,7 @@ static bool facet_is_empty(const struct skep_field *f, const void *data)
 		return skep_field_f64(f, data) == 0;
 	if (skep_field_is_number(f))
 		return skep_field_i64(f, data) == 0;
-	return memcmp((const char *)data + f->offset, zero, sizeof(zero)) == 0; /* upid, hash and ip have 16 bytes
-										 * each */
+	return memcmp((const char *)data + f->offset, zero, sizeof(zero)) == 0; /* upid, hash, ip: 16 bytes each */
 }
 
 static int add_facets(struct ingest *in, struct db *db, const struct binding *b, const struct skep_record *r,
@@ -377,8 +376,7 @@ static int record_summed(struct ingest *in, struct db *db, const struct binding 
 	if (b->table && b->table->statement == DB_PROC_ADD)
 		return add_row(in, db, b, r, id);
 	if (id && b->table && b->table->statement == DB_RUN_PUT && r->data)
-		return add_row(in, db, b, r, 0); /* the run has a row already: updates it, so that the lake knows the
-						  * run's end */
+		return add_row(in, db, b, r, 0); /* updates the run's existing row with the run's end */
 	in->refused++;
 	return 0;
 }

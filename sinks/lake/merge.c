@@ -75,8 +75,7 @@ int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *db, c
 	int err;
 
 	sum[ROLLUP_PROCESSES] = m->value[ROLLED_LAST] != 0;
-	sum[ROLLUP_IMAGES] = execed || !replaced; /* a process that execs replaces its forked image, which counts as
-						   * no image */
+	sum[ROLLUP_IMAGES] = execed || !replaced; /* not the forked image that an exec replaces */
 	sum[ROLLUP_CALLS] = execed && !wrapper;
 	sum[ROLLUP_FORKS] = !execed && !replaced;
 	sum[ROLLUP_FAILURES] = m->value[ROLLED_EXIT_CODE] > 0 || m->value[ROLLED_SIGNAL] != 0;
@@ -95,7 +94,7 @@ int image_roll_up(struct rollup *by_run, struct rollup *by_day, struct db *db, c
 	return err ? err : rollup_add(by_day, db, (int64_t[]){ m->day, m->pipeline, m->tool }, sum);
 }
 
-/* Ranks a run; of two runs the higher rank wins: 2 a run that a user named, 1 any other run, 0 no run. */
+/* Ranks a run; of two runs the higher rank wins: 2 a run that a user began, 1 any other run, 0 no run. */
 static int run_rank(struct db *db, int64_t run, int *ret)
 {
 	sqlite3_stmt *s;

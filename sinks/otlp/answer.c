@@ -24,8 +24,7 @@ void flight_answer(struct flight *f, enum flight_state then)
 	f->order = ++o->clock;
 	if (then == FLIGHT_FREE)
 		flight_reset(f);
-	o->host->batch_answer(o->inst, batch, &answer); /* last: the plugin host may submit the next batch inside
-							 * batch_answer() */
+	o->host->batch_answer(o->inst, batch, &answer); /* last: the plugin host may submit the next batch inside */
 }
 
 /* Orders answers about unfinished parts: the batch gets the answer for which an early retry helps least. */
@@ -96,8 +95,7 @@ static void part_taken(struct flight *f, enum signal s, const struct http_reply 
 	struct reply r = { 0 };
 
 	if (!reply_read(reply->body, reply->len, &r))
-		r = (struct reply){ 0 }; /* an empty JSON object, or a page: the status alone says that the receiver
-					  * accepted the request */
+		r = (struct reply){ 0 }; /* an empty JSON object, or a page: the status alone means acceptance */
 	if (r.rejected)
 		flight_say(f->why_refused, s, "the receiver has refused some", r.words);
 	else if (*r.words)

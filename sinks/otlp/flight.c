@@ -2,7 +2,7 @@
 /*
  * Takes a batch from submit() through encoding and sending.  The sink encodes a batch only at its first offer, because
  * encoding adds the records to running sums.  It keeps the encoded bytes until the batch is done, however often the
- * plugin host offers the batch.  Of the three requests it repeats only those that the receiver has not accepted.
+ * plugin host offers the batch.  Of the three requests it repeats only requests that the receiver has not accepted.
  */
 #include <errno.h>
 #include <skep/sink/batch_key.h>

@@ -31,8 +31,7 @@ struct group {
 	const struct plan *plan;
 	bool touched, overflow; /* overflow: the group of all records beyond max_series */
 	uint32_t hash, key_len, attrs_len, hist_attrs_len;
-	uint64_t start_ns, last_ns, told_ns; /* realtime: begin of its sums, newest record, last point that the sink
-					      * sent */
+	uint64_t start_ns, last_ns, told_ns; /* realtime: begin of its sums, newest record, last sent point */
 	/* KeyValues, encoded for NumberDataPoint (field 7) and for ExponentialHistogramDataPoint (field 1) */
 	uint8_t *attrs, *hist_attrs;
 	uint8_t *key;                        /* pairs of name and value; a NUL ends each text */
@@ -53,8 +52,7 @@ struct groups {
 	struct skep_hash_key key;
 	uint32_t room, n, most;
 	uint64_t forgot_ns;  /* time of the last scan for groups to forget */
-	uint64_t floor_ns;   /* realtime: no sum begins earlier, because an earlier sum of the same name may have
-			      * ended then */
+	uint64_t floor_ns;   /* realtime: no sum begins earlier, as an earlier one of its name may have ended then */
 	uint64_t overflowed; /* records counted in the overflow group */
 };
 #define GROUPS_FORGET_NS UINT64_C(3600000000000) /* the table may forget a group without a record for this long */

@@ -108,7 +108,10 @@ static int set_pair(const char *pair, struct pairs *p, char *why, size_t room)
 	return err;
 }
 
-/* Ignores an invalid pair: a variable that is set for other programs must not stop this sink. */
+/*
+ * Adds a pair of OTEL_RESOURCE_ATTRIBUTES. Unlike set_pair() it refuses no service.name: a variable that is set for
+ * other programs must not stop this sink.
+ */
 static int set_of_environment(void *p, const char *name, const char *value)
 {
 	return strcmp(name, "service.name") == 0 ? 0 : set(p, name, value); /* settings_service() reads it */

@@ -16,8 +16,7 @@ struct ingest {
 	bool only_find;             /* keep all values: the store has counted the batch already, in another split */
 	const char *boot_id;        /* boot id of the machine now */
 	char other_boot[40];        /* the last other boot id among the batches; "": none */
-	int64_t other_shift;        /* boot time of that boot + other_shift = boot time of this boot; negative:
-				     * before this boot */
+	int64_t other_shift;        /* add it to that boot's time for this boot's time; negative: before this boot */
 	int64_t shift;              /* of the current batch: 0 or other_shift */
 	struct jsonw labels;        /* buffer for the labels of one row */
 };

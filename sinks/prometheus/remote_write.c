@@ -36,8 +36,7 @@ struct remote_write {
 	uint64_t sent_bytes;  /* of this batch, over all its requests */
 	uint32_t refused;     /* records whose samples the receiver refuses for good */
 	char refusal[128];    /* text of the refusal */
-	bool doubt;           /* an answer was lost: the receiver may have accepted the samples that it now refuses
-			       * as out of order */
+	bool doubt;           /* an answer was lost: samples now refused as out of order may have been accepted */
 	int err;
 	struct skep_counter *samples, *old, *refusals, *series, *overflow;
 };

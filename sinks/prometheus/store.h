@@ -32,8 +32,7 @@ struct metric {
 #define METRIC_LE_FIRST 10u /* 1,024 ns; 1 KiB */
 #define METRIC_LE_END 37u   /* 2^36 ns = 69 s; 64 GiB */
 #define METRIC_LES (METRIC_LE_END - METRIC_LE_FIRST)
-#define METRIC_HIST_SLOTS (METRIC_LES + 2) /* a count for each bucket (not cumulative), the count of all values, and
-					    * their sum */
+#define METRIC_HIST_SLOTS (METRIC_LES + 2) /* a count per bucket (not cumulative), the total count, the sum */
 
 struct plan_label {
 	char *name;

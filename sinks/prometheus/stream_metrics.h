@@ -9,8 +9,7 @@
 #include <skep/record.h>
 
 #define METRICS_SKIP      1u  /* a record per process, connection ...: another stream reports the sums */
-#define METRICS_SUM       2u  /* adds up gauges of records of the same time: these differ in attributes that are no
-			       * labels */
+#define METRICS_SUM       2u  /* adds up gauges of records of the same time */
 #define METRICS_UP_DOWN   4u  /* a delta may be negative: the sum is a gauge */
 #define METRICS_NO_VALUES 8u  /* only the count of records */
 #define METRICS_INFO      16u /* the count is a gauge, always 1 */
