@@ -130,7 +130,7 @@ struct attached {
 	json_t *answer; /* to "attach" */
 	struct series_set *set;
 	struct paint paint;
-	uint64_t records;
+	uint64_t records, dropped;
 	bool detaching;
 	char ended[128]; /* why; "" not yet */
 };
@@ -153,8 +153,10 @@ static int line_in(struct attached *a, json_t *line)
 		fflush(stdout);
 	}
 	a->records += !end;
-	if (end)
+	if (end) {
+		a->dropped = answer_u64(line, "dropped");
 		snprintf(a->ended, sizeof(a->ended), "%s", *end ? end : "without a reason");
+	}
 	return err;
 }
 
@@ -228,6 +230,10 @@ static int show(struct attached *a)
 		fputc('\n', stdout);
 		free(safe);
 	}
+	if (a->dropped)
+		fprintf(stderr,
+			"skep attach: skepd dropped %llu records, which this program did not read in time; the sinks have them\n",
+			(unsigned long long)a->dropped);
 	return SKEP_EXIT_OK;
 }
 

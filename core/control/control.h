@@ -30,7 +30,12 @@
 #define CONTROL_ACCEPTS 1000u
 #define CONTROL_ATTACHED_MAX 16u /* by one client */
 /* What may wait for a client that reads slowly; more, or nothing taken for so long, and it is disconnected. */
-#define CONTROL_WAITING_MAX (1u << 20)
+#define CONTROL_WAITING_MAX (4u << 20)
+/*
+ * Above this, skepd drops records of details for that client and counts them, so that the end of the attachment still
+ * has room. One pass of the detail `opens` on a host that compiles has been more than 1 MiB.
+ */
+#define CONTROL_RECORDS_MAX (3u << 20)
 #define CONTROL_STALLED_NS 30000000000ull
 /* A client that asks for nothing and has nothing attached is disconnected after that. */
 #define CONTROL_IDLE_NS 300000000000ull

@@ -20,6 +20,10 @@ static void on_record(void *arg, uint64_t id, const struct skep_record *rec)
 
 	if (client->doomed || client->closing)
 		return;
+	if (uv_stream_get_write_queue_size((const uv_stream_t *)&client->pipe) > CONTROL_RECORDS_MAX) {
+		a->dropped++;
+		return;
+	}
 	line = control_record(rec, client->control->boot_id, clock_realtime_offset_ns());
 	if (!line || json_object_set_new(line, "id", control_json_number(id)) < 0) {
 		json_decref(line);

@@ -23,7 +23,7 @@ struct control_attachment {
 	struct control_attachment *next;
 	struct control_client *client;
 	uint64_t id;
-	uint64_t dropped; /* records that could not be written for want of memory */
+	uint64_t dropped; /* records that the client did not read in time, or for which skepd had no memory */
 };
 
 struct control_run;
