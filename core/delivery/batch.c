@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/batch.c - batches: an arena of chunks that records and strings are copied into.
+ * core/delivery/batch.c - batches: each is an arena of chunks with the copied records and strings.
  */
 #include "core/delivery/batch.h"
 
@@ -26,7 +26,7 @@ struct batch_point {
 	bool hist;
 };
 
-#define KEY_ROOM sizeof(":0123456789abcdef:18446744073709551615") /* and the boot id */
+#define KEY_ROOM sizeof(":0123456789abcdef:18446744073709551615") /* the boot id comes before */
 
 static char *put(char *to, const char *text, const char **ret)
 {
@@ -121,7 +121,7 @@ struct batch *batch_half(struct batch *whole, unsigned which)
 {
 	uint32_t middle = whole->pub.n / 2, from = which ? middle : 0, n = which ? whole->pub.n - middle : middle;
 	size_t room = strlen(whole->key) + sizeof("/0");
-	struct batch *b = make(room, &(struct batch_origin){ "", "", "" }); /* the whole's, which it keeps */
+	struct batch *b = make(room, &(struct batch_origin){ "", "", "" }); /* `pub` below points to the whole's texts */
 
 	if (!b)
 		return NULL;
@@ -139,7 +139,7 @@ struct batch *batch_half(struct batch *whole, unsigned which)
 	return b;
 }
 
-/* Room for n more bytes in one piece, so that what follows cannot fail half-way. */
+/* Returns room for n more bytes in one piece, so that a copy into it cannot fail half-way. NULL: no memory. */
 static char *reserve(struct batch *b, size_t n)
 {
 	struct batch_chunk *c = b->chunks;
@@ -164,7 +164,7 @@ static size_t aligned(size_t n)
 	return (n + 7) / 8 * 8;
 }
 
-/* A copy that can be pointed to: slots aligned, none beyond what the type has. */
+/* Bytes of the slots to copy: no more slots than the type has. */
 static size_t hist_size(const struct skep_hist *h)
 {
 	return h->slots ? (h->n < SKEP_HIST_SLOTS ? h->n : SKEP_HIST_SLOTS) * sizeof(uint64_t) : 0;
@@ -196,7 +196,7 @@ static bool add_point(struct batch *b, uint32_t offset, bool hist)
 	return true;
 }
 
-/* Histograms first: they are copied while what follows is still aligned.  false: no memory. */
+/* Lists the pointer fields of s, histograms first: their slots need alignment, strings do not.  false: no memory. */
 static bool find_points(struct batch *b, const struct skep_stream *s)
 {
 	if (b->points_of == s)
@@ -225,7 +225,7 @@ static char *copy_string(struct skep_str *str, char *to)
 		return to;
 	}
 	memcpy(to, str->ptr, str->len);
-	/* not promised to sinks, but a forgotten length then shows a name, not the neighbour's memory */
+	/* The ABI does not promise this NUL. A sink that ignores the length then reads no memory of other strings. */
 	to[str->len] = '\0';
 	str->ptr = to;
 	if (str->total < str->len)
@@ -238,14 +238,14 @@ static bool same_string(const struct skep_str *a, const struct skep_str *b)
 	return a->len == b->len && (a->len == 0 || memcmp(a->ptr, b->ptr, a->len) == 0);
 }
 
-/* What differs most often first. */
+/* Compares the strings that differ most often first. */
 static bool same_context(const struct skep_context *a, const struct skep_context *b)
 {
 	return same_string(&a->tool, &b->tool) && same_string(&a->task, &b->task) && same_string(&a->run, &b->run) &&
 	       same_string(&a->container, &b->container) && same_string(&a->pipeline, &b->pipeline);
 }
 
-/* One that is there already, moved to the front; NULL: none is the same. */
+/* Returns the batch's copy of the same context and moves it to the front; NULL: there is none. */
 static const struct skep_context *known_context(struct batch *b, const struct skep_context *context)
 {
 	for (unsigned i = 0; i < BATCH_CONTEXTS && b->contexts[i]; i++) {

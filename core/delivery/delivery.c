@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/delivery.c - the open batch, the sinks' queues, the bound over all of them, the books.
+ * core/delivery/delivery.c - the open batches, the sinks' queues, the memory bound over all queues, the ledger.
  */
 #include "core/base/magic.h"
 #include "core/delivery/delivery_priv.h"
@@ -65,13 +65,13 @@ static void settled(void *arg, const struct batch *b, const struct sinkq_fate *f
 		if (fate->what != SINKQ_DELIVERED)
 			c->lost[fate->what]++;
 		else if (i < fate->rejected)
-			c->lost[SKEP_LOSS_SINK]++; /* how many is what a receiver says, not which */
+			c->lost[SKEP_LOSS_SINK]++; /* the receiver reports how many, not which: take the first */
 		else
 			c->delivered++;
 	}
 }
 
-/* Room for n streams; the last one is new. */
+/* Makes room for n streams; the last one is new. */
 static int counts_resize(struct delivery_sink *s, int n)
 {
 	struct delivery_count *counts = realloc(s->counts, (size_t)n * sizeof(*counts));
@@ -140,7 +140,7 @@ int delivery_stream_add(struct delivery *o, const struct skep_stream *stream)
 	return o->n_streams++;
 }
 
-/* Over the bound the oldest batch of the fullest queue goes: the one that is stuck pays, not its neighbours. */
+/* Over the bound, drops the oldest batch of the fullest queue: the stuck sink loses records, not the others. */
 static void keep_bound(struct delivery *o)
 {
 	while (o->bytes > o->max_bytes) {
@@ -150,7 +150,7 @@ static void keep_bound(struct delivery *o)
 			if (s->queue.n > s->queue.in_flight && (!fullest || s->queue.bytes > fullest->queue.bytes))
 				fullest = s;
 		if (!fullest || !sinkq_drop_oldest(&fullest->queue))
-			return; /* all that is left is in flight, which is bounded by the sinks */
+			return; /* all other batches are in flight; each sink's max_in_flight bounds them */
 	}
 }
 
@@ -197,7 +197,7 @@ void delivery_close_batch(struct delivery *o, unsigned kind)
 void delivery_emit(struct delivery *o, int stream, const struct skep_upid *upid, uint64_t time_ns, const void *rec,
 	      const struct skep_context *context)
 {
-	/* What may be shed first is kept apart where there is something to shed it from. */
+	/* A full spool drops batches of samples first, so samples have batches of their own. */
 	unsigned kind = o->spool && (o->streams[stream]->flags & SKEP_STREAM_SAMPLE) ? SPOOL_SAMPLE : SPOOL_LIFE;
 	struct batch **open = &o->open[kind];
 	bool first = !*open, kept;
@@ -259,7 +259,7 @@ void delivery_sink_abandon(struct delivery_sink *s)
 
 void delivery_close_all(struct delivery *o)
 {
-	/* What ends a run is a life-cycle record: its samples are there before it. */
+	/* A life-cycle record ends a run: the run's samples must arrive before it. */
 	delivery_close_batch(o, 1);
 	delivery_close_batch(o, 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/delivery_commit.c - batches, cursors and saved state in one transaction.
+ * core/delivery/delivery_commit.c - writes batches, offsets of sinks and saved state in one transaction; reads batches
+ * back.
  */
 #include "core/delivery/delivery_commit.h"
 
@@ -11,7 +12,7 @@
 
 #include "core/base/clock.h"
 
-#define PASSED_MOST 1024u /* in one job: others wait for the thread, too */
+#define PASSED_MOST 1024u /* batches that one job passes over: other jobs wait for the thread */
 
 void commit_batches_free(struct commit_batch *b)
 {
@@ -110,7 +111,7 @@ void delivery_commit_value(struct delivery_commit *c, const char *name, const vo
 		c->err = -ENOMEM;
 		return;
 	}
-	if (size) /* an empty value may be NULL, which memcpy must not be given */
+	if (size) /* an empty value may be NULL, and memcpy does not allow NULL */
 		memcpy(v.data, value, size);
 	c->values[c->n_values++] = v;
 }
@@ -209,7 +210,7 @@ static int write_all(struct delivery_commit *c, struct spool_db *db, struct spoo
 	if (err == 0)
 		return spool_commit(db);
 	spool_rollback(db);
-	commit_gone_free(c->gone); /* it is still there */
+	commit_gone_free(c->gone); /* after the rollback these batches are still in the spool */
 	c->gone = NULL;
 	return err;
 }
@@ -241,7 +242,7 @@ void commit_work(struct spooler_job *job, struct spool_db *db, struct spool_code
 struct known {
 	struct known *next;
 	const struct skep_stream *stream;
-	bool own; /* the memory is ours */
+	bool own; /* a copy of keep(), freed with the commit_streams */
 };
 
 struct commit_streams {
@@ -307,13 +308,13 @@ int commit_stream_known(struct commit_streams *c, const struct skep_stream *s)
 	for (const struct known *k = c->known; k; k = k->next)
 		if (k->stream == s)
 			goto out;
-	err = known_add(c, s, false); /* before others of that name: the newest is the one that is given */
+	err = known_add(c, s, false); /* at the head: known_find prefers the newest stream of a name */
 out:
 	uv_mutex_unlock(&c->lock);
 	return err;
 }
 
-/* A copy that stays. */
+/* Copies the stream with its texts and fields into one allocation. NULL: no memory. */
 static const struct skep_stream *keep(const struct skep_stream *s)
 {
 	size_t text = strlen(s->name) + strlen(s->help) + 2,
@@ -336,7 +337,7 @@ static const struct skep_stream *keep(const struct skep_stream *s)
 	copy->help = strcpy(at, s->help);
 	at += strlen(at) + 1;
 	for (uint32_t i = 0; i < s->n_fields; i++) {
-		fields[i] = s->fields[i]; /* as it was decoded: of our own stride */
+		fields[i] = s->fields[i]; /* spool_decode built the array: its stride is sizeof(struct skep_field) */
 		fields[i].name = strcpy(at, s->fields[i].name);
 		at += strlen(at) + 1;
 		fields[i].unit = strcpy(at, s->fields[i].unit);
@@ -358,8 +359,8 @@ static int on_head(void *arg, const struct spool_head *head)
 	char boot_id[SPOOL_ORIGIN_MAX];
 
 	/*
-	 * A body of version 1 has the boot id in its key only, "BOOT:START:ID", and nothing of host and kernel: most
-	 * were made by these.
+	 * A body of version 1 has the boot id only in its key, "BOOT:START:ID", and no host name and no kernel.  Most
+	 * such bodies were made on this host with this kernel, so the current texts stand in.
 	 */
 	if (!*origin.boot_id) {
 		snprintf(boot_id, sizeof(boot_id), "%.*s", (int)strcspn(head->key, ":"), head->key);
@@ -394,7 +395,7 @@ static int on_record(void *arg, const struct skep_stream *s, const struct skep_u
 	struct batch *b = ((struct loading *)arg)->batch;
 
 	if (b->pub.n >= BATCH_MAX_RECORDS)
-		return -E2BIG; /* ours are never so large */
+		return -E2BIG; /* skepd never stores such a batch */
 	return batch_add(b, 0, s, who, time_ns, data, context);
 }
 
@@ -443,7 +444,7 @@ int commit_load(struct spool_db *db, struct spool_code *code, struct commit_stre
 			int64_t born_ns = row.id <= ask->aged_upto ? row.made_ns - clock_realtime_offset_ns()
 								   : (int64_t)clock_boot_ns();
 
-			(*ret)->born_ns = born_ns > 0 ? (uint64_t)born_ns : 0; /* before this boot, or never */
+			(*ret)->born_ns = born_ns > 0 ? (uint64_t)born_ns : 0; /* negative: made before this boot */
 			return 0;
 		}
 		if (err == 0)

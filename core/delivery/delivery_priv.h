@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/delivery_priv.h - between delivery.c (records, batches, the books), delivery_sink.c (sinks that
- * come, change and go) and delivery_spool.c (the durable store between them).
+ * core/delivery/delivery_priv.h - shared by delivery.c (records, batches, the ledger), delivery_sink.c (sinks that are
+ * added, replaced and removed) and delivery_spool.c (the durable store between batches and sinks).
  */
 #ifndef SKEP_CORE_DELIVERY_PRIV_H
 #define SKEP_CORE_DELIVERY_PRIV_H
@@ -12,10 +12,10 @@
 #include "core/delivery/sinkq.h"
 #include "spool/db.h"
 
-/* A way from the spool to a sink: batches up to taken_id are in the queue, later ones on disk. */
+/* The path of batches from the spool to a sink: those up to taken_id are in the queue, later ones on disk. */
 struct delivery_lane {
 	uint64_t taken_id;
-	bool behind; /* there is more on disk than is in the queue */
+	bool behind; /* the disk holds batches that are not in the queue */
 	bool loading;
 };
 
@@ -25,62 +25,62 @@ struct delivery_sink {
 	struct delivery *out;
 	const char *name;
 	struct sinkq queue;
-	bool retired;             /* nothing new for it */
+	bool retired;             /* it gets no new batches */
 	struct sink_terms terms;
 	/* With a spool. */
-	uint64_t serial;          /* no other has it: jobs of one that is gone come back, too */
+	uint64_t serial;          /* unique: a job of a removed sink may return later and must not match a new sink */
 	bool begun;               /* its offset is known */
-	bool beginning;           /* the spool is asked for it */
-	/* the spool's file has `place`: false after a failed write, and in a new file */
+	bool beginning;           /* a job is reading its offset */
+	/* the spool's file contains `place`: false after a failed write, and in a new file */
 	bool placed;
-	struct delivery_lane lanes[SINKQ_LANES]; /* 1: new batches, behind gap_id; 0: all, or the old ones */
-	uint64_t gap_id;          /* 0: there is one lane */
-	bool keeping;             /* skepd ends: the spool keeps its batches */
-	/* the first batch that counts for the sink when it is made; earlier ones count when they are loaded */
+	struct delivery_lane lanes[SINKQ_LANES]; /* 1: new batches, after gap_id; 0: old batches, or all */
+	uint64_t gap_id;          /* the last id of lane 0; 0: lane 0 has all batches */
+	bool keeping;             /* skepd ends: the spool keeps the sink's batches */
+	/* the ledger counts batches from this id on when they are made, earlier batches when they are loaded */
 	uint64_t first_id;
-	struct spool_offset place; /* as the spool has it */
-	struct spool_lag lag;     /* the same, a few seconds ago */
+	struct spool_offset place; /* the offset that the spool has stored */
+	struct spool_lag lag;     /* the sink's lag, as of a few seconds ago */
 	struct delivery_count *counts; /* by stream number */
-	uint64_t (*told)[DELIVERY_LOSSES]; /* the same: losses that delivery_losses has reported */
+	uint64_t (*told)[DELIVERY_LOSSES]; /* by stream number: losses that delivery_losses has reported */
 	struct delivery_sink *next;
 };
 
 struct delivery {
-	struct batch_origin origin; /* its texts are ours */
+	struct batch_origin origin; /* owns its texts */
 	uint64_t age_ns;
-	size_t max_bytes, bytes; /* of closed batches, each counted once however many queues have it */
+	size_t max_bytes, bytes; /* memory of closed batches; a batch in many queues counts once */
 	void (*wake)(void *);
 	void *arg;
 	const struct skep_stream **streams;
 	int n_streams;
 	struct delivery_sink *sinks, **last_sink;
 	uint64_t n_sinks_ever;
-	struct batch *open[2]; /* by enum spool_kind; without a spool the first alone */
+	struct batch *open[2]; /* by enum spool_kind; without a spool only SPOOL_LIFE */
 	uint64_t next_id;
 	struct delivery_spool *spool; /* NULL: none */
-	uint64_t gone_lost[DELIVERY_LOSSES]; /* of sinks that were removed */
+	uint64_t gone_lost[DELIVERY_LOSSES]; /* losses of removed sinks */
 };
 
-void delivery_sink_free(struct delivery_sink *); /* its memory only */
-/* Pushed to that sink's queue, or counted as lost there. */
+void delivery_sink_free(struct delivery_sink *); /* frees the memory, not the queue's batches */
+/* Pushes the batch to the sink's queue. Without memory, counts its records as lost(queue). */
 void delivery_offer(struct delivery_sink *, struct batch *, unsigned lane);
 void delivery_count_lost(struct delivery_sink *, const struct batch *, enum skep_loss where);
 void delivery_close_batch(struct delivery *, unsigned kind);
 void delivery_close_all(struct delivery *);
 
 /* delivery_spool.c */
-void delivery_spool_take(struct delivery *, struct batch *, unsigned kind); /* it is closed; takes the reference */
-/* batches may be restored as that: 0 or -ENOMEM */
+void delivery_spool_take(struct delivery *, struct batch *, unsigned kind); /* a closed batch; takes the reference */
+/* restored batches with the same name and fields use this stream: 0 or -ENOMEM */
 int delivery_spool_stream(struct delivery *, const struct skep_stream *);
-void delivery_spool_begin(struct delivery *, struct delivery_sink *);             /* a sink that is new */
+void delivery_spool_begin(struct delivery *, struct delivery_sink *);             /* a new sink: reads its offset */
 void delivery_spool_rename(struct delivery *, struct delivery_sink *, const char *old);
-/* it is not among the sinks any more */
+/* the sink is being removed: its pending records count as lost(sink) */
 void delivery_spool_gone(struct delivery *, struct delivery_sink *);
 void delivery_spool_dead(struct delivery *, const struct delivery_sink *, const struct batch *,
 			 const struct sinkq_fate *);
 void delivery_spool_tick(struct delivery *, uint64_t now_ns);
 uint64_t delivery_spool_next_ns(const struct delivery *);
-uint64_t delivery_spool_cursor(const struct delivery_sink *);                /* it and all before it are settled */
+uint64_t delivery_spool_cursor(const struct delivery_sink *);       /* all batches up to this id are acknowledged */
 void delivery_spool_free(struct delivery *);
 
 #endif

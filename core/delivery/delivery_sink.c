@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/delivery_sink.c - sinks that change and go while records flow, and their losses.
+ * core/delivery/delivery_sink.c - replaces, pauses and removes sinks while records flow; reports their losses.
  */
 #include <stdlib.h>
 
@@ -106,7 +106,7 @@ void delivery_stream_swap(struct delivery *o, int stream, const struct skep_stre
 {
 	o->streams[stream] = to;
 	if (o->spool)
-		delivery_spool_stream(o, to); /* without memory it would be restored as a copy */
+		delivery_spool_stream(o, to); /* without memory, restored batches use a copy of the stream */
 	for (struct delivery_sink *s = o->sinks; s; s = s->next)
 		s->counts[stream].stream = to;
 }
@@ -116,7 +116,7 @@ void delivery_losses(struct delivery *o,
 				uint64_t n),
 		     void *arg)
 {
-	/* the kernel's part is told by its probe */
+	/* each probe reports SKEP_LOSS_KERNEL itself */
 	static const enum skep_loss here[] = { SKEP_LOSS_QUEUE, SKEP_LOSS_SPOOL, SKEP_LOSS_SINK };
 
 	for (struct delivery_sink *s = o->sinks; s; s = s->next)
@@ -126,7 +126,7 @@ void delivery_losses(struct delivery *o,
 
 				if (n == 0)
 					continue;
-				s->told[i][here[k]] += n; /* first: cb may emit, and that may lose again */
+				s->told[i][here[k]] += n; /* before cb: cb may emit, and an emit may lose a record */
 				cb(arg, s->name, s->counts[i].stream, here[k], n);
 			}
 }

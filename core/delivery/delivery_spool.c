@@ -2,10 +2,9 @@
 /*
  * core/delivery/delivery_spool.c - the durable store between batches and sinks.
  *
- * A closed batch waits for the next commit, which makes it durable together with how far each sink has come and
- * with what the collector knows of live processes; then the sinks get it from memory.  A sink that cannot take so
- * much is behind: what it has not got is read back from the disk when it can, a few batches at a time, so that
- * memory does not depend on how far behind it is.
+ * A closed batch waits for the next commit.  The commit stores the batch, each sink's offset and the collector's state
+ * of live processes in one transaction.  Then the sinks get the batch from memory.  A sink whose queue is full is
+ * behind: skepd reads its batches back from the disk later, a few at a time.  So memory does not grow with the lag.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,13 +15,13 @@
 #include "core/base/log.h"
 #include "core/delivery/delivery_spool_priv.h"
 
-/* In a sink's queue; beyond it the rest stays on disk. */
+/* Of batches in one sink's queue; further batches stay on disk. */
 #define RESIDENT_BYTES (8u << 20)
-/* Closed and not committed: a commit at once when there is so much, and over the bound the oldest go. */
+/* Of closed batches that wait: COMMIT_BYTES start a commit at once; over WAITING_BYTES skepd drops the oldest. */
 #define COMMIT_BYTES (2u << 20)
 #define WAITING_BYTES (32u << 20)
-#define JUMP_NS 60000000000 /* the clock has been set, and not only slewed */
-#define LAG_NS 5000000000u  /* how old a lag may be, at the most, while anything happens */
+#define JUMP_NS 60000000000 /* a larger change: the clock was set, not only slewed */
+#define LAG_NS 5000000000u  /* delivery_spool_tick reads the lags again after this time */
 
 bool delivery_spooled(const struct delivery *o)
 {
@@ -136,7 +135,7 @@ void delivery_commit_soon(struct delivery *o)
 	o->wake(o->arg);
 }
 
-/* Every sink that can take it now has it; the others read it later. */
+/* Pushes the batches to each sink that keeps up. A sink that is behind reads them from the disk later. */
 static void offer_all(struct delivery *o, struct commit_batch *list, bool durable)
 {
 	for (struct commit_batch *c = list; c; c = c->next) {
@@ -155,7 +154,7 @@ static void offer_all(struct delivery *o, struct commit_batch *list, bool durabl
 			if (durable && (!s->begun || lane->behind))
 				continue;
 			if (!s->begun || lane->behind || (!durable && s->queue.bytes > DELIVERY_MAX_BYTES / 4)) {
-				/* it is not on the disk, and there is no place before it */
+				/* the batch is not on disk, and in memory it would overtake older batches on disk */
 				delivery_count_lost(s, b, SKEP_LOSS_SPOOL);
 				continue;
 			}
@@ -186,7 +185,7 @@ static void commit_done(struct spooler_job *job)
 				if (strcmp(s->name, c->cursors[i].name) == 0 &&
 				    s->place.cursor <= c->cursors[i].place.cursor) {
 					s->place = c->cursors[i].place;
-					s->placed = !replaced; /* else once more: which file has it is not known here */
+					s->placed = !replaced; /* the new file may lack the offset: write it again */
 				}
 		if (sp->down_until_ns)
 			log_notice("the spool is writable again");
@@ -205,7 +204,7 @@ static void commit_done(struct spooler_job *job)
 		sp->down_until_ns = clock_boot_ns() + SPOOL_DOWN_NS;
 	}
 	offer_all(o, c->batches, durable);
-	delivery_spool_see_gone(o, c->gone); /* after it: a sink may have got from memory what had no room on disk */
+	delivery_spool_see_gone(o, c->gone); /* after offer_all: a sink may have a dropped batch from memory */
 	if (sp->env.committed)
 		sp->env.committed(sp->env.arg, c->number, durable);
 	commit_free(c);
@@ -218,7 +217,7 @@ static bool same_place(const struct spool_offset *a, const struct spool_offset *
 	return a->cursor == b->cursor && a->lo == b->lo && a->hi == b->hi;
 }
 
-/* Where each sink stands, if that is not what the spool has. */
+/* Adds the offset of each sink whose stored offset differs, and the range of ids that every sink has acknowledged. */
 static int add_cursors(struct delivery *o, struct delivery_commit *c)
 {
 	size_t n = 0;
@@ -259,7 +258,7 @@ static void commit(struct delivery *o)
 	sp->soon = false;
 	sp->waiting_since_ns = 0;
 	if (!c)
-		return; /* the next one */
+		return; /* the next commit writes the batches */
 	c->job.work = commit_work;
 	c->job.done = commit_done;
 	c->out = o;
@@ -269,7 +268,7 @@ static void commit(struct delivery *o)
 	if (sp->env.max_age_ns && sp->number % 64 == 1)
 		c->expire_ns = (int64_t)(clock_boot_ns() + (uint64_t)clock_realtime_offset_ns() - sp->env.max_age_ns);
 	c->err = add_cursors(o, c);
-	/* Last: what it adds is of the moment in which the open batches are closed. */
+	/* Close the open batches directly before `collect`: its state then matches the records in the batches. */
 	delivery_close_all(o);
 	if (c->err == 0 && sp->env.collect)
 		sp->env.collect(sp->env.arg, c);
@@ -290,7 +289,7 @@ static void commit(struct delivery *o)
 	spooler_post(sp->spooler, &c->job);
 }
 
-/* Beyond the bound the oldest go: the disk cannot follow. */
+/* Over the bound, drops the oldest waiting batches: the disk is too slow. */
 static void keep_waiting_bound(struct delivery *o)
 {
 	struct delivery_spool *sp = o->spool;
@@ -369,7 +368,7 @@ uint64_t delivery_spool_next_ns(const struct delivery *o)
 	if (!sp->committing && sp->waiting_since_ns && sp->waiting_since_ns + o->age_ns < next)
 		next = sp->waiting_since_ns + o->age_ns;
 	if (!sp->waiting_since_ns && cursor_moved(o))
-		return 0; /* its time begins */
+		return 0; /* the next tick sets waiting_since_ns */
 	return next;
 }
 

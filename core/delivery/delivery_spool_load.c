@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/delivery/delivery_spool_load.c - reads the batches that a sink still needs back from the disk, a few at a
- * time, and counts those that the disk has lost.
+ * time, and counts the records of batches that the disk has lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 #include "core/base/log.h"
 #include "core/delivery/delivery_spool_priv.h"
 
-/* Behind a receiver that refuses everything: it may refuse what is old, and take what is new. */
+/* Bound of a lane while the receiver refuses everything: it may refuse old batches and accept new ones. */
 #define REFUSED_BATCHES 64u
 #define LOADED_BATCHES \
-	4u /* read ahead, in each lane; more while those fail: the next one may be taken, and tell that it is they */
+	4u /* batches read ahead in each lane; one more for each suspect: an ACK of another batch blames a suspect */
 
 static void load_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
 	struct sink_job *j = (struct sink_job *)job;
 
-	/* Without a file there is nothing to wait for. */
+	/* Without a file no batch is left to load. */
 	j->err = db ? commit_load(db, code, j->out->spool->streams, &j->ask, &j->batch, &j->gone, &j->expired) : 0;
 	if (j->err == -EBADMSG)
 		spooler_replace(j->out->spool->spooler);
@@ -33,7 +33,8 @@ static void count_batch(uint64_t *here, const struct batch *b)
 }
 
 /*
- * All that is counted as pending and is neither in its queue nor on its way to the disk was there, and is not any more.
+ * Counts the sink's records that the disk has lost: records counted as pending that are neither in its queue nor on the
+ * way to the disk.
  */
 static void lost_on_disk(struct delivery *o, struct delivery_sink *s)
 {
@@ -60,7 +61,7 @@ static void lost_on_disk(struct delivery *o, struct delivery_sink *s)
 	free(here);
 }
 
-/* The file was put aside: what sinks had not got of it is lost to them. */
+/* After a damaged file was replaced: counts the batches that only the old file held as lost to each sink. */
 void delivery_spool_see_replaced(struct delivery *o)
 {
 	unsigned replaced = spooler_replaced(o->spool->spooler);
@@ -109,7 +110,7 @@ static bool has_taken(const struct delivery_sink *s, uint64_t id)
 	return id <= s->lanes[0].taken_id || (s->gap_id && id > s->gap_id && id <= s->lanes[1].taken_id);
 }
 
-/* Those batches are not on the disk any more: lost to each sink that has not got them. */
+/* Counts batches that the disk no longer holds as lost to each sink that has not got them. */
 void delivery_spool_see_gone(struct delivery *o, const struct commit_gone *list)
 {
 	uint64_t n = 0;
@@ -129,7 +130,7 @@ void delivery_spool_see_gone(struct delivery *o, const struct commit_gone *list)
 			    "them", (unsigned long long)n);
 }
 
-/* Its streams' numbers here; one of a plugin that is not there any more gets a number. 0 or -ENOMEM. */
+/* Sets the stream number of each record. The stream of a plugin that no longer runs gets a new number. 0 or -errno. */
 static int number_streams(struct delivery *o, struct batch *b)
 {
 	for (uint32_t i = 0; i < b->pub.n; i++) {
@@ -143,7 +144,7 @@ static int number_streams(struct delivery *o, struct batch *b)
 	return 0;
 }
 
-/* It was older than this sink wants. */
+/* Counts batches older than the sink's max_age as lost, and moves the lane behind them. */
 static void see_expired(struct delivery *o, struct delivery_sink *s, struct delivery_lane *lane,
 			const struct commit_gone *list)
 {
@@ -174,7 +175,7 @@ static void take(struct delivery *o, struct delivery_sink *s, unsigned lane, str
 	delivery_offer(s, b, lane);
 }
 
-/* What cannot be read now is read later: it stays where it is. */
+/* Logs a failed read. The batches stay in the spool, and skepd reads them again after SPOOL_DOWN_NS. */
 void delivery_spool_unreadable(struct delivery *o, int err)
 {
 	log_because(SKEP_LOG_ERROR, "spool", "read", "cannot read from the spool: %s; trying again in %d s",
@@ -191,14 +192,14 @@ static void load_done(struct spooler_job *job)
 	delivery_spool_see_replaced(o);
 	delivery_spool_see_gone(o, j->gone);
 	if (s) {
-		unsigned at = s->gap_id ? j->lane : 0; /* there may be one lane only by now */
+		unsigned at = s->gap_id ? j->lane : 0; /* the lanes may have been joined since */
 		struct delivery_lane *lane = &s->lanes[at];
 		uint64_t end = s->gap_id && at == 0 ? s->gap_id : o->spool->committed_id;
 		int err = j->err;
 
 		lane->loading = false;
 		see_expired(o, s, lane, j->expired);
-		/* the gap has come since it was asked for */
+		/* gap_id was set after this load was posted: the batch belongs to lane 1 */
 		if (j->batch && at == 0 && s->gap_id && j->batch->pub.id > s->gap_id) {
 			batch_unref(j->batch);
 			j->batch = NULL;
@@ -208,7 +209,7 @@ static void load_done(struct spooler_job *job)
 		if (j->batch && err == 0) {
 			take(o, s, at, j->batch);
 		} else if (err == 0 || err == -EBADMSG) {
-			/* All commits that have come back were before this look at the disk: there is no more. */
+			/* Jobs run in order: this read saw every commit up to committed_id. The disk has no more. */
 			lane->behind = j->ask.more;
 			if (!j->ask.more && end > lane->taken_id)
 				lane->taken_id = end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/delivery_spool_priv.h - between delivery_spool.c (commits), delivery_spool_sink.c (each sink's
- * offset) and delivery_spool_load.c (reading back).
+ * core/delivery/delivery_spool_priv.h - shared by delivery_spool.c (commits), delivery_spool_sink.c (each sink's
+ * offset) and delivery_spool_load.c (reading batches back).
  */
 #ifndef SKEP_CORE_DELIVERY_SPOOL_PRIV_H
 #define SKEP_CORE_DELIVERY_SPOOL_PRIV_H
@@ -9,39 +9,39 @@
 #include "core/delivery/delivery_commit.h"
 #include "core/delivery/delivery_priv.h"
 
-#define SPOOL_DOWN_NS 5000000000u /* after an error the spool is tried again */
+#define SPOOL_DOWN_NS 5000000000u /* after an error skepd tries the spool again */
 
 struct delivery_spool {
 	struct spooler *spooler;
 	struct delivery_spool_env env;
 	struct commit_streams *streams;
-	struct commit_batch *waiting, **last_waiting; /* closed, not durable yet */
+	struct commit_batch *waiting, **last_waiting; /* closed batches for the next commit */
 	size_t n_waiting, waiting_bytes;
-	uint64_t waiting_since_ns; /* or since when a cursor has moved; 0: nothing is to be written */
-	uint64_t committed_id;     /* that batch and all before it were committed, or given up */
-	uint64_t number;           /* of the last commit that was begun */
+	uint64_t waiting_since_ns; /* since when a batch waits or a cursor has moved; 0: no commit is needed */
+	uint64_t committed_id;     /* all batches up to this id were committed, or given up */
+	uint64_t number;           /* number of the last commit that was begun */
 	bool committing, soon;
-	uint64_t lag_ns;           /* when the sinks' lags were last asked for */
-	bool last;                 /* one more commit, when the one under way is done */
+	uint64_t lag_ns;           /* when skepd last read the sinks' lags */
+	bool last;                 /* commit once more after the commit under way */
 	struct delivery_commit *under_way;
 	uint64_t down_until_ns;    /* 0: the spool can be written */
-	uint64_t unread_until_ns;  /* 0: and read */
+	uint64_t unread_until_ns;  /* 0: the spool can be read */
 	struct delivery_spool_state state;
-	uint64_t first_id;         /* of this start */
-	int64_t offset_ns;         /* between the clocks, at this start */
+	uint64_t first_id;         /* the first batch id of this start */
+	int64_t offset_ns;         /* realtime minus boot time, at this start */
 	bool ending;
 	void (*ended)(void *);
 	void *ended_arg;
 };
 
-/* Something of one sink for the spool's thread. */
+/* A job of one sink for the spool's thread. */
 struct sink_job {
 	struct spooler_job job;
 	struct delivery *out;
-	uint64_t sink; /* its serial: it may be gone */
+	uint64_t sink; /* the sink's serial: the sink may be removed before `done` */
 	char *name, *old;
 	struct spool_offset place; /* begin, rename */
-	uint64_t behind;          /* begin: the last batch that was made before that sink came */
+	uint64_t behind;          /* begin: the last batch made before the sink was added */
 	struct batch *batch;      /* load, dead */
 	unsigned status;
 	int err;
@@ -51,11 +51,11 @@ struct sink_job {
 	struct commit_gone *gone, *expired;
 };
 
-/* At the end of each job's done. */
+/* Each job's `done` calls this at its end. */
 void delivery_spool_done(struct delivery *);
 /*
- * The last batch whose age is known.  When the clock was set after this start, as on hosts that boot in 1970 and ask
- * for the time later, batches of this start would seem as old as the jump.
+ * The last batch whose age is known.  When the clock is set after this start, batches of this start seem as old as the
+ * jump: some hosts boot in 1970 and get the time from the network later.
  */
 uint64_t delivery_spool_aged_upto(const struct delivery *);
 
@@ -66,15 +66,15 @@ struct sink_job *sink_job_new(struct delivery *, const struct delivery_sink *, c
 			      void (*work)(struct spooler_job *, struct spool_db *, struct spool_code *),
 			      void (*done)(struct spooler_job *));
 void sink_job_free(struct sink_job *);
-struct delivery_sink *sink_job_sink(const struct sink_job *); /* NULL: it is not there any more */
+struct delivery_sink *sink_job_sink(const struct sink_job *); /* NULL: the sink was removed */
 struct spool_offset delivery_spool_offset(const struct delivery_sink *);
 /* gives old and new batches a lane each, or joins the two lanes */
 void delivery_spool_share(struct delivery *, struct delivery_sink *);
 void delivery_spool_ask_lags(struct delivery *);
 
 /* delivery_spool_load.c */
-void delivery_spool_load(struct delivery *, struct delivery_sink *); /* as many batches as its lanes have room for */
-bool delivery_spool_loads(const struct delivery *, const struct delivery_sink *); /* it would */
+void delivery_spool_load(struct delivery *, struct delivery_sink *); /* posts a load for each lane that has room */
+bool delivery_spool_loads(const struct delivery *, const struct delivery_sink *); /* a lane has room for a load */
 void delivery_spool_unreadable(struct delivery *, int err);
 void delivery_spool_see_replaced(struct delivery *);
 void delivery_spool_see_gone(struct delivery *, const struct commit_gone *);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/delivery/delivery_spool_sink.c - each sink's offset in the spool, from its first start to its removal; its
- * refused batches; its lag.
+ * dead letters; its lag.
  *
- * A sink that was away and takes again has two lanes where its plugin allows that (SKEP_SINK_ANY_ORDER): one for what
- * waited, one for what comes from now on, behind gap_id.  When the first has come to the gap they are one again.
+ * A sink that was away and accepts batches again gets two lanes if its plugin allows any order (SKEP_SINK_ANY_ORDER).
+ * Lane 0 has the old batches up to gap_id, lane 1 the new batches.  When lane 0 reaches gap_id, the lanes are joined.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "core/delivery/delivery_spool_priv.h"
 
-/* So many batches behind; with fewer all of it goes in order soon enough. */
+/* A sink further behind gets two lanes; fewer batches are sent in order soon enough. */
 #define SHARE_BATCHES 64u
 
 void sink_job_free(struct sink_job *j)
@@ -53,9 +53,9 @@ struct delivery_sink *sink_job_sink(const struct sink_job *j)
 	return NULL;
 }
 
-/* ---- they come and go -------------------------------------------------------------- */
+/* ---- sinks begin, get a new name, are removed -------------------------------------- */
 
-#define NOT_READ UINT64_MAX /* a cursor */
+#define NOT_READ UINT64_MAX /* value of a cursor */
 
 static void begin_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {
@@ -66,9 +66,9 @@ static void begin_work(struct spooler_job *job, struct spool_db *db, struct spoo
 	at->cursor = NOT_READ;
 	j->err = db ? spool_sink_begin(db, j->name, j->behind, at) : -EBADMSG;
 	if (at->cursor == NOT_READ ? j->err == -EBADMSG : at->cursor > j->behind)
-		/* as if it were new; beyond all there is: of a spool that was put aside */
+		/* Begin as a new sink. A cursor beyond the last batch belongs to a file that was replaced. */
 		*at = (struct spool_offset){ .cursor = j->behind };
-	/* The old lane had come to the gap, and they were not one again when skep ended. */
+	/* Lane 0 had reached the gap, but skep ended before it joined the lanes. */
 	if (at->lo && at->lo <= at->cursor && at->hi > at->cursor && at->hi <= j->behind)
 		at->cursor = at->hi;
 	if (at->lo <= at->cursor || at->lo > j->behind || at->hi > j->behind)
@@ -90,7 +90,7 @@ static void begin_done(struct spooler_job *job)
 		s->placed = j->err == 0;
 		s->place = j->place;
 		s->gap_id = j->place.lo;
-		/* Behind until the disk says that there is no more. */
+		/* Each lane is behind until a load finds no further batch on disk. */
 		s->lanes[0] = (struct delivery_lane){ .taken_id = j->place.cursor, .behind = true };
 		s->lanes[1] = (struct delivery_lane){ .taken_id = j->place.hi, .behind = true };
 	}
@@ -112,7 +112,7 @@ void delivery_spool_begin_again(struct delivery *o, struct delivery_sink *s)
 				     : sink_job_new(o, s, s->name, begin_work, begin_done);
 
 	if (!j)
-		return; /* until it begins what it would have got stays in the spool */
+		return; /* until the sink begins, its batches stay in the spool */
 	j->behind = s->first_id - 1;
 	s->beginning = true;
 	spooler_post(o->spool->spooler, &j->job);
@@ -142,7 +142,7 @@ void delivery_spool_rename(struct delivery *o, struct delivery_sink *s, const ch
 
 	if (!j)
 		return;
-	s->placed = false; /* nobody hears whether it worked: the next commit says it again */
+	s->placed = false; /* nothing checks the result of this job: the next commit writes the offset again */
 	j->old = strdup(old);
 	j->place = delivery_spool_offset(s);
 	spooler_post(o->spool->spooler, &j->job);
@@ -150,7 +150,7 @@ void delivery_spool_rename(struct delivery *o, struct delivery_sink *s, const ch
 
 void delivery_spool_gone(struct delivery *o, struct delivery_sink *s)
 {
-	/* What lay on disk for it is lost with it; its place stays known, should it come back. */
+	/* The sink's batches on disk count as lost. The spool keeps its offset in case the sink is added again. */
 	for (int i = 0; i < o->n_streams; i++) {
 		s->counts[i].lost[SKEP_LOSS_SINK] += s->counts[i].pending;
 		s->counts[i].pending = 0;
@@ -197,7 +197,7 @@ void delivery_spool_share(struct delivery *o, struct delivery_sink *s)
 	}
 }
 
-/* ---- refused for good ------------------------------------------------------------- */
+/* ---- dead letters ----------------------------------------------------------------- */
 
 static void dead_work(struct spooler_job *job, struct spool_db *db, struct spool_code *code)
 {

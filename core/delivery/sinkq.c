@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/sinkq.c - a sink's queue.
+ * core/delivery/sinkq.c - a sink's queue: offers, backoff, and the search for a record that the receiver fails with.
  */
 #include "core/delivery/sinkq.h"
 
@@ -10,18 +10,18 @@
 
 #define BACKOFF_FIRST_NS 100000000u   /* 0.1 s */
 #define BACKOFF_MOST_NS 60000000000u  /* 60 s */
-/* A held queue waits for half of that to all of it. An operator who mends the cause reloads, which offers at once. */
+/* A held queue waits between half of this and all of it. When an operator mends the cause, a reload offers at once. */
 #define HOLD_NS          30000000000u
-#define AFTER_MOST_NS 3600000000000u  /* a receiver that says "in a week" is asked each hour */
-/* A half of one that is to blame need not fail ten times again. */
+#define AFTER_MOST_NS 3600000000000u  /* a receiver that answers "Retry-After: a week" gets an offer each hour */
+/* A half of a batch to blame starts with this count, so it need not fail ten times again. */
 #define SUSPECTS_OF_HALF (SINKQ_SUSPECTS - 2)
 /*
- * The first time that another batch is taken tells nothing of one record: it may have failed as all others did, and the
- * receiver be back only now.
+ * The first ACK of another batch proves nothing about a single record: all batches may have failed, and the receiver
+ * has only now come back.
  */
 #define BLAMED_MOST 3
 /*
- * A receiver that is overloaded answers 502 to many, and takes some: of a batch that was put off it takes more to tell.
+ * An overloaded receiver answers 502 to many batches and accepts some, so blame for a doubtful batch needs more ACKs.
  */
 #define BLAMED_OF_DOUBT 30
 
@@ -101,15 +101,15 @@ static unsigned doubts_most(const struct sinkq *q)
 	return q->any_order ? SINKQ_DOUBTS : SINKQ_DOUBTS_IN_ORDER;
 }
 
-/* It failed so often that it may be the cause itself: others pass it, and tell. */
+/* Has the batch failed so often that it may be the cause? Others then pass it, and their answers show the cause. */
 static bool is_passed(const struct sinkq *q, const struct sinkq_item *item)
 {
 	return item->suspects >= SINKQ_SUSPECTS || item->doubts >= doubts_most(q);
 }
 
 /*
- * Did the receiver put this batch off, and not everything?  It got the batch: it answered, or the connection broke
- * after bytes were sent.  401 and 407 are about the token; 429, 503 and any Retry-After are about the load.
+ * Did the receiver put off this batch, rather than every batch?  Yes if the receiver got the batch: it answered, or the
+ * connection broke after bytes were sent.  401 and 407 concern the token; 429, 503 and any Retry-After the load.
  */
 static bool is_doubt(const struct skep_batch_answer *a)
 {
@@ -127,8 +127,8 @@ static void lose(struct sinkq *q, struct sinkq_item **at, enum skep_loss where)
 }
 
 /*
- * Full jitter: anywhere in [0, ceiling], so that many hosts that lost one receiver at the
- * same moment do not come back to it at the same moment.
+ * Full jitter: a random time in [0, ceiling].  So many hosts that lose one receiver at the same moment do not offer
+ * again at the same moment.
  */
 static uint64_t jitter(struct sinkq *q, unsigned attempts)
 {
@@ -139,7 +139,7 @@ static uint64_t jitter(struct sinkq *q, unsigned attempts)
 	if (ceiling > BACKOFF_MOST_NS)
 		ceiling = BACKOFF_MOST_NS;
 	q->random = q->random * 6364136223846793005u + 1442695040888963407u;
-	/* Never at once: a sink that answers RETRY from inside submit() must not spin. */
+	/* At least 1 ms: a sink that answers RETRY from inside submit() must not spin. */
 	return 1000000 + (q->random >> 20) % ceiling;
 }
 
@@ -161,15 +161,15 @@ static void back_off(struct sinkq *q, struct sinkq_item *item, const struct skep
 	q->failing++;
 	q->takes = false;
 	/*
-	 * Batches that may pass each other have a backoff each. Without a common backoff a receiver that is away would
-	 * get a request from each of them.
+	 * Batches that may pass each other have a backoff each. Without a common backoff, each of them would send its
+	 * request to a receiver that is away.
 	 */
 	if (q->failing > 1 || after)
 		q->quiet_ns = item->retry_ns;
 	snprintf(q->why, sizeof(q->why), "%s", answer && answer->why ? answer->why : "");
 }
 
-/* In its place its halves; false: one record alone, or no memory. */
+/* Replaces the item by its two halves; false: it has a single record, or no memory. */
 static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects, unsigned doubts)
 {
 	struct sinkq_item *second = item->batch->pub.n > 1 ? calloc(1, sizeof(*second)) : NULL;
@@ -199,7 +199,10 @@ static bool halve(struct sinkq *q, struct sinkq_item *item, unsigned suspects, u
 	return true;
 }
 
-/* Of one record: another batch was taken.  Has that happened often enough, and the record failed each time before? */
+/*
+ * For an item of a single record, after an ACK of another batch.  True when this has happened often enough and the
+ * record failed before each ACK.
+ */
 static bool is_to_blame(struct sinkq_item *item)
 {
 	bool suspect = item->suspects >= SINKQ_SUSPECTS;
@@ -216,7 +219,7 @@ static bool is_to_blame(struct sinkq_item *item)
 	return false;
 }
 
-/* Another batch has been taken: those that failed so often are to blame, not the receiver. */
+/* After an ACK: batches that failed so often are to blame, not the receiver. Halves them, drops a single record. */
 static void split_suspects(struct sinkq *q)
 {
 	static const struct sinkq_fate fate = {
@@ -238,8 +241,8 @@ static void split_suspects(struct sinkq *q)
 }
 
 /*
- * All fail, and no more come while so many wait: each may hold a record that the receiver fails with. If it takes
- * anything it takes a part of one of them, and that tells the others.
+ * When every queued batch is a suspect, no new batch is loaded, and no ACK can name the culprit: each batch may hold a
+ * record that the receiver fails with.  Halves the first batch: an ACK of one half proves the others to blame.
  */
 static void try_a_part(struct sinkq *q)
 {
@@ -257,8 +260,8 @@ static size_t most_in_flight(const struct sinkq *q)
 }
 
 /*
- * The next batch to offer; if both lanes have one, from the lane whose turn it is.  While the sink fails, the due batch
- * with the fewest tries.
+ * Returns the next batch to offer; if both lanes have one, from the lane whose turn it is.  While the sink fails,
+ * returns the due batch with the fewest attempts.
  */
 static struct sinkq_item *pick(const struct sinkq *q, uint64_t now_ns)
 {
@@ -270,8 +273,8 @@ static struct sinkq_item *pick(const struct sinkq *q, uint64_t now_ns)
 		struct sinkq_item **found = &first[item->lane];
 
 		/*
-		 * In order: no batch overtakes one that waits, unless that batch itself may be the cause: then the next
-		 * batch shows whether it is.
+		 * In order: no batch overtakes a waiting batch. The exception is a waiting batch that may be the cause:
+		 * the answer to the next batch shows whether it is.
 		 */
 		if (item->in_flight || (item->retry_ns > now_ns && is_passed(q, item)))
 			continue;
@@ -289,11 +292,11 @@ void sinkq_pump(struct sinkq *q, uint64_t now_ns)
 {
 	struct sinkq_item *item;
 
-	if (q->pumping || q->paused) /* pumping: answered from inside submit(), and the loop below goes on by itself */
+	if (q->pumping || q->paused) /* pumping: called from inside submit(), and the loop below continues anyway */
 		return;
 	q->pumping = true;
 	q->now_ns = now_ns;
-	/* submit() may have settled any: begin again each time, those in flight are few */
+	/* submit() may have removed any item, so pick() starts at the head each time; few items are in flight */
 	while (q->in_flight < most_in_flight(q) && (item = pick(q, now_ns)) != NULL) {
 		const struct skep_batch *pub = &item->batch->pub;
 		struct sinkq_item **at;
@@ -302,7 +305,7 @@ void sinkq_pump(struct sinkq *q, uint64_t now_ns)
 		item->in_flight = true;
 		q->in_flight++;
 		if (q->submit(q->submit_arg, pub) < 0) {
-			at = find(q, pub); /* it may have answered as well, and the item be gone */
+			at = find(q, pub); /* the sink may also have answered, and the item may be freed */
 			if (at && (*at)->in_flight)
 				back_off(q, *at, NULL, now_ns);
 		}
@@ -333,8 +336,8 @@ bool sinkq_refused(const struct sinkq *q)
 }
 
 /*
- * For ever, says the receiver.  One that refuses everything is misconfigured, or it is not the receiver: the sink is
- * held, and offers another batch each time.
+ * The receiver refuses a batch for ever.  A receiver that refuses everything is misconfigured, or it is the wrong
+ * server: the queue is held, and offers a different batch each time.
  */
 static void refuse(struct sinkq *q, struct sinkq_item **at, const struct skep_batch_answer *answer, uint64_t now_ns)
 {
@@ -465,7 +468,7 @@ uint64_t sinkq_oldest_id(const struct sinkq *q, unsigned lane)
 {
 	uint64_t oldest = UINT64_MAX;
 
-	/* Lanes that were joined are not in order. */
+	/* After sinkq_join the items of lane 0 are not in order of their ids. */
 	for (const struct sinkq_item *item = q->first; item; item = item->next)
 		if (item->lane == lane && item->batch->pub.id < oldest)
 			oldest = item->batch->pub.id;

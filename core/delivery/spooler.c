@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/delivery/spooler.c - one thread, a queue there and a queue back.
+ * core/delivery/spooler.c - the spool's thread, with a queue of jobs to run and a queue of jobs that are done.
  */
 #include "core/delivery/spooler.h"
 
@@ -79,7 +79,7 @@ static void run(void *arg)
 		}
 	}
 	uv_mutex_unlock(&s->lock);
-	s->db = spool_db_close(s->db); /* empties the log into the file */
+	s->db = spool_db_close(s->db); /* SQLite copies the write-ahead log into the file */
 }
 
 static void on_back(uv_async_t *async)
@@ -122,7 +122,7 @@ static void on_closed(uv_handle_t *handle)
 		closed(arg);
 }
 
-/* Puts it aside and makes a new one. */
+/* Renames the damaged file and creates a new one. */
 static int anew(struct spooler *s, char *why, size_t why_size)
 {
 	char aside[4096];
@@ -195,7 +195,7 @@ int spooler_start(struct spooler *s)
 	sigset_t all, before;
 	int err;
 
-	/* Signals are the loop's. */
+	/* The new thread inherits a mask that blocks all signals: the loop handles them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = uv_thread_create(&s->thread, run, s);
@@ -225,7 +225,7 @@ struct spool_db *spooler_replace(struct spooler *s)
 	int err;
 
 	s->db = spool_db_close(s->db);
-	atomic_fetch_add(&s->replaced, 1); /* also where there is no new one: what was in it is gone for sinks */
+	atomic_fetch_add(&s->replaced, 1); /* also when anew() fails: sinks have lost the old file's batches */
 	err = anew(s, why, sizeof(why));
 	if (err < 0) {
 		log_error("spool %s: %s; until the next start, skepd keeps batches that sinks cannot accept at once in memory only",
