@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control.c - listening, and the clients' coming and going.
+ * core/control/control.c - listens, accepts and disconnects clients.
  *
- * A client is never disconnected where the reason was found: that may be inside a probe's
- * callback (a record of a detail without a reader), and disconnecting detaches, which
- * calls the probe again.  It is doomed there, and a timer of 0 ms does the rest.
+ * No function disconnects a client at once: it may run inside a probe's callback (a record of a detail whose client
+ * does not read).  A disconnect detaches the detail, which calls the probe again.  Functions mark the client as doomed,
+ * and a timer of 0 ms disconnects it.
  */
 #include "core/control/control.h"
 
@@ -43,14 +43,14 @@ static void on_client_closed(uv_handle_t *handle)
 	control_free(control);
 }
 
-/* Out of the list, and gone after the loop's next turn. */
+/* Removes the client from the list; the loop frees it after it has closed the pipe. */
 static void disconnect(struct control_client *client)
 {
 	struct control_client **at = &client->control->clients;
 
 	client->doomed = true;
 	if (client->control->waits == client)
-		client->control->waits = NULL; /* the reload goes on without it */
+		client->control->waits = NULL; /* the reload continues */
 	control_detach_all(client);
 	control_run_leave(client);
 	while (*at != client)
@@ -75,7 +75,7 @@ static void on_reap(uv_timer_t *timer)
 
 static void on_connection(uv_stream_t *listener, int status);
 
-/* A new second: clients that had used their share of the last one continue. */
+/* At a new second: resumes clients whose user had spent the share of the last second. */
 static void resume_waiting(struct control *control)
 {
 	for (struct control_client *client = control->clients; client; client = client->next) {
@@ -111,7 +111,7 @@ static void on_tick(uv_timer_t *timer)
 	}
 }
 
-/* ---- coming ---------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------- */
 
 static void greet(struct control_client *client)
 {
@@ -164,13 +164,13 @@ static void on_connection(uv_stream_t *listener, int status)
 		return;
 	}
 	if (control->accepts >= CONTROL_ACCEPTS) {
-		control->pending = true; /* libuv would accept for ever from a user that connects fast enough */
+		control->pending = true; /* libuv would accept for ever from a client that connects fast enough */
 		return;
 	}
 	control->accepts++;
 	client = calloc(1, sizeof(*client));
 	if (!client) {
-		/* libuv listens no more until it is accepted: on_tick tries again */
+		/* libuv calls on_connection no more until uv_accept: on_tick tries again */
 		log_error("control: no memory for a client");
 		control->pending = true;
 		return;

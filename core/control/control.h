@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control.h - the control socket of a running collector: `skep status`, `skep
- * attach` and what else asks a daemon.  One JSON object a line in, one or more out:
- * docs/reference/control.md.  Everything on the loop thread.
+ * core/control/control.h - the control socket of a running collector, for `skep status`, `skep attach` and other
+ * clients.  A request is one line with a JSON object, the answer is one or more: docs/reference/control.md.  All
+ * functions run on the loop thread.
  */
 #ifndef SKEP_CORE_CONTROL_H
 #define SKEP_CORE_CONTROL_H
@@ -10,50 +10,49 @@
 #include "core/collect/collector.h"
 #include "core/base/diag.h"
 
-/* A request's line; longer ones are refused and their sender is disconnected. */
+/* Bytes of a request's line; skepd refuses a longer line and disconnects its sender. */
 #define CONTROL_LINE_MAX 8192u
 #define CONTROL_CLIENTS_MAX 32u
-/* root and the user that skepd runs as may use all places; other users fewer, all together and each. */
+/* root and skepd's user may use all connections; other users have these limits, together and each. */
 #define CONTROL_CLIENTS_OTHERS 28u
 #define CONTROL_CLIENTS_USER 16u
 /*
- * Connections that have begun a run do not take those places: so many of them, all together and of a user other than
- * root.
+ * Connections that have begun a run have limits of their own: of all users, and of each user except root and skepd's.
  */
 #define CONTROL_RUNS_MAX 128u
 #define CONTROL_RUNS_USER 64u
 /*
- * Of the loop's time, in each second; what a user asks for above that waits for the next second.  Not root, as above.
+ * The loop's time for one user in each second; further requests of that user wait for the next second.  Root and
+ * skepd's user have no limit.
  */
 #define CONTROL_SHARE_NS 100000000ull
 /* New connections in each second; more wait in the socket's backlog. */
 #define CONTROL_ACCEPTS 1000u
 #define CONTROL_ATTACHED_MAX 16u /* by one client */
-/* What may wait for a client that reads slowly; more, or nothing taken for so long, and it is disconnected. */
+/* skepd disconnects a client with more unread bytes than this, or one that reads nothing for this long. */
 #define CONTROL_WAITING_MAX (4u << 20)
+#define CONTROL_STALLED_NS 30000000000ull
 /*
  * Above this, skepd drops records of details for that client and counts them, so that the end of the attachment still
  * has room. One pass of the detail `opens` on a host that compiles has been more than 1 MiB.
  */
 #define CONTROL_RECORDS_MAX (3u << 20)
-#define CONTROL_STALLED_NS 30000000000ull
-/* A client that asks for nothing and has nothing attached is disconnected after that. */
+/* skepd disconnects a client without a request, a detail or a run for this long. */
 #define CONTROL_IDLE_NS 300000000000ull
 
 struct control;
 struct reloader;
 
 /*
- * Listens at path; clients are served when the loop runs.  The collector is borrowed
- * until control_close.  0; -EADDRINUSE when a live daemon listens there; -errno; the
- * reason is in why.
+ * Listens at path; the loop serves the clients.  Borrows the collector until control_close.  0; -EADDRINUSE: another
+ * skepd listens there; -errno.  On failure the reason is in why.
  */
 int control_new(uv_loop_t *, const char *path, struct collector *, struct control **ret, char *why, size_t why_size);
-/* Who reloads; borrowed until control_close. Without one `reload` is refused. */
+/* Sets the reloader, borrowed until control_close. Without a reloader the request `reload` is refused. */
 void control_reloader(struct control *, struct reloader *);
 /*
- * Stops listening, removes the file, ends what clients have attached, disconnects them.
- * Its memory goes by itself in the loop's next turns.  NULL is fine.
+ * Stops listening, removes the file, detaches the clients' details and disconnects all clients.  The loop frees the
+ * memory in its next iterations.  NULL is fine.
  */
 void control_close(struct control *);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_attach.c - details for a client: attached for it, their records to it, and
- * detached when it goes.
+ * core/control/control_attach.c - attaches a detail for a client, sends the client its records, and detaches the detail
+ * when the client disconnects.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void on_record(void *arg, uint64_t id, const struct skep_record *rec)
 	line = control_record(rec, client->control->boot_id, clock_realtime_offset_ns());
 	if (!line || json_object_set_new(line, "id", control_json_number(id)) < 0) {
 		json_decref(line);
-		a->dropped++; /* said at its end */
+		a->dropped++; /* on_over reports the number */
 		return;
 	}
 	control_send(client, line);
@@ -71,7 +71,7 @@ static void on_find(void *arg, uint64_t id, const char *detail, const char *inst
 		*find = (struct find){ id, instance, detail, scope, left_ns };
 }
 
-/* The stream of its records, so that a client can tell what it reads. */
+/* The stream of the detail's records: the answer describes its fields to the client. */
 static const struct skep_stream *stream_of(const struct collector *c, const struct find *find)
 {
 	const struct skep_detail *d;
@@ -158,7 +158,7 @@ void control_attach(struct control_client *client, const struct control_request 
 			       "stream", stream ? control_stream(stream) : json_null()));
 }
 
-/* Anybody who may ask may end any of them: it is a way to get rid of a load. */
+/* Any client may detach any detail: this is how an operator removes a load. */
 void control_detach(struct control_client *client, const struct control_request *request)
 {
 	char why[CONTROL_WHY_SIZE];
@@ -179,7 +179,7 @@ void control_detach_all(struct control_client *client)
 	while (client->attachments) {
 		struct control_attachment *a = client->attachments;
 
-		/* on_over takes it out of the list; one that the collector does not know is ours alone */
+		/* on_over removes `a` from the list, unless the collector does not know its id */
 		if (collector_detach(client->control->collector, a->id) < 0) {
 			client->attachments = a->next;
 			client->n_attachments--;

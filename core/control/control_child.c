@@ -15,7 +15,7 @@
 
 #include "core/control/control_priv.h"
 
-/* Its parent and start: fields 4 and 22. */
+/* Reads the process's parent and start time: fields 4 and 22. */
 static int read_stat(uint32_t pid, unsigned *ret_parent, unsigned long long *ret_ticks)
 {
 	char room[SKEP_PROCFILE_STAT];

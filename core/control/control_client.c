@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_client.c - one connection: lines in, lines out.
+ * core/control/control_client.c - one connection: reads lines of requests, writes lines of answers.
  *
- * While an answer is not written, nothing more is read from that client: who asks and
- * does not listen waits by itself.  Its queue of records of details is bounded.
+ * While an answer is not written, skepd reads no further request of that client: a client that does not read its
+ * answers delays only itself.  Its queue of detail records is bounded.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	*buf = uv_buf_init(client->line + client->len, (unsigned)(sizeof(client->line) - client->len));
 }
 
-/* Has the user had its share of this second?  Then the client waits for the next one. */
+/* Has the user spent its share of this second?  Then the client waits for the next second. */
 static bool must_wait(struct control_client *client)
 {
 	if (!client->waiting && control_share_spent(client->control, client->peer.uid)) {
@@ -42,7 +42,7 @@ static bool must_wait(struct control_client *client)
 	return client->waiting;
 }
 
-/* Does it wait for an answer that takes its time? */
+/* Does the client wait for the end of a reload or of its run? */
 static bool held(const struct control_client *client)
 {
 	return client->control->waits == client || client->run_ends;
@@ -95,7 +95,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 	(void)buf;
 	if (n < 0) {
-		/* It will ask nothing more; answers on their way still leave, details end. */
+		/* The client sends no more requests: skepd writes the pending answers, then disconnects it. */
 		client->ending = true;
 		if (client->writes == 0 || n != UV_EOF)
 			control_doom(client);
@@ -131,7 +131,7 @@ static void on_written(uv_write_t *uv, int status)
 	client->writes--;
 	client->taken_ns = clock_boot_ns();
 	if (status < 0 || (client->ending && client->writes == 0))
-		control_doom(client); /* gone, or all has been said */
+		control_doom(client); /* the client has gone, or has its last answer */
 	if (client->closing || client->writes > 0)
 		return;
 	serve(client);
@@ -195,7 +195,7 @@ void control_refuse(struct control_client *client, const char *code, const char 
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	client->ending = true; /* when it is written */
+	client->ending = true; /* on_written disconnects the client after the error is written */
 	control_send(client, control_error(code, why));
 }
 

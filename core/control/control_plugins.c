@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_plugins.c - what there is to tell about the instances.
+ * core/control/control_plugins.c - the instances of plugins as JSON: state, signals, details, counters.
  */
 #include "core/base/clock.h"
 #include "core/collect/collector.h"
@@ -36,10 +36,10 @@ const char *control_signal_state_name(enum skep_signal_state state)
 	case SKEP_SIGNAL_OFF:
 		return "off";
 	}
-	return "?"; /* of a plugin that is newer than we are */
+	return "?"; /* the plugin is newer than this skepd */
 }
 
-/* How a sink gets on; null for a probe. */
+/* The state of a sink's queue; null for a probe. */
 static json_t *delivery(const struct skep_instance *inst)
 {
 	struct delivery_queue q;
@@ -57,7 +57,7 @@ static json_t *delivery(const struct skep_instance *inst)
 			 "lag_bytes", control_json_number(q.lag_bytes), "lag_ns", control_json_number(age));
 }
 
-/* What a sink says of its store, by its first signal; null: nothing. */
+/* The text by which a sink describes its store, in its first signal; null: none. */
 static json_t *store(const struct skep_instance *inst)
 {
 	const struct instance_signal *s = inst->plugin->note.kind == SKEP_KIND_SINK ? inst->signals : NULL;
@@ -66,8 +66,8 @@ static json_t *store(const struct skep_instance *inst)
 }
 
 /*
- * A sink's option "path": the folder or file where it keeps records, whole, so that a client can tell whether it is its
- * own.
+ * A sink's option "path", the folder or file where it stores records, as an absolute path: a client compares the path
+ * with its own lake.
  */
 static json_t *location(const struct skep_instance *inst)
 {
@@ -82,7 +82,7 @@ static json_t *location(const struct skep_instance *inst)
 			memcpy(&path, (const char *)inst->data + o->offset, sizeof(path));
 	if (!path || path[0] == '/')
 		return control_json_string_or_null(path);
-	whole = getcwd(NULL, 0); /* of skepd, which the client does not know */
+	whole = getcwd(NULL, 0); /* skepd's working directory; the client has another */
 	value = whole ? json_pack("s++", whole, "/", path) : json_null();
 	free(whole);
 	return value;
@@ -122,7 +122,7 @@ json_t *control_counters(const struct skep_instance *inst)
 {
 	json_t *object = json_object();
 
-	/* The newest is first in the list: the answer has them in order of creation. */
+	/* The list begins with the newest counter. */
 	for (const struct skep_counter *c = inst->counters; object && c; c = c->next) {
 		json_t *one = json_pack("{s:o, s:o}", "value",
 					control_json_number(atomic_load_explicit(&c->value, memory_order_relaxed)),

@@ -11,7 +11,7 @@
 #include "core/collect/collector.h"
 #include "core/plugin/plugin.h"
 
-/* New references, NULL when memory runs out. */
+/* All return new references, NULL when memory runs out. */
 
 /* { "ok": true, "request": "plugins", "plugins": [ ... ] } */
 json_t *control_plugins(const struct collector *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_record.c - a record of any stream as a JSON object.  Only what a client
- * has attached is written, a few records a second: allocating for each is fine here.
+ * core/control/control_record.c - a record of any stream as a JSON object.  The control socket sends only records of
+ * attached details, a few each second: an allocation for each record is fast enough.
  */
 #include "core/control/control_record.h"
 
@@ -152,7 +152,7 @@ static json_t *field_json(const struct skep_field *f, const unsigned char *at, c
 	size_t size, align;
 
 	memset(&v, 0, sizeof(v));
-	/* Copied: a plugin's record need not be aligned as its table's types are. */
+	/* Copy the value: a plugin's record need not have the alignment of the field's type. */
 	if (plugin_field_type(f->type, &size, &align) && size <= sizeof(v))
 		memcpy(&v, at, size);
 	switch (f->type) {
@@ -188,7 +188,7 @@ static int put_field(json_t *object, const struct skep_stream *s, const struct s
 	char *name = NULL;
 	int err;
 
-	/* The envelope's keys are taken. */
+	/* A field with the name of an envelope key gets the key STREAM.FIELD. */
 	if (!json_object_get(object, f->name))
 		return json_object_set_new(object, f->name, value);
 	if (asprintf(&name, "%s.%s", s->name, f->name) < 0) {
@@ -210,7 +210,7 @@ static int put_fields(json_t *object, const struct skep_record *r, const char *b
 
 		if (strcmp(f->name, "upid") == 0 && f->type == SKEP_T_UPID &&
 		    memcmp(at, &r->upid, offsetof(struct skep_upid, reserved)) == 0)
-			continue; /* the envelope's, once more */
+			continue; /* the envelope already has this upid */
 		if (put_field(object, s, f, field_json(f, at, boot_id, offset)) < 0)
 			return -1;
 	}

@@ -9,17 +9,17 @@
 #include <jansson.h>
 #include <skep/record.h>
 
-/* New references, NULL when memory runs out. */
+/* All return new references, NULL when memory runs out. */
 
-/* Bytes that are not UTF-8 become U+FFFD (skep/utf8.h). ptr NULL is "". */
+/* Replaces bytes that are not UTF-8 by U+FFFD (skep/utf8.h). ptr NULL is "". */
 json_t *control_json_text(const char *ptr, size_t len);
-json_t *control_json_string(const char *);         /* the same of a whole string */
+json_t *control_json_string(const char *);         /* control_json_text of a string that ends with NUL */
 json_t *control_json_string_or_null(const char *); /* null for NULL and for an empty string */
-/* Beyond 2^63 - 1 JSON readers disagree: such numbers are clamped. */
+/* Clamps the number to 2^63 - 1: JSON readers disagree about larger numbers. */
 json_t *control_json_number(uint64_t);
 /* RFC 3339 with ns, UTC; null where boot_ns is 0. */
 json_t *control_json_time(uint64_t boot_ns, int64_t realtime_offset_ns);
-/* "stream", "time", "upid", the fields, and what the host knows about the process. */
+/* "stream", "time", "upid", the fields, and the process's context: run, pipeline, task, tool, container. */
 json_t *control_record(const struct skep_record *, const char *boot_id, int64_t realtime_offset_ns);
 /* The stream's name and its fields' names, types, semantics, units and help. */
 json_t *control_stream(const struct skep_stream *);

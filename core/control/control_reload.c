@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_reload.c - the request `reload`: answered when it is done, which may take
- * as long as a removed sink drains.  Until then its client is not read from.
+ * core/control/control_reload.c - the request `reload`: skepd answers when the reload is done.  A removed sink drains
+ * first, which takes time.  Until the answer, skepd reads no further request of this client.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_request.c - reads a request: which keys each has, of which type.  Every
- * refusal names the value found and the values accepted.
+ * core/control/control_request.c - reads a request: the table of requests, their keys and the keys' types.  Every error
+ * names the value found and the values accepted.
  */
 #include "core/control/control_request.h"
 
@@ -294,7 +294,10 @@ static int refuse_key(const char *request, const char *key, const struct key *ke
 	return refuse(why, "%s has no key %s", request, quoted);
 }
 
-/* The scope is either said, or clear from whose name was given; what does not belong to it is refused. */
+/*
+ * The client gives the scope, or one of run, cgroup and pid that implies the scope.  Refuses a key that belongs to
+ * another scope.
+ */
 static int check_scope(struct control_request *r, bool said, char *why)
 {
 	const bool given[N_SCOPES] = {
@@ -380,7 +383,7 @@ int control_request_parse(const char *line, size_t len, struct control_request *
 
 	r.json = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
 	if (!r.json) {
-		/* jansson's words may quote the line, which may be anything, and may end within a character. */
+		/* jansson's error text may quote any bytes of the line, and may end within a UTF-8 character. */
 		for (char *c = error.text; *c; c++)
 			if ((unsigned char)*c >= 0x80)
 				*c = '?';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/control/control_request.h - parses and checks one line of the control socket's protocol.
- * Pure: no socket, no collector.  docs/reference/control.md is its description.
+ * Pure: no socket, no collector.  docs/reference/control.md describes the protocol.
  */
 #ifndef SKEP_CORE_CONTROL_REQUEST_H
 #define SKEP_CORE_CONTROL_REQUEST_H
@@ -35,7 +35,7 @@ enum control_what {
 
 struct control_request {
 	enum control_what what;
-	const char *name;   /* as asked: "status" */
+	const char *name;   /* the request's name: "status" */
 	/* attach; strings are borrowed from json */
 	const char *detail;
 	uint64_t for_ns;    /* 0: until the connection ends */
@@ -44,34 +44,34 @@ struct control_request {
 	const char *cgroup; /* SKEP_SCOPE_CGROUP */
 	uint32_t pid;       /* SKEP_SCOPE_PID; run_begin, run_resume: the run's root */
 	uint64_t id;        /* detach */
-	int level;          /* loglevel: enum skep_log_level; 0: only ask */
-	bool check;         /* reload: only look */
+	int level;          /* loglevel: enum skep_log_level; 0: only report the level */
+	bool check;         /* reload: only check the configuration */
 	/* run_begin; NULL and 0: not given */
 	const char *run_name, *pipeline, *cwd, *traceparent;
-	const char *sink;   /* whose acknowledgement run_end waits for; NULL: all */
+	const char *sink;   /* run_end waits for this sink's acknowledgement; NULL: for all sinks */
 	const json_t *argv; /* an array of strings, not empty; borrowed from json */
 	uint64_t argv_bytes;
-	uint64_t live_ns;   /* run_begin, run_resume: how often figures are sent; 0: never */
-	uint64_t status;    /* run_end: as wait4 gives it */
-	uint64_t cpu_ns;    /* run_end: of its rusage */
+	uint64_t live_ns;   /* run_begin, run_resume: interval between live figures; 0: none */
+	uint64_t status;    /* run_end: the root's exit status, from wait4 */
+	uint64_t cpu_ns;    /* run_end: the root's CPU time, from wait4's rusage */
 	json_t *json;
 };
 
-/* Of a name or pipeline of a run, in bytes. */
+/* Bytes of a run's name or pipeline. */
 #define CONTROL_NAME_MOST 255u
 
 #define CONTROL_WHY_SIZE 320
 
 /*
- * line: without its newline, of any bytes.  0; -EINVAL with the reason and the remedy in
- * why (one line, UTF-8, no control characters); -ENOMEM likewise.
+ * Parses a line without its newline, of any bytes.  0, and the caller clears *ret; -EINVAL with the reason and the
+ * remedy in why (one line, UTF-8, no control characters).
  */
 int control_request_parse(const char *line, size_t len, struct control_request *ret, char why[CONTROL_WHY_SIZE]);
 void control_request_clear(struct control_request *); /* frees its members; twice is fine */
 
 /* "host" "run" "cgroup" "pid", as in requests and answers. */
 const char *control_scope_name(enum skep_scope);
-/* "error" ... "debug"; NULL: no such level. And back; 0: no such word. */
+/* "error" ... "debug"; NULL: no such level. The second function is the inverse; 0: no such word. */
 const char *control_level_name(int level);
 int control_level(const char *name);
 

@@ -17,10 +17,10 @@
 #include "core/base/log.h"
 
 struct control_run {
-	struct control_client *client; /* NULL: it has gone while the end is under way */
+	struct control_client *client; /* NULL: the client disconnected while run_end is under way */
 	char id[RUN_ID_SIZE];
-	char *sink;      /* NULL: all */
-	int pidfd;       /* -1: the root had ended when the client came back */
+	char *sink;      /* run_end waits for this sink; NULL: for all sinks */
+	int pidfd;       /* of the run's root; -1: the root had ended before run_resume */
 	uint64_t live_ns, lived_ns;
 	bool ending;
 };
@@ -60,7 +60,7 @@ static bool room(struct control_client *client)
 	return false;
 }
 
-/* NULL: no memory; then the client has the error. */
+/* NULL: no memory; the client has got the error. */
 static struct control_run *run_new_for(struct control_client *client, const struct control_request *request)
 {
 	struct control_run *r = calloc(1, sizeof(*r));
@@ -205,7 +205,7 @@ static void on_ended(void *arg)
 		client->run_ends = false;
 		client->control->n_runs--;
 		client->taken_ns = clock_boot_ns();
-		control_send(client, done("run_end", r->id)); /* when it is written, reading goes on */
+		control_send(client, done("run_end", r->id)); /* on_written reads further requests */
 	}
 	run_drop(r);
 }

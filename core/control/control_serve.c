@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_serve.c - gives a request to the function that answers it.
+ * core/control/control_serve.c - parses a request and calls the function that answers it.
  */
 #include "core/control/control_plugins.h"
 #include "core/control/control_priv.h"

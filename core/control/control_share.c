@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/control_share.c - what one user of the control socket may take from the others: places and the loop's
- * time.
+ * core/control/control_share.c - limits for one user of the control socket: connections and the loop's time.
  *
  * Root and the user that skepd runs as have no limit: they can stop skepd anyway.
  */

@@ -2,9 +2,8 @@
 /*
  * core/control/control_socket.c - the socket's file and its peers.
  *
- * Two daemons that start at the same time must not both take the place of a third one
- * that died: from the look at the file until we listen there, the folder is locked
- * (flock(2) on the folder itself, so that no lock file is left behind).
+ * Two daemons that start at the same time must not both replace the stale file of a third daemon.  So skepd locks the
+ * folder from the check of the file until it listens.  flock(2) on the folder itself leaves no lock file behind.
  */
 #include "core/control/control_socket.h"
 
@@ -31,14 +30,14 @@
 #define SO_PEERGROUPS 59 /* Linux 4.13; C libraries before 2.27 do not name it */
 #endif
 
-/* -1: there is no such group. Only at start: this may ask a directory server. */
+/* -1: there is no such group. Only at start: the lookup may wait for a directory server. */
 static int64_t group_id(void)
 {
 	struct group group, *found = NULL;
 	int64_t id = -1;
 	int err = ERANGE;
 
-	/* as large as its list of members makes it */
+	/* the entry's size depends on its list of members */
 	for (size_t size = 4096; err == ERANGE && size <= GROUP_MOST; size *= 4) {
 		char *buf = malloc(size);
 
@@ -50,7 +49,7 @@ static int64_t group_id(void)
 	return id;
 }
 
-/* The folder of path, made where it is missing (/run is empty after a boot). Its fd, or -errno. */
+/* Opens the folder of path, and creates a missing one (/run is empty after a boot). Returns its fd or -errno. */
 static int folder_open(const char *path, int64_t group, char *why, size_t why_size)
 {
 	char *copy = strdup(path);
@@ -60,7 +59,7 @@ static int folder_open(const char *path, int64_t group, char *why, size_t why_si
 		snprintf(why, why_size, "out of memory");
 		return fd;
 	}
-	/* Those who may connect must be able to get there, others need not. */
+	/* Only members of the group need to reach the socket. */
 	if (mkdir(dirname(copy), 0750) == 0 && group >= 0 && chown(copy, (uid_t)-1, (gid_t)group) < 0)
 		fd = -errno;
 	else if ((fd = open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
@@ -72,7 +71,7 @@ static int folder_open(const char *path, int64_t group, char *why, size_t why_si
 	return fd;
 }
 
-/* A stranger who holds the lock (anybody who can read the folder could) must not keep us from starting. */
+/* Waits at most 1 s: any process that can read the folder could hold the lock and keep skepd from starting. */
 static void folder_lock(int fd)
 {
 	const struct timespec wait = { 0, LOCK_WAIT_NS };
@@ -119,7 +118,7 @@ static int make_room(const struct sockaddr_un *at, char *why, size_t why_size)
 		return err;
 	}
 	if (connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 || errno == EAGAIN || errno == EINPROGRESS)
-		err = -EADDRINUSE; /* EAGAIN: it is there, and busy */
+		err = -EADDRINUSE; /* EAGAIN: the daemon listens, but its backlog is full */
 	else if (errno != ECONNREFUSED && errno != ENOENT)
 		err = -errno;
 	close(fd);
@@ -147,7 +146,7 @@ static int bind_listen(const struct sockaddr_un *at, struct control_file *file, 
 
 	if (fd < 0)
 		return -errno;
-	mask = umask(0177); /* no other user connects before it has its group and mode; no thread of ours runs yet */
+	mask = umask(0177); /* no other user connects before the chown and chmod below; skepd has no other thread yet */
 	err = bind(fd, (const struct sockaddr *)at, sizeof(*at)) < 0 ? -errno : 0;
 	umask(mask);
 	if (err < 0) {
@@ -208,7 +207,7 @@ void control_file_close(struct control_file *file)
 	file->path = NULL;
 }
 
-/* A group that the peer got by initgroups(3) does not show in SO_PEERCRED. */
+/* Checks supplementary groups too: SO_PEERCRED has only the primary group. */
 static bool in_group(int fd, uint32_t gid, int64_t group)
 {
 	gid_t none, *groups = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/reloader.c - reloads of the daemon, one after the other.
+ * core/control/reloader.c - runs the daemon's reloads, one after the other.
  */
 #include "core/base/magic.h"
 #include "core/control/reloader_priv.h"
@@ -57,7 +57,7 @@ void reloader_watch(struct reloader *r, reloader_watcher watcher, void *arg)
 	r->watcher_arg = arg;
 }
 
-/* ---- what became of it ------------------------------------------------------------- */
+/* ---- outcome ----------------------------------------------------------------------- */
 
 static void log_entries(const struct diag *diag)
 {
@@ -90,7 +90,7 @@ static void log_outcome(const struct reloader *r, const struct reload_outcome *o
 	free(line);
 }
 
-/* r->now is the result. */
+/* Ends the reload whose result is in r->now. */
 static void over(struct reloader *r)
 {
 	reloader_done done = r->done;
@@ -128,7 +128,7 @@ static void on_done(void *arg, int err, struct diag *diag, struct reload_report 
 	struct reloader *r = MAGIC_OBJECT(reloader, arg);
 
 	r->now.err = err;
-	/* Those of reading the file come first. */
+	/* r->now.diag already has the messages from reading the file. */
 	for (size_t i = 0; i < diag->n; i++) {
 		const struct diag_entry *e = &diag->entries[i];
 

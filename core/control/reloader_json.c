@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/reloader_json.c - what became of reloads, for the control socket.
+ * core/control/reloader_json.c - the results of reloads as JSON, for the control socket.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ static json_t *position(int n)
 	return n > 0 ? json_integer(n) : json_null();
 }
 
-/* Errors, or warnings, as they are printed by skepd -t: file, line and column null where they are not known. */
+/* Errors or warnings, as skepd -t prints them. An unknown file, line or column is null. */
 static json_t *entries(const struct diag *diag, enum diag_severity severity)
 {
 	json_t *array = json_array();
@@ -57,7 +57,7 @@ static json_t *changes(const struct reload_report *report)
 int reload_outcome_json(const struct reload_outcome *o, json_t *object)
 {
 	struct reload_report none = { 0 };
-	const struct reload_report *report = o->err < 0 ? &none : &o->report; /* a failed one changed nothing */
+	const struct reload_report *report = o->err < 0 ? &none : &o->report; /* a failed reload changed nothing */
 
 	if (json_object_set_new(object, "check", json_boolean(o->check)) < 0 ||
 	    json_object_set_new(object, "errors", entries(&o->diag, DIAG_ERROR)) < 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/control/reloader_priv.h - between reloader.c and reloader_json.c.
+ * core/control/reloader_priv.h - struct reloader, shared by reloader.c and reloader_json.c.
  */
 #ifndef SKEP_CORE_RELOADER_PRIV_H
 #define SKEP_CORE_RELOADER_PRIV_H
@@ -13,10 +13,10 @@ struct reloader {
 	uint32_t magic;
 	struct collector *collector;
 	char *file;
-	struct config *ours;       /* what the collector runs with, once it is not the caller's */
-	struct config *next;       /* of the one under way */
-	struct reload_outcome now; /* the same */
-	bool busy, again;          /* again: SIGHUP came meanwhile */
+	struct config *ours;       /* the configuration in use after the first reload; NULL: the caller's is in use */
+	struct config *next;       /* the configuration of the reload under way */
+	struct reload_outcome now; /* the outcome of the reload under way */
+	bool busy, again;          /* again: a SIGHUP arrived while busy */
 	reloader_done done;
 	void *arg;
 	reloader_watcher watcher;
