@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/btf.h - what this kernel has, by its own type information (BTF): tracepoints and their arguments, members of
- * structs, helpers of BPF programs.  A probe asks before it loads, and loads only what this kernel can run. Link
- * libskep-probe (pkg-config skep-probe).  Any thread, but for the two functions that take an instance.
+ * skep/btf.h - reads the kernel's type information (BTF) for a probe: tracepoints and their arguments, members of
+ * structs, helpers of BPF programs.  A probe checks these before it loads, and loads only programs that this kernel can
+ * run.  Link libskep-probe (pkg-config skep-probe).  Any thread; the two functions with an instance: loop thread.
  */
 #ifndef SKEP_BTF_H
 #define SKEP_BTF_H
@@ -18,7 +18,8 @@ extern "C" {
 #endif
 
 /*
- * The kernel's type information, for btf__free().  0, or -EOPNOTSUPP by host->fail().  Takes up to 50 ms: load it once.
+ * Loads the kernel's type information; the caller frees it with btf__free().  0, or -EOPNOTSUPP by host->fail().  Takes
+ * up to 50 ms: load it once.
  */
 int skep_btf_load(struct skep_instance *inst, const struct skep_host *host, struct btf **ret);
 /*
@@ -35,9 +36,9 @@ bool skep_btf_has_helper(const struct btf *btf, const char *name);              
 
 /* Number of arguments of a tracepoint's program, or -ENOENT. */
 int skep_btf_arguments(const struct btf *btf, const char *tracepoint);
-/* Is argument i (0: the first) a pointer?  false where there is no such argument. */
+/* Is argument i (0: the first) a pointer?  false when the tracepoint has no argument i. */
 bool skep_btf_argument_is_pointer(const struct btf *btf, const char *tracepoint, unsigned i);
-/* Which argument is a pointer to that struct (0: the first), or -ENOENT. */
+/* Returns the number of the argument (0: the first) that is a pointer to struct `type`, or -ENOENT. */
 int skep_btf_argument(const struct btf *btf, const char *tracepoint, const char *type);
 
 #ifdef __cplusplus

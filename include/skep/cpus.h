@@ -16,10 +16,10 @@ extern "C" {
 
 #define SKEP_CPUS_MAX 65536ul /* the kernel's NR_CPUS is 8192 at most */
 
-/* The highest number of a list as in that file, plus 1. -EINVAL: not such a list.  Any thread, as the next. */
+/* Returns the highest number of a list such as "0-3,8-11", plus 1; -EINVAL: not a list.  Any thread. */
 int skep_cpu_slots_of(const char *list);
 
-/* Entries for this machine; or -errno. */
+/* Returns the number of entries that an array needs on this machine, or -errno.  Any thread. */
 int skep_cpu_slots(void);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/drain.h - reads what a probe's kernel side keeps: entries of hash maps, sums by CPU, the output of iterators,
+ * skep/drain.h - reads the data of a probe's kernel side: entries of hash maps, sums by CPU, the output of iterators,
  * records of a ring buffer.
  * Link libskep-probe (pkg-config skep-probe).  Any thread, one at a time for each struct skep_drain.
  */
@@ -24,7 +24,7 @@ struct skep_drain {
 };
 #define SKEP_DRAIN_ENTRIES 512u /* more than one bucket has: the kernel returns whole buckets */
 
-/* Room for SKEP_DRAIN_ENTRIES entries of these sizes. 0 or -ENOMEM. */
+/* Allocates room for SKEP_DRAIN_ENTRIES entries of these sizes; the owner calls skep_drain_free(). 0 or -ENOMEM. */
 int skep_drain_new(struct skep_drain *d, size_t key_size, size_t value_size);
 void skep_drain_free(struct skep_drain *d); /* skep_drain_new() may follow */
 
@@ -39,9 +39,9 @@ int skep_drain_map(struct skep_drain *d, int map_fd, size_t key_size, size_t val
 
 /* Adds the counters of one CPU, which a program may change meanwhile, to the sums. */
 void skep_sums_add(void *sums, const void *of_cpu, size_t size);
-/* Sums of n CPUs, one struct after the other, as in a mapped array (skep_view_new()). */
+/* Writes the sums of n CPUs to ret.  view: one struct after the other, as in a mapped array (skep_view_new()). */
 void skep_sums_of_view(const void *view, unsigned n, size_t size, void *ret);
-/* Sums of an array by CPU number, such as one that a previous skepd pinned. 0 or -ENOMEM. */
+/* Writes the sums of an array by CPU number to ret, such as an array that a previous skepd pinned. 0 or -ENOMEM. */
 int skep_sums_of_map(int map_fd, size_t size, void *ret);
 
 /* ---- iterators -------------------------------------------------------------------- */

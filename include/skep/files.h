@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/files.h - what a probe's kernel side and its user space share about files: rows by
- * process and file in a BPF hash, and each row's path, sent once through a ring.
+ * skep/files.h - types that a probe's kernel side and its user space share about files: rows by process and file in a
+ * BPF hash, and each row's path, which the kernel side sends once through a ring.
  * Kernel side: skep/bpf/files.bpf.h.  User space: skep/filetable.h.
  */
 #ifndef SKEP_FILES_H
@@ -17,13 +17,13 @@ struct skep_file_key {
 	__u32 dev;      /* in the kernel's encoding; 0 with a hash */
 	__u32 generation; /* of the inode: the file system reuses the number of a deleted file */
 	__u32 group;    /* number of the attachment that owns the row */
-	__u32 what;     /* the probe's own: an operation, an error */
+	__u32 what;     /* the probe defines it: an operation, an error */
 	__u32 reserved; /* 0 */
 };
 
 /* The first member of a row's value. */
 struct skep_file_head {
-	__u64 id;       /* of the record with its path; never 0, never reused */
+	__u64 id;       /* of the record with the row's path; never 0, never reused */
 	__u64 first_ns; /* boot time */
 	__u32 told;     /* 1: the kernel side has sent its path */
 	__u32 reserved;
@@ -33,8 +33,8 @@ struct skep_file_head {
 #define SKEP_FILE_GIVEN 2u /* given_len bytes follow the components: the path as the program gave it, NUL included */
 
 /*
- * The ring's record, and behind it path_len bytes of components, leaf first (skep/bpf/path.bpf.h), then given_len
- * bytes.
+ * A record of the ring.  path_len bytes of components, leaf first (skep/bpf/path.bpf.h), and then given_len bytes
+ * follow the struct.
  */
 struct skep_file_path {
 	__u64 id;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * skep/hash.h - keyed hashes for tables whose keys users choose: names of programs, labels, addresses, cgroups.
- * Without the key nobody can choose names that fall into one chain, which would make each look-up a walk.
+ * A user who does not know the key cannot choose names that fall into one chain, which would slow down each look-up.
  *
  * Bytes go through SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), one round for each
  * word and three at the end, as in the hash tables of Rust and Python.  Numbers go through one multiplication to 128
- * bits, both factors with the key, which costs about as much as one by a constant.
+ * bits, with the key in both factors, which costs about as much as a multiplication by a constant.
  *
  * Inline: tables of processes and of series hash a key for each event and record.
  */
@@ -26,7 +26,7 @@ static inline struct skep_hash_key skep_hash_key_new(void)
 {
 	struct skep_hash_key key = { 0 };
 
-	/* Early at boot getrandom() has nothing yet; the kernel has left 16 random bytes in each new process. */
+	/* Early at boot getrandom() has no random bytes yet; the kernel gives each new process 16 in AT_RANDOM. */
 	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key))
 		/* NOLINT(performance-no-int-to-ptr): an address */
 		memcpy(&key, (const void *)getauxval(AT_RANDOM), sizeof(key));
@@ -60,8 +60,8 @@ static inline uint64_t skep_hash(const struct skep_hash_key *key, const void *da
 	uint64_t word, last = (uint64_t)len << 56;
 
 	/*
-	 * The paper reads words as little-endian; in memory order the hash is as good, and only differs between
-	 * machines.
+	 * The paper reads words as little-endian.  This function reads them in memory order: the hash is as good, but
+	 * differs between machines.
 	 */
 	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
 		memcpy(&word, at, sizeof(word));

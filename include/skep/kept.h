@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/kept.h - how both sides agree on when a pinned kernel side (skep/pins.h) stops recording, should no skepd come
- * back. Kernel side: skep/bpf/kept.bpf.h, which has the maps "kept" and "unattended". User space: link libskep-probe;
- * skep/pins.h reports what the kernel side did not record.
+ * skep/kept.h - when a pinned kernel side (skep/pins.h) stops recording: both sides share this time, in case no skepd
+ * returns.  Kernel side: skep/bpf/kept.bpf.h, which has the maps "kept" and "unattended".  User space: link
+ * libskep-probe; skep/pins.h reports the events that the kernel side did not record.
  *
- * One build of an object also hands over to another by `asleep`: the plugin attaches the new object asleep, puts the
- * old one to sleep and then wakes the new one, so that no event is counted by both.
+ * `asleep` also serves the change from one build of an object to another.  The plugin attaches the new object asleep,
+ * puts the old object to sleep and then wakes the new one, so that never both count an event.
  */
 #ifndef SKEP_KEPT_H
 #define SKEP_KEPT_H
@@ -14,7 +14,7 @@
 
 enum skep_kept_state {
 	SKEP_KEPT_AWAKE,
-	SKEP_KEPT_ASLEEP,  /* records nothing: another build of the object does */
+	SKEP_KEPT_ASLEEP,  /* records nothing: another build of the object records */
 	SKEP_KEPT_EXPIRED, /* records nothing, as no skepd read until until_ns; counts events in the map "unattended" */
 };
 
@@ -48,16 +48,19 @@ uint64_t skep_kept_now(void); /* CLOCK_MONOTONIC, ns */
 int skep_kept_get(int fd, struct skep_kept *ret);
 int skep_kept_set(int fd, const struct skep_kept *k);
 
-/* Lets the kernel side record for another for_ns; 0: without end. */
+/* Lets the kernel side record for another for_ns; 0: without end. 0 or -errno. */
 int skep_kept_touch(int fd, uint32_t layout, uint64_t for_ns);
 
-/* Stops the recording. */
+/* Stops the recording. 0 or -errno. */
 int skep_kept_sleep(int fd, uint32_t layout);
 
-/* Did the kernel side stop because no skepd read?  Until its first event after until_ns only the clock tells. */
+/* Did the kernel side stop because no skepd read?  Compares until_ns with the clock if no event has come since. */
 bool skep_kept_expired(const struct skep_kept *k);
 
-/* Drains the map "unattended": its sums over all CPUs go to ret and start again from 0. Untouched on failure. */
+/*
+ * Drains the map "unattended": writes its sums over all CPUs to ret and sets the map to 0.  0 or -errno; a failure
+ * changes nothing.
+ */
 int skep_kept_drain_unattended(int fd, uint64_t ret[SKEP_KEPT_KINDS]);
 
 #ifdef __cplusplus

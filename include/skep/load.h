@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/load.h - puts a probe's BPF object in place: the host's verdict map, sizes that depend on the machine, arrays of
- * the kernel side mapped into memory, and what an operator reads when the kernel refuses. Link libskep-probe
- * (pkg-config skep-probe).  Loop thread.
+ * skep/load.h - prepares a probe's BPF object: sets the host's verdict map and sizes that depend on the machine, maps
+ * arrays of the kernel side into memory, and reports to the operator why the kernel refuses the object.  Link
+ * libskep-probe (pkg-config skep-probe).  Loop thread.
  *
  *	bpf = NAME_bpf__open()
  *	skep_load_cpus(), skep_ring_bytes()    sizes of its maps
- *	skep_load_verdict()                    the host's verdict map in the place of its own
+ *	skep_load_verdict()                    the host's verdict map replaces the object's own
  *	NAME_bpf__load(), or skep_pins_load()  on failure skep_load_fail()
  *	skep_view_new()                        counters that the kernel side writes and this side reads
  *	NAME_bpf__attach(), or skep_pins_attach()
@@ -24,9 +24,9 @@ struct bpf_map; /* <bpf/libbpf.h> */
 extern "C" {
 #endif
 
-/* Entries that an array by CPU number needs here (skep/cpus.h). 0, or what host->fail() returned. */
+/* Stores the number of entries that an array by CPU number needs (skep/cpus.h). 0, or the result of host->fail(). */
 int skep_load_cpus(struct skep_instance *inst, const struct skep_host *host, unsigned *ret);
-/* Size of a ring buffer of at least that many bytes: whole pages, a power of two; at most 1 GiB. */
+/* Returns the size of a ring buffer of at least `wanted` bytes: whole pages, a power of two; at most 1 GiB. */
 uint32_t skep_ring_bytes(uint64_t wanted);
 
 /*
@@ -35,7 +35,7 @@ uint32_t skep_ring_bytes(uint64_t wanted);
  */
 int skep_load_verdict(const struct skep_host *host, struct bpf_map *verdict, uint32_t *verdict_pids);
 
-/* Maps size bytes of a map with BPF_F_MMAPABLE, read-only; for skep_view_free().  NULL: see errno. */
+/* Maps size bytes of a map with BPF_F_MMAPABLE, read-only; the caller calls skep_view_free().  NULL: see errno. */
 const void *skep_view_new(const struct bpf_map *map, size_t size);
 const void *skep_view_free(const void *view, size_t size); /* NULL is fine; returns NULL */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/misses.h - how often the kernel skipped a program.  Link libskep-probe (pkg-config skep-probe).
+ * skep/misses.h - counts how often the kernel skipped a BPF program.  Link libskep-probe (pkg-config skep-probe).  Any
+ * thread.
  */
 #ifndef SKEP_MISSES_H
 #define SKEP_MISSES_H
@@ -14,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * Times that the kernel skipped the program since it was loaded, because it was running on that CPU already: report
- * them as loss.  0 for a program that is not loaded, and before 5.12, where the kernel does not count them.
+ * Returns how often the kernel skipped the program since it was loaded, because the program was already running on that
+ * CPU: report these events as loss.  0 for a program that is not loaded, and before 5.12, as the kernel does not count.
  */
 uint64_t skep_fd_misses(int fd);
 

@@ -2,7 +2,7 @@
 /*
  * skep/mock.h - a host for the tests of one plugin, without skepd and without privilege.
  *
- * It is as strict as the real host is patient.  It prints and counts each breach of the contract of
+ * The mock is strict where skepd is tolerant.  It prints and counts each breach of the contract of
  * skep/plugin.h as a defect: a function of the host called from a wrong thread or after close(), a
  * watch closed twice or after its fd, a watch or timer left open, a record that contradicts its
  * fields, changed process-wide state, ...  Link with libskep-mock (pkg-config skep-mock).
@@ -35,7 +35,7 @@ extern "C" {
 
 struct skep_mock_priv;
 
-/* What SKEP_PLUGIN() defines; a test is linked with the plugin's own objects. */
+/* The function that SKEP_PLUGIN() defines; a test is linked with the plugin's own objects. */
 const struct skep_plugin *skep_plugin_entry(const struct skep_host *);
 
 struct skep_mock {
@@ -93,11 +93,11 @@ void skep_mock_flush(struct skep_mock *);
  * not accept keep their values.
  */
 int skep_mock_reload(struct skep_mock *);
-/* Waits for work(), then calls stop(). Counts what the plugin left open as a defect, and closes it. */
+/* Waits for work(), then calls stop(). Counts each watch or timer that the plugin left open as a defect; closes it. */
 void skep_mock_stop(struct skep_mock *);
 /* Calls stop() if it is due, and close(). Keeps records and defects. */
 void skep_mock_close(struct skep_mock *);
-/* The same, if the test has not done it; frees everything. Returns the number of defects. */
+/* Calls skep_mock_close() if the test has not; frees everything. Returns the number of defects. */
 unsigned skep_mock_end(struct skep_mock *);
 
 /* ---- time, fds, work --------------------------------------------------------- */
@@ -113,7 +113,7 @@ unsigned skep_mock_poll(struct skep_mock *, int wait_ms);
 /* Waits until no work() is under way; calls its done callbacks. */
 void skep_mock_settle(struct skep_mock *);
 
-/* ---- what was emitted --------------------------------------------------------- */
+/* ---- emitted records ---------------------------------------------------------- */
 
 unsigned skep_mock_count(const struct skep_mock *, const char *stream);
 /*
@@ -124,7 +124,7 @@ const struct skep_mock_record *skep_mock_record(const struct skep_mock *, const 
 void skep_mock_forget(struct skep_mock *); /* frees records, keeps defects */
 uint64_t skep_mock_time(const struct skep_mock_record *);
 struct skep_upid skep_mock_who(const struct skep_mock_record *); /* pid 0: not about a process */
-/* By the field's name; its type must be that. */
+/* The value of a field by its name; the field must have the function's type. */
 uint64_t skep_mock_u64(const struct skep_mock_record *, const char *field); /* also TIME and BOOL */
 int64_t skep_mock_i64(const struct skep_mock_record *, const char *field);
 double skep_mock_f64(const struct skep_mock_record *, const char *field);

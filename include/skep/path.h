@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 /*
- * Turns "leaf\0dir\0" into "/dir/leaf"; cut: "..." leads.  Returns the length, or 0 when it does not fit or is not such
- * a list.  Any thread.
+ * Turns "leaf\0dir\0" into "/dir/leaf"; with cut, "..." comes first.  Returns the length, or 0 when the path does not
+ * fit or the components are not a list of strings.  Any thread.
  */
 size_t skep_path_join(const char *components, size_t len, bool cut, char *ret, size_t room);
 

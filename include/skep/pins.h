@@ -44,7 +44,7 @@ struct skep_pins {
 
 /*
  * Removes the pins of a folder whose names begin with `begin`.  "link_" detaches the programs and keeps the maps.
- * Removes the pins of programs first in any case: no skepd adopts a folder without them, should this one die halfway.
+ * Always removes the pins of programs first: if this skepd dies halfway, no other skepd adopts a folder without them.
  */
 void skep_pins_unpin(const char *folder, const char *begin);
 
@@ -58,25 +58,25 @@ int skep_pins_open(const char *folder, const char *kind, const char *name);
 int skep_pins_kept(const char *folder, struct skep_kept *ret);
 
 /*
- * Loads the object, or adopts the one that the previous skepd pinned.  Where the host has no folder for pins, it only
- * loads.
+ * Loads the object, or adopts the object that the previous skepd pinned.  Without a folder for pins, only loads.
  * -ESTALE: the adoption failed halfway, and the pins are removed: open the object again, and load it.
  */
 int skep_pins_load(struct skep_pins *p, const struct skep_host *host, const char *name, struct bpf_object_skeleton *s);
 
 /*
- * Attaches the loaded object and pins it.  *ret_unpinned: 0, or the errno of a pin that failed: the object records all
- * the same.
+ * Attaches the loaded object and pins it.  *ret_unpinned: 0, or the errno of a failed pin; the object then records
+ * without pins.
  */
 int skep_pins_attach(struct skep_pins *p, struct bpf_object_skeleton *s, int *ret_unpinned);
 /*
- * Logs that warning: events during a restart of skepd will not be `done` ("counted").  Logs nothing if unpinned is
+ * Logs the warning that events during a restart of skepd will not be `done` ("counted").  Logs nothing if unpinned is
  * 0.
  */
 void skep_pins_warn(const struct skep_host *host, struct skep_instance *inst, int unpinned, const char *done);
 
 /*
- * true: the object stays attached for the next skepd.  false: it is detached, and gone once the skeleton is destroyed.
+ * true: the object stays attached for the next skepd.  false: it is detached, and the kernel frees it when the skeleton
+ * is destroyed.
  */
 bool skep_pins_leave(struct skep_pins *p, const struct skep_host *host, struct skep_instance *inst,
 		     struct bpf_object_skeleton *s);
@@ -86,12 +86,12 @@ bool skep_pins_leave(struct skep_pins *p, const struct skep_host *host, struct s
  * descriptor.
  */
 int skep_pins_program(const struct skep_pins *p, const char *folder, const char *name);
-/* The same of our own object, whether loaded or adopted.  < 0: this kernel runs without that program. */
+/* Opens a program of our own object, loaded or adopted; the caller closes it.  < 0: this kernel runs without it. */
 int skep_pins_own_program(const struct skep_pins *p, const struct bpf_program *prog, const char *name);
 
 /*
- * The stream that lost a record for each event that a hook did not record, by the plugin's kinds of struct
- * skep_unattended.
+ * For each of the plugin's kinds in struct skep_unattended: the stream that loses a record for each event that a hook
+ * did not record.
  */
 struct skep_pins_kinds {
 	unsigned n;
@@ -99,31 +99,31 @@ struct skep_pins_kinds {
 };
 
 /*
- * Lets the kernel side record for another pin_for; a plugin calls it each time that it has read the records.  kept,
+ * Lets the kernel side record for another pin_for; a plugin calls this after each read of the records.  kept,
  * unattended: descriptors of these maps.  true: the kernel side had expired before, and events are missing.
  */
 bool skep_pins_touch(struct skep_pins *p, const struct skep_host *host, struct skep_instance *inst, int kept,
 		     uint32_t layout, int unattended, const struct skep_pins_kinds *kinds);
 
 /*
- * For the callback of skep_pins_others(): reports what the detached object of that folder did not record.  k: its map
- * "kept".
+ * For the callback of skep_pins_others(): reports the events that the detached object of that folder did not record.
+ * k: its map "kept".
  */
 void skep_pins_other_unattended(const struct skep_host *host, struct skep_instance *inst, const char *folder,
 				const struct skep_kept *k, const struct skep_pins_kinds *kinds);
 
 /*
  * For the callback of skep_pins_others(), in a plugin that attaches its new object asleep (skep_kept_sleep()): puts the
- * object of that folder to sleep, wakes our own, and reports what the other did not record.  kept: our map "kept".
- * true: the other's maps and records have our layout.
+ * object of that folder to sleep, wakes our own, and reports the events that the other object did not record.  kept:
+ * our map "kept".  true: the other's maps and records have our layout.
  */
 bool skep_pins_take_over(const struct skep_host *host, struct skep_instance *inst, const char *folder, int kept,
 			 uint32_t layout, const struct skep_pins_kinds *kinds);
 
 /*
- * Calls cb(arg, folder) for each other folder of that name, which an upgrade or other options have left behind, and for
- * one of our own build that expired; then removes the folder and, with it, the object.  cb() may open its pins
- * (skep_pins_open()). Does nothing unless the host allows adoption (pin_adopts).
+ * Calls cb(arg, folder) for each other folder of that name: one that an upgrade or a change of options left, or one of
+ * our own build that expired.  Then removes the folder and, with it, the object.  cb() may open the folder's pins
+ * (skep_pins_open()).  Does nothing unless the host allows adoption (pin_adopts).
  */
 void skep_pins_others(const struct skep_pins *p, const struct skep_host *host,
 		      void (*cb)(void *arg, const char *folder), void *arg);

@@ -147,7 +147,7 @@ struct skep_batch_answer {
 	 * longer, and one hour at most
 	 */
 	uint64_t retry_after_ns;
-	uint64_t sent_bytes;     /* on the wire, as far as known */
+	uint64_t sent_bytes;     /* on the wire, as far as the sink can count */
 	/* ACK: records that the receiver refused (partial success); the host counts them as lost at the sink */
 	uint32_t rejected;
 	uint32_t status;         /* the receiver's status, of HTTP for example; 0: none */
@@ -169,18 +169,18 @@ struct skep_mark {
 /* Whether this kernel and machine provide a signal; for `skep doctor`. */
 enum skep_signal_state {
 	SKEP_SIGNAL_OK = 1,
-	SKEP_SIGNAL_PARTIAL, /* measured, but less of it or less exactly: why names the difference */
-	SKEP_SIGNAL_MISSING, /* this kernel or machine cannot: why names what it lacks */
+	SKEP_SIGNAL_PARTIAL, /* measured in part or less exactly: why names the difference */
+	SKEP_SIGNAL_MISSING, /* this kernel or machine cannot measure it: why names the missing feature */
 	SKEP_SIGNAL_OFF,     /* available: why names the option or command that switches it on */
 };
 
 /*
- * A detail: a measurement that costs too much to be always on.  The host attaches it on demand
- * and detaches it when its time is over or when its last reader is gone.
+ * A detail: a measurement that costs too much to be always on.  The host attaches it on demand,
+ * and detaches it when its time is over or when its last reader has disconnected.
  */
 struct skep_detail {
 	const char *name;   /* unique among the details of all plugins: "runqlat" */
-	const char *help;   /* one line, with what it costs */
+	const char *help;   /* one line, with the cost of the measurement */
 	uint32_t stream;    /* index of the stream (role DETAIL) of its records */
 	uint32_t scopes;    /* scopes that it accepts: bits 1 << enum skep_scope */
 };
@@ -234,7 +234,7 @@ struct skep_host {
 	 * 1 byte per pid, in one element of a BPF array (mmap-able); -1 where the
 	 * host could not make one.  Index: tgid.  Below 128: collect, and its lower six
 	 * bits are the group that a detail may be for (struct skep_detail_scope); from 128 on:
-	 * excluded, emit nothing (skep/rules.h has it all).  Children inherit: the probe that
+	 * excluded, emit nothing (all values: skep/rules.h).  Children inherit: the probe that
 	 * owns the fork hook copies the parent's byte.  BPF code reads it before anything else (kernel side: by
 	 * bpf_map__reuse_fd on a map of max_entries 1 and value size verdict_pids).
 	 */
@@ -331,7 +331,7 @@ struct skep_host {
 	bool (*process_by_pid)(struct skep_instance *, uint32_t pid, struct skep_upid *ret);
 	/*
 	 * Reports that a detail has ended by itself (its process is gone, it cost too much): the host then calls
-	 * detach(). why: for the operator; the host copies it.
+	 * detach(). why: for the operator; the host copies the text.
 	 */
 	void (*detail_over)(struct skep_instance *, uint64_t id, const char *why);
 
@@ -353,13 +353,13 @@ struct skep_host {
 	 * the instance that it replaces may still use the objects of the folder.
 	 */
 	const char *pin_dir;
-	/* In stop(): true when skepd ends and the next one adopts: pinned objects stay attached. Else detach them. */
+	/* In stop(): true when skepd ends and the next adopts: pinned objects stay attached. false: detach them. */
 	bool (*stays)(struct skep_instance *);
 	uint32_t pin_adopts;
 	uint32_t reserved_3;
 
 	/* ---- since 1.4: check with SKEP_HAS(host, member) ---- */
-	/* 1: the host makes marks durable and calls mark() and settled(). 0: the plugin releases a record when read. */
+	/* 1: the host stores marks and calls mark() and settled(). 0: the plugin releases a record once it is read. */
 	uint32_t settles;
 	uint32_t pin_for_s; /* seconds that pinned objects record without a skepd */
 
@@ -457,7 +457,7 @@ struct skep_plugin {
 	 * detach().  0, or a negative errno after host->fail(): -EBUSY when no room is left.
 	 */
 	int (*attach)(struct skep_instance *, void *state, unsigned detail, const struct skep_detail_scope *);
-	/* Ends it.  The host calls it once for each attach() that succeeded, at the latest before stop(). */
+	/* Ends an attachment.  The host calls this once for each successful attach(), at the latest before stop(). */
 	void (*detach)(struct skep_instance *, void *state, uint64_t id);
 
 	/* ---- since 1.4 ---- */

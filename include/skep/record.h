@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/record.h - what a record is: value types, field tables, streams, and the
- * process life-cycle records that the process table understands.
+ * skep/record.h - records, for plugins: value types, field tables, streams, and the
+ * process life-cycle records that the process table reads.
  *
  * A plugin describes its own C struct by a table of fields and gives the host
  * pointers to that struct.  Records stay structs until a sink encodes them.
@@ -114,7 +114,7 @@ struct skep_stream {
 	const char *name;     /* "process.exec" */
 	const char *help;
 	uint32_t role;        /* enum skep_role */
-	uint32_t record_size; /* sizeof the plugin's struct; for PROC roles at least that of the struct below */
+	uint32_t record_size; /* sizeof the plugin's struct; for PROC roles at least the size of the struct below */
 	uint32_t n_fields;
 	uint32_t flags;       /* SKEP_STREAM_* */
 	const struct skep_field *fields;
@@ -275,7 +275,7 @@ struct skep_process_live {
 
 /*
  * The out-of-memory killer has chosen this process (the victim, not the allocator).
- * A start time of 0 in its upid: the process that has the pid now (kernels before 6.9 report only the pid).
+ * A start time of 0 in the upid means the process that has the pid now: kernels before 6.9 report only the pid.
  */
 struct skep_process_oom {
 	uint64_t cgroup_id;   /* the cgroup at its limit; 0 = the host itself ran out */
@@ -303,9 +303,9 @@ struct skep_ledger_post {
 };
 #define SKEP_LEDGER_REFERENCE 1u /* the total of all parts; otherwise a part */
 #define SKEP_LEDGER_MEMO \
-	2u /* shown beside the account, in neither: time that is within other parts (irq within tasks) */
+	2u /* shown beside the account, neither reference nor part: time within other parts (irq within tasks) */
 
-/* What the host knows about the process of a record; empty strings where unknown. */
+/* The context that the host adds to a record of a process; an unknown string is empty. */
 struct skep_context {
 	uint32_t size; /* sizeof(struct skep_context) in this host */
 	uint32_t reserved;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/ring.h - reads a BPF ring buffer whose records stay in it until they are released: records that were read and
- * are not durable yet are still there for the skepd that starts after a crash (struct skep_mark). Link libskep-probe
- * (pkg-config skep-probe).  Loop thread; functions return 0 or a negative errno.
+ * skep/ring.h - reads a BPF ring buffer and releases its records later.  Records that were read but are not durable yet
+ * stay in the ring for the skepd that starts after a crash (struct skep_mark).  Link libskep-probe (pkg-config
+ * skep-probe).  Loop thread; functions return 0 or a negative errno.
  *
- * libbpf's reader releases each record as it reads it, so this one reads by itself.  The layout is the kernel's
+ * libbpf's reader releases each record at once, so this reader does not use it.  The layout is the kernel's
  * (kernel/bpf/ringbuf.c, since 5.8): a page with the consumer's position, a page with the producer's, and the data,
  * mapped twice in a row so that no record is cut; each record has a header of 8 bytes, its length with two flags first.
  */
@@ -32,21 +32,21 @@ struct skep_ring {
 
 void skep_ring_close(struct skep_ring *r);
 
-/* map_fd: of the ring's map; the caller may close it afterwards. */
+/* Opens the ring. map_fd: of the ring's map; the caller may close it afterwards. */
 int skep_ring_open(struct skep_ring *r, int map_fd);
 
 /* Resets epoll_fd, which is edge-triggered: call it when epoll_fd was readable. */
 void skep_ring_woken(const struct skep_ring *r);
 
-/* Bytes that were read and not released yet. */
+/* Returns the number of bytes that were read and not released yet. */
 uint64_t skep_ring_held(const struct skep_ring *r);
 
-/* Releases the records before that position: the kernel may write there. */
+/* Releases the records before that position: the kernel may overwrite them. */
 void skep_ring_release(struct skep_ring *r, uint64_t position);
 
 /*
- * Begins reading where the previous skepd ended (struct skep_mark).  false: that mark is of another ring, or of records
- * that are not in this one any more.
+ * Begins reading at the position where the previous skepd ended (struct skep_mark).  false: the mark is of another
+ * ring, or of records that this ring no longer has.
  */
 bool skep_ring_resume(struct skep_ring *r, uint64_t source, uint64_t position);
 
@@ -57,7 +57,7 @@ bool skep_ring_resume(struct skep_ring *r, uint64_t source, uint64_t position);
  */
 int skep_ring_read(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg);
 
-/* The same for a ring whose programs are detached: waits up to 1 s for a program that is writing a record. */
+/* As skep_ring_read, for a ring whose programs are detached: waits up to 1 s for a program that is writing a record. */
 int skep_ring_read_last(struct skep_ring *r, int (*cb)(void *arg, const void *data, size_t size), void *arg);
 
 #ifdef __cplusplus

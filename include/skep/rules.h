@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/rules.h - how the kernel decides by rules: types that the host and the BPF programs of a
- * life-cycle probe (skep/bpf/rules.bpf.h) share.
+ * skep/rules.h - how the kernel decides by rules: types that the host and the BPF programs of a life-cycle probe share
+ * (skep/bpf/rules.bpf.h).
  *
  * The kernel evaluates no rule.  The host cuts the rules into clauses, conjunctions of
  * conditions; a clause has a bit.  Conditions on one dimension (the program's path, the user ...)
@@ -28,23 +28,23 @@
 /*
  * A process's byte in the verdict map.
  *   0            collect
- *   1 to 63      collect; the group that a detail may be for
- *   64 to 127    the same plus 64: collect, and all descendants, for which no rule is evaluated
- *   128 to 254   excluded by a rule, SKEP_RULES_SLOTS for either parity of the generation
- *   255          excluded: belongs to no run that is collected; descendants too
+ *   1 to 63      collect; the number of its group, to which a detail may be attached
+ *   64 to 127    64 plus such a number: collect the process and all descendants without evaluating rules for them
+ *   128 to 254   excluded by a rule; SKEP_RULES_SLOTS values for each parity of the generation
+ *   255          excluded with all descendants: the process belongs to no run that is collected
  */
 #define SKEP_VERDICT_GROUPS 63u
 #define SKEP_VERDICT_KEEP 64u
 #define SKEP_VERDICT_EXCLUDED 128u /* from here on */
 #define SKEP_VERDICT_NOBODY 255u
-#define SKEP_RULES_SLOTS 63u       /* of one set; the last is for all further rules */
+#define SKEP_RULES_SLOTS 63u       /* of one set; all further rules share the last */
 
 #define SKEP_RULES_CLAUSES 64u
 
 enum skep_rules_dimension {
-	SKEP_RULES_PROGRAM = 0, /* path of the binary, and comm: the name it was called by */
+	SKEP_RULES_PROGRAM = 0, /* path of the binary, and comm: the name by which it was called */
 	SKEP_RULES_USER,       /* uid and gid */
-	SKEP_RULES_CGROUP,     /* its id, which stands for the path and the container */
+	SKEP_RULES_CGROUP,     /* the cgroup's id, which implies the path and the container */
 	SKEP_RULES_NAMESPACES, /* mount and pid */
 	SKEP_RULES_DIMENSIONS,
 };
@@ -71,15 +71,15 @@ struct skep_rules_value {
 
 /* What happens to the processes of a clause; byte 0: collected. */
 struct skep_rules_clause {
-	__u32 sample; /* above 1: only one in so many is collected, the others get the byte */
-	__u8 byte;    /* verdict map; SKEP_VERDICT_KEEP and excluded ones as they are */
-	__u8 sampled_byte; /* of those that are collected */
+	__u32 sample; /* n above 1: collect one process in n; the others get `byte` */
+	__u8 byte;    /* for the verdict map; SKEP_VERDICT_KEEP and excluded values unchanged */
+	__u8 sampled_byte; /* for the processes of the sample, which are collected */
 	__u16 reserved;
 };
 
 struct skep_rules_set {
 	__u32 generation;
-	__u32 dimensions;  /* bits: those with a condition in some clause */
+	__u32 dimensions;  /* bits: dimensions with a condition in some clause */
 	__u64 clauses;     /* bits in use */
 	__u64 ask;         /* clauses that only user space can decide */
 	__u64 of[SKEP_RULES_DIMENSIONS]; /* clauses with a condition on that dimension */
@@ -87,7 +87,7 @@ struct skep_rules_set {
 	__u32 otherwise;   /* the byte if no clause holds */
 	__u32 reserved;
 	struct skep_rules_clause clause[SKEP_RULES_CLAUSES];
-	/* execs that the kernel decided by that clause; the last: by the default */
+	/* execs that the kernel decided by each clause; the last: by the default */
 	__u64 hits[SKEP_RULES_CLAUSES + 1];
 };
 
@@ -96,8 +96,8 @@ struct skep_rules {
 	__u32 current;   /* index into set, plus 1; 0: no rules */
 	__u32 reserved;
 	struct skep_rules_set set[2];
-	__u64 asked;     /* execs that user space has to decide; set.hits counts those of the kernel */
-	__u64 full;      /* lineages that found no room */
+	__u64 asked;     /* execs that user space has to decide; set.hits counts execs that the kernel decided */
+	__u64 full;      /* lineages that were not stored because the map was full */
 	__u64 excluded[128];    /* ended processes that were excluded, by their byte - 128 */
 	__u64 excluded_ns[128]; /* their CPU time */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Dual BSD/GPL OR Apache-2.0 */
 /*
- * skep/scope.h - which attachments of a detail a process belongs to: the tables that BPF code reads
- * (skep/bpf/scope.bpf.h), and how a plugin handles a struct skep_detail_scope.
+ * skep/scope.h - finds the attachments of a detail that a process belongs to: the tables that BPF code reads
+ * (skep/bpf/scope.bpf.h), and functions by which a plugin handles a struct skep_detail_scope.
  *
  * An attachment has a slot, a bit in each table.  The tables change while programs run, one word at a time; a program
  * counts for a slot only while its bit is in of_kind.  Loop thread; link libskep-probe (pkg-config skep-probe).  A
@@ -22,12 +22,12 @@
 #define SKEP_SCOPE_KINDS 4u  /* details that one BPF object serves, numbered from 0 as the plugin likes */
 
 struct skep_scopes {
-	/* slots for a process with that verdict; a slot for the whole host is in every byte that is collected */
+	/* slots for a process with that verdict; a slot for the whole host is in the entry of every collected byte */
 	__u32 of_byte[256];
-	__u32 of_kind[SKEP_SCOPE_KINDS]; /* slots of that kind: a slot counts once it is in here */
+	__u32 of_kind[SKEP_SCOPE_KINDS]; /* slots of each kind; a slot counts from when its bit is set here */
 	__u32 of_pid, of_cgroup;         /* slots for a process, for a cgroup */
-	__u64 value[SKEP_SCOPE_SLOTS];    /* that process (tgid) or cgroup (id) */
-	__u64 start_ns[SKEP_SCOPE_SLOTS]; /* of that process; 0: unknown, any process with the pid */
+	__u64 value[SKEP_SCOPE_SLOTS];    /* the slot's process (tgid) or cgroup (id) */
+	__u64 start_ns[SKEP_SCOPE_SLOTS]; /* start of the slot's process; 0: unknown, any process with the pid */
 };
 
 #ifndef __bpf__
@@ -47,7 +47,7 @@ struct skep_attached {
 	unsigned kind;
 	struct skep_detail_scope scope;
 	int pidfd;              /* SKEP_SCOPE_PID: readable when the process has ended; else, or if refused, -1 */
-	struct skep_upid who;   /* that process; pid 0: not known, or another scope */
+	struct skep_upid who;   /* SKEP_SCOPE_PID: the process; pid 0: not known, or another scope */
 };
 
 /* 0, or -EINVAL for an impossible scope (ret_why: NULL, or a static reason). */
@@ -64,7 +64,7 @@ unsigned skep_attached_n(const struct skep_attached attached[SKEP_SCOPE_SLOTS]);
 /* The slot of the attachment with that id, or SKEP_SCOPE_SLOTS. */
 unsigned skep_attached_find(const struct skep_attached attached[SKEP_SCOPE_SLOTS], uint64_t id);
 
-/* Finds a slot for the scope.  0, or what host->fail() returned: a wrong scope, no free slot, no such process. */
+/* Finds a slot for the scope.  0, or the result of host->fail(): a wrong scope, no free slot, no such process. */
 int skep_attached_begin(struct skep_instance *inst, const struct skep_host *host,
 			struct skep_attached attached[SKEP_SCOPE_SLOTS], unsigned kind,
 			const struct skep_detail_scope *scope, unsigned *ret_slot);
@@ -72,7 +72,7 @@ int skep_attached_begin(struct skep_instance *inst, const struct skep_host *host
 /* Frees the slot; no effect on a free slot. */
 void skep_attached_end(struct skep_attached *a);
 
-/* Has its process ended?  Ask before you emit its last records, so that they are complete. */
+/* Has the attachment's process ended?  Call this before you emit its last records, so that they are complete. */
 bool skep_attached_ended(const struct skep_attached *a);
 
 /* Reports once to the host that the attachment's process has ended. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/trace.h - the ids under which a run and its processes are known to tracing systems, and the
- * header that carries them from program to program (W3C Trace Context, TRACEPARENT in an environment).
+ * skep/trace.h - the ids by which tracing systems identify a run and its processes, and the header that passes them
+ * from program to program (W3C Trace Context, TRACEPARENT in an environment).
  *
  * SHA-256 makes each id from fields that a record has anyway: `skep run`, which hands the span to the command, and a
  * sink that sends the record later, even twice or after a restart, compute the same ids. Link libskep-probe or
@@ -26,10 +26,10 @@ struct skep_trace {
 	uint8_t flags;                /* of the trace context */
 };
 
-/* The trace of a run that has no trace context of a caller.  Any thread, as all functions here; none allocates. */
+/* Computes the trace of a run whose caller gave no trace context.  All functions here: any thread, no allocation. */
 void skep_trace_of_run(const char *boot_id, const char *run, size_t run_len, struct skep_trace *ret);
 
-/* The span id of a run.  ret: SKEP_SPAN_ID bytes, as of the two functions below. */
+/* Computes the span id of a run.  Here and in the two functions below, ret has SKEP_SPAN_ID bytes. */
 void skep_trace_run_span(const uint8_t *trace, const char *run, size_t run_len, uint8_t *ret);
 
 void skep_trace_process_span(const uint8_t *trace, const char *boot_id, const struct skep_upid *upid, uint64_t image,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skep/utf8.h - bytes that are not UTF-8.  The kernel's names, paths and arguments are bytes, in no
- * encoding.  JSON, protocol buffers, label sets and SQL texts must be UTF-8, and a parser that meets
- * one wrong byte refuses the whole document.  skep therefore has one rule:
+ * skep/utf8.h - handles bytes that are not UTF-8.  The kernel's names, paths and arguments are bytes, in no
+ * encoding.  JSON, protocol buffers, label sets and SQL texts must be UTF-8, and a parser that finds
+ * one wrong byte refuses the whole document.  skep therefore follows these rules:
  *
  *   - Records, rules and redaction see the exact bytes.
  *   - State that only skep reads (spool, saved state) keeps the exact bytes.

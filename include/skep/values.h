@@ -20,7 +20,7 @@ static inline uint64_t skep_boot_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Borrows s, which must live until emit() returns. */
+/* Returns a string that borrows s: s must live until emit() returns. */
 static inline struct skep_str skep_text(const char *s)
 {
 	uint32_t len = (uint32_t)strlen(s);
