@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that is given out bit by bit and freed at once.
+ * lake/arena.c - an arena: allocations from large blocks, freed together.
  */
 #include "lake/arena.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/arena.h - memory for an answer's strings and lists: given out bit by bit, freed
- * at once.
+ * lake/arena.h - an arena for the strings and lists of one answer: one call frees them all.
  */
 #ifndef SKEP_LAKE_ARENA_H
 #define SKEP_LAKE_ARENA_H
@@ -14,8 +13,8 @@ struct arena {
 };
 
 void *arena_alloc(struct arena *, size_t n); /* zeroed, aligned for any type; NULL: no memory */
-/* A NUL-terminated copy of n bytes. */
+/* Copies n bytes and adds a NUL. NULL: no memory. */
 char *arena_copy(struct arena *, const void *s, size_t n);
-void arena_free(struct arena *); /* what it holds */
+void arena_free(struct arena *); /* frees the arena's memory, not the struct */
 
 #endif

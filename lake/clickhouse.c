@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clickhouse.sql, line by line: its first lines say how it is written.
+ * lake/clickhouse.c - reads clickhouse.sql line by line; the first lines of that file describe its format.
  */
 #include "lake/clickhouse.h"
 
@@ -22,7 +22,7 @@ static bool is_word(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* What WORD stands for: the lines "-- WORD: ..." of the file, each a line. */
+/* Writes the definition of WORD, the lines "-- WORD: ..." of the file. false: WORD has none. */
 static bool put_meaning(FILE *out, const char *word, size_t n)
 {
 	bool any = false;
@@ -38,7 +38,7 @@ static bool put_meaning(FILE *out, const char *word, size_t n)
 	return any;
 }
 
-/* A line of a statement, its TEXT as this server has it, and what has a meaning of its own. */
+/* Writes a line of a statement: replaces TEXT by the server's text type, and each defined WORD by its definition. */
 static void put_line(FILE *out, const char *line, size_t n, const char *text)
 {
 	for (size_t i = 0, w; i < n; i += w) {
@@ -67,7 +67,7 @@ unsigned clickhouse_schema_version(void)
 
 int clickhouse_statements(const struct clickhouse_server *server, clickhouse_statement_cb cb, void *arg)
 {
-	/* LowCardinality was an experiment, and is refused, before 19.5 */
+	/* before 19.5 LowCardinality was experimental, and the server refuses it */
 	const char *text = clickhouse_server_since(server, 19, 5) ? "LowCardinality(String)" : "String";
 	unsigned version = 0, major, minor;
 	bool wanted = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/clickhouse.h - the statements of clickhouse.sql for a server of some version.
+ * lake/clickhouse.h - the statements of clickhouse.sql for a server of a given version, for the sink clickhouse and
+ * `skep lake`.
  */
 #ifndef SKEP_LAKE_CLICKHOUSE_H
 #define SKEP_LAKE_CLICKHOUSE_H
@@ -9,13 +10,16 @@ struct clickhouse_server {
 	unsigned major, minor; /* 24.8 */
 };
 
-/* One statement, without its semicolon. version: of the schema, 0: to be run each time. Not 0: ends the walk. */
+/*
+ * Gets one statement, without its semicolon. version: the schema version of the statement; 0: run the statement each
+ * time. A result other than 0 ends the walk.
+ */
 typedef int (*clickhouse_statement_cb)(void *arg, unsigned version, const char *sql);
 
-/* Those for that server, in order. 0, -ENOMEM, or what the callback returned. */
+/* Calls cb for each statement for the server, in order. 0, -ENOMEM, or the result of the callback. */
 int clickhouse_statements(const struct clickhouse_server *, clickhouse_statement_cb, void *arg);
-unsigned clickhouse_schema_version(void); /* the newest that there is */
-/* Is it major.minor or later? */
+unsigned clickhouse_schema_version(void); /* the newest version in clickhouse.sql */
+/* Has the server version major.minor or later? */
 int clickhouse_server_since(const struct clickhouse_server *, unsigned major, unsigned minor);
 
 #endif

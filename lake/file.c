@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder and its month files, for reading.
+ * lake/file.c - opens the lake's folder and its month files for reading.
  */
 #include "lake/file.h"
 
@@ -148,7 +148,7 @@ int lake_file_prepare(struct lake_file *f, const char *sql, sqlite3_stmt **ret)
 	return rc == SQLITE_OK ? 0 : lake_file_error(f, rc);
 }
 
-/* The first read of the file: begins the transaction, and tells whether it can be read at all. */
+/* Begins the transaction with the first read of the file; fails here if the file cannot be read. */
 static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app)
 {
 	static const char *const pragma[] = { "PRAGMA user_version", "PRAGMA application_id",
@@ -175,7 +175,7 @@ static int begin(struct lake_file *f, int64_t *ret_version, int64_t *ret_app)
 	return rc;
 }
 
-/* "file:/a%3fb?immutable=1"; free() it. */
+/* Returns "file:/a%3fb?immutable=1"; the caller frees it. NULL: no memory. */
 static char *immutable_uri(const char *path)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -232,9 +232,9 @@ int lake_file_open(const struct lake *l, unsigned number, struct lake_why *why, 
 	if (rc == SQLITE_OK)
 		rc = begin(&f, &version, &app);
 	/*
-	 * A reader of a WAL file needs its -shm, and may not be able to make one (file
-	 * system or folder is read-only).  When nobody writes (the last writer leaves no
-	 * -wal behind) the file is all there is and can be read as it stands.
+	 * A reader of a WAL file needs its -shm file, and cannot create it when the file system or folder is
+	 * read-only.  Without a writer (the last writer removes the -wal file) the database file is complete: SQLite
+	 * reads it as immutable.
 	 */
 	if (((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY) && !has_wal(f.path)) {
 		uri = immutable_uri(f.path);

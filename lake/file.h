@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lake/file.h - one month's file open for reading, and what is common to all questions.
- * Internal to lake/.
+ * lake/file.h - one month's file open for reading, and functions that all queries share.  Internal to lake/.
  */
 #ifndef SKEP_LAKE_FILE_H
 #define SKEP_LAKE_FILE_H
@@ -22,7 +21,7 @@ struct lake {
 	unsigned *months; /* (year * 12 + month (0..11)) * LAKE_PARTS + part of the month, newest first */
 };
 
-/* Where a failure is told. */
+/* The caller's buffer for the reason of a failure. */
 struct lake_why {
 	char *text;
 	size_t size;
@@ -38,11 +37,12 @@ struct lake_file {
 };
 
 /*
- * Open, and inside a read transaction: everything asked is of one moment. -ENOENT: removed since the lake was opened.
+ * Opens a file and begins a read transaction: all queries see the same state. -ENOENT: the file was removed since
+ * lake_open.
  */
 int lake_file_open(const struct lake *, unsigned number, struct lake_why *, struct lake_file *ret);
 void lake_file_close(struct lake_file *);
-int lake_file_error(struct lake_file *, int rc); /* remembers the reason; returns -errno */
+int lake_file_error(struct lake_file *, int rc); /* writes the reason to why; returns -errno */
 int lake_file_prepare(struct lake_file *, const char *sql, sqlite3_stmt **ret);
 
 /* The run columns in the order that lake_run_read reads them. */
@@ -51,16 +51,16 @@ int lake_file_prepare(struct lake_file *, const char *sql, sqlite3_stmt **ret);
 	"r.root_pid, r.root_start_boot_ns, r.uid, r.start_ns, r.end_ns, coalesce(r.exit_code, -1), r.signal, "      \
 	"r.cpus, r.interval_ns, r.rss_peak_bytes, r.processes_seen, r.rusage_cpu_ns, r.lost_kernel, r.lost_queue, " \
 	"r.lost_spool, r.lost_sink"
-/* 0 or -ENOMEM. */
+/* Reads a run from LAKE_RUN_COLUMNS; its strings are in the arena. 0 or -ENOMEM. */
 int lake_run_read(struct lake_file *, sqlite3_stmt *, struct arena *, int64_t *ret_row, struct lake_run *ret);
-/* Sums from the rollup of the run in this row. */
+/* Fills in the totals from the rollup of the run in this row. 0 or -errno. */
 int lake_run_sums(struct lake_file *, int64_t row, struct lake_run *);
-/* Fills in months and row of the run that `which` means; see lake_report. */
+/* Finds the month and row of the run that `which` names; see lake_report. */
 int lake_run_find(struct lake *, const char *which, struct lake_why *, unsigned *ret_month, int64_t *ret_row);
 
-/* A text column, in the arena; "" for NULL. NULL: no memory. */
+/* Copies a text column to the arena; "" for NULL. NULL: no memory. */
 const char *lake_text(sqlite3_stmt *, int column, struct arena *);
-/* "a\0b\0" in a column as a NULL-terminated list. NULL: no memory. */
+/* Copies a column "a\0b\0" to the arena as a NULL-terminated list. NULL: no memory. */
 const char *const *lake_list(sqlite3_stmt *, int column, struct arena *);
 const char *lake_upid(struct arena *, const char *boot_id, uint64_t pid, uint64_t start_boot_ns);
 

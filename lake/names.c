@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strings of one file's dict, each read once.
+ * lake/names.c - a hash table of dict's strings by id: the file is read once for each id.
  */
 #include "lake/names.h"
 

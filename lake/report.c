@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run, whole: its processes, tools, samples and losses.
+ * lake/report.c - reads one whole run: its processes, tools, samples, ledger and losses.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "lake/names.h"
 
-/* Where the plain flags and numbers begin in PROC_COLUMNS. */
+/* Index of the first flag in PROC_COLUMNS; plain numbers follow the flags. */
 #define PROC_NUMBERS 20
 #define PROC_COLUMNS                                                                                              \
 	"id, boot, pid, start_boot_ns, parent_start_boot_ns, ppid, task, tool, container, state, comm, exe, "     \
@@ -19,7 +19,7 @@
 	"minor_faults, major_faults, rss_peak_bytes, rchar_bytes, wchar_bytes, read_bytes, write_bytes, "         \
 	"cancelled_write_bytes"
 
-/* What is only of use while a report is put together; one per process. */
+/* For each process: values that lake_report needs only while it builds the report. */
 struct extra {
 	int64_t row;
 	int64_t tool; /* dict */
@@ -27,12 +27,12 @@ struct extra {
 };
 
 struct answer {
-	struct lake_report report; /* first: what the caller has is this */
+	struct lake_report report; /* first member: lake_report_free casts the caller's pointer back */
 	struct arena arena;
 	struct lake_file *file;
 	struct names names;
 	struct extra *extra;
-	struct lake_facet *facet; /* of the process at hand */
+	struct lake_facet *facet; /* buffer for the facets of one process */
 	size_t facet_room, process_room, sample_room, loss_room, tool_room, ledger_room;
 	struct span {
 		uint64_t end;
@@ -41,7 +41,7 @@ struct answer {
 	} * span; /* per tool */
 };
 
-/* One more place in a list; NULL: no memory. */
+/* Makes room for one more element; returns the list; NULL: no memory. */
 static void *grow(void *list, size_t n, size_t *room, size_t size)
 {
 	size_t more = *room ? 2 * *room : 64;
@@ -180,7 +180,7 @@ static int read_processes(struct answer *a, int64_t run)
 	return err;
 }
 
-/* The figures of other probes that a report adds up. */
+/* Adds a facet of another probe to the totals. */
 static void facet_total(struct lake_totals *t, const char *name, double value)
 {
 	static const char *const states[LAKE_STATES] = {
@@ -251,7 +251,7 @@ static int read_facets(struct answer *a)
 	return err;
 }
 
-/* The tool of a dict number, added when it is new; -ENOMEM. */
+/* Finds or adds the tool with this dict id. 0 or -errno. */
 static int tool_of(struct answer *a, int64_t id, size_t *ret)
 {
 	struct lake_report *r = &a->report;
@@ -331,7 +331,7 @@ static int read_samples(struct answer *a, int64_t run)
 		r->n_samples++;
 		if (!sample->interval_ns)
 			continue;
-		/* a running run: a tool may be known from its samples only, and then that is its row */
+		/* While a run is in progress, a tool may have samples but no process record: tool_of adds it. */
 		err = tool_of(a, sqlite3_column_int64(s, 0), &tool);
 		if (err)
 			break;
@@ -383,7 +383,10 @@ static int read_ledger(struct answer *a, int64_t run)
 	return err;
 }
 
-/* A probe that counted nothing for a process leaves no row: that it was there shows elsewhere. */
+/*
+ * A probe stores no row for a process without traffic.  The ledger, or a row of another process, shows that the probe
+ * ran; then 0 bytes means no traffic.
+ */
 static void know_network(struct lake_report *r)
 {
 	bool known = false;
@@ -396,7 +399,7 @@ static void know_network(struct lake_report *r)
 		r->processes[i].totals.net_known = known;
 }
 
-/* The losses of one file in a time; the streams and places are few, so they are summed there. */
+/* Adds the losses of one file in a time span. SQLite sums them: there are few streams and places. */
 static int read_losses(struct answer *a, struct lake_file *f, uint64_t from, uint64_t to)
 {
 	struct lake_report *r = &a->report;
@@ -449,7 +452,7 @@ static int read_losses(struct answer *a, struct lake_file *f, uint64_t from, uin
 	return err;
 }
 
-/* A loss belongs to no run: those while it ran, in every month that it touched. */
+/* Adds all losses during the run, from the files of every month that the run touched: a loss has no run. */
 static int add_losses(struct lake *l, struct answer *a, unsigned month)
 {
 	uint64_t from = a->report.run.start_ns, to = a->report.run.end_ns ? a->report.run.end_ns : INT64_MAX;
@@ -504,7 +507,7 @@ static void add_totals(struct lake_totals *to, const struct lake_totals *t)
 		to->rss_peak_bytes = t->rss_peak_bytes;
 }
 
-/* When everything that has not ended is taken to end: the run's end, or the last thing known of it. */
+/* The end time of processes without one: the run's end, or the last time in the run's records. */
 static uint64_t last_known(const struct lake_report *r)
 {
 	uint64_t last = r->run.end_ns;
@@ -524,7 +527,7 @@ static uint64_t last_known(const struct lake_report *r)
 
 static bool is_image(const struct lake_process *p)
 {
-	/* a fork that execs is only on its way to an image */
+	/* a fork that execs is "replaced" and counts by its exec */
 	return p->execed || strcmp(p->state, "replaced") != 0;
 }
 
@@ -533,14 +536,14 @@ static bool has_failed(const struct lake_process *p)
 	return p->exit_code > 0 || p->signal;
 }
 
-/* Processes come by start, so that a tool's intervals can be united in one pass. */
+/* Adds a process to its tool. Call it in the order of start times: the union of intervals needs one pass. */
 static void add_to_tool(struct lake_tool *t, struct span *span, const struct lake_process *p, uint64_t last)
 {
 	uint64_t start = p->start_ns, end = p->end_ns ? p->end_ns : last;
 	bool image = is_image(p);
 
 	if (!start || end < start)
-		end = start; /* nothing is known of its time */
+		end = start; /* start or end is unknown or wrong: count no time */
 	t->totals.images += image;
 	if (p->execed && !p->wrapper)
 		t->calls++;
@@ -582,7 +585,7 @@ static int by_tool(const void *a, const void *b)
 	return by_upid(a, b);
 }
 
-/* Processes of the run and of each tool: distinct upids. Sorts a->extra. */
+/* Counts the distinct upids of the run and of each tool. Sorts a->extra. */
 static int count_processes(struct answer *a)
 {
 	struct lake_report *r = &a->report;
@@ -663,7 +666,7 @@ static int read_run(struct answer *a, int64_t row)
 	if (rc == SQLITE_ROW) {
 		err = lake_run_read(a->file, s, &a->arena, &row, &a->report.run);
 	} else {
-		err = lake_file_error(a->file, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc); /* it was there a moment ago */
+		err = lake_file_error(a->file, rc == SQLITE_DONE ? SQLITE_CORRUPT : rc); /* lake_run_find saw it */
 	}
 	sqlite3_finalize(s);
 	return err;

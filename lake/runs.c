@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which runs there are, and which one a word means.
+ * lake/runs.c - lists runs, and finds the run that an id, a name or "last" means.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lake/file.h"
 
 struct runs_answer {
-	struct lake_runs runs; /* first: what the caller has is this */
+	struct lake_runs runs; /* first member: lake_runs_free casts the caller's pointer back */
 	struct arena arena;
 	size_t room;
 };
@@ -170,7 +170,7 @@ struct lake_runs *lake_runs_free(struct lake_runs *runs)
 	return NULL;
 }
 
-/* What the months have had to say about a word so far; the newest month comes first. */
+/* The runs found so far; the search begins with the newest month. */
 struct candidates {
 	bool name;
 	unsigned name_month;
@@ -178,7 +178,7 @@ struct candidates {
 	size_t prefixes;
 	unsigned prefix_month;
 	int64_t prefix_row;
-	char list[512]; /* of ids that begin so, for a message: cut at a whole one */
+	char list[512]; /* ids with the beginning, for a message; cut after a whole id */
 };
 
 static void list_id(struct candidates *c, const char *id)
@@ -200,7 +200,7 @@ static bool is_last(const char *which)
 	return strcmp(which, "last") == 0;
 }
 
-/* 1: found, and nothing can be better. */
+/* Searches one month. 1: found a run that ends the search; 0: search on; or -errno. */
 static int find_in(struct lake_file *f, unsigned month, const char *which, struct candidates *c, int64_t *ret_row)
 {
 	static const char newest[] = "SELECT r.id, r.run, 0, 0 FROM run r ORDER BY r.start_ns DESC, r.id DESC LIMIT 1";
@@ -215,7 +215,7 @@ static int find_in(struct lake_file *f, unsigned month, const char *which, struc
 	err = lake_file_prepare(f, is_last(which) ? newest : fitting, &s);
 	if (err)
 		return err;
-	sqlite3_bind_text(s, 1, which, -1, SQLITE_STATIC); /* not there in `newest`: no harm */
+	sqlite3_bind_text(s, 1, which, -1, SQLITE_STATIC); /* fails for `newest`, which has no parameter: harmless */
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
 		int64_t row = sqlite3_column_int64(s, 0);
 
