@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/bytes.h - numbers and strings in a body: written into a growing buffer, read
- * out of a bounded one.  An error is remembered, and everything after it does nothing.
+ * spool/bytes.h - for encode.c and decode.c: writes numbers and strings to a growing buffer, and reads them from a
+ * bounded one.  After an error all further calls do nothing.
  */
 #ifndef SKEP_SPOOL_BYTES_H
 #define SKEP_SPOOL_BYTES_H
@@ -18,7 +18,7 @@ struct bytes_out {
 	int err;
 };
 
-/* Room for n more bytes. */
+/* Makes room for n more bytes. false: no memory. */
 static inline bool bytes_need(struct bytes_out *b, size_t n)
 {
 	size_t room = b->room ? b->room : 65536;
@@ -48,7 +48,7 @@ static inline void bytes_put(struct bytes_out *b, const void *data, size_t n)
 	b->len += n;
 }
 
-/* Within what bytes_need has made room for: 10 bytes at the most. */
+/* Writes a number into the room that bytes_need has made: at most 10 bytes. */
 static inline void bytes_put_fast(struct bytes_out *b, uint64_t u)
 {
 	while (u >= 128) {
@@ -82,7 +82,7 @@ static inline void bytes_text(struct bytes_out *b, const char *s, size_t n)
 
 struct bytes_in {
 	const unsigned char *begin, *at, *end;
-	bool bad; /* it ended too early, or a number was longer than 64 bits; `at` stays where that was */
+	bool bad; /* the buffer ended too early, or a number was longer than 64 bits; `at` stays at that position */
 };
 
 static inline uint64_t bytes_take_number(struct bytes_in *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/code_priv.h - between encode.c and decode.c.
+ * spool/code_priv.h - struct spool_code, shared by encode.c and decode.c.
  */
 #ifndef SKEP_SPOOL_CODE_PRIV_H
 #define SKEP_SPOOL_CODE_PRIV_H
@@ -10,7 +10,7 @@
 #include "spool/bytes.h"
 #include "spool/code.h"
 
-#define CODE_VERSION 2u /* 1 is read as well */
+#define CODE_VERSION 2u /* spool_decode also reads 1 */
 
 struct spool_code {
 	ZSTD_CCtx *compress;
@@ -21,12 +21,12 @@ struct spool_code {
 	const struct skep_context **contexts; /* encoding: the batch's; decoding: into own_contexts */
 	struct skep_context *own_contexts;
 	uint32_t n_contexts, room_contexts;
-	char *scratch; /* a record that is being put together */
+	char *scratch; /* the record being decoded */
 	size_t scratch_room;
 	uint64_t slots[SKEP_HIST_SLOTS];
 };
 
-/* Room for one more context. 0 or -ENOMEM. */
+/* Makes room for one more context. 0 or -ENOMEM. */
 int code_context_room(struct spool_code *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/db.c - the file: opened, made, put aside; transactions; room.
+ * spool/db.c - opens, creates and quarantines the file; runs transactions; keeps the file within its limits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +20,14 @@
 #define SCHEMA_VERSION 2
 #define PAGE_BYTES 8192u
 #define BUSY_MS 5000
-/* The write-ahead log is emptied when it has grown to that; one that a burst has made larger is cut back to it. */
+/* SQLite empties a write-ahead log of this size, and truncates a log that a burst has made larger to this size. */
 #define WAL_PAGES 1000
 /*
- * Below the reserve it shrinks to that and no further: what keeps processes apart from their records across a crash is
+ * Without the reserve the file may still grow to this size: the saved state, which a restart needs after a crash, is
  * small.
  */
 #define FLOOR_BYTES (4u << 20)
-/* Given back to the filesystem in steps of so many pages: 8 MiB. */
+/* The spool returns free pages to the filesystem in steps of this many pages: 8 MiB. */
 #define VACUUM_PAGES 1000
 
 int64_t db_realtime_ns(void)
@@ -108,7 +108,7 @@ int db_run(struct spool_db *db, sqlite3_stmt *s)
 	return err;
 }
 
-/* The first n columns of the first row; 0 where there is none. */
+/* Reads the first n columns of the first row; 0 without a row. */
 static int numbers(struct spool_db *db, const char *sql, int64_t *ret, int n)
 {
 	sqlite3_stmt *s = NULL;
@@ -136,7 +136,7 @@ static int make(struct spool_db *db)
 	char sql[160];
 	int err;
 
-	/* Only a file without tables takes these. */
+	/* SQLite applies these only to a file without tables. */
 	snprintf(sql, sizeof(sql), "PRAGMA page_size = %u; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL",
 		 PAGE_BYTES);
 	err = db_exec(db, sql);
@@ -154,7 +154,7 @@ static const char to_2[] =
 	"ALTER TABLE sink ADD COLUMN lo_bytes INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN hi INTEGER NOT NULL DEFAULT 0; "
 	"ALTER TABLE sink ADD COLUMN hi_n INTEGER NOT NULL DEFAULT 0; ALTER TABLE sink ADD COLUMN hi_bytes INTEGER NOT NULL DEFAULT 0; ";
 
-/* A spool of an older skep becomes one of this; what waits in it goes on. */
+/* Upgrades the spool of an older skep to this version; its batches stay. */
 static int migrate(struct spool_db *db)
 {
 	char sql[sizeof(to_2) + 64];
@@ -168,7 +168,7 @@ static int migrate(struct spool_db *db)
 	return err;
 }
 
-/* Ours, and of a version that is understood? */
+/* Is the file a spool of skep, of a version that this skep reads?  *ret_empty: a new file without tables. */
 static int is_ours(struct spool_db *db, bool read_only, bool *ret_empty)
 {
 	int64_t application, version, tables;
@@ -281,7 +281,7 @@ static int open_as(const char *path, int flags, struct spool_db **ret, char *why
 int spool_db_open(const char *path, const struct spool_limits *limits, struct spool_db **ret, char *why,
 		  size_t why_size)
 {
-	/* Command lines of everybody are in it. SQLite gives its log and its index the mode of the file. */
+	/* The file has the command lines of all users. SQLite creates its -wal and -shm with the mode of the file. */
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), err;
 
 	*ret = NULL;
@@ -338,7 +338,7 @@ void spool_db_limits(struct spool_db *db, const struct spool_limits *limits)
 	char sql[96];
 
 	db->limits = *limits;
-	/* The backstop behind spool_make_room: an eighth more, since a commit also writes cursors and lines. */
+	/* A second limit above spool_make_room's: an eighth more, as a commit also writes offsets and lines. */
 	snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %llu",
 		 limits->max_bytes ? (unsigned long long)(limits->max_bytes / 8 * 9 / (uint64_t)db->page_bytes + 256)
 				   : 4294967294ull);
@@ -357,7 +357,7 @@ int spool_db_quarantine(const char *path, char *ret, size_t size)
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
 	snprintf(ret, size, "%s.corrupt-%s", path, when);
-	/* All of them: a log that stays behind would be read as the new file's. */
+	/* Rename all three: SQLite would read a remaining log as the log of the new file. */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, parts[i]);
 		snprintf(to, sizeof(to), "%s%s", ret, parts[i]);
@@ -395,13 +395,13 @@ int spool_begin(struct spool_db *db)
 	int err = 0;
 
 	/*
-	 * A row that is held is an open read transaction, and SQLite begins its log anew only without one: it grew with
-	 * the backlog that is read.
+	 * An unfinished statement is an open read transaction.  SQLite restarts its log only without readers, so the
+	 * log grew with the backlog that skepd read.
 	 */
 	sqlite3_reset(db->statements[DB_NEXT]);
 	/*
-	 * NORMAL survives a crash of ours whole, and of the host but for the last commits; FULL waits
-	 * for the disk.  Outside of a transaction it may be changed at any time.
+	 * With NORMAL a crash of skepd loses nothing, and a crash of the host loses the last commits.  With FULL the
+	 * commit waits for the disk.  SQLite allows the change only outside of a transaction.
 	 */
 	if (full != db->full)
 		err = db_exec(db, full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
@@ -418,7 +418,7 @@ void spool_rollback(struct spool_db *db)
 {
 	char why[sizeof(db->why)];
 
-	memcpy(why, db->why, sizeof(why)); /* of what went wrong, not of the rollback */
+	memcpy(why, db->why, sizeof(why)); /* keep the reason of the failure; ROLLBACK may set another */
 	if (!sqlite3_get_autocommit(db->sql))
 		db_exec(db, "ROLLBACK");
 	memcpy(db->why, why, sizeof(why));
@@ -428,7 +428,7 @@ void spool_rollback(struct spool_db *db)
 	db->dead_bytes = db->before.dead_bytes;
 }
 
-/* Returns free pages to the filesystem, a few at a time. */
+/* Returns a step of free pages to the filesystem. */
 static void give_back(struct spool_db *db)
 {
 	int64_t freed;
@@ -468,11 +468,11 @@ bool spool_has_reserve(const struct spool_db *db)
 	if (slash)
 		slash[slash == folder] = '\0';
 	if (statvfs(slash ? folder : ".", &fs) < 0)
-		return true; /* the write itself will tell */
+		return true; /* a full disk then fails the write */
 	return (uint64_t)fs.f_bavail * fs.f_frsize >= db->limits.reserve_bytes;
 }
 
-/* Bytes of the file that are in use. */
+/* Bytes of the file's pages in use. */
 static int used(struct spool_db *db, int64_t *ret)
 {
 	int64_t pages, freed;
@@ -516,7 +516,7 @@ int spool_size(struct spool_db *db, struct spool_size *ret)
 	if (err == 0)
 		err = db_number(db, "PRAGMA page_count", &pages);
 	if (err == 0)
-		/* in one pass: of 50 GiB it takes half a minute */
+		/* one pass for both sums: of 50 GiB it takes half a minute */
 		err = numbers(db, "SELECT count(*), sum(n) FROM batch", batches, 2);
 	if (err == 0)
 		err = numbers(db, "SELECT count(*), sum(n) FROM dead", dead, 2);

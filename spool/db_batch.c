@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/db_batch.c - batches: in, out in order, out of the way.
+ * spool/db_batch.c - the table of batches: appends, reads in order, deletes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "spool/db_priv.h"
 
-/* A row's share of the file: its pages are filled to about nine tenths. */
+/* Bytes of the file that a row takes: SQLite fills its pages to about nine tenths. */
 static int64_t bytes_of(size_t body)
 {
 	return (int64_t)(body + body / 8 + 256);
@@ -80,7 +80,7 @@ int spool_next(struct spool_db *db, uint64_t after, struct spool_row *ret)
 		.body = sqlite3_column_blob(s, 4),
 		.size = (size_t)sqlite3_column_bytes(s, 4),
 	};
-	return 0; /* reset when it is used again */
+	return 0; /* db_statement or spool_begin resets the statement later: *ret borrows from the row */
 }
 
 static int take_out(struct spool_db *db, uint64_t id)
@@ -94,7 +94,7 @@ static int take_out(struct spool_db *db, uint64_t id)
 	return db_run(db, s);
 }
 
-/* The oldest of them; its counts go to the callback and it goes. *ret_bytes 0: there was none. */
+/* Reports the oldest batch of the query to the callback and deletes it. *ret_bytes 0: no batch fits. */
 static int take_oldest(struct spool_db *db, enum db_statement which, const char *sql, int64_t before_ns, uint64_t upto,
 		       spool_gone_fn gone, void *arg, int64_t *ret_bytes)
 {
@@ -127,7 +127,7 @@ int db_evict(struct spool_db *db, uint64_t bytes, spool_gone_fn gone, void *arg)
 	int err;
 
 	do {
-		err = db_drop_dead(db, &some); /* first: no sink gets those any more */
+		err = db_drop_dead(db, &some); /* dead letters first: no sink gets them any more */
 		if (err == 0 && some == 0)
 			err = take_oldest(db, DB_OLDEST_SAMPLE, OLDEST "WHERE kind = 1 ORDER BY id LIMIT 1", 0,
 					  UINT64_MAX, gone, arg, &some);

@@ -9,7 +9,7 @@
 
 #define DEAD_BYTES_MAX (64 << 20)
 
-/* Totals up to that batch, from the last one that is still there at or before it; false: none is. */
+/* Reads the totals of the last stored batch up to that id; *ret_found false: there is none. */
 static int totals_at(struct spool_db *db, uint64_t id, int64_t *ret_n, int64_t *ret_bytes, bool *ret_found)
 {
 	sqlite3_stmt *s;
@@ -47,7 +47,7 @@ static int bind_place(struct spool_db *db, sqlite3_stmt *s, int at, uint64_t id)
 	return err;
 }
 
-/* Keeps a known offset: the rows of its totals may be gone since. */
+/* Keeps the totals of an offset that does not change: the rows with these totals may have been deleted since. */
 #define SINK_MOVE \
 	"INSERT INTO sink (name, cursor, total_n, total_bytes, lo, lo_n, lo_bytes, hi, hi_n, hi_bytes) " \
 	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (name) DO UPDATE SET cursor = max(cursor, excluded.cursor), " \
@@ -160,7 +160,7 @@ int spool_sink_lag(struct spool_db *db, const char *name, struct spool_lag *ret)
 	return err;
 }
 
-/* ---- refused for good ------------------------------------------------------------ */
+/* ---- dead letters ---------------------------------------------------------------- */
 
 int db_drop_dead(struct spool_db *db, int64_t *ret_bytes)
 {

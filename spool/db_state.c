@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/db_state.c - what the collector knew at the last commit: a line a process, and a few
- * values by name.
+ * spool/db_state.c - the collector's saved state at the last commit: a line for each process, and a few values by name.
  */
 #include <errno.h>
 #include <stdlib.h>

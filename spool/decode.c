@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/decode.c - a body into records.  Nothing in it is believed: a length, a number or a type that
- * does not fit is an error with its offset, never a read beyond the body.
+ * spool/decode.c - decodes a body to records.  It trusts no byte: a length, a number or a type that does not fit is an
+ * error with its offset, never a read beyond the body.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static uint32_t type_size(uint32_t type)
 	case SKEP_T_I64:
 	case SKEP_T_F64:
 	case SKEP_T_TIME:
-	case SKEP_T_BOOL: /* padded, so that all others are aligned */
+	case SKEP_T_BOOL: /* padded to 8 bytes, so that all other fields are aligned */
 		return 8;
 	case SKEP_T_STR:
 	case SKEP_T_STRV:
@@ -91,7 +91,7 @@ static uint32_t type_size(uint32_t type)
 struct stored {
 	struct skep_stream stream;
 	struct skep_field *fields;
-	char *text; /* names, units, NUL-terminated */
+	char *text; /* names, helps and units, NUL-terminated */
 	size_t text_len, text_room;
 };
 
@@ -102,7 +102,7 @@ static void stored_free(struct stored *s)
 	*s = (struct stored){ 0 };
 }
 
-/* *ret: where in s->text a NUL-terminated copy is; stored_read makes pointers of these when all are there. */
+/* Copies a string to s->text. *ret: its offset there; stored_read turns the offsets into pointers at the end. */
 static int take_text(struct bytes_in *in, struct stored *s, const char **ret)
 {
 	uint64_t len = bytes_take_number(in);
@@ -120,7 +120,7 @@ static int take_text(struct bytes_in *in, struct stored *s, const char **ret)
 		s->text = text;
 		s->text_room = room;
 	}
-	*ret = (const char *)(uintptr_t)s->text_len; /* the text may still move */
+	*ret = (const char *)(uintptr_t)s->text_len; /* an offset: realloc may still move the text */
 	memcpy(s->text + s->text_len, from, (size_t)len);
 	s->text[s->text_len + len] = '\0';
 	s->text_len += (size_t)len + 1;
@@ -227,7 +227,7 @@ static bool take_hist(struct bytes_in *in, uint64_t *slots, struct skep_hist *re
 	return !in->bad;
 }
 
-/* slots: room for this field's, where it is a histogram. */
+/* slots: room for the slots of a histogram. */
 static bool take_field(struct bytes_in *in, const struct skep_field *f, uint64_t time_ns, char *data, uint64_t *slots)
 {
 	char *to = data + f->offset;
@@ -267,7 +267,7 @@ static bool take_field(struct bytes_in *in, const struct skep_field *f, uint64_t
 			return false;
 		memcpy(to, &hist, sizeof(hist));
 		return true;
-	default: /* STR, STRV: stored_read has seen to that */
+	default: /* STR, STRV: stored_read refuses other types */
 		if (!take_str(in, &str))
 			return false;
 		memcpy(to, &str, sizeof(str));
@@ -275,7 +275,7 @@ static bool take_field(struct bytes_in *in, const struct skep_field *f, uint64_t
 	}
 }
 
-/* false: bad, or (err) no memory */
+/* false: bad data, or no memory (*err) */
 static bool take_context(struct spool_code *c, struct bytes_in *in, const struct skep_context **ret, int *err)
 {
 	uint64_t which = bytes_take_number(in);
@@ -343,7 +343,7 @@ static int take_record(struct spool_code *c, struct bytes_in *in, const struct s
 
 /* ---- the whole ------------------------------------------------------------------- */
 
-/* NUL-terminated, room bytes at most. */
+/* Reads a string to ret, NUL-terminated, at most `room` bytes. false: longer, or bad data. */
 static bool take_name(struct bytes_in *in, char *ret, size_t room)
 {
 	uint64_t len = bytes_take_number(in);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spool/encode.c - a batch into a body.
+ * spool/encode.c - encodes a batch to a body.
  */
 #include <string.h>
 
 #include "spool/code_priv.h"
 
-#define CONTEXTS_LOOKED_AT 8u /* neighbours share one; further back it is rare */
+#define CONTEXTS_LOOKED_AT 8u /* consecutive records share contexts; an older match is rare */
 
 static void put_str(struct bytes_out *b, const struct skep_str *s)
 {
@@ -49,7 +49,7 @@ static void put_field(struct bytes_out *b, const struct skep_field *f, const voi
 		memcpy(&u, from, sizeof(u));
 		bytes_number(b, u);
 		return;
-	case SKEP_T_TIME: /* most lie near the record's own; 0 is "not known" */
+	case SKEP_T_TIME: /* most times are near the record's time: store the difference + 1; 0 is "not known" */
 		memcpy(&u, from, sizeof(u));
 		bytes_number(b, u ? bytes_zigzag((int64_t)(time_ns - u)) + 1 : 0);
 		return;
@@ -80,7 +80,7 @@ static void put_field(struct bytes_out *b, const struct skep_field *f, const voi
 		memcpy(&hist, from, sizeof(hist));
 		put_hist(b, &hist);
 		return;
-	default: /* the host takes no stream with a field of another type */
+	default: /* the host refuses a stream with a field of another type */
 		b->err = -EINVAL;
 	}
 }
@@ -102,7 +102,7 @@ static void put_stream(struct bytes_out *b, const struct skep_stream *s)
 	}
 }
 
-/* Its number in the body's list; adds a new one. */
+/* Finds or adds the stream in the body's list; returns its number or -ENOMEM. */
 static int stream_number(struct spool_code *c, const struct skep_stream *s)
 {
 	const struct skep_stream **streams;
@@ -212,7 +212,7 @@ int spool_encode(struct spool_code *c, const struct skep_batch *batch, const voi
 		return -ENOMEM;
 	size = ZSTD_compress2(c->compress, c->frame.at, c->frame.room, b->at, b->len);
 	if (ZSTD_isError(size))
-		return -ENOMEM; /* the room is enough, and the parameters were taken in spool_code_new */
+		return -ENOMEM; /* no other cause: the buffer is large enough, and spool_code_new set the parameters */
 	*ret = c->frame.at;
 	*ret_size = size;
 	if (ret_raw)
