@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/answer.c - reading and showing a daemon's answers.
+ * cli/base/answer.c - reads and prints a daemon's answers.
  */
 #include "cli/base/answer.h"
 
@@ -73,7 +73,7 @@ int answer_command(const char *command, const char *request, const struct answer
 	if (status)
 		return status;
 	if (options->json)
-		rc = json_out_write(answer, stdout); /* takes it */
+		rc = json_out_write(answer, stdout); /* frees the answer */
 	else
 		rc = print(answer, stdout, NULL);
 	if (!options->json)

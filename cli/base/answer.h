@@ -18,24 +18,24 @@ uint64_t answer_u64(const json_t *, const char *key);
 int64_t answer_i64(const json_t *, const char *key);
 bool answer_true(const json_t *, const char *key);
 
-/* A cell with text of the answer, made safe for a terminal; `none` where it is "". */
+/* Adds a cell with text of the answer, made safe for a terminal; `none` stands for "". */
 void answer_cell(struct table *, const struct paint *, enum ink, const char *text, const char *none);
-/* Prints, safe for a terminal. */
+/* Prints text of the answer, made safe for a terminal. */
 void answer_print(const struct paint *, enum ink, const char *text);
 
 struct answer_options {
 	bool json;
 	const char *socket;
 };
-/* The rows of --json and --socket, for a table of options with more of them. */
+/* The rows of --json and --socket, for a command with further options. */
 #define ANSWER_JSON(options, member) { "json", .help = "for programs: one object", COMMAND_AT(options, member) }
 #define ANSWER_SOCKET(options, member)                                                                  \
 	{ "socket", .value = "PATH", .help = "the daemon's socket (default: $SKEP_SOCKET, else /run/skep/skepd.sock)", \
 	  .min = 1, COMMAND_AT(options, member) }
-/* Both, for struct answer_options. */
+/* A whole table: both rows, for struct answer_options. */
 extern const struct command_option answer_options[];
 
-/* Asks for that (no arguments), prints it by `print` or as JSON. Returns the exit status. */
+/* Sends a request without arguments, prints the answer by `print` or as JSON. Returns the exit status. */
 int answer_command(const char *command, const char *request, const struct answer_options *,
 		   int (*print)(const json_t *, FILE *, const struct paint_style *));
 

@@ -18,7 +18,7 @@ struct usage {
 	size_t column, at, width;
 };
 
-/* A unit of the usage, "[--limit N]", which is not broken. */
+/* Prints a unit of the usage, "[--limit N]", on one line. */
 static void unit(struct usage *u, const char *before, const char *name, const char *value, const char *after)
 {
 	size_t len = strlen(before) + strlen(name) + (value ? 1 + strlen(value) : 0) + strlen(after);
@@ -52,7 +52,7 @@ void command_usage(const struct command *c, FILE *out, size_t column, size_t wid
 		operands(c, &u);
 }
 
-/* A blank line, and the text: each of its lines is as long as the terminal needs it. */
+/* Prints a blank line, and the text wrapped to the terminal's width. */
 static void lines(const struct paint *p, const char *text)
 {
 	putc('\n', p->out);

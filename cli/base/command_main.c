@@ -28,7 +28,7 @@ static const struct command *find(const struct command_program *program, const c
 	return NULL;
 }
 
-/* There is no such command: says so, with the nearest name if any is near. */
+/* Reports that there is no such command, with the nearest name if any is near. */
 static int unknown(const struct command_program *program, const char *name)
 {
 	const char *names[64] = { "help" }, *nearest;
@@ -76,7 +76,7 @@ static int version(const struct command_program *program)
 
 /*
  * The caller has fewer rights than this process, and chose the command, the environment and the files.  A command that
- * does not collect goes on with the caller's rights alone, and so does the program that it may execute.
+ * does not collect drops to the caller's rights, and so a program that it executes also has only these rights.
  */
 static int begin_privileged(const struct command *c)
 {
@@ -125,7 +125,7 @@ int command_main(const struct command_program *program, int argc, char **argv)
 	int status = SKEP_EXIT_OK;
 
 	program_begin(program->name);
-	/* root chooses as it likes: a security module may set AT_SECURE for root, too */
+	/* root may choose anything, although a security module may set AT_SECURE for root, too */
 	if (privileged_start() && getuid() != 0)
 		status = begin_privileged(argc > 1 ? find(program, argv[1]) : NULL);
 	if (status != SKEP_EXIT_OK)

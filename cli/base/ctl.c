@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/ctl.c - connect, ask, read lines.  Blocking, with limits: a daemon that hangs must
- * not hang the command that asks why.
+ * cli/base/ctl.c - connects to a skepd, sends requests, reads lines.  The calls block for a limited time: a daemon that
+ * hangs must not hang the command by which an operator looks for the cause.
  */
 #include "cli/base/ctl.h"
 
@@ -26,7 +26,7 @@ struct ctl {
 	char *path;
 	char *buf;
 	size_t len, room;
-	size_t taken; /* of len: the line that was returned last */
+	size_t taken; /* bytes of the line that was returned last, at the beginning of buf */
 };
 
 /* ---- connected ------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ int ctl_ask(const char *command, struct ctl *ctl, json_t *request, json_t **ret)
 	int err = ctl_send(ctl, request), got, status;
 	json_t *answer = NULL;
 
-	/* Also when sending failed: a daemon that refuses us has said why, and closed. */
+	/* Read also when sending failed: a daemon that refuses this client sends the reason and closes. */
 	do
 		got = ctl_receive(ctl, ANSWER_MS, &answer);
 	while (got == -EINTR);

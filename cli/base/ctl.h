@@ -12,18 +12,18 @@
 struct ctl;
 
 /*
- * path: as given by --socket; NULL: $SKEP_SOCKET, else the default one.  SKEP_EXIT_OK, or
- * another exit status after a message on stderr: the cause and what to do.
+ * Connects.  path: of --socket; NULL: $SKEP_SOCKET, else the default path.  SKEP_EXIT_OK, or another exit status after
+ * a message on stderr with the cause and the remedy.
  */
 int ctl_open(const char *command, const char *path, struct ctl **ret);
-/* The same, silent: false where no daemon answers at all (none runs, or this user may not ask). */
+/* Connects without a message: false when no daemon listens, or this user may not connect. */
 bool ctl_try(const char *path, struct ctl **ret);
 void ctl_close(struct ctl *); /* NULL is fine */
-/* Whose pid it is, as the kernel says; 0 where it does not. */
+/* The daemon's pid, by SO_PEERCRED; 0: unknown, or the daemon is outside of our pid namespace. */
 int ctl_peer_pid(const struct ctl *);
-int ctl_fd(const struct ctl *); /* to poll for lines that come unasked */
+int ctl_fd(const struct ctl *); /* to poll for lines that skepd sends without a request */
 
-/* Sends a request, takes it (NULL: no memory). 0 or -errno. */
+/* Sends a request and owns its reference (NULL: no memory). 0 or -errno. */
 int ctl_send(struct ctl *, json_t *request);
 /*
  * The next line, a new reference.  0; -EAGAIN: none within timeout_ms (-1: no limit);
@@ -31,11 +31,11 @@ int ctl_send(struct ctl *, json_t *request);
  */
 int ctl_receive(struct ctl *, int timeout_ms, json_t **ret);
 /*
- * A question with one answer.  SKEP_EXIT_OK and the answer, "ok": true; or another exit
- * status after saying why on stderr.  Takes the request.
+ * Sends a request with one answer, and owns the request.  SKEP_EXIT_OK and the answer, "ok": true; or another exit
+ * status after a message on stderr.
  */
 int ctl_ask(const char *command, struct ctl *, json_t *request, json_t **ret);
-/* What an answer with "ok": false says, to stderr; its exit status. */
+/* Prints the error of an answer with "ok": false to stderr; returns the exit status. */
 int ctl_refused(const char *command, const json_t *answer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/human.c - numbers for people.  A value is rounded before its unit is chosen, so
- * that 59.996 s is "1m00s" and 1023.9 KiB is "1.00 MiB".
+ * cli/base/human.c - formats numbers for people.  The functions round a value before they choose its unit, so that
+ * 59.996 s is "1m00s" and 1023.9 KiB is "1.00 MiB".
  */
 #include "cli/base/human.h"
 
@@ -13,7 +13,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* value < 999.5, with three significant digits, never more than four characters. */
+/* Formats a value < 999.5 with three significant digits, in at most four characters. */
 static int digits(double value, char buf[HUMAN_SIZE])
 {
 	return snprintf(buf, HUMAN_SIZE, "%.*f", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/human.h - numbers for people: three significant digits, the unit beside them,
- * never more than eight columns for what fits a report.
+ * cli/base/human.h - numbers for people: three significant digits and the unit, at most eight columns for the values of
+ * a report.
  */
 #ifndef SKEP_CLI_HUMAN_H
 #define SKEP_CLI_HUMAN_H
@@ -23,7 +23,7 @@ const char *human_bytes(uint64_t bytes, unsigned flags,
 const char *human_count(uint64_t n, char buf[HUMAN_SIZE]);     /* "1,234,567" */
 const char *human_cores(double cores, char buf[HUMAN_SIZE]);   /* "0.02" "3.98" "127" */
 const char *human_percent(double ratio, char buf[HUMAN_SIZE]); /* "0 %" "<0.01 %" "1.23 %" "64 %" */
-/* Local time; flags: what of it. ns 0 gives "-". */
+/* Local time; flags: its parts, HUMAN_DATE ... ns 0 gives "-". */
 enum { HUMAN_DATE = 1, HUMAN_CLOCK = 2, HUMAN_ZONE = 4 };
 const char *human_date(uint64_t realtime_ns, unsigned flags, char buf[HUMAN_SIZE]);
 

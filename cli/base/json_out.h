@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/json_out.h - values of the JSON that commands print, and its writing.
+ * cli/base/json_out.h - makes and writes the JSON that commands print.
  */
 #ifndef SKEP_CLI_BASE_JSON_OUT_H
 #define SKEP_CLI_BASE_JSON_OUT_H
@@ -12,7 +12,7 @@
 /* New references, NULL when memory runs out. */
 json_t *json_out_string(const char *);       /* bytes that are not UTF-8 become U+FFFD */
 json_t *json_out_time(uint64_t realtime_ns); /* RFC 3339, ns, UTC; null for 0 */
-/* Takes the value (NULL: -ENOMEM), writes it with a newline. 0 or -errno. */
+/* Writes the value with a newline and owns its reference (NULL: -ENOMEM). 0 or -errno. */
 int json_out_write(json_t *value, FILE *out);
 
 #endif

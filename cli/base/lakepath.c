@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/lakepath.c - where the lake is when no option says so.
+ * cli/base/lakepath.c - finds the path of the lake when no option gives it.
  */
 #include "cli/base/lakepath.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An empty variable counts as not set; XDG says that a relative XDG_DATA_HOME is to be ignored. */
+/* An empty variable counts as not set; the XDG specification says to ignore a relative XDG_DATA_HOME. */
 static const char *env(const char *name, int absolute)
 {
 	const char *value = getenv(name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/paint.c - the few things that every part of a text report draws with.
+ * cli/base/paint.c - draws the elements of text reports: coloured text, titles, wrapped lines.
  */
 #include "cli/base/paint.h"
 
@@ -115,7 +115,7 @@ void paint_title(const struct paint *p, const char *title, const char *note)
 	fputc('\n', p->out);
 }
 
-/* Is what follows the blank a unit, which must stay with its number? */
+/* Does s, after a blank, begin with a unit?  A unit must stay with its number. */
 static bool is_unit(const char *s)
 {
 	static const char *const units[] = { "B",  "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
@@ -130,7 +130,7 @@ static bool is_unit(const char *s)
 	return false;
 }
 
-/* How many bytes of text go on a line of so many columns: to a blank; a word longer than the line is broken. */
+/* Returns how many bytes of text fit a line: up to a blank; a word longer than the line is broken. */
 static size_t line_length(const char *text, size_t columns)
 {
 	size_t at = 0, used = 0, end = 0, n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/paint.h - how a report is drawn: stream, width, character set, colour.
+ * cli/base/paint.h - draws reports as text: stream, width, character set, colour.
  */
 #ifndef SKEP_CLI_PAINT_H
 #define SKEP_CLI_PAINT_H
@@ -12,11 +12,11 @@
 enum paint_choice { PAINT_AUTO, PAINT_NEVER, PAINT_ALWAYS };
 
 struct paint_style {
-	unsigned width;             /* columns; 0: the terminal's (80..200), 100 where there is none */
+	unsigned width;             /* columns; 0: the terminal's (80..200), 100 without a terminal */
 	size_t rows;                /* of the tools table and the Gantt at most; 0: 12 */
 	enum paint_choice colour;  /* auto: the stream is a terminal, NO_COLOR is not set */
 	enum paint_choice unicode; /* auto: the locale's charset is UTF-8 (main has called setlocale) */
-	bool processes;             /* the process tree as well */
+	bool processes;             /* also print the process tree */
 };
 
 enum ink { INK_NONE, INK_BOLD, INK_DIM, INK_RED, INK_GREEN, INK_YELLOW, INK_CYAN };
@@ -29,23 +29,23 @@ struct paint {
 
 /* style: NULL for defaults. */
 void paint_init(struct paint *, FILE *, const struct paint_style *);
-/* Text in an ink, which ends with it. */
+/* Prints text in an ink, and resets the ink after it. */
 void paint(const struct paint *, enum ink, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The first where the locale is UTF-8, else the second. */
+/* Returns `unicode` if the output is Unicode, else `ascii`. */
 const char *paint_glyph(const struct paint *, const char *unicode, const char *ascii);
 /* HUMAN_* for this charset. */
 unsigned paint_units(const struct paint *);
-/* A section's title line. note: dim, behind it; "" none. */
+/* Prints a section's title line. note: dim, after the title; "" none. */
 void paint_title(const struct paint *, const char *title, const char *note);
-/* The same in two halves, for text that comes in pieces. */
+/* Begin and end an ink, for text that is printed in pieces. */
 void paint_begin(const struct paint *, enum ink);
 void paint_end(const struct paint *, enum ink);
 /*
- * Text of any length as lines of at most width columns, broken at blanks, never between
- * a number and its unit.  The cursor stands at `column`; further lines are indented.
+ * Prints text of any length as lines of at most width columns, broken at blanks, never between a number and its unit.
+ * The first line begins at `column`; further lines are indented.
  */
 void paint_flow(const struct paint *, enum ink, size_t column, size_t indent, const char *text);
-/* The same behind `first`, on a line of its own. */
+/* Prints `first` at the beginning of a line, and the text after it as paint_flow does. */
 void paint_wrapped(const struct paint *, enum ink, const char *first, size_t indent, const char *text);
 
 #endif

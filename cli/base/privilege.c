@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/privilege.c - why collecting is not allowed or not possible here, in words, and
- * the commands that change it.  Facts are gathered in one function and evaluated in
- * another, so that a test can judge any machine.
+ * cli/base/privilege.c - explains why this process cannot collect here, and names the commands that change this.
+ * One function gathers the facts and another evaluates them, so that a test can evaluate any machine.
  */
 #include "cli/base/privilege.h"
 
@@ -28,7 +27,7 @@
 
 #define BIT(n)       (UINT64_C(1) << (n))
 
-/* Ring buffer, task iterator and these capabilities: all of them 5.8. */
+/* Linux 5.8 has added the ring buffer, the task iterator and these capabilities. */
 #define KERNEL_MAJOR 5
 #define KERNEL_MINOR 8
 
@@ -41,8 +40,8 @@ int privilege_drop(void)
 }
 
 /*
- * Libraries read variables that ld.so does not remove (libcurl: proxies, a file for TLS keys).  These stay: where the
- * lake is and what a terminal can do, which is used with the caller's own rights, and PATH, by which CMD is found.
+ * Libraries read variables that ld.so does not remove (libcurl: proxies, a file for TLS keys).  Harmless are the path
+ * of the lake and the terminal's properties, which skep uses with the caller's own rights, and PATH, to find CMD.
  */
 static bool is_harmless(const char *entry)
 {
@@ -105,7 +104,7 @@ static bool in_user_namespace(void)
 	return inside != 0 || outside != 0 || count != UINT32_MAX;
 }
 
-/* "return 0" as a raw tracepoint program: needs what every probe needs, and goes away with its descriptor. */
+/* Loads a raw tracepoint program "return 0": it needs the privileges of every probe; close() of its fd frees it. */
 static int load_program(void)
 {
 	struct bpf_insn program[] = {
@@ -134,8 +133,8 @@ static int try_program(void)
 	int err = load_program();
 
 	/*
-	 * Before 5.11 BPF memory is charged to RLIMIT_MEMLOCK, with what all of this user's processes
-	 * have: beside another skep there is nothing left of 64 KiB.  libbpf raises it when it loads.
+	 * Before 5.11 the kernel charges BPF memory to RLIMIT_MEMLOCK, together for all processes of this user: another
+	 * skep uses up the default of 64 KiB.  libbpf raises the limit when it loads a program.
 	 */
 	if (err != EPERM || getrlimit(RLIMIT_MEMLOCK, &before) < 0 || setrlimit(RLIMIT_MEMLOCK, &all) < 0)
 		return err;
@@ -157,7 +156,7 @@ static const struct need needs[] = {
 
 static bool needed(const struct privilege_facts *facts, const struct need *need)
 {
-	/* Before 5.11 BPF memory is charged to RLIMIT_MEMLOCK, which has to be raised. */
+	/* Before 5.11 the kernel charges BPF memory to RLIMIT_MEMLOCK, which skep then raises. */
 	if (need->capability == CAP_SYS_RESOURCE)
 		return facts->kernel_major < 5 || (facts->kernel_major == 5 && facts->kernel_minor < 11);
 	return true;
@@ -167,7 +166,7 @@ static bool held(const struct privilege_facts *facts, const struct need *need)
 {
 	if (facts->capabilities & BIT(need->capability))
 		return true;
-	/* CAP_SYS_ADMIN stands for the two that were split off it in 5.8 */
+	/* CAP_SYS_ADMIN includes CAP_BPF and CAP_PERFMON, which 5.8 split off */
 	return need->capability != CAP_SYS_RESOURCE && (facts->capabilities & BIT(CAP_SYS_ADMIN));
 }
 

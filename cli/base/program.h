@@ -15,7 +15,7 @@ void program_begin(const char *name);
 const char *program_name(void); /* "skep" */
 /* Absolute; "" if it is unknown. */
 const char *program_path(void);
-/* The path is the wrapper script, without which the program does not find its libraries and plugins. */
+/* Is the path the tarball's wrapper script?  Without this script the program finds no libraries and plugins. */
 bool program_wrapped(void);
 
 #endif

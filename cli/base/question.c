@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/question.c - opens the lake for a question.
+ * cli/base/question.c - opens the lake for a command that queries it.
  */
 #include "cli/base/question.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/question.h - what every question to the lake begins with: which lake, opened, or
- * said why not.
+ * cli/base/question.h - chooses and opens the lake, for every command that queries it, or reports why it cannot.
  */
 #ifndef SKEP_CLI_QUESTION_H
 #define SKEP_CLI_QUESTION_H
@@ -20,8 +19,8 @@
 	}
 
 /*
- * path: as given by --lake, NULL: the default.  SKEP_EXIT_OK, or another exit status
- * after saying on stderr why and what to do.
+ * path: of --lake; NULL: the default.  SKEP_EXIT_OK; or another exit status after a message on stderr with the cause
+ * and the remedy.
  */
 int question_open(const char *command, const char *path, struct lake **ret);
 

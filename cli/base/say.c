@@ -11,7 +11,7 @@
 #include "cli/base/program.h"
 #include "cli/base/skep.h"
 
-/* Names of files and programs get into messages: none may move the terminal's cursor (docs/reference/text.md). */
+/* A name of a file or program in a message must not control the terminal (docs/reference/text.md). */
 static void __attribute__((format(printf, 2, 0))) say(const char *command, const char *fmt, va_list ap)
 {
 	char *text = NULL, *shown = NULL;
@@ -20,7 +20,7 @@ static void __attribute__((format(printf, 2, 0))) say(const char *command, const
 	fprintf(stderr, "%s%s%s: ", program_name(), *command ? " " : "", command);
 	if (n >= 0)
 		shown = malloc(4 * (size_t)n + 1);
-	/* an expression and its ^~~ are lines */
+	/* print line by line: a message may have an expression and ^~~ below it */
 	for (char *line = text, *stop; shown && line; line = stop ? stop + 1 : NULL) {
 		stop = strchr(line, '\n');
 		fwrite(shown, 1, skep_utf8_shown(line, stop ? (size_t)(stop - line) : strlen(line), shown), stderr);

@@ -26,7 +26,7 @@ static size_t name_width(const json_t *list, const struct paint *p)
 	return width;
 }
 
-/* The name, filled up to the width of the longest and two blanks more. */
+/* Prints the name, padded to the width of the longest name plus two blanks. */
 static void name_print(const json_t *one, const struct paint *p, enum ink ink, size_t width)
 {
 	char *name = text_safe(answer_text(one, "name"), p->unicode);
@@ -58,7 +58,7 @@ const char *signal_mark(const struct paint *p, const char *state)
 					       : "? ";
 }
 
-/* "mark  name    how (state: why)", what does not fit on lines of its own below `how`. */
+/* Prints "mark  name    how (state: why)"; text that does not fit goes on further lines below `how`. */
 void signals_print(const json_t *signals, const struct paint *p, size_t indent)
 {
 	size_t i, width = name_width(signals, p);

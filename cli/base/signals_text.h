@@ -9,9 +9,9 @@
 
 #include "cli/base/paint.h"
 
-/* A plugin's signals: a line each, with a mark and in words. */
+/* Prints a plugin's signals: a line each, with a mark and a description. */
 void signals_print(const json_t *signals, const struct paint *, size_t indent);
-/* Details: name, possible scopes, help. */
+/* Prints details: name, possible scopes, help. */
 void details_print(const json_t *details, const struct paint *, size_t indent);
 /* Ink and mark of "ok", "partial", "missing", "off". */
 enum ink signal_ink(const char *state);

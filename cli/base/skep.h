@@ -19,9 +19,9 @@ enum skep_exit {
  * "skep NAME: message" to stderr; bytes that are not UTF-8 and control characters as \xNN. command "": without a name.
  */
 void skep_say(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same for a failure at run time; returns status. */
+/* Prints a message as skep_say, for a failure at run time; returns status. */
 int skep_fail(const char *command, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The same for wrong usage, with a hint where the help is; returns SKEP_EXIT_USAGE. */
+/* Prints a message as skep_say, for wrong usage, with a hint to the help; returns SKEP_EXIT_USAGE. */
 int skep_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/base/text.c - terminal-safe text: escape, quote, measure, cut.
+ * cli/base/text.c - makes text safe for a terminal: escapes, quotes, measures and cuts it.
  */
 #include "cli/base/text.h"
 
@@ -16,7 +16,7 @@ size_t text_decode(const char *s, uint32_t *ret_code)
 {
 	static const unsigned char first[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
 	const unsigned char *u = (const unsigned char *)s;
-	int n = *s ? skep_utf8_length(s, 4) : 0; /* it stops at the terminating NUL, which continues no character */
+	int n = *s ? skep_utf8_length(s, 4) : 0; /* stops at the terminating NUL, which continues no character */
 
 	if (n < 0)
 		return 0;
@@ -27,8 +27,8 @@ size_t text_decode(const char *s, uint32_t *ret_code)
 }
 
 /*
- * Columns of a code point: what wcwidth says in a UTF-8 locale; in others, where it
- * knows ASCII only, 1.
+ * Columns of a code point: the result of wcwidth in a UTF-8 locale; 1 in other locales, where wcwidth supports only
+ * ASCII.
  */
 static size_t columns_of(uint32_t code)
 {
@@ -37,7 +37,7 @@ static size_t columns_of(uint32_t code)
 	return n < 0 ? 1 : (size_t)n;
 }
 
-/* May this be sent to a terminal as it is? */
+/* May text send this code point to a terminal unescaped? */
 static bool printable(uint32_t code, bool unicode)
 {
 	if (code < 0x80)
@@ -68,7 +68,7 @@ static void put_escaped(FILE *f, uint32_t code)
 		fprintf(f, "\\U%08x", (unsigned)code);
 }
 
-/* One character of s to f, escaped where needed; its length in bytes. */
+/* Writes one character of s to f, escaped if necessary; returns its length in bytes. */
 static size_t put_safe(FILE *f, const char *s, bool unicode)
 {
 	uint32_t code;
@@ -112,7 +112,7 @@ char *text_safe(const char *s, bool unicode)
 	return stream_take(f, &text);
 }
 
-/* Words that a shell takes as they are. */
+/* Is s a word that a shell needs no quotes for? */
 static bool is_plain(const char *s)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_^";
@@ -157,7 +157,7 @@ char *text_argv(const char *const *argv, bool cut, bool unicode, size_t limit)
 	for (size_t i = 0; argv && argv[i]; i++) {
 		if (i)
 			fputc(' ', f);
-		/* A list may be 2 MiB long while only its beginning is shown. */
+		/* A list may be 2 MiB long, and the caller shows only its beginning. */
 		if (limit && ftello(f) >= (off_t)limit)
 			break;
 		put_word(f, argv[i], unicode);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter.c - `skep filter`: its options, and the rules that they mean.
+ * cli/filter/filter.c - `skep filter`: its options, and the rules that they select.
  */
 #include "cli/filter/filter.h"
 
@@ -69,7 +69,7 @@ const char *filter_verdict(const struct rule *r, char *to, size_t size)
 	}
 }
 
-/* ---- what the options mean ------------------------------------------------------------- */
+/* ---- rules of the options -------------------------------------------------------------- */
 
 static int load_expression(const char *text, struct ruleset **ret)
 {

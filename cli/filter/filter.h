@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter.h - `skep filter`: rules tried on processes, without a daemon.
+ * cli/filter/filter.h - `skep filter`: evaluates rules on processes, without a daemon.
  */
 #ifndef SKEP_CLI_FILTER_H
 #define SKEP_CLI_FILTER_H
@@ -10,13 +10,13 @@
 struct filter_options {
 	const char *expression; /* NULL: rules */
 	const char **rules;     /* files or folders, NULL-terminated; NULL: the configuration's */
-	const char *config;     /* NULL: none is to be read */
-	const char *recorded;   /* NULL: the processes that live here */
-	uint32_t pid;           /* of explain */
+	const char *config;     /* NULL: read none */
+	const char *recorded;   /* NULL: the live processes of this host */
+	uint32_t pid;           /* `skep filter explain PID` */
 	bool json, processes, all, live;
 };
 
-/* Reads what the options say: *ret_config may stay NULL.  0, or the exit status after messages. */
+/* Reads configuration and rules of the options: *ret_config may stay NULL.  0, or the exit status after messages. */
 int filter_load(const struct filter_options *, struct config **ret_config, struct ruleset **ret_set);
 
 int filter_test(const struct filter_options *, const struct ruleset *, struct filter_processes *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter_explain.c - `skep filter explain PID`: the rule that takes a process, and of each rule
- * before it the condition that did not hold.
+ * cli/filter/filter_explain.c - `skep filter explain PID`: prints the rule that decides about a process, and for each
+ * rule before it the condition that does not hold.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "cli/base/text.h"
 #include "cli/filter/filter.h"
 
-/* What the field is, as one would write it in a rule. To be freed; NULL: no memory. */
+/* The field's value in the syntax of rules. The caller frees it; NULL: no memory. */
 static char *value_text(const struct filter_reason *why)
 {
 	const struct filter_text *t = &why->value.text;
@@ -51,7 +51,7 @@ static char *value_text(const struct filter_reason *why)
 	}
 }
 
-/* "uid is 1000". To be freed; NULL: no memory. */
+/* "uid is 1000". The caller frees it; NULL: no memory. */
 static char *reason_text(const struct filter_reason *why)
 {
 	const char *name = why->field == UINT32_MAX ? "" : rule_fields_schema.fields[why->field].name,

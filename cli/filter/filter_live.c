@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter_live.c - the processes that live here, read from /proc.  Two facts are unknown,
- * which only the probe sees: the path that exec got, and the run of a process.
+ * cli/filter/filter_live.c - reads the live processes from /proc.  Two facts stay unknown, because only the probe sees
+ * them: the path given to exec, and the run of a process.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -20,7 +20,7 @@
 #include "core/identify/tool.h"
 #include "core/identify/users.h"
 
-#define ARGV_ROOM 32768u /* as the probe takes of it, and the reader gives */
+#define ARGV_ROOM 32768u /* the same limit as in the probe and in the reader */
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
 
 struct look {
@@ -28,11 +28,11 @@ struct look {
 	struct tools *tools;
 	struct redact *redact;
 	struct containers *containers;
-	struct reader_process reader; /* a process may hold up who reads its arguments for ever */
+	struct reader_process reader; /* a separate process: a read of arguments may block for ever */
 	char room[ARGV_ROOM + 1];
 };
 
-/* Whole, or its begin; NUL-terminated. The length, or -1. */
+/* Reads the file, or its first size - 1 bytes, and adds a NUL. Returns the length, or -1. */
 static ssize_t read_small(int dir, const char *name, char *to, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static ssize_t read_small(int dir, const char *name, char *to, size_t size)
 	return (ssize_t)len;
 }
 
-/* false: it has gone, has ended, or is a thread of the kernel. */
+/* false: the process has ended, or is a kernel thread. */
 static bool read_stat(int dir, struct look *l, struct filter_process *p)
 {
 	unsigned ppid, pgrp, session, flags;
@@ -62,7 +62,7 @@ static bool read_stat(int dir, struct look *l, struct filter_process *p)
 
 	if (read_small(dir, "stat", l->room, sizeof(l->room)) <= 0)
 		return false;
-	at = strrchr(l->room, ')'); /* a name may have one, too */
+	at = strrchr(l->room, ')'); /* the last one: the name may contain ')' */
 	if (!at || sscanf(at + 1, " %c %u %u %u %*d %*d %u", &state, &ppid, &pgrp, &session, &flags) != 5)
 		return false;
 	if (flags & KERNEL_THREAD || state == 'Z' || state == 'X')
@@ -97,7 +97,7 @@ static int read_link(int dir, const char *name, struct filter_process *p, enum r
 
 	if (len <= 0 || len == (ssize_t)sizeof(path))
 		return 0;
-	/* The kernel adds it when the file has been replaced since. */
+	/* The kernel appends it when the file has been deleted or replaced. */
 	if (len > (ssize_t)sizeof(deleted) &&
 	    memcmp(path + len - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
 		len -= (ssize_t)sizeof(deleted) - 1;
@@ -117,7 +117,7 @@ static void read_namespace(int dir, const char *name, struct filter_process *p, 
 		rule_subject_set_number(&p->subject, field, number);
 }
 
-/* The hierarchy whose paths skepd uses: the one that limits memory, else the default one, else the one of pids. */
+/* Reads the cgroup in the hierarchy that skepd uses: with the memory controller, else the default, else with pids. */
 static int read_cgroup(int dir, struct look *l, struct filter_process *p)
 {
 	const char *best = NULL;
@@ -153,7 +153,7 @@ static struct skep_str text_of(const struct filter_process *p, enum rule_field f
 	return (struct skep_str){ t->ptr ? t->ptr : "", t->len, t->len };
 }
 
-/* What skepd would make of it. */
+/* Finds tool, container and user as skepd does. */
 static int recognize(struct look *l, struct filter_process *p)
 {
 	const struct skep_str exe = text_of(p, RULE_FIELD_EXE), argv = text_of(p, RULE_FIELD_ARGV),
@@ -244,7 +244,7 @@ static int read_all(struct look *l)
 			continue;
 		dir = openat(dirfd(proc), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (dir < 0)
-			continue; /* has gone */
+			continue; /* the process has ended */
 		p = processes_add(l->processes);
 		if (!p) {
 			err = -ENOMEM;

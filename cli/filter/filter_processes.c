@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter_processes.c - a list of processes, and what a set of rules decides about each.
+ * cli/filter/filter_processes.c - a list of processes, and the verdict of a set of rules about each.
  */
 #include "cli/filter/filter_processes.h"
 
@@ -70,7 +70,7 @@ struct filter_process *processes_find(const struct filter_processes *processes, 
 	return NULL;
 }
 
-/* The nearest ancestor, or itself, that is decided: that many steps up are not. */
+/* Decides about a process whose parent is decided: inherits the parent's verdict or evaluates the rules. */
 static void judge(struct filter_process *p, const struct ruleset *set)
 {
 	const struct filter_process *above = p->parent;
@@ -106,7 +106,7 @@ const char *process_word(const struct filter_process *p, enum rule_field field)
 
 	if (rule_field_get(&p->subject, 0, field, &value) != FILTER_KNOWN)
 		return "";
-	return value.text.ptr; /* of ours all end in a NUL */
+	return value.text.ptr; /* process_text adds a NUL to each text */
 }
 
 json_t *process_json(const struct filter_process *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter_processes.h - processes to try rules on, from this host or from a file of the sink `file`,
- * each with its known ancestors.
+ * cli/filter/filter_processes.h - processes on which `skep filter` evaluates rules, from this host or from a file of
+ * the sink `file`, each with its known ancestors.
  */
 #ifndef SKEP_CLI_FILTER_PROCESSES_H
 #define SKEP_CLI_FILTER_PROCESSES_H
@@ -13,11 +13,11 @@
 #include "filters/ruleset.h"
 
 struct filter_process {
-	struct rule_subject subject; /* first: a subject is its process */
+	struct rule_subject subject; /* first member: a subject is cast to its process */
 	uint32_t pid, ppid, image;
-	uint32_t key;  /* rule_key(), where keyed */
+	uint32_t key;  /* rule_key(), if keyed */
 	bool keyed;    /* its start time is exact to the nanosecond; /proc has it in clock ticks */
-	char *upid, *parent_upid; /* of recorded ones */
+	char *upid, *parent_upid; /* only of recorded processes */
 	struct filter_process *parent;
 	char *texts[RULE_FIELD_USER];
 	/* processes_evaluate */
@@ -42,15 +42,15 @@ int processes_live(const char *command, const struct config *config, struct filt
 int processes_recorded(const char *command, const char *file, struct filter_processes *ret);
 void processes_free(struct filter_processes *);
 
-struct filter_process *processes_find(const struct filter_processes *, uint32_t pid); /* of live ones */
-/* A new one at the end, zeroed; NULL: no memory. For processes_live and processes_recorded. */
+struct filter_process *processes_find(const struct filter_processes *, uint32_t pid); /* among live processes */
+/* Adds a zeroed process at the end; NULL: no memory. For processes_live and processes_recorded. */
 struct filter_process *processes_add(struct filter_processes *);
 int process_text(struct filter_process *, enum rule_field, const char *text, size_t len); /* copies; 0 or -ENOMEM */
 
 /* Evaluates the rules on all; descendants of a process whose rule says inherit get its verdict. */
 void processes_evaluate(struct filter_processes *, const struct ruleset *);
 
-/* For output: "" where it is not known. */
+/* The text of a field for output; "" when unknown. */
 const char *process_word(const struct filter_process *, enum rule_field);
 /* pid, tool, user, exe ...; new reference. */
 json_t *process_json(const struct filter_process *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter_recorded.c - the processes of a file that the sink `file` has written: its lines of
- * the stream process.exit.  A process that executed several programs has several lines.
+ * cli/filter/filter_recorded.c - reads processes from a file that the sink `file` has written: its lines of the stream
+ * process.exit.  A process that executed several programs has several lines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static int read_record(const json_t *o, struct filter_process *p)
 	for (size_t i = 0; i < N_OF(texts) && !err; i++) {
 		const json_t *v = json_object_get(o, texts[i].key);
 
-		/* Written without a text where it was not known; these four are known to be none then. */
+		/* An unknown text is stored as "". For these four fields "" means that there is none. */
 		if (json_string_length(v) > 0 || (json_is_string(v) && texts[i].field >= RULE_FIELD_CONTAINER))
 			err = process_text(p, texts[i].field, json_string_value(v), json_string_length(v));
 	}
@@ -91,7 +91,7 @@ static int read_record(const json_t *o, struct filter_process *p)
 	return err || (upid && !p->upid) || (above && !p->parent_upid) ? -ENOMEM : 0;
 }
 
-/* By identity, then image; those of none first. */
+/* By identity, then image; processes without an identity first. */
 static int by_upid(const void *a, const void *b)
 {
 	const struct filter_process *x = *(struct filter_process *const *)a, *y = *(struct filter_process *const *)b;

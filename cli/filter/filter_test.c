@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/filter/filter_test.c - `skep filter test`: what rules, or one expression, take of the processes.
+ * cli/filter/filter_test.c - `skep filter test`: prints the processes that rules, or one expression, match.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,7 +34,10 @@ static int by_number(const void *a, const void *b)
 	return x->n != y->n ? (x->n < y->n ? 1 : -1) : strcmp(x->tool, y->tool);
 }
 
-/* Whom the rule takes, by tool, the most first; rule NULL: whom none takes. To be freed; NULL: no memory. */
+/*
+ * Counts the processes that the rule decides, by tool, the most frequent first; rule NULL: those that no rule decides.
+ * The caller frees the array; NULL: no memory.
+ */
 static struct share *shares(const struct filter_processes *processes, const struct rule *rule, size_t *ret_n,
 			    size_t *ret_taken)
 {
@@ -59,7 +62,7 @@ static struct share *shares(const struct filter_processes *processes, const stru
 	return at;
 }
 
-/* The verdict in words. Whether a sample has a live process is unknown: its start time in /proc is too coarse. */
+/* The verdict as text. "sampled": /proc's start time is too coarse to know whether the sample includes the process. */
 static const char *said(const struct filter_process *p)
 {
 	if (p->decision.rule && p->decision.rule->verdict == RULE_SAMPLE && !p->keyed)
@@ -67,7 +70,7 @@ static const char *said(const struct filter_process *p)
 	return p->decision.include ? "included" : "excluded";
 }
 
-/* A record is of one image: what one exec began. */
+/* "image" for records: each is of one image, which begins with an exec. */
 static const char *noun(const struct filter_options *o)
 {
 	return o->recorded ? "images" : "processes";
