@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/live/attach.c - `skep attach`: a detail of a running skepd, for some time: a line for each
- * of its records, and at the end all of them together.
+ * cli/live/attach.c - `skep attach`: attaches a detail of a running skepd for some time, prints a line for each record,
+ * and at the end a summary of all records.
  */
 #include <errno.h>
 #include <limits.h>
@@ -132,7 +132,7 @@ struct attached {
 	struct paint paint;
 	uint64_t records, dropped;
 	bool detaching;
-	char ended[128]; /* why; "" not yet */
+	char ended[128]; /* the reason of the end; "": not ended */
 };
 
 static int line_in(struct attached *a, json_t *line)
@@ -173,7 +173,7 @@ static int read_all(struct attached *a)
 			if (err < 0)
 				return err;
 		}
-		/* not without end: a signal that comes just before it is looked for again */
+		/* with a timeout: the loop sees a signal that arrives just before the call at its next pass */
 		err = ctl_receive(a->ctl, 500, &line);
 		if (err == -EINTR || err == -EAGAIN)
 			continue;
@@ -186,7 +186,7 @@ static int read_all(struct attached *a)
 	return 0;
 }
 
-/* Ctrl-C ends the measurement, not the showing; a second one has its usual effect. */
+/* Ctrl-C ends the measurement, and attach still prints the summary; a second Ctrl-C has its usual effect. */
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM };
@@ -247,7 +247,7 @@ static int attach(const struct attach_options *options)
 		return status;
 	paint_init(&a.paint, stdout, NULL);
 	catch_signals();
-	/* ctl_ask would take a record that overtakes the answer for it: read here. */
+	/* A record may arrive before the answer, and ctl_ask would take it for the answer: read the lines here. */
 	request = request_of(options);
 	if (!request)
 		status = skep_usage("attach", "names must be UTF-8");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/live/histogram.c - the figures and the bars of a distribution.
+ * cli/live/histogram.c - formats the quantiles and the bars of a distribution.
  */
 #include "cli/live/histogram.h"
 
@@ -10,11 +10,11 @@
 #include "cli/base/human.h"
 #include "cli/base/text.h"
 
-#define FINE_MOST 12u /* buckets that are shown as they are; more are put together by doublings */
+#define FINE_MOST 12u /* more buckets are merged, four to a row: one row for each doubling */
 #define PER_DOUBLING 4u
 #define BAR_MOST 50u
 #define NAMED_MOST 64.0
-#define GAP_MOST 2u /* empty rows in a row; more are one that says so */
+#define GAP_MOST 2u /* consecutive empty rows; more are shown as one row with their number */
 
 static int count_of(const json_t *o, const char *key, uint64_t *ret)
 {
@@ -95,7 +95,7 @@ struct row {
 	uint64_t n;
 };
 
-/* The whole numbers of a row, lowest and highest; false: there are none between its bounds, (1, 1.19] for one. */
+/* The lowest and highest whole number of a row; false: its bounds, such as (1, 1.19], contain none. */
 static bool whole_numbers(const struct row *row, double *ret_low, double *ret_high)
 {
 	*ret_low = row->first < 2 ? (double)row->first : floor(skep_hist_lower(row->first)) + 1;
@@ -103,7 +103,7 @@ static bool whole_numbers(const struct row *row, double *ret_low, double *ret_hi
 	return *ret_low <= *ret_high;
 }
 
-/* Slots 0 and 1 stand alone; after them a row is one slot, or the four of a doubling. */
+/* Slots 0 and 1 have a row each; a further row has one slot, or the four slots of a doubling. */
 static size_t make_rows(const struct histogram *h, struct row rows[SKEP_HIST_SLOTS])
 {
 	uint32_t first = 0, end = SKEP_HIST_SLOTS, step;
@@ -133,7 +133,7 @@ static size_t make_rows(const struct histogram *h, struct row rows[SKEP_HIST_SLO
 	return n;
 }
 
-/* Values are whole numbers: where they are few, those are named, and not the buckets' bounds. */
+/* Values are whole numbers: for a row with few of them, the text has these numbers, not the bucket's bounds. */
 static void row_text(const struct row *row, const char *unit, unsigned flags, char *ret, size_t size)
 {
 	double low = 0, high = 0;
@@ -160,7 +160,7 @@ static void pad(const struct paint *p, size_t width, const char *text)
 
 static void print_bar(const struct paint *p, uint64_t n, uint64_t most, unsigned width)
 {
-	/* Eighths of a cell where the locale has them; every value above 0 gets a mark. */
+	/* Eighths of a cell if the output is Unicode; every value above 0 gets a mark. */
 	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	double share = (double)n / (double)most;
 	unsigned cells;
@@ -189,7 +189,7 @@ void histogram_print(const struct histogram *h, const char *unit, const struct p
 	unsigned flags = paint_units(p), bar;
 	uint64_t most = 0;
 
-	/* twice: the first time for the widths */
+	/* two passes: the first measures the widths, the second prints */
 	for (int look = 0; look < 2; look++) {
 		used = indent + range + 2 + digits + 2;
 		bar = p->width > used + 10 ? (unsigned)(p->width - used) : 10;

@@ -2,18 +2,18 @@
 /*
  * cli/live/live.c - the live line.
  *
- * CMD writes to the terminal itself, so skep never touches its bytes.  The last row is
- * kept for skep by a scroll region (DECSTBM) that ends one row above: CMD's output
- * scrolls there.  One write per refresh: save cursor (with its colours), set the
+ * CMD writes to the terminal itself, so skep never touches its bytes.  A scroll region
+ * (DECSTBM) that ends one row above the last keeps the last row for skep: CMD's output
+ * scrolls in the region.  One write per refresh: save cursor (with its colours), set the
  * region again (CMD may have reset the terminal), draw, restore the cursor.
  *
  * skep gives up the line, and returns the whole screen, while another program has the
  * terminal: canonical mode is off (an editor, a pager, a shell's prompt), another
  * process group is in the foreground, or the terminal has fewer than MIN_ROWS rows.
- * skep asks before every write, and live_check() between refreshes.
+ * skep checks this before every write, and live_check() between refreshes.
  *
- * The terminal is opened again for a file description of our own, non-blocking: one
- * that Ctrl-S holds must not hold the collector.
+ * skep opens the terminal again for a file description of its own, non-blocking: a
+ * terminal that Ctrl-S has stopped must not stop the collector.
  */
 #include "cli/live/live.h"
 
@@ -42,13 +42,13 @@
 struct live {
 	int fd;
 	bool unicode;
-	bool shown;             /* the region is set */
-	unsigned rows, columns; /* when it was set */
-	char *unsent;           /* what a full terminal did not take */
+	bool shown;             /* the scroll region is set */
+	unsigned rows, columns; /* the terminal's size when the region was set */
+	char *unsent;           /* the rest of a text that a full terminal did not accept */
 	size_t unsent_len;
 };
 
-/* ---- should skep itself crash: give the screen back on the way out ---------- */
+/* ---- a crash of skep itself: the handler gives the screen back --------------- */
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 #define N_FATAL (sizeof(fatal) / sizeof(fatal[0]))
@@ -63,7 +63,7 @@ static void on_fatal(int number)
 	if (fatal_fd >= 0)
 		n = write(fatal_fd, reset, sizeof(reset) - 1);
 	(void)n;
-	/* When this handler returns, the fault or the unblocked signal occurs again: for the previous handler. */
+	/* When this handler returns, the fault or the unblocked signal occurs again, and the previous handler runs. */
 	for (size_t i = 0; i < N_FATAL; i++)
 		sigaction(fatal[i], &before_fatal[i], NULL);
 	raise(number);
@@ -91,7 +91,7 @@ static void uncatch_fatal(void)
 
 static bool in_foreground(int fd)
 {
-	/* ENOTTY: not our controlling terminal, so no signal would stop us when we must keep still */
+	/* ENOTTY: not our controlling terminal, so the kernel would not stop us by a signal in the background */
 	return tcgetpgrp(fd) == getpgrp();
 }
 
@@ -111,8 +111,8 @@ static bool ours(const struct live *live, unsigned *ret_rows, unsigned *ret_colu
 }
 
 /*
- * SIGTTOU blocked, a write from the background goes through instead of stopping us
- * (stty tostop): it happens only to give the screen back.
+ * With SIGTTOU blocked, a write from the background succeeds instead of stopping this process (stty tostop).  skep
+ * writes so only to give the screen back.
  */
 static ssize_t write_anyway(int fd, const char *text, size_t len)
 {
@@ -129,7 +129,7 @@ static ssize_t write_anyway(int fd, const char *text, size_t len)
 	return n;
 }
 
-/* True when nothing is left over. */
+/* Sends the unsent text. True when all of it is sent. */
 static bool send_rest(struct live *live)
 {
 	ssize_t n;
@@ -146,7 +146,7 @@ static bool send_rest(struct live *live)
 	return true;
 }
 
-/* Takes text. A sequence is never left half-written: what does not fit follows first the next time. */
+/* Sends text and owns it. When the terminal accepts only a part, the next call sends the rest first. */
 static void send_take(struct live *live, char *text)
 {
 	size_t len;
@@ -188,7 +188,7 @@ int live_new(int fd, struct live **ret)
 	live = calloc(1, sizeof(*live));
 	if (!live)
 		return -ENOMEM;
-	/* the controlling terminal, which fd is: tcgetpgrp() fails for any other */
+	/* /dev/tty is the controlling terminal, the same as fd: tcgetpgrp() fails for any other */
 	live->fd = open("/dev/tty", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (live->fd < 0) {
 		int err = -errno;
@@ -238,12 +238,12 @@ void live_draw(struct live *live, const struct collector_live *figures)
 	live_check(live);
 	if (live->unsent_len > 0 || !ours(live, &rows, &columns))
 		return;
-	text = live_text(figures, columns - 1, live->unicode); /* the last column would leave the cursor in limbo */
+	text = live_text(figures, columns - 1, live->unicode); /* not the last column: the cursor would wait to wrap */
 	if (!text)
 		return;
 	/*
-	 * For the first time: the cursor may be on the last row. IND scrolls there and
-	 * only there; unlike a newline it keeps the column (ONLCR would add a return).
+	 * The first time the cursor may be on the last row. IND scrolls only on the last
+	 * row; unlike a newline it keeps the column (ONLCR would add a return).
 	 */
 	send_take(live, format("%s" SAVE "\033[1;%ur\033[%u;1H\033[0;7m%s\033[0m\033[K" RESTORE,
 			       live->shown ? "" : "\033D\033[A", rows - 1, rows, text));
@@ -255,7 +255,7 @@ void live_draw(struct live *live, const struct collector_live *figures)
 
 void live_resize(struct live *live)
 {
-	/* Where the old line is now only the terminal knows: nothing is erased that could be CMD's. */
+	/* Only the terminal knows the position of the old line: skep erases nothing, as CMD may have written there. */
 	if (live)
 		give_back(live, false);
 }
@@ -298,7 +298,7 @@ char *live_text(const struct collector_live *figures, size_t columns, bool unico
 	tool = text_safe(figures->busiest, unicode);
 	if (!tool)
 		return NULL;
-	/* the most wanted first: a narrow terminal cuts at the end */
+	/* the most important figures first: a narrow terminal cuts at the end */
 	text = format(
 		" skep %s | %s of %s processes | %s cores | %s | read %s/s write %s/s%s%s%s%s%s%s%s ",
 		human_time(figures->elapsed_ns, flags, elapsed), human_count(figures->processes_alive, alive),

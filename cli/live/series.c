@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/live/series.c - adding records up, and showing them.
+ * cli/live/series.c - adds up the records of a detail and prints them.
  */
 #include "cli/live/series.h"
 
@@ -15,7 +15,7 @@
 #include "cli/base/text.h"
 #include "cli/live/series_priv.h"
 
-/* More things than a person reads, and of a table, which is sorted, than matter; the rest is one more, "all others". */
+/* Subjects kept apart: more than a reader needs. All further subjects are summed as "all others". */
 #define SERIES_MOST 256u
 #define SERIES_MOST_TABLE 65536u
 #define OTHERS "all others"
@@ -59,7 +59,7 @@ struct series_set *series_new(const json_t *stream)
 		hists |= set->fields[i].kind == FIELD_HIST;
 		files |= strcmp(set->fields[i].name, "file.path") == 0;
 	}
-	/* Nothing to draw, or as many things as there are files. */
+	/* A table, if there are no distributions to draw, or a subject for each file. */
 	set->table = !hists || files;
 	return set;
 }
@@ -79,7 +79,7 @@ struct series_set *series_free(struct series_set *set)
 	return NULL;
 }
 
-/* ---- what a record is about ---------------------------------------------------------- */
+/* ---- the subject of a record --------------------------------------------------------- */
 
 static void put_value(FILE *f, const json_t *value)
 {
@@ -93,7 +93,7 @@ static void put_value(FILE *f, const json_t *value)
 		fputs(json_is_true(value) ? "yes" : "no", f);
 }
 
-/* "a1b2c3d4-4711-5f": its pid, for people. */
+/* Prints the pid of a upid "a1b2c3d4-4711-5f". */
 static void put_process(FILE *f, const json_t *record, const char **between)
 {
 	const char *upid = answer_text(record, "upid"), *tool = answer_text(record, "tool"), *pid = strchr(upid, '-');
@@ -108,7 +108,7 @@ static void put_process(FILE *f, const json_t *record, const char **between)
 	}
 }
 
-/* Processes of one tool are one thing here: a hundred compilers open the same header. */
+/* All processes of a tool are one subject here: a hundred compilers open the same header. */
 static void put_tool(FILE *f, const json_t *record)
 {
 	const char *tool = answer_text(record, "tool"), *between = "";
@@ -119,7 +119,7 @@ static void put_tool(FILE *f, const json_t *record)
 		put_process(f, record, &between);
 }
 
-/* The value is unknown, or of several things: no text, a number that is 0. */
+/* Is the value empty: null, a list, "", or outside of a table the number 0? */
 static bool says_nothing(const json_t *value, bool table)
 {
 	if (!value || json_is_null(value) || json_is_array(value))
@@ -129,7 +129,7 @@ static bool says_nothing(const json_t *value, bool table)
 	return !table && json_is_integer(value) && json_integer_value(value) == 0;
 }
 
-/* To be freed; NULL: no memory. */
+/* The label of a record's subject. The caller frees it; NULL: no memory. */
 static char *label_of(const struct series_set *set, bool table, const json_t *record, size_t *ret_len)
 {
 	const char *between = "";
@@ -232,7 +232,7 @@ static int add_hist(struct series_value *v, bool add, const json_t *value)
 		return -ENOMEM;
 	if (!add)
 		memset(v->hist, 0, sizeof(*v->hist));
-	histogram_add(v->hist, value); /* of another form: left out */
+	histogram_add(v->hist, value); /* leaves out a value of another form */
 	return 0;
 }
 
@@ -285,7 +285,7 @@ int series_line(const struct series_set *set, const json_t *record, const struct
 
 	if (!label)
 		return -ENOMEM;
-	/* the seconds of its day, in UTC as in the record */
+	/* HH:MM:SS, in UTC as in the record */
 	paint(p, INK_DIM, "%.8s", strlen(time) > 19 ? time + 11 : "");
 	if (*label) {
 		fputs("  ", p->out);

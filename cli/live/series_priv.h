@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/live/series_priv.h - what series.c has put together and series_table.c shows as a table.
+ * cli/live/series_priv.h - the sums that series.c computes and series_table.c prints as a table.
  */
 #ifndef SKEP_CLI_SERIES_PRIV_H
 #define SKEP_CLI_SERIES_PRIV_H
@@ -20,15 +20,15 @@ enum field_kind { FIELD_SKIP, FIELD_LABEL, FIELD_NUMBER, FIELD_HIST };
 struct field {
 	const char *name, *unit;
 	enum field_kind kind;
-	bool add; /* delta; else the last one counts */
+	bool add; /* a delta, added up; else the last value counts */
 };
 
 struct series {
-	struct series *next, *chain; /* in order; of the same bucket */
-	/* one text; of a table the cells' texts, each NUL-terminated: process, then each FIELD_LABEL */
+	struct series *next, *chain; /* next in order; next of the same hash bucket */
+	/* one text; in a table the texts of the cells, each NUL-terminated: process, then each FIELD_LABEL */
 	char *label;
 	size_t label_len;
-	bool others; /* all that there was no room for */
+	bool others; /* the sum of all subjects beyond SERIES_MOST */
 	struct series_value {
 		double number;
 		struct histogram *hist;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/live/series_table.c - many things as a table: the largest first, the rest summed in one row.
+ * cli/live/series_table.c - prints many subjects as a table: the largest first, the rest summed in one row.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,11 +14,11 @@
 #include "cli/live/series_priv.h"
 
 #define SHOWN_MOST 40u
-#define PATH_LEAST 32u /* columns, however narrow the terminal is */
+#define PATH_LEAST 32u /* columns, even if the terminal is narrower */
 
 /*
- * The order of the rows: of several figures of the same kind (opens, failed opens) the
- * largest counts.  Times, where records have any, come before counts.
+ * The order of the rows: of several figures of the same kind (opens, failed opens) the largest decides.  If records
+ * have times, times decide before counts.
  */
 struct order {
 	const struct series_set *set;
@@ -86,7 +86,7 @@ enum column_kind { COLUMN_NUMBER, COLUMN_P50, COLUMN_P99, COLUMN_LABEL, COLUMN_P
 struct column {
 	enum column_kind kind;
 	size_t field;
-	size_t label; /* which text of the label */
+	size_t label; /* index of the text in the label */
 };
 
 #define COLUMNS_MOST (2 * SERIES_FIELDS_MOST + 1)
@@ -100,7 +100,7 @@ struct view {
 	size_t n_columns;
 };
 
-/* A text column in which nothing stands says nothing. */
+/* Has any row a text in this column?  Empty columns are left out. */
 static bool some(const struct view *v, size_t label)
 {
 	for (size_t i = 0; i < v->shown; i++)
@@ -115,7 +115,7 @@ static void column(struct view *v, enum column_kind kind, size_t field, size_t l
 	v->titles[v->n_columns++] = (struct table_column){ .title = title, .left = kind >= COLUMN_LABEL };
 }
 
-/* Figures, who, of what kind, and paths last: they are long. */
+/* Orders the columns: figures, process, kind, and paths last, as they are long. */
 static void choose_columns(struct view *v)
 {
 	const struct field *f = v->set->fields;
@@ -163,7 +163,7 @@ static void quantile_cell(struct table *t, const struct paint *p, const struct h
 	number_cell(t, p, h ? skep_hist_quantile(&v, q) : 0, unit);
 }
 
-/* Of a long path the end says more than the beginning. */
+/* Cuts the beginning of a long path: its end is more useful. */
 static void path_cell(struct table *t, const struct paint *p, const char *path, size_t width)
 {
 	char *safe = text_safe(path, p->unicode);
@@ -216,7 +216,7 @@ static void row(struct table *t, const struct paint *p, const struct view *v, co
 	}
 }
 
-/* The rest in one row: sums, and nothing for distributions. */
+/* Prints the sums of the other subjects in one row; cells of distributions are empty. */
 static int rest_row(struct table *t, const struct paint *p, const struct view *v)
 {
 	const struct series_set *set = v->set;
@@ -250,7 +250,7 @@ int series_table_print(const struct series_set *set, const struct paint *p)
 	for (struct series *s = set->first; s; s = s->next)
 		v.sorted[n++] = s;
 	qsort_r(v.sorted, n, sizeof(struct series *), by_weight, &order);
-	/* a row for one that is left would say less than that one */
+	/* if a single subject is left, show it instead of a row of sums */
 	v.shown = n > SHOWN_MOST + 1 ? SHOWN_MOST : n;
 	choose_columns(&v);
 	t = table_new(v.titles, v.n_columns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/run/run.c - `skep run`: reports what one command and all its descendants do.  The skepd that writes the same lake
- * collects it, or, where there is none, this process.
+ * collects the run; without such a skepd, this process does.
  *
  * The order matters: every step that can fail comes while CMD still waits at its gate. skep opens the gate when the
  * collector knows CMD, before CMD has run an instruction of its own.  Afterwards CMD does not depend on skep any more,
@@ -38,19 +38,19 @@
 #include "core/identify/tool.h"
 #include "lake/lake.h"
 
-#define CHECK_MS         200                   /* how soon an editor gets the whole screen */
-#define DRAIN_NS         UINT64_C(10000000000) /* for a lake that is slow to write; then the loss is counted */
+#define CHECK_MS         200                   /* an editor gets the whole screen within this time */
+#define DRAIN_NS         UINT64_C(10000000000) /* waits for a slow lake; then counts the rest as lost */
 
 struct run {
 	struct run_options options;
 	char id[RUN_ID_SIZE];
-	const char *traceparent; /* that we were started with; NULL: none, or none of use */
+	const char *traceparent; /* the valid TRACEPARENT of our environment; NULL: none */
 	char *lake;
 	FILE *json;
 	struct config *config;
 	uv_loop_t loop;
 	bool has_loop;
-	struct run_daemon *daemon; /* which collects; NULL: this process does */
+	struct run_daemon *daemon; /* the skepd that collects; NULL: this process collects */
 	struct reader_process reader;
 	struct collector *collector;
 	struct spawn_inherited inherited;
@@ -60,15 +60,15 @@ struct run {
 	uv_poll_t signals, command_end;
 	uv_timer_t check;
 	unsigned since_draw_ms, draw_ms;
-	bool stopped;   /* the collector */
-	bool ended;     /* CMD */
+	bool stopped;   /* the collector has stopped */
+	bool ended;     /* CMD has ended */
 	unsigned hurry; /* signals to end that arrived after CMD's end */
 	int exit_code;
 };
 
 /* ---- before it starts ----------------------------------------------------------- */
 
-/* mkdir -p, for this user alone: a lake holds arguments and paths. 0 or -errno, with the folder at fault in path. */
+/* mkdir -p, for this user alone: a lake has arguments and paths. 0 or -errno, and then path is the failed folder. */
 static int make_folders(char *path)
 {
 	for (char *slash = path + 1;; slash++) {
@@ -86,8 +86,8 @@ static int make_folders(char *path)
 }
 
 /*
- * Is there a skepd that collects this run?  With the lake that would be used here; without a privilege, and no lake
- * asked for, any.
+ * Finds a skepd that can collect this run: one that writes the lake of this run.  Without privileges, and
+ * without --lake or SKEP_LAKE, any skepd will do.
  */
 static int find_daemon(struct run *run, const struct privilege_facts *facts)
 {
@@ -156,7 +156,7 @@ static int find_lake(struct run *run)
 		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: %s is not a folder; %s", path, remedy);
 		goto failed;
 	}
-	/* with our effective ids: what the sink will be evaluated by */
+	/* with our effective ids: the kernel checks the sink's writes by them */
 	if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0) {
 		skep_fail("run", SKEP_EXIT_RUNTIME, "lake: cannot write to %s: %s; %s", path, strerror(errno), remedy);
 		goto failed;
@@ -172,7 +172,7 @@ failed:
 	return SKEP_EXIT_RUNTIME;
 }
 
-/* Early: hours of work must not end in a report that cannot be written. */
+/* Opens the file before CMD starts: hours of work must not end in a report that skep cannot write. */
 static int open_json(struct run *run)
 {
 	const char *file = run->options.json;
@@ -205,7 +205,7 @@ static int exit_code_of(int err)
 static int start_collector(struct run *run, const struct privilege_facts *facts)
 {
 	struct collector_options options = { .runs_only = true, .remote_sink = "otlp" };
-	/* no thread yet; without the reader, processes that skep does not see start have no arguments */
+	/* fork before any thread; without the reader, processes whose start skep missed have no arguments */
 	int forked = reader_fork("skep", &run->reader);
 	bool refused = false;
 	struct diag diag;
@@ -236,7 +236,7 @@ out:
 	return err < 0 ? exit_code_of(err) : SKEP_EXIT_OK;
 }
 
-/* The tool that CMD starts, as reports will call it. "" when skep cannot find it. */
+/* The tool of CMD, with its name in reports. "" when skep cannot find it. */
 static void tool_of(char *const argv[], struct tool_name *ret)
 {
 	struct skep_str none = { 0 }, list = { 0 }, filename = { .ptr = argv[0], .len = (uint32_t)strlen(argv[0]) };
@@ -259,7 +259,7 @@ static void tool_of(char *const argv[], struct tool_name *ret)
 	}
 	list = (struct skep_str) { .ptr = text, .len = (uint32_t)len, .total = (uint32_t)len };
 	filename.total = filename.len;
-	/* argv[0] for exe as well: it has the name, which is all that counts */
+	/* argv[0] serves as exe too: the tool table needs only the name */
 	tools_recognize(tools, &filename, &filename, &list, &none, ret);
 out:
 	tools_free(tools);
@@ -286,7 +286,7 @@ static void on_collector_stopped(void *arg)
 	run->stopped = true;
 	close_handles(run);
 	if (collector_left_behind(run->collector))
-		uv_stop(&run->loop); /* it would not run out of handles */
+		uv_stop(&run->loop); /* open handles would keep the loop running */
 	if (run->options.otlp && run->ended)
 		run_trace_missing(run->collector, run->options.otlp,
 				  run->options.otlp_wait ? run->options.otlp_wait : DEFAULT_OTLP_WAIT, stderr);
@@ -318,7 +318,7 @@ static void leave_at_once(struct run *run)
 {
 	run->live = live_free(run->live);
 	fprintf(stderr, "skep run: interrupted before the report of run %s was complete\n", run->id);
-	_exit(run->exit_code); /* what the kernel holds for us goes with our descriptors */
+	_exit(run->exit_code); /* the kernel closes our descriptors and frees our BPF objects */
 }
 
 static void take_signal(struct run *run, const struct signalfd_siginfo *info)
@@ -334,7 +334,7 @@ static void take_signal(struct run *run, const struct signalfd_siginfo *info)
 		live_resize(run->live);
 	if (!run->ended) {
 		if (signals_concern(info, run->spawn.pid))
-			(void)signals_forward(info, run->spawn.pid); /* fails if CMD is gone: its pidfd says so */
+			(void)signals_forward(info, run->spawn.pid); /* fails if CMD has ended: see its pidfd */
 		return;
 	}
 	if (!signals_ends(number))
@@ -381,8 +381,8 @@ static void on_command_end(uv_poll_t *handle, int poll_status, int events)
 	(void)poll_status;
 	(void)events;
 	/*
-	 * A signal that ended CMD has reached us before its end did (the kernel signals a
-	 * group under the lock that exit_notify() takes): it is not one that came after.
+	 * A signal that ended CMD arrives here before CMD's end (the kernel signals a group
+	 * under the lock that exit_notify() takes): read it first, so that it does not count as later.
 	 */
 	take_signals(run);
 	uv_poll_stop(handle);
@@ -407,7 +407,7 @@ static void on_check(uv_timer_t *timer)
 	struct collector_live figures;
 
 	run->since_draw_ms += CHECK_MS;
-	if (run->daemon || run->since_draw_ms < run->draw_ms) { /* skepd says when there are new figures */
+	if (run->daemon || run->since_draw_ms < run->draw_ms) { /* skepd sends new figures itself */
 		live_check(run->live);
 		return;
 	}
@@ -439,9 +439,9 @@ static int watch(struct run *run)
 }
 
 /*
- * CMD exists after this and waits at its gate.  Before the collector: a fork carries the
- * resident memory of its parent into ru_maxrss of the program that it execs (setmax_mm_hiwater_rss()
- * in exec_mmap()), and skep is small now; nor has it threads.
+ * Forks CMD, which waits at its gate.  Call this before the collector starts, while skep is small and has no threads:
+ * the kernel counts the memory of the forked parent in ru_maxrss of the program that the child execs
+ * (setmax_mm_hiwater_rss() in exec_mmap()).
  */
 static int fork_command(struct run *run)
 {
@@ -464,7 +464,7 @@ static int fork_command(struct run *run)
 	return SKEP_EXIT_OK;
 }
 
-/* The trace that a run of skepd's was started in: its own sinks may send it on. */
+/* The caller's trace context for a run that skepd collects: skepd's sinks may send it. */
 static const char *traceparent_of_caller(void)
 {
 	const char *text = getenv("TRACEPARENT");
@@ -578,7 +578,7 @@ static void shut_down(struct run *run)
 		uv_loop_close(&run->loop);
 }
 
-/* What collects is found or made ready, while nothing runs yet. */
+/* Finds a skepd or prepares a collector, before CMD runs. */
 static int prepare(struct run *run, char **argv, struct privilege_facts *facts)
 {
 	int code;
@@ -637,7 +637,7 @@ static int execute(struct run *run, int argc, char **argv)
 	if (code)
 		return code;
 	uv_run(&run->loop, UV_RUN_DEFAULT);
-	shut_down(run); /* a sink that writes no more: the lake is whole */
+	shut_down(run); /* stops the sink: afterwards the lake is complete */
 	report(run);
 	if (run->daemon)
 		run_daemon_note(run->daemon, stderr);
@@ -651,7 +651,7 @@ int run_command(int argc, char **argv)
 	struct run run = { .spawn = { .pidfd = -1, .gate = -1, .report = -1 }, .signal_fd = -1 };
 	int code;
 
-	/* before anything is opened or changed: CMD is to find it so */
+	/* before skep opens or changes anything: CMD must find the same state */
 	if (spawn_inherit(&run.inherited) < 0)
 		return skep_fail("run", SKEP_EXIT_RUNTIME, "cannot open /dev/null: %s", strerror(errno));
 	log_program("skep run");
@@ -659,7 +659,7 @@ int run_command(int argc, char **argv)
 	code = execute(&run, argc, argv);
 	run.live = live_free(run.live);
 	shut_down(&run);
-	if (run.collector) { /* a thread is in a call that does not return: nothing that it uses may go */
+	if (run.collector) { /* a thread is in a call that does not return: free nothing that it uses */
 		fprintf(stderr,
 			"skep run: work of a sink or probe has not returned; its records of run %s may be missing\n",
 			run.id);
@@ -667,7 +667,7 @@ int run_command(int argc, char **argv)
 		_exit(code);
 	}
 	reader_end(&run.reader);
-	spawn_close(&run.spawn); /* after its watch; a child that still waits at the gate goes away */
+	spawn_close(&run.spawn); /* after its watch is closed; a child that still waits at the gate exits */
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);
 	if (run.json && run.json != stdout && fclose(run.json) != 0)

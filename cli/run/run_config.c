@@ -11,15 +11,15 @@
 #include "cli/run/run.h"
 #include "cli/base/skep.h"
 
-/* What collects. The only place that knows plugins by name. */
+/* The plugins that collect: the only list of plugins by name. */
 static const struct {
 	const char *list, *plugin;
 	bool required;
 	bool has_path; /* its "path" is the lake */
-	bool is_asked_for; /* by --otlp, which says where its endpoint is */
+	bool is_asked_for; /* only with --otlp, which gives its endpoint */
 } plugins[] = {
 	{ .list = "probes", .plugin = "identity" },
-	/* before proc: its posts to the ledger are there when proc's pass ends */
+	/* before proc: its posts must be in the ledger when proc's pass ends */
 	{ .list = "probes", .plugin = "host" },
 	{ .list = "probes", .plugin = "proc", .required = true },
 	{ .list = "probes", .plugin = "cgroup" },
@@ -41,7 +41,7 @@ bool run_needs(const char *plugin)
 }
 
 /*
- * A site's and a user's own tables ("tools", "redact", "containers"), where there are any: docs/reference/tools.md,
+ * Adds the site's and the user's own tables ("tools", "redact", "containers"), if any: docs/reference/tools.md,
  * docs/guides/containers.md.
  */
 static int add_tables(json_t *root, const char *name)
@@ -92,7 +92,7 @@ int run_config(const struct run_options *options, const char *lake, struct confi
 			list = json_object_get(root, plugins[i].list);
 		}
 		entry = json_pack("{s:s, s:b}", "plugin", plugins[i].plugin, "required", plugins[i].required);
-		/* one run: the cost for each exec does not matter, and tasks are worth it */
+		/* in one run tasks are worth the cost for each exec */
 		if (strcmp(plugins[i].plugin, "proc") == 0)
 			json_object_set_new(entry, "environ", json_pack("[s, s]", "SKEP_TASK", "TRACEPARENT"));
 		if (plugins[i].has_path && json_object_set_new(entry, "path", json_string(lake)) < 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/run/run_config.h - what `skep run` collects with where no skepd does.
+ * cli/run/run_config.h - the configuration of the collector inside `skep run`, when no skepd collects.
  */
 #ifndef SKEP_CLI_RUN_CONFIG_H
 #define SKEP_CLI_RUN_CONFIG_H
@@ -8,7 +8,7 @@
 #include "cli/run/run_options.h"
 #include "core/config/config.h"
 
-/* SKEP_EXIT_OK, or another exit status after saying why. */
+/* Makes the configuration. SKEP_EXIT_OK, or another exit status after a message. */
 int run_config(const struct run_options *, const char *lake, struct config **ret);
 
 #endif

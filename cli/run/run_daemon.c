@@ -21,13 +21,13 @@
 #include "core/control/control.h"
 #include "core/control/control_record.h"
 
-#define FIND_MS   10000            /* for a skepd that is busy */
+#define FIND_MS   10000            /* waits for a busy skepd */
 #define ANSWER_MS 10000
-#define AGAIN_MS  250              /* between tries to reach a skepd that has gone */
-#define AWAY_MS   10000            /* after CMD's end: how long one that has gone is waited for */
+#define AGAIN_MS  250              /* between attempts to reach a skepd that has gone */
+#define AWAY_MS   10000            /* after CMD's end: waits for the return of a skepd that has gone */
 #define END_MS    30000            /* run_end is answered within 14 s */
 #define LIVE_NS   1000000000       /* skepd sends figures once a second at most */
-#define ROOM      128              /* in a request's line, for what its size does not tell: separators */
+#define ROOM      128              /* of a request's line, for separators, which size_of does not count */
 
 struct run_daemon {
 	struct ctl *ctl; /* NULL: skepd is away */
@@ -37,20 +37,20 @@ struct run_daemon {
 	pid_t root;
 	bool live;
 	struct run_detail *details;
-	uv_poll_t *lines; /* of ctl; NULL: nothing is read */
+	uv_poll_t *lines; /* polls ctl; NULL: nothing is read */
 	bool has_timer;
 	uv_timer_t again;
 	void (*on_live)(void *arg, const struct collector_live *);
 	void *live_arg;
-	bool ended;      /* CMD */
+	bool ended;      /* CMD has ended */
 	int status;
 	uint64_t cpu_ns;
-	uint64_t ended_ms; /* of the loop's clock */
+	uint64_t ended_ms; /* CMD's end, by the loop's clock */
 	void (*done)(void *arg);
 	void *done_arg;
 	bool was_away;   /* the connection was lost */
 	bool forgotten;  /* the skepd that came back does not know the run */
-	bool unanswered; /* no skepd has said that the run's records are stored */
+	bool unanswered; /* no skepd has confirmed that the run's records are stored */
 };
 
 /* ---- one answer ------------------------------------------------------------------------ */
@@ -79,13 +79,13 @@ static void take_line(struct run_daemon *d, json_t *line)
 	d->on_live(d->live_arg, &l);
 }
 
-/* Takes the request; lines that come unasked before the answer are taken. 0 and the answer; or -errno. */
+/* Sends the request and owns it; handles other lines that come before the answer. 0 and the answer; or -errno. */
 static int ask(struct run_daemon *d, json_t *request, int timeout_ms, json_t **ret)
 {
 	int err = ctl_send(d->ctl, request), got;
 	json_t *line;
 
-	/* Also when sending failed: a daemon that refuses us has said why, and closed. */
+	/* Read also when sending failed: a daemon that refuses this client sends the reason and closes. */
 	for (;;) {
 		got = ctl_receive(d->ctl, timeout_ms, &line);
 		if (got == -EINTR)
@@ -153,11 +153,11 @@ struct run_daemon *run_daemon_find(const char *lake)
 	json_t *status = NULL;
 	bool found = false, busy = true;
 
-	/* A connection that has begun a run gives its place back, so a busy skepd soon has room. */
+	/* A connection that has begun a run no longer counts against the limit, so a busy skepd soon has room. */
 	for (int waited = 0; d && busy && waited < FIND_MS; waited += AGAIN_MS) {
 		if (!ctl_try(NULL, &d->ctl))
 			break;
-		/* 0: it is outside of our pid namespace, and would take our pids for others */
+		/* 0: skepd is outside of our pid namespace, where our pids are those of other processes */
 		d->pid = ctl_peer_pid(d->ctl);
 		if (d->pid == 0 || ask(d, json_pack("{s:s}", "request", "status"), FIND_MS, &status) < 0)
 			break;
@@ -191,7 +191,7 @@ static size_t size_of(const json_t *value)
 	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
-/* The arguments, as many of them as the line has room for: the last one cut, the others left out. */
+/* The arguments that the line has room for: cuts the last of these and leaves out the rest. */
 static json_t *argv_json(const char *const *argv, size_t room, uint64_t *ret_bytes)
 {
 	json_t *array = json_array();
@@ -207,7 +207,7 @@ static json_t *argv_json(const char *const *argv, size_t room, uint64_t *ret_byt
 			continue;
 		one = control_json_text(argv[i], len);
 		size = one ? size_of(one) + 1 : 0;
-		if (size > room) { /* a byte takes six at most: \\u0001 */
+		if (size > room) { /* JSON needs at most six bytes for one: \\u0001 */
 			json_decref(one);
 			one = control_json_text(argv[i], room > 12 ? (room - 12) / 6 : 0);
 			size = room;
@@ -222,7 +222,7 @@ static json_t *argv_json(const char *const *argv, size_t room, uint64_t *ret_byt
 	return array;
 }
 
-/* NULL: no memory */
+/* The request run_begin; NULL: no memory. */
 static json_t *begin_request(const struct run_daemon *d, const struct run_spec *spec)
 {
 	json_t *request = json_pack("{s:s, s:i, s:s}", "request", "run_begin", "pid", (int)spec->root, "sink", d->sink);
@@ -268,7 +268,7 @@ static int say_gone(int err)
 				: strerror(-err));
 }
 
-/* A refusal's words and, but for details, the remedy. */
+/* Prints the error of an answer, and for a run also the remedy. */
 static int say_refused(const json_t *answer, const char *detail)
 {
 	const char *why = json_string_value(json_object_get(answer, "error"));
@@ -417,7 +417,7 @@ static bool send_end(struct run_daemon *d)
 					  d->status, "cpu_ns", (json_int_t)d->cpu_ns)) == 0;
 }
 
-/* The skepd that has come back has the run, and we have it again. false: it is to be asked once more later. */
+/* Asks the skepd that has come back to resume the run. false: ask again later. */
 static bool resume(struct run_daemon *d)
 {
 	json_t *request = json_pack("{s:s, s:s, s:i, s:s}", "request", "run_resume", "run", d->id, "pid", (int)d->root,

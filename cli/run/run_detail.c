@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/run/run_detail.c - the records of each detail are put together as `skep attach` does it.
+ * cli/run/run_detail.c - adds up the records of each detail as `skep attach` does.
  */
 #include "cli/run/run_detail.h"
 
@@ -18,7 +18,7 @@ struct run_detail {
 	struct run_detail *next;
 	const char *name;
 	json_t *stream; /* NULL: no record yet */
-	json_int_t id;  /* as skepd names it */
+	json_int_t id;  /* skepd's id of the attachment */
 	struct series_set *set;
 	bool no_memory;
 };
@@ -46,7 +46,7 @@ static void on_record(void *arg, uint64_t id, const struct skep_record *r)
 		d->stream = control_stream(r->stream);
 		d->set = d->stream ? series_new(d->stream) : NULL;
 	}
-	/* The boot id is of no use in sums. */
+	/* Sums need no boot id. */
 	record = d->set ? control_record(r, "", clock_realtime_offset_ns()) : NULL;
 	if (!record || series_add(d->set, record) < 0)
 		d->no_memory = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/run/run_detail.h - details of a run: `skep run --detail NAME` attaches
- * them to the run before its command starts, and prints what they gave after the report.
+ * them to the run before its command starts, and prints their sums after the report.
  */
 #ifndef SKEP_CLI_RUN_DETAIL_H
 #define SKEP_CLI_RUN_DETAIL_H
@@ -13,16 +13,16 @@
 
 struct run_detail;
 
-/* One more; name is borrowed. 0 or -ENOMEM. */
+/* Adds a detail to the list; name is borrowed. 0 or -ENOMEM. */
 int run_detail_add(struct run_detail **list, const char *name);
 /*
- * All of them to that live run. 0, or what collector_attach gave, with which one and why in
- * words (to be freed; NULL: no memory).
+ * Attaches all details to that live run. 0, or the error of collector_attach; *ret_why names the detail and the reason
+ * (the caller frees it; NULL: no memory).
  */
 int run_detail_attach(struct run_detail *list, struct collector *, const char *run_id, char **ret_why);
 /*
- * The same by skepd: the request that attaches the n-th of them (NULL: there are no more), what its answer says, and a
- * record. A detail can be attached again on another connection: its records are put together.
+ * For a run that skepd collects: the request that attaches the n-th detail (NULL: no more), its answer, and a record.
+ * A detail may be attached again on another connection: the sums include the records of both.
  */
 json_t *run_detail_request(struct run_detail *list, size_t n, const char *run_id);
 void run_detail_answer(struct run_detail *list, size_t n, json_t *answer);

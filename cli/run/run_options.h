@@ -22,7 +22,7 @@ struct run_options {
 	char **command;
 };
 
-/* SKEP_EXIT_OK and a command, or what to exit with (also after --help: then no command). */
+/* SKEP_EXIT_OK and a command, or the exit status without a command (after --help: SKEP_EXIT_OK). */
 int run_options_parse(int argc, char **argv, struct run_options *options);
 void run_options_free(struct run_options *);
 

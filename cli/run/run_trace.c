@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the environment, or from the run's id.
+ * cli/run/run_trace.c - takes the trace from the environment, or makes it from the run's id.
  */
 #include "cli/run/run_trace.h"
 

@@ -11,14 +11,14 @@
 #include "core/collect/collector.h"
 
 /*
- * The value of TRACEPARENT for the command: the span of this run, in the trace that we were started in, or in
- * one of its own.  ret_adopted: the TRACEPARENT that we were started with; NULL: none, or none of use.  Only
- * for a run that is sent to a tracing system: spans below one that never comes are hard to find.  0 or -errno.
+ * Makes the value of TRACEPARENT for the command: the span of this run, in the caller's trace or in its own trace.
+ * ret_adopted: the valid TRACEPARENT of our environment; NULL: none.  Only for a run that skep sends to a tracing
+ * system: spans below a parent that never arrives are hard to find.  0 or -errno.
  */
 int run_trace(const char *run_id, const char **ret_adopted, char ret[SKEP_TRACEPARENT_SIZE]);
 /*
- * After the end: how much of it did not reach the receiver, where that is so. endpoint, waited: as --otlp and
- * --otlp-wait have them.
+ * After the end: prints how many records did not reach the receiver, if any. endpoint, waited: values of --otlp and
+ * --otlp-wait.
  */
 void run_trace_missing(const struct collector *, const char *endpoint, const char *waited, FILE *);
 

@@ -4,7 +4,7 @@
  *
  * A signalfd instead of handlers: no code runs in the middle of other code, and ssi_code tells
  * the kernel's signals from those of a process.  A terminal signals its whole foreground process
- * group with SI_KERNEL, so CMD has the signal already.  kill(2) says SI_USER: skep passes such a
+ * group with SI_KERNEL, so CMD has the signal already.  kill(2) sets SI_USER: skep passes such a
  * signal on to CMD if it was sent to skep alone.
  */
 #include "cli/run/signals.h"
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * Left alone: the two that cannot be caught, job control, what a fault of our own
- * raises, and SIGCHLD (a pidfd reports CMD's end).
+ * Signals that skep does not handle: the two that cannot be caught, job control, those that a fault of skep raises, and
+ * SIGCHLD (a pidfd reports CMD's end).
  */
 static const int not_taken[] = {
 	SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGSEGV, SIGBUS,
@@ -30,7 +30,7 @@ void signals_inherit(struct signals_inherited *ret)
 	struct sigaction action;
 
 	sigemptyset(&ret->ignored);
-	for (int number = 1; number < NSIG; number++) /* glibc keeps 32 and 33 to itself: EINVAL, never ignored */
+	for (int number = 1; number < NSIG; number++) /* glibc reserves 32 and 33: EINVAL, never ignored */
 		if (sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
 		    action.sa_handler == SIG_IGN)
 			sigaddset(&ret->ignored, number);
@@ -48,8 +48,8 @@ int signals_take(bool stops, int *ret_fd)
 	if (stops)
 		sigaddset(&set, SIGTSTP);
 	/*
-	 * With SIGCHLD ignored the kernel reaps children by itself and wait4() has
-	 * nothing to tell (ECHILD): a caller may have left it so.
+	 * A caller may have left SIGCHLD ignored.  Then the kernel reaps children itself, and
+	 * wait4() fails with ECHILD.
 	 */
 	if (signal(SIGCHLD, SIG_DFL) == SIG_ERR)
 		return -errno;
@@ -118,7 +118,7 @@ bool signals_concern(const struct signalfd_siginfo *info, pid_t command)
 		return false;
 	if (pid == getpid())
 		return false;
-	/* 0: a sender in a pid namespace that we do not see. The bound is against a chain that changes under us. */
+	/* 0: the sender's pid namespace is not visible here. The bound ends a walk whose chain changes meanwhile. */
 	for (unsigned depth = 0; pid > 1 && depth < 4096; depth++) {
 		if (pid == command)
 			return false;

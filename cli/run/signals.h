@@ -13,38 +13,37 @@
 
 struct signals_inherited {
 	sigset_t mask;
-	sigset_t ignored; /* these had SIG_IGN: nohup, a shell's `cmd &` without job control */
+	sigset_t ignored; /* signals with SIG_IGN: nohup, a shell's `cmd &` without job control */
 };
 
-/* Before anything else changes a disposition or the mask. */
+/* Reads the inherited state. Call it before anything changes a disposition or the mask. */
 void signals_inherit(struct signals_inherited *ret);
 /*
- * Blocks what would end or disturb this process and makes a non-blocking signalfd of
- * it, before a thread is started (threads inherit the mask).  stops: SIGTSTP as well,
- * for who has something to tidy up before it stops.  0 or -errno.
+ * Blocks the signals that would end or disturb this process and makes a non-blocking signalfd for them.  Call it before
+ * a thread starts (threads inherit the mask).  stops: also SIGTSTP, to clear the live line before skep stops.  0 or
+ * -errno.
  */
 int signals_take(bool stops, int *ret_fd);
 /*
- * A taken signal that waits and by default would have ended us, or 0: for the time
- * before CMD runs, when there is no process yet to pass it on to.
+ * Returns a pending signal that by default would have ended this process, or 0.  For the time before CMD runs, when
+ * skep cannot yet pass the signal on.
  */
 int signals_waiting(const struct signals_inherited *);
-/* Whether people use this signal to end a program (TERM, INT, HUP, QUIT). */
+/* Do users end a program by this signal (TERM, INT, HUP, QUIT)? */
 bool signals_ends(int number);
-/* In the child of fork(), before exec: as inherited. Async-signal-safe. */
+/* Restores the inherited state in the child of fork(), before exec. Async-signal-safe. */
 void signals_give_back(const struct signals_inherited *);
 
 /*
- * Whether `command` (our child, not reaped) has to be sent this signal: not when the
- * terminal sent it (the kernel signals the whole foreground group, CMD is in it), not
- * when CMD itself or a descendant of it sent it (`kill 0`), not when it is our own
- * business (SIGWINCH by the terminal, SIGPIPE of a write of ours).
+ * Must skep send this signal to `command` (our child, not reaped)?  No if the terminal sent it: the kernel signals the
+ * whole foreground group, and CMD is in it.  No if CMD or a descendant of CMD sent it (`kill 0`).  No if the signal is
+ * meant for skep (SIGWINCH by the terminal, SIGPIPE of a write of skep).
  */
 bool signals_concern(const struct signalfd_siginfo *, pid_t command);
-/* Sends it on, the value of a queued one included. 0 or -errno. */
+/* Sends the signal to the command, with the value of a queued signal. 0 or -errno. */
 int signals_forward(const struct signalfd_siginfo *, pid_t command);
 
-/* Stops as SIGTSTP does by default: returns when continued, or at once where no process could continue us. */
+/* Stops as SIGTSTP does by default: returns when continued, or at once if no process could continue this one. */
 void signals_stop(void);
 
 #endif

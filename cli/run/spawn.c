@@ -2,11 +2,10 @@
 /*
  * cli/run/spawn.c - the gated start of a command.
  *
- * The child forks off, blocks on a pipe, and execs when skep has written down who it
- * is.  A second pipe, closed by a successful exec, carries the errno of one that
- * fails; it is read after the child was reaped, so nothing ever waits for an exec
- * that hangs on a dead file server.  Should skep die while the child waits, the
- * gate's end of file sends the child away; once released it depends on skep no more.
+ * The child blocks on a pipe, the gate, and execs when the collector knows it.  A second pipe, which a successful exec
+ * closes, carries the errno of a failed exec.  skep reads this pipe after it has reaped the child, so skep never waits
+ * for an exec that hangs on a dead file server.  If skep dies while the child waits, the child reads end of file at the
+ * gate and exits.  Once released, the child does not depend on skep.
  */
 #include "cli/run/spawn.h"
 
@@ -34,7 +33,7 @@ int spawn_inherit(struct spawn_inherited *ret)
 	return 0;
 }
 
-/* All of a small file of /proc. */
+/* Reads a whole small file of /proc. */
 static int read_whole(const char *path, char **ret_text, size_t *ret_len)
 {
 	size_t len = 0, room = 16384;
@@ -78,11 +77,11 @@ out:
 }
 
 /*
- * A program with file capabilities runs in secure mode: ld.so takes LD_LIBRARY_PATH
- * and its like out of environ, and the command would miss them.  The kernel still has
- * the environment as it was given, behind a file that only a dumpable process may
- * open (the flag is for that moment only; what ptrace may do to a process with more
- * capabilities than the caller's is refused regardless, cap_ptrace_access_check()).
+ * A program with file capabilities runs in secure mode: ld.so removes LD_LIBRARY_PATH
+ * and similar variables from environ, and the command would miss them.  The kernel still has
+ * the original environment in /proc/self/environ, which only a dumpable process may
+ * open.  skep sets the flag only for that moment; the kernel still refuses a ptrace by a caller
+ * with fewer capabilities (cap_ptrace_access_check()).
  */
 static int original_environment(char **ret_text, size_t *ret_len)
 {
@@ -134,7 +133,7 @@ int spawn_environment(const char *const *set, char ***ret)
 	int err = 0;
 
 	if (privileged_start() && original_environment(&text, &len) < 0)
-		text = NULL; /* better what ld.so has left of it than none */
+		text = NULL; /* fall back to the environ that ld.so has left */
 	if (!text)
 		err = flat_environment(&text, &len);
 	if (!text)
@@ -171,8 +170,8 @@ out:
 }
 
 /*
- * Between fork and exec of a process that may have threads: system calls only.
- * execvpe is one in all but name: glibc 2.24 and later builds its paths on the stack.
+ * Between fork and exec of a process that may have threads: only system calls are safe.
+ * execvpe is safe, too: glibc 2.24 and later builds its paths on the stack.
  */
 static void __attribute__((noreturn))
 child(const struct spawn_inherited *inherited, char *const argv[], char *const envp[], int gate, int report)
@@ -182,7 +181,7 @@ child(const struct spawn_inherited *inherited, char *const argv[], char *const e
 	int err;
 
 	do
-		n = read(gate, id, sizeof(id)); /* whole: writes to a pipe of up to PIPE_BUF are */
+		n = read(gate, id, sizeof(id)); /* all of it: a pipe write of up to PIPE_BUF bytes is atomic */
 	while (n < 0 && errno == EINTR);
 	if (n < 1)
 		_exit(EXIT_FAILURE);
@@ -194,7 +193,7 @@ child(const struct spawn_inherited *inherited, char *const argv[], char *const e
 	execvpe(argv[0], argv, envp);
 	err = errno;
 	n = write(report, &err, sizeof(err));
-	(void)n; /* the exit status says it as well */
+	(void)n; /* the exit status also reports the failure */
 	_exit(err == ENOENT ? 127 : 126);
 }
 
@@ -222,7 +221,7 @@ int spawn_start(const struct spawn_inherited *inherited, char *const argv[], cha
 		goto out;
 	}
 	if (spawn.pid == 0) {
-		close(gate[1]); /* or the end of file would never come */
+		close(gate[1]); /* else the child would never read end of file */
 		child(inherited, argv, envp, gate[0], report[1]);
 	}
 	spawn.gate = gate[1];
@@ -269,7 +268,7 @@ int spawn_wait(struct spawn *spawn, int *ret_status, struct rusage *ret_usage, i
 	if (pid < 0)
 		return -errno;
 	spawn->pid = 0;
-	/* Nothing in the pipe: exec closed it, or a signal ended the child before. */
+	/* An empty pipe: exec closed it, or a signal ended the child before the exec. */
 	if (read(spawn->report, &exec_error, sizeof(exec_error)) != sizeof(exec_error))
 		exec_error = 0;
 	*ret_status = status;
