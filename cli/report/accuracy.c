@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/accuracy.c - how much of a report can be relied on.
+ * cli/report/accuracy.c - computes how accurate a report is.
  */
 #include "cli/report/accuracy.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/accuracy.h - how much of a report can be relied on, in numbers.
+ * cli/report/accuracy.h - the accuracy of a report in numbers, for the text and the JSON.
  */
 #ifndef SKEP_CLI_ACCURACY_H
 #define SKEP_CLI_ACCURACY_H
@@ -10,8 +10,8 @@
 struct accuracy {
 	uint64_t processes; /* with a record */
 	uint64_t cpu_exact; /* of these: CPU is the kernel's own final figure */
-	uint64_t missing;   /* processes that were seen to begin but have no record at all; ended runs only */
-	uint64_t lost;      /* records, all places */
+	uint64_t missing;   /* processes whose begin skep saw, but that have no record; only of ended runs */
+	uint64_t lost;      /* records lost, summed over all places */
 	bool wait4_known;   /* wait4's figure covers the same processes as ours */
 	uint64_t wait4_cpu_ns;
 	uint64_t wait4_difference_ns; /* |ours - wait4's| */

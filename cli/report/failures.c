@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/failures.c - finds culprits.
+ * cli/report/failures.c - finds the process that caused each failure.
  *
  * A failed process has passed on a child's failure when it ended after that child, and
  * either with the same status (exit 2 for exit 2, 137 for SIGKILL: what shells do), or,
  * if it is no shell, without having started anything after it (make, workflow engines).
- * The status 1 says little, so there the parent must also have ended soon after.  Signals that a
+ * The status 1 is too common, so with it the parent must also have ended soon after.  Signals that a
  * terminal or a scheduler sends to many processes at once (INT, TERM, HUP) make one
  * entry for all their victims instead.
  */
@@ -22,16 +22,16 @@
 
 /* End times of a child and of the parent that waited for it may be taken on different CPUs. */
 #define CLOCK_SLACK_NS 1000000
-/* What a clean-up that follows a failure may take before it says nothing about its cause any more. */
+/* A clean-up after a failure may take this long; a parent that ends later failed for a cause of its own. */
 #define SOON_NS        1000000000
 
 struct entry {
 	size_t member;
 	size_t n_chain; /* processes after it, the run's root included */
 	bool ended_run;
-	char *key; /* equal for alike failures */
+	char *key; /* equal for similar failures */
 	uint64_t end_ns;
-	uint64_t weight; /* the one of a group to show: the largest */
+	uint64_t weight; /* the report shows the entry of a group with the largest weight */
 };
 
 static bool broadcast(const struct lake_process *p)
@@ -73,8 +73,8 @@ static size_t culprit(const struct family *f, size_t member)
 	if (same != FAMILY_NONE)
 		return same;
 	/*
-	 * A shell passes on the status it got, else the status is its own; SIGPIPE is usual; a signal is no child's
-	 * failure.
+	 * A shell that passes on a failure has its child's status; another status is its own.  SIGPIPE is normal in a
+	 * pipe.  A process that a signal ended did not pass on a child's failure.
 	 */
 	if (latest == FAMILY_NONE || p->signal || reason_is_starter(p) || family_last(f, latest)->signal == SIGPIPE)
 		return FAMILY_NONE;
@@ -262,7 +262,7 @@ int failures_new(const struct family *f, struct failures **ret)
 		follow(f, culprits, e);
 		/* The report shows the largest process killed for memory, or the interrupted one that ended the run. */
 		e->weight = p->oom_killed ? p->totals.rss_peak_bytes : e->n_chain;
-		n++; /* before the key, which is to be freed */
+		n++; /* before the key is made: the caller frees n entries */
 		e->key = entry_key(f, e);
 		if (!e->key)
 			goto out;

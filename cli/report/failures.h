@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/failures.h - the failures of a run, each reported once: alike failures are one entry,
+ * cli/report/failures.h - the failures of a run, each reported once: similar failures are one entry,
  * and a process that only passes on its child's failure belongs to the child's entry.
  */
 #ifndef SKEP_CLI_FAILURES_H
@@ -9,14 +9,14 @@
 #include "cli/report/family.h"
 
 enum failure_severity {
-	FAILURE_INFO,    /* the run went on after it: a grep that found nothing */
+	FAILURE_INFO,    /* the run continued after it: a grep that found nothing */
 	FAILURE_WARNING, /* killed, or a non-zero exit in a run that failed for another reason */
-	FAILURE_ERROR,   /* the run failed by it, or memory ran out */
+	FAILURE_ERROR,   /* it made the run fail, or memory ran out */
 };
 
 struct failure {
 	enum failure_severity severity;
-	bool ended_run; /* handed on as far as the run's root */
+	bool ended_run; /* passed on up to the run's root */
 	size_t n;
 	size_t *images; /* indices into report->processes, the one to show first, the others by end */
 	size_t n_chain;

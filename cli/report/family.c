@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/family.c - images to processes, processes to a tree.
+ * cli/report/family.c - joins images to processes, and processes to a tree.
  *
  * A parent must begin before its child (the report is ordered by start), so even
  * from a damaged lake the result has no cycles.
@@ -27,7 +27,7 @@ static int by_identity(const void *a, const void *b, void *arg)
 
 static bool same_process(const struct lake_process *x, const struct lake_process *y)
 {
-	return *x->upid && strcmp(x->upid, y->upid) == 0; /* without an identity each is its own */
+	return *x->upid && strcmp(x->upid, y->upid) == 0; /* an image without an identity is a process of its own */
 }
 
 /* The member with that identity; sorted: image indices by identity. */
@@ -52,7 +52,7 @@ static size_t find(const struct family *f, const size_t *sorted, const char *upi
 	return FAMILY_NONE;
 }
 
-/* Chains the images of each process and numbers the processes by their first image's place in the report. */
+/* Chains the images of each process and numbers the processes by the index of their first image in the report. */
 static void group(struct family *f, const size_t *sorted)
 {
 	const struct lake_process *processes = f->report->processes;
@@ -87,7 +87,7 @@ static void group(struct family *f, const size_t *sorted)
 		m->end_ns = processes[m->last].end_ns;
 		f->n++;
 	}
-	/* A process's first image is the first of it in the report, so the numbers rise with i. */
+	/* The first image of a process has its lowest index in the report, so the numbers rise with i. */
 	for (size_t m = 0; m < f->n; m++) {
 		for (size_t image = f->members[m].first; image != FAMILY_NONE; image = f->next_image[image])
 			f->member_of[image] = m;

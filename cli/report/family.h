@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/family.h - who is whose child: the images of a report put together to processes,
- * and these to a tree.
+ * cli/report/family.h - the tree of a report's processes, each with its images, for the report's failures and tree.
  */
 #ifndef SKEP_CLI_FAMILY_H
 #define SKEP_CLI_FAMILY_H
@@ -12,7 +11,7 @@
 
 struct family_member {          /* one process, with all its images */
 	size_t first, last;     /* its images: indices into report->processes */
-	size_t parent;          /* a member, always one before this; or FAMILY_NONE */
+	size_t parent;          /* a member with a lower index; or FAMILY_NONE */
 	size_t child, youngest; /* its first and last child, by start; or FAMILY_NONE */
 	size_t sibling;         /* the parent's next child; or FAMILY_NONE */
 	uint64_t start_ns, end_ns;
@@ -30,7 +29,7 @@ struct family {
 /* 0 or -ENOMEM. */
 int family_new(const struct lake_report *, struct family **ret);
 struct family *family_free(struct family *);
-/* The member's last image, the one that ended it. */
+/* The member's last image, which was running at its end. */
 const struct lake_process *family_last(const struct family *, size_t member);
 
 #endif

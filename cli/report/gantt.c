@@ -3,9 +3,9 @@
  * cli/report/gantt.c - a time line that fits the terminal: one row a tool, one column a slice
  * of the run, shaded by the cores that the tool kept busy in that slice.
  *
- * When a tool ran is known exactly, from its processes.  How busy it was comes from the
- * samples, each spread over those of its slices in which the tool ran; where samples
- * are coarser than what can be drawn, each process's CPU is spread evenly over its life.
+ * The processes give the exact times at which a tool ran.  The samples give the cores that it kept busy: the chart
+ * spreads each sample over the slices in which the tool ran.  If the samples are too coarse to draw, the chart spreads
+ * each process's CPU time evenly over its life.
  */
 #include "cli/report/gantt.h"
 
@@ -20,10 +20,10 @@
 
 #define SECOND        UINT64_C(1000000000)
 #define TICK_COLUMNS  9 /* at least, from one label to the next */
-#define SAMPLE_SLICES 4 /* a sample may cover this many slices and still be worth drawing */
+#define SAMPLE_SLICES 4 /* the chart draws samples of at most this many slices */
 
 struct row {
-	const char *tool; /* NULL: all of them */
+	const char *tool; /* NULL: the sum of all tools */
 	uint64_t first_start_ns;
 	double *cpu_ns; /* per slice */
 	bool *present;  /* per slice */
@@ -315,7 +315,7 @@ static int print_row(const struct paint *p, const struct chart *c, const struct 
 		int level = shade(c, row->cpu_ns[i]);
 		enum ink want = row->failed[i] ? INK_RED : !row->present[i] ? INK_NONE : level ? INK_CYAN : INK_DIM;
 
-		/* One sequence for a stretch of cells: a chart is read over slow lines, too. */
+		/* One colour sequence for adjacent cells of one colour: users also read charts over slow lines. */
 		if (want != ink) {
 			paint_end(p, ink);
 			paint_begin(p, want);
@@ -341,7 +341,7 @@ static void print_legend(const struct paint *p, const struct chart *c)
 		     cpus > 2 ? paint_glyph(p, "▓", "=") : "", cpus > 2 ? " several  " : "", paint_glyph(p, "█", "#"),
 		     (double)cpus * 0.75, cpus, cpus == 1 ? "" : "s",
 		     c->sampled ? "" : "; CPU spread evenly over each process's life") < 0)
-		return; /* the chart can do without */
+		return; /* no memory: print the chart without its legend */
 	paint_wrapped(p, INK_DIM, "", 0, text);
 	free(text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/reason.c - exit reasons in words.
+ * cli/report/reason.c - describes how a process or run ended.
  */
 #include "cli/report/reason.h"
 
@@ -14,7 +14,7 @@
 
 static const struct {
 	const char *name;
-	const char *words; /* in brackets behind the name */
+	const char *words; /* in brackets after the name */
 	const char *advice;
 } signals[] = {
 	[SIGHUP] = { "SIGHUP", "hung up",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/reason.h - how a process or a run ended, in words, and what to do about it.
+ * cli/report/reason.h - describes how a process or a run ended, and the remedy, for reports.
  */
 #ifndef SKEP_CLI_REASON_H
 #define SKEP_CLI_REASON_H
@@ -9,11 +9,11 @@
 
 #include "lake/lake.h"
 
-/* "SIGKILL"; "signal 42" where it has no name of its own. */
+/* Size of "SIGKILL", or "signal 42" for a signal without a name. */
 #define REASON_SIGNAL_SIZE 24
 const char *reason_signal(uint64_t signal, char buf[REASON_SIGNAL_SIZE]);
 
-/* Ended by a signal, by the out-of-memory killer, or with a non-zero status. */
+/* Was the process ended by a signal or the out-of-memory killer, or was its status not 0? */
 bool reason_failed(const struct lake_process *);
 /*
  * "exit 2", "killed by SIGSEGV (core dumped)", "killed by SIGKILL: out of memory in
@@ -25,11 +25,11 @@ char *reason_text(const struct lake_process *, bool unicode);
 char *reason_short(const struct lake_process *);
 /* Of a run: "succeeded", "failed with exit 2", "killed by SIGINT (interrupted)", "still running". */
 char *reason_run(const struct lake_run *);
-/* What the user should do or look at next. NULL when memory runs out. */
+/* The remedy, or the next thing to check, for the user. NULL when memory runs out. */
 char *reason_advice(const struct lake_process *, bool unicode);
-/* A shell, or another program that exits as a shell does: 126, 127, 128 + signal mean the same. */
+/* Is the process a shell, or does it use the exit statuses 126, 127 and 128 + signal like a shell? */
 bool reason_is_starter(const struct lake_process *);
-/* What to call the process: its tool, but a wrapper by its own name. Borrowed, never empty. */
+/* The process's name in a report: its tool, or the own name of a wrapper. Borrowed, never empty. */
 const char *reason_name(const struct lake_process *);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report.h - a run's report for people (text) and for programs (JSON), both from
- * the lake's struct lake_report and nothing else.
+ * cli/report/report.h - prints a run's report as text and as JSON, both only from the lake's struct lake_report.
  */
 #ifndef SKEP_CLI_REPORT_H
 #define SKEP_CLI_REPORT_H
@@ -13,7 +12,7 @@
 #include "cli/report/report.h"
 #include "lake/lake.h"
 
-/* style: NULL for all defaults. 0 or -errno (-ENOMEM, or the stream's). */
+/* Prints the report as text. style: NULL for all defaults. 0, -ENOMEM or the -errno of a write. */
 int report_print(const struct lake_report *, FILE *, const struct paint_style *);
 
 /* New references, keys in the documented order; NULL when memory runs out. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report_failures.c - the failures of a run, worst first: who, why in words, what
- * failed after it because of it, and for what ended the run what to do.
+ * cli/report/report_failures.c - prints the failures of a run, worst first: the process, the reason, the processes that
+ * failed because of it, and a remedy if it ended the run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define GROUPS_SHOWN 8
 #define CHAIN_SHOWN  4
 
-/* "then bash: exit 137, make: exit 2, and with it the run"; "" when there is nothing to tell. */
+/* "then bash: exit 137, make: exit 2, and with it the run"; "" if no process failed because of it. */
 static char *chain_text(const struct report *r, const struct failure *failure)
 {
 	char *text = NULL, *safe;
@@ -43,7 +43,7 @@ static char *chain_text(const struct report *r, const struct failure *failure)
 	return safe;
 }
 
-/* When and what: the command of the first of a group, on one line. */
+/* Prints the time and the command of a group's first process, on one line. */
 static int print_command(const struct report *r, const struct lake_process *first)
 {
 	const struct paint *p = &r->paint;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report_head.c - the head of a report: command, host, end, and total cost.
+ * cli/report/report_head.c - prints the head of a report: command, host, end, and total cost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define VALUE_COLUMNS 8
 #define STATES_LEAST  20
 
-/* ---- what ran ------------------------------------------------------------- */
+/* ---- the run -------------------------------------------------------------- */
 
 static enum ink outcome_ink(const struct lake_run *run)
 {
@@ -67,7 +67,7 @@ static int print_command(const struct report *r)
 	return 0;
 }
 
-/* "2026-11-21 03:48:15 to 04:00:18 CET": the day once where it is the same. */
+/* "2026-11-21 03:48:15 to 04:00:18 CET": the day only once if both are the same. */
 static char *times_text(const struct lake_run *run)
 {
 	char begin[HUMAN_SIZE], begin_day[HUMAN_SIZE], end[HUMAN_SIZE], end_day[HUMAN_SIZE];
@@ -81,7 +81,7 @@ static char *times_text(const struct lake_run *run)
 	return text_format("%s to %s", begin, end);
 }
 
-/* Separated by dots; what does not fit goes to the next line as a whole. "" is left out. */
+/* Prints pieces, separated by dots; a piece that does not fit goes whole to the next line. Leaves out "". */
 static void print_pieces(const struct paint *p, char *const *pieces, size_t n)
 {
 	const char *dot = paint_glyph(p, " · ", ", ");
@@ -148,7 +148,7 @@ int report_head(const struct report *r)
 	return rc ? rc : print_facts(r);
 }
 
-/* ---- what it cost --------------------------------------------------------- */
+/* ---- totals --------------------------------------------------------------- */
 
 /* Prints one line and frees the note; NULL: memory had run out. */
 static int total_line(const struct paint *p, const char *label, const char *value, char *note)
@@ -264,7 +264,7 @@ static int print_network(const struct report *r)
 			  text_format("received, %s sent (TCP and UDP)", tx));
 }
 
-/* Shares of the samples in which a thread was not asleep; few samples say nothing. */
+/* Prints the shares of the states in samples of threads that did not sleep; nothing if the samples are too few. */
 static int print_states(const struct report *r)
 {
 	const struct lake_totals *t = &r->lake->run.totals;
@@ -292,7 +292,7 @@ static int64_t booked(const struct lake_report *report, const char *item)
 	return 0;
 }
 
-/* Where the host's CPU time went while the run went on. */
+/* Prints how the host spent its CPU time during the run. */
 static int print_host(const struct report *r)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report_json.c - a run's report for programs.  The keys and their order are an
- * interface: add, never rename.
+ * cli/report/report_json.c - prints a run's report as JSON.  The keys and their order are an
+ * interface: add keys, never rename one.
  *
  * An unknown value is null, not 0.  Strings of processes may be any bytes; JSON is
  * UTF-8, so other bytes become U+FFFD (skep/utf8.h).
@@ -25,8 +25,8 @@
 /* ---- values --------------------------------------------------------------- */
 
 /*
- * jansson's _new functions take the value, on failure too, and fail when it is NULL:
- * one look at `ok` after many of these is enough.
+ * Sets a key.  jansson's _new functions own the value, on failure too, and fail when it is NULL:
+ * one check of `ok` after many calls is enough.
  */
 static void put(json_t *object, const char *key, json_t *value, bool *ok)
 {
@@ -57,7 +57,7 @@ static json_t *strings(const char *const *list)
 	return array;
 }
 
-/* A time that lies before its beginning is not known. */
+/* The time between; null if the end is before the beginning, so unknown. */
 static json_t *duration(uint64_t from, uint64_t to)
 {
 	return from && to >= from ? number(to - from) : json_null();
@@ -76,7 +76,7 @@ static void put_signal(json_t *object, uint64_t signal, bool *ok)
 	put(object, "signal_name", signal ? json_string(reason_signal(signal, name)) : json_null(), ok);
 }
 
-/* Finished: the object, or NULL when anything went wrong on the way. */
+/* Returns the object, or frees it and returns NULL if any put() failed. */
 static json_t *done(json_t *object, bool ok)
 {
 	if (!ok) {
@@ -88,7 +88,7 @@ static json_t *done(json_t *object, bool ok)
 
 /* ---- totals --------------------------------------------------------------- */
 
-/* Samples, not times; null where no thread was ever looked at. */
+/* Numbers of samples, not times; null without samples. */
 static json_t *json_states(const struct lake_totals *t)
 {
 	static const char *const names[LAKE_STATES] = {
@@ -283,7 +283,7 @@ static json_t *json_task(const struct lake_report *report, const size_t *images,
 	return done(o, ok);
 }
 
-/* By name: a lake does not tell an order. */
+/* Tasks by name: a lake has no order of tasks. */
 static json_t *json_tasks(const struct lake_report *report)
 {
 	size_t *images = calloc(report->n_processes + 1, sizeof(*images)), n = 0;
@@ -462,7 +462,7 @@ static json_t *json_upids(const struct lake_report *report, const struct failure
 	return array;
 }
 
-/* A text that is made for this; takes it. */
+/* Makes a string of an allocated text, and frees the text. */
 static json_t *taken(char *text)
 {
 	json_t *value = text ? json_out_string(text) : NULL;
@@ -471,7 +471,7 @@ static json_t *taken(char *text)
 	return value;
 }
 
-/* How it is known: the first of the group with all that the kernel said about its end. */
+/* The evidence: the group's first process, with all that the kernel reported about its end. */
 static json_t *json_evidence(const struct lake_report *report, const struct failure *failure)
 {
 	const struct lake_process *first = &report->processes[failure->images[0]];
@@ -525,7 +525,7 @@ static json_t *json_findings(const struct lake_report *report, const struct fail
 
 /* ---- ledger --------------------------------------------------------------- */
 
-/* Amount of that item, NULL: the account has no such line. */
+/* The amount of an item; NULL: the account has no such line. */
 static json_t *ledger_amount(const struct lake_report *report, const char *account, const char *item)
 {
 	for (size_t i = 0; i < report->n_ledger; i++) {
@@ -558,7 +558,7 @@ static json_t *json_ledger_lines(const struct lake_report *report)
 	return array;
 }
 
-/* The CPU account by name, and all accounts as they are; null where no books were kept. */
+/* The CPU account with named items, and all accounts unchanged; null without a ledger. */
 static json_t *json_ledger(const struct lake_report *report)
 {
 	static const struct {

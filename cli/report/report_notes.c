@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report_notes.c - the limits of the figures: records lost and where, processes
- * that had not ended, and how exact the rest is.
+ * cli/report/report_notes.c - prints the limits of the figures: lost records with their places, processes
+ * that had not ended, and the accuracy of the rest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "cli/report/report_parts.h"
 
 #define NAMES_SHOWN    6
-/* wait4 rounds each figure down to microseconds, for every process it adds up. */
+/* wait4 rounds down to microseconds for each process that it adds up; the sum may differ by this much. */
 #define WAIT4_GRAIN_NS 20000
 
 /* Prints and frees the text; NULL: memory had run out. */
@@ -135,7 +135,7 @@ int report_losses(const struct report *r)
 	return rc;
 }
 
-/* ---- what had not ended --------------------------------------------------- */
+/* ---- processes that had not ended ----------------------------------------- */
 
 static int print_state(const struct report *r, const char *state, const char *one, const char *many)
 {
@@ -195,7 +195,7 @@ int report_unended(const struct report *r)
 
 /* ---- the last line -------------------------------------------------------- */
 
-/* "; agrees with wait4 (12.34 s) to 0.01 %", "" where there is nothing to compare with. */
+/* "; agrees with wait4 (12.34 s) to 0.01 %"; "" if wait4's figure is unknown. */
 static char *wait4_text(const struct paint *p, const struct accuracy *a)
 {
 	bool agrees = a->wait4_difference_ns <= WAIT4_GRAIN_NS || a->wait4_difference_ns * 1000 <= a->wait4_cpu_ns;
@@ -204,7 +204,7 @@ static char *wait4_text(const struct paint *p, const struct accuracy *a)
 	if (!a->wait4_known)
 		return text_format("%s", "");
 	human_time(a->wait4_cpu_ns, paint_units(p), cpu);
-	/* Of a short run a share would say more than wait4's microseconds can. */
+	/* Of a short run a percentage would be more precise than wait4's microseconds. */
 	if (a->wait4_cpu_ns < 100000000)
 		human_time(a->wait4_difference_ns, paint_units(p), difference);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report_parts.h - what the parts of a text report share, and the parts themselves.
- * Each prints its section, or nothing where there is nothing to say; 0 or -ENOMEM.
+ * cli/report/report_parts.h - the parts of a text report, and the struct that they share.
+ * Each function prints its section, or nothing if the section is empty; 0 or -ENOMEM.
  */
 #ifndef SKEP_CLI_REPORT_PARTS_H
 #define SKEP_CLI_REPORT_PARTS_H
@@ -16,18 +16,18 @@ struct report {
 	struct family *family;
 	struct failures *failures;
 	struct accuracy accuracy;
-	size_t *tools; /* worth a row: indices into lake->tools */
+	size_t *tools; /* tools with a row of their own: indices into lake->tools */
 	size_t n_tools;
 	uint64_t end_ns;
 };
 
 /* report_head.c */
-int report_head(const struct report *);   /* what ran, where, how it ended */
-int report_totals(const struct report *); /* what it cost */
+int report_head(const struct report *);   /* the command, the host, the end */
+int report_totals(const struct report *); /* total cost */
 /* report_failures.c */
 int report_failures(const struct report *);
 /* report_notes.c */
-int report_losses(const struct report *);   /* what is missing, prominently */
+int report_losses(const struct report *);   /* lost records and missing processes, prominently */
 int report_unended(const struct report *);  /* still running, zombies, ends not seen */
 int report_accuracy(const struct report *); /* the last line */
 

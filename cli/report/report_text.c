@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report_text.c - a run's report as text: head, losses, failures, totals, tools,
- * time line, and how exact the figures are.
+ * cli/report/report_text.c - prints a run's report as text: head, losses, failures, totals, tools,
+ * time line, and the accuracy of the figures.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int print_tools(const struct report *r)
 
 static int print_all(const struct report *r, bool processes)
 {
-	/* Why it failed is what a person wants to know first; small failures can wait. */
+	/* A reader first wants to know why the run failed; minor failures come later. */
 	bool failed = r->failures->n && r->failures->list[0].severity == FAILURE_ERROR;
 	int rc;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/report_tools.c - the tools table.
+ * cli/report/report_tools.c - chooses and prints the rows of the tools table.
  *
- * A shell script starts dozens of tools of which a few matter.  A tool has a row of its
- * own when it has a share worth seeing in anything the table shows; all others are
- * summed up in the last row, so that the columns still add up to the totals.
+ * A shell script starts dozens of tools, and few of them matter.  A tool gets a row of its own
+ * if its share of any column is large enough.  The last row is the sum of all other tools, so
+ * that the columns still add up to the totals.
  */
 #include "cli/report/report_tools.h"
 
@@ -18,11 +18,11 @@
 #include "cli/base/text.h"
 #include "cli/report/accuracy.h"
 
-#define ALWAYS_SHOWN 4 /* a short list is never shortened */
+#define ALWAYS_SHOWN 4 /* the table never shortens a list of up to this many tools */
 #define FLEX_MOST    60
 #define BAR_COLUMNS  8
 
-/* Largest and sum over all tools, to measure each against. */
+/* Largest values and sums over all tools, the denominators of a tool's shares. */
 struct scale {
 	uint64_t cpu_ns, read_bytes, write_bytes, rss_bytes, run_ns;
 };
@@ -42,10 +42,10 @@ static struct scale scale_of(const struct lake_report *report)
 	return s;
 }
 
-/* The largest share of the tool in anything: 1 is all of it. */
+/* The largest of the tool's shares: 1 means all of a column. */
 static double importance(const struct lake_tool *tool, const struct scale *s)
 {
-	/* Time alone says less (a shell is there all the time), memory of a small tool nothing. */
+	/* Wall time counts less (a shell runs all the time); the memory of a small tool does not count. */
 	const double shares[] = {
 		s->cpu_ns ? (double)tool->totals.cpu_ns / (double)s->cpu_ns : 0,
 		s->run_ns ? 0.3 * (double)tool->wall_ns / (double)s->run_ns : 0,
@@ -55,7 +55,7 @@ static double importance(const struct lake_tool *tool, const struct scale *s)
 	};
 	double most = 0;
 
-	/* Only forks on their way to an exec: what a shell, or skep itself, took to start others. */
+	/* A tool without calls has only forks before their exec: the cost of a shell, or of skep, to start programs. */
 	if (tool->calls == 0 && s->cpu_ns && tool->totals.cpu_ns < s->cpu_ns / 5)
 		return 0;
 	for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++)
@@ -104,12 +104,12 @@ int report_tools_select(const struct lake_report *report, size_t rows, size_t **
 		tools[n] = candidates[n].tool;
 		n++;
 	}
-	/* "1 other tool" takes the room of its own row. */
+	/* A row "1 other tool" would need as much room as the tool's own row. */
 	if (n + 1 == n_all && n && report->tools[candidates[n].tool].calls) {
 		tools[n] = candidates[n].tool;
 		n++;
 	}
-	/* The lake has them by CPU. */
+	/* The order by index is by CPU time, as in the lake's report. */
 	qsort(tools, n, sizeof(*tools), by_index);
 	free(candidates);
 	*ret_tools = tools;
@@ -138,7 +138,7 @@ static void bar(const struct paint *p, double ratio, char buf[BAR_COLUMNS * 3 + 
 }
 
 struct line {
-	const char *name; /* safe */
+	const char *name; /* safe for a terminal */
 	enum ink name_ink;
 	const struct lake_totals *totals;
 	uint64_t calls, wall_ns;
@@ -186,7 +186,7 @@ static bool named(const struct lake_report *report, const size_t *tools, size_t 
 	return false;
 }
 
-/* The time during which any of the tools without a row ran: processes come by start. */
+/* The time during which any tool without a row ran; one pass, as the processes are ordered by start. */
 static uint64_t others_wall(const struct lake_report *report, const size_t *tools, size_t n)
 {
 	uint64_t run_end = accuracy_end(report), covered = 0, wall = 0;
@@ -286,7 +286,7 @@ int report_tools_print(const struct paint *p, const struct lake_report *report, 
 		{ .title = "written" },
 		{ .title = "queued" },
 	};
-	/* From the roomiest look to the tightest: the first that fits is taken. */
+	/* Layouts from the widest to the tightest: the first that fits is used. */
 	static const struct {
 		const struct table_column *columns;
 		size_t n, gap;
@@ -309,7 +309,7 @@ int report_tools_print(const struct paint *p, const struct lake_report *report, 
 			return -ENOMEM;
 		rc = fill(t, p, report, tools, n, looks[i].bars, looks[i].units | paint_units(p));
 		fits = table_width(t, looks[i].gap, FLEX_MOST) <= p->width;
-		/* Names may be cut rather than numbers squeezed, as long as half of the longest is there. */
+		/* Prefer cut names to tighter numbers, as long as names keep 20 columns. */
 		fits |= i + 2 >= n_looks && table_width(t, looks[i].gap, 20) <= p->width;
 		if (rc == 0 && (fits || i + 1 == n_looks))
 			rc = table_print(t, p, 0, looks[i].gap);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/report/tree.c - the process tree: figures on the left, where columns line up, commands
+ * cli/report/tree.c - prints the process tree: figures in columns on the left, commands
  * on the right, where they may be as long as the line.
  *
  * A process has a line per image, but the moment between fork and exec is part of the line of
@@ -18,7 +18,7 @@
 #include "cli/base/text.h"
 #include "cli/report/reason.h"
 
-/* Deeper levels are drawn as this many, behind the number of the levels left out. */
+/* The tree draws this many levels; a deeper process gets the number of levels left out in front. */
 #define DEPTH_DRAWN     12
 #define FIGURES_COLUMNS 50
 
@@ -29,7 +29,7 @@ static size_t depth_drawn(const struct paint *p)
 	return drawn < 1 ? 1 : drawn > DEPTH_DRAWN ? DEPTH_DRAWN : drawn;
 }
 
-/* The branches in front of a command. again: the process's second or later image. */
+/* Draws the branches in front of a command. again: the process's second or later image. */
 static char *branches(const struct paint *p, const struct family *f, size_t member, size_t depth, bool again)
 {
 	const struct family_member *m = &f->members[member];
@@ -41,7 +41,7 @@ static char *branches(const struct paint *p, const struct family *f, size_t memb
 
 	if (!stream)
 		return NULL;
-	/* From the process up to where drawing begins, then printed the other way round. */
+	/* Collect from the process up to the first drawn level, then print in reverse order. */
 	if (m->parent != FAMILY_NONE) {
 		bool last = m->sibling == FAMILY_NONE;
 
@@ -86,7 +86,7 @@ static char *command(const struct paint *p, const struct lake_process *image)
 	return text;
 }
 
-/* fork: the image before, if this line includes it; else NULL. */
+/* Adds the line of an image. fork: the image before, if this line includes it; else NULL. */
 static int add_image(struct table *t, const struct paint *p, const struct family *f, size_t member, size_t depth,
 		     size_t image, const struct lake_process *fork)
 {
@@ -160,7 +160,7 @@ int tree_print(const struct paint *p, const struct family *f)
 
 		if (f->members[top].parent != FAMILY_NONE)
 			continue;
-		/* Down to the first child, else to the next sibling of the nearest ancestor that has one. */
+		/* Go to the first child, else to the next sibling of the nearest ancestor that has one. */
 		while (m != FAMILY_NONE && rc == 0) {
 			rc = add_member(t, p, f, m, depth);
 			if (f->members[m].child != FAMILY_NONE) {
