@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/lake.c - `skep lake init --clickhouse URL`: makes the lake's tables in ClickHouse, or brings them up to date.
+ * cli/lake.c - `skep lake init --clickhouse URL`: creates or upgrades the lake's tables in ClickHouse.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -100,7 +100,7 @@ static int note_version(struct init *in, unsigned version)
 	return ask(in, in->database, sql, NULL);
 }
 
-/* Statements of version 0 come first and always run: they tell the version of the tables. */
+/* Statements of version 0 come first and always run: they read the version of the tables. */
 static int on_statement(void *arg, unsigned version, const char *sql)
 {
 	struct init *in = arg;
@@ -183,7 +183,7 @@ static int keep_rollups(struct init *in)
 		err = ask_number(in, sql, &n);
 		if (err || !n)
 			continue;
-		/* the view that fills it: else each insert into proc fails from the new name on */
+		/* drop the view that fills the table: else each insert into proc fails after the rename */
 		snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS %s_mv", names[i]);
 		err = ask(in, in->database, sql, NULL);
 		snprintf(sql, sizeof(sql), "RENAME TABLE %s TO %s_v1", names[i], names[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl, loaded by name.
+ * cli/lake_http.c - loads libcurl by name and sends requests with it.
  */
 #include "cli/lake_http.h"
 
@@ -19,7 +19,7 @@
 
 static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
-/* Its functions, as long as the library is loaded. */
+/* libcurl's functions, while the library is loaded. */
 static struct {
 	CURL *(*init)(void);
 	CURLcode (*setopt)(CURL *, CURLoption, ...);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/loglevel.c - `skep loglevel`: how much a running skepd says in its log.
+ * cli/loglevel.c - `skep loglevel`: prints or sets the log level of a running skepd.
  */
 #include <getopt.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/plugin.c - `skep plugin`, which has become the program skep-dev; for one release this says so.
+ * cli/plugin.c - `skep plugin`: names its successor, the program skep-dev, for one release.
  */
 #include "cli/base/command.h"
 #include "cli/base/skep.h"

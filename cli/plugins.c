@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/plugins.c - `skep plugins`: the plugins that a running skepd has loaded, and with a
- * name all about one of them.
+ * cli/plugins.c - `skep plugins`: prints the plugins that a running skepd has loaded, or with a
+ * name the details of one plugin.
  */
 #include <errno.h>
 #include <string.h>

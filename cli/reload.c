@@ -44,7 +44,7 @@ const struct command cmd_reload = {
 	.run = run_reload,
 };
 
-/* The line that is wrong, and a mark below it: its tabs stay, or the mark would stand elsewhere. */
+/* Prints the wrong line and a mark below it. Keeps the line's tabs, which align the mark. */
 static void shown_print(const char *text, const struct paint *p)
 {
 	bool ended = true;
@@ -64,7 +64,7 @@ static void shown_print(const char *text, const struct paint *p)
 		fputc('\n', p->out);
 }
 
-/* "FILE:3:5: error: TEXT", letter by letter what skepd -t prints. */
+/* Prints "FILE:3:5: error: TEXT", the same bytes as skepd -t. */
 static void entries_print(const json_t *list, const char *severity, enum ink ink, const struct paint *p)
 {
 	const json_t *one;
@@ -167,7 +167,7 @@ int reload_print(const json_t *o, FILE *out, const struct paint_style *style)
 	return fflush(out) != 0 || ferror(out) ? (errno ? -errno : -EIO) : 0;
 }
 
-/* The configuration is wrong: as skepd -t says it, on stderr. */
+/* Prints the errors of a wrong configuration to stderr, as skepd -t does. */
 static int refused(const json_t *answer)
 {
 	struct paint p;
@@ -187,7 +187,7 @@ static int ask(struct ctl *ctl, bool check, json_t **ret)
 {
 	int err = ctl_send(ctl, json_pack("{s:s, s:b}", "request", "reload", "check", (int)check)), got;
 
-	/* Also when sending failed: a daemon that refuses us has said why, and closed. */
+	/* Read also when sending failed: a daemon that refuses this client sends the reason and closes. */
 	do
 		got = ctl_receive(ctl, ANSWER_MS, ret);
 	while (got == -EINTR);

@@ -10,9 +10,9 @@
 
 #include "cli/base/paint.h"
 
-/* answer: one with "ok": true. style: NULL for the defaults. 0 or -errno. */
+/* Prints an answer with "ok": true. style: NULL for the defaults. 0 or -errno. */
 int reload_print(const json_t *answer, FILE *, const struct paint_style *);
-/* Of an answer to status: its "reload", some lines; nothing where none has been. */
+/* Prints the "reload" of an answer to status in some lines; nothing if skepd has not reloaded yet. */
 void reload_status_print(const json_t *reload, const struct paint *);
 
 #endif

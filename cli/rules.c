@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/rules.c - `skep rules`: the rules that a running skepd uses, in their order, and what
- * has been decided by each.
+ * cli/rules.c - `skep rules`: prints the rules that a running skepd uses, in their order, and the
+ * number of processes that each has decided.
  */
 #include "cli/rules.h"
 
@@ -31,7 +31,7 @@ const struct command cmd_rules = {
 	.run = run_rules,
 };
 
-/* "filters.d/10-site.json:7"; the folder is the reader's own business. */
+/* Adds a cell "filters.d/10-site.json:7", without the folders above. */
 static void place_cell(struct table *t, const struct paint *p, const json_t *rule)
 {
 	const char *file = answer_text(rule, "file"), *slash = strrchr(file, '/');

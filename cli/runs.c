@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/runs.c - `skep runs`: the runs that a lake knows, newest first.
+ * cli/runs.c - `skep runs`: prints the runs in a lake, newest first.
  */
 #include "cli/runs.h"
 
@@ -51,7 +51,7 @@ const struct command cmd_runs = {
 
 /* ---- for people ----------------------------------------------------------- */
 
-/* Where the line is short, bytes are left to `skep show`, and the year to the id. */
+/* Adds a run's row. On a narrow terminal it lacks the bytes, which `skep show` has, and the year, which the id has. */
 static int add_run(struct table *t, const struct paint *p, const struct lake_run *run, bool wide)
 {
 	bool failed = run->signal || run->exit_code > 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/show.c - `skep show`: the report of one run.
+ * cli/show.c - `skep show`: prints the report of one run.
  */
 #include <errno.h>
 #include <getopt.h>

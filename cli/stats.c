@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/stats.c - `skep stats`: what a running skepd measures of itself.
+ * cli/stats.c - `skep stats`: prints the self-metrics of a running skepd.
  */
 #include "cli/stats.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/stats_prometheus.c - self-metrics in the text format that Prometheus and its kin
- * scrape: a family's samples together, base units (seconds, bytes), counters end in _total.
+ * cli/stats_prometheus.c - prints self-metrics in the text format that Prometheus scrapes:
+ * a family's samples together, base units (seconds, bytes), counters end in _total.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void family(FILE *out, const char *name, const char *type, const char *he
 	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A label's value: backslash, quote and newline escaped; other control characters have no business there. */
+/* Prints a label: escapes backslash, quote and newline in its value, and drops other control characters. */
 static void label(FILE *out, const char *between, const char *name, const char *value)
 {
 	fprintf(out, "%s%s=\"", between, name);

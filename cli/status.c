@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/status.c - `skep status`: what a running skepd does, costs and has lost.
+ * cli/status.c - `skep status`: prints the work, the cost and the losses of a running skepd.
  */
 #include "cli/status.h"
 
@@ -113,7 +113,7 @@ static void losses(const json_t *o, const struct paint *p)
 	fputs(")\n", p->out);
 }
 
-/* Only where there is something to say: its backlog stands beside each sink. */
+/* Prints the spool only if it has a problem; each sink's line has the backlog. */
 static void spool(const json_t *o, const struct paint *p)
 {
 	uint64_t errors = answer_u64(o, "errors");
@@ -137,7 +137,7 @@ static void spool(const json_t *o, const struct paint *p)
 	fputc('\n', p->out);
 }
 
-/* How far a sink is behind, and why; a sink that has everything: the state of its store. */
+/* Adds a sink's lag and its reason; for a sink without lag, the state of its store. */
 static void delivery_cell(struct table *t, const json_t *one, const struct paint *p)
 {
 	const json_t *d = json_object_get(one, "delivery");
@@ -303,7 +303,7 @@ static int runs(const json_t *list, const struct paint *p)
 	return rc;
 }
 
-/* cpu is time; the other accounts that the host knows are bytes. */
+/* Formats an amount: "cpu" is time, the host's other accounts are bytes. */
 static const char *amount(const char *account, int64_t n, unsigned units, char buf[HUMAN_SIZE])
 {
 	uint64_t magnitude = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
@@ -317,7 +317,7 @@ static const char *amount(const char *account, int64_t n, unsigned units, char b
 	return buf;
 }
 
-/* An account that nothing happened in is not worth ten lines. */
+/* Has the account only amounts of 0?  Then status leaves it out. */
 static bool account_is_idle(const json_t *lines, const char *account)
 {
 	const json_t *one;

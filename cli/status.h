@@ -13,9 +13,9 @@
 /* answer: as docs/reference/control.md has it. style: NULL for the defaults. 0 or -errno. */
 int status_print(const json_t *answer, FILE *, const struct paint_style *);
 int plugins_print(const json_t *answer, FILE *, const struct paint_style *);
-/* One of them, with all that there is to tell. */
+/* Prints one plugin with all its details. */
 int plugin_print(const json_t *plugin, FILE *, const struct paint_style *);
-/* The streams' books: a row each. 0 or -errno. */
+/* Prints the ledger of the streams, a row for each. 0 or -errno. */
 int streams_print(const json_t *streams, const struct paint *);
 
 #endif

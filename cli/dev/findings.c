@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/findings.c - a list of findings, and its way from a child process to its parent.
+ * cli/dev/findings.c - a list of findings, which a child process sends to its parent.
  */
 #include "cli/dev/findings.h"
 
@@ -44,7 +44,7 @@ static void count(struct findings *f, enum finding_severity severity)
 
 static void keep(struct findings *f, enum finding_severity severity, const char *check, const char *text)
 {
-	/* A plugin does the same in each of its lives; once is enough. */
+	/* A plugin makes the same mistake in each trial: report it once. */
 	for (size_t i = 0; i < f->n; i++)
 		if (f->at[i].severity == severity && strcmp(f->at[i].check, check) == 0 &&
 		    strcmp(f->at[i].text, text) == 0)
@@ -70,14 +70,14 @@ void findings_add(struct findings *f, enum finding_severity severity, const char
 		free(text);
 		return;
 	}
-	/* One line each: a plugin's own texts may have what would break it. */
+	/* A finding is one line: replace control characters, which a plugin's texts may have. */
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ')
 			*c = ' ';
 	n = asprintf(&line, "%d\t%s\t%s\n", (int)severity, check, text);
 	need(n < 0 ? NULL : line);
 	count(f, severity);
-	/* At once: the next moment may be the process's last. */
+	/* Write at once: the plugin may crash the process next. */
 	for (const char *at = line; n > 0;) {
 		ssize_t done = write(f->fd, at, (size_t)n);
 

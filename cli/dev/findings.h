@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/findings.h - what `skep-dev check` has found, in the order in which it looked.
+ * cli/dev/findings.h - the findings of `skep-dev check`, in the order of its checks.
  */
 #ifndef SKEP_CLI_FINDINGS_H
 #define SKEP_CLI_FINDINGS_H
@@ -19,17 +19,17 @@ struct findings {
 	struct finding *at;
 	size_t n, errors, warnings;
 	/*
-	 * Asked for by a child that must not write elsewhere: each finding goes there as a line at once, and is not
-	 * kept.
+	 * In the child process: findings_add writes each finding as a line to this descriptor at once, and does not
+	 * keep it.
 	 */
-	int fd; /* -1: kept here */
+	int fd; /* -1: this list keeps the findings */
 };
 
 void findings_init(struct findings *, int fd);
-/* Ends the program when there is no memory. */
+/* Adds a finding. Ends the program when memory runs out. */
 void findings_add(struct findings *, enum finding_severity, const char *check, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* A line of such a child, without its newline: kept. false: it is not one. */
+/* Adds a finding from a line of the child, without its newline. 0: the line is no finding. */
 int findings_take(struct findings *, char *line);
 void findings_clear(struct findings *);
 const char *finding_severity_name(enum finding_severity);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/plugin_check.c - `skep-dev check`: puts together what its parts find, and says it.
+ * cli/dev/plugin_check.c - `skep-dev check`: runs its checks and prints their findings.
  */
 #include "cli/dev/plugin_check.h"
 
@@ -78,7 +78,7 @@ static void print(const struct findings *f, const char *path)
 		       f->errors == 1 ? "" : "s", f->warnings, f->warnings == 1 ? "" : "s");
 }
 
-/* A name of NAME.so; NULL: it is another. To be freed. */
+/* NAME of a path .../NAME.so, which the caller frees; NULL: another kind of name. */
 static char *stem_of(const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -89,7 +89,7 @@ static char *stem_of(const char *path)
 	return len > 3 && strcmp(base + len - 3, ".so") == 0 ? strndup(base, len - 3) : NULL;
 }
 
-/* try: all but where. */
+/* try: filled in except dir and name. */
 static int check(const char *path, struct plugin_try try, bool json)
 {
 	char *stem = stem_of(path), *dir = strdup(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/plugin_check.h - the parts of `skep-dev check`: what can be said of a plugin's file without
- * running it, of its tables, and of its life under the mock host.
+ * cli/dev/plugin_check.h - the checks of `skep-dev check`: of a plugin's file without running it, of its tables, and of
+ * its callbacks under the mock host.
  */
 #ifndef SKEP_CLI_PLUGIN_CHECK_H
 #define SKEP_CLI_PLUGIN_CHECK_H
@@ -10,9 +10,9 @@
 
 #include "cli/dev/findings.h"
 
-/* A plugin exports its entry function and nothing else; by its ELF file alone. */
+/* Checks the ELF file: a plugin must export only its entry function. */
 void plugin_exports_check(struct findings *, const char *path);
-/* Options and streams as people and receivers meet them: what plugin_check_descriptor() lets pass. */
+/* Checks the names and units of options and streams, which plugin_check_descriptor() does not check. */
 void plugin_tables_check(struct findings *, const struct skep_plugin *);
 
 struct plugin_try {
@@ -23,12 +23,12 @@ struct plugin_try {
 };
 
 struct skep_mock;
-/* To a sink that runs: a batch of two records, and its answer. */
+/* Submits a batch of two records to a running sink, and checks its answer. */
 void plugin_submit(struct findings *, struct skep_mock *);
 
 /*
- * Loads it and leads it through its life, in a child process.  0; SKEP_EXIT_PRIVILEGE: it could not
- * start for want of privilege; SKEP_EXIT_ABI: it is not for this host; SKEP_EXIT_RUNTIME: else.
+ * Loads the plugin and calls all its callbacks, in a child process.  0; SKEP_EXIT_PRIVILEGE: the plugin could not
+ * start without privileges; SKEP_EXIT_ABI: it is not for this host; SKEP_EXIT_RUNTIME: another failure.
  */
 int plugin_try(struct findings *, const struct plugin_try *);
 

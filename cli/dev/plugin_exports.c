@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/plugin_exports.c - what a shared object exports: a plugin only its entry function, so that no
- * two plugins, and no plugin and library, take each other's symbols.
+ * cli/dev/plugin_exports.c - checks the exports of a shared object.  A plugin must export only its entry function, so
+ * that the dynamic linker does not bind a plugin to symbols of another plugin or library.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "cli/dev/plugin_check.h"
 
-/* Of one table. How many others than the entry function; *ret_entry: that is there. */
+/* Counts the exports of one symbol table besides the entry function; *ret_entry: the table has the entry function. */
 static unsigned exports_of(struct findings *f, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, bool *ret_entry)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
@@ -28,7 +28,7 @@ static unsigned exports_of(struct findings *f, Elf *elf, Elf_Scn *scn, const GEl
 		if (!name || !*name || sym.st_shndx == SHN_UNDEF || (bind != STB_GLOBAL && bind != STB_WEAK) ||
 		    visibility == STV_HIDDEN || visibility == STV_INTERNAL)
 			continue;
-		/* Marks of the linker, which name no code and no data. */
+		/* Symbols of the linker, which mark addresses and are no exports of the plugin. */
 		if (strcmp(name, "_init") == 0 || strcmp(name, "_fini") == 0 || strcmp(name, "_edata") == 0 ||
 		    strcmp(name, "_end") == 0 || strcmp(name, "__bss_start") == 0)
 			continue;

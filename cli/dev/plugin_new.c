@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/plugin_new.c - `skep-dev new`: a copy of a template, in which the word "example" has become
- * the plugin's name, in texts and in names of files.
+ * cli/dev/plugin_new.c - `skep-dev new`: copies a template and replaces the word "example" by the plugin's name, in
+ * texts and in names of files.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -48,7 +48,7 @@ struct copy {
 	unsigned files;
 };
 
-/* text with its words replaced; to be freed; NULL: no memory. */
+/* Returns text with its words replaced; the caller frees it; NULL: no memory. */
 static char *replaced(const struct copy *c, const char *text, size_t len, size_t *ret_len)
 {
 	static const char lower[] = TEMPLATE_WORD, upper[] = "EXAMPLE";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/plugin_submit.c - a batch for a sink that is being tried: two records of a stream of our own, and what
- * became of them.
+ * cli/dev/plugin_submit.c - submits a batch to the sink under check: two records of a stream of its own, and checks the
+ * answer.
  */
 #include <skep/mock.h>
 #include <time.h>
@@ -67,6 +67,6 @@ void plugin_submit(struct findings *f, struct skep_mock *m)
 	else
 		findings_add(f, FINDING_OK, "submit", "a batch of two records was acknowledged");
 	if (err == 0 && answers == 0)
-		return; /* the sink has it still */
+		return; /* the sink may still read the batch */
 	skep_mock_batch_free(b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/plugin_tables.c - a plugin's tables of options and streams, beyond what the loader demands:
- * names and units as receivers expect them, and what contradicts itself.
+ * cli/dev/plugin_tables.c - checks a plugin's tables of options and streams for errors that the loader accepts: names
+ * and units that receivers do not expect, and contradictions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void check_options(struct findings *f, const struct skep_plugin *desc)
 	findings_add(f, FINDING_OK, "options", "%zu", n);
 }
 
-/* Of a table that plugin_check_descriptor() has let pass: its types are known. */
+/* The size of a field's value; plugin_check_descriptor() has refused unknown types. */
 static size_t field_size(const struct skep_field *field)
 {
 	size_t size = 0, align;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/plugin_try.c - loads a plugin and leads it through its life under the mock host, in a child
- * process, so that a crash or hang ends only that process and becomes a finding.
+ * cli/dev/plugin_try.c - loads a plugin and calls its callbacks under the mock host, in a child process.  A crash or
+ * hang ends only that process and becomes a finding.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define TRY_SECONDS 60
 
-/* Where the child is, for the parent: its last line of this kind is the callback that it did not return from. */
+/* Tells the parent which callback the child calls: after a crash, the last such line names the callback. */
 static void phase(const struct findings *f, const char *what)
 {
 	dprintf(f->fd, "P\t%s\n", what);
@@ -37,7 +37,7 @@ static int quiet_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
-/* "name=value", a list as "name=a,b". 0 or -EINVAL with m->why. */
+/* Sets an option from "name=value", a list from "name=a,b". 0 or -EINVAL with m->why. */
 static int set_option(struct skep_mock *m, const char *given)
 {
 	const char *value = strchr(given, '='), **list;
@@ -76,7 +76,7 @@ out:
 	return err;
 }
 
-/* What a configuration would have to say, and --option does not. */
+/* The name of a required option that no --option sets; NULL: none. */
 static const char *missing_option(const struct plugin_try *try, const struct skep_plugin *desc)
 {
 	static struct config_key o;
@@ -125,7 +125,7 @@ static int failed(struct findings *f, struct skep_mock *m, const char *callback,
 {
 	bool privilege = (err == -EPERM || err == -EACCES) && strcmp(callback, "start") == 0;
 
-	/* Expected without privilege: the plugin has given the reason. */
+	/* A failure without privileges is expected: a warning, with the plugin's reason. */
 	findings_add(f, privilege ? FINDING_WARNING : FINDING_ERROR, "life", "%s() failed: %s", callback,
 		     m->why[0] ? m->why : strerror(-err));
 	defects(f, m);
@@ -145,7 +145,7 @@ static void records(struct findings *f, const struct skep_mock *m)
 	}
 }
 
-/* Its whole life; once only opened, too, as skepd -t does. */
+/* Calls all callbacks; also open() and close() alone, as skepd -t does. */
 static int live(struct findings *f, const struct plugin_try *try, const struct skep_plugin *desc)
 {
 	char worst[HUMAN_SIZE];
@@ -265,12 +265,12 @@ int plugin_try(struct findings *f, const struct plugin_try *try)
 		struct findings told;
 
 		fclose(in);
-		/* A core file of a trial is litter: the developer has a debugger. */
+		/* No core file: the developer can repeat the trial in a debugger. */
 		setrlimit(RLIMIT_CORE, &none);
 		alarm(TRY_SECONDS);
 		findings_init(&told, fds[1]);
 		status = child(&told, try);
-		/* A plugin that calls exit() has no such line. */
+		/* The child did not end early: without this line the plugin has called exit(). */
 		dprintf(fds[1], "D\t\n");
 		_exit(status);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/ucum.c - UCUM's grammar, case sensitive, and those of its atoms that measure machines.
+ * cli/dev/ucum.c - UCUM's grammar, case sensitive, with the atoms that measure machines.
  *
  *	unit      = ["/"] term { ("." | "/") term }
  *	term      = simple [annotation] | annotation | number
@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* May have a prefix. */
+/* Atoms that may have a prefix. */
 static const char *const metric[] = {
 	"s", "m",   "g", "By", "bit", "Bd", "A",   "K",   "V",  "W",  "J", "Hz", "Pa", "N",  "C",
 	"F", "Ohm", "T", "Wb", "l",   "L",  "Cel", "mol", "cd", "eV", "B", "lm", "lx", NULL,
 };
 
-/* May not. */
+/* Atoms without a prefix. */
 static const char *const plain[] = {
 	"%", "min", "h", "d", "wk", "mo", "a", "deg", "'", "''", "[ppm]", "[ppb]", "[degF]", NULL,
 };
@@ -48,7 +48,7 @@ static bool is_atom(const char *s, size_t len)
 	return false;
 }
 
-/* "{fault}"; 0: there is none at s. */
+/* Length of an annotation such as "{fault}"; 0: there is none at s. */
 static size_t annotation(const char *s)
 {
 	const char *end = *s == '{' ? strchr(s, '}') : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/dev/ucum.h - is that a unit of UCUM, the unified code for units of measure, as OpenTelemetry uses it?
+ * cli/dev/ucum.h - checks units of UCUM, the unified code for units of measure, as OpenTelemetry uses it.
  */
 #ifndef SKEP_CLI_UCUM_H
 #define SKEP_CLI_UCUM_H

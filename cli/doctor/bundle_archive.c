@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/bundle_archive.c - tar in gzip.
+ * cli/doctor/bundle_archive.c - writes a tar archive in gzip.
  *
  * Not by libarchive, whose part would be 40 lines: on Debian 12 libarchive13 brings libxml2, ICU, nettle, acl, bz2, lz4
  * and lzma, 40 MB installed, to every host and into the relocatable tarball, for one command that writes a handful of
@@ -48,7 +48,7 @@ static void write_all(struct gzip *gz, const void *data, size_t len)
 	}
 }
 
-/* CRC-32 of RFC 1952, bit by bit: half a megabyte at most. */
+/* CRC-32 of RFC 1952, bit by bit: fast enough for at most half a megabyte. */
 static uint32_t crc_of(uint32_t crc, const unsigned char *p, size_t len)
 {
 	for (; len > 0; len--, p++) {

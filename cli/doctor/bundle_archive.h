@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli/doctor/bundle_archive.h - a tar.gz of texts in memory: ustar, in gzip's stored blocks (RFC
- * 1951 3.2.4), so that no library for compression is needed for a file that is small anyway.
+ * 1951 3.2.4): the file is small, so skep needs no library for compression.
  */
 #ifndef SKEP_CLI_BUNDLE_ARCHIVE_H
 #define SKEP_CLI_BUNDLE_ARCHIVE_H

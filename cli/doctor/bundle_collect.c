@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/bundle_collect.c - read, run, list.
+ * cli/doctor/bundle_collect.c - reads files, runs programs and lists folders for a support bundle.
  */
 #include "cli/doctor/bundle_collect.h"
 
@@ -55,7 +55,7 @@ void bundle_add(struct bundle *b, const char *name, char *text, size_t len)
 	b->files[b->n++].len = len;
 }
 
-/* asprintf, added. */
+/* Adds a formatted text. */
 __attribute__((format(printf, 3, 4))) static void add_words(struct bundle *b, const char *name, const char *fmt, ...)
 {
 	char *text = NULL;
@@ -97,7 +97,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Until it closes its end, or for as long as it may take. False: it was too long or too much. */
+/* Reads until the program closes its end. false: it took too long, or wrote too much. */
 static bool read_output(int fd, char *text, size_t *len)
 {
 	int64_t until = now_ms() + OUTPUT_SECONDS * 1000;

@@ -17,13 +17,13 @@ struct bundle {
 };
 
 void bundle_free(struct bundle *);
-/* Takes the text (NULL: no memory). */
+/* Adds a text and owns it (NULL: no memory). */
 void bundle_add(struct bundle *, const char *name, char *text, size_t len);
-/* A file's beginning, or why it cannot be read. */
+/* Adds a file's beginning, or the reason why skep cannot read it. */
 void bundle_add_file(struct bundle *, const char *name, const char *path);
-/* A program's output, stderr included, and how it ended. argv[0] is searched in PATH. */
+/* Adds a program's output, stderr included, and its exit status. argv[0] is searched in PATH. */
 void bundle_add_output(struct bundle *, const char *name, const char *const *argv);
-/* Names, sizes and modes of the files in each folder. */
+/* Adds names, sizes and modes of the files in each folder. */
 void bundle_add_listing(struct bundle *, const char *name, const char *const *folders);
 
 #endif

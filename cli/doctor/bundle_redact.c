@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/bundle_redact.c - secrets found and blanked.
+ * cli/doctor/bundle_redact.c - finds secrets and blanks them.
  */
 #include "cli/doctor/bundle_redact.h"
 
@@ -15,19 +15,19 @@
 #include "core/identify/redact_text.h"
 #include "core/plugin/plugin.h"
 
-#define SECRET_LEAST 4 /* a shorter one is in half of all words */
+#define SECRET_LEAST 4 /* bytes; a shorter secret would match parts of many words */
 #define SECRET_MOST (64u << 10)
 #define STARS "***"
 
 struct bundle_redact {
 	struct redact *tables;
-	json_t *config;      /* as read; NULL: it could not be */
-	char *config_errors; /* why */
+	json_t *config;      /* the configuration; NULL: it could not be read */
+	char *config_errors; /* the reason */
 	char **known;
 	size_t n_known;
 };
 
-/* Remembers a secret, and its parts where it has lines: a private key is printed one line at a time. */
+/* Remembers a secret, and each of its lines: a program may print a private key one line at a time. */
 static void know(struct bundle_redact *r, const char *text, size_t len)
 {
 	while (len > 0) {
@@ -38,7 +38,7 @@ static void know(struct bundle_redact *r, const char *text, size_t len)
 		if (line >= SECRET_LEAST) {
 			larger = reallocarray(r->known, r->n_known + 1, sizeof(*larger));
 			if (!larger)
-				return; /* the tables are left */
+				return; /* the redaction tables remain */
 			r->known = larger;
 			r->known[r->n_known] = strndup(text, line);
 			if (r->known[r->n_known])
@@ -50,7 +50,7 @@ static void know(struct bundle_redact *r, const char *text, size_t len)
 	}
 }
 
-/* Of user:password@ of each URL in a text the password, and the user where it is a token or stands alone. */
+/* Remembers the password in user:password@ of each URL, and the user if it is a token or has no password. */
 static void know_urls(struct bundle_redact *r, const char *text)
 {
 	for (const char *p = strstr(text, "://"); p; p = strstr(p, "://")) {
@@ -86,7 +86,7 @@ static void know_all_urls(struct bundle_redact *r, const json_t *value)
 			know_all_urls(r, child);
 }
 
-/* What "env:NAME" or a file holds, if this user may know it; else it cannot be in the bundle by way of us either. */
+/* Remembers the value of "env:NAME" or of a file. A value that this user cannot read cannot get into the bundle. */
 static void know_value(struct bundle_redact *r, const char *text, bool file)
 {
 	struct diag ignored;
@@ -200,7 +200,7 @@ struct bundle_redact *bundle_redact_new(const char *config_file)
 	diag_init(&diag);
 	if (config_file) {
 		config = config_load(config_file, &diag);
-		/* Also one with errors is worth reading, as far as it is JSON. */
+		/* A configuration with errors is useful too, if it is JSON. */
 		r->config = config_json_file(config_file, &diag);
 		if (diag.n > 0)
 			r->config_errors = errors_text(&diag);
@@ -248,12 +248,12 @@ char *bundle_redact_config(const struct bundle_redact *r)
 	return strdup(r->config_errors ? r->config_errors : "no configuration file\n");
 }
 
-/* One line: as one argument, which finds headers, URLs and pairs, then as a command line of words. */
+/* Redacts a line: first as one argument, for headers, URLs and pairs, then as a command line of words. */
 static size_t redact_line(const struct bundle_redact *r, char *line, size_t len)
 {
 	uint32_t n = (uint32_t)len + 1;
 
-	line[len] = '\0'; /* where its newline was */
+	line[len] = '\0'; /* in place of the newline */
 	redact_argv(r->tables, NULL, line, &n);
 	len = n - 1;
 	for (size_t i = 0; i < len; i++)
@@ -285,7 +285,7 @@ void bundle_redact_text(const struct bundle_redact *r, char *text, size_t *len)
 {
 	size_t from = 0, to = 0;
 
-	/* NULs would end an argument: none of our texts has one that matters. */
+	/* A NUL would end an argument, so replace it: no text of the bundle needs NULs. */
 	for (size_t i = 0; i < *len; i++)
 		if (text[i] == '\0')
 			text[i] = ' ';

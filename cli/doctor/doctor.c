@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/doctor.c - `skep doctor`: what can be measured on this machine, how, and what
- * cannot and why.
+ * cli/doctor/doctor.c - `skep doctor`: prints the signals that skep can measure on this machine, and the reasons why it
+ * cannot measure the others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static void plugins_signals(const json_t *list, const struct paint *p)
 
 		if (strcmp(answer_text(one, "kind"), "probe") != 0 && strcmp(state, "running") == 0 &&
 		    json_array_size(json_object_get(one, "signals")) == 0)
-			continue; /* a sink that works has nothing to tell here */
+			continue; /* a running sink needs no line here */
 		fputc('\n', p->out);
 		answer_print(p, INK_BOLD, answer_text(one, "name"));
 		fputs("  ", p->out);
@@ -138,7 +138,7 @@ static int try_here(const struct doctor_options *options, json_t **ret)
 	return doctor_local(options->config, ret);
 }
 
-/* Required and not running, or a fact without which nothing can be collected. */
+/* false: a required plugin does not run, or a fact prevents all collecting. */
 static bool all_there(const json_t *judged, const json_t *plugins)
 {
 	const json_t *one;
@@ -165,10 +165,10 @@ static int examine(const struct doctor_options *options)
 		status = ctl_ask("doctor", ctl, json_pack("{s:s}", "request", "plugins"), &answer);
 		ctl_close(ctl);
 	} else if (options->socket) {
-		/* a socket that the user named has to answer: reports why it does not */
+		/* the user named this socket: ctl_open reports why it does not answer */
 		return ctl_open("doctor", options->socket, &ctl);
 	}
-	/* The facts need no privilege: doctor reports them even where it cannot try the probes. */
+	/* The facts need no privileges: doctor reports them even when it cannot try the probes. */
 	facts = doctor_facts("", pid);
 	judged = facts ? doctor_judge(facts) : NULL;
 	if (judged)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/doctor_facts.c - the facts are gathered in one function and evaluated in another, so
- * that a test can judge any machine.
+ * cli/doctor/doctor_facts.c - one function gathers the facts, and another evaluates them, so
+ * that a test can evaluate any machine.
  */
 #include "cli/doctor/doctor_facts.h"
 
@@ -84,8 +84,8 @@ static json_t *lockdown(const struct facts *f)
 }
 
 /*
- * Which hierarchies are mounted, and which of them limits memory: skepd names a process's cgroup
- * by that one (core/identify/cgroup.c).
+ * Finds the mounted cgroup hierarchies, and the hierarchy that limits memory: skepd takes a process's cgroup path from
+ * the latter (core/identify/cgroup.c).
  */
 static void mounts(struct facts *f)
 {
@@ -321,7 +321,7 @@ json_t *doctor_judge(const json_t *o)
 		return NULL;
 	sscanf(answer_text(o, "kernel"), "%u.%u", &major, &minor);
 	text = text_format("%s %s", answer_text(o, "kernel"), answer_text(o, "machine"));
-	/* 5.8: ring buffer, task iterator, CAP_BPF; 5.10 is the oldest that it is tested with */
+	/* skep needs 5.8: ring buffer, task iterator, CAP_BPF; 5.10 is the oldest kernel in its tests */
 	if (major > 5 || (major == 5 && minor >= 10))
 		say(list, "kernel", "ok", text ? text : "");
 	else if (major == 5 && minor >= 8)

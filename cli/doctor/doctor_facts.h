@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/doctor_facts.h - what this machine offers to a collector: kernel, BTF, mounted file
+ * cli/doctor/doctor_facts.h - facts about this machine that a collector depends on: kernel, BTF, mounted file
  * systems, limits, capabilities.
  */
 #ifndef SKEP_CLI_DOCTOR_FACTS_H
@@ -15,7 +15,7 @@
  */
 json_t *doctor_facts(const char *root, pid_t pid);
 
-/* The facts in words: an array of { "fact", "state", "text" }, states as of signals. */
+/* Evaluates the facts: an array of { "fact", "state", "text" }, with the states of signals. */
 json_t *doctor_judge(const json_t *facts);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/doctor_local.c - a collector that starts every probe, answers as it would answer
- * `skep plugins`, and stops.  It opens no sink and keeps nothing.
+ * cli/doctor/doctor_local.c - runs a collector that starts every probe, makes the answer to `skep plugins`, and stops.
+ * The collector opens no sink and stores nothing.
  */
 #include "cli/doctor/doctor_local.h"
 
@@ -20,7 +20,7 @@
 
 struct found {
 	json_t *probes;  /* entries of a configuration */
-	json_t *skipped; /* plugins that were not tried, and why: as in an answer */
+	json_t *skipped; /* plugins that were not tried, with the reason, in the form of an answer */
 };
 
 static json_t *not_tried(const char *name, const char *version, const char *state, const char *why)
@@ -42,14 +42,14 @@ static void on_plugin(const char *path, const struct skep_plugin_note *note, con
 		json_array_append_new(found->skipped, not_tried(note->name, note->version, "failed", why));
 		return;
 	}
-	json_array_foreach(found->probes, i, one) /* two folders have it: the first one's is loaded */
+	json_array_foreach(found->probes, i, one) /* found in two folders: the first is loaded */
 		if (strcmp(json_string_value(json_object_get(one, "plugin")), note->name) == 0)
 			return;
 	json_array_append_new(found->probes,
 			      json_pack("{s:s, s:b}", "plugin", note->name, "required", run_needs(note->name)));
 }
 
-/* One that cannot do without an option is nothing to guess about. */
+/* Skips plugins with a required option: doctor cannot guess its value. */
 static void leave_out_wanting(struct found *found, const char *const *dirs)
 {
 	for (size_t i = 0; i < json_array_size(found->probes);) {
@@ -84,7 +84,7 @@ static void leave_out_wanting(struct found *found, const char *const *dirs)
 	}
 }
 
-/* The configuration of everything that there is. */
+/* A configuration with all probes found. */
 static struct config *config_of_all(struct diag *diag, json_t **ret_skipped)
 {
 	static const char nothing[] = "{}";
@@ -155,14 +155,14 @@ int doctor_local(const char *config_file, json_t **ret)
 
 	diag_init(&diag);
 	log_program("skep doctor");
-	log_level(SKEP_LOG_ERROR); /* the answer has the rest */
+	log_level(SKEP_LOG_ERROR); /* the answer has warnings and notices */
 	config = config_file ? config_load(config_file, &diag) : config_of_all(&diag, &skipped);
 	if (!config) {
 		diag_print(&diag, stderr);
 		diag_clear(&diag);
 		return SKEP_EXIT_CONFIG;
 	}
-	/* Sinks write; a doctor only looks. config_free wants the number back. */
+	/* Starts no sink: doctor must not write. config_free needs the number again. */
 	n_sinks = config->n_sinks;
 	config->n_sinks = 0;
 	err = uv_loop_init(&loop);

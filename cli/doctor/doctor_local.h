@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/doctor_local.h - the probes tried here and now, without a daemon.
+ * cli/doctor/doctor_local.h - tries the probes on this machine, without a daemon.
  */
 #ifndef SKEP_CLI_DOCTOR_LOCAL_H
 #define SKEP_CLI_DOCTOR_LOCAL_H
@@ -9,7 +9,7 @@
 
 /*
  * Loads the probes of a configuration file (NULL: every probe in the plugin folders), starts
- * them, writes down their signals, stops them.  SKEP_EXIT_OK with an answer like that to
+ * them, records their signals, stops them.  SKEP_EXIT_OK with an answer in the form of
  * "plugins"; or another exit status after a message on stderr.
  */
 int doctor_local(const char *config_file, json_t **ret);

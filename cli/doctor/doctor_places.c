@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/doctor_places.c - permissions and space.
+ * cli/doctor/doctor_places.c - checks permissions and free space of skepd's files and folders.
  */
 #include "cli/doctor/doctor_places.h"
 
@@ -24,7 +24,7 @@
 #define SPACE_LEAST (UINT64_C(1) << 30)
 #define SPACE_LEAST_PERCENT 5u
 
-/* Takes the text; NULL: no memory, then the fact is left out. */
+/* Appends a fact and frees the text; NULL: no memory, leaves the fact out. */
 static void say(json_t *list, const char *fact, const char *state, char *text)
 {
 	if (text)
@@ -120,7 +120,7 @@ static void judge_socket(json_t *list, const char *root, const char *path)
 		    text_format("%s, mode %04o, gid %u", path, (unsigned)(st.st_mode & 07777), (unsigned)st.st_gid));
 }
 
-/* Mounted is not all: a mount that is read-only, or for root only, is of no use to user skep. */
+/* Checks a mounted file system: user skep cannot use a mount that is read-only, or for root only. */
 static void judge_access(json_t *list, const char *root, const json_t *facts, const char *fact, const char *use)
 {
 	const char *at = answer_text(facts, fact);
@@ -148,7 +148,7 @@ static void judge_space(json_t *list, const char *root, const char *lake)
 	uint64_t space, size;
 	bool found;
 
-	/* skepd makes the folder at its first start: until then looks at the folder above. */
+	/* skepd creates the folder at its first start: before that, check the folder above. */
 	while (!(found = path && statvfs(path, &fs) == 0) && path && errno == ENOENT && (slash = strrchr(path, '/')) &&
 	       slash != path)
 		*slash = '\0';
@@ -170,7 +170,7 @@ static void judge_space(json_t *list, const char *root, const char *lake)
 	free(path);
 }
 
-/* Where the first sink "lake" writes. */
+/* The path of the first sink "lake". */
 static const char *lake_of(const struct config *config)
 {
 	for (size_t i = 0; config && i < config->n_sinks; i++) {

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 /*
- * Appends a verdict on each to a list as doctor_judge() makes it.  root: "" or a folder that
- * stands for "/"; facts: of doctor_facts().  config_file, socket: NULL: the usual ones.
+ * Appends a verdict on each file and folder to the list of doctor_judge().  root: "" or a folder that
+ * stands for "/"; facts: of doctor_facts().  config_file, socket: NULL: the default paths.
  */
 void doctor_places(json_t *judged, const char *root, const json_t *facts, const char *config_file, const char *socket);
 

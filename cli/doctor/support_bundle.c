@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/doctor/support_bundle.c - `skep support-bundle`: all that a supporter needs to know about skep on
- * this machine, in one file, without secrets.
+ * cli/doctor/support_bundle.c - `skep support-bundle`: writes one file with the facts about skep on this machine that
+ * support needs, without secrets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ const struct command cmd_support_bundle = {
 	.run = run_support_bundle,
 };
 
-/* What the running skepd says it has read; NULL: there is none. To be freed. */
+/* The path of the running skepd's configuration, which the caller frees; NULL: no skepd runs. */
 static char *config_of_daemon(const char *socket, int *ret_pid)
 {
 	struct ctl *ctl = NULL;
@@ -152,7 +152,7 @@ static void add_facts(struct bundle *b, int pid)
 	bundle_add_listing(b, "folders.txt", folders);
 }
 
-/* Rules are for people to read: with their comments. The names of files may be a site's. */
+/* Adds all rule files of the folder unchanged: their comments help the reader, and a site chooses their names. */
 static void add_rules(struct bundle *b)
 {
 	bundle_add_output(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/spool/spool.c - `skep spool`: what waits there and for whom, is it sound, and what can be done when not.
+ * cli/spool/spool.c - `skep spool`: prints the batches that wait for each sink, checks the file, and repairs it.
  */
 #include "cli/spool/spool.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/spool/spool_look.c - `skep spool status` and `dead`: the contents of the spool.
+ * cli/spool/spool_look.c - `skep spool status` and `dead`: prints the contents of the spool.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -34,7 +34,7 @@ static int open_it(const char *path, struct spool_db **ret)
 
 struct looking {
 	struct spool_db *db;
-	json_t *sinks; /* NULL: for people */
+	json_t *sinks; /* NULL: print text */
 };
 
 static uint64_t age_of(int64_t then_ns)

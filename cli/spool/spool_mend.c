@@ -66,8 +66,8 @@ static int put(struct mending *m, struct batch *b)
 }
 
 /*
- * The first batch behind id that can be read, past a page that cannot: ids go to the next one in steps that grow, and
- * back to the first.  row.id 0: there is none.
+ * Finds the first readable batch after id, behind an unreadable page: tries ids in growing steps, then goes back to the
+ * first.  row.id 0: there is none.
  */
 static int beyond(struct mending *m, uint64_t id, struct spool_row *row)
 {
@@ -96,7 +96,7 @@ static int beyond(struct mending *m, uint64_t id, struct spool_row *row)
 	return err == -EBADMSG ? 0 : err;
 }
 
-/* Reads every batch, and reports those that it cannot read. A negative errno is of writing. */
+/* Reads every batch, and reports unreadable batches. A negative errno is of a write. */
 static int each_batch(struct mending *m, const char *path)
 {
 	struct spool_row row;
@@ -163,7 +163,7 @@ out:
 	return status;
 }
 
-/* skepd must not have it. */
+/* Locks the spool; fails while a skepd uses it. */
 static int take_lock(const char *path, int *ret_fd)
 {
 	int err = spool_db_lock(path, ret_fd);
