@@ -270,7 +270,7 @@ int plugin_try(struct findings *f, const struct plugin_try *try)
 		alarm(TRY_SECONDS);
 		findings_init(&told, fds[1]);
 		status = child(&told, try);
-		/* The child did not end early: without this line the plugin has called exit(). */
+		/* This line tells the parent that child() returned; without it the plugin has called exit(). */
 		dprintf(fds[1], "D\t\n");
 		_exit(status);
 	}

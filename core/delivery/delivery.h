@@ -83,7 +83,7 @@ void delivery_sink_move(struct delivery_sink *, const char *name, uint32_t max_i
 void delivery_sink_terms(struct delivery_sink *, const struct sink_terms *); /* from now on */
 void delivery_sink_pause(struct delivery_sink *, bool paused); /* a paused queue offers no batch */
 bool delivery_sink_busy(const struct delivery_sink *);         /* a batch is in flight */
-bool delivery_sink_failing(const struct delivery_sink *);      /* the last answer was neither ACK nor REJECT */
+bool delivery_sink_failing(const struct delivery_sink *);      /* offers have failed since the last success */
 
 /*
  * From now on the spool stores each batch before any sink gets it.  Batches that a sink cannot accept yet are read back
