@@ -157,9 +157,12 @@ int command_options_parse(const struct command_option *table, bool passes_on, in
 {
 	struct option longs[COMMAND_OPTIONS_MOST + 2];
 	char shorts[2 * COMMAND_OPTIONS_MOST + 4];
-	size_t n = getopt_tables(table ? table : &none, passes_on, longs, shorts);
 	int got, err;
+	size_t n;
 
+	if (!table)
+		table = &none;
+	n = getopt_tables(table, passes_on, longs, shorts);
 	optind = 0; /* GNU: begin anew */
 	opterr = 0;
 	while ((got = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {

@@ -273,7 +273,7 @@ struct config *config_parse(const char *text, size_t len, const char *name, stru
 		goto out;
 	}
 	json = config_json_positions(text, len, name, diag, &config->positions);
-	if (json && json_is_object(json)) {
+	if (json_is_object(json)) {
 		read_keys(&p, config->positions, json, NULL);
 		check_names(&p);
 		check_moved(&p);

@@ -352,7 +352,7 @@ static void read_labels(struct option_reader *r, const struct config_key *key, c
 		option_wrong(r, key, at, NULL, value);
 		return;
 	}
-	for (const struct config_pos *label = at->first; label; label = label->next) {
+	for (const struct config_pos *label = at ? at->first : NULL; label; label = label->next) {
 		const json_t *text = json_object_get(value, label->key);
 		char part[PART_SIZE] = ".";
 
